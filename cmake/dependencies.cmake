@@ -1,0 +1,21 @@
+# Everything that the project links, found once, as targets.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(PMIX REQUIRED IMPORTED_TARGET pmix>=4.2)
+pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(EVENT REQUIRED IMPORTED_TARGET libevent libevent_pthreads)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(INIH REQUIRED IMPORTED_TARGET inih)
+
+# rdma-core ships pkg-config files for some of its libraries only.
+find_library(IBNETDISC_LIBRARY ibnetdisc)
+find_library(IBMAD_LIBRARY ibmad)
+find_library(IBUMAD_LIBRARY ibumad)
+find_path(IBNETDISC_INCLUDE infiniband/ibnetdisc.h)
+if(IBNETDISC_LIBRARY AND IBMAD_LIBRARY AND IBUMAD_LIBRARY AND IBNETDISC_INCLUDE)
+  set(HAVE_IBNETDISC ON)
+else()
+  set(HAVE_IBNETDISC OFF)
+  message(STATUS "libibnetdisc not found: the probe ibnetdisc is not built")
+endif()

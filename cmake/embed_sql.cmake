@@ -1,0 +1,12 @@
+# Write the SQL files, in order of their names, as an array of strings: schema_sql[], ended by NULL.
+list(SORT FILES)
+set(text "#include <stddef.h>\n#include \"fabricd/schema.h\"\nconst char *const schema_sql[] = {\n")
+foreach(file ${FILES})
+  file(READ ${file} sql)
+  string(REPLACE "\\" "\\\\" sql "${sql}")
+  string(REPLACE "\"" "\\\"" sql "${sql}")
+  string(REPLACE "\n" "\\n\"\n\"" sql "${sql}")
+  string(APPEND text "\"${sql}\",\n")
+endforeach()
+string(APPEND text "NULL};\n")
+file(WRITE ${OUT} "${text}")

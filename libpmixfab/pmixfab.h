@@ -1,0 +1,265 @@
+/*
+ * pmixfab.h - typed access to what fabricd knows about a fabric.
+ *
+ * Life cycle
+ *   A `struct pmixfab` is one published snapshot of one fabric plane. It is immutable: open it, ask it,
+ *   close it. When the fabric changes, open the next one; the old one stays valid until it is closed.
+ *   It can be opened from a daemon's run directory, from a file, from memory, or over PMIx.
+ *
+ * Threads
+ *   Any number of threads may ask one handle at the same time. Close it when all of them are done.
+ *   The functions that talk PMIx may be called from any thread but PMIx's own progress thread (that is:
+ *   not from a PMIx callback or event handler).
+ *
+ * Ownership
+ *   Strings and arrays handed out by reference belong to the handle and live until it is closed.
+ *   What the caller passes in stays the caller's.
+ *
+ * Errors
+ *   0 or a negative code of `enum pmixfab_err`; outputs are untouched on error unless a function says
+ *   otherwise. Null pointers and impossible numbers give PMIXFAB_ERR_INVAL, never a crash. The library
+ *   prints nothing: install a log callback to read the reasons.
+ *
+ * PMIx Standard: chapter "Fabric Support Definitions". No PMIx header is needed to include this one.
+ */
+#ifndef PMIXFAB_H
+#define PMIXFAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PMIXFAB_VERSION "0.1.0"
+
+/* Every error of the library, of fabricd and of fabricctl. */
+enum pmixfab_err {
+    PMIXFAB_OK = 0,
+    PMIXFAB_ERR_INVAL = -1,       /* an argument is null, zero or out of range */
+    PMIXFAB_ERR_NOMEM = -2,       /* out of memory */
+    PMIXFAB_ERR_IO = -3,          /* the operating system refused a read, write, map or connect */
+    PMIXFAB_ERR_NOTFOUND = -4,    /* no such plane, device, host, switch, file or key */
+    PMIXFAB_ERR_SYNTAX = -5,      /* a text is not in the form it should have */
+    PMIXFAB_ERR_CONFLICT = -6,    /* an input contradicts itself */
+    PMIXFAB_ERR_RANGE = -7,       /* a number or a size is beyond what is possible */
+    PMIXFAB_ERR_TRUNCATED = -8,   /* the data end too early */
+    PMIXFAB_ERR_FOREIGN = -9,     /* the data are of another kind or another byte order */
+    PMIXFAB_ERR_OLDER = -10,      /* the data are of a format version no longer read */
+    PMIXFAB_ERR_NEWER = -11,      /* the data are of a format version not known yet */
+    PMIXFAB_ERR_CORRUPT = -12,    /* a checksum does not match, or the content is inconsistent */
+    PMIXFAB_ERR_BUSY = -13,       /* somebody else holds it */
+    PMIXFAB_ERR_PERM = -14,       /* the caller may not do that */
+    PMIXFAB_ERR_TIMEOUT = -15,    /* it took longer than allowed */
+    PMIXFAB_ERR_UNREACH = -16,    /* the daemon cannot be reached */
+    PMIXFAB_ERR_PARTIAL = -17,    /* only a part of the fabric answered */
+    PMIXFAB_ERR_UNSUPPORTED = -18 /* not built in, or not offered by the other side */
+};
+
+/* The name of a code in words, never NULL. The string is static. */
+const char *pmixfab_strerror(int err);
+
+/* The library's version, "MAJOR.MINOR.PATCH". */
+const char *pmixfab_version(void);
+
+/* Levels of the log callback. */
+enum pmixfab_level { PMIXFAB_LOG_ERROR = 0, PMIXFAB_LOG_WARNING, PMIXFAB_LOG_INFO, PMIXFAB_LOG_DEBUG };
+
+/* Gets one line without newline. May be called from any thread that uses the library. */
+typedef void (*pmixfab_log_fn)(enum pmixfab_level level, const char *line, void *cbdata);
+
+/* Install the process's log callback; NULL (the start) is silence. */
+void pmixfab_set_log(pmixfab_log_fn fn, void *cbdata);
+
+/* ------------------------------------------------------------------------------------------------ */
+
+/* One snapshot of one plane. */
+struct pmixfab;
+
+#define PMIXFAB_MAX_DIMS 4   /* no coordinate has more numbers */
+#define PMIXFAB_NO_PATH 65535u /* the cost between devices that cannot reach each other */
+
+/*
+ * Open the snapshot of `plane` (a plane's name, or NULL for the default plane) from the run directory of
+ * a fabricd on this host (NULL: /run/fabricd). Maps the file and validates it wholly before it returns.
+ * The daemon need not be running. *out is NULL on error.
+ */
+int pmixfab_open_rundir(const char *rundir, const char *plane, struct pmixfab **out);
+
+/* Open one snapshot file. As above. */
+int pmixfab_open_file(const char *path, struct pmixfab **out);
+
+/* Open a snapshot from `size` bytes in memory; the bytes are copied. */
+int pmixfab_open_memory(const void *bytes, size_t size, struct pmixfab **out);
+
+/* Release a handle; NULL is allowed. Everything handed out by reference becomes invalid. */
+void pmixfab_close(struct pmixfab *fab);
+
+/* The plane as a whole. Attribute names in brackets are the standard's for the same fact. */
+struct pmixfab_plane {
+    uint64_t generation;    /* the published change in which this plane last changed */
+    int64_t published;      /* when that was: microseconds since 1970-01-01 UTC */
+    uint32_t index;         /* number of the plane, kept over restarts [PMIX_FABRIC_INDEX] */
+    uint32_t is_default;    /* 1: the plane that a request without directives gets */
+    const char *name;       /* [PMIX_FABRIC_PLANE] */
+    const char *vendor;     /* [PMIX_FABRIC_VENDOR] */
+    const char *identifier; /* [PMIX_FABRIC_IDENTIFIER] */
+    const char *kind;       /* "fat-tree-2", "dragonfly", "torus-3d", ... (docs/architecture.md) */
+    uint32_t n_devices;     /* rows of the matrix [PMIX_FABRIC_NUM_DEVICES] */
+    uint32_t n_hosts;
+    uint32_t n_switches;
+    uint32_t n_links;       /* cables, those of devices included */
+    uint32_t n_groups;
+    uint32_t n_unnamed;     /* hosts that go by their GUID, because no pattern names them */
+    uint32_t dims;          /* numbers in a logical coordinate [PMIX_FABRIC_DIMS] */
+    uint32_t shape[PMIXFAB_MAX_DIMS];          /* extent of each, logical view [PMIX_FABRIC_SHAPE] */
+    uint32_t physical_dims;
+    uint32_t physical_shape[PMIXFAB_MAX_DIMS]; /* the same in the physical view */
+    uint64_t fastest_mbps;  /* rate of the plane's fastest link, megabits per second */
+};
+int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out);
+
+/* ---- costs [PMIX_FABRIC_COST_MATRIX] -------------------------------------------------------------- */
+
+/*
+ * The cost between device a and device b (indices 0..n_devices-1), computed from the compact form without
+ * any matrix, in nanoseconds. 0 on the diagonal, PMIXFAB_NO_PATH where there is no path; otherwise the
+ * cheapest path's sum over its links, where a link at the plane's fastest rate costs 10.
+ */
+int pmixfab_cost(const struct pmixfab *fab, uint32_t a, uint32_t b, uint16_t *cost);
+
+/* Row a of the matrix into row[0..n-1]; n must be n_devices. */
+int pmixfab_row(const struct pmixfab *fab, uint32_t a, uint16_t *row, size_t n);
+
+/*
+ * The whole matrix, row-major, into cells[0..n-1]; n must be n_devices squared. `threads` 0 takes as many
+ * as the process may run on.
+ */
+int pmixfab_matrix(const struct pmixfab *fab, uint16_t *cells, size_t n, unsigned threads);
+
+/*
+ * The whole matrix in memory of its own (*cells, n_devices squared values, row-major, huge pages where the
+ * system gives them). Free with pmixfab_matrix_free(); it outlives the handle. An empty plane gives NULL
+ * and success.
+ */
+int pmixfab_matrix_alloc(const struct pmixfab *fab, unsigned threads, uint16_t **cells);
+void pmixfab_matrix_free(uint16_t *cells, uint32_t n_devices);
+
+/* ---- devices -------------------------------------------------------------------------------------- */
+
+enum pmixfab_state { PMIXFAB_STATE_UNKNOWN = 0, PMIXFAB_STATE_DOWN = 1, PMIXFAB_STATE_UP = 2 };
+
+struct pmixfab_device {
+    uint32_t index;
+    uint32_t host_index;  /* 0..n_hosts-1 */
+    uint32_t switch_index; /* UINT32_MAX: cabled to another device directly, or to nothing */
+    uint32_t switch_port; /* 0 where there is no switch */
+    uint32_t port;        /* port number on the device */
+    uint32_t state;       /* enum pmixfab_state, the values of pmix_link_state_t */
+    uint64_t node_guid, port_guid, system_guid;
+    uint64_t mbps;        /* active rate, megabits per second; 0 unknown */
+    const char *host;
+    const char *name;
+    char id[64];          /* [PMIX_DEVICE_ID] fab://<node GUID>::<system image GUID> */
+};
+int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out);
+
+/*
+ * The index of the device that `what` names: a device id, `host:device`, `host:device:port`, or `host`
+ * (its first device). PMIXFAB_ERR_NOTFOUND where there is none.
+ */
+int pmixfab_find(const struct pmixfab *fab, const char *what, uint32_t *index);
+
+/* Name of host i and its devices: indices first..first+n-1 (devices of a host are neighbours). */
+int pmixfab_host(const struct pmixfab *fab, uint32_t i, const char **name, uint32_t *first, uint32_t *n);
+
+/* Views of coordinates, the values of pmix_coord_view_t. */
+enum pmixfab_view { PMIXFAB_LOGICAL = 1, PMIXFAB_PHYSICAL = 2 };
+
+/* Coordinates of a device: *coords points at *dims numbers inside the handle [PMIX_FABRIC_COORDINATES]. */
+int pmixfab_coords(const struct pmixfab *fab, uint32_t index, enum pmixfab_view view, const uint32_t **coords,
+                   uint32_t *dims);
+
+/* ---- switches, links, groups ---------------------------------------------------------------------- */
+
+struct pmixfab_switch {
+    uint32_t index;
+    uint32_t level;   /* 0: carries devices or is nearest to them; counts upwards in trees */
+    uint32_t n_ports;
+    uint32_t n_hosts; /* hosts with a device on it */
+    uint64_t guid;
+    const char *name;
+    char id[24];      /* [PMIX_FABRIC_SWITCH] 0x and 16 hexadecimal digits */
+};
+int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out);
+
+/* One cable. An end is a switch or a device. */
+struct pmixfab_end {
+    uint32_t is_switch;
+    uint32_t index; /* of the switch, or of the device */
+    uint32_t port;
+    uint64_t guid;  /* node GUID */
+};
+struct pmixfab_link {
+    struct pmixfab_end a, b;
+    uint64_t mbps;
+    uint32_t cost;
+};
+int pmixfab_link(const struct pmixfab *fab, uint32_t index, struct pmixfab_link *out);
+
+/* Group g (0..n_groups-1): *hosts points at *n host indices inside the handle [PMIX_FABRIC_GROUPS]. */
+int pmixfab_group(const struct pmixfab *fab, uint32_t g, const uint32_t **hosts, uint32_t *n);
+
+/* The standard's string of all groups, "0:n1,n2;1:n3". Free with free(). */
+int pmixfab_groups_string(const struct pmixfab *fab, char **out);
+
+/* The standard's shape string, as "4x18x36", into buf. PMIXFAB_ERR_RANGE when it does not fit. */
+int pmixfab_shape_string(const struct pmixfab *fab, enum pmixfab_view view, char *buf, size_t size);
+
+/* The snapshot's bytes, as pmixfab_open_memory() takes them; they belong to the handle. */
+int pmixfab_bytes(const struct pmixfab *fab, const void **bytes, size_t *size);
+
+/* ---- over PMIx ------------------------------------------------------------------------------------ */
+
+struct pmix_fabric_s;
+struct pmix_info;
+
+/* Keys beside the standard's, in fabricd's answers. */
+#define PMIXFAB_KEY_SNAPSHOT "pmixfab.snapshot"           /* pmix_byte_object_t: the snapshot */
+#define PMIXFAB_KEY_SNAPSHOT_PATH "pmixfab.snapshot.path" /* string: its file, on fabricd's host */
+#define PMIXFAB_KEY_GENERATION "pmixfab.generation"       /* uint64_t */
+
+/*
+ * Ask the PMIx server that this process is connected to (PMIx_tool_init, PMIx_Init or a server attached to
+ * another) for a plane's snapshot. `directives` are pmix_info_t as PMIx_Fabric_register takes them
+ * (PMIX_FABRIC_PLANE, _VENDOR, _IDENTIFIER, _INDEX), or NULL for the default plane. On the daemon's host the
+ * snapshot's file is mapped, elsewhere its bytes come over the wire. Blocks for a round trip or two;
+ * PMIXFAB_ERR_TIMEOUT after 30 s without an answer.
+ */
+int pmixfab_open_pmix(const struct pmix_info *directives, size_t ndirs, struct pmixfab **out);
+
+/*
+ * PMIx_Fabric_register(), completed: fills `fabric` (index, info, ninfo; name stays the caller's) so that
+ * its info array holds, beside the scalars and strings, a true PMIX_FABRIC_COST_MATRIX pointer. The object
+ * must be updated and released with the two functions below, not with the stock ones. (Standard:
+ * "PMIx_Fabric_register")
+ */
+int pmixfab_register(struct pmix_fabric_s *fabric, const struct pmix_info *directives, size_t ndirs);
+
+/*
+ * Bring a registered object up to date. The old matrix is freed: nobody may be reading it ("PMIx_Fabric_update").
+ * When nothing has changed the object stays as it is, pointers included.
+ */
+int pmixfab_update(struct pmix_fabric_s *fabric);
+
+/* Release what pmixfab_register() filled in. ("PMIx_Fabric_deregister") */
+int pmixfab_deregister(struct pmix_fabric_s *fabric);
+
+/* The snapshot behind a registered object; it belongs to the object. NULL where it is none of ours. */
+const struct pmixfab *pmixfab_of(const struct pmix_fabric_s *fabric);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,56 @@
+/*
+ * cost.h - costs between devices, held as costs between the switches that carry them.
+ *
+ * cost(i,j) = 0 for i == j; intra for two devices of one host; else access(i) + dist(sw(i), sw(j)) + access(j),
+ * saturating at 65534, 65535 where there is no path. `dist` is E x E over the E edge switches (those with
+ * devices); shortest paths run over all switches.
+ */
+#ifndef FAB_TOPO_COST_H
+#define FAB_TOPO_COST_H
+
+#include "topo/graph.h"
+
+#define FAB_COST_NO_PATH 65535u
+#define FAB_COST_MAX 65534u
+#define FAB_COST_SAME_HOST 5u /* distance inside the host not known */
+
+/*
+ * Read-only arrays; they may point into a mapped snapshot. edge[i] < n_edges always: a device without a
+ * switch (cabled to another device, or alone) has an edge of the computation's own.
+ */
+struct fab_cost_view {
+    uint32_t n_devices, n_edges;
+    const uint32_t *edge;   /* per device: row in dist */
+    const uint16_t *access; /* per device */
+    const uint32_t *host;   /* per device; devices of one host are neighbours */
+    const uint16_t *dist;   /* n_edges x n_edges, symmetric, 0 on the diagonal */
+};
+
+struct fab_costs {
+    struct fab_cost_view view; /* points at the arrays below */
+    uint32_t *edge, *host;
+    uint16_t *access, *dist;
+};
+
+/* Compute the compact form; threads 0: as many as the process may run on. */
+int fab_costs_compute(const struct fab_plane *plane, unsigned threads, struct fab_costs *out);
+void fab_costs_destroy(struct fab_costs *costs);
+
+static inline uint16_t fab_cost_of(const struct fab_cost_view *v, uint32_t a, uint32_t b)
+{
+    if (a == b)
+        return 0;
+    if (v->host[a] == v->host[b])
+        return FAB_COST_SAME_HOST;
+    uint32_t d = v->dist[(size_t)v->edge[a] * v->n_edges + v->edge[b]];
+    if (d == FAB_COST_NO_PATH)
+        return FAB_COST_NO_PATH;
+    d += (uint32_t)v->access[a] + v->access[b];
+    return (uint16_t)(d > FAB_COST_MAX ? FAB_COST_MAX : d);
+}
+
+/* One row (n_devices values), and the whole matrix (n_devices squared). threads as above. */
+void fab_cost_row(const struct fab_cost_view *v, uint32_t a, uint16_t *row);
+int fab_cost_matrix(const struct fab_cost_view *v, uint16_t *cells, unsigned threads);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * diff.h - what changed from one inventory to the next, in an operator's words.
+ */
+#ifndef FAB_TOPO_DIFF_H
+#define FAB_TOPO_DIFF_H
+
+#include "topo/inventory.h"
+
+enum fab_change_kind {
+    FAB_CHANGE_HOST_ADDED = 1, /* first device of a host appeared */
+    FAB_CHANGE_HOST_LOST,
+    FAB_CHANGE_DEVICE_ADDED, /* a cabled HCA port */
+    FAB_CHANGE_DEVICE_LOST,
+    FAB_CHANGE_SWITCH_ADDED,
+    FAB_CHANGE_SWITCH_LOST,
+    FAB_CHANGE_LINK_ADDED, /* a cable between two ports */
+    FAB_CHANGE_LINK_LOST,
+    FAB_CHANGE_LINK_RATE,  /* same cable, another width or speed */
+    FAB_CHANGE_PORT_STATE, /* of a cabled port, as far as served: up or not */
+    FAB_CHANGE_NAME,       /* a node is called otherwise */
+    FAB_CHANGE_LID,
+    FAB_CHANGE_OTHER       /* anything else that is kept: chassis, vendor, firmware, number of ports */
+};
+
+/* One change. Texts are short and complete: `what` "leaf1[8] - node001 HCA-1[1]", `before` "4xHDR", ... */
+struct fab_change {
+    enum fab_change_kind kind;
+    uint64_t guid; /* node that it is about (of a link: the end with the lower GUID) */
+    uint32_t port; /* 0: the whole node */
+    char *what, *before, *after; /* never NULL */
+};
+
+struct fab_diff {
+    struct fab_change *changes; /* ordered by kind, then natural order of what */
+    uint32_t n, cap;
+    uint32_t n_lost; /* hosts, devices, switches and links lost: does the fabric shrink? */
+};
+
+/* Word for a kind: "host-added", "link-rate", ... and back (0: none). */
+const char *fab_change_name(enum fab_change_kind kind);
+enum fab_change_kind fab_change_parse(const char *name);
+
+/* Both finished and named. `before` may be empty. *diff is initialised here. */
+int fab_diff_compute(const struct fab_inventory *before, const struct fab_inventory *after, struct fab_diff *diff);
+void fab_diff_destroy(struct fab_diff *diff);
+
+#endif

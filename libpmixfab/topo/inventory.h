@@ -1,0 +1,74 @@
+/*
+ * inventory.h - everything that was observed of a fabric at one time, in one canonical order.
+ *
+ * Built by adding nodes and ports and linking ports, then finished once. A finished inventory is sorted
+ * (nodes by GUID, ports by node and number), consistent (checked), and comparable: two sweeps of the same
+ * fabric give equal inventories, whichever probe saw it.
+ */
+#ifndef FAB_TOPO_INVENTORY_H
+#define FAB_TOPO_INVENTORY_H
+
+#include <stdbool.h>
+
+#include "topo/model.h"
+
+struct fab_inventory {
+    struct fab_node *nodes;
+    struct fab_port *ports;
+    char *pool; /* strings, each with its end; pool[0] is the empty string */
+    uint32_t n_nodes, n_ports, n_subnets;
+    uint32_t cap_nodes, cap_ports, pool_size, pool_cap;
+    struct fab_subnet subnets[FAB_MAX_SUBNETS];
+    uint32_t n_dangling; /* ports that are up and lead nowhere (finish counts them) */
+    bool finished;
+};
+
+void fab_inventory_init(struct fab_inventory *inv);
+void fab_inventory_destroy(struct fab_inventory *inv); /* leaves it as after init */
+
+static inline const char *fab_str(const struct fab_inventory *inv, uint32_t offset)
+{
+    return inv->pool == NULL ? "" : inv->pool + offset;
+}
+
+/*
+ * Add a string of len bytes (no byte 0 inside; cut at the first). Returns its offset, FAB_NONE without
+ * memory. The empty string is 0.
+ */
+uint32_t fab_inventory_string(struct fab_inventory *inv, const char *text, size_t len);
+
+/* Append; *index (may be NULL) is the new element's. PMIXFAB_ERR_NOMEM, PMIXFAB_ERR_RANGE past 2^24. */
+int fab_inventory_add_node(struct fab_inventory *inv, const struct fab_node *node, uint32_t *index);
+int fab_inventory_add_port(struct fab_inventory *inv, const struct fab_port *port, uint32_t *index);
+
+/* Cable two ports. Both must be uncabled. */
+int fab_inventory_link(struct fab_inventory *inv, uint32_t a, uint32_t b);
+
+/*
+ * Sort and check. Refused, with the place (line, where a line is known) and the reason: two nodes with one
+ * GUID, two ports with one number on a node, two HCA ports with one port GUID, port 0 or 255 or beyond the
+ * node's ports, a port cabled to itself or to its own node, peers that do not name each other, a zero node
+ * GUID, an unknown kind, width or speed. Counts n_dangling: uncabled ports that are INIT, ARMED or ACTIVE.
+ */
+int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err);
+
+/* Add what `from` (finished) saw to `into` (not finished). Nodes with one GUID are joined, their ports united;
+ * contradictions about one port are PMIXFAB_ERR_CONFLICT. Subnets are appended. */
+int fab_inventory_merge(struct fab_inventory *into, const struct fab_inventory *from, struct fab_err *err);
+
+/* Deep copy of a finished inventory. */
+int fab_inventory_copy(struct fab_inventory *to, const struct fab_inventory *from);
+
+/* Node by GUID in a finished inventory (binary search); FAB_NONE. */
+uint32_t fab_inventory_find(const struct fab_inventory *inv, uint64_t guid);
+/* Port `num` of a node; FAB_NONE. */
+uint32_t fab_inventory_port(const struct fab_inventory *inv, uint32_t node, unsigned num);
+
+/* True where both (finished) say the same, lines aside. */
+bool fab_inventory_equal(const struct fab_inventory *a, const struct fab_inventory *b);
+
+/* Order of names with numbers in them as people read it: node2 before node10. As strcmp. Total: only equal
+ * bytes compare 0. */
+int fab_natural_cmp(const char *a, const char *b);
+
+#endif

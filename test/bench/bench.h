@@ -1,0 +1,29 @@
+/* bench.h - how a bench reports: a table for people, or with --json one object a line. */
+#ifndef FAB_BENCH_H
+#define FAB_BENCH_H
+
+#include <stdbool.h>
+
+struct bench_figure {
+    const char *bench;    /* "costs" */
+    const char *figure;   /* "fat tree 9826, 1 thread" */
+    double value;         /* what was measured */
+    const char *unit;     /* "ms" */
+    const char *baseline; /* what it is held against: "memset"; NULL: an absolute figure */
+    double baseline_value;
+    double to_reach;      /* largest allowed ratio value/baseline_value, or without a baseline largest value;
+                             0: write down only */
+    bool at_least;        /* the ratio is baseline_value/value and must be at least to_reach */
+};
+
+/* Parse --json; remove it from argv. */
+void bench_init(int *argc, char **argv);
+void bench_report(const struct bench_figure *figure);
+
+/* Monotonic milliseconds. */
+double bench_now(void);
+
+/* Median of n values (sorts them). */
+double bench_median(double *values, unsigned n);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * fabrics.h - generated fabrics for tests and benches.
+ *
+ * Each generator fills an inventory (finished and named: host "node0001", HCA "HCA-1") and can be written as
+ * an ibsim netfile. GUIDs are dense and deterministic: switches from 0x200000, HCAs from 0x100000. Switch
+ * names: "leaf1", "spine1", "core1", "r0-3", "s1-2-0" ...; at most 30 characters (ibsim's limit). Hosts are on
+ * the low ports of a switch.
+ */
+#ifndef FAB_TEST_FABRICS_H
+#define FAB_TEST_FABRICS_H
+
+#include <stdio.h>
+
+#include "topo/inventory.h"
+
+/* Two levels: every leaf has a cable to every spine (`cables` in parallel). */
+int fabric_fattree2(struct fab_inventory *inv, unsigned leaves, unsigned spines, unsigned hosts_per_leaf,
+                    unsigned cables);
+/* Three levels of switches with k ports: k pods of k/2 leaves and k/2 middles, (k/2)^2 cores, k^3/4 hosts. */
+int fabric_fattree3(struct fab_inventory *inv, unsigned k);
+/* p hosts a router, a routers a group, h global cables a router; a*h+1 groups. */
+int fabric_dragonfly(struct fab_inventory *inv, unsigned p, unsigned a, unsigned h);
+/* n dimensions (2 or 3), wrap: torus (a dimension of 2 has one cable), hosts on each switch. */
+int fabric_grid(struct fab_inventory *inv, const unsigned *size, unsigned n, int wrap, unsigned hosts);
+/* Connected random graph of switches with random hosts, mixed rates and parallel cables; by seed. */
+int fabric_random(struct fab_inventory *inv, unsigned switches, unsigned hosts, unsigned extra_cables, int mixed_rates,
+                  uint64_t seed);
+
+/* By text: "fattree2:16,8,4", "fattree3:34", "dragonfly:8,16,8", "torus:4,4,4:1", "mesh:4,4:2",
+ * "random:30,100,40:7". PMIXFAB_ERR_SYNTAX otherwise. */
+int fabric_parse(const char *text, struct fab_inventory *inv);
+
+/* Write as an ibsim netfile; as ibnetdiscover's text. 0 or PMIXFAB_ERR_IO. */
+int fabric_write_netfile(const struct fab_inventory *inv, FILE *out);
+int fabric_write_capture(const struct fab_inventory *inv, FILE *out);
+
+/* xorshift generator for tests. */
+uint64_t fabric_random_next(uint64_t *state);
+
+#endif
