@@ -93,6 +93,14 @@ int pmixfab_open_file(const char *path, struct pmixfab **out);
 /* Open a snapshot from `size` bytes in memory; the bytes are copied. */
 int pmixfab_open_memory(const void *bytes, size_t size, struct pmixfab **out);
 
+/*
+ * Names of the planes published in a run directory (NULL: /run/fabricd), default plane first, then by index.
+ * Files that are no snapshots are skipped and logged. None at all is PMIXFAB_ERR_NOTFOUND. Free with
+ * pmixfab_list_free().
+ */
+int pmixfab_list_rundir(const char *rundir, char ***names, size_t *n);
+void pmixfab_list_free(char **names, size_t n);
+
 /* Release a handle; NULL is allowed. Everything handed out by reference becomes invalid. */
 void pmixfab_close(struct pmixfab *fab);
 
@@ -238,6 +246,9 @@ struct pmix_info;
  * PMIXFAB_ERR_TIMEOUT after 30 s without an answer.
  */
 int pmixfab_open_pmix(const struct pmix_info *directives, size_t ndirs, struct pmixfab **out);
+
+/* Names of all planes that the connected server serves; as pmixfab_list_rundir(). */
+int pmixfab_list_pmix(char ***names, size_t *n);
 
 /*
  * PMIx_Fabric_register(), completed: fills `fabric` (index, info, ninfo; name stays the caller's) so that

@@ -1,0 +1,75 @@
+/*
+ * store.h - the only owner of durable state: one SQLite database (WAL, foreign keys, one writer).
+ *
+ * Holds the inventory as last published, the planes with their numbers and last snapshots (which hold the
+ * compact costs), every generation, and the history of changes. Whatever moment the process dies at, the next
+ * store_open() finds the last committed generation whole.
+ *
+ * One thread at a time.
+ */
+#ifndef FABRICD_STORE_H
+#define FABRICD_STORE_H
+
+#include <stdbool.h>
+
+#include "topo/diff.h"
+#include "topo/inventory.h"
+
+struct store;
+
+/*
+ * Open, create where absent, take the lock, migrate. Errors, each with one clear line in err:
+ * PMIXFAB_ERR_BUSY (another fabricd has this store: its pid), _NEWER (written by a newer fabricd), _CORRUPT (not
+ * a database, or its integrity is broken), _IO (path, full disk, permission).
+ * The lock is flock() on "PATH.lock", held until close. Migration: one exclusive transaction for all steps,
+ * version checked again inside (PRAGMA user_version).
+ */
+int store_open(const char *path, struct store **out, struct fab_err *err);
+void store_close(struct store *store); /* NULL allowed */
+
+/* One plane as known to the store. */
+struct store_plane {
+    uint32_t index;
+    bool retired;        /* not part of the fabric any more; the number stays taken */
+    uint64_t generation; /* in which it last changed */
+    char name[64];
+    void *snapshot; /* the bytes of its last snapshot */
+    size_t size;
+};
+
+/* The last published inventory, finished and named; an empty finished one where nothing was published. */
+int store_load_inventory(struct store *store, struct fab_inventory *inv, struct fab_err *err);
+
+/* All planes, retired ones too, by index. Free with store_planes_free(). */
+int store_load_planes(struct store *store, struct store_plane **planes, uint32_t *n, struct fab_err *err);
+void store_planes_free(struct store_plane *planes, uint32_t n);
+
+/* The newest generation (0: none yet) and its time (microseconds since 1970). */
+int store_generation(struct store *store, uint64_t *generation, int64_t *published, struct fab_err *err);
+
+/* A change to publish: all of it or nothing, in one transaction. */
+struct store_publication {
+    uint64_t generation; /* must be the newest + 1; 0: no new generation, the inventory's unserved facts only */
+    int64_t published;
+    bool partial;                       /* the operator accepted a partial sweep, or it was the first */
+    const struct fab_inventory *before; /* what the store holds now: only rows that differ are written */
+    const struct fab_inventory *after;
+    const struct fab_diff *diff; /* goes into the history; may be NULL */
+    const struct store_plane *planes; /* those that changed, are new, or retire; others are left alone */
+    uint32_t n_planes;
+};
+int store_publish(struct store *store, const struct store_publication *publication, struct fab_err *err);
+
+/* History, oldest first. */
+struct store_change {
+    uint64_t generation;
+    int64_t time;
+    const char *kind, *what, *before, *after;
+};
+typedef int (*store_change_fn)(const struct store_change *change, void *cbdata); /* non-zero ends the walk */
+
+/* Changes of generations from+1..to; `what` NULL, or part of a change's `what`; limit 0: none (else the newest). */
+int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
+                  store_change_fn fn, void *cbdata, struct fab_err *err);
+
+#endif
