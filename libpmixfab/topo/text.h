@@ -1,0 +1,16 @@
+/*
+ * text.h - making what a device, a file or a peer said fit for a line of text.
+ */
+#ifndef FAB_TOPO_TEXT_H
+#define FAB_TOPO_TEXT_H
+
+#include <stddef.h>
+
+/*
+ * Copy `len` bytes of text (up to the first byte 0) to out, which always ends with a 0. Control characters,
+ * bytes that are not UTF-8 and every character of `also` (ASCII; may be NULL) become '?'. What does not fit
+ * is cut, never inside a character. `out` may be `text`. Returns the length of the result.
+ */
+size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, const char *also);
+
+#endif
