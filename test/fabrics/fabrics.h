@@ -3,8 +3,8 @@
  *
  * Each generator fills an inventory (finished and named: host "node0001", HCA "HCA-1") and can be written as
  * an ibsim netfile. GUIDs are dense and deterministic: switches from 0x200000, HCAs from 0x100000. Switch
- * names: "leaf1", "spine1", "core1", "r0-3", "s1-2-0" ...; at most 30 characters (ibsim's limit). Hosts are on
- * the low ports of a switch.
+ * names: "leaf1", "spine1", "core1", "r0-3", "s1-2-0" ...; at most 30 characters (ibsim's limit). Hosts are
+ * on the low ports of a switch.
  */
 #ifndef FAB_TEST_FABRICS_H
 #define FAB_TEST_FABRICS_H
@@ -23,8 +23,8 @@ int fabric_dragonfly(struct fab_inventory *inv, unsigned p, unsigned a, unsigned
 /* n dimensions (2 or 3), wrap: torus (a dimension of 2 has one cable), hosts on each switch. */
 int fabric_grid(struct fab_inventory *inv, const unsigned *size, unsigned n, int wrap, unsigned hosts);
 /* Connected random graph of switches with random hosts, mixed rates and parallel cables; by seed. */
-int fabric_random(struct fab_inventory *inv, unsigned switches, unsigned hosts, unsigned extra_cables, int mixed_rates,
-                  uint64_t seed);
+int fabric_random(struct fab_inventory *inv, unsigned switches, unsigned hosts, unsigned extra_cables,
+                  int mixed_rates, uint64_t seed);
 
 /* By text: "fattree2:16,8,4", "fattree3:34", "dragonfly:8,16,8", "torus:4,4,4:1", "mesh:4,4:2",
  * "random:30,100,40:7". PMIXFAB_ERR_SYNTAX otherwise. */
@@ -33,6 +33,20 @@ int fabric_parse(const char *text, struct fab_inventory *inv);
 /* Write as an ibsim netfile; as ibnetdiscover's text. 0 or PMIXFAB_ERR_IO. */
 int fabric_write_netfile(const struct fab_inventory *inv, FILE *out);
 int fabric_write_capture(const struct fab_inventory *inv, FILE *out);
+
+/* Name of a node in the netfile (for ibsim's console and SIM_HOST) and below: a switch's name, a host's name
+ * for its first HCA, "node0001-2" for its second. Written to buf, which is returned. And back: FAB_NONE. */
+const char *fabric_node_name(const struct fab_inventory *inv, uint32_t node, char *buf, size_t size);
+uint32_t fabric_find(const struct fab_inventory *inv, const char *name);
+
+/* Pull the cable in a node's port; give it another rate. inv stays finished. PMIXFAB_ERR_NOTFOUND: no cable
+ * there. */
+int fabric_unlink(struct fab_inventory *inv, const char *node, unsigned port);
+int fabric_set_rate(struct fab_inventory *inv, const char *node, unsigned port, unsigned width,
+                    enum fab_speed speed);
+
+/* ibsim's options for a fabric of this size: "-N ... -S ... -P ... -L ...". */
+void fabric_ibsim_limits(const struct fab_inventory *inv, char *buf, size_t size);
 
 /* xorshift generator for tests. */
 uint64_t fabric_random_next(uint64_t *state);
