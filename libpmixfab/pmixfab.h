@@ -174,8 +174,8 @@ struct pmixfab_device {
 int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out);
 
 /*
- * The index of the device that `what` names: a device id, `host:device`, `host:device:port`, or `host`
- * (its first device). PMIXFAB_ERR_NOTFOUND where there is none.
+ * The index of the device that `what` names: a device id, `host:device`, `host:device:port`, `host`
+ * (its first device), or a port's or HCA's GUID (`0x` and 16 digits). PMIXFAB_ERR_NOTFOUND where there is none.
  */
 int pmixfab_find(const struct pmixfab *fab, const char *what, uint32_t *index);
 
@@ -202,10 +202,10 @@ struct pmixfab_switch {
 };
 int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out);
 
-/* One cable. An end is a switch or a device. */
+/* One cable. An end is a switch or a device; or a router or an aggregation node, which have no index. */
 struct pmixfab_end {
     uint32_t is_switch;
-    uint32_t index; /* of the switch, or of the device */
+    uint32_t index; /* of the switch, or of the device; UINT32_MAX: neither */
     uint32_t port;
     uint64_t guid;  /* node GUID */
 };

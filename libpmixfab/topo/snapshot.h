@@ -4,6 +4,13 @@
  * Immutable, position-independent, checksummed (XXH3), little-endian; a version and a size in its head. The
  * content (everything but generation, time and checksums) has a hash of its own: two snapshots with equal
  * content hashes tell their readers the same.
+ *
+ * A file is checked when it is mapped and believed from then on. That holds because nobody writes into a
+ * published file: a publisher writes a new one beside it and renames that over the old one, whose readers keep
+ * the old pages. A file that is cut off or overwritten in place takes its readers down (SIGBUS) or lies to them.
+ *
+ * A device is UP while its port is ACTIVE, DOWN in every other known state (a port that is INIT or ARMED carries
+ * no traffic), UNKNOWN where the state is. LIDs are not in a snapshot.
  */
 #ifndef FAB_TOPO_SNAPSHOT_H
 #define FAB_TOPO_SNAPSHOT_H
@@ -17,10 +24,14 @@ struct fab_snapshot_meta {
     int64_t published; /* microseconds since 1970, UTC */
     uint32_t index;    /* the plane's number */
     uint32_t is_default;
-    const char *name, *vendor, *identifier;
+    const char *name; /* 1 to 63 of A-Z a-z 0-9 . _ - and no leading dot: it is the file's name, too */
+    const char *vendor, *identifier; /* NULL: empty */
 };
 
-/* Build into memory of its own; free(*bytes). */
+/*
+ * Build into memory of its own; free(*bytes). PMIXFAB_ERR_INVAL for a null argument, a name that is none, parts
+ * that do not belong together.
+ */
 int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *costs,
                        const struct fab_geometry *geometry, const struct fab_groups *groups,
                        const struct fab_snapshot_meta *meta, void **bytes, size_t *size);
@@ -33,15 +44,16 @@ void fab_snapshot_stamp(void *bytes, uint64_t generation, int64_t published);
 
 /*
  * Check everything: head, size, checksum, each section's bounds and alignment, each index and string. What
- * passes can be read without further checks. PMIXFAB_ERR_TRUNCATED, _FOREIGN, _OLDER, _NEWER, _CORRUPT.
+ * passes can be read without further checks. PMIXFAB_ERR_TRUNCATED, _FOREIGN, _OLDER, _NEWER, _CORRUPT; _INVAL
+ * for NULL and for an address that is no multiple of 8.
  */
 int fab_snapshot_check(const void *bytes, size_t size, struct fab_err *err);
 
 /* The cost arrays inside checked bytes. */
 void fab_snapshot_costs(const void *bytes, struct fab_cost_view *view);
 
-/* A public handle on checked bytes that the caller keeps for longer than the handle. pmixfab_close() does not
- * free the bytes. */
+/* A public handle on bytes that the caller keeps for longer than the handle. They are checked here as above.
+ * pmixfab_close() does not free them. */
 int fab_snapshot_borrow(const void *bytes, size_t size, struct pmixfab **out, struct fab_err *err);
 
 #endif

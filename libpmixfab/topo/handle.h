@@ -1,0 +1,46 @@
+/*
+ * handle.h - what stands behind the public `struct pmixfab`: pointers into one checked snapshot.
+ */
+#ifndef FAB_TOPO_HANDLE_H
+#define FAB_TOPO_HANDLE_H
+
+#include "topo/snapshot.h"
+#include "topo/snapshot_format.h"
+
+struct pmixfab {
+    struct fab_cost_view costs; /* first: the one cache line that the cost of a pair needs of this struct */
+    const struct snap_meta *meta;
+    const struct snap_device *devices;
+    const struct snap_host *hosts;
+    const struct snap_switch *switches;
+    const struct snap_link *links;
+    const uint64_t *others;
+    const uint32_t *logical, *physical;
+    const uint32_t *group_start, *group_members;
+    const uint32_t *by_node, *by_port;
+    const char *strings;
+    const struct snap_head *head; /* the snapshot's first byte */
+    void *heap;                   /* to be freed, or NULL */
+    void *map;                    /* to be unmapped (head->size bytes), or NULL */
+};
+
+static inline const char *fab_handle_string(const struct pmixfab *fab, uint32_t offset)
+{
+    return fab->strings + offset;
+}
+
+static inline const char *fab_handle_host(const struct pmixfab *fab, uint32_t host)
+{
+    return fab->strings + fab->hosts[host].name;
+}
+
+/* One past the last device of a host. */
+static inline uint32_t fab_handle_host_end(const struct pmixfab *fab, uint32_t host)
+{
+    return host + 1 < fab->meta->n_hosts ? fab->hosts[host + 1].first : fab->meta->n_devices;
+}
+
+/* Map and check a file. As pmixfab_open_file(), but the reason goes to err, not to the log. */
+int fab_handle_open(const char *path, struct pmixfab **out, struct fab_err *err);
+
+#endif

@@ -1,0 +1,384 @@
+/* snapshot.c - write one computed plane as a snapshot. */
+#include "topo/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "topo/snapshot_format.h"
+
+#define RECENT 256 /* strings that are looked at again before a new one is stored */
+
+struct build {
+    const struct fab_plane *plane;
+    const struct fab_costs *costs;
+    const struct fab_geometry *geometry;
+    const struct fab_groups *groups;
+    struct snap_meta meta;
+    struct snap_entry table[SNAP_SECTIONS];
+    char *bytes;        /* everything but the strings */
+    char *strings;      /* they come last, so they may grow while the rest is written */
+    uint32_t n_strings; /* bytes */
+    size_t cap_strings;
+    uint32_t recent[RECENT]; /* by hash: where a string stands that need not be stored twice */
+    uint32_t *end_of_port;   /* per port of the inventory: what a cable end there is, FAB_NONE nothing */
+    uint32_t *switch_of;     /* per node of the inventory, FAB_NONE */
+    int error;
+};
+
+static void *section(struct build *b, enum snap_section which)
+{
+    return b->bytes + b->table[which].offset;
+}
+
+/* Offset of text in the strings. Remembers the last ones only: names of devices are few, those of hosts
+ * differ. */
+static uint32_t string(struct build *b, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    uint32_t *recent = &b->recent[XXH3_64bits(text, size) % RECENT];
+
+    if (size == 1)
+        return 0;
+    if (*recent != 0 && strcmp(b->strings + *recent, text) == 0)
+        return *recent;
+    if (size > UINT32_MAX - b->n_strings) {
+        b->error = PMIXFAB_ERR_RANGE;
+        return 0;
+    }
+    if (b->n_strings + size > b->cap_strings) {
+        size_t cap = 2 * b->cap_strings + size;
+        char *grown = realloc(b->strings, cap);
+        if (grown == NULL) {
+            b->error = PMIXFAB_ERR_NOMEM;
+            return 0;
+        }
+        b->strings = grown;
+        b->cap_strings = cap;
+    }
+    memcpy(b->strings + b->n_strings, text, size);
+    *recent = b->n_strings;
+    b->n_strings += (uint32_t)size;
+    return *recent;
+}
+
+/* A port that is not active carries no traffic: whoever places jobs must not count on it. */
+static uint8_t state_of(const struct fab_port *port)
+{
+    switch (port->state) {
+    case FAB_PORT_UNKNOWN:
+        return PMIXFAB_STATE_UNKNOWN;
+    case FAB_PORT_ACTIVE:
+        return PMIXFAB_STATE_UP;
+    default:
+        return PMIXFAB_STATE_DOWN;
+    }
+}
+
+static void write_devices(struct build *b)
+{
+    const struct fab_inventory *inv = b->plane->inv;
+    struct snap_device *out = section(b, SNAP_DEVICES);
+    uint32_t *host = section(b, SNAP_HOST);
+
+    for (uint32_t i = 0; i < b->meta.n_devices; i++) {
+        const struct fab_device *device = &b->plane->devices[i];
+        const struct fab_port *port = &inv->ports[device->port];
+        const struct fab_node *node = &inv->nodes[port->node];
+        out[i] = (struct snap_device){
+            .node_guid = node->guid,
+            .port_guid = port->guid,
+            .system_guid = node->system_guid,
+            .name = string(b, fab_str(inv, node->name)),
+            .sw = device->sw,
+            .mbps = fab_rate_mbps(port->width, port->speed),
+            .port = port->num,
+            .switch_port = device->sw == FAB_NONE ? 0 : inv->ports[port->peer].num,
+            .state = state_of(port),
+        };
+        host[i] = device->host;
+    }
+}
+
+static void write_hosts(struct build *b)
+{
+    const struct fab_inventory *inv = b->plane->inv;
+    struct snap_host *out = section(b, SNAP_HOSTS);
+
+    for (uint32_t i = 0; i < b->meta.n_hosts; i++) {
+        const struct fab_host *host = &b->plane->hosts[i];
+        out[i] = (struct snap_host){.name = string(b, host->name), .first = host->first};
+        b->meta.n_unnamed += inv->nodes[inv->ports[b->plane->devices[host->first].port].node].unnamed != 0;
+    }
+}
+
+/* Devices of a host are neighbours, so a host is counted once on a switch if the switch remembers the last.
+ */
+static int write_switches(struct build *b)
+{
+    const struct fab_inventory *inv = b->plane->inv;
+    struct snap_switch *out = section(b, SNAP_SWITCHES);
+    uint32_t *last_host = malloc((b->meta.n_switches + (size_t)1) * sizeof(*last_host));
+
+    if (last_host == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; i < b->meta.n_switches; i++) {
+        const struct fab_node *node = &inv->nodes[b->plane->switches[i].node];
+        out[i] = (struct snap_switch){
+            .guid = node->guid,
+            .name = string(b, fab_str(inv, node->name)),
+            .level = b->geometry->level[i],
+            .n_ports = node->num_ports,
+        };
+        last_host[i] = FAB_NONE;
+    }
+    for (uint32_t i = 0; i < b->meta.n_devices; i++) {
+        const struct fab_device *device = &b->plane->devices[i];
+        if (device->sw != FAB_NONE && last_host[device->sw] != device->host) {
+            last_host[device->sw] = device->host;
+            out[device->sw].n_hosts++;
+        }
+    }
+    free(last_host);
+    return PMIXFAB_OK;
+}
+
+/* The inventory's ports are in the order of their nodes' GUIDs, so others come out ascending. */
+static int find_ends(struct build *b)
+{
+    const struct fab_plane *plane = b->plane;
+    const struct fab_inventory *inv = plane->inv;
+
+    b->end_of_port = malloc((inv->n_ports + (size_t)1) * sizeof(*b->end_of_port));
+    b->switch_of = malloc((inv->n_nodes + (size_t)1) * sizeof(*b->switch_of));
+    if (b->end_of_port == NULL || b->switch_of == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    memset(b->end_of_port, 0xff, inv->n_ports * sizeof(*b->end_of_port));
+    memset(b->switch_of, 0xff, inv->n_nodes * sizeof(*b->switch_of));
+    for (uint32_t i = 0; i < plane->n_switches; i++)
+        b->switch_of[plane->switches[i].node] = i;
+    for (uint32_t i = 0; i < plane->n_devices; i++)
+        b->end_of_port[plane->devices[i].port] = SNAP_END_DEVICE | i;
+    for (uint32_t i = 0; i < plane->n_cables; i++) {
+        const uint32_t ends[2] = {plane->cables[i].a, plane->cables[i].b};
+        for (unsigned e = 0; e < 2; e++) {
+            uint32_t *end = &b->end_of_port[ends[e]];
+            uint32_t sw = b->switch_of[inv->ports[ends[e]].node];
+            if (*end == FAB_NONE)
+                *end = sw != FAB_NONE ? SNAP_END_SWITCH | sw : SNAP_END_OTHER;
+        }
+    }
+    uint32_t last = FAB_NONE;
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        if (b->end_of_port[p] != SNAP_END_OTHER)
+            continue;
+        if (inv->ports[p].node != last)
+            b->meta.n_others++;
+        last = inv->ports[p].node;
+        b->end_of_port[p] = SNAP_END_OTHER | (b->meta.n_others - 1);
+    }
+    return PMIXFAB_OK;
+}
+
+static void write_links(struct build *b)
+{
+    const struct fab_plane *plane = b->plane;
+    const struct fab_inventory *inv = plane->inv;
+    struct snap_link *out = section(b, SNAP_LINKS);
+    uint64_t *others = section(b, SNAP_OTHERS);
+
+    for (uint32_t i = 0; i < plane->n_cables; i++) {
+        const struct fab_cable *cable = &plane->cables[i];
+        out[i] = (struct snap_link){
+            .a = b->end_of_port[cable->a],
+            .b = b->end_of_port[cable->b],
+            .mbps = cable->mbps,
+            .cost = cable->cost,
+            .a_port = inv->ports[cable->a].num,
+            .b_port = inv->ports[cable->b].num,
+        };
+    }
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        uint32_t end = b->end_of_port[p];
+        if (end != FAB_NONE && (end & SNAP_END_KIND) == SNAP_END_OTHER)
+            others[end & ~SNAP_END_KIND] = inv->nodes[inv->ports[p].node].guid;
+    }
+}
+
+struct keyed {
+    uint64_t guid;
+    uint32_t index;
+};
+
+static int compare_keyed(const void *left, const void *right)
+{
+    const struct keyed *a = left, *b = right;
+    if (a->guid != b->guid)
+        return a->guid < b->guid ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static int write_index(struct build *b, enum snap_section which)
+{
+    const struct snap_device *devices = section(b, SNAP_DEVICES);
+    uint32_t *out = section(b, which);
+    uint32_t n = b->meta.n_devices;
+    struct keyed *keyed = malloc((n + (size_t)1) * sizeof(*keyed));
+
+    if (keyed == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; i < n; i++) {
+        keyed[i].guid = which == SNAP_BY_NODE ? devices[i].node_guid : devices[i].port_guid;
+        keyed[i].index = i;
+    }
+    qsort(keyed, n, sizeof(*keyed), compare_keyed);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = keyed[i].index;
+    free(keyed);
+    return PMIXFAB_OK;
+}
+
+/* memcpy that allows the null pointer of an empty array. */
+static void copy(void *to, const void *from, size_t size)
+{
+    if (size > 0)
+        memcpy(to, from, size);
+}
+
+static void write_arrays(struct build *b)
+{
+    const struct fab_cost_view *view = &b->costs->view;
+    const struct snap_meta *meta = &b->meta;
+    size_t n = meta->n_devices, edges = meta->n_edges;
+
+    copy(section(b, SNAP_EDGE), view->edge, n * sizeof(*view->edge));
+    copy(section(b, SNAP_ACCESS), view->access, n * sizeof(*view->access));
+    copy(section(b, SNAP_DIST), view->dist, edges * edges * sizeof(*view->dist));
+    copy(section(b, SNAP_LOGICAL), b->geometry->logical, n * meta->dims * sizeof(uint32_t));
+    copy(section(b, SNAP_PHYSICAL), b->geometry->physical, n * meta->physical_dims * sizeof(uint32_t));
+    if (meta->n_groups > 0)
+        copy(section(b, SNAP_GROUP_START), b->groups->start, (meta->n_groups + (size_t)1) * sizeof(uint32_t));
+    copy(section(b, SNAP_GROUP_MEMBER), b->groups->members, meta->n_members * sizeof(uint32_t));
+}
+
+static int describe(struct build *b, const struct fab_snapshot_meta *given)
+{
+    const struct fab_plane *plane = b->plane;
+    const struct fab_geometry *geometry = b->geometry;
+    struct snap_meta *meta = &b->meta;
+
+    if (given->name == NULL || !fab_snapshot_name_ok(given->name) ||
+        b->costs->view.n_devices != plane->n_devices || geometry->dims > PMIXFAB_MAX_DIMS ||
+        geometry->physical_dims > PMIXFAB_MAX_DIMS)
+        return PMIXFAB_ERR_INVAL;
+    if (plane->n_devices >= SNAP_END_SWITCH || plane->n_switches >= SNAP_END_SWITCH)
+        return PMIXFAB_ERR_RANGE;
+    b->cap_strings = 4096;
+    b->n_strings = 1;
+    b->strings = calloc(b->cap_strings, 1);
+    if (b->strings == NULL)
+        return PMIXFAB_ERR_NOMEM;
+
+    meta->n_devices = plane->n_devices;
+    meta->n_hosts = plane->n_hosts;
+    meta->n_switches = plane->n_switches;
+    meta->n_links = plane->n_cables;
+    meta->n_groups = b->groups->n;
+    meta->n_members = b->groups->n_members;
+    meta->n_edges = b->costs->view.n_edges;
+    meta->index = given->index;
+    meta->is_default = given->is_default != 0;
+    meta->name = string(b, given->name);
+    meta->vendor = string(b, given->vendor == NULL ? "" : given->vendor);
+    meta->identifier = string(b, given->identifier == NULL ? "" : given->identifier);
+    meta->kind = string(b, fab_kind_name(geometry->kind));
+    meta->fastest_mbps = plane->fastest_mbps;
+    meta->dims = geometry->dims;
+    meta->physical_dims = geometry->physical_dims;
+    copy(meta->shape, geometry->shape, geometry->dims * sizeof(uint32_t));
+    copy(meta->physical_shape, geometry->physical_shape, geometry->physical_dims * sizeof(uint32_t));
+    return b->error;
+}
+
+static int write_sections(struct build *b)
+{
+    uint64_t size;
+    int rc = fab_snapshot_layout(&b->meta, b->table, &size);
+
+    if (rc != 0)
+        return rc;
+    b->bytes = calloc(1, size);
+    if (b->bytes == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    write_devices(b);
+    write_hosts(b);
+    write_links(b);
+    write_arrays(b);
+    rc = write_switches(b);
+    if (rc == 0)
+        rc = write_index(b, SNAP_BY_NODE);
+    if (rc == 0)
+        rc = write_index(b, SNAP_BY_PORT);
+    return rc != 0 ? rc : b->error;
+}
+
+/* Now that the strings are known: append them, and write what stands in front. */
+static int complete(struct build *b, const struct fab_snapshot_meta *given, size_t *size)
+{
+    uint64_t total;
+
+    b->meta.string_bytes = b->n_strings;
+    int rc = fab_snapshot_layout(&b->meta, b->table, &total);
+    if (rc != 0)
+        return rc;
+    char *grown = realloc(b->bytes, total);
+    if (grown == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    b->bytes = grown;
+
+    struct snap_head head = {
+        .order = SNAP_ORDER,
+        .version = SNAP_VERSION,
+        .size = total,
+        .generation = given->generation,
+        .published = given->published,
+    };
+    memcpy(head.magic, SNAP_MAGIC, SNAP_MAGIC_SIZE);
+    memcpy(b->bytes, &head, sizeof(head));
+    memcpy(b->bytes + sizeof(head), &b->meta, sizeof(b->meta));
+    memcpy(b->bytes + SNAP_TABLE, b->table, sizeof(b->table));
+    memcpy(section(b, SNAP_STRINGS), b->strings, b->n_strings);
+    fab_snapshot_seal(b->bytes);
+    *size = total;
+    return PMIXFAB_OK;
+}
+
+int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *costs,
+                       const struct fab_geometry *geometry, const struct fab_groups *groups,
+                       const struct fab_snapshot_meta *meta, void **bytes, size_t *size)
+{
+    if (plane == NULL || plane->inv == NULL || costs == NULL || geometry == NULL || groups == NULL ||
+        meta == NULL || bytes == NULL || size == NULL)
+        return PMIXFAB_ERR_INVAL;
+    *bytes = NULL;
+    *size = 0;
+
+    struct build b = {.plane = plane, .costs = costs, .geometry = geometry, .groups = groups};
+    int rc = describe(&b, meta);
+    if (rc == 0)
+        rc = find_ends(&b);
+    if (rc == 0)
+        rc = write_sections(&b);
+    if (rc == 0)
+        rc = complete(&b, meta, size);
+    if (rc == 0) {
+        *bytes = b.bytes;
+        b.bytes = NULL;
+    }
+    free(b.bytes);
+    free(b.strings);
+    free(b.end_of_port);
+    free(b.switch_of);
+    return rc;
+}
