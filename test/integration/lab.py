@@ -1,0 +1,594 @@
+"""lab - the harness: a simulated fabric (ibsim), OpenSM, fabricd and fabricctl, for tests and for the tour.
+
+    sim = lab.Ibsim(lab.fabric("fattree2:4,2,4"))   # a netfile, or its text
+    sim.sweep()                                     # one run of OpenSM: every port becomes active
+    daemon = lab.Fabricd(sim)                       # in its own temporary run directory
+    daemon.ctl_json("status")
+    sim.unlink("leaf1", 5)
+    daemon.refresh()
+
+Whatever is started here ends with the process that started it, however that ends: each child is its own
+process group, is told to die with its parent, and is killed at exit. Nothing waits for a fixed time: wait_for()
+and the wait methods look at a condition. Every instance has names of its own, so tests may run side by side.
+"""
+import atexit
+import ctypes
+import glob
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.abspath(os.environ.get("FABRICD_BUILD") or os.path.join(ROOT, "build"))
+# A sanitized build is several times slower; deadlines stretch.
+SANITIZE = os.environ.get("FABRICD_SANITIZE", "")
+SLOW = 6 if SANITIZE else 1
+
+
+class LabError(Exception):
+    """Something of the laboratory (not of what is tested) did not work, or a wait ran out."""
+
+
+def program(name):
+    """The path of one of our programs."""
+    path = os.path.join(BUILD, "bin", name)
+    if not os.path.exists(path):
+        raise LabError(f"{path} is not built")
+    return path
+
+
+def require(*commands):
+    """Skip the test where a command is not installed."""
+    for command in commands:
+        if find_command(command) is None:
+            raise unittest.SkipTest(f"{command} is not installed")
+
+
+def find_command(name):
+    return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+
+
+def wait_for(condition, timeout=10, what="condition"):
+    """Ask until the answer is true and return it; LabError after `timeout` seconds (more when sanitized)."""
+    end = time.monotonic() + timeout * SLOW
+    pause = 0.002
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise LabError(f"waited {timeout * SLOW} s for {what}, in vain")
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.1)
+
+
+# ---- temporary files and processes --------------------------------------------------------------------
+
+_dirs = []
+_processes = []
+_owner = os.getpid()
+
+
+def tmpdir():
+    """A new folder that other users may look into; gone at exit."""
+    path = tempfile.mkdtemp(prefix="fabricd-lab.")
+    os.chmod(path, 0o755)
+    _dirs.append(path)
+    return path
+
+
+def _with_parent():
+    """In the child: die with the parent, also when that is killed."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def spawn(argv, **options):
+    """subprocess.Popen in a process group of its own that is killed at exit."""
+    argv = [find_command(argv[0]) or argv[0], *argv[1:]]
+    process = subprocess.Popen(argv, start_new_session=True, preexec_fn=_with_parent, **options)
+    _processes.append(process)
+    return process
+
+
+def kill_group(process, number=signal.SIGKILL):
+    """Signal a process from spawn() and everything in its group; wait for it when it is SIGKILL."""
+    try:
+        os.killpg(process.pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+    if number == signal.SIGKILL:
+        process.wait()
+        if process in _processes:
+            _processes.remove(process)
+
+
+def run(argv, timeout=60, **options):
+    """subprocess.run with captured text, and with spawn()'s care. Never raises for an exit status."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    options.setdefault("stdout", subprocess.PIPE)
+    options.setdefault("stderr", subprocess.PIPE)
+    process = spawn(argv, text=True, errors="replace", **options)
+    try:
+        out, err = process.communicate(timeout=timeout * SLOW)
+    except subprocess.TimeoutExpired:
+        kill_group(process)
+        raise LabError(f"no end after {timeout * SLOW} s: {' '.join(argv)}") from None
+    kill_group(process)
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+@atexit.register
+def cleanup():
+    """End all processes and remove all folders. Also for tearDown of a test that wants a clean table."""
+    if os.getpid() != _owner:  # a forked child of a test
+        return
+    for process in list(_processes):
+        kill_group(process)
+    for path in _dirs:
+        shutil.rmtree(path, ignore_errors=True)
+    _dirs.clear()
+
+
+def _on_signal(number, _frame):
+    sys.exit(128 + number)
+
+
+for _number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(_number, _on_signal)
+
+
+class Lines:
+    """Reads a process's output in the background, so that its pipe never fills; waits for lines in it."""
+
+    def __init__(self, stream):
+        self.text = ""
+        self.closed = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._read, args=(stream,), daemon=True)
+        self._thread.start()
+
+    def _read(self, stream):
+        fd = stream.fileno()
+        while True:
+            try:
+                data = os.read(fd, 65536)
+            except OSError:
+                data = b""
+            with self._changed:
+                if data:
+                    self.text += data.decode("utf-8", "replace")
+                else:
+                    self.closed = True
+                self._changed.notify_all()
+            if not data:
+                return
+
+    def lines(self):
+        return self.text.splitlines()
+
+    def wait(self, pattern, start=0, timeout=10):
+        """The match of a regular expression (multi-line mode) in the output from offset `start` on."""
+        expression = re.compile(pattern, re.MULTILINE)
+        end = time.monotonic() + timeout * SLOW
+        with self._changed:
+            while True:
+                match = expression.search(self.text, start)
+                if match:
+                    return match
+                left = end - time.monotonic()
+                if self.closed or left <= 0:
+                    why = "the output ended" if self.closed else f"waited {timeout * SLOW} s"
+                    raise LabError(f"{why} without '{pattern}' in:\n{self.text[start:][-2000:]}")
+                self._changed.wait(left)
+
+
+# ---- the fabric ----------------------------------------------------------------------------------------
+
+
+def fabric(spec, form="net"):
+    """The text of a generated fabric (test/fabrics/fabrics.h says which): "net" for ibsim, or "capture"."""
+    done = run([program("mkfabric"), spec, form])
+    if done.returncode != 0:
+        raise LabError(f"mkfabric {spec} {form}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def preload_library():
+    """libumad2sim.so: what stands between a program's libibumad and the simulator."""
+    found = sorted(glob.glob("/usr/lib/*/umad2sim/libumad2sim.so") + glob.glob("/usr/lib*/umad2sim/libumad2sim.so"))
+    if not found:
+        raise unittest.SkipTest("libumad2sim is not installed (Debian: ibsim-utils)")
+    return found[0]
+
+
+def sanitizer_library(binary):
+    """The sanitizer runtime that a program is linked with, or None; it must stay the first library loaded."""
+    if not SANITIZE:
+        return None
+    done = subprocess.run(["ldd", binary], capture_output=True, text=True, check=False)
+    match = re.search(r"lib[at]san\S* => (\S+)", done.stdout)
+    return match.group(1) if match else None
+
+
+class Ibsim:
+    """A simulated subnet. Commands return when the simulator has carried them out."""
+
+    _count = 0
+
+    def __init__(self, netfile):
+        require("ibsim")
+        Ibsim._count += 1
+        self.dir = tmpdir()
+        self.socket = f"fabricd-{os.getpid()}-{Ibsim._count}-{time.monotonic_ns() % 1000000}"
+        if "\n" in netfile:
+            self.text, self.netfile = netfile, os.path.join(self.dir, "fabric.net")
+            with open(self.netfile, "w", encoding="utf-8") as file:
+                file.write(netfile)
+        else:
+            self.netfile = netfile
+            with open(netfile, encoding="utf-8") as file:
+                self.text = file.read()
+        self.hosts = re.findall(r'^(?:Hca|Ca)\s+\d+\s+"([^"]+)"', self.text, re.MULTILINE | re.IGNORECASE)
+        self.switches = re.findall(r'^Switch\s+\d+\s+"([^"]+)"', self.text, re.MULTILINE)
+        self._start()
+
+    def _limits(self):
+        ports = sum(int(n) + 1 for n in re.findall(r"^(?:Switch|Hca|Ca)\s+(\d+)", self.text, re.M | re.I))
+        nodes = len(self.hosts) + len(self.switches)
+        return ["-N", str(nodes + 64), "-S", str(len(self.switches) + 64), "-P", str(ports + 1024)] + (
+            ["-L", "49151"] if nodes > 30000 else [])
+
+    def _start(self):
+        self.process = spawn(["ibsim", "-s", *self._limits(), self.netfile], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.dir,
+                             env=dict(os.environ, IBSIM_SOCKNAME=self.socket))
+        self.output = Lines(self.process.stdout)
+        self.output.wait(r"^sim> ", timeout=60)
+
+    # -- console
+
+    def command(self, text):
+        """Give the console a command; its answer. LabError when it names something that is not there."""
+        start = len(self.output.text)
+        self.process.stdin.write((text + "\n").encode())
+        self.process.stdin.flush()
+        end = self.output.wait(r"sim> ", start, timeout=60).start()
+        answer = self.output.text[start:end]
+        if "not found" in answer or "can't" in answer:
+            raise LabError(f"ibsim: {text}: {answer.strip()}")
+        return answer
+
+    @staticmethod
+    def _place(node, port):
+        return f'"{node}"' if port is None else f'"{node}"[{port}]'
+
+    def unlink(self, node, port=None):
+        """Pull one cable, or all cables of a node."""
+        return self.command(f"Unlink {self._place(node, port)}")
+
+    def relink(self, node, port=None):
+        return self.command(f"ReLink {self._place(node, port)}")
+
+    def link(self, a, a_port, b, b_port):
+        return self.command(f"Link {self._place(a, a_port)} {self._place(b, b_port)}")
+
+    def clear(self, node, port=None):
+        return self.command(f"Clear {self._place(node, port)}")
+
+    def guid(self, node, guid):
+        return self.command(f'Guid "{node}" {guid:#x}')
+
+    def quit(self):
+        """End it in an orderly way."""
+        if self.process.poll() is None:
+            self.process.stdin.write(b"quit\n")
+            self.process.stdin.flush()
+            self.process.wait(timeout=10 * SLOW)
+        kill_group(self.process)
+
+    def kill(self):
+        """End it in the middle of whatever it does."""
+        kill_group(self.process)
+
+    def restart(self):
+        """Start again (after quit or kill) on the netfile, under the same socket name."""
+        self._start()
+
+    # -- clients
+
+    def client_env(self, host=None, binary=None):
+        """The settings with which a program sees this subnet, from `host` (default: the last one)."""
+        runtime = sanitizer_library(binary) if binary else None
+        env = {"IBSIM_SOCKNAME": self.socket, "SIM_HOST": host or self.hosts[-1],
+               "LD_PRELOAD": " ".join(filter(None, [runtime, preload_library()]))}
+        return env
+
+    def env_for(self, host=None):
+        """A whole environment with client_env() in it."""
+        return dict(os.environ, **self.client_env(host))
+
+    def run(self, argv, host=None, **options):
+        """Run a command (ibnetdiscover, iblinkinfo, ...) on a host of this subnet."""
+        require(argv[0])
+        return run(argv, env=self.env_for(host), **options)
+
+    def sweep(self):
+        """One sweep of OpenSM, from the first host."""
+        require("opensm")
+        log = os.path.join(self.dir, "opensm-once.log")
+        env = dict(self.env_for(self.hosts[0]), OSM_TMP_DIR=self.dir, OSM_CACHE_DIR=self.dir)
+        done = run(["opensm", "-o", "-f", log], env=env, cwd=self.dir, timeout=120)
+        if done.returncode != 0:
+            raise LabError(f"opensm: {done.stdout[-500:]}{done.stderr[-500:]}")
+
+
+class OpenSM:
+    """An OpenSM that stays, on the first host: it brings relinked ports up by itself."""
+
+    def __init__(self, sim, host=None):
+        require("opensm")
+        self.dir = tmpdir()
+        self.log = os.path.join(self.dir, "opensm.log")
+        # -d2: each line of the log at once; its "SUBNET UP" is what tells
+        env = dict(sim.env_for(host or sim.hosts[0]), OSM_TMP_DIR=self.dir, OSM_CACHE_DIR=self.dir)
+        self.process = spawn(["opensm", "-d2", "-f", self.log], env=env, cwd=self.dir, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_up()
+
+    def _log(self):
+        try:
+            with open(self.log, encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def wait_up(self, times=1, timeout=60):
+        """Wait until it has brought the subnet up so many times."""
+        wait_for(lambda: self._log().count("SUBNET UP") >= times, timeout, "OpenSM")
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=5 * SLOW)
+            except subprocess.TimeoutExpired:
+                pass
+        kill_group(self.process)
+
+
+# ---- the daemon and its command ------------------------------------------------------------------------
+
+
+def sanitizer_env():
+    """What a sanitized program of ours needs so that a preloaded library does not stop it."""
+    if not SANITIZE:
+        return {}
+    return {name: ":".join(filter(None, [os.environ.get(name), "verify_asan_link_order=0" if name == "ASAN_OPTIONS"
+                                         else ""])) for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS")}
+
+
+def ini(sections):
+    """{"section": {"key": value or [values]}} as a configuration file."""
+    text = ""
+    for section, settings in sections.items():
+        text += f"[{section}]\n"
+        for key, values in settings.items():
+            for value in values if isinstance(values, list) else [values]:
+                text += f"{key} = {value}\n"
+    return text
+
+
+class Fabricd:
+    """fabricd in the scheduler role, with run directory, store and configuration in a folder of its own.
+
+    sim     the subnet that its probe ibnetdisc sees; None: give a probe in `config`
+    config  settings over the harness's, {"section": {"key": value or [values]}}; a value None removes one
+    args    more command-line arguments
+    start   False: only write the configuration
+    """
+
+    def __init__(self, sim=None, config=None, args=(), start=True, directory=None, host=None, env=None):
+        self.dir = directory or tmpdir()
+        self.rundir = os.path.join(self.dir, "run")
+        self.store = os.path.join(self.dir, "fabricd.db")
+        self.conf = os.path.join(self.dir, "fabricd.conf")
+        self.log_path = os.path.join(self.dir, "fabricd.log")
+        self.args = list(args)
+        self.binary = program("fabricd")
+        self.process = None
+        self.env = dict(os.environ, TMPDIR=self.dir, **sanitizer_env(), **(env or {}))
+        sections = {"fabricd": {"rundir": self.rundir, "store": self.store, "interval": 0}}
+        if sim is not None:
+            sections["fabricd"]["probe"] = "ibnetdisc"
+            sections["sweep.env"] = sim.client_env(host, self.binary)
+        for section, settings in (config or {}).items():
+            sections.setdefault(section, {}).update(settings)
+        self.configure({section: {key: value for key, value in settings.items() if value is not None}
+                        for section, settings in sections.items()})
+        if start:
+            self.start()
+
+    def configure(self, sections):
+        with open(self.conf, "w", encoding="utf-8") as file:
+            file.write(ini(sections))
+
+    # -- life
+
+    def command(self, *args):
+        return [self.binary, "--config", self.conf, *self.args, *args]
+
+    def start(self, wait=True):
+        """Start it, and wait until it serves a first generation (wait=False: not even until it is up)."""
+        with open(self.log_path, "ab") as log:
+            self.process = spawn(self.command("--foreground"), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                 cwd=self.dir, env=self.env)
+        if wait:
+            self.wait_ready()
+        return self
+
+    def run_once(self, *args, **options):
+        """fabricd --once (or other arguments that make it end by itself)."""
+        return run(self.command(*(args or ("--once",))), cwd=self.dir, env=self.env, **options)
+
+    def wait_up(self, timeout=20):
+        """Until the control socket answers and the PMIx address is written."""
+        def up():
+            if self.process.poll() is not None:
+                raise LabError(f"fabricd ended with {self.process.returncode}:\n{self.log()[-2000:]}")
+            return os.path.exists(self.uri_path()) and self.try_control("status") is not None
+        wait_for(up, timeout, "fabricd to come up")
+
+    def wait_ready(self, generation=1, timeout=60):
+        """Until it has published this generation and no sweep is under way."""
+        self.wait_up(timeout)
+
+        def ready():
+            status = self.try_control("status") or {}
+            return status.get("generation", 0) >= generation and not status.get("sweeping") and status
+        return wait_for(ready, timeout, f"generation {generation}")
+
+    def stop(self, timeout=20):
+        """SIGTERM; its exit status."""
+        if self.process is None:
+            return None
+        self.process.terminate()
+        try:
+            self.process.wait(timeout * SLOW)
+        except subprocess.TimeoutExpired:
+            raise LabError(f"fabricd does not stop:\n{self.log()[-2000:]}") from None
+        kill_group(self.process)
+        return self.process.returncode
+
+    def kill9(self):
+        """SIGKILL to the daemon alone (its sweeping child must notice by itself)."""
+        self.process.kill()
+        self.process.wait()
+
+    def hup(self):
+        self.process.send_signal(signal.SIGHUP)
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def log(self):
+        try:
+            with open(self.log_path, encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    # -- talking to it
+
+    def uri_path(self):
+        return os.path.join(self.rundir, "fabricd.uri")
+
+    def uri(self):
+        with open(self.uri_path(), encoding="utf-8") as file:
+            return file.read().strip()
+
+    def control(self, op, timeout=60, **request):
+        """One request over the control socket; the last line of its answer as a dictionary."""
+        with socket.socket(socket.AF_UNIX) as channel:
+            channel.settimeout(timeout * SLOW)
+            channel.connect(os.path.join(self.rundir, "control.sock"))
+            channel.sendall((json.dumps(dict(request, op=op)) + "\n").encode())
+            with channel.makefile(encoding="utf-8") as answers:
+                for line in answers:
+                    answer = json.loads(line)
+                    if "ok" in answer:
+                        return answer
+        raise LabError(f"fabricd closed the connection before it answered {op}")
+
+    def try_control(self, op, **request):
+        """As control(), but None where nobody answers."""
+        try:
+            return self.control(op, **request)
+        except (OSError, ValueError, LabError):
+            return None
+
+    def status(self):
+        return self.control("status")
+
+    def refresh(self, **request):
+        """Ask for a sweep and wait for it; LabError when it failed."""
+        answer = self.control("refresh", timeout=120, **request)
+        if not answer["ok"]:
+            raise LabError(f"refresh: {answer.get('message')}")
+        return answer
+
+    def ctl(self, *args, user=None, **options):
+        """fabricctl on this run directory, also as another user; CompletedProcess."""
+        binary, env = program("fabricctl"), dict(os.environ)
+        if user is not None:
+            binary, env = readable_copy(binary, env)
+            account = pwd.getpwnam(user)
+            options.update(user=account.pw_uid, group=account.pw_gid, extra_groups=[])
+        return run([binary, "--rundir", self.rundir, *args], env=env, cwd="/", **options)
+
+    def ctl_json(self, *args):
+        """fabricctl --format json; the value. LabError when it fails."""
+        done = self.ctl("--format", "json", *args)
+        if done.returncode != 0:
+            raise LabError(f"fabricctl {' '.join(args)}: status {done.returncode}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    def tool(self, *args, **options):
+        """A run of stock_tool, which knows nothing but PMIx, to its end; CompletedProcess."""
+        return run([program("stock_tool"), self.uri(), *args], env=self.tool_env(), **options)
+
+    def watch(self, *args):
+        """stock_tool that prints the events it gets; Watch."""
+        return Watch([program("stock_tool"), self.uri(), "watch", *args], self.tool_env())
+
+    def tool_env(self):
+        """The environment of a PMIx tool: as a person's, with nothing of another PMIx in it."""
+        env = {key: value for key, value in os.environ.items() if not key.startswith("PMIX_")}
+        return dict(env, TMPDIR=self.dir, **sanitizer_env())
+
+
+class Watch:
+    """A program that runs and prints a line now and then."""
+
+    def __init__(self, argv, env=None):
+        self.process = spawn(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT)
+        self.output = Lines(self.process.stdout)
+
+    def wait(self, pattern, start=0, timeout=20):
+        return self.output.wait(pattern, start, timeout)
+
+    def lines(self):
+        return self.output.lines()
+
+    def stop(self):
+        kill_group(self.process, signal.SIGTERM)
+        try:
+            self.process.wait(timeout=5 * SLOW)
+        except subprocess.TimeoutExpired:
+            pass
+        kill_group(self.process)
+        return self.lines()
+
+
+def readable_copy(binary, env):
+    """A copy of a program of ours where every user may run it (a source tree may stand in a private home)."""
+    folder = tmpdir()
+    copy = shutil.copy(binary, folder)
+    os.chmod(copy, os.stat(copy).st_mode | stat.S_IXOTH | stat.S_IROTH)
+    for library in glob.glob(os.path.join(BUILD, "lib", "libpmixfab.so*")):
+        shutil.copy(library, folder)
+    return copy, dict(env, LD_LIBRARY_PATH=folder)
