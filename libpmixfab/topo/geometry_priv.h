@@ -1,0 +1,65 @@
+/*
+ * geometry_priv.h - between geometry.c and the recognisers, one file a family of networks.
+ *
+ * A recogniser looks at the switch graph alone, never at names, and returns 1 where the plane is of its kind
+ * (and has filled in the layout), 0 where it is not (the layout is as before), or a negative code.
+ */
+#ifndef FAB_TOPO_GEOMETRY_PRIV_H
+#define FAB_TOPO_GEOMETRY_PRIV_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "topo/geometry.h"
+
+#define FAB_GRID_DIMS 3
+
+struct fab_layout {
+    enum fab_kind kind;
+    uint32_t dims;                /* meshes and tori: 2 or 3; others: 0 */
+    uint32_t size[FAB_GRID_DIMS]; /* meshes and tori */
+    uint32_t *pos;                /* meshes and tori: FAB_GRID_DIMS numbers a switch */
+    uint32_t *pod;                /* per switch; any distinct numbers below n_switches, FAB_NONE: in no pod */
+    uint8_t *ranked;              /* per switch: 1 where it gets a number within its pod */
+    const uint8_t *level;         /* per switch, as in struct fab_geometry */
+};
+
+/* Two levels without a blemish; then what is left of trees: three levels, leaves whose hosts are all off. */
+int fab_layout_plain_tree(const struct fab_plane *plane, struct fab_layout *layout);
+int fab_layout_tree(const struct fab_plane *plane, struct fab_layout *layout);
+int fab_layout_dragonfly(const struct fab_plane *plane, struct fab_layout *layout);
+int fab_layout_grid(const struct fab_plane *plane, struct fab_layout *layout);
+
+/* calloc() that gives memory for an array of none, too, so that NULL always means out of memory. */
+static inline void *fab_array(size_t n, size_t size)
+{
+    return calloc(n > 0 ? n : 1, size);
+}
+
+/* The neighbours of switch s: for (e = first; e < end; e++) plane->adj[e].to */
+static inline uint32_t fab_adj_end(const struct fab_plane *plane, uint32_t s)
+{
+    return plane->switches[s].adj_first + plane->switches[s].n_adj;
+}
+
+/* Disjoint sets: root of x, halving the path; and union. */
+static inline uint32_t fab_set_root(uint32_t *parent, uint32_t x)
+{
+    while (parent[x] != x) {
+        parent[x] = parent[parent[x]];
+        x = parent[x];
+    }
+    return x;
+}
+
+static inline void fab_set_join(uint32_t *parent, uint32_t a, uint32_t b)
+{
+    a = fab_set_root(parent, a);
+    b = fab_set_root(parent, b);
+    if (a < b)
+        parent[b] = a;
+    else
+        parent[a] = b;
+}
+
+#endif
