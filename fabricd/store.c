@@ -1,0 +1,186 @@
+/*
+ * store.c - open and close.
+ *
+ * Durability: WAL with synchronous=FULL. Each commit is on the disk before store_publish() returns, at the
+ * price of one fsync of the log a publication. synchronous=NORMAL would survive a killed process as well, but
+ * not a power cut: the last generations could be gone after they were announced, and their numbers given out
+ * again.
+ *
+ * Integrity: at open every page that is going to be served is walked (PRAGMA quick_check); what the pages say
+ * is held against digests when it is loaded.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fabricd/schema.h"
+#include "fabricd/store_priv.h"
+
+/* Here because locks and the log follow the file, not one of its names. */
+static char *canonical(const char *path)
+{
+    char *real = realpath(path, NULL);
+    return real != NULL ? real : strdup(path);
+}
+
+static int open_database(struct store *store, struct fab_err *err)
+{
+    struct stat st;
+    if (stat(store->path, &st) == 0 && !S_ISREG(st.st_mode))
+        return fab_fail(err, PMIXFAB_ERR_IO, "store %s: not a regular file", store->path);
+
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int rc = sqlite3_open_v2(store->path, &store->db, flags, NULL);
+    if (rc != SQLITE_OK)
+        return store_fail(store, rc, "opening", err);
+    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
+    return PMIXFAB_OK;
+}
+
+/* "wal" where it is possible, else the mode that stays. */
+static int set_wal(struct store *store, struct fab_err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(store->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    int result = PMIXFAB_OK;
+    if (rc != SQLITE_ROW)
+        result = store_fail(store, rc, "switching to a write-ahead log", err);
+    else if (sqlite3_stricmp((const char *)sqlite3_column_text(stmt, 0), "wal") != 0)
+        result =
+            fab_fail(err, PMIXFAB_ERR_IO,
+                     "store %s: its file system cannot hold a write-ahead log: put the store on a local one",
+                     store->path);
+    sqlite3_finalize(stmt);
+    return result;
+}
+
+static int configure(struct store *store, struct fab_err *err)
+{
+    int rc = sqlite3_exec(store->db,
+                          "PRAGMA synchronous = FULL;"
+                          "PRAGMA foreign_keys = OFF;" /* until the schema is up to date */
+                          "PRAGMA trusted_schema = OFF;"
+                          "PRAGMA cell_size_check = ON;"
+                          "PRAGMA temp_store = MEMORY;"
+                          "PRAGMA cache_size = -8192",
+                          NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_wal_autocheckpoint(store->db, STORE_WAL_PAGES);
+    if (rc != SQLITE_OK)
+        return store_fail(store, rc, "configuring", err);
+    return set_wal(store, err);
+}
+
+/*
+ * Walk all pages. The history grows without end and is not served, so a store that has become large is walked
+ * without it; a broken page in there costs the history, which says so.
+ */
+static int check_integrity(struct store *store, struct fab_err *err)
+{
+    static const char *const checks[] = {"PRAGMA quick_check(1)"};
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        sqlite3_stmt *stmt = NULL;
+        int rc = sqlite3_prepare_v2(store->db, checks[i], -1, &stmt, NULL);
+        if (rc == SQLITE_OK)
+            rc = sqlite3_step(stmt);
+        int result = PMIXFAB_OK;
+        const char *said = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
+        if (rc != SQLITE_ROW)
+            result = store_fail(store, rc, "checking its integrity", err);
+        else if (said == NULL || strcmp(said, "ok") != 0)
+            result =
+                fab_fail(err, PMIXFAB_ERR_CORRUPT,
+                         "store %s: its integrity is broken (%.120s): restore it from a backup, or move it "
+                         "away and let fabricd begin anew",
+                         store->path, said == NULL ? "out of memory" : said);
+        sqlite3_finalize(stmt);
+        if (result != PMIXFAB_OK)
+            return result;
+    }
+    return PMIXFAB_OK;
+}
+
+static int prepare(struct store *store, struct fab_err *err)
+{
+    const struct store_sql list[] = {
+        {&store->begin, "BEGIN IMMEDIATE"},
+        {&store->commit, "COMMIT"},
+        {&store->rollback, "ROLLBACK"},
+    };
+    int rc = store_prepare(store, list, sizeof list / sizeof list[0], err);
+    if (rc == PMIXFAB_OK)
+        rc = store_inventory_prepare(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_rows_prepare(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_planes_prepare(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_history_prepare(store, err);
+    return rc;
+}
+
+/* Nothing is written before it is certain that the database is ours, whole and not newer. */
+static int open_steps(struct store *store, const char *const *steps, struct fab_err *err)
+{
+    int version = 0;
+    int rc = store_lock(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = open_database(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_identify(store, steps, &version, err);
+    if (rc == PMIXFAB_OK && version > 0)
+        rc = check_integrity(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = configure(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_migrate(store, steps, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    int code = sqlite3_exec(store->db, "PRAGMA foreign_keys = ON", NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return store_fail(store, code, "configuring", err);
+    return prepare(store, err);
+}
+
+int store_open_schema(const char *path, const char *const *steps, struct store **out, struct fab_err *err)
+{
+    if (out == NULL)
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: no place for the handle");
+    *out = NULL;
+    if (path == NULL || path[0] == '\0')
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: no path given; set --store");
+    struct store *store = calloc(1, sizeof *store);
+    if (store == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", path);
+    store->lock_fd = -1;
+    store->path = canonical(path);
+    int rc = store->path == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", path)
+                                 : open_steps(store, steps, err);
+    if (rc != PMIXFAB_OK) {
+        store_close(store);
+        return rc;
+    }
+    *out = store;
+    return PMIXFAB_OK;
+}
+
+int store_open(const char *path, struct store **out, struct fab_err *err)
+{
+    return store_open_schema(path, schema_sql, out, err);
+}
+
+void store_close(struct store *store)
+{
+    if (store == NULL)
+        return;
+    sqlite3_stmt *stmt;
+    while (store->db != NULL && (stmt = sqlite3_next_stmt(store->db, NULL)) != NULL)
+        sqlite3_finalize(stmt);
+    sqlite3_close(store->db);
+    store_unlock(store);
+    free(store->path);
+    free(store);
+}

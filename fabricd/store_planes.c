@@ -1,0 +1,116 @@
+/* store_planes.c - the planes, their numbers and their last snapshots. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/store_priv.h"
+
+int store_planes_prepare(struct store *store, struct fab_err *err)
+{
+    const struct store_sql list[] = {
+        {&store->planes,
+         "SELECT number, name, retired, generation, digest, snapshot FROM plane ORDER BY number"},
+        /* An update in place writes only those pages of a snapshot that differ, if its size is the same. */
+        {&store->plane_update, "UPDATE plane SET name = ?2, retired = ?3, generation = ?4, digest = ?5,"
+                               " snapshot = ?6 WHERE number = ?1"},
+        {&store->plane_insert, "INSERT INTO plane (number, name, retired, generation, digest, snapshot)"
+                               " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
+    };
+    return store_prepare(store, list, sizeof list / sizeof list[0], err);
+}
+
+static int bind_plane(sqlite3_stmt *stmt, const struct store_plane *plane)
+{
+    int rc = sqlite3_bind_int64(stmt, 1, plane->index);
+    rc |= store_bind_text(stmt, 2, plane->name);
+    rc |= sqlite3_bind_int(stmt, 3, plane->retired);
+    rc |= sqlite3_bind_int64(stmt, 4, (int64_t)plane->generation);
+    rc |= sqlite3_bind_int64(stmt, 5, (int64_t)store_plane_digest(plane));
+    /* A null pointer would be SQL's NULL. */
+    rc |= sqlite3_bind_blob64(stmt, 6, plane->size > 0 ? plane->snapshot : "", plane->size, SQLITE_STATIC);
+    return rc;
+}
+
+int store_write_plane(struct store *store, const struct store_plane *plane, struct fab_err *err)
+{
+    if ((plane->snapshot == NULL && plane->size > 0) || memchr(plane->name, '\0', sizeof plane->name) == NULL)
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: plane %u has no snapshot or no end of its name",
+                        store->path, plane->index);
+    int rc =
+        store_run(store, store->plane_update, bind_plane(store->plane_update, plane), "writing a plane", err);
+    if (rc != PMIXFAB_OK || sqlite3_changes(store->db) == 1)
+        return rc;
+    return store_run_one(store, store->plane_insert, bind_plane(store->plane_insert, plane),
+                         "writing a plane", err);
+}
+
+static int read_plane(struct store *store, struct store_plane *plane, struct fab_err *err)
+{
+    sqlite3_stmt *stmt = store->planes;
+    bool bad = false;
+    const char *name = (const char *)sqlite3_column_text(stmt, 1);
+    const void *snapshot = sqlite3_column_blob(stmt, 5);
+    size_t length = (size_t)sqlite3_column_bytes(stmt, 1);
+    memset(plane, 0, sizeof *plane);
+    plane->index = (uint32_t)store_number(stmt, 0, UINT32_MAX, &bad);
+    plane->retired = store_number(stmt, 2, 1, &bad) == 1;
+    plane->generation = store_number(stmt, 3, INT64_MAX, &bad);
+    plane->size = (size_t)sqlite3_column_bytes(stmt, 5);
+    if (name == NULL || length >= sizeof plane->name || (snapshot == NULL && plane->size > 0))
+        bad = true;
+    else
+        memcpy(plane->name, name, length);
+    if (!bad && plane->size > 0) {
+        plane->snapshot = malloc(plane->size);
+        if (plane->snapshot == NULL)
+            return fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", store->path);
+        memcpy(plane->snapshot, snapshot, plane->size);
+    }
+    if (bad || store_number(stmt, 4, UINT64_MAX, &bad) != store_plane_digest(plane))
+        return fab_fail(
+            err, PMIXFAB_ERR_CORRUPT,
+            "store %s: plane %u is not the one that was written: restore it from a backup, or move it "
+            "away and let fabricd begin anew",
+            store->path, plane->index);
+    return PMIXFAB_OK;
+}
+
+int store_load_planes(struct store *store, struct store_plane **planes, uint32_t *n, struct fab_err *err)
+{
+    if (planes == NULL || n == NULL || store == NULL)
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or no place for the planes");
+    *planes = NULL;
+    *n = 0;
+
+    struct store_plane *list = NULL;
+    uint32_t count = 0, room = 0;
+    int rc;
+    while ((rc = store_step(store, store->planes, "reading the planes", err)) == 1) {
+        if (count == room) {
+            room = room == 0 ? 4 : 2 * room;
+            struct store_plane *larger = reallocarray(list, room, sizeof *list);
+            if (larger == NULL) {
+                rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", store->path);
+                break;
+            }
+            list = larger;
+        }
+        rc = read_plane(store, &list[count++], err);
+        if (rc != PMIXFAB_OK)
+            break;
+    }
+    sqlite3_reset(store->planes);
+    if (rc != PMIXFAB_OK) {
+        store_planes_free(list, count);
+        return rc;
+    }
+    *planes = list;
+    *n = count;
+    return PMIXFAB_OK;
+}
+
+void store_planes_free(struct store_plane *planes, uint32_t n)
+{
+    for (uint32_t i = 0; planes != NULL && i < n; i++)
+        free(planes[i].snapshot);
+    free(planes);
+}

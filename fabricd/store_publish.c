@@ -1,0 +1,57 @@
+/* store_publish.c - a change, whole or not at all. */
+#include "fabricd/store_priv.h"
+
+static int check_arguments(const struct store *store, const struct store_publication *publication,
+                           struct fab_err *err)
+{
+    if (store == NULL || publication == NULL || publication->before == NULL || publication->after == NULL ||
+        (publication->planes == NULL && publication->n_planes > 0))
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: nothing to publish, or nowhere to publish it");
+    if (!publication->before->finished || !publication->after->finished)
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: only a finished inventory can be published",
+                        store->path);
+    return PMIXFAB_OK;
+}
+
+/* Numbers of generations leave no gap and are never given twice. */
+static int check_generation(struct store *store, uint64_t generation, struct fab_err *err)
+{
+    uint64_t newest;
+    int64_t published;
+    int rc = store_generation(store, &newest, &published, err);
+    if (rc == PMIXFAB_OK && generation != 0 && generation != newest + 1)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                        "store %s: generation %llu cannot follow generation %llu; restart fabricd",
+                        store->path, (unsigned long long)generation, (unsigned long long)newest);
+    return rc;
+}
+
+static int write_all(struct store *store, const struct store_publication *publication, struct fab_err *err)
+{
+    int rc = check_generation(store, publication->generation, err);
+    if (rc == PMIXFAB_OK && publication->generation != 0)
+        rc = store_write_generation(store, publication, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_write_inventory(store, publication->before, publication->after, err);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < publication->n_planes; i++)
+        rc = store_write_plane(store, &publication->planes[i], err);
+    return rc;
+}
+
+int store_publish(struct store *store, const struct store_publication *publication, struct fab_err *err)
+{
+    int rc = check_arguments(store, publication, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = store_run(store, store->begin, SQLITE_OK, "beginning to write", err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = write_all(store, publication, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_run(store, store->commit, SQLITE_OK, "committing", err);
+    /* SQLite has rolled back by itself after some errors, a full disk for one. */
+    if (rc != PMIXFAB_OK && !sqlite3_get_autocommit(store->db))
+        store_run(store, store->rollback, SQLITE_OK, "rolling back", NULL);
+    sqlite3_db_release_memory(store->db); /* the next change may be days away */
+    return rc;
+}
