@@ -1,0 +1,131 @@
+"""./dev: what it says, what it asks for, and that nothing of what it starts outlives it."""
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import lab
+import summary
+
+DEV = os.path.join(lab.ROOT, "dev")
+
+
+def bash(script, **options):
+    return lab.run(["bash", "-c", f"source {DEV}; {script}"], **options)
+
+
+def fake_command(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n" + text)
+    os.chmod(path, 0o755)
+
+
+class Usage(unittest.TestCase):
+    def test_help(self):
+        done = lab.run([DEV, "--help"])
+        self.assertEqual(done.returncode, 0)
+        for command in ("run", "test", "build", "bench", "fuzz", "san", "lint"):
+            self.assertIn(f"  {command} ", done.stdout)
+
+    def test_unknown_command(self):
+        done = lab.run([DEV, "dance"])
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+
+    def test_fuzz_names_what_there_is(self):
+        done = lab.run([DEV, "fuzz", "nothing", "1"])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("NAME is one of: ", done.stderr)
+
+
+class Packages(unittest.TestCase):
+    def setUp(self):
+        self.folder = lab.tmpdir()
+        self.env = dict(os.environ, PATH=self.folder + ":" + os.environ["PATH"])
+        self.log = os.path.join(self.folder, "apt.log")
+        fake_command(self.folder, "apt-get", f'echo "$@" >> {self.log}\n')
+
+    def have(self, names):
+        fake_command(self.folder, "dpkg-query", "cat <<E\n" + "".join(f"{n} installed\n" for n in names) +
+                     "half config-files\nE\n")
+
+    def be(self, uid):
+        fake_command(self.folder, "id", f"echo {uid}\n")
+
+    def test_nothing_is_missing(self):
+        self.have(bash("packages build").stdout.split())
+        self.be(0)
+        self.assertEqual(bash("need build", env=self.env).returncode, 0)
+        self.assertFalse(os.path.exists(self.log), "apt-get is not called")
+
+    def test_root_installs_what_is_missing(self):
+        self.have(name for name in bash("packages build").stdout.split() if name != "cmake")
+        self.be(0)
+        self.assertEqual(bash("need build", env=self.env).returncode, 0)
+        with open(self.log, encoding="utf-8") as file:
+            calls = file.read().splitlines()
+        self.assertIn("update", calls[0])
+        self.assertTrue(calls[1].endswith("install --no-install-recommends cmake"), calls)
+
+    def test_others_are_told(self):
+        self.have(name for name in bash("packages build").stdout.split() if name != "cmake")
+        self.be(1000)
+        done = bash("need build", env=self.env)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("as root: apt-get install --no-install-recommends cmake", done.stderr)
+        self.assertFalse(os.path.exists(self.log))
+
+
+class CleaningUp(unittest.TestCase):
+    SCRIPT = ("trap finish EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; "
+              "supervised sh -c 'touch $TMPDIR/file; echo $TMPDIR; setsid sleep 611 & setsid nohup sleep 611 & wait'")
+
+    def start(self):
+        process = subprocess.Popen(["bash", "-c", f"source {DEV}; {self.SCRIPT}"], stdout=subprocess.PIPE, text=True)
+        scratch = process.stdout.readline().strip()
+        self.assertTrue(scratch.startswith(tempfile.gettempdir()) or scratch.startswith("/tmp"))
+        lab.wait_for(lambda: len(self.sleepers(scratch)) == 2, what="two processes")
+        return process, scratch
+
+    @staticmethod
+    def sleepers(scratch):
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file, open(f"/proc/{pid}/comm", "rb") as comm:
+                    if f"TMPDIR={scratch}\0".encode() in file.read() and comm.read() == b"sleep\n":
+                        found.append(pid)
+            except OSError:
+                pass
+        return found
+
+    def test_interrupted(self):
+        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            with self.subTest(number):
+                process, scratch = self.start()
+                process.send_signal(number)
+                self.assertEqual(process.wait(30 * lab.SLOW), status)
+                process.stdout.close()
+                self.assertEqual(self.sleepers(scratch), [])
+                self.assertFalse(os.path.exists(scratch))
+
+
+class Summary(unittest.TestCase):
+    def count(self, cases):
+        path = os.path.join(lab.tmpdir(), "tests.xml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f'<?xml version="1.0"?><testsuite tests="{len(cases)}">{"".join(cases)}</testsuite>')
+        return summary.count(path)
+
+    def test_counts(self):
+        self.assertEqual(self.count([
+            '<testcase name="a" status="run"/>', '<testcase name="b" status="fail"/>',
+            '<testcase name="c" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>',
+            '<testcase name="d" status="disabled"/>',
+            '<testcase name="e" status="notrun"><skipped message="Unable to find executable"/></testcase>',
+            '<testcase name="f" status="something new"/>']), {"passed": 1, "failed": 3, "skipped": 2})
+
+
+if __name__ == "__main__":
+    unittest.main()

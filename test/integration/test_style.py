@@ -1,0 +1,231 @@
+"""Rules of the house that a compiler does not hold: who may include whom, what leaves the library, how it looks."""
+import json
+import os
+import re
+import subprocess
+import unittest
+
+import lab
+
+# Our own headers that a folder may include: exact names, or prefixes that end in a slash.
+MAY_INCLUDE = {
+    "libpmixfab/topo": ["pmixfab.h", "topo/"],
+    "libpmixfab/pmix": ["pmixfab.h", "topo/", "pmix/"],
+    "libpmixfab/pnet": ["pmixfab.h", "topo/", "pmix/", "pnet/"],
+    "probes": ["pmixfab.h", "topo/model.h", "topo/inventory.h", "probes/"],
+    "fabricd": ["pmixfab.h", "topo/", "pmix/", "pnet/", "probes/probe.h", "fabricd/"],
+    "fabricctl": ["pmixfab.h", "fabricctl/"],
+}
+
+# Other people's headers that only some folders may see.
+ONLY_IN = {
+    r"pmix": ["libpmixfab/pmix", "libpmixfab/pnet", "fabricd", "fabricctl", "test"],
+    r"pmix/src/|src/": ["libpmixfab/pnet"],
+    r"infiniband/": ["probes", "test"],
+    r"sqlite3\.h": ["fabricd", "test"],
+    r"event2/": ["fabricd", "test"],
+    r"cmocka\.h": ["test"],
+}
+
+CODE = ["libpmixfab", "probes", "fabricd", "fabricctl", "test"]
+SKIPPED_FOLDERS = re.compile(r"^(build.*|\.git|__pycache__)$")
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+
+
+def tree(*suffixes):
+    """All source files (relative) with one of these endings."""
+    found = []
+    for folder, folders, files in os.walk(lab.ROOT):
+        folders[:] = sorted(name for name in folders if not SKIPPED_FOLDERS.match(name))
+        found += [os.path.relpath(os.path.join(folder, name), lab.ROOT) for name in sorted(files)
+                  if name.endswith(suffixes or "")]
+    return found
+
+
+def read(path):
+    with open(os.path.join(lab.ROOT, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def code(*suffixes):
+    return [path for path in tree(*suffixes) if path.split("/")[0] in CODE]
+
+
+def includes(path):
+    """(line number, own or system, header)"""
+    for number, line in enumerate(read(path).splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)
+        if match:
+            yield number, match.group(1) == '"', match.group(2)
+
+
+class Layers(unittest.TestCase):
+    def test_own_headers(self):
+        wrong = []
+        for path in code(".c", ".h"):
+            folder = next((name for name in MAY_INCLUDE if path.startswith(name + "/")), None)
+            if folder is None:
+                continue
+            for number, own, header in includes(path):
+                beside = os.path.exists(os.path.join(lab.ROOT, folder, header)) and "/" not in header
+                if own and not beside and not any(
+                        header == rule or (rule.endswith("/") and header.startswith(rule))
+                        for rule in MAY_INCLUDE[folder]):
+                    wrong.append(f'{path}:{number}: {folder} does not include "{header}"')
+        self.assertEqual(wrong, [])
+
+    def test_public_header_includes_the_c_library_only(self):
+        headers = [header for _, _, header in includes("libpmixfab/pmixfab.h")]
+        self.assertEqual(headers, ["stddef.h", "stdint.h"])
+
+    def test_other_peoples_headers(self):
+        wrong = []
+        for path in code(".c", ".h"):
+            for number, own, header in includes(path):
+                if own:
+                    continue
+                for pattern, folders in ONLY_IN.items():
+                    if re.match(pattern, header) and not any(path.startswith(name + "/") for name in folders):
+                        wrong.append(f"{path}:{number}: <{header}> is for {', '.join(folders)}")
+        self.assertEqual(wrong, [])
+
+    def test_own_headers_have_quotes(self):
+        wrong = [f"{path}:{number}: <{header}>" for path in code(".c", ".h")
+                 for number, own, header in includes(path)
+                 if not own and re.match(r"(topo|probes|fabricd|fabricctl|pnet)/|pmixfab\.h", header)]
+        self.assertEqual(wrong, [])
+
+
+class Headers(unittest.TestCase):
+    @staticmethod
+    def folders():
+        """-I options for other people's headers, as the build uses them."""
+        with open(os.path.join(lab.BUILD, "compile_commands.json"), encoding="utf-8") as file:
+            commands = [entry["command"].split() for entry in json.load(file)]
+        found = {}
+        for words in commands:
+            for word, following in zip(words, words[1:] + [""]):
+                if word.startswith("-I"):
+                    found[word] = None
+                elif word == "-isystem":
+                    found["-I" + following] = None
+        return list(found)
+
+    def compile(self, language, header, *flags):
+        compiler = {"c": "cc", "c++": "c++"}[language]
+        lab.require(compiler)
+        done = subprocess.run(
+            [compiler, *WARNINGS, *flags, f"-I{lab.ROOT}", f"-I{lab.ROOT}/libpmixfab", "-x", language, "-"],
+            input=f'#include "{header}"\nint main(void) {{ return 0; }}\n', capture_output=True, text=True,
+            check=False)
+        return done.stderr
+
+    def test_public_header_alone(self):
+        for language, standard in (("c", "c99"), ("c", "c17"), ("c++", "c++11"), ("c++", "c++20")):
+            with self.subTest(standard):
+                self.assertEqual(self.compile(language, "pmixfab.h", f"-std={standard}", "-pedantic"), "")
+
+    def test_every_header_alone(self):
+        for path in code(".h"):
+            with self.subTest(path):
+                self.assertEqual(self.compile("c", path, "-std=gnu17", "-D_GNU_SOURCE", *self.folders()), "")
+
+    def test_every_header_has_a_guard_and_says_what_it_is(self):
+        for path in code(".h"):
+            with self.subTest(path):
+                text = read(path)
+                self.assertTrue(text.startswith("/*"), "opens with a comment")
+                self.assertRegex(text, r"#ifndef (\w+)\n#define \1\n")
+
+
+class Library(unittest.TestCase):
+    def setUp(self):
+        self.library = os.path.join(lab.BUILD, "lib", "libpmixfab.so")
+
+    def test_only_its_own_names_leave_it_and_all_of_them(self):
+        out = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", self.library], capture_output=True,
+                             text=True, check=True).stdout
+        symbols = [line.split()[:2] for line in out.splitlines()]
+        exported = {name.split("@")[0] for name, kind in symbols if kind != "A"}
+        declared = set(re.findall(r"\b(pmixfab_\w+)\(", re.sub(r"/\*.*?\*/", "", read("libpmixfab/pmixfab.h"),
+                                                             flags=re.DOTALL)))
+        self.assertEqual(sorted(exported), sorted(declared))
+
+    def test_it_never_prints_and_never_exits(self):
+        out = subprocess.run(["nm", "-D", "--undefined-only", self.library], capture_output=True, text=True,
+                             check=True).stdout
+        used = {name.split("@")[0] for name in out.split()}
+        for name in ("printf", "__printf_chk", "puts", "putchar", "perror", "exit", "_exit", "abort", "stdout",
+                     "stderr"):
+            self.assertNotIn(name, used)
+
+
+class Look(unittest.TestCase):
+    def test_clang_format(self):
+        lab.require("clang-format")
+        done = subprocess.run(["clang-format", "--dry-run", "-Werror", *code(".c", ".h")], cwd=lab.ROOT,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr[-3000:] + "\n./dev format repairs that")
+
+    def test_text(self):
+        wrong = []
+        for path in code(".c", ".h", ".py", ".sql") + tree(".md", ".txt", ".cmake", "dev"):
+            if path.startswith(("test/data/", "test/fuzz/corpus/")):
+                continue
+            text = read(path)
+            if text and not text.endswith("\n"):
+                wrong.append(f"{path}: no newline at its end")
+            for number, line in enumerate(text.splitlines(), 1):
+                if line != line.rstrip() or ("\t" in line and not path.endswith(".sql")):
+                    wrong.append(f"{path}:{number}: tab or trailing space")
+        self.assertEqual(wrong, [])
+
+    def test_no_paths_of_somebodys_machine(self):
+        place = re.compile(r"(?<![\w.*}])/(?:home|work|root|Users)/\w|(?<![\w.])\.\./shared\b")
+        wrong = []
+        for path in tree(""):
+            for number, line in enumerate(read(path).splitlines(), 1):
+                if place.search(line):
+                    wrong.append(f"{path}:{number}: {line.strip()[:100]}")
+        self.assertEqual(wrong, [])
+
+    def test_links_in_the_documentation(self):
+        wrong = []
+        for path in tree(".md"):
+            for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", read(path)):
+                if "://" not in target and not os.path.exists(
+                        os.path.join(lab.ROOT, os.path.dirname(path), target)):
+                    wrong.append(f"{path}: {target}")
+        self.assertEqual(wrong, [])
+
+    def test_shell_scripts_parse(self):
+        for path in ["dev", ".ci/run"] + tree(".sh"):
+            with self.subTest(path):
+                self.assertTrue(os.access(os.path.join(lab.ROOT, path), os.X_OK), "executable")
+                subprocess.run(["bash", "-n", path], cwd=lab.ROOT, check=True)
+
+
+class ManPages(unittest.TestCase):
+    def test_lint(self):
+        lab.require("mandoc")
+        pages = [path for path in tree() if re.search(r"^docs/.*\.[1-8]$", path)]
+        self.assertNotEqual(pages, [])
+        done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *pages], cwd=lab.ROOT, capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.stdout, "")
+
+    def test_every_public_function_is_described(self):
+        page = read("docs/pmixfab.3")
+        names = set(re.findall(r"\b(pmixfab_\w+)\(", re.sub(r"/\*.*?\*/", "", read("libpmixfab/pmixfab.h"),
+                                                          flags=re.DOTALL)))
+        self.assertEqual([name for name in sorted(names) if name not in page], [])
+
+    def test_every_error_is_described(self):
+        page = read("docs/pmixfab.3")
+        codes = re.findall(r"\b(PMIXFAB_ERR_\w+) = ", read("libpmixfab/pmixfab.h"))
+        self.assertEqual([code for code in codes if code not in page], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
