@@ -16,18 +16,19 @@ enum fab_change_kind {
     FAB_CHANGE_LINK_ADDED, /* a cable between two ports */
     FAB_CHANGE_LINK_LOST,
     FAB_CHANGE_LINK_RATE,  /* same cable, another width or speed */
-    FAB_CHANGE_PORT_STATE, /* of a cabled port, as far as served: up or not */
+    FAB_CHANGE_PORT_STATE, /* of a cabled port, as far as served: ACTIVE or not */
     FAB_CHANGE_NAME,       /* a node is called otherwise */
     FAB_CHANGE_LID,
-    FAB_CHANGE_OTHER       /* anything else that is kept: chassis, vendor, firmware, number of ports */
+    FAB_CHANGE_OTHER       /* anything else that is kept: chassis, vendor, number of ports, uncabled ports, prefixes */
 };
 
-/* One change. Texts are short and complete: `what` "leaf1[8] - node001 HCA-1[1]", `before` "4xHDR", ... */
+/* One change. Texts are complete and clean (UTF-8, no control characters): `what` "leaf1[8] - node001 HCA-1[1]",
+ * `before` "4xHDR", ... What came has an empty `before`, what went an empty `after`. */
 struct fab_change {
     enum fab_change_kind kind;
-    uint64_t guid; /* node that it is about (of a link: the end with the lower GUID) */
+    uint64_t guid; /* node that it is about (of a link: the end with the lower GUID; of a host: its lowest) */
     uint32_t port; /* 0: the whole node */
-    char *what, *before, *after; /* never NULL */
+    char *what, *before, *after; /* never NULL; one piece of memory, `what` */
 };
 
 struct fab_diff {
@@ -36,11 +37,16 @@ struct fab_diff {
     uint32_t n_lost; /* hosts, devices, switches and links lost: does the fabric shrink? */
 };
 
-/* Word for a kind: "host-added", "link-rate", ... and back (0: none). */
+/* Word for a kind: "host-added", "link-rate", ..., "unknown"; and back (0: none). */
 const char *fab_change_name(enum fab_change_kind kind);
 enum fab_change_kind fab_change_parse(const char *name);
 
-/* Both finished and named. `before` may be empty. *diff is initialised here. */
+/*
+ * Both finished and named. `before` may be empty. *diff is initialised here. Nodes are matched by GUID, ports by node
+ * and number, cables by their two ends. The diff of two inventories is empty exactly where they are equal.
+ * A host is the HCAs of one name that have a cabled port: renaming its last one is host-lost and host-added beside
+ * the change of name. PMIXFAB_ERR_NOMEM, PMIXFAB_ERR_INVAL where one is not finished.
+ */
 int fab_diff_compute(const struct fab_inventory *before, const struct fab_inventory *after, struct fab_diff *diff);
 void fab_diff_destroy(struct fab_diff *diff);
 

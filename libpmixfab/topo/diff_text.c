@@ -1,0 +1,157 @@
+/* diff_text.c - changes in an operator's words. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/diff_internal.h"
+#include "topo/text.h"
+
+static const char *const kinds[] = {
+    [FAB_CHANGE_HOST_ADDED] = "host-added",
+    [FAB_CHANGE_HOST_LOST] = "host-lost",
+    [FAB_CHANGE_DEVICE_ADDED] = "device-added",
+    [FAB_CHANGE_DEVICE_LOST] = "device-lost",
+    [FAB_CHANGE_SWITCH_ADDED] = "switch-added",
+    [FAB_CHANGE_SWITCH_LOST] = "switch-lost",
+    [FAB_CHANGE_LINK_ADDED] = "link-added",
+    [FAB_CHANGE_LINK_LOST] = "link-lost",
+    [FAB_CHANGE_LINK_RATE] = "link-rate",
+    [FAB_CHANGE_PORT_STATE] = "port-state",
+    [FAB_CHANGE_NAME] = "name",
+    [FAB_CHANGE_LID] = "lid",
+    [FAB_CHANGE_OTHER] = "other",
+};
+
+#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+const char *fab_change_name(enum fab_change_kind kind)
+{
+    return (size_t)kind < N_KINDS && kinds[kind] != NULL ? kinds[kind] : "unknown";
+}
+
+enum fab_change_kind fab_change_parse(const char *name)
+{
+    for (size_t i = 1; name != NULL && i < N_KINDS; i++) {
+        if (strcmp(kinds[i], name) == 0)
+            return (enum fab_change_kind)i;
+    }
+    return 0;
+}
+
+void diff_node_text(const struct fab_inventory *inv, const struct fab_node *node, char text[DIFF_NODE_TEXT])
+{
+    const char *host = node->kind == FAB_HCA ? fab_str(inv, node->host) : "",
+               *name = fab_str(inv, node->name);
+    int n;
+
+    if (*host == '\0' && *name == '\0')
+        n = snprintf(text, DIFF_NODE_TEXT, "0x%016" PRIx64, node->guid);
+    else
+        n = snprintf(text, DIFF_NODE_TEXT, "%s%s%s", host, *host != '\0' && *name != '\0' ? " " : "", name);
+    fab_text_clean(text, DIFF_NODE_TEXT, text, n < 0 ? 0 : DIFF_NODE_TEXT - 1, NULL);
+}
+
+void diff_port_text(const struct fab_inventory *inv, const struct fab_port *port, char text[DIFF_PORT_TEXT])
+{
+    char node[DIFF_NODE_TEXT];
+    diff_node_text(inv, &inv->nodes[port->node], node);
+    snprintf(text, DIFF_PORT_TEXT, "%s[%u]", node, port->num);
+}
+
+void diff_link_text(const struct fab_inventory *inv, const struct fab_port *port, char text[DIFF_WHAT_TEXT])
+{
+    const struct fab_port *peer = &inv->ports[port->peer];
+    char a[DIFF_PORT_TEXT], b[DIFF_PORT_TEXT];
+
+    if (inv->nodes[port->node].kind != FAB_SWITCH && inv->nodes[peer->node].kind == FAB_SWITCH) {
+        const struct fab_port *end = port;
+        port = peer;
+        peer = end;
+    }
+    diff_port_text(inv, port, a);
+    diff_port_text(inv, peer, b);
+    snprintf(text, DIFF_WHAT_TEXT, "%s - %s", a, b);
+}
+
+void diff_rate_text(const struct fab_port *port, char text[32])
+{
+    if (port->width == 0 && port->speed == FAB_SPEED_UNKNOWN)
+        snprintf(text, 32, "?");
+    else if (port->width == 0)
+        snprintf(text, 32, "?x%s", fab_speed_name(port->speed));
+    else
+        snprintf(text, 32, "%ux%s", port->width, fab_speed_name(port->speed));
+}
+
+const char *diff_state_text(unsigned state)
+{
+    static const char *const names[] = {"UNKNOWN", "DOWN", "INIT", "ARMED", "ACTIVE"};
+    return state < sizeof(names) / sizeof(names[0]) ? names[state] : "UNKNOWN";
+}
+
+/* The three texts share one piece of memory, which `what` owns. */
+void diff_add(struct diff_walk *w, enum fab_change_kind kind, uint64_t guid, uint32_t port, const char *what,
+              const char *before, const char *after)
+{
+    struct fab_diff *diff = w->diff;
+    char clean_before[DIFF_VALUE_TEXT], clean_after[DIFF_VALUE_TEXT];
+
+    if (w->rc != 0)
+        return;
+    if (diff->n == diff->cap) {
+        uint32_t cap = diff->cap == 0 ? 16 : diff->cap * 2;
+        struct fab_change *bigger = realloc(diff->changes, cap * sizeof(*bigger));
+        if (bigger == NULL) {
+            w->rc = PMIXFAB_ERR_NOMEM;
+            return;
+        }
+        diff->changes = bigger;
+        diff->cap = cap;
+    }
+    size_t n_what = strlen(what);
+    size_t n_before = fab_text_clean(clean_before, sizeof(clean_before), before, strlen(before), NULL);
+    size_t n_after = fab_text_clean(clean_after, sizeof(clean_after), after, strlen(after), NULL);
+    char *text = malloc(n_what + n_before + n_after + 3);
+    if (text == NULL) {
+        w->rc = PMIXFAB_ERR_NOMEM;
+        return;
+    }
+    struct fab_change *change = &diff->changes[diff->n++];
+    *change = (struct fab_change){.kind = kind, .guid = guid, .port = port, .what = text};
+    change->before = text + n_what + 1;
+    change->after = change->before + n_before + 1;
+    memcpy(change->what, what, n_what + 1);
+    memcpy(change->before, clean_before, n_before + 1);
+    memcpy(change->after, clean_after, n_after + 1);
+    diff->n_lost += kind == FAB_CHANGE_HOST_LOST || kind == FAB_CHANGE_DEVICE_LOST ||
+                    kind == FAB_CHANGE_SWITCH_LOST || kind == FAB_CHANGE_LINK_LOST;
+}
+
+void diff_number(struct diff_walk *w, const char *of, uint64_t guid, uint32_t port, const char *word,
+                 uint64_t before, uint64_t after, int digits)
+{
+    char what[DIFF_WHAT_TEXT], b[24], a[24];
+
+    if (before == after)
+        return;
+    snprintf(what, sizeof(what), "%s: %s", of, word);
+    if (digits > 0) {
+        snprintf(b, sizeof(b), "0x%0*" PRIx64, digits, before);
+        snprintf(a, sizeof(a), "0x%0*" PRIx64, digits, after);
+    } else {
+        snprintf(b, sizeof(b), "%" PRIu64, before);
+        snprintf(a, sizeof(a), "%" PRIu64, after);
+    }
+    diff_add(w, FAB_CHANGE_OTHER, guid, port, what, b, a);
+}
+
+void fab_diff_destroy(struct fab_diff *diff)
+{
+    if (diff == NULL)
+        return;
+    for (uint32_t i = 0; i < diff->n; i++)
+        free(diff->changes[i].what);
+    free(diff->changes);
+    *diff = (struct fab_diff){0};
+}
