@@ -1,0 +1,131 @@
+/*
+ * cost_mixed.c - distances where links cost different amounts.
+ *
+ * Each switch holds its distances to a block of sources, a vector lane a source. A switch whose distances
+ * became smaller offers them to its neighbours, until nothing becomes smaller. The switches are gone
+ * through forwards and backwards in turn; in a real fabric four to eight passes do, whatever the costs are.
+ */
+#include "topo/cost_priv.h"
+
+#include <string.h>
+
+typedef uint16_t lanes __attribute__((vector_size(64)));
+#define LANES 32
+
+struct space {
+    lanes *dist;    /* per switch, `chunks` of them */
+    uint8_t *dirty; /* per switch: has something to offer */
+    uint32_t chunks;
+};
+
+static uint32_t chunks_of(const struct fab_search *search)
+{
+    return (search->width + LANES - 1) / LANES;
+}
+
+size_t fab_search_mixed_space(const struct fab_search *search)
+{
+    size_t vectors = (size_t)search->plane->n_switches * chunks_of(search);
+    return vectors * sizeof(lanes) + search->plane->n_switches + sizeof(lanes);
+}
+
+/* to = min(to, from + cost), saturating at all ones. Returns whether anything became smaller. */
+static FAB_ALWAYS_INLINE bool offer(lanes *to, const lanes *from, uint32_t chunks, uint16_t cost)
+{
+    lanes change = {0};
+    for (uint32_t i = 0; i < chunks; i++) {
+        lanes sum = from[i] + cost;
+        sum |= (lanes)(sum < from[i]);
+        lanes old = to[i], less = (lanes)(sum < old);
+        to[i] = (sum & less) | (old & ~less);
+        change |= less;
+    }
+    uint64_t words[sizeof(lanes) / 8], all = 0;
+    memcpy(words, &change, sizeof(words));
+    for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+        all |= words[w];
+    return all != 0;
+}
+
+static FAB_ALWAYS_INLINE bool pass(const struct fab_search *search, struct space *sp, bool forwards)
+{
+    const struct fab_plane *plane = search->plane;
+    bool busy = false;
+    for (uint32_t i = 0; i < plane->n_switches; i++) {
+        uint32_t v = forwards ? i : plane->n_switches - 1 - i;
+        if (!sp->dirty[v])
+            continue;
+        sp->dirty[v] = 0;
+        busy = true;
+        const struct fab_edge *adj = plane->adj + plane->switches[v].adj_first;
+        for (uint32_t e = 0; e < plane->switches[v].n_adj; e++) {
+            lanes *to = sp->dist + (size_t)adj[e].to * sp->chunks;
+            if (offer(to, sp->dist + (size_t)v * sp->chunks, sp->chunks, adj[e].cost))
+                sp->dirty[adj[e].to] = 1;
+        }
+    }
+    return busy;
+}
+
+static FAB_ALWAYS_INLINE void block(const struct fab_search *search, struct space *sp, uint32_t first,
+                                    uint32_t width)
+{
+    const struct fab_plane *plane = search->plane;
+    memset(sp->dist, 0xff, (size_t)plane->n_switches * sp->chunks * sizeof(lanes));
+    memset(sp->dirty, 0, plane->n_switches);
+    for (uint32_t s = 0; s < width; s++) {
+        uint32_t v = search->sources[first + s];
+        sp->dist[(size_t)v * sp->chunks + s / LANES][s % LANES] = 0;
+        sp->dirty[v] = 1;
+    }
+    for (bool forwards = true; pass(search, sp, forwards); forwards = !forwards)
+        ;
+    /* A plane is connected: what is still at all ones is too far, not out of reach. */
+    for (uint32_t e = 0; e < search->n_edges; e++) {
+        const lanes *from = sp->dist + (size_t)search->sources[e] * sp->chunks;
+        uint16_t *row = search->dist + (size_t)e * search->n_edges + first;
+        memcpy(row, from, width * sizeof(uint16_t));
+        for (uint32_t s = 0; s < width; s++)
+            row[s] -= row[s] == UINT16_MAX;
+    }
+}
+
+static void block_any(const struct fab_search *search, struct space *sp, uint32_t first, uint32_t width)
+{
+    block(search, sp, first, width);
+}
+
+#if defined(__x86_64__)
+FAB_TARGET_AVX2 static void block_avx2(const struct fab_search *search, struct space *sp, uint32_t first,
+                                       uint32_t width)
+{
+    block(search, sp, first, width);
+}
+
+FAB_TARGET_AVX512 static void block_avx512(const struct fab_search *search, struct space *sp, uint32_t first,
+                                           uint32_t width)
+{
+    block(search, sp, first, width);
+}
+#endif
+
+void fab_search_mixed(void *job, unsigned thread)
+{
+    struct fab_search *search = job;
+    struct space sp = {.dist = search->workspace[thread], .chunks = chunks_of(search)};
+    sp.dirty = (uint8_t *)(sp.dist + (size_t)search->plane->n_switches * sp.chunks);
+    enum fab_isa isa = fab_cost_isa();
+    for (uint32_t b; (b = atomic_fetch_add(&search->next_block, 1)) < search->n_blocks;) {
+        uint32_t first = b * search->width, left = search->n_edges - first;
+        uint32_t width = left < search->width ? left : search->width;
+#if defined(__x86_64__)
+        if (isa == FAB_ISA_AVX512)
+            block_avx512(search, &sp, first, width);
+        else if (isa == FAB_ISA_AVX2)
+            block_avx2(search, &sp, first, width);
+        else
+#endif
+            block_any(search, &sp, first, width);
+    }
+    (void)isa;
+}
