@@ -164,16 +164,15 @@ static int compare_slots(const void *x, const void *y)
     return a->guid < b->guid ? -1 : a->guid > b->guid;
 }
 
-/* Number the switches with devices within their chassis. Spines are left out, so that losing one moves
- * nobody. */
-static int rank_by_slot(const struct fab_plane *plane, uint32_t *rank)
+/* Number the ranked switches within their chassis. Spines are left out, so that losing one moves nobody. */
+static int rank_by_slot(const struct fab_plane *plane, const struct fab_layout *layout, uint32_t *rank)
 {
     uint32_t n = 0;
     struct placed_switch *order = fab_array(plane->n_switches, sizeof *order);
     if (order == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t s = 0; s < plane->n_switches; s++)
-        if (plane->switches[s].n_devices > 0)
+        if (layout->ranked[s])
             order[n++] = (struct placed_switch){&plane->inv->nodes[plane->switches[s].node], s};
     qsort(order, n, sizeof *order, compare_slots);
     for (uint32_t i = 0; i < n; i++) {
@@ -256,7 +255,7 @@ static int fill(const struct fab_plane *plane, struct fab_layout *layout, uint32
     if (rc != 0)
         return rc;
     fill_logical(plane, layout, rank, out);
-    rc = rank_by_slot(plane, rank);
+    rc = rank_by_slot(plane, layout, rank);
     if (rc != 0)
         return rc;
     fill_physical(plane, rank, out);

@@ -1,38 +1,45 @@
 /*
  * geometry.h - what kind of network a plane is, and where each device stands in it.
  *
- * Recognised from the switch graph alone, never from names. Every cable must be explained: what follows is
- * never claimed where a cable or a device stands where the kind has none.
+ * Recognised from the switch graph alone, never from names. Every cable must be explained: nothing
+ * below is claimed where a cable or a device stands where that kind has none.
  *   single-switch: at most one switch.
  *   fat-tree-2: devices on leaves only, each cable from a leaf to a spine.
- *   fat-tree-3: the same with a core above; pods are what stays connected without the core, at least two. A
- *     single pod with a core above it is other. Trees may lack cables and spines, so that pulling one moves
- *     nobody's coordinates. A leaf whose devices are all off is still a leaf where it is cabled to more than
- * half of its pod's spines (so the core of a one-pod tree counts as leaves where it is cabled like them).
- *   dragonfly: at least two groups of at least three routers (groups of three: at least four), cabled all to
- * all inside, with global cables spread evenly over all pairs of groups: any number of them, parallel or not.
- * A router may lack a quarter of its group's cables (none in a group of three), the whole one in 16 of the
- *     global ones. Not recognised: groups of one or two, groups that are not cabled all to all (dragonfly+),
- * and so many cables between groups that routers of different groups share half as many neighbours as those
- * of one group. A single group cabled all to all is other. mesh, torus: two or three dimensions of at least
- * 2, every cable in place and none beside; of a torus every dimension longer than 2 closes. Chains and rings
- * are other, and so is a mesh that closes in some dimensions only. A ring of 4 is a square: 2 x 2 and 2 x 2 x
- * 2 are meshes; beyond that as many dimensions of 4 as possible are seen (2 x 2 x 2 x 2 is the torus 4 x 4).
- * A small mesh with devices on every second switch only is a fat tree. One cable pulled from a mesh or torus
- * makes it other.
+ *   fat-tree-3: the same with a core above; pods are what stays connected without the core, at least
+ *     two. A single pod with a core above it is other. Trees may lack cables and spines, so that
+ *     pulling one moves nobody's coordinates. A leaf whose devices are all off is still a leaf where it
+ *     is cabled to more than half of its pod's spines (so the core of a one-pod tree counts as leaves
+ *     where it is cabled like them).
+ *   dragonfly: at least two groups of at least three routers (groups of three: at least four of them),
+ *     cabled all to all inside, with global cables spread evenly over all pairs of groups, however
+ *     many. A router may lack a quarter of its group's cables (none in a group of three), the whole one
+ *     in 16 of the global ones. Not recognised: groups of one or two, groups that are not cabled all to
+ *     all (dragonfly+), and so many cables between groups that routers of different groups share half
+ *     as many neighbours as those of one group do. A single group cabled all to all is other.
+ *   mesh, torus: two or three dimensions of at least 2, every cable in place and none beside; of a
+ *     torus every dimension longer than 2 closes. One pulled cable makes it other. Chains and rings are
+ *     other, and so is what closes in some of its longer dimensions only. A ring of 4 is a square, so 2
+ *     x 2 and 2 x 2 x 2 are meshes; beyond that as many dimensions of 4 as possible are seen (2 x 2 x 2
+ *     x 2 is the torus 4 x 4). A mesh with devices on every second switch only, all of one colour of a
+ *     chessboard, is a fat tree.
  *
  * Logical coordinates, unique per device in a plane:
- *   trees: pod, leaf within the pod, switch port - 1. Dragonfly: group, router within the group, switch port
- * - 1. Single switch and other: 0, switch (among those with devices), switch port - 1. Switches are numbered
- * by natural order of their names, then GUID; pods and groups by their first leaf or router. Only a leaf that
- *   disappears moves those behind it.
- *   meshes and tori: position along each dimension, and one number more (the switch port - 1) when any switch
- *   carries more than one device. The longest dimension comes first, equal ones by GUID; the origin is the
- * corner (of a torus: the switch) with the lowest GUID, and coordinates grow towards its lowest neighbour.
- * Physical: (chassis, switch within the chassis, port as printed on it), always three. Only switches with
- * devices are numbered: in a chassis by slot, those without (chassis 0) by GUID. A device without a switch
- * stands on a switch of its own, and its own port counts. shape[d] is the largest value in dimension d plus
- * one, or the length of that dimension of a mesh or torus; an empty plane: 0.
+ *   trees: pod, leaf within the pod, switch port less one. Dragonfly: group, router within the group,
+ *     switch port less one. Single switch and other: 0, switch among those with devices, switch port
+ *     less one. Switches are numbered by natural order of their names, then GUID; pods and groups by
+ *     their first leaf or router. A leaf or router that disappears moves those behind it in its pod.
+ *   meshes and tori: position along each dimension, and one number more (the switch port less one) when
+ *     any switch carries more than one device. The longest dimension comes first, equal ones by GUID;
+ *     the origin is the corner (of a torus: the switch) with the lowest GUID, and coordinates grow
+ *     towards its lowest neighbour.
+ *
+ * Physical: (chassis, switch within the chassis, port as printed on it), always three. Leaves, routers,
+ * switches of meshes and tori, and of other planes those with devices, are numbered: in a chassis by
+ * slot, those without (chassis 0) by GUID.
+ *
+ * In both views a device without a switch stands on a switch of its own, and its own port counts.
+ * shape[d] is the largest value in dimension d plus one, or the length of that dimension of a mesh or
+ * torus; of an empty plane 0.
  */
 #ifndef FAB_TOPO_GEOMETRY_H
 #define FAB_TOPO_GEOMETRY_H
@@ -61,8 +68,7 @@ struct fab_geometry {
     uint32_t *logical;  /* n_devices x dims */
     uint32_t *physical; /* n_devices x physical_dims */
     uint8_t *level;     /* per switch: cables to the nearest switch with devices; 0 for those themselves */
-    uint32_t
-        *pod; /* per switch: pod or dragonfly group, 0 where there is only one; FAB_NONE: core of a tree */
+    uint32_t *pod;      /* per switch: pod or dragonfly group; FAB_NONE: a tree's core, in no pod */
 };
 
 int fab_geometry_compute(const struct fab_plane *plane, struct fab_geometry *out);

@@ -319,8 +319,10 @@ static int recognise(struct grid *grid, struct fab_layout *layout)
     layout->dims = grid->n_dims;
     for (unsigned d = 0; d < grid->n_dims; d++)
         layout->size[d] = grid->dims[d].size;
-    for (uint32_t s = 0; s < plane->n_switches; s++)
+    for (uint32_t s = 0; s < plane->n_switches; s++) {
         layout->pod[s] = 0;
+        layout->ranked[s] = 1;
+    }
     return 1;
 }
 

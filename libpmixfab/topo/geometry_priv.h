@@ -20,7 +20,7 @@ struct fab_layout {
     uint32_t size[FAB_GRID_DIMS]; /* meshes and tori */
     uint32_t *pos;                /* meshes and tori: FAB_GRID_DIMS numbers a switch */
     uint32_t *pod;                /* per switch; any distinct numbers below n_switches, FAB_NONE: in no pod */
-    uint8_t *ranked;              /* per switch: 1 where it gets a number within its pod */
+    uint8_t *ranked;              /* per switch: 1 where it is numbered, in its pod and in its chassis */
     const uint8_t *level;         /* per switch, as in struct fab_geometry */
 };
 

@@ -1,0 +1,300 @@
+/*
+ * rewire.h - for tests of geometry and groups: a fabric with other GUIDs and names, with something pulled or
+ * added, and what is computed from it.
+ */
+#ifndef FAB_TEST_REWIRE_H
+#define FAB_TEST_REWIRE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test/fabrics/fabrics.h"
+#include "topo/groups.h"
+
+/* What to change. Start from REWIRE_NONE. */
+struct rewire {
+    uint64_t seed;       /* not 0: switches get their GUIDs and names dealt anew (desc keeps the old name) */
+    uint32_t lose_node;  /* node index, or FAB_NONE */
+    uint32_t lose_cable; /* index of one of its ports, or FAB_NONE */
+    uint32_t lose_hosts; /* node index of a switch whose devices are all cut off, or FAB_NONE */
+    uint32_t add[2];     /* two switches (node indices) to cable together, or FAB_NONE */
+};
+#define REWIRE_NONE ((struct rewire){0, FAB_NONE, FAB_NONE, FAB_NONE, {FAB_NONE, FAB_NONE}})
+
+static inline bool rewire_keeps_cable(const struct fab_inventory *inv, const struct rewire *how,
+                                      uint32_t port)
+{
+    uint32_t peer = inv->ports[port].peer;
+    const uint32_t ends[2] = {port, peer};
+    if (peer == FAB_NONE || how->lose_cable == port || how->lose_cable == peer)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        uint32_t node = inv->ports[ends[i]].node, other = inv->ports[ends[1 - i]].node;
+        if (node == how->lose_node || (node == how->lose_hosts && inv->nodes[other].kind == FAB_HCA))
+            return false;
+    }
+    return true;
+}
+
+/* deal[i]: the node whose GUID and name node i gets. Switches change among themselves. */
+static inline void rewire_deal(const struct fab_inventory *inv, uint64_t seed, uint32_t *deal)
+{
+    uint32_t *switches = malloc((inv->n_nodes + 1) * sizeof *switches), n = 0;
+    assert_non_null(switches);
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        deal[i] = i;
+        if (inv->nodes[i].kind == FAB_SWITCH)
+            switches[n++] = i;
+    }
+    for (uint32_t i = n; seed != 0 && i-- > 1;) {
+        uint32_t j = (uint32_t)(fabric_random_next(&seed) % (i + 1)), held = deal[switches[i]];
+        deal[switches[i]] = deal[switches[j]];
+        deal[switches[j]] = held;
+    }
+    free(switches);
+}
+
+static inline uint32_t rewire_string(struct fab_inventory *to, const struct fab_inventory *from,
+                                     uint32_t offset)
+{
+    const char *text = fab_str(from, offset);
+    return fab_inventory_string(to, text, strlen(text));
+}
+
+static inline void rewire_nodes(const struct fab_inventory *from, const struct rewire *how,
+                                struct fab_inventory *to, uint32_t *index)
+{
+    uint32_t *deal = malloc(from->n_nodes * sizeof *deal);
+    assert_non_null(deal);
+    rewire_deal(from, how->seed, deal);
+    for (uint32_t i = 0; i < from->n_nodes; i++) {
+        struct fab_node node = from->nodes[i];
+        const struct fab_node *label = &from->nodes[deal[i]];
+        index[i] = FAB_NONE;
+        if (i == how->lose_node)
+            continue;
+        node.guid = label->guid;
+        node.system_guid = label->system_guid;
+        node.desc = rewire_string(to, from, node.kind == FAB_SWITCH ? node.name : node.desc);
+        node.host = rewire_string(to, from, node.host);
+        node.name = rewire_string(to, from, label->name);
+        if (i == how->add[0] || i == how->add[1])
+            node.num_ports++;
+        assert_int_equal(fab_inventory_add_node(to, &node, &index[i]), 0);
+    }
+    free(deal);
+}
+
+/* `to` is initialised here, and finished. */
+static inline void rewire(const struct fab_inventory *from, struct rewire how, struct fab_inventory *to)
+{
+    uint32_t *node = malloc(from->n_nodes * sizeof *node), *port = calloc(from->n_ports, sizeof *port);
+    assert_true(node != NULL && port != NULL);
+    fab_inventory_init(to);
+    to->n_subnets = from->n_subnets;
+    memcpy(to->subnets, from->subnets, sizeof to->subnets);
+    rewire_nodes(from, &how, to, node);
+    for (uint32_t i = 0; i < from->n_ports; i++) {
+        struct fab_port p = from->ports[i];
+        bool cabled = rewire_keeps_cable(from, &how, i);
+        port[i] = FAB_NONE;
+        if (node[p.node] == FAB_NONE || (!cabled && from->nodes[p.node].kind == FAB_SWITCH))
+            continue;
+        if (!cabled)
+            p.state = FAB_PORT_DOWN;
+        p.node = node[p.node];
+        p.peer = FAB_NONE;
+        assert_int_equal(fab_inventory_add_port(to, &p, &port[i]), 0);
+        if (cabled && from->ports[i].peer < i)
+            assert_int_equal(fab_inventory_link(to, port[from->ports[i].peer], port[i]), 0);
+    }
+    if (how.add[0] != FAB_NONE) {
+        uint32_t ends[2];
+        for (int i = 0; i < 2; i++) {
+            struct fab_port p = {.node = node[how.add[i]],
+                                 .peer = FAB_NONE,
+                                 .num = to->nodes[node[how.add[i]]].num_ports,
+                                 .state = FAB_PORT_ACTIVE,
+                                 .width = 4,
+                                 .speed = FAB_HDR};
+            assert_int_equal(fab_inventory_add_port(to, &p, &ends[i]), 0);
+        }
+        assert_int_equal(fab_inventory_link(to, ends[0], ends[1]), 0);
+    }
+    free(node);
+    free(port);
+    struct fab_err err = {{0}};
+    if (fab_inventory_finish(to, &err) != 0)
+        fail_msg("%s", err.text);
+}
+
+/* A fabric, its first plane, and the plane's geometry. */
+struct scene {
+    struct fab_inventory inv;
+    struct fab_planes planes;
+    const struct fab_plane *plane;
+    struct fab_geometry geo;
+};
+
+/* From an inventory that the scene takes over. */
+static inline void scene_take(struct scene *scene, const struct fab_inventory *inv)
+{
+    struct fab_err err = {{0}};
+    scene->inv = *inv;
+    if (fab_planes_build(&scene->inv, FAB_COST_RATE, &scene->planes, &err) != 0)
+        fail_msg("%s", err.text);
+    assert_true(scene->planes.n > 0);
+    scene->plane = &scene->planes.planes[0];
+    assert_int_equal(fab_geometry_compute(scene->plane, &scene->geo), 0);
+}
+
+/* From another scene's fabric, or from a generator's text, with something changed. */
+static inline void scene_change(struct scene *scene, const struct fab_inventory *from, struct rewire how)
+{
+    struct fab_inventory inv;
+    rewire(from, how, &inv);
+    scene_take(scene, &inv);
+}
+
+static inline void scene_make(struct scene *scene, const char *text, uint64_t seed)
+{
+    struct fab_inventory inv;
+    struct rewire how = REWIRE_NONE;
+    if (fabric_parse(text, &inv) != 0)
+        fail_msg("cannot generate %s", text);
+    how.seed = seed;
+    scene_change(scene, &inv, how);
+    fab_inventory_destroy(&inv);
+}
+
+static inline void scene_free(struct scene *scene)
+{
+    fab_geometry_destroy(&scene->geo);
+    fab_planes_destroy(&scene->planes);
+    fab_inventory_destroy(&scene->inv);
+}
+
+static inline const uint32_t *scene_logical(const struct scene *scene, uint32_t device)
+{
+    return scene->geo.logical + (size_t)device * scene->geo.dims;
+}
+
+static inline const uint32_t *scene_physical(const struct scene *scene, uint32_t device)
+{
+    return scene->geo.physical + (size_t)device * scene->geo.physical_dims;
+}
+
+/* The name that the generator gave to a switch of the plane. */
+static inline const char *scene_old_name(const struct scene *scene, uint32_t sw)
+{
+    return fab_str(&scene->inv, scene->inv.nodes[scene->plane->switches[sw].node].desc);
+}
+
+/* Node of a switch by the generator's name. */
+static inline uint32_t scene_node(const struct scene *scene, const char *old_name)
+{
+    for (uint32_t i = 0; i < scene->inv.n_nodes; i++)
+        if (scene->inv.nodes[i].kind == FAB_SWITCH &&
+            strcmp(fab_str(&scene->inv, scene->inv.nodes[i].desc), old_name) == 0)
+            return i;
+    fail_msg("no switch %s", old_name);
+    return FAB_NONE;
+}
+
+/* Index into the plane's switches, by the generator's name; FAB_NONE. */
+static inline uint32_t scene_switch(const struct scene *scene, const char *old_name)
+{
+    for (uint32_t s = 0; s < scene->plane->n_switches; s++)
+        if (strcmp(scene_old_name(scene, s), old_name) == 0)
+            return s;
+    return FAB_NONE;
+}
+
+/* A port of switch `a` that is cabled to switch `b`, by the generator's names. */
+static inline uint32_t scene_cable(const struct scene *scene, const char *a, const char *b)
+{
+    uint32_t from = scene_node(scene, a), to = scene_node(scene, b);
+    for (uint32_t i = 0; i < scene->inv.n_ports; i++) {
+        const struct fab_port *port = &scene->inv.ports[i];
+        if (port->node == from && port->peer != FAB_NONE && scene->inv.ports[port->peer].node == to)
+            return i;
+    }
+    fail_msg("no cable %s - %s", a, b);
+    return FAB_NONE;
+}
+
+static inline int scene_compare_rows(const void *a, const void *b, void *dims)
+{
+    return memcmp(a, b, *(const uint32_t *)dims * sizeof(uint32_t));
+}
+
+static inline void scene_assert_view(const uint32_t *coords, uint32_t n, uint32_t dims, const uint32_t *shape,
+                                     bool shape_is_tight)
+{
+    uint32_t most[PMIXFAB_MAX_DIMS] = {0};
+    uint32_t *rows = malloc((size_t)(n + 1) * dims * sizeof *rows);
+    assert_non_null(rows);
+    assert_in_range(dims, 2, PMIXFAB_MAX_DIMS);
+    memcpy(rows, coords, (size_t)n * dims * sizeof *rows);
+    qsort_r(rows, n, dims * sizeof *rows, scene_compare_rows, &dims);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_true(i == 0 ||
+                    memcmp(rows + (size_t)(i - 1) * dims, rows + (size_t)i * dims, dims * sizeof *rows) != 0);
+        for (uint32_t d = 0; d < dims; d++)
+            if (rows[(size_t)i * dims + d] >= most[d])
+                most[d] = rows[(size_t)i * dims + d] + 1;
+    }
+    for (uint32_t d = 0; d < dims; d++) {
+        assert_true(most[d] <= shape[d]);
+        assert_true(!shape_is_tight || most[d] == shape[d]);
+    }
+    for (uint32_t d = dims; d < PMIXFAB_MAX_DIMS; d++)
+        assert_int_equal(shape[d], 0);
+    free(rows);
+}
+
+static inline bool scene_is_grid(const struct scene *scene)
+{
+    return scene->geo.kind >= FAB_KIND_MESH_2D;
+}
+
+/* No two devices share coordinates, in either view, and the shapes hold them. */
+static inline void scene_assert_sound(const struct scene *scene)
+{
+    const struct fab_geometry *geo = &scene->geo;
+    scene_assert_view(geo->logical, scene->plane->n_devices, geo->dims, geo->shape, !scene_is_grid(scene));
+    scene_assert_view(geo->physical, scene->plane->n_devices, geo->physical_dims, geo->physical_shape, true);
+    assert_int_equal(geo->physical_dims, 3);
+}
+
+static inline uint64_t scene_port_guid(const struct scene *scene, uint32_t device)
+{
+    return scene->inv.ports[scene->plane->devices[device].port].guid;
+}
+
+/* Do all devices of `after` stand where they stood in `before`, in both views? */
+static inline bool scene_stable(const struct scene *before, const struct scene *after)
+{
+    const struct fab_plane *plane = after->plane;
+    if (before->geo.dims != after->geo.dims)
+        return false;
+    for (uint32_t i = 0; i < plane->n_devices; i++) {
+        uint32_t j = 0;
+        while (j < before->plane->n_devices && scene_port_guid(before, j) != scene_port_guid(after, i))
+            j++;
+        assert_true(j < before->plane->n_devices);
+        if (memcmp(scene_logical(before, j), scene_logical(after, i), after->geo.dims * sizeof(uint32_t)) !=
+                0 ||
+            memcmp(scene_physical(before, j), scene_physical(after, i), 3 * sizeof(uint32_t)) != 0)
+            return false;
+    }
+    return true;
+}
+
+#endif
