@@ -1,0 +1,20 @@
+/*
+ * changes.h - what changed in the fabric, as the daemon tells it.
+ */
+#ifndef FABRICCTL_CHANGES_H
+#define FABRICCTL_CHANGES_H
+
+#include "control.h"
+
+#define CTL_ANSWER_SECONDS 30 /* for what the daemon knows already */
+
+/* The rows of `changes` (an array of the daemon's, or NULL) as a table; with `into` appended to it. */
+enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, json_t *into);
+
+/* True where `what` names the host: as a whole word, node1 is not in "node10 HCA-1". */
+bool ctl_mentions(const char *what, const char *host);
+
+/* The daemon cannot be asked over PMIx: tells so. */
+enum ctl_exit ctl_control_only(const struct ctl *ctl, const char *command);
+
+#endif

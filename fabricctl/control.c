@@ -1,0 +1,289 @@
+/*
+ * control.c - the client's side of the control socket.
+ */
+#include "control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "text.h"
+
+#define SEND_SECONDS 10
+
+struct ctl_control {
+    int fd;
+    char *where; /* for messages */
+    char *buf;
+    size_t start, used, cap; /* buf[start..used) is not read yet */
+};
+
+static enum ctl_exit fail(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static enum ctl_exit fail(char *why, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(why, CTL_WHY_SIZE, fmt, args);
+    va_end(args);
+    ctl_clean(why);
+    return CTL_FAILED;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+enum ctl_exit ctl_control_adopt(int fd, const char *where, struct ctl_control **out,
+                                char why[static CTL_WHY_SIZE])
+{
+    struct ctl_control *c = calloc(1, sizeof *c);
+
+    *out = NULL;
+    if (c != NULL)
+        c->where = strdup(where);
+    if (c == NULL || c->where == NULL) {
+        free(c);
+        close(fd);
+        return fail(why, "out of memory: %s: try again", where);
+    }
+    c->fd = fd;
+    *out = c;
+    return CTL_DONE;
+}
+
+enum ctl_exit ctl_control_open(const char *rundir, struct ctl_control **out, char why[static CTL_WHY_SIZE])
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int n = snprintf(address.sun_path, sizeof address.sun_path, "%s/control.sock", rundir);
+    int fd, saved;
+
+    *out = NULL;
+    if (n < 0 || (size_t)n >= sizeof address.sun_path)
+        return fail(
+            why, "too long for a socket's name: %s/control.sock: choose a run directory with a shorter path",
+            rundir);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return fail(why, "no socket: %s: %s", address.sun_path, strerror(errno));
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return ctl_control_adopt(fd, address.sun_path, out, why);
+    saved = errno;
+    close(fd);
+    if (saved == ENOENT || saved == ECONNREFUSED || saved == ENOTDIR)
+        return fail(why, "no fabricd answers: %s: is it running? (systemctl status fabricd)",
+                    address.sun_path);
+    if (saved == EAGAIN)
+        return fail(why, "fabricd is busy: %s: too many callers wait already: try again", address.sun_path);
+    return fail(why, "cannot connect: %s: %s", address.sun_path, strerror(saved));
+}
+
+void ctl_control_close(struct ctl_control *control)
+{
+    if (control == NULL)
+        return;
+    close(control->fd);
+    free(control->where);
+    free(control->buf);
+    free(control);
+}
+
+/* 1: ready, 0: the deadline passed, -1: interrupted or no reader of our output any more. deadline < 0: none.
+ */
+static int wait_for(int fd, short what, int64_t deadline)
+{
+    struct pollfd fds[2] = {{.fd = fd, .events = what}, {.fd = STDOUT_FILENO}};
+    sigset_t block, before;
+    int n = 0;
+
+    /* the signal may come between the look at it and the wait: it is let in only during the wait */
+    sigemptyset(&block);
+    sigaddset(&block, SIGINT);
+    sigaddset(&block, SIGTERM);
+    sigprocmask(SIG_BLOCK, &block, &before);
+    while (!ctl_interrupted()) {
+        int64_t left = deadline < 0 ? 0 : deadline - now_ms();
+        struct timespec timeout;
+
+        left = left < 0 ? 0 : left;
+        timeout = (struct timespec){.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000};
+        n = ppoll(fds, deadline < 0 ? 2 : 1, deadline < 0 ? NULL : &timeout, &before);
+        if (n >= 0 || errno != EINTR)
+            break;
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (ctl_interrupted() || n < 0)
+        return -1;
+    if (deadline < 0 && (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
+        return -1;
+    return n > 0;
+}
+
+enum ctl_exit ctl_control_send(struct ctl_control *control, json_t *request, char why[static CTL_WHY_SIZE])
+{
+    int64_t deadline = now_ms() + SEND_SECONDS * 1000;
+    char *text = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
+    size_t len, sent = 0;
+    enum ctl_exit status = CTL_DONE;
+
+    json_decref(request);
+    if (text == NULL)
+        return fail(why, "out of memory: %s: try again", control->where);
+    len = strlen(text);
+    text[len++] = '\n'; /* the end of the string is not sent */
+    while (sent < len && status == CTL_DONE) {
+        ssize_t n = send(control->fd, text + sent, len - sent, MSG_NOSIGNAL);
+        int saved = errno;
+
+        if (n >= 0)
+            sent += (size_t)n;
+        else if (saved != EAGAIN && saved != EINTR)
+            status = fail(why, "fabricd went away: %s: %s: look at its log", control->where, strerror(saved));
+        else if (wait_for(control->fd, POLLOUT, deadline) <= 0)
+            status = fail(why, "fabricd does not listen: %s: no byte taken in %d s: look at its log",
+                          control->where, SEND_SECONDS);
+    }
+    free(text);
+    return status;
+}
+
+/* The line that begins at `start`, ended in place; NULL: not complete yet. */
+static char *take_line(struct ctl_control *c, size_t *searched, size_t *len)
+{
+    char *line = c->buf + c->start;
+    char *end = c->buf == NULL ? NULL : memchr(line + *searched, '\n', c->used - c->start - *searched);
+
+    if (end == NULL) {
+        *searched = c->used - c->start;
+        return NULL;
+    }
+    *end = '\0';
+    *len = (size_t)(end - line);
+    c->start = (size_t)(end - c->buf) + 1;
+    return line;
+}
+
+static bool make_room(struct ctl_control *c)
+{
+    if (c->start > 0) {
+        memmove(c->buf, c->buf + c->start, c->used - c->start);
+        c->used -= c->start;
+        c->start = 0;
+    }
+    if (c->cap - c->used < 4096) {
+        size_t cap = c->cap == 0 ? 16384 : 2 * c->cap;
+        char *grown = realloc(c->buf, cap);
+
+        if (grown == NULL)
+            return false;
+        c->buf = grown;
+        c->cap = cap;
+    }
+    return true;
+}
+
+static enum ctl_exit parse(const struct ctl_control *c, const char *text, size_t len, json_t **line,
+                           char *why)
+{
+    json_error_t error;
+
+    *line = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+    if (json_is_object(*line))
+        return CTL_DONE;
+    json_decref(*line);
+    *line = NULL;
+    return fail(why, "not an answer of fabricd's: %s: %s: are both of one version?", c->where, error.text);
+}
+
+enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t **line,
+                               char why[static CTL_WHY_SIZE])
+{
+    int64_t deadline = seconds < 0 ? -1 : now_ms() + (int64_t)seconds * 1000;
+    size_t searched = 0, len;
+
+    *line = NULL;
+    for (;;) {
+        char *text = take_line(control, &searched, &len);
+        ssize_t n;
+        int ready;
+
+        if (text != NULL)
+            return parse(control, text, len, line, why);
+        if (control->used - control->start > CTL_ANSWER_MAX)
+            return fail(why, "the answer is too long: %s: more than %u MiB: ask for less", control->where,
+                        CTL_ANSWER_MAX >> 20);
+        if (!make_room(control))
+            return fail(why, "out of memory: %s: ask for less", control->where);
+        ready = wait_for(control->fd, POLLIN, deadline);
+        if (ready < 0 && seconds < 0)
+            return CTL_DONE;
+        if (ready < 0)
+            return fail(why, "interrupted: %s: fabricd may still be at work", control->where);
+        if (ready == 0)
+            return fail(why, "fabricd does not answer: %s: nothing in %d s: look at its log", control->where,
+                        seconds);
+        n = recv(control->fd, control->buf + control->used, control->cap - control->used, 0);
+        if (n > 0)
+            control->used += (size_t)n;
+        else if (n == 0)
+            return fail(why, "fabricd closed the connection: %s: did it stop? (systemctl status fabricd)",
+                        control->where);
+        else if (errno != EAGAIN && errno != EINTR)
+            return fail(why, "fabricd went away: %s: %s: look at its log", control->where, strerror(errno));
+    }
+}
+
+/* A refusal, in the daemon's own words. */
+static enum ctl_exit refused(const struct ctl_control *c, const json_t *answer, char *why)
+{
+    const char *message = json_string_value(json_object_get(answer, "message"));
+    json_int_t code = json_integer_value(json_object_get(answer, "error"));
+
+    if (message != NULL)
+        return fail(why, "%s", message);
+    return fail(why, "fabricd refuses: %s: %s", c->where,
+                code < 0 && code > -1000 ? pmixfab_strerror((int)code) : "no reason given");
+}
+
+enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, json_t **answer,
+                              char why[static CTL_WHY_SIZE])
+{
+    struct ctl_control *control;
+    enum ctl_exit status = ctl_control_open(rundir, &control, why);
+    json_t *line = NULL;
+
+    *answer = NULL;
+    if (status != CTL_DONE) {
+        json_decref(request);
+        return status;
+    }
+    status = ctl_control_send(control, request, why);
+    while (status == CTL_DONE && *answer == NULL) {
+        const char *progress;
+
+        status = ctl_control_next(control, seconds, &line, why);
+        progress = json_string_value(json_object_get(line, "progress"));
+        if (json_is_true(json_object_get(line, "ok")))
+            *answer = json_incref(line);
+        else if (status == CTL_DONE && json_is_false(json_object_get(line, "ok")))
+            status = refused(control, line, why);
+        else if (status == CTL_DONE && progress != NULL)
+            ctl_error("%s", progress);
+        json_decref(line);
+    }
+    ctl_control_close(control);
+    return status;
+}

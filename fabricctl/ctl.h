@@ -1,0 +1,85 @@
+/*
+ * ctl.h - what the parts of fabricctl share: the request as the operator typed it, and how failures are told.
+ *
+ * A command gets a filled-in `struct ctl`, writes its answer to standard output and returns an exit status.
+ */
+#ifndef FABRICCTL_CTL_H
+#define FABRICCTL_CTL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pmixfab.h"
+
+#define CTL_DEFAULT_RUNDIR "/run/fabricd"
+
+/* Exit statuses. */
+enum ctl_exit {
+    CTL_DONE = 0,
+    CTL_FAILED = 1, /* the answer is no, or the work failed */
+    CTL_USAGE = 2   /* bad usage */
+};
+
+enum ctl_format { CTL_TEXT = 0, CTL_JSON, CTL_CSV };
+
+/* What was asked. Strings belong to the command line. */
+struct ctl {
+    const char *rundir;
+    const char *uri;   /* read over PMIx from there; NULL: from the run directory */
+    const char *plane; /* NULL: all planes, or the default plane, as the command has it */
+    enum ctl_format format;
+    const char *output; /* matrix -o */
+    const char *host;   /* refresh --host */
+    bool accept_partial;
+    bool follow;
+    uint32_t limit; /* history --limit; 0: all */
+    char *const *args;
+    int n_args;
+};
+
+struct ctl_command {
+    const char *name;
+    const char *args;    /* as the usage shows them */
+    const char *summary; /* one line */
+    const char *options; /* letters of the options that it takes beside the global ones */
+    int min_args, max_args;
+    enum ctl_exit (*run)(const struct ctl *ctl);
+};
+
+/* The whole program: what main() does. */
+int ctl_main(int argc, char **argv);
+
+/* One line to standard error, "fabricctl: " before it, nothing in it that a terminal would obey. CTL_FAILED.
+ */
+enum ctl_exit ctl_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same, and CTL_USAGE. */
+enum ctl_exit ctl_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* "Out of memory", told. */
+enum ctl_exit ctl_nomem(void);
+
+/* Flush standard output and tell what went wrong with it, if anything did; else `status`. */
+enum ctl_exit ctl_finish(enum ctl_exit status);
+
+/* From here on SIGINT and SIGTERM end the work in an orderly way: ctl_interrupted() is true after one. */
+void ctl_catch_interrupts(void);
+bool ctl_interrupted(void);
+
+/* ---- the commands ---- */
+enum ctl_exit ctl_status(const struct ctl *ctl);
+enum ctl_exit ctl_planes(const struct ctl *ctl);
+enum ctl_exit ctl_devices(const struct ctl *ctl);
+enum ctl_exit ctl_switches(const struct ctl *ctl);
+enum ctl_exit ctl_links(const struct ctl *ctl);
+enum ctl_exit ctl_groups(const struct ctl *ctl);
+enum ctl_exit ctl_coords(const struct ctl *ctl);
+enum ctl_exit ctl_cost(const struct ctl *ctl);
+enum ctl_exit ctl_matrix(const struct ctl *ctl);
+enum ctl_exit ctl_refresh(const struct ctl *ctl);
+enum ctl_exit ctl_events(const struct ctl *ctl);
+enum ctl_exit ctl_history(const struct ctl *ctl);
+enum ctl_exit ctl_diff(const struct ctl *ctl);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * events.c - the latest events, and those to come.
+ */
+#include "changes.h"
+#include "list.h"
+
+static const struct ctl_column columns[] = {
+    {"time", "TIME", false},  {"event", "EVENT", false},          {"plane", "PLANE", false},
+    {"index", "INDEX", true}, {"generation", "GENERATION", true},
+};
+
+static bool put_event(struct ctl_table *table, const json_t *event)
+{
+    for (size_t i = 0; i < CTL_COUNT(columns); i++) {
+        const json_t *value = json_object_get(event, columns[i].key);
+
+        if (json_is_integer(value))
+            ctl_put_number(table, json_integer_value(value));
+        else
+            ctl_put_text(table, json_string_value(value));
+    }
+    return ctl_table_row(table);
+}
+
+static enum ctl_exit show_latest(const struct ctl *ctl)
+{
+    json_t *answer, *events;
+    struct ctl_table *table;
+    char why[CTL_WHY_SIZE];
+
+    if (ctl_control_ask(ctl->rundir, json_pack("{s:s, s:b}", "op", "events", "follow", 0), CTL_ANSWER_SECONDS,
+                        &answer, why) != CTL_DONE)
+        return ctl_error("%s", why);
+    events = json_object_get(answer, "events");
+    table = ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, NULL, columns, CTL_COUNT(columns));
+    for (size_t i = 0; table != NULL && i < json_array_size(events); i++)
+        if (!put_event(table, json_array_get(events, i)))
+            break;
+    json_decref(answer);
+    return ctl_table_close(table);
+}
+
+/* Until the operator, the reader of our output, or the daemon ends it. */
+static enum ctl_exit follow(const struct ctl *ctl, struct ctl_control *control, char *why)
+{
+    struct ctl_table *table =
+        ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, columns, CTL_COUNT(columns));
+    enum ctl_exit status = CTL_DONE, closed;
+    bool going = table != NULL;
+
+    fflush(stdout); /* the header of CSV */
+    while (going) {
+        json_t *event;
+
+        status = ctl_control_next(control, -1, &event, why);
+        going = status == CTL_DONE && event != NULL;
+        if (going && json_is_string(json_object_get(event, "event")))
+            going = put_event(table, event);
+        json_decref(event);
+    }
+    closed = ctl_table_close(table);
+    if (status != CTL_DONE)
+        return ctl_error("%s", why);
+    /* a reader who left is no end that anybody asked for */
+    return closed == CTL_DONE && !ctl_interrupted() ? CTL_FAILED : closed;
+}
+
+enum ctl_exit ctl_events(const struct ctl *ctl)
+{
+    enum ctl_exit status = ctl_control_only(ctl, "events");
+    struct ctl_control *control;
+    char why[CTL_WHY_SIZE];
+    json_t *first = NULL;
+
+    if (status != CTL_DONE)
+        return status;
+    if (!ctl->follow)
+        return show_latest(ctl);
+    if (ctl_control_open(ctl->rundir, &control, why) != CTL_DONE)
+        return ctl_error("%s", why);
+    ctl_catch_interrupts();
+    status = ctl_control_send(control, json_pack("{s:s, s:b}", "op", "events", "follow", 1), why);
+    if (status == CTL_DONE)
+        status = ctl_control_next(control, CTL_ANSWER_SECONDS, &first, why);
+    if (status != CTL_DONE) {
+        status = ctl_error("%s", why);
+    } else if (!json_is_true(json_object_get(first, "ok"))) {
+        const char *message = json_string_value(json_object_get(first, "message"));
+
+        status = ctl_error("%s", message != NULL ? message : "fabricd refuses: events: no reason given");
+    } else {
+        status = follow(ctl, control, why);
+    }
+    json_decref(first);
+    ctl_control_close(control);
+    return status;
+}

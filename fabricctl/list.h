@@ -1,0 +1,28 @@
+/*
+ * list.h - what several commands say about a plane.
+ */
+#ifndef FABRICCTL_LIST_H
+#define FABRICCTL_LIST_H
+
+#include "source.h"
+#include "table.h"
+
+#define CTL_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Writes one plane's rows; false when that is impossible or of no use any more. */
+typedef bool (*ctl_list_fn)(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
+                            const struct pmixfab_plane *plane);
+
+/* A list command: the rows of every plane that it is about, on standard output. */
+enum ctl_exit ctl_list_all(const struct ctl *ctl, const struct ctl_column *columns, size_t n_columns,
+                           ctl_list_fn list);
+
+/* The table of the command `planes`; with `into` as JSON rows appended to it. */
+enum ctl_exit ctl_planes_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into);
+
+/* "host:device" or "host:device:port", as `cost` takes it. */
+void ctl_device_label(const struct pmixfab_device *device, bool with_port, char *buf, size_t size);
+
+#define CTL_LABEL_SIZE 256
+
+#endif

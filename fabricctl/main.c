@@ -1,0 +1,9 @@
+/*
+ * main.c - fabricctl, what an operator types. Everything else is in a library that tests can link.
+ */
+#include "ctl.h"
+
+int main(int argc, char **argv)
+{
+    return ctl_main(argc, argv);
+}

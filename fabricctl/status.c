@@ -1,0 +1,204 @@
+/*
+ * status.c - is the fabric known, how well, and is anybody watching it?
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "changes.h"
+#include "list.h"
+#include "text.h"
+
+/* What the daemon adds to the snapshots' facts, in this order; null where no daemon says it. */
+static const char *const daemon_keys[] = {"pid",          "version",    "uri",      "stale_since",
+                                          "stale_reason", "partial",    "dangling", "unnamed",
+                                          "sweeping",     "last_sweep", "sweep_ms", "interval"};
+
+/* Strings of the daemon's are shown like any other: cleaned. */
+static json_t *clean_value(json_t *value)
+{
+    return json_is_string(value) ? ctl_json_text(json_string_value(value)) : json_incref(value);
+}
+
+/* The newest of the planes; HCAs that no pattern names. */
+static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)
+{
+    *generation = 0;
+    *published = 0;
+    *unnamed = 0;
+    for (size_t i = 0; i < view->n; i++) {
+        struct pmixfab_plane plane;
+
+        if (pmixfab_plane(view->planes[i], &plane) != 0)
+            continue;
+        *unnamed += plane.n_unnamed;
+        if (plane.generation >= *generation) {
+            *generation = plane.generation;
+            *published = plane.published;
+        }
+    }
+}
+
+/* Facts of the snapshots alone: nobody is watching, so they are stale. Over PMIx somebody is, and does not
+ * say. */
+static json_t *from_snapshots(const struct ctl *ctl, const struct ctl_view *view, const char *why)
+{
+    char time[CTL_TIME_SIZE];
+    uint64_t generation, unnamed;
+    int64_t published;
+    json_t *status;
+
+    sum_up(view, &generation, &published, &unnamed);
+    status = json_pack("{s:I, s:o, s:o, s:b, s:[]}", "generation", (json_int_t)generation, "published",
+                       generation == 0 ? json_null() : json_string(ctl_time(published, time)), "stale",
+                       ctl->uri != NULL ? json_null() : json_true(), "daemon", ctl->uri != NULL, "planes");
+    for (size_t i = 0; i < CTL_COUNT(daemon_keys) && status != NULL; i++)
+        json_object_set_new(status, daemon_keys[i], json_null());
+    json_object_set_new(status, "unnamed", json_integer((json_int_t)unnamed));
+    if (ctl->uri != NULL)
+        json_object_set_new(status, "uri", ctl_json_text(ctl->uri));
+    json_object_set_new(status, "stale_reason", ctl_json_text(ctl->uri != NULL ? "not told over PMIx" : why));
+    return status;
+}
+
+/* What the daemon says counts more than what its files say. */
+static void take_over(json_t *status, json_t *answer)
+{
+    static const char *const keys[] = {"generation", "published", "stale"};
+
+    for (size_t i = 0; i < CTL_COUNT(keys); i++)
+        if (json_object_get(answer, keys[i]) != NULL)
+            json_object_set_new(status, keys[i], clean_value(json_object_get(answer, keys[i])));
+    json_object_set_new(status, "daemon", json_true());
+    for (size_t i = 0; i < CTL_COUNT(daemon_keys); i++) {
+        json_t *value = json_object_get(answer, daemon_keys[i]);
+
+        json_object_set_new(status, daemon_keys[i], value == NULL ? json_null() : clean_value(value));
+    }
+}
+
+/* A scalar in words. */
+static const char *word(const json_t *status, const char *key, char buf[static 32])
+{
+    const json_t *value = json_object_get(status, key);
+
+    if (json_is_string(value))
+        return json_string_value(value);
+    if (json_is_boolean(value))
+        return json_is_true(value) ? "yes" : "no";
+    if (json_is_integer(value)) {
+        snprintf(buf, 32, "%lld", (long long)json_integer_value(value));
+        return buf;
+    }
+    if (json_is_real(value)) {
+        snprintf(buf, 32, "%.10g", json_real_value(value));
+        return buf;
+    }
+    return "-";
+}
+
+static void show_line(const char *label, const json_t *status, const char *key)
+{
+    char buf[32];
+
+    if (!json_is_null(json_object_get(status, key)))
+        printf("%-13s %s\n", label, word(status, key, buf));
+}
+
+static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *view, const json_t *status)
+{
+    const json_t *stale = json_object_get(status, "stale");
+    bool daemon = json_is_true(json_object_get(status, "daemon"));
+    char buf[32], other[32];
+
+    printf("%-13s %s\n", "fabricd",
+           !daemon            ? "does not answer"
+           : ctl->uri != NULL ? "answers over PMIx"
+                              : "running");
+    show_line("pid", status, "pid");
+    show_line("version", status, "version");
+    show_line("uri", status, "uri");
+    printf("%-13s %s, published %s\n", "generation", word(status, "generation", buf),
+           word(status, "published", other));
+    if (json_is_true(stale) && json_is_null(json_object_get(status, "stale_since")))
+        show_line("STALE", status, "stale_reason");
+    else if (json_is_true(stale))
+        printf("%-13s since %s: %s\n", "STALE", word(status, "stale_since", buf),
+               word(status, "stale_reason", other));
+    if (daemon && ctl->uri == NULL) {
+        printf("%-13s %s, took %s ms, every %s s%s\n", "last sweep", word(status, "last_sweep", buf),
+               word(status, "sweep_ms", other), word(status, "interval", (char[32]){0}),
+               json_is_true(json_object_get(status, "sweeping")) ? "; sweeping now" : "");
+        show_line("partial", status, "partial");
+        show_line("dangling", status, "dangling");
+    }
+    show_line("unnamed", status, "unnamed");
+    if (view->n == 0)
+        return CTL_DONE;
+    putchar('\n');
+    return ctl_planes_table(ctl, view, NULL);
+}
+
+/* One row of all that is a scalar. */
+static enum ctl_exit show_csv(json_t *status)
+{
+    const char *key;
+    const char *between = "";
+    json_t *value;
+    char buf[32];
+
+    json_object_foreach(status, key, value)
+    {
+        if (json_is_array(value))
+            continue;
+        printf("%s%s", between, key);
+        between = ",";
+    }
+    between = "\n";
+    json_object_foreach(status, key, value)
+    {
+        if (json_is_array(value))
+            continue;
+        fputs(between, stdout);
+        if (json_is_boolean(value))
+            fputs(json_is_true(value) ? "true" : "false", stdout);
+        else if (!json_is_null(value))
+            ctl_csv_field(stdout, word(status, key, buf));
+        between = ",";
+    }
+    putchar('\n');
+    return CTL_DONE;
+}
+
+enum ctl_exit ctl_status(const struct ctl *ctl)
+{
+    char why[CTL_WHY_SIZE] = "", reason[256] = "";
+    json_t *answer = NULL, *facts;
+    struct ctl_view view;
+    enum ctl_exit status = ctl->plane != NULL ? ctl_view_all(ctl, &view) : ctl_view_any(ctl, &view, reason);
+
+    if (status != CTL_DONE)
+        return status;
+    if (ctl->uri == NULL)
+        ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "status"), CTL_ANSWER_SECONDS, &answer, why);
+    if (answer == NULL && view.n == 0) {
+        ctl_view_close(&view);
+        return ctl_error("%s", ctl->uri != NULL ? reason : why);
+    }
+    facts = from_snapshots(ctl, &view, why);
+    if (facts != NULL && answer != NULL)
+        take_over(facts, answer);
+    json_decref(answer);
+    if (facts == NULL)
+        status = ctl_nomem();
+    else if (ctl->format == CTL_TEXT)
+        status = show_text(ctl, &view, facts);
+    else if (ctl->format == CTL_CSV)
+        status = show_csv(facts);
+    else
+        status = ctl_planes_table(ctl, &view, json_object_get(facts, "planes"));
+    if (status == CTL_DONE && ctl->format == CTL_JSON)
+        status = ctl_json_print(stdout, json_incref(facts));
+    json_decref(facts);
+    ctl_view_close(&view);
+    return status;
+}

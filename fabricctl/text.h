@@ -1,0 +1,33 @@
+/*
+ * text.h - strings as they may be shown, and as CSV takes them.
+ */
+#ifndef FABRICCTL_TEXT_H
+#define FABRICCTL_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * Replace by '?', in place, what does not belong on a terminal or is not text: control characters (of ASCII
+ * and of Latin-1), and bytes that are not UTF-8. The result is valid UTF-8.
+ */
+void ctl_clean(char *text);
+
+/* A cleaned copy; NULL without memory. */
+char *ctl_clean_copy(const char *text);
+
+/* One field of RFC 4180: in quotes where it needs them. */
+void ctl_csv_field(FILE *out, const char *text);
+
+/*
+ * Host names in the short form that schedulers use, "node[0001-0004,7],login1". Runs are of names with one
+ * prefix and numbers of one width. Free with free(); NULL without memory.
+ */
+char *ctl_fold_hosts(const char *const *names, size_t n);
+
+/* Microseconds since 1970 as ISO 8601 in UTC, to the millisecond; "" for what is no date. */
+#define CTL_TIME_SIZE 40
+const char *ctl_time(int64_t microseconds, char buf[static CTL_TIME_SIZE]);
+
+#endif
