@@ -1,0 +1,150 @@
+/* file.c - the probe `file`: a recorded fabric instead of a live one. */
+#include "probes/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "probes/observed.h"
+#include "probes/probes.h"
+
+static const char option[] = ",prefix=";
+
+/* Cut "PATH,prefix=0x..." apart. *prefix is 0 where none is given. Free *path. */
+static int split(const char *arg, char **path, uint64_t *prefix, struct fab_err *err)
+{
+    *path = NULL;
+    *prefix = 0;
+    if (arg == NULL || *arg == '\0')
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "the probe `file` needs a path: file:PATH[,prefix=0x...]");
+    const char *at = NULL;
+    for (const char *next = strstr(arg, option); next != NULL; next = strstr(next + 1, option))
+        at = next; /* the last one: the path may hold such a text */
+    if (at != NULL) {
+        const char *digits = at + sizeof(option) - 1;
+        char *end;
+        errno = 0;
+        unsigned long long v = strtoull(digits, &end, 16);
+        if (*digits < '0' || *digits > 'f' || end == digits || *end != '\0' || errno != 0 || v == 0)
+            return fab_fail(
+                err, PMIXFAB_ERR_SYNTAX,
+                "file:%s: \"%s\" is no subnet prefix; give 16 hexadecimal digits, as 0xfe80000000000000", arg,
+                digits);
+        *prefix = v;
+    }
+    *path = at != NULL ? strndup(arg, (size_t)(at - arg)) : strdup(arg);
+    if (*path == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    if (**path == '\0')
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "the probe `file` needs a path before `,prefix=`");
+    return PMIXFAB_OK;
+}
+
+/* Read all of it; sizes lie for pipes and in /proc, so it grows as it comes. */
+static int read_all(int fd, const char *path, char **data, size_t *len, struct fab_err *err)
+{
+    struct stat st;
+    size_t room =
+        fstat(fd, &st) == 0 && st.st_size > 0 && st.st_size < FILE_LIMIT ? (size_t)st.st_size + 1 : 65536;
+    char *buf = malloc(room);
+    size_t n = 0;
+    for (;;) {
+        if (buf != NULL && n == room) {
+            room *= 2;
+            char *bigger = realloc(buf, room);
+            if (bigger == NULL)
+                free(buf);
+            buf = bigger;
+        }
+        if (buf == NULL)
+            return fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory for %zu bytes", path, room);
+        ssize_t got = read(fd, buf + n, room - n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            int why = errno;
+            free(buf);
+            return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", path, strerror(why));
+        }
+        if (got == 0)
+            break;
+        n += (size_t)got;
+        if (n > FILE_LIMIT) {
+            free(buf);
+            return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than %u bytes, which no recorded fabric is",
+                            path, FILE_LIMIT);
+        }
+    }
+    *data = buf;
+    *len = n;
+    return PMIXFAB_OK;
+}
+
+static int load(const char *path, char **data, size_t *len, struct fab_err *err)
+{
+    *data = NULL;
+    *len = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        int why = errno;
+        return fab_fail(err, why == ENOENT ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO,
+                        "%s: cannot be opened: %s; give the path of a recorded fabric", path, strerror(why));
+    }
+    int rc = read_all(fd, path, data, len, err);
+    close(fd);
+    return rc;
+}
+
+static int check(const struct probe_config *config, struct fab_err *err)
+{
+    char *path;
+    uint64_t prefix;
+    int rc = split(config->arg, &path, &prefix, err);
+    free(path);
+    return rc;
+}
+
+static int run(const struct probe_config *config, const struct probe_sink *sink, struct fab_inventory *inv,
+               struct fab_err *err)
+{
+    char *path, *data = NULL;
+    uint64_t prefix;
+    size_t len = 0;
+    int rc = split(config->arg, &path, &prefix, err);
+    if (rc == PMIXFAB_OK)
+        rc = load(path, &data, &len, err);
+    if (rc != PMIXFAB_OK)
+        goto cleanup;
+    rc = cache_is(data, len) ? cache_parse(path, data, len, sink, inv, err)
+                             : capture_parse(path, data, len, inv, err);
+    if (rc != PMIXFAB_OK)
+        goto cleanup;
+    if (prefix != 0)
+        inv->subnets[0].prefix = prefix;
+    if (inv->n_dangling > 0)
+        probe_note(sink, PMIXFAB_LOG_WARNING, "%s: %u ports are up and lead nowhere: the record is partial",
+                   path, inv->n_dangling);
+
+cleanup:
+    free(data);
+    free(path);
+    return rc;
+}
+
+static int available(char *text, size_t size)
+{
+    snprintf(text, size, "reads a recorded fabric; works everywhere");
+    return PMIXFAB_OK;
+}
+
+const struct probe probe_file = {
+    .name = "file",
+    .summary = "PATH[,prefix=0x...]: what `ibnetdiscover` printed, or its --cache file",
+    .check = check,
+    .run = run,
+    .available = available,
+};
