@@ -6,10 +6,10 @@
  * not a power cut: the last generations could be gone after they were announced, and their numbers given out
  * again.
  *
- * Integrity: at open every page that is going to be served is walked (PRAGMA quick_check); what the pages say
+ * Integrity: at open every page of what is served is walked (PRAGMA quick_check); what the pages say
  * is held against digests when it is loaded.
  */
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@
 #include "fabricd/schema.h"
 #include "fabricd/store_priv.h"
 
-/* Here because locks and the log follow the file, not one of its names. */
+/* A lock and a log belong to a file, not to one of its names. */
 static char *canonical(const char *path)
 {
     char *real = realpath(path, NULL);
@@ -74,33 +74,48 @@ static int configure(struct store *store, struct fab_err *err)
     return set_wal(store, err);
 }
 
+/* The first complaint of one check, or success. */
+static int run_check(struct store *store, const char *check, struct fab_err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(store->db, check, -1, &stmt, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    const char *said = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
+    int result = PMIXFAB_OK;
+    if (rc != SQLITE_ROW) {
+        result = store_fail(store, rc, "checking its integrity", err);
+    } else if (said == NULL || strcmp(said, "ok") != 0) {
+        char line[160];
+        snprintf(line, sizeof line, "%s", said == NULL ? "out of memory" : said);
+        for (char *end = line; (end = strchr(end, '\n')) != NULL;)
+            *end = ' ';
+        result = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its integrity is broken (%s): " STORE_RESTORE,
+                          store->path, line);
+    }
+    sqlite3_finalize(stmt);
+    return result;
+}
+
 /*
  * Walk all pages. The history grows without end and is not served, so a store that has become large is walked
- * without it; a broken page in there costs the history, which says so.
+ * without it: a broken page in there is found by whoever reads it. A database that is going to be migrated is
+ * walked wholly.
  */
-static int check_integrity(struct store *store, struct fab_err *err)
+static int check_integrity(struct store *store, bool current, struct fab_err *err)
 {
-    static const char *const checks[] = {"PRAGMA quick_check(1)"};
-    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
-        sqlite3_stmt *stmt = NULL;
-        int rc = sqlite3_prepare_v2(store->db, checks[i], -1, &stmt, NULL);
-        if (rc == SQLITE_OK)
-            rc = sqlite3_step(stmt);
-        int result = PMIXFAB_OK;
-        const char *said = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
-        if (rc != SQLITE_ROW)
-            result = store_fail(store, rc, "checking its integrity", err);
-        else if (said == NULL || strcmp(said, "ok") != 0)
-            result =
-                fab_fail(err, PMIXFAB_ERR_CORRUPT,
-                         "store %s: its integrity is broken (%.120s): restore it from a backup, or move it "
-                         "away and let fabricd begin anew",
-                         store->path, said == NULL ? "out of memory" : said);
-        sqlite3_finalize(stmt);
-        if (result != PMIXFAB_OK)
-            return result;
-    }
-    return PMIXFAB_OK;
+    static const char *const served[] = {
+        "PRAGMA quick_check(generation)", "PRAGMA quick_check(plane)", "PRAGMA quick_check(inventory)",
+        "PRAGMA quick_check(subnet)",     "PRAGMA quick_check(node)",  "PRAGMA quick_check(port)",
+        "PRAGMA quick_check(link)",
+    };
+    struct stat st;
+    if (!current || stat(store->path, &st) != 0 || st.st_size <= STORE_SMALL)
+        return run_check(store, "PRAGMA quick_check(1)", err);
+    int rc = PMIXFAB_OK;
+    for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof served / sizeof served[0]; i++)
+        rc = run_check(store, served[i], err);
+    return rc;
 }
 
 static int prepare(struct store *store, struct fab_err *err)
@@ -132,7 +147,7 @@ static int open_steps(struct store *store, const char *const *steps, struct fab_
     if (rc == PMIXFAB_OK)
         rc = store_identify(store, steps, &version, err);
     if (rc == PMIXFAB_OK && version > 0)
-        rc = check_integrity(store, err);
+        rc = check_integrity(store, steps[version] == NULL, err);
     if (rc == PMIXFAB_OK)
         rc = configure(store, err);
     if (rc == PMIXFAB_OK)

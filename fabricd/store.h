@@ -19,10 +19,10 @@ struct store;
 
 /*
  * Open, create where absent, take the lock, migrate. Errors, each with one clear line in err:
- * PMIXFAB_ERR_BUSY (another fabricd has this store: its pid), _NEWER (written by a newer fabricd), _CORRUPT (not
- * a database, or its integrity is broken), _IO (path, full disk, permission).
- * The lock is flock() on "PATH.lock", held until close. Migration: one exclusive transaction for all steps,
- * version checked again inside (PRAGMA user_version).
+ * PMIXFAB_ERR_BUSY (another fabricd has this store: its pid), _NEWER (written by a newer fabricd), _CORRUPT
+ * (not a database, or its integrity is broken), _IO (path, full disk, permission). The lock is flock() on
+ * "PATH.lock", held until close. Migration: one exclusive transaction for all steps, version checked again
+ * inside (PRAGMA user_version).
  */
 int store_open(const char *path, struct store **out, struct fab_err *err);
 void store_close(struct store *store); /* NULL allowed */
@@ -49,12 +49,13 @@ int store_generation(struct store *store, uint64_t *generation, int64_t *publish
 
 /* A change to publish: all of it or nothing, in one transaction. */
 struct store_publication {
-    uint64_t generation; /* must be the newest + 1; 0: no new generation, the inventory's unserved facts only */
+    uint64_t
+        generation; /* must be the newest + 1; 0: no new generation, the inventory's unserved facts only */
     int64_t published;
     bool partial;                       /* the operator accepted a partial sweep, or it was the first */
     const struct fab_inventory *before; /* what the store holds now: only rows that differ are written */
     const struct fab_inventory *after;
-    const struct fab_diff *diff; /* goes into the history; may be NULL */
+    const struct fab_diff *diff;      /* goes into the history; may be NULL */
     const struct store_plane *planes; /* those that changed, are new, or retire; others are left alone */
     uint32_t n_planes;
 };
@@ -68,7 +69,8 @@ struct store_change {
 };
 typedef int (*store_change_fn)(const struct store_change *change, void *cbdata); /* non-zero ends the walk */
 
-/* Changes of generations from+1..to; `what` NULL, or part of a change's `what`; limit 0: none (else the newest). */
+/* Changes of generations from+1..to; `what` NULL, or part of a change's `what`; limit 0: none (else the
+ * newest). */
 int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
                   store_change_fn fn, void *cbdata, struct fab_err *err);
 

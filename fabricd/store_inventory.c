@@ -44,16 +44,21 @@ static uint32_t string(struct reading *r, int column)
 
 static int corrupt(const struct reading *r, const char *table)
 {
-    return fab_fail(
-        r->err, PMIXFAB_ERR_CORRUPT,
-        "store %s: table %s holds what no inventory can: restore it from a backup, or move it away and "
-        "let fabricd begin anew",
-        r->store->path, table);
+    return fab_fail(r->err, PMIXFAB_ERR_CORRUPT,
+                    "store %s: table %s holds what no inventory can: " STORE_RESTORE, r->store->path, table);
 }
 
 static int nomem(const struct reading *r)
 {
     return fab_fail(r->err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", r->store->path);
+}
+
+/* What came of adding an element that was read. */
+static int added(const struct reading *r, int rc, const char *table)
+{
+    if (rc == PMIXFAB_OK)
+        return rc;
+    return rc == PMIXFAB_ERR_NOMEM ? nomem(r) : corrupt(r, table);
 }
 
 static int read_subnet(struct reading *r)
@@ -91,8 +96,7 @@ static int read_node(struct reading *r)
         return corrupt(r, "node");
     if (node.desc == FAB_NONE || node.host == FAB_NONE || node.name == FAB_NONE)
         return nomem(r);
-    int rc = fab_inventory_add_node(r->inv, &node, NULL);
-    return rc == PMIXFAB_OK || rc == PMIXFAB_ERR_NOMEM ? (rc == 0 ? 0 : nomem(r)) : corrupt(r, "node");
+    return added(r, fab_inventory_add_node(r->inv, &node, NULL), "node");
 }
 
 /* Nodes stand in SQLite's order, by signed GUID, until the inventory is finished; so do ports. */
@@ -121,8 +125,7 @@ static int read_port(struct reading *r)
     };
     if (r->bad || r->node == inv->n_nodes || key_of(inv, r->node) != guid)
         return corrupt(r, "port");
-    int rc = fab_inventory_add_port(inv, &port, NULL);
-    return rc == PMIXFAB_OK || rc == PMIXFAB_ERR_NOMEM ? (rc == 0 ? 0 : nomem(r)) : corrupt(r, "port");
+    return added(r, fab_inventory_add_port(inv, &port, NULL), "port");
 }
 
 /* The port (node GUID, number) among those that were read; FAB_NONE. */
@@ -186,11 +189,9 @@ static int finish(struct reading *r)
     if (rc == PMIXFAB_ERR_NOMEM)
         return nomem(r);
     if (rc != PMIXFAB_OK)
-        return fab_fail(
-            r->err, PMIXFAB_ERR_CORRUPT,
-            "store %s: the inventory contradicts itself (%.160s): restore it from a backup, or move it "
-            "away and let fabricd begin anew",
-            r->store->path, why.text);
+        return fab_fail(r->err, PMIXFAB_ERR_CORRUPT,
+                        "store %s: the inventory contradicts itself (%.160s): " STORE_RESTORE, r->store->path,
+                        why.text);
     rc = store_read_digest(r->store, &digest, &found, r->err);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -222,6 +223,7 @@ int store_load_inventory(struct store *store, struct fab_inventory *inv, struct 
         rc = read_table(&r, store->links, read_link);
     if (rc == PMIXFAB_OK)
         rc = finish(&r);
+    sqlite3_db_release_memory(store->db);
     if (rc != PMIXFAB_OK)
         fab_inventory_destroy(inv);
     return rc;

@@ -66,11 +66,9 @@ static int read_plane(struct store *store, struct store_plane *plane, struct fab
         memcpy(plane->snapshot, snapshot, plane->size);
     }
     if (bad || store_number(stmt, 4, UINT64_MAX, &bad) != store_plane_digest(plane))
-        return fab_fail(
-            err, PMIXFAB_ERR_CORRUPT,
-            "store %s: plane %u is not the one that was written: restore it from a backup, or move it "
-            "away and let fabricd begin anew",
-            store->path, plane->index);
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT,
+                        "store %s: plane %u is not the one that was written: " STORE_RESTORE, store->path,
+                        plane->index);
     return PMIXFAB_OK;
 }
 
@@ -99,6 +97,7 @@ int store_load_planes(struct store *store, struct store_plane **planes, uint32_t
             break;
     }
     sqlite3_reset(store->planes);
+    sqlite3_db_release_memory(store->db);
     if (rc != PMIXFAB_OK) {
         store_planes_free(list, count);
         return rc;

@@ -16,11 +16,17 @@
 #define STORE_APPLICATION_ID 0x66616264 /* "fabd" */
 
 /* How long another process's lock (an operator's sqlite3, a backup) is waited for. */
-#define STORE_BUSY_MS 2000
+#define STORE_BUSY_MS 1000
+
+/* Up to this size a database is checked wholly when it is opened: tens of milliseconds. */
+#define STORE_SMALL (64 << 20)
 
 /* The WAL is folded into the database when it has this many pages: not at every publication of a large
  * fabric, yet small enough to be read in milliseconds at a start after a crash. */
 #define STORE_WAL_PAGES 4000
+
+/* What to do about a broken database. */
+#define STORE_RESTORE "restore it from a backup, or move it away and let fabricd begin anew"
 
 struct store {
     sqlite3 *db;

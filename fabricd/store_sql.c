@@ -26,7 +26,7 @@ static const char *advice(int rc, int *code)
     case SQLITE_SCHEMA:
     case SQLITE_MISMATCH:
         *code = PMIXFAB_ERR_CORRUPT;
-        return "restore it from a backup, or move it away and let fabricd begin anew";
+        return STORE_RESTORE;
     case SQLITE_CONSTRAINT:
         *code = PMIXFAB_ERR_CONFLICT;
         return "the store does not hold what the change starts from; restart fabricd";

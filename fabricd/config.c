@@ -1,0 +1,296 @@
+#include "fabricd/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <ini.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/log.h"
+#include "probes/probe.h"
+#include "topo/names.h"
+
+void config_init(struct config *config)
+{
+    *config = (struct config){.interval = 60, .deadline = 60, .log = PMIXFAB_LOG_INFO, .max_smps = 32};
+    config->rundir = strdup("/run/fabricd");
+    config->store = strdup("/var/lib/fabricd/fabricd.db");
+}
+
+void config_clear(struct config_list *list)
+{
+    for (unsigned i = 0; i < list->n; i++)
+        free(list->items[i]);
+    list->n = 0;
+}
+
+void config_destroy(struct config *config)
+{
+    free(config->rundir);
+    free(config->store);
+    free(config->default_plane);
+    free(config->vendor);
+    free(config->names_pattern);
+    free(config->names_map);
+    config_clear(&config->probes);
+    config_clear(&config->sweep_env);
+    config_clear(&config->admins);
+    *config = (struct config){0};
+}
+
+int config_text(char **text, const char *value)
+{
+    char *copy = strdup(value);
+    if (copy == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    free(*text);
+    *text = copy;
+    return PMIXFAB_OK;
+}
+
+int config_append(struct config_list *list, const char *value)
+{
+    if (list->n == CONFIG_MAX_LIST)
+        return PMIXFAB_ERR_RANGE;
+    char *copy = strdup(value);
+    if (copy == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    list->items[list->n++] = copy;
+    return PMIXFAB_OK;
+}
+
+/* ---- one setting -------------------------------------------------------------------------------- */
+
+enum setting_type { TEXT, NUMBER, LIST, WORDS, BOOLEAN, CHOICE };
+
+struct setting {
+    const char *section, *name;
+    enum setting_type type;
+    size_t offset;
+    unsigned min, max;                /* NUMBER */
+    const char *const *choices;       /* CHOICE: stored as its position */
+};
+
+static const char *const choices_log[] = {"error", "warning", "info", "debug", NULL};
+static const char *const choices_cost[] = {"rate", "hops", NULL};
+static const char *const choices_groups[] = {"leaf", "pod", NULL};
+
+#define AT(field) offsetof(struct config, field)
+static const struct setting settings[] = {
+    {"fabricd", "rundir", TEXT, AT(rundir), 0, 0, NULL},
+    {"fabricd", "store", TEXT, AT(store), 0, 0, NULL},
+    {"fabricd", "probe", LIST, AT(probes), 0, 0, NULL},
+    {"fabricd", "interval", NUMBER, AT(interval), 0, 86400, NULL},
+    {"fabricd", "deadline", NUMBER, AT(deadline), 1, 3600, NULL},
+    {"fabricd", "log", CHOICE, AT(log), 0, 0, choices_log},
+    {"fabricd", "cost_model", CHOICE, AT(cost_model), 0, 0, choices_cost},
+    {"fabricd", "groups", CHOICE, AT(groups), 0, 0, choices_groups},
+    {"fabricd", "default_plane", TEXT, AT(default_plane), 0, 0, NULL},
+    {"fabricd", "vendor", TEXT, AT(vendor), 0, 0, NULL},
+    {"names", "pattern", TEXT, AT(names_pattern), 0, 0, NULL},
+    {"names", "map", TEXT, AT(names_map), 0, 0, NULL},
+    {"ibnetdisc", "max_smps", NUMBER, AT(max_smps), 1, 256, NULL},
+    {"ibnetdisc", "timeout_ms", NUMBER, AT(timeout_ms), 0, 60000, NULL},
+    {"ibnetdisc", "retries", NUMBER, AT(retries), 0, 100, NULL},
+    {"security", "admins", WORDS, AT(admins), 0, 0, NULL},
+    {"security", "remote", BOOLEAN, AT(remote), 0, 0, NULL},
+};
+
+static int set_number(const struct setting *s, unsigned *field, const char *value, struct fab_err *err)
+{
+    char *end;
+    errno = 0;
+    unsigned long number = strtoul(value, &end, 10);
+    if (!isdigit((unsigned char)value[0]) || *end != '\0' || errno != 0 || number < s->min || number > s->max)
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s is \"%.40s\": give a number from %u to %u", s->name, value,
+                        s->min, s->max);
+    *field = (unsigned)number;
+    return PMIXFAB_OK;
+}
+
+static int set_choice(const struct setting *s, unsigned *field, const char *value, struct fab_err *err)
+{
+    char known[128] = "";
+    for (unsigned i = 0; s->choices[i] != NULL; i++) {
+        if (strcmp(value, s->choices[i]) == 0) {
+            *field = i;
+            return PMIXFAB_OK;
+        }
+        strncat(known, i > 0 ? ", " : "", sizeof(known) - strlen(known) - 1);
+        strncat(known, s->choices[i], sizeof(known) - strlen(known) - 1);
+    }
+    return fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s is \"%.40s\": it can be one of %s", s->name, value, known);
+}
+
+static int set_boolean(const struct setting *s, bool *field, const char *value, struct fab_err *err)
+{
+    if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s is \"%.40s\": give yes or no", s->name, value);
+    *field = value[0] == 'y';
+    return PMIXFAB_OK;
+}
+
+/* Words separated by commas or spaces. */
+static int set_words(struct config_list *list, const char *value)
+{
+    char *copy = strdup(value), *rest = NULL;
+    if (copy == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    int rc = PMIXFAB_OK;
+    for (char *word = strtok_r(copy, ", \t", &rest); word != NULL && rc == 0; word = strtok_r(NULL, ", \t", &rest))
+        rc = config_append(list, word);
+    free(copy);
+    return rc;
+}
+
+static int set_environment(struct config *config, const char *name, const char *value)
+{
+    char *text;
+    if (asprintf(&text, "%s=%s", name, value) < 0)
+        return PMIXFAB_ERR_NOMEM;
+    int rc = config_append(&config->sweep_env, text);
+    free(text);
+    return rc;
+}
+
+static int set_field(struct config *config, const struct setting *s, const char *value, struct fab_err *err)
+{
+    void *field = (char *)config + s->offset;
+    switch (s->type) {
+    case TEXT:
+        if (value[0] == '\0')
+            return fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s is empty: give a value or leave the line out", s->name);
+        return config_text(field, value);
+    case NUMBER:
+        return set_number(s, field, value, err);
+    case LIST:
+        return config_append(field, value);
+    case WORDS:
+        return set_words(field, value);
+    case BOOLEAN:
+        return set_boolean(s, field, value, err);
+    case CHOICE:
+        return set_choice(s, field, value, err);
+    }
+    return PMIXFAB_ERR_INVAL;
+}
+
+int config_set(struct config *config, const char *section, const char *name, const char *value,
+               struct fab_err *err)
+{
+    int rc = PMIXFAB_ERR_NOTFOUND;
+    if (strcmp(section, "sweep.env") == 0)
+        rc = set_environment(config, name, value);
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+        if (strcmp(section, settings[i].section) == 0 && strcmp(name, settings[i].name) == 0)
+            rc = set_field(config, &settings[i], value, err);
+    if (rc == PMIXFAB_ERR_NOTFOUND)
+        return fab_fail(err, rc, "there is no setting \"%.40s\" in section [%.40s]: see fabricd.conf(5)", name,
+                        section);
+    if (rc == PMIXFAB_ERR_RANGE)
+        return fab_fail(err, rc, "more than %d entries for \"%.40s\"", CONFIG_MAX_LIST, name);
+    if (rc == PMIXFAB_ERR_NOMEM)
+        return fab_fail(err, rc, "out of memory");
+    return rc;
+}
+
+/* ---- the file ----------------------------------------------------------------------------------- */
+
+/* inih tells its handler neither line nor column; the reader counts the one and keeps the line for the other. */
+struct reading {
+    struct config *config;
+    struct fab_err *err;
+    const char *path;
+    FILE *file;
+    int line, rc, too_long;
+    char text[256];
+};
+
+static char *read_line(char *buffer, int size, void *stream)
+{
+    struct reading *r = stream;
+    if (fgets(buffer, size, r->file) == NULL)
+        return NULL;
+    r->line++;
+    if (strlen(buffer) == (size_t)size - 1 && buffer[size - 2] != '\n' && r->too_long == 0)
+        r->too_long = r->line;
+    snprintf(r->text, sizeof(r->text), "%s", buffer);
+    return buffer;
+}
+
+static int handle_setting(void *user, const char *section, const char *name, const char *value)
+{
+    struct reading *r = user;
+    struct fab_err reason = {""};
+    if (r->rc != PMIXFAB_OK || r->too_long != 0)
+        return 1;
+    if (value == NULL)
+        value = "";
+    r->rc = config_set(r->config, section, name, value, &reason);
+    if (r->rc != PMIXFAB_OK) {
+        const char *at = strstr(r->text, name);
+        fab_fail(r->err, r->rc, "%s:%d:%d: %s", r->path, r->line, at == NULL ? 1 : (int)(at - r->text) + 1,
+                 reason.text);
+    }
+    return 1;
+}
+
+int config_read(struct config *config, const char *path, struct fab_err *err)
+{
+    struct reading r = {.config = config, .err = err, .path = path};
+    r.file = fopen(path, "re");
+    if (r.file == NULL)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    int bad_line = ini_parse_stream(read_line, &r, handle_setting, &r);
+    int failed = ferror(r.file);
+    fclose(r.file);
+    if (failed)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: reading it failed", path);
+    if (r.too_long != 0)
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s:%d:1: the line is too long", path, r.too_long);
+    if (r.rc != PMIXFAB_OK)
+        return r.rc;
+    if (bad_line != 0)
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s:%d:1: neither a [section], nor name = value, nor a comment",
+                        path, bad_line);
+    return PMIXFAB_OK;
+}
+
+/* ---- all together ------------------------------------------------------------------------------- */
+
+static int check_probes(struct config *config, struct fab_err *err)
+{
+    if (config->probes.n == 0 && config_append(&config->probes, "ibnetdisc") != PMIXFAB_OK)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    for (unsigned i = 0; i < config->probes.n; i++) {
+        struct probe_config probe_config = {.max_smps = config->max_smps};
+        const struct probe *probe = probe_find(config->probes.items[i], &probe_config.arg);
+        if (probe == NULL)
+            return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                            "probe \"%.80s\": there is none of this name (fabricd --help lists them)",
+                            config->probes.items[i]);
+        int rc = probe->check(&probe_config, err);
+        if (rc != PMIXFAB_OK)
+            return rc;
+    }
+    return PMIXFAB_OK;
+}
+
+int config_check(struct config *config, struct fab_err *err)
+{
+    int rc = check_probes(config, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    struct fab_names *names = NULL;
+    rc = fab_names_new(config->names_pattern, &names, err);
+    fab_names_free(names);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    for (unsigned i = 0; i < config->admins.n; i++)
+        if (getpwnam(config->admins.items[i]) == NULL)
+            return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "admins: there is no user \"%.60s\" on this host",
+                            config->admins.items[i]);
+    return PMIXFAB_OK;
+}

@@ -1,0 +1,59 @@
+/*
+ * config.h - everything that can be configured: defaults, then the configuration file, then the command line.
+ */
+#ifndef FABRICD_CONFIG_H
+#define FABRICD_CONFIG_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "topo/graph.h"
+#include "topo/groups.h"
+
+#define CONFIG_MAX_LIST 32
+
+/* A short list of texts, each of its own memory. */
+struct config_list {
+    char *items[CONFIG_MAX_LIST];
+    unsigned n;
+};
+
+struct config {
+    char *rundir;
+    char *store;
+    struct config_list probes; /* NAME[:ARG] */
+    unsigned interval;         /* seconds between sweeps; 0: only when asked */
+    unsigned deadline;         /* seconds a sweep may take */
+    enum pmixfab_level log;
+    enum fab_cost_model cost_model;
+    enum fab_group_by groups;
+    char *default_plane; /* NULL: the one with most devices */
+    char *vendor;        /* NULL: as the fabric's vendor ids say */
+    char *names_pattern;
+    char *names_map; /* path of a node-name-map */
+    unsigned max_smps, timeout_ms, retries;
+    struct config_list sweep_env; /* KEY=VALUE for the sweeping child */
+    struct config_list admins;    /* user names that may change things */
+    bool remote;                  /* accept PMIx connections from other hosts (munge is then required) */
+    bool foreground, once, check_only;
+};
+
+void config_init(struct config *config); /* the defaults */
+void config_destroy(struct config *config);
+
+/* Read a file over what is there. Errors are file:line:column: reason. */
+int config_read(struct config *config, const char *path, struct fab_err *err);
+
+/* One setting, as in the file; also what command-line options go through. */
+int config_set(struct config *config, const char *section, const char *name, const char *value,
+               struct fab_err *err);
+
+/* Do the settings make sense together; fill in what follows from others (a default probe). */
+int config_check(struct config *config, struct fab_err *err);
+
+/* Replace *text by a copy of value; append to a list. */
+int config_text(char **text, const char *value);
+int config_append(struct config_list *list, const char *value);
+void config_clear(struct config_list *list);
+
+#endif

@@ -1,0 +1,229 @@
+#include "fabricd/control.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "fabricd/control_priv.h"
+#include "fabricd/log.h"
+
+static void connection_free(struct connection *connection)
+{
+    DL_DELETE(connection->control->connections, connection);
+    connection->control->n_connections--;
+    bufferevent_free(connection->bev);
+    free(connection);
+}
+
+void connection_send(struct connection *connection, json_t *object)
+{
+    char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(object);
+    if (text == NULL) {
+        connection->closing = true;
+        return;
+    }
+    struct evbuffer *output = bufferevent_get_output(connection->bev);
+    evbuffer_add_printf(output, "%s\n", text);
+    free(text);
+}
+
+void connection_fail(struct connection *connection, int code, const char *fmt, ...)
+{
+    char message[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(message, sizeof(message), fmt, args);
+    va_end(args);
+    connection_send(connection, json_pack("{s:b, s:i, s:s}", "ok", 0, "error", code, "message", message));
+}
+
+json_t *control_time(int64_t microseconds)
+{
+    char text[40];
+    struct tm tm;
+    time_t seconds = (time_t)(microseconds / 1000000);
+    if (microseconds <= 0 || gmtime_r(&seconds, &tm) == NULL)
+        return json_null();
+    size_t len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(text + len, sizeof(text) - len, ".%06dZ", (int)(microseconds % 1000000));
+    return json_string(text);
+}
+
+/* ---- one connection ----------------------------------------------------------------------------- */
+
+static void on_written(struct bufferevent *bev, void *arg)
+{
+    struct connection *connection = arg;
+    if (connection->closing && evbuffer_get_length(bufferevent_get_output(bev)) == 0)
+        connection_free(connection);
+}
+
+static void close_when_written(struct connection *connection)
+{
+    connection->closing = true;
+    bufferevent_disable(connection->bev, EV_READ);
+    on_written(connection->bev, connection);
+}
+
+static void on_readable(struct bufferevent *bev, void *arg)
+{
+    struct connection *connection = arg;
+    struct evbuffer *input = bufferevent_get_input(bev);
+    size_t len;
+    char *line;
+    while (!connection->closing && (line = evbuffer_readln(input, &len, EVBUFFER_EOL_LF)) != NULL) {
+        if (len > CONTROL_MAX_LINE) {
+            connection_fail(connection, PMIXFAB_ERR_RANGE, "control: the line is longer than %d bytes",
+                            CONTROL_MAX_LINE);
+            connection->closing = true;
+        } else {
+            control_request(connection, line, len);
+        }
+        free(line);
+    }
+    if (!connection->closing && evbuffer_get_length(input) > CONTROL_MAX_LINE) {
+        connection_fail(connection, PMIXFAB_ERR_RANGE, "control: the line is longer than %d bytes",
+                        CONTROL_MAX_LINE);
+        connection->closing = true;
+    }
+    if (connection->closing)
+        close_when_written(connection);
+}
+
+static void on_closed(struct bufferevent *bev, short what, void *arg)
+{
+    struct connection *connection = arg;
+    (void)bev;
+    (void)what;
+    connection_free(connection);
+}
+
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int len,
+                      void *arg)
+{
+    struct control *control = arg;
+    struct ucred caller;
+    socklen_t size = sizeof(caller);
+    (void)listener, (void)address, (void)len;
+    struct connection *connection = calloc(1, sizeof(*connection));
+    if (connection == NULL || control->n_connections >= CONTROL_MAX_CONNECTIONS ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &size) != 0 ||
+        (connection->bev = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE)) == NULL) {
+        log_warning("control: a connection is refused: %s",
+                    control->n_connections >= CONTROL_MAX_CONNECTIONS ? "there are too many" : "no memory");
+        free(connection);
+        close(fd);
+        return;
+    }
+    connection->control = control;
+    connection->uid = caller.uid;
+    DL_APPEND(control->connections, connection);
+    control->n_connections++;
+    bufferevent_setcb(connection->bev, on_readable, on_written, on_closed, connection);
+    bufferevent_enable(connection->bev, EV_READ | EV_WRITE);
+}
+
+/* ---- all of them -------------------------------------------------------------------------------- */
+
+void control_swept(struct control *control, const struct swept *swept)
+{
+    struct connection *connection, *next;
+    DL_FOREACH_SAFE(control->connections, connection, next)
+    {
+        if (connection->waits == 0 || connection->waits > swept->number)
+            continue;
+        connection->waits = 0;
+        if (swept->code != PMIXFAB_OK)
+            connection_fail(connection, swept->code, "%s", swept->message);
+        else
+            connection_send(connection, json_pack("{s:b, s:I, s:b, s:b}", "ok", 1, "generation",
+                                                  (json_int_t)swept->generation, "changed", swept->changed,
+                                                  "partial", swept->partial));
+    }
+}
+
+void control_event(struct control *control, bool pending, const struct event_plane *plane, uint64_t generation)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    json_t *event = json_pack(
+        "{s:s, s:s, s:I, s:I, s:o}", "event", pending ? "PMIX_FABRIC_UPDATE_PENDING" : "PMIX_FABRIC_UPDATED", "plane",
+        plane->name, "index", (json_int_t)plane->index, "generation", (json_int_t)generation, "time",
+        control_time((int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000));
+    if (event == NULL)
+        return;
+    if (json_array_size(control->events) >= CONTROL_EVENTS)
+        json_array_remove(control->events, 0);
+    json_array_append(control->events, event);
+    struct connection *connection, *next;
+    DL_FOREACH_SAFE(control->connections, connection, next)
+    {
+        if (!connection->follows)
+            continue;
+        if (evbuffer_get_length(bufferevent_get_output(connection->bev)) > CONTROL_MAX_PENDING)
+            connection_free(connection); /* it does not read */
+        else
+            connection_send(connection, json_incref(event));
+    }
+    json_decref(event);
+}
+
+int control_new(struct event_base *base, struct daemon *daemon, struct control **out, struct fab_err *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *rundir = daemon_config(daemon)->rundir;
+    *out = NULL;
+    struct control *control = calloc(1, sizeof(*control));
+    if (control == NULL || (control->events = json_array()) == NULL) {
+        free(control);
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    control->base = base;
+    control->daemon = daemon;
+    int len = snprintf(control->path, sizeof(control->path), "%s/control.sock", rundir);
+    if (len >= (int)sizeof(address.sun_path)) {
+        control->path[0] = '\0';
+        control_free(control);
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s/control.sock: the path is too long for a socket: choose a "
+                                                "shorter rundir", rundir);
+    }
+    memcpy(address.sun_path, control->path, (size_t)len + 1);
+    unlink(control->path); /* the lock of the run directory is held: nobody listens there */
+    control->listener =
+        evconnlistener_new_bind(base, on_accept, control, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 64,
+                                (struct sockaddr *)&address, sizeof(address));
+    if (control->listener == NULL || chmod(control->path, 0666) != 0) { /* reading is for all */
+        int rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot listen: %s", control->path, strerror(errno));
+        control_free(control);
+        return rc;
+    }
+    *out = control;
+    return PMIXFAB_OK;
+}
+
+void control_free(struct control *control)
+{
+    if (control == NULL)
+        return;
+    struct connection *connection, *next;
+    DL_FOREACH_SAFE(control->connections, connection, next)
+    {
+        connection_free(connection);
+    }
+    if (control->listener != NULL) {
+        evconnlistener_free(control->listener);
+        unlink(control->path);
+    }
+    json_decref(control->events);
+    free(control);
+}

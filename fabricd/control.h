@@ -1,0 +1,32 @@
+/*
+ * control.h - the control socket: JSON lines from fabricctl (docs/control.md).
+ */
+#ifndef FABRICD_CONTROL_H
+#define FABRICD_CONTROL_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabricd/daemon.h"
+#include "fabricd/events.h"
+
+struct control;
+
+int control_new(struct event_base *base, struct daemon *daemon, struct control **out, struct fab_err *err);
+void control_free(struct control *control); /* NULL allowed; removes the socket */
+
+/* What came of a sweep, for those who wait for it. */
+struct swept {
+    uint64_t number;
+    int code;
+    const char *message; /* why it failed */
+    uint64_t generation;
+    bool changed, partial;
+};
+void control_swept(struct control *control, const struct swept *swept);
+
+/* Tell followers of an event, and remember it for those who ask later. */
+void control_event(struct control *control, bool pending, const struct event_plane *plane, uint64_t generation);
+
+#endif

@@ -1,0 +1,172 @@
+/* control_ops.c - what can be asked on the control socket. */
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabricd/control_priv.h"
+#include "fabricd/log.h"
+#include "fabricd/server.h"
+#include "fabricd/store.h"
+
+#define DEFAULT_HISTORY 1000
+
+/* Root, the daemon's own user, and the configured administrators. The kernel named the caller. */
+static bool may_change(const struct connection *connection)
+{
+    const struct config *config = daemon_config(connection->control->daemon);
+    if (connection->uid == 0 || connection->uid == geteuid())
+        return true;
+    for (unsigned i = 0; i < config->admins.n; i++) {
+        const struct passwd *user = getpwnam(config->admins.items[i]);
+        if (user != NULL && user->pw_uid == connection->uid)
+            return true;
+    }
+    return false;
+}
+
+static void op_status(struct connection *connection, json_t *request)
+{
+    struct daemon_status s;
+    (void)request;
+    daemon_status(connection->control->daemon, &s);
+    json_t *answer = json_pack(
+        "{s:b, s:b, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:b, s:o, s:f, s:i}", "ok", 1,
+        "daemon", 1, "pid", (int)getpid(), "version", pmixfab_version(), "uri", server_uri(), "generation",
+        (json_int_t)s.generation, "published", control_time(s.published), "stale", s.stale, "stale_since",
+        control_time(s.stale_since), "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial",
+        s.partial, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
+        (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
+        s.sweep_ms, "interval", (int)s.interval);
+    connection_send(connection, answer);
+}
+
+static void op_refresh(struct connection *connection, json_t *request)
+{
+    if (!may_change(connection)) {
+        connection_fail(connection, PMIXFAB_ERR_PERM,
+                        "refresh: uid %u may not do that: it is for root, the daemon's user and the configured "
+                        "admins",
+                        (unsigned)connection->uid);
+        return;
+    }
+    bool accept = json_is_true(json_object_get(request, "accept_partial"));
+    connection->waits = daemon_sweep(connection->control->daemon, accept);
+    log_info("refresh asked for by uid %u%s", (unsigned)connection->uid, accept ? ", partial answers accepted" : "");
+    connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
+}
+
+/* ---- history ------------------------------------------------------------------------------------ */
+
+static int add_change(const struct store_change *change, void *cbdata)
+{
+    json_t *one = json_pack("{s:I, s:o, s:s, s:s, s:s, s:s}", "generation", (json_int_t)change->generation, "time",
+                            control_time(change->time), "kind", change->kind, "what", change->what, "before",
+                            change->before, "after", change->after);
+    /* A text that is not UTF-8 cannot be told in JSON: the names were cleaned before, so there is none. */
+    return one == NULL ? 0 : json_array_append_new(cbdata, one);
+}
+
+static json_t *changes_of(struct connection *connection, uint64_t from, uint64_t to, const char *what, uint32_t limit)
+{
+    struct fab_err err = {""};
+    json_t *changes = json_array();
+    int rc = store_history(daemon_store(connection->control->daemon), from, to, what, limit, add_change, changes, &err);
+    if (rc == PMIXFAB_OK)
+        return changes;
+    json_decref(changes);
+    connection_fail(connection, rc, "%s", err.text);
+    return NULL;
+}
+
+static bool bad_integer(struct connection *connection, json_t *request, const char *key, uint64_t *out)
+{
+    json_t *value = json_object_get(request, key);
+    if (value == NULL || json_is_null(value))
+        return false;
+    if (!json_is_integer(value) || json_integer_value(value) < 0) {
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: %s is not a number from 0", key);
+        return true;
+    }
+    *out = (uint64_t)json_integer_value(value);
+    return false;
+}
+
+static void op_history(struct connection *connection, json_t *request)
+{
+    uint64_t limit = DEFAULT_HISTORY;
+    json_t *what = json_object_get(request, "what");
+    if (what != NULL && !json_is_null(what) && !json_is_string(what)) {
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: what is not a string");
+        return;
+    }
+    if (bad_integer(connection, request, "limit", &limit))
+        return;
+    json_t *changes = changes_of(connection, 0, INT64_MAX, json_string_value(what),
+                                 limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit);
+    if (changes != NULL)
+        connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "changes", changes));
+}
+
+static void op_diff(struct connection *connection, json_t *request)
+{
+    struct daemon_status status;
+    daemon_status(connection->control->daemon, &status);
+    uint64_t to = status.generation, from;
+    if (bad_integer(connection, request, "to", &to))
+        return;
+    from = to > 0 ? to - 1 : 0;
+    if (bad_integer(connection, request, "from", &from))
+        return;
+    if (to > status.generation || from > to) {
+        connection_fail(connection, PMIXFAB_ERR_NOTFOUND, "diff: there is no way from generation %llu to %llu: the "
+                                                          "newest is %llu",
+                        (unsigned long long)from, (unsigned long long)to, (unsigned long long)status.generation);
+        return;
+    }
+    json_t *changes = changes_of(connection, from, to, NULL, 0);
+    if (changes != NULL)
+        connection_send(connection, json_pack("{s:b, s:I, s:I, s:o}", "ok", 1, "from", (json_int_t)from, "to",
+                                              (json_int_t)to, "changes", changes));
+}
+
+static void op_events(struct connection *connection, json_t *request)
+{
+    if (json_is_true(json_object_get(request, "follow"))) {
+        connection->follows = true;
+        connection_send(connection, json_pack("{s:b}", "ok", 1));
+    } else {
+        connection_send(connection, json_pack("{s:b, s:O}", "ok", 1, "events", connection->control->events));
+    }
+}
+
+/* ---- which one ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    void (*fn)(struct connection *connection, json_t *request);
+} ops[] = {
+    {"status", op_status}, {"refresh", op_refresh}, {"history", op_history}, {"diff", op_diff}, {"events", op_events},
+};
+
+void control_request(struct connection *connection, const char *line, size_t len)
+{
+    json_error_t error;
+    json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
+    const char *name = json_string_value(json_object_get(request, "op"));
+    if (name == NULL) {
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: a request is a JSON object with a string op%s%s",
+                        request == NULL ? ": " : "", request == NULL ? error.text : "");
+        connection->closing = true;
+        json_decref(request);
+        return;
+    }
+    size_t i = 0;
+    while (i < sizeof(ops) / sizeof(ops[0]) && strcmp(name, ops[i].name) != 0)
+        i++;
+    if (i < sizeof(ops) / sizeof(ops[0]))
+        ops[i].fn(connection, request);
+    else
+        connection_fail(connection, PMIXFAB_ERR_UNSUPPORTED, "control: there is no op \"%.40s\"", name);
+    json_decref(request);
+}

@@ -1,0 +1,48 @@
+/* control_priv.h - what the parts of the control socket share. */
+#ifndef FABRICD_CONTROL_PRIV_H
+#define FABRICD_CONTROL_PRIV_H
+
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <jansson.h>
+#include <sys/types.h>
+
+#include "fabricd/control.h"
+
+#define CONTROL_MAX_LINE        65536
+#define CONTROL_MAX_CONNECTIONS 256
+#define CONTROL_MAX_PENDING     (4u << 20) /* bytes that a follower may leave unread */
+#define CONTROL_EVENTS          128        /* events that are remembered */
+
+struct connection {
+    struct connection *prev, *next; /* utlist */
+    struct control *control;
+    struct bufferevent *bev;
+    uid_t uid;
+    bool follows;     /* gets events */
+    bool closing;     /* goes when its output is written */
+    uint64_t waits;   /* for the sweep of this number; 0: for none */
+};
+
+struct control {
+    struct event_base *base;
+    struct daemon *daemon;
+    struct evconnlistener *listener;
+    struct connection *connections;
+    unsigned n_connections;
+    json_t *events; /* array of the latest */
+    char path[108];
+};
+
+/* Send one line; takes the reference over. */
+void connection_send(struct connection *connection, json_t *object);
+void connection_fail(struct connection *connection, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Do what a line asks. */
+void control_request(struct connection *connection, const char *line, size_t len);
+
+/* A time as ISO 8601 in UTC; null for 0. */
+json_t *control_time(int64_t microseconds);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * daemon.h - fabricd itself: sweeps in turn, publishing with events around it, requests of operators.
+ */
+#ifndef FABRICD_DAEMON_H
+#define FABRICD_DAEMON_H
+
+#include "fabricd/config.h"
+
+/* The whole program behind main(). */
+int fabricd_main(int argc, char **argv);
+
+struct daemon;
+
+/* ---- what the control socket asks the daemon ------------------------------------------------------ */
+
+/* What there is to say beside the snapshots. Times are microseconds since 1970, 0: none. */
+struct daemon_status {
+    uint64_t generation;
+    int64_t published, stale_since, last_sweep;
+    double sweep_ms;
+    uint32_t dangling, unnamed, inactive;
+    bool stale, partial, sweeping;
+    unsigned interval;
+    char stale_reason[480];
+};
+void daemon_status(const struct daemon *daemon, struct daemon_status *out);
+
+/*
+ * Ask for a sweep that begins after now. Returns its number: daemon_swept() of the control socket is called with
+ * it, or with a higher one, when it is done.
+ */
+uint64_t daemon_sweep(struct daemon *daemon, bool accept_partial);
+
+struct store;
+struct store *daemon_store(struct daemon *daemon);
+const struct config *daemon_config(const struct daemon *daemon);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * log.h - where fabricd says what it does: standard error in the foreground, syslog otherwise.
+ *
+ * One line an event. Any thread.
+ */
+#ifndef FABRICD_LOG_H
+#define FABRICD_LOG_H
+
+#include "pmixfab.h"
+
+/* Start logging up to `level`; to syslog or to standard error. Can be called again. */
+void log_open(enum pmixfab_level level, int to_syslog);
+
+void log_line(enum pmixfab_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...)   log_line(PMIXFAB_LOG_ERROR, __VA_ARGS__)
+#define log_warning(...) log_line(PMIXFAB_LOG_WARNING, __VA_ARGS__)
+#define log_info(...)    log_line(PMIXFAB_LOG_INFO, __VA_ARGS__)
+#define log_debug(...)   log_line(PMIXFAB_LOG_DEBUG, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * numbers.c - a plane keeps its number as long as most of it is still there.
+ *
+ * Every port GUID and switch GUID of the known planes' last snapshots votes for its plane; pairs are then
+ * matched by votes, most first. So after a split the larger part keeps the number, and a part that was cut
+ * off before finds its old number again, because retired planes vote as well (once the active ones had their
+ * choice).
+ */
+#include "fabricd/numbers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/snapshot.h"
+
+/* Which known plane a GUID belonged to. */
+struct member {
+    uint64_t guid;
+    uint32_t known;
+};
+
+/* A plane of today and one of yesterday that share something. */
+struct match {
+    uint32_t plane, known, votes;
+    bool retired;
+};
+
+static int by_guid(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+    if (x->guid != y->guid)
+        return x->guid < y->guid ? -1 : 1;
+    return (x->known > y->known) - (x->known < y->known);
+}
+
+static int by_votes(const void *a, const void *b)
+{
+    const struct match *x = a, *y = b;
+    if (x->retired != y->retired)
+        return x->retired - y->retired;
+    if (x->votes != y->votes)
+        return x->votes > y->votes ? -1 : 1;
+    if (x->plane != y->plane)
+        return x->plane < y->plane ? -1 : 1;
+    return (x->known > y->known) - (x->known < y->known);
+}
+
+/* Append the GUIDs of one known plane. A snapshot that this version cannot read has no say. */
+static int add_members(const struct store_plane *known, uint32_t which, struct member **members, size_t *n)
+{
+    struct pmixfab *fab = NULL;
+    struct pmixfab_plane info;
+    if (fab_snapshot_borrow(known->snapshot, known->size, &fab, NULL) != PMIXFAB_OK)
+        return PMIXFAB_OK;
+    pmixfab_plane(fab, &info);
+    struct member *grown = realloc(*members, (*n + info.n_devices + info.n_switches + 1) * sizeof(**members));
+    if (grown == NULL) {
+        pmixfab_close(fab);
+        return PMIXFAB_ERR_NOMEM;
+    }
+    *members = grown;
+    for (uint32_t i = 0; i < info.n_devices; i++) {
+        struct pmixfab_device device;
+        pmixfab_device(fab, i, &device);
+        grown[(*n)++] = (struct member){device.port_guid, which};
+    }
+    for (uint32_t i = 0; i < info.n_switches; i++) {
+        struct pmixfab_switch sw;
+        pmixfab_switch(fab, i, &sw);
+        grown[(*n)++] = (struct member){sw.guid, which};
+    }
+    pmixfab_close(fab);
+    return PMIXFAB_OK;
+}
+
+static void vote(const struct member *members, size_t n, uint64_t guid, uint32_t *votes)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (members[middle].guid < guid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < n && members[low].guid == guid; low++)
+        votes[members[low].known]++;
+}
+
+/* Votes of one plane of today for each known one. */
+static void count_votes(const struct fab_plane *plane, const struct member *members, size_t n, uint32_t *votes)
+{
+    const struct fab_inventory *inv = plane->inv;
+    for (uint32_t i = 0; i < plane->n_devices; i++)
+        vote(members, n, inv->ports[plane->devices[i].port].guid, votes);
+    for (uint32_t i = 0; i < plane->n_switches; i++)
+        vote(members, n, inv->nodes[plane->switches[i].node].guid, votes);
+}
+
+static void take(struct built_plane *out, const struct store_plane *known)
+{
+    out->index = known->index;
+    out->is_new = false;
+    snprintf(out->name, sizeof(out->name), "%s", known->name);
+}
+
+/* Numbers that nobody had before, for those that matched nothing. */
+static void number_rest(struct built_plane *out, uint32_t n, const bool *done, const struct store_plane *known,
+                        uint32_t n_known)
+{
+    uint32_t next = 0;
+    for (uint32_t k = 0; k < n_known; k++)
+        if (known[k].index >= next)
+            next = known[k].index + 1;
+    for (uint32_t i = 0; i < n; i++) {
+        if (done[i])
+            continue;
+        out[i].index = next++;
+        out[i].is_new = true;
+        snprintf(out[i].name, sizeof(out[i].name), "ib%u", out[i].index);
+    }
+}
+
+int number_planes(const struct fab_planes *planes, const struct store_plane *known, uint32_t n_known,
+                  struct built_plane *out, struct fab_err *err)
+{
+    struct member *members = NULL;
+    size_t n_members = 0, n_matches = 0;
+    struct match *matches = calloc((size_t)planes->n * n_known + 1, sizeof(*matches));
+    uint32_t *votes = calloc(n_known + 1, sizeof(*votes));
+    bool *done = calloc(planes->n + 1, sizeof(*done)), *taken = calloc(n_known + 1, sizeof(*taken));
+    int rc = matches == NULL || votes == NULL || done == NULL || taken == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    for (uint32_t k = 0; rc == PMIXFAB_OK && k < n_known; k++)
+        rc = add_members(&known[k], k, &members, &n_members);
+    if (rc != PMIXFAB_OK) {
+        fab_fail(err, rc, "out of memory");
+        goto cleanup;
+    }
+    if (n_members > 0)
+        qsort(members, n_members, sizeof(*members), by_guid);
+    for (uint32_t i = 0; i < planes->n; i++) {
+        memset(votes, 0, n_known * sizeof(*votes));
+        count_votes(&planes->planes[i], members, n_members, votes);
+        for (uint32_t k = 0; k < n_known; k++)
+            if (votes[k] > 0)
+                matches[n_matches++] = (struct match){i, k, votes[k], known[k].retired};
+    }
+    qsort(matches, n_matches, sizeof(*matches), by_votes);
+    for (size_t m = 0; m < n_matches; m++) {
+        if (done[matches[m].plane] || taken[matches[m].known])
+            continue;
+        done[matches[m].plane] = taken[matches[m].known] = true;
+        take(&out[matches[m].plane], &known[matches[m].known]);
+    }
+    number_rest(out, planes->n, done, known, n_known);
+cleanup:
+    free(members);
+    free(matches);
+    free(votes);
+    free(done);
+    free(taken);
+    return rc;
+}

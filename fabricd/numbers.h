@@ -1,0 +1,14 @@
+/*
+ * numbers.h - which plane of today is which plane of yesterday.
+ */
+#ifndef FABRICD_NUMBERS_H
+#define FABRICD_NUMBERS_H
+
+#include "fabricd/build.h"
+#include "topo/graph.h"
+
+/* Set index, name and is_new of out[0..planes->n-1]. */
+int number_planes(const struct fab_planes *planes, const struct store_plane *known, uint32_t n_known,
+                  struct built_plane *out, struct fab_err *err);
+
+#endif

@@ -1,0 +1,118 @@
+#include "fabricd/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabricd/log.h"
+
+static int lock_fd = -1;
+static int ready_fd = -1; /* the child's end of the pipe to the waiting parent */
+static enum pmixfab_level background_level;
+
+int process_lock(const struct config *config, struct fab_err *err)
+{
+    char path[4096], pid[32] = "";
+    if (mkdir(config->rundir, 0755) != 0 && errno != EEXIST)
+        return fab_fail(err, PMIXFAB_ERR_IO, "run directory %s: cannot be made: %s", config->rundir, strerror(errno));
+    snprintf(path, sizeof(path), "%s/lock", config->rundir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        ssize_t n = read(fd, pid, sizeof(pid) - 1);
+        pid[n > 0 ? n : 0] = '\0';
+        pid[strcspn(pid, "\n")] = '\0';
+        close(fd);
+        return fab_fail(err, PMIXFAB_ERR_BUSY, "run directory %s: another fabricd (process %s) has it: stop that one, "
+                                               "or choose another --rundir",
+                        config->rundir, pid[0] != '\0' ? pid : "unknown");
+    }
+    int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)len, 0) != len) {
+        int rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+        close(fd);
+        return rc;
+    }
+    lock_fd = fd;
+    return PMIXFAB_OK;
+}
+
+void process_unlock(void)
+{
+    if (lock_fd >= 0)
+        close(lock_fd);
+    lock_fd = -1;
+}
+
+int process_write_uri(const struct config *config, const char *uri, struct fab_err *err)
+{
+    char path[4096], beside[4096 + 8];
+    snprintf(path, sizeof(path), "%s/fabricd.uri", config->rundir);
+    snprintf(beside, sizeof(beside), "%s.new", path);
+    FILE *f = fopen(beside, "we");
+    bool ok = f != NULL && fprintf(f, "%s\n", uri) > 0;
+    if (f != NULL)
+        ok &= fclose(f) == 0;
+    if (!ok || rename(beside, path) != 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    return PMIXFAB_OK;
+}
+
+void process_remove_uri(const struct config *config)
+{
+    char path[4096];
+    if (lock_fd < 0)
+        return; /* another fabricd's run directory */
+    snprintf(path, sizeof(path), "%s/fabricd.uri", config->rundir);
+    unlink(path);
+}
+
+int process_daemonize(const struct config *config)
+{
+    int fds[2];
+    background_level = config->log;
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        log_error("no pipe: %s", strerror(errno));
+        return PMIXFAB_ERR_IO;
+    }
+    pid_t pid = fork();
+    if (pid < 0) {
+        log_error("fork: %s", strerror(errno));
+        return PMIXFAB_ERR_IO;
+    }
+    if (pid > 0) {
+        char ok = 0;
+        close(fds[1]);
+        ssize_t n = read(fds[0], &ok, 1); /* nothing comes when the child dies */
+        _exit(n == 1 && ok == 1 ? 0 : 1);
+    }
+    close(fds[0]);
+    ready_fd = fds[1];
+    setsid();
+    return PMIXFAB_OK;
+}
+
+void process_ready(bool ok)
+{
+    if (ready_fd < 0)
+        return;
+    const char byte = ok;
+    if (write(ready_fd, &byte, 1) != 1)
+        log_debug("the parent is gone");
+    close(ready_fd);
+    ready_fd = -1;
+    if (!ok)
+        return;
+    log_open(background_level, 1);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; null >= 0 && fd < 3; fd++)
+        dup2(null, fd);
+    if (null > 2)
+        close(null);
+}

@@ -1,0 +1,26 @@
+/*
+ * process.h - fabricd as a process among others: its lock, its URI file, the background.
+ */
+#ifndef FABRICD_PROCESS_H
+#define FABRICD_PROCESS_H
+
+#include <stdbool.h>
+
+#include "fabricd/config.h"
+
+/* Make the run directory where it is absent, and take its lock. PMIXFAB_ERR_BUSY: another fabricd has it. */
+int process_lock(const struct config *config, struct fab_err *err);
+void process_unlock(void);
+
+/* RUNDIR/fabricd.uri: one line, the URI that tools connect to. */
+int process_write_uri(const struct config *config, const char *uri, struct fab_err *err);
+void process_remove_uri(const struct config *config);
+
+/*
+ * Go into the background. The parent waits for process_ready() of the child and exits with 0 or 1; only the child
+ * returns.
+ */
+int process_daemonize(const struct config *config);
+void process_ready(bool ok);
+
+#endif

@@ -1,0 +1,32 @@
+/* publish_priv.h - what the parts of the publisher share. */
+#ifndef FABRICD_PUBLISH_PRIV_H
+#define FABRICD_PUBLISH_PRIV_H
+
+#include "fabricd/build.h"
+#include "fabricd/publish.h"
+#include "topo/names.h"
+
+struct publisher {
+    const struct config *config;
+    struct store *store;
+    struct fab_names *names;
+    struct fab_inventory current; /* as published last, finished and named */
+    struct store_plane *retired;  /* known planes that are not served; their numbers stay taken */
+    uint32_t n_retired;
+    uint64_t generation;
+    int64_t published;
+    bool compare; /* false until one sweep was computed with this configuration: equality proves nothing before */
+};
+
+/* Read pattern and map again; the old ones stay on error. */
+int publisher_read_names(struct publisher *publisher, struct fab_err *err);
+
+/* Files of the run directory: written beside, put in place by renaming. */
+int rundir_write(const char *rundir, const char *plane, const void *bytes, size_t size, struct fab_err *err);
+int rundir_commit(const char *rundir, const char *plane, struct fab_err *err);
+void rundir_discard(const char *rundir, const char *plane); /* what rundir_write() wrote */
+void rundir_remove(const char *rundir, const char *plane);  /* a plane that is served no more */
+/* Remove every snapshot that is not in the set, and what an interrupted writer left. */
+void rundir_clean(const char *rundir, const struct served_set *set);
+
+#endif

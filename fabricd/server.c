@@ -1,0 +1,174 @@
+#include "fabricd/server.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <pmix.h>
+#include <pmix_server.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabricd/answers.h"
+#include "fabricd/log.h"
+
+static pmix_proc_t self;
+static char uri[512];
+static bool running;
+
+/* ---- who is connected --------------------------------------------------------------------------- */
+
+static pmix_status_t client_connected(const pmix_proc_t *proc, void *object, pmix_info_t *info, size_t n,
+                                      pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)object, (void)info, (void)n, (void)cbfunc, (void)cbdata;
+    log_debug("pmix: client %s:%u connected", proc->nspace, proc->rank);
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)object, (void)cbfunc, (void)cbdata;
+    log_debug("pmix: client %s:%u left", proc->nspace, proc->rank);
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+/* A tool connects: give it a name when it has none of its own. The library allows only one tool of a name. */
+static void tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc, void *cbdata)
+{
+    static atomic_uint last;
+    pmix_proc_t proc;
+    PMIX_PROC_CONSTRUCT(&proc);
+    for (size_t i = 0; i < n; i++) {
+        if (PMIX_CHECK_KEY(&info[i], PMIX_NSPACE) && info[i].value.type == PMIX_STRING &&
+            info[i].value.data.string != NULL)
+            PMIX_LOAD_NSPACE(proc.nspace, info[i].value.data.string);
+        else if (PMIX_CHECK_KEY(&info[i], PMIX_RANK) && info[i].value.type == PMIX_PROC_RANK)
+            proc.rank = info[i].value.data.rank;
+    }
+    if (proc.nspace[0] == '\0') {
+        snprintf(proc.nspace, sizeof(proc.nspace), "%.200s.tool.%u", self.nspace, atomic_fetch_add(&last, 1) + 1);
+        proc.rank = 0;
+    }
+    log_debug("pmix: tool %s:%u connected", proc.nspace, proc.rank);
+    cbfunc(PMIX_SUCCESS, &proc, cbdata);
+}
+
+static pmix_server_module_t module = {
+    .client_connected2 = client_connected,
+    .client_finalized = client_finalized,
+    .tool_connected = tool_connected,
+    .query = answer_query,
+    .fabric = answer_fabric,
+};
+
+/* ---- start -------------------------------------------------------------------------------------- */
+
+/* The library leaves rendezvous files behind when its process is killed. The run directory is ours (its lock is
+ * held), so what lies there is of the past. */
+static void remove_old_files(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (d == NULL)
+        return;
+    for (struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d))
+        if (strncmp(entry->d_name, "pmix.", 5) == 0 || strncmp(entry->d_name, "pmix-", 5) == 0)
+            unlinkat(dirfd(d), entry->d_name, 0);
+    closedir(d);
+}
+
+/* Connections of other hosts only with munge: the library's own security believes any uid that is claimed. */
+static int require_munge(struct fab_err *err)
+{
+    static const char *const sockets[] = {"/run/munge/munge.socket.2", "/var/run/munge/munge.socket.2"};
+    const char *configured = getenv("FABRICD_MUNGE_SOCKET");
+    bool found = configured != NULL && access(configured, R_OK | W_OK) == 0;
+    for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++)
+        found |= access(sockets[i], R_OK | W_OK) == 0;
+    if (!found)
+        return fab_fail(err, PMIXFAB_ERR_PERM,
+                        "remote = yes: connections of other hosts need munge, and no munged answers at %s: start "
+                        "munged, or set remote = no",
+                        sockets[0]);
+    setenv("PMIX_MCA_psec", "munge", 1);
+    return PMIXFAB_OK;
+}
+
+/* The library writes its URI and its version into a file, a line each. */
+static int read_uri(const char *path, bool remote, struct fab_err *err)
+{
+    FILE *f = fopen(path, "re");
+    if (f == NULL || fgets(uri, sizeof(uri), f) == NULL)
+        uri[0] = '\0';
+    if (f != NULL)
+        fclose(f);
+    unlink(path);
+    uri[strcspn(uri, "\r\n")] = '\0';
+    if (uri[0] == '\0')
+        return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx library told no URI in %s", path);
+    /* Without a loopback interface the library takes another one: that would open the door unasked. */
+    if (!remote && strstr(uri, "://127.") == NULL && strstr(uri, "://[::1]") == NULL)
+        return fab_fail(err, PMIXFAB_ERR_PERM,
+                        "the PMIx library listens at %s, not on loopback: bring the interface lo up, or set "
+                        "remote = yes",
+                        uri);
+    return PMIXFAB_OK;
+}
+
+int server_start(const struct config *config, struct fab_err *err)
+{
+    char report[4096];
+    pmix_info_t info[8];
+    size_t n = 0;
+    uint32_t rank = 0;
+    bool yes = true, remote = config->remote;
+    if (remote) {
+        int rc = require_munge(err);
+        if (rc != PMIXFAB_OK)
+            return rc;
+    }
+    remove_old_files(config->rundir);
+    snprintf(report, sizeof(report), "%s/.pmix-uri", config->rundir);
+    answers_init(remote);
+    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_SCHEDULER, &yes, PMIX_BOOL), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_TOOL_SUPPORT, &yes, PMIX_BOOL), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_NSPACE, "fabricd", PMIX_STRING), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_TMPDIR, config->rundir, PMIX_STRING), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SYSTEM_TMPDIR, config->rundir, PMIX_STRING), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_TCP_REPORT_URI, report, PMIX_STRING), n++;
+    if (remote)
+        PMIX_INFO_LOAD(&info[n], PMIX_SERVER_REMOTE_CONNECTIONS, &yes, PMIX_BOOL), n++;
+    pmix_status_t rc = PMIx_server_init(&module, info, n);
+    for (size_t i = 0; i < n; i++)
+        PMIX_INFO_DESTRUCT(&info[i]);
+    if (rc != PMIX_SUCCESS)
+        return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx server cannot be started: %s", PMIx_Error_string(rc));
+    running = true;
+    PMIX_LOAD_PROCID(&self, "fabricd", 0);
+    int failed = read_uri(report, remote, err);
+    if (failed != PMIXFAB_OK)
+        server_stop();
+    return failed;
+}
+
+void server_stop(void)
+{
+    if (running)
+        PMIx_server_finalize();
+    running = false;
+    uri[0] = '\0';
+}
+
+const char *server_uri(void)
+{
+    return uri;
+}
+
+const pmix_proc_t *server_self(void)
+{
+    return &self;
+}
