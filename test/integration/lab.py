@@ -253,19 +253,31 @@ class Ibsim:
             ["-L", "49151"] if nodes > 30000 else [])
 
     def _start(self):
-        self.process = spawn(["ibsim", "-s", *self._limits(), self.netfile], stdin=subprocess.PIPE,
+        # The console reads a FIFO, so that people can write to it, too. Held open for both, it never ends.
+        self.console = os.path.join(self.dir, "console")
+        if not os.path.exists(self.console):
+            os.mkfifo(self.console, 0o600)
+            self._input = os.open(self.console, os.O_RDWR | os.O_CLOEXEC)
+        self.process = spawn(["ibsim", "-s", *self._limits(), self.netfile], stdin=self._input,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.dir,
                              env=dict(os.environ, IBSIM_SOCKNAME=self.socket))
         self.output = Lines(self.process.stdout)
         self.output.wait(r"^sim> ", timeout=60)
+
+    def cable(self, a, b):
+        """The port of switch `a` that its first cable to `b` is in."""
+        block = re.search(rf'^Switch\s+\d+\s+"{re.escape(a)}".*?(?=\n\s*\n|\Z)', self.text, re.MULTILINE | re.DOTALL)
+        port = block and re.search(rf'^\[(\d+)\]\s+"{re.escape(b)}"', block.group(0), re.MULTILINE)
+        if not port:
+            raise LabError(f"{self.netfile}: no cable from {a} to {b}")
+        return int(port.group(1))
 
     # -- console
 
     def command(self, text):
         """Give the console a command; its answer. LabError when it names something that is not there."""
         start = len(self.output.text)
-        self.process.stdin.write((text + "\n").encode())
-        self.process.stdin.flush()
+        os.write(self._input, (text + "\n").encode())
         end = self.output.wait(r"sim> ", start, timeout=60).start()
         answer = self.output.text[start:end]
         if "not found" in answer or "can't" in answer:
@@ -295,8 +307,7 @@ class Ibsim:
     def quit(self):
         """End it in an orderly way."""
         if self.process.poll() is None:
-            self.process.stdin.write(b"quit\n")
-            self.process.stdin.flush()
+            os.write(self._input, b"quit\n")
             self.process.wait(timeout=10 * SLOW)
         kill_group(self.process)
 

@@ -53,6 +53,10 @@ class Simulator(unittest.TestCase):
     def test_reads_the_netfile(self):
         self.assertEqual(self.sim.hosts, ["node001", "node002", "node003"])
         self.assertEqual(self.sim.switches, ["leaf1", "leaf2", "spine1", "spine2"])
+        self.assertEqual(self.sim.cable("leaf2", "spine1"), 8)
+        self.assertEqual(self.sim.cable("spine1", "leaf2"), 2)
+        with self.assertRaises(lab.LabError):
+            self.sim.cable("leaf1", "spine2")
 
     def test_a_pulled_cable_is_seen_by_the_next_discovery(self):
         self.assertEqual(nodes(self.sim), 7)

@@ -1,0 +1,275 @@
+"""`./dev run`: a newcomer's walk through fabricd, on a simulated fabric, or on this host's own hardware (--real).
+
+Every step prints the command that it runs and what came of it; the commands can be typed in another terminal
+while the tour stays up.
+"""
+import argparse
+import os
+import re
+import shlex
+import signal
+import sys
+import textwrap
+
+import lab
+
+LEAVES, SPINES, HOSTS_PER_LEAF = 12, 4, 6
+SLOW_LEAF, FAST_SPINE = "leaf1", "spine1"
+
+
+class Stop(Exception):
+    """Ctrl-C."""
+
+
+def title(text):
+    print(f"\n\033[1m== {text}\033[0m" if sys.stdout.isatty() else f"\n== {text}", flush=True)
+
+
+def say(text):
+    print(textwrap.fill(" ".join(text.split()), 100), flush=True)
+
+
+def show(command, output, limit=None):
+    """A command and its output, of which at most `limit` lines."""
+    lines = output.rstrip().splitlines()
+    print(f"  $ {command}")
+    for line in lines[:limit]:
+        print(f"    {line}")
+    if limit is not None and len(lines) > limit:
+        print(f"    ... {len(lines) - limit} lines more")
+    sys.stdout.flush()
+
+
+def relative(path):
+    return os.path.relpath(path, lab.ROOT) if path.startswith(lab.ROOT + os.sep) else path
+
+
+def ctl(daemon, *args, limit=None):
+    """Run fabricctl before the newcomer's eyes; its output."""
+    done = daemon.ctl(*args)
+    text = shlex.join([relative(lab.program("fabricctl")), "--rundir", daemon.rundir, *args])
+    show(text, done.stdout + done.stderr, limit)
+    if done.returncode != 0:
+        raise lab.LabError(f"fabricctl {' '.join(args)} ended with status {done.returncode}")
+    return done.stdout
+
+
+def wait_for_signal():
+    raise_on_signal()
+    while True:
+        signal.pause()
+
+
+def raise_on_signal():
+    def stop(_number, _frame):
+        raise Stop
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+
+
+# ---- the demonstration fabric --------------------------------------------------------------------------
+
+
+def demonstration():
+    """A two-level fat tree in which one cable matters: of leaf1's cables only the one to spine1 is fast."""
+    spec = f"fattree2:{LEAVES},{SPINES},{HOSTS_PER_LEAF}"
+    show(f"{relative(lab.program('mkfabric'))} {spec} net > demo.net", "")
+    slow, inside = [], None
+    for line in lab.fabric(spec).splitlines():
+        start = re.match(r'(?:Switch|Ca|Hca)\s+\d+\s+"([^"]+)"', line)
+        cable = re.match(r'\[\d+\]\s+"([^"]+)"', line)
+        if start:
+            inside = start.group(1)
+        elif cable and SLOW_LEAF in (inside, cable.group(1)):
+            other = cable.group(1) if inside == SLOW_LEAF else inside
+            if other.startswith("spine") and other != FAST_SPINE:
+                line = line.replace("4xHDR", "4xEDR")
+        slow.append(line)
+    return "\n".join(slow) + "\n"
+
+
+def start_fabric():
+    title("1. A fabric")
+    say(f"""{LEAVES} leaf switches with {HOSTS_PER_LEAF} hosts each, and {SPINES} spines. All cables run at HDR
+        (200 Gb/s) but some of {SLOW_LEAF}'s: of its cables to the spines only the one to {FAST_SPINE} does, the
+        others came up at EDR (100 Gb/s). ibsim simulates the wire; OpenSM, which brings the ports up, and every
+        packet that it sends are real.""")
+    sim = lab.Ibsim(demonstration())
+    show("ibsim -s demo.net", f"{len(sim.switches)} switches, {len(sim.hosts)} hosts")
+    manager = lab.OpenSM(sim)
+    show("opensm", "SUBNET UP")
+    return sim, manager
+
+
+# ---- the tour ------------------------------------------------------------------------------------------
+
+
+def start_daemon(sim):
+    title("2. fabricd")
+    say("""It discovers the subnet in a child process, works out costs, coordinates and groups, keeps them in an
+        SQLite database, and publishes them: in its run directory and over PMIx.""")
+    daemon = lab.Fabricd(sim, config={"fabricd": {"interval": 60}})
+    show(f"{relative(lab.program('fabricd'))} --config {daemon.conf} --foreground", daemon.log(), 12)
+    ctl(daemon, "status")
+    return daemon
+
+
+def look_around(daemon):
+    title("3. What it knows")
+    say("A plane is one set of devices and switches that reach each other; here there is one.")
+    ctl(daemon, "planes")
+    say("Hosts under one leaf are a group: the best neighbours that a job can get.")
+    ctl(daemon, "groups", limit=6)
+    ctl(daemon, "devices", "node0001")
+
+
+def costs(daemon):
+    title("4. What a path costs")
+    say("A link at the plane's fastest rate costs 10. Two hosts under one leaf are two links apart:")
+    ctl(daemon, "cost", "node0001", "node0002")
+    say(f"Across leaves it is four links, through {FAST_SPINE}:")
+    return ctl(daemon, "cost", "node0001", f"node{LEAVES * HOSTS_PER_LEAF:04}")
+
+
+def stock_tool(daemon):
+    title("5. Any PMIx program can ask")
+    say("""stock_tool knows nothing of fabricd: it calls PMIx_tool_init and PMIx_Fabric_register, as the PMIx
+        Standard has them. The address is in the run directory.""")
+    done = daemon.tool("register")
+    show(f"{relative(lab.program('stock_tool'))} \"$(cat {daemon.uri_path()})\" register", done.stdout + done.stderr, 24)
+    if done.returncode != 0:
+        raise lab.LabError(f"stock_tool ended with status {done.returncode}")
+    return daemon.watch()
+
+
+def show_events(watch, start):
+    """The pair of events that the connected tool got since offset `start`."""
+    watch.wait(r"PENDING", start)
+    end = watch.wait(r"UPDATED.*\n", start).end()
+    text = watch.output.text[start:end]
+    show("stock_tool ... watch    # connected since step 5; it got:", text)
+    return end
+
+
+def pull_cable(sim, daemon, watch, before):
+    port = sim.cable(SLOW_LEAF, FAST_SPINE)
+    title(f"6. A cable is pulled: {SLOW_LEAF} port {port}, to {FAST_SPINE}")
+    start = len(watch.output.text)
+    sim.unlink(SLOW_LEAF, port)
+    show(f"echo 'Unlink \"{SLOW_LEAF}\"[{port}]' > {sim.console}", "")
+    say("fabricd looks every minute; an operator need not wait:")
+    ctl(daemon, "refresh")
+    say("Each published change is announced by a pair of events. Between the two nobody should trust old costs.")
+    end = show_events(watch, start)
+    ctl(daemon, "diff")
+    say(f"The path now leaves {SLOW_LEAF} by a slow cable, which costs 20 instead of 10:")
+    after = ctl(daemon, "cost", "node0001", f"node{LEAVES * HOSTS_PER_LEAF:04}")
+    if after == before:
+        raise lab.LabError("the cost has not changed")
+    return port, end
+
+
+def put_back(sim, daemon, watch, port, start, before):
+    title("7. And put back")
+    sim.relink(SLOW_LEAF, port)
+    show(f"echo 'ReLink \"{SLOW_LEAF}\"[{port}]' > {sim.console}", "")
+    lab.wait_for(lambda: re.search(rf"\[{port}\].*Active/LinkUp", sim.command(f'Dump "{SLOW_LEAF}"')),
+                 what="OpenSM to bring the port up")
+    ctl(daemon, "refresh")
+    show_events(watch, start)
+    after = ctl(daemon, "cost", "node0001", f"node{LEAVES * HOSTS_PER_LEAF:04}")
+    if after != before:
+        raise lab.LabError("the cost is not what it was")
+
+
+def stay(sim, daemon):
+    title("The tour is over; fabricd stays up until Ctrl-C")
+    print(textwrap.dedent(f"""\
+        In another terminal:
+          cd {shlex.quote(lab.ROOT)}
+          build/bin/fabricctl --rundir {daemon.rundir} status      # planes, devices, switches, links, ...
+          build/bin/fabricctl --rundir {daemon.rundir} events --follow
+          build/bin/stock_tool "$(cat {daemon.uri_path()})" watch
+          echo 'Unlink "leaf2"' > {sim.console}    # pull all of leaf2's cables; ReLink puts them back
+          pquery --uri "$(cat {daemon.uri_path()})" pmix.fab.vndr
+        Log: {daemon.log_path}"""), flush=True)
+    wait_for_signal()
+
+
+def tour(once):
+    sim, manager = start_fabric()
+    daemon = start_daemon(sim)
+    try:
+        look_around(daemon)
+        before = costs(daemon)
+        watch = stock_tool(daemon)
+        watch.wait("watching")
+        port, end = pull_cable(sim, daemon, watch, before)
+        put_back(sim, daemon, watch, port, end, before)
+        if not once:
+            stay(sim, daemon)
+    except lab.LabError:
+        print("fabricd's log ended with:\n" + daemon.log()[-2000:], file=sys.stderr)
+        raise
+    finally:
+        daemon.stop()
+        manager.stop()
+        sim.quit()
+
+
+# ---- this host's own hardware --------------------------------------------------------------------------
+
+
+def real(once, rundir):
+    title("What fabricd finds on this host")
+    done = lab.run([lab.program("fabricd"), "--available"])
+    show("build/bin/fabricd --available", done.stdout + done.stderr)
+    title("fabricd on what is there")
+    daemon = lab.Fabricd(start=False, config={"fabricd": {"probe": "ibnetdisc", "interval": 60}})
+    if rundir is not None:
+        daemon.rundir = rundir
+        daemon.args += ["--rundir", rundir]
+    show(f"build/bin/fabricd --config {daemon.conf} --foreground", "")
+    daemon.start(wait=False)
+    try:
+        daemon.wait_up()
+        lab.wait_for(lambda: not (daemon.try_control("status") or {"sweeping": True})["sweeping"], 90,
+                     "the first sweep")
+        status = daemon.status()
+        if status["generation"] > 0:
+            ctl(daemon, "status")
+            ctl(daemon, "planes")
+            print("Found: a fabric. It is served as above.")
+        else:
+            print("Not found: no fabric could be discovered from this host.")
+            print(f"  why: {status['stale_reason'] or 'the sweep saw no port'}")
+            print("  fabricd stays up and looks again every minute; until then it has nothing to serve.")
+        if not once:
+            title("fabricd stays up until Ctrl-C")
+            print(f"  build/bin/fabricctl --rundir {daemon.rundir} status\n  log: {daemon.log_path}", flush=True)
+            wait_for_signal()
+    finally:
+        daemon.stop()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--once", action="store_true", help="end after the tour")
+    parser.add_argument("--real", action="store_true", help="this host's own hardware instead")
+    parser.add_argument("--rundir", help="with --real: the run directory (default: a temporary one)")
+    args = parser.parse_args()
+    try:
+        if args.real:
+            real(args.once, args.rundir)
+        else:
+            tour(args.once)
+    except Stop:
+        print("\nstopped")
+    except lab.LabError as error:
+        print(f"tour: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
