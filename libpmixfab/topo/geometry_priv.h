@@ -24,7 +24,8 @@ struct fab_layout {
     const uint8_t *level;         /* per switch, as in struct fab_geometry */
 };
 
-/* Two levels without a blemish; then what is left of trees: three levels, leaves whose hosts are all off. */
+/* Plain trees are those that are no grid by accident: two levels, and leaves without a device fully cabled.
+ * The second one takes what else is a tree. */
 int fab_layout_plain_tree(const struct fab_plane *plane, struct fab_layout *layout);
 int fab_layout_tree(const struct fab_plane *plane, struct fab_layout *layout);
 int fab_layout_dragonfly(const struct fab_plane *plane, struct fab_layout *layout);

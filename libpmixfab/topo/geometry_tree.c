@@ -6,8 +6,7 @@
  */
 #include "topo/geometry_priv.h"
 
-/* Levels above the core that are tolerated: middle switches (3) and leaves (4) of a pod without any device.
- */
+/* Above the core (2) there may be the middle switches (3) and leaves (4) of a pod without any device. */
 #define TOP_LEVEL 4
 
 /* Does every cable join neighbouring levels? Levels are distances, so it is enough that none stays in one. */
@@ -24,26 +23,7 @@ static bool levels_clean(const struct fab_plane *plane, const uint8_t *level, un
     return true;
 }
 
-static void rank_edges(const struct fab_plane *plane, struct fab_layout *layout)
-{
-    for (uint32_t s = 0; s < plane->n_switches; s++)
-        layout->ranked[s] = plane->switches[s].n_devices > 0;
-}
-
-int fab_layout_plain_tree(const struct fab_plane *plane, struct fab_layout *layout)
-{
-    unsigned top;
-    if (!levels_clean(plane, layout->level, &top) || top != 1)
-        return 0;
-    layout->kind = FAB_KIND_FATTREE_2;
-    rank_edges(plane, layout);
-    for (uint32_t s = 0; s < plane->n_switches; s++)
-        layout->pod[s] = 0;
-    return 1;
-}
-
-/* What is connected by leaves and middle switches alone gets one number in pod; returns how many there are.
- */
+/* Pods: what is connected by leaves and middle switches alone. Returns how many there are. */
 static uint32_t find_pods(const struct fab_plane *plane, const uint8_t *level, uint32_t *pod, uint32_t *queue)
 {
     uint32_t n_pods = 0;
@@ -72,10 +52,10 @@ static uint32_t find_pods(const struct fab_plane *plane, const uint8_t *level, u
 
 /*
  * A leaf whose devices are all off looks like a switch of the core. What tells it apart: it is cabled to one
- * pod only, and to most of its middle switches. Returns that pod.
+ * pod only, and to most of its middle switches; of a plain tree to all of them. Returns that pod.
  */
 static uint32_t idle_leaf(const struct fab_plane *plane, const uint32_t *pod, const uint32_t *n_middles,
-                          uint32_t s)
+                          uint32_t s, bool plain)
 {
     const struct fab_vertex *v = &plane->switches[s];
     uint32_t home = FAB_NONE;
@@ -85,10 +65,22 @@ static uint32_t idle_leaf(const struct fab_plane *plane, const uint32_t *pod, co
             return FAB_NONE;
         home = to;
     }
-    return home != FAB_NONE && 2 * v->n_adj > n_middles[home] ? home : FAB_NONE;
+    if (home == FAB_NONE || 2 * v->n_adj <= n_middles[home] || (plain && v->n_adj < n_middles[home]))
+        return FAB_NONE;
+    return home;
 }
 
-int fab_layout_tree(const struct fab_plane *plane, struct fab_layout *layout)
+static void claim(const struct fab_plane *plane, struct fab_layout *layout, enum fab_kind kind,
+                  const uint32_t *pod, const uint32_t *home)
+{
+    layout->kind = kind;
+    for (uint32_t s = 0; s < plane->n_switches; s++) {
+        layout->pod[s] = home[s] != FAB_NONE ? home[s] : pod[s];
+        layout->ranked[s] = plane->switches[s].n_devices > 0 || home[s] != FAB_NONE;
+    }
+}
+
+static int layout_tree(const struct fab_plane *plane, struct fab_layout *layout, bool plain)
 {
     const uint8_t *level = layout->level;
     uint32_t n = plane->n_switches, n_core = 0;
@@ -96,7 +88,7 @@ int fab_layout_tree(const struct fab_plane *plane, struct fab_layout *layout)
     unsigned top;
     int rc = 0;
 
-    if (!levels_clean(plane, level, &top) || top < 2 || top > TOP_LEVEL)
+    if (!levels_clean(plane, level, &top) || top > (plain ? 2 : TOP_LEVEL))
         return 0;
 
     pod = fab_array(n, sizeof *pod);
@@ -111,19 +103,13 @@ int fab_layout_tree(const struct fab_plane *plane, struct fab_layout *layout)
         if (level[s] == 1)
             n_middles[pod[s]]++;
     for (uint32_t s = 0; s < n; s++) {
-        home[s] = level[s] == 2 ? idle_leaf(plane, pod, n_middles, s) : FAB_NONE;
+        home[s] = level[s] == 2 ? idle_leaf(plane, pod, n_middles, s, plain) : FAB_NONE;
         n_core += level[s] >= 2 && home[s] == FAB_NONE;
     }
     /* One pod with a core above it: three levels, but nothing that the core would join. Not claimed. */
-    if (n_pods == 1 && n_core > 0)
+    if (n_pods == 1 ? n_core > 0 : plain)
         goto cleanup;
-
-    layout->kind = n_pods == 1 ? FAB_KIND_FATTREE_2 : FAB_KIND_FATTREE_3;
-    rank_edges(plane, layout);
-    for (uint32_t s = 0; s < n; s++) {
-        layout->pod[s] = home[s] != FAB_NONE ? home[s] : pod[s];
-        layout->ranked[s] |= home[s] != FAB_NONE;
-    }
+    claim(plane, layout, n_pods == 1 ? FAB_KIND_FATTREE_2 : FAB_KIND_FATTREE_3, pod, home);
     rc = 1;
 
 cleanup:
@@ -131,4 +117,14 @@ cleanup:
     free(n_middles);
     free(home);
     return rc;
+}
+
+int fab_layout_plain_tree(const struct fab_plane *plane, struct fab_layout *layout)
+{
+    return layout_tree(plane, layout, true);
+}
+
+int fab_layout_tree(const struct fab_plane *plane, struct fab_layout *layout)
+{
+    return layout_tree(plane, layout, false);
 }

@@ -1,0 +1,311 @@
+/* Meshes and tori: every size is recognised under any labels, and nothing that only looks like one. */
+#include "test/unit/rewire.h"
+
+/* Hops between all pairs of switches, one search for each, n x n. */
+static uint32_t *all_hops(const struct fab_plane *plane)
+{
+    uint32_t n = plane->n_switches, *queue = malloc(n * sizeof *queue);
+    uint32_t *hops = malloc((size_t)n * n * sizeof *hops);
+    assert_true(queue != NULL && hops != NULL);
+    memset(hops, 0xff, (size_t)n * n * sizeof *hops);
+    for (uint32_t s = 0; s < n; s++) {
+        uint32_t *row = hops + (size_t)s * n, head = 0, tail = 0;
+        row[s] = 0;
+        queue[tail++] = s;
+        while (head < tail) {
+            const struct fab_vertex *v = &plane->switches[queue[head]];
+            uint32_t next = row[queue[head++]] + 1;
+            for (uint32_t e = v->adj_first; e < v->adj_first + v->n_adj; e++) {
+                if (row[plane->adj[e].to] == UINT32_MAX) {
+                    row[plane->adj[e].to] = next;
+                    queue[tail++] = plane->adj[e].to;
+                }
+            }
+        }
+    }
+    free(queue);
+    return hops;
+}
+
+static bool is_torus(enum fab_kind kind)
+{
+    return kind == FAB_KIND_TORUS_2D || kind == FAB_KIND_TORUS_3D;
+}
+
+static unsigned grid_dims(enum fab_kind kind)
+{
+    return kind == FAB_KIND_MESH_2D || kind == FAB_KIND_TORUS_2D ? 2 : 3;
+}
+
+/* Distance between two coordinates: steps along each dimension, around where that is shorter. */
+static uint32_t distance(const struct scene *scene, uint32_t a, uint32_t b)
+{
+    const uint32_t *x = scene_logical(scene, a), *y = scene_logical(scene, b);
+    uint32_t sum = 0;
+    for (unsigned d = 0; d < grid_dims(scene->geo.kind); d++) {
+        uint32_t gap = x[d] > y[d] ? x[d] - y[d] : y[d] - x[d], size = scene->geo.shape[d];
+        sum += is_torus(scene->geo.kind) && size - gap < gap ? size - gap : gap;
+    }
+    return sum;
+}
+
+static void assert_distances(const struct scene *scene)
+{
+    const struct fab_plane *plane = scene->plane;
+    uint32_t *hops = all_hops(plane);
+    for (uint32_t a = 0; a < plane->n_devices; a++)
+        for (uint32_t b = 0; b < plane->n_devices; b++)
+            assert_int_equal(distance(scene, a, b),
+                             hops[(size_t)plane->devices[a].sw * plane->n_switches + plane->devices[b].sw]);
+    free(hops);
+}
+
+static int descending(const void *a, const void *b)
+{
+    unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
+    return (x < y) - (x > y);
+}
+
+/*
+ * What geometry.h says of a grid of these sizes. A ring of four counts as two dimensions of two; where that
+ * makes no mesh, twos are put together to fours again.
+ */
+static enum fab_kind expected(const unsigned *size, unsigned n, bool wrap, unsigned *shape)
+{
+    unsigned twos = 0, dims = 0;
+    for (unsigned d = 0; d < n; d++) {
+        if (size[d] == 2)
+            twos++;
+        else if (wrap && size[d] == 4)
+            twos += 2;
+        else
+            shape[dims++] = size[d];
+    }
+    bool mesh = !wrap || (dims == 0 && twos <= 3);
+    for (; twos > 0; twos -= mesh || twos == 1 ? 1 : 2)
+        shape[dims++] = mesh || twos == 1 ? 2 : 4;
+    qsort(shape, dims, sizeof *shape, descending);
+    if (dims == 2)
+        return mesh ? FAB_KIND_MESH_2D : FAB_KIND_TORUS_2D;
+    return mesh ? FAB_KIND_MESH_3D : FAB_KIND_TORUS_3D;
+}
+
+static void check_size(const unsigned *size, unsigned n, bool wrap, unsigned hosts, uint64_t seed)
+{
+    unsigned shape[6] = {0};
+    char text[64];
+    struct scene scene;
+    enum fab_kind kind = expected(size, n, wrap, shape);
+    if (n == 2)
+        snprintf(text, sizeof text, "%s:%u,%u:%u", wrap ? "torus" : "mesh", size[0], size[1], hosts);
+    else
+        snprintf(text, sizeof text, "%s:%u,%u,%u:%u", wrap ? "torus" : "mesh", size[0], size[1], size[2],
+                 hosts);
+    scene_make(&scene, text, seed);
+    if (scene.geo.kind != kind)
+        fail_msg("%s is %s, seed %u", text, fab_kind_name(scene.geo.kind), (unsigned)seed);
+    unsigned dims = grid_dims(kind);
+    assert_int_equal(scene.geo.dims, dims + (hosts > 1));
+    for (unsigned d = 0; d < dims; d++)
+        assert_int_equal(scene.geo.shape[d], shape[d]);
+    scene_assert_sound(&scene);
+    assert_distances(&scene);
+    scene_free(&scene);
+}
+
+static void all_sizes_2d(void **state)
+{
+    (void)state;
+    for (unsigned x = 2; x <= 7; x++)
+        for (unsigned y = 2; y <= 7; y++)
+            for (unsigned wrap = 0; wrap < 2; wrap++)
+                for (uint64_t seed = 0; seed < 3; seed++)
+                    check_size((unsigned[]){x, y}, 2, wrap, 1 + (x + y) % 2, seed * (x + 8 * y));
+}
+
+static void all_sizes_3d(void **state)
+{
+    (void)state;
+    for (unsigned x = 2; x <= 5; x++)
+        for (unsigned y = 2; y <= 5; y++)
+            for (unsigned z = 2; z <= 5; z++)
+                for (unsigned wrap = 0; wrap < 2; wrap++)
+                    check_size((unsigned[]){x, y, z}, 3, wrap, 1, x * 100 + y * 10 + z);
+}
+
+static void long_sides(void **state)
+{
+    (void)state;
+    check_size((unsigned[]){2, 40}, 2, false, 1, 1);
+    check_size((unsigned[]){2, 40}, 2, true, 1, 2);
+    check_size((unsigned[]){40, 9}, 2, true, 1, 3);
+    check_size((unsigned[]){3, 30, 2}, 3, true, 1, 4);
+    check_size((unsigned[]){4, 17, 4}, 3, true, 1, 5);
+    check_size((unsigned[]){8, 8, 8}, 3, true, 1, 6);
+    check_size((unsigned[]){9, 7, 6}, 3, false, 1, 7);
+}
+
+/* The lowest corner is the origin, and its lowest neighbours are one step away. */
+static void orientation(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"mesh:4,4:1", "torus:5,5:1", "mesh:5,3,3:1", "torus:4,4:1",
+                                        "torus:6,4,3:1"};
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+            struct scene scene;
+            scene_make(&scene, texts[t], seed);
+            const struct fab_plane *plane = scene.plane;
+            uint32_t origin = 0;
+            for (uint32_t s = 1; s < plane->n_switches; s++)
+                if (plane->switches[s].n_adj < plane->switches[origin].n_adj)
+                    origin = s;
+            for (uint32_t i = 0; i < plane->n_devices; i++) {
+                const uint32_t *at = scene_logical(&scene, i);
+                uint32_t sum = at[0] + at[1] + (scene.geo.dims == 3 ? at[2] : 0);
+                assert_int_equal(sum == 0, plane->devices[i].sw == origin);
+                /* The origin's lowest neighbour lies forwards, not around. */
+                if (plane->devices[i].sw == plane->adj[plane->switches[origin].adj_first].to)
+                    assert_int_equal(sum, 1);
+            }
+            scene_free(&scene);
+        }
+    }
+}
+
+static void one_cable_more_or_less(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"mesh:3,3:1",   "mesh:5,2:1",    "torus:3,3:1",   "torus:3,4:1",
+                                        "torus:5,3:1",  "torus:4,4:1",   "torus:3,2:1",   "mesh:2,2,2:1",
+                                        "mesh:3,3,2:1", "torus:3,3,3:1", "torus:4,3,2:1", "torus:6,6:2",
+                                        "torus:3,6:1",  "mesh:2,2:1"};
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        struct scene whole, changed;
+        scene_make(&whole, texts[t], t + 1);
+        assert_true(scene_is_grid(&whole));
+        for (uint32_t i = 0; i < whole.inv.n_ports; i++) {
+            struct rewire how = REWIRE_NONE;
+            uint32_t peer = whole.inv.ports[i].peer;
+            if (whole.inv.nodes[whole.inv.ports[i].node].kind != FAB_SWITCH || peer < i ||
+                whole.inv.nodes[whole.inv.ports[peer].node].kind != FAB_SWITCH)
+                continue;
+            how.lose_cable = i;
+            scene_change(&changed, &whole.inv, how);
+            if (changed.geo.kind != FAB_KIND_OTHER)
+                fail_msg("%s less a cable is %s", texts[t], fab_kind_name(changed.geo.kind));
+            scene_assert_sound(&changed);
+            scene_free(&changed);
+        }
+        uint32_t n = whole.plane->n_switches;
+        for (uint32_t a = 0; a < n; a++) {
+            for (uint32_t b = a + 1; b < n; b++) {
+                struct rewire how = REWIRE_NONE;
+                const struct fab_vertex *v = &whole.plane->switches[a];
+                bool parallel = false;
+                for (uint32_t e = v->adj_first; e < v->adj_first + v->n_adj; e++)
+                    parallel = parallel || whole.plane->adj[e].to == b;
+                how.add[0] = v->node;
+                how.add[1] = whole.plane->switches[b].node;
+                scene_change(&changed, &whole.inv, how);
+                enum fab_kind kind = changed.geo.kind;
+                /* A second cable in parallel changes nothing. */
+                if (parallel)
+                    assert_true(kind == whole.geo.kind && scene_stable(&whole, &changed));
+                else if (kind != FAB_KIND_OTHER)
+                    fail_msg("%s and a cable is %s", texts[t], fab_kind_name(kind));
+                scene_free(&changed);
+            }
+        }
+        scene_free(&whole);
+    }
+}
+
+/* Any graph that is called a grid has the grid's distances, so it is one: few switches and few cables, so
+ * that grids come about by chance. */
+static void by_chance(void **state)
+{
+    (void)state;
+    unsigned claimed = 0;
+    for (unsigned seed = 1; seed <= 3000; seed++) {
+        uint64_t dice = seed;
+        char text[64];
+        struct scene scene;
+        unsigned switches = 4 + 2 * (unsigned)(fabric_random_next(&dice) % 3);
+        snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches, 20,
+                 1 + (unsigned)(fabric_random_next(&dice) % switches), seed);
+        scene_make(&scene, text, 0);
+        if (scene_is_grid(&scene)) {
+            claimed++;
+            assert_distances(&scene);
+        }
+        scene_free(&scene);
+    }
+    assert_true(claimed > 0);
+}
+
+/* Cut the devices off most switches: the grid stays, the shape too. */
+static void idle_switches(void **state)
+{
+    (void)state;
+    struct scene whole, part;
+    scene_make(&whole, "torus:6,5:1", 5);
+    uint32_t nodes[30];
+    for (uint32_t s = 0; s < 30; s++)
+        nodes[s] = whole.plane->switches[s].node;
+    struct rewire how = REWIRE_NONE;
+    for (uint32_t s = 0; s < 27; s++) {
+        how.lose_hosts = nodes[s];
+        scene_change(&part, &whole.inv, how);
+        assert_int_equal(part.geo.kind, FAB_KIND_TORUS_2D);
+        assert_int_equal(part.plane->n_devices, 29 - s);
+        assert_int_equal(part.geo.shape[0], 6);
+        assert_int_equal(part.geo.shape[1], 5);
+        assert_true(scene_stable(&whole, &part));
+        scene_assert_sound(&part);
+        scene_free(&whole);
+        whole = part;
+        whole.plane = &whole.planes.planes[0];
+        whole.planes.planes[0].inv = &whole.inv;
+    }
+    scene_free(&whole);
+}
+
+/* Rings in one dimension, ends in the other. */
+static void cylinder(void **state)
+{
+    (void)state;
+    struct scene mesh, one, two, three;
+    struct rewire how = REWIRE_NONE;
+    scene_make(&mesh, "mesh:5,3:1", 0);
+    how.add[0] = scene_node(&mesh, "s0-0");
+    how.add[1] = scene_node(&mesh, "s4-0");
+    scene_change(&one, &mesh.inv, how);
+    how.add[0] = scene_node(&one, "s0-1");
+    how.add[1] = scene_node(&one, "s4-1");
+    scene_change(&two, &one.inv, how);
+    how.add[0] = scene_node(&two, "s0-2");
+    how.add[1] = scene_node(&two, "s4-2");
+    scene_change(&three, &two.inv, how);
+    assert_int_equal(mesh.geo.kind, FAB_KIND_MESH_2D);
+    assert_int_equal(one.geo.kind, FAB_KIND_OTHER);
+    assert_int_equal(two.geo.kind, FAB_KIND_OTHER);
+    assert_int_equal(three.geo.kind, FAB_KIND_OTHER);
+    scene_free(&mesh);
+    scene_free(&one);
+    scene_free(&two);
+    scene_free(&three);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(all_sizes_2d),
+                                       cmocka_unit_test(all_sizes_3d),
+                                       cmocka_unit_test(long_sides),
+                                       cmocka_unit_test(orientation),
+                                       cmocka_unit_test(one_cable_more_or_less),
+                                       cmocka_unit_test(by_chance),
+                                       cmocka_unit_test(idle_switches),
+                                       cmocka_unit_test(cylinder)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

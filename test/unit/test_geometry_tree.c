@@ -1,0 +1,320 @@
+/* Fat trees: recognised under any labels, numbered as people read names, and steady under an operator's
+ * hands. */
+#include "test/unit/rewire.h"
+
+static void assert_kind(const struct scene *scene, enum fab_kind kind, const char *what)
+{
+    if (scene->geo.kind != kind)
+        fail_msg("%s is %s", what, fab_kind_name(scene->geo.kind));
+}
+
+/* Leaves are numbered by their names as they are now, within the pods of the generator. */
+static void two_levels(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"fattree2:2,1,1", "fattree2:2,2,1",  "fattree2:16,8,4",
+                                        "fattree2:3,3,1", "fattree2:12,3,9", "fattree2:5,4,2,3",
+                                        "fattree2:1,2,3", "fattree2:4,4,1"};
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        for (uint64_t seed = 0; seed < 10; seed++) {
+            struct scene scene;
+            scene_make(&scene, texts[t], seed);
+            const struct fab_plane *plane = scene.plane;
+            assert_kind(&scene, FAB_KIND_FATTREE_2, texts[t]);
+            scene_assert_sound(&scene);
+            assert_int_equal(scene.geo.shape[0], 1);
+            for (uint32_t i = 0; i < plane->n_devices; i++) {
+                const struct fab_device *device = &plane->devices[i];
+                const char *name =
+                    fab_str(&scene.inv, scene.inv.nodes[plane->switches[device->sw].node].name);
+                uint32_t before = 0;
+                for (uint32_t s = 0; s < plane->n_switches; s++)
+                    before +=
+                        plane->switches[s].n_devices > 0 &&
+                        fab_natural_cmp(fab_str(&scene.inv, scene.inv.nodes[plane->switches[s].node].name),
+                                        name) < 0;
+                assert_int_equal(scene_logical(&scene, i)[0], 0);
+                assert_int_equal(scene_logical(&scene, i)[1], before);
+                assert_int_equal(scene_logical(&scene, i)[2],
+                                 scene.inv.ports[scene.inv.ports[device->port].peer].num - 1);
+            }
+            for (uint32_t s = 0; s < plane->n_switches; s++) {
+                assert_int_equal(scene.geo.level[s], scene_old_name(&scene, s)[0] == 's');
+                assert_int_equal(scene.geo.pod[s], 0);
+            }
+            scene_free(&scene);
+        }
+    }
+}
+
+/* The pod that stands in a generated name: "leaf3-1", "mid3-0". */
+static unsigned old_pod(const struct scene *scene, uint32_t sw)
+{
+    const char *name = scene_old_name(scene, sw);
+    return (unsigned)strtoul(name + strcspn(name, "0123456789"), NULL, 10);
+}
+
+static void assert_pods(const struct scene *scene)
+{
+    const struct fab_plane *plane = scene->plane;
+    for (uint32_t a = 0; a < plane->n_switches; a++) {
+        static const char levels[] = "lmc"; /* leaf, mid, core */
+        assert_int_equal(levels[scene->geo.level[a]], scene_old_name(scene, a)[0]);
+        if (scene->geo.level[a] == 2) {
+            assert_int_equal(scene->geo.pod[a], FAB_NONE);
+            continue;
+        }
+        for (uint32_t b = 0; b < plane->n_switches; b++)
+            if (scene->geo.level[b] < 2)
+                assert_int_equal(scene->geo.pod[a] == scene->geo.pod[b],
+                                 old_pod(scene, a) == old_pod(scene, b));
+    }
+    for (uint32_t i = 0; i < plane->n_devices; i++)
+        assert_int_equal(scene_logical(scene, i)[0], scene->geo.pod[plane->devices[i].sw]);
+}
+
+static void three_levels(void **state)
+{
+    (void)state;
+    for (unsigned k = 2; k <= 12; k += 2) {
+        for (uint64_t seed = 0; seed < 6; seed++) {
+            char text[32];
+            struct scene scene;
+            snprintf(text, sizeof text, "fattree3:%u", k);
+            scene_make(&scene, text, seed);
+            assert_kind(&scene, FAB_KIND_FATTREE_3, text);
+            scene_assert_sound(&scene);
+            assert_int_equal(scene.geo.shape[0], k);
+            assert_int_equal(scene.geo.shape[1], k / 2);
+            assert_int_equal(scene.geo.shape[2], k / 2);
+            assert_pods(&scene);
+            scene_free(&scene);
+        }
+    }
+}
+
+/* With the generator's own names the numbers are those in the names. */
+static void numbers_of_names(void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_make(&scene, "fattree3:8", 0);
+    for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "leaf%u-%u", scene_logical(&scene, i)[0], scene_logical(&scene, i)[1]);
+        assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw), name);
+    }
+    scene_free(&scene);
+    scene_make(&scene, "fattree2:25,3,1", 0);
+    for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "leaf%u", scene_logical(&scene, i)[1] + 1);
+        assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw), name);
+    }
+    scene_free(&scene);
+}
+
+static bool is_switch_cable(const struct fab_inventory *inv, uint32_t port)
+{
+    uint32_t peer = inv->ports[port].peer;
+    return peer != FAB_NONE && inv->nodes[inv->ports[port].node].kind == FAB_SWITCH &&
+           inv->nodes[inv->ports[peer].node].kind == FAB_SWITCH;
+}
+
+/* A change that leaves all in one plane must leave kind and coordinates as they were. */
+static void assert_steady(const struct scene *whole, struct rewire how, const char *text)
+{
+    struct scene changed;
+    scene_change(&changed, &whole->inv, how);
+    bool parted = changed.planes.n > 1;
+    if (!parted) {
+        assert_kind(&changed, whole->geo.kind, text);
+        if (!scene_stable(whole, &changed))
+            fail_msg("%s: coordinates moved", text);
+    }
+    scene_assert_sound(&changed);
+    scene_free(&changed);
+}
+
+static const char *const steady_trees[] = {"fattree2:6,3,2", "fattree2:3,2,2", "fattree2:4,2,1,2",
+                                           "fattree2:3,3,1", "fattree3:4",     "fattree3:6",
+                                           "fattree3:2"};
+
+static void any_cable_pulled(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < sizeof steady_trees / sizeof steady_trees[0]; t++) {
+        struct scene whole;
+        scene_make(&whole, steady_trees[t], t);
+        for (uint32_t i = 0; i < whole.inv.n_ports; i++) {
+            struct rewire how = REWIRE_NONE;
+            how.lose_cable = i;
+            if (is_switch_cable(&whole.inv, i))
+                assert_steady(&whole, how, steady_trees[t]);
+        }
+        scene_free(&whole);
+    }
+}
+
+/* All spines, middle switches and cores, one at a time. */
+static void any_spine_lost(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < sizeof steady_trees / sizeof steady_trees[0]; t++) {
+        struct scene whole;
+        scene_make(&whole, steady_trees[t], t + 100);
+        for (uint32_t s = 0; s < whole.plane->n_switches; s++) {
+            struct rewire how = REWIRE_NONE;
+            how.lose_node = whole.plane->switches[s].node;
+            if (whole.plane->switches[s].n_devices == 0)
+                assert_steady(&whole, how, steady_trees[t]);
+        }
+        scene_free(&whole);
+    }
+}
+
+/* A rack is switched off, its leaf goes on: the others keep their numbers, and the kind stays. */
+static void any_leaf_idle(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"fattree2:6,3,2", "fattree2:3,2,2", "fattree2:2,2,1", "fattree3:4",
+                                        "fattree3:6"};
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        struct scene whole;
+        scene_make(&whole, texts[t], t);
+        for (uint32_t s = 0; s < whole.plane->n_switches; s++) {
+            struct rewire how = REWIRE_NONE;
+            struct scene idle;
+            how.lose_hosts = whole.plane->switches[s].node;
+            if (whole.plane->switches[s].n_devices == 0)
+                continue;
+            assert_steady(&whole, how, texts[t]);
+            scene_change(&idle, &whole.inv, how);
+            assert_int_equal(idle.geo.level[s], 2);
+            assert_int_equal(idle.geo.pod[s], whole.geo.pod[s]);
+            scene_free(&idle);
+        }
+        scene_free(&whole);
+    }
+}
+
+/* Half of the cables of a tree, one after the other, until the tree falls apart. */
+static void many_cables_pulled(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        uint64_t dice = seed;
+        struct scene whole, now;
+        scene_make(&whole, "fattree2:8,6,2", seed);
+        scene_change(&now, &whole.inv, REWIRE_NONE);
+        for (unsigned pulled = 0; pulled < 24;) {
+            uint32_t port = (uint32_t)(fabric_random_next(&dice) % now.inv.n_ports);
+            struct rewire how = REWIRE_NONE;
+            struct scene next;
+            how.lose_cable = port;
+            if (!is_switch_cable(&now.inv, port))
+                continue;
+            scene_change(&next, &now.inv, how);
+            scene_free(&now);
+            scene_change(&now, &next.inv, REWIRE_NONE);
+            scene_free(&next);
+            if (now.planes.n > 1)
+                break;
+            pulled++;
+            assert_kind(&now, FAB_KIND_FATTREE_2, "half a tree");
+            assert_true(scene_stable(&whole, &now));
+        }
+        scene_free(&now);
+        scene_free(&whole);
+    }
+}
+
+/* Only the leaves behind a lost one move, and only within its pod. */
+static void leaf_lost(void **state)
+{
+    (void)state;
+    struct scene whole, less;
+    struct rewire how = REWIRE_NONE;
+    scene_make(&whole, "fattree2:6,3,2", 0);
+    how.lose_node = scene_node(&whole, "leaf6");
+    assert_steady(&whole, how, "without the last leaf");
+    scene_free(&whole);
+
+    scene_make(&whole, "fattree3:8", 0);
+    how.lose_node = scene_node(&whole, "leaf3-1");
+    scene_change(&less, &whole.inv, how);
+    assert_kind(&less, FAB_KIND_FATTREE_3, "without a leaf");
+    for (uint32_t i = 0; i < less.plane->n_devices; i++) {
+        unsigned pod, leaf;
+        const uint32_t *at = scene_logical(&less, i);
+        const char *name = scene_old_name(&less, less.plane->devices[i].sw);
+        assert_int_equal(sscanf(name, "leaf%u-%u", &pod, &leaf), 2);
+        assert_int_equal(at[0], pod);
+        assert_int_equal(at[1], pod == 3 && leaf > 1 ? leaf - 1 : leaf);
+    }
+    scene_free(&less);
+    scene_free(&whole);
+}
+
+/* Cables that no tree has: within a level, or a host above the leaves. */
+static void not_a_tree(void **state)
+{
+    (void)state;
+    static const char *const pairs[][3] = {
+        {"fattree2:6,3,2", "leaf1", "leaf4"}, {"fattree2:6,3,2", "spine1", "spine2"},
+        {"fattree3:4", "leaf0-0", "leaf2-1"}, {"fattree3:4", "mid0-0", "mid1-0"},
+        {"fattree3:4", "core1", "core2"},     {"fattree3:6", "leaf0-0", "core4"}};
+    for (size_t t = 0; t < sizeof pairs / sizeof pairs[0]; t++) {
+        for (uint64_t seed = 0; seed < 5; seed++) {
+            struct scene whole, odd;
+            struct rewire how = REWIRE_NONE;
+            scene_make(&whole, pairs[t][0], seed);
+            how.add[0] = scene_node(&whole, pairs[t][1]);
+            how.add[1] = scene_node(&whole, pairs[t][2]);
+            scene_change(&odd, &whole.inv, how);
+            assert_kind(&odd, FAB_KIND_OTHER, pairs[t][1]);
+            scene_assert_sound(&odd);
+            scene_free(&odd);
+            scene_free(&whole);
+        }
+    }
+}
+
+/* One pod of a larger tree: levels 0 to 2, but a core that joins nothing. */
+static void one_pod(void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_make(&scene, "fattree3:6", 0);
+    for (unsigned pod = 1; pod < 6; pod++) {
+        for (unsigned i = 0; i < 6; i++) {
+            char name[32];
+            struct rewire how = REWIRE_NONE;
+            struct scene less;
+            snprintf(name, sizeof name, i < 3 ? "leaf%u-%u" : "mid%u-%u", pod, i % 3);
+            how.lose_node = scene_node(&scene, name);
+            scene_change(&less, &scene.inv, how);
+            scene_free(&scene);
+            scene_change(&scene, &less.inv, REWIRE_NONE);
+            scene_free(&less);
+        }
+    }
+    assert_int_equal(scene.planes.planes[0].n_switches, 3 + 3 + 9);
+    assert_kind(&scene, FAB_KIND_OTHER, "one pod");
+    for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
+        assert_int_equal(scene_logical(&scene, i)[0], 0);
+        assert_int_equal(scene_logical(&scene, i)[1], i / 3);
+    }
+    scene_free(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_levels),         cmocka_unit_test(three_levels),
+        cmocka_unit_test(numbers_of_names),   cmocka_unit_test(any_cable_pulled),
+        cmocka_unit_test(any_spine_lost),     cmocka_unit_test(any_leaf_idle),
+        cmocka_unit_test(many_cables_pulled), cmocka_unit_test(leaf_lost),
+        cmocka_unit_test(not_a_tree),         cmocka_unit_test(one_pod)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
