@@ -25,9 +25,7 @@ struct daemon {
     struct publisher *publisher;
     struct control *control;
     struct sweep *sweep;
-    struct publication *publication; /* between pending and updated */
-    struct event_plane *planes;      /* of the publication, kept until updated was told */
-    uint32_t n_planes;
+    struct publication *publication; /* from pending to updated */
     struct event *timer, *signals[3];
     uint64_t number;        /* of the sweep that runs or ran last */
     bool accept_partial;    /* of that sweep */
@@ -68,7 +66,7 @@ const struct config *daemon_config(const struct daemon *d)
 
 static bool busy(const struct daemon *d)
 {
-    return d->sweep != NULL || d->planes != NULL;
+    return d->sweep != NULL || d->publication != NULL;
 }
 
 uint64_t daemon_sweep(struct daemon *d, bool accept_partial)
@@ -143,11 +141,12 @@ static void end_sweep(struct daemon *d, int code, const char *message, bool chan
 
 static void tell(struct daemon *d, bool pending, events_done_fn next)
 {
+    const struct publication *p = d->publication;
     if (d->control != NULL)
-        for (uint32_t i = 0; i < d->n_planes; i++)
-            control_event(d->control, pending, &d->planes[i], d->status.generation);
+        for (uint32_t i = 0; i < p->n; i++)
+            control_event(d->control, pending, &p->planes[i], p->generation);
     if (d->serving)
-        events_announce(d->base, pending, d->planes, d->n_planes, d->status.generation, next, d);
+        events_announce(d->base, pending, p->planes, p->n, p->generation, next, d);
     else
         next(d);
 }
@@ -155,9 +154,8 @@ static void tell(struct daemon *d, bool pending, events_done_fn next)
 static void after_updated(void *arg)
 {
     struct daemon *d = arg;
-    free(d->planes);
-    d->planes = NULL;
-    d->n_planes = 0;
+    publication_free(d->publication);
+    d->publication = NULL;
     end_sweep(d, PMIXFAB_OK, "", true);
 }
 
@@ -165,18 +163,13 @@ static void after_updated(void *arg)
 static void after_pending(void *arg)
 {
     struct daemon *d = arg;
-    struct publication *publication = d->publication;
-    d->publication = NULL;
-    publish_finish(d->publisher, publication);
+    publish_finish(d->publisher, d->publication);
     tell(d, false, after_updated);
 }
 
 static void publish(struct daemon *d, struct publication *publication)
 {
     d->publication = publication;
-    d->planes = publication->planes;
-    d->n_planes = publication->n;
-    publication->planes = NULL; /* needed until the second event is told */
     d->status.generation = publication->generation;
     d->status.published = publication->set->published;
     log_info("generation %llu: %u changes in %u planes", (unsigned long long)publication->generation,
@@ -265,13 +258,13 @@ static int make_events(struct daemon *d, struct fab_err *err)
 static void stop(struct daemon *d)
 {
     sweep_cancel(d->sweep);
-    if (d->publication != NULL) /* it is stored: leave the run directory as the store is */
+    if (d->publication != NULL && d->publication->set != NULL) /* stored: leave the run directory as the store is */
         publish_finish(d->publisher, d->publication);
+    publication_free(d->publication);
     process_remove_uri(d->config);
     control_free(d->control);
     if (d->serving)
         server_stop();
-    free(d->planes);
     if (d->timer != NULL)
         event_free(d->timer);
     for (size_t i = 0; i < 3; i++)

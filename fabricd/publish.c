@@ -177,7 +177,7 @@ static int make_set(struct draft *draft, uint64_t generation, int64_t published,
     return rc;
 }
 
-static void publication_free(struct publication *publication)
+void publication_free(struct publication *publication)
 {
     if (publication == NULL)
         return;
@@ -382,5 +382,4 @@ void publish_finish(struct publisher *publisher, struct publication *publication
     }
     publication->set = NULL;
     served_swap(set);
-    publication_free(publication);
 }

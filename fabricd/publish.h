@@ -45,8 +45,9 @@ struct publish_report {
 int publish_prepare(struct publisher *publisher, struct fab_inventory *inv, bool accept_partial,
                     struct publication **out, struct publish_report *report, struct fab_err *err);
 
-/* Put it in place: files renamed, set swapped. Frees the publication. */
+/* Put it in place: files renamed, set swapped (publication->set is NULL then). */
 void publish_finish(struct publisher *publisher, struct publication *publication);
+void publication_free(struct publication *publication); /* NULL allowed */
 
 struct store *publisher_store(struct publisher *publisher);
 

@@ -75,7 +75,7 @@ static void remove_old_files(const char *dir)
     if (d == NULL)
         return;
     for (struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d))
-        if (strncmp(entry->d_name, "pmix.", 5) == 0 || strncmp(entry->d_name, "pmix-", 5) == 0)
+        if (strncmp(entry->d_name, "pmix.", 5) == 0)
             unlinkat(dirfd(d), entry->d_name, 0);
     closedir(d);
 }
@@ -131,6 +131,8 @@ int server_start(const struct config *config, struct fab_err *err)
             return rc;
     }
     remove_old_files(config->rundir);
+    /* No job is launched from here, so there is nothing to share with clients through memory-mapped files. */
+    setenv("PMIX_MCA_gds", "hash", 1);
     snprintf(report, sizeof(report), "%s/.pmix-uri", config->rundir);
     answers_init(remote);
     PMIX_INFO_LOAD(&info[n], PMIX_SERVER_SCHEDULER, &yes, PMIX_BOOL), n++;

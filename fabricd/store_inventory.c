@@ -197,10 +197,8 @@ static int finish(struct reading *r)
         return rc;
     bool empty = r->inv->n_nodes == 0 && r->inv->n_ports == 0 && r->inv->n_subnets == 0;
     if (found ? digest != store_inventory_digest(r->inv) : !empty)
-        return fab_fail(
-            r->err, PMIXFAB_ERR_CORRUPT,
-            "store %s: the inventory is not the one that was written: restore it from a backup, or "
-            "move it away and let fabricd begin anew",
+        return fab_fail(r->err, PMIXFAB_ERR_CORRUPT,
+                        "store %s: the inventory is not the one that was written: " STORE_RESTORE,
             r->store->path);
     return PMIXFAB_OK;
 }
