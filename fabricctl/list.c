@@ -56,7 +56,7 @@ static const struct ctl_column plane_columns[] = {
     {"vendor", "VENDOR", false},  {"identifier", NULL, false},        {"kind", "KIND", false},
     {"devices", "DEVICES", true}, {"hosts", "HOSTS", true},           {"switches", "SWITCHES", true},
     {"links", "LINKS", true},     {"groups", "GROUPS", true},         {"dims", NULL, true},
-    {"shape", "SHAPE", false},    {"physical_shape", NULL, false},    {"fastest_gbps", "GB/S", true},
+    {"shape", "SHAPE", false},    {"physical_shape", NULL, false},    {"fastest_gbps", "GBIT/S", true},
     {"unnamed", NULL, true},      {"generation", "GENERATION", true}, {"published", NULL, false},
 };
 
@@ -105,7 +105,7 @@ static const struct ctl_column device_columns[] = {
     {"host", "HOST", false},         {"name", "DEVICE", false},    {"port", "PORT", true},
     {"guid", NULL, false},           {"node_guid", NULL, false},   {"system_guid", NULL, false},
     {"switch", "SWITCH", false},     {"switch_guid", NULL, false}, {"switch_port", "SWITCH-PORT", true},
-    {"rate_gbps", "GB/S", true},     {"state", "STATE", false},    {"logical", "LOGICAL", false},
+    {"rate_gbps", "GBIT/S", true},   {"state", "STATE", false},    {"logical", "LOGICAL", false},
     {"physical", "PHYSICAL", false},
 };
 

@@ -42,9 +42,10 @@ enum ctl_exit ctl_switches(const struct ctl *ctl)
 /* ---- links ---- */
 
 static const struct ctl_column link_columns[] = {
-    {"plane", "PLANE", false}, {"a", "A", false},           {"a_port", "PORT", true}, {"b", "B", false},
-    {"b_port", "PORT", true},  {"rate_gbps", "GB/S", true}, {"cost", "COST", true},   {"a_kind", NULL, false},
-    {"a_guid", NULL, false},   {"b_kind", NULL, false},     {"b_guid", NULL, false},
+    {"plane", "PLANE", false}, {"a", "A", false},        {"a_port", "PORT", true},
+    {"b", "B", false},         {"b_port", "PORT", true}, {"rate_gbps", "GBIT/S", true},
+    {"cost", "COST", true},    {"a_kind", NULL, false},  {"a_guid", NULL, false},
+    {"b_kind", NULL, false},   {"b_guid", NULL, false},
 };
 
 static void put_end(struct ctl_table *table, const struct pmixfab *fab, const struct pmixfab_end *end)

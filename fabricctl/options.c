@@ -221,8 +221,8 @@ static enum ctl_exit check_usage(const struct ctl *ctl, const struct asked *aske
         return ctl_usage("too few arguments: %s: usage: fabricctl %s %s", command->name, command->name,
                          command->args);
     if (ctl->n_args > command->max_args)
-        return ctl_usage("too many arguments: %s %s: usage: fabricctl %s %s", command->name,
-                         ctl->args[command->max_args], command->name, command->args);
+        return ctl_usage("too many arguments: %s: see fabricctl %s --help", ctl->args[command->max_args],
+                         command->name);
     return CTL_DONE;
 }
 

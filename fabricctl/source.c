@@ -3,37 +3,52 @@
  */
 #include "source.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t reason_lock = PTHREAD_MUTEX_INITIALIZER;
-static char last_reason[256];
+/* What the library said: the first thing it passed over, and the last error. */
+static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
+static char said_skipped[400], said_error[400];
 
-static void keep_reason(enum pmixfab_level level, const char *line, void *cbdata)
+static void keep(enum pmixfab_level level, const char *line, void *cbdata)
 {
     (void)cbdata;
-    if (level > PMIXFAB_LOG_WARNING)
-        return;
-    pthread_mutex_lock(&reason_lock);
-    snprintf(last_reason, sizeof last_reason, "%s", line);
-    pthread_mutex_unlock(&reason_lock);
+    pthread_mutex_lock(&said_lock);
+    if (level == PMIXFAB_LOG_ERROR)
+        snprintf(said_error, sizeof said_error, "%s", line);
+    else if (level == PMIXFAB_LOG_WARNING && said_skipped[0] == '\0')
+        snprintf(said_skipped, sizeof said_skipped, "%s", line);
+    pthread_mutex_unlock(&said_lock);
 }
 
 void ctl_source_log(void)
 {
-    pmixfab_set_log(keep_reason, NULL);
+    pmixfab_set_log(keep, NULL);
 }
 
-/* What the library said last, or else the code in words. */
-static void explain(int code, char *buf, size_t size)
+/* Why something failed: what was passed over says more than that nothing is left; else the code in words. */
+static void explain(const struct ctl *ctl, int code, char reason[static CTL_REASON_SIZE])
 {
-    pthread_mutex_lock(&reason_lock);
-    snprintf(buf, size, "%s", last_reason[0] != '\0' ? last_reason : pmixfab_strerror(code));
-    last_reason[0] = '\0';
-    pthread_mutex_unlock(&reason_lock);
+    pthread_mutex_lock(&said_lock);
+    if (said_skipped[0] != '\0' || said_error[0] != '\0')
+        snprintf(reason, CTL_REASON_SIZE, "%s", said_skipped[0] != '\0' ? said_skipped : said_error);
+    else
+        snprintf(reason, CTL_REASON_SIZE, "%s: %s: is fabricd running? (systemctl status fabricd)",
+                 ctl->uri != NULL ? ctl->uri : ctl->rundir, pmixfab_strerror(code));
+    said_skipped[0] = said_error[0] = '\0';
+    pthread_mutex_unlock(&said_lock);
+}
+
+/* What was passed over is told, even when the rest is fine. */
+static void warn(void)
+{
+    pthread_mutex_lock(&said_lock);
+    if (said_skipped[0] != '\0')
+        ctl_error("warning: %s", said_skipped);
+    said_skipped[0] = said_error[0] = '\0';
+    pthread_mutex_unlock(&said_lock);
 }
 
 static const char *place(const struct ctl *ctl)
@@ -54,13 +69,15 @@ static int open_plane(const struct ctl *ctl, const char *name, struct pmixfab **
 /* The planes that there are, for a message. */
 static enum ctl_exit no_such_plane(const struct ctl *ctl)
 {
-    char have[256] = "";
+    char have[256] = "", reason[CTL_REASON_SIZE];
     char **names = NULL;
     size_t n = 0, used = 0;
+    int rc = list_planes(ctl, &names, &n);
 
-    if (list_planes(ctl, &names, &n) != 0)
-        return ctl_error("no plane is published: %s: is fabricd running? (systemctl status fabricd)",
-                         place(ctl));
+    if (rc != 0) {
+        explain(ctl, rc, reason);
+        return ctl_error("no plane %s: %s", ctl->plane, reason);
+    }
     for (size_t i = 0; i < n && used < sizeof have; i++)
         used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", i > 0 ? ", " : "", names[i]);
     pmixfab_list_free(names, n);
@@ -76,7 +93,7 @@ static enum ctl_exit connect_source(const struct ctl *ctl, struct ctl_view *view
 enum ctl_exit ctl_view_one(const struct ctl *ctl, struct ctl_view *view)
 {
     enum ctl_exit status = connect_source(ctl, view);
-    char reason[256];
+    char reason[CTL_REASON_SIZE];
     int rc;
 
     if (status != CTL_DONE)
@@ -89,15 +106,11 @@ enum ctl_exit ctl_view_one(const struct ctl *ctl, struct ctl_view *view)
         view->n = 1;
         return CTL_DONE;
     }
-    explain(rc, reason, sizeof reason);
+    explain(ctl, rc, reason);
     if (rc == PMIXFAB_ERR_NOTFOUND && ctl->plane != NULL)
         status = no_such_plane(ctl);
-    else if (rc == PMIXFAB_ERR_NOTFOUND)
-        status = ctl_error("no plane is published: %s: is fabricd running? (systemctl status fabricd)",
-                           place(ctl));
     else
-        status = ctl_error("cannot read plane %s: %s: %s", ctl->plane != NULL ? ctl->plane : "(default)",
-                           place(ctl), reason);
+        status = ctl_error("cannot read plane %s: %s", ctl->plane != NULL ? ctl->plane : "(default)", reason);
     ctl_view_close(view);
     return status;
 }
@@ -105,7 +118,7 @@ enum ctl_exit ctl_view_one(const struct ctl *ctl, struct ctl_view *view)
 /* Open those listed. One that vanished since is no failure: a plane may retire at any moment. */
 static enum ctl_exit open_listed(const struct ctl *ctl, char *const *names, size_t n, struct ctl_view *view)
 {
-    char reason[256];
+    char reason[CTL_REASON_SIZE];
 
     view->planes = calloc(n, sizeof(struct pmixfab *));
     if (view->planes == NULL)
@@ -116,15 +129,15 @@ static enum ctl_exit open_listed(const struct ctl *ctl, char *const *names, size
         if (rc == 0) {
             view->n++;
         } else if (rc != PMIXFAB_ERR_NOTFOUND) {
-            explain(rc, reason, sizeof reason);
+            explain(ctl, rc, reason);
             ctl_view_close(view);
-            return ctl_error("cannot read plane %s: %s: %s", names[i], place(ctl), reason);
+            return ctl_error("cannot read plane %s: %s", names[i], reason);
         }
     }
     return CTL_DONE;
 }
 
-enum ctl_exit ctl_view_any(const struct ctl *ctl, struct ctl_view *view, char *reason)
+enum ctl_exit ctl_view_any(const struct ctl *ctl, struct ctl_view *view, char reason[static CTL_REASON_SIZE])
 {
     enum ctl_exit status = connect_source(ctl, view);
     char **names = NULL;
@@ -136,15 +149,10 @@ enum ctl_exit ctl_view_any(const struct ctl *ctl, struct ctl_view *view, char *r
         return status;
     rc = list_planes(ctl, &names, &n);
     if (rc != 0) {
-        explain(rc, reason, 256);
+        explain(ctl, rc, reason);
         return CTL_DONE;
     }
-    /* a file that is no snapshot is skipped, not hidden */
-    pthread_mutex_lock(&reason_lock);
-    if (last_reason[0] != '\0')
-        ctl_error("warning: %s", last_reason);
-    last_reason[0] = '\0';
-    pthread_mutex_unlock(&reason_lock);
+    warn();
     status = open_listed(ctl, names, n, view);
     pmixfab_list_free(names, n);
     return status;
@@ -152,18 +160,18 @@ enum ctl_exit ctl_view_any(const struct ctl *ctl, struct ctl_view *view, char *r
 
 enum ctl_exit ctl_view_all(const struct ctl *ctl, struct ctl_view *view)
 {
-    char reason[256];
+    char reason[CTL_REASON_SIZE];
     enum ctl_exit status;
 
     if (ctl->plane != NULL)
         return ctl_view_one(ctl, view);
     status = ctl_view_any(ctl, view, reason);
-    if (status == CTL_DONE && view->n == 0) {
-        ctl_view_close(view);
-        return ctl_error("no plane is published: %s: %s; is fabricd running? (systemctl status fabricd)",
-                         place(ctl), reason[0] != '\0' ? reason : "empty");
-    }
-    return status;
+    if (status != CTL_DONE || view->n > 0)
+        return status;
+    if (reason[0] == '\0') /* the last one retired between the list and the opening */
+        explain(ctl, PMIXFAB_ERR_NOTFOUND, reason);
+    ctl_view_close(view);
+    return ctl_error("no plane to read: %s", reason);
 }
 
 void ctl_view_close(struct ctl_view *view)

@@ -6,6 +6,8 @@
 
 #include "ctl.h"
 
+#define CTL_REASON_SIZE 600
+
 /* Open snapshots. */
 struct ctl_view {
     struct pmixfab **planes;
@@ -19,15 +21,12 @@ enum ctl_exit ctl_view_all(const struct ctl *ctl, struct ctl_view *view);
 /* One plane: that of --plane, or the default one. Tells its failures. */
 enum ctl_exit ctl_view_one(const struct ctl *ctl, struct ctl_view *view);
 
-/*
- * All planes, for `status`: nothing published at all is not told but CTL_DONE with none, and `reason` (256
- * bytes) says why.
- */
-enum ctl_exit ctl_view_any(const struct ctl *ctl, struct ctl_view *view, char *reason);
+/* All planes, for `status`: nothing readable at all is CTL_DONE with none, and `reason` says why. */
+enum ctl_exit ctl_view_any(const struct ctl *ctl, struct ctl_view *view, char reason[static CTL_REASON_SIZE]);
 
 void ctl_view_close(struct ctl_view *view);
 
-/* Take the library's log lines: warnings are shown, the last error explains the next failure. */
+/* Take the library's log lines: they explain the next failure; what was passed over is told in any case. */
 void ctl_source_log(void);
 
 /* End the PMIx connection, where there is one. */

@@ -96,11 +96,13 @@ static const char *word(const json_t *status, const char *key, char buf[static 3
     return "-";
 }
 
+/* What is null, no or none is not worth a line. */
 static void show_line(const char *label, const json_t *status, const char *key)
 {
+    const json_t *value = json_object_get(status, key);
     char buf[32];
 
-    if (!json_is_null(json_object_get(status, key)))
+    if (json_is_string(value) || json_is_true(value) || json_number_value(value) != 0)
         printf("%-13s %s\n", label, word(status, key, buf));
 }
 
@@ -171,7 +173,7 @@ static enum ctl_exit show_csv(json_t *status)
 
 enum ctl_exit ctl_status(const struct ctl *ctl)
 {
-    char why[CTL_WHY_SIZE] = "", reason[256] = "";
+    char why[CTL_WHY_SIZE] = "", reason[CTL_REASON_SIZE] = "";
     json_t *answer = NULL, *facts;
     struct ctl_view view;
     enum ctl_exit status = ctl->plane != NULL ? ctl_view_all(ctl, &view) : ctl_view_any(ctl, &view, reason);
@@ -182,7 +184,8 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
         ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "status"), CTL_ANSWER_SECONDS, &answer, why);
     if (answer == NULL && view.n == 0) {
         ctl_view_close(&view);
-        return ctl_error("%s", ctl->uri != NULL ? reason : why);
+        return ctl->uri != NULL ? ctl_error("no plane to read: %s", reason)
+                                : ctl_error("%s; %s", why, reason);
     }
     facts = from_snapshots(ctl, &view, why);
     if (facts != NULL && answer != NULL)

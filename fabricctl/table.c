@@ -327,10 +327,9 @@ enum ctl_exit ctl_table_close(struct ctl_table *table)
         return ctl_nomem();
     if (table->format == CTL_JSON && table->json == CTL_JSON_ARRAY && table->into == NULL)
         fputs(table->n_rows == 0 ? "[]\n" : "\n]\n", table->out);
-    if (table->scols != NULL && table->n_rows > 0) {
-        scols_print_table(table->scols);
-        putc('\n', table->out); /* the library ends lines between rows only */
-    }
+    if (table->scols != NULL && table->n_rows > 0 && scols_print_table(table->scols) != 0 &&
+        !ferror(table->out))
+        table->no_memory = true;
     no_memory = table->no_memory;
     free_table(table);
     return no_memory ? ctl_nomem() : CTL_DONE;
