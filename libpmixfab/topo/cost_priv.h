@@ -16,8 +16,9 @@
 
 enum fab_isa { FAB_ISA_ANY = 0, FAB_ISA_AVX2 = 1, FAB_ISA_AVX512 = 2 };
 
-/* What this processor has. */
+/* What this processor has, but no more than the limit: tests set one to go through every body. */
 enum fab_isa fab_cost_isa(void);
+void fab_cost_limit_isa(enum fab_isa limit);
 
 /* ---- threads ---- */
 

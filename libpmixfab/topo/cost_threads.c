@@ -6,13 +6,21 @@
 
 #define MOST_THREADS 64u
 
+static atomic_int isa_limit = FAB_ISA_AVX512;
+
+void fab_cost_limit_isa(enum fab_isa limit)
+{
+    atomic_store(&isa_limit, (int)limit);
+}
+
 enum fab_isa fab_cost_isa(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+    int limit = atomic_load(&isa_limit);
+    if (limit >= FAB_ISA_AVX512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl"))
         return FAB_ISA_AVX512;
-    if (__builtin_cpu_supports("avx2"))
+    if (limit >= FAB_ISA_AVX2 && __builtin_cpu_supports("avx2"))
         return FAB_ISA_AVX2;
 #endif
     return FAB_ISA_ANY;
