@@ -458,8 +458,7 @@ class Fabricd:
     def wait_up(self, timeout=20):
         """Until the control socket answers and the PMIx address is written."""
         def up():
-            if self.process.poll() is not None:
-                raise LabError(f"fabricd ended with {self.process.returncode}:\n{self.log()[-2000:]}")
+            self.check_alive()
             return os.path.exists(self.uri_path()) and self.try_control("status") is not None
         wait_for(up, timeout, "fabricd to come up")
 
@@ -468,6 +467,7 @@ class Fabricd:
         self.wait_up(timeout)
 
         def ready():
+            self.check_alive()
             status = self.try_control("status") or {}
             return status.get("generation", 0) >= generation and not status.get("sweeping") and status
         return wait_for(ready, timeout, f"generation {generation}")
@@ -491,6 +491,10 @@ class Fabricd:
 
     def hup(self):
         self.process.send_signal(signal.SIGHUP)
+
+    def check_alive(self):
+        if self.process.poll() is not None:
+            raise LabError(f"fabricd ended with {self.process.returncode}:\n{self.log()[-3000:]}")
 
     def alive(self):
         return self.process is not None and self.process.poll() is None

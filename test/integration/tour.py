@@ -15,6 +15,9 @@ import lab
 
 LEAVES, SPINES, HOSTS_PER_LEAF = 12, 4, 6
 SLOW_LEAF, FAST_SPINE = "leaf1", "spine1"
+WIDTH = 150
+
+short = {}  # paths that are shown as a variable
 
 
 class Stop(Exception):
@@ -32,12 +35,20 @@ def say(text):
 def show(command, output, limit=None):
     """A command and its output, of which at most `limit` lines."""
     lines = output.rstrip().splitlines()
+    for path, name in short.items():
+        command = command.replace(path, name)
     print(f"  $ {command}")
     for line in lines[:limit]:
-        print(f"    {line}")
+        print(f"    {line}" if len(line) <= WIDTH else f"    {line[:WIDTH]}...")
     if limit is not None and len(lines) > limit:
         print(f"    ... {len(lines) - limit} lines more")
     sys.stdout.flush()
+
+
+def abbreviate(name, path):
+    """From here on, commands are shown with $NAME for a long path; the assignment can be typed, too."""
+    print(f"  $ {name}={shlex.quote(path)}", flush=True)
+    short[path] = f"${name}"
 
 
 def relative(path):
@@ -48,7 +59,8 @@ def ctl(daemon, *args, limit=None):
     """Run fabricctl before the newcomer's eyes; its output."""
     done = daemon.ctl(*args)
     text = shlex.join([relative(lab.program("fabricctl")), "--rundir", daemon.rundir, *args])
-    show(text, done.stdout + done.stderr, limit)
+    show(text, done.stderr + done.stdout, limit)
+    print()
     if done.returncode != 0:
         raise lab.LabError(f"fabricctl {' '.join(args)} ended with status {done.returncode}")
     return done.stdout
@@ -95,7 +107,8 @@ def start_fabric():
         others came up at EDR (100 Gb/s). ibsim simulates the wire; OpenSM, which brings the ports up, and every
         packet that it sends are real.""")
     sim = lab.Ibsim(demonstration())
-    show("ibsim -s demo.net", f"{len(sim.switches)} switches, {len(sim.hosts)} hosts")
+    abbreviate("SIM", sim.dir)
+    show("ibsim -s demo.net < $SIM/console", f"{len(sim.switches)} switches, {len(sim.hosts)} hosts")
     manager = lab.OpenSM(sim)
     show("opensm", "SUBNET UP")
     return sim, manager
@@ -109,6 +122,8 @@ def start_daemon(sim):
     say("""It discovers the subnet in a child process, works out costs, coordinates and groups, keeps them in an
         SQLite database, and publishes them: in its run directory and over PMIx.""")
     daemon = lab.Fabricd(sim, config={"fabricd": {"interval": 60}})
+    abbreviate("RUN", daemon.rundir)
+    abbreviate("CONF", daemon.conf)
     show(f"{relative(lab.program('fabricd'))} --config {daemon.conf} --foreground", daemon.log(), 12)
     ctl(daemon, "status")
     return daemon
@@ -137,6 +152,7 @@ def stock_tool(daemon):
         Standard has them. The address is in the run directory.""")
     done = daemon.tool("register")
     show(f"{relative(lab.program('stock_tool'))} \"$(cat {daemon.uri_path()})\" register", done.stdout + done.stderr, 24)
+    print()
     if done.returncode != 0:
         raise lab.LabError(f"stock_tool ended with status {done.returncode}")
     return daemon.watch()
@@ -147,7 +163,8 @@ def show_events(watch, start):
     watch.wait(r"PENDING", start)
     end = watch.wait(r"UPDATED.*\n", start).end()
     text = watch.output.text[start:end]
-    show("stock_tool ... watch    # connected since step 5; it got:", text)
+    show("build/bin/stock_tool \"$(cat $RUN/fabricd.uri)\" watch    # connected since step 5; now it got", text)
+    print()
     return end
 
 
@@ -187,12 +204,14 @@ def stay(sim, daemon):
     print(textwrap.dedent(f"""\
         In another terminal:
           cd {shlex.quote(lab.ROOT)}
-          build/bin/fabricctl --rundir {daemon.rundir} status      # planes, devices, switches, links, ...
-          build/bin/fabricctl --rundir {daemon.rundir} events --follow
-          build/bin/stock_tool "$(cat {daemon.uri_path()})" watch
-          echo 'Unlink "leaf2"' > {sim.console}    # pull all of leaf2's cables; ReLink puts them back
-          pquery --uri "$(cat {daemon.uri_path()})" pmix.fab.vndr
-        Log: {daemon.log_path}"""), flush=True)
+          RUN={shlex.quote(daemon.rundir)} SIM={shlex.quote(sim.dir)}
+          build/bin/fabricctl --rundir $RUN --help
+          build/bin/fabricctl --rundir $RUN events --follow
+          build/bin/stock_tool "$(cat $RUN/fabricd.uri)" watch
+          pquery --uri "$(cat $RUN/fabricd.uri)" pmix.fab.grps
+          echo 'Unlink "leaf2"' > $SIM/console    # pull all of leaf2's cables; ReLink puts them back
+          build/bin/fabricctl --rundir $RUN refresh
+        fabricd's log: {daemon.log_path}"""), flush=True)
     wait_for_signal()
 
 
