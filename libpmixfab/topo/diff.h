@@ -19,11 +19,12 @@ enum fab_change_kind {
     FAB_CHANGE_PORT_STATE, /* of a cabled port, as far as served: ACTIVE or not */
     FAB_CHANGE_NAME,       /* a node is called otherwise */
     FAB_CHANGE_LID,
-    FAB_CHANGE_OTHER       /* anything else that is kept: chassis, vendor, number of ports, uncabled ports, prefixes */
+    FAB_CHANGE_OTHER /* anything else that is kept: chassis, vendor, number of ports, uncabled ports, prefixes
+                      */
 };
 
-/* One change. Texts are complete and clean (UTF-8, no control characters): `what` "leaf1[8] - node001 HCA-1[1]",
- * `before` "4xHDR", ... What came has an empty `before`, what went an empty `after`. */
+/* One change. Texts are complete and clean (UTF-8, no control characters): `what` "leaf1[8] - node001
+ * HCA-1[1]", `before` "4xHDR", ... What came has an empty `before`, what went an empty `after`. */
 struct fab_change {
     enum fab_change_kind kind;
     uint64_t guid; /* node that it is about (of a link: the end with the lower GUID; of a host: its lowest) */
@@ -42,12 +43,13 @@ const char *fab_change_name(enum fab_change_kind kind);
 enum fab_change_kind fab_change_parse(const char *name);
 
 /*
- * Both finished and named. `before` may be empty. *diff is initialised here. Nodes are matched by GUID, ports by node
- * and number, cables by their two ends. The diff of two inventories is empty exactly where they are equal.
- * A host is the HCAs of one name that have a cabled port: renaming its last one is host-lost and host-added beside
- * the change of name. PMIXFAB_ERR_NOMEM, PMIXFAB_ERR_INVAL where one is not finished.
+ * Both finished and named. `before` may be empty. *diff is initialised here. Nodes are matched by GUID, ports
+ * by node and number, cables by their two ends. The diff of two inventories is empty exactly where they are
+ * equal. A host is the HCAs of one name that have a cabled port: renaming its last one is host-lost and
+ * host-added beside the change of name. PMIXFAB_ERR_NOMEM, PMIXFAB_ERR_INVAL where one is not finished.
  */
-int fab_diff_compute(const struct fab_inventory *before, const struct fab_inventory *after, struct fab_diff *diff);
+int fab_diff_compute(const struct fab_inventory *before, const struct fab_inventory *after,
+                     struct fab_diff *diff);
 void fab_diff_destroy(struct fab_diff *diff);
 
 #endif

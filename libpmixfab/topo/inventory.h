@@ -49,20 +49,21 @@ int fab_inventory_link(struct fab_inventory *inv, uint32_t a, uint32_t b);
  * Sort and check. Refused, with the place (line, where a line is known) and the reason: two nodes with one
  * GUID, two ports with one number on a node, two HCA ports with one port GUID, port 0 or 255 or beyond the
  * node's ports, a port cabled to itself or to its own node, peers that do not name each other, a zero node
- * GUID, a number of ports other than 1 to 254, a port of no subnet, an unknown kind, width, speed or state (width
- * 0, speed and state UNKNOWN are fine: not known). PMIXFAB_ERR_CONFLICT for contradictions, _RANGE for numbers that
- * cannot be, _CORRUPT for broken indices, _NOMEM. Counts n_dangling: uncabled ports that are INIT, ARMED or ACTIVE.
- * Nodes without any subnet get one, with the default prefix. Finishing again is allowed.
+ * GUID, a number of ports other than 1 to 254, a port of no subnet, an unknown kind, width, speed or state
+ * (width 0, speed and state UNKNOWN are fine: not known). PMIXFAB_ERR_CONFLICT for contradictions, _RANGE for
+ * numbers that cannot be, _CORRUPT for broken indices, _NOMEM. Counts n_dangling: uncabled ports that are
+ * INIT, ARMED or ACTIVE. Nodes without any subnet get one, with the default prefix. Finishing again is
+ * allowed.
  */
 int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err);
 
 /*
- * Add what `from` (finished) saw to `into`, which is unfinished afterwards. Nodes with one GUID are joined, their
- * ports united: `into` holds, `from` fills in what was not known; of a port that only one of them saw cabled, the
- * cabled view holds (an HCA's other port is known to exist, and no more, in the subnet that it is not on).
- * Contradictions are PMIXFAB_ERR_CONFLICT: one node of two kinds or numbers of ports, one port with two GUIDs or two
- * cables. Subnets are appended, except those that both saw (a cable in common, the same prefix). On error `into` can
- * only be destroyed.
+ * Add what `from` (finished) saw to `into`, which is unfinished afterwards. Nodes with one GUID are joined,
+ * their ports united: `into` holds, `from` fills in what was not known; of a port that only one of them saw
+ * cabled, the cabled view holds (an HCA's other port is known to exist, and no more, in the subnet that it is
+ * not on). Contradictions are PMIXFAB_ERR_CONFLICT: one node of two kinds or numbers of ports, one port with
+ * two GUIDs or two cables. Subnets are appended, except those that both saw (a cable in common, the same
+ * prefix). On error `into` can only be destroyed.
  */
 int fab_inventory_merge(struct fab_inventory *into, const struct fab_inventory *from, struct fab_err *err);
 

@@ -69,17 +69,17 @@ struct fab_node {
     uint32_t name;       /* HCA: device name on that host; else: the name to show */
     uint32_t first_port; /* the node's ports in the inventory: set by fab_inventory_finish */
     uint32_t n_ports;
-    uint32_t line;       /* line of the capture it stands in, 0 for live ones; not compared */
-    uint16_t lid;        /* switch: of port 0 */
-    uint16_t chassis;    /* chassis number, 0: none known */
-    uint8_t slot_type;   /* 0 none, 1 line card, 2 spine, 3 switch router (ibnetdisc's numbers) */
+    uint32_t line;     /* line of the capture it stands in, 0 for live ones; not compared */
+    uint16_t lid;      /* switch: of port 0 */
+    uint16_t chassis;  /* chassis number, 0: none known */
+    uint8_t slot_type; /* 0 none, 1 line card, 2 spine, 3 switch router (ibnetdisc's numbers) */
     uint8_t slot;
     uint8_t chip;
-    uint8_t kind;        /* enum fab_node_kind */
+    uint8_t kind; /* enum fab_node_kind */
     uint8_t lmc;
-    uint8_t num_ports;   /* physical ports, 1..254 */
-    uint8_t enhanced;    /* switch: enhanced port 0 */
-    uint8_t unnamed;     /* HCA: no pattern names it, its host name is its GUID */
+    uint8_t num_ports; /* physical ports, 1..254 */
+    uint8_t enhanced;  /* switch: enhanced port 0 */
+    uint8_t unnamed;   /* HCA: no pattern names it, its host name is its GUID */
 };
 
 /*
@@ -94,9 +94,9 @@ struct fab_port {
     uint16_t lid;  /* HCA and router; switch ports: 0 */
     uint8_t num;   /* 1..254 */
     uint8_t lmc;
-    uint8_t state; /* enum fab_port_state */
-    uint8_t width; /* lanes */
-    uint8_t speed; /* enum fab_speed */
+    uint8_t state;  /* enum fab_port_state */
+    uint8_t width;  /* lanes */
+    uint8_t speed;  /* enum fab_speed */
     uint8_t subnet; /* index of its subnet */
 };
 
@@ -106,6 +106,6 @@ struct fab_subnet {
 };
 
 #define FAB_DEFAULT_PREFIX 0xfe80000000000000ull
-#define FAB_MAX_SUBNETS 32
+#define FAB_MAX_SUBNETS    32
 
 #endif

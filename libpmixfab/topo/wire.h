@@ -21,7 +21,7 @@ int fab_wire_decode(const void *bytes, size_t size, struct fab_inventory *inv, s
 /* Size of the fixed head, and the size of the whole as the head says it (0: not a head of ours). A reader of
  * a pipe uses them to know how much will come; larger than FAB_WIRE_MAX is refused. */
 #define FAB_WIRE_HEAD 32
-#define FAB_WIRE_MAX (1u << 30)
+#define FAB_WIRE_MAX  (1u << 30)
 uint64_t fab_wire_total(const void *head);
 
 #endif
