@@ -316,7 +316,7 @@ bool ctl_table_row(struct ctl_table *table)
     table->line = NULL;
     table->column = table->scols_column = 0;
     table->n_rows++;
-    return !table->no_memory && !ferror(table->out);
+    return !table->no_memory && (table->into != NULL || !ferror(table->out));
 }
 
 enum ctl_exit ctl_table_close(struct ctl_table *table)

@@ -1,0 +1,94 @@
+/*
+ * mksnap.c - a run directory without a daemon: mksnap KIND:ARGS DIR writes DIR/ib0.snap.
+ *
+ * KIND:ARGS as fabrics.h has it. Further planes: mksnap KIND:ARGS DIR NAME INDEX GENERATION writes
+ * DIR/NAME.snap, which is not the default plane.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "test/fabrics/fabrics.h"
+#include "topo/snapshot.h"
+
+static int fail(const char *what, const char *text)
+{
+    fprintf(stderr, "mksnap: %s: %s\n", what, text);
+    return 1;
+}
+
+static int write_file(const char *dir, const char *name, const void *bytes, size_t size)
+{
+    char path[4096];
+    FILE *out;
+    int failed;
+
+    snprintf(path, sizeof(path), "%s/%s.snap", dir, name);
+    out = fopen(path, "wb");
+    if (out == NULL)
+        return fail("cannot write", path);
+    failed = fwrite(bytes, 1, size, out) != size;
+    if (fclose(out) != 0 || failed)
+        return fail("cannot write", path);
+    return 0;
+}
+
+static int build(const struct fab_plane *plane, const struct fab_snapshot_meta *meta, void **bytes,
+                 size_t *size)
+{
+    struct fab_costs costs = {0};
+    struct fab_geometry geometry = {0};
+    struct fab_groups groups = {0};
+    int rc = fab_costs_compute(plane, 1, &costs);
+
+    if (rc == 0)
+        rc = fab_geometry_compute(plane, &geometry);
+    if (rc == 0)
+        rc = fab_groups_compute(plane, &geometry, FAB_GROUP_LEAF, &groups);
+    if (rc == 0)
+        rc = fab_snapshot_build(plane, &costs, &geometry, &groups, meta, bytes, size);
+    fab_groups_destroy(&groups);
+    fab_geometry_destroy(&geometry);
+    fab_costs_destroy(&costs);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct fab_snapshot_meta meta = {.generation = 3,
+                                     .published = 1700000000123456,
+                                     .is_default = 1,
+                                     .name = "ib0",
+                                     .vendor = "test",
+                                     .identifier = "test"};
+    struct fab_inventory inv;
+    struct fab_planes planes = {0};
+    struct fab_err err = {""};
+    void *bytes = NULL;
+    size_t size = 0;
+    int rc;
+
+    if (argc != 3 && argc != 6)
+        return fail("usage", "mksnap KIND:ARGS DIR [NAME INDEX GENERATION]");
+    if (argc == 6) {
+        meta.name = argv[3];
+        meta.index = (uint32_t)strtoul(argv[4], NULL, 10);
+        meta.generation = strtoull(argv[5], NULL, 10);
+        meta.is_default = 0;
+    }
+    fab_inventory_init(&inv);
+    rc = fabric_parse(argv[1], &inv);
+    if (rc == 0)
+        rc = fab_planes_build(&inv, FAB_COST_RATE, &planes, &err);
+    if (rc == 0 && planes.n == 0)
+        rc = PMIXFAB_ERR_NOTFOUND;
+    if (rc == 0)
+        rc = build(&planes.planes[0], &meta, &bytes, &size);
+    if (rc == 0)
+        rc = write_file(argv[2], meta.name, bytes, size);
+    else
+        rc = fail(argv[1], err.text[0] != '\0' ? err.text : pmixfab_strerror(rc));
+    free(bytes);
+    fab_planes_destroy(&planes);
+    fab_inventory_destroy(&inv);
+    return rc;
+}
