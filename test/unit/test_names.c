@@ -1,0 +1,432 @@
+/* What hosts and devices are called. */
+#include "test/unit/handmade.h"
+
+#include <regex.h>
+
+/* One HCA with this description, named; then host and device. */
+static void name_one(const char *pattern, const char *desc, char host[300], char device[300], int *unnamed)
+{
+    struct fab_inventory inv;
+    fab_inventory_init(&inv);
+    hand_node(&inv, FAB_HCA, 0x2c903000012ab, desc, 1, 0);
+    hand_finish(&inv);
+    hand_names(&inv, pattern);
+    assert_string_equal(fab_str(&inv, inv.nodes[0].desc), desc);
+    snprintf(host, 300, "%s", fab_str(&inv, inv.nodes[0].host));
+    snprintf(device, 300, "%s", fab_str(&inv, inv.nodes[0].name));
+    *unnamed = inv.nodes[0].unnamed;
+    fab_inventory_destroy(&inv);
+}
+
+struct naming {
+    const char *desc, *host, *device; /* host NULL: by GUID */
+};
+
+static void check_namings(const char *pattern, const struct naming *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char host[300], device[300];
+        int unnamed;
+        name_one(pattern, list[i].desc, host, device, &unnamed);
+        assert_string_equal(host, list[i].host == NULL ? "0x0002c903000012ab" : list[i].host);
+        assert_string_equal(device, list[i].device);
+        assert_int_equal(unnamed, list[i].host == NULL);
+    }
+}
+
+static void test_default_pattern(void **state)
+{
+    (void)state;
+    static const struct naming list[] = {
+        {"node001 HCA-1", "node001", "HCA-1"},
+        {"node001 HCA-12", "node001", "HCA-12"},
+        {"node001 mlx5_0", "node001", "mlx5_0"},
+        {"node001 mlx5_bond_0", "node001", "mlx5_bond_0"},
+        {"n1.example.org   hfi1_1", "n1.example.org", "hfi1_1"},
+        {"gpu-07 ibp65s0_1", "gpu-07", "ibp65s0_1"},
+        {"node001", "node001", "HCA-1"},
+        {"localhost", "localhost", "HCA-1"},
+        {"a_b-c.d", "a_b-c.d", "HCA-1"},
+        {"", NULL, "HCA-1"},
+        {" ", NULL, "HCA-1"},
+        {" node001", NULL, "HCA-1"},
+        {"node001 ", NULL, "HCA-1"},
+        {"node001 HCA-", NULL, "HCA-1"},
+        {"node001 HCA-1x", NULL, "HCA-1"},
+        {"node001 mlx5", NULL, "HCA-1"},
+        {"node001 mlx5_", NULL, "HCA-1"},
+        {"node001 5mlx_0", NULL, "HCA-1"},
+        {"node001 mlx5_x", NULL, "HCA-1"},
+        {"node001\tHCA-1", NULL, "HCA-1"},
+        {"node001 HCA-1 more", NULL, "HCA-1"},
+        {"-node", NULL, "HCA-1"},
+        {"node,1", NULL, "HCA-1"},
+        {"n\xc3\xb8"
+         "de1 HCA-1",
+         NULL, "HCA-1"},
+        {"MT4123 ConnectX6   Mellanox Technologies", NULL, "HCA-1"},
+        {"MT25408 ConnectX Mellanox Technologies", NULL, "HCA-1"},
+        {"Mellanox Technologies Aggregation Node", NULL, "HCA-1"},
+        {"MT4129", NULL, "HCA-1"},
+        {"MT25408", NULL, "HCA-1"},
+        {"MT25408 HCA-1", "MT25408", "HCA-1"}, /* somebody gave it a name */
+        {"MT412", "MT412", "HCA-1"},
+        {"MT4123a", "MT4123a", "HCA-1"},
+    };
+    check_namings(NULL, list, sizeof(list) / sizeof(list[0]));
+    check_namings(FAB_NAMES_PATTERN, list, sizeof(list) / sizeof(list[0]));
+}
+
+static void test_own_patterns(void **state)
+{
+    (void)state;
+    static const struct naming rack[] = {
+        {"rack7/node12: mlx5_3", "node12", "mlx5_3"},
+        {"rack7/node12", "node12", "HCA-1"},
+        {"node12", NULL, "HCA-1"},
+        {"rack7/: mlx5_3", NULL, "HCA-1"}, /* an empty host is none */
+    };
+    check_namings("^rack[0-9]+/([a-z0-9]*)(: ([a-z0-9_]+))?$", rack, 4);
+    static const struct naming host_only[] = {
+        {"MT4123", "MT4123", "HCA-1"}, /* the operator's pattern is taken at its word */
+        {"a:b;c,d e", "a?b?c?d e", "HCA-1"},
+        {"x\x01y\xff", "x?y?", "HCA-1"},
+    };
+    check_namings("^(.*)$", host_only, 3);
+    static const struct naming device[] = {{"n1 a:b,\x7f", "n1", "a:b,?"}};
+    check_namings("^([^ ]*) (.*)$", device, 1);
+    static const struct naming alternative[] = {{"x1", "x1", "HCA-1"}, {"y1", NULL, "HCA-1"}};
+    check_namings("^(x.)|y.$", alternative, 2);
+}
+
+static void test_bad_patterns(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"(", "^node[0-9$", "^[a-z]+$", "", "(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct fab_names *names = (struct fab_names *)&bad;
+        struct fab_err err = {{0}};
+        assert_int_equal(fab_names_new(bad[i], &names, &err), PMIXFAB_ERR_SYNTAX);
+        assert_null(names);
+        assert_non_null(strstr(err.text, "host pattern"));
+    }
+    fab_names_free(NULL);
+}
+
+/* The matcher by hand against the regular expression that it stands for. */
+static void test_default_by_hand_is_the_pattern(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = {"node", "n",  "0",     "17",     "HCA-",  "HCA", "-",    "_",
+                                         " ",    "  ", "mlx5_", "mlx",    "ib_0",  ".",   "A",    "Z9",
+                                         "z",    "\t", "\xc3",  ":",      "HCA-1", "_0",  "hfi1", "MT1",
+                                         "M",    "é",  " HCA-", " mlx5_", "0_",    "9"};
+    regex_t regex;
+    uint64_t seed = 1;
+    unsigned matched = 0;
+
+    assert_int_equal(regcomp(&regex, FAB_NAMES_PATTERN, REG_EXTENDED), 0);
+    for (int round = 0; round < 60000; round++) {
+        char desc[80] = "", host[300], device[300], want[300], want_device[300];
+        int unnamed;
+        regmatch_t groups[4];
+        size_t n = fabric_random_next(&seed) % 7;
+        for (size_t i = 0; i < n; i++)
+            strcat(desc, pieces[fabric_random_next(&seed) % (sizeof(pieces) / sizeof(pieces[0]))]);
+        name_one(NULL, desc, host, device, &unnamed);
+        if (regexec(&regex, desc, 4, groups, 0) == 0) {
+            matched++;
+            snprintf(want, sizeof(want), "%.*s", (int)(groups[1].rm_eo - groups[1].rm_so),
+                     desc + groups[1].rm_so);
+            snprintf(want_device, sizeof(want_device), "HCA-1");
+            if (groups[3].rm_so >= 0)
+                snprintf(want_device, sizeof(want_device), "%.*s", (int)(groups[3].rm_eo - groups[3].rm_so),
+                         desc + groups[3].rm_so);
+        } else {
+            snprintf(want, sizeof(want), "0x0002c903000012ab");
+            snprintf(want_device, sizeof(want_device), "HCA-1");
+        }
+        if (strncmp(want, "MT", 2) == 0 && strspn(want + 2, "0123456789") == strlen(want + 2) &&
+            strlen(want) >= 6 && strchr(desc, ' ') == NULL)
+            snprintf(want, sizeof(want), "0x0002c903000012ab");
+        assert_string_equal(host, want);
+        assert_string_equal(device, want_device);
+        assert_int_equal(unnamed, host[0] == '0' && host[1] == 'x');
+    }
+    assert_true(matched > 5000);
+    regfree(&regex);
+}
+
+static void test_long_descriptions_are_cut(void **state)
+{
+    (void)state;
+    char desc[5000], host[300], device[300];
+    int unnamed;
+    memset(desc, 'a', sizeof(desc) - 1);
+    desc[sizeof(desc) - 1] = '\0';
+    name_one(NULL, desc, host, device, &unnamed);
+    assert_int_equal(strlen(host), 64);
+    name_one("^(a*)*$", desc, host, device, &unnamed); /* must not take for ever */
+}
+
+static const char *host_of(const struct fab_inventory *inv, uint64_t guid)
+{
+    return fab_str(inv, inv->nodes[fab_inventory_find(inv, guid)].host);
+}
+
+static const char *name_of(const struct fab_inventory *inv, uint64_t guid)
+{
+    return fab_str(inv, inv->nodes[fab_inventory_find(inv, guid)].name);
+}
+
+static void test_devices_without_a_name_are_numbered(void **state)
+{
+    (void)state;
+    struct fab_inventory inv;
+    fab_inventory_init(&inv);
+    hand_node(&inv, FAB_HCA, 0x15, "b", 1, 0);
+    hand_node(&inv, FAB_HCA, 0x14, "a", 1, 0);
+    hand_node(&inv, FAB_HCA, 0x13, "a HCA-2", 1, 0);
+    hand_node(&inv, FAB_HCA, 0x12, "a", 1, 0);
+    hand_node(&inv, FAB_HCA, 0x11, "a mlx5_0", 1, 0);
+    hand_node(&inv, FAB_HCA, 0x10, "a", 1, 0);
+    hand_node(&inv, FAB_HCA, 0x0f, "a HCA-2", 1, 0);    /* twice one name: both stay */
+    hand_node(&inv, FAB_HCA, 0x0e, "a HCA-0003", 1, 0); /* another name than HCA-3 */
+    hand_node(&inv, FAB_HCA, 0x0d, "a HCA-99999999999", 1, 0);
+    hand_finish(&inv);
+    hand_names(&inv, NULL);
+    assert_string_equal(name_of(&inv, 0x10), "HCA-1");
+    assert_string_equal(name_of(&inv, 0x12), "HCA-3");
+    assert_string_equal(name_of(&inv, 0x14), "HCA-4");
+    assert_string_equal(name_of(&inv, 0x15), "HCA-1");
+    assert_string_equal(name_of(&inv, 0x13), "HCA-2");
+    assert_string_equal(name_of(&inv, 0x0f), "HCA-2");
+    assert_string_equal(name_of(&inv, 0x11), "mlx5_0");
+    assert_string_equal(name_of(&inv, 0x0e), "HCA-0003");
+    fab_inventory_destroy(&inv);
+}
+
+static void test_others_than_hcas(void **state)
+{
+    (void)state;
+    struct fab_inventory inv;
+    fab_inventory_init(&inv);
+    hand_node(&inv, FAB_SWITCH, 0x21, "leaf;1:\"a\", MF0;x:MQM8700/U1\n", 36, 0);
+    hand_node(&inv, FAB_SWITCH, 0x22, "", 36, 0);
+    hand_node(&inv, FAB_SWITCH, 0x23, "   ", 36, 0);
+    hand_node(&inv, FAB_ROUTER, 0x24, "router", 1, 0);
+    hand_node(&inv, FAB_AGGREGATOR, 0x25, "Mellanox Technologies Aggregation Node", 1, 0);
+    hand_finish(&inv);
+    inv.nodes[0].host = inv.nodes[0].unnamed = 1; /* from an earlier naming */
+    hand_names(&inv, NULL);
+    assert_string_equal(name_of(&inv, 0x21), "leaf;1:\"a\", MF0;x:MQM8700/U1?");
+    assert_string_equal(name_of(&inv, 0x22), "0x0000000000000022");
+    assert_string_equal(name_of(&inv, 0x23), "0x0000000000000023");
+    assert_string_equal(name_of(&inv, 0x24), "router");
+    assert_string_equal(name_of(&inv, 0x25), "Mellanox Technologies Aggregation Node");
+    for (uint32_t i = 0; i < inv.n_nodes; i++) {
+        assert_int_equal(inv.nodes[i].host, 0);
+        assert_int_equal(inv.nodes[i].unnamed, 0);
+    }
+    fab_inventory_destroy(&inv);
+}
+
+static struct fab_names *with_map(const char *text)
+{
+    struct fab_names *names = NULL;
+    struct fab_err err = {{0}};
+    assert_int_equal(fab_names_new(NULL, &names, NULL), 0);
+    if (fab_names_map(names, "site.map", text, strlen(text), &err) != 0)
+        fail_msg("%s", err.text);
+    return names;
+}
+
+static void test_map(void **state)
+{
+    (void)state;
+    struct fab_inventory inv;
+    struct fab_names *names = with_map("0x21 \"leaf 1\" # a comment\r\n"
+                                       "# comment \"with quotes\"\n\n \t\n"
+                                       "\t0x0000000000000010\t\"login1 mlx5_2\"#\n"
+                                       "0X11 \"big node, 7\"\n"
+                                       "0x12 \"login1\"\n"
+                                       "0x21 \"leaf 1\"\n" /* says the same again */
+                                       "0xffffffffffffffff \"last\"");
+    fab_inventory_init(&inv);
+    hand_node(&inv, FAB_HCA, 0x10, "MT4123 ConnectX6   Mellanox Technologies", 1, 0);
+    hand_node(&inv, FAB_HCA, 0x11, "ignored HCA-1", 1, 0);
+    hand_node(&inv, FAB_HCA, 0x12, "", 1, 0);
+    hand_node(&inv, FAB_HCA, 0x13, "node13 HCA-1", 1, 0);
+    hand_node(&inv, FAB_SWITCH, 0x21, "Quantum", 36, 0);
+    hand_node(&inv, FAB_SWITCH, UINT64_MAX, "Quantum", 36, 0);
+    hand_finish(&inv);
+    assert_int_equal(fab_names_apply(names, &inv, NULL), 0);
+    assert_string_equal(host_of(&inv, 0x10), "login1");
+    assert_string_equal(name_of(&inv, 0x10), "mlx5_2");
+    assert_string_equal(host_of(&inv, 0x11), "big node? 7"); /* no `host device`: the whole is the host */
+    assert_string_equal(name_of(&inv, 0x11), "HCA-1");
+    assert_string_equal(host_of(&inv, 0x12), "login1");
+    assert_string_equal(name_of(&inv, 0x12), "HCA-1");
+    assert_string_equal(host_of(&inv, 0x13), "node13");
+    assert_string_equal(name_of(&inv, 0x21), "leaf 1");
+    assert_string_equal(name_of(&inv, UINT64_MAX), "last");
+    for (uint32_t i = 0; i < inv.n_nodes; i++)
+        assert_int_equal(inv.nodes[i].unnamed, 0);
+
+    /* a second file adds, and goes before the first; an empty one changes nothing */
+    static const char second[] = "0x12 \"other\"\n0x13 \"thirteen\"\n";
+    assert_int_equal(fab_names_map(names, NULL, second, strlen(second), NULL), 0);
+    assert_int_equal(fab_names_map(names, NULL, NULL, 0, NULL), 0);
+    assert_int_equal(fab_names_apply(names, &inv, NULL), 0);
+    assert_string_equal(host_of(&inv, 0x12), "other");
+    assert_string_equal(host_of(&inv, 0x13), "thirteen");
+    assert_string_equal(host_of(&inv, 0x10), "login1");
+    fab_names_free(names);
+    fab_inventory_destroy(&inv);
+}
+
+/* A name without a blank is not cut up, whatever the pattern takes from descriptions. */
+static void test_map_and_own_pattern(void **state)
+{
+    (void)state;
+    struct fab_inventory inv;
+    struct fab_names *names = NULL;
+    static const char map[] = "0x10 \"compute-7\"\n0x11 \"compute-8 ib0\"\n0x12 \"login 1\"\n";
+    assert_int_equal(fab_names_new("^compute-([0-9]+)( (ib[0-9]))?$", &names, NULL), 0);
+    assert_int_equal(fab_names_map(names, NULL, map, strlen(map), NULL), 0);
+    fab_inventory_init(&inv);
+    for (uint64_t guid = 0x10; guid < 0x14; guid++)
+        hand_node(&inv, FAB_HCA, guid, "compute-9", 1, 0);
+    hand_finish(&inv);
+    assert_int_equal(fab_names_apply(names, &inv, NULL), 0);
+    assert_string_equal(host_of(&inv, 0x10), "compute-7");
+    assert_string_equal(host_of(&inv, 0x11), "8");
+    assert_string_equal(name_of(&inv, 0x11), "ib0");
+    assert_string_equal(host_of(&inv, 0x12), "login 1");
+    assert_string_equal(host_of(&inv, 0x13), "9");
+    fab_names_free(names);
+    fab_inventory_destroy(&inv);
+}
+
+static void test_bad_maps(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int code;
+        const char *message;
+    } bad[] = {
+        {"leaf1\n", PMIXFAB_ERR_SYNTAX,
+         "site.map:1:1: expected a node GUID (0x and up to 16 hexadecimal digits)"},
+        {"\n  21 \"x\"", PMIXFAB_ERR_SYNTAX,
+         "site.map:2:3: expected a node GUID (0x and up to 16 hexadecimal digits)"},
+        {"0x", PMIXFAB_ERR_SYNTAX, "site.map:1:1: expected a node GUID (0x and up to 16 hexadecimal digits)"},
+        {"0xg \"x\"", PMIXFAB_ERR_SYNTAX,
+         "site.map:1:1: expected a node GUID (0x and up to 16 hexadecimal digits)"},
+        {"0x12345678901234567 \"x\"", PMIXFAB_ERR_RANGE,
+         "site.map:1:1: a GUID has at most 16 hexadecimal digits"},
+        {"0x0 \"x\"", PMIXFAB_ERR_RANGE, "site.map:1:1: GUID 0 is no node's"},
+        {"0x21\"x\"", PMIXFAB_ERR_SYNTAX,
+         "site.map:1:5: expected white space and a name in double quotes after the GUID"},
+        {"0x21", PMIXFAB_ERR_SYNTAX, "site.map:1:5: expected a name in double quotes"},
+        {"0x21 # no name", PMIXFAB_ERR_SYNTAX, "site.map:1:6: expected a name in double quotes"},
+        {"0x21 leaf1\n", PMIXFAB_ERR_SYNTAX, "site.map:1:6: expected a name in double quotes"},
+        {"0x21 \"leaf1\n0x22 \"leaf2\"\n", PMIXFAB_ERR_SYNTAX,
+         "site.map:1:6: the name's closing quote is missing"},
+        {"0x21 \"\"\n", PMIXFAB_ERR_SYNTAX, "site.map:1:6: an empty name"},
+        {"0x21 \" \t\"\n", PMIXFAB_ERR_SYNTAX, "site.map:1:6: an empty name"},
+        {"0x21 \"a\" b\n", PMIXFAB_ERR_SYNTAX,
+         "site.map:1:10: expected the end of the line or a # comment after the name"},
+        {"0x21 \"a\"\n0x22 \"b\"\n 0x21 \"c\"", PMIXFAB_ERR_CONFLICT,
+         "site.map:3:2: node 0x0000000000000021 is called \"c\" here and \"a\" in line 1"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct fab_names *names = with_map("0x30 \"kept\"\n");
+        struct fab_err err = {{0}};
+        struct fab_inventory inv;
+        char *exact = malloc(strlen(bad[i].text)); /* no 0 behind it: a text has a length */
+        memcpy(exact, bad[i].text, strlen(bad[i].text));
+        assert_int_equal(fab_names_map(names, "site.map", exact, strlen(bad[i].text), &err), bad[i].code);
+        assert_string_equal(err.text, bad[i].message);
+        assert_int_equal(fab_names_map(names, NULL, exact, strlen(bad[i].text), NULL), bad[i].code);
+        /* nothing of it was taken */
+        fab_inventory_init(&inv);
+        hand_node(&inv, FAB_SWITCH, 0x21, "desc", 36, 0);
+        hand_node(&inv, FAB_SWITCH, 0x30, "desc", 36, 0);
+        hand_finish(&inv);
+        assert_int_equal(fab_names_apply(names, &inv, NULL), 0);
+        assert_string_equal(name_of(&inv, 0x21), "desc");
+        assert_string_equal(name_of(&inv, 0x30), "kept");
+        fab_inventory_destroy(&inv);
+        fab_names_free(names);
+        free(exact);
+    }
+}
+
+static void test_map_with_odd_bytes(void **state)
+{
+    (void)state;
+    struct fab_names *names = with_map("0x21 \"a\tb\x1b\xff caf\xc3\xa9\"\n");
+    struct fab_inventory inv;
+    struct fab_err err = {{0}};
+    char text[400];
+
+    fab_inventory_init(&inv);
+    hand_node(&inv, FAB_SWITCH, 0x21, "", 36, 0);
+    hand_finish(&inv);
+    assert_int_equal(fab_names_apply(names, &inv, NULL), 0);
+    assert_string_equal(name_of(&inv, 0x21), "a?b?? caf\xc3\xa9");
+    fab_inventory_destroy(&inv);
+
+    assert_int_equal(fab_names_map(names, "m", "0x22 \"a\0b\"", 10, &err), PMIXFAB_ERR_SYNTAX);
+    assert_string_equal(err.text, "m:1:6: a byte 0 in a name");
+    memset(text, 'x', sizeof(text));
+    memcpy(text, "0x22 \"", 6);
+    text[6 + 256] = '"';
+    assert_int_equal(fab_names_map(names, "m", text, 6 + 257, &err), PMIXFAB_ERR_RANGE);
+    assert_string_equal(err.text, "m:1:6: a name of 256 bytes, at most 255 can be");
+    text[6 + 255] = '"';
+    assert_int_equal(fab_names_map(names, "m", text, 6 + 256, &err), 0);
+    fab_names_free(names);
+}
+
+/* Naming a named inventory again, by other rules, leaves nothing of the old names. */
+static void test_again(void **state)
+{
+    (void)state;
+    struct fab_inventory a, b;
+    assert_int_equal(fabric_random(&a, 5, 40, 5, 0, 4), 0);
+    assert_int_equal(fab_inventory_copy(&b, &a), 0);
+    hand_names(&a, NULL);
+    hand_names(&b, "^x(.*)$"); /* fits nothing */
+    uint32_t hcas = 0, unnamed = 0;
+    for (uint32_t i = 0; i < b.n_nodes; i++) {
+        hcas += b.nodes[i].kind == FAB_HCA;
+        unnamed += b.nodes[i].unnamed;
+    }
+    assert_int_equal(hcas, unnamed);
+    assert_false(fab_inventory_equal(&a, &b));
+    hand_names(&b, NULL);
+    assert_true(fab_inventory_equal(&a, &b));
+    fab_inventory_destroy(&a);
+    fab_inventory_destroy(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_default_pattern),
+        cmocka_unit_test(test_own_patterns),
+        cmocka_unit_test(test_bad_patterns),
+        cmocka_unit_test(test_default_by_hand_is_the_pattern),
+        cmocka_unit_test(test_long_descriptions_are_cut),
+        cmocka_unit_test(test_devices_without_a_name_are_numbered),
+        cmocka_unit_test(test_others_than_hcas),
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_map_and_own_pattern),
+        cmocka_unit_test(test_bad_maps),
+        cmocka_unit_test(test_map_with_odd_bytes),
+        cmocka_unit_test(test_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
