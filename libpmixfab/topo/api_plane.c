@@ -68,8 +68,9 @@ int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_dev
         .id = "fab://",
     };
     char *end = write_guid(out->id + strlen("fab://"), device->node_guid);
-    memcpy(end, "::", 2);
-    write_guid(end + 2, device->system_guid);
+    *end++ = ':';
+    *end++ = ':';
+    write_guid(end, device->system_guid);
     return PMIXFAB_OK;
 }
 

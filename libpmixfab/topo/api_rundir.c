@@ -198,7 +198,7 @@ int pmixfab_list_rundir(const char *rundir, char ***names, size_t *n)
         rc = fab_fail(&err, PMIXFAB_ERR_NOTFOUND, "%s: no plane is published there", rundir);
     if (rc != 0)
         goto cleanup;
-    list = calloc(n_found, sizeof(*list));
+    list = calloc(n_found + 1, sizeof(*list));
     for (size_t i = 0; i < n_found; i++)
         if (list == NULL || (list[i] = strdup(found[i].name)) == NULL) {
             rc = fab_fail(&err, PMIXFAB_ERR_NOMEM, "%s: no memory for the names of its planes", rundir);

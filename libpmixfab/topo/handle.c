@@ -11,18 +11,13 @@
 
 #include "topo/log.h"
 
-int fab_snapshot_borrow(const void *bytes, size_t size, struct pmixfab **out, struct fab_err *err)
+/* A handle on checked bytes; NULL without memory. */
+static struct pmixfab *handle_on(const void *bytes)
 {
-    if (out == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "no place for the handle given");
-    *out = NULL;
-    int rc = fab_snapshot_check(bytes, size, err);
-    if (rc != 0)
-        return rc;
     struct pmixfab *fab = calloc(1, sizeof(*fab));
-    if (fab == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "no memory for a handle on a snapshot");
 
+    if (fab == NULL)
+        return NULL;
     fab_snapshot_costs(bytes, &fab->costs);
     fab->meta = snap_meta(bytes);
     fab->devices = snap_section(bytes, SNAP_DEVICES);
@@ -38,8 +33,20 @@ int fab_snapshot_borrow(const void *bytes, size_t size, struct pmixfab **out, st
     fab->by_port = snap_section(bytes, SNAP_BY_PORT);
     fab->strings = snap_section(bytes, SNAP_STRINGS);
     fab->head = snap_head(bytes);
-    *out = fab;
-    return PMIXFAB_OK;
+    return fab;
+}
+
+int fab_snapshot_borrow(const void *bytes, size_t size, struct pmixfab **out, struct fab_err *err)
+{
+    if (out == NULL)
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "no place for the handle given");
+    *out = NULL;
+    int rc = fab_snapshot_check(bytes, size, err);
+    if (rc != 0)
+        return rc;
+    *out = handle_on(bytes);
+    return *out != NULL ? PMIXFAB_OK
+                        : fab_fail(err, PMIXFAB_ERR_NOMEM, "no memory for a handle on a snapshot");
 }
 
 static int code_of_errno(int number)
@@ -79,8 +86,7 @@ static int map_file(const char *path, void **map, size_t *size, struct fab_err *
         goto cleanup;
     }
     *size = (size_t)st.st_size;
-    /* all of it is read at once by the check, so let the kernel map it in one go */
-    *map = mmap(NULL, *size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    *map = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (*map == MAP_FAILED) {
         *map = NULL;
         rc = fab_fail(err, code_of_errno(errno), "%s: cannot be mapped: %s", path, strerror(errno));
@@ -102,12 +108,14 @@ int fab_handle_open(const char *path, struct pmixfab **out, struct fab_err *err)
     int rc = map_file(path, &map, &size, err);
     if (rc != 0)
         return rc;
-    rc = fab_snapshot_borrow(map, size, out, &why);
-    if (rc != 0) {
+    struct pmixfab *fab = NULL;
+    rc = fab_snapshot_borrow(map, size, &fab, &why);
+    if (fab == NULL) {
         munmap(map, size);
         return fab_fail(err, rc, "%s: %s", path, why.text);
     }
-    (*out)->map = map;
+    fab->map = map;
+    *out = fab;
     return PMIXFAB_OK;
 }
 
@@ -135,17 +143,23 @@ int pmixfab_open_memory(const void *bytes, size_t size, struct pmixfab **out)
     *out = NULL;
     if (bytes == NULL)
         return PMIXFAB_ERR_INVAL;
-    void *copy = malloc(size > 0 ? size : 1);
+    if (size == 0) {
+        fab_log(PMIXFAB_LOG_ERROR, "snapshot in memory: empty");
+        return PMIXFAB_ERR_TRUNCATED;
+    }
+    void *copy = malloc(size);
     if (copy == NULL)
         return PMIXFAB_ERR_NOMEM;
     memcpy(copy, bytes, size);
-    int rc = fab_snapshot_borrow(copy, size, out, &err);
-    if (rc != 0) {
+    struct pmixfab *fab = NULL;
+    int rc = fab_snapshot_borrow(copy, size, &fab, &err);
+    if (fab == NULL) {
         fab_log(PMIXFAB_LOG_ERROR, "snapshot in memory: %s", err.text);
         free(copy);
         return rc;
     }
-    (*out)->heap = copy;
+    fab->heap = copy;
+    *out = fab;
     return PMIXFAB_OK;
 }
 

@@ -16,6 +16,13 @@
 #include "topo/snapshot.h"
 #include "topo/snapshot_format.h"
 
+/* One of every kind, and some of none. */
+#define WORLD_FABRICS 10
+static const char *const world_fabrics[WORLD_FABRICS] = {
+    "fattree2:4,2,3", "fattree3:4",   "dragonfly:2,3,1",   "torus:3,4:2",         "torus:3,3,3:1",
+    "mesh:4,4:2",     "mesh:2,3,4:1", "random:12,40,20:7", "random:30,100,40:11", "random:1,5,0:3",
+};
+
 /* One plane of a world. `plane` points into world.planes. */
 struct layer {
     const struct fab_plane *plane;
@@ -53,6 +60,14 @@ static inline void layer_compute(struct layer *layer, const struct fab_plane *pl
     assert_int_equal(fab_snapshot_build(plane, &layer->costs, &layer->geometry, &layer->groups, &layer->meta,
                                         &layer->bytes, &layer->size),
                      0);
+}
+
+static inline struct pmixfab *layer_open(const struct layer *layer)
+{
+    struct pmixfab *fab = NULL;
+    assert_int_equal(pmixfab_open_memory(layer->bytes, layer->size, &fab), 0);
+    assert_non_null(fab);
+    return fab;
 }
 
 static inline void layer_destroy(struct layer *layer)

@@ -1,26 +1,6 @@
 /* The public library, cell by cell against what it was made from. */
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "snapshot_walk.h"
 #include "snapshot_world.h"
-
-static const char *const fabrics[] = {
-    "fattree2:4,2,3", "fattree3:4",   "dragonfly:2,3,1",   "torus:3,4:2",         "torus:3,3,3:1",
-    "mesh:4,4:2",     "mesh:2,3,4:1", "random:12,40,20:7", "random:30,100,40:11", "random:1,5,0:3",
-};
-#define N_FABRICS (sizeof(fabrics) / sizeof(fabrics[0]))
-
-static struct pmixfab *open_layer(const struct layer *layer)
-{
-    struct pmixfab *fab = NULL;
-    assert_int_equal(pmixfab_open_memory(layer->bytes, layer->size, &fab), 0);
-    assert_non_null(fab);
-    return fab;
-}
-
-/* ---- against the source ---- */
 
 static void compare_plane(const struct pmixfab *fab, const struct layer *layer)
 {
@@ -221,7 +201,7 @@ static void compare_costs(const struct pmixfab *fab, const struct layer *layer)
 
 static void compare_all(const struct layer *layer)
 {
-    struct pmixfab *fab = open_layer(layer);
+    struct pmixfab *fab = layer_open(layer);
     const void *bytes;
     size_t size;
     compare_plane(fab, layer);
@@ -241,9 +221,9 @@ static void compare_all(const struct layer *layer)
 static void test_generated_fabrics(void **state)
 {
     (void)state;
-    for (size_t f = 0; f < N_FABRICS; f++) {
+    for (size_t f = 0; f < WORLD_FABRICS; f++) {
         struct world world;
-        world_open(&world, fabrics[f]);
+        world_open(&world, world_fabrics[f]);
         for (uint32_t p = 0; p < world.planes.n; p++)
             compare_all(&world.layers[p]);
         world_close(&world);
@@ -258,7 +238,7 @@ static void test_odd_names_and_ends(void **state)
     world_odd(&world);
     assert_int_equal(world.planes.n, 1);
     compare_all(&world.layers[0]);
-    struct pmixfab *fab = open_layer(&world.layers[0]);
+    struct pmixfab *fab = layer_open(&world.layers[0]);
     for (uint32_t i = 0; i < world.layers[0].plane->n_cables; i++) {
         struct pmixfab_link cable;
         assert_int_equal(pmixfab_link(fab, i, &cable), 0);
@@ -285,7 +265,7 @@ static void test_port_states(void **state)
             world.inv.ports[p].state = (uint8_t)next++;
     assert_int_equal(next, 5);
     world_compute(&world);
-    struct pmixfab *fab = open_layer(&world.layers[0]);
+    struct pmixfab *fab = layer_open(&world.layers[0]);
     for (uint32_t i = 0; i < next; i++) {
         struct pmixfab_device device;
         assert_int_equal(pmixfab_device(fab, i, &device), 0);
@@ -300,7 +280,7 @@ static void test_empty_plane(void **state)
     (void)state;
     struct world world;
     world_empty(&world);
-    struct pmixfab *fab = open_layer(&world.layers[0]);
+    struct pmixfab *fab = layer_open(&world.layers[0]);
     struct pmixfab_plane plane;
     uint16_t cell = 9, *cells = &cell;
     uint32_t index = 77;
@@ -330,261 +310,13 @@ static void test_empty_plane(void **state)
     world_close(&world);
 }
 
-/* ---- finding ---- */
-
-/* The first device that a plain search over all of them says has this host, name and port (0: any). */
-static uint32_t plain_find(const struct pmixfab *fab, uint32_t n, const char *host, const char *name,
-                           uint32_t port)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        struct pmixfab_device device;
-        assert_int_equal(pmixfab_device(fab, i, &device), 0);
-        if (strcmp(device.host, host) == 0 && (name == NULL || strcmp(device.name, name) == 0) &&
-            (port == 0 || device.port == port))
-            return i;
-    }
-    return FAB_NONE;
-}
-
-static void must_find(const struct pmixfab *fab, const char *what, uint32_t expected)
-{
-    uint32_t index = FAB_NONE;
-    int rc = pmixfab_find(fab, what, &index);
-    if (rc != 0 || index != expected)
-        fail_msg("%s: %d, %u instead of %u", what, rc, index, expected);
-}
-
-static void must_not_find(const struct pmixfab *fab, const char *what)
-{
-    uint32_t index = 77;
-    assert_int_equal(pmixfab_find(fab, what, &index), PMIXFAB_ERR_NOTFOUND);
-    assert_int_equal(index, 77);
-}
-
-/* A colon in a device's name makes "host:a:b:2" mean device "a:b:2" where there is one: the plain search
- * knows. */
-static void find_all(const struct layer *layer)
-{
-    struct pmixfab *fab = open_layer(layer);
-    uint32_t n = layer->plane->n_devices;
-
-    for (uint32_t i = 0; i < n; i++) {
-        struct pmixfab_device device, other;
-        char what[256];
-        assert_int_equal(pmixfab_device(fab, i, &device), 0);
-        uint32_t same_id = i;
-        for (uint32_t k = 0; k < i && same_id == i; k++) {
-            assert_int_equal(pmixfab_device(fab, k, &other), 0);
-            if (other.node_guid == device.node_guid)
-                same_id = k;
-        }
-        must_find(fab, device.id, same_id);
-        for (char *c = strchr(device.id, '/'); *c != '\0'; c++)
-            if (*c >= 'a' && *c <= 'f')
-                *c = (char)(*c - 'a' + 'A');
-        must_find(fab, device.id, same_id);
-        must_find(fab, device.host, plain_find(fab, n, device.host, NULL, 0));
-        snprintf(what, sizeof(what), "%s:%s", device.host, device.name);
-        must_find(fab, what, plain_find(fab, n, device.host, device.name, 0));
-        snprintf(what, sizeof(what), "%s:%s:%u", device.host, device.name, device.port);
-        uint32_t full = plain_find(fab, n, device.host, what + strlen(device.host) + 1, 0);
-        must_find(fab, what, full != FAB_NONE ? full : i);
-        snprintf(what, sizeof(what), "0x%016llx", (unsigned long long)device.port_guid);
-        must_find(fab, what, i);
-    }
-    pmixfab_close(fab);
-}
-
-static void test_find_every_device(void **state)
-{
-    (void)state;
-    struct world world;
-    for (size_t f = 0; f < N_FABRICS; f++) {
-        world_open(&world, fabrics[f]);
-        for (uint32_t p = 0; p < world.planes.n; p++)
-            find_all(&world.layers[p]);
-        world_close(&world);
-    }
-    world_odd(&world);
-    find_all(&world.layers[0]);
-    world_close(&world);
-}
-
-static void test_find_refuses(void **state)
-{
-    (void)state;
-    struct world world;
-    world_odd(&world);
-    struct pmixfab *fab = open_layer(&world.layers[0]);
-    static const char *const nothing[] = {
-        "",
-        ":",
-        "::",
-        "n",
-        "n1",
-        "n02",
-        "N2",
-        "n2 ",
-        "n2:",
-        "n2:mlx5_1",
-        "n2:mlx5",
-        "n2:mlx5_0:",
-        "n2:mlx5_0:2",
-        "n2:mlx5_0:01",
-        "n2:mlx5_0:0",
-        "n2:mlx5_0:-1",
-        "n2:mlx5_0:+1",
-        "n2:mlx5_0:1x",
-        "n2:mlx5_0:1:1",
-        "n2:mlx5_0:4294967297",
-        "n2:mlx5_0:257",
-        "n10:a:b:3",
-        "n10:a",
-        "router",
-        "0x",
-        "0x1",
-        "0x0000000000000001",
-        "0x00000000000010510",
-        "0x9999",
-        "0x0000000000009999",
-        "fab://",
-        "fab://0000:0000:0000:0050",
-        "fab://0000:0000:0000:0050::0000:0000:0000:0050",
-        "fab://0000:0000:0000:0050:0000:0000:0000:0053",
-        "fab://0000:0000:0000:0050::0000:0000:0000:00531",
-        "fab://0000:0000:0000:005::0000:0000:0000:0053",
-        "fab://0000-0000-0000-0050::0000:0000:0000:0053",
-        "FAB://0000:0000:0000:0050::0000:0000:0000:0053",
-        "fab://000000000000000050::0000000000000053",
-        "fab://zzzz:0000:0000:0050::0000:0000:0000:0053",
-    };
-    must_find(fab, "fab://0000:0000:0000:0050::0000:0000:0000:0053", 2);
-    must_find(fab, "n2:mlx5_0:1", 2);
-    must_find(fab, "0x0000000000000050", 2); /* node GUID */
-    must_find(fab, "0x0000000000001042", 4); /* port GUID of n10 a:b, second port */
-    must_find(fab, "n10:a:b:2", 5);          /* the device of that name, not port 2 of a:b */
-    for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++)
-        must_not_find(fab, nothing[i]);
-    char *huge = malloc(1 << 20);
-    assert_non_null(huge);
-    memset(huge, 'n', 1 << 20);
-    huge[(1 << 20) - 1] = '\0';
-    must_not_find(fab, huge);
-    huge[1 << 19] = ':';
-    must_not_find(fab, huge);
-    free(huge);
-    pmixfab_close(fab);
-    world_close(&world);
-}
-
-/* ---- nulls and impossible numbers ---- */
-
-static void test_null_and_out_of_range(void **state)
-{
-    (void)state;
-    struct world world;
-    world_open(&world, "fattree2:2,2,2");
-    struct pmixfab *fab = open_layer(&world.layers[0]);
-    struct pmixfab *out = fab;
-    struct pmixfab_plane plane;
-    struct pmixfab_device device;
-    struct pmixfab_switch sw;
-    struct pmixfab_link cable;
-    const char *name;
-    char *text, **names, buf[32];
-    const uint32_t *coords;
-    const void *bytes;
-    uint16_t cells[16], *own;
-    uint32_t a, b;
-    size_t n;
-
-    assert_int_equal(pmixfab_plane(fab, &plane), 0);
-#define REFUSED(call) assert_int_equal(call, PMIXFAB_ERR_INVAL)
-    REFUSED(pmixfab_open_rundir("x", "ib0", NULL));
-    REFUSED(pmixfab_open_rundir("", "ib0", &out));
-    assert_null(out);
-    REFUSED(pmixfab_open_file("x", NULL));
-    REFUSED(pmixfab_open_file(NULL, &out));
-    REFUSED(pmixfab_open_file("", &out));
-    REFUSED(pmixfab_open_memory("x", 1, NULL));
-    REFUSED(pmixfab_open_memory(NULL, 0, &out));
-    REFUSED(pmixfab_open_memory(NULL, 99, &out));
-    assert_int_equal(pmixfab_open_memory("x", 0, &out), PMIXFAB_ERR_TRUNCATED);
-    REFUSED(fab_snapshot_borrow(NULL, 0, &out, NULL));
-    REFUSED(fab_snapshot_borrow(world.layers[0].bytes, world.layers[0].size, NULL, NULL));
-    REFUSED(pmixfab_list_rundir("x", NULL, &n));
-    REFUSED(pmixfab_list_rundir("x", &names, NULL));
-    REFUSED(pmixfab_list_rundir("", &names, &n));
-    pmixfab_list_free(NULL, 7);
-    pmixfab_close(NULL);
-    REFUSED(pmixfab_plane(NULL, &plane));
-    REFUSED(pmixfab_plane(fab, NULL));
-    REFUSED(pmixfab_cost(NULL, 0, 0, cells));
-    REFUSED(pmixfab_cost(fab, 0, 0, NULL));
-    REFUSED(pmixfab_cost(fab, 4, 0, cells));
-    REFUSED(pmixfab_cost(fab, 0, UINT32_MAX, cells));
-    REFUSED(pmixfab_row(NULL, 0, cells, 4));
-    REFUSED(pmixfab_row(fab, 0, NULL, 4));
-    REFUSED(pmixfab_row(fab, 4, cells, 4));
-    REFUSED(pmixfab_row(fab, 0, cells, 3));
-    REFUSED(pmixfab_row(fab, 0, cells, 5));
-    REFUSED(pmixfab_matrix(NULL, cells, 16, 1));
-    REFUSED(pmixfab_matrix(fab, NULL, 16, 1));
-    REFUSED(pmixfab_matrix(fab, cells, 15, 1));
-    REFUSED(pmixfab_matrix(fab, cells, 0, 1));
-    REFUSED(pmixfab_matrix_alloc(NULL, 1, &own));
-    REFUSED(pmixfab_matrix_alloc(fab, 1, NULL));
-    assert_int_equal(pmixfab_matrix(fab, cells, 16, UINT32_MAX), 0); /* more threads than there can be */
-    pmixfab_matrix_free(NULL, 4);
-    pmixfab_matrix_free(NULL, UINT32_MAX);
-    REFUSED(pmixfab_device(NULL, 0, &device));
-    REFUSED(pmixfab_device(fab, 0, NULL));
-    REFUSED(pmixfab_device(fab, 4, &device));
-    REFUSED(pmixfab_device(fab, UINT32_MAX, &device));
-    REFUSED(pmixfab_find(NULL, "x", &a));
-    REFUSED(pmixfab_find(fab, NULL, &a));
-    REFUSED(pmixfab_find(fab, "node0001", NULL));
-    REFUSED(pmixfab_host(NULL, 0, &name, &a, &b));
-    REFUSED(pmixfab_host(fab, 0, NULL, &a, &b));
-    REFUSED(pmixfab_host(fab, 0, &name, NULL, &b));
-    REFUSED(pmixfab_host(fab, 0, &name, &a, NULL));
-    REFUSED(pmixfab_host(fab, 4, &name, &a, &b));
-    REFUSED(pmixfab_coords(NULL, 0, PMIXFAB_LOGICAL, &coords, &a));
-    REFUSED(pmixfab_coords(fab, 0, PMIXFAB_LOGICAL, NULL, &a));
-    REFUSED(pmixfab_coords(fab, 0, PMIXFAB_LOGICAL, &coords, NULL));
-    REFUSED(pmixfab_coords(fab, 4, PMIXFAB_LOGICAL, &coords, &a));
-    REFUSED(pmixfab_coords(fab, 0, (enum pmixfab_view)0, &coords, &a));
-    REFUSED(pmixfab_coords(fab, 0, (enum pmixfab_view)3, &coords, &a));
-    REFUSED(pmixfab_switch(NULL, 0, &sw));
-    REFUSED(pmixfab_switch(fab, 0, NULL));
-    REFUSED(pmixfab_switch(fab, plane.n_switches, &sw));
-    REFUSED(pmixfab_link(NULL, 0, &cable));
-    REFUSED(pmixfab_link(fab, 0, NULL));
-    REFUSED(pmixfab_link(fab, plane.n_links, &cable));
-    REFUSED(pmixfab_group(NULL, 0, &coords, &a));
-    REFUSED(pmixfab_group(fab, 0, NULL, &a));
-    REFUSED(pmixfab_group(fab, 0, &coords, NULL));
-    REFUSED(pmixfab_group(fab, plane.n_groups, &coords, &a));
-    REFUSED(pmixfab_groups_string(NULL, &text));
-    REFUSED(pmixfab_groups_string(fab, NULL));
-    REFUSED(pmixfab_shape_string(NULL, PMIXFAB_LOGICAL, buf, sizeof(buf)));
-    REFUSED(pmixfab_shape_string(fab, PMIXFAB_LOGICAL, NULL, sizeof(buf)));
-    REFUSED(pmixfab_shape_string(fab, (enum pmixfab_view)9, buf, sizeof(buf)));
-    REFUSED(pmixfab_shape_string(fab, PMIXFAB_LOGICAL, buf, 0));
-    REFUSED(pmixfab_bytes(NULL, &bytes, &n));
-    REFUSED(pmixfab_bytes(fab, NULL, &n));
-    REFUSED(pmixfab_bytes(fab, &bytes, NULL));
-    pmixfab_close(fab);
-    world_close(&world);
-}
-
 static void test_shape_string(void **state)
 {
     (void)state;
     struct world world;
     char buf[32];
     world_open(&world, "torus:3,4,5:1");
-    struct pmixfab *fab = open_layer(&world.layers[0]);
+    struct pmixfab *fab = layer_open(&world.layers[0]);
     assert_int_equal(pmixfab_shape_string(fab, PMIXFAB_LOGICAL, buf, sizeof(buf)), 0);
     assert_string_equal(buf, "5x4x3");
     assert_int_equal(pmixfab_shape_string(fab, PMIXFAB_LOGICAL, buf, 6), 0);
@@ -601,14 +333,14 @@ static void test_large_matrix_memory(void **state)
     struct world world;
     uint16_t *cells[3];
     world_open(&world, "fattree2:32,4,40"); /* 1280 devices: 3.1 MiB, so on huge pages where they exist */
-    struct pmixfab *fab = open_layer(&world.layers[0]);
+    struct pmixfab *fab = layer_open(&world.layers[0]);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(pmixfab_matrix_alloc(fab, (unsigned)i, &cells[i]), 0);
         assert_int_equal((uintptr_t)cells[i] % 64, 0);
     }
     pmixfab_close(fab);
-    assert_memory_equal(cells[0], cells[1], 1280 * 1280 * sizeof(uint16_t));
-    assert_memory_equal(cells[0], cells[2], 1280 * 1280 * sizeof(uint16_t));
+    assert_memory_equal(cells[0], cells[1], sizeof(uint16_t) * 1280 * 1280);
+    assert_memory_equal(cells[0], cells[2], sizeof(uint16_t) * 1280 * 1280);
     for (int i = 0; i < 3; i++)
         pmixfab_matrix_free(cells[i], 1280);
     world_close(&world);
@@ -617,11 +349,9 @@ static void test_large_matrix_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_fabrics),     cmocka_unit_test(test_odd_names_and_ends),
-        cmocka_unit_test(test_port_states),           cmocka_unit_test(test_empty_plane),
-        cmocka_unit_test(test_find_every_device),     cmocka_unit_test(test_find_refuses),
-        cmocka_unit_test(test_null_and_out_of_range), cmocka_unit_test(test_shape_string),
-        cmocka_unit_test(test_large_matrix_memory),
+        cmocka_unit_test(test_generated_fabrics), cmocka_unit_test(test_odd_names_and_ends),
+        cmocka_unit_test(test_port_states),       cmocka_unit_test(test_empty_plane),
+        cmocka_unit_test(test_shape_string),      cmocka_unit_test(test_large_matrix_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

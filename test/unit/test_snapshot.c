@@ -1,16 +1,6 @@
 /* The bytes of a snapshot: made the same each time, and believed only when nothing is wrong with them. */
-#include <dirent.h>
-#include <sys/stat.h>
-
 #include "snapshot_walk.h"
 #include "snapshot_world.h"
-
-#define CORPUS TEST_DATA "/../fuzz/corpus/snapshot"
-
-static const char *const fabrics[] = {
-    "fattree2:4,2,3", "fattree3:4",   "dragonfly:2,3,1",   "torus:3,4:2",         "torus:3,3,3:1",
-    "mesh:4,4:2",     "mesh:2,3,4:1", "random:12,40,20:7", "random:30,100,40:11", "random:1,5,0:3",
-};
 
 static uint64_t content_of(const struct world *world, const struct fab_snapshot_meta *meta)
 {
@@ -40,17 +30,17 @@ static int check_copy(const void *bytes, size_t size, struct fab_err *err)
 static void test_built_is_good_and_repeatable(void **state)
 {
     (void)state;
-    for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
+    for (size_t f = 0; f < WORLD_FABRICS; f++) {
         struct world one, two;
-        world_open(&one, fabrics[f]);
-        world_open(&two, fabrics[f]);
+        world_open(&one, world_fabrics[f]);
+        world_open(&two, world_fabrics[f]);
         assert_int_equal(one.planes.n, two.planes.n);
         assert_true(one.planes.n >= 1);
         for (uint32_t p = 0; p < one.planes.n; p++) {
             struct fab_err err = {""};
             int rc = fab_snapshot_check(one.layers[p].bytes, one.layers[p].size, &err);
             if (rc != 0)
-                fail_msg("%s: %s", fabrics[f], err.text);
+                fail_msg("%s: %s", world_fabrics[f], err.text);
             assert_int_equal(one.layers[p].size, two.layers[p].size);
             assert_memory_equal(one.layers[p].bytes, two.layers[p].bytes, one.layers[p].size);
         }
@@ -433,127 +423,6 @@ static void test_random_lies_are_safe(void **state)
     assert_true(believed > 100); /* else the walk was not tried */
 }
 
-/* ---- the corpus: with FAB_WRITE_CORPUS=DIR it is written, always it is held against its names ---- */
-
-static void write_input(const char *dir, const char *name, const void *bytes, size_t size)
-{
-    char path[512];
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, size, f), size);
-    assert_int_equal(fclose(f), 0);
-}
-
-static void write_valid(const char *dir, const char *name, const struct world *world)
-{
-    write_input(dir, name, world->layers[0].bytes, world->layers[0].size);
-}
-
-static void write_broken(const char *dir)
-{
-    struct world world;
-    world_open(&world, "fattree2:2,1,2");
-    char *bytes = world.layers[0].bytes;
-    size_t size = world.layers[0].size;
-    struct snap_head *head = world.layers[0].bytes;
-
-    write_input(dir, "truncated-empty", bytes, 0);
-    write_input(dir, "truncated-head", bytes, 40);
-    write_input(dir, "truncated-table", bytes, 300);
-    write_input(dir, "truncated-end", bytes, size - 1);
-    write_input(dir, "foreign-text", "Switch 36 \"S-0002\"\n", 19);
-    bytes[size / 2] ^= 1;
-    write_input(dir, "corrupt-bit", bytes, size);
-    bytes[size / 2] ^= 1;
-    head->version = SNAP_VERSION + 1;
-    fab_snapshot_seal(bytes);
-    write_input(dir, "newer", bytes, size);
-    head->version = 0;
-    fab_snapshot_seal(bytes);
-    write_input(dir, "older", bytes, size);
-    head->version = SNAP_VERSION;
-    head->order = __builtin_bswap32(SNAP_ORDER);
-    fab_snapshot_seal(bytes);
-    write_input(dir, "foreign-order", bytes, size);
-    head->order = SNAP_ORDER;
-    uint32_t far = UINT32_MAX;
-    memcpy(bytes + snap_table(bytes)[SNAP_EDGE].offset, &far, sizeof(far));
-    fab_snapshot_seal(bytes);
-    write_input(dir, "corrupt-edge", bytes, size);
-    memcpy(bytes + sizeof(*head) + offsetof(struct snap_meta, n_edges), &far, sizeof(far));
-    fab_snapshot_seal(bytes);
-    write_input(dir, "corrupt-counts", bytes, size);
-    world_close(&world);
-}
-
-static void write_corpus(const char *dir)
-{
-    static const char *const valid[][2] = {
-        {"valid-fattree2", "fattree2:2,1,2"}, {"valid-dragonfly", "dragonfly:1,2,1"},
-        {"valid-torus", "torus:3,3:1"},       {"valid-mesh", "mesh:2,2:2"},
-        {"valid-random", "random:5,9,4:3"},
-    };
-    struct world world;
-
-    for (size_t i = 0; i < sizeof(valid) / sizeof(valid[0]); i++) {
-        world_open(&world, valid[i][1]);
-        write_valid(dir, valid[i][0], &world);
-        world_close(&world);
-    }
-    world_odd(&world);
-    write_valid(dir, "valid-odd", &world);
-    world_close(&world);
-    world_empty(&world);
-    write_valid(dir, "valid-empty", &world);
-    world_close(&world);
-    write_broken(dir);
-}
-
-static int expected_of(const char *name)
-{
-    static const struct {
-        const char *prefix;
-        int rc;
-    } names[] = {{"valid", 0},
-                 {"truncated", PMIXFAB_ERR_TRUNCATED},
-                 {"foreign", PMIXFAB_ERR_FOREIGN},
-                 {"older", PMIXFAB_ERR_OLDER},
-                 {"newer", PMIXFAB_ERR_NEWER},
-                 {"corrupt", PMIXFAB_ERR_CORRUPT}};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strncmp(name, names[i].prefix, strlen(names[i].prefix)) == 0)
-            return names[i].rc;
-    return 1; /* found by the fuzzer: whatever it is, it must be safe */
-}
-
-static void test_corpus(void **state)
-{
-    (void)state;
-    const char *to = getenv("FAB_WRITE_CORPUS");
-    if (to != NULL)
-        write_corpus(to);
-    DIR *dir = opendir(CORPUS);
-    unsigned n = 0;
-    assert_non_null(dir);
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        char path[512];
-        struct pmixfab *fab = NULL;
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof(path), CORPUS "/%s", entry->d_name);
-        int rc = pmixfab_open_file(path, &fab), expected = expected_of(entry->d_name);
-        if (expected != 1 && rc != expected)
-            fail_msg("%s: %d %s: see FAB_WRITE_CORPUS in this test", path, rc, pmixfab_strerror(rc));
-        if (rc == 0)
-            walk_everything(fab);
-        pmixfab_close(fab);
-        n++;
-    }
-    closedir(dir);
-    assert_true(n >= 18);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -567,7 +436,6 @@ int main(void)
         cmocka_unit_test(test_lies_are_found),
         cmocka_unit_test(test_tiny),
         cmocka_unit_test(test_random_lies_are_safe),
-        cmocka_unit_test(test_corpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
