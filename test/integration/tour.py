@@ -208,7 +208,6 @@ def stay(sim, daemon):
           build/bin/fabricctl --rundir $RUN --help
           build/bin/fabricctl --rundir $RUN events --follow
           build/bin/stock_tool "$(cat $RUN/fabricd.uri)" watch
-          pquery --uri "$(cat $RUN/fabricd.uri)" pmix.fab.grps
           echo 'Unlink "leaf2"' > $SIM/console    # pull all of leaf2's cables; ReLink puts them back
           build/bin/fabricctl --rundir $RUN refresh
         fabricd's log: {daemon.log_path}"""), flush=True)
