@@ -1,0 +1,233 @@
+/* test_store_migrate.c - databases of every older version are brought up to date, newer ones are refused. */
+#include "store_fixture.h"
+
+#include "fabricd/schema.h"
+
+/* The schema as it could be in a few releases: what is built in, and these. */
+static const char *const later[] = {
+    "CREATE TABLE cable_label (a_node INTEGER PRIMARY KEY, label TEXT NOT NULL) STRICT;\n"
+    "INSERT INTO cable_label SELECT guid, 'a ''quoted''; text' FROM node; -- several; statements\n",
+    /* rebuilds a table that others refer to, as SQLite wants it done */
+    "CREATE TABLE new_node (guid INTEGER PRIMARY KEY, system_guid INTEGER NOT NULL, kind INTEGER NOT NULL,"
+    " description BLOB NOT NULL, host TEXT NOT NULL, name TEXT NOT NULL, unnamed INTEGER NOT NULL,"
+    " vendor_id INTEGER NOT NULL, device_id INTEGER NOT NULL, num_ports INTEGER NOT NULL,"
+    " enhanced INTEGER NOT NULL, lid INTEGER NOT NULL, lmc INTEGER NOT NULL, chassis INTEGER NOT NULL,"
+    " slot_type INTEGER NOT NULL, slot INTEGER NOT NULL, chip INTEGER NOT NULL,"
+    " serial TEXT NOT NULL DEFAULT '') STRICT;\n"
+    "INSERT INTO new_node SELECT *, '' FROM node;\n"
+    "DROP TABLE node;\n"
+    "ALTER TABLE new_node RENAME TO node;\n",
+};
+
+#define MAX_STEPS 32
+
+/* The first n steps of all. */
+struct schema {
+    const char *steps[MAX_STEPS];
+    int n, built_in;
+};
+
+static struct schema make_schema(int n)
+{
+    struct schema schema = {.n = 0};
+    while (schema_sql[schema.built_in] != NULL)
+        schema.built_in++;
+    int all = schema.built_in + (int)(sizeof later / sizeof later[0]);
+    assert_true(all < MAX_STEPS);
+    if (n < 0 || n > all)
+        n = all;
+    for (; schema.n < n; schema.n++)
+        schema.steps[schema.n] =
+            schema.n < schema.built_in ? schema_sql[schema.n] : later[schema.n - schema.built_in];
+    return schema;
+}
+
+static int64_t ask_number(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t number = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    return number;
+}
+
+static void run_sql(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    char *said = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &said) != SQLITE_OK)
+        fail_msg("%s: %s", sql, said);
+    sqlite3_close(db);
+}
+
+static int open_with(const char *path, const struct schema *schema, struct store **store, struct fab_err *err)
+{
+    return store_open_schema(path, schema->steps, store, err);
+}
+
+/* A database as an fabricd of that version left it: written by its steps, filled where it has the tables. */
+static void write_version(const char *path, const struct schema *schema, const struct fab_inventory *inv)
+{
+    struct store *store = NULL;
+    struct fab_inventory empty;
+    struct fab_err err = {{0}};
+    char sql[128];
+    unlink(path);
+    if (schema->n >= schema->built_in) {
+        empty_inventory(&empty);
+        assert_int_equal(open_with(path, schema, &store, &err), PMIXFAB_OK);
+        must_publish(store, 1, &empty, inv);
+        store_close(store);
+        return;
+    }
+    for (int i = 0; i < schema->n; i++)
+        run_sql(path, schema->steps[i]);
+    snprintf(sql, sizeof sql, "PRAGMA user_version = %d; PRAGMA application_id = %d", schema->n,
+             schema->n == 0 ? 0 : STORE_APPLICATION_ID);
+    run_sql(path, sql);
+}
+
+static void test_schema_is_built_in(void **state)
+{
+    (void)state;
+    assert_non_null(schema_sql[0]);
+    assert_non_null(strstr(schema_sql[0], "CREATE TABLE generation"));
+}
+
+static void test_new_database_has_the_newest_version(void **state)
+{
+    struct folder *folder = *state;
+    struct schema schema = make_schema(-1);
+    store_close(open_store(folder->db));
+    assert_int_equal(ask_number(folder->db, "PRAGMA user_version"), schema.built_in);
+    assert_int_equal(ask_number(folder->db, "PRAGMA application_id"), STORE_APPLICATION_ID);
+}
+
+static void test_every_older_version(void **state)
+{
+    struct folder *folder = *state;
+    struct schema newest = make_schema(-1);
+    struct fab_inventory inv, next;
+    struct fab_err err = {{0}};
+    odd_inventory(&inv, 30, 3, 0);
+    odd_inventory(&next, 30, 3, 1);
+    for (int version = 0; version <= newest.n; version++) {
+        struct schema older = make_schema(version);
+        struct store *store = NULL;
+        write_version(folder->db, &older, &inv);
+        int rc = open_with(folder->db, &newest, &store, &err);
+        if (rc != PMIXFAB_OK)
+            print_error("from version %d: %s\n", version, err.text);
+        assert_int_equal(rc, PMIXFAB_OK);
+        if (version >= newest.built_in) {
+            must_hold(store, 1, &inv);
+            must_publish(store, 2, &inv, &next);
+            must_hold(store, 2, &next);
+        }
+        store_close(store);
+        assert_int_equal(ask_number(folder->db, "PRAGMA user_version"), newest.n);
+        assert_int_equal(ask_number(folder->db, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+        /* Once is enough: a second time, the steps would fail. */
+        assert_int_equal(open_with(folder->db, &newest, &store, &err), PMIXFAB_OK);
+        store_close(store);
+    }
+    fab_inventory_destroy(&inv);
+    fab_inventory_destroy(&next);
+}
+
+static void test_newer_is_refused_and_left_alone(void **state)
+{
+    struct folder *folder = *state;
+    struct schema newest = make_schema(-1);
+    struct fab_inventory inv;
+    struct fab_err err = {{0}};
+    odd_inventory(&inv, 10, 3, 0);
+    for (int version = newest.built_in + 1; version <= newest.n; version++) {
+        struct schema newer = make_schema(version);
+        struct store *store = NULL;
+        char line[96];
+        write_version(folder->db, &newer, &inv);
+        assert_int_equal(store_open(folder->db, &store, &err), PMIXFAB_ERR_NEWER);
+        assert_null(store);
+        snprintf(line, sizeof line, "written by a newer fabricd (schema %d, this one knows %d)", version,
+                 newest.built_in);
+        check_line(&err, line);
+        check_line(&err, folder->db);
+        assert_int_equal(open_with(folder->db, &newer, &store, &err), PMIXFAB_OK);
+        must_hold(store, 1, &inv);
+        store_close(store);
+    }
+    fab_inventory_destroy(&inv);
+}
+
+/* A step that fails in its second statement takes back everything, the steps before it too. */
+static void check_failing(const char *path, const char *bad, const struct fab_inventory *inv)
+{
+    struct schema newest = make_schema(-1);
+    struct schema older = make_schema(newest.built_in);
+    struct store *store = NULL;
+    struct fab_err err = {{0}};
+    write_version(path, &older, inv);
+    newest.steps[newest.n - 1] = bad;
+    assert_int_equal(open_with(path, &newest, &store, &err), PMIXFAB_ERR_CORRUPT);
+    assert_null(store);
+    check_line(&err, path);
+    assert_int_equal(ask_number(path, "PRAGMA user_version"), older.n);
+    assert_int_equal(ask_number(path, "SELECT count(*) FROM sqlite_schema WHERE name IN"
+                                      " ('cable_label', 'half')"),
+                     0);
+    store = open_store(path);
+    must_hold(store, 1, inv);
+    store_close(store);
+}
+
+static void test_failing_step_changes_nothing(void **state)
+{
+    struct folder *folder = *state;
+    struct fab_inventory inv;
+    odd_inventory(&inv, 10, 3, 0);
+    check_failing(folder->db, "CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);", &inv);
+    check_failing(folder->db, "CREATE TABLE half (x); this is not SQL", &inv);
+    check_failing(folder->db, "CREATE TABLE half (x); DELETE FROM node", &inv); /* ports without nodes */
+    fab_inventory_destroy(&inv);
+}
+
+static void test_two_migrate_at_once(void **state)
+{
+    struct folder *folder = *state;
+    struct schema newest = make_schema(-1);
+    struct fab_inventory inv;
+    struct store *store = NULL;
+    struct fab_err err = {{0}};
+    sqlite3 *other = NULL;
+    odd_inventory(&inv, 10, 3, 0);
+    struct schema older = make_schema(newest.built_in);
+    write_version(folder->db, &older, &inv);
+    assert_int_equal(sqlite3_open(folder->db, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(open_with(folder->db, &newest, &store, &err), PMIXFAB_ERR_BUSY);
+    assert_null(store);
+    check_line(&err, "locked");
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    assert_int_equal(ask_number(folder->db, "PRAGMA user_version"), older.n);
+    assert_int_equal(open_with(folder->db, &newest, &store, &err), PMIXFAB_OK);
+    must_hold(store, 1, &inv);
+    store_close(store);
+    fab_inventory_destroy(&inv);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schema_is_built_in),      folder_test(test_new_database_has_the_newest_version),
+        folder_test(test_every_older_version),          folder_test(test_newer_is_refused_and_left_alone),
+        folder_test(test_failing_step_changes_nothing), folder_test(test_two_migrate_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
