@@ -55,24 +55,86 @@ static int check(const struct probe_config *config, struct fab_err *err)
     return ibnetdisc_target(config->arg, ca, &port, err);
 }
 
+static const char *state_name(unsigned state)
+{
+    static const char *const names[] = {"no state", "down", "init", "armed", "active"};
+    return names[state <= 4 ? state : 0];
+}
+
+/*
+ * The port to ask through. libibumad is asked first and the files only to explain its no, because what it
+ * sees may be simulated. (Its list of HCAs is of no use: it names one even where there is none.) Release the
+ * port.
+ */
+static int open_port(const char *ca, int num, umad_port_t *port, char *why, size_t size)
+{
+    char name[UMAD_CA_NAME_LEN];
+    snprintf(name, sizeof(name), "%s", ca);
+    if (umad_init() == 0 && umad_get_port(name[0] != '\0' ? name : NULL, num, port) == 0)
+        return PMIXFAB_OK;
+    if ((ca[0] != '\0' || num > 0) && umad_get_port(NULL, 0, port) == 0) {
+        char wanted[16] = "";
+        if (num > 0)
+            snprintf(wanted, sizeof(wanted), ":%d", num);
+        snprintf(why, size, "no InfiniBand port %s%s on this host; there is %s:%d", ca, wanted, port->ca_name,
+                 port->portnum);
+        umad_release_port(port);
+    } else if (access(MAD_CLASS_DIR, F_OK) != 0) {
+        snprintf(why, size,
+                 "no InfiniBand port: " MAD_CLASS_DIR
+                 " is absent (no HCA, or the module ib_umad is not loaded)");
+    } else {
+        snprintf(why, size, "no InfiniBand port: " MAD_CLASS_DIR " names none that can be read");
+    }
+    return PMIXFAB_ERR_NOTFOUND;
+}
+
 static int available(char *text, size_t size)
 {
-    char names[UMAD_MAX_DEVICES][UMAD_CA_NAME_LEN];
-    if (access(MAD_CLASS_DIR, F_OK) != 0) {
-        snprintf(text, size, "no InfiniBand port: " MAD_CLASS_DIR " is absent (is ib_umad loaded?)");
-        return PMIXFAB_ERR_NOTFOUND;
-    }
-    if (umad_init() < 0) {
-        snprintf(text, size, "no InfiniBand port: " MAD_CLASS_DIR " cannot be used");
-        return PMIXFAB_ERR_NOTFOUND;
-    }
-    int n = umad_get_cas_names(names, UMAD_MAX_DEVICES);
-    if (n <= 0) {
-        snprintf(text, size, "no InfiniBand port: " MAD_CLASS_DIR " names no HCA");
-        return PMIXFAB_ERR_NOTFOUND;
-    }
-    snprintf(text, size, "%d InfiniBand HCA%s, the first is %.*s", n, n == 1 ? "" : "s", UMAD_CA_NAME_LEN,
-             names[0]);
+    umad_port_t port;
+    int rc = open_port("", 0, &port, text, size);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    snprintf(text, size, "InfiniBand port %s:%d, %s, LID %u", port.ca_name, port.portnum,
+             state_name(port.state), port.base_lid);
+    umad_release_port(&port);
+    return PMIXFAB_OK;
+}
+
+/* A port that no subnet manager has brought up sees itself at most. That must not pass for the whole subnet.
+ */
+static int check_port(const umad_port_t *port, struct fab_err *err)
+{
+    if (strcmp(port->link_layer, "Ethernet") == 0)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                        "ibnetdisc:%s:%d: the port runs Ethernet; give another one, as ibnetdisc:mlx5_0:1",
+                        port->ca_name, port->portnum);
+    if (port->state == FAB_PORT_INIT || port->state == FAB_PORT_ARMED)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                        "ibnetdisc:%s:%d: no subnet manager has brought the port up (state %s); start OpenSM",
+                        port->ca_name, port->portnum, state_name(port->state));
+    if (port->state != FAB_PORT_ACTIVE)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                        "ibnetdisc:%s:%d: the port has no link (state %s); check its cable", port->ca_name,
+                        port->portnum, state_name(port->state));
+    return PMIXFAB_OK;
+}
+
+static int discover(umad_port_t *port, const struct probe_config *config, ibnd_fabric_t **fabric,
+                    struct fab_err *err)
+{
+    ibnd_config_t how = {
+        .max_smps = config->max_smps != 0 ? config->max_smps : DEFAULT_MAX_SMPS,
+        .timeout_ms = config->timeout_ms != 0 ? config->timeout_ms : DEFAULT_TIMEOUT_MS,
+        .retries = config->retries != 0 ? config->retries : DEFAULT_RETRIES,
+        .flags = IBND_CONFIG_MLX_EPI, /* FDR10 stands there only */
+    };
+    *fabric = ibnd_discover_fabric(port->ca_name, port->portnum, NULL, &how);
+    if (*fabric == NULL)
+        return fab_fail(err, PMIXFAB_ERR_IO,
+                        "ibnetdisc:%s:%d: the subnet cannot be discovered; check the access to "
+                        "/dev/infiniband/umad*, and what the library said before this line",
+                        port->ca_name, port->portnum);
     return PMIXFAB_OK;
 }
 
@@ -80,33 +142,30 @@ static int run(const struct probe_config *config, const struct probe_sink *sink,
                struct fab_err *err)
 {
     char ca[UMAD_CA_NAME_LEN], why[200];
-    int port;
-    struct observed seen;
-    int rc = ibnetdisc_target(config->arg, ca, &port, err);
+    int num;
+    umad_port_t port;
+    ibnd_fabric_t *fabric = NULL;
+    struct observed seen = {0};
+    int rc = ibnetdisc_target(config->arg, ca, &num, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    ibnd_config_t how = {
-        .max_smps = config->max_smps != 0 ? config->max_smps : DEFAULT_MAX_SMPS,
-        .timeout_ms = config->timeout_ms != 0 ? config->timeout_ms : DEFAULT_TIMEOUT_MS,
-        .retries = config->retries != 0 ? config->retries : DEFAULT_RETRIES,
-        .flags = IBND_CONFIG_MLX_EPI, /* FDR10 stands there only */
-    };
-    if (available(why, sizeof(why)) != PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "ibnetdisc: %s", why);
-    ibnd_fabric_t *fabric = ibnd_discover_fabric(ca[0] != '\0' ? ca : NULL, port, NULL, &how);
-    if (fabric == NULL)
-        return fab_fail(err, PMIXFAB_ERR_IO,
-                        "ibnetdisc%s%s: the subnet cannot be discovered; check the HCA's port, the access to "
-                        "/dev/infiniband/umad* and the subnet manager",
-                        ca[0] != '\0' ? ":" : "", ca);
-    rc = ibnetdisc_observe(fabric, &seen, err);
+    rc = open_port(ca, num, &port, why, sizeof(why));
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "ibnetdisc: %s", why);
+    rc = check_port(&port, err);
+    if (rc == PMIXFAB_OK)
+        rc = discover(&port, config, &fabric, err);
+    if (rc == PMIXFAB_OK)
+        rc = ibnetdisc_observe(fabric, &seen, err);
     if (rc == PMIXFAB_OK)
         rc = observed_inventory(&seen, sink, inv, err);
     if (rc == PMIXFAB_OK && inv->n_dangling > 0)
         probe_note(sink, PMIXFAB_LOG_WARNING,
                    "%u ports are up and lead nowhere: a part of the subnet did not answer", inv->n_dangling);
     observed_free(&seen);
-    ibnd_destroy_fabric(fabric);
+    if (fabric != NULL)
+        ibnd_destroy_fabric(fabric);
+    umad_release_port(&port);
     return rc;
 }
 
