@@ -11,11 +11,12 @@
  *     is cabled to more than half of its pod's spines (so the core of a one-pod tree counts as leaves
  *     where it is cabled like them).
  *   dragonfly: at least two groups of at least three routers (groups of three: at least four of them),
- *     cabled all to all inside, with global cables spread evenly over all pairs of groups, however
- *     many. A router may lack a quarter of its group's cables (none in a group of three), the whole one
- *     in 16 of the global ones. Not recognised: groups of one or two, groups that are not cabled all to
- *     all (dragonfly+), and so many cables between groups that routers of different groups share half
- *     as many neighbours as those of one group do. A single group cabled all to all is other.
+ *     cabled all to all inside, with global cables spread evenly over all pairs of groups, from one
+ *     cable a pair up to a quarter of the pairs of their routers. A group may lack one cable for every
+ *     four routers (none in a group of three), the whole one in 16 of the global ones. Not recognised:
+ *     groups of one or two, groups that are not cabled all to all (dragonfly+). A single group cabled
+ *     all to all is other. Where the routers at one place of each group are cabled all to all as well
+ *     (a two-dimensional HyperX), the larger ones are the groups, and with equal sides it is other.
  *   mesh, torus: two or three dimensions of at least 2, every cable in place and none beside; of a
  *     torus every dimension longer than 2 closes. One pulled cable makes it other. Chains and rings are
  *     other, and so is what closes in some of its longer dimensions only. A ring of 4 is a square, so 2

@@ -19,7 +19,7 @@
 
 /* What to change. Start from REWIRE_NONE. */
 struct rewire {
-    uint64_t seed;       /* not 0: switches get their GUIDs and names dealt anew (desc keeps the old name) */
+    uint64_t seed; /* not 0: switches get their GUIDs and names dealt anew; desc keeps the generator's name */
     uint32_t lose_node;  /* node index, or FAB_NONE */
     uint32_t lose_cable; /* index of one of its ports, or FAB_NONE */
     uint32_t lose_hosts; /* node index of a switch whose devices are all cut off, or FAB_NONE */
@@ -81,7 +81,7 @@ static inline void rewire_nodes(const struct fab_inventory *from, const struct r
             continue;
         node.guid = label->guid;
         node.system_guid = label->system_guid;
-        node.desc = rewire_string(to, from, node.kind == FAB_SWITCH ? node.name : node.desc);
+        node.desc = rewire_string(to, from, node.desc);
         node.host = rewire_string(to, from, node.host);
         node.name = rewire_string(to, from, label->name);
         if (i == how->add[0] || i == how->add[1])

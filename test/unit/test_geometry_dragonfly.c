@@ -1,0 +1,337 @@
+/* Dragonflies: groups are found under any labels and numbers of global cables, and stay under an operator's
+ * hands. */
+#include "test/fabrics/build.h"
+#include "test/unit/rewire.h"
+
+static bool adjacent(const struct fab_plane *plane, uint32_t a, uint32_t b)
+{
+    const struct fab_vertex *v = &plane->switches[a];
+    for (uint32_t e = v->adj_first; e < v->adj_first + v->n_adj; e++)
+        if (plane->adj[e].to == b)
+            return true;
+    return false;
+}
+
+/* The group that stands in a generated name: "r12-3". */
+static unsigned old_group(const struct scene *scene, uint32_t sw)
+{
+    return (unsigned)strtoul(scene_old_name(scene, sw) + 1, NULL, 10);
+}
+
+/* Groups are those of the generator, numbered densely; all to all inside where `whole`. */
+static void assert_groups(const struct scene *scene, unsigned n_groups, bool whole)
+{
+    const struct fab_plane *plane = scene->plane;
+    for (uint32_t a = 0; a < plane->n_switches; a++) {
+        assert_in_range(scene->geo.pod[a], 0, n_groups - 1);
+        for (uint32_t b = 0; b < plane->n_switches; b++) {
+            bool same = scene->geo.pod[a] == scene->geo.pod[b];
+            assert_int_equal(same, old_group(scene, a) == old_group(scene, b));
+            if (whole && same && a != b)
+                assert_true(adjacent(plane, a, b));
+        }
+    }
+    for (uint32_t i = 0; i < plane->n_devices; i++)
+        assert_int_equal(scene_logical(scene, i)[0], scene->geo.pod[plane->devices[i].sw]);
+}
+
+static void assert_dragonfly(const struct scene *scene, const char *what)
+{
+    if (scene->geo.kind != FAB_KIND_DRAGONFLY)
+        fail_msg("%s is %s", what, fab_kind_name(scene->geo.kind));
+}
+
+static void canonical(void **state)
+{
+    (void)state;
+    static const unsigned sizes[][3] = {{1, 3, 1}, {2, 3, 2}, {1, 4, 1}, {2, 4, 2}, {1, 3, 5},
+                                        {1, 5, 3}, {3, 6, 1}, {2, 8, 2}, {1, 4, 6}, {4, 8, 4}};
+    for (size_t t = 0; t < sizeof sizes / sizeof sizes[0]; t++) {
+        unsigned p = sizes[t][0], a = sizes[t][1], h = sizes[t][2];
+        for (uint64_t seed = 0; seed < 5; seed++) {
+            char text[32];
+            struct scene scene;
+            snprintf(text, sizeof text, "dragonfly:%u,%u,%u", p, a, h);
+            scene_make(&scene, text, seed);
+            assert_dragonfly(&scene, text);
+            scene_assert_sound(&scene);
+            assert_groups(&scene, a * h + 1, true);
+            assert_int_equal(scene.geo.shape[0], a * h + 1);
+            assert_int_equal(scene.geo.shape[1], a);
+            assert_int_equal(scene.geo.shape[2], p);
+            scene_free(&scene);
+        }
+    }
+}
+
+static void numbers_of_names(void **state)
+{
+    (void)state;
+    struct scene scene;
+    scene_make(&scene, "dragonfly:2,4,3", 0);
+    for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "r%u-%u", scene_logical(&scene, i)[0], scene_logical(&scene, i)[1]);
+        assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw), name);
+    }
+    scene_free(&scene);
+}
+
+/* Groups of `a` routers, `m` cables between each pair of groups (`between` says which), a host a router. */
+static void build_groups(struct fab_inventory *inv, unsigned n, unsigned a, unsigned m,
+                         bool (*between)(unsigned n, unsigned x, unsigned y))
+{
+    struct build b;
+    unsigned *ports = malloc((size_t)n * a * sizeof *ports);
+    assert_non_null(ports);
+    build_begin(&b, inv);
+    for (unsigned r = 0; r < n * a; r++) {
+        build_switch(&b, 254, "r%u-%u", r / a, r % a);
+        ports[r] = 2;
+    }
+    for (unsigned r = 0; r < n * a; r++) {
+        build_simple_host(&b, r, 1);
+        for (unsigned other = r + 1; other < (r / a + 1) * a; other++) {
+            unsigned from = ports[r]++, to = ports[other]++;
+            build_cable(&b, r, from, other, to, 4, FAB_HDR);
+        }
+    }
+    /* Each group's cables go round its routers, each pair starting where the last one ended. */
+    unsigned next[64] = {0};
+    for (unsigned x = 0; x < n; x++) {
+        for (unsigned y = x + 1; y < n; y++) {
+            for (unsigned i = 0; i < m && between(n, x, y); i++) {
+                unsigned r = x * a + next[x]++ % a, other = y * a + next[y]++ % a;
+                unsigned from = ports[r]++, to = ports[other]++;
+                build_cable(&b, r, from, other, to, 4, FAB_HDR);
+            }
+        }
+    }
+    free(ports);
+    assert_int_equal(build_end(&b), 0);
+}
+
+static bool all_pairs(unsigned n, unsigned x, unsigned y)
+{
+    (void)n;
+    return x != y;
+}
+
+static bool neighbours(unsigned n, unsigned x, unsigned y)
+{
+    return y == x + 1 || (x == 0 && y == n - 1);
+}
+
+static bool first_with_all(unsigned n, unsigned x, unsigned y)
+{
+    (void)n;
+    return x == 0 && y > 0;
+}
+
+/* The fabric is taken over. */
+static void relabelled(struct scene *scene, struct fab_inventory *inv, uint64_t seed)
+{
+    struct rewire how = REWIRE_NONE;
+    how.seed = seed;
+    scene_change(scene, inv, how);
+    fab_inventory_destroy(inv);
+}
+
+/* From one cable a pair of groups to several a router. */
+static void numbers_of_global_cables(void **state)
+{
+    (void)state;
+    static const unsigned sizes[][3] = {/* groups, routers, cables a pair */
+                                        {2, 4, 1},   {2, 8, 4},   {2, 8, 8},  {3, 4, 1},  {3, 6, 6},
+                                        {4, 3, 1},   {5, 8, 3},   {8, 16, 4}, {9, 8, 4},  {8, 16, 16},
+                                        {6, 10, 20}, {17, 16, 1}, {20, 4, 1}, {16, 8, 2}, {12, 6, 1}};
+    for (size_t t = 0; t < sizeof sizes / sizeof sizes[0]; t++) {
+        for (uint64_t seed = 1; seed < 4; seed++) {
+            struct fab_inventory inv;
+            struct scene scene;
+            char what[48];
+            snprintf(what, sizeof what, "%u groups of %u, %u cables", sizes[t][0], sizes[t][1], sizes[t][2]);
+            build_groups(&inv, sizes[t][0], sizes[t][1], sizes[t][2], all_pairs);
+            relabelled(&scene, &inv, seed);
+            assert_dragonfly(&scene, what);
+            scene_assert_sound(&scene);
+            assert_groups(&scene, sizes[t][0], true);
+            scene_free(&scene);
+        }
+    }
+}
+
+/* Routers at one place of nine groups of eight form groups of nine themselves: those are taken. */
+static void hyperx(void **state)
+{
+    (void)state;
+    struct fab_inventory inv;
+    struct scene scene;
+    build_groups(&inv, 9, 8, 8, all_pairs);
+    relabelled(&scene, &inv, 7);
+    assert_dragonfly(&scene, "a HyperX");
+    assert_int_equal(scene.geo.shape[0], 8);
+    assert_int_equal(scene.geo.shape[1], 9);
+    scene_assert_sound(&scene);
+    scene_free(&scene);
+}
+
+static void not_a_dragonfly(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned n, a, m;
+        bool (*between)(unsigned n, unsigned x, unsigned y);
+    } groups[] = {
+        {6, 5, 2, neighbours},                                                   /* a ring of groups */
+        {5, 4, 1, neighbours}, {4, 3, 2, neighbours}, {6, 5, 2, first_with_all}, /* a star of groups */
+        {8, 2, 1, all_pairs},                                                    /* groups of two */
+        {2, 3, 1, all_pairs},                                               /* groups of three, too few */
+        {5, 5, 5, all_pairs},                                               /* HyperX with equal sides */
+        {4, 4, 4, all_pairs},  {3, 3, 2, all_pairs},  {1, 6, 0, all_pairs}, /* a clique */
+    };
+    for (size_t t = 0; t < sizeof groups / sizeof groups[0]; t++) {
+        struct fab_inventory inv;
+        struct scene scene;
+        build_groups(&inv, groups[t].n, groups[t].a, groups[t].m, groups[t].between);
+        relabelled(&scene, &inv, t + 1);
+        if (scene.geo.kind != FAB_KIND_OTHER)
+            fail_msg("case %u is %s", (unsigned)t, fab_kind_name(scene.geo.kind));
+        scene_assert_sound(&scene);
+        scene_free(&scene);
+    }
+}
+
+/* Groups of three tell nothing with a cable missing inside; larger ones stay what they are. */
+static void any_cable_pulled(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"dragonfly:1,3,1", "dragonfly:2,4,1", "dragonfly:1,5,2"};
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        struct scene whole, less;
+        scene_make(&whole, texts[t], t + 1);
+        for (uint32_t i = 0; i < whole.inv.n_ports; i++) {
+            struct rewire how = REWIRE_NONE;
+            uint32_t peer = whole.inv.ports[i].peer, a = whole.inv.ports[i].node;
+            if (peer == FAB_NONE || peer < i || whole.inv.nodes[a].kind != FAB_SWITCH)
+                continue;
+            how.lose_cable = i;
+            scene_change(&less, &whole.inv, how);
+            const char *names[2] = {fab_str(&whole.inv, whole.inv.nodes[a].desc),
+                                    fab_str(&whole.inv, whole.inv.nodes[whole.inv.ports[peer].node].desc)};
+            bool inside = strtoul(names[0] + 1, NULL, 10) == strtoul(names[1] + 1, NULL, 10);
+            if (inside && t == 0) {
+                assert_int_equal(less.geo.kind, FAB_KIND_OTHER);
+            } else {
+                assert_dragonfly(&less, texts[t]);
+                assert_true(scene_stable(&whole, &less));
+            }
+            scene_assert_sound(&less);
+            scene_free(&less);
+        }
+        scene_free(&whole);
+    }
+}
+
+/* An additional cable anywhere: explained as a global one, and nobody moves. */
+static void any_cable_added(void **state)
+{
+    (void)state;
+    struct scene whole, more;
+    scene_make(&whole, "dragonfly:1,6,1", 4);
+    for (uint32_t a = 0; a < whole.plane->n_switches; a++) {
+        for (uint32_t b = a + 1; b < whole.plane->n_switches; b++) {
+            struct rewire how = REWIRE_NONE;
+            how.add[0] = whole.plane->switches[a].node;
+            how.add[1] = whole.plane->switches[b].node;
+            scene_change(&more, &whole.inv, how);
+            assert_dragonfly(&more, "with a cable more");
+            assert_true(scene_stable(&whole, &more));
+            scene_free(&more);
+        }
+    }
+    scene_free(&whole);
+}
+
+static void routers_lost_and_idle(void **state)
+{
+    (void)state;
+    struct scene whole, less;
+    scene_make(&whole, "dragonfly:2,5,2", 0);
+    struct rewire idle = REWIRE_NONE, lost = REWIRE_NONE;
+    idle.lose_hosts = lost.lose_node = scene_node(&whole, "r4-2");
+    scene_change(&less, &whole.inv, idle);
+    assert_dragonfly(&less, "with an idle router");
+    assert_true(scene_stable(&whole, &less));
+    scene_free(&less);
+
+    scene_change(&less, &whole.inv, lost);
+    assert_dragonfly(&less, "without a router");
+    assert_groups(&less, 11, true);
+    for (uint32_t i = 0; i < less.plane->n_devices; i++) {
+        unsigned group, router;
+        const uint32_t *at = scene_logical(&less, i);
+        assert_int_equal(sscanf(scene_old_name(&less, less.plane->devices[i].sw), "r%u-%u", &group, &router),
+                         2);
+        assert_int_equal(at[0], group);
+        assert_int_equal(at[1], group == 4 && router > 2 ? router - 1 : router);
+    }
+    scene_free(&less);
+    scene_free(&whole);
+}
+
+/* What is still claimed after many cables are gone is still right. */
+static void many_cables_pulled(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        uint64_t dice = seed;
+        struct scene now, next;
+        scene_make(&now, "dragonfly:1,6,1", seed);
+        for (unsigned pulled = 0; pulled < 40; pulled++) {
+            struct rewire how = REWIRE_NONE;
+            how.lose_cable = (uint32_t)(fabric_random_next(&dice) % now.inv.n_ports);
+            scene_change(&next, &now.inv, how);
+            scene_free(&now);
+            scene_change(&now, &next.inv, REWIRE_NONE);
+            scene_free(&next);
+            assert_true(now.geo.kind == FAB_KIND_DRAGONFLY || now.geo.kind == FAB_KIND_OTHER);
+            if (now.geo.kind == FAB_KIND_DRAGONFLY)
+                assert_groups(&now, 7, false);
+            scene_assert_sound(&now);
+        }
+        scene_free(&now);
+    }
+}
+
+/* Dense random graphs are no dragonflies. */
+static void by_chance(void **state)
+{
+    (void)state;
+    for (unsigned seed = 1; seed <= 500; seed++) {
+        uint64_t dice = seed;
+        char text[64];
+        struct scene scene;
+        unsigned switches = 8 + (unsigned)(fabric_random_next(&dice) % 10);
+        snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches, 20,
+                 switches * (unsigned)(fabric_random_next(&dice) % 5), seed);
+        scene_make(&scene, text, 0);
+        assert_int_not_equal(scene.geo.kind, FAB_KIND_DRAGONFLY);
+        scene_free(&scene);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(canonical),
+                                       cmocka_unit_test(numbers_of_names),
+                                       cmocka_unit_test(numbers_of_global_cables),
+                                       cmocka_unit_test(hyperx),
+                                       cmocka_unit_test(not_a_dragonfly),
+                                       cmocka_unit_test(any_cable_pulled),
+                                       cmocka_unit_test(any_cable_added),
+                                       cmocka_unit_test(routers_lost_and_idle),
+                                       cmocka_unit_test(many_cables_pulled),
+                                       cmocka_unit_test(by_chance)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
