@@ -75,22 +75,41 @@ static int compare_found(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-static int add_found(struct found **found, size_t *n, const struct found *one)
+/*
+ * Add the plane that a file of the directory holds, if it holds one. What is no good snapshot is logged and
+ * *skipped is its error (the first one's); a file that was renamed away meanwhile was never there. An error
+ * is returned only for what is no fault of the file.
+ */
+static int take(const char *rundir, const char *file, struct found **found, size_t *n, int *skipped,
+                struct fab_err *err)
 {
-    struct found *grown = realloc(*found, (*n + 1) * sizeof(**found));
+    struct found one = {.fab = NULL};
+    struct fab_err why = {""};
 
-    if (grown == NULL)
-        return PMIXFAB_ERR_NOMEM;
+    if (!plane_of_file(file, one.name))
+        return PMIXFAB_OK;
+    int bad = open_plane(rundir, one.name, &one.fab, &why);
+    if (bad == PMIXFAB_ERR_NOTFOUND)
+        return PMIXFAB_OK;
+    if (bad == PMIXFAB_ERR_NOMEM)
+        return fab_fail(err, bad, "%s", why.text);
+    if (bad != 0) {
+        fab_log(PMIXFAB_LOG_WARNING, "skipped: %s", why.text);
+        if (*skipped == 0)
+            *skipped = bad;
+        return PMIXFAB_OK;
+    }
+    struct found *grown = realloc(*found, (*n + 1) * sizeof(**found));
+    if (grown == NULL) {
+        pmixfab_close(one.fab);
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: no memory for its planes", rundir);
+    }
     *found = grown;
-    grown[(*n)++] = *one;
+    grown[(*n)++] = one;
     return PMIXFAB_OK;
 }
 
-/*
- * Open every plane of a run directory, in the order of compare_found(). What is no good snapshot is logged
- * and skipped; *skipped is the first one's error, 0 where there was none. A file that was renamed away
- * meanwhile was never there.
- */
+/* Open every plane of a run directory, in the order of compare_found(). *skipped as above; 0: nothing was. */
 static int open_all(const char *rundir, struct found **out, size_t *n, int *skipped, struct fab_err *err)
 {
     struct found *found = NULL;
@@ -107,26 +126,8 @@ static int open_all(const char *rundir, struct found **out, size_t *n, int *skip
         return fab_fail(err, rc, "%s: cannot be read: %s: is a fabricd running here?", rundir,
                         strerror(errno));
     }
-    for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;) {
-        struct found one = {.fab = NULL};
-        struct fab_err why = {""};
-        if (!plane_of_file(entry->d_name, one.name))
-            continue;
-        int bad = open_plane(rundir, one.name, &one.fab, &why);
-        if (bad == PMIXFAB_ERR_NOTFOUND)
-            continue;
-        if (bad != 0) {
-            fab_log(PMIXFAB_LOG_WARNING, "skipped: %s", why.text);
-            if (*skipped == 0)
-                *skipped = bad;
-            continue;
-        }
-        rc = add_found(&found, n, &one);
-        if (rc != 0) {
-            fab_fail(err, rc, "%s: no memory for its planes", rundir);
-            pmixfab_close(one.fab);
-        }
-    }
+    for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;)
+        rc = take(rundir, entry->d_name, &found, n, skipped, err);
     closedir(dir);
     if (rc != 0) {
         free_found(found, *n);
