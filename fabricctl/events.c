@@ -40,6 +40,23 @@ static enum ctl_exit show_latest(const struct ctl *ctl)
     return ctl_table_close(table);
 }
 
+/* A line for people; a table cannot be laid out before its last row is known. */
+static bool show_line(const json_t *event)
+{
+    json_t *time = ctl_json_text(json_string_value(json_object_get(event, "time")));
+    json_t *name = ctl_json_text(json_string_value(json_object_get(event, "event")));
+    json_t *plane = ctl_json_text(json_string_value(json_object_get(event, "plane")));
+
+    printf("%s  %-26s  plane %s, generation %lld\n", json_is_string(time) ? json_string_value(time) : "-",
+           json_is_string(name) ? json_string_value(name) : "-",
+           json_is_string(plane) ? json_string_value(plane) : "-",
+           (long long)json_integer_value(json_object_get(event, "generation")));
+    json_decref(time);
+    json_decref(name);
+    json_decref(plane);
+    return fflush(stdout) == 0;
+}
+
 /* Until the operator, the reader of our output, or the daemon ends it. */
 static enum ctl_exit follow(const struct ctl *ctl, struct ctl_control *control, char *why)
 {
@@ -55,7 +72,7 @@ static enum ctl_exit follow(const struct ctl *ctl, struct ctl_control *control, 
         status = ctl_control_next(control, -1, &event, why);
         going = status == CTL_DONE && event != NULL;
         if (going && json_is_string(json_object_get(event, "event")))
-            going = put_event(table, event);
+            going = ctl->format == CTL_TEXT ? show_line(event) : put_event(table, event);
         json_decref(event);
     }
     closed = ctl_table_close(table);

@@ -3,8 +3,10 @@
  */
 #include "source.h"
 
+#include <fcntl.h>
 #include <pmix_tool.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,6 +28,22 @@ static void on_alarm(int signal_number)
     _exit(CTL_FAILED);
 }
 
+/*
+ * The library writes lines of its own to standard error about what is none of an operator's business (4.2.2
+ * calls every query a BAD-PARAM). What fails is told by us. Who wants to see its lines sets the variable
+ * to 2.
+ */
+static void silence_library(void)
+{
+    char text[16];
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    snprintf(text, sizeof text, "%d", fd);
+    setenv("PMIX_OUTPUT_STDERR_FD", text, 0);
+}
+
 enum ctl_exit ctl_pmix_connect(const char *uri)
 {
     struct sigaction action = {.sa_handler = on_alarm};
@@ -36,6 +54,7 @@ enum ctl_exit ctl_pmix_connect(const char *uri)
 
     if (connected)
         return CTL_DONE;
+    silence_library();
     PMIX_INFO_LOAD(&info[0], PMIX_SERVER_URI, uri, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_CONNECT_MAX_RETRIES, &retries, PMIX_UINT32);
     sigemptyset(&action.sa_mask);

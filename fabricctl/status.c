@@ -9,9 +9,9 @@
 #include "text.h"
 
 /* What the daemon adds to the snapshots' facts, in this order; null where no daemon says it. */
-static const char *const daemon_keys[] = {"pid",          "version",    "uri",      "stale_since",
-                                          "stale_reason", "partial",    "dangling", "unnamed",
-                                          "sweeping",     "last_sweep", "sweep_ms", "interval"};
+static const char *const daemon_keys[] = {"pid",        "version",  "uri",     "stale_since", "stale_reason",
+                                          "partial",    "dangling", "unnamed", "inactive",    "sweeping",
+                                          "last_sweep", "sweep_ms", "interval"};
 
 /* Strings of the daemon's are shown like any other: cleaned. */
 static json_t *clean_value(json_t *value)
@@ -60,20 +60,15 @@ static json_t *from_snapshots(const struct ctl *ctl, const struct ctl_view *view
     return status;
 }
 
-/* What the daemon says counts more than what its files say. */
+/* What the daemon says counts more than what its files say. Keys of a later version come through as well. */
 static void take_over(json_t *status, json_t *answer)
 {
-    static const char *const keys[] = {"generation", "published", "stale"};
+    const char *key;
+    json_t *value;
 
-    for (size_t i = 0; i < CTL_COUNT(keys); i++)
-        if (json_object_get(answer, keys[i]) != NULL)
-            json_object_set_new(status, keys[i], clean_value(json_object_get(answer, keys[i])));
+    json_object_foreach(answer, key, value) if (strcmp(key, "ok") != 0 && strcmp(key, "planes") != 0)
+        json_object_set_new(status, key, clean_value(value));
     json_object_set_new(status, "daemon", json_true());
-    for (size_t i = 0; i < CTL_COUNT(daemon_keys); i++) {
-        json_t *value = json_object_get(answer, daemon_keys[i]);
-
-        json_object_set_new(status, daemon_keys[i], value == NULL ? json_null() : clean_value(value));
-    }
 }
 
 /* A scalar in words. */
@@ -90,7 +85,7 @@ static const char *word(const json_t *status, const char *key, char buf[static 3
         return buf;
     }
     if (json_is_real(value)) {
-        snprintf(buf, 32, "%.10g", json_real_value(value));
+        snprintf(buf, 32, "%.1f", json_real_value(value));
         return buf;
     }
     return "-";
@@ -132,6 +127,7 @@ static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *vie
                json_is_true(json_object_get(status, "sweeping")) ? "; sweeping now" : "");
         show_line("partial", status, "partial");
         show_line("dangling", status, "dangling");
+        show_line("inactive", status, "inactive");
     }
     show_line("unnamed", status, "unnamed");
     if (view->n == 0)

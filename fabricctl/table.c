@@ -64,7 +64,7 @@ struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_jso
     t->into = into;
     t->columns = columns;
     t->n_columns = n_columns;
-    if (t->format == CTL_TEXT && json == CTL_JSON_ARRAY && !lay_out(t)) {
+    if (t->format == CTL_TEXT && !lay_out(t)) {
         free_table(t);
         return NULL;
     }
@@ -88,9 +88,7 @@ static void put_string(struct ctl_table *t, const char *text, bool absent)
     } else if (column->head != NULL) {
         const char *shown = absent || *text == '\0' ? "-" : text;
 
-        if (t->scols == NULL)
-            fprintf(t->out, "%s%s", t->scols_column > 0 ? "  " : "", shown);
-        else if (t->line == NULL && (t->line = scols_table_new_line(t->scols, NULL)) == NULL)
+        if (t->line == NULL && (t->line = scols_table_new_line(t->scols, NULL)) == NULL)
             t->no_memory = true;
         else if (scols_line_set_data(t->line, t->scols_column, shown) != 0)
             t->no_memory = true;
@@ -309,7 +307,7 @@ bool ctl_table_row(struct ctl_table *table)
         return false;
     if (table->format == CTL_JSON)
         end_json_row(table);
-    else if (table->scols == NULL)
+    else if (table->format == CTL_CSV)
         putc('\n', table->out);
     if (table->json == CTL_JSON_LINES)
         fflush(table->out);

@@ -25,7 +25,7 @@ struct ctl_table;
 /* How JSON rows stand. */
 enum ctl_json {
     CTL_JSON_ARRAY, /* one array of rows */
-    CTL_JSON_LINES  /* a row a line, each written through at once; CSV and text likewise */
+    CTL_JSON_LINES  /* a row a line, each written through at once; CSV likewise */
 };
 
 /*

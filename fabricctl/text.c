@@ -191,6 +191,6 @@ const char *ctl_time(int64_t microseconds, char buf[static CTL_TIME_SIZE])
         return buf;
     len = strftime(buf, CTL_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
     if (len > 0)
-        snprintf(buf + len, CTL_TIME_SIZE - len, ".%03" PRId64 "Z", rest / 1000);
+        snprintf(buf + len, CTL_TIME_SIZE - len, ".%06" PRId64 "Z", rest);
     return buf;
 }

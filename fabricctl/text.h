@@ -26,7 +26,7 @@ void ctl_csv_field(FILE *out, const char *text);
  */
 char *ctl_fold_hosts(const char *const *names, size_t n);
 
-/* Microseconds since 1970 as ISO 8601 in UTC, to the millisecond; "" for what is no date. */
+/* Microseconds since 1970 as ISO 8601 in UTC, to the microsecond; "" for what is no date. */
 #define CTL_TIME_SIZE 40
 const char *ctl_time(int64_t microseconds, char buf[static CTL_TIME_SIZE]);
 

@@ -75,7 +75,7 @@ static void check_first(json_t *row)
     assert_true(json_is_true(json_object_get(row, "up")));
     assert_int_equal(json_integer_value(json_array_get(json_object_get(row, "logical"), 1)), 4294967295);
     assert_int_equal(json_array_size(json_object_get(row, "hosts")), 3);
-    assert_string_equal(json_string_value(json_object_get(row, "time")), "2023-11-14T22:13:20.123Z");
+    assert_string_equal(json_string_value(json_object_get(row, "time")), "2023-11-14T22:13:20.123456Z");
 }
 
 static void test_json(void **state)
@@ -151,7 +151,7 @@ static void test_csv(void **state)
         end(&page, table),
         "index,name,guid,rate_gbps,up,logical,hosts,time\n"
         "0,\"leaf \"\"1\"\", upper?\",0x0000000000010abc,56.25,true,0;4294967295;7,node1;node2;login,"
-        "2023-11-14T22:13:20.123Z\n"
+        "2023-11-14T22:13:20.123456Z\n"
         "-12,,,,false,,,\n");
     free(page.text);
 }

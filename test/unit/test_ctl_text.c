@@ -237,9 +237,9 @@ static void test_time(void **state)
     char buf[CTL_TIME_SIZE];
 
     (void)state;
-    assert_string_equal(ctl_time(0, buf), "1970-01-01T00:00:00.000Z");
-    assert_string_equal(ctl_time(1700000000123456, buf), "2023-11-14T22:13:20.123Z");
-    assert_string_equal(ctl_time(-1, buf), "1969-12-31T23:59:59.999Z");
+    assert_string_equal(ctl_time(0, buf), "1970-01-01T00:00:00.000000Z");
+    assert_string_equal(ctl_time(1700000000123456, buf), "2023-11-14T22:13:20.123456Z");
+    assert_string_equal(ctl_time(-1, buf), "1969-12-31T23:59:59.999999Z");
     assert_non_null(ctl_time(INT64_MAX, buf));
     assert_non_null(ctl_time(INT64_MIN, buf));
 }
