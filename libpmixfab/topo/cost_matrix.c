@@ -15,6 +15,8 @@
 
 typedef uint16_t lanes __attribute__((vector_size(16)));
 #define LANES 8
+typedef uint16_t wide __attribute__((vector_size(64)));
+#define WIDE 32
 
 /* Outputs from this size on go past the caches. */
 #define STREAM_FROM (4u << 20)
@@ -125,22 +127,42 @@ static int make_tasks(struct job *job)
     return PMIXFAB_OK;
 }
 
+/* add_cost() for n classes at once: to[d] from dist[d] and own + access[d]. */
+static FAB_ALWAYS_INLINE void add_costs(uint16_t *to, const uint16_t *dist, const uint16_t *access,
+                                        uint16_t own, uint32_t n)
+{
+    uint32_t at = 0;
+    for (; at + WIDE <= n; at += WIDE) {
+        wide d, a;
+        memcpy(&d, dist + at, sizeof(d));
+        memcpy(&a, access + at, sizeof(a));
+        a += own;
+        a |= (wide)(a < own); /* saturate */
+        wide sum = d + a;
+        sum |= (wide)(sum < a);
+        sum += (wide)(sum == UINT16_MAX); /* at most 65534 */
+        sum |= (wide)(d == FAB_COST_NO_PATH);
+        memcpy(to + at, &sum, sizeof(sum));
+    }
+    for (; at < n; at++)
+        to[at] = add_cost(dist[at], (uint32_t)own + access[at]);
+}
+
 /* Costs from a device of class c to one of each class. */
-static void class_costs(const struct job *job, uint32_t c, uint16_t *costs)
+static FAB_ALWAYS_INLINE void class_costs(const struct job *job, uint32_t c, uint16_t *costs)
 {
     const uint16_t *dist = job->v->dist + (size_t)job->class_edge[c] * job->v->n_edges;
-    uint32_t access = job->class_access[c];
+    uint16_t own = job->class_access[c];
     if (job->identity) {
-        for (uint32_t d = 0; d < job->n_classes; d++)
-            costs[d] = add_cost(dist[d], access + job->class_access[d]);
+        add_costs(costs, dist, job->class_access, own, job->n_classes);
         return;
     }
     for (uint32_t d = 0; d < job->n_classes; d++)
-        costs[d] = add_cost(dist[job->class_edge[d]], access + job->class_access[d]);
+        costs[d] = add_cost(dist[job->class_edge[d]], (uint32_t)own + job->class_access[d]);
 }
 
 /* The row of a class. Writes up to LANES - 1 places behind its end. */
-static void class_row(const struct job *job, const uint16_t *costs, uint16_t *row)
+static FAB_ALWAYS_INLINE void class_row(const struct job *job, const uint16_t *costs, uint16_t *row)
 {
     if (job->n_runs > job->v->n_devices / 3) {
         for (uint32_t j = 0; j < job->v->n_devices; j++)
@@ -207,9 +229,8 @@ static void write_row(const struct job *job, const uint16_t *costs, uint16_t *ro
         row[j] = costs[job->class_of[j]];
 }
 
-static void work(void *arg, unsigned thread)
+static FAB_ALWAYS_INLINE void work(struct job *job, unsigned thread)
 {
-    struct job *job = arg;
     uint16_t *costs = job->space[thread], *row = costs + job->n_classes;
     for (uint32_t t; (t = atomic_fetch_add(&job->next_task, 1)) < job->n_tasks;) {
         const struct task *task = &job->tasks[t];
@@ -219,8 +240,37 @@ static void work(void *arg, unsigned thread)
             write_row(job, costs, row, job->rows[task->first + r]);
     }
 #if defined(__x86_64__)
-    _mm_sfence();
+    _mm_sfence(); /* streamed stores are seen in order from here on */
 #endif
+}
+
+static void work_any(void *job, unsigned thread)
+{
+    work(job, thread);
+}
+
+#if defined(__x86_64__)
+FAB_TARGET_AVX2 static void work_avx2(void *job, unsigned thread)
+{
+    work(job, thread);
+}
+
+FAB_TARGET_AVX512 static void work_avx512(void *job, unsigned thread)
+{
+    work(job, thread);
+}
+#endif
+
+static void run_tasks(struct job *job, unsigned threads)
+{
+#if defined(__x86_64__)
+    enum fab_isa isa = fab_cost_isa();
+    if (isa != FAB_ISA_ANY) {
+        fab_cost_run(threads, isa == FAB_ISA_AVX512 ? work_avx512 : work_avx2, job);
+        return;
+    }
+#endif
+    fab_cost_run(threads, work_any, job);
 }
 
 int fab_cost_matrix(const struct fab_cost_view *v, uint16_t *cells, unsigned threads)
@@ -250,7 +300,7 @@ int fab_cost_matrix(const struct fab_cost_view *v, uint16_t *cells, unsigned thr
     for (unsigned t = 0; t < n_threads; t++)
         if ((job.space[t] = malloc((job.n_classes + n + LANES) * sizeof(uint16_t))) == NULL)
             goto cleanup;
-    fab_cost_run(n_threads, work, &job);
+    run_tasks(&job, n_threads);
     rc = PMIXFAB_OK;
 cleanup:
     for (unsigned t = 0; t < n_threads && job.space != NULL; t++)
