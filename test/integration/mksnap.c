@@ -32,6 +32,18 @@ static int write_file(const char *dir, const char *name, const void *bytes, size
     return 0;
 }
 
+/* One offset for all, so the order that they are in stays. */
+static void shift_guids(struct fab_inventory *inv, uint64_t by)
+{
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        inv->nodes[i].guid += by;
+        inv->nodes[i].system_guid += by;
+    }
+    for (uint32_t i = 0; i < inv->n_ports; i++)
+        if (inv->ports[i].guid != 0)
+            inv->ports[i].guid += by;
+}
+
 static int build(const struct fab_plane *plane, const struct fab_snapshot_meta *meta, void **bytes,
                  size_t *size)
 {
@@ -77,6 +89,7 @@ int main(int argc, char **argv)
     }
     fab_inventory_init(&inv);
     rc = fabric_parse(argv[1], &inv);
+    shift_guids(&inv, (uint64_t)meta.index << 32);
     if (rc == 0)
         rc = fab_planes_build(&inv, FAB_COST_RATE, &planes, &err);
     if (rc == 0 && planes.n == 0)
