@@ -9,10 +9,13 @@
  * Integrity: at open every page of what is served is walked (PRAGMA quick_check); what the pages say
  * is held against digests when it is loaded.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "fabricd/schema.h"
 #include "fabricd/store_priv.h"
@@ -24,12 +27,35 @@ static char *canonical(const char *path)
     return real != NULL ? real : strdup(path);
 }
 
+/*
+ * A file that is there must be a database, or empty. Asked before SQLite is, which would take one of less
+ * than its smallest page for empty, and overwrite it; and which leaves read-only files of its own beside one
+ * that cannot be written.
+ */
+static int check_file(const struct store *store, struct fab_err *err)
+{
+    static const char magic[16] = "SQLite format 3";
+    char head[512]; /* the smallest page */
+    struct stat st;
+    int fd = open(store->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT
+                   ? PMIXFAB_OK
+                   : fab_fail(err, PMIXFAB_ERR_IO, "store %s: %s: fabricd must be able to read and write it",
+                              store->path, strerror(errno));
+    int rc = PMIXFAB_OK;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "store %s: not a regular file; give fabricd another --store",
+                      store->path);
+    else if (st.st_size > 0 && (pread(fd, head, sizeof head, 0) != (ssize_t)sizeof head ||
+                                memcmp(head, magic, sizeof magic) != 0))
+        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: not a database: " STORE_RESTORE, store->path);
+    close(fd);
+    return rc;
+}
+
 static int open_database(struct store *store, struct fab_err *err)
 {
-    struct stat st;
-    if (stat(store->path, &st) == 0 && !S_ISREG(st.st_mode))
-        return fab_fail(err, PMIXFAB_ERR_IO, "store %s: not a regular file", store->path);
-
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int rc = sqlite3_open_v2(store->path, &store->db, flags, NULL);
     if (rc != SQLITE_OK)
@@ -59,6 +85,8 @@ static int set_wal(struct store *store, struct fab_err *err)
 
 static int configure(struct store *store, struct fab_err *err)
 {
+    if (sqlite3_db_readonly(store->db, "main") != 0) /* BEGIN EXCLUSIVE would not say so */
+        return store_fail(store, SQLITE_READONLY, "opening", err);
     int rc = sqlite3_exec(store->db,
                           "PRAGMA synchronous = FULL;"
                           "PRAGMA foreign_keys = OFF;" /* until the schema is up to date */
@@ -137,11 +165,17 @@ static int prepare(struct store *store, struct fab_err *err)
     return rc;
 }
 
-/* Nothing is written before it is certain that the database is ours, whole and not newer. */
+/*
+ * Nothing is written before it is certain that the database is ours, whole and not newer. The lock comes
+ * first: closing the descriptor in check_file() would drop the locks of SQLite if this process had it open
+ * already.
+ */
 static int open_steps(struct store *store, const char *const *steps, struct fab_err *err)
 {
     int version = 0;
     int rc = store_lock(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = check_file(store, err);
     if (rc == PMIXFAB_OK)
         rc = open_database(store, err);
     if (rc == PMIXFAB_OK)
