@@ -123,28 +123,23 @@ static void compare_nodes(struct diff_walk *w, const struct fab_node *b, const s
 
 static void walk_nodes(struct diff_walk *w)
 {
-    const struct fab_inventory *before = w->before, *after = w->after;
     uint32_t i = 0, k = 0;
 
-    while (i < before->n_nodes || k < after->n_nodes) {
-        const struct fab_node *b = i < before->n_nodes ? &before->nodes[i] : NULL;
-        const struct fab_node *a = k < after->n_nodes ? &after->nodes[k] : NULL;
-        bool same = b != NULL && a != NULL && b->guid == a->guid;
-        if (same && b->kind == a->kind) {
+    while (i < w->before->n_nodes || k < w->after->n_nodes) {
+        const struct fab_node *b = i < w->before->n_nodes ? &w->before->nodes[i] : NULL;
+        const struct fab_node *a = k < w->after->n_nodes ? &w->after->nodes[k] : NULL;
+        bool has_b = b != NULL && (a == NULL || b->guid <= a->guid);
+        bool has_a = a != NULL && (b == NULL || a->guid <= b->guid);
+        if (has_b && has_a && b->kind == a->kind) {
             compare_nodes(w, b, a);
-            i++;
-            k++;
-        } else if (a == NULL || (b != NULL && b->guid <= a->guid)) {
-            one_sided_node(w, before, b);
-            i++;
-            if (same) { /* one GUID, another kind: one went, one came */
-                one_sided_node(w, after, a);
-                k++;
-            }
-        } else {
-            one_sided_node(w, after, a);
-            k++;
+        } else { /* one GUID, two kinds: one went, one came */
+            if (has_b)
+                one_sided_node(w, w->before, b);
+            if (has_a)
+                one_sided_node(w, w->after, a);
         }
+        i += has_b;
+        k += has_a;
     }
 }
 

@@ -153,8 +153,10 @@ static void compare_port(struct diff_walk *w, const struct fab_port *b, const st
     if (b != NULL && a != NULL) {
         if (w->before->nodes[b->node].kind == w->after->nodes[a->node].kind)
             compare_facts(w, b, a);
-    } else if (!is_cabled(b) && !is_cabled(a)) {
-        one_sided_port(w, b != NULL ? w->before : w->after, b != NULL ? b : a);
+    } else if (b != NULL && b->peer == FAB_NONE) {
+        one_sided_port(w, w->before, b);
+    } else if (a != NULL && a->peer == FAB_NONE) {
+        one_sided_port(w, w->after, a);
     }
 }
 

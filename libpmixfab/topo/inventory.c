@@ -47,7 +47,7 @@ uint32_t fab_inventory_string(struct fab_inventory *inv, const char *text, size_
     if (len >= MAX_POOL - used)
         return FAB_NONE;
     uint32_t need = used + (uint32_t)len + 1;
-    if (need > inv->pool_cap) {
+    if (inv->pool == NULL || need > inv->pool_cap) {
         uint32_t want = inv->pool_cap < 4096 ? 4096 : inv->pool_cap;
         while (want < need)
             want *= 2; /* at most MAX_POOL, a power of two */

@@ -52,7 +52,7 @@ static int append_pool(struct fab_inventory *into, const struct fab_inventory *f
     uint64_t need = (uint64_t)used + from->pool_size;
     if (need > UINT32_MAX / 2)
         return PMIXFAB_ERR_RANGE;
-    if (need > into->pool_cap) {
+    if (into->pool == NULL || need > into->pool_cap) {
         char *bigger = realloc(into->pool, need);
         if (bigger == NULL)
             return PMIXFAB_ERR_NOMEM;

@@ -129,7 +129,7 @@ static int append(struct entries *entries, struct fab_map_entry entry, const cha
 static int read_line(struct reader *r, struct entries *entries)
 {
     struct fab_map_entry entry = {.line = r->line};
-    const char *name = NULL;
+    const char *name = "";
     size_t len = 0;
 
     skip_blanks(r);
