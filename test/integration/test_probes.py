@@ -1,0 +1,174 @@
+"""The probes on a simulated subnet: live, from ibnetdiscover's text and from its cache, all must see the same."""
+import os
+import re
+import unittest
+
+import lab
+
+FABRICS = ["fattree2:4,2,3", "fattree3:4", "dragonfly:2,4,2", "torus:3,3,3:1", "mesh:4,3:2", "random:12,40,20:3",
+           "random:30,60,40:11"]
+
+# A chassis, a factory name, names with strange characters, a host with two HCAs. Rates stand in comments.
+SITE = re.sub(r"(\]) (\d+x\w+)$", r'\1 # "" lid 0 \2', """
+sysimgguid=0x900
+switchguid=0x902(902)
+Switch 8 "MF0;dir:CS7500/L01/U1"
+[1] "node001 mlx5_0"[1] 4xEDR
+[2] "node001 mlx5_1"[1] 4xFDR
+[8] "MF0;dir:CS7500/S01/U1"[1] 4xHDR
+
+sysimgguid=0x900
+switchguid=0x901(901)
+Switch 8 "MF0;dir:CS7500/S01/U1"
+[1] "MF0;dir:CS7500/L01/U1"[8] 4xHDR
+[2] "edge 7 (old)"[1] 2xHDR
+
+sysimgguid=0x800
+switchguid=0x800(800)
+Switch 8 "edge 7 (old)" # "edge 7 (old)" base port 0
+[1] "MF0;dir:CS7500/S01/U1"[2] 2xHDR
+[2] "MT4119 ConnectX5   Mellan Tec"[1] 1xSDR
+[3] "a, b: c; d=e {f} \\\\g"[1] 12xQDR
+
+caguid=0x110
+Ca 1 "node001 mlx5_0"
+[1] "MF0;dir:CS7500/L01/U1"[1] 4xEDR
+
+caguid=0x120
+Ca 1 "node001 mlx5_1"
+[1] "MF0;dir:CS7500/L01/U1"[2] 4xFDR
+
+caguid=0x130
+Ca 1 "MT4119 ConnectX5   Mellan Tec"
+[1] "edge 7 (old)"[2] 1xSDR
+
+caguid=0x140
+Ca 1 "a, b: c; d=e {f} \\\\g"
+[1] "edge 7 (old)"[3] 12xQDR
+""", flags=re.M)
+
+
+class Probes(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        lab.require("ibsim", "opensm", "ibnetdiscover")
+        self.dump = lab.program("probe_dump")
+        self.dir = lab.tmpdir()
+
+    def live(self, sim, spec="ibnetdisc", host=None):
+        env = dict(sim.env_for(host), **sim.client_env(host, self.dump), **lab.sanitizer_env())
+        return lab.run([self.dump, spec], env=env)
+
+    def recorded(self, text, name="capture.txt"):
+        path = os.path.join(self.dir, name)
+        with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            file.write(text)
+        return lab.run([self.dump, f"file:{path}"])
+
+    def same(self, sim):
+        """Live and every form of recording must give the same; it is returned."""
+        live = self.live(sim)
+        self.assertEqual(live.returncode, 0, live.stderr)
+        for option in ((), ("-g",), ("-f",), ("-s",), ("-m",)):
+            done = sim.run(["ibnetdiscover", *option])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            capture = self.recorded(done.stdout)
+            self.assertEqual(capture.stdout, live.stdout, f"ibnetdiscover {option}: {capture.stderr}")
+        cache = os.path.join(lab.tmpdir(), "cache")
+        sim.run(["ibnetdiscover", "--cache", cache])
+        self.assertEqual(lab.run([self.dump, f"file:{cache}"]).stdout, live.stdout)
+        done = lab.run([self.dump, f"file:{cache}", "--compare", f"file:{os.path.join(self.dir, 'capture.txt')}"])
+        self.assertEqual(done.returncode, 0, "fab_inventory_equal")
+        return live.stdout
+
+    def test_same_from_every_source(self):
+        for spec in FABRICS:
+            with self.subTest(spec):
+                sim = lab.Ibsim(lab.fabric(spec))
+                sim.sweep()
+                out = self.same(sim)
+                self.assertEqual(len(re.findall(r"^switch ", out, re.M)), len(sim.switches))
+                self.assertEqual(len(re.findall(r"^hca ", out, re.M)), len(sim.hosts))
+                self.assertIn("\ndangling 0\n", out)
+                self.assertNotIn(" init ", out)
+                sim.quit()
+
+    def test_same_from_every_host(self):
+        """Nothing in an inventory says from where it was seen."""
+        sim = lab.Ibsim(lab.fabric("fattree2:3,2,2"))
+        sim.sweep()
+        seen = {self.live(sim, host=host).stdout for host in sim.hosts}
+        self.assertEqual(len(seen), 1)
+
+    def test_names_rates_and_chassis(self):
+        sim = lab.Ibsim(SITE)
+        sim.sweep()
+        out = self.same(sim)
+        for pattern in (r'^hca 0x0+110 "node001 mlx5_0" host="node001" name="mlx5_0" ',
+                        r'^hca 0x0+120 "node001 mlx5_1" host="node001" name="mlx5_1" ',
+                        r'^hca 0x0+130 "MT4119.*" host="0x0+130" .* unnamed ',
+                        r'^switch 0x0+901 .* chassis=1 slot=2/1/1$', r'^switch 0x0+902 .* chassis=1 slot=1/1/1$',
+                        r'^switch 0x0+800 ((?!chassis).)*$', r" 12xQDR ", r" 2xHDR ", r" 1xSDR ", r" 4xFDR "):
+            self.assertRegex(out, re.compile(pattern, re.M))
+
+    def test_pulled_cable(self):
+        sim = lab.Ibsim(lab.fabric("fattree2:3,2,2"))
+        sim.sweep()
+        before = self.same(sim)
+        sim.unlink("leaf2", 3)
+        after = self.same(sim)
+        self.assertEqual(before.count("->") - after.count("->"), 2)
+        self.assertIn("\ndangling 0\n", after)
+        sim.relink("leaf2", 3)
+        relinked = self.live(sim).stdout
+        self.assertEqual(relinked.count("->"), before.count("->"))
+        self.assertEqual(relinked.count(" init "), 2)
+        sim.sweep()
+        self.assertEqual(self.same(sim), before)
+
+    def test_part_that_does_not_answer(self):
+        """A switch that loses every request: what is behind it is missing, and that it is missing is known."""
+        sim = lab.Ibsim(lab.fabric("fattree2:3,2,2"))
+        sim.sweep()
+        sim.command('Error "leaf1" 100')
+        done = self.live(sim, host=sim.hosts[-1])
+        if done.returncode == 0:
+            self.assertRegex(done.stdout, r"\ndangling [1-9]")
+            self.assertIn("lead nowhere", done.stderr)
+        else:  # the library may also abort or fail; then there is no inventory
+            self.assertEqual(done.stdout, "")
+
+    def test_refused(self):
+        sim = lab.Ibsim(lab.fabric("fattree2:2,1,2"))
+        done = self.live(sim)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "ibnetdisc:ibsim0:1: no subnet manager .*start OpenSM")
+        sim.sweep()
+        self.assertEqual(self.live(sim, "ibnetdisc:ibsim0:1").returncode, 0)
+        self.assertIn("no InfiniBand port mlx9", self.live(sim, "ibnetdisc:mlx9").stderr)
+        self.assertIn("no InfiniBand port ibsim0:2", self.live(sim, "ibnetdisc:ibsim0:2").stderr)
+        host = sim.hosts[-1]
+        sim.unlink(host)
+        done = self.live(sim, host=host)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("no link", done.stderr)
+
+    def test_damaged_capture(self):
+        sim = lab.Ibsim(lab.fabric("fattree2:3,2,2"))
+        sim.sweep()
+        text = sim.run(["ibnetdiscover"]).stdout
+        for broken, place in ((text[:-30], r"capture\.txt:\d+:\d+: "), ("", r"capture\.txt:1:1: "),
+                              (text.replace("[2]", "[255]", 1), r"capture\.txt:\d+:\d+: "),
+                              (text + text[text.rindex("\nvendid"):], r"capture\.txt:\d+:\d+: .*second record")):
+            done = self.recorded(broken)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertRegex(done.stderr, place)
+            self.assertEqual(done.stderr.count("\n"), 1)
+        done = self.recorded(text[:text.rindex("\nvendid")])
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("dangling 1\n", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
