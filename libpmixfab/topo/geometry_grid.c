@@ -77,7 +77,7 @@ static bool join_at_corner(struct grid *grid, uint32_t v, uint32_t e, uint32_t f
 static bool find_factors(struct grid *grid)
 {
     const struct fab_plane *plane = grid->plane;
-    uint32_t roots[MAX_FACTORS];
+    uint32_t roots[MAX_FACTORS] = {0};
     for (uint32_t e = 0; e < plane->n_adj; e++)
         grid->parent[e] = e;
     for (uint32_t v = 0; v < plane->n_switches; v++) {

@@ -57,11 +57,11 @@ static int compare_buckets(const void *x, const void *y)
  * order, and one that comes twice comes twice in a row.
  */
 static void collect(const struct fab_plane *plane, const uint32_t *bucket, struct bucket *buckets,
-                    uint32_t n_buckets, uint32_t *pool)
+                    size_t n_buckets, uint32_t *pool)
 {
     for (uint32_t i = 0; i < plane->n_devices; i++)
         buckets[bucket[i]].n++; /* at most: some may share a host */
-    for (uint32_t b = 0; b < n_buckets; b++) {
+    for (size_t b = 0; b < n_buckets; b++) {
         buckets[b].hosts = pool;
         pool += buckets[b].n;
         buckets[b].n = 0;
@@ -75,10 +75,10 @@ static void collect(const struct fab_plane *plane, const uint32_t *bucket, struc
 }
 
 /* Write what was collected out, in order and without empty buckets. */
-static int write_groups(struct bucket *buckets, uint32_t n_buckets, struct fab_groups *out)
+static int write_groups(struct bucket *buckets, size_t n_buckets, struct fab_groups *out)
 {
     uint32_t n = 0;
-    for (uint32_t b = 0; b < n_buckets; b++) {
+    for (size_t b = 0; b < n_buckets; b++) {
         if (buckets[b].n == 0)
             continue;
         buckets[n++] = buckets[b];
@@ -101,7 +101,7 @@ static int write_groups(struct bucket *buckets, uint32_t n_buckets, struct fab_g
 int fab_groups_compute(const struct fab_plane *plane, const struct fab_geometry *geometry,
                        enum fab_group_by by, struct fab_groups *out)
 {
-    uint32_t n_buckets = plane->n_switches + plane->n_devices;
+    size_t n_buckets = (size_t)plane->n_switches + plane->n_devices;
     struct bucket *buckets = array(n_buckets, sizeof *buckets);
     uint32_t *bucket = array(plane->n_devices, sizeof *bucket);
     uint32_t *pool = array(plane->n_devices, sizeof *pool);

@@ -8,7 +8,7 @@
 
 enum fab_group_by {
     FAB_GROUP_LEAF = 0, /* hosts that share an edge switch */
-    FAB_GROUP_POD = 1   /* hosts in one pod or dragonfly group */
+    FAB_GROUP_POD = 1   /* hosts in one pod or dragonfly group; one group of all where the kind has neither */
 };
 
 struct fab_groups {
@@ -17,10 +17,10 @@ struct fab_groups {
     uint32_t *members; /* host indices, ascending within a group */
 };
 
-/* Ordered by their first host, then second, ...; numbered from 0. A host on two edge switches is in two groups.
- * Devices without a switch: one group for each connected pair or single. */
-int fab_groups_compute(const struct fab_plane *plane, const struct fab_geometry *geometry, enum fab_group_by by,
-                       struct fab_groups *out);
+/* Ordered by their first host, then second, ...; numbered from 0. A host on two edge switches is in two
+ * groups. Devices without a switch: one group for each connected pair or single. */
+int fab_groups_compute(const struct fab_plane *plane, const struct fab_geometry *geometry,
+                       enum fab_group_by by, struct fab_groups *out);
 void fab_groups_destroy(struct fab_groups *groups);
 
 #endif

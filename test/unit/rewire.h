@@ -27,6 +27,15 @@ struct rewire {
 };
 #define REWIRE_NONE ((struct rewire){0, FAB_NONE, FAB_NONE, FAB_NONE, {FAB_NONE, FAB_NONE}})
 
+/* Zeroed memory, always. */
+static inline void *must_have(size_t size)
+{
+    void *memory = calloc(1, size + 1);
+    if (memory == NULL)
+        abort();
+    return memory;
+}
+
 static inline bool rewire_keeps_cable(const struct fab_inventory *inv, const struct rewire *how,
                                       uint32_t port)
 {
@@ -45,8 +54,7 @@ static inline bool rewire_keeps_cable(const struct fab_inventory *inv, const str
 /* deal[i]: the node whose GUID and name node i gets. Switches change among themselves. */
 static inline void rewire_deal(const struct fab_inventory *inv, uint64_t seed, uint32_t *deal)
 {
-    uint32_t *switches = malloc((inv->n_nodes + 1) * sizeof *switches), n = 0;
-    assert_non_null(switches);
+    uint32_t *switches = must_have(inv->n_nodes * sizeof *switches), n = 0;
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
         deal[i] = i;
         if (inv->nodes[i].kind == FAB_SWITCH)
@@ -70,8 +78,7 @@ static inline uint32_t rewire_string(struct fab_inventory *to, const struct fab_
 static inline void rewire_nodes(const struct fab_inventory *from, const struct rewire *how,
                                 struct fab_inventory *to, uint32_t *index)
 {
-    uint32_t *deal = malloc(from->n_nodes * sizeof *deal);
-    assert_non_null(deal);
+    uint32_t *deal = must_have(from->n_nodes * sizeof *deal);
     rewire_deal(from, how->seed, deal);
     for (uint32_t i = 0; i < from->n_nodes; i++) {
         struct fab_node node = from->nodes[i];
@@ -94,8 +101,8 @@ static inline void rewire_nodes(const struct fab_inventory *from, const struct r
 /* `to` is initialised here, and finished. */
 static inline void rewire(const struct fab_inventory *from, struct rewire how, struct fab_inventory *to)
 {
-    uint32_t *node = malloc(from->n_nodes * sizeof *node), *port = calloc(from->n_ports, sizeof *port);
-    assert_true(node != NULL && port != NULL);
+    uint32_t *node = must_have(from->n_nodes * sizeof *node);
+    uint32_t *port = must_have(from->n_ports * sizeof *port);
     fab_inventory_init(to);
     to->n_subnets = from->n_subnets;
     memcpy(to->subnets, from->subnets, sizeof to->subnets);
@@ -238,8 +245,7 @@ static inline void scene_assert_view(const uint32_t *coords, uint32_t n, uint32_
                                      bool shape_is_tight)
 {
     uint32_t most[PMIXFAB_MAX_DIMS] = {0};
-    uint32_t *rows = malloc((size_t)(n + 1) * dims * sizeof *rows);
-    assert_non_null(rows);
+    uint32_t *rows = must_have((size_t)n * dims * sizeof *rows);
     assert_in_range(dims, 2, PMIXFAB_MAX_DIMS);
     memcpy(rows, coords, (size_t)n * dims * sizeof *rows);
     qsort_r(rows, n, dims * sizeof *rows, scene_compare_rows, &dims);

@@ -234,7 +234,7 @@ static void random_fabrics(void **state)
         unsigned switches = 1 + (unsigned)(fabric_random_next(&dice) % 25);
         snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches,
                  (unsigned)(fabric_random_next(&dice) % 60),
-                 (unsigned)(fabric_random_next(&dice) % (2 * switches)), (unsigned)seed);
+                 (unsigned)(fabric_random_next(&dice) % (2ull * switches)), (unsigned)seed);
         scene_make(&scene, text, seed);
         scene_assert_sound(&scene);
         assert_levels(&scene);

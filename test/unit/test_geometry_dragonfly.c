@@ -82,8 +82,7 @@ static void build_groups(struct fab_inventory *inv, unsigned n, unsigned a, unsi
                          bool (*between)(unsigned n, unsigned x, unsigned y))
 {
     struct build b;
-    unsigned *ports = malloc((size_t)n * a * sizeof *ports);
-    assert_non_null(ports);
+    unsigned *ports = must_have((size_t)n * a * sizeof *ports);
     build_begin(&b, inv);
     for (unsigned r = 0; r < n * a; r++) {
         build_switch(&b, 254, "r%u-%u", r / a, r % a);
@@ -183,12 +182,16 @@ static void not_a_dragonfly(void **state)
         unsigned n, a, m;
         bool (*between)(unsigned n, unsigned x, unsigned y);
     } groups[] = {
-        {6, 5, 2, neighbours},                                                   /* a ring of groups */
-        {5, 4, 1, neighbours}, {4, 3, 2, neighbours}, {6, 5, 2, first_with_all}, /* a star of groups */
-        {8, 2, 1, all_pairs},                                                    /* groups of two */
-        {2, 3, 1, all_pairs},                                               /* groups of three, too few */
-        {5, 5, 5, all_pairs},                                               /* HyperX with equal sides */
-        {4, 4, 4, all_pairs},  {3, 3, 2, all_pairs},  {1, 6, 0, all_pairs}, /* a clique */
+        {6, 5, 2, neighbours},     /* a ring of groups */
+        {5, 4, 1, neighbours},     /* with one cable each */
+        {4, 3, 2, neighbours},     /* with small groups */
+        {6, 5, 2, first_with_all}, /* a star of groups */
+        {8, 2, 1, all_pairs},      /* groups of two */
+        {2, 3, 1, all_pairs},      /* groups of three, too few */
+        {3, 3, 2, all_pairs},      /* still too few */
+        {5, 5, 5, all_pairs},      /* a HyperX with equal sides */
+        {4, 4, 4, all_pairs},      /* a smaller one */
+        {1, 6, 0, all_pairs},      /* one group */
     };
     for (size_t t = 0; t < sizeof groups / sizeof groups[0]; t++) {
         struct fab_inventory inv;
@@ -313,7 +316,7 @@ static void by_chance(void **state)
         char text[64];
         struct scene scene;
         unsigned switches = 8 + (unsigned)(fabric_random_next(&dice) % 10);
-        snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches, 20,
+        snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches, 20u,
                  switches * (unsigned)(fabric_random_next(&dice) % 5), seed);
         scene_make(&scene, text, 0);
         assert_int_not_equal(scene.geo.kind, FAB_KIND_DRAGONFLY);

@@ -4,9 +4,8 @@
 /* Hops between all pairs of switches, one search for each, n x n. */
 static uint32_t *all_hops(const struct fab_plane *plane)
 {
-    uint32_t n = plane->n_switches, *queue = malloc(n * sizeof *queue);
-    uint32_t *hops = malloc((size_t)n * n * sizeof *hops);
-    assert_true(queue != NULL && hops != NULL);
+    uint32_t n = plane->n_switches, *queue = must_have(n * sizeof *queue);
+    uint32_t *hops = must_have((size_t)n * n * sizeof *hops);
     memset(hops, 0xff, (size_t)n * n * sizeof *hops);
     for (uint32_t s = 0; s < n; s++) {
         uint32_t *row = hops + (size_t)s * n, head = 0, tail = 0;
@@ -232,7 +231,7 @@ static void by_chance(void **state)
         char text[64];
         struct scene scene;
         unsigned switches = 4 + 2 * (unsigned)(fabric_random_next(&dice) % 3);
-        snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches, 20,
+        snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches, 20u,
                  1 + (unsigned)(fabric_random_next(&dice) % switches), seed);
         scene_make(&scene, text, 0);
         if (scene_is_grid(&scene)) {

@@ -19,8 +19,7 @@ static bool belongs(const struct scene *scene, const struct fab_device *device, 
 static struct sets plain_sets(const struct scene *scene, enum fab_group_by by)
 {
     const struct fab_plane *plane = scene->plane;
-    struct sets sets = {calloc((size_t)(plane->n_switches + 1) * plane->n_hosts + 1, 1), 0, plane->n_hosts};
-    assert_non_null(sets.flags);
+    struct sets sets = {must_have((size_t)(plane->n_switches + 1) * plane->n_hosts), 0, plane->n_hosts};
     for (uint32_t i = 0; i <= plane->n_switches; i++) {
         uint32_t which = i < plane->n_switches ? i : UINT32_MAX;
         uint8_t *set = sets.flags + (size_t)sets.n * plane->n_hosts;
