@@ -1,17 +1,17 @@
 /*
  * cost.h - costs between devices, held as costs between the switches that carry them.
  *
- * cost(i,j) = 0 for i == j; intra for two devices of one host; else access(i) + dist(sw(i), sw(j)) + access(j),
- * saturating at 65534, 65535 where there is no path. `dist` is E x E over the E edge switches (those with
- * devices); shortest paths run over all switches.
+ * cost(i,j) = 0 for i == j; intra for two devices of one host; else access(i) + dist(sw(i), sw(j)) +
+ * access(j), saturating at 65534, 65535 where there is no path. `dist` is E x E over the E edge switches
+ * (those with devices); shortest paths run over all switches.
  */
 #ifndef FAB_TOPO_COST_H
 #define FAB_TOPO_COST_H
 
 #include "topo/graph.h"
 
-#define FAB_COST_NO_PATH 65535u
-#define FAB_COST_MAX 65534u
+#define FAB_COST_NO_PATH   65535u
+#define FAB_COST_MAX       65534u
 #define FAB_COST_SAME_HOST 5u /* distance inside the host not known */
 
 /*
