@@ -6,12 +6,7 @@
 #include <string.h>
 
 #include "topo/inventory.h"
-
-/* An element and what it is sorted by. */
-struct key {
-    uint64_t value;
-    uint32_t index;
-};
+#include "topo/keys.h"
 
 __attribute__((format(printf, 4, 5))) static int refuse(struct fab_err *err, int code, uint32_t line,
                                                         const char *fmt, ...)
@@ -131,35 +126,14 @@ static int check_ports(const struct fab_inventory *inv, struct fab_err *err)
     return 0;
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-    const struct key *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
-    return x->index < y->index ? -1
-                               : x->index > y->index; /* of two alike, the one that came first stays first */
-}
-
-/* True where the order was changed. Sorted input, which is what a probe mostly sees, costs one walk. */
-static bool sort_keys(struct key *keys, uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++) {
-        if (keys[i - 1].value > keys[i].value) {
-            qsort(keys, n, sizeof(*keys), compare_keys);
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Nodes by GUID. `keys` and `moved` have room for all nodes. */
-static int order_nodes(struct fab_inventory *inv, struct key *keys, uint32_t *moved, struct fab_err *err)
+/* Nodes by GUID. `keys` has room for all nodes twice, `moved` once. */
+static int order_nodes(struct fab_inventory *inv, struct fab_key *keys, uint32_t *moved, struct fab_err *err)
 {
     char first[40];
 
     for (uint32_t i = 0; i < inv->n_nodes; i++)
-        keys[i] = (struct key){inv->nodes[i].guid, i};
-    bool changed = sort_keys(keys, inv->n_nodes);
+        keys[i] = (struct fab_key){inv->nodes[i].guid, i};
+    bool changed = fab_keys_sort(keys, keys + inv->n_nodes, inv->n_nodes);
     for (uint32_t i = 1; i < inv->n_nodes; i++) {
         if (keys[i - 1].value == keys[i].value)
             return refuse(err, PMIXFAB_ERR_CONFLICT, inv->nodes[keys[i].index].line,
@@ -183,14 +157,14 @@ static int order_nodes(struct fab_inventory *inv, struct key *keys, uint32_t *mo
     return 0;
 }
 
-/* Ports by node and number. `keys` and `moved` have room for all ports. */
-static int order_ports(struct fab_inventory *inv, struct key *keys, uint32_t *moved, struct fab_err *err)
+/* Ports by node and number. `keys` has room for all ports twice, `moved` once. */
+static int order_ports(struct fab_inventory *inv, struct fab_key *keys, uint32_t *moved, struct fab_err *err)
 {
     char first[40];
 
     for (uint32_t i = 0; i < inv->n_ports; i++)
-        keys[i] = (struct key){(uint64_t)inv->ports[i].node << 8 | inv->ports[i].num, i};
-    bool changed = sort_keys(keys, inv->n_ports);
+        keys[i] = (struct fab_key){(uint64_t)inv->ports[i].node << 8 | inv->ports[i].num, i};
+    bool changed = fab_keys_sort(keys, keys + inv->n_ports, inv->n_ports);
     for (uint32_t i = 1; i < inv->n_ports; i++) {
         const struct fab_port *port = &inv->ports[keys[i].index];
         if (keys[i - 1].value == keys[i].value)
@@ -218,7 +192,7 @@ static int order_ports(struct fab_inventory *inv, struct key *keys, uint32_t *mo
 }
 
 /* A port GUID is what joins two views of one device, so no two HCA ports may share one. */
-static int check_port_guids(const struct fab_inventory *inv, struct key *keys, struct fab_err *err)
+static int check_port_guids(const struct fab_inventory *inv, struct fab_key *keys, struct fab_err *err)
 {
     uint32_t n = 0;
     char first[40];
@@ -226,9 +200,9 @@ static int check_port_guids(const struct fab_inventory *inv, struct key *keys, s
     for (uint32_t i = 0; i < inv->n_ports; i++) {
         const struct fab_port *port = &inv->ports[i];
         if (port->guid != 0 && inv->nodes[port->node].kind == FAB_HCA)
-            keys[n++] = (struct key){port->guid, i};
+            keys[n++] = (struct fab_key){port->guid, i};
     }
-    sort_keys(keys, n);
+    fab_keys_sort(keys, keys + n, n);
     for (uint32_t i = 1; i < n; i++) {
         const struct fab_port *a = &inv->ports[keys[i - 1].index], *b = &inv->ports[keys[i].index];
         if (keys[i - 1].value != keys[i].value)
@@ -263,7 +237,7 @@ static void count_ports(struct fab_inventory *inv)
 int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err)
 {
     uint32_t most = inv->n_nodes > inv->n_ports ? inv->n_nodes : inv->n_ports;
-    struct key *keys = NULL;
+    struct fab_key *keys = NULL;
     uint32_t *moved = NULL;
     int rc;
 
@@ -279,8 +253,8 @@ int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err)
     if (rc != 0)
         return rc;
 
-    keys = malloc((most + 1) * sizeof(*keys));
-    moved = malloc((most + 1) * sizeof(*moved));
+    keys = malloc((2 * (size_t)most + 1) * sizeof(*keys));
+    moved = malloc(((size_t)most + 1) * sizeof(*moved));
     if (keys == NULL || moved == NULL) {
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
         goto cleanup;

@@ -4,11 +4,7 @@
 #include <string.h>
 
 #include "topo/inventory.h"
-
-struct key {
-    uint64_t value;
-    uint32_t index;
-};
+#include "topo/keys.h"
 
 /* One merge on its way. Arrays run over the elements of `from`. */
 struct merge {
@@ -20,27 +16,6 @@ struct merge {
     uint32_t *port;     /* the port of into that it is; FAB_NONE: not there yet */
     uint8_t subnet[FAB_MAX_SUBNETS];
 };
-
-static int compare_keys(const void *a, const void *b)
-{
-    const struct key *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
-}
-
-static uint32_t find_key(const struct key *keys, uint32_t n, uint64_t value)
-{
-    uint32_t low = 0, high = n;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (keys[mid].value < value)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < n && keys[low].value == value ? keys[low].index : FAB_NONE;
-}
 
 /* Take over all strings at once; *base is what is added to their offsets. */
 static int append_pool(struct fab_inventory *into, const struct fab_inventory *from, uint32_t *base)
@@ -109,21 +84,21 @@ static int merge_nodes(struct merge *m)
     struct fab_inventory *into = m->into;
     uint32_t old = into->n_nodes, base;
     int rc = append_pool(into, m->from, &base);
-    struct key *keys = malloc(((size_t)old + 1) * sizeof(*keys));
+    struct fab_key *keys = malloc((2 * (size_t)old + 1) * sizeof(*keys));
 
     if (rc != 0 || keys == NULL) {
         free(keys);
         return rc != 0 ? rc : PMIXFAB_ERR_NOMEM;
     }
     for (uint32_t i = 0; i < old; i++)
-        keys[i] = (struct key){into->nodes[i].guid, i};
-    qsort(keys, old, sizeof(*keys), compare_keys);
+        keys[i] = (struct fab_key){into->nodes[i].guid, i};
+    fab_keys_sort(keys, keys + old, old);
     for (uint32_t i = 0; i < m->from->n_nodes && rc == 0; i++) {
         struct fab_node node = m->from->nodes[i];
         node.desc += node.desc == 0 ? 0 : base;
         node.host += node.host == 0 ? 0 : base;
         node.name += node.name == 0 ? 0 : base;
-        m->node[i] = find_key(keys, old, node.guid);
+        m->node[i] = fab_keys_find(keys, old, node.guid);
         if (m->node[i] == FAB_NONE)
             rc = fab_inventory_add_node(into, &node, &m->node[i]);
         else
@@ -137,16 +112,16 @@ static int merge_nodes(struct merge *m)
 static int match_ports(struct merge *m)
 {
     uint32_t n = m->old_ports;
-    struct key *keys = malloc(((size_t)n + 1) * sizeof(*keys));
+    struct fab_key *keys = malloc((2 * (size_t)n + 1) * sizeof(*keys));
 
     if (keys == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < n; i++)
-        keys[i] = (struct key){(uint64_t)m->into->ports[i].node << 8 | m->into->ports[i].num, i};
-    qsort(keys, n, sizeof(*keys), compare_keys);
+        keys[i] = (struct fab_key){(uint64_t)m->into->ports[i].node << 8 | m->into->ports[i].num, i};
+    fab_keys_sort(keys, keys + n, n);
     for (uint32_t i = 0; i < m->from->n_ports; i++) {
         const struct fab_port *port = &m->from->ports[i];
-        m->port[i] = find_key(keys, n, (uint64_t)m->node[port->node] << 8 | port->num);
+        m->port[i] = fab_keys_find(keys, n, (uint64_t)m->node[port->node] << 8 | port->num);
     }
     free(keys);
     return 0;

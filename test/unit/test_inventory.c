@@ -1,5 +1,6 @@
 /* Building, ordering, checking, copying and comparing inventories. */
 #include "test/unit/handmade.h"
+#include "topo/keys.h"
 
 static void test_strings(void **state)
 {
@@ -440,6 +441,46 @@ static void test_natural_order_is_an_order(void **state)
     }
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+    const struct fab_key *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* The sort against qsort(), on keys with few, many and only high bits in use. */
+static void test_sort_by_number(void **state)
+{
+    (void)state;
+    enum { MOST = 300 };
+    static const uint64_t masks[] = {
+        0, 1, 0xff, 0xf00f, 0xffffff00, UINT64_MAX, 0xffull << 56, 0x8000000000000001u, 0xff00ff00ull << 8,
+        7};
+    uint64_t seed = 2;
+    for (int round = 0; round < 3000; round++) {
+        struct fab_key keys[MOST], plain[MOST], scratch[MOST];
+        uint32_t n = (uint32_t)(fabric_random_next(&seed) % (round % 7 == 0 ? 4 : MOST + 1));
+        uint64_t mask = masks[(size_t)round % (sizeof(masks) / sizeof(masks[0]))];
+        for (uint32_t i = 0; i < n; i++)
+            keys[i] = plain[i] =
+                (struct fab_key){(fabric_random_next(&seed) ^ fabric_random_next(&seed) << 32) & mask, i};
+        qsort(plain, n, sizeof(*plain), compare_keys);
+        bool changed = false;
+        for (uint32_t i = 0; i < n; i++)
+            changed = changed || plain[i].index != i;
+        assert_int_equal(fab_keys_sort(keys, scratch, n), changed);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_true(keys[i].value == plain[i].value);
+            assert_int_equal(keys[i].index, plain[i].index);
+            if (i == 0 || keys[i - 1].value != keys[i].value)
+                assert_int_equal(fab_keys_find(keys, n, keys[i].value), keys[i].index);
+        }
+        assert_int_equal(fab_keys_find(keys, n, mask + 1),
+                         mask == UINT64_MAX && n > 0 && keys[0].value == 0 ? keys[0].index : UINT32_MAX);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -454,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_refusal_is_one_clean_line),
         cmocka_unit_test(test_copy_stands_alone),
         cmocka_unit_test(test_equal_sees_every_field),
+        cmocka_unit_test(test_sort_by_number),
         cmocka_unit_test(test_natural_order),
         cmocka_unit_test(test_natural_order_is_an_order),
     };
