@@ -3,7 +3,8 @@
  *
  * Holds the inventory as last published, the planes with their numbers and last snapshots (which hold the
  * compact costs), every generation, and the history of changes. Whatever moment the process dies at, the next
- * store_open() finds the last committed generation whole.
+ * store_open() finds the last committed generation whole; what store_publish() has confirmed survives a power
+ * cut.
  *
  * One thread at a time.
  */
@@ -19,10 +20,11 @@ struct store;
 
 /*
  * Open, create where absent, take the lock, migrate. Errors, each with one clear line in err:
- * PMIXFAB_ERR_BUSY (another fabricd has this store: its pid), _NEWER (written by a newer fabricd), _CORRUPT
- * (not a database, or its integrity is broken), _IO (path, full disk, permission). The lock is flock() on
- * "PATH.lock", held until close. Migration: one exclusive transaction for all steps, version checked again
- * inside (PRAGMA user_version).
+ * PMIXFAB_ERR_BUSY (another fabricd has this store: its pid; or another process has it locked), _NEWER
+ * (written by a newer fabricd), _FOREIGN (another program's database), _CORRUPT (not a database, or its
+ * integrity is broken), _IO (path, full disk, permission). What is refused stays as it is. The lock is
+ * flock() on "PATH.lock", held until close. Migration: one exclusive transaction for all steps, version
+ * checked again inside (PRAGMA user_version).
  */
 int store_open(const char *path, struct store **out, struct fab_err *err);
 void store_close(struct store *store); /* NULL allowed */
@@ -49,8 +51,9 @@ int store_generation(struct store *store, uint64_t *generation, int64_t *publish
 
 /* A change to publish: all of it or nothing, in one transaction. */
 struct store_publication {
-    uint64_t
-        generation; /* must be the newest + 1; 0: no new generation, the inventory's unserved facts only */
+    /* The newest + 1. Or 0: no new generation, only facts of the inventory that are not served; the diff is
+     * then not recorded. */
+    uint64_t generation;
     int64_t published;
     bool partial;                       /* the operator accepted a partial sweep, or it was the first */
     const struct fab_inventory *before; /* what the store holds now: only rows that differ are written */
@@ -59,6 +62,12 @@ struct store_publication {
     const struct store_plane *planes; /* those that changed, are new, or retire; others are left alone */
     uint32_t n_planes;
 };
+
+/*
+ * PMIXFAB_ERR_CONFLICT where the generation does not follow the newest or the store does not hold `before`;
+ * _BUSY, _IO (a full disk, ...), _CORRUPT. After any error the store is as before, and the next call can
+ * succeed.
+ */
 int store_publish(struct store *store, const struct store_publication *publication, struct fab_err *err);
 
 /* History, oldest first. */
@@ -70,7 +79,7 @@ struct store_change {
 typedef int (*store_change_fn)(const struct store_change *change, void *cbdata); /* non-zero ends the walk */
 
 /* Changes of generations from+1..to; `what` NULL, or part of a change's `what`; limit 0: none (else the
- * newest). */
+ * newest). A walk that fn ends is a success. fn must not call the store. */
 int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
                   store_change_fn fn, void *cbdata, struct fab_err *err);
 

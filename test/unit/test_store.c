@@ -207,6 +207,124 @@ static void test_one_cable(void **state)
     fab_inventory_destroy(&cut);
 }
 
+/* ---- each field alone ---- */
+
+enum { NODE_FIELDS = 16, PORT_FIELDS = 7 };
+
+/* clang-format off: one line a field */
+static void change_node(struct fab_inventory *inv, struct fab_node *node, int field)
+{
+    switch (field) {
+    case 0:
+        node->system_guid ^= 1ull << 63;
+        break;
+    case 1:
+        node->vendor_id ^= 1u << 31;
+        break;
+    case 2:
+        node->device_id ^= 1;
+        break;
+    case 3:
+        node->desc = fab_inventory_string(inv, "another\xff", 8);
+        break;
+    case 4:
+        node->host = fab_inventory_string(inv, "another", 7);
+        break;
+    case 5:
+        node->name = fab_inventory_string(inv, "another", 7);
+        break;
+    case 6:
+        node->lid ^= 0x8000;
+        break;
+    case 7:
+        node->chassis ^= 1;
+        break;
+    case 8:
+        node->slot_type ^= 1;
+        break;
+    case 9:
+        node->slot ^= 0x80;
+        break;
+    case 10:
+        node->chip ^= 1;
+        break;
+    case 11:
+        node->kind = node->kind == FAB_ROUTER ? FAB_AGGREGATOR : FAB_ROUTER;
+        break;
+    case 12:
+        node->lmc ^= 1;
+        break;
+    case 13:
+        node->num_ports = node->num_ports == 254 ? 253 : 254;
+        break;
+    case 14:
+        node->enhanced ^= 1;
+        break;
+    default:
+        node->unnamed ^= 1;
+        break;
+    }
+}
+
+static void change_port(const struct fab_inventory *inv, struct fab_port *port, int field)
+{
+    switch (field) {
+    case 0:
+        port->guid ^= 1ull << 63;
+        break;
+    case 1:
+        port->lid ^= 0x8000;
+        break;
+    case 2:
+        port->lmc ^= 1;
+        break;
+    case 3:
+        port->state = (uint8_t)((port->state + 1) % 5);
+        break;
+    case 4:
+        port->width = port->width == 4 ? 1 : 4;
+        break;
+    case 5:
+        port->speed = (uint8_t)((port->speed + 1) % 10);
+        break;
+    default:
+        port->subnet = (uint8_t)((port->subnet + 1) % inv->n_subnets);
+        break;
+    }
+}
+
+/* clang-format on */
+static void test_every_field(void **state)
+{
+    struct folder *folder = *state;
+    struct store *store = open_store(folder->db);
+    struct fab_inventory before, after;
+    uint64_t generation = 1;
+    odd_inventory(&after, 20, 4, 0);
+    assert_true(after.n_subnets > 1);
+    empty_inventory(&before);
+    must_publish(store, generation, &before, &after);
+    before = after;
+    for (int field = 0; field < NODE_FIELDS + PORT_FIELDS; field++) {
+        assert_int_equal(fab_inventory_copy(&after, &before), PMIXFAB_OK);
+        if (field < NODE_FIELDS)
+            change_node(&after, &after.nodes[7], field);
+        else
+            change_port(&after, &after.ports[after.n_ports / 2], field - NODE_FIELDS);
+        assert_int_equal(fab_inventory_finish(&after, NULL), PMIXFAB_OK);
+        assert_false(fab_inventory_equal(&before, &after));
+        assert_int_not_equal(store_inventory_digest(&before), store_inventory_digest(&after));
+        int written = sqlite3_total_changes(store->db);
+        must_publish(store, ++generation, &before, &after);
+        assert_int_equal(sqlite3_total_changes(store->db) - written, 3); /* generation, row, digest */
+        must_hold(store, generation, &after);
+        fab_inventory_destroy(&before);
+        before = after;
+    }
+    store_close(store);
+    fab_inventory_destroy(&before);
+}
+
 /* ---- generations ---- */
 
 static void test_generations_follow_each_other(void **state)
@@ -512,6 +630,7 @@ int main(void)
         folder_test(test_fabrics_round_trip),
         folder_test(test_only_differences_are_written),
         folder_test(test_one_cable),
+        folder_test(test_every_field),
         folder_test(test_generations_follow_each_other),
         folder_test(test_change_from_elsewhere_is_refused),
         folder_test(test_planes),

@@ -354,6 +354,81 @@ static void test_broken_log(void **state)
         fab_inventory_destroy(&inv[i]);
 }
 
+/* ---- a store that has become too large to be walked wholly ---- */
+
+/* Zero the first page of a table. */
+static void wipe_table(const char *path, const char *table)
+{
+    static const uint8_t zeros[4096];
+    char sql[128];
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    snprintf(sql, sizeof sql, "SELECT rootpage FROM sqlite_schema WHERE name = '%s'", table);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    off_t page = sqlite3_column_int(stmt, 0);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, zeros, sizeof zeros, (page - 1) * (off_t)sizeof zeros), sizeof zeros);
+    close(fd);
+}
+
+static int ignore_change(const struct store_change *change, void *cbdata)
+{
+    (void)change;
+    (void)cbdata;
+    return 0;
+}
+
+static void test_large_store(void **state)
+{
+    struct folder *folder = *state;
+    struct fab_inventory empty, inv;
+    struct fab_err err = {{0}};
+    empty_inventory(&empty);
+    odd_inventory(&inv, 20, 4, 0);
+    char text[] = "something";
+    struct fab_change changes[] = {{.kind = FAB_CHANGE_NAME, .what = text, .before = text, .after = text}};
+    struct fab_diff diff = {.changes = changes, .n = 1};
+    struct store_plane plane = {.generation = 1, .name = "plane0", .size = STORE_SMALL + 1};
+    plane.snapshot = calloc(1, plane.size);
+    assert_non_null(plane.snapshot);
+    struct store_publication publication = {.generation = 1,
+                                            .published = 1000,
+                                            .before = &empty,
+                                            .after = &inv,
+                                            .diff = &diff,
+                                            .planes = &plane,
+                                            .n_planes = 1};
+    struct store *store = open_store(folder->db);
+    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
+    store_close(store);
+    free(plane.snapshot);
+
+    /* A broken history is not in the way of what is served, and says so where it is read or written. */
+    wipe_table(folder->db, "change");
+    store = open_store(folder->db);
+    must_hold(store, 1, &inv);
+    assert_int_equal(store_history(store, 0, 9, NULL, 0, ignore_change, NULL, &err), PMIXFAB_ERR_CORRUPT);
+    check_line(&err, "reading the history");
+    publication.before = &inv;
+    publication.after = &empty;
+    publication.generation = 2;
+    publication.n_planes = 0;
+    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_ERR_CORRUPT);
+    check_line(&err, "writing the history");
+    must_hold(store, 1, &inv);
+    store_close(store);
+
+    wipe_table(folder->db, "link");
+    assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_CORRUPT);
+    check_line(&err, "its integrity is broken");
+    fab_inventory_destroy(&inv);
+}
+
 /* ---- places where nothing can be written ---- */
 
 static void test_bad_places(void **state)
@@ -437,6 +512,7 @@ int main(void)
         folder_test(test_flipped_pages),
         folder_test(test_truncated),
         folder_test(test_broken_log),
+        folder_test(test_large_store),
         folder_test(test_bad_places),
         folder_test(test_no_permission),
     };
