@@ -134,7 +134,7 @@ static int wait_for(int fd, short what, int64_t deadline)
 
 enum ctl_exit ctl_control_send(struct ctl_control *control, json_t *request, char why[static CTL_WHY_SIZE])
 {
-    int64_t deadline = now_ms() + SEND_SECONDS * 1000;
+    int64_t deadline = now_ms() + (int64_t)SEND_SECONDS * 1000;
     char *text = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
     size_t len, sent = 0;
     enum ctl_exit status = CTL_DONE;
@@ -163,9 +163,12 @@ enum ctl_exit ctl_control_send(struct ctl_control *control, json_t *request, cha
 /* The line that begins at `start`, ended in place; NULL: not complete yet. */
 static char *take_line(struct ctl_control *c, size_t *searched, size_t *len)
 {
-    char *line = c->buf + c->start;
-    char *end = c->buf == NULL ? NULL : memchr(line + *searched, '\n', c->used - c->start - *searched);
+    char *line, *end;
 
+    if (c->buf == NULL)
+        return NULL;
+    line = c->buf + c->start;
+    end = memchr(line + *searched, '\n', c->used - c->start - *searched);
     if (end == NULL) {
         *searched = c->used - c->start;
         return NULL;

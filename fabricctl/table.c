@@ -88,9 +88,9 @@ static void put_string(struct ctl_table *t, const char *text, bool absent)
     } else if (column->head != NULL) {
         const char *shown = absent || *text == '\0' ? "-" : text;
 
-        if (t->line == NULL && (t->line = scols_table_new_line(t->scols, NULL)) == NULL)
-            t->no_memory = true;
-        else if (scols_line_set_data(t->line, t->scols_column, shown) != 0)
+        if (t->line == NULL)
+            t->line = scols_table_new_line(t->scols, NULL);
+        if (t->line == NULL || scols_line_set_data(t->line, t->scols_column, shown) != 0)
             t->no_memory = true;
         t->scols_column++;
     }

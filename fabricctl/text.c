@@ -183,9 +183,11 @@ const char *ctl_time(int64_t microseconds, char buf[static CTL_TIME_SIZE])
     struct tm tm;
     size_t len;
 
-    if (rest < 0)
+    seconds = (time_t)(microseconds / 1000000);
+    if (rest < 0) {
         rest += 1000000;
-    seconds = (time_t)((microseconds - rest) / 1000000);
+        seconds--;
+    }
     buf[0] = '\0';
     if (gmtime_r(&seconds, &tm) == NULL)
         return buf;

@@ -63,7 +63,7 @@ class Case(unittest.TestCase):
 
     def start(self, *args, **options):
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
-        env = dict(os.environ, FABRICD_RUNDIR=self.rundir, LC_ALL="C.UTF-8")
+        env = dict(os.environ, FABRICD_RUNDIR=self.rundir, LC_ALL="C.UTF-8", **options.pop("env", {}))
         child = subprocess.Popen([lab.program("fabricctl"), *args], env=env, **options)
         self.addCleanup(self.end, child)
         return child
@@ -252,7 +252,8 @@ class Refusing(Case):
     def test_nobody_at_the_uri(self):
         for uri in ("junk", "fabricd.0;tcp4://127.0.0.1:1"):
             with self.subTest(uri):
-                self.ctl("--uri", uri, "planes", status=1)
+                # PMIx_tool_init() keeps two strings of its own when it fails (4.2.2)
+                self.ctl("--uri", uri, "planes", status=1, env={"ASAN_OPTIONS": "detect_leaks=0"})
 
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "w", encoding="utf-8") as full:

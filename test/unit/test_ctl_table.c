@@ -80,7 +80,7 @@ static void check_first(json_t *row)
 
 static void test_json(void **state)
 {
-    struct page page;
+    struct page page = {0};
     struct ctl_table *table = begin(&page, CTL_JSON, CTL_JSON_ARRAY);
     json_t *value, *second;
 
@@ -119,7 +119,7 @@ static void test_json_into(void **state)
 
 static void test_json_lines(void **state)
 {
-    struct page page;
+    struct page page = {0};
     struct ctl_table *table = begin(&page, CTL_JSON, CTL_JSON_LINES);
     json_t *value;
     char *second;
@@ -142,7 +142,7 @@ static void test_json_lines(void **state)
 
 static void test_csv(void **state)
 {
-    struct page page;
+    struct page page = {0};
     struct ctl_table *table = begin(&page, CTL_CSV, CTL_JSON_ARRAY);
 
     (void)state;
@@ -158,7 +158,7 @@ static void test_csv(void **state)
 
 static void test_text(void **state)
 {
-    struct page page;
+    struct page page = {0};
     struct ctl_table *table = begin(&page, CTL_TEXT, CTL_JSON_ARRAY);
 
     (void)state;
@@ -170,26 +170,28 @@ static void test_text(void **state)
     free(page.text);
 }
 
+static void check_empty(enum ctl_format format, enum ctl_json json, const char *expected)
+{
+    struct page page = {0};
+    struct ctl_table *table = begin(&page, format, json);
+
+    assert_string_equal(end(&page, table), expected);
+    free(page.text);
+}
+
 static void test_empty(void **state)
 {
-    struct page page;
-
     (void)state;
-    assert_string_equal(end(&page, begin(&page, CTL_JSON, CTL_JSON_ARRAY)), "[]\n");
-    free(page.text);
-    assert_string_equal(end(&page, begin(&page, CTL_JSON, CTL_JSON_LINES)), "");
-    free(page.text);
-    assert_string_equal(end(&page, begin(&page, CTL_CSV, CTL_JSON_ARRAY)),
-                        "index,name,guid,rate_gbps,up,logical,hosts,time\n");
-    free(page.text);
-    assert_string_equal(end(&page, begin(&page, CTL_TEXT, CTL_JSON_ARRAY)), "");
-    free(page.text);
+    check_empty(CTL_JSON, CTL_JSON_ARRAY, "[]\n");
+    check_empty(CTL_JSON, CTL_JSON_LINES, "");
+    check_empty(CTL_CSV, CTL_JSON_ARRAY, "index,name,guid,rate_gbps,up,logical,hosts,time\n");
+    check_empty(CTL_TEXT, CTL_JSON_ARRAY, "");
 }
 
 /* More cells than columns are dropped, and a table that is not there takes everything. */
 static void test_misuse(void **state)
 {
-    struct page page;
+    struct page page = {0};
     struct ctl_table *table = begin(&page, CTL_CSV, CTL_JSON_ARRAY);
 
     (void)state;
