@@ -489,7 +489,7 @@ static void test_same_size_snapshot_is_updated_in_place(void **state)
     assert_int_equal(publish_planes(store, 3, &plane, 1, &err), PMIXFAB_OK);
     assert_int_equal(stat(wal, &after), 0);
     assert_true(before.st_size > 2000000);
-    assert_true(after.st_size - before.st_size < 20 * 4200);
+    assert_true(after.st_size - before.st_size < 20L * 4200);
     must_hold_planes(store, &plane, 1);
     store_close(store);
     free(plane.snapshot);
