@@ -39,7 +39,8 @@ static void send_answer(pmix_status_t status, struct answer *answer, pmix_info_c
 }
 
 /* The plane that is asked for: the default one if it matches, else the first that does. */
-static const struct served_plane *select_plane(const struct served_set *set, const struct fab_request *request)
+static const struct served_plane *select_plane(const struct served_set *set,
+                                               const struct fab_request *request)
 {
     const struct served_plane *plane = served_default(set);
     if (plane != NULL && fab_request_matches(request, &plane->info))
@@ -55,8 +56,8 @@ static struct fab_info_source source_of(const struct served_plane *plane)
     return (struct fab_info_source){.fab = plane->fab, .path = plane->path};
 }
 
-pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op, const pmix_info_t directives[],
-                            size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata)
+pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
+                            const pmix_info_t directives[], size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata)
 {
     struct fab_request request;
     struct served_set *set = served_get();
@@ -110,8 +111,8 @@ static pmix_status_t all_planes(const struct served_set *set, pmix_value_t *valu
     return PMIX_SUCCESS;
 }
 
-static pmix_status_t answer_key(const struct served_set *set, const struct fab_request *request, const char *key,
-                                pmix_info_t *out)
+static pmix_status_t answer_key(const struct served_set *set, const struct fab_request *request,
+                                const char *key, pmix_info_t *out)
 {
     pmix_status_t rc;
     const struct served_plane *plane = set == NULL ? NULL : select_plane(set, request);
@@ -164,7 +165,8 @@ pmix_status_t answer_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t
     (void)requestor;
     struct served_set *set = served_get();
     struct answer *answer = calloc(1, sizeof(*answer));
-    pmix_status_t rc = answer == NULL || queries == NULL ? PMIX_ERR_BAD_PARAM : answer_all(set, queries, n, answer);
+    pmix_status_t rc =
+        answer == NULL || queries == NULL ? PMIX_ERR_BAD_PARAM : answer_all(set, queries, n, answer);
     send_answer(rc, answer, cbfunc, cbdata);
     served_set_put(set);
     return PMIX_SUCCESS;

@@ -9,11 +9,13 @@
 #include <pmix_server.h>
 #include <stdbool.h>
 
-/* `remote`: callers may be on other hosts, which cannot map our files: answers then hold the snapshot itself. */
+/* `remote`: callers may be on other hosts, which cannot map our files: answers then hold the snapshot itself.
+ */
 void answers_init(bool remote);
 
-pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op, const pmix_info_t directives[],
-                            size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata);
+pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
+                            const pmix_info_t directives[], size_t n, pmix_info_cbfunc_t cbfunc,
+                            void *cbdata);
 pmix_status_t answer_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc,
                            void *cbdata);
 

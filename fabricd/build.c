@@ -12,8 +12,8 @@ static const struct {
     uint32_t id;
     const char *name;
 } vendors[] = {
-    {0x0002c9, "Mellanox"}, {0x001175, "QLogic"}, {0x00066a, "QLogic"},  {0x0008f1, "Voltaire"},
-    {0x0005ad, "Cisco"},    {0x000677, "IBM"},    {0x005c4c, "Huawei"},  {0x000e80, "Intel"},
+    {0x0002c9, "Mellanox"}, {0x001175, "QLogic"}, {0x00066a, "QLogic"}, {0x0008f1, "Voltaire"},
+    {0x0005ad, "Cisco"},    {0x000677, "IBM"},    {0x005c4c, "Huawei"}, {0x000e80, "Intel"},
 };
 
 static const char *vendor_name(uint32_t id)
@@ -48,9 +48,11 @@ static int build_one(const struct fab_plane *plane, const struct config *config,
     struct fab_groups groups = {0};
     char identifier[40];
     uint64_t prefix = plane->inv->n_subnets > plane->subnet ? plane->inv->subnets[plane->subnet].prefix
-                                                             : FAB_DEFAULT_PREFIX;
+                                                            : FAB_DEFAULT_PREFIX;
     snprintf(identifier, sizeof(identifier), "InfiniBand-%016llx", (unsigned long long)prefix);
-    struct fab_snapshot_meta meta = {.index = out->index, .is_default = is_default, .name = out->name,
+    struct fab_snapshot_meta meta = {.index = out->index,
+                                     .is_default = is_default,
+                                     .name = out->name,
                                      .vendor = config->vendor != NULL ? config->vendor : plane_vendor(plane),
                                      .identifier = identifier};
     int rc = fab_costs_compute(plane, 0, &costs);
@@ -75,8 +77,8 @@ static uint32_t default_of(const struct built *built, const struct config *confi
     return 0;
 }
 
-int build_planes(const struct fab_inventory *inv, const struct config *config, const struct store_plane *known,
-                 uint32_t n_known, struct built *out, struct fab_err *err)
+int build_planes(const struct fab_inventory *inv, const struct config *config,
+                 const struct store_plane *known, uint32_t n_known, struct built *out, struct fab_err *err)
 {
     struct fab_planes planes = {0};
     *out = (struct built){0};

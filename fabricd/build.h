@@ -26,8 +26,8 @@ struct built {
  * Compute every plane of inv and give each its number: that of the known plane with which it shares the most
  * ports and switches, the active ones before the retired ones; a new number where it shares none.
  */
-int build_planes(const struct fab_inventory *inv, const struct config *config, const struct store_plane *known,
-                 uint32_t n_known, struct built *out, struct fab_err *err);
+int build_planes(const struct fab_inventory *inv, const struct config *config,
+                 const struct store_plane *known, uint32_t n_known, struct built *out, struct fab_err *err);
 void built_destroy(struct built *built);
 
 #endif

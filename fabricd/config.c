@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fabricd/log.h"
 #include "probes/probe.h"
@@ -69,8 +70,8 @@ struct setting {
     const char *section, *name;
     enum setting_type type;
     size_t offset;
-    unsigned min, max;                /* NUMBER */
-    const char *const *choices;       /* CHOICE: stored as its position */
+    unsigned min, max;          /* NUMBER */
+    const char *const *choices; /* CHOICE: stored as its position */
 };
 
 static const char *const choices_log[] = {"error", "warning", "info", "debug", NULL};
@@ -104,8 +105,8 @@ static int set_number(const struct setting *s, unsigned *field, const char *valu
     errno = 0;
     unsigned long number = strtoul(value, &end, 10);
     if (!isdigit((unsigned char)value[0]) || *end != '\0' || errno != 0 || number < s->min || number > s->max)
-        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s is \"%.40s\": give a number from %u to %u", s->name, value,
-                        s->min, s->max);
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s is \"%.40s\": give a number from %u to %u", s->name,
+                        value, s->min, s->max);
     *field = (unsigned)number;
     return PMIXFAB_OK;
 }
@@ -139,7 +140,8 @@ static int set_words(struct config_list *list, const char *value)
     if (copy == NULL)
         return PMIXFAB_ERR_NOMEM;
     int rc = PMIXFAB_OK;
-    for (char *word = strtok_r(copy, ", \t", &rest); word != NULL && rc == 0; word = strtok_r(NULL, ", \t", &rest))
+    for (char *word = strtok_r(copy, ", \t", &rest); word != NULL && rc == 0;
+         word = strtok_r(NULL, ", \t", &rest))
         rc = config_append(list, word);
     free(copy);
     return rc;
@@ -161,7 +163,8 @@ static int set_field(struct config *config, const struct setting *s, const char 
     switch (s->type) {
     case TEXT:
         if (value[0] == '\0')
-            return fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s is empty: give a value or leave the line out", s->name);
+            return fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s is empty: give a value or leave the line out",
+                            s->name);
         return config_text(field, value);
     case NUMBER:
         return set_number(s, field, value, err);
@@ -187,8 +190,8 @@ int config_set(struct config *config, const char *section, const char *name, con
         if (strcmp(section, settings[i].section) == 0 && strcmp(name, settings[i].name) == 0)
             rc = set_field(config, &settings[i], value, err);
     if (rc == PMIXFAB_ERR_NOTFOUND)
-        return fab_fail(err, rc, "there is no setting \"%.40s\" in section [%.40s]: see fabricd.conf(5)", name,
-                        section);
+        return fab_fail(err, rc, "there is no setting \"%.40s\" in section [%.40s]: see fabricd.conf(5)",
+                        name, section);
     if (rc == PMIXFAB_ERR_RANGE)
         return fab_fail(err, rc, "more than %d entries for \"%.40s\"", CONFIG_MAX_LIST, name);
     if (rc == PMIXFAB_ERR_NOMEM)
@@ -198,7 +201,8 @@ int config_set(struct config *config, const char *section, const char *name, con
 
 /* ---- the file ----------------------------------------------------------------------------------- */
 
-/* inih tells its handler neither line nor column; the reader counts the one and keeps the line for the other. */
+/* inih tells its handler neither line nor column; the reader counts the one and keeps the line for the other.
+ */
 struct reading {
     struct config *config;
     struct fab_err *err;
@@ -253,8 +257,8 @@ int config_read(struct config *config, const char *path, struct fab_err *err)
     if (r.rc != PMIXFAB_OK)
         return r.rc;
     if (bad_line != 0)
-        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s:%d:1: neither a [section], nor name = value, nor a comment",
-                        path, bad_line);
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX,
+                        "%s:%d:1: neither a [section], nor name = value, nor a comment", path, bad_line);
     return PMIXFAB_OK;
 }
 
@@ -278,9 +282,32 @@ static int check_probes(struct config *config, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
+/* Callers on this host are told where the snapshots are; a relative path would be relative to their own
+ * folder. */
+static int make_absolute(char **path, struct fab_err *err)
+{
+    char *absolute;
+    if ((*path)[0] == '/')
+        return PMIXFAB_OK;
+    char *cwd = getcwd(NULL, 0);
+    if (cwd == NULL || asprintf(&absolute, "%s/%s", cwd, *path) < 0) {
+        free(cwd);
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: the current folder is not known: %s", *path,
+                        strerror(errno));
+    }
+    free(cwd);
+    free(*path);
+    *path = absolute;
+    return PMIXFAB_OK;
+}
+
 int config_check(struct config *config, struct fab_err *err)
 {
     int rc = check_probes(config, err);
+    if (rc == PMIXFAB_OK)
+        rc = make_absolute(&config->rundir, err);
+    if (rc == PMIXFAB_OK)
+        rc = make_absolute(&config->store, err);
     if (rc != PMIXFAB_OK)
         return rc;
     struct fab_names *names = NULL;

@@ -152,13 +152,14 @@ void control_swept(struct control *control, const struct swept *swept)
     }
 }
 
-void control_event(struct control *control, bool pending, const struct event_plane *plane, uint64_t generation)
+void control_event(struct control *control, bool pending, const struct event_plane *plane,
+                   uint64_t generation)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     json_t *event = json_pack(
-        "{s:s, s:s, s:I, s:I, s:o}", "event", pending ? "PMIX_FABRIC_UPDATE_PENDING" : "PMIX_FABRIC_UPDATED", "plane",
-        plane->name, "index", (json_int_t)plane->index, "generation", (json_int_t)generation, "time",
+        "{s:s, s:s, s:I, s:I, s:o}", "event", pending ? "PMIX_FABRIC_UPDATE_PENDING" : "PMIX_FABRIC_UPDATED",
+        "plane", plane->name, "index", (json_int_t)plane->index, "generation", (json_int_t)generation, "time",
         control_time((int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000));
     if (event == NULL)
         return;
@@ -194,8 +195,10 @@ int control_new(struct event_base *base, struct daemon *daemon, struct control *
     if (len >= (int)sizeof(address.sun_path)) {
         control->path[0] = '\0';
         control_free(control);
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s/control.sock: the path is too long for a socket: choose a "
-                                                "shorter rundir", rundir);
+        return fab_fail(err, PMIXFAB_ERR_RANGE,
+                        "%s/control.sock: the path is too long for a socket: choose a "
+                        "shorter rundir",
+                        rundir);
     }
     memcpy(address.sun_path, control->path, (size_t)len + 1);
     unlink(control->path); /* the lock of the run directory is held: nobody listens there */

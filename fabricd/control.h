@@ -27,6 +27,7 @@ struct swept {
 void control_swept(struct control *control, const struct swept *swept);
 
 /* Tell followers of an event, and remember it for those who ask later. */
-void control_event(struct control *control, bool pending, const struct event_plane *plane, uint64_t generation);
+void control_event(struct control *control, bool pending, const struct event_plane *plane,
+                   uint64_t generation);
 
 #endif

@@ -34,25 +34,27 @@ static void op_status(struct connection *connection, json_t *request)
         "{s:b, s:b, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:b, s:o, s:f, s:i}", "ok", 1,
         "daemon", 1, "pid", (int)getpid(), "version", pmixfab_version(), "uri", server_uri(), "generation",
         (json_int_t)s.generation, "published", control_time(s.published), "stale", s.stale, "stale_since",
-        control_time(s.stale_since), "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial",
-        s.partial, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
-        (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
-        s.sweep_ms, "interval", (int)s.interval);
+        control_time(s.stale_since), "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(),
+        "partial", s.partial, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed,
+        "inactive", (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep),
+        "sweep_ms", s.sweep_ms, "interval", (int)s.interval);
     connection_send(connection, answer);
 }
 
 static void op_refresh(struct connection *connection, json_t *request)
 {
     if (!may_change(connection)) {
-        connection_fail(connection, PMIXFAB_ERR_PERM,
-                        "refresh: uid %u may not do that: it is for root, the daemon's user and the configured "
-                        "admins",
-                        (unsigned)connection->uid);
+        connection_fail(
+            connection, PMIXFAB_ERR_PERM,
+            "refresh: uid %u may not do that: it is for root, the daemon's user and the configured "
+            "admins",
+            (unsigned)connection->uid);
         return;
     }
     bool accept = json_is_true(json_object_get(request, "accept_partial"));
     connection->waits = daemon_sweep(connection->control->daemon, accept);
-    log_info("refresh asked for by uid %u%s", (unsigned)connection->uid, accept ? ", partial answers accepted" : "");
+    log_info("refresh asked for by uid %u%s", (unsigned)connection->uid,
+             accept ? ", partial answers accepted" : "");
     connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
 }
 
@@ -60,18 +62,20 @@ static void op_refresh(struct connection *connection, json_t *request)
 
 static int add_change(const struct store_change *change, void *cbdata)
 {
-    json_t *one = json_pack("{s:I, s:o, s:s, s:s, s:s, s:s}", "generation", (json_int_t)change->generation, "time",
-                            control_time(change->time), "kind", change->kind, "what", change->what, "before",
-                            change->before, "after", change->after);
+    json_t *one = json_pack("{s:I, s:o, s:s, s:s, s:s, s:s}", "generation", (json_int_t)change->generation,
+                            "time", control_time(change->time), "kind", change->kind, "what", change->what,
+                            "before", change->before, "after", change->after);
     /* A text that is not UTF-8 cannot be told in JSON: the names were cleaned before, so there is none. */
     return one == NULL ? 0 : json_array_append_new(cbdata, one);
 }
 
-static json_t *changes_of(struct connection *connection, uint64_t from, uint64_t to, const char *what, uint32_t limit)
+static json_t *changes_of(struct connection *connection, uint64_t from, uint64_t to, const char *what,
+                          uint32_t limit)
 {
     struct fab_err err = {""};
     json_t *changes = json_array();
-    int rc = store_history(daemon_store(connection->control->daemon), from, to, what, limit, add_change, changes, &err);
+    int rc = store_history(daemon_store(connection->control->daemon), from, to, what, limit, add_change,
+                           changes, &err);
     if (rc == PMIXFAB_OK)
         return changes;
     json_decref(changes);
@@ -119,9 +123,11 @@ static void op_diff(struct connection *connection, json_t *request)
     if (bad_integer(connection, request, "from", &from))
         return;
     if (to > status.generation || from > to) {
-        connection_fail(connection, PMIXFAB_ERR_NOTFOUND, "diff: there is no way from generation %llu to %llu: the "
-                                                          "newest is %llu",
-                        (unsigned long long)from, (unsigned long long)to, (unsigned long long)status.generation);
+        connection_fail(connection, PMIXFAB_ERR_NOTFOUND,
+                        "diff: there is no way from generation %llu to %llu: the "
+                        "newest is %llu",
+                        (unsigned long long)from, (unsigned long long)to,
+                        (unsigned long long)status.generation);
         return;
     }
     json_t *changes = changes_of(connection, from, to, NULL, 0);
@@ -146,7 +152,8 @@ static const struct {
     const char *name;
     void (*fn)(struct connection *connection, json_t *request);
 } ops[] = {
-    {"status", op_status}, {"refresh", op_refresh}, {"history", op_history}, {"diff", op_diff}, {"events", op_events},
+    {"status", op_status}, {"refresh", op_refresh}, {"history", op_history},
+    {"diff", op_diff},     {"events", op_events},
 };
 
 void control_request(struct connection *connection, const char *line, size_t len)
@@ -155,7 +162,8 @@ void control_request(struct connection *connection, const char *line, size_t len
     json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
     const char *name = json_string_value(json_object_get(request, "op"));
     if (name == NULL) {
-        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: a request is a JSON object with a string op%s%s",
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX,
+                        "control: a request is a JSON object with a string op%s%s",
                         request == NULL ? ": " : "", request == NULL ? error.text : "");
         connection->closing = true;
         json_decref(request);

@@ -19,9 +19,9 @@ struct connection {
     struct control *control;
     struct bufferevent *bev;
     uid_t uid;
-    bool follows;     /* gets events */
-    bool closing;     /* goes when its output is written */
-    uint64_t waits;   /* for the sweep of this number; 0: for none */
+    bool follows;   /* gets events */
+    bool closing;   /* goes when its output is written */
+    uint64_t waits; /* for the sweep of this number; 0: for none */
 };
 
 struct control {

@@ -16,8 +16,8 @@
 #include "fabricd/sweep.h"
 
 /*
- * One thing at a time: idle -> sweeping -> publishing (pending events, putting in place, updated events) -> idle.
- * What is asked for meanwhile is remembered and done next.
+ * One thing at a time: idle -> sweeping -> publishing (pending events, putting in place, updated events) ->
+ * idle. What is asked for meanwhile is remembered and done next.
  */
 struct daemon {
     const struct config *config;
@@ -27,11 +27,11 @@ struct daemon {
     struct sweep *sweep;
     struct publication *publication; /* from pending to updated */
     struct event *timer, *signals[3];
-    uint64_t number;        /* of the sweep that runs or ran last */
-    bool accept_partial;    /* of that sweep */
-    bool again;             /* another one was asked for meanwhile */
+    uint64_t number;     /* of the sweep that runs or ran last */
+    bool accept_partial; /* of that sweep */
+    bool again;          /* another one was asked for meanwhile */
     bool again_accept;
-    bool serving;           /* the PMIx server runs */
+    bool serving; /* the PMIx server runs */
     int last_code;
     struct daemon_status status;
 };
@@ -197,7 +197,8 @@ static void on_swept(struct sweep_result *result, void *arg)
             log_warning("sweep: %u cabled ports are not active: does a subnet manager run?", report.inactive);
         d->status.inactive = report.inactive;
     }
-    log_debug("sweep %llu: %.1f ms, %s", (unsigned long long)d->number, result->milliseconds, pmixfab_strerror(rc));
+    log_debug("sweep %llu: %.1f ms, %s", (unsigned long long)d->number, result->milliseconds,
+              pmixfab_strerror(rc));
     if (rc == PMIXFAB_OK && publication != NULL)
         publish(d, publication);
     else
@@ -258,7 +259,8 @@ static int make_events(struct daemon *d, struct fab_err *err)
 static void stop(struct daemon *d)
 {
     sweep_cancel(d->sweep);
-    if (d->publication != NULL && d->publication->set != NULL) /* stored: leave the run directory as the store is */
+    if (d->publication != NULL &&
+        d->publication->set != NULL) /* stored: leave the run directory as the store is */
         publish_finish(d->publisher, d->publication);
     publication_free(d->publication);
     process_remove_uri(d->config);

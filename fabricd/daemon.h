@@ -26,8 +26,8 @@ struct daemon_status {
 void daemon_status(const struct daemon *daemon, struct daemon_status *out);
 
 /*
- * Ask for a sweep that begins after now. Returns its number: daemon_swept() of the control socket is called with
- * it, or with a higher one, when it is done.
+ * Ask for a sweep that begins after now. Returns its number: daemon_swept() of the control socket is called
+ * with it, or with a higher one, when it is done.
  */
 uint64_t daemon_sweep(struct daemon *daemon, bool accept_partial);
 

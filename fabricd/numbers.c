@@ -51,7 +51,8 @@ static int add_members(const struct store_plane *known, uint32_t which, struct m
 {
     struct pmixfab *fab = NULL;
     struct pmixfab_plane info;
-    if (fab_snapshot_borrow(known->snapshot, known->size, &fab, NULL) != PMIXFAB_OK)
+    if (known->snapshot == NULL ||
+        fab_snapshot_borrow(known->snapshot, known->size, &fab, NULL) != PMIXFAB_OK)
         return PMIXFAB_OK;
     pmixfab_plane(fab, &info);
     struct member *grown = realloc(*members, (*n + info.n_devices + info.n_switches + 1) * sizeof(**members));
@@ -89,7 +90,8 @@ static void vote(const struct member *members, size_t n, uint64_t guid, uint32_t
 }
 
 /* Votes of one plane of today for each known one. */
-static void count_votes(const struct fab_plane *plane, const struct member *members, size_t n, uint32_t *votes)
+static void count_votes(const struct fab_plane *plane, const struct member *members, size_t n,
+                        uint32_t *votes)
 {
     const struct fab_inventory *inv = plane->inv;
     for (uint32_t i = 0; i < plane->n_devices; i++)
@@ -105,11 +107,25 @@ static void take(struct built_plane *out, const struct store_plane *known)
     snprintf(out->name, sizeof(out->name), "%s", known->name);
 }
 
-/* Numbers that nobody had before, for those that matched nothing. */
-static void number_rest(struct built_plane *out, uint32_t n, const bool *done, const struct store_plane *known,
+/*
+ * Those that matched nothing. A plane that was served until now but whose snapshot cannot be read (it is of
+ * another version of fabricd) could not vote: planes come largest first, and so did its numbers, so they are
+ * given in that order. After that come numbers that nobody had before.
+ */
+static void number_rest(struct built_plane *out, uint32_t n, bool *done, const struct store_plane *known,
                         uint32_t n_known)
 {
     uint32_t next = 0;
+    for (uint32_t k = 0, i = 0; k < n_known; k++) {
+        if (known[k].retired || known[k].snapshot != NULL)
+            continue;
+        while (i < n && done[i])
+            i++;
+        if (i == n)
+            break;
+        done[i] = true;
+        take(&out[i], &known[k]);
+    }
     for (uint32_t k = 0; k < n_known; k++)
         if (known[k].index >= next)
             next = known[k].index + 1;
@@ -130,7 +146,8 @@ int number_planes(const struct fab_planes *planes, const struct store_plane *kno
     struct match *matches = calloc((size_t)planes->n * n_known + 1, sizeof(*matches));
     uint32_t *votes = calloc(n_known + 1, sizeof(*votes));
     bool *done = calloc(planes->n + 1, sizeof(*done)), *taken = calloc(n_known + 1, sizeof(*taken));
-    int rc = matches == NULL || votes == NULL || done == NULL || taken == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    int rc =
+        matches == NULL || votes == NULL || done == NULL || taken == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
     for (uint32_t k = 0; rc == PMIXFAB_OK && k < n_known; k++)
         rc = add_members(&known[k], k, &members, &n_members);
     if (rc != PMIXFAB_OK) {

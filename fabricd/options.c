@@ -16,7 +16,8 @@ static const struct argp_option options[] = {
     {"config", 'c', "FILE", 0, "read this configuration (default " DEFAULT_FILE ", where it exists)", 0},
     {"role", OPT_ROLE, "ROLE", 0, "scheduler (the default)", 0},
     {"scheduler", OPT_SCHEDULER, "URI", 0, "of the scheduler's fabricd, for the role node", 0},
-    {"rundir", OPT_RUNDIR, "DIR", 0, "run directory: snapshots, URI, control socket (default /run/fabricd)", 0},
+    {"rundir", OPT_RUNDIR, "DIR", 0, "run directory: snapshots, URI, control socket (default /run/fabricd)",
+     0},
     {"store", OPT_STORE, "FILE", 0, "database (default /var/lib/fabricd/fabricd.db)", 0},
     {"probe", 'p', "NAME[:ARG]", 0, "ask this source; may be given several times (default ibnetdisc)", 0},
     {"interval", 'i', "SECONDS", 0, "between sweeps; 0: only when asked (default 60)", 0},
@@ -151,7 +152,8 @@ int options_parse(int argc, char **argv, struct config *config)
     static const struct argp argp = {
         .options = options,
         .parser = take_option,
-        .doc = "Fabric topology service: discovers the fabric, serves costs, coordinates and groups over PMIx, and "
+        .doc = "Fabric topology service: discovers the fabric, serves costs, coordinates and groups over "
+               "PMIx, and "
                "announces changes.\v ",
         .help_filter = help_filter,
     };

@@ -19,7 +19,8 @@ int process_lock(const struct config *config, struct fab_err *err)
 {
     char path[4096], pid[32] = "";
     if (mkdir(config->rundir, 0755) != 0 && errno != EEXIST)
-        return fab_fail(err, PMIXFAB_ERR_IO, "run directory %s: cannot be made: %s", config->rundir, strerror(errno));
+        return fab_fail(err, PMIXFAB_ERR_IO, "run directory %s: cannot be made: %s", config->rundir,
+                        strerror(errno));
     snprintf(path, sizeof(path), "%s/lock", config->rundir);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
@@ -29,8 +30,9 @@ int process_lock(const struct config *config, struct fab_err *err)
         pid[n > 0 ? n : 0] = '\0';
         pid[strcspn(pid, "\n")] = '\0';
         close(fd);
-        return fab_fail(err, PMIXFAB_ERR_BUSY, "run directory %s: another fabricd (process %s) has it: stop that one, "
-                                               "or choose another --rundir",
+        return fab_fail(err, PMIXFAB_ERR_BUSY,
+                        "run directory %s: another fabricd (process %s) has it: stop that one, "
+                        "or choose another --rundir",
                         config->rundir, pid[0] != '\0' ? pid : "unknown");
     }
     int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());

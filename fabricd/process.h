@@ -17,8 +17,8 @@ int process_write_uri(const struct config *config, const char *uri, struct fab_e
 void process_remove_uri(const struct config *config);
 
 /*
- * Go into the background. The parent waits for process_ready() of the child and exits with 0 or 1; only the child
- * returns.
+ * Go into the background. The parent waits for process_ready() of the child and exits with 0 or 1; only the
+ * child returns.
  */
 int process_daemonize(const struct config *config);
 void process_ready(bool ok);

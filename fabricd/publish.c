@@ -56,6 +56,40 @@ static uint32_t count_dangling(const struct fab_inventory *inv, const struct fab
     return count;
 }
 
+static bool has_cables(const struct fab_inventory *inv)
+{
+    for (uint32_t i = 0; i < inv->n_ports; i++)
+        if (inv->ports[i].peer != FAB_NONE)
+            return true;
+    return false;
+}
+
+/*
+ * May this inventory replace what is published? A part of a fabric may not, nor what is seen when the
+ * sweeping host's own cable is out: nothing but itself, without a sign that anything is missing.
+ */
+static int check_whole(const struct draft *draft, const struct publish_report *report, struct fab_err *err)
+{
+    const struct publisher *publisher = draft->publisher;
+    unsigned long long serving = publisher->generation;
+    if (publisher->generation == 0 || report->lost == 0)
+        return PMIXFAB_OK;
+    if (report->dangling > 0)
+        return fab_fail(
+            err, PMIXFAB_ERR_PARTIAL,
+            "the sweep is partial: %u ports are up and lead nowhere, and %u hosts, devices, switches "
+            "and links are missing; still serving generation %llu (fabricctl refresh "
+            "--accept-partial takes it as it is)",
+            report->dangling, report->lost, serving);
+    if (!has_cables(&draft->inv) && has_cables(&publisher->current))
+        return fab_fail(
+            err, PMIXFAB_ERR_PARTIAL,
+            "the sweep sees not one cable: is this host's own cable out? Still serving generation %llu "
+            "(fabricctl refresh --accept-partial takes it as it is)",
+            serving);
+    return PMIXFAB_OK;
+}
+
 static void fill_report(const struct draft *draft, struct publish_report *report)
 {
     const struct fab_inventory *inv = &draft->inv;
@@ -89,7 +123,8 @@ static int collect_known(struct draft *draft)
     return PMIXFAB_OK;
 }
 
-static void add_row(struct draft *draft, uint32_t index, const char *name, bool retired, void *bytes, size_t size)
+static void add_row(struct draft *draft, uint32_t index, const char *name, bool retired, void *bytes,
+                    size_t size)
 {
     struct store_plane *row = &draft->rows[draft->n_rows++];
     *row = (struct store_plane){.index = index, .retired = retired, .snapshot = bytes, .size = size};
@@ -145,7 +180,8 @@ static const struct store_plane *row_of(const struct draft *draft, uint32_t inde
     return NULL;
 }
 
-/* The set after the change: changed planes with their new bytes (taken from the draft), the others as they are. */
+/* The set after the change: changed planes with their new bytes (taken from the draft), the others as they
+ * are. */
 static int make_set(struct draft *draft, uint64_t generation, int64_t published, struct served_set **out,
                     struct fab_err *err)
 {
@@ -186,8 +222,8 @@ void publication_free(struct publication *publication)
     free(publication);
 }
 
-static int make_publication(struct draft *draft, uint64_t generation, int64_t published, struct publication **out,
-                            struct fab_err *err)
+static int make_publication(struct draft *draft, uint64_t generation, int64_t published,
+                            struct publication **out, struct fab_err *err)
 {
     struct publication *publication = calloc(1, sizeof(*publication));
     *out = NULL;
@@ -316,8 +352,8 @@ static int store_change(struct draft *draft, bool partial, struct publication **
     return PMIXFAB_OK;
 }
 
-static int prepare(struct draft *draft, bool accept_partial, struct publication **out, struct publish_report *report,
-                   struct fab_err *err)
+static int prepare(struct draft *draft, bool accept_partial, struct publication **out,
+                   struct publish_report *report, struct fab_err *err)
 {
     struct publisher *publisher = draft->publisher;
     int rc = fab_names_apply(publisher->names, &draft->inv, err);
@@ -327,12 +363,9 @@ static int prepare(struct draft *draft, bool accept_partial, struct publication 
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "the difference cannot be computed: %s", pmixfab_strerror(rc));
     fill_report(draft, report);
-    if (report->dangling > 0 && report->lost > 0 && !accept_partial && publisher->generation > 0)
-        return fab_fail(err, PMIXFAB_ERR_PARTIAL,
-                        "the sweep is partial: %u ports are up and lead nowhere, and %u hosts, devices, switches "
-                        "and links are missing; still serving generation %llu (fabricctl refresh "
-                        "--accept-partial takes it as it is)",
-                        report->dangling, report->lost, (unsigned long long)publisher->generation);
+    rc = accept_partial ? PMIXFAB_OK : check_whole(draft, report, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
     if (publisher->compare && fab_inventory_equal(&publisher->current, &draft->inv))
         return PMIXFAB_OK;
     rc = collect_known(draft);

@@ -14,8 +14,8 @@
 struct publisher;
 
 /*
- * Open the store and bring what it published last into the run directory and into service. Snapshots of a format
- * that is no longer read are left out; the next sweep makes new ones.
+ * Open the store and bring what it published last into the run directory and into service. Snapshots of a
+ * format that is no longer read are left out; the next sweep makes new ones.
  */
 int publisher_new(const struct config *config, struct publisher **out, struct fab_err *err);
 void publisher_free(struct publisher *publisher); /* NULL allowed */
@@ -25,22 +25,22 @@ struct publication {
     uint64_t generation;
     struct event_plane *planes; /* that changed, came or went */
     uint32_t n;
-    uint32_t n_changes;         /* in an operator's words, in the history */
-    struct served_set *set;     /* to be served */
+    uint32_t n_changes;     /* in an operator's words, in the history */
+    struct served_set *set; /* to be served */
 };
 
 /* What a sweep found out beside a change. */
 struct publish_report {
-    uint32_t dangling;  /* ports that are up and lead nowhere, and did not so before */
-    uint32_t lost;      /* hosts, devices, switches and links less than what is served */
-    uint32_t unnamed;   /* HCAs that no pattern names */
-    uint32_t inactive;  /* cabled ports that no subnet manager has made active */
+    uint32_t dangling; /* ports that are up and lead nowhere, and did not so before */
+    uint32_t lost;     /* hosts, devices, switches and links less than what is served */
+    uint32_t unnamed;  /* HCAs that no pattern names */
+    uint32_t inactive; /* cabled ports that no subnet manager has made active */
 };
 
 /*
- * Take a finished, not yet named inventory (it is emptied). *out is NULL where nothing that is served changes.
- * PMIXFAB_ERR_PARTIAL: a partial answer that would shrink what is served, and accept_partial was not given.
- * On error nothing has changed.
+ * Take a finished, not yet named inventory (it is emptied). *out is NULL where nothing that is served
+ * changes. PMIXFAB_ERR_PARTIAL: a partial answer that would shrink what is served, and accept_partial was not
+ * given. On error nothing has changed.
  */
 int publish_prepare(struct publisher *publisher, struct fab_inventory *inv, bool accept_partial,
                     struct publication **out, struct publish_report *report, struct fab_err *err);

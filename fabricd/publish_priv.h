@@ -11,11 +11,14 @@ struct publisher {
     struct store *store;
     struct fab_names *names;
     struct fab_inventory current; /* as published last, finished and named */
-    struct store_plane *retired;  /* known planes that are not served; their numbers stay taken */
+    /* Known planes that are not served; their numbers stay taken. Those not marked retired are to be served
+     * but could not be read. */
+    struct store_plane *retired;
     uint32_t n_retired;
     uint64_t generation;
     int64_t published;
-    bool compare; /* false until one sweep was computed with this configuration: equality proves nothing before */
+    bool compare; /* false until one sweep was computed with this configuration: equality proves nothing
+                     before */
 };
 
 /* Read pattern and map again; the old ones stay on error. */

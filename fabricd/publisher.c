@@ -67,7 +67,8 @@ int publisher_read_names(struct publisher *publisher, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* Move a stored plane into service. What cannot be read any more is no error: the next sweep makes it anew. */
+/* Move a stored plane into service. What cannot be read any more is no error: the next sweep makes it anew.
+ */
 static int restore_plane(struct publisher *publisher, struct store_plane *known, struct served_plane **out,
                          struct fab_err *err)
 {
@@ -107,9 +108,9 @@ static int restore(struct publisher *publisher, struct fab_err *err)
             rc = restore_plane(publisher, &known[i], &plane, err);
         if (plane != NULL) {
             planes[n++] = plane;
-        } else { /* not served: its number stays taken, and its last members still vote for it */
-            publisher->retired[publisher->n_retired] = known[i];
-            publisher->retired[publisher->n_retired++].retired = true;
+        } else if (rc ==
+                   PMIXFAB_OK) { /* not served: its number stays taken, and its last members vote for it */
+            publisher->retired[publisher->n_retired++] = known[i];
             known[i].snapshot = NULL;
         }
     }

@@ -1,4 +1,5 @@
-/* schema.h - the files of schema/, in order: entry i brings a database from version i to i+1. NULL ends it. */
+/* schema.h - the files of schema/, in order: entry i brings a database from version i to i+1. NULL ends it.
+ */
 #ifndef FABRICD_SCHEMA_H
 #define FABRICD_SCHEMA_H
 

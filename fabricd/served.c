@@ -9,7 +9,8 @@
 static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct served_set *current;
 
-int served_plane_new(void *bytes, size_t size, const char *rundir, struct served_plane **out, struct fab_err *err)
+int served_plane_new(void *bytes, size_t size, const char *rundir, struct served_plane **out,
+                     struct fab_err *err)
 {
     *out = NULL;
     struct served_plane *plane = calloc(1, sizeof(*plane));
@@ -57,7 +58,8 @@ static int by_index(const void *a, const void *b)
     return ((*x)->info.index > (*y)->info.index) - ((*x)->info.index < (*y)->info.index);
 }
 
-struct served_set *served_set_new(struct served_plane **planes, uint32_t n, uint64_t generation, int64_t published)
+struct served_set *served_set_new(struct served_plane **planes, uint32_t n, uint64_t generation,
+                                  int64_t published)
 {
     struct served_set *set = malloc(sizeof(*set) + n * sizeof(set->planes[0]));
     if (set == NULL)

@@ -30,12 +30,14 @@ struct served_set {
 };
 
 /* Takes bytes (malloc'ed), also on error: they are checked. The file's path is for callers on this host. */
-int served_plane_new(void *bytes, size_t size, const char *rundir, struct served_plane **out, struct fab_err *err);
+int served_plane_new(void *bytes, size_t size, const char *rundir, struct served_plane **out,
+                     struct fab_err *err);
 struct served_plane *served_plane_ref(struct served_plane *plane);
 void served_plane_put(struct served_plane *plane); /* NULL allowed */
 
 /* A set of n planes, whose references it takes over; ordered by index here. NULL without memory. */
-struct served_set *served_set_new(struct served_plane **planes, uint32_t n, uint64_t generation, int64_t published);
+struct served_set *served_set_new(struct served_plane **planes, uint32_t n, uint64_t generation,
+                                  int64_t published);
 void served_set_put(struct served_set *set); /* NULL allowed */
 
 /* The current set, referenced; never NULL after served_swap() was called once. */

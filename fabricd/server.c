@@ -29,7 +29,8 @@ static pmix_status_t client_connected(const pmix_proc_t *proc, void *object, pmi
     return PMIX_OPERATION_SUCCEEDED;
 }
 
-static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t cbfunc, void *cbdata)
+static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t cbfunc,
+                                      void *cbdata)
 {
     (void)object, (void)cbfunc, (void)cbdata;
     log_debug("pmix: client %s:%u left", proc->nspace, proc->rank);
@@ -50,7 +51,8 @@ static void tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbf
             proc.rank = info[i].value.data.rank;
     }
     if (proc.nspace[0] == '\0') {
-        snprintf(proc.nspace, sizeof(proc.nspace), "%.200s.tool.%u", self.nspace, atomic_fetch_add(&last, 1) + 1);
+        snprintf(proc.nspace, sizeof(proc.nspace), "%.200s.tool.%u", self.nspace,
+                 atomic_fetch_add(&last, 1) + 1);
         proc.rank = 0;
     }
     log_debug("pmix: tool %s:%u connected", proc.nspace, proc.rank);
@@ -67,8 +69,8 @@ static pmix_server_module_t module = {
 
 /* ---- start -------------------------------------------------------------------------------------- */
 
-/* The library leaves rendezvous files behind when its process is killed. The run directory is ours (its lock is
- * held), so what lies there is of the past. */
+/* The library leaves rendezvous files behind when its process is killed. The run directory is ours (its lock
+ * is held), so what lies there is of the past. */
 static void remove_old_files(const char *dir)
 {
     DIR *d = opendir(dir);
@@ -89,10 +91,11 @@ static int require_munge(struct fab_err *err)
     for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++)
         found |= access(sockets[i], R_OK | W_OK) == 0;
     if (!found)
-        return fab_fail(err, PMIXFAB_ERR_PERM,
-                        "remote = yes: connections of other hosts need munge, and no munged answers at %s: start "
-                        "munged, or set remote = no",
-                        sockets[0]);
+        return fab_fail(
+            err, PMIXFAB_ERR_PERM,
+            "remote = yes: connections of other hosts need munge, and no munged answers at %s: start "
+            "munged, or set remote = no",
+            sockets[0]);
     setenv("PMIX_MCA_psec", "munge", 1);
     return PMIXFAB_OK;
 }

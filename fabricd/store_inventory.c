@@ -199,7 +199,7 @@ static int finish(struct reading *r)
     if (found ? digest != store_inventory_digest(r->inv) : !empty)
         return fab_fail(r->err, PMIXFAB_ERR_CORRUPT,
                         "store %s: the inventory is not the one that was written: " STORE_RESTORE,
-            r->store->path);
+                        r->store->path);
     return PMIXFAB_OK;
 }
 

@@ -26,8 +26,8 @@ struct sweep {
 
     unsigned char *bytes; /* what came through the pipe */
     size_t size, cap;
-    bool ended;        /* the pipe is at its end */
-    bool reaped;       /* the child was waited for */
+    bool ended;  /* the pipe is at its end */
+    bool reaped; /* the child was waited for */
     bool timed_out;
     bool oversize;
     int status;
@@ -258,8 +258,8 @@ static char **child_environment(const struct config_list *extra)
     return env;
 }
 
-/* The child has the pipe as descriptor 3, the text pipe as standard error, and nothing else open: the simulator's
- * library, for one, crashes a process that has many descriptors. */
+/* The child has the pipe as descriptor 3, the text pipe as standard error, and nothing else open: the
+ * simulator's library, for one, crashes a process that has many descriptors. */
 static int spawn_child(struct sweep *sweep, char **argv, char **env, int data_write, int text_write)
 {
     posix_spawn_file_actions_t actions;
@@ -303,7 +303,8 @@ static int start_child(struct sweep *sweep, const struct config *config, struct 
         goto cleanup;
     }
     int data_write = fcntl(data[1], F_DUPFD_CLOEXEC, 16), text_write = fcntl(text[1], F_DUPFD_CLOEXEC, 16);
-    int failed = data_write < 0 || text_write < 0 ? errno : spawn_child(sweep, argv, env, data_write, text_write);
+    int failed =
+        data_write < 0 || text_write < 0 ? errno : spawn_child(sweep, argv, env, data_write, text_write);
     close_fd(&data_write);
     close_fd(&text_write);
     if (failed != 0) {

@@ -64,7 +64,8 @@ static int fetch_bytes(const pmix_info_t *directives, size_t ndirs, struct pmixf
     if (rc != PMIXFAB_OK)
         return rc;
     const pmix_value_t *bytes = fab_answer_value(answer, PMIXFAB_KEY_SNAPSHOT, PMIX_BYTE_OBJECT);
-    rc = bytes == NULL ? PMIXFAB_ERR_UNSUPPORTED : pmixfab_open_memory(bytes->data.bo.bytes, bytes->data.bo.size, out);
+    rc = bytes == NULL ? PMIXFAB_ERR_UNSUPPORTED
+                       : pmixfab_open_memory(bytes->data.bo.bytes, bytes->data.bo.size, out);
     fab_answer_free(answer);
     return rc;
 }

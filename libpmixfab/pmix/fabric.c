@@ -42,7 +42,8 @@ static void free_content(struct registration *r)
     r->fab = NULL;
 }
 
-/* A registration's content from a snapshot, which it takes over (also on error), and the object's info array. */
+/* A registration's content from a snapshot, which it takes over (also on error), and the object's info array.
+ */
 static int load_content(struct registration *r, struct pmixfab *fab, pmix_info_t **info, size_t *n)
 {
     struct pmixfab_plane plane;

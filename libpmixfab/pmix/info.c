@@ -83,8 +83,8 @@ static pmix_status_t value_shape(const struct fab_info_source *source, const str
     return PMIX_SUCCESS;
 }
 
-static pmix_status_t value_shape_string(const struct fab_info_source *source, const struct pmixfab_plane *plane,
-                                        pmix_value_t *value)
+static pmix_status_t value_shape_string(const struct fab_info_source *source,
+                                        const struct pmixfab_plane *plane, pmix_value_t *value)
 {
     char text[64];
     (void)plane;
@@ -98,7 +98,8 @@ static pmix_status_t value_groups(const struct fab_info_source *source, const st
 {
     (void)plane;
     value->type = PMIX_STRING;
-    return pmixfab_groups_string(source->fab, &value->data.string) == PMIXFAB_OK ? PMIX_SUCCESS : PMIX_ERR_NOMEM;
+    return pmixfab_groups_string(source->fab, &value->data.string) == PMIXFAB_OK ? PMIX_SUCCESS
+                                                                                 : PMIX_ERR_NOMEM;
 }
 
 static pmix_status_t value_generation(const struct fab_info_source *source, const struct pmixfab_plane *plane,
@@ -203,7 +204,8 @@ pmix_status_t fab_info_value(const struct fab_info_source *source, const char *k
     return rc;
 }
 
-pmix_status_t fab_info_all(const struct fab_info_source *source, int with_bytes, pmix_info_t **info, size_t *n)
+pmix_status_t fab_info_all(const struct fab_info_source *source, int with_bytes, pmix_info_t **info,
+                           size_t *n)
 {
     size_t last = with_bytes ? N_KEYS : N_KEYS - 1, count = 0;
     pmix_info_t *array;

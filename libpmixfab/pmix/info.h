@@ -18,8 +18,8 @@ struct fab_info_source {
 };
 
 /*
- * The value of one key into *value (constructed here; release with PMIX_VALUE_DESTRUCT). PMIX_ERR_NOT_FOUND for
- * a key that is not the plane's, or whose source is not there.
+ * The value of one key into *value (constructed here; release with PMIX_VALUE_DESTRUCT). PMIX_ERR_NOT_FOUND
+ * for a key that is not the plane's, or whose source is not there.
  */
 pmix_status_t fab_info_value(const struct fab_info_source *source, const char *key, pmix_value_t *value);
 
@@ -27,9 +27,10 @@ pmix_status_t fab_info_value(const struct fab_info_source *source, const char *k
 int fab_info_known(const char *key);
 
 /*
- * The answer to a register or update: every key that has a value. The snapshot's bytes only when `with_bytes`.
- * Free with PMIX_INFO_FREE.
+ * The answer to a register or update: every key that has a value. The snapshot's bytes only when
+ * `with_bytes`. Free with PMIX_INFO_FREE.
  */
-pmix_status_t fab_info_all(const struct fab_info_source *source, int with_bytes, pmix_info_t **info, size_t *n);
+pmix_status_t fab_info_all(const struct fab_info_source *source, int with_bytes, pmix_info_t **info,
+                           size_t *n);
 
 #endif

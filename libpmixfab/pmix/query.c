@@ -88,8 +88,8 @@ static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *c
     answer_put(answer);
 }
 
-/* The question: the keys, the caller's directives, and one more, without which the library answers from what it
- * was told before. */
+/* The question: the keys, the caller's directives, and one more, without which the library answers from what
+ * it was told before. */
 static pmix_query_t *make_query(const char *const *keys, const pmix_info_t *directives, size_t ndirs)
 {
     pmix_query_t *query;

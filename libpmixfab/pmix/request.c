@@ -77,5 +77,6 @@ bool fab_request_matches(const struct fab_request *request, const struct pmixfab
 
 bool fab_request_empty(const struct fab_request *request)
 {
-    return request->plane == NULL && request->vendor == NULL && request->identifier == NULL && !request->has_index;
+    return request->plane == NULL && request->vendor == NULL && request->identifier == NULL &&
+           !request->has_index;
 }

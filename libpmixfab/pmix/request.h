@@ -17,9 +17,9 @@ struct fab_request {
 };
 
 /*
- * Parse directives. PMIX_ERR_BAD_PARAM: a wrong type, an empty or missing string, one key twice with different
- * values, a required directive that is not known. Unknown directives that are not required are ignored, as the
- * standard wants it.
+ * Parse directives. PMIX_ERR_BAD_PARAM: a wrong type, an empty or missing string, one key twice with
+ * different values, a required directive that is not known. Unknown directives that are not required are
+ * ignored, as the standard wants it.
  */
 pmix_status_t fab_request_parse(const pmix_info_t *info, size_t n, struct fab_request *out);
 
