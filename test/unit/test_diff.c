@@ -287,6 +287,27 @@ static void test_names(void **state)
     fab_inventory_destroy(&after);
 }
 
+/* Names that never went through naming: what is in them stays out of the texts. */
+static void test_dirty_names(void **state)
+{
+    (void)state;
+    struct fab_inventory before, after;
+    small(&before);
+    small(&after);
+    struct fab_node *leaf = &before.nodes[fab_inventory_find(&before, 0x200)];
+    struct fab_node *b = &before.nodes[fab_inventory_find(&before, 0x120)];
+    leaf->name = fab_inventory_string(&before, "le\x1b[2Jaf\n", 9);
+    b->host = fab_inventory_string(&before, "b\r\xff", 3);
+    port_of(&after, 0x120, 1)->width = 1;
+    struct fab_diff diff = compute(&before, &after);
+    ASSERT_LINES(&diff, "host-added|b||1 device", "host-lost|b??|1 device|",
+                 "link-rate|leaf1[3] - b HCA-1[1]|4xHDR|1xHDR", "name|b?? HCA-1|b?? HCA-1|b HCA-1",
+                 "name|le?[2Jaf?|le?[2Jaf?|leaf1");
+    fab_diff_destroy(&diff);
+    fab_inventory_destroy(&before);
+    fab_inventory_destroy(&after);
+}
+
 static void test_everything_else(void **state)
 {
     (void)state;
@@ -509,6 +530,7 @@ int main(void)
         cmocka_unit_test(test_states_and_rates),
         cmocka_unit_test(test_a_moved_cable),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_dirty_names),
         cmocka_unit_test(test_everything_else),
         cmocka_unit_test(test_another_kind_under_one_guid),
         cmocka_unit_test(test_against_plain_sets),

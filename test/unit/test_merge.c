@@ -148,6 +148,35 @@ static void test_facts(void **state)
     fab_inventory_destroy(&two);
 }
 
+/* A port that the other view knows nothing of but that it is there keeps even what is not known of it. */
+static void test_the_cabled_view_holds(void **state)
+{
+    (void)state;
+    struct fab_inventory one, two;
+    rail(&one, 1); /* sees port 1 cabled */
+    rail(&two, 2); /* sees port 1 without a cable */
+    one.ports[0].state = FAB_PORT_UNKNOWN;
+    two.ports[0].state = FAB_PORT_DOWN;
+    two.ports[0].lid = 77;
+    two.ports[0].width = 1;
+    two.ports[0].speed = FAB_SDR;
+    for (int first = 0; first < 2; first++) {
+        struct fab_inventory joined;
+        fab_inventory_init(&joined);
+        must_merge(&joined, first == 0 ? &one : &two);
+        must_merge(&joined, first == 0 ? &two : &one);
+        hand_finish(&joined);
+        assert_int_equal(joined.ports[0].num, 1);
+        assert_int_equal(joined.ports[0].state, FAB_PORT_UNKNOWN);
+        assert_int_equal(joined.ports[0].lid, 0);
+        assert_int_equal(joined.ports[0].width, 4);
+        assert_int_equal(joined.ports[0].speed, FAB_HDR);
+        fab_inventory_destroy(&joined);
+    }
+    fab_inventory_destroy(&one);
+    fab_inventory_destroy(&two);
+}
+
 static void spoil_kind(struct fab_inventory *inv)
 {
     inv->nodes[0].kind = FAB_ROUTER;
@@ -234,9 +263,13 @@ static void test_too_many_subnets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts_make_the_whole),   cmocka_unit_test(test_into_nothing_is_a_copy),
-        cmocka_unit_test(test_two_subnets_of_one_hca), cmocka_unit_test(test_facts),
-        cmocka_unit_test(test_contradictions),         cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_parts_make_the_whole),
+        cmocka_unit_test(test_into_nothing_is_a_copy),
+        cmocka_unit_test(test_two_subnets_of_one_hca),
+        cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_the_cabled_view_holds),
+        cmocka_unit_test(test_contradictions),
+        cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_too_many_subnets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
