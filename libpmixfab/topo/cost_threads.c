@@ -43,8 +43,8 @@ unsigned fab_cost_threads(unsigned asked, size_t tasks)
 struct part {
     void (*work)(void *job, unsigned i);
     void *job;
-    unsigned i;
     pthread_t thread;
+    unsigned i;
     bool started;
 };
 

@@ -112,7 +112,7 @@ static int number_parts(struct cut *cut)
     for (uint32_t v = 0; v < cut->n_vertices; v++)
         n += parent[v] == v;
     cut->parts = calloc(n + 1u, sizeof(*cut->parts));
-    uint32_t *number = malloc((cut->n_vertices + 1u) * sizeof(*number));
+    uint32_t *number = calloc(cut->n_vertices + 1u, sizeof(*number));
     if (cut->parts == NULL || number == NULL) {
         free(number);
         return PMIXFAB_ERR_NOMEM;
@@ -123,12 +123,12 @@ static int number_parts(struct cut *cut)
             continue;
         }
         uint32_t root = find_root(parent, v); /* never above v: join keeps the lower one */
-        if (root == v) {
+        if (root < v) {
+            number[v] = number[root];
+        } else {
             cut->parts[cut->n_parts] =
                 (struct part){.guid = UINT64_MAX, .number = cut->n_parts, .subnet = FAB_NONE};
             number[v] = cut->n_parts++;
-        } else {
-            number[v] = number[root];
         }
         count_vertex(&cut->parts[number[v]], cut, v);
     }
@@ -179,7 +179,7 @@ static int cut_into_parts(struct cut *cut)
 {
     const struct fab_inventory *inv = cut->inv;
     cut->n_vertices = inv->n_nodes + inv->n_ports;
-    cut->part_of = malloc((cut->n_vertices + 1u) * sizeof(*cut->part_of));
+    cut->part_of = calloc(cut->n_vertices + 1u, sizeof(*cut->part_of));
     if (cut->part_of == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t v = 0; v < cut->n_vertices; v++)

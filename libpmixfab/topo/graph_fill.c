@@ -161,11 +161,12 @@ static int cmp_key(const void *va, const void *vb)
 static int sort_devices(struct fab_plane *plane)
 {
     const struct fab_inventory *inv = plane->inv;
-    struct sort_key *keys = malloc((plane->n_devices + 1u) * sizeof(*keys));
+    const uint32_t n = plane->n_devices;
+    struct sort_key *keys = calloc(n + 1u, sizeof(*keys));
     if (keys == NULL)
         return PMIXFAB_ERR_NOMEM;
     bool sorted = true; /* often they are: hosts were cabled in the order of their names */
-    for (uint32_t i = 0; i < plane->n_devices; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const struct fab_port *port = &inv->ports[plane->devices[i].port];
         const struct fab_node *node = &inv->nodes[port->node];
         keys[i] = (struct sort_key){.host = fab_str(inv, node->host),
@@ -177,8 +178,8 @@ static int sort_devices(struct fab_plane *plane)
             sorted = cmp_key(&keys[i - 1], &keys[i]) < 0;
     }
     if (!sorted)
-        qsort(keys, plane->n_devices, sizeof(*keys), cmp_key);
-    for (uint32_t i = 0; i < plane->n_devices; i++) {
+        qsort(keys, n, sizeof(*keys), cmp_key);
+    for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || strcmp(keys[i].host, keys[i - 1].host) != 0)
             plane->hosts[plane->n_hosts++] = (struct fab_host){.name = keys[i].host, .first = i};
         plane->hosts[plane->n_hosts - 1].n++;

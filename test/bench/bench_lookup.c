@@ -48,9 +48,9 @@ static double time_lookups(const struct pmixfab *fab, const uint32_t *pairs, uin
 {
     uint64_t total = 0;
     double start = bench_now();
-    for (uint32_t i = 0; i < PAIRS; i++) {
+    for (const uint32_t *pair = pairs; pair < pairs + (size_t)2 * PAIRS; pair += 2) {
         uint16_t cost = 0;
-        pmixfab_cost(fab, pairs[2 * i], pairs[2 * i + 1], &cost);
+        pmixfab_cost(fab, pair[0], pair[1], &cost);
         total += cost;
     }
     *sum += total;
@@ -62,9 +62,9 @@ static double time_chained(const struct pmixfab *fab, const uint32_t *pairs, uin
 {
     uint32_t swapped = 0;
     double start = bench_now();
-    for (uint32_t i = 0; i < PAIRS; i++) {
+    for (const uint32_t *pair = pairs; pair < pairs + (size_t)2 * PAIRS; pair += 2) {
         uint16_t cost = 0;
-        pmixfab_cost(fab, pairs[2 * i + swapped], pairs[2 * i + 1 - swapped], &cost);
+        pmixfab_cost(fab, pair[swapped], pair[1 - swapped], &cost);
         swapped = cost & 1;
     }
     *sum += swapped;
@@ -78,13 +78,13 @@ int main(int argc, char **argv)
     struct pmixfab_plane plane;
     double apart[ROUNDS], chained[ROUNDS];
     uint64_t dice = 1, sum = 0;
-    uint32_t *pairs = malloc(2 * PAIRS * sizeof(*pairs));
+    uint32_t *pairs = malloc(2 * sizeof(*pairs) * PAIRS);
     int rc = open_fabric("fattree3:34", &fab);
     if (rc == PMIXFAB_OK)
         rc = pairs == NULL ? PMIXFAB_ERR_NOMEM : pmixfab_plane(fab, &plane);
     if (rc != PMIXFAB_OK)
         goto cleanup;
-    for (uint32_t i = 0; i < 2 * PAIRS; i++)
+    for (size_t i = 0; i < (size_t)2 * PAIRS; i++)
         pairs[i] = (uint32_t)(fabric_random_next(&dice) % plane.n_devices);
     for (int i = -2; i < ROUNDS; i++) {
         apart[i < 0 ? 0 : i] = time_lookups(fab, pairs, &sum);

@@ -36,9 +36,9 @@ int fabric_fattree3(struct fab_inventory *inv, unsigned k)
 {
     struct build b;
     build_begin(&b, inv);
-    if (k < 2 || k % 2 != 0 || k > 254)
-        b.rc = PMIXFAB_ERR_RANGE;
     unsigned half = k / 2;
+    if (half == 0 || k % 2 != 0 || k > 254)
+        return PMIXFAB_ERR_RANGE;
     /* In the order of the GUIDs: all leaves, all middle switches, all cores. */
     for (unsigned i = 0; i < k * half && b.rc == PMIXFAB_OK; i++)
         build_switch(&b, k, "leaf%u-%u", i / half, i % half);
@@ -80,7 +80,7 @@ int fabric_dragonfly(struct fab_inventory *inv, unsigned p, unsigned a, unsigned
     struct build b;
     build_begin(&b, inv);
     if (a == 0 || a > 254 || h > 254 || p > 254 || p + a - 1 + h > 254)
-        b.rc = PMIXFAB_ERR_RANGE;
+        return PMIXFAB_ERR_RANGE;
     unsigned routers = a * (a * h + 1), ports = p + a - 1 + h;
     for (unsigned r = 0; r < routers && b.rc == PMIXFAB_OK; r++)
         build_switch(&b, ports == 0 ? 1 : ports, "r%u-%u", r / a, r % a);

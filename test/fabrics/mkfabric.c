@@ -15,7 +15,7 @@ static int print_info(const struct fab_inventory *inv)
         hosts += node->kind == FAB_HCA && strcmp(fab_str(inv, node->name), "HCA-1") == 0;
     }
     for (uint32_t i = 0; i < inv->n_ports; i++)
-        cables += inv->ports[i].peer != FAB_NONE && i < inv->ports[i].peer;
+        cables += inv->ports[i].peer < i; /* FAB_NONE is above all */
     fabric_ibsim_limits(inv, limits, sizeof(limits));
     printf("hosts=%u hcas=%u switches=%u cables=%u first=%s ibsim=\"%s\"\n", hosts, kinds[FAB_HCA],
            kinds[FAB_SWITCH], cables, inv->n_nodes > 0 ? fabric_node_name(inv, 0, name, sizeof(name)) : "",

@@ -62,7 +62,9 @@ int fabric_write_netfile(const struct fab_inventory *inv, FILE *out)
 
 static char letter(const struct fab_node *node)
 {
-    return node->kind == FAB_SWITCH ? 'S' : node->kind == FAB_ROUTER ? 'R' : 'H';
+    if (node->kind == FAB_SWITCH)
+        return 'S';
+    return node->kind == FAB_ROUTER ? 'R' : 'H';
 }
 
 static unsigned lid_of(const struct fab_inventory *inv, const struct fab_port *port)

@@ -51,13 +51,9 @@ static void plain_search(const struct fab_inventory *inv, uint32_t from, uint64_
         done[best] = 1;
         if (best >= inv->n_nodes && best != source)
             continue; /* a device passes nothing on */
-        uint32_t first = best, count = 1;
-        if (best < inv->n_nodes) {
-            first = inv->nodes[best].first_port;
-            count = inv->nodes[best].n_ports;
-        } else {
-            first = best - inv->n_nodes;
-        }
+        bool is_switch = best < inv->n_nodes;
+        uint32_t first = is_switch ? inv->nodes[best].first_port : best - inv->n_nodes;
+        uint32_t count = is_switch ? inv->nodes[best].n_ports : 1;
         for (uint32_t p = first; p < first + count; p++) {
             uint32_t peer = inv->ports[p].peer;
             if (peer == FAB_NONE)
@@ -425,7 +421,7 @@ static void test_any_view(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++) {
-        uint32_t edge[60], host[60];
+        uint32_t edge[60], host[60], name = 7;
         uint16_t access[60], dist[30 * 30], cells[60 * 60], row[60];
         uint64_t dice = seed;
         uint32_t n = 1 + (uint32_t)(fabric_random_next(&dice) % 60),
@@ -433,7 +429,8 @@ static void test_any_view(void **state)
         for (uint32_t i = 0; i < n; i++) {
             edge[i] = (uint32_t)(seed % 2 == 0 ? (n - 1 - i) * e / n : fabric_random_next(&dice) % e);
             access[i] = (uint16_t)(fabric_random_next(&dice) % (seed % 3 == 0 ? 65536 : 2));
-            host[i] = i == 0 ? 7 : host[i - 1] + (fabric_random_next(&dice) % 3 != 0);
+            name += fabric_random_next(&dice) % 3 != 0;
+            host[i] = name;
         }
         for (uint32_t i = 0; i < e * e; i++)
             dist[i] =
