@@ -77,8 +77,8 @@ void pmixfab_set_log(pmixfab_log_fn fn, void *cbdata);
 /* One snapshot of one plane. */
 struct pmixfab;
 
-#define PMIXFAB_MAX_DIMS 4   /* no coordinate has more numbers */
-#define PMIXFAB_NO_PATH 65535u /* the cost between devices that cannot reach each other */
+#define PMIXFAB_MAX_DIMS 4      /* no coordinate has more numbers */
+#define PMIXFAB_NO_PATH  65535u /* the cost between devices that cannot reach each other */
 
 /*
  * Open the snapshot of `plane` (a plane's name, or NULL for the default plane) from the run directory of
@@ -117,14 +117,14 @@ struct pmixfab_plane {
     uint32_t n_devices;     /* rows of the matrix [PMIX_FABRIC_NUM_DEVICES] */
     uint32_t n_hosts;
     uint32_t n_switches;
-    uint32_t n_links;       /* cables, those of devices included */
+    uint32_t n_links; /* cables, those of devices included */
     uint32_t n_groups;
-    uint32_t n_unnamed;     /* hosts that go by their GUID, because no pattern names them */
-    uint32_t dims;          /* numbers in a logical coordinate [PMIX_FABRIC_DIMS] */
-    uint32_t shape[PMIXFAB_MAX_DIMS];          /* extent of each, logical view [PMIX_FABRIC_SHAPE] */
+    uint32_t n_unnamed;               /* hosts that go by their GUID, because no pattern names them */
+    uint32_t dims;                    /* numbers in a logical coordinate [PMIX_FABRIC_DIMS] */
+    uint32_t shape[PMIXFAB_MAX_DIMS]; /* extent of each, logical view [PMIX_FABRIC_SHAPE] */
     uint32_t physical_dims;
     uint32_t physical_shape[PMIXFAB_MAX_DIMS]; /* the same in the physical view */
-    uint64_t fastest_mbps;  /* rate of the plane's fastest link, megabits per second */
+    uint64_t fastest_mbps;                     /* rate of the plane's fastest link, megabits per second */
 };
 int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out);
 
@@ -160,22 +160,23 @@ enum pmixfab_state { PMIXFAB_STATE_UNKNOWN = 0, PMIXFAB_STATE_DOWN = 1, PMIXFAB_
 
 struct pmixfab_device {
     uint32_t index;
-    uint32_t host_index;  /* 0..n_hosts-1 */
+    uint32_t host_index;   /* 0..n_hosts-1 */
     uint32_t switch_index; /* UINT32_MAX: cabled to another device directly, or to nothing */
-    uint32_t switch_port; /* 0 where there is no switch */
-    uint32_t port;        /* port number on the device */
-    uint32_t state;       /* enum pmixfab_state, the values of pmix_link_state_t */
+    uint32_t switch_port;  /* 0 where there is no switch */
+    uint32_t port;         /* port number on the device */
+    uint32_t state;        /* enum pmixfab_state, the values of pmix_link_state_t */
     uint64_t node_guid, port_guid, system_guid;
-    uint64_t mbps;        /* active rate, megabits per second; 0 unknown */
+    uint64_t mbps; /* active rate, megabits per second; 0 unknown */
     const char *host;
     const char *name;
-    char id[64];          /* [PMIX_DEVICE_ID] fab://<node GUID>::<system image GUID> */
+    char id[64]; /* [PMIX_DEVICE_ID] fab://<node GUID>::<system image GUID> */
 };
 int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out);
 
 /*
  * The index of the device that `what` names: a device id, `host:device`, `host:device:port`, `host`
- * (its first device), or a port's or HCA's GUID (`0x` and 16 digits). PMIXFAB_ERR_NOTFOUND where there is none.
+ * (its first device), or a port's or HCA's GUID (`0x` and 16 digits). PMIXFAB_ERR_NOTFOUND where there is
+ * none.
  */
 int pmixfab_find(const struct pmixfab *fab, const char *what, uint32_t *index);
 
@@ -193,12 +194,12 @@ int pmixfab_coords(const struct pmixfab *fab, uint32_t index, enum pmixfab_view 
 
 struct pmixfab_switch {
     uint32_t index;
-    uint32_t level;   /* 0: carries devices or is nearest to them; counts upwards in trees */
+    uint32_t level; /* 0: carries devices or is nearest to them; counts upwards in trees */
     uint32_t n_ports;
     uint32_t n_hosts; /* hosts with a device on it */
     uint64_t guid;
     const char *name;
-    char id[24];      /* [PMIX_FABRIC_SWITCH] 0x and 16 hexadecimal digits */
+    char id[24]; /* [PMIX_FABRIC_SWITCH] 0x and 16 hexadecimal digits */
 };
 int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out);
 
@@ -207,7 +208,7 @@ struct pmixfab_end {
     uint32_t is_switch;
     uint32_t index; /* of the switch, or of the device; UINT32_MAX: neither */
     uint32_t port;
-    uint64_t guid;  /* node GUID */
+    uint64_t guid; /* node GUID */
 };
 struct pmixfab_link {
     struct pmixfab_end a, b;
@@ -234,9 +235,9 @@ struct pmix_fabric_s;
 struct pmix_info;
 
 /* Keys beside the standard's, in fabricd's answers. */
-#define PMIXFAB_KEY_SNAPSHOT "pmixfab.snapshot"           /* pmix_byte_object_t: the snapshot */
+#define PMIXFAB_KEY_SNAPSHOT      "pmixfab.snapshot"      /* pmix_byte_object_t: the snapshot */
 #define PMIXFAB_KEY_SNAPSHOT_PATH "pmixfab.snapshot.path" /* string: its file, on fabricd's host */
-#define PMIXFAB_KEY_GENERATION "pmixfab.generation"       /* uint64_t */
+#define PMIXFAB_KEY_GENERATION    "pmixfab.generation"    /* uint64_t */
 
 /*
  * Ask the PMIx server that this process is connected to (PMIx_tool_init, PMIx_Init or a server attached to
@@ -259,8 +260,8 @@ int pmixfab_list_pmix(char ***names, size_t *n);
 int pmixfab_register(struct pmix_fabric_s *fabric, const struct pmix_info *directives, size_t ndirs);
 
 /*
- * Bring a registered object up to date. The old matrix is freed: nobody may be reading it ("PMIx_Fabric_update").
- * When nothing has changed the object stays as it is, pointers included.
+ * Bring a registered object up to date. The old matrix is freed: nobody may be reading it
+ * ("PMIx_Fabric_update"). When nothing has changed the object stays as it is, pointers included.
  */
 int pmixfab_update(struct pmix_fabric_s *fabric);
 

@@ -16,9 +16,9 @@ struct probe_sink {
 };
 
 struct probe_config {
-    const char *arg;          /* what follows the probe's name and a colon; NULL: nothing */
-    unsigned max_smps;        /* requests in flight, ibnetdisc (default 32) */
-    unsigned timeout_ms;      /* of one request; 0: the library's default */
+    const char *arg;     /* what follows the probe's name and a colon; NULL: nothing */
+    unsigned max_smps;   /* requests in flight, ibnetdisc (default 32) */
+    unsigned timeout_ms; /* of one request; 0: the library's default */
     unsigned retries;
 };
 
@@ -27,11 +27,12 @@ struct probe {
     const char *summary; /* for --help: what it asks, and its argument */
     /* Is the argument one that run() could take? No I/O. */
     int (*check)(const struct probe_config *config, struct fab_err *err);
-    /* Look, and add to inv (initialised, empty). On success inv is finished, not named. On error the contents of
-     * inv are of no use. */
+    /* Look, and add to inv (initialised, empty). On success inv is finished, not named. On error the contents
+     * of inv are of no use. */
     int (*run)(const struct probe_config *config, const struct probe_sink *sink, struct fab_inventory *inv,
                struct fab_err *err);
-    /* One line on whether this probe could work on this host (for `./dev run --real`): what it found or not. */
+    /* One line on whether this probe could work on this host (for `./dev run --real`): what it found or not.
+     */
     int (*available)(char *text, size_t size);
 };
 

@@ -3,8 +3,8 @@
  *
  * A plane is one connected part: devices and switches that reach each other. HCAs, routers and aggregation
  * nodes pass nothing on, so each of their ports is an end of its own; only switches connect. A port without a
- * cable is in no plane, unless the whole inventory has no cable: then the first HCA port, or else each switch,
- * is a plane. Planes are ordered by number of devices (most first), then switches, then lowest GUID.
+ * cable is in no plane, unless the whole inventory has no cable: then the first HCA port, or else each
+ * switch, is a plane. Planes are ordered by number of devices (most first), then switches, then lowest GUID.
  */
 #ifndef FAB_TOPO_GRAPH_H
 #define FAB_TOPO_GRAPH_H
@@ -25,7 +25,7 @@ struct fab_device {
 };
 
 struct fab_host {
-    const char *name; /* in the inventory's pool */
+    const char *name;  /* in the inventory's pool */
     uint32_t first, n; /* its devices, neighbours in index order */
 };
 
@@ -57,8 +57,8 @@ struct fab_plane {
     struct fab_edge *adj;            /* of one switch: by `to` */
     struct fab_cable *cables;        /* by port a, where a < b */
     uint32_t n_devices, n_hosts, n_switches, n_adj, n_cables;
-    uint32_t fastest_mbps;           /* of its cables; 0: no cable, or no rate known */
-    uint32_t subnet;                 /* of its lowest port */
+    uint32_t fastest_mbps; /* of its cables; 0: no cable, or no rate known */
+    uint32_t subnet;       /* of its lowest port */
     enum fab_cost_model model;
 };
 

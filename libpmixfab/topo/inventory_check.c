@@ -11,15 +11,15 @@
 __attribute__((format(printf, 4, 5))) static int refuse(struct fab_err *err, int code, uint32_t line,
                                                         const char *fmt, ...)
 {
-    char text[sizeof(err->text)];
+    struct fab_err made;
     va_list args;
 
     va_start(args, fmt);
-    if (vsnprintf(text, sizeof(text), fmt, args) < 0)
-        text[0] = '\0';
+    if (vsnprintf(made.text, sizeof(made.text), fmt, args) < 0)
+        made.text[0] = '\0';
     va_end(args);
-    return line == 0 ? fab_fail(err, code, "%s", text)
-                     : fab_fail(err, code, "line %" PRIu32 ": %s", line, text);
+    return line == 0 ? fab_fail(err, code, "%s", made.text)
+                     : fab_fail(err, code, "line %" PRIu32 ": %s", line, made.text);
 }
 
 /* ", first in line 3" behind what stands twice; empty for live ones. */

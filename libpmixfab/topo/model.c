@@ -71,17 +71,17 @@ const char *pmixfab_strerror(int err)
 
 int fab_fail(struct fab_err *err, int code, const char *fmt, ...)
 {
-    char text[sizeof(err->text)];
+    struct fab_err made;
     va_list args;
 
     if (err == NULL)
         return code;
     /* a buffer of its own: the arguments may hold err->text */
     va_start(args, fmt);
-    if (vsnprintf(text, sizeof(text), fmt, args) < 0)
-        text[0] = '\0';
+    if (vsnprintf(made.text, sizeof(made.text), fmt, args) < 0)
+        made.text[0] = '\0';
     va_end(args);
-    fab_text_clean(err->text, sizeof(err->text), text, strlen(text), NULL);
+    fab_text_clean(err->text, sizeof(err->text), made.text, strlen(made.text), NULL);
     return code;
 }
 

@@ -26,12 +26,12 @@ struct entries {
 __attribute__((format(printf, 3, 4))) static int refuse(const struct reader *r, int code, const char *fmt,
                                                         ...)
 {
-    char text[sizeof(r->err->text)];
+    struct fab_err made;
     va_list args;
 
     va_start(args, fmt);
-    if (vsnprintf(text, sizeof(text), fmt, args) < 0)
-        text[0] = '\0';
+    if (vsnprintf(made.text, sizeof(made.text), fmt, args) < 0)
+        made.text[0] = '\0';
     va_end(args);
     return fab_fail(r->err, code, "%s:%" PRIu32 ":%zu: %s", r->file, r->line,
                     (size_t)(r->at - r->line_start) + 1, text);

@@ -6,11 +6,12 @@
  * content hashes tell their readers the same.
  *
  * A file is checked when it is mapped and believed from then on. That holds because nobody writes into a
- * published file: a publisher writes a new one beside it and renames that over the old one, whose readers keep
- * the old pages. A file that is cut off or overwritten in place takes its readers down (SIGBUS) or lies to them.
+ * published file: a publisher writes a new one beside it and renames that over the old one, whose readers
+ * keep the old pages. A file that is cut off or overwritten in place takes its readers down (SIGBUS) or lies
+ * to them.
  *
- * A device is UP while its port is ACTIVE, DOWN in every other known state (a port that is INIT or ARMED carries
- * no traffic), UNKNOWN where the state is. LIDs are not in a snapshot.
+ * A device is UP while its port is ACTIVE, DOWN in every other known state (a port that is INIT or ARMED
+ * carries no traffic), UNKNOWN where the state is. LIDs are not in a snapshot.
  */
 #ifndef FAB_TOPO_SNAPSHOT_H
 #define FAB_TOPO_SNAPSHOT_H
@@ -29,8 +30,8 @@ struct fab_snapshot_meta {
 };
 
 /*
- * Build into memory of its own; free(*bytes). PMIXFAB_ERR_INVAL for a null argument, a name that is none, parts
- * that do not belong together.
+ * Build into memory of its own; free(*bytes). PMIXFAB_ERR_INVAL for a null argument, a name that is none,
+ * parts that do not belong together.
  */
 int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *costs,
                        const struct fab_geometry *geometry, const struct fab_groups *groups,
@@ -44,8 +45,8 @@ void fab_snapshot_stamp(void *bytes, uint64_t generation, int64_t published);
 
 /*
  * Check everything: head, size, checksum, each section's bounds and alignment, each index and string. What
- * passes can be read without further checks. PMIXFAB_ERR_TRUNCATED, _FOREIGN, _OLDER, _NEWER, _CORRUPT; _INVAL
- * for NULL and for an address that is no multiple of 8.
+ * passes can be read without further checks. PMIXFAB_ERR_TRUNCATED, _FOREIGN, _OLDER, _NEWER, _CORRUPT;
+ * _INVAL for NULL and for an address that is no multiple of 8.
  */
 int fab_snapshot_check(const void *bytes, size_t size, struct fab_err *err);
 

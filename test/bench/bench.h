@@ -11,9 +11,9 @@ struct bench_figure {
     const char *unit;     /* "ms" */
     const char *baseline; /* what it is held against: "memset"; NULL: an absolute figure */
     double baseline_value;
-    double to_reach;      /* largest allowed ratio value/baseline_value, or without a baseline largest value;
-                             0: write down only */
-    bool at_least;        /* the ratio is baseline_value/value and must be at least to_reach */
+    double to_reach; /* largest allowed ratio value/baseline_value, or without a baseline largest value;
+                        0: write down only */
+    bool at_least;   /* the ratio is baseline_value/value and must be at least to_reach */
 };
 
 /* Parse --json; remove it from argv. */

@@ -1,9 +1,9 @@
 /*
  * pquery_order.c - preloaded into a stock pquery that calls parts of its library before it has started it.
  *
- * pquery 4.2.2 fills the library's dictionary before PMIx_tool_init() has made the table that holds it, and dies
- * of a division by zero, whatever its arguments are. The library fills the dictionary by itself a moment later, so
- * the premature calls can be left out. A pquery that makes them in the right order is not affected.
+ * pquery 4.2.2 fills the library's dictionary before PMIx_tool_init() has made the table that holds it, and
+ * dies of a division by zero, whatever its arguments are. The library fills the dictionary by itself a moment
+ * later, so the premature calls can be left out. A pquery that makes them in the right order is not affected.
  */
 #include <dlfcn.h>
 #include <pmix.h>

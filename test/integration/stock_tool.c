@@ -85,12 +85,15 @@ static size_t parse_directives(char **args, int n, pmix_info_t *out)
 {
     static const struct {
         const char *word, *key;
-    } words[] = {{"plane=", PMIX_FABRIC_PLANE}, {"vendor=", PMIX_FABRIC_VENDOR}, {"identifier=", PMIX_FABRIC_IDENTIFIER}};
+    } words[] = {{"plane=", PMIX_FABRIC_PLANE},
+                 {"vendor=", PMIX_FABRIC_VENDOR},
+                 {"identifier=", PMIX_FABRIC_IDENTIFIER}};
     size_t count = 0;
     for (int i = 0; i < n; i++) {
         for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
             if (strncmp(args[i], words[k].word, strlen(words[k].word)) == 0)
-                PMIX_INFO_LOAD(&out[count], words[k].key, args[i] + strlen(words[k].word), PMIX_STRING), count++;
+                PMIX_INFO_LOAD(&out[count], words[k].key, args[i] + strlen(words[k].word), PMIX_STRING),
+                    count++;
         if (strncmp(args[i], "index=", 6) == 0) {
             size_t index = strtoul(args[i] + 6, NULL, 10);
             PMIX_INFO_LOAD(&out[count], PMIX_FABRIC_INDEX, &index, PMIX_SIZE), count++;
@@ -134,8 +137,9 @@ static int do_query(char **args, int n)
     return 0;
 }
 
-static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[], size_t n,
-                     pmix_info_t *results, size_t nresults, pmix_event_notification_cbfunc_fn_t cbfunc, void *cbdata)
+static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
+                     size_t n, pmix_info_t *results, size_t nresults,
+                     pmix_event_notification_cbfunc_fn_t cbfunc, void *cbdata)
 {
     (void)handler, (void)source, (void)results, (void)nresults;
     flockfile(stdout);

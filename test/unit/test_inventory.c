@@ -459,7 +459,7 @@ static void test_sort_by_number(void **state)
         7};
     uint64_t seed = 2;
     for (int round = 0; round < 3000; round++) {
-        struct fab_key keys[MOST], plain[MOST], scratch[MOST];
+        struct fab_key keys[MOST] = {{0}}, plain[MOST] = {{0}}, scratch[MOST];
         uint32_t n = (uint32_t)(fabric_random_next(&seed) % (round % 7 == 0 ? 4 : MOST + 1));
         uint64_t mask = masks[(size_t)round % (sizeof(masks) / sizeof(masks[0]))];
         for (uint32_t i = 0; i < n; i++)
