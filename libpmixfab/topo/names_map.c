@@ -34,7 +34,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(const struct reader *r, 
         made.text[0] = '\0';
     va_end(args);
     return fab_fail(r->err, code, "%s:%" PRIu32 ":%zu: %s", r->file, r->line,
-                    (size_t)(r->at - r->line_start) + 1, text);
+                    (size_t)(r->at - r->line_start) + 1, made.text);
 }
 
 static void skip_blanks(struct reader *r)
