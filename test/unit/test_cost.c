@@ -415,27 +415,42 @@ static void test_smallest(void **state)
     fab_inventory_destroy(&inv);
 }
 
-/* Compact forms that the computation would not make: rows in any order, rows of no device, cells without a
- * path. */
+/* A cost of any size, small ones, the largest ones and "no path" more often than chance would give. */
+static uint16_t any_cost(uint64_t *dice)
+{
+    unsigned form = (unsigned)(fabric_random_next(dice) % 8);
+    uint16_t any = (uint16_t)fabric_random_next(dice);
+    return form < 3 ? any : form < 5 ? any % 100 : form < 7 ? 65535 - any % 4 : 65535;
+}
+
+/*
+ * Compact forms that the computation would not make: rows in any order, rows of no device, cells without a
+ * path. Every fourth has its rows in the devices' order and one access cost a row, as computed ones often
+ * have.
+ */
 static void test_any_view(void **state)
 {
+    enum { N = 150, E = 100 };
+    static uint32_t edge[N], host[N];
+    static uint16_t access[N], access_of[E], dist[E * E], cells[N * N], row[N];
     (void)state;
-    for (uint64_t seed = 1; seed <= 200; seed++) {
-        uint32_t edge[60], host[60], name = 7;
-        uint16_t access[60], dist[30 * 30], cells[60 * 60], row[60];
+    for (uint64_t seed = 1; seed <= 300; seed++) {
         uint64_t dice = seed;
-        uint32_t n = 1 + (uint32_t)(fabric_random_next(&dice) % 60),
-                 e = 1 + (uint32_t)(fabric_random_next(&dice) % 30);
+        bool ordered = seed % 4 == 0;
+        uint32_t n = 1 + (uint32_t)(fabric_random_next(&dice) % N), name = 7;
+        uint32_t e = 1 + (uint32_t)(fabric_random_next(&dice) % (ordered && n < E ? n : E));
+        for (uint32_t i = 0; i < e; i++)
+            access_of[i] = any_cost(&dice);
         for (uint32_t i = 0; i < n; i++) {
-            edge[i] = (uint32_t)(seed % 2 == 0 ? (n - 1 - i) * e / n : fabric_random_next(&dice) % e);
-            access[i] = (uint16_t)(fabric_random_next(&dice) % (seed % 3 == 0 ? 65536 : 2));
+            edge[i] = ordered ? i * e / n : (uint32_t)(fabric_random_next(&dice) % e);
+            access[i] = seed % 2 == 0 ? access_of[edge[i]] : any_cost(&dice);
             name += fabric_random_next(&dice) % 3 != 0;
             host[i] = name;
         }
         for (uint32_t i = 0; i < e * e; i++)
-            dist[i] =
-                (uint16_t)(fabric_random_next(&dice) % 4 == 0 ? 65535 : fabric_random_next(&dice) % 65536);
+            dist[i] = any_cost(&dice);
         const struct fab_cost_view v = {n, e, edge, access, host, dist};
+        fab_cost_limit_isa((enum fab_isa)(seed % 3));
         assert_int_equal(fab_cost_matrix(&v, cells, 2), PMIXFAB_OK);
         for (uint32_t i = 0; i < n; i++) {
             fab_cost_row(&v, i, row);
@@ -445,6 +460,7 @@ static void test_any_view(void **state)
             }
         }
     }
+    fab_cost_limit_isa(FAB_ISA_AVX512);
 }
 
 static void test_bad_arguments(void **state)
