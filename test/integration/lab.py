@@ -207,6 +207,13 @@ def fabric(spec, form="net"):
     return done.stdout
 
 
+def replace_file(path, text):
+    """Put a whole new file in place at once."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.rename(path + ".new", path)
+
+
 def preload_library():
     """libumad2sim.so: what stands between a program's libibumad and the simulator."""
     found = sorted(glob.glob("/usr/lib/*/umad2sim/libumad2sim.so") + glob.glob("/usr/lib*/umad2sim/libumad2sim.so"))
@@ -294,6 +301,11 @@ class Ibsim:
 
     def relink(self, node, port=None):
         return self.command(f"ReLink {self._place(node, port)}")
+
+    def wait_active(self, node, port):
+        """Wait until a subnet manager has brought a relinked port up."""
+        wait_for(lambda: re.search(rf"\[{port}\].*Active/LinkUp", self.command(f'Dump "{node}"')), 30,
+                 f"{node} port {port} to become active")
 
     def link(self, a, a_port, b, b_port):
         return self.command(f"Link {self._place(a, a_port)} {self._place(b, b_port)}")
@@ -506,6 +518,18 @@ class Fabricd:
         except FileNotFoundError:
             return ""
 
+    def errors(self):
+        """The error lines of the log, without time and name."""
+        return re.findall(r"^\S+ \S+ fabricd error: (.*)$", self.log(), re.MULTILINE)
+
+    def children(self):
+        """Process ids of its children: the sweeping one."""
+        try:
+            with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
+                return [int(pid) for pid in file.read().split()]
+        except FileNotFoundError:
+            return []
+
     # -- talking to it
 
     def uri_path(self):
@@ -576,12 +600,19 @@ class Fabricd:
 
 
 class Watch:
-    """A program that runs and prints a line now and then."""
+    """A program that runs and prints a line now and then; with `talk`, one that is told things with say()."""
 
-    def __init__(self, argv, env=None):
-        self.process = spawn(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT)
+    def __init__(self, argv, env=None, talk=False):
+        self.process = spawn(argv, env=env, stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.output = Lines(self.process.stdout)
+
+    def say(self, text, until, timeout=20):
+        """Tell it a line; the match of `until` in what it prints then."""
+        start = len(self.output.text)
+        self.process.stdin.write((text + "\n").encode())
+        self.process.stdin.flush()
+        return self.wait(until, start, timeout)
 
     def wait(self, pattern, start=0, timeout=20):
         return self.output.wait(pattern, start, timeout)

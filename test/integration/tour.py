@@ -5,12 +5,12 @@ while the tour stays up.
 """
 import argparse
 import os
-import re
 import shlex
 import signal
 import sys
 import textwrap
 
+import fabric_text
 import lab
 
 LEAVES, SPINES, HOSTS_PER_LEAF = 12, 4, 6
@@ -86,18 +86,7 @@ def demonstration():
     """A two-level fat tree in which one cable matters: of leaf1's cables only the one to spine1 is fast."""
     spec = f"fattree2:{LEAVES},{SPINES},{HOSTS_PER_LEAF}"
     show(f"{relative(lab.program('mkfabric'))} {spec} net > demo.net", "")
-    slow, inside = [], None
-    for line in lab.fabric(spec).splitlines():
-        start = re.match(r'(?:Switch|Ca|Hca)\s+\d+\s+"([^"]+)"', line)
-        cable = re.match(r'\[\d+\]\s+"([^"]+)"', line)
-        if start:
-            inside = start.group(1)
-        elif cable and SLOW_LEAF in (inside, cable.group(1)):
-            other = cable.group(1) if inside == SLOW_LEAF else inside
-            if other.startswith("spine") and other != FAST_SPINE:
-                line = line.replace("4xHDR", "4xEDR")
-        slow.append(line)
-    return "\n".join(slow) + "\n"
+    return fabric_text.one_fast_cable(lab.fabric(spec), SLOW_LEAF, FAST_SPINE)
 
 
 def start_fabric():
@@ -190,8 +179,7 @@ def put_back(sim, daemon, watch, port, start, before):
     title("7. And put back")
     sim.relink(SLOW_LEAF, port)
     show(f"echo 'ReLink \"{SLOW_LEAF}\"[{port}]' > {sim.console}", "")
-    lab.wait_for(lambda: re.search(rf"\[{port}\].*Active/LinkUp", sim.command(f'Dump "{SLOW_LEAF}"')),
-                 what="OpenSM to bring the port up")
+    sim.wait_active(SLOW_LEAF, port)
     ctl(daemon, "refresh")
     show_events(watch, start)
     after = ctl(daemon, "cost", "node0001", f"node{LEAVES * HOSTS_PER_LEAF:04}")

@@ -1,0 +1,38 @@
+"""fabric_text - netfiles and captures of generated fabrics, changed as texts: slower cables, pulled ones, lost nodes."""
+import re
+
+
+def one_fast_cable(netfile, leaf, spine):
+    """A netfile in which, of the leaf's cables to spines, all but the one to `spine` are slower (EDR)."""
+    lines, inside = [], None
+    for line in netfile.splitlines():
+        start = re.match(r'(?:Switch|Ca|Hca)\s+\d+\s+"([^"]+)"', line)
+        cable = re.match(r'\[\d+\]\s+"([^"]+)"', line)
+        if start:
+            inside = start.group(1)
+        elif cable and leaf in (inside, cable.group(1)):
+            other = cable.group(1) if inside == leaf else inside
+            if other.startswith("spine") and other != spine:
+                line = line.replace("4xHDR", "4xEDR")
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _records(capture):
+    """The records of a capture: (name or None, text)."""
+    for text in capture.split("\n\n"):
+        name = re.search(r'^(?:Switch|Ca)\s.*?#\s*"([^"]+)"', text, re.MULTILINE)
+        yield name and name.group(1), text
+
+
+def without_cables(capture, a, b):
+    """A capture without the cables between nodes a and b: pulled, so their ports are down."""
+    def kept(name, line):
+        return not (line.startswith("[") and (name == a and f'"{b}"' in line or name == b and f'"{a}"' in line))
+    return "\n\n".join("\n".join(line for line in text.splitlines() if kept(name, line))
+                       for name, text in _records(capture)).rstrip("\n") + "\n"
+
+
+def without_record(capture, node):
+    """A capture in which a node did not answer: its neighbours' ports are up and lead nowhere."""
+    return "\n\n".join(text for name, text in _records(capture) if name != node).rstrip("\n") + "\n"
