@@ -208,7 +208,7 @@ struct reading {
     struct fab_err *err;
     const char *path;
     FILE *file;
-    int line, rc, too_long;
+    int line, rc, bad, too_long; /* bad: the line that a setting was refused in */
     char text[256];
 };
 
@@ -234,6 +234,7 @@ static int handle_setting(void *user, const char *section, const char *name, con
         value = "";
     r->rc = config_set(r->config, section, name, value, &reason);
     if (r->rc != PMIXFAB_OK) {
+        r->bad = r->line;
         const char *at = strstr(r->text, name);
         fab_fail(r->err, r->rc, "%s:%d:%d: %s", r->path, r->line, at == NULL ? 1 : (int)(at - r->text) + 1,
                  reason.text);
@@ -254,7 +255,7 @@ int config_read(struct config *config, const char *path, struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_IO, "%s: reading it failed", path);
     if (r.too_long != 0)
         return fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s:%d:1: the line is too long", path, r.too_long);
-    if (r.rc != PMIXFAB_OK)
+    if (r.rc != PMIXFAB_OK && (bad_line == 0 || r.bad <= bad_line))
         return r.rc;
     if (bad_line != 0)
         return fab_fail(err, PMIXFAB_ERR_SYNTAX,
