@@ -340,14 +340,14 @@ class Ibsim:
                "LD_PRELOAD": " ".join(filter(None, [runtime, preload_library()]))}
         return env
 
-    def env_for(self, host=None):
-        """A whole environment with client_env() in it."""
-        return dict(os.environ, **self.client_env(host))
+    def env_for(self, host=None, binary=None):
+        """A whole environment with client_env() in it; `binary` where the program is one of ours."""
+        return dict(os.environ, **sanitizer_env(), **self.client_env(host, binary))
 
     def run(self, argv, host=None, **options):
-        """Run a command (ibnetdiscover, iblinkinfo, ...) on a host of this subnet."""
+        """Run a command (ibnetdiscover, iblinkinfo, one of ours by its path) on a host of this subnet."""
         require(argv[0])
-        return run(argv, env=self.env_for(host), **options)
+        return run(argv, env=self.env_for(host, find_command(argv[0])), **options)
 
     def sweep(self):
         """One sweep of OpenSM, from the first host."""
@@ -397,11 +397,15 @@ class OpenSM:
 
 
 def sanitizer_env():
-    """What a sanitized program of ours needs so that a preloaded library does not stop it."""
+    """What a sanitized program of ours needs beside the options that are set: the runtime is not the first library
+    that is loaded, and some of the libraries have faults of their own (test/san)."""
     if not SANITIZE:
         return {}
-    return {name: ":".join(filter(None, [os.environ.get(name), "verify_asan_link_order=0" if name == "ASAN_OPTIONS"
-                                         else ""])) for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS")}
+    folder = os.path.join(ROOT, "test", "san")
+    more = {"ASAN_OPTIONS": f"verify_asan_link_order=0:suppressions={folder}/asan.supp",
+            "LSAN_OPTIONS": f"suppressions={folder}/lsan.supp:print_suppressions=0",
+            "TSAN_OPTIONS": f"suppressions={folder}/tsan.supp"}
+    return {name: ":".join(filter(None, [os.environ.get(name), value])) for name, value in more.items()}
 
 
 def ini(sections):

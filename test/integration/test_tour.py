@@ -1,0 +1,34 @@
+"""The newcomer's tour is a promise: it runs to its end, and shows what the README says it shows."""
+import os
+import sys
+import unittest
+
+import lab
+
+TOUR = os.path.join(lab.HERE, "tour.py")
+
+
+class Tour(unittest.TestCase):
+    def test_once(self):
+        lab.require("ibsim", "opensm")
+        done = lab.run([sys.executable, "-B", TOUR, "--once"], timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr)
+        story = ["16 switches, 72 hosts", "fat-tree-2", "node[0001-0006]", "\n    20  node0001", "\n    40  node0001",
+                 "pmix.fab.shapestr string 1x12x6", "PMIX_FABRIC_UPDATE_PENDING index 0 generation 2",
+                 "PMIX_FABRIC_UPDATED index 0 generation 2", "link-lost", "\n    50  node0001",
+                 "PMIX_FABRIC_UPDATED index 0 generation 3", "\n    40  node0001"]
+        at = 0
+        for part in story:
+            found = done.stdout.find(part, at)
+            self.assertNotEqual(found, -1, f"{part} is missing in, or not in order:\n{done.stdout}")
+            at = found + len(part)
+
+    def test_own_hardware(self):
+        done = lab.run([sys.executable, "-B", TOUR, "--real", "--once"], timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^    ibnetdisc +(yes|no) ")
+        self.assertRegex(done.stdout, r"(?m)^(Found|Not found): ")
+
+
+if __name__ == "__main__":
+    unittest.main()
