@@ -163,6 +163,8 @@ static void after_updated(void *arg)
 static void after_pending(void *arg)
 {
     struct daemon *d = arg;
+    d->status.generation = d->publication->generation;
+    d->status.published = d->publication->set->published;
     publish_finish(d->publisher, d->publication);
     tell(d, false, after_updated);
 }
@@ -170,8 +172,6 @@ static void after_pending(void *arg)
 static void publish(struct daemon *d, struct publication *publication)
 {
     d->publication = publication;
-    d->status.generation = publication->generation;
-    d->status.published = publication->set->published;
     log_info("generation %llu: %u changes in %u planes", (unsigned long long)publication->generation,
              publication->n_changes, publication->n);
     tell(d, true, after_pending);

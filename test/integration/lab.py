@@ -347,6 +347,7 @@ class Ibsim:
     def run(self, argv, host=None, **options):
         """Run a command (ibnetdiscover, iblinkinfo, one of ours by its path) on a host of this subnet."""
         require(argv[0])
+        options.setdefault("cwd", self.dir)  # the preload of a client that is killed leaves folders behind
         return run(argv, env=self.env_for(host, find_command(argv[0])), **options)
 
     def sweep(self):
@@ -533,6 +534,12 @@ class Fabricd:
                 return [int(pid) for pid in file.read().split()]
         except FileNotFoundError:
             return []
+
+    def connections(self):
+        """How many callers are connected to its control socket."""
+        path = os.path.join(self.rundir, "control.sock")
+        with open("/proc/net/unix", encoding="utf-8", errors="replace") as file:  # state 03: connected
+            return sum(line.split()[5] == "03" for line in file if line.rstrip("\n").endswith(" " + path))
 
     # -- talking to it
 
