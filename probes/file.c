@@ -115,7 +115,7 @@ static int run(const struct probe_config *config, const struct probe_sink *sink,
     uint64_t prefix;
     size_t len = 0;
     int rc = split(config->arg, &path, &prefix, err);
-    if (rc == PMIXFAB_OK)
+    if (path != NULL && rc == PMIXFAB_OK)
         rc = load(path, &data, &len, err);
     if (rc != PMIXFAB_OK)
         goto cleanup;

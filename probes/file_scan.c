@@ -159,7 +159,7 @@ int scan_rate(struct scan *s, uint8_t *width, uint8_t *speed)
         s->at++;
     size_t len = (size_t)(s->at - word);
     enum fab_speed found = fab_speed_parse(word, len);
-    bool unknown = len > 0 && len <= 3 && strspn(word, "?") >= len;
+    bool unknown = len > 0 && len <= 3 && memcmp(word, "???", len) == 0;
     if (found == FAB_SPEED_UNKNOWN && !unknown)
         return scan_fail(s, word, PMIXFAB_ERR_SYNTAX,
                          "\"%.*s\" is no link speed: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR or ???",

@@ -121,7 +121,7 @@ int observed_inventory(const struct observed *seen, const struct probe_sink *sin
 
     for (uint32_t i = 0; i < seen->n_nodes && rc == PMIXFAB_OK; i++) {
         struct node_info info;
-        uint32_t node;
+        uint32_t node = FAB_NONE;
         node_info_decode(seen->nodes[i].info, &info);
         if (info.type < NODE_TYPE_CA || info.type > NODE_TYPE_ROUTER) {
             probe_note(sink, PMIXFAB_LOG_WARNING, "node 0x%016jx has the unknown type %u: left out",

@@ -20,13 +20,14 @@ const struct probe *probe_find(const char *spec, const char **arg)
     if (spec == NULL)
         return NULL;
     size_t len = strcspn(spec, ":");
-    for (size_t i = 0; probe_registry[i]->name != NULL; i++) {
-        const char *name = probe_registry[i]->name;
-        if (strlen(name) != len || memcmp(name, spec, len) != 0)
+    const size_t n_probes = sizeof(probe_registry) / sizeof(probe_registry[0]) - 1;
+    for (size_t i = 0; i < n_probes; i++) {
+        const struct probe *probe = probe_registry[i];
+        if (strlen(probe->name) != len || memcmp(probe->name, spec, len) != 0)
             continue;
         if (arg != NULL && spec[len] == ':')
             *arg = spec + len + 1;
-        return probe_registry[i];
+        return probe;
     }
     return NULL;
 }

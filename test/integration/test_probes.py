@@ -57,8 +57,7 @@ class Probes(unittest.TestCase):
         self.dir = lab.tmpdir()
 
     def live(self, sim, spec="ibnetdisc", host=None):
-        env = dict(sim.env_for(host), **sim.client_env(host, self.dump), **lab.sanitizer_env())
-        return lab.run([self.dump, spec], env=env)
+        return sim.run([self.dump, spec], host)
 
     def recorded(self, text, name="capture.txt"):
         path = os.path.join(self.dir, name)

@@ -459,7 +459,7 @@ static void test_cut(void **state)
             struct fab_inventory inv;
             struct fab_err err = {{0}};
             fab_inventory_init(&inv);
-            char *copy = malloc(len + 1); /* of this size, so that the sanitizer sees a byte too many */
+            char *copy = malloc(len > 0 ? len : 1); /* no more, so that a sanitizer sees a byte too many */
             assert_non_null(copy);
             memcpy(copy, whole.data, len);
             int rc = capture_parse("c.txt", copy, len, &inv, &err);
@@ -512,7 +512,7 @@ static void test_mangled(void **state)
 static int parse_cache(const char *bytes, size_t len, struct fab_err *err, uint32_t *nodes)
 {
     struct fab_inventory inv;
-    char *copy = malloc(len + 1);
+    char *copy = malloc(len > 0 ? len : 1);
     assert_non_null(copy);
     memcpy(copy, bytes, len);
     fab_inventory_init(&inv);
@@ -603,6 +603,7 @@ static int run_file(const char *arg, struct fab_inventory *inv, struct fab_err *
 {
     struct probe_config config = {0};
     const struct probe *probe = probe_find("file", NULL);
+    assert_non_null(probe);
     config.arg = arg;
     fab_inventory_init(inv);
     err->text[0] = '\0';
@@ -639,7 +640,7 @@ static void test_probe(void **state)
         if (rc != cases[i].code)
             fail_msg("case %zu gave %d \"%s\"", i, rc, err.text);
         assert_true(rc == PMIXFAB_OK || err.text[0] != '\0');
-        if (rc == PMIXFAB_OK && strstr(cases[i].arg, "prefix") != NULL)
+        if (rc == PMIXFAB_OK && cases[i].arg != NULL && strstr(cases[i].arg, "prefix") != NULL)
             assert_true(inv.subnets[0].prefix == 0xfec0000000000001ull);
         fab_inventory_destroy(&inv);
     }
@@ -656,7 +657,8 @@ static void test_registry(void **state)
         assert_ptr_equal(probe_find(p->name, &arg), p);
         assert_null(arg);
         assert_true(p->summary != NULL && p->check != NULL && p->run != NULL && p->available != NULL);
-        (void)p->available(text, sizeof(text));
+        if (p->available != NULL)
+            (void)p->available(text, sizeof(text));
         assert_true(text[0] != '\0');
     }
     assert_true(n >= 1);

@@ -121,7 +121,7 @@ static ibnd_node_t *make_node(struct made *m, int type, uint64_t guid, int numpo
     ibnd_node_t *node = calloc(1, sizeof(*node));
     assert_non_null(node);
     assert_true(m->n < MAX_NODES);
-    node->ports = calloc((size_t)numports + 1, sizeof(*node->ports));
+    node->ports = calloc((size_t)numports + 1, sizeof(ibnd_port_t *));
     assert_non_null(node->ports);
     node->guid = guid;
     node->type = type;
