@@ -152,8 +152,8 @@ static int finish(struct reader *r)
         return rc;
     if (sscanf(why.text, "line %" SCNu32 ": %n", &line, &skip) != 1)
         skip = 0;
-    return fab_fail(r->c.err, rc, "%s:%" PRIu32 ":1: %.300s", r->c.file, line > 0 ? line : 1,
-                    why.text + skip);
+    return fab_fail(r->c.err, rc, "%s:%" PRIu32 ":1: %.300s; record the file again", r->c.file,
+                    line > 0 ? line : 1, why.text + skip);
 }
 
 int capture_parse(const char *file, const char *text, size_t len, struct fab_inventory *inv,

@@ -94,7 +94,7 @@ static int join(const struct capture *c, uint32_t i)
     if (far != NULL && peer->port > c->inv->nodes[far->index].num_ports)
         return fab_fail(c->err, PMIXFAB_ERR_RANGE,
                         "%s:%" PRIu32 ":%u: node 0x%016" PRIx64
-                        " has no port %u, it has 1 to %u (line %" PRIu32 ")",
+                        " has no port %u, it has 1 to %u (line %" PRIu32 "); record the file again",
                         c->file, port->line, peer->column, peer->guid, peer->port,
                         c->inv->nodes[far->index].num_ports, c->inv->nodes[far->index].line);
     uint32_t other = far != NULL ? find_port(c, far, peer->port) : FAB_NONE;

@@ -22,8 +22,9 @@ int scan_fail(const struct scan *s, const char *place, int code, const char *fmt
         return fab_fail(s->err, PMIXFAB_ERR_TRUNCATED,
                         "%s:%" PRIu32 ":%" PRIu32 ": the file ends inside this line (%s); record it again",
                         s->file, s->number, scan_column(s, s->end), text);
-    return fab_fail(s->err, code, "%s:%" PRIu32 ":%" PRIu32 ": %s", s->file, s->number, scan_column(s, place),
-                    text);
+    return fab_fail(s->err, code, "%s:%" PRIu32 ":%" PRIu32 ": %s%s", s->file, s->number,
+                    scan_column(s, place), text,
+                    strchr(fmt, ';') != NULL ? "" : "; mend this line or record the file again");
 }
 
 void scan_blank(struct scan *s)
@@ -100,7 +101,7 @@ int scan_hex(struct scan *s, const char *what, uint64_t max, uint64_t *out)
 int scan_node(struct scan *s, char *letter, uint64_t *guid)
 {
     const char *start = s->at;
-    if (s->end - s->at < 3 || s->at[0] != '"' || s->at[1] == '\0' || strchr("SHR", s->at[1]) == NULL ||
+    if (s->end - s->at < 3 || s->at[0] != '"' || s->at[1] == '\0' || strchr("SHR?", s->at[1]) == NULL ||
         s->at[2] != '-')
         return scan_fail(s, start, PMIXFAB_ERR_SYNTAX, "expected a node: \"S-, \"H- or \"R- and its GUID");
     char kind = s->at[1];

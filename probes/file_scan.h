@@ -21,8 +21,9 @@ struct scan {
     struct fab_err *err;
 };
 
-/* Explain at `place` in the line: "file:line:column: ...". Returns code; PMIXFAB_ERR_TRUNCATED when the file
- * ends inside this line, because that is the likelier reason. */
+/* Explain at `place` in the line: "file:line:column: ...". What to do goes behind a semicolon; without one
+ * the usual advice is added. Returns code; PMIXFAB_ERR_TRUNCATED when the file ends inside this line, because
+ * that is the likelier reason. */
 int scan_fail(const struct scan *s, const char *place, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -38,7 +39,7 @@ int scan_word(struct scan *s, const char *text);
 int scan_number(struct scan *s, const char *what, uint32_t min, uint32_t max, uint32_t *out);
 /* 1 to 16 hexadecimal digits, at most `max`. */
 int scan_hex(struct scan *s, const char *what, uint64_t max, uint64_t *out);
-/* `"S-0123456789abcdef"`: letter and GUID. */
+/* `"S-0123456789abcdef"`: letter (S, H, R, and ? where the node said no kind) and GUID. */
 int scan_node(struct scan *s, char *letter, uint64_t *guid);
 /* `[number]`, 1 to 254. */
 int scan_port(struct scan *s, uint32_t *number);
