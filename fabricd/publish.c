@@ -31,77 +31,6 @@ static int64_t now_microseconds(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* ---- is it partial ------------------------------------------------------------------------------ */
-
-static bool dangles(const struct fab_port *port)
-{
-    return port->peer == FAB_NONE && port->state >= FAB_PORT_INIT;
-}
-
-/*
- * Ports that are up and lead nowhere now but did not in what was published. One that always did (a cable to
- * something that never answers) says nothing about this sweep.
- */
-static uint32_t count_dangling(const struct fab_inventory *inv, const struct fab_inventory *before)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; inv->n_dangling > 0 && i < inv->n_ports; i++) {
-        if (!dangles(&inv->ports[i]))
-            continue;
-        uint32_t node = fab_inventory_find(before, inv->nodes[inv->ports[i].node].guid);
-        uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(before, node, inv->ports[i].num);
-        if (port == FAB_NONE || !dangles(&before->ports[port]))
-            count++;
-    }
-    return count;
-}
-
-static bool has_cables(const struct fab_inventory *inv)
-{
-    for (uint32_t i = 0; i < inv->n_ports; i++)
-        if (inv->ports[i].peer != FAB_NONE)
-            return true;
-    return false;
-}
-
-/*
- * May this inventory replace what is published? A part of a fabric may not, nor what is seen when the
- * sweeping host's own cable is out: nothing but itself, without a sign that anything is missing.
- */
-static int check_whole(const struct draft *draft, const struct publish_report *report, struct fab_err *err)
-{
-    const struct publisher *publisher = draft->publisher;
-    unsigned long long serving = publisher->generation;
-    if (publisher->generation == 0 || report->lost == 0)
-        return PMIXFAB_OK;
-    if (report->dangling > 0)
-        return fab_fail(
-            err, PMIXFAB_ERR_PARTIAL,
-            "the sweep is partial: %u ports are up and lead nowhere, and %u hosts, devices, switches "
-            "and links are missing; still serving generation %llu (fabricctl refresh "
-            "--accept-partial takes it as it is)",
-            report->dangling, report->lost, serving);
-    if (!has_cables(&draft->inv) && has_cables(&publisher->current))
-        return fab_fail(
-            err, PMIXFAB_ERR_PARTIAL,
-            "the sweep sees not one cable: is this host's own cable out? Still serving generation %llu "
-            "(fabricctl refresh --accept-partial takes it as it is)",
-            serving);
-    return PMIXFAB_OK;
-}
-
-static void fill_report(const struct draft *draft, struct publish_report *report)
-{
-    const struct fab_inventory *inv = &draft->inv;
-    *report = (struct publish_report){.lost = draft->diff.n_lost};
-    report->dangling = count_dangling(inv, &draft->publisher->current);
-    for (uint32_t i = 0; i < inv->n_nodes; i++)
-        report->unnamed += inv->nodes[i].unnamed;
-    for (uint32_t i = 0; i < inv->n_ports; i++)
-        report->inactive += inv->ports[i].peer != FAB_NONE &&
-                            (inv->ports[i].state == FAB_PORT_INIT || inv->ports[i].state == FAB_PORT_ARMED);
-}
-
 /* ---- which planes change ------------------------------------------------------------------------ */
 
 static int collect_known(struct draft *draft)
@@ -362,8 +291,8 @@ static int prepare(struct draft *draft, bool accept_partial, struct publication 
     rc = fab_diff_compute(&publisher->current, &draft->inv, &draft->diff);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "the difference cannot be computed: %s", pmixfab_strerror(rc));
-    fill_report(draft, report);
-    rc = accept_partial ? PMIXFAB_OK : check_whole(draft, report, err);
+    publish_fill_report(publisher, &draft->inv, &draft->diff, report);
+    rc = accept_partial ? PMIXFAB_OK : publish_check_whole(publisher, &draft->inv, report, err);
     if (rc != PMIXFAB_OK)
         return rc;
     if (publisher->compare && fab_inventory_equal(&publisher->current, &draft->inv))

@@ -21,6 +21,17 @@ struct publisher {
                      before */
 };
 
+/* What a sweep's inventory (named) says beside the change itself. */
+void publish_fill_report(const struct publisher *publisher, const struct fab_inventory *inv,
+                         const struct fab_diff *diff, struct publish_report *report);
+
+/*
+ * May this inventory replace what is published? A part of a fabric may not, nor what is seen when the
+ * sweeping host's own cable is out: nothing but itself, without a sign that anything is missing.
+ */
+int publish_check_whole(const struct publisher *publisher, const struct fab_inventory *inv,
+                        const struct publish_report *report, struct fab_err *err);
+
 /* Read pattern and map again; the old ones stay on error. */
 int publisher_read_names(struct publisher *publisher, struct fab_err *err);
 
