@@ -1,0 +1,85 @@
+/* Rows and matrices of any compact form, held against the cost of each pair. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "test/fabrics/fabrics.h"
+#include "topo/cost.h"
+#include "topo/cost_priv.h"
+
+/* A cost of any size, small ones, the largest ones and "no path" more often than chance would give. */
+static uint16_t any_cost(uint64_t *dice)
+{
+    unsigned form = (unsigned)(fabric_random_next(dice) % 8);
+    uint16_t any = (uint16_t)fabric_random_next(dice);
+    return form < 3 ? any : form < 5 ? any % 100 : form < 7 ? 65535 - any % 4 : 65535;
+}
+
+/*
+ * Compact forms that the computation would not make: rows in any order, rows of no device, cells without a
+ * path. Every fourth has its rows in the devices' order and one access cost a row, as computed ones often
+ * have.
+ */
+static void test_any_view(void **state)
+{
+    enum { N = 150, E = 100 };
+    static uint32_t edge[N], host[N];
+    static uint16_t access[N], access_of[E], dist[E * E], cells[N * N], row[N];
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        uint64_t dice = seed;
+        bool ordered = seed % 4 == 0;
+        uint32_t n = 1 + (uint32_t)(fabric_random_next(&dice) % N), name = 7;
+        uint32_t e = 1 + (uint32_t)(fabric_random_next(&dice) % (ordered && n < E ? n : E));
+        for (uint32_t i = 0; i < e; i++)
+            access_of[i] = any_cost(&dice);
+        for (uint32_t i = 0; i < n; i++) {
+            edge[i] = ordered ? i * e / n : (uint32_t)(fabric_random_next(&dice) % e);
+            access[i] = seed % 2 == 0 ? access_of[edge[i]] : any_cost(&dice);
+            name += fabric_random_next(&dice) % 3 != 0;
+            host[i] = name;
+        }
+        for (uint32_t i = 0; i < e * e; i++)
+            dist[i] = any_cost(&dice);
+        const struct fab_cost_view v = {n, e, edge, access, host, dist};
+        fab_cost_limit_isa((enum fab_isa)(seed % 3));
+        assert_int_equal(fab_cost_matrix(&v, cells, 2), PMIXFAB_OK);
+        for (uint32_t i = 0; i < n; i++) {
+            fab_cost_row(&v, i, row);
+            for (uint32_t j = 0; j < n; j++) {
+                assert_int_equal(row[j], fab_cost_of(&v, i, j));
+                assert_int_equal(cells[i * n + j], fab_cost_of(&v, i, j));
+            }
+        }
+    }
+    fab_cost_limit_isa(FAB_ISA_AVX512);
+}
+
+static void test_bad_arguments(void **state)
+{
+    (void)state;
+    struct fab_costs costs;
+    struct fab_plane empty = {0};
+    uint16_t cell;
+    assert_int_equal(fab_costs_compute(NULL, 1, &costs), PMIXFAB_ERR_INVAL);
+    assert_null(costs.dist);
+    assert_int_equal(fab_costs_compute(&empty, 1, NULL), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_costs_compute(&empty, 1000000, &costs), PMIXFAB_OK);
+    assert_int_equal(fab_cost_matrix(&costs.view, NULL, 1), PMIXFAB_OK);
+    fab_costs_destroy(&costs);
+    assert_int_equal(fab_cost_matrix(NULL, &cell, 1), PMIXFAB_ERR_INVAL);
+    fab_costs_destroy(&costs);
+    fab_costs_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_view),
+        cmocka_unit_test(test_bad_arguments),
+    };
+    return cmocka_run_group_tests_name("cost_view", tests, NULL, NULL);
+}
