@@ -21,12 +21,10 @@ struct blob {
     size_t len;
 };
 
-/* A file of test/data, with a 0 behind it. Free data. */
-static inline struct blob load(const char *name)
+/* A file, with a 0 behind it. Free data. */
+static inline struct blob load(const char *path)
 {
-    char path[512];
     struct blob b = {0};
-    snprintf(path, sizeof(path), TEST_DATA "/%s", name);
     FILE *f = fopen(path, "rb");
     assert_non_null(f);
     assert_int_equal(fseek(f, 0, SEEK_END), 0);

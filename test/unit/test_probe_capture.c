@@ -336,7 +336,8 @@ static void test_lonely(void **state)
  * exception is the line of a first switch without any port, which is what a switch alone looks like. */
 static void test_cut(void **state)
 {
-    static const char *const files[] = {"site_mixed.txt", "site_grouped.txt", "ibsim_small.txt"};
+    static const char *const files[] = {TEST_DATA "/site_mixed.txt", TEST_DATA "/site_grouped.txt",
+                                        TEST_DATA "/ibsim_small.txt"};
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         struct blob whole = load(files[i]);
@@ -368,7 +369,7 @@ static void test_mangled(void **state)
 {
     static const char alphabet[] = "\n\r\t \"[]()#x-019afS\xff";
     uint64_t random = 42;
-    struct blob whole = load("site_mixed.txt");
+    struct blob whole = load(TEST_DATA "/site_mixed.txt");
     (void)state;
     for (unsigned round = 0; round < 3000; round++) {
         char *copy = malloc(whole.len);

@@ -22,7 +22,7 @@ static void compare_dump(const char *spec_file, const char *expect_file)
     struct fab_err err = {{0}};
     struct probe_config config = {0};
     struct blob expect = load(expect_file);
-    snprintf(spec, sizeof(spec), "file:" TEST_DATA "/%s", spec_file);
+    snprintf(spec, sizeof(spec), "file:%s", spec_file);
     const struct probe *probe = probe_find(spec, &config.arg);
     assert_non_null(probe);
     fab_inventory_init(&inv);
@@ -41,10 +41,10 @@ static void compare_dump(const char *spec_file, const char *expect_file)
 static void test_recorded(void **state)
 {
     (void)state;
-    compare_dump("site_mixed.txt", "site_mixed.expect");
-    compare_dump("site_grouped.txt", "site_grouped.expect");
-    compare_dump("ibsim_small.txt", "ibsim_small.expect");
-    compare_dump("ibsim_small.cache", "ibsim_small.expect");
+    compare_dump(TEST_DATA "/site_mixed.txt", TEST_DATA "/site_mixed.expect");
+    compare_dump(TEST_DATA "/site_grouped.txt", TEST_DATA "/site_grouped.expect");
+    compare_dump(TEST_DATA "/ibsim_small.txt", TEST_DATA "/ibsim_small.expect");
+    compare_dump(TEST_DATA "/ibsim_small.cache", TEST_DATA "/ibsim_small.expect");
 }
 
 /* What a generated fabric is written as is read as the same fabric. */
@@ -104,7 +104,7 @@ static int parse_cache(const char *bytes, size_t len, struct fab_err *err, uint3
 
 static void test_cache_cut(void **state)
 {
-    struct blob whole = load("ibsim_small.cache");
+    struct blob whole = load(TEST_DATA "/ibsim_small.cache");
     struct fab_err err;
     uint32_t nodes;
     (void)state;
@@ -128,7 +128,7 @@ static void test_cache_head(void **state)
         {8, 0, PMIXFAB_ERR_CORRUPT},  {11, 0x7f, PMIXFAB_ERR_TRUNCATED}, {15, 0x7f, PMIXFAB_ERR_TRUNCATED},
         {12, 0, PMIXFAB_ERR_CORRUPT},
     };
-    struct blob whole = load("ibsim_small.cache");
+    struct blob whole = load(TEST_DATA "/ibsim_small.cache");
     struct fab_err err;
     uint32_t nodes;
     (void)state;
@@ -146,7 +146,7 @@ static void test_cache_head(void **state)
  * twice, so a cache that is still believed has the same nodes and cables. */
 static void test_cache_flips(void **state)
 {
-    struct blob whole = load("ibsim_small.cache");
+    struct blob whole = load(TEST_DATA "/ibsim_small.cache");
     struct fab_inventory all;
     uint64_t random = 7;
     (void)state;
