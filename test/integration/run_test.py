@@ -9,7 +9,9 @@ sys.path.insert(0, here)
 
 
 def main():
+    import conforms
     name = os.path.splitext(os.path.basename(sys.argv[1]))[0]
+    conforms.begin(name)
     module = importlib.import_module(name)
     if len(sys.argv) > 2:
         suite = unittest.defaultTestLoader.loadTestsFromNames(sys.argv[2:], module)
@@ -21,6 +23,8 @@ def main():
     if result.testsRun == 0 and not result.skipped:
         print(f"{name}: no tests in it", file=sys.stderr)
         return 1
+    if len(sys.argv) == 2 and not result.skipped:
+        conforms.finish(name)
     return 77 if len(result.skipped) >= result.testsRun else 0  # a skipped class counts no runs
 
 
