@@ -93,7 +93,8 @@ static int search_all(struct fab_search *search, unsigned asked)
         size_t fits = MIXED_SPACE / (plane->n_switches * sizeof(uint16_t)) / 64 * 64;
         most = fits < 64 ? 64 : fits < most ? (uint32_t)fits : most;
     }
-    unsigned threads = fab_cost_threads(asked, search->n_edges / 64);
+    /* A thread takes longer to start than a small search takes. */
+    unsigned threads = fab_cost_threads(asked, search->n_edges / (search->step != 0 ? FAB_SEARCH_BITS : 64));
     search->width = block_width(search, threads, most);
     search->n_blocks = (search->n_edges + search->width - 1) / search->width;
     size_t space = search->step != 0 ? fab_search_uniform_space(search) : fab_search_mixed_space(search);
