@@ -285,13 +285,14 @@ static int spawn_child(struct sweep *sweep, char **argv, char **env, int data_wr
 static int start_child(struct sweep *sweep, const struct config *config, struct fab_err *err)
 {
     int data[2] = {-1, -1}, text[2] = {-1, -1}, rc = PMIXFAB_OK;
-    char smps[16], timeout[16], retries[16];
+    char daemon[16], smps[16], timeout[16], retries[16];
+    snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
     snprintf(smps, sizeof(smps), "%u", config->max_smps);
     snprintf(timeout, sizeof(timeout), "%u", config->timeout_ms);
     snprintf(retries, sizeof(retries), "%u", config->retries);
-    char *argv[CONFIG_MAX_LIST + 6] = {"fabricd", SWEEP_CHILD_OPTION, smps, timeout, retries};
+    char *argv[CONFIG_MAX_LIST + 7] = {"fabricd", SWEEP_CHILD_OPTION, daemon, smps, timeout, retries};
     for (unsigned i = 0; i < config->probes.n; i++)
-        argv[5 + i] = config->probes.items[i];
+        argv[6 + i] = config->probes.items[i];
     char **env = child_environment(&config->sweep_env);
     if (env == NULL) {
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "sweep: out of memory");

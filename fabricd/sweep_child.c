@@ -1,6 +1,7 @@
 /* sweep_child.c - the sweeping child: run each probe, join what they saw, write it to the pipe. */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,25 +57,33 @@ static int run_probes(char **specs, int n, struct probe_config *config, struct f
     return fab_inventory_finish(all, err);
 }
 
-/* argv: fabricd --sweep-child MAX_SMPS TIMEOUT_MS RETRIES PROBE... */
+/* No orphan goes on sweeping, nor one whose daemon died before it could be said so. */
+static bool die_with(pid_t daemon)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return getppid() == daemon;
+}
+
+/* argv: fabricd --sweep-child PID_OF_THE_DAEMON MAX_SMPS TIMEOUT_MS RETRIES PROBE... */
 int sweep_child(int argc, char **argv)
 {
     struct fab_err err = {""};
     struct fab_inventory all;
     void *bytes = NULL;
     size_t size = 0;
-    if (argc < 6)
+    if (argc < 7)
         return 2;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* no orphan goes on sweeping */
+    if (!die_with((pid_t)strtol(argv[2], NULL, 10)))
+        return 1;
     const struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     setvbuf(stderr, NULL, _IOLBF, 0);
 
-    struct probe_config config = {.max_smps = (unsigned)strtoul(argv[2], NULL, 10),
-                                  .timeout_ms = (unsigned)strtoul(argv[3], NULL, 10),
-                                  .retries = (unsigned)strtoul(argv[4], NULL, 10)};
+    struct probe_config config = {.max_smps = (unsigned)strtoul(argv[3], NULL, 10),
+                                  .timeout_ms = (unsigned)strtoul(argv[4], NULL, 10),
+                                  .retries = (unsigned)strtoul(argv[5], NULL, 10)};
     fab_inventory_init(&all);
-    int rc = run_probes(argv + 5, argc - 5, &config, &all, &err);
+    int rc = run_probes(argv + 6, argc - 6, &config, &all, &err);
     if (rc == PMIXFAB_OK)
         rc = fab_wire_encode(&all, &bytes, &size);
     if (rc == PMIXFAB_OK)

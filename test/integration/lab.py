@@ -13,6 +13,7 @@ and the wait methods look at a condition. Every instance has names of its own, s
 """
 import atexit
 import ctypes
+import errno
 import glob
 import json
 import os
@@ -530,12 +531,17 @@ class Fabricd:
         return re.findall(r"^\S+ \S+ fabricd error: (.*)$", self.log(), re.MULTILINE)
 
     def children(self):
-        """Process ids of its children: the sweeping one."""
+        """Process ids of its sweeping children that have begun (not of one that is just being made)."""
+        found = []
         try:
             with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
-                return [int(pid) for pid in file.read().split()]
-        except FileNotFoundError:
-            return []
+                for pid in file.read().split():
+                    with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as command:
+                        if "--sweep-child" in command.read():
+                            found.append(int(pid))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+        return found
 
     def connections(self):
         """How many callers are connected to its control socket."""
@@ -552,18 +558,31 @@ class Fabricd:
         with open(self.uri_path(), encoding="utf-8") as file:
             return file.read().strip()
 
-    def control(self, op, timeout=60, **request):
-        """One request over the control socket; the last line of its answer as a dictionary."""
-        with socket.socket(socket.AF_UNIX) as channel:
-            channel.settimeout(timeout * SLOW)
+    def ask(self, op, timeout=60, **request):
+        """Send a request over the control socket; the connection, for answer()."""
+        channel = socket.socket(socket.AF_UNIX)
+        channel.settimeout(timeout * SLOW)
+        try:
             channel.connect(os.path.join(self.rundir, "control.sock"))
             channel.sendall((json.dumps(dict(request, op=op)) + "\n").encode())
-            with channel.makefile(encoding="utf-8") as answers:
-                for line in answers:
-                    answer = json.loads(line)
-                    if "ok" in answer:
-                        return answer
-        raise LabError(f"fabricd closed the connection before it answered {op}")
+        except OSError:
+            channel.close()
+            raise
+        return channel
+
+    @staticmethod
+    def answer(channel):
+        """The last line of the answer to ask() as a dictionary."""
+        with channel, channel.makefile(encoding="utf-8") as answers:
+            for line in answers:
+                answer = json.loads(line)
+                if "ok" in answer:
+                    return answer
+        raise LabError("fabricd closed the connection before it answered")
+
+    def control(self, op, timeout=60, **request):
+        """One request over the control socket; the last line of its answer as a dictionary."""
+        return self.answer(self.ask(op, timeout, **request))
 
     def try_control(self, op, **request):
         """As control(), but None where nobody answers."""
@@ -610,6 +629,29 @@ class Fabricd:
         """The environment of a PMIx tool: as a person's, with nothing of another PMIx in it."""
         env = {key: value for key, value in os.environ.items() if not key.startswith("PMIX_")}
         return dict(env, TMPDIR=self.dir, **sanitizer_env())
+
+
+class Feed:
+    """A recorded fabric that a sweep gets when the test hands it over: until then the probe waits."""
+
+    def __init__(self):
+        self.path = os.path.join(tmpdir(), "fabric.fifo")
+        self.probe = f"file:{self.path}"
+        os.mkfifo(self.path)
+
+    def give(self, text):
+        """Hand a capture to the sweep that waits for it, or begins to within some seconds."""
+        def opened():
+            try:
+                return os.open(self.path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # nobody reads yet
+                    return None
+                raise
+        fd = wait_for(opened, 20, "a sweep to ask for the recorded fabric")
+        os.set_blocking(fd, True)
+        with open(fd, "w", encoding="utf-8") as pipe:
+            pipe.write(text)
 
 
 class Watch:
