@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "fabricd/answers.h"
@@ -82,14 +84,27 @@ static void remove_old_files(const char *dir)
     closedir(d);
 }
 
+/* Does a munged listen there? The file alone says nothing: a munged that was killed leaves it. */
+static bool munged_answers(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    bool answers = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
+    close(fd);
+    return answers;
+}
+
 /* Connections of other hosts only with munge: the library's own security believes any uid that is claimed. */
 static int require_munge(struct fab_err *err)
 {
+    /* libmunge knows this place only, and PMIx gives it no other. */
     static const char *const sockets[] = {"/run/munge/munge.socket.2", "/var/run/munge/munge.socket.2"};
-    const char *configured = getenv("FABRICD_MUNGE_SOCKET");
-    bool found = configured != NULL && access(configured, R_OK | W_OK) == 0;
-    for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++)
-        found |= access(sockets[i], R_OK | W_OK) == 0;
+    bool found = false;
+    for (size_t i = 0; !found && i < sizeof(sockets) / sizeof(sockets[0]); i++)
+        found = munged_answers(sockets[i]);
     if (!found)
         return fab_fail(
             err, PMIXFAB_ERR_PERM,
@@ -112,8 +127,14 @@ static int read_uri(const char *path, bool remote, struct fab_err *err)
     uri[strcspn(uri, "\r\n")] = '\0';
     if (uri[0] == '\0')
         return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx library told no URI in %s", path);
+    bool loopback = strstr(uri, "://127.") != NULL || strstr(uri, "://[::1]") != NULL;
+    if (remote && loopback)
+        log_warning(
+            "remote = yes, but the PMIx library listens at %s: no other interface is up, so no other host "
+            "can connect; bring one up and restart",
+            uri);
     /* Without a loopback interface the library takes another one: that would open the door unasked. */
-    if (!remote && strstr(uri, "://127.") == NULL && strstr(uri, "://[::1]") == NULL)
+    if (!remote && !loopback)
         return fab_fail(err, PMIXFAB_ERR_PERM,
                         "the PMIx library listens at %s, not on loopback: bring the interface lo up, or set "
                         "remote = yes",
