@@ -25,6 +25,14 @@ def _records(capture):
         yield name and name.group(1), text
 
 
+def slower(capture, node):
+    """A capture in which all cables of a node run at half their rate (EDR)."""
+    def line_of(name, line):
+        return line.replace("4xHDR", "4xEDR") if name == node or f'"{node}"' in line else line
+    return "\n\n".join("\n".join(line_of(name, line) for line in text.splitlines())
+                       for name, text in _records(capture)).rstrip("\n") + "\n"
+
+
 def without_cables(capture, a, b):
     """A capture without the cables between nodes a and b: pulled, so their ports are down."""
     def kept(name, line):
