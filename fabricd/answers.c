@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/answers_keys.h"
 #include "fabricd/log.h"
-#include "fabricd/served.h"
-#include "pmix/info.h"
-#include "pmix/request.h"
+#include "pmix/device.h"
 
 static bool with_bytes;
 
@@ -24,8 +23,7 @@ struct answer {
 static void answer_free(void *cbdata)
 {
     struct answer *answer = cbdata;
-    if (answer->info != NULL)
-        PMIX_INFO_FREE(answer->info, answer->allocated);
+    fab_infos_free(answer->info, answer->allocated);
     free(answer);
 }
 
@@ -38,22 +36,47 @@ static void send_answer(pmix_status_t status, struct answer *answer, pmix_info_c
     cbfunc(PMIX_SUCCESS, answer->info, answer->n, cbdata, answer_free, answer);
 }
 
-/* The plane that is asked for: the default one if it matches, else the first that does. */
-static const struct served_plane *select_plane(const struct served_set *set,
-                                               const struct fab_request *request)
+/* ---- register and update ------------------------------------------------------------------------------ */
+
+/*
+ * The library leaves 0 in pmix_fabric_t's index whatever we tell it, and an update asks for that. Where no
+ * plane has the number 0 the caller means the one that a register without directives gave it.
+ */
+static const struct served_plane *plane_of(const struct served_set *set, pmix_fabric_operation_t op,
+                                           const struct fab_request *request)
 {
-    const struct served_plane *plane = served_default(set);
-    if (plane != NULL && fab_request_matches(request, &plane->info))
-        return plane;
-    for (uint32_t i = 0; i < set->n; i++)
-        if (fab_request_matches(request, &set->planes[i]->info))
-            return set->planes[i];
-    return NULL;
+    const struct served_plane *plane = answer_plane(set, request);
+    if (plane == NULL && op == PMIX_FABRIC_UPDATE_INFO && request->index == 0)
+        plane = served_default(set);
+    return plane;
 }
 
-static struct fab_info_source source_of(const struct served_plane *plane)
+/* A directive may ask for the devices: one element more, that holds them all. */
+static pmix_status_t append_devices(const struct served_plane *plane, const struct fab_request *request,
+                                    struct answer *answer)
 {
-    return (struct fab_info_source){.fab = plane->fab, .path = plane->path};
+    pmix_info_t *more = realloc(answer->info, (answer->n + 1) * sizeof(*more));
+    if (more == NULL)
+        return PMIX_ERR_NOMEM;
+    answer->info = more;
+    answer->allocated = answer->n + 1;
+    if (answer->n > 0)
+        more[answer->n - 1].flags &= ~(pmix_info_directives_t)PMIX_INFO_ARRAY_END;
+    memset(&more[answer->n], 0, sizeof(*more));
+    more[answer->n].flags = PMIX_INFO_ARRAY_END;
+    PMIX_LOAD_KEY(more[answer->n].key, PMIX_FABRIC_DEVICES);
+    return fab_devices_value(plane->fab, request, &more[answer->n++].value);
+}
+
+static pmix_status_t fill(const struct served_plane *plane, const struct fab_request *request,
+                          struct answer *answer)
+{
+    const struct fab_info_source source = {.fab = plane->fab, .path = plane->path, .view = request->view};
+    pmix_status_t rc = fab_info_all(&source, with_bytes, &answer->info, &answer->n);
+    answer->allocated = answer->n;
+    if (rc == PMIX_SUCCESS && request->devices)
+        rc = append_devices(plane, request, answer);
+    return rc;
 }
 
 pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
@@ -70,99 +93,87 @@ pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_
     if (rc == PMIX_SUCCESS && op == PMIX_FABRIC_UPDATE_INFO && !request.has_index)
         rc = PMIX_ERR_BAD_PARAM; /* the standard: an update names its fabric by its index */
     if (rc == PMIX_SUCCESS) {
-        plane = set == NULL ? NULL : select_plane(set, &request);
-        rc = plane == NULL ? PMIX_ERR_NOT_FOUND : PMIX_SUCCESS;
-    }
-    if (rc == PMIX_SUCCESS) {
-        const struct fab_info_source source = source_of(plane);
-        rc = fab_info_all(&source, with_bytes, &answer->info, &answer->n);
-        answer->allocated = answer->n;
+        plane = set == NULL ? NULL : plane_of(set, op, &request);
+        rc = plane == NULL ? PMIX_ERR_NOT_FOUND : fill(plane, &request, answer);
     }
     send_answer(rc, answer, cbfunc, cbdata);
     served_set_put(set);
     return PMIX_SUCCESS;
 }
 
-/* ---- queries ------------------------------------------------------------------------------------ */
+/* ---- queries ------------------------------------------------------------------------------------------ */
 
-/* PMIX_FABRIC_PLANE as a key: the names of all planes. */
-static pmix_status_t all_planes(const struct served_set *set, pmix_value_t *value)
+static struct {
+    const char *key;
+    answers_query_fn fn;
+} taken_over[4];
+
+int answers_take_over(const char *key, answers_query_fn fn)
 {
-    pmix_data_array_t *array = malloc(sizeof(*array));
-    char **names = calloc(set->n, sizeof(*names));
-    if (array == NULL || names == NULL) {
-        free(array);
-        free(names);
-        return PMIX_ERR_NOMEM;
-    }
-    const struct served_plane *first = served_default(set);
-    names[0] = strdup(first->info.name); /* the default plane comes first */
-    bool complete = names[0] != NULL;
-    for (uint32_t i = 0, k = 1; i < set->n; i++)
-        if (set->planes[i] != first)
-            complete &= (names[k++] = strdup(set->planes[i]->info.name)) != NULL;
-    *array = (pmix_data_array_t){.type = PMIX_STRING, .size = set->n, .array = names};
-    value->type = PMIX_DATA_ARRAY;
-    value->data.darray = array;
-    if (!complete) {
-        PMIX_VALUE_DESTRUCT(value);
-        return PMIX_ERR_NOMEM;
-    }
-    return PMIX_SUCCESS;
+    for (size_t i = 0; i < sizeof(taken_over) / sizeof(taken_over[0]); i++)
+        if (taken_over[i].key == NULL || strcmp(taken_over[i].key, key) == 0) {
+            taken_over[i].key = key;
+            taken_over[i].fn = fn;
+            return PMIXFAB_OK;
+        }
+    return PMIXFAB_ERR_RANGE;
 }
 
-static pmix_status_t answer_key(const struct served_set *set, const struct fab_request *request,
-                                const char *key, pmix_info_t *out)
+static answers_query_fn who_takes(const char *key)
 {
-    pmix_status_t rc;
-    const struct served_plane *plane = set == NULL ? NULL : select_plane(set, request);
-    if (plane == NULL)
-        return PMIX_ERR_NOT_FOUND;
-    if (strcmp(key, PMIX_FABRIC_PLANE) == 0 && fab_request_empty(request)) {
-        rc = all_planes(set, &out->value);
-    } else {
-        const struct fab_info_source source = source_of(plane);
-        rc = fab_info_value(&source, key, &out->value);
-    }
-    if (rc == PMIX_SUCCESS)
-        PMIX_LOAD_KEY(out->key, key);
-    return rc;
+    for (size_t i = 0; i < sizeof(taken_over) / sizeof(taken_over[0]) && taken_over[i].key != NULL; i++)
+        if (strcmp(taken_over[i].key, key) == 0)
+            return taken_over[i].fn;
+    return NULL;
 }
 
-static size_t count_keys(const pmix_query_t *queries, size_t n)
+/* PMIX_SUCCESS: something is asked for, and not so much that the answer would be a danger. */
+static pmix_status_t count_keys(const pmix_query_t *queries, size_t n, size_t *count)
 {
-    size_t count = 0;
+    size_t large = 0;
+    *count = 0;
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; queries[i].keys != NULL && queries[i].keys[k] != NULL; k++)
-            count++;
-    return count;
+        for (size_t k = 0; queries[i].keys != NULL && queries[i].keys[k] != NULL; k++) {
+            large += answer_is_large(queries[i].keys[k]);
+            if (++*count > ANSWERS_MAX_KEYS || large > ANSWERS_MAX_LARGE)
+                return PMIX_ERR_OUT_OF_RESOURCE;
+        }
+    return *count == 0 ? PMIX_ERR_BAD_PARAM : PMIX_SUCCESS;
 }
 
 /* All keys or none: an answer that lacks what was asked for would be taken for the whole. */
 static pmix_status_t answer_all(const struct served_set *set, const pmix_query_t *queries, size_t n,
                                 struct answer *answer)
 {
-    answer->allocated = count_keys(queries, n);
-    if (answer->allocated == 0)
-        return PMIX_ERR_BAD_PARAM;
-    PMIX_INFO_CREATE(answer->info, answer->allocated);
+    size_t count;
+    pmix_status_t rc = count_keys(queries, n, &count);
+    if (rc != PMIX_SUCCESS)
+        return rc;
+    answer->info = calloc(count, sizeof(*answer->info));
     if (answer->info == NULL)
         return PMIX_ERR_NOMEM;
-    for (size_t i = 0; i < n; i++) {
+    answer->allocated = count;
+    answer->info[count - 1].flags = PMIX_INFO_ARRAY_END;
+    for (size_t i = 0; rc == PMIX_SUCCESS && i < n; i++) {
         struct fab_request request;
-        pmix_status_t rc = fab_request_parse(queries[i].qualifiers, queries[i].nqual, &request);
-        for (size_t k = 0; rc == PMIX_SUCCESS && queries[i].keys != NULL && queries[i].keys[k] != NULL; k++)
-            rc = answer_key(set, &request, queries[i].keys[k], &answer->info[answer->n++]);
-        if (rc != PMIX_SUCCESS)
-            return rc;
+        rc = fab_request_parse(queries[i].qualifiers, queries[i].nqual, &request);
+        for (size_t k = 0; rc == PMIX_SUCCESS && queries[i].keys != NULL && queries[i].keys[k] != NULL; k++) {
+            pmix_info_t *info = &answer->info[answer->n++];
+            PMIX_LOAD_KEY(info->key, queries[i].keys[k]);
+            rc = answer_key(set, &request, queries[i].keys[k], &info->value);
+        }
     }
-    return PMIX_SUCCESS;
+    return rc;
 }
 
 pmix_status_t answer_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc,
                            void *cbdata)
 {
-    (void)requestor;
+    answers_query_fn fn = NULL;
+    if (n > 0 && queries != NULL && queries[0].keys != NULL && queries[0].keys[0] != NULL)
+        fn = who_takes(queries[0].keys[0]);
+    if (fn != NULL)
+        return fn(requestor, queries, n, cbfunc, cbdata);
     struct served_set *set = served_get();
     struct answer *answer = calloc(1, sizeof(*answer));
     pmix_status_t rc =

@@ -8,34 +8,27 @@
 typedef pmix_status_t (*value_fn)(const struct fab_info_source *source, const struct pmixfab_plane *plane,
                                   pmix_value_t *value);
 
-static pmix_status_t load_string(pmix_value_t *value, const char *text)
-{
-    value->data.string = strdup(text);
-    value->type = PMIX_STRING;
-    return value->data.string == NULL ? PMIX_ERR_NOMEM : PMIX_SUCCESS;
-}
-
 #define UNUSED_SOURCE (void)source
 
 static pmix_status_t value_vendor(const struct fab_info_source *source, const struct pmixfab_plane *plane,
                                   pmix_value_t *value)
 {
     UNUSED_SOURCE;
-    return load_string(value, plane->vendor);
+    return fab_value_string(value, plane->vendor);
 }
 
 static pmix_status_t value_identifier(const struct fab_info_source *source, const struct pmixfab_plane *plane,
                                       pmix_value_t *value)
 {
     UNUSED_SOURCE;
-    return load_string(value, plane->identifier);
+    return fab_value_string(value, plane->identifier);
 }
 
 static pmix_status_t value_plane(const struct fab_info_source *source, const struct pmixfab_plane *plane,
                                  pmix_value_t *value)
 {
     UNUSED_SOURCE;
-    return load_string(value, plane->name);
+    return fab_value_string(value, plane->name);
 }
 
 static pmix_status_t value_devices(const struct fab_info_source *source, const struct pmixfab_plane *plane,
@@ -56,41 +49,39 @@ static pmix_status_t value_index(const struct fab_info_source *source, const str
     return PMIX_SUCCESS;
 }
 
+static bool physical(const struct fab_info_source *source)
+{
+    return source->view == PMIXFAB_PHYSICAL;
+}
+
 static pmix_status_t value_dims(const struct fab_info_source *source, const struct pmixfab_plane *plane,
                                 pmix_value_t *value)
 {
-    UNUSED_SOURCE;
     value->type = PMIX_UINT32;
-    value->data.uint32 = plane->dims;
+    value->data.uint32 = physical(source) ? plane->physical_dims : plane->dims;
     return PMIX_SUCCESS;
 }
 
 static pmix_status_t value_shape(const struct fab_info_source *source, const struct pmixfab_plane *plane,
                                  pmix_value_t *value)
 {
-    UNUSED_SOURCE;
-    pmix_data_array_t *array = malloc(sizeof(*array));
-    uint32_t *sizes = calloc(plane->dims > 0 ? plane->dims : 1, sizeof(*sizes));
-    if (array == NULL || sizes == NULL) {
-        free(array);
-        free(sizes);
-        return PMIX_ERR_NOMEM;
-    }
-    memcpy(sizes, plane->shape, plane->dims * sizeof(*sizes));
-    *array = (pmix_data_array_t){.type = PMIX_UINT32, .size = plane->dims, .array = sizes};
-    value->type = PMIX_DATA_ARRAY;
-    value->data.darray = array;
-    return PMIX_SUCCESS;
+    const uint32_t *shape = physical(source) ? plane->physical_shape : plane->shape;
+    uint32_t dims = physical(source) ? plane->physical_dims : plane->dims;
+    pmix_status_t rc = fab_value_array(value, PMIX_UINT32, dims);
+    if (rc == PMIX_SUCCESS)
+        memcpy(value->data.darray->array, shape, dims * sizeof(*shape));
+    return rc;
 }
 
 static pmix_status_t value_shape_string(const struct fab_info_source *source,
                                         const struct pmixfab_plane *plane, pmix_value_t *value)
 {
+    enum pmixfab_view view = physical(source) ? PMIXFAB_PHYSICAL : PMIXFAB_LOGICAL;
     char text[64];
     (void)plane;
-    if (pmixfab_shape_string(source->fab, PMIXFAB_LOGICAL, text, sizeof(text)) != PMIXFAB_OK)
+    if (pmixfab_shape_string(source->fab, view, text, sizeof(text)) != PMIXFAB_OK)
         return PMIX_ERROR;
-    return load_string(value, text);
+    return fab_value_string(value, text);
 }
 
 static pmix_status_t value_groups(const struct fab_info_source *source, const struct pmixfab_plane *plane,
@@ -124,7 +115,7 @@ static pmix_status_t value_path(const struct fab_info_source *source, const stru
                                 pmix_value_t *value)
 {
     (void)plane;
-    return source->path == NULL ? PMIX_ERR_NOT_FOUND : load_string(value, source->path);
+    return source->path == NULL ? PMIX_ERR_NOT_FOUND : fab_value_string(value, source->path);
 }
 
 static pmix_status_t value_matrix(const struct fab_info_source *source, const struct pmixfab_plane *plane,

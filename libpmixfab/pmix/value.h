@@ -1,0 +1,28 @@
+/*
+ * value.h - values of pmix_info_t made and released, arrays within arrays included.
+ *
+ * What is made here is malloc'ed as the library does it, so PMIX_VALUE_DESTRUCT and PMIX_INFO_FREE of the
+ * caller work, too; fab_value_free() is for answers that hold arrays of arrays, of which the library forgets
+ * a part.
+ */
+#ifndef FAB_PMIX_VALUE_H
+#define FAB_PMIX_VALUE_H
+
+#include <pmix_common.h>
+
+/* A copy of a string. */
+pmix_status_t fab_value_string(pmix_value_t *value, const char *text);
+
+/*
+ * An array of n zeroed elements: of type PMIX_UINT32, PMIX_STRING, PMIX_INFO, PMIX_GEOMETRY or
+ * PMIX_DATA_ARRAY. The elements are value->data.darray->array.
+ */
+pmix_status_t fab_value_array(pmix_value_t *value, pmix_data_type_t type, size_t n);
+
+/* Release a value of the types above, or of any that points at nothing; it is PMIX_UNDEF afterwards. */
+void fab_value_free(pmix_value_t *value);
+
+/* Release n infos and the array itself. NULL allowed. */
+void fab_infos_free(pmix_info_t *info, size_t n);
+
+#endif

@@ -1,0 +1,368 @@
+/*
+ * stock_chapter.c - asks a server everything that the standard's chapter on fabrics has, and prints it as
+ * JSON.
+ *
+ *   stock_chapter URI register [DIRECTIVE...]      PMIx_Fabric_register: its info array
+ *   stock_chapter URI update INDEX                 PMIx_Fabric_update of an object with that index
+ *   stock_chapter URI query KEY[,KEY...] [QUALIFIER...]   PMIx_Query_info
+ *   stock_chapter URI get KEY [QUALIFIER...]       PMIx_Get
+ *   stock_chapter URI flood N [left]               N requests at once, of all kinds; how many answers came.
+ *                                                  "left": go away without waiting for them
+ *
+ * A directive or qualifier is [COUNT*]KEY=T:VALUE with T one of s string, S string of VALUE times x, z size,
+ * u uint32, y uint8, i int, b bool, p a proc, n nothing at all. Knows only the stock PMIx library. Status 0,
+ * or 1 with the name of the error on standard error.
+ */
+#include <pmix_tool.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int fail(const char *what, pmix_status_t rc)
+{
+    fprintf(stderr, "%s: %s (%d)\n", what, PMIx_Error_string(rc), rc);
+    return 1;
+}
+
+/* ---- printing ---------------------------------------------------------------------------------------- */
+
+static void print_infos(const pmix_info_t *info, size_t n);
+
+static void print_string(const char *text)
+{
+    if (text == NULL) {
+        printf("null");
+        return;
+    }
+    putchar('"');
+    for (; *text != '\0'; text++)
+        printf(*text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    putchar('"');
+}
+
+static void print_geometry(const pmix_geometry_t *g)
+{
+    printf("{\"fabric\": %zu, \"uuid\": ", g->fabric);
+    print_string(g->uuid);
+    printf(", \"osname\": ");
+    print_string(g->osname);
+    printf(", \"coordinates\": [");
+    for (size_t i = 0; i < g->ncoords; i++) {
+        printf("%s{\"view\": %u, \"coord\": [", i > 0 ? ", " : "", g->coordinates[i].view);
+        for (size_t d = 0; d < g->coordinates[i].dims; d++)
+            printf("%s%u", d > 0 ? ", " : "", g->coordinates[i].coord[d]);
+        printf("]}");
+    }
+    printf("]}");
+}
+
+static void print_array(const pmix_data_array_t *array)
+{
+    printf("{\"of\": \"%s\", \"elements\": ", PMIx_Data_type_string(array->type));
+    if (array->type == PMIX_INFO) {
+        print_infos(array->array, array->size);
+        printf("}");
+        return;
+    }
+    printf("[");
+    for (size_t i = 0; i < array->size; i++) {
+        printf("%s", i > 0 ? ", " : "");
+        if (array->type == PMIX_UINT32)
+            printf("%u", ((uint32_t *)array->array)[i]);
+        else if (array->type == PMIX_STRING)
+            print_string(((char **)array->array)[i]);
+        else if (array->type == PMIX_GEOMETRY)
+            print_geometry(&((pmix_geometry_t *)array->array)[i]);
+        else if (array->type == PMIX_DATA_ARRAY)
+            print_array(&((pmix_data_array_t *)array->array)[i]);
+        else
+            printf("null");
+    }
+    printf("]}");
+}
+
+static void print_value(const pmix_value_t *value)
+{
+    printf("{\"type\": \"%s\", \"value\": ", PMIx_Data_type_string(value->type));
+    if (value->type == PMIX_STRING)
+        print_string(value->data.string);
+    else if (value->type == PMIX_SIZE)
+        printf("%zu", value->data.size);
+    else if (value->type == PMIX_UINT32)
+        printf("%u", value->data.uint32);
+    else if (value->type == PMIX_UINT64)
+        printf("%lu", (unsigned long)value->data.uint64);
+    else if (value->type == PMIX_INT64)
+        printf("%ld", (long)value->data.int64);
+    else if (value->type == PMIX_LINK_STATE)
+        printf("%u", value->data.linkstate);
+    else if (value->type == PMIX_BYTE_OBJECT)
+        printf("%zu", value->data.bo.size);
+    else if (value->type == PMIX_GEOMETRY)
+        print_geometry(value->data.geometry);
+    else if (value->type == PMIX_DATA_ARRAY)
+        print_array(value->data.darray);
+    else
+        printf("null");
+    printf("}");
+}
+
+/* An array of [key, value]: keys may come more than once. */
+static void print_infos(const pmix_info_t *info, size_t n)
+{
+    printf("[");
+    for (size_t i = 0; i < n; i++) {
+        printf("%s[\"%s\", ", i > 0 ? ", " : "", info[i].key);
+        print_value(&info[i].value);
+        printf("]");
+    }
+    printf("]");
+}
+
+/* ---- what is asked ----------------------------------------------------------------------------------- */
+
+static void load(pmix_info_t *info, const char *key, char type, const char *text)
+{
+    size_t size = strtoul(text, NULL, 10);
+    uint32_t small = (uint32_t)size;
+    uint8_t byte = (uint8_t)size;
+    int number = atoi(text);
+    bool flag = atoi(text) != 0;
+    pmix_proc_t proc;
+    char *longer;
+    switch (type) {
+    case 's':
+        PMIX_INFO_LOAD(info, key, text, PMIX_STRING);
+        break;
+    case 'S':
+        longer = calloc(size + 1, 1);
+        memset(longer, 'x', size);
+        PMIX_INFO_LOAD(info, key, longer, PMIX_STRING);
+        free(longer);
+        break;
+    case 'z':
+        PMIX_INFO_LOAD(info, key, &size, PMIX_SIZE);
+        break;
+    case 'u':
+        PMIX_INFO_LOAD(info, key, &small, PMIX_UINT32);
+        break;
+    case 'y':
+        PMIX_INFO_LOAD(info, key, &byte, PMIX_UINT8);
+        break;
+    case 'i':
+        PMIX_INFO_LOAD(info, key, &number, PMIX_INT);
+        break;
+    case 'b':
+        PMIX_INFO_LOAD(info, key, &flag, PMIX_BOOL);
+        break;
+    case 'p':
+        PMIX_LOAD_PROCID(&proc, text, 0);
+        PMIX_INFO_LOAD(info, key, &proc, PMIX_PROC);
+        break;
+    default: /* a string that is not there */
+        PMIX_INFO_CONSTRUCT(info);
+        PMIX_LOAD_KEY(info->key, key);
+        info->value.type = PMIX_STRING;
+    }
+}
+
+/* The infos that the arguments say, with `more` free places at the end; *n without those. */
+static pmix_info_t *parse(char **args, int n_args, size_t more, size_t *n)
+{
+    size_t total = more + 1;
+    pmix_info_t *info;
+    *n = 0;
+    for (int i = 0; i < n_args; i++)
+        total += strchr(args[i], '*') != NULL ? strtoul(args[i], NULL, 10) : 1;
+    PMIX_INFO_CREATE(info, total);
+    for (int i = 0; i < n_args; i++) {
+        char *star = strchr(args[i], '*'), *equals = strchr(args[i], '=');
+        size_t times = star != NULL ? strtoul(args[i], NULL, 10) : 1;
+        if (equals == NULL || equals[1] == '\0' || equals[2] != ':')
+            exit(2);
+        *equals = '\0';
+        for (size_t k = 0; k < times; k++)
+            load(&info[(*n)++], star != NULL ? star + 1 : args[i], equals[1], equals + 3);
+        *equals = '=';
+    }
+    return info;
+}
+
+static int do_register(char **args, int n_args)
+{
+    size_t n;
+    pmix_info_t *directives = parse(args, n_args, 0, &n);
+    pmix_fabric_t fabric;
+    PMIX_FABRIC_CONSTRUCT(&fabric);
+    pmix_status_t rc = PMIx_Fabric_register(&fabric, n > 0 ? directives : NULL, n);
+    if (rc != PMIX_SUCCESS)
+        return fail("register", rc);
+    print_infos(fabric.info, fabric.ninfo);
+    printf("\n");
+    rc = PMIx_Fabric_deregister(&fabric);
+    return rc == PMIX_SUCCESS ? 0 : fail("deregister", rc);
+}
+
+static int do_update(const char *index)
+{
+    pmix_fabric_t fabric;
+    PMIX_FABRIC_CONSTRUCT(&fabric);
+    fabric.index = strtoul(index, NULL, 10);
+    pmix_status_t rc = PMIx_Fabric_update(&fabric);
+    if (rc != PMIX_SUCCESS)
+        return fail("update", rc);
+    print_infos(fabric.info, fabric.ninfo);
+    printf("\n");
+    return 0;
+}
+
+static pmix_query_t *make_query(char *keys, char **args, int n_args)
+{
+    pmix_query_t *query;
+    bool yes = true;
+    pmix_status_t rc = PMIX_SUCCESS;
+    PMIX_QUERY_CREATE(query, 1);
+    for (char *key = strtok(keys, ","); key != NULL; key = strtok(NULL, ",")) {
+        char *star = strchr(key, '*');
+        unsigned long times = star != NULL ? strtoul(key, NULL, 10) : 1;
+        for (unsigned long k = 0; k < times; k++)
+            PMIX_ARGV_APPEND(rc, query->keys, star != NULL ? star + 1 : key);
+    }
+    (void)rc;
+    query->qualifiers = parse(args, n_args, 1, &query->nqual);
+    /* without it the library answers from what it was told before */
+    PMIX_INFO_LOAD(&query->qualifiers[query->nqual], PMIX_QUERY_REFRESH_CACHE, &yes, PMIX_BOOL);
+    query->nqual++;
+    return query;
+}
+
+static int do_query(char **args, int n_args)
+{
+    pmix_info_t *results = NULL;
+    size_t n = 0;
+    pmix_status_t rc = PMIx_Query_info(make_query(args[0], args + 1, n_args - 1), 1, &results, &n);
+    if (rc != PMIX_SUCCESS)
+        return fail("query", rc);
+    print_infos(results, n);
+    printf("\n");
+    return 0;
+}
+
+static int do_get(char **args, int n_args)
+{
+    size_t n;
+    uint32_t seconds = 3;
+    pmix_value_t *value = NULL;
+    pmix_info_t *info = parse(args + 1, n_args - 1, 1, &n);
+    PMIX_INFO_LOAD(&info[n], PMIX_TIMEOUT, &seconds, PMIX_UINT32);
+    n++;
+    pmix_status_t rc = PMIx_Get(NULL, args[0], info, n, &value);
+    if (rc != PMIX_SUCCESS)
+        return fail("get", rc);
+    print_value(value);
+    printf("\n");
+    return 0;
+}
+
+/* ---- many at once ------------------------------------------------------------------------------------ */
+
+static atomic_uint answers, good, twice;
+
+struct pending {
+    pmix_fabric_t fabric;
+    pmix_query_t *query;
+    atomic_uint answers;
+};
+
+static void count_answer(struct pending *pending, pmix_status_t status)
+{
+    if (atomic_fetch_add(&pending->answers, 1) > 0)
+        atomic_fetch_add(&twice, 1);
+    if (status == PMIX_SUCCESS)
+        atomic_fetch_add(&good, 1);
+    atomic_fetch_add(&answers, 1);
+}
+
+static void on_fabric(pmix_status_t status, void *cbdata)
+{
+    count_answer(cbdata, status);
+}
+
+static void on_query(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                     pmix_release_cbfunc_t release, void *release_data)
+{
+    (void)info, (void)n;
+    if (release != NULL)
+        release(release_data);
+    count_answer(cbdata, status);
+}
+
+static pmix_status_t ask(struct pending *pending, unsigned i)
+{
+    char key[] = PMIX_FABRIC_GROUPS, of_node[] = PMIX_FABRIC_DEVICES, host[] = PMIX_HOSTNAME "=s:node0001";
+    char *args[] = {host};
+    PMIX_FABRIC_CONSTRUCT(&pending->fabric);
+    switch (i % 4) {
+    case 0:
+        return PMIx_Fabric_register_nb(&pending->fabric, NULL, 0, on_fabric, pending);
+    case 1:
+        return PMIx_Fabric_update_nb(&pending->fabric, on_fabric, pending);
+    case 2:
+        pending->query = make_query(key, NULL, 0);
+        break;
+    default:
+        pending->query = make_query(of_node, args, 1);
+    }
+    return PMIx_Query_info_nb(pending->query, 1, on_query, pending);
+}
+
+static int do_flood(unsigned n, bool wait)
+{
+    struct pending *all = calloc(n, sizeof(*all));
+    for (unsigned i = 0; i < n; i++) {
+        pmix_status_t rc = ask(&all[i], i);
+        if (rc != PMIX_SUCCESS)
+            return fail("flood", rc);
+    }
+    if (!wait) {
+        printf("left\n");
+        fflush(stdout);
+        _exit(0);
+    }
+    for (int ms = 0; atomic_load(&answers) < n && ms < 60000; ms++)
+        usleep(1000);
+    usleep(50000); /* for an answer too many */
+    printf("{\"answers\": %u, \"good\": %u, \"twice\": %u}\n", answers, good, twice);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4 && !(argc == 3 && strcmp(argv[2], "register") == 0)) {
+        fprintf(stderr, "usage: stock_chapter URI register|update|query|get|flood ...\n");
+        return 2;
+    }
+    pmix_proc_t self;
+    pmix_info_t info;
+    PMIX_INFO_LOAD(&info, PMIX_SERVER_URI, argv[1], PMIX_STRING);
+    pmix_status_t rc = PMIx_tool_init(&self, &info, 1);
+    if (rc != PMIX_SUCCESS)
+        return fail("connect", rc);
+    int status = 2;
+    if (strcmp(argv[2], "register") == 0)
+        status = do_register(argv + 3, argc - 3);
+    else if (strcmp(argv[2], "update") == 0)
+        status = do_update(argv[3]);
+    else if (strcmp(argv[2], "query") == 0)
+        status = do_query(argv + 3, argc - 3);
+    else if (strcmp(argv[2], "get") == 0)
+        status = do_get(argv + 3, argc - 3);
+    else if (strcmp(argv[2], "flood") == 0)
+        status = do_flood((unsigned)atoi(argv[3]), argc < 5);
+    fflush(stdout);
+    PMIx_tool_finalize();
+    return status;
+}
