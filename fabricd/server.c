@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "fabricd/answers.h"
+#include "fabricd/attributes.h"
 #include "fabricd/log.h"
 
 static pmix_proc_t self;
@@ -174,6 +175,7 @@ int server_start(const struct config *config, struct fab_err *err)
     if (rc != PMIX_SUCCESS)
         return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx server cannot be started: %s", PMIx_Error_string(rc));
     running = true;
+    attributes_register();
     PMIX_LOAD_PROCID(&self, "fabricd", 0);
     int failed = read_uri(report, remote, err);
     if (failed != PMIXFAB_OK)
