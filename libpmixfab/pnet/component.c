@@ -1,0 +1,227 @@
+/*
+ * component.c - the PMIx component pnet/fabricd: a scheduler's own fabric calls, answered in its process from
+ * the run directory of the fabricd on its host.
+ *
+ * What is answered where, and why not everywhere: docs/architecture.md, "The component".
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <src/include/pmix_config.h>
+
+#include <pmix_version.h>
+#include <src/include/pmix_globals.h>
+#include <src/mca/mca.h>
+#include <src/mca/pnet/base/base.h>
+#include <src/util/pmix_output.h>
+
+#include "pnet/announce.h"
+#include "pnet/component.h"
+#include "pnet/registry.h"
+#include "pnet/watch.h"
+#include "topo/log.h"
+
+#define DEFAULT_RUNDIR "/run/fabricd"
+
+#define say(...)                                                                                             \
+    pmix_output_verbose(2, pmix_pnet_base_framework.framework_output, "pnet:fabricd: " __VA_ARGS__)
+
+static const char *rundir; /* the MCA parameter; the library's memory */
+static struct pnet_registry *registry;
+static struct pnet_watch *watch; /* runs from the first registration on */
+static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void on_log(enum pmixfab_level level, const char *line, void *cbdata)
+{
+    (void)level, (void)cbdata;
+    say("%s", line);
+}
+
+/* ---- who asks --------------------------------------------------------------------------------------- */
+
+enum caller {
+    CALLER_WAITS,   /* PMIx_Fabric_register of this process: the library waits for its own callback */
+    CALLER_RETURNS, /* PMIx_Fabric_register_nb of this process */
+    CALLER_REMOTE   /* a tool's or client's request, on the library's thread */
+};
+
+/*
+ * The thread does not tell (a host may drive the library from a thread of its own, and may call from a
+ * handler), the callback does. A callback of the host's: it called the non-blocking function. One of the
+ * library's comes with one of its objects: the blocking function's pmix_cb_t of this very fabric, or a remote
+ * request's.
+ */
+static enum caller who_asks(const pmix_fabric_t *fabric, pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    Dl_info library, callback;
+    if (cbfunc == NULL)
+        return CALLER_RETURNS;
+    /* a static function of the library: its address is never that of a stub in another object */
+    if (dladdr((void *)pmix_pnet_base_framework.framework_open, &library) == 0)
+        return CALLER_REMOTE;
+    if (dladdr((void *)cbfunc, &callback) == 0 || callback.dli_fbase != library.dli_fbase)
+        return CALLER_RETURNS;
+    const pmix_cb_t *cb = cbdata;
+    if (((const pmix_object_t *)cbdata)->obj_class == PMIX_CLASS(pmix_cb_t) && cb->fabric == fabric)
+        return CALLER_WAITS;
+    return CALLER_REMOTE;
+}
+
+/* ---- the three calls -------------------------------------------------------------------------------- */
+
+/* What the object's module points at: by it the library finds this component at an update, whatever the
+ * object's index and name are, and without its own list, which it never shortens. */
+static pmix_pnet_fabric_t *new_tag(void)
+{
+    pmix_pnet_fabric_t *tag = calloc(1, sizeof(*tag));
+    if (tag != NULL)
+        tag->module = &pnet_fabricd_module;
+    return tag;
+}
+
+static void start_watching(void)
+{
+    pthread_mutex_lock(&watch_lock);
+    if (watch == NULL && pnet_watch_start(registry, rundir, pnet_announce, NULL, &watch) != PMIXFAB_OK)
+        say("%s cannot be watched: objects change at PMIx_Fabric_update only", rundir);
+    pthread_mutex_unlock(&watch_lock);
+}
+
+/* An answer to who waits. Handing back PMIX_SUCCESS after the callback keeps the library from recording the
+ * fabric in a list that only grows. */
+static pmix_status_t finish(enum caller caller, pmix_status_t status, pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    if (caller != CALLER_WAITS)
+        return status == PMIX_SUCCESS ? PMIX_OPERATION_SUCCEEDED : status;
+    cbfunc(status, cbdata);
+    return PMIX_SUCCESS;
+}
+
+static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t directives[], size_t ndirs,
+                                     pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    struct fab_err err = {""};
+    if (!PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer)) {
+        say("register: not the scheduler, so nobody would say when the object ends: declined");
+        return PMIX_ERR_TAKE_NEXT_OPTION;
+    }
+    enum caller caller = who_asks(fabric, cbfunc, cbdata);
+    if (caller == CALLER_REMOTE) {
+        say("register: from another process: left to the host");
+        return PMIX_ERR_TAKE_NEXT_OPTION;
+    }
+    pmix_pnet_fabric_t *tag = new_tag();
+    pmix_status_t rc =
+        tag == NULL ? PMIX_ERR_NOMEM : pnet_register(registry, directives, ndirs, fabric, tag, &err);
+    if (rc == PMIX_SUCCESS) {
+        fabric->module = tag;
+        start_watching();
+        return finish(caller, rc, cbfunc, cbdata);
+    }
+    free(tag);
+    say("register: %s: declined", err.text);
+    /* Where nobody else will be asked, the caller is told the reason instead of "not supported". */
+    if (rc != PMIX_ERR_UNREACH && caller == CALLER_WAITS && pmix_host_server.fabric == NULL)
+        return finish(caller, rc, cbfunc, cbdata);
+    return PMIX_ERR_TAKE_NEXT_OPTION;
+}
+
+/*
+ * Never PMIX_SUCCESS: the library would take it for "the callback comes", and wait for ever. It hands
+ * PMIX_OPERATION_SUCCEEDED through to the caller of PMIx_Fabric_update. Its global lock is held here.
+ */
+static pmix_status_t update_fabric(pmix_fabric_t *fabric)
+{
+    struct fab_err err = {""};
+    pmix_status_t rc = pnet_update(registry, fabric, &err);
+    if (rc == PMIX_SUCCESS)
+        return PMIX_OPERATION_SUCCEEDED;
+    say("update: %s", err.text);
+    return rc;
+}
+
+/* The library's global lock is held here, too. */
+static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
+{
+    return pnet_deregister(registry, fabric);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------- */
+
+static pmix_status_t init(void)
+{
+    if (registry == NULL && pnet_registry_new(rundir, &registry) != PMIXFAB_OK)
+        return PMIX_ERR_NOMEM;
+    pmixfab_set_log(on_log, NULL);
+    pnet_announce_start();
+    return PMIX_SUCCESS;
+}
+
+/* The library's thread stands still by now: what waits for a handler is told to give up. */
+static void finalize(void)
+{
+    pnet_announce_stop();
+    pnet_watch_stop(watch);
+    watch = NULL;
+    pnet_registry_free(registry);
+    registry = NULL;
+    pmixfab_set_log(NULL, NULL);
+}
+
+pmix_pnet_module_t pnet_fabricd_module = {
+    .name = "fabricd",
+    .init = init,
+    .finalize = finalize,
+    .register_fabric = register_fabric,
+    .update_fabric = update_fabric,
+    .deregister_fabric = deregister_fabric,
+};
+
+/* Private structures may differ between any two releases. */
+static bool same_library(void)
+{
+    const char *version = strpbrk(PMIx_Get_version(), "0123456789");
+    long major = 0, minor = 0, release = 0;
+    if (version == NULL || sscanf(version, "%ld.%ld.%ld", &major, &minor, &release) < 2)
+        return false;
+    return major == PMIX_VERSION_MAJOR && minor == PMIX_VERSION_MINOR && release == PMIX_VERSION_RELEASE;
+}
+
+static int component_register(void)
+{
+    rundir = DEFAULT_RUNDIR;
+    (void)pmix_mca_base_component_var_register(&pmix_mca_pnet_fabricd_component.base, "rundir",
+                                               "Run directory of the fabricd on this host",
+                                               PMIX_MCA_BASE_VAR_TYPE_STRING, &rundir);
+    return PMIX_SUCCESS;
+}
+
+static int component_query(pmix_mca_base_module_t **module, int *priority)
+{
+    *module = NULL;
+    *priority = 50;
+    if (!PMIX_PEER_IS_SERVER(pmix_globals.mypeer))
+        return PMIX_ERROR;
+    if (!same_library()) {
+        say("built for PMIx %ld.%ld.%ld, this is %s: declined", PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR,
+            PMIX_VERSION_RELEASE, PMIx_Get_version());
+        return PMIX_ERROR;
+    }
+    *module = (pmix_mca_base_module_t *)&pnet_fabricd_module;
+    return PMIX_SUCCESS;
+}
+
+pmix_pnet_base_component_t pmix_mca_pnet_fabricd_component = {
+    .base =
+        {
+            PMIX_PNET_BASE_VERSION_1_0_0,
+            .pmix_mca_component_name = "fabricd",
+            PMIX_MCA_BASE_MAKE_VERSION(component, PMIX_MAJOR_VERSION, PMIX_MINOR_VERSION,
+                                       PMIX_RELEASE_VERSION),
+            .pmix_mca_query_component = component_query,
+            .pmix_mca_register_component_params = component_register,
+        },
+};

@@ -1,0 +1,28 @@
+/*
+ * watch.h - a thread that notices what is published, and brings it to the registered objects:
+ * look, announce PENDING, switch, announce UPDATED.
+ */
+#ifndef FAB_PNET_WATCH_H
+#define FAB_PNET_WATCH_H
+
+#include <stdbool.h>
+
+#include "pnet/registry.h"
+
+struct pnet_watch;
+
+/*
+ * Announce a change in this process. Returns when the handlers have finished, or when it is told by other
+ * means that the process has no more time. Called on the watching thread, without any lock.
+ */
+typedef void (*pnet_announce_fn)(bool pending, const struct pnet_change *change, void *cbdata);
+
+/* Start watching a registry's run directory. PMIXFAB_ERR_NOMEM or _IO. The registry must outlive the watch.
+ */
+int pnet_watch_start(struct pnet_registry *registry, const char *rundir, pnet_announce_fn announce,
+                     void *cbdata, struct pnet_watch **out);
+
+/* Ends the thread and waits for it. NULL allowed. */
+void pnet_watch_stop(struct pnet_watch *watch);
+
+#endif

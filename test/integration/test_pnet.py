@@ -1,0 +1,482 @@
+"""The PMIx component: a scheduler that knows only the stock library registers fabrics in its own process."""
+import array
+import glob
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import fabric_text
+import lab
+
+FABRIC = "fattree2:4,2,4"
+LEAF, SPINE = "leaf1", "spine1"  # the one fast cable of this leaf
+COMPONENT = os.path.join(lab.BUILD, "lib", "pmix", "pmix_mca_pnet_fabricd.so")
+
+
+def own_components():
+    """Where the PMIx library keeps components of its own."""
+    libdir = subprocess.run(["pkg-config", "--variable=libdir", "pmix"], capture_output=True, text=True,
+                            check=False).stdout.strip()
+    places = [os.path.join(libdir, "pmix")] if libdir else []
+    places += sorted(glob.glob("/usr/lib/*/pmix2/lib/pmix"))
+    return next((place for place in places if os.path.isdir(place)), "")
+
+
+def environment(rundir, **more):
+    """What an operator sets for a scheduler; and for a sanitized component in a program that is not, its runtime."""
+    env = dict(os.environ, TMPDIR=lab.tmpdir(), PMIX_MCA_pnet_fabricd_rundir=rundir, **lab.sanitizer_env())
+    env["PMIX_MCA_mca_base_component_path"] = f"{os.path.dirname(COMPONENT)}:{own_components()}"
+    runtime = lab.sanitizer_library(COMPONENT)
+    if runtime:
+        env["LD_PRELOAD"] = runtime
+    env.update(more)
+    return env
+
+
+class Scheduler:
+    """stock_scheduler, told what to do."""
+
+    def __init__(self, rundir, *args, **env):
+        if not os.path.exists(COMPONENT):
+            raise unittest.SkipTest("the component is not built: PMIx's private headers are missing")
+        self.dir = lab.tmpdir()
+        self.program = lab.Watch([lab.program("stock_scheduler"), *args], environment(rundir, **env), talk=True)
+        self.uri = self.program.wait("^uri (.*)$").group(1)
+
+    def say(self, text, until, timeout=60):
+        return self.program.say(text, until, timeout)
+
+    def status(self, text, until=r"^(?:registered|updated|deregistered) (\S+) (-?\d+) (.*)$"):
+        """The status of a call, and what the object shows then."""
+        match = self.say(text, until)
+        words = match.group(3).split()
+        return match.group(1), dict(zip(words[::2], words[1::2]))
+
+    def cells(self, slot, command="matrix", n=""):
+        path = os.path.join(self.dir, "matrix")
+        if self.say(f"{command} {slot} {path} {n}", r"^(written|no matrix)$").group(1) != "written":
+            return None
+        cells = array.array("H")
+        with open(path, "rb") as file:
+            cells.frombytes(file.read())
+        return list(cells)
+
+    def keys(self, slot):
+        start = len(self.program.output.text)
+        self.say(f"show {slot}", "^shown$")
+        text = self.program.output.text[start:]
+        return dict(re.findall(r"^(pmix\S+) type \d+ ?(.*)$", text, re.MULTILINE))
+
+    def events(self):
+        return [line for line in self.program.lines() if line.startswith(("event", "let go"))]
+
+    def quit(self):
+        self.program.process.stdin.write(b"quit\n")
+        self.program.process.stdin.close()
+        status = self.program.process.wait(20 * lab.SLOW)
+        return status
+
+    def stop(self):
+        self.program.stop()
+
+
+class Case(unittest.TestCase):
+    def scheduler(self, rundir, *args, **env):
+        scheduler = Scheduler(rundir, *args, **env)
+        self.addCleanup(scheduler.stop)
+        return scheduler
+
+    def recorded(self, text):
+        """A daemon on a recorded fabric, which put() exchanges."""
+        folder = lab.tmpdir()
+        self.path = os.path.join(folder, "fabric.txt")
+        lab.replace_file(self.path, text)
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}})
+        self.addCleanup(daemon.stop)
+        return daemon
+
+    def put(self, daemon, text):
+        lab.replace_file(self.path, text)
+        return daemon.refresh()["generation"]
+
+    @staticmethod
+    def costs(daemon, *args):
+        """Every cell as the operator's command says it, row by row; "no path" is 65535."""
+        rows = daemon.ctl_json("matrix", *args)["costs"]
+        return [65535 if cell is None else cell for row in rows for cell in row]
+
+    def made(self, *args):
+        """A run directory without a daemon."""
+        rundir = os.path.join(lab.tmpdir(), "run")
+        os.mkdir(rundir)
+        self.make(rundir, *args)
+        return rundir
+
+    def make(self, rundir, fabric=FABRIC, *args):
+        done = lab.run([lab.program("mksnap"), fabric, rundir, *args])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def ends_well(self, scheduler):
+        self.assertEqual(scheduler.quit(), 0)
+        scheduler.program.wait("^ended$")
+
+
+class Live(Case):
+    """On a simulated subnet with a subnet manager: the whole way from a cable to the pointer."""
+
+    def test_a_cable_is_pulled(self):
+        lab.require("ibsim", "opensm")
+        sim = lab.Ibsim(fabric_text.one_fast_cable(lab.fabric(FABRIC), LEAF, SPINE))
+        self.addCleanup(sim.quit)
+        port = sim.cable(LEAF, SPINE)
+        manager = lab.OpenSM(sim)
+        self.addCleanup(manager.stop)
+        daemon = lab.Fabricd(sim)
+        self.addCleanup(daemon.stop)
+        scheduler = self.scheduler(daemon.rundir)
+        scheduler.say("listen 50", "^listening$")
+        status, shown = scheduler.status("register 0")
+        self.assertEqual((status, shown["generation"], shown["devices"]), ("SUCCESS", "1", "16"))
+        before = self.costs(daemon)
+        self.assertEqual(scheduler.cells(0), before)
+
+        sim.unlink(LEAF, port)
+        self.assertEqual(daemon.refresh()["generation"], 2)
+        scheduler.program.wait("^event second UPDATED .*\n")
+        facts = "index 0 plane ib0 generation 2"
+        self.assertEqual(scheduler.events(), [
+            f"event first PENDING {facts} shows 1",
+            "let go shows 1",
+            f"event second PENDING {facts} shows 1",
+            f"event second UPDATED {facts} shows 2"])
+        after = self.costs(daemon)
+        self.assertNotEqual(after, before)
+        self.assertEqual(scheduler.cells(0), after)
+        self.assertEqual(scheduler.cells(0, "held"), before)  # whoever did not look still may read it
+
+        status, shown = scheduler.status("update 0")
+        self.assertEqual((status, shown["generation"]), ("OPERATION-SUCCEEDED", "2"))
+        self.assertEqual(scheduler.cells(0), after)
+        status, shown = scheduler.status("deregister 0")
+        self.assertEqual((status, shown["info"]), ("SUCCESS", "0"))
+        self.ends_well(scheduler)
+
+
+class Objects(Case):
+    def test_every_key_is_there(self):
+        scheduler = self.scheduler(self.made())
+        self.assertEqual(scheduler.status("register 0")[0], "SUCCESS")
+        keys = scheduler.keys(0)
+        for key in ("vndr", "id", "nverts", "idx", "cm", "grps", "plane", "dims", "shape", "shapestr"):
+            self.assertIn("pmix.fab." + key, keys)
+        self.assertEqual(keys["pmix.fab.nverts"], "16")
+        self.assertEqual(keys["pmix.fab.plane"], "ib0")
+        self.assertNotIn("pmixfab.snapshot", keys)
+        self.ends_well(scheduler)
+
+    def test_directives(self):
+        rundir = self.made()
+        self.make(rundir, "fattree2:2,1,2", "ib1", "5", "7")
+        scheduler = self.scheduler(rundir)
+        for directive, plane in ((["plane=ib0"], "ib0"), (["plane=ib1"], "ib1"), (["index=5"], "ib1"),
+                                 (["plane=ib1", "index=5"], "ib1"), (["vendor=test"], "ib0"),
+                                 (["vendor=test", "identifier=test"], "ib0"), ([], "ib0")):
+            with self.subTest(directive):
+                status, shown = scheduler.status(" ".join(["register 0", *directive]))
+                self.assertEqual((status, shown["plane"]), ("SUCCESS", plane))
+                self.assertEqual(shown["index"], "5" if plane == "ib1" else "0")  # the library leaves it 0
+                self.assertEqual(len(scheduler.cells(0)), int(shown["devices"]) ** 2)
+                self.assertEqual(scheduler.status("deregister 0")[0], "SUCCESS")
+        for directive, error in (("plane=ib9", "NOT-FOUND"), ("index=1", "NOT-FOUND"), ("vendor=other", "NOT-FOUND"),
+                                 ("plane=ib1 index=0", "NOT-FOUND"), ("plane=ib0 plane=ib1", "BAD-PARAM"),
+                                 ("plane=", "BAD-PARAM"), ("wrong=1", "BAD-PARAM")):
+            with self.subTest(directive):
+                status, shown = scheduler.status(f"register 0 {directive}")
+                self.assertEqual((status, shown["info"]), (error, "0"))
+        self.ends_well(scheduler)
+
+    def test_planes_side_by_side(self):
+        """Objects of two planes, one of each twice; each update finds its own, also where one was moved to."""
+        rundir = self.made()
+        self.make(rundir, "fattree2:2,1,2", "ib1", "1", "7")
+        scheduler = self.scheduler(rundir)
+        for slot, plane in enumerate(("ib1", "ib0", "ib1", "ib0")):
+            self.assertEqual(scheduler.status(f"register {slot} plane={plane}")[1]["plane"], plane)
+        scheduler.say("move 0 9", "^moved$")
+        for slot, plane in ((9, "ib1"), (1, "ib0"), (2, "ib1"), (3, "ib0")):
+            status, shown = scheduler.status(f"update {slot}")
+            self.assertEqual((status, shown["plane"]), ("OPERATION-SUCCEEDED", plane))
+        for slot in (2, 9, 3, 1):
+            self.assertEqual(scheduler.status(f"deregister {slot}")[0], "SUCCESS")
+        self.ends_well(scheduler)
+
+    def test_nonblocking(self):
+        scheduler = self.scheduler(self.made())
+        status, shown = scheduler.status("register_nb 0")
+        self.assertEqual((status, shown["devices"]), ("OPERATION-SUCCEEDED", "16"))
+        self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
+        self.assertEqual(scheduler.status("deregister 0")[0], "SUCCESS")
+        self.assertNotIn("called back", scheduler.program.output.text)
+        self.ends_well(scheduler)
+
+    def test_left_registered_at_the_end(self):
+        scheduler = self.scheduler(self.made())
+        scheduler.say("listen 0", "^listening$")
+        for slot in range(3):
+            self.assertEqual(scheduler.status(f"register {slot}")[0], "SUCCESS")
+        self.ends_well(scheduler)
+
+    def test_a_thousand_times(self):
+        scheduler = self.scheduler(self.made("fattree2:8,4,16"))  # a matrix of 32 KiB
+        for command in ("cycle 1000", "cycle 1000 keep"):
+            match = scheduler.say(command, r"^cycled wrong (\d+) grown (-?\d+) KiB$")
+            self.assertEqual(match.group(1), "0")
+            if not lab.SANITIZE:  # freed memory is kept for a while there
+                self.assertLessEqual(int(match.group(2)), 64, command)
+        self.ends_well(scheduler)
+
+    def test_many_threads(self):
+        scheduler = self.scheduler(self.made())
+        self.assertEqual(scheduler.say("threads 8 100", r"^threads wrong (\d+)$").group(1), "0")
+        self.ends_well(scheduler)
+
+
+class News(Case):
+    """What is published while objects are registered."""
+
+    def setUp(self):
+        self.whole = lab.fabric(FABRIC, "capture")
+        self.less = fabric_text.without_cables(self.whole, LEAF, SPINE)
+        self.cut = fabric_text.without_cables(self.less, LEAF, "spine2")
+
+    def updated(self, scheduler, generation, plane="ib0"):
+        scheduler.program.wait(rf"^event second UPDATED .*plane {plane} generation {generation} .*\n")
+
+    def test_all_objects_of_the_plane_change(self):
+        daemon = self.recorded(self.whole)
+        scheduler = self.scheduler(daemon.rundir)
+        scheduler.say("listen 0", "^listening$")
+        for slot in range(3):
+            scheduler.status(f"register {slot}")
+        first = self.costs(daemon)
+        for generation, text in ((2, self.less), (3, self.whole), (4, self.less)):
+            self.assertEqual(self.put(daemon, text), generation)
+            self.updated(scheduler, generation)
+            now = self.costs(daemon)
+            for slot in range(3):
+                self.assertEqual(scheduler.cells(slot), now)
+                self.assertEqual(scheduler.cells(slot, "held"), first)
+        self.assertEqual([line.split()[2] for line in scheduler.events() if "second" in line],
+                         ["PENDING", "UPDATED"] * 3)
+        self.ends_well(scheduler)
+
+    def test_update_without_events(self):
+        daemon = self.recorded(self.whole)
+        scheduler = self.scheduler(daemon.rundir)
+        scheduler.status("register 0")
+        for generation, text in ((2, self.less), (3, self.whole)):
+            self.put(daemon, text)
+            status, shown = scheduler.status("update 0")
+            self.assertEqual((status, shown["generation"]), ("OPERATION-SUCCEEDED", str(generation)))
+            self.assertEqual(scheduler.cells(0), self.costs(daemon))
+        self.ends_well(scheduler)
+
+    def test_a_plane_comes_changes_and_goes(self):
+        daemon = self.recorded(self.whole)
+        scheduler = self.scheduler(daemon.rundir)
+        scheduler.say("listen 0", "^listening$")
+        scheduler.status("register 0")
+        self.assertEqual(scheduler.status("register 1 plane=ib1")[0], "NOT-FOUND")
+        self.put(daemon, self.cut)
+        self.updated(scheduler, 2)
+        status, shown = scheduler.status("register 1 plane=ib1")
+        self.assertEqual((status, shown["devices"], shown["index"]), ("SUCCESS", "4", "1"))
+        self.assertEqual(scheduler.cells(0), self.costs(daemon))
+        self.assertEqual(scheduler.cells(1), self.costs(daemon, "--plane", "ib1"))
+        last = scheduler.cells(1)
+
+        self.put(daemon, self.whole)  # ib1 is no more
+        self.updated(scheduler, 3)
+        self.updated(scheduler, 2, "ib1")
+        self.assertEqual(scheduler.status("update 1")[0], "NOT-FOUND")
+        self.assertEqual(scheduler.cells(1), last)
+        self.assertEqual(scheduler.status("update 0")[1]["devices"], "16")
+
+        self.put(daemon, self.cut)  # and comes back
+        self.updated(scheduler, 4, "ib1")
+        self.assertEqual(scheduler.status("update 1")[1]["generation"], "4")
+        for slot in (0, 1):
+            self.assertEqual(scheduler.status(f"deregister {slot}")[0], "SUCCESS")
+        self.ends_well(scheduler)
+
+    def test_the_daemon_restarts(self):
+        """The same generation from another process, into a run directory that was away, is no news."""
+        daemon = self.recorded(self.whole)
+        scheduler = self.scheduler(daemon.rundir)
+        scheduler.say("listen 0", "^listening$")
+        scheduler.status("register 0")
+        daemon.stop()
+        shutil.rmtree(daemon.rundir)
+        self.assertEqual(scheduler.status("update 0")[0], "UNREACHABLE")
+        self.assertEqual(scheduler.keys(0)["pmix.fab.nverts"], "16")
+        daemon.start()
+        lab.wait_for(lambda: scheduler.status("update 0")[0] == "OPERATION-SUCCEEDED", what="the run directory")
+        self.put(daemon, self.less)
+        self.updated(scheduler, 2)
+        self.assertEqual(len(scheduler.events()), 4)
+        self.ends_well(scheduler)
+
+    def test_no_change_no_event(self):
+        daemon = self.recorded(self.whole)
+        scheduler = self.scheduler(daemon.rundir)
+        scheduler.say("listen 0", "^listening$")
+        scheduler.status("register 0")
+        daemon.refresh()
+        self.put(daemon, self.less)
+        self.updated(scheduler, 2)
+        self.assertEqual(len(scheduler.events()), 4)
+
+    def test_the_end_while_a_handler_is_busy(self):
+        daemon = self.recorded(self.whole)
+        scheduler = self.scheduler(daemon.rundir)
+        scheduler.say("listen 2000000", "^listening$")
+        scheduler.status("register 0")
+        self.put(daemon, self.less)
+        scheduler.program.wait("^event first PENDING")
+        self.assertEqual(scheduler.status("update 0")[1]["generation"], "2")  # nothing is locked meanwhile
+        self.ends_well(scheduler)
+
+
+class Declines(Case):
+    """Where the component has no answer, the host is as it would be without it."""
+
+    def declined(self, rundir, *args, why, says="register 0"):
+        """NOT-SUPPORTED is what the stock library says when nobody answers."""
+        scheduler = self.scheduler(rundir, *args, PMIX_MCA_pnet_base_verbose="2")
+        self.assertEqual(scheduler.status(says)[0], "NOT-SUPPORTED")
+        scheduler.program.wait(rf"pnet:fabricd: .*{why}.*declined")
+        self.ends_well(scheduler)
+        quiet = self.scheduler(rundir, *args, "host")
+        self.assertEqual(quiet.status(says)[0], "SUCCESS")
+        self.assertEqual(quiet.keys(0), {"pmix.fab.vndr": "the host"})
+        self.assertNotIn("fabricd:", quiet.program.output.text)
+
+    def test_no_run_directory(self):
+        self.declined("/nonexistent/run", why="cannot be read")
+
+    def test_an_empty_run_directory(self):
+        self.declined(lab.tmpdir(), why="no readable snapshot")
+
+    def test_broken_snapshots(self):
+        rundir = self.made()
+        path = os.path.join(rundir, "ib0.snap")
+        with open(path, "rb") as file:
+            good = file.read()
+        flipped = bytearray(good)
+        flipped[len(good) // 2] ^= 1
+        for name, content in (("truncated", good[:-100]), ("foreign", b"not at all\n" * 50), ("empty", b""),
+                              ("flipped", bytes(flipped))):
+            with self.subTest(name):
+                with open(path + ".new", "wb") as file:
+                    file.write(content)
+                os.rename(path + ".new", path)
+                self.declined(rundir, why="no readable snapshot")
+
+    def test_broken_while_registered(self):
+        rundir = self.made()
+        path = os.path.join(rundir, "ib0.snap")
+        scheduler = self.scheduler(rundir)
+        scheduler.status("register 0")
+        before = scheduler.cells(0)
+        with open(path + ".new", "wb") as file:
+            file.write(b"not at all\n" * 50)
+        os.rename(path + ".new", path)
+        self.assertEqual(scheduler.status("update 0")[0], "UNREACHABLE")
+        self.assertEqual(scheduler.cells(0), before)
+        self.make(rundir)
+        self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
+        self.ends_well(scheduler)
+
+    def test_not_the_scheduler(self):
+        self.declined(self.made(), "plain", why="not the scheduler")
+
+
+class Tools(Case):
+    """A tool that is connected to a scheduler with the component: the host answers it, or an error comes."""
+
+    def tool(self, uri, *args):
+        return lab.run([lab.program("stock_tool"), uri, *args], timeout=20,
+                       env=dict(os.environ, TMPDIR=lab.tmpdir()))
+
+    def scheduler_with_objects(self, *args):
+        scheduler = self.scheduler(self.made(), *args)
+        self.assertEqual(scheduler.status("register 0")[0], "SUCCESS")
+        self.assertEqual(scheduler.status("register_nb 1")[0], "OPERATION-SUCCEEDED")  # one that the library lists
+        return scheduler
+
+    def test_the_host_answers(self):
+        scheduler = self.scheduler_with_objects("host")
+        for _ in range(20):
+            done = self.tool(scheduler.uri, "register")
+            self.assertEqual((done.returncode, done.stdout), (0, "pmix.fab.vndr string the host\n"), done.stderr)
+        self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
+        self.ends_well(scheduler)
+
+    def test_nobody_answers(self):
+        scheduler = self.scheduler_with_objects()
+        for _ in range(20):
+            done = self.tool(scheduler.uri, "register")
+            self.assertNotIn("pmix.fab", done.stdout)
+            self.assertIsNone(scheduler.program.process.poll())
+        self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
+        self.ends_well(scheduler)
+
+    def test_fabricd_itself_may_load_it(self):
+        daemon = lab.Fabricd(config={"fabricd": {"probe": "file:" + self.capture()}},
+                             env={name: value for name, value in environment("/nonexistent").items()
+                                  if name.startswith("PMIX_MCA_")})
+        self.addCleanup(daemon.stop)
+        done = self.tool(daemon.uri(), "register")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("pmix.fab.nverts size 16", done.stdout)
+        self.assertEqual(daemon.errors(), [])
+
+    def capture(self):
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, lab.fabric(FABRIC, "capture"))
+        return path
+
+
+class Memory(Case):
+    def test_valgrind(self):
+        """Nothing is lost that grows: twice as many objects lose as much as once."""
+        lab.require("valgrind")
+        if lab.SANITIZE:
+            self.skipTest("valgrind and sanitizers do not go together")
+        rundir, lost = self.made(), []
+        for n in (20, 60):
+            env = environment(rundir)
+            done = lab.run(["valgrind", "--leak-check=full", "--error-exitcode=0", "--num-callers=30",
+                            lab.program("stock_scheduler")], timeout=200, env=env,
+                           stdin=self.commands(f"cycle {n}\nregister 0\nupdate 0\nquit\n"))
+            self.assertIn("cycled wrong 0", done.stdout)
+            summary = re.search(r"definitely lost: ([\d,]+) bytes", done.stderr)
+            lost.append(int(summary.group(1).replace(",", "")) if summary else 0)
+            self.assertNotIn("Invalid", done.stderr)
+            for block in re.split(r"\n==\d+== \n", done.stderr):  # nothing of ours
+                if "definitely lost in loss" in block:
+                    self.assertNotIn("pnet_", block)
+        self.assertEqual(lost[0], lost[1])
+
+    @staticmethod
+    def commands(text):
+        path = os.path.join(lab.tmpdir(), "commands")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return open(path, encoding="utf-8")  # pylint: disable=consider-using-with
+
+
+if __name__ == "__main__":
+    unittest.main()
