@@ -61,11 +61,23 @@ json_t *control_time(int64_t microseconds)
 
 /* ---- one connection ----------------------------------------------------------------------------- */
 
+static void go_on(struct connection *connection);
+
+static size_t unread(const struct connection *connection)
+{
+    return evbuffer_get_length(bufferevent_get_output(connection->bev));
+}
+
 static void on_written(struct bufferevent *bev, void *arg)
 {
     struct connection *connection = arg;
-    if (connection->closing && evbuffer_get_length(bufferevent_get_output(bev)) == 0)
+    (void)bev;
+    if (unread(connection) > 0)
+        return;
+    if (connection->closing)
         connection_free(connection);
+    else
+        go_on(connection); /* with what was left until our answers were read */
 }
 
 static void close_when_written(struct connection *connection)
@@ -75,37 +87,75 @@ static void close_when_written(struct connection *connection)
     on_written(connection->bev, connection);
 }
 
-static void on_readable(struct bufferevent *bev, void *arg)
+/* Answers are larger than questions: while they are not read, no more are made. */
+static bool reads_answers(const struct connection *connection)
 {
-    struct connection *connection = arg;
-    struct evbuffer *input = bufferevent_get_input(bev);
+    return unread(connection) <= CONTROL_MAX_UNREAD;
+}
+
+static void refuse_line(struct connection *connection)
+{
+    connection_fail(connection, PMIXFAB_ERR_RANGE, "control: the line is longer than %d bytes",
+                    CONTROL_MAX_LINE);
+    connection->closing = true;
+}
+
+/* Answer what came, as far as the caller reads the answers. */
+static void go_on(struct connection *connection)
+{
+    struct evbuffer *input = bufferevent_get_input(connection->bev);
     size_t len;
-    char *line;
-    while (!connection->closing && (line = evbuffer_readln(input, &len, EVBUFFER_EOL_LF)) != NULL) {
-        if (len > CONTROL_MAX_LINE) {
-            connection_fail(connection, PMIXFAB_ERR_RANGE, "control: the line is longer than %d bytes",
-                            CONTROL_MAX_LINE);
-            connection->closing = true;
-        } else {
+    char *line = NULL;
+    while (!connection->closing && reads_answers(connection) &&
+           (line = evbuffer_readln(input, &len, EVBUFFER_EOL_LF)) != NULL) {
+        if (len > CONTROL_MAX_LINE)
+            refuse_line(connection);
+        else
             control_request(connection, line, len);
-        }
         free(line);
     }
-    if (!connection->closing && evbuffer_get_length(input) > CONTROL_MAX_LINE) {
-        connection_fail(connection, PMIXFAB_ERR_RANGE, "control: the line is longer than %d bytes",
-                        CONTROL_MAX_LINE);
-        connection->closing = true;
+    if (!connection->closing && reads_answers(connection)) {
+        if (evbuffer_get_length(input) > CONTROL_MAX_LINE)
+            refuse_line(connection);
+        else if (connection->ended && connection->waits == 0)
+            connection->closing = true;
     }
     if (connection->closing)
         close_when_written(connection);
 }
 
+static void on_readable(struct bufferevent *bev, void *arg)
+{
+    (void)bev;
+    go_on(arg);
+}
+
+/* A caller who says that nothing more comes still gets the answers to what came. */
 static void on_closed(struct bufferevent *bev, short what, void *arg)
 {
     struct connection *connection = arg;
     (void)bev;
-    (void)what;
-    connection_free(connection);
+    if ((what & BEV_EVENT_EOF) != 0 && (what & BEV_EVENT_READING) != 0) {
+        connection->ended = true;
+        go_on(connection);
+    } else {
+        connection_free(connection);
+    }
+}
+
+/* Some places are kept for those who may change things: readers cannot lock them out. */
+static bool has_place(struct control *control, uid_t uid)
+{
+    bool full = control->n_connections >= CONTROL_MAX_CONNECTIONS;
+    if (uid != 0 && uid != geteuid())
+        full = control->n_connections >= CONTROL_MAX_CONNECTIONS - CONTROL_KEPT;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (full && (control->told_full == 0 || now.tv_sec - control->told_full >= CONTROL_TELL_S)) {
+        log_warning("control: there are %u connections, more are refused", control->n_connections);
+        control->told_full = now.tv_sec;
+    }
+    return !full;
 }
 
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int len,
@@ -115,12 +165,10 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     struct ucred caller;
     socklen_t size = sizeof(caller);
     (void)listener, (void)address, (void)len;
-    struct connection *connection = calloc(1, sizeof(*connection));
-    if (connection == NULL || control->n_connections >= CONTROL_MAX_CONNECTIONS ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &size) != 0 ||
+    struct connection *connection = NULL;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &size) != 0 || !has_place(control, caller.uid) ||
+        (connection = calloc(1, sizeof(*connection))) == NULL ||
         (connection->bev = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE)) == NULL) {
-        log_warning("control: a connection is refused: %s",
-                    control->n_connections >= CONTROL_MAX_CONNECTIONS ? "there are too many" : "no memory");
         free(connection);
         close(fd);
         return;
@@ -129,6 +177,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     connection->uid = caller.uid;
     DL_APPEND(control->connections, connection);
     control->n_connections++;
+    bufferevent_setwatermark(connection->bev, EV_READ, 0, 2 * CONTROL_MAX_LINE);
     bufferevent_setcb(connection->bev, on_readable, on_written, on_closed, connection);
     bufferevent_enable(connection->bev, EV_READ | EV_WRITE);
 }

@@ -11,6 +11,9 @@
 
 #define CONTROL_MAX_LINE        65536
 #define CONTROL_MAX_CONNECTIONS 256
+#define CONTROL_KEPT            32         /* of them, for root and the daemon's own user */
+#define CONTROL_TELL_S          60         /* the log says that there is no place once in this time */
+#define CONTROL_MAX_UNREAD      65536      /* bytes of answers that a caller may leave unread and ask on */
 #define CONTROL_MAX_PENDING     (4u << 20) /* bytes that a follower may leave unread */
 #define CONTROL_EVENTS          128        /* events that are remembered */
 
@@ -20,6 +23,7 @@ struct connection {
     struct bufferevent *bev;
     uid_t uid;
     bool follows;   /* gets events */
+    bool ended;     /* nothing more comes from it; it goes when all is answered */
     bool closing;   /* goes when its output is written */
     uint64_t waits; /* for the sweep of this number; 0: for none */
 };
@@ -30,7 +34,8 @@ struct control {
     struct evconnlistener *listener;
     struct connection *connections;
     unsigned n_connections;
-    json_t *events; /* array of the latest */
+    time_t told_full; /* when the log said last that there is no place; 0: never */
+    json_t *events;   /* array of the latest */
     char path[108];
 };
 
