@@ -1,0 +1,458 @@
+"""The standard's chapter on fabrics, attribute for attribute, as a program sees it that knows the stock library only."""
+import json
+import os
+import re
+import socket
+import subprocess
+import unittest
+
+import fabric_text
+import lab
+
+# The strings behind the standard's names, as the header of the stock library 4.2 has them.
+KEY = {
+    "PMIX_FABRIC_VENDOR": "pmix.fab.vndr", "PMIX_FABRIC_IDENTIFIER": "pmix.fab.id",
+    "PMIX_FABRIC_NUM_DEVICES": "pmix.fab.nverts", "PMIX_FABRIC_INDEX": "pmix.fab.idx",
+    "PMIX_FABRIC_GROUPS": "pmix.fab.grps", "PMIX_FABRIC_PLANE": "pmix.fab.plane",
+    "PMIX_FABRIC_SWITCH": "pmix.fab.switch", "PMIX_FABRIC_DIMS": "pmix.fab.dims",
+    "PMIX_FABRIC_SHAPE": "pmix.fab.shape", "PMIX_FABRIC_SHAPE_STRING": "pmix.fab.shapestr",
+    "PMIX_FABRIC_DEVICES": "pmix.fab.devs", "PMIX_FABRIC_COORDINATES": "pmix.fab.coord",
+    "PMIX_FABRIC_DEVICE": "pmix.fabdev", "PMIX_FABRIC_DEVICE_INDEX": "pmix.fabdev.idx",
+    "PMIX_FABRIC_DEVICE_NAME": "pmix.fabdev.nm", "PMIX_FABRIC_DEVICE_VENDOR": "pmix.fabdev.vndr",
+    "PMIX_FABRIC_DEVICE_BUS_TYPE": "pmix.fabdev.btyp", "PMIX_FABRIC_DEVICE_ADDRESS": "pmix.fabdev.addr",
+    "PMIX_FABRIC_DEVICE_COORDINATES": "pmix.fab.coord", "PMIX_FABRIC_DEVICE_SPEED": "pmix.fabdev.speed",
+    "PMIX_FABRIC_DEVICE_STATE": "pmix.fabdev.state", "PMIX_FABRIC_DEVICE_TYPE": "pmix.fabdev.type",
+    "PMIX_DEVICE_ID": "pmix.dev.id", "PMIX_HOSTNAME": "pmix.hname", "PMIX_NODEID": "pmix.nodeid",
+}
+VIEW = "pmixfab.view"
+STATES = {"unknown": 0, "down": 1, "up": 2}
+LEAF = "leaf1"
+BIG, SMALL = 12, 4  # devices of the two planes
+
+
+def plain(value):
+    """A value of stock_chapter's without its types."""
+    value = value["value"]
+    if not isinstance(value, dict) or "elements" not in value:
+        return value
+    if value["of"] == "PMIX_INFO":
+        return [(key, plain(one)) for key, one in value["elements"]]
+    return value["elements"]
+
+
+class Chapter(unittest.TestCase):
+    """A recorded fabric, one leaf of which is cut off: two planes."""
+
+    @classmethod
+    def setUpClass(cls):
+        text = lab.fabric("fattree2:4,2,4", "capture")
+        for spine in ("spine1", "spine2"):
+            text = fabric_text.without_cables(text, LEAF, spine)
+        cls.path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(cls.path, text)
+        cls.daemon = cls.start()
+        cls.devices = {(d["plane"], d["index"]): d for d in cls.daemon.ctl_json("devices")}
+        ids = {switch["name"]: switch["id"] for switch in cls.daemon.ctl_json("switches")}
+        for device in cls.devices.values():
+            device["switch"] = ids[device["switch"]]
+        cls.planes = {plane["name"]: plane for plane in cls.daemon.ctl_json("planes")}
+
+    @classmethod
+    def start(cls, **options):
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{cls.path}"}}, **options)
+        cls.addClassCleanup(daemon.stop)
+        return daemon
+
+    # -- asking
+
+    def ask(self, *args, daemon=None):
+        """What stock_chapter prints: a value, or the name of the error."""
+        daemon = daemon or self.daemon
+        done = lab.run([lab.program("stock_chapter"), daemon.uri(), *args], env=daemon.tool_env(), timeout=60)
+        if done.returncode != 0:
+            error = re.search(r"^\w+: ([A-Z-]+) \(-\d+\)$", done.stderr, re.MULTILINE)
+            self.assertIsNotNone(error, f"{args[:3]}: status {done.returncode}: {done.stderr[-500:]}")
+            self.assertEqual(done.stdout, "")
+            return error.group(1)
+        return json.loads(done.stdout)
+
+    @staticmethod
+    def directives(conditions):
+        letters = {bool: "b", int: "u", str: "s"}
+        return [f"{KEY.get(name, name)}={letters[type(value)]}:{int(value) if isinstance(value, bool) else value}"
+                for name, value in conditions.items()]
+
+    def query(self, name, conditions=None, expect=None):
+        """One key's value, of the type that is expected; or the name of the error."""
+        answer = self.ask("query", KEY.get(name, name), *self.directives(conditions or {}))
+        if isinstance(answer, str):
+            return answer
+        self.assertEqual([key for key, _ in answer], [KEY.get(name, name)])
+        if expect is not None:
+            self.assertEqual(answer[0][1]["type"], expect)
+        return answer[0][1] if expect is None else plain(answer[0][1])
+
+    def register(self, conditions=None, daemon=None):
+        return dict(self.ask("register", *self.directives(conditions or {}), daemon=daemon))
+
+    # -- what must come
+
+    def geometry(self, device, views=(1, 2)):
+        coords = {1: device["logical"], 2: device["physical"]}
+        return {"fabric": self.planes[device["plane"]]["index"], "uuid": device["id"], "osname": device["name"],
+                "coordinates": [{"view": view, "coord": coords[view]} for view in views]}
+
+    def check_device(self, infos, device):
+        """An array of infos about a device says what fabricctl says of it."""
+        self.assertEqual(infos[0][0], KEY["PMIX_DEVICE_ID"])
+        got = dict(infos)
+        self.assertEqual(len(got), len(infos))
+        expected = {
+            "PMIX_DEVICE_ID": device["id"], "PMIX_HOSTNAME": device["host"],
+            "PMIX_FABRIC_DEVICE_NAME": device["name"],
+            "PMIX_FABRIC_DEVICE_VENDOR": self.planes[device["plane"]]["vendor"],
+            "PMIX_FABRIC_DEVICE_BUS_TYPE": "unknown", "PMIX_FABRIC_DEVICE_INDEX": device["index"],
+            "PMIX_FABRIC_DEVICE_ADDRESS": device["guid"],
+            "PMIX_FABRIC_DEVICE_COORDINATES": self.geometry(device),
+            "PMIX_FABRIC_DEVICE_SPEED": int(device["rate_gbps"] * 10**9),
+            "PMIX_FABRIC_DEVICE_STATE": STATES[device["state"]], "PMIX_FABRIC_DEVICE_TYPE": "InfiniBand",
+            "PMIX_FABRIC_PLANE": device["plane"], "PMIX_FABRIC_SWITCH": device["switch"],
+        }
+        self.assertEqual(got, {KEY[name]: value for name, value in expected.items()})
+
+    def devices_of(self, **conditions):
+        return [device for _, device in sorted(self.devices.items())
+                if all(device[name] == value for name, value in conditions.items())]
+
+    def conforms(self, how, *names):
+        for name in names:
+            lab.conforms(name, how, "tool")
+
+
+class Planes(Chapter):
+    def test_the_planes_and_what_is_known_of_each(self):
+        self.assertEqual(self.query("PMIX_FABRIC_PLANE", expect="PMIX_DATA_ARRAY"), ["ib0", "ib1"])
+        for name, devices in (("ib0", BIG), ("ib1", SMALL)):
+            plane = self.planes[name]
+            self.assertEqual(plane["devices"], devices)
+            expected = {
+                "PMIX_FABRIC_VENDOR": ("PMIX_STRING", plane["vendor"]),
+                "PMIX_FABRIC_IDENTIFIER": ("PMIX_STRING", plane["identifier"]),
+                "PMIX_FABRIC_NUM_DEVICES": ("PMIX_SIZE", devices),
+                "PMIX_FABRIC_INDEX": ("PMIX_SIZE", plane["index"]),
+                "PMIX_FABRIC_PLANE": ("PMIX_STRING", name),
+                "PMIX_FABRIC_DIMS": ("PMIX_UINT32", plane["dims"]),
+                "PMIX_FABRIC_SHAPE": ("PMIX_DATA_ARRAY", plane["shape"]),
+                "PMIX_FABRIC_SHAPE_STRING": ("PMIX_STRING", "x".join(map(str, plane["shape"]))),
+                "PMIX_FABRIC_GROUPS": ("PMIX_STRING", self.groups(name)),
+            }
+            registered = self.register({"PMIX_FABRIC_PLANE": name})
+            for key, (kind, value) in expected.items():
+                self.assertEqual(self.query(key, {"PMIX_FABRIC_PLANE": name}, kind), value)
+                self.assertEqual(self.query(key, {"PMIX_FABRIC_INDEX": plane["index"]}, kind), value)
+                self.assertEqual(registered[KEY[key]]["type"], kind)
+                self.assertEqual(plain(registered[KEY[key]]), value)
+            self.conforms("query", *expected)
+            self.conforms("register", *expected)
+        self.conforms("call", "PMIx_Fabric_register", "PMIx_Fabric_deregister")
+
+    def groups(self, plane):
+        groups = self.daemon.ctl_json("groups", "--plane", plane)
+        return ";".join(f"{group['group']}:{','.join(group['hosts'])}" for group in groups)
+
+    def test_of_all_planes_where_none_is_named(self):
+        shapes = [(name, self.planes[name]["shape"]) for name in ("ib0", "ib1")]
+        self.assertEqual(self.query("PMIX_FABRIC_DIMS", expect="PMIX_DATA_ARRAY"), [len(s) for _, s in shapes])
+        for name, form in (("PMIX_FABRIC_SHAPE", list), ("PMIX_FABRIC_SHAPE_STRING", self.shape_string)):
+            self.assertEqual(self.query(name, expect="PMIX_DATA_ARRAY"),
+                             [(KEY[name], [(KEY["PMIX_FABRIC_PLANE"], plane), (KEY[name], form(shape))])
+                              for plane, shape in shapes])
+        self.conforms("query", "PMIX_FABRIC_DIMS (all planes)", "PMIX_FABRIC_SHAPE (all planes)",
+                      "PMIX_FABRIC_SHAPE_STRING (all planes)")
+
+    @staticmethod
+    def shape_string(shape):
+        return "x".join(map(str, shape))
+
+    def test_physical_view(self):
+        physical = [d["physical"] for d in self.devices_of(plane="ib0")]
+        for view in ("physical", 2):
+            view = {"PMIX_FABRIC_PLANE": "ib0", VIEW: view}
+            self.assertEqual(self.query("PMIX_FABRIC_DIMS", view, "PMIX_UINT32"), len(physical[0]))
+            shape = self.query("PMIX_FABRIC_SHAPE", view, "PMIX_DATA_ARRAY")
+            self.assertEqual(self.query("PMIX_FABRIC_SHAPE_STRING", view, "PMIX_STRING"), self.shape_string(shape))
+            self.assertTrue(all(c < size for row in physical for c, size in zip(row, shape)))
+            self.assertNotEqual(shape, self.planes["ib0"]["shape"])
+        logical = {"PMIX_FABRIC_PLANE": "ib0", VIEW: "logical"}
+        self.assertEqual(self.query("PMIX_FABRIC_SHAPE", logical, "PMIX_DATA_ARRAY"), self.planes["ib0"]["shape"])
+        for wrong in ("sideways", 3, 0, True):
+            self.assertEqual(self.query("PMIX_FABRIC_DIMS", {VIEW: wrong}), "BAD-PARAM")
+        self.conforms("query", "PMIX_COORD_LOGICAL_VIEW", "PMIX_COORD_PHYSICAL_VIEW", "pmix_coord_view_t")
+
+    def test_switches(self):
+        switches = {name: [s["id"] for s in self.daemon.ctl_json("switches", "--plane", name)] for name in self.planes}
+        self.assertEqual(self.query("PMIX_FABRIC_SWITCH", expect="PMIX_DATA_ARRAY"), switches["ib0"] + switches["ib1"])
+        for plane in self.planes:
+            self.assertEqual(self.query("PMIX_FABRIC_SWITCH", {"PMIX_FABRIC_PLANE": plane}, "PMIX_DATA_ARRAY"),
+                             switches[plane])
+            for switch in switches[plane]:
+                self.check_switch(plane, switch)
+        self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_FABRIC_SWITCH": "0x1"}), "NOT-FOUND")
+        self.conforms("query", "PMIX_FABRIC_SWITCH", "PMIX_FABRIC_SWITCH (modifier)")
+
+    def check_switch(self, plane, switch):
+        """As a modifier: what is on it."""
+        on_it = {"PMIX_FABRIC_SWITCH": switch}
+        devices = self.devices_of(switch=switch)
+        self.assertEqual(self.query("PMIX_FABRIC_PLANE", on_it, "PMIX_STRING"), plane)
+        if not devices:  # a spine
+            self.assertEqual(self.query("PMIX_FABRIC_DEVICES", on_it), "NOT-FOUND")
+            return
+        self.assertEqual(self.query("PMIX_FABRIC_NUM_DEVICES", on_it, "PMIX_SIZE"), len(devices))
+        got = self.query("PMIX_FABRIC_DEVICES", on_it, "PMIX_DATA_ARRAY")
+        self.assertEqual(len(got), len(devices))
+        for (key, infos), device in zip(got, devices):
+            self.assertEqual(key, KEY["PMIX_FABRIC_DEVICE"])
+            self.check_device(infos, device)
+
+    def test_several_keys_in_one_question(self):
+        names = ("PMIX_FABRIC_PLANE", "PMIX_FABRIC_DIMS", "PMIX_FABRIC_GROUPS", "PMIX_FABRIC_NUM_DEVICES")
+        answer = self.ask("query", ",".join(KEY[name] for name in names), "pmix.fab.plane=s:ib1")
+        self.assertEqual([key for key, _ in answer], [KEY[name] for name in names])
+        self.assertEqual(answer[3][1], {"type": "PMIX_SIZE", "value": SMALL})
+
+
+class Devices(Chapter):
+    def test_the_devices_of_a_node(self):
+        for host in ("node0001", "node0006"):
+            devices = self.devices_of(host=host)
+            self.assertTrue(devices)
+            got = self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": host}, "PMIX_DATA_ARRAY")
+            self.assertEqual([key for key, _ in got], [KEY["PMIX_FABRIC_DEVICE"]] * len(devices))
+            for (_, infos), device in zip(got, devices):
+                self.check_device(infos, device)
+            for key in ("pmix.fab.coord", "pmix.fab.coords"):  # the header's, and the standard's
+                got = self.query(key, {"PMIX_HOSTNAME": host})
+                self.assertEqual(got["value"]["of"], "PMIX_GEOMETRY")
+                self.assertEqual(plain(got), [self.geometry(device) for device in devices])
+                got = self.query(key, {"PMIX_HOSTNAME": host, VIEW: "physical"})
+                self.assertEqual(plain(got), [self.geometry(device, (2,)) for device in devices])
+        self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": "nowhere"}), "NOT-FOUND")
+        self.assertEqual(self.query("PMIX_FABRIC_COORDINATES", {"PMIX_HOSTNAME": "nowhere"}), "NOT-FOUND")
+        self.conforms("query", "PMIX_FABRIC_DEVICES", "PMIX_FABRIC_COORDINATES", "pmix_geometry_t", "pmix_coord_t")
+
+    def test_a_node_by_its_number(self):
+        for plane in self.planes:
+            for number, device in enumerate(self.devices_of(plane=plane)):  # a device a host
+                where = {"PMIX_FABRIC_PLANE": plane, "PMIX_NODEID": number}
+                got = self.query("PMIX_FABRIC_DEVICES", where, "PMIX_DATA_ARRAY")
+                self.check_device(got[0][1], device)
+        beyond = {"PMIX_FABRIC_PLANE": "ib1", "PMIX_NODEID": SMALL}
+        self.assertEqual(self.query("PMIX_FABRIC_DEVICES", beyond), "NOT-FOUND")
+        self.conforms("query", "PMIX_NODEID")
+
+    def test_one_device(self):
+        names = [name for name in KEY if name.startswith("PMIX_FABRIC_DEVICE_")]
+        for device in (self.devices["ib0", 0], self.devices["ib1", 3]):
+            ways = ({"PMIX_DEVICE_ID": device["id"]},
+                    {"PMIX_FABRIC_DEVICE_NAME": device["name"], "PMIX_HOSTNAME": device["host"]},
+                    {"PMIX_FABRIC_PLANE": device["plane"], "PMIX_FABRIC_DEVICE_INDEX": device["index"]})
+            for way in ways:
+                infos = self.query("PMIX_FABRIC_DEVICE", way, "PMIX_DATA_ARRAY")
+                self.check_device(infos, device)
+            for key, value in infos:  # each attribute as a key of its own
+                if key == KEY["PMIX_FABRIC_DEVICE_COORDINATES"]:
+                    key, value = "pmix.fab.coords", [value]
+                self.assertEqual(plain(self.query(key, ways[0])), value)
+        self.conforms("query", "PMIX_FABRIC_DEVICE", "PMIX_DEVICE_ID", "PMIX_HOSTNAME", "pmix_link_state_t", *names)
+        self.conforms("query", "PMIX_LINK_UP")
+
+    def test_a_device_must_be_named(self):
+        for way in ({}, {"PMIX_HOSTNAME": "node0001"}, {"PMIX_FABRIC_DEVICE_NAME": "mlx5_0"}):
+            self.assertEqual(self.query("PMIX_FABRIC_DEVICE", way), "BAD-PARAM")
+        self.assertEqual(self.query("PMIX_FABRIC_DEVICE_SPEED"), "BAD-PARAM")
+        for way in ({"PMIX_DEVICE_ID": "fab://1::1"}, {"PMIX_FABRIC_DEVICE_INDEX": 999},
+                    {"PMIX_DEVICE_ID": self.devices["ib0", 0]["id"], "PMIX_FABRIC_PLANE": "ib1"},
+                    {"PMIX_HOSTNAME": "node0001", "PMIX_FABRIC_DEVICE_NAME": "eth9"}):
+            self.assertEqual(self.query("PMIX_FABRIC_DEVICE", way), "NOT-FOUND")
+
+    def test_all_devices_with_a_register(self):
+        for plane in self.planes:
+            got = self.register({"PMIX_FABRIC_PLANE": plane, "PMIX_FABRIC_DEVICES": True})
+            got = plain(got[KEY["PMIX_FABRIC_DEVICES"]])
+            devices = self.devices_of(plane=plane)
+            self.assertEqual(len(got), len(devices))
+            for (key, infos), device in zip(got, devices):
+                self.assertEqual(key, KEY["PMIX_FABRIC_DEVICE"])
+                self.check_device(infos, device)
+        self.assertNotIn(KEY["PMIX_FABRIC_DEVICES"], self.register({"PMIX_FABRIC_DEVICES": False}))
+        self.conforms("register", "PMIX_FABRIC_DEVICES", "PMIX_FABRIC_DEVICE")
+
+    def test_the_local_node(self):
+        """Without a node it is the server's own."""
+        self.assertEqual(self.query("PMIX_FABRIC_DEVICES"), "NOT-FOUND")  # which is not in this fabric
+        with open(self.path, encoding="utf-8") as file:
+            text = file.read()
+        here = socket.gethostname()
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, text.replace("node0007", here))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
+        self.addCleanup(daemon.stop)
+        if here not in {device["host"] for device in daemon.ctl_json("devices")}:
+            self.skipTest(f"{here} is no name that the pattern of host names takes")
+        got = plain(self.ask("query", KEY["PMIX_FABRIC_DEVICES"], daemon=daemon)[0][1])
+        self.assertEqual([dict(infos)[KEY["PMIX_HOSTNAME"]] for _, infos in got], [here])
+
+    def test_get_reaches_nothing(self):
+        """A tool's PMIx_Get looks into the job that a tool has, which is none: an error at once. Jobs have what
+        they are launched with; the query has the rest."""
+        for name in ("PMIX_FABRIC_PLANE", "PMIX_FABRIC_DEVICES", "PMIX_FABRIC_DEVICE"):
+            self.assertEqual(self.ask("get", KEY[name], "pmix.hname=s:node0001"), "NOT-FOUND")
+
+
+class Register(Chapter):
+    def test_directives(self):
+        for way in ({"PMIX_FABRIC_PLANE": "ib1"}, {"PMIX_FABRIC_INDEX": 1},
+                    {"PMIX_FABRIC_PLANE": "ib1", "PMIX_FABRIC_VENDOR": "Mellanox"},
+                    {"PMIX_FABRIC_IDENTIFIER": self.planes["ib1"]["identifier"], "PMIX_FABRIC_INDEX": 1}):
+            self.assertEqual(plain(self.register(way)[KEY["PMIX_FABRIC_NUM_DEVICES"]]), SMALL)
+        for way in ({}, {"PMIX_FABRIC_VENDOR": "Mellanox"}, {"PMIX_FABRIC_PLANE": "ib0"}):
+            self.assertEqual(plain(self.register(way)[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
+        self.conforms("register", "PMIX_FABRIC_PLANE (directive)", "PMIX_FABRIC_VENDOR (directive)",
+                      "PMIX_FABRIC_IDENTIFIER (directive)")
+
+    def test_the_hole_of_the_stock_library(self):
+        """Without the repair the directives are lost, and with them the answer. When this fails the library has
+        learned it: repair_register.c is needed no longer."""
+        daemon = self.start(env={"FABRICD_NO_REPAIR": "1"})
+        self.assertEqual(self.register({"PMIX_FABRIC_PLANE": "ib1"}, daemon), {})
+        self.assertEqual(plain(self.register({}, daemon)[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
+        daemon.check_alive()
+
+    def test_a_refused_register_is_empty(self):
+        """The stock library hands its caller the status of unpacking: a refusal is a success with nothing."""
+        for way in ({"PMIX_FABRIC_PLANE": "ib7"}, {"PMIX_FABRIC_PLANE": 1}, {"PMIX_FABRIC_VENDOR": "HPE"}):
+            self.assertEqual(self.register(way), {})
+            self.assertIn(self.query("PMIX_FABRIC_PLANE", way), ("NOT-FOUND", "BAD-PARAM"))
+
+    def test_update(self):
+        for index, devices in ((0, BIG), (1, SMALL)):
+            got = dict(self.ask("update", str(index)))
+            self.assertEqual(plain(got[KEY["PMIX_FABRIC_NUM_DEVICES"]]), devices)
+        for index in (2, 2**32, 2**64 - 1):
+            self.assertEqual(self.ask("update", str(index)), "NOT-FOUND")
+        self.conforms("call", "PMIx_Fabric_update", "PMIX_FABRIC_INDEX")
+
+    def test_an_update_of_a_plane_that_is_gone(self):
+        """The library leaves index 0 in every object: where no plane has it, the default plane is meant."""
+        with open(self.path, encoding="utf-8") as file:
+            text = file.read()
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, text)
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
+        self.addCleanup(daemon.stop)
+        lab.replace_file(path, only_leaf(text, LEAF))
+        daemon.refresh()
+        self.assertEqual([plane["index"] for plane in daemon.ctl_json("planes")], [1])
+        got = dict(self.ask("update", "0", daemon=daemon))
+        self.assertEqual(plain(got[KEY["PMIX_FABRIC_INDEX"]]), 1)
+        self.assertEqual(self.ask("update", "2", daemon=daemon), "NOT-FOUND")
+        lab.replace_file(path, without_leaf(text, LEAF))
+        daemon.refresh()
+        self.assertEqual([plane["index"] for plane in daemon.ctl_json("planes")], [0])
+        self.assertEqual(self.ask("update", "1", daemon=daemon), "NOT-FOUND")
+
+
+class BadInput(Chapter):
+    def tearDown(self):
+        self.daemon.check_alive()
+        self.assertEqual(plain(self.register()[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
+
+    def test_wrong_types(self):
+        wrong = {"pmix.fab.plane": ("z:1", "b:1", "n:0", "s:", "p:x"), "pmix.fab.vndr": ("u:1", "n:0"),
+                 "pmix.fab.id": ("i:1",), "pmix.fab.idx": ("s:1", "b:1", "i:-1"), "pmix.hname": ("z:1", "n:0"),
+                 "pmix.dev.id": ("z:1",), "pmix.fabdev.nm": ("u:3",), "pmix.fab.switch": ("z:3",),
+                 "pmix.fabdev.idx": ("s:1", "z:4294967296"), "pmix.nodeid": ("s:1", "i:-1"), "pmix.nspace": ("z:1",),
+                 "pmix.rank": ("u:1",), "pmix.procid": ("s:1",), "pmix.fab.devs": ("s:yes",)}
+        for key, values in wrong.items():
+            for value in values:
+                self.assertEqual(self.ask("query", "pmix.fab.nverts", f"{key}={value}"), "BAD-PARAM", (key, value))
+                if key.startswith("pmix.fab."):
+                    self.assertEqual(self.ask("register", f"{key}={value}"), [])
+
+    def test_a_key_twice(self):
+        self.assertEqual(self.ask("query", "pmix.fab.nverts", "pmix.fab.plane=s:ib0", "pmix.fab.plane=s:ib1"),
+                         "BAD-PARAM")
+        self.assertEqual(self.ask("query", "pmix.fab.nverts", "pmix.fab.idx=z:0", "pmix.fab.idx=z:1"), "BAD-PARAM")
+        same = self.ask("query", "pmix.fab.nverts", "2*pmix.fab.plane=s:ib1")
+        self.assertEqual(plain(same[0][1]), SMALL)
+        self.assertEqual(len(self.ask("query", "2*pmix.fab.nverts")), 2)
+
+    def test_unknown(self):
+        for qualifier in ("pmix.fab.plane=s:ib9", "pmix.fab.idx=z:9", "pmix.fab.vndr=s:HPE", "pmix.fab.id=s:x",
+                          "pmix.fab.switch=s:0xffffffffffffffff", "pmix.fab.switch=s:spine1", "pmix.nodeid=u:4000000000"):
+            self.assertEqual(self.ask("query", "pmix.fab.devs", qualifier), "NOT-FOUND", qualifier)
+        self.assertEqual(self.ask("query", "no.such.key"), "NOT-FOUND")
+        self.assertEqual(self.ask("query", "pmix.fab.nverts,no.such.key"), "NOT-FOUND")
+        self.assertEqual(len(self.ask("query", "pmix.fab.nverts", "no.such.key=s:x")), 1)  # standard: ignored
+
+    def test_very_many(self):
+        self.assertEqual(plain(dict(self.ask("register", "10000*pmix.fab.plane=s:ib1"))["pmix.fab.nverts"]), SMALL)
+        self.assertEqual(plain(dict(self.ask("register", "10000*some.key=S:100"))["pmix.fab.nverts"]), BIG)
+        self.assertEqual(plain(self.ask("query", "pmix.fab.nverts", "10000*some.key=s:x")[0][1]), BIG)
+        self.assertEqual(len(self.ask("query", "1024*pmix.fab.nverts")), 1024)
+        self.assertEqual(self.ask("query", "10000*pmix.fab.nverts"), "OUT-OF-RESOURCE")
+        self.assertEqual(self.ask("query", "33*pmix.fab.devs", "pmix.hname=s:node0001"), "OUT-OF-RESOURCE")
+
+    def test_very_long(self):
+        million = "S:1000000"
+        for key in ("pmix.fab.plane", "pmix.fab.vndr", "pmix.hname", "pmix.dev.id", "pmix.fab.switch"):
+            self.assertEqual(self.ask("query", "pmix.fab.devs", f"{key}={million}"), "NOT-FOUND")
+        self.assertEqual(self.ask("register", f"pmix.fab.plane={million}"), [])
+        self.assertEqual(self.ask("query", "x" * 400), "NOT-FOUND")
+
+    def test_thousands_in_flight(self):
+        tools = [lab.spawn([lab.program("stock_chapter"), self.daemon.uri(), "flood", "2000"],
+                           env=self.daemon.tool_env(), stdout=subprocess.PIPE, text=True) for _ in range(4)]
+        for tool in tools:
+            out, _ = tool.communicate(timeout=100 * lab.SLOW)
+            self.assertEqual(json.loads(out), {"answers": 2000, "good": 2000, "twice": 0})
+
+    def test_who_asks_and_goes_away(self):
+        for _ in range(10):
+            done = lab.run([lab.program("stock_chapter"), self.daemon.uri(), "flood", "200", "left"],
+                           env=self.daemon.tool_env())
+            self.assertEqual((done.returncode, done.stdout), (0, "left\n"))
+            self.daemon.check_alive()
+
+    def test_requests_leave_nothing_behind(self):
+        """The memory of the daemon does not grow with the number of requests."""
+        if lab.SANITIZE:
+            self.skipTest("a sanitizer keeps what is freed")
+
+        def flood():
+            self.assertEqual(self.ask("flood", "8000")["good"], 8000)
+            with open(f"/proc/{self.daemon.process.pid}/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * 4
+        flood()
+        before = flood()
+        self.assertLess(flood() - before, 2000, "KiB more after 8000 requests")
+
+
+def only_leaf(text, leaf):
+    """The part of a capture that is about a leaf and its hosts (which no cable joins with the rest)."""
+    return keep(text, leaf, True)
+
+
+def without_leaf(text, leaf):
+    return keep(text, leaf, False)
+
+
+def keep(text, leaf, inside):
+    records = text.rstrip("\n").split("\n\n")
+    return "\n\n".join(record for record in records
+                       if not record.startswith("vendid") or (f'"{leaf}"' in record) == inside) + "\n"
+
+
+if __name__ == "__main__":
+    unittest.main()
