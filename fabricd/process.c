@@ -18,7 +18,9 @@ static enum pmixfab_level background_level;
 int process_lock(const struct config *config, struct fab_err *err)
 {
     char path[4096], pid[32] = "";
-    if (mkdir(config->rundir, 0755) != 0 && errno != EEXIST)
+    /* Reading is for all, whatever the umask; a directory that was there before is as somebody wanted it. */
+    bool made = mkdir(config->rundir, 0755) == 0;
+    if (made ? chmod(config->rundir, 0755) != 0 : errno != EEXIST)
         return fab_fail(err, PMIXFAB_ERR_IO, "run directory %s: cannot be made: %s", config->rundir,
                         strerror(errno));
     snprintf(path, sizeof(path), "%s/lock", config->rundir);
@@ -58,7 +60,7 @@ int process_write_uri(const struct config *config, const char *uri, struct fab_e
     snprintf(path, sizeof(path), "%s/fabricd.uri", config->rundir);
     snprintf(beside, sizeof(beside), "%s.new", path);
     FILE *f = fopen(beside, "we");
-    bool ok = f != NULL && fprintf(f, "%s\n", uri) > 0;
+    bool ok = f != NULL && fchmod(fileno(f), 0644) == 0 && fprintf(f, "%s\n", uri) > 0;
     if (f != NULL)
         ok &= fclose(f) == 0;
     if (!ok || rename(beside, path) != 0)

@@ -321,6 +321,8 @@ int publish_prepare(struct publisher *publisher, struct fab_inventory *inv, bool
     if (publisher_read_names(publisher, &why) != PMIXFAB_OK)
         log_warning("names: %s; going on with the names as they were", why.text);
     int rc = prepare(&draft, accept_partial, out, report, err);
+    if (rc == PMIXFAB_OK && *out == NULL)
+        rc = rundir_mend(publisher->config->rundir, draft.served, err);
     built_destroy(&draft.built);
     fab_diff_destroy(&draft.diff);
     fab_inventory_destroy(&draft.inv);

@@ -40,6 +40,8 @@ int rundir_write(const char *rundir, const char *plane, const void *bytes, size_
 int rundir_commit(const char *rundir, const char *plane, struct fab_err *err);
 void rundir_discard(const char *rundir, const char *plane); /* what rundir_write() wrote */
 void rundir_remove(const char *rundir, const char *plane);  /* a plane that is served no more */
+/* Write again what is served and whose file somebody removed. */
+int rundir_mend(const char *rundir, const struct served_set *set, struct fab_err *err);
 /* Remove every snapshot that is not in the set, and what an interrupted writer left. */
 void rundir_clean(const char *rundir, const struct served_set *set);
 

@@ -45,7 +45,8 @@ int rundir_write(const char *rundir, const char *plane, const void *bytes, size_
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-    int failed = write_all(fd, bytes, size) != 0 ? errno : 0;
+    /* Reading is for all, whatever the umask that fabricd was started with. */
+    int failed = fchmod(fd, 0644) != 0 || write_all(fd, bytes, size) != 0 ? errno : 0;
     if (close(fd) != 0 && failed == 0)
         failed = errno;
     if (failed != 0) {
@@ -63,6 +64,23 @@ int rundir_commit(const char *rundir, const char *plane, struct fab_err *err)
     if (rename(from, to) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be put in place: %s", to, strerror(errno));
     return PMIXFAB_OK;
+}
+
+int rundir_mend(const char *rundir, const struct served_set *set, struct fab_err *err)
+{
+    char path[PATH_SIZE];
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && set != NULL && i < set->n; i++) {
+        const struct served_plane *plane = set->planes[i];
+        final_path(path, rundir, plane->info.name);
+        if (access(path, F_OK) == 0 || errno != ENOENT)
+            continue;
+        log_warning("run directory: %s is gone, writing it again", path);
+        rc = rundir_write(rundir, plane->info.name, plane->bytes, plane->size, err);
+        if (rc == PMIXFAB_OK)
+            rc = rundir_commit(rundir, plane->info.name, err);
+    }
+    return rc;
 }
 
 void rundir_discard(const char *rundir, const char *plane)

@@ -26,6 +26,19 @@ static int check_generation(struct store *store, uint64_t generation, struct fab
     return rc;
 }
 
+/* SQLite goes on writing into a file that has no name any more: all of it would be lost at the end. */
+static int check_in_place(struct store *store, struct fab_err *err)
+{
+    int moved = 0;
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved)
+        return fab_fail(
+            err, PMIXFAB_ERR_IO,
+            "store %s: its file was moved or removed while fabricd has it open: put it back, or restart "
+            "fabricd",
+            store->path);
+    return PMIXFAB_OK;
+}
+
 static int write_all(struct store *store, const struct store_publication *publication, struct fab_err *err)
 {
     int rc = check_generation(store, publication->generation, err);
@@ -41,6 +54,8 @@ static int write_all(struct store *store, const struct store_publication *public
 int store_publish(struct store *store, const struct store_publication *publication, struct fab_err *err)
 {
     int rc = check_arguments(store, publication, err);
+    if (rc == PMIXFAB_OK)
+        rc = check_in_place(store, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = store_run(store, store->begin, SQLITE_OK, "beginning to write", err);

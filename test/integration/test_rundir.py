@@ -1,0 +1,61 @@
+"""The run directory and the store's file under a running fabricd: as others find them, and as others leave them."""
+import os
+import stat
+import unittest
+
+import fabric_text
+import lab
+
+
+def mode(*path):
+    return stat.S_IMODE(os.stat(os.path.join(*path)).st_mode)
+
+
+class Directory(unittest.TestCase):
+    def setUp(self):
+        self.path = os.path.join(lab.tmpdir(), "fabric.txt")
+        self.whole = lab.fabric("fattree2:4,2,4", "capture")
+        lab.replace_file(self.path, self.whole)
+
+    def start(self, **options):
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}}, start=False)
+        self.addCleanup(daemon.stop)
+        before = os.umask(options.get("umask", 0o022))
+        self.addCleanup(os.umask, before)
+        if "directory" in options:
+            os.mkdir(daemon.rundir)
+            os.chmod(daemon.rundir, options["directory"])
+        daemon.start()
+        os.umask(before)
+        return daemon
+
+    def test_a_narrow_umask_does_not_keep_readers_out(self):
+        daemon = self.start(umask=0o077)
+        self.assertEqual(mode(daemon.rundir), 0o755)
+        for name in ("ib0.snap", "fabricd.uri"):
+            self.assertEqual(mode(daemon.rundir, name), 0o644, name)
+        lab.replace_file(self.path, fabric_text.slower(self.whole, "leaf1"))
+        daemon.refresh()
+        self.assertEqual(mode(daemon.rundir, "ib0.snap"), 0o644)
+
+    def test_a_snapshot_that_was_removed_comes_back(self):
+        daemon = self.start()
+        os.unlink(os.path.join(daemon.rundir, "ib0.snap"))
+        self.assertEqual(daemon.refresh(), {"ok": True, "generation": 1, "changed": False, "partial": False})
+        self.assertEqual(daemon.ctl_json("planes")[0]["generation"], 1)
+
+    def test_a_store_that_was_removed_is_not_written_to(self):
+        daemon = self.start()
+        aside = daemon.store + ".aside"
+        os.rename(daemon.store, aside)
+        lab.replace_file(self.path, fabric_text.slower(self.whole, "leaf1"))
+        answer = daemon.control("refresh")
+        self.assertFalse(answer["ok"])
+        self.assertIn("moved or removed", answer["message"])
+        self.assertEqual(daemon.status()["generation"], 1)
+        os.rename(aside, daemon.store)
+        self.assertEqual(daemon.refresh()["generation"], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
