@@ -129,7 +129,9 @@ static int discover(umad_port_t *port, const struct probe_config *config, ibnd_f
         .retries = config->retries != 0 ? config->retries : DEFAULT_RETRIES,
         .flags = IBND_CONFIG_MLX_EPI, /* FDR10 stands there only */
     };
+    ibnetdisc_hide_systems(true);
     *fabric = ibnd_discover_fabric(port->ca_name, port->portnum, NULL, &how);
+    ibnetdisc_hide_systems(false);
     if (*fabric == NULL)
         return fab_fail(err, PMIXFAB_ERR_IO,
                         "ibnetdisc:%s:%d: the subnet cannot be discovered; check the access to "

@@ -4,6 +4,7 @@
 
 #include <infiniband/ibnetdisc.h>
 #include <infiniband/umad.h>
+#include <stdbool.h>
 
 #include "probes/observed.h"
 
@@ -12,5 +13,8 @@ int ibnetdisc_observe(const ibnd_fabric_t *fabric, struct observed *seen, struct
 
 /* "CA", "CA:PORT"; a CA of no letters and port 0 mean the library's choice. arg may be NULL. */
 int ibnetdisc_target(const char *arg, char ca[UMAD_CA_NAME_LEN], int *port, struct fab_err *err);
+
+/* Let libibnetdisc, in this thread, find no system image GUIDs: that spares it its search for chassis. */
+void ibnetdisc_hide_systems(bool hide);
 
 #endif
