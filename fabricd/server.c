@@ -20,6 +20,7 @@
 
 static pmix_proc_t self;
 static char uri[512];
+static char library_dir[4096]; /* the PMIx library's files */
 static bool running;
 
 /* ---- who is connected --------------------------------------------------------------------------- */
@@ -72,17 +73,25 @@ static pmix_server_module_t module = {
 
 /* ---- start -------------------------------------------------------------------------------------- */
 
-/* The library leaves rendezvous files behind when its process is killed. The run directory is ours (its lock
- * is held), so what lies there is of the past. */
-static void remove_old_files(const char *dir)
+/*
+ * A directory of the library's own, below the run directory. One whose mode lacks a bit of 0755 the library
+ * takes for its own work: it opens it to all, and at its end removes all that is in it. The run directory
+ * must not be that one. (The library also leaves files behind when its process is killed; the lock of the run
+ * directory is held, so they are of the past.)
+ */
+static int make_library_dir(const char *rundir, struct fab_err *err)
 {
-    DIR *d = opendir(dir);
+    snprintf(library_dir, sizeof(library_dir), "%s/pmix", rundir);
+    if ((mkdir(library_dir, 0755) != 0 && errno != EEXIST) || chmod(library_dir, 0755) != 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", library_dir, strerror(errno));
+    DIR *d = opendir(library_dir);
     if (d == NULL)
-        return;
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", library_dir, strerror(errno));
     for (struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d))
         if (strncmp(entry->d_name, "pmix.", 5) == 0)
             unlinkat(dirfd(d), entry->d_name, 0);
     closedir(d);
+    return PMIXFAB_OK;
 }
 
 /* Does a munged listen there? The file alone says nothing: a munged that was killed leaves it. */
@@ -155,7 +164,9 @@ int server_start(const struct config *config, struct fab_err *err)
         if (rc != PMIXFAB_OK)
             return rc;
     }
-    remove_old_files(config->rundir);
+    int made = make_library_dir(config->rundir, err);
+    if (made != PMIXFAB_OK)
+        return made;
     /* No job is launched from here, so there is nothing to share with clients through memory-mapped files. */
     setenv("PMIX_MCA_gds", "hash", 1);
     snprintf(report, sizeof(report), "%s/.pmix-uri", config->rundir);
@@ -164,8 +175,8 @@ int server_start(const struct config *config, struct fab_err *err)
     PMIX_INFO_LOAD(&info[n], PMIX_SERVER_TOOL_SUPPORT, &yes, PMIX_BOOL), n++;
     PMIX_INFO_LOAD(&info[n], PMIX_SERVER_NSPACE, "fabricd", PMIX_STRING), n++;
     PMIX_INFO_LOAD(&info[n], PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK), n++;
-    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_TMPDIR, config->rundir, PMIX_STRING), n++;
-    PMIX_INFO_LOAD(&info[n], PMIX_SYSTEM_TMPDIR, config->rundir, PMIX_STRING), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_TMPDIR, library_dir, PMIX_STRING), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SYSTEM_TMPDIR, library_dir, PMIX_STRING), n++;
     PMIX_INFO_LOAD(&info[n], PMIX_TCP_REPORT_URI, report, PMIX_STRING), n++;
     if (remote)
         PMIX_INFO_LOAD(&info[n], PMIX_SERVER_REMOTE_CONNECTIONS, &yes, PMIX_BOOL), n++;
@@ -188,6 +199,8 @@ void server_stop(void)
     if (running)
         PMIx_server_finalize();
     running = false;
+    if (library_dir[0] != '\0')
+        rmdir(library_dir);
     uri[0] = '\0';
 }
 

@@ -38,6 +38,16 @@ class Directory(unittest.TestCase):
         daemon.refresh()
         self.assertEqual(mode(daemon.rundir, "ib0.snap"), 0o644)
 
+    def test_a_private_directory_stays_so_and_keeps_what_is_in_it(self):
+        """The PMIx library would open it to all, and remove everything in it at the end."""
+        daemon = self.start(directory=0o700)
+        os.mkdir(os.path.join(daemon.rundir, "photos"))
+        lab.replace_file(os.path.join(daemon.rundir, "photos", "one"), "not ours")
+        self.assertEqual(mode(daemon.rundir), 0o700)
+        self.assertEqual(daemon.stop(), 0)
+        self.assertEqual(sorted(os.listdir(daemon.rundir)), ["ib0.snap", "lock", "photos"])
+        self.assertEqual(os.listdir(os.path.join(daemon.rundir, "photos")), ["one"])
+
     def test_a_snapshot_that_was_removed_comes_back(self):
         daemon = self.start()
         os.unlink(os.path.join(daemon.rundir, "ib0.snap"))
