@@ -162,6 +162,11 @@ class Live(Case):
         status, shown = scheduler.status("deregister 0")
         self.assertEqual((status, shown["info"]), ("SUCCESS", "0"))
         self.ends_well(scheduler)
+        for call in ("register", "update", "deregister"):
+            lab.conforms(f"PMIx_Fabric_{call}", "call", "in process")
+        for event in ("UPDATE_PENDING", "UPDATED"):
+            lab.conforms(f"PMIX_FABRIC_{event}", "event", "in process")
+        lab.conforms("PMIX_FABRIC_COST_MATRIX", "register", "in process")
 
 
 class Objects(Case):
@@ -169,12 +174,16 @@ class Objects(Case):
         scheduler = self.scheduler(self.made())
         self.assertEqual(scheduler.status("register 0")[0], "SUCCESS")
         keys = scheduler.keys(0)
-        for key in ("vndr", "id", "nverts", "idx", "cm", "grps", "plane", "dims", "shape", "shapestr"):
+        names = {"vndr": "VENDOR", "id": "IDENTIFIER", "nverts": "NUM_DEVICES", "idx": "INDEX", "cm": "COST_MATRIX",
+                 "grps": "GROUPS", "plane": "PLANE", "dims": "DIMS", "shape": "SHAPE", "shapestr": "SHAPE_STRING"}
+        for key in names:
             self.assertIn("pmix.fab." + key, keys)
         self.assertEqual(keys["pmix.fab.nverts"], "16")
         self.assertEqual(keys["pmix.fab.plane"], "ib0")
         self.assertNotIn("pmixfab.snapshot", keys)
         self.ends_well(scheduler)
+        for name in names.values():
+            lab.conforms("PMIX_FABRIC_" + name, "register", "in process")
 
     def test_directives(self):
         rundir = self.made()
@@ -220,6 +229,7 @@ class Objects(Case):
         self.assertEqual(scheduler.status("deregister 0")[0], "SUCCESS")
         self.assertNotIn("called back", scheduler.program.output.text)
         self.ends_well(scheduler)
+        lab.conforms("PMIx_Fabric_register_nb", "call", "in process")
 
     def test_left_registered_at_the_end(self):
         scheduler = self.scheduler(self.made())
@@ -326,6 +336,21 @@ class News(Case):
         self.put(daemon, self.less)
         self.updated(scheduler, 2)
         self.assertEqual(len(scheduler.events()), 4)
+        self.ends_well(scheduler)
+
+    def test_threads_while_it_changes(self):
+        daemon = self.recorded(self.whole)
+        scheduler = self.scheduler(daemon.rundir)
+        scheduler.say("listen 0", "^listening$")
+        scheduler.status("register 0")
+        start = len(scheduler.program.output.text)
+        scheduler.program.process.stdin.write(f"threads 4 {300 if lab.SANITIZE else 3000}\n".encode())
+        scheduler.program.process.stdin.flush()
+        for generation in range(2, 10):
+            self.put(daemon, self.less if generation % 2 == 0 else self.whole)
+        self.assertEqual(scheduler.program.wait(r"^threads wrong (\d+)$", start, 120).group(1), "0")
+        lab.wait_for(lambda: scheduler.status("update 0")[1]["generation"] == "9", what="the last generation")
+        self.assertEqual(scheduler.cells(0), self.costs(daemon))
         self.ends_well(scheduler)
 
     def test_no_change_no_event(self):
