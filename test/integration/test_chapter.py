@@ -363,6 +363,34 @@ class Register(Chapter):
         self.assertEqual(self.ask("update", "1", daemon=daemon), "NOT-FOUND")
 
 
+class Supported(Chapter):
+    """What pattrs shows. Preloaded: what keeps it from dying of its own bugs."""
+
+    def pattrs(self, function):
+        lab.require("pattrs")
+        preload = [os.path.join(lab.BUILD, "lib", name) for name in ("pquery_order.so", "pattrs_order.so")]
+        env = dict(self.daemon.tool_env(), LD_PRELOAD=" ".join(preload))
+        done = lab.run(["pattrs", "--uri", self.daemon.uri(), "--host", function], env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return set(re.findall(r"^(PMIX_\w+) ", done.stderr, re.MULTILINE))
+
+    def test_attributes(self):
+        self.assertEqual(self.pattrs("PMIx_Query_info") ^ (KEY.keys() - {"PMIX_FABRIC_DEVICE_COORDINATES"}), set())
+        directives = self.pattrs("PMIx_Fabric_register")
+        self.assertLessEqual({"PMIX_FABRIC_PLANE", "PMIX_FABRIC_VENDOR", "PMIX_FABRIC_IDENTIFIER"}, directives)
+        self.assertEqual(self.pattrs("PMIx_Fabric_update"), {"PMIX_FABRIC_INDEX"})
+        self.conforms("pattrs", *sorted(directives | KEY.keys() - {"PMIX_FABRIC_DEVICE_COORDINATES"}))
+
+    def test_the_hole_of_the_stock_library(self):
+        """Without the repair the question ends the server. When this fails the library has learned it."""
+        if lab.SANITIZE:
+            self.skipTest("a sanitizer's report of the crash would count as an error")
+        daemon = self.start(env={"FABRICD_NO_REPAIR": "1"})
+        env = dict(daemon.tool_env(), LD_PRELOAD=os.path.join(lab.BUILD, "lib", "pquery_order.so"))
+        lab.run(["pattrs", "--uri", daemon.uri(), "--host-fns"], env=env)
+        lab.wait_for(lambda: not daemon.alive(), what="the server to end")
+
+
 class BadInput(Chapter):
     def tearDown(self):
         self.daemon.check_alive()
@@ -436,7 +464,8 @@ class BadInput(Chapter):
                 return int(file.read().split()[1]) * 4
         flood()
         before = flood()
-        self.assertLess(flood() - before, 2000, "KiB more after 8000 requests")
+        # the stock library alone leaves 1300 KiB behind, of which repair_register.c spares us
+        self.assertLess(flood() - before, 600, "KiB more after 8000 requests")
 
 
 def only_leaf(text, leaf):
