@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fabricd/answers_keys.h"
+#include "fabricd/handed.h"
 #include "fabricd/log.h"
 #include "pmix/device.h"
 
@@ -40,13 +41,14 @@ static void send_answer(pmix_status_t status, struct answer *answer, pmix_info_c
 
 /*
  * The library leaves 0 in pmix_fabric_t's index whatever we tell it, and an update asks for that. Where no
- * plane has the number 0 the caller means the one that a register without directives gave it.
+ * plane has the number 0, and the caller was never given it, it means the one that a register without
+ * directives gave it.
  */
 static const struct served_plane *plane_of(const struct served_set *set, pmix_fabric_operation_t op,
-                                           const struct fab_request *request)
+                                           const struct fab_request *request, const pmix_proc_t *requestor)
 {
     const struct served_plane *plane = answer_plane(set, request);
-    if (plane == NULL && op == PMIX_FABRIC_UPDATE_INFO && request->index == 0)
+    if (plane == NULL && op == PMIX_FABRIC_UPDATE_INFO && request->index == 0 && !handed_was_zero(requestor))
         plane = served_default(set);
     return plane;
 }
@@ -86,16 +88,17 @@ pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_
     struct served_set *set = served_get();
     struct answer *answer = calloc(1, sizeof(*answer));
     const struct served_plane *plane = NULL;
-    (void)requestor; /* reading is for all */
     pmix_status_t rc = answer == NULL ? PMIX_ERR_NOMEM : fab_request_parse(directives, n, &request);
     if (rc == PMIX_SUCCESS && op != PMIX_FABRIC_REQUEST_INFO && op != PMIX_FABRIC_UPDATE_INFO)
         rc = PMIX_ERR_BAD_PARAM;
     if (rc == PMIX_SUCCESS && op == PMIX_FABRIC_UPDATE_INFO && !request.has_index)
         rc = PMIX_ERR_BAD_PARAM; /* the standard: an update names its fabric by its index */
     if (rc == PMIX_SUCCESS) {
-        plane = set == NULL ? NULL : plane_of(set, op, &request);
+        plane = set == NULL ? NULL : plane_of(set, op, &request, requestor);
         rc = plane == NULL ? PMIX_ERR_NOT_FOUND : fill(plane, &request, answer);
     }
+    if (rc == PMIX_SUCCESS && plane->info.index == 0)
+        handed_zero(requestor);
     send_answer(rc, answer, cbfunc, cbdata);
     served_set_put(set);
     return PMIX_SUCCESS;
