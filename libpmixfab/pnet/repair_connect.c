@@ -1,0 +1,143 @@
+/*
+ * repair_connect.c - a connection that is being made holds nobody up, and when it breaks only itself breaks.
+ *
+ * The library reads the first message of a new connection with blocking calls, on the thread that does
+ * everything: who connects and says nothing stops the server for as long as he likes. Here the library gets
+ * the connection when its message is there as a whole. And where the other side is gone before it was
+ * answered, the library takes a namespace off a list that it never put it on: a tool that is interrupted at
+ * the wrong moment ends the server. Here the answer counts as sent, and the end of the connection is noticed
+ * a moment later, as that of any other.
+ */
+#include <event2/event.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <utlist.h>
+
+#include <src/include/pmix_config.h>
+
+#include <src/include/pmix_globals.h>
+#include <src/mca/ptl/base/base.h>
+
+#include "pnet/repair.h"
+
+#include <pmix_version.h>
+
+#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+
+#define PATIENCE_S  2   /* for a header, and again for what follows it */
+#define MAX_WAITING 256 /* connections that have not said all; then the oldest goes */
+
+/* A connection whose message is not there yet. All of this happens on the library's thread. */
+struct waiting {
+    struct waiting *prev, *next;
+    pmix_pending_connection_t *connection;
+    struct event *event;
+    int need; /* bytes that are waited for */
+};
+
+static struct waiting *all;
+static unsigned n_waiting;
+
+/* The library's turn: it reads without waiting, or finds the end of the connection and cleans up. */
+static void hand_over(pmix_pending_connection_t *connection)
+{
+    void (*original)(int, short, void *) = NULL;
+    *(void **)&original = fab_repair_original("pmix_ptl_base_connection_handler");
+    if (original != NULL)
+        original(-1, EV_WRITE, connection);
+}
+
+static int set_low_mark(int sd, int bytes)
+{
+    return setsockopt(sd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+}
+
+static void stop_waiting(struct waiting *w, bool give_up)
+{
+    pmix_pending_connection_t *connection = w->connection;
+    DL_DELETE(all, w);
+    n_waiting--;
+    event_free(w->event);
+    free(w);
+    set_low_mark(connection->sd, 1);
+    if (give_up)
+        shutdown(connection->sd, SHUT_RDWR);
+    hand_over(connection);
+}
+
+/* Bytes of the first message that must be there before the library may read it; 0: it may. */
+static int needed(int sd)
+{
+    pmix_ptl_hdr_t header;
+    int there = 0;
+    ssize_t n = recv(sd, &header, sizeof(header), MSG_PEEK | MSG_DONTWAIT);
+    if (n < (ssize_t)sizeof(header))
+        return n == 0 ? 0 : (int)sizeof(header);
+    if (header.nbytes > PMIX_MAX_CRED_SIZE)
+        return 0; /* the library refuses it */
+    int whole = (int)(sizeof(header) + header.nbytes);
+    return ioctl(sd, FIONREAD, &there) != 0 || there >= whole ? 0 : whole;
+}
+
+static int wait_on(struct waiting *w)
+{
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    return set_low_mark(w->connection->sd, w->need) == 0 && event_add(w->event, &patience) == 0;
+}
+
+/* More than was waited for, the end of the connection, or of the patience. */
+static void on_readable(evutil_socket_t sd, short what, void *arg)
+{
+    struct waiting *w = arg;
+    int before = w->need;
+    w->need = what & EV_TIMEOUT ? before : needed(sd);
+    if (w->need == 0)
+        stop_waiting(w, false);
+    else if (w->need == before || !wait_on(w))
+        stop_waiting(w, true);
+}
+
+static void start_waiting(pmix_pending_connection_t *connection, int need)
+{
+    struct waiting *w = calloc(1, sizeof(*w));
+    if (w != NULL)
+        w->event = event_new(pmix_globals.evbase, connection->sd, EV_READ, on_readable, w);
+    if (w == NULL || w->event == NULL) {
+        free(w);
+        shutdown(connection->sd, SHUT_RDWR);
+        hand_over(connection);
+        return;
+    }
+    w->connection = connection;
+    w->need = need;
+    DL_APPEND(all, w);
+    n_waiting++;
+    if (!wait_on(w))
+        stop_waiting(w, true);
+    else if (n_waiting > MAX_WAITING)
+        stop_waiting(all, true);
+}
+
+void pmix_ptl_base_connection_handler(int sd, short args, void *cbdata)
+{
+    pmix_pending_connection_t *connection = cbdata;
+    (void)sd, (void)args;
+    int need = fab_repair_wanted() ? needed(connection->sd) : 0;
+    if (need == 0)
+        hand_over(connection);
+    else
+        start_waiting(connection, need);
+}
+
+/* Also called on the way to another server: there the answer that does not come tells the same. */
+pmix_status_t pmix_ptl_base_send_blocking(int sd, char *ptr, size_t size)
+{
+    pmix_status_t (*original)(int, char *, size_t) = NULL;
+    *(void **)&original = fab_repair_original(__func__);
+    pmix_status_t rc = original == NULL ? PMIX_ERR_NOT_SUPPORTED : original(sd, ptr, size);
+    return fab_repair_wanted() ? PMIX_SUCCESS : rc;
+}
+
+#endif
