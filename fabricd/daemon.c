@@ -315,7 +315,7 @@ static int run(const struct config *config)
     process_ready(true);
     if (!config->once)
         log_info("serving generation %llu at %s", (unsigned long long)d.status.generation, server_uri());
-    start_sweep(&d);
+    daemon_sweep(&d, false); /* from within the loop, which can be left then */
     event_base_dispatch(d.base);
     rc = config->once ? d.last_code : PMIXFAB_OK;
     stop(&d);

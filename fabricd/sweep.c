@@ -33,7 +33,8 @@ struct sweep {
     int status;
     char line[400]; /* the line of standard error that is being read */
     size_t line_len;
-    char reason[400]; /* the last error that the child gave */
+    char reason[400];  /* the last error that the child gave */
+    char chatter[200]; /* the last line of a library's */
 };
 
 static void close_fd(int *fd)
@@ -87,6 +88,7 @@ static void child_line(struct sweep *sweep, const char *line)
         else
             log_line(level, "sweep: %s", line + 3);
     } else if (line[0] != '\0') {
+        snprintf(sweep->chatter, sizeof(sweep->chatter), "%.199s", line);
         log_debug("sweep: %s", line);
     }
 }
@@ -134,10 +136,13 @@ static int explain(const struct sweep *sweep, struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_IO, "sweep: the child died of signal %d (%s)%s%.200s",
                         WTERMSIG(sweep->status), strsignal(WTERMSIG(sweep->status)),
                         sweep->reason[0] != '\0' ? ": " : "", sweep->reason);
-    if (WEXITSTATUS(sweep->status) != 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "sweep: %s",
-                        sweep->reason[0] != '\0' ? sweep->reason : "the child failed without a reason");
-    return PMIXFAB_OK;
+    if (WEXITSTATUS(sweep->status) == 0)
+        return PMIXFAB_OK;
+    if (sweep->reason[0] != '\0')
+        return fab_fail(err, PMIXFAB_ERR_IO, "sweep: %s", sweep->reason);
+    /* A library has ended the process; what it printed last is the nearest thing to a reason. */
+    return fab_fail(err, PMIXFAB_ERR_IO, "sweep: the child ended with status %d; its last words were: %s",
+                    WEXITSTATUS(sweep->status), sweep->chatter[0] != '\0' ? sweep->chatter : "none");
 }
 
 static void finish_if_over(struct sweep *sweep)

@@ -66,6 +66,13 @@ class Directory(unittest.TestCase):
         os.rename(aside, daemon.store)
         self.assertEqual(daemon.refresh()["generation"], 2)
 
+    def test_once_ends_with_any_number_of_descriptors(self):
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}}, start=False)
+        ended = [lab.run(["prlimit", f"--nofile={n}", *daemon.command("--once")], cwd=daemon.dir, env=daemon.env,
+                         timeout=10).returncode for n in range(8, 24)]
+        self.assertEqual(set(ended), {0, 1}, ended)
+        self.assertEqual(ended, sorted(ended, reverse=True))
+
 
 if __name__ == "__main__":
     unittest.main()
