@@ -97,8 +97,12 @@ struct letting_go {
 };
 static unsigned needs_ms;
 
+/* Handlers and commands look at the objects one after the other. */
+static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+
 static void print_event(const char *who, pmix_status_t status, const pmix_info_t *info, size_t n)
 {
+    pthread_mutex_lock(&looking);
     printf("event %s %s", who, status == PMIX_FABRIC_UPDATED ? "UPDATED" : "PENDING");
     for (size_t i = 0; i < n; i++) {
         if (PMIX_CHECK_KEY(&info[i], PMIX_FABRIC_INDEX))
@@ -109,6 +113,7 @@ static void print_event(const char *who, pmix_status_t status, const pmix_info_t
             printf(" generation %lu", (unsigned long)info[i].value.data.uint64);
     }
     printf(" shows %lu\n", (unsigned long)generation_of(&slots[0]));
+    pthread_mutex_unlock(&looking);
 }
 
 /* What a scheduler does that must first bring its own threads to rest. */
@@ -116,7 +121,9 @@ static void *let_go(void *arg)
 {
     struct letting_go *work = arg;
     usleep(needs_ms * 1000);
+    pthread_mutex_lock(&looking);
     printf("let go shows %lu\n", (unsigned long)generation_of(&slots[0]));
+    pthread_mutex_unlock(&looking);
     work->cbfunc(PMIX_SUCCESS, NULL, 0, NULL, NULL, work->cbdata);
     free(work);
     return NULL;
@@ -349,6 +356,24 @@ static void do_time(unsigned n)
 
 /* ---- the server ------------------------------------------------------------------------------------- */
 
+/* The commands that only look. */
+static bool look(char **words, size_t place)
+{
+    const pmix_fabric_t *fabric = &slots[place];
+    bool known = true;
+    pthread_mutex_lock(&looking);
+    if (strcmp(words[0], "show") == 0)
+        show(fabric);
+    else if (strcmp(words[0], "matrix") == 0)
+        do_matrix(matrix_of(fabric), devices_of(fabric), words[2]);
+    else if (strcmp(words[0], "held") == 0)
+        do_matrix(held[place], devices_of(fabric), words[2]);
+    else
+        known = false;
+    pthread_mutex_unlock(&looking);
+    return known;
+}
+
 static void command(char *line)
 {
     char *words[12] = {NULL}, *rest = NULL;
@@ -358,7 +383,7 @@ static void command(char *line)
         words[n++] = word;
     size_t slot = n > 1 ? strtoul(words[1], NULL, 10) : 0, other = n > 2 ? strtoul(words[2], NULL, 10) : 0;
     size_t place = slot % SLOTS;
-    if (n == 0)
+    if (n == 0 || look(words, place))
         return;
     if (strcmp(words[0], "register") == 0)
         do_register(place, words + 2, n > 2 ? n - 2 : 0);
@@ -368,14 +393,8 @@ static void command(char *line)
         do_update(place);
     else if (strcmp(words[0], "deregister") == 0)
         result("deregistered", PMIx_Fabric_deregister(&slots[place]), &slots[place]);
-    else if (strcmp(words[0], "show") == 0)
-        show(&slots[place]);
     else if (strcmp(words[0], "move") == 0)
         do_move(place, other % SLOTS);
-    else if (strcmp(words[0], "matrix") == 0)
-        do_matrix(matrix_of(&slots[place]), devices_of(&slots[place]), words[2]);
-    else if (strcmp(words[0], "held") == 0)
-        do_matrix(held[place], n > 3 ? strtoul(words[3], NULL, 10) : devices_of(&slots[place]), words[2]);
     else if (strcmp(words[0], "listen") == 0)
         do_listen((unsigned)slot);
     else if (strcmp(words[0], "cycle") == 0)

@@ -3,9 +3,10 @@
  *
  *   stock_tool URI register [KEY=VALUE...]   PMIx_Fabric_register, its info array, a line each
  *   stock_tool URI watch [N]                 events as they come, a line each; ends after N events
- *   stock_tool URI cycle                     register, wait for a PENDING/UPDATED pair, update, deregister
- *   stock_tool URI query KEY [KEY=VALUE...]  PMIx_Query_info with qualifiers
- *   stock_tool URI time N                    median time of N registers, in microseconds
+ *   stock_tool URI update                    PMIx_Fabric_update of an object of index 0, as registering
+ * leaves it stock_tool URI cycle                     register, wait for a PENDING/UPDATED pair, update,
+ * deregister stock_tool URI query KEY [KEY=VALUE...]  PMIx_Query_info with qualifiers stock_tool URI time N
+ * median time of N registers, in microseconds
  *
  * KEY=VALUE are plane=, vendor=, identifier=, index=. Status 0, or 1 with the error on standard error.
  */
@@ -113,6 +114,17 @@ static int do_register(char **args, int n)
     pmix_status_t rc = PMIx_Fabric_register(&fabric, count > 0 ? directives : NULL, count);
     if (rc != PMIX_SUCCESS)
         return fail("register", rc);
+    print_all(fabric.info, fabric.ninfo);
+    return 0;
+}
+
+static int do_update(void)
+{
+    pmix_fabric_t fabric;
+    PMIX_FABRIC_CONSTRUCT(&fabric);
+    pmix_status_t rc = PMIx_Fabric_update(&fabric);
+    if (rc != PMIX_SUCCESS)
+        return fail("update", rc);
     print_all(fabric.info, fabric.ninfo);
     return 0;
 }
@@ -238,7 +250,7 @@ static int do_time(unsigned n)
 int main(int argc, char **argv)
 {
     if (argc < 3) {
-        fprintf(stderr, "usage: stock_tool URI register|watch|cycle|query|time ...\n");
+        fprintf(stderr, "usage: stock_tool URI register|update|watch|cycle|query|time ...\n");
         return 2;
     }
     pmix_proc_t self;
@@ -250,6 +262,8 @@ int main(int argc, char **argv)
     int status = 2;
     if (strcmp(argv[2], "register") == 0)
         status = do_register(argv + 3, argc - 3);
+    else if (strcmp(argv[2], "update") == 0)
+        status = do_update();
     else if (strcmp(argv[2], "query") == 0 && argc > 3)
         status = do_query(argv + 3, argc - 3);
     else if (strcmp(argv[2], "watch") == 0)

@@ -54,9 +54,9 @@ class Scheduler:
         words = match.group(3).split()
         return match.group(1), dict(zip(words[::2], words[1::2]))
 
-    def cells(self, slot, command="matrix", n=""):
+    def cells(self, slot, command="matrix"):
         path = os.path.join(self.dir, "matrix")
-        if self.say(f"{command} {slot} {path} {n}", r"^(written|no matrix)$").group(1) != "written":
+        if self.say(f"{command} {slot} {path}", r"^(written|no matrix)$").group(1) != "written":
             return None
         cells = array.array("H")
         with open(path, "rb") as file:
@@ -339,6 +339,8 @@ class News(Case):
         self.ends_well(scheduler)
 
     def test_threads_while_it_changes(self):
+        if lab.SANITIZE == "thread":
+            self.skipTest("its threads heed no events: they do read what is being switched")
         daemon = self.recorded(self.whole)
         scheduler = self.scheduler(daemon.rundir)
         scheduler.say("listen 0", "^listening$")
@@ -443,17 +445,18 @@ class Tools(Case):
 
     def test_the_host_answers(self):
         scheduler = self.scheduler_with_objects("host")
-        for _ in range(20):
-            done = self.tool(scheduler.uri, "register")
+        for call in ("register", "update") * 10:
+            done = self.tool(scheduler.uri, call)
             self.assertEqual((done.returncode, done.stdout), (0, "pmix.fab.vndr string the host\n"), done.stderr)
         self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
         self.ends_well(scheduler)
 
     def test_nobody_answers(self):
         scheduler = self.scheduler_with_objects()
-        for _ in range(20):
-            done = self.tool(scheduler.uri, "register")
-            self.assertNotIn("pmix.fab", done.stdout)
+        for call in ("register", "update") * 10:
+            done = self.tool(scheduler.uri, call)
+            # The tool's library of 4.2.2 tells its caller of register how the message arrived, not what it says.
+            self.assertEqual((done.returncode, done.stdout), (0 if call == "register" else 1, ""))
             self.assertIsNone(scheduler.program.process.poll())
         self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
         self.ends_well(scheduler)
