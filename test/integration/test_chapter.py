@@ -341,7 +341,7 @@ class Register(Chapter):
             self.assertEqual(plain(got[KEY["PMIX_FABRIC_NUM_DEVICES"]]), devices)
         for index in (2, 2**32, 2**64 - 1):
             self.assertEqual(self.ask("update", str(index)), "NOT-FOUND")
-        self.conforms("call", "PMIx_Fabric_update", "PMIX_FABRIC_INDEX")
+        self.conforms("call", "PMIx_Fabric_update", "pmix_server_fabric_fn_t")
 
     def test_an_update_of_a_plane_that_is_gone(self):
         """The library leaves index 0 in every object: where no plane has it, the default plane is meant."""
@@ -445,6 +445,7 @@ class BadInput(Chapter):
         for tool in tools:
             out, _ = tool.communicate(timeout=100 * lab.SLOW)
             self.assertEqual(json.loads(out), {"answers": 2000, "good": 2000, "twice": 0})
+        self.conforms("call", "PMIx_Fabric_register_nb", "PMIx_Fabric_update_nb")
 
     def test_who_asks_and_goes_away(self):
         for _ in range(10):

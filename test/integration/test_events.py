@@ -105,6 +105,8 @@ class OnRequest(Live):
             self.assertEqual(events_of(tool), pair(2) + pair(3))
         self.check_costs(FAST)
         self.check_follower(follower)
+        lab.conforms("PMIX_FABRIC_UPDATE_PENDING", "event", "tool")
+        lab.conforms("PMIX_FABRIC_UPDATED", "event", "tool")
 
     def check_follower(self, follower):
         follower.wait(f'{UPDATED}".*\n(.*\n)*.*{UPDATED}".*\n')

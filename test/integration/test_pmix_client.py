@@ -72,6 +72,8 @@ class OnTheSameHost(Case):
         self.assertEqual(self.say("deregister 0"), "deregister 0 info null")
         self.assertEqual(self.say("deregister 0"), f"deregister {INVAL} info null")
         self.assertEqual(self.say("update 0"), f"update {INVAL} same")
+        for what in ("PMIX_FABRIC_COST_MATRIX", "PMIX_FABRIC_INDEX", "pmix_fabric_t"):
+            lab.conforms(what, "libpmixfab", "tool")
 
     def test_objects_stand_alone(self):
         self.say("register 0")

@@ -1,0 +1,214 @@
+"""conformance - docs/conformance.md, made from what the tests have shown.
+
+usage: conformance.py [--write]
+
+Each test writes down what it has shown (conforms.py), a module at a time. What all modules showed is kept in
+test/data/conformance.txt, a line each: what, how, whom, module; the page is that and the texts below. Without
+--write: says whether both are as the modules' last runs say, status 1 if not. With: rewrites both. Modules that
+were not run whole, or skipped something, have no say: their lines stay.
+"""
+import os
+import sys
+
+import conforms
+
+LINES = os.path.join(conforms.ROOT, "test", "data", "conformance.txt")
+PAGE = os.path.join(conforms.ROOT, "docs", "conformance.md")
+
+INTRODUCTION = """# What of the standard is served
+
+PMIx Standard, chapter "Fabric Support Definitions", with the stock library of Debian 12 (4.2.2) on the other side.
+This page is made from the tests' output (`test/integration/conformance.py --write` after `./dev test`); a test
+fails when it is not what they say. A dash: not shown by any test, so not promised.
+
+- **in process**: a server's own process, through the component `pmix_mca_pnet_fabricd.so`
+- **tool**, **client**: connected to fabricd; **relay**: connected to a server that passes requests on to fabricd
+- `register`: in the info array of `PMIx_Fabric_register` and `PMIx_Fabric_update`; `query`: `PMIx_Query_info`, with
+  qualifiers where they make sense; `libpmixfab`: a tool that links libpmixfab; `pattrs`: told by `pattrs --host`
+"""
+
+FUNCTIONS = [
+    ("PMIx_Fabric_register", "", ""),
+    ("PMIx_Fabric_register_nb", "", "its callback gets the status of unpacking, also where the server refused"),
+    ("PMIx_Fabric_update", "", "asks for index 0 unless the caller fills in `index`, see below"),
+    ("PMIx_Fabric_update_nb", "", ""),
+    ("PMIx_Fabric_deregister", "", ""),
+    ("PMIx_Fabric_deregister_nb", "", ""),
+    ("pmix_server_fabric_fn_t", "", "`PMIX_FABRIC_REQUEST_INFO`, `PMIX_FABRIC_UPDATE_INFO`"),
+]
+EVENTS = [
+    ("PMIX_FABRIC_UPDATE_PENDING", "", "with `PMIX_FABRIC_INDEX`, `PMIX_FABRIC_PLANE`, `pmixfab.generation`"),
+    ("PMIX_FABRIC_UPDATED", "", "likewise"),
+    ("PMIX_FABRIC_UPDATE_ENDPOINTS", "", "endpoints are the business of who launches"),
+]
+FABRIC = [
+    ("PMIX_FABRIC_COST_MATRIX", "pointer", "does not travel: a tool gets it through libpmixfab"),
+    ("PMIX_FABRIC_GROUPS", "string", ""),
+    ("PMIX_FABRIC_PLANE", "string; as a key an array of them", "with a plane, index or switch as a qualifier that plane's name"),
+    ("PMIX_FABRIC_PLANE (directive)", "string", ""),
+    ("PMIX_FABRIC_SWITCH", "array of string", "of all planes, or of the one that is named"),
+    ("PMIX_FABRIC_SWITCH (modifier)", "string", "the plane with that switch; of devices and their number, those on it"),
+    ("PMIX_FABRIC_VENDOR", "string", ""),
+    ("PMIX_FABRIC_VENDOR (directive)", "string", ""),
+    ("PMIX_FABRIC_IDENTIFIER", "string", ""),
+    ("PMIX_FABRIC_IDENTIFIER (directive)", "string", ""),
+    ("PMIX_FABRIC_INDEX", "size_t", ""),
+    ("PMIX_FABRIC_NUM_DEVICES", "size_t", "of the plane; with a switch or a node, of those"),
+    ("PMIX_FABRIC_DIMS", "uint32_t", "of the plane that is named"),
+    ("PMIX_FABRIC_DIMS (all planes)", "array of uint32_t", "no plane named, also where there is only one"),
+    ("PMIX_FABRIC_SHAPE", "array of uint32_t", ""),
+    ("PMIX_FABRIC_SHAPE (all planes)", "array of pairs", "see below"),
+    ("PMIX_FABRIC_SHAPE_STRING", "string", ""),
+    ("PMIX_FABRIC_SHAPE_STRING (all planes)", "array of pairs", "see below"),
+]
+NODE = [
+    ("PMIX_FABRIC_DEVICES", "array of PMIX_FABRIC_DEVICE", "of a node, a switch, or the server's own node; as a "
+     "directive of register (bool): all of the plane"),
+    ("PMIX_FABRIC_COORDINATES", "array of pmix_geometry_t", "both spellings: `pmix.fab.coord` (header), `pmix.fab.coords` (standard)"),
+    ("PMIX_FABRIC_DEVICE", "array of pmix_info_t", "by `PMIX_DEVICE_ID`, by name and host, or by plane and index"),
+    ("PMIX_HOSTNAME", "string", "as a qualifier, too"),
+    ("PMIX_NODEID", "uint32_t", "as a qualifier: the number of the host in its plane, in natural order of the names"),
+    ("PMIX_DEVICE_ID", "string", "as a qualifier, too"),
+    ("PMIX_FABRIC_DEVICE_INDEX", "uint32_t", "row of the plane's matrix; as a qualifier, too"),
+    ("PMIX_FABRIC_DEVICE_NAME", "string", "as a qualifier, too"),
+    ("PMIX_FABRIC_DEVICE_VENDOR", "string", "the plane's"),
+    ("PMIX_FABRIC_DEVICE_BUS_TYPE", "string", "must be there and is not seen from the subnet: `unknown`"),
+    ("PMIX_FABRIC_DEVICE_ADDRESS", "string", "port GUID"),
+    ("PMIX_FABRIC_DEVICE_COORDINATES", "pmix_geometry_t", "in `PMIX_FABRIC_DEVICE`"),
+    ("PMIX_FABRIC_DEVICE_SPEED", "size_t", "bits per second; left out where unknown"),
+    ("PMIX_FABRIC_DEVICE_STATE", "pmix_link_state_t", ""),
+    ("PMIX_FABRIC_DEVICE_TYPE", "string", "`InfiniBand`"),
+    ("PMIX_FABRIC_DEVICE_VENDORID", "string", "not seen from the subnet"),
+    ("PMIX_FABRIC_DEVICE_DRIVER", "string", "not seen from the subnet"),
+    ("PMIX_FABRIC_DEVICE_FIRMWARE", "string", "not seen from the subnet"),
+    ("PMIX_FABRIC_DEVICE_MTU", "size_t", "not seen from the subnet"),
+    ("PMIX_FABRIC_DEVICE_PCI_DEVID", "string", "not seen from the subnet"),
+    ("PMIX_FABRIC_ENDPT", "array of pmix_endpoint_t", "launch information: the business of who launches"),
+    ("PMIX_SWITCH_PEERS", "array of pmix_info_t", "launch information: the business of who launches"),
+]
+STRUCTURES = [
+    ("pmix_fabric_t", "", ""),
+    ("pmix_geometry_t", "", "both views; with the qualifier `pmixfab.view` one. `uuid` is the device id, `fabric` the plane's index"),
+    ("pmix_coord_t", "", ""),
+    ("pmix_coord_view_t", "", "the standard names no attribute to ask for a view: `pmixfab.view`, uint8_t or `logical`, `physical`"),
+    ("PMIX_COORD_LOGICAL_VIEW", "", "the default"),
+    ("PMIX_COORD_PHYSICAL_VIEW", "", ""),
+    ("pmix_link_state_t", "", ""),
+    ("PMIX_LINK_UP", "", ""),
+    ("PMIX_LINK_DOWN", "", ""),
+    ("PMIX_LINK_STATE_UNKNOWN", "", ""),
+    ("pmix_endpoint_t", "", "launch information"),
+]
+SECTIONS = [("Functions", FUNCTIONS), ("Events", EVENTS), ("Attributes of a fabric", FABRIC),
+            ("Attributes of nodes and devices", NODE), ("Structures and constants", STRUCTURES)]
+
+NOTES = """## Where the standard leaves a choice
+
+- `PMIX_FABRIC_DIMS`, `_SHAPE` and `_SHAPE_STRING` without any plane are arrays over all planes, in the order of the
+  array of planes (the default one first), also where there is one plane only: a caller need not look first.
+- The pairs of plane and shape are arrays of two `pmix_info_t` (`PMIX_FABRIC_PLANE`, then the shape), each in a
+  `pmix_info_t` of the key that was asked for: the stock library crashes when it receives an array of bare arrays.
+- Keys of a question are answered all or not at all. More than 1024 keys, or 32 whose answers may be large, get
+  `PMIX_ERR_OUT_OF_RESOURCE`; what is not there `PMIX_ERR_NOT_FOUND`; wrong types, one key twice with different
+  values, a device's key without a device `PMIX_ERR_BAD_PARAM`.
+- An update of index 0 where no plane has that number is answered with the default plane.
+- The header's macros for these structures (`PMIX_..._CONSTRUCT` and so on) are the library's own. `PMIX_COORD_CREATE`
+  of 4.2.2 writes through an unset pointer: fill the structure yourself.
+
+## Holes of the stock library 4.2.2
+
+Closed by fabricd's process itself (`libpmixfab/pnet/repair_*.c`, for this version only; `FABRICD_NO_REPAIR=1` shows
+the holes):
+
+- directives of a tool's register were lost, and it got success with nothing
+- each register and update left a record of the caller behind
+- one question without keys, or with a qualifier of a wrong type, ended the server
+- one `pattrs --host-fns` ended the server (pattrs itself still dies of the answer: name a function, `--host NAME`)
+
+Not to be closed from a server:
+
+- a register that is refused is a success with an empty info array: `PMIx_Query_info` tells the error, as does
+  libpmixfab
+- `index` of `pmix_fabric_t` stays 0: take it from `PMIX_FABRIC_INDEX`, or use libpmixfab
+- a tool's `PMIx_Get` looks into its own job, which is none: it is told `PMIX_ERR_NOT_FOUND` at once
+- without `PMIX_QUERY_REFRESH_CACHE` the caller's library may answer from what it was told before
+"""
+
+
+def committed():
+    """{(what, how, whom, module)} of the file."""
+    if not os.path.exists(LINES):
+        return set()
+    with open(LINES, encoding="utf-8") as file:
+        return {tuple(line.rstrip("\n").split("\t")) for line in file}
+
+
+def exists(module):
+    return os.path.exists(os.path.join(conforms.HERE, module + ".py"))
+
+
+def merged():
+    """What is known now: of modules that ran whole what they said, of others what was known."""
+    ran = {module: rows for module, (rows, complete) in conforms.read().items() if complete and exists(module)}
+    known = {line for line in committed() if line[3] not in ran and exists(line[3])}
+    return known | {(*row, module) for module, rows in ran.items() for row in rows}
+
+
+def cell(lines, whom):
+    hows = sorted({how for _, how, who, _ in lines if who == whom}, key=conforms.HOW.index)
+    return ", ".join(hows) or "–"
+
+
+def table(rows, lines):
+    yield "| name | type | in process | tool | client | relay | shown by | remarks |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for name, kind, remark in rows:
+        mine = [line for line in lines if line[0] == name]
+        modules = ", ".join(sorted({f"`{module}`" for *_, module in mine})) or "–"
+        cells = " | ".join(cell(mine, whom) for whom in conforms.WHOM)
+        word, _, rest = name.partition(" ")
+        yield f"| `{word}`{' ' + rest if rest else ''} | {kind} | {cells} | {modules} | {remark} |"
+
+
+def page(lines):
+    parts, told = [INTRODUCTION], set()
+    for title, rows in SECTIONS:
+        parts += [f"## {title}\n", "\n".join(table(rows, lines)) + "\n"]
+        told |= {name for name, _, _ in rows}
+    more = sorted({what for what, *_ in lines} - told)
+    if more:
+        parts += ["## More that tests show\n", "\n".join(table([(what, "", "") for what in more], lines)) + "\n"]
+    return "\n".join([*parts, NOTES])
+
+
+def differences():
+    """What is not as it should be, a line each."""
+    now, found = merged(), []
+    for sign, lines in (("shown and not in the file", now - committed()),
+                        ("in the file and shown no longer", committed() - now)):
+        found += [f"{sign}: {' '.join(line)}" for line in sorted(lines)]
+    with open(PAGE, encoding="utf-8") as file:
+        if file.read() != page(committed()):
+            found.append("docs/conformance.md is not what test/data/conformance.txt says")
+    return found
+
+
+def write():
+    now = merged()
+    with open(LINES, "w", encoding="utf-8") as file:
+        file.writelines("\t".join(line) + "\n" for line in sorted(now))
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(page(now))
+
+
+def main():
+    if sys.argv[1:] == ["--write"]:
+        write()
+    found = differences()
+    for line in found:
+        print(line, file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

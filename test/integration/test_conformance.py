@@ -1,0 +1,32 @@
+"""docs/conformance.md says what the tests have shown: run after all of them."""
+import re
+import unittest
+
+import conformance
+import conforms
+
+
+class Page(unittest.TestCase):
+    maxDiff = None
+
+    def test_it_is_what_the_tests_say(self):
+        self.assertEqual(conformance.differences(), [],
+                         "\ntest/integration/conformance.py --write puts it right, if that is what is meant")
+
+    def test_every_name_of_the_chapter_has_a_row(self):
+        with open(conformance.PAGE, encoding="utf-8") as file:
+            page = file.read()
+        for name in conformance.NODE + conformance.FABRIC + conformance.EVENTS + conformance.FUNCTIONS:
+            self.assertIn(f"| `{name[0].partition(' ')[0]}`", page)
+
+    def test_words(self):
+        """Lines that were edited by hand would show here."""
+        for what, how, whom, module in conformance.committed():
+            self.assertIn(how, conforms.HOW)
+            self.assertIn(whom, conforms.WHOM)
+            self.assertRegex(what, r"^[A-Za-z_0-9.]+( \([a-z ]+\))?$")
+            self.assertTrue(re.fullmatch(r"test_\w+", module) and conformance.exists(module), module)
+
+
+if __name__ == "__main__":
+    unittest.main()
