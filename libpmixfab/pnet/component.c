@@ -153,8 +153,10 @@ static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
 
 static pmix_status_t init(void)
 {
-    if (registry == NULL && pnet_registry_new(rundir, &registry) != PMIXFAB_OK)
-        return PMIX_ERR_NOMEM;
+    if (registry == NULL && pnet_registry_new(rundir, &registry) != PMIXFAB_OK) {
+        say("no run directory is set, or no memory: declined");
+        return PMIX_ERR_NOT_AVAILABLE;
+    }
     pmixfab_set_log(on_log, NULL);
     pnet_announce_start();
     return PMIX_SUCCESS;

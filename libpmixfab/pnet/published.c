@@ -19,10 +19,10 @@ int pnet_published_init(struct pnet_published *published, const char *rundir)
 
 void pnet_published_forget(struct pnet_published *published)
 {
-    struct pnet_plane *plane, *next;
-    DL_FOREACH_SAFE(published->planes, plane, next)
-    {
-        DL_DELETE(published->planes, plane);
+    struct pnet_plane *plane = published->planes, *next;
+    published->planes = NULL;
+    for (; plane != NULL; plane = next) {
+        next = plane->next;
         pnet_content_release(plane->ready);
         pnet_content_unlist(plane->content);
         free(plane);

@@ -15,6 +15,7 @@
  *   matrix SLOT FILE              the matrix through the object's pointer, as it is in memory
  *   held SLOT FILE                ... through the pointer that the last register or update gave
  *   listen [MS]                   handlers of the events; the one of PENDING needs MS milliseconds to let go
+ *   inside                        from now on the handler of UPDATED lives an object's life itself
  *   cycle N [KEEP]                N times register, read, update, deregister; KEEP: one object stays
  * meanwhile threads T N                   the same on T threads at once time N                        median
  * microseconds of a register while another object is registered quit
@@ -89,6 +90,8 @@ static void show(const pmix_fabric_t *fabric)
     printf("shown\n");
 }
 
+static unsigned live_once(void);
+
 /* ---- events ----------------------------------------------------------------------------------------- */
 
 struct letting_go {
@@ -96,6 +99,7 @@ struct letting_go {
     void *cbdata;
 };
 static unsigned needs_ms;
+static bool inside; /* the handler calls, too */
 
 /* Handlers and commands look at the objects one after the other. */
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
@@ -148,6 +152,8 @@ static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t *so
 {
     (void)handler, (void)source, (void)results, (void)nresults;
     print_event("second", status, info, n);
+    if (inside && status == PMIX_FABRIC_UPDATED)
+        printf("inside wrong %u\n", live_once());
     cbfunc(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, cbdata);
 }
 
@@ -397,6 +403,8 @@ static void command(char *line)
         do_move(place, other % SLOTS);
     else if (strcmp(words[0], "listen") == 0)
         do_listen((unsigned)slot);
+    else if (strcmp(words[0], "inside") == 0)
+        inside = printf("inside it is\n") > 0;
     else if (strcmp(words[0], "cycle") == 0)
         do_cycle((unsigned)slot, n > 2);
     else if (strcmp(words[0], "threads") == 0)

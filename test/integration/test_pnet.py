@@ -282,6 +282,20 @@ class News(Case):
                          ["PENDING", "UPDATED"] * 3)
         self.ends_well(scheduler)
 
+    def test_calls_from_a_handler(self):
+        """On the library's own thread, where a remote request comes, too: this one is the process's own."""
+        daemon = self.recorded(self.whole)
+        scheduler = self.scheduler(daemon.rundir)
+        scheduler.say("listen 0", "^listening$")
+        scheduler.say("inside", "^inside it is$")
+        scheduler.status("register 0")
+        for text in (self.less, self.whole):
+            start = len(scheduler.program.output.text)
+            self.put(daemon, text)
+            self.assertEqual(scheduler.program.wait(r"^inside wrong (\d+)$", start).group(1), "0")
+        self.assertEqual(scheduler.status("update 0")[1]["generation"], "3")
+        self.ends_well(scheduler)
+
     def test_update_without_events(self):
         daemon = self.recorded(self.whole)
         scheduler = self.scheduler(daemon.rundir)
