@@ -41,7 +41,10 @@ static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmi
     return PMIX_OPERATION_SUCCEEDED;
 }
 
-/* A tool connects: give it a name when it has none of its own. The library allows only one tool of a name. */
+/*
+ * A tool connects: give it a name when it has none of its own. The library allows only one tool of a name,
+ * and keeps what it knows of each namespace for as long as it runs (50 KB), so they all share one.
+ */
 static void tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc, void *cbdata)
 {
     static atomic_uint last;
@@ -55,9 +58,8 @@ static void tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbf
             proc.rank = info[i].value.data.rank;
     }
     if (proc.nspace[0] == '\0') {
-        snprintf(proc.nspace, sizeof(proc.nspace), "%.200s.tool.%u", self.nspace,
-                 atomic_fetch_add(&last, 1) + 1);
-        proc.rank = 0;
+        snprintf(proc.nspace, sizeof(proc.nspace), "%.200s.tool", self.nspace);
+        proc.rank = atomic_fetch_add(&last, 1) % (PMIX_RANK_VALID);
     }
     log_debug("pmix: tool %s:%u connected", proc.nspace, proc.rank);
     cbfunc(PMIX_SUCCESS, &proc, cbdata);

@@ -76,6 +76,14 @@ class Callers(unittest.TestCase):
             readers.stdin.close()
         lab.wait_for(lambda: self.daemon.connections() == 0, what="the readers to be gone")
 
+    @unittest.skipIf(os.environ.get("FABRICD_SANITIZE"), "a sanitizer keeps what was freed")
+    def test_tools_that_come_and_go_cost_little(self):
+        self.daemon.tool("register")
+        before, tools = self.memory(), 60
+        for _ in range(tools):
+            self.assertEqual(self.daemon.tool("register").returncode, 0)
+        self.assertLess((self.memory() - before) / tools, 20)  # KiB; what is left is the library's
+
 
 if __name__ == "__main__":
     unittest.main()
