@@ -116,8 +116,10 @@ class Child(Case):
         self.daemon.wait_ready()
 
     def test_signals(self):
-        for failures, number in enumerate((signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM,
-                                           signal.SIGSTOP), start=1):
+        numbers = [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM, signal.SIGSTOP]
+        if lab.SANITIZE:
+            numbers.remove(signal.SIGSEGV)  # a sanitizer reports it and ends the process in its own way
+        for failures, number in enumerate(numbers, start=1):
             with self.subTest(number.name):
                 channel = self.daemon.ask("refresh")
                 (child,) = lab.wait_for(self.daemon.children, what="the child")
