@@ -87,7 +87,8 @@ static pmix_status_t take_devices(const pmix_value_t *value, struct fab_request 
 {
     if (value->type != PMIX_BOOL && value->type != PMIX_UNDEF)
         return PMIX_ERR_BAD_PARAM;
-    out->devices = value->type == PMIX_UNDEF || value->data.flag;
+    /* read as a byte: from another language it may be any */
+    out->devices = value->type == PMIX_UNDEF || value->data.uint8 != 0;
     return PMIX_SUCCESS;
 }
 
