@@ -14,6 +14,7 @@
 #include "fabricd/publish.h"
 #include "fabricd/server.h"
 #include "fabricd/sweep.h"
+#include "fabricd/watch.h"
 
 /*
  * One thing at a time: idle -> sweeping -> publishing (pending events, putting in place, updated events) ->
@@ -166,6 +167,7 @@ static void after_pending(void *arg)
     d->status.generation = d->publication->generation;
     d->status.published = d->publication->set->published;
     publish_finish(d->publisher, d->publication);
+    watch_published();
     tell(d, false, after_updated);
 }
 
@@ -265,6 +267,7 @@ static void stop(struct daemon *d)
     publication_free(d->publication);
     process_remove_uri(d->config);
     control_free(d->control);
+    watch_stop();
     if (d->serving)
         server_stop();
     if (d->timer != NULL)
@@ -291,6 +294,8 @@ static int start(struct daemon *d, struct fab_err *err)
     rc = store_generation(publisher_store(d->publisher), &d->status.generation, &d->status.published, err);
     if (rc != PMIXFAB_OK || d->config->once)
         return rc;
+    if (watch_start(d->base) != PMIXFAB_OK)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     rc = server_start(d->config, err);
     if (rc != PMIXFAB_OK)
         return rc;

@@ -17,6 +17,7 @@
 #include "fabricd/answers.h"
 #include "fabricd/attributes.h"
 #include "fabricd/log.h"
+#include "fabricd/lookup.h"
 
 static pmix_proc_t self;
 static char uri[512];
@@ -69,6 +70,7 @@ static pmix_server_module_t module = {
     .client_connected2 = client_connected,
     .client_finalized = client_finalized,
     .tool_connected = tool_connected,
+    .lookup = answer_lookup,
     .query = answer_query,
     .fabric = answer_fabric,
 };

@@ -271,6 +271,42 @@ int pmixfab_deregister(struct pmix_fabric_s *fabric);
 /* The snapshot behind a registered object; it belongs to the object. NULL where it is none of ours. */
 const struct pmixfab *pmixfab_of(const struct pmix_fabric_s *fabric);
 
+/* ---- relay: for another PMIx server ---------------------------------------------------------------- */
+
+/*
+ * A PMIx server (a workload manager's, on a node) hands its clients' fabric requests on to the scheduler's
+ * fabricd, and the news of changes back: pmixfab_server_fabric in its module, and pmixfab_relay_open() after
+ * PMIx_server_init(). Any number of requests are under way at a time, over one connection.
+ *
+ * `scheduler` is the PMIx URI of a fabricd, or the run directory of one on this host (NULL: /run/fabricd),
+ * which is looked at again for each connection. Returns after the first attempt to connect, also when it
+ * failed: the relay goes on trying, with growing pauses. PMIXFAB_ERR_BUSY: it is open already.
+ * PMIXFAB_ERR_UNREACH: PMIx is not initialized.
+ *
+ * A request is answered within the deadline (10 s at the start; for those that come after the call), with
+ * PMIX_ERR_TIMEOUT when the scheduler takes longer. Without a connection: PMIX_ERR_UNREACH, at once. Requests
+ * that were under way when the connection broke are sent again while their deadline lasts.
+ *
+ * Close it before PMIx_server_finalize(): what is under way is answered PMIX_ERR_UNREACH. Not to be called on
+ * PMIx's progress thread.
+ */
+int pmixfab_relay_open(const char *scheduler);
+int pmixfab_relay_deadline(unsigned milliseconds);
+void pmixfab_relay_close(void);
+
+/*
+ * What the server's module points at; declared only when <pmix_server.h> was included before this header. The
+ * fabric function for every server. The query function for the keys that a server with a query function of
+ * its own does not know; a server that has none needs none.
+ */
+#ifdef PMIx_SERVER_API_H
+pmix_status_t pmixfab_server_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
+                                    const pmix_info_t directives[], size_t ndirs, pmix_info_cbfunc_t cbfunc,
+                                    void *cbdata);
+pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t nqueries,
+                                   pmix_info_cbfunc_t cbfunc, void *cbdata);
+#endif
+
 #ifdef __cplusplus
 }
 #endif

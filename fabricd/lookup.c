@@ -1,0 +1,98 @@
+#include "fabricd/lookup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/answers.h"
+#include "fabricd/server.h"
+#include "fabricd/watch.h"
+#include "pmix/info.h"
+#include "pmix/relay.h"
+
+/* Where the answer to a relayed request goes. */
+struct way {
+    pmix_lookup_cbfunc_t cbfunc;
+    void *cbdata;
+};
+
+/* An info array as published data. The library packs it before cbfunc returns: values are only lent. */
+static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                      pmix_release_cbfunc_t release, void *release_data)
+{
+    struct way *way = cbdata;
+    pmix_pdata_t *data = NULL;
+    if (status == PMIX_SUCCESS && n > 0) {
+        data = calloc(n, sizeof(*data));
+        status = data == NULL ? PMIX_ERR_NOMEM : PMIX_SUCCESS;
+    }
+    for (size_t i = 0; data != NULL && i < n; i++) {
+        data[i].proc = *server_self();
+        PMIX_LOAD_KEY(data[i].key, info[i].key);
+        data[i].value = info[i].value;
+    }
+    way->cbfunc(status, data, data == NULL ? 0 : n, way->cbdata);
+    free(data);
+    free(way);
+    if (release != NULL)
+        release(release_data);
+}
+
+static pmix_status_t relayed_query(pmix_proc_t *requestor, const pmix_info_t info[], size_t n,
+                                   struct way *way)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!PMIX_CHECK_KEY(&info[i], RELAY_QUERIES))
+            continue;
+        const pmix_value_t *value = &info[i].value;
+        if (value->type != PMIX_DATA_ARRAY || value->data.darray == NULL ||
+            value->data.darray->type != PMIX_QUERY || value->data.darray->array == NULL)
+            return PMIX_ERR_BAD_PARAM;
+        return answer_query(requestor, value->data.darray->array, value->data.darray->size, on_answer, way);
+    }
+    return PMIX_ERR_BAD_PARAM;
+}
+
+static pmix_status_t relayed_watch(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc,
+                                   void *cbdata)
+{
+    struct watch_known known = {.any = false};
+    bool has_generation = false, has_published = false;
+    for (size_t i = 0; i < n; i++) {
+        if (PMIX_CHECK_KEY(&info[i], PMIXFAB_KEY_GENERATION) && info[i].value.type == PMIX_UINT64) {
+            known.generation = info[i].value.data.uint64;
+            has_generation = true;
+        } else if (PMIX_CHECK_KEY(&info[i], FAB_KEY_PUBLISHED) && info[i].value.type == PMIX_INT64) {
+            known.published = info[i].value.data.int64;
+            has_published = true;
+        }
+    }
+    known.any = has_generation && has_published;
+    return watch_add(&known, cbfunc, cbdata);
+}
+
+pmix_status_t answer_lookup(const pmix_proc_t *requestor, char **keys, const pmix_info_t info[], size_t n,
+                            pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+{
+    if (keys == NULL || keys[0] == NULL)
+        return PMIX_ERR_BAD_PARAM;
+    const char *op = keys[0];
+    if (strcmp(op, RELAY_WATCH) == 0)
+        return relayed_watch(info, n, cbfunc, cbdata);
+    bool is_register = strcmp(op, RELAY_REGISTER) == 0, is_update = strcmp(op, RELAY_UPDATE) == 0;
+    if (!is_register && !is_update && strcmp(op, RELAY_QUERY) != 0)
+        return PMIX_ERR_NOT_FOUND;
+    struct way *way = malloc(sizeof(*way));
+    if (way == NULL)
+        return PMIX_ERR_NOMEM;
+    *way = (struct way){cbfunc, cbdata};
+    pmix_proc_t from = *requestor;
+    pmix_status_t rc;
+    if (is_register || is_update)
+        rc = answer_fabric(&from, is_register ? PMIX_FABRIC_REQUEST_INFO : PMIX_FABRIC_UPDATE_INFO, info, n,
+                           on_answer, way);
+    else
+        rc = relayed_query(&from, info, n, way);
+    if (rc != PMIX_SUCCESS)
+        free(way);
+    return rc;
+}

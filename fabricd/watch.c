@@ -1,0 +1,222 @@
+#include "fabricd/watch.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <utlist.h>
+
+#include "fabricd/log.h"
+#include "fabricd/served.h"
+#include "fabricd/server.h"
+#include "pmix/info.h"
+#include "pmix/relay.h"
+
+#define MAX_WATCHERS 65536
+
+struct watcher {
+    struct watcher *prev, *next;
+    struct watch_known known;
+    time_t until; /* monotonic seconds; the list is in this order */
+    pmix_lookup_cbfunc_t cbfunc;
+    void *cbdata;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct watcher *list;
+static unsigned n_watchers;
+static struct event *timer; /* NULL: not started, or stopped */
+
+static time_t seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* ---- the answer --------------------------------------------------------------------------------- */
+
+struct arrays {
+    pmix_data_array_t indices, generations, names;
+};
+
+static void load(pmix_pdata_t *data, const char *key, pmix_data_type_t type)
+{
+    data->proc = *server_self();
+    PMIX_LOAD_KEY(data->key, key);
+    data->value.type = type;
+}
+
+static bool fill_arrays(const struct served_set *set, struct arrays *arrays)
+{
+    size_t *indices = calloc(set->n, sizeof(*indices));
+    uint64_t *generations = calloc(set->n, sizeof(*generations));
+    const char **names = calloc(set->n, sizeof(*names));
+    *arrays = (struct arrays){.indices = {.type = PMIX_SIZE, .size = set->n, .array = indices},
+                              .generations = {.type = PMIX_UINT64, .size = set->n, .array = generations},
+                              .names = {.type = PMIX_STRING, .size = set->n, .array = names}};
+    if (indices == NULL || generations == NULL || names == NULL)
+        return false;
+    for (uint32_t i = 0; i < set->n; i++) {
+        indices[i] = set->planes[i]->info.index;
+        generations[i] = set->planes[i]->info.generation;
+        names[i] = set->planes[i]->info.name;
+    }
+    return true;
+}
+
+/* The library packs the answer before cbfunc returns, so everything in it stays ours. */
+static void answer(const struct watcher *watcher, const struct served_set *set)
+{
+    pmix_pdata_t data[5];
+    struct arrays arrays = {.indices = {.array = NULL}};
+    size_t n = 2;
+    for (size_t i = 0; i < 5; i++)
+        PMIX_PDATA_CONSTRUCT(&data[i]);
+    load(&data[0], PMIXFAB_KEY_GENERATION, PMIX_UINT64);
+    load(&data[1], FAB_KEY_PUBLISHED, PMIX_INT64);
+    data[0].value.data.uint64 = set == NULL ? 0 : set->generation;
+    data[1].value.data.int64 = set == NULL ? 0 : set->published;
+    bool good = true;
+    if (set != NULL && set->n > 0) {
+        good = fill_arrays(set, &arrays);
+        load(&data[2], RELAY_INDICES, PMIX_DATA_ARRAY);
+        load(&data[3], RELAY_GENERATIONS, PMIX_DATA_ARRAY);
+        load(&data[4], RELAY_NAMES, PMIX_DATA_ARRAY);
+        data[2].value.data.darray = &arrays.indices;
+        data[3].value.data.darray = &arrays.generations;
+        data[4].value.data.darray = &arrays.names;
+        n = 5;
+    }
+    if (good)
+        watcher->cbfunc(PMIX_SUCCESS, data, n, watcher->cbdata);
+    else
+        watcher->cbfunc(PMIX_ERR_NOMEM, NULL, 0, watcher->cbdata);
+    free(arrays.indices.array);
+    free(arrays.generations.array);
+    free(arrays.names.array);
+}
+
+static void refuse_list(struct watcher *due)
+{
+    struct watcher *watcher, *next;
+    DL_FOREACH_SAFE(due, watcher, next)
+    {
+        watcher->cbfunc(PMIX_ERR_NOT_AVAILABLE, NULL, 0, watcher->cbdata);
+        free(watcher);
+    }
+}
+
+static void answer_list(struct watcher *due)
+{
+    struct watcher *watcher, *next;
+    struct served_set *set = served_get();
+    DL_FOREACH_SAFE(due, watcher, next)
+    {
+        answer(watcher, set);
+        free(watcher);
+    }
+    served_set_put(set);
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------ */
+
+static bool is_news(const struct watch_known *known, const struct served_set *set)
+{
+    return !known->any || set == NULL || known->generation != set->generation ||
+           known->published != set->published;
+}
+
+static void move(struct watcher *watcher, struct watcher **to)
+{
+    DL_DELETE(list, watcher);
+    DL_APPEND(*to, watcher);
+    n_watchers--;
+}
+
+pmix_status_t watch_add(const struct watch_known *known, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+{
+    struct watcher *watcher = calloc(1, sizeof(*watcher)), *due = NULL;
+    if (watcher == NULL)
+        return PMIX_ERR_NOMEM;
+    *watcher = (struct watcher){
+        .known = *known, .until = seconds() + RELAY_WATCH_SECONDS, .cbfunc = cbfunc, .cbdata = cbdata};
+    /* Under the lock: what is published after this look finds the watcher in the list. */
+    pthread_mutex_lock(&lock);
+    struct served_set *set = served_get();
+    bool refused = timer == NULL || n_watchers >= MAX_WATCHERS;
+    if (refused || is_news(known, set)) {
+        DL_APPEND(due, watcher);
+    } else {
+        const struct timeval limit = {.tv_sec = RELAY_WATCH_SECONDS};
+        if (list == NULL)
+            event_add(timer, &limit);
+        DL_APPEND(list, watcher);
+        n_watchers++;
+    }
+    pthread_mutex_unlock(&lock);
+    served_set_put(set);
+    if (refused)
+        refuse_list(due);
+    else
+        answer_list(due);
+    return PMIX_SUCCESS;
+}
+
+void watch_published(void)
+{
+    struct watcher *watcher, *next, *due = NULL;
+    pthread_mutex_lock(&lock);
+    struct served_set *set = served_get();
+    DL_FOREACH_SAFE(list, watcher, next)
+    {
+        if (is_news(&watcher->known, set))
+            move(watcher, &due);
+    }
+    pthread_mutex_unlock(&lock);
+    served_set_put(set);
+    answer_list(due);
+}
+
+/* Those that have waited long enough hear that nothing has changed. */
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct watcher *due = NULL;
+    const time_t now = seconds();
+    (void)fd, (void)what, (void)arg;
+    pthread_mutex_lock(&lock);
+    while (list != NULL && list->until <= now)
+        move(list, &due);
+    if (list != NULL && timer != NULL) {
+        const struct timeval rest = {.tv_sec = list->until - now};
+        event_add(timer, &rest);
+    }
+    pthread_mutex_unlock(&lock);
+    answer_list(due);
+}
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+int watch_start(struct event_base *base)
+{
+    struct event *made = evtimer_new(base, on_timer, NULL);
+    if (made == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    pthread_mutex_lock(&lock);
+    timer = made;
+    pthread_mutex_unlock(&lock);
+    return PMIXFAB_OK;
+}
+
+void watch_stop(void)
+{
+    pthread_mutex_lock(&lock);
+    struct watcher *due = list;
+    struct event *old = timer;
+    list = NULL;
+    timer = NULL;
+    n_watchers = 0;
+    pthread_mutex_unlock(&lock);
+    if (old != NULL)
+        event_free(old);
+    refuse_list(due);
+}

@@ -1,0 +1,64 @@
+/*
+ * relay.h - what a relaying PMIx server and fabricd say to each other.
+ *
+ * A server reaches another one by PMIx_Lookup(), whatever functions its own module has; a query would end in
+ * the server's own query function. The one key that is looked up is the request, the info array carries what
+ * the request is about, and each attribute of the answer is one published value.
+ */
+#ifndef FAB_PMIX_RELAY_H
+#define FAB_PMIX_RELAY_H
+
+#include <pmix_common.h>
+#include <stdbool.h>
+
+#include "pmixfab.h"
+
+/* Requests. The directives of a register and an update are the info array. */
+#define RELAY_REGISTER "pmixfab.relay.register"
+#define RELAY_UPDATE   "pmixfab.relay.update"
+#define RELAY_QUERY    "pmixfab.relay.query" /* info: RELAY_QUERIES */
+#define RELAY_WATCH    "pmixfab.relay.watch" /* info: what is known, see below; nothing: answer at once */
+
+#define RELAY_QUERIES "pmixfab.relay.queries" /* PMIX_DATA_ARRAY of PMIX_QUERY */
+
+/*
+ * A watch is answered when something else is published than the PMIXFAB_KEY_GENERATION and FAB_KEY_PUBLISHED
+ * that the watcher knows, or after RELAY_WATCH_SECONDS. The answer: the two of the published set, and, where
+ * there are planes, three arrays of one length.
+ */
+#define RELAY_WATCH_SECONDS 20
+#define RELAY_INDICES       "pmixfab.relay.indices"     /* PMIX_DATA_ARRAY of PMIX_SIZE */
+#define RELAY_GENERATIONS   "pmixfab.relay.generations" /* PMIX_DATA_ARRAY of PMIX_UINT64 */
+#define RELAY_NAMES         "pmixfab.relay.names"       /* PMIX_DATA_ARRAY of PMIX_STRING */
+#define RELAY_MAX_PLANES    4096
+
+/* ---- reading answers ---------------------------------------------------------------------------- */
+
+/*
+ * The answer to a register, update or query as an info array (free with PMIX_INFO_FREE); values are moved out
+ * of `data`, which stays the caller's to free. `whole`: everything that a fabric object needs must be there.
+ * PMIX_ERR_UNPACK_FAILURE: not what a fabricd says.
+ */
+pmix_status_t relay_decode(pmix_pdata_t *data, size_t n, bool whole, pmix_info_t **info, size_t *ninfo);
+
+/* What a scheduler serves, as a watch tells it. */
+struct relay_plane {
+    size_t index;
+    uint64_t generation;
+    char name[64];
+};
+struct relay_news {
+    uint64_t generation;
+    int64_t published;
+    uint32_t n;
+    struct relay_plane *planes; /* free with free() */
+};
+pmix_status_t relay_decode_news(const pmix_pdata_t *data, size_t n, struct relay_news *out);
+
+/*
+ * The planes that differ from before to after, those that are gone included, into *out (free with free()).
+ */
+int relay_changed(const struct relay_news *before, const struct relay_news *after, struct relay_plane **out,
+                  uint32_t *n);
+
+#endif

@@ -1,0 +1,253 @@
+/* relay_requests.c - requests of a server's clients on their way to the scheduler: each is answered once. */
+#include <pmix.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "pmix/relay_priv.h"
+#include "topo/log.h"
+
+/* ---- answers ------------------------------------------------------------------------------------ */
+
+struct answer {
+    pmix_info_t *info;
+    size_t n;
+};
+
+static void answer_free(void *cbdata)
+{
+    struct answer *answer = cbdata;
+    PMIX_INFO_FREE(answer->info, answer->n);
+    free(answer);
+}
+
+static void answer_error(const struct relay_request *request, pmix_status_t status)
+{
+#if PMIX_VERSION_MAJOR < 6
+    /*
+     * A server that is attached to another one and has a query function of its own never passes an error on
+     * to its client, which then waits for ever. An answer without any value says the same.
+     */
+    if (strcmp(request->op, RELAY_QUERY) == 0)
+        status = PMIX_SUCCESS;
+#endif
+    fab_log(PMIXFAB_LOG_DEBUG, "relay: %s: %s", request->op, PMIx_Error_string(status));
+    request->cbfunc(status, NULL, 0, request->cbdata, NULL, NULL);
+}
+
+static void answer_data(const struct relay_request *request, pmix_pdata_t *data, size_t n)
+{
+    struct answer *answer = calloc(1, sizeof(*answer));
+    pmix_status_t rc = PMIX_ERR_NOMEM;
+    if (answer != NULL)
+        rc = relay_decode(data, n, strcmp(request->op, RELAY_QUERY) != 0, &answer->info, &answer->n);
+    if (rc == PMIX_SUCCESS) {
+        request->cbfunc(rc, answer->info, answer->n, request->cbdata, answer_free, answer);
+        return;
+    }
+    free(answer);
+    fab_log(PMIXFAB_LOG_ERROR, "relay: the scheduler's answer to %s cannot be used: %s", request->op,
+            PMIx_Error_string(rc));
+    answer_error(request, rc);
+}
+
+/* ---- the table ---------------------------------------------------------------------------------- */
+
+static void put(struct relay *relay, struct relay_request *request)
+{
+    (void)relay;
+    if (--request->refs > 0)
+        return;
+    if (request->info != NULL)
+        PMIX_INFO_FREE(request->info, request->n);
+    free(request);
+}
+
+static void forget_attempt(struct relay *relay, struct relay_request *request)
+{
+    if (request->id == 0)
+        return;
+    request->id = 0;
+    relay->waiting++;
+}
+
+/* Out of the table: whoever has taken it answers it. */
+static void take(struct relay *relay, struct relay_request *request)
+{
+    forget_attempt(relay, request);
+    relay->waiting--;
+    DL_DELETE(relay->list, request);
+}
+
+void relay_lost(struct relay *relay)
+{
+    struct relay_request *request;
+    if (relay->connected)
+        fab_log(PMIXFAB_LOG_WARNING, "relay: the connection to the scheduler is lost");
+    relay->connected = false;
+    relay->watch.id = 0;
+    DL_FOREACH(relay->list, request)
+    {
+        forget_attempt(relay, request);
+    }
+    relay_poke(relay);
+}
+
+static bool means_lost(pmix_status_t status)
+{
+    return status == PMIX_ERR_UNREACH || status == PMIX_ERR_LOST_CONNECTION ||
+           status == PMIX_ERR_COMM_FAILURE;
+}
+
+/* On PMIx's thread. The number stands for the attempt: an answer that comes too late finds nothing. */
+static void on_answer(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cbdata)
+{
+    struct relay *relay = &fab_relay;
+    struct relay_request *request;
+    uint64_t id = (uint64_t)(uintptr_t)cbdata;
+    pthread_mutex_lock(&relay->lock);
+    DL_SEARCH_SCALAR(relay->list, request, id, id);
+    if (request != NULL && means_lost(status)) {
+        relay_lost(relay);
+        request = NULL;
+    }
+    if (request != NULL)
+        take(relay, request);
+    pthread_mutex_unlock(&relay->lock);
+    if (request == NULL)
+        return;
+    if (status == PMIX_SUCCESS)
+        answer_data(request, data, n);
+    else
+        answer_error(request, status);
+    pthread_mutex_lock(&relay->lock);
+    put(relay, request);
+    pthread_mutex_unlock(&relay->lock);
+}
+
+/* ---- sending ------------------------------------------------------------------------------------ */
+
+static void send_request(struct relay *relay, struct relay_request *request)
+{
+    char *keys[] = {(char *)request->op, NULL};
+    uint64_t id = ++relay->last_id;
+    request->id = id;
+    request->refs++;
+    relay->waiting--;
+    relay->sending++;
+    pthread_mutex_unlock(&relay->lock);
+    pmix_status_t rc = PMIx_Lookup_nb(keys, request->info, request->n, on_answer, (void *)(uintptr_t)id);
+    pthread_mutex_lock(&relay->lock);
+    if (--relay->sending == 0 && !relay->connected)
+        relay_poke(relay);
+    if (rc != PMIX_SUCCESS && request->id == id) /* no answer comes: the connection is no more */
+        relay_lost(relay);
+    put(relay, request);
+}
+
+void relay_send_waiting(struct relay *relay)
+{
+    struct relay_request *request;
+    while (relay->connected && relay->waiting > 0) {
+        DL_FOREACH(relay->list, request)
+        {
+            if (request->id == 0)
+                break;
+        }
+        if (request == NULL)
+            return;
+        send_request(relay, request);
+    }
+}
+
+int64_t relay_expire(struct relay *relay, int64_t now, bool all)
+{
+    while (relay->list != NULL && (all || relay->list->deadline <= now)) {
+        struct relay_request *request = relay->list;
+        take(relay, request);
+        pmix_status_t status = relay->connected && !all ? PMIX_ERR_TIMEOUT : PMIX_ERR_UNREACH;
+        pthread_mutex_unlock(&relay->lock);
+        answer_error(request, status);
+        pthread_mutex_lock(&relay->lock);
+        put(relay, request);
+    }
+    return relay->list == NULL ? INT64_MAX : relay->list->deadline;
+}
+
+/* ---- what a server's module calls ----------------------------------------------------------------- */
+
+/* Takes info over, also on error. */
+static void submit(const char *op, pmix_info_t *info, size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata)
+{
+    struct relay *relay = &fab_relay;
+    struct relay_request *request = calloc(1, sizeof(*request));
+    if (request == NULL) {
+        if (info != NULL)
+            PMIX_INFO_FREE(info, n);
+        cbfunc(PMIX_ERR_NOMEM, NULL, 0, cbdata, NULL, NULL);
+        return;
+    }
+    *request =
+        (struct relay_request){.refs = 1, .op = op, .info = info, .n = n, .cbfunc = cbfunc, .cbdata = cbdata};
+    pthread_mutex_lock(&relay->lock);
+    if (!relay->open || relay->closing || !relay->connected) {
+        pthread_mutex_unlock(&relay->lock);
+        answer_error(request, PMIX_ERR_UNREACH);
+        pthread_mutex_lock(&relay->lock);
+        put(relay, request);
+    } else {
+        request->deadline = relay_now() + relay->deadline_ms;
+        DL_APPEND(relay->list, request);
+        relay->waiting++;
+        if (relay->wakes_at > request->deadline)
+            relay_poke(relay);
+        send_request(relay, request);
+    }
+    pthread_mutex_unlock(&relay->lock);
+}
+
+pmix_status_t pmixfab_server_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
+                                    const pmix_info_t directives[], size_t n, pmix_info_cbfunc_t cbfunc,
+                                    void *cbdata)
+{
+    pmix_info_t *copy = NULL;
+    (void)requestor;
+    if (cbfunc == NULL || (directives == NULL && n > 0) ||
+        (op != PMIX_FABRIC_REQUEST_INFO && op != PMIX_FABRIC_UPDATE_INFO))
+        return PMIX_ERR_BAD_PARAM;
+    if (n > 0) {
+        PMIX_INFO_CREATE(copy, n);
+        if (copy == NULL)
+            return PMIX_ERR_NOMEM;
+        for (size_t i = 0; i < n; i++)
+            PMIX_INFO_XFER(&copy[i], &directives[i]);
+    }
+    submit(op == PMIX_FABRIC_REQUEST_INFO ? RELAY_REGISTER : RELAY_UPDATE, copy, n, cbfunc, cbdata);
+    return PMIX_SUCCESS;
+}
+
+static bool copy_queries(pmix_value_t *value, const pmix_query_t *queries, size_t n)
+{
+    pmix_data_array_t whole = {.type = PMIX_QUERY, .size = n, .array = (void *)queries};
+    const pmix_value_t from = {.type = PMIX_DATA_ARRAY, .data.darray = &whole};
+    return PMIx_Value_xfer(value, &from) == PMIX_SUCCESS;
+}
+
+pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n,
+                                   pmix_info_cbfunc_t cbfunc, void *cbdata)
+{
+    pmix_info_t *info;
+    (void)requestor;
+    if (cbfunc == NULL || queries == NULL || n == 0)
+        return PMIX_ERR_BAD_PARAM;
+    PMIX_INFO_CREATE(info, 1);
+    if (info == NULL)
+        return PMIX_ERR_NOMEM;
+    PMIX_LOAD_KEY(info->key, RELAY_QUERIES);
+    if (!copy_queries(&info->value, queries, n)) {
+        PMIX_INFO_FREE(info, 1);
+        return PMIX_ERR_NOMEM;
+    }
+    submit(RELAY_QUERY, info, 1, cbfunc, cbdata);
+    return PMIX_SUCCESS;
+}

@@ -1,0 +1,179 @@
+/*
+ * relay_host.c - a PMIx server as a node's part of a workload manager is one, with a relay in it: the ten
+ * lines of docs/relay.md, marked "relay". Everything else would be there without them.
+ *
+ *   relay_host SCHEDULER [own-query] [PROGRAM [ARGUMENT...]]
+ *
+ * SCHEDULER: a PMIx URI, or a run directory. Prints its own URI for tools ("uri ..."), starts PROGRAM as a
+ * client of its own, and ends when its standard input does, or with the client and its status. own-query: the
+ * server has a query function of its own.
+ */
+#include <pmix.h>
+#include <pmix_server.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pmixfab.h" /* relay */
+
+static pmix_proc_t self;
+
+static void tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc, void *cbdata)
+{
+    static unsigned last;
+    pmix_proc_t tool;
+    (void)info, (void)n;
+    PMIX_PROC_CONSTRUCT(&tool);
+    snprintf(tool.nspace, sizeof(tool.nspace), "%.200s.tool.%u", self.nspace, ++last);
+    tool.rank = 0;
+    cbfunc(PMIX_SUCCESS, &tool, cbdata);
+}
+
+static pmix_status_t client_connected(const pmix_proc_t *proc, void *object, pmix_info_t *info, size_t n,
+                                      pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)proc, (void)object, (void)info, (void)n, (void)cbfunc, (void)cbdata;
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t cbfunc,
+                                      void *cbdata)
+{
+    (void)proc, (void)object, (void)cbfunc, (void)cbdata;
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+static void own_answer_free(void *cbdata)
+{
+    pmix_info_t *info = cbdata;
+    PMIX_INFO_FREE(info, 1);
+}
+
+/* Knows one key, "host.own"; others are for the relay. */
+static pmix_status_t query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc,
+                           void *cbdata)
+{
+    if (n != 1 || queries->keys == NULL || strcmp(queries->keys[0], "host.own") != 0)
+        return pmixfab_server_query(requestor, queries, n, cbfunc, cbdata); /* relay */
+    pmix_info_t *info;
+    PMIX_INFO_CREATE(info, 1);
+    PMIX_INFO_LOAD(info, "host.own", "mine", PMIX_STRING);
+    cbfunc(PMIX_SUCCESS, info, 1, cbdata, own_answer_free, info);
+    return PMIX_SUCCESS;
+}
+
+static pmix_server_module_t module = {
+    .client_connected2 = client_connected,
+    .client_finalized = client_finalized,
+    .tool_connected = tool_connected,
+    .fabric = pmixfab_server_fabric, /* relay */
+};
+
+static void log_line(enum pmixfab_level level, const char *line, void *to) /* relay */
+{                                                                          /* relay */
+    fprintf(to, "%d %s\n", (int)level, line);                              /* relay */
+} /* relay */
+
+static int start_server(bool own_query)
+{
+    char report[] = "/tmp/relay_host.XXXXXX", uri[512] = "", nspace[64];
+    pmix_info_t info[4];
+    bool yes = true;
+    uint32_t rank = 0;
+    int fd = mkstemp(report);
+    if (fd < 0)
+        return 1;
+    close(fd);
+    snprintf(nspace, sizeof(nspace), "relayhost.%d", (int)getpid());
+    if (own_query)
+        module.query = query;
+    PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TOOL_SUPPORT, &yes, PMIX_BOOL);
+    PMIX_INFO_LOAD(&info[1], PMIX_SERVER_NSPACE, nspace, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[2], PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK);
+    PMIX_INFO_LOAD(&info[3], PMIX_TCP_REPORT_URI, report, PMIX_STRING);
+    pmix_status_t rc = PMIx_server_init(&module, info, 4);
+    for (size_t i = 0; i < 4; i++)
+        PMIX_INFO_DESTRUCT(&info[i]);
+    if (rc != PMIX_SUCCESS) {
+        fprintf(stderr, "PMIx_server_init: %s\n", PMIx_Error_string(rc));
+        return 1;
+    }
+    PMIX_LOAD_PROCID(&self, nspace, 0);
+    FILE *f = fopen(report, "r");
+    if (f != NULL && fgets(uri, sizeof(uri), f) != NULL)
+        uri[strcspn(uri, "\n")] = '\0';
+    if (f != NULL)
+        fclose(f);
+    unlink(report);
+    printf("uri %s\n", uri);
+    fflush(stdout);
+    return 0;
+}
+
+/* ---- a client ----------------------------------------------------------------------------------- */
+
+static int check(const char *what, pmix_status_t rc)
+{
+    if (rc == PMIX_SUCCESS || rc == PMIX_OPERATION_SUCCEEDED)
+        return 0;
+    fprintf(stderr, "%s: %s\n", what, PMIx_Error_string(rc));
+    return 1;
+}
+
+static int run_client(char **argv)
+{
+    extern char **environ;
+    pmix_proc_t client;
+    char **env = NULL;
+    int status = 1;
+    PMIX_LOAD_PROCID(&client, "relayjob", 0);
+    if (check("register_nspace", PMIx_server_register_nspace(client.nspace, 1, NULL, 0, NULL, NULL)) != 0 ||
+        check("register_client",
+              PMIx_server_register_client(&client, geteuid(), getegid(), NULL, NULL, NULL)) != 0)
+        return 1;
+    for (size_t i = 0; environ[i] != NULL; i++) {
+        pmix_status_t rc;
+        PMIX_ARGV_APPEND(rc, env, environ[i]);
+        if (check("environment", rc) != 0)
+            return 1;
+    }
+    if (check("setup_fork", PMIx_server_setup_fork(&client, &env)) != 0)
+        return 1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execve(argv[0], argv, env);
+        _exit(127);
+    }
+    PMIX_ARGV_FREE(env);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return 1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+int main(int argc, char **argv)
+{
+    char line[64];
+    int status = 0, next = 2;
+    if (argc < 2)
+        return 2;
+    bool own_query = argc > next && strcmp(argv[next], "own-query") == 0;
+    if (own_query)
+        next++;
+    if (start_server(own_query) != 0)
+        return 1;
+    pmixfab_set_log(log_line, stderr);    /* relay */
+    status = pmixfab_relay_open(argv[1]); /* relay */
+    printf("ready\n");
+    fflush(stdout);
+    if (status == 0 && argc > next)
+        status = run_client(&argv[next]);
+    else
+        while (fgets(line, sizeof(line), stdin) != NULL)
+            ;
+    pmixfab_relay_close(); /* relay */
+    PMIx_server_finalize();
+    return status == 0 ? 0 : 1;
+}
