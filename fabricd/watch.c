@@ -128,6 +128,8 @@ static bool is_news(const struct watch_known *known, const struct served_set *se
 
 static void move(struct watcher *watcher, struct watcher **to)
 {
+    if (list == NULL)
+        return;
     DL_DELETE(list, watcher);
     DL_APPEND(*to, watcher);
     n_watchers--;

@@ -94,8 +94,8 @@ static void test_each_is_needed(void **state)
 
 static void test_values_that_nobody_could_read(void **state)
 {
-    char *strings[] = {"a", NULL};
-    pmix_data_array_t array = {.type = PMIX_STRING, .size = 2, .array = strings};
+    static char *strings[] = {"a", NULL};
+    static pmix_data_array_t array = {.type = PMIX_STRING, .size = 2, .array = strings};
     const pmix_value_t bad[] = {
         {.type = PMIX_UNDEF},
         {.type = PMIX_POINTER, .data.ptr = strings},
