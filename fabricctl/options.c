@@ -95,8 +95,8 @@ static enum ctl_exit print_help(const struct ctl_command *command)
         for (size_t i = 0; i < N_COMMANDS; i++)
             printf("  %-9s%-13s %s\n", commands[i].name, commands[i].args, commands[i].summary);
     } else {
-        printf("Usage: fabricctl %s%s%s [OPTION]...\nShow %s.\n", command->name,
-               command->args[0] != '\0' ? " " : "", command->args, command->summary);
+        printf("Usage: fabricctl %s%s%s [OPTION]...\n\n%s: %s.\n", command->name,
+               command->args[0] != '\0' ? " " : "", command->args, command->name, command->summary);
         if (command->options[0] != '\0')
             puts("\nOptions of this command:");
         print_options(command->options);

@@ -40,17 +40,20 @@ static void send_answer(pmix_status_t status, struct answer *answer, pmix_info_c
 /* ---- register and update ------------------------------------------------------------------------------ */
 
 /*
- * The library leaves 0 in pmix_fabric_t's index whatever we tell it, and an update asks for that. Where no
- * plane has the number 0, and the caller was never given it, it means the one that a register without
- * directives gave it.
+ * The library leaves 0 in pmix_fabric_t's index whatever we tell it, and an update asks for that: it means
+ * the plane that this caller was given. To one who was given nothing it means plane 0, or where there is none
+ * of this number what a register without directives gives.
  */
 static const struct served_plane *plane_of(const struct served_set *set, pmix_fabric_operation_t op,
                                            const struct fab_request *request, const pmix_proc_t *requestor)
 {
+    if (op != PMIX_FABRIC_UPDATE_INFO || request->index != 0)
+        return answer_plane(set, request);
+    uint32_t meant = handed_meant_by_zero(requestor);
+    if (meant != HANDED_NOTHING)
+        return served_find(set, meant);
     const struct served_plane *plane = answer_plane(set, request);
-    if (plane == NULL && op == PMIX_FABRIC_UPDATE_INFO && request->index == 0 && !handed_was_zero(requestor))
-        plane = served_default(set);
-    return plane;
+    return plane != NULL ? plane : served_default(set);
 }
 
 /* A directive may ask for the devices: one element more, that holds them all. */
@@ -97,8 +100,8 @@ pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_
         plane = set == NULL ? NULL : plane_of(set, op, &request, requestor);
         rc = plane == NULL ? PMIX_ERR_NOT_FOUND : fill(plane, &request, answer);
     }
-    if (rc == PMIX_SUCCESS && plane->info.index == 0)
-        handed_zero(requestor);
+    if (rc == PMIX_SUCCESS)
+        handed_note(requestor, plane->info.index);
     send_answer(rc, answer, cbfunc, cbdata);
     served_set_put(set);
     return PMIX_SUCCESS;

@@ -309,6 +309,8 @@ int config_check(struct config *config, struct fab_err *err)
         rc = make_absolute(&config->rundir, err);
     if (rc == PMIXFAB_OK)
         rc = make_absolute(&config->store, err);
+    if (rc == PMIXFAB_OK && config->names_map != NULL)
+        rc = make_absolute(&config->names_map, err);
     if (rc != PMIXFAB_OK)
         return rc;
     struct fab_names *names = NULL;

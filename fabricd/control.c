@@ -15,6 +15,7 @@
 
 #include "fabricd/control_priv.h"
 #include "fabricd/log.h"
+#include "topo/text.h"
 
 static void connection_free(struct connection *connection)
 {
@@ -44,6 +45,7 @@ void connection_fail(struct connection *connection, int code, const char *fmt, .
     va_start(args, fmt);
     vsnprintf(message, sizeof(message), fmt, args);
     va_end(args);
+    fab_text_clean(message, sizeof(message), message, strlen(message), NULL); /* JSON is UTF-8 */
     connection_send(connection, json_pack("{s:b, s:i, s:s}", "ok", 0, "error", code, "message", message));
 }
 
@@ -192,12 +194,14 @@ void control_swept(struct control *control, const struct swept *swept)
         if (connection->waits == 0 || connection->waits > swept->number)
             continue;
         connection->waits = 0;
-        if (swept->code != PMIXFAB_OK)
-            connection_fail(connection, swept->code, "%s", swept->message);
-        else
-            connection_send(connection, json_pack("{s:b, s:I, s:b, s:b}", "ok", 1, "generation",
-                                                  (json_int_t)swept->generation, "changed", swept->changed,
-                                                  "partial", swept->partial));
+        for (; connection->n_waits > 0; connection->n_waits--) { /* one answer for each request */
+            if (swept->code != PMIXFAB_OK)
+                connection_fail(connection, swept->code, "%s", swept->message);
+            else
+                connection_send(connection, json_pack("{s:b, s:I, s:b, s:b}", "ok", 1, "generation",
+                                                      (json_int_t)swept->generation, "changed",
+                                                      swept->changed, "partial", swept->partial));
+        }
     }
 }
 
@@ -228,34 +232,66 @@ void control_event(struct control *control, bool pending, const struct event_pla
     json_decref(event);
 }
 
-int control_new(struct event_base *base, struct daemon *daemon, struct control **out, struct fab_err *err)
+/* Out of descriptors: the loop would come back at once, for ever. */
+static void on_accept_error(struct evconnlistener *listener, void *arg)
+{
+    struct control *control = arg;
+    const struct timeval pause = {.tv_sec = 1};
+    log_error("control: a connection cannot be accepted: %s", strerror(errno));
+    evconnlistener_disable(listener);
+    event_add(control->resume, &pause);
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *arg)
+{
+    struct control *control = arg;
+    (void)fd;
+    (void)what;
+    if (control->listener != NULL)
+        evconnlistener_enable(control->listener);
+}
+
+int control_listen(struct control *control, struct fab_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, control->path, strlen(control->path) + 1);
+    unlink(control->path); /* the lock of the run directory is held: nobody listens there */
+    struct evconnlistener *listener = evconnlistener_new_bind(
+        control->base, on_accept, control, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 64,
+        (struct sockaddr *)&address, sizeof(address));
+    if (listener == NULL || chmod(control->path, 0666) != 0) { /* reading is for all */
+        int rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot listen: %s", control->path, strerror(errno));
+        if (listener != NULL)
+            evconnlistener_free(listener);
+        return rc;
+    }
+    evconnlistener_set_error_cb(listener, on_accept_error);
+    if (control->listener != NULL)
+        evconnlistener_free(control->listener);
+    control->listener = listener;
+    return PMIXFAB_OK;
+}
+
+int control_new(struct event_base *base, struct daemon *daemon, struct control **out, struct fab_err *err)
+{
     const char *rundir = daemon_config(daemon)->rundir;
     *out = NULL;
     struct control *control = calloc(1, sizeof(*control));
-    if (control == NULL || (control->events = json_array()) == NULL) {
-        free(control);
+    if (control == NULL || (control->events = json_array()) == NULL ||
+        (control->resume = evtimer_new(base, on_resume, control)) == NULL) {
+        control_free(control);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
     control->base = base;
     control->daemon = daemon;
     int len = snprintf(control->path, sizeof(control->path), "%s/control.sock", rundir);
-    if (len >= (int)sizeof(address.sun_path)) {
-        control->path[0] = '\0';
-        control_free(control);
-        return fab_fail(err, PMIXFAB_ERR_RANGE,
-                        "%s/control.sock: the path is too long for a socket: choose a "
-                        "shorter rundir",
-                        rundir);
-    }
-    memcpy(address.sun_path, control->path, (size_t)len + 1);
-    unlink(control->path); /* the lock of the run directory is held: nobody listens there */
-    control->listener =
-        evconnlistener_new_bind(base, on_accept, control, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 64,
-                                (struct sockaddr *)&address, sizeof(address));
-    if (control->listener == NULL || chmod(control->path, 0666) != 0) { /* reading is for all */
-        int rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot listen: %s", control->path, strerror(errno));
+    int rc = PMIXFAB_OK;
+    if (len >= (int)sizeof(control->path))
+        rc = fab_fail(err, PMIXFAB_ERR_RANGE,
+                      "%s/control.sock: the path is too long for a socket: choose a shorter rundir", rundir);
+    if (rc == PMIXFAB_OK)
+        rc = control_listen(control, err);
+    if (rc != PMIXFAB_OK) {
         control_free(control);
         return rc;
     }
@@ -276,6 +312,8 @@ void control_free(struct control *control)
         evconnlistener_free(control->listener);
         unlink(control->path);
     }
+    if (control->resume != NULL)
+        event_free(control->resume);
     json_decref(control->events);
     free(control);
 }

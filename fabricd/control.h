@@ -16,6 +16,9 @@ struct control;
 int control_new(struct event_base *base, struct daemon *daemon, struct control **out, struct fab_err *err);
 void control_free(struct control *control); /* NULL allowed; removes the socket */
 
+/* Listen anew, because the socket's file is gone. Those who are connected stay so. */
+int control_listen(struct control *control, struct fab_err *err);
+
 /* What came of a sweep, for those who wait for it. */
 struct swept {
     uint64_t number;

@@ -53,6 +53,7 @@ static void op_refresh(struct connection *connection, json_t *request)
     }
     bool accept = json_is_true(json_object_get(request, "accept_partial"));
     connection->waits = daemon_sweep(connection->control->daemon, accept);
+    connection->n_waits++;
     log_info("refresh asked for by uid %u%s", (unsigned)connection->uid,
              accept ? ", partial answers accepted" : "");
     connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));

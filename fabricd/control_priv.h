@@ -22,16 +22,18 @@ struct connection {
     struct control *control;
     struct bufferevent *bev;
     uid_t uid;
-    bool follows;   /* gets events */
-    bool ended;     /* nothing more comes from it; it goes when all is answered */
-    bool closing;   /* goes when its output is written */
-    uint64_t waits; /* for the sweep of this number; 0: for none */
+    bool follows;     /* gets events */
+    bool ended;       /* nothing more comes from it; it goes when all is answered */
+    bool closing;     /* goes when its output is written */
+    uint64_t waits;   /* for the sweep of this number; 0: for none */
+    unsigned n_waits; /* requests that wait for it */
 };
 
 struct control {
     struct event_base *base;
     struct daemon *daemon;
     struct evconnlistener *listener;
+    struct event *resume; /* goes on listening after a pause */
     struct connection *connections;
     unsigned n_connections;
     time_t told_full; /* when the log said last that there is no place; 0: never */

@@ -15,6 +15,7 @@
 #include "fabricd/server.h"
 #include "fabricd/sweep.h"
 #include "fabricd/watch.h"
+#include "topo/names.h"
 
 /*
  * One thing at a time: idle -> sweeping -> publishing (pending events, putting in place, updated events) ->
@@ -174,8 +175,9 @@ static void after_pending(void *arg)
 static void publish(struct daemon *d, struct publication *publication)
 {
     d->publication = publication;
-    log_info("generation %llu: %u changes in %u planes", (unsigned long long)publication->generation,
-             publication->n_changes, publication->n);
+    log_info("generation %llu: %u change%s, %u plane%s published",
+             (unsigned long long)publication->generation, publication->n_changes,
+             publication->n_changes == 1 ? "" : "s", publication->n, publication->n == 1 ? "" : "s");
     tell(d, true, after_pending);
 }
 
@@ -207,9 +209,29 @@ static void on_swept(struct sweep_result *result, void *arg)
         end_sweep(d, rc, err.text, false);
 }
 
+/* Somebody removed the run directory: make it anew, so that callers find us again. Its snapshots follow when
+ * the sweep is done. */
+static void mend_rundir(struct daemon *d)
+{
+    struct fab_err err = {""};
+    if (d->control == NULL || !process_lost(d->config))
+        return;
+    process_unlock();
+    int rc = process_lock(d->config, &err);
+    if (rc == PMIXFAB_OK)
+        rc = control_listen(d->control, &err);
+    if (rc == PMIXFAB_OK)
+        rc = process_write_uri(d->config, server_uri(), &err);
+    if (rc == PMIXFAB_OK)
+        log_warning("run directory: %s was removed, made anew", d->config->rundir);
+    else
+        log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
+}
+
 static void start_sweep(struct daemon *d)
 {
     struct fab_err err = {""};
+    mend_rundir(d);
     d->accept_partial = d->again_accept;
     d->again = d->again_accept = false;
     d->number++;
@@ -327,6 +349,20 @@ static int run(const struct config *config)
     return rc == PMIXFAB_OK ? 0 : 1;
 }
 
+/* The rest of --check-config: what the configuration names must be readable, too. */
+static int check_names(const struct config *config)
+{
+    struct fab_err err = {""};
+    struct fab_names *names = NULL;
+    if (publisher_names(config, &names, &err) != PMIXFAB_OK) {
+        fprintf(stderr, "fabricd: %s\n", err.text);
+        return 2;
+    }
+    fab_names_free(names);
+    printf("the configuration is good\n");
+    return 0;
+}
+
 int fabricd_main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], SWEEP_CHILD_OPTION) == 0)
@@ -337,8 +373,7 @@ int fabricd_main(int argc, char **argv)
     if (options_parse(argc, argv, &config) == PMIXFAB_OK) {
         log_open(config.log, 0);
         if (config.check_only) {
-            printf("the configuration is good\n");
-            status = 0;
+            status = check_names(&config);
         } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
             status = run(&config);
         } else {

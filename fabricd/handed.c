@@ -6,38 +6,45 @@
 
 struct handed {
     pmix_proc_t who; /* compared as bytes: the rest of its name is zero */
+    uint32_t meant;  /* by index 0 */
     UT_hash_handle hh;
 };
 
 static struct handed *all; /* in order of insertion */
 
-static pmix_proc_t key_of(const pmix_proc_t *requestor)
-{
-    pmix_proc_t key;
-    memset(&key, 0, sizeof(key));
-    memcpy(key.nspace, requestor->nspace, strnlen(requestor->nspace, sizeof(key.nspace) - 1));
-    key.rank = requestor->rank;
-    return key;
-}
-
-bool handed_was_zero(const pmix_proc_t *requestor)
+static struct handed *find(const pmix_proc_t *requestor, pmix_proc_t *key)
 {
     struct handed *found = NULL;
-    if (requestor == NULL)
-        return false;
-    const pmix_proc_t key = key_of(requestor);
-    HASH_FIND(hh, all, &key, sizeof(key), found);
-    return found != NULL;
+    memset(key, 0, sizeof(*key));
+    memcpy(key->nspace, requestor->nspace, strnlen(requestor->nspace, sizeof(key->nspace) - 1));
+    key->rank = requestor->rank;
+    HASH_FIND(hh, all, key, sizeof(*key), found);
+    return found;
 }
 
-void handed_zero(const pmix_proc_t *requestor)
+uint32_t handed_meant_by_zero(const pmix_proc_t *requestor)
 {
-    if (requestor == NULL || handed_was_zero(requestor))
+    pmix_proc_t key;
+    const struct handed *found = requestor == NULL ? NULL : find(requestor, &key);
+    return found == NULL ? HANDED_NOTHING : found->meant;
+}
+
+void handed_note(const pmix_proc_t *requestor, uint32_t index)
+{
+    pmix_proc_t key;
+    if (requestor == NULL)
         return;
-    struct handed *one = calloc(1, sizeof(*one));
+    struct handed *one = find(requestor, &key);
+    if (one != NULL) {
+        if (one->meant != 0)
+            one->meant = index;
+        return;
+    }
+    one = calloc(1, sizeof(*one));
     if (one == NULL)
         return;
-    one->who = key_of(requestor);
+    one->who = key;
+    one->meant = index;
     HASH_ADD(hh, all, who, sizeof(one->who), one);
     if (HASH_COUNT(all) > HANDED_MAX) {
         struct handed *oldest = all;

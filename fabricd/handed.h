@@ -1,8 +1,9 @@
 /*
- * handed.h - who was given a plane of index 0.
+ * handed.h - which plane each requestor was given.
  *
- * The stock library leaves 0 in a tool's pmix_fabric_t whatever the answer said, and an update asks for it.
- * From one who was given index 0 it means that plane, gone or not; from anybody else it means nothing.
+ * The stock library leaves 0 in a tool's pmix_fabric_t whatever the answer said, and an update asks for that.
+ * What a requestor was given before says which plane it means: costs of another one would be wrong without
+ * anybody noticing.
  *
  * Called on the PMIx library's thread only.
  */
@@ -10,12 +11,18 @@
 #define FABRICD_HANDED_H
 
 #include <pmix_common.h>
-#include <stdbool.h>
+#include <stdint.h>
 
-/* Remember. The latest HANDED_MAX requestors are known; one forgotten is taken for one who was given nothing.
+#define HANDED_MAX     16384      /* the latest requestors are remembered; one forgotten was given nothing */
+#define HANDED_NOTHING UINT32_MAX /* it was given no plane */
+
+/* Remember that this requestor was given the plane of this index. */
+void handed_note(const pmix_proc_t *requestor, uint32_t index);
+
+/*
+ * Which plane the requestor means by index 0: plane 0 where it was ever given that; else the one that it was
+ * given last; HANDED_NOTHING where there is none.
  */
-#define HANDED_MAX 16384
-void handed_zero(const pmix_proc_t *requestor);
-bool handed_was_zero(const pmix_proc_t *requestor);
+uint32_t handed_meant_by_zero(const pmix_proc_t *requestor);
 
 #endif

@@ -54,6 +54,15 @@ void process_unlock(void)
     lock_fd = -1;
 }
 
+bool process_lost(const struct config *config)
+{
+    char path[4096];
+    struct stat held, there;
+    snprintf(path, sizeof(path), "%s/lock", config->rundir);
+    return lock_fd >= 0 && fstat(lock_fd, &held) == 0 &&
+           (stat(path, &there) != 0 || there.st_ino != held.st_ino || there.st_dev != held.st_dev);
+}
+
 int process_write_uri(const struct config *config, const char *uri, struct fab_err *err)
 {
     char path[4096], beside[4096 + 8];

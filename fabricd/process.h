@@ -12,6 +12,9 @@
 int process_lock(const struct config *config, struct fab_err *err);
 void process_unlock(void);
 
+/* Is the run directory that is locked not the one that stands at its path any more (somebody removed it)? */
+bool process_lost(const struct config *config);
+
 /* RUNDIR/fabricd.uri: one line, the URI that tools connect to. */
 int process_write_uri(const struct config *config, const char *uri, struct fab_err *err);
 void process_remove_uri(const struct config *config);

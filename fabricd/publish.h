@@ -20,6 +20,10 @@ struct publisher;
 int publisher_new(const struct config *config, struct publisher **out, struct fab_err *err);
 void publisher_free(struct publisher *publisher); /* NULL allowed */
 
+/* Pattern and map as configured; free with fab_names_free(). */
+struct fab_names;
+int publisher_names(const struct config *config, struct fab_names **out, struct fab_err *err);
+
 /* A change that is stored and ready to be served. */
 struct publication {
     uint64_t generation;

@@ -46,12 +46,12 @@ static int read_text(const char *path, char **text, size_t *len, struct fab_err 
     return PMIXFAB_OK;
 }
 
-int publisher_read_names(struct publisher *publisher, struct fab_err *err)
+int publisher_names(const struct config *config, struct fab_names **out, struct fab_err *err)
 {
-    const struct config *config = publisher->config;
     struct fab_names *names = NULL;
     char *text = NULL;
     size_t len = 0;
+    *out = NULL;
     int rc = fab_names_new(config->names_pattern, &names, err);
     if (rc == PMIXFAB_OK && config->names_map != NULL)
         rc = read_text(config->names_map, &text, &len, err);
@@ -62,6 +62,16 @@ int publisher_read_names(struct publisher *publisher, struct fab_err *err)
         fab_names_free(names);
         return rc;
     }
+    *out = names;
+    return PMIXFAB_OK;
+}
+
+int publisher_read_names(struct publisher *publisher, struct fab_err *err)
+{
+    struct fab_names *names = NULL;
+    int rc = publisher_names(publisher->config, &names, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
     fab_names_free(publisher->names);
     publisher->names = names;
     return PMIXFAB_OK;

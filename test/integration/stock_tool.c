@@ -2,11 +2,11 @@
  * stock_tool.c - a tool that knows only the stock PMIx library, as a scheduler's or an operator's would be.
  *
  *   stock_tool URI register [KEY=VALUE...]   PMIx_Fabric_register, its info array, a line each
+ *   stock_tool URI update [KEY=VALUE...]     PMIx_Fabric_update, of what was registered with KEY=VALUE first
  *   stock_tool URI watch [N]                 events as they come, a line each; ends after N events
- *   stock_tool URI update                    PMIx_Fabric_update of an object of index 0, as registering
- * leaves it stock_tool URI cycle                     register, wait for a PENDING/UPDATED pair, update,
- * deregister stock_tool URI query KEY [KEY=VALUE...]  PMIx_Query_info with qualifiers stock_tool URI time N
- * median time of N registers, in microseconds
+ *   stock_tool URI cycle                     register, wait for a PENDING/UPDATED pair, update, deregister
+ *   stock_tool URI query KEY [KEY=VALUE...]  PMIx_Query_info with qualifiers
+ *   stock_tool URI time N                    median time of N registers, in microseconds
  *
  * KEY=VALUE are plane=, vendor=, identifier=, index=. Status 0, or 1 with the error on standard error.
  */
@@ -118,11 +118,18 @@ static int do_register(char **args, int n)
     return 0;
 }
 
-static int do_update(void)
+static int do_update(char **args, int n)
 {
     pmix_fabric_t fabric;
+    pmix_info_t directives[16];
+    size_t count = parse_directives(args, n > 16 ? 16 : n, directives);
+    pmix_status_t rc = PMIX_SUCCESS;
     PMIX_FABRIC_CONSTRUCT(&fabric);
-    pmix_status_t rc = PMIx_Fabric_update(&fabric);
+    if (count > 0)
+        rc = PMIx_Fabric_register(&fabric, directives, count);
+    if (rc != PMIX_SUCCESS)
+        return fail("register", rc);
+    rc = PMIx_Fabric_update(&fabric);
     if (rc != PMIX_SUCCESS)
         return fail("update", rc);
     print_all(fabric.info, fabric.ninfo);
@@ -263,7 +270,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[2], "register") == 0)
         status = do_register(argv + 3, argc - 3);
     else if (strcmp(argv[2], "update") == 0)
-        status = do_update();
+        status = do_update(argv + 3, argc - 3);
     else if (strcmp(argv[2], "query") == 0 && argc > 3)
         status = do_query(argv + 3, argc - 3);
     else if (strcmp(argv[2], "watch") == 0)

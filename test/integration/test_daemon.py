@@ -120,6 +120,18 @@ class Attributes(Case):
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertRegex(done.stderr, rf"^query: {error} \(-\d+\)\n$")
 
+    def test_an_update_is_of_the_plane_that_was_registered(self):
+        """The library asks for index 0 whatever was registered; costs of another plane would be wrong silently."""
+        self.change(self.cut())
+        daemon = self.start()
+        self.assertEqual(len(daemon.ctl_json("planes")), 2)
+        for plane, index in (("ib0", "size 0"), ("ib1", "size 1")):
+            done = daemon.tool("update", f"plane={plane}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            got = answers(done)
+            self.assertEqual((got["pmix.fab.plane"], got["pmix.fab.idx"]), (f"string {plane}", index))
+        self.assertEqual(answers(daemon.tool("update"))["pmix.fab.plane"], "string ib0")  # registered nothing
+
     def test_an_update_of_a_plane_that_is_gone(self):
         """The stock tool updates index 0, which the fabric has no more."""
         daemon = self.start()

@@ -1,5 +1,6 @@
 """The run directory and the store's file under a running fabricd: as others find them, and as others leave them."""
 import os
+import shutil
 import stat
 import unittest
 
@@ -53,6 +54,16 @@ class Directory(unittest.TestCase):
         os.unlink(os.path.join(daemon.rundir, "ib0.snap"))
         self.assertEqual(daemon.refresh(), {"ok": True, "generation": 1, "changed": False, "partial": False})
         self.assertEqual(daemon.ctl_json("planes")[0]["generation"], 1)
+
+    def test_a_run_directory_that_was_removed_comes_back(self):
+        daemon = self.start()
+        shutil.rmtree(daemon.rundir)
+        daemon.hup()
+        lab.wait_for(lambda: os.path.exists(os.path.join(daemon.rundir, "ib0.snap")), what="the snapshot")
+        self.assertEqual(daemon.ctl_json("status")["generation"], 1)
+        self.assertEqual(daemon.tool("register").returncode, 0)
+        self.assertEqual(daemon.stop(), 0)
+        self.assertEqual(sorted(os.listdir(daemon.rundir)), ["ib0.snap", "lock"])
 
     def test_a_store_that_was_removed_is_not_written_to(self):
         daemon = self.start()
