@@ -30,7 +30,7 @@ fails when it is not what they say. A dash: not shown by any test, so not promis
 FUNCTIONS = [
     ("PMIx_Fabric_register", "", ""),
     ("PMIx_Fabric_register_nb", "", "its callback gets the status of unpacking, also where the server refused"),
-    ("PMIx_Fabric_update", "", "asks for index 0 unless the caller fills in `index`, see below"),
+    ("PMIx_Fabric_update", "", "of the plane that the caller was given, see below"),
     ("PMIx_Fabric_update_nb", "", ""),
     ("PMIx_Fabric_deregister", "", ""),
     ("PMIx_Fabric_deregister_nb", "", ""),
@@ -111,7 +111,8 @@ NOTES = """## Where the standard leaves a choice
 - Keys of a question are answered all or not at all. More than 1024 keys, or 32 whose answers may be large, get
   `PMIX_ERR_OUT_OF_RESOURCE`; what is not there `PMIX_ERR_NOT_FOUND`; wrong types, one key twice with different
   values, a device's key without a device `PMIX_ERR_BAD_PARAM`.
-- An update of index 0 where no plane has that number is answered with the default plane.
+- The library leaves `index` 0 in a tool's or client's object: an update of index 0 is of the plane that this caller
+  was given, and of the default plane where it was given none and no plane has that number.
 - The header's macros for these structures (`PMIX_..._CONSTRUCT` and so on) are the library's own. `PMIX_COORD_CREATE`
   of 4.2.2 writes through an unset pointer: fill the structure yourself.
 
@@ -129,7 +130,8 @@ Not to be closed from a server:
 
 - a register that is refused is a success with an empty info array: `PMIx_Query_info` tells the error, as does
   libpmixfab
-- `index` of `pmix_fabric_t` stays 0: take it from `PMIX_FABRIC_INDEX`, or use libpmixfab
+- `index` of `pmix_fabric_t` stays 0: who registers several planes takes it from `PMIX_FABRIC_INDEX`, or uses
+  libpmixfab
 - a tool's `PMIx_Get` looks into its own job, which is none: it is told `PMIX_ERR_NOT_FOUND` at once
 - without `PMIX_QUERY_REFRESH_CACHE` the caller's library may answer from what it was told before
 """

@@ -344,7 +344,7 @@ class Register(Chapter):
         self.conforms("call", "PMIx_Fabric_update", "pmix_server_fabric_fn_t")
 
     def test_an_update_of_a_plane_that_is_gone(self):
-        """The library leaves index 0 in every object: where no plane has it, the default plane is meant."""
+        """The library leaves index 0 in every object: from who was given no plane it means the default one."""
         with open(self.path, encoding="utf-8") as file:
             text = file.read()
         path = os.path.join(lab.tmpdir(), "fabric.txt")

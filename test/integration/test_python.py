@@ -47,7 +47,7 @@ class Bindings(unittest.TestCase):
             told = self.tool(plane["name"])
             groups = self.daemon.ctl_json("groups", "--plane", plane["name"])
             self.check(told["register"], plane)
-            self.check(told["update"], planes[0])  # the library leaves the object's index 0
+            self.check(told["update"], plane)
             self.assertEqual(told["planes"], [0, {"pmix.fab.plane": {"type": 3, "array": ["ib0", "ib1"]}}])
             self.assertEqual(told["switches"], [0, {"pmix.fab.switch": {"type": 3, "array": switches}}])
             self.assertEqual(told["dims"], [0, {"pmix.fab.dims": plane["dims"]}])

@@ -95,6 +95,8 @@ class Answers(Case):
                 self.assertEqual(relayed.returncode, 0, relayed.stderr)
                 self.assertIn("pmix.fab.nverts size 64\n", relayed.stdout)
                 self.assertEqual(relayed.stdout, direct.stdout)
+        for name in ("VENDOR", "IDENTIFIER", "NUM_DEVICES", "INDEX", "GROUPS", "PLANE", "DIMS", "SHAPE", "SHAPE_STRING"):
+            lab.conforms("PMIX_FABRIC_" + name, "register", "relay")
 
     def test_libpmixfab_behind_a_relay(self):
         direct = self.tool(self.daemon.uri(), "show", program="fab_tool")
@@ -125,6 +127,11 @@ class Answers(Case):
         self.assertIn("generation 2", host.say("update", "update SUCCESS.*\n").group(0))
         host.process.stdin.close()
         self.assertEqual(host.process.wait(20 * lab.SLOW), 0)
+        for whom in ("client", "relay"):
+            for name in ("PMIx_Fabric_register", "PMIx_Fabric_update", "pmix_server_fabric_fn_t"):
+                lab.conforms(name, "call", whom)
+            for name in ("PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"):
+                lab.conforms(name, "event", whom)
 
     def test_by_address(self):
         client = self.client(self.host(scheduler=self.daemon.uri()))
