@@ -8,9 +8,10 @@
  * the wrong moment ends the server. Here the answer counts as sent, and the end of the connection is noticed
  * a moment later, as that of any other.
  */
+#include <arpa/inet.h>
 #include <event2/event.h>
-#include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <utlist.h>
@@ -19,6 +20,7 @@
 
 #include <src/include/pmix_globals.h>
 #include <src/mca/ptl/base/base.h>
+#include <src/server/pmix_server_ops.h>
 
 #include "pnet/repair.h"
 
@@ -40,13 +42,118 @@ struct waiting {
 static struct waiting *all;
 static unsigned n_waiting;
 
+/* What is left of a first message. */
+struct rest {
+    const char *at;
+    size_t size;
+};
+
+static bool skip(struct rest *rest, size_t n)
+{
+    if (n > rest->size)
+        return false;
+    rest->at += n;
+    rest->size -= n;
+    return true;
+}
+
+/* A string with its end; NULL where the message ends first. */
+static const char *take_string(struct rest *rest)
+{
+    const char *text = rest->at;
+    return skip(rest, strnlen(text, rest->size) + 1) ? text : NULL;
+}
+
+/* What stands between the kind of the other side and its versions: user, group, name and rank. */
+static bool skip_names(struct rest *rest, pmix_rnd_flag_t kind)
+{
+    bool has_name = kind != PMIX_LEGACY_TOOL && kind != PMIX_LEGACY_LAUNCHER && kind != PMIX_TOOL_NEEDS_ID &&
+                    kind != PMIX_LAUNCHER_NEEDS_ID;
+    if (kind != PMIX_SIMPLE_CLIENT && !skip(rest, 2 * sizeof(uint32_t)))
+        return false;
+    return !has_name || (take_string(rest) != NULL && skip(rest, sizeof(uint32_t)));
+}
+
+/* The library checks that fields are there, but believes the length of the credential, and trips over an
+ * empty list of storage modules. */
+static bool fields_are_sound(struct rest rest)
+{
+    uint32_t length;
+    if (take_string(&rest) == NULL || rest.size < sizeof(length)) /* the security module */
+        return true;
+    memcpy(&length, rest.at, sizeof(length));
+    if (!skip(&rest, sizeof(length)) || !skip(&rest, ntohl(length)))
+        return false;
+    if (rest.size == 0)
+        return true;
+    pmix_rnd_flag_t kind = (pmix_rnd_flag_t)*rest.at;
+    if (!skip(&rest, sizeof(kind)) || !skip_names(&rest, kind) || take_string(&rest) == NULL ||
+        take_string(&rest) == NULL || !skip(&rest, sizeof(uint8_t)))
+        return true;
+    const char *storage = take_string(&rest);
+    return storage == NULL || storage[0] != '\0';
+}
+
+/* Look at the message that is there as a whole, without taking it. */
+static bool is_sound(int sd)
+{
+    pmix_ptl_hdr_t header;
+    bool sound = true;
+    if (recv(sd, &header, sizeof(header), MSG_PEEK | MSG_DONTWAIT) < (ssize_t)sizeof(header) ||
+        header.nbytes > PMIX_MAX_CRED_SIZE)
+        return true; /* what is not read needs no look */
+    size_t size = sizeof(header) + header.nbytes;
+    char *message = malloc(size);
+    if (message == NULL)
+        return false;
+    ssize_t n = recv(sd, message, size, MSG_PEEK | MSG_DONTWAIT);
+    if (n == (ssize_t)size)
+        sound = fields_are_sound((struct rest){message + sizeof(header), header.nbytes});
+    free(message);
+    return sound;
+}
+
+/* What is read from it now is its end, whatever has arrived. */
+static void end_connection(int sd)
+{
+    char buf[4096];
+    shutdown(sd, SHUT_RDWR);
+    while (recv(sd, buf, sizeof(buf), MSG_DONTWAIT) > 0)
+        ;
+}
+
+static pmix_server_tool_connection_fn_t host_tool_connected;
+
+/* The namespace of a tool that another server started is not on the library's list, but taken off it on an
+ * error. Now it is a list of its own until it is put on one. */
+static void tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc, void *cbdata)
+{
+    const pmix_pending_connection_t *connection = cbdata;
+    const pmix_peer_t *peer = (pmix_peer_t *)connection->peer;
+    pmix_list_item_t *item = &peer->nptr->super;
+    if (item->pmix_list_next == NULL)
+        item->pmix_list_next = item->pmix_list_prev = item;
+    host_tool_connected(info, n, cbfunc, cbdata);
+}
+
 /* The library's turn: it reads without waiting, or finds the end of the connection and cleans up. */
 static void hand_over(pmix_pending_connection_t *connection)
 {
     void (*original)(int, short, void *) = NULL;
     *(void **)&original = fab_repair_original("pmix_ptl_base_connection_handler");
-    if (original != NULL)
+    if (original == NULL)
+        return;
+    if (!fab_repair_wanted()) {
         original(-1, EV_WRITE, connection);
+        return;
+    }
+    if (!is_sound(connection->sd))
+        end_connection(connection->sd);
+    host_tool_connected = pmix_host_server.tool_connected;
+    if (host_tool_connected != NULL)
+        pmix_host_server.tool_connected = tool_connected;
+    original(-1, EV_WRITE, connection);
+    pmix_host_server.tool_connected = host_tool_connected;
 }
 
 static int set_low_mark(int sd, int bytes)
@@ -63,7 +170,7 @@ static void stop_waiting(struct waiting *w, bool give_up)
     free(w);
     set_low_mark(connection->sd, 1);
     if (give_up)
-        shutdown(connection->sd, SHUT_RDWR);
+        end_connection(connection->sd);
     hand_over(connection);
 }
 
@@ -106,7 +213,7 @@ static void start_waiting(pmix_pending_connection_t *connection, int need)
         w->event = event_new(pmix_globals.evbase, connection->sd, EV_READ, on_readable, w);
     if (w == NULL || w->event == NULL) {
         free(w);
-        shutdown(connection->sd, SHUT_RDWR);
+        end_connection(connection->sd);
         hand_over(connection);
         return;
     }
