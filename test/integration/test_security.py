@@ -1,0 +1,281 @@
+"""Who may do what; and those who send rubbish disturb nobody but themselves."""
+import contextlib
+import json
+import os
+import pwd
+import random
+import signal
+import socket
+import struct
+import subprocess
+import time
+import unittest
+
+import lab
+
+OUTSIDER = "nobody"
+READING = (["status"], ["planes"], ["devices"], ["switches"], ["links"], ["groups"], ["coords"], ["matrix"],
+           ["cost", "node0001", "node0002"], ["events"], ["history"], ["diff"])
+
+
+@contextlib.contextmanager
+def as_outsider():
+    """Be somebody else for a while, where one may."""
+    if os.geteuid() == 0:
+        os.seteuid(pwd.getpwnam(OUTSIDER).pw_uid)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+    else:
+        yield
+
+
+class Case(unittest.TestCase):
+    config = {}
+
+    def setUp(self):
+        self.path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(self.path, lab.fabric("fattree2:2,1,2", "capture"))
+        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}, **self.config},
+                                  env=getattr(self, "env", None))
+        self.addCleanup(lambda: self.daemon.alive() and self.daemon.stop())
+
+    def check_serving(self):
+        self.daemon.check_alive()
+        self.assertIn("pmixfab.generation uint64 1\n", self.daemon.tool("register", timeout=10).stdout)
+        self.assertEqual(self.daemon.refresh()["generation"], 1)
+        self.assertEqual(self.daemon.errors(), [])
+
+
+@unittest.skipIf(os.geteuid() != 0, "only root can be others, too")
+class Users(Case):
+    def test_an_outsider_reads_and_changes_nothing(self):
+        for command in READING:
+            done = self.daemon.ctl(*command, user=OUTSIDER)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout != "", True)
+        last = self.daemon.status()["last_sweep"]
+        for command in (["refresh"], ["refresh", "--accept-partial"]):
+            done = self.daemon.ctl(*command, user=OUTSIDER)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertRegex(done.stderr, r"^fabricctl: refresh: uid \d+ may not do that: .*\n$")
+        self.assertEqual(self.daemon.status()["last_sweep"], last)
+
+    def test_an_outsider_may_not_write_into_the_run_directory(self):
+        for name in os.listdir(self.daemon.rundir):
+            mode = os.stat(os.path.join(self.daemon.rundir, name)).st_mode
+            self.assertFalse(mode & 0o022 and not name.endswith(".sock"), name)
+        self.assertFalse(os.stat(self.daemon.rundir).st_mode & 0o022)
+        self.assertFalse(os.stat(self.daemon.store).st_mode & 0o022)
+
+    def test_the_daemons_own_user(self):
+        """A daemon without root: its user may do what root may, others may not."""
+        account = pwd.getpwnam(OUTSIDER)
+        own = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}}, start=False)
+        own.binary, own.env = lab.readable_copy(own.binary, own.env)
+        os.chown(own.dir, account.pw_uid, account.pw_gid)
+        command = own.command
+        own.command = lambda *args: ["setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups",
+                                     *command(*args)]
+        lab.require("setpriv")
+        own.start()
+        self.addCleanup(own.stop)
+        for user, status in ((OUTSIDER, 0), (None, 0), ("daemon", 1)):
+            self.assertEqual(own.ctl("refresh", user=user).returncode, status)
+
+    def test_lies_about_oneself(self):
+        """Whoever says that he is root is still who the kernel says he is."""
+        with as_outsider():
+            channel = self.daemon.ask("refresh", uid=0, user="root", pid=1)
+        answer = self.daemon.answer(channel)
+        self.assertEqual((answer["ok"], answer["error"]), (False, -14))
+
+
+@unittest.skipIf(os.geteuid() != 0, "only root can be others, too")
+class Administrators(Case):
+    config = {"security": {"admins": f"daemon, {OUTSIDER}"}}
+
+    def test_they_may(self):
+        self.assertEqual(self.daemon.ctl("refresh", user=OUTSIDER).returncode, 0)
+        self.assertEqual(self.daemon.ctl("refresh", user="daemon").returncode, 0)
+        self.assertEqual(self.daemon.ctl("refresh", user="bin").returncode, 1)
+
+
+class Control(Case):
+    def connect(self):
+        channel = socket.socket(socket.AF_UNIX)
+        self.addCleanup(channel.close)
+        channel.settimeout(10 * lab.SLOW)
+        channel.connect(os.path.join(self.daemon.rundir, "control.sock"))
+        return channel
+
+    def rest(self, channel):
+        """All that comes until the other side closes."""
+        text = b""
+        try:
+            while True:
+                data = channel.recv(65536)
+                if not data:
+                    return text
+                text += data
+        except ConnectionResetError:  # it was closed before it had read all
+            return text
+
+    def test_rubbish(self):
+        for line in (b"\n", b"{}\n", b"[]\n", b"refresh\n", b'{"op":7}\n', b'{"op":null}\n', b"\xff\xfe\0\1\n", b"[" * 5000 + b"\n",
+                     b'{"op":"status","op":"refresh"}\n', b'{"op":"status"\n', os.urandom(60000).replace(b"\n", b"") + b"\n"):
+            channel = self.connect()
+            channel.sendall(line + b'{"op":"status"}\n')
+            first, *more = self.rest(channel).splitlines()
+            self.assertEqual((json.loads(first)["ok"], more), (False, []), line[:40])  # an error, and the connection
+        channel = self.connect()
+        channel.sendall(b'{"op":"nothing"}\n{"op":"history","limit":"x"}\n{"op":"diff","to":-1}\n{"op":"diff","from":9}\n'
+                        b'{"op":"history","what":[]}\n{"op":"status"}\n')
+        channel.shutdown(socket.SHUT_WR)
+        answers = [json.loads(line)["ok"] for line in self.rest(channel).splitlines()]
+        self.assertEqual(answers, [False] * 5 + [True])  # what only cannot be done costs nothing
+        self.check_serving()
+
+    def test_lines_without_end(self):
+        for size in (70000, 10_000_000):
+            channel = self.connect()
+            try:
+                channel.sendall(b'{"op":"' + b"x" * size)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            self.assertIn(b"longer than 65536", self.rest(channel) or b"longer than 65536")
+        self.check_serving()
+
+    def test_half_lines_and_hangs(self):
+        held = [self.connect() for _ in range(20)]
+        for channel in held:
+            channel.sendall(b'{"op":"sta')
+        self.check_serving()
+        for channel in held[:10]:
+            channel.sendall(b'tus"}\n')
+            self.assertIn(b'"ok":true', channel.recv(65536))
+        for channel in held:
+            channel.close()
+        self.check_serving()
+
+    def test_more_connections_than_there_are_places(self):
+        with as_outsider():
+            crowd = [self.connect() for _ in range(300)]
+        if os.geteuid() == 0:
+            self.check_serving()  # root and the daemon's user have places of their own
+        for channel in crowd:
+            channel.close()
+        lab.wait_for(lambda: self.daemon.connections() == 0, what="the crowd to go")
+        self.check_serving()
+
+    def test_who_does_not_read(self):
+        channel = self.connect()
+        channel.setblocking(False)
+        try:
+            for _ in range(200000):
+                channel.send(b'{"op":"history"}\n' * 100)
+        except BlockingIOError:
+            pass
+        self.check_serving()
+
+
+class PmixPort(Case):
+    """Loopback only; and what comes there before a PMIx connection is made. The library itself (4.2) waits for each
+    new connection's first message with all its thread, and dies of tools that die at the wrong moment."""
+
+    def port(self):
+        return int(self.daemon.uri().rsplit(":", 1)[1])
+
+    def connect(self, data=b""):
+        channel = socket.create_connection(("127.0.0.1", self.port()), timeout=10 * lab.SLOW)
+        self.addCleanup(channel.close)
+        channel.sendall(data)
+        return channel
+
+    def record(self):
+        """The first message of a tool."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = f"fabricd.0;tcp4://127.0.0.1:{server.getsockname()[1]}"
+            tool = lab.Watch([lab.program("stock_tool"), address, "register"], self.daemon.tool_env())
+            channel, _ = server.accept()
+            with channel:
+                channel.settimeout(10 * lab.SLOW)
+                message = channel.recv(16, socket.MSG_WAITALL)
+                message += channel.recv(struct.unpack("<iIII", message)[2], socket.MSG_WAITALL)
+            tool.stop()
+        return message
+
+    @staticmethod
+    def vanish(channel):
+        """Close so that the other side's next word meets an error."""
+        channel.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        channel.close()
+
+    def test_listens_on_loopback_only(self):
+        own = {os.readlink(f"/proc/{self.daemon.process.pid}/fd/{fd}") for fd in os.listdir(
+            f"/proc/{self.daemon.process.pid}/fd")}
+        listening = []
+        for name in ("tcp", "tcp6", "udp", "udp6"):
+            with open(f"/proc/net/{name}", encoding="ascii") as file:
+                for fields in (line.split() for line in list(file)[1:]):
+                    if f"socket:[{fields[9]}]" in own and fields[3] in ("0A", "07"):
+                        listening.append(fields[1])
+        self.assertEqual(listening, [f"0100007F:{self.port():04X}"])
+
+    def test_rubbish(self):
+        message, chance = self.record(), random.Random(1)
+        for data in (b"", b"GET / HTTP/1.0\r\n\r\n", b"\0" * 100000, bytes(chance.randbytes(5000)), b"\xff" * 16,
+                     struct.pack("<iIII", 0, 0, 1 << 31, 0), struct.pack("<iIII", -1, 0, 0, 0), message[:16], message[:40]):
+            self.connect(data).close()
+            self.vanish(self.connect(data))
+        lie = bytearray(message)
+        at = 16 + message[16:].index(b"\0") + 1
+        for length in (1, 200, 1 << 20, (1 << 32) - 1):  # of the credential: it would be copied from what follows
+            lie[at:at + 4] = struct.pack(">I", length)
+            self.connect(lie)
+        for _ in range(300):
+            data = bytearray(message)
+            data[chance.randrange(16, len(data))] = chance.randrange(256)
+            self.connect(data).close()
+        self.check_serving()
+
+    def test_who_says_nothing_holds_nobody_up(self):
+        message = self.record()
+        held = [self.connect(message[:size]) for size in [0, 7, 16, 17, len(message) - 1] + [0] * 300]
+        begin = time.monotonic()
+        self.check_serving()
+        self.assertLess(time.monotonic() - begin, 1.5 * lab.SLOW)
+        for channel in held:
+            self.assertEqual(channel.recv(1), b"")  # and is sent away in the end
+
+    def test_tools_that_die(self):
+        message, chance = self.record(), random.Random(2)
+        for _ in range(50):
+            self.vanish(self.connect(message))
+        for _ in range(30):
+            tool = lab.spawn([lab.program("stock_tool"), self.daemon.uri(), "register"], env=self.daemon.tool_env(),
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(chance.uniform(0, 0.02))  # the moment is what is tried
+            lab.kill_group(tool)
+        self.check_serving()
+
+
+class PmixPortUnrepaired(PmixPort):
+    """When this fails, a newer library has come: see whether repair_connect.c is still needed."""
+
+    env = {"FABRICD_NO_REPAIR": "1"}
+    test_listens_on_loopback_only = test_rubbish = test_tools_that_die = None
+
+    def test_who_says_nothing_holds_nobody_up(self):
+        message = self.record()
+        silent = self.connect()
+        with self.assertRaises(lab.LabError):
+            self.daemon.tool("register", timeout=1)
+        self.vanish(self.connect(message))
+        silent.close()
+        self.assertEqual(self.daemon.process.wait(10 * lab.SLOW), -signal.SIGSEGV)
+
+
+if __name__ == "__main__":
+    unittest.main()
