@@ -10,6 +10,7 @@
 #include "fabricd/server.h"
 #include "pmix/info.h"
 #include "pmix/relay.h"
+#include "pmix/thread.h"
 
 #define MAX_WATCHERS 65536
 
@@ -96,26 +97,32 @@ static void answer(const struct watcher *watcher, const struct served_set *set)
     free(arrays.names.array);
 }
 
-static void refuse_list(struct watcher *due)
-{
-    struct watcher *watcher, *next;
-    DL_FOREACH_SAFE(due, watcher, next)
-    {
-        watcher->cbfunc(PMIX_ERR_NOT_AVAILABLE, NULL, 0, watcher->cbdata);
-        free(watcher);
-    }
-}
-
-static void answer_list(struct watcher *due)
+static void answer_list(struct watcher *due, bool refuse)
 {
     struct watcher *watcher, *next;
     struct served_set *set = served_get();
     DL_FOREACH_SAFE(due, watcher, next)
     {
-        answer(watcher, set);
+        if (refuse)
+            watcher->cbfunc(PMIX_ERR_NOT_AVAILABLE, NULL, 0, watcher->cbdata);
+        else
+            answer(watcher, set);
         free(watcher);
     }
     served_set_put(set);
+}
+
+/* On the library's thread, for those that the loop's thread has found. */
+static void answer_due(pmix_status_t status, void *due)
+{
+    (void)status;
+    answer_list(due, false);
+}
+
+static void refuse_due(pmix_status_t status, void *due)
+{
+    (void)status;
+    answer_list(due, true);
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------ */
@@ -157,10 +164,7 @@ pmix_status_t watch_add(const struct watch_known *known, pmix_lookup_cbfunc_t cb
     }
     pthread_mutex_unlock(&lock);
     served_set_put(set);
-    if (refused)
-        refuse_list(due);
-    else
-        answer_list(due);
+    answer_list(due, refused);
     return PMIX_SUCCESS;
 }
 
@@ -176,7 +180,8 @@ void watch_published(void)
     }
     pthread_mutex_unlock(&lock);
     served_set_put(set);
-    answer_list(due);
+    if (due != NULL)
+        fab_on_pmix_thread(answer_due, due);
 }
 
 /* Those that have waited long enough hear that nothing has changed. */
@@ -193,7 +198,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
         event_add(timer, &rest);
     }
     pthread_mutex_unlock(&lock);
-    answer_list(due);
+    if (due != NULL)
+        fab_on_pmix_thread(answer_due, due);
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
@@ -220,5 +226,8 @@ void watch_stop(void)
     pthread_mutex_unlock(&lock);
     if (old != NULL)
         event_free(old);
-    refuse_list(due);
+    if (due != NULL) {
+        fab_on_pmix_thread(refuse_due, due);
+        fab_wait_for_pmix_thread();
+    }
 }

@@ -24,7 +24,7 @@ struct watch_known {
     int64_t published;
 };
 
-/* PMIX_SUCCESS: it is answered through cbfunc, perhaps before this returns. From any thread. */
+/* PMIX_SUCCESS: it is answered through cbfunc, perhaps before this returns. On the library's thread. */
 pmix_status_t watch_add(const struct watch_known *known, pmix_lookup_cbfunc_t cbfunc, void *cbdata);
 
 /* Another set is being served. */

@@ -10,6 +10,7 @@
 
 #include "pmix/relay_priv.h"
 #include "pmix/relay_tags.h"
+#include "pmix/thread.h"
 #include "topo/log.h"
 
 #define DEADLINE_MS    10000
@@ -180,6 +181,7 @@ void pmixfab_relay_close(void)
         relay_poke(relay);
         pthread_mutex_unlock(&relay->lock);
         pthread_join(relay->keeper, NULL);
+        fab_wait_for_pmix_thread(); /* all are answered when the host goes on */
         relay_link_close(relay);
         pthread_mutex_lock(&relay->lock);
         relay->open = false;

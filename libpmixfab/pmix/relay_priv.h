@@ -20,6 +20,7 @@ struct relay_request {
     uint64_t id; /* of the latest attempt; 0: not sent */
     unsigned refs;
     int64_t deadline;
+    pmix_status_t outcome; /* of one that the scheduler does not answer */
     const char *op;
     pmix_info_t *info;
     size_t n;

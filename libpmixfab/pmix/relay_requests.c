@@ -5,6 +5,7 @@
 #include <utlist.h>
 
 #include "pmix/relay_priv.h"
+#include "pmix/thread.h"
 #include "topo/log.h"
 
 /* ---- answers ------------------------------------------------------------------------------------ */
@@ -53,9 +54,8 @@ static void answer_data(const struct relay_request *request, pmix_pdata_t *data,
 
 /* ---- the table ---------------------------------------------------------------------------------- */
 
-static void put(struct relay *relay, struct relay_request *request)
+static void put(struct relay_request *request)
 {
-    (void)relay;
     if (--request->refs > 0)
         return;
     if (request->info != NULL)
@@ -121,7 +121,7 @@ static void on_answer(pmix_status_t status, pmix_pdata_t *data, size_t n, void *
     else
         answer_error(request, status);
     pthread_mutex_lock(&relay->lock);
-    put(relay, request);
+    put(request);
     pthread_mutex_unlock(&relay->lock);
 }
 
@@ -142,7 +142,7 @@ static void send_request(struct relay *relay, struct relay_request *request)
         relay_poke(relay);
     if (rc != PMIX_SUCCESS && request->id == id) /* no answer comes: the connection is no more */
         relay_lost(relay);
-    put(relay, request);
+    put(request);
 }
 
 void relay_send_waiting(struct relay *relay)
@@ -160,16 +160,26 @@ void relay_send_waiting(struct relay *relay)
     }
 }
 
+/* On PMIx's thread. */
+static void answer_expired(pmix_status_t status, void *cbdata)
+{
+    struct relay_request *request = cbdata;
+    (void)status;
+    answer_error(request, request->outcome);
+    pthread_mutex_lock(&fab_relay.lock);
+    put(request);
+    pthread_mutex_unlock(&fab_relay.lock);
+}
+
 int64_t relay_expire(struct relay *relay, int64_t now, bool all)
 {
     while (relay->list != NULL && (all || relay->list->deadline <= now)) {
         struct relay_request *request = relay->list;
         take(relay, request);
-        pmix_status_t status = relay->connected && !all ? PMIX_ERR_TIMEOUT : PMIX_ERR_UNREACH;
+        request->outcome = relay->connected && !all ? PMIX_ERR_TIMEOUT : PMIX_ERR_UNREACH;
         pthread_mutex_unlock(&relay->lock);
-        answer_error(request, status);
+        fab_on_pmix_thread(answer_expired, request);
         pthread_mutex_lock(&relay->lock);
-        put(relay, request);
     }
     return relay->list == NULL ? INT64_MAX : relay->list->deadline;
 }
@@ -194,7 +204,7 @@ static void submit(const char *op, pmix_info_t *info, size_t n, pmix_info_cbfunc
         pthread_mutex_unlock(&relay->lock);
         answer_error(request, PMIX_ERR_UNREACH);
         pthread_mutex_lock(&relay->lock);
-        put(relay, request);
+        put(request);
     } else {
         request->deadline = relay_now() + relay->deadline_ms;
         DL_APPEND(relay->list, request);
