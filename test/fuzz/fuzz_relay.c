@@ -173,7 +173,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         sink = sink + read_all(info, ninfo);
         PMIX_INFO_FREE(info, ninfo);
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        pmix_data_array_t *left = data[i].value.type == PMIX_DATA_ARRAY ? data[i].value.data.darray : NULL;
+        if (left != NULL && left->array == NULL)
+            left->size = 0; /* the library's own destructor looks at the size first */
         PMIX_PDATA_DESTRUCT(&data[i]);
+    }
     return 0;
 }
