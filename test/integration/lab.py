@@ -561,9 +561,9 @@ class Fabricd:
     def ask(self, op, timeout=60, **request):
         """Send a request over the control socket; the connection, for answer()."""
         channel = socket.socket(socket.AF_UNIX)
-        channel.settimeout(timeout * SLOW)
         try:
             channel.connect(os.path.join(self.rundir, "control.sock"))
+            channel.settimeout(timeout * SLOW)  # after it: with a full queue, it would fail at once
             channel.sendall((json.dumps(dict(request, op=op)) + "\n").encode())
         except OSError:
             channel.close()
