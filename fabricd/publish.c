@@ -285,7 +285,10 @@ static int prepare(struct draft *draft, bool accept_partial, struct publication 
                    struct publish_report *report, struct fab_err *err)
 {
     struct publisher *publisher = draft->publisher;
-    int rc = fab_names_apply(publisher->names, &draft->inv, err);
+    int rc = publish_fill_gaps(publisher, &draft->inv);
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "out of memory");
+    rc = fab_names_apply(publisher->names, &draft->inv, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = fab_diff_compute(&publisher->current, &draft->inv, &draft->diff);

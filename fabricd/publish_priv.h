@@ -21,6 +21,9 @@ struct publisher {
                      before */
 };
 
+/* A node that gave no description this time (the answer was lost) keeps the one it had: it is not renamed. */
+int publish_fill_gaps(const struct publisher *publisher, struct fab_inventory *inv);
+
 /* What a sweep's inventory (named) says beside the change itself. */
 void publish_fill_report(const struct publisher *publisher, const struct fab_inventory *inv,
                          const struct fab_diff *diff, struct publish_report *report);

@@ -107,6 +107,29 @@ static int add_ports(struct fab_inventory *inv, const struct observed *seen, uin
     return PMIXFAB_OK;
 }
 
+/*
+ * Ports of a switch that gave no PortInfo: nobody knows where they lead. They are listed as unknown, because
+ * a discovery that ends early (its packets are lost from some moment on) leaves no other trace.
+ */
+static int add_silent_ports(struct fab_inventory *inv, const struct observed *seen, uint32_t from,
+                            uint32_t node, struct fab_err *err)
+{
+    const struct observed_node *owner = &seen->nodes[from];
+    bool answered[256] = {false};
+    if (inv->nodes[node].kind != FAB_SWITCH)
+        return PMIXFAB_OK;
+    for (uint32_t i = owner->first_port; i < owner->first_port + owner->n_ports; i++)
+        answered[seen->ports[i].num] = true;
+    for (unsigned num = 1; num <= inv->nodes[node].num_ports; num++) {
+        const struct fab_port port = {.node = node, .peer = FAB_NONE, .num = (uint8_t)num};
+        int rc = answered[num] ? PMIXFAB_OK : fab_inventory_add_port(inv, &port, NULL);
+        if (rc != PMIXFAB_OK)
+            return fab_fail(err, rc, "port %u of node 0x%016jx does not fit in", num,
+                            (uintmax_t)inv->nodes[node].guid);
+    }
+    return PMIXFAB_OK;
+}
+
 int observed_inventory(const struct observed *seen, const struct probe_sink *sink, struct fab_inventory *inv,
                        struct fab_err *err)
 {
@@ -131,6 +154,8 @@ int observed_inventory(const struct observed *seen, const struct probe_sink *sin
         rc = add_node(inv, &seen->nodes[i], &node, err);
         if (rc == PMIXFAB_OK)
             rc = add_ports(inv, seen, i, node, map, &loops, err);
+        if (rc == PMIXFAB_OK)
+            rc = add_silent_ports(inv, seen, i, node, err);
     }
     for (uint32_t i = 0; i < seen->n_ports && rc == PMIXFAB_OK; i++) {
         uint32_t peer = seen->ports[i].peer;

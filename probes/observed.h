@@ -4,7 +4,7 @@
  * A live sweep and a libibnetdisc cache hold the same facts: NodeInfo and PortInfo as the devices answered
  * them (InfiniBand architecture, volume 1, 14.2.5). Both are laid out as below and turned into an inventory
  * by one function, so that both say the same, and the same as ibnetdiscover's text of the subnet:
- *   - of a switch, the ports that are cabled, and those that are up and lead nowhere;
+ *   - of a switch, the ports that are cabled, those that are up and lead nowhere, and those that did not say;
  *   - of an HCA likewise, but all that were seen where none is cabled;
  *   - descriptions as ibnetdiscover prints them: bytes that are no printable ASCII become blanks;
  *   - cables from a node to itself are dropped.

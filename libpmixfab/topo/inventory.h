@@ -70,6 +70,16 @@ int fab_inventory_merge(struct fab_inventory *into, const struct fab_inventory *
 /* Deep copy of a finished inventory. *to is initialised here. */
 int fab_inventory_copy(struct fab_inventory *to, const struct fab_inventory *from);
 
+/*
+ * Does this port show that something is missing: up and leading nowhere, or of a switch and never heard of?
+ */
+static inline bool fab_port_dangles(const struct fab_inventory *inv, const struct fab_port *port)
+{
+    return port->peer == FAB_NONE &&
+           (port->state >= FAB_PORT_INIT ||
+            (port->state == FAB_PORT_UNKNOWN && inv->nodes[port->node].kind == FAB_SWITCH));
+}
+
 /* Node by GUID in a finished inventory (binary search); FAB_NONE. */
 uint32_t fab_inventory_find(const struct fab_inventory *inv, uint64_t guid);
 /* Port `num` of a node; FAB_NONE. */

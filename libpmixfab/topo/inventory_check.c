@@ -229,7 +229,7 @@ static void count_ports(struct fab_inventory *inv)
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
         inv->nodes[i].first_port = at;
         for (; at < inv->n_ports && inv->ports[at].node == i; at++)
-            inv->n_dangling += inv->ports[at].peer == FAB_NONE && inv->ports[at].state >= FAB_PORT_INIT;
+            inv->n_dangling += fab_port_dangles(inv, &inv->ports[at]);
         inv->nodes[i].n_ports = at - inv->nodes[i].first_port;
     }
 }

@@ -23,7 +23,7 @@ ONLY_IN = {
     r"pmix/src/|src/": ["libpmixfab/pnet"],
     r"infiniband/": ["probes", "test"],
     r"sqlite3\.h": ["fabricd", "test"],
-    r"event2/": ["fabricd", "test"],
+    r"event2/": ["fabricd", "libpmixfab/pnet", "test"],  # pnet: the PMIx library runs on libevent
     r"cmocka\.h": ["test"],
 }
 

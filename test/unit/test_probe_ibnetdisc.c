@@ -267,6 +267,14 @@ static void test_partial(void **state)
     assert_int_equal(port_of(&inv, 0x21, 2)->peer, FAB_NONE);
     assert_int_equal(inv.n_dangling, 3);
     fab_inventory_destroy(&inv);
+    /* a port that gave no PortInfo: a discovery that ended early leaves no other trace */
+    ibnd_port_t *silent = m.nodes[0]->ports[3];
+    m.nodes[0]->ports[3] = NULL;
+    assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
+    assert_int_equal(port_of(&inv, 0x21, 3)->state, FAB_PORT_UNKNOWN);
+    assert_int_equal(inv.n_dangling, 3);
+    fab_inventory_destroy(&inv);
+    m.nodes[0]->ports[3] = silent;
     /* a node of a type that does not exist is left out */
     mad_set_field(m.nodes[1]->info, 0, IB_NODE_TYPE_F, 7);
     assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
