@@ -31,6 +31,7 @@ struct daemon {
     struct event *timer, *signals[3];
     uint64_t number;     /* of the sweep that runs or ran last */
     bool accept_partial; /* of that sweep */
+    bool partial;        /* in that sweep, ports lead nowhere that did not before */
     bool again;          /* another one was asked for meanwhile */
     bool again_accept;
     bool serving; /* the PMIx server runs */
@@ -114,7 +115,7 @@ static void keep_reason(struct daemon *d, const char *text)
 static void end_sweep(struct daemon *d, int code, const char *message, bool changed)
 {
     d->last_code = code;
-    d->status.partial = code == PMIXFAB_ERR_PARTIAL || (code == PMIXFAB_OK && d->status.dangling > 0);
+    d->status.partial = code == PMIXFAB_ERR_PARTIAL || (code == PMIXFAB_OK && d->partial);
     if (code == PMIXFAB_OK) {
         if (d->status.stale)
             log_info("sweep: the fabric answers again");
@@ -195,7 +196,8 @@ static void on_swept(struct sweep_result *result, void *arg)
         rc = publish_prepare(d->publisher, &result->inv, d->accept_partial, &publication, &report, &err);
         if (rc != PMIXFAB_OK && err.text[0] == '\0')
             fab_fail(&err, rc, "publish: %s", pmixfab_strerror(rc));
-        d->status.dangling = report.dangling;
+        d->partial = report.dangling > 0;
+        d->status.dangling = report.nowhere;
         d->status.unnamed = report.unnamed;
         if (report.inactive > 0 && d->status.inactive != report.inactive)
             log_warning("sweep: %u cabled ports are not active: does a subnet manager run?", report.inactive);

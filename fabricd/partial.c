@@ -56,6 +56,7 @@ void publish_fill_report(const struct publisher *publisher, const struct fab_inv
 {
     *report = (struct publish_report){.lost = diff->n_lost};
     report->dangling = count_dangling(inv, &publisher->current);
+    report->nowhere = inv->n_dangling;
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         report->unnamed += inv->nodes[i].unnamed;
     for (uint32_t i = 0; i < inv->n_ports; i++)

@@ -36,6 +36,7 @@ struct publication {
 /* What a sweep found out beside a change. */
 struct publish_report {
     uint32_t dangling; /* ports that are up and lead nowhere, and did not so before */
+    uint32_t nowhere;  /* all ports that are up and lead nowhere */
     uint32_t lost;     /* hosts, devices, switches and links less than what is served */
     uint32_t unnamed;  /* HCAs that no pattern names */
     uint32_t inactive; /* cabled ports that no subnet manager has made active */

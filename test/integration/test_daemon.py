@@ -230,6 +230,7 @@ class Partial(Case):
         self.assertEqual((status["generation"], status["stale"], status["partial"]), (2, False, True))
         self.assertEqual(max(plane["hosts"] for plane in daemon.ctl_json("planes")), 12)
         self.assertFalse(daemon.refresh()["changed"])  # it has become what is served
+        self.assertEqual((daemon.status()["partial"], daemon.status()["dangling"]), (False, 6))
         self.change(self.whole)
         self.assertEqual(daemon.refresh(), {"ok": True, "generation": 3, "changed": True, "partial": False})
         self.assertEqual(daemon.ctl_json("planes")[0]["hosts"], 16)
@@ -240,6 +241,8 @@ class Partial(Case):
         status = daemon.status()
         self.assertEqual((status["generation"], status["partial"], status["dangling"]), (1, True, 6))
         self.assertIn("up and lead nowhere", daemon.log())
+        self.assertEqual(daemon.refresh()["partial"], False)  # nothing more is missing, but it is not forgotten
+        self.assertEqual(daemon.status()["dangling"], 6)
         self.change(self.whole)  # what grows is no question
         self.assertEqual(daemon.refresh(), {"ok": True, "generation": 2, "changed": True, "partial": False})
 
