@@ -107,7 +107,7 @@ cleanup:
 
 void built_destroy(struct built *built)
 {
-    for (uint32_t i = 0; i < built->n; i++)
+    for (uint32_t i = 0; built->planes != NULL && i < built->n; i++)
         free(built->planes[i].bytes);
     free(built->planes);
     *built = (struct built){0};

@@ -36,7 +36,7 @@ static int read_text(const char *path, char **text, size_t *len, struct fab_err 
     if (rc == PMIXFAB_OK && ferror(f))
         rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: reading it failed", path);
     fclose(f);
-    if (rc != PMIXFAB_OK) {
+    if (rc != PMIXFAB_OK || *text == NULL) {
         free(*text);
         *text = NULL;
         return rc;
@@ -110,8 +110,11 @@ static int restore(struct publisher *publisher, struct fab_err *err)
         return rc;
     planes = calloc(n_known + 1, sizeof(*planes));
     publisher->retired = calloc(n_known + 1, sizeof(*publisher->retired));
-    if (planes == NULL || publisher->retired == NULL)
-        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    if (planes == NULL || publisher->retired == NULL) {
+        free(planes);
+        store_planes_free(known, n_known);
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n_known; i++) {
         struct served_plane *plane = NULL;
         if (!known[i].retired)

@@ -160,7 +160,7 @@ int fab_query(const char *const *keys, const pmix_info_t *directives, size_t ndi
         return PMIXFAB_ERR_NOMEM;
     }
     pmix_status_t status = PMIx_Query_info_nb(query, 1, on_answer, answer);
-    if (status != PMIX_SUCCESS) { /* the callback does not come */
+    if (status != PMIX_SUCCESS) { /* the callback does not come: its reference */
         answer_put(answer);
     } else if (!wait_for(answer)) {
         status = PMIX_ERR_TIMEOUT;
@@ -169,7 +169,7 @@ int fab_query(const char *const *keys, const pmix_info_t *directives, size_t ndi
     }
     if (status != PMIX_SUCCESS) {
         fab_log(PMIXFAB_LOG_INFO, "the PMIx server answers %s: %s", keys[0], PMIx_Error_string(status));
-        answer_put(answer);
+        answer_put(answer); /* and ours. NOLINT(clang-analyzer-unix.Malloc): it does not count them */
         return fab_error_of(status);
     }
     *out = answer;
