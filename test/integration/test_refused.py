@@ -164,7 +164,9 @@ class Store(Case):
 
     def test_no_such_folder(self):
         self.check_start(self.make(settings={"store": "/nowhere/fabricd.db"}), "/nowhere/fabricd.db")
-        self.check_start(self.make(settings={"store": lab.tmpdir()}), "Is a directory")
+        folder = os.path.join(lab.tmpdir(), "folder")
+        os.mkdir(folder)
+        self.check_start(self.make(settings={"store": folder}), "Is a directory")
 
     def test_locked_by_another_program(self):
         daemon = self.published()
