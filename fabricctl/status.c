@@ -38,8 +38,8 @@ static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *p
     }
 }
 
-/* Facts of the snapshots alone: nobody is watching, so they are stale. Over PMIx somebody is, and does not
- * say. */
+/* Facts of the snapshots alone: nobody is watching, so they are stale. Over PMIx somebody is, and says it; an
+ * older one does not, and nobody knows then. */
 static json_t *from_snapshots(const struct ctl *ctl, const struct ctl_view *view, const char *why)
 {
     char time[CTL_TIME_SIZE];
@@ -47,16 +47,21 @@ static json_t *from_snapshots(const struct ctl *ctl, const struct ctl_view *view
     int64_t published;
     json_t *status;
 
+    int stale = 1;
+    bool told = ctl->uri == NULL || pmixfab_stale_pmix(&stale) == PMIXFAB_OK;
+
     sum_up(view, &generation, &published, &unnamed);
     status = json_pack("{s:I, s:o, s:o, s:b, s:[]}", "generation", (json_int_t)generation, "published",
                        generation == 0 ? json_null() : json_string(ctl_time(published, time)), "stale",
-                       ctl->uri != NULL ? json_null() : json_true(), "daemon", ctl->uri != NULL, "planes");
+                       told ? json_boolean(stale) : json_null(), "daemon", ctl->uri != NULL, "planes");
     for (size_t i = 0; i < CTL_COUNT(daemon_keys) && status != NULL; i++)
         json_object_set_new(status, daemon_keys[i], json_null());
     json_object_set_new(status, "unnamed", json_integer((json_int_t)unnamed));
     if (ctl->uri != NULL)
         json_object_set_new(status, "uri", ctl_json_text(ctl->uri));
-    json_object_set_new(status, "stale_reason", ctl_json_text(ctl->uri != NULL ? "not told over PMIx" : why));
+    if (!told || stale)
+        json_object_set_new(status, "stale_reason",
+                            ctl_json_text(ctl->uri != NULL ? "its reason is not told over PMIx" : why));
     return status;
 }
 

@@ -63,6 +63,15 @@ static pmix_status_t get_switches(const struct question *q, pmix_value_t *value)
     return rc;
 }
 
+/* Of the daemon as a whole: is it serving what it knew before? */
+static pmix_status_t get_stale(const struct question *q, pmix_value_t *value)
+{
+    (void)q;
+    value->type = PMIX_BOOL;
+    value->data.flag = served_is_stale();
+    return PMIX_SUCCESS;
+}
+
 static pmix_status_t of_one_plane(const struct question *q, uint32_t i, pmix_value_t *value)
 {
     const struct fab_info_source source = source_of(q, i);
@@ -208,6 +217,7 @@ static const struct {
     key_fn fn;
     bool local, large;
 } keys[] = {
+    {PMIXFAB_KEY_STALE, get_stale, false, false},
     {PMIX_FABRIC_PLANE, get_planes, false, false},
     {PMIX_FABRIC_SWITCH, get_switches, false, true},
     {PMIX_FABRIC_DIMS, get_dims, false, false},

@@ -128,6 +128,7 @@ static void end_sweep(struct daemon *d, int code, const char *message, bool chan
             d->status.stale_since = now_microseconds();
         d->status.stale = true;
     }
+    served_set_stale(d->status.stale);
     if (d->control != NULL) {
         const struct swept swept = {.number = d->number,
                                     .code = code,

@@ -8,6 +8,7 @@
 
 static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct served_set *current;
+static atomic_bool current_stale;
 
 int served_plane_new(void *bytes, size_t size, const char *rundir, struct served_plane **out,
                      struct fab_err *err)
@@ -100,6 +101,16 @@ void served_swap(struct served_set *set)
     current = set;
     pthread_mutex_unlock(&current_lock);
     served_set_put(old);
+}
+
+void served_set_stale(bool stale)
+{
+    atomic_store(&current_stale, stale);
+}
+
+bool served_is_stale(void)
+{
+    return atomic_load(&current_stale);
 }
 
 const struct served_plane *served_default(const struct served_set *set)

@@ -8,6 +8,7 @@
 #define FABRICD_SERVED_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "topo/model.h"
 
@@ -44,6 +45,10 @@ void served_set_put(struct served_set *set); /* NULL allowed */
 struct served_set *served_get(void);
 /* Put another in its place (takes the reference over). */
 void served_swap(struct served_set *set);
+
+/* Did the last sweep fail? Told by the main thread, asked by any. */
+void served_set_stale(bool stale);
+bool served_is_stale(void);
 
 /* The plane that a request without directives gets; NULL where there is none. */
 const struct served_plane *served_default(const struct served_set *set);

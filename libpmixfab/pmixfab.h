@@ -237,6 +237,7 @@ struct pmix_info;
 /* Keys beside the standard's, in fabricd's answers. */
 #define PMIXFAB_KEY_SNAPSHOT      "pmixfab.snapshot"      /* pmix_byte_object_t: the snapshot */
 #define PMIXFAB_KEY_SNAPSHOT_PATH "pmixfab.snapshot.path" /* string: its file, on fabricd's host */
+#define PMIXFAB_KEY_STALE         "pmixfab.stale"         /* bool, by query: the last sweep failed */
 #define PMIXFAB_KEY_GENERATION    "pmixfab.generation"    /* uint64_t */
 
 /*
@@ -250,6 +251,11 @@ int pmixfab_open_pmix(const struct pmix_info *directives, size_t ndirs, struct p
 
 /* Names of all planes that the connected server serves; as pmixfab_list_rundir(). */
 int pmixfab_list_pmix(char ***names, size_t *n);
+
+/*
+ * Does the connected server serve what it knew before, because its last sweep failed? *stale becomes 1 or 0.
+ */
+int pmixfab_stale_pmix(int *stale);
 
 /*
  * PMIx_Fabric_register(), completed: fills `fabric` (index, info, ninfo; name stays the caller's) so that

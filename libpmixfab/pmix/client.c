@@ -86,6 +86,24 @@ int pmixfab_open_pmix(const struct pmix_info *directives, size_t ndirs, struct p
     return rc;
 }
 
+int pmixfab_stale_pmix(int *stale)
+{
+    static const char *const keys[] = {PMIXFAB_KEY_STALE, NULL};
+    struct fab_answer *answer;
+    if (stale == NULL)
+        return PMIXFAB_ERR_INVAL;
+    int rc = fab_query(keys, NULL, 0, &answer);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    const pmix_value_t *value = fab_answer_value(answer, PMIXFAB_KEY_STALE, PMIX_BOOL);
+    if (value == NULL)
+        rc = PMIXFAB_ERR_UNSUPPORTED;
+    else
+        *stale = value->data.flag;
+    fab_answer_free(answer);
+    return rc;
+}
+
 int pmixfab_list_pmix(char ***names, size_t *n)
 {
     static const char *const keys[] = {PMIX_FABRIC_PLANE, NULL};

@@ -1,5 +1,6 @@
 """fabricd as PMIx programs and operators see it: what it answers, what it does with a partial fabric, how it comes
 and goes."""
+import json
 import os
 import re
 import signal
@@ -153,6 +154,16 @@ class Attributes(Case):
             there = lab.run([lab.program("fabricctl"), "--uri", daemon.uri(), "--format", "json", *command],
                             env=daemon.tool_env())
             self.assertEqual((there.returncode, there.stdout), (0, here.stdout), there.stderr)
+
+    def test_stale_over_pmix(self):
+        daemon = self.start()
+        status = [lab.program("fabricctl"), "--uri", daemon.uri(), "--format", "json", "status"]
+        told = json.loads(lab.run(status, env=daemon.tool_env()).stdout)
+        self.assertEqual((told["stale"], told["daemon"], told["generation"]), (False, True, 1))
+        self.change("")
+        self.assertFalse(daemon.control("refresh")["ok"])
+        told = json.loads(lab.run(status, env=daemon.tool_env()).stdout)
+        self.assertEqual((told["stale"], told["daemon"], told["generation"]), (True, True, 1))
 
 
 @unittest.skipIf(lab.SANITIZE, "pquery is not ours: no sanitizer in it")
