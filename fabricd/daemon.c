@@ -198,6 +198,8 @@ static void on_swept(struct sweep_result *result, void *arg)
         if (rc != PMIXFAB_OK && err.text[0] == '\0')
             fab_fail(&err, rc, "publish: %s", pmixfab_strerror(rc));
         d->partial = report.dangling > 0;
+        if (report.nowhere > 0 && d->status.dangling != report.nowhere) /* said once, not at each sweep */
+            log_warning("sweep: %u ports are up and lead nowhere, or did not answer", report.nowhere);
         d->status.dangling = report.nowhere;
         d->status.unnamed = report.unnamed;
         if (report.inactive > 0 && d->status.inactive != report.inactive)

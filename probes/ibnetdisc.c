@@ -162,7 +162,7 @@ static int run(const struct probe_config *config, const struct probe_sink *sink,
     if (rc == PMIXFAB_OK)
         rc = observed_inventory(&seen, sink, inv, err);
     if (rc == PMIXFAB_OK && inv->n_dangling > 0)
-        probe_note(sink, PMIXFAB_LOG_WARNING,
+        probe_note(sink, PMIXFAB_LOG_DEBUG,
                    "%u ports are up and lead nowhere: a part of the subnet did not answer", inv->n_dangling);
     observed_free(&seen);
     if (fabric != NULL)
