@@ -10,6 +10,7 @@
 #include "fabricd/store.h"
 
 #define DEFAULT_HISTORY 1000
+#define MAX_CHANGES     100000 /* in one answer: the first publication of a large fabric has about 50,000 */
 
 /* Root, the daemon's own user, and the configured administrators. The kernel named the caller. */
 static bool may_change(const struct connection *connection)
@@ -67,7 +68,9 @@ static int add_change(const struct store_change *change, void *cbdata)
                             "time", control_time(change->time), "kind", change->kind, "what", change->what,
                             "before", change->before, "after", change->after);
     /* A text that is not UTF-8 cannot be told in JSON: the names were cleaned before, so there is none. */
-    return one == NULL ? 0 : json_array_append_new(cbdata, one);
+    if (one != NULL)
+        json_array_append_new(cbdata, one);
+    return json_array_size(cbdata) >= MAX_CHANGES;
 }
 
 static json_t *changes_of(struct connection *connection, uint64_t from, uint64_t to, const char *what,
@@ -108,7 +111,7 @@ static void op_history(struct connection *connection, json_t *request)
     if (bad_integer(connection, request, "limit", &limit))
         return;
     json_t *changes = changes_of(connection, 0, INT64_MAX, json_string_value(what),
-                                 limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit);
+                                 limit > MAX_CHANGES || limit == 0 ? MAX_CHANGES : (uint32_t)limit);
     if (changes != NULL)
         connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "changes", changes));
 }
