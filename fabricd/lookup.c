@@ -1,7 +1,9 @@
 #include "fabricd/lookup.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "fabricd/answers.h"
 #include "fabricd/server.h"
@@ -70,6 +72,28 @@ static pmix_status_t relayed_watch(const pmix_info_t info[], size_t n, pmix_look
     return watch_add(&known, cbfunc, cbdata);
 }
 
+/*
+ * Who asks, of all clients of all relays: the names of both together, as a hash, since they may be as long as
+ * one name may be. Of what a client itself may have written nothing is read: the relay's word is the first.
+ */
+static pmix_proc_t who_asks(const pmix_proc_t *relay, const pmix_info_t info[], size_t n)
+{
+    pmix_proc_t names[2], who = *relay;
+    if (info == NULL || n == 0 || !PMIX_CHECK_KEY(&info[0], RELAY_REQUESTOR) ||
+        info[0].value.type != PMIX_PROC || info[0].value.data.proc == NULL)
+        return who;
+    const pmix_proc_t *client = info[0].value.data.proc;
+    memset(names, 0, sizeof(names));
+    memcpy(names[0].nspace, relay->nspace, strnlen(relay->nspace, PMIX_MAX_NSLEN));
+    memcpy(names[1].nspace, client->nspace, strnlen(client->nspace, PMIX_MAX_NSLEN));
+    names[0].rank = relay->rank;
+    XXH128_hash_t hash = XXH3_128bits(names, sizeof(names));
+    snprintf(who.nspace, sizeof(who.nspace), "relayed:%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
+    who.rank = client->rank;
+    return who;
+}
+
 pmix_status_t answer_lookup(const pmix_proc_t *requestor, char **keys, const pmix_info_t info[], size_t n,
                             pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
@@ -85,7 +109,7 @@ pmix_status_t answer_lookup(const pmix_proc_t *requestor, char **keys, const pmi
     if (way == NULL)
         return PMIX_ERR_NOMEM;
     *way = (struct way){cbfunc, cbdata};
-    pmix_proc_t from = *requestor;
+    pmix_proc_t from = is_register || is_update ? who_asks(requestor, info, n) : *requestor;
     pmix_status_t rc;
     if (is_register || is_update)
         rc = answer_fabric(&from, is_register ? PMIX_FABRIC_REQUEST_INFO : PMIX_FABRIC_UPDATE_INFO, info, n,

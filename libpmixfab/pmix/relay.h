@@ -22,6 +22,12 @@
 #define RELAY_QUERIES "pmixfab.relay.queries" /* PMIX_DATA_ARRAY of PMIX_QUERY */
 
 /*
+ * The first info of a register and an update: PMIX_PROC, the relay's client that asks. What index 0 means is
+ * another thing for each of them.
+ */
+#define RELAY_REQUESTOR "pmixfab.relay.requestor"
+
+/*
  * A watch is answered when something else is published than the PMIXFAB_KEY_GENERATION and FAB_KEY_PUBLISHED
  * that the watcher knows, or after RELAY_WATCH_SECONDS. The answer: the two of the published set, and, where
  * there are planes, three arrays of one length.

@@ -221,18 +221,20 @@ pmix_status_t pmixfab_server_fabric(const pmix_proc_t *requestor, pmix_fabric_op
                                     void *cbdata)
 {
     pmix_info_t *copy = NULL;
-    (void)requestor;
+    size_t given = 0, all = n + (requestor != NULL);
     if (cbfunc == NULL || (directives == NULL && n > 0) ||
         (op != PMIX_FABRIC_REQUEST_INFO && op != PMIX_FABRIC_UPDATE_INFO))
         return PMIX_ERR_BAD_PARAM;
-    if (n > 0) {
-        PMIX_INFO_CREATE(copy, n);
+    if (all > 0) {
+        PMIX_INFO_CREATE(copy, all);
         if (copy == NULL)
             return PMIX_ERR_NOMEM;
+        if (requestor != NULL)
+            PMIX_INFO_LOAD(&copy[given++], RELAY_REQUESTOR, requestor, PMIX_PROC);
         for (size_t i = 0; i < n; i++)
-            PMIX_INFO_XFER(&copy[i], &directives[i]);
+            PMIX_INFO_XFER(&copy[given++], &directives[i]);
     }
-    submit(op == PMIX_FABRIC_REQUEST_INFO ? RELAY_REGISTER : RELAY_UPDATE, copy, n, cbfunc, cbdata);
+    submit(op == PMIX_FABRIC_REQUEST_INFO ? RELAY_REGISTER : RELAY_UPDATE, copy, all, cbfunc, cbdata);
     return PMIX_SUCCESS;
 }
 

@@ -5,8 +5,9 @@
  *   stock_client client  as a client of the server that has started it
  *
  * Told on its standard input, answers with a line each:
- *   register   "register STATUS attributes N generation G", the new fabric in use from now on
- *   update     "update STATUS milliseconds T generation G"
+ *   register   "register STATUS attributes N generation G plane P", the new fabric in use from now on;
+ *              register KEY=VALUE...: with directives, plane=, vendor=, identifier=
+ *   update     "update STATUS milliseconds T generation G plane P"
  *   burst N    N updates under way at a time: "burst answered N good M milliseconds T"
  *   flood N    the first half of a burst, without waiting: "flood N"; collect is the second half
  *   ping       asks a relay_host with own-query something it knows itself: "ping STATUS"
@@ -41,6 +42,14 @@ static unsigned long generation_of(const pmix_fabric_t *of)
     return 0;
 }
 
+static const char *plane_of(const pmix_fabric_t *of)
+{
+    for (size_t i = 0; i < of->ninfo; i++)
+        if (PMIX_CHECK_KEY(&of->info[i], PMIX_FABRIC_PLANE))
+            return of->info[i].value.data.string;
+    return "none";
+}
+
 static void release(pmix_fabric_t *of)
 {
     if (of->info != NULL)
@@ -49,12 +58,34 @@ static void release(pmix_fabric_t *of)
     of->ninfo = 0;
 }
 
-static void do_register(void)
+static size_t parse_directives(char *words, pmix_info_t *out, size_t max)
 {
+    static const char *const keys[][2] = {{"plane=", PMIX_FABRIC_PLANE},
+                                          {"vendor=", PMIX_FABRIC_VENDOR},
+                                          {"identifier=", PMIX_FABRIC_IDENTIFIER}};
+    size_t n = 0;
+    char *rest = NULL;
+    for (char *word = strtok_r(words, " \n", &rest); word != NULL && n < max;
+         word = strtok_r(NULL, " \n", &rest))
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+            if (strncmp(word, keys[i][0], strlen(keys[i][0])) == 0) {
+                PMIX_INFO_LOAD(&out[n], keys[i][1], word + strlen(keys[i][0]), PMIX_STRING);
+                n++;
+                break;
+            }
+    return n;
+}
+
+static void do_register(char *words)
+{
+    pmix_info_t directives[4];
     release(&fabric);
-    pmix_status_t rc = PMIx_Fabric_register(&fabric, NULL, 0);
-    printf("register %s attributes %zu generation %lu\n", PMIx_Error_string(rc), fabric.ninfo,
-           generation_of(&fabric));
+    size_t n = parse_directives(words, directives, 4);
+    pmix_status_t rc = PMIx_Fabric_register(&fabric, n == 0 ? NULL : directives, n);
+    for (size_t i = 0; i < n; i++)
+        PMIX_INFO_DESTRUCT(&directives[i]);
+    printf("register %s attributes %zu generation %lu plane %s\n", PMIx_Error_string(rc), fabric.ninfo,
+           generation_of(&fabric), plane_of(&fabric));
 }
 
 static void do_update(void)
@@ -62,8 +93,8 @@ static void do_update(void)
     double start = milliseconds();
     release(&fabric); /* the library does not */
     pmix_status_t rc = PMIx_Fabric_update(&fabric);
-    printf("update %s milliseconds %.1f generation %lu\n", PMIx_Error_string(rc), milliseconds() - start,
-           generation_of(&fabric));
+    printf("update %s milliseconds %.1f generation %lu plane %s\n", PMIx_Error_string(rc),
+           milliseconds() - start, generation_of(&fabric), plane_of(&fabric));
 }
 
 static void on_updated(pmix_status_t status, void *cbdata)
@@ -151,7 +182,7 @@ static void do_watch(void)
 
 int main(int argc, char **argv)
 {
-    char line[64];
+    char line[256];
     pmix_proc_t self;
     pmix_info_t info;
     pmix_status_t rc;
@@ -168,8 +199,8 @@ int main(int argc, char **argv)
     printf("connected\n");
     fflush(stdout);
     while (fgets(line, sizeof(line), stdin) != NULL) {
-        if (strcmp(line, "register\n") == 0)
-            do_register();
+        if (strncmp(line, "register", 8) == 0)
+            do_register(line + 8);
         else if (strcmp(line, "update\n") == 0)
             do_update();
         else if (strcmp(line, "watch\n") == 0)

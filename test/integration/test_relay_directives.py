@@ -1,0 +1,125 @@
+"""A client behind a relay gets the plane that it names, and its update is about the plane that it was given."""
+import os
+import unittest
+
+import fabric_text
+import lab
+
+LEAF = "leaf1"
+
+
+class Case(unittest.TestCase):
+    """A recorded fabric, one leaf of which is cut off: planes ib0 and ib1."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.repair = os.path.join(lab.BUILD, "lib", "libpmixfab_repair.so")
+        if not os.path.exists(cls.repair):
+            raise unittest.SkipTest("PMIx's private headers are not installed: no libpmixfab_repair.so")
+        text = lab.fabric("fattree2:4,2,4", "capture")
+        for spine in ("spine1", "spine2"):
+            text = fabric_text.without_cables(text, LEAF, spine)
+        cls.path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(cls.path, text)
+        cls.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{cls.path}"}})
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.planes = {plane["name"]: plane for plane in cls.daemon.ctl_json("planes")}
+
+    def watch(self, argv, **env):
+        watch = lab.Watch(argv, dict(self.daemon.tool_env(), **env), talk=True)
+        self.addCleanup(watch.stop)
+        return watch
+
+    def host(self, **env):
+        host = self.watch([lab.program("relay_host"), self.daemon.rundir], **env)
+        host.uri = host.wait("(?m)^uri (.*)$").group(1)
+        host.wait("(?m)^ready$")
+        return host
+
+    def repaired(self):
+        return self.host(LD_PRELOAD=self.repair)
+
+    def client(self, host):
+        client = self.watch([lab.program("stock_client"), host.uri])
+        client.wait("(?m)^connected$")
+        return client
+
+    @staticmethod
+    def register(client, *directives):
+        """The plane that it is given; "none" for the empty answer that the stock library makes of an error."""
+        return client.say(" ".join(["register", *directives]), r"^register SUCCESS .* plane (\S+)$").group(1)
+
+    @staticmethod
+    def update(client):
+        return client.say("update", r"^update SUCCESS .* plane (\S+)$").group(1)
+
+
+class Directives(Case):
+    def test_what_is_named_is_given(self):
+        client = self.client(self.repaired())
+        for name, plane in self.planes.items():
+            self.assertEqual(self.register(client, f"plane={name}"), name)
+            self.assertEqual(self.register(client, f"plane={name}", f"vendor={plane['vendor']}"), name)
+            self.assertEqual(self.register(client, f"identifier={plane['identifier']}", f"plane={name}"), name)
+        self.assertEqual(self.register(client), "ib0")
+        self.assertEqual(self.register(client, f"vendor={self.planes['ib0']['vendor']}"), "ib0")
+        # of the fabric, so of both planes
+        self.assertEqual(self.register(client, f"identifier={self.planes['ib0']['identifier']}"), "ib0")
+        for wrong in ("plane=ib7", "vendor=nobody", "identifier=nothing"):
+            self.assertEqual(self.register(client, wrong), "none")
+        for name in ("PLANE", "VENDOR", "IDENTIFIER"):
+            lab.conforms(f"PMIX_FABRIC_{name} (directive)", "register", "relay")
+
+    def test_the_hole_of_the_stock_library(self):
+        """When this fails the library has learned it: libpmixfab_repair.so is needed no longer."""
+        client = self.client(self.host())
+        self.assertEqual(self.register(client, "plane=ib1"), "none")
+        self.assertEqual(self.register(client), "ib0")
+
+
+class Updates(Case):
+    def test_each_client_gets_its_own_plane(self):
+        host = self.repaired()
+        clients = {name: self.client(host) for name in self.planes}
+        self.assertEqual(sorted(clients), ["ib0", "ib1"])
+        for name, client in clients.items():
+            self.assertEqual(self.register(client, f"plane={name}"), name)
+        for _ in range(3):
+            for name, client in clients.items():
+                self.assertEqual(self.update(client), name)
+
+    def test_the_same_name_behind_two_relays(self):
+        """Both servers start a client of the same name."""
+        clients = {}
+        for name in ("ib0", "ib1"):
+            host = self.watch([lab.program("relay_host"), self.daemon.rundir, lab.program("stock_client"), "client"],
+                              LD_PRELOAD=self.repair)
+            host.wait("(?m)^connected$")
+            clients[name] = host
+            self.assertEqual(self.register(host, f"plane={name}"), name)
+        for name, client in clients.items():
+            self.assertEqual(self.update(client), name)
+
+    def test_who_was_given_nothing(self):
+        host = self.repaired()
+        other = self.client(host)
+        self.assertEqual(self.register(other, "plane=ib1"), "ib1")
+        self.assertEqual(self.update(self.client(host)), "ib0")
+
+
+class Library(Case):
+    def test_two_names_leave_it(self):
+        lab.require("nm")
+        out = lab.run(["nm", "-D", "--defined-only", "--format=posix", self.repair]).stdout
+        self.assertEqual(sorted(line.split()[0].split("@")[0] for line in out.splitlines()),
+                         ["pmix_server_fabric_register", "pmix_server_fabric_update"])
+
+    def test_nothing_without_directives_changes(self):
+        answers = [lab.run([lab.program("stock_tool"), host.uri, "register"], env=self.daemon.tool_env()).stdout
+                   for host in (self.host(), self.repaired())]
+        self.assertIn("pmix.fab.plane string ib0\n", answers[0])
+        self.assertEqual(answers[0], answers[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
