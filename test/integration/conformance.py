@@ -24,7 +24,7 @@ fails when it is not what they say. A dash: not shown by any test, so not promis
 - **in process**: a server's own process, through the component `pmix_mca_pnet_fabricd.so`
 - **tool**, **client**: connected to fabricd; **relay**: connected to a server that passes requests on to fabricd
 - `register`: in the info array of `PMIx_Fabric_register` and `PMIx_Fabric_update`; `query`: `PMIx_Query_info`, with
-  qualifiers where they make sense; `libpmixfab`: a tool that links libpmixfab; `pattrs`: told by `pattrs --host`
+  qualifiers where they make sense; `get`: `PMIx_Get`, see below; `libpmixfab`: a tool that links libpmixfab; `pattrs`: told by `pattrs --host`
 """
 
 FUNCTIONS = [
@@ -108,6 +108,8 @@ NOTES = """## Where the standard leaves a choice
   array of planes (the default one first), also where there is one plane only: a caller need not look first.
 - The pairs of plane and shape are arrays of two `pmix_info_t` (`PMIX_FABRIC_PLANE`, then the shape), each in a
   `pmix_info_t` of the key that was asked for: the stock library crashes when it receives an array of bare arrays.
+- `PMIx_Get` of a fabric's key is answered like a query of that one key, with what is given to it as qualifiers,
+  whichever process is named: `NULL`, `PMIX_RANK_WILDCARD` of the own namespace, or any rank of the server's.
 - Keys of a question are answered all or not at all. More than 1024 keys, or 32 whose answers may be large, get
   `PMIX_ERR_OUT_OF_RESOURCE`; what is not there `PMIX_ERR_NOT_FOUND`; wrong types, one key twice with different
   values, a device's key without a device `PMIX_ERR_BAD_PARAM`.
@@ -122,6 +124,7 @@ Closed by fabricd's process itself (`libpmixfab/pnet/repair_*.c`, for this versi
 the holes):
 
 - directives of a tool's register were lost, and it got success with nothing
+- a tool's `PMIx_Get` looked into its own job, which is none, and was told `PMIX_ERR_NOT_FOUND`, or waited for ever
 - each register and update left a record of the caller behind
 - one question without keys, or with a qualifier of a wrong type, ended the server
 - one `pattrs --host-fns` ended the server (pattrs itself still dies of the answer: name a function, `--host NAME`)
@@ -132,7 +135,11 @@ Not to be closed from a server:
   libpmixfab
 - `index` of `pmix_fabric_t` stays 0: who registers several planes takes it from `PMIX_FABRIC_INDEX`, or uses
   libpmixfab
-- a tool's `PMIx_Get` looks into its own job, which is none: it is told `PMIX_ERR_NOT_FOUND` at once
+- the caller's library keeps what a `PMIx_Get` was told: a node's keys below the node, all others below the key alone,
+  whatever plane or device was asked for. `PMIX_GET_REFRESH_CACHE` asks anew: give it to every second question
+- several `PMIx_Get_nb` of one process at once are sent as one, and only the key of the first is answered
+- a `PMIx_Get` that names the tool's own rank, instead of none or `PMIX_RANK_WILDCARD`, does not find its answer
+- `pmix.fab.coords`, the standard's spelling, is unknown to the library: a `PMIx_Get` of it needs `PMIX_NODE_INFO`
 - without `PMIX_QUERY_REFRESH_CACHE` the caller's library may answer from what it was told before
 """
 

@@ -5,9 +5,10 @@
  *   stock_chapter URI register [DIRECTIVE...]      PMIx_Fabric_register: its info array
  *   stock_chapter URI update INDEX                 PMIx_Fabric_update of an object with that index
  *   stock_chapter URI query KEY[,KEY...] [QUALIFIER...]   PMIx_Query_info
- *   stock_chapter URI get KEY [QUALIFIER...]       PMIx_Get
- *   stock_chapter URI flood N [left]               N requests at once, of all kinds; how many answers came.
- *                                                  "left": go away without waiting for them
+ *   stock_chapter URI get [WHO/]KEY [QUALIFIER...] [then ...]   PMIx_Get, one after the other: an array.
+ *                                                  WHO is NSPACE:RANK, no NSPACE: the own one; RANK any,
+ * undef stock_chapter URI flood N [left]               N requests at once, of all kinds; how many answers
+ * came. "left": go away without waiting for them
  *
  * A directive or qualifier is [COUNT*]KEY=T:VALUE with T one of s string, S string of VALUE times x, z size,
  * u uint32, y uint8, i int, b bool, p a proc, n nothing at all. Knows only the stock PMIx library. Status 0,
@@ -251,20 +252,50 @@ static int do_query(char **args, int n_args)
     return 0;
 }
 
-static int do_get(char **args, int n_args)
+/* "NSPACE:RANK/KEY": the data of that process; "KEY": of nobody in particular. Returns the key. */
+static const char *parse_who(const char *arg, pmix_proc_t *proc)
+{
+    char nspace[PMIX_MAX_NSLEN + 1];
+    const char *colon = strrchr(arg, ':'), *slash = colon == NULL ? NULL : strchr(colon, '/');
+    if (slash == NULL)
+        return arg;
+    snprintf(nspace, sizeof(nspace), "%.*s", (int)(colon - arg), arg);
+    PMIX_LOAD_PROCID(proc, nspace, (pmix_rank_t)strtoul(colon + 1, NULL, 10));
+    if (strncmp(colon, ":any/", 5) == 0)
+        proc->rank = PMIX_RANK_WILDCARD;
+    else if (strncmp(colon, ":undef/", 7) == 0)
+        proc->rank = PMIX_RANK_UNDEF;
+    return slash + 1;
+}
+
+static int get_one(const char *before, char **args, int n_args)
 {
     size_t n;
     uint32_t seconds = 3;
+    pmix_proc_t proc;
     pmix_value_t *value = NULL;
     pmix_info_t *info = parse(args + 1, n_args - 1, 1, &n);
+    const char *key = parse_who(args[0], &proc);
     PMIX_INFO_LOAD(&info[n], PMIX_TIMEOUT, &seconds, PMIX_UINT32);
     n++;
-    pmix_status_t rc = PMIx_Get(NULL, args[0], info, n, &value);
+    pmix_status_t rc = PMIx_Get(key == args[0] ? NULL : &proc, key, info, n, &value);
     if (rc != PMIX_SUCCESS)
         return fail("get", rc);
+    printf("%s", before);
     print_value(value);
-    printf("\n");
     return 0;
+}
+
+static int do_get(char **args, int n_args)
+{
+    int status = 0;
+    for (int i = 0, end; status == 0 && i < n_args; i = end + 1) {
+        for (end = i; end < n_args && strcmp(args[end], "then") != 0; end++)
+            ;
+        status = get_one(i > 0 ? ", " : "[", args + i, end - i);
+    }
+    printf("%s", status == 0 ? "]\n" : "");
+    return status;
 }
 
 /* ---- many at once ------------------------------------------------------------------------------------ */
