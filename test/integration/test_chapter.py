@@ -415,6 +415,31 @@ class Get(Chapter):
         self.assertLess(flood() - before, 600, "KiB more after 3000 requests")
 
 
+class LinkState(unittest.TestCase):
+    def test_a_port_that_no_subnet_manager_has_brought_up(self):
+        lab.require("ibsim", "opensm")
+        sim = lab.Ibsim(lab.fabric("fattree2:4,2,4"))
+        self.addCleanup(sim.quit)
+        sim.sweep()
+        daemon = lab.Fabricd(sim)
+        self.addCleanup(daemon.stop)
+        sim.unlink("node0002", 1)
+        sim.relink("node0002", 1)  # the cable is in again, and the port waits
+        daemon.refresh()
+        for host, state in (("node0002", "down"), ("node0003", "up")):
+            device, = [one for one in daemon.ctl_json("devices") if one["host"] == host]
+            self.assertEqual(device["state"], state)
+            for call in ("query", "get"):
+                done = lab.run([lab.program("stock_chapter"), daemon.uri(), call, KEY["PMIX_FABRIC_DEVICE_STATE"],
+                                f"pmix.dev.id=s:{device['id']}"], env=daemon.tool_env(), timeout=60)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                got = json.loads(done.stdout)[0]
+                self.assertEqual(got[1] if call == "query" else got,
+                                 {"type": "PMIX_LINK_STATE", "value": STATES[state]})
+        for call in ("query", "get"):
+            lab.conforms("PMIX_LINK_DOWN", call, "tool")
+
+
 class Register(Chapter):
     def test_directives(self):
         for way in ({"PMIX_FABRIC_PLANE": "ib1"}, {"PMIX_FABRIC_INDEX": 1},
