@@ -16,7 +16,10 @@ struct event_plane {
     char name[64];
 };
 
-/* Called on the event loop when the handlers inside this process have finished, or had five seconds. */
+/*
+ * Called on the event loop when the handler inside this process has finished, or had five seconds. Of several
+ * the library (4.2.2) waits for the first only: fabricd has at most one.
+ */
 typedef void (*events_done_fn)(void *cbdata);
 
 /*
