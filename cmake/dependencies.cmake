@@ -19,3 +19,13 @@ else()
   set(HAVE_IBNETDISC OFF)
   message(STATUS "libibnetdisc not found: the probe ibnetdisc is not built")
 endif()
+
+# The local probes, each built where its library is (probes/NAME.cmake).
+pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
+pkg_check_modules(VERBS IMPORTED_TARGET libibverbs)
+pkg_check_modules(LIBFABRIC IMPORTED_TARGET libfabric)
+pkg_check_modules(UCX IMPORTED_TARGET ucx)
+
+# Who a node is, the scheduler learns from munge.
+find_library(MUNGE_LIBRARY munge REQUIRED)
+find_path(MUNGE_INCLUDE munge.h REQUIRED)

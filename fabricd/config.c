@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <ini.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,19 @@
 
 #include "fabricd/log.h"
 #include "probes/probe.h"
+#include "topo/join.h"
 #include "topo/names.h"
+
+#define CONFIG_UNSET UINT_MAX
 
 void config_init(struct config *config)
 {
-    *config = (struct config){.interval = 60, .deadline = 60, .log = PMIXFAB_LOG_INFO, .max_smps = 32};
+    *config = (struct config){.interval = CONFIG_UNSET,
+                              .deadline = 60,
+                              .log = PMIXFAB_LOG_INFO,
+                              .max_smps = 32,
+                              .settle_ms = 500,
+                              .mirror_delay_ms = 1000};
     config->rundir = strdup("/run/fabricd");
     config->store = strdup("/var/lib/fabricd/fabricd.db");
 }
@@ -29,12 +38,16 @@ void config_clear(struct config_list *list)
 
 void config_destroy(struct config *config)
 {
+    free(config->scheduler);
+    free(config->host);
+    free(config->node_user);
     free(config->rundir);
     free(config->store);
     free(config->default_plane);
     free(config->vendor);
     free(config->names_pattern);
     free(config->names_map);
+    config_clear(&config->ethernet);
     config_clear(&config->probes);
     config_clear(&config->sweep_env);
     config_clear(&config->admins);
@@ -78,8 +91,13 @@ static const char *const choices_log[] = {"error", "warning", "info", "debug", N
 static const char *const choices_cost[] = {"rate", "hops", NULL};
 static const char *const choices_groups[] = {"leaf", "pod", NULL};
 
+static const char *const choices_role[] = {"scheduler", "node", NULL};
+
 #define AT(field) offsetof(struct config, field)
 static const struct setting settings[] = {
+    {"fabricd", "role", CHOICE, AT(role), 0, 0, choices_role},
+    {"fabricd", "scheduler", TEXT, AT(scheduler), 0, 0, NULL},
+    {"fabricd", "host", TEXT, AT(host), 0, 0, NULL},
     {"fabricd", "rundir", TEXT, AT(rundir), 0, 0, NULL},
     {"fabricd", "store", TEXT, AT(store), 0, 0, NULL},
     {"fabricd", "probe", LIST, AT(probes), 0, 0, NULL},
@@ -95,6 +113,9 @@ static const struct setting settings[] = {
     {"ibnetdisc", "max_smps", NUMBER, AT(max_smps), 1, 256, NULL},
     {"ibnetdisc", "timeout_ms", NUMBER, AT(timeout_ms), 0, 60000, NULL},
     {"ibnetdisc", "retries", NUMBER, AT(retries), 0, 100, NULL},
+    {"nodes", "user", TEXT, AT(node_user), 0, 0, NULL},
+    {"nodes", "settle_ms", NUMBER, AT(settle_ms), 10, 60000, NULL},
+    {"nodes", "mirror_delay_ms", NUMBER, AT(mirror_delay_ms), 0, 60000, NULL},
     {"security", "admins", WORDS, AT(admins), 0, 0, NULL},
     {"security", "remote", BOOLEAN, AT(remote), 0, 0, NULL},
 };
@@ -147,14 +168,32 @@ static int set_words(struct config_list *list, const char *value)
     return rc;
 }
 
-static int set_environment(struct config *config, const char *name, const char *value)
+static int set_pair(struct config_list *list, const char *name, const char *value)
 {
     char *text;
     if (asprintf(&text, "%s=%s", name, value) < 0)
         return PMIXFAB_ERR_NOMEM;
-    int rc = config_append(&config->sweep_env, text);
+    int rc = config_append(list, text);
     free(text);
     return rc;
+}
+
+/* A plane's name is a file's, too; names that the planes of InfiniBand get are not free. */
+static int set_ethernet(struct config *config, const char *name, const char *value, struct fab_err *err)
+{
+    struct fab_err why = {""};
+    size_t len = strlen(name);
+    bool taken = strcmp(name, "unattached") == 0 ||
+                 (strncmp(name, "ib", 2) == 0 && strspn(name + 2, "0123456789") == len - 2);
+    if (taken || len > 63 || name[0] == '.' ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != len)
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "\"%.40s\" cannot be the name of an Ethernet plane", name);
+    if (fab_cidr_check(value, &why) != PMIXFAB_OK)
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "plane %s: %s", name, why.text);
+    for (unsigned i = 0; i < config->ethernet.n; i++)
+        if (strncmp(config->ethernet.items[i], name, len) == 0 && config->ethernet.items[i][len] == '=')
+            return fab_fail(err, PMIXFAB_ERR_CONFLICT, "plane %s stands there twice", name);
+    return set_pair(&config->ethernet, name, value);
 }
 
 static int set_field(struct config *config, const struct setting *s, const char *value, struct fab_err *err)
@@ -185,7 +224,9 @@ int config_set(struct config *config, const char *section, const char *name, con
 {
     int rc = PMIXFAB_ERR_NOTFOUND;
     if (strcmp(section, "sweep.env") == 0)
-        rc = set_environment(config, name, value);
+        rc = set_pair(&config->sweep_env, name, value);
+    if (strcmp(section, "ethernet") == 0)
+        rc = set_ethernet(config, name, value, err);
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
         if (strcmp(section, settings[i].section) == 0 && strcmp(name, settings[i].name) == 0)
             rc = set_field(config, &settings[i], value, err);
@@ -265,9 +306,21 @@ int config_read(struct config *config, const char *path, struct fab_err *err)
 
 /* ---- all together ------------------------------------------------------------------------------- */
 
+/* A node looks at itself with whatever is there. */
+static int default_probes(struct config *config)
+{
+    int rc = PMIXFAB_OK;
+    if (config->role == ROLE_SCHEDULER)
+        return config_append(&config->probes, "ibnetdisc");
+    for (size_t i = 0; probe_registry[i]->name != NULL && rc == PMIXFAB_OK; i++)
+        if (probe_is_local(probe_registry[i]))
+            rc = config_append(&config->probes, probe_registry[i]->name);
+    return rc;
+}
+
 static int check_probes(struct config *config, struct fab_err *err)
 {
-    if (config->probes.n == 0 && config_append(&config->probes, "ibnetdisc") != PMIXFAB_OK)
+    if (config->probes.n == 0 && default_probes(config) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     for (unsigned i = 0; i < config->probes.n; i++) {
         struct probe_config probe_config = {.max_smps = config->max_smps};
@@ -276,11 +329,41 @@ static int check_probes(struct config *config, struct fab_err *err)
             return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
                             "probe \"%.80s\": there is none of this name (fabricd --help lists them)",
                             config->probes.items[i]);
+        if (config->role == ROLE_NODE && !probe_is_local(probe))
+            return fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                            "probe \"%.80s\" asks the fabric: that is for the role scheduler",
+                            config->probes.items[i]);
         int rc = probe->check(&probe_config, err);
         if (rc != PMIXFAB_OK)
             return rc;
     }
     return PMIXFAB_OK;
+}
+
+/* What the role asks for, and what follows from it. */
+static int check_role(struct config *config, struct fab_err *err)
+{
+    char name[256] = "";
+    struct fab_report report;
+    if (config->role == ROLE_NODE && config->scheduler == NULL)
+        return fab_fail(
+            err, PMIXFAB_ERR_SYNTAX,
+            "the role node needs to know its scheduler: --scheduler URI, the line in fabricd.uri on "
+            "the scheduler's host");
+    if (config->role == ROLE_SCHEDULER && config->scheduler != NULL)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "scheduler is for the role node: give --role node, too");
+    if (config->interval == CONFIG_UNSET)
+        config->interval = config->role == ROLE_NODE ? 3600 : 60;
+    if (config->node_user != NULL && getpwnam(config->node_user) == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "[nodes] user: there is no user \"%.60s\" on this host",
+                        config->node_user);
+    if (config->host == NULL &&
+        (gethostname(name, sizeof(name) - 1) != 0 || config_text(&config->host, name) != 0))
+        return fab_fail(err, PMIXFAB_ERR_IO, "the name of this host is not known: set host");
+    fab_report_init(&report);
+    int rc = fab_report_host(&report, config->host, err);
+    fab_report_destroy(&report);
+    return rc;
 }
 
 /* Callers on this host are told where the snapshots are; a relative path would be relative to their own
@@ -304,7 +387,9 @@ static int make_absolute(char **path, struct fab_err *err)
 
 int config_check(struct config *config, struct fab_err *err)
 {
-    int rc = check_probes(config, err);
+    int rc = check_role(config, err);
+    if (rc == PMIXFAB_OK)
+        rc = check_probes(config, err);
     if (rc == PMIXFAB_OK)
         rc = make_absolute(&config->rundir, err);
     if (rc == PMIXFAB_OK)

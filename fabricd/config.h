@@ -18,7 +18,16 @@ struct config_list {
     unsigned n;
 };
 
+enum config_role { ROLE_SCHEDULER, ROLE_NODE };
+
 struct config {
+    enum config_role role;
+    char *scheduler; /* role node: URI or run directory of the scheduler's fabricd */
+    char *host;      /* this host's name, as nodes report it; set by config_check() where it is not given */
+    char *node_user; /* beside root, who may deliver what nodes report; NULL: nobody */
+    unsigned settle_ms;          /* how long it must be quiet when several nodes report */
+    unsigned mirror_delay_ms;    /* role node: up to this long, at random, until a new snapshot is fetched */
+    struct config_list ethernet; /* NAME=CIDR: planes of network interfaces */
     char *rundir;
     char *store;
     struct config_list probes; /* NAME[:ARG] */

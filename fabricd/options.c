@@ -14,8 +14,9 @@ enum { OPT_RUNDIR = 256, OPT_STORE, OPT_ONCE, OPT_CHECK, OPT_ROLE, OPT_SCHEDULER
 
 static const struct argp_option options[] = {
     {"config", 'c', "FILE", 0, "read this configuration (default " DEFAULT_FILE ", where it exists)", 0},
-    {"role", OPT_ROLE, "ROLE", 0, "scheduler (the default)", 0},
-    {"scheduler", OPT_SCHEDULER, "URI", 0, "of the scheduler's fabricd, for the role node", 0},
+    {"role", OPT_ROLE, "ROLE", 0, "scheduler (the default), or node: on a compute node", 0},
+    {"scheduler", OPT_SCHEDULER, "URI", 0,
+     "of the scheduler's fabricd (or its run directory), for the role node", 0},
     {"rundir", OPT_RUNDIR, "DIR", 0, "run directory: snapshots, URI, control socket (default /run/fabricd)",
      0},
     {"store", OPT_STORE, "FILE", 0, "database (default /var/lib/fabricd/fabricd.db)", 0},
@@ -31,7 +32,7 @@ static const struct argp_option options[] = {
 
 /* The command line, kept until the file was read: it goes over the file. */
 struct command_line {
-    const char *file, *rundir, *store, *interval;
+    const char *file, *role, *scheduler, *rundir, *store, *interval;
     char *probes[CONFIG_MAX_LIST];
     unsigned n_probes;
     bool foreground, once, check;
@@ -40,18 +41,13 @@ struct command_line {
 static void print_available(void)
 {
     for (unsigned i = 0; probe_registry[i] != NULL && probe_registry[i]->name != NULL; i++) {
+        struct fab_err err = {""};
         char text[256] = "";
-        int rc = probe_registry[i]->available(text, sizeof(text));
-        printf("%-10s %-3s %s\n", probe_registry[i]->name, rc == PMIXFAB_OK ? "yes" : "no", text);
+        const struct probe *probe = probe_load(probe_registry[i], &err);
+        int rc = probe == NULL ? PMIXFAB_ERR_UNSUPPORTED : probe->available(text, sizeof(text));
+        printf("%-10s %-3s %s\n", probe_registry[i]->name, rc == PMIXFAB_OK ? "yes" : "no",
+               probe == NULL ? err.text : text);
     }
-}
-
-/* The roles of the design; what is not built is said, not pretended. */
-static void check_role(const char *role, struct argp_state *state)
-{
-    if (strcmp(role, "scheduler") != 0)
-        argp_error(state, strcmp(role, "node") == 0 ? "--role: the role node is not in this version"
-                                                    : "--role: it can be scheduler");
 }
 
 static error_t take_option(int key, char *arg, struct argp_state *state)
@@ -62,10 +58,10 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
         line->file = arg;
         return 0;
     case OPT_ROLE:
-        check_role(arg, state);
+        line->role = arg;
         return 0;
     case OPT_SCHEDULER:
-        argp_error(state, "--scheduler is for the role node, which is not in this version");
+        line->scheduler = arg;
         return 0;
     case OPT_RUNDIR:
         line->rundir = arg;
@@ -124,6 +120,12 @@ static char *help_filter(int key, const char *text, void *input)
     return doc;
 }
 
+/* One option over the file's setting, where it is given. */
+static int set(struct config *config, const char *name, const char *value, struct fab_err *err)
+{
+    return value == NULL ? PMIXFAB_OK : config_set(config, "fabricd", name, value, err);
+}
+
 static int apply(const struct command_line *line, struct config *config, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
@@ -131,16 +133,20 @@ static int apply(const struct command_line *line, struct config *config, struct 
         rc = config_read(config, line->file, err);
     else if (access(DEFAULT_FILE, F_OK) == 0)
         rc = config_read(config, DEFAULT_FILE, err);
-    if (rc == PMIXFAB_OK && line->rundir != NULL)
-        rc = config_set(config, "fabricd", "rundir", line->rundir, err);
-    if (rc == PMIXFAB_OK && line->store != NULL)
-        rc = config_set(config, "fabricd", "store", line->store, err);
-    if (rc == PMIXFAB_OK && line->interval != NULL)
-        rc = config_set(config, "fabricd", "interval", line->interval, err);
+    if (rc == PMIXFAB_OK)
+        rc = set(config, "role", line->role, err);
+    if (rc == PMIXFAB_OK)
+        rc = set(config, "scheduler", line->scheduler, err);
+    if (rc == PMIXFAB_OK)
+        rc = set(config, "rundir", line->rundir, err);
+    if (rc == PMIXFAB_OK)
+        rc = set(config, "store", line->store, err);
+    if (rc == PMIXFAB_OK)
+        rc = set(config, "interval", line->interval, err);
     if (rc == PMIXFAB_OK && line->n_probes > 0)
         config_clear(&config->probes);
     for (unsigned i = 0; rc == PMIXFAB_OK && i < line->n_probes; i++)
-        rc = config_set(config, "fabricd", "probe", line->probes[i], err);
+        rc = set(config, "probe", line->probes[i], err);
     config->foreground = line->foreground || line->once || line->check;
     config->once = line->once;
     config->check_only = line->check;

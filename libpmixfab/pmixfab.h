@@ -169,9 +169,34 @@ struct pmixfab_device {
     uint64_t mbps; /* active rate, megabits per second; 0 unknown */
     const char *host;
     const char *name;
-    char id[64]; /* [PMIX_DEVICE_ID] fab://<node GUID>::<system image GUID> */
+    uint32_t seen; /* bits of enum pmixfab_seen */
+    char id[64];   /* [PMIX_DEVICE_ID] fab://<node GUID>::<system image GUID>, or ipv4://<MAC> */
 };
+
+/* Who knows of a device: the sweep of the fabric, the host that it is in, or both. */
+enum pmixfab_seen { PMIXFAB_SEEN_SUBNET = 1, PMIXFAB_SEEN_NODE = 2 };
+
 int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out);
+
+/*
+ * What is known of a device beside that, fact by fact: i = 0, 1, ... until PMIXFAB_ERR_NOTFOUND. Facts of one
+ * kind are neighbours, the believed one first. Kinds and their forms: fabricctl(1), "Facts".
+ */
+struct pmixfab_fact {
+    const char *kind;  /* "firmware", "pci", "mtu", ... */
+    const char *text;  /* in the form of its kind */
+    uint32_t sources;  /* bit i: source i says so, see pmixfab_source_name() */
+    uint32_t chosen;   /* 1: believed; 0: another one is, of a source that comes first */
+    uint32_t conflict; /* 1: sources contradict each other about this kind */
+    uint32_t estimate; /* 1: not measured, or a constant of the software */
+};
+int pmixfab_fact(const struct pmixfab *fab, uint32_t index, uint32_t i, struct pmixfab_fact *out);
+
+/* The believed text of a kind; NULL where nothing is known. It belongs to the handle. */
+const char *pmixfab_fact_text(const struct pmixfab *fab, uint32_t index, const char *kind);
+
+/* Name of source i (0..): "subnet", "verbs", "hwloc", ...; NULL past the last. Static. */
+const char *pmixfab_source_name(uint32_t i);
 
 /*
  * The index of the device that `what` names: a device id, `host:device`, `host:device:port`, `host`

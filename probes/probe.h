@@ -7,7 +7,10 @@
 #ifndef FAB_PROBE_H
 #define FAB_PROBE_H
 
+#include <stdbool.h>
+
 #include "topo/inventory.h"
+#include "topo/report.h"
 
 /* Where a probe's remarks go: one line, no newline. */
 struct probe_sink {
@@ -22,24 +25,47 @@ struct probe_config {
     unsigned retries;
 };
 
+/* A probe of the fabric has run(), a probe of this host look(). */
 struct probe {
     const char *name;
     const char *summary; /* for --help: what it asks, and its argument */
-    /* Is the argument one that run() could take? No I/O. */
+    /*
+     * A probe whose library is not to be loaded by anybody else is a module, a shared object of its own that
+     * exports `const struct probe fabricd_probe`; its entry in the registry has the name, the summary and
+     * this mark, and no functions but check().
+     */
+    bool module;
+    /* Is the argument one that run() or look() could take? No I/O. */
     int (*check)(const struct probe_config *config, struct fab_err *err);
     /* Look, and add to inv (initialised, empty). On success inv is finished, not named. On error the contents
      * of inv are of no use. */
     int (*run)(const struct probe_config *config, const struct probe_sink *sink, struct fab_inventory *inv,
                struct fab_err *err);
+    /*
+     * Look at this host, or at the recorded one that the argument names, and add what is seen to the report
+     * (initialised, not finished, all of one source). A device that cannot be asked is left out, with a note.
+     * PMIXFAB_ERR_UNSUPPORTED: this host has nothing that the source could know of; that is no failure.
+     */
+    int (*look)(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
+                struct fab_err *err);
     /* One line on whether this probe could work on this host (for `./dev run --real`): what it found or not.
      */
     int (*available)(char *text, size_t size);
 };
 
-/* All probes that are built in, ended by an entry with a NULL name. */
+/* All probes that this version knows, ended by an entry with a NULL name. */
 extern const struct probe *const probe_registry[];
 
 /* By name; NULL. `spec` is "name" or "name:arg": *arg becomes the part behind the colon or NULL. */
 const struct probe *probe_find(const char *spec, const char **arg);
+
+/* Is it a probe of this host (and not of the fabric)? */
+bool probe_is_local(const struct probe *probe);
+
+/*
+ * The probe with its functions: itself, or what its module holds. Loads libraries, so only a process that is
+ * there to probe calls it. NULL: the module or a library that it needs is not there; err says which.
+ */
+const struct probe *probe_load(const struct probe *probe, struct fab_err *err);
 
 #endif

@@ -38,6 +38,37 @@
 #define RELAY_NAMES         "pmixfab.relay.names"       /* PMIX_DATA_ARRAY of PMIX_STRING */
 #define RELAY_MAX_PLANES    4096
 
+/*
+ * A node hands over what it has (topo/delivery.h, in a munge credential). The answer: RELAY_CODE,
+ * RELAY_REASON and RELAY_DIGEST, also where it is refused.
+ */
+#define RELAY_DELIVER    "pmixfab.relay.deliver"    /* info: RELAY_CREDENTIAL */
+#define RELAY_CREDENTIAL "pmixfab.relay.credential" /* string */
+#define RELAY_CODE       "pmixfab.relay.code"       /* int32_t: 0 or enum pmixfab_err */
+#define RELAY_REASON     "pmixfab.relay.reason"     /* string */
+#define RELAY_DIGEST     "pmixfab.relay.digest"     /* uint64_t: of the report held of this host; 0: none */
+
+/*
+ * A node waits for what the scheduler wants of it. Answered at once when RELAY_DIGEST is not what is held,
+ * when there is an order, or after RELAY_WATCH_SECONDS. The answer: RELAY_ORDER and RELAY_DIGEST.
+ */
+#define RELAY_ORDERS                                                                                         \
+    "pmixfab.relay.orders" /* info: PMIX_HOSTNAME, RELAY_DIGEST (what the node last delivered) */
+#define RELAY_ORDER "pmixfab.relay.order" /* string: "look", or "" */
+#define RELAY_LOOK  "look"
+
+/* ---- the relay's own host ------------------------------------------------------------------------ */
+
+/*
+ * A request of this process's own, on the relay's connection: any of the operations above. info is copied; it
+ * need not outlive the call. Answered once, with the scheduler's status or PMIX_ERR_TIMEOUT or
+ * PMIX_ERR_UNREACH, on PMIx's thread or the relay's; data is only lent. It waits for a connection while its
+ * deadline lasts. PMIXFAB_ERR_UNREACH: the relay is not open.
+ */
+typedef void (*relay_answer_fn)(pmix_status_t status, const pmix_pdata_t *data, size_t n, void *cbdata);
+int relay_ask(const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms, relay_answer_fn fn,
+              void *cbdata);
+
 /* ---- reading answers ---------------------------------------------------------------------------- */
 
 /*

@@ -136,7 +136,7 @@ int fab_costs_compute(const struct fab_plane *plane, unsigned threads, struct fa
     if (out->dist == NULL)
         goto cleanup;
     out->view =
-        (struct fab_cost_view){plane->n_devices, n_edges, out->edge, out->access, out->host, out->dist};
+        (struct fab_cost_view){plane->n_devices, n_edges, out->edge, out->access, out->host, out->dist, NULL};
     /* A plane is connected: it has switches, or else one or two devices, never devices of both sorts. */
     if (n_searched != 0 && n_edges != n_searched) {
         rc = PMIXFAB_ERR_CONFLICT;

@@ -15,16 +15,50 @@
 #define FAB_COST_SAME_HOST 5u /* distance inside the host not known */
 
 /*
+ * Where in its host a device is. Numbers are per host and mean nothing else; 0: not known. Two devices of one
+ * host, of which both are known, cost by the nearest thing that they share.
+ */
+struct fab_locality {
+    uint16_t card;    /* PCI card: the functions of one device */
+    uint16_t sw;      /* PCI switch */
+    uint16_t numa;    /* NUMA node */
+    uint16_t package; /* processor package */
+};
+#define FAB_COST_SAME_CARD    1u
+#define FAB_COST_SAME_SWITCH  2u
+#define FAB_COST_SAME_NUMA    4u
+#define FAB_COST_SAME_PACKAGE 6u
+#define FAB_COST_ACROSS       9u
+
+/*
  * Read-only arrays; they may point into a mapped snapshot. edge[i] < n_edges always: a device without a
  * switch (cabled to another device, or alone) has an edge of the computation's own.
  */
 struct fab_cost_view {
     uint32_t n_devices, n_edges;
-    const uint32_t *edge;   /* per device: row in dist */
-    const uint16_t *access; /* per device */
-    const uint32_t *host;   /* per device; devices of one host are neighbours */
-    const uint16_t *dist;   /* n_edges x n_edges, symmetric, 0 on the diagonal */
+    const uint32_t *edge;              /* per device: row in dist */
+    const uint16_t *access;            /* per device */
+    const uint32_t *host;              /* per device; devices of one host are neighbours */
+    const uint16_t *dist;              /* n_edges x n_edges, symmetric, 0 on the diagonal */
+    const struct fab_locality *places; /* per device; NULL: nothing is known */
 };
+
+/* Between two different devices of one host. */
+static inline uint16_t fab_cost_inside(const struct fab_cost_view *v, uint32_t a, uint32_t b)
+{
+    if (v->places == NULL)
+        return FAB_COST_SAME_HOST;
+    const struct fab_locality *x = &v->places[a], *y = &v->places[b];
+    if (x->card != 0 && x->card == y->card)
+        return FAB_COST_SAME_CARD;
+    if (x->sw != 0 && x->sw == y->sw)
+        return FAB_COST_SAME_SWITCH;
+    if (x->numa == 0 || y->numa == 0)
+        return FAB_COST_SAME_HOST;
+    if (x->numa == y->numa)
+        return FAB_COST_SAME_NUMA;
+    return x->package != 0 && x->package == y->package ? FAB_COST_SAME_PACKAGE : FAB_COST_ACROSS;
+}
 
 struct fab_costs {
     struct fab_cost_view view; /* points at the arrays below */
@@ -41,7 +75,7 @@ static inline uint16_t fab_cost_of(const struct fab_cost_view *v, uint32_t a, ui
     if (a == b)
         return 0;
     if (v->host[a] == v->host[b])
-        return FAB_COST_SAME_HOST;
+        return fab_cost_inside(v, a, b);
     uint32_t d = v->dist[(size_t)v->edge[a] * v->n_edges + v->edge[b]];
     if (d == FAB_COST_NO_PATH)
         return FAB_COST_NO_PATH;

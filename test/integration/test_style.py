@@ -12,7 +12,7 @@ MAY_INCLUDE = {
     "libpmixfab/topo": ["pmixfab.h", "topo/"],
     "libpmixfab/pmix": ["pmixfab.h", "topo/", "pmix/"],
     "libpmixfab/pnet": ["pmixfab.h", "topo/", "pmix/", "pnet/"],
-    "probes": ["pmixfab.h", "topo/model.h", "topo/inventory.h", "probes/"],
+    "probes": ["pmixfab.h", "topo/model.h", "topo/inventory.h", "topo/report.h", "topo/cidr.h", "probes/"],
     "fabricd": ["pmixfab.h", "topo/", "pmix/", "pnet/", "probes/probe.h", "fabricd/"],
     "fabricctl": ["pmixfab.h", "fabricctl/"],
 }
@@ -22,6 +22,8 @@ ONLY_IN = {
     r"pmix": ["libpmixfab/pmix", "libpmixfab/pnet", "fabricd", "fabricctl", "test"],
     r"pmix/src/|src/": ["libpmixfab/pnet"],
     r"infiniband/": ["probes", "test"],
+    r"hwloc|rdma/|uct/|ucs/": ["probes", "test"],
+    r"munge\.h": ["fabricd", "test"],
     r"sqlite3\.h": ["fabricd", "test"],
     r"event2/": ["fabricd", "libpmixfab/pnet", "test"],  # pnet: the PMIx library runs on libevent
     r"cmocka\.h": ["test"],

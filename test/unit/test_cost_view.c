@@ -44,7 +44,7 @@ static void test_any_view(void **state)
         }
         for (uint32_t i = 0; i < e * e; i++)
             dist[i] = any_cost(&dice);
-        const struct fab_cost_view v = {n, e, edge, access, host, dist};
+        const struct fab_cost_view v = {n, e, edge, access, host, dist, NULL};
         fab_cost_limit_isa((enum fab_isa)(seed % 3));
         assert_int_equal(fab_cost_matrix(&v, cells, 2), PMIXFAB_OK);
         for (uint32_t i = 0; i < n; i++) {

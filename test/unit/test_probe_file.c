@@ -233,9 +233,11 @@ static void test_registry(void **state)
         const struct probe *p = probe_registry[n];
         assert_ptr_equal(probe_find(p->name, &arg), p);
         assert_null(arg);
-        assert_true(p->summary != NULL && p->check != NULL && p->run != NULL && p->available != NULL);
-        if (p->available != NULL)
-            (void)p->available(text, sizeof(text));
+        assert_true(p->summary != NULL && p->check != NULL);
+        if (p->module) /* its functions are in a shared object of its own */
+            continue;
+        assert_true(p->run != NULL && p->available != NULL);
+        (void)p->available(text, sizeof(text));
         assert_true(text[0] != '\0');
     }
     assert_true(n >= 1);

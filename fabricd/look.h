@@ -1,0 +1,39 @@
+/*
+ * look.h - this host's own devices: every local probe in a child of its own, side by side, one report.
+ *
+ * A probe that fails or hangs costs its own facts only: what it said last time stands in the report again (of
+ * `before`), and the log says so.
+ */
+#ifndef FABRICD_LOOK_H
+#define FABRICD_LOOK_H
+
+#include <event2/event.h>
+
+#include "fabricd/config.h"
+#include "topo/report.h"
+
+struct look_result {
+    struct fab_report report; /* finished, of config->host; whose owner may take it (and init it again) */
+    unsigned asked, failed;   /* probes */
+    struct fab_err err;       /* the first failure */
+    double milliseconds;
+};
+
+struct look;
+
+typedef void (*look_done_fn)(struct look_result *result, void *cbdata); /* once, on the loop */
+
+/* The local probes of config->probes. before: finished, or NULL; need not outlive the call. */
+int look_start(struct event_base *base, const struct config *config, const struct fab_report *before,
+               look_done_fn done, void *cbdata, struct look **out, struct fab_err *err);
+void look_cancel(struct look *look); /* NULL allowed; `done` is not called any more */
+
+/* Are there any local probes in the configuration? And any of the fabric? */
+bool look_wanted(const struct config *config);
+bool sweep_wanted(const struct config *config);
+
+/* The child: argv is "fabricd --look-child PID PROBE"; writes an encoded report to descriptor 3. */
+int look_child(int argc, char **argv);
+#define LOOK_CHILD_OPTION "--look-child"
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * nodes.h - the reports of all hosts, as stored: taking deliveries, and saying when something is to be
+ * published.
+ *
+ * Deliveries that arrive together are stored in one transaction and answered after it. Published is when it
+ * has been quiet for a moment: 10 ms after one known host's change, longer (config->settle_ms) when several
+ * hosts or new ones report, so that a thousand nodes that start are one generation; never later than three
+ * times that.
+ */
+#ifndef FABRICD_NODES_H
+#define FABRICD_NODES_H
+
+#include <event2/event.h>
+
+#include "fabricd/config.h"
+#include "fabricd/intake.h"
+#include "fabricd/store.h"
+#include "topo/report.h"
+
+struct node_report {
+    struct fab_report report; /* finished */
+    uint64_t digest;
+    int64_t received; /* microseconds since 1970 */
+    unsigned uid;     /* who delivered it */
+};
+
+struct nodes;
+
+/* Load what is stored. `changed` is called on the loop when reports have changed and it is time to publish.
+ */
+int nodes_new(struct event_base *base, const struct config *config, struct store *store,
+              void (*changed)(void *cbdata), void *cbdata, struct nodes **out, struct fab_err *err);
+void nodes_free(struct nodes *nodes); /* NULL allowed */
+
+/* Take a list of deliveries: store, answer, remember to publish. (an intake_fn) */
+void nodes_take(struct intake_item *list, void *nodes);
+
+/* A report of the scheduler's own host, from its own probes. Takes its contents. True: it is another one. */
+bool nodes_own(struct nodes *nodes, struct fab_report *report, struct fab_err *err);
+
+/* All reports, by host (natural order). Valid until the next call of another function of nodes. */
+const struct node_report *const *nodes_all(const struct nodes *nodes, uint32_t *n);
+const struct node_report *nodes_find(const struct nodes *nodes, const char *host);
+
+/* Something was published from these reports: nothing is due any more. */
+void nodes_published(struct nodes *nodes);
+
+/* Forget a host's report. PMIXFAB_ERR_NOTFOUND. */
+int nodes_forget(struct nodes *nodes, const char *host, struct fab_err *err);
+
+#endif
