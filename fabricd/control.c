@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <event2/buffer.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,19 @@ json_t *control_time(int64_t microseconds)
     return json_string(text);
 }
 
+bool connection_may_change(const struct connection *connection)
+{
+    const struct config *config = connection->control->config;
+    if (connection->uid == 0 || connection->uid == geteuid())
+        return true;
+    for (unsigned i = 0; i < config->admins.n; i++) {
+        const struct passwd *user = getpwnam(config->admins.items[i]);
+        if (user != NULL && user->pw_uid == connection->uid)
+            return true;
+    }
+    return false;
+}
+
 /* ---- one connection ----------------------------------------------------------------------------- */
 
 static void go_on(struct connection *connection);
@@ -95,6 +109,30 @@ static bool reads_answers(const struct connection *connection)
     return unread(connection) <= CONTROL_MAX_UNREAD;
 }
 
+/* Do what a line asks. */
+static void answer_line(struct connection *connection, const char *line, size_t len)
+{
+    const struct control_op *op = connection->control->ops;
+    json_error_t error;
+    json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
+    const char *name = json_string_value(json_object_get(request, "op"));
+    if (name == NULL) {
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX,
+                        "control: a request is a JSON object with a string op%s%s",
+                        request == NULL ? ": " : "", request == NULL ? error.text : "");
+        connection->closing = true;
+        json_decref(request);
+        return;
+    }
+    while (op->name != NULL && strcmp(name, op->name) != 0)
+        op++;
+    if (op->name != NULL)
+        op->fn(connection, request);
+    else
+        connection_fail(connection, PMIXFAB_ERR_UNSUPPORTED, "control: there is no op \"%.40s\"", name);
+    json_decref(request);
+}
+
 static void refuse_line(struct connection *connection)
 {
     connection_fail(connection, PMIXFAB_ERR_RANGE, "control: the line is longer than %d bytes",
@@ -113,7 +151,7 @@ static void go_on(struct connection *connection)
         if (len > CONTROL_MAX_LINE)
             refuse_line(connection);
         else
-            control_request(connection, line, len);
+            answer_line(connection, line, len);
         free(line);
     }
     if (!connection->closing && reads_answers(connection)) {
@@ -186,22 +224,44 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 
 /* ---- all of them -------------------------------------------------------------------------------- */
 
-void control_swept(struct control *control, const struct swept *swept)
+void connection_wait(struct connection *connection, uint64_t number)
+{
+    connection->waits = number;
+    connection->n_waits++;
+}
+
+void control_finished(struct control *control, uint64_t number, int code, const char *message, json_t *answer)
 {
     struct connection *connection, *next;
     DL_FOREACH_SAFE(control->connections, connection, next)
     {
-        if (connection->waits == 0 || connection->waits > swept->number)
+        if (connection->waits == 0 || connection->waits > number)
             continue;
         connection->waits = 0;
         for (; connection->n_waits > 0; connection->n_waits--) { /* one answer for each request */
-            if (swept->code != PMIXFAB_OK)
-                connection_fail(connection, swept->code, "%s", swept->message);
+            if (code != PMIXFAB_OK)
+                connection_fail(connection, code, "%s", message);
             else
-                connection_send(connection, json_pack("{s:b, s:I, s:b, s:b}", "ok", 1, "generation",
-                                                      (json_int_t)swept->generation, "changed",
-                                                      swept->changed, "partial", swept->partial));
+                connection_send(connection, json_incref(answer));
         }
+    }
+    json_decref(answer);
+}
+
+void control_swept(struct control *control, const struct swept *swept)
+{
+    json_t *answer = json_pack("{s:b, s:I, s:b, s:b}", "ok", 1, "generation", (json_int_t)swept->generation,
+                               "changed", swept->changed, "partial", swept->partial);
+    control_finished(control, swept->number, swept->code, swept->message, answer);
+}
+
+void control_progress(struct control *control, const char *what)
+{
+    struct connection *connection, *next;
+    DL_FOREACH_SAFE(control->connections, connection, next)
+    {
+        if (connection->waits != 0)
+            connection_send(connection, json_pack("{s:s}", "progress", what));
     }
 }
 
@@ -230,6 +290,16 @@ void control_event(struct control *control, bool pending, const struct event_pla
             connection_send(connection, json_incref(event));
     }
     json_decref(event);
+}
+
+void control_op_events(struct connection *connection, json_t *request)
+{
+    if (json_is_true(json_object_get(request, "follow"))) {
+        connection->follows = true;
+        connection_send(connection, json_pack("{s:b}", "ok", 1));
+    } else {
+        connection_send(connection, json_pack("{s:b, s:O}", "ok", 1, "events", connection->control->events));
+    }
 }
 
 /* Out of descriptors: the loop would come back at once, for ever. */
@@ -272,9 +342,10 @@ int control_listen(struct control *control, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-int control_new(struct event_base *base, struct daemon *daemon, struct control **out, struct fab_err *err)
+int control_new(struct event_base *base, const struct config *config, const struct control_op *ops,
+                void *owner, struct control **out, struct fab_err *err)
 {
-    const char *rundir = daemon_config(daemon)->rundir;
+    const char *rundir = config->rundir;
     *out = NULL;
     struct control *control = calloc(1, sizeof(*control));
     if (control == NULL || (control->events = json_array()) == NULL ||
@@ -283,7 +354,9 @@ int control_new(struct event_base *base, struct daemon *daemon, struct control *
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
     control->base = base;
-    control->daemon = daemon;
+    control->config = config;
+    control->ops = ops;
+    control->owner = owner;
     int len = snprintf(control->path, sizeof(control->path), "%s/control.sock", rundir);
     int rc = PMIXFAB_OK;
     if (len >= (int)sizeof(control->path))

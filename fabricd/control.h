@@ -8,12 +8,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabricd/daemon.h"
+#include "fabricd/config.h"
 #include "fabricd/events.h"
 
 struct control;
+struct control_op; /* control_priv.h */
 
-int control_new(struct event_base *base, struct daemon *daemon, struct control **out, struct fab_err *err);
+/*
+ * The socket in config->rundir. ops: what can be asked (of the role), ended by an entry without a name;
+ * owner: what they work on.
+ */
+int control_new(struct event_base *base, const struct config *config, const struct control_op *ops,
+                void *owner, struct control **out, struct fab_err *err);
 void control_free(struct control *control); /* NULL allowed; removes the socket */
 
 /* Listen anew, because the socket's file is gone. Those who are connected stay so. */
@@ -28,6 +34,9 @@ struct swept {
     bool changed, partial;
 };
 void control_swept(struct control *control, const struct swept *swept);
+
+/* A line for those who wait, on what is being done for them. */
+void control_progress(struct control *control, const char *what);
 
 /* Tell followers of an event, and remember it for those who ask later. */
 void control_event(struct control *control, bool pending, const struct event_plane *plane,

@@ -1,10 +1,10 @@
 /* control_ops.c - what can be asked on the control socket. */
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fabricd/control_priv.h"
+#include "fabricd/daemon.h"
 #include "fabricd/log.h"
 #include "fabricd/server.h"
 #include "fabricd/store.h"
@@ -12,25 +12,11 @@
 #define DEFAULT_HISTORY 1000
 #define MAX_CHANGES     100000 /* in one answer: the first publication of a large fabric has about 50,000 */
 
-/* Root, the daemon's own user, and the configured administrators. The kernel named the caller. */
-static bool may_change(const struct connection *connection)
-{
-    const struct config *config = daemon_config(connection->control->daemon);
-    if (connection->uid == 0 || connection->uid == geteuid())
-        return true;
-    for (unsigned i = 0; i < config->admins.n; i++) {
-        const struct passwd *user = getpwnam(config->admins.items[i]);
-        if (user != NULL && user->pw_uid == connection->uid)
-            return true;
-    }
-    return false;
-}
-
 static void op_status(struct connection *connection, json_t *request)
 {
     struct daemon_status s;
     (void)request;
-    daemon_status(connection->control->daemon, &s);
+    daemon_status(connection->control->owner, &s);
     json_t *answer = json_pack(
         "{s:b, s:b, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:b, s:o, s:f, s:i}", "ok", 1,
         "daemon", 1, "pid", (int)getpid(), "version", pmixfab_version(), "uri", server_uri(), "generation",
@@ -44,7 +30,7 @@ static void op_status(struct connection *connection, json_t *request)
 
 static void op_refresh(struct connection *connection, json_t *request)
 {
-    if (!may_change(connection)) {
+    if (!connection_may_change(connection)) {
         connection_fail(
             connection, PMIXFAB_ERR_PERM,
             "refresh: uid %u may not do that: it is for root, the daemon's user and the configured "
@@ -53,8 +39,7 @@ static void op_refresh(struct connection *connection, json_t *request)
         return;
     }
     bool accept = json_is_true(json_object_get(request, "accept_partial"));
-    connection->waits = daemon_sweep(connection->control->daemon, accept);
-    connection->n_waits++;
+    connection_wait(connection, daemon_sweep(connection->control->owner, accept));
     log_info("refresh asked for by uid %u%s", (unsigned)connection->uid,
              accept ? ", partial answers accepted" : "");
     connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
@@ -78,7 +63,7 @@ static json_t *changes_of(struct connection *connection, uint64_t from, uint64_t
 {
     struct fab_err err = {""};
     json_t *changes = json_array();
-    int rc = store_history(daemon_store(connection->control->daemon), from, to, what, limit, add_change,
+    int rc = store_history(daemon_store(connection->control->owner), from, to, what, limit, add_change,
                            changes, &err);
     if (rc == PMIXFAB_OK)
         return changes;
@@ -119,7 +104,7 @@ static void op_history(struct connection *connection, json_t *request)
 static void op_diff(struct connection *connection, json_t *request)
 {
     struct daemon_status status;
-    daemon_status(connection->control->daemon, &status);
+    daemon_status(connection->control->owner, &status);
     uint64_t to = status.generation, from;
     if (bad_integer(connection, request, "to", &to))
         return;
@@ -140,45 +125,9 @@ static void op_diff(struct connection *connection, json_t *request)
                                               (json_int_t)to, "changes", changes));
 }
 
-static void op_events(struct connection *connection, json_t *request)
-{
-    if (json_is_true(json_object_get(request, "follow"))) {
-        connection->follows = true;
-        connection_send(connection, json_pack("{s:b}", "ok", 1));
-    } else {
-        connection_send(connection, json_pack("{s:b, s:O}", "ok", 1, "events", connection->control->events));
-    }
-}
-
 /* ---- which one ---------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    void (*fn)(struct connection *connection, json_t *request);
-} ops[] = {
-    {"status", op_status}, {"refresh", op_refresh}, {"history", op_history},
-    {"diff", op_diff},     {"events", op_events},
+const struct control_op control_scheduler_ops[] = {
+    {"status", op_status}, {"refresh", op_refresh},       {"history", op_history},
+    {"diff", op_diff},     {"events", control_op_events}, {NULL, NULL},
 };
-
-void control_request(struct connection *connection, const char *line, size_t len)
-{
-    json_error_t error;
-    json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
-    const char *name = json_string_value(json_object_get(request, "op"));
-    if (name == NULL) {
-        connection_fail(connection, PMIXFAB_ERR_SYNTAX,
-                        "control: a request is a JSON object with a string op%s%s",
-                        request == NULL ? ": " : "", request == NULL ? error.text : "");
-        connection->closing = true;
-        json_decref(request);
-        return;
-    }
-    size_t i = 0;
-    while (i < sizeof(ops) / sizeof(ops[0]) && strcmp(name, ops[i].name) != 0)
-        i++;
-    if (i < sizeof(ops) / sizeof(ops[0]))
-        ops[i].fn(connection, request);
-    else
-        connection_fail(connection, PMIXFAB_ERR_UNSUPPORTED, "control: there is no op \"%.40s\"", name);
-    json_decref(request);
-}

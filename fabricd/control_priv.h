@@ -25,13 +25,22 @@ struct connection {
     bool follows;     /* gets events */
     bool ended;       /* nothing more comes from it; it goes when all is answered */
     bool closing;     /* goes when its output is written */
-    uint64_t waits;   /* for the sweep of this number; 0: for none */
+    uint64_t waits;   /* for the sweep (or the look) of this number; 0: for none */
     unsigned n_waits; /* requests that wait for it */
 };
 
+/* One thing that can be asked. */
+struct control_op {
+    const char *name;
+    void (*fn)(struct connection *connection, json_t *request);
+};
+extern const struct control_op control_scheduler_ops[]; /* control_ops.c; their owner is a struct daemon */
+
 struct control {
     struct event_base *base;
-    struct daemon *daemon;
+    const struct config *config;
+    const struct control_op *ops;
+    void *owner; /* of a scheduler its struct daemon, of a node its struct node */
     struct evconnlistener *listener;
     struct event *resume; /* goes on listening after a pause */
     struct connection *connections;
@@ -46,8 +55,21 @@ void connection_send(struct connection *connection, json_t *object);
 void connection_fail(struct connection *connection, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Do what a line asks. */
-void control_request(struct connection *connection, const char *line, size_t len);
+/* Root, the daemon's own user, and the configured administrators. The kernel named the caller. */
+bool connection_may_change(const struct connection *connection);
+
+/* Wait for the end of this number: control_finished() answers. */
+void connection_wait(struct connection *connection, uint64_t number);
+
+/*
+ * Answer those who wait for this number or an earlier one: with a copy of `answer` (takes the reference
+ * over), or with the error and its message.
+ */
+void control_finished(struct control *control, uint64_t number, int code, const char *message,
+                      json_t *answer);
+
+/* Remembered events, or these and those to come: the same for both roles. */
+void control_op_events(struct connection *connection, json_t *request);
 
 /* A time as ISO 8601 in UTC; null for 0. */
 json_t *control_time(int64_t microseconds);

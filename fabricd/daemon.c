@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "fabricd/control.h"
+#include "fabricd/control_priv.h"
 #include "fabricd/log.h"
 #include "fabricd/options.h"
 #include "fabricd/process.h"
@@ -327,7 +327,7 @@ static int start(struct daemon *d, struct fab_err *err)
     if (rc != PMIXFAB_OK)
         return rc;
     d->serving = true;
-    rc = control_new(d->base, d, &d->control, err);
+    rc = control_new(d->base, d->config, control_scheduler_ops, d, &d->control, err);
     if (rc == PMIXFAB_OK)
         rc = process_write_uri(d->config, server_uri(), err);
     return rc;
