@@ -89,8 +89,4 @@ int observed_inventory(const struct observed *seen, const struct probe_sink *sin
 /* Free the two arrays. */
 void observed_free(struct observed *seen);
 
-/* A remark through a sink that may be NULL. */
-void probe_note(const struct probe_sink *sink, enum pmixfab_level level, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
 #endif

@@ -8,6 +8,7 @@
 #define FAB_PROBE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "topo/inventory.h"
 #include "topo/report.h"
@@ -17,6 +18,10 @@ struct probe_sink {
     void (*note)(enum pmixfab_level level, const char *line, void *cbdata);
     void *cbdata;
 };
+
+/* A remark through a sink that may be NULL. */
+void probe_note(const struct probe_sink *sink, enum pmixfab_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 struct probe_config {
     const char *arg;     /* what follows the probe's name and a colon; NULL: nothing */
@@ -67,5 +72,11 @@ bool probe_is_local(const struct probe *probe);
  * there to probe calls it. NULL: the module or a library that it needs is not there; err says which.
  */
 const struct probe *probe_load(const struct probe *probe, struct fab_err *err);
+
+/*
+ * Write a finished report as a recorded machine, which every local probe takes as its argument (record.h says
+ * the form). A report that is read back is equal to it. PMIXFAB_ERR_INVAL (not finished), _NOMEM, _IO.
+ */
+int probe_record(const struct fab_report *report, FILE *out);
 
 #endif
