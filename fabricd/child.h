@@ -2,7 +2,7 @@
  * child.h - this program again as a child that probes, with a deadline; what it writes comes back as bytes.
  *
  * Libraries that talk to hardware can abort, hang or flood their process. In a child that costs one attempt
- * and nothing else.
+ * and nothing else. The first part is for the daemon, the second (child_side.c) for the child.
  */
 #ifndef FABRICD_CHILD_H
 #define FABRICD_CHILD_H
@@ -11,33 +11,51 @@
 
 #include "fabricd/config.h"
 
+/* ---- the daemon's side -------------------------------------------------------------------------- */
+
 struct child_result {
-    int code; /* 0: it ended well; else why not */
-    struct fab_err err;
-    const unsigned char *bytes; /* what it wrote to descriptor 3 */
+    int code;           /* 0: it ended well; PMIXFAB_ERR_UNSUPPORTED: it said CHILD_NOTHING; else why not */
+    struct fab_err err; /* one line that begins with the order's `what` */
+    const unsigned char *bytes; /* what it wrote to descriptor 3; gone when `done` returns */
     size_t size;
     double milliseconds;
 };
 
 struct child_order {
-    const char *what;              /* for messages: "sweep", "look verbs" */
+    const char *what;              /* for messages: "sweep", "look verbs"; up to 60 bytes */
     char *const *argv;             /* ended by NULL; argv[0] is the program's name */
     const struct config_list *env; /* KEY=VALUE beside the daemon's own environment */
     unsigned deadline;             /* seconds */
     size_t limit;                  /* bytes; more is PMIXFAB_ERR_CORRUPT and the child's end */
-    size_t (*total)(const void *head,
-                    size_t n); /* may be NULL: the size that a beginning announces, 0: not known */
+    /* The size that a beginning announces, 0: not known (yet). May be NULL. */
+    size_t (*total)(const void *head, size_t n);
     void (*done)(struct child_result *result, void *cbdata); /* once, on the loop */
     void *cbdata;
 };
 
 struct child;
 
-/* On error `done` is not called. The order need not outlive the call. */
+/* Any number at a time. On error `done` is not called. The order need not outlive the call. */
 int child_start(struct event_base *base, const struct child_order *order, struct child **out,
                 struct fab_err *err);
 
 /* Kill it and forget it; `done` is not called any more. NULL is allowed. */
 void child_cancel(struct child *child);
+
+/* ---- the child's side --------------------------------------------------------------------------- */
+
+/* Exit status of a child whose source is not there; the reason is a note of the level error, as for others.
+ */
+#define CHILD_NOTHING 3
+
+/* daemon: its process number as text. From now on this process dies with it, leaves no core file, and writes
+ * whole lines to standard error. False: the daemon is gone. */
+bool child_begin(const char *daemon);
+
+/* A line for the daemon's log; an error is not logged, it becomes the reason. As struct probe_sink's note. */
+void child_note(enum pmixfab_level level, const char *line, void *cbdata);
+
+/* Hand these bytes over. PMIXFAB_ERR_IO: the daemon does not read any more. */
+int child_write(const void *bytes, size_t size);
 
 #endif

@@ -1,46 +1,15 @@
 /* sweep_child.c - the sweeping child: run each probe, join what they saw, write it to the pipe. */
-#include <errno.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
+#include "fabricd/child.h"
 #include "fabricd/sweep.h"
 #include "probes/probe.h"
 #include "topo/wire.h"
 
-#define PIPE_FD 3
-
-/* The parent reads standard error line by line; a mark in front tells it how much a line matters. */
-static void note(enum pmixfab_level level, const char *line, void *cbdata)
-{
-    (void)cbdata;
-    fprintf(stderr, "<%d>%s\n", (int)level, line);
-}
-
-static int write_all(const void *bytes, size_t size)
-{
-    const char *at = bytes;
-    while (size > 0) {
-        ssize_t n = write(PIPE_FD, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return PMIXFAB_ERR_IO;
-        at += n;
-        size -= (size_t)n;
-    }
-    return PMIXFAB_OK;
-}
-
 static int run_probes(char **specs, int n, struct probe_config *config, struct fab_inventory *all,
                       struct fab_err *err)
 {
-    const struct probe_sink sink = {.note = note};
+    const struct probe_sink sink = {.note = child_note};
     for (int i = 0; i < n; i++) {
         const struct probe *probe = probe_find(specs[i], &config->arg);
         if (probe == NULL)
@@ -57,13 +26,6 @@ static int run_probes(char **specs, int n, struct probe_config *config, struct f
     return fab_inventory_finish(all, err);
 }
 
-/* No orphan goes on sweeping, nor one whose daemon died before it could be said so. */
-static bool die_with(pid_t daemon)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    return getppid() == daemon;
-}
-
 /* argv: fabricd --sweep-child PID_OF_THE_DAEMON MAX_SMPS TIMEOUT_MS RETRIES PROBE... */
 int sweep_child(int argc, char **argv)
 {
@@ -73,11 +35,8 @@ int sweep_child(int argc, char **argv)
     size_t size = 0;
     if (argc < 7)
         return 2;
-    if (!die_with((pid_t)strtol(argv[2], NULL, 10)))
+    if (!child_begin(argv[2]))
         return 1;
-    const struct rlimit no_core = {0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
-    setvbuf(stderr, NULL, _IOLBF, 0);
 
     struct probe_config config = {.max_smps = (unsigned)strtoul(argv[3], NULL, 10),
                                   .timeout_ms = (unsigned)strtoul(argv[4], NULL, 10),
@@ -87,9 +46,9 @@ int sweep_child(int argc, char **argv)
     if (rc == PMIXFAB_OK)
         rc = fab_wire_encode(&all, &bytes, &size);
     if (rc == PMIXFAB_OK)
-        rc = write_all(bytes, size);
+        rc = child_write(bytes, size);
     if (rc != PMIXFAB_OK)
-        note(PMIXFAB_LOG_ERROR, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc), NULL);
+        child_note(PMIXFAB_LOG_ERROR, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc), NULL);
     free(bytes);
     fab_inventory_destroy(&all);
     return rc == PMIXFAB_OK ? 0 : 1;

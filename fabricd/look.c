@@ -1,0 +1,211 @@
+#include "fabricd/look.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fabricd/child.h"
+#include "fabricd/log.h"
+#include "probes/probe.h"
+
+/* One probe in its child. */
+struct asked {
+    struct look *look;
+    struct child *child; /* NULL: it has answered */
+    const struct probe *probe;
+    char what[64];
+};
+
+struct look {
+    struct look_result result;
+    struct fab_report before; /* what was said last time; empty: nothing */
+    struct timespec start;
+    look_done_fn done;
+    void *cbdata;
+    unsigned n, open; /* probes; those that have not answered */
+    struct asked asked[CONFIG_MAX_LIST];
+};
+
+/* ---- which probes ------------------------------------------------------------------------------- */
+
+static unsigned count_probes(const struct config *config, bool local)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < config->probes.n; i++) {
+        const struct probe *probe = probe_find(config->probes.items[i], NULL);
+        n += probe != NULL && probe_is_local(probe) == local;
+    }
+    return n;
+}
+
+bool look_wanted(const struct config *config)
+{
+    return count_probes(config, true) > 0;
+}
+
+bool sweep_wanted(const struct config *config)
+{
+    return count_probes(config, false) > 0;
+}
+
+/* ---- the answers -------------------------------------------------------------------------------- */
+
+/* A module that is not there, or a host without such hardware: said once, it will not change soon. */
+static void has_nothing(const struct asked *asked, const char *reason)
+{
+    static bool said[FAB_SOURCES];
+    enum fab_source source = fab_source_parse(asked->probe->name);
+    if (source < FAB_SOURCES && !said[source]) {
+        said[source] = true;
+        log_info("%s", reason);
+    } else {
+        log_debug("%s", reason);
+    }
+}
+
+static int take_report(struct look *look, const struct child_result *child, struct fab_err *err)
+{
+    struct fab_report report;
+    int rc = fab_report_decode(child->bytes, child->size, &report, err);
+    if (rc == PMIXFAB_OK)
+        rc = fab_report_merge(&look->result.report, &report);
+    fab_report_destroy(&report);
+    return rc;
+}
+
+/* What it said last time is better than nothing: its devices do not go because it failed. */
+static void keep_before(struct look *look, const struct asked *asked, const struct fab_err *err)
+{
+    enum fab_source source = fab_source_parse(asked->probe->name);
+    int rc = PMIXFAB_OK;
+    log_warning("%s", err->text);
+    if (look->result.failed++ == 0)
+        look->result.err = *err;
+    if (look->before.finished && source < FAB_SOURCES)
+        rc = fab_report_merge_source(&look->result.report, &look->before, source);
+    if (rc != PMIXFAB_OK)
+        log_warning("%s: what it said before is lost: %s", asked->what, pmixfab_strerror(rc));
+}
+
+static void look_free(struct look *look)
+{
+    fab_report_destroy(&look->result.report);
+    fab_report_destroy(&look->before);
+    free(look);
+}
+
+static void finish(struct look *look)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    look->result.milliseconds =
+        (double)(now.tv_sec - look->start.tv_sec) * 1e3 + (double)(now.tv_nsec - look->start.tv_nsec) / 1e6;
+    struct fab_err err = {""};
+    if (fab_report_finish(&look->result.report, &err) != PMIXFAB_OK) {
+        /* Each of the parts was a good report, so together they are too many. */
+        char host[FAB_HOST_MAX + 1];
+        memcpy(host, look->result.report.host, sizeof(host));
+        log_error("look: the probes say more than a report can hold: %s", err.text);
+        fab_report_destroy(&look->result.report);
+        int rc = fab_report_host(&look->result.report, host, NULL);
+        if (rc == PMIXFAB_OK && look->before.finished)
+            rc = fab_report_merge(&look->result.report, &look->before);
+        if (rc == PMIXFAB_OK)
+            rc = fab_report_finish(&look->result.report, NULL);
+        look->result.failed = look->result.asked;
+        look->result.err = err;
+    }
+    look->done(&look->result, look->cbdata);
+    look_free(look);
+}
+
+static void on_child(struct child_result *child, void *arg)
+{
+    struct asked *asked = arg;
+    struct look *look = asked->look;
+    struct fab_err err = child->err, why = {""};
+    int rc = child->code;
+    asked->child = NULL;
+    log_debug("%s: %.1f ms, %s", asked->what, child->milliseconds, pmixfab_strerror(rc));
+    if (rc == PMIXFAB_OK) {
+        rc = take_report(look, child, &why);
+        if (rc != PMIXFAB_OK)
+            fab_fail(&err, rc, "%s: %s", asked->what, why.text[0] != '\0' ? why.text : pmixfab_strerror(rc));
+    } else if (rc == PMIXFAB_ERR_UNSUPPORTED) {
+        has_nothing(asked, err.text);
+        rc = PMIXFAB_OK;
+    }
+    if (rc != PMIXFAB_OK)
+        keep_before(look, asked, &err);
+    if (--look->open == 0)
+        finish(look);
+}
+
+/* ---- the start ---------------------------------------------------------------------------------- */
+
+void look_cancel(struct look *look)
+{
+    if (look == NULL)
+        return;
+    for (unsigned i = 0; i < look->n; i++)
+        child_cancel(look->asked[i].child);
+    look_free(look);
+}
+
+static int ask(struct look *look, struct event_base *base, const struct config *config, char *spec,
+               struct fab_err *err)
+{
+    char daemon[16];
+    snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
+    char *argv[] = {"fabricd", LOOK_CHILD_OPTION, daemon, spec, NULL};
+    struct asked *asked = &look->asked[look->n];
+    asked->look = look;
+    asked->probe = probe_find(spec, NULL);
+    snprintf(asked->what, sizeof(asked->what), "look %.40s", asked->probe->name);
+    const struct child_order order = {.what = asked->what,
+                                      .argv = argv,
+                                      .env = &config->sweep_env,
+                                      .deadline = config->deadline,
+                                      .limit = FAB_REPORT_MAX_SIZE,
+                                      .done = on_child,
+                                      .cbdata = asked};
+    int rc = child_start(base, &order, &asked->child, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    look->n++;
+    look->open++;
+    look->result.asked++;
+    return PMIXFAB_OK;
+}
+
+int look_start(struct event_base *base, const struct config *config, const struct fab_report *before,
+               look_done_fn done, void *cbdata, struct look **out, struct fab_err *err)
+{
+    *out = NULL;
+    struct look *look = calloc(1, sizeof(*look));
+    if (look == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "look: out of memory");
+    look->done = done;
+    look->cbdata = cbdata;
+    clock_gettime(CLOCK_MONOTONIC, &look->start);
+    fab_report_init(&look->before);
+    fab_report_init(&look->result.report);
+    int rc = fab_report_host(&look->result.report, config->host, err);
+    if (rc == PMIXFAB_OK && before != NULL && fab_report_copy(&look->before, before) != PMIXFAB_OK)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "look: out of memory");
+    for (unsigned i = 0; rc == PMIXFAB_OK && i < config->probes.n; i++) {
+        const struct probe *probe = probe_find(config->probes.items[i], NULL);
+        if (probe != NULL && probe_is_local(probe))
+            rc = ask(look, base, config, config->probes.items[i], err);
+    }
+    if (rc == PMIXFAB_OK && look->n == 0)
+        rc = fab_fail(err, PMIXFAB_ERR_NOTFOUND, "look: no probe of this host is configured");
+    if (rc != PMIXFAB_OK) {
+        look_cancel(look);
+        return rc;
+    }
+    *out = look;
+    return PMIXFAB_OK;
+}
