@@ -2,9 +2,9 @@
  * store.h - the only owner of durable state: one SQLite database (WAL, foreign keys, one writer).
  *
  * Holds the inventory as last published, the planes with their numbers and last snapshots (which hold the
- * compact costs), every generation, and the history of changes. Whatever moment the process dies at, the next
- * store_open() finds the last committed generation whole; what store_publish() has confirmed survives a power
- * cut.
+ * compact costs), every generation, the history of changes, and what hosts report. Whatever moment the
+ * process dies at, the next store_open() finds the last committed generation whole; what store_publish() has
+ * confirmed survives a power cut.
  *
  * One thread at a time.
  */
@@ -49,6 +49,36 @@ void store_planes_free(struct store_plane *planes, uint32_t n);
 /* The newest generation (0: none yet) and its time (microseconds since 1970). */
 int store_generation(struct store *store, uint64_t *generation, int64_t *published, struct fab_err *err);
 
+/* ---- what hosts report ---- */
+
+/* The report of one host, as delivered last. The store does not look into the bytes. */
+struct store_report {
+    const char *host;
+    uint64_t digest;  /* of the bytes; never 0 */
+    int64_t received; /* microseconds since 1970 */
+    unsigned uid;     /* who delivered it */
+    const void *bytes;
+    size_t size;
+};
+typedef int (*store_report_fn)(const struct store_report *report, void *cbdata); /* non-zero ends the walk */
+
+/* All reports, by host. What fn gets is valid while it runs; fn must not call the store. A walk that fn ends
+ * is a success. PMIXFAB_ERR_CORRUPT: a row is not the one that was written. */
+int store_reports_load(struct store *store, store_report_fn fn, void *cbdata, struct fab_err *err);
+
+/* Store reports, each in place of its host's last one: all or none, on the disk when this returns. */
+int store_reports_put(struct store *store, const struct store_report *reports, uint32_t n,
+                      struct fab_err *err);
+
+/* PMIXFAB_ERR_NOTFOUND: there is none. */
+int store_report_forget(struct store *store, const char *host, struct fab_err *err);
+
+/* As above, of the reports that were published last (store_publication.told): host and digest only. */
+int store_reports_published(struct store *store, store_report_fn fn, void *cbdata, struct fab_err *err);
+/* The bytes of the one of a host; free(*bytes). PMIXFAB_ERR_NOTFOUND. */
+int store_report_published(struct store *store, const char *host, void **bytes, size_t *size,
+                           struct fab_err *err);
+
 /* A change to publish: all of it or nothing, in one transaction. */
 struct store_publication {
     /* The newest + 1. Or 0: no new generation, only facts of the inventory that are not served; the diff is
@@ -61,6 +91,10 @@ struct store_publication {
     const struct fab_diff *diff;      /* goes into the history; may be NULL */
     const struct store_plane *planes; /* those that changed, are new, or retire; others are left alone */
     uint32_t n_planes;
+    /* Reports that were not published before (host and digest: the one that is stored), and those that are
+     * published no more (digest 0). */
+    const struct store_report *told;
+    uint32_t n_told;
 };
 
 /*

@@ -1,5 +1,5 @@
 /*
- * store_digest.c - what an inventory and a plane say, in one number each.
+ * store_digest.c - what an inventory, a plane and a report say, in one number each.
  *
  * SQLite notices broken pages, not a flipped bit in a row; this does. The order of the bytes is fixed, so
  * that a database may move between machines.
@@ -80,5 +80,26 @@ uint64_t store_plane_digest(const struct store_plane *plane)
     add_text(&state, plane->name);
     if (plane->size > 0)
         XXH3_64bits_update(&state, plane->snapshot, plane->size);
+    return XXH3_64bits_digest(&state);
+}
+
+uint64_t store_report_checksum(const struct store_report *report)
+{
+    XXH3_state_t state;
+    XXH3_64bits_reset(&state);
+    uint64_t words[] = {report->digest, (uint64_t)report->received, report->uid, report->size};
+    add_words(&state, words, sizeof words / sizeof words[0]);
+    add_text(&state, report->host);
+    if (report->size > 0)
+        XXH3_64bits_update(&state, report->bytes, report->size);
+    return XXH3_64bits_digest(&state);
+}
+
+uint64_t store_told_checksum(const struct store_report *told)
+{
+    XXH3_state_t state;
+    XXH3_64bits_reset(&state);
+    add_words(&state, (uint64_t[]){told->digest}, 1);
+    add_text(&state, told->host);
     return XXH3_64bits_digest(&state);
 }

@@ -3,8 +3,8 @@
  *
  * store.c opens and closes, store_lock.c keeps a second fabricd out, store_migrate.c brings the schema up to
  * date, store_sql.c runs statements and explains SQLite's errors. A table family each: store_inventory.c
- * (reading), store_rows.c (writing) and store_digest.c; store_planes.c; store_history.c. store_publish.c
- * makes one transaction of them.
+ * (reading), store_rows.c (writing) and store_digest.c; store_planes.c; store_history.c; store_reports.c.
+ * store_publish.c makes one transaction of them.
  */
 #ifndef FABRICD_STORE_PRIV_H
 #define FABRICD_STORE_PRIV_H
@@ -46,6 +46,9 @@ struct store {
 
     sqlite3_stmt *newest, *generation_insert;
     sqlite3_stmt *change_insert, *changes, *changes_newest;
+
+    sqlite3_stmt *reports, *report_put, *report_delete, *report_keep;
+    sqlite3_stmt *told, *told_bytes, *told_put, *told_delete; /* what was published of the reports */
 };
 
 /* ---- store.c, store_lock.c, store_migrate.c ---- */
@@ -98,6 +101,15 @@ int store_inventory_prepare(struct store *store, struct fab_err *err);
 int store_rows_prepare(struct store *store, struct fab_err *err);
 int store_planes_prepare(struct store *store, struct fab_err *err);
 int store_history_prepare(struct store *store, struct fab_err *err);
+int store_reports_prepare(struct store *store, struct fab_err *err);
+
+/* ---- store_publish.c ---- */
+
+/* Begin to write. PMIXFAB_ERR_IO where the file is not in its place any more. */
+int store_begin(struct store *store, struct fab_err *err);
+
+/* Commit where rc is PMIXFAB_OK, else take everything back. Returns rc, or why it could not be committed. */
+int store_end(struct store *store, int rc, struct fab_err *err);
 
 /* What follows requires that we are in a transaction. */
 
@@ -107,12 +119,15 @@ int store_write_inventory(struct store *store, const struct fab_inventory *befor
 int store_write_plane(struct store *store, const struct store_plane *plane, struct fab_err *err);
 int store_write_generation(struct store *store, const struct store_publication *publication,
                            struct fab_err *err);
+int store_write_told(struct store *store, const struct store_report *told, struct fab_err *err);
 
 /* The digest of the stored inventory; *found is false where none was stored. */
 int store_read_digest(struct store *store, uint64_t *digest, bool *found, struct fab_err *err);
 
-/* A number that differs when a finished inventory says anything else (lines aside); of a plane's row. */
+/* A number that differs when a finished inventory says anything else (lines aside); of a row. */
 uint64_t store_inventory_digest(const struct fab_inventory *inv);
 uint64_t store_plane_digest(const struct store_plane *plane);
+uint64_t store_report_checksum(const struct store_report *report);
+uint64_t store_told_checksum(const struct store_report *told); /* host and digest */
 
 #endif

@@ -1,11 +1,12 @@
-/* store_publish.c - a change, whole or not at all. */
+/* store_publish.c - a change, whole or not at all: transactions. */
 #include "fabricd/store_priv.h"
 
 static int check_arguments(const struct store *store, const struct store_publication *publication,
                            struct fab_err *err)
 {
     if (store == NULL || publication == NULL || publication->before == NULL || publication->after == NULL ||
-        (publication->planes == NULL && publication->n_planes > 0))
+        (publication->planes == NULL && publication->n_planes > 0) ||
+        (publication->told == NULL && publication->n_told > 0))
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store: nothing to publish, or nowhere to publish it");
     if (!publication->before->finished || !publication->after->finished)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: only a finished inventory can be published",
@@ -48,20 +49,19 @@ static int write_all(struct store *store, const struct store_publication *public
         rc = store_write_inventory(store, publication->before, publication->after, err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < publication->n_planes; i++)
         rc = store_write_plane(store, &publication->planes[i], err);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < publication->n_told; i++)
+        rc = store_write_told(store, &publication->told[i], err);
     return rc;
 }
 
-int store_publish(struct store *store, const struct store_publication *publication, struct fab_err *err)
+int store_begin(struct store *store, struct fab_err *err)
 {
-    int rc = check_arguments(store, publication, err);
-    if (rc == PMIXFAB_OK)
-        rc = check_in_place(store, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    rc = store_run(store, store->begin, SQLITE_OK, "beginning to write", err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    rc = write_all(store, publication, err);
+    int rc = check_in_place(store, err);
+    return rc != PMIXFAB_OK ? rc : store_run(store, store->begin, SQLITE_OK, "beginning to write", err);
+}
+
+int store_end(struct store *store, int rc, struct fab_err *err)
+{
     if (rc == PMIXFAB_OK)
         rc = store_run(store, store->commit, SQLITE_OK, "committing", err);
     /* SQLite has rolled back by itself after some errors, a full disk for one. */
@@ -69,4 +69,14 @@ int store_publish(struct store *store, const struct store_publication *publicati
         store_run(store, store->rollback, SQLITE_OK, "rolling back", NULL);
     sqlite3_db_release_memory(store->db); /* the next change may be days away */
     return rc;
+}
+
+int store_publish(struct store *store, const struct store_publication *publication, struct fab_err *err)
+{
+    int rc = check_arguments(store, publication, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_begin(store, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    return store_end(store, write_all(store, publication, err), err);
 }
