@@ -1,0 +1,1 @@
+probe_module(ethernet ethernet.c ethernet_sysfs.c)
