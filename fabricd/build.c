@@ -61,7 +61,7 @@ static int build_one(const struct fab_plane *plane, const struct config *config,
     if (rc == PMIXFAB_OK)
         rc = fab_groups_compute(plane, &geometry, config->groups, &groups);
     if (rc == PMIXFAB_OK)
-        rc = fab_snapshot_build(plane, &costs, &geometry, &groups, &meta, &out->bytes, &out->size);
+        rc = fab_snapshot_build(plane, &costs, &geometry, &groups, NULL, &meta, &out->bytes, &out->size);
     fab_groups_destroy(&groups);
     fab_geometry_destroy(&geometry);
     fab_costs_destroy(&costs);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "topo/handle.h"
+#include "topo/join.h"
 
 static int hex_digit(char c)
 {
@@ -64,6 +65,22 @@ static uint32_t by_id(const struct pmixfab *fab, const char *guids)
         return FAB_NONE;
     uint32_t index = by_guid(fab, fab->by_node, node);
     return index != FAB_NONE && fab->devices[index].system_guid == system ? index : FAB_NONE;
+}
+
+/* "ipv4://00:21:5e:c4:86:1a": the MAC of a device whose GUID is made up of it. */
+static uint32_t by_mac(const struct pmixfab *fab, const char *text)
+{
+    uint64_t mac = 0;
+
+    for (int i = 0; i < 12; i++) {
+        if (i > 0 && i % 2 == 0 && *text++ != ':')
+            return FAB_NONE;
+        int digit = hex_digit(*text++);
+        if (digit < 0)
+            return FAB_NONE;
+        mac = mac << 4 | (uint64_t)digit;
+    }
+    return *text == '\0' ? by_guid(fab, fab->by_node, FAB_ETHERNET_GUID | mac) : FAB_NONE;
 }
 
 static uint32_t host_named(const struct pmixfab *fab, const char *name)
@@ -167,6 +184,8 @@ int pmixfab_find(const struct pmixfab *fab, const char *what, uint32_t *index)
         return PMIXFAB_ERR_INVAL;
     if (strncmp(what, "fab://", strlen("fab://")) == 0)
         found = by_id(fab, what + strlen("fab://"));
+    else if (strncmp(what, "ipv4://", strlen("ipv4://")) == 0)
+        found = by_mac(fab, what + strlen("ipv4://"));
     if (found == FAB_NONE)
         rc = by_name(fab, what, &found);
     if (rc == 0 && found == FAB_NONE)

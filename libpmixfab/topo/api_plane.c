@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "topo/handle.h"
+#include "topo/join.h"
 
 int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out)
 {
@@ -47,6 +48,27 @@ static char *write_guid(char *to, uint64_t guid)
     return to;
 }
 
+/* A MAC as the kernel, hwloc and so the stock library write it: "00:21:5e:c4:86:1a", 17 characters. */
+static void write_mac(char *to, uint64_t mac)
+{
+    snprintf(to, sizeof("00:21:5e:c4:86:1a"), "%02x:%02x:%02x:%02x:%02x:%02x", (unsigned)(mac >> 40 & 255),
+             (unsigned)(mac >> 32 & 255), (unsigned)(mac >> 24 & 255), (unsigned)(mac >> 16 & 255),
+             (unsigned)(mac >> 8 & 255), (unsigned)(mac & 255));
+}
+
+/* What the stock library calls this device in PMIx_Compute_distances. */
+static void write_id(char *to, const struct snap_device *device)
+{
+    if (FAB_GUID_IS_MADE_UP(device->node_guid)) {
+        write_mac(stpcpy(to, "ipv4://"), device->node_guid);
+        return;
+    }
+    char *end = write_guid(stpcpy(to, "fab://"), device->node_guid);
+    *end++ = ':';
+    *end++ = ':';
+    *write_guid(end, device->system_guid) = '\0';
+}
+
 int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out)
 {
     if (fab == NULL || out == NULL || index >= fab->meta->n_devices)
@@ -65,12 +87,9 @@ int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_dev
         .mbps = device->mbps,
         .host = fab_handle_host(fab, fab->costs.host[index]),
         .name = fab_handle_string(fab, device->name),
-        .id = "fab://",
+        .seen = device->seen != 0 ? device->seen : PMIXFAB_SEEN_SUBNET,
     };
-    char *end = write_guid(out->id + strlen("fab://"), device->node_guid);
-    *end++ = ':';
-    *end++ = ':';
-    write_guid(end, device->system_guid);
+    write_id(out->id, device);
     return PMIXFAB_OK;
 }
 

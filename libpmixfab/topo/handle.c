@@ -32,6 +32,10 @@ static struct pmixfab *handle_on(const void *bytes)
     fab->by_node = snap_section(bytes, SNAP_BY_NODE);
     fab->by_port = snap_section(bytes, SNAP_BY_PORT);
     fab->strings = snap_section(bytes, SNAP_STRINGS);
+    if (fab->meta->n_facts > 0) {
+        fab->fact_at = snap_section(bytes, SNAP_FACT_AT);
+        fab->facts = snap_section(bytes, SNAP_FACTS);
+    }
     fab->head = snap_head(bytes);
     return fab;
 }

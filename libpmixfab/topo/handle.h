@@ -18,6 +18,8 @@ struct pmixfab {
     const uint32_t *logical, *physical;
     const uint32_t *group_start, *group_members;
     const uint32_t *by_node, *by_port;
+    const uint32_t *fact_at; /* NULL: no facts */
+    const struct snap_fact *facts;
     const char *strings;
     const struct snap_head *head; /* the snapshot's first byte */
     void *heap;                   /* to be freed, or NULL */

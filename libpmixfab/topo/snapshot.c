@@ -4,63 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
+#include "topo/snapshot_build.h"
 
-#include "topo/snapshot_format.h"
-
-#define RECENT 256 /* strings that are looked at again before a new one is stored */
-
-struct build {
-    const struct fab_plane *plane;
-    const struct fab_costs *costs;
-    const struct fab_geometry *geometry;
-    const struct fab_groups *groups;
-    struct snap_meta meta;
-    struct snap_entry table[SNAP_SECTIONS];
-    char *bytes;        /* everything but the strings */
-    char *strings;      /* they come last, so they may grow while the rest is written */
-    uint32_t n_strings; /* bytes */
-    size_t cap_strings;
-    uint32_t recent[RECENT]; /* by hash: where a string stands that need not be stored twice */
-    uint32_t *end_of_port;   /* per port of the inventory: what a cable end there is, FAB_NONE nothing */
-    uint32_t *switch_of;     /* per node of the inventory, FAB_NONE */
-    int error;
-};
-
-static void *section(struct build *b, enum snap_section which)
+static void *section(struct snap_build *b, enum snap_section which)
 {
-    return b->bytes + b->table[which].offset;
+    return fab_snapshot_section(b, which);
 }
 
-/* Offset of text in the strings. Remembers the last ones only: names of devices are few, those of hosts
- * differ. */
-static uint32_t string(struct build *b, const char *text)
+static uint32_t string(struct snap_build *b, const char *text)
 {
-    size_t size = strlen(text) + 1;
-    uint32_t *recent = &b->recent[XXH3_64bits(text, size) % RECENT];
-
-    if (size == 1)
-        return 0;
-    if (*recent != 0 && strcmp(b->strings + *recent, text) == 0)
-        return *recent;
-    if (size > UINT32_MAX - b->n_strings) {
-        b->error = PMIXFAB_ERR_RANGE;
-        return 0;
-    }
-    if (b->n_strings + size > b->cap_strings) {
-        size_t cap = 2 * b->cap_strings + size;
-        char *grown = realloc(b->strings, cap);
-        if (grown == NULL) {
-            b->error = PMIXFAB_ERR_NOMEM;
-            return 0;
-        }
-        b->strings = grown;
-        b->cap_strings = cap;
-    }
-    memcpy(b->strings + b->n_strings, text, size);
-    *recent = b->n_strings;
-    b->n_strings += (uint32_t)size;
-    return *recent;
+    return fab_strings_add(&b->strings, text);
 }
 
 /* A port that is not active carries no traffic: whoever places jobs must not count on it. */
@@ -76,7 +29,7 @@ static uint8_t state_of(const struct fab_port *port)
     }
 }
 
-static void write_devices(struct build *b)
+static void write_devices(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
     struct snap_device *out = section(b, SNAP_DEVICES);
@@ -96,12 +49,13 @@ static void write_devices(struct build *b)
             .port = port->num,
             .switch_port = device->sw == FAB_NONE ? 0 : inv->ports[port->peer].num,
             .state = state_of(port),
+            .seen = b->details != NULL ? b->details->seen[device->port] : PMIXFAB_SEEN_SUBNET,
         };
         host[i] = device->host;
     }
 }
 
-static void write_hosts(struct build *b)
+static void write_hosts(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
     struct snap_host *out = section(b, SNAP_HOSTS);
@@ -115,7 +69,7 @@ static void write_hosts(struct build *b)
 
 /* Devices of a host are neighbours, so a host is counted once on a switch if the switch remembers the last.
  */
-static int write_switches(struct build *b)
+static int write_switches(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
     struct snap_switch *out = section(b, SNAP_SWITCHES);
@@ -145,7 +99,7 @@ static int write_switches(struct build *b)
 }
 
 /* The inventory's ports are in the order of their nodes' GUIDs, so others come out ascending. */
-static int find_ends(struct build *b)
+static int find_ends(struct snap_build *b)
 {
     const struct fab_plane *plane = b->plane;
     const struct fab_inventory *inv = plane->inv;
@@ -181,7 +135,7 @@ static int find_ends(struct build *b)
     return PMIXFAB_OK;
 }
 
-static void write_links(struct build *b)
+static void write_links(struct snap_build *b)
 {
     const struct fab_plane *plane = b->plane;
     const struct fab_inventory *inv = plane->inv;
@@ -219,7 +173,7 @@ static int compare_keyed(const void *left, const void *right)
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static int write_index(struct build *b, enum snap_section which)
+static int write_index(struct snap_build *b, enum snap_section which)
 {
     const struct snap_device *devices = section(b, SNAP_DEVICES);
     uint32_t *out = section(b, which);
@@ -246,7 +200,7 @@ static void copy(void *to, const void *from, size_t size)
         memcpy(to, from, size);
 }
 
-static void write_arrays(struct build *b)
+static void write_arrays(struct snap_build *b)
 {
     const struct fab_cost_view *view = &b->costs->view;
     const struct snap_meta *meta = &b->meta;
@@ -262,7 +216,7 @@ static void write_arrays(struct build *b)
     copy(section(b, SNAP_GROUP_MEMBER), b->groups->members, meta->n_members * sizeof(uint32_t));
 }
 
-static int describe(struct build *b, const struct fab_snapshot_meta *given)
+static int describe(struct snap_build *b, const struct fab_snapshot_meta *given)
 {
     const struct fab_plane *plane = b->plane;
     const struct fab_geometry *geometry = b->geometry;
@@ -270,15 +224,14 @@ static int describe(struct build *b, const struct fab_snapshot_meta *given)
 
     if (given->name == NULL || !fab_snapshot_name_ok(given->name) ||
         b->costs->view.n_devices != plane->n_devices || geometry->dims > PMIXFAB_MAX_DIMS ||
-        geometry->physical_dims > PMIXFAB_MAX_DIMS)
+        geometry->physical_dims > PMIXFAB_MAX_DIMS ||
+        (b->details != NULL && b->details->n_ports != plane->inv->n_ports))
         return PMIXFAB_ERR_INVAL;
     if (plane->n_devices >= SNAP_END_SWITCH || plane->n_switches >= SNAP_END_SWITCH)
         return PMIXFAB_ERR_RANGE;
-    b->cap_strings = 4096;
-    b->n_strings = 1;
-    b->strings = calloc(b->cap_strings, 1);
-    if (b->strings == NULL)
-        return PMIXFAB_ERR_NOMEM;
+    int rc = fab_strings_init(&b->strings);
+    if (rc != 0)
+        return rc;
 
     meta->n_devices = plane->n_devices;
     meta->n_hosts = plane->n_hosts;
@@ -298,13 +251,14 @@ static int describe(struct build *b, const struct fab_snapshot_meta *given)
     meta->physical_dims = geometry->physical_dims;
     copy(meta->shape, geometry->shape, geometry->dims * sizeof(uint32_t));
     copy(meta->physical_shape, geometry->physical_shape, geometry->physical_dims * sizeof(uint32_t));
-    return b->error;
+    fab_snapshot_count_facts(b);
+    return b->strings.error;
 }
 
-static int write_sections(struct build *b)
+static int write_sections(struct snap_build *b)
 {
     uint64_t size;
-    int rc = fab_snapshot_layout(&b->meta, b->table, &size);
+    int rc = fab_snapshot_layout(&b->meta, SNAP_VERSION, b->table, &size);
 
     if (rc != 0)
         return rc;
@@ -315,21 +269,22 @@ static int write_sections(struct build *b)
     write_hosts(b);
     write_links(b);
     write_arrays(b);
+    fab_snapshot_write_facts(b);
     rc = write_switches(b);
     if (rc == 0)
         rc = write_index(b, SNAP_BY_NODE);
     if (rc == 0)
         rc = write_index(b, SNAP_BY_PORT);
-    return rc != 0 ? rc : b->error;
+    return rc != 0 ? rc : b->strings.error;
 }
 
 /* Now that the strings are known: append them, and write what stands in front. */
-static int complete(struct build *b, const struct fab_snapshot_meta *given, size_t *size)
+static int complete(struct snap_build *b, const struct fab_snapshot_meta *given, size_t *size)
 {
     uint64_t total;
 
-    b->meta.string_bytes = b->n_strings;
-    int rc = fab_snapshot_layout(&b->meta, b->table, &total);
+    b->meta.string_bytes = b->strings.size;
+    int rc = fab_snapshot_layout(&b->meta, SNAP_VERSION, b->table, &total);
     if (rc != 0)
         return rc;
     char *grown = realloc(b->bytes, total);
@@ -348,7 +303,7 @@ static int complete(struct build *b, const struct fab_snapshot_meta *given, size
     memcpy(b->bytes, &head, sizeof(head));
     memcpy(b->bytes + sizeof(head), &b->meta, sizeof(b->meta));
     memcpy(b->bytes + SNAP_TABLE, b->table, sizeof(b->table));
-    memcpy(section(b, SNAP_STRINGS), b->strings, b->n_strings);
+    memcpy(section(b, SNAP_STRINGS), b->strings.text, b->strings.size);
     fab_snapshot_seal(b->bytes);
     *size = total;
     return PMIXFAB_OK;
@@ -356,7 +311,8 @@ static int complete(struct build *b, const struct fab_snapshot_meta *given, size
 
 int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *costs,
                        const struct fab_geometry *geometry, const struct fab_groups *groups,
-                       const struct fab_snapshot_meta *meta, void **bytes, size_t *size)
+                       const struct fab_details *details, const struct fab_snapshot_meta *meta, void **bytes,
+                       size_t *size)
 {
     if (plane == NULL || plane->inv == NULL || costs == NULL || geometry == NULL || groups == NULL ||
         meta == NULL || bytes == NULL || size == NULL)
@@ -364,7 +320,8 @@ int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *co
     *bytes = NULL;
     *size = 0;
 
-    struct build b = {.plane = plane, .costs = costs, .geometry = geometry, .groups = groups};
+    struct snap_build b = {
+        .plane = plane, .costs = costs, .geometry = geometry, .groups = groups, .details = details};
     int rc = describe(&b, meta);
     if (rc == 0)
         rc = find_ends(&b);
@@ -377,7 +334,7 @@ int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *co
         b.bytes = NULL;
     }
     free(b.bytes);
-    free(b.strings);
+    fab_strings_destroy(&b.strings);
     free(b.end_of_port);
     free(b.switch_of);
     return rc;

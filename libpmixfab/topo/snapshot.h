@@ -20,6 +20,8 @@
 #include "topo/geometry.h"
 #include "topo/groups.h"
 
+struct fab_details; /* topo/join.h */
+
 struct fab_snapshot_meta {
     uint64_t generation;
     int64_t published; /* microseconds since 1970, UTC */
@@ -30,12 +32,14 @@ struct fab_snapshot_meta {
 };
 
 /*
- * Build into memory of its own; free(*bytes). PMIXFAB_ERR_INVAL for a null argument, a name that is none,
- * parts that do not belong together.
+ * Build into memory of its own; free(*bytes). details: what the hosts say of the inventory's ports; NULL:
+ * nothing is known beside what the subnet shows. PMIXFAB_ERR_INVAL for another null argument, a name that is
+ * none, parts that do not belong together.
  */
 int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *costs,
                        const struct fab_geometry *geometry, const struct fab_groups *groups,
-                       const struct fab_snapshot_meta *meta, void **bytes, size_t *size);
+                       const struct fab_details *details, const struct fab_snapshot_meta *meta, void **bytes,
+                       size_t *size);
 
 /* Content hash of a built or opened snapshot's bytes (trusted: no checks). */
 uint64_t fab_snapshot_content(const void *bytes);

@@ -9,6 +9,7 @@
 
 #include <xxhash.h>
 
+#include "topo/join.h"
 #include "topo/snapshot.h"
 #include "topo/snapshot_format.h"
 
@@ -41,7 +42,7 @@ static int check_head(const void *bytes, size_t size, struct fab_err *err)
     if (head.size < size)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot of %llu bytes with %llu bytes after its end",
                         (unsigned long long)head.size, (unsigned long long)(size - head.size));
-    if (head.size < SNAP_BODY || head.zero != 0)
+    if (head.size < snap_body(head.version) || head.zero != 0)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: impossible values in its head");
     if (head.content != XXH3_64bits((const char *)bytes + sizeof(head), size - sizeof(head)))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot damaged: its content does not match its hash");
@@ -63,14 +64,19 @@ static int check_layout(const void *bytes, size_t size, struct fab_err *err)
     const struct snap_meta *meta = snap_meta(bytes);
     const struct snap_entry *table = snap_table(bytes);
     struct snap_entry expected[SNAP_SECTIONS];
-    uint64_t total, end = SNAP_BODY;
+    const uint32_t version = snap_head(bytes)->version;
+    uint64_t total, end = snap_body(version);
 
     if (meta->dims > PMIXFAB_MAX_DIMS || meta->physical_dims > PMIXFAB_MAX_DIMS)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: %u and %u dimensions, at most %d",
                         meta->dims, meta->physical_dims, PMIXFAB_MAX_DIMS);
-    if (fab_snapshot_layout(meta, expected, &total) != 0 || total != size)
+    /* these counts stand where version 1 has zeros */
+    if (version == 1 && (meta->n_places != 0 || meta->n_facts != 0))
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: facts in a format without them");
+    if (fab_snapshot_layout(meta, version, expected, &total) != 0 || total != size)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: its counts do not make its size");
-    for (unsigned s = 0; s < SNAP_SECTIONS; s++) {
+    for (unsigned at = 0; at < snap_sections(version); at++) {
+        unsigned s = fab_snapshot_order(version, at);
         if (memcmp(&table[s], &expected[s], sizeof(expected[s])) != 0)
             return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: section %u is not in its place",
                             s);
@@ -92,6 +98,7 @@ static bool good_meta(const void *bytes)
            meta->identifier < n && meta->kind < n && fab_snapshot_name_ok(strings + meta->name) &&
            meta->is_default <= 1 && meta->n_unnamed <= meta->n_hosts && meta->n_devices < SNAP_END_SWITCH &&
            meta->n_switches < SNAP_END_SWITCH && meta->n_others < SNAP_END_SWITCH &&
+           (meta->n_places == 0 || meta->n_places == meta->n_devices) &&
            all_zero(meta->zero, sizeof(meta->zero));
 }
 
@@ -99,9 +106,13 @@ static bool good_devices(const void *bytes)
 {
     const struct snap_meta *meta = snap_meta(bytes);
     const struct snap_device *device = snap_section(bytes, SNAP_DEVICES);
+    const uint8_t known = PMIXFAB_SEEN_SUBNET | PMIXFAB_SEEN_NODE;
+    const bool first = snap_head(bytes)->version == 1;
 
     for (uint32_t i = 0; i < meta->n_devices; i++, device++) {
-        if (device->name >= meta->string_bytes || device->state > PMIXFAB_STATE_UP || device->zero != 0)
+        if (device->name >= meta->string_bytes || device->state > PMIXFAB_STATE_UP)
+            return false;
+        if ((device->seen & ~known) != 0 || (device->seen == 0) != first)
             return false;
         if (device->sw == FAB_NONE ? device->switch_port != 0 : device->sw >= meta->n_switches)
             return false;
@@ -189,8 +200,45 @@ static bool good_costs(const void *bytes)
     for (uint32_t i = 0; i < meta->n_devices; i++)
         if (edge[i] >= meta->n_edges)
             return false;
-    for (size_t e = 0; e < meta->n_edges; e++)
-        if (dist[e * meta->n_edges + e] != 0)
+    for (size_t e = 0; e < meta->n_edges; e++) {
+        uint16_t own = dist[e * meta->n_edges + e];
+        if (own != 0 && own != FAB_COST_NO_PATH)
+            return false;
+    }
+    return true;
+}
+
+/* Of a device: by kind, and of a kind the chosen ones first. A kind that is not known here is a newer one. */
+static bool good_facts_of(const struct snap_fact *facts, uint32_t n, uint32_t string_bytes)
+{
+    const uint8_t known = FAB_DETAIL_CHOSEN | FAB_DETAIL_CONFLICT | FAB_DETAIL_ESTIMATE;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct snap_fact *fact = &facts[i];
+        if (fact->kind == 0 || fact->sources == 0 || (fact->flags & ~known) != 0 || fact->text == 0 ||
+            fact->text >= string_bytes)
+            return false;
+        if (i > 0 && (fact[-1].kind > fact->kind ||
+                      (fact[-1].kind == fact->kind &&
+                       (fact[-1].flags & FAB_DETAIL_CHOSEN) < (fact->flags & FAB_DETAIL_CHOSEN))))
+            return false;
+    }
+    return true;
+}
+
+static bool good_facts(const void *bytes)
+{
+    const struct snap_meta *meta = snap_meta(bytes);
+
+    if (meta->n_facts == 0)
+        return true;
+    const uint32_t *at = snap_section(bytes, SNAP_FACT_AT);
+    const struct snap_fact *facts = snap_section(bytes, SNAP_FACTS);
+    if (at[0] != 0 || at[meta->n_devices] != meta->n_facts)
+        return false;
+    for (uint32_t i = 0; i < meta->n_devices; i++)
+        if (at[i] > at[i + 1] || at[i + 1] > meta->n_facts ||
+            !good_facts_of(facts + at[i], at[i + 1] - at[i], meta->string_bytes))
             return false;
     return true;
 }
@@ -271,6 +319,8 @@ static int check_content(const void *bytes, struct fab_err *err)
         wrong = "a physical coordinate";
     else if (!good_groups(bytes))
         wrong = "a group";
+    else if (!good_facts(bytes))
+        wrong = "a fact or the order of facts";
     else if (!good_index(bytes, SNAP_BY_NODE) || !good_index(bytes, SNAP_BY_PORT))
         wrong = "the order of GUIDs";
     if (wrong != NULL)

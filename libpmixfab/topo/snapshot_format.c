@@ -7,7 +7,16 @@
 
 #include "topo/snapshot.h"
 
-int fab_snapshot_layout(const struct snap_meta *meta, struct snap_entry table[SNAP_SECTIONS], uint64_t *size)
+/* The strings come last, because they grow while the rest is written. */
+enum snap_section fab_snapshot_order(uint32_t version, unsigned at)
+{
+    if (at + 1 == snap_sections(version))
+        return SNAP_STRINGS;
+    return (enum snap_section)(at < SNAP_STRINGS ? at : at + 1);
+}
+
+int fab_snapshot_layout(const struct snap_meta *meta, uint32_t version,
+                        struct snap_entry table[SNAP_SECTIONS], uint64_t *size)
 {
     const uint64_t devices = meta->n_devices;
     const struct {
@@ -30,10 +39,14 @@ int fab_snapshot_layout(const struct snap_meta *meta, struct snap_entry table[SN
         [SNAP_BY_NODE] = {devices, sizeof(uint32_t)},
         [SNAP_BY_PORT] = {devices, sizeof(uint32_t)},
         [SNAP_STRINGS] = {meta->string_bytes, 1},
+        [SNAP_PLACES] = {meta->n_places, sizeof(struct fab_locality)},
+        [SNAP_FACT_AT] = {meta->n_facts > 0 ? devices + 1 : 0, sizeof(uint32_t)},
+        [SNAP_FACTS] = {meta->n_facts, sizeof(struct snap_fact)},
     };
 
-    uint64_t end = SNAP_BODY;
-    for (uint32_t s = 0; s < SNAP_SECTIONS; s++) {
+    uint64_t end = snap_body(version);
+    for (unsigned at = 0; at < snap_sections(version); at++) {
+        enum snap_section s = fab_snapshot_order(version, at);
         uint64_t bytes;
         end = (end + SNAP_ALIGN - 1) / SNAP_ALIGN * SNAP_ALIGN;
         table[s] = (struct snap_entry){end, plan[s].count, plan[s].element, s};
@@ -88,5 +101,6 @@ void fab_snapshot_costs(const void *bytes, struct fab_cost_view *view)
         .access = snap_section(bytes, SNAP_ACCESS),
         .host = snap_section(bytes, SNAP_HOST),
         .dist = snap_section(bytes, SNAP_DIST),
+        .places = snap_meta(bytes)->n_places > 0 ? snap_section(bytes, SNAP_PLACES) : NULL,
     };
 }

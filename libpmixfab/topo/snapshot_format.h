@@ -8,6 +8,9 @@
  * the head, `checksum` the head. So a new generation of equal content rewrites the head alone.
  *
  * Whoever changes a struct here raises SNAP_VERSION.
+ *
+ * Version 1 knows no places and no facts: its table has SNAP_SECTIONS_1 entries, and the byte that holds
+ * `seen` in a device is 0, which means what the subnet alone would say. Its numbers of sections are the same.
  */
 #ifndef FAB_TOPO_SNAPSHOT_FORMAT_H
 #define FAB_TOPO_SNAPSHOT_FORMAT_H
@@ -23,7 +26,7 @@
     "FAB\r\n\x1a\n"
 #define SNAP_MAGIC_SIZE 8
 #define SNAP_ORDER      0x01020304u
-#define SNAP_VERSION    1u
+#define SNAP_VERSION    2u
 #define SNAP_OLDEST     1u /* the oldest version still read */
 #define SNAP_ALIGN      64u
 #define SNAP_NAME_MAX   63u /* bytes of a plane's name */
@@ -51,7 +54,9 @@ struct snap_meta {
     uint64_t fastest_mbps;
     uint32_t dims, physical_dims;
     uint32_t shape[PMIXFAB_MAX_DIMS], physical_shape[PMIXFAB_MAX_DIMS];
-    uint32_t zero[4];
+    uint32_t n_places; /* n_devices, or 0: of no device is it known */
+    uint32_t n_facts;
+    uint32_t zero[2];
 };
 static_assert(sizeof(struct snap_meta) == 128, "no holes");
 
@@ -79,7 +84,13 @@ enum snap_section {
     SNAP_GROUP_MEMBER, /* uint32_t: host indices */
     SNAP_BY_NODE,      /* uint32_t: device indices by node GUID, then index */
     SNAP_BY_PORT,      /* uint32_t: device indices by port GUID, then index */
-    SNAP_STRINGS,      /* char: each with its end; the first and the last byte are 0 */
+    SNAP_STRINGS,      /* char: each with its end; the first and the last byte are 0. The last in the file */
+    SNAP_SECTIONS_1,
+    SNAP_PLACES = SNAP_SECTIONS_1, /* struct fab_locality a device, or nothing */
+    SNAP_FACT_AT, /* uint32_t: n_devices + 1: facts of device i are those from [i] to before [i + 1]; or
+                   * nothing
+                   */
+    SNAP_FACTS,   /* struct snap_fact: of a device by kind, the chosen ones first, then by text */
     SNAP_SECTIONS
 };
 
@@ -90,9 +101,18 @@ struct snap_device {
     uint32_t mbps; /* 0: unknown */
     uint8_t port, switch_port;
     uint8_t state; /* enum pmixfab_state */
-    uint8_t zero;
+    uint8_t seen;  /* enum pmixfab_seen; 0 in version 1 */
 };
 static_assert(sizeof(struct snap_device) == 40, "no holes");
+
+/* As struct fab_detail. Kinds and sources that are not known here are those of a newer writer. */
+struct snap_fact {
+    uint32_t text;
+    uint16_t sources;
+    uint8_t kind;
+    uint8_t flags;
+};
+static_assert(sizeof(struct snap_fact) == 8, "no holes");
 
 struct snap_host {
     uint32_t name;
@@ -126,6 +146,17 @@ static_assert(sizeof(struct snap_link) == 16, "no holes");
 #define SNAP_TABLE (sizeof(struct snap_head) + sizeof(struct snap_meta))
 #define SNAP_BODY  (SNAP_TABLE + SNAP_SECTIONS * sizeof(struct snap_entry))
 
+static inline unsigned snap_sections(uint32_t version)
+{
+    return version == 1 ? SNAP_SECTIONS_1 : SNAP_SECTIONS;
+}
+
+/* Where the table of this version ends. */
+static inline size_t snap_body(uint32_t version)
+{
+    return SNAP_TABLE + snap_sections(version) * sizeof(struct snap_entry);
+}
+
 static inline const struct snap_head *snap_head(const void *bytes)
 {
     return bytes;
@@ -141,6 +172,7 @@ static inline const struct snap_entry *snap_table(const void *bytes)
     return (const struct snap_entry *)((const char *)bytes + SNAP_TABLE);
 }
 
+/* Not for a section that the snapshot's version does not know. */
 static inline const void *snap_section(const void *bytes, enum snap_section section)
 {
     return (const char *)bytes + snap_table(bytes)[section].offset;
@@ -151,8 +183,13 @@ static inline const char *snap_string(const void *bytes, uint32_t offset)
     return (const char *)snap_section(bytes, SNAP_STRINGS) + offset;
 }
 
-/* The table that the counts in meta ask for, and the size of everything. PMIXFAB_ERR_RANGE past 2^63. */
-int fab_snapshot_layout(const struct snap_meta *meta, struct snap_entry table[SNAP_SECTIONS], uint64_t *size);
+/* The order of sections in the file: number `at` of them, at from 0 to snap_sections() - 1. */
+enum snap_section fab_snapshot_order(uint32_t version, unsigned at);
+
+/* The table of this version that the counts in meta ask for, and the size of everything. PMIXFAB_ERR_RANGE
+ * past 2^63. */
+int fab_snapshot_layout(const struct snap_meta *meta, uint32_t version,
+                        struct snap_entry table[SNAP_SECTIONS], uint64_t *size);
 
 /* Renew content hash and checksum of a whole snapshot (its head->size bytes). */
 void fab_snapshot_seal(void *bytes);

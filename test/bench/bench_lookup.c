@@ -31,7 +31,7 @@ static int open_fabric(const char *kind, struct pmixfab **fab)
     if (rc == PMIXFAB_OK)
         rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_LEAF, &groups);
     if (rc == PMIXFAB_OK)
-        rc = fab_snapshot_build(&planes.planes[0], &costs, &geometry, &groups, &meta, &bytes, &size);
+        rc = fab_snapshot_build(&planes.planes[0], &costs, &geometry, &groups, NULL, &meta, &bytes, &size);
     if (rc == PMIXFAB_OK)
         rc = pmixfab_open_memory(bytes, size, fab);
     free(bytes);

@@ -47,7 +47,7 @@ static int build_snapshot(void **bytes, size_t *size)
     if (rc == PMIXFAB_OK)
         rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_LEAF, &groups);
     if (rc == PMIXFAB_OK)
-        rc = fab_snapshot_build(&planes.planes[0], &costs, &geometry, &groups, &meta, bytes, size);
+        rc = fab_snapshot_build(&planes.planes[0], &costs, &geometry, &groups, NULL, &meta, bytes, size);
     fab_groups_destroy(&groups);
     fab_geometry_destroy(&geometry);
     fab_costs_destroy(&costs);

@@ -119,7 +119,7 @@ static int build_steps(struct bench *b, const struct fab_inventory *inv, unsigne
         rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_LEAF, &groups);
     b->steps[GROUPS][round] = lap(&start);
     if (rc == PMIXFAB_OK)
-        rc = fab_snapshot_build(&planes.planes[0], &costs, &geometry, &groups, &meta, bytes, size);
+        rc = fab_snapshot_build(&planes.planes[0], &costs, &geometry, &groups, NULL, &meta, bytes, size);
     b->steps[SNAPSHOT][round] = lap(&start);
     fab_groups_destroy(&groups);
     fab_geometry_destroy(&geometry);

@@ -1,6 +1,7 @@
 /*
  * Any bytes at all: opening refuses them or everything can be asked. A mutation rarely meets a checksum, so
- * the same bytes are tried a second time with size and hashes made right: that is how a lying writer looks.
+ * the same bytes are tried again with size and hashes made right, once for each version that is still read:
+ * that is how a lying writer looks.
  */
 #include "test/unit/snapshot_walk.h"
 #include "topo/snapshot_format.h"
@@ -28,11 +29,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(sealed, data, size);
     memcpy(sealed->magic, SNAP_MAGIC, SNAP_MAGIC_SIZE);
     sealed->order = SNAP_ORDER;
-    sealed->version = SNAP_VERSION;
     sealed->size = size;
     sealed->zero = 0;
-    fab_snapshot_seal(sealed);
-    try_bytes(sealed, size);
+    for (uint32_t version = SNAP_OLDEST; version <= SNAP_VERSION; version++) {
+        sealed->version = version;
+        fab_snapshot_seal(sealed);
+        try_bytes(sealed, size);
+    }
     free(sealed);
     return 0;
 }

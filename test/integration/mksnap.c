@@ -57,7 +57,7 @@ static int build(const struct fab_plane *plane, const struct fab_snapshot_meta *
     if (rc == 0)
         rc = fab_groups_compute(plane, &geometry, FAB_GROUP_LEAF, &groups);
     if (rc == 0)
-        rc = fab_snapshot_build(plane, &costs, &geometry, &groups, meta, bytes, size);
+        rc = fab_snapshot_build(plane, &costs, &geometry, &groups, NULL, meta, bytes, size);
     fab_groups_destroy(&groups);
     fab_geometry_destroy(&geometry);
     fab_costs_destroy(&costs);

@@ -33,7 +33,7 @@ static inline struct served_plane *small_plane(const char *spec, const char *nam
         planes.n == 1 && fab_costs_compute(planes.planes, 1, &costs) == 0 &&
         fab_geometry_compute(planes.planes, &geometry) == 0 &&
         fab_groups_compute(planes.planes, &geometry, FAB_GROUP_LEAF, &groups) == 0 &&
-        fab_snapshot_build(planes.planes, &costs, &geometry, &groups, &meta, &bytes, &size) == 0)
+        fab_snapshot_build(planes.planes, &costs, &geometry, &groups, NULL, &meta, &bytes, &size) == 0)
         served_plane_new(bytes, size, "/nowhere", &out, NULL);
     fab_groups_destroy(&groups);
     fab_geometry_destroy(&geometry);

@@ -18,6 +18,24 @@
             abort();                                                                                         \
     } while (0)
 
+static inline void walk_facts(const struct pmixfab *fab, uint32_t device)
+{
+    struct pmixfab_fact fact;
+    const char *last = "";
+    uint32_t i = 0;
+
+    for (; pmixfab_fact(fab, device, i, &fact) == 0; i++) {
+        const char *first = pmixfab_fact_text(fab, device, fact.kind);
+        WALK_MUST(strlen(fact.text) < SIZE_MAX && fact.sources != 0 && fact.chosen <= 1);
+        if (strcmp(last, fact.kind) != 0)
+            WALK_MUST(fact.chosen ? first == fact.text : first == NULL);
+        last = fact.kind;
+    }
+    WALK_MUST(pmixfab_fact(fab, device, i, &fact) == PMIXFAB_ERR_NOTFOUND);
+    WALK_MUST(pmixfab_fact(fab, device, UINT32_MAX, &fact) == PMIXFAB_ERR_NOTFOUND);
+    WALK_MUST(pmixfab_fact_text(fab, device, "no such kind") == NULL);
+}
+
 static inline void walk_devices(const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
     struct pmixfab_device device;
@@ -28,6 +46,8 @@ static inline void walk_devices(const struct pmixfab *fab, const struct pmixfab_
         WALK_MUST(pmixfab_device(fab, i, &device) == 0);
         WALK_MUST(strlen(device.id) < sizeof(device.id) && device.host_index < plane->n_hosts);
         WALK_MUST(strlen(device.host) + strlen(device.name) < SIZE_MAX);
+        WALK_MUST(device.seen >= PMIXFAB_SEEN_SUBNET && device.seen <= 3);
+        walk_facts(fab, i);
         WALK_MUST(device.switch_index == UINT32_MAX || device.switch_index < plane->n_switches);
         for (int view = PMIXFAB_LOGICAL; view <= PMIXFAB_PHYSICAL; view++) {
             WALK_MUST(pmixfab_coords(fab, i, (enum pmixfab_view)view, &coords, &dims) == 0);

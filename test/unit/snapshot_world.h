@@ -57,8 +57,8 @@ static inline void layer_compute(struct layer *layer, const struct fab_plane *pl
     assert_int_equal(fab_costs_compute(plane, 1, &layer->costs), 0);
     assert_int_equal(fab_geometry_compute(plane, &layer->geometry), 0);
     assert_int_equal(fab_groups_compute(plane, &layer->geometry, FAB_GROUP_LEAF, &layer->groups), 0);
-    assert_int_equal(fab_snapshot_build(plane, &layer->costs, &layer->geometry, &layer->groups, &layer->meta,
-                                        &layer->bytes, &layer->size),
+    assert_int_equal(fab_snapshot_build(plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
+                                        &layer->meta, &layer->bytes, &layer->size),
                      0);
 }
 

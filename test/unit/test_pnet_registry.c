@@ -72,8 +72,8 @@ static void publish(const struct fixture *f, const char *plane, uint32_t index, 
     meta.index = index;
     meta.is_default = index == 0;
     meta.generation = generation;
-    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, &meta,
-                                        &bytes, &size),
+    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
+                                        &meta, &bytes, &size),
                      0);
     put_bytes(f, plane, bytes, size);
     free(bytes);

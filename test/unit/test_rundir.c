@@ -66,8 +66,8 @@ static void put_plane(const struct fixture *fixture, const char *name, uint32_t 
     meta.index = index;
     meta.is_default = is_default;
     meta.generation = generation;
-    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, &meta,
-                                        &bytes, &size),
+    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
+                                        &meta, &bytes, &size),
                      0);
     snprintf(file, sizeof(file), "%s.snap", name);
     put_bytes(fixture, file, bytes, size);

@@ -7,8 +7,8 @@ static uint64_t content_of(const struct world *world, const struct fab_snapshot_
     const struct layer *layer = &world->layers[0];
     void *bytes;
     size_t size;
-    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, meta,
-                                        &bytes, &size),
+    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
+                                        meta, &bytes, &size),
                      0);
     uint64_t content = fab_snapshot_content(bytes);
     free(bytes);
@@ -115,8 +115,8 @@ static void test_stamp(void **state)
     size_t size;
     meta.generation = 4711;
     meta.published = -5;
-    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, &meta,
-                                        &bytes, &size),
+    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
+                                        &meta, &bytes, &size),
                      0);
     assert_int_equal(size, layer->size);
     assert_memory_equal(bytes, layer->bytes, size);
@@ -143,40 +143,45 @@ static void test_build_refuses(void **state)
         struct fab_snapshot_meta meta = l->meta;
         meta.name = i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
         assert_int_equal(
-            fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, &meta, &bytes, &size),
+            fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, &meta, &bytes, &size),
             PMIXFAB_ERR_INVAL);
         assert_null(bytes);
     }
-    assert_int_equal(fab_snapshot_build(NULL, &l->costs, &l->geometry, &l->groups, &l->meta, &bytes, &size),
-                     PMIXFAB_ERR_INVAL);
-    assert_int_equal(fab_snapshot_build(l->plane, NULL, &l->geometry, &l->groups, &l->meta, &bytes, &size),
-                     PMIXFAB_ERR_INVAL);
-    assert_int_equal(fab_snapshot_build(l->plane, &l->costs, NULL, &l->groups, &l->meta, &bytes, &size),
-                     PMIXFAB_ERR_INVAL);
-    assert_int_equal(fab_snapshot_build(l->plane, &l->costs, &l->geometry, NULL, &l->meta, &bytes, &size),
-                     PMIXFAB_ERR_INVAL);
-    assert_int_equal(fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, &bytes, &size),
-                     PMIXFAB_ERR_INVAL);
-    assert_int_equal(fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, &l->meta, NULL, &size),
+    assert_int_equal(
+        fab_snapshot_build(NULL, &l->costs, &l->geometry, &l->groups, NULL, &l->meta, &bytes, &size),
+        PMIXFAB_ERR_INVAL);
+    assert_int_equal(
+        fab_snapshot_build(l->plane, NULL, &l->geometry, &l->groups, NULL, &l->meta, &bytes, &size),
+        PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_snapshot_build(l->plane, &l->costs, NULL, &l->groups, NULL, &l->meta, &bytes, &size),
                      PMIXFAB_ERR_INVAL);
     assert_int_equal(
-        fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, &l->meta, &bytes, NULL),
+        fab_snapshot_build(l->plane, &l->costs, &l->geometry, NULL, NULL, &l->meta, &bytes, &size),
+        PMIXFAB_ERR_INVAL);
+    assert_int_equal(
+        fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, NULL, &bytes, &size),
+        PMIXFAB_ERR_INVAL);
+    assert_int_equal(
+        fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, &l->meta, NULL, &size),
+        PMIXFAB_ERR_INVAL);
+    assert_int_equal(
+        fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, &l->meta, &bytes, NULL),
         PMIXFAB_ERR_INVAL);
     struct fab_costs foreign = l->costs;
     foreign.view.n_devices++;
     assert_int_equal(
-        fab_snapshot_build(l->plane, &foreign, &l->geometry, &l->groups, &l->meta, &bytes, &size),
+        fab_snapshot_build(l->plane, &foreign, &l->geometry, &l->groups, NULL, &l->meta, &bytes, &size),
         PMIXFAB_ERR_INVAL);
     world_close(&world);
 }
 
-/* What a flipped bit in byte `at` of a snapshot of version 1 is called. */
+/* What a flipped bit in byte `at` of a snapshot of version 2 is called. */
 static int name_of_flip(size_t at, unsigned bit, uint64_t size)
 {
     if (at < 12)
         return PMIXFAB_ERR_FOREIGN;
     if (at < 16)
-        return at == 12 && bit == 0 ? PMIXFAB_ERR_OLDER : PMIXFAB_ERR_NEWER;
+        return at == 12 && bit == 1 ? PMIXFAB_ERR_OLDER : PMIXFAB_ERR_NEWER;
     if (at < 24)
         return size >> (8 * (at - 16) + bit) & 1 ? PMIXFAB_ERR_CORRUPT : PMIXFAB_ERR_TRUNCATED;
     return PMIXFAB_ERR_CORRUPT;
@@ -297,7 +302,8 @@ static const struct lie lies[] = {
     {"device", FIRST(SNAP_DEVICES, snap_device, sw), 4, 3},
     {"device", FIRST(SNAP_DEVICES, snap_device, sw), 4, FAB_NONE},
     {"device", FIRST(SNAP_DEVICES, snap_device, state), 1, 3},
-    {"device", FIRST(SNAP_DEVICES, snap_device, zero), 1, 1},
+    {"device", FIRST(SNAP_DEVICES, snap_device, seen), 1, 0},
+    {"device", FIRST(SNAP_DEVICES, snap_device, seen), 1, 4},
     {"host", FIRST(SNAP_HOSTS, snap_host, name), 4, 1u << 20},
     {"host", FIRST(SNAP_HOSTS, snap_host, first), 4, 1},
     {"host", SNAP_HOSTS, sizeof(struct snap_host) + offsetof(struct snap_host, first), 4, 0},

@@ -1,0 +1,55 @@
+/* snapshot_facts.c - what the hosts say of their devices, written into a snapshot. */
+#include <string.h>
+
+#include "topo/snapshot_build.h"
+
+static bool known_place(const struct fab_locality *place)
+{
+    return place->card != 0 || place->sw != 0 || place->numa != 0 || place->package != 0;
+}
+
+void fab_snapshot_count_facts(struct snap_build *b)
+{
+    const struct fab_details *details = b->details;
+    uint64_t facts = 0;
+
+    if (details == NULL)
+        return;
+    for (uint32_t i = 0; i < b->plane->n_devices; i++) {
+        uint32_t port = b->plane->devices[i].port;
+        facts += details->first[port + 1] - details->first[port];
+        if (known_place(&details->places[port]))
+            b->meta.n_places = b->plane->n_devices;
+        if (details->seen[port] == 0) /* of nobody, so why is it here? */
+            b->strings.error = PMIXFAB_ERR_INVAL;
+    }
+    if (facts > UINT32_MAX)
+        b->strings.error = PMIXFAB_ERR_RANGE;
+    b->meta.n_facts = (uint32_t)facts;
+}
+
+void fab_snapshot_write_facts(struct snap_build *b)
+{
+    const struct fab_details *details = b->details;
+    struct fab_locality *places = fab_snapshot_section(b, SNAP_PLACES);
+    uint32_t *at = fab_snapshot_section(b, SNAP_FACT_AT), n = 0;
+    struct snap_fact *facts = fab_snapshot_section(b, SNAP_FACTS);
+
+    for (uint32_t i = 0; i < b->meta.n_places; i++)
+        places[i] = details->places[b->plane->devices[i].port];
+    if (b->meta.n_facts == 0)
+        return;
+    for (uint32_t i = 0; i < b->plane->n_devices; i++) {
+        uint32_t port = b->plane->devices[i].port;
+        for (uint32_t f = details->first[port]; f < details->first[port + 1]; f++) {
+            const struct fab_detail *detail = &details->facts[f];
+            facts[n++] = (struct snap_fact){
+                .text = fab_strings_add(&b->strings, details->pool + detail->text),
+                .sources = detail->sources,
+                .kind = detail->kind,
+                .flags = detail->flags,
+            };
+        }
+        at[i + 1] = n;
+    }
+}
