@@ -44,6 +44,7 @@ struct config {
     struct config_list sweep_env; /* KEY=VALUE for the sweeping child */
     struct config_list admins;    /* user names that may change things */
     bool remote;                  /* accept PMIx connections from other hosts (munge is then required) */
+    const char *record;           /* --record: where to; the command line's own text */
     bool foreground, once, check_only;
 };
 

@@ -9,6 +9,7 @@
 
 #include "fabricd/control_priv.h"
 #include "fabricd/log.h"
+#include "fabricd/look.h"
 #include "fabricd/options.h"
 #include "fabricd/process.h"
 #include "fabricd/publish.h"
@@ -372,6 +373,8 @@ int fabricd_main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], SWEEP_CHILD_OPTION) == 0)
         return sweep_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], LOOK_CHILD_OPTION) == 0)
+        return look_child(argc, argv);
     struct config config;
     config_init(&config);
     int status = 2;
@@ -379,6 +382,8 @@ int fabricd_main(int argc, char **argv)
         log_open(config.log, 0);
         if (config.check_only) {
             status = check_names(&config);
+        } else if (config.record != NULL) {
+            status = look_record(&config);
         } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
             status = run(&config);
         } else {

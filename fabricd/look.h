@@ -32,6 +32,12 @@ void look_cancel(struct look *look); /* NULL allowed; `done` is not called any m
 bool look_wanted(const struct config *config);
 bool sweep_wanted(const struct config *config);
 
+/*
+ * fabricd --record: look once with the local probes of the configuration (none there: all that are known) and
+ * write config->record. Returns the exit status.
+ */
+int look_record(struct config *config);
+
 /* The child: argv is "fabricd --look-child PID PROBE"; writes an encoded report to descriptor 3. */
 int look_child(int argc, char **argv);
 #define LOOK_CHILD_OPTION "--look-child"

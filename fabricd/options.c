@@ -10,7 +10,7 @@
 
 #define DEFAULT_FILE "/etc/fabricd.conf"
 
-enum { OPT_RUNDIR = 256, OPT_STORE, OPT_ONCE, OPT_CHECK, OPT_ROLE, OPT_SCHEDULER, OPT_AVAILABLE };
+enum { OPT_RUNDIR = 256, OPT_STORE, OPT_ONCE, OPT_CHECK, OPT_ROLE, OPT_SCHEDULER, OPT_AVAILABLE, OPT_RECORD };
 
 static const struct argp_option options[] = {
     {"config", 'c', "FILE", 0, "read this configuration (default " DEFAULT_FILE ", where it exists)", 0},
@@ -26,13 +26,15 @@ static const struct argp_option options[] = {
     {"once", OPT_ONCE, NULL, 0, "sweep, store, publish, exit", 0},
     {"check-config", OPT_CHECK, NULL, 0, "read the configuration, say whether it is good, exit", 0},
     {"available", OPT_AVAILABLE, NULL, 0, "say for each probe whether it can work on this host, exit", 0},
+    {"record", OPT_RECORD, "FILE", 0,
+     "look at this host once, write what its probes see (\"-\": to standard output), exit", 0},
     {"version", 'V', NULL, 0, "print the version and exit", 0},
     {0},
 };
 
 /* The command line, kept until the file was read: it goes over the file. */
 struct command_line {
-    const char *file, *role, *scheduler, *rundir, *store, *interval;
+    const char *file, *role, *scheduler, *rundir, *store, *interval, *record;
     char *probes[CONFIG_MAX_LIST];
     unsigned n_probes;
     bool foreground, once, check;
@@ -86,6 +88,9 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
         return 0;
     case OPT_CHECK:
         line->check = true;
+        return 0;
+    case OPT_RECORD:
+        line->record = arg;
         return 0;
     case OPT_AVAILABLE:
         print_available();
@@ -147,9 +152,10 @@ static int apply(const struct command_line *line, struct config *config, struct 
         config_clear(&config->probes);
     for (unsigned i = 0; rc == PMIXFAB_OK && i < line->n_probes; i++)
         rc = set(config, "probe", line->probes[i], err);
-    config->foreground = line->foreground || line->once || line->check;
+    config->foreground = line->foreground || line->once || line->check || line->record != NULL;
     config->once = line->once;
     config->check_only = line->check;
+    config->record = line->record;
     return rc == PMIXFAB_OK ? config_check(config, err) : rc;
 }
 
