@@ -174,11 +174,12 @@ static void test_garbage(void **state)
 struct original {
     struct fab_inventory inv;
     uint8_t snapshot[30000];
+    struct store_report reports[2]; /* the first was published; bytes are the snapshot's */
     uint8_t *bytes;
     size_t size;
 };
 
-/* A store with one generation and a plane, closed: one file. */
+/* A store with one generation, a plane and reports, closed: one file. */
 static void write_original(struct original *original, const char *path)
 {
     struct fab_inventory empty;
@@ -189,13 +190,23 @@ static void write_original(struct original *original, const char *path)
         original->snapshot[i] = (uint8_t)(i * 7);
     struct store_plane plane = {
         .generation = 1, .name = "plane0", .snapshot = original->snapshot, .size = sizeof original->snapshot};
+    for (unsigned i = 0; i < 2; i++)
+        original->reports[i] = (struct store_report){.host = i == 0 ? "node001" : "node002",
+                                                     .digest = 0x8000000000000001u + i,
+                                                     .received = 1000 + i,
+                                                     .uid = i,
+                                                     .bytes = original->snapshot,
+                                                     .size = i == 0 ? 9000 : 700};
     const struct store_publication publication = {.generation = 1,
                                                   .published = 1000,
                                                   .before = &empty,
                                                   .after = &original->inv,
                                                   .planes = &plane,
-                                                  .n_planes = 1};
+                                                  .n_planes = 1,
+                                                  .told = original->reports,
+                                                  .n_told = 1};
     struct store *store = open_store(path);
+    assert_int_equal(store_reports_put(store, original->reports, 2, &err), PMIXFAB_OK);
     assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
     store_close(store);
     original->bytes = read_file(path, &original->size);
@@ -216,6 +227,33 @@ static void must_be_plane(const struct original *original, const struct store_pl
     assert_memory_equal(plane->snapshot, original->snapshot, plane->size);
 }
 
+struct reports_seen {
+    const struct original *original;
+    unsigned n;
+};
+
+static int must_be_report(const struct store_report *report, void *cbdata)
+{
+    struct reports_seen *seen = cbdata;
+    assert_true(seen->n < 2);
+    const struct store_report *original = &seen->original->reports[seen->n++];
+    assert_string_equal(report->host, original->host);
+    assert_true(report->digest == original->digest && report->received == original->received);
+    assert_int_equal(report->uid, original->uid);
+    assert_int_equal(report->size, original->size);
+    assert_memory_equal(report->bytes, original->bytes, report->size);
+    return 0;
+}
+
+static int must_be_told(const struct store_report *told, void *cbdata)
+{
+    struct reports_seen *seen = cbdata;
+    assert_int_equal(seen->n++, 0);
+    assert_string_equal(told->host, seen->original->reports[0].host);
+    assert_true(told->digest == seen->original->reports[0].digest);
+    return 0;
+}
+
 /* The bytes are refused by name, or say exactly what the original says. True: refused. */
 static bool refused_or_equal(const struct original *original, const char *path, const uint8_t *bytes,
                              size_t size)
@@ -232,7 +270,14 @@ static bool refused_or_equal(const struct original *original, const char *path, 
         rc = store_load_inventory(store, &inv, &err);
     if (rc == PMIXFAB_OK)
         rc = store_load_planes(store, &planes, &n, &err);
+    struct reports_seen reports = {.original = original}, told = reports;
+    if (rc == PMIXFAB_OK)
+        rc = store_reports_load(store, must_be_report, &reports, &err);
+    if (rc == PMIXFAB_OK)
+        rc = store_reports_published(store, must_be_told, &told, &err);
     if (rc == PMIXFAB_OK) {
+        assert_int_equal(reports.n, 2);
+        assert_int_equal(told.n, 1);
         assert_true(fab_inventory_equal(&inv, &original->inv));
         assert_int_equal(n, 1);
         must_be_plane(original, &planes[0]);

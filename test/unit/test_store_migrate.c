@@ -65,6 +65,18 @@ static void run_sql(const char *path, const char *sql)
     sqlite3_close(db);
 }
 
+static void copy_file(const char *from, const char *to)
+{
+    static char bytes[1 << 20];
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    assert_true(in != NULL && out != NULL);
+    size_t size = fread(bytes, 1, sizeof bytes, in);
+    assert_true(size > 0 && size < sizeof bytes);
+    assert_int_equal(fwrite(bytes, 1, size, out), size);
+    assert_int_equal(fclose(out), 0);
+    fclose(in);
+}
+
 static int open_with(const char *path, const struct schema *schema, struct store **store, struct fab_err *err)
 {
     return store_open_schema(path, schema->steps, store, err);
@@ -138,6 +150,61 @@ static void test_every_older_version(void **state)
     }
     fab_inventory_destroy(&inv);
     fab_inventory_destroy(&next);
+}
+
+static int count_change(const struct store_change *change, void *cbdata)
+{
+    assert_int_equal(change->generation, 1);
+    ++*(unsigned *)cbdata;
+    return 0;
+}
+
+static int count_report(const struct store_report *report, void *cbdata)
+{
+    assert_string_equal(report->host, "node001");
+    ++*(unsigned *)cbdata;
+    return 0;
+}
+
+/* A file that the first fabricd left, which knew no reports: all that it held is there, and reports can be.
+ */
+static void test_file_of_version_1(void **state)
+{
+    struct folder *folder = *state;
+    struct fab_inventory inv;
+    struct store_plane *planes = NULL;
+    struct fab_err err = {{0}};
+    uint64_t generation = 0;
+    int64_t published = 0;
+    uint32_t n = 0;
+    unsigned changes = 0, reports = 0;
+    copy_file(TEST_DATA "/store_v1.db", folder->db);
+    assert_int_equal(ask_number(folder->db, "PRAGMA user_version"), 1);
+    struct store *store = open_store(folder->db);
+    assert_int_equal(store_generation(store, &generation, &published, &err), PMIXFAB_OK);
+    assert_int_equal(generation, 1);
+    assert_int_equal(store_load_inventory(store, &inv, &err), PMIXFAB_OK);
+    assert_int_equal(inv.n_nodes, 11);
+    assert_int_equal(store_load_planes(store, &planes, &n, &err), PMIXFAB_OK);
+    assert_int_equal(n, 1);
+    assert_string_equal(planes[0].name, "ib0");
+    assert_true(planes[0].size > 1000);
+    store_planes_free(planes, n);
+    assert_int_equal(store_history(store, 0, 9, NULL, 0, count_change, &changes, &err), PMIXFAB_OK);
+    assert_int_equal(changes, 36);
+    assert_int_equal(store_reports_load(store, count_report, &reports, &err), PMIXFAB_OK);
+    assert_int_equal(reports, 0);
+
+    const struct store_report report = {.host = "node001", .digest = 7, .bytes = "x", .size = 1};
+    assert_int_equal(store_reports_put(store, &report, 1, &err), PMIXFAB_OK);
+    must_publish(store, 2, &inv, &inv);
+    store_close(store);
+    store = open_store(folder->db);
+    must_hold(store, 2, &inv);
+    assert_int_equal(store_reports_load(store, count_report, &reports, &err), PMIXFAB_OK);
+    assert_int_equal(reports, 1);
+    store_close(store);
+    fab_inventory_destroy(&inv);
 }
 
 static void test_newer_is_refused_and_left_alone(void **state)
@@ -225,9 +292,13 @@ static void test_two_migrate_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schema_is_built_in),      folder_test(test_new_database_has_the_newest_version),
-        folder_test(test_every_older_version),          folder_test(test_newer_is_refused_and_left_alone),
-        folder_test(test_failing_step_changes_nothing), folder_test(test_two_migrate_at_once),
+        cmocka_unit_test(test_schema_is_built_in),
+        folder_test(test_new_database_has_the_newest_version),
+        folder_test(test_every_older_version),
+        folder_test(test_file_of_version_1),
+        folder_test(test_newer_is_refused_and_left_alone),
+        folder_test(test_failing_step_changes_nothing),
+        folder_test(test_two_migrate_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
