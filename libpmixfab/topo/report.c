@@ -28,7 +28,7 @@ void fab_report_destroy(struct fab_report *report)
     fab_report_init(report);
 }
 
-int fab_report_host(struct fab_report *report, const char *host, struct fab_err *err)
+int report_check_host(const char *host, struct fab_err *err)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
     size_t len = strlen(host);
@@ -36,9 +36,17 @@ int fab_report_host(struct fab_report *report, const char *host, struct fab_err 
         return fab_fail(err, PMIXFAB_ERR_SYNTAX,
                         "\"%.60s\" is no name of a host: letters, digits, dots, dashes, at most %d", host,
                         FAB_HOST_MAX);
-    memcpy(report->host, host, len + 1);
-    report->finished = false;
     return PMIXFAB_OK;
+}
+
+int fab_report_host(struct fab_report *report, const char *host, struct fab_err *err)
+{
+    int rc = report_check_host(host, err);
+    if (rc == PMIXFAB_OK) {
+        memcpy(report->host, host, strlen(host) + 1);
+        report->finished = false;
+    }
+    return rc;
 }
 
 /* Room for `more` bytes behind the `used` ones of *bytes. */
@@ -268,20 +276,24 @@ const char *fab_report_text(const struct fab_report *report, uint32_t item, enum
     return NULL;
 }
 
-bool report_items_equal(const struct fab_report *a, uint32_t item_a, const struct fab_report *b,
-                        uint32_t item_b)
+int report_items_compare(const struct fab_report *a, uint32_t item_a, const struct fab_report *b,
+                         uint32_t item_b)
 {
     const struct fab_report_item *x = &a->items[item_a], *y = &b->items[item_b];
 
-    if (x->source != y->source || x->n != y->n)
-        return false;
-    for (uint32_t i = 0; i < x->n; i++) {
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    for (uint32_t i = 0; i < x->n && i < y->n; i++) {
         const struct fab_report_fact *f = &a->facts[x->first + i], *g = &b->facts[y->first + i];
-        if (f->kind != g->kind || f->estimate != g->estimate ||
-            strcmp(a->pool + f->text, b->pool + g->text) != 0)
-            return false;
+        if (f->kind != g->kind)
+            return f->kind < g->kind ? -1 : 1;
+        int order = strcmp(a->pool + f->text, b->pool + g->text);
+        if (order == 0)
+            order = (int)f->estimate - (int)g->estimate;
+        if (order != 0)
+            return order;
     }
-    return true;
+    return x->n < y->n ? -1 : x->n > y->n;
 }
 
 bool fab_report_equal(const struct fab_report *a, const struct fab_report *b)
@@ -290,7 +302,7 @@ bool fab_report_equal(const struct fab_report *a, const struct fab_report *b)
         strcmp(a->host, b->host) != 0)
         return false;
     for (uint32_t i = 0; i < a->n_items; i++) {
-        if (!report_items_equal(a, i, b, i))
+        if (report_items_compare(a, i, b, i) != 0)
             return false;
     }
     return true;

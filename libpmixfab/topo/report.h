@@ -130,13 +130,15 @@ int fab_report_printf(struct fab_report *report, uint32_t item, enum fab_fact ki
     __attribute__((format(printf, 4, 5)));
 
 /*
- * Sort and check. Equal facts of an item become one, items without facts and equal items go. Refused, with
- * the place and the reason: a text that has not its kind's form, two facts of a kind that is not "many", more
- * than the limits, no host name (PMIXFAB_ERR_SYNTAX, _CONFLICT, _RANGE). Finishing again is allowed.
+ * Sort and check. Equal facts of an item become one (measured, if one of them is), items without facts and
+ * equal items go. Refused, with the place and the reason: a text that has not its kind's form, two facts of a
+ * kind that is not "many", more than the limits, no host name (PMIXFAB_ERR_SYNTAX, _CONFLICT, _RANGE); the
+ * report is then as it was. Finishing again is allowed.
  */
 int fab_report_finish(struct fab_report *report, struct fab_err *err);
 
-/* Add the items of `from` (finished; its host's name does not matter) to `into`, unfinished afterwards. */
+/* Add the items of `from` (finished; its host's name does not matter) to `into`, unfinished afterwards.
+ * PMIXFAB_ERR_NOMEM, _RANGE, _INVAL; `into` is then as it was. */
 int fab_report_merge(struct fab_report *into, const struct fab_report *from);
 /* ... only those of one source. */
 int fab_report_merge_source(struct fab_report *into, const struct fab_report *from, enum fab_source source);
@@ -147,7 +149,8 @@ const char *fab_report_text(const struct fab_report *report, uint32_t item, enum
 
 bool fab_report_equal(const struct fab_report *a, const struct fab_report *b);
 
-/* XXH3-64 of the encoded form; equal reports have equal ones, on every machine. Never 0. */
+/* XXH3-64 of the encoded form; equal reports have equal ones, on every machine. 0: unfinished
+ * or no memory, never of a report. */
 uint64_t fab_report_digest(const struct fab_report *report);
 
 /*
@@ -160,7 +163,9 @@ int fab_report_decode(const void *bytes, size_t size, struct fab_report *report,
 
 /*
  * What leads from one report of a host to another, as bytes: items that went and items that came. Applying it
- * to anything else than `before` is PMIXFAB_ERR_CONFLICT (it holds both digests). *after is initialised here.
+ * to anything else than `before` is PMIXFAB_ERR_CONFLICT (it holds both digests), other errors are those of
+ * fab_report_decode(). *after is initialised here. Both reports are finished and of one host, else
+ * PMIXFAB_ERR_INVAL. PMIXFAB_ERR_RANGE: more than FAB_REPORT_MAX_SIZE bytes, the whole is shorter.
  */
 int fab_report_delta(const struct fab_report *before, const struct fab_report *after, void **bytes,
                      size_t *size);

@@ -243,7 +243,7 @@ int fab_fact_check(enum fab_fact kind, const char *text, struct fab_err *err)
                     fab_text_clean(clean, sizeof(clean), text, len, NULL) == len &&
                     memcmp(clean, text, len) == 0;
     if (!is_clean || !kinds[kind].is(text))
-        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "\"%.60s\" is not the form of %s: it is %s", text,
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "\"%.60s\" is not in the form of the fact %s: %s", text,
                         kinds[kind].name, kinds[kind].form);
     return PMIXFAB_OK;
 }

@@ -15,8 +15,12 @@ int report_append_fact(struct fab_report *report, uint32_t item, unsigned kind, 
 /* Append an item of another, finished report. */
 int report_append_copy(struct fab_report *into, const struct fab_report *from, uint32_t item);
 
-/* Both finished. */
-bool report_items_equal(const struct fab_report *a, uint32_t item_a, const struct fab_report *b,
-                        uint32_t item_b);
+/* Order of items of finished reports: by source, then fact for fact by kind, text, measured before estimated.
+ */
+int report_items_compare(const struct fab_report *a, uint32_t item_a, const struct fab_report *b,
+                         uint32_t item_b);
+
+/* PMIXFAB_ERR_SYNTAX: not a name that a host can have. */
+int report_check_host(const char *host, struct fab_err *err);
 
 #endif

@@ -1,0 +1,126 @@
+/*
+ * delivery.c - the bytes in which a host hands over its report.
+ *
+ * Behind the head (packet.h): digest of the base u64, of the result u64; length of the host's name u8 and the
+ * name; the body.
+ */
+#include "topo/delivery.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/packet.h"
+#include "topo/report_priv.h"
+
+static const struct packet_kind kind = {
+    {'f', 'a', 'b', 'g', 'i', 'v', 'e', '\n'}, 1, FAB_DELIVERY_MAX, "the delivery of a host's report"};
+
+int fab_delivery_encode(const struct fab_delivery *delivery, void **bytes, size_t *size)
+{
+    *bytes = NULL;
+    *size = 0;
+    if (report_check_host(delivery->host, NULL) != PMIXFAB_OK || delivery->digest == 0 ||
+        delivery->body == NULL || delivery->size == 0)
+        return PMIXFAB_ERR_INVAL;
+    if (delivery->size > FAB_REPORT_MAX_SIZE)
+        return PMIXFAB_ERR_RANGE;
+    size_t len = strlen(delivery->host), total = PACKET_HEAD + 8 + 8 + 1 + len + delivery->size;
+    uint8_t *start = malloc(total);
+    if (start == NULL)
+        return PMIXFAB_ERR_NOMEM;
+
+    uint8_t *at = packet_put(start + PACKET_HEAD, delivery->base, 8);
+    at = packet_put(at, delivery->digest, 8);
+    at = packet_put(at, len, 1);
+    memcpy(at, delivery->host, len);
+    memcpy(at + len, delivery->body, delivery->size);
+    packet_seal(&kind, start, total);
+    *bytes = start;
+    *size = total;
+    return PMIXFAB_OK;
+}
+
+static int read_delivery(struct packet *in, struct fab_delivery *out, struct fab_err *err)
+{
+    out->base = packet_get(in, 8);
+    out->digest = packet_get(in, 8);
+    uint64_t len = packet_get(in, 1);
+    const void *host = packet_take(in, len);
+
+    if (in->overrun || len > FAB_HOST_MAX || memchr(host, 0, len) != NULL || out->digest == 0)
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a delivery does not say of which report it is");
+    memcpy(out->host, host, len);
+    out->size = packet_left(in);
+    if (out->size == 0 || out->size > FAB_REPORT_MAX_SIZE)
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a delivery holds an impossible %zu bytes", out->size);
+    out->body = packet_take(in, out->size);
+    return report_check_host(out->host, err);
+}
+
+int fab_delivery_decode(const void *bytes, size_t size, struct fab_delivery *out, struct fab_err *err)
+{
+    struct packet in;
+
+    memset(out, 0, sizeof(*out));
+    int rc = packet_open(&kind, bytes, size, &in, err);
+    if (rc == PMIXFAB_OK)
+        rc = read_delivery(&in, out, err);
+    if (rc != PMIXFAB_OK)
+        memset(out, 0, sizeof(*out));
+    return rc;
+}
+
+/* A change leads from what is held, and from nothing else. */
+static int check_base(const struct fab_delivery *delivery, const struct fab_report *held, struct fab_err *err)
+{
+    if (held == NULL)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                        "%s: a change came, but no report is held: the whole is needed", delivery->host);
+    uint64_t digest = fab_report_digest(held);
+    if (digest == 0)
+        return fab_fail(err, held->finished ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_INVAL,
+                        "%s: the report held cannot be compared", delivery->host);
+    if (digest != delivery->base)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                        "%s: a change of report %016" PRIx64 " came, %016" PRIx64
+                        " is held: the whole is needed",
+                        delivery->host, delivery->base, digest);
+    return PMIXFAB_OK;
+}
+
+/* Is what came what was announced? */
+static int check_result(const struct fab_delivery *delivery, const struct fab_report *out,
+                        struct fab_err *err)
+{
+    if (strcmp(out->host, delivery->host) != 0)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "%s delivers a report of %s", delivery->host, out->host);
+    uint64_t digest = fab_report_digest(out);
+    if (digest == 0)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory for its report", delivery->host);
+    if (digest != delivery->digest)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                        "%s: the delivery leads to report %016" PRIx64 ", not to %016" PRIx64 " as it says",
+                        delivery->host, digest, delivery->digest);
+    return PMIXFAB_OK;
+}
+
+int fab_delivery_open(const struct fab_delivery *delivery, const struct fab_report *held,
+                      struct fab_report *out, struct fab_err *err)
+{
+    int rc;
+
+    fab_report_init(out);
+    if (delivery->base == 0) {
+        rc = fab_report_decode(delivery->body, delivery->size, out, err);
+    } else {
+        rc = check_base(delivery, held, err);
+        if (rc == PMIXFAB_OK)
+            rc = fab_report_apply(held, delivery->body, delivery->size, out, err);
+    }
+    if (rc == PMIXFAB_OK)
+        rc = check_result(delivery, out, err);
+    if (rc != PMIXFAB_OK)
+        fab_report_destroy(out);
+    return rc;
+}
