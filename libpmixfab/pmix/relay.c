@@ -91,7 +91,8 @@ static void *keep(void *arg)
             next = reconnect(relay, now);
         when = relay_watch_step(relay, now);
         next = when < next ? when : next;
-        if (relay->watch.known_any && relay->connected)
+        relay_watch_tell_host(relay);
+        if (relay->watch.confirmed && relay->connected)
             relay->pause_ms = FIRST_PAUSE_MS; /* it has said something sensible */
         relay_send_waiting(relay);
         when = relay_expire(relay, relay_now(), false);
@@ -169,6 +170,14 @@ int pmixfab_relay_deadline(unsigned milliseconds)
     fab_relay.deadline_ms = milliseconds;
     pthread_mutex_unlock(&fab_relay.lock);
     return PMIXFAB_OK;
+}
+
+void relay_on_news(relay_news_fn fn, void *cbdata)
+{
+    pthread_mutex_lock(&fab_relay.lock);
+    fab_relay.news_fn = fn;
+    fab_relay.news_cbdata = cbdata;
+    pthread_mutex_unlock(&fab_relay.lock);
 }
 
 void pmixfab_relay_close(void)

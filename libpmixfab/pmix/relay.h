@@ -8,7 +8,7 @@
 #ifndef FAB_PMIX_RELAY_H
 #define FAB_PMIX_RELAY_H
 
-#include <pmix_common.h>
+#include <pmix_server.h>
 #include <stdbool.h>
 
 #include "pmixfab.h"
@@ -60,14 +60,33 @@
 /* ---- the relay's own host ------------------------------------------------------------------------ */
 
 /*
- * A request of this process's own, on the relay's connection: any of the operations above. info is copied; it
- * need not outlive the call. Answered once, with the scheduler's status or PMIX_ERR_TIMEOUT or
- * PMIX_ERR_UNREACH, on PMIx's thread or the relay's; data is only lent. It waits for a connection while its
- * deadline lasts. PMIXFAB_ERR_UNREACH: the relay is not open.
+ * A request of this process's own, on the relay's connection: any of the operations above. op lives for ever;
+ * info is copied, it need not outlive the call. Answered once, with the scheduler's status or
+ * PMIX_ERR_TIMEOUT or PMIX_ERR_UNREACH, on PMIx's thread; data is only lent. It waits for a connection while
+ * its deadline lasts, and is sent once: when the connection breaks then, it is answered PMIX_ERR_UNREACH and
+ * not sent again, since the scheduler may have taken it. Not answered (fn is not called):
+ * PMIXFAB_ERR_UNREACH, the relay is not open; _INVAL, _RANGE (a deadline of 0 or more than an hour), _NOMEM.
  */
 typedef void (*relay_answer_fn)(pmix_status_t status, const pmix_pdata_t *data, size_t n, void *cbdata);
 int relay_ask(const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms, relay_answer_fn fn,
               void *cbdata);
+
+struct relay_news;
+
+/*
+ * Tell the host what the relay hears: after each answer to a watch (also one that brings nothing new), and
+ * when the connection is lost. connected: the scheduler has told the news over the connection that stands.
+ * Called on the relay's own thread, without its lock; news is only lent. To be set while the relay is closed;
+ * NULL: nobody.
+ */
+typedef void (*relay_news_fn)(bool connected, const struct relay_news *news, void *cbdata);
+void relay_on_news(relay_news_fn fn, void *cbdata);
+
+/*
+ * pmixfab_server_query(), with the scheduler's errors as they are: for a host that has an answer of its own
+ * then. It must not hand an error on to a client itself (docs/relay.md says why).
+ */
+pmix_status_t relay_query(pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata);
 
 /* ---- reading answers ---------------------------------------------------------------------------- */
 

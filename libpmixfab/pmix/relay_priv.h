@@ -14,7 +14,7 @@
 
 #include "pmix/relay.h"
 
-/* One request of a client. The list is in the order of deadlines, and nearly in that of answers. */
+/* One request, of a client or the host's own. The list is in the order of deadlines. */
 struct relay_request {
     struct relay_request *prev, *next;
     uint64_t id; /* of the latest attempt; 0: not sent */
@@ -24,8 +24,11 @@ struct relay_request {
     const char *op;
     pmix_info_t *info;
     size_t n;
-    pmix_info_cbfunc_t cbfunc;
+    pmix_info_cbfunc_t cbfunc; /* of a client's */
+    relay_answer_fn answer;    /* of the host's own, which is sent once */
     void *cbdata;
+    bool plain; /* errors of a query as they are */
+    bool over;  /* was on its way when the connection broke: to be answered, not sent */
 };
 
 struct relay_watch {
@@ -33,6 +36,9 @@ struct relay_watch {
     int64_t due;     /* when to ask again, or when to give the connection up if it is under way */
     int64_t asked;   /* when that was sent */
     bool known_any;  /* known holds something */
+    bool confirmed;  /* on this connection there was an answer: known is what the scheduler serves */
+    bool host_due;   /* the host is to hear of it */
+    bool host_knows; /* what the host heard last: connected */
     bool news_ready; /* news is to be worked off */
     struct relay_news known, news;
     struct relay_plane *changed;
@@ -64,6 +70,8 @@ struct relay {
     size_t waiting;   /* of the list, how many are not on their way */
     int64_t wakes_at; /* when the keeper looks up next */
     struct relay_watch watch;
+    relay_news_fn news_fn;
+    void *news_cbdata;
 };
 extern struct relay fab_relay;
 
@@ -95,5 +103,9 @@ bool relay_is_uri(const char *where);
 /* Do what is to be done now; returns when there is more to do. */
 int64_t relay_watch_step(struct relay *relay, int64_t now);
 void relay_watch_reset(struct relay *relay);
+/* The connection is gone. */
+void relay_watch_lost(struct relay *relay);
+/* Tell the host what it does not know yet. The keeper only. */
+void relay_watch_tell_host(struct relay *relay);
 
 #endif

@@ -24,12 +24,16 @@ static void answer_free(void *cbdata)
 
 static void answer_error(const struct relay_request *request, pmix_status_t status)
 {
+    if (request->answer != NULL) {
+        request->answer(status, NULL, 0, request->cbdata);
+        return;
+    }
 #if PMIX_VERSION_MAJOR < 6
     /*
      * A server that is attached to another one and has a query function of its own never passes an error on
      * to its client, which then waits for ever. An answer without any value says the same.
      */
-    if (strcmp(request->op, RELAY_QUERY) == 0)
+    if (strcmp(request->op, RELAY_QUERY) == 0 && !request->plain)
         status = PMIX_SUCCESS;
 #endif
     fab_log(PMIXFAB_LOG_DEBUG, "relay: %s: %s", request->op, PMIx_Error_string(status));
@@ -38,6 +42,10 @@ static void answer_error(const struct relay_request *request, pmix_status_t stat
 
 static void answer_data(const struct relay_request *request, pmix_pdata_t *data, size_t n)
 {
+    if (request->answer != NULL) {
+        request->answer(PMIX_SUCCESS, data, n, request->cbdata);
+        return;
+    }
     struct answer *answer = calloc(1, sizeof(*answer));
     pmix_status_t rc = PMIX_ERR_NOMEM;
     if (answer != NULL)
@@ -63,6 +71,21 @@ static void put(struct relay_request *request)
     free(request);
 }
 
+/* Into the table, where its deadline puts it: nearly always at the end. */
+static void insert(struct relay *relay, struct relay_request *request)
+{
+    struct relay_request *before = relay->list == NULL ? NULL : relay->list->prev;
+    while (before != NULL && before->deadline > request->deadline)
+        before = before == relay->list ? NULL : before->prev;
+    if (before == NULL)
+        DL_PREPEND(relay->list, request);
+    else
+        DL_APPEND_ELEM(relay->list, before, request);
+    relay->waiting++;
+    if (relay->wakes_at > request->deadline)
+        relay_poke(relay);
+}
+
 static void forget_attempt(struct relay *relay, struct relay_request *request)
 {
     if (request->id == 0)
@@ -81,14 +104,21 @@ static void take(struct relay *relay, struct relay_request *request)
 
 void relay_lost(struct relay *relay)
 {
-    struct relay_request *request;
+    struct relay_request *request, *next;
     if (relay->connected)
         fab_log(PMIXFAB_LOG_WARNING, "relay: the connection to the scheduler is lost");
     relay->connected = false;
-    relay->watch.id = 0;
-    DL_FOREACH(relay->list, request)
+    relay_watch_lost(relay);
+    DL_FOREACH_SAFE(relay->list, request, next)
     {
+        bool over = request->id != 0 && request->answer != NULL;
         forget_attempt(relay, request);
+        if (!over)
+            continue;
+        request->over = true;
+        request->deadline = 0;
+        DL_DELETE(relay->list, request);
+        DL_PREPEND(relay->list, request);
     }
     relay_poke(relay);
 }
@@ -151,7 +181,7 @@ void relay_send_waiting(struct relay *relay)
     while (relay->connected && relay->waiting > 0) {
         DL_FOREACH(relay->list, request)
         {
-            if (request->id == 0)
+            if (request->id == 0 && !request->over)
                 break;
         }
         if (request == NULL)
@@ -176,7 +206,7 @@ int64_t relay_expire(struct relay *relay, int64_t now, bool all)
     while (relay->list != NULL && (all || relay->list->deadline <= now)) {
         struct relay_request *request = relay->list;
         take(relay, request);
-        request->outcome = relay->connected && !all ? PMIX_ERR_TIMEOUT : PMIX_ERR_UNREACH;
+        request->outcome = relay->connected && !all && !request->over ? PMIX_ERR_TIMEOUT : PMIX_ERR_UNREACH;
         pthread_mutex_unlock(&relay->lock);
         fab_on_pmix_thread(answer_expired, request);
         pthread_mutex_lock(&relay->lock);
@@ -186,8 +216,9 @@ int64_t relay_expire(struct relay *relay, int64_t now, bool all)
 
 /* ---- what a server's module calls ----------------------------------------------------------------- */
 
-/* Takes info over, also on error. */
-static void submit(const char *op, pmix_info_t *info, size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata)
+/* Takes info over, also on error. plain: errors of a query as they are. */
+static void submit(const char *op, pmix_info_t *info, size_t n, bool plain, pmix_info_cbfunc_t cbfunc,
+                   void *cbdata)
 {
     struct relay *relay = &fab_relay;
     struct relay_request *request = calloc(1, sizeof(*request));
@@ -197,8 +228,8 @@ static void submit(const char *op, pmix_info_t *info, size_t n, pmix_info_cbfunc
         cbfunc(PMIX_ERR_NOMEM, NULL, 0, cbdata, NULL, NULL);
         return;
     }
-    *request =
-        (struct relay_request){.refs = 1, .op = op, .info = info, .n = n, .cbfunc = cbfunc, .cbdata = cbdata};
+    *request = (struct relay_request){
+        .refs = 1, .op = op, .info = info, .n = n, .plain = plain, .cbfunc = cbfunc, .cbdata = cbdata};
     pthread_mutex_lock(&relay->lock);
     if (!relay->open || relay->closing || !relay->connected) {
         pthread_mutex_unlock(&relay->lock);
@@ -207,10 +238,7 @@ static void submit(const char *op, pmix_info_t *info, size_t n, pmix_info_cbfunc
         put(request);
     } else {
         request->deadline = relay_now() + relay->deadline_ms;
-        DL_APPEND(relay->list, request);
-        relay->waiting++;
-        if (relay->wakes_at > request->deadline)
-            relay_poke(relay);
+        insert(relay, request);
         send_request(relay, request);
     }
     pthread_mutex_unlock(&relay->lock);
@@ -234,7 +262,7 @@ pmix_status_t pmixfab_server_fabric(const pmix_proc_t *requestor, pmix_fabric_op
         for (size_t i = 0; i < n; i++)
             PMIX_INFO_XFER(&copy[given++], &directives[i]);
     }
-    submit(op == PMIX_FABRIC_REQUEST_INFO ? RELAY_REGISTER : RELAY_UPDATE, copy, all, cbfunc, cbdata);
+    submit(op == PMIX_FABRIC_REQUEST_INFO ? RELAY_REGISTER : RELAY_UPDATE, copy, all, false, cbfunc, cbdata);
     return PMIX_SUCCESS;
 }
 
@@ -245,11 +273,10 @@ static bool copy_queries(pmix_value_t *value, const pmix_query_t *queries, size_
     return PMIx_Value_xfer(value, &from) == PMIX_SUCCESS;
 }
 
-pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n,
-                                   pmix_info_cbfunc_t cbfunc, void *cbdata)
+static pmix_status_t submit_query(pmix_query_t *queries, size_t n, bool plain, pmix_info_cbfunc_t cbfunc,
+                                  void *cbdata)
 {
     pmix_info_t *info;
-    (void)requestor;
     if (cbfunc == NULL || queries == NULL || n == 0)
         return PMIX_ERR_BAD_PARAM;
     PMIX_INFO_CREATE(info, 1);
@@ -260,6 +287,54 @@ pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries
         PMIX_INFO_FREE(info, 1);
         return PMIX_ERR_NOMEM;
     }
-    submit(RELAY_QUERY, info, 1, cbfunc, cbdata);
+    submit(RELAY_QUERY, info, 1, plain, cbfunc, cbdata);
     return PMIX_SUCCESS;
+}
+
+pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n,
+                                   pmix_info_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)requestor;
+    return submit_query(queries, n, false, cbfunc, cbdata);
+}
+
+pmix_status_t relay_query(pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata)
+{
+    return submit_query(queries, n, true, cbfunc, cbdata);
+}
+
+/* ---- the host's own ------------------------------------------------------------------------------- */
+
+int relay_ask(const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms, relay_answer_fn fn,
+              void *cbdata)
+{
+    struct relay *relay = &fab_relay;
+    if (op == NULL || fn == NULL || (info == NULL && n > 0))
+        return PMIXFAB_ERR_INVAL;
+    if (deadline_ms == 0 || deadline_ms > 3600000)
+        return PMIXFAB_ERR_RANGE;
+    struct relay_request *request = calloc(1, sizeof(*request));
+    if (request == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    *request = (struct relay_request){.refs = 1, .op = op, .answer = fn, .cbdata = cbdata};
+    if (n > 0) {
+        PMIX_INFO_CREATE(request->info, n);
+        request->n = request->info == NULL ? 0 : n;
+    }
+    for (size_t i = 0; i < request->n; i++)
+        PMIX_INFO_XFER(&request->info[i], &info[i]);
+    int rc = request->n < n ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    pthread_mutex_lock(&relay->lock);
+    if (rc == PMIXFAB_OK && (!relay->open || relay->closing))
+        rc = PMIXFAB_ERR_UNREACH;
+    if (rc != PMIXFAB_OK) {
+        put(request);
+    } else {
+        request->deadline = relay_now() + deadline_ms;
+        insert(relay, request);
+        if (relay->connected)
+            send_request(relay, request);
+    }
+    pthread_mutex_unlock(&relay->lock);
+    return rc;
 }

@@ -26,7 +26,7 @@ static void on_news(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cb
         if (status == PMIX_SUCCESS)
             status = relay_decode_news(data, n, &watch->news);
         watch->news_ready = status == PMIX_SUCCESS;
-        if (status == PMIX_SUCCESS && watch->known_any && relay_now() < watch->asked + AGAIN_MS &&
+        if (status == PMIX_SUCCESS && watch->confirmed && relay_now() < watch->asked + AGAIN_MS &&
             watch->news.generation == watch->known.generation &&
             watch->news.published == watch->known.published)
             watch->due += AGAIN_MS; /* nothing new, and at once: not as agreed, so not in a tight loop */
@@ -44,7 +44,7 @@ static void ask(struct relay *relay, int64_t now)
     struct relay_watch *watch = &relay->watch;
     char *keys[] = {RELAY_WATCH, NULL};
     pmix_info_t info[2];
-    size_t n = watch->known_any ? 2 : 0;
+    size_t n = watch->confirmed ? 2 : 0; /* the first answer on a connection comes at once */
     PMIX_INFO_LOAD(&info[0], PMIXFAB_KEY_GENERATION, &watch->known.generation, PMIX_UINT64);
     PMIX_INFO_LOAD(&info[1], FAB_KEY_PUBLISHED, &watch->known.published, PMIX_INT64);
     uint64_t id = watch->id = ++relay->last_id;
@@ -131,6 +131,8 @@ static void start_telling(struct relay *relay, int64_t now)
     free(watch->known.planes);
     watch->known = watch->news;
     watch->known_any = true;
+    watch->confirmed = relay->connected;
+    watch->host_due = true;
     memset(&watch->news, 0, sizeof(watch->news));
     if (watch->n_changed == 0) {
         free(watch->changed);
@@ -171,6 +173,28 @@ int64_t relay_watch_step(struct relay *relay, int64_t now)
     fab_log(PMIXFAB_LOG_WARNING, "relay: the scheduler does not answer any more");
     relay_lost(relay);
     return now;
+}
+
+void relay_watch_lost(struct relay *relay)
+{
+    struct relay_watch *watch = &relay->watch;
+    watch->id = 0;
+    watch->confirmed = watch->news_ready = false;
+    free(watch->news.planes);
+    memset(&watch->news, 0, sizeof(watch->news));
+}
+
+void relay_watch_tell_host(struct relay *relay)
+{
+    struct relay_watch *watch = &relay->watch;
+    bool connected = relay->connected && watch->confirmed;
+    if (relay->news_fn == NULL || (!watch->host_due && connected == watch->host_knows))
+        return;
+    watch->host_due = false;
+    watch->host_knows = connected;
+    pthread_mutex_unlock(&relay->lock);
+    relay->news_fn(connected, &watch->known, relay->news_cbdata); /* known changes on this thread only */
+    pthread_mutex_lock(&relay->lock);
 }
 
 void relay_watch_reset(struct relay *relay)
