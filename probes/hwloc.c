@@ -1,0 +1,135 @@
+/*
+ * hwloc.c - the probe `hwloc`: network and RDMA devices of a machine and where in it they are, as hwloc knows
+ * it. The machine is this host or one that was recorded with `lstopo FILE.xml`.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes/hwloc_priv.h"
+
+/* These look for GPUs and displays, which takes longer than all the rest. As plugins, and where they are
+ * built in. */
+#define OTHER_PLUGINS                                                                                        \
+    "hwloc_cuda.so,hwloc_nvml.so,hwloc_opencl.so,hwloc_rsmi.so,hwloc_levelzero.so,hwloc_gl.so"
+static const char *const others[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"};
+
+/* Keep what is asked for. Groups stay: they are where a device is when it is near a part of a package. */
+static int configure(hwloc_topology_t machine)
+{
+    static const hwloc_obj_type_t unwanted[] = {HWLOC_OBJ_CORE,     HWLOC_OBJ_L1CACHE,  HWLOC_OBJ_L2CACHE,
+                                                HWLOC_OBJ_L3CACHE,  HWLOC_OBJ_L4CACHE,  HWLOC_OBJ_L5CACHE,
+                                                HWLOC_OBJ_L1ICACHE, HWLOC_OBJ_L2ICACHE, HWLOC_OBJ_L3ICACHE};
+    int rc = hwloc_topology_set_flags(
+        machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
+                     HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
+    for (size_t i = 0; i < sizeof(unwanted) / sizeof(unwanted[0]) && rc == 0; i++)
+        rc = hwloc_topology_set_type_filter(machine, unwanted[i], HWLOC_TYPE_FILTER_KEEP_NONE);
+    if (rc == 0)
+        rc = hwloc_topology_set_io_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && rc == 0; i++)
+        hwloc_topology_set_components(machine, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, others[i]);
+    return rc;
+}
+
+int hwloc_machine_load(const char *path, hwloc_topology_t *out, struct fab_err *err)
+{
+    hwloc_topology_t machine;
+    setenv("HWLOC_PLUGINS_BLACKLIST", OTHER_PLUGINS, 0);
+    if (hwloc_topology_init(&machine) != 0)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "hwloc: out of memory");
+    errno = 0;
+    if (path != NULL && hwloc_topology_set_xml(machine, path) != 0) {
+        int code = access(path, R_OK) == 0 ? PMIXFAB_ERR_CORRUPT
+                   : errno == ENOENT       ? PMIXFAB_ERR_NOTFOUND
+                                           : PMIXFAB_ERR_IO;
+        fab_fail(err, code, "hwloc: %s: %s", path,
+                 code == PMIXFAB_ERR_CORRUPT ? "is no machine that hwloc can read; record one with lstopo"
+                                             : strerror(errno));
+        hwloc_topology_destroy(machine);
+        return code;
+    }
+    if (configure(machine) != 0 || hwloc_topology_load(machine) != 0) {
+        int code = path == NULL ? PMIXFAB_ERR_IO : PMIXFAB_ERR_CORRUPT;
+        fab_fail(err, code, "hwloc: %s: %s", path == NULL ? "this machine" : path,
+                 path == NULL ? "cannot be looked at" : "is damaged, or of a version that hwloc cannot read");
+        hwloc_topology_destroy(machine);
+        return code;
+    }
+    *out = machine;
+    return PMIXFAB_OK;
+}
+
+/* hwloc itself falls back to this host, in silence, when the file that HWLOC_XMLFILE names is not there. */
+static const char *machine_path(const struct probe_config *config)
+{
+    const char *path = config->arg;
+    if (path == NULL)
+        path = getenv("HWLOC_XMLFILE");
+    return path == NULL || path[0] == '\0' ? NULL : path;
+}
+
+static bool is_wanted(hwloc_obj_t device)
+{
+    return device->name != NULL && (device->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK ||
+                                    device->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS);
+}
+
+static int look(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
+                struct fab_err *err)
+{
+    hwloc_topology_t machine;
+    const char *path = machine_path(config);
+    unsigned n = 0;
+    int rc = hwloc_machine_load(path, &machine, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    for (hwloc_obj_t at = hwloc_get_next_osdev(machine, NULL); at != NULL && rc == PMIXFAB_OK;
+         at = hwloc_get_next_osdev(machine, at)) {
+        if (!is_wanted(at))
+            continue;
+        rc = hwloc_device_report(machine, at, sink, report);
+        n++;
+    }
+    hwloc_topology_destroy(machine);
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "hwloc: %s: %s", path == NULL ? "this machine" : path, pmixfab_strerror(rc));
+    if (n == 0)
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "hwloc: %s has no network and no RDMA device",
+                        path == NULL ? "this machine" : path);
+    return PMIXFAB_OK;
+}
+
+static int available(char *text, size_t size)
+{
+    struct fab_err err = {{0}};
+    const struct probe_config config = {0};
+    hwloc_topology_t machine;
+    unsigned interfaces = 0, rdma = 0;
+    int rc = hwloc_machine_load(machine_path(&config), &machine, &err);
+    if (rc != PMIXFAB_OK) {
+        snprintf(text, size, "%s", err.text);
+        return rc;
+    }
+    for (hwloc_obj_t at = hwloc_get_next_osdev(machine, NULL); at != NULL;
+         at = hwloc_get_next_osdev(machine, at)) {
+        if (is_wanted(at) && at->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK)
+            interfaces++;
+        else if (is_wanted(at))
+            rdma++;
+    }
+    snprintf(text, size, "hwloc %u.%u sees %u network interface%s and %u RDMA device%s",
+             hwloc_get_api_version() >> 16, hwloc_get_api_version() >> 8 & 0xff, interfaces,
+             interfaces == 1 ? "" : "s", rdma, rdma == 1 ? "" : "s");
+    hwloc_topology_destroy(machine);
+    return interfaces + rdma > 0 ? PMIXFAB_OK : PMIXFAB_ERR_UNSUPPORTED;
+}
+
+__attribute__((visibility("default"))) const struct probe fabricd_probe = {
+    .name = "hwloc",
+    .summary =
+        "this host: PCI addresses, names, NUMA nodes of network and RDMA devices, by hwloc; or FILE.xml",
+    .look = look,
+    .available = available,
+};
