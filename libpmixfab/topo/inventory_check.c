@@ -107,7 +107,7 @@ static int check_ports(const struct fab_inventory *inv, struct fab_err *err)
             return refuse(err, PMIXFAB_ERR_RANGE, port->line,
                           "port %u of node 0x%016" PRIx64 " has an unknown width (%u)", port->num, node->guid,
                           port->width);
-        if (port->speed > FAB_XDR)
+        if (port->speed >= FAB_SPEEDS)
             return refuse(err, PMIXFAB_ERR_RANGE, port->line,
                           "port %u of node 0x%016" PRIx64 " has an unknown speed (%u)", port->num, node->guid,
                           port->speed);

@@ -6,6 +6,7 @@
 #ifndef FAB_TOPO_MODEL_H
 #define FAB_TOPO_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,7 +38,8 @@ enum fab_port_state {
     FAB_PORT_ACTIVE = 4
 };
 
-/* Speed of one lane. The order is by rate. */
+/* Speed of one lane. InfiniBand's in the order of their rates; the numbers stand in stores, so what came
+ * later is behind them. */
 enum fab_speed {
     FAB_SPEED_UNKNOWN = 0,
     FAB_SDR,
@@ -48,13 +50,19 @@ enum fab_speed {
     FAB_EDR,
     FAB_HDR,
     FAB_NDR,
-    FAB_XDR
+    FAB_XDR,
+    FAB_1GE,   /* Ethernet of 1 Gbit/s; its faster ones have a lane's rate that is above */
+    FAB_SPEEDS /* one more than the last */
 };
 
 /* Nominal rate in megabits per second: lanes (1, 2, 4, 8, 12) times the lane's rate; 0 where unknown. */
 uint32_t fab_rate_mbps(unsigned width, enum fab_speed speed);
 
-/* "SDR" ... "XDR", "?" ; and back (FAB_SPEED_UNKNOWN where the text is none of them). */
+/* Lanes and lane's speed of an Ethernet rate, as it is mostly built: 1x below 40 Gbit/s, else 4x where that
+ * fits. True: exactly this rate. Else the next one below, or the slowest of all; 0 is width 0, not known. */
+bool fab_rate_parse(uint64_t mbps, unsigned *width, enum fab_speed *speed);
+
+/* "SDR" ... "XDR", "1GE", "?" ; and back (FAB_SPEED_UNKNOWN where the text is none of them). */
 const char *fab_speed_name(enum fab_speed speed);
 enum fab_speed fab_speed_parse(const char *text, size_t len);
 

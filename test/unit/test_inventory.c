@@ -215,7 +215,7 @@ SPOIL(peer_far, inv->ports[5].peer = 6)
 SPOIL(node_far, inv->ports[5].node = 3)
 SPOIL(peers_node_far, inv->ports[4].node = 99)
 SPOIL(width_3, inv->ports[1].width = 3)
-SPOIL(speed_10, inv->ports[1].speed = FAB_XDR + 1)
+SPOIL(speed_past_last, inv->ports[1].speed = FAB_SPEEDS)
 SPOIL(state_5, inv->ports[1].state = 5)
 SPOIL(subnet_1, inv->ports[1].subnet = 1)
 SPOIL(subnets_33, inv->n_subnets = 33)
@@ -252,7 +252,8 @@ static const struct refusal refusals[] = {
     {node_far, PMIXFAB_ERR_CORRUPT, "line 32: a port is of no node"},
     {peers_node_far, PMIXFAB_ERR_CORRUPT, "line 31: a port is of no node"},
     {width_3, PMIXFAB_ERR_RANGE, "line 12: port 2 of node 0x0000000000000200 has an unknown width (3)"},
-    {speed_10, PMIXFAB_ERR_RANGE, "line 12: port 2 of node 0x0000000000000200 has an unknown speed (10)"},
+    {speed_past_last, PMIXFAB_ERR_RANGE,
+     "line 12: port 2 of node 0x0000000000000200 has an unknown speed (10)"},
     {state_5, PMIXFAB_ERR_RANGE, "line 12: port 2 of node 0x0000000000000200 has an unknown state (5)"},
     {subnet_1, PMIXFAB_ERR_RANGE, "line 12: port 2 of node 0x0000000000000200 is of no subnet (1)"},
     {subnets_33, PMIXFAB_ERR_RANGE, "33 subnets, at most 32 can be"},
