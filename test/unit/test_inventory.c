@@ -253,7 +253,7 @@ static const struct refusal refusals[] = {
     {peers_node_far, PMIXFAB_ERR_CORRUPT, "line 31: a port is of no node"},
     {width_3, PMIXFAB_ERR_RANGE, "line 12: port 2 of node 0x0000000000000200 has an unknown width (3)"},
     {speed_past_last, PMIXFAB_ERR_RANGE,
-     "line 12: port 2 of node 0x0000000000000200 has an unknown speed (10)"},
+     "line 12: port 2 of node 0x0000000000000200 has an unknown speed (11)"},
     {state_5, PMIXFAB_ERR_RANGE, "line 12: port 2 of node 0x0000000000000200 has an unknown state (5)"},
     {subnet_1, PMIXFAB_ERR_RANGE, "line 12: port 2 of node 0x0000000000000200 is of no subnet (1)"},
     {subnets_33, PMIXFAB_ERR_RANGE, "33 subnets, at most 32 can be"},
