@@ -2,11 +2,14 @@
  * mksnap.c - a run directory without a daemon: mksnap KIND:ARGS DIR writes DIR/ib0.snap.
  *
  * KIND:ARGS as fabrics.h has it. Further planes: mksnap KIND:ARGS DIR NAME INDEX GENERATION writes
- * DIR/NAME.snap, which is not the default plane.
+ * DIR/NAME.snap, which is not the default plane. mksnap --facts ...: with what hosts would say of their
+ * devices.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "test/fabrics/details.h"
 #include "test/fabrics/fabrics.h"
 #include "topo/snapshot.h"
 
@@ -44,8 +47,8 @@ static void shift_guids(struct fab_inventory *inv, uint64_t by)
             inv->ports[i].guid += by;
 }
 
-static int build(const struct fab_plane *plane, const struct fab_snapshot_meta *meta, void **bytes,
-                 size_t *size)
+static int build(const struct fab_plane *plane, const struct fab_details *details,
+                 const struct fab_snapshot_meta *meta, void **bytes, size_t *size)
 {
     struct fab_costs costs = {0};
     struct fab_geometry geometry = {0};
@@ -57,7 +60,7 @@ static int build(const struct fab_plane *plane, const struct fab_snapshot_meta *
     if (rc == 0)
         rc = fab_groups_compute(plane, &geometry, FAB_GROUP_LEAF, &groups);
     if (rc == 0)
-        rc = fab_snapshot_build(plane, &costs, &geometry, &groups, NULL, meta, bytes, size);
+        rc = fab_snapshot_build(plane, &costs, &geometry, &groups, details, meta, bytes, size);
     fab_groups_destroy(&groups);
     fab_geometry_destroy(&geometry);
     fab_costs_destroy(&costs);
@@ -74,13 +77,16 @@ int main(int argc, char **argv)
                                      .identifier = "test"};
     struct fab_inventory inv;
     struct fab_planes planes = {0};
+    struct fab_details details = {0};
     struct fab_err err = {""};
     void *bytes = NULL;
     size_t size = 0;
-    int rc;
+    int rc, facts = argc > 1 && strcmp(argv[1], "--facts") == 0;
 
+    argc -= facts;
+    argv += facts;
     if (argc != 3 && argc != 6)
-        return fail("usage", "mksnap KIND:ARGS DIR [NAME INDEX GENERATION]");
+        return fail("usage", "mksnap [--facts] KIND:ARGS DIR [NAME INDEX GENERATION]");
     if (argc == 6) {
         meta.name = argv[3];
         meta.index = (uint32_t)strtoul(argv[4], NULL, 10);
@@ -94,13 +100,16 @@ int main(int argc, char **argv)
         rc = fab_planes_build(&inv, FAB_COST_RATE, &planes, &err);
     if (rc == 0 && planes.n == 0)
         rc = PMIXFAB_ERR_NOTFOUND;
+    if (rc == 0 && facts)
+        rc = fabric_details(&inv, 0, &details);
     if (rc == 0)
-        rc = build(&planes.planes[0], &meta, &bytes, &size);
+        rc = build(&planes.planes[0], facts ? &details : NULL, &meta, &bytes, &size);
     if (rc == 0)
         rc = write_file(argv[2], meta.name, bytes, size);
     else
         rc = fail(argv[1], err.text[0] != '\0' ? err.text : pmixfab_strerror(rc));
     free(bytes);
+    fabric_details_destroy(&details);
     fab_planes_destroy(&planes);
     fab_inventory_destroy(&inv);
     return rc;
