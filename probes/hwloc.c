@@ -119,8 +119,7 @@ static int available(char *text, size_t size)
         else if (is_wanted(at))
             rdma++;
     }
-    snprintf(text, size, "hwloc %u.%u sees %u network interface%s and %u RDMA device%s",
-             hwloc_get_api_version() >> 16, hwloc_get_api_version() >> 8 & 0xff, interfaces,
+    snprintf(text, size, "%u network interface%s and %u RDMA device%s", interfaces,
              interfaces == 1 ? "" : "s", rdma, rdma == 1 ? "" : "s");
     hwloc_topology_destroy(machine);
     return interfaces + rdma > 0 ? PMIXFAB_OK : PMIXFAB_ERR_UNSUPPORTED;

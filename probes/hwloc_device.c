@@ -137,7 +137,6 @@ static void state_fact(struct probe_item *item, const char *text)
 
 static void port_facts(hwloc_obj_t device, unsigned port, struct probe_item *item)
 {
-    unsigned n_gids = 0;
     unsigned long lid = 0;
     uint8_t gid[16], first[16];
     bool has_first = false;
@@ -148,14 +147,13 @@ static void port_facts(hwloc_obj_t device, unsigned port, struct probe_item *ite
         } else if (port_of(name, "LID") == port) {
             lid = strtoul(value, NULL, 0);
         } else if (port_of(name, "GID") == port && inet_pton(AF_INET6, value, gid) == 1) {
-            probe_item_gid(item, gid, &n_gids);
+            probe_item_gid(item, gid);
             if (strcmp(strstr(name, "GID"), "GID0") == 0) {
                 memcpy(first, gid, sizeof(first));
                 has_first = true;
             }
         }
     }
-    probe_item_gids_done(item, n_gids);
     probe_item_fact(item, FAB_FACT_PORT, "%u", port);
     if (lid != 0) {
         probe_item_fact(item, FAB_FACT_LID, "%lu", lid);

@@ -45,22 +45,27 @@ void probe_item_guid(struct probe_item *item, enum fab_fact kind, uint64_t guid)
         probe_item_fact(item, kind, "0x%016" PRIx64, guid);
 }
 
-void probe_item_gid(struct probe_item *item, const uint8_t gid[16], unsigned *n)
+bool probe_item_gid(struct probe_item *item, const uint8_t gid[16])
 {
     static const uint8_t zero[16];
     char text[INET6_ADDRSTRLEN];
     if (memcmp(gid, zero, sizeof(zero)) == 0 || inet_ntop(AF_INET6, gid, text, sizeof(text)) == NULL)
-        return;
-    if (*n < PROBE_MAX_GIDS)
-        probe_item_fact(item, FAB_FACT_GID, "%s", text);
-    ++*n;
-}
-
-void probe_item_gids_done(struct probe_item *item, unsigned n)
-{
-    if (n > PROBE_MAX_GIDS)
-        probe_note(item->sink, PMIXFAB_LOG_INFO, "%s: it has %u GIDs; the first %d are reported", item->what,
-                   n, PROBE_MAX_GIDS);
+        return true;
+    for (unsigned i = 0; i < item->n_gids; i++) {
+        if (memcmp(item->gids[i], gid, sizeof(zero)) == 0) /* RoCE has each once a version */
+            return true;
+    }
+    if (item->n_gids == PROBE_MAX_GIDS) {
+        if (!item->full)
+            probe_note(item->sink, PMIXFAB_LOG_INFO,
+                       "%s: it has more than %d GIDs; the first ones are reported", item->what,
+                       PROBE_MAX_GIDS);
+        item->full = true;
+        return false;
+    }
+    memcpy(item->gids[item->n_gids++], gid, sizeof(zero));
+    probe_item_fact(item, FAB_FACT_GID, "%s", text);
+    return true;
 }
 
 uint64_t probe_be64(const uint8_t bytes[8])

@@ -13,7 +13,10 @@ struct probe_item {
     struct fab_report *report;
     const char *what; /* is seen, in notes: the device's name. The caller's */
     uint32_t index;
-    int rc; /* of the first failure; after it nothing more is added */
+    int rc;    /* of the first failure; after it nothing more is added */
+    bool full; /* of GIDs */
+    unsigned n_gids;
+    uint8_t gids[PROBE_MAX_GIDS][16];
 };
 
 /* Append an item to the report. A device that nothing is known of but its name is an item, too. */
@@ -31,11 +34,8 @@ void probe_item_pci(struct probe_item *item, enum fab_fact kind, unsigned domain
 /* A GUID, unless it is zero. */
 void probe_item_guid(struct probe_item *item, enum fab_fact kind, uint64_t guid);
 
-/* A GID of 16 bytes, unless it is zero. *n counts those that were added; beyond PROBE_MAX_GIDS none are. */
-void probe_item_gid(struct probe_item *item, const uint8_t gid[16], unsigned *n);
-
-/* Say how many of them were left out. */
-void probe_item_gids_done(struct probe_item *item, unsigned n);
+/* A GID, unless it is zero or was added before. False: the item has no room for it, which is noted once. */
+bool probe_item_gid(struct probe_item *item, const uint8_t gid[16]);
 
 /* Big-endian, as GUIDs and GIDs stand in memory. */
 uint64_t probe_be64(const uint8_t bytes[8]);
