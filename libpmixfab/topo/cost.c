@@ -62,6 +62,23 @@ static void add_private_edges(const struct fab_plane *plane, struct fab_costs *c
     }
 }
 
+/* One edge for all: 65535 within it, so that 10,000 of them do not make 100,000,000 cells. */
+static int share_edge(const struct fab_plane *plane, struct fab_costs *costs)
+{
+    costs->dist = alloc_vectors(sizeof(*costs->dist));
+    if (costs->dist == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    costs->dist[0] = FAB_COST_NO_PATH;
+    for (uint32_t i = 0; i < plane->n_devices; i++) {
+        costs->edge[i] = 0;
+        costs->access[i] = 0;
+        costs->host[i] = plane->devices[i].host;
+    }
+    costs->view = (struct fab_cost_view){plane->n_devices, 1,           costs->edge, costs->access,
+                                         costs->host,      costs->dist, NULL};
+    return PMIXFAB_OK;
+}
+
 /* All links between switches cost the same: that cost; 0 otherwise. */
 static uint16_t uniform_cost(const struct fab_plane *plane)
 {
@@ -129,6 +146,10 @@ int fab_costs_compute(const struct fab_plane *plane, unsigned threads, struct fa
     out->access = malloc((n + 1) * sizeof(*out->access));
     if (edge_of == NULL || sources == NULL || out->edge == NULL || out->host == NULL || out->access == NULL)
         goto cleanup;
+    if (plane->unattached) {
+        rc = share_edge(plane, out);
+        goto cleanup;
+    }
     uint32_t n_searched = number_edges(plane, out, edge_of, sources), n_edges = n_searched;
     for (uint32_t i = 0; i < plane->n_devices; i++)
         n_edges += plane->devices[i].sw == FAB_NONE;

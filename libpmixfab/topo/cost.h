@@ -1,9 +1,9 @@
 /*
  * cost.h - costs between devices, held as costs between the switches that carry them.
  *
- * cost(i,j) = 0 for i == j; intra for two devices of one host; else access(i) + dist(sw(i), sw(j)) +
- * access(j), saturating at 65534, 65535 where there is no path. `dist` is E x E over the E edge switches
- * (those with devices); shortest paths run over all switches.
+ * cost(i,j) = 0 for i == j; for two devices of one host what lies between them inside it; else access(i) +
+ * dist(sw(i), sw(j)) + access(j), saturating at 65534, 65535 where there is no path. `dist` is E x E over the
+ * E edge switches (those with devices); shortest paths run over all switches.
  */
 #ifndef FAB_TOPO_COST_H
 #define FAB_TOPO_COST_H
@@ -32,14 +32,15 @@ struct fab_locality {
 
 /*
  * Read-only arrays; they may point into a mapped snapshot. edge[i] < n_edges always: a device without a
- * switch (cabled to another device, or alone) has an edge of the computation's own.
+ * switch (cabled to another device, or alone) has an edge of the computation's own. All devices of an
+ * unattached plane share one, from which nothing leads anywhere, not even to itself.
  */
 struct fab_cost_view {
     uint32_t n_devices, n_edges;
     const uint32_t *edge;              /* per device: row in dist */
     const uint16_t *access;            /* per device */
     const uint32_t *host;              /* per device; devices of one host are neighbours */
-    const uint16_t *dist;              /* n_edges x n_edges, symmetric, 0 on the diagonal */
+    const uint16_t *dist;              /* n_edges x n_edges, symmetric; diagonal: 0, or all are unattached */
     const struct fab_locality *places; /* per device; NULL: nothing is known */
 };
 

@@ -60,9 +60,9 @@ void fab_cost_row(const struct fab_cost_view *v, uint32_t a, uint16_t *row)
     for (uint32_t j = 0; j < v->n_devices; j++)
         row[j] = add_cost(dist[v->edge[j]], access + v->access[j]);
     for (uint32_t j = a; j < v->n_devices && v->host[j] == host; j++)
-        row[j] = FAB_COST_SAME_HOST;
+        row[j] = fab_cost_inside(v, a, j);
     for (uint32_t j = a; j-- > 0 && v->host[j] == host;)
-        row[j] = FAB_COST_SAME_HOST;
+        row[j] = fab_cost_inside(v, a, j);
     row[a] = 0;
 }
 
@@ -222,7 +222,7 @@ static void write_row(const struct job *job, const uint16_t *costs, uint16_t *ro
     while (end < job->v->n_devices && host[end] == host[i])
         end++;
     for (uint32_t j = first; j < end; j++)
-        row[j] = FAB_COST_SAME_HOST;
+        row[j] = fab_cost_inside(job->v, i, j);
     row[i] = 0;
     copy_row(job, job->cells + (size_t)i * job->v->n_devices, row);
     for (uint32_t j = first; j < end; j++)

@@ -28,6 +28,8 @@ const char *fab_kind_name(enum fab_kind kind)
         return "torus-2d";
     case FAB_KIND_TORUS_3D:
         return "torus-3d";
+    case FAB_KIND_UNATTACHED:
+        return "unattached";
     }
     return "other";
 }
@@ -79,7 +81,9 @@ static int recognise(const struct fab_plane *plane, struct fab_layout *layout)
                 return rc < 0 ? rc : 0;
         }
     }
-    layout->kind = plane->n_switches <= 1 ? FAB_KIND_SINGLE : FAB_KIND_OTHER;
+    layout->kind = plane->unattached        ? FAB_KIND_UNATTACHED
+                   : plane->n_switches <= 1 ? FAB_KIND_SINGLE
+                                            : FAB_KIND_OTHER;
     for (uint32_t s = 0; s < plane->n_switches; s++) {
         layout->pod[s] = 0;
         layout->ranked[s] = plane->switches[s].n_devices > 0;

@@ -3,6 +3,7 @@
  *
  * Recognised from the switch graph alone, never from names. Every cable must be explained: nothing
  * below is claimed where a cable or a device stands where that kind has none.
+ *   unattached: a plane of ports that no cable joins (topo/graph.h); nothing is recognised here.
  *   single-switch: at most one switch.
  *   fat-tree-2: devices on leaves only, each cable from a leaf to a spine.
  *   fat-tree-3: the same with a core above; pods are what stays connected without the core, at least
@@ -56,7 +57,8 @@ enum fab_kind {
     FAB_KIND_MESH_2D,
     FAB_KIND_MESH_3D,
     FAB_KIND_TORUS_2D,
-    FAB_KIND_TORUS_3D
+    FAB_KIND_TORUS_3D,
+    FAB_KIND_UNATTACHED /* no network at all */
 };
 
 /* "other", "single-switch", "fat-tree-2", "fat-tree-3", "dragonfly", "mesh-2d", "torus-3d", ... */

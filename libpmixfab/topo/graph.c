@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "topo/graph_priv.h"
+#include "topo/join.h"
 
 /*
  * Ends. Every switch is one vertex for all of its ports, every other port is a vertex of its own; in one
@@ -40,6 +41,7 @@ struct part {
     uint64_t guid;   /* lowest of its nodes */
     uint32_t number; /* as found, then its place in the order */
     uint32_t subnet;
+    bool unattached;
 };
 
 static int cmp_part(const void *va, const void *vb)
@@ -63,12 +65,23 @@ struct cut {
     bool cabled; /* the inventory has a cable */
 };
 
+static uint64_t prefix_of(const struct fab_inventory *inv, uint32_t subnet)
+{
+    return subnet < inv->n_subnets ? inv->subnets[subnet].prefix : FAB_DEFAULT_PREFIX;
+}
+
+static bool unattached(const struct fab_inventory *inv, const struct fab_port *port)
+{
+    return port->peer == FAB_NONE && prefix_of(inv, port->subnet) == FAB_UNATTACHED &&
+           inv->nodes[port->node].kind == FAB_HCA;
+}
+
 /* Without any cable, one vertex a plane: the first HCA port, or else each switch. */
 static void cut_uncabled(struct cut *cut, uint32_t *parent)
 {
     const struct fab_inventory *inv = cut->inv;
     for (uint32_t p = 0; p < inv->n_ports; p++)
-        if (inv->nodes[inv->ports[p].node].kind == FAB_HCA) {
+        if (inv->nodes[inv->ports[p].node].kind == FAB_HCA && !unattached(inv, &inv->ports[p])) {
             parent[inv->n_nodes + p] = inv->n_nodes + p;
             return;
         }
@@ -175,6 +188,24 @@ static int order_parts(struct cut *cut)
     return PMIXFAB_OK;
 }
 
+/* The part of those that no cable joins. number_parts() has left room for it. */
+static void add_unattached(struct cut *cut)
+{
+    const struct fab_inventory *inv = cut->inv;
+    struct part *part = &cut->parts[cut->n_parts];
+
+    *part = (struct part){.subnet = FAB_NONE, .unattached = true};
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        if (!unattached(inv, &inv->ports[p]))
+            continue;
+        cut->part_of[inv->n_nodes + p] = cut->n_parts;
+        part->size.devices++;
+        if (part->subnet == FAB_NONE)
+            part->subnet = inv->ports[p].subnet;
+    }
+    cut->n_parts += part->size.devices > 0;
+}
+
 static int cut_into_parts(struct cut *cut)
 {
     const struct fab_inventory *inv = cut->inv;
@@ -191,7 +222,10 @@ static int cut_into_parts(struct cut *cut)
     if (rc != PMIXFAB_OK)
         return rc;
     count_ports(cut);
-    return order_parts(cut);
+    rc = order_parts(cut);
+    if (rc == PMIXFAB_OK)
+        add_unattached(cut);
+    return rc;
 }
 
 int fab_planes_build(const struct fab_inventory *inv, enum fab_cost_model model, struct fab_planes *out,
@@ -219,6 +253,8 @@ int fab_planes_build(const struct fab_inventory *inv, enum fab_cost_model model,
         plane->inv = inv;
         plane->model = model;
         plane->subnet = cut.parts[i].subnet == FAB_NONE ? 0 : cut.parts[i].subnet;
+        plane->prefix = prefix_of(inv, plane->subnet);
+        plane->unattached = cut.parts[i].unattached;
         rc = fab_plane_allocate(plane, &cut.parts[i].size);
     }
     if (rc == PMIXFAB_OK)

@@ -35,7 +35,9 @@ static void sort_devices(const struct fab_plane *plane, const struct fab_geometr
 {
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         uint32_t sw = plane->devices[i].sw;
-        if (sw == FAB_NONE)
+        if (plane->unattached)
+            bucket[i] = plane->hosts[plane->devices[i].host].first;
+        else if (sw == FAB_NONE)
             bucket[i] = plane->n_switches + first_on_cable(plane, i);
         else
             bucket[i] = by == FAB_GROUP_POD ? geometry->pod[sw] : sw;

@@ -18,7 +18,8 @@ struct fab_groups {
 };
 
 /* Ordered by their first host, then second, ...; numbered from 0. A host on two edge switches is in two
- * groups. Devices without a switch: one group for each connected pair or single. */
+ * groups. Devices without a switch: one group for each connected pair or single; of an unattached plane one
+ * for each host. */
 int fab_groups_compute(const struct fab_plane *plane, const struct fab_geometry *geometry,
                        enum fab_group_by by, struct fab_groups *out);
 void fab_groups_destroy(struct fab_groups *groups);
