@@ -62,6 +62,16 @@ static inline void layer_compute(struct layer *layer, const struct fab_plane *pl
                      0);
 }
 
+/* The snapshot anew, with what is told of the devices. */
+static inline void layer_tell(struct layer *layer, const struct fab_details *details)
+{
+    free(layer->bytes);
+    layer->bytes = NULL;
+    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups,
+                                        details, &layer->meta, &layer->bytes, &layer->size),
+                     0);
+}
+
 static inline struct pmixfab *layer_open(const struct layer *layer)
 {
     struct pmixfab *fab = NULL;

@@ -1,11 +1,13 @@
 /*
  * The fuzzer's corpus of snapshots is what its file names say. With FAB_WRITE_CORPUS=DIR it is written anew
- * there, which a change of the format needs.
+ * there, which a change of the format needs. valid-v1-* were written by the last program that wrote
+ * version 1.
  */
 #include <dirent.h>
 
 #include "snapshot_walk.h"
 #include "snapshot_world.h"
+#include "test/fabrics/details.h"
 
 #define CORPUS TEST_DATA "/../fuzz/corpus/snapshot"
 
@@ -61,6 +63,27 @@ static void write_broken(const char *dir)
     world_close(&world);
 }
 
+static void write_facts(const char *dir)
+{
+    struct world world;
+    struct fab_details details;
+
+    world_open(&world, "random:3,9,2:3");
+    struct layer *layer = &world.layers[0];
+    for (uint64_t seed = 0; seed <= 1; seed++) {
+        assert_int_equal(fabric_details(&world.inv, seed, &details), 0);
+        layer_tell(layer, &details);
+        write_valid(dir, seed == 0 ? "valid-facts" : "valid-facts-some", &world);
+        fabric_details_destroy(&details);
+    }
+    char *bytes = layer->bytes;
+    uint32_t far = UINT32_MAX;
+    memcpy(bytes + snap_table(bytes)[SNAP_FACT_AT].offset + sizeof(far), &far, sizeof(far));
+    fab_snapshot_seal(bytes);
+    write_input(dir, "corrupt-fact-at", bytes, layer->size);
+    world_close(&world);
+}
+
 static void write_corpus(const char *dir)
 {
     static const char *const valid[][2] = {
@@ -81,6 +104,7 @@ static void write_corpus(const char *dir)
     world_empty(&world);
     write_valid(dir, "valid-empty", &world);
     world_close(&world);
+    write_facts(dir);
     write_broken(dir);
 }
 
@@ -125,7 +149,7 @@ static void test_corpus(void **state)
         n++;
     }
     closedir(dir);
-    assert_true(n >= 18);
+    assert_true(n >= 23);
 }
 
 int main(void)
