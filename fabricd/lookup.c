@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "fabricd/answers.h"
+#include "fabricd/intake.h"
 #include "fabricd/server.h"
 #include "fabricd/watch.h"
 #include "pmix/info.h"
@@ -102,6 +103,10 @@ pmix_status_t answer_lookup(const pmix_proc_t *requestor, char **keys, const pmi
     const char *op = keys[0];
     if (strcmp(op, RELAY_WATCH) == 0)
         return relayed_watch(info, n, cbfunc, cbdata);
+    if (strcmp(op, RELAY_DELIVER) == 0)
+        return intake_deliver(info, n, cbfunc, cbdata);
+    if (strcmp(op, RELAY_ORDERS) == 0)
+        return intake_orders(info, n, cbfunc, cbdata);
     bool is_register = strcmp(op, RELAY_REGISTER) == 0, is_update = strcmp(op, RELAY_UPDATE) == 0;
     if (!is_register && !is_update && strcmp(op, RELAY_QUERY) != 0)
         return PMIX_ERR_NOT_FOUND;

@@ -1,0 +1,432 @@
+#include "fabricd/intake.h"
+
+#include <pthread.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <utlist.h>
+
+#include "fabricd/intake_priv.h"
+#include "fabricd/log.h"
+#include "fabricd/server.h"
+#include "pmix/relay.h"
+#include "pmix/thread.h"
+#include "topo/text.h"
+
+#define STOP_SECONDS   5    /* how long a slow resolver is waited for at the stop */
+#define MUNGED_AWAY_MS 1000 /* a munged that does not answer is not asked again for so long */
+
+/* A delivery on its way. It is in one place at a time: queue -> the thread's hands -> ready -> the loop ->
+ * answered; whoever has it answers it, or passes it on. */
+struct entry {
+    struct intake_item item;     /* the first member */
+    char *credential;            /* until it is opened */
+    void *bytes;                 /* what was in it */
+    size_t size;                 /* what it counts for in the bounds */
+    pmix_lookup_cbfunc_t cbfunc; /* came over PMIx */
+    intake_done_fn done;         /* came over the control socket */
+    void *cbdata;
+    int32_t code;
+    uint64_t held;
+    struct fab_err reason;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool running;
+    struct entry *current;     /* in the thread's hands */
+    struct intake_item *queue; /* waits for the thread */
+    struct intake_item *ready; /* waits for the loop, to be stored */
+    struct intake_item *done;  /* waits for the loop, to be answered there */
+    unsigned n;                /* in all of them, and in the loop's hands */
+    size_t bytes;
+    pthread_t thread;
+    struct event *bell; /* wakes the loop */
+    intake_fn fn;
+    void *cbdata;
+    struct intake_rules rules; /* their texts are the next two: the thread may outlive the configuration */
+    char host[FAB_HOST_MAX + 1], user[64];
+} in = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
+static int64_t milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- the answer --------------------------------------------------------------------------------- */
+
+static void free_entry(struct entry *entry)
+{
+    pthread_mutex_lock(&in.lock);
+    in.n--;
+    in.bytes -= entry->size;
+    pthread_mutex_unlock(&in.lock);
+    free(entry->credential);
+    free(entry->bytes);
+    free(entry);
+}
+
+/* On the library's thread. It packs the answer before cbfunc returns, so everything in it stays ours. */
+static void answer_pmix(pmix_status_t status, void *arg)
+{
+    struct entry *entry = arg;
+    pmix_pdata_t data[3];
+    static const char *const keys[] = {RELAY_CODE, RELAY_REASON, RELAY_DIGEST};
+    (void)status;
+    for (size_t i = 0; i < 3; i++) {
+        PMIX_PDATA_CONSTRUCT(&data[i]);
+        data[i].proc = *server_self();
+        PMIX_LOAD_KEY(data[i].key, keys[i]);
+    }
+    data[0].value.type = PMIX_INT32;
+    data[0].value.data.int32 = entry->code;
+    data[1].value.type = PMIX_STRING;
+    data[1].value.data.string = entry->reason.text;
+    data[2].value.type = PMIX_UINT64;
+    data[2].value.data.uint64 = entry->held;
+    entry->cbfunc(PMIX_SUCCESS, data, 3, entry->cbdata);
+    free_entry(entry);
+}
+
+static void refuse_pmix(pmix_status_t status, void *arg)
+{
+    struct entry *entry = arg;
+    (void)status;
+    entry->cbfunc(PMIX_ERR_NOT_AVAILABLE, NULL, 0, entry->cbdata);
+    free_entry(entry);
+}
+
+static void answer_local(struct entry *entry)
+{
+    entry->done(entry->code, entry->held, entry->reason.text, entry->cbdata);
+    free_entry(entry);
+}
+
+/* Both logs show why something is refused: the sender's its answer, ours this line. That somebody has to
+ * begin anew or to come again is nobody's fault. */
+static void log_refused(const struct entry *entry)
+{
+    unsigned unsaid;
+    if (entry->code == PMIXFAB_ERR_CONFLICT || !intake_say(entry->reason.text, milliseconds(), &unsaid))
+        log_debug("intake: refused: %s", entry->reason.text);
+    else if (unsaid > 0)
+        log_warning("intake: refused: %s (and %u times since this was said)", entry->reason.text, unsaid);
+    else
+        log_warning("intake: refused: %s", entry->reason.text);
+}
+
+static void set_answer(struct entry *entry, int code, uint64_t held, const char *reason)
+{
+    entry->code = code;
+    entry->held = held;
+    fab_text_clean(entry->reason.text, sizeof(entry->reason.text), reason, strlen(reason), NULL);
+    if (code != PMIXFAB_OK)
+        log_refused(entry);
+}
+
+void intake_answer(struct intake_item *item, int code, uint64_t held, const char *reason)
+{
+    struct entry *entry = item->priv;
+    set_answer(entry, code, held, reason);
+    if (entry->cbfunc != NULL) {
+        fab_on_pmix_thread(answer_pmix, entry);
+        return;
+    }
+    pthread_mutex_lock(&in.lock);
+    DL_APPEND(in.done, item);
+    if (in.bell != NULL)
+        event_active(in.bell, EV_TIMEOUT, 0);
+    pthread_mutex_unlock(&in.lock);
+}
+
+/* ---- the thread --------------------------------------------------------------------------------- */
+
+static int believe(struct entry *entry, int64_t *munged_away, struct fab_err *err)
+{
+    int64_t now = milliseconds();
+    if (now < *munged_away)
+        return fab_fail(err, PMIXFAB_ERR_UNREACH, INTAKE_NO_MUNGED);
+    int rc = intake_open(&in.rules, entry->credential, &entry->item.delivery, &entry->bytes, &entry->item.uid,
+                         err);
+    if (rc == PMIXFAB_ERR_UNREACH)
+        *munged_away = milliseconds() + MUNGED_AWAY_MS;
+    if (rc == PMIXFAB_OK && !intake_allow(entry->item.delivery.host, now))
+        rc = fab_fail(err, PMIXFAB_ERR_BUSY, "%s delivers more often than once a second: come again later",
+                      entry->item.delivery.host);
+    return rc;
+}
+
+static void *work(void *arg)
+{
+    int64_t munged_away = 0;
+    (void)arg;
+    pthread_mutex_lock(&in.lock);
+    while (in.running) {
+        if (in.queue == NULL) {
+            pthread_cond_wait(&in.wake, &in.lock);
+            continue;
+        }
+        struct entry *entry = (struct entry *)in.queue;
+        struct fab_err err = {""};
+        DL_DELETE(in.queue, &entry->item);
+        in.current = entry;
+        pthread_mutex_unlock(&in.lock);
+        int rc = believe(entry, &munged_away, &err);
+        pthread_mutex_lock(&in.lock);
+        bool mine = in.current == entry; /* else the stop has answered, and left only the memory to us */
+        in.current = NULL;
+        if (mine && (rc == PMIXFAB_OK || !in.running)) {
+            DL_APPEND(in.ready, &entry->item);
+            event_active(in.bell, EV_TIMEOUT, 0);
+            continue;
+        }
+        pthread_mutex_unlock(&in.lock);
+        if (mine)
+            intake_answer(&entry->item, rc, 0, err.text);
+        else
+            free_entry(entry);
+        pthread_mutex_lock(&in.lock);
+    }
+    pthread_mutex_unlock(&in.lock);
+    return NULL;
+}
+
+/* ---- on the loop -------------------------------------------------------------------------------- */
+
+static void on_bell(evutil_socket_t fd, short what, void *arg)
+{
+    struct intake_item *item, *next;
+    (void)fd, (void)what, (void)arg;
+    pthread_mutex_lock(&in.lock);
+    struct intake_item *ready = in.ready, *done = in.done;
+    in.ready = in.done = NULL;
+    pthread_mutex_unlock(&in.lock);
+    DL_FOREACH_SAFE(done, item, next)
+    {
+        answer_local(item->priv);
+    }
+    if (ready != NULL)
+        in.fn(ready, in.cbdata);
+}
+
+/* ---- the doors ---------------------------------------------------------------------------------- */
+
+/* NULL: no memory. */
+static struct entry *new_entry(void)
+{
+    struct entry *entry = calloc(1, sizeof(*entry));
+    if (entry == NULL)
+        return NULL;
+    entry->item.priv = entry;
+    pthread_mutex_lock(&in.lock);
+    in.n++;
+    pthread_mutex_unlock(&in.lock);
+    return entry;
+}
+
+/* Is there room for so much more? Counts it. The lock is held. */
+static int take_room(struct entry *entry, size_t size, struct fab_err *err)
+{
+    if (in.n > INTAKE_MAX_ITEMS || in.bytes + size > INTAKE_MAX_BYTES)
+        return fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
+    entry->size = size;
+    in.bytes += size;
+    return PMIXFAB_OK;
+}
+
+static int let_in(struct entry *entry, const char *credential, struct fab_err *err)
+{
+    size_t len = strlen(credential);
+    if (len > INTAKE_MAX_CREDENTIAL)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "a credential of %zu bytes: at most %zu are taken", len,
+                        INTAKE_MAX_CREDENTIAL);
+    if (strncmp(credential, "MUNGE:", 6) != 0)
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "what was delivered is no munge credential");
+    pthread_mutex_lock(&in.lock);
+    int rc = take_room(entry, len, err);
+    pthread_mutex_unlock(&in.lock);
+    if (rc == PMIXFAB_OK && (entry->credential = strdup(credential)) == NULL)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    return rc;
+}
+
+pmix_status_t intake_deliver(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+{
+    const char *credential = NULL;
+    struct fab_err err = {""};
+    for (size_t i = 0; i < n && credential == NULL; i++)
+        if (PMIX_CHECK_KEY(&info[i], RELAY_CREDENTIAL) && info[i].value.type == PMIX_STRING)
+            credential = info[i].value.data.string;
+    if (credential == NULL)
+        return PMIX_ERR_BAD_PARAM;
+    struct entry *entry = new_entry();
+    if (entry == NULL)
+        return PMIX_ERR_NOMEM;
+    entry->cbfunc = cbfunc;
+    entry->cbdata = cbdata;
+    int rc = let_in(entry, credential, &err);
+    if (rc != PMIXFAB_OK) {
+        set_answer(entry, rc, 0, err.text);
+        answer_pmix(PMIX_SUCCESS, entry);
+        return PMIX_SUCCESS;
+    }
+    pthread_mutex_lock(&in.lock);
+    bool running = in.running;
+    if (running) {
+        DL_APPEND(in.queue, &entry->item);
+        pthread_cond_signal(&in.wake);
+    }
+    pthread_mutex_unlock(&in.lock);
+    if (!running)
+        refuse_pmix(PMIX_SUCCESS, entry);
+    return PMIX_SUCCESS;
+}
+
+static int let_in_local(struct entry *entry, const void *bytes, size_t size, struct fab_err *err)
+{
+    if (size == 0 || size > FAB_DELIVERY_MAX)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "a delivery of %zu bytes: 1 to %d are taken", size,
+                        FAB_DELIVERY_MAX);
+    entry->bytes = malloc(size);
+    if (entry->bytes == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    memcpy(entry->bytes, bytes, size);
+    int rc = fab_delivery_decode(entry->bytes, size, &entry->item.delivery, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    pthread_mutex_lock(&in.lock);
+    rc = in.running
+             ? take_room(entry, size, err)
+             : fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "reports of nodes are taken by a scheduler only");
+    if (rc == PMIXFAB_OK) {
+        DL_APPEND(in.ready, &entry->item);
+        event_active(in.bell, EV_TIMEOUT, 0);
+    }
+    pthread_mutex_unlock(&in.lock);
+    return rc;
+}
+
+int intake_local(const void *bytes, size_t size, unsigned uid, intake_done_fn done, void *cbdata,
+                 struct fab_err *err)
+{
+    struct entry *entry = new_entry();
+    if (entry == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    entry->done = done;
+    entry->cbdata = cbdata;
+    entry->item.uid = uid;
+    int rc = let_in_local(entry, bytes, size, err);
+    if (rc != PMIXFAB_OK)
+        free_entry(entry);
+    return rc;
+}
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+static int set_rules(const struct config *config, struct fab_err *err)
+{
+    in.rules = (struct intake_rules){.calls = &intake_real_calls, .host = in.host};
+    snprintf(in.host, sizeof(in.host), "%s", config->host);
+    if (config->node_user == NULL)
+        return PMIXFAB_OK;
+    const struct passwd *user = getpwnam(config->node_user);
+    if (user == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "[nodes] user: there is no user \"%.60s\" on this host",
+                        config->node_user);
+    snprintf(in.user, sizeof(in.user), "%s", config->node_user);
+    in.rules.node_user = in.user;
+    in.rules.node_uid = user->pw_uid;
+    return PMIXFAB_OK;
+}
+
+int intake_start(struct event_base *base, const struct config *config, intake_fn fn, void *cbdata,
+                 struct fab_err *err)
+{
+    int rc = set_rules(config, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    in.fn = fn;
+    in.cbdata = cbdata;
+    in.bell = event_new(base, -1, EV_PERSIST, on_bell, NULL);
+    if (in.bell == NULL || intake_orders_start(base) != PMIXFAB_OK) {
+        intake_stop();
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
+    }
+    pthread_mutex_lock(&in.lock);
+    in.running = true;
+    int failed = pthread_create(&in.thread, NULL, work, NULL);
+    in.running = failed == 0;
+    pthread_mutex_unlock(&in.lock);
+    if (failed != 0) {
+        intake_stop();
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: no thread: %s", strerror(failed));
+    }
+    return PMIXFAB_OK;
+}
+
+/* The thread may wait for a name server, for which nobody waits here: its delivery is refused, and what it
+ * finds out does not matter any more. */
+static void end_thread(void)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += STOP_SECONDS;
+    if (pthread_timedjoin_np(in.thread, NULL, &limit) == 0)
+        return;
+    pthread_detach(in.thread);
+    pthread_mutex_lock(&in.lock);
+    struct entry *copy = in.current == NULL ? NULL : malloc(sizeof(*copy));
+    if (copy != NULL) {
+        *copy = *in.current;
+        copy->item.priv = copy;
+        copy->credential = copy->bytes = NULL;
+        copy->size = 0;
+        DL_APPEND(in.ready, &copy->item);
+        in.n++;
+    }
+    in.current = NULL;
+    pthread_mutex_unlock(&in.lock);
+}
+
+void intake_stop(void)
+{
+    struct intake_item *item, *next;
+    pthread_mutex_lock(&in.lock);
+    bool running = in.running;
+    in.running = false;
+    pthread_cond_broadcast(&in.wake);
+    pthread_mutex_unlock(&in.lock);
+    if (running)
+        end_thread();
+    intake_orders_stop();
+    pthread_mutex_lock(&in.lock);
+    DL_CONCAT(in.ready, in.queue);
+    struct intake_item *waits = in.ready, *done = in.done;
+    struct event *bell = in.bell;
+    in.queue = in.ready = in.done = NULL;
+    in.bell = NULL;
+    pthread_mutex_unlock(&in.lock);
+    if (bell != NULL)
+        event_free(bell);
+    DL_FOREACH_SAFE(waits, item, next)
+    {
+        struct entry *entry = item->priv;
+        if (entry->cbfunc != NULL) {
+            fab_on_pmix_thread(refuse_pmix, entry);
+            continue;
+        }
+        set_answer(entry, PMIXFAB_ERR_UNREACH, 0, "the scheduler's fabricd is being stopped");
+        answer_local(entry);
+    }
+    DL_FOREACH_SAFE(done, item, next)
+    {
+        answer_local(item->priv);
+    }
+    if (running)
+        fab_wait_for_pmix_thread();
+    intake_limits_clear();
+}

@@ -1,0 +1,71 @@
+/*
+ * intake_priv.h - inside the intake: intake.c has the queue and the thread, intake_munge.c says who may be
+ * believed, intake_limits.c how often, intake_orders.c is the way to the nodes.
+ */
+#ifndef FABRICD_INTAKE_PRIV_H
+#define FABRICD_INTAKE_PRIV_H
+
+#include <munge.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+
+#include "fabricd/intake.h"
+
+#define INTAKE_MAX_CREDENTIAL ((size_t)2 * FAB_DELIVERY_MAX) /* bytes; base64 makes 4 of 3 */
+#define INTAKE_MAX_ITEMS      4096                           /* taken in and not yet answered */
+#define INTAKE_MAX_BYTES      ((size_t)64 << 20)             /* of their credentials */
+#define INTAKE_BURST          8                              /* deliveries of a host at once, */
+#define INTAKE_REFILL_MS      1000                           /* and one more each time */
+
+/* ---- intake_munge.c ----------------------------------------------------------------------------- */
+
+struct intake_credential {
+    void *bytes; /* what is inside; free(); may be there where it is refused, too */
+    int size;
+    uid_t uid; /* who made it, ... */
+    gid_t gid;
+    struct in_addr origin; /* ... and on the host with this address */
+};
+
+/* What is asked of munged, of the resolver and of the kernel: a test has others. */
+struct intake_calls {
+    munge_err_t (*decode)(const char *credential, struct intake_credential *out);
+    int (*resolve)(const char *host, struct addrinfo **out); /* as getaddrinfo(), IPv4; freeaddrinfo() */
+    bool (*is_ours)(struct in_addr address); /* of an interface of this host, or what its munged says */
+};
+extern const struct intake_calls intake_real_calls;
+
+struct intake_rules {
+    const struct intake_calls *calls;
+    const char *host;      /* this host, as it is configured */
+    const char *node_user; /* NULL: only root */
+    uid_t node_uid;
+};
+
+/*
+ * Open a credential: on success *delivery is decoded, its body inside *bytes (free() in any case). Refused:
+ * PMIXFAB_ERR_PERM (another user, another host, an old, altered or foreign credential), _UNREACH (no munged),
+ * or what is wrong with the bytes; err names uid, origin and host as far as they are known.
+ */
+int intake_open(const struct intake_rules *rules, const char *credential, struct fab_delivery *delivery,
+                void **bytes, unsigned *uid, struct fab_err *err);
+
+#define INTAKE_NO_MUNGED "no munged answers on the scheduler's host: nobody can be believed without it"
+
+/* ---- intake_limits.c: any thread ---------------------------------------------------------------- */
+
+/* May this host deliver now? now: monotonic milliseconds. */
+bool intake_allow(const char *host, int64_t now);
+
+/* Has this line not been said within a minute? *unsaid: how many were not, since it was last said. */
+bool intake_say(const char *line, int64_t now, unsigned *unsaid);
+
+void intake_limits_clear(void);
+
+/* ---- intake_orders.c ---------------------------------------------------------------------------- */
+
+int intake_orders_start(struct event_base *base);
+void intake_orders_stop(void); /* refuses who waits */
+
+#endif
