@@ -133,7 +133,9 @@ int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out);
 /*
  * The cost between device a and device b (indices 0..n_devices-1), computed from the compact form without
  * any matrix, in nanoseconds. 0 on the diagonal, PMIXFAB_NO_PATH where there is no path; otherwise the
- * cheapest path's sum over its links, where a link at the plane's fastest rate costs 10.
+ * cheapest path's sum over its links, where a link at the plane's fastest rate costs 10. Two devices of one
+ * host: 1 on the same card, 2 below the same PCI switch, 4 on the same NUMA node, 6 in the same processor
+ * package, 9 across packages; 5 where that is not known.
  */
 int pmixfab_cost(const struct pmixfab *fab, uint32_t a, uint32_t b, uint16_t *cost);
 
