@@ -139,14 +139,19 @@ static int read_record(struct record *r, json_t *root, enum fab_source source)
     return rc;
 }
 
+static int too_large(const char *name, struct fab_err *err)
+{
+    return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than any recorded machine (%u MiB)", name,
+                    RECORD_MAX_SIZE >> 20);
+}
+
 int record_parse(const char *text, size_t size, const char *name, enum fab_source source,
                  struct fab_report *report, struct fab_err *err)
 {
     json_error_t at;
     struct record r = {.name = name, .report = report, .err = err};
     if (size > RECORD_MAX_SIZE)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than any recorded machine (%u MiB)", name,
-                        RECORD_MAX_SIZE >> 20);
+        return too_large(name, err);
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &at);
     if (root == NULL)
         return json_error_code(&at) == json_error_out_of_memory
@@ -157,12 +162,14 @@ int record_parse(const char *text, size_t size, const char *name, enum fab_sourc
     return rc;
 }
 
-int record_look(const char *path, enum fab_source source, struct fab_report *report, struct fab_err *err)
+int record_file(const char *path, char **out, size_t *out_size, struct fab_err *err)
 {
     size_t size = 0, room = 0;
     char *text = NULL;
     FILE *file = fopen(path, "rb");
     int rc = PMIXFAB_OK;
+    *out = NULL;
+    *out_size = 0;
     if (file == NULL)
         return fab_fail(err, errno == ENOENT ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO, "%s: %s", path,
                         strerror(errno));
@@ -181,8 +188,24 @@ int record_look(const char *path, enum fab_source source, struct fab_report *rep
             rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: %s", path, strerror(errno));
     }
     fclose(file);
+    if (rc == PMIXFAB_OK && size > RECORD_MAX_SIZE)
+        rc = too_large(path, err);
+    if (rc != PMIXFAB_OK) {
+        free(text);
+        return rc;
+    }
+    *out = text;
+    *out_size = size;
+    return PMIXFAB_OK;
+}
+
+int record_look(const char *path, enum fab_source source, struct fab_report *report, struct fab_err *err)
+{
+    char *text;
+    size_t size;
+    int rc = record_file(path, &text, &size, err);
     if (rc == PMIXFAB_OK)
-        rc = record_parse(text, size, path, source, report, err);
+        rc = record_parse(text != NULL ? text : "", size, path, source, report, err);
     free(text);
     return rc;
 }
