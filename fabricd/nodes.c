@@ -1,0 +1,417 @@
+#include "fabricd/nodes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "fabricd/log.h"
+#include "topo/inventory.h"
+
+#define QUIET_MS 10 /* after a change of one host that is known */
+#define PATIENCE 3  /* times the quiet time: then it is published, quiet or not */
+
+struct nodes {
+    struct event_base *base;
+    const struct config *config;
+    struct store *store;
+    void (*changed)(void *cbdata);
+    void *cbdata;
+    struct node_report **reports; /* by host, natural order */
+    uint32_t n, cap;
+
+    struct event *timer;
+    int64_t since; /* monotonic milliseconds of the first change that is not published; 0: none */
+    bool burst;    /* several hosts changed, or a new one came */
+    char who[FAB_HOST_MAX + 1]; /* the one host that changed */
+};
+
+/* A delivery that is good, until the whole list is stored. */
+struct taking {
+    struct intake_item *item;
+    struct node_report *report;
+    void *bytes;
+    size_t size;
+};
+
+struct batch {
+    struct taking *takings;
+    uint32_t n, cap;
+};
+
+static int64_t milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t now_microseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void report_free(struct node_report *report)
+{
+    if (report == NULL)
+        return;
+    fab_report_destroy(&report->report);
+    free(report);
+}
+
+/* ---- the list ----------------------------------------------------------------------------------- */
+
+/* Where the host is, or would be. */
+static uint32_t position(const struct nodes *nodes, const char *host, bool *found)
+{
+    uint32_t low = 0, high = nodes->n;
+    *found = false;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = fab_natural_cmp(nodes->reports[middle]->report.host, host);
+        if (order == 0) {
+            *found = true;
+            return middle;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int make_room(struct nodes *nodes, uint32_t more)
+{
+    if (nodes->n + more <= nodes->cap)
+        return PMIXFAB_OK;
+    uint32_t cap = nodes->cap * 2 > nodes->n + more ? nodes->cap * 2 : nodes->n + more;
+    struct node_report **reports = realloc(nodes->reports, cap * sizeof(struct node_report *));
+    if (reports == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    nodes->reports = reports;
+    nodes->cap = cap;
+    return PMIXFAB_OK;
+}
+
+/* Takes the report. There is room. True: the host is new. */
+static bool put(struct nodes *nodes, struct node_report *report)
+{
+    bool found;
+    uint32_t i = position(nodes, report->report.host, &found);
+    if (found) {
+        report_free(nodes->reports[i]);
+    } else {
+        memmove(nodes->reports + i + 1, nodes->reports + i, (nodes->n - i) * sizeof(struct node_report *));
+        nodes->n++;
+    }
+    nodes->reports[i] = report;
+    intake_held(report->report.host, report->digest);
+    return !found;
+}
+
+const struct node_report *nodes_find(const struct nodes *nodes, const char *host)
+{
+    bool found;
+    uint32_t i = position(nodes, host, &found);
+    return found ? nodes->reports[i] : NULL;
+}
+
+const struct node_report *const *nodes_all(const struct nodes *nodes, uint32_t *n)
+{
+    *n = nodes->n;
+    return (const struct node_report *const *)nodes->reports;
+}
+
+/* ---- when it is time ---------------------------------------------------------------------------- */
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct nodes *nodes = arg;
+    (void)fd, (void)what;
+    nodes_published(nodes);
+    nodes->changed(nodes->cbdata);
+}
+
+void nodes_published(struct nodes *nodes)
+{
+    nodes->since = 0;
+    nodes->burst = false;
+    nodes->who[0] = '\0';
+    event_del(nodes->timer);
+}
+
+static void settle(struct nodes *nodes, const char *host, bool is_new)
+{
+    const int64_t now = milliseconds();
+    if (nodes->since == 0)
+        nodes->since = now;
+    else if (strcmp(nodes->who, host) != 0)
+        nodes->burst = true;
+    nodes->burst |= is_new;
+    snprintf(nodes->who, sizeof(nodes->who), "%s", host);
+    const int64_t quiet = nodes->burst ? (int64_t)nodes->config->settle_ms : QUIET_MS;
+    int64_t wait = nodes->since + PATIENCE * quiet - now;
+    if (wait > quiet)
+        wait = quiet;
+    if (wait < 0)
+        wait = 0;
+    const struct timeval limit = {.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000};
+    event_add(nodes->timer, &limit);
+}
+
+/* ---- taking deliveries -------------------------------------------------------------------------- */
+
+static void refuse(const struct nodes *nodes, struct intake_item *item, int code, const char *why)
+{
+    struct fab_err reason = {""};
+    const char *host = item->delivery.host;
+    const struct node_report *held = nodes_find(nodes, host);
+    bool named = strncmp(why, host, strlen(host)) == 0;
+    fab_fail(&reason, code, "%s%s%.400s", named ? "" : host, named ? "" : ": ",
+             why[0] != '\0' ? why : pmixfab_strerror(code));
+    intake_answer(item, code, held == NULL ? 0 : held->digest, reason.text);
+}
+
+static struct node_report *new_report(struct fab_report *report, uint64_t digest, unsigned uid)
+{
+    struct node_report *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        fab_report_destroy(report);
+        return NULL;
+    }
+    made->report = *report;
+    fab_report_init(report);
+    made->digest = digest;
+    made->received = now_microseconds();
+    made->uid = uid;
+    return made;
+}
+
+/* All at once into the store; what is stored takes its place here, and its sender hears of it. */
+static void commit(struct nodes *nodes, struct batch *batch)
+{
+    struct fab_err err = {""};
+    int rc = make_room(nodes, batch->n);
+    struct store_report *rows = batch->n == 0 ? NULL : calloc(batch->n, sizeof(*rows));
+    for (uint32_t i = 0; rows != NULL && i < batch->n; i++) {
+        const struct taking *taking = &batch->takings[i];
+        rows[i] = (struct store_report){.host = taking->report->report.host,
+                                        .digest = taking->report->digest,
+                                        .received = taking->report->received,
+                                        .uid = taking->report->uid,
+                                        .bytes = taking->bytes,
+                                        .size = taking->size};
+    }
+    if (batch->n > 0 && rows == NULL)
+        rc = PMIXFAB_ERR_NOMEM;
+    if (rc == PMIXFAB_OK && batch->n > 0)
+        rc = store_reports_put(nodes->store, rows, batch->n, &err);
+    free(rows);
+    for (uint32_t i = 0; i < batch->n; i++) {
+        struct taking *taking = &batch->takings[i];
+        free(taking->bytes);
+        if (rc != PMIXFAB_OK) {
+            report_free(taking->report);
+            if (taking->item != NULL)
+                refuse(nodes, taking->item, rc, err.text);
+            continue;
+        }
+        const struct node_report *report = taking->report;
+        bool is_new = put(nodes, taking->report);
+        log_debug("nodes: %s: %u items, delivered by uid %u", report->report.host, report->report.n_items,
+                  report->uid);
+        settle(nodes, report->report.host, is_new);
+        intake_answer(taking->item, PMIXFAB_OK, report->digest, "");
+    }
+    batch->n = 0;
+}
+
+static bool in_batch(const struct batch *batch, const char *host)
+{
+    for (uint32_t i = 0; i < batch->n; i++)
+        if (strcmp(batch->takings[i].report->report.host, host) == 0)
+            return true;
+    return false;
+}
+
+static void take(struct nodes *nodes, struct batch *batch, struct intake_item *item)
+{
+    const char *host = item->delivery.host;
+    struct fab_report report;
+    struct fab_err err = {""};
+    struct taking *taking = &batch->takings[batch->n];
+    if (in_batch(batch, host)) /* the second delivery of a host may build on the first */
+        commit(nodes, batch), taking = batch->takings;
+    const struct node_report *held = nodes_find(nodes, host);
+    int rc = fab_delivery_open(&item->delivery, held == NULL ? NULL : &held->report, &report, &err);
+    /* Who gave the whole is not asked for it again: that it contradicts itself is a fault. */
+    if (rc == PMIXFAB_ERR_CONFLICT && item->delivery.base == 0)
+        rc = PMIXFAB_ERR_CORRUPT;
+    if (rc != PMIXFAB_OK) {
+        refuse(nodes, item, rc, err.text);
+        return;
+    }
+    if (held != NULL && held->digest == item->delivery.digest) {
+        fab_report_destroy(&report);
+        intake_answer(item, PMIXFAB_OK, held->digest, "");
+        return;
+    }
+    *taking = (struct taking){.item = item};
+    rc = fab_report_encode(&report, &taking->bytes, &taking->size);
+    taking->report = new_report(&report, item->delivery.digest, item->uid);
+    if (rc != PMIXFAB_OK || taking->report == NULL) {
+        free(taking->bytes);
+        report_free(taking->report);
+        refuse(nodes, item, rc == PMIXFAB_OK ? PMIXFAB_ERR_NOMEM : rc, "");
+        return;
+    }
+    batch->n++;
+}
+
+void nodes_take(struct intake_item *list, void *arg)
+{
+    struct nodes *nodes = arg;
+    struct batch batch = {.n = 0};
+    struct intake_item *item, *next;
+    DL_COUNT(list, item, batch.cap);
+    batch.takings = calloc(batch.cap, sizeof(*batch.takings));
+    DL_FOREACH_SAFE(list, item, next)
+    {
+        if (batch.takings == NULL)
+            refuse(nodes, item, PMIXFAB_ERR_NOMEM, "");
+        else
+            take(nodes, &batch, item);
+    }
+    commit(nodes, &batch);
+    free(batch.takings);
+}
+
+/* ---- of this host ------------------------------------------------------------------------------- */
+
+bool nodes_own(struct nodes *nodes, struct fab_report *report, struct fab_err *err)
+{
+    void *bytes = NULL;
+    size_t size = 0;
+    const struct node_report *held = nodes_find(nodes, report->host);
+    uint64_t digest = fab_report_digest(report);
+    if (held != NULL && held->digest == digest) {
+        fab_report_destroy(report);
+        return false;
+    }
+    int rc = digest == 0 ? PMIXFAB_ERR_NOMEM : fab_report_encode(report, &bytes, &size);
+    struct node_report *made = new_report(report, digest, (unsigned)geteuid());
+    if (rc == PMIXFAB_OK && (made == NULL || make_room(nodes, 1) != PMIXFAB_OK))
+        rc = PMIXFAB_ERR_NOMEM;
+    if (rc != PMIXFAB_OK) {
+        fab_fail(err, rc, "the report of this host: %s", pmixfab_strerror(rc));
+    } else {
+        const struct store_report row = {.host = made->report.host,
+                                         .digest = digest,
+                                         .received = made->received,
+                                         .uid = made->uid,
+                                         .bytes = bytes,
+                                         .size = size};
+        rc = store_reports_put(nodes->store, &row, 1, err);
+    }
+    free(bytes);
+    if (rc != PMIXFAB_OK) {
+        report_free(made);
+        return false;
+    }
+    bool is_new = put(nodes, made);
+    settle(nodes, made->report.host, is_new);
+    return true;
+}
+
+int nodes_forget(struct nodes *nodes, const char *host, struct fab_err *err)
+{
+    bool found;
+    uint32_t i = position(nodes, host, &found);
+    if (!found)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%.80s: this host has reported nothing", host);
+    int rc = store_report_forget(nodes->store, host, err);
+    if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
+        return rc;
+    intake_held(host, 0);
+    settle(nodes, host, false);
+    report_free(nodes->reports[i]);
+    nodes->n--;
+    memmove(nodes->reports + i, nodes->reports + i + 1, (nodes->n - i) * sizeof(struct node_report *));
+    return PMIXFAB_OK;
+}
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+struct loading {
+    struct nodes *nodes;
+    int rc;
+};
+
+/* One that is damaged is not there: its host hears that nothing is held of it, and delivers the whole. */
+static int load_report(const struct store_report *row, void *arg)
+{
+    struct loading *loading = arg;
+    struct fab_report report;
+    struct fab_err err = {""};
+    int rc = fab_report_decode(row->bytes, row->size, &report, &err);
+    bool good =
+        rc == PMIXFAB_OK && strcmp(report.host, row->host) == 0 && fab_report_digest(&report) == row->digest;
+    if (!good) {
+        fab_report_destroy(&report);
+        log_warning("the stored report of %.80s is damaged and left out until it is delivered again: %s",
+                    row->host, rc != PMIXFAB_OK ? err.text : "it is another one than its digest says");
+        return 0;
+    }
+    struct node_report *made = new_report(&report, row->digest, row->uid);
+    if (made == NULL || make_room(loading->nodes, 1) != PMIXFAB_OK) {
+        report_free(made);
+        loading->rc = PMIXFAB_ERR_NOMEM;
+        return 1;
+    }
+    made->received = row->received;
+    put(loading->nodes, made);
+    return 0;
+}
+
+int nodes_new(struct event_base *base, const struct config *config, struct store *store,
+              void (*changed)(void *cbdata), void *cbdata, struct nodes **out, struct fab_err *err)
+{
+    *out = NULL;
+    struct nodes *nodes = calloc(1, sizeof(*nodes));
+    struct loading loading = {.nodes = nodes};
+    if (nodes == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    *nodes =
+        (struct nodes){.base = base, .config = config, .store = store, .changed = changed, .cbdata = cbdata};
+    nodes->timer = evtimer_new(base, on_timer, nodes);
+    int rc = nodes->timer == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    if (rc != PMIXFAB_OK)
+        fab_fail(err, rc, "out of memory");
+    else
+        rc = store_reports_load(store, load_report, &loading, err);
+    if (rc == PMIXFAB_OK && loading.rc != PMIXFAB_OK)
+        rc = fab_fail(err, loading.rc, "out of memory for the reports of %u hosts", nodes->n);
+    if (rc != PMIXFAB_OK) {
+        nodes_free(nodes);
+        return rc;
+    }
+    *out = nodes;
+    return PMIXFAB_OK;
+}
+
+void nodes_free(struct nodes *nodes)
+{
+    if (nodes == NULL)
+        return;
+    for (uint32_t i = 0; i < nodes->n; i++)
+        report_free(nodes->reports[i]);
+    free(nodes->reports);
+    if (nodes->timer != NULL)
+        event_free(nodes->timer);
+    free(nodes);
+}
