@@ -10,6 +10,7 @@
 #include "fabricd/control_priv.h"
 #include "fabricd/log.h"
 #include "fabricd/look.h"
+#include "fabricd/node.h"
 #include "fabricd/options.h"
 #include "fabricd/process.h"
 #include "fabricd/publish.h"
@@ -385,7 +386,7 @@ int fabricd_main(int argc, char **argv)
         } else if (config.record != NULL) {
             status = look_record(&config);
         } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
-            status = run(&config);
+            status = config.role == ROLE_NODE ? node_run(&config) : run(&config);
         } else {
             status = 1;
         }

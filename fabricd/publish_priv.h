@@ -4,6 +4,7 @@
 
 #include "fabricd/build.h"
 #include "fabricd/publish.h"
+#include "fabricd/rundir.h"
 #include "topo/names.h"
 
 struct publisher {
@@ -37,15 +38,5 @@ int publish_check_whole(const struct publisher *publisher, const struct fab_inve
 
 /* Read pattern and map again; the old ones stay on error. */
 int publisher_read_names(struct publisher *publisher, struct fab_err *err);
-
-/* Files of the run directory: written beside, put in place by renaming. */
-int rundir_write(const char *rundir, const char *plane, const void *bytes, size_t size, struct fab_err *err);
-int rundir_commit(const char *rundir, const char *plane, struct fab_err *err);
-void rundir_discard(const char *rundir, const char *plane); /* what rundir_write() wrote */
-void rundir_remove(const char *rundir, const char *plane);  /* a plane that is served no more */
-/* Write again what is served and whose file somebody removed. */
-int rundir_mend(const char *rundir, const struct served_set *set, struct fab_err *err);
-/* Remove every snapshot that is not in the set, and what an interrupted writer left. */
-void rundir_clean(const char *rundir, const struct served_set *set);
 
 #endif

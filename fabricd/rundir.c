@@ -1,14 +1,15 @@
-/* rundir.c - the snapshot files in the run directory. */
+#include "fabricd/rundir.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fabricd/log.h"
-#include "fabricd/publish_priv.h"
 
 #define PATH_SIZE 4096
 
@@ -127,4 +128,95 @@ void rundir_clean(const char *rundir, const struct served_set *set)
         }
     }
     closedir(dir);
+}
+
+/* ---- from before -------------------------------------------------------------------------------- */
+
+/* Only a file of a sensible size, read at once into memory of its own. */
+static void *read_file(const char *path, size_t *size)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    void *bytes = NULL;
+    *size = 0;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+        bytes = malloc((size_t)st.st_size);
+    while (bytes != NULL && *size < (size_t)st.st_size) {
+        ssize_t n = read(fd, (char *)bytes + *size, (size_t)st.st_size - *size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        *size += (size_t)n;
+    }
+    if (fd >= 0)
+        close(fd);
+    return bytes;
+}
+
+/* NULL: it is none, or not a good one. */
+static struct served_plane *load_plane(const char *rundir, const char *file)
+{
+    char path[PATH_SIZE];
+    struct fab_err err = {""};
+    struct served_plane *plane = NULL;
+    size_t size;
+    snprintf(path, sizeof(path), "%s/%s", rundir, file);
+    void *bytes = read_file(path, &size);
+    if (bytes == NULL || served_plane_new(bytes, size, rundir, &plane, &err) != PMIXFAB_OK) {
+        log_warning("run directory: %s is left out: %s", path, bytes == NULL ? "cannot be read" : err.text);
+        return NULL;
+    }
+    if (strcmp(plane->path, path) == 0)
+        return plane;
+    log_warning("run directory: %s is left out: it holds plane %s", path, plane->info.name);
+    served_plane_put(plane);
+    return NULL;
+}
+
+static bool has_index(struct served_plane *const *planes, uint32_t n, uint32_t index)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (planes[i]->info.index == index)
+            return true;
+    return false;
+}
+
+int rundir_load(const char *rundir, struct served_set **out, struct fab_err *err)
+{
+    struct served_plane **planes = NULL, **more, *plane;
+    uint64_t generation = 0;
+    int64_t published = 0;
+    uint32_t n = 0;
+    DIR *dir = opendir(rundir);
+    int rc = PMIXFAB_OK;
+    *out = NULL;
+    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        if (entry->d_name[0] == '.' || !ends_with(entry->d_name, ".snap") ||
+            (plane = load_plane(rundir, entry->d_name)) == NULL)
+            continue;
+        more = has_index(planes, n, plane->info.index) ? NULL : realloc(planes, (n + 1) * sizeof(*planes));
+        if (more == NULL) {
+            log_warning("run directory: %s is left out: there is another plane %u", plane->path,
+                        plane->info.index);
+            served_plane_put(plane);
+            continue;
+        }
+        planes = more;
+        planes[n++] = plane;
+        if (plane->info.generation > generation) {
+            generation = plane->info.generation;
+            published = plane->info.published;
+        }
+    }
+    if (dir != NULL)
+        closedir(dir);
+    *out = served_set_new(planes, n, generation, published);
+    if (*out == NULL) {
+        for (uint32_t i = 0; i < n; i++)
+            served_plane_put(planes[i]);
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    free(planes);
+    return rc;
 }

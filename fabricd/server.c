@@ -18,6 +18,7 @@
 #include "fabricd/attributes.h"
 #include "fabricd/log.h"
 #include "fabricd/lookup.h"
+#include "fabricd/node_server.h"
 
 static pmix_proc_t self;
 static char uri[512];
@@ -66,13 +67,22 @@ static void tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbf
     cbfunc(PMIX_SUCCESS, &proc, cbdata);
 }
 
-static pmix_server_module_t module = {
+static pmix_server_module_t scheduler_module = {
     .client_connected2 = client_connected,
     .client_finalized = client_finalized,
     .tool_connected = tool_connected,
     .lookup = answer_lookup,
     .query = answer_query,
     .fabric = answer_fabric,
+};
+
+static pmix_server_module_t node_module = {
+    .client_connected2 = client_connected,
+    .client_finalized = client_finalized,
+    .tool_connected = tool_connected,
+    .lookup = node_lookup,
+    .query = node_query,
+    .fabric = node_fabric,
 };
 
 /* ---- start -------------------------------------------------------------------------------------- */
@@ -111,14 +121,20 @@ static bool munged_answers(const char *path)
     return answers;
 }
 
-/* Connections of other hosts only with munge: the library's own security believes any uid that is claimed. */
-static int require_munge(struct fab_err *err)
+/*
+ * Connections of other hosts only with munge: the library's own security believes any uid that is claimed. A
+ * node can do without where its scheduler is on the same host, and takes no others; without munged it cannot
+ * deliver, and says so then.
+ */
+static int choose_security(bool remote, struct fab_err *err)
 {
     /* libmunge knows this place only, and PMIx gives it no other. */
     static const char *const sockets[] = {"/run/munge/munge.socket.2", "/var/run/munge/munge.socket.2"};
     bool found = false;
     for (size_t i = 0; !found && i < sizeof(sockets) / sizeof(sockets[0]); i++)
         found = munged_answers(sockets[i]);
+    if (!found && !remote)
+        return PMIXFAB_OK;
     if (!found)
         return fab_fail(
             err, PMIXFAB_ERR_PERM,
@@ -156,42 +172,62 @@ static int read_uri(const char *path, bool remote, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
+/* The server's name; every server that is connected to another one needs one of its own. */
+static int choose_name(const struct config *config, struct fab_err *err)
+{
+    char nspace[sizeof(self.nspace)];
+    int len =
+        snprintf(nspace, sizeof(nspace), "%s", config->role == ROLE_SCHEDULER ? "fabricd" : "fabricd.node.");
+    if (config->role == ROLE_NODE)
+        len += snprintf(nspace + len, sizeof(nspace) - (size_t)len, "%s", config->host);
+    if (len >= (int)sizeof(nspace))
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "the name of this host is too long for PMIx: set host");
+    PMIX_LOAD_PROCID(&self, nspace, 0);
+    return PMIXFAB_OK;
+}
+
+/* What has to stand before the library starts. */
+static int prepare(const struct config *config, bool remote, struct fab_err *err)
+{
+    int rc = choose_name(config, err);
+    if (rc == PMIXFAB_OK && (remote || config->role == ROLE_NODE))
+        rc = choose_security(remote, err);
+    if (rc == PMIXFAB_OK)
+        rc = make_library_dir(config->rundir, err);
+    return rc;
+}
+
 int server_start(const struct config *config, struct fab_err *err)
 {
     char report[4096];
     pmix_info_t info[8];
     size_t n = 0;
     uint32_t rank = 0;
-    bool yes = true, remote = config->remote;
-    if (remote) {
-        int rc = require_munge(err);
-        if (rc != PMIXFAB_OK)
-            return rc;
-    }
-    int made = make_library_dir(config->rundir, err);
-    if (made != PMIXFAB_OK)
-        return made;
+    bool yes = true, is_scheduler = config->role == ROLE_SCHEDULER, remote = is_scheduler && config->remote;
+    int prepared = prepare(config, remote, err);
+    if (prepared != PMIXFAB_OK)
+        return prepared;
     /* No job is launched from here, so there is nothing to share with clients through memory-mapped files. */
     setenv("PMIX_MCA_gds", "hash", 1);
     snprintf(report, sizeof(report), "%s/.pmix-uri", config->rundir);
     answers_init(remote);
-    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_SCHEDULER, &yes, PMIX_BOOL), n++;
+    if (is_scheduler)
+        PMIX_INFO_LOAD(&info[n], PMIX_SERVER_SCHEDULER, &yes, PMIX_BOOL), n++;
     PMIX_INFO_LOAD(&info[n], PMIX_SERVER_TOOL_SUPPORT, &yes, PMIX_BOOL), n++;
-    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_NSPACE, "fabricd", PMIX_STRING), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_NSPACE, self.nspace, PMIX_STRING), n++;
     PMIX_INFO_LOAD(&info[n], PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK), n++;
     PMIX_INFO_LOAD(&info[n], PMIX_SERVER_TMPDIR, library_dir, PMIX_STRING), n++;
     PMIX_INFO_LOAD(&info[n], PMIX_SYSTEM_TMPDIR, library_dir, PMIX_STRING), n++;
     PMIX_INFO_LOAD(&info[n], PMIX_TCP_REPORT_URI, report, PMIX_STRING), n++;
     if (remote)
         PMIX_INFO_LOAD(&info[n], PMIX_SERVER_REMOTE_CONNECTIONS, &yes, PMIX_BOOL), n++;
-    pmix_status_t rc = PMIx_server_init(&module, info, n);
+    pmix_status_t rc = PMIx_server_init(is_scheduler ? &scheduler_module : &node_module, info, n);
     for (size_t i = 0; i < n; i++)
         PMIX_INFO_DESTRUCT(&info[i]);
     if (rc != PMIX_SUCCESS)
         return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx server cannot be started: %s", PMIx_Error_string(rc));
     running = true;
     attributes_register();
-    PMIX_LOAD_PROCID(&self, "fabricd", 0);
     int failed = read_uri(report, remote, err);
     if (failed != PMIXFAB_OK)
         server_stop();

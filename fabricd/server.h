@@ -10,7 +10,10 @@
 
 #include "fabricd/config.h"
 
-/* Start the server in the scheduler's role. Files of its own go into the run directory. */
+/*
+ * Start the server in the role that is configured. Files of its own go into the run directory. A node's is
+ * for its own host only, and not called as any other node's: a relay's name has to be its own.
+ */
 int server_start(const struct config *config, struct fab_err *err);
 void server_stop(void);
 
