@@ -158,8 +158,12 @@ static void settle(struct nodes *nodes, const char *host, bool is_new)
     int64_t wait = nodes->since + PATIENCE * quiet - now;
     if (wait > quiet)
         wait = quiet;
-    if (wait < 0)
+    if (wait <= 0) {
+        /* It may be about to run: adding it again would put that off, delivery by delivery. */
+        if (event_pending(nodes->timer, EV_TIMEOUT, NULL))
+            return;
         wait = 0;
+    }
     const struct timeval limit = {.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000};
     event_add(nodes->timer, &limit);
 }
@@ -217,8 +221,7 @@ static void commit(struct nodes *nodes, struct batch *batch)
         free(taking->bytes);
         if (rc != PMIXFAB_OK) {
             report_free(taking->report);
-            if (taking->item != NULL)
-                refuse(nodes, taking->item, rc, err.text);
+            refuse(nodes, taking->item, rc, err.text);
             continue;
         }
         const struct node_report *report = taking->report;
