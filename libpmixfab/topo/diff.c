@@ -174,6 +174,12 @@ static int compare_changes(const void *a, const void *b)
     return x->port < y->port ? -1 : x->port > y->port;
 }
 
+void diff_sort(struct fab_diff *diff)
+{
+    if (diff->n > 1)
+        qsort(diff->changes, diff->n, sizeof(*diff->changes), compare_changes);
+}
+
 int fab_diff_compute(const struct fab_inventory *before, const struct fab_inventory *after,
                      struct fab_diff *diff)
 {
@@ -189,7 +195,7 @@ int fab_diff_compute(const struct fab_inventory *before, const struct fab_invent
     free(walk.hosts);
     if (walk.rc != 0)
         fab_diff_destroy(diff);
-    else if (diff->n > 1)
-        qsort(diff->changes, diff->n, sizeof(*diff->changes), compare_changes);
+    else
+        diff_sort(diff);
     return walk.rc;
 }

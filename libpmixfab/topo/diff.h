@@ -19,8 +19,19 @@ enum fab_change_kind {
     FAB_CHANGE_PORT_STATE, /* of a cabled port, as far as served: ACTIVE or not */
     FAB_CHANGE_NAME,       /* a node is called otherwise */
     FAB_CHANGE_LID,
-    FAB_CHANGE_OTHER /* anything else that is kept: chassis, vendor, number of ports, uncabled ports, prefixes
-                      */
+    FAB_CHANGE_OTHER, /* anything else that is kept: chassis, vendor, number of ports, uncabled ports,
+                       * prefixes
+                       */
+    /* of what hosts report (report_diff.h), which has devices added and lost, names and LIDs as well */
+    FAB_CHANGE_REPORT_ADDED, /* a host reports for the first time */
+    FAB_CHANGE_REPORT_LOST,  /* its report was forgotten */
+    FAB_CHANGE_FIRMWARE,
+    FAB_CHANGE_DRIVER,
+    FAB_CHANGE_STATE,
+    FAB_CHANGE_SPEED,
+    FAB_CHANGE_MTU,
+    FAB_CHANGE_FACT, /* anything else that is reported */
+    FAB_CHANGE_KINDS /* one more than the last */
 };
 
 /* One change. Texts are complete and clean (UTF-8, no control characters): `what` "leaf1[8] - node001

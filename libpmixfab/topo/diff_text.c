@@ -21,6 +21,14 @@ static const char *const kinds[] = {
     [FAB_CHANGE_NAME] = "name",
     [FAB_CHANGE_LID] = "lid",
     [FAB_CHANGE_OTHER] = "other",
+    [FAB_CHANGE_REPORT_ADDED] = "report-added",
+    [FAB_CHANGE_REPORT_LOST] = "report-lost",
+    [FAB_CHANGE_FIRMWARE] = "firmware",
+    [FAB_CHANGE_DRIVER] = "driver",
+    [FAB_CHANGE_STATE] = "state",
+    [FAB_CHANGE_SPEED] = "speed",
+    [FAB_CHANGE_MTU] = "mtu",
+    [FAB_CHANGE_FACT] = "fact",
 };
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
