@@ -106,8 +106,8 @@ static int add_hardware_address(const struct sockaddr_ll *at, struct fab_report 
     static const unsigned char none[8];
     const unsigned char *b = at->sll_addr;
     if (at->sll_hatype == ARPHRD_ETHER && at->sll_halen == 6 && memcmp(b, none, 6) != 0)
-        return fab_report_printf(report, item, FAB_FACT_MAC, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1],
-                                 b[2], b[3], b[4], b[5]);
+        return fact_printf(report, item, FAB_FACT_MAC, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2],
+                           b[3], b[4], b[5]);
     if (at->sll_hatype == ARPHRD_INFINIBAND && at->sll_halen == IPOIB_LENGTH) {
         /* The kernel's address is longer than the structure's array; getifaddrs() makes room for it. */
         b = (const unsigned char *)at + offsetof(struct sockaddr_ll, sll_addr) + IPOIB_LENGTH - 8;
@@ -115,7 +115,7 @@ static int add_hardware_address(const struct sockaddr_ll *at, struct fab_report 
         for (int i = 0; i < 8; i++)
             guid = guid << 8 | b[i];
         if (guid != 0)
-            return fab_report_printf(report, item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, guid);
+            return fact_printf(report, item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, guid);
     }
     return PMIXFAB_OK;
 }
@@ -166,17 +166,17 @@ static int add_device(const struct interface *i, struct fab_report *report, uint
         {FAB_FACT_SOFTWARE, i->software ? "yes" : ""},
     };
     for (size_t k = 0; k < sizeof(facts) / sizeof(facts[0]) && rc == PMIXFAB_OK; k++)
-        rc = fab_report_fact(report, item, facts[k].kind, facts[k].text);
+        rc = fact_add(report, item, facts[k].kind, facts[k].text);
     if (rc == PMIXFAB_OK && device->vendor > 0 && device->vendor <= 0xffff)
-        rc = fab_report_printf(report, item, FAB_FACT_VENDOR_ID, "0x%04x", device->vendor);
+        rc = fact_printf(report, item, FAB_FACT_VENDOR_ID, "0x%04x", device->vendor);
     if (rc == PMIXFAB_OK && device->part > 0 && device->part <= 0xffff)
-        rc = fab_report_printf(report, item, FAB_FACT_PART_ID, "0x%04x", device->part);
+        rc = fact_printf(report, item, FAB_FACT_PART_ID, "0x%04x", device->part);
     if (rc == PMIXFAB_OK && device->mtu > 0)
-        rc = fab_report_printf(report, item, FAB_FACT_MTU, "%u", device->mtu);
+        rc = fact_printf(report, item, FAB_FACT_MTU, "%u", device->mtu);
     if (rc == PMIXFAB_OK && device->speed > 0) {
         /* What software calls its speed is a constant. */
         snprintf(number, sizeof(number), "%u", device->speed);
-        rc = (i->software ? fab_report_estimate : fab_report_fact)(report, item, FAB_FACT_SPEED, number);
+        rc = (i->software ? fact_estimate : fact_add)(report, item, FAB_FACT_SPEED, number);
     }
     return rc;
 }
@@ -222,7 +222,7 @@ static int add_interface(const struct ethernet_host *host, const struct interfac
     uint32_t item;
     int rc = fab_report_item(report, FAB_FROM_ETHERNET, &item);
     if (rc == PMIXFAB_OK)
-        rc = fab_report_fact(report, item, FAB_FACT_INTERFACE, i->name);
+        rc = fact_add(report, item, FAB_FACT_INTERFACE, i->name);
     if (rc == PMIXFAB_OK)
         rc = add_hardware_address(i->hardware, report, item);
     if (rc == PMIXFAB_OK)

@@ -1,1 +1,1 @@
-probe_module(ethernet ethernet.c ethernet_sysfs.c)
+probe_module(ethernet ethernet.c ethernet_sysfs.c facts.c)

@@ -9,7 +9,7 @@
 #include <net/if.h>
 #include <stdio.h>
 
-#include "probes/probe.h"
+#include "probes/facts.h"
 
 /* Where it is asked; tests make up their own. */
 struct ethernet_host {

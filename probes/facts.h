@@ -9,7 +9,8 @@
 
 #include "probes/probe.h"
 
-#define FACTS_MANY 12 /* of one kind in an item; more are left out */
+/* Facts of one kind in an item; more are left out. Four such kinds leave room for one of all others. */
+#define FACTS_MANY 12
 
 /*
  * Left out, which is no error: NULL, an empty text, one that has not the form of its kind, one that the item

@@ -15,7 +15,7 @@ static int look(const struct probe_config *config, const struct probe_sink *sink
 {
     struct lldp_output output;
     int rc = config->arg != NULL ? record_file(config->arg, &output.text, &output.size, err)
-                                 : lldp_ask(getenv("LLDPD_SOCKET"), &output, err);
+                                 : lldp_ask(getenv("LLDPD_SOCKET"), LLDP_DEADLINE_MS, &output, err);
     if (rc == PMIXFAB_OK)
         rc = lldp_read(output.text, output.size, config->arg != NULL ? config->arg : "lldpctl", sink, report,
                        err);

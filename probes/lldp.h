@@ -15,11 +15,11 @@ struct lldp_output {
 };
 
 /*
- * Run lldpctl, found in PATH or where the system keeps such programs. socket: of lldpd, NULL: lldpctl's own.
- * PMIXFAB_ERR_UNSUPPORTED: there is no lldpctl, or lldpd does not answer it; _TIMEOUT, _RANGE (more than
- * LLDP_MAX_OUTPUT), _IO, _NOMEM. *out is empty on error.
+ * Run lldpctl, found in PATH or where the system keeps such programs, at most so long. socket: of lldpd,
+ * NULL: lldpctl's own. PMIXFAB_ERR_UNSUPPORTED: there is no lldpctl, or lldpd does not answer it; _TIMEOUT,
+ * _RANGE (more than LLDP_MAX_OUTPUT), _IO, _NOMEM. *out is empty on error.
  */
-int lldp_ask(const char *socket, struct lldp_output *out, struct fab_err *err);
+int lldp_ask(const char *socket, unsigned deadline_ms, struct lldp_output *out, struct fab_err *err);
 
 /*
  * An item for each interface that hears one switch, from the output of `lldpctl -f json0` or a recorded

@@ -21,6 +21,7 @@ extern char **environ;
 struct run {
     pid_t pid;
     int out, err; /* what is read; -1: at its end */
+    int64_t end;  /* of its time */
     struct lldp_output *output;
     size_t room;
     char said[256]; /* beginning of what it says on standard error */
@@ -131,11 +132,10 @@ static void read_errors(struct run *r)
 
 static int read_all(struct run *r)
 {
-    int64_t end = now_ms() + LLDP_DEADLINE_MS;
     int rc = PMIXFAB_OK;
     while (rc == PMIXFAB_OK && (r->out >= 0 || r->err >= 0)) {
         struct pollfd fds[2] = {{r->out, POLLIN, 0}, {r->err, POLLIN, 0}};
-        int64_t left = end - now_ms();
+        int64_t left = r->end - now_ms();
         int n = left <= 0 ? 0 : poll(fds, 2, (int)left);
         if (n == 0)
             return PMIXFAB_ERR_TIMEOUT;
@@ -149,10 +149,9 @@ static int read_all(struct run *r)
     return rc;
 }
 
-/* Its end, within the same deadline again; what has closed its output ends at once. */
+/* Its end; what has closed its output ends at once. */
 static int reap(struct run *r, bool kill_it, int *status)
 {
-    int64_t end = now_ms() + LLDP_DEADLINE_MS;
     if (kill_it)
         kill(r->pid, SIGKILL);
     for (;;) {
@@ -162,7 +161,7 @@ static int reap(struct run *r, bool kill_it, int *status)
             return PMIXFAB_OK;
         if (pid < 0 && errno != EINTR)
             return PMIXFAB_ERR_IO;
-        if (pid == 0 && now_ms() >= end)
+        if (pid == 0 && now_ms() >= r->end)
             return PMIXFAB_ERR_TIMEOUT;
         if (pid == 0)
             nanosleep(&pause, NULL);
@@ -182,8 +181,7 @@ static int explain(struct run *r, int rc, int status, const char *path, struct f
 {
     switch (rc) {
     case PMIXFAB_ERR_TIMEOUT:
-        return fab_fail(err, rc, "lldp: %s gives no answer within %d s; is lldpd stuck?", path,
-                        LLDP_DEADLINE_MS / 1000);
+        return fab_fail(err, rc, "lldp: %s gives no answer in time; is lldpd stuck?", path);
     case PMIXFAB_ERR_RANGE:
         return fab_fail(err, rc, "lldp: %s says more than %u MiB; that is no list of neighbours", path,
                         LLDP_MAX_OUTPUT >> 20);
@@ -199,9 +197,9 @@ static int explain(struct run *r, int rc, int status, const char *path, struct f
                     r->n_said > 0 ? complaint(r) : "lldpctl failed and does not say why");
 }
 
-int lldp_ask(const char *socket, struct lldp_output *out, struct fab_err *err)
+int lldp_ask(const char *socket, unsigned deadline_ms, struct lldp_output *out, struct fab_err *err)
 {
-    struct run r = {.output = out, .out = -1, .err = -1};
+    struct run r = {.output = out, .out = -1, .err = -1, .end = now_ms() + deadline_ms};
     char path[4096];
     int status = 0, rc;
     *out = (struct lldp_output){0};

@@ -1,0 +1,64 @@
+/* report_text.h - what a probe reported, held against the items that it should have. */
+#ifndef TEST_REPORT_TEXT_H
+#define TEST_REPORT_TEXT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "probes/probe.h"
+
+/* The report, finished, as a recorded machine of the host "h". Free it. */
+static inline char *report_text(struct fab_report *report)
+{
+    struct fab_err err = {{0}};
+    char *text = NULL;
+    size_t size = 0;
+    assert_int_equal(fab_report_host(report, "h", NULL), PMIXFAB_OK);
+    int rc = fab_report_finish(report, &err);
+    if (rc != PMIXFAB_OK)
+        fail_msg("%s (%d)", err.text, rc);
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(probe_record(report, out), PMIXFAB_OK);
+    fclose(out);
+    return text;
+}
+
+/* `items`: the JSON objects, each on a line of its own and indented, with commas. The report is destroyed. */
+static inline void expect_items(struct fab_report *report, const char *items)
+{
+    char *wanted = NULL;
+    char *text = report_text(report);
+    assert_true(
+        asprintf(&wanted, "{\"host\": \"h\", \"items\": [%s%s]}\n", items, items[0] != '\0' ? "\n" : "") > 0);
+    assert_string_equal(text, wanted);
+    free(text);
+    free(wanted);
+    fab_report_destroy(report);
+}
+
+#define ITEM(text) "\n  {" text "}"
+
+/* Notes of a probe, counted, with the last one. */
+struct notes {
+    unsigned n;
+    char last[256];
+};
+
+static inline void count_note(enum pmixfab_level level, const char *line, void *cbdata)
+{
+    struct notes *notes = cbdata;
+    (void)level;
+    notes->n++;
+    snprintf(notes->last, sizeof(notes->last), "%s", line);
+}
+
+#endif
