@@ -320,11 +320,11 @@ static void test_lies_are_found(void **state)
     assert_int_equal(fabric_details(&world.inv, 0, &details), 0);
     layer_tell(layer, &details);
     char *bytes = malloc(layer->size);
+    struct fab_err err;
     assert_non_null(bytes);
     for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
         size_t start = lies[i].section == SNAP_SECTIONS ? sizeof(struct snap_head)
                                                         : snap_table(layer->bytes)[lies[i].section].offset;
-        struct fab_err err = {""};
         memcpy(bytes, layer->bytes, layer->size);
         assert_memory_not_equal(bytes + start + lies[i].offset, &lies[i].value, lies[i].width);
         memcpy(bytes + start + lies[i].offset, &lies[i].value, lies[i].width);
@@ -333,6 +333,16 @@ static void test_lies_are_found(void **state)
         if (rc != PMIXFAB_ERR_CORRUPT || strstr(err.text, lies[i].about) == NULL)
             fail_msg("lie %zu about %s: %d %s", i, lies[i].about, rc, err.text);
     }
+    /* places of three of the four devices: the layout is right, and what follows the third is a gap */
+    memcpy(bytes, layer->bytes, layer->size);
+    struct snap_entry entry = snap_table(bytes)[SNAP_PLACES];
+    entry.count = 3;
+    memcpy(bytes + SNAP_TABLE + SNAP_PLACES * sizeof(entry), &entry, sizeof(entry));
+    memset(bytes + entry.offset + 3 * sizeof(struct fab_locality), 0, sizeof(struct fab_locality));
+    ((struct snap_meta *)(bytes + sizeof(struct snap_head)))->n_places = 3;
+    fab_snapshot_seal(bytes);
+    assert_int_equal(fab_snapshot_check(bytes, layer->size, &err), PMIXFAB_ERR_CORRUPT);
+    assert_non_null(strstr(err.text, "description"));
     /* a contradicted fact before the chosen one */
     struct snap_fact *facts = (struct snap_fact *)(bytes + snap_table(layer->bytes)[SNAP_FACTS].offset);
     memcpy(bytes, layer->bytes, layer->size);
