@@ -35,6 +35,7 @@ struct intake_calls {
     bool (*is_ours)(struct in_addr address); /* of an interface of this host, or what its munged says */
 };
 extern const struct intake_calls intake_real_calls;
+extern const struct intake_calls *intake_calls; /* what intake_start() takes: these, but in tests */
 
 struct intake_rules {
     const struct intake_calls *calls;
