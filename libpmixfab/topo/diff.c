@@ -174,7 +174,25 @@ static int compare_changes(const void *a, const void *b)
     return x->port < y->port ? -1 : x->port > y->port;
 }
 
-void diff_sort(struct fab_diff *diff)
+int fab_diff_move(struct fab_diff *to, struct fab_diff *from)
+{
+    if (from->n > to->cap - to->n) {
+        uint32_t cap = to->n + from->n > 2 * to->cap ? to->n + from->n : 2 * to->cap;
+        struct fab_change *larger = reallocarray(to->changes, cap, sizeof(*larger));
+        if (larger == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        to->changes = larger;
+        to->cap = cap;
+    }
+    for (uint32_t i = 0; i < from->n; i++)
+        to->changes[to->n++] = from->changes[i];
+    to->n_lost += from->n_lost;
+    free(from->changes);
+    *from = (struct fab_diff){0};
+    return PMIXFAB_OK;
+}
+
+void fab_diff_sort(struct fab_diff *diff)
 {
     if (diff->n > 1)
         qsort(diff->changes, diff->n, sizeof(*diff->changes), compare_changes);
@@ -196,6 +214,6 @@ int fab_diff_compute(const struct fab_inventory *before, const struct fab_invent
     if (walk.rc != 0)
         fab_diff_destroy(diff);
     else
-        diff_sort(diff);
+        fab_diff_sort(diff);
     return walk.rc;
 }

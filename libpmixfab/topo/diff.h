@@ -63,4 +63,9 @@ int fab_diff_compute(const struct fab_inventory *before, const struct fab_invent
                      struct fab_diff *diff);
 void fab_diff_destroy(struct fab_diff *diff);
 
+/* Move the changes of `from` (empty afterwards) behind those of `to`, which is out of order until it is
+ * sorted. PMIXFAB_ERR_NOMEM: nothing was moved. */
+int fab_diff_move(struct fab_diff *to, struct fab_diff *from);
+void fab_diff_sort(struct fab_diff *diff);
+
 #endif

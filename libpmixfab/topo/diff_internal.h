@@ -48,7 +48,4 @@ void diff_note_host(struct diff_walk *w, const char *name);
 /* Which of the noted hosts have. */
 void diff_hosts(struct diff_walk *w);
 
-/* By kind, then natural order of what. */
-void diff_sort(struct fab_diff *diff);
-
 #endif

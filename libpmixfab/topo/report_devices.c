@@ -188,7 +188,7 @@ static void collect(const struct fab_report *report, const struct labelled *item
     order_said(out, n);
 }
 
-int devices_make(const struct fab_report *report, struct devices *out)
+int report_devices(const struct fab_report *report, struct devices *out)
 {
     struct aliases aliases;
     struct labelled *items = malloc(report->n_items * sizeof(*items) + 1);
@@ -208,14 +208,14 @@ int devices_make(const struct fab_report *report, struct devices *out)
             qsort(items, report->n_items, sizeof(*items), compare_labelled);
         collect(report, items, out);
     } else {
-        devices_free(out);
+        report_devices_free(out);
     }
     free(aliases.list);
     free(items);
     return rc;
 }
 
-void devices_free(struct devices *devices)
+void report_devices_free(struct devices *devices)
 {
     free(devices->labels);
     free(devices->said);

@@ -31,8 +31,8 @@ struct devices {
 };
 
 /* Estimates and facts that change by themselves are left out. PMIXFAB_ERR_NOMEM. */
-int devices_make(const struct fab_report *report, struct devices *out);
-void devices_free(struct devices *devices);
+int report_devices(const struct fab_report *report, struct devices *out);
+void report_devices_free(struct devices *devices);
 
 /* First text of a kind, NULL: none. */
 const char *device_text(const struct devices *devices, const struct device *device, unsigned kind);

@@ -253,18 +253,18 @@ int fab_report_changes(const struct fab_report *before, const struct fab_report 
         return PMIXFAB_ERR_INVAL;
     w.host = before != NULL ? before->host : after->host;
     if (before != NULL)
-        w.out.rc = devices_make(before, &w.before);
+        w.out.rc = report_devices(before, &w.before);
     if (after != NULL && w.out.rc == PMIXFAB_OK)
-        w.out.rc = devices_make(after, &w.after);
+        w.out.rc = report_devices(after, &w.after);
     if (w.out.rc == PMIXFAB_OK && before != NULL && after != NULL)
         compare_reports(&w);
     else if (w.out.rc == PMIXFAB_OK)
         tell_host(&w, before == NULL, before == NULL ? &w.after : &w.before);
-    devices_free(&w.before);
-    devices_free(&w.after);
+    report_devices_free(&w.before);
+    report_devices_free(&w.after);
     diff->n_lost = n_lost; /* the fabric lost nothing by that */
     if (w.out.rc == PMIXFAB_OK) {
-        diff_sort(diff);
+        fab_diff_sort(diff);
         return PMIXFAB_OK;
     }
     while (diff->n > n)
