@@ -61,7 +61,7 @@ static inline void report_random_rdma(struct fab_report *report, uint64_t *rando
 {
     static const char *const speeds[] = {"100000", "200000", "400000"};
     static const char *const transports[] = {"rc_mlx5", "dc_mlx5", "ud_mlx5", "rc_verbs", "ud_verbs"};
-    uint64_t guid = (UINT64_C(0x0c42a103) << 32) | (fabric_random_next(random) >> 32);
+    uint64_t guid = (UINT64_C(0x0c42a1) << 40) | (fabric_random_next(random) & UINT64_C(0xffffffffff));
     uint32_t item = report_random_item(report, FAB_FROM_VERBS);
 
     REPORT_RANDOM_PRINT(report, item, FAB_FACT_NAME, "mlx5_%u", i);
@@ -69,8 +69,9 @@ static inline void report_random_rdma(struct fab_report *report, uint64_t *rando
     REPORT_RANDOM_PRINT(report, item, FAB_FACT_NODE_GUID, "0x%016" PRIx64, guid);
     REPORT_RANDOM_PRINT(report, item, FAB_FACT_SYSTEM_GUID, "0x%016" PRIx64, guid);
     REPORT_RANDOM_PRINT(report, item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, guid);
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_GID, "fe80::%x:%x:%x:%x", 0xc42, 0xa103,
-                        (unsigned)(guid >> 16 & 0xffff) | 1, (unsigned)(guid & 0xffff) | 1);
+    REPORT_RANDOM_PRINT(report, item, FAB_FACT_GID, "fe80::%x:%x:%x:%x", 0xc42,
+                        (unsigned)(guid >> 32 & 0xffff), (unsigned)(guid >> 16 & 0xffff) | 1,
+                        (unsigned)(guid & 0xffff) | 1);
     report_random_fact(report, item, FAB_FACT_VENDOR_ID, "0x15b3");
     report_random_fact(report, item, FAB_FACT_PART_ID, "0x101b");
     REPORT_RANDOM_PRINT(report, item, FAB_FACT_FIRMWARE, "20.%u.1014", 30 + report_random_below(random, 5));
@@ -116,7 +117,7 @@ static inline void report_random_rdma(struct fab_report *report, uint64_t *rando
 static inline void report_random_interface(struct fab_report *report, uint64_t *random, unsigned i,
                                            unsigned bus)
 {
-    uint64_t mac = (UINT64_C(0x0c42a1) << 24) | (fabric_random_next(random) >> 40);
+    uint64_t mac = (UINT64_C(0x02) << 40) | (fabric_random_next(random) & UINT64_C(0xffffffffff));
     uint32_t item = report_random_item(report, FAB_FROM_ETHERNET);
 
     REPORT_RANDOM_PRINT(report, item, FAB_FACT_INTERFACE, "eth%u", i);
