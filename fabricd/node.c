@@ -385,7 +385,11 @@ static int start(struct node *node, struct fab_err *err)
     if (rc != PMIXFAB_OK)
         return rc;
     node->serving = true;
-    set_stale(node, true, "the scheduler has not answered yet");
+    node->status.stale = true; /* until the scheduler has said that it is still so */
+    node->status.stale_since = now_microseconds();
+    snprintf(node->status.stale_reason, sizeof(node->status.stale_reason),
+             "the scheduler has not answered yet");
+    served_set_stale(true);
     if (!node->config->once) {
         rc = control_new(node->base, node->config, node_control_ops, node, &node->control, err);
         if (rc == PMIXFAB_OK)

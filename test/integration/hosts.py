@@ -77,6 +77,13 @@ class Host:
             self.do("mkdir", "-p", at)
         self.do("mount", "--bind", folder, at)
 
+    def knows(self, names):
+        """Let this host resolve names, {"name": "address"}, and no others."""
+        path = os.path.join(lab.tmpdir(), "hosts")
+        with open(path, "w", encoding="ascii") as file:
+            file.writelines(f"{address} {name}\n" for name, address in {"localhost": "127.0.0.1", **names}.items())
+        self.do("mount", "--bind", path, "/etc/hosts")
+
     def hide(self, folder):
         """Let this host see an empty folder there."""
         self.do("mount", "-t", "tmpfs", "none", folder)
@@ -86,19 +93,26 @@ class Host:
 
 
 class Munged:
-    """A munged with a key and a socket of its own, which stands on no host but those that it is shown on."""
+    """A munged with a key and a socket of its own, which stands on no host but those that it is shown on.
+
+    on: the host that it runs on; origin: the address that its credentials come from; key: another one's, whose
+    credentials it shares.
+    """
 
     PLACE = "/run/munge"  # compiled into its library
 
-    def __init__(self):
+    def __init__(self, on=None, origin=None, key=None):
         lab.require("munged")
         self.dir = lab.tmpdir()
-        key = os.path.join(self.dir, "key")
-        with open(key, "wb") as file:
-            os.fchmod(file.fileno(), 0o600)
-            file.write(os.urandom(128))
+        self.key = key.key if key else os.path.join(self.dir, "key")
+        if key is None:
+            with open(self.key, "wb") as file:
+                os.fchmod(file.fileno(), 0o600)
+                file.write(os.urandom(128))
         self.socket = os.path.join(self.dir, "munge.socket.2")
-        self.process = lab.spawn(["munged", "--foreground", "--force", f"--key-file={key}", f"--socket={self.socket}",
+        self.process = lab.spawn([*(on.prefix() if on else []), lab.find_command("munged"), "--foreground", "--force",
+                                  f"--key-file={self.key}", f"--socket={self.socket}",
+                                  *([f"--origin={origin}"] if origin else []),
                                   *(f"--{name}-file={self.dir}/{name}" for name in ("pid", "log", "seed"))],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         lab.wait_for(lambda: os.path.exists(self.socket), what="munged")
@@ -119,3 +133,38 @@ class Fabricd(lab.Fabricd):
 
     def command(self, *args):
         return [*self.on.prefix(), *super().command(*args)]
+
+
+class Node(Fabricd):
+    """fabricd in the role node on a host; it looks when it is told to, unless configured otherwise."""
+
+    def __init__(self, host, name, scheduler, config=None, **options):
+        sections = {"fabricd": {"role": "node", "host": name, "scheduler": scheduler, "store": None, "log": "debug"},
+                    "nodes": {"mirror_delay_ms": 0}}
+        for section, settings in (config or {}).items():
+            sections.setdefault(section, {}).update(settings)
+        super().__init__(host, config=sections, **options)
+
+    def start(self, wait=True):
+        """wait: until it mirrors the scheduler and that holds what it has delivered."""
+        super().start(wait=False)
+        if wait:
+            self.wait_up()
+            self.wait_status(lambda status: not status["stale"], "to mirror the scheduler")
+        return self
+
+    def wait_status(self, condition, what, timeout=30):
+        """Until its status is as wanted; the status."""
+        def right():
+            self.check_alive()
+            status = self.try_control("status")
+            return status if status and condition(status) else None
+        try:
+            return lab.wait_for(right, timeout, f"the node {what}")
+        except lab.LabError as error:
+            raise lab.LabError(f"{error}:\n{self.try_control('status')}\n{self.log()[-2000:]}") from None
+
+    def wait_delivered(self):
+        """Until the scheduler has acknowledged what it has."""
+        return self.wait_status(lambda status: status["digest"] and status["held"] == status["digest"] and
+                                not status["delivering"], "to be acknowledged")

@@ -1,0 +1,330 @@
+"""The role node: hosts that deliver what they have, mirror what is published, and go on when the scheduler is away.
+
+Hosts are namespaces with cables between them; each has a munged of its own that shares one key.
+"""
+import json
+import os
+import re
+import subprocess
+import unittest
+
+import fabric_text
+import hosts
+import lab
+
+FABRIC = "fattree2:4,2,16"
+SCHEDULER, NODES = "10.91.1.1", {"node0001": "10.91.1.2", "node0002": "10.91.2.2"}
+PENDING, UPDATED = "PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def snapshots(daemon):
+    """What stands in a run directory, by file."""
+    return {name: read(os.path.join(daemon.rundir, name)) for name in os.listdir(daemon.rundir)
+            if name.endswith(".snap")}
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        hosts.need()
+        cls.hosts = {name: hosts.Host(name) for name in ("scheduler", *NODES)}
+        for host in cls.hosts.values():
+            cls.addClassCleanup(host.stop)
+        center = cls.hosts["scheduler"]
+        center.cable(cls.hosts["node0001"], SCHEDULER, NODES["node0001"])
+        center.cable(cls.hosts["node0002"], "10.91.2.1", NODES["node0002"])
+        cls.hosts["node0002"].do("ip", "route", "add", "10.91.1.0/24", "via", "10.91.2.1")
+        cls.munged = {}
+        for name, host in cls.hosts.items():
+            host.knows({"scheduler": SCHEDULER, **NODES})
+            munged = hosts.Munged(host, NODES.get(name, SCHEDULER), next(iter(cls.munged.values()), None))
+            cls.addClassCleanup(munged.stop)
+            munged.show_on(host)
+            cls.munged[name] = munged
+
+    def setUp(self):
+        self.dir = lab.tmpdir()
+        self.capture = os.path.join(self.dir, "fabric.txt")
+        self.whole = lab.fabric(FABRIC, "capture")
+        lab.replace_file(self.capture, self.whole)
+        self.scheduler = hosts.Fabricd(
+            self.hosts["scheduler"], env={"PMIX_MCA_ptl_tcp_ipv4_port": "24242"},  # the same after a restart
+            config={"fabricd": {"probe": f"file:{self.capture}", "host": "scheduler"}, "security": {"remote": "yes"},
+                    "nodes": {"settle_ms": 20}})
+        self.addCleanup(self.end, self.scheduler)
+        self.uri = self.scheduler.uri()
+
+    def end(self, daemon):
+        if daemon.alive():
+            self.assertEqual(daemon.stop(), 0)
+        elif daemon.process is not None:
+            daemon.process.wait()
+
+    def record(self, name, **facts):
+        """A recorded machine with one HCA, that of the swept fabric; its path."""
+        path = os.path.join(self.dir, name + ".json")
+        device = next(d for d in self.scheduler.ctl_json("devices", name))
+        item = {"source": "verbs", "name": "mlx5_0", "port": "1", "port_guid": device["guid"], "firmware": "20.31.1014",
+                "state": "up", **facts}
+        lab.replace_file(path, json.dumps({"host": name, "items": [item]}))
+        return path
+
+    def node(self, name="node0001", start=True, **fabricd):
+        settings = {"probe": f"verbs:{self.record(name)}", **fabricd}
+        node = hosts.Node(self.hosts[name], name, self.uri, config={"fabricd": settings}, start=start)
+        self.addCleanup(self.end, node)
+        return node
+
+    def tool(self, daemon, *args, program="stock_tool"):
+        done = lab.run([*daemon.on.prefix(), lab.program(program), daemon.uri(), *args], env=daemon.tool_env(), cwd="/",
+                       timeout=20)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def is_stale(self, daemon):
+        """As a program on the host is told over PMIx."""
+        done = lab.run([*daemon.on.prefix(), lab.program("fabricctl"), "--uri", daemon.uri(), "--format", "json",
+                        "status"], env=daemon.tool_env(), cwd="/", timeout=20)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["stale"]
+
+    def change(self, text):
+        lab.replace_file(self.capture, text)
+        return self.scheduler.refresh()["generation"]
+
+    def equal(self, *nodes):
+        """Each node's files are the scheduler's, byte by byte."""
+        wanted = self.scheduler.status()["generation"]
+        for node in nodes:
+            node.wait_status(lambda status: status["generation"] == wanted and not status["stale"], "to follow")
+            self.assertEqual(snapshots(node), snapshots(self.scheduler))
+        self.assertTrue(snapshots(self.scheduler))
+
+
+class Mirror(Case):
+    def test_the_same_as_at_the_scheduler(self):
+        nodes = [self.node(name) for name in NODES]
+        self.equal(*nodes)
+        direct = self.tool(self.scheduler, "register")
+        for node in nodes:
+            self.assertIn("pmix.fab.nverts size 64\n", direct)
+            self.assertEqual(self.tool(node, "register"), direct)
+            self.assertFalse(self.is_stale(node))
+            self.assertEqual(self.tool(node, "show", program="fab_tool"),
+                             self.tool(self.scheduler, "show", program="fab_tool"))
+
+    def test_it_follows(self):
+        node = self.node()
+        watch = lab.Watch([*node.on.prefix(), lab.program("stock_tool"), node.uri(), "watch"], node.tool_env())
+        self.addCleanup(watch.stop)
+        watch.wait("watching")
+        cut = fabric_text.without_cables(fabric_text.without_cables(self.whole, "leaf1", "spine1"), "leaf1", "spine2")
+        generation = self.change(cut)  # two planes
+        self.equal(node)
+        self.assertEqual(len(snapshots(node)), 2)
+        watch.wait(f"{UPDATED}.*\n{UPDATED}.*\n")
+        events = [(event["event"], event["plane"]) for event in node.control("events")["events"]
+                  if event["generation"] == generation]
+        self.assertEqual(sorted(events), sorted((name, plane) for name in (PENDING, UPDATED) for plane in ("ib0", "ib1")))
+        self.change(self.whole)
+        self.equal(node)
+        self.assertEqual(list(snapshots(node)), ["ib0.snap"])
+
+    def test_the_scheduler_away(self):
+        node = self.node()
+        self.equal(node)
+        before = snapshots(node)
+        registered = self.tool(node, "register")
+        self.assertEqual(self.scheduler.stop(), 0)
+        status = node.wait_status(lambda status: status["stale"], "to notice")
+        self.assertFalse(status["connected"])
+        self.assertIsNotNone(status["stale_since"])
+        self.assertIn("cannot be reached", status["stale_reason"])
+        self.assertTrue(self.is_stale(node))
+
+        def facts(text):
+            return [line for line in text.splitlines() if not line.startswith("pmixfab.snapshot")]
+        self.assertEqual(facts(self.tool(node, "register")), facts(registered))
+        self.assertEqual(snapshots(node), before)
+        # errors of queries reach nobody, but nobody is left waiting
+        self.assertEqual(self.tool(node, "query", "pmixfab.generation", "plane=nowhere"), "")
+        self.scheduler.start()
+        node.wait_status(lambda status: not status["stale"], "to find it again")
+        self.assertFalse(self.is_stale(node))
+        self.assertEqual(self.tool(node, "register"), self.tool(self.scheduler, "register"))
+
+    def test_killed_and_started_while_the_scheduler_is_away(self):
+        node = self.node()
+        self.equal(node)
+        before = snapshots(node)
+        node.kill9()
+        self.scheduler.kill9()
+        lab.replace_file(os.path.join(node.rundir, "rubbish.snap"), "no snapshot")
+        node.start(wait=False)
+        node.wait_up()
+        self.assertTrue(node.status()["stale"])
+        self.assertEqual(node.status()["generation"], 1)
+        self.assertEqual(snapshots(node), before)
+        self.assertIn("pmix.fab.nverts size 64\n", self.tool(node, "register"))
+        self.assertTrue(self.is_stale(node))
+        self.scheduler.start()
+        self.equal(node)
+        self.assertNotIn("are new", node.log().split("stopping")[-1].split("serving at")[-1])  # nothing was fetched
+
+    def test_another_history_with_the_same_numbers(self):
+        """A scheduler that lost its store counts anew: equal generations are not equal snapshots."""
+        node = self.node()
+        self.equal(node)
+        before = snapshots(node)
+        for end in (lambda: None, node.kill9):
+            end()
+            self.scheduler.stop()
+            os.unlink(self.scheduler.store)
+            self.scheduler.start()
+            if not node.alive():
+                node.start(wait=False)
+            self.assertEqual(self.scheduler.status()["generation"], 1)
+            lab.wait_for(lambda: snapshots(node) == snapshots(self.scheduler), 20, "the other history")
+            self.assertNotEqual(snapshots(node), before)
+            self.equal(node)
+            before = snapshots(node)
+
+    def test_other_servers_of_the_host_relay_to_it(self):
+        node = self.node()
+        argv = [*node.on.prefix(), lab.program("relay_host"), node.rundir]
+        host = lab.Watch(argv, node.tool_env(), talk=True)
+        self.addCleanup(host.stop)
+        uri = host.wait("(?m)^uri (.*)$").group(1)
+        host.wait("(?m)^ready$")
+        self.scheduler.stop()
+        node.wait_status(lambda status: status["stale"], "to notice")
+        done = lab.run([*node.on.prefix(), lab.program("stock_tool"), uri, "register"], env=node.tool_env(), timeout=20)
+        self.assertIn("pmix.fab.nverts size 64\n", done.stdout)
+
+    def test_a_run_directory_that_was_removed(self):
+        node = self.node()
+        self.equal(node)
+        subprocess.run(["rm", "-r", node.rundir], check=True)
+        node.hup()
+        node.wait_up()
+        lab.wait_for(lambda: os.path.exists(node.uri_path()) and snapshots(node) == snapshots(self.scheduler),
+                     what="the files")
+
+    def test_the_schedulers_own_run_directory_is_refused(self):
+        node = self.node(start=False, rundir=self.scheduler.rundir)
+        done = node.run_once("--foreground")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("another fabricd", done.stderr)
+        self.scheduler.stop()
+        node = hosts.Node(self.hosts["scheduler"], "scheduler", self.scheduler.rundir, start=False,
+                          config={"fabricd": {"rundir": self.scheduler.rundir, "probe": "ethernet"}})
+        done = node.run_once("--foreground")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is the scheduler's: choose another --rundir", done.stderr)
+
+    @unittest.skipIf(lab.SANITIZE, "sanitizers need memory of their own")
+    def test_small(self):
+        node = self.node()
+        self.equal(node)
+        self.tool(node, "register")
+        with open(f"/proc/{node.process.pid}/status", encoding="ascii") as file:
+            self.assertLess(int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1)), 24 * 1024)
+
+
+class Deliver(Case):
+    def firmware(self, name):
+        device = self.scheduler.ctl_json("devices", name)[0]
+        return [fact["text"] for fact in device["facts"] if fact["kind"] == "firmware"]
+
+    def test_delivered_and_published(self):
+        nodes = [self.node(name) for name in NODES]
+        for node in nodes:
+            node.wait_delivered()
+        lab.wait_for(lambda: all(self.firmware(name) == ["20.31.1014"] for name in NODES), 20, "the reports")
+        self.equal(*nodes)
+
+    def test_what_changed_is_delivered_as_that(self):
+        node = self.node()
+        node.wait_delivered()
+        lab.wait_for(lambda: self.firmware("node0001") == ["20.31.1014"], 20, "the report")
+        start = len(node.log())
+        self.record("node0001", firmware="20.40.2000")
+        node.hup()
+        lab.wait_for(lambda: self.firmware("node0001") == ["20.40.2000"], 20, "the change")
+        node.wait_delivered()
+        self.assertIn("deliver: what changed", node.log()[start:])
+        self.equal(node)
+
+    def test_both_are_killed(self):
+        node = self.node()
+        node.wait_delivered()
+        self.scheduler.kill9()
+        self.record("node0001", firmware="20.40.2000")
+        answer = node.control("refresh")
+        self.assertFalse(answer["ok"])
+        self.assertIn("cannot be reached", answer["message"])
+        self.scheduler.start()
+        node.wait_delivered()
+        lab.wait_for(lambda: self.firmware("node0001") == ["20.40.2000"], 20, "the change")
+        node.kill9()
+        self.record("node0001", firmware="20.50.3000")
+        node.start()
+        node.wait_delivered()
+        lab.wait_for(lambda: self.firmware("node0001") == ["20.50.3000"], 20, "the change")
+
+    def test_a_scheduler_that_has_forgotten(self):
+        node = self.node()
+        node.wait_delivered()
+        self.scheduler.stop()
+        os.unlink(self.scheduler.store)
+        self.scheduler.start()
+        lab.wait_for(lambda: self.firmware("node0001") == ["20.31.1014"], 20, "the report")
+
+    def test_refresh(self):
+        node = self.node()
+        node.wait_delivered()
+        before = node.status()["delivered"]
+        answer = node.control("refresh")
+        self.assertTrue(answer["ok"], answer)
+        self.assertEqual(answer["digest"], node.status()["held"])
+        self.assertGreater(node.status()["delivered"], before)
+
+    def test_a_host_that_is_another(self):
+        """Its credential says where it was made."""
+        self.record("node0002")
+        path = os.path.join(self.dir, "node0002.json")
+        node = hosts.Node(self.hosts["node0001"], "node0002", self.uri, config={"fabricd": {"probe": f"verbs:{path}"}})
+        self.addCleanup(self.end, node)
+        status = node.wait_status(lambda status: status["refused"], "to be refused")
+        self.assertIn("node0002", status["reason"])
+        self.assertEqual(self.firmware("node0002"), [])
+        self.assertFalse(status["stale"])  # it is served all the same
+
+    def test_once(self):
+        node = self.node(start=False)
+        done = node.run_once()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(snapshots(node), snapshots(self.scheduler))
+        lab.wait_for(lambda: self.firmware("node0001") == ["20.31.1014"], 20, "the report")
+        self.scheduler.stop()
+        self.assertEqual(node.run_once().returncode, 1)
+
+
+class Devices(Case):
+    def test_an_interface_comes_and_goes(self):
+        node = self.node(probe="ethernet")
+        node.wait_delivered()
+        for command in (("add", "dummy7", "type", "dummy"), ("set", "dummy7", "mtu", "4000"), ("del", "dummy7")):
+            before = node.status()["digest"]
+            node.on.do("ip", "link", *command)
+            node.wait_status(lambda status, old=before: status["digest"] != old, f"to notice {command}")
+        node.wait_delivered()
+
+
+if __name__ == "__main__":
+    unittest.main()
