@@ -14,7 +14,6 @@
 #define MAX_PORT      254
 #define PCI_ETHERNET  0x0200 /* class */
 #define PCI_FABRIC    0x0207
-#define PCI_USB       0x0c03
 #define IPOIB_ADDRESS 20 /* bytes: 4 of a queue pair, and the port's GID */
 
 /* "248a:0703:001e:39fe"; 0: not that. */
@@ -61,11 +60,7 @@ hwloc_obj_t hwloc_pci_of(hwloc_obj_t device)
 static void common_facts(hwloc_topology_t machine, hwloc_obj_t device, hwloc_obj_t pci,
                          struct probe_item *item)
 {
-    if (pci == NULL) {
-        probe_item_fact(item, FAB_FACT_BUS, "virtual");
-    } else if (pci->attr->pcidev.class_id == PCI_USB) {
-        probe_item_fact(item, FAB_FACT_BUS, "USB"); /* the PCI device is the controller */
-    } else {
+    if (pci != NULL) {
         const struct hwloc_pcidev_attr_s *at = &pci->attr->pcidev;
         const char *vendor = hwloc_obj_get_info_by_name(pci, "PCIVendor");
         const char *part = hwloc_obj_get_info_by_name(pci, "PCIDevice");
@@ -77,7 +72,9 @@ static void common_facts(hwloc_topology_t machine, hwloc_obj_t device, hwloc_obj
             probe_item_fact(item, FAB_FACT_VENDOR, "%s", vendor);
         if (part != NULL)
             probe_item_fact(item, FAB_FACT_PART, "%s", part);
-    }
+    } else if (device->parent->type != HWLOC_OBJ_BRIDGE) {
+        probe_item_fact(item, FAB_FACT_BUS, "virtual");
+    } /* else it hangs on a PCI device of another kind, as a USB controller, which is not kept */
     hwloc_place_facts(machine, device, pci, item);
 }
 
