@@ -1,0 +1,120 @@
+/* join.c - the passes of a join, and what is said of hosts whose reports do not fit. */
+#include "topo/join.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/join_priv.h"
+
+/* ", and 3 more" behind what is told of one of several. */
+static const char *more(char *buf, size_t size, uint32_t n)
+{
+    buf[0] = '\0';
+    if (n > 1)
+        snprintf(buf, size, " (and %" PRIu32 " more)", n - 1);
+    return buf;
+}
+
+static void tell(const struct join *j, fab_remark_fn remark, void *cbdata)
+{
+    char line[1200], rest[40];
+    for (uint32_t r = 0; r < j->n_reports && remark != NULL; r++) {
+        const struct join_trouble *t = &j->trouble[r];
+        const char *host = j->reports[r]->host;
+        if (t->refused != 0) {
+            snprintf(line, sizeof(line),
+                     "%s: %" PRIu32 " items are not joined: their devices are those of %.255s", host,
+                     t->refused, t->other[0] == '\0' ? "no host" : t->other);
+            remark(line, cbdata);
+        }
+        if (t->odd != 0) {
+            snprintf(line, sizeof(line),
+                     "%s: %" PRIu32 " items are left out: they contradict the fabric or other items", host,
+                     t->odd);
+            remark(line, cbdata);
+        }
+        if (t->two_planes != 0) {
+            snprintf(line, sizeof(line),
+                     "%s: %.64s has addresses in planes %.64s and %.64s, it stands in %.64s%s", host,
+                     t->two_planes_of, t->first_plane, t->second_plane, t->first_plane,
+                     more(rest, sizeof(rest), t->two_planes));
+            remark(line, cbdata);
+        }
+        if (t->same_mac != 0) {
+            snprintf(line, sizeof(line),
+                     "%s: %.64s is left out of plane %.64s, its MAC is that of a device of %s%s", host,
+                     t->mac_of, t->mac_plane, t->mac_host, more(rest, sizeof(rest), t->same_mac));
+            remark(line, cbdata);
+        }
+    }
+}
+
+static int run(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n_planes)
+{
+    j->trouble = join_alloc(j->n_reports, sizeof(*j->trouble));
+    int rc = j->trouble == NULL ? PMIXFAB_ERR_NOMEM : join_planes_read(j, planes, n_planes);
+    int (*const passes[])(struct join *) = {join_read,  join_hosts,    join_match,        join_ethernet,
+                                            join_nodes, join_switches, join_number_guids, join_build,
+                                            join_names, join_details};
+    for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && rc == PMIXFAB_OK; i++)
+        rc = passes[i](j);
+    return rc;
+}
+
+int fab_join(const struct fab_inventory *swept, const struct fab_report *const *reports, uint32_t n_reports,
+             const struct fab_ethernet_plane *planes, uint32_t n_planes, fab_remark_fn remark, void *cbdata,
+             struct fab_joined *out, struct fab_err *err)
+{
+    if (out == NULL)
+        return PMIXFAB_ERR_INVAL;
+    memset(out, 0, sizeof(*out));
+    if (err != NULL)
+        err->text[0] = '\0';
+    if (swept == NULL || !swept->finished)
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "joining: the sweep's inventory is not finished");
+    for (uint32_t r = 0; r < n_reports; r++)
+        if (reports[r] == NULL || !reports[r]->finished)
+            return fab_fail(err, PMIXFAB_ERR_INVAL, "joining: a host's report is not finished");
+    struct join j = {.swept = swept,
+                     .reports = reports,
+                     .n_reports = n_reports,
+                     .err = err,
+                     .unattached = FAB_NONE,
+                     .out = out};
+    int rc = run(&j, planes, n_planes);
+    out->n_refused = j.n_refused;
+    if (rc == PMIXFAB_OK)
+        tell(&j, remark, cbdata);
+    else
+        fab_joined_destroy(out);
+    join_groups_free(&j.groups);
+    free(j.devs);
+    free(j.nodes);
+    free(j.host);
+    free(j.host_group);
+    free(j.owner);
+    free(j.planes);
+    free(j.networks);
+    free(j.switches);
+    free(j.cables);
+    free(j.trouble);
+    if (rc != PMIXFAB_OK && (err == NULL || err->text[0] == '\0'))
+        fab_fail(err, rc, "joining %" PRIu32 " reports to a fabric of %" PRIu32 " nodes: %s", n_reports,
+                 swept->n_nodes, pmixfab_strerror(rc));
+    return rc;
+}
+
+void fab_joined_destroy(struct fab_joined *joined)
+{
+    if (joined == NULL)
+        return;
+    fab_inventory_destroy(&joined->inv);
+    free(joined->details.first);
+    free(joined->details.facts);
+    free(joined->details.places);
+    free(joined->details.seen);
+    free(joined->details.pool);
+    memset(joined, 0, sizeof(*joined));
+}

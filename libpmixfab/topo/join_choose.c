@@ -1,0 +1,124 @@
+/* join_choose.c - of all that is said of one port, what is believed, and what is in conflict. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/join_priv.h"
+
+void join_heap_free(struct join_heap *heap)
+{
+    free(heap->facts);
+    free(heap->said);
+    memset(heap, 0, sizeof(*heap));
+}
+
+int join_heap_add(struct join_heap *heap, unsigned source, unsigned kind, bool estimate, const char *text)
+{
+    if (heap->n_facts == heap->cap_facts) {
+        uint32_t cap = heap->cap_facts == 0 ? 128 : heap->cap_facts * 2;
+        struct join_fact *bigger = realloc(heap->facts, cap * sizeof(*bigger));
+        if (bigger == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        heap->facts = bigger;
+        heap->cap_facts = cap;
+    }
+    heap->facts[heap->n_facts++] = (struct join_fact){text, (uint8_t)source, (uint8_t)kind, estimate};
+    return PMIXFAB_OK;
+}
+
+static int cmp_fact(const void *va, const void *vb)
+{
+    const struct join_fact *a = va, *b = vb;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    int order = a->text == b->text ? 0 : fab_natural_cmp(a->text, b->text);
+    if (order != 0)
+        return order;
+    if (a->estimate != b->estimate)
+        return a->estimate < b->estimate ? -1 : 1;
+    return a->source < b->source ? -1 : a->source > b->source;
+}
+
+/* Few facts are mostly in order already, several runs of them. */
+static void sort(struct join_fact *facts, uint32_t n)
+{
+    if (n > 128) {
+        qsort(facts, n, sizeof(*facts), cmp_fact);
+        return;
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        struct join_fact fact = facts[i];
+        uint32_t at = i;
+        for (; at > 0 && cmp_fact(&facts[at - 1], &fact) > 0; at--)
+            facts[at] = facts[at - 1];
+        facts[at] = fact;
+    }
+}
+
+/* What the sweep calls a device is its fabric's name for it, not a contradiction. */
+static bool disputes(const struct join_fact *fact)
+{
+    return !fact->estimate && !(fact->kind == FAB_FACT_NAME && fact->source == FAB_FROM_SUBNET);
+}
+
+/* Facts of one text, which are neighbours, become one. */
+static void unite(struct join_heap *heap)
+{
+    heap->n_said = 0;
+    for (uint32_t i = 0; i < heap->n_facts; i++) {
+        const struct join_fact *fact = &heap->facts[i];
+        struct join_said *said = heap->n_said == 0 ? NULL : &heap->said[heap->n_said - 1];
+        if (said == NULL || said->fact.kind != fact->kind || strcmp(said->fact.text, fact->text) != 0) {
+            said = &heap->said[heap->n_said++];
+            *said = (struct join_said){.fact = *fact};
+        } else if (join_better(fact, &said->fact)) {
+            said->fact = *fact;
+        }
+        said->sources |= (uint16_t)(1u << fact->source);
+        said->disputes = said->disputes || disputes(fact);
+    }
+}
+
+/* The texts of one kind. */
+static void decide(struct join_said *said, uint32_t n)
+{
+    bool many = fab_fact_many((enum fab_fact)said[0].fact.kind);
+    uint32_t best = 0, n_disputes = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        said[i].flags = said[i].fact.estimate ? FAB_DETAIL_ESTIMATE : 0;
+        n_disputes += said[i].disputes;
+        if (i > 0 && join_better(&said[i].fact, &said[best].fact))
+            best = i;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (many)
+            said[i].flags |= FAB_DETAIL_CHOSEN;
+        else if (n_disputes > 1 && said[i].disputes)
+            said[i].flags |= FAB_DETAIL_CONFLICT;
+    }
+    if (many)
+        return;
+    struct join_said chosen = said[best];
+    chosen.flags |= FAB_DETAIL_CHOSEN;
+    memmove(said + 1, said, best * sizeof(*said));
+    said[0] = chosen;
+}
+
+int join_choose(struct join_heap *heap)
+{
+    if (heap->n_facts > heap->cap_said) {
+        struct join_said *bigger = realloc(heap->said, heap->cap_facts * sizeof(*bigger));
+        if (bigger == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        heap->said = bigger;
+        heap->cap_said = heap->cap_facts;
+    }
+    sort(heap->facts, heap->n_facts);
+    unite(heap);
+    for (uint32_t first = 0, end; first < heap->n_said; first = end) {
+        for (end = first + 1; end < heap->n_said && heap->said[end].fact.kind == heap->said[first].fact.kind;)
+            end++;
+        decide(heap->said + first, end - first);
+    }
+    heap->n_facts = 0;
+    return PMIXFAB_OK;
+}

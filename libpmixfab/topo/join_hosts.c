@@ -1,0 +1,111 @@
+/* join_hosts.c - what the hosts of the reports are called: as the sweep calls them, where it knows them. */
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "topo/join_priv.h"
+
+bool fab_same_host(const char *a, const char *b)
+{
+    size_t in_a = strcspn(a, "."), in_b = strcspn(b, ".");
+    if (strcmp(a, b) == 0)
+        return true;
+    /* node1 and node1.cluster are one, node1.here and node1.there are two */
+    return in_a > 0 && in_a == in_b && memcmp(a, b, in_a) == 0 && (a[in_a] == '\0' || b[in_b] == '\0');
+}
+
+bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node)
+{
+    return node->unnamed != 0 || fab_same_host(fab_str(inv, node->host), "localhost");
+}
+
+static uint64_t short_hash(const char *host)
+{
+    return XXH3_64bits(host, strcspn(host, "."));
+}
+
+/* A host that the sweep knows by name. */
+struct known {
+    uint64_t hash; /* of its name up to the first dot */
+    const char *host;
+};
+
+static int cmp_known(const void *va, const void *vb)
+{
+    const struct known *a = va, *b = vb;
+    if (a->hash != b->hash)
+        return a->hash < b->hash ? -1 : 1;
+    return fab_natural_cmp(a->host, b->host);
+}
+
+/* Each once, by hash, then name. `hosts` has room for all nodes. */
+static uint32_t collect(const struct fab_inventory *inv, struct known *hosts)
+{
+    uint32_t n = 0, kept = 0;
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        const struct fab_node *node = &inv->nodes[i];
+        const char *host = fab_str(inv, node->host);
+        if (node->kind != FAB_HCA || join_unnamed(inv, node))
+            continue;
+        if (n == 0 || strcmp(hosts[n - 1].host, host) != 0)
+            hosts[n++] = (struct known){short_hash(host), host};
+    }
+    qsort(hosts, n, sizeof(*hosts), cmp_known);
+    for (uint32_t i = 0; i < n; i++)
+        if (kept == 0 || strcmp(hosts[kept - 1].host, hosts[i].host) != 0)
+            hosts[kept++] = hosts[i];
+    return kept;
+}
+
+/* The sweep's name for a report's host: the same, else the first of those that mean it, else its own. */
+static const char *name_of(const struct known *hosts, uint32_t n, const char *own)
+{
+    uint64_t hash = short_hash(own);
+    uint32_t low = 0, high = n;
+    const char *name = NULL;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (hosts[mid].hash < hash)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low < n && hosts[low].hash == hash; low++) {
+        if (strcmp(hosts[low].host, own) == 0)
+            return hosts[low].host;
+        if (name == NULL && fab_same_host(hosts[low].host, own))
+            name = hosts[low].host;
+    }
+    return name == NULL ? own : name;
+}
+
+/* Reports of one host in the end are one group: node1's and node1.cluster's. */
+static void group_reports(struct join *j, struct fab_key *keys)
+{
+    for (uint32_t r = 0; r < j->n_reports; r++)
+        keys[r] = (struct fab_key){XXH3_64bits(j->host[r], strlen(j->host[r])), r};
+    fab_keys_sort(keys, keys + j->n_reports, j->n_reports);
+    for (uint32_t i = 0; i < j->n_reports; i++) {
+        bool same = i > 0 && keys[i].value == keys[i - 1].value;
+        j->host_group[keys[i].index] = same ? j->host_group[keys[i - 1].index] : keys[i].index;
+    }
+}
+
+int join_hosts(struct join *j)
+{
+    struct known *hosts = join_alloc(j->swept->n_nodes, sizeof(*hosts));
+    struct fab_key *keys = join_alloc(2 * (size_t)j->n_reports, sizeof(*keys));
+    j->host = join_alloc(j->n_reports, sizeof(*j->host));
+    j->host_group = join_alloc(j->n_reports, sizeof(*j->host_group));
+    int rc = hosts == NULL || keys == NULL || j->host == NULL || j->host_group == NULL ? PMIXFAB_ERR_NOMEM
+                                                                                       : PMIXFAB_OK;
+    if (rc == PMIXFAB_OK) {
+        uint32_t n = collect(j->swept, hosts);
+        for (uint32_t r = 0; r < j->n_reports; r++)
+            j->host[r] = name_of(hosts, n, j->reports[r]->host);
+        group_reports(j, keys);
+    }
+    free(hosts);
+    free(keys);
+    return rc;
+}

@@ -1,0 +1,264 @@
+/*
+ * join_match.c - which port of the sweep a device of a report is, and what becomes of those that are none.
+ *
+ * A node of the sweep has one report that may speak of it: of the host that the sweep names, exactly or up to
+ * its first dot; of a node that nobody named, the first (reports come in natural order) that claims it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/join_priv.h"
+
+void join_refuse(struct join *j, struct join_dev *dev, const char *other)
+{
+    struct join_trouble *trouble = &j->trouble[dev->report];
+    uint32_t n = j->groups.groups[dev->group].n;
+    dev->fate = JOIN_REFUSED;
+    if (trouble->other == NULL)
+        trouble->other = other;
+    trouble->refused += n;
+    j->n_refused += n;
+}
+
+void join_odd(struct join *j, struct join_dev *dev)
+{
+    dev->fate = JOIN_ODD;
+    j->trouble[dev->report].odd += j->groups.groups[dev->group].n;
+}
+
+unsigned join_take_number(uint64_t used[4], unsigned wanted, unsigned most)
+{
+    if (wanted == 0 || wanted > most || (used[wanted / 64] >> wanted % 64 & 1) != 0)
+        for (wanted = 1; wanted <= most && (used[wanted / 64] >> wanted % 64 & 1) != 0;)
+            wanted++;
+    if (wanted > most)
+        return 0;
+    used[wanted / 64] |= UINT64_C(1) << wanted % 64;
+    return wanted;
+}
+
+/* Ports of HCAs by GUID, then those of others, whose hosts nobody knows. */
+static uint32_t collect_ports(const struct fab_inventory *inv, struct fab_key *keys)
+{
+    uint32_t n = 0;
+    for (unsigned others = 0; others < 2; others++)
+        for (uint32_t p = 0; p < inv->n_ports; p++) {
+            const struct fab_port *port = &inv->ports[p];
+            unsigned kind = inv->nodes[port->node].kind;
+            if (port->guid != 0 && kind != FAB_SWITCH && (kind != FAB_HCA) == others)
+                keys[n++] = (struct fab_key){port->guid, p};
+        }
+    fab_keys_sort(keys, keys + n, n);
+    return n;
+}
+
+/* By port GUID. GUIDs that look made up are believed only where the sweep has seen them. */
+static void match_by_port_guid(struct join *j, const struct fab_key *keys, uint32_t n)
+{
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        struct join_dev *dev = &j->devs[d];
+        if (dev->rdma && dev->port_guid != 0)
+            dev->swept_port = fab_keys_find(keys, n, dev->port_guid);
+        if (dev->swept_port != FAB_NONE) {
+            dev->swept_node = j->swept->ports[dev->swept_port].node;
+            dev->node_guid = j->swept->nodes[dev->swept_node].guid;
+        } else if (FAB_GUID_IS_MADE_UP(dev->port_guid)) {
+            dev->port_guid = 0;
+        }
+        if (FAB_GUID_IS_MADE_UP(dev->node_guid) && fab_inventory_find(j->swept, dev->node_guid) == FAB_NONE)
+            dev->node_guid = 0;
+    }
+}
+
+static int cmp_name(const void *va, const void *vb)
+{
+    const struct join_dev *a = *(const struct join_dev *const *)va, *b = *(const struct join_dev *const *)vb;
+    int order = strcmp(a->name, b->name);
+    if (order == 0 && (a->node_guid != 0) != (b->node_guid != 0))
+        return a->node_guid != 0 ? -1 : 1;
+    if (order == 0 && a->node_guid != b->node_guid)
+        return a->node_guid < b->node_guid ? -1 : 1;
+    return order != 0 ? order : a < b ? -1 : a > b;
+}
+
+/* The RDMA ports of one report that have a name, by name. Returns how many. */
+static uint32_t by_name(struct join *j, uint32_t first, uint32_t end, struct join_dev **list)
+{
+    uint32_t n = 0;
+    for (uint32_t d = first; d < end; d++)
+        if (j->devs[d].rdma && j->devs[d].name != NULL)
+            list[n++] = &j->devs[d];
+    qsort(list, n, sizeof(*list), cmp_name);
+    return n;
+}
+
+/* Ports of one name are of one node: who does not know its GUID has it from them (the lowest). */
+static void fill_node_guids(struct join *j, struct join_dev **list)
+{
+    for (uint32_t first = 0, end; first < j->n_devs; first = end) {
+        bool missing = false;
+        for (end = first; end < j->n_devs && j->devs[end].report == j->devs[first].report; end++)
+            missing = missing || (j->devs[end].rdma && j->devs[end].node_guid == 0);
+        if (!missing)
+            continue;
+        uint32_t n = by_name(j, first, end, list);
+        for (uint32_t i = 1; i < n; i++)
+            if (list[i]->node_guid == 0 && strcmp(list[i]->name, list[i - 1]->name) == 0)
+                list[i]->node_guid = list[i - 1]->node_guid;
+    }
+}
+
+/* By node GUID and port number. A port GUID that is another than the sweep's is a contradiction. */
+static void match_by_node(struct join *j)
+{
+    const struct fab_inventory *inv = j->swept;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        struct join_dev *dev = &j->devs[d];
+        if (!dev->rdma || dev->swept_node != FAB_NONE || dev->node_guid == 0)
+            continue;
+        dev->swept_node = fab_inventory_find(inv, dev->node_guid);
+        if (dev->swept_node == FAB_NONE || inv->nodes[dev->swept_node].kind != FAB_HCA || dev->num == 0)
+            continue;
+        uint32_t p = fab_inventory_port(inv, dev->swept_node, dev->num);
+        if (p != FAB_NONE && (dev->port_guid == 0 || inv->ports[p].guid == 0))
+            dev->swept_port = p;
+    }
+}
+
+/* How good a report's claim to a swept node is: 0 best, 3 none. */
+static unsigned claim(const struct join *j, uint32_t node, uint32_t report)
+{
+    const struct fab_node *swept = &j->swept->nodes[node];
+    const char *host = fab_str(j->swept, swept->host), *own = j->reports[report]->host;
+    if (swept->kind != FAB_HCA)
+        return 3;
+    if (join_unnamed(j->swept, swept))
+        return 2;
+    return strcmp(host, own) == 0 ? 0 : fab_same_host(host, own) ? 1 : 3;
+}
+
+static void find_owners(struct join *j)
+{
+    for (uint32_t i = 0; i < j->swept->n_nodes; i++)
+        j->owner[i] = FAB_NONE;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        const struct join_dev *dev = &j->devs[d];
+        if (dev->swept_node == FAB_NONE)
+            continue;
+        uint32_t *owner = &j->owner[dev->swept_node];
+        unsigned mine = claim(j, dev->swept_node, dev->report);
+        if (mine < 3 && (*owner == FAB_NONE || mine < claim(j, dev->swept_node, *owner)))
+            *owner = dev->report;
+    }
+}
+
+/* Whose a swept node is, for a message. */
+static const char *owner_name(const struct join *j, uint32_t node)
+{
+    const struct fab_node *swept = &j->swept->nodes[node];
+    if (swept->kind != FAB_HCA)
+        return fab_str(j->swept, swept->name);
+    if (join_unnamed(j->swept, swept) && j->owner[node] != FAB_NONE)
+        return j->reports[j->owner[node]]->host;
+    return fab_str(j->swept, swept->host);
+}
+
+/* The devices that claim a swept node: joined, refused, or a port of it that the sweep does not list. */
+static void settle_swept(struct join *j, uint32_t *joined)
+{
+    for (uint32_t p = 0; p < j->swept->n_ports; p++)
+        joined[p] = FAB_NONE;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        struct join_dev *dev = &j->devs[d];
+        if (dev->swept_node == FAB_NONE)
+            continue;
+        const struct fab_node *node = &j->swept->nodes[dev->swept_node];
+        if (j->owner[dev->swept_node] != dev->report) {
+            join_refuse(j, dev, owner_name(j, dev->swept_node));
+        } else if (dev->swept_port != FAB_NONE && joined[dev->swept_port] == FAB_NONE) {
+            const struct fab_port *port = &j->swept->ports[dev->swept_port];
+            joined[dev->swept_port] = d;
+            dev->fate = JOIN_SWEPT;
+            dev->silent = port->peer == FAB_NONE && port->state < FAB_PORT_INIT;
+            dev->num = port->num;
+        } else if (dev->swept_port == FAB_NONE && dev->num != 0 && dev->num <= node->num_ports &&
+                   fab_inventory_port(j->swept, dev->swept_node, dev->num) == FAB_NONE) {
+            dev->fate = JOIN_NEW;
+        } else {
+            join_odd(j, dev);
+        }
+    }
+}
+
+/* Of devices with one value in `keys` (sorted, stable) the first remains; other reports' are refused. */
+static void keep_first(struct join *j, const struct fab_key *keys, uint32_t n, bool one_report_may)
+{
+    for (uint32_t i = 1, first = 0; i < n; i++) {
+        if (keys[i].value != keys[first].value) {
+            first = i;
+            continue;
+        }
+        struct join_dev *winner = &j->devs[keys[first].index], *dev = &j->devs[keys[i].index];
+        if (winner->report != dev->report)
+            join_refuse(j, dev, j->reports[winner->report]->host);
+        else if (!one_report_may)
+            join_odd(j, dev);
+    }
+}
+
+/* What the sweep has not: each node is one report's, each port number and each port GUID one device's. */
+static void settle_new(struct join *j, struct fab_key *keys)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        const struct join_dev *dev = &j->devs[d];
+        if (dev->fate == JOIN_NEW)
+            keys[n++] = (struct fab_key){(uint64_t)dev->swept_node << 8 | dev->num, d};
+    }
+    fab_keys_sort(keys, keys + n, n);
+    keep_first(j, keys, n, false);
+    n = 0;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        struct join_dev *dev = &j->devs[d];
+        if (!dev->rdma || dev->fate != JOIN_OPEN)
+            continue;
+        dev->fate = JOIN_NEW;
+        if (dev->node_guid != 0)
+            keys[n++] = (struct fab_key){dev->node_guid, d};
+    }
+    fab_keys_sort(keys, keys + n, n);
+    keep_first(j, keys, n, true);
+    n = 0;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        const struct join_dev *dev = &j->devs[d];
+        bool fills = dev->fate == JOIN_SWEPT && j->swept->ports[dev->swept_port].guid == 0;
+        if ((dev->fate == JOIN_NEW || fills) && dev->port_guid != 0)
+            keys[n++] = (struct fab_key){dev->port_guid, d};
+    }
+    fab_keys_sort(keys, keys + n, n);
+    keep_first(j, keys, n, false);
+}
+
+int join_match(struct join *j)
+{
+    const struct fab_inventory *inv = j->swept;
+    size_t most = j->n_devs > inv->n_ports ? j->n_devs : inv->n_ports;
+    struct fab_key *keys = join_alloc(2 * most, sizeof(*keys));
+    struct join_dev **list = join_alloc(j->n_devs, sizeof(*list));
+    uint32_t *joined = join_alloc(inv->n_ports, sizeof(*joined));
+    j->owner = join_alloc(inv->n_nodes, sizeof(*j->owner));
+    int rc =
+        keys == NULL || list == NULL || joined == NULL || j->owner == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    if (rc == PMIXFAB_OK) {
+        match_by_port_guid(j, keys, collect_ports(inv, keys));
+        fill_node_guids(j, list);
+        match_by_node(j);
+        find_owners(j);
+        settle_swept(j, joined);
+        settle_new(j, keys);
+    }
+    free(keys);
+    free(list);
+    free(joined);
+    return rc;
+}

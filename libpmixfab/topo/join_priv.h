@@ -1,0 +1,206 @@
+/*
+ * join_priv.h - shared by the files of join only.
+ *
+ * The way: items of a report -> its devices (group) -> ports of the sweep, or nodes of their own (match) ->
+ * Ethernet planes (ethernet, switches) -> the inventory (build) -> names (names) -> facts and places
+ * (details).
+ */
+#ifndef FAB_TOPO_JOIN_PRIV_H
+#define FAB_TOPO_JOIN_PRIV_H
+
+#include "topo/join.h"
+#include "topo/keys.h"
+
+/* An item that says something of a device. */
+struct join_link {
+    uint32_t item;
+    uint32_t shared; /* 1: it fits several ports, so it says nothing of what each port has for itself */
+};
+
+/* The items of one device, RDMA port or network interface: links[first .. first+n-1]. */
+struct join_group {
+    uint32_t report;
+    uint32_t first, n;
+    bool rdma;
+};
+
+struct join_groups {
+    struct join_group *groups; /* of one report: neighbours, ports before interfaces */
+    struct join_link *links;
+    uint32_t n, cap, n_links, cap_links;
+};
+
+/* A key that fits more ports than this leads to none: no device has that many. */
+#define JOIN_MAX_SHARED 8u
+
+/* Append the devices of a finished report. The memory of `scratch` (zero at first) is used again. */
+struct join_scratch;
+int join_group_report(const struct fab_report *report, uint32_t number, struct join_groups *out,
+                      struct join_scratch **scratch);
+void join_scratch_free(struct join_scratch *scratch);
+void join_groups_free(struct join_groups *groups);
+
+/* A fact with who says it. */
+struct join_fact {
+    const char *text; /* NULL: none */
+    uint8_t source, kind, estimate;
+};
+
+/* Is this kind something that each port of a device has for itself? */
+bool join_per_port(enum fab_fact kind);
+/* Is a believed before b, a fact of the same kind: facts before estimates, then by source, then by text. */
+bool join_better(const struct join_fact *a, const struct join_fact *b);
+
+/* What becomes of a device. */
+enum join_fate {
+    JOIN_OPEN = 0,
+    JOIN_SWEPT,   /* is a port of the sweep */
+    JOIN_NEW,     /* an RDMA port that the sweep has not */
+    JOIN_PLAIN,   /* an interface in an Ethernet plane */
+    JOIN_REFUSED, /* another host's */
+    JOIN_ODD,     /* contradicts the fabric, or another device of its report */
+    JOIN_UNUSED   /* an interface in no plane */
+};
+
+/* A device of a report, and what it says of itself (texts in its report's pool; NULL: not known). */
+struct join_dev {
+    uint64_t port_guid, node_guid, system_guid, mac; /* 0: not known */
+    const char *name, *interface;
+    const char *switch_id, *switch_name, *switch_port;
+    uint64_t mbps;
+    uint32_t group;
+    uint32_t report;
+    uint32_t swept_port, swept_node; /* in the sweep; FAB_NONE */
+    uint32_t node;                   /* JOIN_NEW, JOIN_PLAIN: index into new nodes; FAB_NONE: a swept one */
+    uint32_t plane;                  /* index into planes; FAB_NONE */
+    uint32_t port;                   /* in the inventory that is built */
+    uint16_t lid;
+    uint8_t num;   /* 0: not known */
+    uint8_t state; /* enum fab_port_state */
+    uint8_t fate;
+    bool infiniband; /* its link layer, where known */
+    bool rdma;
+    bool silent; /* JOIN_SWEPT: the sweep says no more of it than that it is there */
+};
+
+/* A node that only reports know. */
+struct join_node {
+    uint64_t guid, system_guid;
+    uint32_t report;
+    uint32_t index;   /* in the inventory that is built */
+    uint64_t used[4]; /* numbers of its ports */
+    uint8_t most;     /* highest of them */
+    bool plain;       /* a network interface */
+    uint32_t first;   /* device that it is made for */
+};
+
+struct join_plane {
+    const char *name;
+    uint32_t subnet; /* in the inventory; FAB_NONE: nobody is in it */
+    bool used;
+};
+
+struct join_network {
+    struct fab_cidr cidr;
+    const char *name;
+    uint32_t plane;
+};
+
+/* A switch of an Ethernet plane. */
+struct join_switch {
+    uint64_t guid;
+    uint64_t used[4]; /* numbers of its ports */
+    const char *name; /* LLDP's; NULL: made from the plane's, level and number */
+    uint32_t plane, level, number;
+    uint32_t index;   /* node in the inventory that is built */
+    uint32_t above;   /* the segment's switch above it, FAB_NONE: none */
+    uint8_t up, down; /* numbers of the ports of the cable to that: its own, the other's */
+};
+
+/* A port of a switch for a device. */
+struct join_cable {
+    uint32_t dev, sw;
+    uint8_t num;
+};
+
+/* What goes wrong with a host's report is told once for each sort of trouble. */
+struct join_trouble {
+    uint32_t refused, odd;         /* items */
+    uint32_t two_planes, same_mac; /* devices */
+    const char *other;             /* the first host whose devices were claimed */
+    const char *two_planes_of, *first_plane, *second_plane;
+    const char *mac_of, *mac_host, *mac_plane;
+};
+
+struct join {
+    const struct fab_inventory *swept;
+    const struct fab_report *const *reports;
+    uint32_t n_reports;
+    struct fab_err *err;
+    struct join_groups groups;
+    struct join_dev *devs; /* by report, as groups */
+    uint32_t n_devs;
+    struct join_node *nodes;
+    uint32_t n_nodes;
+    const char **host;    /* of each report: what its host is called in the end */
+    uint32_t *host_group; /* of each report: the first report of the same host */
+    uint32_t *owner;      /* of each swept node: the report that may speak of it, FAB_NONE */
+    struct join_plane *planes;
+    struct join_network *networks;
+    uint32_t n_planes, n_networks;
+    struct join_switch *switches;
+    uint32_t n_switches, cap_switches;
+    struct join_cable *cables;
+    uint32_t n_cables;
+    struct join_trouble *trouble; /* of each report */
+    uint32_t n_refused;
+    uint32_t unattached; /* subnet, FAB_NONE: not needed */
+    struct fab_joined *out;
+};
+
+/* Set by each pass; PMIXFAB_ERR_NOMEM or _RANGE. In this order. */
+int join_read(struct join *j); /* groups -> devs */
+int join_hosts(struct join *j);
+int join_match(struct join *j);
+int join_planes_read(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n);
+int join_ethernet(struct join *j);
+int join_nodes(struct join *j);
+int join_switches(struct join *j);
+int join_number_guids(struct join *j);
+int join_build(struct join *j);
+int join_names(struct join *j);
+int join_details(struct join *j);
+
+/* The facts of one port, gathered, then chosen. */
+struct join_said {
+    struct join_fact fact; /* best of those with this text */
+    uint16_t sources;
+    uint8_t flags; /* FAB_DETAIL_* */
+    bool disputes; /* a fact, not an estimate, of a source that means the same thing as the others */
+};
+struct join_heap {
+    struct join_fact *facts;
+    struct join_said *said;
+    uint32_t n_facts, cap_facts, n_said, cap_said;
+};
+int join_heap_add(struct join_heap *heap, unsigned source, unsigned kind, bool estimate, const char *text);
+/* facts -> said, in the order of struct fab_details. Empties facts. */
+int join_choose(struct join_heap *heap);
+void join_heap_free(struct join_heap *heap);
+
+/* Places of all devices, from the chosen facts in j->out->details. */
+int join_places(struct join *j);
+
+/* Memory for n elements, zeroed; at least one. */
+void *join_alloc(size_t n, size_t size);
+/* 48 bits of a hash of texts (any may be NULL) and a number, as a GUID that is made up. */
+uint64_t join_made_up(const char *kind, const char *a, const char *b, uint64_t number);
+/* Is this swept node one that nobody named? */
+bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node);
+/* A device is not joined: it counts for its report. */
+void join_refuse(struct join *j, struct join_dev *dev, const char *other);
+void join_odd(struct join *j, struct join_dev *dev);
+/* Take the number, or the lowest free one up to `most` where it is taken or 0; 0: there is none. */
+unsigned join_take_number(uint64_t used[4], unsigned wanted, unsigned most);
+
+#endif

@@ -1,0 +1,213 @@
+/*
+ * report_world.h - reports of the hosts of a made-up fabric, with GUIDs that match it, for tests.
+ *
+ * Of each HCA port an item of verbs, of each HCA one of hwloc, and for each port one of libfabric and of UCX,
+ * and of ethernet for its interface, all agreeing: device mlx5_N, N in the order of GUIDs on its host,
+ * interface ibM by port.
+ */
+#ifndef FAB_TEST_REPORT_WORLD_H
+#define FAB_TEST_REPORT_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/fabrics/fabrics.h"
+#include "topo/join.h"
+
+/* Reports of hosts, in natural order, and pointers to them as fab_join() wants them. */
+struct report_world {
+    struct fab_report *reports;
+    const struct fab_report **list;
+    uint32_t n;
+};
+
+static inline void world_fact(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *fmt,
+                              ...) __attribute__((format(printf, 4, 5)));
+static inline void world_fact(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *fmt,
+                              ...)
+{
+    char text[FAB_REPORT_MAX_TEXT + 1];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    assert_int_equal(fab_report_fact(report, item, kind, text), 0);
+}
+
+static inline uint32_t world_item(struct fab_report *report, enum fab_source source)
+{
+    uint32_t item = FAB_NONE;
+    assert_int_equal(fab_report_item(report, source, &item), 0);
+    return item;
+}
+
+/* An item from kinds and texts, ended by a NULL text: world_say(r, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0",
+ * ..., 0, NULL). */
+static inline uint32_t world_say(struct fab_report *report, enum fab_source source, ...)
+{
+    uint32_t item = world_item(report, source);
+    va_list args;
+    va_start(args, source);
+    for (;;) {
+        int kind = va_arg(args, int);
+        const char *text = va_arg(args, const char *);
+        if (text == NULL)
+            break;
+        assert_int_equal(fab_report_fact(report, item, (enum fab_fact)kind, text), 0);
+    }
+    va_end(args);
+    return item;
+}
+
+static inline void world_begin(struct fab_report *report, const char *host)
+{
+    fab_report_init(report);
+    assert_int_equal(fab_report_host(report, host, NULL), 0);
+}
+
+static inline void world_finish(struct fab_report *report)
+{
+    struct fab_err err = {{0}};
+    int rc = fab_report_finish(report, &err);
+    if (rc != 0)
+        fail_msg("%d: %s", rc, err.text);
+}
+
+/* What a host says of one of its HCAs, the `nth` (from 0). Numbers give it an address, a NUMA node and so on.
+ */
+static inline void world_hca(struct fab_report *r, const struct fab_inventory *inv,
+                             const struct fab_node *node, unsigned nth)
+{
+    uint32_t item = world_item(r, FAB_FROM_HWLOC);
+    world_fact(r, item, FAB_FACT_NAME, "mlx5_%u", nth);
+    world_fact(r, item, FAB_FACT_NODE_GUID, "0x%016" PRIx64, node->guid);
+    world_fact(r, item, FAB_FACT_PCI, "0000:%02x:00:00", 0x41 + nth * 0x10);
+    world_fact(r, item, FAB_FACT_BUS, "PCI");
+    world_fact(r, item, FAB_FACT_VENDOR, "Mellanox Technologies");
+    world_fact(r, item, FAB_FACT_VENDOR_ID, "0x15b3");
+    world_fact(r, item, FAB_FACT_PART, "MT28908 Family [ConnectX-6]");
+    world_fact(r, item, FAB_FACT_PART_ID, "0x101b");
+    world_fact(r, item, FAB_FACT_NUMA, "%u", nth % 8);
+    world_fact(r, item, FAB_FACT_PACKAGE, "%u", nth % 8 / 4);
+    world_fact(r, item, FAB_FACT_SLOT_SPEED, "252000");
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        uint32_t mbps = fab_rate_mbps(port->width, (enum fab_speed)port->speed);
+        item = world_item(r, FAB_FROM_VERBS);
+        world_fact(r, item, FAB_FACT_NAME, "mlx5_%u", nth);
+        world_fact(r, item, FAB_FACT_PORT, "%u", port->num);
+        world_fact(r, item, FAB_FACT_NODE_GUID, "0x%016" PRIx64, node->guid);
+        world_fact(r, item, FAB_FACT_SYSTEM_GUID, "0x%016" PRIx64,
+                   node->system_guid == 0 ? node->guid : node->system_guid);
+        if (port->guid != 0)
+            world_fact(r, item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, port->guid);
+        world_fact(r, item, FAB_FACT_PCI, "0000:%02x:00:00", 0x41 + nth * 0x10);
+        world_fact(r, item, FAB_FACT_TYPE, "InfiniBand");
+        world_fact(r, item, FAB_FACT_STATE, port->state == FAB_PORT_ACTIVE ? "up" : "down");
+        world_fact(r, item, FAB_FACT_FIRMWARE, "20.31.1014");
+        world_fact(r, item, FAB_FACT_DRIVER, "mlx5_core");
+        world_fact(r, item, FAB_FACT_MTU, "4096");
+        if (mbps != 0)
+            world_fact(r, item, FAB_FACT_SPEED, "%" PRIu32, mbps);
+        if (port->lid != 0)
+            world_fact(r, item, FAB_FACT_LID, "%u", port->lid);
+        if (port->guid != 0)
+            world_fact(
+                r, item, FAB_FACT_GID, "fe80::%x:%x:%x:%x", (unsigned)(port->guid >> 48 & 0xffff) | 0x1000u,
+                (unsigned)(port->guid >> 32 & 0xffff) | 0x1000u,
+                (unsigned)(port->guid >> 16 & 0xffff) | 0x1000u, (unsigned)(port->guid & 0xffff) | 0x1000u);
+        item = world_item(r, FAB_FROM_LIBFABRIC);
+        world_fact(r, item, FAB_FACT_NAME, "mlx5_%u", nth);
+        world_fact(r, item, FAB_FACT_PORT, "%u", port->num);
+        world_fact(r, item, FAB_FACT_PROVIDER, "verbs;ofi_rxm");
+        world_fact(r, item, FAB_FACT_PROTOCOL, "FI_PROTO_RXM");
+        item = world_item(r, FAB_FROM_UCX);
+        world_fact(r, item, FAB_FACT_NAME, "mlx5_%u", nth);
+        world_fact(r, item, FAB_FACT_PORT, "%u", port->num);
+        world_fact(r, item, FAB_FACT_TRANSPORT, "rc_mlx5");
+        assert_int_equal(fab_report_estimate(r, item, FAB_FACT_LATENCY, "600"), 0);
+        item = world_item(r, FAB_FROM_ETHERNET);
+        world_fact(r, item, FAB_FACT_INTERFACE, "ib%u", nth * 2 + port->num - 1);
+        world_fact(r, item, FAB_FACT_PORT, "%u", port->num);
+        world_fact(r, item, FAB_FACT_PCI, "0000:%02x:00:00", 0x41 + nth * 0x10);
+        world_fact(r, item, FAB_FACT_TYPE, "InfiniBand");
+    }
+}
+
+struct world_hca_of {
+    const char *host;
+    uint32_t node;
+};
+
+static inline int world_cmp(const void *va, const void *vb)
+{
+    const struct world_hca_of *a = va, *b = vb;
+    int order = fab_natural_cmp(a->host, b->host);
+    return order != 0 ? order : a->node < b->node ? -1 : a->node > b->node;
+}
+
+/* A report for each host of a finished and named fabric. */
+static inline void world_reports(struct report_world *world, const struct fab_inventory *inv)
+{
+    struct world_hca_of *hcas = calloc(inv->n_nodes + 1u, sizeof(*hcas));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        if (inv->nodes[i].kind == FAB_HCA)
+            hcas[n++] = (struct world_hca_of){fab_str(inv, inv->nodes[i].host), i};
+    qsort(hcas, n, sizeof(*hcas), world_cmp);
+    *world = (struct report_world){.reports = calloc(n + 1u, sizeof(*world->reports)),
+                                   .list = calloc(n + 1u, sizeof(*world->list))};
+    for (uint32_t first = 0, end; first < n; first = end) {
+        struct fab_report *report = &world->reports[world->n];
+        world_begin(report, hcas[first].host);
+        for (end = first; end < n && strcmp(hcas[end].host, hcas[first].host) == 0; end++)
+            world_hca(report, inv, &inv->nodes[hcas[end].node], end - first);
+        world_finish(report);
+        world->list[world->n++] = report;
+    }
+    free(hcas);
+}
+
+static inline void world_reports_free(struct report_world *world)
+{
+    for (uint32_t i = 0; i < world->n; i++)
+        fab_report_destroy(&world->reports[i]);
+    free(world->reports);
+    free(world->list);
+}
+
+/* The report of one host; NULL. */
+static inline struct fab_report *world_report(struct report_world *world, const char *host)
+{
+    for (uint32_t i = 0; i < world->n; i++)
+        if (strcmp(world->reports[i].host, host) == 0)
+            return &world->reports[i];
+    return NULL;
+}
+
+/* The believed text of a port and kind; NULL: nothing is known. */
+static inline const struct fab_detail *world_detail(const struct fab_joined *joined, uint32_t port,
+                                                    enum fab_fact kind)
+{
+    const struct fab_details *d = &joined->details;
+    for (uint32_t f = d->first[port]; f < d->first[port + 1]; f++)
+        if (d->facts[f].kind == kind && (d->facts[f].flags & FAB_DETAIL_CHOSEN) != 0)
+            return &d->facts[f];
+    return NULL;
+}
+
+static inline const char *world_text(const struct fab_joined *joined, uint32_t port, enum fab_fact kind)
+{
+    const struct fab_detail *detail = world_detail(joined, port, kind);
+    return detail == NULL ? NULL : joined->details.pool + detail->text;
+}
+
+#endif
