@@ -1,0 +1,187 @@
+"""What nodes deliver: taken from whom it concerns, refused from everybody else with a reason that both sides see."""
+import os
+import re
+import unittest
+
+import hosts
+import lab
+
+SCHEDULER, NODE, OTHER = "10.91.1.1", "10.91.1.2", "10.91.1.3"
+# Names of the node: a host that delivers too often in one test is another one in the next.
+NAMES = [f"node{i}" for i in range(1, 30)]
+OK, SYNTAX, CONFLICT, RANGE, FOREIGN, CORRUPT, BUSY, PERM, UNREACH = 0, -5, -6, -7, -9, -12, -13, -14, -16
+
+
+def deliver(daemon, host, *specs):
+    """The answers to deliveries from a host: [(code, digest, reason)]."""
+    done = lab.run([*host.prefix(), lab.program("deliver"), daemon.uri(), *specs], env=daemon.tool_env(), cwd="/",
+                   timeout=60)
+    if done.returncode != 0:
+        raise lab.LabError(f"deliver {specs}: {done.returncode}: {done.stdout}{done.stderr}\n{daemon.log()[-2000:]}")
+    answers = re.findall(r"^(-?\d+) ([0-9a-f]+) (.*)$", done.stdout, re.MULTILINE)
+    return [(int(code), int(digest, 16), reason) for code, digest, reason in answers]
+
+
+class Intake(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        hosts.need()
+        cls.here, cls.there = hosts.Host("scheduler"), hosts.Host("node")
+        cls.munged = []
+        for host, address in ((cls.here, SCHEDULER), (cls.there, NODE)):
+            cls.addClassCleanup(host.stop)
+            if host is cls.there:
+                cls.here.cable(cls.there, SCHEDULER, NODE)
+            host.knows({"scheduler": SCHEDULER, "other": OTHER, **{name: NODE for name in NAMES}})
+        for host, address in ((cls.here, SCHEDULER), (cls.there, NODE)):
+            munged = hosts.Munged(host, address, cls.munged[0] if cls.munged else None)
+            cls.addClassCleanup(munged.stop)
+            munged.show_on(host)
+            cls.munged.append(munged)
+        capture = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(capture, lab.fabric("fattree2:2,1,2", "capture"))
+        cls.daemon = hosts.Fabricd(cls.here, config={"fabricd": {"probe": f"file:{capture}", "host": "scheduler"},
+                                                     "nodes": {"user": "daemon", "settle_ms": 20},
+                                                     "security": {"remote": "yes"}})
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.names = list(NAMES)
+
+    def setUp(self):
+        self.name = self.names.pop()  # another host for each test
+        self.log_from = len(self.daemon.log())
+
+    def deliver(self, *specs, host=None):
+        return deliver(self.daemon, host or self.there, *(spec.replace("NODE", self.name) for spec in specs))
+
+    def must_refuse(self, spec, code, reason, host=None):
+        """The last answer to it is this refusal, and the log says the same."""
+        code_got, held, text = self.deliver(spec, host=host)[-1]
+        self.assertEqual(code_got, code, text)
+        self.assertRegex(text, reason)
+        if code != CONFLICT:  # that is how it goes on, and no fault
+            lab.wait_for(lambda: f"warning: intake: refused: {text}\n" in self.daemon.log(), what="the line in the log")
+        self.daemon.check_alive()
+        return held
+
+    def held(self, name):
+        done = lab.run([*self.there.prefix(), lab.program("deliver"), self.daemon.uri(), "orders", name, "1"],
+                       env=self.daemon.tool_env(), cwd="/")
+        return int(done.stdout.split()[0], 16)
+
+    # -- taken
+
+    def test_good_ones_are_kept(self):
+        answers = self.deliver("host=NODE,ports=2", "host=NODE,ports=2", "host=NODE,before=2,ports=3")
+        self.assertEqual([answer[0::2] for answer in answers], [(OK, "")] * 3)
+        self.assertEqual(answers[0], answers[1])
+        self.assertNotEqual(answers[1][1], answers[2][1])
+        self.daemon.kill9()  # what was acknowledged is there
+        self.daemon.start()
+        self.assertEqual(self.held(self.name), answers[2][1])
+        self.assertEqual(self.deliver("host=NODE,before=3,ports=2"), [answers[0]])
+        self.assertEqual(self.must_refuse("host=NODE,before=3,ports=2", CONFLICT, "the whole is needed"), answers[0][1])
+
+    def test_the_configured_user_may(self):
+        self.assertEqual(self.deliver("host=NODE,uid=1")[0][0::2], (OK, ""))
+
+    def test_the_schedulers_own_host(self):
+        self.assertEqual(self.deliver("host=scheduler", host=self.here)[0][0::2], (OK, ""))
+
+    # -- refused
+
+    def refused_and_kept(self, spec, code, reason):
+        """Refused, and the last good one stays."""
+        good = self.deliver("host=NODE,ports=2")[0]
+        self.assertEqual(good[0], OK, good)
+        self.must_refuse(spec, code, reason)
+        self.assertEqual(self.held(self.name), good[1])
+
+    def test_another_host(self):
+        self.must_refuse("host=other", PERM, rf"^other: uid 0 on {NODE} may not describe this host, which is {OTHER}: ")
+        self.assertEqual(self.held("other"), 0)
+        self.must_refuse("host=scheduler,uid=1", PERM, rf"^scheduler: uid 1 on {NODE} may not describe this host, ")
+        self.must_refuse("host=nowhere", PERM, rf"^nowhere: .*cannot resolve this name .*uid 0 on {NODE}")
+
+    def test_another_host_inside(self):
+        self.refused_and_kept("host=NODE,inside=other", CORRUPT, f"{self.name} delivers a report of other")
+        self.assertEqual(self.held("other"), 0)
+
+    def test_another_user(self):
+        self.refused_and_kept("host=NODE,uid=65534", PERM,
+                              rf"^{self.name}: uid 65534 on {NODE} may not describe a host: that is for root and daemon$")
+
+    def test_twice(self):
+        answers = self.deliver("host=NODE,twice=1")
+        self.assertEqual([answer[0] for answer in answers], [OK, PERM])
+        self.must_refuse("host=NODE,twice=1", PERM, rf"uid 0 on {NODE} was used before")
+
+    def test_expired(self):
+        self.refused_and_kept("host=NODE,ports=5,ttl=1,late=1", PERM, rf"uid 0 on {NODE} has expired: are the clocks")
+
+    def test_altered(self):
+        self.refused_and_kept("host=NODE,ports=5,alter=1", PERM, "it was altered, or made with another key")
+
+    def test_another_key(self):
+        stranger = hosts.Host("stranger", network=self.there)
+        self.addCleanup(stranger.stop)
+        munged = hosts.Munged(stranger, NODE)
+        self.addCleanup(munged.stop)
+        munged.show_on(stranger)
+        # It does not even get a connection: PMIx asks munge, too. What it made is brought by another.
+        made = stranger.do("sh", "-c", "echo hello | munge").strip()
+        self.assertTrue(made.startswith("MUNGE:"))
+
+    def test_no_delivery(self):
+        self.must_refuse("text=hello", FOREIGN, rf"the credential of uid 0 on {NODE} holds no delivery: ")
+        self.must_refuse("raw=100", PERM, "munged does not accept the credential")
+        self.must_refuse("raw=600000", RANGE, "a credential of 600000 bytes: at most 526336 are taken")
+
+    def test_a_credential_without_origin(self):
+        bare = hosts.Host("bare", network=self.there)
+        self.addCleanup(bare.stop)
+        munged = hosts.Munged(bare, "127.0.0.1", self.munged[0])
+        self.addCleanup(munged.stop)
+        munged.show_on(bare)
+        bare.knows({"scheduler": SCHEDULER})
+        for name in (self.name, "scheduler"):
+            self.must_refuse(f"host={name}", PERM, rf"^{name}: .*127\.0\.0\.1.*--origin", host=bare)
+
+    def test_too_many(self):
+        for at_once in ("", ",at_once=1"):
+            codes = [answer[0] for answer in self.deliver(f"host=NODE,times=40{at_once}")]
+            self.assertEqual(len(codes), 40)
+            self.assertEqual(set(codes), {OK, BUSY})
+            self.assertTrue(8 <= codes.count(OK) <= 30 * lab.SLOW, codes)
+            self.assertEqual(self.deliver(f"host={self.names[0]},ports=9")[0][0], OK)  # which another does not feel
+            self.name = self.names.pop()
+        self.assertRegex(self.deliver("host=NODE,times=40,at_once=1")[-1][2], f"{self.name} delivers more often than")
+
+    def test_a_flood_is_a_line_in_the_log(self):
+        self.deliver(*["host=NODE,uid=2"] * 50)
+        lines = [line for line in self.daemon.log()[self.log_from:].splitlines() if "uid 2 on" in line]
+        self.assertEqual(len(lines), 1, lines)
+
+    # -- orders
+
+    def test_what_is_held_is_told(self):
+        self.assertEqual(self.held(self.name), 0)
+        digest = self.deliver("host=NODE")[0][1]
+        self.assertEqual(self.held(self.name), digest)
+
+
+class WithoutMunge(unittest.TestCase):
+    def test_it_is_said(self):
+        hosts.need()
+        host = hosts.Host("bare")
+        self.addCleanup(host.stop)
+        capture = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(capture, lab.fabric("fattree2:2,1,2", "capture"))
+        daemon = hosts.Fabricd(host, config={"fabricd": {"probe": f"file:{capture}"}})
+        self.addCleanup(daemon.stop)
+        code, held, reason = deliver(daemon, host, "raw=100")[0]
+        self.assertEqual((code, held), (UNREACH, 0))
+        self.assertRegex(reason, "^no munged answers on the scheduler's host")
+
+
+if __name__ == "__main__":
+    unittest.main()
