@@ -32,20 +32,29 @@ static inline char *report_text(struct fab_report *report)
     return text;
 }
 
-/* `items`: the JSON objects, each on a line of its own and indented, with commas. The report is destroyed. */
+/*
+ * items: those that it should have, in order, each a line of JSON with ' for ". The report is destroyed.
+ */
 static inline void expect_items(struct fab_report *report, const char *items)
 {
-    char *wanted = NULL;
-    char *text = report_text(report);
-    assert_true(
-        asprintf(&wanted, "{\"host\": \"h\", \"items\": [%s%s]}\n", items, items[0] != '\0' ? "\n" : "") > 0);
+    char *wanted = NULL, *text = report_text(report);
+    size_t size = 0;
+    FILE *out = open_memstream(&wanted, &size);
+    assert_non_null(out);
+    fprintf(out, "{\"host\": \"h\", \"items\": [");
+    for (const char *p = items; *p != '\0'; p++) {
+        if (p == items || p[-1] == '\n')
+            fprintf(out, "%s\n  ", p == items ? "" : ",");
+        if (*p != '\n')
+            fputc(*p == '\'' ? '"' : *p, out);
+    }
+    fprintf(out, "%s]}\n", items[0] != '\0' ? "\n" : "");
+    fclose(out);
     assert_string_equal(text, wanted);
     free(text);
     free(wanted);
     fab_report_destroy(report);
 }
-
-#define ITEM(text) "\n  {" text "}"
 
 /* Notes of a probe, counted, with the last one. */
 struct notes {

@@ -103,13 +103,11 @@ static void test_verbs(void **state)
     for (int i = 0; i < 5; i++)
         make_nic(&list[i], &device, &pci, &link);
     expect(list, 5,
-           ITEM("\"source\": \"libfabric\", \"name\": \"mlx5_0\", \"port-guid\": \"0xb8599f0300c10001\", "
-                "\"pci\": \"0000:c1:00:01\", \"bus\": \"PCI\", \"part-id\": \"0x101b\", \"firmware\": "
-                "\"20.31.1014\", \"type\": \"InfiniBand\", \"state\": \"up\", \"mtu\": \"4096\", \"speed\": "
-                "\"200000\", \"gid\": [\"fe80::b859:9f03:c1:1\"], \"provider\": [\"verbs\", "
-                "\"verbs;ofi_rxd\", \"verbs;ofi_rxm\"], \"protocol\": [\"FI_PROTO_IB_UD\", "
-                "\"FI_PROTO_RDMA_CM_IB_RC\", \"FI_PROTO_RDMA_CM_IB_XRC\", \"FI_PROTO_RXD\", "
-                "\"FI_PROTO_RXM\"]"));
+           "{'source': 'libfabric', 'name': 'mlx5_0', 'port-guid': '0xb8599f0300c10001', 'pci': "
+           "'0000:c1:00:01', 'bus': 'PCI', 'part-id': '0x101b', 'firmware': '20.31.1014', 'type': "
+           "'InfiniBand', 'state': 'up', 'mtu': '4096', 'speed': '200000', 'gid': ['fe80::b859:9f03:c1:1'], "
+           "'provider': ['verbs', 'verbs;ofi_rxd', 'verbs;ofi_rxm'], 'protocol': ['FI_PROTO_IB_UD', "
+           "'FI_PROTO_RDMA_CM_IB_RC', 'FI_PROTO_RDMA_CM_IB_XRC', 'FI_PROTO_RXD', 'FI_PROTO_RXM']}\n");
 }
 
 /* RoCE has GIDs, too, but they hold no port GUID. */
@@ -124,9 +122,9 @@ static void test_roce(void **state)
     make_address(&list[0], FI_ADDR_IB_UD, 0, "::ffff:10.2.0.7", AF_INET6, 32);
     make_nic(&list[0], &device, NULL, &link);
     expect(list, 1,
-           ITEM("\"source\": \"libfabric\", \"name\": \"mlx5_2\", \"type\": \"Ethernet\", \"state\": "
-                "\"down\", \"mtu\": \"1024\", \"speed\": \"25000\", \"gid\": [\"::ffff:10.2.0.7\"], "
-                "\"provider\": [\"verbs\"], \"protocol\": [\"FI_PROTO_IB_UD\"]"));
+           "{'source': 'libfabric', 'name': 'mlx5_2', 'type': 'Ethernet', 'state': 'down', 'mtu': '1024', "
+           "'speed': '25000', 'gid': ['::ffff:10.2.0.7'], 'provider': ['verbs'], 'protocol': "
+           "['FI_PROTO_IB_UD']}\n");
 }
 
 static void test_efa(void **state)
@@ -147,11 +145,10 @@ static void test_efa(void **state)
     for (int i = 0; i < 2; i++)
         make_nic(&list[i], &device, &pci, &link);
     expect(list, 2,
-           ITEM("\"source\": \"libfabric\", \"name\": \"rdmap0s6\", \"pci\": \"0000:00:06:00\", \"bus\": "
-                "\"PCI\", \"vendor-id\": \"0x1d0f\", \"part-id\": \"0xefa1\", \"driver\": \"efa\", "
-                "\"firmware\": \"0.0\", \"type\": \"Ethernet\", \"state\": \"up\", \"mtu\": \"8760\", "
-                "\"speed\": \"100000\", \"gid\": [\"fe80::46:d9ff:fe6e:bb5\"], \"provider\": [\"efa\"], "
-                "\"protocol\": [\"FI_PROTO_EFA\", \"FI_PROTO_IB_UD\"]"));
+           "{'source': 'libfabric', 'name': 'rdmap0s6', 'pci': '0000:00:06:00', 'bus': 'PCI', 'vendor-id': "
+           "'0x1d0f', 'part-id': '0xefa1', 'driver': 'efa', 'firmware': '0.0', 'type': 'Ethernet', 'state': "
+           "'up', 'mtu': '8760', 'speed': '100000', 'gid': ['fe80::46:d9ff:fe6e:bb5'], 'provider': ['efa'], "
+           "'protocol': ['FI_PROTO_EFA', 'FI_PROTO_IB_UD']}\n");
 }
 
 /* Slingshot and Omni-Path, whose addresses are numbers of their own kinds; a LID is one of them. */
@@ -181,98 +178,14 @@ static void test_cxi_and_opx(void **state)
     make_nic(&list[0], &cassini, &pci, &slingshot);
     make(&list[1], "opx", "hfi1_0", FI_PROTO_OPX);
     make_nic(&list[1], &hfi, NULL, &omnipath);
-    expect(
-        list, 2,
-        ITEM(
-            "\"source\": \"libfabric\", \"name\": \"cxi0\", \"pci\": \"0010:d5:00:00\", \"bus\": "
-            "\"PCI\", \"vendor-id\": \"0x17db\", \"part-id\": \"0x0501\", \"driver\": \"cxi_core\", "
-            "\"firmware\": \"1.5.41\", \"type\": \"Ethernet\", \"state\": \"up\", \"mtu\": \"2048\", "
-            "\"speed\": \"200000\", \"provider\": [\"cxi\"], \"protocol\": [\"FI_PROTO_CXI\"]") "," ITEM("\"s"
-                                                                                                         "our"
-                                                                                                         "ce"
-                                                                                                         "\":"
-                                                                                                         " \""
-                                                                                                         "lib"
-                                                                                                         "fab"
-                                                                                                         "ric"
-                                                                                                         "\","
-                                                                                                         " \""
-                                                                                                         "nam"
-                                                                                                         "e\""
-                                                                                                         ": "
-                                                                                                         "\"h"
-                                                                                                         "fi1"
-                                                                                                         "_0"
-                                                                                                         "\","
-                                                                                                         " \""
-                                                                                                         "ven"
-                                                                                                         "dor"
-                                                                                                         "-id"
-                                                                                                         "\":"
-                                                                                                         " \""
-                                                                                                         "0x8"
-                                                                                                         "086"
-                                                                                                         "\","
-                                                                                                         " \""
-                                                                                                         "par"
-                                                                                                         "t-"
-                                                                                                         "id"
-                                                                                                         "\":"
-                                                                                                         " "
-                                                                                                         "\"0"
-                                                                                                         "x24"
-                                                                                                         "f0"
-                                                                                                         "\","
-                                                                                                         " \""
-                                                                                                         "sta"
-                                                                                                         "te"
-                                                                                                         "\":"
-                                                                                                         " \""
-                                                                                                         "up"
-                                                                                                         "\","
-                                                                                                         " \""
-                                                                                                         "mtu"
-                                                                                                         "\":"
-                                                                                                         " \""
-                                                                                                         "102"
-                                                                                                         "40"
-                                                                                                         "\","
-                                                                                                         " \""
-                                                                                                         "spe"
-                                                                                                         "ed"
-                                                                                                         "\":"
-                                                                                                         " \""
-                                                                                                         "100"
-                                                                                                         "000"
-                                                                                                         "\","
-                                                                                                         " \""
-                                                                                                         "lid"
-                                                                                                         "\":"
-                                                                                                         " \""
-                                                                                                         "31"
-                                                                                                         "\","
-                                                                                                         " "
-                                                                                                         "\"p"
-                                                                                                         "rov"
-                                                                                                         "ide"
-                                                                                                         "r\""
-                                                                                                         ": "
-                                                                                                         "[\""
-                                                                                                         "opx"
-                                                                                                         "\"]"
-                                                                                                         ", "
-                                                                                                         "\"p"
-                                                                                                         "rot"
-                                                                                                         "oco"
-                                                                                                         "l\""
-                                                                                                         ": "
-                                                                                                         "[\""
-                                                                                                         "FI_"
-                                                                                                         "PRO"
-                                                                                                         "TO_"
-                                                                                                         "OPX"
-                                                                                                         "\""
-                                                                                                         "]"));
+    expect(list, 2,
+           "{'source': 'libfabric', 'name': 'cxi0', 'pci': '0010:d5:00:00', 'bus': 'PCI', 'vendor-id': "
+           "'0x17db', 'part-id': '0x0501', 'driver': 'cxi_core', 'firmware': '1.5.41', 'type': 'Ethernet', "
+           "'state': 'up', 'mtu': '2048', 'speed': '200000', 'provider': ['cxi'], 'protocol': "
+           "['FI_PROTO_CXI']}\n"
+           "{'source': 'libfabric', 'name': 'hfi1_0', 'vendor-id': '0x8086', 'part-id': '0x24f0', 'state': "
+           "'up', 'mtu': '10240', 'speed': '100000', 'lid': '31', 'provider': ['opx'], 'protocol': "
+           "['FI_PROTO_OPX']}\n");
 }
 
 /* What older providers do not say of a card is the domain's name, or nothing at all. */
@@ -283,17 +196,12 @@ static void test_without_nic(void **state)
     make(&list[0], "verbs", "mlx4_0-xrc", FI_PROTO_RDMA_CM_IB_XRC);
     make(&list[1], "psm2", "psm2", FI_PROTO_PSMX2);
     make(&list[2], "psm3", "eth7", FI_PROTO_PSMX3); /* over sockets its card is an interface */
-    expect(list, 3,
-           ITEM("\"source\": \"libfabric\", \"interface\": \"eth7\", \"provider\": [\"psm3\"], \"protocol\": "
-                "[\"FI_PROTO_PSMX3\"]") "," ITEM("\"source\": \"libfabric\", \"name\": \"mlx4_0\", "
-                                                 "\"provider\": [\"verbs\"], \"protocol\": "
-                                                 "[\"FI_PROTO_RDMA_CM_IB_XRC\"]") "," ITEM("\"source\": "
-                                                                                           "\"libfabric\", "
-                                                                                           "\"provider\": "
-                                                                                           "[\"psm2\"], "
-                                                                                           "\"protocol\": "
-                                                                                           "[\"FI_PROTO_"
-                                                                                           "PSMX2\"]"));
+    expect(
+        list, 3,
+        "{'source': 'libfabric', 'name': 'mlx4_0', 'provider': ['verbs'], 'protocol': "
+        "['FI_PROTO_RDMA_CM_IB_XRC']}\n"
+        "{'source': 'libfabric', 'interface': 'eth7', 'provider': ['psm3'], 'protocol': ['FI_PROTO_PSMX3']}\n"
+        "{'source': 'libfabric', 'provider': ['psm2'], 'protocol': ['FI_PROTO_PSMX2']}\n");
 }
 
 static void test_software(void **state)
@@ -312,21 +220,12 @@ static void test_software(void **state)
     make(&list[3], "tcp", "lo", FI_PROTO_SOCK_TCP);
     make(&list[4], "shm", "shm", FI_PROTO_SHM);
     make(&list[5], "efa", "eth0", FI_PROTO_EFA); /* of the same name, and not of software */
-    expect(
-        list, 6,
-        ITEM(
-            "\"source\": \"libfabric\", \"interface\": \"eth0\", \"address\": [\"10.91.0.2/16\", "
-            "\"fd00::2/64\"], \"provider\": [\"sockets\", \"tcp\", \"tcp;ofi_rxm\"], \"protocol\": "
-            "[\"FI_PROTO_RXM\", \"FI_PROTO_SOCK_TCP\"], \"software\": \"yes\"") "," ITEM("\"source\": "
-                                                                                         "\"libfabric\", "
-                                                                                         "\"interface\": "
-                                                                                         "\"eth0\", "
-                                                                                         "\"provider\": "
-                                                                                         "[\"efa\"], "
-                                                                                         "\"protocol\": "
-                                                                                         "[\"FI_PROTO_"
-                                                                                         "EFA\"]") "," ITEM("\"source\": \"libfabric\", \"provider\": [\"shm\"], \"protocol\": [\"FI_PROTO_SHM\"], "
-                                                                                                            "\"software\": \"yes\""));
+    expect(list, 6,
+           "{'source': 'libfabric', 'interface': 'eth0', 'address': ['10.91.0.2/16', 'fd00::2/64'], "
+           "'provider': ['sockets', 'tcp', 'tcp;ofi_rxm'], 'protocol': ['FI_PROTO_RXM', "
+           "'FI_PROTO_SOCK_TCP'], 'software': 'yes'}\n"
+           "{'source': 'libfabric', 'interface': 'eth0', 'provider': ['efa'], 'protocol': ['FI_PROTO_EFA']}\n"
+           "{'source': 'libfabric', 'provider': ['shm'], 'protocol': ['FI_PROTO_SHM'], 'software': 'yes'}\n");
 }
 
 static void test_names_of_software(void **state)
@@ -372,12 +271,12 @@ static void test_nonsense(void **state)
     make_address(&list[2], FI_SOCKADDR_IN, 4, "10.91.0.3", AF_INET, 7); /* shorter than such an address */
     longest[63] = '\0';
     char *items = NULL;
-    assert_true(asprintf(&items,
-                         ITEM("\"source\": \"libfabric\", \"interface\": \"eth0\", \"provider\": [\"tcp\"], "
-                              "\"software\": \"yes\"") "," ITEM("\"source\": \"libfabric\", \"name\": "
-                                                                "\"%s\", \"bus\": \"PCI\", \"driver\": "
-                                                                "\"a?b?\", \"provider\": [\"verbs\"]"),
-                         longest) > 0);
+    assert_true(
+        asprintf(
+            &items,
+            "{'source': 'libfabric', 'name': '%s', 'bus': 'PCI', 'driver': 'a?b?', 'provider': ['verbs']}\n"
+            "{'source': 'libfabric', 'interface': 'eth0', 'provider': ['tcp'], 'software': 'yes'}\n",
+            longest) > 0);
     longest[63] = 'n';
     expect(list, 3, items);
     free(items);
