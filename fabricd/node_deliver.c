@@ -82,10 +82,10 @@ static void succeed(struct deliver *d)
 /* It is tried again after a pause, or when there is a connection. */
 static void fail(struct deliver *d, int code, const char *reason)
 {
-    bool new_reason = strcmp(d->status.reason, reason) != 0;
+    bool told = strcmp(d->status.reason, reason) == 0;
     keep_reason(d, reason);
     d->status.refused = false;
-    if (new_reason)
+    if (!told && d->connected) /* that there is no connection is said by others */
         log_warning("deliver: %s", d->status.reason);
     if (d->connected)
         after_a_pause(d);
@@ -144,6 +144,25 @@ static bool read_answer(struct mail_answer *answer, int *code, const char **reas
     return true;
 }
 
+/* What the relay or the library says instead of the scheduler. */
+static int error_of(pmix_status_t status, const char **reason)
+{
+    switch (status) {
+    case PMIX_ERR_UNREACH:
+        *reason = "the scheduler cannot be reached";
+        return PMIXFAB_ERR_UNREACH;
+    case PMIX_ERR_TIMEOUT:
+        *reason = "the scheduler does not answer in time";
+        return PMIXFAB_ERR_TIMEOUT;
+    case PMIX_ERR_NOT_AVAILABLE:
+        *reason = "the scheduler takes no deliveries now";
+        return PMIXFAB_ERR_BUSY;
+    default:
+        *reason = "the scheduler takes no deliveries: is it older than this fabricd?";
+        return PMIXFAB_ERR_UNSUPPORTED;
+    }
+}
+
 static void on_delivered(struct mail_answer *answer, void *cbdata)
 {
     struct deliver *d = cbdata;
@@ -152,18 +171,11 @@ static void on_delivered(struct mail_answer *answer, void *cbdata)
     int code = 0;
     const char *reason = "";
     d->sent = 0;
-    if (answer->status == PMIX_ERR_UNREACH || answer->status == PMIX_ERR_TIMEOUT) {
-        fail(d, answer->status == PMIX_ERR_TIMEOUT ? PMIXFAB_ERR_TIMEOUT : PMIXFAB_ERR_UNREACH,
-             answer->status == PMIX_ERR_TIMEOUT ? "the scheduler does not answer in time"
-                                                : "the scheduler cannot be reached");
-        return;
-    }
-    if (answer->status != PMIX_SUCCESS || !read_answer(answer, &code, &reason, &d->status.held)) {
-        char text[160];
-        snprintf(text, sizeof(text), "the scheduler takes no deliveries (%s): is it older than this fabricd?",
-                 PMIx_Error_string(answer->status));
-        refuse(d, PMIXFAB_ERR_UNSUPPORTED, text);
-        return;
+    if (answer->status != PMIX_SUCCESS) {
+        code = error_of(answer->status, &reason);
+    } else if (!read_answer(answer, &code, &reason, &d->status.held)) {
+        code = PMIXFAB_ERR_FOREIGN;
+        reason = "the scheduler's answer is not what a fabricd says";
     }
     if (code == PMIXFAB_OK) {
         acknowledged(d, sent);

@@ -69,7 +69,7 @@ class Case(unittest.TestCase):
         """A recorded machine with one HCA, that of the swept fabric; its path."""
         path = os.path.join(self.dir, name + ".json")
         device = next(d for d in self.scheduler.ctl_json("devices", name))
-        item = {"source": "verbs", "name": "mlx5_0", "port": "1", "port_guid": device["guid"], "firmware": "20.31.1014",
+        item = {"source": "verbs", "name": "mlx5_0", "port": "1", "port-guid": device["guid"], "firmware": "20.31.1014",
                 "state": "up", **facts}
         lab.replace_file(path, json.dumps({"host": name, "items": [item]}))
         return path
