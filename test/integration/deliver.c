@@ -1,14 +1,24 @@
 /*
  * deliver.c - delivers reports of hosts to a fabricd over PMIx: good ones, and such as must be refused.
  *
- *   deliver URI SPEC...       each SPEC is a delivery, told as KEY=VALUE,KEY=VALUE...; a line for each answer
- *     host=NAME      of the delivery (default: node)         inside=NAME    of the report in it
- *     ports=N        of the report (1)                       before=N       a change of the report with N
- * ports uid=N          who makes the credential                ttl=N          its seconds late=1         is
- * given when it has expired            twice=1        is given again alter=1        one character of it is
- * another          times=N        so many, each with its own credential text=TEXT      in the credential
- * instead               raw=N          N bytes instead of a credential at_once=1      all of `times` before
- * the first answer deliver URI orders HOST DIGEST      asks what is wanted of a host; "ORDER DIGEST"
+ *   deliver URI SPEC...              each SPEC is a delivery; a line for each answer
+ *   deliver URI orders HOST DIGEST   asks what is wanted of a host; "ORDER DIGEST"
+ *
+ * A SPEC is KEY=VALUE,KEY=VALUE...:
+ *   host=NAME     of the delivery (default: node)
+ *   inside=NAME   of the report in it
+ *   ports=N       of the report (1)
+ *   before=N      it is a change of the report with N ports
+ *   uid=N         who makes the credential
+ *   ttl=N         its seconds
+ *   late=1        it is given when it has expired
+ *   twice=1       it is given again
+ *   alter=1       one character of it is another
+ *   times=N       so many, each with its own credential
+ *   at_once=1     all of them before the first answer
+ *   text=TEXT     that is in the credential instead
+ *   raw=N         so many bytes instead of a credential
+ *   made=TEXT     a credential that somebody else made
  *
  * An answer is printed as "CODE DIGEST REASON", digest in hexadecimal. Status 1: no answer.
  */
@@ -34,7 +44,7 @@
     } while (0)
 
 struct spec {
-    const char *host, *inside, *text;
+    const char *host, *inside, *text, *made;
     unsigned ports, before, uid, ttl, times, raw;
     bool late, twice, alter, at_once, change;
 };
@@ -152,6 +162,8 @@ static char *make_credential(const struct spec *spec)
     char *credential = NULL;
     if (spec->raw > 0)
         return raw_text(spec->raw);
+    if (spec->made != NULL)
+        return strdup(spec->made);
     if (spec->text != NULL) {
         size = strlen(spec->text);
         bytes = strdup(spec->text);
@@ -222,6 +234,8 @@ static void set(struct spec *spec, const char *key, char *value)
         spec->inside = value;
     else if (strcmp(key, "text") == 0)
         spec->text = value;
+    else if (strcmp(key, "made") == 0)
+        spec->made = value;
     else
         known = false;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)

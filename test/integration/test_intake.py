@@ -129,7 +129,9 @@ class Intake(unittest.TestCase):
         munged.show_on(stranger)
         # It does not even get a connection: PMIx asks munge, too. What it made is brought by another.
         made = stranger.do("sh", "-c", "echo hello | munge").strip()
-        self.assertTrue(made.startswith("MUNGE:"))
+        self.must_refuse(f"made={made}", PERM, "it was altered, or made with another key")
+        made = self.there.do("sh", "-c", "echo hello | munge").strip()
+        self.must_refuse(f"made={made}", FOREIGN, "holds no delivery")
 
     def test_no_delivery(self):
         self.must_refuse("text=hello", FOREIGN, rf"the credential of uid 0 on {NODE} holds no delivery: ")
