@@ -1,12 +1,16 @@
 /*
- * build.h - from an inventory to the snapshots of its planes: a pure function, with the planes' numbers.
+ * build.h - from a joined inventory to the snapshots of its planes: a pure function, with the planes'
+ * numbers.
  */
 #ifndef FABRICD_BUILD_H
 #define FABRICD_BUILD_H
 
 #include "fabricd/config.h"
 #include "fabricd/store.h"
-#include "topo/inventory.h"
+#include "topo/join.h"
+
+/* The plane of what has no cable. */
+#define UNATTACHED_PLANE "unattached"
 
 /* One built snapshot, its generation and time still zero. */
 struct built_plane {
@@ -23,10 +27,13 @@ struct built {
 };
 
 /*
- * Compute every plane of inv and give each its number: that of the known plane with which it shares the most
- * ports and switches, the active ones before the retired ones; a new number where it shares none.
+ * Compute every plane and give each its number. Of InfiniBand planes that of the known one with which it
+ * shares the most ports and switches, the active ones before the retired ones; a new number where it shares
+ * none. Ethernet planes and that of unattached ports have their names from the configuration, and the number
+ * of the known one of that name. The default plane is the configured one, else the one with most devices that
+ * is not the unattached one.
  */
-int build_planes(const struct fab_inventory *inv, const struct config *config,
+int build_planes(const struct fab_joined *joined, const struct config *config,
                  const struct store_plane *known, uint32_t n_known, struct built *out, struct fab_err *err);
 void built_destroy(struct built *built);
 

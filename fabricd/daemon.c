@@ -8,42 +8,17 @@
 #include <time.h>
 
 #include "fabricd/control_priv.h"
+#include "fabricd/daemon_priv.h"
+#include "fabricd/intake.h"
 #include "fabricd/log.h"
-#include "fabricd/look.h"
 #include "fabricd/node.h"
 #include "fabricd/options.h"
 #include "fabricd/process.h"
-#include "fabricd/publish.h"
 #include "fabricd/server.h"
-#include "fabricd/sweep.h"
 #include "fabricd/watch.h"
 #include "topo/names.h"
 
-/*
- * One thing at a time: idle -> sweeping -> publishing (pending events, putting in place, updated events) ->
- * idle. What is asked for meanwhile is remembered and done next.
- */
-struct daemon {
-    const struct config *config;
-    struct event_base *base;
-    struct publisher *publisher;
-    struct control *control;
-    struct sweep *sweep;
-    struct publication *publication; /* from pending to updated */
-    struct event *timer, *signals[3];
-    uint64_t number;     /* of the sweep that runs or ran last */
-    bool accept_partial; /* of that sweep */
-    bool partial;        /* in that sweep, ports lead nowhere that did not before */
-    bool again;          /* another one was asked for meanwhile */
-    bool again_accept;
-    bool serving; /* the PMIx server runs */
-    int last_code;
-    struct daemon_status status;
-};
-
-static void start_sweep(struct daemon *d);
-
-static int64_t now_microseconds(void)
+int64_t daemon_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -55,7 +30,7 @@ static int64_t now_microseconds(void)
 void daemon_status(const struct daemon *d, struct daemon_status *out)
 {
     *out = d->status;
-    out->sweeping = d->sweep != NULL;
+    out->sweeping = d->round;
     out->interval = d->config->interval;
 }
 
@@ -69,181 +44,29 @@ const struct config *daemon_config(const struct daemon *d)
     return d->config;
 }
 
-static bool busy(const struct daemon *d)
+struct nodes *daemon_nodes(struct daemon *d)
 {
-    return d->sweep != NULL || d->publication != NULL;
+    return d->nodes;
 }
 
-uint64_t daemon_sweep(struct daemon *d, bool accept_partial)
-{
-    if (!busy(d)) {
-        const struct timeval now = {0};
-        d->again_accept |= accept_partial;
-        d->again = true;
-        event_add(d->timer, &now);
-        return d->number + 1;
-    }
-    d->again = true;
-    d->again_accept |= accept_partial;
-    return d->number + 1;
-}
+/* ---- what is next -------------------------------------------------------------------------------- */
 
-/* ---- the end of a sweep ------------------------------------------------------------------------- */
-
-static void wait_for_next(struct daemon *d)
+void daemon_go_on(struct daemon *d)
 {
-    struct timeval interval = {.tv_sec = d->config->interval};
-    if (d->config->once) {
-        event_base_loopbreak(d->base);
+    if (d->publication != NULL)
         return;
-    }
-    if (d->again)
-        interval.tv_sec = 0;
-    else if (d->config->interval == 0)
-        return;
-    event_add(d->timer, &interval);
+    if (round_answered(d))
+        publish_round(d);
+    if (d->publication == NULL && d->reports_due && publish_can_without_sweep(d->publisher))
+        publish_reports(d);
 }
 
-/* The text goes to people and into JSON: what is not printable ASCII does not. */
-static void keep_reason(struct daemon *d, const char *text)
-{
-    snprintf(d->status.stale_reason, sizeof(d->status.stale_reason), "%s", text);
-    for (char *p = d->status.stale_reason; *p != '\0'; p++)
-        if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
-            *p = '?';
-}
-
-/* Everything that a sweep was for is done, or failed: tell those who wait, and go on. */
-static void end_sweep(struct daemon *d, int code, const char *message, bool changed)
-{
-    d->last_code = code;
-    d->status.partial = code == PMIXFAB_ERR_PARTIAL || (code == PMIXFAB_OK && d->partial);
-    if (code == PMIXFAB_OK) {
-        if (d->status.stale)
-            log_info("sweep: the fabric answers again");
-        d->status.stale = false;
-        d->status.stale_since = 0;
-    } else {
-        keep_reason(d, message);
-        log_error("%s", message);
-        if (!d->status.stale)
-            d->status.stale_since = now_microseconds();
-        d->status.stale = true;
-    }
-    served_set_stale(d->status.stale);
-    if (d->control != NULL) {
-        const struct swept swept = {.number = d->number,
-                                    .code = code,
-                                    .message = d->status.stale_reason,
-                                    .generation = d->status.generation,
-                                    .changed = changed,
-                                    .partial = d->status.partial};
-        control_swept(d->control, &swept);
-    }
-    wait_for_next(d);
-}
-
-/* ---- publishing --------------------------------------------------------------------------------- */
-
-static void tell(struct daemon *d, bool pending, events_done_fn next)
-{
-    const struct publication *p = d->publication;
-    if (d->control != NULL)
-        for (uint32_t i = 0; i < p->n; i++)
-            control_event(d->control, pending, &p->planes[i], p->generation);
-    if (d->serving)
-        events_announce(d->base, pending, p->planes, p->n, p->generation, next, d);
-    else
-        next(d);
-}
-
-static void after_updated(void *arg)
+/* Nodes have delivered. */
+static void on_reports(void *arg)
 {
     struct daemon *d = arg;
-    publication_free(d->publication);
-    d->publication = NULL;
-    end_sweep(d, PMIXFAB_OK, "", true);
-}
-
-/* Handlers in this process have let go of the old content: put the new one in place. */
-static void after_pending(void *arg)
-{
-    struct daemon *d = arg;
-    d->status.generation = d->publication->generation;
-    d->status.published = d->publication->set->published;
-    publish_finish(d->publisher, d->publication);
-    watch_published();
-    tell(d, false, after_updated);
-}
-
-static void publish(struct daemon *d, struct publication *publication)
-{
-    d->publication = publication;
-    log_info("generation %llu: %u change%s, %u plane%s published",
-             (unsigned long long)publication->generation, publication->n_changes,
-             publication->n_changes == 1 ? "" : "s", publication->n, publication->n == 1 ? "" : "s");
-    tell(d, true, after_pending);
-}
-
-static void on_swept(struct sweep_result *result, void *arg)
-{
-    struct daemon *d = arg;
-    struct fab_err err = result->err;
-    struct publication *publication = NULL;
-    struct publish_report report = {0};
-    d->sweep = NULL;
-    d->status.last_sweep = now_microseconds();
-    d->status.sweep_ms = result->milliseconds;
-    int rc = result->code;
-    if (rc == PMIXFAB_OK) {
-        rc = publish_prepare(d->publisher, &result->inv, d->accept_partial, &publication, &report, &err);
-        if (rc != PMIXFAB_OK && err.text[0] == '\0')
-            fab_fail(&err, rc, "publish: %s", pmixfab_strerror(rc));
-        d->partial = report.dangling > 0;
-        if (report.nowhere > 0 && d->status.dangling != report.nowhere) /* said once, not at each sweep */
-            log_warning("sweep: %u ports are up and lead nowhere, or did not answer", report.nowhere);
-        d->status.dangling = report.nowhere;
-        d->status.unnamed = report.unnamed;
-        if (report.inactive > 0 && d->status.inactive != report.inactive)
-            log_warning("sweep: %u cabled ports are not active: does a subnet manager run?", report.inactive);
-        d->status.inactive = report.inactive;
-    }
-    log_debug("sweep %llu: %.1f ms, %s", (unsigned long long)d->number, result->milliseconds,
-              pmixfab_strerror(rc));
-    if (rc == PMIXFAB_OK && publication != NULL)
-        publish(d, publication);
-    else
-        end_sweep(d, rc, err.text, false);
-}
-
-/* Somebody removed the run directory: make it anew, so that callers find us again. Its snapshots follow when
- * the sweep is done. */
-static void mend_rundir(struct daemon *d)
-{
-    struct fab_err err = {""};
-    if (d->control == NULL || !process_lost(d->config))
-        return;
-    process_unlock();
-    int rc = process_lock(d->config, &err);
-    if (rc == PMIXFAB_OK)
-        rc = control_listen(d->control, &err);
-    if (rc == PMIXFAB_OK)
-        rc = process_write_uri(d->config, server_uri(), &err);
-    if (rc == PMIXFAB_OK)
-        log_warning("run directory: %s was removed, made anew", d->config->rundir);
-    else
-        log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
-}
-
-static void start_sweep(struct daemon *d)
-{
-    struct fab_err err = {""};
-    mend_rundir(d);
-    d->accept_partial = d->again_accept;
-    d->again = d->again_accept = false;
-    d->number++;
-    if (sweep_start(d->base, d->config, on_swept, d, &d->sweep, &err) != PMIXFAB_OK)
-        end_sweep(d, PMIXFAB_ERR_IO, err.text, false);
+    d->reports_due = true;
+    daemon_go_on(d);
 }
 
 /* ---- events of the loop ------------------------------------------------------------------------- */
@@ -253,8 +76,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     struct daemon *d = arg;
     (void)fd;
     (void)what;
-    if (!busy(d))
-        start_sweep(d);
+    if (!d->round)
+        round_start(d);
 }
 
 static void on_signal(evutil_socket_t signo, short what, void *arg)
@@ -289,7 +112,7 @@ static int make_events(struct daemon *d, struct fab_err *err)
 
 static void stop(struct daemon *d)
 {
-    sweep_cancel(d->sweep);
+    round_cancel(d);
     if (d->publication != NULL &&
         d->publication->set != NULL) /* stored: leave the run directory as the store is */
         publish_finish(d->publisher, d->publication);
@@ -297,6 +120,8 @@ static void stop(struct daemon *d)
     process_remove_uri(d->config);
     control_free(d->control);
     watch_stop();
+    if (d->taking)
+        intake_stop();
     if (d->serving)
         server_stop();
     if (d->timer != NULL)
@@ -304,10 +129,20 @@ static void stop(struct daemon *d)
     for (size_t i = 0; i < 3; i++)
         if (d->signals[i] != NULL)
             event_free(d->signals[i]);
+    nodes_free(d->nodes);
     publisher_free(d->publisher);
     if (d->base != NULL)
         event_base_free(d->base);
     process_unlock();
+}
+
+/* Where nodes cannot be believed (there is no munged, say) the fabric is served all the same. */
+static void start_intake(struct daemon *d)
+{
+    struct fab_err err = {""};
+    d->taking = intake_start(d->base, d->config, nodes_take, d->nodes, &err) == PMIXFAB_OK;
+    if (!d->taking)
+        log_warning("nodes cannot deliver what they report: %s", err.text);
 }
 
 /* In this order: what was published last is served before anything else is done. */
@@ -320,11 +155,15 @@ static int start(struct daemon *d, struct fab_err *err)
         rc = make_events(d, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = store_generation(publisher_store(d->publisher), &d->status.generation, &d->status.published, err);
+    rc = nodes_new(d->base, d->config, publisher_store(d->publisher), on_reports, d, &d->nodes, err);
+    if (rc == PMIXFAB_OK)
+        rc =
+            store_generation(publisher_store(d->publisher), &d->status.generation, &d->status.published, err);
     if (rc != PMIXFAB_OK || d->config->once)
         return rc;
     if (watch_start(d->base) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    start_intake(d);
     rc = server_start(d->config, err);
     if (rc != PMIXFAB_OK)
         return rc;

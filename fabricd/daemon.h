@@ -1,5 +1,6 @@
 /*
- * daemon.h - fabricd itself: sweeps in turn, publishing with events around it, requests of operators.
+ * daemon.h - fabricd itself, as a scheduler has it: sweeps in turn, publishing with events around it, reports
+ * of nodes, requests of operators.
  */
 #ifndef FABRICD_DAEMON_H
 #define FABRICD_DAEMON_H
@@ -33,6 +34,8 @@ uint64_t daemon_sweep(struct daemon *daemon, bool accept_partial);
 
 struct store;
 struct store *daemon_store(struct daemon *daemon);
+struct nodes;
+struct nodes *daemon_nodes(struct daemon *daemon);
 const struct config *daemon_config(const struct daemon *daemon);
 
 #endif

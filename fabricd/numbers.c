@@ -5,6 +5,10 @@
  * matched by votes, most first. So after a split the larger part keeps the number, and a part that was cut
  * off before finds its old number again, because retired planes vote as well (once the active ones had their
  * choice).
+ *
+ * That is for InfiniBand. A plane that has its name from the configuration, or is that of the unattached
+ * ports, is known again by its name, and its members have no vote: a port that is cabled today and was not
+ * yesterday takes no plane with it.
  */
 #include "fabricd/numbers.h"
 
@@ -46,6 +50,18 @@ static int by_votes(const void *a, const void *b)
     return (x->known > y->known) - (x->known < y->known);
 }
 
+static bool is_fixed(const struct built_plane *out)
+{
+    return out->name[0] != '\0';
+}
+
+/* Is this known plane one that goes by its name? Its last snapshot says so where it can be read. */
+static bool goes_by_name(const char *identifier)
+{
+    return strncmp(identifier, "Ethernet-", strlen("Ethernet-")) == 0 ||
+           strcmp(identifier, UNATTACHED_PLANE) == 0;
+}
+
 /* Append the GUIDs of one known plane. A snapshot that this version cannot read has no say. */
 static int add_members(const struct store_plane *known, uint32_t which, struct member **members, size_t *n)
 {
@@ -55,6 +71,10 @@ static int add_members(const struct store_plane *known, uint32_t which, struct m
         fab_snapshot_borrow(known->snapshot, known->size, &fab, NULL) != PMIXFAB_OK)
         return PMIXFAB_OK;
     pmixfab_plane(fab, &info);
+    if (goes_by_name(info.identifier)) {
+        pmixfab_close(fab);
+        return PMIXFAB_OK;
+    }
     struct member *grown = realloc(*members, (*n + info.n_devices + info.n_switches + 1) * sizeof(**members));
     if (grown == NULL) {
         pmixfab_close(fab);
@@ -107,19 +127,35 @@ static void take(struct built_plane *out, const struct store_plane *known)
     snprintf(out->name, sizeof(out->name), "%s", known->name);
 }
 
+/* Planes that go by their names, an active one before a retired one. */
+static void number_by_name(struct built_plane *out, uint32_t n, bool *done, const struct store_plane *known,
+                           uint32_t n_known, bool *taken)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        for (unsigned retired = 0; is_fixed(&out[i]) && retired < 2; retired++) {
+            for (uint32_t k = 0; !done[i] && k < n_known; k++) {
+                if (taken[k] || known[k].retired != (retired == 1) || strcmp(known[k].name, out[i].name) != 0)
+                    continue;
+                done[i] = taken[k] = true;
+                take(&out[i], &known[k]);
+            }
+        }
+    }
+}
+
 /*
  * Those that matched nothing. A plane that was served until now but whose snapshot cannot be read (it is of
  * another version of fabricd) could not vote: planes come largest first, and so did its numbers, so they are
  * given in that order. After that come numbers that nobody had before.
  */
 static void number_rest(struct built_plane *out, uint32_t n, bool *done, const struct store_plane *known,
-                        uint32_t n_known)
+                        uint32_t n_known, const bool *taken)
 {
     uint32_t next = 0;
     for (uint32_t k = 0, i = 0; k < n_known; k++) {
-        if (known[k].retired || known[k].snapshot != NULL)
+        if (known[k].retired || known[k].snapshot != NULL || taken[k])
             continue;
-        while (i < n && done[i])
+        while (i < n && (done[i] || is_fixed(&out[i])))
             i++;
         if (i == n)
             break;
@@ -134,7 +170,8 @@ static void number_rest(struct built_plane *out, uint32_t n, bool *done, const s
             continue;
         out[i].index = next++;
         out[i].is_new = true;
-        snprintf(out[i].name, sizeof(out[i].name), "ib%u", out[i].index);
+        if (!is_fixed(&out[i]))
+            snprintf(out[i].name, sizeof(out[i].name), "ib%u", out[i].index);
     }
 }
 
@@ -156,7 +193,10 @@ int number_planes(const struct fab_planes *planes, const struct store_plane *kno
     }
     if (n_members > 0)
         qsort(members, n_members, sizeof(*members), by_guid);
+    number_by_name(out, planes->n, done, known, n_known, taken);
     for (uint32_t i = 0; i < planes->n; i++) {
+        if (is_fixed(&out[i]))
+            continue;
         memset(votes, 0, n_known * sizeof(*votes));
         count_votes(&planes->planes[i], members, n_members, votes);
         for (uint32_t k = 0; k < n_known; k++)
@@ -170,7 +210,7 @@ int number_planes(const struct fab_planes *planes, const struct store_plane *kno
         done[matches[m].plane] = taken[matches[m].known] = true;
         take(&out[matches[m].plane], &known[matches[m].known]);
     }
-    number_rest(out, planes->n, done, known, n_known);
+    number_rest(out, planes->n, done, known, n_known, taken);
 cleanup:
     free(members);
     free(matches);

@@ -7,7 +7,10 @@
 #include "fabricd/build.h"
 #include "topo/graph.h"
 
-/* Set index, name and is_new of out[0..planes->n-1]. */
+/*
+ * Set index, name and is_new of out[0..planes->n-1]. Where a name is given already it stays, and names the
+ * known plane that it is; else (an empty one) the members vote.
+ */
 int number_planes(const struct fab_planes *planes, const struct store_plane *known, uint32_t n_known,
                   struct built_plane *out, struct fab_err *err);
 

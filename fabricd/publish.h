@@ -1,5 +1,6 @@
 /*
- * publish.h - from a sweep's inventory to what is served: compare, compute, store, put in place.
+ * publish.h - from a sweep's inventory and the hosts' reports to what is served: compare, join, compute,
+ * store, put in place.
  *
  * In two steps, with the events around the second: prepare (all that can fail) and finish (rename and swap).
  */
@@ -8,6 +9,7 @@
 
 #include "fabricd/config.h"
 #include "fabricd/events.h"
+#include "fabricd/nodes.h"
 #include "fabricd/served.h"
 #include "fabricd/store.h"
 
@@ -42,17 +44,41 @@ struct publish_report {
     uint32_t inactive; /* cabled ports that no subnet manager has made active */
 };
 
+/* What is to be published. */
+struct publish_input {
+    struct fab_inventory *inv; /* of a sweep: finished, not yet named; it is emptied */
+    bool accept_partial;
+    const struct node_report *const *reports; /* by host */
+    uint32_t n_reports;
+};
+
 /*
- * Take a finished, not yet named inventory (it is emptied). *out is NULL where nothing that is served
- * changes. PMIXFAB_ERR_PARTIAL: a partial answer that would shrink what is served, and accept_partial was not
- * given. On error nothing has changed.
+ * Where inv is NULL the fabric is what was swept last; *report is not touched then. *out is NULL where
+ * nothing that is served changes. PMIXFAB_ERR_PARTIAL: a partial answer that would shrink what is served, and
+ * accept_partial was not given. On error nothing has changed.
  */
-int publish_prepare(struct publisher *publisher, struct fab_inventory *inv, bool accept_partial,
-                    struct publication **out, struct publish_report *report, struct fab_err *err);
+int publish_prepare(struct publisher *publisher, const struct publish_input *input, struct publication **out,
+                    struct publish_report *report, struct fab_err *err);
+
+/* Can reports be published without a sweep: is there one whose fabric they can be joined with, or is none
+ * wanted? */
+bool publish_can_without_sweep(const struct publisher *publisher);
 
 /* Put it in place: files renamed, set swapped (publication->set is NULL then). */
 void publish_finish(struct publisher *publisher, struct publication *publication);
 void publication_free(struct publication *publication); /* NULL allowed */
+
+/* What joining found out of a host that reports. False: it was not joined yet. */
+struct joined_host {
+    char *name;
+    uint32_t devices; /* that its report tells of */
+    uint32_t unseen;  /* of them, that the sweep does not see */
+};
+bool publisher_joined(const struct publisher *publisher, const char *host, struct joined_host *out);
+
+/* Remarks on what a host reports, from the one of number *from (begin with 0), which moves on. NULL: no more.
+ */
+const char *publisher_remark(const struct publisher *publisher, const char *host, uint32_t *from);
 
 struct store *publisher_store(struct publisher *publisher);
 

@@ -5,13 +5,36 @@
 #include "fabricd/build.h"
 #include "fabricd/publish.h"
 #include "fabricd/rundir.h"
+#include "topo/diff.h"
 #include "topo/names.h"
+
+/* The reports that were published last, by host (strcmp). */
+struct published_report {
+    char *host;
+    uint64_t digest;
+};
+struct published_reports {
+    struct published_report *reports;
+    uint32_t n;
+    bool failed; /* out of memory while it was read */
+};
+void published_reports_free(struct published_reports *list);
+
+/* What the last joining found out. */
+struct join_findings {
+    char **remarks;            /* lines */
+    struct joined_host *hosts; /* that report, by their names up to the first dot */
+    uint32_t n_remarks, n_hosts;
+};
+void join_findings_free(struct join_findings *findings);
 
 struct publisher {
     const struct config *config;
     struct store *store;
     struct fab_names *names;
-    struct fab_inventory current; /* as published last, finished and named */
+    struct fab_inventory current; /* what the sweep saw, as published last, finished and named */
+    struct published_reports reports;
+    struct join_findings found;
     /* Known planes that are not served; their numbers stay taken. Those not marked retired are to be served
      * but could not be read. */
     struct store_plane *retired;
@@ -21,6 +44,41 @@ struct publisher {
     bool compare; /* false until one sweep was computed with this configuration: equality proves nothing
                      before */
 };
+
+/* Reports that are about to be published: those that are new, and what the list of all will be. */
+struct told {
+    struct store_report *rows; /* for the store; they borrow their names */
+    uint32_t n;
+    struct published_reports next;
+};
+
+/* A change in the making. What it holds is given back at the end, whether it came to something or not. */
+struct draft {
+    struct publisher *publisher;
+    struct served_set *served;   /* what is served now */
+    struct fab_inventory inv;    /* of a sweep: named */
+    struct fab_inventory *after; /* that, or the publisher's current one */
+    struct fab_diff diff;
+    struct told told;
+    struct built built;
+    struct store_plane *known; /* borrowed snapshots: served planes, then retired ones */
+    uint32_t n_known;
+    struct store_plane *rows; /* for the store: planes that changed, came or went (snapshots borrowed) */
+    uint32_t n_rows;
+};
+
+/* Fill in known. */
+int draft_collect_known(struct draft *draft);
+/* The rows: built planes whose content is not what is served, and served planes that were not built. */
+int draft_find_changed(struct draft *draft);
+/* Generation and time into the rows' snapshots, which are written beside those that are served. */
+int draft_stamp_rows(struct draft *draft, uint64_t generation, int64_t published, struct fab_err *err);
+/* Takes the built snapshots; the rows still point at them, and they live as long as the publication's set. */
+int draft_make_publication(struct draft *draft, uint64_t generation, int64_t published,
+                           struct publication **out, struct fab_err *err);
+/* The list of retired planes as it will be, and putting it in force. */
+int draft_plan_retired(struct draft *draft, struct store_plane **list, uint32_t *n, struct fab_err *err);
+void draft_take_retired(struct draft *draft, struct store_plane *list, uint32_t n);
 
 /* A node that gave no description this time (the answer was lost) keeps the one it had: it is not renamed. */
 int publish_fill_gaps(const struct publisher *publisher, struct fab_inventory *inv);
@@ -35,6 +93,22 @@ void publish_fill_report(const struct publisher *publisher, const struct fab_inv
  */
 int publish_check_whole(const struct publisher *publisher, const struct fab_inventory *inv,
                         const struct publish_report *report, struct fab_err *err);
+
+/* Find the reports that are new, and append what changes in them to the diff. *told is initialised here, also
+ * on error. */
+int publish_tell(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
+                 struct fab_diff *diff, struct told *told, struct fab_err *err);
+void publish_told(struct publisher *publisher, struct told *told); /* they are in the store */
+void told_free(struct told *told);
+
+/* The list from the store. */
+int publisher_read_reports(struct publisher *publisher, struct fab_err *err);
+
+/* Join what was swept (finished and named) with the reports. Remarks that were not made last time are logged.
+ */
+int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
+                 const struct node_report *const *reports, uint32_t n, struct fab_joined *out,
+                 struct fab_err *err);
 
 /* Read pattern and map again; the old ones stay on error. */
 int publisher_read_names(struct publisher *publisher, struct fab_err *err);

@@ -159,6 +159,8 @@ int publisher_new(const struct config *config, struct publisher **out, struct fa
     if (rc == PMIXFAB_OK)
         rc = store_load_inventory(publisher->store, &publisher->current, err);
     if (rc == PMIXFAB_OK)
+        rc = publisher_read_reports(publisher, err);
+    if (rc == PMIXFAB_OK)
         rc = restore(publisher, err);
     if (rc != PMIXFAB_OK) {
         publisher_free(publisher);
@@ -178,6 +180,8 @@ void publisher_free(struct publisher *publisher)
     free(publisher->retired);
     fab_names_free(publisher->names);
     fab_inventory_destroy(&publisher->current);
+    published_reports_free(&publisher->reports);
+    join_findings_free(&publisher->found);
     store_close(publisher->store);
     free(publisher);
 }

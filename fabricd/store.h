@@ -87,9 +87,9 @@ struct store_publication {
     int64_t published;
     bool partial;                       /* the operator accepted a partial sweep, or it was the first */
     const struct fab_inventory *before; /* what the store holds now: only rows that differ are written */
-    const struct fab_inventory *after;
-    const struct fab_diff *diff;      /* goes into the history; may be NULL */
-    const struct store_plane *planes; /* those that changed, are new, or retire; others are left alone */
+    const struct fab_inventory *after;  /* where it is the same one, nothing of it is written or checked */
+    const struct fab_diff *diff;        /* goes into the history; may be NULL */
+    const struct store_plane *planes;   /* those that changed, are new, or retire; others are left alone */
     uint32_t n_planes;
     /* Reports that were not published before (host and digest: the one that is stored), and those that are
      * published no more (digest 0). */

@@ -45,7 +45,7 @@ static int write_all(struct store *store, const struct store_publication *public
     int rc = check_generation(store, publication->generation, err);
     if (rc == PMIXFAB_OK && publication->generation != 0)
         rc = store_write_generation(store, publication, err);
-    if (rc == PMIXFAB_OK)
+    if (rc == PMIXFAB_OK && publication->before != publication->after)
         rc = store_write_inventory(store, publication->before, publication->after, err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < publication->n_planes; i++)
         rc = store_write_plane(store, &publication->planes[i], err);

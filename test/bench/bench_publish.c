@@ -77,7 +77,8 @@ static int publish_once(struct bench *b, const struct fab_inventory *state, doub
     if (rc != PMIXFAB_OK)
         return rc;
     double start = bench_now();
-    rc = publish_prepare(b->publisher, &inv, true, &publication, &report, err);
+    const struct publish_input input = {.inv = &inv, .accept_partial = true};
+    rc = publish_prepare(b->publisher, &input, &publication, &report, err);
     if (rc == PMIXFAB_OK && publication == NULL)
         rc = fab_fail(err, PMIXFAB_ERR_CONFLICT, "nothing changed");
     if (rc == PMIXFAB_OK)

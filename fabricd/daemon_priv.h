@@ -1,0 +1,72 @@
+/*
+ * daemon_priv.h - inside the scheduler's daemon: its state, and what its files share.
+ *
+ * Two things go on, beside each other: rounds (a sweep of the fabric and a look at this host's devices), and
+ * publishing (pending events, putting in place, updated events), one publication at a time. A round that is
+ * done, or reports of nodes that are due, wait for the end of the publication before theirs; daemon_go_on()
+ * is called whenever something has ended, and is the only place that decides what is next.
+ *
+ * daemon.c starts and stops, daemon_round.c holds the rounds, daemon_publish.c publishes.
+ */
+#ifndef FABRICD_DAEMON_PRIV_H
+#define FABRICD_DAEMON_PRIV_H
+
+#include <event2/event.h>
+
+#include "fabricd/control.h"
+#include "fabricd/daemon.h"
+#include "fabricd/look.h"
+#include "fabricd/nodes.h"
+#include "fabricd/publish.h"
+#include "fabricd/sweep.h"
+
+struct daemon {
+    const struct config *config;
+    struct event_base *base;
+    struct publisher *publisher;
+    struct nodes *nodes;
+    struct control *control;
+    struct event *timer, *signals[3];
+    bool serving; /* the PMIx server runs */
+    bool taking;  /* and nodes can deliver */
+
+    bool round;                /* one is going on, until what it brought is published */
+    struct sweep *sweep;       /* its sweep, until that has answered */
+    struct look *look;         /* its look, or that of the round before */
+    struct sweep_result swept; /* its sweep's answer; without a sweep, how the look went */
+    bool accept_partial;       /* of this round */
+    bool look_failed;          /* a probe of the last look did: the next one is not waited for */
+    uint64_t number;           /* of the round that goes on or was last */
+    bool again, again_accept;  /* another one was asked for meanwhile */
+
+    struct publication *publication; /* from pending to updated */
+    bool ends_round;                 /* when that is updated, the round is at its end */
+    bool reports_due;                /* nodes report something that is not published */
+
+    bool partial; /* in the last sweep, ports lead nowhere that did not before */
+    int last_code;
+    struct daemon_status status;
+};
+
+int64_t daemon_now(void); /* microseconds since 1970 */
+
+/* Do what can be done now. */
+void daemon_go_on(struct daemon *d);
+
+/* ---- daemon_round.c ---- */
+
+void round_start(struct daemon *d);
+/* Sweep and look have answered, as far as they are waited for. */
+bool round_answered(const struct daemon *d);
+/* Everything that the round was for is done, or failed: tell those who wait, and plan the next one. */
+void round_end(struct daemon *d, int code, const char *message, bool changed);
+void round_cancel(struct daemon *d);
+
+/* ---- daemon_publish.c ---- */
+
+/* Publish what the round brought, or end it where that is nothing. */
+void publish_round(struct daemon *d);
+/* Publish what nodes report, with the fabric as it was swept last. */
+void publish_reports(struct daemon *d);
+
+#endif

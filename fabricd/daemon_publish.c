@@ -1,0 +1,109 @@
+/* daemon_publish.c - publishing, with the events around it: for a round, or for reports alone. */
+#include "fabricd/daemon_priv.h"
+#include "fabricd/log.h"
+#include "fabricd/watch.h"
+
+static void tell(struct daemon *d, bool pending, events_done_fn next)
+{
+    const struct publication *p = d->publication;
+    if (d->control != NULL)
+        for (uint32_t i = 0; i < p->n; i++)
+            control_event(d->control, pending, &p->planes[i], p->generation);
+    if (d->serving)
+        events_announce(d->base, pending, p->planes, p->n, p->generation, next, d);
+    else
+        next(d);
+}
+
+static void after_updated(void *arg)
+{
+    struct daemon *d = arg;
+    publication_free(d->publication);
+    d->publication = NULL;
+    if (d->ends_round)
+        round_end(d, PMIXFAB_OK, "", true);
+    daemon_go_on(d);
+}
+
+/* Handlers in this process have let go of the old content: put the new one in place. */
+static void after_pending(void *arg)
+{
+    struct daemon *d = arg;
+    d->status.generation = d->publication->generation;
+    d->status.published = d->publication->set->published;
+    publish_finish(d->publisher, d->publication);
+    watch_published();
+    tell(d, false, after_updated);
+}
+
+static void announce(struct daemon *d, struct publication *publication, bool ends_round)
+{
+    d->publication = publication;
+    d->ends_round = ends_round;
+    log_info("generation %llu: %u change%s, %u plane%s published",
+             (unsigned long long)publication->generation, publication->n_changes,
+             publication->n_changes == 1 ? "" : "s", publication->n, publication->n == 1 ? "" : "s");
+    tell(d, true, after_pending);
+}
+
+/* Up to the commit. inv NULL: with the fabric as it was swept last. */
+static int prepare(struct daemon *d, struct fab_inventory *inv, struct publication **publication,
+                   struct publish_report *report, struct fab_err *err)
+{
+    struct publish_input input = {.inv = inv, .accept_partial = d->accept_partial};
+    input.reports = nodes_all(d->nodes, &input.n_reports);
+    int rc = publish_prepare(d->publisher, &input, publication, report, err);
+    if (rc == PMIXFAB_OK) {
+        d->reports_due = false;
+        nodes_published(d->nodes);
+    } else if (err->text[0] == '\0') {
+        fab_fail(err, rc, "publish: %s", pmixfab_strerror(rc));
+    }
+    return rc;
+}
+
+/* What a sweep found out is said when it changes, not at each sweep. */
+static void take_findings(struct daemon *d, const struct publish_report *report)
+{
+    d->partial = report->dangling > 0;
+    if (report->nowhere > 0 && d->status.dangling != report->nowhere)
+        log_warning("sweep: %u ports are up and lead nowhere, or did not answer", report->nowhere);
+    d->status.dangling = report->nowhere;
+    d->status.unnamed = report->unnamed;
+    if (report->inactive > 0 && d->status.inactive != report->inactive)
+        log_warning("sweep: %u cabled ports are not active: does a subnet manager run?", report->inactive);
+    d->status.inactive = report->inactive;
+}
+
+void publish_round(struct daemon *d)
+{
+    struct fab_err err = d->swept.err;
+    struct publication *publication = NULL;
+    struct publish_report report = {0};
+    bool swept = sweep_wanted(d->config);
+    int rc = d->swept.code;
+    if (rc == PMIXFAB_OK) {
+        rc = prepare(d, swept ? &d->swept.inv : NULL, &publication, &report, &err);
+        if (swept)
+            take_findings(d, &report);
+    }
+    log_debug("sweep %llu: %.1f ms, %s", (unsigned long long)d->number, d->swept.milliseconds,
+              pmixfab_strerror(rc));
+    if (rc == PMIXFAB_OK && publication != NULL)
+        announce(d, publication, true);
+    else
+        round_end(d, rc, err.text, false);
+}
+
+void publish_reports(struct daemon *d)
+{
+    struct fab_err err = {""};
+    struct publication *publication = NULL;
+    d->reports_due = false; /* so that what fails is tried again at the next occasion, not at once */
+    int rc = prepare(d, NULL, &publication, NULL, &err);
+    if (rc != PMIXFAB_OK) {
+        log_error("reports: %s", err.text);
+    } else if (publication != NULL) {
+        announce(d, publication, false);
+    }
+}

@@ -1,0 +1,182 @@
+/* daemon_round.c - rounds: a sweep of the fabric and a look at this host, side by side. */
+#include <stdio.h>
+#include <string.h>
+
+#include "fabricd/daemon_priv.h"
+#include "fabricd/log.h"
+#include "fabricd/process.h"
+#include "fabricd/served.h"
+#include "fabricd/server.h"
+
+uint64_t daemon_sweep(struct daemon *d, bool accept_partial)
+{
+    const struct timeval now = {0};
+    d->again = true;
+    d->again_accept |= accept_partial;
+    if (!d->round)
+        event_add(d->timer, &now);
+    return d->number + 1;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------- */
+
+static void wait_for_next(struct daemon *d)
+{
+    struct timeval interval = {.tv_sec = d->config->interval};
+    if (d->config->once) {
+        event_base_loopbreak(d->base);
+        return;
+    }
+    if (d->again)
+        interval.tv_sec = 0;
+    else if (d->config->interval == 0)
+        return;
+    event_add(d->timer, &interval);
+}
+
+/* The text goes to people and into JSON: what is not printable ASCII does not. */
+static void keep_reason(struct daemon *d, const char *text)
+{
+    snprintf(d->status.stale_reason, sizeof(d->status.stale_reason), "%s", text);
+    for (char *p = d->status.stale_reason; *p != '\0'; p++)
+        if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
+            *p = '?';
+}
+
+static void take_code(struct daemon *d, int code, const char *message)
+{
+    d->last_code = code;
+    d->status.partial = code == PMIXFAB_ERR_PARTIAL || (code == PMIXFAB_OK && d->partial);
+    if (code == PMIXFAB_OK) {
+        if (d->status.stale)
+            log_info("sweep: the fabric answers again");
+        d->status.stale = false;
+        d->status.stale_since = 0;
+    } else {
+        keep_reason(d, message);
+        log_error("%s", message);
+        if (!d->status.stale)
+            d->status.stale_since = daemon_now();
+        d->status.stale = true;
+    }
+    served_set_stale(d->status.stale);
+}
+
+void round_end(struct daemon *d, int code, const char *message, bool changed)
+{
+    d->round = false;
+    d->ends_round = false;
+    fab_inventory_destroy(&d->swept.inv);
+    take_code(d, code, message);
+    if (d->control != NULL) {
+        const struct swept swept = {.number = d->number,
+                                    .code = code,
+                                    .message = d->status.stale_reason,
+                                    .generation = d->status.generation,
+                                    .changed = changed,
+                                    .partial = d->status.partial};
+        control_swept(d->control, &swept);
+    }
+    wait_for_next(d);
+}
+
+/* ---- the answers --------------------------------------------------------------------------------- */
+
+static void on_swept(struct sweep_result *result, void *arg)
+{
+    struct daemon *d = arg;
+    d->sweep = NULL;
+    d->swept = *result;
+    fab_inventory_init(&result->inv); /* taken over */
+    d->status.last_sweep = daemon_now();
+    d->status.sweep_ms = result->milliseconds;
+    daemon_go_on(d);
+}
+
+/* Without a sweep the round is as good as its look: where no probe could say anything, it failed. */
+static void on_looked(struct look_result *result, void *arg)
+{
+    struct daemon *d = arg;
+    struct fab_err err = {""};
+    d->look = NULL;
+    d->look_failed = result->failed > 0;
+    if (!sweep_wanted(d->config)) {
+        d->swept.code = result->failed == result->asked ? PMIXFAB_ERR_IO : PMIXFAB_OK;
+        d->swept.err = result->err;
+        d->swept.milliseconds = result->milliseconds;
+        d->status.last_sweep = daemon_now();
+        d->status.sweep_ms = result->milliseconds;
+    }
+    if (nodes_own(d->nodes, &result->report, &err))
+        d->reports_due = true;
+    else if (err.text[0] != '\0')
+        log_error("look: %s", err.text);
+    daemon_go_on(d);
+}
+
+bool round_answered(const struct daemon *d)
+{
+    bool waits = !d->look_failed || d->config->once || !sweep_wanted(d->config);
+    return d->round && d->sweep == NULL && (d->look == NULL || !waits);
+}
+
+/* ---- the beginning ------------------------------------------------------------------------------- */
+
+/* Somebody removed the run directory: make it anew, so that callers find us again. Its snapshots follow when
+ * the sweep is done. */
+static void mend_rundir(struct daemon *d)
+{
+    struct fab_err err = {""};
+    if (d->control == NULL || !process_lost(d->config))
+        return;
+    process_unlock();
+    int rc = process_lock(d->config, &err);
+    if (rc == PMIXFAB_OK)
+        rc = control_listen(d->control, &err);
+    if (rc == PMIXFAB_OK)
+        rc = process_write_uri(d->config, server_uri(), &err);
+    if (rc == PMIXFAB_OK)
+        log_warning("run directory: %s was removed, made anew", d->config->rundir);
+    else
+        log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
+}
+
+static void start_look(struct daemon *d)
+{
+    struct fab_err err = {""};
+    const struct node_report *before = nodes_find(d->nodes, d->config->host);
+    if (!look_wanted(d->config) || d->look != NULL)
+        return;
+    int rc =
+        look_start(d->base, d->config, before == NULL ? NULL : &before->report, on_looked, d, &d->look, &err);
+    if (rc == PMIXFAB_OK)
+        return;
+    log_error("%s", err.text);
+    if (!sweep_wanted(d->config)) {
+        d->swept.code = rc;
+        d->swept.err = err;
+    }
+}
+
+void round_start(struct daemon *d)
+{
+    mend_rundir(d);
+    d->accept_partial = d->again_accept;
+    d->again = d->again_accept = false;
+    d->number++;
+    d->round = true;
+    memset(&d->swept, 0, sizeof(d->swept));
+    fab_inventory_init(&d->swept.inv);
+    if (sweep_wanted(d->config) &&
+        sweep_start(d->base, d->config, on_swept, d, &d->sweep, &d->swept.err) != PMIXFAB_OK)
+        d->swept.code = PMIXFAB_ERR_IO;
+    start_look(d);
+    daemon_go_on(d); /* neither may have been started */
+}
+
+void round_cancel(struct daemon *d)
+{
+    sweep_cancel(d->sweep);
+    look_cancel(d->look);
+    fab_inventory_destroy(&d->swept.inv);
+}

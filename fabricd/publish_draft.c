@@ -1,0 +1,184 @@
+/* publish_draft.c - the planes of a publication: which of them change, and what will be served. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/publish_priv.h"
+#include "topo/snapshot.h"
+
+/* ---- which planes change ------------------------------------------------------------------------ */
+
+int draft_collect_known(struct draft *draft)
+{
+    const struct publisher *publisher = draft->publisher;
+    const struct served_set *set = draft->served;
+    draft->known = calloc(set->n + publisher->n_retired + 1, sizeof(*draft->known));
+    if (draft->known == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; i < set->n; i++) {
+        struct store_plane *known = &draft->known[draft->n_known++];
+        known->index = set->planes[i]->info.index;
+        known->snapshot = set->planes[i]->bytes;
+        known->size = set->planes[i]->size;
+        snprintf(known->name, sizeof(known->name), "%s", set->planes[i]->info.name);
+    }
+    for (uint32_t i = 0; i < publisher->n_retired; i++)
+        draft->known[draft->n_known++] = publisher->retired[i];
+    return PMIXFAB_OK;
+}
+
+static void add_row(struct draft *draft, uint32_t index, const char *name, bool retired, void *bytes,
+                    size_t size)
+{
+    struct store_plane *row = &draft->rows[draft->n_rows++];
+    *row = (struct store_plane){.index = index, .retired = retired, .snapshot = bytes, .size = size};
+    snprintf(row->name, sizeof(row->name), "%s", name);
+}
+
+/* The rows: built planes whose content is not what is served, and served planes that were not built. */
+int draft_find_changed(struct draft *draft)
+{
+    const struct served_set *set = draft->served;
+    draft->rows = calloc(set->n + draft->built.n + 1, sizeof(*draft->rows));
+    if (draft->rows == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; i < draft->built.n; i++) {
+        const struct built_plane *plane = &draft->built.planes[i];
+        const struct served_plane *old = served_find(set, plane->index);
+        if (old == NULL || fab_snapshot_content(old->bytes) != fab_snapshot_content(plane->bytes))
+            add_row(draft, plane->index, plane->name, false, plane->bytes, plane->size);
+    }
+    for (uint32_t i = 0; i < set->n; i++) {
+        bool still_there = false;
+        for (uint32_t k = 0; k < draft->built.n; k++)
+            still_there |= draft->built.planes[k].index == set->planes[i]->info.index;
+        if (!still_there)
+            add_row(draft, set->planes[i]->info.index, set->planes[i]->info.name, true, set->planes[i]->bytes,
+                    set->planes[i]->size);
+    }
+    return PMIXFAB_OK;
+}
+
+int draft_stamp_rows(struct draft *draft, uint64_t generation, int64_t published, struct fab_err *err)
+{
+    for (uint32_t i = 0; i < draft->n_rows; i++) {
+        struct store_plane *row = &draft->rows[i];
+        row->generation = generation;
+        if (row->retired)
+            continue;
+        fab_snapshot_stamp(row->snapshot, generation, published);
+        int rc = rundir_write(draft->publisher->config->rundir, row->name, row->snapshot, row->size, err);
+        if (rc != PMIXFAB_OK)
+            return rc;
+    }
+    return PMIXFAB_OK;
+}
+
+/* ---- what will be served ------------------------------------------------------------------------ */
+
+static const struct store_plane *row_of(const struct draft *draft, uint32_t index)
+{
+    for (uint32_t i = 0; i < draft->n_rows; i++)
+        if (draft->rows[i].index == index)
+            return &draft->rows[i];
+    return NULL;
+}
+
+/* The set after the change: changed planes with their new bytes (taken from the draft), the others as they
+ * are. */
+static int make_set(struct draft *draft, uint64_t generation, int64_t published, struct served_set **out,
+                    struct fab_err *err)
+{
+    uint32_t n = 0;
+    int rc = PMIXFAB_OK;
+    struct served_plane **planes = calloc(draft->built.n + 1, sizeof(*planes));
+    *out = NULL;
+    if (planes == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < draft->built.n; i++) {
+        struct built_plane *plane = &draft->built.planes[i];
+        if (row_of(draft, plane->index) == NULL) {
+            struct served_plane *old = (struct served_plane *)served_find(draft->served, plane->index);
+            planes[n++] = served_plane_ref(old);
+            continue;
+        }
+        void *bytes = plane->bytes;
+        plane->bytes = NULL; /* the store's row still points at it; it lives as long as the set */
+        rc = served_plane_new(bytes, plane->size, draft->publisher->config->rundir, &planes[n], err);
+        n += rc == PMIXFAB_OK;
+    }
+    if (rc == PMIXFAB_OK) {
+        *out = served_set_new(planes, n, generation, published);
+        rc = *out == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
+    }
+    for (uint32_t i = 0; rc != PMIXFAB_OK && i < n; i++)
+        served_plane_put(planes[i]);
+    free(planes);
+    return rc;
+}
+
+int draft_make_publication(struct draft *draft, uint64_t generation, int64_t published,
+                           struct publication **out, struct fab_err *err)
+{
+    struct publication *publication = calloc(1, sizeof(*publication));
+    *out = NULL;
+    if (publication == NULL ||
+        (publication->planes = calloc(draft->n_rows + 1, sizeof(*publication->planes))) == NULL) {
+        free(publication);
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    publication->generation = generation;
+    publication->n = draft->n_rows;
+    publication->n_changes = draft->diff.n;
+    for (uint32_t i = 0; i < draft->n_rows; i++) {
+        publication->planes[i].index = draft->rows[i].index;
+        memcpy(publication->planes[i].name, draft->rows[i].name, sizeof(draft->rows[i].name));
+    }
+    int rc = make_set(draft, generation, published, &publication->set, err);
+    if (rc != PMIXFAB_OK) {
+        publication_free(publication);
+        return rc;
+    }
+    *out = publication;
+    return PMIXFAB_OK;
+}
+
+/* ---- after the commit --------------------------------------------------------------------------- */
+
+/* Keep the list of retired planes: those that came back leave it, those that went join it. */
+int draft_plan_retired(struct draft *draft, struct store_plane **list, uint32_t *n, struct fab_err *err)
+{
+    const struct publisher *publisher = draft->publisher;
+    *n = 0;
+    *list = calloc(publisher->n_retired + draft->n_rows + 1, sizeof(**list));
+    if (*list == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < draft->n_rows; i++) {
+        if (!draft->rows[i].retired)
+            continue;
+        (*list)[*n] = draft->rows[i];
+        (*list)[*n].snapshot = malloc(draft->rows[i].size);
+        if ((*list)[*n].snapshot == NULL) {
+            while (*n > 0)
+                free((*list)[--*n].snapshot);
+            free(*list);
+            return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+        }
+        memcpy((*list)[(*n)++].snapshot, draft->rows[i].snapshot, draft->rows[i].size);
+    }
+    return PMIXFAB_OK;
+}
+
+void draft_take_retired(struct draft *draft, struct store_plane *list, uint32_t n)
+{
+    struct publisher *publisher = draft->publisher;
+    for (uint32_t i = 0; i < publisher->n_retired; i++) {
+        if (row_of(draft, publisher->retired[i].index) != NULL)
+            free(publisher->retired[i].snapshot);
+        else
+            list[n++] = publisher->retired[i];
+    }
+    free(publisher->retired);
+    publisher->retired = list;
+    publisher->n_retired = n;
+}

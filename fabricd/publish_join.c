@@ -1,0 +1,152 @@
+/* publish_join.c - joining the reports with what was swept, and what is found out of each host that reports.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/ethernet.h"
+#include "fabricd/log.h"
+#include "fabricd/publish_priv.h"
+
+void join_findings_free(struct join_findings *findings)
+{
+    for (uint32_t i = 0; i < findings->n_remarks; i++)
+        free(findings->remarks[i]);
+    free(findings->remarks);
+    for (uint32_t i = 0; i < findings->n_hosts; i++)
+        free(findings->hosts[i].name);
+    free(findings->hosts);
+    *findings = (struct join_findings){0};
+}
+
+/* ---- remarks --------------------------------------------------------------------------------------- */
+
+/* Those of this joining, beside those of the last one: only what is new is said. */
+struct remarks {
+    const struct join_findings *before;
+    struct join_findings *now;
+};
+
+static bool was_said(const struct join_findings *before, const char *line)
+{
+    for (uint32_t i = 0; i < before->n_remarks; i++)
+        if (strcmp(before->remarks[i], line) == 0)
+            return true;
+    return false;
+}
+
+static void on_remark(const char *line, void *cbdata)
+{
+    struct remarks *remarks = cbdata;
+    struct join_findings *now = remarks->now;
+    if (!was_said(remarks->before, line))
+        log_warning("reports: %s", line);
+    char *copy = strdup(line);
+    char **larger = reallocarray(now->remarks, (size_t)now->n_remarks + 1, sizeof(char *));
+    if (larger != NULL)
+        now->remarks = larger;
+    if (larger != NULL && copy != NULL)
+        larger[now->n_remarks++] = copy;
+    else
+        free(copy); /* without memory it is said again next time */
+}
+
+/* ---- hosts ----------------------------------------------------------------------------------------- */
+
+/* Up to the first dot: under which name hosts are the same. */
+static size_t short_length(const char *name)
+{
+    return strcspn(name, ".");
+}
+
+static int by_short_name(const void *a, const void *b)
+{
+    const struct joined_host *x = a, *y = b;
+    size_t n = short_length(x->name), m = short_length(y->name);
+    int order = memcmp(x->name, y->name, n < m ? n : m);
+    return order != 0 ? order : (n > m) - (n < m);
+}
+
+static struct joined_host *find_host(const struct join_findings *findings, const char *name)
+{
+    const struct joined_host key = {.name = (char *)name};
+    return findings->n_hosts == 0
+               ? NULL
+               : bsearch(&key, findings->hosts, findings->n_hosts, sizeof(key), by_short_name);
+}
+
+/* Count the devices that each host tells of, and those of them that the sweep did not see. */
+static int count_devices(struct join_findings *findings, const struct node_report *const *reports, uint32_t n,
+                         const struct fab_joined *joined)
+{
+    const struct fab_inventory *inv = &joined->inv;
+    findings->hosts = calloc((size_t)n + 1, sizeof(*findings->hosts));
+    if (findings->hosts == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; i < n; i++) {
+        findings->hosts[i].name = strdup(reports[i]->report.host);
+        if (findings->hosts[i].name == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        findings->n_hosts++;
+    }
+    if (n > 1)
+        qsort(findings->hosts, n, sizeof(*findings->hosts), by_short_name);
+    for (uint32_t p = 0; p < joined->details.n_ports; p++) {
+        if ((joined->details.seen[p] & FAB_SEEN_NODE) == 0)
+            continue;
+        struct joined_host *host = find_host(findings, fab_str(inv, inv->nodes[inv->ports[p].node].host));
+        if (host == NULL)
+            continue;
+        host->devices++;
+        host->unseen += (joined->details.seen[p] & FAB_SEEN_SUBNET) == 0;
+    }
+    return PMIXFAB_OK;
+}
+
+bool publisher_joined(const struct publisher *publisher, const char *host, struct joined_host *out)
+{
+    const struct joined_host *found = find_host(&publisher->found, host);
+    if (found != NULL)
+        *out = *found;
+    return found != NULL;
+}
+
+const char *publisher_remark(const struct publisher *publisher, const char *host, uint32_t *from)
+{
+    size_t len = strlen(host);
+    while (*from < publisher->found.n_remarks) {
+        const char *line = publisher->found.remarks[(*from)++];
+        if (strncmp(line, host, len) == 0 && strncmp(line + len, ": ", 2) == 0)
+            return line + len + 2;
+    }
+    return NULL;
+}
+
+/* ---- joining --------------------------------------------------------------------------------------- */
+
+int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
+                 const struct node_report *const *reports, uint32_t n, struct fab_joined *out,
+                 struct fab_err *err)
+{
+    struct ethernet_planes ethernet;
+    struct join_findings found = {0};
+    struct remarks remarks = {.before = &publisher->found, .now = &found};
+    const struct fab_report **list = calloc((size_t)n + 1, sizeof(const struct fab_report *));
+    if (list == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = &reports[i]->report;
+    ethernet_planes(publisher->config, &ethernet);
+    int rc = fab_join(swept, list, n, ethernet.planes, ethernet.n, on_remark, &remarks, out, err);
+    free(list);
+    if (rc == PMIXFAB_OK && count_devices(&found, reports, n, out) != PMIXFAB_OK) {
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+        fab_joined_destroy(out);
+    }
+    if (rc != PMIXFAB_OK) {
+        join_findings_free(&found);
+        return rc;
+    }
+    join_findings_free(&publisher->found);
+    publisher->found = found;
+    return PMIXFAB_OK;
+}
