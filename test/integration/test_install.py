@@ -65,7 +65,7 @@ class Install(unittest.TestCase):
     def test_files(self):
         for name in ("pmixfab.h", "libpmixfab.so", "libpmixfab.so.0", "pmixfab.pc", "pmixfabConfig.cmake",
                      "fabricd", "fabricctl", "fabricd.8", "fabricd.conf.5", "fabricctl.1", "pmixfab.3",
-                     "fabricd.service"):
+                     "fabricd.service", "fabricd-node.service"):
             self.find(name)
         headers = [name for _, _, files in os.walk(os.path.join(self.prefix, "include")) for name in files]
         self.assertEqual(headers, ["pmixfab.h"], "one public header")
