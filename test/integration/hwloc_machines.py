@@ -171,6 +171,8 @@ class _Maker:
         self.gp = 1
         self.devices = 0
         self.bus = 0
+        self.above = None  # the topmost switch above what is being made
+        self.switches = {}  # of each PCI device
 
     def element(self, kind, inner="", **attributes):
         self.gp += 1
@@ -219,6 +221,7 @@ class _Maker:
     def card(self, bus):
         made = ""
         for function in range(self.random.randint(1, 3)):
+            self.switches[f"0000:{bus:02x}:00:0{function}"] = self.above
             names = self.info("PCIVendor", "Vendor " + self.hex(3)) + self.info("PCIDevice", "Part &amp; " + self.hex(3))
             speed = self.random.choice([0, 2.0, 15.753846, 31.507692])
             made += self.element("PCIDev", (names if self.random.random() < 0.8 else "") + self.os_devices(),
@@ -236,14 +239,22 @@ class _Maker:
                             pci_busid=f"0000:{bus:02x}:{device:02x}.0")
 
     def inside_switch(self, bus, depth):
-        numbers = sorted(self.random.sample(range(8), self.random.randint(1, 3)))
+        # Under a root port that is not seen, a switch with number 0 alone is as a root port with a card.
+        numbers = sorted(self.random.sample(range(1 if depth == 2 else 0, 8), self.random.randint(1, 3)))
         return "".join(self.bridge(bus, number, depth, self.below_link) for number in numbers)
+
+    def switch(self, bus, device, depth):
+        outer = self.above
+        self.above = outer or f"0000:{bus:02x}:{device:02x}:00"
+        made = self.bridge(bus, device, depth, self.inside_switch)
+        self.above = outer
+        return made
 
     def below_link(self, bus, depth):
         """What is at the end of a link: a switch, a card with a bridge, a card."""
         roll = self.random.random()
         if roll < 0.35 and depth < 6:
-            return self.bridge(bus, 0, depth, self.inside_switch)
+            return self.switch(bus, 0, depth)
         if roll < 0.45 and depth < 6:
             return self.bridge(bus, 0, depth, lambda below, _: self.card(below))
         return self.card(bus)
@@ -251,8 +262,8 @@ class _Maker:
     def host_bridge(self):
         self.bus += 1
         bus = self.bus
-        below = "".join(self.bridge(bus, device, 1, self.random.choice([self.below_link, self.inside_switch]))
-                        for device in range(1, self.random.randint(2, 4)))
+        below = "".join(self.switch(bus, device, 1) if self.random.random() < 0.3 else
+                        self.bridge(bus, device, 1, self.below_link) for device in range(1, self.random.randint(2, 4)))
         return self.element("Bridge", below, bridge_type="0-1", depth=0, bridge_pci=f"0000:[{bus:02x}-{self.bus:02x}]")
 
     def machine(self):
@@ -275,5 +286,6 @@ class _Maker:
 
 
 def machine(seed):
-    """XML of a machine; a seed always gives the same one."""
-    return _Maker(seed).machine()
+    """(XML of a machine, the topmost switch above each of its PCI devices or None); a seed gives always the same."""
+    maker = _Maker(seed)
+    return maker.machine(), maker.switches
