@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fabricd/intake_priv.h"
+#include "topo/join.h"
 
 /* ---- the real calls ----------------------------------------------------------------------------- */
 
@@ -113,19 +114,12 @@ static int explain(munge_err_t rc, const struct intake_credential *made, struct 
     }
 }
 
-/* Equal, or equal up to the first dot. */
-static bool same_host(const char *a, const char *b)
-{
-    size_t n = strcspn(a, "."), m = strcspn(b, ".");
-    return strcmp(a, b) == 0 || (n == m && memcmp(a, b, n) == 0 && (a[n] == '\0' || b[m] == '\0'));
-}
-
 static bool is_this_host(const struct intake_rules *rules, const char *host)
 {
     char name[256] = "";
-    if (same_host(rules->host, host))
+    if (fab_same_host(rules->host, host))
         return true;
-    return gethostname(name, sizeof(name) - 1) == 0 && same_host(name, host);
+    return gethostname(name, sizeof(name) - 1) == 0 && fab_same_host(name, host);
 }
 
 /* Is the origin an address of the host that is described? */
