@@ -8,10 +8,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/if_arp.h>
-#include <linux/if_packet.h>
 #include <linux/sockios.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
+#include <netpacket/packet.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>

@@ -194,7 +194,7 @@ int lldp_read(const char *bytes, size_t size, const char *name, const struct pro
               struct fab_report *report, struct fab_err *err)
 {
     json_error_t at;
-    json_t *root = json_loadb(bytes != NULL ? bytes : "", size, 0, &at);
+    json_t *root = json_loadb(bytes != NULL ? bytes : "", size, JSON_ALLOW_NUL, &at);
     if (root == NULL)
         return json_error_code(&at) == json_error_out_of_memory
                    ? fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory", name)

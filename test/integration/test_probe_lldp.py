@@ -1,0 +1,149 @@
+"""The probe lldp with real lldpd processes: a switch (a namespace with a bridge) and the hosts that are cabled to it."""
+import json
+import os
+import subprocess
+import unittest
+
+import hosts
+import lab
+
+
+class Lldpd:
+    """lldpd on a host, by a name of its own, on the cables that hosts.py makes."""
+
+    def __init__(self, host, name, *config):
+        self.on = host
+        self.dir = lab.tmpdir()
+        self.socket = os.path.join(self.dir, "socket")
+        path = os.path.join(self.dir, "conf")
+        with open(path, "wb") as file:
+            for line in (f"configure system hostname {name}", "configure lldp tx-interval 1", *config):
+                file.write(line.encode("utf-8", "surrogateescape") + b"\n")
+        host.hide("/run")
+        host.do("mkdir", "/run/lldpd")
+        host.do("mount", "-t", "sysfs", "none", "/sys")  # this namespace's
+        self.process = lab.spawn([*host.prefix(), "lldpd", "-d", "-u", self.socket, "-I", "eth*", "-O", path],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def ctl(self, form):
+        done = self.on.run(["lldpctl", "-u", self.socket, "-f", form])
+        return done.stdout if done.returncode == 0 else ""
+
+    def heard(self):
+        """Interface -> what lldpctl says of the neighbour in its simplest form."""
+        found = {}
+        for line in self.ctl("keyvalue").splitlines():
+            key, _, value = line.partition("=")
+            words = key.split(".", 2)
+            if len(words) == 3:
+                found.setdefault(words[1], {}).setdefault(words[2], value)
+        return found
+
+    def wait(self, *interfaces):
+        lab.wait_for(lambda: set(self.heard()) == set(interfaces), timeout=30, what=f"lldpd hearing {interfaces}")
+
+    def look(self, *args):
+        env = dict(os.environ, LLDPD_SOCKET=self.socket)
+        return self.on.run([lab.program("look_dump"), *(args or ("lldp",))], env=env)
+
+    def items(self, *args):
+        done = self.look(*args)
+        if done.returncode != 0:
+            raise lab.LabError(done.stderr)
+        return json.loads(done.stdout)["items"]
+
+    def stop(self):
+        lab.kill_group(self.process)
+
+
+class Lldp(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        lab.require("lldpd", "lldpctl", "lldpcli")
+        hosts.need()
+        self.addCleanup(lab.cleanup)
+
+    @staticmethod
+    def switch(n):
+        """A bridge with n hosts on it."""
+        switch = hosts.Host("switch")
+        around = [hosts.Host(f"host{i}") for i in range(n)]
+        switch.do("ip", "link", "add", "br0", "type", "bridge")
+        switch.do("ip", "link", "set", "br0", "up")
+        for i, host in enumerate(around):
+            host.cable(switch, f"10.91.0.{i + 1}", f"10.91.{i + 1}.254")
+            switch.do("ip", "link", "set", f"eth{i}", "master", "br0")
+        return switch, around
+
+    def test_switch(self):
+        switch, around = self.switch(2)
+        leaf = Lldpd(switch, "leaf1", "configure lldp portidsubtype ifname")
+        nodes = [Lldpd(host, f"node{i}") for i, host in enumerate(around)]
+        for i, node in enumerate(nodes):
+            node.wait("eth0")
+            heard = node.heard()["eth0"]
+            expected = [{"source": "lldp", "interface": "eth0", "switch-id": heard["chassis.mac"],
+                         "switch-name": "leaf1", "switch-port": f"eth{i}"}]
+            self.assertEqual(node.items(), expected)
+            # What it says can be recorded, as it is and as a report.
+            recorded = lab.tmpdir()
+            for name, text in (("json0", node.ctl("json0")), ("report", node.look().stdout)):
+                path = os.path.join(recorded, name)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                self.assertEqual(node.items(f"lldp:{path}"), expected)
+            done = node.look("--available", "lldp")
+            self.assertEqual(done.stdout, "lldpd answers, switches on 1 interface\n")
+        self.assertEqual(len({node.items()[0]["switch-id"] for node in nodes}), 1)
+        # The switch hears two hosts, and those are no switches.
+        leaf.wait("eth0", "eth1")
+        self.assertEqual(leaf.items(), [])
+        # A cable that is pulled is gone, the other one stays.
+        switch.do("ip", "link", "set", "eth0", "down")
+        nodes[0].wait()
+        self.assertEqual(nodes[0].items(), [])
+        self.assertEqual(len(nodes[1].items()), 1)
+        switch.do("ip", "link", "set", "eth0", "up")
+        nodes[0].wait("eth0")
+        self.assertEqual(nodes[0].items()[0]["switch-port"], "eth0")
+        # Without lldpd there is nothing that could be known, and that is said.
+        nodes[0].stop()
+        done = nodes[0].look()
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^lldp: lldpd does not answer: .*start it.*not supported\)\n$")
+
+    def test_other_ids_and_names(self):
+        """A chassis that is known by a name, ports by their MAC, a system name of bytes that are no text."""
+        switch, (host,) = self.switch(1)
+        Lldpd(switch, "l\udce9af-\u00fcone", "configure system chassisid rack7",
+              "configure lldp portidsubtype macaddress")
+        node = Lldpd(host, "node0")
+        node.wait("eth0")
+        mac = json.loads(switch.do("ip", "-j", "link", "show", "eth0"))[0]["address"]
+        item, = node.items()
+        self.assertEqual((item["switch-id"], item["switch-port"]), ("local rack7", mac))
+        self.assertRegex(item["switch-name"], "^l.+af-\u00fcone$")
+        self.assertTrue(item["switch-name"].isprintable())
+
+    def test_hosts_on_one_cable(self):
+        a, b = hosts.Host("a"), hosts.Host("b")
+        a.cable(b, "10.91.0.1", "10.91.0.2")
+        ends = [Lldpd(a, "a"), Lldpd(b, "b")]
+        for end in ends:
+            end.wait("eth0")
+            self.assertEqual(end.items(), [])
+            self.assertIn("the neighbour is no switch", end.look().stderr)
+
+
+class Nobody(unittest.TestCase):
+    def test_no_socket(self):
+        lab.require("lldpctl")
+        env = dict(os.environ, LLDPD_SOCKET=os.path.join(lab.tmpdir(), "nothing"))
+        done = lab.run([lab.program("look_dump"), "--available", "lldp"], env=env)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, "^lldp: lldpd does not answer: unable to connect")
+
+
+if __name__ == "__main__":
+    unittest.main()
