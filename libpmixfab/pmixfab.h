@@ -266,6 +266,9 @@ struct pmix_info;
 #define PMIXFAB_KEY_SNAPSHOT_PATH "pmixfab.snapshot.path" /* string: its file, on fabricd's host */
 #define PMIXFAB_KEY_STALE         "pmixfab.stale"         /* bool, by query: the last sweep failed */
 #define PMIXFAB_KEY_GENERATION    "pmixfab.generation"    /* uint64_t */
+#define PMIXFAB_KEY_SEEN          "pmixfab.seen" /* string, of a device: "subnet", "node", "subnet,node" */
+/* pmix_byte_object_t, from PMIx_server_collect_inventory: what a host has, for _deliver_inventory. */
+#define PMIXFAB_KEY_INVENTORY "pmixfab.inventory"
 
 /*
  * Ask the PMIx server that this process is connected to (PMIx_tool_init, PMIx_Init or a server attached to

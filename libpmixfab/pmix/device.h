@@ -23,13 +23,14 @@ bool fab_device_next(struct fab_device_walk *walk, uint32_t *index);
 uint32_t fab_device_count(const struct pmixfab *fab, const struct fab_request *request);
 
 /*
- * PMIX_FABRIC_DEVICE: an array of pmix_info_t, first the PMIX_DEVICE_ID. What a subnet does not tell of a
- * device (driver, firmware, MTU, place on the bus) is left out, and its bus type, which must not be, is
- * "unknown".
+ * PMIX_FABRIC_DEVICE: an array of pmix_info_t, first the PMIX_DEVICE_ID. What nobody tells of a device (of
+ * one that only the subnet sees: driver, firmware, MTU, place on the bus) is left out, and its bus type,
+ * which must not be, is "unknown". PMIXFAB_KEY_SEEN says who knows of it.
  */
 pmix_status_t fab_device_value(const struct pmixfab *fab, uint32_t index, pmix_value_t *value);
 
-/* One attribute of it, PMIX_FABRIC_SWITCH among them. PMIX_ERR_NOT_FOUND: none that a device has. */
+/* One attribute of it, PMIX_FABRIC_SWITCH among them (device_attributes.c). PMIX_ERR_NOT_FOUND: none that a
+ * device has. */
 pmix_status_t fab_device_attribute(const struct pmixfab *fab, uint32_t index, const char *key,
                                    pmix_value_t *value);
 
