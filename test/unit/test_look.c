@@ -35,15 +35,18 @@ static int hand_over(enum fab_source source, const char *firmware)
 {
     struct fab_report report;
     uint32_t item;
-    void *bytes;
+    void *bytes = NULL;
     size_t size;
     fab_report_init(&report);
-    if (fab_report_host(&report, "localhost", NULL) != 0 || fab_report_item(&report, source, &item) != 0 ||
-        fab_report_fact(&report, item, FAB_FACT_NAME, "mlx5_0") != 0 ||
-        fab_report_fact(&report, item, FAB_FACT_FIRMWARE, firmware) != 0 ||
-        fab_report_finish(&report, NULL) != 0 || fab_report_encode(&report, &bytes, &size) != 0)
-        return 9;
-    return child_write(bytes, size) == 0 ? 0 : 9;
+    bool good = fab_report_host(&report, "localhost", NULL) == 0 &&
+                fab_report_item(&report, source, &item) == 0 &&
+                fab_report_fact(&report, item, FAB_FACT_NAME, "mlx5_0") == 0 &&
+                fab_report_fact(&report, item, FAB_FACT_FIRMWARE, firmware) == 0 &&
+                fab_report_finish(&report, NULL) == 0 && fab_report_encode(&report, &bytes, &size) == 0 &&
+                child_write(bytes, size) == 0;
+    fab_report_destroy(&report);
+    free(bytes);
+    return good ? 0 : 9;
 }
 
 static void write_many(size_t n)
