@@ -51,13 +51,37 @@ static void tell(const struct join *j, fab_remark_fn remark, void *cbdata)
     }
 }
 
+static int cmp_report(const void *va, const void *vb)
+{
+    const struct fab_report *a = *(const struct fab_report *const *)va;
+    const struct fab_report *b = *(const struct fab_report *const *)vb;
+    return fab_natural_cmp(a->host, b->host);
+}
+
+/* Reports by host: who comes first decides some things, the caller's order shall not. */
+static int sort_reports(struct join *j)
+{
+    bool sorted = true;
+    j->sorted = join_alloc(j->n_reports, sizeof(*j->sorted));
+    if (j->sorted == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t r = 0; r < j->n_reports; r++) {
+        j->sorted[r] = j->reports[r];
+        sorted = sorted && (r == 0 || cmp_report(&j->reports[r - 1], &j->reports[r]) <= 0);
+    }
+    if (!sorted)
+        qsort(j->sorted, j->n_reports, sizeof(*j->sorted), cmp_report);
+    j->reports = j->sorted;
+    return PMIXFAB_OK;
+}
+
 static int run(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n_planes)
 {
     j->trouble = join_alloc(j->n_reports, sizeof(*j->trouble));
     int rc = j->trouble == NULL ? PMIXFAB_ERR_NOMEM : join_planes_read(j, planes, n_planes);
-    int (*const passes[])(struct join *) = {join_read,  join_hosts,    join_match,        join_ethernet,
-                                            join_nodes, join_switches, join_number_guids, join_build,
-                                            join_names, join_details};
+    int (*const passes[])(struct join *) = {sort_reports,  join_read,  join_hosts,    join_match,
+                                            join_ethernet, join_nodes, join_switches, join_number_guids,
+                                            join_build,    join_names, join_details};
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && rc == PMIXFAB_OK; i++)
         rc = passes[i](j);
     return rc;
@@ -100,6 +124,7 @@ int fab_join(const struct fab_inventory *swept, const struct fab_report *const *
     free(j.switches);
     free(j.cables);
     free(j.trouble);
+    free(j.sorted);
     if (rc != PMIXFAB_OK && (err == NULL || err->text[0] == '\0'))
         fab_fail(err, rc, "joining %" PRIu32 " reports to a fabric of %" PRIu32 " nodes: %s", n_reports,
                  swept->n_nodes, pmixfab_strerror(rc));

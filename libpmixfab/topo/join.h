@@ -73,7 +73,7 @@ struct fab_joined {
 typedef void (*fab_remark_fn)(const char *line, void *cbdata);
 
 /*
- * swept: finished and named. reports: finished, by host (natural order), each host once. remark (may be NULL)
+ * swept: finished and named. reports: finished, each host once, in any order. remark (may be NULL)
  * gets a line for each host whose claim is not joined. Pure: the same input gives the same output, whatever
  * the order of items was. *out is initialised here; on error it is empty.
  */

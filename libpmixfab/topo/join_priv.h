@@ -134,7 +134,8 @@ struct join_trouble {
 
 struct join {
     const struct fab_inventory *swept;
-    const struct fab_report *const *reports;
+    const struct fab_report *const *reports; /* by host */
+    const struct fab_report **sorted;
     uint32_t n_reports;
     struct fab_err *err;
     struct join_groups groups;
