@@ -22,9 +22,15 @@ KEY = {
     "PMIX_FABRIC_DEVICE_BUS_TYPE": "pmix.fabdev.btyp", "PMIX_FABRIC_DEVICE_ADDRESS": "pmix.fabdev.addr",
     "PMIX_FABRIC_DEVICE_COORDINATES": "pmix.fab.coord", "PMIX_FABRIC_DEVICE_SPEED": "pmix.fabdev.speed",
     "PMIX_FABRIC_DEVICE_STATE": "pmix.fabdev.state", "PMIX_FABRIC_DEVICE_TYPE": "pmix.fabdev.type",
+    "PMIX_FABRIC_DEVICE_VENDORID": "pmix.fabdev.vendid", "PMIX_FABRIC_DEVICE_DRIVER": "pmix.fabdev.driver",
+    "PMIX_FABRIC_DEVICE_FIRMWARE": "pmix.fabdev.fmwr", "PMIX_FABRIC_DEVICE_MTU": "pmix.fabdev.mtu",
+    "PMIX_FABRIC_DEVICE_PCI_DEVID": "pmix.fabdev.pcidevid",
     "PMIX_DEVICE_ID": "pmix.dev.id", "PMIX_HOSTNAME": "pmix.hname", "PMIX_NODEID": "pmix.nodeid",
 }
 VIEW = "pmixfab.view"
+SEEN = "pmixfab.seen"
+# What no sweep of a subnet tells of a device: test_facts.py.
+OF_THE_HOST = {f"PMIX_FABRIC_DEVICE_{name}" for name in ("VENDORID", "DRIVER", "FIRMWARE", "MTU", "PCI_DEVID")}
 STATES = {"unknown": 0, "down": 1, "up": 2}
 LEAF = "leaf1"
 BIG, SMALL = 12, 4  # devices of the two planes
@@ -56,6 +62,8 @@ class Chapter(unittest.TestCase):
         for device in cls.devices.values():
             device["switch"] = ids[device["switch"]]
         cls.planes = {plane["name"]: plane for plane in cls.daemon.ctl_json("planes")}
+        # hosts of a plane have one device each here, so they are counted as devices are
+        cls.numbers = {(plane, device["host"]): index for (plane, index), device in cls.devices.items()}
 
     @classmethod
     def start(cls, **options):
@@ -109,6 +117,7 @@ class Chapter(unittest.TestCase):
         self.assertEqual(len(got), len(infos))
         expected = {
             "PMIX_DEVICE_ID": device["id"], "PMIX_HOSTNAME": device["host"],
+            "PMIX_NODEID": self.numbers[device["plane"], device["host"]],
             "PMIX_FABRIC_DEVICE_NAME": device["name"],
             "PMIX_FABRIC_DEVICE_VENDOR": self.planes[device["plane"]]["vendor"],
             "PMIX_FABRIC_DEVICE_BUS_TYPE": "unknown", "PMIX_FABRIC_DEVICE_INDEX": device["index"],
@@ -118,7 +127,7 @@ class Chapter(unittest.TestCase):
             "PMIX_FABRIC_DEVICE_STATE": STATES[device["state"]], "PMIX_FABRIC_DEVICE_TYPE": "InfiniBand",
             "PMIX_FABRIC_PLANE": device["plane"], "PMIX_FABRIC_SWITCH": device["switch"],
         }
-        self.assertEqual(got, {KEY[name]: value for name, value in expected.items()})
+        self.assertEqual(got, {KEY[name]: value for name, value in expected.items()} | {SEEN: "subnet"})
 
     def devices_of(self, **conditions):
         return [device for _, device in sorted(self.devices.items())
@@ -252,7 +261,7 @@ class Devices(Chapter):
         self.conforms("query", "PMIX_NODEID")
 
     def test_one_device(self):
-        names = [name for name in KEY if name.startswith("PMIX_FABRIC_DEVICE_")]
+        names = [name for name in KEY if name.startswith("PMIX_FABRIC_DEVICE_") and name not in OF_THE_HOST]
         for device in (self.devices["ib0", 0], self.devices["ib1", 3]):
             ways = ({"PMIX_DEVICE_ID": device["id"]},
                     {"PMIX_FABRIC_DEVICE_NAME": device["name"], "PMIX_HOSTNAME": device["host"]},
@@ -347,7 +356,7 @@ class Get(Chapter):
             by_name = {"PMIX_HOSTNAME": device["host"], "PMIX_FABRIC_DEVICE_NAME": device["name"]}
             for way in (by_id, by_name):
                 self.check_device(plain(self.get("PMIX_FABRIC_DEVICE", *self.directives(way))), device)
-        names = [name for name in KEY if name.startswith("PMIX_FABRIC_DEVICE_")]
+        names = [name for name in KEY if name.startswith("PMIX_FABRIC_DEVICE_") and name not in OF_THE_HOST]
         for name in names:
             if KEY[name] != KEY["PMIX_FABRIC_COORDINATES"]:
                 self.assertEqual(self.get(name, *self.directives(by_id)), self.query(name, by_id))
