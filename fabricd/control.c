@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <event2/buffer.h>
-#include <pwd.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,63 +14,21 @@
 
 #include "fabricd/control_priv.h"
 #include "fabricd/log.h"
-#include "topo/text.h"
 
 static void connection_free(struct connection *connection)
 {
+    struct pending *pending, *next;
+    DL_FOREACH_SAFE2(connection->pendings, pending, next, next_pending)
+    {
+        DL_DELETE2(connection->pendings, pending, prev_pending, next_pending);
+        pending->connection = NULL;
+        if (pending->gone != NULL)
+            pending->gone(pending);
+    }
     DL_DELETE(connection->control->connections, connection);
     connection->control->n_connections--;
     bufferevent_free(connection->bev);
     free(connection);
-}
-
-void connection_send(struct connection *connection, json_t *object)
-{
-    char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    json_decref(object);
-    if (text == NULL) {
-        connection->closing = true;
-        return;
-    }
-    struct evbuffer *output = bufferevent_get_output(connection->bev);
-    evbuffer_add_printf(output, "%s\n", text);
-    free(text);
-}
-
-void connection_fail(struct connection *connection, int code, const char *fmt, ...)
-{
-    char message[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(message, sizeof(message), fmt, args);
-    va_end(args);
-    fab_text_clean(message, sizeof(message), message, strlen(message), NULL); /* JSON is UTF-8 */
-    connection_send(connection, json_pack("{s:b, s:i, s:s}", "ok", 0, "error", code, "message", message));
-}
-
-json_t *control_time(int64_t microseconds)
-{
-    char text[40];
-    struct tm tm;
-    time_t seconds = (time_t)(microseconds / 1000000);
-    if (microseconds <= 0 || gmtime_r(&seconds, &tm) == NULL)
-        return json_null();
-    size_t len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(text + len, sizeof(text) - len, ".%06dZ", (int)(microseconds % 1000000));
-    return json_string(text);
-}
-
-bool connection_may_change(const struct connection *connection)
-{
-    const struct config *config = connection->control->config;
-    if (connection->uid == 0 || connection->uid == geteuid())
-        return true;
-    for (unsigned i = 0; i < config->admins.n; i++) {
-        const struct passwd *user = getpwnam(config->admins.items[i]);
-        if (user != NULL && user->pw_uid == connection->uid)
-            return true;
-    }
-    return false;
 }
 
 /* ---- one connection ----------------------------------------------------------------------------- */
@@ -135,9 +91,21 @@ static void answer_line(struct connection *connection, const char *line, size_t 
 
 static void refuse_line(struct connection *connection)
 {
-    connection_fail(connection, PMIXFAB_ERR_RANGE, "control: the line is longer than %d bytes",
-                    CONTROL_MAX_LINE);
+    connection_fail(connection, PMIXFAB_ERR_RANGE, "control: the line is longer than %zu bytes",
+                    connection->max_line);
     connection->closing = true;
+}
+
+/* Is so much more than a line? Deliveries are long, so those who may deliver get more room when they need it.
+ */
+static bool too_long(struct connection *connection, size_t len)
+{
+    if (len > connection->max_line && connection->max_line == CONTROL_MAX_LINE &&
+        connection_may_deliver(connection)) {
+        connection->max_line = CONTROL_MAX_DELIVERY;
+        bufferevent_setwatermark(connection->bev, EV_READ, 0, 2 * CONTROL_MAX_DELIVERY);
+    }
+    return len > connection->max_line;
 }
 
 /* Answer what came, as far as the caller reads the answers. */
@@ -148,16 +116,16 @@ static void go_on(struct connection *connection)
     char *line = NULL;
     while (!connection->closing && reads_answers(connection) &&
            (line = evbuffer_readln(input, &len, EVBUFFER_EOL_LF)) != NULL) {
-        if (len > CONTROL_MAX_LINE)
+        if (too_long(connection, len))
             refuse_line(connection);
         else
             answer_line(connection, line, len);
         free(line);
     }
     if (!connection->closing && reads_answers(connection)) {
-        if (evbuffer_get_length(input) > CONTROL_MAX_LINE)
+        if (too_long(connection, evbuffer_get_length(input)))
             refuse_line(connection);
-        else if (connection->ended && connection->waits == 0)
+        else if (connection->ended && connection->waits == 0 && connection->pendings == NULL)
             connection->closing = true;
     }
     if (connection->closing)
@@ -215,6 +183,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     }
     connection->control = control;
     connection->uid = caller.uid;
+    connection->max_line = CONTROL_MAX_LINE;
     DL_APPEND(control->connections, connection);
     control->n_connections++;
     bufferevent_setwatermark(connection->bev, EV_READ, 0, 2 * CONTROL_MAX_LINE);
@@ -223,6 +192,23 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 }
 
 /* ---- all of them -------------------------------------------------------------------------------- */
+
+void connection_later(struct connection *connection, struct pending *pending)
+{
+    pending->connection = connection;
+    DL_APPEND2(connection->pendings, pending, prev_pending, next_pending);
+}
+
+void connection_answered(struct pending *pending)
+{
+    struct connection *connection = pending->connection;
+    if (connection == NULL)
+        return;
+    DL_DELETE2(connection->pendings, pending, prev_pending, next_pending);
+    pending->connection = NULL;
+    if (connection->ended)
+        go_on(connection);
+}
 
 void connection_wait(struct connection *connection, uint64_t number)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabricd/control_priv.h"
+#include "fabricd/control_nodes.h"
 #include "fabricd/daemon.h"
 #include "fabricd/log.h"
 #include "fabricd/server.h"
@@ -18,13 +18,15 @@ static void op_status(struct connection *connection, json_t *request)
     (void)request;
     daemon_status(connection->control->owner, &s);
     json_t *answer = json_pack(
-        "{s:b, s:b, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:b, s:o, s:f, s:i}", "ok", 1,
-        "daemon", 1, "pid", (int)getpid(), "version", pmixfab_version(), "uri", server_uri(), "generation",
-        (json_int_t)s.generation, "published", control_time(s.published), "stale", s.stale, "stale_since",
-        control_time(s.stale_since), "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(),
-        "partial", s.partial, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed,
-        "inactive", (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep),
-        "sweep_ms", s.sweep_ms, "interval", (int)s.interval);
+        "{s:b, s:b, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:b, s:o, "
+        "s:f, s:i}",
+        "ok", 1, "daemon", 1, "role", "scheduler", "host", s.host, "pid", (int)getpid(), "version",
+        pmixfab_version(), "uri", server_uri(), "generation", (json_int_t)s.generation, "published",
+        control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
+        "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial", s.partial, "nodes",
+        (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
+        (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
+        s.sweep_ms, "interval", (int)s.interval);
     connection_send(connection, answer);
 }
 
@@ -39,9 +41,14 @@ static void op_refresh(struct connection *connection, json_t *request)
         return;
     }
     bool accept = json_is_true(json_object_get(request, "accept_partial"));
-    connection_wait(connection, daemon_sweep(connection->control->owner, accept));
+    const char *host = json_string_value(json_object_get(request, "host"));
     log_info("refresh asked for by uid %u%s", (unsigned)connection->uid,
              accept ? ", partial answers accepted" : "");
+    if (host != NULL) {
+        control_refresh_node(connection, host, accept);
+        return;
+    }
+    connection_wait(connection, daemon_sweep(connection->control->owner, accept));
     connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
 }
 
@@ -128,6 +135,13 @@ static void op_diff(struct connection *connection, json_t *request)
 /* ---- which one ---------------------------------------------------------------------------------- */
 
 const struct control_op control_scheduler_ops[] = {
-    {"status", op_status}, {"refresh", op_refresh},       {"history", op_history},
-    {"diff", op_diff},     {"events", control_op_events}, {NULL, NULL},
+    {"status", op_status},
+    {"refresh", op_refresh},
+    {"history", op_history},
+    {"diff", op_diff},
+    {"events", control_op_events},
+    {"nodes", control_op_nodes},
+    {"deliver", control_op_deliver},
+    {"forget", control_op_forget},
+    {NULL, NULL},
 };

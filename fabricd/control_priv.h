@@ -7,9 +7,12 @@
 #include <jansson.h>
 #include <sys/types.h>
 
+#include "fabricd/base64.h"
 #include "fabricd/control.h"
+#include "topo/delivery.h"
 
 #define CONTROL_MAX_LINE        65536
+#define CONTROL_MAX_DELIVERY    (BASE64_LENGTH(FAB_DELIVERY_MAX) + 256) /* a line of those who may deliver */
 #define CONTROL_MAX_CONNECTIONS 256
 #define CONTROL_KEPT            32         /* of them, for root and the daemon's own user */
 #define CONTROL_TELL_S          60         /* the log says that there is no place once in this time */
@@ -27,6 +30,18 @@ struct connection {
     bool closing;     /* goes when its output is written */
     uint64_t waits;   /* for the sweep (or the look) of this number; 0: for none */
     unsigned n_waits; /* requests that wait for it */
+    struct pending *pendings;
+    size_t max_line; /* bytes */
+};
+
+/*
+ * A request that is answered later, and not by a number. When its connection goes before, connection becomes
+ * NULL and gone() is called (where there is one), which may free it.
+ */
+struct pending {
+    struct pending *prev_pending, *next_pending;
+    struct connection *connection;
+    void (*gone)(struct pending *pending);
 };
 
 /* One thing that can be asked. */
@@ -57,6 +72,14 @@ void connection_fail(struct connection *connection, int code, const char *fmt, .
 
 /* Root, the daemon's own user, and the configured administrators. The kernel named the caller. */
 bool connection_may_change(const struct connection *connection);
+
+/* These, and the user of the nodes. */
+bool connection_may_deliver(const struct connection *connection);
+
+/* The request is answered later; and now it has been, as far as its connection is still there (which may end
+ * here). */
+void connection_later(struct connection *connection, struct pending *pending);
+void connection_answered(struct pending *pending);
 
 /* Wait for the end of this number: control_finished() answers. */
 void connection_wait(struct connection *connection, uint64_t number);

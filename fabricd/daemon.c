@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "fabricd/control_priv.h"
+#include "fabricd/control_nodes.h"
 #include "fabricd/daemon_priv.h"
 #include "fabricd/intake.h"
 #include "fabricd/log.h"
@@ -32,6 +32,8 @@ void daemon_status(const struct daemon *d, struct daemon_status *out)
     *out = d->status;
     out->sweeping = d->round;
     out->interval = d->config->interval;
+    out->host = d->config->host;
+    nodes_all(d->nodes, &out->nodes);
 }
 
 struct store *daemon_store(struct daemon *d)
@@ -44,9 +46,14 @@ const struct config *daemon_config(const struct daemon *d)
     return d->config;
 }
 
-struct nodes *daemon_nodes(struct daemon *d)
+struct nodes *daemon_nodes(const struct daemon *d)
 {
     return d->nodes;
+}
+
+const struct publisher *daemon_publisher(const struct daemon *d)
+{
+    return d->publisher;
 }
 
 /* ---- what is next -------------------------------------------------------------------------------- */
@@ -169,6 +176,7 @@ static int start(struct daemon *d, struct fab_err *err)
         return rc;
     d->serving = true;
     rc = control_new(d->base, d->config, control_scheduler_ops, d, &d->control, err);
+    nodes_listen(d->nodes, control_nodes_heard, NULL);
     if (rc == PMIXFAB_OK)
         rc = process_write_uri(d->config, server_uri(), err);
     return rc;

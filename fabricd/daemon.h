@@ -20,9 +20,11 @@ struct daemon_status {
     int64_t published, stale_since, last_sweep;
     double sweep_ms;
     uint32_t dangling, unnamed, inactive;
+    uint32_t nodes; /* how many report */
     bool stale, partial, sweeping;
     unsigned interval;
     char stale_reason[480];
+    const char *host; /* this one, as nodes know hosts */
 };
 void daemon_status(const struct daemon *daemon, struct daemon_status *out);
 
@@ -35,7 +37,10 @@ uint64_t daemon_sweep(struct daemon *daemon, bool accept_partial);
 struct store;
 struct store *daemon_store(struct daemon *daemon);
 struct nodes;
-struct nodes *daemon_nodes(struct daemon *daemon);
+struct nodes *daemon_nodes(const struct daemon *daemon);
+struct publisher;
+const struct publisher *daemon_publisher(const struct daemon *daemon);
+int64_t daemon_now(void); /* microseconds since 1970 */
 const struct config *daemon_config(const struct daemon *daemon);
 
 #endif

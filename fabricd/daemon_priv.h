@@ -48,8 +48,6 @@ struct daemon {
     struct daemon_status status;
 };
 
-int64_t daemon_now(void); /* microseconds since 1970 */
-
 /* Do what can be done now. */
 void daemon_go_on(struct daemon *d);
 

@@ -19,6 +19,8 @@ struct nodes {
     struct store *store;
     void (*changed)(void *cbdata);
     void *cbdata;
+    nodes_heard_fn heard; /* NULL: nobody listens */
+    void *heard_cbdata;
     struct node_report **reports; /* by host, natural order */
     uint32_t n, cap;
 
@@ -168,6 +170,19 @@ static void settle(struct nodes *nodes, const char *host, bool is_new)
     event_add(nodes->timer, &limit);
 }
 
+void nodes_listen(struct nodes *nodes, nodes_heard_fn heard, void *cbdata)
+{
+    nodes->heard = heard;
+    nodes->heard_cbdata = cbdata;
+}
+
+static void acknowledge(struct nodes *nodes, struct intake_item *item, const struct node_report *held)
+{
+    intake_answer(item, PMIXFAB_OK, held->digest, "");
+    if (nodes->heard != NULL)
+        nodes->heard(held->report.host, nodes->heard_cbdata);
+}
+
 /* ---- taking deliveries -------------------------------------------------------------------------- */
 
 static void refuse(const struct nodes *nodes, struct intake_item *item, int code, const char *why)
@@ -229,7 +244,7 @@ static void commit(struct nodes *nodes, struct batch *batch)
         log_debug("nodes: %s: %u items, delivered by uid %u", report->report.host, report->report.n_items,
                   report->uid);
         settle(nodes, report->report.host, is_new);
-        intake_answer(taking->item, PMIXFAB_OK, report->digest, "");
+        acknowledge(nodes, taking->item, report);
     }
     batch->n = 0;
 }
@@ -261,7 +276,7 @@ static void take(struct nodes *nodes, struct batch *batch, struct intake_item *i
     }
     if (held != NULL && held->digest == item->delivery.digest) {
         fab_report_destroy(&report);
-        intake_answer(item, PMIXFAB_OK, held->digest, "");
+        acknowledge(nodes, item, held);
         return;
     }
     *taking = (struct taking){.item = item};

@@ -42,6 +42,10 @@ bool nodes_own(struct nodes *nodes, struct fab_report *report, struct fab_err *e
 const struct node_report *const *nodes_all(const struct nodes *nodes, uint32_t *n);
 const struct node_report *nodes_find(const struct nodes *nodes, const char *host);
 
+/* Told of every good delivery, also of one that says nothing new, once it is stored. On the loop. */
+typedef void (*nodes_heard_fn)(const char *host, void *cbdata);
+void nodes_listen(struct nodes *nodes, nodes_heard_fn heard, void *cbdata);
+
 /* Something was published from these reports: nothing is due any more. */
 void nodes_published(struct nodes *nodes);
 

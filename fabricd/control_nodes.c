@@ -1,0 +1,254 @@
+#include "fabricd/control_nodes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "fabricd/base64.h"
+#include "fabricd/daemon.h"
+#include "fabricd/intake.h"
+#include "fabricd/log.h"
+#include "fabricd/nodes.h"
+#include "fabricd/publish.h"
+#include "topo/join.h"
+
+#define NODE_SECONDS 10 /* so long may a node take to look and deliver */
+
+static void not_allowed(struct connection *connection, const char *op, const char *also)
+{
+    connection_fail(
+        connection, PMIXFAB_ERR_PERM,
+        "%s: uid %u may not do that: it is for root, the daemon's user%s and the configured admins", op,
+        (unsigned)connection->uid, also);
+}
+
+/* A string of the request; where it is none, that is answered. */
+static const char *text_of(struct connection *connection, json_t *request, const char *op, const char *key)
+{
+    const char *text = json_string_value(json_object_get(request, key));
+    if (text == NULL)
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "%s: %s is not a string", op, key);
+    return text;
+}
+
+/* A digest is 64 bits, which many readers of JSON do not keep in a number. */
+static json_t *digest_text(uint64_t digest)
+{
+    char text[24];
+    if (digest == 0)
+        return json_null();
+    snprintf(text, sizeof(text), "%016llx", (unsigned long long)digest);
+    return json_string(text);
+}
+
+/* ---- nodes --------------------------------------------------------------------------------------- */
+
+static json_t *sources_of(const struct fab_report *report)
+{
+    json_t *sources = json_array();
+    unsigned said = 0;
+    for (uint32_t i = 0; i < report->n_items; i++) {
+        if ((said >> report->items[i].source & 1) != 0)
+            continue;
+        said |= 1u << report->items[i].source;
+        json_array_append_new(sources, json_string(fab_source_name(report->items[i].source)));
+    }
+    return sources;
+}
+
+static json_t *remarks_of(const struct publisher *publisher, const char *host)
+{
+    json_t *remarks = json_array();
+    uint32_t from = 0;
+    for (const char *line; (line = publisher_remark(publisher, host, &from)) != NULL;)
+        json_array_append_new(remarks, json_string(line));
+    return remarks;
+}
+
+static json_t *about_node(const struct publisher *publisher, const struct node_report *node, int64_t now)
+{
+    struct joined_host joined = {0};
+    publisher_joined(publisher, node->report.host, &joined);
+    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:f, s:I, s:o, s:o}", "host", node->report.host,
+                     "devices", (json_int_t)joined.devices, "unseen", (json_int_t)joined.unseen, "items",
+                     (json_int_t)node->report.n_items, "digest", digest_text(node->digest), "received",
+                     control_time(node->received), "age",
+                     now > node->received ? (double)(now - node->received) / 1e6 : 0.0, "uid",
+                     (json_int_t)node->uid, "sources", sources_of(&node->report), "remarks",
+                     remarks_of(publisher, node->report.host));
+}
+
+void control_op_nodes(struct connection *connection, json_t *request)
+{
+    const struct daemon *daemon = connection->control->owner;
+    uint32_t n;
+    const struct node_report *const *all = nodes_all(daemon_nodes(daemon), &n);
+    const char *host = json_string_value(json_object_get(request, "host"));
+    json_t *list = json_array();
+    int64_t now = daemon_now();
+    for (uint32_t i = 0; i < n; i++)
+        if (host == NULL || fab_same_host(all[i]->report.host, host))
+            json_array_append_new(list, about_node(daemon_publisher(daemon), all[i], now));
+    connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "nodes", list));
+}
+
+void control_op_forget(struct connection *connection, json_t *request)
+{
+    struct fab_err err = {""};
+    if (!connection_may_change(connection)) {
+        not_allowed(connection, "forget", "");
+        return;
+    }
+    const char *host = text_of(connection, request, "forget", "host");
+    if (host == NULL)
+        return;
+    int rc = nodes_forget(daemon_nodes(connection->control->owner), host, &err);
+    if (rc != PMIXFAB_OK) {
+        connection_fail(connection, rc, "%s", err.text);
+        return;
+    }
+    log_info("the report of %s is forgotten, asked for by uid %u", host, (unsigned)connection->uid);
+    connection_send(connection, json_pack("{s:b}", "ok", 1));
+}
+
+/* ---- deliver ------------------------------------------------------------------------------------- */
+
+static void on_delivered(int code, uint64_t held, const char *reason, void *cbdata)
+{
+    struct pending *pending = cbdata;
+    if (pending->connection != NULL && code != PMIXFAB_OK)
+        connection_fail(pending->connection, code, "deliver: %s", reason);
+    else if (pending->connection != NULL)
+        connection_send(pending->connection, json_pack("{s:b, s:o}", "ok", 1, "held", digest_text(held)));
+    connection_answered(pending);
+    free(pending);
+}
+
+void control_op_deliver(struct connection *connection, json_t *request)
+{
+    struct fab_err err = {""};
+    void *bytes = NULL;
+    size_t size = 0;
+    if (!connection_may_deliver(connection)) {
+        not_allowed(connection, "deliver", ", the user of the nodes");
+        return;
+    }
+    const char *text = text_of(connection, request, "deliver", "bytes");
+    if (text == NULL)
+        return;
+    int rc = base64_decode(text, strlen(text), &bytes, &size);
+    struct pending *pending = rc == PMIXFAB_OK ? calloc(1, sizeof(*pending)) : NULL;
+    if (rc == PMIXFAB_ERR_SYNTAX)
+        fab_fail(&err, rc, "bytes is not in base64");
+    else if (pending == NULL)
+        rc = fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory");
+    else
+        rc = intake_local(bytes, size, connection->uid, on_delivered, pending, &err);
+    free(bytes);
+    if (rc == PMIXFAB_OK) {
+        connection_later(connection, pending);
+        return;
+    }
+    free(pending);
+    connection_fail(connection, rc, "deliver: %s", err.text);
+}
+
+/* ---- refresh of one host ------------------------------------------------------------------------- */
+
+/* Somebody who waits for a node. */
+struct asking {
+    struct pending pending; /* first */
+    struct asking *prev, *next;
+    struct event *limit;
+    bool accept_partial;
+    char host[FAB_HOST_MAX + 1];
+};
+static struct asking *all_asking;
+
+static void end_asking(struct asking *asking)
+{
+    DL_DELETE(all_asking, asking);
+    connection_answered(&asking->pending);
+    event_free(asking->limit);
+    free(asking);
+}
+
+/* The rest is a sweep, which is also what publishes the delivery. */
+static void sweep_now(struct connection *connection, bool accept_partial, const char *progress)
+{
+    connection_send(connection, json_pack("{s:s}", "progress", progress));
+    connection_wait(connection, daemon_sweep(connection->control->owner, accept_partial));
+    connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
+}
+
+static void go_on(struct asking *asking, const char *came_of_it)
+{
+    char progress[FAB_HOST_MAX + 80];
+    snprintf(progress, sizeof(progress), "%s %s", asking->host, came_of_it);
+    sweep_now(asking->pending.connection, asking->accept_partial, progress);
+    end_asking(asking);
+}
+
+static void on_limit(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    go_on(arg, "does not answer");
+}
+
+static void on_gone(struct pending *pending)
+{
+    end_asking((struct asking *)pending);
+}
+
+void control_nodes_heard(const char *host, void *cbdata)
+{
+    struct asking *asking, *next;
+    (void)cbdata;
+    DL_FOREACH_SAFE(all_asking, asking, next)
+    {
+        if (fab_same_host(asking->host, host))
+            go_on(asking, "has delivered");
+    }
+}
+
+/* As the host calls itself where it reports. */
+static const char *own_name(const struct daemon *daemon, const char *host)
+{
+    uint32_t n;
+    const struct node_report *const *all = nodes_all(daemon_nodes(daemon), &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (fab_same_host(all[i]->report.host, host))
+            return all[i]->report.host;
+    return NULL;
+}
+
+void control_refresh_node(struct connection *connection, const char *host, bool accept_partial)
+{
+    const struct daemon *daemon = connection->control->owner;
+    const struct timeval limit = {.tv_sec = NODE_SECONDS};
+    const char *known = own_name(daemon, host);
+    /* This host is looked at beside each sweep. */
+    if (fab_same_host(host, daemon_config(daemon)->host)) {
+        sweep_now(connection, accept_partial, "looking");
+        return;
+    }
+    if (intake_order_look(known != NULL ? known : host) == 0 && known == NULL) {
+        sweep_now(connection, accept_partial, "the host does not report: only the fabric is asked");
+        return;
+    }
+    struct asking *asking = calloc(1, sizeof(*asking));
+    if (asking == NULL ||
+        (asking->limit = evtimer_new(connection->control->base, on_limit, asking)) == NULL) {
+        free(asking);
+        connection_fail(connection, PMIXFAB_ERR_NOMEM, "refresh: out of memory");
+        return;
+    }
+    snprintf(asking->host, sizeof(asking->host), "%s", known != NULL ? known : host);
+    asking->accept_partial = accept_partial;
+    asking->pending.gone = on_gone;
+    DL_APPEND(all_asking, asking);
+    event_add(asking->limit, &limit);
+    connection_later(connection, &asking->pending);
+    connection_send(connection, json_pack("{s:s}", "progress", "the host is asked to look"));
+}

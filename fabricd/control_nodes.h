@@ -1,0 +1,20 @@
+/* control_nodes.h - what the control socket says of nodes that report, and does with them. */
+#ifndef FABRICD_CONTROL_NODES_H
+#define FABRICD_CONTROL_NODES_H
+
+#include "fabricd/control_priv.h"
+
+void control_op_nodes(struct connection *connection, json_t *request);
+void control_op_deliver(struct connection *connection, json_t *request);
+void control_op_forget(struct connection *connection, json_t *request);
+
+/* A host has delivered: for those who asked it to. (a nodes_heard_fn) */
+void control_nodes_heard(const char *host, void *cbdata);
+
+/*
+ * Order a node to look, wait for its delivery or until it is clear that none comes, and go on with a sweep
+ * that answers the request.
+ */
+void control_refresh_node(struct connection *connection, const char *host, bool accept_partial);
+
+#endif
