@@ -3,8 +3,11 @@
  * it. The machine is this host or one that was recorded with `lstopo FILE.xml`.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "probes/hwloc_priv.h"
@@ -33,32 +36,60 @@ static int configure(hwloc_topology_t machine)
     return rc;
 }
 
-int hwloc_machine_load(const char *path, hwloc_topology_t *out, struct fab_err *err)
+/* Free with hwloc_topology_destroy(); NULL: *code says why. */
+static hwloc_topology_t load(const char *path, int *code)
 {
     hwloc_topology_t machine;
-    setenv("HWLOC_PLUGINS_BLACKLIST", OTHER_PLUGINS, 0);
+    *code = PMIXFAB_ERR_NOMEM;
     if (hwloc_topology_init(&machine) != 0)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "hwloc: out of memory");
-    errno = 0;
-    if (path != NULL && hwloc_topology_set_xml(machine, path) != 0) {
-        int code = access(path, R_OK) == 0 ? PMIXFAB_ERR_CORRUPT
-                   : errno == ENOENT       ? PMIXFAB_ERR_NOTFOUND
-                                           : PMIXFAB_ERR_IO;
-        fab_fail(err, code, "hwloc: %s: %s", path,
-                 code == PMIXFAB_ERR_CORRUPT ? "is no machine that hwloc can read; record one with lstopo"
-                                             : strerror(errno));
-        hwloc_topology_destroy(machine);
-        return code;
+        return NULL;
+    *code = path == NULL ? PMIXFAB_ERR_IO : PMIXFAB_ERR_CORRUPT;
+    if ((path == NULL || hwloc_topology_set_xml(machine, path) == 0) && configure(machine) == 0 &&
+        hwloc_topology_load(machine) == 0)
+        return machine;
+    hwloc_topology_destroy(machine);
+    return NULL;
+}
+
+/*
+ * hwloc 2.9 does not check whether a recorded machine's objects have the sets that it counts on, and crashes
+ * on some damaged files. So a file is first read by a process that may.
+ */
+static bool survives(const char *path)
+{
+    int status = 0, code;
+    pid_t child = fork();
+    if (child < 0)
+        return true;
+    if (child == 0) {
+        const struct rlimit none = {0, 0};
+        int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        setrlimit(RLIMIT_CORE, &none);
+        dup2(null, STDERR_FILENO);
+        load(path, &code);
+        _exit(0);
     }
-    if (configure(machine) != 0 || hwloc_topology_load(machine) != 0) {
-        int code = path == NULL ? PMIXFAB_ERR_IO : PMIXFAB_ERR_CORRUPT;
-        fab_fail(err, code, "hwloc: %s: %s", path == NULL ? "this machine" : path,
-                 path == NULL ? "cannot be looked at" : "is damaged, or of a version that hwloc cannot read");
-        hwloc_topology_destroy(machine);
-        return code;
-    }
-    *out = machine;
-    return PMIXFAB_OK;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int hwloc_machine_load(const char *path, hwloc_topology_t *out, struct fab_err *err)
+{
+    int code;
+    setenv("HWLOC_PLUGINS_BLACKLIST", OTHER_PLUGINS, 0);
+    if (path != NULL && access(path, R_OK) != 0)
+        return fab_fail(err, errno == ENOENT ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO, "hwloc: %s: %s", path,
+                        strerror(errno));
+    if (path != NULL && !survives(path))
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "hwloc: %s: is so damaged that hwloc crashes on it", path);
+    *out = load(path, &code);
+    if (*out != NULL)
+        return PMIXFAB_OK;
+    if (code == PMIXFAB_ERR_CORRUPT)
+        return fab_fail(err, code, "hwloc: %s: is no machine that hwloc can read; record one with lstopo",
+                        path);
+    return fab_fail(err, code, "hwloc: this machine cannot be looked at: %s", pmixfab_strerror(code));
 }
 
 /* hwloc itself falls back to this host, in silence, when the file that HWLOC_XMLFILE names is not there. */

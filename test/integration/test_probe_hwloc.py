@@ -162,6 +162,20 @@ class Refused(Hwloc):
         self.assertIn("No such file", run("hwloc:/nonexistent.xml").stderr)
         self.assertIn("the file of a recorded machine is missing", run("hwloc:").stderr)
 
+    def test_what_hwloc_crashes_on(self):
+        """Objects without the sets that hwloc 2.9 counts on; a library that has learned it may read or refuse them."""
+        whole = read(os.path.join(DATA, "switches.xml"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.xml")
+            for damage in ((' nodeset="0x00000001"', ""), (' cpuset="0x00000001"', ""), ("Package", "packagE")):
+                with self.subTest(damage):
+                    with open(path, "w", encoding="utf-8") as file:
+                        file.write(whole.replace(*damage))
+                    done = run("hwloc:" + path)
+                    self.assertIn(done.returncode, (0, 1), done.stderr)
+                    if done.returncode == 1:
+                        self.assertIn(f"hwloc: {path}: is ", done.stderr)
+
     def test_damaged(self):
         """Cut off, and bytes changed: an error or a report, and never a crash. By both of hwloc's parsers."""
         rolls = random.Random(3)
