@@ -12,7 +12,8 @@ MAY_INCLUDE = {
     "libpmixfab/topo": ["pmixfab.h", "topo/"],
     "libpmixfab/pmix": ["pmixfab.h", "topo/", "pmix/"],
     "libpmixfab/pnet": ["pmixfab.h", "topo/", "pmix/", "pnet/"],
-    "probes": ["pmixfab.h", "topo/model.h", "topo/inventory.h", "topo/report.h", "topo/cidr.h", "probes/"],
+    "probes": ["pmixfab.h", "topo/model.h", "topo/inventory.h", "topo/report.h", "topo/cidr.h",
+               "topo/text.h", "probes/"],
     "fabricd": ["pmixfab.h", "topo/", "pmix/", "pnet/", "probes/probe.h", "fabricd/"],
     "fabricctl": ["pmixfab.h", "fabricctl/"],
 }
