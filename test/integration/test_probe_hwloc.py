@@ -167,7 +167,7 @@ class Refused(Hwloc):
         whole = read(os.path.join(DATA, "switches.xml"))
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "m.xml")
-            for damage in ((' nodeset="0x00000001"', ""), (' cpuset="0x00000001"', ""), ("Package", "packagE")):
+            for damage in (("complete_nodeset", "x"), ("complete_cpuset", "x"), (' nodeset="0x00000001"', "")):
                 with self.subTest(damage):
                     with open(path, "w", encoding="utf-8") as file:
                         file.write(whole.replace(*damage))
