@@ -20,8 +20,8 @@ struct ethernet_host {
     void *cbdata;
 };
 
-#define ETHERNET_MAX_SOFTWARE 256 /* interfaces without hardware in a report: a host of containers has many  \
-                                   */
+/* Interfaces without hardware in a report: a host of containers has many. */
+#define ETHERNET_MAX_SOFTWARE 256
 
 /* An item for each interface that is Ethernet or InfiniBand and no loopback. Interfaces of software alone
  * only where they have an address: containers' ends of cables come and go, and are in no fabric. */
