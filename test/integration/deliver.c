@@ -5,7 +5,7 @@
  *   deliver URI orders HOST DIGEST   asks what is wanted of a host; "ORDER DIGEST"
  *
  * A SPEC is KEY=VALUE,KEY=VALUE...:
- *   host=NAME     of the delivery (default: node)
+ *   host=NAME     of the delivery (default: node); a # in it is the number of the time (0, 1, ...)
  *   inside=NAME   of the report in it
  *   ports=N       of the report (1)
  *   before=N      it is a change of the report with N ports
@@ -257,10 +257,16 @@ static void deliver(char *text)
         *value++ = '\0';
         set(&spec, pair, value);
     }
-    if (spec.inside == NULL)
-        spec.inside = spec.host;
-    for (unsigned i = 0; i < spec.times; i++)
+    const char *host = spec.host, *inside = spec.inside, *mark = strchr(host, '#');
+    char name[FAB_HOST_MAX + 1];
+    for (unsigned i = 0; i < spec.times; i++) {
+        if (mark != NULL) {
+            snprintf(name, sizeof(name), "%.*s%u%s", (int)(mark - host), host, i, mark + 1);
+            spec.host = name;
+        }
+        spec.inside = inside == NULL ? spec.host : inside;
         give(&spec);
+    }
     wait_answers();
 }
 

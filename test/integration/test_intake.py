@@ -9,13 +9,14 @@ import lab
 SCHEDULER, NODE, OTHER = "10.91.1.1", "10.91.1.2", "10.91.1.3"
 # Names of the node: a host that delivers too often in one test is another one in the next.
 NAMES = [f"node{i}" for i in range(1, 30)]
+CROWD = 300
 OK, SYNTAX, CONFLICT, RANGE, FOREIGN, CORRUPT, BUSY, PERM, UNREACH = 0, -5, -6, -7, -9, -12, -13, -14, -16
 
 
 def deliver(daemon, host, *specs):
     """The answers to deliveries from a host: [(code, digest, reason)]."""
     done = lab.run([*host.prefix(), lab.program("deliver"), daemon.uri(), *specs], env=daemon.tool_env(), cwd="/",
-                   timeout=60)
+                   timeout=120)
     if done.returncode != 0:
         raise lab.LabError(f"deliver {specs}: {done.returncode}: {done.stdout}{done.stderr}\n{daemon.log()[-2000:]}")
     answers = re.findall(r"^(-?\d+) ([0-9a-f]+) (.*)$", done.stdout, re.MULTILINE)
@@ -32,7 +33,8 @@ class Intake(unittest.TestCase):
             cls.addClassCleanup(host.stop)
             if host is cls.there:
                 cls.here.cable(cls.there, SCHEDULER, NODE)
-            host.knows({"scheduler": SCHEDULER, "other": OTHER, **{name: NODE for name in NAMES}})
+            host.knows({"scheduler": SCHEDULER, "other": OTHER, **{name: NODE for name in NAMES},
+                        **{f"crowd{i}": NODE for i in range(CROWD)}})
         for host, address in ((cls.here, SCHEDULER), (cls.there, NODE)):
             munged = hosts.Munged(host, address, cls.munged[0] if cls.munged else None)
             cls.addClassCleanup(munged.stop)
@@ -41,7 +43,7 @@ class Intake(unittest.TestCase):
         capture = os.path.join(lab.tmpdir(), "fabric.txt")
         lab.replace_file(capture, lab.fabric("fattree2:2,1,2", "capture"))
         cls.daemon = hosts.Fabricd(cls.here, config={"fabricd": {"probe": f"file:{capture}", "host": "scheduler"},
-                                                     "nodes": {"user": "daemon", "settle_ms": 20},
+                                                     "nodes": {"user": "daemon", "settle_ms": 1000},
                                                      "security": {"remote": "yes"}})
         cls.addClassCleanup(cls.daemon.stop)
         cls.names = list(NAMES)
@@ -86,6 +88,14 @@ class Intake(unittest.TestCase):
 
     def test_the_schedulers_own_host(self):
         self.assertEqual(self.deliver("host=scheduler", host=self.here)[0][0::2], (OK, ""))
+
+    def test_a_crowd_is_one_generation(self):
+        before = self.daemon.status()["generation"]
+        answers = self.deliver(f"host=crowd#,ports=8,times={CROWD},at_once=1")
+        self.assertEqual([answer[0::2] for answer in answers], [(OK, "")] * CROWD)
+        self.daemon.wait_ready(before + 1)
+        self.daemon.refresh()
+        self.assertEqual(self.daemon.status()["generation"], before + 1)
 
     # -- refused
 
