@@ -12,6 +12,7 @@
 #include "topo/text.h"
 
 #define DELIVER_MS     15000 /* until an attempt is given up */
+#define ONCE_MS        5000  /* ... with --once, waiting for a connection included */
 #define ORDERS_MS      (RELAY_WATCH_SECONDS * 1000 + 10000)
 #define FIRST_PAUSE_MS 200
 #define MAX_PAUSE_MS   30000
@@ -218,7 +219,8 @@ static int send_credential(struct deliver *d, const char *credential)
 {
     pmix_info_t info;
     PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, credential, PMIX_STRING);
-    int rc = mail_ask(d->mail, RELAY_DELIVER, &info, 1, DELIVER_MS, on_delivered, d);
+    unsigned deadline = d->config->once ? ONCE_MS : DELIVER_MS;
+    int rc = mail_ask(d->mail, RELAY_DELIVER, &info, 1, deadline, on_delivered, d);
     PMIX_INFO_DESTRUCT(&info);
     return rc;
 }

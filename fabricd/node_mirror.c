@@ -36,6 +36,7 @@ struct mirror {
     bool asking;
 };
 
+static void begin(struct mirror *m);
 static void go_on(struct mirror *m);
 
 /* ---- the end ------------------------------------------------------------------------------------ */
@@ -140,6 +141,11 @@ static void put_in_place(struct mirror *m)
 
 /* ---- fetching ----------------------------------------------------------------------------------- */
 
+static bool is_wanted(const struct mirror *m, uint64_t generation, int64_t published)
+{
+    return m->wanted.generation == generation && m->wanted.published == published;
+}
+
 static int ask(struct mirror *m, const struct relay_plane *plane, char **keys, mail_answer_fn fn)
 {
     pmix_info_t qualifier, info;
@@ -186,9 +192,12 @@ static void take_bytes(struct mirror *m, struct fetched *one, pmix_byte_object_t
     }
     if (plane->info.index != one->plane.index || strcmp(plane->info.name, one->plane.name) != 0 ||
         plane->info.generation != one->plane.generation) {
+        log_debug("mirror: plane %s has changed meanwhile", one->plane.name);
         served_plane_put(plane);
-        failed(m, one, "it has changed meanwhile"); /* the news of that are on their way */
-        return;
+        forget(m);
+        if (!is_wanted(m, m->generation, m->published))
+            begin(m);
+        return; /* else the news of that are on their way */
     }
     one->content = plane;
     one->fresh = true;
@@ -236,11 +245,6 @@ static void on_identity(struct mail_answer *answer, void *cbdata)
 }
 
 /* ---- following ---------------------------------------------------------------------------------- */
-
-static bool is_wanted(const struct mirror *m, uint64_t generation, int64_t published)
-{
-    return m->wanted.generation == generation && m->wanted.published == published;
-}
 
 static void begin(struct mirror *m)
 {
