@@ -17,30 +17,15 @@
 #define STOP_SECONDS   5    /* how long a slow resolver is waited for at the stop */
 #define MUNGED_AWAY_MS 1000 /* a munged that does not answer is not asked again for so long */
 
-/* A delivery on its way. It is in one place at a time: queue -> the thread's hands -> ready -> the loop ->
- * answered; whoever has it answers it, or passes it on. */
-struct entry {
-    struct intake_item item;     /* the first member */
-    char *credential;            /* until it is opened */
-    void *bytes;                 /* what was in it */
-    size_t size;                 /* what it counts for in the bounds */
-    pmix_lookup_cbfunc_t cbfunc; /* came over PMIx */
-    intake_done_fn done;         /* came over the control socket */
-    void *cbdata;
-    int32_t code;
-    uint64_t held;
-    struct fab_err reason;
-};
-
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool running;
-    struct entry *current;     /* in the thread's hands */
-    struct intake_item *queue; /* waits for the thread */
-    struct intake_item *ready; /* waits for the loop, to be stored */
-    struct intake_item *done;  /* waits for the loop, to be answered there */
-    unsigned n;                /* in all of them, and in the loop's hands */
+    struct intake_entry *current; /* in the thread's hands */
+    struct intake_item *queue;    /* waits for the thread */
+    struct intake_item *ready;    /* waits for the loop, to be stored */
+    struct intake_item *done;     /* waits for the loop, to be answered there */
+    unsigned n;                   /* in all of them, and in the loop's hands */
     size_t bytes;
     pthread_t thread;
     struct event *bell; /* wakes the loop */
@@ -59,7 +44,7 @@ static int64_t milliseconds(void)
 
 /* ---- the answer --------------------------------------------------------------------------------- */
 
-static void free_entry(struct entry *entry)
+void intake_free(struct intake_entry *entry)
 {
     pthread_mutex_lock(&in.lock);
     in.n--;
@@ -73,7 +58,7 @@ static void free_entry(struct entry *entry)
 /* On the library's thread. It packs the answer before cbfunc returns, so everything in it stays ours. */
 static void answer_pmix(pmix_status_t status, void *arg)
 {
-    struct entry *entry = arg;
+    struct intake_entry *entry = arg;
     pmix_pdata_t data[3];
     static const char *const keys[] = {RELAY_CODE, RELAY_REASON, RELAY_DIGEST};
     (void)status;
@@ -89,26 +74,26 @@ static void answer_pmix(pmix_status_t status, void *arg)
     data[2].value.type = PMIX_UINT64;
     data[2].value.data.uint64 = entry->held;
     entry->cbfunc(PMIX_SUCCESS, data, 3, entry->cbdata);
-    free_entry(entry);
+    intake_free(entry);
 }
 
 static void refuse_pmix(pmix_status_t status, void *arg)
 {
-    struct entry *entry = arg;
+    struct intake_entry *entry = arg;
     (void)status;
     entry->cbfunc(PMIX_ERR_NOT_AVAILABLE, NULL, 0, entry->cbdata);
-    free_entry(entry);
+    intake_free(entry);
 }
 
-static void answer_local(struct entry *entry)
+static void answer_local(struct intake_entry *entry)
 {
     entry->done(entry->code, entry->held, entry->reason.text, entry->cbdata);
-    free_entry(entry);
+    intake_free(entry);
 }
 
 /* Both logs show why something is refused: the sender's its answer, ours this line. That somebody has to
  * begin anew or to come again is nobody's fault. */
-static void log_refused(const struct entry *entry)
+static void log_refused(const struct intake_entry *entry)
 {
     unsigned unsaid;
     if (entry->code == PMIXFAB_ERR_CONFLICT || !intake_say(entry->reason.text, milliseconds(), &unsaid))
@@ -119,7 +104,7 @@ static void log_refused(const struct entry *entry)
         log_warning("intake: refused: %s", entry->reason.text);
 }
 
-static void set_answer(struct entry *entry, int code, uint64_t held, const char *reason)
+static void set_answer(struct intake_entry *entry, int code, uint64_t held, const char *reason)
 {
     entry->code = code;
     entry->held = held;
@@ -130,7 +115,7 @@ static void set_answer(struct entry *entry, int code, uint64_t held, const char 
 
 void intake_answer(struct intake_item *item, int code, uint64_t held, const char *reason)
 {
-    struct entry *entry = item->priv;
+    struct intake_entry *entry = item->priv;
     set_answer(entry, code, held, reason);
     if (entry->cbfunc != NULL) {
         fab_on_pmix_thread(answer_pmix, entry);
@@ -145,13 +130,15 @@ void intake_answer(struct intake_item *item, int code, uint64_t held, const char
 
 /* ---- the thread --------------------------------------------------------------------------------- */
 
-static int believe(struct entry *entry, int64_t *munged_away, struct fab_err *err)
+static int believe(struct intake_entry *entry, int64_t *munged_away, struct fab_err *err)
 {
     int64_t now = milliseconds();
     if (now < *munged_away)
         return fab_fail(err, PMIXFAB_ERR_UNREACH, INTAKE_NO_MUNGED);
     int rc = intake_open(&in.rules, entry->credential, &entry->item.delivery, &entry->bytes, &entry->item.uid,
                          err);
+    free(entry->credential);
+    entry->credential = NULL;
     if (rc == PMIXFAB_ERR_UNREACH)
         *munged_away = milliseconds() + MUNGED_AWAY_MS;
     if (rc == PMIXFAB_OK && !intake_allow(entry->item.delivery.host, now))
@@ -170,7 +157,7 @@ static void *work(void *arg)
             pthread_cond_wait(&in.wake, &in.lock);
             continue;
         }
-        struct entry *entry = (struct entry *)in.queue;
+        struct intake_entry *entry = (struct intake_entry *)in.queue;
         struct fab_err err = {""};
         DL_DELETE(in.queue, &entry->item);
         in.current = entry;
@@ -188,7 +175,7 @@ static void *work(void *arg)
         if (mine)
             intake_answer(&entry->item, rc, 0, err.text);
         else
-            free_entry(entry);
+            intake_free(entry);
         pthread_mutex_lock(&in.lock);
     }
     pthread_mutex_unlock(&in.lock);
@@ -213,12 +200,11 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
         in.fn(ready, in.cbdata);
 }
 
-/* ---- the doors ---------------------------------------------------------------------------------- */
+/* ---- for the doors ------------------------------------------------------------------------------ */
 
-/* NULL: no memory. */
-static struct entry *new_entry(void)
+struct intake_entry *intake_new(void)
 {
-    struct entry *entry = calloc(1, sizeof(*entry));
+    struct intake_entry *entry = calloc(1, sizeof(*entry));
     if (entry == NULL)
         return NULL;
     entry->item.priv = entry;
@@ -228,101 +214,44 @@ static struct entry *new_entry(void)
     return entry;
 }
 
-/* Is there room for so much more? Counts it. The lock is held. */
-static int take_room(struct entry *entry, size_t size, struct fab_err *err)
+int intake_room(struct intake_entry *entry, size_t size, struct fab_err *err)
 {
-    if (in.n > INTAKE_MAX_ITEMS || in.bytes + size > INTAKE_MAX_BYTES)
-        return fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
-    entry->size = size;
-    in.bytes += size;
-    return PMIXFAB_OK;
-}
-
-static int let_in(struct entry *entry, const char *credential, struct fab_err *err)
-{
-    size_t len = strlen(credential);
-    if (len > INTAKE_MAX_CREDENTIAL)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "a credential of %zu bytes: at most %zu are taken", len,
-                        INTAKE_MAX_CREDENTIAL);
-    if (strncmp(credential, "MUNGE:", 6) != 0)
-        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "what was delivered is no munge credential");
+    int rc = PMIXFAB_OK;
     pthread_mutex_lock(&in.lock);
-    int rc = take_room(entry, len, err);
+    if (in.n > INTAKE_MAX_ITEMS || in.bytes + size > INTAKE_MAX_BYTES) {
+        rc = fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
+    } else {
+        entry->size = size;
+        in.bytes += size;
+    }
     pthread_mutex_unlock(&in.lock);
-    if (rc == PMIXFAB_OK && (entry->credential = strdup(credential)) == NULL)
-        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     return rc;
 }
 
-pmix_status_t intake_deliver(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+bool intake_queue(struct intake_entry *entry)
 {
-    const char *credential = NULL;
-    struct fab_err err = {""};
-    for (size_t i = 0; i < n && credential == NULL; i++)
-        if (PMIX_CHECK_KEY(&info[i], RELAY_CREDENTIAL) && info[i].value.type == PMIX_STRING)
-            credential = info[i].value.data.string;
-    if (credential == NULL)
-        return PMIX_ERR_BAD_PARAM;
-    struct entry *entry = new_entry();
-    if (entry == NULL)
-        return PMIX_ERR_NOMEM;
-    entry->cbfunc = cbfunc;
-    entry->cbdata = cbdata;
-    int rc = let_in(entry, credential, &err);
-    if (rc != PMIXFAB_OK) {
-        set_answer(entry, rc, 0, err.text);
-        answer_pmix(PMIX_SUCCESS, entry);
-        return PMIX_SUCCESS;
-    }
     pthread_mutex_lock(&in.lock);
     bool running = in.running;
-    if (running) {
+    if (running && entry->credential != NULL) {
         DL_APPEND(in.queue, &entry->item);
         pthread_cond_signal(&in.wake);
-    }
-    pthread_mutex_unlock(&in.lock);
-    if (!running)
-        refuse_pmix(PMIX_SUCCESS, entry);
-    return PMIX_SUCCESS;
-}
-
-static int let_in_local(struct entry *entry, const void *bytes, size_t size, struct fab_err *err)
-{
-    if (size == 0 || size > FAB_DELIVERY_MAX)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "a delivery of %zu bytes: 1 to %d are taken", size,
-                        FAB_DELIVERY_MAX);
-    entry->bytes = malloc(size);
-    if (entry->bytes == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    memcpy(entry->bytes, bytes, size);
-    int rc = fab_delivery_decode(entry->bytes, size, &entry->item.delivery, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    pthread_mutex_lock(&in.lock);
-    rc = in.running
-             ? take_room(entry, size, err)
-             : fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "reports of nodes are taken by a scheduler only");
-    if (rc == PMIXFAB_OK) {
+    } else if (running) {
         DL_APPEND(in.ready, &entry->item);
         event_active(in.bell, EV_TIMEOUT, 0);
     }
     pthread_mutex_unlock(&in.lock);
-    return rc;
+    return running;
 }
 
-int intake_local(const void *bytes, size_t size, unsigned uid, intake_done_fn done, void *cbdata,
-                 struct fab_err *err)
+void intake_refuse(struct intake_entry *entry, int code, const char *reason)
 {
-    struct entry *entry = new_entry();
-    if (entry == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    entry->done = done;
-    entry->cbdata = cbdata;
-    entry->item.uid = uid;
-    int rc = let_in_local(entry, bytes, size, err);
-    if (rc != PMIXFAB_OK)
-        free_entry(entry);
-    return rc;
+    set_answer(entry, code, 0, reason);
+    answer_pmix(PMIX_SUCCESS, entry);
+}
+
+void intake_turn_away(struct intake_entry *entry)
+{
+    refuse_pmix(PMIX_SUCCESS, entry);
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
@@ -379,7 +308,7 @@ static void end_thread(void)
         return;
     pthread_detach(in.thread);
     pthread_mutex_lock(&in.lock);
-    struct entry *copy = in.current == NULL ? NULL : malloc(sizeof(*copy));
+    struct intake_entry *copy = in.current == NULL ? NULL : malloc(sizeof(*copy));
     if (copy != NULL) {
         *copy = *in.current;
         copy->item.priv = copy;
@@ -414,7 +343,7 @@ void intake_stop(void)
         event_free(bell);
     DL_FOREACH_SAFE(waits, item, next)
     {
-        struct entry *entry = item->priv;
+        struct intake_entry *entry = item->priv;
         if (entry->cbfunc != NULL) {
             fab_on_pmix_thread(refuse_pmix, entry);
             continue;

@@ -1,6 +1,7 @@
 /*
- * intake_priv.h - inside the intake: intake.c has the queue and the thread, intake_munge.c says who may be
- * believed, intake_limits.c how often, intake_orders.c is the way to the nodes.
+ * intake_priv.h - inside the intake: intake_door.c lets in, intake.c has the queue and the thread,
+ * intake_munge.c says who may be believed, intake_limits.c how often, intake_orders.c is the way to the
+ * nodes.
  */
 #ifndef FABRICD_INTAKE_PRIV_H
 #define FABRICD_INTAKE_PRIV_H
@@ -17,6 +18,36 @@
 #define INTAKE_MAX_BYTES      ((size_t)64 << 20)             /* of their credentials */
 #define INTAKE_BURST          8                              /* deliveries of a host at once, */
 #define INTAKE_REFILL_MS      1000                           /* and one more each time */
+
+/* ---- intake.c ----------------------------------------------------------------------------------- */
+
+/* A delivery on its way. It is in one place at a time: queue -> the thread's hands -> ready -> the loop ->
+ * answered; whoever has it answers it, or passes it on. */
+struct intake_entry {
+    struct intake_item item;     /* the first member */
+    char *credential;            /* until it is opened */
+    void *bytes;                 /* what was in it */
+    size_t size;                 /* what it counts for in the bounds */
+    pmix_lookup_cbfunc_t cbfunc; /* came over PMIx */
+    intake_done_fn done;         /* came over the control socket */
+    void *cbdata;
+    int32_t code;
+    uint64_t held;
+    struct fab_err reason;
+};
+
+struct intake_entry *intake_new(void); /* counted; NULL: no memory */
+void intake_free(struct intake_entry *entry);
+
+/* Is there room for so many bytes more? Counts them. PMIXFAB_ERR_BUSY. */
+int intake_room(struct intake_entry *entry, size_t size, struct fab_err *err);
+
+/* On to the thread with its credential, or, without one, to the loop. False: nobody is there. */
+bool intake_queue(struct intake_entry *entry);
+
+/* Answer at once, on PMIx's thread: with a reason; because nobody is there. */
+void intake_refuse(struct intake_entry *entry, int code, const char *reason);
+void intake_turn_away(struct intake_entry *entry);
 
 /* ---- intake_munge.c ----------------------------------------------------------------------------- */
 
