@@ -24,15 +24,15 @@ static void tell(const struct join *j, fab_remark_fn remark, void *cbdata)
         const struct join_trouble *t = &j->trouble[r];
         const char *host = j->reports[r]->host;
         if (t->refused != 0) {
-            snprintf(line, sizeof(line),
-                     "%s: %" PRIu32 " items are not joined: their devices are those of %.255s", host,
-                     t->refused, t->other[0] == '\0' ? "no host" : t->other);
+            snprintf(line, sizeof(line), "%s: %" PRIu32 " %s not joined: the devices are those of %.255s",
+                     host, t->refused, t->refused == 1 ? "item is" : "items are",
+                     t->other[0] == '\0' ? "no host" : t->other);
             remark(line, cbdata);
         }
         if (t->odd != 0) {
             snprintf(line, sizeof(line),
-                     "%s: %" PRIu32 " items are left out: they contradict the fabric or other items", host,
-                     t->odd);
+                     "%s: %" PRIu32 " %s left out: against what the fabric or other items say", host, t->odd,
+                     t->odd == 1 ? "item is" : "items are");
             remark(line, cbdata);
         }
         if (t->two_planes != 0) {

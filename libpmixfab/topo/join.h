@@ -1,19 +1,44 @@
 /*
  * join.h - one inventory from what the sweep saw and what the hosts report, with the facts of each device.
  *
- * An item of a report belongs to a port by port GUID, else by RDMA device name and port, else by PCI address,
- * else by network interface. A port that the sweep saw keeps its place in the fabric; what its host says of
- * it is added. RDMA ports that only their host sees, and network interfaces that stand in a configured
- * Ethernet plane, become ports of the inventory as well:
+ * Devices of a report. An item with a port GUID, or with an RDMA device name and a port, is of that RDMA
+ * port. Another belongs to ports by RDMA device name, else by PCI address (only those of its port number and
+ * interface, where it has them), else by network interface; the first key that leads to a port counts, and
+ * one that leads to more than 8 leads to none. What fits several ports says nothing of what each has for
+ * itself (state, speed, LID, MTU, addresses, ...). What is left and has an interface is an Ethernet device,
+ * by interface, else by PCI address. Other items belong to nothing.
  *
- *   Ethernet planes: an interface (or RoCE port) with an address in a plane's network is cabled to the switch
- *   that LLDP names, or else to the plane's segment, a switch made up here, to which those switches are
- *   cabled too. A switch of LLDP's has for its GUID FAB_ETHERNET_GUID and its MAC, or a hash of its name.
- *   Anything else that has no cable stands in the subnet FAB_UNATTACHED.
+ * Ports of the sweep. An RDMA port is the sweep's by port GUID, else by node GUID and port number. A report
+ * is only about its own host: a node of the sweep has one report that may speak of it, that of the host that
+ * the sweep names (the same name before one that is alike up to the first dot). Of a node that no pattern
+ * names, or that is called localhost, it is the first report in natural order that claims it, and gives it
+ * its host. Other claims are not joined, and that is a remark. The sweep's part stays as it is, but for the
+ * names of devices: theirs are what their host calls them where that tells them apart, else the sweep's, else
+ * the GUID.
  *
- * Which source is believed is decided per kind by one table (fab_join_order), never by which came first; what
- * the others say otherwise is kept as a conflict. A host's report is only about itself: a port that the sweep
- * gives to another host is not joined, whatever the report says, and that is a remark.
+ * Other RDMA ports become ports of nodes of their own: by the node GUID that is said, else one made up of
+ * host and name. Two hosts that claim one node GUID or port GUID: the first in natural order has it. Numbers
+ * that are not known, or taken, are the lowest free ones. What contradicts the sweep (a port that the node
+ * has not, another GUID for its port) is left out, with a remark. Such ports, and ports of the sweep without
+ * a cable of which a report speaks, stand in the subnet FAB_UNATTACHED, unless they stand in an Ethernet
+ * plane.
+ *
+ * Ethernet planes. A device that is not InfiniBand, and has an address in a plane's network, stands in that
+ * plane, in the first by name where it has several (a remark). It is cabled to the switch that LLDP names (or
+ * that an interface of the same host with the same MAC hears: a bond has the address, its links the
+ * neighbours), or else to the plane's segment, a switch made up here, to which those switches are cabled,
+ * too. Of two hosts with one MAC in a plane the first has it (a remark). An interface in no plane is left
+ * out. A segment of more than 200 is a tree of switches, see join_switches.c. GUIDs: FAB_ETHERNET_GUID with
+ * the MAC, or with a hash of host and interface, of the switch's chassis or name; where two would be equal,
+ * of the first one, the others have another hash. The name of a switch is the first in natural order that is
+ * said.
+ *
+ * Facts. Which source is believed is decided per kind by one table (join_order.c; fab_join_order), never by
+ * which came first; of one source's texts the first in natural order is (of bandwidths the greatest). A fact
+ * that is not estimated goes before every estimate. What the others say otherwise is kept; two texts that are
+ * no estimates are a conflict, but for the sweep's name of a device. Of a kind with many, all are believed.
+ * The sweep says the GUIDs, name, number, type, state, speed and LID of an HCA's port; of a port without a
+ * cable that is not up only what it is, for the rest its host is asked.
  */
 #ifndef FAB_TOPO_JOIN_H
 #define FAB_TOPO_JOIN_H
@@ -49,33 +74,39 @@ struct fab_detail {
 #define FAB_DETAIL_CONFLICT 2u /* sources contradict each other about this kind */
 #define FAB_DETAIL_ESTIMATE 4u
 
-/* Seen by whom. */
+/* Seen by whom. A port without a cable that is not up is its host's alone once that speaks of it: the sweep
+ * has no word of it but that it is there. What is made up for Ethernet planes is nodes' word. */
 #define FAB_SEEN_SUBNET 1u
 #define FAB_SEEN_NODE   2u
 
-/* Facts of every port of a joined inventory; empty for switches' ports. */
+/* Facts of every port of a joined inventory; of ports that are no HCA's there are none. */
 struct fab_details {
     uint32_t n_ports;
-    uint32_t *first;             /* n_ports + 1: facts of port p are first[p] .. first[p+1]-1 */
-    struct fab_detail *facts;    /* of a port: by kind, the chosen one first, then text */
-    struct fab_locality *places; /* n_ports: where in its host; all zero: not known */
-    uint8_t *seen;               /* n_ports: FAB_SEEN_* */
-    char *pool;                  /* equal texts stand once */
+    uint32_t *first;          /* n_ports + 1: facts of port p are first[p] .. first[p+1]-1 */
+    struct fab_detail *facts; /* of a port: by kind, the chosen one first, then text */
+    struct fab_locality
+        *places;   /* n_ports: where in its host, from PCI address, switch, NUMA node and package that
+                    * are believed; the ports of one node are one card. All zero: not known */
+    uint8_t *seen; /* n_ports: FAB_SEEN_* */
+    char *pool;    /* equal texts stand once */
     uint32_t pool_size;
 };
 
 struct fab_joined {
     struct fab_inventory inv; /* finished and named */
     struct fab_details details;
-    uint32_t n_refused; /* items that claim a port of another host */
+    uint32_t n_refused; /* items that claim a port of another host; of each such host's a remark */
 };
 
 typedef void (*fab_remark_fn)(const char *line, void *cbdata);
 
 /*
- * swept: finished and named. reports: finished, each host once, in any order. remark (may be NULL)
- * gets a line for each host whose claim is not joined. Pure: the same input gives the same output, whatever
- * the order of items was. *out is initialised here; on error it is empty.
+ * swept: finished and named. reports: finished, each host once, in any order. Planes of one name are one
+ * plane of several networks. remark (may be NULL) gets a line for each host and sort of trouble. Pure: the
+ * same input gives the same output, whatever the order of items and reports was; any thread. Nothing that a
+ * report says is an error. PMIXFAB_ERR_NOMEM; _RANGE: more than FAB_MAX_SUBNETS, or than an inventory can
+ * hold; _SYNTAX: a plane's network is none; _INVAL: not finished. *out is initialised here; on error it is
+ * empty.
  */
 int fab_join(const struct fab_inventory *swept, const struct fab_report *const *reports, uint32_t n_reports,
              const struct fab_ethernet_plane *planes, uint32_t n_planes, fab_remark_fn remark, void *cbdata,
@@ -85,7 +116,7 @@ void fab_joined_destroy(struct fab_joined *joined);
 /* Sources of a kind, the most believed first, ended by FAB_SOURCES. */
 const enum fab_source *fab_join_order(enum fab_fact kind);
 
-/* Are these one host: equal, or equal up to the first dot? */
+/* Are these one host: equal, or one of them without a dot and the other equal up to its first dot? */
 bool fab_same_host(const char *a, const char *b);
 
 #endif

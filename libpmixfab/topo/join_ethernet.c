@@ -130,16 +130,73 @@ static void settle_macs(struct join *j, struct fab_key *keys)
     }
 }
 
+static int cmp_mac(const void *va, const void *vb)
+{
+    const struct join_dev *a = *(const struct join_dev *const *)va, *b = *(const struct join_dev *const *)vb;
+    if (a->mac != b->mac)
+        return a->mac < b->mac ? -1 : 1;
+    const char *x = a->interface == NULL ? "" : a->interface, *y = b->interface == NULL ? "" : b->interface;
+    int order = fab_natural_cmp(x, y);
+    return order != 0 ? order : a < b ? -1 : a > b;
+}
+
+/* The first interface of this MAC in a list by MAC and name; NULL. */
+static const struct join_dev *find_mac(struct join_dev *const *list, uint32_t n, uint64_t mac)
+{
+    uint32_t low = 0, high = n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (list[mid]->mac < mac)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < n && list[low]->mac == mac ? list[low] : NULL;
+}
+
+/*
+ * A bond, a bridge or a VLAN has the address and hears no LLDP; the interface below it, which has the same
+ * MAC, does. So its neighbour is that one's (of several, the first by name).
+ */
+static void share_neighbours(struct join *j, struct join_dev **list)
+{
+    for (uint32_t first = 0, end; first < j->n_devs; first = end) {
+        uint32_t n = 0;
+        for (end = first; end < j->n_devs && j->devs[end].report == j->devs[first].report; end++) {
+            struct join_dev *dev = &j->devs[end];
+            if (dev->mac != 0 && dev->fate != JOIN_REFUSED && join_switch_text(dev) != NULL)
+                list[n++] = dev;
+        }
+        qsort(list, n, sizeof(*list), cmp_mac);
+        for (uint32_t d = first; d < end && n > 0; d++) {
+            struct join_dev *dev = &j->devs[d];
+            bool deaf = dev->plane != FAB_NONE && dev->mac != 0 && join_switch_text(dev) == NULL;
+            const struct join_dev *below = deaf ? find_mac(list, n, dev->mac) : NULL;
+            if (below == NULL)
+                continue;
+            dev->switch_id = below->switch_id;
+            dev->switch_name = below->switch_name;
+            dev->switch_port = below->switch_port;
+        }
+    }
+}
+
 int join_ethernet(struct join *j)
 {
+    struct join_dev **list = join_alloc(j->n_devs, sizeof(*list));
     struct fab_key *keys = join_alloc(2 * (size_t)j->n_devs, sizeof(*keys));
-    if (keys == NULL)
+    if (keys == NULL || list == NULL) {
+        free(keys);
+        free(list);
         return PMIXFAB_ERR_NOMEM;
+    }
     for (uint32_t d = 0; d < j->n_devs && j->n_networks > 0; d++)
         if (may_be_ethernet(&j->devs[d]))
             place(j, &j->devs[d]);
     settle_macs(j, keys);
+    share_neighbours(j, list);
     free(keys);
+    free(list);
     for (uint32_t d = 0; d < j->n_devs; d++) {
         struct join_dev *dev = &j->devs[d];
         if (!dev->rdma && dev->fate == JOIN_OPEN)

@@ -201,6 +201,8 @@ bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node);
 /* A device is not joined: it counts for its report. */
 void join_refuse(struct join *j, struct join_dev *dev, const char *other);
 void join_odd(struct join *j, struct join_dev *dev);
+/* By what LLDP tells switches apart: the chassis, or else the name; NULL: it heard nothing. */
+const char *join_switch_text(const struct join_dev *dev);
 /* Take the number, or the lowest free one up to `most` where it is taken or 0; 0: there is none. */
 unsigned join_take_number(uint64_t used[4], unsigned wanted, unsigned most);
 

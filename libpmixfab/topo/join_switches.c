@@ -69,7 +69,7 @@ static unsigned port_of_text(const char *text)
     return n <= 254 ? n : 0;
 }
 
-static const char *switch_text(const struct join_dev *dev)
+const char *join_switch_text(const struct join_dev *dev)
 {
     return dev->switch_id != NULL ? dev->switch_id : dev->switch_name;
 }
@@ -84,7 +84,7 @@ static int cable(struct join *j, uint32_t dev, uint32_t sw, unsigned num)
 static int make_switch(struct join *j, const struct fab_key *keys, uint32_t n, bool *cabled)
 {
     const struct join_dev *first = &j->devs[keys[0].index];
-    const char *text = switch_text(first);
+    const char *text = join_switch_text(first);
     struct join_switch sw = {.plane = first->plane, .name = NULL};
     uint64_t mac = mac_value(text);
     uint32_t index, taken = 0;
@@ -120,7 +120,7 @@ static int make_switches(struct join *j, struct fab_key *keys, struct fab_key *o
     int rc = PMIXFAB_OK;
     for (uint32_t d = 0; d < j->n_devs; d++) {
         const struct join_dev *dev = &j->devs[d];
-        const char *text = dev->plane == FAB_NONE ? NULL : switch_text(dev);
+        const char *text = dev->plane == FAB_NONE ? NULL : join_switch_text(dev);
         if (text != NULL)
             keys[n++] = (struct fab_key){
                 XXH3_64bits_withSeed(text, strlen(text), (uint64_t)dev->plane * 2 + (dev->switch_id != NULL)),

@@ -631,7 +631,7 @@ static void test_who_names_the_unnamed(void **state)
     assert_string_equal(host_at(&joined, 0x120), "localhost");
     assert_string_equal(name_at(&joined, 0x120), "mlx5_0");
     assert_int_equal(joined.n_refused, 1);
-    assert_string_equal(lines.all, "n10.x: 1 items are not joined: their devices are those of n2\n");
+    assert_string_equal(lines.all, "n10.x: 1 item is not joined: the devices are those of n2\n");
     fab_joined_destroy(&joined);
     for (unsigned i = 0; i < 3; i++)
         fab_report_destroy(&hosts[i]);
@@ -738,7 +738,7 @@ static void test_what_only_the_host_knows(void **state)
               "0x0000000000000110", FAB_FACT_PORT_GUID, "0x0000000000000fff", 0, NULL);
     world_finish(&a);
     join_n(&inv, list, 1, &lines, &joined);
-    assert_string_equal(lines.all, "a: 2 items are left out: they contradict the fabric or other items\n");
+    assert_string_equal(lines.all, "a: 2 items are left out: against what the fabric or other items say\n");
     assert_int_equal(joined.n_refused, 0);
     assert_int_equal(joined.inv.n_nodes, inv.n_nodes + 2);
 

@@ -175,6 +175,28 @@ static void test_switches_of_lldp(void **state)
     end(&h);
 }
 
+/* A bond has the address, what it is made of hears LLDP. */
+static void test_bonds(void **state)
+{
+    (void)state;
+    struct hosts h = {.n = 0};
+    unsigned num;
+    struct fab_report *a = host(&h, "a");
+    interface(a, "bond0", "02:00:00:00:00:01", "10.91.0.1/16", "25000", NULL, NULL);
+    interface(a, "ens10", "02:00:00:00:00:01", NULL, "25000", "00:21:5e:00:00:02", "p8");
+    interface(a, "ens2", "02:00:00:00:00:01", NULL, "25000", "00:21:5e:00:00:01", "p9");
+    struct fab_report *b = host(&h, "b");
+    interface(b, "ens2", "02:00:00:00:00:02", "10.91.0.2/16", "25000", NULL, NULL);
+    interface(b, "ens3", "02:00:00:00:00:03", NULL, "25000", "00:21:5e:00:00:01", "p1"); /* not its */
+    join(&h, one_plane, 1);
+    const struct fab_inventory *inv = &h.joined.inv;
+    assert_int_equal(leads_to(inv, node_of(&h, 0x020000000001), &num), node_of(&h, 0x00215e000001));
+    assert_int_equal(num, 9);
+    assert_int_equal(leads_to(inv, node_of(&h, 0x020000000002), &num), node_named(inv, "eth0"));
+    assert_int_equal(inv->n_nodes, 4);
+    end(&h);
+}
+
 static void test_order_means_nothing(void **state)
 {
     (void)state;
@@ -434,6 +456,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_segment),
         cmocka_unit_test(test_switches_of_lldp),
+        cmocka_unit_test(test_bonds),
         cmocka_unit_test(test_order_means_nothing),
         cmocka_unit_test(test_planes_by_name),
         cmocka_unit_test(test_one_mac_twice),
