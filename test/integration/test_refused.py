@@ -51,7 +51,7 @@ class CommandLine(Case):
         self.assertRegex(done.stdout, r"^fabricd \d+\.\d+\.\d+\n$")
 
     def test_usage(self):
-        for args, text in ((["--nonsense"], "--nonsense"), (["word"], "word"), (["--role", "chief"], "--role"),
+        for args, text in ((["--nonsense"], "--nonsense"), (["word"], "word"), (["--role", "chief"], "role is \"chief\""),
                            (["--interval"], "--interval")):
             done = self.fabricd(*args)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
