@@ -23,9 +23,14 @@ static void use(struct fab_report *report)
     struct fab_report back;
     char *text = NULL;
     size_t size = 0;
-    if (report->host[0] == '\0')
+    struct fab_err err = {{0}};
+    bool record = report->host[0] != '\0';
+    if (!record)
         must(fab_report_host(report, "h", NULL) == PMIXFAB_OK);
-    must(fab_report_finish(report, NULL) == PMIXFAB_OK);
+    if (fab_report_finish(report, &err) != PMIXFAB_OK) {
+        must(record && err.text[0] != '\0'); /* which may contradict itself */
+        return;
+    }
     FILE *out = open_memstream(&text, &size);
     must(out != NULL && probe_record(report, out) == PMIXFAB_OK);
     fclose(out);
