@@ -12,11 +12,11 @@
 
 #include "probes/hwloc_priv.h"
 
-/* These look for GPUs and displays, which takes longer than all the rest. As plugins, and where they are
- * built in. */
+/* These look for GPUs and displays, which takes longer than all the rest: as plugins, and where they are
+ * built in. x86 asks every processor by itself, for caches that are not wanted here. */
 #define OTHER_PLUGINS                                                                                        \
     "hwloc_cuda.so,hwloc_nvml.so,hwloc_opencl.so,hwloc_rsmi.so,hwloc_levelzero.so,hwloc_gl.so"
-static const char *const others[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"};
+static const char *const others[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86"};
 
 /* Keep what is asked for. Groups stay: they are where a device is when it is near a part of a package. */
 static int configure(hwloc_topology_t machine)

@@ -1,4 +1,5 @@
 """Rules of the house that a compiler does not hold: who may include whom, what leaves the library, how it looks."""
+import glob
 import json
 import os
 import re
@@ -162,6 +163,19 @@ class Library(unittest.TestCase):
         for name in ("printf", "__printf_chk", "puts", "putchar", "perror", "exit", "_exit", "abort", "stdout",
                      "stderr"):
             self.assertNotIn(name, used)
+
+
+class Modules(unittest.TestCase):
+    @unittest.skipIf(lab.SANITIZE, "sanitizers add names")
+    def test_only_the_probe_leaves_them(self):
+        modules = glob.glob(os.path.join(lab.BUILD, "lib*", "**", "fabricd", "probe_*.so"), recursive=True)
+        for path in modules:
+            with self.subTest(os.path.basename(path)):
+                out = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", path], capture_output=True,
+                                     text=True, check=True).stdout
+                self.assertEqual([line.split()[0] for line in out.splitlines()], ["fabricd_probe"])
+        if not modules:
+            self.skipTest("no local probe is built")
 
 
 class Look(unittest.TestCase):
