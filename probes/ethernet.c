@@ -208,6 +208,8 @@ static bool look_at(const struct ethernet_host *host, const struct ifaddrs *a, s
     const unsigned char *mac = (const unsigned char *)a->ifa_addr + offsetof(struct sockaddr_ll, sll_addr);
     ethernet_sysfs(host->sysfs, out->name, (unsigned)out->hardware->sll_ifindex, mac,
                    out->hardware->sll_halen <= IPOIB_LENGTH ? out->hardware->sll_halen : 0, &out->device);
+    if (!out->device.found && host->mtu != NULL)
+        out->device.mtu = host->mtu(out->name, host->cbdata);
     if (host->driver == NULL || !host->driver(out->name, &out->driver, host->cbdata))
         memset(&out->driver, 0, sizeof(out->driver));
     out->driver.driver[sizeof(out->driver.driver) - 1] = '\0';
@@ -267,6 +269,16 @@ static bool ask_driver(const char *interface, struct ethtool_drvinfo *info, void
     return ioctl(*fd, SIOCETHTOOL, &request) == 0;
 }
 
+static unsigned ask_mtu(const char *interface, void *cbdata)
+{
+    struct ifreq request = {0};
+    const int *fd = cbdata;
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
+    return *fd >= 0 && ioctl(*fd, SIOCGIFMTU, &request) == 0 && request.ifr_mtu > 0
+               ? (unsigned)request.ifr_mtu
+               : 0;
+}
+
 static int look(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
                 struct fab_err *err)
 {
@@ -277,7 +289,7 @@ static int look(const struct probe_config *config, const struct probe_sink *sink
         return fab_fail(err, errno == ENOMEM ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO,
                         "ethernet: the kernel does not tell the network interfaces: %s", strerror(errno));
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    const struct ethernet_host host = {"/sys", addresses, ask_driver, &fd};
+    const struct ethernet_host host = {"/sys", addresses, ask_driver, ask_mtu, &fd};
     uint32_t before = report->n_items;
     int rc = ethernet_report(&host, sink, report);
     if (fd >= 0)

@@ -17,6 +17,7 @@ struct ethernet_host {
     const struct ifaddrs *addresses; /* as getifaddrs() gives them: they say which interfaces there are */
     /* ethtool's drvinfo of an interface; false: it gives none. */
     bool (*driver)(const char *interface, struct ethtool_drvinfo *info, void *cbdata);
+    unsigned (*mtu)(const char *interface, void *cbdata); /* where sysfs is another's; NULL, 0: not known */
     void *cbdata;
 };
 

@@ -174,10 +174,17 @@ static bool ask(const char *name, struct ethtool_drvinfo *info, void *cbdata)
     return false;
 }
 
+/* Only of a name that says so. */
+static unsigned mtu(const char *name, void *cbdata)
+{
+    (void)cbdata;
+    return strcmp(name, "p1") == 0 ? 1400 : 0;
+}
+
 static void expect(const struct host *h, const struct driver *drivers, const char *items)
 {
     struct fab_report report;
-    const struct ethernet_host host = {sysfs, &h->list[0].entry, drivers != NULL ? ask : NULL,
+    const struct ethernet_host host = {sysfs, &h->list[0].entry, drivers != NULL ? ask : NULL, mtu,
                                        (void *)drivers};
     fab_report_init(&report);
     assert_int_equal(ethernet_report(&host, NULL, &report), PMIXFAB_OK);
@@ -325,7 +332,7 @@ static void test_other_sysfs(void **state)
         "{'source': 'ethernet', 'interface': 'p0', 'mac': '02:00:00:00:00:30', 'pci': '0000:41:00:01', "
         "'bus': 'PCI', 'driver': 'mlx5_core', 'firmware': '16.35.2000', 'type': 'Ethernet', 'state': 'up'}\n"
         "{'source': 'ethernet', 'interface': 'p1', 'mac': '02:00:00:00:00:99', 'driver': 'veth', 'type': "
-        "'Ethernet', 'state': 'down', 'address': ['10.91.0.1/24'], 'software': 'yes'}\n"
+        "'Ethernet', 'state': 'down', 'mtu': '1400', 'address': ['10.91.0.1/24'], 'software': 'yes'}\n"
         "{'source': 'ethernet', 'interface': 'p2', 'driver': 'veth', 'type': 'Ethernet', 'state': 'up', "
         "'address': ['10.91.0.2/24'], 'software': 'yes'}\n");
 }
@@ -336,7 +343,7 @@ static void test_bounds(void **state)
     const struct driver drivers[] = {{"many", "igb", "", "0000:01:00.0"}, {0}};
     struct notes notes = {0};
     const struct probe_sink sink = {count_note, &notes};
-    const struct ethernet_host many = {sysfs, &host.list[0].entry, ask, (void *)drivers};
+    const struct ethernet_host many = {sysfs, &host.list[0].entry, ask, mtu, (void *)drivers};
     struct fab_report report;
     char text[32];
     (void)state;
@@ -362,8 +369,8 @@ static void test_containers(void **state)
     const struct probe_sink sink = {count_note, &notes};
     struct driver drivers[301] = {{0}};
     char names[300][16], text[32];
-    const struct ethernet_host many = {sysfs, &host.list[0].entry, ask, drivers};
-    const struct ethernet_host bare = {sysfs, &host.list[0].entry, ask, (void *)none};
+    const struct ethernet_host many = {sysfs, &host.list[0].entry, ask, mtu, drivers};
+    const struct ethernet_host bare = {sysfs, &host.list[0].entry, ask, mtu, (void *)none};
     struct fab_report report;
     (void)state;
     memset(&host, 0, sizeof(host));
