@@ -8,26 +8,16 @@
 #include <utlist.h>
 
 #include "fabricd/log.h"
+#include "fabricd/settle.h"
 #include "topo/inventory.h"
 
-#define QUIET_MS 10 /* after a change of one host that is known */
-#define PATIENCE 3  /* times the quiet time: then it is published, quiet or not */
-
 struct nodes {
-    struct event_base *base;
-    const struct config *config;
     struct store *store;
-    void (*changed)(void *cbdata);
-    void *cbdata;
     nodes_heard_fn heard; /* NULL: nobody listens */
     void *heard_cbdata;
     struct node_report **reports; /* by host, natural order */
     uint32_t n, cap;
-
-    struct event *timer;
-    int64_t since; /* monotonic milliseconds of the first change that is not published; 0: none */
-    bool burst;    /* several hosts changed, or a new one came */
-    char who[FAB_HOST_MAX + 1]; /* the one host that changed */
+    struct settle *settle;
 };
 
 /* A delivery that is good, until the whole list is stored. */
@@ -42,13 +32,6 @@ struct batch {
     struct taking *takings;
     uint32_t n, cap;
 };
-
-static int64_t milliseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static int64_t now_microseconds(void)
 {
@@ -129,45 +112,11 @@ const struct node_report *const *nodes_all(const struct nodes *nodes, uint32_t *
     return (const struct node_report *const *)nodes->reports;
 }
 
-/* ---- when it is time ---------------------------------------------------------------------------- */
-
-static void on_timer(evutil_socket_t fd, short what, void *arg)
-{
-    struct nodes *nodes = arg;
-    (void)fd, (void)what;
-    nodes_published(nodes);
-    nodes->changed(nodes->cbdata);
-}
+/* ---- who hears of it ---------------------------------------------------------------------------- */
 
 void nodes_published(struct nodes *nodes)
 {
-    nodes->since = 0;
-    nodes->burst = false;
-    nodes->who[0] = '\0';
-    event_del(nodes->timer);
-}
-
-static void settle(struct nodes *nodes, const char *host, bool is_new)
-{
-    const int64_t now = milliseconds();
-    if (nodes->since == 0)
-        nodes->since = now;
-    else if (strcmp(nodes->who, host) != 0)
-        nodes->burst = true;
-    nodes->burst |= is_new;
-    snprintf(nodes->who, sizeof(nodes->who), "%s", host);
-    const int64_t quiet = nodes->burst ? (int64_t)nodes->config->settle_ms : QUIET_MS;
-    int64_t wait = nodes->since + PATIENCE * quiet - now;
-    if (wait > quiet)
-        wait = quiet;
-    if (wait <= 0) {
-        /* It may be about to run: adding it again would put that off, delivery by delivery. */
-        if (event_pending(nodes->timer, EV_TIMEOUT, NULL))
-            return;
-        wait = 0;
-    }
-    const struct timeval limit = {.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000};
-    event_add(nodes->timer, &limit);
+    settle_done(nodes->settle);
 }
 
 void nodes_listen(struct nodes *nodes, nodes_heard_fn heard, void *cbdata)
@@ -243,7 +192,7 @@ static void commit(struct nodes *nodes, struct batch *batch)
         bool is_new = put(nodes, taking->report);
         log_debug("nodes: %s: %u items, delivered by uid %u", report->report.host, report->report.n_items,
                   report->uid);
-        settle(nodes, report->report.host, is_new);
+        settle_changed(nodes->settle, report->report.host, is_new);
         acknowledge(nodes, taking->item, report);
     }
     batch->n = 0;
@@ -342,7 +291,7 @@ bool nodes_own(struct nodes *nodes, struct fab_report *report, struct fab_err *e
         return false;
     }
     bool is_new = put(nodes, made);
-    settle(nodes, made->report.host, is_new);
+    settle_changed(nodes->settle, made->report.host, is_new);
     return true;
 }
 
@@ -356,7 +305,7 @@ int nodes_forget(struct nodes *nodes, const char *host, struct fab_err *err)
     if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
         return rc;
     intake_held(host, 0);
-    settle(nodes, host, false);
+    settle_changed(nodes->settle, host, false);
     report_free(nodes->reports[i]);
     nodes->n--;
     memmove(nodes->reports + i, nodes->reports + i + 1, (nodes->n - i) * sizeof(struct node_report *));
@@ -404,10 +353,8 @@ int nodes_new(struct event_base *base, const struct config *config, struct store
     struct loading loading = {.nodes = nodes};
     if (nodes == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    *nodes =
-        (struct nodes){.base = base, .config = config, .store = store, .changed = changed, .cbdata = cbdata};
-    nodes->timer = evtimer_new(base, on_timer, nodes);
-    int rc = nodes->timer == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    nodes->store = store;
+    int rc = settle_new(base, config, changed, cbdata, &nodes->settle);
     if (rc != PMIXFAB_OK)
         fab_fail(err, rc, "out of memory");
     else
@@ -429,7 +376,6 @@ void nodes_free(struct nodes *nodes)
     for (uint32_t i = 0; i < nodes->n; i++)
         report_free(nodes->reports[i]);
     free(nodes->reports);
-    if (nodes->timer != NULL)
-        event_free(nodes->timer);
+    settle_free(nodes->settle);
     free(nodes);
 }
