@@ -233,7 +233,30 @@ static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, c
                                             changed, "partial", partial, "changes", rows));
 }
 
-/* The request; `host` is a hint that a daemon may answer by looking further. */
+/* The answer of a daemon on a node, which looks at its own devices and delivers what it sees. */
+static enum ctl_exit show_looked(const struct ctl *ctl, const json_t *answer)
+{
+    static const char *const keys[] = {"generation", "digest", "probes_failed"};
+    json_int_t failed = json_integer_value(json_object_get(answer, "probes_failed"));
+    const char *digest = json_string_value(json_object_get(answer, "digest"));
+    json_t *shown;
+
+    if (ctl->format == CTL_TEXT) {
+        printf("looked, and the scheduler has it: report %s", digest != NULL ? digest : "-");
+        if (failed > 0)
+            printf("; %lld probes failed, see fabricctl status", (long long)failed);
+        putchar('\n');
+        return CTL_DONE;
+    }
+    if (ctl->format == CTL_CSV)
+        return ctl_changes_table(ctl, NULL, NULL);
+    shown = json_object();
+    for (size_t i = 0; i < CTL_COUNT(keys); i++)
+        json_object_set(shown, keys[i], json_object_get(answer, keys[i]));
+    return ctl_json_print(stdout, shown);
+}
+
+/* The request; with `host` the daemon asks that node first to look at its devices. */
 static json_t *refresh_request(const struct ctl *ctl)
 {
     json_t *request = json_pack("{s:s, s:b}", "op", "refresh", "accept_partial", ctl->accept_partial);
@@ -259,6 +282,11 @@ enum ctl_exit ctl_refresh(const struct ctl *ctl)
         return ctl_usage("not UTF-8: --host: give a name as `fabricctl devices` shows it");
     if (ctl_control_ask(ctl->rundir, request, REFRESH_SECONDS, &answer, why) != CTL_DONE)
         return ctl_error("%s", why);
+    if (json_object_get(answer, "digest") != NULL) {
+        status = show_looked(ctl, answer);
+        json_decref(answer);
+        return status;
+    }
     if (json_is_true(json_object_get(answer, "changed"))) {
         json_int_t to = json_integer_value(json_object_get(answer, "generation"));
 

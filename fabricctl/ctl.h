@@ -77,6 +77,8 @@ enum ctl_exit ctl_groups(const struct ctl *ctl);
 enum ctl_exit ctl_coords(const struct ctl *ctl);
 enum ctl_exit ctl_cost(const struct ctl *ctl);
 enum ctl_exit ctl_matrix(const struct ctl *ctl);
+enum ctl_exit ctl_nodes(const struct ctl *ctl);
+enum ctl_exit ctl_forget(const struct ctl *ctl);
 enum ctl_exit ctl_refresh(const struct ctl *ctl);
 enum ctl_exit ctl_events(const struct ctl *ctl);
 enum ctl_exit ctl_history(const struct ctl *ctl);

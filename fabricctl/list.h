@@ -17,6 +17,10 @@ typedef bool (*ctl_list_fn)(struct ctl_table *table, const struct ctl *ctl, cons
 enum ctl_exit ctl_list_all(const struct ctl *ctl, const struct ctl_column *columns, size_t n_columns,
                            ctl_list_fn list);
 
+/* Fill an open table with the rows of a view's planes, and close it. */
+enum ctl_exit ctl_list_view(struct ctl_table *table, const struct ctl *ctl, const struct ctl_view *view,
+                            ctl_list_fn list);
+
 /* The table of the command `planes`; with `into` as JSON rows appended to it. */
 enum ctl_exit ctl_planes_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into);
 

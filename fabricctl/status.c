@@ -9,9 +9,12 @@
 #include "text.h"
 
 /* What the daemon adds to the snapshots' facts, in this order; null where no daemon says it. */
-static const char *const daemon_keys[] = {"pid",        "version",  "uri",     "stale_since", "stale_reason",
-                                          "partial",    "dangling", "unnamed", "inactive",    "sweeping",
-                                          "last_sweep", "sweep_ms", "interval"};
+static const char *const daemon_keys[] = {
+    "role",         "host",       "pid",       "version",    "uri",           "stale_since",
+    "stale_reason", "partial",    "dangling",  "unnamed",    "inactive",      "nodes",
+    "sweeping",     "last_sweep", "sweep_ms",  "interval",   "scheduler",     "connected",
+    "looking",      "last_look",  "look_ms",   "probes",     "probes_failed", "probe_error",
+    "digest",       "held",       "delivered", "delivering", "refused",       "reason"};
 
 /* Strings of the daemon's are shown like any other: cleaned. */
 static json_t *clean_value(json_t *value)
@@ -106,6 +109,47 @@ static void show_line(const char *label, const json_t *status, const char *key)
         printf("%-13s %s\n", label, word(status, key, buf));
 }
 
+static bool is_node(const json_t *status)
+{
+    const char *role = json_string_value(json_object_get(status, "role"));
+
+    return role != NULL && strcmp(role, "node") == 0;
+}
+
+/* What a daemon in the scheduler's role does: sweep. */
+static void show_sweeps(const json_t *status)
+{
+    char when[32], took[32], often[32];
+
+    printf("%-13s %s, took %s ms, every %s s%s\n", "last sweep", word(status, "last_sweep", when),
+           word(status, "sweep_ms", took), word(status, "interval", often),
+           json_is_true(json_object_get(status, "sweeping")) ? "; sweeping now" : "");
+    show_line("partial", status, "partial");
+    show_line("dangling", status, "dangling");
+    show_line("inactive", status, "inactive");
+    show_line("reporting", status, "nodes");
+}
+
+/* What one on a node does: look at its devices, and deliver what it sees. */
+static void show_node(const json_t *status)
+{
+    bool same = json_equal(json_object_get(status, "digest"), json_object_get(status, "held"));
+    char one[32], two[32], three[32];
+
+    printf("%-13s %s, %s\n", "scheduler", word(status, "scheduler", one),
+           json_is_true(json_object_get(status, "connected")) ? "connected" : "not connected");
+    printf("%-13s %s, took %s ms, every %s s%s\n", "last look", word(status, "last_look", one),
+           word(status, "look_ms", two), word(status, "interval", three),
+           json_is_true(json_object_get(status, "looking")) ? "; looking now" : "");
+    if (json_integer_value(json_object_get(status, "probes_failed")) > 0)
+        printf("%-13s %s of %s: %s\n", "FAILED PROBES", word(status, "probes_failed", one),
+               word(status, "probes", two), word(status, "probe_error", three));
+    printf("%-13s %s%s, delivered %s\n", "report", word(status, "digest", one),
+           same ? "" : ", which the scheduler does not hold", word(status, "delivered", two));
+    show_line(json_is_true(json_object_get(status, "refused")) ? "REFUSED" : "not delivered", status,
+              "reason");
+}
+
 static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *view, const json_t *status)
 {
     const json_t *stale = json_object_get(status, "stale");
@@ -118,6 +162,8 @@ static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *vie
                               : "running");
     show_line("pid", status, "pid");
     show_line("version", status, "version");
+    show_line("role", status, "role");
+    show_line("host", status, "host");
     show_line("uri", status, "uri");
     printf("%-13s %s, published %s\n", "generation", word(status, "generation", buf),
            word(status, "published", other));
@@ -126,14 +172,10 @@ static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *vie
     else if (json_is_true(stale))
         printf("%-13s since %s: %s\n", "STALE", word(status, "stale_since", buf),
                word(status, "stale_reason", other));
-    if (daemon && ctl->uri == NULL) {
-        printf("%-13s %s, took %s ms, every %s s%s\n", "last sweep", word(status, "last_sweep", buf),
-               word(status, "sweep_ms", other), word(status, "interval", (char[32]){0}),
-               json_is_true(json_object_get(status, "sweeping")) ? "; sweeping now" : "");
-        show_line("partial", status, "partial");
-        show_line("dangling", status, "dangling");
-        show_line("inactive", status, "inactive");
-    }
+    if (daemon && ctl->uri == NULL && is_node(status))
+        show_node(status);
+    else if (daemon && ctl->uri == NULL)
+        show_sweeps(status);
     show_line("unnamed", status, "unnamed");
     if (view->n == 0)
         return CTL_DONE;

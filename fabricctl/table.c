@@ -203,6 +203,22 @@ void ctl_put_rate(struct ctl_table *table, uint64_t mbps)
     put_string(table, text, mbps == 0);
 }
 
+void ctl_put_seconds(struct ctl_table *table, double seconds)
+{
+    char text[32];
+
+    if (full(table))
+        return;
+    /* to the millisecond; JSON and CSV say the same */
+    snprintf(text, sizeof text, "%.3f", seconds);
+    if (table->format == CTL_JSON) {
+        put_json(table, json_real(strtod(text, NULL)));
+        return;
+    }
+    snprintf(text, sizeof text, "%.10g", strtod(text, NULL));
+    put_string(table, text, false);
+}
+
 void ctl_put_time(struct ctl_table *table, int64_t microseconds)
 {
     char text[CTL_TIME_SIZE];
@@ -236,7 +252,7 @@ void ctl_put_numbers(struct ctl_table *table, const uint32_t *numbers, size_t n)
     put_string(table, text, false);
 }
 
-static char *join(const char *const *names, size_t n)
+static char *join(const char *const *names, size_t n, const char *separator)
 {
     char *text = NULL;
     size_t size;
@@ -246,7 +262,7 @@ static char *join(const char *const *names, size_t n)
     if (out == NULL)
         return NULL;
     for (size_t i = 0; i < n; i++)
-        fprintf(out, "%s%s", i > 0 ? ";" : "", names[i]);
+        fprintf(out, "%s%s", i > 0 ? separator : "", names[i]);
     failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {
         free(text);
@@ -270,7 +286,7 @@ void ctl_put_hosts(struct ctl_table *table, const char *const *names, size_t n)
         put_json(table, array);
         return;
     }
-    text = table->format == CTL_CSV ? join(names, n) : ctl_fold_hosts(names, n);
+    text = table->format == CTL_CSV ? join(names, n, ";") : ctl_fold_hosts(names, n);
     if (text == NULL) {
         table->no_memory = true;
         return;
@@ -278,6 +294,43 @@ void ctl_put_hosts(struct ctl_table *table, const char *const *names, size_t n)
     ctl_clean(text);
     put_string(table, text, false);
     free(text);
+}
+
+void ctl_put_json(struct ctl_table *table, json_t *value)
+{
+    if (full(table) || value == NULL) {
+        if (table != NULL)
+            table->no_memory = true;
+        json_decref(value);
+        return;
+    }
+    put_json(table, value);
+}
+
+void ctl_put_list(struct ctl_table *table, const json_t *strings)
+{
+    size_t n = json_array_size(strings), i;
+    const char **names;
+    json_t *one;
+    char *text;
+
+    if (full(table))
+        return;
+    names = calloc(n + 1, sizeof *names);
+    if (names == NULL) {
+        table->no_memory = true;
+        return;
+    }
+    json_array_foreach(strings, i, one) names[i] = json_string_length(one) > 0 ? json_string_value(one) : "?";
+    if (table->format != CTL_TEXT) {
+        ctl_put_hosts(table, names, n);
+    } else if ((text = join(names, n, ",")) == NULL) {
+        table->no_memory = true;
+    } else {
+        ctl_put_text(table, text);
+        free(text);
+    }
+    free(names);
 }
 
 static void end_json_row(struct ctl_table *t)

@@ -40,12 +40,18 @@ void ctl_put_text(struct ctl_table *table, const char *text);
 void ctl_put_number(struct ctl_table *table, int64_t number);
 void ctl_put_bool(struct ctl_table *table, bool value);
 void ctl_put_null(struct ctl_table *table);
-void ctl_put_guid(struct ctl_table *table, uint64_t guid);                        /* 0: null */
-void ctl_put_rate(struct ctl_table *table, uint64_t mbps);                        /* in Gb/s; 0: null */
+void ctl_put_guid(struct ctl_table *table, uint64_t guid); /* 0: null */
+void ctl_put_rate(struct ctl_table *table, uint64_t mbps); /* in Gb/s; 0: null */
+void ctl_put_seconds(struct ctl_table *table, double seconds);
 void ctl_put_time(struct ctl_table *table, int64_t microseconds);                 /* ISO 8601 */
 void ctl_put_numbers(struct ctl_table *table, const uint32_t *numbers, size_t n); /* an array */
 void ctl_put_hosts(struct ctl_table *table, const char *const *names,
                    size_t n); /* an array; folded for people */
+
+/* An array of strings as it came from the daemon; of anything else an empty one. */
+void ctl_put_list(struct ctl_table *table, const json_t *strings);
+/* A value that only JSON has (in a column without head): takes the reference. NULL: no memory. */
+void ctl_put_json(struct ctl_table *table, json_t *value);
 
 /* The row is complete. False when nothing more can be written. */
 bool ctl_table_row(struct ctl_table *table);

@@ -28,7 +28,7 @@ COMMANDS = ("status", "planes", "devices", "switches", "links", "groups", "coord
 KEYS = {
     "planes": ["index", "name", "vendor", "identifier", "devices", "hosts", "switches", "dims", "shape", "kind"],
     "devices": ["index", "id", "plane", "host", "name", "port", "guid", "switch", "switch_port", "rate_gbps", "state",
-                "logical", "physical"],
+                "logical", "physical", "type", "seen", "vendor", "firmware", "driver", "pci", "mtu", "numa"],
     "switches": ["id", "name", "level", "hosts"],
     "links": ["a", "a_port", "b", "b_port", "rate_gbps"],
     "groups": ["group", "hosts"],
@@ -138,7 +138,7 @@ class Reading(Case):
         self.assertEqual(devices[2]["state"], "up")
         self.assertEqual(len({tuple(device["logical"]) for device in devices}), N)
         self.assertRegex(devices[0]["id"], r"^fab://([0-9a-f]{4}:){3}[0-9a-f]{4}::([0-9a-f]{4}:){3}[0-9a-f]{4}$")
-        self.assertEqual(self.value("devices", "node0003"), [devices[2]])
+        self.assertEqual(self.value("devices", "node0003"), [devices[2] | {"facts": []}])
         self.ctl("devices", "node03", status=1)
         self.assertIn("node03", self.complaint)
 
