@@ -1,0 +1,221 @@
+"""What a host says of its devices, as the standard's attributes, as costs within the host, and by the ids that the stock
+library gives the same devices.
+
+The host is a recorded machine of six RDMA ports and a network interface, three processors' memory in two packages
+(test/data/hwloc/distances.xml) and what verbs and ethernet would say of them. The sweep sees one of the ports.
+"""
+import json
+import os
+import socket
+import subprocess
+import unittest
+
+import lab
+import test_chapter as chapter
+
+HOST = socket.gethostname()
+MACHINE = os.path.join(lab.ROOT, "test", "data", "hwloc", "distances.xml")
+GUID = "b8599f0300fd0000"  # of mlx5_0, its port, and its card
+KEY = chapter.KEY
+PCI = {"mlx5_0": "0000:03:00:00", "mlx5_1": "0000:03:00:01", "mlx5_2": "0000:04:00:00", "mlx5_3": "0000:05:00:00",
+       "mlx5_4": "0000:41:00:00", "mlx5_5": "0000:81:00:00"}
+# Same card, below one PCI switch, of one NUMA node, in one package, in two.
+COSTS = {("mlx5_0", "mlx5_1"): 1, ("mlx5_0", "mlx5_2"): 2, ("mlx5_1", "mlx5_2"): 2, ("mlx5_0", "mlx5_3"): 4,
+         ("mlx5_2", "mlx5_3"): 4, ("mlx5_0", "mlx5_4"): 6, ("mlx5_3", "mlx5_4"): 6, ("mlx5_0", "mlx5_5"): 9,
+         ("mlx5_4", "mlx5_5"): 9}
+
+
+def verbs(name, guid, **more):
+    return {"source": "verbs", "name": name, "port": "1", "node-guid": guid, "firmware": "20.31.1014",
+            "driver": "mlx5_core", "type": "InfiniBand", "state": "up", "mtu": "4096", **more}
+
+
+RECORD = {"host": HOST, "items": [
+    verbs("mlx5_0", "0x" + GUID, **{"port-guid": "0x" + GUID}, speed="200000"),
+    verbs("mlx5_1", "0xb8599f0300fd0001", **{"port-guid": "0xb8599f0300fd0001"}, speed="100000"),
+    {"source": "verbs", "name": "mlx5_5", "port": "1", "node-guid": "0xb8599f0300fd0400", "state": "down"},
+    {"source": "ucx", "name": "mlx5_0", "port": "1", "transport": ["rc_mlx5"], "estimates": {"latency": "600"}},
+    {"source": "libfabric", "name": "mlx5_0", "mtu": "2048", "provider": ["verbs"]},
+    {"source": "ethernet", "interface": "eno1", "mac": "a4:93:4c:aa:61:1e", "address": ["10.91.0.2/16"], "mtu": "9000",
+     "speed": "1000", "state": "up", "driver": "igb", "type": "Ethernet", "firmware": "1.63, 0x800009fa"}]}
+
+
+def fabric(mine):
+    """A recorded sweep; with `mine` its first host is this one, and its HCA mlx5_0 of the machine."""
+    text = lab.fabric("fattree2:2,1,2", "capture")
+    if mine:
+        for before, after in (("0000000000100000", GUID), ("0x100000\n", f"0x{GUID}\n"), ("(100001)", f"({GUID})"),
+                              ("0000000000100001", GUID), ('"node0001"', f'"{HOST} mlx5_0"')):
+            assert before in text, before
+            text = text.replace(before, after)
+    return text
+
+
+class Machine(chapter.Chapter):
+    mine = True
+
+    @classmethod
+    def setUpClass(cls):
+        folder = lab.tmpdir()
+        sweep, record = os.path.join(folder, "fabric.txt"), os.path.join(folder, "machine.json")
+        lab.replace_file(sweep, fabric(cls.mine))
+        lab.replace_file(record, json.dumps(RECORD))
+        local = ["hwloc:" + MACHINE] + [f"{name}:{record}" for name in ("verbs", "ucx", "libfabric", "ethernet")]
+        cls.daemon = lab.Fabricd(config={"fabricd": {"probe": ["file:" + sweep, *local]},
+                                         "ethernet": {"lan": "10.91.0.0/16"}})
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.devices = {(d["host"], d["name"]): d for d in cls.daemon.ctl_json("devices")}
+        cls.planes = {plane["name"]: plane for plane in cls.daemon.ctl_json("planes")}
+
+    def device(self, name, host=HOST):
+        """Its attributes: by their keys, without their types."""
+        infos = self.query("PMIX_FABRIC_DEVICE", {"PMIX_DEVICE_ID": self.devices[host, name]["id"]}, "PMIX_DATA_ARRAY")
+        self.assertEqual(infos[0][0], KEY["PMIX_DEVICE_ID"])
+        return dict(infos)
+
+    def check(self, name, seen, **expected):
+        """These attributes (None: there is none), each also as a key of its own."""
+        got, where = self.device(name), {"PMIX_DEVICE_ID": self.devices[HOST, name]["id"]}
+        self.assertEqual(got[chapter.SEEN], seen)
+        self.assertEqual(self.query(chapter.SEEN, where, "PMIX_STRING"), seen)
+        for short, value in expected.items():
+            key = f"PMIX_FABRIC_DEVICE_{short}"
+            self.assertEqual(got.get(KEY[key]), value, key)
+            kind = {"MTU": "PMIX_SIZE", "SPEED": "PMIX_SIZE", "STATE": "PMIX_LINK_STATE"}.get(short, "PMIX_STRING")
+            if value is None:
+                self.assertEqual(self.query(key, where), "NOT-FOUND")
+            else:
+                self.assertEqual(self.query(key, where, kind), value)
+
+
+class Attributes(Machine):
+    def test_who_sees_what(self):
+        self.assertEqual({name: device["seen"] for (host, name), device in self.devices.items() if host == HOST},
+                         {"mlx5_0": "subnet,node", "eno1": "node"} | {f"mlx5_{i}": "node" for i in range(1, 6)})
+        self.assertEqual({d["seen"] for (host, _), d in self.devices.items() if host != HOST}, {"subnet"})
+        self.assertEqual({name: d["plane"] for (host, name), d in self.devices.items() if host == HOST},
+                         {"mlx5_0": "ib0", "eno1": "lan"} | {f"mlx5_{i}": "unattached" for i in range(1, 6)})
+
+    def test_a_port_that_both_see(self):
+        self.check("mlx5_0", "subnet,node", VENDOR="Mellanox Technologies", VENDORID="0x101b", BUS_TYPE="PCI",
+                   PCI_DEVID="0000:03:00:00", DRIVER="mlx5_core", FIRMWARE="20.31.1014", ADDRESS="0x" + GUID, MTU=4096,
+                   SPEED=200 * 10**9, STATE=2, TYPE="InfiniBand")
+        got = self.device("mlx5_0")
+        self.assertEqual(got[KEY["PMIX_HOSTNAME"]], HOST)
+        self.assertEqual(got[KEY["PMIX_FABRIC_PLANE"]], "ib0")
+        self.assertIn(KEY["PMIX_FABRIC_SWITCH"], got)
+        self.conforms("query", *(f"PMIX_FABRIC_DEVICE_{name}" for name in (
+            "VENDOR", "VENDORID", "BUS_TYPE", "PCI_DEVID", "DRIVER", "FIRMWARE", "ADDRESS", "MTU", "SPEED", "STATE",
+            "TYPE")), chapter.SEEN)
+
+    def test_a_port_that_only_its_host_sees(self):
+        """It has a row in the matrix of what is unattached, and the plane is named beside the row's number."""
+        self.check("mlx5_1", "node", VENDORID="0x101b", PCI_DEVID="0000:03:00:01", FIRMWARE="20.31.1014", MTU=4096,
+                   SPEED=100 * 10**9, STATE=2, TYPE="InfiniBand", ADDRESS="0xb8599f0300fd0001")
+        self.check("mlx5_5", "node", DRIVER=None, FIRMWARE=None, MTU=None, SPEED=None, BUS_TYPE="PCI")
+        got, device = self.device("mlx5_1"), self.devices[HOST, "mlx5_1"]
+        self.assertEqual(got[KEY["PMIX_FABRIC_PLANE"]], "unattached")
+        self.assertEqual(got[KEY["PMIX_FABRIC_DEVICE_INDEX"]], device["index"])
+        self.assertNotIn(KEY["PMIX_FABRIC_SWITCH"], got)
+
+    def test_a_port_that_only_the_subnet_sees(self):
+        got = self.device("HCA-1", "node0003")
+        self.assertEqual(got[chapter.SEEN], "subnet")
+        self.assertEqual(got[KEY["PMIX_FABRIC_DEVICE_BUS_TYPE"]], "unknown")
+        self.assertEqual(got[KEY["PMIX_FABRIC_DEVICE_VENDOR"]], self.planes["ib0"]["vendor"])
+        self.assertEqual(chapter.OF_THE_HOST & {name for name in KEY if KEY[name] in got}, set())
+
+    def test_a_network_interface(self):
+        self.check("eno1", "node", VENDOR="Intel Corporation", VENDORID="0x1521", PCI_DEVID="0000:82:00:00", DRIVER="igb",
+                   FIRMWARE="1.63, 0x800009fa", ADDRESS="a4:93:4c:aa:61:1e", MTU=9000, SPEED=10**9, STATE=2,
+                   TYPE="Ethernet", BUS_TYPE="PCI")
+        self.assertEqual(self.device("eno1")[KEY["PMIX_FABRIC_PLANE"]], "lan")
+
+    def test_the_devices_of_this_node(self):
+        """All of them, plane by plane; with a register those of its plane."""
+        devices = self.query("PMIX_FABRIC_DEVICES", expect="PMIX_DATA_ARRAY")
+        names = [dict(infos)[KEY["PMIX_FABRIC_DEVICE_NAME"]] for _, infos in devices]
+        self.assertEqual(sorted(names), ["eno1", *PCI])
+        got = self.register({"PMIX_FABRIC_PLANE": "unattached", "PMIX_FABRIC_DEVICES": True})
+        devices = [dict(infos) for _, infos in chapter.plain(got[KEY["PMIX_FABRIC_DEVICES"]])]
+        self.assertEqual({d[KEY["PMIX_FABRIC_DEVICE_NAME"]]: d[KEY["PMIX_FABRIC_DEVICE_PCI_DEVID"]] for d in devices},
+                         {name: pci for name, pci in PCI.items() if name != "mlx5_0"})
+        self.conforms("register", "PMIX_FABRIC_DEVICE_PCI_DEVID")
+
+    def test_the_same_over_get(self):
+        for name in ("VENDORID", "DRIVER", "FIRMWARE", "MTU", "PCI_DEVID"):
+            key = f"PMIX_FABRIC_DEVICE_{name}"
+            answer = self.ask("get", KEY[key], f"pmix.dev.id=s:{self.devices[HOST, 'mlx5_0']['id']}")
+            self.assertEqual(chapter.plain(answer[0]), self.device("mlx5_0")[KEY[key]])
+            self.conforms("get", key)
+
+    def test_what_fabricctl_says(self):
+        for (host, name), device in self.devices.items():
+            got = self.device(name, host)
+            for column, key in (("type", "TYPE"), ("firmware", "FIRMWARE"), ("driver", "DRIVER"), ("pci", "PCI_DEVID"),
+                                ("mtu", "MTU")):
+                self.assertEqual(device[column], got.get(KEY[f"PMIX_FABRIC_DEVICE_{key}"]), (name, column))
+            self.assertEqual(device["seen"], got[chapter.SEEN])
+
+    def test_sources(self):
+        devices = {device["name"]: device["facts"] for device in self.daemon.ctl_json("devices", HOST)}
+        mtu = [fact for fact in devices["mlx5_0"] if fact["kind"] == "mtu"]
+        self.assertEqual([(fact["text"], fact["sources"], fact["chosen"]) for fact in mtu],
+                         [("4096", ["verbs"], True), ("2048", ["libfabric"], False)])
+        self.assertEqual([fact["sources"] for fact in devices["mlx5_0"] if fact["kind"] == "node-guid"],
+                         [["subnet", "verbs", "hwloc"]])
+        self.assertEqual([fact["estimate"] for fact in devices["mlx5_0"] if fact["kind"] == "latency"], [True])
+        self.assertRegex(self.daemon.ctl("devices", HOST).stdout, r"\n  mtu +4096 +verbs +\(libfabric: 2048\)\n")
+
+
+class Costs(Machine):
+    """Here the sweep sees none of the ports, so all of them are in one plane."""
+    mine = False
+
+    def test_within_the_host(self):
+        for (a, b), cost in COSTS.items():
+            for one, two in ((a, b), (b, a)):
+                answer = self.daemon.ctl_json("cost", f"{HOST}:{one}", f"{HOST}:{two}")
+                self.assertEqual((answer["cost"], answer["plane"]), (cost, "unattached"), (one, two))
+
+    def test_in_the_matrix(self):
+        """As a program has it that registers the fabric, each cell compared with the call for one cost."""
+        program = lab.Watch([lab.program("client_tool"), self.daemon.uri()], self.daemon.tool_env(), talk=True)
+        self.addCleanup(program.stop)
+        program.wait("^ready$")
+        answer = program.say("register 0 plane=unattached", "^register .*$", timeout=40).group(0)
+        self.assertRegex(answer, r"^register 0 plane unattached .* devices 6 .* wrong 0$")
+        for (a, b), cost in COSTS.items():
+            answer = program.say(f"cost 0 {HOST}:{a} {HOST}:{b}", "^cost .*$").group(0)
+            self.assertEqual(answer, f"cost 0 {cost}")
+        lab.conforms("PMIX_FABRIC_COST_MATRIX", "libpmixfab", "tool")
+
+
+class Distances(Machine):
+    def test_ids(self):
+        """The stock library gives the devices of this machine the ids that they are served under, so that
+        PMIX_DEVICE_DISTANCES and everything here join."""
+        stock = self.distances(MACHINE)
+        served = {device["name"]: device["id"] for (host, _), device in self.devices.items() if host == HOST}
+        self.assertEqual({one["osname"]: one["uuid"] for one in stock}, served)
+        for one in stock:
+            self.assertEqual(self.query("PMIX_FABRIC_DEVICE_NAME", {"PMIX_DEVICE_ID": one["uuid"]}), {
+                "type": "PMIX_STRING", "value": one["osname"]})
+        self.conforms("query", "PMIX_DEVICE_ID")
+
+    def test_they_grow_with_the_distance(self):
+        """From the first package; the library counts levels of the machine, as the costs here do."""
+        far = {one["osname"]: one["min"] for one in self.distances(MACHINE)}
+        self.assertEqual(far["mlx5_0"], far["mlx5_3"])
+        self.assertLess(far["mlx5_3"], far["mlx5_4"])
+        self.assertLess(far["mlx5_4"], far["mlx5_5"])
+
+    def distances(self, path):
+        done = subprocess.run([lab.program("stock_distances"), path], env=self.daemon.tool_env(), capture_output=True,
+                              text=True, check=False, timeout=60 * lab.SLOW)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
