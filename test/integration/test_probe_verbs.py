@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
+import hwloc_machines
 import lab
 import verbs_machines as vm
 
@@ -274,6 +275,32 @@ class Failures(Verbs):
         self.assertEqual(item["bus"], "PCI")
         for absent in ("pci", "vendor-id", "interface"):
             self.assertNotIn(absent, item)
+
+
+class BesideHwloc(Verbs):
+    """What two sources know of one device they say in the same words, or it could not be joined."""
+
+    SAID_BY_BOTH = ("node-guid", "system-guid", "port-guid", "pci", "bus", "vendor-id", "part-id", "state", "lid")
+
+    def test_the_same_words(self):
+        compared = 0
+        for seed in range(30):
+            wanted = [item for item in hwloc_machines.expect(hwloc_machines.machine(seed)[0]) if "name" in item]
+            if not wanted:
+                continue
+            with self.subTest(seed), tempfile.TemporaryDirectory() as folder:
+                self.host = vm.of_hwloc(folder, wanted)
+                items, _ = self.look()
+                self.assertEqual(sorted(items, key=str), sorted(((item["name"], item.get("port")) for item in wanted),
+                                                                key=str))
+                for item in wanted:
+                    seen = items[item["name"], item.get("port")]
+                    for key in self.SAID_BY_BOTH:
+                        self.assertEqual(seen.get(key), item.get(key), (key, item, seen))
+                    self.assertLessEqual(set(item.get("gid", [])), set(seen.get("gid", [])))
+                    self.assertEqual(seen.get("type", "InfiniBand"), item.get("type", seen.get("type", "InfiniBand")))
+                    compared += 1
+        self.assertGreater(compared, 200)
 
 
 class Recorded(Verbs):

@@ -94,3 +94,33 @@ def ib_port(guid, lid, speed=HDR, width=X4, state=ACTIVE, **more):
 
 def roce_port(gids, speed=EDR, width=X4, state=ACTIVE, mtu=3, **more):
     return {"state": state, "lid": 0, "link": ETHERNET, "width": width, "speed": speed, "mtu": mtu, "gids": gids, **more}
+
+
+def of_hwloc(folder, items):
+    """The host whose RDMA devices are those that hwloc reports (hwloc_machines.expect)."""
+    host = Host(folder)
+    devices = {}
+    for item in items:
+        if "name" in item:
+            devices.setdefault(item["name"], []).append(item)
+    for name, ports in devices.items():
+        domain, function = ports[0].get("pci", "").rpartition(":")[::2]
+        host.add(name, [_port_of_hwloc(item) for item in ports if "port" in item],
+                 f"{domain}.{function[1]}" if domain else None, "mlx5_core", ports[0].get("vendor-id"),
+                 guid=ports[0].get("node-guid", "0x0"), system=ports[0].get("system-guid", "0x0"),
+                 part=int(ports[0].get("part-id", "0x0"), 16))
+    return host
+
+
+def _port_of_hwloc(item):
+    guid = item.get("port-guid")
+    infiniband = item.get("type") == "InfiniBand" or guid is not None
+    gids = sorted(item.get("gid", []), key=lambda text: not (guid and _ends_with(text, guid)))
+    if infiniband and guid is None:
+        gids.insert(0, "fe80::")
+    return {"state": {"up": ACTIVE, "down": DOWN, "unknown": 0}[item["state"]], "lid": int(item.get("lid", 0)),
+            "link": INFINIBAND if infiniband else ETHERNET, "gids": gids}
+
+
+def _ends_with(text, guid):
+    return int(ipaddress.ip_address(text)) & (1 << 64) - 1 == int(guid, 16)
