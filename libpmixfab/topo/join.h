@@ -19,7 +19,7 @@
  * Other RDMA ports become ports of nodes of their own: by the node GUID that is said, else one made up of
  * host and name. Two hosts that claim one node GUID or port GUID: the first in natural order has it. Numbers
  * that are not known, or taken, are the lowest free ones. What contradicts the sweep (a port that the node
- * has not, another GUID for its port) is left out, with a remark. Such ports, and ports of the sweep without
+ * has not, another GUID for its port) is left out, with a remark. New ports, and ports of the sweep without
  * a cable of which a report speaks, stand in the subnet FAB_UNATTACHED, unless they stand in an Ethernet
  * plane.
  *

@@ -841,6 +841,119 @@ static void test_places(void **state)
     fab_inventory_destroy(&inv);
 }
 
+/* What is said of a device, and not of a port of it, is said of all its ports but for what each has itself.
+ */
+static void test_shared_items(void **state)
+{
+    (void)state;
+    struct fab_inventory inv;
+    struct fab_report a;
+    struct fab_joined joined;
+    const struct fab_report *list[] = {&a};
+    fab_inventory_init(&inv);
+    hand_finish(&inv);
+    world_begin(&a, "a");
+    for (unsigned i = 0; i < 4; i++) { /* two devices of two ports, no address known */
+        uint32_t item = world_item(&a, FAB_FROM_VERBS);
+        world_fact(&a, item, FAB_FACT_NAME, "mlx5_%u", i / 2);
+        world_fact(&a, item, FAB_FACT_PORT, "%u", i % 2 + 1);
+        world_fact(&a, item, FAB_FACT_NODE_GUID, "0x00000000000001%02x", i / 2);
+    }
+    world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_NUMA, "1", FAB_FACT_STATE, "down",
+              FAB_FACT_GID, "fe80::1", 0, NULL);
+    world_finish(&a);
+    join_n(&inv, list, 1, NULL, &joined);
+    for (unsigned i = 0; i < 4; i++) {
+        uint32_t p = port_at(&joined, 0x100 + i / 2, i % 2 + 1);
+        assert_int_equal(world_text(&joined, p, FAB_FACT_NUMA) != NULL, i < 2);
+        assert_null(world_text(&joined, p, FAB_FACT_STATE));
+        assert_null(world_text(&joined, p, FAB_FACT_GID));
+        assert_int_equal(joined.details.places[p].card, i / 2 + 1);
+        assert_int_equal(joined.details.places[p].numa, i < 2);
+        assert_int_equal(joined.inv.ports[p].state, FAB_PORT_UNKNOWN);
+    }
+    fab_joined_destroy(&joined);
+    fab_report_destroy(&a);
+    fab_inventory_destroy(&inv);
+}
+
+static void test_numbers_and_names_of_new_nodes(void **state)
+{
+    (void)state;
+    struct fab_inventory inv;
+    struct fab_report a;
+    struct fab_joined joined;
+    const struct fab_report *list[] = {&a};
+    fab_inventory_init(&inv);
+    hand_finish(&inv);
+    world_begin(&a, "a");
+    /* who knows its number has it, whoever is first */
+    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "x", FAB_FACT_NODE_GUID, "0x0000000000000100",
+              FAB_FACT_PORT_GUID, "0x0000000000000101", 0, NULL);
+    world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "x", FAB_FACT_NODE_GUID, "0x0000000000000100",
+              FAB_FACT_PORT_GUID, "0x0000000000000102", FAB_FACT_PORT, "1", 0, NULL);
+    /* the lowest port's name is the node's */
+    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "first", FAB_FACT_NODE_GUID, "0x0000000000000200",
+              FAB_FACT_PORT_GUID, "0x0000000000000201", FAB_FACT_PORT, "1", 0, NULL);
+    world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "second", FAB_FACT_NODE_GUID, "0x0000000000000200",
+              FAB_FACT_PORT_GUID, "0x0000000000000202", FAB_FACT_PORT, "2", 0, NULL);
+    world_finish(&a);
+    join_n(&inv, list, 1, NULL, &joined);
+    assert_true(joined.inv.ports[port_at(&joined, 0x100, 1)].guid == 0x102);
+    assert_true(joined.inv.ports[port_at(&joined, 0x100, 2)].guid == 0x101);
+    assert_string_equal(name_at(&joined, 0x200), "first");
+    fab_joined_destroy(&joined);
+    fab_report_destroy(&a);
+    fab_inventory_destroy(&inv);
+}
+
+/* The sweep calls a host n, its report calls it n.x; and the other way round. */
+static void test_long_and_short_names(void **state)
+{
+    (void)state;
+    struct fab_inventory inv;
+    struct fab_report hosts[3];
+    struct fab_joined joined;
+    const struct fab_report *list[] = {&hosts[0], &hosts[1], &hosts[2]};
+    static const char *const names[] = {"n", "n.x", "m.b"};
+    fab_inventory_init(&inv);
+    uint32_t sw = hand_node(&inv, FAB_SWITCH, 0x300, "leaf", 36, 0);
+    static const char *const descs[] = {"n HCA-1", "n HCA-2", "MT4123", "m", "m.b"};
+    for (unsigned i = 0; i < 5; i++)
+        hand_cable(&inv, sw, i + 1, hand_node(&inv, FAB_HCA, 0x100 + i * 0x10, descs[i], 2, 0), 1);
+    uint32_t lost = hand_port(&inv, 5, 2, 0, 0);
+    inv.ports[lost].state = FAB_PORT_DOWN;
+    hand_finish(&inv);
+    hand_names(&inv, NULL);
+    for (unsigned i = 0; i < 3; i++)
+        world_begin(&hosts[i], names[i]);
+    world_say(&hosts[0], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000101", FAB_FACT_PCI,
+              "0000:01:00:00", 0, NULL);
+    world_say(&hosts[1], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000111", FAB_FACT_PCI,
+              "0000:01:00:00", 0, NULL);
+    world_say(&hosts[1], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000121", 0, NULL);
+    world_say(&hosts[2], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000900", FAB_FACT_NODE_GUID,
+              "0x0000000000000900", 0, NULL);
+    world_say(&hosts[2], FAB_FROM_VERBS, FAB_FACT_NAME, "x", FAB_FACT_PORT, "2", FAB_FACT_NODE_GUID,
+              "0x0000000000000140", FAB_FACT_PORT_GUID, "0x0000000000000142", 0, NULL);
+    for (unsigned i = 0; i < 3; i++)
+        world_finish(&hosts[i]);
+    join_n(&inv, list, 3, NULL, &joined);
+    assert_int_equal(joined.n_refused, 0);
+    assert_string_equal(host_at(&joined, 0x120), "n"); /* n.x is n: its unnamed device is n's */
+    assert_string_equal(host_at(&joined, 0x900), "m.b");
+    /* two reports of one host: their addresses are two machines' */
+    assert_int_equal(joined.details.places[port_at(&joined, 0x100, 1)].card, 1);
+    assert_int_equal(joined.details.places[port_at(&joined, 0x110, 1)].card, 2);
+    const struct fab_port *port = &joined.inv.ports[port_at(&joined, 0x140, 2)];
+    assert_int_equal(port->state, FAB_PORT_DOWN); /* its host does not say */
+    assert_true(port->guid == 0x142);
+    fab_joined_destroy(&joined);
+    for (unsigned i = 0; i < 3; i++)
+        fab_report_destroy(&hosts[i]);
+    fab_inventory_destroy(&inv);
+}
+
 static void test_bad_calls(void **state)
 {
     (void)state;
@@ -883,6 +996,9 @@ int main(void)
         cmocka_unit_test(test_what_only_the_host_knows),
         cmocka_unit_test(test_dangling),
         cmocka_unit_test(test_places),
+        cmocka_unit_test(test_shared_items),
+        cmocka_unit_test(test_numbers_and_names_of_new_nodes),
+        cmocka_unit_test(test_long_and_short_names),
         cmocka_unit_test(test_bad_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
