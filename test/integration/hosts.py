@@ -8,6 +8,7 @@
 A host is a process that sleeps in a network and a mount namespace of its own. Everything of it - interfaces, mounts -
 is gone when that process is, and that ends with the test that made it, however the test ends.
 """
+import json
 import os
 import subprocess
 import unittest
@@ -168,3 +169,54 @@ class Node(Fabricd):
         """Until the scheduler has acknowledged what it has."""
         return self.wait_status(lambda status: status["digest"] and status["held"] == status["digest"] and
                                 not status["delivering"], "to be acknowledged")
+
+
+class Lldpd:
+    """lldpd on a host, by a name of its own, on all its cables. It hides /run and shows the host its own /sys.
+
+    config: lines for lldpcli. Before a munged is shown on the host, since that stands in /run.
+    """
+
+    def __init__(self, host, name, *config):
+        self.on = host
+        self.dir = lab.tmpdir()
+        self.socket = os.path.join(self.dir, "socket")
+        path = os.path.join(self.dir, "conf")
+        with open(path, "wb") as file:
+            for line in (f"configure system hostname {name}", "configure lldp tx-interval 1", *config):
+                file.write(line.encode("utf-8", "surrogateescape") + b"\n")
+        host.hide("/run")
+        host.do("mkdir", "/run/lldpd", "/run/munge")
+        host.do("mount", "-t", "sysfs", "none", "/sys")  # this namespace's
+        self.process = lab.spawn([*host.prefix(), "lldpd", "-d", "-u", self.socket, "-I", "eth*", "-O", path],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def ctl(self, form):
+        done = self.on.run(["lldpctl", "-u", self.socket, "-f", form])
+        return done.stdout if done.returncode == 0 else ""
+
+    def heard(self):
+        """Interface -> what lldpctl says of the neighbour in its simplest form."""
+        found = {}
+        for line in self.ctl("keyvalue").splitlines():
+            key, _, value = line.partition("=")
+            words = key.split(".", 2)
+            if len(words) == 3:
+                found.setdefault(words[1], {}).setdefault(words[2], value)
+        return found
+
+    def wait(self, *interfaces):
+        lab.wait_for(lambda: set(self.heard()) == set(interfaces), timeout=30, what=f"lldpd hearing {interfaces}")
+
+    def look(self, *args):
+        env = dict(os.environ, LLDPD_SOCKET=self.socket)
+        return self.on.run([lab.program("look_dump"), *(args or ("lldp",))], env=env)
+
+    def items(self, *args):
+        done = self.look(*args)
+        if done.returncode != 0:
+            raise lab.LabError(done.stderr)
+        return json.loads(done.stdout)["items"]
+
+    def stop(self):
+        lab.kill_group(self.process)

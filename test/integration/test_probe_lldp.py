@@ -1,59 +1,10 @@
 """The probe lldp with real lldpd processes: a switch (a namespace with a bridge) and the hosts that are cabled to it."""
 import json
 import os
-import subprocess
 import unittest
 
 import hosts
 import lab
-
-
-class Lldpd:
-    """lldpd on a host, by a name of its own, on the cables that hosts.py makes."""
-
-    def __init__(self, host, name, *config):
-        self.on = host
-        self.dir = lab.tmpdir()
-        self.socket = os.path.join(self.dir, "socket")
-        path = os.path.join(self.dir, "conf")
-        with open(path, "wb") as file:
-            for line in (f"configure system hostname {name}", "configure lldp tx-interval 1", *config):
-                file.write(line.encode("utf-8", "surrogateescape") + b"\n")
-        host.hide("/run")
-        host.do("mkdir", "/run/lldpd")
-        host.do("mount", "-t", "sysfs", "none", "/sys")  # this namespace's
-        self.process = lab.spawn([*host.prefix(), "lldpd", "-d", "-u", self.socket, "-I", "eth*", "-O", path],
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def ctl(self, form):
-        done = self.on.run(["lldpctl", "-u", self.socket, "-f", form])
-        return done.stdout if done.returncode == 0 else ""
-
-    def heard(self):
-        """Interface -> what lldpctl says of the neighbour in its simplest form."""
-        found = {}
-        for line in self.ctl("keyvalue").splitlines():
-            key, _, value = line.partition("=")
-            words = key.split(".", 2)
-            if len(words) == 3:
-                found.setdefault(words[1], {}).setdefault(words[2], value)
-        return found
-
-    def wait(self, *interfaces):
-        lab.wait_for(lambda: set(self.heard()) == set(interfaces), timeout=30, what=f"lldpd hearing {interfaces}")
-
-    def look(self, *args):
-        env = dict(os.environ, LLDPD_SOCKET=self.socket)
-        return self.on.run([lab.program("look_dump"), *(args or ("lldp",))], env=env)
-
-    def items(self, *args):
-        done = self.look(*args)
-        if done.returncode != 0:
-            raise lab.LabError(done.stderr)
-        return json.loads(done.stdout)["items"]
-
-    def stop(self):
-        lab.kill_group(self.process)
 
 
 class Lldp(unittest.TestCase):
@@ -78,8 +29,8 @@ class Lldp(unittest.TestCase):
 
     def test_switch(self):
         switch, around = self.switch(2)
-        leaf = Lldpd(switch, "leaf1", "configure lldp portidsubtype ifname")
-        nodes = [Lldpd(host, f"node{i}") for i, host in enumerate(around)]
+        leaf = hosts.Lldpd(switch, "leaf1", "configure lldp portidsubtype ifname")
+        nodes = [hosts.Lldpd(host, f"node{i}") for i, host in enumerate(around)]
         for i, node in enumerate(nodes):
             node.wait("eth0")
             heard = node.heard()["eth0"]
@@ -116,9 +67,9 @@ class Lldp(unittest.TestCase):
     def test_other_ids_and_names(self):
         """A chassis that is known by a name, ports by their MAC, a system name of bytes that are no text."""
         switch, (host,) = self.switch(1)
-        Lldpd(switch, "l\udce9af-\u00fcone", "configure system chassisid rack7",
+        hosts.Lldpd(switch, "l\udce9af-\u00fcone", "configure system chassisid rack7",
               "configure lldp portidsubtype macaddress")
-        node = Lldpd(host, "node0")
+        node = hosts.Lldpd(host, "node0")
         node.wait("eth0")
         mac = json.loads(switch.do("ip", "-j", "link", "show", "eth0"))[0]["address"]
         item, = node.items()
@@ -129,7 +80,7 @@ class Lldp(unittest.TestCase):
     def test_hosts_on_one_cable(self):
         a, b = hosts.Host("a"), hosts.Host("b")
         a.cable(b, "10.91.0.1", "10.91.0.2")
-        ends = [Lldpd(a, "a"), Lldpd(b, "b")]
+        ends = [hosts.Lldpd(a, "a"), hosts.Lldpd(b, "b")]
         for end in ends:
             end.wait("eth0")
             self.assertEqual(end.items(), [])
