@@ -18,6 +18,7 @@
 #define MAX_PAUSE_MS   30000
 #define REFUSED_MS     300000 /* what was refused is tried again after that, or when it changes */
 #define ODD_PAUSE_MS   1000   /* before the next question, where an answer was not as agreed */
+#define MAX_QUICK      4      /* so many in turn may come within that time */
 
 struct deliver {
     const struct config *config;
@@ -31,6 +32,7 @@ struct deliver {
     bool sent_delta;
     bool must, connected, ordering; /* ordering: the question for orders is open */
     int64_t ordered;                /* when it was asked */
+    unsigned quick;                 /* answers in turn that came at once */
     unsigned pause_ms;
     struct deliver_status status;
 };
@@ -308,8 +310,9 @@ static void on_orders(struct mail_answer *answer, void *cbdata)
     const pmix_value_t *held = mail_value(answer, RELAY_DIGEST, PMIX_UINT64);
     d->ordering = false;
     if (answer->status == PMIX_SUCCESS && order != NULL && order->data.string != NULL && held != NULL) {
+        d->quick = now_microseconds() - d->ordered < ODD_PAUSE_MS * 1000 ? d->quick + 1 : 0;
         take_order(d, order->data.string, held->data.uint64);
-        if (now_microseconds() - d->ordered > ODD_PAUSE_MS * 1000)
+        if (d->quick < MAX_QUICK)
             ask_orders(d);
         else
             after(d->ask_orders, ODD_PAUSE_MS); /* many orders, or something is wrong: not in a tight loop */

@@ -5,7 +5,9 @@ Hosts are namespaces with cables between them; each has a munged of its own that
 import json
 import os
 import re
+import signal
 import subprocess
+import time
 import unittest
 
 import fabric_text
@@ -26,6 +28,11 @@ def snapshots(daemon):
     """What stands in a run directory, by file."""
     return {name: read(os.path.join(daemon.rundir, name)) for name in os.listdir(daemon.rundir)
             if name.endswith(".snap")}
+
+
+def facts(registered):
+    """What a tool was told, without where the snapshot is."""
+    return [line for line in registered.splitlines() if not line.startswith("pmixfab.snapshot")]
 
 
 class Case(unittest.TestCase):
@@ -153,9 +160,6 @@ class Mirror(Case):
         self.assertIsNotNone(status["stale_since"])
         self.assertIn("cannot be reached", status["stale_reason"])
         self.assertTrue(self.is_stale(node))
-
-        def facts(text):
-            return [line for line in text.splitlines() if not line.startswith("pmixfab.snapshot")]
         self.assertEqual(facts(self.tool(node, "register")), facts(registered))
         self.assertEqual(snapshots(node), before)
         # errors of queries reach nobody, but nobody is left waiting
@@ -164,6 +168,20 @@ class Mirror(Case):
         node.wait_status(lambda status: not status["stale"], "to find it again")
         self.assertFalse(self.is_stale(node))
         self.assertEqual(self.tool(node, "register"), self.tool(self.scheduler, "register"))
+
+    def test_a_scheduler_that_does_nothing_any_more(self):
+        """Its connections stay, and nothing is answered: the mirror answers after a while, all requests, and rightly."""
+        node = self.node()
+        self.equal(node)
+        registered = self.tool(node, "register")
+        self.addCleanup(self.scheduler.process.send_signal, signal.SIGCONT)
+        self.scheduler.process.send_signal(signal.SIGSTOP)
+        start = time.monotonic()
+        self.assertEqual(facts(self.tool(node, "register")), facts(registered))
+        self.assertLess(time.monotonic() - start, 10 * lab.SLOW)
+        self.assertTrue(self.is_stale(node))
+        self.scheduler.process.send_signal(signal.SIGCONT)
+        lab.wait_for(lambda: not self.is_stale(node) and self.tool(node, "register") == registered, 40, "its answers")
 
     def test_killed_and_started_while_the_scheduler_is_away(self):
         node = self.node()
@@ -306,6 +324,14 @@ class Deliver(Case):
         self.assertTrue(answer["ok"], answer)
         self.assertEqual(answer["digest"], node.status()["held"])
         self.assertGreater(node.status()["delivered"], before)
+
+    def test_the_scheduler_asks_for_a_look(self):
+        node = self.node(firmware="20.31.1014")
+        node.wait_delivered()
+        self.record("node0001", "20.40.2000")
+        self.assertTrue(self.scheduler.control("refresh", host="node0001")["ok"])
+        lab.wait_for(lambda: "the scheduler asks for a look" in node.log(), what="the order")
+        self.wait_published("20.40.2000")
 
     def test_a_host_that_is_another(self):
         """Its credential says where it was made."""
