@@ -14,7 +14,6 @@
 #include "pmix/thread.h"
 #include "topo/text.h"
 
-#define STOP_SECONDS   5    /* how long a slow resolver is waited for at the stop */
 #define MUNGED_AWAY_MS 1000 /* a munged that does not answer is not asked again for so long */
 
 static struct {
@@ -303,7 +302,7 @@ static void end_thread(void)
 {
     struct timespec limit;
     clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += STOP_SECONDS;
+    limit.tv_sec += in.rules.calls->patience;
     if (pthread_timedjoin_np(in.thread, NULL, &limit) == 0)
         return;
     pthread_detach(in.thread);

@@ -64,7 +64,7 @@ static bool real_is_ours(struct in_addr address)
     return ours;
 }
 
-const struct intake_calls intake_real_calls = {real_decode, real_resolve, real_is_ours};
+const struct intake_calls intake_real_calls = {real_decode, real_resolve, real_is_ours, 5};
 const struct intake_calls *intake_calls = &intake_real_calls;
 
 /* ---- the rules ---------------------------------------------------------------------------------- */

@@ -64,6 +64,7 @@ struct intake_calls {
     munge_err_t (*decode)(const char *credential, struct intake_credential *out);
     int (*resolve)(const char *host, struct addrinfo **out); /* as getaddrinfo(), IPv4; freeaddrinfo() */
     bool (*is_ours)(struct in_addr address); /* of an interface of this host, or what its munged says */
+    unsigned patience;                       /* seconds that the stop waits for one of them */
 };
 extern const struct intake_calls intake_real_calls;
 extern const struct intake_calls *intake_calls; /* what intake_start() takes: these, but in tests */
