@@ -165,13 +165,16 @@ static void number_rest(struct built_plane *out, uint32_t n, bool *done, const s
     for (uint32_t k = 0; k < n_known; k++)
         if (known[k].index >= next)
             next = known[k].index + 1;
-    for (uint32_t i = 0; i < n; i++) {
-        if (done[i])
-            continue;
-        out[i].index = next++;
-        out[i].is_new = true;
-        if (!is_fixed(&out[i]))
-            snprintf(out[i].name, sizeof(out[i].name), "ib%u", out[i].index);
+    for (unsigned fixed = 0; fixed < 2; fixed++) { /* so that "ib0" is there beside larger ones with names */
+        for (uint32_t i = 0; i < n; i++) {
+            if (done[i] || is_fixed(&out[i]) != (fixed == 1))
+                continue;
+            done[i] = true;
+            out[i].index = next++;
+            out[i].is_new = true;
+            if (fixed == 0)
+                snprintf(out[i].name, sizeof(out[i].name), "ib%u", out[i].index);
+        }
     }
 }
 

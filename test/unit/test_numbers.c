@@ -5,11 +5,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabricd/build.h"
 #include "test/fabrics/fabrics.h"
+#include "topo/snapshot.h"
 
 static struct config config;
 
@@ -168,6 +170,216 @@ static void most_shared_members_win(void **state)
     fab_inventory_destroy(&cut);
 }
 
+/* ---- planes that go by their names ---- */
+
+/* A node of one port that only its host knows, without a cable or on a switch that is made up. */
+static void add_host(struct fab_inventory *inv, const char *host, uint64_t guid, uint8_t subnet, uint32_t sw,
+                     uint8_t sw_port)
+{
+    struct fab_node node = {.guid = guid, .kind = FAB_HCA, .num_ports = 1};
+    struct fab_port port = {.guid = guid + 1, .num = 1, .state = FAB_PORT_ACTIVE, .subnet = subnet};
+    uint32_t own, other;
+    node.host = fab_inventory_string(inv, host, strlen(host));
+    node.name = fab_inventory_string(inv, "eth0", 4);
+    assert_int_equal(fab_inventory_add_node(inv, &node, &port.node), PMIXFAB_OK);
+    assert_int_equal(fab_inventory_add_port(inv, &port, &own), PMIXFAB_OK);
+    if (sw == FAB_NONE)
+        return;
+    port = (struct fab_port){.node = sw, .num = sw_port, .state = FAB_PORT_ACTIVE, .subnet = subnet};
+    assert_int_equal(fab_inventory_add_port(inv, &port, &other), PMIXFAB_OK);
+    assert_int_equal(fab_inventory_link(inv, own, other), PMIXFAB_OK);
+}
+
+/* `hosts` hosts in the plane "storage", on `switches` switches that do not reach each other, and `loose`
+ * ports without a cable; beside an InfiniBand fabric where wanted. */
+static void make_named(struct fab_inventory *inv, bool fabric, unsigned hosts, unsigned switches,
+                       unsigned loose)
+{
+    char host[32];
+    uint32_t sw[4];
+    struct fab_err err = {""};
+    fab_inventory_init(inv);
+    if (fabric)
+        assert_int_equal(fabric_fattree2(inv, 3, 1, 4, 1), PMIXFAB_OK);
+    else
+        inv->n_subnets = 1;
+    inv->finished = false; /* more is added, and it is finished again */
+    inv->subnets[inv->n_subnets].prefix = fab_ethernet_prefix("storage");
+    inv->subnets[inv->n_subnets + 1].prefix = FAB_UNATTACHED;
+    uint8_t ethernet = (uint8_t)inv->n_subnets, unattached = (uint8_t)(inv->n_subnets + 1);
+    inv->n_subnets += 2;
+    for (unsigned i = 0; i < switches; i++) {
+        const struct fab_node node = {
+            .guid = FAB_ETHERNET_GUID + 1 + i, .kind = FAB_SWITCH, .num_ports = 200};
+        assert_int_equal(fab_inventory_add_node(inv, &node, &sw[i]), PMIXFAB_OK);
+    }
+    for (unsigned i = 0; i < hosts; i++) {
+        snprintf(host, sizeof(host), "host%u", i);
+        /* the first switch has the most */
+        unsigned on = i < switches ? i : 0;
+        add_host(inv, host, FAB_ETHERNET_GUID + 0x1000 + 16 * i, ethernet, sw[on], (uint8_t)(1 + i));
+    }
+    for (unsigned i = 0; i < loose; i++) {
+        snprintf(host, sizeof(host), "loose%u", i);
+        add_host(inv, host, 0x900000 + 16 * i, unattached, FAB_NONE, 0);
+    }
+    int rc = fab_inventory_finish(inv, &err);
+    if (rc != PMIXFAB_OK)
+        print_error("%s\n", err.text);
+    assert_int_equal(rc, PMIXFAB_OK);
+}
+
+static const struct built_plane *named(const struct built *built, const char *name)
+{
+    for (uint32_t i = 0; i < built->n; i++)
+        if (strcmp(built->planes[i].name, name) == 0)
+            return &built->planes[i];
+    fail_msg("there is no plane %s", name);
+    return NULL;
+}
+
+static struct pmixfab_plane about(const struct built_plane *plane, char identifier[80])
+{
+    struct pmixfab *fab;
+    struct pmixfab_plane info;
+    assert_int_equal(fab_snapshot_borrow(plane->bytes, plane->size, &fab, NULL), PMIXFAB_OK);
+    assert_int_equal(pmixfab_plane(fab, &info), PMIXFAB_OK);
+    snprintf(identifier, 80, "%s", info.identifier);
+    pmixfab_close(fab);
+    return info;
+}
+
+static int setup_storage(void **state)
+{
+    return setup(state) != 0 ||
+           config_set(&config, "ethernet", "storage", "10.91.0.0/16", NULL) != PMIXFAB_OK;
+}
+
+static void names_of_the_configuration(void **state)
+{
+    struct fab_inventory inv;
+    struct built built;
+    char identifier[80];
+    (void)state;
+    make_named(&inv, true, 20, 1, 30);
+    build(&inv, NULL, 0, &built);
+    assert_int_equal(built.n, 3);
+    assert_int_equal(about(named(&built, "ib0"), identifier).is_default, 0);
+    assert_string_equal(identifier, "InfiniBand-fe80000000000000");
+    /* Most devices, but not of those that reach nobody. */
+    assert_int_equal(about(named(&built, "storage"), identifier).is_default, 1);
+    assert_string_equal(identifier, "Ethernet-10.91.0.0/16");
+    struct pmixfab_plane loose = about(named(&built, "unattached"), identifier);
+    assert_string_equal(identifier, "unattached");
+    assert_int_equal(loose.is_default, 0);
+    assert_int_equal(loose.n_devices, 30);
+    built_destroy(&built);
+    fab_inventory_destroy(&inv);
+
+    make_named(&inv, false, 0, 0, 3); /* the only one there is */
+    build(&inv, NULL, 0, &built);
+    assert_int_equal(built.n, 1);
+    assert_int_equal(about(named(&built, "unattached"), identifier).is_default, 1);
+    built_destroy(&built);
+    fab_inventory_destroy(&inv);
+}
+
+/* Numbers of such planes: gone for a while, of an unreadable snapshot, and beside planes that would vote. */
+static void named_planes_are_found_by_name(void **state)
+{
+    struct fab_inventory inv, moved;
+    struct built built, again;
+    struct store_plane known[4];
+    (void)state;
+    make_named(&inv, true, 5, 1, 3);
+    build(&inv, NULL, 0, &built);
+    const struct built_plane *ib = named(&built, "ib0"), *storage = named(&built, "storage"),
+                             *loose = named(&built, "unattached");
+    known[0] = known_of(ib, false);
+    known[1] = known_of(storage, true);
+    known[2] = known_of(loose, false);
+    known[1].index = 40;
+    known[2].index = 41;
+    known[2].snapshot = NULL; /* cannot be read any more */
+    build(&inv, known, 3, &again);
+    assert_int_equal(named(&again, "ib0")->index, ib->index);
+    assert_int_equal(named(&again, "storage")->index, 40);
+    assert_int_equal(named(&again, "unattached")->index, 41);
+    assert_false(named(&again, "storage")->is_new || named(&again, "unattached")->is_new);
+    built_destroy(&again);
+
+    /* The loose ports have their cables today: they are members of the unattached plane, which does not go
+     * with them; and of two of a name the active one is meant. */
+    known[2] = known_of(loose, false);
+    known[2].index = 41;
+    known[3] = known_of(storage, false);
+    known[3].index = 42;
+    make_named(&moved, false, 5, 1, 0);
+    build(&moved, known, 4, &again);
+    assert_int_equal(again.n, 1);
+    assert_int_equal(named(&again, "storage")->index, 42);
+    built_destroy(&again);
+    fab_inventory_destroy(&moved);
+
+    /* Known by name only where it has that name: what an InfiniBand plane had stays its own. */
+    known[0].index = 7;
+    strcpy(known[0].name, "ib7");
+    make_named(&moved, true, 0, 0, 0);
+    build(&moved, known, 3, &again);
+    assert_int_equal(again.n, 1);
+    assert_string_equal(again.planes[0].name, "ib7");
+    built_destroy(&again);
+    fab_inventory_destroy(&moved);
+    built_destroy(&built);
+    fab_inventory_destroy(&inv);
+}
+
+/* Yesterday all were on the Ethernet; today the same GUIDs are an InfiniBand fabric. No votes between them.
+ */
+static void members_of_another_class_have_no_vote(void **state)
+{
+    struct fab_inventory inv;
+    struct built built, again;
+    (void)state;
+    make_named(&inv, false, 6, 1, 4);
+    build(&inv, NULL, 0, &built);
+    struct store_plane known[] = {known_of(named(&built, "storage"), false),
+                                  known_of(named(&built, "unattached"), false)};
+    for (uint32_t i = 0; i < inv.n_subnets; i++)
+        inv.subnets[i].prefix = FAB_DEFAULT_PREFIX + i;
+    build(&inv, known, 2, &again);
+    for (uint32_t i = 0; i < again.n; i++) {
+        assert_true(again.planes[i].is_new);
+        assert_int_equal(strncmp(again.planes[i].name, "ib", 2), 0);
+    }
+    built_destroy(&again);
+    built_destroy(&built);
+    fab_inventory_destroy(&inv);
+}
+
+static void parts_of_a_named_plane(void **state)
+{
+    struct fab_inventory inv;
+    struct built built, again;
+    char identifier[80];
+    (void)state;
+    make_named(&inv, false, 9, 3, 0);
+    build(&inv, NULL, 0, &built);
+    assert_int_equal(built.n, 3);
+    assert_int_equal(about(named(&built, "storage"), identifier).n_devices, 7);
+    about(named(&built, "storage.2"), identifier);
+    assert_string_equal(identifier, "Ethernet-10.91.0.0/16");
+    struct store_plane known[] = {known_of(named(&built, "storage.3"), false),
+                                  known_of(named(&built, "storage"), false),
+                                  known_of(named(&built, "storage.2"), false)};
+    build(&inv, known, 3, &again);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(named(&again, known[i].name)->index, known[i].index);
+    built_destroy(&again);
+    built_destroy(&built);
+    fab_inventory_destroy(&inv);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +388,10 @@ int main(void)
         cmocka_unit_test(numbers_of_strangers_stay_taken),
         cmocka_unit_test(an_unreadable_snapshot_keeps_its_number),
         cmocka_unit_test(most_shared_members_win),
+        cmocka_unit_test_setup_teardown(names_of_the_configuration, setup_storage, teardown),
+        cmocka_unit_test_setup_teardown(named_planes_are_found_by_name, setup_storage, teardown),
+        cmocka_unit_test_setup_teardown(members_of_another_class_have_no_vote, setup_storage, teardown),
+        cmocka_unit_test_setup_teardown(parts_of_a_named_plane, setup_storage, teardown),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
