@@ -182,7 +182,7 @@ int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_dev
 
 /*
  * What is known of a device beside that, fact by fact: i = 0, 1, ... until PMIXFAB_ERR_NOTFOUND. Facts of one
- * kind are neighbours, the believed one first. Kinds and their forms: fabricctl(1), "Facts".
+ * kind are neighbours, the believed one first. Kinds and their forms: fabricctl(1), "FACTS".
  */
 struct pmixfab_fact {
     const char *kind;  /* "firmware", "pci", "mtu", ... */

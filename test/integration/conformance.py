@@ -67,22 +67,23 @@ NODE = [
     ("PMIX_FABRIC_COORDINATES", "array of pmix_geometry_t", "both spellings: `pmix.fab.coord` (header), `pmix.fab.coords` (standard)"),
     ("PMIX_FABRIC_DEVICE", "array of pmix_info_t", "by `PMIX_DEVICE_ID`, by name and host, or by plane and index"),
     ("PMIX_HOSTNAME", "string", "as a qualifier, too"),
-    ("PMIX_NODEID", "uint32_t", "as a qualifier: the number of the host in its plane, in natural order of the names"),
-    ("PMIX_DEVICE_ID", "string", "as a qualifier, too"),
+    ("PMIX_NODEID", "uint32_t", "of a device, and as a qualifier: the number of the host in its plane, in natural order of the names"),
+    ("PMIX_DEVICE_ID", "string", "as a qualifier, too; the id that `PMIx_Compute_distances` gives the same device"),
     ("PMIX_FABRIC_DEVICE_INDEX", "uint32_t", "row of the plane's matrix; as a qualifier, too"),
     ("PMIX_FABRIC_DEVICE_NAME", "string", "as a qualifier, too"),
-    ("PMIX_FABRIC_DEVICE_VENDOR", "string", "the plane's"),
-    ("PMIX_FABRIC_DEVICE_BUS_TYPE", "string", "must be there and is not seen from the subnet: `unknown`"),
-    ("PMIX_FABRIC_DEVICE_ADDRESS", "string", "port GUID"),
+    ("PMIX_FABRIC_DEVICE_VENDOR", "string", "of the device, as its host says; else the plane's"),
+    ("PMIX_FABRIC_DEVICE_VENDORID", "string", "the vendor's number of the product (PCI device id); else the vendor's own number. By its host"),
+    ("PMIX_FABRIC_DEVICE_BUS_TYPE", "string", "by its host; must be there: else `unknown`"),
+    ("PMIX_FABRIC_DEVICE_ADDRESS", "string", "InfiniBand: port GUID; Ethernet: MAC"),
     ("PMIX_FABRIC_DEVICE_COORDINATES", "pmix_geometry_t", "in `PMIX_FABRIC_DEVICE`"),
     ("PMIX_FABRIC_DEVICE_SPEED", "size_t", "bits per second; left out where unknown"),
     ("PMIX_FABRIC_DEVICE_STATE", "pmix_link_state_t", ""),
-    ("PMIX_FABRIC_DEVICE_TYPE", "string", "`InfiniBand`"),
-    ("PMIX_FABRIC_DEVICE_VENDORID", "string", "not seen from the subnet"),
-    ("PMIX_FABRIC_DEVICE_DRIVER", "string", "not seen from the subnet"),
-    ("PMIX_FABRIC_DEVICE_FIRMWARE", "string", "not seen from the subnet"),
-    ("PMIX_FABRIC_DEVICE_MTU", "size_t", "not seen from the subnet"),
-    ("PMIX_FABRIC_DEVICE_PCI_DEVID", "string", "not seen from the subnet"),
+    ("PMIX_FABRIC_DEVICE_TYPE", "string", "`InfiniBand`, `Ethernet`; left out where unknown"),
+    ("PMIX_FABRIC_DEVICE_DRIVER", "string", "by its host"),
+    ("PMIX_FABRIC_DEVICE_FIRMWARE", "string", "by its host"),
+    ("PMIX_FABRIC_DEVICE_MTU", "size_t", "bytes; by its host"),
+    ("PMIX_FABRIC_DEVICE_PCI_DEVID", "string", "by its host"),
+    ("pmixfab.seen", "string", "who knows of the device: `subnet`, `node` (its host), or `subnet,node`"),
     ("PMIX_FABRIC_ENDPT", "array of pmix_endpoint_t", "launch information: the business of who launches"),
     ("PMIX_SWITCH_PEERS", "array of pmix_info_t", "launch information: the business of who launches"),
 ]
@@ -113,6 +114,17 @@ NOTES = """## Where the standard leaves a choice
 - Keys of a question are answered all or not at all. More than 1024 keys, or 32 whose answers may be large, get
   `PMIX_ERR_OUT_OF_RESOURCE`; what is not there `PMIX_ERR_NOT_FOUND`; wrong types, one key twice with different
   values, a device's key without a device `PMIX_ERR_BAD_PARAM`.
+- What is marked "by its host" is not seen from a subnet: it is there when the device's host reports (a fabricd on
+  it, or the scheduler's own probes), and left out otherwise. `pmixfab.seen` in the device's array says who knows of
+  the device; one that only the subnet or only its host sees is served with what is known.
+- A port that only its host knows and that has no cable stands in the plane `unattached`. Its index is the row of that
+  plane's matrix, which holds the distances within each host and 65535 between hosts; `PMIX_FABRIC_PLANE` beside the
+  index says so. The plane is never the default one.
+- `PMIX_FABRIC_DEVICE_VENDORID` could be the vendor's number, the product's, or both. It is the product's, as "a
+  vendor-provided identifier for the device or product"; who wants the vendor has its name.
+- The two ports of one RDMA function have one `PMIX_DEVICE_ID`, as the stock library has it: a question by id is
+  answered with the first; name and index tell them apart.
+- `PMIX_NODEID` counts within a plane: the hosts of another plane have other numbers. The name is the same in all.
 - The library leaves `index` 0 in a tool's or client's object: an update of index 0 is of the plane that this caller
   was given, and of the default plane where it was given none and no plane has that number.
 - The header's macros for these structures (`PMIX_..._CONSTRUCT` and so on) are the library's own. `PMIX_COORD_CREATE`

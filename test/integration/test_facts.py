@@ -149,6 +149,19 @@ class Attributes(Machine):
             self.assertEqual(chapter.plain(answer[0]), self.device("mlx5_0")[KEY[key]])
             self.conforms("get", key)
 
+    def test_the_same_through_a_relay(self):
+        relay = lab.Watch([lab.program("relay_host"), self.daemon.rundir], self.daemon.tool_env(), talk=True)
+        self.addCleanup(relay.stop)
+        uri = relay.wait("(?m)^uri (.*)$").group(1)
+        for name in ("mlx5_0", "mlx5_1", "eno1"):
+            where = f"pmix.dev.id=s:{self.devices[HOST, name]['id']}"
+            done = lab.run([lab.program("stock_chapter"), uri, "query", KEY["PMIX_FABRIC_DEVICE"], where],
+                           env=self.daemon.tool_env(), timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(dict(chapter.plain(json.loads(done.stdout)[0][1])), self.device(name))
+        for name in ("PMIX_FABRIC_DEVICE", *sorted(chapter.OF_THE_HOST)):
+            lab.conforms(name, "query", "relay")
+
     def test_what_fabricctl_says(self):
         for (host, name), device in self.devices.items():
             got = self.device(name, host)
