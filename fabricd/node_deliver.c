@@ -288,7 +288,7 @@ static void take_order(struct deliver *d, const char *order, uint64_t held)
 {
     bool news = held != d->status.held || order[0] != '\0';
     d->status.held = held;
-    if (!news)
+    if (!news && d->quick == 0)
         d->pause_ms = FIRST_PAUSE_MS; /* it was quiet for a while */
     if (strcmp(order, RELAY_LOOK) == 0) {
         log_info("deliver: the scheduler asks for a look");

@@ -1,0 +1,516 @@
+/* A node's delivering against a model of the scheduler: whatever gets lost, refused or forgotten on the way,
+ * in the end the scheduler holds what the node has. Time, munge and the relay are played here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+#include <munge.h>
+#include <pmix.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/node_deliver.h"
+#include "topo/delivery.h"
+
+/* ---- time: a timer goes off when a test says so ----------------------------------------------------- */
+
+#define MAX_TIMERS 4
+
+static struct timer {
+    const struct event *event;
+    int64_t ms; /* when it goes off; -1: not set */
+} timers[MAX_TIMERS];
+static int64_t now; /* milliseconds */
+
+static struct timer *timer_of(const struct event *event)
+{
+    for (size_t i = 0; i < MAX_TIMERS; i++) {
+        if (timers[i].event == NULL)
+            timers[i] = (struct timer){event, -1};
+        if (timers[i].event == event)
+            return &timers[i];
+    }
+    fail_msg("more timers than a deliver has");
+    return NULL;
+}
+
+int event_add(struct event *event, const struct timeval *tv)
+{
+    timer_of(event)->ms = tv == NULL ? -1 : now + (int64_t)tv->tv_sec * 1000 + tv->tv_usec / 1000;
+    return 0;
+}
+
+int event_del(struct event *event)
+{
+    timer_of(event)->ms = -1;
+    return 0;
+}
+
+/* The next one that is due; false: none is set. */
+static bool let_time_pass(void)
+{
+    struct timer *next = NULL;
+    for (size_t i = 0; i < MAX_TIMERS; i++)
+        if (timers[i].event != NULL && timers[i].ms >= 0 && (next == NULL || timers[i].ms < next->ms))
+            next = &timers[i];
+    if (next == NULL)
+        return false;
+    now = next->ms;
+    next->ms = -1;
+    event_get_callback(next->event)(-1, EV_TIMEOUT, event_get_callback_arg(next->event));
+    return true;
+}
+
+/* ---- munge: bytes as letters ---------------------------------------------------------------------- */
+
+static munge_err_t munge_status;
+
+munge_err_t munge_encode(char **credential, munge_ctx_t context, const void *bytes, int size)
+{
+    (void)context;
+    *credential = NULL;
+    if (munge_status != EMUNGE_SUCCESS)
+        return munge_status;
+    char *text = *credential = malloc((size_t)size * 2 + 1);
+    assert_non_null(text);
+    for (int i = 0; i < size; i++)
+        sprintf(text + 2 * (size_t)i, "%02x", ((const unsigned char *)bytes)[i]);
+    return EMUNGE_SUCCESS;
+}
+
+static size_t decode_credential(const char *text, unsigned char **bytes)
+{
+    size_t size = strlen(text) / 2;
+    *bytes = malloc(size + 1);
+    assert_non_null(*bytes);
+    for (size_t i = 0; i < size; i++) {
+        unsigned value;
+        assert_int_equal(sscanf(text + 2 * i, "%2x", &value), 1);
+        (*bytes)[i] = (unsigned char)value;
+    }
+    return size;
+}
+
+/* ---- the relay: one delivery and one question for orders at most ------------------------------------ */
+
+struct asked {
+    mail_answer_fn fn;
+    void *cbdata;
+    char *credential;
+    uint64_t known; /* what the node believes to be held */
+};
+static struct asked delivery, orders;
+static unsigned n_whole, n_changes;
+
+int mail_ask(struct mail *mail, const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms,
+             mail_answer_fn fn, void *cbdata)
+{
+    (void)mail, (void)deadline_ms;
+    struct asked *asked = strcmp(op, RELAY_DELIVER) == 0 ? &delivery : &orders;
+    assert_null(asked->fn); /* one at a time */
+    *asked = (struct asked){.fn = fn, .cbdata = cbdata};
+    if (asked == &delivery) {
+        assert_int_equal(n, 1);
+        assert_string_equal(info[0].key, RELAY_CREDENTIAL);
+        asked->credential = strdup(info[0].value.data.string);
+    } else {
+        assert_int_equal(n, 2);
+        assert_string_equal(info[0].value.data.string, "node1");
+        asked->known = info[1].value.data.uint64;
+    }
+    return PMIXFAB_OK;
+}
+
+pmix_value_t *mail_value(struct mail_answer *answer, const char *key, pmix_data_type_t type)
+{
+    for (size_t i = 0; i < answer->n; i++)
+        if (strcmp(answer->data[i].key, key) == 0 && answer->data[i].value.type == type)
+            return &answer->data[i].value;
+    return NULL;
+}
+
+static void reply(struct asked *asked, struct mail_answer *answer)
+{
+    struct asked was = *asked;
+    *asked = (struct asked){.fn = NULL};
+    was.fn(answer, was.cbdata);
+    free(was.credential);
+}
+
+static void reply_status(struct asked *asked, pmix_status_t status)
+{
+    struct mail_answer answer = {.status = status};
+    reply(asked, &answer);
+}
+
+static void load(pmix_pdata_t *data, const char *key, pmix_data_type_t type)
+{
+    PMIX_PDATA_CONSTRUCT(data);
+    PMIX_LOAD_KEY(data->key, key);
+    data->value.type = type;
+}
+
+static void reply_delivery(int code, const char *reason, uint64_t held)
+{
+    pmix_pdata_t data[3];
+    load(&data[0], RELAY_CODE, PMIX_INT32);
+    load(&data[1], RELAY_REASON, PMIX_STRING);
+    load(&data[2], RELAY_DIGEST, PMIX_UINT64);
+    data[0].value.data.int32 = code;
+    data[1].value.data.string = (char *)reason;
+    data[2].value.data.uint64 = held;
+    struct mail_answer answer = {.status = PMIX_SUCCESS, .data = data, .n = 3};
+    reply(&delivery, &answer);
+}
+
+static void reply_orders(const char *order, uint64_t held)
+{
+    pmix_pdata_t data[2];
+    load(&data[0], RELAY_ORDER, PMIX_STRING);
+    load(&data[1], RELAY_DIGEST, PMIX_UINT64);
+    data[0].value.data.string = (char *)order;
+    data[1].value.data.uint64 = held;
+    struct mail_answer answer = {.status = PMIX_SUCCESS, .data = data, .n = 2};
+    reply(&orders, &answer);
+}
+
+/* ---- the scheduler ------------------------------------------------------------------------------ */
+
+static struct fab_report held;
+static uint64_t held_digest;
+
+static void forget(void)
+{
+    fab_report_destroy(&held);
+    held_digest = 0;
+}
+
+/* Take the delivery as a scheduler does; without an answer where that gets lost. */
+static void take_delivery(bool answer_lost)
+{
+    struct fab_delivery d;
+    struct fab_report report;
+    struct fab_err err = {""};
+    unsigned char *bytes;
+    size_t size = decode_credential(delivery.credential, &bytes);
+    assert_int_equal(fab_delivery_decode(bytes, size, &d, &err), PMIXFAB_OK);
+    assert_string_equal(d.host, "node1");
+    n_whole += d.base == 0;
+    n_changes += d.base != 0;
+    int rc = fab_delivery_open(&d, held_digest == 0 ? NULL : &held, &report, &err);
+    if (rc == PMIXFAB_OK) {
+        fab_report_destroy(&held);
+        held = report;
+        held_digest = d.digest;
+    } else {
+        assert_int_equal(rc, PMIXFAB_ERR_CONFLICT); /* another base: the only thing that can be wrong */
+        assert_true(d.base != 0);
+    }
+    free(bytes);
+    if (answer_lost)
+        reply_status(&delivery, rand() % 2 ? PMIX_ERR_UNREACH : PMIX_ERR_TIMEOUT);
+    else
+        reply_delivery(rc, err.text, held_digest);
+}
+
+/* ---- the node ----------------------------------------------------------------------------------- */
+
+static const struct config config = {.host = "node1"};
+static struct deliver *node;
+static unsigned n_done, n_looks;
+static int last_code;
+
+static void on_done(int code, const char *reason, void *cbdata)
+{
+    (void)cbdata;
+    assert_true((code == PMIXFAB_OK) == (reason[0] == '\0'));
+    last_code = code;
+    n_done++;
+}
+
+static void on_look(void *cbdata)
+{
+    (void)cbdata;
+    n_looks++;
+}
+
+static int open_node(void **state)
+{
+    const struct deliver_calls calls = {on_done, on_look, NULL};
+    (void)state;
+    memset(timers, 0, sizeof(timers));
+    n_whole = n_changes = n_done = n_looks = 0;
+    munge_status = EMUNGE_SUCCESS;
+    fab_report_init(&held);
+    held_digest = 0;
+    struct event_base *base = event_base_new();
+    *state = base;
+    return base == NULL || deliver_new(base, &config, NULL, &calls, &node) != PMIXFAB_OK;
+}
+
+static int close_node(void **state)
+{
+    free(delivery.credential);
+    delivery = orders = (struct asked){.fn = NULL};
+    deliver_free(node);
+    event_base_free(*state);
+    forget();
+    return 0;
+}
+
+/* A host with some devices, of which one has this firmware. */
+static void report(unsigned firmware, bool must)
+{
+    struct fab_report r;
+    uint32_t item;
+    fab_report_init(&r);
+    assert_int_equal(fab_report_host(&r, "node1", NULL), PMIXFAB_OK);
+    for (unsigned i = 0; i < 8; i++) {
+        assert_int_equal(fab_report_item(&r, FAB_FROM_VERBS, &item), PMIXFAB_OK);
+        fab_report_printf(&r, item, FAB_FACT_NAME, "mlx5_%u", i);
+        fab_report_printf(&r, item, FAB_FACT_PORT, "1");
+        fab_report_printf(&r, item, FAB_FACT_FIRMWARE, "20.%u", i == 0 ? firmware : 0);
+    }
+    assert_int_equal(fab_report_finish(&r, NULL), PMIXFAB_OK);
+    deliver_report(node, &r, must);
+    assert_int_equal(r.n_items, 0); /* taken */
+}
+
+static struct deliver_status status(void)
+{
+    struct deliver_status s;
+    deliver_status(node, &s);
+    return s;
+}
+
+static bool agreed(void)
+{
+    struct deliver_status s = status();
+    return !s.under_way && s.digest == held_digest && s.held == held_digest;
+}
+
+/* ---- tests -------------------------------------------------------------------------------------- */
+
+static void test_whole_and_changes(void **state)
+{
+    (void)state;
+    report(1, false);
+    assert_int_equal(last_code, PMIXFAB_ERR_UNREACH); /* whoever waits is told */
+    assert_null(delivery.fn);
+    deliver_connected(node, true);
+    assert_non_null(orders.fn);
+    assert_true(let_time_pass());
+    take_delivery(false);
+    assert_true(agreed());
+    assert_int_equal(last_code, PMIXFAB_OK);
+    report(2, false);
+    take_delivery(false);
+    assert_true(agreed());
+    assert_int_equal(n_whole, 1);
+    assert_int_equal(n_changes, 1);
+    report(2, false); /* nothing new */
+    assert_null(delivery.fn);
+    assert_int_equal(n_done, 4);
+    report(2, true); /* nothing new, and wanted all the same */
+    take_delivery(false);
+    assert_int_equal(n_whole, 2);
+    assert_int_equal(n_done, 5);
+}
+
+static void test_forgotten(void **state)
+{
+    (void)state;
+    deliver_connected(node, true);
+    report(1, false);
+    take_delivery(false);
+    forget();
+    report(2, false); /* as a change, of what is there no more */
+    take_delivery(false);
+    assert_non_null(delivery.fn); /* at once */
+    take_delivery(false);
+    assert_true(agreed());
+    forget();
+    reply_orders("", 0); /* nothing has changed here: the scheduler says what it holds */
+    assert_true(let_time_pass());
+    take_delivery(false);
+    assert_true(agreed());
+}
+
+static void test_orders(void **state)
+{
+    (void)state;
+    deliver_connected(node, true);
+    report(1, false);
+    take_delivery(false);
+    reply_orders(RELAY_LOOK, held_digest);
+    assert_int_equal(n_looks, 1);
+    assert_non_null(orders.fn); /* the next question is open */
+    assert_int_equal(orders.known, held_digest);
+    for (int i = 0; i < 100 && orders.fn != NULL; i++)
+        reply_orders("", held_digest); /* at once and without any reason */
+    assert_null(orders.fn);            /* no tight loop */
+    assert_true(let_time_pass());
+    assert_non_null(orders.fn);
+    deliver_connected(node, false);
+    reply_status(&orders, PMIX_ERR_UNREACH);
+    assert_true(let_time_pass());
+    assert_null(orders.fn);
+    deliver_connected(node, true);
+    assert_non_null(orders.fn);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    deliver_connected(node, true);
+    report(1, false);
+    reply_delivery(PMIXFAB_ERR_PERM, "uid 1000 may\nnot", 0);
+    assert_true(status().refused);
+    assert_null(strchr(status().reason, '\n'));
+    assert_int_equal(last_code, PMIXFAB_ERR_PERM);
+    reply_orders("", 77); /* it holds another one: no reason to try */
+    assert_null(delivery.fn);
+    report(2, false); /* a change is one */
+    assert_non_null(delivery.fn);
+    reply_status(&delivery, PMIX_ERR_NOT_FOUND); /* an old fabricd */
+    assert_true(status().refused);
+    assert_true(let_time_pass()); /* and minutes later */
+    take_delivery(false);
+    assert_true(agreed());
+    assert_false(status().refused);
+}
+
+static void test_pauses_grow(void **state)
+{
+    int64_t sum[2] = {0, 0};
+    (void)state;
+    deliver_connected(node, true);
+    report(1, false);
+    for (int i = 0; i < 40; i++) {
+        if (i % 2 == 0)
+            reply_delivery(PMIXFAB_ERR_BUSY, "busy", 0);
+        else
+            reply_status(&delivery, PMIX_ERR_TIMEOUT);
+        int64_t pause = (timers[0].ms >= 0 ? timers[0].ms : timers[1].ms) - now;
+        assert_true(pause >= 100 && pause <= 45000);
+        sum[i / 20] += pause;
+        assert_true(let_time_pass());
+    }
+    assert_true(sum[1] > sum[0]);
+    munge_status = EMUNGE_SOCKET;
+    reply_status(&delivery, PMIX_ERR_TIMEOUT);
+    assert_true(let_time_pass());
+    assert_null(delivery.fn);
+    assert_non_null(strstr(status().reason, "munged"));
+    munge_status = EMUNGE_SUCCESS;
+    assert_true(let_time_pass());
+    take_delivery(false);
+    assert_true(agreed());
+}
+
+/* Two nodes of one name: each puts its report over the other's, ever more slowly. */
+static void test_two_of_one_name(void **state)
+{
+    (void)state;
+    deliver_connected(node, true);
+    report(1, false);
+    const int64_t start = now;
+    for (int deliveries = 0; deliveries < 20;) {
+        if (delivery.fn != NULL) {
+            reply_delivery(PMIXFAB_OK, "", status().digest);
+            deliveries++;
+            if (orders.fn != NULL && orders.known != status().digest)
+                reply_orders("", status().digest);
+        } else if (orders.fn != NULL && orders.known != 4711) {
+            reply_orders("", 4711);
+        } else {
+            assert_true(let_time_pass());
+        }
+    }
+    assert_true(now - start > 60000);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    srand(815);
+    bool connected = false;
+    for (int i = 0; i < 20000; i++) {
+        switch (rand() % 10) {
+        case 0:
+            connected = !connected;
+            if (!connected && delivery.fn != NULL) /* the relay answers what was under way */
+                take_delivery(true);
+            if (!connected && orders.fn != NULL)
+                reply_status(&orders, PMIX_ERR_UNREACH);
+            deliver_connected(node, connected);
+            break;
+        case 1:
+            report((unsigned)rand() % 5, rand() % 4 == 0);
+            break;
+        case 2:
+            if (rand() % 5 == 0)
+                forget();
+            break;
+        case 3:
+            if (delivery.fn != NULL)
+                reply_delivery(PMIXFAB_ERR_BUSY, "busy", held_digest);
+            break;
+        case 4:
+            if (delivery.fn != NULL)
+                take_delivery(true);
+            break;
+        case 5:
+            if (delivery.fn != NULL && rand() % 4 == 0)
+                reply_delivery(PMIXFAB_ERR_PERM, "no", held_digest);
+            break;
+        case 6:
+            if (orders.fn != NULL)
+                reply_orders(rand() % 3 == 0 ? RELAY_LOOK : "", held_digest);
+            break;
+        case 7:
+            munge_status = rand() % 3 == 0 ? EMUNGE_SOCKET : EMUNGE_SUCCESS;
+            break;
+        case 8:
+            let_time_pass();
+            break;
+        default:
+            if (delivery.fn != NULL)
+                take_delivery(false);
+        }
+        if (i % 500 != 499 || status().digest == 0)
+            continue;
+        /* From here on all goes well: soon both agree. */
+        munge_status = EMUNGE_SUCCESS;
+        deliver_connected(node, connected = true);
+        for (int k = 0; k < 20 && !agreed(); k++) {
+            if (delivery.fn != NULL)
+                take_delivery(false);
+            else if (orders.fn != NULL && orders.known != held_digest)
+                reply_orders("", held_digest);
+            else
+                let_time_pass();
+        }
+        assert_true(agreed());
+        assert_true(fab_report_equal(&held, deliver_current(node)));
+    }
+    assert_true(n_changes > 100 && n_whole > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_whole_and_changes, open_node, close_node),
+        cmocka_unit_test_setup_teardown(test_forgotten, open_node, close_node),
+        cmocka_unit_test_setup_teardown(test_orders, open_node, close_node),
+        cmocka_unit_test_setup_teardown(test_refused, open_node, close_node),
+        cmocka_unit_test_setup_teardown(test_pauses_grow, open_node, close_node),
+        cmocka_unit_test_setup_teardown(test_two_of_one_name, open_node, close_node),
+        cmocka_unit_test_setup_teardown(test_random, open_node, close_node),
+    };
+    pmixfab_set_log(NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
