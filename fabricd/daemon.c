@@ -223,6 +223,8 @@ int fabricd_main(int argc, char **argv)
         return sweep_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], LOOK_CHILD_OPTION) == 0)
         return look_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], INVENTORY_CHILD_OPTION) == 0)
+        return look_inventory_child(argc, argv);
     struct config config;
     config_init(&config);
     int status = 2;

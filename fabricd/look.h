@@ -38,6 +38,17 @@ bool sweep_wanted(const struct config *config);
  */
 int look_record(struct config *config);
 
+/* Ask all local probes that are known. PMIXFAB_ERR_NOMEM, _RANGE. */
+int look_default_probes(struct config *config);
+
+/*
+ * What this host has, for a PMIx server that has no node daemon: argv is
+ * "fabricd --inventory-child PID HOST SECONDS [PROBE...]"; writes a delivery of the whole to descriptor 3.
+ * What a probe that fails would have said is missing.
+ */
+int look_inventory_child(int argc, char **argv);
+#define INVENTORY_CHILD_OPTION "--inventory-child"
+
 /* The child: argv is "fabricd --look-child PID PROBE"; writes an encoded report to descriptor 3. */
 int look_child(int argc, char **argv);
 #define LOOK_CHILD_OPTION "--look-child"

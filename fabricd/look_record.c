@@ -48,7 +48,7 @@ static void on_looked(struct look_result *result, void *arg)
     event_base_loopbreak(recording->base);
 }
 
-static int default_probes(struct config *config)
+int look_default_probes(struct config *config)
 {
     int rc = PMIXFAB_OK;
     for (size_t i = 0; probe_registry[i]->name != NULL && rc == PMIXFAB_OK; i++)
@@ -65,7 +65,7 @@ int look_record(struct config *config)
     int rc = recording.base == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
     signal(SIGPIPE, SIG_IGN);
     if (rc == PMIXFAB_OK && !look_wanted(config))
-        rc = default_probes(config);
+        rc = look_default_probes(config);
     if (rc == PMIXFAB_OK)
         rc = look_start(recording.base, config, NULL, on_looked, &recording, &look, &err);
     if (rc == PMIXFAB_OK)

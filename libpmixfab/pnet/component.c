@@ -1,6 +1,6 @@
 /*
  * component.c - the PMIx component pnet/fabricd: a scheduler's own fabric calls, answered in its process from
- * the run directory of the fabricd on its host.
+ * the run directory of the fabricd on its host, and the inventory of nodes.
  *
  * What is answered where, and why not everywhere: docs/architecture.md, "The component".
  */
@@ -20,6 +20,7 @@
 
 #include "pnet/announce.h"
 #include "pnet/component.h"
+#include "pnet/inventory.h"
 #include "pnet/registry.h"
 #include "pnet/watch.h"
 #include "topo/log.h"
@@ -30,6 +31,7 @@
     pmix_output_verbose(2, pmix_pnet_base_framework.framework_output, "pnet:fabricd: " __VA_ARGS__)
 
 static const char *rundir; /* the MCA parameter; the library's memory */
+static struct pnet_inventory_params inventory_params;
 static struct pnet_registry *registry;
 static struct pnet_watch *watch; /* runs from the first registration on */
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -149,6 +151,24 @@ static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
     return pnet_deregister(registry, fabric);
 }
 
+/* ---- inventory --------------------------------------------------------------------------------------
+ *
+ * On the library's thread, in every server: nodes collect, and whoever gets what they collected delivers. */
+
+static pmix_status_t collect_inventory(pmix_info_t directives[], size_t ndirs, pmix_list_t *inventory)
+{
+    inventory_params.rundir = rundir;
+    return pnet_inventory_collect(&inventory_params, directives, ndirs, inventory);
+}
+
+static pmix_status_t deliver_inventory(pmix_info_t info[], size_t ninfo, pmix_info_t directives[],
+                                       size_t ndirs)
+{
+    (void)directives, (void)ndirs;
+    inventory_params.rundir = rundir;
+    return pnet_inventory_deliver(&inventory_params, info, ninfo);
+}
+
 /* ---- life ------------------------------------------------------------------------------------------- */
 
 static pmix_status_t init(void)
@@ -168,6 +188,7 @@ static void finalize(void)
     pnet_announce_stop();
     pnet_watch_stop(watch);
     watch = NULL;
+    pnet_inventory_stop();
     pnet_registry_free(registry);
     registry = NULL;
     pmixfab_set_log(NULL, NULL);
@@ -177,6 +198,8 @@ pmix_pnet_module_t pnet_fabricd_module = {
     .name = "fabricd",
     .init = init,
     .finalize = finalize,
+    .collect_inventory = collect_inventory,
+    .deliver_inventory = deliver_inventory,
     .register_fabric = register_fabric,
     .update_fabric = update_fabric,
     .deregister_fabric = deregister_fabric,
@@ -192,12 +215,25 @@ static bool same_library(void)
     return major == PMIX_VERSION_MAJOR && minor == PMIX_VERSION_MINOR && release == PMIX_VERSION_RELEASE;
 }
 
+static void add_parameter(const char *name, const char *what, pmix_mca_base_var_type_t type, void *storage)
+{
+    (void)pmix_mca_base_component_var_register(&pmix_mca_pnet_fabricd_component.base, name, what, type,
+                                               storage);
+}
+
 static int component_register(void)
 {
     rundir = DEFAULT_RUNDIR;
-    (void)pmix_mca_base_component_var_register(&pmix_mca_pnet_fabricd_component.base, "rundir",
-                                               "Run directory of the fabricd on this host",
-                                               PMIX_MCA_BASE_VAR_TYPE_STRING, &rundir);
+    inventory_params = (struct pnet_inventory_params){
+        .program = FABRICD_PROGRAM, .probes = "", .seconds = PNET_INVENTORY_SECONDS};
+    add_parameter("rundir", "Run directory of the fabricd on this host", PMIX_MCA_BASE_VAR_TYPE_STRING,
+                  &rundir);
+    add_parameter("program", "The program fabricd, which looks for PMIx_server_collect_inventory",
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &inventory_params.program);
+    add_parameter("probes", "NAME[:ARG],... that it looks with (default: all of this host)",
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &inventory_params.probes);
+    add_parameter("inventory_deadline", "Seconds that it may take", PMIX_MCA_BASE_VAR_TYPE_INT,
+                  &inventory_params.seconds);
     return PMIX_SUCCESS;
 }
 
