@@ -45,8 +45,14 @@ class Intake(unittest.TestCase):
         cls.daemon = hosts.Fabricd(cls.here, config={"fabricd": {"probe": f"file:{capture}", "host": "scheduler"},
                                                      "nodes": {"user": "daemon", "settle_ms": 1000},
                                                      "security": {"remote": "yes"}})
-        cls.addClassCleanup(cls.daemon.stop)
+        cls.addClassCleanup(cls.end)
         cls.names = list(NAMES)
+
+    @classmethod
+    def end(cls):
+        status = cls.daemon.stop()
+        if status != 0 or "Sanitizer" in cls.daemon.log():
+            raise lab.LabError(f"fabricd ended with {status}:\n{cls.daemon.log()[-5000:]}")
 
     def setUp(self):
         self.name = self.names.pop()  # another host for each test
