@@ -102,11 +102,11 @@ typedef void (*fab_remark_fn)(const char *line, void *cbdata);
 
 /*
  * swept: finished and named. reports: finished, each host once, in any order. Planes of one name are one
- * plane of several networks. remark (may be NULL) gets a line for each host and sort of trouble. Pure: the
- * same input gives the same output, whatever the order of items and reports was; any thread. Nothing that a
- * report says is an error. PMIXFAB_ERR_NOMEM; _RANGE: more than FAB_MAX_SUBNETS, or than an inventory can
- * hold; _SYNTAX: a plane's network is none; _INVAL: not finished. *out is initialised here; on error it is
- * empty.
+ * plane of several networks. remark (may be NULL) gets a line for each host and sort of trouble, which begins
+ * with the report's host, a colon and a blank. Pure: the same input gives the same output, whatever the order
+ * of items and reports was; any thread. Nothing that a report says is an error. PMIXFAB_ERR_NOMEM; _RANGE:
+ * more than FAB_MAX_SUBNETS, or than an inventory can hold; _SYNTAX: a plane's network is none; _INVAL: not
+ * finished. *out is initialised here; on error it is empty.
  */
 int fab_join(const struct fab_inventory *swept, const struct fab_report *const *reports, uint32_t n_reports,
              const struct fab_ethernet_plane *planes, uint32_t n_planes, fab_remark_fn remark, void *cbdata,
