@@ -190,8 +190,13 @@ static void take_bytes(struct mirror *m, struct fetched *one, pmix_byte_object_t
         failed(m, one, err.text);
         return;
     }
-    if (plane->info.index != one->plane.index || strcmp(plane->info.name, one->plane.name) != 0 ||
-        plane->info.generation != one->plane.generation) {
+    if (plane->info.generation == one->plane.generation &&
+        (plane->info.index != one->plane.index || strcmp(plane->info.name, one->plane.name) != 0)) {
+        served_plane_put(plane);
+        failed(m, one, "the answer is another plane");
+        return;
+    }
+    if (plane->info.generation != one->plane.generation) {
         log_debug("mirror: plane %s has changed meanwhile", one->plane.name);
         served_plane_put(plane);
         forget(m);
