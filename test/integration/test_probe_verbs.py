@@ -93,7 +93,7 @@ class Generations(Verbs):
     def test_roce_with_virtual_functions(self):
         """Other ends of virtual functions, and partitions, are not the port's interface."""
         self.host.add("mlx5_0", [vm.roce_port(["fe80::1"], ndev="bond0")], "0000:41:00.1", "mlx5_core", guid="0x1")
-        for name, port in (("eth0", "pf0vf0"), ("eth1", "pf0sf88"), ("ens1f1", "p1"), ("ens1f10", "p1")):
+        for name, port in (("ab0", "pf0vf0"), ("ab1", "pf0sf88"), ("ens1f1", "p1"), ("ens1f10", "p1")):
             self.host.interface("0000:41:00.1", name, dev_port=1, phys_port_name=port)
         self.host.interface("0000:41:00.1", "aa0.8001", parent="aa0")
         items, _ = self.look()
