@@ -8,25 +8,36 @@ int store_planes_prepare(struct store *store, struct fab_err *err)
 {
     const struct store_sql list[] = {
         {&store->planes,
-         "SELECT number, name, retired, generation, digest, snapshot FROM plane ORDER BY number"},
+         "SELECT number, name, retired, generation, digest, snapshot, size FROM plane ORDER BY number"},
         /* An update in place writes only those pages of a snapshot that differ, if its size is the same. */
         {&store->plane_update, "UPDATE plane SET name = ?2, retired = ?3, generation = ?4, digest = ?5,"
-                               " snapshot = ?6 WHERE number = ?1"},
-        {&store->plane_insert, "INSERT INTO plane (number, name, retired, generation, digest, snapshot)"
-                               " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
+                               " snapshot = ?6, size = ?7 WHERE number = ?1"},
+        {&store->plane_insert, "INSERT INTO plane (number, name, retired, generation, digest, snapshot, size)"
+                               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"},
     };
     return store_prepare(store, list, sizeof list / sizeof list[0], err);
 }
 
-static int bind_plane(sqlite3_stmt *stmt, const struct store_plane *plane)
+/* Up to a sixteenth more, so that a snapshot that grows or shrinks a little has the same size in the
+ * database.
+ */
+static size_t with_room(size_t size)
+{
+    size_t step = 4096;
+    while (step < size / 16)
+        step *= 2;
+    return (size / step + 1) * step;
+}
+
+static int bind_plane(sqlite3_stmt *stmt, const struct store_plane *plane, const void *padded)
 {
     int rc = sqlite3_bind_int64(stmt, 1, plane->index);
     rc |= store_bind_text(stmt, 2, plane->name);
     rc |= sqlite3_bind_int(stmt, 3, plane->retired);
     rc |= sqlite3_bind_int64(stmt, 4, (int64_t)plane->generation);
     rc |= sqlite3_bind_int64(stmt, 5, (int64_t)store_plane_digest(plane));
-    /* A null pointer would be SQL's NULL. */
-    rc |= sqlite3_bind_blob64(stmt, 6, plane->size > 0 ? plane->snapshot : "", plane->size, SQLITE_STATIC);
+    rc |= sqlite3_bind_blob64(stmt, 6, padded, with_room(plane->size), SQLITE_STATIC);
+    rc |= sqlite3_bind_int64(stmt, 7, (int64_t)plane->size);
     return rc;
 }
 
@@ -35,12 +46,18 @@ int store_write_plane(struct store *store, const struct store_plane *plane, stru
     if ((plane->snapshot == NULL && plane->size > 0) || memchr(plane->name, '\0', sizeof plane->name) == NULL)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: plane %u has no snapshot or no end of its name",
                         store->path, plane->index);
-    int rc =
-        store_run(store, store->plane_update, bind_plane(store->plane_update, plane), "writing a plane", err);
-    if (rc != PMIXFAB_OK || sqlite3_changes(store->db) == 1)
-        return rc;
-    return store_run_one(store, store->plane_insert, bind_plane(store->plane_insert, plane),
-                         "writing a plane", err);
+    char *padded = calloc(1, with_room(plane->size));
+    if (padded == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", store->path);
+    if (plane->size > 0)
+        memcpy(padded, plane->snapshot, plane->size);
+    int rc = store_run(store, store->plane_update, bind_plane(store->plane_update, plane, padded),
+                       "writing a plane", err);
+    if (rc == PMIXFAB_OK && sqlite3_changes(store->db) != 1)
+        rc = store_run_one(store, store->plane_insert, bind_plane(store->plane_insert, plane, padded),
+                           "writing a plane", err);
+    free(padded);
+    return rc;
 }
 
 static int read_plane(struct store *store, struct store_plane *plane, struct fab_err *err)
@@ -55,6 +72,8 @@ static int read_plane(struct store *store, struct store_plane *plane, struct fab
     plane->retired = store_number(stmt, 2, 1, &bad) == 1;
     plane->generation = store_number(stmt, 3, INT64_MAX, &bad);
     plane->size = (size_t)sqlite3_column_bytes(stmt, 5);
+    if (sqlite3_column_type(stmt, 6) != SQLITE_NULL)
+        plane->size = (size_t)store_number(stmt, 6, plane->size, &bad);
     if (name == NULL || length >= sizeof plane->name || (snapshot == NULL && plane->size > 0))
         bad = true;
     else
