@@ -1,0 +1,388 @@
+"""PMIx's own inventory calls: what a node's server collects is in the fabric when the scheduler's server delivers it.
+
+Both servers know nothing but the stock library; the component in their processes does the rest.
+"""
+import json
+import os
+import re
+import socket
+import unittest
+
+import lab
+import test_pnet
+import test_valgrind
+
+FABRIC = "fattree2:4,2,4"
+HWLOC = os.path.join(lab.ROOT, "test", "data", "hwloc", "places.xml")
+FIRMWARE = "20.31.1014"
+ENDED = r"^ended (\d+)$"
+
+
+class Server:
+    """stock_inventory, told what to do."""
+
+    def __init__(self, host, *args, rundir="/nonexistent", probes="", program=None, under=(), **env):
+        if not os.path.exists(test_pnet.COMPONENT):
+            raise unittest.SkipTest("the component is not built: PMIx's private headers are missing")
+        env = {"PMIX_MCA_pnet_fabricd_program": program or lab.program("fabricd"),
+               "PMIX_MCA_pnet_fabricd_probes": probes, "PMIX_MCA_pnet_base_verbose": "2",
+               "PMIX_MCA_pnet_fabricd_inventory_deadline": str(10 * lab.SLOW), **env}
+        self.dir = lab.tmpdir()
+        self.program = lab.Watch([*under, lab.program("stock_inventory"), host, *args],
+                                 test_pnet.environment(rundir, **env), talk=True)
+        self.program.wait("^ready$", timeout=60)
+
+    def collect(self, seconds=None):
+        """What comes (None: nothing), and how many milliseconds it took. It is never an error."""
+        path = os.path.join(self.dir, "inventory")
+        if os.path.exists(path):
+            os.unlink(path)
+        match = self.program.say(f"collect {path}" + (f" {seconds}" if seconds else ""),
+                                 r"^collected (\S+) (\d+) (\d+) (\d+)$", 60)
+        status, infos, size, milliseconds = match.groups()
+        if status != "SUCCESS" or int(infos) > 1:
+            raise lab.LabError(match.group(0))
+        if infos == "0":
+            return None, int(milliseconds)
+        with open(path, "rb") as file:
+            inventory = file.read()
+        if len(inventory) != int(size):
+            raise lab.LabError(match.group(0))
+        return inventory, int(milliseconds)
+
+    def deliver(self, *inventories, how="deliver"):
+        """Its status."""
+        paths = []
+        for i, inventory in enumerate(inventories):
+            paths.append(os.path.join(self.dir, f"deliver{i}"))
+            with open(paths[-1], "wb") as file:
+                file.write(inventory)
+        return self.program.say(" ".join([how, *paths]), r"^delivered (\S+)$").group(1)
+
+    def said(self, pattern):
+        """What the component prints at verbosity 2."""
+        return self.program.wait(r"pnet:fabricd: " + pattern).group(0)
+
+    def left_behind(self):
+        match = self.program.say("children", r"^children (\d+) descriptors (\d+) reaped (\d+)$")
+        return tuple(int(number) for number in match.groups())
+
+    def quit(self):
+        """How many milliseconds the end took."""
+        milliseconds = int(self.program.say("quit", ENDED).group(1))
+        status = self.program.process.wait(20 * lab.SLOW)
+        if status != 0:
+            raise lab.LabError(f"it ended with {status}: {self.program.output.text[-3000:]}")
+        return milliseconds
+
+    def stop(self):
+        self.program.stop()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = lab.tmpdir()
+
+    def server(self, *args, **options):
+        server = Server(*args, **options)
+        self.addCleanup(server.stop)
+        return server
+
+    def record(self, host, guid, firmware=FIRMWARE):
+        """A recorded machine with one HCA; its path."""
+        path = os.path.join(self.dir, f"{host}-{firmware}.json")
+        item = {"source": "verbs", "name": "mlx5_7", "port": "1", "port-guid": guid, "firmware": firmware}
+        lab.replace_file(path, json.dumps({"host": host, "items": [item]}))
+        return path
+
+    def program(self, script):
+        """In the place of fabricd."""
+        path = os.path.join(self.dir, "program")
+        lab.replace_file(path, "#!/bin/sh\n" + script)
+        os.chmod(path, 0o755)
+        return path
+
+    def gone(self, pattern):
+        """No process whose command line holds this."""
+        def none_left():
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    with open(f"/proc/{pid}/cmdline", "rb") as file:
+                        if pattern.encode() in file.read() and int(pid) != os.getpid():
+                            return False
+                except OSError:
+                    pass
+            return True
+        lab.wait_for(none_left, 10, f"the processes with {pattern} to be gone")
+
+
+class Collect(Case):
+    def test_recorded_machines(self):
+        record = self.record("node0001", "0x1111111111111111")
+        server = self.server("node0001", probes=f"verbs:{record},hwloc:{HWLOC}")
+        inventory = server.collect()[0]
+        self.assertTrue(inventory.startswith(b"fabgive\n"))
+        for text in (b"node0001", b"mlx5_7", b"0x1111111111111111", FIRMWARE.encode()):
+            self.assertIn(text, inventory)
+        only_verbs = self.server("node0001", probes=f"verbs:{record}").collect()[0]
+        self.assertLess(len(only_verbs), len(inventory))
+        self.assertEqual(server.collect()[0], inventory)  # the same machine, the same bytes
+        self.assertLess(server.quit(), 1000 * lab.SLOW)
+
+    def test_scheduler_is_a_host_as_well(self):
+        server = self.server("node0009", "scheduler", probes=f"hwloc:{HWLOC}")
+        self.assertIn(b"node0009", server.collect()[0])
+        server.quit()
+
+    def test_this_host(self):
+        """With all probes, whatever this host has; the same as the program says."""
+        server = self.server("this")
+        inventory, milliseconds = server.collect()
+        self.assertLess(milliseconds, 12000 * lab.SLOW)
+        done = lab.run([lab.program("fabricd"), "--record", "-"])
+        items = json.loads(done.stdout)["items"]
+        if done.returncode == 0:
+            self.assertEqual(inventory is None, not items)
+        server.quit()
+
+    def test_nothing_to_tell(self):
+        empty = os.path.join(self.dir, "empty.json")
+        lab.replace_file(empty, json.dumps({"host": "node1", "items": []}))
+        for options, reason in (
+                ({"probes": f"verbs:{empty}"}, "inventory: node1 has nothing that the probes know of"),
+                ({"probes": f"verbs:{self.dir}/absent.json"}, r"inventory: .*/absent\.json"),
+                ({"probes": "ibnetdisc"}, "inventory: there is no probe ibnetdisc of this host"),
+                ({"probes": "nonsense"}, "inventory: there is no probe nonsense of this host"),
+                ({"program": "/nonexistent/fabricd"}, "/nonexistent/fabricd: cannot be started: No such file"),
+                ({"program": self.dir}, ".*cannot be started"),
+                ({"program": self.program("exit 0")}, "inventory: fabricd ended without a word")):
+            with self.subTest(reason):
+                server = self.server("node1", **options)
+                self.assertIsNone(server.collect()[0])
+                server.said(reason)
+                server.quit()
+
+    def test_a_probe_that_hangs(self):
+        """Its facts are missing; the others' are there before the deadline."""
+        fifo = os.path.join(self.dir, "fifo")
+        os.mkfifo(fifo)
+        deadline = 3 * lab.SLOW
+        server = self.server("node1", probes=f"verbs:{fifo},hwloc:{HWLOC}",
+                             PMIX_MCA_pnet_fabricd_inventory_deadline=str(deadline))
+        whole = self.server("node1", probes=f"hwloc:{HWLOC}").collect()[0]
+        inventory, milliseconds = server.collect()
+        self.assertEqual(inventory, whole)
+        self.assertLess(milliseconds, deadline * 1000 + 200)
+        server.said(r".*look verbs: not done after")
+        self.assertEqual(server.left_behind()[0], 0)
+        self.gone(fifo)
+        server.quit()
+
+    def test_a_program_that_hangs(self):
+        program = self.program(f"sleep 61.{os.getpid()} &\nwait")
+        server = self.server("node1", program=program, PMIX_MCA_pnet_fabricd_inventory_deadline="60")
+        inventory, milliseconds = server.collect(seconds=1)  # the caller's PMIX_TIMEOUT
+        self.assertIsNone(inventory)
+        self.assertGreater(milliseconds, 950)
+        self.assertLess(milliseconds, 2500 * lab.SLOW)
+        server.said("inventory: not done after 1 s, killed")
+        self.assertEqual(server.left_behind()[0], 0)
+        self.gone(f"61.{os.getpid()}")
+        server.quit()
+
+    def test_a_hundred_times(self):
+        server = self.server("node1", probes=f"hwloc:{HWLOC}")
+        first = server.collect()[0]
+        before = server.left_behind()
+        for _ in range(100):
+            self.assertEqual(server.collect()[0], first)
+        self.assertEqual(server.left_behind(), before)
+        self.assertEqual(before[0], 0)
+        server.quit()
+
+    def test_hosts_with_children_of_their_own(self):
+        for way in ("ignore", "reap"):
+            with self.subTest(way):
+                server = self.server("node1", probes=f"hwloc:{HWLOC}")
+                first = server.collect()[0]
+                server.program.say(way, r"^\w+ 1$")
+                for _ in range(10):
+                    self.assertEqual(server.collect()[0], first)
+                self.assertEqual(server.left_behind()[0], 0)
+                server.quit()
+
+
+class Deliver(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.capture = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(cls.capture, lab.fabric(FABRIC, "capture"))
+
+    def setUp(self):
+        super().setUp()
+        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}", "host": "scheduler"},
+                                          "nodes": {"settle_ms": 20}})
+        self.addCleanup(self.daemon.stop)
+        self.guids = {device["host"]: device["guid"] for device in self.daemon.ctl_json("devices")}
+
+    def inventory(self, host, firmware=FIRMWARE):
+        server = self.server(host, probes=f"verbs:{self.record(host, self.guids[host], firmware)}")
+        inventory = server.collect()[0]
+        server.quit()
+        return inventory
+
+    def scheduler(self, **options):
+        return self.server("scheduler", "scheduler", rundir=self.daemon.rundir, **options)
+
+    def held(self):
+        """Hosts that fabricd has a report of, with when it came."""
+        return {node["host"]: node["received"] for node in self.daemon.control("nodes")["nodes"]}
+
+    def wait_held(self, *hosts):
+        lab.wait_for(lambda: set(self.held()) == set(hosts), 20, f"reports of {hosts}")
+
+    def wait_name(self, host, name="mlx5_7"):
+        """fabricctl tells what only the inventory can have told."""
+        return lab.wait_for(lambda: [device for device in self.daemon.ctl_json("devices", host)
+                                     if device["name"] == name], 20, f"{name} of {host}")[0]
+
+    def published(self, firmware):
+        """Is this served?"""
+        for name in os.listdir(self.daemon.rundir):
+            if name.endswith(".snap") and not name.startswith("."):
+                with open(os.path.join(self.daemon.rundir, name), "rb") as file:
+                    if firmware.encode() + b"\0" in file.read():
+                        return True
+        return False
+
+    def test_from_the_node_to_the_fabric(self):
+        host = "node0002"
+        before = self.daemon.ctl_json("devices", host)[0]
+        self.assertNotEqual(before["name"], "mlx5_7")
+        inventory = self.inventory(host)
+        scheduler = self.scheduler()
+        self.assertEqual(scheduler.deliver(inventory), "SUCCESS")
+        after = self.wait_name(host)
+        self.assertEqual((after["guid"], after["index"]), (before["guid"], before["index"]))
+        self.assertTrue(self.published(FIRMWARE))
+        self.assertLess(scheduler.quit(), 1000 * lab.SLOW)
+
+    def test_in_every_form(self):
+        hosts = [f"node000{i}" for i in range(1, 7)]
+        inventories = {host: self.inventory(host) for host in hosts}
+        scheduler = self.scheduler()
+        self.assertEqual(scheduler.deliver(inventories["node0001"], inventories["node0002"], how="nested"), "SUCCESS")
+        self.assertEqual(scheduler.deliver(inventories["node0003"], inventories["node0004"], how="array"), "SUCCESS")
+        self.assertEqual(scheduler.deliver(inventories["node0005"], how="deliver"), "SUCCESS")
+        self.assertEqual(scheduler.deliver(inventories["node0006"], how="wait"), "OPERATION-SUCCEEDED")
+        self.wait_held(*hosts)
+        for host in hosts:
+            self.wait_name(host)
+        scheduler.quit()
+
+    def test_what_is_no_inventory(self):
+        good = self.inventory("node0001")
+        flipped = bytearray(good)
+        flipped[len(good) // 2] ^= 1
+        scheduler = self.scheduler()
+        for bad in (b"", b"x", b"garbage of some length, which is no inventory at all", good[:-1], good[:40],
+                    good + b"x", bytes(flipped), os.urandom(5000)):
+            with self.subTest(bad[:20]):
+                self.assertEqual(scheduler.deliver(bad), "SUCCESS")  # it is not an error of the host's
+                self.assertEqual(scheduler.deliver(bad, bad, how="nested"), "SUCCESS")
+        self.assertEqual(scheduler.deliver(how="strange"), "SUCCESS")
+        scheduler.said("inventory refused: pmixfab.inventory holds no bytes")
+        self.assertGreater(len(re.findall("inventory refused: ", scheduler.program.output.text)), 20)
+        self.assertEqual(self.held(), {})
+        # Beside a bad one a good one is taken.
+        self.assertEqual(scheduler.deliver(bytes(flipped), good, b"x"), "SUCCESS")
+        self.wait_held("node0001")
+        self.daemon.check_alive()
+        scheduler.quit()
+
+    def test_fabricd_refuses(self):
+        """It is not tried again. (Here the test answers in the place of fabricd.)"""
+        good = self.inventory("node0001")
+        scheduler = self.scheduler()
+        self.daemon.stop()
+        path = os.path.join(self.daemon.rundir, "control.sock")
+        listener = socket.socket(socket.AF_UNIX)
+        listener.settimeout(20 * lab.SLOW)
+        self.addCleanup(listener.close)
+        listener.bind(path)
+        listener.listen()
+        self.assertEqual(scheduler.deliver(good), "SUCCESS")
+        channel, _ = listener.accept()
+        with channel, channel.makefile("rwb") as file:
+            request = json.loads(file.readline())
+            self.assertEqual(request["op"], "deliver")
+            file.write(b'{"ok":false,"error":-14,"message":"deliver: uid 7 may not do that"}\n')
+            file.flush()
+            scheduler.said("inventory of node0001 refused: deliver: uid 7 may not do that")
+        self.assertLess(scheduler.quit(), 500 * lab.SLOW)  # nothing is left to deliver
+        self.assertNotIn("dropped", scheduler.program.output.text)
+
+    def test_fabricd_is_away(self):
+        older, newer = self.inventory("node0001", "1.1.1"), self.inventory("node0001", "2.2.2")
+        other = self.inventory("node0002")
+        scheduler = self.scheduler()
+        self.assertEqual(self.daemon.stop(), 0)
+        for inventory in (older, other, newer):
+            self.assertEqual(scheduler.deliver(inventory), "SUCCESS")
+        scheduler.said("inventory of node0001 waits: .*is fabricd running")
+        self.daemon.start()
+        self.wait_held("node0001", "node0002")
+        scheduler.said("inventory of .* taken by fabricd")
+        self.wait_name("node0001")
+        self.assertEqual((self.published("1.1.1"), self.published("2.2.2")), (False, True))
+        # And once more, over a connection that is dead by now.
+        self.daemon.kill9()
+        self.assertEqual(scheduler.deliver(older), "SUCCESS")
+        self.daemon.start()
+        lab.wait_for(lambda: self.published("1.1.1"), 20, "the firmware to be published")
+        scheduler.quit()
+
+    def test_the_end_while_fabricd_is_away(self):
+        inventory = self.inventory("node0001")
+        scheduler = self.scheduler()
+        self.daemon.stop()
+        self.assertEqual(scheduler.deliver(inventory), "SUCCESS")
+        scheduler.said("inventory of node0001 waits")
+        self.assertLess(scheduler.quit(), 1500 * lab.SLOW)
+        self.assertIn("inventories that fabricd has not taken, dropped: 1", scheduler.program.output.text)
+
+    def test_under_valgrind(self):
+        """No wrong access, and what is lost (the library loses something at its end) does not grow."""
+        if lab.SANITIZE:
+            self.skipTest("a sanitizer and valgrind exclude each other")
+        lab.require("valgrind")
+        held = []
+        record = self.record("node0001", self.guids["node0001"])
+        for rounds in (3, 9):
+            log = os.path.join(self.dir, f"valgrind.{rounds}")
+            server = self.server("node0001", rundir=self.daemon.rundir, probes=f"verbs:{record},hwloc:{HWLOC}",
+                                 under=test_valgrind.valgrind(log))
+            for _ in range(rounds):
+                inventory = server.collect()[0]
+                self.assertIsNotNone(inventory)
+                for how in ("deliver", "nested", "array", "wait"):
+                    self.assertIn("SUCC", server.deliver(inventory, inventory[:-1], how=how))
+            self.wait_held("node0001")
+            server.quit()
+            text = test_valgrind.read(log)
+            self.assertIn("ERROR SUMMARY: 0 errors", text, text[-4000:])
+            held.append(test_valgrind.held(text))
+        for kind in ("definitely lost", "indirectly lost", "suppressed"):
+            self.assertEqual(held[0][kind], held[1][kind], kind)
+
+    def test_the_end_at_once(self):
+        """What was delivered last still arrives."""
+        inventory = self.inventory("node0001")
+        scheduler = self.scheduler()
+        self.assertEqual(scheduler.deliver(inventory), "SUCCESS")
+        scheduler.quit()
+        self.wait_held("node0001")
+
+
+if __name__ == "__main__":
+    unittest.main()
