@@ -153,10 +153,9 @@ static void on_route(evutil_socket_t fd, short what, void *arg)
 {
     struct devices *d = arg;
     static char buffer[16384];
-    ssize_t n;
     (void)what;
     /* What it says in detail does not matter: the fingerprint is compared when it is quiet. */
-    while ((n = receive(fd, buffer, sizeof(buffer))) >= 0 || errno == EINTR)
+    while (receive(fd, buffer, sizeof(buffer)) >= 0 || errno == EINTR)
         ;
     if (errno == ENOBUFS)
         d->certain = true;

@@ -150,12 +150,12 @@ static int ask(struct mirror *m, const struct relay_plane *plane, char **keys, m
 {
     pmix_info_t qualifier, info;
     pmix_query_t query = {.keys = keys, .qualifiers = &qualifier, .nqual = 1};
-    pmix_data_array_t array = {.type = PMIX_QUERY, .size = 1, .array = &query};
+    pmix_data_array_t queries = {.type = PMIX_QUERY, .size = 1, .array = &query};
     PMIX_INFO_LOAD(&qualifier, PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
     PMIX_INFO_CONSTRUCT(&info);
     PMIX_LOAD_KEY(info.key, RELAY_QUERIES);
     info.value.type = PMIX_DATA_ARRAY;
-    info.value.data.darray = &array; /* lent: relay_ask() copies it */
+    info.value.data.darray = &queries; /* lent: relay_ask() copies it */
     int rc = mail_ask(m->mail, RELAY_QUERY, &info, 1, FETCH_MS, fn, m);
     PMIX_INFO_DESTRUCT(&qualifier);
     m->asking = rc == PMIXFAB_OK;
