@@ -4,6 +4,7 @@
 #ifndef FABRICD_CONFIG_H
 #define FABRICD_CONFIG_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -11,6 +12,7 @@
 #include "topo/groups.h"
 
 #define CONFIG_MAX_LIST 32
+#define CONFIG_UNSET    UINT_MAX /* a number that config_check() finds */
 
 /* A short list of texts, each of its own memory. */
 struct config_list {
