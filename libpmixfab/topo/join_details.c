@@ -141,6 +141,13 @@ static int add_swept(struct making *m, const struct fab_port *port, const struct
     return rc;
 }
 
+/* That a way of using a device is software says nothing of the device: TCP runs on any card. */
+static bool is_about_use(const struct fab_report_item *item, const struct fab_report_fact *fact)
+{
+    return fact->kind == FAB_FACT_SOFTWARE &&
+           (item->source == FAB_FROM_LIBFABRIC || item->source == FAB_FROM_UCX);
+}
+
 static int add_reported(struct making *m, const struct join_dev *dev)
 {
     const struct join_group *group = &m->j->groups.groups[dev->group];
@@ -151,7 +158,7 @@ static int add_reported(struct making *m, const struct join_dev *dev)
         const struct fab_report_item *item = &report->items[link->item];
         for (uint32_t f = item->first; f < item->first + item->n && rc == PMIXFAB_OK; f++) {
             const struct fab_report_fact *fact = &report->facts[f];
-            if (!link->shared || !join_per_port((enum fab_fact)fact->kind))
+            if ((!link->shared || !join_per_port((enum fab_fact)fact->kind)) && !is_about_use(item, fact))
                 rc = join_heap_add(&m->heap, item->source, fact->kind, fact->estimate,
                                    report->pool + fact->text);
         }

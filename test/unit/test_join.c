@@ -555,6 +555,36 @@ static void test_conflicts_are_kept(void **state)
     fab_inventory_destroy(&inv);
 }
 
+/* TCP can use any card: that does not make it one of software alone. What verbs calls software is. */
+static void test_software_of_those_who_use_it(void **state)
+{
+    (void)state;
+    struct fab_inventory inv;
+    struct fab_report a;
+    struct fab_joined joined;
+    const struct fab_report *list[] = {&a};
+    small_fabric(&inv);
+    world_begin(&a, "a");
+    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
+              "0x0000000000000101", FAB_FACT_INTERFACE, "ib0", 0, NULL);
+    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "rxe0", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
+              "0x0000000000000111", FAB_FACT_SOFTWARE, "yes", 0, NULL);
+    world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_INTERFACE, "ib0", FAB_FACT_PROVIDER, "tcp", FAB_FACT_SOFTWARE,
+              "yes", 0, NULL);
+    world_say(&a, FAB_FROM_UCX, FAB_FACT_INTERFACE, "ib0", FAB_FACT_TRANSPORT, "tcp", FAB_FACT_SOFTWARE,
+              "yes", 0, NULL);
+    world_finish(&a);
+    join_n(&inv, list, 1, NULL, &joined);
+    uint32_t card = port_at(&joined, 0x100, 1), soft = port_at(&joined, 0x110, 1);
+    assert_string_equal(world_text(&joined, card, FAB_FACT_PROVIDER), "tcp");
+    assert_string_equal(world_text(&joined, card, FAB_FACT_TRANSPORT), "tcp");
+    assert_null(world_detail(&joined, card, FAB_FACT_SOFTWARE));
+    assert_string_equal(world_text(&joined, soft, FAB_FACT_SOFTWARE), "yes");
+    fab_joined_destroy(&joined);
+    fab_report_destroy(&a);
+    fab_inventory_destroy(&inv);
+}
+
 static void test_another_hosts_devices_are_not_joined(void **state)
 {
     (void)state;
@@ -989,6 +1019,7 @@ int main(void)
         cmocka_unit_test(test_a_whole_fabric),
         cmocka_unit_test(test_without_reports_the_sweep_is_what_it_was),
         cmocka_unit_test(test_conflicts_are_kept),
+        cmocka_unit_test(test_software_of_those_who_use_it),
         cmocka_unit_test(test_another_hosts_devices_are_not_joined),
         cmocka_unit_test(test_who_names_the_unnamed),
         cmocka_unit_test(test_the_host_that_the_sweep_names_goes_first),
