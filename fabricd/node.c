@@ -361,6 +361,7 @@ static int open_relay(struct node *node, struct fab_err *err)
 {
     const char *where = node->config->scheduler;
     pmixfab_relay_deadline(RELAY_MS);
+    relay_in_between();
     mail_on_news(node->mail, on_news, node);
     int rc = pmixfab_relay_open(where);
     node->relaying = rc == PMIXFAB_OK;

@@ -83,6 +83,12 @@ typedef void (*relay_news_fn)(bool connected, const struct relay_news *news, voi
 void relay_on_news(relay_news_fn fn, void *cbdata);
 
 /*
+ * Other servers relay to this one, which relays itself: its questions must not have the numbers of theirs
+ * (relay_tags.h). To be called before the relay is opened.
+ */
+void relay_in_between(void);
+
+/*
  * pmixfab_server_query(), with the scheduler's errors as they are: for a host that has an answer of its own
  * then. It must not hand an error on to a client itself (docs/relay.md says why).
  */

@@ -54,6 +54,7 @@ struct relay {
     int bell; /* eventfd that wakes the keeper */
     pthread_t keeper;
     bool open, closing, tried; /* tried: the first attempt to connect is over */
+    bool in_between;           /* other servers relay to this one */
     bool poked;                /* something happened that the keeper has not seen */
     char *where;
     unsigned deadline_ms;

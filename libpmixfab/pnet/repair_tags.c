@@ -10,20 +10,21 @@
 #ifdef HAVE_PMIX_PRIVATE
 #include <src/mca/ptl/base/base.h>
 
-static int set_tag(void)
+static int set_tag(uint32_t first)
 {
     /* The progress thread counts on from here; a number that it takes meanwhile is as good. */
-    __atomic_store_n(&pmix_ptl_base.current_tag, RELAY_FIRST_TAG, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&pmix_ptl_base.current_tag, first, __ATOMIC_SEQ_CST);
     return PMIXFAB_OK;
 }
 #else
-static int set_tag(void)
+static int set_tag(uint32_t first)
 {
+    (void)first;
     return PMIXFAB_ERR_UNSUPPORTED;
 }
 #endif
 
-int relay_repair_tags(void)
+int relay_repair_tags(uint32_t first)
 {
     static const char built_for[] = "4.2.2";
     const char *off = getenv("FABRICD_NO_REPAIR");
@@ -38,5 +39,5 @@ int relay_repair_tags(void)
     size_t n = sizeof(built_for) - 1;
     if (strncmp(number, built_for, n) != 0 || (number[n] >= '0' && number[n] <= '9'))
         return PMIXFAB_ERR_UNSUPPORTED;
-    return set_tag();
+    return set_tag(first);
 }
