@@ -140,6 +140,16 @@ class Deliveries(Case):
         self.assertEqual([node["host"] for node in daemon.control("nodes")["nodes"]], ["node0001"])
         self.assertEqual(daemon.refresh()["generation"], 2)
 
+    def test_a_long_one(self):
+        """Longer than any other line may be."""
+        daemon = self.start()
+        text = self.delivery(machine(1, extra=1500))
+        self.assertGreater(len(text), 2 * 65536)
+        self.assertTrue(daemon.control("deliver", bytes=text)["ok"])
+        self.wait_for(daemon, 2)
+        self.assertEqual({plane["name"]: plane["devices"] for plane in self.planes(daemon)},
+                         {"ib0": 16, "storage": 1, "unattached": 1500})
+
     @unittest.skipUnless(os.geteuid() == 0, "only root can be somebody else")
     def test_who_may(self):
         daemon = self.start(config={"nodes": {"user": OUTSIDER}})

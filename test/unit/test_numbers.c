@@ -251,8 +251,15 @@ static struct pmixfab_plane about(const struct built_plane *plane, char identifi
 
 static int setup_storage(void **state)
 {
-    return setup(state) != 0 ||
-           config_set(&config, "ethernet", "storage", "10.91.0.0/16", NULL) != PMIXFAB_OK;
+    (void)state;
+    return config_set(&config, "ethernet", "storage", "10.91.0.0/16", NULL);
+}
+
+static int teardown_storage(void **state)
+{
+    (void)state;
+    config_clear(&config.ethernet);
+    return 0;
 }
 
 static void names_of_the_configuration(void **state)
@@ -388,10 +395,11 @@ int main(void)
         cmocka_unit_test(numbers_of_strangers_stay_taken),
         cmocka_unit_test(an_unreadable_snapshot_keeps_its_number),
         cmocka_unit_test(most_shared_members_win),
-        cmocka_unit_test_setup_teardown(names_of_the_configuration, setup_storage, teardown),
-        cmocka_unit_test_setup_teardown(named_planes_are_found_by_name, setup_storage, teardown),
-        cmocka_unit_test_setup_teardown(members_of_another_class_have_no_vote, setup_storage, teardown),
-        cmocka_unit_test_setup_teardown(parts_of_a_named_plane, setup_storage, teardown),
+        cmocka_unit_test_setup_teardown(names_of_the_configuration, setup_storage, teardown_storage),
+        cmocka_unit_test_setup_teardown(named_planes_are_found_by_name, setup_storage, teardown_storage),
+        cmocka_unit_test_setup_teardown(members_of_another_class_have_no_vote, setup_storage,
+                                        teardown_storage),
+        cmocka_unit_test_setup_teardown(parts_of_a_named_plane, setup_storage, teardown_storage),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
