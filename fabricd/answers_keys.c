@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "pmix/device.h"
+#include "topo/join.h"
 
 /* A question, and the planes it is about: the default one first, then by index. */
 struct question {
@@ -12,8 +13,19 @@ struct question {
     struct fab_request request;
     const struct served_plane **planes;
     uint32_t n;
-    char local[256]; /* this node's name, where the request names none */
 };
+
+static const char *this_host;
+
+void answer_host_is(const char *host)
+{
+    this_host = host;
+}
+
+const char *answer_host(void)
+{
+    return this_host;
+}
 
 const struct served_plane *answer_plane(const struct served_set *set, const struct fab_request *request)
 {
@@ -246,18 +258,40 @@ bool answer_is_large(const char *key)
            strcmp(key, PMIX_FABRIC_GROUPS) == 0;
 }
 
+bool answer_is_local(const char *key, const struct fab_request *request)
+{
+    size_t i = find_key(key);
+    return i < N_KEYS && keys[i].local && !has_condition(request);
+}
+
+/* This host as it is called in what is served, which may have its name with or without a domain. */
+static pmix_status_t name_this_host(struct question *q)
+{
+    static char system_name[256];
+    const char *name, *host = this_host;
+    uint32_t first, n;
+    if (host == NULL && gethostname(system_name, sizeof(system_name) - 1) == 0)
+        host = system_name;
+    if (host == NULL)
+        return PMIX_ERR_NOT_FOUND;
+    q->request.hostname = host;
+    for (uint32_t i = 0; i < q->n; i++)
+        for (uint32_t h = 0; pmixfab_host(q->planes[i]->fab, h, &name, &first, &n) == PMIXFAB_OK; h++)
+            if (fab_same_host(name, host)) {
+                q->request.hostname = name;
+                return PMIX_SUCCESS;
+            }
+    return PMIX_SUCCESS;
+}
+
 static pmix_status_t dispatch(struct question *q, pmix_value_t *value)
 {
     size_t i = find_key(q->key);
     if (fab_request_names_device(&q->request) && fab_device_knows(q->key))
         return get_device(q, value);
     if (i < N_KEYS) {
-        if (keys[i].local && !has_condition(&q->request)) {
-            if (gethostname(q->local, sizeof(q->local) - 1) != 0)
-                return PMIX_ERR_NOT_FOUND;
-            q->request.hostname = q->local;
-        }
-        return keys[i].fn(q, value);
+        pmix_status_t rc = answer_is_local(q->key, &q->request) ? name_this_host(q) : PMIX_SUCCESS;
+        return rc == PMIX_SUCCESS ? keys[i].fn(q, value) : rc;
     }
     return fab_device_knows(q->key) ? PMIX_ERR_BAD_PARAM : of_one_plane(q, 0, value);
 }

@@ -19,6 +19,16 @@ const struct served_plane *answer_plane(const struct served_set *set, const stru
 pmix_status_t answer_key(const struct served_set *set, const struct fab_request *request, const char *key,
                          pmix_value_t *value);
 
+/*
+ * This host's name, as the daemon is configured: whom a question is about that asks for a node's devices or
+ * coordinates and names no node. Kept, not copied. Without it the system's name.
+ */
+void answer_host_is(const char *host);
+const char *answer_host(void); /* NULL: not said */
+
+/* Is this key, asked with these conditions, about this host? */
+bool answer_is_local(const char *key, const struct fab_request *request);
+
 /* May the answer to it be large? */
 bool answer_is_large(const char *key);
 

@@ -5,6 +5,7 @@
 
 #include "fabricd/answers.h"
 #include "fabricd/lookup.h"
+#include "fabricd/node_local.h"
 #include "fabricd/served.h"
 #include "pmix/relay.h"
 
@@ -98,7 +99,11 @@ pmix_status_t node_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n
         return PMIX_ERR_NOMEM;
     *asked = (struct asked){
         .requestor = *requestor, .queries = queries, .n = n, .cbfunc = cbfunc, .cbdata = cbdata};
-    pmix_status_t rc = relay_query(queries, n, on_answer, asked);
+    struct node_queries named;
+    pmix_status_t rc = node_name_host(queries, n, &named);
+    if (rc == PMIX_SUCCESS)
+        rc = relay_query(named.queries, named.n, on_answer, asked);
+    node_queries_free(&named);
     if (rc != PMIX_SUCCESS)
         free(asked);
     return rc;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "fabricd/answers.h"
+#include "fabricd/answers_keys.h"
 #include "fabricd/attributes.h"
 #include "fabricd/log.h"
 #include "fabricd/lookup.h"
@@ -211,6 +212,7 @@ int server_start(const struct config *config, struct fab_err *err)
     setenv("PMIX_MCA_gds", "hash", 1);
     snprintf(report, sizeof(report), "%s/.pmix-uri", config->rundir);
     answers_init(remote);
+    answer_host_is(config->host);
     if (is_scheduler)
         PMIX_INFO_LOAD(&info[n], PMIX_SERVER_SCHEDULER, &yes, PMIX_BOOL), n++;
     PMIX_INFO_LOAD(&info[n], PMIX_SERVER_TOOL_SUPPORT, &yes, PMIX_BOOL), n++;

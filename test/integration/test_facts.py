@@ -6,14 +6,13 @@ The host is a recorded machine of six RDMA ports and a network interface, three 
 """
 import json
 import os
-import socket
 import subprocess
 import unittest
 
 import lab
 import test_chapter as chapter
 
-HOST = socket.gethostname()
+HOST = "node0001"  # so the daemon is told that it is called
 MACHINE = os.path.join(lab.ROOT, "test", "data", "hwloc", "distances.xml")
 GUID = "b8599f0300fd0000"  # of mlx5_0, its port, and its card
 KEY = chapter.KEY
@@ -61,7 +60,7 @@ class Machine(chapter.Chapter):
         lab.replace_file(sweep, fabric(cls.mine))
         lab.replace_file(record, json.dumps(RECORD))
         local = ["hwloc:" + MACHINE] + [f"{name}:{record}" for name in ("verbs", "ucx", "libfabric", "ethernet")]
-        cls.daemon = lab.Fabricd(config={"fabricd": {"probe": ["file:" + sweep, *local]},
+        cls.daemon = lab.Fabricd(config={"fabricd": {"probe": ["file:" + sweep, *local], "host": HOST},
                                          "ethernet": {"lan": "10.91.0.0/16"}})
         cls.addClassCleanup(cls.daemon.stop)
         cls.devices = {(d["host"], d["name"]): d for d in cls.daemon.ctl_json("devices")}

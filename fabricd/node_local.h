@@ -1,0 +1,24 @@
+/*
+ * node_local.h - questions about "this node" on their way to the scheduler, which is another one.
+ */
+#ifndef FABRICD_NODE_LOCAL_H
+#define FABRICD_NODE_LOCAL_H
+
+#include <pmix_common.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct node_queries {
+    pmix_query_t *queries;
+    size_t n;
+    bool made; /* ours to free */
+};
+
+/*
+ * The same questions, those about the devices or coordinates of the node that is asked with this host's name
+ * as a qualifier (answers_keys.h). Where there are none, the questions themselves. PMIX_ERR_NOMEM.
+ */
+pmix_status_t node_name_host(pmix_query_t *queries, size_t n, struct node_queries *out);
+void node_queries_free(struct node_queries *named);
+
+#endif
