@@ -4,36 +4,35 @@
 
 #include "fabricd/answers_keys.h"
 
-static bool is_local(const pmix_query_t *query, const char *key)
-{
+#define MOST_COPIES 65536 /* of qualifiers: a question with many of both becomes keys times qualifiers */
+
+/* A question, looked at. */
+struct seen {
+    const pmix_query_t *query;
     struct fab_request request;
-    return fab_request_parse(query->qualifiers, query->nqual, &request) == PMIX_SUCCESS &&
-           answer_is_local(key, &request);
+    bool readable; /* what is not is answered by who gets it */
+    size_t n_keys, n_local;
+};
+
+static bool is_local(const struct seen *seen, const char *key)
+{
+    return seen->readable && answer_is_local(key, &seen->request);
 }
 
-/* One of its keys is: then it becomes a question a key, because the other keys must not be about a node. */
-static bool is_about_this_host(const pmix_query_t *query)
+static struct seen look_at(const pmix_query_t *query)
 {
-    for (char **key = query->keys; key != NULL && *key != NULL; key++)
-        if (is_local(query, *key))
-            return true;
-    return false;
-}
-
-static size_t parts(const pmix_query_t *query)
-{
-    size_t n = 0;
-    if (!is_about_this_host(query))
-        return 1;
-    while (query->keys[n] != NULL)
-        n++;
-    return n;
+    struct seen seen = {.query = query};
+    seen.readable = fab_request_parse(query->qualifiers, query->nqual, &seen.request) == PMIX_SUCCESS;
+    for (; query->keys != NULL && query->keys[seen.n_keys] != NULL; seen.n_keys++)
+        seen.n_local += is_local(&seen, query->keys[seen.n_keys]);
+    return seen;
 }
 
 /* All of a question, or one key of it. */
-static pmix_status_t copy(const pmix_query_t *from, const char *key, pmix_query_t *to)
+static pmix_status_t copy(const struct seen *seen, const char *key, pmix_query_t *to)
 {
-    const char *host = key != NULL && is_local(from, key) ? answer_host() : NULL;
+    const pmix_query_t *from = seen->query;
+    const char *host = key != NULL && is_local(seen, key) ? answer_host() : NULL;
     size_t n = from->nqual + (host != NULL);
     pmix_status_t rc = PMIX_SUCCESS;
     if (key != NULL)
@@ -52,29 +51,38 @@ static pmix_status_t copy(const pmix_query_t *from, const char *key, pmix_query_
     return PMIX_SUCCESS;
 }
 
+/* One with a key about this host becomes a question a key, because the others must not be about a node. */
+static pmix_status_t copy_parts(const pmix_query_t *query, pmix_query_t *to, size_t *at)
+{
+    struct seen seen = look_at(query);
+    pmix_status_t rc = PMIX_SUCCESS;
+    if (seen.n_local == 0)
+        return copy(&seen, NULL, &to[(*at)++]);
+    for (char **key = query->keys; rc == PMIX_SUCCESS && *key != NULL; key++)
+        rc = copy(&seen, *key, &to[(*at)++]);
+    return rc;
+}
+
 pmix_status_t node_name_host(pmix_query_t *queries, size_t n, struct node_queries *out)
 {
-    size_t all = 0, at = 0;
-    bool any = false;
-    for (size_t i = 0; queries != NULL && i < n; i++) {
-        all += parts(&queries[i]);
-        any = any || is_about_this_host(&queries[i]);
-    }
+    size_t all = 0, local = 0, copies = 0, at = 0;
     *out = (struct node_queries){.queries = queries, .n = n};
-    if (!any)
+    for (size_t i = 0; queries != NULL && i < n; i++) {
+        struct seen seen = look_at(&queries[i]);
+        size_t parts = seen.n_local > 0 ? seen.n_keys : 1;
+        local += seen.n_local;
+        all += parts;
+        copies += parts * (seen.query->nqual + 1);
+    }
+    if (local == 0)
         return PMIX_SUCCESS;
+    if (copies > MOST_COPIES)
+        return PMIX_ERR_OUT_OF_RESOURCE;
     *out = (struct node_queries){.n = all, .made = true};
     PMIX_QUERY_CREATE(out->queries, all);
-    if (out->queries == NULL)
-        return PMIX_ERR_NOMEM;
-    pmix_status_t rc = PMIX_SUCCESS;
-    for (size_t i = 0; rc == PMIX_SUCCESS && i < n; i++) {
-        if (!is_about_this_host(&queries[i]))
-            rc = copy(&queries[i], NULL, &out->queries[at++]);
-        else
-            for (char **key = queries[i].keys; rc == PMIX_SUCCESS && *key != NULL; key++)
-                rc = copy(&queries[i], *key, &out->queries[at++]);
-    }
+    pmix_status_t rc = out->queries == NULL ? PMIX_ERR_NOMEM : PMIX_SUCCESS;
+    for (size_t i = 0; rc == PMIX_SUCCESS && i < n; i++)
+        rc = copy_parts(&queries[i], out->queries, &at);
     return rc;
 }
 

@@ -105,8 +105,8 @@ pmix_status_t node_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n
         rc = relay_query(named.queries, named.n, on_answer, asked);
     node_queries_free(&named);
     if (rc != PMIX_SUCCESS)
-        free(asked);
-    return rc;
+        on_own_answer(rc, NULL, 0, asked, NULL, NULL);
+    return PMIX_SUCCESS;
 }
 
 /* Nodes deliver to the scheduler, not to each other. */

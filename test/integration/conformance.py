@@ -124,6 +124,8 @@ NOTES = """## Where the standard leaves a choice
   vendor-provided identifier for the device or product"; who wants the vendor has its name.
 - The two ports of one RDMA function have one `PMIX_DEVICE_ID`, as the stock library has it: a question by id is
   answered with the first; name and index tell them apart.
+- A question about a node's devices or coordinates that names no node is about the node of the server that is asked: a
+  fabricd on a node names itself to the scheduler. Another server's relay does not: its callers name the node.
 - `PMIX_NODEID` counts within a plane: the hosts of another plane have other numbers. The name is the same in all.
 - The library leaves `index` 0 in a tool's or client's object: an update of index 0 is of the plane that this caller
   was given, and of the default plane where it was given none and no plane has that number.

@@ -2,6 +2,7 @@
 import json
 import unittest
 
+import lab
 import test_node as base
 
 DEVICES, COORDINATES, NUMBER, PLANE = "pmix.fab.devs", "pmix.fab.coord", "pmix.fab.nverts", "pmix.fab.plane"
@@ -51,6 +52,15 @@ class Local(base.Case):
         node.wait_ready()
         ((_, devices),) = self.ask(node, DEVICES, "pmix.hname=s:node0007")
         self.assertEqual(self.hosts_of(devices), ["node0007"])
+
+    def test_very_many_keys_and_qualifiers(self):
+        """They cost who asks an answer without anything in it."""
+        node = self.node("node0001")
+        node.wait_ready()
+        done = lab.run([*node.on.prefix(), lab.program("stock_chapter"), node.uri(), "query", f"1000*{DEVICES}",
+                        "1000*some.key=s:x"], env=node.tool_env(), cwd="/", timeout=60)
+        self.assertNotIn("pmix.hname", done.stdout)
+        self.check(node, "node0001")
 
     def test_without_the_scheduler(self):
         node = self.node("node0001")
