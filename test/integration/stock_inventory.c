@@ -213,11 +213,14 @@ static void deliver(char *words, const char *how)
     }
 }
 
-/* Nothing of this is an inventory. */
+/* Nothing of this is an inventory. It stays: some of these the library itself does not free. */
+static pmix_info_t *volatile strange;
+
 static void deliver_strange(void)
 {
     pmix_info_t *infos;
     PMIX_INFO_CREATE(infos, 6);
+    strange = infos;
     for (size_t i = 0; i < 6; i++)
         PMIX_LOAD_KEY(infos[i].key, KEY);
     infos[0].value.type = PMIX_BYTE_OBJECT; /* null */
@@ -228,7 +231,6 @@ static void deliver_strange(void)
     put_array(&infos[4].value, PMIX_UINT32, calloc(4, 4), 4);
     PMIX_LOAD_KEY(infos[5].key, "of.a.node");
     put_array(&infos[5].value, PMIX_INFO, NULL, 2);
-    /* Some of these the library itself does not free: nobody hands them to it again. */
     start_call();
     pmix_status_t rc = PMIx_server_deliver_inventory(infos, 6, NULL, 0, on_delivered, NULL);
     if (rc == PMIX_SUCCESS) {

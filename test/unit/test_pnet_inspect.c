@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -228,9 +229,11 @@ static volatile sig_atomic_t reaped;
 
 static void reap(int signo)
 {
+    int before = errno;
     (void)signo;
     while (waitpid(-1, NULL, WNOHANG) > 0)
         reaped++;
+    errno = before;
 }
 
 /* Hosts that ignore SIGCHLD, or wait for every child themselves. */
