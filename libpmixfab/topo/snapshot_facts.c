@@ -1,4 +1,5 @@
 /* snapshot_facts.c - what the hosts say of their devices, written into a snapshot. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "topo/snapshot_build.h"
@@ -28,6 +29,17 @@ void fab_snapshot_count_facts(struct snap_build *b)
     b->meta.n_facts = (uint32_t)facts;
 }
 
+/* A text stands once in the details, so its place there says where it went: known[place], 0: nowhere yet. */
+static uint32_t add_text(struct snap_build *b, uint32_t place, uint32_t *known)
+{
+    uint32_t at = known == NULL ? 0 : known[place];
+    if (at == 0)
+        at = fab_strings_add(&b->strings, b->details->pool + place);
+    if (known != NULL)
+        known[place] = at;
+    return at;
+}
+
 void fab_snapshot_write_facts(struct snap_build *b)
 {
     const struct fab_details *details = b->details;
@@ -39,12 +51,13 @@ void fab_snapshot_write_facts(struct snap_build *b)
         places[i] = details->places[b->plane->devices[i].port];
     if (b->meta.n_facts == 0)
         return;
+    uint32_t *known = calloc(details->pool_size, sizeof(*known)); /* without memory it takes longer */
     for (uint32_t i = 0; i < b->plane->n_devices; i++) {
         uint32_t port = b->plane->devices[i].port;
         for (uint32_t f = details->first[port]; f < details->first[port + 1]; f++) {
             const struct fab_detail *detail = &details->facts[f];
             facts[n++] = (struct snap_fact){
-                .text = fab_strings_add(&b->strings, details->pool + detail->text),
+                .text = add_text(b, detail->text, known),
                 .sources = detail->sources,
                 .kind = detail->kind,
                 .flags = detail->flags,
@@ -52,4 +65,5 @@ void fab_snapshot_write_facts(struct snap_build *b)
         }
         at[i + 1] = n;
     }
+    free(known);
 }
