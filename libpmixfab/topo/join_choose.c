@@ -7,6 +7,7 @@
 void join_heap_free(struct join_heap *heap)
 {
     free(heap->facts);
+    free(heap->sorted);
     free(heap->said);
     memset(heap, 0, sizeof(*heap));
 }
@@ -25,11 +26,10 @@ int join_heap_add(struct join_heap *heap, unsigned source, unsigned kind, bool e
     return PMIXFAB_OK;
 }
 
+/* Of one kind. */
 static int cmp_fact(const void *va, const void *vb)
 {
     const struct join_fact *a = va, *b = vb;
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
     int order = a->text == b->text ? 0 : fab_natural_cmp(a->text, b->text);
     if (order != 0)
         return order;
@@ -38,10 +38,10 @@ static int cmp_fact(const void *va, const void *vb)
     return a->source < b->source ? -1 : a->source > b->source;
 }
 
-/* Few facts are mostly in order already, several runs of them. */
-static void sort(struct join_fact *facts, uint32_t n)
+/* Facts of one kind: one a source, mostly. */
+static void sort_kind(struct join_fact *facts, uint32_t n)
 {
-    if (n > 128) {
+    if (n > 64) {
         qsort(facts, n, sizeof(*facts), cmp_fact);
         return;
     }
@@ -52,6 +52,23 @@ static void sort(struct join_fact *facts, uint32_t n)
             facts[at] = facts[at - 1];
         facts[at] = fact;
     }
+}
+
+/* By kind, then as above. There are few kinds: they are counted, and only what is of one kind is compared. */
+static void sort(struct join_heap *heap)
+{
+    uint32_t first[FAB_FACTS + 1] = {0};
+    for (uint32_t i = 0; i < heap->n_facts; i++)
+        first[heap->facts[i].kind + 1]++;
+    for (unsigned kind = 0; kind < FAB_FACTS; kind++)
+        first[kind + 1] += first[kind];
+    uint32_t at[FAB_FACTS];
+    memcpy(at, first, sizeof(at));
+    for (uint32_t i = 0; i < heap->n_facts; i++)
+        heap->sorted[at[heap->facts[i].kind]++] = heap->facts[i];
+    for (unsigned kind = 0; kind < FAB_FACTS; kind++)
+        if (first[kind + 1] - first[kind] > 1)
+            sort_kind(heap->sorted + first[kind], first[kind + 1] - first[kind]);
 }
 
 /* What the sweep calls a device is its fabric's name for it, not a contradiction. */
@@ -65,7 +82,7 @@ static void unite(struct join_heap *heap)
 {
     heap->n_said = 0;
     for (uint32_t i = 0; i < heap->n_facts; i++) {
-        const struct join_fact *fact = &heap->facts[i];
+        const struct join_fact *fact = &heap->sorted[i];
         struct join_said *said = heap->n_said == 0 ? NULL : &heap->said[heap->n_said - 1];
         if (said == NULL || said->fact.kind != fact->kind || strcmp(said->fact.text, fact->text) != 0) {
             said = &heap->said[heap->n_said++];
@@ -110,9 +127,13 @@ int join_choose(struct join_heap *heap)
         if (bigger == NULL)
             return PMIXFAB_ERR_NOMEM;
         heap->said = bigger;
+        struct join_fact *sorted = realloc(heap->sorted, heap->cap_facts * sizeof(*sorted));
+        if (sorted == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        heap->sorted = sorted;
         heap->cap_said = heap->cap_facts;
     }
-    sort(heap->facts, heap->n_facts);
+    sort(heap);
     unite(heap);
     for (uint32_t first = 0, end; first < heap->n_said; first = end) {
         for (end = first + 1; end < heap->n_said && heap->said[end].fact.kind == heap->said[first].fact.kind;)

@@ -16,8 +16,9 @@ struct texts {
     struct slot {
         uint32_t hash, offset; /* offset 0: free */
     } * slots;
-    uint32_t n, n_slots; /* a power of two */
-    uint64_t seed;       /* no report knows it, and offsets do not depend on it */
+    uint32_t n, n_slots;      /* a power of two */
+    uint64_t seed;            /* no report knows it, and offsets do not depend on it */
+    uint32_t last[FAB_FACTS]; /* the text of this kind that was added last: mostly it comes again */
 };
 
 struct making {
@@ -65,7 +66,7 @@ static int append(struct texts *t, const char *text, size_t len, uint32_t *offse
     return PMIXFAB_OK;
 }
 
-static int add_text(struct texts *t, const char *text, uint32_t *offset)
+static int find_text(struct texts *t, const char *text, uint32_t *offset)
 {
     size_t len = strlen(text);
     uint32_t hash = (uint32_t)XXH3_64bits_withSeed(text, len, t->seed);
@@ -82,6 +83,16 @@ static int add_text(struct texts *t, const char *text, uint32_t *offset)
         t->slots[at] = (struct slot){hash, *offset};
         t->n++;
     }
+    return rc;
+}
+
+static int add_text(struct texts *t, unsigned kind, const char *text, uint32_t *offset)
+{
+    *offset = t->last[kind];
+    if (*offset != 0 && strcmp(t->pool + *offset, text) == 0)
+        return PMIXFAB_OK;
+    int rc = find_text(t, text, offset);
+    t->last[kind] = rc == PMIXFAB_OK ? *offset : 0;
     return rc;
 }
 
@@ -183,7 +194,7 @@ static int append_facts(struct making *m)
         const struct join_said *said = &m->heap.said[i];
         struct fab_detail *detail = &m->facts[m->n_facts];
         *detail = (struct fab_detail){0, said->sources, said->fact.kind, said->flags};
-        int rc = add_text(&m->texts, said->fact.text, &detail->text);
+        int rc = add_text(&m->texts, said->fact.kind, said->fact.text, &detail->text);
         if (rc != PMIXFAB_OK)
             return rc;
         m->n_facts++;

@@ -180,7 +180,7 @@ struct join_said {
     bool disputes; /* a fact, not an estimate, of a source that means the same thing as the others */
 };
 struct join_heap {
-    struct join_fact *facts;
+    struct join_fact *facts, *sorted;
     struct join_said *said;
     uint32_t n_facts, cap_facts, n_said, cap_said;
 };
