@@ -27,8 +27,9 @@ struct daemon {
     struct nodes *nodes;
     struct control *control;
     struct event *timer, *signals[3];
-    bool serving; /* the PMIx server runs */
-    bool taking;  /* and nodes can deliver */
+    struct event *trim; /* gives memory back when reports have been published */
+    bool serving;       /* the PMIx server runs */
+    bool taking;        /* and nodes can deliver */
 
     bool round;                /* one is going on, until what it brought is published */
     struct sweep *sweep;       /* its sweep, until that has answered */

@@ -97,10 +97,12 @@ void publish_round(struct daemon *d)
 
 void publish_reports(struct daemon *d)
 {
+    const struct timeval quiet = {.tv_sec = 1};
     struct fab_err err = {""};
     struct publication *publication = NULL;
     d->reports_due = false; /* so that what fails is tried again at the next occasion, not at once */
     int rc = prepare(d, NULL, &publication, NULL, &err);
+    event_add(d->trim, &quiet);
     if (rc != PMIXFAB_OK) {
         log_error("reports: %s", err.text);
     } else if (publication != NULL) {

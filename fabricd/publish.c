@@ -204,7 +204,8 @@ int publish_prepare(struct publisher *publisher, const struct publish_input *inp
     free(draft.known);
     free(draft.rows);
     served_set_put(draft.served);
-    malloc_trim(0); /* a sweep's peak would stay resident for years otherwise */
+    if (input->inv != NULL)
+        malloc_trim(0); /* a sweep's peak would stay resident for years otherwise */
     return rc;
 }
 

@@ -54,8 +54,9 @@ struct publish_input {
 
 /*
  * Where inv is NULL the fabric is what was swept last; *report is not touched then. *out is NULL where
- * nothing that is served changes. PMIXFAB_ERR_PARTIAL: a partial answer that would shrink what is served, and
- * accept_partial was not given. On error nothing has changed.
+ * nothing that is served changes. Memory is given back to the system after a sweep; after reports alone the
+ * caller does that, when it has time. PMIXFAB_ERR_PARTIAL: a partial answer that would shrink what is served,
+ * and accept_partial was not given. On error nothing has changed.
  */
 int publish_prepare(struct publisher *publisher, const struct publish_input *input, struct publication **out,
                     struct publish_report *report, struct fab_err *err);
