@@ -17,7 +17,10 @@ void config_init(struct config *config)
                               .log = PMIXFAB_LOG_INFO,
                               .max_smps = 32,
                               .settle_ms = 500,
-                              .mirror_delay_ms = 1000};
+                              .mirror_delay_ms = 1000,
+                              .hook_deadline = 10,
+                              .history_days = 400,
+                              .history_changes = 1000000};
     config->rundir = strdup("/run/fabricd");
     config->store = strdup("/var/lib/fabricd/fabricd.db");
 }
@@ -40,6 +43,8 @@ void config_destroy(struct config *config)
     free(config->vendor);
     free(config->names_pattern);
     free(config->names_map);
+    free(config->metrics_file);
+    config_clear(&config->hook);
     config_clear(&config->ethernet);
     config_clear(&config->probes);
     config_clear(&config->sweep_env);
@@ -70,7 +75,7 @@ int config_append(struct config_list *list, const char *value)
 
 /* ---- one setting -------------------------------------------------------------------------------- */
 
-enum setting_type { TEXT, NUMBER, LIST, WORDS, BOOLEAN, CHOICE };
+enum setting_type { TEXT, NUMBER, LIST, WORDS, ARGUMENTS, BOOLEAN, CHOICE };
 
 struct setting {
     const char *section, *name;
@@ -109,6 +114,11 @@ static const struct setting settings[] = {
     {"nodes", "user", TEXT, AT(node_user), 0, 0, NULL},
     {"nodes", "settle_ms", NUMBER, AT(settle_ms), 10, 60000, NULL},
     {"nodes", "mirror_delay_ms", NUMBER, AT(mirror_delay_ms), 0, 60000, NULL},
+    {"changes", "hook", ARGUMENTS, AT(hook), 0, 0, NULL},
+    {"changes", "hook_deadline", NUMBER, AT(hook_deadline), 1, 3600, NULL},
+    {"metrics", "file", TEXT, AT(metrics_file), 0, 0, NULL},
+    {"history", "days", NUMBER, AT(history_days), 0, 36500, NULL},
+    {"history", "changes", NUMBER, AT(history_changes), 0, 1000000000, NULL},
     {"security", "admins", WORDS, AT(admins), 0, 0, NULL},
     {"security", "remote", BOOLEAN, AT(remote), 0, 0, NULL},
 };
@@ -147,15 +157,15 @@ static int set_boolean(const struct setting *s, bool *field, const char *value, 
     return PMIXFAB_OK;
 }
 
-/* Words separated by commas or spaces. */
-static int set_words(struct config_list *list, const char *value)
+/* Words with any of these between them. */
+static int set_words(struct config_list *list, const char *value, const char *between)
 {
     char *copy = strdup(value), *rest = NULL;
     if (copy == NULL)
         return PMIXFAB_ERR_NOMEM;
     int rc = PMIXFAB_OK;
-    for (char *word = strtok_r(copy, ", \t", &rest); word != NULL && rc == 0;
-         word = strtok_r(NULL, ", \t", &rest))
+    for (char *word = strtok_r(copy, between, &rest); word != NULL && rc == 0;
+         word = strtok_r(NULL, between, &rest))
         rc = config_append(list, word);
     free(copy);
     return rc;
@@ -203,7 +213,10 @@ static int set_field(struct config *config, const struct setting *s, const char 
     case LIST:
         return config_append(field, value);
     case WORDS:
-        return set_words(field, value);
+        return set_words(field, value, ", \t");
+    case ARGUMENTS: /* a later line replaces an earlier one: there is one program */
+        config_clear(field);
+        return set_words(field, value, " \t");
     case BOOLEAN:
         return set_boolean(s, field, value, err);
     case CHOICE:

@@ -45,6 +45,12 @@ struct config {
     unsigned max_smps, timeout_ms, retries;
     struct config_list sweep_env; /* KEY=VALUE for the sweeping child */
     struct config_list admins;    /* user names that may change things */
+    struct config_list hook;      /* program and arguments that are told of each generation; n 0: none */
+    unsigned hook_deadline;       /* seconds it may take */
+    char *metrics_file;           /* NULL: none is written */
+    unsigned history_days;        /* so long changes are kept; 0: for ever */
+    unsigned history_changes;     /* so many at most; 0: any number */
+    const char *restore;          /* --restore: the backup; the command line's own text */
     bool remote;                  /* accept PMIx connections from other hosts (munge is then required) */
     const char *record;           /* --record: where to; the command line's own text */
     bool foreground, once, check_only;

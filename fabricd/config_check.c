@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fabricd/config.h"
@@ -71,6 +72,23 @@ static int check_role(struct config *config, struct fab_err *err)
     return rc;
 }
 
+/* A hook that cannot be started would be noticed at the first change only, which may be months away. */
+static int check_hook(const struct config *config, struct fab_err *err)
+{
+    struct stat st;
+    if (config->hook.n == 0)
+        return PMIXFAB_OK;
+    const char *program = config->hook.items[0];
+    if (program[0] != '/')
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "[changes] hook: \"%.200s\": give the program's whole path",
+                        program);
+    if (stat(program, &st) != 0 || !S_ISREG(st.st_mode) || access(program, X_OK) != 0)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                        "[changes] hook: \"%.200s\": there is no such program, or fabricd may not run it",
+                        program);
+    return PMIXFAB_OK;
+}
+
 /* Callers on this host are told where the snapshots are; a relative path would be relative to their own
  * folder. */
 static int make_absolute(char **path, struct fab_err *err)
@@ -101,6 +119,10 @@ int config_check(struct config *config, struct fab_err *err)
         rc = make_absolute(&config->store, err);
     if (rc == PMIXFAB_OK && config->names_map != NULL)
         rc = make_absolute(&config->names_map, err);
+    if (rc == PMIXFAB_OK && config->metrics_file != NULL)
+        rc = make_absolute(&config->metrics_file, err);
+    if (rc == PMIXFAB_OK)
+        rc = check_hook(config, err);
     if (rc != PMIXFAB_OK)
         return rc;
     struct fab_names *names = NULL;

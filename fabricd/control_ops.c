@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/change_json.h"
 #include "fabricd/control_nodes.h"
 #include "fabricd/daemon.h"
 #include "fabricd/log.h"
@@ -10,7 +11,6 @@
 #include "fabricd/store.h"
 
 #define DEFAULT_HISTORY 1000
-#define MAX_CHANGES     100000 /* in one answer: the first publication of a large fabric has about 50,000 */
 
 static void op_status(struct connection *connection, json_t *request)
 {
@@ -54,23 +54,12 @@ static void op_refresh(struct connection *connection, json_t *request)
 
 /* ---- history ------------------------------------------------------------------------------------ */
 
-static int add_change(const struct store_change *change, void *cbdata)
-{
-    json_t *one = json_pack("{s:I, s:o, s:s, s:s, s:s, s:s}", "generation", (json_int_t)change->generation,
-                            "time", control_time(change->time), "kind", change->kind, "what", change->what,
-                            "before", change->before, "after", change->after);
-    /* A text that is not UTF-8 cannot be told in JSON: the names were cleaned before, so there is none. */
-    if (one != NULL)
-        json_array_append_new(cbdata, one);
-    return json_array_size(cbdata) >= MAX_CHANGES;
-}
-
 static json_t *changes_of(struct connection *connection, uint64_t from, uint64_t to, const char *what,
                           uint32_t limit)
 {
     struct fab_err err = {""};
     json_t *changes = json_array();
-    int rc = store_history(daemon_store(connection->control->owner), from, to, what, limit, add_change,
+    int rc = store_history(daemon_store(connection->control->owner), from, to, what, limit, change_json,
                            changes, &err);
     if (rc == PMIXFAB_OK)
         return changes;
@@ -103,7 +92,7 @@ static void op_history(struct connection *connection, json_t *request)
     if (bad_integer(connection, request, "limit", &limit))
         return;
     json_t *changes = changes_of(connection, 0, INT64_MAX, json_string_value(what),
-                                 limit > MAX_CHANGES || limit == 0 ? MAX_CHANGES : (uint32_t)limit);
+                                 limit > CHANGE_JSON_MAX || limit == 0 ? CHANGE_JSON_MAX : (uint32_t)limit);
     if (changes != NULL)
         connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "changes", changes));
 }
