@@ -4,6 +4,8 @@
 #ifndef FAB_TOPO_DIFF_H
 #define FAB_TOPO_DIFF_H
 
+#include <string.h>
+
 #include "topo/inventory.h"
 
 enum fab_change_kind {
@@ -31,7 +33,15 @@ enum fab_change_kind {
     FAB_CHANGE_SPEED,
     FAB_CHANGE_MTU,
     FAB_CHANGE_FACT, /* anything else that is reported */
-    FAB_CHANGE_KINDS /* one more than the last */
+    /* what several of the above come to (understand.h) */
+    FAB_CHANGE_HCA_REPLACED,    /* another GUID in the same place */
+    FAB_CHANGE_HOST_MOVED,      /* an HCA's port is at another switch port */
+    FAB_CHANGE_CABLE_MOVED,     /* between switches */
+    FAB_CHANGE_SWITCH_REPLACED, /* another GUID in the same place of the wiring */
+    FAB_CHANGE_PORT_DOWN,       /* the cable is there, the port not ACTIVE any more */
+    FAB_CHANGE_PORT_UP,
+    FAB_CHANGE_INDEX, /* device indices of a plane moved */
+    FAB_CHANGE_KINDS  /* one more than the last */
 };
 
 /* One change. Texts are complete and clean (UTF-8, no control characters): `what` "leaf1[8] - node001
@@ -40,8 +50,22 @@ struct fab_change {
     enum fab_change_kind kind;
     uint64_t guid; /* node that it is about (of a link: the end with the lower GUID; of a host: its lowest) */
     uint32_t port; /* 0: the whole node */
-    char *what, *before, *after; /* never NULL; one piece of memory, `what` */
+    char *what, *before, *after; /* never NULL; one piece of memory, `what`, as the next two */
+    const char *why;             /* how it was concluded: one short sentence, or empty */
+    /* The hosts and switches that it is about, by name: each with its end, an empty one behind the last. */
+    const char *subjects;
+    uint32_t n_raw; /* how many changes of fab_diff_compute() are in it */
+    bool planned;   /* the operator had announced it */
+    /* Microseconds since 1970: when what is now was first seen, and what was before last seen; 0: not known.
+     * Set by whoever publishes. */
+    int64_t first_seen, last_seen;
 };
+
+/* The name behind one in a list of subjects; empty: that was the last. */
+static inline const char *fab_subject_next(const char *subject)
+{
+    return subject + strlen(subject) + 1;
+}
 
 struct fab_diff {
     struct fab_change *changes; /* ordered by kind, then natural order of what */

@@ -11,6 +11,7 @@
 #define DIFF_PORT_TEXT  (DIFF_NODE_TEXT + 8)
 #define DIFF_WHAT_TEXT  (2 * DIFF_PORT_TEXT + 4)
 #define DIFF_VALUE_TEXT 272
+#define DIFF_WHY_TEXT   400
 
 /* A comparison on its way. */
 struct diff_walk {
@@ -24,6 +25,10 @@ struct diff_walk {
 /* Append a change. `before` and `after` are cleaned here, `what` has been. */
 void diff_add(struct diff_walk *w, enum fab_change_kind kind, uint64_t guid, uint32_t port, const char *what,
               const char *before, const char *after);
+
+/* As diff_add(), with everything that `like` says; its `before`, `after` and `why` are cleaned here, the
+ * other texts have been. Its texts are copied. */
+void diff_put(struct diff_walk *w, const struct fab_change *like);
 
 /* A number that is kept but has no kind of its own, where it differs. digits: hexadecimal ones, 0: decimal.
  */

@@ -29,6 +29,13 @@ static const char *const kinds[] = {
     [FAB_CHANGE_SPEED] = "speed",
     [FAB_CHANGE_MTU] = "mtu",
     [FAB_CHANGE_FACT] = "fact",
+    [FAB_CHANGE_HCA_REPLACED] = "hca-replaced",
+    [FAB_CHANGE_HOST_MOVED] = "host-moved",
+    [FAB_CHANGE_CABLE_MOVED] = "cable-moved",
+    [FAB_CHANGE_SWITCH_REPLACED] = "switch-replaced",
+    [FAB_CHANGE_PORT_DOWN] = "port-down",
+    [FAB_CHANGE_PORT_UP] = "port-up",
+    [FAB_CHANGE_INDEX] = "index",
 };
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -98,42 +105,73 @@ const char *diff_state_text(unsigned state)
     return state < sizeof(names) / sizeof(names[0]) ? names[state] : "UNKNOWN";
 }
 
-/* The three texts share one piece of memory, which `what` owns. */
-void diff_add(struct diff_walk *w, enum fab_change_kind kind, uint64_t guid, uint32_t port, const char *what,
-              const char *before, const char *after)
+static bool make_room(struct diff_walk *w)
 {
     struct fab_diff *diff = w->diff;
-    char clean_before[DIFF_VALUE_TEXT], clean_after[DIFF_VALUE_TEXT];
 
-    if (w->rc != 0)
-        return;
-    if (diff->n == diff->cap) {
-        uint32_t cap = diff->cap == 0 ? 16 : diff->cap * 2;
-        struct fab_change *bigger = realloc(diff->changes, cap * sizeof(*bigger));
-        if (bigger == NULL) {
-            w->rc = PMIXFAB_ERR_NOMEM;
-            return;
-        }
-        diff->changes = bigger;
-        diff->cap = cap;
+    if (diff->n < diff->cap)
+        return true;
+    uint32_t cap = diff->cap == 0 ? 16 : diff->cap * 2;
+    struct fab_change *bigger = realloc(diff->changes, cap * sizeof(*bigger));
+    if (bigger == NULL) {
+        w->rc = PMIXFAB_ERR_NOMEM;
+        return false;
     }
-    size_t n_what = strlen(what);
-    size_t n_before = fab_text_clean(clean_before, sizeof(clean_before), before, strlen(before), NULL);
-    size_t n_after = fab_text_clean(clean_after, sizeof(clean_after), after, strlen(after), NULL);
-    char *text = malloc(n_what + n_before + n_after + 3);
+    diff->changes = bigger;
+    diff->cap = cap;
+    return true;
+}
+
+/* Bytes of a list of subjects, its end too. */
+static size_t subjects_size(const char *subjects)
+{
+    const char *at = subjects;
+    while (*at != '\0')
+        at = fab_subject_next(at);
+    return (size_t)(at - subjects) + 1;
+}
+
+/* All texts share one piece of memory, which `what` owns. */
+void diff_put(struct diff_walk *w, const struct fab_change *like)
+{
+    struct fab_diff *diff = w->diff;
+    char before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
+
+    if (w->rc != 0 || !make_room(w))
+        return;
+    size_t n_before = fab_text_clean(before, sizeof(before), like->before, strlen(like->before), NULL) + 1;
+    size_t n_after = fab_text_clean(after, sizeof(after), like->after, strlen(like->after), NULL) + 1;
+    size_t n_why = fab_text_clean(why, sizeof(why), like->why, strlen(like->why), NULL) + 1;
+    size_t n_what = strlen(like->what) + 1, n_subjects = subjects_size(like->subjects);
+    char *text = malloc(n_what + n_before + n_after + n_why + n_subjects);
     if (text == NULL) {
         w->rc = PMIXFAB_ERR_NOMEM;
         return;
     }
     struct fab_change *change = &diff->changes[diff->n++];
-    *change = (struct fab_change){.kind = kind, .guid = guid, .port = port, .what = text};
-    change->before = text + n_what + 1;
-    change->after = change->before + n_before + 1;
-    memcpy(change->what, what, n_what + 1);
-    memcpy(change->before, clean_before, n_before + 1);
-    memcpy(change->after, clean_after, n_after + 1);
-    diff->n_lost += kind == FAB_CHANGE_HOST_LOST || kind == FAB_CHANGE_DEVICE_LOST ||
-                    kind == FAB_CHANGE_SWITCH_LOST || kind == FAB_CHANGE_LINK_LOST;
+    *change = *like;
+    change->what = memcpy(text, like->what, n_what);
+    change->before = memcpy(text += n_what, before, n_before);
+    change->after = memcpy(text += n_before, after, n_after);
+    change->why = memcpy(text += n_after, why, n_why);
+    change->subjects = memcpy(text + n_why, like->subjects, n_subjects);
+}
+
+void diff_add(struct diff_walk *w, enum fab_change_kind kind, uint64_t guid, uint32_t port, const char *what,
+              const char *before, const char *after)
+{
+    diff_put(w, &(struct fab_change){.kind = kind,
+                                     .guid = guid,
+                                     .port = port,
+                                     .what = (char *)what,
+                                     .before = (char *)before,
+                                     .after = (char *)after,
+                                     .why = "",
+                                     .subjects = "",
+                                     .n_raw = 1});
+    if (w->rc == 0)
+        w->diff->n_lost += kind == FAB_CHANGE_HOST_LOST || kind == FAB_CHANGE_DEVICE_LOST ||
+                           kind == FAB_CHANGE_SWITCH_LOST || kind == FAB_CHANGE_LINK_LOST;
 }
 
 void diff_number(struct diff_walk *w, const char *of, uint64_t guid, uint32_t port, const char *word,

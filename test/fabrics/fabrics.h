@@ -45,6 +45,18 @@ int fabric_unlink(struct fab_inventory *inv, const char *node, unsigned port);
 int fabric_set_rate(struct fab_inventory *inv, const char *node, unsigned port, unsigned width,
                     enum fab_speed speed);
 
+/*
+ * What else a hand does. As after a sweep: switches' empty ports and HCAs without a cable are not there any
+ * more. PMIXFAB_ERR_NOTFOUND: no such node or cable; PMIXFAB_ERR_CONFLICT: GUID or port are taken.
+ *  - replace: another GUID in a node's place (its ports' GUIDs move with it); so many of its cables are back,
+ *    the first ones;
+ *  - move: the cable in a node's port keeps that end, the other one goes to the port of another node;
+ *  - lose: a node, with its cables.
+ */
+int fabric_replace(struct fab_inventory *inv, const char *node, uint64_t guid, unsigned cables);
+int fabric_move(struct fab_inventory *inv, const char *node, unsigned port, const char *to, unsigned to_port);
+int fabric_lose(struct fab_inventory *inv, const char *node);
+
 /* ibsim's options for a fabric of this size: "-N ... -S ... -P ... -L ...". */
 void fabric_ibsim_limits(const struct fab_inventory *inv, char *buf, size_t size);
 

@@ -1,0 +1,259 @@
+/* understand.c - what several changes come to: the list of changes, and which of them are told. */
+#include "topo/understand.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/text.h"
+#include "topo/understand_priv.h"
+
+/* ---- raw changes ---------------------------------------------------------------------------------- */
+
+static int compare_keys(const void *a, const void *b, void *raw)
+{
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const struct fab_change *x = &((const struct fab_diff *)raw)->changes[i],
+                            *y = &((const struct fab_diff *)raw)->changes[k];
+
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (x->guid != y->guid)
+        return x->guid < y->guid ? -1 : 1;
+    if (x->port != y->port)
+        return x->port < y->port ? -1 : 1;
+    return i < k ? -1 : i > k; /* several facts of one port */
+}
+
+/* The first place in by_key that is not before this key. */
+static uint32_t lower_bound(const struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port)
+{
+    uint32_t low = 0, high = s->raw->n;
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        const struct fab_change *c = &s->raw->changes[s->by_key[mid]];
+        bool before = c->kind != kind ? c->kind < kind : c->guid != guid ? c->guid < guid : c->port < port;
+        if (before)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+bool story_is_taken(const struct story *s, uint32_t raw)
+{
+    return s->taken[raw];
+}
+
+const struct fab_change *story_take_this(struct story *s, uint32_t raw)
+{
+    s->taken[raw] = true;
+    s->n_taken++;
+    return &s->raw->changes[raw];
+}
+
+/* One of those about this node: of this port, or with port FAB_NONE of any. */
+static uint32_t take(struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port)
+{
+    uint32_t at = lower_bound(s, kind, guid, port == FAB_NONE ? 0 : port);
+
+    for (; at < s->raw->n; at++) {
+        const struct fab_change *c = &s->raw->changes[s->by_key[at]];
+        if (c->kind != kind || c->guid != guid || (port != FAB_NONE && c->port != port))
+            break;
+        if (!s->taken[s->by_key[at]]) {
+            story_take_this(s, s->by_key[at]);
+            return s->by_key[at];
+        }
+    }
+    return FAB_NONE;
+}
+
+uint32_t story_take(struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port)
+{
+    return take(s, kind, guid, port);
+}
+
+void story_take_node(struct story *s, enum fab_change_kind kind, uint64_t guid)
+{
+    while (take(s, kind, guid, FAB_NONE) != FAB_NONE) {
+    }
+}
+
+/* Changes are in the order of their kinds, then of what they are about. */
+uint32_t story_take_host(struct story *s, enum fab_change_kind kind, const char *name)
+{
+    char what[DIFF_NODE_TEXT];
+    uint32_t low = 0, high = s->raw->n;
+
+    fab_text_clean(what, sizeof(what), name, strlen(name), NULL);
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        const struct fab_change *c = &s->raw->changes[mid];
+        if (c->kind != kind ? c->kind < kind : fab_natural_cmp(c->what, what) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low < s->raw->n; low++) {
+        const struct fab_change *c = &s->raw->changes[low];
+        if (c->kind != kind || strcmp(c->what, what) != 0)
+            break;
+        if (!s->taken[low]) {
+            story_take_this(s, low);
+            return low;
+        }
+    }
+    return FAB_NONE;
+}
+
+uint32_t story_take_link(struct story *s, enum fab_change_kind kind, const struct fab_inventory *inv,
+                         uint32_t port)
+{
+    uint32_t peer = inv->ports[port].peer, lower = peer < port ? peer : port;
+
+    return peer == FAB_NONE
+               ? FAB_NONE
+               : story_take(s, kind, inv->nodes[inv->ports[lower].node].guid, inv->ports[lower].num);
+}
+
+/* ---- subjects ------------------------------------------------------------------------------------- */
+
+void story_subject(struct story *s, const char *name)
+{
+    struct subjects *list = &s->subjects;
+    char clean[DIFF_NODE_TEXT];
+    size_t size = fab_text_clean(clean, sizeof(clean), name, strlen(name), NULL) + 1;
+
+    if (s->out.rc != 0 || size == 1)
+        return;
+    for (const char *at = list->used > 0 ? list->text : ""; *at != '\0'; at = fab_subject_next(at)) {
+        if (strcmp(at, clean) == 0)
+            return;
+    }
+    if (list->used + size + 1 > list->cap) {
+        size_t cap = 2 * list->cap + size + 256;
+        char *larger = realloc(list->text, cap);
+        if (larger == NULL) {
+            s->out.rc = PMIXFAB_ERR_NOMEM;
+            return;
+        }
+        list->text = larger;
+        list->cap = cap;
+    }
+    memcpy(list->text + list->used, clean, size);
+    list->used += size;
+    list->text[list->used] = '\0';
+}
+
+void story_subject_node(struct story *s, const struct fab_inventory *inv, uint32_t node)
+{
+    char text[DIFF_NODE_TEXT];
+    const char *name =
+        fab_str(inv, is_kind(inv, node, FAB_HCA) ? inv->nodes[node].host : inv->nodes[node].name);
+
+    if (*name != '\0') {
+        story_subject(s, name);
+        return;
+    }
+    diff_node_text(inv, &inv->nodes[node], text);
+    story_subject(s, text);
+}
+
+void story_subject_link(struct story *s, const struct fab_inventory *inv, uint32_t port)
+{
+    story_subject_node(s, inv, inv->ports[port].node);
+    if (inv->ports[port].peer != FAB_NONE)
+        story_subject_node(s, inv, inv->ports[inv->ports[port].peer].node);
+}
+
+void story_tell(struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port, const char *what,
+                const char *before, const char *after, const char *why)
+{
+    diff_put(&s->out, &(struct fab_change){.kind = kind,
+                                           .guid = guid,
+                                           .port = port,
+                                           .what = (char *)what,
+                                           .before = (char *)before,
+                                           .after = (char *)after,
+                                           .why = why,
+                                           .subjects = s->subjects.used > 0 ? s->subjects.text : "",
+                                           .n_raw = s->n_taken});
+    s->n_taken = 0;
+    s->subjects.used = 0;
+}
+
+/* ---- ports of nodes that are matched ------------------------------------------------------------- */
+
+uint32_t story_port_after(const struct story *s, uint32_t port)
+{
+    uint32_t node = s->to_after[s->before->ports[port].node];
+    return node == FAB_NONE ? FAB_NONE : fab_inventory_port(s->after, node, s->before->ports[port].num);
+}
+
+uint32_t story_port_before(const struct story *s, uint32_t port)
+{
+    uint32_t node = s->to_before[s->after->ports[port].node];
+    return node == FAB_NONE ? FAB_NONE : fab_inventory_port(s->before, node, s->after->ports[port].num);
+}
+
+/* ---- the way -------------------------------------------------------------------------------------- */
+
+static bool prepare(struct story *s)
+{
+    const struct fab_diff *raw = s->raw;
+
+    s->by_key = malloc((raw->n + 1u) * sizeof(*s->by_key));
+    s->taken = calloc(raw->n + 1u, sizeof(*s->taken));
+    s->to_after = malloc((s->before->n_nodes + 1u) * sizeof(*s->to_after));
+    s->to_before = malloc((s->after->n_nodes + 1u) * sizeof(*s->to_before));
+    if (s->by_key == NULL || s->taken == NULL || s->to_after == NULL || s->to_before == NULL)
+        return false;
+    for (uint32_t i = 0; i < raw->n; i++)
+        s->by_key[i] = i;
+    if (raw->n > 1)
+        qsort_r(s->by_key, raw->n, sizeof(*s->by_key), compare_keys, (void *)raw);
+    return true;
+}
+
+static void conclude(struct story *s)
+{
+    story_switches_replaced(s);
+    story_hcas_replaced(s);
+    story_hosts_moved(s);
+    story_cables_moved(s);
+    story_renamed(s);
+    story_gone(s);
+    story_ports(s);
+    story_rest(s);
+}
+
+int fab_diff_understand(const struct fab_inventory *before, const struct fab_inventory *after,
+                        struct fab_diff *diff)
+{
+    struct fab_diff told = {0};
+    struct story s = {.before = before, .after = after, .raw = diff, .out = {.diff = &told}};
+
+    if ((!before->finished && before->n_nodes > 0) || !after->finished)
+        return PMIXFAB_ERR_INVAL;
+    if (diff->n == 0)
+        return PMIXFAB_OK;
+    s.out.rc = prepare(&s) ? story_match(&s) : PMIXFAB_ERR_NOMEM;
+    if (s.out.rc == PMIXFAB_OK)
+        conclude(&s);
+    free(s.by_key);
+    free(s.taken);
+    free(s.to_after);
+    free(s.to_before);
+    free(s.subjects.text);
+    if (s.out.rc != PMIXFAB_OK) {
+        fab_diff_destroy(&told);
+        return s.out.rc;
+    }
+    fab_diff_sort(&told);
+    told.n_lost = diff->n_lost;
+    fab_diff_destroy(diff);
+    *diff = told;
+    return PMIXFAB_OK;
+}

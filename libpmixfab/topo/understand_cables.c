@@ -1,0 +1,214 @@
+/* understand_cables.c - cables that moved, and ports that went down or came up. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/understand_priv.h"
+
+/* "leaf1[8]", with the cable's rate where that is another one now. */
+static void end_text(const struct fab_inventory *inv, uint32_t port, bool with_rate,
+                     char text[DIFF_VALUE_TEXT])
+{
+    char end[DIFF_PORT_TEXT], rate[32];
+
+    diff_port_text(inv, &inv->ports[port], end);
+    diff_rate_text(&inv->ports[port], rate);
+    snprintf(text, DIFF_VALUE_TEXT, "%.220s%s%s", end, with_rate ? ", " : "", with_rate ? rate : "");
+}
+
+static bool same_rate(const struct story *s, uint32_t b, uint32_t a)
+{
+    const struct fab_port *x = &s->before->ports[b], *y = &s->after->ports[a];
+    return x->width == y->width && x->speed == y->speed;
+}
+
+/* ---- hosts ---------------------------------------------------------------------------------------- */
+
+/* A port of an HCA that has a cable before and after, at another port. */
+static void host_moved(struct story *s, uint32_t b, uint32_t a)
+{
+    uint32_t from = s->before->ports[b].peer, to = s->after->ports[a].peer;
+    const struct fab_node *old = &s->before->nodes[s->before->ports[b].node],
+                          *new = &s->after->nodes[s->after->ports[a].node];
+    char what[DIFF_PORT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT];
+
+    story_take_link(s, FAB_CHANGE_LINK_LOST, s->before, b);
+    story_take_link(s, FAB_CHANGE_LINK_ADDED, s->after, a);
+    if (s->n_taken == 0) /* the other end is an HCA as well, and it was told of that */
+        return;
+    story_subject_link(s, s->before, b);
+    story_subject_link(s, s->after, a);
+    diff_port_text(s->before, &s->before->ports[b], what);
+    end_text(s->before, from, !same_rate(s, b, a), before);
+    end_text(s->after, to, !same_rate(s, b, a), after);
+    story_tell(s, FAB_CHANGE_HOST_MOVED, new->guid, s->after->ports[a].num, what, before, after,
+               old->guid == new->guid ? "the same GUID at another port"
+                                      : "what replaced it is at another port");
+}
+
+void story_hosts_moved(struct story *s)
+{
+    for (uint32_t b = 0; b < s->before->n_ports; b++) {
+        const struct fab_port *port = &s->before->ports[b];
+        if (port->peer == FAB_NONE || !is_kind(s->before, port->node, FAB_HCA))
+            continue;
+        uint32_t a = story_port_after(s, b);
+        uint32_t to = a == FAB_NONE ? FAB_NONE : s->after->ports[a].peer;
+        if (to != FAB_NONE && story_port_after(s, port->peer) != to)
+            host_moved(s, b, a);
+    }
+}
+
+/* ---- cables between switches ---------------------------------------------------------------------- */
+
+/* The lower end of the cable that a change is about. */
+static uint32_t link_port(const struct fab_inventory *inv, const struct fab_change *change)
+{
+    uint32_t node = fab_inventory_find(inv, change->guid);
+    uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, change->port);
+    return port == FAB_NONE || inv->ports[port].peer == FAB_NONE ? FAB_NONE : port;
+}
+
+/* One that no HCA is at; FAB_NONE. */
+static uint32_t switch_link(const struct fab_inventory *inv, const struct fab_change *change)
+{
+    uint32_t port = link_port(inv, change);
+    if (port == FAB_NONE || is_kind(inv, inv->ports[port].node, FAB_HCA) ||
+        is_kind(inv, inv->ports[inv->ports[port].peer].node, FAB_HCA))
+        return FAB_NONE;
+    return port;
+}
+
+/* b and a: the ends, or one of the two where both moved. */
+static void cable_moved(struct story *s, uint32_t b, uint32_t a, bool both)
+{
+    char what[DIFF_WHAT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_WHAT_TEXT];
+    const struct fab_port *old = &s->before->ports[b], *new = &s->after->ports[a];
+
+    story_subject_link(s, s->before, b);
+    story_subject_link(s, s->after, a);
+    diff_link_text(s->before, old, what);
+    if (both) {
+        snprintf(before, sizeof(before), "%.270s", what);
+        diff_link_text(s->after, new, after);
+    } else {
+        end_text(s->before, old->peer, !same_rate(s, b, a), before);
+        end_text(s->after, new->peer, !same_rate(s, b, a), after);
+    }
+    story_tell(s, FAB_CHANGE_CABLE_MOVED, s->after->nodes[new->node].guid, new->num, what, before, after,
+               both ? "a cable between the same two switches, on other ports"
+                    : "one end is where it was, the other on another port");
+}
+
+/* A cable that went, and one that came on the port where this end is. */
+static bool moved_from(struct story *s, uint32_t raw, uint32_t end)
+{
+    uint32_t a = story_port_after(s, end);
+
+    if (a == FAB_NONE || s->after->ports[a].peer == FAB_NONE ||
+        is_kind(s->after, s->after->ports[s->after->ports[a].peer].node, FAB_HCA) ||
+        story_take_link(s, FAB_CHANGE_LINK_ADDED, s->after, a) == FAB_NONE)
+        return false;
+    story_take_this(s, raw);
+    cable_moved(s, end, a, false);
+    return true;
+}
+
+static bool same_switches(const struct story *s, uint32_t b, uint32_t a)
+{
+    const struct fab_port *x = &s->before->ports[b], *y = &s->after->ports[a];
+    uint32_t one = s->to_after[x->node], other = s->to_after[s->before->ports[x->peer].node];
+    uint32_t there = s->after->ports[y->peer].node;
+
+    return one != FAB_NONE && other != FAB_NONE &&
+           ((one == y->node && other == there) || (one == there && other == y->node));
+}
+
+/* Where a run of changes of one kind begins and ends. */
+struct span {
+    uint32_t first, end;
+};
+
+static struct span find_kind(const struct story *s, enum fab_change_kind kind)
+{
+    struct span span = {0, 0};
+    while (span.first < s->raw->n && s->raw->changes[span.first].kind < kind)
+        span.first++;
+    for (span.end = span.first; span.end < s->raw->n && s->raw->changes[span.end].kind == kind;)
+        span.end++;
+    return span;
+}
+
+static void both_ends_moved(struct story *s, uint32_t lost, uint32_t b, struct span added)
+{
+    for (uint32_t i = added.first; i < added.end; i++) {
+        uint32_t a = story_is_taken(s, i) ? FAB_NONE : switch_link(s->after, &s->raw->changes[i]);
+        if (a == FAB_NONE || !same_switches(s, b, a))
+            continue;
+        story_take_this(s, lost);
+        story_take_this(s, i);
+        cable_moved(s, b, a, true);
+        return;
+    }
+}
+
+/* Drop those that are told, and those at an HCA, which are told with it. */
+static uint32_t list_links(const struct story *s, struct span span, const struct fab_inventory *inv)
+{
+    uint32_t n = 0;
+    for (uint32_t i = span.first; i < span.end; i++)
+        n += !story_is_taken(s, i) && switch_link(inv, &s->raw->changes[i]) != FAB_NONE;
+    return n;
+}
+
+void story_cables_moved(struct story *s)
+{
+    struct span lost = find_kind(s, FAB_CHANGE_LINK_LOST), added = find_kind(s, FAB_CHANGE_LINK_ADDED);
+
+    for (uint32_t i = lost.first; i < lost.end; i++) {
+        uint32_t b = story_is_taken(s, i) ? FAB_NONE : switch_link(s->before, &s->raw->changes[i]);
+        if (b != FAB_NONE && !moved_from(s, i, b))
+            moved_from(s, i, s->before->ports[b].peer);
+    }
+    /* A storm that rewires everything is not searched for pairs. */
+    uint64_t pairs = (uint64_t)list_links(s, lost, s->before) * list_links(s, added, s->after);
+    for (uint32_t i = lost.first; pairs > 0 && pairs <= 1000000 && i < lost.end; i++) {
+        uint32_t b = story_is_taken(s, i) ? FAB_NONE : switch_link(s->before, &s->raw->changes[i]);
+        if (b != FAB_NONE)
+            both_ends_moved(s, i, b, added);
+    }
+}
+
+/* ---- ports that go down or come up ---------------------------------------------------------------- */
+
+static void port_changed(struct story *s, uint32_t raw)
+{
+    const struct fab_change *change = story_take_this(s, raw);
+    uint32_t node = fab_inventory_find(s->after, change->guid);
+    uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(s->after, node, change->port);
+    bool up = strcmp(change->after, "ACTIVE") == 0;
+    const char *why = "the cable is there, its port says so";
+    char what[DIFF_WHAT_TEXT];
+
+    snprintf(what, sizeof(what), "%s", change->what);
+    if (port != FAB_NONE && s->after->ports[port].peer != FAB_NONE) {
+        const struct fab_port *peer = &s->after->ports[s->after->ports[port].peer];
+        uint64_t guid = s->after->nodes[peer->node].guid;
+        bool peer_up = peer->state == FAB_PORT_ACTIVE;
+        diff_link_text(s->after, &s->after->ports[port], what);
+        story_subject_link(s, s->after, port);
+        if (peer_up == up && story_take(s, FAB_CHANGE_PORT_STATE, guid, peer->num) != FAB_NONE)
+            why = "the cable is there, the ports at both its ends say so";
+    }
+    story_tell(s, up ? FAB_CHANGE_PORT_UP : FAB_CHANGE_PORT_DOWN, change->guid, change->port, what,
+               change->before, change->after, why);
+}
+
+void story_ports(struct story *s)
+{
+    struct span states = find_kind(s, FAB_CHANGE_PORT_STATE);
+    for (uint32_t i = states.first; i < states.end; i++) {
+        if (!story_is_taken(s, i))
+            port_changed(s, i);
+    }
+}

@@ -1,0 +1,356 @@
+/* understand_rest.c - hosts that are called otherwise, what came and went with its cables, and what is told
+ * as it is. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/text.h"
+#include "topo/understand_priv.h"
+
+static const struct fab_inventory *side(const struct story *s, bool added)
+{
+    return added ? s->after : s->before;
+}
+
+static bool came(enum fab_change_kind kind)
+{
+    return kind == FAB_CHANGE_HOST_ADDED || kind == FAB_CHANGE_DEVICE_ADDED ||
+           kind == FAB_CHANGE_SWITCH_ADDED || kind == FAB_CHANGE_LINK_ADDED;
+}
+
+/* ---- hosts by another name ------------------------------------------------------------------------ */
+
+/* A change of an HCA's name, as far as that is its host's. */
+static bool host_renamed(const struct story *s, uint32_t raw, const char **before, const char **after)
+{
+    const struct fab_change *change = &s->raw->changes[raw];
+    if (change->kind != FAB_CHANGE_NAME || s->taken[raw])
+        return false;
+    uint32_t b = fab_inventory_find(s->before, change->guid), a = fab_inventory_find(s->after, change->guid);
+    if (b == FAB_NONE || a == FAB_NONE || !is_kind(s->after, a, FAB_HCA) ||
+        strcmp(fab_str(s->before, s->before->nodes[b].name), fab_str(s->after, s->after->nodes[a].name)) != 0)
+        return false;
+    *before = fab_str(s->before, s->before->nodes[b].host);
+    *after = fab_str(s->after, s->after->nodes[a].host);
+    return true;
+}
+
+/* The host's last HCA with its old name went, and the first one with its new name came. */
+static void rename_host(struct story *s, uint32_t raw, const char *from, const char *to)
+{
+    const char *before, *after;
+    char clean_from[DIFF_NODE_TEXT], clean_to[DIFF_NODE_TEXT];
+    uint32_t lost = story_take_host(s, FAB_CHANGE_HOST_LOST, from);
+    uint32_t added = lost == FAB_NONE ? FAB_NONE : story_take_host(s, FAB_CHANGE_HOST_ADDED, to);
+
+    if (added == FAB_NONE) { /* a part of a host: told as it is */
+        if (lost != FAB_NONE)
+            s->taken[lost] = false;
+        s->n_taken = 0;
+        return;
+    }
+    uint64_t guid = s->raw->changes[raw].guid;
+    for (uint32_t i = raw; i < s->raw->n && s->raw->changes[i].kind == FAB_CHANGE_NAME; i++) {
+        if (host_renamed(s, i, &before, &after) && strcmp(before, from) == 0 && strcmp(after, to) == 0)
+            story_take_this(s, i);
+    }
+    story_subject(s, from);
+    story_subject(s, to);
+    fab_text_clean(clean_from, sizeof(clean_from), from, strlen(from), NULL);
+    fab_text_clean(clean_to, sizeof(clean_to), to, strlen(to), NULL);
+    story_tell(s, FAB_CHANGE_NAME, guid, 0, clean_from, clean_from, clean_to,
+               "the same GUIDs under another host's name");
+}
+
+void story_renamed(struct story *s)
+{
+    const char *before, *after;
+    for (uint32_t i = 0; i < s->raw->n; i++) {
+        if (host_renamed(s, i, &before, &after) && strcmp(before, after) != 0)
+            rename_host(s, i, before, after);
+    }
+}
+
+/* ---- hosts, devices and switches with their cables ----------------------------------------------- */
+
+/* A device that came or went, by its host. */
+struct device {
+    const char *host;
+    uint32_t raw, port; /* in the inventory that has it */
+};
+
+struct devices {
+    struct device *list;
+    uint32_t n;
+};
+
+static int compare_devices(const void *a, const void *b)
+{
+    const struct device *x = a, *y = b;
+    int order = strcmp(x->host, y->host);
+    return order != 0 ? order : x->raw < y->raw ? -1 : x->raw > y->raw;
+}
+
+static struct devices list_devices(struct story *s, enum fab_change_kind kind)
+{
+    const struct fab_inventory *inv = side(s, came(kind));
+    struct devices devices = {malloc((s->raw->n + 1u) * sizeof(struct device)), 0};
+
+    if (devices.list == NULL)
+        s->out.rc = PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; devices.list != NULL && i < s->raw->n; i++) {
+        const struct fab_change *change = &s->raw->changes[i];
+        if (change->kind != kind || s->taken[i])
+            continue;
+        uint32_t node = fab_inventory_find(inv, change->guid);
+        uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, change->port);
+        if (port != FAB_NONE)
+            devices.list[devices.n++] = (struct device){fab_str(inv, inv->nodes[node].host), i, port};
+    }
+    if (devices.n > 1)
+        qsort(devices.list, devices.n, sizeof(*devices.list), compare_devices);
+    return devices;
+}
+
+/* One that is not told yet goes with the host or device that it was of. */
+static void take_device_link(struct story *s, const struct fab_inventory *inv, uint32_t port,
+                             char place[DIFF_PORT_TEXT])
+{
+    bool added = inv == s->after;
+    uint32_t peer = inv->ports[port].peer;
+
+    story_subject_link(s, inv, port);
+    story_take_link(s, added ? FAB_CHANGE_LINK_ADDED : FAB_CHANGE_LINK_LOST, inv, port);
+    if (place[0] == '\0')
+        diff_port_text(inv, &inv->ports[peer], place);
+}
+
+/* Is what this port leads to in the other inventory as well? */
+static bool has_switch(const struct story *s, const struct fab_inventory *inv, uint32_t port)
+{
+    uint32_t node = inv->ports[inv->ports[port].peer].node;
+    return (inv == s->before ? s->to_after[node] : s->to_before[node]) != FAB_NONE;
+}
+
+static void tell_gone(struct story *s, const struct fab_change *change, const char *place, uint32_t cables,
+                      bool with_switch, const char *more)
+{
+    bool added = came(change->kind);
+    char why[DIFF_WHY_TEXT], others[40] = "";
+
+    if (cables > 1)
+        snprintf(others, sizeof(others), " and %" PRIu32 " more", cables - 1);
+    if (cables == 0)
+        snprintf(why, sizeof(why), "%s", added ? "it is seen now" : "it is not seen any more");
+    else if (with_switch)
+        snprintf(why, sizeof(why), "a cable at %.200s%s %s, with the switch%s", place, others,
+                 added ? "came" : "is gone", more);
+    else
+        snprintf(why, sizeof(why), "a cable at %.200s%s %s%s", place, others, added ? "came" : "is gone",
+                 more);
+    story_tell(s, change->kind, change->guid, change->port, change->what, change->before, change->after, why);
+}
+
+static void host_gone(struct story *s, uint32_t raw, const struct devices *devices)
+{
+    const struct fab_change *change = story_take_this(s, raw);
+    const struct fab_inventory *inv = side(s, came(change->kind));
+    uint32_t node = fab_inventory_find(inv, change->guid), cables = 0, low = 0, high = devices->n;
+    const char *host = node == FAB_NONE ? "" : fab_str(inv, inv->nodes[node].host);
+    char place[DIFF_PORT_TEXT] = "";
+    bool with_switch = false;
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (strcmp(devices->list[mid].host, host) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    story_subject(s, change->what);
+    for (; low < devices->n && strcmp(devices->list[low].host, host) == 0; low++) {
+        const struct device *device = &devices->list[low];
+        if (s->taken[device->raw])
+            continue;
+        story_take_this(s, device->raw);
+        with_switch |= cables++ == 0 && !has_switch(s, inv, device->port);
+        take_device_link(s, inv, device->port, place);
+    }
+    tell_gone(s, change, place, cables, with_switch, "");
+}
+
+/* ---- two HCAs of one name -------------------------------------------------------------------------- */
+
+static int compare_names(const void *a, const void *b, void *of)
+{
+    const struct fab_inventory *inv = of;
+    const struct fab_node *x = &inv->nodes[*(const uint32_t *)a], *y = &inv->nodes[*(const uint32_t *)b];
+    int order = strcmp(fab_str(inv, x->host), fab_str(inv, y->host));
+    return order != 0 ? order : strcmp(fab_str(inv, x->name), fab_str(inv, y->name));
+}
+
+/* All HCAs in the order of their names; NULL: no memory. */
+static uint32_t *hcas_by_name(const struct fab_inventory *inv, uint32_t *n)
+{
+    uint32_t *list = malloc((inv->n_nodes + 1u) * sizeof(*list));
+
+    *n = 0;
+    for (uint32_t i = 0; list != NULL && i < inv->n_nodes; i++) {
+        if (inv->nodes[i].kind == FAB_HCA)
+            list[(*n)++] = i;
+    }
+    if (*n > 1)
+        qsort_r(list, *n, sizeof(*list), compare_names, (void *)inv);
+    return list;
+}
+
+/* How many HCAs have this one's name? */
+static uint32_t count_name(const struct fab_inventory *inv, const uint32_t *list, uint32_t n, uint32_t node)
+{
+    uint32_t low = 0, high = n, count = 0;
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (compare_names(&list[mid], &node, (void *)inv) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    while (low < n && compare_names(&list[low], &node, (void *)inv) == 0) {
+        low++;
+        count++;
+    }
+    return count;
+}
+
+/* ---- devices and switches -------------------------------------------------------------------------- */
+
+static void device_gone(struct story *s, const struct device *device, bool twice)
+{
+    const struct fab_change *change = story_take_this(s, device->raw);
+    const struct fab_inventory *inv = side(s, came(change->kind));
+    char place[DIFF_PORT_TEXT] = "";
+
+    story_subject_node(s, inv, inv->ports[device->port].node);
+    bool with_switch = !has_switch(s, inv, device->port);
+    take_device_link(s, inv, device->port, place);
+    tell_gone(s, change, place, 1, with_switch,
+              twice ? "; another HCA has this host's and device's name: two hosts of one name?" : "");
+}
+
+/* Those whose host is still there, or was before. */
+static void devices_gone(struct story *s, const struct fab_inventory *inv, const struct devices *devices)
+{
+    uint32_t *by_name = NULL, n = 0;
+
+    for (uint32_t i = 0; i < devices->n && s->out.rc == 0; i++) {
+        const struct device *device = &devices->list[i];
+        if (s->taken[device->raw])
+            continue;
+        if (by_name == NULL && (by_name = hcas_by_name(inv, &n)) == NULL)
+            s->out.rc = PMIXFAB_ERR_NOMEM;
+        else
+            device_gone(s, device, count_name(inv, by_name, n, inv->ports[device->port].node) > 1);
+    }
+    free(by_name);
+}
+
+static void switch_gone(struct story *s, uint32_t raw)
+{
+    const struct fab_change *change = story_take_this(s, raw);
+    bool added = came(change->kind);
+    const struct fab_inventory *inv = side(s, added);
+    uint32_t node = fab_inventory_find(inv, change->guid), cables = 0;
+    char why[DIFF_WHY_TEXT];
+
+    if (node != FAB_NONE)
+        story_subject_node(s, inv, node);
+    for (uint32_t i = 0; node != FAB_NONE && i < inv->nodes[node].n_ports; i++) {
+        uint32_t port = inv->nodes[node].first_port + i;
+        if (inv->ports[port].peer == FAB_NONE)
+            continue;
+        cables++;
+        if (story_take_link(s, added ? FAB_CHANGE_LINK_ADDED : FAB_CHANGE_LINK_LOST, inv, port) != FAB_NONE)
+            story_subject_link(s, inv, port);
+    }
+    snprintf(why, sizeof(why), "it %s, with %" PRIu32 " cable%s",
+             added ? "is seen now" : "is not seen any more", cables, cables == 1 ? "" : "s");
+    story_tell(s, change->kind, change->guid, 0, change->what, change->before, change->after, why);
+}
+
+/* Those that came, or those that went. Hosts have their cables, then devices, then switches. */
+static void gone(struct story *s, enum fab_change_kind host, enum fab_change_kind device,
+                 enum fab_change_kind sw)
+{
+    struct devices devices = list_devices(s, device);
+
+    for (uint32_t i = 0; i < s->raw->n; i++) {
+        if (s->raw->changes[i].kind == host && !s->taken[i])
+            host_gone(s, i, &devices);
+    }
+    devices_gone(s, side(s, came(device)), &devices);
+    for (uint32_t i = 0; i < s->raw->n; i++) {
+        if (s->raw->changes[i].kind == sw && !s->taken[i])
+            switch_gone(s, i);
+    }
+    free(devices.list);
+}
+
+void story_gone(struct story *s)
+{
+    gone(s, FAB_CHANGE_HOST_LOST, FAB_CHANGE_DEVICE_LOST, FAB_CHANGE_SWITCH_LOST);
+    gone(s, FAB_CHANGE_HOST_ADDED, FAB_CHANGE_DEVICE_ADDED, FAB_CHANGE_SWITCH_ADDED);
+}
+
+/* ---- what is told as it is ------------------------------------------------------------------------- */
+
+static const char *reason(enum fab_change_kind kind)
+{
+    switch (kind) {
+    case FAB_CHANGE_LINK_ADDED:
+        return "a cable where none was";
+    case FAB_CHANGE_LINK_LOST:
+        return "the cable is not seen any more, and no other took its place";
+    case FAB_CHANGE_LINK_RATE:
+        return "the same cable at another width or speed";
+    case FAB_CHANGE_NAME:
+        return "the same GUID under another name";
+    case FAB_CHANGE_LID:
+        return "the subnet manager gave it another one";
+    default:
+        return "it says so itself";
+    }
+}
+
+static void subjects_of(struct story *s, const struct fab_inventory *inv, const struct fab_change *change)
+{
+    uint32_t node = change->guid == 0 ? FAB_NONE : fab_inventory_find(inv, change->guid);
+    uint32_t port = FAB_NONE;
+    bool link = change->kind == FAB_CHANGE_LINK_ADDED || change->kind == FAB_CHANGE_LINK_LOST ||
+                change->kind == FAB_CHANGE_LINK_RATE;
+
+    if (node == FAB_NONE)
+        return;
+    if (link)
+        port = fab_inventory_port(inv, node, change->port);
+    if (port != FAB_NONE)
+        story_subject_link(s, inv, port);
+    else
+        story_subject_node(s, inv, node);
+}
+
+void story_rest(struct story *s)
+{
+    for (uint32_t i = 0; i < s->raw->n; i++) {
+        if (s->taken[i])
+            continue;
+        const struct fab_change *change = story_take_this(s, i);
+        if (change->kind != FAB_CHANGE_LINK_ADDED)
+            subjects_of(s, s->before, change);
+        if (change->kind != FAB_CHANGE_LINK_LOST)
+            subjects_of(s, s->after, change);
+        story_tell(s, change->kind, change->guid, change->port, change->what, change->before, change->after,
+                   reason(change->kind));
+    }
+}
