@@ -1,5 +1,6 @@
 /*
  * child.h - this program again as a child that probes, with a deadline; what it writes comes back as bytes.
+ * Or another program, which is told something and hands nothing back.
  *
  * Libraries that talk to hardware can abort, hang or flood their process. In a child that costs one attempt
  * and nothing else. The first part is for the daemon, the second (child_side.c) for the child.
@@ -10,6 +11,9 @@
 #include <event2/event.h>
 
 #include "fabricd/config.h"
+
+/* So many lines that another program says on its standard error go into the log. */
+#define CHILD_LINES 100
 
 /* ---- the daemon's side -------------------------------------------------------------------------- */
 
@@ -23,10 +27,13 @@ struct child_result {
 
 struct child_order {
     const char *what;              /* for messages: "sweep", "look verbs"; up to 60 bytes */
+    const char *program;           /* NULL: this one again; else its path, and nothing comes back of it */
     char *const *argv;             /* ended by NULL; argv[0] is the program's name */
-    const struct config_list *env; /* KEY=VALUE beside the daemon's own environment */
-    unsigned deadline;             /* seconds */
-    size_t limit;                  /* bytes; more is PMIXFAB_ERR_CORRUPT and the child's end */
+    const struct config_list *env; /* KEY=VALUE beside the daemon's own environment; may be NULL */
+    const void *input;             /* its standard input, kept by the caller until `done`; NULL: empty */
+    size_t input_size;
+    unsigned deadline; /* seconds */
+    size_t limit;      /* bytes; more is PMIXFAB_ERR_CORRUPT and the child's end */
     /* The size that a beginning announces, 0: not known (yet). May be NULL. */
     size_t (*total)(const void *head, size_t n);
     void (*done)(struct child_result *result, void *cbdata); /* once, on the loop */
@@ -35,7 +42,7 @@ struct child_order {
 
 struct child;
 
-/* Any number at a time. On error `done` is not called. The order need not outlive the call. */
+/* Any number at a time. On error `done` is not called. The order need not outlive the call, but its input. */
 int child_start(struct event_base *base, const struct child_order *order, struct child **out,
                 struct fab_err *err);
 

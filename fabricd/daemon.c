@@ -135,6 +135,7 @@ static void stop(struct daemon *d)
     publication_free(d->publication);
     process_remove_uri(d->config);
     control_free(d->control);
+    hooks_free(d->hooks);
     watch_stop();
     if (d->taking)
         intake_stop();
@@ -178,6 +179,9 @@ static int start(struct daemon *d, struct fab_err *err)
         rc =
             store_generation(publisher_store(d->publisher), &d->status.generation, &d->status.published, err);
     if (rc != PMIXFAB_OK || d->config->once)
+        return rc;
+    rc = hooks_new(d->base, d->config, publisher_store(d->publisher), &d->hooks, err);
+    if (rc != PMIXFAB_OK)
         return rc;
     if (watch_start(d->base) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");

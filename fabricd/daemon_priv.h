@@ -15,6 +15,7 @@
 
 #include "fabricd/control.h"
 #include "fabricd/daemon.h"
+#include "fabricd/hook.h"
 #include "fabricd/look.h"
 #include "fabricd/nodes.h"
 #include "fabricd/publish.h"
@@ -26,6 +27,7 @@ struct daemon {
     struct publisher *publisher;
     struct nodes *nodes;
     struct control *control;
+    struct hooks *hooks;
     struct event *timer, *signals[3];
     struct event *trim; /* gives memory back when reports have been published */
     bool serving;       /* the PMIx server runs */

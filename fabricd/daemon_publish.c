@@ -18,6 +18,11 @@ static void tell(struct daemon *d, bool pending, events_done_fn next)
 static void after_updated(void *arg)
 {
     struct daemon *d = arg;
+    const struct hook_news news = {.generation = d->publication->generation,
+                                   .published = d->status.published,
+                                   .planes = d->publication->planes,
+                                   .n = d->publication->n};
+    hooks_tell(d->hooks, &news);
     publication_free(d->publication);
     d->publication = NULL;
     if (d->ends_round)
