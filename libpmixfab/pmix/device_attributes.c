@@ -114,10 +114,13 @@ static pmix_status_t number_value(const char *text, size_t unit, pmix_value_t *v
     return size_value((size_t)number * unit, value);
 }
 
+/* The standard wants it to be there. That of the plane is that of what the sweep saw there. */
 static pmix_status_t get_vendor(const struct known *known, pmix_value_t *value)
 {
     const char *vendor = fact(known, "vendor");
-    return text_value(vendor != NULL ? vendor : known->plane.vendor, value);
+    if (vendor == NULL && (known->device.seen & PMIXFAB_SEEN_SUBNET) != 0)
+        vendor = known->plane.vendor;
+    return fab_value_string(value, vendor != NULL && vendor[0] != '\0' ? vendor : "unknown");
 }
 
 /* The vendor's number of the product; where nobody knows that, of the vendor itself. */
