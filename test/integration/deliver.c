@@ -14,6 +14,8 @@
  *   late=1        it is given when it has expired
  *   twice=1       it is given again
  *   alter=1       one character of it is another
+ *   damage=1      one byte of the report in it is another
+ *   cut=N         the last N bytes of the delivery in it are missing
  *   times=N       so many, each with its own credential
  *   at_once=1     all of them before the first answer
  *   text=TEXT     that is in the credential instead
@@ -45,8 +47,8 @@
 
 struct spec {
     const char *host, *inside, *text, *made;
-    unsigned ports, before, uid, ttl, times, raw;
-    bool late, twice, alter, at_once, change;
+    unsigned ports, before, uid, ttl, times, raw, cut;
+    bool late, twice, alter, at_once, change, damage;
 };
 
 /* ---- answers ---- */
@@ -139,6 +141,8 @@ static void make_delivery(const struct spec *spec, void **bytes, size_t *size)
         CHECK(fab_report_encode(&after, &body, &delivery.size) == 0);
     }
     delivery.body = body;
+    if (spec->damage)
+        ((unsigned char *)body)[delivery.size / 2] ^= 0x20;
     CHECK(fab_delivery_encode(&delivery, bytes, size) == 0);
     free(body);
     fab_report_destroy(&before);
@@ -169,6 +173,8 @@ static char *make_credential(const struct spec *spec)
         bytes = strdup(spec->text);
     } else {
         make_delivery(spec, &bytes, &size);
+        CHECK(spec->cut < size);
+        size -= spec->cut;
     }
     munge_ctx_t ctx = munge_ctx_create();
     CHECK(ctx != NULL);
@@ -218,15 +224,13 @@ static void set(struct spec *spec, const char *key, char *value)
         const char *key;
         unsigned *field;
     } numbers[] = {{"ports", &spec->ports}, {"before", &spec->before}, {"uid", &spec->uid},
-                   {"ttl", &spec->ttl},     {"times", &spec->times},   {"raw", &spec->raw}};
+                   {"ttl", &spec->ttl},     {"times", &spec->times},   {"raw", &spec->raw},
+                   {"cut", &spec->cut}};
     const struct {
         const char *key;
         bool *field;
-    } marks[] = {{"late", &spec->late},
-                 {"twice", &spec->twice},
-                 {"alter", &spec->alter},
-                 {"at_once", &spec->at_once},
-                 {"before", &spec->change}};
+    } marks[] = {{"late", &spec->late},     {"twice", &spec->twice},     {"alter", &spec->alter},
+                 {"damage", &spec->damage}, {"at_once", &spec->at_once}, {"before", &spec->change}};
     bool known = true;
     if (strcmp(key, "host") == 0)
         spec->host = value;

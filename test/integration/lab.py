@@ -235,12 +235,16 @@ def sanitizer_library(binary):
 
 
 class Ibsim:
-    """A simulated subnet. Commands return when the simulator has carried them out."""
+    """A simulated subnet. Commands return when the simulator has carried them out.
+
+    on: the host that it and its clients run on (hosts.py), since its sockets are those of one network namespace
+    """
 
     _count = 0
 
-    def __init__(self, netfile):
+    def __init__(self, netfile, on=None):
         require("ibsim")
+        self.prefix = on.prefix() if on else []
         Ibsim._count += 1
         self.dir = tmpdir()
         self.socket = f"fabricd-{os.getpid()}-{Ibsim._count}-{time.monotonic_ns() % 1000000}"
@@ -268,7 +272,7 @@ class Ibsim:
         if not os.path.exists(self.console):
             os.mkfifo(self.console, 0o600)
             self._input = os.open(self.console, os.O_RDWR | os.O_CLOEXEC)
-        self.process = spawn(["ibsim", "-s", *self._limits(), self.netfile], stdin=self._input,
+        self.process = spawn([*self.prefix, find_command("ibsim"), "-s", *self._limits(), self.netfile], stdin=self._input,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.dir,
                              env=dict(os.environ, IBSIM_SOCKNAME=self.socket))
         self.output = Lines(self.process.stdout)
@@ -351,14 +355,14 @@ class Ibsim:
         """Run a command (ibnetdiscover, iblinkinfo, one of ours by its path) on a host of this subnet."""
         require(argv[0])
         options.setdefault("cwd", self.dir)  # the preload of a client that is killed leaves folders behind
-        return run(argv, env=self.env_for(host, find_command(argv[0])), **options)
+        return run([*self.prefix, find_command(argv[0]), *argv[1:]], env=self.env_for(host, find_command(argv[0])), **options)
 
     def sweep(self):
         """One sweep of OpenSM, from the first host."""
         require("opensm")
         log = os.path.join(self.dir, "opensm-once.log")
         env = dict(self.env_for(self.hosts[0]), OSM_TMP_DIR=self.dir, OSM_CACHE_DIR=self.dir)
-        done = run(["opensm", "-o", "-f", log], env=env, cwd=self.dir, timeout=120)
+        done = run([*self.prefix, find_command("opensm"), "-o", "-f", log], env=env, cwd=self.dir, timeout=120)
         if done.returncode != 0:
             raise LabError(f"opensm: {done.stdout[-500:]}{done.stderr[-500:]}")
 
