@@ -130,51 +130,78 @@ static int search_all(struct fab_search *search, unsigned asked)
     return rc;
 }
 
+int fab_costing_begin(struct fab_costing *c, const struct fab_plane *plane, struct fab_costs *out)
+{
+    size_t n = plane->n_devices, n_switches = plane->n_switches;
+    *c = (struct fab_costing){.plane = plane, .out = out};
+    memset(out, 0, sizeof(*out));
+    c->edge_of = malloc((n_switches + 1) * sizeof(*c->edge_of));
+    c->sources = malloc((n_switches + 1) * sizeof(*c->sources));
+    out->edge = malloc((n + 1) * sizeof(*out->edge));
+    out->host = malloc((n + 1) * sizeof(*out->host));
+    out->access = malloc((n + 1) * sizeof(*out->access));
+    if (c->edge_of == NULL || c->sources == NULL || out->edge == NULL || out->host == NULL ||
+        out->access == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    if (plane->unattached)
+        return PMIXFAB_OK;
+    c->n_searched = number_edges(plane, out, c->edge_of, c->sources);
+    uint32_t n_edges = c->n_searched;
+    for (uint32_t i = 0; i < plane->n_devices; i++)
+        n_edges += plane->devices[i].sw == FAB_NONE;
+    out->view =
+        (struct fab_cost_view){plane->n_devices, n_edges, out->edge, out->access, out->host, NULL, NULL};
+    /* A plane is connected: it has switches, or else one or two devices, never devices of both sorts. */
+    return c->n_searched != 0 && n_edges != c->n_searched ? PMIXFAB_ERR_CONFLICT : PMIXFAB_OK;
+}
+
+int fab_costing_room(struct fab_costing *c)
+{
+    size_t n = c->out->view.n_edges;
+    c->out->view.dist = c->out->dist = alloc_vectors(n * n * sizeof(*c->out->dist));
+    return c->out->dist == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+}
+
+int fab_costing_search(struct fab_costing *c, unsigned threads)
+{
+    if (c->plane->unattached)
+        return share_edge(c->plane, c->out);
+    int rc = fab_costing_room(c);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    c->out->n_searched = c->n_searched;
+    if (c->n_searched > 0) {
+        struct fab_search search = {.plane = c->plane,
+                                    .sources = c->sources,
+                                    .edge_of = c->edge_of,
+                                    .n_edges = c->n_searched,
+                                    .dist = c->out->dist};
+        rc = search_all(&search, threads);
+    }
+    add_private_edges(c->plane, c->out, c->n_searched);
+    return rc;
+}
+
+void fab_costing_end(struct fab_costing *c, int rc)
+{
+    free(c->edge_of);
+    free(c->sources);
+    if (rc != PMIXFAB_OK)
+        fab_costs_destroy(c->out);
+}
+
 int fab_costs_compute(const struct fab_plane *plane, unsigned threads, struct fab_costs *out)
 {
+    struct fab_costing costing;
     if (out == NULL)
         return PMIXFAB_ERR_INVAL;
     memset(out, 0, sizeof(*out));
     if (plane == NULL)
         return PMIXFAB_ERR_INVAL;
-    int rc = PMIXFAB_ERR_NOMEM;
-    size_t n = plane->n_devices, n_switches = plane->n_switches;
-    uint32_t *edge_of = malloc((n_switches + 1) * sizeof(*edge_of));
-    uint32_t *sources = malloc((n_switches + 1) * sizeof(*sources));
-    out->edge = malloc((n + 1) * sizeof(*out->edge));
-    out->host = malloc((n + 1) * sizeof(*out->host));
-    out->access = malloc((n + 1) * sizeof(*out->access));
-    if (edge_of == NULL || sources == NULL || out->edge == NULL || out->host == NULL || out->access == NULL)
-        goto cleanup;
-    if (plane->unattached) {
-        rc = share_edge(plane, out);
-        goto cleanup;
-    }
-    uint32_t n_searched = number_edges(plane, out, edge_of, sources), n_edges = n_searched;
-    for (uint32_t i = 0; i < plane->n_devices; i++)
-        n_edges += plane->devices[i].sw == FAB_NONE;
-    out->dist = alloc_vectors((size_t)n_edges * n_edges * sizeof(*out->dist));
-    if (out->dist == NULL)
-        goto cleanup;
-    out->view =
-        (struct fab_cost_view){plane->n_devices, n_edges, out->edge, out->access, out->host, out->dist, NULL};
-    /* A plane is connected: it has switches, or else one or two devices, never devices of both sorts. */
-    if (n_searched != 0 && n_edges != n_searched) {
-        rc = PMIXFAB_ERR_CONFLICT;
-        goto cleanup;
-    }
-    rc = PMIXFAB_OK;
-    if (n_searched > 0) {
-        struct fab_search search = {
-            .plane = plane, .sources = sources, .edge_of = edge_of, .n_edges = n_searched, .dist = out->dist};
-        rc = search_all(&search, threads);
-    }
-    add_private_edges(plane, out, n_searched);
-cleanup:
-    free(edge_of);
-    free(sources);
-    if (rc != PMIXFAB_OK)
-        fab_costs_destroy(out);
+    int rc = fab_costing_begin(&costing, plane, out);
+    if (rc == PMIXFAB_OK)
+        rc = fab_costing_search(&costing, threads);
+    fab_costing_end(&costing, rc);
     return rc;
 }
 

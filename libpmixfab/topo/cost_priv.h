@@ -31,6 +31,23 @@ unsigned fab_cost_threads(unsigned asked, size_t tasks);
  */
 void fab_cost_run(unsigned n, void (*work)(void *job, unsigned i), void *job);
 
+/* ---- the steps of a computation ---- */
+
+struct fab_costing {
+    const struct fab_plane *plane;
+    struct fab_costs *out;
+    uint32_t *edge_of;   /* switch -> edge or FAB_NONE */
+    uint32_t *sources;   /* edge -> switch */
+    uint32_t n_searched; /* edges that are switches */
+};
+
+/* Everything but dist (of an unattached plane nothing); room for dist; dist from nothing, with its room. End
+ * always, with the code that it all came to: after an error nothing is left of the costs. */
+int fab_costing_begin(struct fab_costing *costing, const struct fab_plane *plane, struct fab_costs *out);
+int fab_costing_room(struct fab_costing *costing);
+int fab_costing_search(struct fab_costing *costing, unsigned threads);
+void fab_costing_end(struct fab_costing *costing, int rc);
+
 /* ---- shortest paths ---- */
 
 /* Sources searched at once: one bit each in a vector of this many. */
