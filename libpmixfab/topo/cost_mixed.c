@@ -56,6 +56,8 @@ static FAB_ALWAYS_INLINE bool pass(const struct fab_search *search, struct space
         if (!sp->dirty[v])
             continue;
         sp->dirty[v] = 0;
+        if (plane->switches[v].missing) /* reached, but nothing goes on from here */
+            continue;
         busy = true;
         const struct fab_edge *adj = plane->adj + plane->switches[v].adj_first;
         for (uint32_t e = 0; e < plane->switches[v].n_adj; e++) {
@@ -65,6 +67,61 @@ static FAB_ALWAYS_INLINE bool pass(const struct fab_search *search, struct space
         }
     }
     return busy;
+}
+
+/* A source that is missing reaches its neighbours, once. */
+static void leave_missing(const struct fab_search *search, struct space *sp, uint32_t v, uint32_t s)
+{
+    const struct fab_vertex *from = &search->plane->switches[v];
+    const struct fab_edge *adj = search->plane->adj + from->adj_first;
+    for (uint32_t e = 0; e < from->n_adj; e++) {
+        uint16_t cost = adj[e].cost;
+        lanes *to = sp->dist + (size_t)adj[e].to * sp->chunks + s / LANES;
+        if (cost < (*to)[s % LANES])
+            (*to)[s % LANES] = cost;
+        sp->dirty[adj[e].to] = 1;
+    }
+}
+
+/* Where missing switches are all that joins two parts there is no path: dirty[v] becomes 1 for the switches
+ * that a source reaches, and 0 for the others. */
+static void find_reach(const struct fab_search *search, struct space *sp, uint32_t source)
+{
+    enum { UNREACHED, DONE, NEW };
+    const struct fab_plane *plane = search->plane;
+    bool busy = true;
+    memset(sp->dirty, UNREACHED, plane->n_switches);
+    sp->dirty[source] = NEW;
+    while (busy) {
+        busy = false;
+        for (uint32_t v = 0; v < plane->n_switches; v++) {
+            if (sp->dirty[v] != NEW)
+                continue;
+            sp->dirty[v] = DONE;
+            if (plane->switches[v].missing && v != source)
+                continue;
+            busy = true;
+            const struct fab_edge *adj = plane->adj + plane->switches[v].adj_first;
+            for (uint32_t e = 0; e < plane->switches[v].n_adj; e++)
+                if (sp->dirty[adj[e].to] == UNREACHED)
+                    sp->dirty[adj[e].to] = NEW;
+        }
+    }
+}
+
+/* What is still at all ones is too far, or out of reach. */
+static void end_source(const struct fab_search *search, struct space *sp, uint32_t source)
+{
+    bool known = false;
+    for (uint32_t e = 0; e < search->n_edges; e++) {
+        uint16_t *cell = search->dist + (size_t)e * search->n_edges + source;
+        if (*cell != UINT16_MAX)
+            continue;
+        if (!known)
+            find_reach(search, sp, search->sources[source]);
+        known = true;
+        *cell -= sp->dirty[search->sources[e]];
+    }
 }
 
 static FAB_ALWAYS_INLINE void block(const struct fab_search *search, struct space *sp, uint32_t first,
@@ -77,17 +134,22 @@ static FAB_ALWAYS_INLINE void block(const struct fab_search *search, struct spac
         uint32_t v = search->sources[first + s];
         sp->dist[(size_t)v * sp->chunks + s / LANES][s % LANES] = 0;
         sp->dirty[v] = 1;
+        if (plane->switches[v].missing)
+            leave_missing(search, sp, v, s);
     }
     for (bool forwards = true; pass(search, sp, forwards); forwards = !forwards)
         ;
-    /* A plane is connected: what is still at all ones is too far, not out of reach. */
+    /* A plane is connected: what is still at all ones is too far, not out of reach, unless switches are
+     * missing. */
     for (uint32_t e = 0; e < search->n_edges; e++) {
         const lanes *from = sp->dist + (size_t)search->sources[e] * sp->chunks;
         uint16_t *row = search->dist + (size_t)e * search->n_edges + first;
         memcpy(row, from, width * sizeof(uint16_t));
-        for (uint32_t s = 0; s < width; s++)
+        for (uint32_t s = 0; s < width && plane->n_missing == 0; s++)
             row[s] -= row[s] == UINT16_MAX;
     }
+    for (uint32_t s = 0; s < width && plane->n_missing > 0; s++)
+        end_source(search, sp, first + s);
 }
 
 static void block_any(const struct fab_search *search, struct space *sp, uint32_t first, uint32_t width)

@@ -81,6 +81,8 @@ static FAB_ALWAYS_INLINE bool level(const struct fab_search *search, const struc
             memcpy(words, &found, sizeof(words));
             mark(search->dist + (size_t)edge * search->n_edges + first, width, words, value);
         }
+        if (plane->switches[v].missing) /* reached, but nothing goes on from here */
+            sp->next[v] = (bits){0};
     }
     return reached;
 }

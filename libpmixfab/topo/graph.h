@@ -32,11 +32,18 @@ struct fab_host {
     uint32_t first, n; /* its devices, neighbours in index order */
 };
 
-/* A switch. Its neighbours are adj[adj_first .. adj_first+n_adj-1], each other switch once. */
+/*
+ * A switch. Its neighbours are adj[adj_first .. adj_first+n_adj-1], each other switch once.
+ *
+ * One that is missing (fab_node.missing) stands in the plane for the sake of its devices' indices and carries
+ * nobody's traffic but theirs: a path may begin or end at it, none leads through it. So a switch whose
+ * `missing` differs has other paths by all of its adjacencies, as if each of them had come or gone.
+ */
 struct fab_vertex {
     uint32_t node; /* in the inventory */
     uint32_t adj_first, n_adj;
     uint32_t n_devices; /* devices cabled to it */
+    bool missing;
 };
 
 struct fab_edge {
@@ -60,6 +67,7 @@ struct fab_plane {
     struct fab_edge *adj;            /* of one switch: by `to` */
     struct fab_cable *cables;        /* by port a, where a < b */
     uint32_t n_devices, n_hosts, n_switches, n_adj, n_cables;
+    uint32_t n_missing;    /* of the switches */
     uint32_t fastest_mbps; /* of its cables; 0: no cable, or no rate known */
     uint32_t subnet;       /* of its lowest port */
     uint64_t prefix;       /* of that subnet */

@@ -55,6 +55,8 @@ static void collect(struct fab_planes *planes, const uint32_t *plane_of, uint32_
             continue;
         struct fab_plane *plane = &planes->planes[plane_of[i]];
         sw_of[i] = plane->n_switches;
+        plane->n_missing += inv->nodes[i].missing;
+        plane->switches[plane->n_switches].missing = inv->nodes[i].missing;
         plane->switches[plane->n_switches++].node = i;
     }
     for (uint32_t p = 0; p < inv->n_ports; p++) {

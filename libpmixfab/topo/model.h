@@ -88,6 +88,7 @@ struct fab_node {
     uint8_t num_ports; /* physical ports, 1..254 */
     uint8_t enhanced;  /* switch: enhanced port 0 */
     uint8_t unnamed;   /* HCA: no pattern names it, its host name is its GUID */
+    uint8_t missing;   /* no sweep sees it any more, its place is kept (topo/keep.h): no probe sets it */
 };
 
 /*

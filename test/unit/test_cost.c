@@ -15,7 +15,8 @@
 #include "topo/cost.h"
 #include "topo/cost_priv.h"
 
-#define FAR UINT64_MAX
+#define FAR  UINT64_MAX
+#define HOPS UINT64_MAX /* as `fastest`: each link costs 1 */
 
 /* ---- the plain search ---- */
 
@@ -32,10 +33,12 @@ static uint64_t rate(const struct fab_inventory *inv, uint32_t port)
     return inv->ports[port].width * lane[inv->ports[port].speed];
 }
 
-/* Distances from a port's vertex, with link costs relative to `fastest`; all 1 where that is 0. */
+/* Distances from a port's vertex, with link costs relative to `fastest`; all 1 where that is HOPS, or 0: then
+ * also through switches that are missing. */
 static void plain_search(const struct fab_inventory *inv, uint32_t from, uint64_t fastest, uint64_t *dist)
 {
     uint32_t n = inv->n_nodes + inv->n_ports, source = vertex(inv, from);
+    uint32_t own = inv->ports[from].peer == FAB_NONE ? FAB_NONE : vertex(inv, inv->ports[from].peer);
     uint8_t *done = calloc(n, 1);
     assert_non_null(done);
     for (uint32_t v = 0; v < n; v++)
@@ -54,12 +57,13 @@ static void plain_search(const struct fab_inventory *inv, uint32_t from, uint64_
         bool is_switch = best < inv->n_nodes;
         uint32_t first = is_switch ? inv->nodes[best].first_port : best - inv->n_nodes;
         uint32_t count = is_switch ? inv->nodes[best].n_ports : 1;
+        bool ends = fastest != 0 && is_switch && inv->nodes[best].missing && best != own;
         for (uint32_t p = first; p < first + count; p++) {
             uint32_t peer = inv->ports[p].peer;
-            if (peer == FAB_NONE)
+            if (peer == FAB_NONE || (ends && vertex(inv, peer) < inv->n_nodes))
                 continue;
             uint64_t cost = 1, mbps = rate(inv, p);
-            if (fastest != 0)
+            if (fastest != 0 && fastest != HOPS)
                 cost = mbps == 0 ? 10 : (10 * fastest + mbps - 1) / mbps;
             uint32_t to = vertex(inv, peer);
             if (dist[best] + cost < dist[to])
@@ -145,9 +149,9 @@ static void check_plane(const char *what, const struct fab_plane *plane)
     assert_non_null(dist);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t port = plane->devices[i].port;
-        if (i == 0 && plane->model == FAB_COST_RATE) {
+        if (i == 0) {
             plain_search(inv, port, 0, dist);
-            fastest = fastest_of(inv, dist);
+            fastest = plane->model == FAB_COST_HOPS ? HOPS : fastest_of(inv, dist);
         }
         plain_search(inv, port, fastest, dist);
         for (uint32_t j = 0; j < n; j++)
@@ -219,6 +223,16 @@ static void pull_cables(struct fab_inventory *inv, unsigned n, uint64_t *state)
     }
 }
 
+/* Up to n switches are missing. */
+static void lose_switches(struct fab_inventory *inv, unsigned n, uint64_t *state)
+{
+    for (; n > 0; n--) {
+        uint32_t i = (uint32_t)(fabric_random_next(state) % (inv->n_nodes + 1));
+        if (i < inv->n_nodes && inv->nodes[i].kind == FAB_SWITCH)
+            inv->nodes[i].missing = 1;
+    }
+}
+
 /* ---- tests ---- */
 
 static void test_every_kind(void **state)
@@ -234,6 +248,12 @@ static void test_every_kind(void **state)
         check_all(kinds[k], &inv);
         uint64_t seed = k;
         shuffle_hosts(&inv, &seed);
+        check_all(kinds[k], &inv);
+        shuffle_rates(&inv, &seed);
+        check_all(kinds[k], &inv);
+        fab_inventory_destroy(&inv);
+        assert_int_equal(fabric_parse(kinds[k], &inv), PMIXFAB_OK);
+        lose_switches(&inv, 30, &seed);
         check_all(kinds[k], &inv);
         shuffle_rates(&inv, &seed);
         check_all(kinds[k], &inv);
@@ -259,6 +279,8 @@ static void test_random(void **state)
             shuffle_hosts(&inv, &dice);
         if (seed % 5 == 0)
             shuffle_rates(&inv, &dice);
+        if (seed % 7 >= 4)
+            lose_switches(&inv, 9, &dice);
         fab_cost_limit_isa(seed % 3 == 0 ? FAB_ISA_ANY : seed % 3 == 1 ? FAB_ISA_AVX2 : FAB_ISA_AVX512);
         check_model(what, &inv, FAB_COST_RATE);
         check_model(what, &inv, FAB_COST_HOPS);

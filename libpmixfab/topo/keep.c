@@ -1,0 +1,406 @@
+#include "topo/keep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/keys.h"
+
+/* A keeping on its way. Arrays run over the elements of `before`. */
+struct keeping {
+    const struct fab_inventory *before, *swept;
+    struct fab_inventory *out;
+    uint32_t *there; /* the node of swept that it is, FAB_NONE */
+    uint8_t *kept;   /* nodes: it keeps its place */
+    uint8_t *cable;  /* ports: its cable stays, down */
+    uint8_t *anchor; /* nodes: a kept switch from which something that is seen can be reached */
+    uint32_t *port;  /* the port of out that it became */
+    uint8_t subnet[FAB_MAX_SUBNETS];
+};
+
+/* ---- who is a candidate -------------------------------------------------------------------------- */
+
+static bool is_cabled(const struct fab_inventory *inv, const struct fab_node *node)
+{
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+        if (inv->ports[p].peer != FAB_NONE)
+            return true;
+    return false;
+}
+
+static bool is_on_switch(const struct fab_inventory *inv, const struct fab_node *node)
+{
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+        if (inv->ports[p].peer != FAB_NONE &&
+            inv->nodes[inv->ports[inv->ports[p].peer].node].kind == FAB_SWITCH)
+            return true;
+    return false;
+}
+
+/* Both are sorted by GUID. */
+static void match_nodes(struct keeping *k)
+{
+    for (uint32_t b = 0, s = 0; b < k->before->n_nodes; b++) {
+        uint64_t guid = k->before->nodes[b].guid;
+        while (s < k->swept->n_nodes && k->swept->nodes[s].guid < guid)
+            s++;
+        bool same = s < k->swept->n_nodes && k->swept->nodes[s].guid == guid;
+        k->there[b] = same ? s : FAB_NONE;
+    }
+}
+
+static uint32_t find_candidates(struct keeping *k, fab_keep_fn may, void *cbdata)
+{
+    uint32_t n = 0;
+    for (uint32_t b = 0; b < k->before->n_nodes; b++) {
+        const struct fab_node *node = &k->before->nodes[b];
+        const struct fab_node *now = k->there[b] == FAB_NONE ? NULL : &k->swept->nodes[k->there[b]];
+        if (node->kind != FAB_HCA || (now != NULL && (now->kind != FAB_HCA || is_cabled(k->swept, now))))
+            continue;
+        if (now != NULL && now->num_ports != node->num_ports)
+            continue;
+        k->kept[b] = is_on_switch(k->before, node) && may(k->before, b, cbdata);
+        n += k->kept[b];
+    }
+    return n;
+}
+
+/* A port GUID that is another HCA's now: the port has moved. */
+static int drop_moved_ports(struct keeping *k)
+{
+    const struct fab_inventory *swept = k->swept, *before = k->before;
+    struct fab_key *keys = malloc((2 * (size_t)swept->n_ports + 1) * sizeof(*keys));
+    uint32_t n = 0;
+    if (keys == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t p = 0; p < swept->n_ports; p++)
+        if (swept->ports[p].guid != 0 && swept->nodes[swept->ports[p].node].kind == FAB_HCA)
+            keys[n++] = (struct fab_key){swept->ports[p].guid, p};
+    fab_keys_sort(keys, keys + n, n);
+    for (uint32_t p = 0; p < before->n_ports; p++) {
+        uint32_t node = before->ports[p].node;
+        if (!k->kept[node] || before->ports[p].guid == 0)
+            continue;
+        uint32_t same = fab_keys_find(keys, n, before->ports[p].guid);
+        if (same != FAB_NONE && swept->ports[same].node != k->there[node])
+            k->kept[node] = 0;
+    }
+    free(keys);
+    return PMIXFAB_OK;
+}
+
+/* The HCA that was where this port of swept is now; FAB_NONE. */
+static uint32_t hca_before(const struct keeping *k, uint32_t port)
+{
+    uint32_t peer = k->swept->ports[port].peer;
+    if (peer == FAB_NONE)
+        return FAB_NONE;
+    uint32_t sw = fab_inventory_find(k->before, k->swept->nodes[k->swept->ports[peer].node].guid);
+    uint32_t at = sw == FAB_NONE ? FAB_NONE : fab_inventory_port(k->before, sw, k->swept->ports[peer].num);
+    at = at == FAB_NONE ? FAB_NONE : k->before->ports[at].peer;
+    return at == FAB_NONE ? FAB_NONE : k->before->ports[at].node;
+}
+
+/* Of the candidates of this host the one that the new HCA most likely replaces; FAB_NONE. */
+static uint32_t replaced_by(const struct keeping *k, const struct fab_node *new)
+{
+    const char *host = fab_str(k->swept, new->host), *desc = fab_str(k->swept, new->desc);
+    uint32_t first = FAB_NONE;
+    if (host[0] == '\0' || new->unnamed)
+        return FAB_NONE;
+    for (uint32_t b = 0; b < k->before->n_nodes; b++) {
+        const struct fab_node *node = &k->before->nodes[b];
+        if (!k->kept[b] || strcmp(fab_str(k->before, node->host), host) != 0)
+            continue;
+        if (strcmp(fab_str(k->before, node->desc), desc) == 0)
+            return b;
+        first = first == FAB_NONE ? b : first;
+    }
+    return first;
+}
+
+/* Each HCA of a new GUID ends the keeping of one that it may have taken the place of. */
+static void drop_replaced(struct keeping *k)
+{
+    for (uint32_t s = 0; s < k->swept->n_nodes; s++) {
+        const struct fab_node *new = &k->swept->nodes[s];
+        if (new->kind != FAB_HCA || !is_cabled(k->swept, new) ||
+            fab_inventory_find(k->before, new->guid) != FAB_NONE)
+            continue;
+        bool took_place = false;
+        for (uint32_t p = new->first_port; p < new->first_port + new->n_ports; p++) {
+            uint32_t old = hca_before(k, p);
+            if (old == FAB_NONE || !k->kept[old])
+                continue;
+            k->kept[old] = 0;
+            took_place = true;
+        }
+        uint32_t old = took_place ? FAB_NONE : replaced_by(k, new);
+        if (old != FAB_NONE)
+            k->kept[old] = 0;
+    }
+}
+
+/* ---- cables -------------------------------------------------------------------------------------- */
+
+/* Can this end of an old cable have it still: is its node there and nothing else cabled to the port? */
+static bool end_is_free(const struct keeping *k, uint32_t port)
+{
+    const struct fab_port *end = &k->before->ports[port];
+    uint32_t node = k->there[end->node];
+    if (node == FAB_NONE)
+        return false;
+    const struct fab_node *now = &k->swept->nodes[node];
+    if (now->kind != k->before->nodes[end->node].kind || end->num > now->num_ports)
+        return false;
+    uint32_t same = fab_inventory_port(k->swept, node, end->num);
+    return same == FAB_NONE || k->swept->ports[same].peer == FAB_NONE;
+}
+
+static bool is_switch(const struct keeping *k, uint32_t port)
+{
+    return k->before->nodes[k->before->ports[port].node].kind == FAB_SWITCH;
+}
+
+static bool is_gone(const struct keeping *k, uint32_t port)
+{
+    return k->there[k->before->ports[port].node] == FAB_NONE;
+}
+
+static void keep_cable(struct keeping *k, uint32_t port)
+{
+    k->cable[port] = k->cable[k->before->ports[port].peer] = 1;
+}
+
+/* The candidates' cables; a candidate without any is none. Switches that are not seen and carry one are kept.
+ */
+static void keep_hosts(struct keeping *k)
+{
+    for (uint32_t b = 0; b < k->before->n_nodes; b++) {
+        const struct fab_node *node = &k->before->nodes[b];
+        if (!k->kept[b] || node->kind != FAB_HCA)
+            continue;
+        k->kept[b] = 0;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+            uint32_t peer = k->before->ports[p].peer;
+            if (peer == FAB_NONE || !is_switch(k, peer) || (!is_gone(k, peer) && !end_is_free(k, peer)))
+                continue;
+            keep_cable(k, p);
+            k->kept[b] = 1;
+            if (is_gone(k, peer))
+                k->kept[k->before->ports[peer].node] = 1;
+        }
+    }
+}
+
+/* A kept switch's cables to switches and HCAs that are there, and to other kept switches. */
+static void keep_switch_cables(struct keeping *k)
+{
+    for (uint32_t p = 0; p < k->before->n_ports; p++) {
+        const struct fab_port *port = &k->before->ports[p];
+        if (port->peer == FAB_NONE || !is_switch(k, p) || !k->kept[port->node])
+            continue;
+        uint32_t to = k->before->ports[port->peer].node;
+        if (k->there[to] == FAB_NONE ? k->kept[to] && is_switch(k, port->peer) : end_is_free(k, port->peer))
+            keep_cable(k, p);
+    }
+}
+
+/* From which kept switches can a switch be reached that is seen? */
+static void find_anchors(struct keeping *k)
+{
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t p = 0; p < k->before->n_ports; p++) {
+            const struct fab_port *port = &k->before->ports[p];
+            if (!k->cable[p] || !is_switch(k, p) || !is_gone(k, p) || k->anchor[port->node] ||
+                !is_switch(k, port->peer))
+                continue;
+            uint32_t to = k->before->ports[port->peer].node;
+            if (k->there[to] == FAB_NONE && !k->anchor[to])
+                continue;
+            k->anchor[port->node] = 1;
+            more = true;
+        }
+    }
+}
+
+/* The neighbours, not seen either, of kept switches without an anchor. False: nothing to add. */
+static bool keep_between(struct keeping *k)
+{
+    bool added = false;
+    for (uint32_t p = 0; p < k->before->n_ports; p++) {
+        const struct fab_port *port = &k->before->ports[p];
+        if (port->peer == FAB_NONE || !is_switch(k, p) || !is_switch(k, port->peer) ||
+            k->kept[port->node] != 1 || k->anchor[port->node])
+            continue;
+        uint32_t to = k->before->ports[port->peer].node;
+        if (k->there[to] != FAB_NONE || k->kept[to])
+            continue;
+        k->kept[to] = 2; /* looked at from the next round on */
+        added = true;
+    }
+    for (uint32_t b = 0; b < k->before->n_nodes; b++)
+        k->kept[b] = k->kept[b] != 0;
+    return added;
+}
+
+static void drop_unanchored(struct keeping *k)
+{
+    for (uint32_t b = 0; b < k->before->n_nodes; b++) {
+        const struct fab_node *node = &k->before->nodes[b];
+        if (node->kind != FAB_SWITCH || !k->kept[b] || k->anchor[b])
+            continue;
+        k->kept[b] = 0;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+            if (k->cable[p])
+                k->cable[p] = k->cable[k->before->ports[p].peer] = 0;
+    }
+    for (uint32_t b = 0; b < k->before->n_nodes; b++) {
+        const struct fab_node *node = &k->before->nodes[b];
+        if (node->kind != FAB_HCA || !k->kept[b])
+            continue;
+        k->kept[b] = 0;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+            k->kept[b] |= k->cable[p];
+    }
+}
+
+static void choose(struct keeping *k)
+{
+    drop_replaced(k);
+    keep_hosts(k);
+    keep_switch_cables(k);
+    find_anchors(k);
+    while (keep_between(k)) {
+        keep_switch_cables(k);
+        find_anchors(k);
+    }
+    drop_unanchored(k);
+}
+
+/* ---- the new inventory --------------------------------------------------------------------------- */
+
+/* Which subnet of swept each of before's is: by a switch that stands in both, else by its prefix. */
+static void match_subnets(struct keeping *k)
+{
+    const struct fab_inventory *before = k->before, *swept = k->swept;
+    for (uint32_t i = 0; i < before->n_subnets; i++) {
+        k->subnet[i] = 0;
+        for (uint32_t s = swept->n_subnets; s-- > 0;)
+            if (swept->subnets[s].prefix == before->subnets[i].prefix)
+                k->subnet[i] = (uint8_t)s;
+        if (i < swept->n_subnets && swept->subnets[i].prefix == before->subnets[i].prefix)
+            k->subnet[i] = (uint8_t)i;
+    }
+    for (uint32_t b = 0; b < before->n_nodes; b++) {
+        const struct fab_node *node = &before->nodes[b];
+        const struct fab_node *now = k->there[b] == FAB_NONE ? NULL : &swept->nodes[k->there[b]];
+        if (node->kind == FAB_SWITCH && node->n_ports > 0 && now != NULL && now->n_ports > 0)
+            k->subnet[before->ports[node->first_port].subnet] = swept->ports[now->first_port].subnet;
+    }
+}
+
+static int copy_text(const struct keeping *k, uint32_t *offset)
+{
+    const char *text = fab_str(k->before, *offset);
+    *offset = fab_inventory_string(k->out, text, strlen(text));
+    return *offset == FAB_NONE ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+}
+
+/* *number is its number in out. */
+static int add_node(struct keeping *k, uint32_t b, uint32_t *number)
+{
+    struct fab_node node = k->before->nodes[b];
+    *number = k->there[b];
+    if (*number != FAB_NONE) {
+        k->out->nodes[*number].missing = 1;
+        return PMIXFAB_OK;
+    }
+    node.missing = 1;
+    int rc = copy_text(k, &node.desc);
+    if (rc == PMIXFAB_OK)
+        rc = copy_text(k, &node.host);
+    if (rc == PMIXFAB_OK)
+        rc = copy_text(k, &node.name);
+    return rc == PMIXFAB_OK ? fab_inventory_add_node(k->out, &node, number) : rc;
+}
+
+/* A port of `before`, down, at node `number` of out: in place of one without a cable, or new. */
+static int add_port(struct keeping *k, uint32_t p, uint32_t number)
+{
+    struct fab_port port = k->before->ports[p];
+    uint32_t same = number < k->swept->n_nodes ? fab_inventory_port(k->swept, number, port.num) : FAB_NONE;
+    port.node = number;
+    port.peer = FAB_NONE;
+    port.state = FAB_PORT_DOWN;
+    port.subnet = k->subnet[port.subnet];
+    if (same == FAB_NONE)
+        return fab_inventory_add_port(k->out, &port, &k->port[p]);
+    k->port[p] = same;
+    k->out->ports[same] = port;
+    return PMIXFAB_OK;
+}
+
+static int write_ports(struct keeping *k, uint32_t b, uint32_t number)
+{
+    const struct fab_node *node = &k->before->nodes[b];
+    int rc = PMIXFAB_OK;
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports && rc == PMIXFAB_OK; p++)
+        if (k->cable[p] || (node->kind == FAB_HCA && k->kept[b]))
+            rc = add_port(k, p, number);
+    return rc;
+}
+
+static int write_all(struct keeping *k)
+{
+    int rc = PMIXFAB_OK;
+    k->out->finished = false; /* nodes and ports of swept stand in front, at their places */
+    match_subnets(k);
+    for (uint32_t b = 0; b < k->before->n_nodes && rc == PMIXFAB_OK; b++) {
+        uint32_t number = k->there[b];
+        if (k->kept[b])
+            rc = add_node(k, b, &number);
+        if (rc == PMIXFAB_OK && number != FAB_NONE)
+            rc = write_ports(k, b, number);
+    }
+    for (uint32_t p = 0; p < k->before->n_ports && rc == PMIXFAB_OK; p++)
+        if (k->cable[p] && k->before->ports[p].peer > p)
+            rc = fab_inventory_link(k->out, k->port[p], k->port[k->before->ports[p].peer]);
+    return rc;
+}
+
+int fab_inventory_keep(const struct fab_inventory *before, const struct fab_inventory *swept, fab_keep_fn may,
+                       void *cbdata, struct fab_inventory *out, struct fab_err *err)
+{
+    struct keeping k = {.before = before, .swept = swept, .out = out};
+    fab_inventory_init(out);
+    if (!swept->finished || (!before->finished && before->n_nodes > 0))
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "keep: an inventory is not finished");
+    size_t nodes = (size_t)before->n_nodes + 1, ports = (size_t)before->n_ports + 1;
+    k.there = malloc(nodes * sizeof(*k.there));
+    k.port = malloc(ports * sizeof(*k.port));
+    k.kept = calloc(2 * nodes + ports, 1);
+    int rc = fab_inventory_copy(out, swept);
+    if (k.there == NULL || k.port == NULL || k.kept == NULL)
+        rc = PMIXFAB_ERR_NOMEM;
+    if (rc == PMIXFAB_OK) {
+        k.anchor = k.kept + nodes;
+        k.cable = k.anchor + nodes;
+        match_nodes(&k);
+        if (find_candidates(&k, may, cbdata) > 0) {
+            rc = drop_moved_ports(&k);
+            if (rc == PMIXFAB_OK) {
+                choose(&k);
+                rc = write_all(&k);
+            }
+            if (rc == PMIXFAB_OK)
+                rc = fab_inventory_finish(out, err);
+        }
+    }
+    free(k.there);
+    free(k.port);
+    free(k.kept);
+    if (rc != PMIXFAB_OK)
+        fab_inventory_destroy(out);
+    return rc == PMIXFAB_ERR_NOMEM ? fab_fail(err, rc, "out of memory") : rc;
+}

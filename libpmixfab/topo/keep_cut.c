@@ -1,0 +1,150 @@
+/* keep_cut.c - an inventory without some of its cables and nodes. */
+#include <stdlib.h>
+
+#include "topo/keep.h"
+
+/* What goes. Arrays run over the elements of `from`. */
+struct cutting {
+    const struct fab_inventory *from;
+    uint32_t *node; /* its new number, FAB_NONE: it goes */
+    uint32_t *port;
+};
+
+bool fab_inventory_has_missing(const struct fab_inventory *inv)
+{
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        if (inv->nodes[i].missing)
+            return true;
+    return false;
+}
+
+static bool has_cable(const struct cutting *c, const struct fab_port *port)
+{
+    return port->peer != FAB_NONE && c->port[port->peer] != FAB_NONE &&
+           c->port[port - c->from->ports] != FAB_NONE;
+}
+
+/* cables[p] is marked: the port loses its cable. Decide what of that leaves the inventory. */
+static void plan(struct cutting *c, const uint8_t *loses, const uint8_t *node_goes)
+{
+    const struct fab_inventory *from = c->from;
+    uint32_t n_nodes = 0, n_ports = 0;
+    for (uint32_t i = 0; i < from->n_nodes; i++) {
+        const struct fab_node *node = &from->nodes[i];
+        uint32_t lost = 0, left = 0;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+            lost += loses[p];
+            left += from->ports[p].peer != FAB_NONE && !loses[p];
+        }
+        bool goes = node_goes[i] != 0 || (node->kind == FAB_HCA && lost > 0 && left == 0);
+        c->node[i] = goes ? FAB_NONE : n_nodes++;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+            bool empty = loses[p] && node->kind == FAB_SWITCH;
+            c->port[p] = goes || empty ? FAB_NONE : n_ports++;
+        }
+    }
+}
+
+static int write_nodes(const struct cutting *c, struct fab_inventory *out)
+{
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; i < c->from->n_nodes && rc == PMIXFAB_OK; i++)
+        if (c->node[i] != FAB_NONE)
+            rc = fab_inventory_add_node(out, &c->from->nodes[i], NULL);
+    return rc;
+}
+
+static int write_ports(const struct cutting *c, const uint8_t *loses, struct fab_inventory *out)
+{
+    int rc = PMIXFAB_OK;
+    for (uint32_t p = 0; p < c->from->n_ports && rc == PMIXFAB_OK; p++) {
+        struct fab_port port = c->from->ports[p];
+        if (c->port[p] == FAB_NONE)
+            continue;
+        port.node = c->node[port.node];
+        if (loses[p])
+            port.state = FAB_PORT_DOWN;
+        rc = fab_inventory_add_port(out, &port, NULL);
+    }
+    for (uint32_t p = 0; p < c->from->n_ports && rc == PMIXFAB_OK; p++) {
+        const struct fab_port *port = &c->from->ports[p];
+        if (has_cable(c, port) && !loses[p] && port->peer > p)
+            rc = fab_inventory_link(out, c->port[p], c->port[port->peer]);
+    }
+    return rc;
+}
+
+/* loses: a byte a port, both ends of a cable alike; node_goes: a byte a node. */
+static int write_rest(const struct fab_inventory *from, const uint8_t *loses, const uint8_t *node_goes,
+                      struct fab_inventory *out, struct fab_err *err)
+{
+    struct cutting c = {.from = from};
+    fab_inventory_init(out);
+    c.node = malloc(((size_t)from->n_nodes + 1) * sizeof(*c.node));
+    c.port = malloc(((size_t)from->n_ports + 1) * sizeof(*c.port));
+    int rc = c.node == NULL || c.port == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    if (rc == PMIXFAB_OK && from->pool_size > 1) {
+        /* All strings, at their old places: what goes leaves a little waste. */
+        out->pool = malloc(from->pool_size);
+        rc = out->pool == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+        for (uint32_t i = 0; rc == PMIXFAB_OK && i < from->pool_size; i++)
+            out->pool[i] = from->pool[i];
+        if (rc == PMIXFAB_OK)
+            out->pool_size = out->pool_cap = from->pool_size;
+    }
+    if (rc == PMIXFAB_OK) {
+        out->n_subnets = from->n_subnets;
+        for (uint32_t i = 0; i < from->n_subnets; i++)
+            out->subnets[i] = from->subnets[i];
+        plan(&c, loses, node_goes);
+        rc = write_nodes(&c, out);
+    }
+    if (rc == PMIXFAB_OK)
+        rc = write_ports(&c, loses, out);
+    if (rc == PMIXFAB_OK)
+        rc = fab_inventory_finish(out, err);
+    free(c.node);
+    free(c.port);
+    if (rc != PMIXFAB_OK)
+        fab_inventory_destroy(out);
+    return rc == PMIXFAB_ERR_NOMEM ? fab_fail(err, rc, "out of memory") : rc;
+}
+
+int fab_inventory_cut(const struct fab_inventory *inv, fab_cut_fn cut, void *cbdata,
+                      struct fab_inventory *out, struct fab_err *err)
+{
+    fab_inventory_init(out);
+    if (!inv->finished)
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "cut: the inventory is not finished");
+    uint8_t *loses = calloc((size_t)inv->n_ports + 1, 1), *goes = calloc((size_t)inv->n_nodes + 1, 1);
+    int rc = PMIXFAB_ERR_NOMEM;
+    if (loses != NULL && goes != NULL) {
+        for (uint32_t p = 0; p < inv->n_ports; p++)
+            if (inv->ports[p].peer != FAB_NONE && cut(inv, p, cbdata))
+                loses[p] = loses[inv->ports[p].peer] = 1;
+        rc = write_rest(inv, loses, goes, out, err);
+    }
+    free(loses);
+    free(goes);
+    return rc;
+}
+
+int fab_inventory_seen(const struct fab_inventory *inv, struct fab_inventory *out, struct fab_err *err)
+{
+    fab_inventory_init(out);
+    if (!inv->finished)
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "seen: the inventory is not finished");
+    uint8_t *loses = calloc((size_t)inv->n_ports + 1, 1), *goes = calloc((size_t)inv->n_nodes + 1, 1);
+    int rc = PMIXFAB_ERR_NOMEM;
+    if (loses != NULL && goes != NULL) {
+        for (uint32_t i = 0; i < inv->n_nodes; i++)
+            goes[i] = inv->nodes[i].missing;
+        for (uint32_t p = 0; p < inv->n_ports; p++)
+            if (inv->ports[p].peer != FAB_NONE && inv->nodes[inv->ports[p].node].missing)
+                loses[p] = loses[inv->ports[p].peer] = 1;
+        rc = write_rest(inv, loses, goes, out, err);
+    }
+    free(loses);
+    free(goes);
+    return rc;
+}
