@@ -84,7 +84,7 @@ static int store_change(struct draft *draft, bool partial, struct publication **
     struct publisher *publisher = draft->publisher;
     struct store_plane *retired = NULL;
     uint32_t n_retired = 0;
-    uint64_t generation = publisher->generation + 1;
+    uint64_t generation = 0;
     int64_t published = now_microseconds();
     int rc = draft_plan_retired(draft, &retired, &n_retired, err);
     if (rc != PMIXFAB_OK)
@@ -124,7 +124,9 @@ static int judge_sweep(struct draft *draft, bool accept_partial, struct publish_
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "the difference cannot be computed: %s", pmixfab_strerror(rc));
     publish_fill_report(publisher, &draft->inv, &draft->diff, report);
-    return accept_partial ? PMIXFAB_OK : publish_check_whole(publisher, &draft->inv, report, err);
+    if (!accept_partial)
+        rc = publish_check_whole(publisher, &draft->inv, report, err);
+    return rc == PMIXFAB_OK ? draft_understand(draft, err) : rc;
 }
 
 /* Without a sweep: what was swept last stands. But if none is configured any more, there is no fabric. */
@@ -138,7 +140,7 @@ static int no_sweep(struct draft *draft, struct fab_err *err)
     int rc = fab_inventory_finish(&draft->inv, err);
     if (rc == PMIXFAB_OK)
         rc = fab_diff_compute(&publisher->current, &draft->inv, &draft->diff);
-    return rc;
+    return rc == PMIXFAB_OK ? draft_understand(draft, err) : rc;
 }
 
 static int build(struct draft *draft, const struct publish_input *input, struct fab_err *err)
@@ -175,6 +177,9 @@ static int prepare(struct draft *draft, const struct publish_input *input, struc
     rc = build(draft, input, err);
     if (rc != PMIXFAB_OK)
         return rc;
+    rc = draft_tell_indices(draft, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
     bool partial = input->inv != NULL && report->dangling > 0;
     return draft->n_rows == 0 ? store_quietly(draft, err) : store_change(draft, partial, out, err);
 }
@@ -183,6 +188,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_input *inp
                     struct publish_report *report, struct fab_err *err)
 {
     struct draft draft = {.publisher = publisher, .served = served_get()};
+    draft.seen = input->seen != 0 ? input->seen : now_microseconds();
     struct fab_err why = {""};
     *out = NULL;
     draft.after = &draft.inv;
@@ -194,7 +200,10 @@ int publish_prepare(struct publisher *publisher, const struct publish_input *inp
         if (publisher_read_names(publisher, &why) != PMIXFAB_OK)
             log_warning("names: %s; going on with the names as they were", why.text);
     }
+    bool swept = input->inv != NULL;
     int rc = prepare(&draft, input, out, report, err);
+    if (rc == PMIXFAB_OK && swept)
+        publisher->swept = draft.seen;
     if (rc == PMIXFAB_OK && *out == NULL)
         rc = rundir_mend(publisher->config->rundir, draft.served, err);
     built_destroy(&draft.built);

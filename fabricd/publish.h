@@ -48,6 +48,7 @@ struct publish_report {
 struct publish_input {
     struct fab_inventory *inv; /* of a sweep: finished, not yet named; it is emptied */
     bool accept_partial;
+    int64_t seen;                             /* when that was, microseconds since 1970; 0: just now */
     const struct node_report *const *reports; /* by host */
     uint32_t n_reports;
 };

@@ -12,6 +12,7 @@
 struct published_report {
     char *host;
     uint64_t digest;
+    int64_t received; /* microseconds since 1970; 0: not known */
 };
 struct published_reports {
     struct published_report *reports;
@@ -41,7 +42,8 @@ struct publisher {
     uint32_t n_retired;
     uint64_t generation;
     int64_t published;
-    bool compare; /* false until one sweep was computed with this configuration: equality proves nothing
+    int64_t swept; /* when the last good sweep was taken, microseconds since 1970; 0: none since the start */
+    bool compare;  /* false until one sweep was computed with this configuration: equality proves nothing
                      before */
 };
 
@@ -58,7 +60,8 @@ struct draft {
     struct served_set *served;   /* what is served now */
     struct fab_inventory inv;    /* of a sweep: named */
     struct fab_inventory *after; /* that, or the publisher's current one */
-    struct fab_diff diff;
+    struct fab_diff diff;        /* understood */
+    int64_t seen;                /* when its sweep was taken */
     struct told told;
     struct built built;
     struct store_plane *known; /* borrowed snapshots: served planes, then retired ones */
@@ -98,6 +101,17 @@ int publish_check_whole(const struct publisher *publisher, const struct fab_inve
  * on error. */
 int publish_tell(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
                  struct fab_diff *diff, struct told *told, struct fab_err *err);
+
+/* ---- publish_story.c: the draft's changes as they go into the history ---- */
+
+/* Understand the difference from the publisher's inventory to the draft's. */
+int draft_understand(struct draft *draft, struct fab_err *err);
+/* Add which device indices move, of the planes that change. */
+int draft_tell_indices(struct draft *draft, struct fab_err *err);
+/* When what is now was first seen, and what was before last seen. A clock that went back in between has both
+ * at the same time. 0: not known. */
+void publish_stamp(struct fab_diff *diff, int64_t first_seen, int64_t last_seen);
+
 void publish_told(struct publisher *publisher, struct told *told); /* they are in the store */
 void told_free(struct told *told);
 

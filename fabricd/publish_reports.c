@@ -40,7 +40,7 @@ static struct published_report *find(const struct published_reports *list, const
     return list->n == 0 ? NULL : bsearch(&key, list->reports, list->n, sizeof(key), by_host);
 }
 
-static int append(struct published_reports *list, const char *host, uint64_t digest)
+static int append(struct published_reports *list, const char *host, uint64_t digest, int64_t received)
 {
     if ((list->n & (list->n + 1)) == 0) { /* room for the next power of two */
         struct published_report *larger =
@@ -52,14 +52,15 @@ static int append(struct published_reports *list, const char *host, uint64_t dig
     char *copy = strdup(host);
     if (copy == NULL)
         return PMIXFAB_ERR_NOMEM;
-    list->reports[list->n++] = (struct published_report){.host = copy, .digest = digest};
+    list->reports[list->n++] =
+        (struct published_report){.host = copy, .digest = digest, .received = received};
     return PMIXFAB_OK;
 }
 
 static int add_stored(const struct store_report *report, void *cbdata)
 {
     struct published_reports *list = cbdata;
-    list->failed |= append(list, report->host, report->digest) != PMIXFAB_OK;
+    list->failed |= append(list, report->host, report->digest, report->received) != PMIXFAB_OK;
     return list->failed;
 }
 
@@ -115,7 +116,10 @@ static int tell_one(struct publisher *publisher, const struct published_report *
     int rc = before == NULL ? PMIXFAB_OK : read_published(publisher, before->host, &old, err);
     const struct fab_report *from = old.finished ? &old : NULL, *to = after == NULL ? NULL : &after->report;
     if (rc == PMIXFAB_OK && (from != NULL || to != NULL) &&
-        (fab_report_changes(from, to, &changes) != PMIXFAB_OK || fab_diff_move(diff, &changes) != PMIXFAB_OK))
+        fab_report_changes(from, to, &changes) != PMIXFAB_OK)
+        rc = out_of_memory(err);
+    publish_stamp(&changes, after == NULL ? 0 : after->received, before == NULL ? 0 : before->received);
+    if (rc == PMIXFAB_OK && fab_diff_move(diff, &changes) != PMIXFAB_OK)
         rc = out_of_memory(err);
     fab_diff_destroy(&changes);
     fab_report_destroy(&old);
@@ -134,7 +138,8 @@ int publish_tell(struct publisher *publisher, const struct node_report *const *r
         return out_of_memory(err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++) {
         const struct published_report *old = find(before, reports[i]->report.host);
-        if (append(&told->next, reports[i]->report.host, reports[i]->digest) != PMIXFAB_OK)
+        if (append(&told->next, reports[i]->report.host, reports[i]->digest, reports[i]->received) !=
+            PMIXFAB_OK)
             rc = out_of_memory(err);
         else if (old == NULL || old->digest != reports[i]->digest)
             rc = tell_one(publisher, old, reports[i], told, diff, err);

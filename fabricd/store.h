@@ -109,11 +109,19 @@ struct store_change {
     uint64_t generation;
     int64_t time;
     const char *kind, *what, *before, *after;
+    const char *why;               /* empty: not told */
+    const char *subjects;          /* names of hosts and switches, a line each, without an end of the last */
+    bool planned;                  /* the operator had announced it */
+    int64_t first_seen, last_seen; /* as in struct fab_change; 0: not known */
 };
 typedef int (*store_change_fn)(const struct store_change *change, void *cbdata); /* non-zero ends the walk */
 
-/* Changes of generations from+1..to; `what` NULL, or part of a change's `what`; limit 0: none (else the
- * newest). A walk that fn ends is a success. fn must not call the store. */
+/*
+ * Changes of generations from+1..to; limit 0: all (else the newest). `what` NULL; or a subject of a change:
+ * those about it, found by an index, and those about nobody that have it in their `what`; or else a part of
+ * the texts what, before or after, looked for in all. A walk that fn ends is a success. fn must not call the
+ * store.
+ */
 int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
                   store_change_fn fn, void *cbdata, struct fab_err *err);
 

@@ -45,7 +45,9 @@ struct store {
     sqlite3_stmt *planes, *plane_insert, *plane_update;
 
     sqlite3_stmt *newest, *generation_insert;
-    sqlite3_stmt *change_insert, *changes, *changes_newest;
+    sqlite3_stmt *change_insert, *subject_insert, *subject_known;
+    sqlite3_stmt *changes, *changes_newest, *changes_about; /* all, the newest, of one subject */
+
 
     sqlite3_stmt *reports, *report_put, *report_delete, *report_keep;
     sqlite3_stmt *told, *told_bytes, *told_put, *told_delete; /* what was published of the reports */

@@ -14,6 +14,7 @@
 /* Two reports of one host, side by side. */
 struct walk {
     const char *host;
+    char subjects[FAB_HOST_MAX + 2]; /* the host, and the end of the list */
     struct devices before, after;
     struct diff_walk out;
 };
@@ -27,8 +28,16 @@ static void tell(struct walk *w, enum fab_change_kind kind, const struct devices
 
     snprintf(what, sizeof(what), "%s %s%s%s", w->host, device->label, fact == NULL ? "" : ": ",
              fact == NULL ? "" : fact);
-    diff_add(&w->out, kind, guid == NULL ? 0 : strtoull(guid, NULL, 16),
-             guid == NULL || port == NULL ? 0 : (uint32_t)strtoul(port, NULL, 10), what, before, after);
+    diff_put(&w->out, &(struct fab_change){
+                          .kind = kind,
+                          .guid = guid == NULL ? 0 : strtoull(guid, NULL, 16),
+                          .port = guid == NULL || port == NULL ? 0 : (uint32_t)strtoul(port, NULL, 10),
+                          .what = what,
+                          .before = (char *)before,
+                          .after = (char *)after,
+                          .why = "the host reports it",
+                          .subjects = w->subjects,
+                          .n_raw = 1});
 }
 
 /* What a device is, in a word. */
@@ -238,8 +247,14 @@ static void tell_host(struct walk *w, bool came, const struct devices *devices)
     char text[40];
 
     snprintf(text, sizeof(text), "%" PRIu32 " device%s", devices->n, devices->n == 1 ? "" : "s");
-    diff_add(&w->out, came ? FAB_CHANGE_REPORT_ADDED : FAB_CHANGE_REPORT_LOST, 0, 0, w->host,
-             came ? "" : text, came ? text : "");
+    diff_put(&w->out, &(struct fab_change){.kind = came ? FAB_CHANGE_REPORT_ADDED : FAB_CHANGE_REPORT_LOST,
+                                           .what = (char *)w->host,
+                                           .before = came ? "" : text,
+                                           .after = came ? text : "",
+                                           .why = came ? "the host reports for the first time"
+                                                       : "its report was forgotten",
+                                           .subjects = w->subjects,
+                                           .n_raw = 1});
 }
 
 int fab_report_changes(const struct fab_report *before, const struct fab_report *after, struct fab_diff *diff)
@@ -252,6 +267,7 @@ int fab_report_changes(const struct fab_report *before, const struct fab_report 
         (before != NULL && after != NULL && strcmp(before->host, after->host) != 0))
         return PMIXFAB_ERR_INVAL;
     w.host = before != NULL ? before->host : after->host;
+    memcpy(w.subjects, w.host, strlen(w.host)); /* zeroed */
     if (before != NULL)
         w.out.rc = report_devices(before, &w.before);
     if (after != NULL && w.out.rc == PMIXFAB_OK)
