@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "probes/observed.h"
@@ -135,6 +136,77 @@ cleanup:
     return rc;
 }
 
+/* ---- the cheap look: is it another file, or has it been written? -------------------------------- */
+
+#define FRESH_SECONDS 2 /* a file that was written so shortly before may have been so after it was read */
+
+struct probe_watch {
+    char *path;
+    struct stat seen; /* all zero: there was none */
+    bool fresh;
+};
+
+static void look_at(const char *path, struct stat *st)
+{
+    if (stat(path, st) != 0)
+        memset(st, 0, sizeof(*st));
+}
+
+static int watch_open(const struct probe_config *config, const struct fab_inventory *inv,
+                      struct probe_watch **out, struct fab_err *err)
+{
+    uint64_t prefix;
+    struct timespec now;
+    (void)inv;
+    struct probe_watch *watch = calloc(1, sizeof(*watch));
+    if (watch == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    int rc = split(config->arg, &watch->path, &prefix, err);
+    if (rc != PMIXFAB_OK) {
+        free(watch->path);
+        free(watch);
+        return rc;
+    }
+    look_at(watch->path, &watch->seen);
+    clock_gettime(CLOCK_REALTIME, &now);
+    watch->fresh = watch->seen.st_ctim.tv_sec + FRESH_SECONDS > now.tv_sec;
+    *out = watch;
+    return PMIXFAB_OK;
+}
+
+static int watch_look(struct probe_watch *watch, struct probe_noticed *noticed, struct fab_err *err)
+{
+    struct stat now;
+    const struct stat *seen = &watch->seen;
+    (void)err;
+    look_at(watch->path, &now);
+    if (watch->fresh || now.st_ino != seen->st_ino || now.st_dev != seen->st_dev ||
+        now.st_size != seen->st_size || now.st_mtim.tv_sec != seen->st_mtim.tv_sec ||
+        now.st_mtim.tv_nsec != seen->st_mtim.tv_nsec)
+        noticed->all = true;
+    watch->fresh = false;
+    watch->seen = now;
+    noticed->requests++;
+    return PMIXFAB_OK;
+}
+
+static void watch_close(struct probe_watch *watch)
+{
+    if (watch == NULL)
+        return;
+    free(watch->path);
+    free(watch);
+}
+
+/* A file is read as a whole. */
+static int again(const struct probe_config *config, const struct probe_sink *sink,
+                 const struct fab_inventory *last, const struct probe_noticed *noticed,
+                 struct fab_inventory *inv, struct fab_err *err)
+{
+    (void)config, (void)sink, (void)last, (void)noticed, (void)inv;
+    return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a file is read as a whole");
+}
+
 static int available(char *text, size_t size)
 {
     snprintf(text, size, "reads a recorded fabric; works everywhere");
@@ -146,5 +218,9 @@ const struct probe probe_file = {
     .summary = "PATH[,prefix=0x...]: what `ibnetdiscover` printed, or its --cache file",
     .check = check,
     .run = run,
+    .watch_open = watch_open,
+    .watch_look = watch_look,
+    .watch_close = watch_close,
+    .again = again,
     .available = available,
 };

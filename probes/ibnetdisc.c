@@ -12,14 +12,10 @@
 #include <unistd.h>
 
 #include "probes/ibnetdisc.h"
+#include "probes/ibnetdisc_look.h"
 #include "probes/probes.h"
 
 #define MAD_CLASS_DIR "/sys/class/infiniband_mad"
-
-/* Requests in flight: 32 is about ten times as fast as the library's 2, and more gains nothing. */
-#define DEFAULT_MAX_SMPS   32u
-#define DEFAULT_TIMEOUT_MS 1000u
-#define DEFAULT_RETRIES    3u
 
 int ibnetdisc_target(const char *arg, char ca[UMAD_CA_NAME_LEN], int *port, struct fab_err *err)
 {
@@ -66,7 +62,7 @@ static const char *state_name(unsigned state)
  * sees may be simulated. (Its list of HCAs is of no use: it names one even where there is none.) Release the
  * port.
  */
-static int open_port(const char *ca, int num, umad_port_t *port, char *why, size_t size)
+int ibnetdisc_port(const char *ca, int num, umad_port_t *port, char *why, size_t size)
 {
     char name[UMAD_CA_NAME_LEN];
     snprintf(name, sizeof(name), "%s", ca);
@@ -92,7 +88,7 @@ static int open_port(const char *ca, int num, umad_port_t *port, char *why, size
 static int available(char *text, size_t size)
 {
     umad_port_t port;
-    int rc = open_port("", 0, &port, text, size);
+    int rc = ibnetdisc_port("", 0, &port, text, size);
     if (rc != PMIXFAB_OK)
         return rc;
     snprintf(text, size, "InfiniBand port %s:%d, %s, LID %u", port.ca_name, port.portnum,
@@ -103,7 +99,7 @@ static int available(char *text, size_t size)
 
 /* A port that no subnet manager has brought up sees itself at most. That must not pass for the whole subnet.
  */
-static int check_port(const umad_port_t *port, struct fab_err *err)
+int ibnetdisc_usable(const umad_port_t *port, struct fab_err *err)
 {
     if (strcmp(port->link_layer, "Ethernet") == 0)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
@@ -124,9 +120,9 @@ static int discover(umad_port_t *port, const struct probe_config *config, ibnd_f
                     struct fab_err *err)
 {
     ibnd_config_t how = {
-        .max_smps = config->max_smps != 0 ? config->max_smps : DEFAULT_MAX_SMPS,
-        .timeout_ms = config->timeout_ms != 0 ? config->timeout_ms : DEFAULT_TIMEOUT_MS,
-        .retries = config->retries != 0 ? config->retries : DEFAULT_RETRIES,
+        .max_smps = config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
+        .timeout_ms = config->timeout_ms != 0 ? config->timeout_ms : IBNETDISC_TIMEOUT_MS,
+        .retries = config->retries != 0 ? config->retries : IBNETDISC_RETRIES,
         .flags = IBND_CONFIG_MLX_EPI, /* FDR10 stands there only */
     };
     ibnetdisc_hide_systems(true);
@@ -151,10 +147,10 @@ static int run(const struct probe_config *config, const struct probe_sink *sink,
     int rc = ibnetdisc_target(config->arg, ca, &num, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = open_port(ca, num, &port, why, sizeof(why));
+    rc = ibnetdisc_port(ca, num, &port, why, sizeof(why));
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "ibnetdisc: %s", why);
-    rc = check_port(&port, err);
+    rc = ibnetdisc_usable(&port, err);
     if (rc == PMIXFAB_OK)
         rc = discover(&port, config, &fabric, err);
     if (rc == PMIXFAB_OK)
@@ -176,5 +172,9 @@ const struct probe probe_ibnetdisc = {
     .summary = "[CA[:PORT]]: the InfiniBand subnet that an HCA of this host is on",
     .check = check,
     .run = run,
+    .watch_open = ibnetdisc_watch_open,
+    .watch_look = ibnetdisc_watch_look,
+    .watch_close = ibnetdisc_watch_close,
+    .again = ibnetdisc_again,
     .available = available,
 };

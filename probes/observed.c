@@ -16,8 +16,8 @@ static bool self_loop(const struct observed *seen, const struct observed_port *p
     return port->peer != FAB_NONE && seen->ports[port->peer].node == port->node;
 }
 
-static int add_node(struct fab_inventory *inv, const struct observed_node *from, uint32_t *index,
-                    struct fab_err *err)
+int observed_add_node(struct fab_inventory *inv, const struct observed_node *from, uint32_t *index,
+                      struct fab_err *err)
 {
     struct node_info info;
     char desc[ATTRIBUTE_SIZE];
@@ -137,7 +137,7 @@ int observed_inventory(const struct observed *seen, const struct probe_sink *sin
                        (uintmax_t)info.node_guid, info.type);
             continue;
         }
-        rc = add_node(inv, &seen->nodes[i], &node, err);
+        rc = observed_add_node(inv, &seen->nodes[i], &node, err);
         if (rc == PMIXFAB_OK)
             rc = add_ports(inv, seen, i, node, map, &loops, err);
         if (rc == PMIXFAB_OK)

@@ -86,6 +86,10 @@ struct observed {
 int observed_inventory(const struct observed *seen, const struct probe_sink *sink, struct fab_inventory *inv,
                        struct fab_err *err);
 
+/* Add one node to an inventory, without its ports. */
+int observed_add_node(struct fab_inventory *inv, const struct observed_node *from, uint32_t *index,
+                      struct fab_err *err);
+
 /* Free the two arrays. */
 void observed_free(struct observed *seen);
 

@@ -1,0 +1,444 @@
+/*
+ * ibnetdisc_again.c - ask a few switches for their ports, and who is behind them.
+ *
+ * Whatever does not fit to the last inventory (a switch that cannot be found where it was, one that nobody
+ * knew, a part that is not reached any more) is left to a discovery of everything.
+ */
+#include "probes/ibnetdisc_again.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/ibnetdisc.h"
+#include "probes/ibnetdisc_look.h"
+
+#define CHEAP      2000u /* questions that are always worth it */
+#define CANDIDATES 8     /* ways into a switch that are tried */
+#define PATIENCE   64u
+
+#define MELLANOX 0x2c9u
+
+static int surprise(struct fab_err *err, const char *what)
+{
+    return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "ibnetdisc: %s", what);
+}
+
+/* ---- which switches ------------------------------------------------------------------------------- */
+
+/* Its cables do not count from now on, until they are read. */
+static void distrust(struct again *again, uint32_t node)
+{
+    const uint32_t at = again->view.at[node];
+    const unsigned n = again->last->nodes[node].num_ports;
+    memset(&again->view.signs[again->view.switches[at].first_sign], 0, (n + 1) * sizeof(*again->view.signs));
+}
+
+static int add(struct again *again, uint32_t node, struct fab_err *err)
+{
+    if (again->which[node] != FAB_NONE)
+        return PMIXFAB_OK;
+    if (again->n_rereads == again->cap) {
+        const uint32_t cap = again->cap == 0 ? 16 : again->cap * 2;
+        struct reread *bigger = realloc(again->rereads, cap * sizeof(*bigger));
+        if (bigger == NULL)
+            return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
+        again->rereads = bigger;
+        again->cap = cap;
+    }
+    struct reread *to = &again->rereads[again->n_rereads];
+    *to = (struct reread){.node = node, .num_ports = again->last->nodes[node].num_ports};
+    to->ports = calloc(to->num_ports + 1, sizeof(*to->ports));
+    if (to->ports == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
+    again->which[node] = again->n_rereads++;
+    distrust(again, node);
+    return PMIXFAB_OK;
+}
+
+/* Those that were noticed and are in this port's subnet. */
+static int add_noticed(struct again *again, const struct probe_noticed *noticed, struct fab_err *err)
+{
+    uint32_t cost = 0;
+    for (uint32_t i = 0; i < noticed->n; i++) {
+        const uint32_t node = fab_inventory_find(again->last, noticed->guids[i]);
+        if (node == FAB_NONE)
+            return surprise(err, "a switch changed that the last inventory does not have");
+        if (again->view.at[node] == FAB_NONE)
+            continue;
+        cost += again->last->nodes[node].num_ports * 2u;
+        int rc = add(again, node, err);
+        if (rc != PMIXFAB_OK)
+            return rc;
+    }
+    if (cost > CHEAP && cost > view_sweep_cost(again->last) / 2)
+        return surprise(err, "too much has changed");
+    return PMIXFAB_OK;
+}
+
+/* ---- the way to them ------------------------------------------------------------------------------ */
+
+/* Ways into a switch from those that are believed. */
+static unsigned candidates(const struct again *again, const struct reread *to, struct smp *questions)
+{
+    const struct fab_inventory *last = again->last;
+    const struct fab_node *node = &last->nodes[to->node];
+    unsigned n = 0;
+    for (uint32_t i = node->first_port; i < node->first_port + node->n_ports && n < CANDIDATES; i++) {
+        const uint32_t peer = last->ports[i].peer;
+        if (peer == FAB_NONE)
+            continue;
+        struct smp *question = &questions[n];
+        *question = (struct smp){.attribute = IB_ATTR_NODE_INFO};
+        const uint32_t from = last->ports[peer].node;
+        const uint32_t at = again->view.at[from];
+        const bool home = peer == again->view.own;
+        /* A neighbour that was read anew says itself whether that cable is still there. */
+        if (!home && (at == FAB_NONE ||
+                      again->view.signs[again->view.switches[at].first_sign + last->ports[peer].num] == 0))
+            continue;
+        if (home ? smp_path_extend(&question->path, last->ports[peer].num)
+                 : view_path(&again->view, from, &question->path) &&
+                       smp_path_extend(&question->path, last->ports[peer].num))
+            n++;
+    }
+    return n;
+}
+
+/* Find some of those that are not found yet: *found says how many. */
+static int find_some(struct again *again, uint32_t *found, struct fab_err *err)
+{
+    struct smp *questions = calloc((size_t)again->n_rereads * CANDIDATES + 1, sizeof(*questions));
+    unsigned *counts = calloc(again->n_rereads + 1, sizeof(*counts));
+    size_t n = 0;
+    int rc = PMIXFAB_OK;
+    if (questions == NULL || counts == NULL)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
+    view_route(&again->view);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < again->n_rereads; i++) {
+        if (!again->rereads[i].found)
+            counts[i] = candidates(again, &again->rereads[i], questions + n);
+        n += counts[i];
+    }
+    if (rc == PMIXFAB_OK)
+        rc = smp_ask(again->port, questions, n, n, err);
+    const struct smp *question = questions;
+    *found = 0;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < again->n_rereads; i++) {
+        struct reread *to = &again->rereads[i];
+        for (unsigned k = 0; k < counts[i]; k++, question++) {
+            struct node_info info;
+            node_info_decode(question->data, &info);
+            if (!question->answered || to->found || info.node_guid != again->last->nodes[to->node].guid)
+                continue;
+            to->found = true;
+            to->path = question->path;
+            memcpy(to->info, question->data, ATTRIBUTE_SIZE);
+            *found += 1;
+            if (info.type != NODE_TYPE_SWITCH || info.num_ports != to->num_ports)
+                rc = surprise(err, "a switch has become another one");
+        }
+    }
+    free(questions);
+    free(counts);
+    return rc;
+}
+
+/* ---- what they say -------------------------------------------------------------------------------- */
+
+/* Questions with the places that their answers go to. */
+struct batch {
+    struct smp *questions;
+    uint8_t **to;
+    bool **heard; /* NULL: an answer is a must */
+    size_t n, cap;
+};
+
+static void batch_free(struct batch *batch)
+{
+    free(batch->questions);
+    free(batch->to);
+    free(batch->heard);
+    *batch = (struct batch){0};
+}
+
+static int batch_add(struct batch *batch, const struct smp_path *path, unsigned attribute, unsigned modifier,
+                     uint8_t *to, bool *heard)
+{
+    if (batch->n == batch->cap) {
+        const size_t cap = batch->cap == 0 ? 256 : batch->cap * 2;
+        void *questions = realloc(batch->questions, cap * sizeof(*batch->questions));
+        if (questions != NULL)
+            batch->questions = questions;
+        void *places = realloc(batch->to, cap * sizeof(*batch->to));
+        if (places != NULL)
+            batch->to = places;
+        void *marks = realloc(batch->heard, cap * sizeof(*batch->heard));
+        if (marks != NULL)
+            batch->heard = marks;
+        if (questions == NULL || places == NULL || marks == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        batch->cap = cap;
+    }
+    batch->questions[batch->n] =
+        (struct smp){.path = *path, .attribute = (uint16_t)attribute, .modifier = modifier};
+    batch->to[batch->n] = to;
+    batch->heard[batch->n++] = heard;
+    return PMIXFAB_OK;
+}
+
+static int batch_ask(struct again *again, struct batch *batch, struct fab_err *err)
+{
+    int rc = smp_ask(again->port, batch->questions, batch->n, PATIENCE, err);
+    for (size_t i = 0; rc == PMIXFAB_OK && i < batch->n; i++) {
+        if (!batch->questions[i].answered && batch->heard[i] == NULL)
+            rc = surprise(err, "a node does not answer");
+        if (batch->questions[i].answered && batch->to[i] != NULL)
+            memcpy(batch->to[i], batch->questions[i].data, ATTRIBUTE_SIZE);
+        if (batch->heard[i] != NULL) /* Mellanox' own attribute, of which one bit counts */
+            *batch->heard[i] =
+                batch->questions[i].answered &&
+                (mad_get_field(batch->questions[i].data, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F) & 1) != 0;
+    }
+    batch->n = 0;
+    return rc;
+}
+
+static bool fresh(const struct reread *reread)
+{
+    return reread->found && !reread->read;
+}
+
+static bool up(const struct reread_port *port)
+{
+    struct port_info info;
+    port_info_decode(port->info, NULL, false, &info);
+    return info.link_up;
+}
+
+/* Could it be FDR10, which looks like QDR? */
+static bool ask_fdr10(const uint8_t node[ATTRIBUTE_SIZE], const uint8_t port[ATTRIBUTE_SIZE])
+{
+    struct node_info info;
+    node_info_decode(node, &info);
+    return info.vendor_id == MELLANOX && port[35] >> 4 == 4 && port[62] >> 4 == 0;
+}
+
+/* First the switches themselves with the states of their ports. */
+static int ask_themselves(struct again *again, struct batch *batch, struct fab_err *err)
+{
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; i < again->n_rereads && rc == PMIXFAB_OK; i++) {
+        struct reread *r = &again->rereads[i];
+        if (!fresh(r))
+            continue;
+        rc = batch_add(batch, &r->path, IB_ATTR_NODE_DESC, 0, r->desc, NULL);
+        if (rc == PMIXFAB_OK)
+            rc = batch_add(batch, &r->path, IB_ATTR_SWITCH_INFO, 0, r->switch_info, NULL);
+        for (unsigned num = 0; num <= r->num_ports && rc == PMIXFAB_OK; num++)
+            rc = batch_add(batch, &r->path, IB_ATTR_PORT_INFO, num, r->ports[num].info, NULL);
+    }
+    return rc == PMIXFAB_OK ? batch_ask(again, batch, err) : rc;
+}
+
+/* Then who is behind the ports that are up. */
+static int ask_neighbours(struct again *again, struct batch *batch, struct fab_err *err)
+{
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; i < again->n_rereads && rc == PMIXFAB_OK; i++) {
+        struct reread *r = &again->rereads[i];
+        for (unsigned num = 1; fresh(r) && num <= r->num_ports && rc == PMIXFAB_OK; num++) {
+            struct reread_port *port = &r->ports[num];
+            struct smp_path path = r->path;
+            if (!up(port))
+                continue;
+            if (!smp_path_extend(&path, num))
+                return surprise(err, "a node is too far away");
+            port->behind.there = true;
+            rc = batch_add(batch, &path, IB_ATTR_NODE_INFO, 0, port->behind.info, NULL);
+            if (rc == PMIXFAB_OK && ask_fdr10(r->info, port->info))
+                rc = batch_add(batch, &r->path, IB_ATTR_MLNX_EXT_PORT_INFO, num, NULL, &port->fdr10);
+        }
+    }
+    return rc == PMIXFAB_OK ? batch_ask(again, batch, err) : rc;
+}
+
+/* Then what hosts there are called, and their ports. fdr10: once that is known. */
+static int ask_hosts(struct again *again, struct batch *batch, bool fdr10, struct fab_err *err)
+{
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; i < again->n_rereads && rc == PMIXFAB_OK; i++) {
+        struct reread *r = &again->rereads[i];
+        for (unsigned num = 1; fresh(r) && num <= r->num_ports && rc == PMIXFAB_OK; num++) {
+            struct behind *behind = &r->ports[num].behind;
+            struct smp_path path = r->path;
+            struct node_info info;
+            node_info_decode(behind->info, &info);
+            if (!behind->there || info.type == NODE_TYPE_SWITCH || !smp_path_extend(&path, num))
+                continue;
+            if (fdr10) {
+                if (ask_fdr10(behind->info, behind->port_info))
+                    rc = batch_add(batch, &path, IB_ATTR_MLNX_EXT_PORT_INFO, info.local_port, NULL,
+                                   &behind->fdr10);
+                continue;
+            }
+            rc = batch_add(batch, &path, IB_ATTR_NODE_DESC, 0, behind->desc, NULL);
+            if (rc == PMIXFAB_OK)
+                rc = batch_add(batch, &path, IB_ATTR_PORT_INFO, info.local_port, behind->port_info, NULL);
+        }
+    }
+    return rc == PMIXFAB_OK ? batch_ask(again, batch, err) : rc;
+}
+
+/* ---- what it means for others --------------------------------------------------------------------- */
+
+/* The switch of the last inventory, whose port has another cable than it says now, is to be read, too. */
+static int suspect(struct again *again, uint32_t port, struct fab_err *err)
+{
+    const uint32_t node = port == FAB_NONE ? FAB_NONE : again->last->ports[port].node;
+    if (node == FAB_NONE || again->view.at[node] == FAB_NONE)
+        return PMIXFAB_OK;
+    return add(again, node, err);
+}
+
+/* A port of a switch that was read: is it the cable that it had? */
+static int compare(struct again *again, uint32_t node, unsigned num, struct fab_err *err)
+{
+    const struct fab_inventory *last = again->last;
+    const struct behind *behind = &again->rereads[again->which[node]].ports[num].behind;
+    const uint32_t port = fab_inventory_port(last, node, num);
+    const uint32_t before = port == FAB_NONE ? FAB_NONE : last->ports[port].peer;
+    struct node_info info;
+    node_info_decode(behind->info, &info);
+    const uint32_t other = behind->there ? fab_inventory_find(last, info.node_guid) : FAB_NONE;
+    if (behind->there && info.type == NODE_TYPE_SWITCH &&
+        (other == FAB_NONE || last->nodes[other].kind != FAB_SWITCH || again->view.at[other] == FAB_NONE))
+        return surprise(err, "there is a switch that was not there");
+    const uint32_t now = other == FAB_NONE ? FAB_NONE : fab_inventory_port(last, other, info.local_port);
+    if (before != FAB_NONE && now == before) {
+        struct view *view = &again->view;
+        view->signs[view->switches[view->at[node]].first_sign + num] = 1;
+        return PMIXFAB_OK;
+    }
+    int rc = suspect(again, before, err);
+    if (rc == PMIXFAB_OK && now != FAB_NONE) /* who had that port before has lost it */
+        rc = suspect(again, last->ports[now].peer, err);
+    if (rc == PMIXFAB_OK && other != FAB_NONE && other != node && info.type == NODE_TYPE_SWITCH)
+        rc = add(again, other, err);
+    return rc;
+}
+
+static int compare_all(struct again *again, struct fab_err *err)
+{
+    int rc = PMIXFAB_OK;
+    const uint32_t n = again->n_rereads; /* what is added meanwhile is not read yet */
+    for (uint32_t i = 0; i < n && rc == PMIXFAB_OK; i++) {
+        if (!fresh(&again->rereads[i]))
+            continue;
+        for (unsigned num = 1; num <= again->rereads[i].num_ports && rc == PMIXFAB_OK; num++)
+            rc = compare(again, again->rereads[i].node, num, err);
+        again->rereads[i].read = true;
+    }
+    return rc;
+}
+
+/* Are all switches reached, as far as cables are known to be there? */
+static int check_reached(struct again *again, struct fab_err *err)
+{
+    struct view *view = &again->view;
+    view_route(view);
+    for (uint32_t i = 0; i < view->n_switches; i++)
+        if (view->up[view->switches[i].node] == FAB_NONE)
+            return surprise(err, "a part of the subnet is not reached any more");
+    return PMIXFAB_OK;
+}
+
+int again_read(struct again *again, struct fab_err *err)
+{
+    struct batch batch = {0};
+    uint32_t left = again->n_rereads;
+    int rc = PMIXFAB_OK;
+    while (left > 0 && rc == PMIXFAB_OK) {
+        uint32_t found = 0;
+        rc = find_some(again, &found, err);
+        if (rc == PMIXFAB_OK && found == 0)
+            rc = surprise(err, "a switch is not where it was");
+        if (rc == PMIXFAB_OK)
+            rc = ask_themselves(again, &batch, err);
+        if (rc == PMIXFAB_OK)
+            rc = ask_neighbours(again, &batch, err);
+        if (rc == PMIXFAB_OK)
+            rc = ask_hosts(again, &batch, false, err);
+        if (rc == PMIXFAB_OK)
+            rc = ask_hosts(again, &batch, true, err);
+        if (rc == PMIXFAB_OK)
+            rc = compare_all(again, err);
+        left = 0;
+        for (uint32_t i = 0; i < again->n_rereads; i++)
+            left += !again->rereads[i].read;
+    }
+    batch_free(&batch);
+    return rc == PMIXFAB_OK ? check_reached(again, err) : rc;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
+static void again_free(struct again *again)
+{
+    for (uint32_t i = 0; i < again->n_rereads; i++)
+        free(again->rereads[i].ports);
+    free(again->rereads);
+    free(again->which);
+    view_free(&again->view);
+    smp_close(again->port);
+}
+
+static int again_open(struct again *again, const umad_port_t *at, const struct probe_config *config,
+                      struct fab_err *err)
+{
+    int rc = view_new(again->last, be64toh(at->port_guid), &again->view, err);
+    if (rc == PMIXFAB_OK)
+        rc = smp_open(at, config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
+                      config->timeout_ms != 0 ? config->timeout_ms : IBNETDISC_TIMEOUT_MS,
+                      config->retries != 0 ? config->retries : IBNETDISC_RETRIES, &again->port, err);
+    if (rc == PMIXFAB_OK) {
+        again->which = malloc((again->last->n_nodes + 1) * sizeof(*again->which));
+        if (again->which == NULL)
+            rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
+        else
+            memset(again->which, 0xff, (again->last->n_nodes + 1) * sizeof(*again->which));
+    }
+    return rc;
+}
+
+int ibnetdisc_again(const struct probe_config *config, const struct probe_sink *sink,
+                    const struct fab_inventory *last, const struct probe_noticed *noticed,
+                    struct fab_inventory *inv, struct fab_err *err)
+{
+    char ca[UMAD_CA_NAME_LEN], why[200];
+    int num;
+    umad_port_t at;
+    struct again again = {.last = last};
+    int rc = ibnetdisc_target(config->arg, ca, &num, err);
+    if (rc == PMIXFAB_OK && noticed->all)
+        rc = surprise(err, "everything may have changed");
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = ibnetdisc_port(ca, num, &at, why, sizeof(why));
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "ibnetdisc: %s", why);
+    rc = ibnetdisc_usable(&at, err);
+    if (rc == PMIXFAB_OK)
+        rc = again_open(&again, &at, config, err);
+    if (rc == PMIXFAB_OK)
+        rc = add_noticed(&again, noticed, err);
+    if (rc == PMIXFAB_OK)
+        rc = again_read(&again, err);
+    if (rc == PMIXFAB_OK)
+        rc = again_build(&again, inv, err);
+    if (rc == PMIXFAB_OK)
+        probe_note(sink, PMIXFAB_LOG_DEBUG, "%u switches read anew with %ju packets", again.n_rereads,
+                   (uintmax_t)smp_sent(again.port));
+    again_free(&again);
+    umad_release_port(&at);
+    return rc;
+}
