@@ -16,9 +16,10 @@ static const char *state_name(uint32_t state)
 
 static const char *seen_by(uint32_t seen)
 {
-    static const char *const words[] = {NULL, "subnet", "node", "subnet,node"};
+    static const char *const words[] = {NULL, "subnet",  "node", "subnet,node",
+                                        NULL, "missing", NULL,   "missing,node"};
 
-    return words[seen & (PMIXFAB_SEEN_SUBNET | PMIXFAB_SEEN_NODE)];
+    return words[seen & 7];
 }
 
 /* As it is told over PMIx: a sweep sees InfiniBand only, and what has a MAC for its id is Ethernet. */

@@ -97,7 +97,7 @@ static int count_devices(struct join_findings *findings, const struct node_repor
         if (host == NULL)
             continue;
         host->devices++;
-        host->unseen += (joined->details.seen[p] & FAB_SEEN_SUBNET) == 0;
+        host->unseen += (joined->details.seen[p] & (FAB_SEEN_SUBNET | FAB_SEEN_MISSING)) != FAB_SEEN_SUBNET;
     }
     return PMIXFAB_OK;
 }

@@ -175,8 +175,11 @@ struct pmixfab_device {
     char id[64];   /* [PMIX_DEVICE_ID] fab://<node GUID>::<system image GUID>, or ipv4://<MAC> */
 };
 
-/* Who knows of a device: the sweep of the fabric, the host that it is in, or both. */
-enum pmixfab_seen { PMIXFAB_SEEN_SUBNET = 1, PMIXFAB_SEEN_NODE = 2 };
+/*
+ * Who knows of a device: the sweep of the fabric, the host that it is in, or both. MISSING beside SUBNET: a
+ * sweep has seen it, the last ones have not; its state is DOWN, and its place is kept for a while.
+ */
+enum pmixfab_seen { PMIXFAB_SEEN_SUBNET = 1, PMIXFAB_SEEN_NODE = 2, PMIXFAB_SEEN_MISSING = 4 };
 
 int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out);
 

@@ -84,8 +84,9 @@ static pmix_status_t get_switch(const struct known *known, pmix_value_t *value)
 
 static pmix_status_t get_seen(const struct known *known, pmix_value_t *value)
 {
-    static const char *const words[] = {NULL, "subnet", "node", "subnet,node"};
-    uint32_t seen = known->device.seen & (PMIXFAB_SEEN_SUBNET | PMIXFAB_SEEN_NODE);
+    static const char *const words[] = {NULL, "subnet",  "node", "subnet,node",
+                                        NULL, "missing", NULL,   "missing,node"};
+    uint32_t seen = known->device.seen & 7;
     return words[seen] == NULL ? PMIX_ERR_NOT_FOUND : fab_value_string(value, words[seen]);
 }
 

@@ -93,10 +93,25 @@ static bool same_node(const struct diff_walk *w, const struct fab_node *b, const
     return b->system_guid == a->system_guid && b->vendor_id == a->vendor_id && b->device_id == a->device_id &&
            b->lid == a->lid && b->chassis == a->chassis && b->slot_type == a->slot_type &&
            b->slot == a->slot && b->chip == a->chip && b->lmc == a->lmc && b->num_ports == a->num_ports &&
-           b->enhanced == a->enhanced && b->unnamed == a->unnamed &&
+           b->enhanced == a->enhanced && b->unnamed == a->unnamed && b->missing == a->missing &&
            strcmp(fab_str(w->before, b->host), fab_str(w->after, a->host)) == 0 &&
            strcmp(fab_str(w->before, b->name), fab_str(w->after, a->name)) == 0 &&
            strcmp(fab_str(w->before, b->desc), fab_str(w->after, a->desc)) == 0;
+}
+
+/* It keeps its place, or has come back to it. */
+static void compare_missing(struct diff_walk *w, const struct fab_node *b, const struct fab_node *a,
+                            const char *what)
+{
+    bool is_switch = a->kind == FAB_SWITCH;
+    if (b->missing == a->missing)
+        return;
+    if (a->missing)
+        diff_add(w, is_switch ? FAB_CHANGE_SWITCH_MISSING : FAB_CHANGE_HOST_MISSING, a->guid, 0, what, "there",
+                 "missing");
+    else
+        diff_add(w, is_switch ? FAB_CHANGE_SWITCH_BACK : FAB_CHANGE_HOST_BACK, a->guid, 0, what, "missing",
+                 "there");
 }
 
 static void compare_nodes(struct diff_walk *w, const struct fab_node *b, const struct fab_node *a)
@@ -107,6 +122,7 @@ static void compare_nodes(struct diff_walk *w, const struct fab_node *b, const s
     if (same_node(w, b, a))
         return;
     diff_node_text(w->before, b, what);
+    compare_missing(w, b, a, what);
     compare_names(w, b, a, what);
     lid_changed(w, what, guid, 0, b->lid, a->lid);
     diff_number(w, what, guid, 0, "system image GUID", b->system_guid, a->system_guid, 16);

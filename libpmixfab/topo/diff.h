@@ -41,6 +41,12 @@ enum fab_change_kind {
     FAB_CHANGE_PORT_DOWN,       /* the cable is there, the port not ACTIVE any more */
     FAB_CHANGE_PORT_UP,
     FAB_CHANGE_INDEX, /* device indices of a plane moved */
+    /* of what keeps its place (keep.h) */
+    FAB_CHANGE_HOST_MISSING, /* an HCA is not seen any more, or without a cable */
+    FAB_CHANGE_HOST_BACK,    /* it is seen again, as it was */
+    FAB_CHANGE_SWITCH_MISSING,
+    FAB_CHANGE_SWITCH_BACK,
+    FAB_CHANGE_FLAPPING, /* a cable comes and goes, and is held down for a while */
     FAB_CHANGE_KINDS  /* one more than the last */
 };
 

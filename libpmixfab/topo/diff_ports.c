@@ -92,6 +92,13 @@ static void other_fact(struct diff_walk *w, const struct fab_port *port, const c
     diff_add(w, FAB_CHANGE_OTHER, w->after->nodes[port->node].guid, port->num, what, before, after);
 }
 
+/* Is this a port, or the end of a cable, of a node that is missing? */
+static bool is_missing(const struct fab_inventory *inv, const struct fab_port *port)
+{
+    return inv->nodes[port->node].missing ||
+           (port->peer != FAB_NONE && inv->nodes[inv->ports[port->peer].node].missing);
+}
+
 /* What is kept of a port beside its cable. A port that lost or got its cable has been told of. */
 static void compare_facts(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
@@ -104,7 +111,8 @@ static void compare_facts(struct diff_walk *w, const struct fab_port *b, const s
          b->subnet == a->subnet && (cabled || same_rate(b, a))))
         return;
     diff_port_text(w->after, a, of);
-    if (b->state != a->state) {
+    /* That a missing node's ports are down goes without saying. */
+    if (b->state != a->state && is_missing(w->before, b) == is_missing(w->after, a)) {
         const char *state_b = diff_state_text(b->state), *state_a = diff_state_text(a->state);
         if (cabled && (b->state == FAB_PORT_ACTIVE || a->state == FAB_PORT_ACTIVE))
             diff_add(w, FAB_CHANGE_PORT_STATE, guid, a->num, of, state_b, state_a);

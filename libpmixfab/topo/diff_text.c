@@ -36,6 +36,11 @@ static const char *const kinds[] = {
     [FAB_CHANGE_PORT_DOWN] = "port-down",
     [FAB_CHANGE_PORT_UP] = "port-up",
     [FAB_CHANGE_INDEX] = "index",
+    [FAB_CHANGE_HOST_MISSING] = "host-missing",
+    [FAB_CHANGE_HOST_BACK] = "host-back",
+    [FAB_CHANGE_SWITCH_MISSING] = "switch-missing",
+    [FAB_CHANGE_SWITCH_BACK] = "switch-back",
+    [FAB_CHANGE_FLAPPING] = "flapping",
 };
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))

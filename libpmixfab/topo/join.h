@@ -76,8 +76,10 @@ struct fab_detail {
 
 /* Seen by whom. A port without a cable that is not up is its host's alone once that speaks of it: the sweep
  * has no word of it but that it is there. What is made up for Ethernet planes is nodes' word. */
-#define FAB_SEEN_SUBNET 1u
-#define FAB_SEEN_NODE   2u
+#define FAB_SEEN_SUBNET  1u
+#define FAB_SEEN_NODE    2u
+#define FAB_SEEN_MISSING 4u /* beside SUBNET: the last sweeps have not seen its node, which keeps its place  \
+                             */
 
 /* Facts of every port of a joined inventory; of ports that are no HCA's there are none. */
 struct fab_details {

@@ -220,6 +220,8 @@ static int make_port(struct making *m, uint32_t p, uint32_t swept, const struct 
         rc = add_reported(m, dev);
     details->seen[p] = (uint8_t)((swept != FAB_NONE && !silent ? FAB_SEEN_SUBNET : 0u) |
                                  (dev != NULL || swept == FAB_NONE ? FAB_SEEN_NODE : 0u));
+    if (details->seen[p] & FAB_SEEN_SUBNET && inv->nodes[inv->ports[swept].node].missing)
+        details->seen[p] |= FAB_SEEN_MISSING;
     if (rc == PMIXFAB_OK)
         rc = join_choose(&m->heap);
     return rc == PMIXFAB_OK ? append_facts(m) : rc;

@@ -106,13 +106,15 @@ static bool good_devices(const void *bytes)
 {
     const struct snap_meta *meta = snap_meta(bytes);
     const struct snap_device *device = snap_section(bytes, SNAP_DEVICES);
-    const uint8_t known = PMIXFAB_SEEN_SUBNET | PMIXFAB_SEEN_NODE;
+    const uint8_t known = PMIXFAB_SEEN_SUBNET | PMIXFAB_SEEN_NODE | PMIXFAB_SEEN_MISSING;
     const bool first = snap_head(bytes)->version == 1;
 
     for (uint32_t i = 0; i < meta->n_devices; i++, device++) {
         if (device->name >= meta->string_bytes || device->state > PMIXFAB_STATE_UP)
             return false;
         if ((device->seen & ~known) != 0 || (device->seen == 0) != first)
+            return false;
+        if ((device->seen & (PMIXFAB_SEEN_SUBNET | PMIXFAB_SEEN_MISSING)) == PMIXFAB_SEEN_MISSING)
             return false;
         if (device->sw == FAB_NONE ? device->switch_port != 0 : device->sw >= meta->n_switches)
             return false;

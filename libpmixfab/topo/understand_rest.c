@@ -318,6 +318,12 @@ static const char *reason(enum fab_change_kind kind)
         return "the same GUID under another name";
     case FAB_CHANGE_LID:
         return "the subnet manager gave it another one";
+    case FAB_CHANGE_HOST_MISSING:
+    case FAB_CHANGE_SWITCH_MISSING:
+        return "it is not seen any more, and nothing took its place, which is kept for a while";
+    case FAB_CHANGE_HOST_BACK:
+    case FAB_CHANGE_SWITCH_BACK:
+        return "it is seen again, at its old place";
     default:
         return "it says so itself";
     }

@@ -46,7 +46,8 @@ static inline void walk_devices(const struct pmixfab *fab, const struct pmixfab_
         WALK_MUST(pmixfab_device(fab, i, &device) == 0);
         WALK_MUST(strlen(device.id) < sizeof(device.id) && device.host_index < plane->n_hosts);
         WALK_MUST(strlen(device.host) + strlen(device.name) < SIZE_MAX);
-        WALK_MUST(device.seen >= PMIXFAB_SEEN_SUBNET && device.seen <= 3);
+        WALK_MUST(device.seen >= PMIXFAB_SEEN_SUBNET && device.seen <= 7);
+        WALK_MUST((device.seen & PMIXFAB_SEEN_MISSING) == 0 || (device.seen & PMIXFAB_SEEN_SUBNET) != 0);
         walk_facts(fab, i);
         WALK_MUST(device.switch_index == UINT32_MAX || device.switch_index < plane->n_switches);
         for (int view = PMIXFAB_LOGICAL; view <= PMIXFAB_PHYSICAL; view++) {
