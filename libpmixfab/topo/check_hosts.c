@@ -1,0 +1,177 @@
+/* check_hosts.c - hosts and names: too few ports, too many, names that are none or that several have. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/check_priv.h"
+
+/* ---- names that several have ----------------------------------------------------------------------- */
+
+#define NAMED 4 /* GUIDs that one finding names */
+
+/* An HCA by its host and name, a switch by its name. */
+struct called {
+    const char *host, *name;
+    const struct fab_node *node;
+};
+
+static int compare_called(const struct called *a, const struct called *b)
+{
+    int order = (int)a->node->kind - (int)b->node->kind;
+    if (order == 0)
+        order = strcmp(a->host, b->host);
+    return order != 0 ? order : strcmp(a->name, b->name);
+}
+
+static int compare_nodes(const void *x, const void *y)
+{
+    const struct called *a = x, *b = y;
+    int order = compare_called(a, b);
+    return order != 0 ? order : (a->node->guid > b->node->guid) - (a->node->guid < b->node->guid);
+}
+
+static void tell_name(struct check *c, const struct called *same, uint32_t n)
+{
+    char where[DIFF_NODE_TEXT], guids[NAMED * 24 + 8] = "";
+    if (same->name[0] == '\0')
+        return;
+    for (uint32_t i = 0; i < n && i < NAMED; i++) {
+        size_t len = strlen(guids);
+        snprintf(guids + len, sizeof(guids) - len, "%s0x%016" PRIx64, i == 0 ? "" : ", ", same[i].node->guid);
+    }
+    diff_node_text(c->inv, same->node, where);
+    check_add(c, FAB_CHECK_DUPLICATE_NAME, where, "%u %s have this name: %s%s", n,
+              same->node->kind == FAB_SWITCH ? "switches" : "devices", guids, n > NAMED ? ", ..." : "");
+}
+
+static void check_names(struct check *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    struct called *all = check_array(c, inv->n_nodes, sizeof(*all));
+    uint32_t n = 0;
+    for (uint32_t i = 0; all != NULL && i < inv->n_nodes; i++) {
+        const struct fab_node *node = &inv->nodes[i];
+        if (node->kind == FAB_SWITCH || node->kind == FAB_HCA)
+            all[n++] = (struct called){fab_str(inv, node->host), fab_str(inv, node->name), node};
+    }
+    if (n > 1)
+        qsort(all, n, sizeof(*all), compare_nodes);
+    for (uint32_t from = 0, to = 0; from < n; from = to) {
+        while (to < n && compare_called(&all[from], &all[to]) == 0)
+            to++;
+        if (to - from > 1)
+            tell_name(c, all + from, to - from);
+    }
+    free(all);
+}
+
+/* ---- names that are none --------------------------------------------------------------------------- */
+
+static bool is_localhost(const char *host)
+{
+    return strncmp(host, "localhost", 9) == 0 && (host[9] == '\0' || host[9] == '.');
+}
+
+static void check_unnamed(struct check *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    for (uint32_t n = 0; n < inv->n_nodes; n++) {
+        const struct fab_node *node = &inv->nodes[n];
+        char where[DIFF_NODE_TEXT], at[DIFF_PORT_TEXT] = "";
+        uint32_t p = node->first_port;
+        if (node->kind != FAB_HCA || (!node->unnamed && !is_localhost(fab_str(inv, node->host))))
+            continue;
+        while (p < node->first_port + node->n_ports && inv->ports[p].peer == FAB_NONE)
+            p++;
+        if (p < node->first_port + node->n_ports)
+            diff_port_text(inv, &inv->ports[inv->ports[p].peer], at);
+        diff_node_text(inv, node, where);
+        check_add(c, FAB_CHECK_UNNAMED, where, "%s%s%s",
+                  node->unnamed ? "goes by its GUID: nothing names its host"
+                                : "its host has no name of its own",
+                  at[0] != '\0' ? "; its cable is at " : "", at);
+    }
+}
+
+/* ---- ports of hosts -------------------------------------------------------------------------------- */
+
+/* A host of a plane, with its cabled ports there; those of one host are neighbours after sorting. */
+struct counted {
+    const char *host;
+    uint32_t ports;
+};
+
+static int compare_hosts(const void *x, const void *y)
+{
+    const struct counted *a = x, *b = y;
+    return strcmp(a->host, b->host);
+}
+
+/* Each host once, with all of its cabled ports that the sweep sees; returns how many hosts. */
+static uint32_t count_ports(struct check *c, struct counted *hosts)
+{
+    const struct fab_inventory *inv = c->inv;
+    uint32_t n = 0, kept = 0;
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        const struct fab_node *node = &inv->nodes[port->node];
+        if (check_is_cabled_hca(c, port) && check_is_swept(c, port) && !node->unnamed &&
+            !is_localhost(fab_str(inv, node->host)))
+            hosts[n++] = (struct counted){.host = fab_str(inv, node->host), .ports = 1};
+    }
+    if (n > 1)
+        qsort(hosts, n, sizeof(*hosts), compare_hosts);
+    for (uint32_t i = 0; i < n; i++) {
+        if (kept > 0 && strcmp(hosts[kept - 1].host, hosts[i].host) == 0)
+            hosts[kept - 1].ports++;
+        else
+            hosts[kept++] = hosts[i];
+    }
+    return kept;
+}
+
+/* Hosts are alike whose names are, numbers aside: node001 and node17, but not login1. */
+static uint64_t stem_of(const char *host)
+{
+    char stem[FAB_HOST_MAX + 1];
+    size_t n = 0;
+    for (const char *s = host; *s != '\0' && n < sizeof(stem); s++) {
+        bool digit = isdigit((unsigned char)*s) != 0;
+        if (!digit)
+            stem[n++] = *s;
+        else if (n == 0 || stem[n - 1] != '#')
+            stem[n++] = '#';
+    }
+    return check_hash(stem, n, 0);
+}
+
+static void on_odd_host(struct check *c, const struct check_vote *odd, const struct check_usual *usual,
+                        void *cbdata)
+{
+    const struct counted *host = (const struct counted *)cbdata + odd->index;
+    bool few = odd->value < usual->value;
+    check_add(c, few ? FAB_CHECK_FEW_PORTS : FAB_CHECK_MANY_PORTS, host->host,
+              "%u cabled port%s, %u of %u such hosts have %u", host->ports, host->ports == 1 ? "" : "s",
+              usual->n, usual->of, (unsigned)usual->value);
+}
+
+static void check_ports(struct check *c)
+{
+    struct counted *hosts = check_array(c, c->inv->n_ports, sizeof(*hosts));
+    uint32_t n = hosts == NULL ? 0 : count_ports(c, hosts);
+    struct check_vote *votes = check_array(c, n, sizeof(*votes));
+    for (uint32_t i = 0; votes != NULL && i < n; i++)
+        votes[i] = (struct check_vote){.group = stem_of(hosts[i].host), .value = hosts[i].ports, .index = i};
+    check_count(c, votes, votes == NULL ? 0 : n, on_odd_host, hosts);
+    free(votes);
+    free(hosts);
+}
+
+void check_hosts(struct check *c)
+{
+    check_names(c);
+    check_unnamed(c);
+    check_ports(c);
+}
