@@ -216,12 +216,13 @@ static void fill_logical(const struct fab_plane *plane, const struct fab_layout 
     }
 }
 
-static void fill_physical(const struct fab_plane *plane, const uint32_t *rank, struct fab_geometry *out)
+static void fill_physical(const struct fab_plane *plane, const uint32_t *chassis, const uint32_t *rank,
+                          struct fab_geometry *out)
 {
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         const struct fab_device *device = &plane->devices[i];
         uint32_t *at = out->physical + (size_t)i * out->physical_dims, sw = device->sw;
-        at[0] = sw != FAB_NONE ? plane->inv->nodes[plane->switches[sw].node].chassis : 0;
+        at[0] = sw != FAB_NONE ? chassis[sw] : 0;
         at[1] = sw != FAB_NONE ? rank[sw] : plane->n_switches + i;
         at[2] = port_number(plane, device);
     }
@@ -244,25 +245,51 @@ static bool shared_switches(const struct fab_plane *plane)
     return false;
 }
 
-static int fill(const struct fab_plane *plane, struct fab_layout *layout, uint32_t *rank,
+static int number_logical(const struct fab_plane *plane, struct fab_layout *layout, uint32_t *rank)
+{
+    const struct fab_past *past = layout->past;
+    int rc = rank_by_name(plane, layout, rank);
+    if (rc == 0 && past != NULL && past->kind == layout->kind && layout->dims == 0)
+        rc = fab_past_number(plane, layout->ranked, past->logical, FAB_GRID_DIMS, false, layout->pod, rank);
+    return rc;
+}
+
+static int number_physical(const struct fab_plane *plane, const struct fab_layout *layout, uint32_t *chassis,
+                           uint32_t *rank)
+{
+    for (uint32_t s = 0; s < plane->n_switches; s++)
+        chassis[s] = plane->inv->nodes[plane->switches[s].node].chassis;
+    int rc = rank_by_slot(plane, layout, rank);
+    if (rc == 0 && layout->past != NULL)
+        rc = fab_past_number(plane, layout->ranked, layout->past->physical, 2, true, chassis, rank);
+    return rc;
+}
+
+/* rank and chassis: room for a number a switch. */
+static int fill(const struct fab_plane *plane, struct fab_layout *layout, uint32_t *rank, uint32_t *chassis,
                 struct fab_geometry *out)
 {
+    const struct fab_past *past = layout->past;
     out->kind = layout->kind;
-    out->dims = layout->dims > 0 ? layout->dims + shared_switches(plane) : 3;
+    out->dims = 3;
+    if (layout->dims > 0) {
+        bool had_port = past != NULL && past->kind == layout->kind && past->dims > layout->dims;
+        out->dims = layout->dims + (had_port || shared_switches(plane));
+    }
     out->physical_dims = 3;
     out->logical = fab_array((size_t)plane->n_devices * out->dims, sizeof *out->logical);
     out->physical = fab_array((size_t)plane->n_devices * out->physical_dims, sizeof *out->physical);
     if (out->logical == NULL || out->physical == NULL)
         return PMIXFAB_ERR_NOMEM;
 
-    int rc = rank_by_name(plane, layout, rank);
+    int rc = number_logical(plane, layout, rank);
     if (rc != 0)
         return rc;
     fill_logical(plane, layout, rank, out);
-    rc = rank_by_slot(plane, layout, rank);
+    rc = number_physical(plane, layout, chassis, rank);
     if (rc != 0)
         return rc;
-    fill_physical(plane, rank, out);
+    fill_physical(plane, chassis, rank, out);
 
     find_shape(out->logical, plane->n_devices, out->dims, out->shape);
     find_shape(out->physical, plane->n_devices, out->physical_dims, out->physical_shape);
@@ -272,10 +299,11 @@ static int fill(const struct fab_plane *plane, struct fab_layout *layout, uint32
     return 0;
 }
 
-int fab_geometry_compute(const struct fab_plane *plane, struct fab_geometry *out)
+int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *before, struct fab_geometry *out)
 {
     struct fab_layout layout = {.kind = FAB_KIND_OTHER};
-    uint32_t n = plane->n_switches, *rank = NULL;
+    struct fab_past past = {.kind = FAB_KIND_OTHER};
+    uint32_t n = plane->n_switches, *rank = NULL, *chassis = NULL;
     int rc = PMIXFAB_ERR_NOMEM;
 
     memset(out, 0, sizeof *out);
@@ -284,24 +312,36 @@ int fab_geometry_compute(const struct fab_plane *plane, struct fab_geometry *out
     layout.pos = fab_array((size_t)n * FAB_GRID_DIMS, sizeof *layout.pos);
     layout.ranked = fab_array(n, sizeof *layout.ranked);
     rank = fab_array(n, sizeof *rank);
-    if (out->level == NULL || out->pod == NULL || layout.pos == NULL || layout.ranked == NULL || rank == NULL)
+    chassis = fab_array(n, sizeof *chassis);
+    if (out->level == NULL || out->pod == NULL || layout.pos == NULL || layout.ranked == NULL ||
+        rank == NULL || chassis == NULL)
         goto cleanup;
     layout.pod = out->pod;
     layout.level = out->level;
 
-    rc = find_levels(plane, out->level);
+    rc = before != NULL ? fab_past_find(plane, before, &past) : 0;
+    layout.past = before != NULL && rc == 0 ? &past : NULL;
+    if (rc == 0)
+        rc = find_levels(plane, out->level);
     if (rc == 0)
         rc = recognise(plane, &layout);
     if (rc == 0)
-        rc = fill(plane, &layout, rank, out);
+        rc = fill(plane, &layout, rank, chassis, out);
 
 cleanup:
+    fab_past_destroy(&past);
     free(layout.pos);
     free(layout.ranked);
     free(rank);
+    free(chassis);
     if (rc != 0)
         fab_geometry_destroy(out);
     return rc;
+}
+
+int fab_geometry_compute(const struct fab_plane *plane, struct fab_geometry *out)
+{
+    return fab_geometry_settle(plane, NULL, out);
 }
 
 void fab_geometry_destroy(struct fab_geometry *geometry)

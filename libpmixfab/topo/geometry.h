@@ -29,7 +29,7 @@
  *   trees: pod, leaf within the pod, switch port less one. Dragonfly: group, router within the group,
  *     switch port less one. Single switch and other: 0, switch among those with devices, switch port
  *     less one. Switches are numbered by natural order of their names, then GUID; pods and groups by
- *     their first leaf or router. A leaf or router that disappears moves those behind it in its pod.
+ *     their first leaf or router.
  *   meshes and tori: position along each dimension, and one number more (the switch port less one) when
  *     any switch carries more than one device. The longest dimension comes first, equal ones by GUID;
  *     the origin is the corner (of a torus: the switch) with the lowest GUID, and coordinates grow
@@ -38,6 +38,18 @@
  * Physical: (chassis, switch within the chassis, port as printed on it), always three. Leaves, routers,
  * switches of meshes and tori, and of other planes those with devices, are numbered: in a chassis by
  * slot, those without (chassis 0) by GUID.
+ *
+ * That is the numbering from nothing, as a new store has it. Once a plane has been published its numbers stay
+ * (fab_geometry_settle()), so they depend on what was there before:
+ *   A pod, group or chassis has the number of the one with which it shares the most switches. A switch keeps
+ *     its number while it stays in its pod; what is new has the lowest free number, in the order from
+ * nothing, and numbers that nobody has are holes. A mesh or torus keeps the order of its dimensions, its
+ * origin and its directions, as most of its switches say, and the number for the port once it has one. A
+ * switch is known by its GUID. One that came in the place of another (it carries most of the devices that one
+ * did that is gone) has that one's number. Only the numbers of switches with devices are remembered. So a
+ * device that stays on its port keeps its coordinates, unless its pod was cut apart or joined to a larger
+ * one, or a mesh or torus has grown anywhere but at its far end. Logical numbers begin anew when the plane
+ * becomes one of another kind, and again when it returns; physical ones do not depend on the kind.
  *
  * In both views a device without a switch stands on a switch of its own, and its own port counts.
  * shape[d] is the largest value in dimension d plus one, or the length of that dimension of a mesh or
@@ -74,7 +86,12 @@ struct fab_geometry {
     uint32_t *pod;      /* per switch: pod or dragonfly group; FAB_NONE: a tree's core, in no pod */
 };
 
+/* From nothing. */
 int fab_geometry_compute(const struct fab_plane *plane, struct fab_geometry *out);
+
+/* With the numbers of the plane as it was; NULL: from nothing. */
+int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *before,
+                        struct fab_geometry *out);
 void fab_geometry_destroy(struct fab_geometry *geometry);
 
 #endif

@@ -9,35 +9,7 @@
  */
 #include <string.h>
 
-#include "topo/geometry_priv.h"
-
-#define MAX_FACTORS 6 /* a torus of 4 x 4 x 4 has six factors of two */
-
-/* A path or ring that the grid is a product of. */
-struct factor {
-    uint32_t size;
-    uint32_t first; /* the lowest neighbour of the origin along it: gives it direction and rank */
-    bool ring;
-};
-
-/* A dimension of the grid: a factor, or two of two switches each that make a ring of four. */
-struct dimension {
-    uint32_t size, first;
-    unsigned a, b; /* factors; b is MAX_FACTORS where there is one only */
-    bool ring;
-};
-
-struct grid {
-    const struct fab_plane *plane;
-    uint32_t *parent; /* cables (both directions) joined into factors */
-    uint8_t *class;   /* per cable: its factor */
-    uint32_t *place;  /* MAX_FACTORS numbers a switch: where it stands in each factor */
-    uint32_t *axis;   /* the switches along one factor, from the origin */
-    uint32_t *queue;
-    struct factor factors[MAX_FACTORS];
-    unsigned n_factors, n_dims;
-    struct dimension dims[FAB_GRID_DIMS];
-};
+#include "topo/geometry_grid.h"
 
 /* The cable from switch `from` to switch `to`, FAB_NONE where there is none. */
 static uint32_t find_cable(const struct fab_plane *plane, uint32_t from, uint32_t to)
@@ -49,7 +21,7 @@ static uint32_t find_cable(const struct fab_plane *plane, uint32_t from, uint32_
 }
 
 /* Two cables e and f at switch v: along one factor, or two sides of one square. False: in no grid. */
-static bool join_at_corner(struct grid *grid, uint32_t v, uint32_t e, uint32_t f)
+static bool join_at_corner(struct fab_grid *grid, uint32_t v, uint32_t e, uint32_t f)
 {
     const struct fab_plane *plane = grid->plane;
     uint32_t a = plane->adj[e].to, b = plane->adj[f].to, a_far = FAB_NONE, b_far = FAB_NONE;
@@ -74,10 +46,10 @@ static bool join_at_corner(struct grid *grid, uint32_t v, uint32_t e, uint32_t f
 }
 
 /* Sort all cables into factors. False: the plane is no grid. */
-static bool find_factors(struct grid *grid)
+static bool find_factors(struct fab_grid *grid)
 {
     const struct fab_plane *plane = grid->plane;
-    uint32_t roots[MAX_FACTORS] = {0};
+    uint32_t roots[FAB_GRID_FACTORS] = {0};
     for (uint32_t e = 0; e < plane->n_adj; e++)
         grid->parent[e] = e;
     for (uint32_t v = 0; v < plane->n_switches; v++) {
@@ -97,7 +69,7 @@ static bool find_factors(struct grid *grid)
         unsigned k = 0;
         while (k < grid->n_factors && roots[k] != root)
             k++;
-        if (k == MAX_FACTORS)
+        if (k == FAB_GRID_FACTORS)
             return false;
         if (k == grid->n_factors)
             roots[grid->n_factors++] = root;
@@ -107,7 +79,7 @@ static bool find_factors(struct grid *grid)
 }
 
 /* The lowest neighbour of `at` along factor k, other than `from`; FAB_NONE. */
-static uint32_t step(const struct grid *grid, unsigned k, uint32_t at, uint32_t from)
+static uint32_t step(const struct fab_grid *grid, unsigned k, uint32_t at, uint32_t from)
 {
     const struct fab_plane *plane = grid->plane;
     for (uint32_t e = plane->switches[at].adj_first; e < fab_adj_end(plane, at); e++)
@@ -117,9 +89,9 @@ static uint32_t step(const struct grid *grid, unsigned k, uint32_t at, uint32_t 
 }
 
 /* Walk factor k from the origin to its end or around; the switches on the way go to axis. */
-static bool walk_axis(struct grid *grid, unsigned k, uint32_t origin)
+static bool walk_axis(struct fab_grid *grid, unsigned k, uint32_t origin)
 {
-    struct factor *factor = &grid->factors[k];
+    struct fab_grid_factor *factor = &grid->factors[k];
     uint32_t from = FAB_NONE, at = origin, n = 0;
     do {
         if (n == grid->plane->n_switches)
@@ -137,13 +109,13 @@ static bool walk_axis(struct grid *grid, unsigned k, uint32_t origin)
 
 /* Everything that is reached from the i-th switch of the axis without the factor's own cables has place i in
  * it. */
-static bool spread_place(struct grid *grid, unsigned k)
+static bool spread_place(struct fab_grid *grid, unsigned k)
 {
     const struct fab_plane *plane = grid->plane;
     uint32_t reached = 0;
     for (uint32_t i = 0; i < grid->factors[k].size; i++) {
         uint32_t head = 0, tail = 0;
-        uint32_t *start = &grid->place[grid->axis[i] * MAX_FACTORS + k];
+        uint32_t *start = &grid->place[grid->axis[i] * FAB_GRID_FACTORS + k];
         if (*start != FAB_NONE)
             return false;
         *start = i;
@@ -152,9 +124,9 @@ static bool spread_place(struct grid *grid, unsigned k)
             uint32_t at = grid->queue[head++];
             for (uint32_t e = plane->switches[at].adj_first; e < fab_adj_end(plane, at); e++) {
                 uint32_t to = plane->adj[e].to;
-                if (grid->class[e] == k || grid->place[to * MAX_FACTORS + k] != FAB_NONE)
+                if (grid->class[e] == k || grid->place[to * FAB_GRID_FACTORS + k] != FAB_NONE)
                     continue;
-                grid->place[to * MAX_FACTORS + k] = i;
+                grid->place[to * FAB_GRID_FACTORS + k] = i;
                 grid->queue[tail++] = to;
             }
         }
@@ -176,38 +148,38 @@ static uint32_t find_origin(const struct fab_plane *plane)
 /* Longest dimension first, then by GUID. */
 static int compare_dimensions(const void *x, const void *y)
 {
-    const struct dimension *a = x, *b = y;
+    const struct fab_grid_dim *a = x, *b = y;
     if (a->size != b->size)
         return a->size > b->size ? -1 : 1;
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
 /* Put factors of two together in pairs, by GUID; one may be left over. */
-static void pair_twos(struct grid *grid, bool pair)
+static void pair_twos(struct fab_grid *grid, bool pair)
 {
-    bool done[MAX_FACTORS] = {false};
+    bool done[FAB_GRID_FACTORS] = {false};
     for (;;) {
-        unsigned two[2] = {MAX_FACTORS, MAX_FACTORS}, n = 0;
+        unsigned two[2] = {FAB_GRID_FACTORS, FAB_GRID_FACTORS}, n = 0;
         for (; n < (pair ? 2u : 1u); n++) {
-            unsigned lowest = MAX_FACTORS;
+            unsigned lowest = FAB_GRID_FACTORS;
             for (unsigned k = 0; k < grid->n_factors; k++)
                 if (grid->factors[k].size == 2 && !done[k] &&
-                    (lowest == MAX_FACTORS || grid->factors[k].first < grid->factors[lowest].first))
+                    (lowest == FAB_GRID_FACTORS || grid->factors[k].first < grid->factors[lowest].first))
                     lowest = k;
-            if (lowest == MAX_FACTORS)
+            if (lowest == FAB_GRID_FACTORS)
                 break;
             done[lowest] = true;
             two[n] = lowest;
         }
         if (n == 0)
             return;
-        grid->dims[grid->n_dims++] = (struct dimension){
+        grid->dims[grid->n_dims++] = (struct fab_grid_dim){
             .size = 2 * n, .first = grid->factors[two[0]].first, .a = two[0], .b = two[1], .ring = n == 2};
     }
 }
 
 /* Make dimensions of the factors. FAB_KIND_OTHER where they make no grid of two or three. */
-static enum fab_kind choose_dimensions(struct grid *grid)
+static enum fab_kind choose_dimensions(struct fab_grid *grid)
 {
     unsigned twos = 0, rings = 0, n = grid->n_factors;
     for (unsigned k = 0; k < n; k++) {
@@ -223,11 +195,11 @@ static enum fab_kind choose_dimensions(struct grid *grid)
 
     for (unsigned k = 0; k < n; k++)
         if (grid->factors[k].size > 2)
-            grid->dims[grid->n_dims++] = (struct dimension){.size = grid->factors[k].size,
-                                                            .first = grid->factors[k].first,
-                                                            .a = k,
-                                                            .b = MAX_FACTORS,
-                                                            .ring = grid->factors[k].ring};
+            grid->dims[grid->n_dims++] = (struct fab_grid_dim){.size = grid->factors[k].size,
+                                                               .first = grid->factors[k].first,
+                                                               .a = k,
+                                                               .b = FAB_GRID_FACTORS,
+                                                               .ring = grid->factors[k].ring};
     pair_twos(grid, torus);
     qsort(grid->dims, grid->n_dims, sizeof grid->dims[0], compare_dimensions);
     if (dims == 2)
@@ -235,18 +207,8 @@ static enum fab_kind choose_dimensions(struct grid *grid)
     return mesh ? FAB_KIND_MESH_3D : FAB_KIND_TORUS_3D;
 }
 
-static uint32_t position(const struct grid *grid, uint32_t s, const struct dimension *dim)
-{
-    uint32_t a = grid->place[s * MAX_FACTORS + dim->a];
-    if (dim->b == MAX_FACTORS)
-        return a;
-    /* Around a square: 00, 10, 11, 01. */
-    uint32_t b = grid->place[s * MAX_FACTORS + dim->b];
-    return b == 0 ? a : 3 - a;
-}
-
 /* Do the switches fill the grid, each place once? `seen` has room for one number a switch. */
-static bool places_filled(const struct grid *grid, const uint32_t *pos, uint32_t *seen)
+static bool places_filled(const struct fab_grid *grid, const uint32_t *pos, uint32_t *seen)
 {
     uint32_t n = grid->plane->n_switches;
     uint64_t places = 1;
@@ -269,7 +231,7 @@ static bool places_filled(const struct grid *grid, const uint32_t *pos, uint32_t
 }
 
 /* Does every cable join two neighbours of the grid, and are there as many as the grid has? */
-static bool cables_match(const struct grid *grid, const uint32_t *pos)
+static bool cables_match(const struct fab_grid *grid, const uint32_t *pos)
 {
     const struct fab_plane *plane = grid->plane;
     uint64_t ideal = 0;
@@ -296,22 +258,25 @@ static bool cables_match(const struct grid *grid, const uint32_t *pos)
     return true;
 }
 
-static int recognise(struct grid *grid, struct fab_layout *layout)
+static int recognise(struct fab_grid *grid, struct fab_layout *layout)
 {
     const struct fab_plane *plane = grid->plane;
     uint32_t origin = find_origin(plane);
     if (!find_factors(grid))
         return 0;
-    memset(grid->place, 0xff, (size_t)plane->n_switches * MAX_FACTORS * sizeof *grid->place);
+    memset(grid->place, 0xff, (size_t)plane->n_switches * FAB_GRID_FACTORS * sizeof *grid->place);
     for (unsigned k = 0; k < grid->n_factors; k++)
         if (!walk_axis(grid, k, origin) || !spread_place(grid, k))
             return 0;
     enum fab_kind kind = choose_dimensions(grid);
     if (kind == FAB_KIND_OTHER)
         return 0;
+    if (layout->past != NULL && layout->past->kind == kind &&
+        fab_grid_settle(grid, layout->past->logical) != 0)
+        return PMIXFAB_ERR_NOMEM;
     for (uint32_t s = 0; s < plane->n_switches; s++)
         for (unsigned d = 0; d < grid->n_dims; d++)
-            layout->pos[s * FAB_GRID_DIMS + d] = position(grid, s, &grid->dims[d]);
+            layout->pos[s * FAB_GRID_DIMS + d] = fab_grid_position(grid, s, &grid->dims[d]);
     if (!places_filled(grid, layout->pos, grid->queue) || !cables_match(grid, layout->pos))
         return 0;
 
@@ -329,7 +294,7 @@ static int recognise(struct grid *grid, struct fab_layout *layout)
 int fab_layout_grid(const struct fab_plane *plane, struct fab_layout *layout)
 {
     uint32_t n = plane->n_switches;
-    struct grid grid = {.plane = plane};
+    struct fab_grid grid = {.plane = plane};
     int rc = PMIXFAB_ERR_NOMEM;
 
     if (n < 4)
@@ -340,7 +305,7 @@ int fab_layout_grid(const struct fab_plane *plane, struct fab_layout *layout)
 
     grid.parent = fab_array(plane->n_adj, sizeof *grid.parent);
     grid.class = fab_array(plane->n_adj, sizeof *grid.class);
-    grid.place = fab_array((size_t)n * MAX_FACTORS, sizeof *grid.place);
+    grid.place = fab_array((size_t)n * FAB_GRID_FACTORS, sizeof *grid.place);
     grid.axis = fab_array(n, sizeof *grid.axis);
     grid.queue = fab_array(n, sizeof *grid.queue);
     if (grid.parent != NULL && grid.class != NULL && grid.place != NULL && grid.axis != NULL &&
