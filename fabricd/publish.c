@@ -86,7 +86,9 @@ static int store_change(struct draft *draft, bool partial, struct publication **
     uint32_t n_retired = 0;
     uint64_t generation = 0;
     int64_t published = now_microseconds();
-    int rc = draft_plan_retired(draft, &retired, &n_retired, err);
+    int rc = store_next_generation(publisher->store, &generation, err);
+    if (rc == PMIXFAB_OK)
+        rc = draft_plan_retired(draft, &retired, &n_retired, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = write_change(draft, generation, published, partial, out, err);

@@ -88,6 +88,7 @@ static int configure(struct store *store, struct fab_err *err)
     if (sqlite3_db_readonly(store->db, "main") != 0) /* BEGIN EXCLUSIVE would not say so */
         return store_fail(store, SQLITE_READONLY, "opening", err);
     int rc = sqlite3_exec(store->db,
+                          "PRAGMA auto_vacuum = INCREMENTAL;" /* of a new database */
                           "PRAGMA synchronous = FULL;"
                           "PRAGMA foreign_keys = OFF;" /* until the schema is up to date */
                           "PRAGMA trusted_schema = OFF;"
@@ -133,15 +134,11 @@ static int run_check(struct store *store, const char *check, struct fab_err *err
 static int check_integrity(struct store *store, bool current, struct fab_err *err)
 {
     static const char *const served[] = {
-        "PRAGMA quick_check(generation)",
-        "PRAGMA quick_check(plane)",
-        "PRAGMA quick_check(inventory)",
-        "PRAGMA quick_check(subnet)",
-        "PRAGMA quick_check(node)",
-        "PRAGMA quick_check(port)",
-        "PRAGMA quick_check(link)",
-        "PRAGMA quick_check(report)",
-        "PRAGMA quick_check(report_published)",
+        "PRAGMA quick_check(generation)", "PRAGMA quick_check(plane)",
+        "PRAGMA quick_check(inventory)",  "PRAGMA quick_check(subnet)",
+        "PRAGMA quick_check(node)",       "PRAGMA quick_check(port)",
+        "PRAGMA quick_check(link)",       "PRAGMA quick_check(history)",
+        "PRAGMA quick_check(report)",     "PRAGMA quick_check(report_published)",
     };
     struct stat st;
     if (!current || stat(store->path, &st) != 0 || st.st_size <= STORE_SMALL)
@@ -150,6 +147,21 @@ static int check_integrity(struct store *store, bool current, struct fab_err *er
     for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof served / sizeof served[0]; i++)
         rc = run_check(store, served[i], err);
     return rc;
+}
+
+/* A database of an older fabricd keeps the pages that become free. A large one stays so: making it anew would
+ * delay the start. */
+static int make_shrinkable(struct store *store, struct fab_err *err)
+{
+    struct store_pages pages;
+    int rc = store_pages(store, &pages, err);
+    if (rc != PMIXFAB_OK || pages.shrinks || pages.pages * pages.page_size > STORE_REMAKE)
+        return rc;
+    int code = sqlite3_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", NULL, NULL, NULL);
+    /* Without room for that it is as good as before. */
+    if (code != SQLITE_OK && (code & 0xff) != SQLITE_FULL && (code & 0xff) != SQLITE_IOERR)
+        return store_fail(store, code, "making it anew", err);
+    return PMIXFAB_OK;
 }
 
 static int prepare(struct store *store, struct fab_err *err)
@@ -170,6 +182,8 @@ static int prepare(struct store *store, struct fab_err *err)
         rc = store_history_prepare(store, err);
     if (rc == PMIXFAB_OK)
         rc = store_reports_prepare(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_trim_prepare(store, err);
     return rc;
 }
 
@@ -199,7 +213,11 @@ static int open_steps(struct store *store, const char *const *steps, struct fab_
     int code = sqlite3_exec(store->db, "PRAGMA foreign_keys = ON", NULL, NULL, NULL);
     if (code != SQLITE_OK)
         return store_fail(store, code, "configuring", err);
-    return prepare(store, err);
+    struct store_bounds bounds;
+    rc = prepare(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_bounds(store, &bounds, err);
+    return rc == PMIXFAB_OK ? make_shrinkable(store, err) : rc;
 }
 
 int store_open_schema(const char *path, const char *const *steps, struct store **out, struct fab_err *err)

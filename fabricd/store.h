@@ -81,8 +81,8 @@ int store_report_published(struct store *store, const char *host, void **bytes, 
 
 /* A change to publish: all of it or nothing, in one transaction. */
 struct store_publication {
-    /* The newest + 1. Or 0: no new generation, only facts of the inventory that are not served; the diff is
-     * then not recorded. */
+    /* As store_next_generation() says. Or 0: no new generation, only facts of the inventory that are not
+     * served; the diff is then not recorded. */
     uint64_t generation;
     int64_t published;
     bool partial;                       /* the operator accepted a partial sweep, or it was the first */
@@ -124,5 +124,48 @@ typedef int (*store_change_fn)(const struct store_change *change, void *cbdata);
  */
 int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
                   store_change_fn fn, void *cbdata, struct fab_err *err);
+
+/* ---- the history within bounds ---- */
+
+struct store_bounds {
+    uint64_t trimmed; /* changes of generations up to this one are no more (0: all are there) */
+    uint64_t changes; /* rows of history */
+    uint64_t above;   /* the next generation is above this one, too */
+};
+int store_bounds(struct store *store, struct store_bounds *out, struct fab_err *err);
+
+/* No generation is as high as this: one each microsecond gets there in 9,000 years. */
+#define STORE_MAX_GENERATION ((uint64_t)1 << 58)
+
+/* The number that store_publish() takes next. */
+int store_next_generation(struct store *store, uint64_t *next, struct fab_err *err);
+
+/* Readers have seen this generation, although the store does not know it (it was restored from a backup): the
+ * next one is above it. PMIXFAB_ERR_RANGE. */
+int store_raise(struct store *store, uint64_t above, struct fab_err *err);
+
+/* What may go. The newest generation never does. */
+struct store_limits {
+    int64_t before;   /* generations published before this time (microseconds since 1970); 0: no limit */
+    uint64_t changes; /* the oldest, while there are more changes than this; 0: no limit */
+};
+struct store_trimmed {
+    uint32_t rows;    /* that this step removed */
+    uint64_t trimmed; /* as store_bounds() */
+    bool more;        /* call again */
+};
+
+/* One short step of trimming: some milliseconds and one transaction, or none where there is nothing to do. */
+int store_trim(struct store *store, const struct store_limits *limits, struct store_trimmed *out,
+               struct fab_err *err);
+
+/* One short step of giving free pages back to the file system, where there are many. *more: call again. */
+int store_shrink(struct store *store, bool *more, struct fab_err *err);
+
+struct store_pages {
+    uint64_t pages, free, page_size;
+    bool shrinks; /* false: made by an older fabricd; free pages are used again, but not given back */
+};
+int store_pages(struct store *store, struct store_pages *out, struct fab_err *err);
 
 #endif

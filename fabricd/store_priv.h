@@ -3,7 +3,8 @@
  *
  * store.c opens and closes, store_lock.c keeps a second fabricd out, store_migrate.c brings the schema up to
  * date, store_sql.c runs statements and explains SQLite's errors. A table family each: store_inventory.c
- * (reading), store_rows.c (writing) and store_digest.c; store_planes.c; store_history.c; store_reports.c.
+ * (reading), store_rows.c (writing) and store_digest.c; store_planes.c; store_history.c; store_trim.c;
+ * store_reports.c.
  * store_publish.c makes one transaction of them.
  */
 #ifndef FABRICD_STORE_PRIV_H
@@ -24,6 +25,10 @@
 /* The WAL is folded into the database when it has this many pages: not at every publication of a large
  * fabric, yet small enough to be read in milliseconds at a start after a crash. */
 #define STORE_WAL_PAGES 4000
+
+/* Up to this size a database that was made without the means to become smaller is made anew with them when it
+ * is opened: some hundredths of a second. */
+#define STORE_REMAKE (16 << 20)
 
 /* What to do about a broken database. */
 #define STORE_RESTORE "restore it from a backup, or move it away and let fabricd begin anew"
@@ -48,6 +53,8 @@ struct store {
     sqlite3_stmt *change_insert, *subject_insert, *subject_known;
     sqlite3_stmt *changes, *changes_newest, *changes_about; /* all, the newest, of one subject */
 
+    sqlite3_stmt *bounds, *bounds_put, *bounds_count, *pages; /* the history as a whole */
+    sqlite3_stmt *trim_next, *trim_left, *trim_oldest, *trim_change, *trim_subject, *trim_generations;
 
     sqlite3_stmt *reports, *report_put, *report_delete, *report_keep;
     sqlite3_stmt *told, *told_bytes, *told_put, *told_delete; /* what was published of the reports */
@@ -104,6 +111,7 @@ int store_rows_prepare(struct store *store, struct fab_err *err);
 int store_planes_prepare(struct store *store, struct fab_err *err);
 int store_history_prepare(struct store *store, struct fab_err *err);
 int store_reports_prepare(struct store *store, struct fab_err *err);
+int store_trim_prepare(struct store *store, struct fab_err *err);
 
 /* ---- store_publish.c ---- */
 
@@ -121,6 +129,8 @@ int store_write_inventory(struct store *store, const struct fab_inventory *befor
 int store_write_plane(struct store *store, const struct store_plane *plane, struct fab_err *err);
 int store_write_generation(struct store *store, const struct store_publication *publication,
                            struct fab_err *err);
+/* So many changes more. */
+int store_count_changes(struct store *store, uint32_t n, struct fab_err *err);
 int store_write_told(struct store *store, const struct store_report *told, struct fab_err *err);
 
 /* The digest of the stored inventory; *found is false where none was stored. */

@@ -14,16 +14,15 @@ static int check_arguments(const struct store *store, const struct store_publica
     return PMIXFAB_OK;
 }
 
-/* Numbers of generations leave no gap and are never given twice. */
+/* Numbers of generations leave no gap, but after a restore, and are never given twice. */
 static int check_generation(struct store *store, uint64_t generation, struct fab_err *err)
 {
-    uint64_t newest;
-    int64_t published;
-    int rc = store_generation(store, &newest, &published, err);
-    if (rc == PMIXFAB_OK && generation != 0 && generation != newest + 1)
+    uint64_t next;
+    int rc = store_next_generation(store, &next, err);
+    if (rc == PMIXFAB_OK && generation != 0 && generation != next)
         return fab_fail(err, PMIXFAB_ERR_CONFLICT,
                         "store %s: generation %llu cannot follow generation %llu; restart fabricd",
-                        store->path, (unsigned long long)generation, (unsigned long long)newest);
+                        store->path, (unsigned long long)generation, (unsigned long long)next - 1);
     return rc;
 }
 
@@ -45,6 +44,9 @@ static int write_all(struct store *store, const struct store_publication *public
     int rc = check_generation(store, publication->generation, err);
     if (rc == PMIXFAB_OK && publication->generation != 0)
         rc = store_write_generation(store, publication, err);
+    if (rc == PMIXFAB_OK && publication->generation != 0 && publication->diff != NULL &&
+        publication->diff->n > 0)
+        rc = store_count_changes(store, publication->diff->n, err);
     if (rc == PMIXFAB_OK && publication->before != publication->after)
         rc = store_write_inventory(store, publication->before, publication->after, err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < publication->n_planes; i++)
