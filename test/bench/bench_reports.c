@@ -17,6 +17,7 @@
 #include "fabricd/publish.h"
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
+#include "test/fabrics/reports.h"
 #include "topo/names.h"
 #include "topo/snapshot.h"
 
@@ -97,79 +98,18 @@ static int name_hosts(struct fab_inventory *inv)
     return n == HOSTS * RAILS ? PMIXFAB_OK : PMIXFAB_ERR_INVAL;
 }
 
-static int verbs_item(struct fab_report *report, const struct fab_inventory *inv, const struct fab_node *node,
-                      unsigned d, const char *firmware)
-{
-    uint32_t item;
-    int rc = fab_report_item(report, FAB_FROM_VERBS, &item);
-    rc |= fab_report_printf(report, item, FAB_FACT_NAME, "mlx5_%u", d);
-    rc |= fab_report_fact(report, item, FAB_FACT_PORT, "1");
-    rc |= fab_report_printf(report, item, FAB_FACT_NODE_GUID, "0x%016llx", (unsigned long long)node->guid);
-    rc |= fab_report_printf(report, item, FAB_FACT_PORT_GUID, "0x%016llx",
-                            (unsigned long long)inv->ports[node->first_port].guid);
-    rc |= fab_report_fact(report, item, FAB_FACT_FIRMWARE, firmware);
-    rc |= fab_report_fact(report, item, FAB_FACT_DRIVER, "mlx5_core");
-    rc |= fab_report_fact(report, item, FAB_FACT_VENDOR_ID, "0x15b3");
-    rc |= fab_report_fact(report, item, FAB_FACT_TYPE, "InfiniBand");
-    rc |= fab_report_fact(report, item, FAB_FACT_STATE, "up");
-    rc |= fab_report_fact(report, item, FAB_FACT_MTU, "4096");
-    rc |= fab_report_fact(report, item, FAB_FACT_SPEED, "200000");
-    rc |= fab_report_printf(report, item, FAB_FACT_LID, "%u", 1 + d);
-    rc |= fab_report_printf(report, item, FAB_FACT_GID, "fe80::10:%x", 1 + (unsigned)(node->guid & 0xfff));
-    return rc;
-}
-
-static int hwloc_item(struct fab_report *report, unsigned d)
-{
-    uint32_t item;
-    int rc = fab_report_item(report, FAB_FROM_HWLOC, &item);
-    rc |= fab_report_printf(report, item, FAB_FACT_NAME, "mlx5_%u", d);
-    rc |= fab_report_printf(report, item, FAB_FACT_INTERFACE, "ib%u", d);
-    rc |= fab_report_printf(report, item, FAB_FACT_PCI, "0000:%02x:00:00", 0x10 + d);
-    rc |= fab_report_fact(report, item, FAB_FACT_BUS, "PCI");
-    rc |= fab_report_fact(report, item, FAB_FACT_VENDOR, "Mellanox Technologies");
-    rc |= fab_report_fact(report, item, FAB_FACT_PART, "MT28908 Family [ConnectX-6]");
-    rc |= fab_report_printf(report, item, FAB_FACT_NUMA, "%u", d / 4);
-    rc |= fab_report_printf(report, item, FAB_FACT_PACKAGE, "%u", d / 4);
-    rc |= fab_report_printf(report, item, FAB_FACT_SWITCH, "0000:%02x:00:00", 2 + d / 2);
-    return rc;
-}
-
-static int software_items(struct fab_report *report, unsigned d)
-{
-    static const char *const transports[] = {"rc_mlx5", "dc_mlx5", "ud_mlx5"};
-    uint32_t item;
-    int rc = fab_report_item(report, FAB_FROM_LIBFABRIC, &item);
-    rc |= fab_report_printf(report, item, FAB_FACT_NAME, "mlx5_%u", d);
-    rc |= fab_report_fact(report, item, FAB_FACT_PROVIDER, "verbs;ofi_rxm");
-    rc |= fab_report_fact(report, item, FAB_FACT_PROTOCOL, "FI_PROTO_RXM");
-    rc |= fab_report_item(report, FAB_FROM_UCX, &item);
-    rc |= fab_report_printf(report, item, FAB_FACT_NAME, "mlx5_%u", d);
-    rc |= fab_report_fact(report, item, FAB_FACT_PORT, "1");
-    for (size_t i = 0; i < sizeof(transports) / sizeof(transports[0]); i++)
-        rc |= fab_report_fact(report, item, FAB_FACT_TRANSPORT, transports[i]);
-    rc |= fab_report_estimate(report, item, FAB_FACT_BANDWIDTH, "196000");
-    rc |= fab_report_estimate(report, item, FAB_FACT_LATENCY, "600");
-    return rc;
-}
-
 static int make_report(const struct fab_inventory *inv, unsigned h, const char *firmware,
                        struct node_report *out, struct fab_err *err)
 {
-    struct fab_report *report = &out->report;
+    struct host_hca hcas[RAILS];
     char host[32];
-    fab_report_init(report);
-    snprintf(host, sizeof(host), "node%04u", 1 + h);
-    int rc = fab_report_host(report, host, NULL);
     for (unsigned d = 0; d < RAILS; d++) {
-        rc |= verbs_item(report, inv, hca(inv, h, d), d, d == 0 ? firmware : "20.31.1014");
-        rc |= hwloc_item(report, d);
-        rc |= software_items(report, d);
+        const struct fab_node *node = hca(inv, h, d);
+        hcas[d] = (struct host_hca){node->guid, inv->ports[node->first_port].guid};
     }
-    if (rc != 0)
-        return PMIXFAB_ERR_NOMEM;
-    rc = fab_report_finish(report, err);
-    out->digest = fab_report_digest(report);
+    snprintf(host, sizeof(host), "node%04u", 1 + h);
+    int rc = host_report(host, hcas, RAILS, firmware, &out->report, err);
+    out->digest = fab_report_digest(&out->report);
     out->received = 1;
     return rc;
 }
