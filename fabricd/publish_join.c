@@ -123,21 +123,37 @@ const char *publisher_remark(const struct publisher *publisher, const char *host
 
 /* ---- joining --------------------------------------------------------------------------------------- */
 
+static int join(struct publisher *publisher, const struct fab_inventory *swept,
+                const struct node_report *const *reports, uint32_t n, struct remarks *remarks,
+                struct fab_joined *out, struct fab_err *err)
+{
+    struct ethernet_planes ethernet;
+    const struct fab_report **list = calloc((size_t)n + 1, sizeof(const struct fab_report *));
+    uint64_t *digests = calloc((size_t)n + 1, sizeof(*digests));
+    int rc = PMIXFAB_ERR_NOMEM;
+    if (list == NULL || digests == NULL) {
+        fab_fail(err, rc, "out of memory");
+    } else {
+        for (uint32_t i = 0; i < n; i++) {
+            list[i] = &reports[i]->report;
+            digests[i] = reports[i]->digest;
+        }
+        ethernet_planes(publisher->config, &ethernet);
+        rc = fab_join_again(publisher->joins, swept, list, digests, n, ethernet.planes, ethernet.n, on_remark,
+                            remarks, out, err);
+    }
+    free(list);
+    free(digests);
+    return rc;
+}
+
 int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
                  const struct node_report *const *reports, uint32_t n, struct fab_joined *out,
                  struct fab_err *err)
 {
-    struct ethernet_planes ethernet;
     struct join_findings found = {0};
     struct remarks remarks = {.before = &publisher->found, .now = &found};
-    const struct fab_report **list = calloc((size_t)n + 1, sizeof(const struct fab_report *));
-    if (list == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    for (uint32_t i = 0; i < n; i++)
-        list[i] = &reports[i]->report;
-    ethernet_planes(publisher->config, &ethernet);
-    int rc = fab_join(swept, list, n, ethernet.planes, ethernet.n, on_remark, &remarks, out, err);
-    free(list);
+    int rc = join(publisher, swept, reports, n, &remarks, out, err);
     if (rc == PMIXFAB_OK && count_devices(&found, reports, n, out) != PMIXFAB_OK) {
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
         fab_joined_destroy(out);

@@ -35,6 +35,7 @@ struct publisher {
     struct fab_names *names;
     struct fab_inventory current; /* what the sweep saw, as published last, finished and named */
     struct published_reports reports;
+    struct fab_join_cache *joins; /* the last joining, for the next */
     struct join_findings found;
     /* Known planes that are not served; their numbers stay taken. Those not marked retired are to be served
      * but could not be read. */

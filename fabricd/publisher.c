@@ -151,6 +151,7 @@ int publisher_new(const struct config *config, struct publisher **out, struct fa
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     publisher->config = config;
     fab_inventory_init(&publisher->current);
+    publisher->joins = fab_join_cache_new(); /* without memory for it joining takes longer */
     int rc = publisher_read_names(publisher, err);
     if (rc == PMIXFAB_OK)
         rc = store_open(config->store, &publisher->store, err);
@@ -182,6 +183,7 @@ void publisher_free(struct publisher *publisher)
     fab_inventory_destroy(&publisher->current);
     published_reports_free(&publisher->reports);
     join_findings_free(&publisher->found);
+    fab_join_cache_free(publisher->joins);
     store_close(publisher->store);
     free(publisher);
 }

@@ -51,27 +51,42 @@ static void tell(const struct join *j, fab_remark_fn remark, void *cbdata)
     }
 }
 
+/* A report with what it is known by. */
+struct known_report {
+    const struct fab_report *report;
+    uint64_t digest;
+};
+
 static int cmp_report(const void *va, const void *vb)
 {
-    const struct fab_report *a = *(const struct fab_report *const *)va;
-    const struct fab_report *b = *(const struct fab_report *const *)vb;
-    return fab_natural_cmp(a->host, b->host);
+    const struct known_report *a = va, *b = vb;
+    return fab_natural_cmp(a->report->host, b->report->host);
 }
 
 /* Reports by host: who comes first decides some things, the caller's order shall not. */
 static int sort_reports(struct join *j)
 {
     bool sorted = true;
+    struct known_report *list = join_alloc(j->n_reports, sizeof(*list));
     j->sorted = join_alloc(j->n_reports, sizeof(*j->sorted));
-    if (j->sorted == NULL)
+    j->sorted_digests = join_alloc(j->n_reports, sizeof(*j->sorted_digests));
+    if (list == NULL || j->sorted == NULL || j->sorted_digests == NULL) {
+        free(list);
         return PMIXFAB_ERR_NOMEM;
+    }
     for (uint32_t r = 0; r < j->n_reports; r++) {
-        j->sorted[r] = j->reports[r];
-        sorted = sorted && (r == 0 || cmp_report(&j->reports[r - 1], &j->reports[r]) <= 0);
+        list[r] = (struct known_report){j->reports[r], j->digests == NULL ? 0 : j->digests[r]};
+        sorted = sorted && (r == 0 || cmp_report(&list[r - 1], &list[r]) <= 0);
     }
     if (!sorted)
-        qsort(j->sorted, j->n_reports, sizeof(*j->sorted), cmp_report);
+        qsort(list, j->n_reports, sizeof(*list), cmp_report);
+    for (uint32_t r = 0; r < j->n_reports; r++) {
+        j->sorted[r] = list[r].report;
+        j->sorted_digests[r] = list[r].digest;
+    }
+    free(list);
     j->reports = j->sorted;
+    j->digests = j->sorted_digests;
     return PMIXFAB_OK;
 }
 
@@ -79,18 +94,39 @@ static int run(struct join *j, const struct fab_ethernet_plane *planes, uint32_t
 {
     j->trouble = join_alloc(j->n_reports, sizeof(*j->trouble));
     int rc = j->trouble == NULL ? PMIXFAB_ERR_NOMEM : join_planes_read(j, planes, n_planes);
-    int (*const passes[])(struct join *) = {sort_reports,  join_read,  join_hosts,    join_match,
-                                            join_ethernet, join_nodes, join_switches, join_number_guids,
-                                            join_build,    join_names, join_details};
+    int (*const passes[])(struct join *) = {sort_reports,      join_cache_pair, join_read,  join_hosts,
+                                            join_match,        join_ethernet,   join_nodes, join_switches,
+                                            join_number_guids, join_build,      join_names, join_details};
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && rc == PMIXFAB_OK; i++)
         rc = passes[i](j);
     return rc;
 }
 
-int fab_join(const struct fab_inventory *swept, const struct fab_report *const *reports, uint32_t n_reports,
-             const struct fab_ethernet_plane *planes, uint32_t n_planes, fab_remark_fn remark, void *cbdata,
+static void forget(struct join *j)
+{
+    join_groups_free(&j->groups);
+    free(j->devs);
+    free(j->words);
+    free(j->nodes);
+    free(j->host);
+    free(j->host_group);
+    free(j->owner);
+    free(j->planes);
+    free(j->networks);
+    free(j->switches);
+    free(j->cables);
+    free(j->trouble);
+    free(j->sorted);
+    free(j->sorted_digests);
+    free(j->before);
+    free(j->from);
+    free(j->sources);
+}
+
+int join_all(const struct join_input *input, struct fab_join_cache *cache, const uint64_t *digests,
              struct fab_joined *out, struct fab_err *err)
 {
+    const struct fab_inventory *swept = input->swept;
     if (out == NULL)
         return PMIXFAB_ERR_INVAL;
     memset(out, 0, sizeof(*out));
@@ -98,37 +134,38 @@ int fab_join(const struct fab_inventory *swept, const struct fab_report *const *
         err->text[0] = '\0';
     if (swept == NULL || !swept->finished)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "joining: the sweep's inventory is not finished");
-    for (uint32_t r = 0; r < n_reports; r++)
-        if (reports[r] == NULL || !reports[r]->finished)
+    for (uint32_t r = 0; r < input->n_reports; r++)
+        if (input->reports[r] == NULL || !input->reports[r]->finished)
             return fab_fail(err, PMIXFAB_ERR_INVAL, "joining: a host's report is not finished");
     struct join j = {.swept = swept,
-                     .reports = reports,
-                     .n_reports = n_reports,
+                     .reports = input->reports,
+                     .n_reports = input->n_reports,
+                     .cache = cache,
+                     .digests = digests,
                      .err = err,
                      .unattached = FAB_NONE,
                      .out = out};
-    int rc = run(&j, planes, n_planes);
+    int rc = run(&j, input->planes, input->n_planes);
     out->n_refused = j.n_refused;
     if (rc == PMIXFAB_OK)
-        tell(&j, remark, cbdata);
+        tell(&j, input->remark, input->cbdata);
     else
         fab_joined_destroy(out);
-    join_groups_free(&j.groups);
-    free(j.devs);
-    free(j.nodes);
-    free(j.host);
-    free(j.host_group);
-    free(j.owner);
-    free(j.planes);
-    free(j.networks);
-    free(j.switches);
-    free(j.cables);
-    free(j.trouble);
-    free(j.sorted);
+    if (rc == PMIXFAB_OK && cache != NULL)
+        join_cache_keep(&j);
+    forget(&j);
     if (rc != PMIXFAB_OK && (err == NULL || err->text[0] == '\0'))
-        fab_fail(err, rc, "joining %" PRIu32 " reports to a fabric of %" PRIu32 " nodes: %s", n_reports,
-                 swept->n_nodes, pmixfab_strerror(rc));
+        fab_fail(err, rc, "joining %" PRIu32 " reports to a fabric of %" PRIu32 " nodes: %s",
+                 input->n_reports, swept->n_nodes, pmixfab_strerror(rc));
     return rc;
+}
+
+int fab_join(const struct fab_inventory *swept, const struct fab_report *const *reports, uint32_t n_reports,
+             const struct fab_ethernet_plane *planes, uint32_t n_planes, fab_remark_fn remark, void *cbdata,
+             struct fab_joined *out, struct fab_err *err)
+{
+    const struct join_input input = {swept, reports, n_reports, planes, n_planes, remark, cbdata};
+    return join_all(&input, NULL, NULL, out, err);
 }
 
 void fab_joined_destroy(struct fab_joined *joined)

@@ -78,8 +78,7 @@ struct fab_detail {
  * has no word of it but that it is there. What is made up for Ethernet planes is nodes' word. */
 #define FAB_SEEN_SUBNET  1u
 #define FAB_SEEN_NODE    2u
-#define FAB_SEEN_MISSING 4u /* beside SUBNET: the last sweeps have not seen its node, which keeps its place  \
-                             */
+#define FAB_SEEN_MISSING 4u /* beside SUBNET: its node was not seen of late, and keeps its place */
 
 /* Facts of every port of a joined inventory; of ports that are no HCA's there are none. */
 struct fab_details {
@@ -114,6 +113,25 @@ int fab_join(const struct fab_inventory *swept, const struct fab_report *const *
              const struct fab_ethernet_plane *planes, uint32_t n_planes, fab_remark_fn remark, void *cbdata,
              struct fab_joined *out, struct fab_err *err);
 void fab_joined_destroy(struct fab_joined *joined);
+
+/*
+ * What one join leaves for the next, which then is about what differs: facts of ports whose host says what it
+ * said, and of which the sweep says what it said, are taken over. As large as the facts of the last join and
+ * twice their texts; empty after a join without reports. Used by one thread at a time.
+ */
+struct fab_join_cache;
+struct fab_join_cache *fab_join_cache_new(void);        /* empty; NULL: out of memory */
+void fab_join_cache_free(struct fab_join_cache *cache); /* NULL allowed */
+
+/*
+ * Like fab_join(), and with the same result, but that texts stand elsewhere in the pool, beside some that no
+ * fact has. digests: fab_report_digest() of each report; two of one host with one digest are taken for equal.
+ * After an error the cache is empty, or what it was. cache NULL: fab_join().
+ */
+int fab_join_again(struct fab_join_cache *cache, const struct fab_inventory *swept,
+                   const struct fab_report *const *reports, const uint64_t *digests, uint32_t n_reports,
+                   const struct fab_ethernet_plane *planes, uint32_t n_planes, fab_remark_fn remark,
+                   void *cbdata, struct fab_joined *out, struct fab_err *err);
 
 /* Sources of a kind, the most believed first, ended by FAB_SOURCES. */
 const enum fab_source *fab_join_order(enum fab_fact kind);

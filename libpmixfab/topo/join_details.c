@@ -9,92 +9,13 @@
 
 #define NAME_BYTES 63 /* of a name that is a fact */
 
-/* The pool of texts, each once. */
-struct texts {
-    char *pool;
-    uint32_t size, cap;
-    struct slot {
-        uint32_t hash, offset; /* offset 0: free */
-    } * slots;
-    uint32_t n, n_slots;      /* a power of two */
-    uint64_t seed;            /* no report knows it, and offsets do not depend on it */
-    uint32_t last[FAB_FACTS]; /* the text of this kind that was added last: mostly it comes again */
-};
-
 struct making {
     struct join *j;
-    struct texts texts;
+    struct join_texts *texts; /* the cache's, or for this join alone */
     struct join_heap heap;
     struct fab_detail *facts;
     uint32_t n_facts, cap_facts;
 };
-
-static int grow_slots(struct texts *t)
-{
-    uint32_t n_slots = t->n_slots == 0 ? 1024 : t->n_slots * 4;
-    struct slot *slots = calloc(n_slots, sizeof(*slots));
-    if (slots == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    for (uint32_t i = 0; i < t->n_slots; i++) {
-        uint32_t at = t->slots[i].hash & (n_slots - 1);
-        while (t->slots[i].offset != 0 && slots[at].offset != 0)
-            at = (at + 1) & (n_slots - 1);
-        if (t->slots[i].offset != 0)
-            slots[at] = t->slots[i];
-    }
-    free(t->slots);
-    t->slots = slots;
-    t->n_slots = n_slots;
-    return PMIXFAB_OK;
-}
-
-static int append(struct texts *t, const char *text, size_t len, uint32_t *offset)
-{
-    if (t->size + len + 1 > t->cap) {
-        uint64_t cap = t->cap == 0 ? 65536 : (uint64_t)t->cap * 2;
-        if (cap > UINT32_MAX / 2)
-            return PMIXFAB_ERR_RANGE;
-        char *bigger = realloc(t->pool, cap);
-        if (bigger == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        t->pool = bigger;
-        t->cap = (uint32_t)cap;
-    }
-    *offset = t->size;
-    memcpy(t->pool + t->size, text, len + 1);
-    t->size += (uint32_t)len + 1;
-    return PMIXFAB_OK;
-}
-
-static int find_text(struct texts *t, const char *text, uint32_t *offset)
-{
-    size_t len = strlen(text);
-    uint32_t hash = (uint32_t)XXH3_64bits_withSeed(text, len, t->seed);
-    if (2 * (uint64_t)t->n >= t->n_slots && grow_slots(t) != PMIXFAB_OK)
-        return PMIXFAB_ERR_NOMEM;
-    uint32_t at = hash & (t->n_slots - 1);
-    for (; t->slots[at].offset != 0; at = (at + 1) & (t->n_slots - 1)) {
-        *offset = t->slots[at].offset;
-        if (t->slots[at].hash == hash && strcmp(t->pool + *offset, text) == 0)
-            return PMIXFAB_OK;
-    }
-    int rc = append(t, text, len, offset);
-    if (rc == PMIXFAB_OK) {
-        t->slots[at] = (struct slot){hash, *offset};
-        t->n++;
-    }
-    return rc;
-}
-
-static int add_text(struct texts *t, unsigned kind, const char *text, uint32_t *offset)
-{
-    *offset = t->last[kind];
-    if (*offset != 0 && strcmp(t->pool + *offset, text) == 0)
-        return PMIXFAB_OK;
-    int rc = find_text(t, text, offset);
-    t->last[kind] = rc == PMIXFAB_OK ? *offset : 0;
-    return rc;
-}
 
 /* "0x" and 16 digits. */
 static const char *guid_text(uint64_t guid, char *buf)
@@ -177,24 +98,33 @@ static int add_reported(struct making *m, const struct join_dev *dev)
     return rc;
 }
 
+/* Room for n more facts. */
+static int make_room(struct making *m, uint32_t n)
+{
+    const uint64_t need = m->n_facts + (uint64_t)n;
+    uint64_t cap = m->cap_facts == 0 ? 1024 : m->cap_facts;
+    if (need <= m->cap_facts)
+        return PMIXFAB_OK;
+    while (cap < need)
+        cap *= 2;
+    struct fab_detail *bigger = cap > UINT32_MAX / 2 ? NULL : realloc(m->facts, cap * sizeof(*bigger));
+    if (bigger == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    m->facts = bigger;
+    m->cap_facts = (uint32_t)cap;
+    return PMIXFAB_OK;
+}
+
 /* What was chosen, behind what is there. */
 static int append_facts(struct making *m)
 {
-    if (m->n_facts + (uint64_t)m->heap.n_said > m->cap_facts) {
-        uint64_t cap = m->cap_facts == 0 ? 1024 : (uint64_t)m->cap_facts * 2;
-        while (cap < m->n_facts + (uint64_t)m->heap.n_said)
-            cap *= 2;
-        struct fab_detail *bigger = cap > UINT32_MAX / 2 ? NULL : realloc(m->facts, cap * sizeof(*bigger));
-        if (bigger == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        m->facts = bigger;
-        m->cap_facts = (uint32_t)cap;
-    }
+    if (make_room(m, m->heap.n_said) != PMIXFAB_OK)
+        return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < m->heap.n_said; i++) {
         const struct join_said *said = &m->heap.said[i];
         struct fab_detail *detail = &m->facts[m->n_facts];
         *detail = (struct fab_detail){0, said->sources, said->fact.kind, said->flags};
-        int rc = add_text(&m->texts, said->fact.kind, said->fact.text, &detail->text);
+        int rc = join_texts_add(m->texts, said->fact.kind, said->fact.text, &detail->text);
         if (rc != PMIXFAB_OK)
             return rc;
         m->n_facts++;
@@ -202,26 +132,28 @@ static int append_facts(struct making *m)
     return PMIXFAB_OK;
 }
 
-/* Facts of port p, which is the sweep's port `swept` (FAB_NONE: none of its) and a report's device. */
-static int make_port(struct making *m, uint32_t p, uint32_t swept, const struct join_dev *dev)
+static uint8_t who_saw(const struct join *j, uint32_t swept, const struct join_dev *dev)
+{
+    bool by_subnet = swept != FAB_NONE && (dev == NULL || !dev->silent);
+    bool by_node = dev != NULL || swept == FAB_NONE;
+    bool missing = by_subnet && j->swept->nodes[j->swept->ports[swept].node].missing;
+    return (uint8_t)((by_subnet ? FAB_SEEN_SUBNET : 0u) | (by_node ? FAB_SEEN_NODE : 0u) |
+                     (missing ? FAB_SEEN_MISSING : 0u));
+}
+
+/* Facts of a port, which is the sweep's port `swept` (FAB_NONE: none of its) and a report's device. */
+static int make_port(struct making *m, uint32_t swept, const struct join_dev *dev)
 {
     const struct fab_inventory *inv = m->j->swept;
-    struct fab_details *details = &m->j->out->details;
-    bool silent = dev != NULL && dev->silent, is_switch = true;
     struct swept_texts texts;
     int rc = PMIXFAB_OK;
     if (swept != FAB_NONE) {
         const struct fab_node *node = &inv->nodes[inv->ports[swept].node];
-        is_switch = node->kind != FAB_HCA;
-        if (!is_switch)
-            rc = add_swept(m, &inv->ports[swept], node, silent, &texts);
+        if (node->kind == FAB_HCA)
+            rc = add_swept(m, &inv->ports[swept], node, dev != NULL && dev->silent, &texts);
     }
     if (rc == PMIXFAB_OK && dev != NULL)
         rc = add_reported(m, dev);
-    details->seen[p] = (uint8_t)((swept != FAB_NONE && !silent ? FAB_SEEN_SUBNET : 0u) |
-                                 (dev != NULL || swept == FAB_NONE ? FAB_SEEN_NODE : 0u));
-    if (details->seen[p] & FAB_SEEN_SUBNET && inv->nodes[inv->ports[swept].node].missing)
-        details->seen[p] |= FAB_SEEN_MISSING;
     if (rc == PMIXFAB_OK)
         rc = join_choose(&m->heap);
     return rc == PMIXFAB_OK ? append_facts(m) : rc;
@@ -241,50 +173,163 @@ static void pair_ports(const struct join *j, uint32_t *swept)
     }
 }
 
+/* ---- taking over ------------------------------------------------------------------------------------- */
+
+/* The sweep's name for a node, where it is a fact; "". */
+static const char *swept_name(const struct join *j, uint32_t swept)
+{
+    const struct fab_inventory *inv = j->swept;
+    const char *name = fab_str(inv, inv->nodes[inv->ports[swept].node].name);
+    return strlen(name) <= NAME_BYTES ? name : "";
+}
+
+/* What the facts of port p come from. The sweep's name is left out. */
+static void find_source(const struct join *j, uint32_t p, uint32_t swept, uint32_t dev,
+                        struct join_source *out)
+{
+    const struct fab_inventory *inv = &j->out->inv;
+    *out = (struct join_source){
+        .node_guid = inv->nodes[inv->ports[p].node].guid, .num = inv->ports[p].num, .dev = dev};
+    if (swept == FAB_NONE || j->swept->nodes[j->swept->ports[swept].node].kind != FAB_HCA)
+        return;
+    const struct fab_port *port = &j->swept->ports[swept];
+    out->swept = true;
+    out->silent = dev != FAB_NONE && j->devs[dev].silent;
+    out->system_guid = j->swept->nodes[port->node].system_guid;
+    out->port_guid = port->guid;
+    if (out->silent)
+        return;
+    out->mbps = fab_rate_mbps(port->width, (enum fab_speed)port->speed);
+    out->lid = port->lid;
+    out->state = port->state;
+}
+
+static bool same_source(const struct join *j, const struct join_source *now, const struct join_source *old,
+                        uint32_t swept)
+{
+    uint32_t before = now->dev == FAB_NONE ? FAB_NONE : j->devs[now->dev].before;
+    return (now->dev == FAB_NONE || before != FAB_NONE) && old->dev == before && old->swept == now->swept &&
+           old->silent == now->silent && old->system_guid == now->system_guid &&
+           old->port_guid == now->port_guid && old->mbps == now->mbps && old->lid == now->lid &&
+           old->state == now->state &&
+           (!now->swept || strcmp(j->cache->texts.pool + old->name, swept_name(j, swept)) == 0);
+}
+
+/* The cache's port of which the facts of port p can be taken; FAB_NONE. *at: where to go on looking. */
+static uint32_t find_before(const struct join *j, const struct join_source *now, uint32_t swept, uint32_t *at)
+{
+    const struct fab_join_cache *cache = j->cache;
+    for (; *at < cache->n_ports; ++*at) {
+        const struct join_source *old = &cache->sources[*at];
+        if (old->node_guid == now->node_guid && old->num == now->num)
+            return same_source(j, now, old, swept) ? *at : FAB_NONE;
+        if (old->node_guid > now->node_guid || (old->node_guid == now->node_guid && old->num > now->num))
+            break;
+    }
+    return FAB_NONE;
+}
+
+static int take_facts(struct making *m, uint32_t before)
+{
+    const struct fab_join_cache *cache = m->j->cache;
+    uint32_t n = cache->first[before + 1] - cache->first[before];
+    int rc = make_room(m, n);
+    if (rc == PMIXFAB_OK && n > 0)
+        memcpy(m->facts + m->n_facts, cache->facts + cache->first[before], n * sizeof(*m->facts));
+    m->n_facts += rc == PMIXFAB_OK ? n : 0;
+    return rc;
+}
+
+/* Where the sweep's name stands in the pool, now that the facts of a port are there; 0: it is none. */
+static uint32_t name_in_pool(const struct fab_detail *facts, uint32_t n)
+{
+    for (uint32_t f = 0; f < n && facts[f].kind <= FAB_FACT_NAME; f++)
+        if ((facts[f].sources & 1u << FAB_FROM_SUBNET) != 0)
+            return facts[f].text;
+    return 0;
+}
+
+/* ---- all ports --------------------------------------------------------------------------------------- */
+
 static int make_details(struct making *m, const uint32_t *swept, const uint32_t *dev_of)
 {
     struct join *j = m->j;
     struct fab_details *details = &j->out->details;
-    uint32_t none;
-    int rc = grow_slots(&m->texts);
-    if (rc == PMIXFAB_OK)
-        rc = append(&m->texts, "", 0, &none);
+    uint32_t at = 0;
+    int rc = m->texts->size == 0 ? join_texts_begin(m->texts) : PMIXFAB_OK;
+    if (rc == PMIXFAB_OK && j->cache != NULL && j->cache->n_ports > 0)
+        rc = make_room(m, j->cache->first[j->cache->n_ports]);
     for (uint32_t p = 0; p < details->n_ports && rc == PMIXFAB_OK; p++) {
-        details->first[p] = m->n_facts;
-        rc = make_port(m, p, swept[p], dev_of[p] == FAB_NONE ? NULL : &j->devs[dev_of[p]]);
+        uint32_t before = FAB_NONE, first = m->n_facts;
+        details->first[p] = first;
+        if (j->cache != NULL) {
+            find_source(j, p, swept[p], dev_of[p], &j->sources[p]);
+            before = j->from[p] = find_before(j, &j->sources[p], swept[p], &at);
+        }
+        const struct join_dev *dev = dev_of[p] == FAB_NONE ? NULL : &j->devs[dev_of[p]];
+        details->seen[p] = who_saw(j, swept[p], dev);
+        rc = before == FAB_NONE ? make_port(m, swept[p], dev) : take_facts(m, before);
+        if (j->cache != NULL)
+            j->sources[p].name = name_in_pool(m->facts + first, m->n_facts - first);
     }
     details->first[details->n_ports] = m->n_facts;
     details->facts = m->facts;
-    details->pool = m->texts.pool;
-    details->pool_size = m->texts.size;
     return rc;
+}
+
+/* The pool is the cache's, and the caller gets a copy, or it is this join's alone. */
+static int hand_out_texts(struct join *j, struct join_texts *own)
+{
+    const struct join_texts *texts = j->cache == NULL ? own : &j->cache->texts;
+    struct fab_details *details = &j->out->details;
+    details->pool_size = texts->size;
+    details->pool = texts->pool;
+    if (j->cache == NULL) {
+        own->pool = NULL;
+        return PMIXFAB_OK;
+    }
+    details->pool = malloc((size_t)texts->size + 1);
+    if (details->pool == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    memcpy(details->pool, texts->pool, texts->size);
+    return PMIXFAB_OK;
+}
+
+static int allocate(struct join *j)
+{
+    struct fab_details *details = &j->out->details;
+    const uint32_t n = details->n_ports = j->out->inv.n_ports;
+    details->first = join_alloc(n, sizeof(*details->first));
+    details->places = join_alloc(n, sizeof(*details->places));
+    details->seen = join_alloc(n, sizeof(*details->seen));
+    j->from = join_alloc(n, sizeof(*j->from));
+    j->sources = join_alloc(j->cache == NULL ? 0 : n, sizeof(*j->sources));
+    return details->first == NULL || details->places == NULL || details->seen == NULL || j->from == NULL ||
+                   j->sources == NULL
+               ? PMIXFAB_ERR_NOMEM
+               : PMIXFAB_OK;
 }
 
 int join_details(struct join *j)
 {
     const uint32_t n = j->out->inv.n_ports;
-    struct fab_details *details = &j->out->details;
-    struct making m = {.j = j};
+    struct join_texts own = {0};
+    struct making m = {.j = j, .texts = j->cache == NULL ? &own : &j->cache->texts};
     uint32_t *swept = join_alloc(n, sizeof(*swept)), *dev_of = join_alloc(n, sizeof(*dev_of));
-    int rc = swept == NULL || dev_of == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
-    details->n_ports = n;
-    details->first = join_alloc(n, sizeof(*details->first));
-    details->places = join_alloc(n, sizeof(*details->places));
-    details->seen = join_alloc(n, sizeof(*details->seen));
-    if (details->first == NULL || details->places == NULL || details->seen == NULL)
-        rc = PMIXFAB_ERR_NOMEM;
+    int rc = swept == NULL || dev_of == NULL ? PMIXFAB_ERR_NOMEM : allocate(j);
     if (rc == PMIXFAB_OK) {
-        m.texts.seed = (uint64_t)(uintptr_t)swept * UINT64_C(0x9e3779b97f4a7c15);
         pair_ports(j, swept);
         for (uint32_t p = 0; p < n; p++)
-            dev_of[p] = FAB_NONE;
+            dev_of[p] = j->from[p] = FAB_NONE;
         for (uint32_t d = 0; d < j->n_devs; d++)
             if (j->devs[d].port != FAB_NONE)
                 dev_of[j->devs[d].port] = d;
         rc = make_details(&m, swept, dev_of);
     }
+    if (rc == PMIXFAB_OK)
+        rc = hand_out_texts(j, &own);
     join_heap_free(&m.heap);
-    free(m.texts.slots);
+    join_texts_free(&own);
     free(swept);
     free(dev_of);
     return rc == PMIXFAB_OK ? join_places(j) : rc;

@@ -73,13 +73,6 @@ void join_scratch_free(struct join_scratch *s)
     free(s);
 }
 
-void join_groups_free(struct join_groups *groups)
-{
-    free(groups->groups);
-    free(groups->links);
-    memset(groups, 0, sizeof(*groups));
-}
-
 #define KEYS_OF_ITEM  5u
 #define SLOTS_OF_ITEM 8u
 
@@ -331,29 +324,9 @@ static void find_interfaces(struct join_scratch *s)
     learn(s);
 }
 
-static int grow(void **array, uint32_t need, uint32_t *cap, size_t size)
-{
-    uint32_t want = *cap == 0 ? 256 : *cap;
-    if (need <= *cap)
-        return PMIXFAB_OK;
-    while (want < need)
-        want *= 2;
-    void *bigger = realloc(*array, want * size);
-    if (bigger == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    *array = bigger;
-    *cap = want;
-    return PMIXFAB_OK;
-}
-
 static int hand_out(struct join_scratch *s, uint32_t number, struct join_groups *out)
 {
-    void *groups = out->groups, *links = out->links;
-    int rc = grow(&groups, out->n + s->n_found, &out->cap, sizeof(*out->groups));
-    out->groups = groups;
-    if (rc == PMIXFAB_OK)
-        rc = grow(&links, out->n_links + s->n_pairs, &out->cap_links, sizeof(*out->links));
-    out->links = links;
+    int rc = join_groups_room(out, s->n_found, s->n_pairs);
     if (rc != PMIXFAB_OK)
         return rc;
     struct join_group *first = out->groups + out->n;

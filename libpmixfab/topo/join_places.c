@@ -28,6 +28,7 @@ struct places {
     struct spot *spots; /* of one report */
     struct mark *marks;
     uint16_t (*next)[DIMENSIONS]; /* of each report that is the first of its host: the last number given */
+    uint32_t *of_host;            /* of each report that is the first of its host: how many there are */
 };
 
 static const char *chosen(const struct fab_details *details, uint32_t port, unsigned kind)
@@ -108,13 +109,43 @@ static void number(struct places *places, uint32_t n, unsigned dimension, uint16
     }
 }
 
+/* The places of a report's devices as they were: where it was its host's only one then as now, and its
+ * devices are the same ports, with the same facts. */
+static bool take_places(struct places *places, uint32_t first, uint32_t end)
+{
+    const struct join *j = places->j;
+    const uint32_t report = j->devs[first].report;
+    uint32_t n = 0;
+    if (j->cache == NULL || j->before[report] == FAB_NONE || places->of_host[j->host_group[report]] != 1)
+        return false;
+    const struct join_cached_report *old = &j->cache->reports[j->before[report]];
+    if (!old->alone)
+        return false;
+    for (uint32_t d = first; d < end; d++) {
+        uint32_t port = j->devs[d].port;
+        if (port != FAB_NONE && j->from[port] == FAB_NONE)
+            return false;
+        n += port != FAB_NONE;
+    }
+    if (n != old->n_joined)
+        return false;
+    for (uint32_t d = first; d < end; d++)
+        if (j->devs[d].port != FAB_NONE)
+            j->out->details.places[j->devs[d].port] = j->cache->places[j->from[j->devs[d].port]];
+    return true;
+}
+
 /* The devices of the report that begins with `first`. Returns the first one of the next. */
 static uint32_t number_report(struct places *places, uint32_t first)
 {
     const struct join *j = places->j;
     const struct fab_details *details = &j->out->details;
-    uint32_t n = 0, d = first;
-    for (; d < j->n_devs && j->devs[d].report == j->devs[first].report; d++) {
+    uint32_t n = 0, end = first;
+    while (end < j->n_devs && j->devs[end].report == j->devs[first].report)
+        end++;
+    if (take_places(places, first, end))
+        return end;
+    for (uint32_t d = first; d < end; d++) {
         uint32_t port = j->devs[d].port;
         if (port == FAB_NONE)
             continue;
@@ -130,7 +161,7 @@ static uint32_t number_report(struct places *places, uint32_t first)
     share_cards(places->spots, n);
     for (unsigned dimension = 0; dimension < DIMENSIONS; dimension++)
         number(places, n, dimension, &places->next[j->host_group[j->devs[first].report]][dimension]);
-    return d;
+    return end;
 }
 
 int join_places(struct join *j)
@@ -139,12 +170,17 @@ int join_places(struct join *j)
     places.spots = join_alloc(j->n_devs, sizeof(*places.spots));
     places.marks = join_alloc(j->n_devs, sizeof(*places.marks));
     places.next = join_alloc(j->n_reports, sizeof(*places.next));
-    int rc =
-        places.spots == NULL || places.marks == NULL || places.next == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    places.of_host = join_alloc(j->n_reports, sizeof(*places.of_host));
+    int rc = places.spots == NULL || places.marks == NULL || places.next == NULL || places.of_host == NULL
+                 ? PMIXFAB_ERR_NOMEM
+                 : PMIXFAB_OK;
+    for (uint32_t r = 0; r < j->n_reports && rc == PMIXFAB_OK; r++)
+        places.of_host[j->host_group[r]]++;
     for (uint32_t d = 0; d < j->n_devs && rc == PMIXFAB_OK;)
         d = number_report(&places, d);
     free(places.spots);
     free(places.marks);
     free(places.next);
+    free(places.of_host);
     return rc;
 }

@@ -37,6 +37,10 @@ struct join_groups {
 struct join_scratch;
 int join_group_report(const struct fab_report *report, uint32_t number, struct join_groups *out,
                       struct join_scratch **scratch);
+int join_groups_room(struct join_groups *groups, uint32_t n, uint32_t n_links); /* for so many more */
+/* Append devices that were found before, first .. first+n-1, as those of report `number`. */
+int join_groups_copy(const struct join_groups *from, uint32_t first, uint32_t n, uint32_t number,
+                     struct join_groups *out);
 void join_scratch_free(struct join_scratch *scratch);
 void join_groups_free(struct join_groups *groups);
 
@@ -70,6 +74,7 @@ struct join_dev {
     uint64_t mbps;
     uint32_t group;
     uint32_t report;
+    uint32_t before;                 /* the cache's device that it was, FAB_NONE */
     uint32_t swept_port, swept_node; /* in the sweep; FAB_NONE */
     uint32_t node;                   /* JOIN_NEW, JOIN_PLAIN: index into new nodes; FAB_NONE: a swept one */
     uint32_t plane;                  /* index into planes; FAB_NONE */
@@ -132,11 +137,28 @@ struct join_trouble {
     const char *mac_of, *mac_host, *mac_plane;
 };
 
+/* What a device says of itself, without its place in a report: texts are facts of the report, FAB_NONE. */
+enum { JOIN_NAME, JOIN_INTERFACE, JOIN_SWITCH_ID, JOIN_SWITCH_NAME, JOIN_SWITCH_PORT, JOIN_WORDS };
+struct join_words {
+    uint64_t port_guid, node_guid, system_guid, mac, mbps;
+    uint32_t text[JOIN_WORDS];
+    uint16_t lid;
+    uint8_t num, state;
+    bool infiniband;
+};
+
 struct join {
     const struct fab_inventory *swept;
     const struct fab_report *const *reports; /* by host */
     const struct fab_report **sorted;
     uint32_t n_reports;
+    struct fab_join_cache *cache; /* NULL: none */
+    const uint64_t *digests;      /* of the reports, in the caller's order, then by host */
+    uint64_t *sorted_digests;
+    uint32_t *before;            /* of each report: which of the cache's it is, FAB_NONE */
+    struct join_words *words;    /* of each device */
+    uint32_t *from;              /* of each port: the cache's with the same facts, FAB_NONE */
+    struct join_source *sources; /* of each port, for the next join */
     struct fab_err *err;
     struct join_groups groups;
     struct join_dev *devs; /* by report, as groups */
@@ -172,6 +194,75 @@ int join_build(struct join *j);
 int join_names(struct join *j);
 int join_details(struct join *j);
 
+/* A pool of texts, each once; the empty one stands at 0. Zero at first. */
+struct join_texts {
+    char *pool;
+    uint32_t size, cap;
+    struct join_slot {
+        uint32_t hash, offset; /* offset 0: free */
+    } * slots;
+    uint32_t n, n_slots;      /* a power of two */
+    uint64_t seed;            /* no report knows it, and offsets do not depend on it */
+    uint32_t last[FAB_FACTS]; /* the text of this kind that was added last: mostly it comes again */
+};
+int join_texts_begin(struct join_texts *texts);
+int join_texts_add(struct join_texts *texts, unsigned kind, const char *text, uint32_t *offset);
+void join_texts_free(struct join_texts *texts);
+
+/* All that the facts of a port come from, but for its device's report. */
+struct join_source {
+    uint64_t node_guid, system_guid, port_guid;
+    uint32_t mbps;
+    uint32_t name; /* the sweep's, in the pool; 0: none */
+    uint32_t dev;  /* number of the device, FAB_NONE */
+    uint16_t lid;
+    uint8_t num, state;
+    bool swept, silent; /* swept: an HCA's port that the sweep knows */
+};
+
+/* A report of the last join. */
+struct join_cached_report {
+    const char *host; /* in the cache's hosts */
+    uint64_t digest;
+    uint32_t first, n; /* its devices */
+    uint32_t n_joined; /* of them, those that are a port */
+    bool alone;        /* no other report was of its host */
+};
+
+/* The last join. Its texts stay where they are, and some may be nobody's any more. */
+struct fab_join_cache {
+    struct join_cached_report *reports; /* by host */
+    char *hosts;
+    uint32_t n_reports;
+    struct join_groups groups; /* of all its devices */
+    struct join_words *words;
+    struct join_source *sources; /* of each port, by node GUID and number */
+    uint32_t *first;             /* as in struct fab_details */
+    struct fab_detail *facts;
+    struct fab_locality *places;
+    uint32_t n_ports;
+    struct join_texts texts;
+    uint32_t tidy;  /* size of the pool when all of it was in use */
+    uint32_t taken; /* ports that this join took over from the one before */
+};
+/* Find `before`; memory alone can be missing. */
+int join_cache_pair(struct join *j);
+/* After a join: the cache is this join's, or empty where memory is missing. Takes what it keeps. */
+void join_cache_keep(struct join *j);
+
+/* What fab_join() is given. */
+struct join_input {
+    const struct fab_inventory *swept;
+    const struct fab_report *const *reports;
+    uint32_t n_reports;
+    const struct fab_ethernet_plane *planes;
+    uint32_t n_planes;
+    fab_remark_fn remark;
+    void *cbdata;
+};
+int join_all(const struct join_input *input, struct fab_join_cache *cache, const uint64_t *digests,
+             struct fab_joined *out, struct fab_err *err);
+
 /* The facts of one port, gathered, then chosen. */
 struct join_said {
     struct join_fact fact; /* best of those with this text */
@@ -189,7 +280,7 @@ int join_heap_add(struct join_heap *heap, unsigned source, unsigned kind, bool e
 int join_choose(struct join_heap *heap);
 void join_heap_free(struct join_heap *heap);
 
-/* Places of all devices, from the chosen facts in j->out->details. */
+/* Places of all devices, from the chosen facts in j->out->details, or as they were. */
 int join_places(struct join *j);
 
 /* Memory for n elements, zeroed; at least one. */

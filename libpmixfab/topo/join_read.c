@@ -60,11 +60,13 @@ static uint8_t state_of(const char *text)
     return text[0] == 'u' ? FAB_PORT_ACTIVE : FAB_PORT_DOWN;
 }
 
-/* Of each wanted kind the fact that is believed, without the sweep's. */
-static void believe(const struct join *j, const struct join_group *group, struct join_fact *best)
+/* Of each wanted kind the fact that is believed, without the sweep's, and which of the report's it is. */
+static void believe(const struct join *j, const struct join_group *group, struct join_fact *best,
+                    uint32_t *which)
 {
     const struct fab_report *report = j->reports[group->report];
     memset(best, 0, FAB_FACTS * sizeof(*best));
+    memset(which, 0xff, FAB_FACTS * sizeof(*which));
     for (uint32_t l = 0; l < group->n; l++) {
         const struct join_link *link = &j->groups.links[group->first + l];
         const struct fab_report_item *item = &report->items[link->item];
@@ -73,40 +75,72 @@ static void believe(const struct join *j, const struct join_group *group, struct
             if (!is_wanted[fact->kind] || (link->shared && join_per_port(fact->kind)))
                 continue;
             struct join_fact said = {report->pool + fact->text, item->source, fact->kind, fact->estimate};
-            if (join_better(&said, &best[fact->kind]))
-                best[fact->kind] = said;
+            if (!join_better(&said, &best[fact->kind]))
+                continue;
+            best[fact->kind] = said;
+            which[fact->kind] = f;
         }
     }
 }
 
-static void read_device(struct join *j, uint32_t g)
+static void read_words(const struct join *j, const struct join_group *group, struct join_words *out)
 {
     struct join_fact best[FAB_FACTS];
-    const struct join_group *group = &j->groups.groups[g];
-    believe(j, group, best);
+    uint32_t which[FAB_FACTS];
+    believe(j, group, best, which);
     const char *type = best[FAB_FACT_TYPE].text;
-    j->devs[g] = (struct join_dev){
+    *out = (struct join_words){
         .port_guid = guid_of(best[FAB_FACT_PORT_GUID].text),
         .node_guid = guid_of(best[FAB_FACT_NODE_GUID].text),
         .system_guid = guid_of(best[FAB_FACT_SYSTEM_GUID].text),
         .mac = mac_of(best[FAB_FACT_MAC].text),
-        .name = best[FAB_FACT_NAME].text,
-        .interface = best[FAB_FACT_INTERFACE].text,
-        .switch_id = best[FAB_FACT_SWITCH_ID].text,
-        .switch_name = best[FAB_FACT_SWITCH_NAME].text,
-        .switch_port = best[FAB_FACT_SWITCH_PORT].text,
         .mbps = number_of(best[FAB_FACT_SPEED].text, UINT64_MAX),
+        .text = {[JOIN_NAME] = which[FAB_FACT_NAME],
+                 [JOIN_INTERFACE] = which[FAB_FACT_INTERFACE],
+                 [JOIN_SWITCH_ID] = which[FAB_FACT_SWITCH_ID],
+                 [JOIN_SWITCH_NAME] = which[FAB_FACT_SWITCH_NAME],
+                 [JOIN_SWITCH_PORT] = which[FAB_FACT_SWITCH_PORT]},
+        .lid = (uint16_t)number_of(best[FAB_FACT_LID].text, UINT16_MAX),
+        .num = (uint8_t)number_of(best[FAB_FACT_PORT].text, 254),
+        .state = state_of(best[FAB_FACT_STATE].text),
+        .infiniband = type != NULL && strcmp(type, "InfiniBand") == 0,
+    };
+}
+
+static const char *text_of(const struct fab_report *report, const struct join_words *words, unsigned which)
+{
+    uint32_t fact = words->text[which];
+    return fact == FAB_NONE ? NULL : report->pool + report->facts[fact].text;
+}
+
+static void make_device(struct join *j, uint32_t g, uint32_t before)
+{
+    const struct join_group *group = &j->groups.groups[g];
+    const struct fab_report *report = j->reports[group->report];
+    const struct join_words *words = &j->words[g];
+    j->devs[g] = (struct join_dev){
+        .port_guid = words->port_guid,
+        .node_guid = words->node_guid,
+        .system_guid = words->system_guid,
+        .mac = words->mac,
+        .name = text_of(report, words, JOIN_NAME),
+        .interface = text_of(report, words, JOIN_INTERFACE),
+        .switch_id = text_of(report, words, JOIN_SWITCH_ID),
+        .switch_name = text_of(report, words, JOIN_SWITCH_NAME),
+        .switch_port = text_of(report, words, JOIN_SWITCH_PORT),
+        .mbps = words->mbps,
         .group = g,
         .report = group->report,
+        .before = before,
         .swept_port = FAB_NONE,
         .swept_node = FAB_NONE,
         .node = FAB_NONE,
         .plane = FAB_NONE,
         .port = FAB_NONE,
-        .lid = (uint16_t)number_of(best[FAB_FACT_LID].text, UINT16_MAX),
-        .num = (uint8_t)number_of(best[FAB_FACT_PORT].text, 254),
-        .state = state_of(best[FAB_FACT_STATE].text),
-        .infiniband = type != NULL && strcmp(type, "InfiniBand") == 0,
+        .lid = words->lid,
+        .num = words->num,
+        .state = words->state,
+        .infiniband = words->infiniband,
         .rdma = group->rdma,
     };
 }
@@ -115,16 +149,31 @@ int join_read(struct join *j)
 {
     struct join_scratch *scratch = NULL;
     int rc = PMIXFAB_OK;
-    for (uint32_t r = 0; r < j->n_reports && rc == PMIXFAB_OK; r++)
-        rc = join_group_report(j->reports[r], r, &j->groups, &scratch);
+    for (uint32_t r = 0; r < j->n_reports && rc == PMIXFAB_OK; r++) {
+        const struct join_cached_report *old =
+            j->before[r] == FAB_NONE ? NULL : &j->cache->reports[j->before[r]];
+        rc = old == NULL ? join_group_report(j->reports[r], r, &j->groups, &scratch)
+                         : join_groups_copy(&j->cache->groups, old->first, old->n, r, &j->groups);
+    }
     join_scratch_free(scratch);
     if (rc != PMIXFAB_OK)
         return rc;
     j->n_devs = j->groups.n;
     j->devs = join_alloc(j->n_devs, sizeof(*j->devs));
-    if (j->devs == NULL)
+    j->words = join_alloc(j->n_devs, sizeof(*j->words));
+    if (j->devs == NULL || j->words == NULL)
         return PMIXFAB_ERR_NOMEM;
-    for (uint32_t g = 0; g < j->n_devs; g++)
-        read_device(j, g);
+    for (uint32_t g = 0, first = 0; g < j->n_devs; g++) {
+        uint32_t r = j->groups.groups[g].report;
+        if (r != j->groups.groups[first].report)
+            first = g;
+        uint32_t before =
+            j->before[r] == FAB_NONE ? FAB_NONE : j->cache->reports[j->before[r]].first + g - first;
+        if (before == FAB_NONE)
+            read_words(j, &j->groups.groups[g], &j->words[g]);
+        else
+            j->words[g] = j->cache->words[before];
+        make_device(j, g, before);
+    }
     return PMIXFAB_OK;
 }

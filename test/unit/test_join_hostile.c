@@ -2,111 +2,12 @@
 #include <time.h>
 
 #include "test/unit/handmade.h"
+#include "test/unit/report_liar.h"
 #include "test/unit/report_world.h"
 #include "topo/join_priv.h"
 
 #define MAX_HOSTS 8
 #define MANY      3000 /* items, as many as fit a report's bytes */
-
-static uint32_t below(uint64_t *seed, uint32_t n)
-{
-    return (uint32_t)((fabric_random_next(seed) >> 16) % n);
-}
-
-/* GUIDs that a liar would choose: of nodes and ports of the fabric, made up ones, new ones. */
-static uint64_t some_guid(const struct fab_inventory *inv, uint64_t *seed)
-{
-    switch (below(seed, 5)) {
-    case 0:
-        return inv->nodes[below(seed, inv->n_nodes)].guid;
-    case 1: {
-        uint64_t guid = inv->ports[below(seed, inv->n_ports)].guid;
-        return guid == 0 ? 1 : guid;
-    }
-    case 2:
-        return FAB_ETHERNET_GUID | (UINT64_C(0x020000000000) + below(seed, 6));
-    case 3:
-        return UINT64_MAX - below(seed, 2);
-    default:
-        return 0x900 + below(seed, 8);
-    }
-}
-
-static void random_fact(struct fab_report *r, uint32_t item, unsigned kind, const struct fab_inventory *inv,
-                        uint64_t *seed)
-{
-    static const char *const types[] = {"InfiniBand", "Ethernet"}, *const states[] = {"up", "down",
-                                                                                      "unknown"};
-    static const char *const speeds[] = {"1", "1000", "25000", "100000", "4000000000"};
-    static const char *const switches[] = {"00:21:5e:00:00:01", "02:00:00:00:00:01", "local x", "ifname y"};
-    static const char *const names[] = {"mlx5_0", "mlx5_1", "HCA-1", "0x0000000000000900", "HCA-2"};
-    switch (kind) {
-    case FAB_FACT_NAME:
-        fab_report_fact(r, item, FAB_FACT_NAME, names[below(seed, 5)]);
-        break;
-    case FAB_FACT_PORT:
-        fab_report_printf(r, item, FAB_FACT_PORT, "%u", below(seed, 20) == 0 ? 254 : 1 + below(seed, 3));
-        break;
-    case FAB_FACT_INTERFACE:
-        fab_report_printf(r, item, FAB_FACT_INTERFACE, "e%u", below(seed, 4));
-        break;
-    case FAB_FACT_NODE_GUID:
-    case FAB_FACT_SYSTEM_GUID:
-    case FAB_FACT_PORT_GUID:
-        fab_report_printf(r, item, (enum fab_fact)kind, "0x%016" PRIx64, some_guid(inv, seed));
-        break;
-    case FAB_FACT_MAC:
-        fab_report_printf(r, item, FAB_FACT_MAC, "02:00:00:00:00:%02x", below(seed, 6) + 1);
-        break;
-    case FAB_FACT_PCI:
-    case FAB_FACT_SWITCH:
-        fab_report_printf(r, item, (enum fab_fact)kind, "0000:%02x:00:00", below(seed, 4));
-        break;
-    case FAB_FACT_TYPE:
-        fab_report_fact(r, item, FAB_FACT_TYPE, types[below(seed, 2)]);
-        break;
-    case FAB_FACT_STATE:
-        fab_report_fact(r, item, FAB_FACT_STATE, states[below(seed, 3)]);
-        break;
-    case FAB_FACT_SPEED:
-        fab_report_fact(r, item, FAB_FACT_SPEED, speeds[below(seed, 5)]);
-        break;
-    case FAB_FACT_LID:
-        fab_report_printf(r, item, FAB_FACT_LID, "%u", 1 + below(seed, 60000));
-        break;
-    case FAB_FACT_ADDRESS:
-        fab_report_printf(r, item, FAB_FACT_ADDRESS, "10.%u.0.%u/16", below(seed, 4), below(seed, 250));
-        break;
-    case FAB_FACT_NUMA:
-    case FAB_FACT_PACKAGE:
-        fab_report_printf(r, item, (enum fab_fact)kind, "%u", below(seed, 3));
-        break;
-    case FAB_FACT_SWITCH_ID:
-        fab_report_fact(r, item, FAB_FACT_SWITCH_ID, switches[below(seed, 4)]);
-        break;
-    case FAB_FACT_SWITCH_NAME:
-        fab_report_printf(r, item, FAB_FACT_SWITCH_NAME, "tor%u", below(seed, 3));
-        break;
-    case FAB_FACT_SWITCH_PORT:
-        fab_report_printf(r, item, FAB_FACT_SWITCH_PORT, "p%u", below(seed, 300));
-        break;
-    default:
-        break;
-    }
-}
-
-static void liar(struct fab_report *r, const char *host, const struct fab_inventory *inv, uint64_t *seed)
-{
-    world_begin(r, host);
-    for (unsigned i = below(seed, 24); i > 0; i--) {
-        uint32_t item = world_item(r, (enum fab_source)(1 + below(seed, 6)));
-        unsigned chance = 10 + below(seed, 60);
-        for (unsigned kind = 1; kind < FAB_FACTS; kind++)
-            if (below(seed, 100) < chance)
-                random_fact(r, item, kind, inv, seed);
-    }
-    world_finish(r);
-}
 
 static bool known_of(const struct fab_joined *joined, uint32_t p)
 {
@@ -193,7 +94,7 @@ static void shuffled(struct fab_report *to, const struct fab_report *from, uint6
     uint32_t order[64];
     world_begin(to, from->host);
     for (uint32_t i = 0; i < from->n_items; i++) {
-        uint32_t k = below(seed, i + 1);
+        uint32_t k = liar_below(seed, i + 1);
         order[i] = order[k];
         order[k] = i;
     }
@@ -231,19 +132,19 @@ static void test_anything(void **state)
         struct fab_planes cut;
         assert_int_equal(fabric_parse("fattree2:2,1,3", &inv), 0);
         for (uint32_t i = 0; i < inv.n_nodes; i++)
-            inv.nodes[i].unnamed = inv.nodes[i].kind == FAB_HCA && below(&seed, 4) == 0;
-        if (below(&seed, 2) == 0)
+            inv.nodes[i].unnamed = inv.nodes[i].kind == FAB_HCA && liar_below(&seed, 4) == 0;
+        if (liar_below(&seed, 2) == 0)
             fabric_unlink(&inv, "node0002", 1);
         uint32_t lost = inv.nodes[fabric_find(&inv, "node0002")].first_port;
-        if (inv.ports[lost].peer == FAB_NONE && below(&seed, 2) == 0)
+        if (inv.ports[lost].peer == FAB_NONE && liar_below(&seed, 2) == 0)
             inv.ports[lost].guid = 0;
-        if (below(&seed, 3) == 0) { /* a real device with a GUID as we make them */
+        if (liar_below(&seed, 3) == 0) { /* a real device with a GUID as we make them */
             inv.nodes[inv.n_nodes - 1].guid = FAB_ETHERNET_GUID | UINT64_C(0x020000000001);
             hand_finish(&inv);
         }
-        uint32_t n = below(&seed, MAX_HOSTS) + 1;
+        uint32_t n = liar_below(&seed, MAX_HOSTS) + 1;
         for (uint32_t i = 0; i < n; i++) {
-            liar(&reports[i], hosts[i], &inv, &seed);
+            liar_report(&reports[i], hosts[i], &inv, &seed);
             shuffled(&again[i], &reports[i], &seed);
             assert_true(fab_report_equal(&reports[i], &again[i]));
             list[i] = &reports[i];
