@@ -118,9 +118,10 @@ static int describe(const struct fab_plane *plane, const struct fab_details *det
     return rc;
 }
 
-static int build_one(const struct fab_plane *plane, const struct fab_details *details,
-                     const struct ethernet_planes *ethernet, const struct config *config, bool is_default,
-                     struct built_plane *out)
+/* before: the last snapshot of the plane; NULL: it has none. */
+static int build_one(const struct fab_plane *plane, const struct pmixfab *before,
+                     const struct fab_details *details, const struct ethernet_planes *ethernet,
+                     const struct config *config, bool is_default, struct built_plane *out)
 {
     struct fab_costs costs = {0};
     struct fab_geometry geometry = {0};
@@ -129,9 +130,9 @@ static int build_one(const struct fab_plane *plane, const struct fab_details *de
     struct fab_snapshot_meta meta = {.index = out->index, .is_default = is_default, .name = out->name};
     int rc = describe(plane, details, ethernet, config, &meta, identifier, sizeof(identifier));
     if (rc == PMIXFAB_OK)
-        rc = fab_costs_compute(plane, 0, &costs);
+        rc = fab_costs_update(plane, before, 0, &costs);
     if (rc == PMIXFAB_OK)
-        rc = fab_geometry_compute(plane, &geometry);
+        rc = fab_geometry_settle(plane, before, &geometry);
     if (rc == PMIXFAB_OK)
         rc = fab_groups_compute(plane, &geometry, config->groups, &groups);
     if (rc == PMIXFAB_OK)
@@ -179,6 +180,32 @@ static uint32_t default_of(const struct built *built, const struct config *confi
     return 0;
 }
 
+/* Open what the planes were last; a snapshot that this version cannot read is NULL. */
+static struct pmixfab **open_known(const struct store_plane *known, uint32_t n_known)
+{
+    struct pmixfab **fabs = calloc((size_t)n_known + 1, sizeof(*fabs));
+    for (uint32_t k = 0; fabs != NULL && k < n_known; k++)
+        if (known[k].snapshot != NULL)
+            (void)fab_snapshot_borrow(known[k].snapshot, known[k].size, &fabs[k], NULL);
+    return fabs;
+}
+
+static void close_known(struct pmixfab **fabs, uint32_t n_known)
+{
+    for (uint32_t k = 0; fabs != NULL && k < n_known; k++)
+        pmixfab_close(fabs[k]);
+    free(fabs);
+}
+
+static const struct pmixfab *find_known(const struct store_plane *known, struct pmixfab *const *fabs,
+                                        uint32_t n_known, const struct built_plane *plane)
+{
+    for (uint32_t k = 0; !plane->is_new && k < n_known; k++)
+        if (known[k].index == plane->index)
+            return fabs[k];
+    return NULL;
+}
+
 int build_planes(const struct fab_joined *joined, const struct config *config,
                  const struct store_plane *known, uint32_t n_known, struct built *out, struct fab_err *err)
 {
@@ -189,21 +216,25 @@ int build_planes(const struct fab_joined *joined, const struct config *config,
     int rc = fab_planes_build(&joined->inv, config->cost_model, &planes, err);
     if (rc != PMIXFAB_OK)
         return rc;
+    struct pmixfab **fabs = open_known(known, n_known);
     out->planes = calloc(planes.n > 0 ? planes.n : 1, sizeof(*out->planes));
-    if (out->planes == NULL) {
+    if (out->planes == NULL || fabs == NULL) {
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
         goto cleanup;
     }
     out->n = planes.n;
     name_planes(&planes, &ethernet, out->planes);
-    rc = number_planes(&planes, known, n_known, out->planes, err);
+    rc = number_planes(&planes, known, fabs, n_known, out->planes, err);
     uint32_t first = default_of(out, config);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < planes.n; i++) {
-        rc = build_one(&planes.planes[i], &joined->details, &ethernet, config, i == first, &out->planes[i]);
+        const struct pmixfab *before = find_known(known, fabs, n_known, &out->planes[i]);
+        rc = build_one(&planes.planes[i], before, &joined->details, &ethernet, config, i == first,
+                       &out->planes[i]);
         if (rc != PMIXFAB_OK)
             fab_fail(err, rc, "plane %s cannot be computed: %s", out->planes[i].name, pmixfab_strerror(rc));
     }
 cleanup:
+    close_known(fabs, n_known);
     fab_planes_destroy(&planes);
     if (rc != PMIXFAB_OK)
         built_destroy(out);

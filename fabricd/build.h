@@ -1,6 +1,7 @@
 /*
- * build.h - from a joined inventory to the snapshots of its planes: a pure function, with the planes'
- * numbers.
+ * build.h - from a joined inventory to the snapshots of its planes: a pure function of it and of what the
+ * planes were last. From there are the planes' numbers, the coordinates of what did not change, and the costs
+ * that cannot have changed.
  */
 #ifndef FABRICD_BUILD_H
 #define FABRICD_BUILD_H

@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/snapshot.h"
-
 /* Which known plane a GUID belonged to. */
 struct member {
     uint64_t guid;
@@ -63,23 +61,17 @@ static bool goes_by_name(const char *identifier)
 }
 
 /* Append the GUIDs of one known plane. A snapshot that this version cannot read has no say. */
-static int add_members(const struct store_plane *known, uint32_t which, struct member **members, size_t *n)
+static int add_members(const struct pmixfab *fab, uint32_t which, struct member **members, size_t *n)
 {
-    struct pmixfab *fab = NULL;
     struct pmixfab_plane info;
-    if (known->snapshot == NULL ||
-        fab_snapshot_borrow(known->snapshot, known->size, &fab, NULL) != PMIXFAB_OK)
+    if (fab == NULL)
         return PMIXFAB_OK;
     pmixfab_plane(fab, &info);
-    if (goes_by_name(info.identifier)) {
-        pmixfab_close(fab);
+    if (goes_by_name(info.identifier))
         return PMIXFAB_OK;
-    }
     struct member *grown = realloc(*members, (*n + info.n_devices + info.n_switches + 1) * sizeof(**members));
-    if (grown == NULL) {
-        pmixfab_close(fab);
+    if (grown == NULL)
         return PMIXFAB_ERR_NOMEM;
-    }
     *members = grown;
     for (uint32_t i = 0; i < info.n_devices; i++) {
         struct pmixfab_device device;
@@ -91,7 +83,6 @@ static int add_members(const struct store_plane *known, uint32_t which, struct m
         pmixfab_switch(fab, i, &sw);
         grown[(*n)++] = (struct member){sw.guid, which};
     }
-    pmixfab_close(fab);
     return PMIXFAB_OK;
 }
 
@@ -178,8 +169,8 @@ static void number_rest(struct built_plane *out, uint32_t n, bool *done, const s
     }
 }
 
-int number_planes(const struct fab_planes *planes, const struct store_plane *known, uint32_t n_known,
-                  struct built_plane *out, struct fab_err *err)
+int number_planes(const struct fab_planes *planes, const struct store_plane *known,
+                  struct pmixfab *const *fabs, uint32_t n_known, struct built_plane *out, struct fab_err *err)
 {
     struct member *members = NULL;
     size_t n_members = 0, n_matches = 0;
@@ -189,7 +180,7 @@ int number_planes(const struct fab_planes *planes, const struct store_plane *kno
     int rc =
         matches == NULL || votes == NULL || done == NULL || taken == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
     for (uint32_t k = 0; rc == PMIXFAB_OK && k < n_known; k++)
-        rc = add_members(&known[k], k, &members, &n_members);
+        rc = add_members(fabs[k], k, &members, &n_members);
     if (rc != PMIXFAB_OK) {
         fab_fail(err, rc, "out of memory");
         goto cleanup;
