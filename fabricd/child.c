@@ -170,6 +170,7 @@ static void finish_if_over(struct child *child)
         .bytes = child->bytes, .size = child->size, .milliseconds = milliseconds_since(&child->start)};
     result.code = explain(child, &result.err);
     child->done(&result, child->cbdata);
+    child->bytes = result.bytes; /* NULL: taken */
     child_free(child);
 }
 
@@ -219,6 +220,9 @@ static void on_data(evutil_socket_t fd, short what, void *arg)
         return;
     if (n > 0) {
         child->size += (size_t)n;
+        const size_t gone = child->said == NULL ? 0 : child->said(child->bytes, child->size, child->cbdata);
+        memmove(child->bytes, child->bytes + gone, child->size - gone);
+        child->size -= gone;
         return;
     }
     stop_reading(child);
@@ -276,7 +280,8 @@ int child_listen(struct child *child, struct event_base *base)
     if ((reads && (child->data_event == NULL || event_add(child->data_event, NULL) != 0)) ||
         (writes && (child->input_event == NULL || event_add(child->input_event, NULL) != 0)) ||
         child->text_event == NULL || child->deadline_event == NULL ||
-        event_add(child->text_event, NULL) != 0 || event_add(child->deadline_event, &deadline) != 0)
+        event_add(child->text_event, NULL) != 0 ||
+        (child->deadline > 0 && event_add(child->deadline_event, &deadline) != 0))
         return PMIXFAB_ERR_NOMEM;
     return PMIXFAB_OK;
 }

@@ -18,9 +18,9 @@
 /* ---- the daemon's side -------------------------------------------------------------------------- */
 
 struct child_result {
-    int code;           /* 0: it ended well; PMIXFAB_ERR_UNSUPPORTED: it said CHILD_NOTHING; else why not */
-    struct fab_err err; /* one line that begins with the order's `what` */
-    const unsigned char *bytes; /* what it wrote to descriptor 3; gone when `done` returns */
+    int code;             /* 0: it ended well; PMIXFAB_ERR_UNSUPPORTED: it said CHILD_NOTHING; else why not */
+    struct fab_err err;   /* one line that begins with the order's `what` */
+    unsigned char *bytes; /* what it wrote to descriptor 3; gone when `done` returns, unless taken (NULL) */
     size_t size;
     double milliseconds;
 };
@@ -32,10 +32,15 @@ struct child_order {
     const struct config_list *env; /* KEY=VALUE beside the daemon's own environment; may be NULL */
     const void *input;             /* its standard input, kept by the caller until `done`; NULL: empty */
     size_t input_size;
-    unsigned deadline; /* seconds */
+    unsigned deadline; /* seconds; 0: it stays until it ends by itself */
     size_t limit;      /* bytes; more is PMIXFAB_ERR_CORRUPT and the child's end */
     /* The size that a beginning announces, 0: not known (yet). May be NULL. */
     size_t (*total)(const void *head, size_t n);
+    /*
+     * For one that stays: called when bytes have come, with all that are there; returns how many of them are
+     * dealt with, which go away. May be NULL. It must not cancel the child.
+     */
+    size_t (*said)(const unsigned char *bytes, size_t n, void *cbdata);
     void (*done)(struct child_result *result, void *cbdata); /* once, on the loop */
     void *cbdata;
 };
@@ -61,6 +66,10 @@ bool child_begin(const char *daemon);
 
 /* A line for the daemon's log; an error is not logged, it becomes the reason. As struct probe_sink's note. */
 void child_note(enum pmixfab_level level, const char *line, void *cbdata);
+
+/* Everything that the daemon gives on standard input; free(*bytes). PMIXFAB_ERR_IO, _NOMEM, _RANGE: more
+ * than the limit. */
+int child_read(void **bytes, size_t *size, size_t limit);
 
 /* Hand these bytes over. PMIXFAB_ERR_IO: the daemon does not read any more. */
 int child_write(const void *bytes, size_t size);

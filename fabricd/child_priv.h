@@ -15,6 +15,7 @@ struct child {
     void (*done)(struct child_result *result, void *cbdata);
     void *cbdata;
     size_t (*total)(const void *head, size_t n);
+    size_t (*said)(const unsigned char *bytes, size_t n, void *cbdata);
     size_t limit;
     struct timespec start;
     unsigned deadline;

@@ -30,6 +30,35 @@ void child_note(enum pmixfab_level level, const char *line, void *cbdata)
     fprintf(stderr, "<%d>%s\n", (int)level, line);
 }
 
+int child_read(void **bytes, size_t *size, size_t limit)
+{
+    size_t room = 1u << 16;
+    char *buffer = malloc(room);
+    *bytes = NULL;
+    *size = 0;
+    for (;;) {
+        if (buffer != NULL && *size == room) {
+            char *bigger = room > limit ? NULL : realloc(buffer, room * 2);
+            if (bigger == NULL)
+                free(buffer);
+            buffer = bigger;
+            room *= 2;
+        }
+        if (buffer == NULL)
+            return *size > limit ? PMIXFAB_ERR_RANGE : PMIXFAB_ERR_NOMEM;
+        const ssize_t n = read(STDIN_FILENO, buffer + *size, room - *size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            *bytes = buffer;
+            if (n < 0)
+                free(buffer);
+            return n < 0 ? PMIXFAB_ERR_IO : PMIXFAB_OK;
+        }
+        *size += (size_t)n;
+    }
+}
+
 int child_write(const void *bytes, size_t size)
 {
     const char *at = bytes;

@@ -131,6 +131,7 @@ int child_start(struct event_base *base, const struct child_order *order, struct
     child->done = order->done;
     child->cbdata = order->cbdata;
     child->total = order->total;
+    child->said = order->said;
     child->limit = order->limit;
     child->deadline = order->deadline;
     clock_gettime(CLOCK_MONOTONIC, &child->start);

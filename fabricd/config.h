@@ -45,6 +45,9 @@ struct config {
     unsigned max_smps, timeout_ms, retries;
     struct config_list sweep_env; /* KEY=VALUE for the sweeping child */
     struct config_list admins;    /* user names that may change things */
+    unsigned look;                /* seconds between cheap looks; 0: none */
+    unsigned settle;              /* seconds it must be quiet when several changes are noticed */
+    unsigned longest_wait;        /* seconds the first of them waits at most */
     struct config_list hook;      /* program and arguments that are told of each generation; n 0: none */
     unsigned hook_deadline;       /* seconds it may take */
     char *metrics_file;           /* NULL: none is written */

@@ -34,6 +34,10 @@ void daemon_status(const struct daemon *d, struct daemon_status *out)
     out->sweeping = d->round;
     out->interval = d->config->interval;
     out->host = d->config->host;
+    out->look = d->config->look;
+    out->cheap = (struct notice_status){0};
+    if (d->notice != NULL)
+        notice_status(d->notice, &out->cheap);
     nodes_all(d->nodes, &out->nodes);
 }
 
@@ -84,8 +88,10 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     struct daemon *d = arg;
     (void)fd;
     (void)what;
-    if (!d->round)
-        round_start(d);
+    if (d->round) /* of what was noticed: then everything */
+        d->again = true;
+    else
+        round_start(d, false);
 }
 
 static void on_signal(evutil_socket_t signo, short what, void *arg)
@@ -129,6 +135,7 @@ static int make_events(struct daemon *d, struct fab_err *err)
 static void stop(struct daemon *d)
 {
     round_cancel(d);
+    notices_stop(d);
     if (d->publication != NULL &&
         d->publication->set != NULL) /* stored: leave the run directory as the store is */
         publish_finish(d->publisher, d->publication);
@@ -180,7 +187,9 @@ static int start(struct daemon *d, struct fab_err *err)
             store_generation(publisher_store(d->publisher), &d->status.generation, &d->status.published, err);
     if (rc != PMIXFAB_OK || d->config->once)
         return rc;
-    rc = hooks_new(d->base, d->config, publisher_store(d->publisher), &d->hooks, err);
+    rc = notices_start(d, err);
+    if (rc == PMIXFAB_OK)
+        rc = hooks_new(d->base, d->config, publisher_store(d->publisher), &d->hooks, err);
     if (rc != PMIXFAB_OK)
         return rc;
     if (watch_start(d->base) != PMIXFAB_OK)
@@ -238,6 +247,8 @@ int fabricd_main(int argc, char **argv)
         return sweep_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], LOOK_CHILD_OPTION) == 0)
         return look_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], NOTICE_CHILD_OPTION) == 0)
+        return notice_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], INVENTORY_CHILD_OPTION) == 0)
         return look_inventory_child(argc, argv);
     struct config config;

@@ -6,6 +6,7 @@
 #define FABRICD_DAEMON_H
 
 #include "fabricd/config.h"
+#include "fabricd/notice.h"
 
 /* The whole program behind main(). */
 int fabricd_main(int argc, char **argv);
@@ -23,6 +24,8 @@ struct daemon_status {
     uint32_t nodes; /* how many report */
     bool stale, partial, sweeping;
     unsigned interval;
+    unsigned look; /* seconds between cheap looks, 0: none */
+    struct notice_status cheap;
     char stale_reason[480];
     const char *host; /* this one, as nodes know hosts */
 };

@@ -6,7 +6,8 @@
  * done, or reports of nodes that are due, wait for the end of the publication before theirs; daemon_go_on()
  * is called whenever something has ended, and is the only place that decides what is next.
  *
- * daemon.c starts and stops, daemon_round.c holds the rounds, daemon_publish.c publishes.
+ * daemon.c starts and stops, daemon_round.c holds the rounds, daemon_notice.c what is noticed between them,
+ * daemon_publish.c publishes.
  */
 #ifndef FABRICD_DAEMON_PRIV_H
 #define FABRICD_DAEMON_PRIV_H
@@ -15,9 +16,11 @@
 
 #include "fabricd/control.h"
 #include "fabricd/daemon.h"
+#include "fabricd/gather.h"
 #include "fabricd/hook.h"
 #include "fabricd/look.h"
 #include "fabricd/nodes.h"
+#include "fabricd/notice.h"
 #include "fabricd/publish.h"
 #include "fabricd/sweep.h"
 
@@ -42,6 +45,12 @@ struct daemon {
     uint64_t number;           /* of the round that goes on or was last */
     bool again, again_accept;  /* another one was asked for meanwhile */
 
+    struct notice *notice; /* the cheap looks between rounds; NULL: none */
+    struct event *notice_timer;
+    struct gather gather;         /* when what they noticed is swept */
+    struct probe_noticed noticed; /* and what that is */
+    bool part;                    /* the round sweeps only that */
+
     struct publication *publication; /* from pending to updated */
     bool ends_round;                 /* when that is updated, the round is at its end */
     bool reports_due;                /* nodes report something that is not published */
@@ -56,12 +65,27 @@ void daemon_go_on(struct daemon *d);
 
 /* ---- daemon_round.c ---- */
 
-void round_start(struct daemon *d);
+/* part: of what was noticed, instead of everything. */
+void round_start(struct daemon *d, bool part);
 /* Sweep and look have answered, as far as they are waited for. */
 bool round_answered(const struct daemon *d);
 /* Everything that the round was for is done, or failed: tell those who wait, and plan the next one. */
 void round_end(struct daemon *d, int code, const char *message, bool changed);
 void round_cancel(struct daemon *d);
+
+/* ---- daemon_notice.c ---- */
+
+int notices_start(struct daemon *d, struct fab_err *err);
+void notices_stop(struct daemon *d);
+/* What a sweep of what was noticed needs to know. False: there is no inventory yet that it could begin from.
+ */
+bool notices_part(struct daemon *d, struct sweep_again *again);
+/* A sweep has begun that sees what was noticed. */
+void notices_taken(struct daemon *d);
+/* It has answered: look on from there. */
+void notices_swept(struct daemon *d, struct sweep_result *result);
+/* What was noticed during a round is due. */
+void notices_round_ended(struct daemon *d);
 
 /* ---- daemon_publish.c ---- */
 

@@ -29,8 +29,9 @@ static void wait_for_next(struct daemon *d)
     }
     if (d->again)
         interval.tv_sec = 0;
-    else if (d->config->interval == 0)
-        return;
+    notices_round_ended(d);
+    if (!d->again && (d->config->interval == 0 || event_pending(d->timer, EV_TIMEOUT, NULL)))
+        return; /* a round of what was noticed does not put off the next one of everything */
     event_add(d->timer, &interval);
 }
 
@@ -90,6 +91,8 @@ static void on_swept(struct sweep_result *result, void *arg)
     fab_inventory_init(&result->inv); /* taken over */
     d->status.last_sweep = daemon_now();
     d->status.sweep_ms = result->milliseconds;
+    notices_swept(d, result);
+    d->swept.bytes = NULL; /* not ours */
     daemon_go_on(d);
 }
 
@@ -158,19 +161,31 @@ static void start_look(struct daemon *d)
     }
 }
 
-void round_start(struct daemon *d)
+static void start_sweep(struct daemon *d)
+{
+    struct sweep_again again;
+    const bool part = d->part && notices_part(d, &again);
+    if (sweep_start(d->base, d->config, part ? &again : NULL, on_swept, d, &d->sweep, &d->swept.err) !=
+        PMIXFAB_OK)
+        d->swept.code = PMIXFAB_ERR_IO;
+    notices_taken(d);
+}
+
+void round_start(struct daemon *d, bool part)
 {
     mend_rundir(d);
-    d->accept_partial = d->again_accept;
-    d->again = d->again_accept = false;
+    d->part = part;
+    d->accept_partial = !part && d->again_accept;
+    if (!part)
+        d->again = d->again_accept = false;
     d->number++;
     d->round = true;
     memset(&d->swept, 0, sizeof(d->swept));
     fab_inventory_init(&d->swept.inv);
-    if (sweep_wanted(d->config) &&
-        sweep_start(d->base, d->config, on_swept, d, &d->sweep, &d->swept.err) != PMIXFAB_OK)
-        d->swept.code = PMIXFAB_ERR_IO;
-    start_look(d);
+    if (sweep_wanted(d->config))
+        start_sweep(d);
+    if (!part)
+        start_look(d);
     daemon_go_on(d); /* neither may have been started */
 }
 

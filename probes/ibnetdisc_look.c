@@ -150,10 +150,11 @@ static int ask_switches(struct probe_watch *watch, uint32_t *list, uint32_t *n, 
 }
 
 /* Read the ports of the switches whose turn it is. */
-static int read_ports(struct probe_watch *watch, struct probe_noticed *noticed, struct fab_err *err)
+static int read_ports(struct probe_watch *watch, bool others, struct probe_noticed *noticed,
+                      struct fab_err *err)
 {
     struct view *view = &watch->view;
-    uint32_t n_picked = view_pick(view, watch->list), asked = 0;
+    uint32_t n_picked = view_pick(view, others, watch->list), asked = 0;
     for (uint32_t i = 0; i < n_picked; i++) {
         const uint32_t node = view->switches[watch->list[i]].node;
         struct smp_path path;
@@ -199,6 +200,20 @@ static int read_edges(struct probe_watch *watch, struct probe_noticed *noticed, 
     return rc;
 }
 
+/* What was silent may have been so because the way to it is cut: there may be another one by now. */
+static int ask_the_silent(struct probe_watch *watch, uint32_t *list, uint32_t n,
+                          struct probe_noticed *noticed, struct fab_err *err)
+{
+    struct view *view = &watch->view;
+    for (uint32_t i = 0; i < n; i++)
+        view->switches[list[i]].suspect = true; /* its ports could not be read either */
+    int rc = ask_switches(watch, list, &n, noticed, err);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++)
+        if (view_silent(view, list[i]))
+            rc = note(watch, list[i], noticed, err);
+    return rc == PMIXFAB_OK ? read_ports(watch, false, noticed, err) : rc;
+}
+
 int ibnetdisc_watch_look(struct probe_watch *watch, struct probe_noticed *noticed, struct fab_err *err)
 {
     struct view *view = &watch->view;
@@ -212,15 +227,11 @@ int ibnetdisc_watch_look(struct probe_watch *watch, struct probe_noticed *notice
     if (rc == PMIXFAB_OK)
         rc = ask_switches(watch, list, &n, noticed, err);
     if (rc == PMIXFAB_OK)
-        rc = read_ports(watch, noticed, err);
+        rc = read_ports(watch, true, noticed, err);
     if (rc == PMIXFAB_OK && view->moved)
         view_route(view);
-    /* What was silent may have been so because the way to it is cut: there may be another one by now. */
     if (rc == PMIXFAB_OK && n > 0)
-        rc = ask_switches(watch, list, &n, noticed, err);
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++)
-        if (view_silent(view, list[i]))
-            rc = note(watch, list[i], noticed, err);
+        rc = ask_the_silent(watch, list, n, noticed, err);
     if (rc == PMIXFAB_OK)
         rc = read_edges(watch, noticed, err);
     noticed->requests += smp_sent(watch->port) - before;

@@ -271,7 +271,7 @@ static bool is_any(const struct view_switch *sw)
     return true;
 }
 
-uint32_t view_pick(struct view *view, uint32_t *list)
+uint32_t view_pick(struct view *view, bool others, uint32_t *list)
 {
     uint32_t cost = 0, n = 0;
     if (view->n_switches == 0)
@@ -282,11 +282,13 @@ uint32_t view_pick(struct view *view, uint32_t *list)
     n = take_where(view, is_suspect, taken, list, n, &cost);
     for (uint32_t i = 0; i < n; i++)
         view->switches[list[i]].suspect = false;
-    cost /= 2; /* so that a storm of bits does not keep the others from their turn */
-    n = take_where(view, is_unsettled, taken, list, n, &cost);
-    cost /= 2;
     const uint32_t before = n;
-    n = take_where(view, is_any, taken, list, n, &cost);
+    if (others) {
+        cost /= 2; /* so that a storm of bits does not keep the others from their turn */
+        n = take_where(view, is_unsettled, taken, list, n, &cost);
+        cost /= 2;
+        n = take_where(view, is_any, taken, list, n, &cost);
+    }
     if (n > before)
         view->next = (list[n - 1] + 1) % view->n_switches;
     free(taken);

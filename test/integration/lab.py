@@ -446,7 +446,8 @@ class Fabricd:
         self.binary = program("fabricd")
         self.process = None
         self.env = dict(os.environ, TMPDIR=self.dir, **sanitizer_env(), **(env or {}))
-        sections = {"fabricd": {"rundir": self.rundir, "store": self.store, "interval": 0}}
+        # It sweeps when a test says so, and only then.
+        sections = {"fabricd": {"rundir": self.rundir, "store": self.store, "interval": 0}, "changes": {"look": 0}}
         if sim is not None:
             sections["fabricd"]["probe"] = "ibnetdisc"
             sections["sweep.env"] = sim.client_env(host, self.binary)

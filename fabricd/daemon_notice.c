@@ -1,0 +1,93 @@
+/* daemon_notice.c - what a cheap look noticed is gathered, and leads to a round that sweeps only that. */
+#include <time.h>
+
+#include "fabricd/daemon_priv.h"
+#include "fabricd/log.h"
+
+static int64_t milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void plan(struct daemon *d)
+{
+    const int64_t when = gather_when(&d->gather), now = milliseconds();
+    if (when < 0)
+        return;
+    const int64_t wait = when > now ? when - now : 0;
+    const struct timeval limit = {.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000};
+    event_add(d->notice_timer, &limit);
+}
+
+/* A look has found something. */
+static void on_noticed(const struct probe_noticed *noticed, void *cbdata)
+{
+    struct daemon *d = cbdata;
+    d->noticed.all |= noticed->all;
+    for (uint32_t i = 0; i < noticed->n; i++)
+        if (probe_noticed_add(&d->noticed, noticed->guids[i], NULL) != PMIXFAB_OK)
+            d->noticed.all = true;
+    log_debug("cheap look: %u switches are not as they were%s", noticed->n,
+              noticed->all ? ", or all of them" : "");
+    gather_changed(&d->gather, milliseconds());
+    plan(d);
+}
+
+/* It is time. What waits for a round, or is about to be swept with everything else, need not be started. */
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct daemon *d = arg;
+    (void)fd, (void)what;
+    if (!d->round && !d->again && gather_when(&d->gather) >= 0)
+        round_start(d, true);
+}
+
+int notices_start(struct daemon *d, struct fab_err *err)
+{
+    gather_init(&d->gather, (int64_t)d->config->settle * 1000, (int64_t)d->config->longest_wait * 1000);
+    if (!notice_wanted(d->config))
+        return PMIXFAB_OK;
+    d->notice_timer = evtimer_new(d->base, on_timer, d);
+    if (d->notice_timer == NULL || notice_new(d->base, d->config, on_noticed, d, &d->notice) != PMIXFAB_OK)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    return PMIXFAB_OK;
+}
+
+void notices_stop(struct daemon *d)
+{
+    notice_free(d->notice);
+    if (d->notice_timer != NULL)
+        event_free(d->notice_timer);
+    probe_noticed_free(&d->noticed);
+}
+
+bool notices_part(struct daemon *d, struct sweep_again *again)
+{
+    *again = (struct sweep_again){.noticed = &d->noticed};
+    if (d->notice != NULL)
+        again->inventory = notice_inventory(d->notice, &again->size);
+    return again->inventory != NULL;
+}
+
+void notices_taken(struct daemon *d)
+{
+    gather_taken(&d->gather);
+    d->noticed.n = 0;
+    d->noticed.all = false;
+}
+
+void notices_swept(struct daemon *d, struct sweep_result *result)
+{
+    if (d->notice == NULL || result->code != PMIXFAB_OK)
+        return;
+    notice_watch(d->notice, result->bytes, result->size);
+    result->bytes = NULL;
+}
+
+void notices_round_ended(struct daemon *d)
+{
+    if (d->notice != NULL)
+        plan(d);
+}

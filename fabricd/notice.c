@@ -1,0 +1,208 @@
+/* notice.c - the daemon's side of the cheap look: the child's life, and what it says. */
+#include "fabricd/notice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabricd/child.h"
+#include "fabricd/log.h"
+#include "topo/wire.h"
+
+#define FIRST_PAUSE 1u /* seconds until a child that ended is started again; then twice as many */
+#define MAX_PAUSE   60u
+#define LINES_LIMIT (1u << 20)
+
+struct notice {
+    struct event_base *base;
+    const struct config *config;
+    void (*fn)(const struct probe_noticed *noticed, void *cbdata);
+    void *cbdata;
+    struct child *child;
+    struct event *timer; /* for its next start */
+    void *bytes;         /* the inventory */
+    size_t size;
+    struct notice_lines lines;
+    unsigned pause;
+    bool told; /* that it cannot look: once */
+};
+
+bool notice_wanted(const struct config *config)
+{
+    if (config->look == 0 || config->once || config->role == ROLE_NODE)
+        return false;
+    for (unsigned i = 0; i < config->probes.n; i++) {
+        const struct probe *probe = probe_find(config->probes.items[i], NULL);
+        if (probe != NULL && probe->watch_open != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* ---- what it says --------------------------------------------------------------------------------- */
+
+bool notice_line(struct notice_lines *lines, const char *line)
+{
+    struct notice_status *status = &lines->status;
+    uint64_t guid, requests, microseconds;
+    char more;
+    if (strcmp(line, "all") == 0) {
+        lines->noticed.all = true;
+    } else if (sscanf(line, "node 0x%" SCNx64 "%c", &guid, &more) == 1) {
+        if (probe_noticed_add(&lines->noticed, guid, NULL) != PMIXFAB_OK)
+            lines->noticed.all = true;
+    } else if (sscanf(line, "look %" SCNu64 " %" SCNu64 "%c", &microseconds, &requests, &more) == 2) {
+        status->looks++;
+        status->noticed += lines->noticed.all || lines->noticed.n > 0;
+        status->requests = requests;
+        status->look_ms = (double)microseconds / 1e3;
+        status->watching = true;
+        return true;
+    }
+    return false;
+}
+
+static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
+{
+    struct notice *notice = cbdata;
+    size_t at = 0;
+    const unsigned char *end;
+    while ((end = memchr(bytes + at, '\n', n - at)) != NULL) {
+        char line[80];
+        snprintf(line, sizeof(line), "%.*s", (int)(end - (bytes + at)), (const char *)bytes + at);
+        at = (size_t)(end - bytes) + 1;
+        if (!notice_line(&notice->lines, line))
+            continue;
+        notice->pause = FIRST_PAUSE;
+        notice->told = false;
+        struct probe_noticed *noticed = &notice->lines.noticed;
+        if (noticed->all || noticed->n > 0)
+            notice->fn(noticed, notice->cbdata);
+        noticed->all = false;
+        noticed->n = 0;
+    }
+    return at;
+}
+
+/* ---- its life ------------------------------------------------------------------------------------- */
+
+static void start_later(struct notice *notice, unsigned seconds)
+{
+    const struct timeval pause = {.tv_sec = seconds};
+    event_add(notice->timer, &pause);
+}
+
+static void on_ended(struct child_result *result, void *cbdata)
+{
+    struct notice *notice = cbdata;
+    notice->child = NULL;
+    notice->lines.status.watching = false;
+    if (result->code == PMIXFAB_ERR_UNSUPPORTED) { /* this inventory cannot be watched */
+        log_debug("%s", result->err.text);
+        return;
+    }
+    if (!notice->told)
+        log_warning("%s: changes are seen at sweeps only, until it looks again",
+                    result->code == PMIXFAB_OK ? "cheap look: its process ended" : result->err.text);
+    notice->told = true;
+    start_later(notice, notice->pause);
+    notice->pause = notice->pause * 2 < MAX_PAUSE ? notice->pause * 2 : MAX_PAUSE;
+}
+
+static void start_child(struct notice *notice)
+{
+    const struct config *config = notice->config;
+    struct fab_err err = {""};
+    char daemon[16], look[16], smps[16], timeout[16], retries[16];
+    snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
+    snprintf(look, sizeof(look), "%u", config->look);
+    snprintf(smps, sizeof(smps), "%u", config->max_smps);
+    snprintf(timeout, sizeof(timeout), "%u", config->timeout_ms);
+    snprintf(retries, sizeof(retries), "%u", config->retries);
+    char *argv[CONFIG_MAX_LIST + 8] = {"fabricd", NOTICE_CHILD_OPTION, daemon, look, smps, timeout, retries};
+    for (unsigned i = 0, n = 7; i < config->probes.n; i++) {
+        const struct probe *probe = probe_find(config->probes.items[i], NULL);
+        if (probe != NULL && probe->watch_open != NULL)
+            argv[n++] = config->probes.items[i];
+    }
+    const struct child_order order = {.what = "cheap look",
+                                      .argv = argv,
+                                      .env = &config->sweep_env,
+                                      .input = notice->bytes,
+                                      .input_size = notice->size,
+                                      .limit = LINES_LIMIT,
+                                      .said = on_said,
+                                      .done = on_ended,
+                                      .cbdata = notice};
+    notice->lines.noticed.all = false;
+    notice->lines.noticed.n = 0;
+    if (child_start(notice->base, &order, &notice->child, &err) != PMIXFAB_OK) {
+        log_warning("%s", err.text);
+        start_later(notice, MAX_PAUSE);
+    }
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct notice *notice = arg;
+    (void)fd, (void)what;
+    if (notice->child == NULL && notice->bytes != NULL)
+        start_child(notice);
+}
+
+void notice_watch(struct notice *notice, void *bytes, size_t size)
+{
+    if (notice->child != NULL && size == notice->size && memcmp(bytes, notice->bytes, size) == 0) {
+        free(bytes);
+        return;
+    }
+    child_cancel(notice->child); /* which may still be reading the old ones */
+    notice->child = NULL;
+    notice->lines.status.watching = false;
+    free(notice->bytes);
+    notice->bytes = bytes;
+    notice->size = size;
+    if (!event_pending(notice->timer, EV_TIMEOUT, NULL)) /* else it waits for its pause to end */
+        start_child(notice);
+}
+
+const void *notice_inventory(const struct notice *notice, size_t *size)
+{
+    *size = notice->size;
+    return notice->bytes;
+}
+
+void notice_status(const struct notice *notice, struct notice_status *out)
+{
+    *out = notice->lines.status;
+}
+
+int notice_new(struct event_base *base, const struct config *config,
+               void (*fn)(const struct probe_noticed *noticed, void *cbdata), void *cbdata,
+               struct notice **out)
+{
+    struct notice *notice = *out = calloc(1, sizeof(*notice));
+    if (notice == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    *notice =
+        (struct notice){.base = base, .config = config, .fn = fn, .cbdata = cbdata, .pause = FIRST_PAUSE};
+    notice->timer = evtimer_new(base, on_timer, notice);
+    if (notice->timer != NULL)
+        return PMIXFAB_OK;
+    free(notice);
+    *out = NULL;
+    return PMIXFAB_ERR_NOMEM;
+}
+
+void notice_free(struct notice *notice)
+{
+    if (notice == NULL)
+        return;
+    child_cancel(notice->child);
+    event_free(notice->timer);
+    probe_noticed_free(&notice->lines.noticed);
+    free(notice->bytes);
+    free(notice);
+}

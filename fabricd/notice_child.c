@@ -1,0 +1,126 @@
+/* notice_child.c - the child that looks: all probes that can, at one pace, and a few lines about each look.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fabricd/child.h"
+#include "fabricd/notice.h"
+#include "topo/wire.h"
+
+struct looker {
+    const struct probe *probe;
+    struct probe_watch *watch;
+};
+
+static double microseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+/* What the look found, in one write, so that the daemon wakes up once. */
+static int tell(const struct probe_noticed *noticed, double took)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    if (noticed->all)
+        fprintf(out, "all\n");
+    for (uint32_t i = 0; i < noticed->n; i++)
+        fprintf(out, "node 0x%016" PRIx64 "\n", noticed->guids[i]);
+    fprintf(out, "look %.0f %" PRIu64 "\n", took, noticed->requests);
+    int rc = fclose(out) == 0 ? child_write(text, size) : PMIXFAB_ERR_NOMEM;
+    free(text);
+    return rc;
+}
+
+static int look_all(struct looker *lookers, unsigned n, struct fab_err *err)
+{
+    struct probe_noticed noticed = {0};
+    const double start = microseconds();
+    int rc = PMIXFAB_OK;
+    for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++)
+        rc = lookers[i].probe->watch_look(lookers[i].watch, &noticed, err);
+    if (rc == PMIXFAB_OK)
+        rc = tell(&noticed, microseconds() - start);
+    probe_noticed_free(&noticed);
+    return rc;
+}
+
+/* At the beginnings of seconds that are `pace` apart; one that was missed is left out. */
+static void wait_for(struct timespec *next, unsigned pace)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    next->tv_sec += pace;
+    if (now.tv_sec >= next->tv_sec + (time_t)pace)
+        *next = now;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL) == EINTR)
+        ;
+}
+
+/* Those that can watch this inventory. */
+static int open_all(char **specs, int n, struct probe_config *config, const struct fab_inventory *inv,
+                    struct looker *lookers, unsigned *n_lookers, struct fab_err *err)
+{
+    int rc = PMIXFAB_OK;
+    for (int i = 0; i < n; i++) {
+        struct looker *to = &lookers[*n_lookers];
+        to->probe = probe_find(specs[i], &config->arg);
+        if (to->probe == NULL || to->probe->watch_open == NULL)
+            return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "there is no probe %s that can watch", specs[i]);
+        int opened = to->probe->watch_open(config, inv, &to->watch, err);
+        if (opened == PMIXFAB_OK)
+            *n_lookers += 1;
+        else if (opened != PMIXFAB_ERR_UNSUPPORTED)
+            return opened;
+        else
+            rc = opened;
+    }
+    return *n_lookers > 0 ? PMIXFAB_OK : rc;
+}
+
+/* argv: fabricd --notice-child PID_OF_THE_DAEMON SECONDS MAX_SMPS TIMEOUT_MS RETRIES PROBE... */
+int notice_child(int argc, char **argv)
+{
+    struct fab_err err = {""};
+    struct fab_inventory inv;
+    struct looker lookers[CONFIG_MAX_LIST] = {{0}};
+    struct timespec next;
+    unsigned n = 0;
+    if (argc < 8 || argc - 7 > CONFIG_MAX_LIST)
+        return 2;
+    if (!child_begin(argv[2]))
+        return 1;
+    const unsigned pace = (unsigned)strtoul(argv[3], NULL, 10);
+    struct probe_config config = {.max_smps = (unsigned)strtoul(argv[4], NULL, 10),
+                                  .timeout_ms = (unsigned)strtoul(argv[5], NULL, 10),
+                                  .retries = (unsigned)strtoul(argv[6], NULL, 10)};
+    void *bytes = NULL;
+    size_t size = 0;
+    fab_inventory_init(&inv);
+    int rc = child_read(&bytes, &size, FAB_WIRE_MAX);
+    if (rc == PMIXFAB_OK)
+        rc = fab_wire_decode(bytes, size, &inv, &err);
+    free(bytes);
+    if (rc == PMIXFAB_OK)
+        rc = open_all(argv + 7, argc - 7, &config, &inv, lookers, &n, &err);
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    while (rc == PMIXFAB_OK) {
+        rc = look_all(lookers, n, &err);
+        if (rc == PMIXFAB_OK)
+            wait_for(&next, pace > 0 ? pace : 1);
+    }
+    child_note(PMIXFAB_LOG_ERROR, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc), NULL);
+    for (unsigned i = 0; i < n; i++)
+        lookers[i].probe->watch_close(lookers[i].watch);
+    fab_inventory_destroy(&inv);
+    return rc == PMIXFAB_ERR_UNSUPPORTED ? CHILD_NOTHING : 1;
+}
