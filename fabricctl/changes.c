@@ -73,6 +73,9 @@ enum ctl_exit ctl_history(const struct ctl *ctl)
     if (ctl_control_ask(ctl->rundir, request, CTL_ANSWER_SECONDS, &answer, why) != CTL_DONE)
         return ctl_error("%s", why);
     status = ctl_changes_table(ctl, json_object_get(answer, "changes"), NULL);
+    json_int_t trimmed = json_integer_value(json_object_get(answer, "trimmed"));
+    if (status == CTL_DONE && ctl->format == CTL_TEXT && trimmed > 0 && ctl->limit == 0)
+        printf("trimmed: older than generation %lld\n", (long long)trimmed + 1);
     json_decref(answer);
     return status;
 }

@@ -82,27 +82,40 @@ static bool bad_integer(struct connection *connection, json_t *request, const ch
     return false;
 }
 
+/* Up to which generation changes are no more. False: told. */
+static bool get_trimmed(struct connection *connection, uint64_t *trimmed)
+{
+    struct fab_err err = {""};
+    struct store_bounds bounds;
+    int rc = store_bounds(daemon_store(connection->control->owner), &bounds, &err);
+    *trimmed = bounds.trimmed;
+    if (rc != PMIXFAB_OK)
+        connection_fail(connection, rc, "%s", err.text);
+    return rc == PMIXFAB_OK;
+}
+
 static void op_history(struct connection *connection, json_t *request)
 {
-    uint64_t limit = DEFAULT_HISTORY;
+    uint64_t limit = DEFAULT_HISTORY, trimmed;
     json_t *what = json_object_get(request, "what");
     if (what != NULL && !json_is_null(what) && !json_is_string(what)) {
         connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: what is not a string");
         return;
     }
-    if (bad_integer(connection, request, "limit", &limit))
+    if (bad_integer(connection, request, "limit", &limit) || !get_trimmed(connection, &trimmed))
         return;
     json_t *changes = changes_of(connection, 0, INT64_MAX, json_string_value(what),
                                  limit > CHANGE_JSON_MAX || limit == 0 ? CHANGE_JSON_MAX : (uint32_t)limit);
     if (changes != NULL)
-        connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "changes", changes));
+        connection_send(connection, json_pack("{s:b, s:I, s:o}", "ok", 1, "trimmed", (json_int_t)trimmed,
+                                              "changes", changes));
 }
 
 static void op_diff(struct connection *connection, json_t *request)
 {
     struct daemon_status status;
     daemon_status(connection->control->owner, &status);
-    uint64_t to = status.generation, from;
+    uint64_t to = status.generation, from, trimmed;
     if (bad_integer(connection, request, "to", &to))
         return;
     from = to > 0 ? to - 1 : 0;
@@ -114,6 +127,15 @@ static void op_diff(struct connection *connection, json_t *request)
                         "newest is %llu",
                         (unsigned long long)from, (unsigned long long)to,
                         (unsigned long long)status.generation);
+        return;
+    }
+    if (!get_trimmed(connection, &trimmed))
+        return;
+    if (from < trimmed && from < to) {
+        connection_fail(connection, PMIXFAB_ERR_NOTFOUND,
+                        "diff: from generation %llu: trimmed: older than generation %llu there is no history "
+                        "any more (fabricd.conf(5), [history])",
+                        (unsigned long long)from, (unsigned long long)trimmed + 1);
         return;
     }
     json_t *changes = changes_of(connection, from, to, NULL, 0);

@@ -143,6 +143,7 @@ static void stop(struct daemon *d)
     process_remove_uri(d->config);
     control_free(d->control);
     hooks_free(d->hooks);
+    trim_free(d->trimmer);
     watch_stop();
     if (d->taking)
         intake_stop();
@@ -171,6 +172,12 @@ static void start_intake(struct daemon *d)
         log_warning("nodes cannot deliver what they report: %s", err.text);
 }
 
+static bool is_publishing(void *arg)
+{
+    const struct daemon *d = arg;
+    return d->publication != NULL;
+}
+
 /* In this order: what was published last is served before anything else is done. */
 static int start(struct daemon *d, struct fab_err *err)
 {
@@ -190,6 +197,8 @@ static int start(struct daemon *d, struct fab_err *err)
     rc = notices_start(d, err);
     if (rc == PMIXFAB_OK)
         rc = hooks_new(d->base, d->config, publisher_store(d->publisher), &d->hooks, err);
+    if (rc == PMIXFAB_OK)
+        rc = trim_new(d->base, d->config, publisher_store(d->publisher), is_publishing, d, &d->trimmer, err);
     if (rc != PMIXFAB_OK)
         return rc;
     if (watch_start(d->base) != PMIXFAB_OK)
@@ -218,6 +227,7 @@ static int run(const struct config *config)
         return 1;
     }
     process_ready(true);
+    trim_soon(d.trimmer);
     if (!config->once)
         log_info("serving generation %llu at %s", (unsigned long long)d.status.generation, server_uri());
     daemon_sweep(&d, false); /* from within the loop, which can be left then */

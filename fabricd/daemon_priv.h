@@ -23,6 +23,7 @@
 #include "fabricd/notice.h"
 #include "fabricd/publish.h"
 #include "fabricd/sweep.h"
+#include "fabricd/trim.h"
 
 struct daemon {
     const struct config *config;
@@ -31,6 +32,7 @@ struct daemon {
     struct nodes *nodes;
     struct control *control;
     struct hooks *hooks;
+    struct trim *trimmer; /* of the history */
     struct event *timer, *signals[3];
     struct event *trim; /* gives memory back when reports have been published */
     bool serving;       /* the PMIx server runs */

@@ -23,6 +23,7 @@ static void after_updated(void *arg)
                                    .planes = d->publication->planes,
                                    .n = d->publication->n};
     hooks_tell(d->hooks, &news);
+    trim_soon(d->trimmer);
     publication_free(d->publication);
     d->publication = NULL;
     if (d->ends_round)

@@ -1,0 +1,112 @@
+/*
+ * How old a generation is counts back from the newest one: a fabric that does not change keeps its history,
+ * and a clock that jumps takes nothing away until something is published by it.
+ */
+#include "fabricd/trim.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "fabricd/count.h"
+#include "fabricd/log.h"
+
+#define FIRST_MS 1000 /* from a publication to the first step */
+#define NEXT_MS  50   /* from a step to the next: they take a tenth of the time */
+#define BUSY_MS  500
+
+struct trim {
+    const struct config *config;
+    struct store *store;
+    bool (*busy)(void *cbdata);
+    void *cbdata;
+    struct event *timer;
+    uint64_t rows; /* that went since it was begun */
+    bool shrinking;
+};
+
+static void later(struct trim *trim, unsigned milliseconds)
+{
+    const struct timeval wait = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+    event_add(trim->timer, &wait);
+}
+
+static int step(struct trim *trim, bool *more, struct fab_err *err)
+{
+    struct store_limits limits = {.changes = trim->config->history_changes};
+    struct store_trimmed trimmed = {0};
+    uint64_t newest;
+    int64_t published;
+    int rc = store_generation(trim->store, &newest, &published, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    if (trim->config->history_days > 0)
+        limits.before = published - (int64_t)trim->config->history_days * 86400 * 1000000;
+    if (trim->shrinking)
+        return store_shrink(trim->store, more, err);
+    rc = store_trim(trim->store, &limits, &trimmed, err);
+    trim->rows += trimmed.rows;
+    if (trimmed.rows > 0)
+        count_add(COUNT_TRIMMED, trimmed.rows);
+    if (rc == PMIXFAB_OK && !trimmed.more && trim->rows > 0) {
+        log_info("history: %llu changes removed, up to generation %llu", (unsigned long long)trim->rows,
+                 (unsigned long long)trimmed.trimmed);
+        trim->rows = 0;
+    }
+    trim->shrinking = !trimmed.more;
+    *more = true;
+    return rc;
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct trim *trim = arg;
+    struct fab_err err = {""};
+    struct timespec start, end;
+    bool more = false;
+    (void)fd, (void)what;
+    if (trim->busy(trim->cbdata)) {
+        later(trim, BUSY_MS);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    int rc = step(trim, &more, &err);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    log_debug("history: a step of %.1f ms",
+              (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6);
+    if (rc != PMIXFAB_OK)
+        log_warning("history: it is not kept within its bounds: %s", err.text);
+    else if (more)
+        later(trim, NEXT_MS);
+}
+
+void trim_soon(struct trim *trim)
+{
+    if (trim == NULL || event_pending(trim->timer, EV_TIMEOUT, NULL))
+        return;
+    trim->shrinking = false;
+    later(trim, FIRST_MS);
+}
+
+int trim_new(struct event_base *base, const struct config *config, struct store *store,
+             bool (*busy)(void *cbdata), void *cbdata, struct trim **out, struct fab_err *err)
+{
+    *out = NULL;
+    struct trim *trim = calloc(1, sizeof(*trim));
+    if (trim == NULL || (trim->timer = evtimer_new(base, on_timer, trim)) == NULL) {
+        free(trim);
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    trim->config = config;
+    trim->store = store;
+    trim->busy = busy;
+    trim->cbdata = cbdata;
+    *out = trim;
+    return PMIXFAB_OK;
+}
+
+void trim_free(struct trim *trim)
+{
+    if (trim != NULL)
+        event_free(trim->timer);
+    free(trim);
+}

@@ -1,0 +1,88 @@
+"""The history within its configured bounds: what is asked of it afterwards, and that numbers go on."""
+import os
+import re
+import sqlite3
+import unittest
+
+import lab
+
+CHANGES = 40
+
+
+class Bounds(unittest.TestCase):
+    def setUp(self):
+        self.capture = os.path.join(lab.tmpdir(), "capture")
+        self.text = lab.fabric("fattree2:4,2,4", "capture")
+        lab.replace_file(self.capture, self.text)
+        self.n = 0
+
+    def daemon(self, **history):
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}", "log": "debug"}, "history": history})
+        self.addCleanup(daemon.stop)
+        return daemon
+
+    def change(self, daemon):
+        self.n += 1
+        lab.replace_file(self.capture, self.text.replace('"node0001', f'"other{self.n:04}'))
+        return daemon.refresh()["generation"]
+
+    def test_the_oldest_go_and_it_is_said_so(self):
+        daemon = self.daemon(changes=CHANGES)
+        for _ in range(20):
+            newest = self.change(daemon)
+        lab.wait_for(lambda: len(daemon.control("history", limit=0)["changes"]) <= CHANGES, what="the history to be trimmed")
+        answer = daemon.control("history", limit=0)
+        trimmed = answer["trimmed"]
+        self.assertEqual({change["generation"] for change in answer["changes"]}, set(range(trimmed + 1, newest + 1)))
+        refused = daemon.control("diff", **{"from": trimmed - 1, "to": newest})
+        self.assertFalse(refused["ok"])
+        self.assertIn(f"trimmed: older than generation {trimmed + 1} there is no history", refused["message"])
+        self.assertTrue(daemon.control("diff", **{"from": trimmed, "to": newest})["ok"])
+        done = daemon.ctl("diff", "0", "1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("trimmed: older than", done.stderr)
+        self.assertEqual(daemon.ctl("history").stdout.splitlines()[-1], f"trimmed: older than generation {trimmed + 1}")
+        self.assertRegex(daemon.log(), rf"history: \d+ changes removed, up to generation {trimmed}\b")
+        # and nothing is done any more
+        steps = re.findall("history: a step", daemon.log())
+        self.assertEqual(daemon.refresh()["generation"], newest)
+        self.assertEqual(re.findall("history: a step", daemon.log()), steps)
+
+    def test_numbers_go_on_over_a_restart(self):
+        daemon = self.daemon(changes=1)
+        for _ in range(3):
+            self.change(daemon)
+        lab.wait_for(lambda: daemon.control("history", limit=0)["trimmed"] == 3, what="all but the newest to go")
+        daemon.kill9()
+        daemon.start()
+        self.assertEqual(daemon.status()["generation"], 4)
+        self.assertEqual(self.change(daemon), 5)
+
+    def test_by_age_from_the_newest(self):
+        daemon = self.daemon(days=1, changes=0)
+        for _ in range(3):
+            self.change(daemon)
+        daemon.stop()
+        store = sqlite3.connect(daemon.store)
+        store.execute("UPDATE generation SET published = published - 90000000000 * (4 - generation)")  # 25 h each
+        store.commit()
+        store.close()
+        daemon.start()
+        lab.wait_for(lambda: daemon.control("history", limit=0)["trimmed"] == 3, what="what is older than a day to go")
+        self.assertEqual({change["generation"] for change in daemon.control("history", limit=0)["changes"]}, {4})
+
+    def test_the_clock_of_a_daemon_alone_takes_nothing_away(self):
+        daemon = self.daemon(days=1)
+        self.change(daemon)
+        daemon.stop()
+        store = sqlite3.connect(daemon.store)
+        store.execute("UPDATE generation SET published = published - 9000000000000")
+        store.commit()
+        store.close()
+        daemon.start()
+        lab.wait_for(lambda: "history: a step" in daemon.log(), what="the look at the history")
+        self.assertEqual(daemon.control("history", limit=0)["trimmed"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
