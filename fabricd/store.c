@@ -134,11 +134,17 @@ static int run_check(struct store *store, const char *check, struct fab_err *err
 static int check_integrity(struct store *store, bool current, struct fab_err *err)
 {
     static const char *const served[] = {
-        "PRAGMA quick_check(generation)", "PRAGMA quick_check(plane)",
-        "PRAGMA quick_check(inventory)",  "PRAGMA quick_check(subnet)",
-        "PRAGMA quick_check(node)",       "PRAGMA quick_check(port)",
-        "PRAGMA quick_check(link)",       "PRAGMA quick_check(history)",
-        "PRAGMA quick_check(report)",     "PRAGMA quick_check(report_published)",
+        "PRAGMA quick_check(generation)",
+        "PRAGMA quick_check(plane)",
+        "PRAGMA quick_check(inventory)",
+        "PRAGMA quick_check(subnet)",
+        "PRAGMA quick_check(node)",
+        "PRAGMA quick_check(port)",
+        "PRAGMA quick_check(link)",
+        "PRAGMA quick_check(history)",
+        "PRAGMA quick_check(missing)",
+        "PRAGMA quick_check(report)",
+        "PRAGMA quick_check(report_published)",
     };
     struct stat st;
     if (!current || stat(store->path, &st) != 0 || st.st_size <= STORE_SMALL)
@@ -184,6 +190,8 @@ static int prepare(struct store *store, struct fab_err *err)
         rc = store_reports_prepare(store, err);
     if (rc == PMIXFAB_OK)
         rc = store_trim_prepare(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_missing_prepare(store, err);
     return rc;
 }
 

@@ -79,6 +79,18 @@ int store_reports_published(struct store *store, store_report_fn fn, void *cbdat
 int store_report_published(struct store *store, const char *host, void **bytes, size_t *size,
                            struct fab_err *err);
 
+/* ---- since when nodes are missing ---- */
+
+struct store_missing {
+    uint64_t guid;
+    int64_t since;    /* microseconds since 1970, as the clock was */
+    const char *boot; /* of the machine, by its id */
+    int64_t counted;  /* microseconds since that boot */
+};
+typedef int (*store_missing_fn)(const struct store_missing *row, void *cbdata); /* non-zero ends the walk */
+/* In no order. Negative what fn returns is an error and returned; fn must not call the store. */
+int store_missing_load(struct store *store, store_missing_fn fn, void *cbdata, struct fab_err *err);
+
 /* A change to publish: all of it or nothing, in one transaction. */
 struct store_publication {
     /* As store_next_generation() says. Or 0: no new generation, only facts of the inventory that are not
@@ -95,6 +107,9 @@ struct store_publication {
      * published no more (digest 0). */
     const struct store_report *told;
     uint32_t n_told;
+    /* Since when which nodes are missing: all of them, in place of those that stand there. NULL: as it is. */
+    const struct store_missing *missing;
+    uint32_t n_missing;
 };
 
 /*

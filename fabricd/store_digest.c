@@ -37,7 +37,7 @@ static void add_node(XXH3_state_t *state, const struct fab_inventory *inv, const
         (uint64_t)node->vendor_id << 32 | node->device_id,
         (uint64_t)node->n_ports << 32 | (uint64_t)node->lid << 16 | node->chassis,
         bytes(node->slot_type, node->slot, node->chip, node->kind) << 32 |
-            bytes(node->lmc, node->num_ports, node->enhanced, node->unnamed),
+            bytes(node->lmc, node->num_ports, node->enhanced, node->unnamed | (unsigned)node->missing << 7),
     };
     add_words(state, words, sizeof words / sizeof words[0]);
     add_text(state, fab_str(inv, node->desc));

@@ -9,7 +9,7 @@ int store_inventory_prepare(struct store *store, struct fab_err *err)
         {&store->subnets, "SELECT number, prefix FROM subnet ORDER BY number"},
         {&store->nodes,
          "SELECT guid, system_guid, kind, description, host, name, unnamed, vendor_id, device_id,"
-         " num_ports, enhanced, lid, lmc, chassis, slot_type, slot, chip FROM node ORDER BY guid"},
+         " num_ports, enhanced, lid, lmc, chassis, slot_type, slot, chip, missing FROM node ORDER BY guid"},
         {&store->ports, "SELECT node, num, guid, lid, lmc, state, width, speed, subnet FROM port"
                         " ORDER BY node, num"},
         {&store->links, "SELECT a_node, a_num, b_node, b_num FROM link ORDER BY a_node, a_num"},
@@ -91,6 +91,7 @@ static int read_node(struct reading *r)
         .slot_type = (uint8_t)number(r, 14, UINT8_MAX),
         .slot = (uint8_t)number(r, 15, UINT8_MAX),
         .chip = (uint8_t)number(r, 16, UINT8_MAX),
+        .missing = (uint8_t)number(r, 17, 1),
     };
     if (r->bad)
         return corrupt(r, "node");

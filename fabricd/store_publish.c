@@ -53,6 +53,8 @@ static int write_all(struct store *store, const struct store_publication *public
         rc = store_write_plane(store, &publication->planes[i], err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < publication->n_told; i++)
         rc = store_write_told(store, &publication->told[i], err);
+    if (rc == PMIXFAB_OK && publication->missing != NULL)
+        rc = store_write_missing(store, publication->missing, publication->n_missing, err);
     return rc;
 }
 

@@ -17,13 +17,13 @@ int store_rows_prepare(struct store *store, struct fab_err *err)
         {&store->subnet_cut, "DELETE FROM subnet WHERE number >= ?1"},
         {&store->node_insert,
          "INSERT INTO node (guid, system_guid, kind, description, host, name, unnamed, vendor_id, device_id,"
-         " num_ports, enhanced, lid, lmc, chassis, slot_type, slot, chip)"
-         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"},
+         " num_ports, enhanced, lid, lmc, chassis, slot_type, slot, chip, missing)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)"},
         {&store->node_update,
          "UPDATE node SET system_guid = ?2, kind = ?3, description = ?4, host = ?5, name = ?6, unnamed = ?7,"
          " vendor_id = ?8, device_id = ?9, num_ports = ?10, enhanced = ?11, lid = ?12, lmc = ?13, chassis = "
          "?14,"
-         " slot_type = ?15, slot = ?16, chip = ?17 WHERE guid = ?1"},
+         " slot_type = ?15, slot = ?16, chip = ?17, missing = ?18 WHERE guid = ?1"},
         {&store->node_delete, "DELETE FROM node WHERE guid = ?1"},
         {&store->port_insert, "INSERT INTO port (node, num, guid, lid, lmc, state, width, speed, subnet)"
                               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"},
@@ -106,7 +106,8 @@ static bool same_node(const struct writing *w, const struct fab_node *b, const s
            b->vendor_id == a->vendor_id && b->device_id == a->device_id && b->num_ports == a->num_ports &&
            b->enhanced == a->enhanced && b->lid == a->lid && b->lmc == a->lmc && b->chassis == a->chassis &&
            b->slot_type == a->slot_type && b->slot == a->slot && b->chip == a->chip &&
-           same_text(w, b->desc, a->desc) && same_text(w, b->host, a->host) && same_text(w, b->name, a->name);
+           b->missing == a->missing && same_text(w, b->desc, a->desc) && same_text(w, b->host, a->host) &&
+           same_text(w, b->name, a->name);
 }
 
 static int delete_node(const struct writing *w, uint32_t b, uint32_t a)
@@ -138,6 +139,7 @@ static int bind_node(sqlite3_stmt *stmt, const struct fab_inventory *inv, const 
     rc |= sqlite3_bind_int(stmt, 15, node->slot_type);
     rc |= sqlite3_bind_int(stmt, 16, node->slot);
     rc |= sqlite3_bind_int(stmt, 17, node->chip);
+    rc |= sqlite3_bind_int(stmt, 18, node->missing);
     return rc;
 }
 

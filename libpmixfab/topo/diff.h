@@ -93,6 +93,11 @@ int fab_diff_compute(const struct fab_inventory *before, const struct fab_invent
                      struct fab_diff *diff);
 void fab_diff_destroy(struct fab_diff *diff);
 
+/* Add a change that is about a port, and the cable in it: `what` and the subjects are those of its ends. diff
+ * stays in order. PMIXFAB_ERR_NOMEM. */
+int fab_diff_tell_port(struct fab_diff *diff, enum fab_change_kind kind, const struct fab_inventory *inv,
+                       uint32_t port, const char *before, const char *after, const char *why);
+
 /* Move the changes of `from` (empty afterwards) behind those of `to`, which is out of order until it is
  * sorted. PMIXFAB_ERR_NOMEM: nothing was moved. */
 int fab_diff_move(struct fab_diff *to, struct fab_diff *from);

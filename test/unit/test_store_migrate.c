@@ -13,7 +13,7 @@ static const char *const later[] = {
     " vendor_id INTEGER NOT NULL, device_id INTEGER NOT NULL, num_ports INTEGER NOT NULL,"
     " enhanced INTEGER NOT NULL, lid INTEGER NOT NULL, lmc INTEGER NOT NULL, chassis INTEGER NOT NULL,"
     " slot_type INTEGER NOT NULL, slot INTEGER NOT NULL, chip INTEGER NOT NULL,"
-    " serial TEXT NOT NULL DEFAULT '') STRICT;\n"
+    " missing INTEGER NOT NULL, serial TEXT NOT NULL DEFAULT '') STRICT;\n"
     "INSERT INTO new_node SELECT *, '' FROM node;\n"
     "DROP TABLE node;\n"
     "ALTER TABLE new_node RENAME TO node;\n",

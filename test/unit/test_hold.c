@@ -1,0 +1,208 @@
+/* test_hold.c - which cables are held down: by hand, and against a model that keeps every change. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fabricd/hold.h"
+#include "test/fabrics/fabrics.h"
+
+#define S 1000000ll
+
+static const struct hold_limits usual = {.count = 3, .window = 60, .down = 30, .down_max = 600};
+
+static struct hold *make(const struct hold_limits *limits)
+{
+    struct hold *hold = hold_new(limits);
+    assert_non_null(hold);
+    return hold;
+}
+
+static void a_pulled_cable_that_comes_back_is_not_held(void **state)
+{
+    struct hold *hold = make(&usual);
+    (void)state;
+    for (int64_t t = 1; t < 100000; t += 61) { /* again and again, but never three times within a minute */
+        assert_false(hold_change(hold, 7, 1, t * S));
+        assert_false(hold_change(hold, 7, 1, t * S));
+        assert_int_equal(hold_pass(hold, t * S), 0);
+    }
+    assert_int_equal(hold_count(hold, NULL), 0);
+    hold_pass(hold, 200000 * S);
+    assert_int_equal(hold_remembered(hold), 0);
+    hold_free(hold);
+}
+
+static void three_changes_hold_and_quiet_releases(void **state)
+{
+    struct hold *hold = make(&usual);
+    int64_t until = 0;
+    (void)state;
+    assert_false(hold_change(hold, 7, 1, 1 * S));
+    assert_false(hold_change(hold, 7, 2, 2 * S)); /* another port */
+    assert_false(hold_change(hold, 7, 1, 3 * S));
+    assert_true(hold_change(hold, 7, 1, 61 * S)); /* 60 s are within */
+    assert_true(hold_is_held(hold, 7, 1, &until));
+    assert_false(hold_is_held(hold, 7, 2, NULL));
+    assert_int_equal(until, 91 * S);
+    assert_int_equal(hold_count(hold, &until), 1);
+    assert_int_equal(until, 91 * S);
+    assert_int_equal(hold_pass(hold, 91 * S - 1), 0);
+    assert_int_equal(hold_pass(hold, 91 * S), 1);
+    assert_false(hold_is_held(hold, 7, 1, NULL));
+    hold_free(hold);
+}
+
+static void each_flap_doubles_it_and_quiet_halves_it(void **state)
+{
+    struct hold *hold = make(&usual);
+    int64_t until = 0, t = 100;
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        hold_change(hold, 7, 1, t * S);
+    static const int64_t periods[] = {60, 120, 240, 480, 600, 600};
+    for (size_t i = 0; i < 6; i++) {
+        t += 5;
+        assert_false(hold_change(hold, 7, 1, t * S)); /* it is held already */
+        assert_true(hold_is_held(hold, 7, 1, &until));
+        assert_int_equal(until, (t + periods[i]) * S);
+    }
+    t += 600;
+    assert_int_equal(hold_pass(hold, t * S), 1);
+    t += 2 * 60; /* 1200, 600, 300 */
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(hold_change(hold, 7, 1, t * S), i == 2);
+    assert_true(hold_is_held(hold, 7, 1, &until));
+    assert_int_equal(until, (t + 300) * S);
+    t += 300;
+    hold_pass(hold, t * S);
+    assert_int_equal(hold_remembered(hold), 1);
+    hold_pass(hold, (t + 3600) * S); /* long quiet: as if nothing had been */
+    assert_int_equal(hold_remembered(hold), 0);
+    hold_free(hold);
+}
+
+static void a_clock_that_goes_back_stands_still(void **state)
+{
+    struct hold *hold = make(&usual);
+    int64_t until = 0;
+    (void)state;
+    hold_change(hold, 7, 1, 5000 * S);
+    hold_change(hold, 7, 1, 1400 * S);
+    assert_true(hold_change(hold, 7, 1, 1401 * S));
+    assert_true(hold_is_held(hold, 7, 1, &until));
+    assert_int_equal(until, 5030 * S);
+    assert_int_equal(hold_pass(hold, 1500 * S), 0);
+    assert_int_equal(hold_pass(hold, 5030 * S), 1);
+    hold_free(hold);
+}
+
+static void it_can_be_switched_off(void **state)
+{
+    const struct hold_limits off = {.count = 0, .window = 60, .down = 30, .down_max = 600};
+    struct hold *hold = make(&off);
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        assert_false(hold_change(hold, 7, 1, i));
+    assert_int_equal(hold_remembered(hold), 0);
+    hold_free(hold);
+}
+
+/* ---- the model: one end, all its changes ---- */
+
+struct model {
+    int64_t changes[4000];
+    unsigned n;
+};
+
+/* Everything from the beginning again: is it held at `now`, and until when? */
+static bool model_held(const struct model *m, const struct hold_limits *l, int64_t now, int64_t *until)
+{
+    unsigned begin = 0; /* changes before it do not count any more */
+    int64_t period = 0, end = 0;
+    for (unsigned i = 0; i < m->n; i++) {
+        int64_t t = m->changes[i];
+        if (period != 0 && t < end) { /* while it is held */
+            period = period * 2 > l->down_max * S ? l->down_max * S : period * 2;
+            end = t + period;
+            begin = i + 1;
+            continue;
+        }
+        unsigned within = 0;
+        for (unsigned k = begin; k <= i; k++)
+            within += t - m->changes[k] <= l->window * S;
+        if (within < l->count)
+            continue;
+        if (period == 0) {
+            period = l->down * S;
+        } else {
+            int64_t windows = (t - end) / (l->window * S);
+            period = windows > 40 ? 0 : (2 * period) >> windows;
+            period = period < l->down * S ? l->down * S : period > l->down_max * S ? l->down_max * S : period;
+        }
+        end = t + period;
+        begin = i + 1;
+    }
+    *until = end;
+    return period != 0 && now < end;
+}
+
+static void random_changes_are_as_the_model_says(void **state)
+{
+    enum { ENDS = 5 };
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        uint64_t dice = seed;
+        struct hold_limits limits = {.count = 2 + (unsigned)(fabric_random_next(&dice) % 4),
+                                     .window = 64, /* halves evenly */
+                                     .down = 32,
+                                     .down_max = 32u << fabric_random_next(&dice) % 6};
+        struct hold *hold = make(&limits);
+        struct model *models = calloc(ENDS, sizeof(*models));
+        assert_non_null(models);
+        int64_t now = 1 * S;
+        for (unsigned step = 0; step < 600; step++) {
+            static const int64_t pace[] = {1, 1, 5, 20, 50, 400, 3000};
+            uint64_t which = fabric_random_next(&dice) % ENDS;
+            int64_t until = 0, wanted = 0;
+            now += (int64_t)(fabric_random_next(&dice) % (uint64_t)(pace[fabric_random_next(&dice) % 7] * S));
+            hold_pass(hold, now);
+            struct model *m = &models[which];
+            bool was = model_held(m, &limits, now, &wanted);
+            assert_int_equal(hold_is_held(hold, which / 2, which % 2, &until), was);
+            m->changes[m->n++] = now;
+            bool is = model_held(m, &limits, now, &wanted);
+            assert_int_equal(hold_change(hold, which / 2, which % 2, now), !was && is);
+            uint32_t held = 0;
+            for (uint64_t e = 0; e < ENDS; e++) {
+                bool now_held = model_held(&models[e], &limits, now, &wanted);
+                assert_int_equal(hold_is_held(hold, e / 2, e % 2, &until), now_held);
+                if (now_held)
+                    assert_int_equal(until, wanted);
+                held += now_held;
+            }
+            assert_int_equal(hold_count(hold, NULL), held);
+        }
+        hold_pass(hold, now + 1000000 * S);
+        assert_int_equal(hold_remembered(hold), 0);
+        free(models);
+        hold_free(hold);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pulled_cable_that_comes_back_is_not_held),
+        cmocka_unit_test(three_changes_hold_and_quiet_releases),
+        cmocka_unit_test(each_flap_doubles_it_and_quiet_halves_it),
+        cmocka_unit_test(a_clock_that_goes_back_stands_still),
+        cmocka_unit_test(it_can_be_switched_off),
+        cmocka_unit_test(random_changes_are_as_the_model_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
