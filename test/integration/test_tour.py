@@ -1,9 +1,11 @@
 """The newcomer's tour is a promise: it runs to its end, and shows what the README says it shows."""
 import os
+import re
 import sys
 import unittest
 
 import lab
+import test_pnet
 
 TOUR = os.path.join(lab.HERE, "tour.py")
 
@@ -17,6 +19,12 @@ class Tour(unittest.TestCase):
                  "pmix.fab.shapestr string 1x12x6", "PMIX_FABRIC_UPDATE_PENDING index 0 generation 2",
                  "PMIX_FABRIC_UPDATED index 0 generation 2", "link-lost", "\n    50  node0001",
                  "PMIX_FABRIC_UPDATED index 0 generation 3", "\n    40  node0001"]
+        if os.path.exists(test_pnet.COMPONENT):
+            story += ["PMIx_server_deliver_inventory\n    SUCCESS", "UPDATED index 1 generation 4 plane unattached",
+                      "node0001       4      3 verbs,hwloc,libfabric,ucx", "mlx5_0    1 leaf1", "subnet,node\n",
+                      "(subnet: HCA-1)", "firmware     20.31.1014", "(libfabric: 2048)"]
+        else:
+            story += ["== 8. What a node has", "not shown: the component is not built"]
         at = 0
         for part in story:
             found = done.stdout.find(part, at)
@@ -28,6 +36,13 @@ class Tour(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr)
         self.assertRegex(done.stdout, r"(?m)^    ibnetdisc +(yes|no) ")
         self.assertRegex(done.stdout, r"(?m)^(Found|Not found): ")
+        said = dict(re.findall(r"(?m)^    (\w+) +(yes|no) ", done.stdout))
+        for probe in ("hwloc", "verbs", "libfabric", "ucx", "ethernet"):
+            if said.get(probe) == "yes":
+                self.assertRegex(done.stdout, rf"(?m)^    {probe} +(nothing$|\d+: )")
+                self.assertIn(f"    probe = {probe}\n", done.stdout)
+        if "\n    [ethernet]\n" in done.stdout:  # there is an interface with an address: who says it
+            self.assertRegex(done.stdout, r"(?m)^      address +\S+ +.*ethernet")
 
 
 if __name__ == "__main__":

@@ -4,14 +4,18 @@ Every step prints the command that it runs and what came of it; the commands can
 while the tour stays up.
 """
 import argparse
+import ipaddress
+import json
 import os
 import shlex
 import signal
 import sys
 import textwrap
+import unittest
 
 import fabric_text
 import lab
+import test_inventory
 
 LEAVES, SPINES, HOSTS_PER_LEAF = 12, 4, 6
 SLOW_LEAF, FAST_SPINE = "leaf1", "spine1"
@@ -89,6 +93,30 @@ def demonstration():
     return fabric_text.one_fast_cable(lab.fabric(spec), SLOW_LEAF, FAST_SPINE)
 
 
+REPORTER, NODE_GUID, PORT_GUID = "node0001", "0x0000000000100000", "0x0000000000100001"  # as mkfabric numbers them
+
+
+def machine(folder):
+    """What the probes of a host would see of the HCA that the subnet knows: hwloc's XML of a real machine with its GUIDs,
+    and a record of the others. NAME:FILE of each probe."""
+    with open(os.path.join(lab.ROOT, "test", "data", "hwloc", "switches.xml"), encoding="utf-8") as file:
+        xml = file.read()
+    for guid, mine in (("b859:9f03:00fa:1234", "0000:0000:0010:0001"),
+                       ("b8:59:9f:03:00:fa:12:34", "00:00:00:00:00:10:00:01")):
+        xml = xml.replace(guid, mine)
+    for name in ("NodeGUID", "SysImageGUID"):
+        xml = xml.replace(f'"{name}" value="0000:0000:0010:0001"', f'"{name}" value="0000:0000:0010:0000"')
+    hca = {"name": "mlx5_0", "port": "1"}
+    items = [{"source": "verbs", **hca, "node-guid": NODE_GUID, "port-guid": PORT_GUID, "firmware": "20.31.1014",
+              "driver": "mlx5_core", "mtu": "4096", "speed": "200000"},
+             {"source": "libfabric", "name": "mlx5_0", "provider": ["verbs;ofi_rxm"], "mtu": "2048"},
+             {"source": "ucx", **hca, "transport": ["dc_mlx5", "rc_mlx5"], "estimates": {"latency": "600"}}]
+    files = {"hwloc": os.path.join(folder, "machine.xml"), "others": os.path.join(folder, "machine.json")}
+    lab.replace_file(files["hwloc"], xml)
+    lab.replace_file(files["others"], json.dumps({"host": REPORTER, "items": items}))
+    return [f"{name}:{files.get(name, files['others'])}" for name in ("hwloc", "verbs", "libfabric", "ucx")]
+
+
 def start_fabric():
     title("1. A fabric")
     say(f"""{LEAVES} leaf switches with {HOSTS_PER_LEAF} hosts each, and {SPINES} spines. All cables run at HDR
@@ -147,10 +175,10 @@ def stock_tool(daemon):
     return daemon.watch()
 
 
-def show_events(watch, start):
-    """The pair of events that the connected tool got since offset `start`."""
+def show_events(watch, start, planes=1):
+    """The pairs of events that the connected tool got since offset `start`."""
     watch.wait(r"PENDING", start)
-    end = watch.wait(r"UPDATED.*\n", start).end()
+    end = watch.wait(r"(?:PMIX_FABRIC_UPDATED.*\n){%d}" % planes, start).end()
     text = watch.output.text[start:end]
     show("build/bin/stock_tool \"$(cat $RUN/fabricd.uri)\" watch    # connected since step 5; now it got", text)
     print()
@@ -187,6 +215,30 @@ def put_back(sim, daemon, watch, port, start, before):
         raise lab.LabError("the cost is not what it was")
 
 
+def report(daemon, watch):
+    title("8. What a node has")
+    say(f"""The subnet knows GUIDs and cables. Driver, firmware, PCI slot and NUMA node only the node knows, and tells: by a
+        node daemon (fabricd --role node), or as here without one, by PMIx's own calls for inventory in a workload
+        manager's servers. {REPORTER} is simulated, so its probes read a recorded machine.""")
+    try:
+        node = test_inventory.Server(REPORTER, probes=",".join(machine(daemon.dir)))
+        center = test_inventory.Server("scheduler", "scheduler", rundir=daemon.rundir)
+    except unittest.SkipTest as why:
+        print(f"  not shown: {why}")
+        return
+    start = len(watch.output.text)
+    inventory, milliseconds = node.collect()
+    show(f"stock_inventory {REPORTER}    # PMIx_server_collect_inventory", f"{len(inventory)} bytes in {milliseconds} ms")
+    show("stock_inventory scheduler    # PMIx_server_deliver_inventory", center.deliver(inventory))
+    say("Ports that the subnet does not know are a plane of their own, without costs between hosts:")
+    show_events(watch, start, planes=2)
+    ctl(daemon, "nodes")
+    say("Each fact stands there with who says it; what the others say instead is in brackets:")
+    ctl(daemon, "devices", REPORTER, limit=24)
+    node.quit()
+    center.quit()
+
+
 def stay(sim, daemon):
     title("The tour is over; fabricd stays up until Ctrl-C")
     print(textwrap.dedent(f"""\
@@ -212,6 +264,7 @@ def tour(once):
         watch.wait("watching")
         port, end = pull_cable(sim, daemon, watch, before)
         put_back(sim, daemon, watch, port, end, before)
+        report(daemon, watch)
         if not once:
             stay(sim, daemon)
     except lab.LabError:
@@ -226,30 +279,84 @@ def tour(once):
 # ---- this host's own hardware --------------------------------------------------------------------------
 
 
-def real(once, rundir):
-    title("What fabricd finds on this host")
+def available():
+    """Probe -> can it work here, as fabricd says."""
     done = lab.run([lab.program("fabricd"), "--available"])
     show("build/bin/fabricd --available", done.stdout + done.stderr)
+    return {words[0]: words[1] == "yes" for words in (line.split() for line in done.stdout.splitlines())}
+
+
+def look(probes):
+    """What each probe sees, counted; the items, as `fabricd --record` writes them."""
+    argv = [lab.program("fabricd"), *(f"--probe={name}" for name in probes), "--record", "-"]
+    done = lab.run(argv)
+    lines = [] if done.returncode == 0 else [done.stderr.strip()]
+    items = json.loads(done.stdout)["items"] if done.returncode == 0 else []
+    for name in probes:
+        mine = [item for item in items if item["source"] == name]
+        names = sorted({item.get("name") or item.get("interface") or "software alone" for item in mine})
+        lines.append(f"{name:10} {len(mine)}: {', '.join(names)}" if mine else f"{name:10} nothing")
+    show(shlex.join([relative(argv[0]), *argv[1:]]) + "    # counted", "\n".join(lines))
+    return items
+
+
+def own_network(items):
+    """The network of this host's first interface that has an address beyond the link, as CIDR; None."""
+    for item in items:
+        for address in item.get("address", []) if item["source"] == "ethernet" else []:
+            interface = ipaddress.ip_interface(address)
+            if not (interface.is_loopback or interface.is_link_local):
+                return str(interface.network)
+    return None
+
+
+def what_was_found(daemon, can_sweep, network):
+    status = daemon.status()
+    if status["generation"] == 0:
+        print("Not found: nothing that fabricd could serve.")
+        print(f"  why: {status['stale_reason'] or 'no probe saw a device of a plane'}")
+        print("  fabricd stays up and looks again every minute; until then it has nothing to serve.")
+        return
+    ctl(daemon, "status")
+    done = daemon.ctl("devices", status["host"])
+    if done.returncode == 0:
+        ctl(daemon, "devices", status["host"])
+    kinds = {plane["kind"] for plane in daemon.ctl_json("planes")}
+    if can_sweep:
+        print("Found: a fabric. It is served as above.")
+    elif kinds & {"unattached"}:
+        print("Found: RDMA devices, but no InfiniBand fabric that could be swept from here.")
+    elif done.returncode == 0:
+        print(f"Found: network interfaces alone, in the plane that this tour made of their network {network}.")
+    else:
+        print("Found: no device. Neither an RDMA device nor a network interface with an address is here.")
+
+
+def real(once, rundir):
+    title("What fabricd can ask on this host")
+    can = available()
+    local = [name for name in ("hwloc", "verbs", "libfabric", "ucx", "ethernet", "lldp") if can.get(name)]
+    title("What its probes see")
+    items = look(local) if local else []
     title("fabricd on what is there")
-    daemon = lab.Fabricd(start=False, config={"fabricd": {"probe": "ibnetdisc", "interval": 60}})
+    network = own_network(items)
+    probes = (["ibnetdisc"] if can.get("ibnetdisc") else []) + local
+    config = {"fabricd": {"probe": probes or ["ibnetdisc"], "interval": 60}}
+    if network is not None:
+        config["ethernet"] = {"lan": network}
+    daemon = lab.Fabricd(start=False, config=config)
     if rundir is not None:
         daemon.rundir = rundir
         daemon.args += ["--rundir", rundir]
+    with open(daemon.conf, encoding="utf-8") as file:
+        show(f"cat {daemon.conf}", file.read())
     show(f"build/bin/fabricd --config {daemon.conf} --foreground", "")
     daemon.start(wait=False)
     try:
         daemon.wait_up()
         lab.wait_for(lambda: not (daemon.try_control("status") or {"sweeping": True})["sweeping"], 90,
                      "the first sweep")
-        status = daemon.status()
-        if status["generation"] > 0:
-            ctl(daemon, "status")
-            ctl(daemon, "planes")
-            print("Found: a fabric. It is served as above.")
-        else:
-            print("Not found: no fabric could be discovered from this host.")
-            print(f"  why: {status['stale_reason'] or 'the sweep saw no port'}")
-            print("  fabricd stays up and looks again every minute; until then it has nothing to serve.")
+        what_was_found(daemon, can.get("ibnetdisc"), network)
         if not once:
             title("fabricd stays up until Ctrl-C")
             print(f"  build/bin/fabricctl --rundir {daemon.rundir} status\n  log: {daemon.log_path}", flush=True)
