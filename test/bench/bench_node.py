@@ -45,7 +45,6 @@ def probes(folder, *names):
 
 
 def probing():
-
     lab.require(*(argv[0] for argv in PROGRAMS.values()))
     folder = lab.tmpdir()
     for names in (*((name,) for name in PROGRAMS), tuple(PROGRAMS)):
