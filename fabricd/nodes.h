@@ -3,7 +3,7 @@
  * published.
  *
  * Deliveries that arrive together are stored in one transaction and answered after it. Published is when it
- * has been quiet for a moment: 10 ms after one known host's change, longer (config->settle_ms) when several
+ * has been quiet for a moment: 5 ms after one known host's change, longer (config->settle_ms) when several
  * hosts or new ones report, so that a thousand nodes that start are one generation; never later than three
  * times that.
  */

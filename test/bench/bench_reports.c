@@ -272,7 +272,7 @@ static int measure(struct bench *b, struct fab_err *err)
                                         .figure = "one changed host of 1000, 8 devices each",
                                         .value = bench_median(b->whole, ROUNDS),
                                         .unit = "ms",
-                                        .to_reach = 40}); /* of 50, with the quiet time of 10 */
+                                        .to_reach = 40}); /* of 50, with the quiet time of 5 and the way */
     bench_report(&(struct bench_figure){
         .bench = "reports", .figure = "slowest of them", .value = b->whole[ROUNDS - 1], .unit = "ms"});
     for (int i = 0; i < N_STEPS; i++)
