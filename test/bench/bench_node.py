@@ -7,7 +7,9 @@ configuration in another network namespace. Beside it munge's own benchmark: as 
 """
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 import time
 
 import bench
@@ -20,6 +22,7 @@ FABRIC = "fattree2:250,16,32"  # CROWD * RAILS HCAs
 PROGRAMS = {"hwloc": ["lstopo-no-graphics"], "libfabric": ["fi_info"], "ucx": ["ucx_info", "-d"], "verbs": ["ibv_devinfo"]}
 NO_DEVICES = {"verbs": 255}  # status of a program on a host without such devices
 SCHEDULER, NODE = "10.91.1.1", "10.91.1.2"
+MEMORY = "/dev/shm"
 IDLE = 30  # seconds
 IDLE_MIB, IDLE_PERCENT = 24, 0.1
 
@@ -76,7 +79,11 @@ class Site:
         capture = os.path.join(lab.tmpdir(), "fabric.txt")
         lab.replace_file(capture, self.fabric())
         self.scheduler = hosts.Fabricd(self.here, config={"fabricd": {"probe": f"file:{capture}", "host": "scheduler"},
-                                                          "security": {"remote": "yes"}})
+                                                          "security": {"remote": "yes"}}, start=False)
+        # As /run is, in memory; the store is on the disk.
+        self.scheduler.rundir = tempfile.mkdtemp(dir=MEMORY if os.path.isdir(MEMORY) else None)
+        self.scheduler.args += ["--rundir", self.scheduler.rundir]
+        self.scheduler.start()
 
     @staticmethod
     def fabric():
@@ -88,6 +95,7 @@ class Site:
 
     def stop(self):
         self.scheduler.stop()
+        shutil.rmtree(self.scheduler.rundir)
         for one in (*self.munged, self.here, self.there):
             one.stop()
 
