@@ -17,7 +17,10 @@ struct comparison {
     const struct fab_plane *plane;
     const struct pmixfab *before;
     struct fab_changes *out;
-    uint16_t *cost; /* per switch: what its cable to the one that is looked at cost; 0: none */
+    uint16_t *cost;   /* per switch: what its cable to the one that is looked at cost; 0: none */
+    uint16_t one;     /* what the first cable between switches costs */
+    uint16_t differs; /* bits in which that of another differs from it */
+    uint16_t dearest;
 };
 
 static bool is_switch(uint32_t end)
@@ -70,21 +73,38 @@ static int add_change(struct fab_changes *out, uint32_t a, uint32_t b, uint16_t 
     return PMIXFAB_OK;
 }
 
-/* Do links and edges say the same in the same order? Of parallel cables the cheapest may come first only. */
-static bool same_cables(const struct comparison *c, const struct snap_link *link, const struct snap_link *end,
+/*
+ * Do the links from *at on, as far as they are of the switch whose end is `a`, and the edges say the same in
+ * the same order? Of parallel cables the cheapest must come first. *at moves behind the links.
+ */
+static bool same_cables(struct comparison *c, uint32_t a, const struct snap_link **at,
                         const struct fab_edge *edge, const struct fab_edge *edge_end)
 {
-    const struct fab_edge *last = NULL;
-    for (; link < end; link++) {
+    const struct snap_link *link = *at, *end = c->before->links + c->before->meta->n_links;
+    const uint32_t *number = c->out->number;
+    uint32_t last_to = FAB_NONE;
+    uint16_t last_cost = 0, differs = 0, dearest = c->dearest;
+    bool same = true;
+    for (; link < end && link->a == a; link++) {
         if (!is_switch(link->b))
             continue;
-        uint32_t to = c->out->number[link->b & ~SNAP_END_KIND];
-        if (edge < edge_end && edge->to == to && edge->cost == link->cost)
-            last = edge++;
-        else if (last == NULL || last->to != to || link->cost < last->cost)
-            return false;
+        uint32_t to = number[link->b & ~SNAP_END_KIND];
+        if (c->one == 0)
+            c->one = link->cost;
+        differs |= link->cost ^ c->one;
+        dearest = link->cost > dearest ? link->cost : dearest;
+        if (edge < edge_end && edge->to == to && edge->cost == link->cost) {
+            last_to = to;
+            last_cost = link->cost;
+            edge++;
+        } else {
+            same = same && last_to == to && link->cost >= last_cost;
+        }
     }
-    return edge == edge_end;
+    *at = link;
+    c->differs |= differs;
+    c->dearest = dearest;
+    return same && edge == edge_end;
 }
 
 /* Links of the old switch and edges of the new one to those behind it, in any order. */
@@ -116,54 +136,72 @@ static int compare_cables(const struct comparison *c, uint32_t sw, const struct 
     return rc;
 }
 
-/* A switch of the new plane (or FAB_NONE) and its links in the old one (or none). */
-static int compare_switch(const struct comparison *c, uint32_t s, uint32_t number,
-                          const struct snap_link *link, const struct snap_link *end)
+/* The edges of a switch to those behind it: edges are in their order. */
+static const struct fab_edge *edges_behind(const struct fab_plane *plane, uint32_t s)
 {
-    const struct fab_edge *edge = NULL, *edge_end = NULL;
-    if (s != FAB_NONE) {
-        const struct fab_vertex *v = &c->plane->switches[s];
-        edge = c->plane->adj + v->adj_first;
-        edge_end = edge + v->n_adj;
-        while (edge < edge_end && edge->to < s)
-            edge++;
+    const struct fab_edge *low = plane->adj + plane->switches[s].adj_first;
+    const struct fab_edge *high = low + plane->switches[s].n_adj;
+    if (low == high || low->to > s)
+        return low;
+    if (high[-1].to < s)
+        return high;
+    while (low < high) {
+        const struct fab_edge *middle = low + (high - low) / 2;
+        if (middle->to < s)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    if (same_cables(c, link, end, edge, edge_end))
-        return PMIXFAB_OK;
-    return compare_cables(c, number, link, end, edge, edge_end);
+    return low;
 }
 
-/* The links whose first end is this switch; *at moves behind them. Links are in the order of their first
- * ends, by GUID. */
-static const struct snap_link *links_of(const struct pmixfab *before, uint32_t o, const struct snap_link **at)
+/* A switch that is in the new plane only. */
+static int compare_new(const struct comparison *c, uint32_t s)
 {
-    const struct snap_link *end = before->links + before->meta->n_links;
+    const struct fab_vertex *v = &c->plane->switches[s];
+    return compare_cables(c, s, NULL, NULL, edges_behind(c->plane, s),
+                          c->plane->adj + v->adj_first + v->n_adj);
+}
+
+/* A switch of the old plane, in the new one or not. Links are in the order of their first ends, by GUID; *at
+ * moves behind its links. */
+static int compare_old(struct comparison *c, uint32_t o, const struct snap_link **at)
+{
+    const struct snap_link *end = c->before->links + c->before->meta->n_links;
+    const struct fab_edge *edge = NULL, *edge_end = NULL;
+    uint32_t s = c->out->number[o];
+    if (s < c->plane->n_switches) {
+        edge = edges_behind(c->plane, s);
+        edge_end = c->plane->adj + c->plane->switches[s].adj_first + c->plane->switches[s].n_adj;
+    }
     while (*at < end && (!is_switch((*at)->a) || ((*at)->a & ~SNAP_END_KIND) < o))
         ++*at;
     const struct snap_link *first = *at;
-    while (*at < end && (*at)->a == (SNAP_END_SWITCH | o))
-        ++*at;
-    return first;
+    if (same_cables(c, SNAP_END_SWITCH | o, at, edge, edge_end))
+        return PMIXFAB_OK;
+    return compare_cables(c, s, first, *at, edge, edge_end);
 }
 
-static int compare(const struct comparison *c)
+static int compare(struct comparison *c)
 {
     const struct fab_changes *numbers = c->out;
-    uint32_t n = c->plane->n_switches, n_old = c->before->meta->n_switches, s = 0;
-    const struct snap_link *at = c->before->links, *first;
+    uint32_t n = c->plane->n_switches, n_old = c->before->meta->n_switches;
+    const struct snap_link *at = c->before->links;
     int rc = PMIXFAB_OK;
-    for (uint32_t o = 0; o < n_old && rc == PMIXFAB_OK; o++) {
-        uint32_t number = numbers->number[o];
-        for (; number < n && s < number && rc == PMIXFAB_OK; s++)
-            rc = compare_switch(c, s, s, NULL, NULL);
-        if (rc != PMIXFAB_OK)
-            return rc;
-        first = links_of(c->before, o, &at);
-        rc = compare_switch(c, number < n ? number : FAB_NONE, number, first, at);
-        s = number < n ? number + 1 : s;
+    for (uint32_t o = 0; o < n_old && rc == PMIXFAB_OK; o++)
+        rc = compare_old(c, o, &at);
+    for (uint32_t s = 0; s < n && rc == PMIXFAB_OK; s++)
+        if (numbers->old_of[s] == FAB_NONE)
+            rc = compare_new(c, s);
+    /* What did not change is among the links; what did is listed. */
+    for (uint32_t i = 0; i < numbers->n; i++) {
+        uint16_t now = numbers->list[i].now;
+        c->one = c->one == 0 ? now : c->one;
+        c->differs |= now != 0 ? now ^ c->one : 0;
+        c->dearest = now > c->dearest ? now : c->dearest;
     }
-    for (; s < n && rc == PMIXFAB_OK; s++)
-        rc = compare_switch(c, s, s, NULL, NULL);
+    c->out->uniform = c->differs == 0;
+    c->out->dearest = c->dearest;
     return rc;
 }
 

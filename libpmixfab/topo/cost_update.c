@@ -117,10 +117,9 @@ cleanup:
 
 /* ---- changes ------------------------------------------------------------------------------------- */
 
-/* A search that may cost a quarter of what is left: the other end may have the shorter list. */
-static bool affected(struct update *u, uint32_t from, uint32_t to)
+static bool affected(struct update *u, uint32_t from, uint32_t to, uint64_t most)
 {
-    uint64_t left = u->walk.budget, part = left / 4;
+    uint64_t left = u->walk.budget, part = left < most ? left : most;
     u->walk.budget = part;
     bool done = fab_walk_affected(&u->walk, from, to, u->wanted);
     u->walk.budget += left - part;
@@ -133,27 +132,44 @@ static void list_found(struct update *u)
         list_row(u, u->costing->edge_of[u->walk.found[i]]);
 }
 
-/* Collect who is affected by one change. False: it is no gain to go on. */
-static bool apply(struct update *u, const struct fab_change *change)
+/*
+ * List the shorter one of both ends' lists. From one end it often ends after a few steps, from the other it
+ * goes through the whole fabric, so both are given a little, and then more. One row is searched sooner than
+ * it is found out that it need not be. False: neither is known for what may be spent.
+ */
+static bool list_affected(struct update *u, const struct fab_change *change)
 {
-    struct fab_walk *walk = &u->walk;
-    bool worse = change->now == 0 || (change->was != 0 && change->now > change->was);
-    if (!worse)
-        fab_walk_set(walk, change->a, change->b, change->now);
-    bool known_a = affected(u, change->a, change->b);
-    uint32_t n_a = walk->n_found;
-    if (!known_a || n_a > 1) {
-        bool known_b = affected(u, change->b, change->a);
-        if (!known_b && !known_a)
-            return false;
-        if (!known_b || (known_a && n_a < walk->n_found)) {
-            if (!affected(u, change->a, change->b))
+    uint64_t all = 2 * (uint64_t)u->plane->n_adj + 2 * u->changes.n;
+    for (uint64_t most = 2048;; most = most < all ? all : UINT64_MAX) {
+        bool a = affected(u, change->a, change->b, most);
+        uint32_t n_a = u->walk.n_found;
+        if (a && n_a <= 1)
+            break;
+        bool b = affected(u, change->b, change->a, most);
+        if (b && (!a || u->walk.n_found <= n_a) && (u->walk.n_found <= 1 || a || most >= all))
+            break;
+        if (a && (b || most >= all)) {
+            if (!affected(u, change->a, change->b, UINT64_MAX))
                 return false;
+            break;
         }
+        if (most >= all)
+            return false;
     }
     list_found(u);
+    return true;
+}
+
+/* Make one change, and collect whose costs it may change. False: it is no gain to go on. */
+static bool apply(struct update *u, const struct fab_change *change)
+{
+    bool worse = change->now == 0 || (change->was != 0 && change->now > change->was);
+    if (!worse)
+        fab_walk_set(&u->walk, change->a, change->b, change->now);
+    if (!list_affected(u, change))
+        return false;
     if (worse)
-        fab_walk_set(walk, change->a, change->b, change->now);
+        fab_walk_set(&u->walk, change->a, change->b, change->now);
     return true;
 }
 
@@ -166,7 +182,7 @@ static bool search_rows(struct update *u)
     uint32_t n = costing->out->view.n_edges;
     for (uint32_t i = 0; i < u->n_rows; i++) {
         uint16_t *row = u->found + (size_t)i * n;
-        if (!fab_walk_search(&u->walk, costing->sources[u->rows[i]]))
+        if (!fab_walk_search(&u->walk, costing->sources[u->rows[i]], costing->edge_of, costing->n_searched))
             return false;
         for (uint32_t e = 0; e < n; e++) {
             uint32_t dist = u->walk.dist[costing->sources[e]];

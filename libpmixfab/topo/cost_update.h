@@ -20,6 +20,8 @@ struct fab_changes {
     struct fab_change *list;
     uint32_t n, cap;
     uint32_t n_switches; /* of both planes together */
+    bool uniform;        /* all cables between switches cost the same, before and now */
+    uint16_t dearest;    /* cost of any of them */
     uint32_t *number;    /* per switch of the old plane */
     uint32_t *old_of;    /* per switch of the new plane: its number there; FAB_NONE */
 };
@@ -33,6 +35,10 @@ bool fab_costs_update_unlimited(void);
 int fab_changes_find(const struct fab_plane *plane, const struct pmixfab *before, struct fab_changes *out);
 void fab_changes_destroy(struct fab_changes *changes);
 
+struct fab_waiting {
+    uint32_t sw, next;
+};
+
 /* The switch graph on its way from the old to the new one. */
 struct fab_walk {
     const struct fab_plane *plane;
@@ -44,8 +50,13 @@ struct fab_walk {
     uint64_t budget;      /* cables that may still be looked at */
     uint32_t *dist;       /* of the last search; FAB_NONE: not reached */
     uint8_t *only;        /* of the last search from one end of a cable: reached through that cable only */
-    uint64_t *queue;      /* distance and switch: a heap, or where all cables cost the same a plain queue */
-    uint32_t head, tail;
+    /* Switches whose turn is to come, by distance: a ring of lists, since none waiting is further from the
+     * one whose turn it is than the dearest cable costs. */
+    uint32_t *heads; /* per distance, of the ring: its first entry, or FAB_NONE */
+    uint32_t mask;   /* the ring's size, a power of two, less one */
+    struct fab_waiting *entries;
+    uint32_t n_entries, n_waiting;
+    uint32_t now;    /* the distance that it is the turn of */
     uint32_t *found; /* switches for which `only` holds, as far as they were wanted */
     uint32_t n_found;
 };
@@ -55,8 +66,9 @@ int fab_walk_begin(struct fab_walk *walk, const struct fab_plane *plane, const s
 void fab_walk_set(struct fab_walk *walk, uint32_t a, uint32_t b, uint16_t cost);
 void fab_walk_destroy(struct fab_walk *walk);
 
-/* Distances from one switch to all. False: the budget is spent. */
-bool fab_walk_search(struct fab_walk *walk, uint32_t from);
+/* Distances from one switch to those that edge_of names, n of them; of the others some. False: the budget is
+ * spent. */
+bool fab_walk_search(struct fab_walk *walk, uint32_t from, const uint32_t *edge_of, uint32_t n);
 
 /*
  * Which switches are reached from `from` on shortest ways that all begin with its cable to `to`: they are the

@@ -81,36 +81,24 @@ void fab_walk_set(struct fab_walk *walk, uint32_t a, uint32_t b, uint16_t cost)
     set_one(walk, b, a, cost);
 }
 
-static bool all_uniform(const struct fab_plane *plane, const struct fab_changes *changes)
-{
-    uint16_t cost = plane->n_adj > 0 ? plane->adj[0].cost : 0;
-    uint16_t differs = 0;
-    for (uint32_t i = 0; i < plane->n_adj; i++)
-        differs |= plane->adj[i].cost ^ cost;
-    for (uint32_t i = 0; i < changes->n; i++) {
-        if (cost == 0)
-            cost = changes->list[i].was;
-        differs |= changes->list[i].was != 0 ? changes->list[i].was ^ cost : 0;
-    }
-    return differs == 0;
-}
-
 int fab_walk_begin(struct fab_walk *walk, const struct fab_plane *plane, const struct fab_changes *changes)
 {
     size_t n = changes->n_switches + (size_t)1;
-    *walk = (struct fab_walk){.plane = plane, .n = changes->n_switches};
-    walk->uniform = all_uniform(plane, changes);
-    /* A heap holds a switch once for each time that a shorter way to it was found. */
+    *walk = (struct fab_walk){.plane = plane, .n = changes->n_switches, .uniform = changes->uniform};
+    /* A switch waits once for each time that a shorter way to it was found. */
     size_t most = walk->uniform ? n : n + plane->n_adj + 2 * (size_t)changes->n;
+    while (walk->mask < changes->dearest)
+        walk->mask = 2 * walk->mask + 1;
     walk->own_first = malloc(n * sizeof(*walk->own_first));
     walk->own_n = calloc(n, sizeof(*walk->own_n));
     walk->dist = malloc(n * sizeof(*walk->dist));
     walk->only = malloc(n * sizeof(*walk->only));
     walk->found = malloc(n * sizeof(*walk->found));
-    walk->queue = malloc(most * sizeof(*walk->queue));
+    walk->entries = malloc(most * sizeof(*walk->entries));
+    walk->heads = malloc((walk->mask + (size_t)1) * sizeof(*walk->heads));
     int rc = PMIXFAB_ERR_NOMEM;
     if (walk->own_first != NULL && walk->own_n != NULL && walk->dist != NULL && walk->only != NULL &&
-        walk->found != NULL && walk->queue != NULL) {
+        walk->found != NULL && walk->entries != NULL && walk->heads != NULL) {
         memset(walk->own_first, 0xff, n * sizeof(*walk->own_first));
         rc = make_lists(walk, changes);
     }
@@ -128,7 +116,8 @@ void fab_walk_destroy(struct fab_walk *walk)
     free(walk->own_n);
     free(walk->dist);
     free(walk->only);
-    free(walk->queue);
+    free(walk->entries);
+    free(walk->heads);
     free(walk->found);
     *walk = (struct fab_walk){0};
 }
@@ -137,30 +126,21 @@ void fab_walk_destroy(struct fab_walk *walk)
 
 static void push(struct fab_walk *walk, uint32_t dist, uint32_t s)
 {
-    uint64_t entry = (uint64_t)dist << 32 | s;
-    uint32_t at = walk->tail++;
-    if (!walk->uniform)
-        for (; at > 0 && walk->queue[(at - 1) / 2] > entry; at = (at - 1) / 2)
-            walk->queue[at] = walk->queue[(at - 1) / 2];
-    walk->queue[at] = entry;
+    uint32_t *head = &walk->heads[dist & walk->mask];
+    walk->entries[walk->n_entries] = (struct fab_waiting){s, *head};
+    *head = walk->n_entries++;
+    walk->n_waiting++;
 }
 
-static uint64_t pop(struct fab_walk *walk)
+/* The next switch and, in walk->now, the distance at which it was put here; some are waiting. */
+static uint32_t pop(struct fab_walk *walk)
 {
-    if (walk->uniform)
-        return walk->queue[walk->head++];
-    uint64_t least = walk->queue[0], moved = walk->queue[--walk->tail];
-    uint32_t at = 0;
-    for (uint32_t child = 1; child < walk->tail; child = 2 * at + 1) {
-        if (child + 1 < walk->tail && walk->queue[child + 1] < walk->queue[child])
-            child++;
-        if (walk->queue[child] >= moved)
-            break;
-        walk->queue[at] = walk->queue[child];
-        at = child;
-    }
-    walk->queue[at] = moved;
-    return least;
+    while (walk->heads[walk->now & walk->mask] == FAB_NONE)
+        walk->now++;
+    uint32_t *head = &walk->heads[walk->now & walk->mask], entry = *head;
+    *head = walk->entries[entry].next;
+    walk->n_waiting--;
+    return walk->entries[entry].sw;
 }
 
 static bool spend(struct fab_walk *walk, uint32_t cables)
@@ -174,30 +154,35 @@ static bool spend(struct fab_walk *walk, uint32_t cables)
 static void start(struct fab_walk *walk, uint32_t from)
 {
     memset(walk->dist, 0xff, walk->n * sizeof(*walk->dist));
-    walk->head = walk->tail = 0;
+    memset(walk->heads, 0xff, (walk->mask + (size_t)1) * sizeof(*walk->heads));
+    walk->n_entries = walk->n_waiting = walk->now = 0;
     walk->dist[from] = 0;
     push(walk, 0, from);
 }
 
 /* ---- searches ----------------------------------------------------------------------------------- */
 
-bool fab_walk_search(struct fab_walk *walk, uint32_t from)
+/* What is still to be found: where all cables cost the same, the first way to a switch is a shortest one. */
+bool fab_walk_search(struct fab_walk *walk, uint32_t from, const uint32_t *edge_of, uint32_t n)
 {
+    uint32_t missing = n, switches = walk->plane->n_switches;
     start(walk, from);
-    while (walk->head < walk->tail) {
-        uint64_t entry = pop(walk);
-        uint32_t s = (uint32_t)entry, dist = (uint32_t)(entry >> 32), n;
+    missing -= walk->uniform && from < switches && edge_of[from] != FAB_NONE;
+    while (walk->n_waiting > 0 && missing > 0) {
+        uint32_t s = pop(walk), dist = walk->now, n_edges;
         if (dist > walk->dist[s])
             continue; /* a shorter way was found meanwhile */
-        const struct fab_edge *edges = edges_of(walk, s, &n);
-        if (!spend(walk, n))
+        missing -= !walk->uniform && s < switches && edge_of[s] != FAB_NONE;
+        const struct fab_edge *edges = edges_of(walk, s, &n_edges);
+        if (!spend(walk, n_edges))
             return false;
-        for (uint32_t e = 0; e < n; e++) {
+        for (uint32_t e = 0; e < n_edges; e++) {
             uint32_t to = edges[e].to, sum = dist + edges[e].cost;
-            if (sum < walk->dist[to]) {
-                walk->dist[to] = sum;
-                push(walk, sum, to);
-            }
+            if (sum >= walk->dist[to])
+                continue;
+            walk->dist[to] = sum;
+            push(walk, sum, to);
+            missing -= walk->uniform && to < switches && edge_of[to] != FAB_NONE;
         }
     }
     return true;
@@ -216,8 +201,7 @@ bool fab_walk_affected(struct fab_walk *walk, uint32_t from, uint32_t to, const 
     start(walk, from);
     walk->only[from] = 0;
     do {
-        uint64_t entry = pop(walk);
-        uint32_t s = (uint32_t)entry, dist = (uint32_t)(entry >> 32), n;
+        uint32_t s = pop(walk), dist = walk->now, n;
         if (dist > walk->dist[s])
             continue;
         if (walk->only[s]) {
