@@ -18,7 +18,8 @@ import whole_machines as whole
 SCHEDULER, NODE = "10.91.1.1", "10.91.1.2"
 STRANGERS = ("node0040", "node0041")
 DATA = os.path.join(lab.ROOT, "test", "data", "hwloc")
-OTHERS = sorted(glob.glob(os.path.join(lab.ROOT, "..", "*", "data", "hwloc", "*.xml")))  # real machines, where there are any
+# Real machines, where there are any beside the source tree.
+OTHERS = sorted(glob.glob(os.path.join(lab.ROOT, "..", "*", "data", "hwloc", "*.xml")))
 KEY, STATES = chapter.KEY, chapter.STATES
 
 
@@ -83,8 +84,8 @@ class Site(unittest.TestCase):
 
     @classmethod
     def start_node(cls, machine, on, host=None, **options):
-        return hosts.Node(cls.hosts[on], host or machine.host, cls.uri,
-                          config={"fabricd": {"probe": machine.probes()}, "sweep.env": machine.environment()}, **options)
+        config = {"fabricd": {"probe": machine.probes()}, "sweep.env": machine.environment()}
+        return hosts.Node(cls.hosts[on], host or machine.host, cls.uri, config=config, **options)
 
     @staticmethod
     def end(daemon):
@@ -180,21 +181,23 @@ class Machines(Site):
             if kind in whole.MANY:
                 self.assertTrue(all(fact["chosen"] for fact in texts), kind)
                 continue
-            self.assertEqual([fact["text"] for fact in texts if fact["chosen"]], [whole.Machine.believed(expected, kind)])
+            chosen = [fact["text"] for fact in texts if fact["chosen"]]
+            self.assertEqual(chosen, [whole.Machine.believed(expected, kind)])
             self.assertEqual({fact["conflict"] for fact in texts}, {len(texts) > 1})
 
     def expected(self, host, machine, name, facts):
         """The standard's attributes of a device, but for its place in the network."""
         def said(kind):
             return whole.Machine.believed(facts, kind)
-        ethernet = not any(source != "ethernet" and source != "hwloc" for sources in facts.values() for source in sources)
+        ethernet = not {source for sources in facts.values() for source in sources} - {"ethernet", "hwloc"}
         plane = "ib0" if name in machine.cabled() else "lan" if any(k == "address" for k, _ in facts) else "unattached"
         values = {
             "PMIX_HOSTNAME": host, "PMIX_FABRIC_DEVICE_NAME": name, "PMIX_FABRIC_PLANE": plane,
             "PMIX_FABRIC_DEVICE_VENDOR": said("vendor") or "unknown", "PMIX_FABRIC_DEVICE_VENDORID": said("part-id"),
             "PMIX_FABRIC_DEVICE_DRIVER": said("driver"), "PMIX_FABRIC_DEVICE_FIRMWARE": said("firmware"),
             "PMIX_FABRIC_DEVICE_MTU": int(said("mtu") or 0) or None, "PMIX_FABRIC_DEVICE_TYPE": said("type"),
-            "PMIX_FABRIC_DEVICE_SPEED": int(said("speed") or 0) * 10**6 or None, "PMIX_FABRIC_DEVICE_BUS_TYPE": said("bus") or "unknown",
+            "PMIX_FABRIC_DEVICE_SPEED": int(said("speed") or 0) * 10**6 or None,
+            "PMIX_FABRIC_DEVICE_BUS_TYPE": said("bus") or "unknown",
             "PMIX_FABRIC_DEVICE_STATE": STATES[said("state")], "PMIX_FABRIC_DEVICE_PCI_DEVID": said("pci"),
             "PMIX_FABRIC_DEVICE_ADDRESS": said("mac") if said("type") == "Ethernet" else said("port-guid"),
             "PMIX_DEVICE_ID": f"ipv4://{said('mac')}" if ethernet else
@@ -202,7 +205,8 @@ class Machines(Site):
             chapter.SEEN: "subnet,node" if name in machine.cabled() else "node"}
         return {KEY.get(key, key): value for key, value in values.items() if value is not None}
 
-    PLACE = {KEY[f"PMIX_{key}"] for key in ("FABRIC_DEVICE_COORDINATES", "FABRIC_DEVICE_INDEX", "FABRIC_SWITCH", "NODEID")}
+    PLACE = {KEY[f"PMIX_{key}"]
+             for key in ("FABRIC_DEVICE_COORDINATES", "FABRIC_DEVICE_INDEX", "FABRIC_SWITCH", "NODEID")}
 
     def ask(self, daemon, *args):
         done = lab.run([*daemon.on.prefix(), lab.program("stock_chapter"), daemon.uri(), *args], env=daemon.tool_env(),
@@ -353,6 +357,37 @@ class Lives(Site):
         self.look_again(self.nodes["node0002"])
         self.wait_published(self.scheduler, "node0002")
         self.assertNotIn("mlx5_2", self.facts(self.scheduler, "node0002"))
+
+    def typed(self, daemon, *args):
+        done = daemon.ctl(*args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_what_an_operator_types(self):
+        """The commands of docs/operations.md, "On the compute nodes", and the lines that it explains."""
+        self.assertRegex(self.typed(self.scheduler, "nodes"),
+                         r"(?m)^node0001 +\d+ +\d+ +verbs,hwloc,libfabric,ucx,ethernet ")
+        self.change("20.41.1000")
+        self.typed(self.scheduler, "refresh", "--host", "node0001")
+        self.wait_published(self.scheduler, "node0001")
+        self.assertIn("20.41.1000", self.typed(self.scheduler, "devices", "node0001"))
+        lab.replace_file(os.path.join(self.machine.folder, "ucx.json"), "{")
+        self.typed(self.node, "refresh")
+        self.assertRegex(self.typed(self.node, "status"), r"FAILED PROBES +1 of 5")
+        self.wait_published(self.scheduler, "node0001")  # what it said before stands
+        self.node.kill9()
+        self.typed(self.scheduler, "forget", "node0001")
+        lab.wait_for(lambda: {device["seen"] for device in self.scheduler.ctl_json("devices", "node0001")} == {"subnet"},
+                     20, "the subnet's word alone")
+        self.assertNotIn("node0001", self.typed(self.scheduler, "nodes"))
+        liar = self.start_node(self.machine, "node0001", host="node0002")
+        self.addCleanup(self.end, liar)
+        liar.wait_status(lambda status: status["refused"], "to be refused")
+        self.assertRegex(self.typed(liar, "status"), r"REFUSED.*node0002: uid 0 on")
+        self.assertEqual(self.scheduler.stop(), 0)
+        other = self.nodes["node0002"]
+        other.wait_status(lambda status: status["stale"], "to notice")
+        self.assertIn("the scheduler cannot be reached", self.typed(other, "status"))
 
     def test_restarted_with_another_card(self):
         self.node.kill9()

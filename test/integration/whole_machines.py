@@ -99,7 +99,8 @@ class Machine:
         for device in host.machine["devices"]:
             device["firmware"] = self.firmware.get(device["name"], FIRMWARE)
             for port in device["ports"]:
-                port.update(width=vm.X4, speed=self._rate(device["name"])[0], mtu=5, lid=self.lids.get(device["name"], 0))
+                port.update(width=vm.X4, speed=self._rate(device["name"])[0], mtu=5,
+                            lid=self.lids.get(device["name"], 0))
         lab.replace_file(self.environment()["STANDIN_VERBS"], json.dumps(host.machine))
 
     @staticmethod
@@ -178,7 +179,8 @@ class Machine:
     def _verbs(self, item):
         """As verbs_machines tells the stand-in of it."""
         name = item["name"]
-        same = ("name", "port", "node-guid", "system-guid", "port-guid", "pci", "bus", "vendor-id", "part-id", "state", "gid")
+        same = ("name", "port", "node-guid", "system-guid", "port-guid", "pci", "bus", "vendor-id", "part-id", "state",
+                "gid")
         said = {key: item[key] for key in same if key in item}
         said |= {"firmware": self.firmware.get(name, FIRMWARE),
                  "type": "InfiniBand" if "port-guid" in item or item.get("type") == "InfiniBand" else "Ethernet"}
@@ -219,7 +221,8 @@ def _ca(name, node, system, leaf, port, rate):
 
 
 def _switch(guid, name, cables):
-    lines = [f'[{port}] "{other}"[{at}]  # "{other}" lid 0 {rate}\n' for port, (other, at, rate) in enumerate(cables, 1)]
+    lines = [f'[{port}] "{other}"[{at}]  # "{other}" lid 0 {rate}\n'
+             for port, (other, at, rate) in enumerate(cables, 1)]
     return (f"vendid=0x2c9\ndevid=0xd2f0\nsysimgguid={guid:#x}\nswitchguid={guid:#x}\n"
             f'Switch {len(cables)} "{name}"  # "{name}" enhanced port 0 lid 0 lmc 0\n' + "".join(lines) + "\n")
 
