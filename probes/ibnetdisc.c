@@ -116,8 +116,8 @@ int ibnetdisc_usable(const umad_port_t *port, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-static int discover(umad_port_t *port, const struct probe_config *config, ibnd_fabric_t **fabric,
-                    struct fab_err *err)
+static int discover(umad_port_t *port, const struct probe_config *config, const struct probe_sink *sink,
+                    ibnd_fabric_t **fabric, struct fab_err *err)
 {
     ibnd_config_t how = {
         .max_smps = config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
@@ -133,6 +133,7 @@ static int discover(umad_port_t *port, const struct probe_config *config, ibnd_f
                         "ibnetdisc:%s:%d: the subnet cannot be discovered; check the access to "
                         "/dev/infiniband/umad*, and what the library said before this line",
                         port->ca_name, port->portnum);
+    probe_note(sink, PMIXFAB_LOG_DEBUG, "everything discovered with %u packets", (*fabric)->total_mads_used);
     return PMIXFAB_OK;
 }
 
@@ -152,7 +153,7 @@ static int run(const struct probe_config *config, const struct probe_sink *sink,
         return fab_fail(err, rc, "ibnetdisc: %s", why);
     rc = ibnetdisc_usable(&port, err);
     if (rc == PMIXFAB_OK)
-        rc = discover(&port, config, &fabric, err);
+        rc = discover(&port, config, sink, &fabric, err);
     if (rc == PMIXFAB_OK)
         rc = ibnetdisc_observe(fabric, &seen, err);
     if (rc == PMIXFAB_OK)

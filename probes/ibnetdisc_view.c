@@ -265,6 +265,12 @@ static bool is_unsettled(const struct view_switch *sw)
     return sw->unsettled;
 }
 
+/* While the bit stands, it cannot say that there is more: without a subnet manager it stands for ever. */
+static bool is_set(const struct view_switch *sw)
+{
+    return sw->bit == 1;
+}
+
 static bool is_any(const struct view_switch *sw)
 {
     (void)sw;
@@ -286,6 +292,8 @@ uint32_t view_pick(struct view *view, bool others, uint32_t *list)
     if (others) {
         cost /= 2; /* so that a storm of bits does not keep the others from their turn */
         n = take_where(view, is_unsettled, taken, list, n, &cost);
+        cost /= 2;
+        n = take_where(view, is_set, taken, list, n, &cost);
         cost /= 2;
         n = take_where(view, is_any, taken, list, n, &cost);
     }

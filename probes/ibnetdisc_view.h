@@ -70,7 +70,8 @@ bool view_edge(struct view *view, uint32_t edge, const uint8_t info[ATTRIBUTE_SI
 
 /*
  * The switches whose ports are to be read now, at most what the budget allows and at least one: suspects,
- * then, where the others are asked for, too, unsettled ones, then in turn. *list has room for all of them.
+ * then, where the others are asked for, too, unsettled ones, those whose bit stands, then in turn. *list has
+ * room for all of them.
  */
 uint32_t view_pick(struct view *view, bool others, uint32_t *list);
 /* The edges that are to be asked now; as above. */

@@ -197,7 +197,7 @@ int main(int argc, char **argv)
         else if (strcmp(line, "same") == 0)
             do_same();
         else if (strcmp(line, "watch") == 0)
-            printf("%s\n", begin() == PMIXFAB_OK ? "watching" : err.text);
+            printf("%s\n", begin() == PMIXFAB_OK ? "watching" : "failed");
         printf(".\n");
         fflush(stdout);
     }

@@ -1,0 +1,455 @@
+/* test_look_cheap.c - the decisions of the cheap look: when changes lead to a sweep, what is asked, what is
+ * new. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fabricd/gather.h"
+#include "fabricd/notice.h"
+#include "fabricd/sweep.h"
+#include "test/fabrics/fabrics.h"
+#include "topo/wire.h"
+
+/* ---- when ---------------------------------------------------------------------------------------- */
+
+static void one_change_after_quiet_is_swept_at_once(void **state)
+{
+    struct gather gather;
+    (void)state;
+    gather_init(&gather, 2000, 15000);
+    assert_int_equal(gather_when(&gather), -1);
+    for (int64_t now = 100000; now < 200000; now += 2001) {
+        gather_changed(&gather, now);
+        assert_int_equal(gather_when(&gather), now);
+        gather_taken(&gather);
+        assert_int_equal(gather_when(&gather), -1);
+    }
+}
+
+static void a_storm_makes_two_sweeps(void **state)
+{
+    struct gather gather;
+    unsigned sweeps = 0;
+    int64_t last = 0;
+    (void)state;
+    gather_init(&gather, 2000, 15000);
+    for (int64_t now = 100000; now < 110000; now++) {
+        if (now < 101000 && now % 10 == 0)
+            gather_changed(&gather, now);
+        if (gather_when(&gather) >= 0 && gather_when(&gather) <= now) {
+            gather_taken(&gather);
+            sweeps++;
+            last = now;
+        }
+    }
+    assert_int_equal(sweeps, 2);
+    assert_int_equal(last, 100990 + 2000);
+}
+
+static void what_never_rests_is_swept_at_its_longest_wait(void **state)
+{
+    struct gather gather;
+    int64_t swept[8];
+    unsigned sweeps = 0;
+    (void)state;
+    gather_init(&gather, 2000, 15000);
+    for (int64_t now = 100000; sweeps < 4; now += 500) {
+        gather_changed(&gather, now);
+        if (gather_when(&gather) > now)
+            continue;
+        gather_taken(&gather);
+        swept[sweeps++] = now;
+    }
+    assert_int_equal(swept[0], 100000);
+    assert_int_equal(swept[1], 100500 + 15000);
+    assert_int_equal(swept[2], swept[1] + 500 + 15000);
+}
+
+/* Against the rule said in another way, on random changes. */
+static void gathering_keeps_its_promises(void **state)
+{
+    uint64_t random = 7;
+    (void)state;
+    for (unsigned round = 0; round < 300; round++) {
+        struct gather gather;
+        const int64_t settle = (int64_t)(fabric_random_next(&random) >> 32) % 3000;
+        const int64_t longest = settle + (int64_t)(fabric_random_next(&random) >> 32) % 20000;
+        int64_t oldest = -1, newest = -1, before = -1;
+        gather_init(&gather, settle, longest);
+        for (int64_t now = 50000; now < 90000;
+             now += 1 + (int64_t)(fabric_random_next(&random) >> 32) % 700) {
+            const int64_t when = gather_when(&gather);
+            assert_int_equal(when >= 0, oldest >= 0);
+            if (when >= 0 && when <= now) { /* whatever is due was due for one of three reasons */
+                const bool first = before < 0 || oldest - before > settle;
+                assert_true(first || when == newest + settle || when == oldest + longest);
+                assert_true(when <= oldest + longest && when <= newest + settle);
+                assert_true(!first || when == oldest || when <= newest);
+                gather_taken(&gather);
+                before = newest;
+                oldest = newest = -1;
+            } else if (fabric_random_next(&random) >> 63) {
+                if (oldest < 0)
+                    oldest = now;
+                newest = now;
+                gather_changed(&gather, now);
+            }
+        }
+    }
+}
+
+/* ---- what the child says --------------------------------------------------------------------------- */
+
+static void lines_of_a_look(void **state)
+{
+    struct notice_lines lines = {0};
+    (void)state;
+    assert_false(notice_line(&lines, "node 0x0000000000200001"));
+    assert_false(notice_line(&lines, "node 0x0000000000200002"));
+    assert_false(notice_line(&lines, "node 0x0000000000200001"));
+    assert_true(notice_line(&lines, "look 1500 77"));
+    assert_int_equal(lines.noticed.n, 2);
+    assert_int_equal(lines.noticed.guids[1], 0x200002);
+    assert_false(lines.noticed.all);
+    assert_int_equal(lines.status.looks, 1);
+    assert_int_equal(lines.status.noticed, 1);
+    assert_int_equal(lines.status.requests, 77);
+    assert_true(lines.status.look_ms > 1.49 && lines.status.look_ms < 1.51);
+    probe_noticed_free(&lines.noticed);
+    assert_false(notice_line(&lines, "all"));
+    assert_true(lines.noticed.all);
+    static const char *const none[] = {"",         "look",         "look 1",           "look 1 2 3",
+                                       "look x 2", "node",         "node 12",          "node 0x",
+                                       "allright", "node 0x1 0x2", "look 1 2 look 3 4"};
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        assert_false(notice_line(&lines, none[i]));
+    assert_int_equal(lines.noticed.n, 0);
+    assert_int_equal(lines.status.looks, 1);
+}
+
+/* ---- what a sweep of a part is told ------------------------------------------------------------------ */
+
+static void an_order_comes_back(void **state)
+{
+    struct fab_inventory inv, back;
+    struct probe_noticed noticed = {0}, got;
+    struct fab_err err;
+    void *wire, *order;
+    size_t wire_size, size;
+    (void)state;
+    fab_inventory_init(&inv);
+    assert_int_equal(fabric_parse("fattree2:4,2,4", &inv), PMIXFAB_OK);
+    for (uint64_t guid = 1; guid < 40; guid++)
+        assert_int_equal(probe_noticed_add(&noticed, guid % 20, &err), PMIXFAB_OK);
+    assert_int_equal(noticed.n, 20);
+    assert_int_equal(fab_wire_encode(&inv, &wire, &wire_size), PMIXFAB_OK);
+    const struct sweep_again again = {.noticed = &noticed, .inventory = wire, .size = wire_size};
+    assert_int_equal(sweep_order_encode(&again, &order, &size), PMIXFAB_OK);
+    assert_int_equal(sweep_order_decode(order, size, &got, &back, &err), PMIXFAB_OK);
+    assert_int_equal(got.n, 20);
+    assert_memory_equal(got.guids, noticed.guids, 20 * sizeof(uint64_t));
+    assert_true(fab_inventory_equal(&inv, &back));
+    fab_inventory_destroy(&back);
+    probe_noticed_free(&got);
+    for (size_t cut = 0; cut < size;
+         cut += 1 + cut / 7) { /* from memory of its own, so that a reader past it shows */
+        void *part = malloc(cut + 1);
+        memcpy(part, order, cut);
+        assert_int_not_equal(sweep_order_decode(part, cut, &got, &back, &err), PMIXFAB_OK);
+        fab_inventory_destroy(&back);
+        probe_noticed_free(&got);
+        free(part);
+    }
+    memset((char *)order + 4, 0xff, 4); /* so many changes */
+    assert_int_not_equal(sweep_order_decode(order, size, &got, &back, &err), PMIXFAB_OK);
+    fab_inventory_destroy(&back);
+    probe_noticed_free(&got);
+    free(order);
+    free(wire);
+    probe_noticed_free(&noticed);
+    fab_inventory_destroy(&inv);
+}
+
+/* ---- what is asked ---------------------------------------------------------------------------------- */
+
+#ifdef HAVE_IBNETDISC
+#include "probes/ibnetdisc_view.h"
+
+struct world {
+    struct fab_inventory inv;
+    struct view view;
+};
+
+/* A view from the first HCA of a fabric. */
+static void begin(struct world *world, const char *fabric)
+{
+    struct fab_err err = {""};
+    uint64_t guid = 0;
+    fab_inventory_init(&world->inv);
+    assert_int_equal(fabric_parse(fabric, &world->inv), PMIXFAB_OK);
+    for (uint32_t i = 0; i < world->inv.n_ports && guid == 0; i++)
+        guid = world->inv.ports[i].guid;
+    assert_int_equal(view_new(&world->inv, guid, &world->view, &err), PMIXFAB_OK);
+}
+
+static void end(struct world *world)
+{
+    view_free(&world->view);
+    fab_inventory_destroy(&world->inv);
+}
+
+/* Where a path leads, cable by cable; FAB_NONE: nowhere. */
+static uint32_t walk(const struct world *world, const struct smp_path *path)
+{
+    const struct fab_inventory *inv = &world->inv;
+    uint32_t node = inv->ports[world->view.own].node;
+    for (unsigned i = 0; i < path->n; i++) {
+        const uint32_t port = fab_inventory_port(inv, node, path->p[i]);
+        if (port == FAB_NONE || inv->ports[port].peer == FAB_NONE)
+            return FAB_NONE;
+        node = inv->ports[inv->ports[port].peer].node;
+    }
+    return node;
+}
+
+/* PortInfo as a port of the inventory would answer. port FAB_NONE: one without a link. */
+static void answer(const struct world *world, uint32_t port, uint8_t info[ATTRIBUTE_SIZE])
+{
+    static const uint8_t widths[13] = {[1] = 1, [2] = 16, [4] = 2, [8] = 4, [12] = 8};
+    memset(info, 0, ATTRIBUTE_SIZE);
+    info[32] = FAB_PORT_DOWN;
+    info[33] = 2 << 4;
+    if (port == FAB_NONE)
+        return;
+    const struct fab_port *p = &world->inv.ports[port];
+    info[16] = (uint8_t)(p->lid >> 8);
+    info[17] = (uint8_t)p->lid;
+    info[31] = widths[p->width];
+    info[32] = p->state;
+    info[33] = 5 << 4;
+}
+
+static void every_switch_is_reached_by_its_path(void **state)
+{
+    static const char *const fabrics[] = {"fattree2:8,4,6", "fattree3:6", "dragonfly:2,4,2", "torus:4,4,2:1",
+                                          "random:40,60,30:3"};
+    (void)state;
+    for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
+        struct world world;
+        begin(&world, fabrics[f]);
+        for (uint32_t i = 0; i < world.view.n_switches; i++) {
+            struct smp_path path;
+            assert_true(view_path(&world.view, world.view.switches[i].node, &path));
+            assert_int_equal(walk(&world, &path), world.view.switches[i].node);
+        }
+        end(&world);
+    }
+}
+
+static void a_port_that_nobody_has_cannot_look(void **state)
+{
+    struct world world;
+    struct view view;
+    struct fab_err err = {""};
+    (void)state;
+    begin(&world, "fattree2:4,2,4");
+    assert_int_equal(view_new(&world.inv, 0xdead, &view, &err), PMIXFAB_ERR_UNSUPPORTED);
+    assert_int_equal(view_new(&world.inv, 0, &view, &err), PMIXFAB_ERR_UNSUPPORTED);
+    end(&world);
+}
+
+/* Nothing changes: nothing is new, every port has its turn, and no look costs more than it may. */
+static void turns(const char *fabric)
+{
+    struct world world;
+    begin(&world, fabric);
+    struct view *view = &world.view;
+    uint32_t *list = calloc(view->n_switches, sizeof(*list)), *read = calloc(view->n_switches, sizeof(*read));
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < view->n_switches; i++)
+        all += world.inv.nodes[view->switches[i].node].num_ports;
+    const unsigned looks = all / view->budget + 2;
+    for (unsigned look = 0; look < looks; look++) {
+        for (uint32_t i = 0; i < view->n_switches; i++)
+            assert_false(view_answered(view, i, false));
+        const uint32_t n = view_pick(view, true, list);
+        uint32_t cost = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t node = view->switches[list[k]].node;
+            read[list[k]]++;
+            for (unsigned num = 1; num <= world.inv.nodes[node].num_ports; num++, cost++) {
+                uint8_t info[ATTRIBUTE_SIZE];
+                answer(&world, fab_inventory_port(&world.inv, node, num), info);
+                assert_false(view_port(view, list[k], num, info));
+            }
+        }
+        assert_true(n > 0 && cost < view->budget + 256);
+    }
+    for (uint32_t i = 0; i < view->n_switches; i++)
+        assert_true(read[i] > 0);
+    assert_true(view->n_switches + view->budget <= view_sweep_cost(&world.inv) / 10 || view->budget <= 512);
+    free(list);
+    free(read);
+    end(&world);
+}
+
+static void all_ports_have_their_turn_within_the_budget(void **state)
+{
+    (void)state;
+    turns("fattree2:4,2,4");
+    turns("fattree2:64,32,32");
+    turns("fattree3:24");
+    turns("dragonfly:4,8,4");
+}
+
+/* A switch whose bit comes is read at this look, wherever the turn is. */
+static void a_bit_goes_before_the_turn(void **state)
+{
+    struct world world;
+    (void)state;
+    begin(&world, "fattree3:24");
+    struct view *view = &world.view;
+    uint32_t *list = calloc(view->n_switches, sizeof(*list));
+    for (uint32_t i = 0; i < view->n_switches; i++)
+        view_answered(view, i, false);
+    for (uint32_t i = 0; i < view->n_switches; i += 37) {
+        assert_true(view_answered(view, i, true));
+        assert_int_equal(view_pick(view, true, list) > 1, true);
+        assert_int_equal(list[0], i);
+        assert_false(view_answered(view, i, true)); /* it stands: told once */
+        assert_int_equal(view_pick(view, false, list), 0);
+        assert_false(view_answered(view, i, false));
+        assert_true(view_answered(view, i, true)); /* cleared and set again */
+        view_pick(view, false, list);
+        view_answered(view, i, false);
+    }
+    free(list);
+    end(&world);
+}
+
+static void a_change_is_new_once(void **state)
+{
+    struct world world;
+    uint8_t info[ATTRIBUTE_SIZE];
+    (void)state;
+    begin(&world, "fattree2:4,2,4");
+    struct view *view = &world.view;
+    for (uint32_t i = 0; i < world.inv.n_ports; i++) {
+        struct fab_port *port = &world.inv.ports[i];
+        const uint32_t at = view->at[port->node];
+        if (at == FAB_NONE)
+            continue;
+        answer(&world, FAB_NONE, info); /* pulled */
+        assert_true(view_port(view, at, port->num, info));
+        assert_false(view_port(view, at, port->num, info));
+        answer(&world, i, info); /* back, and not up yet */
+        info[32] = FAB_PORT_INIT;
+        assert_true(view_port(view, at, port->num, info));
+        info[32] = FAB_PORT_ACTIVE;
+        assert_true(view_port(view, at, port->num, info));
+        info[31] = 1; /* fewer lanes */
+        assert_true(view_port(view, at, port->num, info));
+        answer(&world, i, info);
+        assert_true(view_port(view, at, port->num, info));
+        assert_false(view_port(view, at, port->num, info));
+    }
+    assert_true(view_silent(view, 1));
+    assert_false(view_silent(view, 1));
+    assert_true(view_answered(view, 1, false));
+    assert_false(view_answered(view, 1, false));
+    end(&world);
+}
+
+/* The way goes round a cable that is gone; what is cut off has none. */
+static void routes_avoid_what_is_down(void **state)
+{
+    struct world world;
+    uint8_t down[ATTRIBUTE_SIZE];
+    (void)state;
+    begin(&world, "fattree2:4,2,4");
+    struct view *view = &world.view;
+    answer(&world, FAB_NONE, down);
+    for (uint32_t i = 0; i < view->n_switches; i++) {
+        const uint32_t node = view->switches[i].node;
+        struct smp_path path;
+        unsigned ways = 0;
+        while (view_path(view, node, &path)) {
+            /* take the last cable of the path away */
+            const uint32_t up = view->up[node];
+            const uint32_t from = world.inv.ports[up].node;
+            if (view->at[from] == FAB_NONE)
+                break; /* this host's own */
+            assert_true(view_port(view, view->at[from], world.inv.ports[up].num, down));
+            assert_true(view->moved);
+            view_route(view);
+            ways++;
+            assert_true(ways <= 8);
+        }
+        assert_true(ways >= 1 || view->up[node] == view->own || view->up[node] == FAB_NONE);
+    }
+    end(&world);
+}
+
+/* Ports that wait for a subnet manager are asked until they are up. */
+static void edges_are_asked_until_they_are_up(void **state)
+{
+    struct world world;
+    struct view view;
+    struct fab_err err = {""};
+    uint8_t info[ATTRIBUTE_SIZE];
+    uint32_t list[64];
+    (void)state;
+    begin(&world, "fattree2:4,2,4");
+    const uint64_t own = world.inv.ports[world.view.own].guid;
+    const uint32_t usual = world.view.n_edges;
+    struct fab_port *port = NULL;
+    for (uint32_t i = 0; i < world.inv.n_ports; i++)
+        if (world.inv.ports[i].guid != 0)
+            port = &world.inv.ports[i];
+    port->state = FAB_PORT_INIT;
+    port->lid = 0;
+    assert_int_equal(view_new(&world.inv, own, &view, &err), PMIXFAB_OK);
+    assert_int_equal(view.n_edges, usual == 0 ? 1 : usual);
+    assert_true(view_pick_edges(&view, list) >= 1);
+    for (uint32_t i = 0; i < view.n_edges; i++) {
+        answer(&world, view.edges[i].port, info);
+        assert_false(view_edge(&view, i, info));
+        info[17] ^= 9; /* a LID */
+        assert_true(view_edge(&view, i, info));
+        info[32] = FAB_PORT_ARMED;
+        assert_true(view_edge(&view, i, info));
+        assert_false(view_edge(&view, i, info));
+    }
+    view_free(&view);
+    end(&world);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_change_after_quiet_is_swept_at_once),
+        cmocka_unit_test(a_storm_makes_two_sweeps),
+        cmocka_unit_test(what_never_rests_is_swept_at_its_longest_wait),
+        cmocka_unit_test(gathering_keeps_its_promises),
+        cmocka_unit_test(lines_of_a_look),
+        cmocka_unit_test(an_order_comes_back),
+#ifdef HAVE_IBNETDISC
+        cmocka_unit_test(every_switch_is_reached_by_its_path),
+        cmocka_unit_test(a_port_that_nobody_has_cannot_look),
+        cmocka_unit_test(all_ports_have_their_turn_within_the_budget),
+        cmocka_unit_test(a_bit_goes_before_the_turn),
+        cmocka_unit_test(a_change_is_new_once),
+        cmocka_unit_test(routes_avoid_what_is_down),
+        cmocka_unit_test(edges_are_asked_until_they_are_up),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
