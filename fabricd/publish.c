@@ -36,7 +36,10 @@ static void take_draft(struct draft *draft)
         fab_inventory_init(&draft->inv);
         draft->after = &publisher->current;
     }
+    keep_take(draft);
     publish_told(publisher, &draft->told);
+    fab_findings_destroy(&publisher->findings);
+    publisher->checked = false;
     publisher->compare = true;
 }
 
@@ -47,7 +50,9 @@ static int store_quietly(struct draft *draft, struct fab_err *err)
     const struct store_publication facts = {.before = &publisher->current,
                                             .after = draft->after,
                                             .told = draft->told.rows,
-                                            .n_told = draft->told.n};
+                                            .n_told = draft->told.n,
+                                            .missing = draft->missing_rows,
+                                            .n_missing = draft->missing.n};
     int rc = PMIXFAB_OK;
     if (draft->told.n > 0 || !fab_inventory_equal(&publisher->current, draft->after))
         rc = store_publish(publisher->store, &facts, err);
@@ -75,7 +80,9 @@ static int write_change(struct draft *draft, uint64_t generation, int64_t publis
                                              .planes = draft->rows,
                                              .n_planes = draft->n_rows,
                                              .told = draft->told.rows,
-                                             .n_told = draft->told.n};
+                                             .n_told = draft->told.n,
+                                             .missing = draft->missing_rows,
+                                             .n_missing = draft->missing.n};
     return store_publish(publisher->store, &change, err);
 }
 
@@ -91,6 +98,7 @@ static int store_change(struct draft *draft, bool partial, struct publication **
         rc = draft_plan_retired(draft, &retired, &n_retired, err);
     if (rc != PMIXFAB_OK)
         return rc;
+    expected_mark(publisher->expected, &draft->diff, published);
     rc = write_change(draft, generation, published, partial, out, err);
     if (rc != PMIXFAB_OK) {
         for (uint32_t i = 0; i < draft->n_rows; i++)
@@ -105,13 +113,15 @@ static int store_change(struct draft *draft, bool partial, struct publication **
     publisher->generation = generation;
     publisher->published = published;
     draft_take_retired(draft, retired, n_retired);
+    keep_was_told(publisher);
     take_draft(draft);
     return PMIXFAB_OK;
 }
 
 /* ---- the way ------------------------------------------------------------------------------------ */
 
-/* A sweep's inventory: named, compared, and refused where it is a part of the fabric only. */
+/* A sweep's inventory: named, compared, and refused where it is a part of the fabric only. What is missing in
+ * it keeps its place, unless an operator takes it as it is. */
 static int judge_sweep(struct draft *draft, bool accept_partial, struct publish_report *report,
                        struct fab_err *err)
 {
@@ -122,24 +132,28 @@ static int judge_sweep(struct draft *draft, bool accept_partial, struct publish_
     rc = fab_names_apply(publisher->names, &draft->inv, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = fab_diff_compute(&publisher->current, &draft->inv, &draft->diff);
-    if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "the difference cannot be computed: %s", pmixfab_strerror(rc));
-    publish_fill_report(publisher, &draft->inv, &draft->diff, report);
-    if (!accept_partial)
+    rc = keep_compare_seen(draft, report, err);
+    if (rc == PMIXFAB_OK && !accept_partial)
         rc = publish_check_whole(publisher, &draft->inv, report, err);
+    if (rc == PMIXFAB_OK && !accept_partial)
+        rc = keep_sweep(draft, err);
     return rc == PMIXFAB_OK ? draft_understand(draft, err) : rc;
 }
 
-/* Without a sweep: what was swept last stands. But if none is configured any more, there is no fabric. */
-static int no_sweep(struct draft *draft, struct fab_err *err)
+/* Without a sweep: what was swept last stands, but for what is to be retired. And if none is configured any
+ * more, there is no fabric. */
+static int no_sweep(struct draft *draft, bool retire, struct fab_err *err)
 {
     struct publisher *publisher = draft->publisher;
+    bool none;
+    int rc = keep_retire(draft, retire, &none, err);
+    if (rc != PMIXFAB_OK || !none)
+        return rc == PMIXFAB_OK ? draft_understand(draft, err) : rc;
     if (sweep_wanted(publisher->config) || publisher->current.n_nodes == 0) {
         draft->after = &publisher->current;
         return PMIXFAB_OK;
     }
-    int rc = fab_inventory_finish(&draft->inv, err);
+    rc = fab_inventory_finish(&draft->inv, err);
     if (rc == PMIXFAB_OK)
         rc = fab_diff_compute(&publisher->current, &draft->inv, &draft->diff);
     return rc == PMIXFAB_OK ? draft_understand(draft, err) : rc;
@@ -167,8 +181,8 @@ static int prepare(struct draft *draft, const struct publish_input *input, struc
                    struct publish_report *report, struct fab_err *err)
 {
     struct publisher *publisher = draft->publisher;
-    int rc =
-        input->inv == NULL ? no_sweep(draft, err) : judge_sweep(draft, input->accept_partial, report, err);
+    int rc = input->inv == NULL ? no_sweep(draft, input->retire, err)
+                                : judge_sweep(draft, input->accept_partial, report, err);
     if (rc == PMIXFAB_OK)
         rc = publish_tell(publisher, input->reports, input->n_reports, &draft->diff, &draft->told, err);
     if (rc != PMIXFAB_OK)
@@ -179,7 +193,11 @@ static int prepare(struct draft *draft, const struct publish_input *input, struc
     rc = build(draft, input, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = draft_tell_indices(draft, err);
+    rc = keep_plan(draft, err);
+    if (rc == PMIXFAB_OK)
+        rc = keep_tell_flaps(draft, err);
+    if (rc == PMIXFAB_OK)
+        rc = draft_tell_indices(draft, err);
     if (rc != PMIXFAB_OK)
         return rc;
     bool partial = input->inv != NULL && report->dangling > 0;
@@ -212,11 +230,28 @@ int publish_prepare(struct publisher *publisher, const struct publish_input *inp
     fab_diff_destroy(&draft.diff);
     fab_inventory_destroy(&draft.inv);
     told_free(&draft.told);
+    missing_free(&draft.missing);
+    free(draft.missing_rows);
     free(draft.known);
     free(draft.rows);
     served_set_put(draft.served);
     if (input->inv != NULL)
         malloc_trim(0); /* a sweep's peak would stay resident for years otherwise */
+    return rc;
+}
+
+int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struct fab_diff *diff,
+                   struct fab_err *err)
+{
+    struct draft draft = {
+        .publisher = publisher, .after = &draft.inv, .inv = *inv, .seen = now_microseconds()};
+    struct publish_report report = {0};
+    fab_inventory_init(inv);
+    int rc = judge_sweep(&draft, false, &report, err);
+    if (rc == PMIXFAB_OK)
+        expected_mark(publisher->expected, &draft.diff, draft.seen);
+    *diff = draft.diff;
+    fab_inventory_destroy(&draft.inv);
     return rc;
 }
 

@@ -47,8 +47,9 @@ struct publish_report {
 /* What is to be published. */
 struct publish_input {
     struct fab_inventory *inv; /* of a sweep: finished, not yet named; it is emptied */
-    bool accept_partial;
-    int64_t seen;                             /* when that was, microseconds since 1970; 0: just now */
+    bool accept_partial;       /* take the sweep as it is: nothing that is missing in it is kept */
+    bool retire;  /* inv NULL, and the last sweep was good: retire what has been missing for too long */
+    int64_t seen; /* when that was, microseconds since 1970; 0: just now */
     const struct node_report *const *reports; /* by host */
     uint32_t n_reports;
 };
@@ -81,6 +82,41 @@ bool publisher_joined(const struct publisher *publisher, const char *host, struc
 /* Remarks on what a host reports, from the one of number *from (begin with 0), which moves on. NULL: no more.
  */
 const char *publisher_remark(const struct publisher *publisher, const char *host, uint32_t *from);
+
+/*
+ * Compare a sweep's inventory (finished, not yet named; it is emptied) with what is served, as publishing it
+ * would, and publish nothing. *diff is initialised here: what would be told of it. PMIXFAB_ERR_PARTIAL as
+ * above.
+ */
+struct fab_diff;
+int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struct fab_diff *diff,
+                   struct fab_err *err);
+
+/* What looks wrong in what is served (topo/check.h). Valid until something is published. */
+struct fab_findings;
+int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
+                    const struct fab_findings **out, struct fab_err *err);
+
+/* Swaps that were announced. */
+struct expected;
+struct expected *publisher_expected(const struct publisher *publisher);
+
+/*
+ * Retire what is missing of a host, at the next publish_prepare() (without a sweep will do). Returns how many
+ * HCAs that are; *there: the last sweep saw one that has this name.
+ */
+uint32_t publisher_forget(struct publisher *publisher, const char *host, bool *there);
+
+/* What time will bring. */
+struct publisher_waits {
+    int64_t retire;         /* in so many microseconds something is to be retired; -1: nothing is */
+    int64_t release;        /* in so many a cable that is held down is released; -1: none is held */
+    uint32_t missing, held; /* HCAs; ends of cables */
+};
+void publisher_waits(const struct publisher *publisher, struct publisher_waits *out);
+
+/* Release what is due. True: something was, so a sweep should see it. */
+bool publisher_release(struct publisher *publisher);
 
 struct store *publisher_store(struct publisher *publisher);
 

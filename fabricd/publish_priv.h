@@ -3,8 +3,11 @@
 #define FABRICD_PUBLISH_PRIV_H
 
 #include "fabricd/build.h"
+#include "fabricd/expected.h"
 #include "fabricd/publish.h"
+#include "fabricd/publish_keep.h"
 #include "fabricd/rundir.h"
+#include "topo/check.h"
 #include "topo/diff.h"
 #include "topo/names.h"
 
@@ -34,9 +37,13 @@ struct publisher {
     struct store *store;
     struct fab_names *names;
     struct fab_inventory current; /* what the sweep saw, as published last, finished and named */
+    struct keeper keeper;         /* what is missing in it, and what flaps */
     struct published_reports reports;
     struct fab_join_cache *joins; /* the last joining, for the next */
     struct join_findings found;
+    struct expected *expected;
+    struct fab_findings findings; /* of what is served, where it was checked since it changed last */
+    bool checked;
     /* Known planes that are not served; their numbers stay taken. Those not marked retired are to be served
      * but could not be read. */
     struct store_plane *retired;
@@ -64,6 +71,9 @@ struct draft {
     struct fab_diff diff;        /* understood */
     int64_t seen;                /* when its sweep was taken */
     struct told told;
+    struct missing missing;             /* where its inventory is a new one: of that */
+    struct store_missing *missing_rows; /* for the store */
+    char boot[MISSING_BOOT_MAX];
     struct built built;
     struct store_plane *known; /* borrowed snapshots: served planes, then retired ones */
     uint32_t n_known;

@@ -158,7 +158,11 @@ int publisher_new(const struct config *config, struct publisher **out, struct fa
     if (rc == PMIXFAB_OK)
         rc = store_generation(publisher->store, &publisher->generation, &publisher->published, err);
     if (rc == PMIXFAB_OK)
+        rc = expected_new(publisher->store, &publisher->expected, err);
+    if (rc == PMIXFAB_OK)
         rc = store_load_inventory(publisher->store, &publisher->current, err);
+    if (rc == PMIXFAB_OK)
+        rc = keeper_init(publisher, err);
     if (rc == PMIXFAB_OK)
         rc = publisher_read_reports(publisher, err);
     if (rc == PMIXFAB_OK)
@@ -180,12 +184,20 @@ void publisher_free(struct publisher *publisher)
         free(publisher->retired[i].snapshot);
     free(publisher->retired);
     fab_names_free(publisher->names);
+    keeper_free(&publisher->keeper);
     fab_inventory_destroy(&publisher->current);
     published_reports_free(&publisher->reports);
     join_findings_free(&publisher->found);
     fab_join_cache_free(publisher->joins);
+    fab_findings_destroy(&publisher->findings);
+    expected_free(publisher->expected);
     store_close(publisher->store);
     free(publisher);
+}
+
+struct expected *publisher_expected(const struct publisher *publisher)
+{
+    return publisher->expected;
 }
 
 struct store *publisher_store(struct publisher *publisher)

@@ -1,0 +1,177 @@
+#include "fabricd/expected.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/log.h"
+#include "topo/join.h"
+
+struct expected {
+    struct store *store;
+    struct store_expected *rows; /* by name (strcmp); the names are theirs */
+    uint32_t n, cap;
+    bool failed; /* out of memory while they were read */
+};
+
+static int out_of_memory(struct fab_err *err)
+{
+    return fab_fail(err, PMIXFAB_ERR_NOMEM, "expect: out of memory");
+}
+
+static bool make_room(struct expected *expected)
+{
+    if (expected->n < expected->cap)
+        return true;
+    uint32_t cap = expected->cap == 0 ? 8 : 2 * expected->cap;
+    struct store_expected *grown = reallocarray(expected->rows, cap, sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    expected->rows = grown;
+    expected->cap = cap;
+    return true;
+}
+
+/* Where the name stands, or would. */
+static uint32_t place_of(const struct expected *expected, const char *name, bool *found)
+{
+    uint32_t at = 0;
+    while (at < expected->n && strcmp(expected->rows[at].name, name) < 0)
+        at++;
+    *found = at < expected->n && strcmp(expected->rows[at].name, name) == 0;
+    return at;
+}
+
+static int take(const struct store_expected *row, void *cbdata)
+{
+    struct expected *expected = cbdata;
+    char *name = make_room(expected) ? strdup(row->name) : NULL;
+    expected->failed = name == NULL;
+    if (expected->failed)
+        return 1;
+    expected->rows[expected->n] = *row;
+    expected->rows[expected->n++].name = name;
+    return 0;
+}
+
+int expected_new(struct store *store, struct expected **out, struct fab_err *err)
+{
+    struct expected *expected = calloc(1, sizeof(*expected));
+    *out = NULL;
+    if (expected == NULL)
+        return out_of_memory(err);
+    expected->store = store;
+    int rc = store_expected_load(store, take, expected, err);
+    if (rc == PMIXFAB_OK && expected->failed)
+        rc = out_of_memory(err);
+    if (rc != PMIXFAB_OK) {
+        expected_free(expected);
+        return rc;
+    }
+    *out = expected;
+    return PMIXFAB_OK;
+}
+
+void expected_free(struct expected *expected)
+{
+    if (expected == NULL)
+        return;
+    for (uint32_t i = 0; i < expected->n; i++)
+        free((char *)expected->rows[i].name);
+    free(expected->rows);
+    free(expected);
+}
+
+static void drop(struct expected *expected, uint32_t at)
+{
+    free((char *)expected->rows[at].name);
+    expected->n--;
+    memmove(&expected->rows[at], &expected->rows[at + 1], (expected->n - at) * sizeof(*expected->rows));
+}
+
+/* A row that cannot be removed from the store now is over all the same, and goes at the next occasion. */
+static void expire(struct expected *expected, int64_t now)
+{
+    struct fab_err err = {""};
+    for (uint32_t i = 0; i < expected->n;) {
+        if (expected->rows[i].until > now) {
+            i++;
+            continue;
+        }
+        if (store_expected_delete(expected->store, expected->rows[i].name, &err) != PMIXFAB_OK)
+            log_warning("expect: %s", err.text);
+        drop(expected, i);
+    }
+}
+
+const struct store_expected *expected_all(struct expected *expected, int64_t now, uint32_t *n)
+{
+    expire(expected, now);
+    *n = expected->n;
+    return expected->rows;
+}
+
+int expected_add(struct expected *expected, const char *name, int64_t now, unsigned seconds, unsigned uid,
+                 struct fab_err *err)
+{
+    bool found;
+    if (seconds == 0 || seconds > EXPECTED_MAX_TIME)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "expect: %u seconds: give a time from 1 second to %d days",
+                        seconds, EXPECTED_MAX_TIME / 86400);
+    expire(expected, now);
+    uint32_t at = place_of(expected, name, &found);
+    if (!found && expected->n >= EXPECTED_MAX)
+        return fab_fail(
+            err, PMIXFAB_ERR_RANGE,
+            "expect: %u swaps are announced already: cancel some (fabricctl expect HOST --cancel)",
+            expected->n);
+    char *copy = found || !make_room(expected) ? NULL : strdup(name);
+    if (!found && copy == NULL)
+        return out_of_memory(err);
+    const struct store_expected row = {
+        .name = name, .since = now, .until = now + (int64_t)seconds * 1000000, .uid = uid};
+    int rc = store_expected_put(expected->store, &row, err);
+    if (rc != PMIXFAB_OK) {
+        free(copy);
+        return rc;
+    }
+    struct store_expected *slot = &expected->rows[at];
+    const char *kept = found ? slot->name : copy;
+    if (!found)
+        memmove(slot + 1, slot, (expected->n++ - at) * sizeof(*slot));
+    *slot = row;
+    slot->name = kept;
+    return PMIXFAB_OK;
+}
+
+int expected_cancel(struct expected *expected, const char *name, int64_t now, struct fab_err *err)
+{
+    bool found;
+    expire(expected, now);
+    uint32_t at = place_of(expected, name, &found);
+    if (!found)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                        "expect: %s is not expected to change: `fabricctl expect` lists what is", name);
+    int rc = store_expected_delete(expected->store, name, err);
+    if (rc == PMIXFAB_OK)
+        drop(expected, at);
+    return rc;
+}
+
+static bool is_expected(const struct expected *expected, const char *name)
+{
+    for (uint32_t i = 0; i < expected->n; i++)
+        if (fab_same_host(expected->rows[i].name, name))
+            return true;
+    return false;
+}
+
+void expected_mark(struct expected *expected, struct fab_diff *diff, int64_t now)
+{
+    expire(expected, now);
+    for (uint32_t i = 0; expected->n > 0 && i < diff->n; i++) {
+        struct fab_change *change = &diff->changes[i];
+        const char *subject = change->subjects == NULL ? "" : change->subjects;
+        for (; *subject != '\0' && !change->planned; subject = fab_subject_next(subject))
+            change->planned = is_expected(expected, subject);
+    }
+}

@@ -1,0 +1,136 @@
+/* Announced swaps: kept, over restarts, until their time is over, and marked on what is about them. */
+#include "fabricd/expected.h"
+#include "test/unit/store_fixture.h"
+
+#define SECOND INT64_C(1000000)
+#define NOW    (1000 * SECOND)
+
+static struct expected *open_expected(struct store *store)
+{
+    struct fab_err err = {""};
+    struct expected *expected = NULL;
+    if (expected_new(store, &expected, &err) != PMIXFAB_OK)
+        fail_msg("%s", err.text);
+    return expected;
+}
+
+/* What is expected now, as one text. */
+static void assert_names(struct expected *expected, int64_t now, const char *names)
+{
+    char text[400] = "";
+    uint32_t n;
+    const struct store_expected *all = expected_all(expected, now, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        size_t len = strlen(text);
+        snprintf(text + len, sizeof(text) - len, "%s%s", i == 0 ? "" : " ", all[i].name);
+        assert_true(all[i].until > now);
+    }
+    assert_string_equal(text, names);
+}
+
+static void test_kept(void **state)
+{
+    const struct folder *folder = *state;
+    struct fab_err err = {""};
+    struct store *store = open_store(folder->db);
+    struct expected *expected = open_expected(store);
+    uint32_t n;
+    assert_names(expected, NOW, "");
+    assert_int_equal(expected_add(expected, "node2", NOW, 100, 7, &err), 0);
+    assert_int_equal(expected_add(expected, "node1", NOW, 50, 7, &err), 0);
+    assert_int_equal(expected_add(expected, "leaf1", NOW, 200, 8, &err), 0);
+    assert_names(expected, NOW, "leaf1 node1 node2");
+    /* a second time replaces the first */
+    assert_int_equal(expected_add(expected, "node1", NOW + SECOND, 99, 9, &err), 0);
+    const struct store_expected *all = expected_all(expected, NOW, &n);
+    assert_int_equal(n, 3);
+    assert_int_equal(all[1].since, NOW + SECOND);
+    assert_int_equal(all[1].until, NOW + 100 * SECOND);
+    assert_int_equal(all[1].uid, 9);
+    expected_free(expected);
+    store_close(store);
+
+    store = open_store(folder->db);
+    expected = open_expected(store);
+    assert_names(expected, NOW + 99 * SECOND, "leaf1 node1 node2");
+    assert_names(expected, NOW + 100 * SECOND, "leaf1");
+    assert_int_equal(expected_cancel(expected, "node1", NOW + 100 * SECOND, &err), PMIXFAB_ERR_NOTFOUND);
+    assert_non_null(strstr(err.text, "node1"));
+    expected_free(expected);
+    /* what is over is gone from the store, too, whatever the clock says later */
+    expected = open_expected(store);
+    assert_names(expected, NOW, "leaf1");
+    assert_int_equal(expected_cancel(expected, "leaf1", NOW, &err), 0);
+    assert_names(expected, NOW, "");
+    expected_free(expected);
+    expected = open_expected(store);
+    assert_names(expected, NOW, "");
+    expected_free(expected);
+    expected_free(NULL);
+    store_close(store);
+}
+
+static void test_limits(void **state)
+{
+    const struct folder *folder = *state;
+    struct fab_err err = {""};
+    struct store *store = open_store(folder->db);
+    struct expected *expected = open_expected(store);
+    assert_int_equal(expected_add(expected, "node1", NOW, 0, 7, &err), PMIXFAB_ERR_RANGE);
+    assert_int_equal(expected_add(expected, "node1", NOW, EXPECTED_MAX_TIME + 1, 7, &err), PMIXFAB_ERR_RANGE);
+    assert_int_equal(expected_add(expected, "node1", NOW, EXPECTED_MAX_TIME, 7, &err), 0);
+    for (int i = 2; i <= EXPECTED_MAX; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "node%d", i);
+        assert_int_equal(expected_add(expected, name, NOW, 10, 7, &err), 0);
+    }
+    assert_int_equal(expected_add(expected, "one more", NOW, 10, 7, &err), PMIXFAB_ERR_RANGE);
+    assert_int_equal(expected_add(expected, "node7", NOW, 10, 7, &err), 0);
+    assert_int_equal(expected_add(expected, "one more", NOW + 10 * SECOND, 10, 7, &err), 0);
+    assert_names(expected, NOW + 10 * SECOND, "node1 one more");
+    expected_free(expected);
+    store_close(store);
+}
+
+static void test_marked(void **state)
+{
+    const struct folder *folder = *state;
+    struct fab_err err = {""};
+    struct store *store = open_store(folder->db);
+    struct expected *expected = open_expected(store);
+    struct fab_change changes[] = {
+        {.kind = FAB_CHANGE_HCA_REPLACED, .subjects = "node1\0leaf1\0"},
+        {.kind = FAB_CHANGE_LINK_LOST, .subjects = "leaf1\0spine1\0"},
+        {.kind = FAB_CHANGE_LINK_LOST, .subjects = "leaf1\0node10.site\0"},
+        {.kind = FAB_CHANGE_OTHER, .subjects = ""},
+        {.kind = FAB_CHANGE_OTHER},
+    };
+    struct fab_diff diff = {.changes = changes, .n = sizeof(changes) / sizeof(changes[0])};
+    expected_mark(expected, &diff, NOW);
+    for (uint32_t i = 0; i < diff.n; i++)
+        assert_false(changes[i].planned);
+    assert_int_equal(expected_add(expected, "node1", NOW, 10, 7, &err), 0);
+    assert_int_equal(expected_add(expected, "node10", NOW, 20, 7, &err), 0);
+    expected_mark(expected, &diff, NOW + 10 * SECOND); /* too late for node1 */
+    assert_false(changes[0].planned);
+    assert_false(changes[1].planned);
+    assert_true(changes[2].planned);
+    assert_int_equal(expected_add(expected, "node1", NOW, 30, 7, &err), 0);
+    expected_mark(expected, &diff, NOW - 3600 * SECOND); /* the clock went back */
+    assert_true(changes[0].planned);
+    assert_false(changes[1].planned);
+    assert_false(changes[3].planned);
+    assert_false(changes[4].planned);
+    expected_free(expected);
+    store_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_kept, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_limits, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_marked, folder_setup, folder_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
