@@ -2,10 +2,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "fabricd/ethernet.h"
 #include "fabricd/log.h"
 #include "fabricd/publish_priv.h"
+#include "topo/keys.h"
 
 void join_findings_free(struct join_findings *findings)
 {
@@ -74,11 +76,38 @@ static struct joined_host *find_host(const struct join_findings *findings, const
                : bsearch(&key, findings->hosts, findings->n_hosts, sizeof(key), by_short_name);
 }
 
-/* Count the devices that each host tells of, and those of them that the sweep did not see. */
-static int count_devices(struct join_findings *findings, const struct node_report *const *reports, uint32_t n,
-                         const struct fab_joined *joined)
+/* The host that find_host() finds, by a hash of its name up to the first dot. */
+static uint64_t short_hash(const char *name)
 {
-    const struct fab_inventory *inv = &joined->inv;
+    return XXH3_64bits(name, short_length(name));
+}
+
+static struct fab_key *hash_hosts(const struct join_findings *findings)
+{
+    const uint32_t n = findings->n_hosts;
+    struct fab_key *keys = calloc(2 * (size_t)n + 1, sizeof(*keys));
+    for (uint32_t i = 0; keys != NULL && i < n; i++)
+        keys[i] =
+            (struct fab_key){short_hash(findings->hosts[i].name),
+                             (uint32_t)(find_host(findings, findings->hosts[i].name) - findings->hosts)};
+    if (keys != NULL)
+        fab_keys_sort(keys, keys + n, n);
+    return keys;
+}
+
+static struct joined_host *find_hashed(const struct join_findings *findings, const struct fab_key *keys,
+                                       const char *name)
+{
+    uint32_t found = fab_keys_find(keys, findings->n_hosts, short_hash(name));
+    if (found == UINT32_MAX)
+        return NULL;
+    struct joined_host *host = &findings->hosts[found];
+    const struct joined_host key = {.name = (char *)name};
+    return by_short_name(&key, host) == 0 ? host : find_host(findings, name);
+}
+
+static int list_hosts(struct join_findings *findings, const struct node_report *const *reports, uint32_t n)
+{
     findings->hosts = calloc((size_t)n + 1, sizeof(*findings->hosts));
     if (findings->hosts == NULL)
         return PMIXFAB_ERR_NOMEM;
@@ -90,15 +119,30 @@ static int count_devices(struct join_findings *findings, const struct node_repor
     }
     if (n > 1)
         qsort(findings->hosts, n, sizeof(*findings->hosts), by_short_name);
+    return PMIXFAB_OK;
+}
+
+/* Count the devices that each host tells of, and those of them that the sweep did not see. */
+static int count_devices(struct join_findings *findings, const struct node_report *const *reports, uint32_t n,
+                         const struct fab_joined *joined)
+{
+    const struct fab_inventory *inv = &joined->inv;
+    int rc = list_hosts(findings, reports, n);
+    struct fab_key *keys = rc == PMIXFAB_OK ? hash_hosts(findings) : NULL;
+    if (keys == NULL)
+        return PMIXFAB_ERR_NOMEM;
     for (uint32_t p = 0; p < joined->details.n_ports; p++) {
-        if ((joined->details.seen[p] & FAB_SEEN_NODE) == 0)
+        const unsigned seen = joined->details.seen[p];
+        if ((seen & FAB_SEEN_NODE) == 0)
             continue;
-        struct joined_host *host = find_host(findings, fab_str(inv, inv->nodes[inv->ports[p].node].host));
+        struct joined_host *host =
+            find_hashed(findings, keys, fab_str(inv, inv->nodes[inv->ports[p].node].host));
         if (host == NULL)
             continue;
         host->devices++;
-        host->unseen += (joined->details.seen[p] & (FAB_SEEN_SUBNET | FAB_SEEN_MISSING)) != FAB_SEEN_SUBNET;
+        host->unseen += (seen & (FAB_SEEN_SUBNET | FAB_SEEN_MISSING)) != FAB_SEEN_SUBNET;
     }
+    free(keys);
     return PMIXFAB_OK;
 }
 

@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
+
+#include "topo/keys.h"
 
 int fab_plane_allocate(struct fab_plane *plane, const struct fab_part_size *size)
 {
@@ -142,12 +145,71 @@ struct sort_key {
     const char *host, *name;
     uint64_t guid;
     uint32_t port;
+    uint32_t rank; /* of the host, where equal hosts are one text */
     uint8_t num;
 };
+
+/* A host, once. */
+struct ranked {
+    const char *host;
+    uint32_t index;
+};
+
+static int cmp_ranked(const void *va, const void *vb)
+{
+    const struct ranked *a = va, *b = vb;
+    return fab_natural_cmp(a->host, b->host);
+}
+
+/* Devices by a hash of their host: those of one are neighbours then. False: two hosts have one hash. */
+static bool unite_hosts(struct sort_key *keys, uint32_t n, struct fab_key *hashes, struct ranked *hosts,
+                        uint32_t *n_hosts)
+{
+    *n_hosts = 0;
+    for (uint32_t i = 0; i < n; i++)
+        hashes[i] = (struct fab_key){XXH3_64bits(keys[i].host, strlen(keys[i].host)), i};
+    fab_keys_sort(hashes, hashes + n, n);
+    for (uint32_t i = 0; i < n; i++) {
+        struct sort_key *key = &keys[hashes[i].index];
+        bool first = i == 0 || hashes[i].value != hashes[i - 1].value;
+        if (first) {
+            hosts[*n_hosts] = (struct ranked){key->host, *n_hosts};
+            ++*n_hosts;
+        } else if (strcmp(key->host, hosts[*n_hosts - 1].host) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Hosts have several devices each: their names are compared once, not device by device. */
+static void rank_hosts(struct sort_key *keys, uint32_t n)
+{
+    uint32_t n_hosts;
+    struct fab_key *hashes = malloc((2 * (size_t)n + 1) * sizeof(*hashes));
+    struct ranked *hosts = malloc((n + (size_t)1) * sizeof(*hosts));
+    uint32_t *rank = malloc((n + (size_t)1) * sizeof(*rank));
+    if (hashes != NULL && hosts != NULL && rank != NULL && unite_hosts(keys, n, hashes, hosts, &n_hosts)) {
+        uint32_t host = FAB_NONE;
+        qsort(hosts, n_hosts, sizeof(*hosts), cmp_ranked);
+        for (uint32_t r = 0; r < n_hosts; r++)
+            rank[hosts[r].index] = r;
+        for (uint32_t i = 0; i < n; i++) {
+            host += i == 0 || hashes[i].value != hashes[i - 1].value;
+            keys[hashes[i].index].rank = rank[host];
+            keys[hashes[i].index].host = hosts[rank[host]].host;
+        }
+    }
+    free(hashes);
+    free(hosts);
+    free(rank);
+}
 
 static int cmp_key(const void *va, const void *vb)
 {
     const struct sort_key *a = va, *b = vb;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
     int order = a->host == b->host ? 0 : fab_natural_cmp(a->host, b->host);
     if (order == 0 && a->name != b->name)
         order = fab_natural_cmp(a->name, b->name);
@@ -179,8 +241,10 @@ static int sort_devices(struct fab_plane *plane)
         if (i > 0 && sorted)
             sorted = cmp_key(&keys[i - 1], &keys[i]) < 0;
     }
-    if (!sorted)
+    if (!sorted) {
+        rank_hosts(keys, n);
         qsort(keys, n, sizeof(*keys), cmp_key);
+    }
     for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || strcmp(keys[i].host, keys[i - 1].host) != 0)
             plane->hosts[plane->n_hosts++] = (struct fab_host){.name = keys[i].host, .first = i};

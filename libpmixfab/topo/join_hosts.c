@@ -16,7 +16,8 @@ bool fab_same_host(const char *a, const char *b)
 
 bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node)
 {
-    return node->unnamed != 0 || fab_same_host(fab_str(inv, node->host), "localhost");
+    const char *host = fab_str(inv, node->host);
+    return node->unnamed != 0 || (host[0] == 'l' && fab_same_host(host, "localhost"));
 }
 
 static uint64_t short_hash(const char *host)
@@ -33,27 +34,41 @@ struct known {
 static int cmp_known(const void *va, const void *vb)
 {
     const struct known *a = va, *b = vb;
-    if (a->hash != b->hash)
-        return a->hash < b->hash ? -1 : 1;
     return fab_natural_cmp(a->host, b->host);
 }
 
-/* Each once, by hash, then name. `hosts` has room for all nodes. */
-static uint32_t collect(const struct fab_inventory *inv, struct known *hosts)
+/* Hosts of one hash, which are one host mostly: each once, by name. Returns how many. */
+static uint32_t sort_run(struct known *run, uint32_t n)
+{
+    uint32_t kept = 1;
+    bool one = true;
+    for (uint32_t i = 1; i < n && one; i++)
+        one = strcmp(run[0].host, run[i].host) == 0;
+    if (one)
+        return 1;
+    qsort(run, n, sizeof(*run), cmp_known);
+    for (uint32_t i = 1; i < n; i++)
+        if (strcmp(run[kept - 1].host, run[i].host) != 0)
+            run[kept++] = run[i];
+    return kept;
+}
+
+/* Each once, by hash, then name. `hosts` has room for all nodes, `keys` for twice as many. */
+static uint32_t collect(const struct fab_inventory *inv, struct known *hosts, struct fab_key *keys)
 {
     uint32_t n = 0, kept = 0;
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
         const struct fab_node *node = &inv->nodes[i];
-        const char *host = fab_str(inv, node->host);
-        if (node->kind != FAB_HCA || join_unnamed(inv, node))
-            continue;
-        if (n == 0 || strcmp(hosts[n - 1].host, host) != 0)
-            hosts[n++] = (struct known){short_hash(host), host};
+        if (node->kind == FAB_HCA && !join_unnamed(inv, node))
+            keys[n++] = (struct fab_key){short_hash(fab_str(inv, node->host)), i};
     }
-    qsort(hosts, n, sizeof(*hosts), cmp_known);
-    for (uint32_t i = 0; i < n; i++)
-        if (kept == 0 || strcmp(hosts[kept - 1].host, hosts[i].host) != 0)
-            hosts[kept++] = hosts[i];
+    fab_keys_sort(keys, keys + n, n);
+    for (uint32_t first = 0, end; first < n; first = end) {
+        for (end = first; end < n && keys[end].value == keys[first].value; end++)
+            hosts[kept + end - first] =
+                (struct known){keys[end].value, fab_str(inv, inv->nodes[keys[end].index].host)};
+        kept += sort_run(hosts + kept, end - first);
+    }
     return kept;
 }
 
@@ -94,13 +109,14 @@ static void group_reports(struct join *j, struct fab_key *keys)
 int join_hosts(struct join *j)
 {
     struct known *hosts = join_alloc(j->swept->n_nodes, sizeof(*hosts));
-    struct fab_key *keys = join_alloc(2 * (size_t)j->n_reports, sizeof(*keys));
+    const size_t most = j->n_reports > j->swept->n_nodes ? j->n_reports : j->swept->n_nodes;
+    struct fab_key *keys = join_alloc(2 * most, sizeof(*keys));
     j->host = join_alloc(j->n_reports, sizeof(*j->host));
     j->host_group = join_alloc(j->n_reports, sizeof(*j->host_group));
     int rc = hosts == NULL || keys == NULL || j->host == NULL || j->host_group == NULL ? PMIXFAB_ERR_NOMEM
                                                                                        : PMIXFAB_OK;
     if (rc == PMIXFAB_OK) {
-        uint32_t n = collect(j->swept, hosts);
+        uint32_t n = collect(j->swept, hosts, keys);
         for (uint32_t r = 0; r < j->n_reports; r++)
             j->host[r] = name_of(hosts, n, j->reports[r]->host);
         group_reports(j, keys);

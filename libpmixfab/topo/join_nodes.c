@@ -115,23 +115,31 @@ struct request {
     uint64_t value;
 };
 
+static void request(struct request *list, uint32_t *n, uint64_t *guid, uint64_t value)
+{
+    if (list != NULL)
+        list[*n] = (struct request){guid, value};
+    ++*n;
+}
+
+/* Returns how many there are; list NULL: that alone. */
 static uint32_t collect(struct join *j, struct request *list)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < j->swept->n_nodes; i++)
         if (FAB_GUID_IS_MADE_UP(j->swept->nodes[i].guid))
-            list[n++] = (struct request){NULL, j->swept->nodes[i].guid};
+            request(list, &n, NULL, j->swept->nodes[i].guid);
     for (uint32_t p = 0; p < j->swept->n_ports; p++)
         if (FAB_GUID_IS_MADE_UP(j->swept->ports[p].guid))
-            list[n++] = (struct request){NULL, j->swept->ports[p].guid};
+            request(list, &n, NULL, j->swept->ports[p].guid);
     for (uint32_t i = 0; i < j->n_nodes; i++)
         if (FAB_GUID_IS_MADE_UP(j->nodes[i].guid))
-            list[n++] = (struct request){&j->nodes[i].guid, j->nodes[i].guid};
+            request(list, &n, &j->nodes[i].guid, j->nodes[i].guid);
     for (uint32_t d = 0; d < j->n_devs; d++)
         if (j->devs[d].fate == JOIN_NEW && FAB_GUID_IS_MADE_UP(j->devs[d].port_guid))
-            list[n++] = (struct request){&j->devs[d].port_guid, j->devs[d].port_guid};
+            request(list, &n, &j->devs[d].port_guid, j->devs[d].port_guid);
     for (uint32_t s = 0; s < j->n_switches; s++)
-        list[n++] = (struct request){&j->switches[s].guid, j->switches[s].guid};
+        request(list, &n, &j->switches[s].guid, j->switches[s].guid);
     return n;
 }
 
@@ -143,11 +151,11 @@ static uint32_t move_apart(struct request *list, uint32_t n, struct fab_key *key
         keys[i] = (struct fab_key){list[i].value, i};
     fab_keys_sort(keys, keys + n, n);
     for (uint32_t i = 1, first = 0; i < n; i++) {
-        struct request *request = &list[keys[i].index];
+        struct request *own = &list[keys[i].index];
         if (keys[i].value != keys[first].value) {
             first = i;
-        } else if (request->guid != NULL) {
-            request->value = join_made_up("again", NULL, NULL, keys[i].value * 31 + (i - first));
+        } else if (own->guid != NULL) {
+            own->value = join_made_up("again", NULL, NULL, keys[i].value * 31 + (i - first));
             moved++;
         }
     }
@@ -156,15 +164,15 @@ static uint32_t move_apart(struct request *list, uint32_t n, struct fab_key *key
 
 int join_number_guids(struct join *j)
 {
-    size_t most = 2 * ((size_t)j->swept->n_nodes + j->swept->n_ports) + 2 * (size_t)j->n_devs + j->n_switches;
-    struct request *list = join_alloc(most, sizeof(*list));
-    struct fab_key *keys = join_alloc(2 * most, sizeof(*keys));
+    const uint32_t n = collect(j, NULL);
+    struct request *list = join_alloc(n, sizeof(*list));
+    struct fab_key *keys = join_alloc(2 * (size_t)n, sizeof(*keys));
     if (list == NULL || keys == NULL) {
         free(list);
         free(keys);
         return PMIXFAB_ERR_NOMEM;
     }
-    uint32_t n = collect(j, list);
+    collect(j, list);
     while (move_apart(list, n, keys) > 0)
         ;
     for (uint32_t i = 0; i < n; i++)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/keys.h"
 #include "topo/snapshot_build.h"
 
 static void *section(struct snap_build *b, enum snap_section which)
@@ -167,36 +168,22 @@ static void write_links(struct snap_build *b)
     }
 }
 
-struct keyed {
-    uint64_t guid;
-    uint32_t index;
-};
-
-static int compare_keyed(const void *left, const void *right)
-{
-    const struct keyed *a = left, *b = right;
-    if (a->guid != b->guid)
-        return a->guid < b->guid ? -1 : 1;
-    return a->index < b->index ? -1 : a->index > b->index;
-}
-
+/* Devices by GUID, those of one in their order. */
 static int write_index(struct snap_build *b, enum snap_section which)
 {
     const struct snap_device *devices = section(b, SNAP_DEVICES);
     uint32_t *out = section(b, which);
     uint32_t n = b->meta.n_devices;
-    struct keyed *keyed = malloc((n + (size_t)1) * sizeof(*keyed));
+    struct fab_key *keys = malloc((2 * (size_t)n + 1) * sizeof(*keys));
 
-    if (keyed == NULL)
+    if (keys == NULL)
         return PMIXFAB_ERR_NOMEM;
-    for (uint32_t i = 0; i < n; i++) {
-        keyed[i].guid = which == SNAP_BY_NODE ? devices[i].node_guid : devices[i].port_guid;
-        keyed[i].index = i;
-    }
-    qsort(keyed, n, sizeof(*keyed), compare_keyed);
     for (uint32_t i = 0; i < n; i++)
-        out[i] = keyed[i].index;
-    free(keyed);
+        keys[i] = (struct fab_key){which == SNAP_BY_NODE ? devices[i].node_guid : devices[i].port_guid, i};
+    fab_keys_sort(keys, keys + n, n);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = keys[i].index;
+    free(keys);
     return PMIXFAB_OK;
 }
 
