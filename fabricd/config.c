@@ -22,6 +22,11 @@ void config_init(struct config *config)
                               .settle = 2,
                               .longest_wait = 15,
                               .hook_deadline = 10,
+                              .retire = 600,
+                              .flap_count = 3,
+                              .flap_window = 60,
+                              .hold_down = 30,
+                              .hold_down_max = 600,
                               .history_days = 400,
                               .history_changes = 1000000};
     config->rundir = strdup("/run/fabricd");
@@ -122,6 +127,11 @@ static const struct setting settings[] = {
     {"changes", "longest_wait", NUMBER, AT(longest_wait), 0, 3600, NULL},
     {"changes", "hook", ARGUMENTS, AT(hook), 0, 0, NULL},
     {"changes", "hook_deadline", NUMBER, AT(hook_deadline), 1, 3600, NULL},
+    {"changes", "retire", NUMBER, AT(retire), 0, 31536000, NULL},
+    {"changes", "flap_count", NUMBER, AT(flap_count), 0, 16, NULL},
+    {"changes", "flap_window", NUMBER, AT(flap_window), 1, 86400, NULL},
+    {"changes", "hold_down", NUMBER, AT(hold_down), 1, 86400, NULL},
+    {"changes", "hold_down_max", NUMBER, AT(hold_down_max), 1, 86400, NULL},
     {"metrics", "file", TEXT, AT(metrics_file), 0, 0, NULL},
     {"history", "days", NUMBER, AT(history_days), 0, 36500, NULL},
     {"history", "changes", NUMBER, AT(history_changes), 0, 1000000000, NULL},

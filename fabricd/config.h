@@ -50,6 +50,10 @@ struct config {
     unsigned longest_wait;        /* seconds the first of them waits at most */
     struct config_list hook;      /* program and arguments that are told of each generation; n 0: none */
     unsigned hook_deadline;       /* seconds it may take */
+    unsigned retire;              /* seconds that what is missing keeps its place; 0: it is lost at once */
+    unsigned flap_count;          /* so many changes of a cable within flap_window seconds are too many */
+    unsigned flap_window;
+    unsigned hold_down, hold_down_max; /* seconds that it is taken as down then */
     char *metrics_file;           /* NULL: none is written */
     unsigned history_days;        /* so long changes are kept; 0: for ever */
     unsigned history_changes;     /* so many at most; 0: any number */

@@ -103,13 +103,24 @@ void control_op_forget(struct connection *connection, json_t *request)
     const char *host = text_of(connection, request, "forget", "host");
     if (host == NULL)
         return;
-    int rc = nodes_forget(daemon_nodes(connection->control->owner), host, &err);
-    if (rc != PMIXFAB_OK) {
+    bool there;
+    struct daemon *daemon = connection->control->owner;
+    int rc = nodes_forget(daemon_nodes(daemon), host, &err);
+    uint32_t retired = daemon_forget(daemon, host, &there);
+    if (rc == PMIXFAB_ERR_NOTFOUND && retired == 0 && there) {
+        connection_fail(connection, PMIXFAB_ERR_CONFLICT,
+                        "forget: %s is there: the last sweep saw it, and it reports nothing", host);
+        return;
+    }
+    if (rc != PMIXFAB_OK && retired == 0) {
         connection_fail(connection, rc, "%s", err.text);
         return;
     }
-    log_info("the report of %s is forgotten, asked for by uid %u", host, (unsigned)connection->uid);
-    connection_send(connection, json_pack("{s:b}", "ok", 1));
+    if (rc == PMIXFAB_OK)
+        log_info("the report of %s is forgotten, asked for by uid %u", host, (unsigned)connection->uid);
+    if (retired > 0)
+        log_info("%s, which is missing, is retired, asked for by uid %u", host, (unsigned)connection->uid);
+    connection_send(connection, json_pack("{s:b, s:I}", "ok", 1, "retired", (json_int_t)retired));
 }
 
 /* ---- deliver ------------------------------------------------------------------------------------- */

@@ -19,7 +19,7 @@ static void op_status(struct connection *connection, json_t *request)
     daemon_status(connection->control->owner, &s);
     json_t *answer = json_pack(
         "{s:b, s:b, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:b, s:o, "
-        "s:f, s:i, s:i, s:I, s:I, s:f}",
+        "s:f, s:i, s:i, s:I, s:I, s:f, s:I, s:I}",
         "ok", 1, "daemon", 1, "role", "scheduler", "host", s.host, "pid", (int)getpid(), "version",
         pmixfab_version(), "uri", server_uri(), "generation", (json_int_t)s.generation, "published",
         control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
@@ -27,7 +27,8 @@ static void op_status(struct connection *connection, json_t *request)
         (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
         (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
         s.sweep_ms, "interval", (int)s.interval, "look", (int)s.look, "looks", (json_int_t)s.cheap.looks,
-        "noticed", (json_int_t)s.cheap.noticed, "look_ms", s.cheap.look_ms);
+        "noticed", (json_int_t)s.cheap.noticed, "look_ms", s.cheap.look_ms, "missing", (json_int_t)s.missing,
+        "flapping", (json_int_t)s.held);
     connection_send(connection, answer);
 }
 

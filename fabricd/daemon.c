@@ -39,6 +39,10 @@ void daemon_status(const struct daemon *d, struct daemon_status *out)
     if (d->notice != NULL)
         notice_status(d->notice, &out->cheap);
     nodes_all(d->nodes, &out->nodes);
+    struct publisher_waits waits;
+    publisher_waits(d->publisher, &waits);
+    out->missing = waits.missing;
+    out->held = waits.held;
 }
 
 struct store *daemon_store(struct daemon *d)
@@ -71,6 +75,7 @@ void daemon_go_on(struct daemon *d)
         publish_round(d);
     if (d->publication == NULL && d->reports_due && publish_can_without_sweep(d->publisher))
         publish_reports(d);
+    keeping_plan(d);
 }
 
 /* Nodes have delivered. */
@@ -136,6 +141,7 @@ static void stop(struct daemon *d)
 {
     round_cancel(d);
     notices_stop(d);
+    keeping_stop(d);
     if (d->publication != NULL &&
         d->publication->set != NULL) /* stored: leave the run directory as the store is */
         publish_finish(d->publisher, d->publication);
@@ -195,6 +201,8 @@ static int start(struct daemon *d, struct fab_err *err)
     if (rc != PMIXFAB_OK || d->config->once)
         return rc;
     rc = notices_start(d, err);
+    if (rc == PMIXFAB_OK)
+        rc = keeping_start(d, err);
     if (rc == PMIXFAB_OK)
         rc = hooks_new(d->base, d->config, publisher_store(d->publisher), &d->hooks, err);
     if (rc == PMIXFAB_OK)

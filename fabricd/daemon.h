@@ -21,7 +21,8 @@ struct daemon_status {
     int64_t published, stale_since, last_sweep;
     double sweep_ms;
     uint32_t dangling, unnamed, inactive;
-    uint32_t nodes; /* how many report */
+    uint32_t nodes;         /* how many report */
+    uint32_t missing, held; /* HCAs that keep their places; ends of cables that flap */
     bool stale, partial, sweeping;
     unsigned interval;
     unsigned look; /* seconds between cheap looks, 0: none */
@@ -36,6 +37,9 @@ void daemon_status(const struct daemon *daemon, struct daemon_status *out);
  * with it, or with a higher one, when it is done.
  */
 uint64_t daemon_sweep(struct daemon *daemon, bool accept_partial);
+
+/* Retire what is missing of a host, now. Returns how many HCAs that are; *there: the last sweep saw one. */
+uint32_t daemon_forget(struct daemon *daemon, const char *host, bool *there);
 
 struct store;
 struct store *daemon_store(struct daemon *daemon);

@@ -53,6 +53,8 @@ struct daemon {
     struct probe_noticed noticed; /* and what that is */
     bool part;                    /* the round sweeps only that */
 
+    struct event *keep_timer; /* what is missing becomes lost, what is held is released */
+
     struct publication *publication; /* from pending to updated */
     bool ends_round;                 /* when that is updated, the round is at its end */
     bool reports_due;                /* nodes report something that is not published */
@@ -88,6 +90,15 @@ void notices_taken(struct daemon *d);
 void notices_swept(struct daemon *d, struct sweep_result *result);
 /* What was noticed during a round is due. */
 void notices_round_ended(struct daemon *d);
+
+/* ---- daemon_keep.c ---- */
+
+int keeping_start(struct daemon *d, struct fab_err *err);
+void keeping_stop(struct daemon *d);
+/* Something has ended: when is it time? */
+void keeping_plan(struct daemon *d);
+/* Is the last sweep good enough to retire what it did not see? */
+bool keeping_may_retire(const struct daemon *d);
 
 /* ---- daemon_publish.c ---- */
 

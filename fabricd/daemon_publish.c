@@ -56,7 +56,8 @@ static void announce(struct daemon *d, struct publication *publication, bool end
 static int prepare(struct daemon *d, struct fab_inventory *inv, struct publication **publication,
                    struct publish_report *report, struct fab_err *err)
 {
-    struct publish_input input = {.inv = inv, .accept_partial = d->accept_partial};
+    struct publish_input input = {
+        .inv = inv, .accept_partial = d->accept_partial, .retire = inv == NULL && keeping_may_retire(d)};
     input.reports = nodes_all(d->nodes, &input.n_reports);
     int rc = publish_prepare(d->publisher, &input, publication, report, err);
     if (rc == PMIXFAB_OK) {

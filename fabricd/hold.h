@@ -18,7 +18,7 @@
 #define HOLD_MAX_COUNT 16
 
 struct hold_limits {
-    unsigned count;                  /* 2 to HOLD_MAX_COUNT; 0: nothing is held */
+    unsigned count;                  /* 1 to HOLD_MAX_COUNT; 0: nothing is held */
     unsigned window, down, down_max; /* seconds */
 };
 

@@ -48,17 +48,36 @@ static void match_nodes(struct keeping *k)
     }
 }
 
+/* Is this an HCA that had a cable to a switch and has none now? now: the same GUID in swept, or NULL. */
+static bool is_lacking(const struct fab_inventory *before, const struct fab_node *node,
+                       const struct fab_inventory *swept, const struct fab_node *now)
+{
+    if (node->kind != FAB_HCA)
+        return false;
+    if (now != NULL && (now->kind != FAB_HCA || now->num_ports != node->num_ports || is_cabled(swept, now)))
+        return false;
+    return is_on_switch(before, node);
+}
+
+bool fab_inventory_lacks_hca(const struct fab_inventory *before, const struct fab_inventory *swept)
+{
+    for (uint32_t b = 0, s = 0; b < before->n_nodes; b++) {
+        uint64_t guid = before->nodes[b].guid;
+        while (s < swept->n_nodes && swept->nodes[s].guid < guid)
+            s++;
+        bool same = s < swept->n_nodes && swept->nodes[s].guid == guid;
+        if (is_lacking(before, &before->nodes[b], swept, same ? &swept->nodes[s] : NULL))
+            return true;
+    }
+    return false;
+}
+
 static uint32_t find_candidates(struct keeping *k, fab_keep_fn may, void *cbdata)
 {
     uint32_t n = 0;
     for (uint32_t b = 0; b < k->before->n_nodes; b++) {
-        const struct fab_node *node = &k->before->nodes[b];
         const struct fab_node *now = k->there[b] == FAB_NONE ? NULL : &k->swept->nodes[k->there[b]];
-        if (node->kind != FAB_HCA || (now != NULL && (now->kind != FAB_HCA || is_cabled(k->swept, now))))
-            continue;
-        if (now != NULL && now->num_ports != node->num_ports)
-            continue;
-        k->kept[b] = is_on_switch(k->before, node) && may(k->before, b, cbdata);
+        k->kept[b] = is_lacking(k->before, &k->before->nodes[b], k->swept, now) && may(k->before, b, cbdata);
         n += k->kept[b];
     }
     return n;

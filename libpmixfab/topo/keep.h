@@ -31,6 +31,9 @@ typedef bool (*fab_keep_fn)(const struct fab_inventory *before, uint32_t node, v
 int fab_inventory_keep(const struct fab_inventory *before, const struct fab_inventory *swept, fab_keep_fn may,
                        void *cbdata, struct fab_inventory *out, struct fab_err *err);
 
+/* Is there anything to keep: an HCA of `before` that had a cable to a switch and is not seen with one now? */
+bool fab_inventory_lacks_hca(const struct fab_inventory *before, const struct fab_inventory *swept);
+
 /* The opposite: without the nodes that are missing, as a sweep would see it. */
 int fab_inventory_seen(const struct fab_inventory *inv, struct fab_inventory *out, struct fab_err *err);
 

@@ -1,0 +1,69 @@
+/*
+ * daemon_keep.c - what time brings without a sweep: what has been missing for too long is retired, a cable
+ * that was held down is looked at again.
+ */
+#include "fabricd/daemon_priv.h"
+
+#define SECOND 1000000ll
+
+/* While sweeps fail, or see a part only, nobody knows who is missing. */
+static bool is_good(const struct daemon *d)
+{
+    return d->last_code == PMIXFAB_OK && !d->status.stale && !d->status.partial;
+}
+
+bool keeping_may_retire(const struct daemon *d)
+{
+    return is_good(d) && !d->round;
+}
+
+void keeping_plan(struct daemon *d)
+{
+    struct publisher_waits waits;
+    int64_t wait = -1;
+    if (d->keep_timer == NULL || d->config->once)
+        return;
+    publisher_waits(d->publisher, &waits);
+    if (waits.retire >= 0 && keeping_may_retire(d))
+        wait = waits.retire < SECOND ? SECOND : waits.retire; /* what fails is not tried again at once */
+    if (waits.release >= 0 && (wait < 0 || waits.release < wait))
+        wait = waits.release;
+    if (wait < 0) {
+        event_del(d->keep_timer);
+        return;
+    }
+    const struct timeval limit = {.tv_sec = wait / SECOND, .tv_usec = wait % SECOND};
+    event_add(d->keep_timer, &limit);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct daemon *d = arg;
+    (void)fd, (void)what;
+    if (publisher_release(d->publisher))
+        daemon_sweep(d, false);
+    d->reports_due = true; /* also what is to be retired is published without a sweep */
+    daemon_go_on(d);
+}
+
+int keeping_start(struct daemon *d, struct fab_err *err)
+{
+    d->keep_timer = evtimer_new(d->base, on_timer, d);
+    return d->keep_timer == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
+}
+
+void keeping_stop(struct daemon *d)
+{
+    if (d->keep_timer != NULL)
+        event_free(d->keep_timer);
+}
+
+uint32_t daemon_forget(struct daemon *d, const char *host, bool *there)
+{
+    uint32_t n = publisher_forget(d->publisher, host, there);
+    if (n > 0) {
+        d->reports_due = true;
+        daemon_go_on(d);
+    }
+    return n;
+}

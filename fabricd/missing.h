@@ -1,0 +1,53 @@
+/*
+ * missing.h - since when nodes are missing, by a clock that nobody sets.
+ *
+ * For how long a node has been missing is counted by the time since the machine was booted (CLOCK_BOOTTIME,
+ * which goes on over a suspend); the wall clock only tells people since when. So a clock that is set an hour
+ * back or forth retires nobody, at once or never, also when fabricd is restarted meanwhile. After a boot of
+ * the machine, and in a store that comes from another machine, everybody's time begins anew.
+ */
+#ifndef FABRICD_MISSING_H
+#define FABRICD_MISSING_H
+
+#include "fabricd/store.h"
+
+#define MISSING_BOOT_MAX 40
+
+/* A moment by both clocks, in microseconds. */
+struct moment {
+    int64_t wall;
+    int64_t running; /* since the boot */
+    char boot[MISSING_BOOT_MAX];
+};
+void moment_now(struct moment *out);
+
+struct missing_node {
+    uint64_t guid;
+    int64_t since;   /* by the wall clock */
+    int64_t counted; /* by the running clock of this boot */
+    bool is_hca;
+    bool forgotten; /* an operator wants it retired now */
+};
+struct missing {
+    struct missing_node *nodes; /* by GUID */
+    uint32_t n;
+};
+void missing_free(struct missing *missing);
+
+/* The store's list, as of this boot. */
+int missing_load(struct store *store, const struct moment *now, struct missing *out, struct fab_err *err);
+
+/* The list for an inventory: those that are in `before` go on, the others begin now. PMIXFAB_ERR_NOMEM. */
+int missing_follow(const struct missing *before, const struct fab_inventory *inv, const struct moment *now,
+                   struct missing *out);
+
+struct missing_node *missing_find(const struct missing *missing, uint64_t guid);
+
+/* Has it been missing for so many seconds, or will it within the next one (so that those of one accident are
+ * retired together)? */
+bool missing_is_due(const struct missing_node *node, unsigned retire, const struct moment *now);
+
+/* In how many microseconds the first HCA is due, not below 0; -1: none is missing. */
+int64_t missing_next(const struct missing *missing, unsigned retire, const struct moment *now);
+
+#endif
