@@ -32,6 +32,7 @@ struct ctl {
     const char *output; /* matrix -o */
     const char *host;   /* refresh --host */
     bool accept_partial;
+    bool force; /* backup --force */
     bool follow;
     uint32_t limit; /* history --limit; 0: all */
     char *const *args;
@@ -83,5 +84,6 @@ enum ctl_exit ctl_refresh(const struct ctl *ctl);
 enum ctl_exit ctl_events(const struct ctl *ctl);
 enum ctl_exit ctl_history(const struct ctl *ctl);
 enum ctl_exit ctl_diff(const struct ctl *ctl);
+enum ctl_exit ctl_backup(const struct ctl *ctl);
 
 #endif

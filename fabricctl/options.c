@@ -32,6 +32,7 @@ static const struct option_help helps[] = {
     {'o', "-o, --output FILE.npy", "write a file that numpy.load() reads; - is standard output"},
     {'H', "    --host H", "have this host look at its devices first, and show what changed about it"},
     {'a', "    --accept-partial", "publish what answered, even if the fabric shrinks by it"},
+    {'O', "    --force", "replace a backup that is there"},
     {'f', "-f, --follow", "go on printing events as they happen"},
     {'n', "-n, --limit N", "the latest N changes only"},
 };
@@ -39,12 +40,19 @@ static const struct option_help helps[] = {
 #define GLOBAL_OPTIONS "rupFhV"
 
 static const struct option long_options[] = {
-    {"rundir", required_argument, NULL, 'r'},   {"uri", required_argument, NULL, 'u'},
-    {"plane", required_argument, NULL, 'p'},    {"format", required_argument, NULL, 'F'},
-    {"help", no_argument, NULL, 'h'},           {"version", no_argument, NULL, 'V'},
-    {"output", required_argument, NULL, 'o'},   {"host", required_argument, NULL, 'H'},
-    {"accept-partial", no_argument, NULL, 'a'}, {"follow", no_argument, NULL, 'f'},
-    {"limit", required_argument, NULL, 'n'},    {NULL, 0, NULL, 0},
+    {"rundir", required_argument, NULL, 'r'},
+    {"uri", required_argument, NULL, 'u'},
+    {"plane", required_argument, NULL, 'p'},
+    {"format", required_argument, NULL, 'F'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {"output", required_argument, NULL, 'o'},
+    {"host", required_argument, NULL, 'H'},
+    {"accept-partial", no_argument, NULL, 'a'},
+    {"follow", no_argument, NULL, 'f'},
+    {"force", no_argument, NULL, 'O'},
+    {"limit", required_argument, NULL, 'n'},
+    {NULL, 0, NULL, 0},
 };
 
 static const struct ctl_command commands[] = {
@@ -64,6 +72,7 @@ static const struct ctl_command commands[] = {
     {"events", "", "the latest events, or those to come", "f", 0, 0, ctl_events},
     {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "n", 0, 1, ctl_history},
     {"diff", "[FROM [TO]]", "what changed between two generations", "", 0, 2, ctl_diff},
+    {"backup", "FILE", "the daemon's database into a file, while it is in use", "O", 1, 1, ctl_backup},
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
@@ -168,6 +177,9 @@ static enum ctl_exit set_option(struct ctl *ctl, struct asked *asked, int letter
         break;
     case 'V':
         asked->version = true;
+        break;
+    case 'O':
+        ctl->force = true;
         break;
     case 'a':
         ctl->accept_partial = true;

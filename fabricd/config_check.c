@@ -58,6 +58,9 @@ static int check_role(struct config *config, struct fab_err *err)
             "the scheduler's host");
     if (config->role == ROLE_SCHEDULER && config->scheduler != NULL)
         return fab_fail(err, PMIXFAB_ERR_CONFLICT, "scheduler is for the role node: give --role node, too");
+    if (config->role == ROLE_NODE && config->restore != NULL)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                        "--restore is for the role scheduler: a node has no store");
     if (config->interval == CONFIG_UNSET)
         config->interval = config->role == ROLE_NODE ? 3600 : 60;
     if (config->node_user != NULL && getpwnam(config->node_user) == NULL)

@@ -17,4 +17,8 @@ void control_nodes_heard(const char *host, void *cbdata);
  */
 void control_refresh_node(struct connection *connection, const char *host, bool accept_partial);
 
+/* ---- control_backup.c ---- */
+
+void control_op_backup(struct connection *connection, json_t *request);
+
 #endif

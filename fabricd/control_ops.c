@@ -148,13 +148,9 @@ static void op_diff(struct connection *connection, json_t *request)
 /* ---- which one ---------------------------------------------------------------------------------- */
 
 const struct control_op control_scheduler_ops[] = {
-    {"status", op_status},
-    {"refresh", op_refresh},
-    {"history", op_history},
-    {"diff", op_diff},
-    {"events", control_op_events},
-    {"nodes", control_op_nodes},
-    {"deliver", control_op_deliver},
-    {"forget", control_op_forget},
-    {NULL, NULL},
+    {"status", op_status},           {"refresh", op_refresh},
+    {"history", op_history},         {"diff", op_diff},
+    {"events", control_op_events},   {"nodes", control_op_nodes},
+    {"deliver", control_op_deliver}, {"forget", control_op_forget},
+    {"backup", control_op_backup},   {NULL, NULL},
 };

@@ -16,6 +16,7 @@
 #include "fabricd/options.h"
 #include "fabricd/process.h"
 #include "fabricd/server.h"
+#include "fabricd/store_copy.h"
 #include "fabricd/watch.h"
 #include "topo/names.h"
 
@@ -63,6 +64,11 @@ struct nodes *daemon_nodes(const struct daemon *d)
 const struct publisher *daemon_publisher(const struct daemon *d)
 {
     return d->publisher;
+}
+
+struct backup *daemon_backup(const struct daemon *d)
+{
+    return d->backup;
 }
 
 /* ---- what is next -------------------------------------------------------------------------------- */
@@ -150,6 +156,7 @@ static void stop(struct daemon *d)
     control_free(d->control);
     hooks_free(d->hooks);
     trim_free(d->trimmer);
+    backup_free(d->backup);
     watch_stop();
     if (d->taking)
         intake_stop();
@@ -184,10 +191,25 @@ static bool is_publishing(void *arg)
     return d->publication != NULL;
 }
 
+/* --restore: before anything looks into the store. */
+static int restore(const struct config *config, struct fab_err *err)
+{
+    char kept[4096];
+    if (config->restore == NULL)
+        return PMIXFAB_OK;
+    int rc = store_restore(config->store, config->restore, kept, sizeof(kept), err);
+    if (rc == PMIXFAB_OK)
+        log_warning("store: %s is restored from %s%s%s", config->store, config->restore,
+                    kept[0] != '\0' ? "; what it was is kept as " : "", kept);
+    return rc;
+}
+
 /* In this order: what was published last is served before anything else is done. */
 static int start(struct daemon *d, struct fab_err *err)
 {
     int rc = process_lock(d->config, err);
+    if (rc == PMIXFAB_OK)
+        rc = restore(d->config, err);
     if (rc == PMIXFAB_OK)
         rc = publisher_new(d->config, &d->publisher, err);
     if (rc == PMIXFAB_OK)
@@ -207,6 +229,8 @@ static int start(struct daemon *d, struct fab_err *err)
         rc = hooks_new(d->base, d->config, publisher_store(d->publisher), &d->hooks, err);
     if (rc == PMIXFAB_OK)
         rc = trim_new(d->base, d->config, publisher_store(d->publisher), is_publishing, d, &d->trimmer, err);
+    if (rc == PMIXFAB_OK)
+        rc = backup_new(d->base, d->config, &d->backup, err);
     if (rc != PMIXFAB_OK)
         return rc;
     if (watch_start(d->base) != PMIXFAB_OK)

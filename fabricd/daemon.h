@@ -48,6 +48,8 @@ struct nodes *daemon_nodes(const struct daemon *daemon);
 struct publisher;
 const struct publisher *daemon_publisher(const struct daemon *daemon);
 int64_t daemon_now(void); /* microseconds since 1970 */
+struct backup;
+struct backup *daemon_backup(const struct daemon *daemon);
 const struct config *daemon_config(const struct daemon *daemon);
 
 #endif

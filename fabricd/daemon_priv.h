@@ -14,6 +14,7 @@
 
 #include <event2/event.h>
 
+#include "fabricd/backup.h"
 #include "fabricd/control.h"
 #include "fabricd/daemon.h"
 #include "fabricd/gather.h"
@@ -33,6 +34,7 @@ struct daemon {
     struct control *control;
     struct hooks *hooks;
     struct trim *trimmer; /* of the history */
+    struct backup *backup;
     struct event *timer, *signals[3];
     struct event *trim; /* gives memory back when reports have been published */
     bool serving;       /* the PMIx server runs */

@@ -10,7 +10,17 @@
 
 #define DEFAULT_FILE "/etc/fabricd.conf"
 
-enum { OPT_RUNDIR = 256, OPT_STORE, OPT_ONCE, OPT_CHECK, OPT_ROLE, OPT_SCHEDULER, OPT_AVAILABLE, OPT_RECORD };
+enum {
+    OPT_RUNDIR = 256,
+    OPT_STORE,
+    OPT_ONCE,
+    OPT_CHECK,
+    OPT_ROLE,
+    OPT_SCHEDULER,
+    OPT_AVAILABLE,
+    OPT_RECORD,
+    OPT_RESTORE
+};
 
 static const struct argp_option options[] = {
     {"config", 'c', "FILE", 0, "read this configuration (default " DEFAULT_FILE ", where it exists)", 0},
@@ -28,13 +38,15 @@ static const struct argp_option options[] = {
     {"available", OPT_AVAILABLE, NULL, 0, "say for each probe whether it can work on this host, exit", 0},
     {"record", OPT_RECORD, "FILE", 0,
      "look at this host once, write what its probes see (\"-\": to standard output), exit", 0},
+    {"restore", OPT_RESTORE, "FILE", 0,
+     "put this backup in place of the database, which is kept, then start as usual", 0},
     {"version", 'V', NULL, 0, "print the version and exit", 0},
     {0},
 };
 
 /* The command line, kept until the file was read: it goes over the file. */
 struct command_line {
-    const char *file, *role, *scheduler, *rundir, *store, *interval, *record;
+    const char *file, *role, *scheduler, *rundir, *store, *interval, *record, *restore;
     char *probes[CONFIG_MAX_LIST];
     unsigned n_probes;
     bool foreground, once, check;
@@ -91,6 +103,9 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
         return 0;
     case OPT_RECORD:
         line->record = arg;
+        return 0;
+    case OPT_RESTORE:
+        line->restore = arg;
         return 0;
     case OPT_AVAILABLE:
         print_available();
@@ -156,6 +171,7 @@ static int apply(const struct command_line *line, struct config *config, struct 
     config->once = line->once;
     config->check_only = line->check;
     config->record = line->record;
+    config->restore = line->restore;
     return rc == PMIXFAB_OK ? config_check(config, err) : rc;
 }
 

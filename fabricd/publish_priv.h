@@ -135,6 +135,11 @@ int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
                  const struct node_report *const *reports, uint32_t n, struct fab_joined *out,
                  struct fab_err *err);
 
+/* Before anything is served: where readers have seen a newer generation than the store's, publish what it
+ * holds (known: its planes) once more, above. */
+int publish_above_seen(struct publisher *publisher, struct store_plane *known, uint32_t n,
+                       struct fab_err *err);
+
 /* Read pattern and map again; the old ones stay on error. */
 int publisher_read_names(struct publisher *publisher, struct fab_err *err);
 

@@ -108,6 +108,11 @@ static int restore(struct publisher *publisher, struct fab_err *err)
     int rc = store_load_planes(publisher->store, &known, &n_known, err);
     if (rc != PMIXFAB_OK)
         return rc;
+    rc = publish_above_seen(publisher, known, n_known, err);
+    if (rc != PMIXFAB_OK) {
+        store_planes_free(known, n_known);
+        return rc;
+    }
     planes = calloc(n_known + 1, sizeof(*planes));
     publisher->retired = calloc(n_known + 1, sizeof(*publisher->retired));
     if (planes == NULL || publisher->retired == NULL) {

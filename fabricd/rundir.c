@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fabricd/log.h"
+#include "topo/snapshot.h"
 
 #define PATH_SIZE 4096
 
@@ -128,6 +129,27 @@ void rundir_clean(const char *rundir, const struct served_set *set)
         }
     }
     closedir(dir);
+}
+
+uint64_t rundir_newest(const char *rundir)
+{
+    char head[FAB_SNAPSHOT_HEAD] __attribute__((aligned(8)));
+    uint64_t newest = 0;
+    DIR *dir = opendir(rundir);
+    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        if (entry->d_name[0] == '.' || !ends_with(entry->d_name, ".snap"))
+            continue;
+        int fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head));
+        uint64_t generation = n == (ssize_t)sizeof(head) ? fab_snapshot_generation(head) : 0;
+        if (generation > newest)
+            newest = generation;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return newest;
 }
 
 /* ---- from before -------------------------------------------------------------------------------- */

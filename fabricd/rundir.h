@@ -14,6 +14,9 @@ void rundir_remove(const char *rundir, const char *plane);  /* a plane that is s
 /* Write again what is served and whose file somebody removed. */
 int rundir_mend(const char *rundir, const struct served_set *set, struct fab_err *err);
 
+/* The newest generation of all snapshots there; 0: there is none. Their heads alone are read. */
+uint64_t rundir_newest(const char *rundir);
+
 /* Remove every snapshot that is not in the set, and what an interrupted writer left. */
 void rundir_clean(const char *rundir, const struct served_set *set);
 

@@ -47,6 +47,11 @@ uint64_t fab_snapshot_content(const void *bytes);
 /* Write generation and time into a built snapshot and renew its checksum; the content hash stays. */
 void fab_snapshot_stamp(void *bytes, uint64_t generation, int64_t published);
 
+/* The generation that the first FAB_SNAPSHOT_HEAD bytes (at a multiple of 8) tell; 0: they are no whole head.
+ */
+#define FAB_SNAPSHOT_HEAD 64
+uint64_t fab_snapshot_generation(const void *head);
+
 /*
  * Check everything: head, size, checksum, each section's bounds and alignment, each index and string. What
  * passes can be read without further checks. PMIXFAB_ERR_TRUNCATED, _FOREIGN, _OLDER, _NEWER, _CORRUPT;

@@ -85,6 +85,15 @@ void fab_snapshot_stamp(void *bytes, uint64_t generation, int64_t published)
     head->checksum = fab_snapshot_checksum(head);
 }
 
+uint64_t fab_snapshot_generation(const void *bytes)
+{
+    static_assert(sizeof(struct snap_head) == FAB_SNAPSHOT_HEAD, "as promised");
+    const struct snap_head *head = bytes;
+    bool whole = memcmp(head->magic, SNAP_MAGIC, SNAP_MAGIC_SIZE) == 0 && head->order == SNAP_ORDER &&
+                 head->checksum == fab_snapshot_checksum(head);
+    return whole ? head->generation : 0;
+}
+
 bool fab_snapshot_name_ok(const char *name)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
