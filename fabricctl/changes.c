@@ -13,13 +13,17 @@
  * socket. */
 #define REFRESH_SECONDS 900
 
-static const struct ctl_column columns[] = {
-    {"generation", "GENERATION", true},
-    {"time", "TIME", false},
-    {"kind", "KIND", false},
-    {"what", "WHAT", false},
-    {"before", "BEFORE", false},
-    {"after", "AFTER", false},
+static const struct ctl_column for_programs[] = {
+    {"generation", NULL, false}, {"time", NULL, false},     {"kind", NULL, false},
+    {"what", NULL, false},       {"before", NULL, false},   {"after", NULL, false},
+    {"why", NULL, false},        {"planned", NULL, false},  {"first_seen", NULL, false},
+    {"last_seen", NULL, false},  {"subjects", NULL, false},
+};
+
+/* For people: in the order in which it is read. */
+static const struct ctl_column for_people[] = {
+    {"time", "TIME", false}, {"generation", "GENERATION", true}, {"kind", "KIND", false},
+    {"what", "WHAT", false}, {"change", "CHANGE", false},        {"why", "WHY", false},
 };
 
 enum ctl_exit ctl_control_only(const struct ctl *ctl, const char *command)
@@ -40,15 +44,56 @@ static void put_member(struct ctl_table *table, const json_t *row, const char *k
         ctl_put_text(table, json_string_value(value));
 }
 
+static void put_for_programs(struct ctl_table *table, const json_t *row)
+{
+    for (size_t k = 0; k < CTL_COUNT(for_programs); k++) {
+        const char *key = for_programs[k].key;
+
+        if (strcmp(key, "planned") == 0)
+            ctl_put_bool(table, json_is_true(json_object_get(row, key)));
+        else if (strcmp(key, "subjects") == 0)
+            ctl_put_list(table, json_object_get(row, key));
+        else
+            put_member(table, row, key);
+    }
+}
+
+/* Two texts with something between; absent ones are left out. */
+static void put_joined(struct ctl_table *table, const char *a, const char *between, const char *b)
+{
+    char text[1200];
+
+    snprintf(text, sizeof text, "%s%s%s", a != NULL ? a : "", between, b != NULL ? b : "");
+    ctl_put_text(table, text);
+}
+
+static void put_for_people(struct ctl_table *table, const json_t *row)
+{
+    const char *before = json_string_value(json_object_get(row, "before"));
+    const char *after = json_string_value(json_object_get(row, "after"));
+    bool planned = json_is_true(json_object_get(row, "planned"));
+
+    put_member(table, row, "time");
+    put_member(table, row, "generation");
+    put_joined(table, json_string_value(json_object_get(row, "kind")), planned ? ", planned" : "", NULL);
+    put_member(table, row, "what");
+    put_joined(table, before, before != NULL && after != NULL && *before != '\0' ? " -> " : "", after);
+    put_member(table, row, "why");
+}
+
 enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, json_t *into)
 {
+    bool people = ctl->format == CTL_TEXT && into == NULL;
     struct ctl_table *table =
-        ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, columns, CTL_COUNT(columns));
+        ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, people ? for_people : for_programs,
+                       people ? CTL_COUNT(for_people) : CTL_COUNT(for_programs));
     bool going = table != NULL;
 
     for (size_t i = 0; going && i < json_array_size(changes); i++) {
-        for (size_t k = 0; k < CTL_COUNT(columns); k++)
-            put_member(table, json_array_get(changes, i), columns[k].key);
+        if (people)
+            put_for_people(table, json_array_get(changes, i));
+        else
+            put_for_programs(table, json_array_get(changes, i));
         going = ctl_table_row(table);
     }
     return ctl_table_close(table);
@@ -170,6 +215,20 @@ bool ctl_mentions(const char *what, const char *host)
     return false;
 }
 
+/* Is the host one of those that a change is about? */
+static bool is_subject(const json_t *row, const char *host)
+{
+    const json_t *subjects = json_object_get(row, "subjects"), *one;
+    size_t i;
+
+    json_array_foreach(subjects, i, one)
+    {
+        if (json_is_string(one) && strcmp(json_string_value(one), host) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Those of the changes that are about the host; all of them without one. A new reference. */
 static json_t *about_host(const json_t *changes, const char *host)
 {
@@ -179,7 +238,7 @@ static json_t *about_host(const json_t *changes, const char *host)
         json_t *row = json_array_get(changes, i);
         const char *what = json_string_value(json_object_get(row, "what"));
 
-        if (host == NULL || (what != NULL && ctl_mentions(what, host)))
+        if (host == NULL || (what != NULL && ctl_mentions(what, host)) || is_subject(row, host))
             json_array_append(kept, row);
     }
     return kept;

@@ -421,7 +421,8 @@ class Daemon:
 
 def change(generation, what, kind="link-lost"):
     return {"generation": generation, "time": "2025-01-02T03:04:05Z", "kind": kind, "what": what, "before": "4xHDR",
-            "after": ""}
+            "after": "", "why": "it was pulled", "planned": False, "first_seen": "2025-01-02T03:04:04Z", "last_seen": None,
+            "subjects": ["leaf1", "node7"]}
 
 
 class Asking(Case):
@@ -527,10 +528,26 @@ class Asking(Case):
         daemon = self.daemon(history=[{"ok": True, "changes": [change(1, "a, \"b\""), change(2, "c\x1bd")]}])
         value = self.value("history")
         self.assertEqual([one["what"] for one in value], ["a, \"b\"", "c?d"])
-        self.assertEqual(set(value[0]), {"generation", "time", "kind", "what", "before", "after"})
+        self.assertEqual(set(value[0]), {"generation", "time", "kind", "what", "before", "after", "why", "planned",
+                                         "first_seen", "last_seen", "subjects"})
         self.assertEqual([row["what"] for row in self.rows("history", "node1", "--limit", "7")], ["a, \"b\"", "c?d"])
         self.assertEqual(daemon.requests, [{"op": "history"}, {"op": "history", "what": "node1", "limit": 7}])
+        self.assertEqual(self.rows("history")[0]["subjects"], "leaf1;node7")
         self.assertEqual(len(self.ctl("history").splitlines()), 3)
+
+    def test_history_for_people(self):
+        moved = dict(change(3, "node7 HCA-1[1]", "host-moved"), before="leaf1[2]", after="leaf2[5]", planned=True)
+        self.daemon(history=[{"ok": True, "changes": [moved, change(4, "x")]}])
+        heads, first, second = [" ".join(line.split()) for line in self.ctl("history").splitlines()]
+        self.assertEqual(heads, "TIME GENERATION KIND WHAT CHANGE WHY")
+        self.assertEqual(first, "2025-01-02T03:04:05Z 3 host-moved, planned node7 HCA-1[1] "
+                         "leaf1[2] -> leaf2[5] it was pulled")
+        self.assertEqual(second, "2025-01-02T03:04:05Z 4 link-lost x 4xHDR -> it was pulled")
+
+    def test_refresh_of_a_host_that_a_change_is_about(self):
+        self.daemon(refresh=[{"ok": True, "generation": 9, "changed": True, "partial": False}],
+                    diff=[{"ok": True, "from": 8, "to": 9, "changes": [change(9, "leaf1", "switch-replaced")]}])
+        self.assertEqual([one["what"] for one in self.value("refresh", "--host", "node7")["changes"]], ["leaf1"])
 
     def test_a_long_history(self):
         changes = [change(i, f"leaf{i}[1] - spine1[{i}]") for i in range(50000)]
