@@ -185,15 +185,18 @@ static struct pmixfab **open_known(const struct store_plane *known, uint32_t n_k
 {
     struct pmixfab **fabs = calloc((size_t)n_known + 1, sizeof(*fabs));
     for (uint32_t k = 0; fabs != NULL && k < n_known; k++)
-        if (known[k].snapshot != NULL)
+        if (known[k].fab != NULL)
+            fabs[k] = known[k].fab;
+        else if (known[k].snapshot != NULL)
             (void)fab_snapshot_borrow(known[k].snapshot, known[k].size, &fabs[k], NULL);
     return fabs;
 }
 
-static void close_known(struct pmixfab **fabs, uint32_t n_known)
+static void close_known(const struct store_plane *known, struct pmixfab **fabs, uint32_t n_known)
 {
     for (uint32_t k = 0; fabs != NULL && k < n_known; k++)
-        pmixfab_close(fabs[k]);
+        if (known[k].fab == NULL)
+            pmixfab_close(fabs[k]);
     free(fabs);
 }
 
@@ -234,7 +237,7 @@ int build_planes(const struct fab_joined *joined, const struct config *config,
             fab_fail(err, rc, "plane %s cannot be computed: %s", out->planes[i].name, pmixfab_strerror(rc));
     }
 cleanup:
-    close_known(fabs, n_known);
+    close_known(known, fabs, n_known);
     fab_planes_destroy(&planes);
     if (rc != PMIXFAB_OK)
         built_destroy(out);

@@ -16,25 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which known plane a GUID belonged to. */
-struct member {
-    uint64_t guid;
-    uint32_t known;
-};
+#include "topo/keys.h"
 
 /* A plane of today and one of yesterday that share something. */
 struct match {
     uint32_t plane, known, votes;
     bool retired;
 };
-
-static int by_guid(const void *a, const void *b)
-{
-    const struct member *x = a, *y = b;
-    if (x->guid != y->guid)
-        return x->guid < y->guid ? -1 : 1;
-    return (x->known > y->known) - (x->known < y->known);
-}
 
 static int by_votes(const void *a, const void *b)
 {
@@ -60,8 +48,14 @@ static bool goes_by_name(const char *identifier)
            strcmp(identifier, UNATTACHED_PLANE) == 0;
 }
 
+/* GUIDs, each with the known plane that it belonged to. */
+struct members {
+    struct fab_key *keys;
+    size_t n;
+};
+
 /* Append the GUIDs of one known plane. A snapshot that this version cannot read has no say. */
-static int add_members(const struct pmixfab *fab, uint32_t which, struct member **members, size_t *n)
+static int add_members(const struct pmixfab *fab, uint32_t which, struct members *members)
 {
     struct pmixfab_plane info;
     if (fab == NULL)
@@ -69,46 +63,46 @@ static int add_members(const struct pmixfab *fab, uint32_t which, struct member 
     pmixfab_plane(fab, &info);
     if (goes_by_name(info.identifier))
         return PMIXFAB_OK;
-    struct member *grown = realloc(*members, (*n + info.n_devices + info.n_switches + 1) * sizeof(**members));
+    struct fab_key *grown =
+        reallocarray(members->keys, 2 * (members->n + info.n_devices + info.n_switches + 1), sizeof(*grown));
     if (grown == NULL)
         return PMIXFAB_ERR_NOMEM;
-    *members = grown;
+    members->keys = grown; /* the second half is for sorting */
     for (uint32_t i = 0; i < info.n_devices; i++) {
         struct pmixfab_device device;
         pmixfab_device(fab, i, &device);
-        grown[(*n)++] = (struct member){device.port_guid, which};
+        grown[members->n++] = (struct fab_key){device.port_guid, which};
     }
     for (uint32_t i = 0; i < info.n_switches; i++) {
         struct pmixfab_switch sw;
         pmixfab_switch(fab, i, &sw);
-        grown[(*n)++] = (struct member){sw.guid, which};
+        grown[members->n++] = (struct fab_key){sw.guid, which};
     }
     return PMIXFAB_OK;
 }
 
-static void vote(const struct member *members, size_t n, uint64_t guid, uint32_t *votes)
+static void vote(const struct members *members, uint64_t guid, uint32_t *votes)
 {
-    size_t low = 0, high = n;
+    size_t low = 0, high = members->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (members[middle].guid < guid)
+        if (members->keys[middle].value < guid)
             low = middle + 1;
         else
             high = middle;
     }
-    for (; low < n && members[low].guid == guid; low++)
-        votes[members[low].known]++;
+    for (; low < members->n && members->keys[low].value == guid; low++)
+        votes[members->keys[low].index]++;
 }
 
 /* Votes of one plane of today for each known one. */
-static void count_votes(const struct fab_plane *plane, const struct member *members, size_t n,
-                        uint32_t *votes)
+static void count_votes(const struct fab_plane *plane, const struct members *members, uint32_t *votes)
 {
     const struct fab_inventory *inv = plane->inv;
     for (uint32_t i = 0; i < plane->n_devices; i++)
-        vote(members, n, inv->ports[plane->devices[i].port].guid, votes);
+        vote(members, inv->ports[plane->devices[i].port].guid, votes);
     for (uint32_t i = 0; i < plane->n_switches; i++)
-        vote(members, n, inv->nodes[plane->switches[i].node].guid, votes);
+        vote(members, inv->nodes[plane->switches[i].node].guid, votes);
 }
 
 static void take(struct built_plane *out, const struct store_plane *known)
@@ -172,27 +166,27 @@ static void number_rest(struct built_plane *out, uint32_t n, bool *done, const s
 int number_planes(const struct fab_planes *planes, const struct store_plane *known,
                   struct pmixfab *const *fabs, uint32_t n_known, struct built_plane *out, struct fab_err *err)
 {
-    struct member *members = NULL;
-    size_t n_members = 0, n_matches = 0;
+    struct members members = {NULL, 0};
+    size_t n_matches = 0;
     struct match *matches = calloc((size_t)planes->n * n_known + 1, sizeof(*matches));
     uint32_t *votes = calloc(n_known + 1, sizeof(*votes));
     bool *done = calloc(planes->n + 1, sizeof(*done)), *taken = calloc(n_known + 1, sizeof(*taken));
     int rc =
         matches == NULL || votes == NULL || done == NULL || taken == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
     for (uint32_t k = 0; rc == PMIXFAB_OK && k < n_known; k++)
-        rc = add_members(fabs[k], k, &members, &n_members);
+        rc = add_members(fabs[k], k, &members);
     if (rc != PMIXFAB_OK) {
         fab_fail(err, rc, "out of memory");
         goto cleanup;
     }
-    if (n_members > 0)
-        qsort(members, n_members, sizeof(*members), by_guid);
+    if (members.n > 0)
+        fab_keys_sort(members.keys, members.keys + members.n, (uint32_t)members.n);
     number_by_name(out, planes->n, done, known, n_known, taken);
     for (uint32_t i = 0; i < planes->n; i++) {
         if (is_fixed(&out[i]))
             continue;
         memset(votes, 0, n_known * sizeof(*votes));
-        count_votes(&planes->planes[i], members, n_members, votes);
+        count_votes(&planes->planes[i], &members, votes);
         for (uint32_t k = 0; k < n_known; k++)
             if (votes[k] > 0)
                 matches[n_matches++] = (struct match){i, k, votes[k], known[k].retired};
@@ -206,7 +200,7 @@ int number_planes(const struct fab_planes *planes, const struct store_plane *kno
     }
     number_rest(out, planes->n, done, known, n_known, taken);
 cleanup:
-    free(members);
+    free(members.keys);
     free(matches);
     free(votes);
     free(done);

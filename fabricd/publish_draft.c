@@ -20,6 +20,7 @@ int draft_collect_known(struct draft *draft)
         known->index = set->planes[i]->info.index;
         known->snapshot = set->planes[i]->bytes;
         known->size = set->planes[i]->size;
+        known->fab = set->planes[i]->fab;
         snprintf(known->name, sizeof(known->name), "%s", set->planes[i]->info.name);
     }
     for (uint32_t i = 0; i < publisher->n_retired; i++)

@@ -29,6 +29,8 @@ struct store;
 int store_open(const char *path, struct store **out, struct fab_err *err);
 void store_close(struct store *store); /* NULL allowed */
 
+struct pmixfab;
+
 /* One plane as known to the store. */
 struct store_plane {
     uint32_t index;
@@ -37,6 +39,7 @@ struct store_plane {
     char name[64];
     void *snapshot; /* the bytes of its last snapshot */
     size_t size;
+    struct pmixfab *fab; /* a handle on them, borrowed; NULL: nobody has opened them */
 };
 
 /* The last published inventory, finished and named; an empty finished one where nothing was published. */
