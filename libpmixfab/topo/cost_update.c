@@ -286,11 +286,13 @@ static void release(struct update *u)
     free(u->found);
 }
 
-/* Only searched rows can be taken over, so there must be switches in both. */
+/* Only searched rows can be taken over, so there must be switches in both. Ways that do not lead through
+ * missing switches are another matter than that of cables; they are few and do not stay, so no use is made.
+ */
 static bool comparable(const struct fab_costing *costing, const struct pmixfab *before)
 {
     return before != NULL && !costing->plane->unattached && costing->n_searched > 0 &&
-           before->meta->n_switches > 0;
+           before->meta->n_switches > 0 && costing->plane->n_missing == 0 && before->meta->n_missing == 0;
 }
 
 int fab_costs_update(const struct fab_plane *plane, const struct pmixfab *before, unsigned threads,

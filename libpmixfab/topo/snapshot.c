@@ -240,6 +240,7 @@ static int describe(struct snap_build *b, const struct fab_snapshot_meta *given)
     meta->vendor = string(b, given->vendor == NULL ? "" : given->vendor);
     meta->identifier = string(b, given->identifier == NULL ? "" : given->identifier);
     meta->kind = string(b, fab_kind_name(geometry->kind));
+    meta->n_missing = plane->n_missing;
     meta->fastest_mbps = plane->fastest_mbps;
     meta->dims = geometry->dims;
     meta->physical_dims = geometry->physical_dims;

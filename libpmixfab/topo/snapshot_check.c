@@ -71,7 +71,7 @@ static int check_layout(const void *bytes, size_t size, struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: %u and %u dimensions, at most %d",
                         meta->dims, meta->physical_dims, PMIXFAB_MAX_DIMS);
     /* these counts stand where version 1 has zeros */
-    if (version == 1 && (meta->n_places != 0 || meta->n_facts != 0))
+    if (version == 1 && (meta->n_places != 0 || meta->n_facts != 0 || meta->n_missing != 0))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: facts in a format without them");
     if (fab_snapshot_layout(meta, version, expected, &total) != 0 || total != size)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: its counts do not make its size");
@@ -98,8 +98,8 @@ static bool good_meta(const void *bytes)
            meta->identifier < n && meta->kind < n && fab_snapshot_name_ok(strings + meta->name) &&
            meta->is_default <= 1 && meta->n_unnamed <= meta->n_hosts && meta->n_devices < SNAP_END_SWITCH &&
            meta->n_switches < SNAP_END_SWITCH && meta->n_others < SNAP_END_SWITCH &&
-           (meta->n_places == 0 || meta->n_places == meta->n_devices) &&
-           all_zero(meta->zero, sizeof(meta->zero));
+           (meta->n_places == 0 || meta->n_places == meta->n_devices) && meta->zero == 0 &&
+           meta->n_missing <= meta->n_switches;
 }
 
 static bool good_devices(const void *bytes)

@@ -56,7 +56,8 @@ struct snap_meta {
     uint32_t shape[PMIXFAB_MAX_DIMS], physical_shape[PMIXFAB_MAX_DIMS];
     uint32_t n_places; /* n_devices, or 0: of no device is it known */
     uint32_t n_facts;
-    uint32_t zero[2];
+    uint32_t n_missing; /* switches that carry nobody's traffic but that of their own devices */
+    uint32_t zero;
 };
 static_assert(sizeof(struct snap_meta) == 128, "no holes");
 

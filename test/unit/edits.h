@@ -23,6 +23,8 @@ struct edits {
     uint8_t *drop_node, *drop_cable; /* drop_cable: at either end */
     uint8_t *slow;                   /* per port: another rate for its cable; 0: as it is */
     uint64_t *guid;                  /* per node: another GUID; 0: as it is */
+    uint32_t missing;                /* this switch is missing from now on; FAB_NONE: none */
+    bool found;                      /* no switch is missing any more */
     uint32_t add[EDITS_ADDS][2];     /* cables between two nodes; the second FAB_NONE: to a new host */
     unsigned n_adds;
 };
@@ -49,6 +51,7 @@ static inline void *edits_array(size_t n, size_t size)
 static inline void edits_begin(struct edits *edits, const struct fab_inventory *inv)
 {
     memset(edits, 0, sizeof(*edits));
+    edits->missing = FAB_NONE;
     edits->drop_node = edits_array(inv->n_nodes, 1);
     edits->drop_cable = edits_array(inv->n_ports, 1);
     edits->slow = edits_array(inv->n_ports, 1);
@@ -115,6 +118,7 @@ enum {
     EDIT_LOSE_SWITCH,
     EDIT_LOSE_HOST,
     EDIT_REPLACE_SWITCH,
+    EDIT_MISSING, /* a switch is missing, or all that were are back */
     EDITS_KINDS
 };
 
@@ -155,6 +159,11 @@ static inline void edits_one(struct edits_source *source, const struct fab_inven
         break;
     case EDIT_REPLACE_SWITCH:
         edits->guid[sw] = edits_guid(source, FAB_SWITCH);
+        break;
+    case EDIT_MISSING:
+        edits->missing = sw;
+        for (uint32_t i = 0; i < inv->n_nodes; i++)
+            edits->found = edits->found || inv->nodes[i].missing;
         break;
     }
 }
@@ -256,6 +265,8 @@ static inline void edits_apply(const struct fab_inventory *from, const struct ed
         if (edits->drop_node[i])
             continue;
         copy.guid = edits->guid[i] != 0 ? edits->guid[i] : copy.guid;
+        if (edits->missing != FAB_NONE)
+            copy.missing = !edits->found && edits->missing == i;
         copy.desc = edits_string(to, from, copy.desc);
         copy.host = edits_string(to, from, copy.host);
         copy.name = edits_string(to, from, copy.name);

@@ -295,6 +295,7 @@ static const struct lie lies[] = {
     {"description", META(is_default), 4, 2},
     {"description", META(n_unnamed), 4, 5},
     {"description", META(zero), 4, 1},
+    {"description", META(n_missing), 4, 1u << 20},
     {"logical", META(shape), 4, 0},
     {"logical", META(shape[3]), 4, 1},
     {"physical", META(physical_shape), 4, 0},
