@@ -14,4 +14,7 @@
 /* Append it to the array (a json_t); non-zero when that is full. (a store_change_fn) */
 int change_json(const struct store_change *change, void *array);
 
+/* Likewise the changes of a diff that is in no generation: as of this time (microseconds since 1970). */
+void change_json_diff(const struct fab_diff *diff, int64_t time, json_t *array);
+
 #endif

@@ -234,6 +234,12 @@ static const char *own_name(const struct daemon *daemon, const char *host)
     return NULL;
 }
 
+void control_order_look(const struct daemon *daemon, const char *host)
+{
+    const char *known = own_name(daemon, host);
+    intake_order_look(known != NULL ? known : host);
+}
+
 void control_refresh_node(struct connection *connection, const char *host, bool accept_partial)
 {
     const struct daemon *daemon = connection->control->owner;

@@ -11,6 +11,10 @@ void control_op_forget(struct connection *connection, json_t *request);
 /* A host has delivered: for those who asked it to. (a nodes_heard_fn) */
 void control_nodes_heard(const char *host, void *cbdata);
 
+/* Order a node to look, and wait for nothing. */
+struct daemon;
+void control_order_look(const struct daemon *daemon, const char *host);
+
 /*
  * Order a node to look, wait for its delivery or until it is clear that none comes, and go on with a sweep
  * that answers the request.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "fabricd/change_json.h"
+#include "fabricd/control_hands.h"
 #include "fabricd/control_nodes.h"
 #include "fabricd/daemon.h"
 #include "fabricd/log.h"
@@ -30,28 +31,6 @@ static void op_status(struct connection *connection, json_t *request)
         "noticed", (json_int_t)s.cheap.noticed, "look_ms", s.cheap.look_ms, "missing", (json_int_t)s.missing,
         "flapping", (json_int_t)s.held);
     connection_send(connection, answer);
-}
-
-static void op_refresh(struct connection *connection, json_t *request)
-{
-    if (!connection_may_change(connection)) {
-        connection_fail(
-            connection, PMIXFAB_ERR_PERM,
-            "refresh: uid %u may not do that: it is for root, the daemon's user and the configured "
-            "admins",
-            (unsigned)connection->uid);
-        return;
-    }
-    bool accept = json_is_true(json_object_get(request, "accept_partial"));
-    const char *host = json_string_value(json_object_get(request, "host"));
-    log_info("refresh asked for by uid %u%s", (unsigned)connection->uid,
-             accept ? ", partial answers accepted" : "");
-    if (host != NULL) {
-        control_refresh_node(connection, host, accept);
-        return;
-    }
-    connection_wait(connection, daemon_sweep(connection->control->owner, accept));
-    connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
 }
 
 /* ---- history ------------------------------------------------------------------------------------ */
@@ -148,7 +127,10 @@ static void op_diff(struct connection *connection, json_t *request)
 /* ---- which one ---------------------------------------------------------------------------------- */
 
 const struct control_op control_scheduler_ops[] = {
-    {"status", op_status},           {"refresh", op_refresh},
+    {"status", op_status},           {"refresh", control_op_refresh},
+    {"verify", control_op_verify},
+    {"check", control_op_check},
+    {"expect", control_op_expect},
     {"history", op_history},         {"diff", op_diff},
     {"events", control_op_events},   {"nodes", control_op_nodes},
     {"deliver", control_op_deliver}, {"forget", control_op_forget},

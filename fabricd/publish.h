@@ -97,6 +97,13 @@ struct fab_findings;
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
                     const struct fab_findings **out, struct fab_err *err);
 
+uint64_t publisher_generation(const struct publisher *publisher); /* the newest, 0: none yet */
+
+/* Is there such a one in what was swept (of hosts: or among those that report)? A switch also by its GUID,
+ * "0x" and 16 digits. */
+bool publisher_has_switch(const struct publisher *publisher, const char *name);
+bool publisher_has_host(const struct publisher *publisher, const char *name);
+
 /* Swaps that were announced. */
 struct expected;
 struct expected *publisher_expected(const struct publisher *publisher);

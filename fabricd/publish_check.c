@@ -1,4 +1,8 @@
 /* publish_check.c - what looks wrong in what is served, looked for when somebody asks. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "fabricd/publish_priv.h"
 
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
@@ -15,4 +19,32 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
     fab_joined_destroy(&joined);
     publisher->checked = rc == PMIXFAB_OK;
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "check: %s", pmixfab_strerror(rc));
+}
+
+uint64_t publisher_generation(const struct publisher *publisher)
+{
+    return publisher->generation;
+}
+
+bool publisher_has_switch(const struct publisher *publisher, const char *name)
+{
+    const struct fab_inventory *inv = &publisher->current;
+    char guid[24];
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        const struct fab_node *node = &inv->nodes[i];
+        snprintf(guid, sizeof(guid), "0x%016" PRIx64, node->guid);
+        if (node->kind == FAB_SWITCH &&
+            (strcmp(fab_str(inv, node->name), name) == 0 || strcmp(guid, name) == 0))
+            return true;
+    }
+    return false;
+}
+
+bool publisher_has_host(const struct publisher *publisher, const char *name)
+{
+    const struct fab_inventory *inv = &publisher->current;
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        if (inv->nodes[i].kind == FAB_HCA && fab_same_host(fab_str(inv, inv->nodes[i].host), name))
+            return true;
+    return publisher_joined(publisher, name, &(struct joined_host){0});
 }
