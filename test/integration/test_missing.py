@@ -1,0 +1,299 @@
+"""What a sweep does not see any more keeps its place for a while, and what flaps is held down."""
+import os
+import shutil
+import sqlite3
+import unittest
+
+import lab
+
+FABRIC = "fattree2:3,2,2"
+
+
+def kinds(changes):
+    return sorted(change["kind"] for change in changes)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.sim = lab.Ibsim(lab.fabric(FABRIC))
+        self.sim.sweep()
+
+    def start(self, **changes):
+        self.daemon = lab.Fabricd(self.sim, {"changes": changes})
+        return self.daemon
+
+    def devices(self):
+        return {device["host"]: device for device in self.daemon.ctl_json("devices")}
+
+    def places(self):
+        """Where everybody stands, as jobs have it."""
+        return {host: (d["index"], d["logical"], d["physical"], d["switch_port"]) for host, d in self.devices().items()}
+
+    def states(self):
+        return {host: (d["state"], d["seen"]) for host, d in self.devices().items()}
+
+    def last(self):
+        return self.daemon.ctl_json("diff")["changes"]
+
+    def generation(self):
+        return self.daemon.status()["generation"]
+
+    def sweep(self):
+        """One run of OpenSM, then one of ours."""
+        self.sim.sweep()
+        return self.daemon.refresh()
+
+    def pull(self, host="node0002", leaf="leaf1"):
+        """Pull a host's cable; the port that it was in."""
+        port = self.sim.cable(leaf, host)
+        self.sim.unlink(leaf, port)
+        self.daemon.refresh()
+        return port
+
+
+class Missing(Case):
+    def test_a_host_that_goes_and_comes_back_moves_nobody(self):
+        self.start()
+        places, before = self.places(), self.daemon.ctl_json("cost", "node0001", "node0003")
+        port = self.pull()
+        self.assertEqual(self.places(), places)
+        self.assertEqual(self.states()["node0002"], ("down", "missing"))
+        self.assertEqual([state for host, state in self.states().items() if host != "node0002"], [("up", "subnet")] * 5)
+        self.assertEqual([(c["kind"], c["what"]) for c in self.last()], [("host-missing", "node0002 HCA-1")])
+        self.assertEqual(self.daemon.status()["missing"], 1)
+        self.assertEqual(self.daemon.ctl_json("cost", "node0001", "node0003"), before)
+        generation = self.generation()
+        self.daemon.refresh()  # it is missing still: nothing is new
+        self.assertEqual(self.generation(), generation)
+        self.sim.relink("leaf1", port)
+        self.sweep()
+        self.assertEqual(self.places(), places)
+        self.assertEqual(self.states()["node0002"], ("up", "subnet"))
+        self.assertIn("host-back", kinds(self.last()))
+        self.assertFalse({"host-added", "host-lost", "index", "link-added"} & set(kinds(self.last())))
+        self.assertEqual(self.daemon.status()["missing"], 0)
+
+    def test_what_is_missing_for_too_long_is_lost_without_a_sweep(self):
+        self.start(retire=2)
+        self.pull()
+        self.sim.unlink("leaf2", self.sim.cable("leaf2", "node0003"))
+        self.daemon.refresh()
+        sweep = self.daemon.status()["last_sweep"]
+        lab.wait_for(lambda: set(self.devices()) == {"node0001", "node0004", "node0005", "node0006"}, 20,
+                     "both to be retired")
+        self.assertEqual(self.daemon.status()["last_sweep"], sweep)
+        self.assertEqual(self.daemon.status()["missing"], 0)
+        history = self.daemon.ctl_json("history", "node0002")
+        self.assertEqual([c["kind"] for c in history if c["kind"].startswith("host")],
+                         ["host-added", "host-missing", "host-lost"])
+
+    def test_forget_retires_at_once(self):
+        self.start()
+        self.pull()
+        done = self.daemon.ctl("forget", "node0001")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("node0001 is there", done.stderr)
+        done = self.daemon.ctl("forget", "node9999")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.daemon.ctl("forget", "node0002").returncode, 0)
+        lab.wait_for(lambda: "node0002" not in self.devices(), what="node0002 to be retired")
+        self.assertIn("host-lost", kinds(self.last()))
+        self.assertEqual(self.devices()["node0003"]["index"], 1)
+
+    def test_without_keeping_it_is_lost_at_once(self):
+        self.start(retire=0)
+        self.pull()
+        self.assertNotIn("node0002", self.devices())
+        self.assertIn("host-lost", kinds(self.last()))
+
+    def test_a_leaf_that_restarts_takes_nobody_along(self):
+        self.start()
+        places = self.places()
+        self.sim.unlink("leaf2")
+        self.daemon.refresh()
+        self.assertEqual(self.places(), places)
+        self.assertEqual(kinds(self.last()), ["host-missing", "host-missing", "switch-missing"])
+        self.assertEqual([self.states()[host] for host in ("node0003", "node0004")], [("down", "missing")] * 2)
+        distance = self.daemon.ctl_json("cost", "node0001", "node0005")
+        self.sim.relink("leaf2")
+        self.sweep()
+        self.assertEqual(self.places(), places)
+        self.assertEqual(set(self.states().values()), {("up", "subnet")})
+        self.assertEqual(self.daemon.ctl_json("cost", "node0001", "node0005"), distance)
+
+    def test_a_spine_is_lost_at_once(self):
+        self.start()
+        places = self.places()
+        self.sim.unlink("spine1")
+        self.daemon.refresh()
+        self.assertIn("switch-lost", kinds(self.last()))
+        self.assertEqual({h: p[0] for h, p in self.places().items()}, {h: p[0] for h, p in places.items()})
+
+    def test_another_hca_in_its_place_ends_it(self):
+        self.start()
+        places = self.places()
+        port = self.pull()
+        self.sim.guid("node0002", 0x77aa00)
+        self.sim.relink("leaf1", port)
+        self.sweep()
+        self.assertEqual(self.places(), places)
+        self.assertIn("hca-replaced", kinds(self.last()))
+        self.assertEqual(self.daemon.status()["missing"], 0)
+
+
+class Sweeps(Case):
+    """Nobody is retired while nobody knows who is missing."""
+
+    def test_the_own_cable_is_out(self):
+        self.start(retire=1)
+        self.pull()
+        own = self.sim.cable("leaf3", "node0006")
+        self.sim.unlink("leaf3", own)  # where the sweeps are made
+        with self.assertRaises(lab.LabError):
+            self.daemon.refresh()
+        generation, devices = self.generation(), set(self.devices())
+        self.assertTrue(self.daemon.status()["stale"])
+        # its time is over, which shows only when sweeps are good again
+        lab.wait_for(lambda: self.waited(2), what="time to pass")
+        self.assertEqual((self.generation(), set(self.devices())), (generation, devices))
+        self.sim.relink("leaf3", own)
+        self.sweep()
+        lab.wait_for(lambda: "node0002" not in self.devices(), what="node0002 to be retired")
+
+    def waited(self, seconds):
+        """Has so much time passed since the last generation?"""
+        with sqlite3.connect(f"file:{self.daemon.store}?mode=ro", uri=True) as db:
+            return db.execute("SELECT (julianday('now') - 2440587.5) * 86400 - max(published) / 1e6 > ? FROM generation",
+                              (seconds,)).fetchone()[0]
+
+    def test_a_restart_counts_on(self):
+        self.start()
+        self.pull()
+        places = self.places()
+        self.daemon.stop()
+        self.daemon.start()
+        self.assertEqual(self.places(), places)
+        self.assertEqual(self.states()["node0002"], ("down", "missing"))
+        self.daemon.stop()
+        with open(self.daemon.conf, "a", encoding="utf-8") as file:
+            file.write("\n[changes]\nretire = 1\n")
+        self.daemon.start()
+        lab.wait_for(lambda: "node0002" not in self.devices(), what="node0002 to be retired")
+
+    def test_killed_between_missing_and_lost(self):
+        self.start(retire=2)
+        self.pull()
+        self.daemon.kill9()
+        self.daemon.start()
+        lab.wait_for(lambda: "node0002" not in self.devices(), what="node0002 to be retired")
+        history = self.daemon.ctl_json("history", "node0002")
+        self.assertEqual([c["kind"] for c in history if c["kind"].startswith("host")],
+                         ["host-added", "host-missing", "host-lost"])
+
+    def test_no_subnet_manager(self):
+        """Ports that are back but not active are no reason to lose anybody."""
+        self.start()
+        port = self.pull()
+        self.sim.relink("leaf1", port)
+        self.daemon.refresh()  # nobody has brought the port up
+        self.assertEqual(self.states()["node0002"], ("down", "subnet"))
+        self.assertEqual(len(self.devices()), 6)
+        self.sweep()
+        self.assertEqual(self.states()["node0002"], ("up", "subnet"))
+
+    def test_an_operator_takes_it_as_it_is(self):
+        self.start()
+        self.pull()
+        self.daemon.refresh(accept_partial=True)
+        self.assertNotIn("node0002", self.devices())
+
+    def test_an_old_store_while_nodes_moved_on(self):
+        """Generations never go back, and who is where is what is seen; who is not seen is missing from now on."""
+        self.start()
+        self.daemon.stop()
+        backup = os.path.join(self.daemon.dir, "backup.db")
+        shutil.copy(self.daemon.store, backup)
+        self.daemon.start()
+        port = self.pull()  # meanwhile node0002 went, and node0003 came to its place
+        self.daemon.ctl("forget", "node0002")
+        self.sim.unlink("leaf2", self.sim.cable("leaf2", "node0003"))
+        self.sim.link("leaf1", port, "node0003", 1)
+        self.sweep()
+        moved = self.devices()["node0003"]
+        self.assertEqual((moved["switch"], moved["switch_port"]), ("leaf1", port))
+        self.daemon.stop()
+        for suffix in ("-wal", "-shm"):
+            if os.path.exists(self.daemon.store + suffix):
+                os.unlink(self.daemon.store + suffix)
+        shutil.copy(backup, self.daemon.store)
+        self.daemon.start()
+        self.daemon.refresh()
+        devices = self.devices()
+        self.assertEqual(devices["node0003"]["switch"], "leaf1")
+        self.assertNotIn("node0002", devices)  # its port is another's now
+        self.assertEqual(len(devices), 5)
+
+
+class Flapping(Case):
+    def flap(self, port, n):
+        """So many times out and in again."""
+        for _ in range(n):
+            self.sim.unlink("leaf1", port)
+            self.daemon.refresh()
+            self.sim.relink("leaf1", port)
+            self.sweep()
+
+    def test_a_cable_that_flaps_is_held_down_and_released(self):
+        self.start(hold_down=3, hold_down_max=3)
+        places = self.places()
+        port = self.sim.cable("leaf1", "node0002")
+        self.flap(port, 1)
+        self.assertEqual(self.states()["node0002"], ("up", "subnet"))
+        self.sim.unlink("leaf1", port)
+        self.daemon.refresh()
+        self.assertEqual(kinds(self.last()), ["flapping", "host-missing"])
+        flapping = next(c for c in self.last() if c["kind"] == "flapping")
+        self.assertEqual(flapping["what"], f"leaf1[{port}] - node0002 HCA-1[1]")
+        self.assertIn("3 changes within 60 s", flapping["before"])
+        self.assertIn("held down until 2", flapping["after"])
+        self.assertEqual(self.daemon.status()["flapping"], 1)
+        generation = self.generation()
+        self.sim.relink("leaf1", port)
+        self.sweep()  # it is there, and taken as down
+        self.flap(port, 2)
+        self.assertEqual(self.generation(), generation)
+        self.assertEqual(self.states()["node0002"], ("down", "missing"))
+        lab.wait_for(lambda: self.states()["node0002"] == ("up", "subnet"), 30, "the cable to be released")
+        self.assertEqual(self.generation(), generation + 1)
+        self.assertIn("host-back", kinds(self.last()))
+        self.assertEqual(self.places(), places)
+        self.assertEqual(self.daemon.status()["flapping"], 0)
+
+    def test_a_cable_between_switches(self):
+        self.start(hold_down=600)
+        port = self.sim.cable("leaf1", "spine1")
+        links = len(self.daemon.ctl_json("links"))
+        self.flap(port, 1)
+        self.assertEqual(len(self.daemon.ctl_json("links")), links)
+        self.sim.unlink("leaf1", port)
+        self.daemon.refresh()
+        self.assertEqual(kinds(self.last()).count("flapping"), 1)  # once, though it has two ends
+        generation = self.generation()
+        self.sim.relink("leaf1", port)
+        self.sweep()
+        self.flap(port, 1)
+        self.assertEqual(self.generation(), generation)
+        self.assertEqual(len(self.daemon.ctl_json("links")), links - 1)
+        self.daemon.stop()
+        self.daemon.start()  # a restart forgets it
+        self.assertEqual(len(self.daemon.ctl_json("links")), links)
+
+    def test_it_can_be_switched_off(self):
+        self.start(flap_count=0)
+        self.flap(self.sim.cable("leaf1", "node0002"), 3)
+        self.assertEqual(self.states()["node0002"], ("up", "subnet"))
+        self.assertEqual(self.daemon.status()["flapping"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

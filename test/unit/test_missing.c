@@ -1,0 +1,174 @@
+/* test_missing.c - for how long nodes are missing: over restarts, boots, and clocks that jump. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fabricd/missing.h"
+#include "store_fixture.h"
+
+#define S      1000000ll
+#define RETIRE 600
+
+/* A moment: so many seconds since the boot, with a wall clock that may say anything. */
+static struct moment at(int64_t running, int64_t wall, const char *boot)
+{
+    struct moment now = {.wall = wall * S, .running = running * S};
+    snprintf(now.boot, sizeof(now.boot), "%s", boot);
+    return now;
+}
+
+/* A fabric, where the node of this name and leaf1 are missing. */
+static void make(struct fab_inventory *inv, const char *missing)
+{
+    assert_int_equal(fabric_parse("fattree2:3,2,2", inv), PMIXFAB_OK);
+    inv->nodes[fabric_find(inv, missing)].missing = 1;
+    inv->nodes[fabric_find(inv, "leaf1")].missing = 1;
+}
+
+static void it_is_due_when_its_time_is_over(void **state)
+{
+    struct fab_inventory inv;
+    struct missing none = {0}, first, second;
+    struct moment now = at(1000, 5000, "a");
+    (void)state;
+    make(&inv, "node0001");
+    assert_int_equal(missing_follow(&none, &inv, &now, &first), PMIXFAB_OK);
+    assert_int_equal(first.n, 2);
+    const struct missing_node *host = missing_find(&first, inv.nodes[fabric_find(&inv, "node0001")].guid);
+    assert_non_null(host);
+    assert_true(host->is_hca);
+    assert_int_equal(host->since, 5000 * S);
+    assert_int_equal(missing_next(&first, RETIRE, &now), 600 * S); /* the switch does not count */
+    now = at(1000 + 598, 5598, "a");
+    assert_false(missing_is_due(host, RETIRE, &now));
+    now = at(1000 + 599, 5599, "a"); /* within a second: together with others */
+    assert_true(missing_is_due(host, RETIRE, &now));
+    assert_int_equal(missing_next(&first, RETIRE, &now), 1 * S);
+    /* another one later; the first goes on */
+    inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
+    now = at(1300, 5300, "a");
+    assert_int_equal(missing_follow(&first, &inv, &now, &second), PMIXFAB_OK);
+    assert_int_equal(second.n, 3);
+    assert_int_equal(missing_next(&second, RETIRE, &now), 300 * S);
+    missing_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid)->forgotten = true;
+    assert_int_equal(missing_next(&second, RETIRE, &now), 0);
+    missing_free(&first);
+    missing_free(&second);
+    fab_inventory_destroy(&inv);
+}
+
+static void a_clock_that_jumps_changes_nothing(void **state)
+{
+    static const int64_t jumps[] = {-3600, 3600, -86400 * 365, 86400 * 365};
+    struct fab_inventory inv;
+    struct missing none = {0}, list, again;
+    struct moment now = at(1000, 1000000000, "a");
+    (void)state;
+    make(&inv, "node0001");
+    assert_int_equal(missing_follow(&none, &inv, &now, &list), PMIXFAB_OK);
+    for (size_t i = 0; i < 4; i++) {
+        now = at(1100, 1000000100 + jumps[i], "a");
+        assert_int_equal(missing_next(&list, RETIRE, &now), 500 * S);
+        assert_int_equal(missing_follow(&list, &inv, &now, &again), PMIXFAB_OK);
+        assert_int_equal(missing_next(&again, RETIRE, &now), 500 * S);
+        missing_free(&again);
+    }
+    missing_free(&list);
+    fab_inventory_destroy(&inv);
+}
+
+static void write_list(const char *path, const struct fab_inventory *inv, const struct missing *list,
+                       const char *boot)
+{
+    struct fab_err err = {""};
+    struct fab_inventory empty;
+    struct store_missing rows[8];
+    assert_true(list->n <= 8);
+    for (uint32_t i = 0; i < list->n; i++)
+        rows[i] = (struct store_missing){.guid = list->nodes[i].guid,
+                                         .since = list->nodes[i].since,
+                                         .boot = boot,
+                                         .counted = list->nodes[i].counted};
+    struct store *store = open_store(path);
+    empty_inventory(&empty);
+    const struct store_publication publication = {.generation = 1,
+                                                  .published = 1,
+                                                  .before = &empty,
+                                                  .after = inv,
+                                                  .missing = rows,
+                                                  .n_missing = list->n};
+    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
+    store_close(store);
+    fab_inventory_destroy(&empty);
+}
+
+/* A restart goes on counting, whatever the wall clock says by then; a boot, or another machine, begins anew.
+ */
+static void it_counts_on_over_a_restart_and_anew_over_a_boot(void **state)
+{
+    static const struct {
+        int64_t running, wall, left;
+        const char *boot;
+    } cases[] = {
+        {1100, 1000000100, 500, "a"},          /* as it should be */
+        {1100, 1000000100 - 3600, 500, "a"},   /* the clock was set back meanwhile */
+        {1100, 1000000100 + 3600, 500, "a"},   /* or forth */
+        {90000, 1000000100, 0, "a"},           /* fabricd was stopped for a day */
+        {30, 1000000100, 600, "b"},            /* the machine was booted */
+        {90000, 1000000100 + 86400, 600, "b"}, /* that was yesterday */
+        {900, 1000000100, 600, "a"},           /* a store from the future cannot be */
+    };
+    struct folder *folder = *state;
+    struct fab_inventory inv, loaded;
+    struct missing none = {0}, list, read, followed;
+    struct fab_err err = {""};
+    struct moment now = at(1000, 1000000000, "a");
+    make(&inv, "node0001");
+    assert_int_equal(missing_follow(&none, &inv, &now, &list), PMIXFAB_OK);
+    write_list(folder->db, &inv, &list, "a");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct store *store = open_store(folder->db);
+        now = at(cases[i].running, cases[i].wall, cases[i].boot);
+        assert_int_equal(missing_load(store, &now, &read, &err), PMIXFAB_OK);
+        assert_int_equal(store_load_inventory(store, &loaded, &err), PMIXFAB_OK);
+        assert_true(fab_inventory_equal(&loaded, &inv)); /* who is missing is part of it */
+        assert_int_equal(missing_follow(&read, &loaded, &now, &followed), PMIXFAB_OK);
+        assert_int_equal(followed.n, 2);
+        assert_int_equal(followed.nodes[0].since, 1000000000 * S);
+        assert_int_equal(missing_next(&followed, RETIRE, &now), cases[i].left * S);
+        missing_free(&read);
+        missing_free(&followed);
+        fab_inventory_destroy(&loaded);
+        store_close(store);
+    }
+    missing_free(&list);
+    fab_inventory_destroy(&inv);
+}
+
+static void the_moment_is_now(void **state)
+{
+    struct moment one, two;
+    (void)state;
+    moment_now(&one);
+    moment_now(&two);
+    assert_true(two.running >= one.running && one.running > 0 && one.wall > 0);
+    assert_string_equal(one.boot, two.boot);
+    assert_true(one.boot[0] != '\0');
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_due_when_its_time_is_over),
+        cmocka_unit_test(a_clock_that_jumps_changes_nothing),
+        cmocka_unit_test_setup_teardown(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup,
+                                        folder_teardown),
+        cmocka_unit_test(the_moment_is_now),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
