@@ -7,6 +7,9 @@
 #include "control.h"
 
 #define CTL_ANSWER_SECONDS 30 /* for what the daemon knows already */
+/* A sweep has a deadline of its own, which the operator may have set high; a daemon that stops closes the
+ * socket. */
+#define CTL_SWEEP_SECONDS 900
 
 /* The rows of `changes` (an array of the daemon's, or NULL) as a table; with `into` appended to it. */
 enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, json_t *into);

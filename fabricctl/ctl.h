@@ -29,8 +29,12 @@ struct ctl {
     const char *uri;   /* read over PMIx from there; NULL: from the run directory */
     const char *plane; /* NULL: all planes, or the default plane, as the command has it */
     enum ctl_format format;
-    const char *output; /* matrix -o */
-    const char *host;   /* refresh --host */
+    const char *output;   /* matrix -o */
+    const char *host;     /* refresh --host */
+    const char *sw;       /* refresh --switch */
+    bool wait, no_wait;   /* refresh */
+    bool replace, cancel; /* expect */
+    uint32_t seconds;     /* expect --for; 0: not said */
     bool accept_partial;
     bool force; /* backup --force */
     bool follow;
@@ -81,6 +85,9 @@ enum ctl_exit ctl_matrix(const struct ctl *ctl);
 enum ctl_exit ctl_nodes(const struct ctl *ctl);
 enum ctl_exit ctl_forget(const struct ctl *ctl);
 enum ctl_exit ctl_refresh(const struct ctl *ctl);
+enum ctl_exit ctl_verify(const struct ctl *ctl);
+enum ctl_exit ctl_check(const struct ctl *ctl);
+enum ctl_exit ctl_expect(const struct ctl *ctl);
 enum ctl_exit ctl_events(const struct ctl *ctl);
 enum ctl_exit ctl_history(const struct ctl *ctl);
 enum ctl_exit ctl_diff(const struct ctl *ctl);

@@ -31,8 +31,14 @@ static const struct option_help helps[] = {
     {'V', "-V, --version", "the version"},
     {'o', "-o, --output FILE.npy", "write a file that numpy.load() reads; - is standard output"},
     {'H', "    --host H", "have this host look at its devices first, and show what changed about it"},
+    {'S', "    --switch S", "show what changed about this switch (a name or a GUID)"},
+    {'w', "    --wait", "wait until it is done, as without this option"},
+    {'W', "    --no-wait", "return as soon as the daemon has taken it up"},
     {'a', "    --accept-partial", "publish what answered, even if the fabric shrinks by it"},
     {'O', "    --force", "replace a backup that is there"},
+    {'R', "    --replace", "what changes of it from now on is planned"},
+    {'t', "    --for TIME", "for so long: 90s, 30m, 4h (the default), 2d"},
+    {'c', "    --cancel", "it is not expected any more"},
     {'f', "-f, --follow", "go on printing events as they happen"},
     {'n', "-n, --limit N", "the latest N changes only"},
 };
@@ -48,6 +54,12 @@ static const struct option long_options[] = {
     {"version", no_argument, NULL, 'V'},
     {"output", required_argument, NULL, 'o'},
     {"host", required_argument, NULL, 'H'},
+    {"switch", required_argument, NULL, 'S'},
+    {"wait", no_argument, NULL, 'w'},
+    {"no-wait", no_argument, NULL, 'W'},
+    {"replace", no_argument, NULL, 'R'},
+    {"for", required_argument, NULL, 't'},
+    {"cancel", no_argument, NULL, 'c'},
     {"accept-partial", no_argument, NULL, 'a'},
     {"follow", no_argument, NULL, 'f'},
     {"force", no_argument, NULL, 'O'},
@@ -68,7 +80,11 @@ static const struct ctl_command commands[] = {
     {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
     {"nodes", "[HOST]", "the hosts that report their own devices", "", 0, 1, ctl_nodes},
     {"forget", "HOST", "forget what a host reported, until it does so again", "", 1, 1, ctl_forget},
-    {"refresh", "", "look at the fabric now, and show what changed", "Ha", 0, 0, ctl_refresh},
+    {"refresh", "", "look at the fabric now, and show what changed", "HSwWa", 0, 0, ctl_refresh},
+    {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify},
+    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "", 0, 0, ctl_check},
+    {"expect", "[NAME]", "announce a swap of a host or switch, or list what is announced", "Rtc", 0, 1,
+     ctl_expect},
     {"events", "", "the latest events, or those to come", "f", 0, 0, ctl_events},
     {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "n", 0, 1, ctl_history},
     {"diff", "[FROM [TO]]", "what changed between two generations", "", 0, 2, ctl_diff},
@@ -143,6 +159,25 @@ static enum ctl_exit set_limit(struct ctl *ctl, const char *text)
     return CTL_DONE;
 }
 
+/* A number with s, m, h or d behind it; of seconds without. */
+static enum ctl_exit set_time(struct ctl *ctl, const char *text)
+{
+    static const char units[] = "smhd";
+    static const uint32_t lengths[] = {1, 60, 3600, 86400};
+    const char *unit;
+    char *end;
+    unsigned long value;
+
+    errno = 0;
+    value = strtoul(text, &end, 10);
+    unit = *end == '\0' ? units : strchr(units, *end);
+    if (text[0] < '0' || text[0] > '9' || errno != 0 || value == 0 || unit == NULL ||
+        (*end != '\0' && end[1] != '\0') || value > UINT32_MAX / lengths[unit - units])
+        return ctl_usage("not a time: --for %s: give a number with s, m, h or d behind it, as 4h", text);
+    ctl->seconds = (uint32_t)value * lengths[unit - units];
+    return CTL_DONE;
+}
+
 static enum ctl_exit set_text(const char **to, const char *option, const char *text)
 {
     if (text[0] == '\0')
@@ -168,6 +203,10 @@ static enum ctl_exit set_option(struct ctl *ctl, struct asked *asked, int letter
         return set_text(&ctl->output, "--output", value);
     case 'H':
         return set_text(&ctl->host, "--host", value);
+    case 'S':
+        return set_text(&ctl->sw, "--switch", value);
+    case 't':
+        return set_time(ctl, value);
     case 'F':
         return set_format(ctl, value);
     case 'n':
@@ -183,6 +222,18 @@ static enum ctl_exit set_option(struct ctl *ctl, struct asked *asked, int letter
         break;
     case 'a':
         ctl->accept_partial = true;
+        break;
+    case 'w':
+        ctl->wait = true;
+        break;
+    case 'W':
+        ctl->no_wait = true;
+        break;
+    case 'R':
+        ctl->replace = true;
+        break;
+    case 'c':
+        ctl->cancel = true;
         break;
     default:
         ctl->follow = true;

@@ -1,0 +1,200 @@
+/*
+ * hands.c - check, verify and expect: is it well, is it as it is served, and what will be changed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "changes.h"
+#include "list.h"
+#include "text.h"
+
+/* ---- check ---- */
+
+static const struct ctl_column finding_columns[] = {
+    {"severity", "SEVERITY", false}, {"kind", "KIND", false}, {"where", "WHERE", false},
+    {"what", "WHAT", false},         {"hint", NULL, false},
+};
+
+static const char *text_of(const json_t *row, const char *key)
+{
+    return json_string_value(json_object_get(row, key));
+}
+
+static enum ctl_exit findings_table(const struct ctl *ctl, const json_t *findings, json_t *into)
+{
+    struct ctl_table *table = ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, finding_columns,
+                                             CTL_COUNT(finding_columns));
+    bool going = table != NULL;
+
+    for (size_t i = 0; going && i < json_array_size(findings); i++) {
+        for (size_t k = 0; k < CTL_COUNT(finding_columns); k++)
+            ctl_put_text(table, text_of(json_array_get(findings, i), finding_columns[k].key));
+        going = ctl_table_row(table);
+    }
+    return ctl_table_close(table);
+}
+
+/* What to do about each kind, once; those of a kind are neighbours. */
+static void print_hints(const json_t *findings)
+{
+    const char *last = "";
+
+    for (size_t i = 0; i < json_array_size(findings); i++) {
+        const json_t *finding = json_array_get(findings, i);
+        const char *kind = text_of(finding, "kind"), *hint = text_of(finding, "hint");
+        char *line;
+
+        if (kind == NULL || hint == NULL || strcmp(kind, last) == 0)
+            continue;
+        line = ctl_clean_copy(hint);
+        printf("%s%s: %s\n", last[0] == '\0' ? "\n" : "", kind, line != NULL ? line : "?");
+        free(line);
+        last = kind;
+    }
+}
+
+static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
+{
+    const json_t *findings = json_object_get(answer, "findings");
+    json_t *generation = json_object_get(answer, "generation"), *rows;
+    enum ctl_exit status;
+
+    if (ctl->format == CTL_TEXT && json_array_size(findings) == 0) {
+        printf("generation %lld: nothing looks wrong\n", (long long)json_integer_value(generation));
+        return CTL_DONE;
+    }
+    rows = ctl->format == CTL_JSON ? json_array() : NULL;
+    status = findings_table(ctl, findings, rows);
+    if (status == CTL_DONE && ctl->format == CTL_TEXT)
+        print_hints(findings);
+    if (status == CTL_DONE && ctl->format == CTL_JSON)
+        status = ctl_json_print(stdout, json_pack("{s:O, s:O}", "generation", generation, "findings", rows));
+    json_decref(rows);
+    return status == CTL_DONE && json_array_size(findings) > 0 ? CTL_FAILED : status;
+}
+
+enum ctl_exit ctl_check(const struct ctl *ctl)
+{
+    enum ctl_exit status = ctl_control_only(ctl, "check");
+    json_t *answer = NULL;
+    char why[CTL_WHY_SIZE];
+
+    if (status != CTL_DONE)
+        return status;
+    if (ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "check"), CTL_ANSWER_SECONDS, &answer, why) !=
+        CTL_DONE)
+        return ctl_error("%s", why);
+    status = show_findings(ctl, answer);
+    json_decref(answer);
+    return status;
+}
+
+/* ---- verify ---- */
+
+static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
+{
+    const json_t *changes = json_object_get(answer, "changes");
+    json_t *generation = json_object_get(answer, "generation"), *rows;
+    bool equal = json_is_true(json_object_get(answer, "equal"));
+    enum ctl_exit status = CTL_DONE;
+
+    if (ctl->format == CTL_TEXT)
+        printf("generation %lld %s\n", (long long)json_integer_value(generation),
+               equal ? "is what a sweep sees now" : "is not what a sweep sees now:");
+    if (ctl->format == CTL_JSON) {
+        rows = json_array();
+        status = ctl_changes_table(ctl, changes, rows);
+        if (status == CTL_DONE)
+            status = ctl_json_print(stdout, json_pack("{s:O, s:b, s:O}", "generation", generation, "equal",
+                                                      equal, "changes", rows));
+        json_decref(rows);
+    } else if (!equal || ctl->format == CTL_CSV) {
+        status = ctl_changes_table(ctl, changes, NULL);
+    }
+    return status == CTL_DONE && !equal ? CTL_FAILED : status;
+}
+
+enum ctl_exit ctl_verify(const struct ctl *ctl)
+{
+    enum ctl_exit status = ctl_control_only(ctl, "verify");
+    json_t *answer = NULL;
+    char why[CTL_WHY_SIZE];
+
+    if (status != CTL_DONE)
+        return status;
+    if (ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "verify"), CTL_SWEEP_SECONDS, &answer, why) !=
+        CTL_DONE)
+        return ctl_error("%s", why);
+    status = show_verified(ctl, answer);
+    json_decref(answer);
+    return status;
+}
+
+/* ---- expect ---- */
+
+static const struct ctl_column expected_columns[] = {
+    {"name", "NAME", false},
+    {"since", "SINCE", false},
+    {"until", "UNTIL", false},
+    {"uid", "UID", true},
+};
+
+static enum ctl_exit show_expected(const struct ctl *ctl, const json_t *expected)
+{
+    struct ctl_table *table;
+    bool going;
+
+    if (ctl->format == CTL_TEXT && ctl->cancel)
+        return CTL_DONE; /* as rm does */
+    if (ctl->format == CTL_TEXT && json_array_size(expected) == 0) {
+        puts("no swap is announced");
+        return CTL_DONE;
+    }
+    table = ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, NULL, expected_columns,
+                           CTL_COUNT(expected_columns));
+    going = table != NULL;
+    for (size_t i = 0; going && i < json_array_size(expected); i++) {
+        const json_t *row = json_array_get(expected, i);
+
+        ctl_put_text(table, text_of(row, "name"));
+        ctl_put_text(table, text_of(row, "since"));
+        ctl_put_text(table, text_of(row, "until"));
+        ctl_put_number(table, json_integer_value(json_object_get(row, "uid")));
+        going = ctl_table_row(table);
+    }
+    return ctl_table_close(table);
+}
+
+static enum ctl_exit check_options(const struct ctl *ctl)
+{
+    if (ctl->replace && ctl->cancel)
+        return ctl_usage("one or the other: --replace and --cancel");
+    if (ctl->n_args == 0 && (ctl->replace || ctl->cancel))
+        return ctl_usage("no name: expect %s: say which host or switch",
+                         ctl->replace ? "--replace" : "--cancel");
+    if (ctl->seconds > 0 && !ctl->replace)
+        return ctl_usage("says for how long a swap is announced: --for: give --replace, too");
+    return ctl_control_only(ctl, "expect");
+}
+
+enum ctl_exit ctl_expect(const struct ctl *ctl)
+{
+    enum ctl_exit status = check_options(ctl);
+    json_t *request, *answer = NULL;
+    char why[CTL_WHY_SIZE];
+
+    if (status != CTL_DONE)
+        return status;
+    request = json_pack("{s:s, s:b, s:b}", "op", "expect", "replace", ctl->replace, "cancel", ctl->cancel);
+    if (ctl->seconds > 0)
+        json_object_set_new(request, "seconds", json_integer(ctl->seconds));
+    if (ctl->n_args > 0 && json_object_set_new(request, "name", json_string(ctl->args[0])) != 0) {
+        json_decref(request);
+        return ctl_usage("not UTF-8: expect: give a name as `fabricctl devices` or `switches` shows it");
+    }
+    if (ctl_control_ask(ctl->rundir, request, CTL_ANSWER_SECONDS, &answer, why) != CTL_DONE)
+        return ctl_error("%s", why);
+    status = show_expected(ctl, json_object_get(answer, "expected"));
+    json_decref(answer);
+    return status;
+}

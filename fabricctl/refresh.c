@@ -1,0 +1,225 @@
+/*
+ * refresh.c - look at the fabric now, and show what changed.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "changes.h"
+#include "list.h"
+
+bool ctl_mentions(const char *what, const char *host)
+{
+    size_t len = strlen(host);
+
+    if (len == 0)
+        return false;
+    for (const char *p = strstr(what, host); p != NULL; p = strstr(p + 1, host)) {
+        bool begins = p == what || (!isalnum((unsigned char)p[-1]) && strchr("._-", p[-1]) == NULL);
+        bool ends = p[len] == '\0' || (!isalnum((unsigned char)p[len]) && strchr("._-", p[len]) == NULL);
+
+        if (begins && ends)
+            return true;
+    }
+    return false;
+}
+
+/* Is the host one of those that a change is about? */
+static bool is_subject(const json_t *row, const char *host)
+{
+    const json_t *subjects = json_object_get(row, "subjects"), *one;
+    size_t i;
+
+    json_array_foreach(subjects, i, one)
+    {
+        if (json_is_string(one) && strcmp(json_string_value(one), host) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Those of the changes that are about the host or switch; all of them without one. A new reference. */
+static json_t *about(const json_t *changes, const char *name)
+{
+    json_t *kept = json_array();
+
+    for (size_t i = 0; i < json_array_size(changes); i++) {
+        json_t *row = json_array_get(changes, i);
+        const char *what = json_string_value(json_object_get(row, "what"));
+
+        if (name == NULL || (what != NULL && ctl_mentions(what, name)) || is_subject(row, name))
+            json_array_append(kept, row);
+    }
+    return kept;
+}
+
+/* "Nothing changed" about a host that nobody has is a wrong answer. */
+static enum ctl_exit require_host(const struct ctl *ctl)
+{
+    struct ctl_view view;
+    enum ctl_exit status = ctl_view_all(ctl, &view);
+    bool found = false;
+
+    if (status != CTL_DONE)
+        return status;
+    for (size_t i = 0; i < view.n && !found; i++) {
+        struct pmixfab_plane plane = {0};
+
+        pmixfab_plane(view.planes[i], &plane);
+        for (uint32_t h = 0; h < plane.n_hosts && !found; h++) {
+            const char *name;
+            uint32_t first, n;
+
+            found = pmixfab_host(view.planes[i], h, &name, &first, &n) == 0 && strcmp(name, ctl->host) == 0;
+        }
+    }
+    ctl_view_close(&view);
+    return found ? CTL_DONE
+                 : ctl_error(
+                       "no host %s: the fabric as just seen: check the name, its cable, and that it is up",
+                       ctl->host);
+}
+
+static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, const json_t *changes)
+{
+    json_int_t generation = json_integer_value(json_object_get(answer, "generation"));
+    bool changed = json_is_true(json_object_get(answer, "changed"));
+    bool partial = json_is_true(json_object_get(answer, "partial"));
+    enum ctl_exit status;
+    json_t *rows;
+
+    if (ctl->format == CTL_TEXT)
+        printf("generation %lld, %s%s\n", (long long)generation,
+               changed ? "published just now:" : "as before: nothing changed",
+               partial ? " (only a part of the fabric answered)" : "");
+    if (ctl->format != CTL_JSON)
+        return changed || ctl->format == CTL_CSV ? ctl_changes_table(ctl, changes, NULL) : CTL_DONE;
+    rows = json_array();
+    status = ctl_changes_table(ctl, changes, rows);
+    if (status != CTL_DONE) {
+        json_decref(rows);
+        return status;
+    }
+    return ctl_json_print(stdout, json_pack("{s:I, s:b, s:b, s:o}", "generation", generation, "changed",
+                                            changed, "partial", partial, "changes", rows));
+}
+
+/* The answer of a daemon on a node, which looks at its own devices and delivers what it sees. */
+static enum ctl_exit show_looked(const struct ctl *ctl, const json_t *answer)
+{
+    static const char *const keys[] = {"generation", "digest", "probes_failed"};
+    json_int_t failed = json_integer_value(json_object_get(answer, "probes_failed"));
+    const char *digest = json_string_value(json_object_get(answer, "digest"));
+    json_t *shown;
+
+    if (ctl->format == CTL_TEXT) {
+        printf("looked, and the scheduler has it: report %s", digest != NULL ? digest : "-");
+        if (failed > 0)
+            printf("; %lld probes failed, see fabricctl status", (long long)failed);
+        putchar('\n');
+        return CTL_DONE;
+    }
+    if (ctl->format == CTL_CSV)
+        return ctl_changes_table(ctl, NULL, NULL);
+    shown = json_object();
+    for (size_t i = 0; i < CTL_COUNT(keys); i++)
+        json_object_set(shown, keys[i], json_object_get(answer, keys[i]));
+    return ctl_json_print(stdout, shown);
+}
+
+/* Taken up, and not waited for. */
+static enum ctl_exit show_taken(const struct ctl *ctl, const json_t *answer)
+{
+    json_t *generation = json_object_get(answer, "generation");
+
+    if (ctl->format == CTL_TEXT) {
+        printf("taken up; generation %lld is served now\n", (long long)json_integer_value(generation));
+        return CTL_DONE;
+    }
+    if (ctl->format == CTL_CSV)
+        return ctl_changes_table(ctl, NULL, NULL);
+    return ctl_json_print(stdout, json_pack("{s:b, s:O}", "taken", 1, "generation", generation));
+}
+
+/* The request; with `host` the daemon asks that node first to look at its devices. NULL: told. */
+static json_t *refresh_request(const struct ctl *ctl)
+{
+    json_t *request = json_pack("{s:s, s:b}", "op", "refresh", "accept_partial", ctl->accept_partial);
+    bool ok = request != NULL;
+
+    if (ok && ctl->host != NULL)
+        ok = json_object_set_new(request, "host", json_string(ctl->host)) == 0;
+    if (ok && ctl->sw != NULL)
+        ok = json_object_set_new(request, "switch", json_string(ctl->sw)) == 0;
+    if (ok && ctl->no_wait)
+        ok = json_object_set_new(request, "wait", json_false()) == 0;
+    if (ok)
+        return request;
+    json_decref(request);
+    ctl_usage("not UTF-8: %s: give a name as `fabricctl %s` shows it",
+              ctl->sw != NULL ? "--switch" : "--host", ctl->sw != NULL ? "switches" : "devices");
+    return NULL;
+}
+
+/* What the new generation changed. */
+static enum ctl_exit ask_changes(const struct ctl *ctl, json_int_t generation, json_t **diff)
+{
+    char why[CTL_WHY_SIZE];
+
+    if (ctl_control_ask(ctl->rundir,
+                        json_pack("{s:s, s:I, s:I}", "op", "diff", "from", generation - 1, "to", generation),
+                        CTL_ANSWER_SECONDS, diff, why) != CTL_DONE)
+        return ctl_error("%s", why);
+    return CTL_DONE;
+}
+
+static enum ctl_exit show(const struct ctl *ctl, const json_t *answer)
+{
+    json_t *diff = NULL, *changes;
+    enum ctl_exit status = CTL_DONE;
+    /* changes name a switch, and not its GUID */
+    const char *name = ctl->sw != NULL && strncmp(ctl->sw, "0x", 2) != 0 ? ctl->sw : ctl->host;
+
+    if (json_is_true(json_object_get(answer, "changed")))
+        status = ask_changes(ctl, json_integer_value(json_object_get(answer, "generation")), &diff);
+    changes = about(json_object_get(diff, "changes"), name);
+    if (status == CTL_DONE && ctl->host != NULL && json_array_size(changes) == 0)
+        status = require_host(ctl);
+    if (status == CTL_DONE)
+        status = show_refresh(ctl, answer, changes);
+    json_decref(changes);
+    json_decref(diff);
+    return status;
+}
+
+static enum ctl_exit check_options(const struct ctl *ctl)
+{
+    if (ctl->host != NULL && ctl->sw != NULL)
+        return ctl_usage("one or the other: --host and --switch: refresh twice for both");
+    if (ctl->wait && ctl->no_wait)
+        return ctl_usage("one or the other: --wait and --no-wait: without both it waits");
+    return ctl_control_only(ctl, "refresh");
+}
+
+enum ctl_exit ctl_refresh(const struct ctl *ctl)
+{
+    json_t *request, *answer = NULL;
+    enum ctl_exit status = check_options(ctl);
+    char why[CTL_WHY_SIZE];
+
+    if (status != CTL_DONE)
+        return status;
+    request = refresh_request(ctl);
+    if (request == NULL)
+        return CTL_USAGE;
+    if (ctl_control_ask(ctl->rundir, request, CTL_SWEEP_SECONDS, &answer, why) != CTL_DONE)
+        return ctl_error("%s", why);
+    if (json_object_get(answer, "digest") != NULL)
+        status = show_looked(ctl, answer);
+    else if (json_object_get(answer, "taken") != NULL)
+        status = show_taken(ctl, answer);
+    else
+        status = show(ctl, answer);
+    json_decref(answer);
+    return status;
+}
