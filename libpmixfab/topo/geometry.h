@@ -40,16 +40,17 @@
  * slot, those without (chassis 0) by GUID.
  *
  * That is the numbering from nothing, as a new store has it. Once a plane has been published its numbers stay
- * (fab_geometry_settle()), so they depend on what was there before:
- *   A pod, group or chassis has the number of the one with which it shares the most switches. A switch keeps
- *     its number while it stays in its pod; what is new has the lowest free number, in the order from
- * nothing, and numbers that nobody has are holes. A mesh or torus keeps the order of its dimensions, its
- * origin and its directions, as most of its switches say, and the number for the port once it has one. A
- * switch is known by its GUID. One that came in the place of another (it carries most of the devices that one
- * did that is gone) has that one's number. Only the numbers of switches with devices are remembered. So a
- * device that stays on its port keeps its coordinates, unless its pod was cut apart or joined to a larger
- * one, or a mesh or torus has grown anywhere but at its far end. Logical numbers begin anew when the plane
- * becomes one of another kind, and again when it returns; physical ones do not depend on the kind.
+ * (fab_geometry_settle()), so they depend on what was there before. A pod, group or chassis has the number of
+ * the one with which it shares the most switches, a switch keeps its number while it stays in its pod. What
+ * is new has the lowest free number, in the order from nothing; numbers that nobody has are holes. A mesh or
+ * torus keeps the order of its dimensions, its origin and its directions, as most of its switches say, and
+ * the number for the port once it has one.
+ *
+ * A switch is known by its GUID, or by what it carries: one that has most of the devices of one that is gone
+ * has that one's number. Only numbers of switches with devices are remembered. So a device that stays on its
+ * port keeps its coordinates, unless its pod was cut apart or joined to a larger one, or a mesh or torus has
+ * grown anywhere but at its far end. Logical numbers begin anew when the plane becomes one of another kind,
+ * and again when it returns; physical ones do not depend on the kind.
  *
  * In both views a device without a switch stands on a switch of its own, and its own port counts.
  * shape[d] is the largest value in dimension d plus one, or the length of that dimension of a mesh or
