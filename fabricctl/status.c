@@ -10,11 +10,11 @@
 
 /* What the daemon adds to the snapshots' facts, in this order; null where no daemon says it. */
 static const char *const daemon_keys[] = {
-    "role",         "host",       "pid",       "version",    "uri",           "stale_since",
-    "stale_reason", "partial",    "dangling",  "unnamed",    "inactive",      "nodes",
-    "sweeping",     "last_sweep", "sweep_ms",  "interval",   "scheduler",     "connected",
-    "looking",      "last_look",  "look_ms",   "probes",     "probes_failed", "probe_error",
-    "digest",       "held",       "delivered", "delivering", "refused",       "reason"};
+    "role",     "host",      "pid",        "version",   "uri",           "stale_since", "stale_reason",
+    "partial",  "dangling",  "unnamed",    "inactive",  "nodes",         "sweeping",    "last_sweep",
+    "sweep_ms", "interval",  "scheduler",  "connected", "look",          "looks",       "noticed",
+    "looking",  "last_look", "look_ms",    "probes",    "probes_failed", "probe_error", "digest",
+    "held",     "delivered", "delivering", "refused",   "reason"};
 
 /* Strings of the daemon's are shown like any other: cleaned. */
 static json_t *clean_value(json_t *value)

@@ -13,6 +13,7 @@
 
 #define FIRST_PAUSE 1u /* seconds until a child that ended is started again; then twice as many */
 #define MAX_PAUSE   60u
+#define GOOD_LOOKS  30u /* of one child: then what was wrong is over */
 #define LINES_LIMIT (1u << 20)
 
 struct notice {
@@ -21,11 +22,11 @@ struct notice {
     void (*fn)(const struct probe_noticed *noticed, void *cbdata);
     void *cbdata;
     struct child *child;
-    struct event *timer; /* for its next start */
+    struct event *timer; /* for its next start; while it runs, until it counts as hung */
     void *bytes;         /* the inventory */
     size_t size;
     struct notice_lines lines;
-    unsigned pause;
+    unsigned pause, good;
     bool told; /* that it cannot look: once */
 };
 
@@ -64,6 +65,18 @@ bool notice_line(struct notice_lines *lines, const char *line)
     return false;
 }
 
+static void wake(struct notice *notice, unsigned seconds)
+{
+    const struct timeval pause = {.tv_sec = seconds};
+    event_add(notice->timer, &pause);
+}
+
+/* It may take as long as a sweep, and then hangs. */
+static void watch_over(struct notice *notice)
+{
+    wake(notice, notice->config->look + notice->config->deadline);
+}
+
 static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
 {
     struct notice *notice = cbdata;
@@ -75,8 +88,11 @@ static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
         at = (size_t)(end - bytes) + 1;
         if (!notice_line(&notice->lines, line))
             continue;
-        notice->pause = FIRST_PAUSE;
-        notice->told = false;
+        if (++notice->good == GOOD_LOOKS) {
+            notice->pause = FIRST_PAUSE;
+            notice->told = false;
+        }
+        watch_over(notice);
         struct probe_noticed *noticed = &notice->lines.noticed;
         if (noticed->all || noticed->n > 0)
             notice->fn(noticed, notice->cbdata);
@@ -88,27 +104,28 @@ static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
 
 /* ---- its life ------------------------------------------------------------------------------------- */
 
-static void start_later(struct notice *notice, unsigned seconds)
+/* It is no more: after a pause, another one. */
+static void ended(struct notice *notice, const char *why)
 {
-    const struct timeval pause = {.tv_sec = seconds};
-    event_add(notice->timer, &pause);
+    notice->lines.status.watching = false;
+    if (!notice->told)
+        log_warning("%s: changes are seen at sweeps only, until it looks again", why);
+    notice->told = true;
+    wake(notice, notice->pause);
+    notice->pause = notice->pause * 2 < MAX_PAUSE ? notice->pause * 2 : MAX_PAUSE;
 }
 
 static void on_ended(struct child_result *result, void *cbdata)
 {
     struct notice *notice = cbdata;
     notice->child = NULL;
-    notice->lines.status.watching = false;
+    event_del(notice->timer);
     if (result->code == PMIXFAB_ERR_UNSUPPORTED) { /* this inventory cannot be watched */
+        notice->lines.status.watching = false;
         log_debug("%s", result->err.text);
         return;
     }
-    if (!notice->told)
-        log_warning("%s: changes are seen at sweeps only, until it looks again",
-                    result->code == PMIXFAB_OK ? "cheap look: its process ended" : result->err.text);
-    notice->told = true;
-    start_later(notice, notice->pause);
-    notice->pause = notice->pause * 2 < MAX_PAUSE ? notice->pause * 2 : MAX_PAUSE;
+    ended(notice, result->code == PMIXFAB_OK ? "cheap look: its process ended" : result->err.text);
 }
 
 static void start_child(struct notice *notice)
@@ -138,18 +155,26 @@ static void start_child(struct notice *notice)
                                       .cbdata = notice};
     notice->lines.noticed.all = false;
     notice->lines.noticed.n = 0;
+    notice->good = 0;
     if (child_start(notice->base, &order, &notice->child, &err) != PMIXFAB_OK) {
         log_warning("%s", err.text);
-        start_later(notice, MAX_PAUSE);
+        wake(notice, MAX_PAUSE);
+        return;
     }
+    watch_over(notice);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct notice *notice = arg;
     (void)fd, (void)what;
-    if (notice->child == NULL && notice->bytes != NULL)
+    if (notice->child == NULL) {
         start_child(notice);
+        return;
+    }
+    child_cancel(notice->child);
+    notice->child = NULL;
+    ended(notice, "cheap look: it hangs, and was killed");
 }
 
 void notice_watch(struct notice *notice, void *bytes, size_t size)
@@ -158,13 +183,14 @@ void notice_watch(struct notice *notice, void *bytes, size_t size)
         free(bytes);
         return;
     }
+    const bool pausing = notice->child == NULL && event_pending(notice->timer, EV_TIMEOUT, NULL);
     child_cancel(notice->child); /* which may still be reading the old ones */
     notice->child = NULL;
     notice->lines.status.watching = false;
     free(notice->bytes);
     notice->bytes = bytes;
     notice->size = size;
-    if (!event_pending(notice->timer, EV_TIMEOUT, NULL)) /* else it waits for its pause to end */
+    if (!pausing)
         start_child(notice);
 }
 

@@ -10,6 +10,7 @@
 /* A look is over soon, or it is worth nothing: one that is not answered is asked again at the next. */
 #define LOOK_TIMEOUT_MS 200u
 #define LOOK_RETRIES    1u
+#define MUTE            3u /* after so many looks a subnet manager that does not answer is asked at some only */
 #define PATIENCE        256u /* unanswered questions; then something large is broken */
 
 struct probe_watch {
@@ -23,6 +24,7 @@ struct probe_watch {
     bool known; /* of this host's port, what follows was read before */
     bool link_up;
     uint16_t lid, sm_lid;
+    unsigned mute; /* looks that the subnet manager has not answered, one after the other */
 };
 
 void ibnetdisc_watch_close(struct probe_watch *watch)
@@ -120,6 +122,26 @@ static int look_home(struct probe_watch *watch, struct probe_noticed *noticed, s
     return PMIXFAB_OK;
 }
 
+/* What the subnet manager does, as a sign of what a look cannot see. */
+static int look_at_manager(struct probe_watch *watch, struct probe_noticed *noticed, bool any,
+                           struct fab_err *err)
+{
+    struct smp *question = watch->questions;
+    *question = (struct smp){.attribute = IB_ATTR_SMINFO};
+    if (watch->mute >= MUTE && watch->mute++ % 16 != 0)
+        return PMIXFAB_OK;
+    if (!view_manager_path(&watch->view, watch->sm_lid, &question->path))
+        return PMIXFAB_OK;
+    int rc = smp_ask(watch->port, question, 1, 1, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    watch->mute = question->answered ? 0 : watch->mute < MUTE ? watch->mute + 1 : watch->mute;
+    if (question->answered &&
+        view_manager(&watch->view, mad_get_field(question->data, 0, IB_SMINFO_ACT_F), any))
+        noticed->all = true;
+    return PMIXFAB_OK;
+}
+
 /* ---- switches ------------------------------------------------------------------------------------- */
 
 /* Ask these for their SwitchInfo. Those that say nothing are the new list; *n becomes their number. */
@@ -200,14 +222,24 @@ static int read_edges(struct probe_watch *watch, struct probe_noticed *noticed, 
     return rc;
 }
 
-/* What was silent may have been so because the way to it is cut: there may be another one by now. */
+/*
+ * What was silent may have been so because the way to it is cut, or leads through one that is broken. Ask by
+ * routes through those that answer, until no more of them do.
+ */
 static int ask_the_silent(struct probe_watch *watch, uint32_t *list, uint32_t n,
                           struct probe_noticed *noticed, struct fab_err *err)
 {
     struct view *view = &watch->view;
-    for (uint32_t i = 0; i < n; i++)
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; i < n; i++) {
         view->switches[list[i]].suspect = true; /* its ports could not be read either */
-    int rc = ask_switches(watch, list, &n, noticed, err);
+        view->switches[list[i]].avoid = true;
+    }
+    for (uint32_t before = n + 1; rc == PMIXFAB_OK && n > 0 && n < before;) {
+        before = n;
+        view_route(view);
+        rc = ask_switches(watch, list, &n, noticed, err);
+    }
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++)
         if (view_silent(view, list[i]))
             rc = note(watch, list[i], noticed, err);
@@ -218,6 +250,7 @@ int ibnetdisc_watch_look(struct probe_watch *watch, struct probe_noticed *notice
 {
     struct view *view = &watch->view;
     const uint64_t before = smp_sent(watch->port);
+    const uint32_t noticed_before = noticed->n;
     uint32_t *list = calloc(view->n_switches + 1, sizeof(*list)), n = view->n_switches;
     if (list == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
@@ -234,6 +267,8 @@ int ibnetdisc_watch_look(struct probe_watch *watch, struct probe_noticed *notice
         rc = ask_the_silent(watch, list, n, noticed, err);
     if (rc == PMIXFAB_OK)
         rc = read_edges(watch, noticed, err);
+    if (rc == PMIXFAB_OK)
+        rc = look_at_manager(watch, noticed, noticed->all || noticed->n > noticed_before, err);
     noticed->requests += smp_sent(watch->port) - before;
     free(list);
     return rc;

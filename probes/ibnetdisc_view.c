@@ -168,7 +168,10 @@ void view_route(struct view *view)
     memset(view->up, 0xff, view->inv->n_nodes * sizeof(*view->up));
     reach(view, view->own, &tail);
     while (head < tail) {
-        const struct fab_node *node = &view->inv->nodes[view->queue[head++]];
+        const uint32_t at = view->queue[head++];
+        const struct fab_node *node = &view->inv->nodes[at];
+        if (view->switches[view->at[at]].avoid)
+            continue;
         for (uint32_t i = node->first_port; i < node->first_port + node->n_ports; i++)
             reach(view, i, &tail);
     }
@@ -201,7 +204,7 @@ bool view_answered(struct view *view, uint32_t at, bool bit)
     struct view_switch *sw = &view->switches[at];
     const bool is_new = sw->silent || (bit && sw->bit == 0);
     sw->suspect |= sw->silent || (bit && sw->bit != 1);
-    sw->silent = false;
+    sw->silent = sw->avoid = false;
     sw->bit = bit;
     return is_new;
 }
@@ -236,6 +239,59 @@ bool view_edge(struct view *view, uint32_t edge, const uint8_t info[ATTRIBUTE_SI
     e->state = now.state;
     e->lid = now.lid;
     return true;
+}
+
+/* ---- the subnet manager ---------------------------------------------------------------------------- */
+
+#define AT_REST 16u /* packets between two looks: answers, and what else is no sweep */
+
+bool view_manager(struct view *view, uint32_t count, bool noticed)
+{
+    const uint32_t sent = count - view->acted_last;
+    const bool another = view->manager && count < view->acted_last;
+    const bool first = !view->manager, before = view->noticed;
+    view->acted_last = count;
+    view->manager = true;
+    view->noticed = noticed;
+    if (first || another) { /* what it does now may be for what was noticed before this view */
+        view->busy = view->explained = true;
+        view->acted = 0;
+        return another;
+    }
+    if (!view->busy && sent > AT_REST) {
+        view->explained = before;
+        view->acted = 0;
+        view->busy = true;
+    }
+    if (!view->busy)
+        return false;
+    view->acted += sent;
+    view->explained |= noticed;
+    if (sent > AT_REST)
+        return false;
+    view->busy = false;
+    /* Its usual round, which it does every few seconds, is a question to each node at most. */
+    return !view->explained && view->acted > (view->n_switches + view->inv->n_nodes) * 3 / 2;
+}
+
+bool view_manager_path(const struct view *view, uint16_t lid, struct smp_path *path)
+{
+    const struct fab_inventory *inv = view->inv;
+    path->n = 0;
+    if (lid == 0)
+        return false;
+    for (uint32_t i = 0; i < view->n_switches; i++)
+        if (inv->nodes[view->switches[i].node].lid == lid)
+            return view_path(view, view->switches[i].node, path);
+    for (uint32_t i = 0; i < inv->n_ports; i++) {
+        const struct fab_port *port = &inv->ports[i];
+        if (port->lid != lid || port->subnet != inv->ports[view->own].subnet || port->peer == FAB_NONE)
+            continue;
+        const struct fab_port *peer = &inv->ports[port->peer];
+        return i == view->own || (view->at[peer->node] != FAB_NONE && view_path(view, peer->node, path) &&
+                                  smp_path_extend(path, peer->num));
+    }
+    return false;
 }
 
 /* ---- what to ask ---------------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@ struct view_switch {
     bool silent;         /* it did not answer the last look */
     bool unsettled;      /* one of its ports is being brought up */
     bool suspect;        /* its ports are to be read next */
+    bool avoid;          /* it does not answer now: no route leads through it */
 };
 #define VIEW_UNKNOWN 2
 
@@ -40,11 +41,16 @@ struct view {
     uint32_t *up;    /* node: the port of its neighbour that leads to it, FAB_NONE: unreached */
     uint32_t *queue;
     uint32_t n_switches, n_edges;
-    uint32_t own;       /* this host's port */
-    uint32_t next;      /* the switch whose turn it is */
-    uint32_t next_edge; /* and the edge */
-    uint32_t budget;    /* questions a look may cost beside one a switch */
-    bool moved;         /* a link went or came: routes are not what they were */
+    uint32_t own;         /* this host's port */
+    uint32_t next;        /* the switch whose turn it is */
+    uint32_t next_edge;   /* and the edge */
+    uint32_t budget;      /* questions a look may cost beside one a switch */
+    uint32_t acted_last;  /* the subnet manager's count of its packets, at the last look */
+    uint32_t acted;       /* how many it has sent since it began to */
+    bool manager;         /* it has told that count before */
+    bool busy, explained; /* it is at work; and something was noticed that it does so for */
+    bool noticed;         /* something was at the last look */
+    bool moved;           /* a link went or came: routes are not what they were */
 };
 
 /* Of a finished inventory that has the port with this GUID. PMIXFAB_ERR_UNSUPPORTED: it does not; _NOMEM. */
@@ -67,6 +73,15 @@ bool view_silent(struct view *view, uint32_t at);
 bool view_port(struct view *view, uint32_t at, unsigned num, const uint8_t info[ATTRIBUTE_SIZE]);
 /* The PortInfo of an edge. */
 bool view_edge(struct view *view, uint32_t edge, const uint8_t info[ATTRIBUTE_SIZE]);
+
+/*
+ * The subnet manager says how many packets it has sent so far. It sweeps the subnet when something changed:
+ * has it, and nothing was noticed, then what changed cannot be noticed (a host that was swapped, all within a
+ * look), and the answer is true. noticed: something was at this look.
+ */
+bool view_manager(struct view *view, uint32_t count, bool noticed);
+/* The way to the subnet manager with this LID. False: it is nowhere in the inventory. */
+bool view_manager_path(const struct view *view, uint16_t lid, struct smp_path *path);
 
 /*
  * The switches whose ports are to be read now, at most what the budget allows and at least one: suspects,

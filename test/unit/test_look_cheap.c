@@ -430,6 +430,59 @@ static void edges_are_asked_until_they_are_up(void **state)
     view_free(&view);
     end(&world);
 }
+
+/* What it sends for a sweep of its own, seen in `looks` looks; the answer of the last one and of one at rest.
+ */
+static bool manager_sweeps(struct view *view, uint32_t *count, unsigned looks, unsigned noticed_at)
+{
+    for (unsigned look = 0; look < looks; look++) {
+        *count += 600 / looks;
+        assert_false(view_manager(view, *count, look == noticed_at));
+    }
+    return view_manager(view, ++*count, false);
+}
+
+static void a_subnet_manager_that_sweeps_for_nothing_that_was_noticed(void **state)
+{
+    struct world world;
+    uint32_t count = 4000000000u;
+    (void)state;
+    begin(&world, "fattree2:4,2,4");
+    struct view *view = &world.view;
+    assert_false(view_manager(view, count, false));
+    assert_false(manager_sweeps(view, &count, 3, 99)); /* for what was there before the view */
+    for (unsigned looks = 1; looks < 6; looks++) {
+        assert_true(manager_sweeps(view, &count, looks, 99));
+        assert_false(manager_sweeps(view, &count, looks, looks / 2));
+        for (unsigned k = 0; k < 30; k++) /* its usual rounds */
+            assert_false(view_manager(view, count += k % 10 == 0 ? 28 : 1, false));
+        assert_false(view_manager(view, ++count, true));
+        assert_false(manager_sweeps(view, &count, looks, 99)); /* for what the look before has noticed */
+    }
+    assert_true(view_manager(view, 17, false)); /* another one */
+    assert_false(view_manager(view, 18, false));
+    end(&world);
+}
+
+static void the_way_to_the_subnet_manager(void **state)
+{
+    struct world world;
+    (void)state;
+    begin(&world, "fattree2:8,4,6");
+    for (uint32_t i = 0; i < world.inv.n_ports; i++) {
+        struct fab_port *port = &world.inv.ports[i];
+        struct smp_path path;
+        if (port->guid == 0 || port->peer == FAB_NONE)
+            continue;
+        const uint16_t lid = port->lid;
+        port->lid = 0xbeef;
+        assert_true(view_manager_path(&world.view, 0xbeef, &path));
+        assert_int_equal(walk(&world, &path), port->node);
+        port->lid = lid;
+        assert_false(view_manager_path(&world.view, 0xbeef, &path));
+    }
+    end(&world);
+}
 #endif
 
 int main(void)
@@ -449,6 +502,8 @@ int main(void)
         cmocka_unit_test(a_change_is_new_once),
         cmocka_unit_test(routes_avoid_what_is_down),
         cmocka_unit_test(edges_are_asked_until_they_are_up),
+        cmocka_unit_test(a_subnet_manager_that_sweeps_for_nothing_that_was_noticed),
+        cmocka_unit_test(the_way_to_the_subnet_manager),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
