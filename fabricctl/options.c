@@ -88,6 +88,7 @@ static const struct ctl_command commands[] = {
     {"events", "", "the latest events, or those to come", "f", 0, 0, ctl_events},
     {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "n", 0, 1, ctl_history},
     {"diff", "[FROM [TO]]", "what changed between two generations", "", 0, 2, ctl_diff},
+    {"metrics", "", "the daemon's counters and gauges, in Prometheus' text format", "", 0, 0, ctl_metrics},
     {"backup", "FILE", "the daemon's database into a file, while it is in use", "O", 1, 1, ctl_backup},
 };
 

@@ -13,6 +13,7 @@
 #include <utlist.h>
 
 #include "fabricd/control_priv.h"
+#include "fabricd/count.h"
 #include "fabricd/log.h"
 
 static void connection_free(struct connection *connection)
@@ -186,6 +187,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     connection->max_line = CONTROL_MAX_LINE;
     DL_APPEND(control->connections, connection);
     control->n_connections++;
+    count(COUNT_CONNECTIONS);
     bufferevent_setwatermark(connection->bev, EV_READ, 0, 2 * CONTROL_MAX_LINE);
     bufferevent_setcb(connection->bev, on_readable, on_written, on_closed, connection);
     bufferevent_enable(connection->bev, EV_READ | EV_WRITE);

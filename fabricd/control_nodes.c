@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "fabricd/base64.h"
+#include "fabricd/count.h"
 #include "fabricd/daemon.h"
 #include "fabricd/intake.h"
 #include "fabricd/log.h"
@@ -162,6 +163,7 @@ void control_op_deliver(struct connection *connection, json_t *request)
         return;
     }
     free(pending);
+    count_refused(rc);
     connection_fail(connection, rc, "deliver: %s", err.text);
 }
 

@@ -8,6 +8,7 @@
 #include "fabricd/control_nodes.h"
 #include "fabricd/daemon.h"
 #include "fabricd/log.h"
+#include "fabricd/metrics.h"
 #include "fabricd/server.h"
 #include "fabricd/store.h"
 
@@ -134,5 +135,6 @@ const struct control_op control_scheduler_ops[] = {
     {"history", op_history},         {"diff", op_diff},
     {"events", control_op_events},   {"nodes", control_op_nodes},
     {"deliver", control_op_deliver}, {"forget", control_op_forget},
-    {"backup", control_op_backup},   {NULL, NULL},
+    {"backup", control_op_backup},   {"metrics", control_op_metrics},
+    {NULL, NULL},
 };

@@ -157,6 +157,7 @@ static void stop(struct daemon *d)
     hooks_free(d->hooks);
     trim_free(d->trimmer);
     backup_free(d->backup);
+    metrics_file_free(d->metrics);
     watch_stop();
     if (d->taking)
         intake_stop();
@@ -241,6 +242,8 @@ static int start(struct daemon *d, struct fab_err *err)
         return rc;
     d->serving = true;
     rc = control_new(d->base, d->config, control_scheduler_ops, d, &d->control, err);
+    if (rc == PMIXFAB_OK)
+        rc = metrics_file_new(d->base, d->config, metrics_of_scheduler, d, &d->metrics, err);
     nodes_listen(d->nodes, control_nodes_heard, NULL);
     if (rc == PMIXFAB_OK)
         rc = process_write_uri(d->config, server_uri(), err);

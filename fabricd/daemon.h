@@ -19,7 +19,7 @@ struct daemon;
 struct daemon_status {
     uint64_t generation;
     int64_t published, stale_since, last_sweep;
-    double sweep_ms;
+    double sweep_ms, publish_s; /* publish_s: from the finished sweep to the files in place */
     uint32_t dangling, unnamed, inactive;
     uint32_t nodes;         /* how many report */
     uint32_t missing, held; /* HCAs that keep their places; ends of cables that flap */

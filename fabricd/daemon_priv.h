@@ -13,6 +13,7 @@
 #define FABRICD_DAEMON_PRIV_H
 
 #include <event2/event.h>
+#include <time.h>
 
 #include "fabricd/backup.h"
 #include "fabricd/control.h"
@@ -20,6 +21,7 @@
 #include "fabricd/gather.h"
 #include "fabricd/hook.h"
 #include "fabricd/look.h"
+#include "fabricd/metrics.h"
 #include "fabricd/nodes.h"
 #include "fabricd/notice.h"
 #include "fabricd/publish.h"
@@ -35,6 +37,8 @@ struct daemon {
     struct hooks *hooks;
     struct trim *trimmer; /* of the history */
     struct backup *backup;
+    struct metrics_file *metrics;
+    struct timespec publish_began;
     struct event *timer, *signals[3];
     struct event *trim; /* gives memory back when reports have been published */
     bool serving;       /* the PMIx server runs */

@@ -1,4 +1,5 @@
 /* daemon_publish.c - publishing, with the events around it: for a round, or for reports alone. */
+#include "fabricd/count.h"
 #include "fabricd/daemon_priv.h"
 #include "fabricd/log.h"
 #include "fabricd/watch.h"
@@ -28,6 +29,8 @@ static void after_updated(void *arg)
     d->publication = NULL;
     if (d->ends_round)
         round_end(d, PMIXFAB_OK, "", true);
+    else
+        metrics_write(d->metrics);
     daemon_go_on(d);
 }
 
@@ -39,6 +42,11 @@ static void after_pending(void *arg)
     d->status.published = d->publication->set->published;
     publish_finish(d->publisher, d->publication);
     watch_published();
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    d->status.publish_s = (double)(now.tv_sec - d->publish_began.tv_sec) +
+                          (double)(now.tv_nsec - d->publish_began.tv_nsec) / 1e9;
+    count(COUNT_PUBLISHED);
     tell(d, false, after_updated);
 }
 
@@ -59,6 +67,7 @@ static int prepare(struct daemon *d, struct fab_inventory *inv, struct publicati
     struct publish_input input = {
         .inv = inv, .accept_partial = d->accept_partial, .retire = inv == NULL && keeping_may_retire(d)};
     input.reports = nodes_all(d->nodes, &input.n_reports);
+    clock_gettime(CLOCK_MONOTONIC, &d->publish_began);
     int rc = publish_prepare(d->publisher, &input, publication, report, err);
     if (rc == PMIXFAB_OK) {
         d->reports_due = false;

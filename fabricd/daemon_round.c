@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabricd/count.h"
 #include "fabricd/daemon_priv.h"
 #include "fabricd/log.h"
 #include "fabricd/process.h"
@@ -69,6 +70,8 @@ void round_end(struct daemon *d, int code, const char *message, bool changed)
     d->ends_round = false;
     fab_inventory_destroy(&d->swept.inv);
     take_code(d, code, message);
+    count(d->status.partial ? COUNT_SWEEPS_PARTIAL : code == PMIXFAB_OK ? COUNT_SWEEPS_OK : COUNT_SWEEPS_FAILED);
+    metrics_write(d->metrics);
     if (d->control != NULL) {
         const struct swept swept = {.number = d->number,
                                     .code = code,

@@ -8,6 +8,7 @@
 #include <utlist.h>
 
 #include "fabricd/intake_priv.h"
+#include "fabricd/count.h"
 #include "fabricd/log.h"
 #include "fabricd/server.h"
 #include "pmix/relay.h"
@@ -108,8 +109,12 @@ static void set_answer(struct intake_entry *entry, int code, uint64_t held, cons
     entry->code = code;
     entry->held = held;
     fab_text_clean(entry->reason.text, sizeof(entry->reason.text), reason, strlen(reason), NULL);
-    if (code != PMIXFAB_OK)
+    if (code == PMIXFAB_OK) {
+        count(COUNT_DELIVERIES);
+    } else {
+        count_refused(code);
         log_refused(entry);
+    }
 }
 
 void intake_answer(struct intake_item *item, int code, uint64_t held, const char *reason)

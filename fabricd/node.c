@@ -9,7 +9,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "fabricd/count.h"
 #include "fabricd/log.h"
+#include "fabricd/metrics.h"
 #include "fabricd/look.h"
 #include "fabricd/node_control.h"
 #include "fabricd/node_devices.h"
@@ -29,6 +31,7 @@ struct node {
     const struct config *config;
     struct event_base *base;
     struct control *control;
+    struct metrics_file *metrics;
     struct mail *mail;
     struct deliver *deliver;
     struct mirror *mirror;
@@ -205,6 +208,7 @@ static void on_looked(struct look_result *result, void *arg)
     bool found = before == NULL || !fab_report_equal(before, &result->report);
     if (node->looks_for_devices || found)
         devices_looked(node->devices, found);
+    count(result->failed > 0 ? COUNT_LOOKS_FAILED : COUNT_LOOKS);
     log_debug("look %llu: %.1f ms, %u of %u probes failed, %u items%s", (unsigned long long)node->number,
               result->milliseconds, result->failed, result->asked, result->report.n_items,
               found ? ", other than before" : "");
@@ -311,6 +315,7 @@ static void stop(struct node *node)
     process_remove_uri(node->config);
     control_free(node->control);
     node->control = NULL;
+    metrics_file_free(node->metrics);
     devices_free(node->devices);
     if (node->relaying)
         pmixfab_relay_close();
@@ -393,6 +398,8 @@ static int start(struct node *node, struct fab_err *err)
     served_set_stale(true);
     if (!node->config->once) {
         rc = control_new(node->base, node->config, node_control_ops, node, &node->control, err);
+        if (rc == PMIXFAB_OK)
+            rc = metrics_file_new(node->base, node->config, metrics_of_node, node, &node->metrics, err);
         if (rc == PMIXFAB_OK)
             rc = process_write_uri(node->config, server_uri(), err);
     }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "fabricd/log.h"
+#include "fabricd/metrics.h"
 #include "fabricd/server.h"
 
 /* A digest is 64 bits, which many readers of JSON do not keep in a number. */
@@ -83,4 +84,4 @@ void node_control_looked(struct control *control, const struct node *node, uint6
 }
 
 const struct control_op node_control_ops[] = {
-    {"status", op_status}, {"refresh", op_refresh}, {"events", control_op_events}, {NULL, NULL}};
+    {"status", op_status}, {"refresh", op_refresh}, {"events", control_op_events}, {"metrics", node_op_metrics}, {NULL, NULL}};

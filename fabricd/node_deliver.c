@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "fabricd/count.h"
 #include "fabricd/log.h"
 #include "topo/delivery.h"
 #include "topo/text.h"
@@ -117,6 +118,7 @@ static void acknowledged(struct deliver *d, uint64_t sent)
 {
     struct fab_report copy;
     d->status.delivered = now_microseconds();
+    count(COUNT_DELIVERIES);
     if (sent == d->status.held && sent != d->acked_digest && sent == d->status.digest &&
         fab_report_copy(&copy, &d->report) == PMIXFAB_OK) {
         fab_report_destroy(&d->acked);

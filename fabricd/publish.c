@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "fabricd/count.h"
 #include "fabricd/log.h"
 #include "fabricd/look.h"
 #include "fabricd/publish_priv.h"
@@ -112,6 +113,8 @@ static int store_change(struct draft *draft, bool partial, struct publication **
     }
     publisher->generation = generation;
     publisher->published = published;
+    for (uint32_t i = 0; i < draft->diff.n; i++)
+        count_change(draft->diff.changes[i].kind);
     draft_take_retired(draft, retired, n_retired);
     keep_was_told(publisher);
     take_draft(draft);

@@ -142,6 +142,14 @@ static void move(struct watcher *watcher, struct watcher **to)
     n_watchers--;
 }
 
+unsigned watch_count(void)
+{
+    pthread_mutex_lock(&lock);
+    unsigned n = n_watchers;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
 pmix_status_t watch_add(const struct watch_known *known, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
     struct watcher *watcher = calloc(1, sizeof(*watcher)), *due = NULL;

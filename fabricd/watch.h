@@ -30,4 +30,7 @@ pmix_status_t watch_add(const struct watch_known *known, pmix_lookup_cbfunc_t cb
 /* Another set is being served. */
 void watch_published(void);
 
+/* How many wait. */
+unsigned watch_count(void);
+
 #endif

@@ -1,0 +1,71 @@
+/* metrics_text.c - the format, and what both roles tell. */
+#include <math.h>
+#include <time.h>
+
+#include "fabricd/count.h"
+#include "fabricd/metrics.h"
+
+void metrics_family(FILE *out, const char *name, const char *type, const char *help)
+{
+    fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* A label's value: three characters are written otherwise. */
+static void put_value(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '\\' || *text == '"')
+            fputc('\\', out);
+        if (*text == '\n')
+            fputs("\\n", out);
+        else
+            fputc(*text, out);
+    }
+}
+
+void metrics_sample(FILE *out, const char *name, const char *label, const char *value, double number)
+{
+    fputs(name, out);
+    if (label != NULL) {
+        fprintf(out, "{%s=\"", label);
+        put_value(out, value);
+        fputs("\"}", out);
+    }
+    if (number == floor(number) && fabs(number) < 1e15)
+        fprintf(out, " %.0f\n", number);
+    else
+        fprintf(out, " %.9g\n", number);
+}
+
+void metrics_one(FILE *out, const char *name, const char *type, const char *help, double number)
+{
+    metrics_family(out, name, type, help);
+    metrics_sample(out, name, NULL, NULL, number);
+}
+
+static double now(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* When this is asked first is as good as the start. */
+static double uptime(void)
+{
+    static double start;
+    if (start == 0)
+        start = now(CLOCK_MONOTONIC);
+    return now(CLOCK_MONOTONIC) - start;
+}
+
+void metrics_of_both(FILE *out, const char *role)
+{
+    metrics_family(out, "fabricd_build_info", "gauge", "Always 1; the version is in its label.");
+    metrics_sample(out, "fabricd_build_info", "version", pmixfab_version(), 1);
+    metrics_family(out, "fabricd_role_info", "gauge", "Always 1; the role, scheduler or node, is in its label.");
+    metrics_sample(out, "fabricd_role_info", "role", role, 1);
+    metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since fabricd was started.", uptime());
+    metrics_one(out, "fabricd_control_connections_total", "counter", "Connections to the control socket.",
+                (double)counted(COUNT_CONNECTIONS));
+}
