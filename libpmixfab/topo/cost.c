@@ -15,23 +15,26 @@ static void *alloc_vectors(size_t size)
  * them (so that devices side by side use rows side by side), then a row for each device without a switch.
  */
 static uint32_t number_edges(const struct fab_plane *plane, struct fab_costs *costs, uint32_t *edge_of,
-                             uint32_t *sources)
+                             uint32_t *sources, uint32_t *n_edges)
 {
-    uint32_t n = 0;
+    uint32_t n = 0, alone = 0;
     for (uint32_t s = 0; s < plane->n_switches; s++)
         edge_of[s] = FAB_NONE;
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         const struct fab_device *device = &plane->devices[i];
         costs->host[i] = device->host;
         costs->access[i] = device->sw == FAB_NONE ? 0 : device->access;
-        if (device->sw == FAB_NONE)
+        if (device->sw == FAB_NONE) {
+            alone++;
             continue;
+        }
         if (edge_of[device->sw] == FAB_NONE) {
             sources[n] = device->sw;
             edge_of[device->sw] = n++;
         }
         costs->edge[i] = edge_of[device->sw];
     }
+    *n_edges = n + alone;
     return n;
 }
 
@@ -145,10 +148,8 @@ int fab_costing_begin(struct fab_costing *c, const struct fab_plane *plane, stru
         return PMIXFAB_ERR_NOMEM;
     if (plane->unattached)
         return PMIXFAB_OK;
-    c->n_searched = number_edges(plane, out, c->edge_of, c->sources);
-    uint32_t n_edges = c->n_searched;
-    for (uint32_t i = 0; i < plane->n_devices; i++)
-        n_edges += plane->devices[i].sw == FAB_NONE;
+    uint32_t n_edges;
+    c->n_searched = number_edges(plane, out, c->edge_of, c->sources, &n_edges);
     out->view =
         (struct fab_cost_view){plane->n_devices, n_edges, out->edge, out->access, out->host, NULL, NULL};
     /* A plane is connected: it has switches, or else one or two devices, never devices of both sorts. */

@@ -174,10 +174,11 @@ static int compare_old(struct comparison *c, uint32_t o, const struct snap_link 
         edge = edges_behind(c->plane, s);
         edge_end = c->plane->adj + c->plane->switches[s].adj_first + c->plane->switches[s].n_adj;
     }
-    while (*at < end && (!is_switch((*at)->a) || ((*at)->a & ~SNAP_END_KIND) < o))
+    const uint32_t a = SNAP_END_SWITCH | o; /* devices are below all switches, others above */
+    while (*at < end && ((*at)->a < a || (*at)->a >= SNAP_END_OTHER))
         ++*at;
     const struct snap_link *first = *at;
-    if (same_cables(c, SNAP_END_SWITCH | o, at, edge, edge_end))
+    if (same_cables(c, a, at, edge, edge_end))
         return PMIXFAB_OK;
     return compare_cables(c, s, first, *at, edge, edge_end);
 }
