@@ -14,14 +14,6 @@
 
 #define CHEAP      2000u /* questions that are always worth it */
 #define CANDIDATES 8     /* ways into a switch that are tried */
-#define PATIENCE   64u
-
-#define MELLANOX 0x2c9u
-
-static int surprise(struct fab_err *err, const char *what)
-{
-    return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "ibnetdisc: %s", what);
-}
 
 /* ---- which switches ------------------------------------------------------------------------------- */
 
@@ -62,7 +54,7 @@ static int add_noticed(struct again *again, const struct probe_noticed *noticed,
     for (uint32_t i = 0; i < noticed->n; i++) {
         const uint32_t node = fab_inventory_find(again->last, noticed->guids[i]);
         if (node == FAB_NONE)
-            return surprise(err, "a switch changed that the last inventory does not have");
+            return again_surprise(err, "a switch changed that the last inventory does not have");
         if (again->view.at[node] == FAB_NONE)
             continue;
         cost += again->last->nodes[node].num_ports * 2u;
@@ -71,7 +63,7 @@ static int add_noticed(struct again *again, const struct probe_noticed *noticed,
             return rc;
     }
     if (cost > CHEAP && cost > view_sweep_cost(again->last) / 2)
-        return surprise(err, "too much has changed");
+        return again_surprise(err, "too much has changed");
     return PMIXFAB_OK;
 }
 
@@ -135,158 +127,12 @@ static int find_some(struct again *again, uint32_t *found, struct fab_err *err)
             memcpy(to->info, question->data, ATTRIBUTE_SIZE);
             *found += 1;
             if (info.type != NODE_TYPE_SWITCH || info.num_ports != to->num_ports)
-                rc = surprise(err, "a switch has become another one");
+                rc = again_surprise(err, "a switch has become another one");
         }
     }
     free(questions);
     free(counts);
     return rc;
-}
-
-/* ---- what they say -------------------------------------------------------------------------------- */
-
-/* Questions with the places that their answers go to. */
-struct batch {
-    struct smp *questions;
-    uint8_t **to;
-    bool **heard; /* NULL: an answer is a must */
-    size_t n, cap;
-};
-
-static void batch_free(struct batch *batch)
-{
-    free(batch->questions);
-    free(batch->to);
-    free(batch->heard);
-    *batch = (struct batch){0};
-}
-
-static int batch_add(struct batch *batch, const struct smp_path *path, unsigned attribute, unsigned modifier,
-                     uint8_t *to, bool *heard)
-{
-    if (batch->n == batch->cap) {
-        const size_t cap = batch->cap == 0 ? 256 : batch->cap * 2;
-        void *questions = realloc(batch->questions, cap * sizeof(*batch->questions));
-        if (questions != NULL)
-            batch->questions = questions;
-        void *places = realloc(batch->to, cap * sizeof(*batch->to));
-        if (places != NULL)
-            batch->to = places;
-        void *marks = realloc(batch->heard, cap * sizeof(*batch->heard));
-        if (marks != NULL)
-            batch->heard = marks;
-        if (questions == NULL || places == NULL || marks == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        batch->cap = cap;
-    }
-    batch->questions[batch->n] =
-        (struct smp){.path = *path, .attribute = (uint16_t)attribute, .modifier = modifier};
-    batch->to[batch->n] = to;
-    batch->heard[batch->n++] = heard;
-    return PMIXFAB_OK;
-}
-
-static int batch_ask(struct again *again, struct batch *batch, struct fab_err *err)
-{
-    int rc = smp_ask(again->port, batch->questions, batch->n, PATIENCE, err);
-    for (size_t i = 0; rc == PMIXFAB_OK && i < batch->n; i++) {
-        if (!batch->questions[i].answered && batch->heard[i] == NULL)
-            rc = surprise(err, "a node does not answer");
-        if (batch->questions[i].answered && batch->to[i] != NULL)
-            memcpy(batch->to[i], batch->questions[i].data, ATTRIBUTE_SIZE);
-        if (batch->heard[i] != NULL) /* Mellanox' own attribute, of which one bit counts */
-            *batch->heard[i] =
-                batch->questions[i].answered &&
-                (mad_get_field(batch->questions[i].data, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F) & 1) != 0;
-    }
-    batch->n = 0;
-    return rc;
-}
-
-static bool fresh(const struct reread *reread)
-{
-    return reread->found && !reread->read;
-}
-
-static bool up(const struct reread_port *port)
-{
-    struct port_info info;
-    port_info_decode(port->info, NULL, false, &info);
-    return info.link_up;
-}
-
-/* Could it be FDR10, which looks like QDR? */
-static bool ask_fdr10(const uint8_t node[ATTRIBUTE_SIZE], const uint8_t port[ATTRIBUTE_SIZE])
-{
-    struct node_info info;
-    node_info_decode(node, &info);
-    return info.vendor_id == MELLANOX && port[35] >> 4 == 4 && port[62] >> 4 == 0;
-}
-
-/* First the switches themselves with the states of their ports. */
-static int ask_themselves(struct again *again, struct batch *batch, struct fab_err *err)
-{
-    int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; i < again->n_rereads && rc == PMIXFAB_OK; i++) {
-        struct reread *r = &again->rereads[i];
-        if (!fresh(r))
-            continue;
-        rc = batch_add(batch, &r->path, IB_ATTR_NODE_DESC, 0, r->desc, NULL);
-        if (rc == PMIXFAB_OK)
-            rc = batch_add(batch, &r->path, IB_ATTR_SWITCH_INFO, 0, r->switch_info, NULL);
-        for (unsigned num = 0; num <= r->num_ports && rc == PMIXFAB_OK; num++)
-            rc = batch_add(batch, &r->path, IB_ATTR_PORT_INFO, num, r->ports[num].info, NULL);
-    }
-    return rc == PMIXFAB_OK ? batch_ask(again, batch, err) : rc;
-}
-
-/* Then who is behind the ports that are up. */
-static int ask_neighbours(struct again *again, struct batch *batch, struct fab_err *err)
-{
-    int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; i < again->n_rereads && rc == PMIXFAB_OK; i++) {
-        struct reread *r = &again->rereads[i];
-        for (unsigned num = 1; fresh(r) && num <= r->num_ports && rc == PMIXFAB_OK; num++) {
-            struct reread_port *port = &r->ports[num];
-            struct smp_path path = r->path;
-            if (!up(port))
-                continue;
-            if (!smp_path_extend(&path, num))
-                return surprise(err, "a node is too far away");
-            port->behind.there = true;
-            rc = batch_add(batch, &path, IB_ATTR_NODE_INFO, 0, port->behind.info, NULL);
-            if (rc == PMIXFAB_OK && ask_fdr10(r->info, port->info))
-                rc = batch_add(batch, &r->path, IB_ATTR_MLNX_EXT_PORT_INFO, num, NULL, &port->fdr10);
-        }
-    }
-    return rc == PMIXFAB_OK ? batch_ask(again, batch, err) : rc;
-}
-
-/* Then what hosts there are called, and their ports. fdr10: once that is known. */
-static int ask_hosts(struct again *again, struct batch *batch, bool fdr10, struct fab_err *err)
-{
-    int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; i < again->n_rereads && rc == PMIXFAB_OK; i++) {
-        struct reread *r = &again->rereads[i];
-        for (unsigned num = 1; fresh(r) && num <= r->num_ports && rc == PMIXFAB_OK; num++) {
-            struct behind *behind = &r->ports[num].behind;
-            struct smp_path path = r->path;
-            struct node_info info;
-            node_info_decode(behind->info, &info);
-            if (!behind->there || info.type == NODE_TYPE_SWITCH || !smp_path_extend(&path, num))
-                continue;
-            if (fdr10) {
-                if (ask_fdr10(behind->info, behind->port_info))
-                    rc = batch_add(batch, &path, IB_ATTR_MLNX_EXT_PORT_INFO, info.local_port, NULL,
-                                   &behind->fdr10);
-                continue;
-            }
-            rc = batch_add(batch, &path, IB_ATTR_NODE_DESC, 0, behind->desc, NULL);
-            if (rc == PMIXFAB_OK)
-                rc = batch_add(batch, &path, IB_ATTR_PORT_INFO, info.local_port, behind->port_info, NULL);
-        }
-    }
-    return rc == PMIXFAB_OK ? batch_ask(again, batch, err) : rc;
 }
 
 /* ---- what it means for others --------------------------------------------------------------------- */
@@ -312,7 +158,7 @@ static int compare(struct again *again, uint32_t node, unsigned num, struct fab_
     const uint32_t other = behind->there ? fab_inventory_find(last, info.node_guid) : FAB_NONE;
     if (behind->there && info.type == NODE_TYPE_SWITCH &&
         (other == FAB_NONE || last->nodes[other].kind != FAB_SWITCH || again->view.at[other] == FAB_NONE))
-        return surprise(err, "there is a switch that was not there");
+        return again_surprise(err, "there is a switch that was not there");
     const uint32_t now = other == FAB_NONE ? FAB_NONE : fab_inventory_port(last, other, info.local_port);
     if (before != FAB_NONE && now == before) {
         struct view *view = &again->view;
@@ -332,7 +178,7 @@ static int compare_all(struct again *again, struct fab_err *err)
     int rc = PMIXFAB_OK;
     const uint32_t n = again->n_rereads; /* what is added meanwhile is not read yet */
     for (uint32_t i = 0; i < n && rc == PMIXFAB_OK; i++) {
-        if (!fresh(&again->rereads[i]))
+        if (!again_fresh(&again->rereads[i]))
             continue;
         for (unsigned num = 1; num <= again->rereads[i].num_ports && rc == PMIXFAB_OK; num++)
             rc = compare(again, again->rereads[i].node, num, err);
@@ -348,35 +194,27 @@ static int check_reached(struct again *again, struct fab_err *err)
     view_route(view);
     for (uint32_t i = 0; i < view->n_switches; i++)
         if (view->up[view->switches[i].node] == FAB_NONE)
-            return surprise(err, "a part of the subnet is not reached any more");
+            return again_surprise(err, "a part of the subnet is not reached any more");
     return PMIXFAB_OK;
 }
 
 int again_read(struct again *again, struct fab_err *err)
 {
-    struct batch batch = {0};
     uint32_t left = again->n_rereads;
     int rc = PMIXFAB_OK;
     while (left > 0 && rc == PMIXFAB_OK) {
         uint32_t found = 0;
         rc = find_some(again, &found, err);
         if (rc == PMIXFAB_OK && found == 0)
-            rc = surprise(err, "a switch is not where it was");
+            rc = again_surprise(err, "a switch is not where it was");
         if (rc == PMIXFAB_OK)
-            rc = ask_themselves(again, &batch, err);
-        if (rc == PMIXFAB_OK)
-            rc = ask_neighbours(again, &batch, err);
-        if (rc == PMIXFAB_OK)
-            rc = ask_hosts(again, &batch, false, err);
-        if (rc == PMIXFAB_OK)
-            rc = ask_hosts(again, &batch, true, err);
+            rc = again_ask(again, err);
         if (rc == PMIXFAB_OK)
             rc = compare_all(again, err);
         left = 0;
         for (uint32_t i = 0; i < again->n_rereads; i++)
             left += !again->rereads[i].read;
     }
-    batch_free(&batch);
     return rc == PMIXFAB_OK ? check_reached(again, err) : rc;
 }
 
@@ -420,7 +258,7 @@ int ibnetdisc_again(const struct probe_config *config, const struct probe_sink *
     struct again again = {.last = last};
     int rc = ibnetdisc_target(config->arg, ca, &num, err);
     if (rc == PMIXFAB_OK && noticed->all)
-        rc = surprise(err, "everything may have changed");
+        rc = again_surprise(err, "everything may have changed");
     if (rc != PMIXFAB_OK)
         return rc;
     rc = ibnetdisc_port(ca, num, &at, why, sizeof(why));

@@ -1,6 +1,7 @@
 /*
- * ibnetdisc_again.h - reading a few switches anew, in two parts: what they and their neighbours answered, and
- * the inventory that this makes of the last one.
+ * ibnetdisc_again.h - reading a few switches anew, in three parts: which, and the way to them
+ * (ibnetdisc_again.c); what they and their neighbours answer (ibnetdisc_ask.c); the inventory that this makes
+ * of the last one (ibnetdisc_build.c).
  */
 #ifndef FAB_PROBE_IBNETDISC_AGAIN_H
 #define FAB_PROBE_IBNETDISC_AGAIN_H
@@ -47,6 +48,18 @@ struct again {
 /* Read the switches, and those of their neighbours that turn out to have changed. PMIXFAB_ERR_UNSUPPORTED
  * where what is seen is more than this can tell. */
 int again_read(struct again *again, struct fab_err *err);
+
+/* It was found and not yet asked. */
+static inline bool again_fresh(const struct reread *reread)
+{
+    return reread->found && !reread->read;
+}
+
+/* Ask those that are fresh. */
+int again_ask(struct again *again, struct fab_err *err);
+
+/* PMIXFAB_ERR_UNSUPPORTED with the reason. */
+int again_surprise(struct fab_err *err, const char *what);
 
 /* The inventory of it. */
 int again_build(struct again *again, struct fab_inventory *inv, struct fab_err *err);
