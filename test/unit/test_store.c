@@ -631,6 +631,55 @@ static void test_history(void **state)
     free(heard);
 }
 
+/* ---- whom changes are about ---- */
+
+static int hear_story(const struct store_change *change, void *cbdata)
+{
+    char *told = cbdata;
+    size_t used = strlen(told);
+    snprintf(told + used, 1000 - used, "%llu %s|%s|%s|%d|%lld|%lld;", (unsigned long long)change->generation,
+             change->what, change->why, change->subjects, change->planned, (long long)change->first_seen,
+             (long long)change->last_seen);
+    return 0;
+}
+
+static void assert_story(struct store *store, const char *what, uint32_t limit, const char *expected)
+{
+    char told[1000] = "";
+    struct fab_err err = {{0}};
+    assert_int_equal(store_history(store, 0, 9, what, limit, hear_story, told, &err), PMIXFAB_OK);
+    assert_string_equal(told, expected);
+}
+
+static void test_subjects(void **state)
+{
+    struct folder *folder = *state;
+    struct store *store = open_store(folder->db);
+    struct fab_change first[] = {make_change(FAB_CHANGE_HCA_REPLACED, "node1 HCA-1", "0x1", "0x2"),
+                                 make_change(FAB_CHANGE_INDEX, "ib0 of node1", "17-39", "16-38")};
+    struct fab_change second[] = {
+        make_change(FAB_CHANGE_HOST_MOVED, "node10 HCA-1[1]", "leaf1[1]", "leaf2[1]")};
+    first[0].why = "because";
+    first[0].subjects = "node1\0leaf1\0";
+    first[0].planned = true;
+    first[0].first_seen = 7;
+    first[0].last_seen = 5;
+    second[0].subjects = "node10\0leaf1\0leaf2\0";
+    publish_changes(store, 1, first, 2);
+    publish_changes(store, 2, second, 1);
+    /* a subject: exactly; what is about nobody: by its text */
+    assert_story(store, "node1", 0, "1 node1 HCA-1|because|node1\nleaf1|1|7|5;1 ib0 of node1|||0|0|0;");
+    assert_story(store, "leaf1", 0,
+                 "1 node1 HCA-1|because|node1\nleaf1|1|7|5;2 node10 HCA-1[1]||node10\nleaf1\nleaf2|0|0|0;");
+    assert_story(store, "leaf1", 1, "2 node10 HCA-1[1]||node10\nleaf1\nleaf2|0|0|0;");
+    assert_story(store, "leaf2", 5, "2 node10 HCA-1[1]||node10\nleaf1\nleaf2|0|0|0;");
+    /* anything else is a part of what, before or after */
+    assert_story(store, "0x2", 0, "1 node1 HCA-1|because|node1\nleaf1|1|7|5;");
+    assert_story(store, "leaf2[", 0, "2 node10 HCA-1[1]||node10\nleaf1\nleaf2|0|0|0;");
+    assert_story(store, "because", 0, "");
+    store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -646,6 +695,7 @@ int main(void)
         folder_test(test_planes),
         folder_test(test_like_snapshot_is_updated_in_place),
         folder_test(test_history),
+        folder_test(test_subjects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -207,6 +207,52 @@ static void test_file_of_version_1(void **state)
     fab_inventory_destroy(&inv);
 }
 
+static int keep_subjects(const struct store_change *change, void *cbdata)
+{
+    char *told = cbdata;
+    size_t used = strlen(told);
+    snprintf(told + used, 1000 - used, "%s=%s;", change->what, change->subjects);
+    return 0;
+}
+
+/* A history from before changes had subjects: those whose text leaves no doubt have them, the others are
+ * found by their text. */
+static void test_history_gets_subjects(void **state)
+{
+    struct folder *folder = *state;
+    for (int version = 1; version <= 3; version++) {
+        struct schema older = make_schema(version);
+        struct store *store = NULL;
+        struct fab_inventory none;
+        struct fab_err err = {{0}};
+        char told[1000] = "";
+        empty_inventory(&none);
+        write_version(folder->db, &older, &none);
+        run_sql(folder->db,
+                "INSERT INTO generation VALUES (1, 5, 0);"
+                "INSERT INTO change VALUES (1, 0, 'host-lost', 'node1', '', ''),"
+                " (1, 1, 'device-lost', 'node1 HCA-1[1]', '', ''),"
+                " (1, 2, 'link-lost', 'leaf1[8] - node1 HCA-1[1]', '', ''),"
+                " (1, 3, 'link-added', 'leaf1[8] - spine1[2]', '', ''),"
+                " (1, 4, 'switch-lost', 'a switch', '', ''), (1, 5, 'firmware', 'node1 eth0', '1', '2'),"
+                " (1, 6, 'link-lost', 'a switch[1] - node1 HCA-1[1]', '', ''),"
+                " (1, 7, 'lid', 'node1 HCA-1[1]', '1', '2'), (1, 8, 'host-lost', 'node10', '', '')");
+        assert_int_equal(store_open(folder->db, &store, &err), PMIXFAB_OK);
+        assert_int_equal(store_history(store, 0, 9, NULL, 0, keep_subjects, told, &err), PMIXFAB_OK);
+        assert_string_equal(told, "node1=node1;node1 HCA-1[1]=node1;leaf1[8] - node1 HCA-1[1]=leaf1\nnode1;"
+                                  "leaf1[8] - spine1[2]=leaf1\nspine1;a switch=a switch;node1 eth0=node1;"
+                                  "a switch[1] - node1 HCA-1[1]=;node1 HCA-1[1]=;node10=node10;");
+        told[0] = '\0';
+        assert_int_equal(store_history(store, 0, 9, "spine1", 0, keep_subjects, told, &err), PMIXFAB_OK);
+        assert_string_equal(told, "leaf1[8] - spine1[2]=leaf1\nspine1;");
+        unsigned changes = 0;
+        assert_int_equal(store_history(store, 0, 9, "node1", 0, count_change, &changes, &err), PMIXFAB_OK);
+        assert_int_equal(changes, 6); /* four by subject, two by their text, and not node10's */
+        store_close(store);
+        fab_inventory_destroy(&none);
+    }
+}
+
 static void test_newer_is_refused_and_left_alone(void **state)
 {
     struct folder *folder = *state;
@@ -292,13 +338,10 @@ static void test_two_migrate_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schema_is_built_in),
-        folder_test(test_new_database_has_the_newest_version),
-        folder_test(test_every_older_version),
-        folder_test(test_file_of_version_1),
-        folder_test(test_newer_is_refused_and_left_alone),
-        folder_test(test_failing_step_changes_nothing),
-        folder_test(test_two_migrate_at_once),
+        cmocka_unit_test(test_schema_is_built_in),      folder_test(test_new_database_has_the_newest_version),
+        folder_test(test_every_older_version),          folder_test(test_file_of_version_1),
+        folder_test(test_history_gets_subjects),        folder_test(test_newer_is_refused_and_left_alone),
+        folder_test(test_failing_step_changes_nothing), folder_test(test_two_migrate_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
