@@ -127,24 +127,18 @@ static int run_check(struct store *store, const char *check, struct fab_err *err
 }
 
 /*
- * Walk all pages. The history grows without end and is not served, so a store that has become large is walked
- * without it: a broken page in there is found by whoever reads it. A database that is going to be migrated is
- * walked wholly.
+ * Walk all pages. The history, generations too, grows and is not served, so a store that has become large is
+ * walked without it: a broken page in there is found by whoever reads it. A database that is going to be
+ * migrated is walked wholly.
  */
 static int check_integrity(struct store *store, bool current, struct fab_err *err)
 {
     static const char *const served[] = {
-        "PRAGMA quick_check(generation)",
-        "PRAGMA quick_check(plane)",
-        "PRAGMA quick_check(inventory)",
-        "PRAGMA quick_check(subnet)",
-        "PRAGMA quick_check(node)",
-        "PRAGMA quick_check(port)",
-        "PRAGMA quick_check(link)",
-        "PRAGMA quick_check(history)",
-        "PRAGMA quick_check(missing)",
-        "PRAGMA quick_check(report)",
-        "PRAGMA quick_check(report_published)",
+        "PRAGMA quick_check(plane)",   "PRAGMA quick_check(inventory)",
+        "PRAGMA quick_check(subnet)",  "PRAGMA quick_check(node)",
+        "PRAGMA quick_check(port)",    "PRAGMA quick_check(link)",
+        "PRAGMA quick_check(history)", "PRAGMA quick_check(missing)",
+        "PRAGMA quick_check(report)",  "PRAGMA quick_check(report_published)",
     };
     struct stat st;
     if (!current || stat(store->path, &st) != 0 || st.st_size <= STORE_SMALL)
