@@ -169,7 +169,7 @@ static void expect(struct connection *connection, json_t *request, const char *n
     log_info("a swap of %s is %s by uid %u", name,
              json_is_true(json_object_get(request, "cancel")) ? "not expected any more, said" : "announced",
              (unsigned)connection->uid);
-    answer_expected(connection, NULL);
+    answer_expected(connection, name);
 }
 
 void control_op_expect(struct connection *connection, json_t *request)

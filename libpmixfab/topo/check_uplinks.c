@@ -189,8 +189,8 @@ static void tell(struct check *c, struct climb *climb, uint32_t s)
     if (low->cables.of == 0 && low->above.of == 0 && low->few == 0)
         return;
     if (low->cables.of > 0)
-        snprintf(what, sizeof(what), "%u cables up, %u of %u such switches have %u", low->has_cables,
-                 low->cables.n, low->cables.of, (unsigned)low->cables.value);
+        snprintf(what, sizeof(what), "%u cable%s up, %u of %u such switches have %u", low->has_cables,
+                 low->has_cables == 1 ? "" : "s", low->cables.n, low->cables.of, (unsigned)low->cables.value);
     else if (low->above.of > 0)
         snprintf(what, sizeof(what), "cables to %u switches above, %u of %u such switches to %u",
                  low->has_above, low->above.n, low->above.of, (unsigned)low->above.value);
