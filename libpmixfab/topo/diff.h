@@ -47,7 +47,7 @@ enum fab_change_kind {
     FAB_CHANGE_SWITCH_MISSING,
     FAB_CHANGE_SWITCH_BACK,
     FAB_CHANGE_FLAPPING, /* a cable comes and goes, and is held down for a while */
-    FAB_CHANGE_KINDS  /* one more than the last */
+    FAB_CHANGE_KINDS     /* one more than the last */
 };
 
 /* One change. Texts are complete and clean (UTF-8, no control characters): `what` "leaf1[8] - node001
