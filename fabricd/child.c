@@ -50,6 +50,12 @@ void child_cancel(struct child *child)
     child_free(child);
 }
 
+void child_ask_to_end(struct child *child)
+{
+    if (!child->reaped)
+        kill(-child->pid, SIGTERM);
+}
+
 /* ---- what the child says ------------------------------------------------------------------------ */
 
 /* A program of the site's may say what it likes, but not fill the log. */

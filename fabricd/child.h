@@ -54,6 +54,9 @@ int child_start(struct event_base *base, const struct child_order *order, struct
 /* Kill it and forget it; `done` is not called any more. NULL is allowed. */
 void child_cancel(struct child *child);
 
+/* Ask it to end by itself (SIGTERM): then `done` is called as ever. */
+void child_ask_to_end(struct child *child);
+
 /* ---- the child's side --------------------------------------------------------------------------- */
 
 /* Exit status of a child whose source is not there; the reason is a note of the level error, as for others.

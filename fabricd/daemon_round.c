@@ -9,6 +9,8 @@
 #include "fabricd/served.h"
 #include "fabricd/server.h"
 
+#define NOTICED_AGAIN 5 /* seconds after a sweep of what was noticed that failed */
+
 uint64_t daemon_sweep(struct daemon *d, bool accept_partial)
 {
     const struct timeval now = {0};
@@ -31,6 +33,13 @@ static void wait_for_next(struct daemon *d)
     if (d->again)
         interval.tv_sec = 0;
     notices_round_ended(d);
+    if (d->part && d->last_code != PMIXFAB_OK && !d->again) {
+        /* What was noticed is not lost: soon it is swept with everything else. */
+        if (interval.tv_sec == 0 || interval.tv_sec > NOTICED_AGAIN)
+            interval.tv_sec = NOTICED_AGAIN;
+        event_add(d->timer, &interval);
+        return;
+    }
     if (!d->again && (d->config->interval == 0 || event_pending(d->timer, EV_TIMEOUT, NULL)))
         return; /* a round of what was noticed does not put off the next one of everything */
     event_add(d->timer, &interval);
@@ -70,7 +79,9 @@ void round_end(struct daemon *d, int code, const char *message, bool changed)
     d->ends_round = false;
     fab_inventory_destroy(&d->swept.inv);
     take_code(d, code, message);
-    count(d->status.partial ? COUNT_SWEEPS_PARTIAL : code == PMIXFAB_OK ? COUNT_SWEEPS_OK : COUNT_SWEEPS_FAILED);
+    count(d->status.partial    ? COUNT_SWEEPS_PARTIAL
+          : code == PMIXFAB_OK ? COUNT_SWEEPS_OK
+                               : COUNT_SWEEPS_FAILED);
     metrics_write(d->metrics);
     if (d->control != NULL) {
         const struct swept swept = {.number = d->number,

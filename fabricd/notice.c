@@ -14,6 +14,7 @@
 #define FIRST_PAUSE 1u /* seconds until a child that ended is started again; then twice as many */
 #define MAX_PAUSE   60u
 #define GOOD_LOOKS  30u /* of one child: then what was wrong is over */
+#define TO_END      2u  /* seconds for one that is asked to end */
 #define LINES_LIMIT (1u << 20)
 
 struct notice {
@@ -23,8 +24,10 @@ struct notice {
     void *cbdata;
     struct child *child;
     struct event *timer; /* for its next start; while it runs, until it counts as hung */
-    void *bytes;         /* the inventory */
+    void *bytes;         /* the inventory that the child has */
     size_t size;
+    void *next; /* and the one that another child gets when this one has ended; NULL: none */
+    size_t next_size;
     struct notice_lines lines;
     unsigned pause, good;
     bool told; /* that it cannot look: once */
@@ -92,7 +95,8 @@ static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
             notice->pause = FIRST_PAUSE;
             notice->told = false;
         }
-        watch_over(notice);
+        if (notice->next == NULL) /* else it is about to end */
+            watch_over(notice);
         struct probe_noticed *noticed = &notice->lines.noticed;
         if (noticed->all || noticed->n > 0)
             notice->fn(noticed, notice->cbdata);
@@ -115,11 +119,26 @@ static void ended(struct notice *notice, const char *why)
     notice->pause = notice->pause * 2 < MAX_PAUSE ? notice->pause * 2 : MAX_PAUSE;
 }
 
+static void start_child(struct notice *notice);
+
+static void start_next(struct notice *notice)
+{
+    free(notice->bytes);
+    notice->bytes = notice->next;
+    notice->size = notice->next_size;
+    notice->next = NULL;
+    start_child(notice);
+}
+
 static void on_ended(struct child_result *result, void *cbdata)
 {
     struct notice *notice = cbdata;
     notice->child = NULL;
     event_del(notice->timer);
+    if (notice->next != NULL) {
+        start_next(notice);
+        return;
+    }
     if (result->code == PMIXFAB_ERR_UNSUPPORTED) { /* this inventory cannot be watched */
         notice->lines.status.watching = false;
         log_debug("%s", result->err.text);
@@ -169,35 +188,43 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     struct notice *notice = arg;
     (void)fd, (void)what;
     if (notice->child == NULL) {
-        start_child(notice);
+        if (notice->next != NULL)
+            start_next(notice);
+        else
+            start_child(notice);
         return;
     }
     child_cancel(notice->child);
     notice->child = NULL;
-    ended(notice, "cheap look: it hangs, and was killed");
+    if (notice->next != NULL)
+        start_next(notice);
+    else
+        ended(notice, "cheap look: it hangs, and was killed");
 }
 
 void notice_watch(struct notice *notice, void *bytes, size_t size)
 {
-    if (notice->child != NULL && size == notice->size && memcmp(bytes, notice->bytes, size) == 0) {
+    if (notice->child != NULL && notice->next == NULL && size == notice->size &&
+        memcmp(bytes, notice->bytes, size) == 0) {
         free(bytes);
         return;
     }
-    const bool pausing = notice->child == NULL && event_pending(notice->timer, EV_TIMEOUT, NULL);
-    child_cancel(notice->child); /* which may still be reading the old ones */
-    notice->child = NULL;
+    free(notice->next);
+    notice->next = bytes;
+    notice->next_size = size;
     notice->lines.status.watching = false;
-    free(notice->bytes);
-    notice->bytes = bytes;
-    notice->size = size;
-    if (!pausing)
-        start_child(notice);
+    if (notice->child != NULL) {
+        child_ask_to_end(notice->child);
+        wake(notice, TO_END);
+    } else if (!event_pending(notice->timer, EV_TIMEOUT, NULL)) {
+        start_next(notice);
+    }
 }
 
 const void *notice_inventory(const struct notice *notice, size_t *size)
 {
-    *size = notice->size;
-    return notice->bytes;
+    *size = notice->next != NULL ? notice->next_size : notice->size;
+    return notice->next != NULL ? notice->next : notice->bytes;
 }
 
 void notice_status(const struct notice *notice, struct notice_status *out)
@@ -230,5 +257,6 @@ void notice_free(struct notice *notice)
     event_free(notice->timer);
     probe_noticed_free(&notice->lines.noticed);
     free(notice->bytes);
+    free(notice->next);
     free(notice);
 }

@@ -2,6 +2,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,15 @@ static int look_all(struct looker *lookers, unsigned n, struct fab_err *err)
     return rc;
 }
 
+/* The daemon has another inventory: end in order, so that what was opened is closed. */
+static volatile sig_atomic_t stop;
+
+static void on_term(int signo)
+{
+    (void)signo;
+    stop = 1;
+}
+
 /* At the beginnings of seconds that are `pace` apart; one that was missed is left out. */
 static void wait_for(struct timespec *next, unsigned pace)
 {
@@ -62,7 +72,7 @@ static void wait_for(struct timespec *next, unsigned pace)
     next->tv_sec += pace;
     if (now.tv_sec >= next->tv_sec + (time_t)pace)
         *next = now;
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL) == EINTR)
+    while (!stop && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL) == EINTR)
         ;
 }
 
@@ -99,6 +109,7 @@ int notice_child(int argc, char **argv)
         return 2;
     if (!child_begin(argv[2]))
         return 1;
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_term}, NULL);
     const unsigned pace = (unsigned)strtoul(argv[3], NULL, 10);
     struct probe_config config = {.max_smps = (unsigned)strtoul(argv[4], NULL, 10),
                                   .timeout_ms = (unsigned)strtoul(argv[5], NULL, 10),
@@ -113,12 +124,13 @@ int notice_child(int argc, char **argv)
     if (rc == PMIXFAB_OK)
         rc = open_all(argv + 7, argc - 7, &config, &inv, lookers, &n, &err);
     clock_gettime(CLOCK_MONOTONIC, &next);
-    while (rc == PMIXFAB_OK) {
+    while (rc == PMIXFAB_OK && !stop) {
         rc = look_all(lookers, n, &err);
         if (rc == PMIXFAB_OK)
             wait_for(&next, pace > 0 ? pace : 1);
     }
-    child_note(PMIXFAB_LOG_ERROR, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc), NULL);
+    if (!stop)
+        child_note(PMIXFAB_LOG_ERROR, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc), NULL);
     for (unsigned i = 0; i < n; i++)
         lookers[i].probe->watch_close(lookers[i].watch);
     fab_inventory_destroy(&inv);
