@@ -107,8 +107,8 @@ static void compare_missing(struct diff_walk *w, const struct fab_node *b, const
     if (b->missing == a->missing)
         return;
     if (a->missing)
-        diff_add(w, is_switch ? FAB_CHANGE_SWITCH_MISSING : FAB_CHANGE_HOST_MISSING, a->guid, 0, what, "there",
-                 "missing");
+        diff_add(w, is_switch ? FAB_CHANGE_SWITCH_MISSING : FAB_CHANGE_HOST_MISSING, a->guid, 0, what,
+                 "there", "missing");
     else
         diff_add(w, is_switch ? FAB_CHANGE_SWITCH_BACK : FAB_CHANGE_HOST_BACK, a->guid, 0, what, "missing",
                  "there");

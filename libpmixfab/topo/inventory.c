@@ -179,8 +179,7 @@ static bool nodes_equal(const struct fab_inventory *ia, const struct fab_node *a
            a->lid == b->lid && a->chassis == b->chassis && a->slot_type == b->slot_type &&
            a->slot == b->slot && a->chip == b->chip && a->kind == b->kind && a->lmc == b->lmc &&
            a->num_ports == b->num_ports && a->enhanced == b->enhanced && a->unnamed == b->unnamed &&
-           a->missing == b->missing &&
-           strcmp(fab_str(ia, a->desc), fab_str(ib, b->desc)) == 0 &&
+           a->missing == b->missing && strcmp(fab_str(ia, a->desc), fab_str(ib, b->desc)) == 0 &&
            strcmp(fab_str(ia, a->host), fab_str(ib, b->host)) == 0 &&
            strcmp(fab_str(ia, a->name), fab_str(ib, b->name)) == 0;
 }

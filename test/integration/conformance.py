@@ -83,7 +83,8 @@ NODE = [
     ("PMIX_FABRIC_DEVICE_FIRMWARE", "string", "by its host"),
     ("PMIX_FABRIC_DEVICE_MTU", "size_t", "bytes; by its host"),
     ("PMIX_FABRIC_DEVICE_PCI_DEVID", "string", "by its host"),
-    ("pmixfab.seen", "string", "who knows of the device: `subnet`, `node` (its host), or `subnet,node`"),
+    ("pmixfab.seen", "string", "who knows of the device: `subnet`, `node` (its host), or `subnet,node`; `missing` in place of "
+     "`subnet`: the last sweeps have not seen it"),
     ("PMIX_FABRIC_ENDPT", "array of pmix_endpoint_t", "launch information: the business of who launches"),
     ("PMIX_SWITCH_PEERS", "array of pmix_info_t", "launch information: the business of who launches"),
 ]
