@@ -14,7 +14,7 @@ static const char *const daemon_keys[] = {
     "partial",  "dangling",  "unnamed",    "inactive",  "nodes",         "sweeping",    "last_sweep",
     "sweep_ms", "interval",  "scheduler",  "connected", "look",          "looks",       "noticed",
     "looking",  "last_look", "look_ms",    "probes",    "probes_failed", "probe_error", "digest",
-    "held",     "delivered", "delivering", "refused",   "reason"};
+    "held",     "delivered", "delivering", "refused",   "reason",        "missing",     "flapping"};
 
 /* Strings of the daemon's are shown like any other: cleaned. */
 static json_t *clean_value(json_t *value)
@@ -127,6 +127,8 @@ static void show_sweeps(const json_t *status)
     show_line("partial", status, "partial");
     show_line("dangling", status, "dangling");
     show_line("inactive", status, "inactive");
+    show_line("missing", status, "missing");
+    show_line("flapping", status, "flapping");
     show_line("reporting", status, "nodes");
 }
 
