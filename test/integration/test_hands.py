@@ -4,6 +4,7 @@ import os
 import re
 import unittest
 
+import fabric_text
 import lab
 
 FABRIC = "fattree2:4,2,3"
@@ -89,6 +90,8 @@ class Check(Case):
         self.daemon.refresh()
         self.assertEqual(self.findings(), [
             ("error", "missing", "node0002 HCA-1", "not seen any more; its cable was at leaf1[2]")])
+        # its place is kept: what is served is what is seen
+        self.assertEqual(self.daemon.ctl_json("verify"), {"generation": 2, "equal": True, "changes": []})
 
     def test_names_of_two(self):
         names = os.path.join(lab.tmpdir(), "names.map")
@@ -142,6 +145,36 @@ class Verify(Case):
         self.daemon.ask("verify").close()
         lab.wait_for(lambda: len(self.daemon.children()) <= before, what="the sweep to be given up")
         self.daemon.check_alive()
+
+    def recorded(self, feed):
+        """A daemon that sweeps what it is handed."""
+        self.daemon = lab.Fabricd(config={"fabricd": {"interval": 0, "probe": feed.probe}}, start=False)
+        self.daemon.start(wait=False)
+        self.addCleanup(self.daemon.stop)
+        feed.give(lab.fabric(FABRIC, "capture"))
+        self.daemon.wait_ready()
+
+    def test_progress_after_two_seconds(self):
+        feed = lab.Feed()
+        self.recorded(feed)
+        channel = self.daemon.ask("verify")
+        line = b""
+        while not line.endswith(b"\n"):
+            line += channel.recv(1)
+        self.assertRegex(json.loads(line)["progress"], r"^sweeping for [2-9] s$")
+        feed.give(lab.fabric(FABRIC, "capture"))
+        self.assertTrue(self.daemon.answer(channel)["equal"])
+
+    def test_a_part_is_no_difference(self):
+        """It is a reason why there is no answer."""
+        feed = lab.Feed()
+        self.recorded(feed)
+        channel = self.daemon.ask("verify")
+        feed.give(fabric_text.without_record(lab.fabric(FABRIC, "capture"), "leaf2"))
+        answer = self.daemon.answer(channel)
+        self.assertEqual((answer["ok"], answer["error"]), (False, -17), answer)
+        self.assertRegex(answer["message"], "^verify: the sweep is partial: ")
+        self.assertFalse(self.daemon.status()["partial"])
 
     def test_failures(self):
         self.start(fabricd={"interval": 0, "deadline": 5})
