@@ -311,8 +311,8 @@ class Ibsim:
 
     def wait_active(self, node, port):
         """Wait until a subnet manager has brought a relinked port up."""
-        wait_for(lambda: re.search(rf"\[{port}\].*Active/LinkUp", self.command(f'Dump "{node}"')), 30,
-                 f"{node} port {port} to become active")
+        up = re.compile(rf"^\w+\s+\[{port}\]\s.*Active/LinkUp", re.MULTILINE)
+        wait_for(lambda: up.search(self.command(f'Dump "{node}"')), 30, f"{node} port {port} to become active")
 
     def link(self, a, a_port, b, b_port):
         return self.command(f"Link {self._place(a, a_port)} {self._place(b, b_port)}")
