@@ -119,6 +119,38 @@ static void an_old_loose_end_is_no_sign(void **state)
     fab_inventory_destroy(&inv);
 }
 
+/* A host that is missing is not lost with each sweep, so that its port, which is up before it answers, makes
+ * no sweep a part. */
+static void what_is_missing_is_not_lost_again(void **state)
+{
+    (void)state;
+    for (int missing = 0; missing <= 1; missing++) {
+        struct publish_report report;
+        struct fab_err err = {""};
+        struct draft draft = {.publisher = &publisher};
+        uint32_t hca = fabric_find(&publisher.current, "node0001");
+        uint32_t port = publisher.current.nodes[hca].first_port, peer = publisher.current.ports[port].peer;
+        struct fab_port loose = publisher.current.ports[peer];
+        again(&draft.inv);
+        assert_int_equal(fabric_lose(&draft.inv, "node0001"), PMIXFAB_OK);
+        draft.inv.finished = false;
+        loose.node = fabric_find(&draft.inv, "leaf1");
+        loose.state = FAB_PORT_INIT;
+        assert_int_equal(fab_inventory_add_port(&draft.inv, &loose, NULL), PMIXFAB_OK);
+        assert_int_equal(fab_inventory_finish(&draft.inv, &err), PMIXFAB_OK);
+        publisher.current.nodes[hca].missing = (uint8_t)missing;
+        publisher.current.ports[port].state = publisher.current.ports[peer].state =
+            missing ? FAB_PORT_DOWN : FAB_PORT_ACTIVE;
+        assert_int_equal(keep_compare_seen(&draft, &report, &err), PMIXFAB_OK);
+        assert_int_equal(report.dangling, 1);
+        assert_int_equal(report.lost > 0, !missing);
+        assert_int_equal(publish_check_whole(&publisher, &draft.inv, &report, &err),
+                         missing ? PMIXFAB_OK : PMIXFAB_ERR_PARTIAL);
+        fab_diff_destroy(&draft.diff);
+        fab_inventory_destroy(&draft.inv);
+    }
+}
+
 static void a_lost_description_renames_nobody(void **state)
 {
     struct fab_inventory inv;
@@ -142,6 +174,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_same_and_a_pulled_cable_pass, setup, teardown),
         cmocka_unit_test_setup_teardown(a_part_does_not_pass, setup, teardown),
         cmocka_unit_test_setup_teardown(an_old_loose_end_is_no_sign, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_missing_is_not_lost_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_lost_description_renames_nobody, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
