@@ -81,10 +81,16 @@ static FAB_ALWAYS_INLINE bool level(const struct fab_search *search, const struc
             memcpy(words, &found, sizeof(words));
             mark(search->dist + (size_t)edge * search->n_edges + first, width, words, value);
         }
-        if (plane->switches[v].missing) /* reached, but nothing goes on from here */
-            sp->next[v] = (bits){0};
     }
     return reached;
+}
+
+/* Switches that are missing are reached, but nothing goes on from there. */
+static void stop_at_missing(const struct fab_plane *plane, bits *front)
+{
+    for (uint32_t v = 0; v < plane->n_switches; v++)
+        if (plane->switches[v].missing)
+            memset(&front[v], 0, sizeof(front[v]));
 }
 
 static FAB_ALWAYS_INLINE void block(const struct fab_search *search, struct space sp, uint32_t first,
@@ -107,6 +113,8 @@ static FAB_ALWAYS_INLINE void block(const struct fab_search *search, struct spac
     memcpy(&full, words, sizeof(full));
     uint32_t cost = search->step;
     while (level(search, &sp, &full, first, width, (uint16_t)(cost > FAB_COST_MAX ? FAB_COST_MAX : cost))) {
+        if (search->plane->n_missing > 0)
+            stop_at_missing(search->plane, sp.next);
         bits *swap = sp.front;
         sp.front = sp.next;
         sp.next = swap;
