@@ -128,13 +128,18 @@ static void op_diff(struct connection *connection, json_t *request)
 /* ---- which one ---------------------------------------------------------------------------------- */
 
 const struct control_op control_scheduler_ops[] = {
-    {"status", op_status},           {"refresh", control_op_refresh},
+    {"status", op_status},
+    {"refresh", control_op_refresh},
     {"verify", control_op_verify},
     {"check", control_op_check},
     {"expect", control_op_expect},
-    {"history", op_history},         {"diff", op_diff},
-    {"events", control_op_events},   {"nodes", control_op_nodes},
-    {"deliver", control_op_deliver}, {"forget", control_op_forget},
-    {"backup", control_op_backup},   {"metrics", control_op_metrics},
+    {"history", op_history},
+    {"diff", op_diff},
+    {"events", control_op_events},
+    {"nodes", control_op_nodes},
+    {"deliver", control_op_deliver},
+    {"forget", control_op_forget},
+    {"backup", control_op_backup},
+    {"metrics", control_op_metrics},
     {NULL, NULL},
 };

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <utlist.h>
 
-#include "fabricd/intake_priv.h"
 #include "fabricd/count.h"
+#include "fabricd/intake_priv.h"
 #include "fabricd/log.h"
 #include "fabricd/server.h"
 #include "pmix/relay.h"

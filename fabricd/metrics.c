@@ -20,7 +20,8 @@ static double seconds(int64_t microseconds)
 
 static void about_publishing(FILE *out, const struct daemon_status *s)
 {
-    metrics_one(out, "fabricd_generation", GAUGE, "Number of the newest published change.", (double)s->generation);
+    metrics_one(out, "fabricd_generation", GAUGE, "Number of the newest published change.",
+                (double)s->generation);
     metrics_one(out, "fabricd_published_timestamp_seconds", GAUGE, "When it was published; 0: nothing was.",
                 seconds(s->published));
     metrics_one(out, "fabricd_publications_total", COUNTER, "Generations published since the start.",
@@ -39,17 +40,20 @@ static void about_sweeps(FILE *out, const struct daemon_status *s)
     metrics_sample(out, "fabricd_sweeps_total", "result", "ok", (double)counted(COUNT_SWEEPS_OK));
     metrics_sample(out, "fabricd_sweeps_total", "result", "partial", (double)counted(COUNT_SWEEPS_PARTIAL));
     metrics_sample(out, "fabricd_sweeps_total", "result", "failed", (double)counted(COUNT_SWEEPS_FAILED));
-    metrics_one(out, "fabricd_sweep_duration_seconds", GAUGE, "Time that the last sweep took.", s->sweep_ms / 1e3);
+    metrics_one(out, "fabricd_sweep_duration_seconds", GAUGE, "Time that the last sweep took.",
+                s->sweep_ms / 1e3);
     metrics_one(out, "fabricd_sweep_timestamp_seconds", GAUGE, "When the last sweep ended; 0: none has.",
                 seconds(s->last_sweep));
-    metrics_one(out, "fabricd_stale", GAUGE, "1: sweeps fail, and what is served may be out of date.", s->stale);
-    metrics_one(out, "fabricd_partial", GAUGE, "1: only a part of the fabric answered the last sweep.", s->partial);
+    metrics_one(out, "fabricd_stale", GAUGE, "1: sweeps fail, and what is served may be out of date.",
+                s->stale);
+    metrics_one(out, "fabricd_partial", GAUGE, "1: only a part of the fabric answered the last sweep.",
+                s->partial);
     metrics_one(out, "fabricd_dangling_ports", GAUGE, "Ports that are up and lead nowhere.", s->dangling);
     metrics_one(out, "fabricd_inactive_ports", GAUGE, "Cabled ports that no subnet manager has brought up.",
                 s->inactive);
     metrics_one(out, "fabricd_unnamed_hcas", GAUGE, "HCAs that go by their GUID.", s->unnamed);
-    metrics_one(out, "fabricd_missing_hcas", GAUGE, "HCAs that are not seen and keep their places for a while.",
-                s->missing);
+    metrics_one(out, "fabricd_missing_hcas", GAUGE,
+                "HCAs that are not seen and keep their places for a while.", s->missing);
     metrics_one(out, "fabricd_held_ports", GAUGE, "Ends of cables that flap and are held down.", s->held);
 }
 
@@ -118,7 +122,8 @@ static void about_nodes(FILE *out, const struct daemon_status *s)
     metrics_one(out, "fabricd_reports", GAUGE, "Hosts that report their own devices.", s->nodes);
     metrics_one(out, "fabricd_deliveries_total", COUNTER, "Deliveries of reports that were taken.",
                 (double)counted(COUNT_DELIVERIES));
-    metrics_family(out, "fabricd_deliveries_refused_total", COUNTER, "Deliveries that were refused, by reason.");
+    metrics_family(out, "fabricd_deliveries_refused_total", COUNTER,
+                   "Deliveries that were refused, by reason.");
     for (int code = 0; code > -64; code--)
         rest += counted_refused(code);
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
@@ -141,17 +146,21 @@ static void about_store(FILE *out, struct store *store)
                 (double)pages.pages * (double)pages.page_size);
     metrics_one(out, "fabricd_store_free_bytes", GAUGE, "Of it, what is free to be used again.",
                 (double)pages.free * (double)pages.page_size);
-    metrics_one(out, "fabricd_history_changes", GAUGE, "Changes that the history holds.", (double)bounds.changes);
+    metrics_one(out, "fabricd_history_changes", GAUGE, "Changes that the history holds.",
+                (double)bounds.changes);
     metrics_one(out, "fabricd_history_trimmed_generation", GAUGE,
-                "Changes of generations up to this one are no more; 0: all are there.", (double)bounds.trimmed);
+                "Changes of generations up to this one are no more; 0: all are there.",
+                (double)bounds.trimmed);
     metrics_one(out, "fabricd_history_trimmed_total", COUNTER, "Changes removed from the history.",
                 (double)counted(COUNT_TRIMMED));
-    metrics_one(out, "fabricd_backups_total", COUNTER, "Backups that were made.", (double)counted(COUNT_BACKUPS));
+    metrics_one(out, "fabricd_backups_total", COUNTER, "Backups that were made.",
+                (double)counted(COUNT_BACKUPS));
 }
 
 static void about_hooks(FILE *out)
 {
-    metrics_family(out, "fabricd_hooks_total", COUNTER, "Generations that the hook was told of, by what came of it.");
+    metrics_family(out, "fabricd_hooks_total", COUNTER,
+                   "Generations that the hook was told of, by what came of it.");
     metrics_sample(out, "fabricd_hooks_total", "result", "ok", (double)counted(COUNT_HOOKS));
     metrics_sample(out, "fabricd_hooks_total", "result", "failed", (double)counted(COUNT_HOOKS_FAILED));
     metrics_sample(out, "fabricd_hooks_total", "result", "left-out", (double)counted(COUNT_HOOKS_DROPPED));

@@ -1,6 +1,6 @@
 /*
- * metrics.h - counters and gauges in Prometheus' text format: for `fabricctl metrics`, and in a file for the node
- * exporter's textfile collector.
+ * metrics.h - counters and gauges in Prometheus' text format: for `fabricctl metrics`, and in a file for the
+ * node exporter's textfile collector.
  *
  * Names follow Prometheus' conventions: base units, _total for what only grows. On the loop.
  */
@@ -40,8 +40,8 @@ void metrics_of_both(FILE *out, const char *role);
 struct metrics_file;
 
 /*
- * Without a configured file it does nothing. Written is when metrics_write() is called, and 15 s after something
- * was counted; while nothing happens, nothing is done.
+ * Without a configured file it does nothing. Written is when metrics_write() is called, and 15 s after
+ * something was counted; while nothing happens, nothing is done.
  */
 int metrics_file_new(struct event_base *base, const struct config *config, metrics_fn make, const void *owner,
                      struct metrics_file **out, struct fab_err *err);

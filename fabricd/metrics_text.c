@@ -63,7 +63,8 @@ void metrics_of_both(FILE *out, const char *role)
 {
     metrics_family(out, "fabricd_build_info", "gauge", "Always 1; the version is in its label.");
     metrics_sample(out, "fabricd_build_info", "version", pmixfab_version(), 1);
-    metrics_family(out, "fabricd_role_info", "gauge", "Always 1; the role, scheduler or node, is in its label.");
+    metrics_family(out, "fabricd_role_info", "gauge",
+                   "Always 1; the role, scheduler or node, is in its label.");
     metrics_sample(out, "fabricd_role_info", "role", role, 1);
     metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since fabricd was started.", uptime());
     metrics_one(out, "fabricd_control_connections_total", "counter", "Connections to the control socket.",

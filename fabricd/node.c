@@ -11,8 +11,8 @@
 
 #include "fabricd/count.h"
 #include "fabricd/log.h"
-#include "fabricd/metrics.h"
 #include "fabricd/look.h"
+#include "fabricd/metrics.h"
 #include "fabricd/node_control.h"
 #include "fabricd/node_devices.h"
 #include "fabricd/node_mirror.h"

@@ -83,5 +83,8 @@ void node_control_looked(struct control *control, const struct node *node, uint6
     control_finished(control, number, code, reason, answer);
 }
 
-const struct control_op node_control_ops[] = {
-    {"status", op_status}, {"refresh", op_refresh}, {"events", control_op_events}, {"metrics", node_op_metrics}, {NULL, NULL}};
+const struct control_op node_control_ops[] = {{"status", op_status},
+                                              {"refresh", op_refresh},
+                                              {"events", control_op_events},
+                                              {"metrics", node_op_metrics},
+                                              {NULL, NULL}};
