@@ -137,11 +137,14 @@ static void tell_gone(struct story *s, const struct fab_change *change, const ch
                       bool with_switch, const char *more)
 {
     bool added = came(change->kind);
+    uint32_t node = added ? FAB_NONE : fab_inventory_find(s->before, change->guid);
     char why[DIFF_WHY_TEXT], others[40] = "";
 
     if (cables > 1)
         snprintf(others, sizeof(others), " and %" PRIu32 " more", cables - 1);
-    if (cables == 0)
+    if (node != FAB_NONE && s->before->nodes[node].missing)
+        snprintf(why, sizeof(why), "it was missing, and its place is not kept any more");
+    else if (cables == 0)
         snprintf(why, sizeof(why), "%s", added ? "it is seen now" : "it is not seen any more");
     else if (with_switch)
         snprintf(why, sizeof(why), "a cable at %.200s%s %s, with the switch%s", place, others,

@@ -97,7 +97,8 @@ class Missing(Case):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.daemon.ctl("forget", "node0002").returncode, 0)
         lab.wait_for(lambda: "node0002" not in self.devices(), what="node0002 to be retired")
-        self.assertIn("host-lost", kinds(self.last()))
+        lost = next(change for change in self.last() if change["kind"] == "host-lost")
+        self.assertIn("was missing", lost["why"])
         self.assertEqual(self.devices()["node0003"]["index"], 1)
 
     def test_without_keeping_it_is_lost_at_once(self):
