@@ -54,12 +54,12 @@ struct config {
     unsigned flap_count;          /* so many changes of a cable within flap_window seconds are too many */
     unsigned flap_window;
     unsigned hold_down, hold_down_max; /* seconds that it is taken as down then */
-    char *metrics_file;           /* NULL: none is written */
-    unsigned history_days;        /* so long changes are kept; 0: for ever */
-    unsigned history_changes;     /* so many at most; 0: any number */
-    const char *restore;          /* --restore: the backup; the command line's own text */
-    bool remote;                  /* accept PMIx connections from other hosts (munge is then required) */
-    const char *record;           /* --record: where to; the command line's own text */
+    char *metrics_file;                /* NULL: none is written */
+    unsigned history_days;             /* so long changes are kept; 0: for ever */
+    unsigned history_changes;          /* so many at most; 0: any number */
+    const char *restore;               /* --restore: the backup; the command line's own text */
+    bool remote;                       /* accept PMIx connections from other hosts (munge is then required) */
+    const char *record;                /* --record: where to; the command line's own text */
     bool foreground, once, check_only;
 };
 
