@@ -9,7 +9,7 @@
 #include "topo/report.h"
 
 #define QUIET_MS 5 /* after a change of one host that is known */
-#define PATIENCE 3  /* times the quiet: then it is time, quiet or not */
+#define PATIENCE 3 /* times the quiet: then it is time, quiet or not */
 
 struct settle {
     const struct config *config;
