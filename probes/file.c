@@ -142,13 +142,15 @@ cleanup:
 
 struct probe_watch {
     char *path;
-    struct stat seen; /* all zero: there was none */
+    struct stat seen; /* all zero: there was none that can be watched */
     bool fresh;
 };
 
+/* A pipe, or a file of /proc, tells of its readers or of the clock, not of what is to be read: as if there
+ * were none, or each sweep would bring the next one. */
 static void look_at(const char *path, struct stat *st)
 {
-    if (stat(path, st) != 0)
+    if (stat(path, st) != 0 || !S_ISREG(st->st_mode) || st->st_size == 0)
         memset(st, 0, sizeof(*st));
 }
 

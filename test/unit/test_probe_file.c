@@ -1,5 +1,9 @@
 /* test_probe_file.c - recorded fabrics and what they must give, caches, and the probe that reads both. */
 #include "probe_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "test/fabrics/dump.h"
 #include "test/fabrics/fabrics.h"
 #include "topo/names.h"
@@ -223,6 +227,76 @@ static void test_probe(void **state)
     }
 }
 
+/* ---- the cheap look ---- */
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static bool notices(const struct probe *probe, struct probe_watch *watch)
+{
+    struct probe_noticed noticed = {0};
+    struct fab_err err;
+    assert_int_equal(probe->watch_look(watch, &noticed, &err), PMIXFAB_OK);
+    const bool any = noticed.all || noticed.n > 0;
+    probe_noticed_free(&noticed);
+    return any;
+}
+
+static struct probe_watch *watch_file(const struct probe *probe, const char *path)
+{
+    const struct probe_config config = {.arg = path};
+    struct probe_watch *watch = NULL;
+    struct fab_err err;
+    assert_int_equal(probe->watch_open(&config, NULL, &watch, &err), PMIXFAB_OK);
+    return watch;
+}
+
+/* A file is noticed when it is written, goes, and comes back; what is read from a pipe never is: the sweeps
+ * themselves are what happens to it. */
+static void test_noticed(void **state)
+{
+    const struct probe *probe = probe_find("file", NULL);
+    const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    char dir[] = "/tmp/probe_file.XXXXXX", file[64], pipe[64], byte = 0;
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(file, sizeof(file), "%s/fabric.txt", dir);
+    snprintf(pipe, sizeof(pipe), "%s/fabric.fifo", dir);
+
+    write_text(file, "one");
+    struct probe_watch *watch = watch_file(probe, file);
+    notices(probe, watch); /* just written: it is, unless this machine was very slow between */
+    assert_false(notices(probe, watch));
+    assert_int_equal(utimensat(AT_FDCWD, file, old, 0), 0);
+    assert_true(notices(probe, watch));
+    assert_false(notices(probe, watch));
+    assert_int_equal(unlink(file), 0);
+    assert_true(notices(probe, watch));
+    assert_false(notices(probe, watch));
+    write_text(file, "two");
+    assert_true(notices(probe, watch));
+    assert_false(notices(probe, watch));
+    probe->watch_close(watch);
+
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    watch = watch_file(probe, pipe);
+    assert_false(notices(probe, watch));
+    const int both = open(pipe, O_RDWR | O_CLOEXEC);
+    assert_int_equal(write(both, "x", 1), 1);
+    assert_int_equal(read(both, &byte, 1), 1);
+    close(both);
+    assert_false(notices(probe, watch));
+    probe->watch_close(watch);
+    unlink(pipe);
+    unlink(file);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 static void test_registry(void **state)
 {
     const char *arg = "x";
@@ -257,7 +331,7 @@ int main(void)
         cmocka_unit_test(test_recorded),    cmocka_unit_test(test_generated),
         cmocka_unit_test(test_cache_cut),   cmocka_unit_test(test_cache_head),
         cmocka_unit_test(test_cache_flips), cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_registry),
+        cmocka_unit_test(test_noticed),     cmocka_unit_test(test_registry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
