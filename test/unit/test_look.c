@@ -59,13 +59,25 @@ static void write_many(size_t n)
     child_write(bytes, n);
 }
 
-/* Something that outlives the child and holds its pipe open, in a group of its own or not. */
+/* Something that outlives the child and holds its pipe open, in a group of its own or not. It has left the
+ * group when this returns: the child's end is the end of all who are still in it. */
 static void leave_behind(bool apart)
 {
-    if (fork() != 0)
+    int left[2];
+    char none;
+    if (pipe(left) != 0)
+        _exit(9);
+    if (fork() != 0) {
+        close(left[1]);
+        if (read(left[0], &none, 1) != 0)
+            _exit(9);
+        close(left[0]);
         return;
+    }
     if (apart)
         setsid();
+    close(left[0]);
+    close(left[1]);
     sleep(20);
     _exit(0);
 }
