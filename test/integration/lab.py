@@ -309,10 +309,18 @@ class Ibsim:
     def relink(self, node, port=None):
         return self.command(f"ReLink {self._place(node, port)}")
 
-    def wait_active(self, node, port):
-        """Wait until a subnet manager has brought a relinked port up."""
-        up = re.compile(rf"^\w+\s+\[{port}\]\s.*Active/LinkUp", re.MULTILINE)
-        wait_for(lambda: up.search(self.command(f'Dump "{node}"')), 30, f"{node} port {port} to become active")
+    def wait_active(self, node, port, manager=None):
+        """Wait until a subnet manager has brought a relinked port up; manager: tell that OpenSM every 2 s to look, too
+        (among many changes it misses a trap now and then)."""
+        state, told = re.compile(rf"^\w+\s+\[{port}\]\s.*Active/LinkUp", re.MULTILINE), time.monotonic()
+
+        def up():
+            nonlocal told
+            if manager and time.monotonic() > told + 2 * SLOW:
+                manager.look()
+                told = time.monotonic()
+            return state.search(self.command(f'Dump "{node}"'))
+        wait_for(up, 30, f"{node} port {port} to become active")
 
     def link(self, a, a_port, b, b_port):
         return self.command(f"Link {self._place(a, a_port)} {self._place(b, b_port)}")
@@ -390,6 +398,10 @@ class OpenSM:
     def wait_up(self, times=1, timeout=60):
         """Wait until it has brought the subnet up so many times."""
         wait_for(lambda: self._log().count("SUBNET UP") >= times, timeout, "OpenSM")
+
+    def look(self):
+        """Tell it to sweep everything."""
+        self.process.send_signal(signal.SIGHUP)
 
     def stop(self):
         if self.process.poll() is None:
