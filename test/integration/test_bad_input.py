@@ -1,0 +1,136 @@
+"""What a fabric says that cannot be, or that looks like something else: a documented outcome, and nothing is shrunk.
+
+Others: edits while it sweeps (test_noticing.py), an older store (test_missing.py, test_backup.py), clocks that jump
+(unit.missing, unit.hold, unit.expected).
+"""
+import os
+import re
+import unittest
+
+import fabric_text
+import lab
+
+SPEC = "fattree2:2,2,2"  # 8 nodes: 2 leaves, 2 spines, 4 hosts
+
+
+def words(changes):
+    return sorted((c["kind"], c["what"], c["before"], c["after"]) for c in changes)
+
+
+class Case(unittest.TestCase):
+    def served(self):
+        daemon = self.daemon
+        return daemon.ctl_json("matrix")["costs"], daemon.ctl_json("devices"), daemon.ctl_json("links")
+
+    def refused(self, pattern):
+        """A sweep that changes nothing of what is served, and says why."""
+        before, generation = self.served(), self.daemon.status()["generation"]
+        done = self.daemon.ctl("refresh")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertRegex(done.stderr, pattern)
+        status = self.daemon.status()
+        self.assertEqual((status["generation"], status["stale"]), (generation, True))
+        self.assertEqual(self.served(), before)
+
+    def well(self):
+        """What was wrong is gone: no generation, no word of it."""
+        generation = self.daemon.status()["generation"]
+        self.assertFalse(self.daemon.refresh()["changed"])
+        status = self.daemon.status()
+        self.assertEqual((status["generation"], status["stale"]), (generation, False))
+
+
+class Recorded(Case):
+    def setUp(self):
+        self.path = os.path.join(lab.tmpdir(), "fabric.txt")
+        self.whole = lab.fabric(SPEC, "capture")
+        lab.replace_file(self.path, self.whole)
+        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}})
+        self.addCleanup(self.daemon.stop)
+
+    def becomes(self, text, *expected):
+        lab.replace_file(self.path, text)
+        generation = self.daemon.status()["generation"]
+        self.assertEqual(self.daemon.refresh()["generation"], generation + 1)
+        changes = self.daemon.ctl_json("diff")["changes"]
+        self.assertEqual(words(changes), sorted(expected))
+        return changes
+
+    def swapped(self, a, b):
+        return self.whole.replace(a, "TAKEN").replace(b, a).replace("TAKEN", b)
+
+    def test_guids_that_swap_places(self):
+        """The places are what counts for jobs: no index, no cost moves."""
+        costs, devices = self.served()[:2]
+        one, other = "0x0000000000200000", "0x0000000000200001"
+        self.becomes(self.swapped("200000", "200001"), ("switch-replaced", "leaf1", one, other),
+                     ("switch-replaced", "leaf2", other, one))
+        self.becomes(self.whole, ("switch-replaced", "leaf1", other, one), ("switch-replaced", "leaf2", one, other))
+        one, other = "0x0000000000100002", "0x0000000000100006"
+        self.becomes(self.swapped("100002", "100006").replace("100003", "TAKEN").replace("100007", "100003")
+                     .replace("TAKEN", "100007"), ("hca-replaced", "node0002 HCA-1", one, other),
+                     ("hca-replaced", "node0004 HCA-1", other, one))
+        self.assertEqual(self.served()[0], costs)
+        self.assertEqual([d["host"] for d in self.served()[1]], [d["host"] for d in devices])
+
+    def test_two_hosts_claim_one_name(self):
+        """fabricd does not choose: both stay, at their places, and `check` says so."""
+        named = re.sub(r'"(node\d+)"', r'"\1 mlx5_0"', self.whole)
+        lab.replace_file(self.path, named)
+        self.daemon.refresh()
+        devices = self.daemon.ctl_json("devices")
+        changes = self.becomes(named.replace('"node0004 ', '"node0003 '), ("host-lost", "node0004", "1 device", ""),
+                               ("name", "node0004 mlx5_0", "node0004 mlx5_0", "node0003 mlx5_0"))
+        self.assertTrue(changes[0]["why"])
+        after = self.daemon.ctl_json("devices")
+        self.assertEqual([d["host"] for d in after], ["node0001", "node0002", "node0003", "node0003"])
+        self.assertEqual([(d["guid"], d["switch_port"]) for d in after],
+                         [(d["guid"], d["switch_port"]) for d in devices])
+        self.assertIn("duplicate-name", self.daemon.ctl("check").stdout)
+        self.becomes(named, ("host-added", "node0004", "", "1 device"),
+                     ("name", "node0003 mlx5_0", "node0003 mlx5_0", "node0004 mlx5_0"))
+        self.assertEqual(self.daemon.ctl_json("devices"), devices)
+
+    def test_a_switch_that_appears_twice(self):
+        record = next(text for text in self.whole.split("\n\n") if re.search(r'^Switch.*# "leaf1"', text, re.MULTILINE))
+        lab.replace_file(self.path, f"{self.whole.rstrip()}\n\n{record}\n")
+        self.refused("a second record of node 0x0000000000200000, the first is in line 10; remove one")
+        lab.replace_file(self.path, self.whole)
+        self.well()
+        lab.replace_file(self.path, self.whole.replace("200003", "200002"))  # both spines by one GUID
+        self.refused("a second record of node 0x0000000000200002")
+        lab.replace_file(self.path, self.whole)
+        self.well()
+
+    def test_five_of_eight_nodes_answer(self):
+        part = self.whole
+        for node in ("leaf2", "node0003", "node0004"):
+            part = fabric_text.without_record(part, node)
+        lab.replace_file(self.path, part)
+        for _ in range(3):  # however often
+            self.refused("the sweep is partial: 2 ports lead nowhere.*still serving generation 1 ")
+        self.assertEqual(self.daemon.status()["missing"], 0)  # nobody's time begins
+        lab.replace_file(self.path, self.whole)
+        self.well()
+
+
+class Live(Case):
+    def setUp(self):
+        lab.require("ibsim", "opensm")
+        self.sim = lab.Ibsim(lab.fabric(SPEC))
+        self.addCleanup(self.sim.quit)
+        self.sim.sweep()
+        self.daemon = lab.Fabricd(self.sim)
+        self.addCleanup(self.daemon.stop)
+
+    def test_one_guid_twice(self):
+        """A discovery takes two nodes of one GUID for one, with ports that lead nowhere."""
+        for node, guid, other in (("spine2", 0x200003, 0x200002), ("node0003", 0x100004, 0x100000)):
+            self.sim.guid(node, other)
+            self.refused("the sweep is partial: [12] ports lead nowhere.*still serving generation 1 ")
+            self.sim.guid(node, guid)
+            self.well()
+
+
+if __name__ == "__main__":
+    unittest.main()
