@@ -15,7 +15,7 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
     int rc = publish_join(publisher, &publisher->current, reports, n, &joined, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = fab_check(&joined.inv, &joined.details, &publisher->findings);
+    rc = fab_check(&joined.inv, joined.details.n_ports > 0 ? &joined.details : NULL, &publisher->findings);
     fab_joined_destroy(&joined);
     publisher->checked = rc == PMIXFAB_OK;
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "check: %s", pmixfab_strerror(rc));

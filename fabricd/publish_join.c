@@ -191,13 +191,21 @@ static int join(struct publisher *publisher, const struct fab_inventory *swept,
     return rc;
 }
 
+/* Nobody reports: what was swept is all that there is, and says of itself what would be a fact. */
+static int join_nobody(const struct fab_inventory *swept, struct fab_joined *out, struct fab_err *err)
+{
+    memset(out, 0, sizeof(*out));
+    int rc = fab_inventory_copy(&out->inv, swept);
+    return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
+}
+
 int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
                  const struct node_report *const *reports, uint32_t n, struct fab_joined *out,
                  struct fab_err *err)
 {
     struct join_findings found = {0};
     struct remarks remarks = {.before = &publisher->found, .now = &found};
-    int rc = join(publisher, swept, reports, n, &remarks, out, err);
+    int rc = n == 0 ? join_nobody(swept, out, err) : join(publisher, swept, reports, n, &remarks, out, err);
     if (rc == PMIXFAB_OK && count_devices(&found, reports, n, out) != PMIXFAB_OK) {
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
         fab_joined_destroy(out);
