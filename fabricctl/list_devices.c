@@ -167,7 +167,7 @@ static enum ctl_exit show_devices(const struct ctl *ctl, const struct ctl_view *
 
     for (size_t i = 0; status == CTL_DONE && ctl->n_args > 0 && ctl->format == CTL_TEXT && i < view->n; i++) {
         struct pmixfab_plane plane;
-        uint32_t first, count = 0;
+        uint32_t first = 0, count = 0;
 
         if (pmixfab_plane(view->planes[i], &plane) == 0)
             device_range(ctl, view->planes[i], &plane, &first, &count);

@@ -114,6 +114,8 @@ static void finish(struct look *look)
             rc = fab_report_merge(&look->result.report, &look->before);
         if (rc == PMIXFAB_OK)
             rc = fab_report_finish(&look->result.report, NULL);
+        if (rc != PMIXFAB_OK)
+            log_warning("look: what the probes said before is lost: %s", pmixfab_strerror(rc));
         look->result.failed = look->result.asked;
         look->result.err = err;
     }

@@ -246,7 +246,7 @@ void nodes_take(struct intake_item *list, void *arg)
     struct batch batch = {.n = 0};
     struct intake_item *item, *next;
     DL_COUNT(list, item, batch.cap);
-    batch.takings = calloc(batch.cap, sizeof(*batch.takings));
+    batch.takings = calloc((size_t)batch.cap + 1, sizeof(*batch.takings));
     DL_FOREACH_SAFE(list, item, next)
     {
         if (batch.takings == NULL)

@@ -72,7 +72,7 @@ static int publish_again(struct publisher *publisher, struct store_plane *known,
 int publish_above_seen(struct publisher *publisher, struct store_plane *known, uint32_t n,
                        struct fab_err *err)
 {
-    struct store_bounds bounds;
+    struct store_bounds bounds = {0};
     uint64_t seen = rundir_newest(publisher->config->rundir);
     int rc = PMIXFAB_OK;
     if (seen >= STORE_MAX_GENERATION) {

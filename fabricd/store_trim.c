@@ -147,7 +147,7 @@ static int remove_subjects(struct store *store, sqlite3_stmt *row, struct fab_er
 {
     const char *name = (const char *)sqlite3_column_text(row, 2);
     int rc = name == NULL ? store_fail(store, SQLITE_NOMEM, "trimming the history", err) : PMIXFAB_OK;
-    for (bool more = true; rc == PMIXFAB_OK && more;) {
+    for (bool more = name != NULL; rc == PMIXFAB_OK && more;) {
         size_t len = strcspn(name, "\n");
         int bound = sqlite3_bind_text64(store->trim_subject, 1, name, len, SQLITE_STATIC, SQLITE_UTF8);
         bound |= sqlite3_bind_int64(store->trim_subject, 2, sqlite3_column_int64(row, 0));

@@ -188,7 +188,7 @@ static bool passes(int code)
 
 static enum outcome deliver(struct pnet_sender *s, const struct pnet_waiting *waiting, struct fab_err *err)
 {
-    struct pnet_answer answer;
+    struct pnet_answer answer = {.ok = false};
     if (ask(s, waiting, &answer, err) != PMIXFAB_OK)
         return LATER;
     if (answer.ok)
