@@ -18,9 +18,8 @@
 
 static void connection_free(struct connection *connection)
 {
-    struct pending *pending, *next;
-    DL_FOREACH_SAFE2(connection->pendings, pending, next, next_pending)
-    {
+    struct pending *pending;
+    while ((pending = connection->pendings) != NULL) {
         DL_DELETE2(connection->pendings, pending, prev_pending, next_pending);
         pending->connection = NULL;
         if (pending->gone != NULL)

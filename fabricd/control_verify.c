@@ -59,7 +59,7 @@ static void answer(json_t *line, int code, const char *why)
     struct asking *asking, *next, *answered = NULL;
     DL_FOREACH_SAFE(verifying.asking, asking, next)
     {
-        if (!asking->in_time)
+        if (!asking->in_time || verifying.asking == NULL)
             continue;
         DL_DELETE(verifying.asking, asking);
         DL_APPEND(answered, asking);

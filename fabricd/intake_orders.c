@@ -79,6 +79,8 @@ static void drop_host(struct host *host)
 /* From the list of those who wait to that of those who are answered. */
 static void move(struct waiter *waiter, const char *order, struct waiter **to)
 {
+    if (list == NULL)
+        return;
     waiter->order = order;
     waiter->held = waiter->host->held;
     DL_DELETE2(waiter->host->waiters, waiter, prev_here, next_here);
@@ -300,7 +302,7 @@ void intake_orders_stop(void)
     n_waiters = 0;
     HASH_ITER(hh, hosts, host, next)
     {
-        HASH_DEL(hosts, host);
+        HASH_DEL(hosts, host); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
         free(host);
     }
     pthread_mutex_unlock(&lock);

@@ -66,7 +66,7 @@ struct pnet_waiting *pnet_queue_take(struct pnet_queue *queue)
     struct pnet_waiting *first = queue->hosts; /* uthash keeps the order in which they were added */
     if (first == NULL)
         return NULL;
-    HASH_DEL(queue->hosts, first);
+    HASH_DEL(queue->hosts, first); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
     queue->bytes -= first->size;
     return first;
 }
