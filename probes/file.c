@@ -150,7 +150,7 @@ struct probe_watch {
  * were none, or each sweep would bring the next one. */
 static void look_at(const char *path, struct stat *st)
 {
-    if (stat(path, st) != 0 || !S_ISREG(st->st_mode) || st->st_size == 0)
+    if (path == NULL || stat(path, st) != 0 || !S_ISREG(st->st_mode) || st->st_size == 0)
         memset(st, 0, sizeof(*st));
 }
 

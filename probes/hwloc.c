@@ -39,7 +39,7 @@ static int configure(hwloc_topology_t machine)
 /* Free with hwloc_topology_destroy(); NULL: *code says why. */
 static hwloc_topology_t load(const char *path, int *code)
 {
-    hwloc_topology_t machine;
+    hwloc_topology_t machine = NULL;
     *code = PMIXFAB_ERR_NOMEM;
     if (hwloc_topology_init(&machine) != 0)
         return NULL;
@@ -77,6 +77,7 @@ static bool survives(const char *path)
 int hwloc_machine_load(const char *path, hwloc_topology_t *out, struct fab_err *err)
 {
     int code;
+    *out = NULL;
     setenv("HWLOC_PLUGINS_BLACKLIST", OTHER_PLUGINS, 0);
     if (path != NULL && access(path, R_OK) != 0)
         return fab_fail(err, errno == ENOENT ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO, "hwloc: %s: %s", path,
@@ -110,7 +111,7 @@ static bool is_wanted(hwloc_obj_t device)
 static int look(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
                 struct fab_err *err)
 {
-    hwloc_topology_t machine;
+    hwloc_topology_t machine = NULL;
     const char *path = machine_path(config);
     unsigned n = 0;
     int rc = hwloc_machine_load(path, &machine, err);
@@ -136,7 +137,7 @@ static int available(char *text, size_t size)
 {
     struct fab_err err = {{0}};
     const struct probe_config config = {0};
-    hwloc_topology_t machine;
+    hwloc_topology_t machine = NULL;
     unsigned interfaces = 0, rdma = 0;
     int rc = hwloc_machine_load(machine_path(&config), &machine, &err);
     if (rc != PMIXFAB_OK) {

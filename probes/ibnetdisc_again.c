@@ -102,9 +102,9 @@ static int find_some(struct again *again, uint32_t *found, struct fab_err *err)
     struct smp *questions = calloc((size_t)again->n_rereads * CANDIDATES + 1, sizeof(*questions));
     unsigned *counts = calloc(again->n_rereads + 1, sizeof(*counts));
     size_t n = 0;
-    int rc = PMIXFAB_OK;
-    if (questions == NULL || counts == NULL)
-        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
+    int rc = questions == NULL || counts == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    if (rc != PMIXFAB_OK)
+        fab_fail(err, rc, "ibnetdisc: out of memory");
     view_route(&again->view);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < again->n_rereads; i++) {
         if (!again->rereads[i].found)

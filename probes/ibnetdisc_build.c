@@ -264,9 +264,9 @@ int again_build(struct again *again, struct fab_inventory *inv, struct fab_err *
     struct build b = {.again = again, .last = again->last, .inv = inv};
     b.nodes = malloc((again->last->n_nodes + 1) * sizeof(*b.nodes));
     b.ports = malloc((again->last->n_ports + 1) * sizeof(*b.ports));
-    int rc = PMIXFAB_OK;
-    if (b.nodes == NULL || b.ports == NULL)
-        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
+    int rc = b.nodes == NULL || b.ports == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    if (rc != PMIXFAB_OK)
+        fab_fail(err, rc, "ibnetdisc: out of memory");
     inv->n_subnets = again->last->n_subnets;
     memcpy(inv->subnets, again->last->subnets, sizeof(inv->subnets));
     if (rc == PMIXFAB_OK)

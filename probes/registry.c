@@ -16,7 +16,7 @@ static int check_record(const struct probe_config *config, struct fab_err *err)
 
 #define MODULE(NAME, SUMMARY)                                                                                \
     static const struct probe module_##NAME = {                                                              \
-        .name = #NAME, .summary = SUMMARY, .module = true, .check = check_record}
+        .name = #NAME, .summary = (SUMMARY), .module = true, .check = check_record}
 MODULE(hwloc,
        "this host: PCI addresses, names, NUMA nodes of network and RDMA devices, by hwloc; or FILE.xml");
 MODULE(verbs, "this host: RDMA devices and their ports, by libibverbs; or FILE, a recorded machine");
