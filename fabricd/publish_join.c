@@ -99,7 +99,7 @@ static struct joined_host *find_hashed(const struct join_findings *findings, con
                                        const char *name)
 {
     uint32_t found = fab_keys_find(keys, findings->n_hosts, short_hash(name));
-    if (found == UINT32_MAX)
+    if (found >= findings->n_hosts) /* UINT32_MAX: no such host */
         return NULL;
     struct joined_host *host = &findings->hosts[found];
     const struct joined_host key = {.name = (char *)name};
@@ -111,6 +111,7 @@ static int list_hosts(struct join_findings *findings, const struct node_report *
     findings->hosts = calloc((size_t)n + 1, sizeof(*findings->hosts));
     if (findings->hosts == NULL)
         return PMIXFAB_ERR_NOMEM;
+    findings->n_hosts = 0;
     for (uint32_t i = 0; i < n; i++) {
         findings->hosts[i].name = strdup(reports[i]->report.host);
         if (findings->hosts[i].name == NULL)

@@ -85,7 +85,7 @@ static int match_rows(struct update *u)
     uint32_t n_old_switches = u->before->meta->n_switches;
     uint32_t *switch_of = malloc((n_old + (size_t)1) * sizeof(*switch_of));
     uint32_t *edge_of = malloc((n_old_switches + (size_t)1) * sizeof(*edge_of));
-    u->from = malloc((n + (size_t)1) * sizeof(*u->from));
+    u->from = calloc(n + (size_t)1, sizeof(*u->from));
     u->rows = malloc((n + (size_t)1) * sizeof(*u->rows));
     u->listed = calloc(n + (size_t)1, sizeof(*u->listed));
     u->wanted = calloc(u->changes.n_switches + (size_t)1, sizeof(*u->wanted));

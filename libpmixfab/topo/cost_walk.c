@@ -42,12 +42,12 @@ static int make_lists(struct fab_walk *walk, const struct fab_changes *changes)
         }
     }
     for (uint32_t s = 0; s < walk->n; s++) {
-        if (walk->own_first[s] == FAB_NONE && s < walk->plane->n_switches)
+        if (s < walk->plane->n_switches && walk->own_first[s] == FAB_NONE)
             continue;
         walk->own_first[s] = (uint32_t)total;
         total += walk->own_n[s];
     }
-    walk->own = malloc((total + 1) * sizeof(*walk->own));
+    walk->own = calloc(total + 1, sizeof(*walk->own));
     if (walk->own == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t s = 0; s < walk->n; s++) {

@@ -155,7 +155,8 @@ void diff_put(struct diff_walk *w, const struct fab_change *like)
     }
     struct fab_change *change = &diff->changes[diff->n++];
     *change = *like;
-    change->what = memcpy(text, like->what, n_what);
+    change->what = text;
+    memcpy(text, like->what, n_what);
     change->before = memcpy(text += n_what, before, n_before);
     change->after = memcpy(text += n_before, after, n_after);
     change->why = memcpy(text += n_after, why, n_why);

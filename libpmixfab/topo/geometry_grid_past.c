@@ -34,7 +34,7 @@ static uint32_t turn(const struct fab_grid *grid, struct fab_grid_dim *dim, unsi
         if (votes[i] > votes[best])
             best = i;
     dim->turned = best >= size;
-    dim->shift = best % size;
+    dim->shift = dim->turned ? best - size : best;
     return votes[best];
 }
 

@@ -76,7 +76,7 @@ int join_texts_begin(struct join_texts *t)
 {
     uint32_t none;
     int rc = PMIXFAB_OK;
-    if (t->slots == NULL)
+    if (t->n_slots == 0)
         rc = grow_slots(t);
     t->seed = (uint64_t)(uintptr_t)t->slots * UINT64_C(0x9e3779b97f4a7c15);
     return rc == PMIXFAB_OK ? append(t, "", 0, &none) : rc;

@@ -294,7 +294,7 @@ int fab_inventory_keep(const struct fab_inventory *before, const struct fab_inve
     if (!swept->finished || (!before->finished && before->n_nodes > 0))
         return fab_fail(err, PMIXFAB_ERR_INVAL, "keep: an inventory is not finished");
     size_t nodes = (size_t)before->n_nodes + 1, ports = (size_t)before->n_ports + 1;
-    k.there = malloc(nodes * sizeof(*k.there));
+    k.there = calloc(nodes, sizeof(*k.there));
     k.port = malloc(ports * sizeof(*k.port));
     k.kept = calloc(2 * nodes + ports, 1);
     int rc = fab_inventory_copy(out, swept);

@@ -80,8 +80,8 @@ static int write_rest(const struct fab_inventory *from, const uint8_t *loses, co
 {
     struct cutting c = {.from = from};
     fab_inventory_init(out);
-    c.node = malloc(((size_t)from->n_nodes + 1) * sizeof(*c.node));
-    c.port = malloc(((size_t)from->n_ports + 1) * sizeof(*c.port));
+    c.node = calloc((size_t)from->n_nodes + 1, sizeof(*c.node));
+    c.port = calloc((size_t)from->n_ports + 1, sizeof(*c.port));
     int rc = c.node == NULL || c.port == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
     if (rc == PMIXFAB_OK && from->pool_size > 1) {
         /* All strings, at their old places: what goes leaves a little waste. */

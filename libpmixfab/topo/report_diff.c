@@ -260,13 +260,13 @@ static void tell_host(struct walk *w, bool came, const struct devices *devices)
 int fab_report_changes(const struct fab_report *before, const struct fab_report *after, struct fab_diff *diff)
 {
     struct walk w = {.out = {.diff = diff}};
+    const struct fab_report *any = before != NULL ? before : after;
     uint32_t n = diff->n, n_lost = diff->n_lost;
 
-    if ((before == NULL && after == NULL) || (before != NULL && !before->finished) ||
-        (after != NULL && !after->finished) ||
+    if (any == NULL || (before != NULL && !before->finished) || (after != NULL && !after->finished) ||
         (before != NULL && after != NULL && strcmp(before->host, after->host) != 0))
         return PMIXFAB_ERR_INVAL;
-    w.host = before != NULL ? before->host : after->host;
+    w.host = any->host;
     memcpy(w.subjects, w.host, strlen(w.host)); /* zeroed */
     if (before != NULL)
         w.out.rc = report_devices(before, &w.before);
