@@ -186,7 +186,7 @@ static void deliver(char *words, const char *how)
     pmix_info_t *infos;
     if (strcmp(how, "array") == 0) {
         infos = one_info(KEY);
-        pmix_byte_object_t *array = calloc(n, sizeof(*array));
+        pmix_byte_object_t *array = calloc(n + 1, sizeof(*array));
         memcpy(array, objects, n * sizeof(*array));
         put_array(&infos->value, PMIX_BYTE_OBJECT, array, n);
         deliver_infos(infos, 1, false);
@@ -246,7 +246,7 @@ static volatile sig_atomic_t reaped;
 
 static void reap_all(int signo)
 {
-    int before = errno;
+    int before = errno; /* NOLINT(bugprone-signal-handler): put back below */
     (void)signo;
     while (waitpid(-1, NULL, WNOHANG) > 0)
         reaped++;

@@ -49,9 +49,10 @@ static inline uint32_t world_item(struct fab_report *report, enum fab_source sou
     return item;
 }
 
-/* An item from kinds and texts, ended by a NULL text: world_say(r, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0",
- * ..., 0, NULL). */
-static inline uint32_t world_say(struct fab_report *report, enum fab_source source, ...)
+/* An item from kinds and texts: world_say(r, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", ...). */
+#define world_say(...) world_say_list(__VA_ARGS__, 0, (const char *)NULL)
+
+static inline uint32_t world_say_list(struct fab_report *report, enum fab_source source, ...)
 {
     uint32_t item = world_item(report, source);
     va_list args;

@@ -524,12 +524,10 @@ static void test_conflicts_are_kept(void **state)
     world_begin(&a, "a");
     world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
               "0x0000000000000101", FAB_FACT_STATE, "down", FAB_FACT_FIRMWARE, "20.1", FAB_FACT_PCI,
-              "0000:c1:00:00", FAB_FACT_LID, "77", 0, NULL);
-    world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PCI, "0000:c2:00:00", FAB_FACT_NUMA, "3",
-              0, NULL);
-    world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_FIRMWARE, "20.2",
-              0, NULL);
-    world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_FIRMWARE, "9.2", 0, NULL);
+              "0000:c1:00:00", FAB_FACT_LID, "77");
+    world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PCI, "0000:c2:00:00", FAB_FACT_NUMA, "3");
+    world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_FIRMWARE, "20.2");
+    world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_FIRMWARE, "9.2");
     world_finish(&a);
     join_n(&inv, list, 1, NULL, &joined);
     uint32_t p = port_at(&joined, 0x100, 1);
@@ -566,13 +564,13 @@ static void test_software_of_those_who_use_it(void **state)
     small_fabric(&inv);
     world_begin(&a, "a");
     world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-              "0x0000000000000101", FAB_FACT_INTERFACE, "ib0", 0, NULL);
+              "0x0000000000000101", FAB_FACT_INTERFACE, "ib0");
     world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "rxe0", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-              "0x0000000000000111", FAB_FACT_SOFTWARE, "yes", 0, NULL);
+              "0x0000000000000111", FAB_FACT_SOFTWARE, "yes");
     world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_INTERFACE, "ib0", FAB_FACT_PROVIDER, "tcp", FAB_FACT_SOFTWARE,
-              "yes", 0, NULL);
+              "yes");
     world_say(&a, FAB_FROM_UCX, FAB_FACT_INTERFACE, "ib0", FAB_FACT_TRANSPORT, "tcp", FAB_FACT_SOFTWARE,
-              "yes", 0, NULL);
+              "yes");
     world_finish(&a);
     join_n(&inv, list, 1, NULL, &joined);
     uint32_t card = port_at(&joined, 0x100, 1), soft = port_at(&joined, 0x110, 1);
@@ -596,16 +594,16 @@ static void test_another_hosts_devices_are_not_joined(void **state)
     small_fabric(&inv);
     world_begin(&a, "a");
     world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "x", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-              "0x0000000000000121", 0, NULL);
-    world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "x", FAB_FACT_NUMA, "1", 0, NULL);
+              "0x0000000000000121");
+    world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "x", FAB_FACT_NUMA, "1");
     world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "y", FAB_FACT_PORT, "1", FAB_FACT_NODE_GUID,
-              "0x0000000000000200", 0, NULL); /* the switch */
+              "0x0000000000000200"); /* the switch */
     world_finish(&a);
     world_begin(&b, "b.cluster");
     world_say(&b, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_NODE_GUID,
-              "0x0000000000000120", 0, NULL);
+              "0x0000000000000120");
     world_say(&b, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_9", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-              "0x0000000000000999", 0, NULL);
+              "0x0000000000000999");
     world_finish(&b);
     join_n(&inv, list, 2, &lines, &joined);
     assert_int_equal(joined.n_refused, 3);
@@ -650,7 +648,7 @@ static void test_who_names_the_unnamed(void **state)
     for (unsigned i = 0; i < 3; i++) {
         world_begin(&hosts[i], names[i]);
         world_say(&hosts[i], FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_3", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-                  guids[i], 0, NULL);
+                  guids[i]);
         world_finish(&hosts[i]);
     }
     join_n(&inv, list, 3, &lines, &joined);
@@ -684,7 +682,7 @@ static void test_the_host_that_the_sweep_names_goes_first(void **state)
     for (unsigned i = 0; i < 2; i++) {
         world_begin(&hosts[i], i == 0 ? "n" : "n.b");
         world_say(&hosts[i], FAB_FROM_VERBS, FAB_FACT_NAME, i == 0 ? "wrong" : "right", FAB_FACT_PORT, "1",
-                  FAB_FACT_PORT_GUID, "0x0000000000000101", 0, NULL);
+                  FAB_FACT_PORT_GUID, "0x0000000000000101");
         world_finish(&hosts[i]);
     }
     join_n(&inv, list, 2, NULL, &joined);
@@ -710,8 +708,8 @@ static void test_names_tell_devices_apart(void **state)
     small_fabric(&inv);
     /* both HCAs claim one name: both keep the sweep's */
     world_begin(&a, "a");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "same", FAB_FACT_PORT_GUID, "0x0000000000000101", 0, NULL);
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "same", FAB_FACT_PORT_GUID, "0x0000000000000111", 0, NULL);
+    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "same", FAB_FACT_PORT_GUID, "0x0000000000000101");
+    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "same", FAB_FACT_PORT_GUID, "0x0000000000000111");
     world_finish(&a);
     join_n(&inv, list, 1, NULL, &joined);
     assert_string_equal(name_at(&joined, 0x100), "HCA-1");
@@ -720,7 +718,7 @@ static void test_names_tell_devices_apart(void **state)
     fab_report_destroy(&a);
     /* one claims what the other keeps */
     world_begin(&a, "a");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "HCA-2", FAB_FACT_PORT_GUID, "0x0000000000000101", 0, NULL);
+    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "HCA-2", FAB_FACT_PORT_GUID, "0x0000000000000101");
     world_finish(&a);
     join_n(&inv, list, 1, NULL, &joined);
     assert_string_equal(name_at(&joined, 0x100), "HCA-1");
@@ -728,8 +726,8 @@ static void test_names_tell_devices_apart(void **state)
     fab_report_destroy(&a);
     /* changing places is no conflict */
     world_begin(&a, "a");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "HCA-2", FAB_FACT_PORT_GUID, "0x0000000000000101", 0, NULL);
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "HCA-1", FAB_FACT_PORT_GUID, "0x0000000000000111", 0, NULL);
+    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "HCA-2", FAB_FACT_PORT_GUID, "0x0000000000000101");
+    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "HCA-1", FAB_FACT_PORT_GUID, "0x0000000000000111");
     world_finish(&a);
     join_n(&inv, list, 1, NULL, &joined);
     assert_string_equal(name_at(&joined, 0x100), "HCA-2");
@@ -751,21 +749,20 @@ static void test_what_only_the_host_knows(void **state)
     world_begin(&a, "a");
     /* the second port of an HCA of the sweep, which has no cable */
     world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-              "0x0000000000000101", FAB_FACT_NODE_GUID, "0x0000000000000100", 0, NULL);
+              "0x0000000000000101", FAB_FACT_NODE_GUID, "0x0000000000000100");
     world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "2", FAB_FACT_PORT_GUID,
-              "0x0000000000000102", FAB_FACT_STATE, "down", FAB_FACT_SPEED, "10000", 0, NULL);
+              "0x0000000000000102", FAB_FACT_STATE, "down", FAB_FACT_SPEED, "10000");
     /* an HCA that is in no sweep: port 3 of it, and one whose number nobody says */
     world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_7", FAB_FACT_PORT, "3", FAB_FACT_NODE_GUID,
               "0x0000000000000700", FAB_FACT_SYSTEM_GUID, "0x0000000000000777", FAB_FACT_STATE, "up",
-              FAB_FACT_SPEED, "100000", FAB_FACT_LID, "12", FAB_FACT_PCI, "0000:01:00:00", 0, NULL);
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_7", FAB_FACT_PORT_GUID, "0x0000000000000703", 0, NULL);
+              FAB_FACT_SPEED, "100000", FAB_FACT_LID, "12", FAB_FACT_PCI, "0000:01:00:00");
+    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_7", FAB_FACT_PORT_GUID, "0x0000000000000703");
     /* one without any GUID */
-    world_say(&a, FAB_FROM_UCX, FAB_FACT_NAME, "irdma0", FAB_FACT_PORT, "1", FAB_FACT_TRANSPORT, "rc_verbs",
-              0, NULL);
+    world_say(&a, FAB_FROM_UCX, FAB_FACT_NAME, "irdma0", FAB_FACT_PORT, "1", FAB_FACT_TRANSPORT, "rc_verbs");
     /* contradictions: a port that the HCA has not, another GUID for a port of the sweep */
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "9", 0, NULL);
+    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "9");
     world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "z", FAB_FACT_PORT, "1", FAB_FACT_NODE_GUID,
-              "0x0000000000000110", FAB_FACT_PORT_GUID, "0x0000000000000fff", 0, NULL);
+              "0x0000000000000110", FAB_FACT_PORT_GUID, "0x0000000000000fff");
     world_finish(&a);
     join_n(&inv, list, 1, &lines, &joined);
     assert_string_equal(lines.all, "a: 2 items are left out: against what the fabric or other items say\n");
@@ -890,7 +887,7 @@ static void test_shared_items(void **state)
         world_fact(&a, item, FAB_FACT_NODE_GUID, "0x00000000000001%02x", i / 2);
     }
     world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_NUMA, "1", FAB_FACT_STATE, "down",
-              FAB_FACT_GID, "fe80::1", 0, NULL);
+              FAB_FACT_GID, "fe80::1");
     world_finish(&a);
     join_n(&inv, list, 1, NULL, &joined);
     for (unsigned i = 0; i < 4; i++) {
@@ -919,14 +916,14 @@ static void test_numbers_and_names_of_new_nodes(void **state)
     world_begin(&a, "a");
     /* who knows its number has it, whoever is first */
     world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "x", FAB_FACT_NODE_GUID, "0x0000000000000100",
-              FAB_FACT_PORT_GUID, "0x0000000000000101", 0, NULL);
+              FAB_FACT_PORT_GUID, "0x0000000000000101");
     world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "x", FAB_FACT_NODE_GUID, "0x0000000000000100",
-              FAB_FACT_PORT_GUID, "0x0000000000000102", FAB_FACT_PORT, "1", 0, NULL);
+              FAB_FACT_PORT_GUID, "0x0000000000000102", FAB_FACT_PORT, "1");
     /* the lowest port's name is the node's */
     world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "first", FAB_FACT_NODE_GUID, "0x0000000000000200",
-              FAB_FACT_PORT_GUID, "0x0000000000000201", FAB_FACT_PORT, "1", 0, NULL);
+              FAB_FACT_PORT_GUID, "0x0000000000000201", FAB_FACT_PORT, "1");
     world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "second", FAB_FACT_NODE_GUID, "0x0000000000000200",
-              FAB_FACT_PORT_GUID, "0x0000000000000202", FAB_FACT_PORT, "2", 0, NULL);
+              FAB_FACT_PORT_GUID, "0x0000000000000202", FAB_FACT_PORT, "2");
     world_finish(&a);
     join_n(&inv, list, 1, NULL, &joined);
     assert_true(joined.inv.ports[port_at(&joined, 0x100, 1)].guid == 0x102);
@@ -958,14 +955,14 @@ static void test_long_and_short_names(void **state)
     for (unsigned i = 0; i < 3; i++)
         world_begin(&hosts[i], names[i]);
     world_say(&hosts[0], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000101", FAB_FACT_PCI,
-              "0000:01:00:00", 0, NULL);
+              "0000:01:00:00");
     world_say(&hosts[1], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000111", FAB_FACT_PCI,
-              "0000:01:00:00", 0, NULL);
-    world_say(&hosts[1], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000121", 0, NULL);
+              "0000:01:00:00");
+    world_say(&hosts[1], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000121");
     world_say(&hosts[2], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000900", FAB_FACT_NODE_GUID,
-              "0x0000000000000900", 0, NULL);
+              "0x0000000000000900");
     world_say(&hosts[2], FAB_FROM_VERBS, FAB_FACT_NAME, "x", FAB_FACT_PORT, "2", FAB_FACT_NODE_GUID,
-              "0x0000000000000140", FAB_FACT_PORT_GUID, "0x0000000000000142", 0, NULL);
+              "0x0000000000000140", FAB_FACT_PORT_GUID, "0x0000000000000142");
     for (unsigned i = 0; i < 3; i++)
         world_finish(&hosts[i]);
     join_n(&inv, list, 3, NULL, &joined);

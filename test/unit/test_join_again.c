@@ -130,7 +130,7 @@ static void new_report(struct chain *c, uint32_t h)
             fab_same_host(fab_str(&c->inv, c->inv.nodes[i].host), hosts[h]))
             world_hca(&c->reports[h], &c->inv, &c->inv.nodes[i], nth++);
     world_say(&c->reports[h], FAB_FROM_HWLOC, FAB_FACT_INTERFACE, "e7", FAB_FACT_PART,
-              below(c, 2) == 0 ? "one" : "another", 0, NULL);
+              below(c, 2) == 0 ? "one" : "another");
     world_finish(&c->reports[h]);
 }
 
@@ -238,8 +238,10 @@ static uint32_t list_reports(struct chain *c, const struct fab_report **list)
         if (!c->there[h])
             continue;
         uint32_t k = below(c, n + 1);
-        list[n++] = list[k];
+        if (k < n)
+            list[n] = list[k];
         list[k] = &c->reports[h];
+        n++;
     }
     return n;
 }

@@ -291,15 +291,15 @@ static void test_roce(void **state)
     struct fab_report *a = host(&h, "a");
     world_say(a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_NODE_GUID,
               "0x0000000000000100", FAB_FACT_PORT_GUID, "0x0000000000000101", FAB_FACT_TYPE, "Ethernet",
-              FAB_FACT_PCI, "0000:c1:00:00", FAB_FACT_SPEED, "100000", 0, NULL);
-    world_say(a, FAB_FROM_HWLOC, FAB_FACT_INTERFACE, "ens1", FAB_FACT_PCI, "0000:c1:00:00", 0, NULL);
+              FAB_FACT_PCI, "0000:c1:00:00", FAB_FACT_SPEED, "100000");
+    world_say(a, FAB_FROM_HWLOC, FAB_FACT_INTERFACE, "ens1", FAB_FACT_PCI, "0000:c1:00:00");
     interface(a, "ens1", "02:00:00:00:00:01", "10.91.0.1/16", "100000", "00:21:5e:00:00:01", "swp3");
     /* InfiniBand with an address of the plane stays what it is */
     world_say(a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_1", FAB_FACT_PORT, "1", FAB_FACT_NODE_GUID,
-              "0x0000000000000200", FAB_FACT_TYPE, "InfiniBand", FAB_FACT_INTERFACE, "ib0", 0, NULL);
-    world_say(a, FAB_FROM_ETHERNET, FAB_FACT_INTERFACE, "ib0", FAB_FACT_ADDRESS, "10.91.0.9/16", 0, NULL);
+              "0x0000000000000200", FAB_FACT_TYPE, "InfiniBand", FAB_FACT_INTERFACE, "ib0");
+    world_say(a, FAB_FROM_ETHERNET, FAB_FACT_INTERFACE, "ib0", FAB_FACT_ADDRESS, "10.91.0.9/16");
     world_say(a, FAB_FROM_ETHERNET, FAB_FACT_INTERFACE, "ib7", FAB_FACT_TYPE, "InfiniBand", FAB_FACT_ADDRESS,
-              "10.91.0.8/16", 0, NULL);
+              "10.91.0.8/16");
     interface(host(&h, "b"), "e0", "02:00:00:00:00:02", "10.91.0.2/16", "25000", "00:21:5e:00:00:01", "swp4");
     join(&h, one_plane, 1);
     const struct fab_inventory *inv = &h.joined.inv;

@@ -409,10 +409,11 @@ static void edges_are_asked_until_they_are_up(void **state)
     begin(&world, "fattree2:4,2,4");
     const uint64_t own = world.inv.ports[world.view.own].guid;
     const uint32_t usual = world.view.n_edges;
-    struct fab_port *port = NULL;
-    for (uint32_t i = 0; i < world.inv.n_ports; i++)
-        if (world.inv.ports[i].guid != 0)
-            port = &world.inv.ports[i];
+    uint32_t last = world.inv.n_ports - 1;
+    while (last > 0 && world.inv.ports[last].guid == 0)
+        last--;
+    struct fab_port *port = &world.inv.ports[last];
+    assert_true(port->guid != 0);
     port->state = FAB_PORT_INIT;
     port->lid = 0;
     assert_int_equal(view_new(&world.inv, own, &view, &err), PMIXFAB_OK);

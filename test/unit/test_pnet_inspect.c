@@ -229,7 +229,7 @@ static volatile sig_atomic_t reaped;
 
 static void reap(int signo)
 {
-    int before = errno;
+    int before = errno; /* NOLINT(bugprone-signal-handler): put back below */
     (void)signo;
     while (waitpid(-1, NULL, WNOHANG) > 0)
         reaped++;

@@ -213,7 +213,7 @@ static void test_queue_compared(void **state)
 {
     struct {
         char host[8], text[16];
-    } model[MODEL_HOSTS];
+    } model[MODEL_HOSTS] = {{"", ""}};
     unsigned n = 0, seed = 3, full = 0;
     struct pnet_queue queue = {.max_hosts = 8, .max_bytes = 60};
     (void)state;
@@ -380,7 +380,7 @@ static void wait_readable(int fd)
 /* The next request, which is this one. */
 static void expect_request(struct place *p, const char *host, unsigned n)
 {
-    char line[4096], *wanted;
+    char line[4096] = "", *wanted;
     size_t have = 0, size, len;
     void *bytes = delivery_of(host, n, 0, &size);
     assert_int_equal(pnet_inventory_line(bytes, size, &wanted, &len), 0);
