@@ -192,7 +192,16 @@ static int join(struct publisher *publisher, const struct fab_inventory *swept,
     return rc;
 }
 
-/* Nobody reports: what was swept is all that there is, and says of itself what would be a fact. */
+/* Does any host tell of anything? */
+static bool somebody_reports(const struct node_report *const *reports, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (reports[i]->report.n_items > 0)
+            return true;
+    return false;
+}
+
+/* Nobody does: what was swept is all that there is, and says of itself what would be a fact. */
 static int join_nobody(const struct fab_inventory *swept, struct fab_joined *out, struct fab_err *err)
 {
     memset(out, 0, sizeof(*out));
@@ -206,7 +215,8 @@ int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
 {
     struct join_findings found = {0};
     struct remarks remarks = {.before = &publisher->found, .now = &found};
-    int rc = n == 0 ? join_nobody(swept, out, err) : join(publisher, swept, reports, n, &remarks, out, err);
+    int rc = somebody_reports(reports, n) ? join(publisher, swept, reports, n, &remarks, out, err)
+                                          : join_nobody(swept, out, err);
     if (rc == PMIXFAB_OK && count_devices(&found, reports, n, out) != PMIXFAB_OK) {
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
         fab_joined_destroy(out);
