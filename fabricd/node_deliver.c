@@ -40,10 +40,10 @@ struct deliver {
 
 static void try_now(struct deliver *d);
 
-static int64_t now_microseconds(void)
+static int64_t microseconds(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
@@ -117,7 +117,7 @@ static bool may_pass(int code)
 static void acknowledged(struct deliver *d, uint64_t sent)
 {
     struct fab_report copy;
-    d->status.delivered = now_microseconds();
+    d->status.delivered = microseconds(CLOCK_REALTIME);
     count(COUNT_DELIVERIES);
     if (sent == d->status.held && sent != d->acked_digest && sent == d->status.digest &&
         fab_report_copy(&copy, &d->report) == PMIXFAB_OK) {
@@ -294,9 +294,9 @@ static void take_order(struct deliver *d, const char *order, uint64_t held)
         d->pause_ms = FIRST_PAUSE_MS; /* it was quiet for a while */
     if (strcmp(order, RELAY_LOOK) == 0) {
         log_info("deliver: the scheduler asks for a look");
-        d->calls.look(d->calls.cbdata);
-    } else if (d->sent == 0 && d->status.digest != 0 && held != d->status.digest && news &&
-               !d->status.refused) {
+        d->calls.look(d->calls.cbdata); /* a look may fail: what it does not hold goes out without one, too */
+    }
+    if (news && d->sent == 0 && d->status.digest != 0 && held != d->status.digest && !d->status.refused) {
         log_info("deliver: the scheduler does not hold this host's report");
         d->status.under_way = true;
         after_a_pause(d); /* it asks all its nodes at the same moment */
@@ -312,7 +312,7 @@ static void on_orders(struct mail_answer *answer, void *cbdata)
     const pmix_value_t *held = mail_value(answer, RELAY_DIGEST, PMIX_UINT64);
     d->ordering = false;
     if (answer->status == PMIX_SUCCESS && order != NULL && order->data.string != NULL && held != NULL) {
-        d->quick = now_microseconds() - d->ordered < ODD_PAUSE_MS * 1000 ? d->quick + 1 : 0;
+        d->quick = microseconds(CLOCK_MONOTONIC) - d->ordered < ODD_PAUSE_MS * 1000 ? d->quick + 1 : 0;
         take_order(d, order->data.string, held->data.uint64);
         if (d->quick < MAX_QUICK)
             ask_orders(d);
@@ -331,7 +331,7 @@ static void ask_orders(struct deliver *d)
     pmix_info_t info[2];
     if (!d->connected || d->ordering || d->config->once)
         return;
-    d->ordered = now_microseconds();
+    d->ordered = microseconds(CLOCK_MONOTONIC);
     PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, d->config->host, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], RELAY_DIGEST, &d->status.held, PMIX_UINT64);
     d->ordering = mail_ask(d->mail, RELAY_ORDERS, info, 2, ORDERS_MS, on_orders, d) == PMIXFAB_OK;

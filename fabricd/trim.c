@@ -71,8 +71,9 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     clock_gettime(CLOCK_MONOTONIC, &start);
     int rc = step(trim, &more, &err);
     clock_gettime(CLOCK_MONOTONIC, &end);
-    log_debug("history: a step of %.1f ms",
-              (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6);
+    log_debug("history: a step of %.1f ms%s",
+              (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6,
+              more ? "" : ", the last");
     if (rc != PMIXFAB_OK)
         log_warning("history: it is not kept within its bounds: %s", err.text);
     else if (more)

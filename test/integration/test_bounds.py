@@ -26,6 +26,12 @@ class Bounds(unittest.TestCase):
         lab.replace_file(self.capture, self.text.replace('"node0001', f'"other{self.n:04}'))
         return daemon.refresh()["generation"]
 
+    @staticmethod
+    def at_rest(daemon):
+        """The trimming has ended, and nothing was published since."""
+        log = daemon.log()
+        return log.rfind(", the last") > log.rfind("published")
+
     def test_the_oldest_go_and_it_is_said_so(self):
         daemon = self.daemon(changes=CHANGES)
         for _ in range(20):
@@ -43,7 +49,8 @@ class Bounds(unittest.TestCase):
         self.assertIn("trimmed: older than", done.stderr)
         self.assertEqual(daemon.ctl("history").stdout.splitlines()[-1], f"trimmed: older than generation {trimmed + 1}")
         self.assertRegex(daemon.log(), rf"history: \d+ changes removed, up to generation {trimmed}\b")
-        # and nothing is done any more
+        # and when all is done, nothing is done any more
+        lab.wait_for(lambda: self.at_rest(daemon), what="the last step of the trimming")
         steps = re.findall("history: a step", daemon.log())
         self.assertEqual(daemon.refresh()["generation"], newest)
         self.assertEqual(re.findall("history: a step", daemon.log()), steps)
