@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fabricd/child_priv.h"
+#include "fabricd/process.h"
 
 extern char **environ;
 
@@ -74,6 +75,8 @@ static int spawn_child(struct child *child, const struct child_order *order, cha
     int rc = posix_spawn(&child->pid, program, &actions, &attr, order->argv, env);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);
+    if (rc == 0)
+        process_descriptors_of_child(child->pid);
     return rc;
 }
 

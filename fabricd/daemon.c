@@ -36,9 +36,11 @@ void daemon_status(const struct daemon *d, struct daemon_status *out)
     out->interval = d->config->interval;
     out->host = d->config->host;
     out->look = d->config->look;
+    out->looks = d->notice != NULL;
     out->cheap = (struct notice_status){0};
-    if (d->notice != NULL)
+    if (out->looks)
         notice_status(d->notice, &out->cheap);
+    out->noticed_since = notices_since(d);
     nodes_all(d->nodes, &out->nodes);
     struct publisher_waits waits;
     publisher_waits(d->publisher, &waits);
@@ -306,6 +308,7 @@ int fabricd_main(int argc, char **argv)
         } else if (config.record != NULL) {
             status = look_record(&config);
         } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
+            process_descriptors();
             status = config.role == ROLE_NODE ? node_run(&config) : run(&config);
         } else {
             status = 1;

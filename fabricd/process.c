@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,6 +85,29 @@ void process_remove_uri(const struct config *config)
         return; /* another fabricd's run directory */
     snprintf(path, sizeof(path), "%s/fabricd.uri", config->rundir);
     unlink(path);
+}
+
+static struct rlimit usual; /* rlim_max 0: not changed */
+
+void process_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+        return;
+    usual = limit;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        log_warning("the limit of %llu descriptors cannot be raised: %s", (unsigned long long)usual.rlim_cur,
+                    strerror(errno));
+        usual.rlim_max = 0;
+    }
+}
+
+/* The child runs already: it cannot have opened so many yet. */
+void process_descriptors_of_child(pid_t pid)
+{
+    if (usual.rlim_max != 0 && prlimit(pid, RLIMIT_NOFILE, &usual, NULL) != 0)
+        log_debug("child %d keeps our limit of descriptors: %s", (int)pid, strerror(errno));
 }
 
 int process_daemonize(const struct config *config)

@@ -5,6 +5,7 @@
 #define FABRICD_PROCESS_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "fabricd/config.h"
 
@@ -18,6 +19,14 @@ bool process_lost(const struct config *config);
 /* RUNDIR/fabricd.uri: one line, the URI that tools connect to. */
 int process_write_uri(const struct config *config, const char *uri, struct fab_err *err);
 void process_remove_uri(const struct config *config);
+
+/*
+ * As many descriptors as the system lets us have: each node and each tool that is connected is one, and the
+ * usual limit is there for programs that use select(). What we start gets the usual one back
+ * (process_descriptors_of_child).
+ */
+void process_descriptors(void);
+void process_descriptors_of_child(pid_t pid);
 
 /*
  * Go into the background. The parent waits for process_ready() of the child and exits with 0 or 1; only the

@@ -142,6 +142,7 @@ the holes):
 - a tool's `PMIx_Get` looked into its own job, which is none, and was told `PMIX_ERR_NOT_FOUND`, or waited for ever
 - each register and update left a record of the caller behind
 - one question without keys, or with a qualifier of a wrong type, ended the server
+- one moment without a free descriptor made the server deaf: nobody could connect any more, for good
 - one `pattrs --host-fns` ended the server (pattrs itself still dies of the answer: name a function, `--host NAME`)
 
 Not to be closed from a server:

@@ -4,6 +4,8 @@ import json
 import os
 import pwd
 import random
+import re
+import resource
 import signal
 import socket
 import struct
@@ -255,6 +257,22 @@ class PmixPort(Case):
         for channel in held:
             self.assertEqual(channel.recv(1), b"")  # and is sent away in the end
 
+    def use_up(self):
+        """Leave the daemon without descriptors, wait for a word about it, and give all back."""
+        pid = self.daemon.process.pid
+        used = max(int(fd) for fd in os.listdir(f"/proc/{pid}/fd")) + 1
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        crowd = [self.connect() for _ in range(10)]
+        lab.wait_for(lambda: re.search("OUT-OF-RESOURCE|no descriptor left", self.daemon.log()), what="the last descriptor")
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        for channel in crowd:
+            channel.close()
+
+    def test_without_descriptors_it_is_deaf_for_a_while_only(self):
+        self.use_up()
+        self.check_serving()
+        self.assertEqual(self.daemon.log().count("no descriptor left"), 1)
+
     def test_tools_that_die(self):
         message, chance = self.record(), random.Random(2)
         for _ in range(50):
@@ -273,6 +291,11 @@ class PmixPortUnrepaired(PmixPort):
     env = {"FABRICD_NO_REPAIR": "1"}
     test_listens_on_loopback_only = test_rubbish = test_tools_that_die = None
 
+    def test_without_descriptors_it_is_deaf_for_a_while_only(self):
+        self.use_up()
+        with self.assertRaises(lab.LabError):  # for good
+            self.daemon.tool("register", timeout=3)
+
     def test_who_says_nothing_holds_nobody_up(self):
         message = self.record()
         silent = self.connect()
@@ -282,6 +305,31 @@ class PmixPortUnrepaired(PmixPort):
         silent.close()
         status = self.daemon.process.wait(10 * lab.SLOW)
         self.assertIn(status, (1, 66) if lab.SANITIZE else (-signal.SIGSEGV,))
+
+
+class Descriptors(unittest.TestCase):
+    """A node or a tool that is connected is a descriptor: the usual limit would be 1,024 of them."""
+
+    def test_the_limit_is_raised_but_for_what_is_started(self):
+        found = os.path.join(lab.tmpdir(), "found")
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, lab.fabric("fattree2:2,1,2", "capture"))
+        hook = os.path.join(lab.tmpdir(), "hook")
+        lab.replace_file(hook, f"#!/bin/sh\nsleep 0.1\nulimit -Sn >{found}\ncat >/dev/null\n")
+        os.chmod(hook, 0o755)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+        try:
+            daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"},
+                                         "changes": {"hook": hook}})
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        self.addCleanup(daemon.stop)
+        daemon.wait_ready()
+        self.assertEqual(resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE), (hard, hard))
+        lab.wait_for(lambda: os.path.exists(found) and os.path.getsize(found) > 0, what="the hook")
+        with open(found, encoding="ascii") as file:
+            self.assertEqual(file.read(), "200\n")
 
 
 if __name__ == "__main__":
