@@ -10,11 +10,12 @@
 
 /* What the daemon adds to the snapshots' facts, in this order; null where no daemon says it. */
 static const char *const daemon_keys[] = {
-    "role",     "host",      "pid",        "version",   "uri",           "stale_since", "stale_reason",
-    "partial",  "dangling",  "unnamed",    "inactive",  "nodes",         "sweeping",    "last_sweep",
-    "sweep_ms", "interval",  "scheduler",  "connected", "look",          "looks",       "noticed",
-    "looking",  "last_look", "look_ms",    "probes",    "probes_failed", "probe_error", "digest",
-    "held",     "delivered", "delivering", "refused",   "reason",        "missing",     "flapping"};
+    "role",     "host",         "pid",        "version",   "uri",           "stale_since", "stale_reason",
+    "partial",  "dangling",     "unnamed",    "inactive",  "nodes",         "sweeping",    "last_sweep",
+    "sweep_ms", "interval",     "scheduler",  "connected", "look",          "looks",       "noticed",
+    "looking",  "last_look",    "look_ms",    "probes",    "probes_failed", "probe_error", "digest",
+    "held",     "delivered",    "delivering", "refused",   "reason",        "missing",     "flapping",
+    "watching", "noticed_since"};
 
 /* Strings of the daemon's are shown like any other: cleaned. */
 static json_t *clean_value(json_t *value)
@@ -116,6 +117,31 @@ static bool is_node(const json_t *status)
     return role != NULL && strcmp(role, "node") == 0;
 }
 
+/* How many, in words. */
+static void show_number(const char *label, const json_t *status, const char *key, const char *one,
+                        const char *many)
+{
+    const json_int_t n = json_integer_value(json_object_get(status, key));
+
+    if (n > 0)
+        printf("%-13s %lld %s\n", label, (long long)n, n == 1 ? one : many);
+}
+
+/* What it does between sweeps; an older daemon says nothing of it. */
+static void show_looks(const json_t *status)
+{
+    const json_t *watching = json_object_get(status, "watching");
+    char looks[32], found[32], took[32], often[32];
+
+    if (json_integer_value(json_object_get(status, "look")) > 0 && !json_is_null(watching))
+        printf("%-13s %s, %s found a change, the last took %s ms, every %s s%s\n", "looks",
+               word(status, "looks", looks), word(status, "noticed", found), word(status, "look_ms", took),
+               word(status, "look", often),
+               json_is_false(watching) ? "; NOT LOOKING NOW: changes are seen at sweeps only" : "");
+    if (json_is_string(json_object_get(status, "noticed_since")))
+        printf("%-13s since %s: swept when it is quiet\n", "noticed", word(status, "noticed_since", took));
+}
+
 /* What a daemon in the scheduler's role does: sweep. */
 static void show_sweeps(const json_t *status)
 {
@@ -124,11 +150,12 @@ static void show_sweeps(const json_t *status)
     printf("%-13s %s, took %s ms, every %s s%s\n", "last sweep", word(status, "last_sweep", when),
            word(status, "sweep_ms", took), word(status, "interval", often),
            json_is_true(json_object_get(status, "sweeping")) ? "; sweeping now" : "");
+    show_looks(status);
     show_line("partial", status, "partial");
     show_line("dangling", status, "dangling");
     show_line("inactive", status, "inactive");
-    show_line("missing", status, "missing");
-    show_line("flapping", status, "flapping");
+    show_number("missing", status, "missing", "HCA, which keeps its place", "HCAs, which keep their places");
+    show_number("flapping", status, "flapping", "end of a cable, held down", "ends of cables, held down");
     show_line("reporting", status, "nodes");
 }
 
@@ -146,8 +173,9 @@ static void show_node(const json_t *status)
     if (json_integer_value(json_object_get(status, "probes_failed")) > 0)
         printf("%-13s %s of %s: %s\n", "FAILED PROBES", word(status, "probes_failed", one),
                word(status, "probes", two), word(status, "probe_error", three));
-    printf("%-13s %s%s, delivered %s\n", "report", word(status, "digest", one),
-           same ? "" : ", which the scheduler does not hold", word(status, "delivered", two));
+    printf("%-13s %s%s, delivered %s%s\n", "report", word(status, "digest", one),
+           same ? "" : ", which the scheduler does not hold", word(status, "delivered", two),
+           json_is_true(json_object_get(status, "delivering")) ? "; delivering now" : "");
     show_line(json_is_true(json_object_get(status, "refused")) ? "REFUSED" : "not delivered", status,
               "reason");
 }

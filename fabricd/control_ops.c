@@ -14,6 +14,16 @@
 
 #define DEFAULT_HISTORY 1000
 
+/* What happens between sweeps. */
+static json_t *about_looks(const struct daemon_status *s)
+{
+    return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "look", (int)s->look, "looks",
+                     (json_int_t)s->cheap.looks, "noticed", (json_int_t)s->cheap.noticed, "look_ms",
+                     s->cheap.look_ms, "watching", s->looks ? json_boolean(s->cheap.watching) : json_null(),
+                     "noticed_since", control_time(s->noticed_since), "missing", (json_int_t)s->missing,
+                     "flapping", (json_int_t)s->held);
+}
+
 static void op_status(struct connection *connection, json_t *request)
 {
     struct daemon_status s;
@@ -21,16 +31,18 @@ static void op_status(struct connection *connection, json_t *request)
     daemon_status(connection->control->owner, &s);
     json_t *answer = json_pack(
         "{s:b, s:b, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:b, s:o, "
-        "s:f, s:i, s:i, s:I, s:I, s:f, s:I, s:I}",
+        "s:f, s:i}",
         "ok", 1, "daemon", 1, "role", "scheduler", "host", s.host, "pid", (int)getpid(), "version",
         pmixfab_version(), "uri", server_uri(), "generation", (json_int_t)s.generation, "published",
         control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
         "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial", s.partial, "nodes",
         (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
         (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
-        s.sweep_ms, "interval", (int)s.interval, "look", (int)s.look, "looks", (json_int_t)s.cheap.looks,
-        "noticed", (json_int_t)s.cheap.noticed, "look_ms", s.cheap.look_ms, "missing", (json_int_t)s.missing,
-        "flapping", (json_int_t)s.held);
+        s.sweep_ms, "interval", (int)s.interval);
+    if (answer != NULL && json_object_update_new(answer, about_looks(&s)) != 0) {
+        json_decref(answer);
+        answer = NULL;
+    }
     connection_send(connection, answer);
 }
 

@@ -147,8 +147,9 @@ static int make_events(struct daemon *d, struct fab_err *err)
 
 static void stop(struct daemon *d)
 {
-    round_cancel(d);
-    notices_stop(d);
+    /* What looks and sweeps may end by itself while the rest is stopped. */
+    sweep_leave(d->sweep);
+    notice_leave(d->notice);
     keeping_stop(d);
     if (d->publication != NULL &&
         d->publication->set != NULL) /* stored: leave the run directory as the store is */
@@ -165,6 +166,8 @@ static void stop(struct daemon *d)
         intake_stop();
     if (d->serving)
         server_stop();
+    round_cancel(d);
+    notices_stop(d);
     if (d->timer != NULL)
         event_free(d->timer);
     if (d->trim != NULL)

@@ -26,7 +26,9 @@ struct daemon_status {
     bool stale, partial, sweeping;
     unsigned interval;
     unsigned look; /* seconds between cheap looks, 0: none */
+    bool looks;    /* cheap looks are configured, and there is a probe that can */
     struct notice_status cheap;
+    int64_t noticed_since; /* what waits for its sweep, microseconds since 1970; 0: nothing does */
     char stale_reason[480];
     const char *host; /* this one, as nodes know hosts */
 };

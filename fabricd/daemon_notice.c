@@ -11,6 +11,12 @@ static int64_t milliseconds(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* As this host's clock is now: it may have jumped since. */
+static int64_t on_the_clock(int64_t monotonic)
+{
+    return monotonic < 0 ? 0 : daemon_now() - (milliseconds() - monotonic) * 1000;
+}
+
 static void plan(struct daemon *d)
 {
     const int64_t when = gather_when(&d->gather), now = milliseconds();
@@ -61,6 +67,16 @@ void notices_stop(struct daemon *d)
     if (d->notice_timer != NULL)
         event_free(d->notice_timer);
     probe_noticed_free(&d->noticed);
+}
+
+int64_t notices_since(const struct daemon *d)
+{
+    return d->notice == NULL ? 0 : on_the_clock(gather_since(&d->gather));
+}
+
+int64_t notices_taken_since(const struct daemon *d)
+{
+    return d->notice == NULL ? 0 : on_the_clock(gather_taken_since(&d->gather));
 }
 
 bool notices_part(struct daemon *d, struct sweep_again *again)

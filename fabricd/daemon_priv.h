@@ -92,6 +92,10 @@ void notices_stop(struct daemon *d);
 bool notices_part(struct daemon *d, struct sweep_again *again);
 /* A sweep has begun that sees what was noticed. */
 void notices_taken(struct daemon *d);
+/* When the first of what waits for a sweep was noticed, and of what the last sweep took: microseconds since
+ * 1970, 0: nothing was. */
+int64_t notices_since(const struct daemon *d);
+int64_t notices_taken_since(const struct daemon *d);
 /* It has answered: look on from there. */
 void notices_swept(struct daemon *d, struct sweep_result *result);
 /* What was noticed during a round is due. */

@@ -66,6 +66,10 @@ static int prepare(struct daemon *d, struct fab_inventory *inv, struct publicati
 {
     struct publish_input input = {
         .inv = inv, .accept_partial = d->accept_partial, .retire = inv == NULL && keeping_may_retire(d)};
+    if (inv != NULL) {
+        input.swept = d->status.last_sweep;
+        input.seen = notices_taken_since(d);
+    }
     input.reports = nodes_all(d->nodes, &input.n_reports);
     clock_gettime(CLOCK_MONOTONIC, &d->publish_began);
     int rc = publish_prepare(d->publisher, &input, publication, report, err);

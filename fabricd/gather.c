@@ -2,7 +2,7 @@
 
 void gather_init(struct gather *gather, int64_t settle, int64_t longest_wait)
 {
-    *gather = (struct gather){.settle = settle, .longest_wait = longest_wait};
+    *gather = (struct gather){.settle = settle, .longest_wait = longest_wait, .taken = -1};
 }
 
 void gather_changed(struct gather *gather, int64_t now)
@@ -12,6 +12,7 @@ void gather_changed(struct gather *gather, int64_t now)
         gather->due = true;
         /* After quiet it is as if it had waited enough. */
         gather->first = quiet ? now - gather->longest_wait : now;
+        gather->since = now;
     }
     gather->any = true;
     gather->last = now;
@@ -28,5 +29,16 @@ int64_t gather_when(const struct gather *gather)
 
 void gather_taken(struct gather *gather)
 {
+    gather->taken = gather_since(gather);
     gather->due = false;
+}
+
+int64_t gather_since(const struct gather *gather)
+{
+    return gather->due ? gather->since : -1;
+}
+
+int64_t gather_taken_since(const struct gather *gather)
+{
+    return gather->taken;
 }

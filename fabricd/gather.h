@@ -15,6 +15,8 @@ struct gather {
     int64_t settle, longest_wait;
     int64_t last;  /* when something changed last; meaningful after the first change */
     int64_t first; /* of those that are due */
+    int64_t since; /* when the first of them was noticed */
+    int64_t taken; /* the same of those that the sweep that began last sees; -1: there are none */
     bool any, due;
 };
 
@@ -28,5 +30,9 @@ int64_t gather_when(const struct gather *gather);
 
 /* A sweep begins: nothing is due any more. What changes from now on comes soon after what changed before. */
 void gather_taken(struct gather *gather);
+
+/* When the first of what is due was noticed, and of what the sweep that began last sees; -1: nothing was. */
+int64_t gather_since(const struct gather *gather);
+int64_t gather_taken_since(const struct gather *gather);
 
 #endif

@@ -211,7 +211,8 @@ int publish_prepare(struct publisher *publisher, const struct publish_input *inp
                     struct publish_report *report, struct fab_err *err)
 {
     struct draft draft = {.publisher = publisher, .served = served_get()};
-    draft.seen = input->seen != 0 ? input->seen : now_microseconds();
+    const int64_t swept_at = input->swept != 0 ? input->swept : now_microseconds();
+    draft.seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at;
     struct fab_err why = {""};
     *out = NULL;
     draft.after = &draft.inv;
@@ -226,7 +227,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_input *inp
     bool swept = input->inv != NULL;
     int rc = prepare(&draft, input, out, report, err);
     if (rc == PMIXFAB_OK && swept)
-        publisher->swept = draft.seen;
+        publisher->swept = swept_at;
     if (rc == PMIXFAB_OK && *out == NULL)
         rc = rundir_mend(publisher->config->rundir, draft.served, err);
     built_destroy(&draft.built);

@@ -1,4 +1,5 @@
 """Changes between sweeps: the cheap look notices them, what it leads to is what a sweep of everything would see."""
+import datetime
 import glob
 import os
 import random
@@ -170,6 +171,11 @@ class Again(unittest.TestCase):
         self.assertRegex(tool.ask("same"), "^same")
 
 
+def moment(text):
+    """Seconds, of a time as JSON has it."""
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
 class Daemon(unittest.TestCase):
     config = {"changes": {"look": 1}, "fabricd": {"log": "debug"}}
 
@@ -271,6 +277,30 @@ class Noticed(Daemon):
         changes = sum(len(self.daemon.ctl_json("diff", str(g), str(g + 1))["changes"])
                       for g in range(generation, self.generation()))
         self.assertGreaterEqual(changes, 100)
+
+    def test_since_when_a_storm_is_seen(self):
+        """Its changes wait until it is quiet, and say when the first of them was noticed."""
+        self.start("fattree2:8,4,4", manager=False, config={"changes": {"look": 1, "settle": 6}})
+        self.settled()
+        generation = self.generation()
+        self.assertIsNone(self.daemon.status()["noticed_since"])
+        self.sim.unlink("leaf1", self.sim.cable("leaf1", "spine1"))
+        self.wait_generation(generation + 1)
+        self.sim.unlink("leaf1", self.sim.cable("leaf1", "spine2"))
+        since = lab.wait_for(lambda: self.daemon.status()["noticed_since"], 20, "what waits for its sweep")
+        self.assertIn(f"noticed       since {since[:16]}", self.daemon.ctl("status").stdout)
+        self.assertEqual(self.generation(), generation + 1)
+        self.sim.unlink("leaf2", self.sim.cable("leaf2", "spine1"))
+        self.wait_generation(generation + 2, 60)
+        self.assertIsNone(self.daemon.status()["noticed_since"])
+        at_once, gathered = [self.daemon.ctl_json("diff", str(one), str(one + 1))["changes"]
+                             for one in (generation, generation + 1)]
+        self.assertLess(moment(at_once[0]["time"]) - moment(at_once[0]["first_seen"]), 5)
+        self.assertGreaterEqual(len(gathered), 2)
+        for one in gathered:
+            self.assertLess(abs(moment(one["first_seen"]) - moment(since)), 0.1)
+            self.assertGreaterEqual(moment(one["time"]) - moment(one["first_seen"]), 6)
+            self.assertLessEqual(one["last_seen"], one["first_seen"])
 
     def test_the_subnet_manager_dies_and_returns(self):
         self.start()

@@ -72,6 +72,29 @@ static void what_never_rests_is_swept_at_its_longest_wait(void **state)
     assert_int_equal(swept[2], swept[1] + 500 + 15000);
 }
 
+/* A sweep that begins for another reason takes what is gathered, one that takes nothing has noticed nothing.
+ */
+static void the_first_of_a_storm_says_since_when(void **state)
+{
+    struct gather gather;
+    (void)state;
+    gather_init(&gather, 2000, 15000);
+    assert_int_equal(gather_since(&gather), -1);
+    assert_int_equal(gather_taken_since(&gather), -1);
+    gather_changed(&gather, 100000);
+    assert_int_equal(gather_since(&gather), 100000);
+    gather_taken(&gather);
+    assert_int_equal(gather_taken_since(&gather), 100000);
+    gather_changed(&gather, 100500);
+    gather_changed(&gather, 101500);
+    assert_int_equal(gather_since(&gather), 100500);
+    assert_int_equal(gather_taken_since(&gather), 100000); /* the sweep goes on */
+    gather_taken(&gather);
+    assert_int_equal(gather_taken_since(&gather), 100500);
+    gather_taken(&gather);
+    assert_int_equal(gather_taken_since(&gather), -1);
+}
+
 /* Against the rule said in another way, on random changes. */
 static void gathering_keeps_its_promises(void **state)
 {
@@ -87,12 +110,15 @@ static void gathering_keeps_its_promises(void **state)
              now += 1 + (int64_t)(fabric_random_next(&random) >> 32) % 700) {
             const int64_t when = gather_when(&gather);
             assert_int_equal(when >= 0, oldest >= 0);
+            assert_int_equal(gather_since(&gather), oldest);
             if (when >= 0 && when <= now) { /* whatever is due was due for one of three reasons */
                 const bool first = before < 0 || oldest - before > settle;
                 assert_true(first || when == newest + settle || when == oldest + longest);
                 assert_true(when <= oldest + longest && when <= newest + settle);
                 assert_true(!first || when == oldest || when <= newest);
                 gather_taken(&gather);
+                assert_int_equal(gather_taken_since(&gather), oldest);
+                assert_int_equal(gather_since(&gather), -1);
                 before = newest;
                 oldest = newest = -1;
             } else if (fabric_random_next(&random) >> 63) {
@@ -492,6 +518,7 @@ int main(void)
         cmocka_unit_test(one_change_after_quiet_is_swept_at_once),
         cmocka_unit_test(a_storm_makes_two_sweeps),
         cmocka_unit_test(what_never_rests_is_swept_at_its_longest_wait),
+        cmocka_unit_test(the_first_of_a_storm_says_since_when),
         cmocka_unit_test(gathering_keeps_its_promises),
         cmocka_unit_test(lines_of_a_look),
         cmocka_unit_test(an_order_comes_back),
