@@ -38,11 +38,34 @@ void child_free(struct child *child)
     free(child);
 }
 
+static double milliseconds_since(const struct timespec *start)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - start->tv_sec) * 1e3 + (double)(now.tv_nsec - start->tv_nsec) / 1e6;
+}
+
+/* Until it has ended, which is left to be waited for, or has had its time. */
+static void let_end(const struct child *child)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    siginfo_t info = {0};
+    while (milliseconds_since(&child->left) < CHILD_LEAVE) {
+        if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno != EINTR
+                                                                                     : info.si_pid != 0)
+            return;
+        nanosleep(&pause, NULL);
+    }
+    log_debug("%s: it does not end by itself, and is killed", child->what);
+}
+
 void child_cancel(struct child *child)
 {
     if (child == NULL)
         return;
     if (!child->reaped) {
+        if (child->leaves)
+            let_end(child);
         kill(-child->pid, SIGKILL);
         while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
             ;
@@ -54,6 +77,23 @@ void child_ask_to_end(struct child *child)
 {
     if (!child->reaped)
         kill(-child->pid, SIGTERM);
+}
+
+void child_leave(struct child *child, bool ask)
+{
+    if (child == NULL || child->leaves)
+        return;
+    free_event(&child->data_event);
+    free_event(&child->text_event);
+    free_event(&child->input_event);
+    child_close(
+        &child->data_fd); /* nor can it wait for us: what it writes or reads is an error from here on */
+    child_close(&child->text_fd);
+    child_close(&child->input_fd);
+    child->leaves = true;
+    clock_gettime(CLOCK_MONOTONIC, &child->left);
+    if (ask)
+        child_ask_to_end(child);
 }
 
 /* ---- what the child says ------------------------------------------------------------------------ */
@@ -131,13 +171,6 @@ static void on_input(evutil_socket_t fd, short what, void *arg)
 }
 
 /* ---- the end ------------------------------------------------------------------------------------ */
-
-static double milliseconds_since(const struct timespec *start)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - start->tv_sec) * 1e3 + (double)(now.tv_nsec - start->tv_nsec) / 1e6;
-}
 
 /* How it ended, in one line where it is no good end. */
 static int explain(const struct child *child, struct fab_err *err)

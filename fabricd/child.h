@@ -51,11 +51,20 @@ struct child;
 int child_start(struct event_base *base, const struct child_order *order, struct child **out,
                 struct fab_err *err);
 
-/* Kill it and forget it; `done` is not called any more. NULL is allowed. */
+/* Kill it and forget it; `done` is not called any more. NULL is allowed. One that was left (below) has its
+ * second first. */
 void child_cancel(struct child *child);
 
 /* Ask it to end by itself (SIGTERM): then `done` is called as ever. */
 void child_ask_to_end(struct child *child);
+
+/*
+ * The loop does not run any more, and the child is to end in order, so that what it has open is closed: its
+ * pipes are closed, it is asked to end where `ask`, and child_cancel() is going to wait for it until
+ * CHILD_LEAVE milliseconds after this call. `done` is not called any more. NULL is allowed.
+ */
+void child_leave(struct child *child, bool ask);
+#define CHILD_LEAVE 1000
 
 /* ---- the child's side --------------------------------------------------------------------------- */
 

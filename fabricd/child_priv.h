@@ -17,7 +17,7 @@ struct child {
     size_t (*total)(const void *head, size_t n);
     size_t (*said)(const unsigned char *bytes, size_t n, void *cbdata);
     size_t limit;
-    struct timespec start;
+    struct timespec start, left; /* left: where child_leave() was called */
     unsigned deadline;
     bool foreign;      /* another program: its lines are its own */
     unsigned lines;    /* of it that were logged */
@@ -28,6 +28,7 @@ struct child {
     size_t size, cap;
     bool ended;  /* the pipe is at its end */
     bool reaped; /* the child was waited for */
+    bool leaves; /* it is to end by itself */
     bool timed_out;
     bool oversize;
     int status;

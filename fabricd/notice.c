@@ -249,6 +249,12 @@ int notice_new(struct event_base *base, const struct config *config,
     return PMIXFAB_ERR_NOMEM;
 }
 
+void notice_leave(struct notice *notice)
+{
+    if (notice != NULL)
+        child_leave(notice->child, true);
+}
+
 void notice_free(struct notice *notice)
 {
     if (notice == NULL)

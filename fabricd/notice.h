@@ -29,6 +29,10 @@ int notice_new(struct event_base *base, const struct config *config,
                struct notice **out);
 void notice_free(struct notice *notice); /* NULL allowed; its child is gone, too */
 
+/* The loop does not run any more: ask the child to end, for which notice_free() is going to wait, a second at
+ * most. NULL allowed. */
+void notice_leave(struct notice *notice);
+
 /* Does the configuration ask for it, and is there a probe that can? */
 bool notice_wanted(const struct config *config);
 

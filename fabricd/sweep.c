@@ -25,6 +25,12 @@ void sweep_cancel(struct sweep *sweep)
     free(sweep);
 }
 
+void sweep_leave(struct sweep *sweep)
+{
+    if (sweep != NULL)
+        child_leave(sweep->child, false); /* the libraries below it would not hear of a signal */
+}
+
 /* ---- a sweep of what changed ---------------------------------------------------------------------- */
 
 /* A process tells its own child: numbers are as this machine has them. */

@@ -41,6 +41,10 @@ int sweep_start(struct event_base *base, const struct config *config, const stru
 /* Kill the child and forget it; `done` is not called any more. NULL is allowed. */
 void sweep_cancel(struct sweep *sweep);
 
+/* The loop does not run any more: let the child come to its end, for which sweep_cancel() is going to wait, a
+ * second at most. NULL is allowed. */
+void sweep_leave(struct sweep *sweep);
+
 /* The child: runs the probes named by argv, writes to descriptor 3, returns its exit status. What it finds on
  * its standard input, if anything, is a sweep_again as sweep_order_encode() writes it. */
 int sweep_child(int argc, char **argv);
