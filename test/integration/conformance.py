@@ -143,6 +143,7 @@ the holes):
 - each register and update left a record of the caller behind
 - one question without keys, or with a qualifier of a wrong type, ended the server
 - one moment without a free descriptor made the server deaf: nobody could connect any more, for good
+- the second of two small messages waited up to 40 ms for the other side's acknowledgement of the first
 - one `pattrs --host-fns` ended the server (pattrs itself still dies of the answer: name a function, `--host NAME`)
 
 Not to be closed from a server:

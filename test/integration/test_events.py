@@ -1,8 +1,10 @@
 """A change of the fabric reaches those who are connected: each published change as one pair of events, and no other."""
+import ctypes
 import json
 import os
 import re
 import signal
+import socket
 import unittest
 
 import fabric_text
@@ -256,6 +258,46 @@ class Planes(Case):
         hosts = {d["host"]: d["plane"] for d in self.daemon.ctl_json("devices")}
         self.assertEqual({hosts[f"node{i:04}"] for i in range(1, 5)}, {"ib1"})
         self.assertEqual({hosts[f"node{i:04}"] for i in range(5, 17)}, {"ib0"})
+
+
+class AtOnce(Case):
+    """Two events, or an answer and an event, leave at once: the kernel would keep the second one back until the tool's
+    kernel acknowledges the first, which takes 40 ms where that waits for something to send it with."""
+
+    PIDFD_OPEN, PIDFD_GETFD = 434, 438
+
+    def connections(self, pid):
+        """The daemon's own ends of its TCP connections."""
+        call = ctypes.CDLL(None, use_errno=True).syscall
+        process = call(self.PIDFD_OPEN, pid, 0)
+        if process < 0:
+            self.skipTest(f"no descriptor of a process: {os.strerror(ctypes.get_errno())}")
+        self.addCleanup(os.close, process)
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            if os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:"):
+                fd = call(self.PIDFD_GETFD, process, int(name), 0)
+                if fd < 0:
+                    self.skipTest(f"no descriptor of another process: {os.strerror(ctypes.get_errno())}")
+                with socket.socket(fileno=fd) as end:
+                    if end.family == socket.AF_INET and not end.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                        yield end
+
+    def held_back(self, **env):
+        """Of the daemon's connections with a tool: does the kernel keep small messages back?"""
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, lab.fabric("fattree2:2,1,2", "capture"))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}}, env=env)
+        self.addCleanup(daemon.stop)
+        daemon.wait_ready()
+        self.watch(daemon)
+        return [end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0 for end in self.connections(daemon.process.pid)]
+
+    def test_nothing_is_held_back(self):
+        self.assertEqual(self.held_back(), [False])
+
+    def test_the_library_alone_holds_back(self):
+        """When this fails, a newer library has come: see whether repair_connect.c still has to ask for it."""
+        self.assertEqual(self.held_back(FABRICD_NO_REPAIR="1"), [True])
 
 
 if __name__ == "__main__":
