@@ -2,8 +2,8 @@
 
 Probing is `fabricd --record` with the four probes of the libraries, from exec to exit, against the libraries' own
 programs, one after the other; the two take turns. The crowd is 1,000 simulated hosts with 8 devices each, all of
-them in the swept fabric, each in a credential of its own, over one connection to a scheduler with the default
-configuration in another network namespace. Beside it munge's own benchmark: as many credentials made and opened.
+them in the swept fabric, each a process with a PMIx connection and a credential of its own, to a scheduler with the
+default configuration in another network namespace. Beside it munge's own benchmark: as many credentials made and opened.
 """
 import os
 import re
@@ -114,9 +114,10 @@ def credentials(site):
 
 
 def crowd(site):
-    argv = [*site.there.prefix(), lab.program("crowd"), site.scheduler.uri(), str(CROWD), str(RAILS)]
+    argv = [*site.there.prefix(), lab.program("crowd"), site.scheduler.uri(), str(CROWD), str(RAILS), "each"]
     program = lab.Watch(argv, site.scheduler.tool_env(), talk=True)
-    program.wait("^ready$", timeout=60)
+    bench.note(f"node: {CROWD} nodes connect")
+    program.wait("^ready$", timeout=300)
     before = site.scheduler.status()["generation"]
     munge = credentials(site)
     found = program.say("all", r"(?m)^all (\S+) (\S+)$|^crowd: .*$", timeout=60)

@@ -1,7 +1,10 @@
 /*
  * crowd.c - a crowd of hosts that deliver to a fabricd over PMIx, with times. For benches.
  *
- *   crowd URI HOSTS DEVICES
+ *   crowd URI HOSTS DEVICES [each]
+ *
+ * All over one connection; with "each", the first reports come from a process and over a connection of each
+ * host's own, as from a thousand nodes.
  *
  * Host h (from 0) is "nodeH" and has the HCAs h, HOSTS + h, 2 * HOSTS + h, ... of a generated fabric
  * (test/fabrics/fabrics.h). It prints "ready", and takes lines from standard input:
@@ -19,7 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "pmix/relay.h"
 #include "test/fabrics/reports.h"
@@ -152,8 +157,96 @@ static void give(char *credential)
     free(credential);
 }
 
+static void connect_to(const char *uri)
+{
+    pmix_status_t codes[] = {PMIX_FABRIC_UPDATED};
+    pmix_proc_t self;
+    pmix_info_t info;
+    PMIX_INFO_LOAD(&info, PMIX_SERVER_URI, uri, PMIX_STRING);
+    pmix_status_t rc = PMIx_tool_init(&self, &info, 1);
+    if (rc == PMIX_SUCCESS) {
+        rc = PMIx_Register_event_handler(codes, 1, NULL, 0, on_event, NULL, NULL);
+        rc = rc < 0 ? rc : PMIX_SUCCESS;
+    }
+    if (rc != PMIX_SUCCESS)
+        die("connect", PMIx_Error_string(rc));
+}
+
+/* ---- a process for each host ----------------------------------------------------------------------------
+ */
+
+static bool each;
+static int go[2] = {-1, -1};      /* its end is the word to deliver */
+static int reports[2] = {-1, -1}; /* of the children: when they were connected, and acknowledged */
+
+static void child(const char *uri, unsigned h)
+{
+    char byte;
+    close(go[1]);
+    char *credential = credential_of(NULL, &held[h]);
+    connect_to(uri);
+    double at = now();
+    if (write(reports[1], &at, sizeof(at)) != sizeof(at) || read(go[0], &byte, 1) != 0)
+        die("a host", "nobody is there any more");
+    give(credential);
+    wait_until(1, 0);
+    if (write(reports[1], &acknowledged, sizeof(acknowledged)) != sizeof(acknowledged))
+        die("a host", "nobody is there any more");
+    PMIx_tool_finalize();
+    _exit(0);
+}
+
+/* So many words of children; the latest time in them. */
+static double hear(unsigned n)
+{
+    double at, last = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (read(reports[0], &at, sizeof(at)) != sizeof(at))
+            die("a host", "it has ended without a word");
+        if (at > last)
+            last = at;
+    }
+    return last;
+}
+
+/* As many at a time as the server lets wait. Before this process is a tool. */
+static void start_each(const char *uri)
+{
+    const unsigned at_once = 100;
+    if (pipe(go) != 0 || pipe(reports) != 0)
+        die("each", "no pipe");
+    for (unsigned h = 0; h < n_hosts; h++) {
+        pid_t pid = fork();
+        if (pid < 0)
+            die("each", "no process");
+        if (pid == 0)
+            child(uri, h);
+        if ((h + 1) % at_once == 0)
+            hear(at_once);
+    }
+    hear(n_hosts % at_once);
+    close(go[0]);
+    close(reports[1]); /* so that their end is heard */
+}
+
+static void deliver_each(void)
+{
+    unsigned updates = n_updated + 1;
+    double start = now();
+    close(go[1]);
+    double last = hear(n_hosts);
+    wait_until(0, updates);
+    printf("all %.3f %.3f\n", last - start, updated - start);
+    while (wait(NULL) > 0)
+        ;
+}
+
 static void deliver_all(void)
 {
+    if (each) {
+        deliver_each();
+        return;
+    }
     char **credentials = calloc(n_hosts, sizeof(*credentials));
     if (credentials == NULL)
         die("credentials", "out of memory");
@@ -186,29 +279,16 @@ static void deliver_change(unsigned h, const char *firmware)
 /* ---- the program ----------------------------------------------------------------------------------------
  */
 
-static void connect_to(const char *uri)
-{
-    pmix_status_t codes[] = {PMIX_FABRIC_UPDATED};
-    pmix_proc_t self;
-    pmix_info_t info;
-    PMIX_INFO_LOAD(&info, PMIX_SERVER_URI, uri, PMIX_STRING);
-    pmix_status_t rc = PMIx_tool_init(&self, &info, 1);
-    if (rc == PMIX_SUCCESS) {
-        rc = PMIx_Register_event_handler(codes, 1, NULL, 0, on_event, NULL, NULL);
-        rc = rc < 0 ? rc : PMIX_SUCCESS;
-    }
-    if (rc != PMIX_SUCCESS)
-        die("connect", PMIx_Error_string(rc));
-}
-
 int main(int argc, char **argv)
 {
     char line[128], text[64];
     unsigned h;
+    each = argc == 5 && strcmp(argv[4], "each") == 0;
+    argc -= each;
     n_hosts = argc == 4 ? (unsigned)atoi(argv[2]) : 0;
     n_devices = argc == 4 ? (unsigned)atoi(argv[3]) : 0;
     if (n_hosts == 0 || n_hosts > MOST_HOSTS || n_devices == 0 || n_devices > MOST_DEVICES) {
-        fprintf(stderr, "usage: crowd URI HOSTS DEVICES\n");
+        fprintf(stderr, "usage: crowd URI HOSTS DEVICES [each]\n");
         return 2;
     }
     held = calloc(n_hosts, sizeof(*held));
@@ -216,6 +296,8 @@ int main(int argc, char **argv)
         die("reports", "out of memory");
     for (h = 0; h < n_hosts; h++)
         make(h, FIRST_FIRMWARE, &held[h]);
+    if (each)
+        start_each(argv[1]);
     connect_to(argv[1]);
     printf("ready\n");
     fflush(stdout);
