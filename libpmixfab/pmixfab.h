@@ -156,6 +156,16 @@ int pmixfab_matrix(const struct pmixfab *fab, uint16_t *cells, size_t n, unsigne
 int pmixfab_matrix_alloc(const struct pmixfab *fab, unsigned threads, uint16_t **cells);
 void pmixfab_matrix_free(uint16_t *cells, uint32_t n_devices);
 
+/*
+ * A matrix that pmixfab_matrix_alloc() or this function made of `before` (*cells) becomes that of `fab`, an
+ * other generation of the plane: the same values as from nothing. Where both have as many devices it is
+ * changed in place and *cells stays what it is; mostly only what differs is written, which after one changed
+ * cable is hundreds of times faster. Else it is a new one, and the old one is freed. Nobody may be reading it
+ * meanwhile. `threads` as above. On error *cells and what it points at are untouched.
+ */
+int pmixfab_matrix_update(const struct pmixfab *before, const struct pmixfab *fab, unsigned threads,
+                          uint16_t **cells);
+
 /* ---- devices -------------------------------------------------------------------------------------- */
 
 enum pmixfab_state { PMIXFAB_STATE_UNKNOWN = 0, PMIXFAB_STATE_DOWN = 1, PMIXFAB_STATE_UP = 2 };
@@ -299,8 +309,9 @@ int pmixfab_stale_pmix(int *stale);
 int pmixfab_register(struct pmix_fabric_s *fabric, const struct pmix_info *directives, size_t ndirs);
 
 /*
- * Bring a registered object up to date. The old matrix is freed: nobody may be reading it
- * ("PMIx_Fabric_update"). When nothing has changed the object stays as it is, pointers included.
+ * Bring a registered object up to date. The old matrix is changed in place, or freed where the number of
+ * devices is another one: nobody may be reading it ("PMIx_Fabric_update"). When nothing has changed the
+ * object stays as it is, pointers included, and so on error.
  */
 int pmixfab_update(struct pmix_fabric_s *fabric);
 

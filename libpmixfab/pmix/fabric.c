@@ -113,10 +113,42 @@ static int is_current(const struct registration *r, const pmix_info_t *index, in
     return rc;
 }
 
+/*
+ * What the object held becomes what the snapshot says, which it takes over (also on error): the matrix in its
+ * place, since it is nobody's but this object's. The info array points at it, so it is made first: what is
+ * written into the matrix cannot be taken back. It has as many devices.
+ */
+static int renew_content(struct registration *r, struct pmixfab *fab, pmix_info_t **info, size_t *n)
+{
+    const struct fab_info_source source = {.fab = fab, .matrix = r->matrix};
+    int rc = fab_error_of(fab_info_all(&source, 0, info, n));
+    if (rc == PMIXFAB_OK && (rc = pmixfab_matrix_update(r->fab, fab, 0, &r->matrix)) != PMIXFAB_OK)
+        PMIX_INFO_FREE(*info, *n);
+    pmixfab_close(rc == PMIXFAB_OK ? r->fab : fab);
+    if (rc == PMIXFAB_OK)
+        r->fab = fab;
+    return rc;
+}
+
+/* The same with another number of devices. */
+static int replace_content(struct registration *r, struct pmixfab *fab, pmix_info_t **info, size_t *n)
+{
+    struct registration fresh;
+    int rc = load_content(&fresh, fab, info, n);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    free_content(r);
+    r->fab = fresh.fab;
+    r->matrix = fresh.matrix;
+    r->n_devices = fresh.n_devices;
+    return PMIXFAB_OK;
+}
+
 int pmixfab_update(struct pmix_fabric_s *fabric)
 {
-    struct registration *r = find(fabric), fresh;
+    struct registration *r = find(fabric);
     struct pmixfab *fab = NULL;
+    struct pmixfab_plane plane;
     pmix_info_t index, *info = NULL;
     size_t n = 0;
     int current = 0;
@@ -129,13 +161,13 @@ int pmixfab_update(struct pmix_fabric_s *fabric)
     PMIX_INFO_DESTRUCT(&index);
     if (rc != PMIXFAB_OK || current)
         return rc;
-    rc = load_content(&fresh, fab, &info, &n);
+    pmixfab_plane(fab, &plane);
+    if (plane.n_devices == r->n_devices)
+        rc = renew_content(r, fab, &info, &n);
+    else
+        rc = replace_content(r, fab, &info, &n);
     if (rc != PMIXFAB_OK)
         return rc; /* the object stays as it was */
-    free_content(r);
-    r->fab = fresh.fab;
-    r->matrix = fresh.matrix;
-    r->n_devices = fresh.n_devices;
     PMIX_INFO_FREE(fabric->info, fabric->ninfo);
     fabric->info = info;
     fabric->ninfo = n;

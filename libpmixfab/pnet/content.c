@@ -68,6 +68,35 @@ int pnet_content_use(struct pnet_content *content)
     return PMIXFAB_OK;
 }
 
+/* The info array points at the matrix, so it is made first: what is written there cannot be taken back. */
+static int take_matrix(struct pnet_content *content, struct pnet_content *before)
+{
+    const struct fab_info_source source = {
+        .fab = content->fab, .path = content->path, .matrix = before->matrix};
+    if (fab_info_all(&source, 0, &content->info, &content->ninfo) != PMIX_SUCCESS)
+        return PMIXFAB_ERR_NOMEM;
+    int rc = pmixfab_matrix_update(before->fab, content->fab, 0, &before->matrix);
+    if (rc != PMIXFAB_OK) {
+        PMIX_INFO_FREE(content->info, content->ninfo);
+        content->info = NULL;
+        content->ninfo = 0;
+        return rc;
+    }
+    content->matrix = before->matrix;
+    before->matrix = NULL;
+    content->users++;
+    return PMIXFAB_OK;
+}
+
+int pnet_content_use_instead(struct pnet_content *content, struct pnet_content *before, unsigned users)
+{
+    bool own = content->users == 0 && before != content && !before->listed && before->users == users &&
+               before->matrix != NULL && before->plane.n_devices == content->plane.n_devices;
+    if (own && take_matrix(content, before) == PMIXFAB_OK)
+        return PMIXFAB_OK;
+    return pnet_content_use(content);
+}
+
 void pnet_content_release(struct pnet_content *content)
 {
     if (content == NULL)

@@ -28,6 +28,13 @@ struct pnet_content *pnet_content_new(struct pmixfab *fab, const char *path);
 /* One user more; the first has matrix and info array made. PMIXFAB_ERR_NOMEM. */
 int pnet_content_use(struct pnet_content *content);
 
+/*
+ * The same, with the matrix of `before` changed in its place, which is much faster after a small change,
+ * where it is nobody's but the caller's, who counts as `users` of `before`, lets go of all of them if this
+ * succeeds, and looks at its matrix no more. Else, or where that cannot be done, as above.
+ */
+int pnet_content_use_instead(struct pnet_content *content, struct pnet_content *before, unsigned users);
+
 /* One user less; the last takes the matrix along. NULL allowed. */
 void pnet_content_release(struct pnet_content *content);
 

@@ -208,11 +208,12 @@ static pmix_status_t update_locked(struct pnet_registry *registry, struct regist
                  gone ? "is no more" : "its snapshot is missing or cannot be read");
         return gone ? PMIX_ERR_NOT_FOUND : PMIX_ERR_UNREACH;
     }
-    if (pnet_content_use(plane->content) != PMIXFAB_OK) {
+    struct pnet_content *now = r->now, *before = r->before, *handed = r->handed;
+    unsigned own = 1u + (before == now) + (handed == now);
+    if (pnet_content_use_instead(plane->content, now, own) != PMIXFAB_OK) {
         fab_fail(err, PMIXFAB_ERR_NOMEM, "plane %s: no memory for its matrix", name);
         return PMIX_ERR_NOMEM;
     }
-    struct pnet_content *now = r->now, *before = r->before, *handed = r->handed;
     r->now = r->handed = plane->content;
     r->handed->users++;
     r->before = NULL;

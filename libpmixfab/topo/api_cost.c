@@ -99,3 +99,20 @@ void pmixfab_matrix_free(uint16_t *cells, uint32_t n_devices)
     if (cells != NULL && matrix_size(n_devices, &values, &bytes) && bytes > 0)
         munmap(cells, bytes);
 }
+
+int pmixfab_matrix_update(const struct pmixfab *before, const struct pmixfab *fab, unsigned threads,
+                          uint16_t **cells)
+{
+    uint16_t *fresh = NULL;
+
+    if (before == NULL || fab == NULL || cells == NULL || (*cells == NULL) != (before->costs.n_devices == 0))
+        return PMIXFAB_ERR_INVAL;
+    if (before->costs.n_devices == fab->costs.n_devices)
+        return fab_cost_matrix_update(&before->costs, &fab->costs, *cells, threads, NULL);
+    int rc = pmixfab_matrix_alloc(fab, threads, &fresh);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    pmixfab_matrix_free(*cells, before->costs.n_devices);
+    *cells = fresh;
+    return PMIXFAB_OK;
+}

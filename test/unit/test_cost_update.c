@@ -1,4 +1,4 @@
-/* Costs from those before, held against those from nothing, over chains of random edits. */
+/* Costs and matrices from those before, held against those from nothing, over chains of random edits. */
 #include "test/unit/edits.h"
 #include "topo/cost_update.h"
 #include "topo/snapshot.h"
@@ -21,6 +21,7 @@ struct published {
 
 static struct counts {
     unsigned updates, searched_none, searched_some, borrowed;
+    unsigned matrices, in_place, little; /* matrices; of the same size; of which not half was written */
 } counts;
 
 /* Takes the inventory over. */
@@ -84,6 +85,31 @@ static void compare(const char *what, const struct fab_plane *plane, const struc
     fab_costs_destroy(&got);
 }
 
+/* The matrix of one snapshot becomes that of another, which is held against the one from nothing. */
+static void compare_matrices(const char *what, const struct pmixfab *before, const struct pmixfab *after)
+{
+    uint32_t n = after->meta->n_devices;
+    bool same_size = n == before->meta->n_devices;
+    uint16_t *cells = NULL, *want = NULL;
+    uint64_t written = 0;
+    assert_int_equal(pmixfab_matrix_alloc(before, 1, &cells), 0);
+    assert_int_equal(pmixfab_matrix_alloc(after, 1, &want), 0);
+    const uint16_t *place = cells;
+    if (same_size)
+        assert_int_equal(fab_cost_matrix_update(&before->costs, &after->costs, cells, 1, &written), 0);
+    else
+        assert_int_equal(pmixfab_matrix_update(before, after, 1, &cells), 0);
+    assert_true(!same_size || cells == place);
+    for (size_t i = 0; i < (size_t)n * n; i++)
+        if (cells[i] != want[i])
+            fail_msg("%s: cell %zu,%zu of %u is %u, should be %u", what, i / n, i % n, n, cells[i], want[i]);
+    counts.matrices++;
+    counts.in_place += same_size;
+    counts.little += same_size && 2 * written < (uint64_t)n * n;
+    pmixfab_matrix_free(cells, n);
+    pmixfab_matrix_free(want, n);
+}
+
 /* A chain of states of one fabric, each held against the one before; it starts anew when it has become small.
  */
 static void run_chain(const char *fabric, uint64_t seed, unsigned steps, unsigned most,
@@ -109,8 +135,10 @@ static void run_chain(const char *fabric, uint64_t seed, unsigned steps, unsigne
         edits_random(&inv, &source, (1u << EDITS_KINDS) - 1, most);
         publish(&after, &inv, model);
         for (uint32_t i = 0; i < after.n; i++)
-            for (uint32_t k = 0; k < before.n; k++)
+            for (uint32_t k = 0; k < before.n; k++) {
                 compare(what, &after.planes.planes[i], before.fab[k]);
+                compare_matrices(what, before.fab[k], after.fab[i]);
+            }
         unpublish(&before);
         before = after;
     }
@@ -133,6 +161,10 @@ static void random_edits(void **state)
     assert_true(counts.updates > 10000);
     assert_true(counts.searched_none > counts.updates / 8);
     assert_true(counts.searched_some > counts.updates / 64);
+    print_message("%u matrices: %u in place, %u with little written\n", counts.matrices, counts.in_place,
+                  counts.little);
+    assert_true(counts.in_place > counts.matrices / 4);
+    assert_true(counts.little > counts.matrices / 8);
 }
 
 static void random_edits_within_limits(void **state)

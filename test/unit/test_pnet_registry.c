@@ -272,6 +272,42 @@ static void test_update_is_faster(void **state)
     assert_ptr_equal(matrix_of(&a), cells); /* nothing new: it stays as it is */
 }
 
+/* An update of who has a matrix alone changes it in its place; where others see it, or the size is another,
+ * it is a new one. */
+static void test_update_in_place(void **state)
+{
+    struct fixture *f = *state;
+    pmix_fabric_t a = {0}, b = {0};
+    world_close(&f->worlds[1]);
+    world_open(&f->worlds[1], "torus:2,2:1"); /* as many devices, at other costs */
+    publish(f, "ib0", 0, 4);
+    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
+    const uint16_t *cells = matrix_of(&a);
+    for (uint64_t generation = 5; generation < 9; generation++) {
+        publish(f, "ib0", 0, generation);
+        assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+        shows(f, &a, "ib0", 0, generation);
+        assert_ptr_equal(matrix_of(&a), cells);
+        assert_int_equal(pnet_registry_matrices(f->registry), 1);
+    }
+    assert_int_equal(do_register(f, NULL, &b), PMIX_SUCCESS);
+    publish(f, "ib0", 0, 9);
+    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    shows(f, &a, "ib0", 0, 9);
+    shows(f, &b, "ib0", 0, 8);
+    assert_ptr_equal(matrix_of(&b), cells);
+    publish(f, "ib0", 0, 10); /* that of b is b's alone by now, but news are ready for it */
+    assert_int_equal(news(f, NULL), 1);
+    assert_int_equal(pnet_update(f->registry, &b, NULL), PMIX_SUCCESS);
+    shows(f, &a, "ib0", 0, 9);
+    shows(f, &b, "ib0", 0, 10);
+    pnet_switch(f->registry);
+    shows(f, &a, "ib0", 0, 10);
+    assert_ptr_equal(matrix_of(&a), matrix_of(&b));
+    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    assert_int_equal(pnet_registry_matrices(f->registry), 1);
+}
+
 static void test_gone_and_back(void **state)
 {
     struct fixture *f = *state;
@@ -466,6 +502,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_news, setup, teardown),
         cmocka_unit_test_setup_teardown(test_update_is_faster, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_update_in_place, setup, teardown),
         cmocka_unit_test_setup_teardown(test_gone_and_back, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_same_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_places, setup, teardown),
