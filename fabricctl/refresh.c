@@ -24,21 +24,21 @@ bool ctl_mentions(const char *what, const char *host)
     return false;
 }
 
-/* Is the host one of those that a change is about? */
-static bool is_subject(const json_t *row, const char *host)
+/* Is the switch one of those that a change is about? */
+static bool is_subject(const json_t *row, const char *name)
 {
     const json_t *subjects = json_object_get(row, "subjects"), *one;
     size_t i;
 
     json_array_foreach(subjects, i, one)
     {
-        if (json_is_string(one) && strcmp(json_string_value(one), host) == 0)
+        if (json_is_string(one) && strcmp(json_string_value(one), name) == 0)
             return true;
     }
     return false;
 }
 
-/* Those of the changes that are about the host or switch; all of them without one. A new reference. */
+/* Those of the changes that are about the switch; all of them without one. A new reference. */
 static json_t *about(const json_t *changes, const char *name)
 {
     json_t *kept = json_array();
@@ -51,33 +51,6 @@ static json_t *about(const json_t *changes, const char *name)
             json_array_append(kept, row);
     }
     return kept;
-}
-
-/* "Nothing changed" about a host that nobody has is a wrong answer. */
-static enum ctl_exit require_host(const struct ctl *ctl)
-{
-    struct ctl_view view;
-    enum ctl_exit status = ctl_view_all(ctl, &view);
-    bool found = false;
-
-    if (status != CTL_DONE)
-        return status;
-    for (size_t i = 0; i < view.n && !found; i++) {
-        struct pmixfab_plane plane = {0};
-
-        pmixfab_plane(view.planes[i], &plane);
-        for (uint32_t h = 0; h < plane.n_hosts && !found; h++) {
-            const char *name;
-            uint32_t first, n;
-
-            found = pmixfab_host(view.planes[i], h, &name, &first, &n) == 0 && strcmp(name, ctl->host) == 0;
-        }
-    }
-    ctl_view_close(&view);
-    return found ? CTL_DONE
-                 : ctl_error(
-                       "no host %s: the fabric as just seen: check the name, its cable, and that it is up",
-                       ctl->host);
 }
 
 static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, const json_t *changes)
@@ -161,15 +134,24 @@ static json_t *refresh_request(const struct ctl *ctl)
     return NULL;
 }
 
-/* What the new generation changed. */
-static enum ctl_exit ask_changes(const struct ctl *ctl, json_int_t generation, json_t **diff)
+/* What the refresh changed: all of it, or for one host. Whom a name means is the daemon's to say, which knows
+ * hosts with and without their domain. "Nothing changed" about a host that nobody has is a wrong answer. */
+static enum ctl_exit ask_changes(const struct ctl *ctl, const json_t *answer, json_t **diff)
 {
+    json_int_t generation = json_integer_value(json_object_get(answer, "generation"));
+    bool changed = json_is_true(json_object_get(answer, "changed"));
+    json_t *request =
+        json_pack("{s:s, s:I, s:I}", "op", "diff", "from", generation - changed, "to", generation);
     char why[CTL_WHY_SIZE];
 
-    if (ctl_control_ask(ctl->rundir,
-                        json_pack("{s:s, s:I, s:I}", "op", "diff", "from", generation - 1, "to", generation),
-                        CTL_ANSWER_SECONDS, diff, why) != CTL_DONE)
+    if (ctl->host != NULL)
+        json_object_set_new(request, "host", json_string(ctl->host));
+    if (ctl_control_ask(ctl->rundir, request, CTL_ANSWER_SECONDS, diff, why) != CTL_DONE)
         return ctl_error("%s", why);
+    if (json_is_false(json_object_get(*diff, "known")) &&
+        json_array_size(json_object_get(*diff, "changes")) == 0)
+        return ctl_error("no host %s: the fabric as just seen: check the name, its cable, and that it is up",
+                         ctl->host);
     return CTL_DONE;
 }
 
@@ -178,13 +160,11 @@ static enum ctl_exit show(const struct ctl *ctl, const json_t *answer)
     json_t *diff = NULL, *changes;
     enum ctl_exit status = CTL_DONE;
     /* changes name a switch, and not its GUID */
-    const char *name = ctl->sw != NULL && strncmp(ctl->sw, "0x", 2) != 0 ? ctl->sw : ctl->host;
+    const char *name = ctl->sw != NULL && strncmp(ctl->sw, "0x", 2) != 0 ? ctl->sw : NULL;
 
-    if (json_is_true(json_object_get(answer, "changed")))
-        status = ask_changes(ctl, json_integer_value(json_object_get(answer, "generation")), &diff);
+    if (ctl->host != NULL || json_is_true(json_object_get(answer, "changed")))
+        status = ask_changes(ctl, answer, &diff);
     changes = about(json_object_get(diff, "changes"), name);
-    if (status == CTL_DONE && ctl->host != NULL && json_array_size(changes) == 0)
-        status = require_host(ctl);
     if (status == CTL_DONE)
         status = show_refresh(ctl, answer, changes);
     json_decref(changes);

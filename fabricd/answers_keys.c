@@ -275,12 +275,12 @@ static pmix_status_t name_this_host(struct question *q)
     if (host == NULL)
         return PMIX_ERR_NOT_FOUND;
     q->request.hostname = host;
+    struct fab_host_choice choice = {0};
     for (uint32_t i = 0; i < q->n; i++)
         for (uint32_t h = 0; pmixfab_host(q->planes[i]->fab, h, &name, &first, &n) == PMIXFAB_OK; h++)
-            if (fab_same_host(name, host)) {
-                q->request.hostname = name;
-                return PMIX_SUCCESS;
-            }
+            fab_choose_host(&choice, host, name);
+    if (choice.host != NULL)
+        q->request.hostname = choice.host;
     return PMIX_SUCCESS;
 }
 

@@ -94,9 +94,33 @@ void control_op_nodes(struct connection *connection, json_t *request)
     connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "nodes", list));
 }
 
+/* The host that is to be forgotten, as the fabric calls it and as it reports; NULL: it is not there. Nobody
+ * is forgotten who only may have been meant. */
+struct forgotten {
+    const char *swept, *reports;
+};
+
+static int choose_forgotten(const struct daemon *daemon, const char *host, struct forgotten *out,
+                            struct fab_err *err)
+{
+    const struct fab_host_choice swept = publisher_choose_host(daemon_publisher(daemon), host);
+    const struct fab_host_choice reports = nodes_choose(daemon_nodes(daemon), host);
+    const bool two = swept.host != NULL && reports.host != NULL && !fab_same_host(swept.host, reports.host);
+    *out = (struct forgotten){swept.host, reports.host};
+    if (swept.exact && (two || reports.several))
+        out->reports = NULL;
+    else if (reports.exact && (two || swept.several))
+        out->swept = NULL;
+    else if (two || swept.several || reports.several)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "forget: %s can be several hosts: give the whole name",
+                        host);
+    return PMIXFAB_OK;
+}
+
 void control_op_forget(struct connection *connection, json_t *request)
 {
     struct fab_err err = {""};
+    struct forgotten names;
     if (!connection_may_change(connection)) {
         not_allowed(connection, "forget", "");
         return;
@@ -104,10 +128,15 @@ void control_op_forget(struct connection *connection, json_t *request)
     const char *host = text_of(connection, request, "forget", "host");
     if (host == NULL)
         return;
-    bool there;
+    bool there = false;
     struct daemon *daemon = connection->control->owner;
-    int rc = nodes_forget(daemon_nodes(daemon), host, &err);
-    uint32_t retired = daemon_forget(daemon, host, &there);
+    int rc = choose_forgotten(daemon, host, &names, &err);
+    if (rc != PMIXFAB_OK) {
+        connection_fail(connection, rc, "%s", err.text);
+        return;
+    }
+    rc = nodes_forget(daemon_nodes(daemon), names.reports != NULL ? names.reports : host, &err);
+    uint32_t retired = names.swept == NULL ? 0 : daemon_forget(daemon, names.swept, &there);
     if (rc == PMIXFAB_ERR_NOTFOUND && retired == 0 && there) {
         connection_fail(connection, PMIXFAB_ERR_CONFLICT,
                         "forget: %s is there: the last sweep saw it, and it reports nothing", host);
@@ -225,20 +254,9 @@ void control_nodes_heard(const char *host, void *cbdata)
     }
 }
 
-/* As the host calls itself where it reports. */
-static const char *own_name(const struct daemon *daemon, const char *host)
-{
-    uint32_t n;
-    const struct node_report *const *all = nodes_all(daemon_nodes(daemon), &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (fab_same_host(all[i]->report.host, host))
-            return all[i]->report.host;
-    return NULL;
-}
-
 void control_order_look(const struct daemon *daemon, const char *host)
 {
-    const char *known = own_name(daemon, host);
+    const char *known = nodes_choose(daemon_nodes(daemon), host).host;
     intake_order_look(known != NULL ? known : host);
 }
 
@@ -246,7 +264,7 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
 {
     const struct daemon *daemon = connection->control->owner;
     const struct timeval limit = {.tv_sec = NODE_SECONDS};
-    const char *known = own_name(daemon, host);
+    const char *known = nodes_choose(daemon_nodes(daemon), host).host;
     /* This host is looked at beside each sweep. */
     if (fab_same_host(host, daemon_config(daemon)->host)) {
         sweep_now(connection, accept_partial, "looking");

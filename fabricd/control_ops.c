@@ -9,8 +9,10 @@
 #include "fabricd/daemon.h"
 #include "fabricd/log.h"
 #include "fabricd/metrics.h"
+#include "fabricd/publish.h"
 #include "fabricd/server.h"
 #include "fabricd/store.h"
+#include "topo/join.h"
 
 #define DEFAULT_HISTORY 1000
 
@@ -104,11 +106,38 @@ static void op_history(struct connection *connection, json_t *request)
                                               "changes", changes));
 }
 
+static bool is_about(json_t *change, const char *host)
+{
+    json_t *subjects = json_object_get(change, "subjects");
+    for (size_t i = 0; i < json_array_size(subjects); i++)
+        if (fab_same_host(json_string_value(json_array_get(subjects, i)), host))
+            return true;
+    return false;
+}
+
+/* Of one host only: those that are about it, and is there such a host? */
+static void answer_about(struct connection *connection, json_t *answer, const char *host)
+{
+    json_t *changes = json_object_get(answer, "changes"), *kept = json_array();
+    for (size_t i = 0; i < json_array_size(changes); i++)
+        if (is_about(json_array_get(changes, i), host))
+            json_array_append(kept, json_array_get(changes, i));
+    json_object_set_new(answer, "changes", kept);
+    json_object_set_new(answer, "known",
+                        json_boolean(publisher_has_host(daemon_publisher(connection->control->owner), host)));
+    connection_send(connection, answer);
+}
+
 static void op_diff(struct connection *connection, json_t *request)
 {
+    json_t *about = json_object_get(request, "host");
     struct daemon_status status;
     daemon_status(connection->control->owner, &status);
     uint64_t to = status.generation, from, trimmed;
+    if (about != NULL && !json_is_string(about)) {
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: host is not a string");
+        return;
+    }
     if (bad_integer(connection, request, "to", &to))
         return;
     from = to > 0 ? to - 1 : 0;
@@ -132,9 +161,14 @@ static void op_diff(struct connection *connection, json_t *request)
         return;
     }
     json_t *changes = changes_of(connection, from, to, NULL, 0);
-    if (changes != NULL)
-        connection_send(connection, json_pack("{s:b, s:I, s:I, s:o}", "ok", 1, "from", (json_int_t)from, "to",
-                                              (json_int_t)to, "changes", changes));
+    if (changes == NULL)
+        return;
+    json_t *answer = json_pack("{s:b, s:I, s:I, s:o}", "ok", 1, "from", (json_int_t)from, "to",
+                               (json_int_t)to, "changes", changes);
+    if (about == NULL)
+        connection_send(connection, answer);
+    else
+        answer_about(connection, answer, json_string_value(about));
 }
 
 /* ---- which one ---------------------------------------------------------------------------------- */

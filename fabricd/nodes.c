@@ -106,6 +106,14 @@ const struct node_report *nodes_find(const struct nodes *nodes, const char *host
     return found ? nodes->reports[i] : NULL;
 }
 
+struct fab_host_choice nodes_choose(const struct nodes *nodes, const char *name)
+{
+    struct fab_host_choice choice = {0};
+    for (uint32_t i = 0; i < nodes->n; i++)
+        fab_choose_host(&choice, name, nodes->reports[i]->report.host);
+    return choice;
+}
+
 const struct node_report *const *nodes_all(const struct nodes *nodes, uint32_t *n)
 {
     *n = nodes->n;

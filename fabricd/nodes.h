@@ -15,6 +15,7 @@
 #include "fabricd/config.h"
 #include "fabricd/intake.h"
 #include "fabricd/store.h"
+#include "topo/join.h"
 #include "topo/report.h"
 
 struct node_report {
@@ -41,6 +42,8 @@ bool nodes_own(struct nodes *nodes, struct fab_report *report, struct fab_err *e
 /* All reports, by host (natural order). Valid until the next call of another function of nodes. */
 const struct node_report *const *nodes_all(const struct nodes *nodes, uint32_t *n);
 const struct node_report *nodes_find(const struct nodes *nodes, const char *host);
+/* Which of them a name means that may have a domain or not. */
+struct fab_host_choice nodes_choose(const struct nodes *nodes, const char *name);
 
 /* Told of every good delivery, also of one that says nothing new, once it is stored. On the loop. */
 typedef void (*nodes_heard_fn)(const char *host, void *cbdata);

@@ -72,6 +72,9 @@ bool publish_can_without_sweep(const struct publisher *publisher);
 void publish_finish(struct publisher *publisher, struct publication *publication);
 void publication_free(struct publication *publication); /* NULL allowed */
 
+/* Which of the hosts that were swept is meant by a name that may have a domain or not. */
+struct fab_host_choice publisher_choose_host(const struct publisher *publisher, const char *name);
+
 /* What joining found out of a host that reports. False: it was not joined yet. */
 struct joined_host {
     char *name;
@@ -110,8 +113,8 @@ struct expected;
 struct expected *publisher_expected(const struct publisher *publisher);
 
 /*
- * Retire what is missing of a host, at the next publish_prepare() (without a sweep will do). Returns how many
- * HCAs that are; *there: the last sweep saw one that has this name.
+ * Retire what is missing of a host, at the next publish_prepare() (without a sweep will do). host: its whole
+ * name. Returns how many HCAs that are; *there: the last sweep saw one that has this name.
  */
 uint32_t publisher_forget(struct publisher *publisher, const char *host, bool *there);
 

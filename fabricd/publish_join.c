@@ -2,12 +2,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "fabricd/ethernet.h"
 #include "fabricd/log.h"
 #include "fabricd/publish_priv.h"
-#include "topo/keys.h"
 
 void join_findings_free(struct join_findings *findings)
 {
@@ -54,64 +52,19 @@ static void on_remark(const char *line, void *cbdata)
 
 /* ---- hosts ----------------------------------------------------------------------------------------- */
 
-/* Up to the first dot: under which name hosts are the same. */
-static size_t short_length(const char *name)
-{
-    return strcspn(name, ".");
-}
-
-static int by_short_name(const void *a, const void *b)
+static int by_name(const void *a, const void *b)
 {
     const struct joined_host *x = a, *y = b;
-    size_t n = short_length(x->name), m = short_length(y->name);
-    int order = memcmp(x->name, y->name, n < m ? n : m);
-    return order != 0 ? order : (n > m) - (n < m);
+    return fab_natural_cmp(x->name, y->name);
 }
 
-static struct joined_host *find_host(const struct join_findings *findings, const char *name)
-{
-    const struct joined_host key = {.name = (char *)name};
-    return findings->n_hosts == 0
-               ? NULL
-               : bsearch(&key, findings->hosts, findings->n_hosts, sizeof(key), by_short_name);
-}
-
-/* The host that find_host() finds, by a hash of its name up to the first dot. */
-static uint64_t short_hash(const char *name)
-{
-    return XXH3_64bits(name, short_length(name));
-}
-
-static struct fab_key *hash_hosts(const struct join_findings *findings)
-{
-    const uint32_t n = findings->n_hosts;
-    struct fab_key *keys = calloc(2 * (size_t)n + 1, sizeof(*keys));
-    for (uint32_t i = 0; keys != NULL && i < n; i++)
-        keys[i] =
-            (struct fab_key){short_hash(findings->hosts[i].name),
-                             (uint32_t)(find_host(findings, findings->hosts[i].name) - findings->hosts)};
-    if (keys != NULL)
-        fab_keys_sort(keys, keys + n, n);
-    return keys;
-}
-
-static struct joined_host *find_hashed(const struct join_findings *findings, const struct fab_key *keys,
-                                       const char *name)
-{
-    uint32_t found = fab_keys_find(keys, findings->n_hosts, short_hash(name));
-    if (found >= findings->n_hosts) /* UINT32_MAX: no such host */
-        return NULL;
-    struct joined_host *host = &findings->hosts[found];
-    const struct joined_host key = {.name = (char *)name};
-    return by_short_name(&key, host) == 0 ? host : find_host(findings, name);
-}
-
-static int list_hosts(struct join_findings *findings, const struct node_report *const *reports, uint32_t n)
+/* The hosts that report, and what joining found of them. */
+static int list_hosts(struct join_findings *findings, const struct node_report *const *reports, uint32_t n,
+                      const struct fab_joined *joined)
 {
     findings->hosts = calloc((size_t)n + 1, sizeof(*findings->hosts));
     if (findings->hosts == NULL)
         return PMIXFAB_ERR_NOMEM;
-    findings->n_hosts = 0;
     for (uint32_t i = 0; i < n; i++) {
         findings->hosts[i].name = strdup(reports[i]->report.host);
         if (findings->hosts[i].name == NULL)
@@ -119,37 +72,33 @@ static int list_hosts(struct join_findings *findings, const struct node_report *
         findings->n_hosts++;
     }
     if (n > 1)
-        qsort(findings->hosts, n, sizeof(*findings->hosts), by_short_name);
+        qsort(findings->hosts, n, sizeof(*findings->hosts), by_name);
+    for (uint32_t i = 0; i < n && i < joined->n_hosts; i++) {
+        findings->hosts[i].devices = joined->hosts[i].devices;
+        findings->hosts[i].unseen = joined->hosts[i].unseen;
+    }
     return PMIXFAB_OK;
 }
 
-/* Count the devices that each host tells of, and those of them that the sweep did not see. */
-static int count_devices(struct join_findings *findings, const struct node_report *const *reports, uint32_t n,
-                         const struct fab_joined *joined)
+struct fab_host_choice publisher_choose_host(const struct publisher *publisher, const char *name)
 {
-    const struct fab_inventory *inv = &joined->inv;
-    int rc = list_hosts(findings, reports, n);
-    struct fab_key *keys = rc == PMIXFAB_OK ? hash_hosts(findings) : NULL;
-    if (keys == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    for (uint32_t p = 0; p < joined->details.n_ports; p++) {
-        const unsigned seen = joined->details.seen[p];
-        if ((seen & FAB_SEEN_NODE) == 0)
-            continue;
-        struct joined_host *host =
-            find_hashed(findings, keys, fab_str(inv, inv->nodes[inv->ports[p].node].host));
-        if (host == NULL)
-            continue;
-        host->devices++;
-        host->unseen += (seen & (FAB_SEEN_SUBNET | FAB_SEEN_MISSING)) != FAB_SEEN_SUBNET;
-    }
-    free(keys);
-    return PMIXFAB_OK;
+    const struct fab_inventory *inv = &publisher->current;
+    struct fab_host_choice choice = {0};
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        if (inv->nodes[i].kind == FAB_HCA)
+            fab_choose_host(&choice, name, fab_str(inv, inv->nodes[i].host));
+    return choice;
 }
 
 bool publisher_joined(const struct publisher *publisher, const char *host, struct joined_host *out)
 {
-    const struct joined_host *found = find_host(&publisher->found, host);
+    const struct join_findings *findings = &publisher->found;
+    const struct joined_host key = {.name = (char *)host}, *found = NULL;
+    if (findings->n_hosts > 0)
+        found = bsearch(&key, findings->hosts, findings->n_hosts, sizeof(key), by_name);
+    for (uint32_t i = 0; found == NULL && i < findings->n_hosts; i++)
+        if (fab_same_host(findings->hosts[i].name, host))
+            found = &findings->hosts[i];
     if (found != NULL)
         *out = *found;
     return found != NULL;
@@ -217,7 +166,7 @@ int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
     struct remarks remarks = {.before = &publisher->found, .now = &found};
     int rc = somebody_reports(reports, n) ? join(publisher, swept, reports, n, &remarks, out, err)
                                           : join_nobody(swept, out, err);
-    if (rc == PMIXFAB_OK && count_devices(&found, reports, n, out) != PMIXFAB_OK) {
+    if (rc == PMIXFAB_OK && list_hosts(&found, reports, n, out) != PMIXFAB_OK) {
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
         fab_joined_destroy(out);
     }

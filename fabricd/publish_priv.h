@@ -27,7 +27,7 @@ void published_reports_free(struct published_reports *list);
 /* What the last joining found out. */
 struct join_findings {
     char **remarks;            /* lines */
-    struct joined_host *hosts; /* that report, by their names up to the first dot */
+    struct joined_host *hosts; /* that report, by their names */
     uint32_t n_remarks, n_hosts;
 };
 void join_findings_free(struct join_findings *findings);

@@ -90,13 +90,39 @@ static int sort_reports(struct join *j)
     return PMIXFAB_OK;
 }
 
+/* What each report's devices are. Those of one report are neighbours. */
+static int count_devices(struct join *j)
+{
+    struct fab_joined *out = j->out;
+    uint32_t *counted = join_alloc(out->inv.n_ports, sizeof(*counted)); /* for which report, from 1 */
+    out->hosts = join_alloc(j->n_reports, sizeof(*out->hosts));
+    if (counted == NULL || out->hosts == NULL) {
+        free(counted);
+        return PMIXFAB_ERR_NOMEM;
+    }
+    out->n_hosts = j->n_reports;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        const struct join_dev *dev = &j->devs[d];
+        struct fab_joined_host *host = &out->hosts[dev->report];
+        if (dev->port == FAB_NONE || counted[dev->port] == dev->report + 1 ||
+            (out->details.seen[dev->port] & FAB_SEEN_NODE) == 0)
+            continue;
+        counted[dev->port] = dev->report + 1;
+        host->devices++;
+        host->unseen +=
+            (out->details.seen[dev->port] & (FAB_SEEN_SUBNET | FAB_SEEN_MISSING)) != FAB_SEEN_SUBNET;
+    }
+    free(counted);
+    return PMIXFAB_OK;
+}
+
 static int run(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n_planes)
 {
     j->trouble = join_alloc(j->n_reports, sizeof(*j->trouble));
     int rc = j->trouble == NULL ? PMIXFAB_ERR_NOMEM : join_planes_read(j, planes, n_planes);
-    int (*const passes[])(struct join *) = {sort_reports,      join_cache_pair, join_read,  join_hosts,
-                                            join_match,        join_ethernet,   join_nodes, join_switches,
-                                            join_number_guids, join_build,      join_names, join_details};
+    int (*const passes[])(struct join *) = {
+        sort_reports,  join_cache_pair,   join_read,  join_hosts, join_match,   join_ethernet, join_nodes,
+        join_switches, join_number_guids, join_build, join_names, join_details, count_devices};
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && rc == PMIXFAB_OK; i++)
         rc = passes[i](j);
     return rc;
@@ -178,5 +204,6 @@ void fab_joined_destroy(struct fab_joined *joined)
     free(joined->details.places);
     free(joined->details.seen);
     free(joined->details.pool);
+    free(joined->hosts);
     memset(joined, 0, sizeof(*joined));
 }

@@ -97,6 +97,11 @@ struct fab_joined {
     struct fab_inventory inv; /* finished and named */
     struct fab_details details;
     uint32_t n_refused; /* items that claim a port of another host; of each such host's a remark */
+    struct fab_joined_host {
+        uint32_t devices; /* ports of the inventory that its report tells of */
+        uint32_t unseen;  /* of them, that the sweep does not see */
+    } * hosts;            /* of each report, by host (fab_natural_cmp) */
+    uint32_t n_hosts;
 };
 
 typedef void (*fab_remark_fn)(const char *line, void *cbdata);
@@ -138,5 +143,16 @@ const enum fab_source *fab_join_order(enum fab_fact kind);
 
 /* Are these one host: equal, or one of them without a dot and the other equal up to its first dot? */
 bool fab_same_host(const char *a, const char *b);
+
+/*
+ * Which of several hosts is meant by a name: the one that is called so, else, by name, the first of those
+ * that are fab_same_host(). Begin with zeros, then offer each; once more does no harm.
+ */
+struct fab_host_choice {
+    const char *host; /* as it was offered; NULL: none of them */
+    bool exact;
+    bool several; /* none is called so, and more than one could be meant */
+};
+void fab_choose_host(struct fab_host_choice *choice, const char *name, const char *host);
 
 #endif

@@ -14,6 +14,17 @@ bool fab_same_host(const char *a, const char *b)
     return in_a > 0 && in_a == in_b && memcmp(a, b, in_a) == 0 && (a[in_a] == '\0' || b[in_b] == '\0');
 }
 
+void fab_choose_host(struct fab_host_choice *choice, const char *name, const char *host)
+{
+    if (choice->exact || (choice->host != NULL && strcmp(choice->host, host) == 0) ||
+        !fab_same_host(host, name))
+        return;
+    choice->exact = strcmp(host, name) == 0;
+    choice->several = choice->host != NULL && !choice->exact;
+    if (choice->host == NULL || choice->exact || fab_natural_cmp(host, choice->host) < 0)
+        choice->host = host;
+}
+
 bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node)
 {
     const char *host = fab_str(inv, node->host);
@@ -72,12 +83,12 @@ static uint32_t collect(const struct fab_inventory *inv, struct known *hosts, st
     return kept;
 }
 
-/* The sweep's name for a report's host: the same, else the first of those that mean it, else its own. */
+/* The sweep's name for a report's host, else its own. */
 static const char *name_of(const struct known *hosts, uint32_t n, const char *own)
 {
     uint64_t hash = short_hash(own);
     uint32_t low = 0, high = n;
-    const char *name = NULL;
+    struct fab_host_choice choice = {0};
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
         if (hosts[mid].hash < hash)
@@ -85,13 +96,9 @@ static const char *name_of(const struct known *hosts, uint32_t n, const char *ow
         else
             high = mid;
     }
-    for (; low < n && hosts[low].hash == hash; low++) {
-        if (strcmp(hosts[low].host, own) == 0)
-            return hosts[low].host;
-        if (name == NULL && fab_same_host(hosts[low].host, own))
-            name = hosts[low].host;
-    }
-    return name == NULL ? own : name;
+    for (; low < n && hosts[low].hash == hash; low++)
+        fab_choose_host(&choice, own, hosts[low].host);
+    return choice.host == NULL ? own : choice.host;
 }
 
 /* Reports of one host in the end are one group: node1's and node1.cluster's. */

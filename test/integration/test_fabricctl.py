@@ -508,12 +508,21 @@ class Asking(Case):
         self.assertEqual((status["daemon"], status["generation"], status["planes"]), (True, 0, []))
         self.ctl("status")
 
+    @staticmethod
+    def told(request):
+        """The daemon's answer to `diff`: of one host, what is about it, and whether it is there."""
+        answer = {"ok": True, "from": request["from"], "to": request["to"],
+                  "changes": [change(9, "leaf1[8] - node0001 HCA-1[1]"), change(9, "leaf2 - spine1")]}
+        if "host" in request:
+            answer["known"] = request["host"] != "node000"
+            answer["changes"] = answer["changes"][:request["host"] == "node0001"]
+        return answer
+
     def test_refresh(self):
         daemon = self.daemon(
             refresh=[{"progress": "sweeping"}, {"progress": "bad \x1b[2J text"},
                      {"ok": True, "generation": 9, "changed": True, "partial": False}],
-            diff=lambda request, _: [{"ok": True, "from": request["from"], "to": request["to"],
-                                      "changes": [change(9, "leaf1[8] - node0001 HCA-1[1]"), change(9, "leaf2 - spine1")]}])
+            diff=lambda request, _: [self.told(request)])
         value = self.value("refresh", "--accept-partial")
         self.assertEqual((value["generation"], value["changed"], value["partial"]), (9, True, False))
         self.assertEqual([one["what"] for one in value["changes"]], ["leaf1[8] - node0001 HCA-1[1]", "leaf2 - spine1"])

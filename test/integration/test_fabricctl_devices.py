@@ -180,13 +180,12 @@ class Nodes(Asking):
         daemon = self.daemon(refresh=[{"progress": "the host is asked to look"}, {"progress": "node0003 has delivered"},
                                       {"progress": "sweeping"}, {"ok": True, "generation": 4, "changed": True,
                                                                  "partial": False}],
-                             diff=[{"ok": True, "from": 3, "to": 4, "changes": [
-                                 base.change(4, "node0003 HCA-1 firmware", "fact-changed"),
-                                 base.change(4, "node0004 HCA-1")]}])
+                             diff=[{"ok": True, "from": 3, "to": 4, "known": True, "changes": [
+                                 base.change(4, "node0003 HCA-1 firmware", "fact-changed")]}])
         text = self.ctl("refresh", "--host", "node0003")
-        self.assertEqual(daemon.requests[0], {"op": "refresh", "accept_partial": False, "host": "node0003"})
+        self.assertEqual(daemon.requests, [{"op": "refresh", "accept_partial": False, "host": "node0003"},
+                                           {"op": "diff", "from": 3, "to": 4, "host": "node0003"}])
         self.assertIn("node0003 HCA-1 firmware", text)
-        self.assertNotIn("node0004", text)
         self.assertIn("node0003 has delivered", self.complaint)
 
 

@@ -124,6 +124,39 @@ class Deliveries(Case):
         self.assertFalse(daemon.control("forget", host="node0001")["ok"])
         self.assertFalse(daemon.errors())
 
+    def test_hosts_of_two_domains_are_two_and_a_domain_may_be_left_out(self):
+        text = lab.fabric(SPEC, "capture").replace('"node0001"', '"n.a"').replace('"node0002"', '"n.b"')
+        lab.replace_file(self.capture, text)
+        daemon = self.start()
+        self.deliver(daemon, machine(1, host="n.a"))
+        self.deliver(daemon, machine(2, host="n.b", extra=2))
+        self.deliver(daemon, machine(5, host="node0005.cluster"))
+        lab.wait_for(lambda: all(n["devices"] for n in daemon.control("nodes")["nodes"]), what="three hosts")
+        listed = [(n["host"], n["devices"], n["unseen"]) for n in daemon.control("nodes")["nodes"]]
+        self.assertEqual(listed, [("n.a", 2, 1), ("n.b", 4, 3), ("node0005.cluster", 2, 1)])
+        self.assertEqual([n["host"] for n in daemon.control("nodes", host="node0005")["nodes"]], ["node0005.cluster"])
+
+        # One cable less at each of two hosts: what is told of one of them, whatever it is called.
+        lab.replace_file(self.capture, text.replace('"n.a"', '"n.c"').replace('"node0003"', '"node0033"'))
+        told = daemon.ctl_json("refresh", "--host", "node0003.cluster")["changes"]
+        self.assertTrue(told)
+        for one in told:
+            self.assertIn("node0003", " ".join(one["subjects"]))
+        for name in ("node0004.far.away", "node0003.cluster"):
+            done = daemon.ctl("refresh", "--host", name)
+            self.assertEqual((done.returncode, "nothing changed" in done.stdout), (0, True) if "4" in name else (1, False), done)
+        done = daemon.ctl("refresh", "--host", "n.d")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("no host n.d", done.stderr)
+
+        # Nobody is forgotten who only may have been meant.
+        answer = daemon.control("forget", host="n")
+        self.assertEqual((answer["ok"], answer["error"]), (False, -6))
+        self.assertIn("forget: n can be several hosts: give the whole name", answer["message"])
+        for name in ("n.b", "node0005"):
+            self.assertTrue(daemon.control("forget", host=name)["ok"])
+        self.assertEqual([n["host"] for n in daemon.control("nodes")["nodes"]], ["n.a"])
+
     def test_what_cannot_be_taken_changes_nothing(self):
         daemon = self.start()
         self.deliver(daemon, machine(1))

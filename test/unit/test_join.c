@@ -350,6 +350,37 @@ static void test_same_host(void **state)
     assert_false(fab_same_host("", "node1"));
 }
 
+/* In any order, some twice, against the rule said in another way. */
+static void test_which_host_a_name_means(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"node1", "node1.a", "node1.b", "node1.a.b", "node10", "node1.", ""};
+    enum { N = sizeof(names) / sizeof(names[0]) };
+    uint64_t seed = 21;
+    for (unsigned round = 0; round < 5000; round++) {
+        struct fab_host_choice choice = {0};
+        const char *name = names[fabric_random_next(&seed) % N], *first = NULL;
+        bool offered[N] = {false}, exact = false;
+        unsigned same = 0;
+        for (unsigned i = (unsigned)(fabric_random_next(&seed) % 10); i > 0; i--) {
+            size_t which = fabric_random_next(&seed) % N;
+            offered[which] = true;
+            fab_choose_host(&choice, name, names[which]);
+        }
+        for (unsigned i = 0; i < N; i++) {
+            if (!offered[i] || !fab_same_host(names[i], name))
+                continue;
+            same++;
+            exact = exact || names[i] == name;
+            if (first == NULL || fab_natural_cmp(names[i], first) < 0)
+                first = names[i];
+        }
+        assert_ptr_equal(choice.host, exact ? name : first);
+        assert_int_equal(choice.exact, exact);
+        assert_int_equal(choice.several, !exact && same > 1);
+    }
+}
+
 /* Lines that a join says. */
 struct lines {
     unsigned n;
@@ -975,6 +1006,46 @@ static void test_long_and_short_names(void **state)
     const struct fab_port *port = &joined.inv.ports[port_at(&joined, 0x140, 2)];
     assert_int_equal(port->state, FAB_PORT_DOWN); /* its host does not say */
     assert_true(port->guid == 0x142);
+    static const struct fab_joined_host counts[] = {{2, 2}, {1, 0}, {2, 0}}; /* m.b, n, n.x */
+    assert_int_equal(joined.n_hosts, 3);
+    assert_memory_equal(joined.hosts, counts, sizeof(counts));
+    fab_joined_destroy(&joined);
+    for (unsigned i = 0; i < 3; i++)
+        fab_report_destroy(&hosts[i]);
+    fab_inventory_destroy(&inv);
+}
+
+static void test_hosts_of_two_domains_are_two(void **state)
+{
+    (void)state;
+    struct fab_inventory inv;
+    struct fab_report hosts[3];
+    struct fab_joined joined;
+    const struct fab_report *list[] = {&hosts[2], &hosts[1], &hosts[0]};
+    static const char *const names[] = {"n1.a", "n1.b", "n2"};
+    fab_inventory_init(&inv);
+    uint32_t sw = hand_node(&inv, FAB_SWITCH, 0x300, "leaf", 36, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        char guid[20];
+        hand_cable(&inv, sw, i + 1, hand_node(&inv, FAB_HCA, 0x100 + i * 0x10, names[i], 1, 0), 1);
+        world_begin(&hosts[i], names[i]);
+        snprintf(guid, sizeof(guid), "0x%016x", 0x101 + i * 0x10);
+        world_say(&hosts[i], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, guid, FAB_FACT_DRIVER, "one");
+        world_say(&hosts[i], FAB_FROM_UCX, FAB_FACT_PORT_GUID, guid, FAB_FACT_DRIVER,
+                  "one"); /* counts once */
+        for (unsigned more = 0; more < i; more++) {
+            snprintf(guid, sizeof(guid), "0x%016x", 0x900 + i * 0x10 + more);
+            world_say(&hosts[i], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, guid, FAB_FACT_NODE_GUID, guid);
+        }
+        world_finish(&hosts[i]);
+    }
+    hand_finish(&inv);
+    hand_names(&inv, NULL);
+    join_n(&inv, list, 3, NULL, &joined);
+    static const struct fab_joined_host counts[] = {{1, 0}, {2, 1}, {3, 2}};
+    assert_int_equal(joined.n_hosts, 3);
+    assert_memory_equal(joined.hosts, counts, sizeof(counts));
+    assert_string_equal(host_at(&joined, 0x910), "n1.b");
     fab_joined_destroy(&joined);
     for (unsigned i = 0; i < 3; i++)
         fab_report_destroy(&hosts[i]);
@@ -1013,6 +1084,7 @@ int main(void)
         cmocka_unit_test(test_orders_are_whole),
         cmocka_unit_test(test_choosing_against_a_plain_one),
         cmocka_unit_test(test_same_host),
+        cmocka_unit_test(test_which_host_a_name_means),
         cmocka_unit_test(test_a_whole_fabric),
         cmocka_unit_test(test_without_reports_the_sweep_is_what_it_was),
         cmocka_unit_test(test_conflicts_are_kept),
@@ -1027,6 +1099,7 @@ int main(void)
         cmocka_unit_test(test_shared_items),
         cmocka_unit_test(test_numbers_and_names_of_new_nodes),
         cmocka_unit_test(test_long_and_short_names),
+        cmocka_unit_test(test_hosts_of_two_domains_are_two),
         cmocka_unit_test(test_bad_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

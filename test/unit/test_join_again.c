@@ -88,6 +88,8 @@ static uint32_t join_both(struct fab_join_cache *cache, const struct fab_invento
         assert_int_equal(plain.n_refused, again.n_refused);
         assert_true(fab_inventory_equal(&plain.inv, &again.inv));
         same_details(&plain.details, &again.details);
+        assert_true(plain.n_hosts == n && again.n_hosts == n);
+        assert_memory_equal(plain.hosts, again.hosts, n * sizeof(*plain.hosts));
         texts_stand_once(&again.details);
     }
     fab_joined_destroy(&plain);
@@ -185,6 +187,7 @@ static void change_port(struct chain *c)
         break;
     case 1:
         port->state = (uint8_t)below(c, FAB_PORT_ACTIVE + 1);
+        port->missing = (uint8_t)(below(c, 3) == 0);
         break;
     case 2:
         port->width = below(c, 2) == 0 ? 4 : 1;
