@@ -12,6 +12,7 @@
 #include "fabricd/daemon_priv.h"
 #include "fabricd/intake.h"
 #include "fabricd/log.h"
+#include "fabricd/metrics.h"
 #include "fabricd/node.h"
 #include "fabricd/options.h"
 #include "fabricd/process.h"
@@ -312,6 +313,7 @@ int fabricd_main(int argc, char **argv)
             status = look_record(&config);
         } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
             process_descriptors();
+            metrics_started();
             status = config.role == ROLE_NODE ? node_run(&config) : run(&config);
         } else {
             status = 1;

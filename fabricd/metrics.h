@@ -32,7 +32,9 @@ void metrics_family(FILE *out, const char *name, const char *type, const char *h
 void metrics_sample(FILE *out, const char *name, const char *label, const char *value, double number);
 /* A family of one sample. */
 void metrics_one(FILE *out, const char *name, const char *type, const char *help, double number);
-/* What both roles have: version, start, counts. */
+/* Once, when the program starts. */
+void metrics_started(void);
+/* What both roles have: version, time since the start, counts. */
 void metrics_of_both(FILE *out, const char *role);
 
 /* ---- the file: metrics_file.c ---- */

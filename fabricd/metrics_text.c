@@ -34,7 +34,7 @@ void metrics_sample(FILE *out, const char *name, const char *label, const char *
     if (number == floor(number) && fabs(number) < 1e15)
         fprintf(out, " %.0f\n", number);
     else
-        fprintf(out, " %.9g\n", number);
+        fprintf(out, " %.16g\n", number); /* of a time, microseconds */
 }
 
 void metrics_one(FILE *out, const char *name, const char *type, const char *help, double number)
@@ -50,13 +50,11 @@ static double now(clockid_t clock)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* When this is asked first is as good as the start. */
-static double uptime(void)
+static double started;
+
+void metrics_started(void)
 {
-    static double start;
-    if (start == 0)
-        start = now(CLOCK_MONOTONIC);
-    return now(CLOCK_MONOTONIC) - start;
+    started = now(CLOCK_MONOTONIC);
 }
 
 void metrics_of_both(FILE *out, const char *role)
@@ -66,7 +64,8 @@ void metrics_of_both(FILE *out, const char *role)
     metrics_family(out, "fabricd_role_info", "gauge",
                    "Always 1; the role, scheduler or node, is in its label.");
     metrics_sample(out, "fabricd_role_info", "role", role, 1);
-    metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since fabricd was started.", uptime());
+    metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since fabricd was started.",
+                now(CLOCK_MONOTONIC) - started);
     metrics_one(out, "fabricd_control_connections_total", "counter", "Connections to the control socket.",
                 (double)counted(COUNT_CONNECTIONS));
 }

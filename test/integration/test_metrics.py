@@ -1,7 +1,9 @@
 """Metrics: whoever reads Prometheus' text format can read them, and they say what happened."""
+import datetime
 import os
 import re
 import stat
+import time
 import unittest
 
 import lab
@@ -89,10 +91,19 @@ class Metrics(unittest.TestCase):
             with self.assertRaises(AssertionError, msg=(old, new)):
                 parse(good.replace(old, new))
 
+    @staticmethod
+    def age(daemon):
+        """Seconds since the kernel began the process, to a hundredth."""
+        with open(f"/proc/{daemon.process.pid}/stat", encoding="ascii") as file:
+            ticks = int(file.read().rsplit(") ", 1)[1].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+
     def test_they_say_what_happened(self):
         daemon = self.daemon()
+        age = self.age(daemon)
         before = self.metrics(daemon)
         self.assertEqual(before["fabricd_generation", ""], 1)
+        self.assertTrue(age / 2 < before["fabricd_uptime_seconds", ""] < self.age(daemon) + 0.02, (age, before))
         self.assertEqual(before["fabricd_sweeps_total", "ok"], 1)
         self.change(daemon)
         self.change(daemon)
@@ -119,6 +130,7 @@ class Metrics(unittest.TestCase):
         self.assertTrue(0 < after["fabricd_publish_duration_seconds", ""] < 10 * lab.SLOW)
         self.assertGreaterEqual(after["fabricd_store_size_bytes", ""], 4096 * 20)
         self.assertGreater(after["fabricd_control_connections_total", ""], before["fabricd_control_connections_total", ""])
+        self.assertAlmostEqual(after["fabricd_published_timestamp_seconds", ""], datetime.datetime.fromisoformat(status["published"]).timestamp(), 2)
         for name, value in before:
             if name.endswith("_total"):
                 self.assertGreaterEqual(after[name, value], before[name, value])
