@@ -149,7 +149,7 @@ void control_op_forget(struct connection *connection, json_t *request)
     if (rc == PMIXFAB_OK)
         log_info("the report of %s is forgotten, asked for by uid %u", host, (unsigned)connection->uid);
     if (retired > 0)
-        log_info("%s, which is missing, is retired, asked for by uid %u", host, (unsigned)connection->uid);
+        log_info("what is missing of %s is retired, asked for by uid %u", host, (unsigned)connection->uid);
     connection_send(connection, json_pack("{s:b, s:I}", "ok", 1, "retired", (json_int_t)retired));
 }
 

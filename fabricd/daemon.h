@@ -22,7 +22,7 @@ struct daemon_status {
     double sweep_ms, publish_s; /* publish_s: from the finished sweep to the files in place */
     uint32_t dangling, unnamed, inactive;
     uint32_t nodes;         /* how many report */
-    uint32_t missing, held; /* HCAs that keep their places; ends of cables that flap */
+    uint32_t missing, held; /* HCAs that keep their places, or ports of theirs; ends of cables that flap */
     bool stale, partial, sweeping;
     unsigned interval;
     unsigned look; /* seconds between cheap looks, 0: none */

@@ -53,7 +53,8 @@ static void about_sweeps(FILE *out, const struct daemon_status *s)
                 s->inactive);
     metrics_one(out, "fabricd_unnamed_hcas", GAUGE, "HCAs that go by their GUID.", s->unnamed);
     metrics_one(out, "fabricd_missing_hcas", GAUGE,
-                "HCAs that are not seen and keep their places for a while.", s->missing);
+                "HCAs that are not seen, or not with all cables, and keep their places for a while.",
+                s->missing);
     metrics_one(out, "fabricd_held_ports", GAUGE, "Ends of cables that flap and are held down.", s->held);
 }
 

@@ -31,7 +31,7 @@ void moment_now(struct moment *out)
 
 void missing_free(struct missing *missing)
 {
-    free(missing->nodes);
+    free(missing->places);
     *missing = (struct missing){0};
 }
 
@@ -47,20 +47,24 @@ static int add_row(const struct store_missing *row, void *cbdata)
     const struct loading *loading = cbdata;
     const struct moment *now = loading->now;
     struct missing *out = loading->out;
-    struct missing_node *larger = reallocarray(out->nodes, (size_t)out->n + 1, sizeof(*larger));
+    struct missing_place *larger = reallocarray(out->places, (size_t)out->n + 1, sizeof(*larger));
     if (larger == NULL)
         return PMIXFAB_ERR_NOMEM;
     bool same_boot = strcmp(row->boot, now->boot) == 0 && row->counted <= now->running;
-    out->nodes = larger;
-    out->nodes[out->n++] = (struct missing_node){
-        .guid = row->guid, .since = row->since, .counted = same_boot ? row->counted : now->running};
+    out->places = larger;
+    out->places[out->n++] = (struct missing_place){.guid = row->guid,
+                                                   .port = row->port,
+                                                   .since = row->since,
+                                                   .counted = same_boot ? row->counted : now->running};
     return 0;
 }
 
-static int by_guid(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
-    const struct missing_node *x = a, *y = b;
-    return (x->guid > y->guid) - (x->guid < y->guid);
+    const struct missing_place *x = a, *y = b;
+    if (x->guid != y->guid)
+        return x->guid < y->guid ? -1 : 1;
+    return (x->port > y->port) - (x->port < y->port);
 }
 
 int missing_load(struct store *store, const struct moment *now, struct missing *out, struct fab_err *err)
@@ -69,7 +73,7 @@ int missing_load(struct store *store, const struct moment *now, struct missing *
     *out = (struct missing){0};
     int rc = store_missing_load(store, add_row, &loading, err);
     if (rc == PMIXFAB_OK && out->n > 1)
-        qsort(out->nodes, out->n, sizeof(*out->nodes), by_guid);
+        qsort(out->places, out->n, sizeof(*out->places), by_place);
     if (rc == PMIXFAB_ERR_NOMEM)
         fab_fail(err, rc, "out of memory");
     if (rc != PMIXFAB_OK)
@@ -79,10 +83,31 @@ int missing_load(struct store *store, const struct moment *now, struct missing *
 
 /* ---- following ---- */
 
-struct missing_node *missing_find(const struct missing *missing, uint64_t guid)
+struct missing_place *missing_find(const struct missing *missing, uint64_t guid, uint32_t port)
 {
-    const struct missing_node key = {.guid = guid};
-    return missing->n == 0 ? NULL : bsearch(&key, missing->nodes, missing->n, sizeof(key), by_guid);
+    const struct missing_place key = {.guid = guid, .port = port};
+    return missing->n == 0 ? NULL : bsearch(&key, missing->places, missing->n, sizeof(key), by_place);
+}
+
+/* Is this a port that is missing? */
+static bool is_place(const struct fab_inventory *inv, const struct fab_node *node, uint32_t p)
+{
+    return node->kind == FAB_HCA && inv->ports[p].peer != FAB_NONE &&
+           (node->missing || inv->ports[p].missing);
+}
+
+static void add_place(const struct missing *before, uint64_t guid, uint32_t port, const struct moment *now,
+                      struct missing *out)
+{
+    const struct missing_place *known = missing_find(before, guid, port);
+    if (known == NULL)
+        known = missing_find(before, guid, 0);
+    struct missing_place *place = &out->places[out->n++];
+    *place = (struct missing_place){.since = now->wall, .counted = now->running};
+    if (known != NULL)
+        *place = *known;
+    place->guid = guid;
+    place->port = port;
 }
 
 int missing_follow(const struct missing *before, const struct fab_inventory *inv, const struct moment *now,
@@ -91,43 +116,42 @@ int missing_follow(const struct missing *before, const struct fab_inventory *inv
     uint32_t n = 0;
     *out = (struct missing){0};
     for (uint32_t i = 0; i < inv->n_nodes; i++)
-        n += inv->nodes[i].missing;
-    out->nodes = calloc((size_t)n + 1, sizeof(*out->nodes));
-    if (out->nodes == NULL)
+        n += inv->nodes[i].kind != FAB_HCA && inv->nodes[i].missing;
+    for (uint32_t p = 0; p < inv->n_ports; p++)
+        n += is_place(inv, &inv->nodes[inv->ports[p].node], p);
+    out->places = calloc((size_t)n + 1, sizeof(*out->places));
+    if (out->places == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
-        if (!inv->nodes[i].missing)
-            continue;
-        struct missing_node *node = &out->nodes[out->n++];
-        const struct missing_node *known = missing_find(before, inv->nodes[i].guid);
-        *node =
-            (struct missing_node){.guid = inv->nodes[i].guid, .since = now->wall, .counted = now->running};
-        if (known != NULL)
-            *node = *known;
-        node->is_hca = inv->nodes[i].kind == FAB_HCA;
+        const struct fab_node *node = &inv->nodes[i];
+        if (node->kind != FAB_HCA && node->missing)
+            add_place(before, node->guid, 0, now, out);
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+            if (is_place(inv, node, p))
+                add_place(before, node->guid, inv->ports[p].num, now, out);
     }
     return PMIXFAB_OK;
 }
 
 /* ---- time ---- */
 
-static int64_t left(const struct missing_node *node, unsigned retire, const struct moment *now)
+static int64_t left(const struct missing_place *place, unsigned retire, const struct moment *now)
 {
-    return node->counted + retire * SECOND - now->running;
+    return place->counted + retire * SECOND - now->running;
 }
 
-bool missing_is_due(const struct missing_node *node, unsigned retire, const struct moment *now)
+bool missing_is_due(const struct missing_place *place, unsigned retire, const struct moment *now)
 {
-    return left(node, retire, now) <= SECOND;
+    return left(place, retire, now) <= SECOND;
 }
 
 int64_t missing_next(const struct missing *missing, unsigned retire, const struct moment *now)
 {
     int64_t first = -1;
     for (uint32_t i = 0; i < missing->n; i++) {
-        int64_t one = left(&missing->nodes[i], retire, now);
-        one = one < 0 || missing->nodes[i].forgotten ? 0 : one;
-        if (missing->nodes[i].is_hca && (first < 0 || one < first))
+        int64_t one = left(&missing->places[i], retire, now);
+        one = one < 0 || missing->places[i].forgotten ? 0 : one;
+        if (missing->places[i].port != 0 && (first < 0 || one < first))
             first = one;
     }
     return first;

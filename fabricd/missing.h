@@ -1,10 +1,11 @@
 /*
- * missing.h - since when nodes are missing, by a clock that nobody sets.
+ * missing.h - since when ports and switches are missing, by a clock that nobody sets.
  *
- * For how long a node has been missing is counted by the time since the machine was booted (CLOCK_BOOTTIME,
- * which goes on over a suspend); the wall clock only tells people since when. So a clock that is set an hour
- * back or forth retires nobody, at once or never, also when fabricd is restarted meanwhile. After a boot of
- * the machine, and in a store that comes from another machine, everybody's time begins anew.
+ * For how long something has been missing is counted by the time since the machine was booted
+ * (CLOCK_BOOTTIME, which goes on over a suspend); the wall clock only tells people since when. So a clock
+ * that is set an hour back or forth retires nobody, at once or never, also when fabricd is restarted
+ * meanwhile. After a boot of the machine, and in a store that comes from another machine, everybody's time
+ * begins anew.
  */
 #ifndef FABRICD_MISSING_H
 #define FABRICD_MISSING_H
@@ -21,15 +22,17 @@ struct moment {
 };
 void moment_now(struct moment *out);
 
-struct missing_node {
+/* A port of an HCA whose cable is not seen; or a switch. Of an HCA that is missing altogether each port
+ * counts for itself, too. */
+struct missing_place {
     uint64_t guid;
+    uint32_t port;   /* 0: a switch (in a store's list also an HCA, as older versions wrote it) */
     int64_t since;   /* by the wall clock */
     int64_t counted; /* by the running clock of this boot */
-    bool is_hca;
-    bool forgotten; /* an operator wants it retired now */
+    bool forgotten;  /* an operator wants it retired now */
 };
 struct missing {
-    struct missing_node *nodes; /* by GUID */
+    struct missing_place *places; /* by GUID and port */
     uint32_t n;
 };
 void missing_free(struct missing *missing);
@@ -41,13 +44,13 @@ int missing_load(struct store *store, const struct moment *now, struct missing *
 int missing_follow(const struct missing *before, const struct fab_inventory *inv, const struct moment *now,
                    struct missing *out);
 
-struct missing_node *missing_find(const struct missing *missing, uint64_t guid);
+struct missing_place *missing_find(const struct missing *missing, uint64_t guid, uint32_t port);
 
 /* Has it been missing for so many seconds, or will it within the next one (so that those of one accident are
  * retired together)? */
-bool missing_is_due(const struct missing_node *node, unsigned retire, const struct moment *now);
+bool missing_is_due(const struct missing_place *place, unsigned retire, const struct moment *now);
 
-/* In how many microseconds the first HCA is due, not below 0; -1: none is missing. */
+/* In how many microseconds the first port is due, not below 0; -1: none is missing. */
 int64_t missing_next(const struct missing *missing, unsigned retire, const struct moment *now);
 
 #endif

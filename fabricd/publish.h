@@ -122,7 +122,7 @@ uint32_t publisher_forget(struct publisher *publisher, const char *host, bool *t
 struct publisher_waits {
     int64_t retire;         /* in so many microseconds something is to be retired; -1: nothing is */
     int64_t release;        /* in so many a cable that is held down is released; -1: none is held */
-    uint32_t missing, held; /* HCAs; ends of cables */
+    uint32_t missing, held; /* HCAs, wholly or in part; ends of cables */
 };
 void publisher_waits(const struct publisher *publisher, struct publisher_waits *out);
 

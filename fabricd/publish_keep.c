@@ -80,23 +80,18 @@ struct deciding {
 };
 
 /* It is not seen because its cable is held down. */
-static bool is_held(const struct publisher *publisher, const struct fab_inventory *inv, uint32_t node)
+static bool is_held(const struct publisher *publisher, const struct fab_inventory *inv, uint32_t port)
 {
-    const struct fab_node *hca = &inv->nodes[node];
-    for (uint32_t p = hca->first_port; p < hca->first_port + hca->n_ports; p++) {
-        const struct fab_port *peer = inv->ports[p].peer == FAB_NONE ? NULL : &inv->ports[inv->ports[p].peer];
-        if (peer != NULL &&
-            hold_is_held(publisher->keeper.hold, inv->nodes[peer->node].guid, peer->num, NULL))
-            return true;
-    }
-    return false;
+    const struct fab_port *peer = &inv->ports[inv->ports[port].peer];
+    return hold_is_held(publisher->keeper.hold, inv->nodes[peer->node].guid, peer->num, NULL);
 }
 
-static bool may_stay(const struct fab_inventory *before, uint32_t node, void *cbdata)
+static bool may_stay(const struct fab_inventory *before, uint32_t port, void *cbdata)
 {
     const struct deciding *deciding = cbdata;
     const struct publisher *publisher = deciding->publisher;
-    const struct missing_node *known = missing_find(&publisher->keeper.missing, before->nodes[node].guid);
+    const struct missing_place *known = missing_find(
+        &publisher->keeper.missing, before->nodes[before->ports[port].node].guid, before->ports[port].num);
     if (publisher->config->retire == 0)
         return false;
     if (known == NULL)
@@ -104,7 +99,7 @@ static bool may_stay(const struct fab_inventory *before, uint32_t node, void *cb
     if (known->forgotten)
         return false;
     return !deciding->due || !missing_is_due(known, publisher->config->retire, &deciding->now) ||
-           is_held(publisher, before, node);
+           is_held(publisher, before, port);
 }
 
 /* The draft's inventory is another one from here on. */
@@ -131,7 +126,7 @@ int keep_sweep(struct draft *draft, struct fab_err *err)
 {
     bool cut = false;
     int rc = keep_hold_down(draft, &cut, err);
-    if (rc == PMIXFAB_OK && fab_inventory_lacks_hca(&draft->publisher->current, &draft->inv))
+    if (rc == PMIXFAB_OK && fab_inventory_lacks_port(&draft->publisher->current, &draft->inv))
         return keep_what_lacks(draft, true, err);
     if (rc == PMIXFAB_OK && cut) { /* between switches */
         fab_diff_destroy(&draft->diff);
@@ -147,8 +142,9 @@ int keep_retire(struct draft *draft, bool due, bool *none, struct fab_err *err)
     moment_now(&now);
     *none = true;
     for (uint32_t i = 0; i < publisher->keeper.missing.n; i++) {
-        const struct missing_node *node = &publisher->keeper.missing.nodes[i];
-        if (node->forgotten || (due && node->is_hca && missing_is_due(node, publisher->config->retire, &now)))
+        const struct missing_place *place = &publisher->keeper.missing.places[i];
+        if (place->forgotten ||
+            (due && place->port != 0 && missing_is_due(place, publisher->config->retire, &now)))
             *none = false;
     }
     if (*none)
@@ -174,9 +170,12 @@ int keep_plan(struct draft *draft, struct fab_err *err)
         return fab_fail(err, rc, "out of memory");
     snprintf(draft->boot, sizeof(draft->boot), "%s", now.boot);
     for (uint32_t i = 0; i < draft->missing.n; i++) {
-        const struct missing_node *node = &draft->missing.nodes[i];
-        draft->missing_rows[i] = (struct store_missing){
-            .guid = node->guid, .since = node->since, .boot = draft->boot, .counted = node->counted};
+        const struct missing_place *place = &draft->missing.places[i];
+        draft->missing_rows[i] = (struct store_missing){.guid = place->guid,
+                                                        .port = place->port,
+                                                        .since = place->since,
+                                                        .boot = draft->boot,
+                                                        .counted = place->counted};
     }
     return PMIXFAB_OK;
 }
@@ -198,15 +197,18 @@ uint32_t publisher_forget(struct publisher *publisher, const char *host, bool *t
     uint32_t n = 0;
     *there = false;
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
-        if (inv->nodes[i].kind != FAB_HCA || !fab_same_host(fab_str(inv, inv->nodes[i].host), host))
+        const struct fab_node *node = &inv->nodes[i];
+        if (node->kind != FAB_HCA || strcmp(fab_str(inv, node->host), host) != 0)
             continue;
-        struct missing_node *node = missing_find(&publisher->keeper.missing, inv->nodes[i].guid);
-        if (inv->nodes[i].missing && node != NULL) {
-            node->forgotten = true;
-            n++;
-        } else {
-            *there = true;
+        bool found = false;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+            struct missing_place *place =
+                missing_find(&publisher->keeper.missing, node->guid, inv->ports[p].num);
+            if (place != NULL)
+                found = place->forgotten = true;
         }
+        n += found;
+        *there |= !node->missing;
     }
     return n;
 }
@@ -223,6 +225,8 @@ void publisher_waits(const struct publisher *publisher, struct publisher_waits *
     out->held = hold_count(keeper->hold, &release);
     if (release != 0)
         out->release = release > now.running ? release - now.running : 0;
-    for (uint32_t i = 0; i < keeper->missing.n; i++)
-        out->missing += keeper->missing.nodes[i].is_hca;
+    for (uint32_t i = 0; i < keeper->missing.n; i++) { /* each HCA once */
+        const struct missing_place *place = &keeper->missing.places[i];
+        out->missing += place->port != 0 && (i == 0 || place[-1].guid != place->guid);
+    }
 }

@@ -82,10 +82,11 @@ int store_reports_published(struct store *store, store_report_fn fn, void *cbdat
 int store_report_published(struct store *store, const char *host, void **bytes, size_t *size,
                            struct fab_err *err);
 
-/* ---- since when nodes are missing ---- */
+/* ---- since when ports and switches are missing ---- */
 
 struct store_missing {
     uint64_t guid;
+    uint32_t port;    /* 0: the node as a whole: a switch, or an HCA as older versions wrote it */
     int64_t since;    /* microseconds since 1970, as the clock was */
     const char *boot; /* of the machine, by its id */
     int64_t counted;  /* microseconds since that boot */
@@ -110,7 +111,8 @@ struct store_publication {
      * published no more (digest 0). */
     const struct store_report *told;
     uint32_t n_told;
-    /* Since when which nodes are missing: all of them, in place of those that stand there. NULL: as it is. */
+    /* Since when which ports and switches are missing: all of them, in place of those that stand there. NULL:
+     * as it is. */
     const struct store_missing *missing;
     uint32_t n_missing;
 };

@@ -51,7 +51,7 @@ static void add_port(XXH3_state_t *state, const struct fab_port *port)
     uint64_t words[] = {
         port->guid,
         (uint64_t)port->peer << 32 | (uint64_t)port->lid << 16 | (uint64_t)port->num << 8 | port->lmc,
-        bytes(port->state, port->width, port->speed, port->subnet),
+        bytes(port->state, port->width, port->speed, port->subnet) | (uint64_t)port->missing << 32,
     };
     add_words(state, words, sizeof words / sizeof words[0]);
 }

@@ -10,7 +10,7 @@ int store_inventory_prepare(struct store *store, struct fab_err *err)
         {&store->nodes,
          "SELECT guid, system_guid, kind, description, host, name, unnamed, vendor_id, device_id,"
          " num_ports, enhanced, lid, lmc, chassis, slot_type, slot, chip, missing FROM node ORDER BY guid"},
-        {&store->ports, "SELECT node, num, guid, lid, lmc, state, width, speed, subnet FROM port"
+        {&store->ports, "SELECT node, num, guid, lid, lmc, state, width, speed, subnet, missing FROM port"
                         " ORDER BY node, num"},
         {&store->links, "SELECT a_node, a_num, b_node, b_num FROM link ORDER BY a_node, a_num"},
         {&store->digest, "SELECT digest FROM inventory"},
@@ -123,6 +123,7 @@ static int read_port(struct reading *r)
         .width = (uint8_t)number(r, 6, UINT8_MAX),
         .speed = (uint8_t)number(r, 7, UINT8_MAX),
         .subnet = (uint8_t)number(r, 8, UINT8_MAX),
+        .missing = (uint8_t)number(r, 9, 1),
     };
     if (r->bad || r->node == inv->n_nodes || key_of(inv, r->node) != guid)
         return corrupt(r, "port");

@@ -6,8 +6,9 @@
 int store_missing_prepare(struct store *store, struct fab_err *err)
 {
     const struct store_sql list[] = {
-        {&store->missing, "SELECT node, since, boot, counted FROM missing"},
-        {&store->missing_put, "INSERT INTO missing (node, since, boot, counted) VALUES (?1, ?2, ?3, ?4)"},
+        {&store->missing, "SELECT node, num, since, boot, counted FROM missing"},
+        {&store->missing_put,
+         "INSERT INTO missing (node, num, since, boot, counted) VALUES (?1, ?2, ?3, ?4, ?5)"},
         {&store->missing_clear, "DELETE FROM missing"},
     };
     return store_prepare(store, list, sizeof list / sizeof list[0], err);
@@ -17,11 +18,12 @@ int store_missing_load(struct store *store, store_missing_fn fn, void *cbdata, s
 {
     int rc;
     while ((rc = store_step(store, store->missing, "reading what is missing", err)) == 1) {
-        const char *boot = (const char *)sqlite3_column_text(store->missing, 2);
+        const char *boot = (const char *)sqlite3_column_text(store->missing, 3);
         const struct store_missing row = {.guid = (uint64_t)sqlite3_column_int64(store->missing, 0),
-                                          .since = sqlite3_column_int64(store->missing, 1),
+                                          .port = (uint32_t)sqlite3_column_int(store->missing, 1),
+                                          .since = sqlite3_column_int64(store->missing, 2),
                                           .boot = boot == NULL ? "" : boot,
-                                          .counted = sqlite3_column_int64(store->missing, 3)};
+                                          .counted = sqlite3_column_int64(store->missing, 4)};
         rc = fn(&row, cbdata);
         if (rc != 0)
             break;
@@ -37,9 +39,10 @@ int store_write_missing(struct store *store, const struct store_missing *rows, u
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++) {
         sqlite3_stmt *stmt = store->missing_put;
         int bound = sqlite3_bind_int64(stmt, 1, (int64_t)rows[i].guid);
-        bound |= sqlite3_bind_int64(stmt, 2, rows[i].since);
-        bound |= store_bind_text(stmt, 3, rows[i].boot);
-        bound |= sqlite3_bind_int64(stmt, 4, rows[i].counted);
+        bound |= sqlite3_bind_int(stmt, 2, (int)rows[i].port);
+        bound |= sqlite3_bind_int64(stmt, 3, rows[i].since);
+        bound |= store_bind_text(stmt, 4, rows[i].boot);
+        bound |= sqlite3_bind_int64(stmt, 5, rows[i].counted);
         rc = store_run_one(store, stmt, bound, "writing what is missing", err);
     }
     return rc;

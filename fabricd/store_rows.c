@@ -25,11 +25,12 @@ int store_rows_prepare(struct store *store, struct fab_err *err)
          "?14,"
          " slot_type = ?15, slot = ?16, chip = ?17, missing = ?18 WHERE guid = ?1"},
         {&store->node_delete, "DELETE FROM node WHERE guid = ?1"},
-        {&store->port_insert, "INSERT INTO port (node, num, guid, lid, lmc, state, width, speed, subnet)"
-                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"},
+        {&store->port_insert,
+         "INSERT INTO port (node, num, guid, lid, lmc, state, width, speed, subnet, missing)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"},
         {&store->port_update,
          "UPDATE port SET guid = ?3, lid = ?4, lmc = ?5, state = ?6, width = ?7, speed = ?8,"
-         " subnet = ?9 WHERE node = ?1 AND num = ?2"},
+         " subnet = ?9, missing = ?10 WHERE node = ?1 AND num = ?2"},
         {&store->port_delete, "DELETE FROM port WHERE node = ?1 AND num = ?2"},
         {&store->link_insert, "INSERT INTO link (a_node, a_num, b_node, b_num) VALUES (?1, ?2, ?3, ?4)"},
         {&store->link_delete,
@@ -159,7 +160,7 @@ static int put_node(const struct writing *w, uint32_t b, uint32_t a)
 static bool same_port(const struct fab_port *b, const struct fab_port *a)
 {
     return b->guid == a->guid && b->lid == a->lid && b->lmc == a->lmc && b->state == a->state &&
-           b->width == a->width && b->speed == a->speed && b->subnet == a->subnet;
+           b->width == a->width && b->speed == a->speed && b->subnet == a->subnet && b->missing == a->missing;
 }
 
 static int delete_port(const struct writing *w, uint32_t b, uint32_t a)
@@ -189,6 +190,7 @@ static int put_port(const struct writing *w, uint32_t b, uint32_t a)
     bound |= sqlite3_bind_int(stmt, 7, port->width);
     bound |= sqlite3_bind_int(stmt, 8, port->speed);
     bound |= sqlite3_bind_int(stmt, 9, port->subnet);
+    bound |= sqlite3_bind_int(stmt, 10, port->missing);
     return store_run_one(w->store, stmt, bound, "writing a port", w->err);
 }
 

@@ -13,7 +13,7 @@
 
 /* Graver ones first. */
 enum fab_check_kind {
-    FAB_CHECK_MISSING = 1,    /* an HCA or switch that no sweep sees any more; its place is kept (keep.h) */
+    FAB_CHECK_MISSING = 1,    /* an HCA, switch or port that no sweep sees; its place is kept (keep.h) */
     FAB_CHECK_DUPLICATE_NAME, /* switches, or HCAs of one host, that are called the same */
     FAB_CHECK_NO_MANAGER,     /* most cabled ports are not active */
     FAB_CHECK_PORT_DOWN,      /* a cable with a port that is down */

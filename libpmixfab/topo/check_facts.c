@@ -73,7 +73,7 @@ static void check_seen(struct check *c)
             continue;
         if (seen == FAB_SEEN_NODE && port->peer == FAB_NONE && port->state >= FAB_PORT_INIT)
             tell_one_sided(c, p, FAB_CHECK_NOT_SWEPT);
-        if (seen == FAB_SEEN_SUBNET && port->peer != FAB_NONE && !inv->nodes[port->node].missing &&
+        if (seen == FAB_SEEN_SUBNET && port->peer != FAB_NONE && !fab_port_is_missing(inv, port) &&
             reports(reporters, n, fab_str(inv, inv->nodes[port->node].host)))
             tell_one_sided(c, p, FAB_CHECK_NOT_REPORTED);
     }

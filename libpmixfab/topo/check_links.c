@@ -24,6 +24,14 @@ static void tell_missing(struct check *c)
             check_add(c, FAB_CHECK_MISSING, where, "not seen any more; it had %u cables, the first at %s",
                       cables, cable);
     }
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        char where[DIFF_PORT_TEXT], cable[DIFF_PORT_TEXT];
+        if (!inv->ports[p].missing || inv->ports[p].peer == FAB_NONE)
+            continue;
+        diff_port_text(inv, &inv->ports[p], where);
+        diff_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
+        check_add(c, FAB_CHECK_MISSING, where, "its cable, which was at %s, is not seen any more", cable);
+    }
 }
 
 /* ---- states ---------------------------------------------------------------------------------------- */
@@ -31,16 +39,6 @@ static void tell_missing(struct check *c)
 static bool is_inactive(const struct fab_port *port)
 {
     return port->state == FAB_PORT_INIT || port->state == FAB_PORT_ARMED;
-}
-
-static bool is_missing(const struct check *c, const struct fab_port *port)
-{
-    return c->inv->nodes[port->node].missing;
-}
-
-static bool at_missing(const struct check *c, const struct fab_port *port)
-{
-    return is_missing(c, port) || is_missing(c, &c->inv->ports[port->peer]);
 }
 
 /* A cable, from its lower end. */
@@ -51,7 +49,7 @@ static void check_state(struct check *c, const struct fab_port *port, bool manag
     bool inactive = is_inactive(port) || is_inactive(peer);
     const struct fab_port *first = (down ? port->state == FAB_PORT_DOWN : is_inactive(port)) ? port : peer;
     char where[DIFF_WHAT_TEXT], end[DIFF_PORT_TEXT];
-    if (at_missing(c, port) || (!down && (!inactive || !managed)))
+    if (fab_port_is_missing(c->inv, port) || (!down && (!inactive || !managed)))
         return;
     diff_link_text(c->inv, port, where);
     diff_port_text(c->inv, first, end);
@@ -65,7 +63,7 @@ static void check_states(struct check *c)
     uint32_t cabled = 0, inactive = 0;
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
-        if (port->peer == FAB_NONE || !check_is_swept(c, port) || is_missing(c, port))
+        if (port->peer == FAB_NONE || !check_is_swept(c, port) || fab_port_is_missing(inv, port))
             continue;
         cabled++;
         inactive += is_inactive(port);
@@ -139,7 +137,7 @@ static void check_rates(struct check *c)
         for (uint32_t k = 0; k < plane->n_cables; k++) {
             const struct fab_port *slower, *port = &c->inv->ports[plane->cables[k].a];
             uint32_t mbps = cable_rate(c->inv, plane->cables[k].a, &slower);
-            if (mbps == 0 || port->state == FAB_PORT_DOWN || at_missing(c, port))
+            if (mbps == 0 || port->state == FAB_PORT_DOWN || fab_port_is_missing(c->inv, port))
                 continue;
             votes[n++] = (struct check_vote){.group = 2 * i + is_host_link(c->inv, plane->cables[k].a),
                                              .value = mbps,

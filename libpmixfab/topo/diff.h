@@ -46,6 +46,8 @@ enum fab_change_kind {
     FAB_CHANGE_HOST_BACK,    /* it is seen again, as it was */
     FAB_CHANGE_SWITCH_MISSING,
     FAB_CHANGE_SWITCH_BACK,
+    FAB_CHANGE_PORT_MISSING, /* of an HCA that is seen: the cable in one of its ports is not */
+    FAB_CHANGE_PORT_BACK,
     FAB_CHANGE_FLAPPING, /* a cable comes and goes, and is held down for a while */
     FAB_CHANGE_KINDS     /* one more than the last */
 };

@@ -92,11 +92,19 @@ static void other_fact(struct diff_walk *w, const struct fab_port *port, const c
     diff_add(w, FAB_CHANGE_OTHER, w->after->nodes[port->node].guid, port->num, what, before, after);
 }
 
-/* Is this a port, or the end of a cable, of a node that is missing? */
-static bool is_missing(const struct fab_inventory *inv, const struct fab_port *port)
+/* The cable of an HCA that is seen keeps its place, or has come back to it. Of one that moved meanwhile is
+ * told where it is; of an HCA that went altogether, that it is missing. */
+static void compare_missing(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
-    return inv->nodes[port->node].missing ||
-           (port->peer != FAB_NONE && inv->nodes[inv->ports[port->peer].node].missing);
+    const bool gone = w->after->nodes[a->node].missing && !w->before->nodes[b->node].missing;
+    char what[DIFF_WHAT_TEXT];
+
+    if (b->missing == a->missing || (!a->missing && gone) ||
+        compare_ends(w, &w->before->ports[b->peer], &w->after->ports[a->peer]) != 0)
+        return;
+    diff_link_text(w->after, a, what);
+    diff_add(w, a->missing ? FAB_CHANGE_PORT_MISSING : FAB_CHANGE_PORT_BACK, w->after->nodes[a->node].guid,
+             a->num, what, a->missing ? "there" : "missing", a->missing ? "missing" : "there");
 }
 
 /* What is kept of a port beside its cable. A port that lost or got its cable has been told of. */
@@ -108,11 +116,13 @@ static void compare_facts(struct diff_walk *w, const struct fab_port *b, const s
 
     if (cabled != is_cabled(a) ||
         (b->guid == a->guid && b->lid == a->lid && b->lmc == a->lmc && b->state == a->state &&
-         b->subnet == a->subnet && (cabled || same_rate(b, a))))
+         b->subnet == a->subnet && b->missing == a->missing && (cabled || same_rate(b, a))))
         return;
+    if (cabled)
+        compare_missing(w, b, a);
     diff_port_text(w->after, a, of);
-    /* That a missing node's ports are down goes without saying. */
-    if (b->state != a->state && is_missing(w->before, b) == is_missing(w->after, a)) {
+    /* That what is missing is down goes without saying. */
+    if (b->state != a->state && fab_port_is_missing(w->before, b) == fab_port_is_missing(w->after, a)) {
         const char *state_b = diff_state_text(b->state), *state_a = diff_state_text(a->state);
         if (cabled && (b->state == FAB_PORT_ACTIVE || a->state == FAB_PORT_ACTIVE))
             diff_add(w, FAB_CHANGE_PORT_STATE, guid, a->num, of, state_b, state_a);

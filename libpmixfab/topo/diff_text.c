@@ -40,6 +40,8 @@ static const char *const kinds[] = {
     [FAB_CHANGE_HOST_BACK] = "host-back",
     [FAB_CHANGE_SWITCH_MISSING] = "switch-missing",
     [FAB_CHANGE_SWITCH_BACK] = "switch-back",
+    [FAB_CHANGE_PORT_MISSING] = "port-missing",
+    [FAB_CHANGE_PORT_BACK] = "port-back",
     [FAB_CHANGE_FLAPPING] = "flapping",
 };
 

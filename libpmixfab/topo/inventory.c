@@ -188,7 +188,7 @@ static bool ports_equal(const struct fab_port *a, const struct fab_port *b)
 {
     return a->guid == b->guid && a->node == b->node && a->peer == b->peer && a->lid == b->lid &&
            a->num == b->num && a->lmc == b->lmc && a->state == b->state && a->width == b->width &&
-           a->speed == b->speed && a->subnet == b->subnet;
+           a->speed == b->speed && a->subnet == b->subnet && a->missing == b->missing;
 }
 
 bool fab_inventory_equal(const struct fab_inventory *a, const struct fab_inventory *b)

@@ -80,6 +80,15 @@ static inline bool fab_port_dangles(const struct fab_inventory *inv, const struc
             (port->state == FAB_PORT_UNKNOWN && inv->nodes[port->node].kind == FAB_SWITCH));
 }
 
+/* Does no sweep see this port's cable any more, or its node, and its place is kept? Of either end. */
+static inline bool fab_port_is_missing(const struct fab_inventory *inv, const struct fab_port *port)
+{
+    if (port->missing || inv->nodes[port->node].missing)
+        return true;
+    const struct fab_port *peer = port->peer == FAB_NONE ? port : &inv->ports[port->peer];
+    return peer->missing || inv->nodes[peer->node].missing;
+}
+
 /* Node by GUID in a finished inventory (binary search); FAB_NONE. */
 uint32_t fab_inventory_find(const struct fab_inventory *inv, uint64_t guid);
 /* Port `num` of a node; FAB_NONE. */

@@ -136,7 +136,7 @@ static uint8_t who_saw(const struct join *j, uint32_t swept, const struct join_d
 {
     bool by_subnet = swept != FAB_NONE && (dev == NULL || !dev->silent);
     bool by_node = dev != NULL || swept == FAB_NONE;
-    bool missing = by_subnet && j->swept->nodes[j->swept->ports[swept].node].missing;
+    bool missing = by_subnet && fab_port_is_missing(j->swept, &j->swept->ports[swept]);
     return (uint8_t)((by_subnet ? FAB_SEEN_SUBNET : 0u) | (by_node ? FAB_SEEN_NODE : 0u) |
                      (missing ? FAB_SEEN_MISSING : 0u));
 }

@@ -16,15 +16,6 @@ static bool is_cabled(const struct fab_inventory *inv, const struct fab_node *no
     return false;
 }
 
-static bool is_on_switch(const struct fab_inventory *inv, const struct fab_node *node)
-{
-    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
-        if (inv->ports[p].peer != FAB_NONE &&
-            inv->nodes[inv->ports[inv->ports[p].peer].node].kind == FAB_SWITCH)
-            return true;
-    return false;
-}
-
 /* Both are sorted by GUID. */
 static void match_nodes(struct keeping *k)
 {
@@ -37,26 +28,36 @@ static void match_nodes(struct keeping *k)
     }
 }
 
-/* Is this an HCA that had a cable to a switch and has none now? now: the same GUID in swept, or NULL. */
-static bool is_lacking(const struct fab_inventory *before, const struct fab_node *node,
-                       const struct fab_inventory *swept, const struct fab_node *now)
+/* now: the same GUID in swept, or NULL. Another kind of node in its place is no HCA that lacks a port. */
+static bool is_same_hca(const struct fab_node *node, const struct fab_node *now)
 {
-    if (node->kind != FAB_HCA)
-        return false;
-    if (now != NULL && (now->kind != FAB_HCA || now->num_ports != node->num_ports || is_cabled(swept, now)))
-        return false;
-    return is_on_switch(before, node);
+    return node->kind == FAB_HCA &&
+           (now == NULL || (now->kind == FAB_HCA && now->num_ports == node->num_ports));
 }
 
-bool fab_inventory_lacks_hca(const struct fab_inventory *before, const struct fab_inventory *swept)
+/* Had this port of such an HCA a cable to a switch, and has none now? now: the node's number in swept. */
+static bool is_lacking(const struct fab_inventory *before, uint32_t port, const struct fab_inventory *swept,
+                       uint32_t now)
+{
+    const uint32_t peer = before->ports[port].peer;
+    if (peer == FAB_NONE || before->nodes[before->ports[peer].node].kind != FAB_SWITCH)
+        return false;
+    uint32_t same = now == FAB_NONE ? FAB_NONE : fab_inventory_port(swept, now, before->ports[port].num);
+    return same == FAB_NONE || swept->ports[same].peer == FAB_NONE;
+}
+
+bool fab_inventory_lacks_port(const struct fab_inventory *before, const struct fab_inventory *swept)
 {
     for (uint32_t b = 0, s = 0; b < before->n_nodes; b++) {
-        uint64_t guid = before->nodes[b].guid;
-        while (s < swept->n_nodes && swept->nodes[s].guid < guid)
+        const struct fab_node *node = &before->nodes[b];
+        while (s < swept->n_nodes && swept->nodes[s].guid < node->guid)
             s++;
-        bool same = s < swept->n_nodes && swept->nodes[s].guid == guid;
-        if (is_lacking(before, &before->nodes[b], swept, same ? &swept->nodes[s] : NULL))
-            return true;
+        uint32_t now = s < swept->n_nodes && swept->nodes[s].guid == node->guid ? s : FAB_NONE;
+        if (!is_same_hca(node, now == FAB_NONE ? NULL : &swept->nodes[now]))
+            continue;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+            if (is_lacking(before, p, swept, now))
+                return true;
     }
     return false;
 }
@@ -65,14 +66,30 @@ static uint32_t find_candidates(struct keeping *k, fab_keep_fn may, void *cbdata
 {
     uint32_t n = 0;
     for (uint32_t b = 0; b < k->before->n_nodes; b++) {
+        const struct fab_node *node = &k->before->nodes[b];
         const struct fab_node *now = k->there[b] == FAB_NONE ? NULL : &k->swept->nodes[k->there[b]];
-        k->kept[b] = is_lacking(k->before, &k->before->nodes[b], k->swept, now) && may(k->before, b, cbdata);
-        n += k->kept[b];
+        if (!is_same_hca(node, now))
+            continue;
+        bool seen = now != NULL && is_cabled(k->swept, now);
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+            if (!is_lacking(k->before, p, k->swept, k->there[b]) || !may(k->before, p, cbdata))
+                continue;
+            k->may[p] = 1;
+            k->kept[b] = !seen;
+            n++;
+        }
     }
     return n;
 }
 
-/* A port GUID that is another HCA's now: the port has moved. */
+static void drop_hca(struct keeping *k, uint32_t hca)
+{
+    const struct fab_node *node = &k->before->nodes[hca];
+    memset(k->may + node->first_port, 0, node->n_ports);
+    k->kept[hca] = 0;
+}
+
+/* A port GUID that is another HCA's now, or at another port of its own: the port has moved. */
 static int drop_moved_ports(struct keeping *k)
 {
     const struct fab_inventory *swept = k->swept, *before = k->before;
@@ -86,11 +103,15 @@ static int drop_moved_ports(struct keeping *k)
     fab_keys_sort(keys, keys + n, n);
     for (uint32_t p = 0; p < before->n_ports; p++) {
         uint32_t node = before->ports[p].node;
-        if (!k->kept[node] || before->ports[p].guid == 0)
+        if ((!k->kept[node] && !k->may[p]) || before->ports[p].guid == 0)
             continue;
         uint32_t same = fab_keys_find(keys, n, before->ports[p].guid);
-        if (same != FAB_NONE && swept->ports[same].node != k->there[node])
-            k->kept[node] = 0;
+        if (same == FAB_NONE ||
+            (swept->ports[same].node == k->there[node] && swept->ports[same].num == before->ports[p].num))
+            continue;
+        k->may[p] = 0;
+        if (k->kept[node])
+            drop_hca(k, node);
     }
     free(keys);
     return PMIXFAB_OK;
@@ -139,12 +160,12 @@ static void drop_replaced(struct keeping *k)
             uint32_t old = hca_before(k, p);
             if (old == FAB_NONE || !k->kept[old])
                 continue;
-            k->kept[old] = 0;
+            drop_hca(k, old);
             took_place = true;
         }
         uint32_t old = took_place ? FAB_NONE : replaced_by(k, new);
         if (old != FAB_NONE)
-            k->kept[old] = 0;
+            drop_hca(k, old);
     }
 }
 
@@ -179,28 +200,34 @@ static void keep_cable(struct keeping *k, uint32_t port)
     k->cable[port] = k->cable[k->before->ports[port].peer] = 1;
 }
 
-/* The candidates' cables; a candidate without any is none. Switches that are not seen and carry one are kept.
- */
-static void keep_hosts(struct keeping *k)
+/* An HCA that is not seen stays with a cable only. */
+static void drop_cableless(struct keeping *k)
 {
     for (uint32_t b = 0; b < k->before->n_nodes; b++) {
         const struct fab_node *node = &k->before->nodes[b];
-        if (!k->kept[b] || node->kind != FAB_HCA)
+        if (node->kind != FAB_HCA || !k->kept[b])
             continue;
         k->kept[b] = 0;
-        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
-            uint32_t peer = k->before->ports[p].peer;
-            if (peer == FAB_NONE || !is_switch(k, peer) || (!is_gone(k, peer) && !end_is_free(k, peer)))
-                continue;
-            keep_cable(k, p);
-            k->kept[b] = 1;
-            if (is_gone(k, peer))
-                k->kept[k->before->ports[peer].node] = 1;
-        }
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+            k->kept[b] |= k->cable[p];
     }
 }
 
-/* A kept switch's cables to switches and HCAs that are there, and to other kept switches. */
+/* The candidates' cables. Switches that are not seen and carry one are kept. */
+static void keep_ports(struct keeping *k)
+{
+    for (uint32_t p = 0; p < k->before->n_ports; p++) {
+        uint32_t peer = k->before->ports[p].peer;
+        if (!k->may[p] || (!is_gone(k, peer) && !end_is_free(k, peer)))
+            continue;
+        keep_cable(k, p);
+        if (is_gone(k, peer))
+            k->kept[k->before->ports[peer].node] = 1;
+    }
+    drop_cableless(k);
+}
+
+/* A kept switch's cables to what is there, and to other kept switches. HCAs' ports have been looked at. */
 static void keep_switch_cables(struct keeping *k)
 {
     for (uint32_t p = 0; p < k->before->n_ports; p++) {
@@ -208,6 +235,8 @@ static void keep_switch_cables(struct keeping *k)
         if (port->peer == FAB_NONE || !is_switch(k, p) || !k->kept[port->node])
             continue;
         uint32_t to = k->before->ports[port->peer].node;
+        if (k->before->nodes[to].kind == FAB_HCA)
+            continue;
         if (k->there[to] == FAB_NONE ? k->kept[to] && is_switch(k, port->peer) : end_is_free(k, port->peer))
             keep_cable(k, p);
     }
@@ -263,20 +292,13 @@ static void drop_unanchored(struct keeping *k)
             if (k->cable[p])
                 k->cable[p] = k->cable[k->before->ports[p].peer] = 0;
     }
-    for (uint32_t b = 0; b < k->before->n_nodes; b++) {
-        const struct fab_node *node = &k->before->nodes[b];
-        if (node->kind != FAB_HCA || !k->kept[b])
-            continue;
-        k->kept[b] = 0;
-        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
-            k->kept[b] |= k->cable[p];
-    }
+    drop_cableless(k);
 }
 
 static void choose(struct keeping *k)
 {
     drop_replaced(k);
-    keep_hosts(k);
+    keep_ports(k);
     keep_switch_cables(k);
     find_anchors(k);
     while (keep_between(k)) {
@@ -296,13 +318,14 @@ int fab_inventory_keep(const struct fab_inventory *before, const struct fab_inve
     size_t nodes = (size_t)before->n_nodes + 1, ports = (size_t)before->n_ports + 1;
     k.there = calloc(nodes, sizeof(*k.there));
     k.port = malloc(ports * sizeof(*k.port));
-    k.kept = calloc(2 * nodes + ports, 1);
+    k.kept = calloc(2 * nodes + 2 * ports, 1);
     int rc = fab_inventory_copy(out, swept);
     if (k.there == NULL || k.port == NULL || k.kept == NULL)
         rc = PMIXFAB_ERR_NOMEM;
     if (rc == PMIXFAB_OK) {
         k.anchor = k.kept + nodes;
         k.cable = k.anchor + nodes;
+        k.may = k.cable + ports;
         match_nodes(&k);
         if (find_candidates(&k, may, cbdata) > 0) {
             rc = drop_moved_ports(&k);

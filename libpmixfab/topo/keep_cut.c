@@ -15,6 +15,9 @@ bool fab_inventory_has_missing(const struct fab_inventory *inv)
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         if (inv->nodes[i].missing)
             return true;
+    for (uint32_t p = 0; p < inv->n_ports; p++)
+        if (inv->ports[p].missing)
+            return true;
     return false;
 }
 
@@ -64,6 +67,7 @@ static int write_ports(const struct cutting *c, const uint8_t *loses, struct fab
         port.node = c->node[port.node];
         if (loses[p])
             port.state = FAB_PORT_DOWN;
+        port.missing = 0;
         rc = fab_inventory_add_port(out, &port, NULL);
     }
     for (uint32_t p = 0; p < c->from->n_ports && rc == PMIXFAB_OK; p++) {
@@ -140,7 +144,7 @@ int fab_inventory_seen(const struct fab_inventory *inv, struct fab_inventory *ou
         for (uint32_t i = 0; i < inv->n_nodes; i++)
             goes[i] = inv->nodes[i].missing;
         for (uint32_t p = 0; p < inv->n_ports; p++)
-            if (inv->ports[p].peer != FAB_NONE && inv->nodes[inv->ports[p].node].missing)
+            if (inv->ports[p].peer != FAB_NONE && fab_port_is_missing(inv, &inv->ports[p]))
                 loses[p] = loses[inv->ports[p].peer] = 1;
         rc = write_rest(inv, loses, goes, out, err);
     }

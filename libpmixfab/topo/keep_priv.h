@@ -9,7 +9,8 @@ struct keeping {
     const struct fab_inventory *before, *swept;
     struct fab_inventory *out;
     uint32_t *there; /* the node of swept that it is, FAB_NONE */
-    uint8_t *kept;   /* nodes: it keeps its place */
+    uint8_t *kept;   /* nodes that are not seen, or without a cable: it keeps its place */
+    uint8_t *may;    /* ports of HCAs: it may keep its place */
     uint8_t *cable;  /* ports: its cable stays, down */
     uint8_t *anchor; /* nodes: a kept switch from which something that is seen can be reached */
     uint32_t *port;  /* the port of out that it became */

@@ -48,6 +48,13 @@ static int add_node(struct keeping *k, uint32_t b, uint32_t *number)
     return rc == PMIXFAB_OK ? fab_inventory_add_node(k->out, &node, number) : rc;
 }
 
+/* Is it a port of an HCA that is seen? */
+static bool is_alone(const struct keeping *k, uint32_t p)
+{
+    const uint32_t node = k->before->ports[p].node;
+    return k->before->nodes[node].kind == FAB_HCA && !k->kept[node];
+}
+
 /* A port of `before`, down, at node `number` of out: in place of one without a cable, or new. */
 static int add_port(struct keeping *k, uint32_t p, uint32_t number)
 {
@@ -56,6 +63,7 @@ static int add_port(struct keeping *k, uint32_t p, uint32_t number)
     port.node = number;
     port.peer = FAB_NONE;
     port.state = FAB_PORT_DOWN;
+    port.missing = is_alone(k, p);
     port.subnet = k->subnet[port.subnet];
     if (same == FAB_NONE)
         return fab_inventory_add_port(k->out, &port, &k->port[p]);

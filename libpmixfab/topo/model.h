@@ -107,6 +107,8 @@ struct fab_port {
     uint8_t width;  /* lanes */
     uint8_t speed;  /* enum fab_speed */
     uint8_t subnet; /* index of its subnet */
+    uint8_t
+        missing; /* HCA that is seen: the cable is not, its place is kept (topo/keep.h): no probe sets it */
 };
 
 /* A subnet: what one run of one probe reaches. */

@@ -30,11 +30,13 @@ static uint8_t state_of(const struct fab_port *port)
     }
 }
 
-static uint8_t seen_of(const struct snap_build *b, uint32_t port, const struct fab_node *node)
+static uint8_t seen_of(const struct snap_build *b, uint32_t port)
 {
+    const struct fab_inventory *inv = b->plane->inv;
     if (b->details != NULL)
         return b->details->seen[port];
-    return node->missing ? PMIXFAB_SEEN_SUBNET | PMIXFAB_SEEN_MISSING : PMIXFAB_SEEN_SUBNET;
+    return fab_port_is_missing(inv, &inv->ports[port]) ? PMIXFAB_SEEN_SUBNET | PMIXFAB_SEEN_MISSING
+                                                       : PMIXFAB_SEEN_SUBNET;
 }
 
 static void write_devices(struct snap_build *b)
@@ -57,7 +59,7 @@ static void write_devices(struct snap_build *b)
             .port = port->num,
             .switch_port = device->sw == FAB_NONE ? 0 : inv->ports[port->peer].num,
             .state = state_of(port),
-            .seen = seen_of(b, device->port, node),
+            .seen = seen_of(b, device->port),
         };
         host[i] = device->host;
     }

@@ -133,6 +133,15 @@ static bool has_switch(const struct story *s, const struct fab_inventory *inv, u
     return (inv == s->before ? s->to_after[node] : s->to_before[node]) != FAB_NONE;
 }
 
+/* Of a host's change, which has no port: its HCA was. */
+static bool was_missing(const struct story *s, uint32_t node, uint32_t num)
+{
+    uint32_t port = node == FAB_NONE || num == 0 ? FAB_NONE : fab_inventory_port(s->before, node, num);
+    return node != FAB_NONE &&
+           (s->before->nodes[node].missing ||
+            (port != FAB_NONE && fab_port_is_missing(s->before, &s->before->ports[port])));
+}
+
 static void tell_gone(struct story *s, const struct fab_change *change, const char *place, uint32_t cables,
                       bool with_switch, const char *more)
 {
@@ -142,7 +151,7 @@ static void tell_gone(struct story *s, const struct fab_change *change, const ch
 
     if (cables > 1)
         snprintf(others, sizeof(others), " and %" PRIu32 " more", cables - 1);
-    if (node != FAB_NONE && s->before->nodes[node].missing)
+    if (was_missing(s, node, change->port))
         snprintf(why, sizeof(why), "it was missing, and its place is not kept any more");
     else if (cables == 0)
         snprintf(why, sizeof(why), "%s", added ? "it is seen now" : "it is not seen any more");
@@ -327,6 +336,10 @@ static const char *reason(enum fab_change_kind kind)
     case FAB_CHANGE_HOST_BACK:
     case FAB_CHANGE_SWITCH_BACK:
         return "it is seen again, at its old place";
+    case FAB_CHANGE_PORT_MISSING:
+        return "the cable is not seen any more, and nothing took its place, which is kept for a while";
+    case FAB_CHANGE_PORT_BACK:
+        return "the cable is seen again, at its old place";
     default:
         return "it says so itself";
     }
@@ -337,7 +350,8 @@ static void subjects_of(struct story *s, const struct fab_inventory *inv, const 
     uint32_t node = change->guid == 0 ? FAB_NONE : fab_inventory_find(inv, change->guid);
     uint32_t port = FAB_NONE;
     bool link = change->kind == FAB_CHANGE_LINK_ADDED || change->kind == FAB_CHANGE_LINK_LOST ||
-                change->kind == FAB_CHANGE_LINK_RATE;
+                change->kind == FAB_CHANGE_LINK_RATE || change->kind == FAB_CHANGE_PORT_MISSING ||
+                change->kind == FAB_CHANGE_PORT_BACK;
 
     if (node == FAB_NONE)
         return;

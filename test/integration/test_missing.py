@@ -1,12 +1,15 @@
 """What a sweep does not see any more keeps its place for a while, and what flaps is held down."""
+import json
 import os
 import shutil
 import sqlite3
 import unittest
 
+import fabric_text
 import lab
 
 FABRIC = "fattree2:3,2,2"
+HOST = "node0002"
 
 
 def kinds(changes):
@@ -140,6 +143,166 @@ class Missing(Case):
         self.assertEqual(self.places(), places)
         self.assertIn("hca-replaced", kinds(self.last()))
         self.assertEqual(self.daemon.status()["missing"], 0)
+
+
+class Ports(Case):
+    """Of a host with two ports, on leaf1 and on leaf2, the cable in the second is pulled."""
+
+    def setUp(self):
+        self.sim = lab.Ibsim(fabric_text.two_ports(lab.fabric(FABRIC), HOST, "node0003"))
+        self.sim.sweep()
+        self.port = self.sim.cable("leaf2", HOST)
+
+    def devices(self):
+        return {(device["host"], device["port"]): device for device in self.daemon.ctl_json("devices")}
+
+    def pull(self, host=HOST, leaf="leaf2"):
+        return super().pull(host, leaf)
+
+    def test_one_that_goes_and_comes_back_moves_nobody(self):
+        self.start()
+        places, cost = self.places(), self.daemon.ctl_json("cost", "node0001", f"{HOST}:HCA-1:2")
+        self.assertEqual([places[HOST, n][0] for n in (1, 2)], [1, 2])
+        self.pull()
+        self.assertEqual(self.places(), places)
+        self.assertEqual({key for key, state in self.states().items() if state == ("down", "missing")}, {(HOST, 2)})
+        self.assertEqual(self.states()[HOST, 1], ("up", "subnet"))
+        what = f"leaf2[{self.port}] - {HOST} HCA-1[2]"
+        self.assertEqual([(c["kind"], c["what"], c["after"]) for c in self.last()], [("port-missing", what, "missing")])
+        self.assertEqual(self.daemon.status()["missing"], 1)
+        self.assertEqual(self.daemon.ctl_json("cost", "node0001", f"{HOST}:HCA-1:2"), cost)
+        found = json.loads(self.daemon.ctl("--format", "json", "check").stdout)["findings"]
+        self.assertIn(("missing", f"{HOST} HCA-1[2]"), [(f["kind"], f["where"]) for f in found])
+        generation = self.generation()
+        self.daemon.refresh()
+        self.assertEqual(self.generation(), generation)
+        self.sim.relink("leaf2", self.port)
+        self.sweep()
+        self.assertEqual(self.places(), places)
+        self.assertEqual(set(self.states().values()), {("up", "subnet")})
+        self.assertEqual([(c["kind"], c["what"]) for c in self.last()], [("port-back", what)])
+        self.assertEqual(self.daemon.status()["missing"], 0)
+
+    def test_after_its_time_it_is_lost(self):
+        self.start(retire=2)
+        self.pull()
+        sweep = self.daemon.status()["last_sweep"]
+        lab.wait_for(lambda: (HOST, 2) not in self.devices(), 20, "the port to be retired")
+        self.assertIn((HOST, 1), self.devices())
+        self.assertEqual(self.daemon.status()["last_sweep"], sweep)
+        lost = next(change for change in self.last() if change["kind"] == "device-lost")
+        self.assertIn("was missing", lost["why"])
+        history = [c["kind"] for c in self.daemon.ctl_json("history", HOST)]
+        self.assertEqual([kind for kind in history if kind.startswith(("port", "device", "host"))],
+                         ["host-added", "port-missing", "device-lost"])
+        generation = self.generation()
+        self.daemon.refresh()  # that is what is seen
+        self.assertEqual(self.generation(), generation)
+
+    def test_forget_retires_it_at_once(self):
+        self.start()
+        self.pull()
+        self.assertEqual(self.daemon.ctl("forget", HOST).returncode, 0)
+        lab.wait_for(lambda: (HOST, 2) not in self.devices(), what="the port to be retired")
+        self.assertIn((HOST, 1), self.devices())
+
+    def test_each_port_counts_for_itself(self):
+        self.start()
+        places = self.places()
+        self.pull()
+        first = self.pull(leaf="leaf1")  # now the whole host is missing
+        self.assertEqual(kinds(self.last()), ["host-missing"])
+        self.assertEqual(self.daemon.status()["missing"], 1)
+        with sqlite3.connect(f"file:{self.daemon.store}?mode=ro", uri=True) as db:
+            since = db.execute("SELECT num, since FROM missing ORDER BY num").fetchall()
+        self.assertEqual([num for num, _ in since], [1, 2])
+        self.assertGreater(since[0][1], since[1][1])
+        self.assertEqual(self.places(), places)
+        self.sim.relink("leaf1", first)
+        self.sweep()
+        self.assertEqual(kinds(self.last()), ["host-back", "port-missing"])
+        self.assertEqual(self.places(), places)
+        self.assertEqual((self.states()[HOST, 1], self.states()[HOST, 2]), (("up", "subnet"), ("down", "missing")))
+
+    def test_at_another_switch_port_it_has_moved(self):
+        self.start()
+        self.pull()
+        port = super().pull("node0005", "leaf3")
+        self.sim.link("leaf3", port, HOST, 2)
+        self.sweep()
+        moved = self.devices()[HOST, 2]
+        self.assertEqual((moved["switch"], moved["switch_port"], moved["seen"]), ("leaf3", port, "subnet"))
+        self.assertIn("host-moved", kinds(self.last()))
+        self.assertNotIn("port-back", kinds(self.last()))
+        self.assertNotIn(("node0005", 1), self.devices())  # its place is taken
+
+    def test_whose_place_is_taken_is_lost(self):
+        self.start()
+        self.pull()
+        self.sim.unlink("leaf3", self.sim.cable("leaf3", "node0005"))
+        self.sim.link("leaf2", self.port, "node0005", 1)
+        self.sweep()
+        self.assertNotIn((HOST, 2), self.devices())
+        self.assertEqual(self.devices()["node0005", 1]["switch"], "leaf2")
+
+    def test_a_restart_counts_on(self):
+        self.start()
+        self.pull()
+        places = self.places()
+        self.daemon.kill9()
+        self.daemon.start()
+        self.assertEqual(self.places(), places)
+        self.assertEqual(self.states()[HOST, 2], ("down", "missing"))
+        self.daemon.stop()
+        with open(self.daemon.conf, "a", encoding="utf-8") as file:
+            file.write("\n[changes]\nretire = 1\n")
+        self.daemon.start()
+        lab.wait_for(lambda: (HOST, 2) not in self.devices(), what="the port to be retired")
+
+    def test_a_leaf_that_restarts(self):
+        self.start()
+        places = self.places()
+        self.sim.unlink("leaf2")
+        self.daemon.refresh()
+        self.assertEqual(kinds(self.last()), ["host-missing", "port-missing", "switch-missing"])
+        self.assertEqual(self.places(), places)
+        self.sim.relink("leaf2")
+        self.sweep()
+        self.assertEqual(kinds(self.last()), ["host-back", "port-back", "switch-back"])
+        self.assertEqual(self.places(), places)
+
+    def test_an_older_store(self):
+        """Written before the cable went, and put back after it was retired: it is missing from now on."""
+        self.start()
+        self.daemon.stop()
+        backup = os.path.join(self.daemon.dir, "backup.db")
+        shutil.copy(self.daemon.store, backup)
+        self.daemon.start()
+        self.pull()
+        self.daemon.ctl("forget", HOST)
+        lab.wait_for(lambda: (HOST, 2) not in self.devices(), what="the port to be retired")
+        self.daemon.stop()
+        for suffix in ("-wal", "-shm"):
+            if os.path.exists(self.daemon.store + suffix):
+                os.unlink(self.daemon.store + suffix)
+        shutil.copy(backup, self.daemon.store)
+        self.daemon.start()
+        self.daemon.refresh()
+        self.assertEqual(self.states()[HOST, 2], ("down", "missing"))
+
+    def test_a_cable_that_flaps_keeps_its_place(self):
+        self.start(hold_down=3, hold_down_max=3)
+        places = self.places()
+        self.pull()
+        self.sim.relink("leaf2", self.port)
+        self.sweep()
+        self.pull()
+        self.assertEqual(kinds(self.last()), ["flapping", "port-missing"])
+        self.sim.relink("leaf2", self.port)
+        self.sweep()  # it is there, and taken as down
+        self.assertEqual((self.places(), self.states()[HOST, 2]), (places, ("down", "missing")))
+        lab.wait_for(lambda: self.states()[HOST, 2] == ("up", "subnet"), 30, "the cable to be released")
+        self.assertEqual(kinds(self.last()), ["port-back"])
 
 
 class Sweeps(Case):

@@ -205,6 +205,8 @@ static inline void odd_ports(struct odd *odd, uint32_t node, uint8_t num_ports, 
             port.speed = (uint8_t)((port.speed + 1) % 10);
         if (odd_change(odd, 30))
             port.lid++;
+        if (odd_change(odd, 30))
+            port.missing = 1;
         if (odd_change(odd, 40))
             seen = !seen;
         uint32_t index = FAB_NONE;

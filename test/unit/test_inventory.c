@@ -349,6 +349,7 @@ static void test_equal_sees_every_field(void **state)
     DIFFERS(node->num_ports, 9);
     DIFFERS(node->enhanced, 1);
     DIFFERS(node->unnamed, 1);
+    DIFFERS(node->missing, 1);
     DIFFERS(port->guid, 1);
     DIFFERS(port->node, 2);
     DIFFERS(port->peer, 0);
@@ -359,6 +360,7 @@ static void test_equal_sees_every_field(void **state)
     DIFFERS(port->width, 1);
     DIFFERS(port->speed, FAB_SDR);
     DIFFERS(port->subnet, 1);
+    DIFFERS(port->missing, 1);
     DIFFERS(b.subnets[0].prefix, 1);
     DIFFERS(b.n_subnets, 2);
     DIFFERS(b.n_ports, 3);

@@ -18,17 +18,28 @@
 #include "topo/geometry.h"
 #include "topo/keep.h"
 
-static bool always(const struct fab_inventory *before, uint32_t node, void *cbdata)
+static bool always(const struct fab_inventory *before, uint32_t port, void *cbdata)
 {
-    (void)before, (void)node, (void)cbdata;
+    (void)before, (void)port, (void)cbdata;
     return true;
 }
 
-/* All but the node with this name. */
-static bool all_but(const struct fab_inventory *before, uint32_t node, void *cbdata)
+/* All but the ports of the node with this name. */
+static bool all_but(const struct fab_inventory *before, uint32_t port, void *cbdata)
 {
     char name[256];
-    return strcmp(fabric_node_name(before, node, name, sizeof(name)), cbdata) != 0;
+    return strcmp(fabric_node_name(before, before->ports[port].node, name, sizeof(name)), cbdata) != 0;
+}
+
+static bool is_port(const struct fab_inventory *inv, uint32_t port, void *cbdata)
+{
+    const struct fab_port *wanted = cbdata;
+    return inv->ports[port].node == wanted->node && inv->ports[port].num == wanted->num;
+}
+
+static bool is_not_port(const struct fab_inventory *inv, uint32_t port, void *cbdata)
+{
+    return !is_port(inv, port, cbdata);
 }
 
 static void keep(const struct fab_inventory *before, const struct fab_inventory *swept,
@@ -64,6 +75,13 @@ static bool is_missing(const struct fab_inventory *inv, uint64_t guid)
     return node != FAB_NONE && inv->nodes[node].missing;
 }
 
+static bool missing_port(const struct fab_inventory *inv, uint64_t guid, unsigned num)
+{
+    uint32_t node = fab_inventory_find(inv, guid);
+    uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, num);
+    return port != FAB_NONE && inv->ports[port].missing;
+}
+
 static uint64_t guid_of(const struct fab_inventory *inv, const char *name)
 {
     uint32_t node = fabric_find(inv, name);
@@ -83,6 +101,33 @@ static void destroy(struct fab_inventory *a, struct fab_inventory *b, struct fab
     fab_inventory_destroy(a);
     fab_inventory_destroy(b);
     fab_inventory_destroy(c);
+}
+
+/* The HCA of each second host becomes the second port of the one before. */
+static void make_dual(struct fab_inventory *inv)
+{
+    uint32_t *to = calloc((size_t)inv->n_nodes + 1, sizeof(*to)), n = 0, first = FAB_NONE;
+    assert_non_null(to);
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        bool second = inv->nodes[i].kind == FAB_HCA && first != FAB_NONE;
+        to[i] = second ? first : n;
+        if (inv->nodes[i].kind == FAB_HCA)
+            first = second ? FAB_NONE : n;
+        if (second)
+            inv->nodes[to[i]].num_ports = 2;
+        else
+            inv->nodes[n++] = inv->nodes[i];
+    }
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        uint32_t node = inv->ports[p].node;
+        bool second = node > 0 && to[node] == to[node - 1];
+        inv->ports[p].node = to[node];
+        inv->ports[p].num = second ? 2 : inv->ports[p].num;
+    }
+    inv->n_nodes = n;
+    inv->finished = false;
+    free(to);
+    assert_int_equal(fab_inventory_finish(inv, NULL), PMIXFAB_OK);
 }
 
 /* ---- one thing at a time ------------------------------------------------------------------------- */
@@ -134,6 +179,128 @@ static void seen_without_a_cable_is_missing_too(void **state)
     keep(&before, &swept, &out);
     assert_int_equal(out.n_ports, before.n_ports);
     assert_true(is_missing(&out, guid_of(&before, "node0005")));
+    destroy(&before, &swept, &out);
+}
+
+/* One of two cables: the device stays, down, and so does its index. */
+static void one_of_two_cables_stays_and_is_down(void **state)
+{
+    struct fab_inventory before, swept, out, again;
+    struct fab_diff diff;
+    (void)state;
+    assert_int_equal(fabric_parse("fattree2:4,2,3", &before), PMIXFAB_OK);
+    make_dual(&before);
+    copy(&before, &swept);
+    uint64_t guid = guid_of(&before, "node0003");
+    assert_int_equal(fabric_unlink(&swept, "node0003", 2), PMIXFAB_OK);
+    assert_true(fab_inventory_lacks_port(&before, &swept));
+    keep(&before, &swept, &out);
+    assert_int_equal(out.n_ports, before.n_ports);
+    assert_int_equal(count_missing(&out, FAB_HCA), 0);
+    assert_true(fab_inventory_has_missing(&out));
+    assert_true(missing_port(&out, guid, 2) && !missing_port(&out, guid, 1));
+    assert_int_equal(fab_diff_compute(&before, &out, &diff), PMIXFAB_OK);
+    assert_int_equal(diff.n_lost, 0);
+    assert_int_equal(diff.n, 1);
+    assert_int_equal(diff.changes[0].kind, FAB_CHANGE_PORT_MISSING);
+    assert_string_equal(diff.changes[0].what, "leaf2[1] - node0003 HCA-1[2]");
+    fab_diff_destroy(&diff);
+    assert_int_equal(fab_diff_compute(&out, &before, &diff), PMIXFAB_OK);
+    assert_int_equal(diff.n, 1);
+    assert_int_equal(diff.changes[0].kind, FAB_CHANGE_PORT_BACK);
+    fab_diff_destroy(&diff);
+
+    /* the other one goes, too: the HCA is missing, with both */
+    assert_int_equal(fabric_lose(&swept, "node0003"), PMIXFAB_OK);
+    keep(&out, &swept, &again);
+    assert_true(is_missing(&again, guid));
+    assert_false(missing_port(&again, guid, 1) || missing_port(&again, guid, 2));
+    assert_int_equal(again.n_ports, before.n_ports);
+    assert_int_equal(fab_diff_compute(&out, &again, &diff), PMIXFAB_OK);
+    assert_int_equal(diff.n, 1);
+    assert_int_equal(diff.changes[0].kind, FAB_CHANGE_HOST_MISSING);
+    fab_diff_destroy(&diff);
+    fab_inventory_destroy(&out);
+
+    /* the first is back, the second is not */
+    fab_inventory_destroy(&swept);
+    copy(&before, &swept);
+    assert_int_equal(fabric_unlink(&swept, "node0003", 2), PMIXFAB_OK);
+    keep(&again, &swept, &out);
+    assert_true(missing_port(&out, guid, 2) && !is_missing(&out, guid));
+    assert_int_equal(fab_diff_compute(&again, &out, &diff), PMIXFAB_OK);
+    assert_int_equal(diff.n, 2);
+    assert_int_equal(diff.changes[0].kind, FAB_CHANGE_HOST_BACK);
+    assert_int_equal(diff.changes[1].kind, FAB_CHANGE_PORT_MISSING);
+    fab_diff_destroy(&diff);
+    fab_inventory_destroy(&again);
+    destroy(&before, &swept, &out);
+}
+
+/* Who may not stay, is at another port, or has lost its place to another host, is lost. */
+static void a_port_that_has_no_place_goes(void **state)
+{
+    struct fab_inventory before, swept, out;
+    struct fab_port wanted;
+    (void)state;
+    assert_int_equal(fabric_parse("fattree2:4,2,3", &before), PMIXFAB_OK);
+    make_dual(&before);
+    copy(&before, &swept);
+    uint64_t guid = guid_of(&before, "node0003");
+    assert_int_equal(fabric_unlink(&swept, "node0003", 2), PMIXFAB_OK);
+    wanted = (struct fab_port){.node = fabric_find(&before, "node0003"), .num = 2};
+    assert_int_equal(fab_inventory_keep(&before, &swept, is_not_port, &wanted, &out, NULL), PMIXFAB_OK);
+    assert_true(fab_inventory_equal(&out, &swept));
+    fab_inventory_destroy(&out);
+
+    /* moved to another switch, where there is room since another port lost its cable */
+    fab_inventory_destroy(&swept);
+    copy(&before, &swept);
+    uint64_t other = guid_of(&before, "node0007");
+    uint32_t leaf3 = fab_inventory_port(&before, fabric_find(&before, "node0007"), 1);
+    unsigned at = before.ports[before.ports[leaf3].peer].num;
+    assert_int_equal(fabric_unlink(&swept, "node0007", 1), PMIXFAB_OK);
+    assert_int_equal(fabric_move(&swept, "node0003", 2, "leaf3", at), PMIXFAB_OK);
+    keep(&before, &swept, &out);
+    assert_true(fab_inventory_equal(&out, &swept));
+    assert_false(missing_port(&out, guid, 2) || missing_port(&out, other, 1));
+    fab_inventory_destroy(&out);
+
+    /* its port GUID is at the other port now: there cannot be two */
+    fab_inventory_destroy(&swept);
+    copy(&before, &swept);
+    assert_int_equal(fabric_unlink(&swept, "node0003", 2), PMIXFAB_OK);
+    uint32_t hca = fabric_find(&swept, "node0003");
+    uint32_t one = fab_inventory_port(&swept, hca, 1), two = fab_inventory_port(&swept, hca, 2);
+    uint64_t swapped = swept.ports[one].guid;
+    swept.ports[one].guid = swept.ports[two].guid;
+    swept.ports[two].guid = swapped;
+    keep(&before, &swept, &out);
+    assert_true(fab_inventory_equal(&out, &swept));
+    destroy(&before, &swept, &out);
+}
+
+/* A leaf that restarts, with hosts that are seen through another one. */
+static void a_leaf_of_second_ports_stays(void **state)
+{
+    struct fab_inventory before, swept, out;
+    char name[256];
+    (void)state;
+    assert_int_equal(fabric_parse("fattree2:2,2,1", &before), PMIXFAB_OK);
+    make_dual(&before); /* one host, a port on each leaf */
+    copy(&before, &swept);
+    assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
+    keep(&before, &swept, &out);
+    assert_int_equal(count_missing(&out, FAB_SWITCH), 1);
+    assert_int_equal(count_missing(&out, FAB_HCA), 0);
+    assert_true(missing_port(&out, guid_of(&before, "node0001"), 2));
+    assert_int_equal(out.n_ports, before.n_ports);
+    fab_inventory_destroy(&out);
+    /* without that port it is lost */
+    struct fab_port wanted = {.node = fabric_find(&before, "node0001"), .num = 2};
+    assert_int_equal(fab_inventory_keep(&before, &swept, is_not_port, &wanted, &out, NULL), PMIXFAB_OK);
+    assert_true(fab_inventory_equal(&out, &swept));
+    assert_string_equal(fabric_node_name(&out, fabric_find(&out, "leaf1"), name, sizeof(name)), "leaf1");
     destroy(&before, &swept, &out);
 }
 
@@ -384,26 +551,23 @@ static bool leads_back(const struct fab_inventory *before, const struct fab_inve
     return false;
 }
 
-static bool should_stay(const struct fab_inventory *before, const struct fab_inventory *swept, uint32_t hca)
+/* Should this port of an HCA, with its cable to a switch, stay without being seen? */
+static bool should_stay(const struct fab_inventory *before, const struct fab_inventory *swept, uint32_t p)
 {
-    if (cabled(swept, there(swept, &before->nodes[hca])))
+    const struct fab_port *port = &before->ports[p];
+    if (port->peer == FAB_NONE || before->nodes[port->node].kind != FAB_HCA ||
+        before->nodes[before->ports[port->peer].node].kind != FAB_SWITCH)
         return false;
-    for (uint32_t p = 0; p < before->n_ports; p++) {
-        uint32_t peer = before->ports[p].peer;
-        if (before->ports[p].node != hca || peer == FAB_NONE)
-            continue;
-        uint32_t sw = before->ports[peer].node;
-        if (before->nodes[sw].kind != FAB_SWITCH)
-            continue;
-        uint8_t *been = calloc(before->n_nodes, 1);
-        assert_non_null(been);
-        bool stays = there(swept, &before->nodes[sw]) != FAB_NONE ? is_free(before, swept, peer)
-                                                                  : leads_back(before, swept, sw, been);
-        free(been);
-        if (stays)
-            return true;
-    }
-    return false;
+    if (there(swept, &before->nodes[port->node]) != FAB_NONE && !is_free(before, swept, p))
+        return false;
+    uint32_t sw = before->ports[port->peer].node;
+    if (there(swept, &before->nodes[sw]) != FAB_NONE)
+        return is_free(before, swept, port->peer);
+    uint8_t *been = calloc(before->n_nodes, 1);
+    assert_non_null(been);
+    bool stays = leads_back(before, swept, sw, been);
+    free(been);
+    return stays;
 }
 
 static void compare_with_plain(const char *what, const struct fab_inventory *before,
@@ -411,9 +575,22 @@ static void compare_with_plain(const char *what, const struct fab_inventory *bef
 {
     for (uint32_t i = 0; i < before->n_nodes; i++) {
         const struct fab_node *node = &before->nodes[i];
-        bool stays = node->kind == FAB_HCA && should_stay(before, swept, i);
-        if (node->kind == FAB_HCA && is_missing(out, node->guid) != stays)
-            fail_msg("%s: HCA %llx %s", what, (unsigned long long)node->guid, stays ? "went" : "stayed");
+        const bool seen = cabled(swept, there(swept, node));
+        uint32_t now = fab_inventory_find(out, node->guid), stay = 0;
+        if (node->kind != FAB_HCA)
+            continue;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+            bool stays = should_stay(before, swept, p);
+            uint32_t same = now == FAB_NONE ? FAB_NONE : fab_inventory_port(out, now, before->ports[p].num);
+            const struct fab_port *port = same == FAB_NONE ? NULL : &out->ports[same];
+            bool stayed = port != NULL && port->peer != FAB_NONE && port->state == FAB_PORT_DOWN;
+            stay += stays;
+            if (stayed != stays || (port != NULL && port->missing != (seen && stays)))
+                fail_msg("%s: port %u of HCA %llx %s", what, before->ports[p].num,
+                         (unsigned long long)node->guid, stays ? "went" : "stayed");
+        }
+        if (is_missing(out, node->guid) != (!seen && stay > 0))
+            fail_msg("%s: HCA %llx %s", what, (unsigned long long)node->guid, stay > 0 ? "went" : "stayed");
     }
     for (uint32_t i = 0; i < swept->n_nodes; i++) {
         uint32_t same = fab_inventory_find(out, swept->nodes[i].guid);
@@ -425,7 +602,9 @@ static void compare_with_plain(const char *what, const struct fab_inventory *bef
         if (port->peer == FAB_NONE)
             continue;
         const struct fab_port *peer = &out->ports[port->peer];
-        bool kept = out->nodes[port->node].missing || out->nodes[peer->node].missing;
+        bool kept = out->nodes[port->node].missing || out->nodes[peer->node].missing || port->missing ||
+                    peer->missing;
+        assert_int_equal(kept, fab_port_is_missing(out, port));
         const struct fab_inventory *of = kept ? before : swept;
         uint32_t node = fab_inventory_find(of, out->nodes[port->node].guid);
         uint32_t same = fab_inventory_port(of, node, port->num);
@@ -521,21 +700,89 @@ static void lose_some(struct fab_inventory *swept, unsigned n, uint64_t *dice)
     }
 }
 
+/* What libibnetdisc gives of an HCA is the ports that it came by: those without a cable are not listed. */
+static void unlist_empty(struct fab_inventory *inv)
+{
+    uint32_t n = 0, *now = calloc((size_t)inv->n_ports + 1, sizeof(*now));
+    assert_non_null(now);
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        now[p] = n;
+        n += inv->ports[p].peer != FAB_NONE;
+    }
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        uint32_t peer = inv->ports[p].peer;
+        if (peer == FAB_NONE)
+            continue;
+        inv->ports[now[p]] = inv->ports[p];
+        inv->ports[now[p]].peer = now[peer];
+    }
+    inv->n_ports = n;
+    inv->finished = false;
+    free(now);
+    assert_int_equal(fab_inventory_finish(inv, NULL), PMIXFAB_OK);
+}
+
+/* Nodes without a port, after that. */
+static void drop_cableless(struct fab_inventory *inv)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        const struct fab_node node = inv->nodes[i];
+        for (uint32_t p = node.first_port; p < node.first_port + node.n_ports; p++)
+            inv->ports[p].node = n;
+        inv->nodes[n] = node;
+        n += node.n_ports > 0;
+    }
+    inv->n_nodes = n;
+    inv->finished = false;
+    assert_int_equal(fab_inventory_finish(inv, NULL), PMIXFAB_OK);
+}
+
+/* Without what is missing there is the sweep; what of it has no cable need not be the same. */
+static void compare_seen(const char *what, const struct fab_inventory *out, const struct fab_inventory *swept)
+{
+    struct fab_inventory seen, plain;
+    assert_int_equal(fab_inventory_seen(out, &seen, NULL), PMIXFAB_OK);
+    copy(swept, &plain);
+    unlist_empty(&seen);
+    unlist_empty(&plain);
+    drop_cableless(&plain);
+    drop_cableless(&seen);
+    if (!fab_inventory_equal(&seen, &plain))
+        fail_msg("%s: what is seen is not what was swept", what);
+    fab_inventory_destroy(&seen);
+    fab_inventory_destroy(&plain);
+}
+
+/* "dual " before a kind: each two HCAs are one with two ports. */
+static void make_any(const char *kind, struct fab_inventory *inv)
+{
+    const bool dual = strncmp(kind, "dual ", 5) == 0;
+    assert_int_equal(fabric_parse(dual ? kind + 5 : kind, inv), PMIXFAB_OK);
+    if (dual)
+        make_dual(inv);
+}
+
 static void random_losses(void **state)
 {
-    static const char *const kinds[] = {"fattree2:5,3,4",  "fattree2:4,2,3,2", "fattree3:4",
-                                        "dragonfly:2,4,2", "torus:3,4,2:1",    "mesh:4,3:1",
-                                        "mesh:1,12:1",     "random:12,40,10:3"};
+    static const char *const kinds[] = {"fattree2:5,3,4",  "fattree2:4,2,3,2",  "fattree3:4",
+                                        "dragonfly:2,4,2", "torus:3,4,2:1",     "mesh:4,3:1",
+                                        "mesh:1,12:1",     "random:12,40,10:3", "dual fattree2:5,3,4",
+                                        "dual fattree3:4", "dual torus:3,3,3:2"};
     (void)state;
-    for (uint64_t seed = 1; seed <= 400; seed++) {
+    const size_t n_kinds = sizeof(kinds) / sizeof(kinds[0]);
+    for (uint64_t seed = 1; seed <= 550; seed++) {
         struct fab_inventory before, swept, out, again, back;
         uint64_t dice = seed * 77;
         char what[80];
-        snprintf(what, sizeof(what), "%s, %u", kinds[seed % 8], (unsigned)seed);
-        make(kinds[seed % 8], &before, &swept);
+        snprintf(what, sizeof(what), "%s, %u", kinds[seed % n_kinds], (unsigned)seed);
+        make_any(kinds[seed % n_kinds], &before);
+        copy(&before, &swept);
         for (unsigned round = 0; round < 3;
              round++) { /* what is kept is kept again, more goes, some returns */
             lose_some(&swept, 1 + (unsigned)(seed % 9), &dice);
+            if (seed % 3 == 0)
+                unlist_empty(&swept);
             keep(&before, &swept, &out);
             compare_with_plain(what, &before, &swept, &out);
             if (seed % 4 == 0)
@@ -544,10 +791,11 @@ static void random_losses(void **state)
             if (!fab_inventory_equal(&again, &out))
                 fail_msg("%s: kept twice is something else", what);
             fab_inventory_destroy(&again);
+            compare_seen(what, &out, &swept);
             fab_inventory_destroy(&before);
             before = out;
         }
-        assert_int_equal(fabric_parse(kinds[seed % 8], &back), PMIXFAB_OK);
+        make_any(kinds[seed % n_kinds], &back);
         keep(&before, &back, &out); /* all is as it was */
         assert_true(fab_inventory_equal(&out, &back));
         fab_inventory_destroy(&back);
@@ -556,12 +804,6 @@ static void random_losses(void **state)
 }
 
 /* ---- cutting ------------------------------------------------------------------------------------- */
-
-static bool is_port(const struct fab_inventory *inv, uint32_t port, void *cbdata)
-{
-    const struct fab_port *wanted = cbdata;
-    return inv->ports[port].node == wanted->node && inv->ports[port].num == wanted->num;
-}
 
 static void a_cut_cable_is_as_a_pulled_one(void **state)
 {
@@ -595,6 +837,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_host_stays_and_is_down),
         cmocka_unit_test(seen_without_a_cable_is_missing_too),
+        cmocka_unit_test(one_of_two_cables_stays_and_is_down),
+        cmocka_unit_test(a_port_that_has_no_place_goes),
+        cmocka_unit_test(a_leaf_of_second_ports_stays),
         cmocka_unit_test(a_port_that_is_up_is_still_its_own),
         cmocka_unit_test(who_may_not_goes),
         cmocka_unit_test(what_took_its_place_ends_it),

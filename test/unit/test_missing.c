@@ -1,4 +1,4 @@
-/* test_missing.c - for how long nodes are missing: over restarts, boots, and clocks that jump. */
+/* test_missing.c - for how long ports are missing: over restarts, boots, and clocks that jump. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,9 +39,9 @@ static void it_is_due_when_its_time_is_over(void **state)
     make(&inv, "node0001");
     assert_int_equal(missing_follow(&none, &inv, &now, &first), PMIXFAB_OK);
     assert_int_equal(first.n, 2);
-    const struct missing_node *host = missing_find(&first, inv.nodes[fabric_find(&inv, "node0001")].guid);
+    const struct missing_place *host = missing_find(&first, inv.nodes[fabric_find(&inv, "node0001")].guid, 1);
     assert_non_null(host);
-    assert_true(host->is_hca);
+    assert_true(host->port == 1);
     assert_int_equal(host->since, 5000 * S);
     assert_int_equal(missing_next(&first, RETIRE, &now), 600 * S); /* the switch does not count */
     now = at(1000 + 598, 5598, "a");
@@ -55,7 +55,7 @@ static void it_is_due_when_its_time_is_over(void **state)
     assert_int_equal(missing_follow(&first, &inv, &now, &second), PMIXFAB_OK);
     assert_int_equal(second.n, 3);
     assert_int_equal(missing_next(&second, RETIRE, &now), 300 * S);
-    missing_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid)->forgotten = true;
+    missing_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->forgotten = true;
     assert_int_equal(missing_next(&second, RETIRE, &now), 0);
     missing_free(&first);
     missing_free(&second);
@@ -90,10 +90,11 @@ static void write_list(const char *path, const struct fab_inventory *inv, const 
     struct store_missing rows[8];
     assert_true(list->n <= 8);
     for (uint32_t i = 0; i < list->n; i++)
-        rows[i] = (struct store_missing){.guid = list->nodes[i].guid,
-                                         .since = list->nodes[i].since,
+        rows[i] = (struct store_missing){.guid = list->places[i].guid,
+                                         .port = list->places[i].port,
+                                         .since = list->places[i].since,
                                          .boot = boot,
-                                         .counted = list->nodes[i].counted};
+                                         .counted = list->places[i].counted};
     struct store *store = open_store(path);
     empty_inventory(&empty);
     const struct store_publication publication = {.generation = 1,
@@ -139,7 +140,7 @@ static void it_counts_on_over_a_restart_and_anew_over_a_boot(void **state)
         assert_true(fab_inventory_equal(&loaded, &inv)); /* who is missing is part of it */
         assert_int_equal(missing_follow(&read, &loaded, &now, &followed), PMIXFAB_OK);
         assert_int_equal(followed.n, 2);
-        assert_int_equal(followed.nodes[0].since, 1000000000 * S);
+        assert_int_equal(followed.places[0].since, 1000000000 * S);
         assert_int_equal(missing_next(&followed, RETIRE, &now), cases[i].left * S);
         missing_free(&read);
         missing_free(&followed);
@@ -147,6 +148,46 @@ static void it_counts_on_over_a_restart_and_anew_over_a_boot(void **state)
         store_close(store);
     }
     missing_free(&list);
+    fab_inventory_destroy(&inv);
+}
+
+/* Ports of one HCA, each since it is missing itself. A list from before counted HCAs as a whole. */
+static void each_port_counts_for_itself(void **state)
+{
+    struct fab_inventory inv;
+    struct missing none = {0}, first, second;
+    struct moment now = at(1000, 5000, "a");
+    (void)state;
+    assert_int_equal(fabric_parse("random:4,40,6:5", &inv), PMIXFAB_OK);
+    uint32_t hca = 0;
+    while (inv.nodes[hca].kind != FAB_HCA || inv.nodes[hca].n_ports != 2)
+        hca++;
+    struct fab_port *ports = inv.ports + inv.nodes[hca].first_port;
+    const uint64_t guid = inv.nodes[hca].guid;
+    ports[1].missing = 1;
+    assert_int_equal(missing_follow(&none, &inv, &now, &first), PMIXFAB_OK);
+    assert_int_equal(first.n, 1);
+    assert_null(missing_find(&first, guid, 1));
+    missing_find(&first, guid, 2)->forgotten = true;
+    now = at(1400, 5400, "a"); /* all of it is missing */
+    ports[1].missing = 0;
+    inv.nodes[hca].missing = 1;
+    assert_int_equal(missing_follow(&first, &inv, &now, &second), PMIXFAB_OK);
+    assert_int_equal(second.n, 2);
+    assert_int_equal(missing_find(&second, guid, 1)->since, 5400 * S);
+    assert_int_equal(missing_find(&second, guid, 2)->since, 5000 * S);
+    assert_true(missing_find(&second, guid, 2)->forgotten && !missing_find(&second, guid, 1)->forgotten);
+    missing_free(&second);
+    missing_free(&first);
+
+    struct missing_place whole = {.guid = guid, .since = 4000 * S, .counted = 900 * S};
+    const struct missing older = {&whole, 1};
+    assert_int_equal(missing_follow(&older, &inv, &now, &second), PMIXFAB_OK);
+    assert_int_equal(second.n, 2);
+    assert_int_equal(missing_find(&second, guid, 1)->since, 4000 * S);
+    assert_int_equal(missing_find(&second, guid, 2)->since, 4000 * S);
+    assert_int_equal(missing_next(&second, RETIRE, &now), 100 * S);
+    missing_free(&second);
     fab_inventory_destroy(&inv);
 }
 
@@ -168,6 +209,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_jumps_changes_nothing),
         cmocka_unit_test_setup_teardown(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup,
                                         folder_teardown),
+        cmocka_unit_test(each_port_counts_for_itself),
         cmocka_unit_test(the_moment_is_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

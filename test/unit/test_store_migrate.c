@@ -207,6 +207,39 @@ static void test_file_of_version_1(void **state)
     fab_inventory_destroy(&inv);
 }
 
+static int one_row(const struct store_missing *row, void *cbdata)
+{
+    struct store_missing *out = cbdata;
+    assert_int_equal(out->guid, 0);
+    *out = *row;
+    out->boot = strcmp(row->boot, "a boot") == 0 ? "a boot" : "another";
+    return 0;
+}
+
+/* Who was missing as a whole is so still, since then. */
+static void test_missing_nodes_stay_missing(void **state)
+{
+    struct folder *folder = *state;
+    struct store_missing row = {0};
+    struct fab_err err = {{0}};
+    struct fab_inventory inv;
+    char sql[256];
+    odd_inventory(&inv, 30, 3, 0);
+    struct schema older = make_schema(7);
+    write_version(folder->db, &older, &inv);
+    snprintf(sql, sizeof sql,
+             "INSERT INTO missing (node, since, boot, counted) VALUES (%lld, 17, 'a boot', 4)",
+             (long long)inv.nodes[inv.n_nodes - 1].guid);
+    run_sql(folder->db, sql);
+    struct store *store = open_store(folder->db);
+    assert_int_equal(store_missing_load(store, one_row, &row, &err), PMIXFAB_OK);
+    assert_true(row.guid == inv.nodes[inv.n_nodes - 1].guid && row.port == 0 && row.since == 17 &&
+                row.counted == 4);
+    assert_string_equal(row.boot, "a boot");
+    store_close(store);
+    fab_inventory_destroy(&inv);
+}
+
 static int keep_subjects(const struct store_change *change, void *cbdata)
 {
     char *told = cbdata;
@@ -339,6 +372,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schema_is_built_in),      folder_test(test_new_database_has_the_newest_version),
+        folder_test(test_missing_nodes_stay_missing),   folder_test(test_file_of_version_1),
         folder_test(test_every_older_version),          folder_test(test_file_of_version_1),
         folder_test(test_history_gets_subjects),        folder_test(test_newer_is_refused_and_left_alone),
         folder_test(test_failing_step_changes_nothing), folder_test(test_two_migrate_at_once),

@@ -1,0 +1,15 @@
+-- The cable of an HCA that is seen otherwise, which no sweep sees any more and whose place is kept.
+ALTER TABLE port ADD COLUMN missing INTEGER NOT NULL DEFAULT 0 CHECK (missing IN (0, 1));
+
+-- Each port counts for itself. num 0: the node as a whole, which is a switch, or an HCA that was missing before.
+CREATE TABLE missing_place (
+    node    INTEGER NOT NULL,
+    num     INTEGER NOT NULL CHECK (num BETWEEN 0 AND 254),
+    since   INTEGER NOT NULL,
+    boot    TEXT NOT NULL,
+    counted INTEGER NOT NULL,
+    PRIMARY KEY (node, num)
+) STRICT, WITHOUT ROWID;
+INSERT INTO missing_place SELECT node, 0, since, boot, counted FROM missing;
+DROP TABLE missing;
+ALTER TABLE missing_place RENAME TO missing;
