@@ -15,6 +15,7 @@
 #include "fabricd/control_priv.h"
 #include "fabricd/count.h"
 #include "fabricd/log.h"
+#include "topo/text.h"
 
 static void connection_free(struct connection *connection)
 {
@@ -237,8 +238,12 @@ void control_finished(struct control *control, uint64_t number, int code, const 
 
 void control_swept(struct control *control, const struct swept *swept)
 {
-    json_t *answer = json_pack("{s:b, s:I, s:b, s:b}", "ok", 1, "generation", (json_int_t)swept->generation,
-                               "changed", swept->changed, "partial", swept->partial);
+    char why[sizeof(((struct fab_err *)NULL)->text)];
+    fab_text_clean(why, sizeof(why), swept->why_whole, strlen(swept->why_whole), NULL);
+    json_t *answer =
+        json_pack("{s:b, s:I, s:b, s:b, s:s, s:s?}", "ok", 1, "generation", (json_int_t)swept->generation,
+                  "changed", swept->changed, "partial", swept->partial, "scope",
+                  swept->part ? "switch" : "fabric", "scope_reason", why[0] != '\0' ? why : NULL);
     control_finished(control, swept->number, swept->code, swept->message, answer);
 }
 

@@ -55,21 +55,25 @@ void control_op_refresh(struct connection *connection, json_t *request)
                         "refresh: no switch %s: `fabricctl switches` shows those that there are", sw);
         return;
     }
-    log_info("refresh asked for by uid %u%s", (unsigned)connection->uid,
-             accept ? ", partial answers accepted" : "");
+    log_info("refresh%s%s asked for by uid %u%s", sw != NULL ? " of " : "", sw != NULL ? sw : "",
+             (unsigned)connection->uid, accept ? ", partial answers accepted" : "");
     if (host != NULL && waits) {
         control_refresh_node(connection, host, accept);
         return;
     }
     if (host != NULL)
         control_order_look(daemon, host);
-    uint64_t number = daemon_sweep(daemon, accept);
+    /* What is accepted is taken as the fabric: then all of it is asked. */
+    bool part = sw != NULL && !accept;
+    uint64_t number = part ? daemon_sweep_switch(daemon, sw) : daemon_sweep(daemon, accept);
     if (!waits) {
         answer_taken(connection);
         return;
     }
     connection_wait(connection, number);
-    connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
+    connection_send(connection,
+                    part ? json_pack("{s:s++}", "progress", "sweeping ", sw, " and what hangs on it")
+                         : json_pack("{s:s}", "progress", "sweeping"));
 }
 
 /* ---- check ---------------------------------------------------------------------------------------- */

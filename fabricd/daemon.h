@@ -40,6 +40,10 @@ void daemon_status(const struct daemon *daemon, struct daemon_status *out);
  */
 uint64_t daemon_sweep(struct daemon *daemon, bool accept_partial);
 
+/* Likewise, but a sweep of the switches of this name (or GUID) is enough, and of what was noticed. Where that
+ * cannot be, everything is swept, and it is told why. */
+uint64_t daemon_sweep_switch(struct daemon *daemon, const char *name);
+
 /* Retire what is missing of a host, now. Returns how many HCAs that are; *there: the last sweep saw one. */
 uint32_t daemon_forget(struct daemon *daemon, const char *host, bool *there);
 

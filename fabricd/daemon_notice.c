@@ -1,4 +1,5 @@
 /* daemon_notice.c - what a cheap look noticed is gathered, and leads to a round that sweeps only that. */
+#include <stdlib.h>
 #include <time.h>
 
 #include "fabricd/daemon_priv.h"
@@ -19,7 +20,7 @@ static int64_t on_the_clock(int64_t monotonic)
 
 static void plan(struct daemon *d)
 {
-    const int64_t when = gather_when(&d->gather), now = milliseconds();
+    const int64_t when = d->part_asked ? 0 : gather_when(&d->gather), now = milliseconds();
     if (when < 0)
         return;
     const int64_t wait = when > now ? when - now : 0;
@@ -46,17 +47,30 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct daemon *d = arg;
     (void)fd, (void)what;
-    if (!d->round && !d->again && gather_when(&d->gather) >= 0)
+    if (!d->round && !d->again && (d->part_asked || gather_when(&d->gather) >= 0))
         round_start(d, true);
+}
+
+/* As if it had been noticed, and waited for long enough. */
+uint64_t daemon_sweep_switch(struct daemon *d, const char *name)
+{
+    uint32_t at = 0;
+    uint64_t guid;
+    while (publisher_next_switch(d->publisher, name, &at, &guid))
+        if (probe_noticed_add(&d->noticed, guid, NULL) != PMIXFAB_OK)
+            d->noticed.all = true;
+    d->part_asked = true;
+    if (!d->round)
+        plan(d);
+    return d->number + 1;
 }
 
 int notices_start(struct daemon *d, struct fab_err *err)
 {
     gather_init(&d->gather, (int64_t)d->config->settle * 1000, (int64_t)d->config->longest_wait * 1000);
-    if (!notice_wanted(d->config))
-        return PMIXFAB_OK;
     d->notice_timer = evtimer_new(d->base, on_timer, d);
-    if (d->notice_timer == NULL || notice_new(d->base, d->config, on_noticed, d, &d->notice) != PMIXFAB_OK)
+    if (d->notice_timer == NULL ||
+        (notice_wanted(d->config) && notice_new(d->base, d->config, on_noticed, d, &d->notice) != PMIXFAB_OK))
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     return PMIXFAB_OK;
 }
@@ -67,6 +81,7 @@ void notices_stop(struct daemon *d)
     if (d->notice_timer != NULL)
         event_free(d->notice_timer);
     probe_noticed_free(&d->noticed);
+    free(d->last);
 }
 
 int64_t notices_since(const struct daemon *d)
@@ -79,12 +94,16 @@ int64_t notices_taken_since(const struct daemon *d)
     return d->notice == NULL ? 0 : on_the_clock(gather_taken_since(&d->gather));
 }
 
-bool notices_part(struct daemon *d, struct sweep_again *again)
+bool notices_part(struct daemon *d, struct sweep_again *again, struct fab_err *err)
 {
-    *again = (struct sweep_again){.noticed = &d->noticed};
+    *again = (struct sweep_again){.noticed = &d->noticed, .parts = d->last, .size = d->last_size};
     if (d->notice != NULL)
-        again->inventory = notice_inventory(d->notice, &again->size);
-    return again->inventory != NULL;
+        again->parts = notice_inventory(d->notice, &again->size);
+    if (again->parts == NULL)
+        fab_fail(err, PMIXFAB_ERR_NOTFOUND, "nothing was swept yet");
+    else if (d->status.stale) /* nor may a part hide that */
+        fab_fail(err, PMIXFAB_ERR_PARTIAL, "the last sweep failed");
+    return again->parts != NULL && !d->status.stale;
 }
 
 void notices_taken(struct daemon *d)
@@ -96,14 +115,20 @@ void notices_taken(struct daemon *d)
 
 void notices_swept(struct daemon *d, struct sweep_result *result)
 {
-    if (d->notice == NULL || result->code != PMIXFAB_OK)
+    if (result->code != PMIXFAB_OK || d->notice_timer == NULL)
         return;
-    notice_watch(d->notice, result->bytes, result->size);
+    if (d->notice != NULL) {
+        notice_watch(d->notice, result->bytes, result->size);
+    } else {
+        free(d->last);
+        d->last = result->bytes;
+        d->last_size = result->size;
+    }
     result->bytes = NULL;
 }
 
 void notices_round_ended(struct daemon *d)
 {
-    if (d->notice != NULL)
+    if (d->notice_timer != NULL)
         plan(d);
 }

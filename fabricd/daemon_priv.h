@@ -58,6 +58,10 @@ struct daemon {
     struct gather gather;         /* when what they noticed is swept */
     struct probe_noticed noticed; /* and what that is */
     bool part;                    /* the round sweeps only that */
+    bool part_asked;              /* somebody asked for such a round */
+    struct fab_err why_whole;     /* and why it cannot be one; "": it can */
+    void *last;                   /* what the last sweep saw, where the looks do not have it */
+    size_t last_size;
 
     struct event *keep_timer; /* what is missing becomes lost, what is held is released */
 
@@ -87,9 +91,8 @@ void round_cancel(struct daemon *d);
 
 int notices_start(struct daemon *d, struct fab_err *err);
 void notices_stop(struct daemon *d);
-/* What a sweep of what was noticed needs to know. False: there is no inventory yet that it could begin from.
- */
-bool notices_part(struct daemon *d, struct sweep_again *again);
+/* What a sweep of what was noticed needs to know. False: everything is to be swept, and err says why. */
+bool notices_part(struct daemon *d, struct sweep_again *again, struct fab_err *err);
 /* A sweep has begun that sees what was noticed. */
 void notices_taken(struct daemon *d);
 /* When the first of what waits for a sweep was noticed, and of what the last sweep took: microseconds since

@@ -89,7 +89,9 @@ void round_end(struct daemon *d, int code, const char *message, bool changed)
                                     .message = d->status.stale_reason,
                                     .generation = d->status.generation,
                                     .changed = changed,
-                                    .partial = d->status.partial};
+                                    .partial = d->status.partial,
+                                    .part = d->part && !d->swept.whole,
+                                    .why_whole = d->why_whole.text};
         control_swept(d->control, &swept);
     }
     wait_for_next(d);
@@ -105,6 +107,8 @@ static void on_swept(struct sweep_result *result, void *arg)
     fab_inventory_init(&result->inv); /* taken over */
     d->status.last_sweep = daemon_now();
     d->status.sweep_ms = result->milliseconds;
+    if (d->part && result->whole && d->why_whole.text[0] == '\0')
+        d->why_whole = result->why;
     notices_swept(d, result);
     d->swept.bytes = NULL; /* not ours */
     daemon_go_on(d);
@@ -178,7 +182,7 @@ static void start_look(struct daemon *d)
 static void start_sweep(struct daemon *d)
 {
     struct sweep_again again;
-    const bool part = d->part && notices_part(d, &again);
+    const bool part = d->part && notices_part(d, &again, &d->why_whole);
     if (sweep_start(d->base, d->config, part ? &again : NULL, on_swept, d, &d->sweep, &d->swept.err) !=
         PMIXFAB_OK)
         d->swept.code = PMIXFAB_ERR_IO;
@@ -189,6 +193,10 @@ void round_start(struct daemon *d, bool part)
 {
     mend_rundir(d);
     d->part = part;
+    d->why_whole.text[0] = '\0';
+    if (d->part_asked && !part)
+        snprintf(d->why_whole.text, sizeof(d->why_whole.text), "that was due");
+    d->part_asked = false;
     d->accept_partial = !part && d->again_accept;
     if (!part)
         d->again = d->again_accept = false;

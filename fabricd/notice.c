@@ -9,7 +9,7 @@
 
 #include "fabricd/child.h"
 #include "fabricd/log.h"
-#include "topo/wire.h"
+#include "fabricd/sweep.h"
 
 #define FIRST_PAUSE 1u /* seconds until a child that ended is started again; then twice as many */
 #define MAX_PAUSE   60u
@@ -158,11 +158,7 @@ static void start_child(struct notice *notice)
     snprintf(timeout, sizeof(timeout), "%u", config->timeout_ms);
     snprintf(retries, sizeof(retries), "%u", config->retries);
     char *argv[CONFIG_MAX_LIST + 8] = {"fabricd", NOTICE_CHILD_OPTION, daemon, look, smps, timeout, retries};
-    for (unsigned i = 0, n = 7; i < config->probes.n; i++) {
-        const struct probe *probe = probe_find(config->probes.items[i], NULL);
-        if (probe != NULL && probe->watch_open != NULL)
-            argv[n++] = config->probes.items[i];
-    }
+    sweep_probes(config, argv + 7);
     const struct child_order order = {.what = "cheap look",
                                       .argv = argv,
                                       .env = &config->sweep_env,

@@ -36,16 +36,16 @@ void notice_leave(struct notice *notice);
 /* Does the configuration ask for it, and is there a probe that can? */
 bool notice_wanted(const struct config *config);
 
-/* From now on against this inventory, as topo/wire.h writes it; the bytes are taken over (malloc). The child
+/* From now on against what this sweep saw (the bytes of struct sweep_result), which are taken over. The child
  * goes on where they are the same as before. */
 void notice_watch(struct notice *notice, void *bytes, size_t size);
 
-/* The inventory that it looks at, NULL before the first; valid until the next notice_watch(). */
+/* What it looks at, NULL before the first; valid until the next notice_watch(). */
 const void *notice_inventory(const struct notice *notice, size_t *size);
 
 void notice_status(const struct notice *notice, struct notice_status *out);
 
-/* The child: the inventory on its standard input, lines on descriptor 3 (notice_child.c). */
+/* The child: what was swept on its standard input, lines on descriptor 3 (notice_child.c). */
 int notice_child(int argc, char **argv);
 #define NOTICE_CHILD_OPTION "--notice-child"
 

@@ -10,7 +10,7 @@
 
 #include "fabricd/child.h"
 #include "fabricd/notice.h"
-#include "topo/wire.h"
+#include "fabricd/sweep.h"
 
 struct looker {
     const struct probe *probe;
@@ -76,23 +76,23 @@ static void wait_for(struct timespec *next, unsigned pace)
         ;
 }
 
-/* Those that can watch this inventory. */
-static int open_all(char **specs, int n, struct probe_config *config, const struct fab_inventory *inv,
+/* Those that can watch, each what it has seen itself. */
+static int open_all(char **specs, unsigned n, struct probe_config *config, const struct sweep_parts *parts,
                     struct looker *lookers, unsigned *n_lookers, struct fab_err *err)
 {
-    int rc = PMIXFAB_OK;
-    for (int i = 0; i < n; i++) {
+    int rc = PMIXFAB_ERR_UNSUPPORTED;
+    if (parts->n != n)
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%u probes, and %u inventories of them", n, parts->n);
+    for (unsigned i = 0; i < n; i++) {
         struct looker *to = &lookers[*n_lookers];
         to->probe = probe_find(specs[i], &config->arg);
         if (to->probe == NULL || to->probe->watch_open == NULL)
-            return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "there is no probe %s that can watch", specs[i]);
-        int opened = to->probe->watch_open(config, inv, &to->watch, err);
+            continue;
+        int opened = to->probe->watch_open(config, &parts->inv[i], &to->watch, err);
         if (opened == PMIXFAB_OK)
             *n_lookers += 1;
         else if (opened != PMIXFAB_ERR_UNSUPPORTED)
             return opened;
-        else
-            rc = opened;
     }
     return *n_lookers > 0 ? PMIXFAB_OK : rc;
 }
@@ -101,7 +101,7 @@ static int open_all(char **specs, int n, struct probe_config *config, const stru
 int notice_child(int argc, char **argv)
 {
     struct fab_err err = {""};
-    struct fab_inventory inv;
+    struct sweep_parts parts = {.n = 0};
     struct looker lookers[CONFIG_MAX_LIST] = {{0}};
     struct timespec next;
     unsigned n = 0;
@@ -116,13 +116,12 @@ int notice_child(int argc, char **argv)
                                   .retries = (unsigned)strtoul(argv[6], NULL, 10)};
     void *bytes = NULL;
     size_t size = 0;
-    fab_inventory_init(&inv);
-    int rc = child_read(&bytes, &size, FAB_WIRE_MAX);
+    int rc = child_read(&bytes, &size, SWEEP_ANSWER_MAX);
     if (rc == PMIXFAB_OK)
-        rc = fab_wire_decode(bytes, size, &inv, &err);
+        rc = sweep_parts_decode(bytes, size, &parts, &err);
     free(bytes);
     if (rc == PMIXFAB_OK)
-        rc = open_all(argv + 7, argc - 7, &config, &inv, lookers, &n, &err);
+        rc = open_all(argv + 7, (unsigned)argc - 7, &config, &parts, lookers, &n, &err);
     clock_gettime(CLOCK_MONOTONIC, &next);
     while (rc == PMIXFAB_OK && !stop) {
         rc = look_all(lookers, n, &err);
@@ -133,6 +132,6 @@ int notice_child(int argc, char **argv)
         child_note(PMIXFAB_LOG_ERROR, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc), NULL);
     for (unsigned i = 0; i < n; i++)
         lookers[i].probe->watch_close(lookers[i].watch);
-    fab_inventory_destroy(&inv);
+    sweep_parts_destroy(&parts);
     return rc == PMIXFAB_ERR_UNSUPPORTED ? CHILD_NOTHING : 1;
 }

@@ -106,6 +106,8 @@ uint64_t publisher_generation(const struct publisher *publisher); /* the newest,
 /* Is there such a one in what was swept (of hosts: or among those that report)? A switch also by its GUID,
  * "0x" and 16 digits. */
 bool publisher_has_switch(const struct publisher *publisher, const char *name);
+/* Those of this name, one after the other: *at begins with 0. False: there is no more. */
+bool publisher_next_switch(const struct publisher *publisher, const char *name, uint32_t *at, uint64_t *guid);
 bool publisher_has_host(const struct publisher *publisher, const char *name);
 
 /* Swaps that were announced. */

@@ -26,18 +26,26 @@ uint64_t publisher_generation(const struct publisher *publisher)
     return publisher->generation;
 }
 
-bool publisher_has_switch(const struct publisher *publisher, const char *name)
+bool publisher_next_switch(const struct publisher *publisher, const char *name, uint32_t *at, uint64_t *guid)
 {
     const struct fab_inventory *inv = &publisher->current;
-    char guid[24];
-    for (uint32_t i = 0; i < inv->n_nodes; i++) {
-        const struct fab_node *node = &inv->nodes[i];
-        snprintf(guid, sizeof(guid), "0x%016" PRIx64, node->guid);
+    char text[24];
+    while (*at < inv->n_nodes) {
+        const struct fab_node *node = &inv->nodes[(*at)++];
+        *guid = node->guid;
+        snprintf(text, sizeof(text), "0x%016" PRIx64, node->guid);
         if (node->kind == FAB_SWITCH &&
-            (strcmp(fab_str(inv, node->name), name) == 0 || strcmp(guid, name) == 0))
+            (strcmp(fab_str(inv, node->name), name) == 0 || strcmp(text, name) == 0))
             return true;
     }
     return false;
+}
+
+bool publisher_has_switch(const struct publisher *publisher, const char *name)
+{
+    uint32_t at = 0;
+    uint64_t guid;
+    return publisher_next_switch(publisher, name, &at, &guid);
 }
 
 bool publisher_has_host(const struct publisher *publisher, const char *name)

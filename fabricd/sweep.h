@@ -17,8 +17,10 @@ struct sweep_result {
     int code; /* 0, or why there is no inventory */
     struct fab_err err;
     struct fab_inventory inv; /* finished, not named; whose owner may take it (and init it again) */
-    void *bytes;              /* the same as topo/wire.h writes it; likewise (and set to NULL) */
+    void *bytes; /* what a sweep of a part begins from (struct sweep_again); likewise (and NULL) */
     size_t size;
+    bool whole;         /* everything was asked, and not only what was ordered */
+    struct fab_err why; /* why, where that was not the order */
     double milliseconds;
 };
 
@@ -27,10 +29,13 @@ struct sweep;
 /* Called once, on the event loop. */
 typedef void (*sweep_done_fn)(struct sweep_result *result, void *cbdata);
 
-/* A sweep of what changed only; where that cannot be told from the last inventory, the child sweeps all. */
+/*
+ * A sweep of what changed only, each probe in its own part of what was seen last. Where that does not tell
+ * enough, the child has a probe sweep everything that it sees.
+ */
 struct sweep_again {
     const struct probe_noticed *noticed;
-    const void *inventory; /* the last one, as in struct sweep_result */
+    const void *parts; /* of the last sweep: the bytes of struct sweep_result */
     size_t size;
 };
 
@@ -45,17 +50,49 @@ void sweep_cancel(struct sweep *sweep);
  * second at most. NULL is allowed. */
 void sweep_leave(struct sweep *sweep);
 
+/* Append the configured probes of the fabric to an argument list; returns how many. */
+unsigned sweep_probes(const struct config *config, char **argv);
+
 /* The child: runs the probes named by argv, writes to descriptor 3, returns its exit status. What it finds on
  * its standard input, if anything, is a sweep_again as sweep_order_encode() writes it. */
 int sweep_child(int argc, char **argv);
 
-/* "again" as bytes; free(*bytes). PMIXFAB_ERR_NOMEM. And back: *noticed (free it) and *inv are initialised
- * here. PMIXFAB_ERR_CORRUPT, or what fab_wire_decode() says. */
-int sweep_order_encode(const struct sweep_again *again, void **bytes, size_t *size);
-int sweep_order_decode(const void *bytes, size_t size, struct probe_noticed *noticed,
-                       struct fab_inventory *inv, struct fab_err *err);
-
 /* argv[1] that makes the program a sweeping child. */
 #define SWEEP_CHILD_OPTION "--sweep-child"
+
+/* ---- sweep_bytes.c: what the two tell each other --------------------------------------------------- */
+
+/* What each probe of the fabric saw, in the order of the configuration: finished inventories. */
+struct sweep_parts {
+    struct fab_inventory inv[CONFIG_MAX_LIST];
+    unsigned n;
+};
+void sweep_parts_destroy(struct sweep_parts *parts);
+
+/* Of the bytes in struct sweep_result. *parts is initialised here, and empty on error: PMIXFAB_ERR_CORRUPT,
+ * or what fab_wire_decode() says. */
+int sweep_parts_decode(const void *bytes, size_t size, struct sweep_parts *parts, struct fab_err *err);
+
+/* "again" as bytes; free(*bytes). PMIXFAB_ERR_NOMEM. And back: *noticed (free it) and *parts are initialised
+ * here; errors as above. */
+int sweep_order_encode(const struct sweep_again *again, void **bytes, size_t *size);
+int sweep_order_decode(const void *bytes, size_t size, struct probe_noticed *noticed,
+                       struct sweep_parts *parts, struct fab_err *err);
+
+/* What the child answers beside the parts. */
+struct sweep_answer {
+    struct fab_inventory inv; /* of all; where there is one part only, that is it, and this is left out */
+    bool whole;
+    struct fab_err why;
+};
+#define SWEEP_ANSWER_MAX (1u << 30) /* bytes */
+
+/* As bytes; free(*bytes). PMIXFAB_ERR_NOMEM. */
+int sweep_answer_encode(const struct sweep_answer *answer, const struct sweep_parts *parts, void **bytes,
+                        size_t *size);
+/* Its size by its first bytes; 0: not known yet, SIZE_MAX: it is none. */
+size_t sweep_answer_total(const void *bytes, size_t n);
+/* And back: the bytes become those of the parts, which are not looked at. Errors as above. */
+int sweep_answer_decode(void *bytes, size_t *size, struct sweep_answer *answer, struct fab_err *err);
 
 #endif

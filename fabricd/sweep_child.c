@@ -1,90 +1,153 @@
 /* sweep_child.c - the sweeping child: run each probe, join what they saw, write it to the pipe. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "fabricd/child.h"
 #include "fabricd/sweep.h"
 #include "probes/probe.h"
-#include "topo/wire.h"
 
-static int run_probes(char **specs, int n, struct probe_config *config, struct fab_inventory *all,
-                      struct fab_err *err)
+static const struct probe_sink sink = {.note = child_note};
+
+/* All that one probe sees. */
+static int run_one(const char *spec, struct probe_config *config, struct fab_inventory *inv,
+                   struct fab_err *err)
 {
-    const struct probe_sink sink = {.note = child_note};
-    for (int i = 0; i < n; i++) {
-        const struct probe *probe = probe_find(specs[i], &config->arg);
-        if (probe == NULL)
-            return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "there is no probe %s", specs[i]);
-        struct fab_inventory one;
-        fab_inventory_init(&one);
-        int rc = probe->run(config, &sink, &one, err);
-        if (rc == PMIXFAB_OK)
-            rc = fab_inventory_merge(all, &one, err);
-        fab_inventory_destroy(&one);
-        if (rc != PMIXFAB_OK)
-            return rc;
-    }
-    return fab_inventory_finish(all, err);
+    const struct probe *probe = probe_find(spec, &config->arg);
+    fab_inventory_init(inv);
+    if (probe == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "there is no probe %s", spec);
+    return probe->run(config, &sink, inv, err);
 }
 
-/* Each probe reads anew what was noticed in its part of the last inventory. */
-static int run_again(char **specs, int n, struct probe_config *config, const struct probe_noticed *noticed,
-                     struct fab_inventory *all, struct fab_err *err)
+static int run_all(char **specs, unsigned n, struct probe_config *config, struct sweep_parts *parts,
+                   struct fab_err *err)
 {
-    const struct probe_sink sink = {.note = child_note};
-    for (int i = 0; i < n; i++) {
-        const struct probe *probe = probe_find(specs[i], &config->arg);
-        if (probe == NULL || probe->again == NULL)
-            return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s cannot look at a part", specs[i]);
-        struct fab_inventory next;
-        fab_inventory_init(&next);
-        int rc = probe->again(config, &sink, all, noticed, &next, err);
-        if (rc != PMIXFAB_OK) {
-            fab_inventory_destroy(&next);
-            return rc;
-        }
-        fab_inventory_destroy(all);
-        *all = next;
+    int rc = PMIXFAB_OK;
+    for (parts->n = 0; parts->n < n && rc == PMIXFAB_OK; parts->n++)
+        rc = run_one(specs[parts->n], config, &parts->inv[parts->n], err);
+    return rc;
+}
+
+/* ---- a part only ---------------------------------------------------------------------------------- */
+
+static bool is_in(const struct fab_inventory *inv, uint64_t guid)
+{
+    return fab_inventory_find(inv, guid) != FAB_NONE;
+}
+
+/* Is everything known of what was noticed? */
+static int check_known(const struct sweep_parts *parts, const struct probe_noticed *noticed,
+                       struct fab_err *err)
+{
+    if (noticed->all)
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "everything may have changed");
+    for (uint32_t i = 0; i < noticed->n; i++) {
+        bool known = false;
+        for (unsigned k = 0; k < parts->n && !known; k++)
+            known = is_in(&parts->inv[k], noticed->guids[i]);
+        if (!known)
+            return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
+                            "the last sweep did not see the switch 0x%016" PRIx64, noticed->guids[i]);
     }
     return PMIXFAB_OK;
 }
 
+/* One probe reads anew what was noticed in its part of what was seen last. *whole: it had to read all. */
+static int again_one(const char *spec, struct probe_config *config, const struct probe_noticed *noticed,
+                     struct fab_inventory *part, bool *whole, struct fab_err *why, struct fab_err *err)
+{
+    struct probe_noticed own = {0};
+    struct fab_inventory next;
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; i < noticed->n && rc == PMIXFAB_OK; i++)
+        if (is_in(part, noticed->guids[i]))
+            rc = probe_noticed_add(&own, noticed->guids[i], err);
+    if (rc == PMIXFAB_OK && own.n == 0) /* what others noticed is none of its business */
+        return PMIXFAB_OK;
+    const struct probe *probe = probe_find(spec, &config->arg);
+    fab_inventory_init(&next);
+    if (rc == PMIXFAB_OK)
+        rc = probe == NULL || probe->again == NULL
+                 ? fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s cannot look at a part", spec)
+                 : probe->again(config, &sink, part, &own, &next, err);
+    probe_noticed_free(&own);
+    if (rc != PMIXFAB_OK) {
+        if (!*whole)
+            *why = *err;
+        *whole = true;
+        err->text[0] = '\0';
+        fab_inventory_destroy(&next);
+        rc = run_one(spec, config, &next, err);
+    }
+    fab_inventory_destroy(part);
+    *part = next;
+    return rc;
+}
+
+static int again_all(char **specs, struct probe_config *config, const struct probe_noticed *noticed,
+                     struct sweep_parts *parts, struct sweep_answer *answer, struct fab_err *err)
+{
+    int rc = PMIXFAB_OK;
+    answer->whole = false;
+    for (unsigned i = 0; i < parts->n && rc == PMIXFAB_OK; i++)
+        rc = again_one(specs[i], config, noticed, &parts->inv[i], &answer->whole, &answer->why, err);
+    return rc;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
 /* What the daemon orders: what changed, or everything where that is not enough. */
-static int sweep(char **specs, int n, struct probe_config *config, struct fab_inventory *all,
-                 struct fab_err *err)
+static int sweep(char **specs, unsigned n, struct probe_config *config, struct sweep_parts *parts,
+                 struct sweep_answer *answer, struct fab_err *err)
 {
     struct probe_noticed noticed = {0};
     void *order = NULL;
     size_t size = 0;
-    fab_inventory_init(all);
-    int rc = child_read(&order, &size, FAB_WIRE_MAX);
-    if (rc == PMIXFAB_OK && size > 0) {
-        rc = sweep_order_decode(order, size, &noticed, all, err);
-        free(order);
+    int rc = child_read(&order, &size, SWEEP_ANSWER_MAX);
+    bool part = rc == PMIXFAB_OK && size > 0;
+    if (part) {
+        rc = sweep_order_decode(order, size, &noticed, parts, &answer->why);
+        if (rc == PMIXFAB_OK && parts->n != n)
+            rc = fab_fail(&answer->why, PMIXFAB_ERR_CORRUPT, "there were %u probes", parts->n);
         if (rc == PMIXFAB_OK)
-            rc = run_again(specs, n, config, &noticed, all, err);
-        probe_noticed_free(&noticed);
-        if (rc == PMIXFAB_OK)
-            return rc;
-        char line[sizeof(err->text) + 40];
-        snprintf(line, sizeof(line), "everything is swept: %s", err->text);
-        child_note(PMIXFAB_LOG_DEBUG, line, NULL);
-        err->text[0] = '\0';
-        fab_inventory_destroy(all);
-    } else {
-        free(order);
+            rc = check_known(parts, &noticed, &answer->why);
+        part = rc == PMIXFAB_OK;
     }
-    return run_probes(specs, n, config, all, err);
+    free(order);
+    if (part) {
+        rc = again_all(specs, config, &noticed, parts, answer, err);
+    } else {
+        sweep_parts_destroy(parts);
+        rc = run_all(specs, n, config, parts, err);
+    }
+    probe_noticed_free(&noticed);
+    if (answer->why.text[0] != '\0') {
+        char line[sizeof(answer->why.text) + 40];
+        snprintf(line, sizeof(line), "everything is swept: %s", answer->why.text);
+        child_note(PMIXFAB_LOG_DEBUG, line, NULL);
+    }
+    return rc;
+}
+
+/* One inventory of what all have seen. */
+static int join(const struct sweep_parts *parts, struct fab_inventory *all, struct fab_err *err)
+{
+    int rc = PMIXFAB_OK;
+    for (unsigned i = 0; i < parts->n && rc == PMIXFAB_OK; i++)
+        rc = fab_inventory_merge(all, &parts->inv[i], err);
+    return rc == PMIXFAB_OK ? fab_inventory_finish(all, err) : rc;
 }
 
 /* argv: fabricd --sweep-child PID_OF_THE_DAEMON MAX_SMPS TIMEOUT_MS RETRIES PROBE... */
 int sweep_child(int argc, char **argv)
 {
     struct fab_err err = {""};
-    struct fab_inventory all;
+    struct sweep_parts parts = {.n = 0};
+    struct sweep_answer answer = {.whole = true};
     void *bytes = NULL;
     size_t size = 0;
-    if (argc < 7)
+    if (argc < 7 || argc - 6 > CONFIG_MAX_LIST)
         return 2;
     if (!child_begin(argv[2]))
         return 1;
@@ -92,14 +155,18 @@ int sweep_child(int argc, char **argv)
     struct probe_config config = {.max_smps = (unsigned)strtoul(argv[3], NULL, 10),
                                   .timeout_ms = (unsigned)strtoul(argv[4], NULL, 10),
                                   .retries = (unsigned)strtoul(argv[5], NULL, 10)};
-    int rc = sweep(argv + 6, argc - 6, &config, &all, &err);
+    fab_inventory_init(&answer.inv);
+    int rc = sweep(argv + 6, (unsigned)argc - 6, &config, &parts, &answer, &err);
+    if (rc == PMIXFAB_OK && parts.n > 1)
+        rc = join(&parts, &answer.inv, &err);
     if (rc == PMIXFAB_OK)
-        rc = fab_wire_encode(&all, &bytes, &size);
+        rc = sweep_answer_encode(&answer, &parts, &bytes, &size);
     if (rc == PMIXFAB_OK)
         rc = child_write(bytes, size);
     if (rc != PMIXFAB_OK)
         child_note(PMIXFAB_LOG_ERROR, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc), NULL);
     free(bytes);
-    fab_inventory_destroy(&all);
+    sweep_parts_destroy(&parts);
+    fab_inventory_destroy(&answer.inv);
     return rc == PMIXFAB_OK ? 0 : 1;
 }
