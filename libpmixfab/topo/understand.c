@@ -223,6 +223,7 @@ static void conclude(struct story *s)
     story_hcas_replaced(s);
     story_hosts_moved(s);
     story_cables_moved(s);
+    story_claims(s);
     story_renamed(s);
     story_gone(s);
     story_ports(s);

@@ -32,7 +32,8 @@
  * HCAs of two hosts that swap places: if the hosts' names stay with the GUIDs, two hosts moved; if they stay
  * with the places, two HCAs were replaced; if names alone were swapped, two names. Two HCAs with one host and
  * device name: the one that was there stays what it was, the other is a device added (or lost) of that host,
- * and `why` says so.
+ * or one of another name now, whose host is not told as lost; and `why` says that two hosts claim the name.
+ * Where the devices are called differently they can be one host's, and `why` says that, too.
  */
 #ifndef FAB_TOPO_UNDERSTAND_H
 #define FAB_TOPO_UNDERSTAND_H

@@ -2,8 +2,9 @@
  * understand_priv.h - shared by the files of understand only.
  *
  * understand.c holds the list of raw changes and which are told already; understand_match.c and
- * understand_switches.c find out which node is which; understand_nodes.c, understand_cables.c and
- * understand_rest.c draw the conclusions, in an order that matters: who comes first has the raw changes.
+ * understand_switches.c find out which node is which; understand_nodes.c, understand_cables.c,
+ * understand_claims.c and understand_rest.c draw the conclusions, in an order that matters: who comes first
+ * has the raw changes.
  */
 #ifndef FAB_TOPO_UNDERSTAND_PRIV_H
 #define FAB_TOPO_UNDERSTAND_PRIV_H
@@ -81,6 +82,7 @@ void story_hcas_replaced(struct story *s);
 void story_hosts_moved(struct story *s); /* understand_cables.c */
 void story_cables_moved(struct story *s);
 void story_ports(struct story *s);
+void story_claims(struct story *s);  /* understand_claims.c */
 void story_renamed(struct story *s); /* understand_rest.c */
 void story_gone(struct story *s);
 void story_rest(struct story *s);

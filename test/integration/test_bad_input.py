@@ -79,16 +79,20 @@ class Recorded(Case):
         lab.replace_file(self.path, named)
         self.daemon.refresh()
         devices = self.daemon.ctl_json("devices")
-        changes = self.becomes(named.replace('"node0004 ', '"node0003 '), ("host-lost", "node0004", "1 device", ""),
+        changes = self.becomes(named.replace('"node0004 ', '"node0003 '),
                                ("name", "node0004 mlx5_0", "node0004 mlx5_0", "node0003 mlx5_0"))
-        self.assertTrue(changes[0]["why"])
+        self.assertEqual(changes[0]["why"], "two hosts claim the name node0003: 0x0000000000100006 at leaf2[2], and "
+                                            "0x0000000000100004 at leaf2[1]")
+        for host in ("node0003", "node0004"):  # it is in the story of both
+            self.assertIn("two hosts claim the name node0003", self.daemon.ctl("history", host).stdout)
         after = self.daemon.ctl_json("devices")
         self.assertEqual([d["host"] for d in after], ["node0001", "node0002", "node0003", "node0003"])
         self.assertEqual([(d["guid"], d["switch_port"]) for d in after],
                          [(d["guid"], d["switch_port"]) for d in devices])
         self.assertIn("duplicate-name", self.daemon.ctl("check").stdout)
-        self.becomes(named, ("host-added", "node0004", "", "1 device"),
-                     ("name", "node0003 mlx5_0", "node0003 mlx5_0", "node0004 mlx5_0"))
+        changes = self.becomes(named, ("name", "node0003 mlx5_0", "node0003 mlx5_0", "node0004 mlx5_0"))
+        self.assertEqual(changes[0]["why"], "two hosts claimed the name node0003: 0x0000000000100006 at leaf2[2] has its "
+                                            "own now")
         self.assertEqual(self.daemon.ctl_json("devices"), devices)
 
     def test_a_switch_that_appears_twice(self):

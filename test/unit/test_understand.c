@@ -58,6 +58,15 @@ static void assert_lines(const struct fab_diff *diff, const char *const *lines, 
         fab_diff_destroy(&diff_);                                                                            \
     } while (0)
 
+/* Of the first change. */
+#define ASSERT_WHY(before, after, text)                                                                      \
+    do {                                                                                                     \
+        struct fab_diff diff_ = understand(before, after);                                                   \
+        assert_true(diff_.n > 0);                                                                            \
+        assert_string_equal(diff_.changes[0].why, text);                                                     \
+        fab_diff_destroy(&diff_);                                                                            \
+    } while (0)
+
 /* A fabric, and one that a hand is laid on. */
 struct pair {
     struct fab_inventory before, after;
@@ -330,8 +339,13 @@ static void test_two_hosts_of_one_name(void **state)
     hand_names(&p.before, NULL);
     rename_to(&p.after, "node0004", "node0001 HCA-1");
     hand_names(&p.after, NULL);
-    ASSERT_STORY(&p.before, &p.after, "host-lost|node0004|1 device||node0004",
-                 "name|node0004 HCA-1|node0004 HCA-1|node0001 HCA-1|node0004,node0001");
+    ASSERT_STORY(&p.before, &p.after, "name|node0004 HCA-1|node0004 HCA-1|node0001 HCA-1|node0004,node0001");
+    ASSERT_WHY(&p.before, &p.after,
+               "two hosts claim the name node0001: 0x0000000000100006 at leaf2[2], and "
+               "0x0000000000100000 at leaf1[1]");
+    ASSERT_STORY(&p.after, &p.before, "name|node0001 HCA-1|node0001 HCA-1|node0004 HCA-1|node0001,node0004");
+    ASSERT_WHY(&p.after, &p.before,
+               "two hosts claimed the name node0001: 0x0000000000100006 at leaf2[2] has its own now");
     /* the second one goes, and comes again */
     struct fab_inventory one;
     assert_int_equal(fab_inventory_copy(&one, &p.after), 0);
@@ -354,6 +368,44 @@ static void test_two_hosts_of_one_name(void **state)
     assert_int_equal(fabric_replace(&p.after, "node0001", 0x990001, 9), 0);
     hand_without_free(&without);
     fab_inventory_destroy(&one);
+    free_pair(&p);
+}
+
+/* What their HCAs are called by themselves does not tell hosts apart: without it, one host may have both. */
+static void test_hosts_whose_devices_have_no_names(void **state)
+{
+    (void)state;
+    struct pair p = make(SMALL);
+    for (unsigned i = 1; i <= 4; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "node%04u", i);
+        rename_to(&p.before, name, name);
+        rename_to(&p.after, name, name);
+    }
+    hand_names(&p.before, NULL);
+    rename_to(&p.after, "node0004", "node0001");
+    hand_names(&p.after, NULL);
+    ASSERT_STORY(&p.before, &p.after, "name|node0004 HCA-1|node0004 HCA-1|node0001 HCA-2|node0004,node0001");
+    ASSERT_WHY(&p.before, &p.after,
+               "two hosts claim the name node0001: 0x0000000000100006 at leaf2[2], and "
+               "0x0000000000100000 at leaf1[1]; or one host has both");
+    ASSERT_WHY(&p.after, &p.before,
+               "two hosts claimed the name node0001: 0x0000000000100006 at leaf2[2] has "
+               "its own now; or one host had both");
+    free_pair(&p);
+    /* several at once */
+    p = make(SMALL);
+    for (unsigned i = 3; i <= 4; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "node%04u", i);
+        rename_to(&p.after, name, "node0002 HCA-1");
+    }
+    hand_names(&p.after, NULL);
+    ASSERT_STORY(&p.before, &p.after, "name|node0003 HCA-1|node0003 HCA-1|node0002 HCA-1|node0003,node0002",
+                 "name|node0004 HCA-1|node0004 HCA-1|node0002 HCA-1|node0004,node0002");
+    ASSERT_WHY(&p.before, &p.after,
+               "3 hosts claim the name node0002: 0x0000000000100004 at leaf2[1], and "
+               "0x0000000000100002 at leaf1[2]");
     free_pair(&p);
 }
 
@@ -606,6 +658,7 @@ int main(void)
         cmocka_unit_test(test_two_swap_places),
         cmocka_unit_test(test_two_switches_swap_places),
         cmocka_unit_test(test_two_hosts_of_one_name),
+        cmocka_unit_test(test_hosts_whose_devices_have_no_names),
         cmocka_unit_test(test_everything_at_once),
         cmocka_unit_test(test_swaps_on_every_fabric),
         cmocka_unit_test(test_random_edits),
