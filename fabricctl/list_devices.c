@@ -47,7 +47,7 @@ static const struct ctl_column device_columns[] = {
     {"vendor", NULL, false},       {"firmware", NULL, false},
     {"driver", NULL, false},       {"pci", NULL, false},
     {"mtu", NULL, true},           {"numa", NULL, true},
-    {"facts", NULL, false}, /* the last: of the devices of one host, in JSON */
+    {"missing", NULL, false},      {"facts", NULL, false}, /* the last: of the devices of one host, in JSON */
 };
 
 static bool with_facts(const struct ctl *ctl)
@@ -125,6 +125,7 @@ static bool device_row(struct ctl_table *table, const struct ctl *ctl, const str
     put_coords(table, fab, index, PMIXFAB_LOGICAL);
     put_coords(table, fab, index, PMIXFAB_PHYSICAL);
     put_known(table, fab, &device);
+    ctl_put_bool(table, (device.seen & PMIXFAB_SEEN_MISSING) != 0);
     if (with_facts(ctl))
         ctl_put_json(table, ctl_facts_json(fab, index));
     return ctl_table_row(table);

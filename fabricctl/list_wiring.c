@@ -8,8 +8,9 @@
 /* ---- switches ---- */
 
 static const struct ctl_column switch_columns[] = {
-    {"id", "ID", false},      {"plane", "PLANE", false}, {"name", "SWITCH", false}, {"level", "LEVEL", true},
-    {"ports", "PORTS", true}, {"hosts", "HOSTS", true},  {"index", NULL, true},
+    {"id", "ID", false},      {"plane", "PLANE", false},     {"name", "SWITCH", false},
+    {"level", "LEVEL", true}, {"ports", "PORTS", true},      {"hosts", "HOSTS", true},
+    {"index", NULL, true},    {"missing", "MISSING", false},
 };
 
 static bool list_switch(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
@@ -28,6 +29,7 @@ static bool list_switch(struct ctl_table *table, const struct ctl *ctl, const st
         ctl_put_number(table, sw.n_ports);
         ctl_put_number(table, sw.n_hosts);
         ctl_put_number(table, i);
+        ctl_put_bool(table, sw.missing != 0);
         if (!ctl_table_row(table))
             return false;
     }
@@ -45,7 +47,7 @@ static const struct ctl_column link_columns[] = {
     {"plane", "PLANE", false}, {"a", "A", false},        {"a_port", "PORT", true},
     {"b", "B", false},         {"b_port", "PORT", true}, {"rate_gbps", "GBIT/S", true},
     {"cost", "COST", true},    {"a_kind", NULL, false},  {"a_guid", NULL, false},
-    {"b_kind", NULL, false},   {"b_guid", NULL, false},
+    {"b_kind", NULL, false},   {"b_guid", NULL, false},  {"missing", "MISSING", false},
 };
 
 static void put_end(struct ctl_table *table, const struct pmixfab *fab, const struct pmixfab_end *end)
@@ -83,6 +85,7 @@ static bool list_link(struct ctl_table *table, const struct ctl *ctl, const stru
         ctl_put_guid(table, link.a.guid);
         ctl_put_text(table, link.b.is_switch != 0 ? "switch" : "device");
         ctl_put_guid(table, link.b.guid);
+        ctl_put_bool(table, link.missing != 0);
         if (!ctl_table_row(table))
             return false;
     }

@@ -239,7 +239,8 @@ struct pmixfab_switch {
     uint32_t n_hosts; /* hosts with a device on it */
     uint64_t guid;
     const char *name;
-    char id[24]; /* [PMIX_FABRIC_SWITCH] 0x and 16 hexadecimal digits */
+    uint32_t missing; /* 1: the last sweeps have not seen it, its place is kept for a while */
+    char id[24];      /* [PMIX_FABRIC_SWITCH] 0x and 16 hexadecimal digits */
 };
 int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out);
 
@@ -254,6 +255,7 @@ struct pmixfab_link {
     struct pmixfab_end a, b;
     uint64_t mbps;
     uint32_t cost;
+    uint32_t missing; /* 1: the switch or the device at one of its ends is missing */
 };
 int pmixfab_link(const struct pmixfab *fab, uint32_t index, struct pmixfab_link *out);
 

@@ -126,6 +126,7 @@ int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_swi
         .n_hosts = sw->n_hosts,
         .guid = sw->guid,
         .name = fab_handle_string(fab, sw->name),
+        .missing = sw->missing,
     };
     snprintf(out->id, sizeof(out->id), "0x%016llx", (unsigned long long)sw->guid);
     return PMIXFAB_OK;
@@ -145,6 +146,20 @@ static struct pmixfab_end end_of(const struct pmixfab *fab, uint32_t end, uint32
     }
 }
 
+static bool is_missing(const struct pmixfab *fab, uint32_t end)
+{
+    uint32_t index = end & ~SNAP_END_KIND;
+
+    switch (end & SNAP_END_KIND) {
+    case SNAP_END_SWITCH:
+        return fab->switches[index].missing != 0;
+    case SNAP_END_DEVICE:
+        return (fab->devices[index].seen & PMIXFAB_SEEN_MISSING) != 0;
+    default:
+        return false;
+    }
+}
+
 int pmixfab_link(const struct pmixfab *fab, uint32_t index, struct pmixfab_link *out)
 {
     if (fab == NULL || out == NULL || index >= fab->meta->n_links)
@@ -155,6 +170,7 @@ int pmixfab_link(const struct pmixfab *fab, uint32_t index, struct pmixfab_link 
         .b = end_of(fab, cable->b, cable->b_port),
         .mbps = cable->mbps,
         .cost = cable->cost,
+        .missing = is_missing(fab, cable->a) || is_missing(fab, cable->b),
     };
     return PMIXFAB_OK;
 }

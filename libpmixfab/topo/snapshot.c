@@ -94,6 +94,7 @@ static int write_switches(struct snap_build *b)
             .name = string(b, fab_str(inv, node->name)),
             .level = b->geometry->level[i],
             .n_ports = node->num_ports,
+            .missing = node->missing,
         };
         last_host[i] = FAB_NONE;
     }

@@ -152,14 +152,17 @@ static bool good_switches(const void *bytes)
 {
     const struct snap_meta *meta = snap_meta(bytes);
     const struct snap_switch *sw = snap_section(bytes, SNAP_SWITCHES);
+    const bool told = snap_head(bytes)->version >= 3;
+    uint32_t n_missing = 0;
 
     for (uint32_t i = 0; i < meta->n_switches; i++) {
-        if (sw[i].name >= meta->string_bytes || sw[i].n_hosts > meta->n_hosts)
+        if (sw[i].name >= meta->string_bytes || sw[i].n_hosts > meta->n_hosts || sw[i].missing > told)
             return false;
+        n_missing += sw[i].missing;
         if (i > 0 && sw[i - 1].guid >= sw[i].guid)
             return false;
     }
-    return true;
+    return !told || n_missing == meta->n_missing;
 }
 
 static bool good_end(const struct snap_meta *meta, uint32_t end)

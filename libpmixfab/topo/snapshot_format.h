@@ -11,6 +11,8 @@
  *
  * Version 1 knows no places and no facts: its table has SNAP_SECTIONS_1 entries, and the byte that holds
  * `seen` in a device is 0, which means what the subnet alone would say. Its numbers of sections are the same.
+ * Versions 1 and 2 do not say which switches are missing: where that stands, they have the high bytes of
+ * n_ports, which are 0.
  */
 #ifndef FAB_TOPO_SNAPSHOT_FORMAT_H
 #define FAB_TOPO_SNAPSHOT_FORMAT_H
@@ -26,7 +28,7 @@
     "FAB\r\n\x1a\n"
 #define SNAP_MAGIC_SIZE 8
 #define SNAP_ORDER      0x01020304u
-#define SNAP_VERSION    2u
+#define SNAP_VERSION    3u
 #define SNAP_OLDEST     1u /* the oldest version still read */
 #define SNAP_ALIGN      64u
 #define SNAP_NAME_MAX   63u /* bytes of a plane's name */
@@ -125,7 +127,8 @@ struct snap_switch {
     uint64_t guid;
     uint32_t name;
     uint32_t level;
-    uint32_t n_ports;
+    uint16_t n_ports;
+    uint16_t missing; /* 0 or 1; meta has the number of them */
     uint32_t n_hosts;
 };
 static_assert(sizeof(struct snap_switch) == 24, "no holes");

@@ -28,9 +28,9 @@ COMMANDS = ("status", "planes", "devices", "switches", "links", "groups", "coord
 KEYS = {
     "planes": ["index", "name", "vendor", "identifier", "devices", "hosts", "switches", "dims", "shape", "kind"],
     "devices": ["index", "id", "plane", "host", "name", "port", "guid", "switch", "switch_port", "rate_gbps", "state",
-                "logical", "physical", "type", "seen", "vendor", "firmware", "driver", "pci", "mtu", "numa"],
-    "switches": ["id", "name", "level", "hosts"],
-    "links": ["a", "a_port", "b", "b_port", "rate_gbps"],
+                "logical", "physical", "type", "seen", "vendor", "firmware", "driver", "pci", "mtu", "numa", "missing"],
+    "switches": ["id", "name", "level", "hosts", "missing"],
+    "links": ["a", "a_port", "b", "b_port", "rate_gbps", "missing"],
     "groups": ["group", "hosts"],
     "coords": ["index", "plane", "host", "name", "port", "logical", "physical"],
 }

@@ -35,6 +35,12 @@ class Case(unittest.TestCase):
     def states(self):
         return {host: (d["state"], d["seen"]) for host, d in self.devices().items()}
 
+    def told_missing(self):
+        """What the lists say is missing: hosts, switches, and the ends of cables."""
+        return ({device["host"] for device in self.daemon.ctl_json("devices") if device["missing"]},
+                {switch["name"] for switch in self.daemon.ctl_json("switches") if switch["missing"]},
+                {tuple(sorted((link["a"], link["b"]))) for link in self.daemon.ctl_json("links") if link["missing"]})
+
     def last(self):
         return self.daemon.ctl_json("diff")["changes"]
 
@@ -65,6 +71,7 @@ class Missing(Case):
         self.assertEqual([(c["kind"], c["what"]) for c in self.last()], [("host-missing", "node0002 HCA-1")])
         self.assertEqual(self.daemon.status()["missing"], 1)
         self.assertEqual(self.daemon.ctl_json("cost", "node0001", "node0003"), before)
+        self.assertEqual(self.told_missing(), ({"node0002"}, set(), {("leaf1", "node0002:HCA-1")}))
         generation = self.generation()
         self.daemon.refresh()  # it is missing still: nothing is new
         self.assertEqual(self.generation(), generation)
@@ -118,6 +125,12 @@ class Missing(Case):
         self.assertEqual(self.places(), places)
         self.assertEqual(kinds(self.last()), ["host-missing", "host-missing", "switch-missing"])
         self.assertEqual([self.states()[host] for host in ("node0003", "node0004")], [("down", "missing")] * 2)
+        self.assertEqual(self.told_missing(),
+                         ({"node0003", "node0004"}, {"leaf2"}, {("leaf2", "node0003:HCA-1"), ("leaf2", "node0004:HCA-1"),
+                                                                ("leaf2", "spine1"), ("leaf2", "spine2")}))
+        self.assertRegex(self.daemon.ctl("switches").stdout, r"(?m)^\S+ +ib0 +leaf2 .* yes$")
+        self.assertRegex(self.daemon.ctl("switches").stdout, r"(?m)^\S+ +ib0 +leaf1 .* no$")
+        self.assertEqual(self.daemon.ctl("links").stdout.count(" yes\n"), 4)
         distance = self.daemon.ctl_json("cost", "node0001", "node0005")
         self.sim.relink("leaf2")
         self.sweep()
@@ -171,6 +184,7 @@ class Ports(Case):
         self.assertEqual([(c["kind"], c["what"], c["after"]) for c in self.last()], [("port-missing", what, "missing")])
         self.assertEqual(self.daemon.status()["missing"], 1)
         self.assertEqual(self.daemon.ctl_json("cost", "node0001", f"{HOST}:HCA-1:2"), cost)
+        self.assertEqual(self.told_missing(), ({HOST}, set(), {("leaf2", f"{HOST}:HCA-1")}))
         found = json.loads(self.daemon.ctl("--format", "json", "check").stdout)["findings"]
         self.assertIn(("missing", f"{HOST} HCA-1[2]"), [(f["kind"], f["where"]) for f in found])
         generation = self.generation()

@@ -112,6 +112,7 @@ static void compare_switches(const struct pmixfab *fab, const struct layer *laye
         assert_string_equal(out.name, fab_str(plane->inv, node->name));
         snprintf(id, sizeof(id), "0x%016llx", (unsigned long long)node->guid);
         assert_string_equal(out.id, id);
+        assert_int_equal(out.missing, node->missing);
     }
 }
 
@@ -144,6 +145,8 @@ static void compare_links(const struct pmixfab *fab, const struct fab_plane *pla
         compare_end(&out.b, plane, plane->cables[i].b);
         assert_int_equal(out.mbps, plane->cables[i].mbps);
         assert_int_equal(out.cost, plane->cables[i].cost);
+        const struct fab_port *end = &plane->inv->ports[plane->cables[i].a];
+        assert_int_equal(out.missing, fab_port_is_missing(plane->inv, end));
     }
 }
 
@@ -224,6 +227,27 @@ static void test_generated_fabrics(void **state)
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
         struct world world;
         world_open(&world, world_fabrics[f]);
+        for (uint32_t p = 0; p < world.planes.n; p++)
+            compare_all(&world.layers[p]);
+        world_close(&world);
+    }
+}
+
+/* Switches, hosts and ports that keep their places: they and their cables say so. */
+static void test_missing(void **state)
+{
+    uint64_t dice = 5;
+    (void)state;
+    for (size_t f = 0; f < WORLD_FABRICS; f++) {
+        struct world world = {0};
+        assert_int_equal(fabric_parse(world_fabrics[f], &world.inv), 0);
+        for (uint32_t i = 0; i < world.inv.n_nodes; i++)
+            world.inv.nodes[i].missing = fabric_random_next(&dice) % 6 == 0;
+        for (uint32_t p = 0; p < world.inv.n_ports; p++) /* what is on a missing switch is missing, too */
+            if (world.inv.nodes[world.inv.ports[p].node].kind == FAB_HCA)
+                world.inv.ports[p].missing = fabric_random_next(&dice) % 6 == 0 ||
+                                             fab_port_is_missing(&world.inv, &world.inv.ports[p]);
+        world_compute(&world);
         for (uint32_t p = 0; p < world.planes.n; p++)
             compare_all(&world.layers[p]);
         world_close(&world);
@@ -349,9 +373,10 @@ static void test_large_matrix_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_fabrics), cmocka_unit_test(test_odd_names_and_ends),
-        cmocka_unit_test(test_port_states),       cmocka_unit_test(test_empty_plane),
-        cmocka_unit_test(test_shape_string),      cmocka_unit_test(test_large_matrix_memory),
+        cmocka_unit_test(test_generated_fabrics),   cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_odd_names_and_ends),  cmocka_unit_test(test_port_states),
+        cmocka_unit_test(test_empty_plane),         cmocka_unit_test(test_shape_string),
+        cmocka_unit_test(test_large_matrix_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,13 +175,13 @@ static void test_build_refuses(void **state)
     world_close(&world);
 }
 
-/* What a flipped bit in byte `at` of a snapshot of version 2 is called. */
+/* What a flipped bit in byte `at` of a snapshot of version 3 is called. */
 static int name_of_flip(size_t at, unsigned bit, uint64_t size)
 {
     if (at < 12)
         return PMIXFAB_ERR_FOREIGN;
     if (at < 16)
-        return at == 12 && bit == 1 ? PMIXFAB_ERR_OLDER : PMIXFAB_ERR_NEWER;
+        return at == 12 && bit <= 1 ? PMIXFAB_ERR_CORRUPT : PMIXFAB_ERR_NEWER; /* 1 and 2 are still read */
     if (at < 24)
         return size >> (8 * (at - 16) + bit) & 1 ? PMIXFAB_ERR_CORRUPT : PMIXFAB_ERR_TRUNCATED;
     return PMIXFAB_ERR_CORRUPT;
@@ -315,6 +315,9 @@ static const struct lie lies[] = {
     {"host", SNAP_HOST, 0, 4, UINT32_MAX},
     {"switch", FIRST(SNAP_SWITCHES, snap_switch, name), 4, 1u << 20},
     {"switch", FIRST(SNAP_SWITCHES, snap_switch, n_hosts), 4, 5},
+    {"switch", FIRST(SNAP_SWITCHES, snap_switch, missing), 2, 1}, /* meta says that none is */
+    {"switch", FIRST(SNAP_SWITCHES, snap_switch, missing), 2, 2},
+    {"switch", META(n_missing), 4, 1},
     {"switch", FIRST(SNAP_SWITCHES, snap_switch, guid), 8, UINT64_MAX},
     {"link", FIRST(SNAP_LINKS, snap_link, a), 4, SNAP_END_DEVICE | 4},
     {"link", FIRST(SNAP_LINKS, snap_link, a), 4, SNAP_END_SWITCH | 3},

@@ -1,7 +1,7 @@
 /*
  * The fuzzer's corpus of snapshots is what its file names say. With FAB_WRITE_CORPUS=DIR it is written anew
- * there, which a change of the format needs. valid-v1-* were written by the last program that wrote
- * version 1.
+ * there, which a change of the format needs. valid-v1-* and -v2-* were written by the last programs that
+ * wrote versions 1 and 2.
  */
 #include <dirent.h>
 
@@ -98,6 +98,12 @@ static void write_corpus(const char *dir)
         write_valid(dir, valid[i][0], &world);
         world_close(&world);
     }
+    memset(&world, 0, sizeof(world));
+    assert_int_equal(fabric_parse("fattree2:2,1,2", &world.inv), 0);
+    world.inv.nodes[fabric_find(&world.inv, "leaf2")].missing = 1;
+    world_compute(&world);
+    write_valid(dir, "valid-missing", &world);
+    world_close(&world);
     world_odd(&world);
     write_valid(dir, "valid-odd", &world);
     world_close(&world);
@@ -149,7 +155,7 @@ static void test_corpus(void **state)
         n++;
     }
     closedir(dir);
-    assert_true(n >= 23);
+    assert_true(n >= 26);
 }
 
 int main(void)
