@@ -77,6 +77,22 @@ static void put_for_people(struct ctl_table *table, const json_t *row)
     put_member(table, row, "why");
 }
 
+void ctl_print_held(const json_t *answer)
+{
+    json_int_t cables = json_integer_value(json_object_get(answer, "held"));
+    json_int_t switches = json_integer_value(json_object_get(answer, "held_switches"));
+    char some[2][40] = {"", ""};
+
+    if (cables + switches == 0)
+        return;
+    if (cables > 0)
+        snprintf(some[0], sizeof(some[0]), "%lld cable%s", (long long)cables, cables == 1 ? "" : "s");
+    if (switches > 0)
+        snprintf(some[1], sizeof(some[1]), "%lld switch%s", (long long)switches, switches == 1 ? "" : "es");
+    printf("%s%s%s %s held down: see fabricctl check\n", some[0], cables > 0 && switches > 0 ? " and " : "",
+           some[1], cables + switches == 1 ? "is" : "are");
+}
+
 enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, json_t *into)
 {
     bool people = ctl->format == CTL_TEXT && into == NULL;

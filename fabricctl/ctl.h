@@ -35,8 +35,9 @@ struct ctl {
     bool wait, no_wait;   /* refresh */
     bool replace, cancel; /* expect */
     uint32_t seconds;     /* expect --for; 0: not said */
-    bool accept_partial;
-    bool force; /* backup --force */
+    bool accept_partial;  /* refresh */
+    bool release;         /* refresh */
+    bool force;           /* backup --force */
     bool follow;
     uint32_t limit; /* history --limit; 0: all */
     char *const *args;

@@ -35,6 +35,7 @@ static const struct option_help helps[] = {
     {'w', "    --wait", "wait until it is done, as without this option"},
     {'W', "    --no-wait", "return as soon as the daemon has taken it up"},
     {'a', "    --accept-partial", "publish what answered, even if the fabric shrinks by it"},
+    {'L', "    --release", "what is held down, of that host or switch or all of it, is believed again first"},
     {'O', "    --force", "replace a backup that is there"},
     {'R', "    --replace", "what changes of it from now on is planned"},
     {'t', "    --for TIME", "for so long: 90s, 30m, 4h (the default), 2d"},
@@ -46,25 +47,16 @@ static const struct option_help helps[] = {
 #define GLOBAL_OPTIONS "rupFhV"
 
 static const struct option long_options[] = {
-    {"rundir", required_argument, NULL, 'r'},
-    {"uri", required_argument, NULL, 'u'},
-    {"plane", required_argument, NULL, 'p'},
-    {"format", required_argument, NULL, 'F'},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {"output", required_argument, NULL, 'o'},
-    {"host", required_argument, NULL, 'H'},
-    {"switch", required_argument, NULL, 'S'},
-    {"wait", no_argument, NULL, 'w'},
-    {"no-wait", no_argument, NULL, 'W'},
-    {"replace", no_argument, NULL, 'R'},
-    {"for", required_argument, NULL, 't'},
-    {"cancel", no_argument, NULL, 'c'},
-    {"accept-partial", no_argument, NULL, 'a'},
-    {"follow", no_argument, NULL, 'f'},
-    {"force", no_argument, NULL, 'O'},
-    {"limit", required_argument, NULL, 'n'},
-    {NULL, 0, NULL, 0},
+    {"rundir", required_argument, NULL, 'r'},   {"uri", required_argument, NULL, 'u'},
+    {"plane", required_argument, NULL, 'p'},    {"format", required_argument, NULL, 'F'},
+    {"help", no_argument, NULL, 'h'},           {"version", no_argument, NULL, 'V'},
+    {"output", required_argument, NULL, 'o'},   {"host", required_argument, NULL, 'H'},
+    {"switch", required_argument, NULL, 'S'},   {"wait", no_argument, NULL, 'w'},
+    {"no-wait", no_argument, NULL, 'W'},        {"replace", no_argument, NULL, 'R'},
+    {"for", required_argument, NULL, 't'},      {"cancel", no_argument, NULL, 'c'},
+    {"accept-partial", no_argument, NULL, 'a'}, {"release", no_argument, NULL, 'L'},
+    {"follow", no_argument, NULL, 'f'},         {"force", no_argument, NULL, 'O'},
+    {"limit", required_argument, NULL, 'n'},    {NULL, 0, NULL, 0},
 };
 
 static const struct ctl_command commands[] = {
@@ -80,7 +72,7 @@ static const struct ctl_command commands[] = {
     {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
     {"nodes", "[HOST]", "the hosts that report their own devices", "", 0, 1, ctl_nodes},
     {"forget", "HOST", "forget what a host reported, until it does so again", "", 1, 1, ctl_forget},
-    {"refresh", "", "look at the fabric now, and show what changed", "HSwWa", 0, 0, ctl_refresh},
+    {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},
     {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify},
     {"check", "", "what looks wrong in the fabric as it stands, and what to do", "", 0, 0, ctl_check},
     {"expect", "[NAME]", "announce a swap of a host or switch, or list what is announced", "Rtc", 0, 1,
@@ -223,6 +215,9 @@ static enum ctl_exit set_option(struct ctl *ctl, struct asked *asked, int letter
         break;
     case 'a':
         ctl->accept_partial = true;
+        break;
+    case 'L':
+        ctl->release = true;
         break;
     case 'w':
         ctl->wait = true;

@@ -65,16 +65,22 @@ static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, c
         printf("generation %lld, %s%s\n", (long long)generation,
                changed ? "published just now:" : "as before: nothing changed",
                partial ? " (only a part of the fabric answered)" : "");
-    if (ctl->format != CTL_JSON)
-        return changed || ctl->format == CTL_CSV ? ctl_changes_table(ctl, changes, NULL) : CTL_DONE;
+    if (ctl->format != CTL_JSON) {
+        status = changed || ctl->format == CTL_CSV ? ctl_changes_table(ctl, changes, NULL) : CTL_DONE;
+        if (ctl->format == CTL_TEXT)
+            ctl_print_held(answer);
+        return status;
+    }
     rows = json_array();
     status = ctl_changes_table(ctl, changes, rows);
     if (status != CTL_DONE) {
         json_decref(rows);
         return status;
     }
-    return ctl_json_print(stdout, json_pack("{s:I, s:b, s:b, s:o}", "generation", generation, "changed",
-                                            changed, "partial", partial, "changes", rows));
+    return ctl_json_print(stdout, json_pack("{s:I, s:b, s:b, s:O?, s:O?, s:o}", "generation", generation,
+                                            "changed", changed, "partial", partial, "held",
+                                            json_object_get(answer, "held"), "held_switches",
+                                            json_object_get(answer, "held_switches"), "changes", rows));
 }
 
 /* The answer of a daemon on a node, which looks at its own devices and delivers what it sees. */
@@ -124,6 +130,8 @@ static json_t *refresh_request(const struct ctl *ctl)
         ok = json_object_set_new(request, "host", json_string(ctl->host)) == 0;
     if (ok && ctl->sw != NULL)
         ok = json_object_set_new(request, "switch", json_string(ctl->sw)) == 0;
+    if (ok && ctl->release)
+        ok = json_object_set_new(request, "release", json_true()) == 0;
     if (ok && ctl->no_wait)
         ok = json_object_set_new(request, "wait", json_false()) == 0;
     if (ok)

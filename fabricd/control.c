@@ -241,9 +241,10 @@ void control_swept(struct control *control, const struct swept *swept)
     char why[sizeof(((struct fab_err *)NULL)->text)];
     fab_text_clean(why, sizeof(why), swept->why_whole, strlen(swept->why_whole), NULL);
     json_t *answer =
-        json_pack("{s:b, s:I, s:b, s:b, s:s, s:s?}", "ok", 1, "generation", (json_int_t)swept->generation,
-                  "changed", swept->changed, "partial", swept->partial, "scope",
-                  swept->part ? "switch" : "fabric", "scope_reason", why[0] != '\0' ? why : NULL);
+        json_pack("{s:b, s:I, s:b, s:b, s:s, s:s?, s:I, s:I}", "ok", 1, "generation",
+                  (json_int_t)swept->generation, "changed", swept->changed, "partial", swept->partial,
+                  "scope", swept->part ? "switch" : "fabric", "scope_reason", why[0] != '\0' ? why : NULL,
+                  "held", (json_int_t)swept->held, "held_switches", (json_int_t)swept->held_switches);
     control_finished(control, swept->number, swept->code, swept->message, answer);
 }
 

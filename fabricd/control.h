@@ -32,8 +32,9 @@ struct swept {
     const char *message; /* why it failed */
     uint64_t generation;
     bool changed, partial;
-    bool part;             /* only what was asked for was swept, and what was noticed */
-    const char *why_whole; /* why it was everything where a part was asked for; "" */
+    bool part;                    /* only what was asked for was swept, and what was noticed */
+    const char *why_whole;        /* why it was everything where a part was asked for; "" */
+    uint32_t held, held_switches; /* cables and switches that are held down */
 };
 void control_swept(struct control *control, const struct swept *swept);
 

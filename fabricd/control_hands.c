@@ -1,5 +1,6 @@
 #include "fabricd/control_hands.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "fabricd/control_nodes.h"
@@ -41,6 +42,22 @@ static void answer_taken(struct connection *connection)
                                           (json_int_t)publisher_generation(daemon->publisher)));
 }
 
+/* Before the sweep: what is held down is released, where that was asked for. Returns how many are. */
+static uint32_t release(struct connection *connection, json_t *request, const char *name, bool waits)
+{
+    char progress[80];
+    if (!json_is_true(json_object_get(request, "release")))
+        return 0;
+    uint32_t n = daemon_release(connection->control->owner, name);
+    if (waits) {
+        snprintf(progress, sizeof(progress), "%u cable%s or switch%s released", (unsigned)n,
+                 n == 1 ? "" : "s", n == 1 ? " is" : "es are");
+        connection_send(connection,
+                        json_pack("{s:s}", "progress", n == 0 ? "nothing was held down" : progress));
+    }
+    return n;
+}
+
 void control_op_refresh(struct connection *connection, json_t *request)
 {
     struct daemon *daemon = connection->control->owner;
@@ -50,7 +67,8 @@ void control_op_refresh(struct connection *connection, json_t *request)
         return;
     bool accept = json_is_true(json_object_get(request, "accept_partial"));
     bool waits = !json_is_false(json_object_get(request, "wait"));
-    if (sw != NULL && !publisher_has_switch(daemon->publisher, sw)) {
+    uint32_t released = release(connection, request, sw != NULL ? sw : host, waits);
+    if (sw != NULL && released == 0 && !publisher_has_switch(daemon->publisher, sw)) {
         connection_fail(connection, PMIXFAB_ERR_NOTFOUND,
                         "refresh: no switch %s: `fabricctl switches` shows those that there are", sw);
         return;
@@ -63,8 +81,8 @@ void control_op_refresh(struct connection *connection, json_t *request)
     }
     if (host != NULL)
         control_order_look(daemon, host);
-    /* What is accepted is taken as the fabric: then all of it is asked. */
-    bool part = sw != NULL && !accept;
+    /* What is accepted is taken as the fabric, and who was held may be anywhere: then all of it is asked. */
+    bool part = sw != NULL && !accept && released == 0;
     uint64_t number = part ? daemon_sweep_switch(daemon, sw) : daemon_sweep(daemon, accept);
     if (!waits) {
         answer_taken(connection);

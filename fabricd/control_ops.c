@@ -23,7 +23,7 @@ static json_t *about_looks(const struct daemon_status *s)
                      (json_int_t)s->cheap.looks, "noticed", (json_int_t)s->cheap.noticed, "look_ms",
                      s->cheap.look_ms, "watching", s->looks ? json_boolean(s->cheap.watching) : json_null(),
                      "noticed_since", control_time(s->noticed_since), "missing", (json_int_t)s->missing,
-                     "flapping", (json_int_t)s->held);
+                     "flapping", (json_int_t)s->held + s->held_switches);
 }
 
 static void op_status(struct connection *connection, json_t *request)

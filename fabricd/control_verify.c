@@ -81,9 +81,12 @@ static void answer(json_t *line, int code, const char *why)
 static json_t *answer_of(const struct fab_diff *diff)
 {
     json_t *changes = json_array();
+    struct publisher_waits waits;
+    publisher_waits(verifying.daemon->publisher, &waits);
     change_json_diff(diff, daemon_now(), changes);
-    return json_pack("{s:b, s:b, s:I, s:o}", "ok", 1, "equal", diff->n == 0, "generation",
-                     (json_int_t)verifying.generation, "changes", changes);
+    return json_pack("{s:b, s:b, s:I, s:o, s:I, s:I}", "ok", 1, "equal", diff->n == 0, "generation",
+                     (json_int_t)verifying.generation, "changes", changes, "held", (json_int_t)waits.held,
+                     "held_switches", (json_int_t)waits.held_switches);
 }
 
 static void on_swept(struct sweep_result *result, void *arg);

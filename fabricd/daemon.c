@@ -47,6 +47,7 @@ void daemon_status(const struct daemon *d, struct daemon_status *out)
     publisher_waits(d->publisher, &waits);
     out->missing = waits.missing;
     out->held = waits.held;
+    out->held_switches = waits.held_switches;
 }
 
 struct store *daemon_store(struct daemon *d)

@@ -21,8 +21,9 @@ struct daemon_status {
     int64_t published, stale_since, last_sweep;
     double sweep_ms, publish_s; /* publish_s: from the finished sweep to the files in place */
     uint32_t dangling, unnamed, inactive;
-    uint32_t nodes;         /* how many report */
-    uint32_t missing, held; /* HCAs that keep their places, or ports of theirs; ends of cables that flap */
+    uint32_t nodes;               /* how many report */
+    uint32_t missing;             /* HCAs that keep their places, or ports of theirs */
+    uint32_t held, held_switches; /* cables that flap; switches that do, with all of theirs */
     bool stale, partial, sweeping;
     unsigned interval;
     unsigned look; /* seconds between cheap looks, 0: none */
@@ -43,6 +44,10 @@ uint64_t daemon_sweep(struct daemon *daemon, bool accept_partial);
 /* Likewise, but a sweep of the switches of this name (or GUID) is enough, and of what was noticed. Where that
  * cannot be, everything is swept, and it is told why. */
 uint64_t daemon_sweep_switch(struct daemon *daemon, const char *name);
+
+/* Release what is held down of a host or switch (NULL: everything), for a sweep that follows. Returns how
+ * many cables and switches that were. */
+uint32_t daemon_release(struct daemon *daemon, const char *name);
 
 /* Retire what is missing of a host, now. Returns how many HCAs that are; *there: the last sweep saw one. */
 uint32_t daemon_forget(struct daemon *daemon, const char *host, bool *there);

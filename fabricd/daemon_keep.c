@@ -58,6 +58,11 @@ void keeping_stop(struct daemon *d)
         event_free(d->keep_timer);
 }
 
+uint32_t daemon_release(struct daemon *d, const char *name)
+{
+    return publisher_release_now(d->publisher, name);
+}
+
 uint32_t daemon_forget(struct daemon *d, const char *host, bool *there)
 {
     uint32_t n = publisher_forget(d->publisher, host, there);

@@ -84,6 +84,8 @@ void round_end(struct daemon *d, int code, const char *message, bool changed)
                                : COUNT_SWEEPS_FAILED);
     metrics_write(d->metrics);
     if (d->control != NULL) {
+        struct publisher_waits waits;
+        publisher_waits(d->publisher, &waits);
         const struct swept swept = {.number = d->number,
                                     .code = code,
                                     .message = d->status.stale_reason,
@@ -91,7 +93,9 @@ void round_end(struct daemon *d, int code, const char *message, bool changed)
                                     .changed = changed,
                                     .partial = d->status.partial,
                                     .part = d->part && !d->swept.whole,
-                                    .why_whole = d->why_whole.text};
+                                    .why_whole = d->why_whole.text,
+                                    .held = waits.held,
+                                    .held_switches = waits.held_switches};
         control_swept(d->control, &swept);
     }
     wait_for_next(d);

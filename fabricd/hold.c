@@ -5,12 +5,13 @@
 
 #define SECOND 1000000ll
 
-struct end {
-    uint64_t guid;
-    unsigned port;
+struct entry {
+    struct hold_key key;
     bool held;
+    char *what;       /* held: what people call it, and behind that the subjects; NULL: not known */
     int64_t until;    /* held: until when; else when it was released last, 0: it never was held */
     int64_t period;   /* for so long it was held last; 0: it never was */
+    int64_t excused;  /* its coming back is not counted up to then; 0: it is */
     unsigned n_times; /* changes within the window, while it is not held */
     int64_t times[HOLD_MAX_COUNT];
 };
@@ -18,7 +19,7 @@ struct end {
 struct hold {
     struct hold_limits limits;
     int64_t now;
-    struct end **ends; /* by GUID and port */
+    struct entry **entries; /* by their keys */
     uint32_t n, cap;
 };
 
@@ -35,26 +36,59 @@ struct hold *hold_new(const struct hold_limits *limits)
     return hold;
 }
 
+static void entry_free(struct entry *entry)
+{
+    free(entry->what);
+    free(entry);
+}
+
 void hold_free(struct hold *hold)
 {
     if (hold == NULL)
         return;
     for (uint32_t i = 0; i < hold->n; i++)
-        free(hold->ends[i]);
-    free(hold->ends);
+        entry_free(hold->entries[i]);
+    free(hold->entries);
     free(hold);
 }
 
-/* ---- the ends ---- */
+/* ---- what is remembered ---- */
+
+static int compare_ends(struct hold_end a, struct hold_end b)
+{
+    if (a.guid != b.guid)
+        return a.guid < b.guid ? -1 : 1;
+    return (a.port > b.port) - (a.port < b.port);
+}
+
+int hold_compare(const struct hold_key *a, const struct hold_key *b)
+{
+    int order = compare_ends(a->end, b->end);
+    return order != 0 ? order : compare_ends(a->far, b->far);
+}
+
+struct hold_key hold_cable(struct hold_end a, struct hold_end b)
+{
+    return compare_ends(a, b) < 0 ? (struct hold_key){a, b} : (struct hold_key){b, a};
+}
+
+struct hold_key hold_switch(uint64_t guid)
+{
+    return (struct hold_key){.end = {.guid = guid}};
+}
+
+bool hold_is_switch(const struct hold_key *key)
+{
+    return key->end.port == 0 && key->far.guid == 0;
+}
 
 /* Where it stands, or would. */
-static uint32_t place_of(const struct hold *hold, uint64_t guid, unsigned port)
+static uint32_t place_of(const struct hold *hold, const struct hold_key *key)
 {
     uint32_t low = 0, high = hold->n;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        const struct end *end = hold->ends[mid];
-        if (end->guid < guid || (end->guid == guid && end->port < port))
+        if (hold_compare(&hold->entries[mid]->key, key) < 0)
             low = mid + 1;
         else
             high = mid;
@@ -62,145 +96,251 @@ static uint32_t place_of(const struct hold *hold, uint64_t guid, unsigned port)
     return low;
 }
 
-static struct end *find(const struct hold *hold, uint64_t guid, unsigned port)
+static struct entry *find(const struct hold *hold, const struct hold_key *key)
 {
-    uint32_t at = place_of(hold, guid, port);
-    if (at == hold->n || hold->ends[at]->guid != guid || hold->ends[at]->port != port)
-        return NULL;
-    return hold->ends[at];
+    uint32_t at = place_of(hold, key);
+    return at < hold->n && hold_compare(&hold->entries[at]->key, key) == 0 ? hold->entries[at] : NULL;
 }
 
-static struct end *find_or_add(struct hold *hold, uint64_t guid, unsigned port)
+static struct entry *find_or_add(struct hold *hold, const struct hold_key *key)
 {
-    struct end *end = find(hold, guid, port);
-    if (end != NULL)
-        return end;
+    struct entry *entry = find(hold, key);
+    if (entry != NULL)
+        return entry;
     if (hold->n == hold->cap) {
         uint32_t cap = hold->cap == 0 ? 64 : 2 * hold->cap;
-        struct end **larger = reallocarray(hold->ends, cap, sizeof(struct end *));
+        struct entry **larger = reallocarray(hold->entries, cap, sizeof(struct entry *));
         if (larger == NULL)
             return NULL;
-        hold->ends = larger;
+        hold->entries = larger;
         hold->cap = cap;
     }
-    end = calloc(1, sizeof(*end));
-    if (end == NULL)
+    entry = calloc(1, sizeof(*entry));
+    if (entry == NULL)
         return NULL;
-    end->guid = guid;
-    end->port = port;
-    uint32_t at = place_of(hold, guid, port);
-    memmove(hold->ends + at + 1, hold->ends + at, (hold->n - at) * sizeof(struct end *));
-    hold->ends[at] = end;
+    entry->key = *key;
+    uint32_t at = place_of(hold, key);
+    memmove(hold->entries + at + 1, hold->entries + at, (hold->n - at) * sizeof(struct entry *));
+    hold->entries[at] = entry;
     hold->n++;
-    return end;
+    return entry;
 }
 
 /* ---- time ---- */
 
-static void forget_old_times(const struct hold *hold, struct end *end)
+static int64_t window_of(const struct hold *hold)
+{
+    return hold->limits.window * SECOND;
+}
+
+static void forget_old_times(const struct hold *hold, struct entry *entry)
 {
     unsigned kept = 0;
-    for (unsigned i = 0; i < end->n_times; i++)
-        if (hold->now - end->times[i] <= hold->limits.window * SECOND)
-            end->times[kept++] = end->times[i];
-    end->n_times = kept;
+    for (unsigned i = 0; i < entry->n_times; i++)
+        if (hold->now - entry->times[i] <= window_of(hold))
+            entry->times[kept++] = entry->times[i];
+    entry->n_times = kept;
+    if (hold->now > entry->excused)
+        entry->excused = 0;
 }
 
 /* For how long it would be held now. */
-static int64_t next_period(const struct hold *hold, const struct end *end)
+static int64_t next_period(const struct hold *hold, const struct entry *entry)
 {
     const int64_t down = hold->limits.down * SECOND, most = hold->limits.down_max * SECOND;
-    if (end->period == 0)
+    if (entry->period == 0)
         return down;
-    int64_t period = 2 * end->period;
-    int64_t window = hold->limits.window * SECOND;
-    for (int64_t quiet = hold->now - end->until; quiet >= window && window > 0 && period > down;
+    int64_t period = 2 * entry->period;
+    int64_t window = window_of(hold);
+    for (int64_t quiet = hold->now - entry->until; quiet >= window && window > 0 && period > down;
          quiet -= window)
         period /= 2;
     return period < down ? down : period > most ? most : period;
 }
 
 /* Does nothing of its past matter any more? */
-static bool is_forgotten(const struct hold *hold, const struct end *end)
+static bool is_forgotten(const struct hold *hold, const struct entry *entry)
 {
-    return !end->held && end->n_times == 0 && next_period(hold, end) == hold->limits.down * SECOND;
+    return !entry->held && entry->n_times == 0 && entry->excused == 0 &&
+           next_period(hold, entry) == hold->limits.down * SECOND;
+}
+
+static void advance(struct hold *hold, int64_t now)
+{
+    if (now > hold->now)
+        hold->now = now;
+}
+
+/* Is its time over, or was its holding ended? */
+static void let_go(struct entry *entry)
+{
+    free(entry->what);
+    entry->what = NULL;
+    entry->held = false;
 }
 
 uint32_t hold_pass(struct hold *hold, int64_t now)
 {
     uint32_t released = 0, kept = 0;
-    if (now > hold->now)
-        hold->now = now;
+    advance(hold, now);
     for (uint32_t i = 0; i < hold->n; i++) {
-        struct end *end = hold->ends[i];
-        if (end->held && hold->now >= end->until) {
-            end->held = false;
+        struct entry *entry = hold->entries[i];
+        if (entry->held && hold->now >= entry->until) {
+            let_go(entry);
             released++;
         }
-        forget_old_times(hold, end);
-        if (is_forgotten(hold, end))
-            free(end);
+        forget_old_times(hold, entry);
+        if (is_forgotten(hold, entry))
+            entry_free(entry);
         else
-            hold->ends[kept++] = end;
+            hold->entries[kept++] = entry;
     }
     hold->n = kept;
     return released;
 }
 
-bool hold_change(struct hold *hold, uint64_t guid, unsigned port, int64_t now)
+bool hold_release(struct hold *hold, const struct hold_key *key)
+{
+    uint32_t at = place_of(hold, key);
+    struct entry *entry = find(hold, key);
+    if (entry == NULL || !entry->held)
+        return false;
+    entry_free(entry);
+    hold->n--;
+    memmove(hold->entries + at, hold->entries + at + 1, (hold->n - at) * sizeof(struct entry *));
+    return true;
+}
+
+/* ---- changes ---- */
+
+/* Is this the return that is not counted? */
+static bool is_excused(const struct hold *hold, struct entry *entry)
+{
+    bool excused = entry->excused != 0 && hold->now <= entry->excused;
+    entry->excused = 0;
+    return excused;
+}
+
+bool hold_change(struct hold *hold, const struct hold_key *key, int64_t now)
 {
     if (hold->limits.count == 0)
         return false;
-    if (now > hold->now)
-        hold->now = now;
-    struct end *end = find_or_add(hold, guid, port);
-    if (end == NULL)
+    advance(hold, now);
+    struct entry *entry = find_or_add(hold, key);
+    if (entry == NULL || is_excused(hold, entry))
         return false;
-    if (end->held && hold->now >= end->until)
-        end->held = false;
-    if (end->held) {
+    if (entry->held && hold->now >= entry->until)
+        let_go(entry);
+    if (entry->held) {
         const int64_t most = hold->limits.down_max * SECOND;
-        end->period = 2 * end->period > most ? most : 2 * end->period;
-        end->until = hold->now + end->period;
+        entry->period = 2 * entry->period > most ? most : 2 * entry->period;
+        entry->until = hold->now + entry->period;
         return false;
     }
-    forget_old_times(hold, end);
-    end->times[end->n_times++] = hold->now;
-    if (end->n_times < hold->limits.count)
+    forget_old_times(hold, entry);
+    entry->times[entry->n_times++] = hold->now;
+    if (entry->n_times < hold->limits.count)
         return false;
-    end->period = next_period(hold, end);
-    end->until = hold->now + end->period;
-    end->held = true;
-    end->n_times = 0;
+    entry->period = next_period(hold, entry);
+    entry->until = hold->now + entry->period;
+    entry->held = true;
+    entry->n_times = 0;
     return true;
+}
+
+void hold_excuse(struct hold *hold, const struct hold_key *cable, int64_t now)
+{
+    struct entry *entry = NULL;
+    advance(hold, now);
+    if (hold->limits.count > 0)
+        entry = find_or_add(hold, cable);
+    if (entry != NULL)
+        entry->excused = hold->now + window_of(hold);
+}
+
+void hold_excuse_all(struct hold *hold, uint64_t guid, int64_t now)
+{
+    advance(hold, now);
+    for (uint32_t i = 0; i < hold->n; i++) {
+        struct entry *entry = hold->entries[i];
+        if (hold_is_switch(&entry->key) || (entry->key.end.guid != guid && entry->key.far.guid != guid))
+            continue;
+        forget_old_times(hold, entry);
+        if (entry->n_times == 0)
+            continue;
+        entry->n_times--; /* what is not there now has gone last */
+        entry->excused = hold->now + window_of(hold);
+    }
+}
+
+void hold_name(struct hold *hold, const struct hold_key *key, const char *what, const char *subjects)
+{
+    struct entry *entry = find(hold, key);
+    const char *end = subjects;
+    if (entry == NULL || !entry->held)
+        return;
+    while (*end != '\0')
+        end += strlen(end) + 1;
+    const size_t n_what = strlen(what) + 1, n_subjects = (size_t)(end - subjects) + 1;
+    free(entry->what);
+    entry->what = malloc(n_what + n_subjects);
+    if (entry->what == NULL)
+        return;
+    memcpy(entry->what, what, n_what);
+    memcpy(entry->what + n_what, subjects, n_subjects);
 }
 
 /* ---- questions ---- */
 
-bool hold_is_held(const struct hold *hold, uint64_t guid, unsigned port, int64_t *until)
+static bool is_held(const struct hold *hold, struct hold_key key)
 {
-    const struct end *end = find(hold, guid, port);
-    if (end == NULL || !end->held)
+    const struct entry *entry = find(hold, &key);
+    return entry != NULL && entry->held;
+}
+
+bool hold_is_held(const struct hold *hold, const struct hold_key *cable)
+{
+    return is_held(hold, *cable) || is_held(hold, hold_switch(cable->end.guid)) ||
+           is_held(hold, hold_switch(cable->far.guid));
+}
+
+bool hold_holds_end(const struct hold *hold, uint64_t guid, uint32_t port)
+{
+    const struct hold_end end = {guid, port};
+    for (uint32_t i = 0; i < hold->n; i++) {
+        const struct hold_key *key = &hold->entries[i]->key;
+        if (hold->entries[i]->held && (compare_ends(key->end, end) == 0 || compare_ends(key->far, end) == 0 ||
+                                       (hold_is_switch(key) && key->end.guid == guid)))
+            return true;
+    }
+    return false;
+}
+
+bool hold_next(const struct hold *hold, uint32_t *at, struct held *out)
+{
+    while (*at < hold->n && !hold->entries[*at]->held)
+        (*at)++;
+    if (*at >= hold->n)
         return false;
-    if (until != NULL)
-        *until = end->until;
+    const struct entry *entry = hold->entries[(*at)++];
+    const char *what = entry->what != NULL ? entry->what : "";
+    *out = (struct held){entry->key, what, what[0] != '\0' ? what + strlen(what) + 1 : "", entry->until};
     return true;
 }
 
-uint32_t hold_count(const struct hold *hold, int64_t *next)
+struct hold_counts hold_count(const struct hold *hold)
 {
-    uint32_t n = 0;
-    int64_t first = 0;
-    for (uint32_t i = 0; i < hold->n; i++) {
-        if (!hold->ends[i]->held)
-            continue;
-        n++;
-        if (first == 0 || hold->ends[i]->until < first)
-            first = hold->ends[i]->until;
+    struct hold_counts counts = {0};
+    struct held held;
+    for (uint32_t at = 0; hold_next(hold, &at, &held);) {
+        if (hold_is_switch(&held.key))
+            counts.switches++;
+        else
+            counts.cables++;
+        if (counts.next == 0 || held.until < counts.next)
+            counts.next = held.until;
     }
-    if (next != NULL)
-        *next = first;
-    return n;
+    return counts;
 }
 
 uint32_t hold_remembered(const struct hold *hold)

@@ -55,7 +55,9 @@ static void about_sweeps(FILE *out, const struct daemon_status *s)
     metrics_one(out, "fabricd_missing_hcas", GAUGE,
                 "HCAs that are not seen, or not with all cables, and keep their places for a while.",
                 s->missing);
-    metrics_one(out, "fabricd_held_ports", GAUGE, "Ends of cables that flap and are held down.", s->held);
+    metrics_one(out, "fabricd_held_cables", GAUGE, "Cables that flap and are held down.", s->held);
+    metrics_one(out, "fabricd_held_switches", GAUGE,
+                "Switches that flap and are held down with all of their cables.", s->held_switches);
 }
 
 typedef double (*plane_fn)(const struct pmixfab_plane *plane);

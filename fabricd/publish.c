@@ -190,7 +190,7 @@ static int prepare(struct draft *draft, const struct publish_input *input, struc
         rc = publish_tell(publisher, input->reports, input->n_reports, &draft->diff, &draft->told, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    if (publisher->compare && draft->told.n == 0 &&
+    if (publisher->compare && draft->told.n == 0 && publisher->keeper.news.n == 0 &&
         (draft->after == &publisher->current || fab_inventory_equal(&publisher->current, draft->after)))
         return PMIXFAB_OK;
     rc = build(draft, input, err);
@@ -204,7 +204,9 @@ static int prepare(struct draft *draft, const struct publish_input *input, struc
     if (rc != PMIXFAB_OK)
         return rc;
     bool partial = input->inv != NULL && report->dangling > 0;
-    return draft->n_rows == 0 ? store_quietly(draft, err) : store_change(draft, partial, out, err);
+    /* That something is held is told even where nothing that is served changes by it. */
+    return draft->n_rows == 0 && publisher->keeper.news.n == 0 ? store_quietly(draft, err)
+                                                              : store_change(draft, partial, out, err);
 }
 
 int publish_prepare(struct publisher *publisher, const struct publish_input *input, struct publication **out,

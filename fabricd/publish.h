@@ -123,13 +123,26 @@ uint32_t publisher_forget(struct publisher *publisher, const char *host, bool *t
 /* What time will bring. */
 struct publisher_waits {
     int64_t retire;         /* in so many microseconds something is to be retired; -1: nothing is */
-    int64_t release;        /* in so many a cable that is held down is released; -1: none is held */
-    uint32_t missing, held; /* HCAs, wholly or in part; ends of cables */
+    int64_t release;              /* in so many something that is held down is released; -1: nothing is held */
+    uint32_t missing;             /* HCAs, wholly or in part */
+    uint32_t held, held_switches; /* cables; and switches, with all of theirs */
 };
 void publisher_waits(const struct publisher *publisher, struct publisher_waits *out);
 
 /* Release what is due. True: something was, so a sweep should see it. */
 bool publisher_release(struct publisher *publisher);
+
+/* What is held down, one after the other: *at begins with 0. False: there is no more. */
+struct publisher_held {
+    const char *what; /* as the history calls it; valid until the next sweep */
+    uint64_t guid;    /* of the switch; of a cable: of its lower end */
+    bool is_switch;
+    int64_t until; /* if nothing changes any more: microseconds since 1970 */
+};
+bool publisher_next_held(const struct publisher *publisher, uint32_t *at, struct publisher_held *out);
+
+/* Release now what is held of a host or switch (a name, or a GUID as above), NULL: all. Returns how many. */
+uint32_t publisher_release_now(struct publisher *publisher, const char *name);
 
 struct store *publisher_store(struct publisher *publisher);
 

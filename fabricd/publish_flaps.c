@@ -1,85 +1,132 @@
-/* publish_flaps.c - cables that come and go are counted, and cut while they are held down. */
+/* publish_flaps.c - what comes and goes is counted, and cut while it is held down. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
 #include "fabricd/log.h"
 #include "fabricd/publish_keep.h"
 #include "fabricd/publish_priv.h"
+#include "topo/join.h"
 #include "topo/keep.h"
 
-static int by_end(const struct cable_end *a, const struct cable_end *b)
+static struct hold_key cable_of(const struct fab_inventory *inv, uint32_t port)
 {
-    if (a->guid != b->guid)
-        return a->guid < b->guid ? -1 : 1;
-    return (a->port > b->port) - (a->port < b->port);
+    const struct fab_port *end = &inv->ports[port], *far = &inv->ports[end->peer];
+    return hold_cable((struct hold_end){inv->nodes[end->node].guid, end->num},
+                      (struct hold_end){inv->nodes[far->node].guid, far->num});
 }
 
-static struct cable_end end_of(const struct fab_inventory *inv, uint32_t port)
+static bool at_switch(const struct fab_inventory *inv, uint32_t port)
 {
-    return (struct cable_end){inv->nodes[inv->ports[port].node].guid, inv->ports[port].num};
+    return inv->nodes[inv->ports[port].node].kind == FAB_SWITCH;
 }
 
-/* Its cable is there, and not down at either end. Ends are those at switches. */
+/* Is it the lower end of a cable that is up, and at a switch with either end? */
 static bool is_up(const struct fab_inventory *inv, uint32_t p)
 {
     const struct fab_port *port = &inv->ports[p];
-    return port->peer != FAB_NONE && inv->nodes[port->node].kind == FAB_SWITCH &&
+    return port->peer != FAB_NONE && p < port->peer && (at_switch(inv, p) || at_switch(inv, port->peer)) &&
            port->state != FAB_PORT_DOWN && inv->ports[port->peer].state != FAB_PORT_DOWN;
 }
 
-static int collect(const struct fab_inventory *inv, struct cable_ends *out)
+/* Nodes are in the order of their GUIDs, and ports in that of their numbers. */
+static int collect(const struct fab_inventory *inv, struct flaps_seen *out)
 {
     uint32_t n = 0;
     for (uint32_t p = 0; p < inv->n_ports; p++)
         n += is_up(inv, p);
-    *out = (struct cable_ends){.known = true};
-    out->list = malloc(((size_t)n + 1) * sizeof(*out->list));
-    if (out->list == NULL)
+    *out = (struct flaps_seen){.known = true};
+    out->cables = malloc(((size_t)n + 1) * sizeof(*out->cables));
+    if (out->cables == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t p = 0; p < inv->n_ports; p++)
         if (is_up(inv, p))
-            out->list[out->n++] = end_of(inv, p); /* nodes are in the order of their GUIDs */
+            out->cables[out->n++] =
+                (struct flaps_cable){cable_of(inv, p), at_switch(inv, p), at_switch(inv, inv->ports[p].peer)};
     return PMIXFAB_OK;
 }
 
-/* It is held from now on. Without memory it is not told. */
-static void note_held(struct keeper *keeper, const struct cable_end *end)
-{
-    struct cable_end *larger = reallocarray(keeper->told.list, (size_t)keeper->told.n + 1, sizeof(*larger));
-    if (larger == NULL)
-        return;
-    keeper->told.list = larger;
-    keeper->told.list[keeper->told.n++] = *end;
-    log_warning("sweep: the cable in port %u of switch 0x%016llx comes and goes: it is held down", end->port,
-                (unsigned long long)end->guid);
-}
+/* ---- counting ------------------------------------------------------------------------------------ */
 
-/* Count the ends that had a cable and have none now, and those that have one again. */
-static int count_changes(struct keeper *keeper, const struct fab_inventory *swept, int64_t now)
+struct noting {
+    struct draft *draft;
+    struct moment now;
+};
+
+/* As it is called in the sweep, or was in what is published. */
+static bool is_planned(uint64_t guid, void *cbdata)
 {
-    struct cable_ends ends;
-    const struct cable_ends *old = &keeper->seen;
-    int rc = collect(swept, &ends);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    for (uint32_t i = 0, k = 0; old->known && (i < old->n || k < ends.n);) {
-        int order = i == old->n ? 1 : k == ends.n ? -1 : by_end(&old->list[i], &ends.list[k]);
-        const struct cable_end *end = order < 0 ? &old->list[i] : &ends.list[k];
-        if (order != 0 && hold_change(keeper->hold, end->guid, end->port, now))
-            note_held(keeper, end);
-        i += order <= 0;
-        k += order >= 0;
+    const struct noting *noting = cbdata;
+    struct publisher *publisher = noting->draft->publisher;
+    const struct fab_inventory *invs[] = {&noting->draft->inv, &publisher->current};
+    uint32_t n;
+    const struct store_expected *all = expected_all(publisher->expected, noting->now.wall, &n);
+    for (size_t i = 0; n > 0 && i < 2; i++) {
+        uint32_t at = fab_inventory_find(invs[i], guid);
+        if (at == FAB_NONE)
+            continue;
+        const struct fab_node *node = &invs[i]->nodes[at];
+        const char *name = fab_str(invs[i], node->kind == FAB_HCA ? node->host : node->name);
+        for (uint32_t k = 0; k < n; k++)
+            if (fab_same_host(all[k].name, name))
+                return true;
     }
-    free(keeper->seen.list);
-    keeper->seen = ends;
-    return PMIXFAB_OK;
+    return false;
+}
+
+/* It is held from now on: the change that the next generation tells. Without memory it is not told. */
+static void note_held(const struct hold_key *key, void *cbdata)
+{
+    struct noting *noting = cbdata;
+    struct publisher *publisher = noting->draft->publisher;
+    struct keeper *keeper = &publisher->keeper;
+    const struct fab_inventory *invs[] = {&publisher->current, &noting->draft->inv};
+    const struct held *held = NULL;
+    struct held one;
+    char count[64], down[64];
+    struct fab_diff news = {0};
+    for (uint32_t at = 0; held == NULL && hold_next(keeper->hold, &at, &one);)
+        held = hold_compare(&one.key, key) == 0 ? &one : NULL;
+    if (held == NULL)
+        return;
+    snprintf(count, sizeof(count), "%u changes within %u s", publisher->config->flap_count,
+             publisher->config->flap_window);
+    snprintf(down, sizeof(down), "held down for at least %lld s",
+             (long long)(held->until - noting->now.running) / 1000000);
+    int rc = fab_diff_tell(
+        &news, FAB_CHANGE_FLAPPING, invs, 2, (struct fab_told_end){key->end.guid, key->end.port},
+        (struct fab_told_end){key->far.guid, key->far.port}, count, down,
+        hold_is_switch(key)
+            ? "the switch came and went so often; while it is held down its changes are not told"
+            : "the cable came and went so often; while it is held down its changes are not told");
+    if (rc != PMIXFAB_OK)
+        return;
+    hold_name(keeper->hold, key, news.changes[0].what, news.changes[0].subjects);
+    log_warning("sweep: %s %s comes and goes: it is held down",
+                hold_is_switch(key) ? "the switch" : "the cable", news.changes[0].what);
+    publish_stamp(&news, noting->draft->seen, 0);
+    fab_diff_move(&keeper->news, &news);
+    fab_diff_destroy(&news);
+}
+
+static int count_changes(struct draft *draft, const struct moment *now)
+{
+    struct keeper *keeper = &draft->publisher->keeper;
+    struct noting noting = {.draft = draft, .now = *now};
+    const struct flaps_calls calls = {.is_planned = is_planned, .on_held = note_held, .cbdata = &noting};
+    struct flaps_seen seen;
+    int rc = collect(&draft->inv, &seen);
+    if (rc == PMIXFAB_OK)
+        rc = flaps_count(keeper->hold, &keeper->seen, &seen, now->running, &calls);
+    flaps_seen_free(&seen);
+    return rc;
 }
 
 static bool cut_held(const struct fab_inventory *inv, uint32_t port, void *cbdata)
 {
-    struct cable_end end = end_of(inv, port);
-    return hold_is_held(cbdata, end.guid, end.port, NULL);
+    const struct hold_key key = cable_of(inv, port);
+    return hold_is_held(cbdata, &key);
 }
 
 int keep_hold_down(struct draft *draft, bool *cut, struct fab_err *err)
@@ -92,10 +139,10 @@ int keep_hold_down(struct draft *draft, bool *cut, struct fab_err *err)
     if (draft->publisher->config->flap_count == 0)
         return PMIXFAB_OK;
     hold_pass(keeper->hold, now.running);
-    int rc = count_changes(keeper, &draft->inv, now.running);
+    int rc = count_changes(draft, &now);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "out of memory");
-    if (hold_count(keeper->hold, NULL) == 0)
+    if (hold_count(keeper->hold).next == 0)
         return PMIXFAB_OK;
     rc = fab_inventory_cut(&draft->inv, cut_held, keeper->hold, &rest, err);
     if (rc != PMIXFAB_OK)
@@ -106,6 +153,21 @@ int keep_hold_down(struct draft *draft, bool *cut, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
+/* ---- telling ------------------------------------------------------------------------------------- */
+
+int keep_tell_flaps(struct draft *draft, struct fab_err *err)
+{
+    int rc = fab_diff_repeat(&draft->diff, &draft->publisher->keeper.news);
+    return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
+}
+
+void keep_was_told(struct publisher *publisher)
+{
+    fab_diff_destroy(&publisher->keeper.news);
+}
+
+/* ---- for the daemon ------------------------------------------------------------------------------ */
+
 bool publisher_release(struct publisher *publisher)
 {
     struct moment now;
@@ -113,65 +175,47 @@ bool publisher_release(struct publisher *publisher)
     return hold_pass(publisher->keeper.hold, now.running) > 0;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------- */
-
-static uint32_t find_port(const struct fab_inventory *inv, const struct cable_end *end)
+bool publisher_next_held(const struct publisher *publisher, uint32_t *at, struct publisher_held *out)
 {
-    uint32_t node = fab_inventory_find(inv, end->guid);
-    return node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, end->port);
+    struct moment now;
+    struct held held;
+    if (!hold_next(publisher->keeper.hold, at, &held))
+        return false;
+    moment_now(&now);
+    *out = (struct publisher_held){.what = held.what,
+                                   .guid = held.key.end.guid,
+                                   .is_switch = hold_is_switch(&held.key),
+                                   .until = now.wall + held.until - now.running};
+    return true;
 }
 
-/* Of a cable both of whose ends are held only one is told. */
-static bool other_is_told(const struct keeper *keeper, const struct fab_inventory *inv, uint32_t port)
+/* Is it about this host or switch, by name or GUID? */
+static bool is_about(const struct held *held, const char *name)
 {
-    uint32_t peer = inv->ports[port].peer;
-    if (peer == FAB_NONE)
-        return false;
-    struct cable_end end = end_of(inv, port), other = end_of(inv, peer);
-    for (uint32_t i = 0; i < keeper->told.n; i++)
-        if (by_end(&keeper->told.list[i], &other) == 0)
-            return by_end(&other, &end) < 0;
+    const uint64_t guids[] = {held->key.end.guid, held->key.far.guid};
+    char text[24];
+    for (const char *at = held->subjects; *at != '\0'; at = fab_subject_next(at))
+        if (fab_same_host(at, name))
+            return true;
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), "0x%016" PRIx64, guids[i]);
+        if (strcmp(text, name) == 0)
+            return true;
+    }
     return false;
 }
 
-static int tell_flap(struct draft *draft, const struct cable_end *end, const struct moment *now)
+uint32_t publisher_release_now(struct publisher *publisher, const char *name)
 {
-    const struct publisher *publisher = draft->publisher;
-    const struct fab_inventory *inv = &publisher->current;
-    char count[64], until[80];
-    struct tm utc;
-    int64_t end_of_hold;
-    uint32_t port = find_port(inv, end);
-    if (port == FAB_NONE || inv->ports[port].peer == FAB_NONE) {
-        inv = draft->after;
-        port = find_port(inv, end);
+    uint32_t n = 0;
+    struct held held;
+    for (uint32_t at = 0; hold_next(publisher->keeper.hold, &at, &held);) {
+        const struct hold_key key = held.key;
+        if (name != NULL && !is_about(&held, name))
+            continue;
+        log_info("%s is released", held.what);
+        n += hold_release(publisher->keeper.hold, &key);
+        at--; /* the next one stands in its place */
     }
-    if (port == FAB_NONE || other_is_told(&publisher->keeper, inv, port) ||
-        !hold_is_held(publisher->keeper.hold, end->guid, end->port, &end_of_hold))
-        return PMIXFAB_OK;
-    time_t when = (time_t)((now->wall + end_of_hold - now->running) / 1000000);
-    gmtime_r(&when, &utc);
-    snprintf(count, sizeof(count), "%u changes within %u s", publisher->config->flap_count,
-             publisher->config->flap_window);
-    strftime(until, sizeof(until), "held down until %Y-%m-%dT%H:%M:%SZ", &utc);
-    return fab_diff_tell_port(
-        &draft->diff, FAB_CHANGE_FLAPPING, inv, port, count, until,
-        "the cable came and went so often; while it is held down its changes are not told");
-}
-
-int keep_tell_flaps(struct draft *draft, struct fab_err *err)
-{
-    const struct keeper *keeper = &draft->publisher->keeper;
-    struct moment now;
-    int rc = PMIXFAB_OK;
-    moment_now(&now);
-    for (uint32_t i = 0; i < keeper->told.n && rc == PMIXFAB_OK; i++)
-        rc = tell_flap(draft, &keeper->told.list[i], &now);
-    return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
-}
-
-void keep_was_told(struct publisher *publisher)
-{
-    free(publisher->keeper.told.list);
-    publisher->keeper.told = (struct cable_ends){0};
+    return n;
 }

@@ -30,8 +30,8 @@ void keeper_free(struct keeper *keeper)
 {
     missing_free(&keeper->missing);
     hold_free(keeper->hold);
-    free(keeper->seen.list);
-    free(keeper->told.list);
+    flaps_seen_free(&keeper->seen);
+    fab_diff_destroy(&keeper->news);
     *keeper = (struct keeper){0};
 }
 
@@ -83,7 +83,7 @@ struct deciding {
 static bool is_held(const struct publisher *publisher, const struct fab_inventory *inv, uint32_t port)
 {
     const struct fab_port *peer = &inv->ports[inv->ports[port].peer];
-    return hold_is_held(publisher->keeper.hold, inv->nodes[peer->node].guid, peer->num, NULL);
+    return hold_holds_end(publisher->keeper.hold, inv->nodes[peer->node].guid, peer->num);
 }
 
 static bool may_stay(const struct fab_inventory *before, uint32_t port, void *cbdata)
@@ -216,15 +216,15 @@ uint32_t publisher_forget(struct publisher *publisher, const char *host, bool *t
 void publisher_waits(const struct publisher *publisher, struct publisher_waits *out)
 {
     const struct keeper *keeper = &publisher->keeper;
+    const struct hold_counts held = hold_count(keeper->hold);
     struct moment now;
-    int64_t release = 0;
     moment_now(&now);
-    *out = (struct publisher_waits){.retire = -1, .release = -1};
+    *out = (struct publisher_waits){
+        .retire = -1, .release = -1, .held = held.cables, .held_switches = held.switches};
     if (publisher->swept != 0)
         out->retire = missing_next(&keeper->missing, publisher->config->retire, &now);
-    out->held = hold_count(keeper->hold, &release);
-    if (release != 0)
-        out->release = release > now.running ? release - now.running : 0;
+    if (held.next != 0)
+        out->release = held.next > now.running ? held.next - now.running : 0;
     for (uint32_t i = 0; i < keeper->missing.n; i++) { /* each HCA once */
         const struct missing_place *place = &keeper->missing.places[i];
         out->missing += place->port != 0 && (i == 0 || place[-1].guid != place->guid);

@@ -1,34 +1,23 @@
 /*
- * publish_keep.h - between a sweep and what is published of it: cables that flap are taken as down, and what
+ * publish_keep.h - between a sweep and what is published of it: what flaps is taken as down, and what
  * is not seen any more keeps its place for a while.
  */
 #ifndef FABRICD_PUBLISH_KEEP_H
 #define FABRICD_PUBLISH_KEEP_H
 
-#include "fabricd/hold.h"
+#include "fabricd/flaps.h"
 #include "fabricd/missing.h"
 #include "topo/diff.h"
 
 struct draft;
 struct publisher;
 
-/* A port of a switch that has a cable, or one whose flapping is to be told. */
-struct cable_end {
-    uint64_t guid;
-    uint32_t port;
-};
-struct cable_ends {
-    struct cable_end *list; /* by GUID and port */
-    uint32_t n;
-    bool known; /* there was a sweep */
-};
-
 /* What the publisher remembers for this. */
 struct keeper {
     struct missing missing; /* of the current inventory */
     struct hold *hold;
-    struct cable_ends seen; /* by the last good sweep */
-    struct cable_ends told; /* held ends that no generation has told of yet */
+    struct flaps_seen seen; /* by the last good sweep */
+    struct fab_diff news;   /* what is held and no generation has told of yet */
 };
 int keeper_init(struct publisher *publisher, struct fab_err *err); /* when the inventory is loaded */
 void keeper_free(struct keeper *keeper);

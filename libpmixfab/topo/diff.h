@@ -95,10 +95,23 @@ int fab_diff_compute(const struct fab_inventory *before, const struct fab_invent
                      struct fab_diff *diff);
 void fab_diff_destroy(struct fab_diff *diff);
 
-/* Add a change that is about a port, and the cable in it: `what` and the subjects are those of its ends. diff
- * stays in order. PMIXFAB_ERR_NOMEM. */
-int fab_diff_tell_port(struct fab_diff *diff, enum fab_change_kind kind, const struct fab_inventory *inv,
-                       uint32_t port, const char *before, const char *after, const char *why);
+/* One end of a cable; port 0: the node itself. */
+struct fab_told_end {
+    uint64_t guid;
+    uint32_t port;
+};
+
+/*
+ * Add a change that is about a cable, or about a node (far.guid 0): `what` and the subjects are those of its
+ * ends, a switch first, with the names in the first of the inventories that has the node, else its GUID. diff
+ * stays in order. PMIXFAB_ERR_NOMEM.
+ */
+int fab_diff_tell(struct fab_diff *diff, enum fab_change_kind kind, const struct fab_inventory *const *invs,
+                  uint32_t n_invs, struct fab_told_end end, struct fab_told_end far, const char *before,
+                  const char *after, const char *why);
+
+/* Add the changes of `from` once more. diff stays in order. PMIXFAB_ERR_NOMEM. */
+int fab_diff_repeat(struct fab_diff *diff, const struct fab_diff *from);
 
 /* Move the changes of `from` (empty afterwards) behind those of `to`, which is out of order until it is
  * sorted. PMIXFAB_ERR_NOMEM: nothing was moved. */

@@ -114,6 +114,20 @@ static int write_rest(const struct fab_inventory *from, const uint8_t *loses, co
     return rc == PMIXFAB_ERR_NOMEM ? fab_fail(err, rc, "out of memory") : rc;
 }
 
+/* A switch that has no cable left is not seen either. */
+static void mark_cut_off(const struct fab_inventory *inv, const uint8_t *loses, uint8_t *goes)
+{
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        const struct fab_node *node = &inv->nodes[i];
+        uint32_t lost = 0, left = 0;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+            lost += loses[p];
+            left += inv->ports[p].peer != FAB_NONE && !loses[p];
+        }
+        goes[i] = node->kind == FAB_SWITCH && lost > 0 && left == 0;
+    }
+}
+
 int fab_inventory_cut(const struct fab_inventory *inv, fab_cut_fn cut, void *cbdata,
                       struct fab_inventory *out, struct fab_err *err)
 {
@@ -126,6 +140,7 @@ int fab_inventory_cut(const struct fab_inventory *inv, fab_cut_fn cut, void *cbd
         for (uint32_t p = 0; p < inv->n_ports; p++)
             if (inv->ports[p].peer != FAB_NONE && cut(inv, p, cbdata))
                 loses[p] = loses[inv->ports[p].peer] = 1;
+        mark_cut_off(inv, loses, goes);
         rc = write_rest(inv, loses, goes, out, err);
     }
     free(loses);

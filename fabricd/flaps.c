@@ -1,0 +1,180 @@
+#include "fabricd/flaps.h"
+
+#include <stdlib.h>
+
+/* A switch with a cable that came or went. */
+struct concerned {
+    uint64_t guid;
+    uint32_t before, after; /* cables */
+};
+
+struct counting {
+    struct hold *hold;
+    int64_t when;
+    const struct flaps_calls *calls;
+    const struct flaps_cable **went, **came;
+    uint32_t n_went, n_came;
+    struct concerned *switches; /* by GUID */
+    uint32_t n_switches;
+};
+
+void flaps_seen_free(struct flaps_seen *seen)
+{
+    free(seen->cables);
+    *seen = (struct flaps_seen){0};
+}
+
+/* ---- what is different ---------------------------------------------------------------------------- */
+
+static void find_changes(struct counting *c, const struct flaps_seen *before, const struct flaps_seen *now)
+{
+    for (uint32_t i = 0, k = 0; i < before->n || k < now->n;) {
+        int order = i == before->n ? 1
+                    : k == now->n  ? -1
+                                   : hold_compare(&before->cables[i].key, &now->cables[k].key);
+        if (order < 0)
+            c->went[c->n_went++] = &before->cables[i];
+        else if (order > 0)
+            c->came[c->n_came++] = &now->cables[k];
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
+static int by_guid(const void *a, const void *b)
+{
+    const struct concerned *x = a, *y = b;
+    return (x->guid > y->guid) - (x->guid < y->guid);
+}
+
+static struct concerned *find_switch(const struct counting *c, uint64_t guid)
+{
+    const struct concerned wanted = {.guid = guid};
+    return bsearch(&wanted, c->switches, c->n_switches, sizeof(wanted), by_guid);
+}
+
+static void note_switches(struct counting *c, const struct flaps_cable *cable)
+{
+    if (cable->end_is_switch)
+        c->switches[c->n_switches++].guid = cable->key.end.guid;
+    if (cable->far_is_switch)
+        c->switches[c->n_switches++].guid = cable->key.far.guid;
+}
+
+static void count_cables(const struct counting *c, const struct flaps_seen *seen, bool after)
+{
+    for (uint32_t i = 0; i < seen->n; i++) {
+        const struct hold_key *key = &seen->cables[i].key;
+        struct concerned *ends[2] = {find_switch(c, key->end.guid), find_switch(c, key->far.guid)};
+        for (int e = 0; e < 2; e++) {
+            if (ends[e] != NULL && after)
+                ends[e]->after++;
+            else if (ends[e] != NULL)
+                ends[e]->before++;
+        }
+    }
+}
+
+static void find_switches(struct counting *c, const struct flaps_seen *before, const struct flaps_seen *now)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->n_went; i++)
+        note_switches(c, c->went[i]);
+    for (uint32_t i = 0; i < c->n_came; i++)
+        note_switches(c, c->came[i]);
+    qsort(c->switches, c->n_switches, sizeof(*c->switches), by_guid);
+    for (uint32_t i = 0; i < c->n_switches; i++)
+        if (kept == 0 || c->switches[kept - 1].guid != c->switches[i].guid)
+            c->switches[kept++] = c->switches[i];
+    c->n_switches = kept;
+    count_cables(c, before, false);
+    count_cables(c, now, true);
+}
+
+/* ---- counting ------------------------------------------------------------------------------------ */
+
+static bool has_gone(const struct concerned *sw)
+{
+    return sw->before >= 2 && sw->after == 0;
+}
+
+static bool has_come(const struct concerned *sw)
+{
+    return sw->before == 0 && sw->after >= 2;
+}
+
+static void change(const struct counting *c, const struct hold_key *key)
+{
+    if (hold_change(c->hold, key, c->when))
+        c->calls->on_held(key, c->calls->cbdata);
+}
+
+static bool is_planned(const struct counting *c, uint64_t guid)
+{
+    return c->calls->is_planned(guid, c->calls->cbdata);
+}
+
+/* Because of its switch, or by an operator's hand. */
+static bool goes_along(const struct counting *c, const struct hold_key *key)
+{
+    const struct concerned *ends[2] = {find_switch(c, key->end.guid), find_switch(c, key->far.guid)};
+    for (int e = 0; e < 2; e++)
+        if (ends[e] != NULL && (has_gone(ends[e]) || has_come(ends[e])))
+            return true;
+    return is_planned(c, key->end.guid) || is_planned(c, key->far.guid);
+}
+
+static void count_all(const struct counting *c)
+{
+    for (uint32_t i = 0; i < c->n_switches; i++) {
+        const struct concerned *sw = &c->switches[i];
+        const struct hold_key key = hold_switch(sw->guid);
+        if (has_gone(sw))
+            hold_excuse_all(c->hold, sw->guid, c->when);
+        if ((has_gone(sw) || has_come(sw)) && !is_planned(c, sw->guid))
+            change(c, &key);
+    }
+    for (uint32_t i = 0; i < c->n_went; i++) {
+        if (goes_along(c, &c->went[i]->key))
+            hold_excuse(c->hold, &c->went[i]->key, c->when);
+        else
+            change(c, &c->went[i]->key);
+    }
+    for (uint32_t i = 0; i < c->n_came; i++) {
+        if (goes_along(c, &c->came[i]->key))
+            hold_excuse(c->hold, &c->came[i]->key, c->when);
+        change(c, &c->came[i]->key);
+    }
+}
+
+int flaps_count(struct hold *hold, struct flaps_seen *before, struct flaps_seen *now, int64_t when,
+                const struct flaps_calls *calls)
+{
+    struct counting c = {.hold = hold, .when = when, .calls = calls};
+    const size_t most = (size_t)before->n + now->n + 1;
+    int rc = PMIXFAB_OK;
+    if (before->known) {
+        c.went = calloc(most, sizeof(struct flaps_cable *));
+        c.came = calloc(most, sizeof(struct flaps_cable *));
+        rc = c.went == NULL || c.came == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+        if (rc == PMIXFAB_OK)
+            find_changes(&c, before, now);
+    }
+    if (rc == PMIXFAB_OK && c.n_went + c.n_came > 0) {
+        c.switches = calloc(2 * ((size_t)c.n_went + c.n_came), sizeof(*c.switches));
+        rc = c.switches == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+        if (rc == PMIXFAB_OK) {
+            find_switches(&c, before, now);
+            count_all(&c);
+        }
+    }
+    free(c.went);
+    free(c.came);
+    free(c.switches);
+    if (rc == PMIXFAB_OK) {
+        flaps_seen_free(before);
+        *before = *now;
+        *now = (struct flaps_seen){0};
+    }
+    return rc;
+}
