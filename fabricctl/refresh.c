@@ -2,6 +2,7 @@
  * refresh.c - look at the fabric now, and show what changed.
  */
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,33 +25,107 @@ bool ctl_mentions(const char *what, const char *host)
     return false;
 }
 
-/* Is the switch one of those that a change is about? */
-static bool is_subject(const json_t *row, const char *name)
+/* As far as it is in this plane. */
+static void add_around(const char *name, const struct pmixfab *fab, json_t *names)
 {
+    struct pmixfab_plane plane = {0};
+    struct pmixfab_device device;
+    struct pmixfab_switch sw;
+    char guid[24];
+
+    pmixfab_plane(fab, &plane);
+    for (uint32_t s = 0; s < plane.n_switches; s++) {
+        if (pmixfab_switch(fab, s, &sw) != 0)
+            continue;
+        snprintf(guid, sizeof(guid), "0x%016" PRIx64, sw.guid);
+        if (strcmp(sw.name, name) != 0 && strcmp(guid, name) != 0)
+            continue;
+        json_object_set_new(names, sw.name, json_true());
+        for (uint32_t d = 0; d < plane.n_devices; d++)
+            if (pmixfab_device(fab, d, &device) == 0 && device.switch_index == s)
+                json_object_set_new(names, device.host, json_true());
+    }
+}
+
+/* A switch, and who hangs on it: the names, as keys. A new reference; NULL: told. The name may be a GUID. */
+static json_t *around(const struct ctl *ctl)
+{
+    json_t *names = json_object();
+    struct ctl_view view;
+
+    if (ctl_view_all(ctl, &view) != CTL_DONE) {
+        json_decref(names);
+        return NULL;
+    }
+    json_object_set_new(names, ctl->sw, json_true());
+    for (size_t i = 0; i < view.n; i++)
+        add_around(ctl->sw, view.planes[i], names);
+    ctl_view_close(&view);
+    return names;
+}
+
+/* Is the change about one of them? */
+static bool is_about(const json_t *row, json_t *names)
+{
+    static const char *const texts[] = {"what", "before", "after"};
     const json_t *subjects = json_object_get(row, "subjects"), *one;
+    const char *name;
+    json_t *value;
     size_t i;
 
     json_array_foreach(subjects, i, one)
     {
-        if (json_is_string(one) && strcmp(json_string_value(one), name) == 0)
+        if (json_is_string(one) && json_object_get(names, json_string_value(one)) != NULL)
             return true;
+    }
+    json_object_foreach(names, name, value)
+    {
+        for (i = 0; i < CTL_COUNT(texts); i++) {
+            const char *text = json_string_value(json_object_get(row, texts[i]));
+
+            if (text != NULL && ctl_mentions(text, name))
+                return true;
+        }
     }
     return false;
 }
 
-/* Those of the changes that are about the switch; all of them without one. A new reference. */
-static json_t *about(const json_t *changes, const char *name)
+/* Those of the changes that are about the switch or who hangs on it; all of them without one. A new
+ * reference; NULL: told. */
+static json_t *about(const struct ctl *ctl, const json_t *changes)
 {
-    json_t *kept = json_array();
+    json_t *kept = json_array(), *names = NULL;
 
+    if (ctl->sw != NULL && json_array_size(changes) > 0 && (names = around(ctl)) == NULL) {
+        json_decref(kept);
+        return NULL;
+    }
     for (size_t i = 0; i < json_array_size(changes); i++) {
         json_t *row = json_array_get(changes, i);
-        const char *what = json_string_value(json_object_get(row, "what"));
 
-        if (name == NULL || (what != NULL && ctl_mentions(what, name)) || is_subject(row, name))
+        if (names == NULL || is_about(row, names))
             json_array_append(kept, row);
     }
+    json_decref(names);
     return kept;
+}
+
+/* " (...)" on what was swept, and how much of it answered; "" where that goes without saying. */
+static void say_scope(const struct ctl *ctl, const json_t *answer, char *out, size_t size)
+{
+    const char *scope = json_string_value(json_object_get(answer, "scope"));
+    const char *why = json_string_value(json_object_get(answer, "scope_reason"));
+    char swept[CTL_WHY_SIZE] = "";
+
+    if (ctl->sw != NULL && scope != NULL && strcmp(scope, "switch") == 0)
+        snprintf(swept, sizeof(swept), "%s was swept, and what hangs on it", ctl->sw);
+    else if (ctl->sw != NULL && scope != NULL)
+        snprintf(swept, sizeof(swept), "everything was swept%s%s", why != NULL ? ": " : "",
+                 why != NULL ? why : "");
+    if (json_is_true(json_object_get(answer, "partial")))
+        snprintf(out, size, " (%s%sonly a part of the fabric answered)", swept, swept[0] != '\0' ? "; " : "");
+    else
+        snprintf(out, size, swept[0] != '\0' ? " (%s)" : "%s", swept);
 }
 
 static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, const json_t *changes)
@@ -58,13 +133,15 @@ static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, c
     json_int_t generation = json_integer_value(json_object_get(answer, "generation"));
     bool changed = json_is_true(json_object_get(answer, "changed"));
     bool partial = json_is_true(json_object_get(answer, "partial"));
+    const json_t *scope = json_object_get(answer, "scope"), *why = json_object_get(answer, "scope_reason");
+    char swept[CTL_WHY_SIZE + 64];
     enum ctl_exit status;
     json_t *rows;
 
+    say_scope(ctl, answer, swept, sizeof(swept));
     if (ctl->format == CTL_TEXT)
-        printf("generation %lld, %s%s\n", (long long)generation,
-               changed ? "published just now:" : "as before: nothing changed",
-               partial ? " (only a part of the fabric answered)" : "");
+        printf("generation %lld, %s%s%s\n", (long long)generation,
+               changed ? "published just now" : "as before: nothing changed", swept, changed ? ":" : "");
     if (ctl->format != CTL_JSON) {
         status = changed || ctl->format == CTL_CSV ? ctl_changes_table(ctl, changes, NULL) : CTL_DONE;
         if (ctl->format == CTL_TEXT)
@@ -77,10 +154,11 @@ static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, c
         json_decref(rows);
         return status;
     }
-    return ctl_json_print(stdout, json_pack("{s:I, s:b, s:b, s:O?, s:O?, s:o}", "generation", generation,
-                                            "changed", changed, "partial", partial, "held",
-                                            json_object_get(answer, "held"), "held_switches",
-                                            json_object_get(answer, "held_switches"), "changes", rows));
+    return ctl_json_print(stdout,
+                          json_pack("{s:I, s:b, s:b, s:O?, s:O?, s:O?, s:O?, s:o}", "generation", generation,
+                                    "changed", changed, "partial", partial, "scope", scope, "scope_reason",
+                                    why, "held", json_object_get(answer, "held"), "held_switches",
+                                    json_object_get(answer, "held_switches"), "changes", rows));
 }
 
 /* The answer of a daemon on a node, which looks at its own devices and delivers what it sees. */
@@ -167,14 +245,12 @@ static enum ctl_exit show(const struct ctl *ctl, const json_t *answer)
 {
     json_t *diff = NULL, *changes;
     enum ctl_exit status = CTL_DONE;
-    /* changes name a switch, and not its GUID */
-    const char *name = ctl->sw != NULL && strncmp(ctl->sw, "0x", 2) != 0 ? ctl->sw : NULL;
 
     if (ctl->host != NULL || json_is_true(json_object_get(answer, "changed")))
         status = ask_changes(ctl, answer, &diff);
-    changes = about(json_object_get(diff, "changes"), name);
+    changes = about(ctl, json_object_get(diff, "changes"));
     if (status == CTL_DONE)
-        status = show_refresh(ctl, answer, changes);
+        status = changes == NULL ? CTL_FAILED : show_refresh(ctl, answer, changes);
     json_decref(changes);
     json_decref(diff);
     return status;
