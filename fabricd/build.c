@@ -127,7 +127,8 @@ static int build_one(const struct fab_plane *plane, const struct pmixfab *before
     struct fab_geometry geometry = {0};
     struct fab_groups groups = {0};
     char identifier[80];
-    struct fab_snapshot_meta meta = {.index = out->index, .is_default = is_default, .name = out->name};
+    struct fab_snapshot_meta meta = {
+        .index = out->index, .is_default = is_default, .name = out->name, .before = before};
     int rc = describe(plane, details, ethernet, config, &meta, identifier, sizeof(identifier));
     if (rc == PMIXFAB_OK)
         rc = fab_costs_update(plane, before, 0, &costs);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/handle.h"
 #include "topo/keys.h"
 
 /* A plane of today and one of yesterday that share something. */
@@ -67,17 +68,11 @@ static int add_members(const struct pmixfab *fab, uint32_t which, struct members
         reallocarray(members->keys, 2 * (members->n + info.n_devices + info.n_switches + 1), sizeof(*grown));
     if (grown == NULL)
         return PMIXFAB_ERR_NOMEM;
-    members->keys = grown; /* the second half is for sorting */
-    for (uint32_t i = 0; i < info.n_devices; i++) {
-        struct pmixfab_device device;
-        pmixfab_device(fab, i, &device);
-        grown[members->n++] = (struct fab_key){device.port_guid, which};
-    }
-    for (uint32_t i = 0; i < info.n_switches; i++) {
-        struct pmixfab_switch sw;
-        pmixfab_switch(fab, i, &sw);
-        grown[members->n++] = (struct fab_key){sw.guid, which};
-    }
+    members->keys = grown;                        /* the second half is for sorting */
+    for (uint32_t i = 0; i < info.n_devices; i++) /* in the order of GUIDs, so that sorting is quick */
+        grown[members->n++] = (struct fab_key){fab->devices[fab->by_port[i]].port_guid, which};
+    for (uint32_t i = 0; i < info.n_switches; i++)
+        grown[members->n++] = (struct fab_key){fab->switches[i].guid, which};
     return PMIXFAB_OK;
 }
 

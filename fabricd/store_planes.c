@@ -46,11 +46,12 @@ int store_write_plane(struct store *store, const struct store_plane *plane, stru
     if ((plane->snapshot == NULL && plane->size > 0) || memchr(plane->name, '\0', sizeof plane->name) == NULL)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: plane %u has no snapshot or no end of its name",
                         store->path, plane->index);
-    char *padded = calloc(1, with_room(plane->size));
+    char *padded = malloc(with_room(plane->size));
     if (padded == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", store->path);
     if (plane->size > 0)
         memcpy(padded, plane->snapshot, plane->size);
+    memset(padded + plane->size, 0, with_room(plane->size) - plane->size);
     int rc = store_run(store, store->plane_update, bind_plane(store->plane_update, plane, padded),
                        "writing a plane", err);
     if (rc == PMIXFAB_OK && sqlite3_changes(store->db) != 1)

@@ -182,27 +182,30 @@ static bool unite_hosts(struct sort_key *keys, uint32_t n, struct fab_key *hashe
     return true;
 }
 
-/* Hosts have several devices each: their names are compared once, not device by device. */
-static void rank_hosts(struct sort_key *keys, uint32_t n)
+/* Hosts have several devices each: their names are compared once, not device by device. False: nothing is
+ * ranked. */
+static bool rank_hosts(struct sort_key *keys, uint32_t n, uint32_t *n_hosts)
 {
-    uint32_t n_hosts;
+    bool ranked = false;
     struct fab_key *hashes = malloc((2 * (size_t)n + 1) * sizeof(*hashes));
     struct ranked *hosts = malloc((n + (size_t)1) * sizeof(*hosts));
     uint32_t *rank = malloc((n + (size_t)1) * sizeof(*rank));
-    if (hashes != NULL && hosts != NULL && rank != NULL && unite_hosts(keys, n, hashes, hosts, &n_hosts)) {
+    if (hashes != NULL && hosts != NULL && rank != NULL && unite_hosts(keys, n, hashes, hosts, n_hosts)) {
         uint32_t host = FAB_NONE;
-        qsort(hosts, n_hosts, sizeof(*hosts), cmp_ranked);
-        for (uint32_t r = 0; r < n_hosts; r++)
+        qsort(hosts, *n_hosts, sizeof(*hosts), cmp_ranked);
+        for (uint32_t r = 0; r < *n_hosts; r++)
             rank[hosts[r].index] = r;
         for (uint32_t i = 0; i < n; i++) {
             host += i == 0 || hashes[i].value != hashes[i - 1].value;
             keys[hashes[i].index].rank = rank[host];
             keys[hashes[i].index].host = hosts[rank[host]].host;
         }
+        ranked = true;
     }
     free(hashes);
     free(hosts);
     free(rank);
+    return ranked;
 }
 
 static int cmp_key(const void *va, const void *vb)
@@ -220,6 +223,57 @@ static int cmp_key(const void *va, const void *vb)
     if (a->guid != b->guid)
         return a->guid < b->guid ? -1 : 1;
     return a->port < b->port ? -1 : a->port > b->port;
+}
+
+/* Those of one host: few, and mostly in their order. */
+static void sort_few(struct sort_key *keys, uint32_t n)
+{
+    if (n > 32) {
+        qsort(keys, n, sizeof(*keys), cmp_key);
+        return;
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        struct sort_key key = keys[i];
+        uint32_t at = i;
+        for (; at > 0 && cmp_key(&key, &keys[at - 1]) < 0; at--)
+            keys[at] = keys[at - 1];
+        keys[at] = key;
+    }
+}
+
+/* Behind each other by rank, then each host's few by themselves. NULL: no memory, and nothing is done. */
+static struct sort_key *sort_ranked(const struct sort_key *keys, uint32_t n, uint32_t n_hosts)
+{
+    struct sort_key *sorted = malloc((n + (size_t)1) * sizeof(*sorted));
+    uint32_t *end = calloc(n_hosts + (size_t)1, sizeof(*end));
+    if (sorted != NULL && end != NULL) {
+        for (uint32_t i = 0; i < n; i++)
+            end[keys[i].rank + 1]++;
+        for (uint32_t r = 0; r < n_hosts; r++)
+            end[r + 1] += end[r];
+        for (uint32_t i = 0; i < n; i++)
+            sorted[end[keys[i].rank]++] = keys[i];
+        for (uint32_t r = 0, at = 0; r < n_hosts; at = end[r++])
+            sort_few(sorted + at, end[r] - at);
+    } else {
+        free(sorted);
+        sorted = NULL;
+    }
+    free(end);
+    return sorted;
+}
+
+/* Takes the keys and returns them sorted. */
+static struct sort_key *sort_keys(struct sort_key *keys, uint32_t n)
+{
+    uint32_t n_hosts;
+    struct sort_key *sorted = rank_hosts(keys, n, &n_hosts) ? sort_ranked(keys, n, n_hosts) : NULL;
+    if (sorted == NULL) { /* it takes longer */
+        qsort(keys, n, sizeof(*keys), cmp_key);
+        return keys;
+    }
+    free(keys);
+    return sorted;
 }
 
 static int sort_devices(struct fab_plane *plane)
@@ -241,10 +295,8 @@ static int sort_devices(struct fab_plane *plane)
         if (i > 0 && sorted)
             sorted = cmp_key(&keys[i - 1], &keys[i]) < 0;
     }
-    if (!sorted) {
-        rank_hosts(keys, n);
-        qsort(keys, n, sizeof(*keys), cmp_key);
-    }
+    if (!sorted)
+        keys = sort_keys(keys, n);
     for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || strcmp(keys[i].host, keys[i - 1].host) != 0)
             plane->hosts[plane->n_hosts++] = (struct fab_host){.name = keys[i].host, .first = i};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/handle.h"
 #include "topo/keys.h"
 #include "topo/snapshot_build.h"
 
@@ -12,9 +13,9 @@ static void *section(struct snap_build *b, enum snap_section which)
     return fab_snapshot_section(b, which);
 }
 
-static uint32_t string(struct snap_build *b, const char *text)
+static uint32_t string(struct snap_build *b, uint32_t past, const char *text)
 {
-    return fab_strings_add(&b->strings, text);
+    return fab_strings_take(&b->strings, past, text);
 }
 
 /* A port that is not active carries no traffic: whoever places jobs must not count on it. */
@@ -53,7 +54,7 @@ static void write_devices(struct snap_build *b)
             .node_guid = node->guid,
             .port_guid = port->guid,
             .system_guid = node->system_guid,
-            .name = string(b, fab_str(inv, node->name)),
+            .name = string(b, fab_snapshot_past_device(b, i), fab_str(inv, node->name)),
             .sw = device->sw,
             .mbps = fab_rate_mbps(port->width, port->speed),
             .port = port->num,
@@ -72,7 +73,8 @@ static void write_hosts(struct snap_build *b)
 
     for (uint32_t i = 0; i < b->meta.n_hosts; i++) {
         const struct fab_host *host = &b->plane->hosts[i];
-        out[i] = (struct snap_host){.name = string(b, host->name), .first = host->first};
+        out[i] = (struct snap_host){.name = string(b, fab_snapshot_past_host(b, host->first), host->name),
+                                    .first = host->first};
         b->meta.n_unnamed += inv->nodes[inv->ports[b->plane->devices[host->first].port].node].unnamed != 0;
     }
 }
@@ -83,7 +85,7 @@ static int write_switches(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
     struct snap_switch *out = section(b, SNAP_SWITCHES);
-    uint32_t *last_host = malloc((b->meta.n_switches + (size_t)1) * sizeof(*last_host));
+    uint32_t *last_host = malloc((b->meta.n_switches + (size_t)1) * sizeof(*last_host)), past = 0;
 
     if (last_host == NULL)
         return PMIXFAB_ERR_NOMEM;
@@ -91,7 +93,7 @@ static int write_switches(struct snap_build *b)
         const struct fab_node *node = &inv->nodes[b->plane->switches[i].node];
         out[i] = (struct snap_switch){
             .guid = node->guid,
-            .name = string(b, fab_str(inv, node->name)),
+            .name = string(b, fab_snapshot_past_switch(b, node->guid, &past), fab_str(inv, node->name)),
             .level = b->geometry->level[i],
             .n_ports = node->num_ports,
             .missing = node->missing,
@@ -215,6 +217,7 @@ static void write_arrays(struct snap_build *b)
 
 static int describe(struct snap_build *b, const struct fab_snapshot_meta *given)
 {
+    static const struct snap_meta nothing;
     const struct fab_plane *plane = b->plane;
     const struct fab_geometry *geometry = b->geometry;
     struct snap_meta *meta = &b->meta;
@@ -226,7 +229,9 @@ static int describe(struct snap_build *b, const struct fab_snapshot_meta *given)
         return PMIXFAB_ERR_INVAL;
     if (plane->n_devices >= SNAP_END_SWITCH || plane->n_switches >= SNAP_END_SWITCH)
         return PMIXFAB_ERR_RANGE;
-    int rc = fab_strings_init(&b->strings);
+    const struct pmixfab *before = b->before;
+    int rc = before == NULL ? fab_strings_init(&b->strings)
+                            : fab_strings_begin(&b->strings, before->strings, before->meta->string_bytes);
     if (rc != 0)
         return rc;
 
@@ -239,10 +244,11 @@ static int describe(struct snap_build *b, const struct fab_snapshot_meta *given)
     meta->n_edges = b->costs->view.n_edges;
     meta->index = given->index;
     meta->is_default = given->is_default != 0;
-    meta->name = string(b, given->name);
-    meta->vendor = string(b, given->vendor == NULL ? "" : given->vendor);
-    meta->identifier = string(b, given->identifier == NULL ? "" : given->identifier);
-    meta->kind = string(b, fab_kind_name(geometry->kind));
+    const struct snap_meta *was = before == NULL ? &nothing : before->meta;
+    meta->name = string(b, was->name, given->name);
+    meta->vendor = string(b, was->vendor, given->vendor == NULL ? "" : given->vendor);
+    meta->identifier = string(b, was->identifier, given->identifier == NULL ? "" : given->identifier);
+    meta->kind = string(b, was->kind, fab_kind_name(geometry->kind));
     meta->n_missing = plane->n_missing;
     meta->fastest_mbps = plane->fastest_mbps;
     meta->dims = geometry->dims;
@@ -260,7 +266,8 @@ static int write_sections(struct snap_build *b)
 
     if (rc != 0)
         return rc;
-    b->bytes = calloc(1, size);
+    /* With room for the strings that were there, so that it need not be moved when they are appended. */
+    b->bytes = calloc(1, size + (b->before == NULL ? 0 : b->before->meta->string_bytes + (size_t)4096));
     if (b->bytes == NULL)
         return PMIXFAB_ERR_NOMEM;
     write_devices(b);
@@ -307,6 +314,32 @@ static int complete(struct snap_build *b, const struct fab_snapshot_meta *given,
     return PMIXFAB_OK;
 }
 
+/* before: the strings stand where they stood in there. *untidy: too many of those are of no use. */
+static int build(const struct fab_snapshot_meta *meta, const struct pmixfab *before, struct snap_build *b,
+                 size_t *size, bool *untidy)
+{
+    b->before = before;
+    int rc = describe(b, meta);
+    if (rc == 0)
+        rc = fab_snapshot_find_past(b);
+    if (rc == 0)
+        rc = find_ends(b);
+    if (rc == 0)
+        rc = write_sections(b);
+    *untidy = fab_strings_untidy(&b->strings);
+    if (rc == 0 && !*untidy)
+        rc = complete(b, meta, size);
+    if (rc != 0 || *untidy) {
+        free(b->bytes);
+        b->bytes = NULL;
+    }
+    fab_strings_destroy(&b->strings);
+    free(b->end_of_port);
+    free(b->switch_of);
+    free(b->was);
+    return rc;
+}
+
 int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *costs,
                        const struct fab_geometry *geometry, const struct fab_groups *groups,
                        const struct fab_details *details, const struct fab_snapshot_meta *meta, void **bytes,
@@ -318,22 +351,16 @@ int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *co
     *bytes = NULL;
     *size = 0;
 
-    struct snap_build b = {
+    const struct snap_build given = {
         .plane = plane, .costs = costs, .geometry = geometry, .groups = groups, .details = details};
-    int rc = describe(&b, meta);
-    if (rc == 0)
-        rc = find_ends(&b);
-    if (rc == 0)
-        rc = write_sections(&b);
-    if (rc == 0)
-        rc = complete(&b, meta, size);
-    if (rc == 0) {
-        *bytes = b.bytes;
-        b.bytes = NULL;
+    struct snap_build b = given;
+    bool untidy;
+    int rc = build(meta, meta->before, &b, size, &untidy);
+    if (rc == 0 && untidy) {
+        b = given;
+        rc = build(meta, NULL, &b, size, &untidy);
     }
-    free(b.bytes);
-    fab_strings_destroy(&b.strings);
-    free(b.end_of_port);
-    free(b.switch_of);
+    if (rc == 0)
+        *bytes = b.bytes;
     return rc;
 }

@@ -13,6 +13,8 @@ struct snap_build {
     const struct fab_geometry *geometry;
     const struct fab_groups *groups;
     const struct fab_details *details; /* NULL: nothing is known */
+    const struct pmixfab *before; /* the plane's last snapshot, NULL: none, or its strings are not kept */
+    uint32_t *was;                /* each device's index in there, FAB_NONE; NULL with it */
     struct snap_meta meta;
     struct snap_entry table[SNAP_SECTIONS];
     char *bytes;                 /* everything but the strings */
@@ -25,6 +27,16 @@ static inline void *fab_snapshot_section(struct snap_build *b, enum snap_section
 {
     return b->bytes + b->table[which].offset;
 }
+
+/* Find `was`; memory alone can be missing. */
+int fab_snapshot_find_past(struct snap_build *b);
+/* Where the name of a device, of its host, of a switch stood; 0: nobody knows. *at: where to go on looking.
+ */
+uint32_t fab_snapshot_past_device(const struct snap_build *b, uint32_t device);
+uint32_t fab_snapshot_past_host(const struct snap_build *b, uint32_t device);
+uint32_t fab_snapshot_past_switch(const struct snap_build *b, uint64_t guid, uint32_t *at);
+/* The facts of a device there; *n of them. */
+const struct snap_fact *fab_snapshot_past_facts(const struct snap_build *b, uint32_t device, uint32_t *n);
 
 /* How much meta has to announce of b->details, and writing it once there is room. */
 void fab_snapshot_count_facts(struct snap_build *b);

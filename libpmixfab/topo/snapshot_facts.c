@@ -29,15 +29,17 @@ void fab_snapshot_count_facts(struct snap_build *b)
     b->meta.n_facts = (uint32_t)facts;
 }
 
-/* A text stands once in the details, so its place there says where it went: known[place], 0: nowhere yet. */
-static uint32_t add_text(struct snap_build *b, uint32_t place, uint32_t *known)
+/* Where the text of fact number `at` of a device stood in the last snapshot, perhaps; 0: nobody knows. */
+static uint32_t past_text(const struct snap_build *b, uint32_t device, uint32_t at, uint8_t kind)
 {
-    uint32_t at = known == NULL ? 0 : known[place];
-    if (at == 0)
-        at = fab_strings_add(&b->strings, b->details->pool + place);
-    if (known != NULL)
-        known[place] = at;
-    return at;
+    uint32_t n;
+    const struct snap_fact *past = fab_snapshot_past_facts(b, device, &n);
+    if (at < n && past[at].kind == kind) /* mostly it has as many as it had */
+        return past[at].text;
+    for (uint32_t f = 0; f < n; f++)
+        if (past[f].kind == kind)
+            return past[f].text;
+    return 0;
 }
 
 void fab_snapshot_write_facts(struct snap_build *b)
@@ -51,13 +53,20 @@ void fab_snapshot_write_facts(struct snap_build *b)
         places[i] = details->places[b->plane->devices[i].port];
     if (b->meta.n_facts == 0)
         return;
-    uint32_t *known = calloc(details->pool_size, sizeof(*known)); /* without memory it takes longer */
-    for (uint32_t i = 0; i < b->plane->n_devices; i++) {
-        uint32_t port = b->plane->devices[i].port;
-        for (uint32_t f = details->first[port]; f < details->first[port + 1]; f++) {
+    /* A text stands once in the details, so its place there says where it went; 0: nowhere yet. */
+    uint32_t *known = calloc(details->pool_size, sizeof(*known));
+    if (known == NULL)
+        b->strings.error = PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; known != NULL && i < b->plane->n_devices; i++) {
+        uint32_t port = b->plane->devices[i].port, first = details->first[port];
+        for (uint32_t f = first; f < details->first[port + 1]; f++) {
             const struct fab_detail *detail = &details->facts[f];
+            uint32_t *text = &known[detail->text];
+            if (*text == 0)
+                *text = fab_strings_take(&b->strings, past_text(b, i, f - first, detail->kind),
+                                         details->pool + detail->text);
             facts[n++] = (struct snap_fact){
-                .text = add_text(b, detail->text, known),
+                .text = *text,
                 .sources = detail->sources,
                 .kind = detail->kind,
                 .flags = detail->flags,

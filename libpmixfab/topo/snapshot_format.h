@@ -4,8 +4,12 @@
  *   head | meta | section table | section 0 | section 1 | ... | strings
  *
  * Little-endian. Each section starts at a multiple of 64 bytes; gaps are zero; there is one possible order
- * and no other gap, so equal content gives equal bytes. Two hashes cover every bit: `content` all bytes after
- * the head, `checksum` the head. So a new generation of equal content rewrites the head alone.
+ * and no other gap. Two hashes cover every bit: `content` all bytes after the head, `checksum` the head. So a
+ * new generation of equal content rewrites the head alone.
+ *
+ * Only where strings stand depends on what was before (snapshot_past.c), and strings that nobody points at
+ * any more may stand among them. What is built of the same twice, from the same snapshot or from the first of
+ * the two, has equal bytes.
  *
  * Whoever changes a struct here raises SNAP_VERSION.
  *

@@ -1,6 +1,5 @@
 #include "topo/snapshot_strings.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +15,23 @@ int fab_strings_init(struct snap_strings *strings)
     return strings->error;
 }
 
+int fab_strings_begin(struct snap_strings *strings, const char *section, uint32_t size)
+{
+    *strings = (struct snap_strings){.size = size, .kept = size, .cap = (size_t)size + 4096};
+    strings->text = malloc(strings->cap);
+    strings->used = calloc((size_t)size / 64 + 1, sizeof(*strings->used));
+    if (strings->text == NULL || strings->used == NULL)
+        strings->error = PMIXFAB_ERR_NOMEM;
+    else
+        memcpy(strings->text, section, size);
+    return strings->error;
+}
+
 void fab_strings_destroy(struct snap_strings *strings)
 {
     free(strings->text);
     free(strings->places);
+    free(strings->used);
     *strings = (struct snap_strings){0};
 }
 
@@ -33,10 +45,9 @@ static uint32_t *find_place(const struct snap_strings *strings, const char *text
     return &strings->places[at];
 }
 
-/* Twice the places. The strings stand one behind the other, so they are found without the old table. */
-static bool grow_table(struct snap_strings *strings)
+/* Another table. The strings stand one behind the other, so they are found without the old one. */
+static bool make_table(struct snap_strings *strings, uint32_t mask)
 {
-    uint32_t mask = 2 * strings->mask + 1;
     uint32_t *places = calloc((size_t)mask + 1, sizeof(*places));
 
     if (places == NULL)
@@ -52,6 +63,19 @@ static bool grow_table(struct snap_strings *strings)
     return true;
 }
 
+/* Of what stands there from the beginning, at most half full. */
+static bool first_table(struct snap_strings *strings)
+{
+    uint32_t mask = 1023;
+
+    strings->n = 0;
+    for (uint32_t i = 1; i < strings->size; i++)
+        strings->n += strings->text[i] == '\0';
+    while (mask / 2 < strings->n)
+        mask = 2 * mask + 1;
+    return make_table(strings, mask);
+}
+
 static bool grow_text(struct snap_strings *strings, size_t size)
 {
     if (strings->size + size <= strings->cap)
@@ -65,28 +89,96 @@ static bool grow_text(struct snap_strings *strings, size_t size)
     return true;
 }
 
-uint32_t fab_strings_add(struct snap_strings *strings, const char *text)
+/* Text of this size, its end included, was asked for. */
+static uint32_t use(struct snap_strings *strings, uint32_t offset, size_t size)
 {
-    size_t size = strlen(text) + 1;
+    uint64_t bit = UINT64_C(1) << offset % 64;
 
-    if (size == 1 || strings->error != 0)
-        return 0;
-    uint32_t *place = find_place(strings, text, size);
-    if (*place != 0)
-        return *place;
-    if (size > UINT32_MAX - strings->size) {
+    if (offset < strings->kept && (strings->used[offset / 64] & bit) == 0) {
+        strings->used[offset / 64] |= bit;
+        strings->in_use += (uint32_t)size;
+    }
+    return offset;
+}
+
+#define FEW 8u /* texts that are new: a table of all that stands there takes longer than to look for them */
+
+/* Without a table: the offset of text, 0: it stands nowhere. Each string has an end before it. */
+static uint32_t look_for(const struct snap_strings *strings, const char *text, size_t size)
+{
+    char around[256];
+
+    if (size >= sizeof(around))
+        return 0; /* it stands twice then, if it does */
+    around[0] = '\0';
+    memcpy(around + 1, text, size);
+    const char *found = memmem(strings->text, strings->size, around, size + 1);
+    return found == NULL ? 0 : (uint32_t)(found + 1 - strings->text);
+}
+
+static uint32_t append(struct snap_strings *strings, const char *text, size_t size)
+{
+    uint32_t offset = strings->size;
+
+    if (size > UINT32_MAX - offset) {
         strings->error = PMIXFAB_ERR_RANGE;
         return 0;
     }
-    /* the table stays at most half full */
-    if (!grow_text(strings, size) || (2 * strings->n >= strings->mask && !grow_table(strings))) {
+    if (!grow_text(strings, size)) {
         strings->error = PMIXFAB_ERR_NOMEM;
         return 0;
     }
-    uint32_t offset = strings->size;
     memcpy(strings->text + offset, text, size);
-    *find_place(strings, text, size) = offset;
     strings->size += (uint32_t)size;
-    strings->n++;
     return offset;
+}
+
+/* The table stays at most half full. */
+static bool make_place(struct snap_strings *strings)
+{
+    if (strings->places == NULL)
+        return first_table(strings);
+    return 2 * strings->n < strings->mask || make_table(strings, 2 * strings->mask + 1);
+}
+
+uint32_t fab_strings_add(struct snap_strings *strings, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    uint32_t offset;
+
+    if (size == 1 || strings->error != 0)
+        return 0;
+    if (strings->places == NULL && strings->searched < FEW) {
+        strings->searched++;
+        offset = look_for(strings, text, size);
+        return offset != 0 ? use(strings, offset, size) : append(strings, text, size);
+    }
+    if (!make_place(strings)) {
+        strings->error = PMIXFAB_ERR_NOMEM;
+        return 0;
+    }
+    uint32_t *place = find_place(strings, text, size);
+    if (*place != 0)
+        return use(strings, *place, size);
+    offset = append(strings, text, size);
+    if (offset != 0) {
+        *place = offset;
+        strings->n++;
+    }
+    return offset;
+}
+
+uint32_t fab_strings_take(struct snap_strings *strings, uint32_t offset, const char *text)
+{
+    if (offset == 0 || offset >= strings->kept || strings->error != 0 || text[0] == '\0' ||
+        strcmp(strings->text + offset, text) != 0)
+        return fab_strings_add(strings, text);
+    return use(strings, offset, strlen(text) + 1);
+}
+
+bool fab_strings_untidy(const struct snap_strings *strings)
+{
+    uint64_t ours = (uint64_t)strings->in_use + (strings->size - strings->kept);
+    uint64_t idle = strings->size > ours ? strings->size - ours : 0;
+    return strings->kept > 0 && idle > 4096 && idle > ours / 8;
 }

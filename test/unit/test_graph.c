@@ -90,6 +90,38 @@ static void test_device_order(void **state)
     fab_inventory_destroy(&inv);
 }
 
+/* Many, in no order, of few hosts: each comes behind the one before it. */
+static void test_order_of_many(void **state)
+{
+    uint64_t dice = (uint64_t)(*state == NULL);
+    for (unsigned n = 20; n <= 240; n += 20) {
+        struct fab_inventory inv;
+        struct fab_planes planes;
+        struct build b;
+        build_begin(&b, &inv);
+        uint32_t sw = build_switch(&b, 250, "sw");
+        for (unsigned i = 0; i < n; i++) {
+            char host[16], name[16];
+            snprintf(host, sizeof(host), "node%u", (unsigned)(fabric_random_next(&dice) % 4));
+            snprintf(name, sizeof(name), "mlx5_%u", (unsigned)(fabric_random_next(&dice) % 30));
+            build_cable(&b, sw, i + 1, named_hca(&b, host, name, 1), 1, 4, FAB_HDR);
+        }
+        assert_int_equal(build_end(&b), PMIXFAB_OK);
+        planes_of(&inv, &planes);
+        const struct fab_plane *plane = &planes.planes[0];
+        for (uint32_t i = 1; i < n; i++) {
+            const struct fab_node *last = node_of(plane, i - 1), *node = node_of(plane, i);
+            int order = fab_natural_cmp(fab_str(&inv, last->host), fab_str(&inv, node->host));
+            order =
+                order != 0 ? order : fab_natural_cmp(fab_str(&inv, last->name), fab_str(&inv, node->name));
+            assert_true(order < 0 || (order == 0 && inv.ports[plane->devices[i - 1].port].guid <
+                                                        inv.ports[plane->devices[i].port].guid));
+        }
+        fab_planes_destroy(&planes);
+        fab_inventory_destroy(&inv);
+    }
+}
+
 /* Most devices first, then most switches, then the lowest GUID; what has neither is no plane. */
 static void test_plane_order(void **state)
 {
@@ -359,13 +391,10 @@ static void test_bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device_order),
-        cmocka_unit_test(test_plane_order),
-        cmocka_unit_test(test_uncabled),
-        cmocka_unit_test(test_cable_costs),
-        cmocka_unit_test(test_only_switches_connect),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_device_order), cmocka_unit_test(test_order_of_many),
+        cmocka_unit_test(test_plane_order),  cmocka_unit_test(test_uncabled),
+        cmocka_unit_test(test_cable_costs),  cmocka_unit_test(test_only_switches_connect),
+        cmocka_unit_test(test_random),       cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests_name("graph", tests, NULL, NULL);
 }
