@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "fabricd/schema.h"
+#include "fabricd/store_copy.h"
 #include "fabricd/store_priv.h"
 
 /* A lock and a log belong to a file, not to one of its names. */
@@ -198,8 +199,10 @@ static int open_steps(struct store *store, const char *const *steps, struct fab_
 {
     int version = 0;
     int rc = store_lock(store, err);
-    if (rc == PMIXFAB_OK)
+    if (rc == PMIXFAB_OK) {
+        store_undo_restore(store->path);
         rc = check_file(store, err);
+    }
     if (rc == PMIXFAB_OK)
         rc = open_database(store, err);
     if (rc == PMIXFAB_OK)

@@ -41,4 +41,10 @@ bool store_is_unfinished(const char *path);
  */
 int store_restore(const char *path, const char *backup, char *kept, size_t size, struct fab_err *err);
 
+/*
+ * Take back what a restore that was killed has left: half a copy, or a second name of the store. Whoever has
+ * the store's lock calls it before the store is opened.
+ */
+void store_undo_restore(const char *path);
+
 #endif
