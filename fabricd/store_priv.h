@@ -55,6 +55,7 @@ struct store {
 
     sqlite3_stmt *bounds, *bounds_put, *bounds_count, *pages; /* the history as a whole */
     sqlite3_stmt *trim_next, *trim_left, *trim_oldest, *trim_change, *trim_subject, *trim_generations;
+    uint32_t log_pages; /* that trimming has left to be folded in */
 
     sqlite3_stmt *missing, *missing_put, *missing_clear;
 

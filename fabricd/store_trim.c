@@ -12,7 +12,9 @@
 #define ROWS    100 /* that one step removes at most, */
 #define STEP_MS 2   /* or as many as it can in this time */
 
-#define TRIM_WAL_PAGES 100
+/* The log after a step from which on it is folded in: not after each, since the first commit behind that has
+ * to wait for the disk once. */
+#define FOLD_PAGES 2000
 
 /* Free pages are used again, so the file is made smaller only where much of it is empty. */
 #define FREE_PAGES   1024 /* 4 MiB */
@@ -227,13 +229,32 @@ static int left_over(struct store *store, const struct store_bounds *bounds, boo
     return rc < 0 ? rc : PMIXFAB_OK;
 }
 
-/* What is trimmed may come back after a power cut: no commit has to wait for the disk. And the log is folded
- * in little by little: a step that had to fold all of it would take as long as ten. */
+static int on_log(void *arg, sqlite3 *db, const char *name, int pages)
+{
+    struct store *store = arg;
+    (void)db, (void)name;
+    store->log_pages = (uint32_t)pages;
+    return SQLITE_OK;
+}
+
+/* What is trimmed may come back after a power cut, so no commit has to wait for the disk; and the log is left
+ * to store_fold(), which does: that took ten times as long as the step itself. */
 static void hurry(struct store *store, bool on)
 {
     sqlite3_exec(store->db, on ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", NULL, NULL,
                  NULL);
-    sqlite3_wal_autocheckpoint(store->db, on ? TRIM_WAL_PAGES : STORE_WAL_PAGES);
+    if (on)
+        sqlite3_wal_hook(store->db, on_log, store); /* instead of the automatic one */
+    else
+        sqlite3_wal_autocheckpoint(store->db, STORE_WAL_PAGES);
+}
+
+bool store_must_fold(struct store *store, bool last)
+{
+    bool now = store->log_pages >= (last ? 1 : FOLD_PAGES);
+    if (now)
+        store->log_pages = 0;
+    return now;
 }
 
 int store_trim(struct store *store, const struct store_limits *limits, struct store_trimmed *out,
@@ -258,6 +279,18 @@ int store_trim(struct store *store, const struct store_limits *limits, struct st
         rc = store_end(store, trim(store, limits, out, err), err);
     hurry(store, false);
     return rc;
+}
+
+int store_fold(const char *path, struct fab_err *err)
+{
+    struct store named = {.path = (char *)path};
+    int rc = sqlite3_open_v2(path, &named.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
+    if (rc == SQLITE_OK) /* not sqlite3_wal_checkpoint(): it does nothing before something was read */
+        rc = sqlite3_exec(named.db, "PRAGMA wal_checkpoint(PASSIVE)", NULL, NULL, NULL);
+    bool good = rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY; /* who is in the way does it */
+    int result = good ? PMIXFAB_OK : store_fail(&named, rc, "folding in its log", err);
+    sqlite3_close(named.db);
+    return result;
 }
 
 /* ---- the file --------------------------------------------------------------------------------------- */
@@ -287,6 +320,8 @@ int store_shrink(struct store *store, bool *more, struct fab_err *err)
     if (!*more)
         return rc;
     sqlite3_snprintf(sizeof sql, sql, "PRAGMA incremental_vacuum(%d)", VACUUM_PAGES);
+    hurry(store, true);
     int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+    hurry(store, false);
     return code == SQLITE_OK ? PMIXFAB_OK : store_fail(store, code, "giving back free pages", err);
 }

@@ -4,6 +4,8 @@
  */
 #include "fabricd/trim.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -22,12 +24,44 @@ struct trim {
     struct event *timer;
     uint64_t rows; /* that went since it was begun */
     bool shrinking;
+    pthread_t thread; /* while folding: what a step has written goes to the disk */
+    bool folding;
+    atomic_bool folded;
+    struct fab_err err; /* of the thread */
 };
 
 static void later(struct trim *trim, unsigned milliseconds)
 {
     const struct timeval wait = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
     event_add(trim->timer, &wait);
+}
+
+static void *fold(void *arg)
+{
+    struct trim *trim = arg;
+    trim->err.text[0] = '\0';
+    store_fold(trim->config->store, &trim->err);
+    atomic_store(&trim->folded, true);
+    return NULL;
+}
+
+/* Without a thread the log grows until the next publication folds it in. */
+static void start_folding(struct trim *trim)
+{
+    atomic_store(&trim->folded, false);
+    trim->folding = pthread_create(&trim->thread, NULL, fold, trim) == 0;
+}
+
+/* False: it failed. */
+static bool end_folding(struct trim *trim)
+{
+    if (!trim->folding)
+        return true;
+    pthread_join(trim->thread, NULL);
+    trim->folding = false;
+    if (trim->err.text[0] != '\0')
+        log_warning("history: %s", trim->err.text);
+    return trim->err.text[0] == '\0';
 }
 
 static int step(struct trim *trim, bool *more, struct fab_err *err)
@@ -68,6 +102,12 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
         later(trim, BUSY_MS);
         return;
     }
+    if (trim->folding && !atomic_load(&trim->folded)) {
+        later(trim, NEXT_MS);
+        return;
+    }
+    if (!end_folding(trim))
+        return; /* until something is published */
     clock_gettime(CLOCK_MONOTONIC, &start);
     int rc = step(trim, &more, &err);
     clock_gettime(CLOCK_MONOTONIC, &end);
@@ -78,6 +118,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
         log_warning("history: it is not kept within its bounds: %s", err.text);
     else if (more)
         later(trim, NEXT_MS);
+    if (rc == PMIXFAB_OK && store_must_fold(trim->store, !more))
+        start_folding(trim);
 }
 
 void trim_soon(struct trim *trim)
@@ -107,7 +149,9 @@ int trim_new(struct event_base *base, const struct config *config, struct store 
 
 void trim_free(struct trim *trim)
 {
-    if (trim != NULL)
-        event_free(trim->timer);
+    if (trim == NULL)
+        return;
+    end_folding(trim);
+    event_free(trim->timer);
     free(trim);
 }

@@ -2,6 +2,9 @@
  */
 #include "store_fixture.h"
 
+#include <pthread.h>
+#include <sys/stat.h>
+
 #include "topo/diff.h"
 
 /* ---- publishing changes ------------------------------------------------------------------------------ */
@@ -139,7 +142,7 @@ static uint32_t trim_wholly(struct store *store, const struct store_limits *limi
         if (rc != PMIXFAB_OK)
             print_error("%s\n", err.text);
         assert_int_equal(rc, PMIXFAB_OK);
-        assert_true(step.rows <= 1000);
+        assert_true(step.rows <= 100);
     }
     *trimmed = step.trimmed;
     return steps;
@@ -302,6 +305,74 @@ static void test_nothing_to_do_writes_nothing(void **state)
     model_free(model);
 }
 
+/* ---- the disk ---------------------------------------------------------------------------------------- */
+
+/* Steps write the log only, which does not wait for the disk; store_fold() puts it into the file. */
+static void test_steps_do_not_fold(void **state)
+{
+    struct folder *folder = *state;
+    struct model *model = model_new(21);
+    struct store *store = open_store(folder->db);
+    const struct store_limits limits = {.changes = 10};
+    struct fab_err err = {{0}};
+    struct stat before, after;
+    uint64_t trimmed;
+    for (unsigned i = 1; i <= 400; i++)
+        publish(store, model, 20, i);
+    assert_int_equal(store_fold(folder->db, &err), PMIXFAB_OK);
+    assert_int_equal(stat(folder->db, &before), 0);
+    assert_true(trim_wholly(store, &limits, &trimmed) > 20);
+    assert_int_equal(stat(folder->db, &after), 0);
+    assert_memory_equal(&before.st_mtim, &after.st_mtim, sizeof before.st_mtim);
+    assert_int_equal(store_fold(folder->db, &err), PMIXFAB_OK);
+    assert_int_equal(stat(folder->db, &after), 0);
+    assert_true(after.st_mtim.tv_sec != before.st_mtim.tv_sec ||
+                after.st_mtim.tv_nsec != before.st_mtim.tv_nsec);
+    model->first = model->n - 20; /* the newest generation's stay */
+    must_be_model(store, model);
+    assert_int_equal(store_fold("/nonexistent/store.db", &err), PMIXFAB_ERR_IO);
+    check_line(&err, "/nonexistent/store.db");
+    store_close(store);
+    model_free(model);
+}
+
+static void *fold_often(void *arg)
+{
+    const struct folder *folder = arg;
+    for (unsigned i = 0; i < 200; i++)
+        if (store_fold(folder->db, NULL) != PMIXFAB_OK)
+            return arg;
+    return NULL;
+}
+
+/* From another thread, while steps and publications go on. */
+static void test_folding_beside(void **state)
+{
+    struct folder *folder = *state;
+    struct model *model = model_new(22);
+    struct store *store = open_store(folder->db);
+    pthread_t thread;
+    void *failed;
+    uint64_t expected = 0, trimmed;
+    publish(store, model, 1, 1);
+    assert_int_equal(pthread_create(&thread, NULL, fold_often, folder), 0);
+    for (unsigned i = 2; i <= 200; i++) {
+        publish(store, model, (uint32_t)draw(model, 20), i);
+        const struct store_limits limits = {.changes = 1 + draw(model, 60)};
+        expected = trim_model(model, &limits, expected);
+        trim_wholly(store, &limits, &trimmed);
+        assert_int_equal(trimmed, expected);
+    }
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    must_be_model(store, model);
+    store_close(store);
+    store = open_store(folder->db);
+    must_be_model(store, model);
+    store_close(store);
+    model_free(model);
+}
+
 /* ---- numbers ----------------------------------------------------------------------------------------- */
 
 static void test_raise(void **state)
@@ -424,6 +495,8 @@ int main(void)
         folder_test(test_the_newest_stays),
         folder_test(test_a_plane_keeps_its_generation),
         folder_test(test_nothing_to_do_writes_nothing),
+        folder_test(test_steps_do_not_fold),
+        folder_test(test_folding_beside),
         folder_test(test_raise),
         folder_test(test_the_file_becomes_smaller),
         folder_test(test_stores_of_an_older_fabricd),
