@@ -33,11 +33,12 @@ static void on_noticed(const struct probe_noticed *noticed, void *cbdata)
 {
     struct daemon *d = cbdata;
     d->noticed.all |= noticed->all;
+    d->noticed.probes |= noticed->probes;
     for (uint32_t i = 0; i < noticed->n; i++)
         if (probe_noticed_add(&d->noticed, noticed->guids[i], NULL) != PMIXFAB_OK)
             d->noticed.all = true;
     log_debug("cheap look: %u switches are not as they were%s", noticed->n,
-              noticed->all ? ", or all of them" : "");
+              noticed->all || noticed->probes != 0 ? ", or all of them" : "");
     gather_changed(&d->gather, milliseconds());
     plan(d);
 }
@@ -109,8 +110,7 @@ bool notices_part(struct daemon *d, struct sweep_again *again, struct fab_err *e
 void notices_taken(struct daemon *d)
 {
     gather_taken(&d->gather);
-    d->noticed.n = 0;
-    d->noticed.all = false;
+    notice_forget(&d->noticed);
 }
 
 void notices_swept(struct daemon *d, struct sweep_result *result)

@@ -47,19 +47,32 @@ bool notice_wanted(const struct config *config)
 
 /* ---- what it says --------------------------------------------------------------------------------- */
 
+static bool notice_any(const struct probe_noticed *noticed)
+{
+    return noticed->all || noticed->probes != 0 || noticed->n > 0;
+}
+
+void notice_forget(struct probe_noticed *noticed)
+{
+    noticed->all = false;
+    noticed->probes = 0;
+    noticed->n = 0;
+}
+
 bool notice_line(struct notice_lines *lines, const char *line)
 {
     struct notice_status *status = &lines->status;
-    uint64_t guid, requests, microseconds;
+    uint64_t guid, requests, microseconds, probe;
     char more;
-    if (strcmp(line, "all") == 0) {
-        lines->noticed.all = true;
+    if (sscanf(line, "all %" SCNu64 "%c", &probe, &more) == 1) {
+        if (probe < CONFIG_MAX_LIST)
+            lines->noticed.probes |= 1u << probe;
     } else if (sscanf(line, "node 0x%" SCNx64 "%c", &guid, &more) == 1) {
         if (probe_noticed_add(&lines->noticed, guid, NULL) != PMIXFAB_OK)
             lines->noticed.all = true;
     } else if (sscanf(line, "look %" SCNu64 " %" SCNu64 "%c", &microseconds, &requests, &more) == 2) {
         status->looks++;
-        status->noticed += lines->noticed.all || lines->noticed.n > 0;
+        status->noticed += notice_any(&lines->noticed);
         status->requests = requests;
         status->look_ms = (double)microseconds / 1e3;
         status->watching = true;
@@ -98,10 +111,9 @@ static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
         if (notice->next == NULL) /* else it is about to end */
             watch_over(notice);
         struct probe_noticed *noticed = &notice->lines.noticed;
-        if (noticed->all || noticed->n > 0)
+        if (notice_any(noticed))
             notice->fn(noticed, notice->cbdata);
-        noticed->all = false;
-        noticed->n = 0;
+        notice_forget(noticed);
     }
     return at;
 }
@@ -168,8 +180,7 @@ static void start_child(struct notice *notice)
                                       .said = on_said,
                                       .done = on_ended,
                                       .cbdata = notice};
-    notice->lines.noticed.all = false;
-    notice->lines.noticed.n = 0;
+    notice_forget(&notice->lines.noticed);
     notice->good = 0;
     if (child_start(notice->base, &order, &notice->child, &err) != PMIXFAB_OK) {
         log_warning("%s", err.text);

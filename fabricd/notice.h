@@ -49,6 +49,9 @@ void notice_status(const struct notice *notice, struct notice_status *out);
 int notice_child(int argc, char **argv);
 #define NOTICE_CHILD_OPTION "--notice-child"
 
+/* Nothing is noticed any more. */
+void notice_forget(struct probe_noticed *noticed);
+
 /* What the daemon reads of the child. */
 struct notice_lines {
     struct probe_noticed noticed; /* by the look that is being told */

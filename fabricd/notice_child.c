@@ -15,6 +15,7 @@
 struct looker {
     const struct probe *probe;
     struct probe_watch *watch;
+    unsigned index; /* of the probes of the fabric */
 };
 
 static double microseconds(void)
@@ -32,8 +33,9 @@ static int tell(const struct probe_noticed *noticed, double took)
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         return PMIXFAB_ERR_NOMEM;
-    if (noticed->all)
-        fprintf(out, "all\n");
+    for (unsigned i = 0; i < CONFIG_MAX_LIST; i++)
+        if ((noticed->probes >> i & 1) != 0)
+            fprintf(out, "all %u\n", i);
     for (uint32_t i = 0; i < noticed->n; i++)
         fprintf(out, "node 0x%016" PRIx64 "\n", noticed->guids[i]);
     fprintf(out, "look %.0f %" PRIu64 "\n", took, noticed->requests);
@@ -47,8 +49,12 @@ static int look_all(struct looker *lookers, unsigned n, struct fab_err *err)
     struct probe_noticed noticed = {0};
     const double start = microseconds();
     int rc = PMIXFAB_OK;
-    for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++)
+    for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++) {
+        noticed.all = false;
         rc = lookers[i].probe->watch_look(lookers[i].watch, &noticed, err);
+        if (noticed.all)
+            noticed.probes |= 1u << lookers[i].index;
+    }
     if (rc == PMIXFAB_OK)
         rc = tell(&noticed, microseconds() - start);
     probe_noticed_free(&noticed);
@@ -86,6 +92,7 @@ static int open_all(char **specs, unsigned n, struct probe_config *config, const
     for (unsigned i = 0; i < n; i++) {
         struct looker *to = &lookers[*n_lookers];
         to->probe = probe_find(specs[i], &config->arg);
+        to->index = i;
         if (to->probe == NULL || to->probe->watch_open == NULL)
             continue;
         int opened = to->probe->watch_open(config, &parts->inv[i], &to->watch, err);

@@ -44,14 +44,16 @@ int sweep_parts_decode(const void *bytes, size_t size, struct sweep_parts *parts
 /* ---- the order ------------------------------------------------------------------------------------ */
 
 struct order_head {
-    uint32_t all, n;
+    uint32_t probes, n;
     uint64_t parts; /* bytes */
+    uint64_t all;
 };
 
 int sweep_order_encode(const struct sweep_again *again, void **bytes, size_t *size)
 {
     const struct probe_noticed *noticed = again->noticed;
-    const struct order_head head = {.all = noticed->all, .n = noticed->n, .parts = again->size};
+    const struct order_head head = {
+        .probes = noticed->probes, .n = noticed->n, .parts = again->size, .all = noticed->all};
     const size_t guids = noticed->n * sizeof(*noticed->guids);
     *size = sizeof(head) + guids + again->size;
     char *to = *bytes = malloc(*size);
@@ -79,6 +81,7 @@ int sweep_order_decode(const void *bytes, size_t size, struct probe_noticed *not
     if (head.n > size / sizeof(uint64_t) || size - head.n * sizeof(uint64_t) != head.parts)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the order is not as long as it says");
     noticed->all = head.all != 0;
+    noticed->probes = head.probes;
     noticed->guids = malloc((head.n + 1) * sizeof(*noticed->guids));
     if (noticed->guids == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory for %u changes", head.n);

@@ -53,9 +53,10 @@ static int check_known(const struct sweep_parts *parts, const struct probe_notic
     return PMIXFAB_OK;
 }
 
-/* One probe reads anew what was noticed in its part of what was seen last. *whole: it had to read all. */
+/* One probe reads anew what was noticed in its part of what was seen last; all: everything is that. The
+ * answer says where it read more than what was noticed. */
 static int again_one(const char *spec, struct probe_config *config, const struct probe_noticed *noticed,
-                     struct fab_inventory *part, bool *whole, struct fab_err *why, struct fab_err *err)
+                     bool all, struct fab_inventory *part, struct sweep_answer *answer, struct fab_err *err)
 {
     struct probe_noticed own = {0};
     struct fab_inventory next;
@@ -63,19 +64,21 @@ static int again_one(const char *spec, struct probe_config *config, const struct
     for (uint32_t i = 0; i < noticed->n && rc == PMIXFAB_OK; i++)
         if (is_in(part, noticed->guids[i]))
             rc = probe_noticed_add(&own, noticed->guids[i], err);
-    if (rc == PMIXFAB_OK && own.n == 0) /* what others noticed is none of its business */
+    if (rc == PMIXFAB_OK && own.n == 0 && !all) /* what others noticed is none of its business */
         return PMIXFAB_OK;
     const struct probe *probe = probe_find(spec, &config->arg);
     fab_inventory_init(&next);
-    if (rc == PMIXFAB_OK)
+    if (rc == PMIXFAB_OK && all)
+        rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s: everything may have changed", spec);
+    else if (rc == PMIXFAB_OK)
         rc = probe == NULL || probe->again == NULL
                  ? fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s cannot look at a part", spec)
                  : probe->again(config, &sink, part, &own, &next, err);
     probe_noticed_free(&own);
     if (rc != PMIXFAB_OK) {
-        if (!*whole)
-            *why = *err;
-        *whole = true;
+        if (!answer->whole)
+            answer->why = *err;
+        answer->whole = true;
         err->text[0] = '\0';
         fab_inventory_destroy(&next);
         rc = run_one(spec, config, &next, err);
@@ -91,7 +94,8 @@ static int again_all(char **specs, struct probe_config *config, const struct pro
     int rc = PMIXFAB_OK;
     answer->whole = false;
     for (unsigned i = 0; i < parts->n && rc == PMIXFAB_OK; i++)
-        rc = again_one(specs[i], config, noticed, &parts->inv[i], &answer->whole, &answer->why, err);
+        rc = again_one(specs[i], config, noticed, (noticed->probes >> i & 1) != 0, &parts->inv[i], answer,
+                       err);
     return rc;
 }
 

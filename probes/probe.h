@@ -36,6 +36,7 @@ struct probe_noticed {
     uint32_t n, cap;
     uint64_t requests; /* packets that were sent for it */
     bool all;          /* everything is to be looked at */
+    uint32_t probes;   /* not a probe's: which ones said so, a bit each in the order of the configuration */
 };
 /* PMIXFAB_ERR_NOMEM. What is there already is not added again. */
 int probe_noticed_add(struct probe_noticed *noticed, uint64_t guid, struct fab_err *err);

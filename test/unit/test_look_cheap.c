@@ -143,20 +143,29 @@ static void lines_of_a_look(void **state)
     assert_true(notice_line(&lines, "look 1500 77"));
     assert_int_equal(lines.noticed.n, 2);
     assert_int_equal(lines.noticed.guids[1], 0x200002);
-    assert_false(lines.noticed.all);
+    assert_int_equal(lines.noticed.probes, 0);
     assert_int_equal(lines.status.looks, 1);
     assert_int_equal(lines.status.noticed, 1);
     assert_int_equal(lines.status.requests, 77);
     assert_true(lines.status.look_ms > 1.49 && lines.status.look_ms < 1.51);
     probe_noticed_free(&lines.noticed);
-    assert_false(notice_line(&lines, "all"));
-    assert_true(lines.noticed.all);
-    static const char *const none[] = {"",         "look",         "look 1",           "look 1 2 3",
-                                       "look x 2", "node",         "node 12",          "node 0x",
-                                       "allright", "node 0x1 0x2", "look 1 2 look 3 4"};
+    assert_false(notice_line(&lines, "all 31"));
+    assert_false(notice_line(&lines, "all 2"));
+    assert_true(notice_line(&lines, "look 1500 77"));
+    assert_int_equal(lines.noticed.probes, 1u << 31 | 1u << 2);
+    assert_int_equal(lines.status.noticed, 2);
+    notice_forget(&lines.noticed);
+    assert_true(notice_line(&lines, "look 1500 77"));
+    assert_int_equal(lines.status.noticed, 2);
+    lines.status.looks = 1;
+    static const char *const none[] = {
+        "",       "look",    "look 1",         "look 1 2 3",   "look x 2",
+        "node",   "node 12", "node 0x",        "allright",     "all",
+        "all 32", "all 1 2", "all 4294967296", "node 0x1 0x2", "look 1 2 look 3 4"};
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
         assert_false(notice_line(&lines, none[i]));
     assert_int_equal(lines.noticed.n, 0);
+    assert_int_equal(lines.noticed.probes, 0);
     assert_int_equal(lines.status.looks, 1);
 }
 
@@ -208,7 +217,7 @@ static int decode_order(void *bytes, size_t size)
 static void an_order_comes_back(void **state)
 {
     struct sweep_parts parts = two_parts(), back;
-    struct probe_noticed noticed = {0}, got;
+    struct probe_noticed noticed = {.probes = 5}, got;
     struct fab_err err;
     void *wires[2], *order;
     size_t sizes[2], size;
@@ -227,6 +236,7 @@ static void an_order_comes_back(void **state)
         assert_int_equal(sweep_order_encode(&again, &order, &size), PMIXFAB_OK);
         assert_int_equal(sweep_order_decode(order, size, &got, &back, &err), PMIXFAB_OK);
         assert_int_equal(got.n, 20);
+        assert_int_equal(got.probes, 5);
         assert_memory_equal(got.guids, noticed.guids, 20 * sizeof(uint64_t));
         assert_int_equal(back.n, n);
         for (unsigned i = 0; i < n; i++)
