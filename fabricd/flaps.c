@@ -103,9 +103,9 @@ static bool has_come(const struct concerned *sw)
     return sw->before == 0 && sw->after >= 2;
 }
 
-static void change(const struct counting *c, const struct hold_key *key)
+static void change(const struct counting *c, const struct hold_key *key, bool came)
 {
-    if (hold_change(c->hold, key, c->when))
+    if (hold_change(c->hold, key, came, c->when))
         c->calls->on_held(key, c->calls->cbdata);
 }
 
@@ -132,18 +132,18 @@ static void count_all(const struct counting *c)
         if (has_gone(sw))
             hold_excuse_all(c->hold, sw->guid, c->when);
         if ((has_gone(sw) || has_come(sw)) && !is_planned(c, sw->guid))
-            change(c, &key);
+            change(c, &key, has_come(sw));
     }
     for (uint32_t i = 0; i < c->n_went; i++) {
         if (goes_along(c, &c->went[i]->key))
             hold_excuse(c->hold, &c->went[i]->key, c->when);
         else
-            change(c, &c->went[i]->key);
+            change(c, &c->went[i]->key, false);
     }
     for (uint32_t i = 0; i < c->n_came; i++) {
         if (goes_along(c, &c->came[i]->key))
             hold_excuse(c->hold, &c->came[i]->key, c->when);
-        change(c, &c->came[i]->key);
+        change(c, &c->came[i]->key, true);
     }
 }
 

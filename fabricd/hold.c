@@ -9,9 +9,12 @@ struct entry {
     struct hold_key key;
     bool held;
     char *what;       /* held: what people call it, and behind that the subjects; NULL: not known */
+    int64_t since;    /* held: when the first of the changes was that it is held for */
+    uint32_t changes; /* held: how many there were since */
     int64_t until;    /* held: until when; else when it was released last, 0: it never was held */
     int64_t period;   /* for so long it was held last; 0: it never was */
     int64_t excused;  /* its coming back is not counted up to then; 0: it is */
+    int64_t went;     /* the last that was counted: it went, then; 0: it came, or that was not counted */
     unsigned n_times; /* changes within the window, while it is not held */
     int64_t times[HOLD_MAX_COUNT];
 };
@@ -142,6 +145,8 @@ static void forget_old_times(const struct hold *hold, struct entry *entry)
     entry->n_times = kept;
     if (hold->now > entry->excused)
         entry->excused = 0;
+    if (hold->now - entry->went > window_of(hold))
+        entry->went = 0;
 }
 
 /* For how long it would be held now. */
@@ -161,7 +166,7 @@ static int64_t next_period(const struct hold *hold, const struct entry *entry)
 /* Does nothing of its past matter any more? */
 static bool is_forgotten(const struct hold *hold, const struct entry *entry)
 {
-    return !entry->held && entry->n_times == 0 && entry->excused == 0 &&
+    return !entry->held && entry->n_times == 0 && entry->excused == 0 && entry->went == 0 &&
            next_period(hold, entry) == hold->limits.down * SECOND;
 }
 
@@ -221,20 +226,25 @@ static bool is_excused(const struct hold *hold, struct entry *entry)
     return excused;
 }
 
-bool hold_change(struct hold *hold, const struct hold_key *key, int64_t now)
+bool hold_change(struct hold *hold, const struct hold_key *key, bool came, int64_t now)
 {
     if (hold->limits.count == 0)
         return false;
     advance(hold, now);
     struct entry *entry = find_or_add(hold, key);
-    if (entry == NULL || is_excused(hold, entry))
+    if (entry == NULL)
         return false;
+    entry->went = 0;
+    if (is_excused(hold, entry))
+        return false;
+    entry->went = came ? 0 : hold->now;
     if (entry->held && hold->now >= entry->until)
         let_go(entry);
     if (entry->held) {
         const int64_t most = hold->limits.down_max * SECOND;
         entry->period = 2 * entry->period > most ? most : 2 * entry->period;
         entry->until = hold->now + entry->period;
+        entry->changes++;
         return false;
     }
     forget_old_times(hold, entry);
@@ -244,6 +254,8 @@ bool hold_change(struct hold *hold, const struct hold_key *key, int64_t now)
     entry->period = next_period(hold, entry);
     entry->until = hold->now + entry->period;
     entry->held = true;
+    entry->since = entry->times[0];
+    entry->changes = entry->n_times;
     entry->n_times = 0;
     return true;
 }
@@ -254,8 +266,10 @@ void hold_excuse(struct hold *hold, const struct hold_key *cable, int64_t now)
     advance(hold, now);
     if (hold->limits.count > 0)
         entry = find_or_add(hold, cable);
-    if (entry != NULL)
-        entry->excused = hold->now + window_of(hold);
+    if (entry == NULL)
+        return;
+    entry->excused = hold->now + window_of(hold);
+    entry->went = 0;
 }
 
 void hold_excuse_all(struct hold *hold, uint64_t guid, int64_t now)
@@ -266,10 +280,12 @@ void hold_excuse_all(struct hold *hold, uint64_t guid, int64_t now)
         if (hold_is_switch(&entry->key) || (entry->key.end.guid != guid && entry->key.far.guid != guid))
             continue;
         forget_old_times(hold, entry);
-        if (entry->n_times == 0)
+        if (entry->went == 0)
             continue;
-        entry->n_times--; /* what is not there now has gone last */
+        if (entry->n_times > 0 && entry->times[entry->n_times - 1] == entry->went)
+            entry->n_times--;
         entry->excused = hold->now + window_of(hold);
+        entry->went = 0;
     }
 }
 
@@ -324,7 +340,12 @@ bool hold_next(const struct hold *hold, uint32_t *at, struct held *out)
         return false;
     const struct entry *entry = hold->entries[(*at)++];
     const char *what = entry->what != NULL ? entry->what : "";
-    *out = (struct held){entry->key, what, what[0] != '\0' ? what + strlen(what) + 1 : "", entry->until};
+    *out = (struct held){.key = entry->key,
+                         .what = what,
+                         .subjects = what[0] != '\0' ? what + strlen(what) + 1 : "",
+                         .since = entry->since,
+                         .until = entry->until,
+                         .changes = entry->changes};
     return true;
 }
 

@@ -43,11 +43,12 @@ void hold_free(struct hold *hold);                       /* NULL allowed */
  * It came or went. True: from now on it is held, and was not. (Where there is no memory to remember it, the
  * change is not counted.)
  */
-bool hold_change(struct hold *hold, const struct hold_key *key, int64_t now);
+bool hold_change(struct hold *hold, const struct hold_key *key, bool came, int64_t now);
 
-/* A cable went because its switch did: when it comes back within `window`, that is not counted. */
+/* A cable went because its switch did: that is not counted, nor that it comes back within `window`. */
 void hold_excuse(struct hold *hold, const struct hold_key *cable, int64_t now);
-/* A switch is gone altogether: the cables that went before it, within `window`, went because of that. */
+/* A switch is gone altogether: the cables that went before it, within `window`, went because of that. What
+ * they have done to be held already stands. */
 void hold_excuse_all(struct hold *hold, uint64_t guid, int64_t now);
 
 /* What people call one that is held, and the names that they would look for: each with its end, an empty one
@@ -71,7 +72,9 @@ bool hold_holds_end(const struct hold *hold, uint64_t guid, uint32_t port);
 struct held {
     struct hold_key key;
     const char *what, *subjects; /* never NULL */
+    int64_t since;               /* the first of the changes that it is held for */
     int64_t until;
+    uint32_t changes; /* since then */
 };
 /* Those that are held, one after the other: *at begins with 0. False: there is no more. */
 bool hold_next(const struct hold *hold, uint32_t *at, struct held *out);

@@ -122,9 +122,9 @@ uint32_t publisher_forget(struct publisher *publisher, const char *host, bool *t
 
 /* What time will bring. */
 struct publisher_waits {
-    int64_t retire;         /* in so many microseconds something is to be retired; -1: nothing is */
-    int64_t release;              /* in so many something that is held down is released; -1: nothing is held */
-    uint32_t missing;             /* HCAs, wholly or in part */
+    int64_t retire;   /* in so many microseconds something is to be retired; -1: nothing is */
+    int64_t release;  /* in so many something that is held down is released; -1: nothing is held */
+    uint32_t missing; /* HCAs, wholly or in part */
     uint32_t held, held_switches; /* cables; and switches, with all of theirs */
 };
 void publisher_waits(const struct publisher *publisher, struct publisher_waits *out);
@@ -137,7 +137,9 @@ struct publisher_held {
     const char *what; /* as the history calls it; valid until the next sweep */
     uint64_t guid;    /* of the switch; of a cable: of its lower end */
     bool is_switch;
-    int64_t until; /* if nothing changes any more: microseconds since 1970 */
+    int64_t since;    /* microseconds since 1970 */
+    int64_t until;    /* if nothing changes any more */
+    uint32_t changes; /* since then */
 };
 bool publisher_next_held(const struct publisher *publisher, uint32_t *at, struct publisher_held *out);
 

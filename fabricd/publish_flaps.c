@@ -185,7 +185,9 @@ bool publisher_next_held(const struct publisher *publisher, uint32_t *at, struct
     *out = (struct publisher_held){.what = held.what,
                                    .guid = held.key.end.guid,
                                    .is_switch = hold_is_switch(&held.key),
-                                   .until = now.wall + held.until - now.running};
+                                   .since = now.wall + held.since - now.running,
+                                   .until = now.wall + held.until - now.running,
+                                   .changes = held.changes};
     return true;
 }
 

@@ -24,7 +24,7 @@ static struct hold_key cable(uint64_t guid, uint32_t port)
 static bool change(struct hold *hold, uint64_t guid, uint32_t port, int64_t now)
 {
     const struct hold_key key = cable(guid, port);
-    return hold_change(hold, &key, now);
+    return hold_change(hold, &key, true, now);
 }
 
 static bool is_held(const struct hold *hold, uint64_t guid, uint32_t port, int64_t *until)
