@@ -1,0 +1,395 @@
+/* test_flaps.c - what counts as coming and going: by hand, and against a model that keeps every sweep. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fabricd/flaps.h"
+#include "test/fabrics/fabrics.h"
+
+#define S 1000000ll
+
+/* Two leaves (1, 2) and two spines (3, 4), all cabled to each other; a host on each leaf twice (11 to 14). */
+enum { SWITCHES = 4, HOSTS = 4, CABLES = 8, STEPS = 200 };
+static const uint64_t ends[CABLES][2] = {{1, 3}, {1, 4}, {2, 3}, {2, 4}, {1, 11}, {1, 12}, {2, 13}, {2, 14}};
+
+static bool is_switch(uint64_t guid)
+{
+    return guid <= SWITCHES;
+}
+
+static struct hold_key key_of(unsigned cable)
+{
+    return hold_cable((struct hold_end){ends[cable][0], cable + 1},
+                      (struct hold_end){ends[cable][1], cable + 1});
+}
+
+/* ---- what is tested ---- */
+
+struct bed {
+    struct hold *hold;
+    struct flaps_seen seen;
+    uint8_t up[CABLES];
+    bool planned[HOSTS + 11];
+    struct hold_key told[64];
+    unsigned n_told;
+};
+
+static bool is_planned(uint64_t guid, void *cbdata)
+{
+    return ((struct bed *)cbdata)->planned[guid];
+}
+
+static void on_held(const struct hold_key *key, void *cbdata)
+{
+    struct bed *bed = cbdata;
+    assert_true(bed->n_told < 64);
+    bed->told[bed->n_told++] = *key;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return hold_compare(&((const struct flaps_cable *)a)->key, &((const struct flaps_cable *)b)->key);
+}
+
+/* A sweep that sees the cables that are up. */
+static void sweep(struct bed *bed, int64_t now)
+{
+    const struct flaps_calls calls = {is_planned, on_held, bed};
+    struct flaps_seen seen = {.known = true, .cables = calloc(CABLES, sizeof(*seen.cables))};
+    assert_non_null(seen.cables);
+    for (unsigned i = 0; i < CABLES; i++)
+        if (bed->up[i])
+            seen.cables[seen.n++] =
+                (struct flaps_cable){key_of(i), is_switch(ends[i][0]), is_switch(ends[i][1])};
+    qsort(seen.cables, seen.n, sizeof(*seen.cables), by_key);
+    bed->n_told = 0;
+    hold_pass(bed->hold, now);
+    assert_int_equal(flaps_count(bed->hold, &bed->seen, &seen, now, &calls), PMIXFAB_OK);
+    assert_null(seen.cables);
+}
+
+static void set_switch(struct bed *bed, uint64_t guid, bool up)
+{
+    for (unsigned i = 0; i < CABLES; i++)
+        if (ends[i][0] == guid || ends[i][1] == guid)
+            bed->up[i] = up;
+}
+
+static void begin(struct bed *bed, const struct hold_limits *limits)
+{
+    *bed = (struct bed){.hold = hold_new(limits)};
+    assert_non_null(bed->hold);
+    memset(bed->up, 1, sizeof(bed->up));
+}
+
+static void end(struct bed *bed)
+{
+    flaps_seen_free(&bed->seen);
+    hold_free(bed->hold);
+}
+
+static const struct hold_limits usual = {.count = 3, .window = 60, .down = 30, .down_max = 600};
+
+/* ---- by hand ---- */
+
+static void the_first_sweep_counts_nothing(void **state)
+{
+    struct bed bed;
+    const struct hold_limits at_once = {.count = 1, .window = 60, .down = 30, .down_max = 600};
+    (void)state;
+    begin(&bed, &at_once);
+    sweep(&bed, 1 * S);
+    sweep(&bed, 2 * S);
+    assert_int_equal(bed.n_told, 0);
+    bed.up[5] = false;
+    sweep(&bed, 3 * S);
+    assert_int_equal(bed.n_told, 1);
+    end(&bed);
+}
+
+static void a_switch_that_restarts_is_one(void **state)
+{
+    struct bed bed;
+    struct held held;
+    uint32_t at = 0;
+    (void)state;
+    for (uint64_t guid = 1; guid <= SWITCHES; guid++) {
+        begin(&bed, &usual);
+        sweep(&bed, 1 * S);
+        for (int i = 0; i < 3; i++) { /* gone, there, gone */
+            set_switch(&bed, guid, i == 1);
+            sweep(&bed, (2 + i) * S);
+            assert_int_equal(bed.n_told, i == 2);
+        }
+        at = 0;
+        assert_true(hold_next(bed.hold, &at, &held));
+        assert_true(hold_is_switch(&held.key));
+        assert_int_equal(held.key.end.guid, guid);
+        assert_int_equal(hold_count(bed.hold).cables, 0);
+        for (unsigned i = 0; i < CABLES; i++) {
+            const struct hold_key key = key_of(i);
+            assert_int_equal(hold_is_held(bed.hold, &key), ends[i][0] == guid || ends[i][1] == guid);
+        }
+        end(&bed);
+    }
+}
+
+static void it_may_go_and_come_in_pieces(void **state)
+{
+    struct bed bed;
+    (void)state;
+    begin(&bed, &usual);
+    sweep(&bed, 1 * S);
+    for (int i = 0; i < 5; i++) {
+        bed.up[4] = false; /* leaf 1: a host's cable, then the others */
+        sweep(&bed, (10 * i + 2) * S);
+        set_switch(&bed, 1, false);
+        sweep(&bed, (10 * i + 3) * S);
+        bed.up[0] = bed.up[1] = true;
+        sweep(&bed, (10 * i + 4) * S);
+        set_switch(&bed, 1, true);
+        sweep(&bed, (10 * i + 5) * S);
+        assert_int_equal(hold_count(bed.hold).cables, 0);
+        assert_int_equal(hold_count(bed.hold).switches, i > 0);
+    }
+    end(&bed);
+}
+
+static void one_cable_is_not_its_switch(void **state)
+{
+    struct bed bed;
+    (void)state;
+    begin(&bed, &usual);
+    sweep(&bed, 1 * S);
+    for (int i = 0; i < 3; i++) {
+        bed.up[1] = i == 1;
+        sweep(&bed, (2 + i) * S);
+    }
+    assert_int_equal(bed.n_told, 1);
+    assert_int_equal(hold_count(bed.hold).switches, 0);
+    for (int i = 0; i < 4; i++) { /* another one, of a host that is announced */
+        bed.planned[13] = true;
+        bed.up[6] = i % 2 == 1;
+        sweep(&bed, (6 + i) * S);
+        assert_int_equal(bed.n_told, 0);
+    }
+    bed.planned[13] = false;
+    for (int i = 0; i < 3; i++) {
+        bed.up[6] = i % 2 == 1;
+        sweep(&bed, (20 + i) * S);
+        assert_int_equal(bed.n_told, i == 2);
+    }
+    end(&bed);
+}
+
+/* ---- the model: all sweeps, from the beginning ---- */
+
+struct past {
+    int64_t when[STEPS];
+    uint8_t up[STEPS][CABLES];
+    bool planned[STEPS][HOSTS + 11];
+    unsigned n;
+};
+
+static unsigned cables_of(const struct past *past, unsigned step, uint64_t guid)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < CABLES; i++)
+        n += past->up[step][i] && (ends[i][0] == guid || ends[i][1] == guid);
+    return n;
+}
+
+/* 1: it came altogether, -1: it went, 0: neither. */
+static int switch_change(const struct past *past, unsigned step, uint64_t guid)
+{
+    unsigned before = cables_of(past, step - 1, guid), after = cables_of(past, step, guid);
+    if (!is_switch(guid))
+        return 0;
+    return before == 0 && after >= 2 ? 1 : before >= 2 && after == 0 ? -1 : 0;
+}
+
+/* Something that changes: when is it held? */
+struct life {
+    int64_t times[STEPS];
+    unsigned n;
+    int64_t period, until;
+};
+
+static void live(struct life *life, const struct hold_limits *l, int64_t t)
+{
+    unsigned within = 0;
+    if (life->period != 0 && t < life->until) {
+        life->period = life->period * 2 > l->down_max * S ? l->down_max * S : life->period * 2;
+        life->until = t + life->period;
+        return;
+    }
+    life->times[life->n++] = t;
+    for (unsigned i = 0; i < life->n; i++)
+        within += t - life->times[i] <= l->window * S;
+    if (within < l->count)
+        return;
+    if (life->period == 0) {
+        life->period = l->down * S;
+    } else {
+        int64_t windows = (t - life->until) / (l->window * S);
+        life->period = windows > 40 ? 0 : (2 * life->period) >> windows;
+        life->period = life->period < l->down * S ? l->down * S : life->period;
+        life->period = life->period > l->down_max * S ? l->down_max * S : life->period;
+    }
+    life->until = t + life->period;
+    life->n = 0;
+}
+
+static struct life life_of_switch(const struct past *past, const struct hold_limits *l, uint64_t guid)
+{
+    struct life life = {.n = 0};
+    for (unsigned step = 1; step < past->n; step++)
+        if (switch_change(past, step, guid) != 0 && !past->planned[step][guid])
+            live(&life, l, past->when[step]);
+    return life;
+}
+
+static bool goes_along(const struct past *past, unsigned step, unsigned cable)
+{
+    for (int e = 0; e < 2; e++)
+        if (past->planned[step][ends[cable][e]] || switch_change(past, step, ends[cable][e]) != 0)
+            return true;
+    return false;
+}
+
+static struct life life_of_cable(const struct past *past, const struct hold_limits *l, unsigned cable)
+{
+    struct life life = {.n = 0};
+    const int64_t never = -1000000 * S;
+    int64_t excused = never, went = never; /* since when; when it went, if that was counted */
+    for (unsigned step = 1; step < past->n; step++) {
+        const int64_t t = past->when[step];
+        const bool was = past->up[step - 1][cable], is = past->up[step][cable];
+        const bool along = goes_along(past, step, cable);
+        if (was && !is) {
+            excused = along ? t : never;
+            went = along ? never : t;
+            if (!along)
+                live(&life, l, t);
+        } else if (!was && is) {
+            if (!along && t - excused > l->window * S)
+                live(&life, l, t);
+            excused = went = never;
+        } else if (!is && t - went <= l->window * S &&
+                   (switch_change(past, step, ends[cable][0]) < 0 ||
+                    switch_change(past, step, ends[cable][1]) < 0)) {
+            life.n -= life.n > 0 && life.times[life.n - 1] == went;
+            excused = t;
+            went = never;
+        }
+    }
+    return life;
+}
+
+static void compare(const struct bed *bed, const struct past *past, const struct hold_limits *l,
+                    unsigned seed)
+{
+    const int64_t now = past->when[past->n - 1];
+    uint32_t cables = 0, switches = 0, at = 0, found = 0;
+    struct held held;
+    for (uint64_t guid = 1; guid <= SWITCHES; guid++) {
+        struct life life = life_of_switch(past, l, guid);
+        switches += life.period != 0 && now < life.until;
+    }
+    for (unsigned i = 0; i < CABLES; i++) {
+        struct life life = life_of_cable(past, l, i);
+        cables += life.period != 0 && now < life.until;
+    }
+    const struct hold_counts counts = hold_count(bed->hold);
+    if (counts.cables != cables || counts.switches != switches)
+        fail_msg("seed %u, step %u: %u cables and %u switches are held, and %u and %u should be", seed,
+                 past->n, counts.cables, counts.switches, cables, switches);
+    while (hold_next(bed->hold, &at, &held)) {
+        struct life life = {.n = 0};
+        if (hold_is_switch(&held.key))
+            life = life_of_switch(past, l, held.key.end.guid);
+        else
+            life = life_of_cable(past, l, held.key.end.port - 1);
+        assert_int_equal(held.until, life.until);
+        found++;
+    }
+    assert_int_equal(found, cables + switches);
+}
+
+static void change_something(struct bed *bed, uint64_t *dice)
+{
+    const uint64_t guid = 1 + fabric_random_next(dice) % SWITCHES;
+    switch (fabric_random_next(dice) % 8) {
+    case 0:
+    case 1:
+    case 2:
+        bed->up[fabric_random_next(dice) % CABLES] ^= 1;
+        break;
+    case 3:
+    case 4:
+        set_switch(bed, guid, false);
+        break;
+    case 5:
+    case 6:
+        set_switch(bed, guid, true);
+        break;
+    default:
+        if (fabric_random_next(dice) % 4 == 0)
+            bed->planned[fabric_random_next(dice) % 2 == 0 ? guid : 10 + guid] ^= 1;
+        break;
+    }
+}
+
+static void random_changes_are_as_the_model_says(void **state)
+{
+    struct past *past = calloc(1, sizeof(*past));
+    uint64_t told = 0;
+    (void)state;
+    assert_non_null(past);
+    for (unsigned seed = 1; seed <= 40; seed++) {
+        uint64_t dice = seed;
+        const struct hold_limits limits = {.count = 1 + (unsigned)(fabric_random_next(&dice) % 4),
+                                           .window = 64, /* halves evenly */
+                                           .down = 32,
+                                           .down_max = 32u << fabric_random_next(&dice) % 6};
+        static const int64_t pace[] = {1, 3, 10, 30, 100, 1000};
+        struct bed bed;
+        int64_t now = 1 * S;
+        begin(&bed, &limits);
+        past->n = 0;
+        while (past->n < STEPS) {
+            for (uint64_t n = fabric_random_next(&dice) % 4; past->n > 0 && n > 0; n--)
+                change_something(&bed, &dice);
+            sweep(&bed, now);
+            told += bed.n_told;
+            past->when[past->n] = now;
+            memcpy(past->up[past->n], bed.up, sizeof(bed.up));
+            memcpy(past->planned[past->n++], bed.planned, sizeof(bed.planned));
+            compare(&bed, past, &limits, seed);
+            now += 1 +
+                   (int64_t)(fabric_random_next(&dice) % (uint64_t)(pace[fabric_random_next(&dice) % 6] * S));
+        }
+        hold_pass(bed.hold, now + 1000000 * S);
+        assert_int_equal(hold_remembered(bed.hold), 0);
+        end(&bed);
+    }
+    assert_true(told > 100);
+    free(past);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_sweep_counts_nothing),
+        cmocka_unit_test(a_switch_that_restarts_is_one),
+        cmocka_unit_test(it_may_go_and_come_in_pieces),
+        cmocka_unit_test(one_cable_is_not_its_switch),
+        cmocka_unit_test(random_changes_are_as_the_model_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
