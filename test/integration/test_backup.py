@@ -2,9 +2,11 @@
 import contextlib
 import json
 import os
+import random
 import sqlite3
 import stat
 import threading
+import time
 import unittest
 
 import lab
@@ -22,6 +24,7 @@ class Case(unittest.TestCase):
         self.text = lab.fabric("fattree2:4,2,4", "capture")
         lab.replace_file(self.capture, self.text)
         self.n = 0
+        self.random = random.Random(self.id())
         self.backup = os.path.join(self.dir, "backup.db")
 
     def daemon(self, **options):
@@ -132,6 +135,22 @@ class Backup(Case):
         self.assertTrue(daemon.control("backup", file=self.backup)["ok"])
         self.assertEqual(sorted(name for name in os.listdir(self.dir) if name.startswith("backup")), ["backup.db"])
 
+    def test_killed_while_it_replaces_a_backup(self):
+        daemon = self.daemon()
+        self.assertEqual(daemon.ctl("backup", self.backup).returncode, 0)
+        self.change(daemon)
+        self.grow(daemon, 48)
+        channel = daemon.ask("backup", file=self.backup, force=True)
+        with channel, channel.makefile(encoding="utf-8") as lines:
+            self.assertIn("progress", json.loads(lines.readline()))
+            daemon.kill9()
+        self.assertEqual(rows(self.backup, "SELECT max(generation) FROM generation"), [(1,)])  # the one before
+        self.assertEqual(rows(self.backup, "PRAGMA integrity_check"), [("ok",)])
+        daemon.start()
+        self.assertEqual(daemon.status()["generation"], 2)
+        self.assertEqual(daemon.ctl("backup", "--force", self.backup).returncode, 0)
+        self.assertEqual(rows(self.backup, "SELECT max(generation) FROM generation"), [(2,)])
+
     def test_a_stop_does_not_wait_for_it(self):
         daemon = self.daemon()
         self.grow(daemon, 48)
@@ -229,6 +248,36 @@ class Restore(Case):
         self.check_above(daemon, first)
         self.assertEqual(rows(daemon.store + ".before-restore", "SELECT max(generation) FROM generation"), [(5,)])
         self.assertEqual(rows(daemon.store + ".before-restore.2", "SELECT max(generation) FROM generation"), [(first,)])
+
+    def test_killed_at_any_moment(self):
+        """The next start serves the old store or the new one, and no number comes again (unit.store_restore kills it
+        before each of its system calls)."""
+        daemon = self.aged(1)
+        newest, outcomes, took = daemon.status()["generation"], set(), None
+        for _ in range(12):
+            daemon.kill9()
+            start, said = time.monotonic(), len(daemon.log())
+            daemon.args = ["--restore", self.backup]
+            daemon.start(wait=False)
+            daemon.args = []
+            if took is None:  # once to its end
+                daemon.wait_ready()
+                took = time.monotonic() - start
+            else:
+                time.sleep(took * self.random.uniform(0, 1))  # the moment is what is tried
+                daemon.kill9()
+                daemon.start()
+            outcomes.add("is restored from" in daemon.log()[said:])
+            generation = daemon.status()["generation"]
+            self.assertGreaterEqual(generation, newest)
+            self.assertEqual(rows(daemon.store, "PRAGMA quick_check"), [("ok",)])
+            self.assertEqual(os.stat(daemon.store).st_nlink, 1)
+            self.assertEqual([name for name in os.listdir(os.path.dirname(daemon.store)) if ".restoring" in name], [])
+            newest = self.change(daemon)
+            self.assertGreater(newest, generation)
+        self.assertEqual(outcomes, {True, False}, "all kills came too early, or too late")
+        told = [c["generation"] for c in daemon.control("history", limit=0)["changes"]]
+        self.assertEqual(told, sorted(told))
 
     def test_over_a_store_that_is_broken(self):
         daemon = self.aged()
