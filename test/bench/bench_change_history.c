@@ -1,6 +1,9 @@
 /*
  * bench_change_history - a store with a year of history, one change a minute: its size, how long the story of
  * one of 9,826 hosts takes, and how long it takes to open, against a store without that history.
+ *
+ * --fill STORE writes the year into a store behind what it has, and prints how many generations there are
+ * then.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +56,7 @@ static void remove_folder(const struct bench *b)
 }
 
 /* One generation with one change, as fabricd writes it. */
-static int write_minute(struct store *store, uint32_t minute, struct fab_err *err)
+static int write_minute(struct store *store, uint64_t generation, uint32_t minute, struct fab_err *err)
 {
     char what[64], before[64], after[64], subjects[96];
     unsigned host = minute * 7919u % HOSTS + 1, leaf = (host - 1) / 17 + 1;
@@ -71,19 +74,21 @@ static int write_minute(struct store *store, uint32_t minute, struct fab_err *er
                                 .first_seen = time - 5000,
                                 .last_seen = time - 60000000};
     struct fab_diff diff = {.changes = &change, .n = 1};
-    const struct store_publication publication = {.generation = minute + 1, .published = time, .diff = &diff};
-    return store_write_generation(store, &publication, err);
+    const struct store_publication publication = {.generation = generation, .published = time, .diff = &diff};
+    int rc = store_write_generation(store, &publication, err);
+    return rc == PMIXFAB_OK ? store_count_changes(store, 1, err) : rc;
 }
 
 static int write_year(struct store *store, struct fab_err *err)
 {
-    int rc = PMIXFAB_OK;
+    uint64_t next;
+    int rc = store_next_generation(store, &next, err);
     for (uint32_t minute = 0; rc == PMIXFAB_OK && minute < MINUTES;) {
         rc = store_begin(store, err);
         if (rc != PMIXFAB_OK)
             return rc;
         for (uint32_t i = 0; rc == PMIXFAB_OK && i < BATCH && minute < MINUTES; i++)
-            rc = write_minute(store, minute++, err);
+            rc = write_minute(store, next++, minute++, err);
         rc = store_end(store, rc, err);
     }
     return rc;
@@ -166,13 +171,29 @@ static int measure(struct bench *b, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
+static int fill(const char *path, struct fab_err *err)
+{
+    struct store *store = NULL;
+    uint64_t next = 0;
+    int rc = store_open(path, &store, err);
+    if (rc == PMIXFAB_OK)
+        rc = write_year(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_next_generation(store, &next, err);
+    store_close(store);
+    if (rc == PMIXFAB_OK)
+        printf("%llu\n", (unsigned long long)next - 1);
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     struct bench b;
     struct fab_err err = {""};
     bench_init(&argc, argv);
-    int rc = make_folder(&b);
-    if (rc == PMIXFAB_OK) {
+    bool filling = argc == 3 && strcmp(argv[1], "--fill") == 0;
+    int rc = filling ? fill(argv[2], &err) : make_folder(&b);
+    if (rc == PMIXFAB_OK && !filling) {
         rc = measure(&b, &err);
         remove_folder(&b);
     }

@@ -37,14 +37,14 @@ def wait_until(daemon, condition):
         time.sleep(0.001)
 
 
-def serves(daemon):
+def serves(daemon, generation):
     if not os.path.exists(daemon.uri_path()):
         return False
     status = daemon.try_control("status")
-    return status is not None and status["generation"] == 1
+    return status is not None and status["generation"] == generation
 
 
-def start_once(daemon):
+def start_once(daemon, generation=1):
     """Milliseconds from exec until it serves, and until a stock tool has registered. Then it is stopped."""
     for name in ("fabricd.uri", "control.sock", "ib0.snap"):  # the run directory does not outlive a reboot
         path = os.path.join(daemon.rundir, name)
@@ -52,7 +52,7 @@ def start_once(daemon):
             os.unlink(path)
     start = time.monotonic()
     daemon.start(wait=False)
-    wait_until(daemon, lambda: serves(daemon))
+    wait_until(daemon, lambda: serves(daemon, generation))
     serving = time.monotonic()
     done = subprocess.run([lab.program("stock_tool"), daemon.uri(), "register"], env=daemon.tool_env(), timeout=30,
                           capture_output=True, text=True, check=False)
