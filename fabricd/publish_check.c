@@ -2,8 +2,37 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "fabricd/publish_priv.h"
+
+/* "2026-11-21T18:30:00Z" */
+static void time_text(int64_t microseconds, char *text, size_t size)
+{
+    struct tm utc;
+    const time_t seconds = (time_t)(microseconds / 1000000);
+    gmtime_r(&seconds, &utc);
+    strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+/* What is held down now, which changes without anything being published. */
+static int tell_held(struct publisher *publisher, struct fab_err *err)
+{
+    struct publisher_held held;
+    int rc = PMIXFAB_OK;
+    fab_findings_drop(&publisher->findings, FAB_CHECK_FLAPPING);
+    for (uint32_t at = 0; rc == PMIXFAB_OK && publisher_next_held(publisher, &at, &held);) {
+        char where[24], since[32], until[32], what[160];
+        snprintf(where, sizeof(where), "0x%016" PRIx64, held.guid);
+        time_text(held.since, since, sizeof(since));
+        time_text(held.until, until, sizeof(until));
+        snprintf(what, sizeof(what), "it came or went %u times since %s; held down until %s", held.changes,
+                 since, until);
+        rc = fab_findings_add(&publisher->findings, FAB_CHECK_FLAPPING,
+                              held.what[0] != '\0' ? held.what : where, what);
+    }
+    return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
+}
 
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
                     const struct fab_findings **out, struct fab_err *err)
@@ -11,14 +40,15 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
     struct fab_joined joined;
     *out = &publisher->findings;
     if (publisher->checked)
-        return PMIXFAB_OK;
+        return tell_held(publisher, err);
     int rc = publish_join(publisher, &publisher->current, reports, n, &joined, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = fab_check(&joined.inv, joined.details.n_ports > 0 ? &joined.details : NULL, &publisher->findings);
     fab_joined_destroy(&joined);
     publisher->checked = rc == PMIXFAB_OK;
-    return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "check: %s", pmixfab_strerror(rc));
+    return rc == PMIXFAB_OK ? tell_held(publisher, err)
+                            : fab_fail(err, rc, "check: %s", pmixfab_strerror(rc));
 }
 
 uint64_t publisher_generation(const struct publisher *publisher)

@@ -17,6 +17,10 @@ static const struct {
 } kinds[] = {
     [FAB_CHECK_MISSING] = {"missing", FAB_SEVERITY_ERROR,
                            "is it up, and its cable in? When it is gone for good: fabricctl forget HOST"},
+    [FAB_CHECK_FLAPPING] =
+        {"flapping", FAB_SEVERITY_ERROR,
+         "reseat or replace the cable, look at what is at its ends; it is believed again when it "
+         "is quiet, or now: fabricctl refresh --release"},
     [FAB_CHECK_DUPLICATE_NAME] = {"duplicate-name", FAB_SEVERITY_ERROR,
                                   "give each a name of its own: its node description, or a line of the "
                                   "configured map"},
@@ -99,25 +103,31 @@ static bool make_room(struct fab_findings *list)
     return true;
 }
 
+/* Behind the others. */
+static int append(struct fab_findings *list, enum fab_check_kind kind, const char *where, const char *what)
+{
+    char clean_what[CHECK_WHAT_TEXT], clean[DIFF_WHAT_TEXT];
+    size_t len = fab_text_clean(clean_what, sizeof(clean_what), what, strlen(what), NULL) + 1;
+    size_t at = fab_text_clean(clean, sizeof(clean), where, strlen(where), NULL) + 1;
+    char *text = make_room(list) ? malloc(at + len) : NULL;
+    if (text == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    memcpy(text, clean, at);
+    memcpy(text + at, clean_what, len);
+    list->findings[list->n++] = (struct fab_finding){.kind = kind, .where = text, .what = text + at};
+    return PMIXFAB_OK;
+}
+
 void check_add(struct check *c, enum fab_check_kind kind, const char *where, const char *fmt, ...)
 {
-    char what[CHECK_WHAT_TEXT], clean[DIFF_WHAT_TEXT];
+    char what[CHECK_WHAT_TEXT];
     va_list args;
     if (c->rc != PMIXFAB_OK)
         return;
     va_start(args, fmt);
     vsnprintf(what, sizeof(what), fmt, args);
     va_end(args);
-    size_t len = fab_text_clean(what, sizeof(what), what, strlen(what), NULL) + 1;
-    size_t at = fab_text_clean(clean, sizeof(clean), where, strlen(where), NULL) + 1;
-    char *text = make_room(c->out) ? malloc(at + len) : NULL;
-    if (text == NULL) {
-        c->rc = PMIXFAB_ERR_NOMEM;
-        return;
-    }
-    memcpy(text, clean, at);
-    memcpy(text + at, what, len);
-    c->out->findings[c->out->n++] = (struct fab_finding){.kind = kind, .where = text, .what = text + at};
+    c->rc = append(c->out, kind, where, what);
 }
 
 static int compare_findings(const void *x, const void *y)
@@ -129,6 +139,27 @@ static int compare_findings(const void *x, const void *y)
     if (order == 0)
         order = fab_natural_cmp(a->where, b->where);
     return order != 0 ? order : strcmp(a->what, b->what);
+}
+
+void fab_findings_drop(struct fab_findings *findings, enum fab_check_kind kind)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < findings->n; i++) {
+        if (findings->findings[i].kind == kind)
+            free(findings->findings[i].where);
+        else
+            findings->findings[n++] = findings->findings[i];
+    }
+    findings->n = n;
+}
+
+int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, const char *where,
+                     const char *what)
+{
+    int rc = append(findings, kind, where, what);
+    if (rc == PMIXFAB_OK)
+        qsort(findings->findings, findings->n, sizeof(*findings->findings), compare_findings);
+    return rc;
 }
 
 void fab_findings_destroy(struct fab_findings *findings)

@@ -14,6 +14,7 @@
 /* Graver ones first. */
 enum fab_check_kind {
     FAB_CHECK_MISSING = 1,    /* an HCA, switch or port that no sweep sees; its place is kept (keep.h) */
+    FAB_CHECK_FLAPPING,       /* a cable or switch that came and went too often (fab_findings_add) */
     FAB_CHECK_DUPLICATE_NAME, /* switches, or HCAs of one host, that are called the same */
     FAB_CHECK_NO_MANAGER,     /* most cabled ports are not active */
     FAB_CHECK_PORT_DOWN,      /* a cable with a port that is down */
@@ -63,6 +64,12 @@ const char *fab_severity_name(enum fab_severity severity);
  * error: PMIXFAB_ERR_NOMEM, _INVAL (not finished, details of another inventory).
  */
 int fab_check(const struct fab_inventory *inv, const struct fab_details *details, struct fab_findings *out);
+
+/* What is known elsewhere, among the others in their order: drop those of a kind, and add one. The texts are
+ * cleaned and copied. PMIXFAB_ERR_NOMEM: the list is as it was. */
+void fab_findings_drop(struct fab_findings *findings, enum fab_check_kind kind);
+int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, const char *where,
+                     const char *what);
 void fab_findings_destroy(struct fab_findings *findings);
 
 #endif

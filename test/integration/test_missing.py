@@ -1,6 +1,7 @@
 """What a sweep does not see any more keeps its place for a while, and what flaps is held down."""
 import json
 import os
+import re
 import shutil
 import sqlite3
 import unittest
@@ -433,7 +434,7 @@ class Flapping(Case):
         flapping = next(c for c in self.last() if c["kind"] == "flapping")
         self.assertEqual(flapping["what"], f"leaf1[{port}] - node0002 HCA-1[1]")
         self.assertIn("3 changes within 60 s", flapping["before"])
-        self.assertIn("held down until 2", flapping["after"])
+        self.assertEqual(flapping["after"], "held down for at least 3 s")
         self.assertEqual(self.daemon.status()["flapping"], 1)
         generation = self.generation()
         self.sim.relink("leaf1", port)
@@ -465,6 +466,36 @@ class Flapping(Case):
         self.daemon.stop()
         self.daemon.start()  # a restart forgets it
         self.assertEqual(len(self.daemon.ctl_json("links")), links)
+
+    def flapping(self):
+        """What `check` finds of it."""
+        found = json.loads(self.daemon.ctl("--format", "json", "check").stdout)["findings"]
+        return [finding for finding in found if finding["kind"] == "flapping"]
+
+    def test_check_says_what_is_held(self):
+        self.start(hold_down=60)
+        port = self.sim.cable("leaf1", "spine1")
+        self.flap(port, 1)
+        self.assertEqual(self.flapping(), [])
+        self.sim.unlink("leaf1", port)
+        self.daemon.refresh()
+        (finding,) = self.flapping()
+        self.assertIn(f"leaf1[{port}]", finding["where"])
+        self.assertEqual(finding["severity"], "error")
+        self.assertIn("--release", finding["hint"])
+        generation = self.generation()
+        self.sim.relink("leaf1", port)
+        self.sweep()  # nothing is published, and it is held for longer
+        self.assertEqual(self.generation(), generation)
+        what = r"^it came or went (\d+) times since (\S+Z); held down until (\S+Z)$"
+        times, since, until = zip(*(re.match(what, f["what"]).groups() for f in (finding, *self.flapping())))
+        self.assertEqual(times, ("3", "4"))
+        self.assertEqual(since[0], since[1])
+        self.assertLess(since[0], until[0])
+        self.assertLess(until[0], until[1])
+        self.assertIn("flapping", self.daemon.ctl("check").stdout)
+        self.assertEqual(self.daemon.ctl("refresh", "--release").returncode, 0)
+        self.assertEqual(self.flapping(), [])
 
     def test_it_can_be_switched_off(self):
         self.start(flap_count=0)

@@ -245,6 +245,34 @@ static void test_missing(void **state)
     fab_inventory_destroy(&inv);
 }
 
+/* What is known elsewhere stands among the others, and can be taken out again. */
+static void test_added(void **state)
+{
+    (void)state;
+    struct fab_inventory inv;
+    struct fab_findings found;
+    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
+    inv.ports[port_of(&inv, "leaf3", 2)].state = FAB_PORT_DOWN;
+    assert_int_equal(fab_check(&inv, NULL, &found), 0);
+    assert_int_equal(found.n, 2);
+    for (int round = 0; round < 2; round++) {
+        fab_findings_drop(&found, FAB_CHECK_FLAPPING);
+        assert_int_equal(found.n, 2);
+        assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, "spine1", "often\n"), 0);
+        assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, "leaf2[6] - spine1[2]", "twice"), 0);
+        assert_int_equal(found.n, 4);
+        assert_int_equal(found.findings[0].kind, FAB_CHECK_MISSING);
+        assert_string_equal(found.findings[1].where, "leaf2[6] - spine1[2]");
+        assert_string_equal(found.findings[2].where, "spine1");
+        assert_string_equal(found.findings[2].what, "often?");
+        assert_int_equal(found.findings[3].kind, FAB_CHECK_PORT_DOWN);
+    }
+    fab_findings_destroy(&found);
+    fab_findings_drop(&found, FAB_CHECK_FLAPPING); /* of none */
+    fab_inventory_destroy(&inv);
+}
+
 static void test_nowhere(void **state)
 {
     (void)state;
@@ -566,21 +594,14 @@ static void test_any(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_slow_links),
-        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_nowhere),
-        cmocka_unit_test(test_an_uplink),
-        cmocka_unit_test(test_a_host_on_a_spine),
-        cmocka_unit_test(test_ports_of_hosts),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_facts),
-        cmocka_unit_test(test_seen_by_one),
-        cmocka_unit_test(test_planted),
-        cmocka_unit_test(test_any),
+        cmocka_unit_test(test_words),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_clean),          cmocka_unit_test(test_slow_links),
+        cmocka_unit_test(test_states),         cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_added),          cmocka_unit_test(test_nowhere),
+        cmocka_unit_test(test_an_uplink),      cmocka_unit_test(test_a_host_on_a_spine),
+        cmocka_unit_test(test_ports_of_hosts), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_facts),          cmocka_unit_test(test_seen_by_one),
+        cmocka_unit_test(test_planted),        cmocka_unit_test(test_any),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

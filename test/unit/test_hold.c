@@ -221,6 +221,36 @@ static void random_changes_are_as_the_model_says(void **state)
     }
 }
 
+static struct held only(const struct hold *hold)
+{
+    struct held held, more;
+    uint32_t at = 0;
+    assert_true(hold_next(hold, &at, &held));
+    assert_false(hold_next(hold, &at, &more));
+    return held;
+}
+
+static void it_is_known_since_when_and_how_often(void **state)
+{
+    struct hold *hold = make(&usual);
+    (void)state;
+    change(hold, 7, 1, 10 * S); /* too long ago to count */
+    change(hold, 7, 1, 100 * S);
+    change(hold, 7, 1, 110 * S);
+    assert_true(change(hold, 7, 1, 120 * S));
+    assert_int_equal(only(hold).since, 100 * S);
+    assert_int_equal(only(hold).changes, 3);
+    change(hold, 7, 1, 130 * S);
+    assert_int_equal(only(hold).since, 100 * S);
+    assert_int_equal(only(hold).changes, 4);
+    hold_pass(hold, 1000 * S);
+    for (int64_t t = 1001; t <= 1003; t++) /* another time */
+        change(hold, 7, 1, t * S);
+    assert_int_equal(only(hold).since, 1001 * S);
+    assert_int_equal(only(hold).changes, 3);
+    hold_free(hold);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +259,7 @@ int main(void)
         cmocka_unit_test(each_flap_doubles_it_and_quiet_halves_it),
         cmocka_unit_test(a_clock_that_goes_back_stands_still),
         cmocka_unit_test(it_can_be_switched_off),
+        cmocka_unit_test(it_is_known_since_when_and_how_often),
         cmocka_unit_test(random_changes_are_as_the_model_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
