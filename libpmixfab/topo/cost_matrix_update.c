@@ -53,7 +53,7 @@ static void write_anew(struct refresh *r, uint32_t device)
     r->anew[device] = 1;
 }
 
-/* One past the last device of the host that device i is the first of. */
+/* One past the last device that is on device i's host. */
 static uint32_t host_end(const struct fab_cost_view *v, uint32_t i)
 {
     uint32_t end = i + 1;
@@ -110,7 +110,7 @@ static bool compare_hosts(struct refresh *r)
         return true;
     for (uint32_t first = 0, end; first < n; first = end) {
         end = host_end(now, first);
-        bool same = (first == 0 || was->host[first - 1] != was->host[first]) && host_end(was, first) == end;
+        bool same = host_end(was, first) == end; /* who were with it before it have another end, too */
         for (uint32_t i = first; i < end && !same; i++)
             write_anew(r, i);
         if (!same || end - first == 1 || same_places(r, first, end))
