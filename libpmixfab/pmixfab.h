@@ -160,7 +160,7 @@ void pmixfab_matrix_free(uint16_t *cells, uint32_t n_devices);
  * A matrix that pmixfab_matrix_alloc() or this function made of `before` (*cells) becomes that of `fab`, an
  * other generation of the plane: the same values as from nothing. Where both have as many devices it is
  * changed in place and *cells stays what it is; mostly only what differs is written, which after one changed
- * cable is hundreds of times faster. Else it is a new one, and the old one is freed. Nobody may be reading it
+ * cable is a hundred times faster. Else it is a new one, and the old one is freed. Nobody may be reading it
  * meanwhile. `threads` as above. On error *cells and what it points at are untouched.
  */
 int pmixfab_matrix_update(const struct pmixfab *before, const struct pmixfab *fab, unsigned threads,
