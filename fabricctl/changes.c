@@ -111,6 +111,25 @@ enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, js
     return ctl_table_close(table);
 }
 
+/* Under which other names it was, or is, known. */
+static void print_names(const json_t *names, const char *what)
+{
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const json_t *one = json_array_get(names, i);
+        const char *name = json_string_value(json_object_get(one, "name"));
+        json_int_t from = json_integer_value(json_object_get(one, "from"));
+        json_int_t to = json_integer_value(json_object_get(one, "to"));
+
+        printf("%s: with the history of %s ", what, name != NULL ? name : "");
+        if (to == 0)
+            printf("from generation %lld on\n", (long long)from);
+        else if (from <= 1)
+            printf("up to generation %lld\n", (long long)to);
+        else
+            printf("in generations %lld to %lld\n", (long long)from, (long long)to);
+    }
+}
+
 enum ctl_exit ctl_history(const struct ctl *ctl)
 {
     json_t *request = json_pack("{s:s}", "op", "history"), *answer = NULL;
@@ -129,6 +148,8 @@ enum ctl_exit ctl_history(const struct ctl *ctl)
         json_object_set_new(request, "limit", json_integer(ctl->limit));
     if (ctl_control_ask(ctl->rundir, request, CTL_ANSWER_SECONDS, &answer, why) != CTL_DONE)
         return ctl_error("%s", why);
+    if (ctl->format == CTL_TEXT && ctl->n_args > 0)
+        print_names(json_object_get(answer, "names"), ctl->args[0]);
     status = ctl_changes_table(ctl, json_object_get(answer, "changes"), NULL);
     json_int_t trimmed = json_integer_value(json_object_get(answer, "trimmed"));
     if (status == CTL_DONE && ctl->format == CTL_TEXT && trimmed > 0 && ctl->limit == 0)

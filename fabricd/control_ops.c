@@ -12,6 +12,7 @@
 #include "fabricd/publish.h"
 #include "fabricd/server.h"
 #include "fabricd/store.h"
+#include "fabricd/store_names.h"
 #include "topo/join.h"
 
 #define DEFAULT_HISTORY 1000
@@ -64,6 +65,25 @@ static json_t *changes_of(struct connection *connection, uint64_t from, uint64_t
     return NULL;
 }
 
+static int name_json(const struct store_name *name, void *array)
+{
+    json_array_append_new(array,
+                          json_pack("{s:s, s:I, s:o}", "name", name->name, "from", (json_int_t)name->from,
+                                    "to", name->to == 0 ? json_null() : json_integer((json_int_t)name->to)));
+    return 0;
+}
+
+/* The other names whose history is in it. */
+static json_t *names_of(struct connection *connection, const json_t *what)
+{
+    json_t *names = json_array();
+    struct fab_err err = {""};
+    if (json_is_string(what) && store_names(daemon_store(connection->control->owner), json_string_value(what),
+                                            name_json, names, &err) != PMIXFAB_OK)
+        log_warning("history: %s", err.text);
+    return names;
+}
+
 static bool bad_integer(struct connection *connection, json_t *request, const char *key, uint64_t *out)
 {
     json_t *value = json_object_get(request, key);
@@ -102,8 +122,8 @@ static void op_history(struct connection *connection, json_t *request)
     json_t *changes = changes_of(connection, 0, INT64_MAX, json_string_value(what),
                                  limit > CHANGE_JSON_MAX || limit == 0 ? CHANGE_JSON_MAX : (uint32_t)limit);
     if (changes != NULL)
-        connection_send(connection, json_pack("{s:b, s:I, s:o}", "ok", 1, "trimmed", (json_int_t)trimmed,
-                                              "changes", changes));
+        connection_send(connection, json_pack("{s:b, s:I, s:o, s:o}", "ok", 1, "trimmed", (json_int_t)trimmed,
+                                              "changes", changes, "names", names_of(connection, what)));
 }
 
 static bool is_about(json_t *change, const char *host)

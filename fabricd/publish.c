@@ -38,6 +38,7 @@ static void take_draft(struct draft *draft)
         draft->after = &publisher->current;
     }
     keep_take(draft);
+    publish_remembered(draft);
     publish_told(publisher, &draft->told);
     fab_findings_destroy(&publisher->findings);
     publisher->checked = false;
@@ -83,7 +84,9 @@ static int write_change(struct draft *draft, uint64_t generation, int64_t publis
                                              .told = draft->told.rows,
                                              .n_told = draft->told.n,
                                              .missing = draft->missing_rows,
-                                             .n_missing = draft->missing.n};
+                                             .n_missing = draft->missing.n,
+                                             .lost_before = &publisher->lost,
+                                             .lost = draft->remembers ? &draft->lost : NULL};
     return store_publish(publisher->store, &change, err);
 }
 
@@ -95,6 +98,8 @@ static int store_change(struct draft *draft, bool partial, struct publication **
     uint64_t generation = 0;
     int64_t published = now_microseconds();
     int rc = store_next_generation(publisher->store, &generation, err);
+    if (rc == PMIXFAB_OK)
+        rc = draft_remember(draft, generation, err);
     if (rc == PMIXFAB_OK)
         rc = draft_plan_retired(draft, &retired, &n_retired, err);
     if (rc != PMIXFAB_OK)
@@ -237,6 +242,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_input *inp
     fab_inventory_destroy(&draft.inv);
     told_free(&draft.told);
     missing_free(&draft.missing);
+    fab_lost_destroy(&draft.lost);
     free(draft.missing_rows);
     free(draft.known);
     free(draft.rows);

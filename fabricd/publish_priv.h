@@ -9,6 +9,7 @@
 #include "fabricd/rundir.h"
 #include "topo/check.h"
 #include "topo/diff.h"
+#include "topo/lost.h"
 #include "topo/names.h"
 
 /* The reports that were published last, by host (strcmp). */
@@ -38,6 +39,7 @@ struct publisher {
     struct fab_names *names;
     struct fab_inventory current; /* what the sweep saw, as published last, finished and named */
     struct keeper keeper;         /* what is missing in it, and what flaps */
+    struct fab_lost lost;         /* what was lost before, and is not back */
     struct published_reports reports;
     struct fab_join_cache *joins; /* the last joining, for the next */
     struct join_findings found;
@@ -71,6 +73,8 @@ struct draft {
     struct fab_diff diff;        /* understood */
     int64_t seen;                /* when its sweep was taken */
     struct told told;
+    struct fab_lost lost;               /* as it will be, */
+    bool remembers;                     /* if it will be another list */
     struct missing missing;             /* where its inventory is a new one: of that */
     struct store_missing *missing_rows; /* for the store */
     char boot[MISSING_BOOT_MAX];
@@ -122,6 +126,14 @@ int draft_tell_indices(struct draft *draft, struct fab_err *err);
 /* When what is now was first seen, and what was before last seen. A clock that went back in between has both
  * at the same time. 0: not known. */
 void publish_stamp(struct fab_diff *diff, int64_t first_seen, int64_t last_seen);
+
+/* ---- publish_lost.c: what was lost ---- */
+
+/* The list from the store. */
+int publisher_read_lost(struct publisher *publisher, struct fab_err *err);
+/* The list as it will be after this generation. The draft's changes are as they will be told. */
+int draft_remember(struct draft *draft, uint64_t generation, struct fab_err *err);
+void publish_remembered(struct draft *draft); /* it is in the store */
 
 void publish_told(struct publisher *publisher, struct told *told); /* they are in the store */
 void told_free(struct told *told);

@@ -6,7 +6,8 @@
 int draft_understand(struct draft *draft, struct fab_err *err)
 {
     const struct publisher *publisher = draft->publisher;
-    int rc = fab_diff_understand(&publisher->current, &draft->inv, &draft->diff);
+    int rc =
+        fab_diff_understand_with(&publisher->current, &draft->inv, &draft->publisher->lost, &draft->diff);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "the difference cannot be understood: %s", pmixfab_strerror(rc));
     /* Before the first sweep since the start: what the store holds was seen when it was published. */
@@ -29,7 +30,9 @@ int draft_tell_indices(struct draft *draft, struct fab_err *err)
 void publish_stamp(struct fab_diff *diff, int64_t first_seen, int64_t last_seen)
 {
     for (uint32_t i = 0; i < diff->n; i++) {
-        diff->changes[i].first_seen = first_seen;
-        diff->changes[i].last_seen = last_seen > first_seen && first_seen != 0 ? first_seen : last_seen;
+        struct fab_change *change = &diff->changes[i];
+        int64_t last = change->last_seen != 0 ? change->last_seen : last_seen;
+        change->first_seen = first_seen;
+        change->last_seen = last > first_seen && first_seen != 0 ? first_seen : last;
     }
 }

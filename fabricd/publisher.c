@@ -169,6 +169,8 @@ int publisher_new(const struct config *config, struct publisher **out, struct fa
     if (rc == PMIXFAB_OK)
         rc = keeper_init(publisher, err);
     if (rc == PMIXFAB_OK)
+        rc = publisher_read_lost(publisher, err);
+    if (rc == PMIXFAB_OK)
         rc = publisher_read_reports(publisher, err);
     if (rc == PMIXFAB_OK)
         rc = restore(publisher, err);
@@ -191,6 +193,7 @@ void publisher_free(struct publisher *publisher)
     fab_names_free(publisher->names);
     keeper_free(&publisher->keeper);
     fab_inventory_destroy(&publisher->current);
+    fab_lost_destroy(&publisher->lost);
     published_reports_free(&publisher->reports);
     join_findings_free(&publisher->found);
     fab_join_cache_free(publisher->joins);

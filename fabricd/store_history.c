@@ -1,6 +1,7 @@
 /* store_history.c - generations, and what each of them changed. */
 #include <stdlib.h>
 
+#include "fabricd/store_names.h"
 #include "fabricd/store_priv.h"
 
 #define COLUMNS                                                                                              \
@@ -26,14 +27,14 @@ int store_history_prepare(struct store *store, struct fab_err *err)
          COLUMNS " FROM (SELECT * FROM change WHERE generation > ?1 AND generation <= ?2 AND " IN_TEXT
                  "  ORDER BY generation DESC, seq DESC LIMIT ?4)"
                  " JOIN generation USING (generation) ORDER BY generation, seq"},
-        {&store->changes_about,
-         COLUMNS " FROM (SELECT generation, seq FROM subject"
-                 "  WHERE name = ?3 AND generation > ?1 AND generation <= ?2"
-                 "  UNION SELECT generation, seq FROM subject JOIN change USING (generation, seq)"
-                 "  WHERE name = '' AND generation > ?1 AND generation <= ?2 AND instr(what, ?3) > 0"
-                 "  ORDER BY generation DESC, seq DESC LIMIT ?4)"
-                 " JOIN change USING (generation, seq) JOIN generation USING (generation)"
-                 " ORDER BY generation, seq"},
+        {&store->changes_about, STORE_LINE COLUMNS
+         " FROM (SELECT generation, seq FROM line JOIN subject USING (name)"
+         "  WHERE generation > max(?1, after) AND generation <= min(?2, until)"
+         "  UNION SELECT generation, seq FROM subject JOIN change USING (generation, seq)"
+         "  WHERE name = '' AND generation > ?1 AND generation <= ?2 AND instr(what, ?3) > 0"
+         "  ORDER BY generation DESC, seq DESC LIMIT ?4)"
+         " JOIN change USING (generation, seq) JOIN generation USING (generation)"
+         " ORDER BY generation, seq"},
     };
     return store_prepare(store, list, sizeof list / sizeof list[0], err);
 }
@@ -104,6 +105,8 @@ static int write_change(struct store *store, uint64_t generation, uint32_t seq,
     int rc = store_run_one(store, stmt, bound, "writing the history", err);
     if (rc == PMIXFAB_OK && *subjects == '\0')
         rc = write_subject(store, generation, seq, "", err);
+    if (rc == PMIXFAB_OK && change->renamed)
+        rc = store_write_renamed(store, generation, subjects, err);
     for (; rc == PMIXFAB_OK && *subjects != '\0'; subjects = fab_subject_next(subjects))
         rc = write_subject(store, generation, seq, subjects, err);
     return rc;

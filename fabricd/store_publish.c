@@ -1,4 +1,5 @@
 /* store_publish.c - a change, whole or not at all: transactions. */
+#include "fabricd/store_lost.h"
 #include "fabricd/store_priv.h"
 
 static int check_arguments(const struct store *store, const struct store_publication *publication,
@@ -55,6 +56,8 @@ static int write_all(struct store *store, const struct store_publication *public
         rc = store_write_told(store, &publication->told[i], err);
     if (rc == PMIXFAB_OK && publication->missing != NULL)
         rc = store_write_missing(store, publication->missing, publication->n_missing, err);
+    if (rc == PMIXFAB_OK && publication->lost != NULL)
+        rc = store_write_lost(store, publication->lost_before, publication->lost, err);
     return rc;
 }
 

@@ -48,8 +48,9 @@ enum fab_change_kind {
     FAB_CHANGE_SWITCH_BACK,
     FAB_CHANGE_PORT_MISSING, /* of an HCA that is seen: the cable in one of its ports is not */
     FAB_CHANGE_PORT_BACK,
-    FAB_CHANGE_FLAPPING, /* a cable comes and goes, and is held down for a while */
-    FAB_CHANGE_KINDS     /* one more than the last */
+    FAB_CHANGE_LINK_BACK, /* a cable between switches that was lost is there again */
+    FAB_CHANGE_FLAPPING,  /* a cable comes and goes, and is held down for a while */
+    FAB_CHANGE_KINDS      /* one more than the last */
 };
 
 /* One change. Texts are complete and clean (UTF-8, no control characters): `what` "leaf1[8] - node001
@@ -62,10 +63,12 @@ struct fab_change {
     const char *why;             /* how it was concluded: one short sentence, or empty */
     /* The hosts and switches that it is about, by name: each with its end, an empty one behind the last. */
     const char *subjects;
-    uint32_t n_raw; /* how many changes of fab_diff_compute() are in it */
-    bool planned;   /* the operator had announced it */
+    uint32_t n_raw;  /* how many changes of fab_diff_compute() are in it */
+    bool planned;    /* the operator had announced it */
+    bool renamed;    /* the first of the subjects is called as the second one now, and nobody as the first */
+    uint64_t former; /* of what was replaced: its GUID; 0: nothing was */
     /* Microseconds since 1970: when what is now was first seen, and what was before last seen; 0: not known.
-     * Set by whoever publishes. */
+     * Set by whoever publishes; last_seen of what was lost before is known already. */
     int64_t first_seen, last_seen;
 };
 

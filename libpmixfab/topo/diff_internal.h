@@ -12,6 +12,7 @@
 #define DIFF_WHAT_TEXT  (2 * DIFF_PORT_TEXT + 4)
 #define DIFF_VALUE_TEXT 272
 #define DIFF_WHY_TEXT   400
+#define DIFF_LOST_TEXT  96
 
 /* A comparison on its way. */
 struct diff_walk {

@@ -42,6 +42,7 @@ static const char *const kinds[] = {
     [FAB_CHANGE_SWITCH_BACK] = "switch-back",
     [FAB_CHANGE_PORT_MISSING] = "port-missing",
     [FAB_CHANGE_PORT_BACK] = "port-back",
+    [FAB_CHANGE_LINK_BACK] = "link-back",
     [FAB_CHANGE_FLAPPING] = "flapping",
 };
 

@@ -179,8 +179,12 @@ void story_tell(struct story *s, enum fab_change_kind kind, uint64_t guid, uint3
                                            .after = (char *)after,
                                            .why = why,
                                            .subjects = s->subjects.used > 0 ? s->subjects.text : "",
-                                           .n_raw = s->n_taken});
+                                           .n_raw = s->n_taken,
+                                           .renamed = s->past.renamed,
+                                           .former = s->past.former,
+                                           .last_seen = s->past.seen});
     s->n_taken = 0;
+    s->past = (struct past){0};
     s->subjects.used = 0;
 }
 
@@ -225,6 +229,8 @@ static void conclude(struct story *s)
     story_cables_moved(s);
     story_claims(s);
     story_renamed(s);
+    if (story_match_lost(s))
+        story_returned(s);
     story_gone(s);
     story_ports(s);
     story_rest(s);
@@ -233,11 +239,19 @@ static void conclude(struct story *s)
 int fab_diff_understand(const struct fab_inventory *before, const struct fab_inventory *after,
                         struct fab_diff *diff)
 {
+    return fab_diff_understand_with(before, after, NULL, diff);
+}
+
+int fab_diff_understand_with(const struct fab_inventory *before, const struct fab_inventory *after,
+                             struct fab_lost *lost, struct fab_diff *diff)
+{
     struct fab_diff told = {0};
-    struct story s = {.before = before, .after = after, .raw = diff, .out = {.diff = &told}};
+    struct story s = {.before = before, .after = after, .raw = diff, .lost = lost, .out = {.diff = &told}};
 
     if ((!before->finished && before->n_nodes > 0) || !after->finished)
         return PMIXFAB_ERR_INVAL;
+    for (uint32_t i = 0; lost != NULL && i < lost->n_cables; i++)
+        lost->cables[i].used = false;
     if (diff->n == 0)
         return PMIXFAB_OK;
     s.out.rc = prepare(&s) ? story_match(&s) : PMIXFAB_ERR_NOMEM;
@@ -247,6 +261,9 @@ int fab_diff_understand(const struct fab_inventory *before, const struct fab_inv
     free(s.taken);
     free(s.to_after);
     free(s.to_before);
+    free(s.lost_after);
+    free(s.after_lost);
+    free(s.ends);
     free(s.subjects.text);
     if (s.out.rc != PMIXFAB_OK) {
         fab_diff_destroy(&told);

@@ -69,8 +69,7 @@ static uint32_t link_port(const struct fab_inventory *inv, const struct fab_chan
     return port == FAB_NONE || inv->ports[port].peer == FAB_NONE ? FAB_NONE : port;
 }
 
-/* One that no HCA is at; FAB_NONE. */
-static uint32_t switch_link(const struct fab_inventory *inv, const struct fab_change *change)
+uint32_t story_switch_link(const struct fab_inventory *inv, const struct fab_change *change)
 {
     uint32_t port = link_port(inv, change);
     if (port == FAB_NONE || is_kind(inv, inv->ports[port].node, FAB_HCA) ||
@@ -142,7 +141,7 @@ static struct span find_kind(const struct story *s, enum fab_change_kind kind)
 static void both_ends_moved(struct story *s, uint32_t lost, uint32_t b, struct span added)
 {
     for (uint32_t i = added.first; i < added.end; i++) {
-        uint32_t a = story_is_taken(s, i) ? FAB_NONE : switch_link(s->after, &s->raw->changes[i]);
+        uint32_t a = story_is_taken(s, i) ? FAB_NONE : story_switch_link(s->after, &s->raw->changes[i]);
         if (a == FAB_NONE || !same_switches(s, b, a))
             continue;
         story_take_this(s, lost);
@@ -157,7 +156,7 @@ static uint32_t list_links(const struct story *s, struct span span, const struct
 {
     uint32_t n = 0;
     for (uint32_t i = span.first; i < span.end; i++)
-        n += !story_is_taken(s, i) && switch_link(inv, &s->raw->changes[i]) != FAB_NONE;
+        n += !story_is_taken(s, i) && story_switch_link(inv, &s->raw->changes[i]) != FAB_NONE;
     return n;
 }
 
@@ -166,14 +165,14 @@ void story_cables_moved(struct story *s)
     struct span lost = find_kind(s, FAB_CHANGE_LINK_LOST), added = find_kind(s, FAB_CHANGE_LINK_ADDED);
 
     for (uint32_t i = lost.first; i < lost.end; i++) {
-        uint32_t b = story_is_taken(s, i) ? FAB_NONE : switch_link(s->before, &s->raw->changes[i]);
+        uint32_t b = story_is_taken(s, i) ? FAB_NONE : story_switch_link(s->before, &s->raw->changes[i]);
         if (b != FAB_NONE && !moved_from(s, i, b))
             moved_from(s, i, s->before->ports[b].peer);
     }
     /* A storm that rewires everything is not searched for pairs. */
     uint64_t pairs = (uint64_t)list_links(s, lost, s->before) * list_links(s, added, s->after);
     for (uint32_t i = lost.first; pairs > 0 && pairs <= 1000000 && i < lost.end; i++) {
-        uint32_t b = story_is_taken(s, i) ? FAB_NONE : switch_link(s->before, &s->raw->changes[i]);
+        uint32_t b = story_is_taken(s, i) ? FAB_NONE : story_switch_link(s->before, &s->raw->changes[i]);
         if (b != FAB_NONE)
             both_ends_moved(s, i, b, added);
     }

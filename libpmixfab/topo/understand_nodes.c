@@ -79,6 +79,8 @@ static void switch_replaced(struct story *s, uint32_t b, uint32_t a)
     diff_node_text(s->before, old, what);
     identities(s, b, a, before, after);
     snprintf(why, sizeof(why), "%" PRIu32 " of its %" PRIu32 " cables lead to another switch now", back, n);
+    s->past.former = old->guid;
+    s->past.renamed = story_renamed_node(s, fab_str(s->before, old->name), a);
     story_tell(s, FAB_CHANGE_SWITCH_REPLACED, new->guid, 0, what, before, after, why);
 }
 
@@ -161,6 +163,8 @@ static void hca_replaced(struct story *s, uint32_t b, uint32_t a)
     snprintf(why, sizeof(why), "another GUID%s%s%.300s",
              same_slot ? " under the same host's and device's name" : "", stayed ? " at the same port " : "",
              place);
+    s->past.former = old->guid;
+    s->past.renamed = story_renamed_node(s, host_b, a);
     story_tell(s, FAB_CHANGE_HCA_REPLACED, new->guid, 0, what, before, after, why);
 }
 

@@ -4,18 +4,34 @@
  * understand.c holds the list of raw changes and which are told already; understand_match.c and
  * understand_switches.c find out which node is which; understand_nodes.c, understand_cables.c,
  * understand_claims.c and understand_rest.c draw the conclusions, in an order that matters: who comes first
- * has the raw changes.
+ * has the raw changes. understand_lost.c and understand_back.c do both with what was lost in generations
+ * before.
  */
 #ifndef FAB_TOPO_UNDERSTAND_PRIV_H
 #define FAB_TOPO_UNDERSTAND_PRIV_H
 
 #include "topo/diff_internal.h"
+#include "topo/lost.h"
 #include "topo/understand.h"
 
 /* A list of subjects in the making. */
 struct subjects {
     char *text; /* as in fab_change; NULL: empty */
     size_t used, cap;
+};
+
+/* An end of a cable that was lost. */
+struct lost_end {
+    uint64_t guid, generation;
+    uint32_t num, cable; /* of the list */
+    int side;
+};
+
+/* What a conclusion says beside its texts. */
+struct past {
+    uint64_t former;
+    int64_t seen; /* last; 0: whoever publishes knows */
+    bool renamed;
 };
 
 struct story {
@@ -27,6 +43,12 @@ struct story {
     struct subjects subjects; /* of that */
     /* Which node is which: of each node of before its successor in after, and back. FAB_NONE: none. */
     uint32_t *to_after, *to_before;
+    /* Of those that have none: of each node that was lost what came, and back. */
+    struct fab_lost *lost; /* NULL: nothing is known of it */
+    uint32_t *lost_after, *after_lost;
+    struct lost_end *ends; /* by GUID and port, the one lost last first */
+    uint32_t n_ends;
+    struct past past;     /* of the conclusion that is being drawn */
     struct diff_walk out; /* what is understood; its rc is that of everything */
 };
 
@@ -70,10 +92,57 @@ static inline uint32_t peer_of(const struct fab_inventory *inv, uint32_t node, u
     return inv->ports[inv->nodes[node].first_port + i].peer;
 }
 
+/* Does this kind say that something came? */
+static inline bool came(enum fab_change_kind kind)
+{
+    return kind == FAB_CHANGE_HOST_ADDED || kind == FAB_CHANGE_DEVICE_ADDED ||
+           kind == FAB_CHANGE_SWITCH_ADDED || kind == FAB_CHANGE_LINK_ADDED;
+}
+
+/* The lower end of the cable that a change is about, if no HCA is at it; FAB_NONE. */
+uint32_t story_switch_link(const struct fab_inventory *inv, const struct fab_change *change);
+
+/* Is this node of after what had that name, which nobody has any more, under a name that nobody had? */
+bool story_renamed_node(const struct story *s, const char *was, uint32_t after);
+bool story_switch_renamed(const struct story *s, uint64_t guid); /* a switch that both have */
+
 /* ---- which node is which ---- */
 
 int story_match(struct story *s);           /* understand_match.c: all of it */
 void story_match_switches(struct story *s); /* understand_switches.c: those that are not matched */
+
+/* Votes of the ports around a switch: for whom, and how many lead anywhere. */
+struct votes {
+    uint64_t whom[256];
+    uint32_t n_votes[256];
+    uint32_t n, all;
+};
+void votes_add(struct votes *votes, uint64_t whom);
+bool votes_elected(const struct votes *votes, uint64_t *whom); /* by more than half */
+
+/* ---- understand_lost.c: what came and was lost before. All but the first need a list. ---- */
+
+/* Which lost node is which of after. False: there is nothing to tell of any. */
+bool story_match_lost(struct story *s);
+bool story_is_new(const struct story *s, uint32_t after); /* neither seen before nor lost */
+/* The node of after that is what had this GUID, or in its place; FAB_NONE. And back. */
+uint32_t story_now(const struct story *s, uint64_t guid);
+uint64_t story_then(const struct story *s, uint32_t after);
+uint32_t story_end_now(const struct story *s, const struct fab_lost_cable *cable, int side);
+/* The first end of the list that is not before this one; the cable lost last at a port, or NULL. */
+uint32_t story_lost_ends(const struct story *s, uint64_t guid, uint32_t num);
+const struct lost_end *story_lost_at(const struct story *s, uint64_t guid, uint32_t num);
+
+/* ---- understand_back.c: shared with understand_back_links.c ---- */
+
+/* "lost in generation 7, last seen 2026-11-21T18:36:52Z" */
+void story_lost_text(uint64_t generation, int64_t seen, char text[DIFF_LOST_TEXT]);
+/* Is this cable where it was? The port at that side of it, or FAB_NONE. */
+uint32_t story_back_at(const struct story *s, const struct fab_lost_cable *cable, int side);
+void story_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed);
+/* An end of a cable that was lost, and one that is there: with the rates, where they differ. */
+void story_end_texts(const struct story *s, const struct fab_lost_cable *cable, int side, uint32_t port,
+                     char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT]);
 
 /* ---- conclusions ---- */
 
@@ -82,9 +151,11 @@ void story_hcas_replaced(struct story *s);
 void story_hosts_moved(struct story *s); /* understand_cables.c */
 void story_cables_moved(struct story *s);
 void story_ports(struct story *s);
-void story_claims(struct story *s);  /* understand_claims.c */
-void story_renamed(struct story *s); /* understand_rest.c */
-void story_gone(struct story *s);
+void story_claims(struct story *s);   /* understand_claims.c */
+void story_renamed(struct story *s);  /* understand_names.c */
+void story_returned(struct story *s); /* understand_back.c: what was lost */
+void story_links_returned(struct story *s);
+void story_gone(struct story *s); /* understand_rest.c */
 void story_rest(struct story *s);
 
 #endif

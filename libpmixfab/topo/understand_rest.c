@@ -1,5 +1,4 @@
-/* understand_rest.c - hosts that are called otherwise, what came and went with its cables, and what is told
- * as it is. */
+/* understand_rest.c - what came and went with its cables, and what is told as it is. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,65 +10,6 @@
 static const struct fab_inventory *side(const struct story *s, bool added)
 {
     return added ? s->after : s->before;
-}
-
-static bool came(enum fab_change_kind kind)
-{
-    return kind == FAB_CHANGE_HOST_ADDED || kind == FAB_CHANGE_DEVICE_ADDED ||
-           kind == FAB_CHANGE_SWITCH_ADDED || kind == FAB_CHANGE_LINK_ADDED;
-}
-
-/* ---- hosts by another name ------------------------------------------------------------------------ */
-
-/* A change of an HCA's name, as far as that is its host's. */
-static bool host_renamed(const struct story *s, uint32_t raw, const char **before, const char **after)
-{
-    const struct fab_change *change = &s->raw->changes[raw];
-    if (change->kind != FAB_CHANGE_NAME || s->taken[raw])
-        return false;
-    uint32_t b = fab_inventory_find(s->before, change->guid), a = fab_inventory_find(s->after, change->guid);
-    if (b == FAB_NONE || a == FAB_NONE || !is_kind(s->after, a, FAB_HCA) ||
-        strcmp(fab_str(s->before, s->before->nodes[b].name), fab_str(s->after, s->after->nodes[a].name)) != 0)
-        return false;
-    *before = fab_str(s->before, s->before->nodes[b].host);
-    *after = fab_str(s->after, s->after->nodes[a].host);
-    return true;
-}
-
-/* The host's last HCA with its old name went, and the first one with its new name came. */
-static void rename_host(struct story *s, uint32_t raw, const char *from, const char *to)
-{
-    const char *before, *after;
-    char clean_from[DIFF_NODE_TEXT], clean_to[DIFF_NODE_TEXT];
-    uint32_t lost = story_take_host(s, FAB_CHANGE_HOST_LOST, from);
-    uint32_t added = lost == FAB_NONE ? FAB_NONE : story_take_host(s, FAB_CHANGE_HOST_ADDED, to);
-
-    if (added == FAB_NONE) { /* a part of a host: told as it is */
-        if (lost != FAB_NONE)
-            s->taken[lost] = false;
-        s->n_taken = 0;
-        return;
-    }
-    uint64_t guid = s->raw->changes[raw].guid;
-    for (uint32_t i = raw; i < s->raw->n && s->raw->changes[i].kind == FAB_CHANGE_NAME; i++) {
-        if (host_renamed(s, i, &before, &after) && strcmp(before, from) == 0 && strcmp(after, to) == 0)
-            story_take_this(s, i);
-    }
-    story_subject(s, from);
-    story_subject(s, to);
-    fab_text_clean(clean_from, sizeof(clean_from), from, strlen(from), NULL);
-    fab_text_clean(clean_to, sizeof(clean_to), to, strlen(to), NULL);
-    story_tell(s, FAB_CHANGE_NAME, guid, 0, clean_from, clean_from, clean_to,
-               "the same GUIDs under another host's name");
-}
-
-void story_renamed(struct story *s)
-{
-    const char *before, *after;
-    for (uint32_t i = 0; i < s->raw->n; i++) {
-        if (host_renamed(s, i, &before, &after) && strcmp(before, after) != 0)
-            rename_host(s, i, before, after);
-    }
 }
 
 /* ---- hosts, devices and switches with their cables ----------------------------------------------- */
@@ -142,8 +82,23 @@ static bool was_missing(const struct story *s, uint32_t node, uint32_t num)
             (port != FAB_NONE && fab_port_is_missing(s->before, &s->before->ports[port])));
 }
 
-static void tell_gone(struct story *s, const struct fab_change *change, const char *place, uint32_t cables,
-                      bool with_switch, const char *more)
+/* Append "0x0000000000100004 at leaf2[3]" to a list. */
+static void append_device(const struct fab_inventory *inv, uint32_t port, char list[DIFF_VALUE_TEXT])
+{
+    const struct fab_port *device = &inv->ports[port];
+    size_t used = strlen(list);
+    char place[DIFF_PORT_TEXT], one[DIFF_VALUE_TEXT];
+
+    diff_port_text(inv, &inv->ports[device->peer], place);
+    int n = snprintf(one, sizeof(one), "0x%016" PRIx64 " at %.200s", inv->nodes[device->node].guid, place);
+    bool fits = n > 0 && used + (size_t)n + sizeof(", ...") + 2 < DIFF_VALUE_TEXT;
+    if (used < 4 || strcmp(list + used - 4, " ...") != 0)
+        snprintf(list + used, DIFF_VALUE_TEXT - used, "%s%s", used == 0 ? "" : ", ", fits ? one : "...");
+}
+
+/* `value`: what it was, or is. */
+static void tell_gone(struct story *s, const struct fab_change *change, const char *value, const char *place,
+                      uint32_t cables, bool with_switch, const char *more)
 {
     bool added = came(change->kind);
     uint32_t node = added ? FAB_NONE : fab_inventory_find(s->before, change->guid);
@@ -161,7 +116,8 @@ static void tell_gone(struct story *s, const struct fab_change *change, const ch
     else
         snprintf(why, sizeof(why), "a cable at %.200s%s %s%s", place, others, added ? "came" : "is gone",
                  more);
-    story_tell(s, change->kind, change->guid, change->port, change->what, change->before, change->after, why);
+    story_tell(s, change->kind, change->guid, change->port, change->what, added ? "" : value,
+               added ? value : "", why);
 }
 
 static void host_gone(struct story *s, uint32_t raw, const struct devices *devices)
@@ -170,7 +126,7 @@ static void host_gone(struct story *s, uint32_t raw, const struct devices *devic
     const struct fab_inventory *inv = side(s, came(change->kind));
     uint32_t node = fab_inventory_find(inv, change->guid), cables = 0, low = 0, high = devices->n;
     const char *host = node == FAB_NONE ? "" : fab_str(inv, inv->nodes[node].host);
-    char place[DIFF_PORT_TEXT] = "";
+    char place[DIFF_PORT_TEXT] = "", list[DIFF_VALUE_TEXT] = "", value[DIFF_VALUE_TEXT + 40];
     bool with_switch = false;
 
     while (low < high) {
@@ -187,9 +143,11 @@ static void host_gone(struct story *s, uint32_t raw, const struct devices *devic
             continue;
         story_take_this(s, device->raw);
         with_switch |= cables++ == 0 && !has_switch(s, inv, device->port);
+        append_device(inv, device->port, list);
         take_device_link(s, inv, device->port, place);
     }
-    tell_gone(s, change, place, cables, with_switch, "");
+    snprintf(value, sizeof(value), "%s%s%s%s", change->before, change->after, cables == 0 ? "" : ": ", list);
+    tell_gone(s, change, value, place, cables, with_switch, "");
 }
 
 /* ---- two HCAs of one name -------------------------------------------------------------------------- */
@@ -242,12 +200,13 @@ static void device_gone(struct story *s, const struct device *device, bool twice
 {
     const struct fab_change *change = story_take_this(s, device->raw);
     const struct fab_inventory *inv = side(s, came(change->kind));
-    char place[DIFF_PORT_TEXT] = "";
+    char place[DIFF_PORT_TEXT] = "", value[DIFF_VALUE_TEXT] = "";
 
     story_subject_node(s, inv, inv->ports[device->port].node);
+    append_device(inv, device->port, value);
     bool with_switch = !has_switch(s, inv, device->port);
     take_device_link(s, inv, device->port, place);
-    tell_gone(s, change, place, 1, with_switch,
+    tell_gone(s, change, value, place, 1, with_switch,
               twice ? "; another HCA has this host's and device's name: two hosts of one name?" : "");
 }
 
@@ -317,9 +276,29 @@ void story_gone(struct story *s)
 
 /* ---- what is told as it is ------------------------------------------------------------------------- */
 
-static const char *reason(enum fab_change_kind kind)
+/* A node that has cables, none of which is where it was. */
+static bool moved_altogether(const struct story *s, uint64_t guid)
 {
-    switch (kind) {
+    uint32_t b = fab_inventory_find(s->before, guid), a = fab_inventory_find(s->after, guid);
+    bool any = false;
+
+    for (uint32_t i = 0; b != FAB_NONE && a != FAB_NONE && i < s->after->nodes[a].n_ports; i++) {
+        uint32_t far = peer_of(s->after, a, i);
+        uint32_t was =
+            fab_inventory_port(s->before, b, s->after->ports[s->after->nodes[a].first_port + i].num);
+        if (far == FAB_NONE)
+            continue;
+        any = true;
+        if (was != FAB_NONE && s->before->ports[was].peer != FAB_NONE &&
+            story_port_after(s, s->before->ports[was].peer) == far)
+            return false;
+    }
+    return any;
+}
+
+static const char *reason(const struct story *s, const struct fab_change *change)
+{
+    switch (change->kind) {
     case FAB_CHANGE_LINK_ADDED:
         return "a cable where none was";
     case FAB_CHANGE_LINK_LOST:
@@ -335,7 +314,8 @@ static const char *reason(enum fab_change_kind kind)
         return "it is not seen any more, and nothing took its place, which is kept for a while";
     case FAB_CHANGE_HOST_BACK:
     case FAB_CHANGE_SWITCH_BACK:
-        return "it is seen again, at its old place";
+        return moved_altogether(s, change->guid) ? "it is seen again, at another place"
+                                                 : "it is seen again, at its old place";
     case FAB_CHANGE_PORT_MISSING:
         return "the cable is not seen any more, and nothing took its place, which is kept for a while";
     case FAB_CHANGE_PORT_BACK:
@@ -373,7 +353,9 @@ void story_rest(struct story *s)
             subjects_of(s, s->before, change);
         if (change->kind != FAB_CHANGE_LINK_LOST)
             subjects_of(s, s->after, change);
+        if (change->kind == FAB_CHANGE_NAME)
+            s->past.renamed = story_switch_renamed(s, change->guid);
         story_tell(s, change->kind, change->guid, change->port, change->what, change->before, change->after,
-                   reason(change->kind));
+                   reason(s, change));
     }
 }

@@ -3,38 +3,30 @@
 
 #include "topo/understand_priv.h"
 
-#define MAX_PORTS 256
-
-/* Votes of the ports around a switch: for whom, and how many lead anywhere. */
-struct votes {
-    uint32_t node[MAX_PORTS], n_votes[MAX_PORTS];
-    uint32_t n, all;
-};
-
-static void vote(struct votes *votes, uint32_t node)
+void votes_add(struct votes *votes, uint64_t whom)
 {
     uint32_t i = 0;
 
     votes->all++;
-    while (i < votes->n && votes->node[i] != node)
+    while (i < votes->n && votes->whom[i] != whom)
         i++;
-    if (i == MAX_PORTS)
+    if (i == sizeof(votes->whom) / sizeof(votes->whom[0]))
         return;
     if (i == votes->n) {
-        votes->node[votes->n] = node;
+        votes->whom[votes->n] = whom;
         votes->n_votes[votes->n++] = 0;
     }
     votes->n_votes[i]++;
 }
 
-/* More than half; FAB_NONE. */
-static uint32_t elected(const struct votes *votes)
+bool votes_elected(const struct votes *votes, uint64_t *whom)
 {
     for (uint32_t i = 0; i < votes->n; i++) {
+        *whom = votes->whom[i];
         if (2 * votes->n_votes[i] > votes->all)
-            return votes->node[i];
+            return true;
     }
-    return FAB_NONE;
+    return false;
 }
 
 /* Where the ports around a switch of `in` lead in the other inventory. */
@@ -50,9 +42,10 @@ static uint32_t count_votes(const struct story *s, const struct fab_inventory *i
             continue;
         uint32_t there = forth ? story_port_after(s, near) : story_port_before(s, near);
         if (there != FAB_NONE && other->ports[there].peer != FAB_NONE)
-            vote(&votes, other->ports[other->ports[there].peer].node);
+            votes_add(&votes, other->ports[other->ports[there].peer].node);
     }
-    return elected(&votes);
+    uint64_t whom;
+    return votes_elected(&votes, &whom) ? (uint32_t)whom : FAB_NONE;
 }
 
 /* One round. A switch that is found says more about its neighbours: there may be another one. */

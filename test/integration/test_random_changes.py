@@ -104,7 +104,7 @@ class Operator:
         near, far = found
         self.link(near, *far)
         self.uplinks[near] = self.pulled.pop(near)
-        return {near[0], far[0]}, [("link-added", cable(near, far), "", RATE)]
+        return {near[0], far[0]}, [("link-back", cable(near, far), "lost", RATE)]
 
     def move_cable(self, busy):
         found = self.pick(self.uplinks.items(), busy, lambda c: (c[0][0], c[1][0]))
@@ -194,7 +194,7 @@ class Operator:
                 self.sim.unlink(*near)
         if not hosts:  # nobody's place is kept
             guid = hexadecimal(self.guids[switch])
-            return [("switch-added", switch, "", guid) if on else ("switch-lost", switch, guid, "")]
+            return [("switch-back", switch, "lost", "there") if on else ("switch-lost", switch, guid, "")]
         kind, words = ("back", SEEN) if on else ("missing", NOT_SEEN)
         return [(f"switch-{kind}", switch, *words)] + [(f"host-{kind}", f"{host} HCA-1", *words) for host in hosts]
 

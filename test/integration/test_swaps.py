@@ -112,7 +112,7 @@ class Swap(unittest.TestCase):
         self.becomes(("link-lost", cable, "4xHDR", ""))
         self.sim.relink(LEAF, near)
         self.active(LEAF, near)
-        self.becomes(("link-added", cable, "", "4xHDR"))
+        self.becomes(("link-back", cable, "lost", "4xHDR"))
         self.sim.unlink(LEAF, near)
         self.sim.link(LEAF, near, SPINE, 9)
         self.active(LEAF, near)
@@ -148,7 +148,7 @@ class Swap(unittest.TestCase):
         self.becomes(("switch-lost", SPINE, "0x0000000000200005", ""))
         self.sim.relink(SPINE)
         self.active(SPINE, 1, 2, 3, 4)
-        self.becomes(("switch-added", SPINE, "", "0x0000000000200005"))
+        self.becomes(("switch-back", SPINE, "lost", "there"))
 
     def test_a_spine_is_replaced_with_a_cable_less(self):
         self.manager.stop()  # or it takes the ports of the new one down for a moment, as the sweep may see

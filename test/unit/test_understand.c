@@ -214,7 +214,8 @@ static void test_switch_replaced(void **state)
     rename_to(&p.after, "leaf1", "spare");
     hand_names(&p.after, NULL);
     hand_names(&p.before, NULL);
-    ASSERT_STORY(&p.before, &p.after, "host-lost|node0002|1 device||node0002,leaf1",
+    ASSERT_STORY(&p.before, &p.after,
+                 "host-lost|node0002|1 device: 0x0000000000100002 at leaf1[2]||node0002,leaf1",
                  "link-lost|leaf1[3] - spine1[1]|4xHDR||leaf1,spine1",
                  "link-lost|leaf1[4] - spine2[1]|4xHDR||leaf1,spine2",
                  "switch-replaced|leaf1|0x0000000000200000 leaf1|0x0000000000990001 "
@@ -230,7 +231,8 @@ static void test_switches_and_hosts_come_and_go(void **state)
     ASSERT_STORY(&p.before, &p.after, "switch-lost|spine2|0x0000000000200003||spine2,leaf1,leaf2");
     ASSERT_STORY(&p.after, &p.before, "switch-added|spine2||0x0000000000200003|spine2,leaf1,leaf2");
     assert_int_equal(fabric_lose(&p.after, "node0003"), 0);
-    ASSERT_STORY(&p.before, &p.after, "host-lost|node0003|1 device||node0003,leaf2",
+    ASSERT_STORY(&p.before, &p.after,
+                 "host-lost|node0003|1 device: 0x0000000000100004 at leaf2[1]||node0003,leaf2",
                  "switch-lost|spine2|0x0000000000200003||spine2,leaf1,leaf2");
     struct fab_diff diff = understand(&p.before, &p.after);
     assert_string_equal(diff.changes[0].why, "a cable at leaf2[1] is gone");
@@ -240,11 +242,13 @@ static void test_switches_and_hosts_come_and_go(void **state)
     free_pair(&p);
     p = make(SMALL); /* a leaf, with its hosts */
     assert_int_equal(fabric_lose(&p.after, "leaf1"), 0);
-    ASSERT_STORY(&p.before, &p.after, "host-lost|node0001|1 device||node0001,leaf1",
-                 "host-lost|node0002|1 device||node0002,leaf1",
+    ASSERT_STORY(&p.before, &p.after,
+                 "host-lost|node0001|1 device: 0x0000000000100000 at leaf1[1]||node0001,leaf1",
+                 "host-lost|node0002|1 device: 0x0000000000100002 at leaf1[2]||node0002,leaf1",
                  "switch-lost|leaf1|0x0000000000200000||leaf1,spine1,spine2");
-    ASSERT_STORY(&p.after, &p.before, "host-added|node0001||1 device|node0001,leaf1",
-                 "host-added|node0002||1 device|node0002,leaf1",
+    ASSERT_STORY(&p.after, &p.before,
+                 "host-added|node0001||1 device: 0x0000000000100000 at leaf1[1]|node0001,leaf1",
+                 "host-added|node0002||1 device: 0x0000000000100002 at leaf1[2]|node0002,leaf1",
                  "switch-added|leaf1||0x0000000000200000|leaf1,spine1,spine2");
     diff = understand(&p.before, &p.after);
     assert_string_equal(diff.changes[0].why, "a cable at leaf1[1] is gone, with the switch");
@@ -358,8 +362,10 @@ static void test_two_hosts_of_one_name(void **state)
     fab_inventory_destroy(&one);
     hand_copy(&one, &p.after, &without, 1);
     hand_finish(&one);
-    ASSERT_STORY(&one, &p.after, "device-added|node0001 HCA-1[1]||0x0000000000100006|node0001,leaf2");
-    ASSERT_STORY(&p.after, &one, "device-lost|node0001 HCA-1[1]|0x0000000000100006||node0001,leaf2");
+    ASSERT_STORY(&one, &p.after,
+                 "device-added|node0001 HCA-1[1]||0x0000000000100006 at leaf2[2]|node0001,leaf2");
+    ASSERT_STORY(&p.after, &one,
+                 "device-lost|node0001 HCA-1[1]|0x0000000000100006 at leaf2[2]||node0001,leaf2");
     diff = understand(&one, &p.after);
     assert_string_equal(diff.changes[0].why, "a cable at leaf2[2] came; another HCA has this host's and "
                                              "device's name: two hosts of one name?");
@@ -629,9 +635,10 @@ static void test_from_nothing_and_errors(void **state)
     struct fab_inventory nothing;
     fab_inventory_init(&nothing);
     ASSERT_STORY(
-        &nothing, &p.after, "host-added|node0001||1 device|node0001,leaf1",
-        "host-added|node0002||1 device|node0002,leaf1", "host-added|node0003||1 device|node0003,leaf2",
-        "host-added|node0004||1 device|node0004,leaf2",
+        &nothing, &p.after, "host-added|node0001||1 device: 0x0000000000100000 at leaf1[1]|node0001,leaf1",
+        "host-added|node0002||1 device: 0x0000000000100002 at leaf1[2]|node0002,leaf1",
+        "host-added|node0003||1 device: 0x0000000000100004 at leaf2[1]|node0003,leaf2",
+        "host-added|node0004||1 device: 0x0000000000100006 at leaf2[2]|node0004,leaf2",
         "switch-added|leaf1||0x0000000000200000|leaf1,spine1,spine2",
         "switch-added|leaf2||0x0000000000200001|leaf2,spine1,spine2",
         "switch-added|spine1||0x0000000000200002|spine1", "switch-added|spine2||0x0000000000200003|spine2",

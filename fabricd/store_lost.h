@@ -1,0 +1,17 @@
+/*
+ * store_lost.h - what was lost and is not back, kept over a restart.
+ */
+#ifndef FABRICD_STORE_LOST_H
+#define FABRICD_STORE_LOST_H
+
+#include "fabricd/store.h"
+#include "topo/lost.h"
+
+/* The list, finished; *out is initialised here. PMIXFAB_ERR_CORRUPT: a row is none that was written. */
+int store_lost_load(struct store *store, struct fab_lost *out, struct fab_err *err);
+
+/* From one list to the next, both finished: only rows that differ. In a transaction (store_priv.h). */
+int store_write_lost(struct store *store, const struct fab_lost *before, const struct fab_lost *after,
+                     struct fab_err *err);
+
+#endif

@@ -1,0 +1,96 @@
+/* store_names.c - one history for what was called otherwise. Rarely asked: nothing is prepared beforehand. */
+#include "fabricd/store_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/store_priv.h"
+
+static int prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, struct fab_err *err)
+{
+    const struct store_sql one = {stmt, sql};
+    *stmt = NULL;
+    return store_prepare(store, &one, 1, err);
+}
+
+int store_write_renamed(struct store *store, uint64_t generation, const char *subjects, struct fab_err *err)
+{
+    const char *name = *subjects == '\0' ? "" : fab_subject_next(subjects);
+    sqlite3_stmt *stmt;
+    if (*name == '\0')
+        return PMIXFAB_OK;
+    int rc =
+        prepare(store, "DELETE FROM renamed WHERE generation <= (SELECT trimmed FROM history)", &stmt, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_run(store, stmt, SQLITE_OK, "writing the history", err);
+    sqlite3_finalize(stmt);
+    if (rc == PMIXFAB_OK)
+        rc = prepare(store, "INSERT OR IGNORE INTO renamed (former, name, generation) VALUES (?1, ?2, ?3)",
+                     &stmt, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    int bound = store_bind_text(stmt, 1, subjects);
+    bound |= store_bind_text(stmt, 2, name);
+    bound |= sqlite3_bind_int64(stmt, 3, (int64_t)generation);
+    rc = store_run(store, stmt, bound, "writing the history", err);
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* Told when the next one of that name does not go on where it ends. */
+struct pending {
+    char *name; /* NULL: none */
+    sqlite3_int64 after, until;
+};
+
+static int tell(struct pending *pending, store_name_fn fn, void *cbdata)
+{
+    const struct store_name name = {.name = pending->name,
+                                    .from = (uint64_t)pending->after + 1,
+                                    .to = pending->until == INT64_MAX ? 0 : (uint64_t)pending->until};
+    int ended = pending->name == NULL ? 0 : fn(&name, cbdata);
+    free(pending->name);
+    pending->name = NULL;
+    return ended;
+}
+
+/* Non-zero: fn has ended the walk, or there is no memory. */
+static int take(struct pending *pending, sqlite3_stmt *row, store_name_fn fn, void *cbdata)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+    sqlite3_int64 after = sqlite3_column_int64(row, 1), until = sqlite3_column_int64(row, 2);
+    if (name != NULL && pending->name != NULL && strcmp(pending->name, name) == 0 &&
+        after <= pending->until) {
+        pending->until = until > pending->until ? until : pending->until;
+        return 0;
+    }
+    if (tell(pending, fn, cbdata) != 0)
+        return 1;
+    *pending = (struct pending){name == NULL ? NULL : strdup(name), after, until};
+    return pending->name == NULL;
+}
+
+int store_names(struct store *store, const char *what, store_name_fn fn, void *cbdata, struct fab_err *err)
+{
+    struct pending pending = {NULL, 0, 0};
+    sqlite3_stmt *stmt;
+    bool ended = false;
+    int rc = prepare(store,
+                     STORE_LINE "SELECT name, after, until FROM line WHERE way <> 0 AND name <> ?3"
+                                " ORDER BY name, after, until",
+                     &stmt, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    int bound = store_bind_text(stmt, 3, what);
+    if (bound != SQLITE_OK)
+        rc = store_fail(store, bound, "reading the history", err);
+    while (rc == PMIXFAB_OK && !ended && (rc = store_step(store, stmt, "reading the history", err)) == 1) {
+        ended = take(&pending, stmt, fn, cbdata) != 0;
+        rc = PMIXFAB_OK;
+    }
+    if (rc == PMIXFAB_OK && !ended)
+        tell(&pending, fn, cbdata);
+    free(pending.name);
+    sqlite3_finalize(stmt);
+    return rc;
+}

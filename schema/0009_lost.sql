@@ -1,0 +1,48 @@
+-- What was lost and is not back: switches, HCAs that had a cable, and cables. seen: when it was there last
+-- (microseconds since 1970, 0: not known). A change that says it is back, or what took its place, deletes it.
+CREATE TABLE lost_node (
+    guid       INTEGER PRIMARY KEY,
+    kind       INTEGER NOT NULL, -- as in node
+    host       TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    generation INTEGER NOT NULL, -- in which it was lost
+    seen       INTEGER NOT NULL
+) STRICT;
+
+-- a is the end with the lower GUID, as in link. The texts are those that people knew: "leaf1[8]".
+CREATE TABLE lost_cable (
+    a_node     INTEGER NOT NULL,
+    a_num      INTEGER NOT NULL,
+    b_node     INTEGER NOT NULL,
+    b_num      INTEGER NOT NULL,
+    a_text     TEXT NOT NULL,
+    b_text     TEXT NOT NULL,
+    width      INTEGER NOT NULL,
+    speed      INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    seen       INTEGER NOT NULL,
+    PRIMARY KEY (a_node, a_num, b_node, b_num)
+) STRICT, WITHOUT ROWID;
+
+-- A host or switch that is called otherwise since this generation, or another one in its place under another
+-- name: the history of either name goes on in that of the other. Those of trimmed generations go when one is
+-- written.
+CREATE TABLE renamed (
+    former     TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    PRIMARY KEY (former, generation, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX renamed_name ON renamed (name, generation);
+
+-- Of changes that are in the history already, as far as their text leaves no doubt: hosts and switches that
+-- were renamed, and switches that were replaced by one of another name.
+WITH lines AS (
+    SELECT generation, kind, before, after, substr(subjects, 1, instr(subjects, char(10)) - 1) AS former,
+           substr(subjects || char(10), instr(subjects, char(10)) + 1) AS others
+    FROM change WHERE kind IN ('name', 'switch-replaced') AND instr(subjects, char(10)) > 0)
+INSERT OR IGNORE INTO renamed
+    SELECT former, substr(others, 1, instr(others, char(10)) - 1), generation FROM lines
+    WHERE (kind = 'name' AND before = former AND after = substr(others, 1, instr(others, char(10)) - 1))
+       OR (kind = 'switch-replaced' AND substr(before, 20) = former
+           AND substr(after, 20) = substr(others, 1, instr(others, char(10)) - 1));
