@@ -92,7 +92,8 @@ class OnRequest(Live):
         self.check_costs(FAST)
 
         self.pull()
-        self.assertEqual(self.daemon.refresh(), {"ok": True, "generation": 2, "changed": True, "partial": False})
+        self.assertLessEqual({"ok": True, "generation": 2, "changed": True, "partial": False}.items(),
+                             self.daemon.refresh().items())
         for tool in tools:
             tool.wait(f"^{UPDATED}.*\n")
             self.assertEqual(events_of(tool), pair(2))
@@ -123,8 +124,8 @@ class OnRequest(Live):
     def test_no_change_no_event(self):
         tool = self.watch(self.daemon)
         for _ in range(2):
-            self.assertEqual(self.daemon.refresh(),
-                             {"ok": True, "generation": 1, "changed": False, "partial": False})
+            self.assertLessEqual({"ok": True, "generation": 1, "changed": False, "partial": False}.items(),
+                                 self.daemon.refresh().items())
         before = self.daemon.status()["last_sweep"]
         self.daemon.hup()
         lab.wait_for(lambda: self.daemon.status()["last_sweep"] != before, what="the sweep that SIGHUP asked for")

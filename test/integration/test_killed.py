@@ -77,8 +77,8 @@ class Subnet(Case):
             for sim, daemon in zip(self.sims, self.daemons):
                 sim.restart()
                 sim.sweep()
-                self.assertEqual(daemon.refresh(),
-                                 {"ok": True, "generation": 1, "changed": False, "partial": False})
+                self.assertLessEqual({"ok": True, "generation": 1, "changed": False, "partial": False}.items(),
+                                     daemon.refresh().items())
                 self.assertFalse(daemon.status()["stale"])
             if sum(failures) >= KILLS_OF_THE_SUBNET:
                 break

@@ -52,7 +52,8 @@ class Directory(unittest.TestCase):
     def test_a_snapshot_that_was_removed_comes_back(self):
         daemon = self.start()
         os.unlink(os.path.join(daemon.rundir, "ib0.snap"))
-        self.assertEqual(daemon.refresh(), {"ok": True, "generation": 1, "changed": False, "partial": False})
+        self.assertLessEqual({"ok": True, "generation": 1, "changed": False, "partial": False}.items(),
+                             daemon.refresh().items())
         self.assertEqual(daemon.ctl_json("planes")[0]["generation"], 1)
 
     def test_a_run_directory_that_was_removed_comes_back(self):
