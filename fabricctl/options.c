@@ -31,7 +31,7 @@ static const struct option_help helps[] = {
     {'V', "-V, --version", "the version"},
     {'o', "-o, --output FILE.npy", "write a file that numpy.load() reads; - is standard output"},
     {'H', "    --host H", "have this host look at its devices first, and show what changed about it"},
-    {'S', "    --switch S", "show what changed about this switch (a name or a GUID)"},
+    {'S', "    --switch S", "sweep only this switch (a name or a GUID), and show what changed there"},
     {'w', "    --wait", "wait until it is done, as without this option"},
     {'W', "    --no-wait", "return as soon as the daemon has taken it up"},
     {'a', "    --accept-partial", "publish what answered, even if the fabric shrinks by it"},

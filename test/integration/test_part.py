@@ -2,10 +2,12 @@
 import os
 import random
 import re
+import signal
 import time
 import unittest
 
 import lab
+from test_noticing import gone, looker
 
 SMALL = "fattree2:4,2,4"
 
@@ -142,6 +144,15 @@ class Switch(Case):
         answer = self.daemon.refresh(switch="leaf1")
         self.assertEqual((answer["scope"], answer["changed"]), ("fabric", True))
         self.assertIn("there is a switch that was not there", answer["scope_reason"])
+        self.same()
+        self.sim.unlink("leaf2")  # a switch that carries hosts keeps its place, and so its name
+        self.assertIn(("switch-missing", "leaf2"), self.switch("leaf2", "fabric"))
+        self.assertEqual(self.switch("spine1"), [])
+        answer = self.daemon.refresh(switch="leaf2")
+        self.assertRegex(answer["scope_reason"], "^the last sweep did not see the switch 0x")
+        self.sim.relink("leaf2")
+        self.sim.sweep()
+        self.assertIn(("switch-back", "leaf2"), self.switch("leaf2", "fabric"))
         self.same()
 
     def test_after_a_sweep_that_failed(self):
@@ -387,6 +398,15 @@ class Stops(Case):
         lab.wait_for(lambda: daemon.status()["looks"] > 0, 20, "a look")
         self.assertEqual(daemon.errors(), [])
         self.assertLess(sorted(took)[len(took) // 2], .5 * lab.SLOW, took)
+
+    def test_one_that_hangs_is_killed(self):
+        self.start(look=1)
+        pid = lab.wait_for(lambda: looker(self.daemon), what="a child that looks")
+        os.kill(pid, signal.SIGSTOP)
+        start = time.monotonic()
+        self.assertEqual(self.daemon.stop(), 0)
+        self.assertLess(time.monotonic() - start, 3 * lab.SLOW)
+        self.assertTrue(gone(pid))
 
 
 if __name__ == "__main__":
