@@ -264,7 +264,7 @@ class Partial(Case):
                                        '# "leaf2" enhanced port 0 lid 2 lmc 0\n'
                                        '[7]\t"S-0000000000dddddd"[1]\t\t# "nobody" lid 99 4xHDR\n')
                     .replace('Switch\t6 "S-0000000000200001"', 'Switch\t7 "S-0000000000200001"'))
-        self.assertEqual(daemon.refresh(), {"ok": True, "generation": 2, "changed": True, "partial": True})
+        self.assertLessEqual({"ok": True, "generation": 2, "changed": True, "partial": True}.items(), daemon.refresh().items())
         self.assertEqual((daemon.ctl_json("planes")[0]["hosts"], daemon.status()["dangling"]), (16, 1))
 
 

@@ -541,7 +541,7 @@ class Asking(Case):
         daemon = self.daemon(refresh=[{"ok": True, "generation": 3, "changed": False, "partial": True}])
         self.assertIn("nothing changed", self.ctl("refresh"))
         value = self.value("refresh")
-        self.assertEqual(value, {"generation": 3, "changed": False, "partial": True, "changes": []})
+        self.assertLessEqual({"generation": 3, "changed": False, "partial": True, "changes": []}.items(), value.items())
         self.assertEqual({request["op"] for request in daemon.requests}, {"refresh"})
 
     def test_refusals(self):
