@@ -284,7 +284,6 @@ static void a_port_that_has_no_place_goes(void **state)
 static void a_leaf_of_second_ports_stays(void **state)
 {
     struct fab_inventory before, swept, out;
-    char name[256];
     (void)state;
     assert_int_equal(fabric_parse("fattree2:2,2,1", &before), PMIXFAB_OK);
     make_dual(&before); /* one host, a port on each leaf */
@@ -300,7 +299,21 @@ static void a_leaf_of_second_ports_stays(void **state)
     struct fab_port wanted = {.node = fabric_find(&before, "node0001"), .num = 2};
     assert_int_equal(fab_inventory_keep(&before, &swept, is_not_port, &wanted, &out, NULL), PMIXFAB_OK);
     assert_true(fab_inventory_equal(&out, &swept));
-    assert_string_equal(fabric_node_name(&out, fabric_find(&out, "leaf1"), name, sizeof(name)), "leaf1");
+    destroy(&before, &swept, &out);
+    /* and so is that port alone where another one keeps the leaf */
+    assert_int_equal(fabric_parse("fattree2:2,2,3", &before), PMIXFAB_OK);
+    make_dual(&before); /* node0003 has a port on each leaf, node0005 two on leaf2 */
+    copy(&before, &swept);
+    lose_guid(&swept, guid_of(&before, "node0005"));
+    assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
+    uint64_t guid = guid_of(&before, "node0003");
+    assert_int_equal(fab_inventory_keep(&before, &swept, all_but, "node0003", &out, NULL), PMIXFAB_OK);
+    assert_int_equal(count_missing(&out, FAB_SWITCH), 1);
+    assert_int_equal(count_missing(&out, FAB_HCA), 1);
+    assert_false(missing_port(&out, guid, 2));
+    fab_inventory_destroy(&out);
+    keep(&before, &swept, &out);
+    assert_true(missing_port(&out, guid, 2));
     destroy(&before, &swept, &out);
 }
 
@@ -743,6 +756,7 @@ static void compare_seen(const char *what, const struct fab_inventory *out, cons
 {
     struct fab_inventory seen, plain;
     assert_int_equal(fab_inventory_seen(out, &seen, NULL), PMIXFAB_OK);
+    assert_false(fab_inventory_has_missing(&seen));
     copy(swept, &plain);
     unlist_empty(&seen);
     unlist_empty(&plain);
