@@ -155,7 +155,8 @@ static void show_sweeps(const json_t *status)
     show_line("dangling", status, "dangling");
     show_line("inactive", status, "inactive");
     show_number("missing", status, "missing", "HCA, which keeps its place", "HCAs, which keep their places");
-    show_number("flapping", status, "flapping", "end of a cable, held down", "ends of cables, held down");
+    show_number("flapping", status, "flapping", "cable or switch, held down",
+                "cables and switches, held down");
     show_line("reporting", status, "nodes");
 }
 

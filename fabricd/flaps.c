@@ -2,10 +2,12 @@
 
 #include <stdlib.h>
 
-/* A switch with a cable that came or went. */
+/* A node with a cable that came or went. */
 struct concerned {
     uint64_t guid;
     uint32_t before, after; /* cables */
+    bool is_switch;
+    bool itself; /* one of these cables led to something that is there before and after */
 };
 
 struct counting {
@@ -14,8 +16,8 @@ struct counting {
     const struct flaps_calls *calls;
     const struct flaps_cable **went, **came;
     uint32_t n_went, n_came;
-    struct concerned *switches; /* by GUID */
-    uint32_t n_switches;
+    struct concerned *nodes; /* by GUID */
+    uint32_t n_nodes;
 };
 
 void flaps_seen_free(struct flaps_seen *seen)
@@ -47,25 +49,25 @@ static int by_guid(const void *a, const void *b)
     return (x->guid > y->guid) - (x->guid < y->guid);
 }
 
-static struct concerned *find_switch(const struct counting *c, uint64_t guid)
+static struct concerned *find_node(const struct counting *c, uint64_t guid)
 {
     const struct concerned wanted = {.guid = guid};
-    return bsearch(&wanted, c->switches, c->n_switches, sizeof(wanted), by_guid);
+    return bsearch(&wanted, c->nodes, c->n_nodes, sizeof(wanted), by_guid);
 }
 
-static void note_switches(struct counting *c, const struct flaps_cable *cable)
+static void note_nodes(struct counting *c, const struct flaps_cable *cable)
 {
-    if (cable->end_is_switch)
-        c->switches[c->n_switches++].guid = cable->key.end.guid;
-    if (cable->far_is_switch)
-        c->switches[c->n_switches++].guid = cable->key.far.guid;
+    c->nodes[c->n_nodes++] =
+        (struct concerned){.guid = cable->key.end.guid, .is_switch = cable->end_is_switch};
+    c->nodes[c->n_nodes++] =
+        (struct concerned){.guid = cable->key.far.guid, .is_switch = cable->far_is_switch};
 }
 
 static void count_cables(const struct counting *c, const struct flaps_seen *seen, bool after)
 {
     for (uint32_t i = 0; i < seen->n; i++) {
         const struct hold_key *key = &seen->cables[i].key;
-        struct concerned *ends[2] = {find_switch(c, key->end.guid), find_switch(c, key->far.guid)};
+        struct concerned *ends[2] = {find_node(c, key->end.guid), find_node(c, key->far.guid)};
         for (int e = 0; e < 2; e++) {
             if (ends[e] != NULL && after)
                 ends[e]->after++;
@@ -75,32 +77,45 @@ static void count_cables(const struct counting *c, const struct flaps_seen *seen
     }
 }
 
-static void find_switches(struct counting *c, const struct flaps_seen *before, const struct flaps_seen *now)
+/* Both ends of a cable that came or went are concerned. */
+static void find_causes(const struct counting *c)
+{
+    for (uint32_t i = 0; i < c->n_went + c->n_came; i++) {
+        const bool is_went = i < c->n_went;
+        const struct hold_key *key = is_went ? &c->went[i]->key : &c->came[i - c->n_went]->key;
+        struct concerned *end = find_node(c, key->end.guid), *far = find_node(c, key->far.guid);
+        end->itself |= is_went ? far->after > 0 : far->before > 0;
+        far->itself |= is_went ? end->after > 0 : end->before > 0;
+    }
+}
+
+static void find_nodes(struct counting *c, const struct flaps_seen *before, const struct flaps_seen *now)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->n_went; i++)
-        note_switches(c, c->went[i]);
+        note_nodes(c, c->went[i]);
     for (uint32_t i = 0; i < c->n_came; i++)
-        note_switches(c, c->came[i]);
-    qsort(c->switches, c->n_switches, sizeof(*c->switches), by_guid);
-    for (uint32_t i = 0; i < c->n_switches; i++)
-        if (kept == 0 || c->switches[kept - 1].guid != c->switches[i].guid)
-            c->switches[kept++] = c->switches[i];
-    c->n_switches = kept;
+        note_nodes(c, c->came[i]);
+    qsort(c->nodes, c->n_nodes, sizeof(*c->nodes), by_guid);
+    for (uint32_t i = 0; i < c->n_nodes; i++)
+        if (kept == 0 || c->nodes[kept - 1].guid != c->nodes[i].guid)
+            c->nodes[kept++] = c->nodes[i];
+    c->n_nodes = kept;
     count_cables(c, before, false);
     count_cables(c, now, true);
+    find_causes(c);
 }
 
 /* ---- counting ------------------------------------------------------------------------------------ */
 
 static bool has_gone(const struct concerned *sw)
 {
-    return sw->before >= 2 && sw->after == 0;
+    return sw->is_switch && sw->before >= 2 && sw->after == 0;
 }
 
 static bool has_come(const struct concerned *sw)
 {
-    return sw->before == 0 && sw->after >= 2;
+    return sw->is_switch && sw->before == 0 && sw->after >= 2;
 }
 
 static void change(const struct counting *c, const struct hold_key *key, bool came)
@@ -117,7 +132,7 @@ static bool is_planned(const struct counting *c, uint64_t guid)
 /* Because of its switch, or by an operator's hand. */
 static bool goes_along(const struct counting *c, const struct hold_key *key)
 {
-    const struct concerned *ends[2] = {find_switch(c, key->end.guid), find_switch(c, key->far.guid)};
+    const struct concerned *ends[2] = {find_node(c, key->end.guid), find_node(c, key->far.guid)};
     for (int e = 0; e < 2; e++)
         if (ends[e] != NULL && (has_gone(ends[e]) || has_come(ends[e])))
             return true;
@@ -126,12 +141,12 @@ static bool goes_along(const struct counting *c, const struct hold_key *key)
 
 static void count_all(const struct counting *c)
 {
-    for (uint32_t i = 0; i < c->n_switches; i++) {
-        const struct concerned *sw = &c->switches[i];
+    for (uint32_t i = 0; i < c->n_nodes; i++) {
+        const struct concerned *sw = &c->nodes[i];
         const struct hold_key key = hold_switch(sw->guid);
         if (has_gone(sw))
             hold_excuse_all(c->hold, sw->guid, c->when);
-        if ((has_gone(sw) || has_come(sw)) && !is_planned(c, sw->guid))
+        if ((has_gone(sw) || has_come(sw)) && sw->itself && !is_planned(c, sw->guid))
             change(c, &key, has_come(sw));
     }
     for (uint32_t i = 0; i < c->n_went; i++) {
@@ -161,16 +176,16 @@ int flaps_count(struct hold *hold, struct flaps_seen *before, struct flaps_seen 
             find_changes(&c, before, now);
     }
     if (rc == PMIXFAB_OK && c.n_went + c.n_came > 0) {
-        c.switches = calloc(2 * ((size_t)c.n_went + c.n_came), sizeof(*c.switches));
-        rc = c.switches == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+        c.nodes = calloc(2 * ((size_t)c.n_went + c.n_came), sizeof(*c.nodes));
+        rc = c.nodes == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
         if (rc == PMIXFAB_OK) {
-            find_switches(&c, before, now);
+            find_nodes(&c, before, now);
             count_all(&c);
         }
     }
     free(c.went);
     free(c.came);
-    free(c.switches);
+    free(c.nodes);
     if (rc == PMIXFAB_OK) {
         flaps_seen_free(before);
         *before = *now;

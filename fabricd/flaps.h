@@ -3,8 +3,9 @@
  *
  * A cable counts by itself. A switch that goes altogether (it had two cables or more, and has none), or comes
  * so, is one change of the switch, and none of its cables: they went because of it. Nor is it counted when
- * such a cable comes back later than the switch, or went before it, within the window. What an operator has
- * announced is not counted at all.
+ * such a cable comes back later than the switch, or went before it, within the window. Where all that it was
+ * cabled to goes or comes as well, it is not counted either: it was only behind what did. What an operator
+ * has announced is not counted at all.
  */
 #ifndef FABRICD_FLAPS_H
 #define FABRICD_FLAPS_H

@@ -211,7 +211,7 @@ static int prepare(struct draft *draft, const struct publish_input *input, struc
     bool partial = input->inv != NULL && report->dangling > 0;
     /* That something is held is told even where nothing that is served changes by it. */
     return draft->n_rows == 0 && publisher->keeper.news.n == 0 ? store_quietly(draft, err)
-                                                              : store_change(draft, partial, out, err);
+                                                               : store_change(draft, partial, out, err);
 }
 
 int publish_prepare(struct publisher *publisher, const struct publish_input *input, struct publication **out,

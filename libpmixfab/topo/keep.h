@@ -48,8 +48,9 @@ typedef bool (*fab_cut_fn)(const struct fab_inventory *inv, uint32_t port, void 
 
 /*
  * The inventory without the cables for which cut() says so for one of their ends, as if they were pulled: a
- * switch does not list such a port any more, an HCA's is DOWN, and a switch or an HCA without any other cable
- * is not seen at all. *out is initialised here and finished.
+ * switch does not list such a port any more, an HCA's is DOWN, and an HCA without any other cable is not seen
+ * at all. Nor is what cannot be reached any more: where switches that were connected fall apart, the part
+ * with most HCAs is seen, and the others are not. *out is initialised here and finished.
  */
 int fab_inventory_cut(const struct fab_inventory *inv, fab_cut_fn cut, void *cbdata,
                       struct fab_inventory *out, struct fab_err *err);

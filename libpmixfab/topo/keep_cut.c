@@ -114,18 +114,77 @@ static int write_rest(const struct fab_inventory *from, const uint8_t *loses, co
     return rc == PMIXFAB_ERR_NOMEM ? fab_fail(err, rc, "out of memory") : rc;
 }
 
-/* A switch that has no cable left is not seen either. */
-static void mark_cut_off(const struct fab_inventory *inv, const uint8_t *loses, uint8_t *goes)
+/* ---- what a sweep would not reach ---------------------------------------------------------------- */
+
+/* Switches that reach each other by cables between switches; arrays run over the nodes. */
+struct parts {
+    uint32_t *before, *after; /* the lowest of a switch's part, of all cables and of those that are left */
+    uint32_t *weight;         /* of a part, by its lowest: ports of HCAs that are cabled to it now */
+    uint32_t *largest;        /* of a part before, by its lowest: of the parts that it is in now */
+};
+
+static uint32_t lowest(uint32_t *part, uint32_t node)
 {
-    for (uint32_t i = 0; i < inv->n_nodes; i++) {
-        const struct fab_node *node = &inv->nodes[i];
-        uint32_t lost = 0, left = 0;
-        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
-            lost += loses[p];
-            left += inv->ports[p].peer != FAB_NONE && !loses[p];
-        }
-        goes[i] = node->kind == FAB_SWITCH && lost > 0 && left == 0;
+    while (part[node] != node)
+        node = part[node] = part[part[node]];
+    return node;
+}
+
+static void join(uint32_t *part, uint32_t a, uint32_t b)
+{
+    a = lowest(part, a), b = lowest(part, b);
+    if (a < b)
+        part[b] = a;
+    else
+        part[a] = b;
+}
+
+static void find_parts(const struct fab_inventory *inv, const uint8_t *loses, struct parts *parts)
+{
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        parts->before[i] = parts->after[i] = i;
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        const uint32_t far = port->peer == FAB_NONE ? FAB_NONE : inv->ports[port->peer].node;
+        if (far == FAB_NONE || inv->nodes[port->node].kind != FAB_SWITCH ||
+            inv->nodes[far].kind != FAB_SWITCH)
+            continue;
+        join(parts->before, port->node, far);
+        if (!loses[p])
+            join(parts->after, port->node, far);
     }
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        if (port->peer != FAB_NONE && !loses[p] && inv->nodes[port->node].kind == FAB_SWITCH &&
+            inv->nodes[inv->ports[port->peer].node].kind == FAB_HCA)
+            parts->weight[lowest(parts->after, port->node)]++;
+    }
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        parts->largest[i] = lowest(parts->after, i);
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        const uint32_t whole = lowest(parts->before, i), part = lowest(parts->after, i);
+        if (parts->weight[part] > parts->weight[parts->largest[whole]])
+            parts->largest[whole] = part;
+    }
+}
+
+/* Of what falls apart the largest part is still seen. */
+static int mark_cut_off(const struct fab_inventory *inv, uint8_t *loses, uint8_t *goes)
+{
+    const size_t n = (size_t)inv->n_nodes + 1;
+    uint32_t *memory = calloc(4 * n, sizeof(*memory));
+    if (memory == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    struct parts parts = {memory, memory + n, memory + 2 * n, memory + 3 * n};
+    find_parts(inv, loses, &parts);
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        goes[i] = inv->nodes[i].kind == FAB_SWITCH &&
+                  lowest(parts.after, i) != parts.largest[lowest(parts.before, i)];
+    for (uint32_t p = 0; p < inv->n_ports; p++)
+        if (inv->ports[p].peer != FAB_NONE && goes[inv->ports[p].node])
+            loses[p] = loses[inv->ports[p].peer] = 1;
+    free(memory);
+    return PMIXFAB_OK;
 }
 
 int fab_inventory_cut(const struct fab_inventory *inv, fab_cut_fn cut, void *cbdata,
@@ -140,8 +199,8 @@ int fab_inventory_cut(const struct fab_inventory *inv, fab_cut_fn cut, void *cbd
         for (uint32_t p = 0; p < inv->n_ports; p++)
             if (inv->ports[p].peer != FAB_NONE && cut(inv, p, cbdata))
                 loses[p] = loses[inv->ports[p].peer] = 1;
-        mark_cut_off(inv, loses, goes);
-        rc = write_rest(inv, loses, goes, out, err);
+        rc = mark_cut_off(inv, loses, goes);
+        rc = rc == PMIXFAB_OK ? write_rest(inv, loses, goes, out, err) : rc;
     }
     free(loses);
     free(goes);

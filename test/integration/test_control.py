@@ -62,7 +62,7 @@ class Callers(unittest.TestCase):
             lines = [json.loads(line) for line in answers]
         asker.join()
         self.assertEqual(sum(len(line.get("changes", [])) == 20 for line in lines), 1000)
-        self.assertEqual(lines[-1], {"ok": True, "generation": 1, "changed": False, "partial": False})
+        self.assertLessEqual({"generation": 1, "changed": False, "partial": False}.items(), lines[-1].items())
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
     def test_readers_cannot_lock_the_operator_out(self):

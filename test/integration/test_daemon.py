@@ -215,7 +215,7 @@ class Partial(Case):
         self.change(fabric_text.without_record(self.whole, "leaf1"))
         self.check_refused(daemon, 6)
         self.change(self.whole)
-        self.assertEqual(daemon.refresh(), {"ok": True, "generation": 1, "changed": False, "partial": False})
+        self.assertLessEqual({"generation": 1, "changed": False, "partial": False}.items(), daemon.refresh().items())
         self.assertFalse(daemon.status()["partial"])
 
     def test_live(self):
@@ -243,7 +243,7 @@ class Partial(Case):
         self.assertFalse(daemon.refresh()["changed"])  # it has become what is served
         self.assertEqual((daemon.status()["partial"], daemon.status()["dangling"]), (False, 6))
         self.change(self.whole)
-        self.assertEqual(daemon.refresh(), {"ok": True, "generation": 3, "changed": True, "partial": False})
+        self.assertLessEqual({"generation": 3, "changed": True, "partial": False}.items(), daemon.refresh().items())
         self.assertEqual(daemon.ctl_json("planes")[0]["hosts"], 16)
 
     def test_the_first_is_published_and_flagged(self):
@@ -255,7 +255,7 @@ class Partial(Case):
         self.assertEqual(daemon.refresh()["partial"], False)  # nothing more is missing, but it is not forgotten
         self.assertEqual(daemon.status()["dangling"], 6)
         self.change(self.whole)  # what grows is no question
-        self.assertEqual(daemon.refresh(), {"ok": True, "generation": 2, "changed": True, "partial": False})
+        self.assertLessEqual({"generation": 2, "changed": True, "partial": False}.items(), daemon.refresh().items())
 
     def test_growth_in_a_partial_sweep_is_published(self):
         self.change(fabric_text.without_record(fabric_text.without_cables(self.whole, "leaf4", "node0016"), "node0016"))
@@ -264,7 +264,7 @@ class Partial(Case):
                                        '# "leaf2" enhanced port 0 lid 2 lmc 0\n'
                                        '[7]\t"S-0000000000dddddd"[1]\t\t# "nobody" lid 99 4xHDR\n')
                     .replace('Switch\t6 "S-0000000000200001"', 'Switch\t7 "S-0000000000200001"'))
-        self.assertLessEqual({"ok": True, "generation": 2, "changed": True, "partial": True}.items(), daemon.refresh().items())
+        self.assertLessEqual({"generation": 2, "changed": True, "partial": True}.items(), daemon.refresh().items())
         self.assertEqual((daemon.ctl_json("planes")[0]["hosts"], daemon.status()["dangling"]), (16, 1))
 
 

@@ -481,7 +481,7 @@ class Asking(Case):
         self.assertRegex(text, r"(?m)^looks +471, .*, every 2 s; NOT LOOKING NOW: changes are seen at sweeps only$")
         self.assertRegex(text, r"(?m)^noticed +since 2025-01-02T03:05:06Z: swept when it is quiet$")
         self.assertRegex(text, r"(?m)^missing +1 HCA, which keeps its place$")
-        self.assertRegex(text, r"(?m)^flapping +2 ends of cables, held down$")
+        self.assertRegex(text, r"(?m)^flapping +2 cables and switches, held down$")
         self.assertNotRegex(self.ctl("status"), "(?m)^looks ")
 
     def test_status_of_a_node(self):

@@ -91,7 +91,8 @@ class Check(Case):
         self.assertEqual(self.findings(), [
             ("error", "missing", "node0002 HCA-1", "not seen any more; its cable was at leaf1[2]")])
         # its place is kept: what is served is what is seen
-        self.assertEqual(self.daemon.ctl_json("verify"), {"generation": 2, "equal": True, "changes": []})
+        self.assertEqual(self.daemon.ctl_json("verify"),
+                         {"generation": 2, "equal": True, "changes": [], "held": 0, "held_switches": 0})
 
     def test_names_of_two(self):
         names = os.path.join(lab.tmpdir(), "names.map")
@@ -110,7 +111,8 @@ class Verify(Case):
         self.start()
         done = self.daemon.ctl("verify")
         self.assertEqual((done.returncode, done.stdout), (0, "generation 1 is what a sweep sees now\n"), done)
-        self.assertEqual(self.daemon.ctl_json("verify"), {"generation": 1, "equal": True, "changes": []})
+        self.assertEqual(self.daemon.ctl_json("verify"),
+                         {"generation": 1, "equal": True, "changes": [], "held": 0, "held_switches": 0})
         port = self.sim.cable("leaf1", "spine2")
         self.sim.unlink("leaf1", port)
         differs = self.no("verify")

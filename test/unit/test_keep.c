@@ -846,38 +846,6 @@ static void a_cut_cable_is_as_a_pulled_one(void **state)
     fab_inventory_destroy(&before);
 }
 
-static bool is_at(const struct fab_inventory *inv, uint32_t port, void *cbdata)
-{
-    return inv->ports[port].node == *(const uint32_t *)cbdata;
-}
-
-static void a_switch_without_its_cables_goes_and_its_hosts_do(void **state)
-{
-    struct fab_inventory before, pulled, out;
-    char name[256];
-    (void)state;
-    make("fattree2:3,2,2", &before, &pulled);
-    fab_inventory_destroy(&pulled);
-    for (uint32_t i = 0; i < before.n_nodes; i++) {
-        const struct fab_node *node = &before.nodes[i];
-        if (node->kind != FAB_SWITCH)
-            continue;
-        copy(&before, &pulled);
-        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
-            uint32_t other = before.ports[before.ports[p].peer].node;
-            if (before.nodes[other].kind == FAB_HCA)
-                assert_int_equal(fabric_lose(&pulled, fabric_node_name(&before, other, name, sizeof(name))),
-                                 0);
-        }
-        assert_int_equal(fabric_lose(&pulled, fabric_node_name(&before, i, name, sizeof(name))), 0);
-        assert_int_equal(fab_inventory_cut(&before, is_at, &i, &out, NULL), PMIXFAB_OK);
-        assert_true(fab_inventory_equal(&out, &pulled));
-        fab_inventory_destroy(&out);
-        fab_inventory_destroy(&pulled);
-    }
-    fab_inventory_destroy(&before);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -894,7 +862,6 @@ int main(void)
         cmocka_unit_test(a_leaf_stays_with_its_hosts_and_a_spine_does_not),
         cmocka_unit_test(a_pod_stays_in_its_plane),
         cmocka_unit_test(a_cut_cable_is_as_a_pulled_one),
-        cmocka_unit_test(a_switch_without_its_cables_goes_and_its_hosts_do),
         cmocka_unit_test(random_losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
