@@ -129,9 +129,18 @@ static void on_trim(evutil_socket_t fd, short what, void *arg)
     malloc_trim(0);
 }
 
+/* Memory of one publication stays for the next one, until on_trim(): pages that are new cost more than what
+ * is done in them. */
+static void keep_memory(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+}
+
 static int make_events(struct daemon *d, struct fab_err *err)
 {
     static const int signals[] = {SIGHUP, SIGTERM, SIGINT};
+    keep_memory();
     evthread_use_pthreads();
     d->base = event_base_new();
     d->timer = d->base == NULL ? NULL : evtimer_new(d->base, on_timer, d);

@@ -68,12 +68,10 @@ static int write_change(struct draft *draft, uint64_t generation, int64_t publis
                         struct publication **out, struct fab_err *err)
 {
     struct publisher *publisher = draft->publisher;
-    int rc = draft_stamp_rows(draft, generation, published, err);
-    if (rc == PMIXFAB_OK)
-        rc = draft_make_publication(draft, generation, published, out, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    const struct store_publication change = {.generation = generation,
+    struct ready ready = {.draft = draft, .generation = generation, .published = published, .out = out};
+    const struct store_publication change = {.ready = ready_wait,
+                                             .ready_data = &ready,
+                                             .generation = generation,
                                              .published = published,
                                              .partial = partial,
                                              .before = &publisher->current,
@@ -87,7 +85,10 @@ static int write_change(struct draft *draft, uint64_t generation, int64_t publis
                                              .n_missing = draft->missing.n,
                                              .lost_before = &publisher->lost,
                                              .lost = draft->remembers ? &draft->lost : NULL};
-    return store_publish(publisher->store, &change, err);
+    ready_begin(&ready);
+    int rc = store_publish(publisher->store, &change, err);
+    ready_end(&ready);
+    return rc;
 }
 
 static int store_change(struct draft *draft, bool partial, struct publication **out, struct fab_err *err)

@@ -60,24 +60,33 @@ int draft_find_changed(struct draft *draft)
     return PMIXFAB_OK;
 }
 
-int draft_stamp_rows(struct draft *draft, uint64_t generation, int64_t published, struct fab_err *err)
+void draft_stamp_rows(struct draft *draft, uint64_t generation, int64_t published)
 {
     for (uint32_t i = 0; i < draft->n_rows; i++) {
         struct store_plane *row = &draft->rows[i];
         row->generation = generation;
+        if (!row->retired)
+            fab_snapshot_stamp(row->snapshot, generation, published);
+    }
+}
+
+int draft_write_rows(struct draft *draft, struct fab_err *err)
+{
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < draft->n_rows; i++) {
+        struct store_plane *row = &draft->rows[i];
         if (row->retired)
             continue;
-        fab_snapshot_stamp(row->snapshot, generation, published);
-        int rc = rundir_write(draft->publisher->config->rundir, row->name, row->snapshot, row->size, err);
-        if (rc != PMIXFAB_OK)
-            return rc;
+        rc = rundir_write(draft->publisher->config->rundir, row->name, row->snapshot, row->size, err);
+        if (rc == PMIXFAB_OK)
+            rc = fab_snapshot_borrow(row->snapshot, row->size, &row->fab, err);
     }
-    return PMIXFAB_OK;
+    return rc;
 }
 
 /* ---- what will be served ------------------------------------------------------------------------ */
 
-static const struct store_plane *row_of(const struct draft *draft, uint32_t index)
+static struct store_plane *row_of(const struct draft *draft, uint32_t index)
 {
     for (uint32_t i = 0; i < draft->n_rows; i++)
         if (draft->rows[i].index == index)
@@ -98,14 +107,17 @@ static int make_set(struct draft *draft, uint64_t generation, int64_t published,
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < draft->built.n; i++) {
         struct built_plane *plane = &draft->built.planes[i];
-        if (row_of(draft, plane->index) == NULL) {
+        struct store_plane *row = row_of(draft, plane->index);
+        if (row == NULL) {
             struct served_plane *old = (struct served_plane *)served_find(draft->served, plane->index);
             planes[n++] = served_plane_ref(old);
             continue;
         }
         void *bytes = plane->bytes;
         plane->bytes = NULL; /* the store's row still points at it; it lives as long as the set */
-        rc = served_plane_new(bytes, plane->size, draft->publisher->config->rundir, &planes[n], err);
+        struct pmixfab *fab = row->fab;
+        row->fab = NULL;
+        rc = served_plane_opened(bytes, plane->size, fab, draft->publisher->config->rundir, &planes[n], err);
         n += rc == PMIXFAB_OK;
     }
     if (rc == PMIXFAB_OK) {

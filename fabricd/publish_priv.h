@@ -2,6 +2,8 @@
 #ifndef FABRICD_PUBLISH_PRIV_H
 #define FABRICD_PUBLISH_PRIV_H
 
+#include <pthread.h>
+
 #include "fabricd/build.h"
 #include "fabricd/expected.h"
 #include "fabricd/publish.h"
@@ -89,11 +91,32 @@ struct draft {
 int draft_collect_known(struct draft *draft);
 /* The rows: built planes whose content is not what is served, and served planes that were not built. */
 int draft_find_changed(struct draft *draft);
-/* Generation and time into the rows' snapshots, which are written beside those that are served. */
-int draft_stamp_rows(struct draft *draft, uint64_t generation, int64_t published, struct fab_err *err);
+/* Generation and time into the rows' snapshots. */
+void draft_stamp_rows(struct draft *draft, uint64_t generation, int64_t published);
+/* They are written beside those that are served, checked and opened. */
+int draft_write_rows(struct draft *draft, struct fab_err *err);
 /* Takes the built snapshots; the rows still point at them, and they live as long as the publication's set. */
 int draft_make_publication(struct draft *draft, uint64_t generation, int64_t published,
                            struct publication **out, struct fab_err *err);
+/* ---- publish_ready.c: files and checks, beside the store's work ---- */
+
+struct ready {
+    struct draft *draft;
+    uint64_t generation;
+    int64_t published;
+    struct publication **out;
+    pthread_t thread;
+    bool running; /* the thread is not joined yet */
+    int rc;       /* of writing and checking */
+    struct fab_err err;
+};
+/* Stamp the rows, then write and check them in a thread; without one, at once. */
+void ready_begin(struct ready *ready);
+/* Before the store's commit: wait for that, and make the publication of it. */
+int ready_wait(void *ready, struct fab_err *err);
+/* Always: nothing is left behind. */
+void ready_end(struct ready *ready);
+
 /* The list of retired planes as it will be, and putting it in force. */
 int draft_plan_retired(struct draft *draft, struct store_plane **list, uint32_t *n, struct fab_err *err);
 void draft_take_retired(struct draft *draft, struct store_plane *list, uint32_t n);

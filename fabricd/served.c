@@ -10,21 +10,21 @@ static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct served_set *current;
 static atomic_bool current_stale;
 
-int served_plane_new(void *bytes, size_t size, const char *rundir, struct served_plane **out,
-                     struct fab_err *err)
+int served_plane_opened(void *bytes, size_t size, struct pmixfab *fab, const char *rundir,
+                        struct served_plane **out, struct fab_err *err)
 {
     *out = NULL;
     struct served_plane *plane = calloc(1, sizeof(*plane));
     if (plane == NULL) {
+        pmixfab_close(fab);
         free(bytes);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
     atomic_init(&plane->refs, 1);
     plane->bytes = bytes;
     plane->size = size;
-    int rc = fab_snapshot_borrow(bytes, size, &plane->fab, err);
-    if (rc == PMIXFAB_OK)
-        rc = pmixfab_plane(plane->fab, &plane->info);
+    plane->fab = fab;
+    int rc = pmixfab_plane(plane->fab, &plane->info);
     if (rc == PMIXFAB_OK && asprintf(&plane->path, "%s/%s.snap", rundir, plane->info.name) < 0) {
         plane->path = NULL;
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
@@ -35,6 +35,18 @@ int served_plane_new(void *bytes, size_t size, const char *rundir, struct served
     }
     *out = plane;
     return PMIXFAB_OK;
+}
+
+int served_plane_new(void *bytes, size_t size, const char *rundir, struct served_plane **out,
+                     struct fab_err *err)
+{
+    struct pmixfab *fab;
+    *out = NULL;
+    int rc = fab_snapshot_borrow(bytes, size, &fab, err);
+    if (rc == PMIXFAB_OK)
+        return served_plane_opened(bytes, size, fab, rundir, out, err);
+    free(bytes);
+    return rc;
 }
 
 struct served_plane *served_plane_ref(struct served_plane *plane)

@@ -33,6 +33,9 @@ struct served_set {
 /* Takes bytes (malloc'ed), also on error: they are checked. The file's path is for callers on this host. */
 int served_plane_new(void *bytes, size_t size, const char *rundir, struct served_plane **out,
                      struct fab_err *err);
+/* The same with what fab_snapshot_borrow() has made of the bytes; takes that, too. */
+int served_plane_opened(void *bytes, size_t size, struct pmixfab *fab, const char *rundir,
+                        struct served_plane **out, struct fab_err *err);
 struct served_plane *served_plane_ref(struct served_plane *plane);
 void served_plane_put(struct served_plane *plane); /* NULL allowed */
 

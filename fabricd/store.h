@@ -98,6 +98,10 @@ int store_missing_load(struct store *store, store_missing_fn fn, void *cbdata, s
 
 /* A change to publish: all of it or nothing, in one transaction. */
 struct store_publication {
+    /* Asked when everything is written, right before the commit: an error of it is that of the whole. NULL:
+     * nobody. */
+    int (*ready)(void *data, struct fab_err *err);
+    void *ready_data;
     /* As store_next_generation() says. Or 0: no new generation, only facts of the inventory that are not
      * served; the diff is then not recorded. */
     uint64_t generation;

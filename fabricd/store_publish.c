@@ -58,6 +58,8 @@ static int write_all(struct store *store, const struct store_publication *public
         rc = store_write_missing(store, publication->missing, publication->n_missing, err);
     if (rc == PMIXFAB_OK && publication->lost != NULL)
         rc = store_write_lost(store, publication->lost_before, publication->lost, err);
+    if (rc == PMIXFAB_OK && publication->ready != NULL)
+        rc = publication->ready(publication->ready_data, err);
     return rc;
 }
 
