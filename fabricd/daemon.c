@@ -122,25 +122,23 @@ static void on_signal(evutil_socket_t signo, short what, void *arg)
     event_base_loopbreak(d->base);
 }
 
+void daemon_keep_memory(bool keep)
+{
+    mallopt(M_MMAP_THRESHOLD, keep ? 32 << 20 : 4 << 20);
+    mallopt(M_TRIM_THRESHOLD, keep ? 64 << 20 : 8 << 20);
+}
+
 /* Not at once: the next publication needs it again, and is quicker with it. */
 static void on_trim(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what, (void)arg;
+    daemon_keep_memory(false);
     malloc_trim(0);
-}
-
-/* Memory of one publication stays for the next one, until on_trim(): pages that are new cost more than what
- * is done in them. */
-static void keep_memory(void)
-{
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
 static int make_events(struct daemon *d, struct fab_err *err)
 {
     static const int signals[] = {SIGHUP, SIGTERM, SIGINT};
-    keep_memory();
     evthread_use_pthreads();
     d->base = event_base_new();
     d->timer = d->base == NULL ? NULL : evtimer_new(d->base, on_timer, d);

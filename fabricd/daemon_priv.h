@@ -117,6 +117,9 @@ bool keeping_may_retire(const struct daemon *d);
 
 /* Publish what the round brought, or end it where that is nothing. */
 void publish_round(struct daemon *d);
+/* Memory that is freed stays for what comes next, since pages that are new cost more than what is done in
+ * them: from a publication of reports until the trim a second later. */
+void daemon_keep_memory(bool keep);
 /* Publish what nodes report, with the fabric as it was swept last. */
 void publish_reports(struct daemon *d);
 

@@ -120,6 +120,7 @@ void publish_reports(struct daemon *d)
     const struct timeval quiet = {.tv_sec = 1};
     struct fab_err err = {""};
     struct publication *publication = NULL;
+    daemon_keep_memory(true);
     d->reports_due = false; /* so that what fails is tried again at the next occasion, not at once */
     int rc = prepare(d, NULL, &publication, NULL, &err);
     event_add(d->trim, &quiet);
