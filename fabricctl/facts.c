@@ -30,10 +30,10 @@ json_t *ctl_facts_json(const struct pmixfab *fab, uint32_t device)
     struct pmixfab_fact fact;
 
     for (uint32_t i = 0; facts != NULL && pmixfab_fact(fab, device, i, &fact) == PMIXFAB_OK; i++) {
-        json_t *one =
-            json_pack("{s:s, s:o, s:o, s:b, s:b, s:b}", "kind", fact.kind, "text", ctl_json_text(fact.text),
-                      "sources", sources_of(&fact), "chosen", (int)fact.chosen, "conflict",
-                      (int)fact.conflict, "estimate", (int)fact.estimate);
+        json_t *one = json_pack(
+            "{s:s, s:o, s:o, s:b, s:b, s:b, s:b, s:b}", "kind", fact.kind, "text", ctl_json_text(fact.text),
+            "sources", sources_of(&fact), "chosen", (int)fact.chosen, "conflict", (int)fact.conflict,
+            "estimate", (int)fact.estimate, "software", (int)fact.software, "yielded", (int)fact.yielded);
         if (json_array_append_new(facts, one) != 0) {
             json_decref(facts);
             facts = NULL;
@@ -75,6 +75,16 @@ static void remark(const struct pmixfab *fab, uint32_t device, uint32_t at, cons
     line[0] = '\0';
     if (fact->estimate) {
         add(line, "estimate");
+        between = "; ";
+    }
+    if (fact->software) {
+        add(line, between);
+        add(line, "software");
+        between = "; ";
+    }
+    if (fact->yielded) {
+        add(line, between);
+        add(line, "another host's");
         between = "; ";
     }
     for (uint32_t i = at + 1; first && pmixfab_fact(fab, device, i, &other) == PMIXFAB_OK; i++) {

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "topo/handle.h"
+
 /* The devices of a host are neighbours. */
 static bool host_range(const struct pmixfab *fab, uint32_t host, struct fab_device_walk *walk)
 {
@@ -61,7 +63,7 @@ static bool fits(const struct fab_device_walk *walk, const struct pmixfab_device
     const struct fab_request *request = walk->request;
     return (request->hostname == NULL || strcmp(request->hostname, device->host) == 0) &&
            (!request->has_nodeid || request->nodeid == device->host_index) &&
-           (request->device_id == NULL || strcmp(request->device_id, device->id) == 0) &&
+           (request->device_id == NULL || fab_handle_has_id(walk->fab, device->index, request->device_id)) &&
            (request->device_name == NULL || strcmp(request->device_name, device->name) == 0) &&
            (request->switch_id == NULL || walk->on_switch == device->switch_index);
 }

@@ -29,6 +29,8 @@ int pmixfab_fact(const struct pmixfab *fab, uint32_t index, uint32_t i, struct p
         .chosen = (facts[i].flags & FAB_DETAIL_CHOSEN) != 0,
         .conflict = (facts[i].flags & FAB_DETAIL_CONFLICT) != 0,
         .estimate = (facts[i].flags & FAB_DETAIL_ESTIMATE) != 0,
+        .software = (facts[i].flags & FAB_DETAIL_SOFTWARE) != 0,
+        .yielded = (facts[i].flags & FAB_DETAIL_YIELDED) != 0,
     };
     return PMIXFAB_OK;
 }

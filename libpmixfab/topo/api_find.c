@@ -1,6 +1,7 @@
 /* api_find.c - the device that a text names. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "topo/handle.h"
 #include "topo/join.h"
@@ -52,35 +53,185 @@ static uint32_t by_guid(const struct pmixfab *fab, const uint32_t *order, uint64
     return low < fab->meta->n_devices && guid_of(fab, order, low) == guid ? order[low] : FAB_NONE;
 }
 
-/* "fab://NODE::SYSTEM". Several ports of one HCA share an id; the first is meant. */
+/* Hardware addresses as the stock library writes them: n bytes, a colon before each but the first. */
+static bool read_address(const char *text, uint8_t *bytes, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (i > 0 && *text++ != ':')
+            return false;
+        int high = hex_digit(text[0]), low = high < 0 ? -1 : hex_digit(text[1]);
+        if (low < 0)
+            return false;
+        bytes[i] = (uint8_t)(high << 4 | low);
+        text += 2;
+    }
+    return *text == '\0';
+}
+
+/* The last n of some bytes as a number. */
+static uint64_t number_at(const uint8_t *bytes, unsigned n)
+{
+    uint64_t number = 0;
+    for (unsigned i = 0; i < n; i++)
+        number = number << 8 | bytes[i];
+    return number;
+}
+
+/* "ipv4://00:21:5e:c4:86:1a": a MAC; 0: it is none. */
+static uint64_t mac_of(const char *what)
+{
+    uint8_t bytes[6];
+    return strncmp(what, "ipv4://", 7) == 0 && read_address(what + 7, bytes, 6) ? number_at(bytes, 6) : 0;
+}
+
+/* "ipv6://80:00:10:86:fe:80:...": the address of an interface of IP over InfiniBand, the last half of whose
+ * GID is the port's GUID; 0: it is none. */
+static uint64_t port_of(const char *what)
+{
+    uint8_t bytes[20];
+    return strncmp(what, "ipv6://", 7) == 0 && read_address(what + 7, bytes, 20) ? number_at(bytes + 12, 8)
+                                                                                 : 0;
+}
+
+/* ---- what devices say of themselves ---------------------------------------------------------------- */
+
+/* The believed fact of a kind; NULL. */
+static const struct snap_fact *fact_of(const struct pmixfab *fab, uint32_t index, enum fab_fact kind)
+{
+    if (fab->fact_at == NULL)
+        return NULL;
+    for (uint32_t f = fab->fact_at[index]; f < fab->fact_at[index + 1] && fab->facts[f].kind <= kind; f++)
+        if (fab->facts[f].kind == kind)
+            return &fab->facts[f];
+    return NULL;
+}
+
+/* A fact's GUID or MAC; 0: it has none. */
+static uint64_t number_of(const struct pmixfab *fab, const struct snap_fact *fact)
+{
+    uint64_t number = 0;
+    if (fact == NULL)
+        return 0;
+    const char *text = fab_handle_string(fab, fact->text);
+    for (text += strncmp(text, "0x", 2) == 0 ? 2 : 0; *text != '\0'; text++)
+        if (*text != ':')
+            number = number << 4 | (uint64_t)(hex_digit(*text) & 15);
+    return number;
+}
+
+void fab_handle_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, uint64_t *system,
+                    uint64_t *mac)
+{
+    const struct snap_device *device = &fab->devices[index];
+    *node = device->node_guid;
+    *system = device->system_guid;
+    *mac = 0;
+    if (!FAB_GUID_IS_MADE_UP(device->node_guid))
+        return;
+    *node = number_of(fab, fact_of(fab, index, FAB_FACT_NODE_GUID));
+    uint64_t said = number_of(fab, fact_of(fab, index, FAB_FACT_SYSTEM_GUID));
+    *system = said != 0 ? said : *node;
+    *mac = number_of(fab, fact_of(fab, index, FAB_FACT_MAC));
+    if (*mac == 0)
+        *mac = device->node_guid & ~FAB_ETHERNET_GUID;
+}
+
+/* Where the devices with GUIDs that are made up begin in one of the two orders. */
+static uint32_t first_made_up(const struct pmixfab *fab, const uint32_t *order)
+{
+    uint32_t low = 0, high = fab->meta->n_devices;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (guid_of(fab, order, middle) < FAB_ETHERNET_GUID)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Of two devices that fit, the one that goes by it, else the one with the lower index. */
+static void take_better(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint32_t *found)
+{
+    const struct snap_fact *own = fact_of(fab, index, kind);
+    if (*found != FAB_NONE) {
+        const struct snap_fact *other = fact_of(fab, *found, kind);
+        bool yields = own != NULL && (own->flags & FAB_DETAIL_YIELDED) != 0;
+        bool other_yields = other != NULL && (other->flags & FAB_DETAIL_YIELDED) != 0;
+        if (yields != other_yields ? yields : *found < index)
+            return;
+    }
+    *found = index;
+}
+
+/*
+ * "fab://NODE::SYSTEM". Several ports of one HCA share an id; the first is meant. Those that go by a GUID
+ * that is made up are asked what they have said.
+ */
 static uint32_t by_id(const struct pmixfab *fab, const char *guids)
 {
-    uint64_t node, system;
+    uint64_t node, system, own, own_system, mac;
+    uint32_t found = FAB_NONE;
 
     const char *rest = read_guid(guids, true, &node);
     if (rest == NULL || strncmp(rest, "::", 2) != 0)
         return FAB_NONE;
     rest = read_guid(rest + 2, true, &system);
-    if (rest == NULL || *rest != '\0')
+    if (rest == NULL || *rest != '\0' || node == 0)
         return FAB_NONE;
     uint32_t index = by_guid(fab, fab->by_node, node);
-    return index != FAB_NONE && fab->devices[index].system_guid == system ? index : FAB_NONE;
+    if (index != FAB_NONE && fab->devices[index].system_guid == system)
+        return index;
+    for (uint32_t i = first_made_up(fab, fab->by_node); i < fab->meta->n_devices; i++) {
+        fab_handle_own(fab, fab->by_node[i], &own, &own_system, &mac);
+        if (own == node && own_system == system)
+            take_better(fab, fab->by_node[i], FAB_FACT_NODE_GUID, &found);
+    }
+    return found;
 }
 
-/* "ipv4://00:21:5e:c4:86:1a": the MAC of a device whose GUID is made up of it. */
-static uint32_t by_mac(const struct pmixfab *fab, const char *text)
+/* The device of a MAC: its GUID is made of it, or it is what its host says of its interface. */
+static uint32_t with_mac(const struct pmixfab *fab, uint64_t mac)
 {
-    uint64_t mac = 0;
+    uint32_t found = by_guid(fab, fab->by_node, FAB_ETHERNET_GUID | mac);
+    for (uint32_t i = 0; found == FAB_NONE && fab->fact_at != NULL && i < fab->meta->n_devices; i++)
+        if (number_of(fab, fact_of(fab, i, FAB_FACT_MAC)) == mac)
+            take_better(fab, i, FAB_FACT_MAC, &found);
+    return found;
+}
+/* The device of a port's GUID: it has it, or says so. */
+static uint32_t with_port(const struct pmixfab *fab, uint64_t guid)
+{
+    uint32_t found = by_guid(fab, fab->by_port, guid);
+    for (uint32_t i = first_made_up(fab, fab->by_port); found == FAB_NONE && i < fab->meta->n_devices; i++)
+        if (number_of(fab, fact_of(fab, fab->by_port[i], FAB_FACT_PORT_GUID)) == guid)
+            take_better(fab, fab->by_port[i], FAB_FACT_PORT_GUID, &found);
+    return found;
+}
 
-    for (int i = 0; i < 12; i++) {
-        if (i > 0 && i % 2 == 0 && *text++ != ':')
-            return FAB_NONE;
-        int digit = hex_digit(*text++);
-        if (digit < 0)
-            return FAB_NONE;
-        mac = mac << 4 | (uint64_t)digit;
-    }
-    return *text == '\0' ? by_guid(fab, fab->by_node, FAB_ETHERNET_GUID | mac) : FAB_NONE;
+bool fab_handle_has_id(const struct pmixfab *fab, uint32_t index, const char *id)
+{
+    struct pmixfab_device device;
+    uint64_t mac = mac_of(id), port = port_of(id);
+    if (pmixfab_device(fab, index, &device) != PMIXFAB_OK)
+        return false;
+    if (mac != 0 && number_of(fab, fact_of(fab, index, FAB_FACT_MAC)) == mac)
+        return true;
+    if (port != 0 &&
+        (device.port_guid == port || number_of(fab, fact_of(fab, index, FAB_FACT_PORT_GUID)) == port))
+        return true;
+    return strncmp(device.id, id, strlen("fab://")) == 0 && strcasecmp(device.id, id) == 0;
+}
+
+const char *fab_handle_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value)
+{
+    uint32_t found = kind == FAB_FACT_NODE_GUID   ? by_guid(fab, fab->by_node, value)
+                     : kind == FAB_FACT_PORT_GUID ? by_guid(fab, fab->by_port, value)
+                                                  : with_mac(fab, value);
+    const struct snap_fact *own = found == FAB_NONE ? NULL : fact_of(fab, found, kind);
+    if (found == FAB_NONE || (own != NULL && (own->flags & FAB_DETAIL_YIELDED) != 0))
+        return NULL;
+    return fab_handle_host(fab, fab->costs.host[found]);
 }
 
 static uint32_t host_named(const struct pmixfab *fab, const char *name)
@@ -184,8 +335,10 @@ int pmixfab_find(const struct pmixfab *fab, const char *what, uint32_t *index)
         return PMIXFAB_ERR_INVAL;
     if (strncmp(what, "fab://", strlen("fab://")) == 0)
         found = by_id(fab, what + strlen("fab://"));
-    else if (strncmp(what, "ipv4://", strlen("ipv4://")) == 0)
-        found = by_mac(fab, what + strlen("ipv4://"));
+    else if (mac_of(what) != 0)
+        found = with_mac(fab, mac_of(what));
+    else if (port_of(what) != 0)
+        found = with_port(fab, port_of(what));
     if (found == FAB_NONE)
         rc = by_name(fab, what, &found);
     if (rc == 0 && found == FAB_NONE)

@@ -56,17 +56,20 @@ static void write_mac(char *to, uint64_t mac)
              (unsigned)(mac >> 8 & 255), (unsigned)(mac & 255));
 }
 
-/* What the stock library calls this device in PMIx_Compute_distances. */
-static void write_id(char *to, const struct snap_device *device)
+/* What the stock library calls this device in PMIx_Compute_distances: by its GUIDs, also where it goes by one
+ * that is made up here. */
+static void write_id(char *to, const struct pmixfab *fab, uint32_t index)
 {
-    if (FAB_GUID_IS_MADE_UP(device->node_guid)) {
-        write_mac(stpcpy(to, "ipv4://"), device->node_guid);
+    uint64_t node, system, mac;
+    fab_handle_own(fab, index, &node, &system, &mac);
+    if (node == 0) {
+        write_mac(stpcpy(to, "ipv4://"), mac);
         return;
     }
-    char *end = write_guid(stpcpy(to, "fab://"), device->node_guid);
+    char *end = write_guid(stpcpy(to, "fab://"), node);
     *end++ = ':';
     *end++ = ':';
-    *write_guid(end, device->system_guid) = '\0';
+    *write_guid(end, system) = '\0';
 }
 
 int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out)
@@ -89,7 +92,7 @@ int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_dev
         .name = fab_handle_string(fab, device->name),
         .seen = device->seen != 0 ? device->seen : PMIXFAB_SEEN_SUBNET,
     };
-    write_id(out->id, device);
+    write_id(out->id, fab, index);
     return PMIXFAB_OK;
 }
 

@@ -4,6 +4,7 @@
 #ifndef FAB_TOPO_HANDLE_H
 #define FAB_TOPO_HANDLE_H
 
+#include "topo/report.h"
 #include "topo/snapshot.h"
 #include "topo/snapshot_format.h"
 
@@ -41,6 +42,19 @@ static inline uint32_t fab_handle_host_end(const struct pmixfab *fab, uint32_t h
 {
     return host + 1 < fab->meta->n_hosts ? fab->hosts[host + 1].first : fab->meta->n_devices;
 }
+
+/* What a device itself says it is: its node GUID, 0 where it has none, with its system image GUID; and its
+ * MAC, or else what stands for it. */
+void fab_handle_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, uint64_t *system,
+                    uint64_t *mac);
+
+/* Does a device have this id? That is its own, or the one that the stock library gives an interface of it:
+ * "ipv4://" with a MAC, "ipv6://" with the 20 bytes of IP over InfiniBand. The case of digits means nothing.
+ */
+bool fab_handle_has_id(const struct pmixfab *fab, uint32_t index, const char *id);
+
+/* The host of the device that goes by this FAB_FACT_NODE_GUID, _PORT_GUID or _MAC (48 bits); NULL. */
+const char *fab_handle_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value);
 
 /* Map and check a file. As pmixfab_open_file(), but the reason goes to err, not to the log. */
 int fab_handle_open(const char *path, struct pmixfab **out, struct fab_err *err);

@@ -17,6 +17,27 @@ static const char *more(char *buf, size_t size, uint32_t n)
     return buf;
 }
 
+/* What a host's devices share with those of others. */
+static void tell_dispute(const char *host, const struct join_dispute *dispute, bool yields,
+                         fab_remark_fn remark, void *cbdata)
+{
+    char line[1200], rest[40];
+    const char *kind = dispute->kind == FAB_FACT_MAC         ? "MAC"
+                       : dispute->kind == FAB_FACT_PORT_GUID ? "port GUID"
+                                                             : "node GUID";
+    if (dispute->n == 0)
+        return;
+    more(rest, sizeof(rest), dispute->n);
+    if (yields)
+        snprintf(line, sizeof(line),
+                 "%s: the %s of %.64s is that of a device of %.255s, too, which keeps it%s", host, kind,
+                 dispute->of, dispute->host, rest);
+    else
+        snprintf(line, sizeof(line), "%s: the %s of %.64s is claimed by %.255s, too%s", host, kind,
+                 dispute->of, dispute->host, rest);
+    remark(line, cbdata);
+}
+
 static void tell(const struct join *j, fab_remark_fn remark, void *cbdata)
 {
     char line[1200], rest[40];
@@ -35,6 +56,8 @@ static void tell(const struct join *j, fab_remark_fn remark, void *cbdata)
                      t->odd == 1 ? "item is" : "items are");
             remark(line, cbdata);
         }
+        tell_dispute(host, &t->yielded, true, remark, cbdata);
+        tell_dispute(host, &t->kept, false, remark, cbdata);
         if (t->two_planes != 0) {
             snprintf(line, sizeof(line),
                      "%s: %.64s has addresses in planes %.64s and %.64s, it stands in %.64s%s", host,
@@ -166,6 +189,7 @@ int join_all(const struct join_input *input, struct fab_join_cache *cache, const
     struct join j = {.swept = swept,
                      .reports = input->reports,
                      .n_reports = input->n_reports,
+                     .past = input->past,
                      .cache = cache,
                      .digests = digests,
                      .err = err,
@@ -187,10 +211,10 @@ int join_all(const struct join_input *input, struct fab_join_cache *cache, const
 }
 
 int fab_join(const struct fab_inventory *swept, const struct fab_report *const *reports, uint32_t n_reports,
-             const struct fab_ethernet_plane *planes, uint32_t n_planes, fab_remark_fn remark, void *cbdata,
-             struct fab_joined *out, struct fab_err *err)
+             const struct fab_ethernet_plane *planes, uint32_t n_planes, const struct fab_past *past,
+             fab_remark_fn remark, void *cbdata, struct fab_joined *out, struct fab_err *err)
 {
-    const struct join_input input = {swept, reports, n_reports, planes, n_planes, remark, cbdata};
+    const struct join_input input = {swept, reports, n_reports, planes, n_planes, past, remark, cbdata};
     return join_all(&input, NULL, NULL, out, err);
 }
 

@@ -11,32 +11,41 @@
  * Ports of the sweep. An RDMA port is the sweep's by port GUID, else by node GUID and port number. A report
  * is only about its own host: a node of the sweep has one report that may speak of it, that of the host that
  * the sweep names (the same name before one that is alike up to the first dot). Of a node that no pattern
- * names, or that is called localhost, it is the first report in natural order that claims it, and gives it
- * its host. Other claims are not joined, and that is a remark. The sweep's part stays as it is, but for the
+ * names, or that is called localhost, it is that of the host whose it was before, else the first one in
+ * natural order that claims it, and gives it its host; the others keep devices of their own, as below. Other
+ * claims are not joined, and that is a remark. The sweep's part stays as it is, but for the
  * names of devices: theirs are what their host calls them where that tells them apart, else the sweep's, else
  * the GUID.
  *
  * Other RDMA ports become ports of nodes of their own: by the node GUID that is said, else one made up of
- * host and name. Two hosts that claim one node GUID or port GUID: the first in natural order has it. Numbers
- * that are not known, or taken, are the lowest free ones. What contradicts the sweep (a port that the node
- * has not, another GUID for its port) is left out, with a remark. New ports, and ports of the sweep without
- * a cable of which a report speaks, stand in the subnet FAB_UNATTACHED, unless they stand in an Ethernet
- * plane.
+ * host and name. In a report, ports of one node GUID whose device has another name, or another PCI function
+ * where one has no name, are several nodes (there are adapters with one GUID for all): then none goes by that
+ * GUID but what is the sweep's. Numbers that are not known, or taken, are the lowest free ones. What
+ * contradicts the sweep (a port that the node has not, another GUID for its port) is left out, with a remark.
+ * New ports, and ports of the sweep without a cable of which a report speaks, stand in the subnet
+ * FAB_UNATTACHED, unless they stand in an Ethernet plane.
  *
  * Ethernet planes. A device that is not InfiniBand, and has an address in a plane's network, stands in that
  * plane, in the first by name where it has several (a remark). It is cabled to the switch that LLDP names (or
  * that an interface of the same host with the same MAC hears: a bond has the address, its links the
  * neighbours), or else to the plane's segment, a switch made up here, to which those switches are cabled,
- * too. Of two hosts with one MAC in a plane the first has it (a remark). An interface in no plane is left
+ * too. An interface in no plane is left
  * out. A segment of more than 200 is a tree of switches, see join_switches.c. GUIDs: FAB_ETHERNET_GUID with
  * the MAC, or with a hash of host and interface, of the switch's chassis or name; where two would be equal,
  * of the first one, the others have another hash. The name of a switch is the first in natural order that is
  * said.
  *
+ * Claims. No host can take another's device away: two hosts that say one node GUID, port GUID or MAC of
+ * devices of theirs both keep them. One goes by it: that of the host whose it was before (struct fab_past),
+ * else of the first in natural order; the other has a GUID made up of its host and name. Both facts are in
+ * conflict, the other's is YIELDED, and both hosts have a remark. What a device is not known by is still its
+ * fact: its id is made of those.
+ *
  * Facts. Which source is believed is decided per kind by one table (join_order.c; fab_join_order), never by
  * which came first; of one source's texts the first in natural order is (of bandwidths the greatest). A fact
  * that is not estimated goes before every estimate. What the others say otherwise is kept; two texts that are
  * no estimates are a conflict, but for the sweep's name of a device. Of a kind with many, all are believed.
+ * A provider, protocol or transport that is said together with "software", and never without, is SOFTWARE.
  * The sweep says the GUIDs, name, number, type, state, speed and LID of an HCA's port; of a port without a
  * cable that is not up only what it is, for the rest its host is asked.
  */
@@ -73,6 +82,8 @@ struct fab_detail {
 #define FAB_DETAIL_CHOSEN   1u /* believed (of a kind with many: all that nobody contradicts) */
 #define FAB_DETAIL_CONFLICT 2u /* sources contradict each other about this kind */
 #define FAB_DETAIL_ESTIMATE 4u
+#define FAB_DETAIL_SOFTWARE 8u  /* a way of using the device that its hardware has no part in (TCP) */
+#define FAB_DETAIL_YIELDED  16u /* a GUID or MAC that another host's device goes by */
 
 /* Seen by whom. A port without a cable that is not up is its host's alone once that speaks of it: the sweep
  * has no word of it but that it is there. What is made up for Ethernet planes is nodes' word. */
@@ -106,17 +117,24 @@ struct fab_joined {
 
 typedef void (*fab_remark_fn)(const char *line, void *cbdata);
 
+/* What was published last: which host had the device with this FAB_FACT_NODE_GUID, _PORT_GUID or _MAC (a
+ * number of 48 bits)? NULL: none. Asked for where several hosts claim it, and then only. */
+struct fab_past {
+    const char *(*holder)(void *cbdata, enum fab_fact kind, uint64_t value);
+    void *cbdata;
+};
+
 /*
  * swept: finished and named. reports: finished, each host once, in any order. Planes of one name are one
- * plane of several networks. remark (may be NULL) gets a line for each host and sort of trouble, which begins
- * with the report's host, a colon and a blank. Pure: the same input gives the same output, whatever the order
- * of items and reports was; any thread. Nothing that a report says is an error. PMIXFAB_ERR_NOMEM; _RANGE:
- * more than FAB_MAX_SUBNETS, or than an inventory can hold; _SYNTAX: a plane's network is none; _INVAL: not
- * finished. *out is initialised here; on error it is empty.
+ * plane of several networks. past: NULL: nothing was published. remark (may be NULL) gets a line for each
+ * host and sort of trouble, which begins with the report's host, a colon and a blank. Pure: the same input
+ * gives the same output, whatever the order of items and reports was; any thread. Nothing that a report says
+ * is an error. PMIXFAB_ERR_NOMEM; _RANGE: more than FAB_MAX_SUBNETS, or than an inventory can hold; _SYNTAX:
+ * a plane's network is none; _INVAL: not finished. *out is initialised here; on error it is empty.
  */
 int fab_join(const struct fab_inventory *swept, const struct fab_report *const *reports, uint32_t n_reports,
-             const struct fab_ethernet_plane *planes, uint32_t n_planes, fab_remark_fn remark, void *cbdata,
-             struct fab_joined *out, struct fab_err *err);
+             const struct fab_ethernet_plane *planes, uint32_t n_planes, const struct fab_past *past,
+             fab_remark_fn remark, void *cbdata, struct fab_joined *out, struct fab_err *err);
 void fab_joined_destroy(struct fab_joined *joined);
 
 /*
@@ -135,8 +153,8 @@ void fab_join_cache_free(struct fab_join_cache *cache); /* NULL allowed */
  */
 int fab_join_again(struct fab_join_cache *cache, const struct fab_inventory *swept,
                    const struct fab_report *const *reports, const uint64_t *digests, uint32_t n_reports,
-                   const struct fab_ethernet_plane *planes, uint32_t n_planes, fab_remark_fn remark,
-                   void *cbdata, struct fab_joined *out, struct fab_err *err);
+                   const struct fab_ethernet_plane *planes, uint32_t n_planes, const struct fab_past *past,
+                   fab_remark_fn remark, void *cbdata, struct fab_joined *out, struct fab_err *err);
 
 /* Sources of a kind, the most believed first, ended by FAB_SOURCES. */
 const enum fab_source *fab_join_order(enum fab_fact kind);

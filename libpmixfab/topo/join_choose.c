@@ -12,7 +12,7 @@ void join_heap_free(struct join_heap *heap)
     memset(heap, 0, sizeof(*heap));
 }
 
-int join_heap_add(struct join_heap *heap, unsigned source, unsigned kind, bool estimate, const char *text)
+int join_heap_add(struct join_heap *heap, const struct join_fact *fact)
 {
     if (heap->n_facts == heap->cap_facts) {
         uint32_t cap = heap->cap_facts == 0 ? 128 : heap->cap_facts * 2;
@@ -22,7 +22,7 @@ int join_heap_add(struct join_heap *heap, unsigned source, unsigned kind, bool e
         heap->facts = bigger;
         heap->cap_facts = cap;
     }
-    heap->facts[heap->n_facts++] = (struct join_fact){text, (uint8_t)source, (uint8_t)kind, estimate};
+    heap->facts[heap->n_facts++] = *fact;
     return PMIXFAB_OK;
 }
 
@@ -86,11 +86,12 @@ static void unite(struct join_heap *heap)
         struct join_said *said = heap->n_said == 0 ? NULL : &heap->said[heap->n_said - 1];
         if (said == NULL || said->fact.kind != fact->kind || strcmp(said->fact.text, fact->text) != 0) {
             said = &heap->said[heap->n_said++];
-            *said = (struct join_said){.fact = *fact};
+            *said = (struct join_said){.fact = *fact, .software = true};
         } else if (join_better(fact, &said->fact)) {
             said->fact = *fact;
         }
         said->sources |= (uint16_t)(1u << fact->source);
+        said->software = said->software && fact->software;
         said->disputes = said->disputes || disputes(fact);
     }
 }
@@ -101,7 +102,8 @@ static void decide(struct join_said *said, uint32_t n)
     bool many = fab_fact_many((enum fab_fact)said[0].fact.kind);
     uint32_t best = 0, n_disputes = 0;
     for (uint32_t i = 0; i < n; i++) {
-        said[i].flags = said[i].fact.estimate ? FAB_DETAIL_ESTIMATE : 0;
+        said[i].flags = (uint8_t)((said[i].fact.estimate ? FAB_DETAIL_ESTIMATE : 0) |
+                                  (said[i].software ? FAB_DETAIL_SOFTWARE : 0));
         n_disputes += said[i].disputes;
         if (i > 0 && join_better(&said[i].fact, &said[best].fact))
             best = i;

@@ -69,15 +69,23 @@ static int add_swept(struct making *m, const struct fab_port *port, const struct
     }
     for (unsigned kind = 1; kind < FAB_FACTS && rc == PMIXFAB_OK; kind++)
         if (said[kind] != NULL)
-            rc = join_heap_add(&m->heap, FAB_FROM_SUBNET, kind, false, said[kind]);
+            rc = join_heap_add(
+                &m->heap, &(struct join_fact){.text = said[kind], .source = FAB_FROM_SUBNET, .kind = kind});
     return rc;
 }
 
-/* That a way of using a device is software says nothing of the device: TCP runs on any card. */
-static bool is_about_use(const struct fab_report_item *item, const struct fab_report_fact *fact)
+/* Is this an item about a way of using a device, and that is software? It says nothing of the device: TCP
+ * runs on any card. */
+static bool is_soft_use(const struct fab_report *report, uint32_t item)
 {
-    return fact->kind == FAB_FACT_SOFTWARE &&
-           (item->source == FAB_FROM_LIBFABRIC || item->source == FAB_FROM_UCX);
+    unsigned source = report->items[item].source;
+    return (source == FAB_FROM_LIBFABRIC || source == FAB_FROM_UCX) &&
+           fab_report_text(report, item, FAB_FACT_SOFTWARE) != NULL;
+}
+
+static bool is_way(unsigned kind)
+{
+    return kind == FAB_FACT_PROVIDER || kind == FAB_FACT_PROTOCOL || kind == FAB_FACT_TRANSPORT;
 }
 
 static int add_reported(struct making *m, const struct join_dev *dev)
@@ -88,11 +96,17 @@ static int add_reported(struct making *m, const struct join_dev *dev)
     for (uint32_t l = 0; l < group->n; l++) {
         const struct join_link *link = &m->j->groups.links[group->first + l];
         const struct fab_report_item *item = &report->items[link->item];
+        bool soft = is_soft_use(report, link->item);
         for (uint32_t f = item->first; f < item->first + item->n && rc == PMIXFAB_OK; f++) {
             const struct fab_report_fact *fact = &report->facts[f];
-            if ((!link->shared || !join_per_port((enum fab_fact)fact->kind)) && !is_about_use(item, fact))
-                rc = join_heap_add(&m->heap, item->source, fact->kind, fact->estimate,
-                                   report->pool + fact->text);
+            const struct join_fact said = {.text = report->pool + fact->text,
+                                           .source = item->source,
+                                           .kind = fact->kind,
+                                           .estimate = fact->estimate,
+                                           .software = soft && is_way(fact->kind)};
+            if ((!link->shared || !join_per_port((enum fab_fact)fact->kind)) &&
+                !(soft && fact->kind == FAB_FACT_SOFTWARE))
+                rc = join_heap_add(&m->heap, &said);
         }
     }
     return rc;
@@ -141,6 +155,23 @@ static uint8_t who_saw(const struct join *j, uint32_t swept, const struct join_d
                      (missing ? FAB_SEEN_MISSING : 0u));
 }
 
+/* What other hosts' devices, or others of its own host, say of themselves, too. */
+static void mark_disputed(struct join_heap *heap, const struct join_dev *dev)
+{
+    for (uint32_t i = 0; i < heap->n_said; i++) {
+        struct join_said *said = &heap->said[i];
+        unsigned bit = said->fact.kind == FAB_FACT_NODE_GUID   ? JOIN_NODE_GUID
+                       : said->fact.kind == FAB_FACT_PORT_GUID ? JOIN_PORT_GUID
+                       : said->fact.kind == FAB_FACT_MAC       ? JOIN_MAC
+                                                               : 0;
+        if ((said->flags & FAB_DETAIL_CHOSEN) == 0 || (dev->disputed & bit) == 0)
+            continue;
+        said->flags |= FAB_DETAIL_CONFLICT;
+        if ((dev->yielded & bit) != 0)
+            said->flags |= FAB_DETAIL_YIELDED;
+    }
+}
+
 /* Facts of a port, which is the sweep's port `swept` (FAB_NONE: none of its) and a report's device. */
 static int make_port(struct making *m, uint32_t swept, const struct join_dev *dev)
 {
@@ -156,6 +187,8 @@ static int make_port(struct making *m, uint32_t swept, const struct join_dev *de
         rc = add_reported(m, dev);
     if (rc == PMIXFAB_OK)
         rc = join_choose(&m->heap);
+    if (rc == PMIXFAB_OK && dev != NULL && dev->disputed != 0)
+        mark_disputed(&m->heap, dev);
     return rc == PMIXFAB_OK ? append_facts(m) : rc;
 }
 
@@ -190,6 +223,10 @@ static void find_source(const struct join *j, uint32_t p, uint32_t swept, uint32
     const struct fab_inventory *inv = &j->out->inv;
     *out = (struct join_source){
         .node_guid = inv->nodes[inv->ports[p].node].guid, .num = inv->ports[p].num, .dev = dev};
+    if (dev != FAB_NONE) {
+        out->disputed = j->devs[dev].disputed;
+        out->yielded = j->devs[dev].yielded;
+    }
     if (swept == FAB_NONE || j->swept->nodes[j->swept->ports[swept].node].kind != FAB_HCA)
         return;
     const struct fab_port *port = &j->swept->ports[swept];
@@ -209,9 +246,9 @@ static bool same_source(const struct join *j, const struct join_source *now, con
 {
     uint32_t before = now->dev == FAB_NONE ? FAB_NONE : j->devs[now->dev].before;
     return (now->dev == FAB_NONE || before != FAB_NONE) && old->dev == before && old->swept == now->swept &&
-           old->silent == now->silent && old->system_guid == now->system_guid &&
-           old->port_guid == now->port_guid && old->mbps == now->mbps && old->lid == now->lid &&
-           old->state == now->state &&
+           old->silent == now->silent && old->disputed == now->disputed && old->yielded == now->yielded &&
+           old->system_guid == now->system_guid && old->port_guid == now->port_guid &&
+           old->mbps == now->mbps && old->lid == now->lid && old->state == now->state &&
            (!now->swept || strcmp(j->cache->texts.pool + old->name, swept_name(j, swept)) == 0);
 }
 

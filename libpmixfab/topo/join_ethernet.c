@@ -103,31 +103,17 @@ static void place(struct join *j, struct join_dev *dev)
     trouble->second_plane = j->planes[second].name;
 }
 
-/* One MAC is one host's in a plane: the first that says so. */
-static void settle_macs(struct join *j, struct fab_key *keys)
+/* Each MAC of what is served is one host's. */
+static void settle_macs(struct join *j, struct fab_key *keys, uint32_t *chosen)
 {
     uint32_t n = 0;
-    for (uint32_t d = 0; d < j->n_devs; d++)
-        if (j->devs[d].plane != FAB_NONE && j->devs[d].mac != 0)
-            keys[n++] = (struct fab_key){(uint64_t)j->devs[d].plane << 48 | j->devs[d].mac, d};
-    fab_keys_sort(keys, keys + n, n);
-    for (uint32_t i = 1, first = 0; i < n; i++) {
-        if (keys[i].value != keys[first].value) {
-            first = i;
-            continue;
-        }
-        const struct join_dev *winner = &j->devs[keys[first].index];
-        struct join_dev *dev = &j->devs[keys[i].index];
-        struct join_trouble *trouble = &j->trouble[dev->report];
-        if (winner->report == dev->report)
-            continue;
-        if (trouble->same_mac++ == 0) {
-            trouble->mac_host = j->reports[winner->report]->host;
-            trouble->mac_plane = j->planes[dev->plane].name;
-            trouble->mac_of = dev->interface != NULL ? dev->interface : dev->name;
-        }
-        dev->plane = FAB_NONE;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        const struct join_dev *dev = &j->devs[d];
+        if (dev->mac != 0 && (dev->plane != FAB_NONE || dev->fate == JOIN_NEW || dev->fate == JOIN_SWEPT))
+            keys[n++] = (struct fab_key){dev->mac, d};
     }
+    fab_keys_sort(keys, keys + n, n);
+    join_settle(j, FAB_FACT_MAC, keys, n, true, chosen);
 }
 
 static int cmp_mac(const void *va, const void *vb)
@@ -185,7 +171,9 @@ int join_ethernet(struct join *j)
 {
     struct join_dev **list = join_alloc(j->n_devs, sizeof(*list));
     struct fab_key *keys = join_alloc(2 * (size_t)j->n_devs, sizeof(*keys));
-    if (keys == NULL || list == NULL) {
+    uint32_t *chosen = join_alloc(j->n_reports, sizeof(*chosen));
+    if (keys == NULL || list == NULL || chosen == NULL) {
+        free(chosen);
         free(keys);
         free(list);
         return PMIXFAB_ERR_NOMEM;
@@ -193,8 +181,9 @@ int join_ethernet(struct join *j)
     for (uint32_t d = 0; d < j->n_devs && j->n_networks > 0; d++)
         if (may_be_ethernet(&j->devs[d]))
             place(j, &j->devs[d]);
-    settle_macs(j, keys);
+    settle_macs(j, keys, chosen);
     share_neighbours(j, list);
+    free(chosen);
     free(keys);
     free(list);
     for (uint32_t d = 0; d < j->n_devs; d++) {

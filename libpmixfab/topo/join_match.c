@@ -2,7 +2,8 @@
  * join_match.c - which port of the sweep a device of a report is, and what becomes of those that are none.
  *
  * A node of the sweep has one report that may speak of it: of the host that the sweep names, exactly or up to
- * its first dot; of a node that nobody named, the first (reports come in natural order) that claims it.
+ * its first dot; of a node that nobody named, that of the host whose it was, or the first (reports come in
+ * natural order) that claims it. Who claims such a node in vain has a device of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +109,8 @@ static void fill_node_guids(struct join *j, struct join_dev **list)
     }
 }
 
-/* By node GUID and port number. A port GUID that is another than the sweep's is a contradiction. */
+/* By node GUID and port number. A port GUID that is another than the sweep's is a contradiction; a node GUID
+ * that several nodes have is not theirs. */
 static void match_by_node(struct join *j)
 {
     const struct fab_inventory *inv = j->swept;
@@ -116,6 +118,10 @@ static void match_by_node(struct join *j)
         struct join_dev *dev = &j->devs[d];
         if (!dev->rdma || dev->swept_node != FAB_NONE || dev->node_guid == 0)
             continue;
+        if (dev->apart) {
+            join_disown(dev);
+            continue;
+        }
         dev->swept_node = fab_inventory_find(inv, dev->node_guid);
         if (dev->swept_node == FAB_NONE || inv->nodes[dev->swept_node].kind != FAB_HCA || dev->num == 0)
             continue;
@@ -137,6 +143,15 @@ static unsigned claim(const struct join *j, uint32_t node, uint32_t report)
     return strcmp(host, own) == 0 ? 0 : fab_same_host(host, own) ? 1 : 3;
 }
 
+/* Of a node that nobody named: was it that report's host's, and so not that of the other? */
+static bool holds(const struct join *j, uint32_t node, uint32_t report, uint32_t other)
+{
+    if (j->host_group[report] == j->host_group[other])
+        return false;
+    const char *host = join_holder(j, FAB_FACT_NODE_GUID, j->swept->nodes[node].guid);
+    return host != NULL && strcmp(host, j->host[report]) == 0;
+}
+
 static void find_owners(struct join *j)
 {
     for (uint32_t i = 0; i < j->swept->n_nodes; i++)
@@ -147,7 +162,8 @@ static void find_owners(struct join *j)
             continue;
         uint32_t *owner = &j->owner[dev->swept_node];
         unsigned mine = claim(j, dev->swept_node, dev->report);
-        if (mine < 3 && (*owner == FAB_NONE || mine < claim(j, dev->swept_node, *owner)))
+        if (mine < 3 && (*owner == FAB_NONE || mine < claim(j, dev->swept_node, *owner) ||
+                         (mine == 2 && holds(j, dev->swept_node, dev->report, *owner))))
             *owner = dev->report;
     }
 }
@@ -163,8 +179,29 @@ static const char *owner_name(const struct join *j, uint32_t node)
     return fab_str(j->swept, swept->host);
 }
 
+/* A node that nobody named is another host's: this is not it. */
+static void part_from_swept(struct join *j, struct join_dev *dev, uint32_t *rival)
+{
+    uint32_t owner = j->owner[dev->swept_node];
+    bool port = dev->swept_port != FAB_NONE && dev->port_guid == j->swept->ports[dev->swept_port].guid;
+    rival[dev->swept_node] = dev->report + 1;
+    join_dispute(j, dev, FAB_FACT_NODE_GUID, JOIN_NODE_GUID | (port ? JOIN_PORT_GUID : 0), true,
+                 j->reports[owner]->host);
+    join_disown(dev);
+    if (port)
+        dev->port_guid = 0;
+    dev->swept_node = dev->swept_port = FAB_NONE;
+}
+
+static bool is_anybodys(const struct join *j, const struct join_dev *dev)
+{
+    uint32_t owner = j->owner[dev->swept_node];
+    return owner != FAB_NONE && j->host_group[owner] != j->host_group[dev->report] &&
+           join_unnamed(j->swept, &j->swept->nodes[dev->swept_node]);
+}
+
 /* The devices that claim a swept node: joined, refused, or a port of it that the sweep does not list. */
-static void settle_swept(struct join *j, uint32_t *joined)
+static void settle_swept(struct join *j, uint32_t *joined, uint32_t *rival)
 {
     for (uint32_t p = 0; p < j->swept->n_ports; p++)
         joined[p] = FAB_NONE;
@@ -173,7 +210,9 @@ static void settle_swept(struct join *j, uint32_t *joined)
         if (dev->swept_node == FAB_NONE)
             continue;
         const struct fab_node *node = &j->swept->nodes[dev->swept_node];
-        if (j->owner[dev->swept_node] != dev->report) {
+        if (j->owner[dev->swept_node] != dev->report && is_anybodys(j, dev)) {
+            part_from_swept(j, dev, rival);
+        } else if (j->owner[dev->swept_node] != dev->report) {
             join_refuse(j, dev, owner_name(j, dev->swept_node));
         } else if (dev->swept_port != FAB_NONE && joined[dev->swept_port] == FAB_NONE) {
             const struct fab_port *port = &j->swept->ports[dev->swept_port];
@@ -190,24 +229,20 @@ static void settle_swept(struct join *j, uint32_t *joined)
     }
 }
 
-/* Of devices with one value in `keys` (sorted, stable) the first remains; other reports' are refused. */
-static void keep_first(struct join *j, const struct fab_key *keys, uint32_t n, bool one_report_may)
+/* Who has a node of the sweep that others claim, too. */
+static void mark_rivals(struct join *j, const uint32_t *rival)
 {
-    for (uint32_t i = 1, first = 0; i < n; i++) {
-        if (keys[i].value != keys[first].value) {
-            first = i;
-            continue;
-        }
-        struct join_dev *winner = &j->devs[keys[first].index], *dev = &j->devs[keys[i].index];
-        if (winner->report != dev->report)
-            join_refuse(j, dev, j->reports[winner->report]->host);
-        else if (!one_report_may)
-            join_odd(j, dev);
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        struct join_dev *dev = &j->devs[d];
+        if (dev->swept_node != FAB_NONE && rival[dev->swept_node] != 0 &&
+            (dev->fate == JOIN_SWEPT || dev->fate == JOIN_NEW))
+            join_dispute(j, dev, FAB_FACT_NODE_GUID, JOIN_NODE_GUID | JOIN_PORT_GUID, false,
+                         j->reports[rival[dev->swept_node] - 1]->host);
     }
 }
 
-/* What the sweep has not: each node is one report's, each port number and each port GUID one device's. */
-static void settle_new(struct join *j, struct fab_key *keys)
+/* What the sweep has not: each node is one host's, each port number and each port GUID one device's. */
+static void settle_new(struct join *j, struct fab_key *keys, uint32_t *chosen)
 {
     uint32_t n = 0;
     for (uint32_t d = 0; d < j->n_devs; d++) {
@@ -216,7 +251,7 @@ static void settle_new(struct join *j, struct fab_key *keys)
             keys[n++] = (struct fab_key){(uint64_t)dev->swept_node << 8 | dev->num, d};
     }
     fab_keys_sort(keys, keys + n, n);
-    keep_first(j, keys, n, false);
+    join_settle(j, FAB_FACT_PORT, keys, n, false, chosen); /* of one report: the node's owner */
     n = 0;
     for (uint32_t d = 0; d < j->n_devs; d++) {
         struct join_dev *dev = &j->devs[d];
@@ -227,7 +262,7 @@ static void settle_new(struct join *j, struct fab_key *keys)
             keys[n++] = (struct fab_key){dev->node_guid, d};
     }
     fab_keys_sort(keys, keys + n, n);
-    keep_first(j, keys, n, true);
+    join_settle(j, FAB_FACT_NODE_GUID, keys, n, true, chosen);
     n = 0;
     for (uint32_t d = 0; d < j->n_devs; d++) {
         const struct join_dev *dev = &j->devs[d];
@@ -236,7 +271,7 @@ static void settle_new(struct join *j, struct fab_key *keys)
             keys[n++] = (struct fab_key){dev->port_guid, d};
     }
     fab_keys_sort(keys, keys + n, n);
-    keep_first(j, keys, n, false);
+    join_settle(j, FAB_FACT_PORT_GUID, keys, n, false, chosen);
 }
 
 int join_match(struct join *j)
@@ -246,19 +281,28 @@ int join_match(struct join *j)
     struct fab_key *keys = join_alloc(2 * most, sizeof(*keys));
     struct join_dev **list = join_alloc(j->n_devs, sizeof(*list));
     uint32_t *joined = join_alloc(inv->n_ports, sizeof(*joined));
+    uint32_t *rival =
+        join_alloc(inv->n_nodes, sizeof(*rival)); /* the report of one that is in vain, plus 1 */
+    uint32_t *chosen = join_alloc(j->n_reports, sizeof(*chosen));
     j->owner = join_alloc(inv->n_nodes, sizeof(*j->owner));
     int rc =
-        keys == NULL || list == NULL || joined == NULL || j->owner == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+        keys == NULL || list == NULL || joined == NULL || rival == NULL || chosen == NULL || j->owner == NULL
+            ? PMIXFAB_ERR_NOMEM
+            : PMIXFAB_OK;
     if (rc == PMIXFAB_OK) {
         match_by_port_guid(j, keys, collect_ports(inv, keys));
         fill_node_guids(j, list);
+        join_apart(j, list);
         match_by_node(j);
         find_owners(j);
-        settle_swept(j, joined);
-        settle_new(j, keys);
+        settle_swept(j, joined, rival);
+        mark_rivals(j, rival);
+        settle_new(j, keys, chosen);
     }
     free(keys);
     free(list);
     free(joined);
+    free(rival);
+    free(chosen);
     return rc;
 }

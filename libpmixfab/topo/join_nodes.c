@@ -4,14 +4,24 @@
 
 #include "topo/join_priv.h"
 
+/* Texts, those that are not known last. */
+static int cmp_text(const char *a, const char *b)
+{
+    if (a == NULL || b == NULL)
+        return (a == NULL) - (b == NULL);
+    return strcmp(a, b);
+}
+
 static int cmp_node(const void *va, const void *vb)
 {
     const struct join_dev *a = *(const struct join_dev *const *)va, *b = *(const struct join_dev *const *)vb;
     if (a->node_guid != b->node_guid)
         return a->node_guid < b->node_guid ? -1 : 1;
-    if (a->node_guid == 0 && (a->name == NULL || b->name == NULL) && a->name != b->name)
-        return a->name != NULL ? -1 : 1;
-    int order = a->node_guid != 0 || a->name == NULL ? 0 : strcmp(a->name, b->name);
+    if (a->said_node != b->said_node)
+        return a->said_node < b->said_node ? -1 : 1;
+    int order = a->node_guid != 0 ? 0 : cmp_text(a->node_name, b->node_name);
+    if (order == 0 && a->said_node != 0 && a->node_name == NULL)
+        order = cmp_text(a->pci, b->pci);
     return order != 0 ? order : a < b ? -1 : a > b;
 }
 
@@ -19,7 +29,9 @@ static bool one_node(const struct join_dev *a, const struct join_dev *b)
 {
     if (a->node_guid != 0 || b->node_guid != 0)
         return a->node_guid == b->node_guid;
-    return a->name != NULL && b->name != NULL && strcmp(a->name, b->name) == 0;
+    if (a->said_node != b->said_node || cmp_text(a->node_name, b->node_name) != 0)
+        return false;
+    return a->node_name != NULL || (a->said_node != 0 && cmp_text(a->pci, b->pci) == 0);
 }
 
 /* Numbers that are known first, then the lowest free ones. */
@@ -50,8 +62,12 @@ static void add_rdma_node(struct join *j, struct join_dev **devs, uint32_t n)
     struct join_node *node = &j->nodes[j->n_nodes];
     *node =
         (struct join_node){.guid = dev->node_guid, .report = dev->report, .first = (uint32_t)(dev - j->devs)};
-    if (node->guid == 0)
-        node->guid = join_made_up("device", host, dev->name, dev->name == NULL ? dev->port_guid : 0);
+    if (node->guid == 0 && dev->said_node != 0)
+        node->guid =
+            join_made_up("device", host, dev->node_name != NULL ? dev->node_name : dev->pci, dev->said_node);
+    else if (node->guid == 0)
+        node->guid =
+            join_made_up("device", host, dev->name, dev->name == NULL ? j->words[dev->group].port_guid : 0);
     for (uint32_t i = 0; i < n; i++)
         if (devs[i]->system_guid != 0 && (node->system_guid == 0 || devs[i]->system_guid < node->system_guid))
             node->system_guid = devs[i]->system_guid;
@@ -70,7 +86,7 @@ static void add_plain_node(struct join *j, struct join_dev *dev)
                                .most = 1,
                                .plain = true,
                                .first = (uint32_t)(dev - j->devs)};
-    if (dev->mac == 0)
+    if (dev->mac == 0 || (dev->yielded & JOIN_MAC) != 0)
         node->guid = join_made_up("interface", j->reports[dev->report]->host, dev->interface, 0);
     dev->num = 1;
     dev->node = j->n_nodes++;

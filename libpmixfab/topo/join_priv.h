@@ -1,9 +1,9 @@
 /*
  * join_priv.h - shared by the files of join only.
  *
- * The way: items of a report -> its devices (group) -> ports of the sweep, or nodes of their own (match) ->
- * Ethernet planes (ethernet, switches) -> the inventory (build) -> names (names) -> facts and places
- * (details).
+ * The way: items of a report -> its devices (group) -> ports of the sweep, or nodes of their own (apart,
+ * match, claims) -> Ethernet planes (ethernet, switches) -> the inventory (build) -> names (names) -> facts
+ * and places (details).
  */
 #ifndef FAB_TOPO_JOIN_PRIV_H
 #define FAB_TOPO_JOIN_PRIV_H
@@ -47,7 +47,7 @@ void join_groups_free(struct join_groups *groups);
 /* A fact with who says it. */
 struct join_fact {
     const char *text; /* NULL: none */
-    uint8_t source, kind, estimate;
+    uint8_t source, kind, estimate, software;
 };
 
 /* Is this kind something that each port of a device has for itself? */
@@ -66,10 +66,17 @@ enum join_fate {
     JOIN_UNUSED   /* an interface in no plane */
 };
 
+/* What a device may go by. */
+#define JOIN_NODE_GUID 1u
+#define JOIN_PORT_GUID 2u
+#define JOIN_MAC       4u
+
 /* A device of a report, and what it says of itself (texts in its report's pool; NULL: not known). */
 struct join_dev {
-    uint64_t port_guid, node_guid, system_guid, mac; /* 0: not known */
-    const char *name, *interface;
+    uint64_t port_guid, node_guid, system_guid, mac; /* 0: not known, or not what it goes by */
+    uint64_t said_node;                              /* the node GUID that it does not go by, 0: none */
+    const char *name, *interface, *pci;
+    const char *node_name; /* the RDMA device's that its port belongs to; NULL: not known */
     const char *switch_id, *switch_name, *switch_port;
     uint64_t mbps;
     uint32_t group;
@@ -85,7 +92,10 @@ struct join_dev {
     uint8_t fate;
     bool infiniband; /* its link layer, where known */
     bool rdma;
-    bool silent; /* JOIN_SWEPT: the sweep says no more of it than that it is there */
+    bool silent;      /* JOIN_SWEPT: the sweep says no more of it than that it is there */
+    bool apart;       /* of those of its report that share its node GUID, and are several nodes */
+    uint8_t disputed; /* JOIN_...: what another node says of itself, too */
+    uint8_t yielded;  /* of those, what another host's goes by, and this one not */
 };
 
 /* A node that only reports know. */
@@ -133,12 +143,17 @@ struct join_trouble {
     uint32_t refused, odd;         /* items */
     uint32_t two_planes, same_mac; /* devices */
     const char *other;             /* the first host whose devices were claimed */
+    struct join_dispute {
+        uint32_t n; /* devices */
+        const char *of, *host;
+        enum fab_fact kind;
+    } kept, yielded; /* what they share with other hosts': who goes by it */
     const char *two_planes_of, *first_plane, *second_plane;
     const char *mac_of, *mac_host, *mac_plane;
 };
 
 /* What a device says of itself, without its place in a report: texts are facts of the report, FAB_NONE. */
-enum { JOIN_NAME, JOIN_INTERFACE, JOIN_SWITCH_ID, JOIN_SWITCH_NAME, JOIN_SWITCH_PORT, JOIN_WORDS };
+enum { JOIN_NAME, JOIN_INTERFACE, JOIN_PCI, JOIN_SWITCH_ID, JOIN_SWITCH_NAME, JOIN_SWITCH_PORT, JOIN_WORDS };
 struct join_words {
     uint64_t port_guid, node_guid, system_guid, mac, mbps;
     uint32_t text[JOIN_WORDS];
@@ -152,6 +167,7 @@ struct join {
     const struct fab_report *const *reports; /* by host */
     const struct fab_report **sorted;
     uint32_t n_reports;
+    const struct fab_past *past;
     struct fab_join_cache *cache; /* NULL: none */
     const uint64_t *digests;      /* of the reports, in the caller's order, then by host */
     uint64_t *sorted_digests;
@@ -217,7 +233,8 @@ struct join_source {
     uint32_t dev;  /* number of the device, FAB_NONE */
     uint16_t lid;
     uint8_t num, state;
-    bool swept, silent; /* swept: an HCA's port that the sweep knows */
+    uint8_t disputed, yielded; /* as in struct join_dev */
+    bool swept, silent;        /* swept: an HCA's port that the sweep knows */
 };
 
 /* A report of the last join. */
@@ -257,6 +274,7 @@ struct join_input {
     uint32_t n_reports;
     const struct fab_ethernet_plane *planes;
     uint32_t n_planes;
+    const struct fab_past *past;
     fab_remark_fn remark;
     void *cbdata;
 };
@@ -268,6 +286,7 @@ struct join_said {
     struct join_fact fact; /* best of those with this text */
     uint16_t sources;
     uint8_t flags; /* FAB_DETAIL_* */
+    bool software; /* all who say so say that it is software */
     bool disputes; /* a fact, not an estimate, of a source that means the same thing as the others */
 };
 struct join_heap {
@@ -275,7 +294,7 @@ struct join_heap {
     struct join_said *said;
     uint32_t n_facts, cap_facts, n_said, cap_said;
 };
-int join_heap_add(struct join_heap *heap, unsigned source, unsigned kind, bool estimate, const char *text);
+int join_heap_add(struct join_heap *heap, const struct join_fact *fact);
 /* facts -> said, in the order of struct fab_details. Empties facts. */
 int join_choose(struct join_heap *heap);
 void join_heap_free(struct join_heap *heap);
@@ -292,6 +311,26 @@ bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node);
 /* A device is not joined: it counts for its report. */
 void join_refuse(struct join *j, struct join_dev *dev, const char *other);
 void join_odd(struct join *j, struct join_dev *dev);
+/* Which devices of one report that share a node GUID are several nodes. list: room for all devices. */
+void join_apart(struct join *j, struct join_dev **list);
+/* It does not go by its node GUID. */
+void join_disown(struct join_dev *dev);
+
+/*
+ * Claims of several devices to one value: keys, sorted, that begin with `first` and have n of it. Devices of
+ * one report may share it, or all but the first contradict that. Of two reports of one host one is meant, the
+ * other's are refused (of a MAC: stand in no plane). Of several hosts all keep their devices, and one goes by
+ * the value: of a port GUID that of the sweep's port, else whose it was in what was published last, else the
+ * first. chosen: a zero for each report, and so again afterwards.
+ */
+void join_settle(struct join *j, enum fab_fact kind, const struct fab_key *keys, uint32_t n, bool shared,
+                 uint32_t *chosen);
+/* Another host's device says the same of itself. bits: JOIN_... */
+void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsigned bits, bool yields,
+                  const char *host);
+/* Whose it was; NULL: nobody's, or not known. */
+const char *join_holder(const struct join *j, enum fab_fact kind, uint64_t value);
+
 /* By what LLDP tells switches apart: the chassis, or else the name; NULL: it heard nothing. */
 const char *join_switch_text(const struct join_dev *dev);
 /* Take the number, or the lowest free one up to `most` where it is taken or 0; 0: there is none. */

@@ -28,7 +28,7 @@ static const bool is_wanted[FAB_FACTS] = {
     [FAB_FACT_NODE_GUID] = true,   [FAB_FACT_SYSTEM_GUID] = true, [FAB_FACT_PORT_GUID] = true,
     [FAB_FACT_MAC] = true,         [FAB_FACT_TYPE] = true,        [FAB_FACT_STATE] = true,
     [FAB_FACT_SPEED] = true,       [FAB_FACT_LID] = true,         [FAB_FACT_SWITCH_ID] = true,
-    [FAB_FACT_SWITCH_NAME] = true, [FAB_FACT_SWITCH_PORT] = true,
+    [FAB_FACT_SWITCH_NAME] = true, [FAB_FACT_SWITCH_PORT] = true, [FAB_FACT_PCI] = true,
 };
 
 static uint64_t guid_of(const char *text)
@@ -74,7 +74,10 @@ static void believe(const struct join *j, const struct join_group *group, struct
             const struct fab_report_fact *fact = &report->facts[f];
             if (!is_wanted[fact->kind] || (link->shared && join_per_port(fact->kind)))
                 continue;
-            struct join_fact said = {report->pool + fact->text, item->source, fact->kind, fact->estimate};
+            const struct join_fact said = {.text = report->pool + fact->text,
+                                           .source = item->source,
+                                           .kind = fact->kind,
+                                           .estimate = fact->estimate};
             if (!join_better(&said, &best[fact->kind]))
                 continue;
             best[fact->kind] = said;
@@ -97,6 +100,7 @@ static void read_words(const struct join *j, const struct join_group *group, str
         .mbps = number_of(best[FAB_FACT_SPEED].text, UINT64_MAX),
         .text = {[JOIN_NAME] = which[FAB_FACT_NAME],
                  [JOIN_INTERFACE] = which[FAB_FACT_INTERFACE],
+                 [JOIN_PCI] = which[FAB_FACT_PCI],
                  [JOIN_SWITCH_ID] = which[FAB_FACT_SWITCH_ID],
                  [JOIN_SWITCH_NAME] = which[FAB_FACT_SWITCH_NAME],
                  [JOIN_SWITCH_PORT] = which[FAB_FACT_SWITCH_PORT]},
@@ -125,6 +129,8 @@ static void make_device(struct join *j, uint32_t g, uint32_t before)
         .mac = words->mac,
         .name = text_of(report, words, JOIN_NAME),
         .interface = text_of(report, words, JOIN_INTERFACE),
+        .pci = text_of(report, words, JOIN_PCI),
+        .node_name = text_of(report, words, JOIN_NAME),
         .switch_id = text_of(report, words, JOIN_SWITCH_ID),
         .switch_name = text_of(report, words, JOIN_SWITCH_NAME),
         .switch_port = text_of(report, words, JOIN_SWITCH_PORT),

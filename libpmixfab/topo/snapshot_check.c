@@ -216,7 +216,8 @@ static bool good_costs(const void *bytes)
 /* Of a device: by kind, and of a kind the chosen ones first. A kind that is not known here is a newer one. */
 static bool good_facts_of(const struct snap_fact *facts, uint32_t n, uint32_t string_bytes)
 {
-    const uint8_t known = FAB_DETAIL_CHOSEN | FAB_DETAIL_CONFLICT | FAB_DETAIL_ESTIMATE;
+    const uint8_t known = FAB_DETAIL_CHOSEN | FAB_DETAIL_CONFLICT | FAB_DETAIL_ESTIMATE |
+                          FAB_DETAIL_SOFTWARE | FAB_DETAIL_YIELDED;
 
     for (uint32_t i = 0; i < n; i++) {
         const struct snap_fact *fact = &facts[i];

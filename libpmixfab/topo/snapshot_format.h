@@ -112,7 +112,8 @@ struct snap_device {
 };
 static_assert(sizeof(struct snap_device) == 40, "no holes");
 
-/* As struct fab_detail. Kinds and sources that are not known here are those of a newer writer. */
+/* As struct fab_detail; before version 3 there was no SOFTWARE and no YIELDED. Kinds and sources that are not
+ * known here are those of a newer writer. */
 struct snap_fact {
     uint32_t text;
     uint16_t sources;

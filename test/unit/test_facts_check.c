@@ -27,7 +27,7 @@ static const struct {
     {"fact", FACT(0, text), 4, 1u << 20},
     {"fact", FACT(1, sources), 2, 0},
     {"fact", FACT(0, kind), 1, 0},
-    {"fact", FACT(2, flags), 1, 8},
+    {"fact", FACT(2, flags), 1, 32},
     {"fact", FACT(2, flags), 1, 0x81},
     {"order of facts", FACT(0, kind), 1, FAB_FACT_SOFTWARE},
     {"order of facts", FACT(1, kind), 1, 255},

@@ -277,8 +277,8 @@ static void test_choosing_against_a_plain_one(void **state)
         for (uint32_t i = 0; i < n; i++) {
             uint64_t r = fabric_random_next(&seed) >> 8;
             said[i] = (struct join_fact){texts[r % 8], (uint8_t)(r / 8 % FAB_SOURCES), kinds[r / 64 % 8],
-                                         r / 512 % 3 == 0};
-            join_heap_add(&heap, said[i].source, said[i].kind, said[i].estimate, said[i].text);
+                                         r / 512 % 3 == 0, r / 1536 % 3 == 0};
+            join_heap_add(&heap, &said[i]);
         }
         assert_int_equal(join_choose(&heap), 0);
         for (unsigned kind = 0; kind < FAB_FACTS; kind++) {
@@ -297,12 +297,13 @@ static void test_choosing_against_a_plain_one(void **state)
             }
             for (unsigned t = 0; t < 8; t++) {
                 unsigned sources = 0;
-                bool estimate = true, disputes = false;
+                bool estimate = true, disputes = false, software = true;
                 for (uint32_t i = 0; i < n; i++) {
                     if (said[i].kind != kind || strcmp(said[i].text, texts[t]) != 0)
                         continue;
                     sources |= 1u << said[i].source;
                     estimate = estimate && said[i].estimate;
+                    software = software && said[i].software;
                     disputes = disputes || (!said[i].estimate &&
                                             !(kind == FAB_FACT_NAME && said[i].source == FAB_FROM_SUBNET));
                 }
@@ -318,6 +319,7 @@ static void test_choosing_against_a_plain_one(void **state)
                 assert_non_null(found);
                 assert_int_equal(found->sources, sources);
                 assert_int_equal((found->flags & FAB_DETAIL_ESTIMATE) != 0, estimate);
+                assert_int_equal((found->flags & FAB_DETAIL_SOFTWARE) != 0, software);
                 assert_int_equal((found->flags & FAB_DETAIL_CHOSEN) != 0,
                                  many || strcmp(best->text, texts[t]) == 0);
                 assert_int_equal((found->flags & FAB_DETAIL_CONFLICT) != 0, !many && conflict && disputes);
@@ -430,7 +432,7 @@ static void join_n(const struct fab_inventory *swept, const struct fab_report *c
     struct fab_err err = {{0}};
     if (lines != NULL)
         memset(lines, 0, sizeof(*lines));
-    int rc = fab_join(swept, reports, n, NULL, 0, lines == NULL ? NULL : keep_line, lines, out, &err);
+    int rc = fab_join(swept, reports, n, NULL, 0, NULL, lines == NULL ? NULL : keep_line, lines, out, &err);
     if (rc != 0)
         fail_msg("%d: %s", rc, err.text);
     check_joined(out);
@@ -689,8 +691,12 @@ static void test_who_names_the_unnamed(void **state)
     assert_string_equal(host_at(&joined, 0x110), "n10");
     assert_string_equal(host_at(&joined, 0x120), "localhost");
     assert_string_equal(name_at(&joined, 0x120), "mlx5_0");
-    assert_int_equal(joined.n_refused, 1);
-    assert_string_equal(lines.all, "n10.x: 1 item is not joined: the devices are those of n2\n");
+    assert_int_equal(joined.n_refused, 0);
+    assert_string_equal(lines.all,
+                        "n2: the node GUID of mlx5_3 is claimed by n10.x, too\n"
+                        "n10.x: the node GUID of mlx5_3 is that of a device of n2, too, which keeps it\n");
+    assert_int_equal(joined.inv.n_nodes, inv.n_nodes + 1); /* it has a device all the same */
+    assert_int_equal(joined.hosts[2].devices, 1);
     fab_joined_destroy(&joined);
     for (unsigned i = 0; i < 3; i++)
         fab_report_destroy(&hosts[i]);
@@ -950,7 +956,7 @@ static void test_numbers_and_names_of_new_nodes(void **state)
               FAB_FACT_PORT_GUID, "0x0000000000000101");
     world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "x", FAB_FACT_NODE_GUID, "0x0000000000000100",
               FAB_FACT_PORT_GUID, "0x0000000000000102", FAB_FACT_PORT, "1");
-    /* the lowest port's name is the node's */
+    /* another name is another device, whatever GUID they share */
     world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "first", FAB_FACT_NODE_GUID, "0x0000000000000200",
               FAB_FACT_PORT_GUID, "0x0000000000000201", FAB_FACT_PORT, "1");
     world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "second", FAB_FACT_NODE_GUID, "0x0000000000000200",
@@ -959,7 +965,8 @@ static void test_numbers_and_names_of_new_nodes(void **state)
     join_n(&inv, list, 1, NULL, &joined);
     assert_true(joined.inv.ports[port_at(&joined, 0x100, 1)].guid == 0x102);
     assert_true(joined.inv.ports[port_at(&joined, 0x100, 2)].guid == 0x101);
-    assert_string_equal(name_at(&joined, 0x200), "first");
+    assert_int_equal(fab_inventory_find(&joined.inv, 0x200), FAB_NONE);
+    assert_int_equal(joined.inv.n_nodes, 3);
     fab_joined_destroy(&joined);
     fab_report_destroy(&a);
     fab_inventory_destroy(&inv);
@@ -1062,16 +1069,16 @@ static void test_bad_calls(void **state)
     const struct fab_report *list[] = {&a};
     struct fab_ethernet_plane plane = {"net", "10.0.0.1/8"};
     fab_inventory_init(&inv);
-    assert_int_equal(fab_join(&inv, NULL, 0, NULL, 0, NULL, NULL, &joined, &err), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_join(&inv, NULL, 0, NULL, 0, NULL, NULL, NULL, &joined, &err), PMIXFAB_ERR_INVAL);
     hand_finish(&inv);
     world_begin(&a, "a");
-    assert_int_equal(fab_join(&inv, list, 1, NULL, 0, NULL, NULL, &joined, &err), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_join(&inv, list, 1, NULL, 0, NULL, NULL, NULL, &joined, &err), PMIXFAB_ERR_INVAL);
     assert_non_null(strstr(err.text, "not finished"));
     world_finish(&a);
-    assert_int_equal(fab_join(&inv, list, 1, &plane, 1, NULL, NULL, &joined, &err), PMIXFAB_ERR_SYNTAX);
+    assert_int_equal(fab_join(&inv, list, 1, &plane, 1, NULL, NULL, NULL, &joined, &err), PMIXFAB_ERR_SYNTAX);
     assert_non_null(strstr(err.text, "plane net"));
     assert_null(joined.details.first);
-    assert_int_equal(fab_join(&inv, list, 1, NULL, 0, NULL, NULL, NULL, &err), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_join(&inv, list, 1, NULL, 0, NULL, NULL, NULL, NULL, &err), PMIXFAB_ERR_INVAL);
     fab_joined_destroy(NULL);
     fab_report_destroy(&a);
     fab_inventory_destroy(&inv);

@@ -150,10 +150,12 @@ static void test_anything(void **state)
             list[i] = &reports[i];
             mixed[n - 1 - i] = &again[i];
         }
-        int rc = fab_join(&inv, list, n, planes, 3, count_line, &lines, &joined, &err);
+        uint64_t before = round / 2;
+        const struct fab_past past = {liar_holder, &before};
+        int rc = fab_join(&inv, list, n, planes, 3, &past, count_line, &lines, &joined, &err);
         if (rc != 0)
             fail_msg("round %u: %d: %s", round, rc, err.text);
-        assert_int_equal(fab_join(&inv, mixed, n, planes, 3, NULL, NULL, &other, &err), 0);
+        assert_int_equal(fab_join(&inv, mixed, n, planes, 3, &past, NULL, NULL, &other, &err), 0);
         same_joined(&joined, &other);
         check_swept(&inv, &joined, list, n);
         check_names(&inv, &joined);
@@ -183,7 +185,7 @@ static double join_seconds(const struct fab_report *report, struct fab_joined *j
     fab_inventory_init(&inv);
     hand_finish(&inv);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-    assert_int_equal(fab_join(&inv, &report, 1, &plane, 1, NULL, NULL, joined, NULL), 0);
+    assert_int_equal(fab_join(&inv, &report, 1, &plane, 1, NULL, NULL, NULL, joined, NULL), 0);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
     fab_inventory_destroy(&inv);
     return (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
