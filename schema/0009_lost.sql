@@ -26,11 +26,11 @@ CREATE TABLE lost_cable (
 
 -- A host or switch that is called otherwise since this generation, or another one in its place under another
 -- name: the history of either name goes on in that of the other. Those of trimmed generations go when one is
--- written.
+-- written. (Columns in the order of the key: in another one SQLite 3.40 finds NULLs in such a table.)
 CREATE TABLE renamed (
     former     TEXT NOT NULL,
-    name       TEXT NOT NULL,
     generation INTEGER NOT NULL,
+    name       TEXT NOT NULL,
     PRIMARY KEY (former, generation, name)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX renamed_name ON renamed (name, generation);
@@ -41,7 +41,7 @@ WITH lines AS (
     SELECT generation, kind, before, after, substr(subjects, 1, instr(subjects, char(10)) - 1) AS former,
            substr(subjects || char(10), instr(subjects, char(10)) + 1) AS others
     FROM change WHERE kind IN ('name', 'switch-replaced') AND instr(subjects, char(10)) > 0)
-INSERT OR IGNORE INTO renamed
+INSERT OR IGNORE INTO renamed (former, name, generation)
     SELECT former, substr(others, 1, instr(others, char(10)) - 1), generation FROM lines
     WHERE (kind = 'name' AND before = former AND after = substr(others, 1, instr(others, char(10)) - 1))
        OR (kind = 'switch-replaced' AND substr(before, 20) = former

@@ -74,9 +74,7 @@ static uint64_t successor(const struct follow *f, uint64_t guid)
 
 static void add_node(struct follow *f, const struct fab_lost_node *node)
 {
-    uint32_t there = fab_inventory_find(f->after, node->guid);
-    if (f->rc == 0 && successor(f, node->guid) == 0 &&
-        (there == FAB_NONE || f->after->nodes[there].kind != node->kind))
+    if (f->rc == 0 && successor(f, node->guid) == 0 && fab_inventory_find(f->after, node->guid) == FAB_NONE)
         f->rc = fab_lost_add_node(f->next, node);
 }
 

@@ -47,7 +47,7 @@ static void link_moved(struct story *s, uint32_t port, struct fab_lost_cable *ca
 
     snprintf(what, sizeof(what), "%.520s - %.520s", cable->text[side == 1], cable->text[side != 1]);
     for (int i = 0; i < 2; i++) {
-        uint32_t was = story_now(s, cable->end[i].guid);
+        uint32_t was = story_now(s, cable->end[side == 1 ? !i : i].guid);
         if (was != FAB_NONE)
             story_subject_node(s, s->after, was);
     }
