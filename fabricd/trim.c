@@ -1,6 +1,7 @@
 /*
- * How old a generation is counts back from the newest one: a fabric that does not change keeps its history,
- * and a clock that jumps takes nothing away until something is published by it.
+ * How old a generation is counts back from the newest one: a fabric that does not change keeps its history.
+ * Nothing goes for its age by a clock that has jumped within the last day, or by one that is behind what it
+ * said before: a clock set to next year would take all of it away, and setting it right brings nothing back.
  */
 #include "fabricd/trim.h"
 
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "fabricd/clock.h"
 #include "fabricd/count.h"
 #include "fabricd/log.h"
 
@@ -24,6 +26,8 @@ struct trim {
     struct event *timer;
     uint64_t rows; /* that went since it was begun */
     bool shrinking;
+    struct clock_watch clock;
+    bool doubted;     /* the clock, and it was said */
     pthread_t thread; /* while folding: what a step has written goes to the disk */
     bool folding;
     atomic_bool folded;
@@ -64,6 +68,33 @@ static bool end_folding(struct trim *trim)
     return trim->err.text[0] == '\0';
 }
 
+static int64_t microseconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static bool trusted(struct trim *trim, int64_t published)
+{
+    bool believed =
+        clock_trusted(&trim->clock, microseconds(CLOCK_REALTIME), microseconds(CLOCK_BOOTTIME), published);
+    if (!believed && !trim->doubted)
+        log_warning(
+            "history: the clock was set, or is behind the newest generation: nothing goes for its age "
+            "until it has gone on for a day");
+    trim->doubted = !believed;
+    return believed;
+}
+
+/* What is older goes; 0: nothing for its age. */
+static int64_t oldest(struct trim *trim, int64_t published)
+{
+    if (trim->config->history_days == 0 || !trusted(trim, published))
+        return 0;
+    return published - (int64_t)trim->config->history_days * 86400 * 1000000;
+}
+
 static int step(struct trim *trim, bool *more, struct fab_err *err)
 {
     struct store_limits limits = {.changes = trim->config->history_changes};
@@ -73,10 +104,9 @@ static int step(struct trim *trim, bool *more, struct fab_err *err)
     int rc = store_generation(trim->store, &newest, &published, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    if (trim->config->history_days > 0)
-        limits.before = published - (int64_t)trim->config->history_days * 86400 * 1000000;
     if (trim->shrinking)
         return store_shrink(trim->store, more, err);
+    limits.before = oldest(trim, published);
     rc = store_trim(trim->store, &limits, &trimmed, err);
     trim->rows += trimmed.rows;
     if (trimmed.rows > 0)
@@ -143,6 +173,7 @@ int trim_new(struct event_base *base, const struct config *config, struct store 
     trim->store = store;
     trim->busy = busy;
     trim->cbdata = cbdata;
+    clock_trusted(&trim->clock, microseconds(CLOCK_REALTIME), microseconds(CLOCK_BOOTTIME), 0);
     *out = trim;
     return PMIXFAB_OK;
 }

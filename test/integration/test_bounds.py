@@ -1,4 +1,5 @@
 """The history within its configured bounds: what is asked of it afterwards, and that numbers go on."""
+import datetime
 import os
 import re
 import sqlite3
@@ -16,8 +17,9 @@ class Bounds(unittest.TestCase):
         lab.replace_file(self.capture, self.text)
         self.n = 0
 
-    def daemon(self, **history):
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}", "log": "debug"}, "history": history})
+    def daemon(self, env=None, **history):
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}", "log": "debug"}, "history": history},
+                             env=env)
         self.addCleanup(daemon.stop)
         return daemon
 
@@ -89,6 +91,27 @@ class Bounds(unittest.TestCase):
         daemon.start()
         lab.wait_for(lambda: "history: a step" in daemon.log(), what="the look at the history")
         self.assertEqual(daemon.control("history", limit=0)["trimmed"], 0)
+
+
+    def test_a_clock_that_is_set_takes_nothing_away(self):
+        """To next year and back, while the daemon runs."""
+        order = os.path.join(lab.tmpdir(), "clock")
+        lab.replace_file(order, "0\n")
+        preload = [lab.sanitizer_library(lab.program("fabricd")), os.path.join(lab.BUILD, "lib", "clock_order.so")]
+        daemon = self.daemon(env={"CLOCK_ORDER": order, "LD_PRELOAD": " ".join(filter(None, preload))}, days=1)
+        self.change(daemon)
+        for seconds in (500 * 86400, 0):
+            steps = daemon.log().count(", the last")
+            lab.replace_file(order, f"{seconds}\n")
+            newest = self.change(daemon)
+            lab.wait_for(lambda steps=steps: daemon.log().count(", the last") > steps, what="the trimming to end")
+            answer = daemon.control("history", limit=0)
+            self.assertEqual(answer["trimmed"], 0)
+            self.assertEqual({change["generation"] for change in answer["changes"]}, set(range(1, newest + 1)))
+        year = datetime.timedelta(days=365)
+        told = {change["generation"]: datetime.datetime.fromisoformat(change["time"]) for change in answer["changes"]}
+        self.assertGreater(told[newest - 1] - told[newest], year)  # it was seen by the daemon
+        self.assertEqual(daemon.log().count("history: the clock was set"), 1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,28 @@
+/*
+ * clock.h - may the clock of the day be believed? It can be set while the daemon runs, and wrongly.
+ */
+#ifndef FABRICD_CLOCK_H
+#define FABRICD_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* All times in microseconds; {0} is one that has seen nothing yet. */
+struct clock_watch {
+    bool looked, jumped;
+    int64_t offset;  /* of the clock of the day to the one since the boot, when looked at last */
+    int64_t jump;    /* how far it jumped the last time */
+    int64_t jump_at; /* when that was seen, since the boot */
+};
+
+#define CLOCK_JUMP 3600000000LL /* what counts as one */
+#define CLOCK_TRUST                                                                                          \
+    86400000000LL /* after a jump it must go on so long before what cannot be undone is done by it */
+
+/*
+ * Look at it. True: it has not jumped since the first look, or not for a day, and `latest`, a time written
+ * down by it, is not in the future. `wall` is CLOCK_REALTIME, `boot` CLOCK_BOOTTIME.
+ */
+bool clock_trusted(struct clock_watch *watch, int64_t wall, int64_t boot, int64_t latest);
+
+#endif

@@ -1,0 +1,67 @@
+/* What a clock that is set may be believed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fabricd/clock.h"
+
+#define HOUR 3600000000LL
+#define DAY  (24 * HOUR)
+#define NOW  (20000 * DAY) /* since 1970 */
+
+static void test_goes_on(void **state)
+{
+    struct clock_watch watch = {0};
+    (void)state;
+    for (int64_t t = 0; t < 1000 * DAY;
+         t += 7 * HOUR) /* a second a day wrong, which is set right bit by bit */
+        assert_true(clock_trusted(&watch, NOW + t + t / 86400, t, NOW + t - DAY));
+}
+
+static void test_jumps(void **state)
+{
+    (void)state;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        struct clock_watch watch = {0};
+        int64_t jump = sign * 500 * DAY;
+        assert_true(clock_trusted(&watch, NOW, HOUR, NOW));
+        assert_false(clock_trusted(&watch, NOW + jump, HOUR, NOW + jump));
+        assert_int_equal(watch.jump, jump);
+        assert_false(clock_trusted(&watch, NOW + jump + DAY - 1, HOUR + DAY - 1, NOW + jump));
+        assert_true(clock_trusted(&watch, NOW + jump + DAY, HOUR + DAY, NOW + jump));
+        assert_false(clock_trusted(&watch, NOW + 2 * DAY, HOUR + 2 * DAY, NOW)); /* and set right */
+        assert_true(clock_trusted(&watch, NOW + 3 * DAY, HOUR + 3 * DAY, NOW));
+    }
+}
+
+static void test_little_jumps(void **state)
+{
+    struct clock_watch watch = {0};
+    (void)state;
+    assert_true(clock_trusted(&watch, NOW, 0, NOW));
+    assert_true(clock_trusted(&watch, NOW + HOUR, 0, NOW));
+    assert_false(clock_trusted(&watch, NOW - 1, 0, NOW));
+}
+
+static void test_behind_what_it_said(void **state)
+{
+    struct clock_watch watch = {0};
+    (void)state;
+    assert_true(clock_trusted(&watch, NOW, 0, NOW + HOUR));
+    assert_false(clock_trusted(&watch, NOW, 0, NOW + HOUR + 1));
+    assert_true(clock_trusted(&watch, NOW + HOUR, HOUR, NOW + HOUR + 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_jumps),
+        cmocka_unit_test(test_little_jumps),
+        cmocka_unit_test(test_behind_what_it_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
