@@ -85,11 +85,11 @@ class Switch(Case):
         # and with what that sweep saw it goes on
         self.sim.relink("leaf7", elsewhere)
         self.sim.sweep()
-        self.assertEqual(self.switch("spine4"), [("link-added", f"leaf7[{elsewhere}] - spine4[7]")])
+        self.assertEqual(self.switch("spine4"), [("link-back", f"leaf7[{elsewhere}] - spine4[7]")])
         guid = next(row["id"] for row in self.daemon.ctl_json("switches") if row["name"] == "leaf1")
         self.sim.relink("leaf1", here)
         self.sim.sweep()
-        self.assertEqual(self.switch(guid), [("link-added", f"leaf1[{here}] - spine2[1]")])
+        self.assertEqual(self.switch(guid), [("link-back", f"leaf1[{here}] - spine2[1]")])
         self.same()
         self.assertEqual(self.daemon.errors(), [])
 
