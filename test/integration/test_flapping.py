@@ -64,6 +64,9 @@ class Telling(Case):
         self.daemon.ctl("forget", "node0003")
         lab.wait_for(lambda: "node0003" not in self.seen(), what="node0003 to be retired")
         generation, planes = self.generation(), self.daemon.ctl_json("planes")
+        watch = self.daemon.watch()
+        self.addCleanup(watch.stop)
+        watch.wait("^watching$")
         self.sim.link("leaf3", 9, "node0003", 1)
         answer = self.refresh()
         self.assertEqual((answer["changed"], answer["held"], answer["held_switches"]), (True, 1, 0))
@@ -80,8 +83,12 @@ class Telling(Case):
                 return json.loads(file.read().splitlines()[-1])
         lab.wait_for(lambda: last()["generation"] == generation + 1, what="the hook to be told")
         self.assertEqual((last()["planes"], [c["kind"] for c in last()["changes"]]), ([], ["flapping"]))
-        # it is told once, and a restart of the daemon has the same generation
+        # it is told once, tools hear of the next generation only, and a restart of the daemon changes nothing of it
         self.assertEqual(self.refresh()["changed"], False)
+        self.assertEqual(self.daemon.ctl("refresh", "--release").returncode, 0)
+        watch.wait("UPDATED")
+        events = {re.search(r"generation (\d+)", line).group(1) for line in watch.lines() if "PMIX_" in line}
+        self.assertEqual(events, {str(generation + 2)})
         self.daemon.stop()
         self.daemon.start()
         self.assertEqual(self.daemon.ctl_json("diff", str(generation), str(generation + 1))["changes"][0]["kind"],

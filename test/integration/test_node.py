@@ -150,6 +150,29 @@ class Mirror(Case):
         self.equal(node)
         self.assertEqual(list(snapshots(node)), ["ib0.snap"])
 
+    def test_a_generation_without_planes(self):
+        """That a cable is held is told, while nothing that is served changes: nobody is disturbed, nor left behind."""
+        lacks = fabric_text.without_cables(self.whole, "leaf1", "node0003")
+        self.change(lacks)
+        self.scheduler.stop()
+        self.scheduler.start()  # what came and went until now is not counted
+        node = self.node()
+        for text in (self.whole, lacks):
+            self.change(text)
+        self.scheduler.ctl("forget", "node0003")
+        lab.wait_for(lambda: "node0003" not in {d["host"] for d in self.scheduler.ctl_json("devices")},
+                     what="node0003 to be retired")
+        self.equal(node)
+        before = self.scheduler.status()["generation"], snapshots(node)
+        self.assertEqual(self.change(self.whole), before[0] + 1)
+        self.assertEqual([c["kind"] for c in self.scheduler.ctl_json("diff")["changes"]], ["flapping"])
+        self.equal(node)
+        self.assertEqual(snapshots(node), before[1])
+        self.assertNotIn(before[0] + 1, [event["generation"] for event in node.control("events")["events"]])
+        self.scheduler.ctl("refresh", "--release")
+        self.assertEqual(self.scheduler.status()["generation"], before[0] + 2)
+        self.equal(node)
+
     def test_the_scheduler_away(self):
         node = self.node()
         self.equal(node)
