@@ -49,10 +49,18 @@ static int by_guid(const void *a, const void *b)
     return (x->guid > y->guid) - (x->guid < y->guid);
 }
 
+/* Asked for both ends of all cables: no bsearch(), which would take several times as long. */
 static struct concerned *find_node(const struct counting *c, uint64_t guid)
 {
-    const struct concerned wanted = {.guid = guid};
-    return bsearch(&wanted, c->nodes, c->n_nodes, sizeof(wanted), by_guid);
+    uint32_t low = 0, high = c->n_nodes;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (c->nodes[mid].guid < guid)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < c->n_nodes && c->nodes[low].guid == guid ? &c->nodes[low] : NULL;
 }
 
 static void note_nodes(struct counting *c, const struct flaps_cable *cable)
@@ -63,17 +71,24 @@ static void note_nodes(struct counting *c, const struct flaps_cable *cable)
         (struct concerned){.guid = cable->key.far.guid, .is_switch = cable->far_is_switch};
 }
 
-static void count_cables(const struct counting *c, const struct flaps_seen *seen, bool after)
+/* Those that the concerned had; and from what came and went, those that they have. */
+static void count_cables(const struct counting *c, const struct flaps_seen *before)
 {
-    for (uint32_t i = 0; i < seen->n; i++) {
-        const struct hold_key *key = &seen->cables[i].key;
-        struct concerned *ends[2] = {find_node(c, key->end.guid), find_node(c, key->far.guid)};
-        for (int e = 0; e < 2; e++) {
-            if (ends[e] != NULL && after)
-                ends[e]->after++;
-            else if (ends[e] != NULL)
-                ends[e]->before++;
-        }
+    for (uint32_t i = 0; i < before->n; i++) {
+        const struct hold_key *key = &before->cables[i].key;
+        struct concerned *end = find_node(c, key->end.guid), *far = find_node(c, key->far.guid);
+        if (end != NULL)
+            end->after = ++end->before;
+        if (far != NULL)
+            far->after = ++far->before;
+    }
+    for (uint32_t i = 0; i < c->n_went; i++) {
+        find_node(c, c->went[i]->key.end.guid)->after--;
+        find_node(c, c->went[i]->key.far.guid)->after--;
+    }
+    for (uint32_t i = 0; i < c->n_came; i++) {
+        find_node(c, c->came[i]->key.end.guid)->after++;
+        find_node(c, c->came[i]->key.far.guid)->after++;
     }
 }
 
@@ -89,7 +104,7 @@ static void find_causes(const struct counting *c)
     }
 }
 
-static void find_nodes(struct counting *c, const struct flaps_seen *before, const struct flaps_seen *now)
+static void find_nodes(struct counting *c, const struct flaps_seen *before)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->n_went; i++)
@@ -101,8 +116,7 @@ static void find_nodes(struct counting *c, const struct flaps_seen *before, cons
         if (kept == 0 || c->nodes[kept - 1].guid != c->nodes[i].guid)
             c->nodes[kept++] = c->nodes[i];
     c->n_nodes = kept;
-    count_cables(c, before, false);
-    count_cables(c, now, true);
+    count_cables(c, before);
     find_causes(c);
 }
 
@@ -179,7 +193,7 @@ int flaps_count(struct hold *hold, struct flaps_seen *before, struct flaps_seen 
         c.nodes = calloc(2 * ((size_t)c.n_went + c.n_came), sizeof(*c.nodes));
         rc = c.nodes == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
         if (rc == PMIXFAB_OK) {
-            find_nodes(&c, before, now);
+            find_nodes(&c, before);
             count_all(&c);
         }
     }

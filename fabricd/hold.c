@@ -332,13 +332,8 @@ bool hold_holds_end(const struct hold *hold, uint64_t guid, uint32_t port)
     return false;
 }
 
-bool hold_next(const struct hold *hold, uint32_t *at, struct held *out)
+static void describe(const struct entry *entry, struct held *out)
 {
-    while (*at < hold->n && !hold->entries[*at]->held)
-        (*at)++;
-    if (*at >= hold->n)
-        return false;
-    const struct entry *entry = hold->entries[(*at)++];
     const char *what = entry->what != NULL ? entry->what : "";
     *out = (struct held){.key = entry->key,
                          .what = what,
@@ -346,6 +341,24 @@ bool hold_next(const struct hold *hold, uint32_t *at, struct held *out)
                          .since = entry->since,
                          .until = entry->until,
                          .changes = entry->changes};
+}
+
+bool hold_next(const struct hold *hold, uint32_t *at, struct held *out)
+{
+    while (*at < hold->n && !hold->entries[*at]->held)
+        (*at)++;
+    if (*at >= hold->n)
+        return false;
+    describe(hold->entries[(*at)++], out);
+    return true;
+}
+
+bool hold_find(const struct hold *hold, const struct hold_key *key, struct held *out)
+{
+    const struct entry *entry = find(hold, key);
+    if (entry == NULL || !entry->held)
+        return false;
+    describe(entry, out);
     return true;
 }
 

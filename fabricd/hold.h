@@ -78,6 +78,8 @@ struct held {
 };
 /* Those that are held, one after the other: *at begins with 0. False: there is no more. */
 bool hold_next(const struct hold *hold, uint32_t *at, struct held *out);
+/* This one. False: it is not held. */
+bool hold_find(const struct hold *hold, const struct hold_key *key, struct held *out);
 
 /* How many cables and switches are held, and when the next of them is released (0: none is). */
 struct hold_counts {

@@ -82,18 +82,15 @@ static void note_held(const struct hold_key *key, void *cbdata)
     struct publisher *publisher = noting->draft->publisher;
     struct keeper *keeper = &publisher->keeper;
     const struct fab_inventory *invs[] = {&publisher->current, &noting->draft->inv};
-    const struct held *held = NULL;
-    struct held one;
+    struct held held;
     char count[64], down[64];
     struct fab_diff news = {0};
-    for (uint32_t at = 0; held == NULL && hold_next(keeper->hold, &at, &one);)
-        held = hold_compare(&one.key, key) == 0 ? &one : NULL;
-    if (held == NULL)
+    if (!hold_find(keeper->hold, key, &held))
         return;
     snprintf(count, sizeof(count), "%u changes within %u s", publisher->config->flap_count,
              publisher->config->flap_window);
     snprintf(down, sizeof(down), "held down for at least %lld s",
-             (long long)(held->until - noting->now.running) / 1000000);
+             (long long)(held.until - noting->now.running) / 1000000);
     int rc = fab_diff_tell(
         &news, FAB_CHANGE_FLAPPING, invs, 2, (struct fab_told_end){key->end.guid, key->end.port},
         (struct fab_told_end){key->far.guid, key->far.port}, count, down,

@@ -35,6 +35,7 @@ static bool is_held(const struct hold *hold, uint64_t guid, uint32_t port, int64
     for (uint32_t at = 0; !found && hold_next(hold, &at, &held);)
         found = hold_compare(&held.key, &key) == 0;
     assert_int_equal(hold_is_held(hold, &key), found);
+    assert_int_equal(hold_find(hold, &key, &held), found);
     assert_int_equal(hold_holds_end(hold, guid, port), found);
     assert_int_equal(hold_holds_end(hold, 1000 + guid, port), found);
     if (found && until != NULL)
@@ -125,6 +126,46 @@ static void a_clock_that_goes_back_stands_still(void **state)
     assert_int_equal(until, 5030 * S);
     assert_int_equal(hold_pass(hold, 1500 * S), 0);
     assert_int_equal(hold_pass(hold, 5030 * S), 1);
+    hold_free(hold);
+}
+
+static void what_is_held_has_its_names_until_it_is_released(void **state)
+{
+    struct hold *hold = make(&usual);
+    const struct hold_key key = cable(7, 1), other = cable(7, 2), sw = hold_switch(7);
+    struct held held;
+    uint32_t at = 0;
+    (void)state;
+    hold_name(hold, &key, "leaf1[1] - spine1[1]", "leaf1\0spine1\0"); /* not held: nothing */
+    assert_false(hold_release(hold, &key));
+    for (int64_t t = 1; t <= 3; t++) {
+        change(hold, 7, 1, t * S);
+        hold_change(hold, &sw, true, t * S);
+        change(hold, 7, 2, t * S - 1);
+    }
+    hold_name(hold, &key, "leaf1[1] - spine1[1]", "leaf1\0spine1\0");
+    hold_name(hold, &sw, "spine1", "spine1\0");
+    assert_true(hold_find(hold, &key, &held));
+    assert_string_equal(held.what, "leaf1[1] - spine1[1]");
+    assert_memory_equal(held.subjects, "leaf1\0spine1\0", 14);
+    assert_true(hold_find(hold, &other, &held));
+    assert_string_equal(held.what, "");
+    assert_string_equal(held.subjects, "");
+    assert_int_equal(hold_count(hold).cables, 2);
+    assert_int_equal(hold_count(hold).switches, 1);
+    assert_true(hold_release(hold, &key));
+    assert_true(hold_is_held(hold, &key)); /* its switch is */
+    assert_true(hold_release(hold, &sw));
+    assert_false(hold_is_held(hold, &key));
+    assert_true(hold_next(hold, &at, &held));
+    assert_int_equal(hold_compare(&held.key, &other), 0);
+    assert_false(hold_next(hold, &at, &held));
+    assert_false(change(hold, 7, 1, 4 * S)); /* it begins anew */
+    assert_false(change(hold, 7, 1, 5 * S));
+    assert_true(change(hold, 7, 1, 6 * S));
+    assert_true(hold_find(hold, &key, &held));
+    assert_int_equal(held.until, 36 * S);
+    assert_string_equal(held.what, "");
     hold_free(hold);
 }
 
@@ -258,6 +299,7 @@ int main(void)
         cmocka_unit_test(three_changes_hold_and_quiet_releases),
         cmocka_unit_test(each_flap_doubles_it_and_quiet_halves_it),
         cmocka_unit_test(a_clock_that_goes_back_stands_still),
+        cmocka_unit_test(what_is_held_has_its_names_until_it_is_released),
         cmocka_unit_test(it_can_be_switched_off),
         cmocka_unit_test(it_is_known_since_when_and_how_often),
         cmocka_unit_test(random_changes_are_as_the_model_says),
