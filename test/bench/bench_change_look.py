@@ -101,7 +101,7 @@ def pulled(sim, daemon):
 def work():
     lab.require("ibsim", "opensm")
     sim = lab.Ibsim(lab.fabric(FABRIC))
-    sim.sweep()
+    sim.sweep(timeout=600)
     sweep, packets, look, most, again = probe_alone(sim)
     bench.report("change", f"{NAME}, packets of a cheap look", most, "", "sweep", packets, 0.1)
     bench.report("change", f"{NAME}, cheap look", look, "ms", "sweep", sweep, 0.1)

@@ -67,7 +67,7 @@ def storm(sim, daemon, hand, cables, kind):
 def work():
     lab.require("ibsim", "opensm")
     sim = lab.Ibsim(lab.fabric(FABRIC))
-    sim.sweep()
+    sim.sweep(timeout=600)
     daemon = lab.Fabricd(sim, config={"changes": {"flap_count": 0}})
     spent = told(sim, daemon)
     bench.note(f"change, from the finished sweep to UPDATED: {bench.rounded(spent)} ms")

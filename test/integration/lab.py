@@ -365,12 +365,12 @@ class Ibsim:
         options.setdefault("cwd", self.dir)  # the preload of a client that is killed leaves folders behind
         return run([*self.prefix, find_command(argv[0]), *argv[1:]], env=self.env_for(host, find_command(argv[0])), **options)
 
-    def sweep(self):
+    def sweep(self, timeout=120):
         """One sweep of OpenSM, from the first host."""
         require("opensm")
         log = os.path.join(self.dir, "opensm-once.log")
         env = dict(self.env_for(self.hosts[0]), OSM_TMP_DIR=self.dir, OSM_CACHE_DIR=self.dir)
-        done = run([*self.prefix, find_command("opensm"), "-o", "-f", log], env=env, cwd=self.dir, timeout=120)
+        done = run([*self.prefix, find_command("opensm"), "-o", "-f", log], env=env, cwd=self.dir, timeout=timeout)
         if done.returncode != 0:
             raise LabError(f"opensm: {done.stdout[-500:]}{done.stderr[-500:]}")
 
