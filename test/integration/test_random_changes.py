@@ -58,6 +58,7 @@ class Operator:
         self.pulled = {}   # as uplinks
         self.missing = {}  # as hosts
         self.wait = set()  # ports that have to become active
+        self.config = {}   # of fabricd
         self.hands = [self.pull, self.put_back, self.move_cable, self.take_host, self.return_host, self.move_host,
                       self.replace_hca, self.replace_switch]
 
@@ -207,19 +208,23 @@ def normal(change):
 
 class Random(unittest.TestCase):
     maxDiff = None
+    managed = MANAGED  # kinds that are not compared
 
     def setUp(self):
         lab.require("ibsim", "opensm")
         self.sim = lab.Ibsim(lab.fabric(FABRIC))
         self.addCleanup(self.sim.quit)
         self.seed = int(os.environ.get("FABRICD_SEED", "5"))
-        self.operator = Operator(self.sim, self.seed)
+        self.operator = self.make_operator()
         self.manager = lab.OpenSM(self.sim)
         self.addCleanup(self.manager.stop)
         self.dice = random.Random(self.seed)
-        self.daemon = lab.Fabricd(self.sim, {"changes": {"flap_count": 0, "settle": 0}})
+        self.daemon = lab.Fabricd(self.sim, {"changes": {"flap_count": 0, "settle": 0}, **self.operator.config})
         self.addCleanup(self.daemon.stop)
         self.told, self.changes, self.kills = [], 0, 0
+
+    def make_operator(self):
+        return Operator(self.sim, self.seed)
 
     def kill(self):
         """Kill it at a random moment, and start it again."""
@@ -242,7 +247,7 @@ class Random(unittest.TestCase):
         self.daemon.refresh()
         now = self.daemon.status()["generation"]
         changes = self.daemon.ctl_json("diff", str(generation), str(now))["changes"]
-        self.assertEqual(sorted(normal(c) for c in changes if c["kind"] not in MANAGED), sorted(words),
+        self.assertEqual(sorted(normal(c) for c in changes if c["kind"] not in self.managed), sorted(words),
                          f"seed {self.seed}, change {self.changes}, generations {generation} to {now}")
         self.told.append((generation, now, sorted(words)))
         return now
@@ -285,7 +290,7 @@ class Random(unittest.TestCase):
         numbers = [c["generation"] for c in history]
         self.assertEqual(numbers, sorted(numbers))
         self.assertEqual(sorted(set(numbers)), list(range(2, last + 1)))
-        history = [c for c in history if c["kind"] not in MANAGED]
+        history = [c for c in history if c["kind"] not in self.managed]
         for before, after, words in self.told:
             self.assertEqual(sorted(normal(c) for c in history if before < c["generation"] <= after), words)
         self.assertEqual(len(history), sum(len(words) for _, _, words in self.told))
@@ -299,7 +304,7 @@ class Random(unittest.TestCase):
         done = [word for _, _, words in self.told for word in words]
         for host in self.sim.hosts:
             story = [normal(c) for c in self.daemon.ctl_json("history", host)
-                     if c["generation"] > 1 and c["kind"] not in MANAGED and c["what"].startswith(f"{host} ")]
+                     if c["generation"] > 1 and c["kind"] not in self.managed and c["what"].startswith(f"{host} ")]
             self.assertEqual(story, [word for word in done if word[1].startswith(f"{host} ")])
 
 
