@@ -8,6 +8,14 @@
     "SELECT generation, published, kind, what, before, after, why, planned, first_seen, last_seen, subjects"
 #define IN_TEXT "(?3 IS NULL OR instr(what, ?3) > 0 OR instr(before, ?3) > 0 OR instr(after, ?3) > 0)"
 
+/* Those that are about nobody by name, and what is told of all that were found. */
+#define OTHERS                                                                                               \
+    "  UNION SELECT generation, seq FROM subject JOIN change USING (generation, seq)"                        \
+    "  WHERE name = '' AND generation > ?1 AND generation <= ?2 AND instr(what, ?3) > 0"                     \
+    "  ORDER BY generation DESC, seq DESC LIMIT ?4)"                                                         \
+    " JOIN change USING (generation, seq) JOIN generation USING (generation)"                                \
+    " ORDER BY generation, seq"
+
 int store_history_prepare(struct store *store, struct fab_err *err)
 {
     const struct store_sql list[] = {
@@ -19,7 +27,9 @@ int store_history_prepare(struct store *store, struct fab_err *err)
          " first_seen, last_seen, subjects)"
          " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"},
         {&store->subject_insert, "INSERT INTO subject (name, generation, seq) VALUES (?1, ?2, ?3)"},
-        {&store->subject_known, "SELECT 1 FROM subject WHERE name = ?1 LIMIT 1"},
+        {&store->subject_known, "SELECT EXISTS (SELECT 1 FROM renamed WHERE former = ?1)"
+                                " OR EXISTS (SELECT 1 FROM renamed WHERE name = ?1)"
+                                " FROM subject WHERE name = ?1 LIMIT 1"},
         {&store->changes,
          COLUMNS " FROM change JOIN generation USING (generation)"
                  " WHERE generation > ?1 AND generation <= ?2 AND " IN_TEXT " ORDER BY generation, seq"},
@@ -27,14 +37,11 @@ int store_history_prepare(struct store *store, struct fab_err *err)
          COLUMNS " FROM (SELECT * FROM change WHERE generation > ?1 AND generation <= ?2 AND " IN_TEXT
                  "  ORDER BY generation DESC, seq DESC LIMIT ?4)"
                  " JOIN generation USING (generation) ORDER BY generation, seq"},
-        {&store->changes_about, STORE_LINE COLUMNS
-         " FROM (SELECT generation, seq FROM line JOIN subject USING (name)"
-         "  WHERE generation > max(?1, after) AND generation <= min(?2, until)"
-         "  UNION SELECT generation, seq FROM subject JOIN change USING (generation, seq)"
-         "  WHERE name = '' AND generation > ?1 AND generation <= ?2 AND instr(what, ?3) > 0"
-         "  ORDER BY generation DESC, seq DESC LIMIT ?4)"
-         " JOIN change USING (generation, seq) JOIN generation USING (generation)"
-         " ORDER BY generation, seq"},
+        {&store->changes_about, COLUMNS " FROM (SELECT generation, seq FROM subject"
+                                        "  WHERE name = ?3 AND generation > ?1 AND generation <= ?2" OTHERS},
+        {&store->changes_line,
+         STORE_LINE COLUMNS " FROM (SELECT generation, seq FROM line JOIN subject USING (name)"
+                            "  WHERE generation > max(?1, after) AND generation <= min(?2, until)" OTHERS},
     };
     return store_prepare(store, list, sizeof list / sizeof list[0], err);
 }
@@ -132,7 +139,8 @@ static const char *text(sqlite3_stmt *stmt, int column)
     return said == NULL ? "" : said;
 }
 
-/* Which statement finds them: by subject, where there is such a one. */
+/* Which statement finds them: by subject, where there is such a one, under all its names where it has others.
+ */
 static int choose(struct store *store, const char *what, uint32_t limit, sqlite3_stmt **out,
                   struct fab_err *err)
 {
@@ -143,10 +151,11 @@ static int choose(struct store *store, const char *what, uint32_t limit, sqlite3
     int rc = store_bind_text(stmt, 1, what);
     rc = rc != SQLITE_OK ? store_fail(store, rc, "reading the history", err)
                          : store_step(store, stmt, "reading the history", err);
+    const bool other_names = rc == 1 && sqlite3_column_int(stmt, 0) != 0;
     sqlite3_reset(stmt);
     sqlite3_clear_bindings(stmt);
     if (rc == 1)
-        *out = store->changes_about;
+        *out = other_names ? store->changes_line : store->changes_about;
     return rc < 0 ? rc : PMIXFAB_OK;
 }
 

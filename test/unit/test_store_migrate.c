@@ -286,6 +286,41 @@ static void test_history_gets_subjects(void **state)
     }
 }
 
+/* A history from before names were followed: those whose text leaves no doubt are. */
+static void test_history_gets_names(void **state)
+{
+    struct folder *folder = *state;
+    struct schema older = make_schema(8);
+    struct fab_inventory none;
+    struct fab_err err = {{0}};
+    empty_inventory(&none);
+    write_version(folder->db, &older, &none);
+    run_sql(
+        folder->db,
+        "INSERT INTO generation VALUES (1, 5, 0), (2, 6, 0), (3, 7, 0), (4, 8, 0), (5, 9, 0);"
+        "INSERT INTO change (generation, seq, kind, what, before, after, subjects) VALUES"
+        " (1, 0, 'lid', 'node1', '1', '2', 'node1'),"
+        " (2, 0, 'name', 'node1', 'node1', 'gpu1', 'node1' || char(10) || 'gpu1'),"
+        " (3, 0, 'name', 'x HCA-1', 'x HCA-1', 'y HCA-1', 'x' || char(10) || 'y')," /* a part of x */
+        " (4, 0, 'switch-replaced', 'leaf1', '0x00000000000000a1 leaf1', '0x00000000000000b1 swx',"
+        "  'leaf1' || char(10) || 'swx' || char(10) || 'spine1'),"
+        " (5, 0, 'switch-replaced', 'leaf2', '0x00000000000000a2', '0x00000000000000b2',"
+        "  'leaf2' || char(10) || 'spine1');"
+        "INSERT INTO subject (name, generation, seq) VALUES ('node1', 1, 0), ('node1', 2, 0), ('gpu1', 2, 0),"
+        " ('x', 3, 0), ('y', 3, 0), ('leaf1', 4, 0), ('swx', 4, 0), ('spine1', 4, 0), ('leaf2', 5, 0),"
+        " ('spine1', 5, 0)");
+    struct store *store = open_store(folder->db);
+    char told[1000] = "";
+    assert_int_equal(store_history(store, 0, 9, "gpu1", 0, keep_subjects, told, &err), PMIXFAB_OK);
+    assert_string_equal(told, "node1=node1;node1=node1\ngpu1;");
+    store_close(store);
+    assert_int_equal(ask_number(folder->db, "SELECT count(*) FROM renamed"), 2);
+    assert_int_equal(ask_number(folder->db, "SELECT count(*) FROM renamed WHERE (former, generation, name) IN"
+                                            " (VALUES ('node1', 2, 'gpu1'), ('leaf1', 4, 'swx'))"),
+                     2);
+    fab_inventory_destroy(&none);
+}
+
 static void test_newer_is_refused_and_left_alone(void **state)
 {
     struct folder *folder = *state;
@@ -371,11 +406,17 @@ static void test_two_migrate_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schema_is_built_in),      folder_test(test_new_database_has_the_newest_version),
-        folder_test(test_missing_nodes_stay_missing),   folder_test(test_file_of_version_1),
-        folder_test(test_every_older_version),          folder_test(test_file_of_version_1),
-        folder_test(test_history_gets_subjects),        folder_test(test_newer_is_refused_and_left_alone),
-        folder_test(test_failing_step_changes_nothing), folder_test(test_two_migrate_at_once),
+        cmocka_unit_test(test_schema_is_built_in),
+        folder_test(test_new_database_has_the_newest_version),
+        folder_test(test_history_gets_names),
+        folder_test(test_missing_nodes_stay_missing),
+        folder_test(test_file_of_version_1),
+        folder_test(test_every_older_version),
+        folder_test(test_file_of_version_1),
+        folder_test(test_history_gets_subjects),
+        folder_test(test_newer_is_refused_and_left_alone),
+        folder_test(test_failing_step_changes_nothing),
+        folder_test(test_two_migrate_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
