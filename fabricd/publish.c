@@ -146,6 +146,8 @@ static int judge_sweep(struct draft *draft, bool accept_partial, struct publish_
         rc = publish_check_whole(publisher, &draft->inv, report, err);
     if (rc == PMIXFAB_OK && !accept_partial)
         rc = keep_sweep(draft, err);
+    else if (rc == PMIXFAB_OK)
+        publisher_release_now(publisher, NULL); /* else the next sweep would take it away again */
     return rc == PMIXFAB_OK ? draft_understand(draft, err) : rc;
 }
 

@@ -239,6 +239,13 @@ class Hands(Case):
         lab.wait_for(lambda: self.seen()["node0002"] == ("up", "subnet"), what="the host to be released")
         self.assertEqual(self.daemon.status()["flapping"], 0)
 
+    def test_a_sweep_that_is_taken_as_it_is(self):
+        self.start()
+        self.hold_host()
+        self.assertTrue(self.daemon.refresh(accept_partial=True)["changed"])
+        self.assertEqual((self.seen()["node0002"], self.daemon.status()["flapping"]), (("up", "subnet"), 0))
+        self.assertFalse(self.daemon.refresh()["changed"])
+
     def test_only_who_may(self):
         self.start()
         self.hold_host()
