@@ -165,13 +165,53 @@ static bool is_expected(const struct expected *expected, const char *name)
     return false;
 }
 
+/* Does a device come, go, or get another name by this? Then indices may move. */
+static bool moves_indices(const struct fab_change *change)
+{
+    switch (change->kind) {
+    case FAB_CHANGE_HOST_ADDED:
+    case FAB_CHANGE_HOST_LOST:
+    case FAB_CHANGE_DEVICE_ADDED:
+    case FAB_CHANGE_DEVICE_LOST:
+    case FAB_CHANGE_REPORT_ADDED:
+    case FAB_CHANGE_REPORT_LOST:
+    case FAB_CHANGE_HCA_REPLACED:
+    case FAB_CHANGE_HOST_MOVED:
+    case FAB_CHANGE_NAME:
+        return true;
+    case FAB_CHANGE_HOST_BACK:
+    case FAB_CHANGE_PORT_BACK:
+        return strcmp(change->before, "missing") != 0; /* else it had kept its index */
+    default:
+        return false;
+    }
+}
+
+/* Indices move because of the other changes of their generation: planned when all that can move them are. */
+static void mark_indices(struct fab_diff *diff)
+{
+    bool any = false, all = true;
+    for (uint32_t i = 0; i < diff->n; i++) {
+        if (!moves_indices(&diff->changes[i]))
+            continue;
+        any = true;
+        all = all && diff->changes[i].planned;
+    }
+    for (uint32_t i = 0; any && all && i < diff->n; i++)
+        if (diff->changes[i].kind == FAB_CHANGE_INDEX)
+            diff->changes[i].planned = true;
+}
+
 void expected_mark(struct expected *expected, struct fab_diff *diff, int64_t now)
 {
     expire(expected, now);
-    for (uint32_t i = 0; expected->n > 0 && i < diff->n; i++) {
+    if (expected->n == 0)
+        return;
+    for (uint32_t i = 0; i < diff->n; i++) {
         struct fab_change *change = &diff->changes[i];
         const char *subject = change->subjects == NULL ? "" : change->subjects;
         for (; *subject != '\0' && !change->planned; subject = fab_subject_next(subject))
             change->planned = is_expected(expected, subject);
     }
+    mark_indices(diff);
 }

@@ -276,24 +276,26 @@ void story_gone(struct story *s)
 
 /* ---- what is told as it is ------------------------------------------------------------------------- */
 
-/* A node that has cables, none of which is where it was. */
-static bool moved_altogether(const struct story *s, uint64_t guid)
+/* Of a node that is seen again: are its cables where they were? */
+static const char *back_where(const struct story *s, uint64_t guid)
 {
     uint32_t b = fab_inventory_find(s->before, guid), a = fab_inventory_find(s->after, guid);
-    bool any = false;
+    uint32_t had = 0, has = 0, stayed = 0;
 
+    for (uint32_t i = 0; b != FAB_NONE && i < s->before->nodes[b].n_ports; i++)
+        had += peer_of(s->before, b, i) != FAB_NONE;
     for (uint32_t i = 0; b != FAB_NONE && a != FAB_NONE && i < s->after->nodes[a].n_ports; i++) {
         uint32_t far = peer_of(s->after, a, i);
         uint32_t was =
             fab_inventory_port(s->before, b, s->after->ports[s->after->nodes[a].first_port + i].num);
-        if (far == FAB_NONE)
-            continue;
-        any = true;
-        if (was != FAB_NONE && s->before->ports[was].peer != FAB_NONE &&
-            story_port_after(s, s->before->ports[was].peer) == far)
-            return false;
+        has += far != FAB_NONE;
+        stayed += far != FAB_NONE && was != FAB_NONE && s->before->ports[was].peer != FAB_NONE &&
+                  story_port_after(s, s->before->ports[was].peer) == far;
     }
-    return any;
+    if (stayed == has || stayed == had) /* the others are out, or are more than it had */
+        return "it is seen again, at its old place";
+    return stayed > 0 ? "it is seen again, with some of its cables at another place"
+                      : "it is seen again, at another place";
 }
 
 static const char *reason(const struct story *s, const struct fab_change *change)
@@ -314,8 +316,7 @@ static const char *reason(const struct story *s, const struct fab_change *change
         return "it is not seen any more, and nothing took its place, which is kept for a while";
     case FAB_CHANGE_HOST_BACK:
     case FAB_CHANGE_SWITCH_BACK:
-        return moved_altogether(s, change->guid) ? "it is seen again, at another place"
-                                                 : "it is seen again, at its old place";
+        return back_where(s, change->guid);
     case FAB_CHANGE_PORT_MISSING:
         return "the cable is not seen any more, and nothing took its place, which is kept for a while";
     case FAB_CHANGE_PORT_BACK:
@@ -329,6 +330,7 @@ static void subjects_of(struct story *s, const struct fab_inventory *inv, const 
 {
     uint32_t node = change->guid == 0 ? FAB_NONE : fab_inventory_find(inv, change->guid);
     uint32_t port = FAB_NONE;
+    bool host = change->kind == FAB_CHANGE_HOST_MISSING || change->kind == FAB_CHANGE_HOST_BACK;
     bool link = change->kind == FAB_CHANGE_LINK_ADDED || change->kind == FAB_CHANGE_LINK_LOST ||
                 change->kind == FAB_CHANGE_LINK_RATE || change->kind == FAB_CHANGE_PORT_MISSING ||
                 change->kind == FAB_CHANGE_PORT_BACK;
@@ -341,6 +343,8 @@ static void subjects_of(struct story *s, const struct fab_inventory *inv, const 
         story_subject_link(s, inv, port);
     else
         story_subject_node(s, inv, node);
+    for (uint32_t i = 0; host && i < inv->nodes[node].n_ports; i++) /* whose switch may be why */
+        story_subject_link(s, inv, inv->nodes[node].first_port + i);
 }
 
 void story_rest(struct story *s)

@@ -134,6 +134,24 @@ class Swap(unittest.TestCase):
         self.leaf_goes()
         self.leaf_is_back(("switch-back", LEAF, "missing", "there"))
 
+    def test_a_leaf_restarts_as_announced(self):
+        """All that comes of it is planned, and stands in the leaf's history."""
+        self.daemon.ctl("expect", LEAF, "--replace")
+        self.leaf_goes()
+        self.assertTrue(all(c["planned"] for c in self.daemon.ctl_json("diff")["changes"]))
+        for host in ("node0003", "node0004"):
+            self.assertEqual(self.daemon.ctl("forget", host).returncode, 0)
+        self.generation += 2
+        told = self.daemon.ctl_json("diff", str(self.generation - 2), str(self.generation))["changes"]
+        self.assertEqual({c["kind"] for c in told}, {"host-lost", "switch-lost", "index"})
+        self.sim.relink(LEAF)
+        self.active(LEAF, 1, 2, 3, 4)
+        self.daemon.refresh()
+        told += self.daemon.ctl_json("diff")["changes"]
+        self.assertEqual([c for c in told if not c["planned"] and c["kind"] != "lid"], [])
+        kinds = [c["kind"] for c in self.daemon.ctl_json("history", LEAF)]
+        self.assertEqual(kinds.count("host-missing"), 2, kinds)
+
     def test_a_leaf_is_replaced(self):
         self.sim.guid(LEAF, 0x9a0001)
         self.becomes(("switch-replaced", LEAF, "0x0000000000200001", "0x00000000009a0001"))

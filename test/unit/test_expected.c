@@ -125,12 +125,43 @@ static void test_marked(void **state)
     store_close(store);
 }
 
+/* Indices move because of what came and went with them. */
+static void test_indices(void **state)
+{
+    const struct folder *folder = *state;
+    struct fab_err err = {""};
+    struct store *store = open_store(folder->db);
+    struct expected *expected = open_expected(store);
+    struct fab_change changes[] = {
+        {.kind = FAB_CHANGE_HOST_LOST, .subjects = "node1\0leaf1\0", .before = "1 device"},
+        {.kind = FAB_CHANGE_INDEX, .subjects = "", .before = "1-3"},
+        {.kind = FAB_CHANGE_HOST_BACK, .subjects = "node2\0leaf2\0", .before = "missing"},
+        {.kind = FAB_CHANGE_LINK_LOST, .subjects = "leaf2\0spine1\0", .before = "4xHDR"},
+    };
+    struct fab_diff diff = {.changes = changes, .n = sizeof(changes) / sizeof(changes[0])};
+    assert_int_equal(expected_add(expected, "leaf1", NOW, 10, 7, &err), 0);
+    expected_mark(expected, &diff, NOW);
+    assert_true(changes[1].planned);
+    changes[0].planned = changes[1].planned = false;
+    changes[2].before = "lost"; /* it comes, too, and nobody said so */
+    expected_mark(expected, &diff, NOW);
+    assert_true(changes[0].planned);
+    assert_false(changes[1].planned);
+    diff.n = 2;
+    changes[0] = (struct fab_change){.kind = FAB_CHANGE_LINK_LOST, .subjects = "leaf1\0spine1\0"};
+    expected_mark(expected, &diff, NOW); /* nothing that moves indices is known of */
+    assert_false(changes[1].planned);
+    expected_free(expected);
+    store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_kept, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_limits, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_marked, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_indices, folder_setup, folder_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
