@@ -5,8 +5,8 @@
 
 #include "fabricd/ethernet.h"
 #include "fabricd/log.h"
+#include "fabricd/past.h"
 #include "fabricd/publish_priv.h"
-#include "topo/handle.h"
 
 void join_findings_free(struct join_findings *findings)
 {
@@ -118,24 +118,15 @@ const char *publisher_remark(const struct publisher *publisher, const char *host
 
 /* ---- joining --------------------------------------------------------------------------------------- */
 
-/* Whose a GUID or a MAC is in what is served. */
-static const char *holder(void *cbdata, enum fab_fact kind, uint64_t value)
-{
-    const struct served_set *served = cbdata;
-    const char *host = NULL;
-    for (uint32_t i = 0; i < served->n && host == NULL; i++)
-        host = fab_handle_holder(served->planes[i]->fab, kind, value);
-    return host;
-}
-
 static int join(struct publisher *publisher, const struct fab_inventory *swept,
                 const struct node_report *const *reports, uint32_t n, struct remarks *remarks,
                 struct fab_joined *out, struct fab_err *err)
 {
     struct ethernet_planes ethernet;
-    struct served_set *served = served_get();
-    const struct fab_past past = {holder, served};
+    struct past served;
+    const struct fab_past past = {past_holder, &served};
     const struct fab_report **list = calloc((size_t)n + 1, sizeof(const struct fab_report *));
+    past_open(&served);
     uint64_t *digests = calloc((size_t)n + 1, sizeof(*digests));
     int rc = PMIXFAB_ERR_NOMEM;
     if (list == NULL || digests == NULL) {
@@ -149,7 +140,7 @@ static int join(struct publisher *publisher, const struct fab_inventory *swept,
         rc = fab_join_again(publisher->joins, swept, list, digests, n, ethernet.planes, ethernet.n, &past,
                             on_remark, remarks, out, err);
     }
-    served_set_put(served);
+    past_close(&served);
     free(list);
     free(digests);
     return rc;

@@ -199,13 +199,15 @@ static pmix_status_t get_type(const struct known *known, pmix_value_t *value)
 /* InfiniBand: the port's GUID. Ethernet: the MAC. */
 static pmix_status_t get_address(const struct known *known, pmix_value_t *value)
 {
-    const char *type = type_of(known), *mac = fact(known, "mac");
+    const char *type = type_of(known), *mac = fact(known, "mac"), *guid = fact(known, "port-guid");
     char text[32];
     if (type != NULL && strcmp(type, "Ethernet") == 0) {
         if (mac == NULL && strncmp(known->device.id, ETHERNET_ID, strlen(ETHERNET_ID)) == 0)
             mac = known->device.id + strlen(ETHERNET_ID);
         return text_value(mac, value);
     }
+    if (guid != NULL) /* also of a port that goes by another one here */
+        return text_value(guid, value);
     if (known->device.port_guid == 0)
         return text_value(mac, value);
     snprintf(text, sizeof(text), "0x%016llx", (unsigned long long)known->device.port_guid);

@@ -223,15 +223,16 @@ bool fab_handle_has_id(const struct pmixfab *fab, uint32_t index, const char *id
     return strncmp(device.id, id, strlen("fab://")) == 0 && strcasecmp(device.id, id) == 0;
 }
 
+uint64_t fab_handle_mac(const struct pmixfab *fab, uint32_t index)
+{
+    const struct snap_fact *fact = fact_of(fab, index, FAB_FACT_MAC);
+    return fact == NULL || (fact->flags & FAB_DETAIL_YIELDED) != 0 ? 0 : number_of(fab, fact);
+}
+
 const char *fab_handle_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value)
 {
-    uint32_t found = kind == FAB_FACT_NODE_GUID   ? by_guid(fab, fab->by_node, value)
-                     : kind == FAB_FACT_PORT_GUID ? by_guid(fab, fab->by_port, value)
-                                                  : with_mac(fab, value);
-    const struct snap_fact *own = found == FAB_NONE ? NULL : fact_of(fab, found, kind);
-    if (found == FAB_NONE || (own != NULL && (own->flags & FAB_DETAIL_YIELDED) != 0))
-        return NULL;
-    return fab_handle_host(fab, fab->costs.host[found]);
+    uint32_t found = by_guid(fab, kind == FAB_FACT_NODE_GUID ? fab->by_node : fab->by_port, value);
+    return found == FAB_NONE ? NULL : fab_handle_host(fab, fab->costs.host[found]);
 }
 
 static uint32_t host_named(const struct pmixfab *fab, const char *name)

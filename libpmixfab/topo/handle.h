@@ -53,7 +53,9 @@ void fab_handle_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, u
  */
 bool fab_handle_has_id(const struct pmixfab *fab, uint32_t index, const char *id);
 
-/* The host of the device that goes by this FAB_FACT_NODE_GUID, _PORT_GUID or _MAC (48 bits); NULL. */
+/* The MAC of a device's interface that it goes by; 0: none. */
+uint64_t fab_handle_mac(const struct pmixfab *fab, uint32_t index);
+/* The host of the device that goes by this FAB_FACT_NODE_GUID or _PORT_GUID; NULL. */
 const char *fab_handle_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value);
 
 /* Map and check a file. As pmixfab_open_file(), but the reason goes to err, not to the log. */

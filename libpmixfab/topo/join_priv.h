@@ -144,7 +144,7 @@ struct join_trouble {
     uint32_t two_planes, same_mac; /* devices */
     const char *other;             /* the first host whose devices were claimed */
     struct join_dispute {
-        uint32_t n; /* devices */
+        uint32_t n; /* GUIDs and MACs of devices */
         const char *of, *host;
         enum fab_fact kind;
     } kept, yielded; /* what they share with other hosts': who goes by it */

@@ -45,7 +45,8 @@ class Facts(base.Case):
             (one,) = self.value("devices", device["host"])
             facts = one.pop("facts")
             self.assertEqual(one, device)
-            self.assertEqual(list(facts[0]), ["kind", "text", "sources", "chosen", "conflict", "estimate"])
+            self.assertEqual(list(facts[0]), ["kind", "text", "sources", "chosen", "conflict", "estimate", "software",
+                                              "yielded"])
             for key in ("vendor", "firmware", "driver", "pci"):
                 self.assertEqual(self.believed(facts, key), [device[key]])
             for key in ("mtu", "numa"):

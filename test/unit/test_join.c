@@ -604,12 +604,26 @@ static void test_software_of_those_who_use_it(void **state)
               "yes");
     world_say(&a, FAB_FROM_UCX, FAB_FACT_INTERFACE, "ib0", FAB_FACT_TRANSPORT, "tcp", FAB_FACT_SOFTWARE,
               "yes");
+    world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_INTERFACE, "ib0", FAB_FACT_PROTOCOL, "x", FAB_FACT_MTU, "9000",
+              FAB_FACT_SOFTWARE, "yes"); /* what another says without is not software */
+    world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PROTOCOL, "x");
     world_finish(&a);
     join_n(&inv, list, 1, NULL, &joined);
     uint32_t card = port_at(&joined, 0x100, 1), soft = port_at(&joined, 0x110, 1);
     assert_string_equal(world_text(&joined, card, FAB_FACT_PROVIDER), "tcp");
     assert_string_equal(world_text(&joined, card, FAB_FACT_TRANSPORT), "tcp");
     assert_null(world_detail(&joined, card, FAB_FACT_SOFTWARE));
+    static const struct {
+        enum fab_fact kind;
+        unsigned flag;
+    } ways[] = {{FAB_FACT_PROVIDER, FAB_DETAIL_SOFTWARE},
+                {FAB_FACT_TRANSPORT, FAB_DETAIL_SOFTWARE},
+                {FAB_FACT_PROTOCOL, 0},
+                {FAB_FACT_MTU, 0},
+                {FAB_FACT_NAME, 0}};
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        assert_int_equal(world_detail(&joined, card, ways[i].kind)->flags & FAB_DETAIL_SOFTWARE,
+                         ways[i].flag);
     assert_string_equal(world_text(&joined, soft, FAB_FACT_SOFTWARE), "yes");
     fab_joined_destroy(&joined);
     fab_report_destroy(&a);

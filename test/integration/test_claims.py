@@ -1,0 +1,245 @@
+"""What several hosts, or several devices of one host, say of themselves: a claim takes nobody's device out of what is
+served, and the ids that the stock library gives lead to the devices.
+
+test/data/hwloc/one_guid.xml is a machine whose three adapters have one node GUID; there are real ones like that.
+"""
+import base64
+import glob
+import json
+import os
+import re
+import subprocess
+import unittest
+
+import hwloc_machines
+import lab
+
+DATA = os.path.join(lab.ROOT, "test", "data", "hwloc")
+OTHERS = sorted(glob.glob(os.path.join(lab.ROOT, "..", "*", "data", "hwloc", "*.xml")))
+USNIC = [path for path in OTHERS if "manyVFs" in path]
+NODE = "0x0000000000abcd00"
+
+
+def interface(number, name="eth0", network=0):
+    return {"source": "ethernet", "interface": name, "mac": f"24:57:20:04:20:{number:02x}", "state": "up",
+            "address": [f"10.91.{network}.{number}/16"]}
+
+
+def card(name):
+    return {"source": "verbs", "name": name, "port": "1", "node-guid": NODE, "port-guid": "0x0000000000abcd01",
+            "type": "Ethernet", "state": "up"}
+
+
+def have(name):
+    return glob.glob(os.path.join(lab.BUILD, "lib*", "**", "fabricd", f"probe_{name}.so"), recursive=True)
+
+
+def found(daemon, uuid, host=None):
+    where = [f"pmix.dev.id=s:{uuid}"] + ([f"pmix.hname=s:{host}"] if host else [])
+    done = lab.run([lab.program("stock_chapter"), daemon.uri(), "query", "pmix.fabdev", *where], env=daemon.tool_env())
+    if done.returncode != 0:
+        raise AssertionError(f"{uuid}: {done.stderr}")
+    attributes = dict(json.loads(done.stdout)[0][1]["value"]["elements"])
+    return attributes["pmix.hname"]["value"], attributes["pmix.fabdev.nm"]["value"]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = lab.tmpdir()
+        capture = os.path.join(self.dir, "fabric.txt")
+        lab.replace_file(capture, lab.fabric("fattree2:2,1,2", "capture"))
+        self.daemon = lab.Fabricd(config={"fabricd": {"probe": [f"file:{capture}"], "host": "scheduler"},
+                                          "ethernet": {"lan": "10.91.0.0/16"}})
+        self.addCleanup(self.daemon.stop)
+
+    def deliver(self, host, items):
+        """And wait until it is published."""
+        path = os.path.join(self.dir, "machine.json")
+        lab.replace_file(path, json.dumps({"host": host, "items": items}))
+        done = subprocess.run([lab.program("report_tool"), path], capture_output=True, check=True)
+        before = self.daemon.status()["generation"]
+        answer = self.daemon.control("deliver", bytes=base64.b64encode(done.stdout).decode())
+        self.assertTrue(answer["ok"], answer)
+        lab.wait_for(lambda: self.daemon.status()["generation"] > before, 20, f"{host}'s report")
+
+    def devices(self, *hosts):
+        """By host, name and plane, all that is listed of them but their numbers."""
+        listed = self.daemon.ctl_json("devices")
+        return {(one["host"], one["name"], one["plane"]): {key: value for key, value in one.items() if key != "index"}
+                for one in listed if one["host"] in hosts}
+
+    def all(self):
+        """Everything that is listed, with its facts, and what it costs."""
+        listed = [self.daemon.ctl_json(what) for what in ("devices", "switches", "links", "coords", "groups")]
+        facts = [self.daemon.ctl_json("devices", host) for host in ("h1", "h5", "h6")]
+        costs = [self.daemon.ctl("cost", a, b).stdout for a in ("h1", "h5", "h6") for b in ("h1", "h5", "h6")]
+        return listed, facts, costs
+
+    def remarks(self):
+        return {node["host"]: node["remarks"] for node in self.daemon.control("nodes")["nodes"]}
+
+    def facts(self, device, kind):
+        host, name = device.split(":")
+        one, = (one for one in self.daemon.ctl_json("devices", host) if one["name"] == name)
+        return [fact for fact in one["facts"] if fact["kind"] == kind]
+
+    def found(self, uuid, **where):
+        """Host and name of the device that a tool gets by an id."""
+        return found(self.daemon, uuid, **where)
+
+
+class Claims(Case):
+    def test_a_liar_comes_and_goes(self):
+        self.deliver("h5", [interface(5)])
+        self.deliver("h6", [interface(6), card("mlx5_0")])
+        self.deliver("h1", [interface(1)])  # it comes before them in every order
+        before, everything = self.devices("h5", "h6"), self.all()
+        self.assertEqual(sorted(before), [("h5", "eth0", "lan"), ("h6", "eth0", "lan"), ("h6", "mlx5_0", "unattached")])
+
+        self.deliver("h1", [interface(1), interface(5, "x5", 1), interface(6, "x6", 1), card("z")])
+        self.check_beside_the_liar(before)
+        self.assertEqual(self.remarks(), {
+            "h1": ["the node GUID of z is that of a device of h6, too, which keeps it (and 3 more)"],
+            "h5": ["the MAC of eth0 is claimed by h1, too"],
+            "h6": ["the node GUID of mlx5_0 is claimed by h1, too (and 2 more)"]})
+        self.daemon.stop()
+        self.daemon.start()  # who had what is known from the store
+        lab.wait_for(lambda: self.devices("h6"), 20, "what was served")
+        self.daemon.refresh()
+        self.check_beside_the_liar(before)
+        self.deliver("h5", [dict(interface(5), mtu="9000")])
+        self.check_beside_the_liar(before)
+        self.deliver("h5", [interface(5)])
+
+        self.deliver("h1", [interface(1)])
+        self.assertEqual(self.devices("h5", "h6"), before)
+        self.assertEqual(self.all(), everything)
+        self.assertFalse(self.daemon.errors())
+
+    def check_beside_the_liar(self, before):
+        """All that the others have is served as it was, under its ids, and says that somebody claims it, too."""
+        now = self.devices("h5", "h6")
+        self.assertEqual(sorted(now), sorted(before))
+        for key, one in now.items():
+            was = before[key]
+            for name in ("id", "node_guid", "port_guid", "state", "seen"):
+                self.assertEqual(one.get(name), was.get(name), (key, name))
+            self.assertEqual(self.found(one["id"]), key[:2])
+        self.assertEqual(sorted(self.devices("h1")), [("h1", "eth0", "lan"), ("h1", "x5", "lan"), ("h1", "x6", "lan"),
+                                                      ("h1", "z", "unattached")])
+        for device, kind, yielded in (("h5:eth0", "mac", False), ("h1:x5", "mac", True), ("h6:mlx5_0", "node-guid", False),
+                                      ("h1:z", "node-guid", True), ("h1:z", "port-guid", True)):
+            fact, = self.facts(device, kind)
+            self.assertEqual((fact["chosen"], fact["conflict"], fact["yielded"]), (True, True, yielded), device)
+        self.assertRegex(self.daemon.ctl("devices", "h1").stdout, rf"node-guid +{NODE} +verbs +\(another host's\)")
+        self.assertRegex(self.daemon.ctl("devices", "h6").stdout, rf"node-guid +{NODE} +verbs +\(contradicted\)")
+
+
+    def test_ways_that_are_software(self):
+        """They are marked, and make no software of the device."""
+        self.deliver("h5", [interface(5),
+                            {"source": "libfabric", "interface": "eth0", "provider": ["tcp", "udp"], "software": "yes"},
+                            {"source": "libfabric", "interface": "eth0", "provider": ["efa"]},
+                            {"source": "ucx", "interface": "eth0", "transport": ["tcp"], "software": "yes",
+                             "estimates": {"latency": "5000"}}])
+        self.assertEqual({fact["text"]: fact["software"] for fact in self.facts("h5:eth0", "provider")},
+                         {"efa": False, "tcp": True, "udp": True})
+        self.assertEqual(self.facts("h5:eth0", "software"), [])
+        text = self.daemon.ctl("devices", "h5").stdout
+        for line in (r"provider +efa +libfabric\n", r" +tcp +libfabric +\(software\)\n", r" +udp +libfabric +\(software\)\n",
+                     r"transport +tcp +ucx +\(software\)\n", r"latency +5000 +ucx +\(estimate\)\n"):
+            self.assertRegex(text, line)
+
+
+@unittest.skipUnless(have("hwloc"), "the hwloc probe is not built")
+class OneGuidForAll(Case):
+    def recorded(self, path):
+        record = os.path.join(self.dir, "recorded.json")
+        done = lab.run([lab.program("fabricd"), "--probe", f"hwloc:{path}", "--record", record])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(record, encoding="utf-8") as file:
+            return json.load(file)["items"]
+
+    def check(self, path):
+        items = self.recorded(path)
+        names = sorted(item["name"] for item in items if "name" in item)
+        self.assertEqual(names, ["usnic_0", "usnic_1", "usnic_2"])
+        self.deliver("h1", items)
+        alone = self.devices("h1")
+        self.deliver("h2", items)
+        for host in ("h1", "h2"):
+            self.assertEqual(sorted(self.devices(host)), [(host, name, "unattached") for name in names])
+        for key, one in self.devices("h1").items():
+            self.assertEqual({**one, "facts": None}, {**alone[key], "facts": None})
+
+        done = lab.run([lab.program("stock_distances"), path], env=self.daemon.tool_env())
+        stock = {one["osname"]: one["uuid"] for one in json.loads(done.stdout) if one["osname"] in names}
+        for host in ("h1", "h2"):
+            served = {name: one["id"] for (_, name, _), one in self.devices(host).items()}
+            self.assertEqual(served, stock)
+        for name, uuid in stock.items():
+            self.assertEqual((self.found(uuid), self.found(uuid, host="h2")), (("h1", name), ("h2", name)))
+
+        for host in ("h1", "h2"):
+            cost = {(a, b): int(self.daemon.ctl("cost", f"{host}:{a}", f"{host}:{b}").stdout.split()[0])
+                    for a in names for b in names}
+            self.assertIn(cost["usnic_0", "usnic_1"], (2, 4))
+            self.assertEqual((cost["usnic_0", "usnic_2"], cost["usnic_1", "usnic_2"]), (9, 9))
+        fact, = self.facts("h2:usnic_1", "node-guid")
+        self.assertEqual((fact["text"], fact["conflict"]), ("0x020000fffe000000", True))
+
+    def test_a_machine_made_up(self):
+        self.check(os.path.join(DATA, "one_guid.xml"))
+
+    @unittest.skipUnless(USNIC, "the recorded machine with usNIC is not here")
+    def test_a_real_machine(self):
+        self.check(USNIC[0])
+
+
+@unittest.skipUnless(have("hwloc") and have("ethernet"), "the probes of hwloc and ethernet are not built")
+class Ids(unittest.TestCase):
+    """Every device that the stock library computes distances of is found by the id that it has there."""
+
+    def test_every_machine(self):
+        odd = os.path.join(DATA, "odd.xml"), os.path.join(DATA, "no_network.xml")  # the library has nothing of these
+        total = 0
+        for path in sorted(set(glob.glob(os.path.join(DATA, "*.xml"))) - set(odd)) + OTHERS:
+            with self.subTest(path=path):
+                total += self.check(path)
+        self.assertGreater(total, 30)
+
+    def check(self, path):
+        with open(path, encoding="utf-8") as file:
+            items = [item for item in hwloc_machines.expect(file.read()) if item.get("mac")]
+        record = os.path.join(lab.tmpdir(), "machine.json")
+        lab.replace_file(record, json.dumps({"host": "h1", "items": [
+            {"source": "ethernet", "interface": item["interface"], "mac": item["mac"], "state": "up",
+             "address": [f"10.91.0.{number + 2}/16"]} for number, item in enumerate(items) if "interface" in item]}))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": [f"hwloc:{path}", f"ethernet:{record}"], "host": "h1"},
+                                     "ethernet": {"lan": "10.91.0.0/16"}})
+        try:
+            done = lab.run([lab.program("stock_distances"), path], env=daemon.tool_env())
+            self.assertEqual(done.returncode, 0, done.stderr)
+            stock = json.loads(done.stdout)
+            served = {one["name"]: one for one in daemon.ctl_json("devices")}
+            for one in stock:
+                self.check_one(daemon, served, one)
+            return len(stock)
+        finally:
+            daemon.stop()
+
+    def check_one(self, daemon, served, stock):
+        name, uuid = stock["osname"], stock["uuid"]
+        if name in served:
+            self.assertEqual(served[name]["id"].lower(), uuid.lower())
+        for text in (uuid, re.sub(r"[0-9A-Fa-f]{2}$", lambda last: last[0].upper(), uuid)):
+            _, meant = found(daemon, text)
+            if name in served:
+                self.assertEqual(meant, name)
+            else:  # an interface of an RDMA device: that is meant
+                device, = (one for one in daemon.ctl_json("devices", "h1") if one["name"] == meant)
+                self.assertIn(name, [fact["text"] for fact in device["facts"] if fact["kind"] == "interface"])
+
+
+if __name__ == "__main__":
+    unittest.main()
