@@ -20,7 +20,7 @@ static bool prepare(struct story *s)
 
     s->lost_after = malloc((lost->n_nodes + 1u) * sizeof(*s->lost_after));
     s->after_lost = malloc((s->after->n_nodes + 1u) * sizeof(*s->after_lost));
-    s->ends = malloc((2 * (size_t)lost->n_cables + 1) * sizeof(*s->ends));
+    s->ends = calloc(2 * (size_t)lost->n_cables + 1, sizeof(*s->ends));
     if (s->lost_after == NULL || s->after_lost == NULL || s->ends == NULL)
         return false;
     for (uint32_t i = 0; i < lost->n_nodes; i++)
