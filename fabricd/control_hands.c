@@ -104,7 +104,11 @@ void control_op_check(struct connection *connection, json_t *request)
     uint32_t n;
     const struct node_report *const *reports = nodes_all(daemon->nodes, &n);
     (void)request;
-    int rc = publisher_check(daemon->publisher, reports, n, &found, &err);
+    const bool stale = daemon->status.stale;
+    const struct publish_doubts doubts = {
+        .stale = stale ? daemon->status.stale_reason : NULL,
+        .partial = stale && daemon->last_code == PMIXFAB_ERR_PARTIAL ? &daemon->report : NULL};
+    int rc = publisher_check(daemon->publisher, reports, n, &doubts, &found, &err);
     if (rc != PMIXFAB_OK) {
         connection_fail(connection, rc, "%s", err.text);
         return;

@@ -69,7 +69,8 @@ struct daemon {
     bool ends_round;                 /* when that is updated, the round is at its end */
     bool reports_due;                /* nodes report something that is not published */
 
-    bool partial; /* in the last sweep, ports lead nowhere that did not before */
+    bool partial;                 /* in the last sweep, ports lead nowhere that did not before */
+    struct publish_report report; /* of that */
     int last_code;
     struct daemon_status status;
 };

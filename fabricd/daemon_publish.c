@@ -86,12 +86,15 @@ static int prepare(struct daemon *d, struct fab_inventory *inv, struct publicati
 static void take_findings(struct daemon *d, const struct publish_report *report)
 {
     d->partial = report->dangling > 0;
+    d->report = *report;
     if (report->nowhere > 0 && d->status.dangling != report->nowhere)
-        log_warning("sweep: %u ports are up and lead nowhere, or did not answer", report->nowhere);
+        log_warning("sweep: %u port%s up and lead%s nowhere, or did not answer", report->nowhere,
+                    report->nowhere == 1 ? " is" : "s are", report->nowhere == 1 ? "s" : "");
     d->status.dangling = report->nowhere;
     d->status.unnamed = report->unnamed;
     if (report->inactive > 0 && d->status.inactive != report->inactive)
-        log_warning("sweep: %u cabled ports are not active: does a subnet manager run?", report->inactive);
+        log_warning("sweep: %u cabled port%s not active: does a subnet manager run?", report->inactive,
+                    report->inactive == 1 ? " is" : "s are");
     d->status.inactive = report->inactive;
 }
 

@@ -1,24 +1,62 @@
 /* partial.c - is what a sweep saw the whole fabric, or a part of it that must not shrink what is served? */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fabricd/publish_priv.h"
+#include "topo/text.h"
+
+/* "leaf1[8]", "node1 HCA-1[1]"; cut where it is too long. */
+static void port_text(const struct fab_inventory *inv, const struct fab_port *port, char *text, size_t size)
+{
+    const struct fab_node *node = &inv->nodes[port->node];
+    const char *name = fab_str(inv, node->name), *host = fab_str(inv, node->host);
+    char whole[2 * FAB_HOST_MAX + 32];
+    if (name[0] == '\0' && host[0] == '\0')
+        snprintf(whole, sizeof(whole), "0x%016" PRIx64 "[%u]", node->guid, (unsigned)port->num);
+    else
+        snprintf(whole, sizeof(whole), "%.*s%s%.*s[%u]", FAB_HOST_MAX, host,
+                 name[0] != '\0' && host[0] != '\0' ? " " : "", FAB_HOST_MAX, name, (unsigned)port->num);
+    fab_text_clean(text, size, whole, strlen(whole), NULL);
+}
 
 /*
  * Ports that are up and lead nowhere, or that nothing is known of, now but did not in what was published. One
  * that always did (a cable to something that never answers) says nothing about this sweep.
  */
-static uint32_t count_dangling(const struct fab_inventory *inv, const struct fab_inventory *before)
+static void count_dangling(const struct fab_inventory *inv, const struct fab_inventory *before,
+                           struct publish_report *report)
 {
-    uint32_t count = 0;
     for (uint32_t i = 0; inv->n_dangling > 0 && i < inv->n_ports; i++) {
         if (!fab_port_dangles(inv, &inv->ports[i]))
             continue;
         uint32_t node = fab_inventory_find(before, inv->nodes[inv->ports[i].node].guid);
         uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(before, node, inv->ports[i].num);
-        if (port == FAB_NONE || !fab_port_dangles(before, &before->ports[port]))
-            count++;
+        if (port != FAB_NONE && fab_port_dangles(before, &before->ports[port]))
+            continue;
+        if (report->dangling++ >= PUBLISH_NAMED)
+            continue;
+        struct publish_nowhere *named = &report->named[report->dangling - 1];
+        port_text(inv, &inv->ports[i], named->port, sizeof(named->port));
+        if (port != FAB_NONE && before->ports[port].peer != FAB_NONE)
+            port_text(before, &before->ports[before->ports[port].peer], named->was, sizeof(named->was));
     }
-    return count;
+}
+
+/* "leaf1[8] (node1 HCA-1[1]), leaf2[1], ...": as many as a message has room for. */
+static void list_named(const struct publish_report *report, char *text, size_t size)
+{
+    const uint32_t most = report->dangling < 3 ? report->dangling : 3;
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < most && used + 1 < size; i++) {
+        const struct publish_nowhere *named = &report->named[i];
+        const bool was = named->was[0] != '\0';
+        used += (size_t)snprintf(text + used, size - used, "%s%.40s%s%.40s%s", i == 0 ? "" : ", ",
+                                 named->port, was ? " (to " : "", named->was, was ? ")" : "");
+    }
+    if (report->dangling > most && used + 6 < size)
+        snprintf(text + used, size - used, ", ...");
 }
 
 static bool has_cables(const struct fab_inventory *inv)
@@ -35,13 +73,16 @@ int publish_check_whole(const struct publisher *publisher, const struct fab_inve
     unsigned long long serving = publisher->generation;
     if (publisher->generation == 0 || report->lost == 0)
         return PMIXFAB_OK;
-    if (report->dangling > 0)
+    if (report->dangling > 0) {
+        char named[300];
+        list_named(report, named, sizeof(named));
         return fab_fail(
             err, PMIXFAB_ERR_PARTIAL,
-            "the sweep is partial: %u ports lead nowhere or did not answer, and %u hosts, devices, switches "
-            "and links are missing; still serving generation %llu (fabricctl refresh "
+            "the sweep is partial: %u port%s nowhere or did not answer (%.220s), and of hosts, devices, "
+            "switches and links %u less are seen; still serving generation %llu (fabricctl refresh "
             "--accept-partial takes it as it is)",
-            report->dangling, report->lost, serving);
+            report->dangling, report->dangling == 1 ? " leads" : "s lead", named, report->lost, serving);
+    }
     if (!has_cables(inv) && has_cables(&publisher->current))
         return fab_fail(
             err, PMIXFAB_ERR_PARTIAL,
@@ -55,7 +96,7 @@ void publish_fill_report(const struct publisher *publisher, const struct fab_inv
                          const struct fab_diff *diff, struct publish_report *report)
 {
     *report = (struct publish_report){.lost = diff->n_lost};
-    report->dangling = count_dangling(inv, &publisher->current);
+    count_dangling(inv, &publisher->current, report);
     report->nowhere = inv->n_dangling;
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         report->unnamed += inv->nodes[i].unnamed;

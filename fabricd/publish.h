@@ -35,10 +35,18 @@ struct publication {
     struct served_set *set; /* to be served */
 };
 
+/* A port that is up and leads nowhere: "leaf1[8]", and what was at its other end, or "". Clean; long names
+ * are cut. */
+#define PUBLISH_NAMED 8
+struct publish_nowhere {
+    char port[96], was[96];
+};
+
 /* What a sweep found out beside a change. */
 struct publish_report {
     uint32_t dangling; /* ports that are up and lead nowhere, and did not so before */
-    uint32_t nowhere;  /* all ports that are up and lead nowhere */
+    struct publish_nowhere named[PUBLISH_NAMED]; /* the first of them */
+    uint32_t nowhere;                            /* all ports that are up and lead nowhere */
     uint32_t lost;     /* hosts, devices, switches and links less than what is served */
     uint32_t unnamed;  /* HCAs that no pattern names */
     uint32_t inactive; /* cabled ports that no subnet manager has made active */
@@ -96,10 +104,17 @@ struct fab_diff;
 int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struct fab_diff *diff,
                    struct fab_err *err);
 
+/* Why what is served may not be what there is. */
+struct publish_doubts {
+    const char *stale;                    /* what the last sweep said; NULL: it was good */
+    const struct publish_report *partial; /* of the last sweep, if it was refused as a part; else NULL */
+};
+
 /* What looks wrong in what is served (topo/check.h). Valid until something is published. */
 struct fab_findings;
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
-                    const struct fab_findings **out, struct fab_err *err);
+                    const struct publish_doubts *doubts, const struct fab_findings **out,
+                    struct fab_err *err);
 
 uint64_t publisher_generation(const struct publisher *publisher); /* the newest, 0: none yet */
 

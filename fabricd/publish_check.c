@@ -34,20 +34,48 @@ static int tell_held(struct publisher *publisher, struct fab_err *err)
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
 }
 
+/* What the last sweep said, if it was not good. */
+static int tell_doubts(struct publisher *publisher, const struct publish_doubts *doubts)
+{
+    struct fab_findings *list = &publisher->findings;
+    int rc = PMIXFAB_OK;
+    fab_findings_drop(list, FAB_CHECK_STALE);
+    fab_findings_drop(list, FAB_CHECK_PARTIAL);
+    if (doubts->stale != NULL)
+        rc = fab_findings_add(list, FAB_CHECK_STALE, "sweep", doubts->stale);
+    const uint32_t n = doubts->partial == NULL ? 0 : doubts->partial->dangling;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n && i < PUBLISH_NAMED; i++) {
+        const struct publish_nowhere *named = &doubts->partial->named[i];
+        char what[200], more[48] = "";
+        if (n > PUBLISH_NAMED && i == PUBLISH_NAMED - 1)
+            snprintf(more, sizeof(more), "; and %u more", (unsigned)(n - PUBLISH_NAMED));
+        snprintf(what, sizeof(what), "leads nowhere now, or did not answer%s%s%s",
+                 named->was[0] != '\0' ? "; served as leading to " : "", named->was, more);
+        rc = fab_findings_add(list, FAB_CHECK_PARTIAL, named->port, what);
+    }
+    return rc;
+}
+
+static int tell_now(struct publisher *publisher, const struct publish_doubts *doubts, struct fab_err *err)
+{
+    int rc = tell_doubts(publisher, doubts);
+    return rc == PMIXFAB_OK ? tell_held(publisher, err) : fab_fail(err, rc, "out of memory");
+}
+
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
-                    const struct fab_findings **out, struct fab_err *err)
+                    const struct publish_doubts *doubts, const struct fab_findings **out, struct fab_err *err)
 {
     struct fab_joined joined;
     *out = &publisher->findings;
     if (publisher->checked)
-        return tell_held(publisher, err);
+        return tell_now(publisher, doubts, err);
     int rc = publish_join(publisher, &publisher->current, reports, n, &joined, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = fab_check(&joined.inv, joined.details.n_ports > 0 ? &joined.details : NULL, &publisher->findings);
     fab_joined_destroy(&joined);
     publisher->checked = rc == PMIXFAB_OK;
-    return rc == PMIXFAB_OK ? tell_held(publisher, err)
+    return rc == PMIXFAB_OK ? tell_now(publisher, doubts, err)
                             : fab_fail(err, rc, "check: %s", pmixfab_strerror(rc));
 }
 

@@ -127,8 +127,9 @@ static int run(const struct probe_config *config, const struct probe_sink *sink,
     if (prefix != 0)
         inv->subnets[0].prefix = prefix;
     if (inv->n_dangling > 0)
-        probe_note(sink, PMIXFAB_LOG_DEBUG, "%s: %u ports are up and lead nowhere: the record is partial",
-                   path, inv->n_dangling);
+        probe_note(sink, PMIXFAB_LOG_DEBUG,
+                   "%s: ports that are up and lead nowhere: %u; the record is partial", path,
+                   inv->n_dangling);
 
 cleanup:
     free(data);

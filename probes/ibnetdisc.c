@@ -160,7 +160,8 @@ static int run(const struct probe_config *config, const struct probe_sink *sink,
         rc = observed_inventory(&seen, sink, inv, err);
     if (rc == PMIXFAB_OK && inv->n_dangling > 0)
         probe_note(sink, PMIXFAB_LOG_DEBUG,
-                   "%u ports are up and lead nowhere: a part of the subnet did not answer", inv->n_dangling);
+                   "%u port%s up and lead%s nowhere: a part of the subnet did not answer", inv->n_dangling,
+                   inv->n_dangling == 1 ? " is" : "s are", inv->n_dangling == 1 ? "s" : "");
     observed_free(&seen);
     if (fabric != NULL)
         ibnd_destroy_fabric(fabric);

@@ -15,6 +15,12 @@ static const struct {
     enum fab_severity severity;
     const char *hint;
 } kinds[] = {
+    [FAB_CHECK_STALE] =
+        {"stale", FAB_SEVERITY_ERROR,
+         "what is served is older than that; put right what it says, then: fabricctl refresh"},
+    [FAB_CHECK_PARTIAL] = {"partial", FAB_SEVERITY_ERROR,
+                           "does what is there hang, or restart? When it is gone for good: fabricctl refresh "
+                           "--accept-partial"},
     [FAB_CHECK_MISSING] = {"missing", FAB_SEVERITY_ERROR,
                            "is it up, and its cable in? When it is gone for good: fabricctl forget HOST"},
     [FAB_CHECK_FLAPPING] =
@@ -57,7 +63,7 @@ static const struct {
 
 static bool is_kind(enum fab_check_kind kind)
 {
-    return kind >= FAB_CHECK_MISSING && kind < FAB_CHECK_KINDS;
+    return kind >= FAB_CHECK_STALE && kind < FAB_CHECK_KINDS;
 }
 
 const char *fab_check_name(enum fab_check_kind kind)

@@ -13,8 +13,10 @@
 
 /* Graver ones first. */
 enum fab_check_kind {
-    FAB_CHECK_MISSING = 1,    /* an HCA, switch or port that no sweep sees; its place is kept (keep.h) */
-    FAB_CHECK_FLAPPING,       /* a cable or switch that came and went too often (fab_findings_add) */
+    FAB_CHECK_STALE = 1, /* the last sweep was not good: all that follows may be past (fab_findings_add) */
+    FAB_CHECK_PARTIAL,   /* a port because of which it was not (fab_findings_add) */
+    FAB_CHECK_MISSING,   /* an HCA, switch or port that no sweep sees; its place is kept (keep.h) */
+    FAB_CHECK_FLAPPING,  /* a cable or switch that came and went too often (fab_findings_add) */
     FAB_CHECK_DUPLICATE_NAME, /* switches, or HCAs of one host, that are called the same */
     FAB_CHECK_NO_MANAGER,     /* most cabled ports are not active */
     FAB_CHECK_PORT_DOWN,      /* a cable with a port that is down */

@@ -142,10 +142,10 @@ static void test_clean(void **state)
 static void test_words(void **state)
 {
     (void)state;
-    for (int k = FAB_CHECK_MISSING; k < FAB_CHECK_KINDS; k++) {
+    for (int k = FAB_CHECK_STALE; k < FAB_CHECK_KINDS; k++) {
         assert_string_not_equal(fab_check_name((enum fab_check_kind)k), "unknown");
         assert_true(strlen(fab_check_hint((enum fab_check_kind)k)) > 10);
-        for (int other = FAB_CHECK_MISSING; other < k; other++)
+        for (int other = FAB_CHECK_STALE; other < k; other++)
             assert_string_not_equal(fab_check_name((enum fab_check_kind)k),
                                     fab_check_name((enum fab_check_kind)other));
     }
