@@ -1,6 +1,7 @@
 /* module.c - probes that are shared objects of their own, loaded when they are to look. */
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,6 +36,10 @@ const struct probe *probe_load(const struct probe *probe, struct fab_err *err)
         fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "probe %s: not built in: there is no %s", probe->name, path);
         return NULL;
     }
+    /* UCX reads this when it is loaded: else it writes over the beginnings of mmap() and the like in this
+     * process, to hear of memory that it may have registered. A look registers none, and a sanitizer has its
+     * own there. */
+    setenv("UCX_MEM_EVENTS", "n", 1);
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (module == NULL) {
         fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "probe %s: %s", probe->name, dlerror());
