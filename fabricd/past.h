@@ -6,13 +6,18 @@
 #include "topo/join.h"
 #include "topo/keys.h"
 
-struct past {
-    struct served_set *served;
-    /* Devices by MAC, collected when it is first asked for one: a report may claim thousands. */
-    struct fab_key *macs;
+/* Devices by a number that facts alone tell, collected when it is first asked for: a report may claim
+ * thousands. */
+struct past_table {
+    struct fab_key *keys;
     const char **hosts;
     uint32_t n;
     bool collected;
+};
+
+struct past {
+    struct served_set *served;
+    struct past_table macs, systems;
 };
 
 /* Holds what is served until past_close(). One thread. */

@@ -223,10 +223,13 @@ bool fab_handle_has_id(const struct pmixfab *fab, uint32_t index, const char *id
     return strncmp(device.id, id, strlen("fab://")) == 0 && strcasecmp(device.id, id) == 0;
 }
 
-uint64_t fab_handle_mac(const struct pmixfab *fab, uint32_t index)
+uint64_t fab_handle_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind)
 {
-    const struct snap_fact *fact = fact_of(fab, index, FAB_FACT_MAC);
-    return fact == NULL || (fact->flags & FAB_DETAIL_YIELDED) != 0 ? 0 : number_of(fab, fact);
+    if (kind == FAB_FACT_SYSTEM_GUID && !FAB_GUID_IS_MADE_UP(fab->devices[index].node_guid))
+        return 0;
+    const struct snap_fact *fact = fact_of(fab, index, kind);
+    const struct snap_fact *claim = kind == FAB_FACT_MAC ? fact : fact_of(fab, index, FAB_FACT_NODE_GUID);
+    return claim == NULL || (claim->flags & FAB_DETAIL_YIELDED) != 0 ? 0 : number_of(fab, fact);
 }
 
 const char *fab_handle_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value)

@@ -53,8 +53,9 @@ void fab_handle_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, u
  */
 bool fab_handle_has_id(const struct pmixfab *fab, uint32_t index, const char *id);
 
-/* The MAC of a device's interface that it goes by; 0: none. */
-uint64_t fab_handle_mac(const struct pmixfab *fab, uint32_t index);
+/* By what a device goes that its facts alone tell; 0: by none. FAB_FACT_MAC: its interface's; _SYSTEM_GUID:
+ * where it does not go by its node GUID, and no other host's device has the same id. */
+uint64_t fab_handle_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind);
 /* The host of the device that goes by this FAB_FACT_NODE_GUID or _PORT_GUID; NULL. */
 const char *fab_handle_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value);
 

@@ -27,9 +27,10 @@ void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsi
 
 static uint64_t value_of(const struct join_dev *dev, enum fab_fact kind)
 {
-    return kind == FAB_FACT_NODE_GUID   ? dev->node_guid
-           : kind == FAB_FACT_PORT_GUID ? dev->port_guid
-                                        : dev->mac;
+    return kind == FAB_FACT_NODE_GUID     ? dev->node_guid
+           : kind == FAB_FACT_PORT_GUID   ? dev->port_guid
+           : kind == FAB_FACT_SYSTEM_GUID ? dev->system_guid
+                                          : dev->mac;
 }
 
 /* Has this report the name that its host has in the end? */
@@ -88,7 +89,7 @@ static void leave_out(struct join *j, struct join_dev *dev, enum fab_fact kind, 
 
 static void yield(struct join_dev *dev, enum fab_fact kind)
 {
-    if (kind == FAB_FACT_NODE_GUID)
+    if ((kind == FAB_FACT_NODE_GUID || kind == FAB_FACT_SYSTEM_GUID) && dev->node_guid != 0)
         join_disown(dev);
     else if (kind == FAB_FACT_PORT_GUID)
         dev->port_guid = 0;
@@ -98,6 +99,7 @@ static void settle(struct join *j, enum fab_fact kind, const struct fab_key *key
                    uint32_t *chosen)
 {
     static const uint8_t bits[FAB_FACTS] = {[FAB_FACT_NODE_GUID] = JOIN_NODE_GUID,
+                                            [FAB_FACT_SYSTEM_GUID] = JOIN_NODE_GUID,
                                             [FAB_FACT_PORT_GUID] = JOIN_PORT_GUID,
                                             [FAB_FACT_MAC] = JOIN_MAC};
     bool several = choose(j, keys, n, chosen);
@@ -132,5 +134,24 @@ void join_settle(struct join *j, enum fab_fact kind, const struct fab_key *keys,
             end++;
         if (end - first > 1)
             settle(j, kind, keys + first, end - first, shared, chosen);
+    }
+}
+
+void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chosen)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        const struct join_dev *dev = &j->devs[d];
+        uint64_t node = dev->node_guid != 0 ? dev->node_guid : dev->said_node;
+        if (dev->rdma && dev->fate == JOIN_NEW && node != 0 && dev->system_guid != 0)
+            keys[n++] = (struct fab_key){node * UINT64_C(0x9e3779b97f4a7c15) ^ dev->system_guid, d};
+    }
+    fab_keys_sort(keys, keys + n, n);
+    for (uint32_t first = 0, end; first < n; first = end) {
+        bool apart = false;
+        for (end = first; end < n && keys[end].value == keys[first].value; end++)
+            apart = apart || j->devs[keys[end].index].apart;
+        if (apart)
+            join_settle(j, FAB_FACT_SYSTEM_GUID, keys + first, end - first, true, chosen);
     }
 }

@@ -263,6 +263,7 @@ static void settle_new(struct join *j, struct fab_key *keys, uint32_t *chosen)
     }
     fab_keys_sort(keys, keys + n, n);
     join_settle(j, FAB_FACT_NODE_GUID, keys, n, true, chosen);
+    join_settle_ids(j, keys, chosen);
     n = 0;
     for (uint32_t d = 0; d < j->n_devs; d++) {
         const struct join_dev *dev = &j->devs[d];

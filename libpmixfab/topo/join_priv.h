@@ -325,6 +325,9 @@ void join_disown(struct join_dev *dev);
  */
 void join_settle(struct join *j, enum fab_fact kind, const struct fab_key *keys, uint32_t n, bool shared,
                  uint32_t *chosen);
+/* The same for the ids of devices whose node GUID is several devices': node and system image GUID together.
+ * keys: room for two a device. */
+void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chosen);
 /* Another host's device says the same of itself. bits: JOIN_... */
 void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsigned bits, bool yields,
                   const char *host);

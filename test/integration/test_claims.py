@@ -185,6 +185,11 @@ class OneGuidForAll(Case):
                     for a in names for b in names}
             self.assertIn(cost["usnic_0", "usnic_1"], (2, 4))
             self.assertEqual((cost["usnic_0", "usnic_2"], cost["usnic_1", "usnic_2"]), (9, 9))
+        guids = {item["name"]: item for item in items if "name" in item}["usnic_1"]
+        self.deliver("a0", [{"source": "verbs", "name": "x", "port": "1", "node-guid": guids["node-guid"],
+                             "system-guid": guids["system-guid"], "state": "up"}])
+        self.assertEqual((self.found(stock["usnic_1"]), self.found(stock["usnic_1"], host="a0")),
+                         (("h1", "usnic_1"), ("a0", "x")))
         fact, = self.facts("h2:usnic_1", "node-guid")
         self.assertEqual((fact["text"], fact["conflict"]), ("0x020000fffe000000", True))
 

@@ -34,7 +34,8 @@ static void keep_line(const char *line, void *cbdata)
 /* cbdata: the host that has everything; NULL: none. */
 static const char *holder(void *cbdata, enum fab_fact kind, uint64_t value)
 {
-    assert_true(kind == FAB_FACT_NODE_GUID || kind == FAB_FACT_PORT_GUID || kind == FAB_FACT_MAC);
+    assert_true(kind == FAB_FACT_NODE_GUID || kind == FAB_FACT_PORT_GUID || kind == FAB_FACT_MAC ||
+                kind == FAB_FACT_SYSTEM_GUID);
     assert_true(value != 0);
     return cbdata;
 }
@@ -250,6 +251,30 @@ static void test_one_guid_for_all(void **state)
     end(&h);
 }
 
+/* The ids of such devices, node and system image GUID together, are not another host's to take either. */
+static void test_claims_to_ids(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 4; round++) {
+        struct hosts h = {.n = 0};
+        const bool held = round % 2 == 0;
+        for (unsigned i = 0; i < 2; i++) {
+            struct fab_report *report = host(&h, i == 0 ? "h5" : "h1");
+            for (unsigned k = 0; k < (i == 0 || round < 2 ? 2u : 1u); k++) /* h1: two of them, or one alone */
+                world_say(report, FAB_FROM_VERBS, FAB_FACT_NAME, k == 0 ? "u0" : "u1", FAB_FACT_PORT, "1",
+                          FAB_FACT_NODE_GUID, "0x020000fffe000000", FAB_FACT_SYSTEM_GUID,
+                          k == 0 ? "0x0000000000000800" : "0x0000000000000801");
+        }
+        join(&h, held ? "h5" : NULL);
+        assert_int_equal(h.joined.hosts[1].devices, 2);
+        assert_int_equal(flags(&h, port_of(&h, "h5", "u0"), FAB_FACT_NODE_GUID), held ? KEEPS : YIELDS);
+        assert_int_equal(flags(&h, port_of(&h, "h1", "u0"), FAB_FACT_NODE_GUID), held ? YIELDS : KEEPS);
+        assert_int_equal(FAB_GUID_IS_MADE_UP(node_guid(&h, port_of(&h, "h1", "u0"))), held || round < 2);
+        assert_true(FAB_GUID_IS_MADE_UP(node_guid(&h, port_of(&h, "h5", "u0"))));
+        end(&h);
+    }
+}
+
 /* Two functions without a name are two, one function's ports are one's, and so are ports that are alone. */
 static void test_devices_without_a_name(void **state)
 {
@@ -345,9 +370,13 @@ static void test_nobody_loses_a_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_claim_takes_nothing_away), cmocka_unit_test(test_claims_to_what_is_swept),
-        cmocka_unit_test(test_two_reports_of_one_host),    cmocka_unit_test(test_one_guid_for_all),
-        cmocka_unit_test(test_devices_without_a_name),     cmocka_unit_test(test_one_guid_for_all_and_swept),
+        cmocka_unit_test(test_a_claim_takes_nothing_away),
+        cmocka_unit_test(test_claims_to_what_is_swept),
+        cmocka_unit_test(test_two_reports_of_one_host),
+        cmocka_unit_test(test_one_guid_for_all),
+        cmocka_unit_test(test_devices_without_a_name),
+        cmocka_unit_test(test_one_guid_for_all_and_swept),
+        cmocka_unit_test(test_claims_to_ids),
         cmocka_unit_test(test_nobody_loses_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
