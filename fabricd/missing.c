@@ -55,6 +55,7 @@ static int add_row(const struct store_missing *row, void *cbdata)
     out->places[out->n++] = (struct missing_place){.guid = row->guid,
                                                    .port = row->port,
                                                    .since = row->since,
+                                                   .seen = row->seen,
                                                    .counted = same_boot ? row->counted : now->running};
     return 0;
 }
@@ -97,13 +98,13 @@ static bool is_place(const struct fab_inventory *inv, const struct fab_node *nod
 }
 
 static void add_place(const struct missing *before, uint64_t guid, uint32_t port, const struct moment *now,
-                      struct missing *out)
+                      int64_t seen, struct missing *out)
 {
     const struct missing_place *known = missing_find(before, guid, port);
     if (known == NULL)
         known = missing_find(before, guid, 0);
     struct missing_place *place = &out->places[out->n++];
-    *place = (struct missing_place){.since = now->wall, .counted = now->running};
+    *place = (struct missing_place){.since = now->wall, .seen = seen, .counted = now->running};
     if (known != NULL)
         *place = *known;
     place->guid = guid;
@@ -111,7 +112,7 @@ static void add_place(const struct missing *before, uint64_t guid, uint32_t port
 }
 
 int missing_follow(const struct missing *before, const struct fab_inventory *inv, const struct moment *now,
-                   struct missing *out)
+                   int64_t seen, struct missing *out)
 {
     uint32_t n = 0;
     *out = (struct missing){0};
@@ -125,10 +126,10 @@ int missing_follow(const struct missing *before, const struct fab_inventory *inv
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
         const struct fab_node *node = &inv->nodes[i];
         if (node->kind != FAB_HCA && node->missing)
-            add_place(before, node->guid, 0, now, out);
+            add_place(before, node->guid, 0, now, seen, out);
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
             if (is_place(inv, node, p))
-                add_place(before, node->guid, inv->ports[p].num, now, out);
+                add_place(before, node->guid, inv->ports[p].num, now, seen, out);
     }
     return PMIXFAB_OK;
 }

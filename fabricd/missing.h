@@ -27,7 +27,8 @@ void moment_now(struct moment *out);
 struct missing_place {
     uint64_t guid;
     uint32_t port;   /* 0: a switch (in a store's list also an HCA, as older versions wrote it) */
-    int64_t since;   /* by the wall clock */
+    int64_t since;   /* by the wall clock: the first sweep that did not see it */
+    int64_t seen;    /* the last one that did; 0: not known */
     int64_t counted; /* by the running clock of this boot */
     bool forgotten;  /* an operator wants it retired now */
 };
@@ -40,9 +41,10 @@ void missing_free(struct missing *missing);
 /* The store's list, as of this boot. */
 int missing_load(struct store *store, const struct moment *now, struct missing *out, struct fab_err *err);
 
-/* The list for an inventory: those that are in `before` go on, the others begin now. PMIXFAB_ERR_NOMEM. */
+/* The list for an inventory: those that are in `before` go on, the others begin now, and were last seen at
+ * `seen`. PMIXFAB_ERR_NOMEM. */
 int missing_follow(const struct missing *before, const struct fab_inventory *inv, const struct moment *now,
-                   struct missing *out);
+                   int64_t seen, struct missing *out);
 
 struct missing_place *missing_find(const struct missing *missing, uint64_t guid, uint32_t port);
 

@@ -21,7 +21,7 @@ int keeper_init(struct publisher *publisher, struct fab_err *err)
     int rc = missing_load(publisher->store, &now, &loaded, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = missing_follow(&loaded, &publisher->current, &now, &publisher->keeper.missing);
+    rc = missing_follow(&loaded, &publisher->current, &now, 0, &publisher->keeper.missing);
     missing_free(&loaded);
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
 }
@@ -161,7 +161,8 @@ int keep_plan(struct draft *draft, struct fab_err *err)
     if (draft->after != &draft->inv)
         return PMIXFAB_OK;
     moment_now(&now);
-    int rc = missing_follow(&draft->publisher->keeper.missing, draft->after, &now, &draft->missing);
+    int rc = missing_follow(&draft->publisher->keeper.missing, draft->after, &now,
+                            publish_seen_before(draft->publisher), &draft->missing);
     if (rc == PMIXFAB_OK) {
         draft->missing_rows = calloc((size_t)draft->missing.n + 1, sizeof(*draft->missing_rows));
         rc = draft->missing_rows == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
@@ -174,6 +175,7 @@ int keep_plan(struct draft *draft, struct fab_err *err)
         draft->missing_rows[i] = (struct store_missing){.guid = place->guid,
                                                         .port = place->port,
                                                         .since = place->since,
+                                                        .seen = place->seen,
                                                         .boot = draft->boot,
                                                         .counted = place->counted};
     }

@@ -7,26 +7,87 @@ int publisher_read_lost(struct publisher *publisher, struct fab_err *err)
     return store_lost_load(publisher->store, &publisher->lost, err);
 }
 
-/* What was missing was last seen before it was. */
-static void correct_seen(struct draft *draft)
+/* Of a cable at either end: a port of an HCA, or a switch as a whole, has been missing. */
+static const struct missing_place *cable_missing(const struct missing *missing,
+                                                 const struct fab_inventory *inv, uint32_t node, uint32_t num)
 {
-    const struct missing *missing = &draft->publisher->keeper.missing;
-    const struct fab_inventory *before = &draft->publisher->current;
-    for (uint32_t i = 0; i < draft->diff.n; i++) {
-        struct fab_change *change = &draft->diff.changes[i];
-        uint32_t node = fab_inventory_find(before, change->guid), num = change->port;
-        if ((change->kind != FAB_CHANGE_HOST_LOST && change->kind != FAB_CHANGE_DEVICE_LOST &&
-             change->kind != FAB_CHANGE_SWITCH_LOST) ||
-            node == FAB_NONE)
+    uint32_t port = fab_inventory_port(inv, node, num);
+    const struct missing_place *first = NULL;
+    for (int i = 0; i < 2 && port != FAB_NONE; i++, port = inv->ports[port].peer) {
+        const struct fab_node *end = &inv->nodes[inv->ports[port].node];
+        const struct missing_place *place =
+            missing_find(missing, end->guid, end->kind == FAB_HCA ? inv->ports[port].num : 0);
+        if (place != NULL && (first == NULL || place->since < first->since))
+            first = place;
+    }
+    return first;
+}
+
+static int64_t seen_at(const struct missing_place *place)
+{
+    return place->seen != 0 ? place->seen : place->since;
+}
+
+static int64_t cable_seen(const struct publisher *publisher, uint64_t guid, uint32_t num)
+{
+    const uint32_t node = fab_inventory_find(&publisher->current, guid);
+    const struct missing_place *place =
+        node == FAB_NONE ? NULL : cable_missing(&publisher->keeper.missing, &publisher->current, node, num);
+    return place == NULL ? 0 : seen_at(place);
+}
+
+/* When the last sweep saw this node, or its port (0: all of it), which is missing in what is published; 0: it
+ * is not. */
+static int64_t missing_seen(const struct publisher *publisher, uint64_t guid, uint32_t num)
+{
+    const struct fab_inventory *inv = &publisher->current;
+    const uint32_t at = fab_inventory_find(inv, guid);
+    const struct fab_node *node = at == FAB_NONE ? NULL : &inv->nodes[at];
+    int64_t last = 0;
+    if (node == NULL || (num == 0 && !node->missing))
+        return 0;
+    for (uint32_t i = 0; i <= node->n_ports; i++) {
+        const uint32_t port =
+            i == 0 ? 0 : inv->ports[node->first_port + i - 1].num; /* a switch has 0 alone */
+        const struct missing_place *place = missing_find(&publisher->keeper.missing, guid, port);
+        if (place == NULL || (num != 0 && port != num))
             continue;
-        for (uint32_t k = 0;
-             change->kind == FAB_CHANGE_HOST_LOST && num == 0 && k < before->nodes[node].n_ports; k++) {
-            const struct fab_port *port = &before->ports[before->nodes[node].first_port + k];
-            num = port->peer == FAB_NONE ? 0 : port->num;
+        int64_t seen = seen_at(place);
+        last = seen > last ? seen : last;
+    }
+    return last;
+}
+
+void draft_correct_seen(struct draft *draft)
+{
+    const struct publisher *publisher = draft->publisher;
+    for (uint32_t i = 0; publisher->keeper.missing.n > 0 && i < draft->diff.n; i++) {
+        struct fab_change *change = &draft->diff.changes[i];
+        int64_t seen = 0;
+        switch (change->kind) {
+        case FAB_CHANGE_HOST_LOST:
+        case FAB_CHANGE_SWITCH_LOST:
+        case FAB_CHANGE_HOST_BACK:
+        case FAB_CHANGE_SWITCH_BACK:
+            seen = missing_seen(publisher, change->guid, 0);
+            break;
+        case FAB_CHANGE_DEVICE_LOST:
+        case FAB_CHANGE_HOST_MOVED:
+        case FAB_CHANGE_PORT_BACK:
+            seen = missing_seen(publisher, change->guid, change->port);
+            break;
+        case FAB_CHANGE_LINK_LOST:
+            seen = cable_seen(publisher, change->guid, change->port);
+            break;
+        case FAB_CHANGE_HCA_REPLACED:
+        case FAB_CHANGE_SWITCH_REPLACED:
+            seen = missing_seen(publisher, change->former, 0);
+            break;
+        default:
+            break;
         }
-        const struct missing_place *place = missing_find(missing, change->guid, num);
-        if (place != NULL && place->since < change->last_seen)
-            change->last_seen = place->since;
+        if (seen != 0 && seen < change->last_seen)
+            change->last_seen = seen;
     }
 }
 
@@ -39,7 +100,6 @@ int draft_remember(struct draft *draft, uint64_t generation, struct fab_err *err
     int rc = store_bounds(publisher->store, &bounds, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    correct_seen(draft);
     rc = fab_lost_follow(&publisher->lost, &publisher->current, &draft->inv, &draft->diff, generation,
                          bounds.trimmed, &draft->lost);
     draft->remembers = rc == PMIXFAB_OK;

@@ -149,11 +149,15 @@ int draft_tell_indices(struct draft *draft, struct fab_err *err);
 /* When what is now was first seen, and what was before last seen. A clock that went back in between has both
  * at the same time. 0: not known. */
 void publish_stamp(struct fab_diff *diff, int64_t first_seen, int64_t last_seen);
+/* When what is published was seen last; before the first sweep since the start, when it was published. */
+int64_t publish_seen_before(const struct publisher *publisher);
 
 /* ---- publish_lost.c: what was lost ---- */
 
 /* The list from the store. */
 int publisher_read_lost(struct publisher *publisher, struct fab_err *err);
+/* What was missing was last seen before it was. */
+void draft_correct_seen(struct draft *draft);
 /* The list as it will be after this generation. The draft's changes are as they will be told. */
 int draft_remember(struct draft *draft, uint64_t generation, struct fab_err *err);
 void publish_remembered(struct draft *draft); /* it is in the store */

@@ -10,9 +10,14 @@ int draft_understand(struct draft *draft, struct fab_err *err)
         fab_diff_understand_with(&publisher->current, &draft->inv, &draft->publisher->lost, &draft->diff);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "the difference cannot be understood: %s", pmixfab_strerror(rc));
-    /* Before the first sweep since the start: what the store holds was seen when it was published. */
-    publish_stamp(&draft->diff, draft->seen, publisher->swept != 0 ? publisher->swept : publisher->published);
+    publish_stamp(&draft->diff, draft->seen, publish_seen_before(publisher));
+    draft_correct_seen(draft);
     return PMIXFAB_OK;
+}
+
+int64_t publish_seen_before(const struct publisher *publisher)
+{
+    return publisher->swept != 0 ? publisher->swept : publisher->published;
 }
 
 int draft_tell_indices(struct draft *draft, struct fab_err *err)

@@ -89,6 +89,7 @@ struct store_missing {
     uint64_t guid;
     uint32_t port;    /* 0: the node as a whole: a switch, or an HCA as older versions wrote it */
     int64_t since;    /* microseconds since 1970, as the clock was */
+    int64_t seen;     /* when it was there last, likewise; 0: not known */
     const char *boot; /* of the machine, by its id */
     int64_t counted;  /* microseconds since that boot */
 };

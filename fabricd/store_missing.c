@@ -6,9 +6,9 @@
 int store_missing_prepare(struct store *store, struct fab_err *err)
 {
     const struct store_sql list[] = {
-        {&store->missing, "SELECT node, num, since, boot, counted FROM missing"},
+        {&store->missing, "SELECT node, num, since, boot, counted, seen FROM missing"},
         {&store->missing_put,
-         "INSERT INTO missing (node, num, since, boot, counted) VALUES (?1, ?2, ?3, ?4, ?5)"},
+         "INSERT INTO missing (node, num, since, boot, counted, seen) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
         {&store->missing_clear, "DELETE FROM missing"},
     };
     return store_prepare(store, list, sizeof list / sizeof list[0], err);
@@ -23,7 +23,8 @@ int store_missing_load(struct store *store, store_missing_fn fn, void *cbdata, s
                                           .port = (uint32_t)sqlite3_column_int(store->missing, 1),
                                           .since = sqlite3_column_int64(store->missing, 2),
                                           .boot = boot == NULL ? "" : boot,
-                                          .counted = sqlite3_column_int64(store->missing, 4)};
+                                          .counted = sqlite3_column_int64(store->missing, 4),
+                                          .seen = sqlite3_column_int64(store->missing, 5)};
         rc = fn(&row, cbdata);
         if (rc != 0)
             break;
@@ -43,6 +44,7 @@ int store_write_missing(struct store *store, const struct store_missing *rows, u
         bound |= sqlite3_bind_int64(stmt, 3, rows[i].since);
         bound |= store_bind_text(stmt, 4, rows[i].boot);
         bound |= sqlite3_bind_int64(stmt, 5, rows[i].counted);
+        bound |= sqlite3_bind_int64(stmt, 6, rows[i].seen);
         rc = store_run_one(store, stmt, bound, "writing what is missing", err);
     }
     return rc;

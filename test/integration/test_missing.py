@@ -98,6 +98,50 @@ class Missing(Case):
         self.assertEqual([c["kind"] for c in history if c["kind"].startswith("host")],
                          ["host-added", "host-missing", "host-lost"])
 
+    def test_when_it_was_last_seen(self):
+        """By the last sweep that saw it, not by the first that did not."""
+        def last(kind):
+            return next(c for c in self.daemon.ctl_json("diff")["changes"] if c["kind"] == kind)
+
+        self.start(flap_count=0)
+        sweeps = [self.daemon.status()["last_sweep"]]
+
+        def sweep():
+            self.sweep()
+            sweeps.append(self.daemon.status()["last_sweep"])
+
+        port = self.pull()
+        sweeps.append(self.daemon.status()["last_sweep"])
+        gone = last("host-missing")
+        self.assertEqual((gone["first_seen"], gone["last_seen"]), (sweeps[1], sweeps[0]))
+        sweep()
+        self.daemon.kill9()  # it stands in the store
+        self.daemon.start()
+        self.sim.relink("leaf1", port)
+        sweep()
+        back = last("host-back")
+        self.assertEqual((back["first_seen"], back["last_seen"]), (sweeps[-1], sweeps[0]))
+        self.pull()
+        seen = sweeps[-1]
+        sweep()
+        self.sim.guid("node0002", 0x990002)
+        self.sim.relink("leaf1", port)
+        sweep()
+        replaced = last("hca-replaced")
+        self.assertEqual((replaced["first_seen"], replaced["last_seen"]), (sweeps[-1], seen))
+        seen = sweeps[-1]
+        self.pull()
+        sweep()
+        self.assertEqual(self.daemon.ctl("forget", "node0002").returncode, 0)
+        lost = last("host-lost")
+        self.assertEqual(lost["last_seen"], seen)
+        self.assertGreater(lost["first_seen"], sweeps[-1])
+        self.sim.relink("leaf1", port)
+        sweep()
+        back = last("host-back")
+        self.assertEqual((back["first_seen"], back["last_seen"]), (sweeps[-1], seen))
+        self.assertIn(f"last seen {seen[:19]}Z", back["why"])
+
     def test_forget_retires_at_once(self):
         self.start()
         self.pull()

@@ -37,12 +37,13 @@ static void it_is_due_when_its_time_is_over(void **state)
     struct moment now = at(1000, 5000, "a");
     (void)state;
     make(&inv, "node0001");
-    assert_int_equal(missing_follow(&none, &inv, &now, &first), PMIXFAB_OK);
+    assert_int_equal(missing_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
     assert_int_equal(first.n, 2);
     const struct missing_place *host = missing_find(&first, inv.nodes[fabric_find(&inv, "node0001")].guid, 1);
     assert_non_null(host);
     assert_true(host->port == 1);
     assert_int_equal(host->since, 5000 * S);
+    assert_int_equal(host->seen, 4000 * S);
     assert_int_equal(missing_next(&first, RETIRE, &now), 600 * S); /* the switch does not count */
     now = at(1000 + 598, 5598, "a");
     assert_false(missing_is_due(host, RETIRE, &now));
@@ -52,8 +53,10 @@ static void it_is_due_when_its_time_is_over(void **state)
     /* another one later; the first goes on */
     inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
     now = at(1300, 5300, "a");
-    assert_int_equal(missing_follow(&first, &inv, &now, &second), PMIXFAB_OK);
+    assert_int_equal(missing_follow(&first, &inv, &now, 5200 * S, &second), PMIXFAB_OK);
     assert_int_equal(second.n, 3);
+    assert_int_equal(missing_find(&second, inv.nodes[fabric_find(&inv, "node0001")].guid, 1)->seen, 4000 * S);
+    assert_int_equal(missing_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->seen, 5200 * S);
     assert_int_equal(missing_next(&second, RETIRE, &now), 300 * S);
     missing_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->forgotten = true;
     assert_int_equal(missing_next(&second, RETIRE, &now), 0);
@@ -70,11 +73,11 @@ static void a_clock_that_jumps_changes_nothing(void **state)
     struct moment now = at(1000, 1000000000, "a");
     (void)state;
     make(&inv, "node0001");
-    assert_int_equal(missing_follow(&none, &inv, &now, &list), PMIXFAB_OK);
+    assert_int_equal(missing_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
     for (size_t i = 0; i < 4; i++) {
         now = at(1100, 1000000100 + jumps[i], "a");
         assert_int_equal(missing_next(&list, RETIRE, &now), 500 * S);
-        assert_int_equal(missing_follow(&list, &inv, &now, &again), PMIXFAB_OK);
+        assert_int_equal(missing_follow(&list, &inv, &now, 4000 * S, &again), PMIXFAB_OK);
         assert_int_equal(missing_next(&again, RETIRE, &now), 500 * S);
         missing_free(&again);
     }
@@ -93,6 +96,7 @@ static void write_list(const char *path, const struct fab_inventory *inv, const 
         rows[i] = (struct store_missing){.guid = list->places[i].guid,
                                          .port = list->places[i].port,
                                          .since = list->places[i].since,
+                                         .seen = list->places[i].seen,
                                          .boot = boot,
                                          .counted = list->places[i].counted};
     struct store *store = open_store(path);
@@ -130,7 +134,7 @@ static void it_counts_on_over_a_restart_and_anew_over_a_boot(void **state)
     struct fab_err err = {""};
     struct moment now = at(1000, 1000000000, "a");
     make(&inv, "node0001");
-    assert_int_equal(missing_follow(&none, &inv, &now, &list), PMIXFAB_OK);
+    assert_int_equal(missing_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
     write_list(folder->db, &inv, &list, "a");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct store *store = open_store(folder->db);
@@ -138,9 +142,10 @@ static void it_counts_on_over_a_restart_and_anew_over_a_boot(void **state)
         assert_int_equal(missing_load(store, &now, &read, &err), PMIXFAB_OK);
         assert_int_equal(store_load_inventory(store, &loaded, &err), PMIXFAB_OK);
         assert_true(fab_inventory_equal(&loaded, &inv)); /* who is missing is part of it */
-        assert_int_equal(missing_follow(&read, &loaded, &now, &followed), PMIXFAB_OK);
+        assert_int_equal(missing_follow(&read, &loaded, &now, 4000 * S, &followed), PMIXFAB_OK);
         assert_int_equal(followed.n, 2);
         assert_int_equal(followed.places[0].since, 1000000000 * S);
+        assert_int_equal(followed.places[0].seen, 4000 * S);
         assert_int_equal(missing_next(&followed, RETIRE, &now), cases[i].left * S);
         missing_free(&read);
         missing_free(&followed);
@@ -165,14 +170,14 @@ static void each_port_counts_for_itself(void **state)
     struct fab_port *ports = inv.ports + inv.nodes[hca].first_port;
     const uint64_t guid = inv.nodes[hca].guid;
     ports[1].missing = 1;
-    assert_int_equal(missing_follow(&none, &inv, &now, &first), PMIXFAB_OK);
+    assert_int_equal(missing_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
     assert_int_equal(first.n, 1);
     assert_null(missing_find(&first, guid, 1));
     missing_find(&first, guid, 2)->forgotten = true;
     now = at(1400, 5400, "a"); /* all of it is missing */
     ports[1].missing = 0;
     inv.nodes[hca].missing = 1;
-    assert_int_equal(missing_follow(&first, &inv, &now, &second), PMIXFAB_OK);
+    assert_int_equal(missing_follow(&first, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
     assert_int_equal(second.n, 2);
     assert_int_equal(missing_find(&second, guid, 1)->since, 5400 * S);
     assert_int_equal(missing_find(&second, guid, 2)->since, 5000 * S);
@@ -182,7 +187,7 @@ static void each_port_counts_for_itself(void **state)
 
     struct missing_place whole = {.guid = guid, .since = 4000 * S, .counted = 900 * S};
     const struct missing older = {&whole, 1};
-    assert_int_equal(missing_follow(&older, &inv, &now, &second), PMIXFAB_OK);
+    assert_int_equal(missing_follow(&older, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
     assert_int_equal(second.n, 2);
     assert_int_equal(missing_find(&second, guid, 1)->since, 4000 * S);
     assert_int_equal(missing_find(&second, guid, 2)->since, 4000 * S);

@@ -234,7 +234,7 @@ static void test_missing_nodes_stay_missing(void **state)
     struct store *store = open_store(folder->db);
     assert_int_equal(store_missing_load(store, one_row, &row, &err), PMIXFAB_OK);
     assert_true(row.guid == inv.nodes[inv.n_nodes - 1].guid && row.port == 0 && row.since == 17 &&
-                row.counted == 4);
+                row.seen == 0 && row.counted == 4);
     assert_string_equal(row.boot, "a boot");
     store_close(store);
     fab_inventory_destroy(&inv);
