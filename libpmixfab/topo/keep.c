@@ -16,15 +16,24 @@ static bool is_cabled(const struct fab_inventory *inv, const struct fab_node *no
     return false;
 }
 
+bool keep_is_unseen(const struct keeping *k, uint32_t node)
+{
+    return k->there[node] == FAB_NONE || !is_cabled(k->swept, &k->swept->nodes[k->there[node]]);
+}
+
 /* Both are sorted by GUID. */
 static void match_nodes(struct keeping *k)
 {
+    for (uint32_t s = 0; s < k->swept->n_nodes; s++)
+        k->was[s] = FAB_NONE;
     for (uint32_t b = 0, s = 0; b < k->before->n_nodes; b++) {
         uint64_t guid = k->before->nodes[b].guid;
         while (s < k->swept->n_nodes && k->swept->nodes[s].guid < guid)
             s++;
         bool same = s < k->swept->n_nodes && k->swept->nodes[s].guid == guid;
         k->there[b] = same ? s : FAB_NONE;
+        if (same)
+            k->was[s] = b;
     }
 }
 
@@ -70,12 +79,12 @@ static uint32_t find_candidates(struct keeping *k, fab_keep_fn may, void *cbdata
         const struct fab_node *now = k->there[b] == FAB_NONE ? NULL : &k->swept->nodes[k->there[b]];
         if (!is_same_hca(node, now))
             continue;
-        bool seen = now != NULL && is_cabled(k->swept, now);
+        bool unseen = keep_is_unseen(k, b);
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
             if (!is_lacking(k->before, p, k->swept, k->there[b]) || !may(k->before, p, cbdata))
                 continue;
             k->may[p] = 1;
-            k->kept[b] = !seen;
+            k->kept[b] = unseen;
             n++;
         }
     }
@@ -121,10 +130,7 @@ static int drop_moved_ports(struct keeping *k)
 static uint32_t hca_before(const struct keeping *k, uint32_t port)
 {
     uint32_t peer = k->swept->ports[port].peer;
-    if (peer == FAB_NONE)
-        return FAB_NONE;
-    uint32_t sw = fab_inventory_find(k->before, k->swept->nodes[k->swept->ports[peer].node].guid);
-    uint32_t at = sw == FAB_NONE ? FAB_NONE : fab_inventory_port(k->before, sw, k->swept->ports[peer].num);
+    uint32_t at = peer == FAB_NONE ? FAB_NONE : keep_port_then(k, peer);
     at = at == FAB_NONE ? FAB_NONE : k->before->ports[at].peer;
     return at == FAB_NONE ? FAB_NONE : k->before->ports[at].node;
 }
@@ -295,7 +301,7 @@ static void drop_unanchored(struct keeping *k)
     drop_cableless(k);
 }
 
-static void choose(struct keeping *k)
+static int choose(struct keeping *k)
 {
     drop_replaced(k);
     keep_ports(k);
@@ -306,6 +312,27 @@ static void choose(struct keeping *k)
         find_anchors(k);
     }
     drop_unanchored(k);
+    return keep_elsewhere(k);
+}
+
+/* Two pieces of memory: there and kept. */
+static int prepare(struct keeping *k)
+{
+    const size_t nodes = (size_t)k->before->n_nodes + 1, ports = (size_t)k->before->n_ports + 1;
+    k->there = malloc((nodes + k->swept->n_nodes + 1 + 2 * ports) * sizeof(*k->there));
+    k->kept = calloc(2 * nodes + 3 * ports, 1);
+    if (k->there == NULL || k->kept == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    k->was = k->there + nodes;
+    k->port = k->was + k->swept->n_nodes + 1;
+    k->away = k->port + ports;
+    for (size_t p = 0; p < ports; p++)
+        k->away[p] = FAB_NONE;
+    k->anchor = k->kept + nodes;
+    k->cable = k->anchor + nodes;
+    k->may = k->cable + ports;
+    k->num = k->may + ports;
+    return PMIXFAB_OK;
 }
 
 int fab_inventory_keep(const struct fab_inventory *before, const struct fab_inventory *swept, fab_keep_fn may,
@@ -315,30 +342,23 @@ int fab_inventory_keep(const struct fab_inventory *before, const struct fab_inve
     fab_inventory_init(out);
     if (!swept->finished || (!before->finished && before->n_nodes > 0))
         return fab_fail(err, PMIXFAB_ERR_INVAL, "keep: an inventory is not finished");
-    size_t nodes = (size_t)before->n_nodes + 1, ports = (size_t)before->n_ports + 1;
-    k.there = calloc(nodes, sizeof(*k.there));
-    k.port = malloc(ports * sizeof(*k.port));
-    k.kept = calloc(2 * nodes + 2 * ports, 1);
     int rc = fab_inventory_copy(out, swept);
-    if (k.there == NULL || k.port == NULL || k.kept == NULL)
-        rc = PMIXFAB_ERR_NOMEM;
+    if (rc == PMIXFAB_OK)
+        rc = prepare(&k);
     if (rc == PMIXFAB_OK) {
-        k.anchor = k.kept + nodes;
-        k.cable = k.anchor + nodes;
-        k.may = k.cable + ports;
         match_nodes(&k);
         if (find_candidates(&k, may, cbdata) > 0) {
+            keep_match_switches(&k);
             rc = drop_moved_ports(&k);
-            if (rc == PMIXFAB_OK) {
-                choose(&k);
+            if (rc == PMIXFAB_OK)
+                rc = choose(&k);
+            if (rc == PMIXFAB_OK)
                 rc = keep_write(&k);
-            }
             if (rc == PMIXFAB_OK)
                 rc = fab_inventory_finish(out, err);
         }
     }
     free(k.there);
-    free(k.port);
     free(k.kept);
     if (rc != PMIXFAB_OK)
         fab_inventory_destroy(out);

@@ -82,6 +82,22 @@ static int write_ports(struct keeping *k, uint32_t b, uint32_t number)
     return rc;
 }
 
+/* The cable of a port that stays elsewhere. */
+static int link_away(struct keeping *k, uint32_t p)
+{
+    const struct fab_port *port = &k->before->ports[p];
+    const struct fab_port end = {.node = k->away[p],
+                                 .peer = FAB_NONE,
+                                 .num = k->num[p],
+                                 .state = FAB_PORT_DOWN,
+                                 .width = port->width,
+                                 .speed = port->speed,
+                                 .subnet = k->subnet[port->subnet]};
+    uint32_t number;
+    int rc = fab_inventory_add_port(k->out, &end, &number);
+    return rc == PMIXFAB_OK ? fab_inventory_link(k->out, k->port[p], number) : rc;
+}
+
 int keep_write(struct keeping *k)
 {
     int rc = PMIXFAB_OK;
@@ -95,7 +111,9 @@ int keep_write(struct keeping *k)
             rc = write_ports(k, b, number);
     }
     for (uint32_t p = 0; p < k->before->n_ports && rc == PMIXFAB_OK; p++)
-        if (k->cable[p] && k->before->ports[p].peer > p)
+        if (k->away[p] != FAB_NONE)
+            rc = link_away(k, p);
+        else if (k->cable[p] && k->before->ports[p].peer > p)
             rc = fab_inventory_link(k->out, k->port[p], k->port[k->before->ports[p].peer]);
     return rc;
 }

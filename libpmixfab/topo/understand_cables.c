@@ -24,6 +24,92 @@ static bool same_rate(const struct story *s, uint32_t b, uint32_t a)
 
 /* ---- hosts ---------------------------------------------------------------------------------------- */
 
+/* A port of before that is missing and has lost its cable, too, is kept where it never was (topo/keep.h):
+ * that cable, and which end of it the port is. NULL: it is none of these. */
+static struct fab_lost_cable *displaced_from(struct story *s, uint32_t b, int *side)
+{
+    const struct fab_port *port = &s->before->ports[b];
+
+    if (!fab_port_is_missing(s->before, port) || !story_prepare_lost(s))
+        return NULL;
+    const struct lost_end *end = story_lost_at(s, s->before->nodes[port->node].guid, port->num);
+    if (end == NULL || s->lost->cables[end->cable].used)
+        return NULL;
+    *side = end->side;
+    return &s->lost->cables[end->cable];
+}
+
+/* A port that is missing, and is kept elsewhere from now on, since another cable is where it was. */
+static void host_displaced(struct story *s, uint32_t b, uint32_t a)
+{
+    const uint32_t from = s->before->ports[b].peer, lower = from < b ? from : b;
+    const struct fab_port *old = &s->before->ports[b];
+    const uint64_t guid = s->before->nodes[old->node].guid;
+    char what[DIFF_WHAT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], port[DIFF_PORT_TEXT];
+    int side;
+
+    story_subject_link(s, s->before, b);
+    if (displaced_from(s, b, &side) != NULL) { /* once more */
+        diff_port_text(s->before, old, port);
+        snprintf(what, sizeof(what), "%s: kept at", port);
+        end_text(s->before, from, false, before);
+        end_text(s->after, s->after->ports[a].peer, false, after);
+        story_tell(s, FAB_CHANGE_OTHER, guid, old->num, what, before, after,
+                   "it is missing, and another cable is in the port that was kept for it");
+        return;
+    }
+    diff_link_text(s->before, &s->before->ports[lower], what);
+    diff_rate_text(old, before);
+    story_tell(s, FAB_CHANGE_LINK_LOST, s->before->nodes[s->before->ports[lower].node].guid,
+               s->before->ports[lower].num, what, before, "",
+               "another cable is in its switch's port; its host is missing, and its numbers are kept");
+}
+
+/* It is back: at a place, or where it was before it was kept elsewhere. */
+static void displaced_back(struct story *s, uint32_t b, uint32_t a, struct fab_lost_cable *lost, int side)
+{
+    const struct fab_port *port = &s->after->ports[a], *to = &s->after->ports[port->peer];
+    const struct fab_node *node = &s->after->nodes[port->node];
+    char what[DIFF_WHAT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT];
+
+    lost->used = true;
+    story_subject_node(s, s->before, s->before->ports[b].node);
+    story_subject_link(s, s->after, a);
+    if (lost->end[!side].guid != s->after->nodes[to->node].guid || lost->end[!side].num != to->num) {
+        diff_port_text(s->after, port, what);
+        story_end_texts(s, lost, !side, port->peer, before, after);
+        story_tell(s, FAB_CHANGE_HOST_MOVED, node->guid, port->num, what, before, after,
+                   "the same GUID at another port");
+        return;
+    }
+    const bool whole = story_take(s, FAB_CHANGE_HOST_BACK, node->guid, 0) != FAB_NONE;
+    if (whole)
+        diff_node_text(s->after, node, what);
+    else
+        diff_link_text(s->after, port, what);
+    story_tell(s, whole ? FAB_CHANGE_HOST_BACK : FAB_CHANGE_PORT_BACK, node->guid, whole ? 0 : port->num,
+               what, "missing", "there", "it is seen again, at its old place");
+}
+
+/* As above, where it is kept: nothing else says that it is not where it was. */
+static void displaced_stays(struct story *s, uint32_t b, uint32_t a)
+{
+    const struct fab_port *port = &s->after->ports[a], *to = &s->after->ports[port->peer];
+    const uint64_t guid = s->after->nodes[port->node].guid;
+    int side;
+
+    if (fab_port_is_missing(s->after, port))
+        return;
+    struct fab_lost_cable *lost = displaced_from(s, b, &side);
+    if (lost == NULL ||
+        (lost->end[!side].guid == s->after->nodes[to->node].guid && lost->end[!side].num == to->num))
+        return;
+    story_take(s, FAB_CHANGE_HOST_BACK, guid, 0);
+    story_take(s, FAB_CHANGE_PORT_BACK, guid, port->num);
+    if (s->n_taken > 0)
+        displaced_back(s, b, a, lost, side);
+}
+
 /* A port of an HCA that has a cable before and after, at another port. */
 static void host_moved(struct story *s, uint32_t b, uint32_t a)
 {
@@ -31,11 +117,21 @@ static void host_moved(struct story *s, uint32_t b, uint32_t a)
     const struct fab_node *old = &s->before->nodes[s->before->ports[b].node],
                           *new = &s->after->nodes[s->after->ports[a].node];
     char what[DIFF_PORT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT];
+    int side = 0;
 
     story_take_link(s, FAB_CHANGE_LINK_LOST, s->before, b);
     story_take_link(s, FAB_CHANGE_LINK_ADDED, s->after, a);
     if (s->n_taken == 0) /* the other end is an HCA as well, and it was told of that */
         return;
+    if (fab_port_is_missing(s->after, &s->after->ports[a])) {
+        host_displaced(s, b, a);
+        return;
+    }
+    struct fab_lost_cable *lost = displaced_from(s, b, &side);
+    if (lost != NULL) {
+        displaced_back(s, b, a, lost, side);
+        return;
+    }
     story_subject_link(s, s->before, b);
     story_subject_link(s, s->after, a);
     diff_port_text(s->before, &s->before->ports[b], what);
@@ -56,6 +152,8 @@ void story_hosts_moved(struct story *s)
         uint32_t to = a == FAB_NONE ? FAB_NONE : s->after->ports[a].peer;
         if (to != FAB_NONE && story_port_after(s, port->peer) != to)
             host_moved(s, b, a);
+        else if (to != FAB_NONE)
+            displaced_stays(s, b, a);
     }
 }
 

@@ -14,15 +14,19 @@ static int compare_ends(const void *a, const void *b)
     return x->generation > y->generation ? -1 : x->generation < y->generation;
 }
 
-static bool prepare(struct story *s)
+bool story_prepare_lost(struct story *s)
 {
     struct fab_lost *lost = s->lost;
 
+    if (s->lost == NULL || s->ends != NULL)
+        return s->lost != NULL;
     s->lost_after = malloc((lost->n_nodes + 1u) * sizeof(*s->lost_after));
     s->after_lost = malloc((s->after->n_nodes + 1u) * sizeof(*s->after_lost));
     s->ends = calloc(2 * (size_t)lost->n_cables + 1, sizeof(*s->ends));
-    if (s->lost_after == NULL || s->after_lost == NULL || s->ends == NULL)
+    if (s->lost_after == NULL || s->after_lost == NULL || s->ends == NULL) {
+        s->out.rc = PMIXFAB_ERR_NOMEM;
         return false;
+    }
     for (uint32_t i = 0; i < lost->n_nodes; i++)
         s->lost_after[i] = FAB_NONE;
     for (uint32_t i = 0; i < s->after->n_nodes; i++)
@@ -276,10 +280,8 @@ bool story_match_lost(struct story *s)
 {
     if (s->lost == NULL || s->lost->n_nodes + s->lost->n_cables == 0 || !anything_came(s))
         return false;
-    if (!prepare(s)) {
-        s->out.rc = PMIXFAB_ERR_NOMEM;
+    if (!story_prepare_lost(s))
         return false;
-    }
     match_guids(s, true);
     match_names(s);
     match_guids(s, false);

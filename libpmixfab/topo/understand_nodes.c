@@ -71,9 +71,10 @@ static void switch_replaced(struct story *s, uint32_t b, uint32_t a)
         if (s->before->ports[port].peer == FAB_NONE)
             continue;
         n++;
-        if (take_same_cable(s, port, a) == FAB_NONE)
+        uint32_t end = take_same_cable(s, port, a);
+        if (end == FAB_NONE)
             continue;
-        back++;
+        back += !fab_port_is_missing(s->after, &s->after->ports[end]);
         story_subject_link(s, s->before, port);
     }
     diff_node_text(s->before, old, what);

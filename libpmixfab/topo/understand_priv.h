@@ -13,6 +13,7 @@
 #include "topo/diff_internal.h"
 #include "topo/lost.h"
 #include "topo/understand.h"
+#include "topo/votes.h"
 
 /* A list of subjects in the making. */
 struct subjects {
@@ -111,17 +112,11 @@ bool story_switch_renamed(const struct story *s, uint64_t guid); /* a switch tha
 int story_match(struct story *s);           /* understand_match.c: all of it */
 void story_match_switches(struct story *s); /* understand_switches.c: those that are not matched */
 
-/* Votes of the ports around a switch: for whom, and how many lead anywhere. */
-struct votes {
-    uint64_t whom[256];
-    uint32_t n_votes[256];
-    uint32_t n, all;
-};
-void votes_add(struct votes *votes, uint64_t whom);
-bool votes_elected(const struct votes *votes, uint64_t *whom); /* by more than half */
-
 /* ---- understand_lost.c: what came and was lost before. All but the first need a list. ---- */
 
+/* Its cables can be looked for from here on; false: there is no list, or no memory. More than once is fine.
+ */
+bool story_prepare_lost(struct story *s);
 /* Which lost node is which of after. False: there is nothing to tell of any. */
 bool story_match_lost(struct story *s);
 bool story_is_new(const struct story *s, uint32_t after); /* neither seen before nor lost */
