@@ -8,10 +8,10 @@
 #include "text.h"
 
 static const struct ctl_column columns[] = {
-    {"host", "HOST", false},  {"devices", "DEVICES", true},  {"unseen", "UNSEEN", true},
-    {"items", NULL, true},    {"sources", "SOURCES", false}, {"received", "RECEIVED", false},
-    {"age", NULL, true},      {"uid", "UID", true},          {"digest", NULL, false},
-    {"remarks", NULL, false},
+    {"host", "HOST", false}, {"devices", "DEVICES", true},  {"unseen", "UNSEEN", true},
+    {"items", NULL, true},   {"sources", "SOURCES", false}, {"received", "RECEIVED", false},
+    {"age", NULL, true},     {"uid", "UID", true},          {"digest", NULL, false},
+    {"failed", NULL, false}, {"remarks", NULL, false},
 };
 
 /* Numbers of the daemon's are shown as they are. */
@@ -30,7 +30,7 @@ static void put_member(struct ctl_table *table, const json_t *node, const char *
     }
 }
 
-/* What could not be joined is told below the table, a line each. */
+/* What could not be joined, and what failed, is told below the table, a line each. */
 static void print_remarks(const json_t *nodes)
 {
     const char *between = "\n";

@@ -10,12 +10,12 @@
 
 /* What the daemon adds to the snapshots' facts, in this order; null where no daemon says it. */
 static const char *const daemon_keys[] = {
-    "role",     "host",         "pid",        "version",   "uri",           "stale_since", "stale_reason",
-    "partial",  "dangling",     "unnamed",    "inactive",  "nodes",         "sweeping",    "last_sweep",
-    "sweep_ms", "interval",     "scheduler",  "connected", "look",          "looks",       "noticed",
-    "looking",  "last_look",    "look_ms",    "probes",    "probes_failed", "probe_error", "digest",
-    "held",     "delivered",    "delivering", "refused",   "reason",        "missing",     "flapping",
-    "watching", "noticed_since"};
+    "role",     "host",          "pid",        "version",   "uri",           "stale_since", "stale_reason",
+    "partial",  "dangling",      "unnamed",    "inactive",  "nodes",         "sweeping",    "last_sweep",
+    "sweep_ms", "interval",      "scheduler",  "connected", "look",          "looks",       "noticed",
+    "looking",  "last_look",     "look_ms",    "probes",    "probes_failed", "probe_error", "digest",
+    "held",     "delivered",     "delivering", "refused",   "reason",        "missing",     "flapping",
+    "watching", "noticed_since", "unknown"};
 
 /* Strings of the daemon's are shown like any other: cleaned. */
 static json_t *clean_value(json_t *value)
@@ -164,6 +164,8 @@ static void show_sweeps(const json_t *status)
 static void show_node(const json_t *status)
 {
     bool same = json_equal(json_object_get(status, "digest"), json_object_get(status, "held"));
+    bool filled = json_is_string(json_object_get(status, "unknown")) &&
+                  !json_is_true(json_object_get(status, "delivering"));
     char one[32], two[32], three[32];
 
     printf("%-13s %s, %s\n", "scheduler", word(status, "scheduler", one),
@@ -175,8 +177,12 @@ static void show_node(const json_t *status)
         printf("%-13s %s of %s: %s\n", "FAILED PROBES", word(status, "probes_failed", one),
                word(status, "probes", two), word(status, "probe_error", three));
     printf("%-13s %s%s, delivered %s%s\n", "report", word(status, "digest", one),
-           same ? "" : ", which the scheduler does not hold", word(status, "delivered", two),
+           same     ? ""
+           : filled ? ", which the scheduler completes"
+                    : ", which the scheduler does not hold",
+           word(status, "delivered", two),
            json_is_true(json_object_get(status, "delivering")) ? "; delivering now" : "");
+    show_line("of old", status, "unknown");
     show_line(json_is_true(json_object_get(status, "refused")) ? "REFUSED" : "not delivered", status,
               "reason");
 }

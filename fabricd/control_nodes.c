@@ -45,25 +45,35 @@ static json_t *digest_text(uint64_t digest)
 
 /* ---- nodes --------------------------------------------------------------------------------------- */
 
-static json_t *sources_of(const struct fab_report *report)
+static json_t *source_names(uint32_t set)
 {
-    json_t *sources = json_array();
-    unsigned said = 0;
-    for (uint32_t i = 0; i < report->n_items; i++) {
-        if ((said >> report->items[i].source & 1) != 0)
-            continue;
-        said |= 1u << report->items[i].source;
-        json_array_append_new(sources, json_string(fab_source_name(report->items[i].source)));
-    }
-    return sources;
+    json_t *names = json_array();
+    for (unsigned source = 0; source < FAB_SOURCES; source++)
+        if ((set >> source & 1) != 0)
+            json_array_append_new(names, json_string(fab_source_name((enum fab_source)source)));
+    return names;
 }
 
-static json_t *remarks_of(const struct publisher *publisher, const char *host)
+static json_t *sources_of(const struct fab_report *report)
+{
+    uint32_t said = 0;
+    for (uint32_t i = 0; i < report->n_items; i++)
+        said |= 1u << report->items[i].source;
+    return source_names(said);
+}
+
+static json_t *remarks_of(const struct publisher *publisher, const struct node_report *node)
 {
     json_t *remarks = json_array();
+    char failed[80];
     uint32_t from = 0;
-    for (const char *line; (line = publisher_remark(publisher, host, &from)) != NULL;)
+    for (const char *line; (line = publisher_remark(publisher, node->report.host, &from)) != NULL;)
         json_array_append_new(remarks, json_string(line));
+    fab_sources_text(node->failed, failed, sizeof(failed));
+    if (node->failed != 0)
+        json_array_append_new(remarks,
+                              json_sprintf("%s: probes that failed there: %s; what they said before stands",
+                                           node->report.host, failed));
     return remarks;
 }
 
@@ -71,13 +81,13 @@ static json_t *about_node(const struct publisher *publisher, const struct node_r
 {
     struct joined_host joined = {0};
     publisher_joined(publisher, node->report.host, &joined);
-    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:f, s:I, s:o, s:o}", "host", node->report.host,
+    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:f, s:I, s:o, s:o, s:o}", "host", node->report.host,
                      "devices", (json_int_t)joined.devices, "unseen", (json_int_t)joined.unseen, "items",
                      (json_int_t)node->report.n_items, "digest", digest_text(node->digest), "received",
                      control_time(node->received), "age",
                      now > node->received ? (double)(now - node->received) / 1e6 : 0.0, "uid",
-                     (json_int_t)node->uid, "sources", sources_of(&node->report), "remarks",
-                     remarks_of(publisher, node->report.host));
+                     (json_int_t)node->uid, "sources", sources_of(&node->report), "failed",
+                     source_names(node->failed), "remarks", remarks_of(publisher, node));
 }
 
 void control_op_nodes(struct connection *connection, json_t *request)

@@ -132,10 +132,12 @@ static void on_looked(struct look_result *result, void *arg)
         d->status.last_sweep = daemon_now();
         d->status.sweep_ms = result->milliseconds;
     }
+    const uint32_t failed = result->failed_sources;
     if (nodes_own(d->nodes, &result->report, &err))
         d->reports_due = true;
     else if (err.text[0] != '\0')
         log_error("look: %s", err.text);
+    nodes_failed(d->nodes, d->config->host, failed);
     daemon_go_on(d);
 }
 
@@ -172,8 +174,8 @@ static void start_look(struct daemon *d)
     const struct node_report *before = nodes_find(d->nodes, d->config->host);
     if (!look_wanted(d->config) || d->look != NULL)
         return;
-    int rc =
-        look_start(d->base, d->config, before == NULL ? NULL : &before->report, on_looked, d, &d->look, &err);
+    int rc = look_start(d->base, d->config, before == NULL ? NULL : &before->report, 0, on_looked, d,
+                        &d->look, &err);
     if (rc == PMIXFAB_OK)
         return;
     log_error("%s", err.text);

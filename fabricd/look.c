@@ -21,6 +21,7 @@ struct asked {
 struct look {
     struct look_result result;
     struct fab_report before; /* what was said last time; empty: nothing */
+    uint32_t unknown;         /* of which sources it does not say that */
     struct timespec start;
     look_done_fn done;
     void *cbdata;
@@ -83,7 +84,10 @@ static void keep_before(struct look *look, const struct asked *asked, const stru
     log_warning("%s", err->text);
     if (look->result.failed++ == 0)
         look->result.err = *err;
-    if (look->before.finished && source < FAB_SOURCES)
+    if (source >= FAB_SOURCES)
+        return;
+    look->result.failed_sources |= 1u << source;
+    if (look->before.finished)
         rc = fab_report_merge_source(&look->result.report, &look->before, source);
     if (rc != PMIXFAB_OK)
         log_warning("%s: what it said before is lost: %s", asked->what, pmixfab_strerror(rc));
@@ -94,6 +98,17 @@ static void look_free(struct look *look)
     fab_report_destroy(&look->result.report);
     fab_report_destroy(&look->before);
     free(look);
+}
+
+static uint32_t sources_asked(const struct look *look)
+{
+    uint32_t sources = 0;
+    for (unsigned i = 0; i < look->n; i++) {
+        enum fab_source source = fab_source_parse(look->asked[i].probe->name);
+        if (source < FAB_SOURCES)
+            sources |= 1u << source;
+    }
+    return sources;
 }
 
 static void finish(struct look *look)
@@ -117,8 +132,10 @@ static void finish(struct look *look)
         if (rc != PMIXFAB_OK)
             log_warning("look: what the probes said before is lost: %s", pmixfab_strerror(rc));
         look->result.failed = look->result.asked;
+        look->result.failed_sources = sources_asked(look);
         look->result.err = err;
     }
+    look->result.unknown = look->unknown & look->result.failed_sources;
     look->done(&look->result, look->cbdata);
     look_free(look);
 }
@@ -183,12 +200,13 @@ static int ask(struct look *look, struct event_base *base, const struct config *
 }
 
 int look_start(struct event_base *base, const struct config *config, const struct fab_report *before,
-               look_done_fn done, void *cbdata, struct look **out, struct fab_err *err)
+               uint32_t unknown, look_done_fn done, void *cbdata, struct look **out, struct fab_err *err)
 {
     *out = NULL;
     struct look *look = calloc(1, sizeof(*look));
     if (look == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "look: out of memory");
+    look->unknown = before == NULL ? UINT32_MAX : unknown;
     look->done = done;
     look->cbdata = cbdata;
     clock_gettime(CLOCK_MONOTONIC, &look->start);

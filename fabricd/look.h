@@ -15,6 +15,8 @@
 struct look_result {
     struct fab_report report; /* finished, of config->host; whose owner may take it (and init it again) */
     unsigned asked, failed;   /* probes */
+    uint32_t failed_sources;  /* the same as bits, 1 << enum fab_source */
+    uint32_t unknown;         /* those of them of which `before` did not know either what they said */
     struct fab_err err;       /* the first failure */
     double milliseconds;
 };
@@ -23,9 +25,10 @@ struct look;
 
 typedef void (*look_done_fn)(struct look_result *result, void *cbdata); /* once, on the loop */
 
-/* The local probes of config->probes. before: finished, or NULL; need not outlive the call. */
+/* The local probes of config->probes. before: finished, or NULL; need not outlive the call; unknown: sources
+ * of which it does not say what they said last, as in look_result. */
 int look_start(struct event_base *base, const struct config *config, const struct fab_report *before,
-               look_done_fn done, void *cbdata, struct look **out, struct fab_err *err);
+               uint32_t unknown, look_done_fn done, void *cbdata, struct look **out, struct fab_err *err);
 void look_cancel(struct look *look); /* NULL allowed; `done` is not called any more */
 
 /* Are there any local probes in the configuration? And any of the fabric? */
@@ -44,7 +47,7 @@ int look_default_probes(struct config *config);
 /*
  * What this host has, for a PMIx server that has no node daemon: argv is
  * "fabricd --inventory-child PID HOST SECONDS [PROBE...]"; writes a delivery of the whole to descriptor 3.
- * What a probe that fails would have said is missing.
+ * What a probe that fails would have said is missing, and the delivery says so: what was held of it stands.
  */
 int look_inventory_child(int argc, char **argv);
 #define INVENTORY_CHILD_OPTION "--inventory-child"

@@ -21,10 +21,12 @@ struct inventory {
     int code;
 };
 
-static int encode(const struct fab_report *report, void **bytes, size_t *size)
+static int encode(const struct look_result *result, void **bytes, size_t *size)
 {
     void *body = NULL;
-    struct fab_delivery delivery = {.digest = fab_report_digest(report)};
+    const struct fab_report *report = &result->report;
+    struct fab_delivery delivery = {
+        .digest = fab_report_digest(report), .failed = result->failed_sources, .unknown = result->unknown};
     memcpy(delivery.host, report->host, sizeof(delivery.host));
     int rc = fab_report_encode(report, &body, &delivery.size);
     delivery.body = body;
@@ -50,7 +52,7 @@ static void on_looked(struct look_result *result, void *arg)
                                    "%s has nothing that the probes know of", result->report.host);
         return;
     }
-    inventory->code = encode(&result->report, &bytes, &size);
+    inventory->code = encode(result, &bytes, &size);
     if (inventory->code == PMIXFAB_OK)
         inventory->code = child_write(bytes, size);
     free(bytes);
@@ -87,7 +89,7 @@ static int look(int argc, char **argv, struct inventory *inventory)
     if (rc == PMIXFAB_OK && (inventory->base = event_base_new()) == NULL)
         rc = PMIXFAB_ERR_NOMEM;
     if (rc == PMIXFAB_OK)
-        rc = look_start(inventory->base, &config, NULL, on_looked, inventory, &looking, &inventory->err);
+        rc = look_start(inventory->base, &config, NULL, 0, on_looked, inventory, &looking, &inventory->err);
     if (rc == PMIXFAB_OK) {
         event_base_dispatch(inventory->base);
         rc = inventory->code;

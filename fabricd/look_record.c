@@ -67,7 +67,7 @@ int look_record(struct config *config)
     if (rc == PMIXFAB_OK && !look_wanted(config))
         rc = look_default_probes(config);
     if (rc == PMIXFAB_OK)
-        rc = look_start(recording.base, config, NULL, on_looked, &recording, &look, &err);
+        rc = look_start(recording.base, config, NULL, 0, on_looked, &recording, &look, &err);
     if (rc == PMIXFAB_OK)
         event_base_dispatch(recording.base);
     else

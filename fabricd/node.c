@@ -201,7 +201,8 @@ static void keep_probe_error(struct node *node, const struct look_result *result
 static void on_looked(struct look_result *result, void *arg)
 {
     struct node *node = arg;
-    const struct fab_report *before = deliver_current(node->deliver);
+    uint32_t unknown;
+    const struct fab_report *before = deliver_current(node->deliver, &unknown);
     bool must = node->must;
     node->look = NULL;
     keep_probe_error(node, result);
@@ -220,7 +221,7 @@ static void on_looked(struct look_result *result, void *arg)
     node->delivering = node->number;
     if (node->control != NULL)
         control_progress(node->control, "delivering");
-    deliver_report(node->deliver, &result->report, must);
+    deliver_report(node->deliver, &result->report, result->failed_sources, result->unknown, must);
     malloc_trim(0);
     wait_for_next(node);
 }
@@ -241,6 +242,7 @@ static void mend_rundir(struct node *node)
     if (rc == PMIXFAB_OK)
         rc = rundir_mend(node->config->rundir, set, &err);
     served_set_put(set);
+    deliver_keep(node->deliver);
     if (rc == PMIXFAB_OK)
         log_warning("run directory: %s was removed, made anew", node->config->rundir);
     else
@@ -255,8 +257,9 @@ static void start_look(struct node *node)
     node->looks_for_devices = node->device_changed;
     node->device_changed = false;
     node->number++;
-    int rc = look_start(node->base, node->config, deliver_current(node->deliver), on_looked, node,
-                        &node->look, &err);
+    uint32_t unknown;
+    const struct fab_report *before = deliver_current(node->deliver, &unknown);
+    int rc = look_start(node->base, node->config, before, unknown, on_looked, node, &node->look, &err);
     if (rc != PMIXFAB_OK)
         look_failed(node, rc, err.text);
 }

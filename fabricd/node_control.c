@@ -22,11 +22,20 @@ static json_t *text_or_null(const char *text)
     return text[0] == '\0' ? json_null() : json_string(text);
 }
 
+/* null: none. */
+static json_t *source_names(uint32_t sources)
+{
+    char text[80];
+    fab_sources_text(sources, text, sizeof(text));
+    return text_or_null(text);
+}
+
 static json_t *about_delivery(const struct deliver_status *d)
 {
-    return json_pack("{s:o, s:o, s:o, s:b, s:b, s:o}", "digest", digest_text(d->digest), "held",
-                     digest_text(d->held), "delivered", control_time(d->delivered), "delivering",
-                     d->under_way, "refused", d->refused, "reason", text_or_null(d->reason));
+    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "digest", digest_text(d->digest), "held",
+                     digest_text(d->held), "unknown", source_names(d->unknown), "delivered",
+                     control_time(d->delivered), "delivering", d->under_way, "refused", d->refused, "reason",
+                     text_or_null(d->reason));
 }
 
 static json_t *about_looks(const struct node_status *s)

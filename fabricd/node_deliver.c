@@ -1,6 +1,5 @@
 #include "fabricd/node_deliver.h"
 
-#include <munge.h>
 #include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,9 @@
 
 #include "fabricd/count.h"
 #include "fabricd/log.h"
+#include "fabricd/node_answer.h"
+#include "fabricd/node_credential.h"
+#include "fabricd/node_keep.h"
 #include "topo/delivery.h"
 #include "topo/text.h"
 
@@ -22,15 +24,18 @@
 #define MAX_QUICK      4      /* so many in turn may come within that time */
 
 struct deliver {
+    struct event_base *base;
     const struct config *config;
     struct mail *mail;
     struct deliver_calls calls;
     struct event *again, *ask_orders;
-    struct fab_report report; /* to be delivered */
-    struct fab_report acked;  /* what the scheduler acknowledged last: a change can be told against it */
+    struct credential *credential; /* munge makes it; NULL: it does not */
+    struct keep keep;              /* the report: to be delivered, once status.digest is set */
+    struct fab_report acked;       /* what the scheduler holds of us: a change can be told against it */
     uint64_t acked_digest;
-    uint64_t sent; /* digest of what is on its way; 0: nothing is */
+    struct keep_told sent; /* what is on its way; digest 0: nothing is */
     bool sent_delta;
+    uint64_t kept;                  /* digest of the report in the file; 0: there is none */
     bool must, connected, ordering; /* ordering: the question for orders is open */
     int64_t ordered;                /* when it was asked */
     unsigned quick;                 /* answers in turn that came at once */
@@ -108,87 +113,62 @@ static void refuse(struct deliver *d, int code, const char *reason)
     d->calls.done(code, d->status.reason, d->calls.cbdata);
 }
 
-static bool may_pass(int code)
-{
-    return code == PMIXFAB_ERR_BUSY || code == PMIXFAB_ERR_TIMEOUT || code == PMIXFAB_ERR_UNREACH ||
-           code == PMIXFAB_ERR_NOMEM || code == PMIXFAB_ERR_IO;
-}
-
-static void acknowledged(struct deliver *d, uint64_t sent)
+/* The report is what the scheduler holds, to the last bit. */
+static void remember_acked(struct deliver *d)
 {
     struct fab_report copy;
-    d->status.delivered = microseconds(CLOCK_REALTIME);
-    count(COUNT_DELIVERIES);
-    if (sent == d->status.held && sent != d->acked_digest && sent == d->status.digest &&
-        fab_report_copy(&copy, &d->report) == PMIXFAB_OK) {
+    const uint64_t digest = d->keep.told.digest;
+    if (digest != d->acked_digest && fab_report_copy(&copy, &d->keep.report) == PMIXFAB_OK) {
         fab_report_destroy(&d->acked);
         d->acked = copy;
-        d->acked_digest = sent;
+        d->acked_digest = digest;
     }
-    log_debug("deliver: acknowledged %016llx", (unsigned long long)sent);
-    if (sent == d->status.digest && sent == d->status.held)
+}
+
+/* Does the scheduler know all that we do? Where sources are unknown to us it holds more. */
+static bool is_told(const struct deliver *d)
+{
+    const struct keep_told *told = &d->keep.told;
+    if (told->digest == 0 || told->failed != d->keep.failed || told->unknown != d->keep.unknown)
+        return false;
+    return d->status.held == d->status.digest ||
+           (d->keep.unknown != 0 && told->digest == d->status.digest && told->held == d->status.held);
+}
+
+static void acknowledged(struct deliver *d, const struct keep_told *sent)
+{
+    d->status.delivered = microseconds(CLOCK_REALTIME);
+    count(COUNT_DELIVERIES);
+    d->keep.told = *sent;
+    d->keep.told.held = d->status.held;
+    if (sent->digest == d->status.held && sent->digest == d->status.digest)
+        remember_acked(d);
+    deliver_keep(d);
+    log_debug("deliver: acknowledged %016llx", (unsigned long long)sent->digest);
+    if (is_told(d))
         succeed(d);
-    else if (sent != d->status.digest)
+    else if (sent->digest != d->status.digest || sent->failed != d->keep.failed ||
+             sent->unknown != d->keep.unknown)
         try_now(d); /* there is another one meanwhile */
     else
         fail(d, PMIXFAB_ERR_CONFLICT,
              "the scheduler holds another report of this host: does another node have its name?");
 }
 
-/* What the scheduler said: code, reason, and what it holds. False: it is no fabricd's answer. */
-static bool read_answer(struct mail_answer *answer, int *code, const char **reason, uint64_t *held)
-{
-    const pmix_value_t *c = mail_value(answer, RELAY_CODE, PMIX_INT32);
-    const pmix_value_t *r = mail_value(answer, RELAY_REASON, PMIX_STRING);
-    const pmix_value_t *h = mail_value(answer, RELAY_DIGEST, PMIX_UINT64);
-    if (c == NULL || r == NULL || r->data.string == NULL || h == NULL)
-        return false;
-    *code = c->data.int32;
-    *reason = r->data.string;
-    *held = h->data.uint64;
-    return true;
-}
-
-/* What the relay or the library says instead of the scheduler. */
-static int error_of(pmix_status_t status, const char **reason)
-{
-    switch (status) {
-    case PMIX_ERR_UNREACH:
-        *reason = "the scheduler cannot be reached";
-        return PMIXFAB_ERR_UNREACH;
-    case PMIX_ERR_TIMEOUT:
-        *reason = "the scheduler does not answer in time";
-        return PMIXFAB_ERR_TIMEOUT;
-    case PMIX_ERR_NOT_AVAILABLE:
-        *reason = "the scheduler takes no deliveries now";
-        return PMIXFAB_ERR_BUSY;
-    default:
-        *reason = "the scheduler takes no deliveries: is it older than this fabricd?";
-        return PMIXFAB_ERR_UNSUPPORTED;
-    }
-}
-
 static void on_delivered(struct mail_answer *answer, void *cbdata)
 {
     struct deliver *d = cbdata;
-    uint64_t sent = d->sent;
-    bool delta = d->sent_delta;
-    int code = 0;
-    const char *reason = "";
-    d->sent = 0;
-    if (answer->status != PMIX_SUCCESS) {
-        code = error_of(answer->status, &reason);
-    } else if (!read_answer(answer, &code, &reason, &d->status.held)) {
-        code = PMIXFAB_ERR_FOREIGN;
-        reason = "the scheduler's answer is not what a fabricd says";
-    }
+    const struct keep_told sent = d->sent;
+    const char *reason;
+    int code = answer_read(answer, &reason, &d->status.held);
+    d->sent.digest = 0;
     if (code == PMIXFAB_OK) {
-        acknowledged(d, sent);
-    } else if (code == PMIXFAB_ERR_CONFLICT && delta) {
+        acknowledged(d, &sent);
+    } else if (code == PMIXFAB_ERR_CONFLICT && d->sent_delta) {
         log_debug("deliver: the scheduler does not hold what we thought: it gets the whole");
         d->acked_digest = 0;
         try_now(d);
-    } else if (may_pass(code)) {
+    } else if (answer_may_pass(code)) {
         fail(d, code, reason);
     } else {
         refuse(d, code, reason);
@@ -200,17 +180,18 @@ static void on_delivered(struct mail_answer *answer, void *cbdata)
 /* The bytes of a delivery; what changed, where the scheduler holds what we have a copy of. */
 static int make_bytes(struct deliver *d, void **bytes, size_t *size)
 {
-    struct fab_delivery delivery = {.digest = d->status.digest};
+    struct fab_delivery delivery = {
+        .digest = d->status.digest, .failed = d->keep.failed, .unknown = d->keep.unknown};
     void *body = NULL;
-    memcpy(delivery.host, d->report.host, sizeof(delivery.host));
+    memcpy(delivery.host, d->keep.report.host, sizeof(delivery.host));
     d->sent_delta =
         d->acked_digest != 0 && d->acked_digest == d->status.held && d->status.held != d->status.digest;
     int rc;
     if (d->sent_delta) {
         delivery.base = d->acked_digest;
-        rc = fab_report_delta(&d->acked, &d->report, &body, &delivery.size);
+        rc = fab_report_delta(&d->acked, &d->keep.report, &body, &delivery.size);
     } else {
-        rc = fab_report_encode(&d->report, &body, &delivery.size);
+        rc = fab_report_encode(&d->keep.report, &body, &delivery.size);
     }
     delivery.body = body;
     if (rc == PMIXFAB_OK)
@@ -229,10 +210,26 @@ static int send_credential(struct deliver *d, const char *credential)
     return rc;
 }
 
+static void on_credential(munge_err_t failed, const char *credential, void *cbdata)
+{
+    struct deliver *d = cbdata;
+    char text[200];
+    int rc = PMIXFAB_ERR_IO;
+    d->credential = NULL;
+    if (failed != EMUNGE_SUCCESS)
+        snprintf(text, sizeof(text), "munge makes no credential: %s: does munged run on this host?",
+                 munge_strerror(failed));
+    else if ((rc = send_credential(d, credential)) != PMIXFAB_OK)
+        snprintf(text, sizeof(text), "%s", pmixfab_strerror(rc));
+    if (rc != PMIXFAB_OK) {
+        d->sent.digest = 0;
+        fail(d, rc, text);
+    }
+}
+
 static void send_report(struct deliver *d)
 {
     void *bytes = NULL;
-    char *credential = NULL;
     size_t size;
     char text[200];
     int rc = make_bytes(d, &bytes, &size);
@@ -242,29 +239,19 @@ static void send_report(struct deliver *d)
         return;
     }
     log_debug("deliver: %s, %zu bytes", d->sent_delta ? "what changed" : "the whole report", size);
-    munge_err_t failed = munge_encode(&credential, NULL, bytes, (int)size);
-    free(bytes);
-    if (failed == EMUNGE_SUCCESS) {
-        d->sent = d->status.digest;
-        rc = send_credential(d, credential);
-    } else {
-        snprintf(text, sizeof(text), "munge makes no credential: %s: does munged run on this host?",
-                 munge_strerror(failed));
-    }
-    free(credential);
-    if (failed != EMUNGE_SUCCESS) {
-        fail(d, PMIXFAB_ERR_IO, text);
-    } else if (rc != PMIXFAB_OK) {
-        d->sent = 0;
+    rc = credential_make(d->base, bytes, size, on_credential, d, &d->credential);
+    if (rc == PMIXFAB_OK)
+        d->sent = (struct keep_told){
+            .digest = d->status.digest, .failed = d->keep.failed, .unknown = d->keep.unknown};
+    else
         fail(d, rc, pmixfab_strerror(rc));
-    }
 }
 
 static void try_now(struct deliver *d)
 {
-    if (d->sent != 0 || d->status.digest == 0)
+    if (d->sent.digest != 0 || d->status.digest == 0)
         return; /* the end of that attempt goes on */
-    if (!d->must && d->status.digest == d->status.held) {
+    if (!d->must && is_told(d)) {
         succeed(d);
         return;
     }
@@ -296,7 +283,7 @@ static void take_order(struct deliver *d, const char *order, uint64_t held)
         log_info("deliver: the scheduler asks for a look");
         d->calls.look(d->calls.cbdata); /* a look may fail: what it does not hold goes out without one, too */
     }
-    if (news && d->sent == 0 && d->status.digest != 0 && held != d->status.digest && !d->status.refused) {
+    if (news && d->sent.digest == 0 && d->status.digest != 0 && !is_told(d) && !d->status.refused) {
         log_info("deliver: the scheduler does not hold this host's report");
         d->status.under_way = true;
         after_a_pause(d); /* it asks all its nodes at the same moment */
@@ -355,33 +342,74 @@ void deliver_connected(struct deliver *d, bool connected)
         return;
     ask_orders(d);
     d->pause_ms = FIRST_PAUSE_MS;
-    if (d->status.under_way && d->sent == 0)
+    if (d->keep.failed != 0 && d->status.digest != 0) { /* a scheduler that was restarted does not know it */
+        d->keep.told.digest = 0;
+        d->status.under_way = true;
+    }
+    if (d->status.under_way && d->sent.digest == 0)
         after_a_pause(d);
 }
 
-void deliver_report(struct deliver *d, struct fab_report *report, bool must)
+void deliver_report(struct deliver *d, struct fab_report *report, uint32_t failed, uint32_t unknown,
+                    bool must)
 {
     uint64_t digest = fab_report_digest(report);
     if (digest != d->status.digest) {
         d->pause_ms = FIRST_PAUSE_MS;
         d->status.refused = false;
     }
-    fab_report_destroy(&d->report);
-    d->report = *report;
+    const bool other = digest != d->kept || failed != d->keep.failed || unknown != d->keep.unknown;
+    fab_report_destroy(&d->keep.report);
+    d->keep.report = *report;
     fab_report_init(report);
+    d->keep.failed = failed;
+    d->keep.unknown = unknown;
     d->status.digest = digest;
+    if (failed != d->keep.told.failed) /* should the answer get lost, the scheduler may know it or not */
+        d->keep.told.digest = 0;
+    if (other)
+        deliver_keep(d);
     d->must |= must;
     try_now(d);
 }
 
-const struct fab_report *deliver_current(const struct deliver *d)
+const struct fab_report *deliver_current(const struct deliver *d, uint32_t *unknown)
 {
-    return d->status.digest == 0 ? NULL : &d->report;
+    *unknown = d->keep.unknown;
+    return d->keep.report.finished ? &d->keep.report : NULL;
+}
+
+void deliver_keep(struct deliver *d)
+{
+    struct fab_err err = {""};
+    if (!d->keep.report.finished)
+        return;
+    if (keep_write(d->config->rundir, &d->keep, &err) == PMIXFAB_OK)
+        d->kept = fab_report_digest(&d->keep.report);
+    else
+        log_warning("deliver: %s", err.text);
+}
+
+/* What stands there from before is not delivered until it has been looked again. */
+static void load_kept(struct deliver *d)
+{
+    struct fab_err err = {""};
+    if (keep_read(d->config->rundir, d->config->host, &d->keep, &err) != PMIXFAB_OK)
+        log_warning("deliver: %s", err.text);
+    if (!d->keep.report.finished)
+        return;
+    d->kept = fab_report_digest(&d->keep.report);
+    if (d->keep.told.digest == d->kept && d->keep.told.held == d->kept)
+        remember_acked(d);
+    if (d->keep.told.failed != 0) /* it keeps that in memory: it may have been restarted, too */
+        d->keep.told.digest = 0;
+    log_debug("deliver: the report of before the restart is %016llx", (unsigned long long)d->kept);
 }
 
 void deliver_status(const struct deliver *d, struct deliver_status *out)
 {
     *out = d->status;
+    out->unknown = d->keep.unknown;
 }
 
 int deliver_new(struct event_base *base, const struct config *config, struct mail *mail,
@@ -390,9 +418,10 @@ int deliver_new(struct event_base *base, const struct config *config, struct mai
     struct deliver *d = *out = calloc(1, sizeof(*d));
     if (d == NULL)
         return PMIXFAB_ERR_NOMEM;
-    *d = (struct deliver){.config = config, .mail = mail, .calls = *calls, .pause_ms = FIRST_PAUSE_MS};
-    fab_report_init(&d->report);
+    *d = (struct deliver){
+        .base = base, .config = config, .mail = mail, .calls = *calls, .pause_ms = FIRST_PAUSE_MS};
     fab_report_init(&d->acked);
+    load_kept(d);
     d->again = evtimer_new(base, on_again, d);
     d->ask_orders = evtimer_new(base, on_ask_orders, d);
     if (d->again != NULL && d->ask_orders != NULL)
@@ -410,7 +439,8 @@ void deliver_free(struct deliver *d)
         event_free(d->again);
     if (d->ask_orders != NULL)
         event_free(d->ask_orders);
-    fab_report_destroy(&d->report);
+    credential_cancel(d->credential);
+    fab_report_destroy(&d->keep.report);
     fab_report_destroy(&d->acked);
     free(d);
 }

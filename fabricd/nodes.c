@@ -89,6 +89,7 @@ static bool put(struct nodes *nodes, struct node_report *report)
     bool found;
     uint32_t i = position(nodes, report->report.host, &found);
     if (found) {
+        report->failed = nodes->reports[i]->failed;
         report_free(nodes->reports[i]);
     } else {
         memmove(nodes->reports + i + 1, nodes->reports + i, (nodes->n - i) * sizeof(struct node_report *));
@@ -133,8 +134,24 @@ void nodes_listen(struct nodes *nodes, nodes_heard_fn heard, void *cbdata)
     nodes->heard_cbdata = cbdata;
 }
 
+void nodes_failed(struct nodes *nodes, const char *host, uint32_t sources)
+{
+    char text[80];
+    bool found;
+    uint32_t i = position(nodes, host, &found);
+    if (!found || nodes->reports[i]->failed == sources)
+        return;
+    nodes->reports[i]->failed = sources;
+    fab_sources_text(sources, text, sizeof(text));
+    if (sources != 0)
+        log_warning("nodes: %s: probes that failed there: %s; what they said before stands", host, text);
+    else
+        log_info("nodes: %s: no probe fails there any more", host);
+}
+
 static void acknowledge(struct nodes *nodes, struct intake_item *item, const struct node_report *held)
 {
+    nodes_failed(nodes, held->report.host, item->delivery.failed);
     intake_answer(item, PMIXFAB_OK, held->digest, "");
     if (nodes->heard != NULL)
         nodes->heard(held->report.host, nodes->heard_cbdata);
@@ -231,14 +248,18 @@ static void take(struct nodes *nodes, struct batch *batch, struct intake_item *i
         refuse(nodes, item, rc, err.text);
         return;
     }
-    if (held != NULL && held->digest == item->delivery.digest) {
+    const uint64_t digest =
+        fab_report_digest(&report); /* another than the delivery's: sources were unknown */
+    if (held != NULL && held->digest == digest) {
         fab_report_destroy(&report);
         acknowledge(nodes, item, held);
         return;
     }
     *taking = (struct taking){.item = item};
     rc = fab_report_encode(&report, &taking->bytes, &taking->size);
-    taking->report = new_report(&report, item->delivery.digest, item->uid);
+    taking->report = new_report(&report, digest, item->uid);
+    if (rc == PMIXFAB_OK && digest == 0)
+        rc = PMIXFAB_ERR_NOMEM;
     if (rc != PMIXFAB_OK || taking->report == NULL) {
         free(taking->bytes);
         report_free(taking->report);

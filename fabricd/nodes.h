@@ -23,6 +23,8 @@ struct node_report {
     uint64_t digest;
     int64_t received; /* microseconds since 1970 */
     unsigned uid;     /* who delivered it */
+    uint32_t
+        failed; /* sources whose probe failed there the last time: bits 1 << enum fab_source; not stored */
 };
 
 struct nodes;
@@ -38,6 +40,9 @@ void nodes_take(struct intake_item *list, void *nodes);
 
 /* A report of the scheduler's own host, from its own probes. Takes its contents. True: it is another one. */
 bool nodes_own(struct nodes *nodes, struct fab_report *report, struct fab_err *err);
+
+/* Sources whose probe failed on a host that reports: its delivery tells; of the own host the daemon does. */
+void nodes_failed(struct nodes *nodes, const char *host, uint32_t sources);
 
 /* All reports, by host (natural order). Valid until the next call of another function of nodes. */
 const struct node_report *const *nodes_all(const struct nodes *nodes, uint32_t *n);

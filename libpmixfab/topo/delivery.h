@@ -14,6 +14,8 @@ struct fab_delivery {
     char host[FAB_HOST_MAX + 1];
     uint64_t base;    /* digest of the report that body changes; 0: body is a whole report */
     uint64_t digest;  /* of the report that it leads to */
+    uint32_t failed;  /* sources whose probe failed: bits 1 << enum fab_source */
+    uint32_t unknown; /* those of them of which the sender does not know either what they said before */
     const void *body; /* fab_report_encode() or fab_report_delta(); decode: inside the bytes given */
     size_t size;
 };
@@ -24,7 +26,8 @@ int fab_delivery_encode(const struct fab_delivery *delivery, void **bytes, size_
 int fab_delivery_decode(const void *bytes, size_t size, struct fab_delivery *out, struct fab_err *err);
 
 /*
- * The report that a delivery leads to, *out initialised here. `held` is what is held of this host, NULL:
+ * The report that a delivery leads to, *out initialised here; with what `held` says of the sources that are
+ * unknown to the sender, so that its digest may be another one. `held` is what is held of this host, NULL:
  * nothing. PMIXFAB_ERR_CONFLICT: it changes another report than the one held (the sender must give the
  * whole), the names do not agree, or the digest is not the result's.
  */

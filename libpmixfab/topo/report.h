@@ -31,6 +31,9 @@ enum fab_source {
 const char *fab_source_name(enum fab_source source);
 enum fab_source fab_source_parse(const char *name);
 
+/* Names of the sources in a set of bits 1 << enum fab_source: "verbs, ucx"; cut where it does not fit. */
+void fab_sources_text(uint32_t sources, char *out, size_t size);
+
 /*
  * Kinds of facts, with the form of their text. The numbers stand in snapshots and stores. "many": an item may
  * hold several facts of this kind, of the others one.

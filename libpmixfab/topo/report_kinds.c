@@ -31,6 +31,16 @@ enum fab_source fab_source_parse(const char *name)
     return FAB_SOURCES;
 }
 
+void fab_sources_text(uint32_t set, char *out, size_t size)
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (unsigned i = 0; i < FAB_SOURCES && at < size; i++) {
+        if ((set >> i & 1) != 0)
+            at += (size_t)snprintf(out + at, size - at, "%s%s", at > 0 ? ", " : "", sources[i]);
+    }
+}
+
 /* Decimal as printf() writes it, low to high. */
 static bool is_number(const char *text, uint64_t low, uint64_t high)
 {

@@ -36,6 +36,8 @@ static struct message pack(const struct fab_report *base, const struct fab_repor
     return m;
 }
 
+#define FAILED (32 + 8 + 8) /* where the sources stand that failed: any of them may */
+
 /* Decoded and opened. */
 static int take(const void *bytes, size_t size, const struct fab_report *held, struct fab_report *out,
                 struct fab_err *err)
@@ -119,7 +121,9 @@ static void test_every_change_and_every_cut(void **state)
             for (unsigned bit = 0; bit < 8; bit++) {
                 bytes[i] ^= (uint8_t)(1u << bit);
                 assert_refused(bytes, m.size, &before, 0);
-                if (i >= 32) { /* sealed: the digest and the body's own sum are still in the way */
+                if (i >= 32 &&
+                    (i < FAILED ||
+                     i >= FAILED + 2)) { /* sealed: the digest and the body's own sum are still in the way */
                     uint8_t sum[8];
                     memcpy(sum, bytes + 24, 8);
                     wire_seal(bytes, m.size);
@@ -168,6 +172,70 @@ static void test_lies(void **state)
     fab_report_destroy(&other);
 }
 
+static void add_source(struct fab_report *report, enum fab_source source, const char *firmware)
+{
+    uint32_t item;
+    assert_int_equal(fab_report_item(report, source, &item), 0);
+    assert_int_equal(fab_report_fact(report, item, FAB_FACT_NAME, "mlx5_0"), 0);
+    assert_int_equal(fab_report_fact(report, item, FAB_FACT_FIRMWARE, firmware), 0);
+}
+
+static void two_sources(struct fab_report *report, const char *verbs, const char *ucx)
+{
+    fab_report_init(report);
+    assert_int_equal(fab_report_host(report, "node017", NULL), 0);
+    if (verbs != NULL)
+        add_source(report, FAB_FROM_VERBS, verbs);
+    if (ucx != NULL)
+        add_source(report, FAB_FROM_UCX, ucx);
+    assert_int_equal(fab_report_finish(report, NULL), 0);
+}
+
+/* What was said of a source that the sender knows nothing of stands; only of that source. */
+static void test_sources_that_are_unknown(void **state)
+{
+    (void)state;
+    const uint32_t ucx = 1u << FAB_FROM_UCX, verbs = 1u << FAB_FROM_VERBS;
+    struct fab_report held, sent, expected, out;
+    struct fab_err err = {{0}};
+    struct fab_delivery d = {.host = "node017", .failed = ucx | verbs, .unknown = ucx}, back;
+    void *body, *bytes;
+    size_t size;
+
+    two_sources(&held, "1.0", "2.0");
+    two_sources(&sent, "1.1", NULL);
+    two_sources(&expected, "1.1", "2.0");
+    assert_int_equal(fab_report_encode(&sent, &body, &d.size), 0);
+    d.body = body;
+    d.digest = fab_report_digest(&sent);
+    assert_int_equal(fab_delivery_encode(&d, &bytes, &size), 0);
+    assert_int_equal(fab_delivery_decode(bytes, size, &back, NULL), 0);
+    assert_int_equal(back.failed, d.failed);
+    assert_int_equal(back.unknown, d.unknown);
+    assert_int_equal(fab_delivery_open(&back, &held, &out, &err), 0);
+    assert_true(fab_report_equal(&out, &expected));
+    fab_report_destroy(&out);
+    assert_int_equal(fab_delivery_open(&back, NULL, &out, &err), 0); /* nobody has ever said it */
+    assert_true(fab_report_equal(&out, &sent));
+    fab_report_destroy(&out);
+    back.unknown = verbs; /* of which it says something all the same */
+    assert_int_equal(fab_delivery_open(&back, &held, &out, &err), PMIXFAB_ERR_CORRUPT);
+    assert_non_null(strstr(err.text, "verbs"));
+    assert_null(out.items);
+    free(bytes);
+
+    static const uint32_t bad[][2] = {{0, 2}, {2, 6}, {1, 0}, {1u << FAB_SOURCES, 0}, {1u << 31, 0}};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        d.failed = bad[i][0];
+        d.unknown = bad[i][1];
+        assert_int_equal(fab_delivery_encode(&d, &bytes, &size), PMIXFAB_ERR_INVAL);
+    }
+    free(body);
+    fab_report_destroy(&held);
+    fab_report_destroy(&sent);
+    fab_report_destroy(&expected);
+}
+
 static void test_what_is_not_sent(void **state)
 {
     (void)state;
@@ -205,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_a_host_over_time),
         cmocka_unit_test(test_every_change_and_every_cut),
         cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_sources_that_are_unknown),
         cmocka_unit_test(test_what_is_not_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

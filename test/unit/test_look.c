@@ -362,7 +362,7 @@ static void look(const char *const *probes, unsigned deadline, const struct fab_
     set_probes(&config, probes);
     config.deadline = deadline;
     assert_true(look_wanted(&config));
-    assert_int_equal(look_start(base, &config, before, on_looked, looked, &one, &err), PMIXFAB_OK);
+    assert_int_equal(look_start(base, &config, before, 0, on_looked, looked, &one, &err), PMIXFAB_OK);
     event_base_dispatch(base);
     assert_int_equal(looked->n, 1);
     assert_true(looked->report.finished);
@@ -455,7 +455,7 @@ static void test_cancelled(void **state)
     struct event_base *base = event_base_new();
     (void)state;
     set_probes(&config, PROBES("verbs:hang", "hwloc:hang", "ucx:see=1"));
-    assert_int_equal(look_start(base, &config, NULL, on_looked, &looked, &one, &err), PMIXFAB_OK);
+    assert_int_equal(look_start(base, &config, NULL, 0, on_looked, &looked, &one, &err), PMIXFAB_OK);
     event_base_loop(base, EVLOOP_NONBLOCK);
     look_cancel(one);
     look_cancel(NULL);
@@ -476,7 +476,7 @@ static void test_wanted(void **state)
     set_probes(&config, PROBES("file:x"));
     assert_true(sweep_wanted(&config));
     assert_false(look_wanted(&config));
-    assert_int_equal(look_start(base, &config, NULL, on_looked, NULL, &one, &err), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(look_start(base, &config, NULL, 0, on_looked, NULL, &one, &err), PMIXFAB_ERR_NOTFOUND);
     assert_null(one);
     config_append(&config.probes, "hwloc");
     assert_true(sweep_wanted(&config));

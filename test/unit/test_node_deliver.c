@@ -1,5 +1,6 @@
 /* A node's delivering against a model of the scheduler: whatever gets lost, refused or forgotten on the way,
- * in the end the scheduler holds what the node has. Time, munge and the relay are played here. */
+ * in the end the scheduler holds what the node has. Time, munge, the relay and the file in which a report is
+ * kept over a restart are played here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,12 +8,13 @@
 
 #include <cmocka.h>
 #include <event2/event.h>
-#include <munge.h>
 #include <pmix.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/node_credential.h"
 #include "fabricd/node_deliver.h"
+#include "fabricd/node_keep.h"
 #include "topo/delivery.h"
 
 /* ---- time: a timer goes off when a test says so ----------------------------------------------------- */
@@ -56,6 +58,8 @@ void evutil_secure_rng_get_bytes(void *bytes, size_t n)
         ((unsigned char *)bytes)[i] = (unsigned char)(rand() >> 4);
 }
 
+static void let_munge_answer(void);
+
 /* The next one that is due; false: none is set. */
 static bool let_time_pass(void)
 {
@@ -68,24 +72,56 @@ static bool let_time_pass(void)
     now = next->ms;
     next->ms = -1;
     event_get_callback(next->event)(-1, EV_TIMEOUT, event_get_callback_arg(next->event));
+    let_munge_answer();
     return true;
 }
 
 /* ---- munge: bytes as letters ---------------------------------------------------------------------- */
 
 static munge_err_t munge_status;
+static bool munge_hangs;
 
-munge_err_t munge_encode(char **credential, munge_ctx_t context, const void *bytes, int size)
+static struct credential {
+    credential_done_fn done; /* NULL: none is being made */
+    void *cbdata;
+    unsigned char *bytes;
+    size_t size;
+} making;
+
+int credential_make(struct event_base *base, void *bytes, size_t size, credential_done_fn done, void *cbdata,
+                    struct credential **out)
 {
-    (void)context;
-    *credential = NULL;
-    if (munge_status != EMUNGE_SUCCESS)
-        return munge_status;
-    char *text = *credential = malloc((size_t)size * 2 + 1);
-    assert_non_null(text);
-    for (int i = 0; i < size; i++)
-        sprintf(text + 2 * (size_t)i, "%02x", ((const unsigned char *)bytes)[i]);
-    return EMUNGE_SUCCESS;
+    (void)base;
+    assert_null(making.done); /* one at a time */
+    making = (struct credential){done, cbdata, bytes, size};
+    *out = &making;
+    return PMIXFAB_OK;
+}
+
+void credential_cancel(struct credential *credential)
+{
+    if (credential != NULL)
+        free(making.bytes);
+    making.done = NULL;
+}
+
+/* It answers when it can, once the node is waiting for it. */
+static void let_munge_answer(void)
+{
+    struct credential was = making;
+    char *text = NULL;
+    if (was.done == NULL || munge_hangs)
+        return;
+    making.done = NULL;
+    if (munge_status == EMUNGE_SUCCESS) {
+        text = malloc(was.size * 2 + 1);
+        assert_non_null(text);
+        for (size_t i = 0; i < was.size; i++)
+            sprintf(text + 2 * i, "%02x", was.bytes[i]);
+    }
+    free(was.bytes);
+    was.done(munge_status, text, was.cbdata);
+    free(text);
 }
 
 static size_t decode_credential(const char *text, unsigned char **bytes)
@@ -145,6 +181,7 @@ static void reply(struct asked *asked, struct mail_answer *answer)
     *asked = (struct asked){.fn = NULL};
     was.fn(answer, was.cbdata);
     free(was.credential);
+    let_munge_answer();
 }
 
 static void reply_status(struct asked *asked, pmix_status_t status)
@@ -184,15 +221,50 @@ static void reply_orders(const char *order, uint64_t held)
     reply(&orders, &answer);
 }
 
+/* ---- the file: NULL where there is none -------------------------------------------------------------- */
+
+static struct keep file;
+static bool file_cannot; /* be written */
+
+static void remove_file(void)
+{
+    fab_report_destroy(&file.report);
+    file = (struct keep){.failed = 0};
+    fab_report_init(&file.report);
+}
+
+int keep_write(const char *rundir, const struct keep *keep, struct fab_err *err)
+{
+    assert_string_equal(rundir, "/run");
+    assert_true(keep->report.finished);
+    if (file_cannot)
+        return fab_fail(err, PMIXFAB_ERR_IO, "full");
+    remove_file();
+    file = *keep;
+    return fab_report_copy(&file.report, &keep->report);
+}
+
+int keep_read(const char *rundir, const char *host, struct keep *out, struct fab_err *err)
+{
+    (void)err;
+    assert_string_equal(rundir, "/run");
+    assert_string_equal(host, "node1");
+    *out = file;
+    fab_report_init(&out->report);
+    return file.report.finished ? fab_report_copy(&out->report, &file.report) : PMIXFAB_OK;
+}
+
 /* ---- the scheduler ------------------------------------------------------------------------------ */
 
 static struct fab_report held;
 static uint64_t held_digest;
+static uint32_t held_failed; /* of that host's probes; lost with a restart */
 
 static void forget(void)
 {
     fab_report_destroy(&held);
     held_digest = 0;
+    held_failed = 0;
 }
 
 /* Take the delivery as a scheduler does; without an answer where that gets lost. */
@@ -211,7 +283,9 @@ static void take_delivery(bool answer_lost)
     if (rc == PMIXFAB_OK) {
         fab_report_destroy(&held);
         held = report;
-        held_digest = d.digest;
+        held_digest = fab_report_digest(&report);
+        held_failed = d.failed;
+        assert_true(held_digest == d.digest || d.unknown != 0);
     } else {
         assert_int_equal(rc, PMIXFAB_ERR_CONFLICT); /* another base: the only thing that can be wrong */
         assert_true(d.base != 0);
@@ -225,8 +299,9 @@ static void take_delivery(bool answer_lost)
 
 /* ---- the node ----------------------------------------------------------------------------------- */
 
-static const struct config config = {.host = "node1"};
+static const struct config config = {.host = "node1", .rundir = "/run"};
 static struct deliver *node;
+static struct event_base *base;
 static unsigned n_done, n_looks;
 static int last_code;
 
@@ -244,33 +319,50 @@ static void on_look(void *cbdata)
     n_looks++;
 }
 
-static int open_node(void **state)
+static void start_node(void)
 {
     const struct deliver_calls calls = {on_done, on_look, NULL};
-    (void)state;
     memset(timers, 0, sizeof(timers));
-    n_whole = n_changes = n_done = n_looks = 0;
-    munge_status = EMUNGE_SUCCESS;
-    fab_report_init(&held);
-    held_digest = 0;
-    struct event_base *base = event_base_new();
-    *state = base;
-    return base == NULL || deliver_new(base, &config, NULL, &calls, &node) != PMIXFAB_OK;
+    assert_int_equal(deliver_new(base, &config, NULL, &calls, &node), PMIXFAB_OK);
 }
 
-static int close_node(void **state)
+/* At once, with whatever is under way: nobody hears of it any more. */
+static void kill_node(void)
 {
     free(delivery.credential);
     delivery = orders = (struct asked){.fn = NULL};
     deliver_free(node);
+}
+
+static int open_node(void **state)
+{
+    n_whole = n_changes = n_done = n_looks = 0;
+    munge_status = EMUNGE_SUCCESS;
+    munge_hangs = file_cannot = false;
+    fab_report_init(&held);
+    forget();
+    *state = base = event_base_new();
+    remove_file();
+    start_node();
+    return base == NULL;
+}
+
+static int close_node(void **state)
+{
+    kill_node();
     event_base_free(*state);
     forget();
+    remove_file();
     return 0;
 }
 
-/* A host with some devices, of which one has this firmware. */
-static void report(unsigned firmware, bool must)
+#define UCX (1u << FAB_FROM_UCX)
+
+/* A host with some devices, of which one has this firmware. ucx: what that probe says; NULL: it failed. */
+static void report_of(unsigned firmware, const char *ucx, bool must)
 {
+    uint32_t unknown, failed = ucx == NULL ? UCX : 0;
+    const struct fab_report *before = deliver_current(node, &unknown);
     struct fab_report r;
     uint32_t item;
     fab_report_init(&r);
@@ -281,9 +373,32 @@ static void report(unsigned firmware, bool must)
         fab_report_printf(&r, item, FAB_FACT_PORT, "1");
         fab_report_printf(&r, item, FAB_FACT_FIRMWARE, "20.%u", i == 0 ? firmware : 0);
     }
+    if (ucx == NULL && before != NULL) {
+        assert_int_equal(fab_report_merge_source(&r, before, FAB_FROM_UCX), PMIXFAB_OK);
+    } else if (ucx != NULL && ucx[0] != '\0') {
+        assert_int_equal(fab_report_item(&r, FAB_FROM_UCX, &item), PMIXFAB_OK);
+        fab_report_printf(&r, item, FAB_FACT_NAME, "mlx5_0");
+        fab_report_printf(&r, item, FAB_FACT_TRANSPORT, "%s", ucx);
+    }
     assert_int_equal(fab_report_finish(&r, NULL), PMIXFAB_OK);
-    deliver_report(node, &r, must);
+    unknown = before == NULL ? failed : unknown & failed;
+    deliver_report(node, &r, failed, unknown, must);
     assert_int_equal(r.n_items, 0); /* taken */
+    let_munge_answer();
+}
+
+static void report(unsigned firmware, bool must)
+{
+    report_of(firmware, "", must);
+}
+
+/* What the scheduler holds of a source; "": nothing. */
+static const char *ucx_held(void)
+{
+    for (uint32_t i = 0; i < held.n_items; i++)
+        if (held.items[i].source == FAB_FROM_UCX)
+            return fab_report_text(&held, i, FAB_FACT_TRANSPORT);
+    return "";
 }
 
 static struct deliver_status status(void)
@@ -293,10 +408,13 @@ static struct deliver_status status(void)
     return s;
 }
 
+/* Where a source is unknown to the node, the scheduler holds more than its report. */
 static bool agreed(void)
 {
     struct deliver_status s = status();
-    return !s.under_way && s.digest == held_digest && s.held == held_digest;
+    uint32_t unknown;
+    deliver_current(node, &unknown);
+    return !s.under_way && (s.digest == held_digest || unknown != 0) && s.held == held_digest;
 }
 
 /* ---- tests -------------------------------------------------------------------------------------- */
@@ -458,13 +576,148 @@ static void test_two_of_one_name(void **state)
     assert_true(now - start > 60000);
 }
 
+/* What a probe said before stands also where the node was killed meanwhile, and where its run directory is
+ * gone: then it is the scheduler that knows. */
+static void test_restarted_with_a_failed_probe(void **state)
+{
+    (void)state;
+    for (int gone = 0; gone < 2; gone++) {
+        deliver_connected(node, true);
+        report_of(1, "rc", false);
+        take_delivery(false);
+        assert_string_equal(ucx_held(), "rc");
+        kill_node();
+        if (gone)
+            remove_file();
+        start_node();
+        report_of(2, NULL, false);
+        deliver_connected(node, true);
+        assert_true(let_time_pass());
+        take_delivery(false);
+        assert_true(agreed());
+        assert_string_equal(ucx_held(), "rc");
+        assert_int_equal(held_failed, UCX);
+        report_of(2, NULL, false); /* nothing new */
+        assert_null(delivery.fn);
+        report_of(3, NULL, false);
+        take_delivery(false);
+        assert_string_equal(ucx_held(), "rc");
+        report_of(3, "", false); /* it works again, and has nothing: that is news */
+        take_delivery(false);
+        assert_true(agreed());
+        assert_string_equal(ucx_held(), "");
+        assert_int_equal(held_failed, 0);
+        report_of(3, "rc", false);
+        take_delivery(false);
+        deliver_connected(node, false);
+        reply_status(&orders, PMIX_ERR_UNREACH);
+    }
+}
+
+/* What changed, and nothing at all, can be told after a restart too. */
+static void test_restarted(void **state)
+{
+    (void)state;
+    deliver_connected(node, true);
+    report(1, false);
+    take_delivery(false);
+    for (unsigned firmware = 1; firmware < 3; firmware++) {
+        kill_node();
+        start_node();
+        uint32_t unknown;
+        assert_true(fab_report_equal(deliver_current(node, &unknown), &held));
+        assert_int_equal(status().digest, 0); /* but it is not delivered before there was a look */
+        deliver_connected(node, true);
+        reply_orders("", held_digest);
+        assert_null(delivery.fn);
+        report(firmware, false);
+        if (firmware == 2)
+            take_delivery(false);
+        assert_null(delivery.fn);
+        assert_true(agreed());
+    }
+    assert_int_equal(n_whole, 1);
+    assert_int_equal(n_changes, 1);
+}
+
+/* The scheduler keeps in memory whose probes fail: it is told again. */
+static void test_a_failed_probe_is_told_again(void **state)
+{
+    (void)state;
+    deliver_connected(node, true);
+    report_of(1, "rc", false);
+    take_delivery(false);
+    report_of(1, NULL, false);
+    take_delivery(false);
+    assert_int_equal(held_failed, UCX);
+    deliver_connected(node, false);
+    reply_status(&orders, PMIX_ERR_UNREACH);
+    held_failed = 0;
+    deliver_connected(node, true);
+    assert_true(let_time_pass());
+    take_delivery(false);
+    assert_int_equal(held_failed, UCX);
+    assert_true(agreed());
+    kill_node();
+    start_node();
+    deliver_connected(node, true);
+    reply_orders("", held_digest);
+    held_failed = 0;
+    report_of(1, NULL, false);
+    take_delivery(false);
+    assert_int_equal(held_failed, UCX);
+    report_of(1, "rc", false); /* the scheduler takes it, and the node is killed before it hears that */
+    take_delivery(true);
+    assert_int_equal(held_failed, 0);
+    report_of(1, NULL, false);
+    kill_node();
+    start_node();
+    deliver_connected(node, true);
+    reply_orders("", held_digest);
+    held_failed = UCX;
+    report_of(1, "rc", false);
+    take_delivery(false);
+    assert_int_equal(held_failed, 0);
+}
+
+/* The loop goes on meanwhile, and so does the rest of the node. */
+static void test_munge_hangs(void **state)
+{
+    (void)state;
+    deliver_connected(node, true);
+    munge_hangs = true;
+    report(1, false);
+    report(2, false);
+    reply_orders(RELAY_LOOK, 0);
+    assert_int_equal(n_looks, 1);
+    assert_true(status().under_way);
+    assert_null(delivery.fn);
+    munge_hangs = false;
+    let_munge_answer();
+    take_delivery(true); /* that was the first one */
+    assert_true(let_time_pass());
+    take_delivery(false);
+    assert_true(agreed());
+    munge_hangs = true;
+    report(3, false);
+    munge_status = EMUNGE_TIMEOUT;
+    munge_hangs = false;
+    let_munge_answer();
+    assert_non_null(strstr(status().reason, "munged"));
+    munge_hangs = true;
+    assert_true(let_time_pass());
+    kill_node(); /* with a credential that is being made */
+    start_node();
+}
+
 static void test_random(void **state)
 {
     (void)state;
     srand(815);
     bool connected = false;
     for (int i = 0; i < 200000; i++) {
-        switch (rand() % 10) {
+        static const char *const ucx[] = {"", "rc", "ud", NULL};
+        switch (rand() % 12) {
         case 0:
             connected = !connected;
             if (!connected && delivery.fn != NULL) /* the relay answers what was under way */
@@ -474,7 +727,7 @@ static void test_random(void **state)
             deliver_connected(node, connected);
             break;
         case 1:
-            report((unsigned)rand() % 5, rand() % 4 == 0);
+            report_of((unsigned)rand() % 5, ucx[rand() % 4], rand() % 4 == 0);
             break;
         case 2:
             if (rand() % 5 == 0)
@@ -502,6 +755,23 @@ static void test_random(void **state)
         case 8:
             let_time_pass();
             break;
+        case 10:
+            file_cannot = rand() % 2 == 0;
+            if (rand() % 3 == 0)
+                munge_hangs = !munge_hangs;
+            let_munge_answer();
+            break;
+        case 11:
+            if (rand() % 4 != 0)
+                break;
+            if (delivery.fn != NULL && rand() % 2)
+                take_delivery(true);
+            kill_node();
+            if (rand() % 3 == 0)
+                remove_file();
+            start_node();
+            connected = false;
+            break;
         default:
             if (delivery.fn != NULL)
                 take_delivery(false);
@@ -510,6 +780,8 @@ static void test_random(void **state)
             continue;
         /* From here on all goes well: soon both agree. */
         munge_status = EMUNGE_SUCCESS;
+        munge_hangs = false;
+        let_munge_answer();
         deliver_connected(node, connected = true);
         for (int k = 0; k < 20 && !agreed(); k++) {
             if (delivery.fn != NULL)
@@ -520,7 +792,9 @@ static void test_random(void **state)
                 let_time_pass();
         }
         assert_true(agreed());
-        assert_true(fab_report_equal(&held, deliver_current(node)));
+        uint32_t unknown;
+        const struct fab_report *current = deliver_current(node, &unknown);
+        assert_true(fab_report_equal(&held, current) || unknown == UCX);
     }
     assert_true(n_changes > 100 && n_whole > 100);
 }
@@ -535,6 +809,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused, open_node, close_node),
         cmocka_unit_test_setup_teardown(test_pauses_grow, open_node, close_node),
         cmocka_unit_test_setup_teardown(test_two_of_one_name, open_node, close_node),
+        cmocka_unit_test_setup_teardown(test_restarted_with_a_failed_probe, open_node, close_node),
+        cmocka_unit_test_setup_teardown(test_restarted, open_node, close_node),
+        cmocka_unit_test_setup_teardown(test_a_failed_probe_is_told_again, open_node, close_node),
+        cmocka_unit_test_setup_teardown(test_munge_hangs, open_node, close_node),
         cmocka_unit_test_setup_teardown(test_random, open_node, close_node),
     };
     pmixfab_set_log(NULL, NULL);
