@@ -396,7 +396,23 @@ static void test_ports_of_hosts(void **state)
     fab_inventory_destroy(&inv);
     /* without device names, two of one name are one host with more ports */
     SOME_HOSTS(&inv, "n1", "n2", "n3", "n4", "n4");
-    ASSERT_FOUND(&inv, NULL, "many-ports|n4|2 cabled ports, 3 of 4 such hosts have 1");
+    ASSERT_FOUND(&inv, NULL,
+                 "duplicate-name|n4|2 devices say no more of themselves than this name: 0x0000000000001030, "
+                 "0x0000000000001040; are they of two hosts?",
+                 "many-ports|n4|2 cabled ports, 3 of 4 such hosts have 1");
+    fab_inventory_destroy(&inv);
+    SOME_HOSTS(&inv, "n1", "n2", "n1", "n2", "login1"); /* built so */
+    assert_found(&inv, NULL, NULL, 0);
+    fab_inventory_destroy(&inv);
+    SOME_HOSTS(&inv, "n1", "n1", "n3", "n3", "n5", "n5", "n7"); /* also where most are doubled */
+    ASSERT_FOUND(&inv, NULL,
+                 "duplicate-name|n1|2 devices say no more of themselves than this name: 0x0000000000001000, "
+                 "0x0000000000001010; are they of two hosts?",
+                 "duplicate-name|n3|2 devices say no more of themselves than this name: 0x0000000000001020, "
+                 "0x0000000000001030; are they of two hosts?",
+                 "duplicate-name|n5|2 devices say no more of themselves than this name: 0x0000000000001040, "
+                 "0x0000000000001050; are they of two hosts?",
+                 "few-ports|n7|1 cabled port, 3 of 4 such hosts have 2");
     fab_inventory_destroy(&inv);
 }
 
