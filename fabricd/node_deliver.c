@@ -384,7 +384,7 @@ void deliver_keep(struct deliver *d)
     struct fab_err err = {""};
     if (!d->keep.report.finished)
         return;
-    if (keep_write(d->config->rundir, &d->keep, &err) == PMIXFAB_OK)
+    if (node_keep_write(d->config->rundir, &d->keep, &err) == PMIXFAB_OK)
         d->kept = fab_report_digest(&d->keep.report);
     else
         log_warning("deliver: %s", err.text);
@@ -394,7 +394,7 @@ void deliver_keep(struct deliver *d)
 static void load_kept(struct deliver *d)
 {
     struct fab_err err = {""};
-    if (keep_read(d->config->rundir, d->config->host, &d->keep, &err) != PMIXFAB_OK)
+    if (node_keep_read(d->config->rundir, d->config->host, &d->keep, &err) != PMIXFAB_OK)
         log_warning("deliver: %s", err.text);
     if (!d->keep.report.finished)
         return;

@@ -68,7 +68,7 @@ static int write_file(const char *path, const void *bytes, size_t size)
     return failed;
 }
 
-int keep_write(const char *rundir, const struct keep *keep, struct fab_err *err)
+int node_keep_write(const char *rundir, const struct keep *keep, struct fab_err *err)
 {
     char path[4096], beside[4096];
     void *bytes = NULL;
@@ -141,7 +141,7 @@ static int decode(const uint8_t *bytes, size_t size, const char *host, struct ke
     return rc;
 }
 
-int keep_read(const char *rundir, const char *host, struct keep *out, struct fab_err *err)
+int node_keep_read(const char *rundir, const char *host, struct keep *out, struct fab_err *err)
 {
     struct fab_err why = {""};
     char path[4096];

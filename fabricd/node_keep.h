@@ -24,12 +24,12 @@ struct keep {
 #define KEEP_FILE "node.report"
 
 /* RUNDIR/KEEP_FILE; the report is finished. PMIXFAB_ERR_IO, _NOMEM: what was there before stays. */
-int keep_write(const char *rundir, const struct keep *keep, struct fab_err *err);
+int node_keep_write(const char *rundir, const struct keep *keep, struct fab_err *err);
 
 /*
  * *out is initialised here, and empty where there is no such file. One that is damaged, another version's or
  * another host's is as none: PMIXFAB_ERR_..., err says why.
  */
-int keep_read(const char *rundir, const char *host, struct keep *out, struct fab_err *err);
+int node_keep_read(const char *rundir, const char *host, struct keep *out, struct fab_err *err);
 
 #endif

@@ -233,7 +233,7 @@ static void remove_file(void)
     fab_report_init(&file.report);
 }
 
-int keep_write(const char *rundir, const struct keep *keep, struct fab_err *err)
+int node_keep_write(const char *rundir, const struct keep *keep, struct fab_err *err)
 {
     assert_string_equal(rundir, "/run");
     assert_true(keep->report.finished);
@@ -244,7 +244,7 @@ int keep_write(const char *rundir, const struct keep *keep, struct fab_err *err)
     return fab_report_copy(&file.report, &keep->report);
 }
 
-int keep_read(const char *rundir, const char *host, struct keep *out, struct fab_err *err)
+int node_keep_read(const char *rundir, const char *host, struct keep *out, struct fab_err *err)
 {
     (void)err;
     assert_string_equal(rundir, "/run");

@@ -65,7 +65,7 @@ static void assert_left_out(const char *host, const char *why)
 {
     struct keep out;
     struct fab_err err = {""};
-    assert_true(keep_read(dir, host, &out, &err) < 0);
+    assert_true(node_keep_read(dir, host, &out, &err) < 0);
     assert_non_null(strstr(err.text, path));
     assert_non_null(strstr(err.text, why));
     assert_true(!out.report.finished && out.report.n_items == 0);
@@ -77,13 +77,13 @@ static void test_as_it_was(void **state)
     struct keep keep, out;
     struct fab_err err = {""};
     (void)state;
-    assert_int_equal(keep_read(dir, "node017", &out, &err), PMIXFAB_OK);
+    assert_int_equal(node_keep_read(dir, "node017", &out, &err), PMIXFAB_OK);
     assert_false(out.report.finished); /* there is none yet */
     assert_string_equal(err.text, "");
     for (uint64_t seed = 1; seed < 50; seed++) {
         random_keep(&keep, seed);
-        assert_int_equal(keep_write(dir, &keep, &err), PMIXFAB_OK);
-        assert_int_equal(keep_read(dir, "node017", &out, &err), PMIXFAB_OK);
+        assert_int_equal(node_keep_write(dir, &keep, &err), PMIXFAB_OK);
+        assert_int_equal(node_keep_read(dir, "node017", &out, &err), PMIXFAB_OK);
         assert_true(fab_report_equal(&keep.report, &out.report));
         assert_int_equal(out.failed, keep.failed);
         assert_int_equal(out.unknown, keep.unknown);
@@ -100,7 +100,7 @@ static void test_damaged(void **state)
     struct keep keep;
     (void)state;
     random_keep(&keep, 7);
-    assert_int_equal(keep_write(dir, &keep, NULL), PMIXFAB_OK);
+    assert_int_equal(node_keep_write(dir, &keep, NULL), PMIXFAB_OK);
     const size_t n = read_bytes(good, sizeof(good));
     assert_true(n > 32 && n < sizeof(good));
     for (size_t i = 0; i < n; i++) {
@@ -137,13 +137,13 @@ static void test_no_file(void **state)
     assert_int_equal(mkdir(path, 0700), 0);
     assert_left_out("node017", "not a file");
     random_keep(&keep, 8);
-    assert_int_equal(keep_write(dir, &keep, &err), PMIXFAB_ERR_IO);
+    assert_int_equal(node_keep_write(dir, &keep, &err), PMIXFAB_ERR_IO);
     assert_non_null(strstr(err.text, path));
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(symlink("/etc/hostname", path), 0);
     assert_left_out("node017", "");
-    assert_int_equal(keep_write(dir, &keep, &err), PMIXFAB_OK); /* in its place, not through it */
-    assert_int_equal(keep_write("/nowhere/at/all", &keep, &err), PMIXFAB_ERR_IO);
+    assert_int_equal(node_keep_write(dir, &keep, &err), PMIXFAB_OK); /* in its place, not through it */
+    assert_int_equal(node_keep_write("/nowhere/at/all", &keep, &err), PMIXFAB_ERR_IO);
     fab_report_destroy(&keep.report);
 }
 
