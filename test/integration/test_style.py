@@ -165,6 +165,21 @@ class Library(unittest.TestCase):
             self.assertNotIn(name, used)
 
 
+class Archives(unittest.TestCase):
+    def test_a_function_has_a_name_of_its_own(self):
+        """Of two functions with one name the linker takes whichever it comes across first, and says nothing."""
+        of = {}
+        archives = glob.glob(os.path.join(lab.BUILD, "**", "libfab*.a"), recursive=True)
+        self.assertGreater(len(archives), 4)
+        for path in archives:
+            out = subprocess.run(["nm", "--defined-only", "--extern-only", "--format=posix", path], capture_output=True,
+                                 text=True, check=True).stdout
+            for fields in (line.split() for line in out.splitlines()):
+                if len(fields) >= 2 and fields[1] in "TDBR":
+                    of.setdefault(fields[0], set()).add(os.path.basename(path))
+        self.assertEqual({name: sorted(where) for name, where in of.items() if len(where) > 1}, {})
+
+
 class Modules(unittest.TestCase):
     @unittest.skipIf(lab.SANITIZE, "sanitizers add names")
     def test_only_the_probe_leaves_them(self):
