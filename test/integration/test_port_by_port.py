@@ -1,0 +1,231 @@
+"""A switch that is replaced while looks go on: its cables come back one by one, in any order.
+
+No device may move, nobody may be lost, and it is one switch that was replaced, told once. Hosts that swap their
+places, too, are seen in two steps.
+"""
+import os
+import random
+import re
+import unittest
+
+import afresh
+import lab
+
+FABRIC = "fattree2:4,2,2"
+LEAF, OTHER, SPINE = "leaf3", "leaf2", "spine2"
+UPLINKS, HOSTS = (3, 4), (1, 2)
+GUID = {LEAF: 0x200002, OTHER: 0x200001, SPINE: 0x200005}
+WHAT = {"switch-missing", "host-missing", "switch-replaced", "link-lost", "link-back", "host-back"}
+
+
+class Hands(unittest.TestCase):
+    def setUp(self):
+        lab.require("ibsim", "opensm")
+        self.sim = lab.Ibsim(self.net())
+        self.addCleanup(self.sim.quit)
+        self.manager = lab.OpenSM(self.sim)
+        self.addCleanup(self.manager.stop)
+        self.map = os.path.join(lab.tmpdir(), "names")
+        lab.replace_file(self.map, "")
+        self.daemon = lab.Fabricd(self.sim, {"changes": {"flap_count": 0, "settle": 0, "retire": 600},
+                                             "names": {"map": self.map}})
+        self.addCleanup(self.daemon.stop)
+        self.places, self.generation = self.devices(), self.daemon.status()["generation"]
+
+    def net(self):
+        return re.sub(r"^Switch\s+\d+ ", "Switch 20 ", lab.fabric(FABRIC), flags=re.MULTILINE)
+
+    def devices(self):
+        return {d["host"]: (d["index"], d["logical"], d["physical"]) for d in self.daemon.ctl_json("devices")}
+
+    def told(self):
+        """What changed since the last call."""
+        before, self.generation = self.generation, self.daemon.status()["generation"]
+        changes = self.daemon.ctl_json("diff", str(before), str(self.generation))["changes"]
+        return [c for c in changes if c["kind"] != "lid"] if before != self.generation else []
+
+    def again(self):
+        self.daemon.kill9()
+        self.daemon.start()
+
+    def as_afresh(self):
+        newcomer = afresh.newcomer(self.sim)
+        self.assertEqual(afresh.costs(self.daemon), afresh.costs(newcomer))
+        self.assertEqual(self.daemon.ctl_json("matrix")["costs"], newcomer.ctl_json("matrix")["costs"])
+        self.assertEqual(self.daemon.status()["missing"], 0)
+
+
+class PortByPort(Hands):
+    def relink(self, switch, port, done):
+        """A port is active when its switch can be reached."""
+        done.add((switch, port))
+        self.sim.relink(switch, port)
+        if switch == SPINE or any((switch, up) in done for up in UPLINKS):
+            for other in sorted(p for name, p in done if name == switch):
+                self.sim.wait_active(switch, other)
+
+    def replace(self, steps, name="", restart=()):
+        """steps: (switch, port), in the order in which they come back. All that was told."""
+        switches, done, changes = sorted({switch for switch, _ in steps}), set(), []
+        for switch in switches:
+            self.sim.unlink(switch)
+        self.daemon.refresh()
+        changes += self.told()
+        self.assertEqual(self.devices(), self.places)
+        for switch in switches:
+            self.sim.guid(switch, GUID[switch] + 0x9a0000)
+            if name:
+                with open(self.map, "a", encoding="utf-8") as file:
+                    file.write(f'0x{GUID[switch] + 0x9a0000:x} "{switch}{name}"\n')
+        for number, (switch, port) in enumerate(steps):
+            if number in restart:
+                self.again()
+            self.relink(switch, port, done)
+            self.daemon.refresh()
+            now = self.told()
+            with self.subTest(step=(switch, port), steps=steps):
+                self.assertEqual(self.devices(), self.places)
+                self.assertNotIn("duplicate-name", self.daemon.ctl("check").stdout)
+            changes += now
+        self.as_afresh()
+        return changes
+
+    def once_each(self, changes, switches):
+        replaced = [c for c in changes if c["kind"] == "switch-replaced"]
+        self.assertEqual(sorted(c["what"] for c in replaced), sorted(switches))
+        for change in replaced:
+            self.assertIn(f"{GUID[change['what']]:016x}", change["before"])
+        self.assertEqual({c["kind"] for c in changes} - WHAT, set())
+        lost, back = ([c for c in changes if c["kind"] == kind] for kind in ("link-lost", "link-back"))
+        self.assertEqual(len(lost), len(back))
+
+    def test_uplinks_first(self):
+        changes = self.replace([(LEAF, port) for port in UPLINKS + HOSTS])
+        self.once_each(changes, [LEAF])
+        (replaced,) = (c for c in changes if c["kind"] == "switch-replaced")
+        self.assertIn("1 of its 4 cables lead to another switch now", replaced["why"])  # hosts are not seen yet
+        self.assertEqual([c["what"] for c in changes if c["kind"] == "host-back"], ["node0005 HCA-1", "node0006 HCA-1"])
+
+    def test_hosts_first_and_a_restart(self):
+        self.once_each(self.replace([(LEAF, port) for port in HOSTS + UPLINKS], restart={3}), [LEAF])
+
+    def test_mixed_under_another_name(self):
+        steps = [(LEAF, port) for port in (4, 2, 3, 1)]
+        self.once_each(self.replace(steps, name="new", restart={1, 2, 3}), [LEAF])
+        self.assertIn(f"{LEAF}new", {switch["name"] for switch in self.daemon.ctl_json("switches")})
+
+    def test_two_leaves_at_once(self):
+        steps = [(switch, port) for switch in (LEAF, OTHER) for port in UPLINKS + HOSTS]
+        random.Random(20).shuffle(steps)
+        self.once_each(self.replace(steps, restart={random.Random(21).randrange(len(steps))}), [LEAF, OTHER])
+
+    def test_a_spine(self):
+        """It carries nobody, so it is lost at once, and remembered."""
+        changes = self.replace([(SPINE, port) for port in (3, 1, 4, 2)], restart={1})
+        self.assertEqual([c["kind"] for c in changes], ["switch-lost", "switch-replaced"] + 3 * ["link-back"])
+
+    def test_a_leaf_and_a_spine(self):
+        steps = [(LEAF, port) for port in UPLINKS + HOSTS] + [(SPINE, port) for port in (1, 2, 4)]
+        random.Random(22).shuffle(steps)
+        changes = self.replace(steps)
+        self.assertEqual(sorted(c["what"] for c in changes if c["kind"] == "switch-replaced"), [LEAF, SPINE])
+        self.assertFalse({c["kind"] for c in changes} & {"host-lost", "host-added", "host-moved", "index"})
+
+    def test_its_hosts_in_each_others_ports(self):
+        """The first one's place is the second one's now, until that one is seen, too."""
+        self.sim.unlink(LEAF)
+        self.daemon.refresh()
+        self.sim.guid(LEAF, 0x9a0002)
+        self.sim.relink(LEAF, 3)
+        indices = {host: place[0] for host, place in self.places.items()}
+        for port, host in ((1, "node0006"), (2, "node0005")):
+            self.sim.link(LEAF, port, host, 1)
+            self.sim.wait_active(LEAF, port)
+            self.daemon.refresh()
+            self.assertEqual({host: place[0] for host, place in self.devices().items()}, indices)
+        self.sim.relink(LEAF, 4)
+        self.sim.wait_active(LEAF, 4)
+        self.daemon.refresh()
+        kinds = [c["kind"] for c in self.told()]
+        self.assertEqual([kinds.count(kind) for kind in ("switch-replaced", "host-lost", "index")], [1, 0, 0])
+        self.as_afresh()
+
+
+class Swapped(Hands):
+    """Of two hosts that swap places, the second one's place is the first one's before it is seen again."""
+    A, B = "node0002", "node0005"
+
+    def swap(self):
+        self.a, self.b = self.sim.cable("leaf1", self.A), self.sim.cable(LEAF, self.B)
+        for leaf, port in (("leaf1", self.a), (LEAF, self.b)):
+            self.sim.unlink(leaf, port)
+            self.daemon.refresh()
+        self.put(LEAF, self.b, self.A)
+        self.assertEqual({host: place[0] for host, place in self.devices().items()},
+                         {host: place[0] for host, place in self.places.items()})
+
+    def put(self, leaf, port, host):
+        self.sim.link(leaf, port, host, 1)
+        self.sim.wait_active(leaf, port)
+        self.daemon.refresh()
+
+    def words(self):
+        return [(c["kind"], c["what"], c["before"], c["after"]) for c in self.told()]
+
+    def first_half(self):
+        a, b = f"{self.A} HCA-1", f"{self.B} HCA-1"
+        return [("host-missing", a, "there", "missing"), ("host-missing", b, "there", "missing"),
+                ("link-lost", f"{LEAF}[{self.b}] - {b}[1]", "4xHDR", ""),
+                ("host-moved", f"{a}[1]", f"leaf1[{self.a}]", f"{LEAF}[{self.b}]"), ("host-back", a, "missing", "there")]
+
+    def test_two_hosts(self):
+        self.swap()
+        self.assertEqual(self.words(), self.first_half())
+        self.again()
+        self.put("leaf1", self.a, self.B)
+        self.assertEqual(self.words(), [("host-moved", f"{self.B} HCA-1[1]", f"{LEAF}[{self.b}]", f"leaf1[{self.a}]")])
+        indices = {host: place[0] for host, place in self.devices().items()}
+        self.assertEqual(indices, {host: place[0] for host, place in self.places.items()})
+        self.as_afresh()
+
+    def test_it_comes_back_elsewhere(self):
+        self.swap()
+        self.told()
+        self.put("leaf4", 9, self.B)
+        self.assertEqual(self.words(), [("host-moved", f"{self.B} HCA-1[1]", f"{LEAF}[{self.b}], 4xHDR", "leaf4[9], 4xQDR"),
+                                        ("host-back", f"{self.B} HCA-1", "missing", "there")])
+        self.as_afresh()
+
+    def test_it_comes_back_where_it_was(self):
+        self.swap()
+        self.told()
+        self.sim.unlink(LEAF, self.b)
+        self.daemon.refresh()
+        self.told()
+        self.put(LEAF, self.b, self.B)
+        self.assertIn(("host-back", f"{self.B} HCA-1", "missing", "there"), self.words())
+        self.put("leaf1", self.a, self.A)
+        self.assertEqual({host: place[0] for host, place in self.devices().items()},
+                         {host: place[0] for host, place in self.places.items()})
+        self.as_afresh()
+
+    def test_it_is_forgotten(self):
+        self.swap()
+        self.told()
+        self.assertEqual(self.daemon.ctl("forget", self.B).returncode, 0)
+        lab.wait_for(lambda: self.B not in self.devices(), what=f"{self.B} to be retired")
+        self.assertIn("host-lost", {c["kind"] for c in self.told()})
+
+
+class SwappedWhereAllIsFull(Swapped):
+    """Each switch has as many ports as cables: the only free one is where the other was."""
+    test_it_comes_back_elsewhere = None
+
+    def net(self):
+        return lab.fabric(FABRIC)
+
+
+del Hands
+
+if __name__ == "__main__":
+    unittest.main()
