@@ -362,4 +362,5 @@ void intake_stop(void)
     if (running)
         fab_wait_for_pmix_thread();
     intake_limits_clear();
+    intake_names_clear();
 }

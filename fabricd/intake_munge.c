@@ -64,7 +64,7 @@ static bool real_is_ours(struct in_addr address)
     return ours;
 }
 
-const struct intake_calls intake_real_calls = {real_decode, real_resolve, real_is_ours, 5};
+const struct intake_calls intake_real_calls = {real_decode, real_resolve, real_is_ours, 5, NULL};
 const struct intake_calls *intake_calls = &intake_real_calls;
 
 /* ---- the rules ---------------------------------------------------------------------------------- */
@@ -127,26 +127,28 @@ static int check_host(const struct intake_rules *rules, const struct intake_cred
                       const char *host, struct fab_err *err)
 {
     const struct where where = address_text(made->origin);
-    struct addrinfo *all = NULL;
-    struct where first = {""};
-    bool found = false;
     if (is_this_host(rules, host) && rules->calls->is_ours(made->origin))
         return PMIXFAB_OK;
-    int rc = rules->calls->resolve(host, &all);
-    if (rc != 0)
+    const struct intake_name name = intake_name_check(rules->calls, host, made->origin);
+    if (name.state == NAME_RIGHT)
+        return PMIXFAB_OK;
+    if (name.state == NAME_LATER)
+        return fab_fail(
+            err, PMIXFAB_ERR_BUSY,
+            "%s: uid %u on %s has named hosts that the scheduler's host could not resolve, which took "
+            "long: come again later",
+            host, (unsigned)made->uid, where.text);
+    if (name.state == NAME_FAILED && intake_names_may_pass(name.error))
+        return fab_fail(
+            err, PMIXFAB_ERR_BUSY,
+            "%s: the scheduler's host cannot resolve this name now (%s), so that uid %u on %s is not "
+            "believed yet: does its name server answer? Else put it into /etc/hosts there",
+            host, gai_strerror(name.error), (unsigned)made->uid, where.text);
+    if (name.state == NAME_FAILED)
         return fab_fail(err, PMIXFAB_ERR_PERM,
                         "%s: the scheduler's host cannot resolve this name (%s), so that uid %u on %s is not "
                         "believed: put it into DNS or /etc/hosts there",
-                        host, gai_strerror(rc), (unsigned)made->uid, where.text);
-    for (const struct addrinfo *one = all; one != NULL && !found; one = one->ai_next) {
-        struct in_addr address = ((const struct sockaddr_in *)(const void *)one->ai_addr)->sin_addr;
-        found = one->ai_family == AF_INET && address.s_addr == made->origin.s_addr;
-        if (first.text[0] == '\0' && one->ai_family == AF_INET)
-            first = address_text(address);
-    }
-    freeaddrinfo(all);
-    if (found)
-        return PMIXFAB_OK;
+                        host, gai_strerror(name.error), (unsigned)made->uid, where.text);
     if (is_anywhere(made->origin))
         return fab_fail(err, PMIXFAB_ERR_PERM,
                         "%s: the credential of uid %u says that it was made on %s, which can be any host: "
@@ -154,7 +156,8 @@ static int check_host(const struct intake_rules *rules, const struct intake_cred
                         host, (unsigned)made->uid, where.text);
     return fab_fail(err, PMIXFAB_ERR_PERM,
                     "%s: uid %u on %s may not describe this host, which is %s: a host describes itself only",
-                    host, (unsigned)made->uid, where.text, first.text[0] == '\0' ? "elsewhere" : first.text);
+                    host, (unsigned)made->uid, where.text,
+                    name.first.s_addr == INADDR_ANY ? "elsewhere" : address_text(name.first).text);
 }
 
 static int check_user(const struct intake_rules *rules, const struct intake_credential *made,

@@ -1,7 +1,7 @@
 /*
  * intake_priv.h - inside the intake: intake_door.c lets in, intake.c has the queue and the thread,
- * intake_munge.c says who may be believed, intake_limits.c how often, intake_orders.c is the way to the
- * nodes.
+ * intake_munge.c says who may be believed, intake_names.c whose address it is, intake_limits.c how often,
+ * intake_orders.c is the way to the nodes.
  */
 #ifndef FABRICD_INTAKE_PRIV_H
 #define FABRICD_INTAKE_PRIV_H
@@ -65,6 +65,7 @@ struct intake_calls {
     int (*resolve)(const char *host, struct addrinfo **out); /* as getaddrinfo(), IPv4; freeaddrinfo() */
     bool (*is_ours)(struct in_addr address); /* of an interface of this host, or what its munged says */
     unsigned patience;                       /* seconds that the stop waits for one of them */
+    int64_t (*milliseconds)(void);           /* NULL: of the monotonic clock */
 };
 extern const struct intake_calls intake_real_calls;
 extern const struct intake_calls *intake_calls; /* what intake_start() takes: these, but in tests */
@@ -79,12 +80,33 @@ struct intake_rules {
 /*
  * Open a credential: on success *delivery is decoded, its body inside *bytes (free() in any case). Refused:
  * PMIXFAB_ERR_PERM (another user, another host, an old, altered or foreign credential), _UNREACH (no munged),
- * or what is wrong with the bytes; err names uid, origin and host as far as they are known.
+ * _BUSY (names cannot be resolved now), or what is wrong with the bytes; err names uid, origin and host as
+ * far as they are known.
  */
 int intake_open(const struct intake_rules *rules, const char *credential, struct fab_delivery *delivery,
                 void **bytes, unsigned *uid, struct fab_err *err);
 
 #define INTAKE_NO_MUNGED "no munged answers on the scheduler's host: nobody can be believed without it"
+
+/* ---- intake_names.c: any thread ----------------------------------------------------------------- */
+
+struct intake_name {
+    enum {
+        NAME_RIGHT,  /* the address is one of that host's */
+        NAME_WRONG,  /* it is not; `first` is, if it has any */
+        NAME_FAILED, /* the resolver says `error`, EAI_... */
+        NAME_LATER,  /* the address has just named one that took long and came to nothing */
+    } state;
+    struct in_addr first;
+    int error;
+};
+struct intake_name intake_name_check(const struct intake_calls *calls, const char *host,
+                                     struct in_addr origin);
+
+/* Does an error say something of the resolver, and not of the name? */
+bool intake_names_may_pass(int error);
+
+void intake_names_clear(void);
 
 /* ---- intake_limits.c: any thread ---------------------------------------------------------------- */
 

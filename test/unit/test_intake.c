@@ -29,6 +29,9 @@ static struct {
     int size;
     const char *address; /* of every host; NULL: none is known */
     const char *ours;
+    int resolver; /* EAI_... of every name; 0: as above */
+    int64_t takes, now;
+    unsigned resolved; /* so many times */
 } lab;
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -73,7 +76,16 @@ static int lab_resolve(const char *host, struct addrinfo **out)
     const struct addrinfo hints = {
         .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
     (void)host;
+    lab.resolved++;
+    lab.now += lab.takes;
+    if (lab.resolver != 0)
+        return lab.resolver;
     return lab.address == NULL ? EAI_NONAME : getaddrinfo(lab.address, NULL, &hints, out);
+}
+
+static int64_t lab_clock(void)
+{
+    return lab.now;
 }
 
 static bool lab_is_ours(struct in_addr address)
@@ -82,8 +94,8 @@ static bool lab_is_ours(struct in_addr address)
     return lab.ours != NULL && inet_pton(AF_INET, lab.ours, &ours) == 1 && ours.s_addr == address.s_addr;
 }
 
-static const struct intake_calls lab_calls = {lab_decode, lab_resolve, lab_is_ours, 60};
-static const struct intake_calls hasty_calls = {lab_decode, lab_resolve, lab_is_ours, 0};
+static const struct intake_calls lab_calls = {lab_decode, lab_resolve, lab_is_ours, 60, lab_clock};
+static const struct intake_calls hasty_calls = {lab_decode, lab_resolve, lab_is_ours, 0, lab_clock};
 
 static void *delivery_of(const char *host, int *size)
 {
@@ -111,6 +123,7 @@ static int lab_setup(void **state)
     lab.origin = lab.address = "10.0.0.7";
     lab.bytes = *state = delivery_of("node7", &lab.size);
     intake_calls = &lab_calls;
+    intake_names_clear();
     return 0;
 }
 
@@ -162,6 +175,7 @@ static void test_hosts(void **state)
     open_as(PMIXFAB_ERR_PERM, "node7: uid 0 on 10.0.0.7 may not describe this host, which is 10.0.0.8");
     lab.address = NULL;
     open_as(PMIXFAB_ERR_PERM, "node7: the scheduler's host cannot resolve this name");
+    lab.now += 2000;
     lab.address = "10.0.0.8";
     lab.ours = "10.0.0.7"; /* somebody here, but of another host */
     open_as(PMIXFAB_ERR_PERM, "may not describe this host");
@@ -170,6 +184,108 @@ static void test_hosts(void **state)
     open_as(PMIXFAB_ERR_PERM, "--origin");
     lab.origin = "0.0.0.0";
     open_as(PMIXFAB_ERR_PERM, "--origin");
+}
+
+static void deliver_for(const char *host, int code, const char *part)
+{
+    const void *bytes = lab.bytes;
+    const int size = lab.size;
+    void *own = delivery_of(host, &lab.size);
+    lab.bytes = own;
+    open_as(code, part);
+    lab.bytes = bytes;
+    lab.size = size;
+    free(own);
+}
+
+/* That nobody answers says nothing of the name: it is not refused for good. */
+static void test_no_name_server(void **state)
+{
+    static const int errors[] = {EAI_AGAIN, EAI_SYSTEM, EAI_MEMORY, EAI_FAIL};
+    (void)state;
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        lab.resolver = errors[i];
+        open_as(PMIXFAB_ERR_BUSY, "node7: the scheduler's host cannot resolve this name now");
+        intake_names_clear();
+    }
+    lab.resolver = 0;
+    open_as(PMIXFAB_OK, NULL);
+    lab.resolver = EAI_AGAIN;
+    lab.takes = 3000;
+    lab.now += 40000; /* the answer is not believed any more, but there is no other one */
+    open_as(PMIXFAB_OK, NULL);
+    lab.resolved = 0;
+    open_as(PMIXFAB_OK, NULL);
+    deliver_for("node8", PMIXFAB_ERR_BUSY, "cannot resolve this name now");
+    assert_int_equal(lab.resolved, 0); /* it was away a moment ago */
+    lab.now += 3000;
+    open_as(PMIXFAB_OK, NULL);
+    lab.now += 12000;
+    deliver_for("node8", PMIXFAB_ERR_BUSY, "cannot resolve this name now");
+    assert_int_equal(lab.resolved, 2);
+    lab.now += 12000;
+    lab.resolver = 0;
+    lab.takes = 0;
+    lab.address = "10.0.0.9"; /* it is back, and says that the host has moved */
+    open_as(PMIXFAB_ERR_PERM, "which is 10.0.0.9");
+    lab.resolver = EAI_AGAIN;
+    open_as(PMIXFAB_ERR_BUSY, "cannot resolve this name now"); /* what it said last is no right */
+    lab.resolver = EAI_NONAME;
+    lab.now += 4000000;
+    open_as(PMIXFAB_ERR_PERM, "cannot resolve this name");
+}
+
+static void test_names_are_remembered(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 29; i++, lab.now += 1000)
+        open_as(PMIXFAB_OK, NULL);
+    assert_int_equal(lab.resolved, 1);
+    lab.now += 1000;
+    open_as(PMIXFAB_OK, NULL);
+    assert_int_equal(lab.resolved, 2);
+    lab.address = lab.origin = "10.0.0.8"; /* one that has moved is asked for at once */
+    open_as(PMIXFAB_OK, NULL);
+    assert_int_equal(lab.resolved, 3);
+    lab.origin = "10.0.0.7"; /* and where it was, it is not any more */
+    open_as(PMIXFAB_ERR_PERM, "which is 10.0.0.8");
+    lab.address = NULL;
+    lab.resolved = 0;
+    for (int i = 0; i < 10; i++)
+        deliver_for("nowhere", PMIXFAB_ERR_PERM, "cannot resolve this name");
+    assert_int_equal(lab.resolved, 1);
+    lab.now += 2000;
+    lab.address = "10.0.0.7"; /* it was put into DNS */
+    deliver_for("nowhere", PMIXFAB_OK, NULL);
+    char host[32]; /* memory is bounded */
+    for (int i = 0; i < 40000; i++) {
+        snprintf(host, sizeof(host), "many%d", i);
+        deliver_for(host, PMIXFAB_OK, NULL);
+    }
+}
+
+/* One who names what nobody knows takes a fifth of the thread's time at most; others are not held up. */
+static void test_names_that_take_long(void **state)
+{
+    char host[32];
+    (void)state;
+    lab.address = NULL;
+    lab.takes = 3000;
+    const int64_t start = lab.now;
+    int64_t free_at = 0;
+    for (int i = 0; i < 1000; i++, lab.now += 50) {
+        snprintf(host, sizeof(host), "nowhere%d", i);
+        const bool waits = i > 0 && lab.now < free_at;
+        deliver_for(host, waits ? PMIXFAB_ERR_BUSY : PMIXFAB_ERR_PERM,
+                    waits ? "could not resolve, which took long" : "cannot resolve this name");
+        if (!waits)
+            free_at = lab.now + 4 * lab.takes;
+    }
+    assert_true((int64_t)lab.resolved * lab.takes <= (lab.now - start) / 5 + lab.takes);
+    lab.origin = "10.0.0.8"; /* another one */
+    lab.address = "10.0.0.8";
+    lab.takes = 0;
+    open_as(PMIXFAB_OK, NULL);
 }
 
 static void test_this_host(void **state)
@@ -640,6 +756,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         lab_test(test_users),
         lab_test(test_hosts),
+        lab_test(test_no_name_server),
+        lab_test(test_names_are_remembered),
+        lab_test(test_names_that_take_long),
         lab_test(test_this_host),
         lab_test(test_credentials),
         lab_test(test_payloads),
