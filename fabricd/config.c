@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "fabricd/log.h"
 #include "topo/cidr.h"
@@ -264,9 +265,18 @@ int config_set(struct config *config, const char *section, const char *name, con
 
 /* ---- the file ----------------------------------------------------------------------------------- */
 
+/* Settings that are looked at together when all have been read. */
+static const char *const together[][2] = {{"changes", "settle"},
+                                          {"changes", "longest_wait"},
+                                          {"changes", "hold_down"},
+                                          {"changes", "hold_down_max"},
+                                          {"metrics", "file"}};
+enum { SETTLE, LONGEST_WAIT, HOLD_DOWN, HOLD_DOWN_MAX, METRICS_FILE, N_TOGETHER };
+
 /* inih tells its handler neither line nor column; the reader counts the one and keeps the line for the other.
  */
 struct reading {
+    int lines[N_TOGETHER]; /* 0: it is not in the file */
     struct config *config;
     struct fab_err *err;
     const char *path;
@@ -302,7 +312,52 @@ static int handle_setting(void *user, const char *section, const char *name, con
         fab_fail(r->err, r->rc, "%s:%d:%d: %s", r->path, r->line, at == NULL ? 1 : (int)(at - r->text) + 1,
                  reason.text);
     }
+    for (size_t i = 0; i < N_TOGETHER; i++)
+        if (strcmp(section, together[i][0]) == 0 && strcmp(name, together[i][1]) == 0)
+            r->lines[i] = r->line;
     return 1;
+}
+
+/* Whichever of two settings that do not fit comes later in the file, if either is there. */
+static int check_pair(const struct reading *r, int less, unsigned low, int more, unsigned high)
+{
+    const int line = r->lines[less] > r->lines[more] ? r->lines[less] : r->lines[more];
+    if (line == 0 || low >= high)
+        return PMIXFAB_OK;
+    return fab_fail(r->err, PMIXFAB_ERR_CONFLICT,
+                    "%s:%d:1: %s is %u%s, less than %s, %u%s: raise the one or lower the other", r->path,
+                    line, together[less][1], low, r->lines[less] == 0 ? " (the default)" : "",
+                    together[more][1], high, r->lines[more] == 0 ? " (the default)" : "");
+}
+
+/* A file that can never be written would be noticed when it is missed. The run directory is made at the
+ * start. */
+static int check_metrics_file(const struct reading *r)
+{
+    const char *file = r->config->metrics_file;
+    const int line = r->lines[METRICS_FILE];
+    const char *slash = line == 0 ? NULL : strrchr(file, '/');
+    char folder[4096];
+    struct stat st;
+    if (line == 0)
+        return PMIXFAB_OK;
+    if (file[0] != '/' || slash[1] == '\0')
+        return fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s:%d:1: file is \"%.200s\": give the file's whole path",
+                        r->path, line, file);
+    snprintf(folder, sizeof(folder), "%.*s", slash == file ? 1 : (int)(slash - file), file);
+    if (strcmp(folder, r->config->rundir) == 0 || (stat(folder, &st) == 0 && S_ISDIR(st.st_mode)))
+        return PMIXFAB_OK;
+    return fab_fail(r->err, PMIXFAB_ERR_NOTFOUND,
+                    "%s:%d:1: file: there is no folder \"%.200s\": make it first", r->path, line, folder);
+}
+
+static int check_together(const struct reading *r)
+{
+    const struct config *config = r->config;
+    int rc = check_pair(r, LONGEST_WAIT, config->longest_wait, SETTLE, config->settle);
+    if (rc == PMIXFAB_OK)
+        rc = check_pair(r, HOLD_DOWN_MAX, config->hold_down_max, HOLD_DOWN, config->hold_down);
+    return rc == PMIXFAB_OK ? check_metrics_file(r) : rc;
 }
 
 int config_read(struct config *config, const char *path, struct fab_err *err)
@@ -323,5 +378,5 @@ int config_read(struct config *config, const char *path, struct fab_err *err)
     if (bad_line != 0)
         return fab_fail(err, PMIXFAB_ERR_SYNTAX,
                         "%s:%d:1: neither a [section], nor name = value, nor a comment", path, bad_line);
-    return PMIXFAB_OK;
+    return check_together(&r);
 }

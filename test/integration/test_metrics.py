@@ -157,7 +157,11 @@ class Metrics(unittest.TestCase):
 
     def test_a_file_that_cannot_be_written_is_a_line(self):
         self.path = os.path.join(self.dir, "nowhere", "fabricd.prom")
+        os.mkdir(os.path.dirname(self.path))
         daemon = self.daemon()
+        self.assertTrue(os.path.exists(self.path))
+        os.unlink(self.path)
+        os.rmdir(os.path.dirname(self.path))
         self.change(daemon)
         self.assertEqual(len(re.findall("warning: metrics: .* cannot be written: No such file", daemon.log())), 1)
         os.mkdir(os.path.dirname(self.path))

@@ -93,7 +93,32 @@ static const struct {
     {"[ibnetdisc]\nmax_smps = 257\n", ":2:1: max_smps is \"257\": give a number from 1 to 256"},
     {"[fabricd\ninterval = 1\n", ":1:1: neither a [section]"},
     {"[fabricd]\njust words\n", ":2:1: neither a [section]"},
+    {"[changes]\nhold_down_max = 20\nhold_down = 60\n",
+     ":3:1: hold_down_max is 20, less than hold_down, 60: "},
+    {"[changes]\nhold_down = 601\n", ":2:1: hold_down_max is 600 (the default), less than hold_down, 601: "},
+    {"[changes]\nlongest_wait = 1\n", ":2:1: longest_wait is 1, less than settle, 2 (the default): "},
+    {"[metrics]\nfile = fabricd.prom\n", ":2:1: file is \"fabricd.prom\": give the file's whole path"},
+    {"[metrics]\nfile = /nonexistent/fabricd.prom\n", ":2:1: file: there is no folder \"/nonexistent\""},
+    {"[metrics]\nfile = /tmp/\n", ":2:1: file is \"/tmp/\""},
 };
+
+/* What fits just so, and a run directory that is made at the start. */
+static void takes_what_fits(void **state)
+{
+    static const char *const taken[] = {
+        "[changes]\nhold_down = 60\nhold_down_max = 60\nsettle = 20\nlongest_wait = 20\n",
+        "[metrics]\nfile = /fabricd.prom\n",
+        "[metrics]\nfile = /nonexistent/fabricd.prom\n[fabricd]\nrundir = /nonexistent\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+        struct config config;
+        struct fab_err err = {""};
+        assert_int_equal(read_text(&config, taken[i], &err), PMIXFAB_OK);
+        assert_string_equal(err.text, "");
+        config_destroy(&config);
+    }
+}
 
 static void refuses_with_its_place(void **state)
 {
@@ -178,11 +203,9 @@ static void makes_paths_absolute(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_every_setting),
-        cmocka_unit_test(refuses_with_its_place),
-        cmocka_unit_test(refuses_long_lines_and_long_lists),
-        cmocka_unit_test(refuses_an_absent_file),
-        cmocka_unit_test(checks_what_belongs_together),
+        cmocka_unit_test(takes_every_setting),    cmocka_unit_test(refuses_with_its_place),
+        cmocka_unit_test(takes_what_fits),        cmocka_unit_test(refuses_long_lines_and_long_lists),
+        cmocka_unit_test(refuses_an_absent_file), cmocka_unit_test(checks_what_belongs_together),
         cmocka_unit_test(makes_paths_absolute),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
