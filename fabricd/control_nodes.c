@@ -146,7 +146,14 @@ void control_op_forget(struct connection *connection, json_t *request)
         return;
     }
     rc = nodes_forget(daemon_nodes(daemon), names.reports != NULL ? names.reports : host, &err);
-    uint32_t retired = names.swept == NULL ? 0 : daemon_forget(daemon, names.swept, &there);
+    const bool is_switch = names.swept == NULL && publisher_has_switch(daemon_publisher(daemon), host);
+    uint32_t retired =
+        names.swept == NULL && !is_switch ? 0 : daemon_forget(daemon, is_switch ? host : names.swept, &there);
+    if (rc == PMIXFAB_ERR_NOTFOUND && retired == 0 && is_switch) {
+        connection_fail(connection, PMIXFAB_ERR_CONFLICT, "forget: %s is a switch that the last sweep saw",
+                        host);
+        return;
+    }
     if (rc == PMIXFAB_ERR_NOTFOUND && retired == 0 && there) {
         connection_fail(connection, PMIXFAB_ERR_CONFLICT,
                         "forget: %s is there: the last sweep saw it, and it reports nothing", host);

@@ -12,9 +12,7 @@
 #include "fabricd/daemon_priv.h"
 #include "fabricd/log.h"
 
-#define FIRST_PROGRESS 2 /* seconds */
-#define PROGRESS       5
-#define TRIES          3 /* so often something is published meanwhile */
+#define TRIES 3 /* so often something is published meanwhile */
 
 /* Somebody who waits for the answer. */
 struct asking {
@@ -142,12 +140,11 @@ static void on_swept(struct sweep_result *result, void *arg)
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
-    const struct timeval pause = {.tv_sec = PROGRESS};
+    const struct timeval pause = {.tv_sec = ROUND_PROGRESS};
     struct asking *asking, *next;
-    char text[64];
+    char text[ROUND_PROGRESS_TEXT];
     (void)fd, (void)what, (void)arg;
-    snprintf(text, sizeof(text), "sweeping for %lld s",
-             (long long)((daemon_now() - verifying.since + 500000) / 1000000));
+    round_progress_text(verifying.daemon, verifying.since, text);
     event_add(verifying.tick, &pause);
     DL_FOREACH_SAFE(verifying.asking, asking, next)
     {
@@ -157,7 +154,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
 static int start(struct daemon *daemon, struct fab_err *err)
 {
-    const struct timeval first = {.tv_sec = FIRST_PROGRESS};
+    const struct timeval first = {.tv_sec = ROUND_FIRST_PROGRESS};
     verifying.daemon = daemon;
     verifying.tries = 0;
     verifying.since = daemon_now();

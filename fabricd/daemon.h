@@ -49,8 +49,8 @@ uint64_t daemon_sweep_switch(struct daemon *daemon, const char *name);
  * many cables and switches that were. */
 uint32_t daemon_release(struct daemon *daemon, const char *name);
 
-/* Retire what is missing of a host, now. Returns how many HCAs that are; *there: the last sweep saw one. */
-uint32_t daemon_forget(struct daemon *daemon, const char *host, bool *there);
+/* As publisher_forget(), now. */
+uint32_t daemon_forget(struct daemon *daemon, const char *name, bool *there);
 
 struct store;
 struct store *daemon_store(struct daemon *daemon);

@@ -69,6 +69,10 @@ struct daemon {
     bool ends_round;                 /* when that is updated, the round is at its end */
     bool reports_due;                /* nodes report something that is not published */
 
+    struct event *progress; /* tells those who wait for a round how it goes; NULL: none did yet */
+    int64_t round_began;    /* microseconds since 1970 */
+    double whole_ms;        /* the last sweep of everything; 0: none yet */
+
     bool partial;                 /* in the last sweep, ports lead nowhere that did not before */
     struct publish_report report; /* of that */
     int last_code;
@@ -87,6 +91,11 @@ bool round_answered(const struct daemon *d);
 /* Everything that the round was for is done, or failed: tell those who wait, and plan the next one. */
 void round_end(struct daemon *d, int code, const char *message, bool changed);
 void round_cancel(struct daemon *d);
+/* "sweeping for 4 s; the last sweep took 8.1 s": after so many seconds, and then each time after so many. */
+#define ROUND_FIRST_PROGRESS 2
+#define ROUND_PROGRESS       5
+#define ROUND_PROGRESS_TEXT  96
+void round_progress_text(const struct daemon *d, int64_t since, char text[ROUND_PROGRESS_TEXT]);
 
 /* ---- daemon_notice.c ---- */
 

@@ -8,6 +8,7 @@
 #include "fabricd/process.h"
 #include "fabricd/served.h"
 #include "fabricd/server.h"
+#include "fabricd/watch.h"
 
 #define NOTICED_AGAIN 5 /* seconds after a sweep of what was noticed that failed */
 
@@ -70,13 +71,58 @@ static void take_code(struct daemon *d, int code, const char *message)
             d->status.stale_since = daemon_now();
         d->status.stale = true;
     }
-    served_set_stale(d->status.stale);
+    if (served_is_stale() != d->status.stale) {
+        served_set_stale(d->status.stale);
+        watch_published();
+    }
+}
+
+/* ---- how it goes ---------------------------------------------------------------------------------- */
+
+void round_progress_text(const struct daemon *d, int64_t since, char text[ROUND_PROGRESS_TEXT])
+{
+    const double seconds = (double)(daemon_now() - since) / 1e6;
+    int n = snprintf(text, ROUND_PROGRESS_TEXT, "sweeping for %.0f s", seconds > 0 ? seconds : 0);
+    if (d->whole_ms > 0 && n < ROUND_PROGRESS_TEXT)
+        snprintf(text + n, (size_t)(ROUND_PROGRESS_TEXT - n), "; the last sweep took %.1f s",
+                 d->whole_ms / 1e3);
+}
+
+static void on_progress(evutil_socket_t fd, short what, void *arg)
+{
+    struct daemon *d = arg;
+    const struct timeval pause = {.tv_sec = ROUND_PROGRESS};
+    char text[ROUND_PROGRESS_TEXT];
+    (void)fd, (void)what;
+    round_progress_text(d, d->round_began, text);
+    event_add(d->progress, &pause);
+    control_progress(d->control, text);
+}
+
+/* Without memory for it nobody is told. */
+static void progress_begin(struct daemon *d)
+{
+    const struct timeval first = {.tv_sec = ROUND_FIRST_PROGRESS};
+    d->round_began = daemon_now();
+    if (d->control == NULL)
+        return;
+    if (d->progress == NULL)
+        d->progress = evtimer_new(d->base, on_progress, d);
+    if (d->progress != NULL)
+        event_add(d->progress, &first);
+}
+
+static void progress_end(struct daemon *d)
+{
+    if (d->progress != NULL)
+        event_del(d->progress);
 }
 
 void round_end(struct daemon *d, int code, const char *message, bool changed)
 {
     d->round = false;
     d->ends_round = false;
+    progress_end(d);
     fab_inventory_destroy(&d->swept.inv);
     take_code(d, code, message);
     count(d->status.partial    ? COUNT_SWEEPS_PARTIAL
@@ -111,6 +157,8 @@ static void on_swept(struct sweep_result *result, void *arg)
     fab_inventory_init(&result->inv); /* taken over */
     d->status.last_sweep = daemon_now();
     d->status.sweep_ms = result->milliseconds;
+    if (result->code == PMIXFAB_OK && (!d->part || result->whole))
+        d->whole_ms = result->milliseconds;
     if (d->part && result->whole && d->why_whole.text[0] == '\0')
         d->why_whole = result->why;
     notices_swept(d, result);
@@ -208,6 +256,7 @@ void round_start(struct daemon *d, bool part)
         d->again = d->again_accept = false;
     d->number++;
     d->round = true;
+    progress_begin(d);
     memset(&d->swept, 0, sizeof(d->swept));
     fab_inventory_init(&d->swept.inv);
     if (sweep_wanted(d->config))
@@ -221,5 +270,8 @@ void round_cancel(struct daemon *d)
 {
     sweep_cancel(d->sweep);
     look_cancel(d->look);
+    if (d->progress != NULL)
+        event_free(d->progress);
+    d->progress = NULL;
     fab_inventory_destroy(&d->swept.inv);
 }

@@ -130,10 +130,11 @@ struct expected;
 struct expected *publisher_expected(const struct publisher *publisher);
 
 /*
- * Retire what is missing of a host, at the next publish_prepare() (without a sweep will do). host: its whole
- * name. Returns how many HCAs that are; *there: the last sweep saw one that has this name.
+ * Retire what is missing of a host, or at a missing switch (and the switch with it), at the next
+ * publish_prepare() (without a sweep will do). name: its whole name. Returns of how many HCAs that is;
+ * *there: the last sweep saw one of a host of this name.
  */
-uint32_t publisher_forget(struct publisher *publisher, const char *host, bool *there);
+uint32_t publisher_forget(struct publisher *publisher, const char *name, bool *there);
 
 /* What time will bring. */
 struct publisher_waits {

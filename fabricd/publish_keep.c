@@ -193,24 +193,36 @@ void keep_take(struct draft *draft)
 
 /* ---- for the daemon ------------------------------------------------------------------------------ */
 
-uint32_t publisher_forget(struct publisher *publisher, const char *host, bool *there)
+/* Is the port of an HCA cabled to a switch of this name that is missing, too? */
+static bool at_missing(const struct fab_inventory *inv, uint32_t port, const char *sw)
+{
+    const uint32_t peer = inv->ports[port].peer;
+    const struct fab_node *node = peer == FAB_NONE ? NULL : &inv->nodes[inv->ports[peer].node];
+    return node != NULL && node->kind == FAB_SWITCH && node->missing &&
+           strcmp(fab_str(inv, node->name), sw) == 0;
+}
+
+uint32_t publisher_forget(struct publisher *publisher, const char *name, bool *there)
 {
     const struct fab_inventory *inv = &publisher->current;
     uint32_t n = 0;
     *there = false;
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
         const struct fab_node *node = &inv->nodes[i];
-        if (node->kind != FAB_HCA || strcmp(fab_str(inv, node->host), host) != 0)
-            continue;
+        const bool named = strcmp(fab_str(inv, node->host), name) == 0;
         bool found = false;
+        if (node->kind != FAB_HCA)
+            continue;
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+            if (!named && !at_missing(inv, p, name))
+                continue;
             struct missing_place *place =
                 missing_find(&publisher->keeper.missing, node->guid, inv->ports[p].num);
             if (place != NULL)
                 found = place->forgotten = true;
         }
         n += found;
-        *there |= !node->missing;
+        *there |= named && !node->missing;
     }
     return n;
 }

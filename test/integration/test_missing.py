@@ -183,6 +183,20 @@ class Missing(Case):
         self.assertEqual(set(self.states().values()), {("up", "subnet")})
         self.assertEqual(self.daemon.ctl_json("cost", "node0001", "node0005"), distance)
 
+    def test_forget_a_leaf(self):
+        self.start()
+        self.sim.unlink("leaf2")
+        self.daemon.refresh()
+        self.assertEqual(self.daemon.status()["missing"], 2)
+        done = self.daemon.ctl("forget", "leaf1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("forget: leaf1 is a switch that the last sweep saw", done.stderr)
+        done = self.daemon.ctl("forget", "leaf2")
+        self.assertEqual((done.returncode, done.stdout), (0, "leaf2 is forgotten: it keeps no place any more\n"), done)
+        lab.wait_for(lambda: self.daemon.status()["missing"] == 0, what="nobody to be missing")
+        self.assertEqual([(c["kind"], c["what"]) for c in self.last() if c["kind"] != "index"],
+                         [("host-lost", "node0003"), ("host-lost", "node0004"), ("switch-lost", "leaf2")])
+
     def test_a_spine_is_lost_at_once(self):
         self.start()
         places = self.places()
@@ -293,16 +307,23 @@ class Ports(Case):
         self.assertEqual((moved["switch"], moved["switch_port"], moved["seen"]), ("leaf3", port, "subnet"))
         self.assertIn("host-moved", kinds(self.last()))
         self.assertNotIn("port-back", kinds(self.last()))
-        self.assertNotIn(("node0005", 1), self.devices())  # its place is taken
+        other = self.devices()["node0005", 1]  # its place is taken: it is kept where this one was
+        self.assertEqual((other["switch"], other["switch_port"], other["seen"]), ("leaf2", self.port, "missing"))
 
-    def test_whose_place_is_taken_is_lost(self):
+    def test_whose_place_is_taken_is_kept_elsewhere(self):
         self.start()
         self.pull()
-        self.sim.unlink("leaf3", self.sim.cable("leaf3", "node0005"))
+        indices = {key: place[0] for key, place in self.places().items()}
+        port = self.sim.cable("leaf3", "node0005")
+        self.sim.unlink("leaf3", port)
         self.sim.link("leaf2", self.port, "node0005", 1)
         self.sweep()
-        self.assertNotIn((HOST, 2), self.devices())
+        kept = self.devices()[HOST, 2]
+        self.assertEqual((kept["switch"], kept["switch_port"], kept["seen"]), ("leaf3", port, "missing"))
         self.assertEqual(self.devices()["node0005", 1]["switch"], "leaf2")
+        self.assertEqual({key: place[0] for key, place in self.places().items()}, indices)
+        self.assertEqual([c["what"] for c in self.last() if c["kind"] == "link-lost"],
+                         [f"leaf2[{self.port}] - {HOST} HCA-1[2]"])
 
     def test_a_restart_counts_on(self):
         self.start()
@@ -453,8 +474,9 @@ class Sweeps(Case):
         self.daemon.refresh()
         devices = self.devices()
         self.assertEqual(devices["node0003"]["switch"], "leaf1")
-        self.assertNotIn("node0002", devices)  # its port is another's now
-        self.assertEqual(len(devices), 5)
+        self.assertEqual((devices["node0002"]["seen"], devices["node0002"]["switch"]),
+                         ("missing", "leaf2"))  # its port is another's now
+        self.assertEqual(len(devices), 6)
 
 
 class Flapping(Case):
