@@ -22,6 +22,18 @@ static const struct ctl_column for_people[] = {
     {"what", "WHAT", false}, {"change", "CHANGE", false},        {"why", "WHY", false},
 };
 
+/* With --long: between which sweeps it happened, too. */
+static const struct ctl_column for_people_long[] = {
+    {"time", "TIME", false},
+    {"generation", "GENERATION", true},
+    {"kind", "KIND", false},
+    {"what", "WHAT", false},
+    {"change", "CHANGE", false},
+    {"last_seen", "LAST-SEEN", false},
+    {"first_seen", "FIRST-SEEN", false},
+    {"why", "WHY", false},
+};
+
 enum ctl_exit ctl_control_only(const struct ctl *ctl, const char *command)
 {
     if (ctl->uri == NULL)
@@ -63,7 +75,7 @@ static void put_joined(struct ctl_table *table, const char *a, const char *betwe
     ctl_put_text(table, text);
 }
 
-static void put_for_people(struct ctl_table *table, const json_t *row)
+static void put_for_people(const struct ctl *ctl, struct ctl_table *table, const json_t *row)
 {
     const char *before = json_string_value(json_object_get(row, "before"));
     const char *after = json_string_value(json_object_get(row, "after"));
@@ -74,7 +86,23 @@ static void put_for_people(struct ctl_table *table, const json_t *row)
     put_joined(table, json_string_value(json_object_get(row, "kind")), planned ? ", planned" : "", NULL);
     put_member(table, row, "what");
     put_joined(table, before, before != NULL && after != NULL && *before != '\0' ? " -> " : "", after);
+    if (ctl->longer) {
+        put_member(table, row, "last_seen");
+        put_member(table, row, "first_seen");
+    }
     put_member(table, row, "why");
+}
+
+/* Which columns, for whom. */
+static struct ctl_table *open_table(const struct ctl *ctl, bool people, json_t *into)
+{
+    if (!people)
+        return ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, for_programs,
+                              CTL_COUNT(for_programs));
+    return ctl->longer
+               ? ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, for_people_long,
+                                CTL_COUNT(for_people_long))
+               : ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, for_people, CTL_COUNT(for_people));
 }
 
 void ctl_print_held(const json_t *answer)
@@ -96,14 +124,12 @@ void ctl_print_held(const json_t *answer)
 enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, json_t *into)
 {
     bool people = ctl->format == CTL_TEXT && into == NULL;
-    struct ctl_table *table =
-        ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, people ? for_people : for_programs,
-                       people ? CTL_COUNT(for_people) : CTL_COUNT(for_programs));
+    struct ctl_table *table = open_table(ctl, people, into);
     bool going = table != NULL;
 
     for (size_t i = 0; going && i < json_array_size(changes); i++) {
         if (people)
-            put_for_people(table, json_array_get(changes, i));
+            put_for_people(ctl, table, json_array_get(changes, i));
         else
             put_for_programs(table, json_array_get(changes, i));
         going = ctl_table_row(table);
@@ -130,6 +156,21 @@ static void print_names(const json_t *names, const char *what)
     }
 }
 
+/* That older ones are no more is said beside the rows that programs read. */
+static enum ctl_exit show_history(const struct ctl *ctl, const json_t *answer)
+{
+    const json_t *changes = json_object_get(answer, "changes");
+    json_int_t trimmed = json_integer_value(json_object_get(answer, "trimmed"));
+    enum ctl_exit status = ctl_changes_table(ctl, changes, NULL);
+
+    if (status == CTL_DONE && ctl->format == CTL_TEXT && json_array_size(changes) == 0)
+        printf("the history has nothing about %s\n", ctl->n_args > 0 ? ctl->args[0] : "anything");
+    if (status == CTL_DONE && trimmed > 0 && ctl->limit == 0)
+        fprintf(ctl->format == CTL_TEXT ? stdout : stderr, "%strimmed: older than generation %lld\n",
+                ctl->format == CTL_TEXT ? "" : "fabricctl: ", (long long)trimmed + 1);
+    return status;
+}
+
 enum ctl_exit ctl_history(const struct ctl *ctl)
 {
     json_t *request = json_pack("{s:s}", "op", "history"), *answer = NULL;
@@ -150,10 +191,7 @@ enum ctl_exit ctl_history(const struct ctl *ctl)
         return ctl_error("%s", why);
     if (ctl->format == CTL_TEXT && ctl->n_args > 0)
         print_names(json_object_get(answer, "names"), ctl->args[0]);
-    status = ctl_changes_table(ctl, json_object_get(answer, "changes"), NULL);
-    json_int_t trimmed = json_integer_value(json_object_get(answer, "trimmed"));
-    if (status == CTL_DONE && ctl->format == CTL_TEXT && trimmed > 0 && ctl->limit == 0)
-        printf("trimmed: older than generation %lld\n", (long long)trimmed + 1);
+    status = show_history(ctl, answer);
     json_decref(answer);
     return status;
 }

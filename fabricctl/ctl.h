@@ -37,6 +37,7 @@ struct ctl {
     uint32_t seconds;     /* expect --for; 0: not said */
     bool accept_partial;  /* refresh */
     bool release;         /* refresh */
+    bool longer;          /* history, diff */
     bool force;           /* backup --force */
     bool follow;
     uint32_t limit; /* history --limit; 0: all */

@@ -148,8 +148,10 @@ static enum ctl_exit show_expected(const struct ctl *ctl, const json_t *expected
     struct ctl_table *table;
     bool going;
 
-    if (ctl->format == CTL_TEXT && ctl->cancel)
-        return CTL_DONE; /* as rm does */
+    if (ctl->format == CTL_TEXT && ctl->cancel) {
+        printf("%s is not expected to change any more\n", ctl->args[0]);
+        return CTL_DONE;
+    }
     if (ctl->format == CTL_TEXT && json_array_size(expected) == 0) {
         puts("no swap is announced");
         return CTL_DONE;

@@ -118,9 +118,14 @@ enum ctl_exit ctl_forget(const struct ctl *ctl)
         return CTL_USAGE;
     if (ctl_control_ask(ctl->rundir, request, CTL_ANSWER_SECONDS, &answer, why) != CTL_DONE)
         return ctl_error("%s", why);
+    json_int_t retired = json_integer_value(json_object_get(answer, "retired"));
     json_decref(answer);
+    if (ctl->format == CTL_TEXT && retired > 0)
+        printf("%s is forgotten: it keeps no place any more\n", ctl->args[0]);
+    else if (ctl->format == CTL_TEXT)
+        printf("%s is forgotten, until it reports again\n", ctl->args[0]);
     if (ctl->format == CTL_TEXT)
-        return CTL_DONE; /* as rm does */
+        return CTL_DONE;
     table = ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, told, CTL_COUNT(told));
     ctl_put_text(table, ctl->args[0]);
     ctl_put_bool(table, true);

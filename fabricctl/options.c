@@ -42,21 +42,33 @@ static const struct option_help helps[] = {
     {'c', "    --cancel", "it is not expected any more"},
     {'f', "-f, --follow", "go on printing events as they happen"},
     {'n', "-n, --limit N", "the latest N changes only"},
+    {'l', "-l, --long", "also when the old was last seen, and the new first"},
 };
 
 #define GLOBAL_OPTIONS "rupFhV"
 
 static const struct option long_options[] = {
-    {"rundir", required_argument, NULL, 'r'},   {"uri", required_argument, NULL, 'u'},
-    {"plane", required_argument, NULL, 'p'},    {"format", required_argument, NULL, 'F'},
-    {"help", no_argument, NULL, 'h'},           {"version", no_argument, NULL, 'V'},
-    {"output", required_argument, NULL, 'o'},   {"host", required_argument, NULL, 'H'},
-    {"switch", required_argument, NULL, 'S'},   {"wait", no_argument, NULL, 'w'},
-    {"no-wait", no_argument, NULL, 'W'},        {"replace", no_argument, NULL, 'R'},
-    {"for", required_argument, NULL, 't'},      {"cancel", no_argument, NULL, 'c'},
-    {"accept-partial", no_argument, NULL, 'a'}, {"release", no_argument, NULL, 'L'},
-    {"follow", no_argument, NULL, 'f'},         {"force", no_argument, NULL, 'O'},
-    {"limit", required_argument, NULL, 'n'},    {NULL, 0, NULL, 0},
+    {"rundir", required_argument, NULL, 'r'},
+    {"uri", required_argument, NULL, 'u'},
+    {"plane", required_argument, NULL, 'p'},
+    {"format", required_argument, NULL, 'F'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {"output", required_argument, NULL, 'o'},
+    {"host", required_argument, NULL, 'H'},
+    {"switch", required_argument, NULL, 'S'},
+    {"wait", no_argument, NULL, 'w'},
+    {"no-wait", no_argument, NULL, 'W'},
+    {"replace", no_argument, NULL, 'R'},
+    {"for", required_argument, NULL, 't'},
+    {"cancel", no_argument, NULL, 'c'},
+    {"accept-partial", no_argument, NULL, 'a'},
+    {"release", no_argument, NULL, 'L'},
+    {"follow", no_argument, NULL, 'f'},
+    {"force", no_argument, NULL, 'O'},
+    {"limit", required_argument, NULL, 'n'},
+    {"long", no_argument, NULL, 'l'},
+    {NULL, 0, NULL, 0},
 };
 
 static const struct ctl_command commands[] = {
@@ -78,8 +90,8 @@ static const struct ctl_command commands[] = {
     {"expect", "[NAME]", "announce a swap of a host or switch, or list what is announced", "Rtc", 0, 1,
      ctl_expect},
     {"events", "", "the latest events, or those to come", "f", 0, 0, ctl_events},
-    {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "n", 0, 1, ctl_history},
-    {"diff", "[FROM [TO]]", "what changed between two generations", "", 0, 2, ctl_diff},
+    {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "nl", 0, 1, ctl_history},
+    {"diff", "[FROM [TO]]", "what changed between two generations", "l", 0, 2, ctl_diff},
     {"metrics", "", "the daemon's counters and gauges, in Prometheus' text format", "", 0, 0, ctl_metrics},
     {"backup", "FILE", "the daemon's database into a file, while it is in use", "O", 1, 1, ctl_backup},
 };
@@ -219,6 +231,9 @@ static enum ctl_exit set_option(struct ctl *ctl, struct asked *asked, int letter
     case 'L':
         ctl->release = true;
         break;
+    case 'l':
+        ctl->longer = true;
+        break;
     case 'w':
         ctl->wait = true;
         break;
@@ -301,7 +316,7 @@ static enum ctl_exit run(int argc, char **argv)
     struct ctl ctl = {.rundir = rundir != NULL && rundir[0] != '\0' ? rundir : CTL_DEFAULT_RUNDIR};
     const struct ctl_command *command;
     struct asked asked = {0};
-    enum ctl_exit status = read_options(&ctl, &asked, argc, argv, "+:hVo:fn:");
+    enum ctl_exit status = read_options(&ctl, &asked, argc, argv, "+:hVo:fn:l");
     int at = optind;
 
     if (status != CTL_DONE)
@@ -315,7 +330,7 @@ static enum ctl_exit run(int argc, char **argv)
     command = find_command(argv[at]);
     if (command == NULL)
         return ctl_usage("no such command: %s: see fabricctl --help", argv[at]);
-    status = read_options(&ctl, &asked, argc - at, argv + at, ":hVo:fn:");
+    status = read_options(&ctl, &asked, argc - at, argv + at, ":hVo:fn:l");
     if (status != CTL_DONE)
         return status;
     if (asked.help)

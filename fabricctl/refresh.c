@@ -128,22 +128,37 @@ static void say_scope(const struct ctl *ctl, const json_t *answer, char *out, si
         snprintf(out, size, swept[0] != '\0' ? " (%s)" : "%s", swept);
 }
 
-static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, const json_t *changes)
+/* What came of it, in a line. others: changes that are not about whom it was asked for. */
+static void print_outcome(const struct ctl *ctl, const json_t *answer, bool any, size_t others)
+{
+    json_int_t generation = json_integer_value(json_object_get(answer, "generation"));
+    bool changed = json_is_true(json_object_get(answer, "changed"));
+    char swept[CTL_WHY_SIZE + 64];
+
+    say_scope(ctl, answer, swept, sizeof(swept));
+    printf("generation %lld, %s%s%s\n", (long long)generation,
+           changed ? "published just now" : "as before: nothing changed", swept,
+           changed && (any || others == 0) ? ":" : "");
+    if (others > 0)
+        printf("nothing about %s; %zu other change%s: fabricctl diff\n",
+               ctl->host != NULL ? ctl->host : ctl->sw, others, others == 1 ? "" : "s");
+}
+
+static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, const json_t *changes,
+                                  size_t others)
 {
     json_int_t generation = json_integer_value(json_object_get(answer, "generation"));
     bool changed = json_is_true(json_object_get(answer, "changed"));
     bool partial = json_is_true(json_object_get(answer, "partial"));
     const json_t *scope = json_object_get(answer, "scope"), *why = json_object_get(answer, "scope_reason");
-    char swept[CTL_WHY_SIZE + 64];
     enum ctl_exit status;
     json_t *rows;
 
-    say_scope(ctl, answer, swept, sizeof(swept));
     if (ctl->format == CTL_TEXT)
-        printf("generation %lld, %s%s%s\n", (long long)generation,
-               changed ? "published just now" : "as before: nothing changed", swept, changed ? ":" : "");
+        print_outcome(ctl, answer, json_array_size(changes) > 0, others);
     if (ctl->format != CTL_JSON) {
-        status = changed || ctl->format == CTL_CSV ? ctl_changes_table(ctl, changes, NULL) : CTL_DONE;
+        status = (changed && others == 0) || ctl->format == CTL_CSV ? ctl_changes_table(ctl, changes, NULL)
+                                                                    : CTL_DONE;
         if (ctl->format == CTL_TEXT)
             ctl_print_held(answer);
         return status;
@@ -241,6 +256,26 @@ static enum ctl_exit ask_changes(const struct ctl *ctl, const json_t *answer, js
     return CTL_DONE;
 }
 
+/* How many changes there are where none is about whom it was asked for; 0: nobody was, or there are some. */
+static size_t count_others(const struct ctl *ctl, const json_t *answer, const json_t *diff,
+                           const json_t *changes)
+{
+    json_t *all = NULL;
+    struct ctl anybody = *ctl;
+    size_t n = json_array_size(json_object_get(diff, "changes"));
+
+    if (ctl->format != CTL_TEXT || json_array_size(changes) > 0 || (ctl->host == NULL && ctl->sw == NULL) ||
+        !json_is_true(json_object_get(answer, "changed")))
+        return 0;
+    anybody.host = NULL;
+    if (ctl->host == NULL)
+        return n;
+    if (ask_changes(&anybody, answer, &all) == CTL_DONE)
+        n = json_array_size(json_object_get(all, "changes"));
+    json_decref(all);
+    return n;
+}
+
 static enum ctl_exit show(const struct ctl *ctl, const json_t *answer)
 {
     json_t *diff = NULL, *changes;
@@ -250,7 +285,9 @@ static enum ctl_exit show(const struct ctl *ctl, const json_t *answer)
         status = ask_changes(ctl, answer, &diff);
     changes = about(ctl, json_object_get(diff, "changes"));
     if (status == CTL_DONE)
-        status = changes == NULL ? CTL_FAILED : show_refresh(ctl, answer, changes);
+        status = changes == NULL
+                     ? CTL_FAILED
+                     : show_refresh(ctl, answer, changes, count_others(ctl, answer, diff, changes));
     json_decref(changes);
     json_decref(diff);
     return status;

@@ -534,6 +534,11 @@ class Asking(Case):
         self.assertEqual(daemon.requests[4]["host"], "node0001")
         self.assertEqual([one["what"] for one in value["changes"]], ["leaf1[8] - node0001 HCA-1[1]"])
         self.assertEqual(self.value("refresh", "--host", "node0002")["changes"], [])
+        self.assertEqual(self.ctl("refresh", "--host", "node0002"), "generation 9, published just now\n"
+                         "nothing about node0002; 2 other changes: fabricctl diff\n")
+        self.assertEqual(self.ctl("refresh", "--switch", "leaf7"), "generation 9, published just now\n"
+                         "nothing about leaf7; 2 other changes: fabricctl diff\n")
+        self.assertNotIn("nothing about", self.ctl("refresh", "--host", "node0001"))
         self.ctl("refresh", "--host", "node000", status=1, lines=3)
         self.assertIn("node000", self.complaint.splitlines()[-1])
 
@@ -591,6 +596,23 @@ class Asking(Case):
         self.assertEqual(first, "2025-01-02T03:04:05Z 3 host-moved, planned node7 HCA-1[1] "
                          "leaf1[2] -> leaf2[5] it was pulled")
         self.assertEqual(second, "2025-01-02T03:04:05Z 4 link-lost x 4xHDR -> it was pulled")
+
+    def test_history_of_nobody(self):
+        self.daemon(history=[{"ok": True, "trimmed": 7, "changes": []}])
+        self.assertEqual(self.ctl("history", "nosuch"),
+                         "the history has nothing about nosuch\ntrimmed: older than generation 8\n")
+        self.assertEqual(self.value("history", "nosuch"), [])  # what programs read stays what it is
+        self.assertEqual(self.complaint, "fabricctl: trimmed: older than generation 8\n")
+        self.rows("history", "-n", "5")
+        self.assertEqual(self.complaint, "")
+
+    def test_history_at_length(self):
+        self.daemon(history=[{"ok": True, "changes": [change(3, "x")]}],
+                    diff=[{"ok": True, "from": 2, "to": 3, "changes": [change(3, "x")]}])
+        for args in (["history", "-l"], ["diff", "--long"]):
+            heads, line = [" ".join(line.split()) for line in self.ctl(*args).splitlines()]
+            self.assertEqual(heads, "TIME GENERATION KIND WHAT CHANGE LAST-SEEN FIRST-SEEN WHY")
+            self.assertEqual(line, "2025-01-02T03:04:05Z 3 link-lost x 4xHDR -> - 2025-01-02T03:04:04Z it was pulled")
 
     def test_refresh_of_a_host_that_a_change_is_about(self):
         self.daemon(refresh=[{"ok": True, "generation": 9, "changed": True, "partial": False}],

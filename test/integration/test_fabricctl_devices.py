@@ -160,7 +160,7 @@ class Nodes(Asking):
     def test_forget(self):
         daemon = self.daemon(forget=lambda request, _: [{"ok": True}] if request["host"] == "node1" else
                              [{"ok": False, "error": -4, "message": "forget: no report of node9: see fabricctl nodes"}])
-        self.assertEqual(self.ctl("forget", "node1"), "")
+        self.assertEqual(self.ctl("forget", "node1"), "node1 is forgotten, until it reports again\n")
         self.assertEqual(self.value("forget", "node1"), {"host": "node1", "forgotten": True})
         self.assertEqual(self.rows("forget", "node1"), [{"host": "node1", "forgotten": "true"}])
         self.assertEqual(daemon.requests, [{"op": "forget", "host": "node1"}] * 3)

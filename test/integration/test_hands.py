@@ -163,9 +163,24 @@ class Verify(Case):
         line = b""
         while not line.endswith(b"\n"):
             line += channel.recv(1)
-        self.assertRegex(json.loads(line)["progress"], r"^sweeping for [2-9] s$")
+        self.assertRegex(json.loads(line)["progress"], r"^sweeping for [2-9] s; the last sweep took \d+\.\d s$")
         feed.give(lab.fabric(FABRIC, "capture"))
         self.assertTrue(self.daemon.answer(channel)["equal"])
+
+    def test_progress_of_a_refresh(self):
+        feed = lab.Feed()
+        self.recorded(feed)
+        channel = self.daemon.ask("refresh")
+        told = []
+        while len(told) < 2:
+            line = b""
+            while not line.endswith(b"\n"):
+                line += channel.recv(1)
+            told.append(json.loads(line)["progress"])
+        self.assertEqual(told[0], "sweeping")
+        self.assertRegex(told[1], r"^sweeping for [2-9] s; the last sweep took \d+\.\d s$")
+        feed.give(lab.fabric(FABRIC, "capture"))
+        self.assertFalse(self.daemon.answer(channel)["changed"])
 
     def test_a_part_is_no_difference(self):
         """It is a reason why there is no answer."""
@@ -184,7 +199,7 @@ class Verify(Case):
         self.sim.quit()
         done = self.daemon.ctl("verify")
         self.assertEqual((done.returncode, done.stdout), (1, ""), done)
-        self.assertRegex(done.stderr, r"\A(fabricctl: sweeping for \d s\n)*fabricctl: verify: [^\n]+\n\Z")
+        self.assertRegex(done.stderr, r"\A(fabricctl: sweeping for \d s; the last [^\n]+\n)*fabricctl: verify: [^\n]+\n\Z")
         self.assertFalse(self.daemon.status()["stale"])  # a round of the daemon's own says that
 
     def test_a_fabric_that_nobody_sweeps(self):
@@ -230,7 +245,8 @@ class Expect(Case):
         self.assertIn(", planned", self.daemon.ctl("history", "node0002").stdout)
         self.assertEqual(self.daemon.ctl_json("expect", "spine2", "--cancel"), [])
         self.assertEqual(self.names(), ["node0002"])
-        self.assertEqual(self.daemon.ctl("expect", "node0002", "--cancel").stdout, "")
+        self.assertEqual(self.daemon.ctl("expect", "node0002", "--cancel").stdout,
+                         "node0002 is not expected to change any more\n")
         self.assertEqual(self.names(), [])
 
     def test_its_time_is_over(self):
