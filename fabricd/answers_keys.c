@@ -264,21 +264,29 @@ bool answer_is_local(const char *key, const struct fab_request *request)
     return i < N_KEYS && keys[i].local && !has_condition(request);
 }
 
-/* This host as it is called in what is served, which may have its name with or without a domain. */
+/* A host as it is called in what is served, which may have its name with or without a domain. */
+static struct fab_host_choice choose_host(const struct question *q, const char *host)
+{
+    struct fab_host_choice choice = {0};
+    const char *name;
+    uint32_t first, n;
+    for (uint32_t i = 0; i < q->n && !choice.exact; i++)
+        for (uint32_t h = 0;
+             !choice.exact && pmixfab_host(q->planes[i]->fab, h, &name, &first, &n) == PMIXFAB_OK; h++)
+            fab_choose_host(&choice, host, name);
+    return choice;
+}
+
 static pmix_status_t name_this_host(struct question *q)
 {
     static char system_name[256];
-    const char *name, *host = this_host;
-    uint32_t first, n;
+    const char *host = this_host;
     if (host == NULL && gethostname(system_name, sizeof(system_name) - 1) == 0)
         host = system_name;
     if (host == NULL)
         return PMIX_ERR_NOT_FOUND;
     q->request.hostname = host;
-    struct fab_host_choice choice = {0};
-    for (uint32_t i = 0; i < q->n; i++)
-        for (uint32_t h = 0; pmixfab_host(q->planes[i]->fab, h, &name, &first, &n) == PMIXFAB_OK; h++)
-            fab_choose_host(&choice, host, name);
+    const struct fab_host_choice choice = choose_host(q, host);
     if (choice.host != NULL)
         q->request.hostname = choice.host;
     return PMIX_SUCCESS;
@@ -310,6 +318,11 @@ pmix_status_t answer_key(const struct served_set *set, const struct fab_request 
     for (uint32_t i = 0; i < set->n; i++)
         if (set->planes[i] != first && fab_request_selects(request, set->planes[i]->fab))
             q.planes[q.n++] = set->planes[i];
+    if (request->hostname != NULL) {
+        const struct fab_host_choice choice = choose_host(&q, request->hostname);
+        if (choice.host != NULL && !choice.several) /* nobody is answered for who only may have been meant */
+            q.request.hostname = choice.host;
+    }
     pmix_status_t rc = dispatch(&q, value);
     free(q.planes);
     if (rc != PMIX_SUCCESS)

@@ -246,6 +246,8 @@ class Devices(Chapter):
                 self.assertEqual(plain(got), [self.geometry(device) for device in devices])
                 got = self.query(key, {"PMIX_HOSTNAME": host, VIEW: "physical"})
                 self.assertEqual(plain(got), [self.geometry(device, (2,)) for device in devices])
+        self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": "node0006.site"}, "PMIX_DATA_ARRAY"),
+                         self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": "node0006"}, "PMIX_DATA_ARRAY"))
         self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": "nowhere"}), "NOT-FOUND")
         self.assertEqual(self.query("PMIX_FABRIC_COORDINATES", {"PMIX_HOSTNAME": "nowhere"}), "NOT-FOUND")
         self.conforms("query", "PMIX_FABRIC_DEVICES", "PMIX_FABRIC_COORDINATES", "pmix_geometry_t", "pmix_coord_t")

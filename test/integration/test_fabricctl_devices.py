@@ -40,6 +40,12 @@ class Facts(base.Case):
         self.assertEqual(device["facts"], [])
         self.assertEqual(text.count("\n"), 2)  # the table alone
 
+    def test_a_host_with_and_without_its_domain(self):
+        self.assertEqual(self.value("devices", "node0002.site"), self.value("devices", "node0002"))
+        self.assertEqual(self.ctl("devices", "node0002.site"), self.ctl("devices", "node0002"))
+        for name in ("node000", "node00022", "node0002-ib"):
+            self.ctl("devices", name, status=1)
+
     def test_facts_of_a_host(self):
         for device in self.value("devices"):
             (one,) = self.value("devices", device["host"])
@@ -106,9 +112,10 @@ class Facts(base.Case):
 
 # What a daemon tells of two hosts.
 NODES = [{"host": "node1", "devices": 2, "unseen": 0, "items": 9, "digest": "984d7295c9dc12f4",
-          "received": "2025-01-02T03:04:05Z", "age": 12.3456789, "uid": 0, "sources": ["verbs", "hwloc"], "remarks": []},
+          "received": "2025-01-02T03:04:05Z", "age": 12.3456789, "uid": 0, "sources": ["verbs", "hwloc"], "failed": ["ucx"],
+          "remarks": []},
          {"host": "node2", "devices": 1, "unseen": 1, "items": 3, "digest": None, "received": None, "age": 0, "uid": 990,
-          "sources": [], "remarks": ["node2: port 0x1 is \x1b[31mof node1: not joined", "node2: and another"]}]
+          "sources": [], "failed": [], "remarks": ["node2: port 0x1 is \x1b[31mof node1: not joined", "node2: and another"]}]
 
 
 class Asking(base.Case):
@@ -123,7 +130,7 @@ class Nodes(Asking):
         daemon = self.daemon(nodes=[{"ok": True, "nodes": NODES}])
         value = self.value("nodes")
         self.assertEqual(list(value[0]), ["host", "devices", "unseen", "items", "sources", "received", "age", "uid",
-                                          "digest", "remarks"])
+                                          "digest", "failed", "remarks"])
         self.assertEqual(value[0], NODES[0] | {"age": 12.346})
         self.assertEqual(value[1]["remarks"], ["node2: port 0x1 is ?[31mof node1: not joined", "node2: and another"])
         one, two = self.rows("nodes")
