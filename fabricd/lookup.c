@@ -67,6 +67,9 @@ static pmix_status_t relayed_watch(const pmix_info_t info[], size_t n, pmix_look
         } else if (PMIX_CHECK_KEY(&info[i], FAB_KEY_PUBLISHED) && info[i].value.type == PMIX_INT64) {
             known.published = info[i].value.data.int64;
             has_published = true;
+        } else if (PMIX_CHECK_KEY(&info[i], PMIXFAB_KEY_STALE) && info[i].value.type == PMIX_BOOL) {
+            known.says_stale = true;
+            known.stale = info[i].value.data.flag;
         }
     }
     known.any = has_generation && has_published;

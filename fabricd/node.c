@@ -45,7 +45,8 @@ struct node {
     uint64_t number;        /* of the look that runs or ran last */
     uint64_t delivering;    /* number of the look whose report is delivered; 0: none */
     bool mirrored;
-    int once_code; /* --once: what went wrong */
+    bool scheduler_stale; /* it says so of itself */
+    int once_code;        /* --once: what went wrong */
     struct node_status status;
 };
 
@@ -102,7 +103,10 @@ static void set_stale(struct node *node, bool stale, const char *reason)
     if (!stale)
         s->stale_since = 0;
     snprintf(s->stale_reason, sizeof(s->stale_reason), "%s", stale ? reason : "");
-    served_set_stale(stale);
+    if (served_is_stale() != stale) {
+        served_set_stale(stale);
+        watch_published(); /* of the other servers of this host */
+    }
 }
 
 static void end_once(struct node *node, int code)
@@ -123,6 +127,7 @@ static void on_news(bool connected, const struct relay_news *news, void *arg)
     node->status.connected = connected;
     deliver_connected(node->deliver, connected);
     if (connected) {
+        node->scheduler_stale = news->stale;
         mirror_news(node->mirror, news);
     } else {
         mirror_lost(node->mirror);
@@ -136,10 +141,12 @@ static void on_mirrored(int code, const char *reason, void *arg)
     char text[400];
     node->mirrored |= code == PMIXFAB_OK;
     if (code != PMIXFAB_OK) {
-        snprintf(text, sizeof(text), "the scheduler's snapshots are not mirrored: %s", reason);
+        const bool away = code == PMIXFAB_ERR_UNREACH || code == PMIXFAB_ERR_TIMEOUT;
+        snprintf(text, sizeof(text), "%s%s",
+                 away ? "" : "the scheduler's snapshots are not mirrored: ", reason);
         set_stale(node, true, text);
     } else if (node->status.connected) {
-        set_stale(node, false, "");
+        set_stale(node, node->scheduler_stale, "the scheduler's sweeps fail");
     }
     end_once(node, code);
 }

@@ -177,6 +177,17 @@ static void failed(struct mirror *m, const struct fetched *one, const char *why)
     give_up(m, PMIXFAB_ERR_IO, text);
 }
 
+/* Where it is the scheduler that does not answer, no plane is to blame. */
+static void not_answered(struct mirror *m, const struct fetched *one, pmix_status_t status)
+{
+    if (status == PMIX_ERR_UNREACH)
+        give_up(m, PMIXFAB_ERR_UNREACH, "the scheduler cannot be reached");
+    else if (status == PMIX_ERR_TIMEOUT)
+        give_up(m, PMIXFAB_ERR_TIMEOUT, "the scheduler does not answer in time");
+    else
+        failed(m, one, status == PMIX_SUCCESS ? "the answer is none" : PMIx_Error_string(status));
+}
+
 /* The scheduler's bytes, which nothing is believed of before they were checked. */
 static void take_bytes(struct mirror *m, struct fetched *one, pmix_byte_object_t *bytes)
 {
@@ -218,8 +229,7 @@ static void on_bytes(struct mail_answer *answer, void *cbdata)
         return; /* given up meanwhile */
     pmix_value_t *bytes = mail_value(answer, PMIXFAB_KEY_SNAPSHOT, PMIX_BYTE_OBJECT);
     if (answer->status != PMIX_SUCCESS || bytes == NULL || bytes->data.bo.bytes == NULL)
-        failed(m, one,
-               answer->status == PMIX_SUCCESS ? "the answer is none" : PMIx_Error_string(answer->status));
+        not_answered(m, one, answer->status);
     else
         take_bytes(m, one, &bytes->data.bo);
 }
@@ -235,8 +245,7 @@ static void on_identity(struct mail_answer *answer, void *cbdata)
     const pmix_value_t *published = mail_value(answer, FAB_KEY_PUBLISHED, PMIX_INT64);
     const pmix_value_t *generation = mail_value(answer, PMIXFAB_KEY_GENERATION, PMIX_UINT64);
     if (answer->status != PMIX_SUCCESS || published == NULL || generation == NULL) {
-        failed(m, one,
-               answer->status == PMIX_SUCCESS ? "the answer is none" : PMIx_Error_string(answer->status));
+        not_answered(m, one, answer->status);
         return;
     }
     struct served_set *set = served_get();

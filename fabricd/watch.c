@@ -68,25 +68,27 @@ static bool fill_arrays(const struct served_set *set, struct arrays *arrays)
 /* The library packs the answer before cbfunc returns, so everything in it stays ours. */
 static void answer(const struct watcher *watcher, const struct served_set *set)
 {
-    pmix_pdata_t data[5];
+    pmix_pdata_t data[6];
     struct arrays arrays = {.indices = {.array = NULL}};
-    size_t n = 2;
-    for (size_t i = 0; i < 5; i++)
+    size_t n = 3;
+    for (size_t i = 0; i < 6; i++)
         PMIX_PDATA_CONSTRUCT(&data[i]);
     load(&data[0], PMIXFAB_KEY_GENERATION, PMIX_UINT64);
     load(&data[1], FAB_KEY_PUBLISHED, PMIX_INT64);
+    load(&data[2], PMIXFAB_KEY_STALE, PMIX_BOOL);
     data[0].value.data.uint64 = set == NULL ? 0 : set->generation;
     data[1].value.data.int64 = set == NULL ? 0 : set->published;
+    data[2].value.data.flag = served_is_stale();
     bool good = true;
     if (set != NULL && set->n > 0) {
         good = fill_arrays(set, &arrays);
-        load(&data[2], RELAY_INDICES, PMIX_DATA_ARRAY);
-        load(&data[3], RELAY_GENERATIONS, PMIX_DATA_ARRAY);
-        load(&data[4], RELAY_NAMES, PMIX_DATA_ARRAY);
-        data[2].value.data.darray = &arrays.indices;
-        data[3].value.data.darray = &arrays.generations;
-        data[4].value.data.darray = &arrays.names;
-        n = 5;
+        load(&data[3], RELAY_INDICES, PMIX_DATA_ARRAY);
+        load(&data[4], RELAY_GENERATIONS, PMIX_DATA_ARRAY);
+        load(&data[5], RELAY_NAMES, PMIX_DATA_ARRAY);
+        data[3].value.data.darray = &arrays.indices;
+        data[4].value.data.darray = &arrays.generations;
+        data[5].value.data.darray = &arrays.names;
+        n = 6;
     }
     if (good)
         watcher->cbfunc(PMIX_SUCCESS, data, n, watcher->cbdata);
@@ -130,7 +132,7 @@ static void refuse_due(pmix_status_t status, void *due)
 static bool is_news(const struct watch_known *known, const struct served_set *set)
 {
     return !known->any || set == NULL || known->generation != set->generation ||
-           known->published != set->published;
+           known->published != set->published || (known->says_stale && known->stale != served_is_stale());
 }
 
 static void move(struct watcher *watcher, struct watcher **to)

@@ -1,5 +1,6 @@
 /*
- * watch.h - the server side of the long poll: a watcher is answered when something newer is published.
+ * watch.h - the server side of the long poll: a watcher is answered when something newer is published, or
+ * what is has become stale.
  *
  * Each is answered exactly once: at once when it does not know what is served, when something else is
  * published, after RELAY_WATCH_SECONDS, or (PMIX_ERR_NOT_AVAILABLE) at the stop.
@@ -22,12 +23,14 @@ struct watch_known {
     bool any;
     uint64_t generation;
     int64_t published;
+    bool says_stale; /* it says whether it is stale */
+    bool stale;
 };
 
 /* PMIX_SUCCESS: it is answered through cbfunc, perhaps before this returns. On the library's thread. */
 pmix_status_t watch_add(const struct watch_known *known, pmix_lookup_cbfunc_t cbfunc, void *cbdata);
 
-/* Another set is being served. */
+/* Another set is being served, or it has become stale, or is it no more. */
 void watch_published(void);
 
 /* How many wait. */

@@ -29,8 +29,9 @@
 
 /*
  * A watch is answered when something else is published than the PMIXFAB_KEY_GENERATION and FAB_KEY_PUBLISHED
- * that the watcher knows, or after RELAY_WATCH_SECONDS. The answer: the two of the published set, and, where
- * there are planes, three arrays of one length.
+ * that the watcher knows, when PMIXFAB_KEY_STALE is not what it says (if it does), or after
+ * RELAY_WATCH_SECONDS. The answer: the three of the published set, and, where there are planes, three arrays
+ * of one length.
  */
 #define RELAY_WATCH_SECONDS 20
 #define RELAY_INDICES       "pmixfab.relay.indices"     /* PMIX_DATA_ARRAY of PMIX_SIZE */
@@ -114,6 +115,7 @@ struct relay_news {
     int64_t published;
     uint32_t n;
     struct relay_plane *planes; /* free with free() */
+    bool stale;                 /* the scheduler says it of itself */
 };
 pmix_status_t relay_decode_news(const pmix_pdata_t *data, size_t n, struct relay_news *out);
 

@@ -124,7 +124,9 @@ pmix_status_t relay_decode_news(const pmix_pdata_t *data, size_t n, struct relay
         return PMIX_ERR_UNPACK_FAILURE;
     out->generation = generation->data.uint64;
     out->published = published->data.int64;
-    if (n == 2)
+    const pmix_value_t *stale = find(data, n, PMIXFAB_KEY_STALE, PMIX_BOOL);
+    out->stale = stale != NULL && stale->data.flag;
+    if (n == 2 + (size_t)(stale != NULL))
         return PMIX_SUCCESS; /* nothing is published */
     const pmix_data_array_t *indices = find_array(data, n, RELAY_INDICES, PMIX_SIZE);
     const pmix_data_array_t *generations = find_array(data, n, RELAY_GENERATIONS, PMIX_UINT64);

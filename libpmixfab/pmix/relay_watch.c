@@ -28,7 +28,7 @@ static void on_news(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cb
         watch->news_ready = status == PMIX_SUCCESS;
         if (status == PMIX_SUCCESS && watch->confirmed && relay_now() < watch->asked + AGAIN_MS &&
             watch->news.generation == watch->known.generation &&
-            watch->news.published == watch->known.published)
+            watch->news.published == watch->known.published && watch->news.stale == watch->known.stale)
             watch->due += AGAIN_MS; /* nothing new, and at once: not as agreed, so not in a tight loop */
         if (status != PMIX_SUCCESS) {
             fab_log(PMIXFAB_LOG_WARNING, "relay: watching the scheduler: %s", PMIx_Error_string(status));
@@ -43,10 +43,11 @@ static void ask(struct relay *relay, int64_t now)
 {
     struct relay_watch *watch = &relay->watch;
     char *keys[] = {RELAY_WATCH, NULL};
-    pmix_info_t info[2];
-    size_t n = watch->confirmed ? 2 : 0; /* the first answer on a connection comes at once */
+    pmix_info_t info[3];
+    size_t n = watch->confirmed ? 3 : 0; /* the first answer on a connection comes at once */
     PMIX_INFO_LOAD(&info[0], PMIXFAB_KEY_GENERATION, &watch->known.generation, PMIX_UINT64);
     PMIX_INFO_LOAD(&info[1], FAB_KEY_PUBLISHED, &watch->known.published, PMIX_INT64);
+    PMIX_INFO_LOAD(&info[2], PMIXFAB_KEY_STALE, &watch->known.stale, PMIX_BOOL);
     uint64_t id = watch->id = ++relay->last_id;
     watch->asked = now;
     watch->due = now + RELAY_WATCH_SECONDS * 1000 + SLACK_MS;

@@ -181,7 +181,7 @@ static void news(uint64_t generation, int64_t published, bool both)
 {
     struct relay_plane planes[2] = {{.index = 0, .generation = 7, .name = "ib0"},
                                     {.index = 1, .generation = 7, .name = "ib1"}};
-    const struct relay_news told = {generation, published, both ? 2 : 1, planes};
+    const struct relay_news told = {generation, published, both ? 2 : 1, planes, false};
     mirror_news(mirror, &told);
 }
 

@@ -178,6 +178,12 @@ static void test_news(void **state)
     assert_int_equal(relay_decode_news(data, 2, &news), PMIX_SUCCESS); /* nothing published */
     assert_int_equal(news.n, 0);
     assert_null(news.planes);
+    assert_false(news.stale);
+    PMIX_LOAD_KEY(data[2].key, PMIXFAB_KEY_STALE);
+    data[2].value.type = PMIX_BOOL;
+    data[2].value.data.flag = true;
+    assert_int_equal(relay_decode_news(data, 3, &news), PMIX_SUCCESS);
+    assert_true(news.stale && news.n == 0);
 }
 
 static void test_news_that_are_none(void **state)
@@ -209,7 +215,7 @@ static void test_news_that_are_none(void **state)
 static void test_changed(void **state)
 {
     struct relay_plane p[] = {{0, 5, "ib0"}, {1, 3, "ib1"}}, q[] = {{0, 6, "ib0"}, {2, 6, "ib2"}}, *out;
-    struct relay_news before = {5, 100, 2, p}, after = {6, 200, 2, q};
+    struct relay_news before = {5, 100, 2, p, false}, after = {6, 200, 2, q, false};
     uint32_t n;
     (void)state;
     assert_int_equal(relay_changed(&before, &after, &out, &n), PMIXFAB_OK);
