@@ -178,7 +178,7 @@ static int ask(struct look *look, struct event_base *base, const struct config *
 {
     char daemon[16];
     snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
-    char *argv[] = {"fabricd", LOOK_CHILD_OPTION, daemon, spec, NULL};
+    char *argv[] = {"fabricd", LOOK_CHILD_OPTION, daemon, spec, config->host, NULL};
     struct asked *asked = &look->asked[look->n];
     asked->look = look;
     asked->probe = probe_find(spec, NULL);

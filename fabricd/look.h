@@ -52,7 +52,7 @@ int look_default_probes(struct config *config);
 int look_inventory_child(int argc, char **argv);
 #define INVENTORY_CHILD_OPTION "--inventory-child"
 
-/* The child: argv is "fabricd --look-child PID PROBE"; writes an encoded report to descriptor 3. */
+/* The child: argv is "fabricd --look-child PID PROBE HOST"; writes an encoded report to descriptor 3. */
 int look_child(int argc, char **argv);
 #define LOOK_CHILD_OPTION "--look-child"
 

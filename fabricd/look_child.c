@@ -8,10 +8,7 @@
 #include "fabricd/look.h"
 #include "probes/probe.h"
 
-/* A report needs a host; whose it is the daemon knows. */
-#define HOST "localhost"
-
-static int look(const char *spec, struct fab_report *report, struct fab_err *err)
+static int look(const char *spec, const char *host, struct fab_report *report, struct fab_err *err)
 {
     const struct probe_sink sink = {.note = child_note};
     struct probe_config config = {.arg = NULL};
@@ -21,25 +18,25 @@ static int look(const char *spec, struct fab_report *report, struct fab_err *err
     probe = probe_load(probe, err);
     if (probe == NULL) /* not built in, or its library is not installed */
         return PMIXFAB_ERR_UNSUPPORTED;
-    int rc = fab_report_host(report, HOST, err);
+    int rc = fab_report_host(report, host, err);
     if (rc == PMIXFAB_OK)
         rc = probe->look(&config, &sink, report, err);
     return rc == PMIXFAB_OK ? fab_report_finish(report, err) : rc;
 }
 
-/* argv: fabricd --look-child PID_OF_THE_DAEMON PROBE */
+/* argv: fabricd --look-child PID_OF_THE_DAEMON PROBE HOST */
 int look_child(int argc, char **argv)
 {
     struct fab_err err = {""};
     struct fab_report report;
     void *bytes = NULL;
     size_t size = 0;
-    if (argc != 4)
+    if (argc != 5)
         return 2;
     if (!child_begin(argv[2]))
         return 1;
     fab_report_init(&report);
-    int rc = look(argv[3], &report, &err);
+    int rc = look(argv[3], argv[4], &report, &err);
     if (rc == PMIXFAB_OK)
         rc = fab_report_encode(&report, &bytes, &size);
     if (rc == PMIXFAB_OK)

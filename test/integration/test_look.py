@@ -118,7 +118,7 @@ class Record(unittest.TestCase):
         self.assertIn("--record=FILE", done.stdout)
         done = lab.run([lab.program("fabricd"), "--look-child"])
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        done = lab.run([lab.program("fabricd"), "--look-child", "1", "ethernet"])  # not its child
+        done = lab.run([lab.program("fabricd"), "--look-child", "1", "ethernet", "node1"])  # not its child
         self.assertEqual((done.returncode, done.stdout), (1, ""))
 
 

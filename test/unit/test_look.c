@@ -125,7 +125,7 @@ static int play(const char *part, enum fab_source source)
 static int play_child(int argc, char **argv)
 {
     const char *arg = NULL;
-    if (argc != 4 || !child_begin(argv[2]))
+    if (argc < 4 || !child_begin(argv[2]))
         return 8;
     probe_find(argv[3], &arg);
     int n = (int)strcspn(argv[3], ":");
