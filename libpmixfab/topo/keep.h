@@ -17,7 +17,7 @@ typedef bool (*fab_keep_fn)(const struct fab_inventory *before, uint32_t port, v
 /*
  * What `swept` sees, and what of `before` keeps its place. A port of an HCA is kept when it had a cable to a
  * switch and has none now, may() agrees, and
- * - its switch is seen, and nothing is cabled to that port there; or its switch is missing, too;
+ * - its switch is seen, or another one in its place, or it is missing, too;
  * - its port GUID is at no other port now.
  * Where the HCA is seen with another cable, that is all, and fab_port.missing is set. Else the HCA is
  * missing, fab_node.missing is set and fab_port.missing is not, and it is kept, with all of its ports, when
@@ -30,6 +30,16 @@ typedef bool (*fab_keep_fn)(const struct fab_inventory *before, uint32_t port, v
  * kept and have no other, and to kept ports. Kept switches that would reach nothing that is seen bring the
  * missing switches between: a whole pod stays in its plane. Those that cannot reach it even so are not kept,
  * nor is what hangs on them.
+ *
+ * A new switch is in the place of a missing one when of the ports around that one which lead anywhere now
+ * more than half lead to the new one, and of the new one's cables whose other ends were there before more
+ * than half are on ports that led to the missing one. What was kept on that is kept on the new one, at ports
+ * of the same numbers; the missing one is no more.
+ *
+ * A port that has no place (another cable is at its switch port, the new switch has fewer ports, its switch
+ * reaches nothing any more) is kept where the HCA was that has its place now, if that is free; else at a port
+ * of its switch that is not listed (of the switch that more than half of its switch's cables lead to now),
+ * the same number or the first one; else it is lost. No cable was ever there.
  *
  * both finished and named (before may be named as it was; *out is to be named anew); *out is initialised
  * here and finished. PMIXFAB_ERR_INVAL, _NOMEM; _RANGE: more than an inventory can hold.

@@ -108,18 +108,26 @@ static bool find_left(struct keeping *k, used_ports *used, uint32_t p)
     return true;
 }
 
-/* The first port of its switch that nobody uses. */
-static bool find_beside(struct keeping *k, used_ports *used, uint32_t p)
+/* Its own port of this switch, else the first one that nobody uses. */
+static bool find_beside(struct keeping *k, used_ports *used, uint32_t p, uint32_t sw)
 {
-    uint32_t sw = k->there[k->before->ports[k->before->ports[p].peer].node];
-    unsigned num = 1;
-    while (num <= k->swept->nodes[sw].num_ports && is_used(used[sw], num))
+    const unsigned own = k->before->ports[k->before->ports[p].peer].num, n = k->swept->nodes[sw].num_ports;
+    unsigned num = own <= n && !is_used(used[sw], own) ? own : 1;
+    while (num <= n && is_used(used[sw], num))
         num++;
-    if (num > k->swept->nodes[sw].num_ports)
+    if (num > n)
         return false;
     k->away[p] = sw;
     k->num[p] = (uint8_t)num;
     return true;
+}
+
+/* The switch of swept where it can be: its own, or the one to which the cables of its own lead now. */
+static uint32_t find_switch(const struct keeping *k, uint32_t p)
+{
+    const uint32_t own = k->before->ports[k->before->ports[p].peer].node;
+    uint32_t sw = k->there[own] == FAB_NONE ? count_votes(k, k->before, own) : k->there[own];
+    return sw == FAB_NONE || k->swept->nodes[sw].kind != FAB_SWITCH ? FAB_NONE : sw;
 }
 
 int keep_elsewhere(struct keeping *k)
@@ -129,12 +137,12 @@ int keep_elsewhere(struct keeping *k)
         const struct fab_port *port = &k->before->ports[p];
         if (!k->may[p] || k->cable[p])
             continue;
-        uint32_t sw = k->there[k->before->ports[port->peer].node];
-        if (sw == FAB_NONE || k->swept->nodes[sw].kind != FAB_SWITCH)
+        uint32_t sw = find_switch(k, p);
+        if (sw == FAB_NONE)
             continue;
         if (used == NULL && (used = list_used(k)) == NULL)
             return PMIXFAB_ERR_NOMEM;
-        if (!find_left(k, used, p) && !find_beside(k, used, p))
+        if (!find_left(k, used, p) && !find_beside(k, used, p, sw))
             continue;
         use(used[k->away[p]], k->num[p]);
         k->cable[p] = 1;

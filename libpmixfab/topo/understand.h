@@ -22,6 +22,8 @@
  *  switch-replaced  `what` is its name; cables that are not back stay link-lost, or go with their host
  *  host-moved       one for each port of an HCA that is at another switch port; before and after are those.
  *                   An HCA can be replaced and moved
+ *                   Of a port that was missing and kept where it never was (topo/keep.h),
+ *                   before is where it was; when it came to be kept there, link-lost is told
  *  cable-moved      `what` is the cable as it was, before and after the end that moved; between two switches
  *                   whose other ports it joins now: both ends
  *  port-down, -up   `what` is the cable; one change for both of its ends

@@ -62,7 +62,7 @@ static void host_displaced(struct story *s, uint32_t b, uint32_t a)
     diff_rate_text(old, before);
     story_tell(s, FAB_CHANGE_LINK_LOST, s->before->nodes[s->before->ports[lower].node].guid,
                s->before->ports[lower].num, what, before, "",
-               "another cable is in its switch's port; its host is missing, and its numbers are kept");
+               "its place at the switch is taken; it is missing, and its numbers are kept");
 }
 
 /* It is back: at a place, or where it was before it was kept elsewhere. */

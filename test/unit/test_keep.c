@@ -618,22 +618,47 @@ static bool should_stay(const struct fab_inventory *before, const struct fab_inv
     return stays;
 }
 
-/* A port whose switch is there, but its place is not free: it stays elsewhere, if there is any room at its
- * switch. */
+/* The switch of swept where this one's port can be: it, or the one that more than half of its cables lead to.
+ */
+static uint32_t switch_now(const struct fab_inventory *before, const struct fab_inventory *swept, uint32_t sw)
+{
+    const struct fab_node *node = &before->nodes[sw];
+    uint32_t *votes = calloc((size_t)swept->n_nodes + 1, sizeof(*votes)), all = 0, now = there(swept, node);
+    assert_non_null(votes);
+    for (uint32_t p = node->first_port; now == FAB_NONE && p < node->first_port + node->n_ports; p++) {
+        uint32_t far = before->ports[p].peer;
+        uint32_t same = far == FAB_NONE ? FAB_NONE : there(swept, &before->nodes[before->ports[far].node]);
+        same = same == FAB_NONE ? FAB_NONE : fab_inventory_port(swept, same, before->ports[far].num);
+        if (same == FAB_NONE || swept->ports[same].peer == FAB_NONE)
+            continue;
+        votes[swept->ports[swept->ports[same].peer].node]++;
+        all++;
+    }
+    for (uint32_t i = 0; now == FAB_NONE && i < swept->n_nodes; i++)
+        if (2 * votes[i] > all)
+            now = i;
+    free(votes);
+    return now == FAB_NONE || swept->nodes[now].kind != FAB_SWITCH ? FAB_NONE : now;
+}
+
+/* A port whose place is not free: it stays elsewhere, if there is any room at its switch. */
 static bool should_stay_elsewhere(const struct fab_inventory *before, const struct fab_inventory *swept,
                                   uint32_t p)
 {
     const struct fab_port *port = &before->ports[p];
-    if (port->peer == FAB_NONE || before->nodes[port->node].kind != FAB_HCA)
+    if (port->peer == FAB_NONE || before->nodes[port->node].kind != FAB_HCA ||
+        before->nodes[before->ports[port->peer].node].kind != FAB_SWITCH || should_stay(before, swept, p))
         return false;
-    const struct fab_node *sw = &before->nodes[before->ports[port->peer].node];
-    return sw->kind == FAB_SWITCH && there(swept, sw) != FAB_NONE && !is_free(before, swept, port->peer) &&
+    return switch_now(before, swept, before->ports[port->peer].node) != FAB_NONE &&
            (there(swept, &before->nodes[port->node]) == FAB_NONE || is_free(before, swept, p));
 }
 
-static bool is_full(const struct fab_inventory *inv, const struct fab_node *sw)
+/* Are all of the ports used where this port's switch is now? */
+static bool is_full(const struct fab_inventory *before, const struct fab_inventory *swept,
+                    const struct fab_inventory *inv, uint32_t port)
 {
-    uint32_t node = fab_inventory_find(inv, sw->guid);
+    uint32_t now = switch_now(before, swept, before->ports[before->ports[port].peer].node);
+    uint32_t node = fab_inventory_find(inv, swept->nodes[now].guid);
     return inv->nodes[node].n_ports == inv->nodes[node].num_ports;
 }
 
@@ -665,7 +690,7 @@ static void compare_with_plain(const char *what, const struct fab_inventory *bef
             bool stayed = port != NULL && port->peer != FAB_NONE && port->state == FAB_PORT_DOWN;
             if (should_stay_elsewhere(before, swept, p)) {
                 stays = stayed;
-                if (!stayed && !is_full(out, &before->nodes[before->ports[before->ports[p].peer].node]))
+                if (!stayed && !is_full(before, swept, out, p))
                     fail_msg("%s: there was room for port %u of HCA %llx", what, before->ports[p].num,
                              (unsigned long long)node->guid);
             }

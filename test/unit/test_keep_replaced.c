@@ -1,0 +1,391 @@
+/*
+ * Switches that are replaced cable by cable, while sweeps go on. On every kind of fabric some are taken away
+ * and their successors' cables come in any order; nobody may be lost, every host keeps the port that it had,
+ * and the story says once of each that it was replaced.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test/fabrics/fabrics.h"
+#include "topo/keep.h"
+#include "topo/understand.h"
+
+#define NEW 0x990000 /* is added to the GUID of a switch that is replaced */
+
+static bool always(const struct fab_inventory *before, uint32_t port, void *cbdata)
+{
+    (void)before, (void)port, (void)cbdata;
+    return true;
+}
+
+static void keep(const struct fab_inventory *before, const struct fab_inventory *swept,
+                 struct fab_inventory *out)
+{
+    struct fab_err err = {""};
+    if (fab_inventory_keep(before, swept, always, NULL, out, &err) != PMIXFAB_OK)
+        fail_msg("keep: %s", err.text);
+}
+
+static void make(const char *kind, struct fab_inventory *inv)
+{
+    assert_int_equal(fabric_parse(kind, inv), PMIXFAB_OK);
+}
+
+static bool is_missing(const struct fab_inventory *inv, const char *name)
+{
+    uint32_t node = fabric_find(inv, name);
+    assert_int_not_equal(node, FAB_NONE);
+    return inv->nodes[node].missing;
+}
+
+/* The port at the other end of a host's cable. */
+static struct fab_port place_of(const struct fab_inventory *inv, uint32_t hca)
+{
+    uint32_t peer = inv->ports[inv->nodes[hca].first_port].peer;
+    assert_int_not_equal(peer, FAB_NONE);
+    return inv->ports[peer];
+}
+
+/* ---- one at a time --------------------------------------------------------------------------------- */
+
+/* The leaf goes, and another one comes with this cable alone; *out is what is kept of it all. */
+static void come_with(const char *leaf, unsigned num_ports, unsigned port, const char *spine,
+                      struct fab_inventory *before, struct fab_inventory *out)
+{
+    struct fab_inventory gone, swept;
+    make("fattree2:4,2,3", before);
+    assert_int_equal(fab_inventory_copy(&swept, before), PMIXFAB_OK);
+    uint32_t sw = fabric_find(before, leaf), far = FAB_NONE;
+    const uint64_t guid = before->nodes[sw].guid;
+    struct fab_node node = before->nodes[sw];
+    const char *name = fab_str(before, node.name);
+    for (uint32_t p = node.first_port; p < node.first_port + node.n_ports; p++) {
+        char text[64];
+        uint32_t peer = before->ports[p].peer;
+        if (strcmp(fabric_node_name(before, before->ports[peer].node, text, sizeof(text)), spine) == 0)
+            far = before->ports[peer].num;
+        if (before->nodes[before->ports[peer].node].kind == FAB_HCA)
+            assert_int_equal(fabric_lose(&swept, text), PMIXFAB_OK);
+    }
+    assert_int_equal(fabric_lose(&swept, leaf), PMIXFAB_OK);
+    keep(before, &swept, &gone);
+    assert_true(is_missing(&gone, leaf));
+    swept.finished = false;
+    node.guid = guid + NEW;
+    node.num_ports = (uint8_t)num_ports;
+    node.name = node.desc = fab_inventory_string(&swept, name, strlen(name));
+    uint32_t number, a, b;
+    const uint32_t top = fabric_find(&swept, spine);
+    assert_int_equal(fab_inventory_add_node(&swept, &node, &number), PMIXFAB_OK);
+    struct fab_port end = {
+        .node = number, .num = (uint8_t)port, .state = FAB_PORT_ACTIVE, .width = 4, .speed = FAB_HDR};
+    assert_int_equal(fab_inventory_add_port(&swept, &end, &a), PMIXFAB_OK);
+    end.node = top;
+    end.num = (uint8_t)far;
+    assert_int_equal(fab_inventory_add_port(&swept, &end, &b), PMIXFAB_OK);
+    assert_int_equal(fab_inventory_link(&swept, a, b), PMIXFAB_OK);
+    assert_int_equal(fab_inventory_finish(&swept, NULL), PMIXFAB_OK);
+    keep(&gone, &swept, out);
+    assert_int_equal(fab_inventory_find(out, guid), FAB_NONE);
+    assert_int_not_equal(fab_inventory_find(out, guid + NEW), FAB_NONE);
+    assert_false(is_missing(out, leaf));
+    fab_inventory_destroy(&gone);
+    fab_inventory_destroy(&swept);
+}
+
+static unsigned port_of(const struct fab_inventory *inv, const char *host)
+{
+    uint32_t hca = fabric_find(inv, host);
+    if (hca == FAB_NONE)
+        return 0;
+    assert_true(inv->nodes[hca].missing);
+    assert_int_equal(place_of(inv, hca).node, fabric_find(inv, "leaf2"));
+    return place_of(inv, hca).num;
+}
+
+static void a_leaf_with_one_cable_takes_over(void **state)
+{
+    struct fab_inventory before, out;
+    (void)state;
+    come_with("leaf2", 40, 4, "spine1", &before, &out);
+    for (unsigned i = 0; i < 3; i++) {
+        const char *const hosts[] = {"node0004", "node0005", "node0006"};
+        assert_int_equal(port_of(&out, hosts[i]), i + 1);
+    }
+    fab_inventory_destroy(&before);
+    fab_inventory_destroy(&out);
+}
+
+/* It has fewer ports, or uses one of a host for its way up: who has no port gets a free one, while there are
+ * any. */
+static void a_leaf_with_other_ports(void **state)
+{
+    struct fab_inventory before, out;
+    (void)state;
+    come_with("leaf2", 4, 1, "spine2", &before, &out);
+    assert_int_equal(port_of(&out, "node0004"), 4);
+    assert_int_equal(port_of(&out, "node0005"), 2);
+    assert_int_equal(port_of(&out, "node0006"), 3);
+    fab_inventory_destroy(&before);
+    fab_inventory_destroy(&out);
+    come_with("leaf2", 3, 2, "spine2", &before, &out);
+    assert_int_equal(port_of(&out, "node0004"), 1);
+    assert_int_equal(port_of(&out, "node0005"), 0);
+    assert_int_equal(port_of(&out, "node0006"), 3);
+    fab_inventory_destroy(&before);
+    fab_inventory_destroy(&out);
+}
+
+/* Its cables lead elsewhere: it is another one, and who is missing waits for the former. */
+static void a_leaf_in_no_ones_place(void **state)
+{
+    struct fab_inventory before, swept, out;
+    (void)state;
+    make("fattree2:4,2,3", &before);
+    assert_int_equal(fab_inventory_copy(&swept, &before), PMIXFAB_OK);
+    assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
+    assert_int_equal(fabric_replace(&swept, "leaf3", 0x77aa, 99),
+                     PMIXFAB_OK); /* at once, and another's place */
+    keep(&before, &swept, &out);
+    assert_true(is_missing(&out, "leaf2"));
+    assert_int_equal(out.nodes[fabric_find(&out, "leaf3")].guid, 0x77aa);
+    fab_inventory_destroy(&before);
+    fab_inventory_destroy(&swept);
+    fab_inventory_destroy(&out);
+}
+
+/* ---- anything at random ---------------------------------------------------------------------------- */
+
+struct work {
+    const char *what;
+    struct fab_inventory whole, now; /* with all successors and cables; as it is kept */
+    uint8_t *in;                     /* ports of whole: the cable is in again */
+    struct fab_lost lost;
+    uint64_t generation;
+    unsigned n_replaced, wanted; /* told so far; all */
+    bool strict;                 /* no two neighbours are replaced */
+    uint64_t replaced[16];
+};
+
+static bool is_new(const struct fab_node *node)
+{
+    return node->kind == FAB_SWITCH && node->guid >= NEW;
+}
+
+/* What a sweep sees: no cable that is not in, and no successor that has no way up. */
+static void sweep(const struct work *w, struct fab_inventory *out)
+{
+    const struct fab_inventory *whole = &w->whole;
+    uint8_t *seen = calloc(whole->n_nodes, 1);
+    char name[256];
+    assert_non_null(seen);
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t p = 0; p < whole->n_ports; p++) {
+            const struct fab_node *node = &whole->nodes[whole->ports[p].node];
+            const struct fab_port *peer = &whole->ports[whole->ports[p].peer];
+            const struct fab_node *far = &whole->nodes[peer->node];
+            if (!is_new(node) || seen[whole->ports[p].node] || !w->in[p] || far->kind != FAB_SWITCH ||
+                (is_new(far) && !seen[peer->node]))
+                continue;
+            seen[whole->ports[p].node] = 1;
+            more = true;
+        }
+    }
+    assert_int_equal(fab_inventory_copy(out, whole), PMIXFAB_OK);
+    for (uint32_t i = 0; i < whole->n_nodes; i++) {
+        const struct fab_node *node = &whole->nodes[i];
+        fabric_node_name(whole, i, name, sizeof(name));
+        if (is_new(node) && !seen[i])
+            assert_int_equal(fabric_lose(out, name), PMIXFAB_OK);
+        for (uint32_t p = node->first_port; is_new(node) && seen[i] && p < node->first_port + node->n_ports;
+             p++)
+            if (!w->in[p])
+                fabric_unlink(out, name, whole->ports[p].num);
+    }
+    free(seen);
+}
+
+/* Every host is there, at the port that it had. */
+static void compare_places(const struct work *w)
+{
+    for (uint32_t i = 0; i < w->whole.n_nodes; i++) {
+        if (w->whole.nodes[i].kind != FAB_HCA)
+            continue;
+        uint32_t hca = fab_inventory_find(&w->now, w->whole.nodes[i].guid);
+        if (hca == FAB_NONE)
+            fail_msg("%s: HCA %llx is lost", w->what, (unsigned long long)w->whole.nodes[i].guid);
+        const struct fab_port is = place_of(&w->now, hca), was = place_of(&w->whole, i);
+        const uint64_t sw = w->now.nodes[is.node].guid, final = w->whole.nodes[was.node].guid;
+        if (is.num != was.num || (sw != final && sw + NEW != final))
+            fail_msg("%s: HCA %llx is at %llx[%u]", w->what, (unsigned long long)w->whole.nodes[i].guid,
+                     (unsigned long long)sw, is.num);
+    }
+}
+
+static void listen(struct work *w, const struct fab_diff *diff)
+{
+    for (uint32_t i = 0; i < diff->n; i++) {
+        const struct fab_change *c = &diff->changes[i];
+        switch (c->kind) {
+        case FAB_CHANGE_HOST_MOVED:
+        case FAB_CHANGE_SWITCH_ADDED:
+        case FAB_CHANGE_LINK_ADDED:
+            if (!w->strict)
+                break;
+            fail_msg("%s: it says %s %s", w->what, fab_change_name(c->kind), c->what);
+            break;
+        case FAB_CHANGE_HOST_LOST:
+        case FAB_CHANGE_HOST_ADDED:
+        case FAB_CHANGE_DEVICE_LOST:
+        case FAB_CHANGE_DEVICE_ADDED:
+            fail_msg("%s: it says %s %s", w->what, fab_change_name(c->kind), c->what);
+            break;
+        case FAB_CHANGE_SWITCH_REPLACED:
+            for (unsigned k = 0; k < w->n_replaced; k++)
+                assert_true(w->replaced[k] != c->guid);
+            assert_true(w->n_replaced < 16 && c->former + NEW == c->guid);
+            w->replaced[w->n_replaced++] = c->guid;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+static void step(struct work *w)
+{
+    struct fab_inventory swept, next, again;
+    struct fab_diff diff;
+    struct fab_lost lost;
+    sweep(w, &swept);
+    keep(&w->now, &swept, &next);
+    keep(&next, &swept, &again);
+    if (!fab_inventory_equal(&again, &next))
+        fail_msg("%s: kept twice is something else", w->what);
+    assert_int_equal(fab_diff_compute(&w->now, &next, &diff), PMIXFAB_OK);
+    assert_int_equal(fab_diff_understand_with(&w->now, &next, &w->lost, &diff), PMIXFAB_OK);
+    listen(w, &diff);
+    assert_int_equal(fab_lost_follow(&w->lost, &w->now, &next, &diff, ++w->generation, 0, &lost), PMIXFAB_OK);
+    fab_lost_destroy(&w->lost);
+    w->lost = lost;
+    fab_diff_destroy(&diff);
+    fab_inventory_destroy(&w->now);
+    fab_inventory_destroy(&again);
+    fab_inventory_destroy(&swept);
+    w->now = next;
+    compare_places(w);
+}
+
+/* Has it a neighbour that stays (or none that goes), other than this switch? */
+static bool has_neighbour(const struct fab_inventory *inv, uint32_t sw, uint32_t other, bool that_goes)
+{
+    const struct fab_node *node = &inv->nodes[sw];
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+        uint32_t far = inv->ports[inv->ports[p].peer].node;
+        if (far != other && inv->nodes[far].kind == FAB_SWITCH && is_new(&inv->nodes[far]) == that_goes)
+            return true;
+    }
+    return false;
+}
+
+/* It may be taken away. Where two neighbours go, the story may be another one: one that is seen only through
+ * another that came with it is not known again. */
+static bool can_go(const struct work *w, uint32_t sw)
+{
+    const struct fab_inventory *inv = &w->whole;
+    const struct fab_node *node = &inv->nodes[sw];
+    if (node->kind != FAB_SWITCH || is_new(node) || !has_neighbour(inv, sw, FAB_NONE, false) ||
+        (w->strict && has_neighbour(inv, sw, FAB_NONE, true)))
+        return false;
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+        uint32_t far = inv->ports[inv->ports[p].peer].node;
+        if (is_new(&inv->nodes[far]) && !has_neighbour(inv, far, sw, false))
+            return false;
+    }
+    return true;
+}
+
+/* Some switches of w->now get successors in w->whole; all their cables are out. */
+static void take_away(struct work *w, unsigned n, uint64_t *dice)
+{
+    char name[256];
+    for (unsigned tries = 0; n > 0 && tries < 100; tries++) {
+        uint32_t i = (uint32_t)(fabric_random_next(dice) % w->whole.n_nodes);
+        if (!can_go(w, i))
+            continue;
+        fabric_node_name(&w->whole, i, name, sizeof(name));
+        assert_int_equal(fabric_replace(&w->whole, name, w->whole.nodes[i].guid + NEW, 255), PMIXFAB_OK);
+        w->wanted++;
+        n--;
+    }
+    w->in = calloc((size_t)w->whole.n_ports + 1, 1);
+    assert_non_null(w->in);
+    for (uint32_t p = 0; p < w->whole.n_ports; p++)
+        w->in[p] = !is_new(&w->whole.nodes[w->whole.ports[p].node]) &&
+                   !is_new(&w->whole.nodes[w->whole.ports[w->whole.ports[p].peer].node]);
+}
+
+/* Put some cables in, any of those that are out. False: there are none. */
+static bool put_in(struct work *w, uint64_t *dice)
+{
+    uint32_t first = (uint32_t)(fabric_random_next(dice) % w->whole.n_ports), n = 1 + first % 2;
+    bool any = false;
+    for (uint32_t i = 0; i < w->whole.n_ports && n > 0; i++) {
+        uint32_t p = (first + i) % w->whole.n_ports;
+        if (w->in[p])
+            continue;
+        w->in[p] = w->in[w->whole.ports[p].peer] = 1;
+        any = true;
+        n--;
+    }
+    return any;
+}
+
+static void random_replacements(void **state)
+{
+    static const char *const kinds[] = {"fattree2:5,3,4",   "fattree2:4,2,3,2", "fattree3:4",
+                                        "dragonfly:2,4,2",  "torus:3,4,2:1",    "mesh:4,3:1",
+                                        "random:12,40,10:3"};
+    const size_t n_kinds = sizeof(kinds) / sizeof(kinds[0]);
+    unsigned told = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 560; seed++) {
+        uint64_t dice = seed * 77;
+        char what[80];
+        struct work w = {.what = what, .strict = seed % 4 != 0};
+        snprintf(what, sizeof(what), "%s, %u", kinds[seed / 4 % n_kinds], (unsigned)seed);
+        make(kinds[seed / 4 % n_kinds], &w.whole);
+        assert_int_equal(fab_inventory_copy(&w.now, &w.whole), PMIXFAB_OK);
+        take_away(&w, 1 + (unsigned)(seed % 3), &dice);
+        do
+            step(&w);
+        while (put_in(&w, &dice));
+        assert_true(fab_inventory_equal(&w.now, &w.whole));
+        if (w.strict && w.n_replaced != w.wanted)
+            fail_msg("%s: %u of %u are told", what, w.n_replaced, w.wanted);
+        told += w.n_replaced;
+        free(w.in);
+        fab_lost_destroy(&w.lost);
+        fab_inventory_destroy(&w.now);
+        fab_inventory_destroy(&w.whole);
+    }
+    assert_true(told > 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_leaf_with_one_cable_takes_over),
+        cmocka_unit_test(a_leaf_with_other_ports),
+        cmocka_unit_test(a_leaf_in_no_ones_place),
+        cmocka_unit_test(random_replacements),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
