@@ -90,6 +90,21 @@ static bool is_there(const struct fab_inventory *inv, const struct fab_lost_cabl
     return inv->ports[ports[0]].peer == ports[1];
 }
 
+/* A port of an HCA that is seen with a cable waits for no other. */
+static bool is_settled(const struct fab_inventory *inv, const struct fab_lost_cable *cable)
+{
+    for (int i = 0; i < 2; i++) {
+        uint32_t node = fab_inventory_find(inv, cable->end[i].guid);
+        uint32_t port = node == FAB_NONE || inv->nodes[node].kind != FAB_HCA
+                            ? FAB_NONE
+                            : fab_inventory_port(inv, node, cable->end[i].num);
+        if (port != FAB_NONE && inv->ports[port].peer != FAB_NONE &&
+            !fab_port_is_missing(inv, &inv->ports[port]))
+            return true;
+    }
+    return false;
+}
+
 static void add_cable(struct follow *f, const struct fab_lost_cable *cable)
 {
     struct fab_lost_cable now = *cable;
@@ -105,7 +120,7 @@ static void add_cable(struct follow *f, const struct fab_lost_cable *cable)
         snprintf(text[i], sizeof(text[i]), "%s[%" PRIu32 "]", name, now.end[i].num);
         now.text[i] = text[i];
     }
-    if (f->rc == 0 && !is_there(f->after, &now))
+    if (f->rc == 0 && !is_there(f->after, &now) && !is_settled(f->after, &now))
         f->rc = fab_lost_add_cable(f->next, &now);
 }
 
