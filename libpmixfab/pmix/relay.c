@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,13 +41,15 @@ void relay_poke(struct relay *relay)
 
 /* ---- the keeper ---------------------------------------------------------------------------------- */
 
-/* From half of the pause to one and a half: a thousand servers do not come back at the same moment. */
-static int64_t with_jitter(unsigned pause)
+/* Not from the clock: a thousand servers may have been started in the same second. */
+int64_t relay_with_jitter(unsigned pause)
 {
-    static unsigned seed;
-    if (seed == 0)
-        seed = (unsigned)time(NULL) ^ ((unsigned)(uintptr_t)pthread_self() >> 4) ^ 1;
-    return pause / 2 + (unsigned)rand_r(&seed) % (pause + 1);
+    static unsigned count;
+    unsigned chance;
+    if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != (ssize_t)sizeof(chance))
+        chance =
+            ((unsigned)(uintptr_t)pthread_self() >> 4) + (unsigned)getpid() * 7919 + ++count * 2654435761u;
+    return pause / 2 + chance % (pause + 1);
 }
 
 static int64_t reconnect(struct relay *relay, int64_t now)
@@ -62,7 +65,7 @@ static int64_t reconnect(struct relay *relay, int64_t now)
     pthread_cond_broadcast(&relay->tried_changed);
     now = relay_now();
     if (!connected || relay->pause_ms == 0) {
-        relay->try_at = now + with_jitter(relay->pause_ms);
+        relay->try_at = now + relay_with_jitter(relay->pause_ms);
         relay->pause_ms = relay->pause_ms * 2 > MAX_PAUSE_MS ? MAX_PAUSE_MS : relay->pause_ms * 2;
     }
     if (connected) {

@@ -76,7 +76,10 @@ struct relay {
 };
 extern struct relay fab_relay;
 
-int64_t relay_now(void);              /* milliseconds, monotonic */
+int64_t relay_now(void); /* milliseconds, monotonic */
+/* From half of the pause to one and a half, by chance: a thousand servers do not come back at the same
+ * moment. */
+int64_t relay_with_jitter(unsigned pause);
 void relay_poke(struct relay *relay); /* lock held: the keeper is to look up */
 
 /* ---- relay_requests.c: all with the lock held, and they may give it up meanwhile -------------------------

@@ -10,9 +10,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "pmix/info.h"
-#include "pmix/relay.h"
+#include "pmix/relay_priv.h"
 
 #define N_GOOD 6
 
@@ -235,6 +237,47 @@ static void test_changed(void **state)
     free(out);
 }
 
+/* A thousand servers that try again at the same moment come evenly over the time that there is. */
+static void test_pauses_are_spread(void **state)
+{
+    enum { SERVERS = 8000, PARTS = 8 };
+    static const unsigned pauses[] = {50, 800, 5000};
+    (void)state;
+    assert_int_equal(relay_with_jitter(0), 0);
+    for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+        unsigned parts[PARTS] = {0}, pause = pauses[i];
+        for (int server = 0; server < SERVERS; server++) {
+            const int64_t ms = relay_with_jitter(pause) - pause / 2;
+            assert_true(ms >= 0 && ms <= pause);
+            parts[ms * PARTS / (pause + 1)]++;
+        }
+        for (int part = 0; part < PARTS; part++) /* 1000 +- 30, and the rest of an uneven division */
+            assert_true(parts[part] > 750 && parts[part] < 1250);
+    }
+}
+
+/* Two processes that are alike in all do not come together either. */
+static void test_pauses_of_two_processes(void **state)
+{
+    int64_t mine[64], theirs[64];
+    int ends[2], status;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    for (size_t i = 0; i < 64; i++)
+        mine[i] = relay_with_jitter(5000);
+    if (child == 0)
+        _exit(write(ends[1], mine, sizeof(mine)) == (ssize_t)sizeof(mine) ? 0 : 1);
+    assert_int_equal(read(ends[0], theirs, sizeof(theirs)), sizeof(theirs));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    unsigned same = 0;
+    for (size_t i = 0; i < 64; i++)
+        same += mine[i] == theirs[i];
+    assert_true(same < 8);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +288,8 @@ int main(void)
         cmocka_unit_test(test_news),
         cmocka_unit_test(test_news_that_are_none),
         cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_pauses_are_spread),
+        cmocka_unit_test(test_pauses_of_two_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
