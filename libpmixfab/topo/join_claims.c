@@ -107,6 +107,7 @@ static void settle(struct join *j, enum fab_fact kind, const struct fab_key *key
     for (uint32_t i = 0; i < n && several && other == NULL; i++)
         if (j->host_group[j->devs[keys[i].index].report] != j->host_group[holder->report])
             other = &j->devs[keys[i].index];
+    several = other != NULL;
     for (uint32_t i = 0; i < n; i++) {
         struct join_dev *dev = &j->devs[keys[i].index];
         const struct join_dev *own = &j->devs[chosen[j->host_group[dev->report]] - 1];

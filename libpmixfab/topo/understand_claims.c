@@ -35,7 +35,7 @@ static int compare_nodes(const void *a, const void *b, void *inv)
 
 static bool sort(const struct fab_inventory *inv, struct by_name *out)
 {
-    *out = (struct by_name){.inv = inv, .list = malloc((inv->n_nodes + 1u) * sizeof(*out->list))};
+    *out = (struct by_name){.inv = inv, .list = calloc(inv->n_nodes + 1u, sizeof(*out->list))};
     for (uint32_t i = 0; out->list != NULL && i < inv->n_nodes; i++)
         if (is_kind(inv, i, FAB_HCA))
             out->list[out->n++] = i;

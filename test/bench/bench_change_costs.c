@@ -235,8 +235,8 @@ static int matrices(const struct fab_inventory *inv)
     size_t n = 0;
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         n += inv->nodes[i].kind == FAB_HCA;
-    cells = calloc(n * n, sizeof(*cells));
-    want = calloc(n * n, sizeof(*want));
+    cells = calloc(n * n + 1, sizeof(*cells));
+    want = calloc(n * n + 1, sizeof(*want));
     return cells != NULL && want != NULL ? PMIXFAB_OK : PMIXFAB_ERR_NOMEM;
 }
 

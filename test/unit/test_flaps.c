@@ -344,11 +344,8 @@ static void compare(const struct bed *bed, const struct past *past, const struct
         fail_msg("seed %u, step %u: %u cables and %u switches are held, and %u and %u should be", seed,
                  past->n, counts.cables, counts.switches, cables, switches);
     while (hold_next(bed->hold, &at, &held)) {
-        struct life life = {.n = 0};
-        if (hold_is_switch(&held.key))
-            life = life_of_switch(past, l, held.key.end.guid);
-        else
-            life = life_of_cable(past, l, held.key.end.port - 1);
+        const struct life life = hold_is_switch(&held.key) ? life_of_switch(past, l, held.key.end.guid)
+                                                           : life_of_cable(past, l, held.key.end.port - 1);
         assert_int_equal(held.until, life.until);
         found++;
     }
