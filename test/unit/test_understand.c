@@ -177,6 +177,43 @@ static void test_host_moved(void **state)
     free_pair(&p);
 }
 
+static void assert_back(const struct pair *p, const char *why)
+{
+    struct fab_diff diff = understand(&p->before, &p->after);
+    const struct fab_change *back = NULL;
+    for (uint32_t i = 0; i < diff.n; i++)
+        if (diff.changes[i].kind == FAB_CHANGE_HOST_BACK)
+            back = &diff.changes[i];
+    assert_non_null(back);
+    assert_string_equal(back->why, why);
+    fab_diff_destroy(&diff);
+}
+
+/* What was missing is back, with all of its cables, or some, or none, where they were. */
+static void test_where_it_is_back(void **state)
+{
+    (void)state;
+    struct pair p = make("random:4,40,6:5");
+    uint32_t hca = 0;
+    while (p.before.nodes[hca].kind != FAB_HCA || p.before.nodes[hca].n_ports != 2 ||
+           p.before.ports[p.before.nodes[hca].first_port].peer == FAB_NONE ||
+           p.before.ports[p.before.nodes[hca].first_port + 1].peer == FAB_NONE)
+        hca++;
+    const struct fab_port *port = &p.before.ports[p.before.nodes[hca].first_port];
+    const char *host = fab_str(&p.before, p.before.nodes[hca].host), *sw[2];
+    for (int i = 0; i < 2; i++)
+        sw[i] = fab_str(&p.before, p.before.nodes[p.before.ports[port[i].peer].node].name);
+    p.before.nodes[hca].missing = 1;
+    assert_back(&p, "it is seen again, at its old place");
+    assert_int_equal(fabric_move(&p.after, host, port[0].num, sw[1], 150), 0);
+    assert_back(&p, "it is seen again, with some of its cables at another place");
+    assert_int_equal(fabric_move(&p.after, host, port[1].num, sw[0], 151), 0);
+    assert_back(&p, "it is seen again, at another place");
+    assert_int_equal(fabric_unlink(&p.after, host, port[1].num), 0);
+    assert_back(&p, "it is seen again, at another place");
+    free_pair(&p);
+}
+
 static void test_cable_moved(void **state)
 {
     (void)state;
@@ -657,6 +694,7 @@ int main(void)
         cmocka_unit_test(test_hca_replaced),
         cmocka_unit_test(test_hca_replaced_without_a_name),
         cmocka_unit_test(test_host_moved),
+        cmocka_unit_test(test_where_it_is_back),
         cmocka_unit_test(test_cable_moved),
         cmocka_unit_test(test_switch_replaced),
         cmocka_unit_test(test_switches_and_hosts_come_and_go),
