@@ -11,60 +11,47 @@
 #include "fabricd/node_answer.h"
 #include "fabricd/node_credential.h"
 #include "fabricd/node_keep.h"
+#include "fabricd/node_orders.h"
 #include "topo/delivery.h"
 #include "topo/text.h"
 
 #define DELIVER_MS     15000 /* until an attempt is given up */
 #define ONCE_MS        5000  /* ... with --once, waiting for a connection included */
-#define ORDERS_MS      (RELAY_WATCH_SECONDS * 1000 + 10000)
 #define FIRST_PAUSE_MS 200
 #define MAX_PAUSE_MS   30000
 #define REFUSED_MS     300000 /* what was refused is tried again after that, or when it changes */
-#define ODD_PAUSE_MS   1000   /* before the next question, where an answer was not as agreed */
-#define MAX_QUICK      4      /* so many in turn may come within that time */
 
 struct deliver {
     struct event_base *base;
     const struct config *config;
     struct mail *mail;
     struct deliver_calls calls;
-    struct event *again, *ask_orders;
+    struct event *again;
+    struct orders *orders;
     struct credential *credential; /* munge makes it; NULL: it does not */
     struct keep keep;              /* the report: to be delivered, once status.digest is set */
     struct fab_report acked;       /* what the scheduler holds of us: a change can be told against it */
     uint64_t acked_digest;
     struct keep_told sent; /* what is on its way; digest 0: nothing is */
     bool sent_delta;
-    uint64_t kept;                  /* digest of the report in the file; 0: there is none */
-    bool must, connected, ordering; /* ordering: the question for orders is open */
-    int64_t ordered;                /* when it was asked */
-    unsigned quick;                 /* answers in turn that came at once */
+    uint64_t kept; /* digest of the report in the file; 0: there is none */
+    bool must, connected;
     unsigned pause_ms;
     struct deliver_status status;
 };
 
 static void try_now(struct deliver *d);
 
-static int64_t microseconds(clockid_t clock)
+static int64_t now_microseconds(void)
 {
     struct timespec now;
-    clock_gettime(clock, &now);
+    clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-/* From half of it to one and a half: a thousand nodes do not come back at the same moment. */
-static void after(struct event *event, unsigned milliseconds)
-{
-    uint32_t chance;
-    evutil_secure_rng_get_bytes(&chance, sizeof(chance));
-    unsigned ms = milliseconds / 2 + chance % (milliseconds + 1);
-    const struct timeval pause = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
-    event_add(event, &pause);
 }
 
 static void after_a_pause(struct deliver *d)
 {
-    after(d->again, d->pause_ms);
+    orders_after(d->again, d->pause_ms);
     d->pause_ms = d->pause_ms * 2 > MAX_PAUSE_MS ? MAX_PAUSE_MS : d->pause_ms * 2;
 }
 
@@ -109,7 +96,7 @@ static void refuse(struct deliver *d, int code, const char *reason)
     d->status.refused = true;
     if (!told)
         log_error("deliver: refused: %s", d->status.reason);
-    after(d->again, REFUSED_MS);
+    orders_after(d->again, REFUSED_MS);
     d->calls.done(code, d->status.reason, d->calls.cbdata);
 }
 
@@ -137,7 +124,7 @@ static bool is_told(const struct deliver *d)
 
 static void acknowledged(struct deliver *d, const struct keep_told *sent)
 {
-    d->status.delivered = microseconds(CLOCK_REALTIME);
+    d->status.delivered = now_microseconds();
     count(COUNT_DELIVERIES);
     d->keep.told = *sent;
     d->keep.told.held = d->status.held;
@@ -273,11 +260,18 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 
 /* ---- orders ------------------------------------------------------------------------------------- */
 
-static void take_order(struct deliver *d, const char *order, uint64_t held)
+static uint64_t held_now(void *cbdata)
 {
+    const struct deliver *d = cbdata;
+    return d->status.held;
+}
+
+static void take_order(const char *order, uint64_t held, bool at_once, void *cbdata)
+{
+    struct deliver *d = cbdata;
     bool news = held != d->status.held || order[0] != '\0';
     d->status.held = held;
-    if (!news && d->quick == 0)
+    if (!news && !at_once)
         d->pause_ms = FIRST_PAUSE_MS; /* it was quiet for a while */
     if (strcmp(order, RELAY_LOOK) == 0) {
         log_info("deliver: the scheduler asks for a look");
@@ -290,57 +284,15 @@ static void take_order(struct deliver *d, const char *order, uint64_t held)
     }
 }
 
-static void ask_orders(struct deliver *d);
-
-static void on_orders(struct mail_answer *answer, void *cbdata)
-{
-    struct deliver *d = cbdata;
-    const pmix_value_t *order = mail_value(answer, RELAY_ORDER, PMIX_STRING);
-    const pmix_value_t *held = mail_value(answer, RELAY_DIGEST, PMIX_UINT64);
-    d->ordering = false;
-    if (answer->status == PMIX_SUCCESS && order != NULL && order->data.string != NULL && held != NULL) {
-        d->quick = microseconds(CLOCK_MONOTONIC) - d->ordered < ODD_PAUSE_MS * 1000 ? d->quick + 1 : 0;
-        take_order(d, order->data.string, held->data.uint64);
-        if (d->quick < MAX_QUICK)
-            ask_orders(d);
-        else
-            after(d->ask_orders, ODD_PAUSE_MS); /* many orders, or something is wrong: not in a tight loop */
-    } else if (answer->status == PMIX_ERR_UNREACH || answer->status == PMIX_ERR_TIMEOUT) {
-        after(d->ask_orders, ODD_PAUSE_MS);
-    } else {
-        log_debug("deliver: the scheduler gives no orders: %s", PMIx_Error_string(answer->status));
-        after(d->ask_orders, MAX_PAUSE_MS);
-    }
-}
-
-static void ask_orders(struct deliver *d)
-{
-    pmix_info_t info[2];
-    if (!d->connected || d->ordering || d->config->once)
-        return;
-    d->ordered = microseconds(CLOCK_MONOTONIC);
-    PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, d->config->host, PMIX_STRING);
-    PMIX_INFO_LOAD(&info[1], RELAY_DIGEST, &d->status.held, PMIX_UINT64);
-    d->ordering = mail_ask(d->mail, RELAY_ORDERS, info, 2, ORDERS_MS, on_orders, d) == PMIXFAB_OK;
-    PMIX_INFO_DESTRUCT(&info[0]);
-    evtimer_del(d->ask_orders);
-}
-
-static void on_ask_orders(evutil_socket_t fd, short what, void *arg)
-{
-    (void)fd, (void)what;
-    ask_orders(arg);
-}
-
 /* ---- for the node ------------------------------------------------------------------------------- */
 
 void deliver_connected(struct deliver *d, bool connected)
 {
     bool back = connected && !d->connected;
     d->connected = connected;
+    orders_connected(d->orders, connected);
     if (!back)
         return;
-    ask_orders(d);
     d->pause_ms = FIRST_PAUSE_MS;
     if (d->keep.failed != 0 && d->status.digest != 0) { /* a scheduler that was restarted does not know it */
         d->keep.told.digest = 0;
@@ -423,8 +375,8 @@ int deliver_new(struct event_base *base, const struct config *config, struct mai
     fab_report_init(&d->acked);
     load_kept(d);
     d->again = evtimer_new(base, on_again, d);
-    d->ask_orders = evtimer_new(base, on_ask_orders, d);
-    if (d->again != NULL && d->ask_orders != NULL)
+    const struct orders_calls orders_calls = {held_now, take_order, d};
+    if (d->again != NULL && orders_new(base, config, mail, &orders_calls, &d->orders) == PMIXFAB_OK)
         return PMIXFAB_OK;
     deliver_free(d);
     *out = NULL;
@@ -437,8 +389,7 @@ void deliver_free(struct deliver *d)
         return;
     if (d->again != NULL)
         event_free(d->again);
-    if (d->ask_orders != NULL)
-        event_free(d->ask_orders);
+    orders_free(d->orders);
     credential_cancel(d->credential);
     fab_report_destroy(&d->keep.report);
     fab_report_destroy(&d->acked);

@@ -1,0 +1,114 @@
+#include "fabricd/node_orders.h"
+
+#include <pmix.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "fabricd/log.h"
+
+#define ORDERS_MS    (RELAY_WATCH_SECONDS * 1000 + 10000)
+#define MAX_PAUSE_MS 30000
+#define ODD_PAUSE_MS 1000 /* before the next question, where an answer was not as agreed */
+#define MAX_QUICK    4    /* so many in turn may come within that time */
+
+struct orders {
+    const struct config *config;
+    struct mail *mail;
+    struct orders_calls calls;
+    struct event *again;
+    bool connected, asking; /* asking: the question is open */
+    int64_t asked;          /* when */
+    unsigned quick;         /* answers in turn that came at once */
+};
+
+static int64_t now_microseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* From half of it to one and a half: a thousand nodes do not come back at the same moment. */
+void orders_after(struct event *event, unsigned milliseconds)
+{
+    uint32_t chance;
+    evutil_secure_rng_get_bytes(&chance, sizeof(chance));
+    unsigned ms = milliseconds / 2 + chance % (milliseconds + 1);
+    const struct timeval pause = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+    event_add(event, &pause);
+}
+
+static void ask_orders(struct orders *o);
+
+static void on_orders(struct mail_answer *answer, void *cbdata)
+{
+    struct orders *o = cbdata;
+    const pmix_value_t *order = mail_value(answer, RELAY_ORDER, PMIX_STRING);
+    const pmix_value_t *held = mail_value(answer, RELAY_DIGEST, PMIX_UINT64);
+    o->asking = false;
+    if (answer->status == PMIX_SUCCESS && order != NULL && order->data.string != NULL && held != NULL) {
+        o->quick = now_microseconds() - o->asked < ODD_PAUSE_MS * 1000 ? o->quick + 1 : 0;
+        o->calls.take(order->data.string, held->data.uint64, o->quick > 0, o->calls.cbdata);
+        if (o->quick < MAX_QUICK)
+            ask_orders(o);
+        else
+            orders_after(o->again, ODD_PAUSE_MS); /* many orders, or something is wrong: no tight loop */
+    } else if (answer->status == PMIX_ERR_UNREACH || answer->status == PMIX_ERR_TIMEOUT) {
+        orders_after(o->again, ODD_PAUSE_MS);
+    } else {
+        log_debug("deliver: the scheduler gives no orders: %s", PMIx_Error_string(answer->status));
+        orders_after(o->again, MAX_PAUSE_MS);
+    }
+}
+
+static void ask_orders(struct orders *o)
+{
+    const uint64_t held = o->calls.held(o->calls.cbdata);
+    pmix_info_t info[2];
+    if (!o->connected || o->asking || o->config->once)
+        return;
+    o->asked = now_microseconds();
+    PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, o->config->host, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[1], RELAY_DIGEST, &held, PMIX_UINT64);
+    o->asking = mail_ask(o->mail, RELAY_ORDERS, info, 2, ORDERS_MS, on_orders, o) == PMIXFAB_OK;
+    PMIX_INFO_DESTRUCT(&info[0]);
+    evtimer_del(o->again);
+}
+
+static void on_again(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    ask_orders(arg);
+}
+
+void orders_connected(struct orders *o, bool connected)
+{
+    bool back = connected && !o->connected;
+    o->connected = connected;
+    if (back)
+        ask_orders(o);
+}
+
+int orders_new(struct event_base *base, const struct config *config, struct mail *mail,
+               const struct orders_calls *calls, struct orders **out)
+{
+    struct orders *o = *out = calloc(1, sizeof(*o));
+    if (o == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    *o = (struct orders){.config = config, .mail = mail, .calls = *calls};
+    o->again = evtimer_new(base, on_again, o);
+    if (o->again != NULL)
+        return PMIXFAB_OK;
+    orders_free(o);
+    *out = NULL;
+    return PMIXFAB_ERR_NOMEM;
+}
+
+void orders_free(struct orders *o)
+{
+    if (o == NULL)
+        return;
+    if (o->again != NULL)
+        event_free(o->again);
+    free(o);
+}
