@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,6 +159,147 @@ static void a_leaf_in_no_ones_place(void **state)
     fab_inventory_destroy(&before);
     fab_inventory_destroy(&swept);
     fab_inventory_destroy(&out);
+}
+
+/* The number of the port of a switch that leads to another node. */
+static unsigned port_to(const struct fab_inventory *inv, const char *name, const char *other)
+{
+    const struct fab_node *node = &inv->nodes[fabric_find(inv, name)];
+    const uint32_t to = fabric_find(inv, other);
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+        if (inv->ports[p].peer != FAB_NONE && inv->ports[inv->ports[p].peer].node == to)
+            return inv->ports[p].num;
+    fail_msg("%s has no cable to %s", name, other);
+    return 0;
+}
+
+/* A switch with two cables of one that is missing and one of another: it is the first one. */
+static void a_leaf_between_two(void **state)
+{
+    struct fab_inventory before, whole, swept, gone, out;
+    char host[64];
+    (void)state;
+    make("fattree2:4,3,2", &before);
+    assert_int_equal(fab_inventory_copy(&swept, &before), PMIXFAB_OK);
+    for (unsigned i = 3; i <= 6; i++) {
+        snprintf(host, sizeof(host), "node%04u", i);
+        assert_int_equal(fabric_lose(&swept, host), PMIXFAB_OK);
+    }
+    assert_int_equal(fab_inventory_copy(&whole, &swept), PMIXFAB_OK);
+    assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
+    assert_int_equal(fabric_lose(&swept, "leaf3"), PMIXFAB_OK);
+    keep(&before, &swept, &gone);
+    assert_true(is_missing(&gone, "leaf2") && is_missing(&gone, "leaf3"));
+    fab_inventory_destroy(&swept);
+
+    const unsigned of_leaf2 = port_to(&before, "spine1", "leaf2"), from = port_to(&before, "leaf3", "spine1");
+    assert_int_equal(fabric_lose(&whole, "leaf2"), PMIXFAB_OK);
+    assert_int_equal(fabric_replace(&whole, "leaf3", 0x77aa, 255), PMIXFAB_OK);
+    assert_int_equal(fabric_move(&whole, "leaf3", from, "spine1", of_leaf2), PMIXFAB_OK);
+    keep(&gone, &whole, &out);
+    assert_int_equal(out.nodes[fabric_find(&out, "leaf3")].guid, 0x77aa);
+    assert_true(is_missing(&out, "leaf2") && !is_missing(&out, "leaf3"));
+    assert_int_equal(place_of(&out, fabric_find(&out, "node0003")).node, fabric_find(&out, "leaf2"));
+    assert_int_equal(place_of(&out, fabric_find(&out, "node0005")).node, fabric_find(&out, "leaf3"));
+    fab_inventory_destroy(&before);
+    fab_inventory_destroy(&whole);
+    fab_inventory_destroy(&gone);
+    fab_inventory_destroy(&out);
+}
+
+/* ---- a host whose place is another's --------------------------------------------------------------- */
+
+/* What is kept of a sweep, and what is told of it, as "kind what before -> after" in lines. */
+static void tell(struct fab_inventory *now, const struct fab_inventory *swept, struct fab_lost *lost,
+                 uint64_t generation, const char *expected)
+{
+    struct fab_inventory next;
+    struct fab_diff diff;
+    struct fab_lost after;
+    char text[2000] = "";
+    keep(now, swept, &next);
+    assert_int_equal(fab_diff_compute(now, &next, &diff), PMIXFAB_OK);
+    uint32_t n_raw = diff.n, n = 0;
+    assert_int_equal(fab_diff_understand_with(now, &next, lost, &diff), PMIXFAB_OK);
+    for (uint32_t i = 0; i < diff.n; i++) {
+        const struct fab_change *c = &diff.changes[i];
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof(text) - used, "%s %s %s -> %s\n", fab_change_name(c->kind), c->what,
+                 c->before, c->after);
+        n += c->n_raw;
+    }
+    assert_string_equal(text, expected);
+    assert_int_equal(n, n_raw);
+    assert_int_equal(fab_lost_follow(lost, now, &next, &diff, generation, 0, &after), PMIXFAB_OK);
+    fab_diff_destroy(&diff);
+    fab_lost_destroy(lost);
+    fab_inventory_destroy(now);
+    *lost = after;
+    *now = next;
+}
+
+/* Its place is taken, and the one where it is kept meanwhile, too; then it is seen where it is kept. */
+static void a_host_that_is_displaced_twice(void **state)
+{
+    struct fab_inventory now, swept, with;
+    struct fab_lost lost = {0};
+    (void)state;
+    make("fattree2:4,2,3", &now);
+    now.nodes[fabric_find(&now, "leaf3")].num_ports = 8;
+    assert_int_equal(fab_inventory_copy(&swept, &now), PMIXFAB_OK);
+    assert_int_equal(fab_inventory_copy(&with, &now), PMIXFAB_OK);
+    assert_int_equal(fabric_lose(&swept, "node0008"), PMIXFAB_OK);
+    tell(&now, &swept, &lost, 1, "host-missing node0008 HCA-1 there -> missing\n");
+    assert_int_equal(fabric_move(&swept, "node0005", 1, "leaf3", 2), PMIXFAB_OK);
+    tell(&now, &swept, &lost, 2,
+         "link-lost leaf3[2] - node0008 HCA-1[1] 4xHDR -> \n"
+         "host-moved node0005 HCA-1[1] leaf2[2] -> leaf3[2]\n");
+    assert_int_equal(lost.n_cables, 1);
+    assert_int_equal(fabric_move(&swept, "node0009", 1, "leaf2", 2), PMIXFAB_OK);
+    tell(&now, &swept, &lost, 3,
+         "other node0008 HCA-1[1]: kept at leaf2[2] -> leaf3[3]\n"
+         "host-moved node0009 HCA-1[1] leaf3[3] -> leaf2[2]\n");
+    assert_int_equal(lost.n_cables, 1);
+    assert_int_equal(fabric_move(&with, "node0008", 1, "leaf3", 7), PMIXFAB_OK);
+    assert_int_equal(fabric_move(&with, "node0005", 1, "leaf3", 2), PMIXFAB_OK);
+    assert_int_equal(fabric_move(&with, "node0009", 1, "leaf2", 2), PMIXFAB_OK);
+    assert_int_equal(fabric_move(&with, "node0008", 1, "leaf3", 3), PMIXFAB_OK);
+    tell(&now, &with, &lost, 4, "host-moved node0008 HCA-1[1] leaf3[2] -> leaf3[3]\n");
+    assert_int_equal(lost.n_cables, 0);
+    assert_true(fab_inventory_equal(&now, &with));
+    fab_lost_destroy(&lost);
+    fab_inventory_destroy(&now);
+    fab_inventory_destroy(&swept);
+    fab_inventory_destroy(&with);
+}
+
+/* A cable that an HCA's port had is of no use any more when that port is seen with another one. */
+static void a_port_with_a_cable_waits_for_none(void **state)
+{
+    struct fab_inventory now, kept, swept;
+    struct fab_lost lost = {0}, after;
+    const struct fab_diff nothing = {0};
+    (void)state;
+    make("fattree2:4,2,3", &now);
+    const uint64_t hca = now.nodes[fabric_find(&now, "node0002")].guid;
+    const uint64_t leaf = now.nodes[fabric_find(&now, "leaf4")].guid;
+    const struct fab_lost_cable cable = {
+        .end = {{hca, 1}, {leaf, 9}}, .generation = 1, .text = {"node0002 HCA-1[1]", "leaf4[9]"}};
+    assert_int_equal(fab_lost_add_cable(&lost, &cable), PMIXFAB_OK);
+    fab_lost_finish(&lost);
+    assert_int_equal(fab_inventory_copy(&swept, &now), PMIXFAB_OK);
+    assert_int_equal(fabric_lose(&swept, "node0002"), PMIXFAB_OK);
+    keep(&now, &swept, &kept);
+    assert_int_equal(fab_lost_follow(&lost, &now, &kept, &nothing, 2, 0, &after), PMIXFAB_OK);
+    assert_int_equal(after.n_cables, 1);
+    fab_lost_destroy(&after);
+    assert_int_equal(fab_lost_follow(&lost, &kept, &now, &nothing, 2, 0, &after), PMIXFAB_OK);
+    assert_int_equal(after.n_cables, 0);
+    fab_lost_destroy(&after);
+    fab_lost_destroy(&lost);
+    fab_inventory_destroy(&now);
+    fab_inventory_destroy(&kept);
+    fab_inventory_destroy(&swept);
 }
 
 /* ---- anything at random ---------------------------------------------------------------------------- */
@@ -382,10 +524,9 @@ static void random_replacements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_leaf_with_one_cable_takes_over),
-        cmocka_unit_test(a_leaf_with_other_ports),
-        cmocka_unit_test(a_leaf_in_no_ones_place),
-        cmocka_unit_test(random_replacements),
+        cmocka_unit_test(a_leaf_with_one_cable_takes_over), cmocka_unit_test(a_leaf_with_other_ports),
+        cmocka_unit_test(a_leaf_in_no_ones_place),          cmocka_unit_test(a_leaf_between_two),
+        cmocka_unit_test(a_host_that_is_displaced_twice),   cmocka_unit_test(random_replacements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
