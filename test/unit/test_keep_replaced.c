@@ -524,9 +524,13 @@ static void random_replacements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_leaf_with_one_cable_takes_over), cmocka_unit_test(a_leaf_with_other_ports),
-        cmocka_unit_test(a_leaf_in_no_ones_place),          cmocka_unit_test(a_leaf_between_two),
-        cmocka_unit_test(a_host_that_is_displaced_twice),   cmocka_unit_test(random_replacements),
+        cmocka_unit_test(a_leaf_with_one_cable_takes_over),
+        cmocka_unit_test(a_leaf_with_other_ports),
+        cmocka_unit_test(a_leaf_in_no_ones_place),
+        cmocka_unit_test(a_leaf_between_two),
+        cmocka_unit_test(a_host_that_is_displaced_twice),
+        cmocka_unit_test(a_port_with_a_cable_waits_for_none),
+        cmocka_unit_test(random_replacements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
