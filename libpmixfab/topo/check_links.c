@@ -19,10 +19,11 @@ static void tell_missing(struct check *c)
                 diff_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
         diff_node_text(inv, node, where);
         if (cables == 1)
-            check_add(c, FAB_CHECK_MISSING, where, "not seen any more; its cable was at %s", cable);
+            check_add(c, FAB_CHECK_MISSING, where, "not seen any more; its place is kept at %s", cable);
         else
-            check_add(c, FAB_CHECK_MISSING, where, "not seen any more; it had %u cables, the first at %s",
-                      cables, cable);
+            check_add(c, FAB_CHECK_MISSING, where,
+                      "not seen any more; the places of its %u cables are kept, the first at %s", cables,
+                      cable);
     }
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         char where[DIFF_PORT_TEXT], cable[DIFF_PORT_TEXT];
@@ -30,7 +31,8 @@ static void tell_missing(struct check *c)
             continue;
         diff_port_text(inv, &inv->ports[p], where);
         diff_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
-        check_add(c, FAB_CHECK_MISSING, where, "its cable, which was at %s, is not seen any more", cable);
+        check_add(c, FAB_CHECK_MISSING, where, "its cable is not seen any more; its place is kept at %s",
+                  cable);
     }
 }
 

@@ -89,7 +89,7 @@ class Check(Case):
         self.sim.sweep()
         self.daemon.refresh()
         self.assertEqual(self.findings(), [
-            ("error", "missing", "node0002 HCA-1", "not seen any more; its cable was at leaf1[2]")])
+            ("error", "missing", "node0002 HCA-1", "not seen any more; its place is kept at leaf1[2]")])
         # its place is kept: what is served is what is seen
         self.assertEqual(self.daemon.ctl_json("verify"),
                          {"generation": 2, "equal": True, "changes": [], "held": 0, "held_switches": 0})

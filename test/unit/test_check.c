@@ -237,11 +237,11 @@ static void test_missing(void **state)
     inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
     inv.ports[port_of(&inv, "leaf1", 2)].state = FAB_PORT_DOWN;
     inv.ports[port_of(&inv, "node0002", 1)].state = FAB_PORT_DOWN;
-    ASSERT_FOUND(&inv, NULL, "missing|node0002 HCA-1|not seen any more; its cable was at leaf1[2]");
+    ASSERT_FOUND(&inv, NULL, "missing|node0002 HCA-1|not seen any more; its place is kept at leaf1[2]");
     inv.nodes[fabric_find(&inv, "node0002")].missing = 0;
     inv.ports[port_of(&inv, "node0002", 1)].missing = 1; /* its other port would be seen */
     ASSERT_FOUND(&inv, NULL,
-                 "missing|node0002 HCA-1[1]|its cable, which was at leaf1[2], is not seen any more");
+                 "missing|node0002 HCA-1[1]|its cable is not seen any more; its place is kept at leaf1[2]");
     fab_inventory_destroy(&inv);
 }
 
