@@ -61,7 +61,7 @@ static void make(struct form *f, uint32_t n, uint64_t *dice)
 static void renumber(struct form *f, uint64_t *dice)
 {
     static struct form old;
-    uint32_t to[E];
+    uint32_t to[E] = {0};
     old = *f;
     for (uint32_t e = 0; e < f->e; e++)
         to[e] = e;
