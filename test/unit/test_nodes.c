@@ -291,6 +291,60 @@ static void test_store_refuses(void **state)
     fab_report_destroy(&second);
 }
 
+static void deliver_failed(const struct fab_report *report, uint32_t failed, uint32_t unknown,
+                           struct answer *answer)
+{
+    struct fab_delivery delivery = {
+        .digest = fab_report_digest(report), .failed = failed, .unknown = unknown};
+    struct fab_err err = {""};
+    void *body, *bytes;
+    size_t size;
+    snprintf(delivery.host, sizeof(delivery.host), "%s", report->host);
+    assert_int_equal(fab_report_encode(report, &body, &delivery.size), PMIXFAB_OK);
+    delivery.body = body;
+    assert_int_equal(fab_delivery_encode(&delivery, &bytes, &size), PMIXFAB_OK);
+    memset(answer, 0, sizeof(*answer));
+    assert_int_equal(intake_local(bytes, size, 7, on_answer, answer, &err), PMIXFAB_OK);
+    free(body);
+    free(bytes);
+}
+
+/* What a node does not know of a probe that fails stands, is acknowledged as what is held, and is stored. */
+static void test_probes_that_failed(void **state)
+{
+    const uint32_t verbs = 1u << FAB_FROM_VERBS, ucx = 1u << FAB_FROM_UCX;
+    struct world world;
+    struct fab_report whole, empty;
+    struct answer answer;
+    open_world(&world, state);
+    make_report(&whole, "node1", 2, "1.0");
+    make_report(&empty, "node1", 0, "");
+    must_deliver(&world, "node1", NULL, &whole);
+    assert_int_equal(nodes_find(world.nodes, "node1")->failed, 0);
+    deliver_failed(&empty, verbs | ucx, verbs, &answer);
+    wait_answer(&world, &answer);
+    assert_int_equal(answer.code, PMIXFAB_OK);
+    assert_int_equal(answer.held, fab_report_digest(&whole));
+    must_know(&world, &whole);
+    assert_int_equal(nodes_find(world.nodes, "node1")->failed, verbs | ucx);
+    deliver_failed(&whole, 0, 0, &answer);
+    wait_answer(&world, &answer);
+    assert_int_equal(nodes_find(world.nodes, "node1")->failed, 0);
+    deliver_failed(&empty, ucx, ucx, &answer); /* the other one works, and says that there is nothing */
+    wait_answer(&world, &answer);
+    assert_int_equal(answer.held, fab_report_digest(&empty));
+    must_know(&world, &empty);
+    nodes_failed(world.nodes, "node2", verbs); /* nobody knows this one */
+    assert_null(nodes_find(world.nodes, "node2"));
+    close_world(&world);
+    open_world(&world, state);
+    must_know(&world, &empty);
+    assert_int_equal(nodes_find(world.nodes, "node1")->failed, 0); /* not stored: the node tells again */
+    close_world(&world);
+    fab_report_destroy(&whole);
+    fab_report_destroy(&empty);
+}
+
 static void test_own_and_forgotten(void **state)
 {
     struct world world;
@@ -418,10 +472,15 @@ static void test_patience(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        folder_test(test_taken_and_kept), folder_test(test_two_of_one_host_at_once),
-        folder_test(test_refused),        folder_test(test_unchanged),
-        folder_test(test_store_refuses),  folder_test(test_own_and_forgotten),
-        folder_test(test_damaged),        folder_test(test_settling),
+        folder_test(test_taken_and_kept),
+        folder_test(test_two_of_one_host_at_once),
+        folder_test(test_refused),
+        folder_test(test_unchanged),
+        folder_test(test_store_refuses),
+        folder_test(test_own_and_forgotten),
+        folder_test(test_probes_that_failed),
+        folder_test(test_damaged),
+        folder_test(test_settling),
         folder_test(test_patience),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
