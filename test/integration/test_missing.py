@@ -133,6 +133,7 @@ class Missing(Case):
         self.pull()
         sweep()
         self.assertEqual(self.daemon.ctl("forget", "node0002").returncode, 0)
+        lab.wait_for(lambda: "node0002" not in self.devices(), what="node0002 to be retired")
         lost = last("host-lost")
         self.assertEqual(lost["last_seen"], seen)
         self.assertGreater(lost["first_seen"], sweeps[-1])
