@@ -38,22 +38,6 @@ static void stand(struct fab_past *past, uint32_t s, const struct pmixfab *befor
         memcpy(past->physical + (size_t)s * 2, physical, 2 * sizeof(*physical));
 }
 
-/* A device by its port GUID; FAB_NONE. */
-static uint32_t find_device(const struct pmixfab *before, uint64_t guid)
-{
-    uint32_t low = 0, high = before->meta->n_devices;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (before->devices[before->by_port[middle]].port_guid < guid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == before->meta->n_devices || before->devices[before->by_port[low]].port_guid != guid)
-        return FAB_NONE;
-    return before->by_port[low];
-}
-
 /*
  * Switches that are new, in the places of those that are gone: by most of the devices that they carry. Two
  * that share what one carried: the first by GUID has its place. gone: per old switch.
@@ -72,7 +56,7 @@ static int find_successors(const struct fab_plane *plane, const struct pmixfab *
         uint32_t s = plane->devices[i].sw;
         if (s == FAB_NONE || known[s])
             continue;
-        uint32_t old = find_device(before, plane->inv->ports[plane->devices[i].port].guid);
+        uint32_t old = fab_handle_port(before, plane->inv->ports[plane->devices[i].port].guid);
         uint32_t o = old == FAB_NONE ? FAB_NONE : before->devices[old].sw;
         if (o == FAB_NONE || !gone[o])
             continue;

@@ -43,6 +43,9 @@ static inline uint32_t fab_handle_host_end(const struct pmixfab *fab, uint32_t h
     return host + 1 < fab->meta->n_hosts ? fab->hosts[host + 1].first : fab->meta->n_devices;
 }
 
+/* The device that is served with this port GUID; FAB_NONE. */
+uint32_t fab_handle_port(const struct pmixfab *fab, uint64_t guid);
+
 /* What a device itself says it is: its node GUID, 0 where it has none, with its system image GUID; and its
  * MAC, or else what stands for it. */
 void fab_handle_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, uint64_t *system,

@@ -10,22 +10,6 @@
 #include "topo/handle.h"
 #include "topo/snapshot_build.h"
 
-/* The device of this port GUID, FAB_NONE. */
-static uint32_t find_device(const struct pmixfab *before, uint64_t guid)
-{
-    uint32_t low = 0, high = before->meta->n_devices;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (before->devices[before->by_port[middle]].port_guid < guid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == before->meta->n_devices || before->devices[before->by_port[low]].port_guid != guid)
-        return FAB_NONE;
-    return before->by_port[low];
-}
-
 int fab_snapshot_find_past(struct snap_build *b)
 {
     const struct pmixfab *before = b->before;
@@ -40,7 +24,7 @@ int fab_snapshot_find_past(struct snap_build *b)
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         uint64_t guid = plane->inv->ports[plane->devices[i].port].guid;
         bool here = next < before->meta->n_devices && before->devices[next].port_guid == guid;
-        b->was[i] = here ? next : find_device(before, guid); /* mostly the order is the same */
+        b->was[i] = here ? next : fab_handle_port(before, guid); /* mostly the order is the same */
         next = b->was[i] == FAB_NONE ? next : b->was[i] + 1;
     }
     return PMIXFAB_OK;
