@@ -57,11 +57,13 @@ static int64_t now_of(const struct intake_calls *calls)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void forget_names(void)
+static void forget_names(bool unknown_only)
 {
     struct name *name, *next;
     HASH_ITER(hh, names, name, next)
     {
+        if (unknown_only && name->n > 0)
+            continue;
         HASH_DEL(names, name);
         free(name);
     }
@@ -82,7 +84,7 @@ static void forget_origins(int64_t now)
 void intake_names_clear(void)
 {
     pthread_mutex_lock(&lock);
-    forget_names();
+    forget_names(false);
     forget_origins(INT64_MAX);
     away_until = INT64_MIN;
     away = 0;
@@ -105,7 +107,9 @@ static struct name *name_of(const char *host, bool make)
     if (name != NULL || !make)
         return name;
     if (HASH_COUNT(names) >= MAX_NAMES)
-        forget_names();
+        forget_names(true); /* what one makes up costs those that are known nothing */
+    if (HASH_COUNT(names) >= MAX_NAMES)
+        forget_names(false);
     name = calloc(1, sizeof(*name) + len + 1);
     if (name != NULL) {
         memcpy(name->host, host, len + 1);
@@ -190,7 +194,7 @@ static struct intake_name failed(const char *host, struct in_addr origin, int er
 {
     const int64_t took = now - began;
     struct name *name = name_of(host, true);
-    if (error == EAI_AGAIN) {
+    if (error == EAI_AGAIN && took >= LONG_MS) { /* a quick one may be about this name alone */
         away = error;
         away_until = now + (took < MAX_AWAY ? took : MAX_AWAY);
     }

@@ -18,8 +18,10 @@ bool story_prepare_lost(struct story *s)
 {
     struct fab_lost *lost = s->lost;
 
-    if (s->lost == NULL || s->ends != NULL)
-        return s->lost != NULL;
+    if (s->lost == NULL || s->out.rc != PMIXFAB_OK)
+        return false;
+    if (s->ends != NULL)
+        return true;
     s->lost_after = malloc((lost->n_nodes + 1u) * sizeof(*s->lost_after));
     s->after_lost = malloc((s->after->n_nodes + 1u) * sizeof(*s->after_lost));
     s->ends = calloc(2 * (size_t)lost->n_cables + 1, sizeof(*s->ends));

@@ -288,6 +288,28 @@ static void test_names_that_take_long(void **state)
     open_as(PMIXFAB_OK, NULL);
 }
 
+/* Names of a zone whose server fails, or that nobody has, cost those who have one nothing. */
+static void test_names_that_are_made_up(void **state)
+{
+    char host[32];
+    (void)state;
+    open_as(PMIXFAB_OK, NULL);
+    lab.resolver = EAI_AGAIN;
+    lab.takes = 20;
+    deliver_for("no1.broken", PMIXFAB_ERR_BUSY, "cannot resolve this name now");
+    lab.resolver = 0;
+    deliver_for("node8", PMIXFAB_OK, NULL); /* at once, and not known before */
+    lab.address = NULL;
+    lab.takes = 0;
+    for (int i = 0; i < 20000; i++) {
+        snprintf(host, sizeof(host), "nowhere%d", i);
+        deliver_for(host, PMIXFAB_ERR_PERM, "cannot resolve this name");
+    }
+    lab.resolved = 0;
+    open_as(PMIXFAB_OK, NULL);
+    assert_int_equal(lab.resolved, 0);
+}
+
 static void test_this_host(void **state)
 {
     char name[256] = "";
@@ -759,6 +781,7 @@ int main(void)
         lab_test(test_no_name_server),
         lab_test(test_names_are_remembered),
         lab_test(test_names_that_take_long),
+        lab_test(test_names_that_are_made_up),
         lab_test(test_this_host),
         lab_test(test_credentials),
         lab_test(test_payloads),
