@@ -16,7 +16,7 @@ static void time_text(int64_t microseconds, char *text, size_t size)
 }
 
 /* What is held down now, which changes without anything being published. */
-static int tell_held(struct publisher *publisher, struct fab_err *err)
+static int tell_held(struct publisher *publisher)
 {
     struct publisher_held held;
     int rc = PMIXFAB_OK;
@@ -31,7 +31,7 @@ static int tell_held(struct publisher *publisher, struct fab_err *err)
         rc = fab_findings_add(&publisher->findings, FAB_CHECK_FLAPPING,
                               held.what[0] != '\0' ? held.what : where, what);
     }
-    return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
+    return rc;
 }
 
 /* What the last sweep said, if it was not good. */
@@ -59,7 +59,12 @@ static int tell_doubts(struct publisher *publisher, const struct publish_doubts 
 static int tell_now(struct publisher *publisher, const struct publish_doubts *doubts, struct fab_err *err)
 {
     int rc = tell_doubts(publisher, doubts);
-    return rc == PMIXFAB_OK ? tell_held(publisher, err) : fab_fail(err, rc, "out of memory");
+    if (rc == PMIXFAB_OK)
+        rc = tell_held(publisher);
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "out of memory");
+    fab_findings_sort(&publisher->findings);
+    return rc;
 }
 
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,

@@ -109,18 +109,18 @@ static bool make_room(struct fab_findings *list)
     return true;
 }
 
-/* Behind the others. */
-static int append(struct fab_findings *list, enum fab_check_kind kind, const char *where, const char *what)
+int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, const char *where,
+                     const char *what)
 {
     char clean_what[CHECK_WHAT_TEXT], clean[DIFF_WHAT_TEXT];
     size_t len = fab_text_clean(clean_what, sizeof(clean_what), what, strlen(what), NULL) + 1;
     size_t at = fab_text_clean(clean, sizeof(clean), where, strlen(where), NULL) + 1;
-    char *text = make_room(list) ? malloc(at + len) : NULL;
+    char *text = make_room(findings) ? malloc(at + len) : NULL;
     if (text == NULL)
         return PMIXFAB_ERR_NOMEM;
     memcpy(text, clean, at);
     memcpy(text + at, clean_what, len);
-    list->findings[list->n++] = (struct fab_finding){.kind = kind, .where = text, .what = text + at};
+    findings->findings[findings->n++] = (struct fab_finding){.kind = kind, .where = text, .what = text + at};
     return PMIXFAB_OK;
 }
 
@@ -133,7 +133,7 @@ void check_add(struct check *c, enum fab_check_kind kind, const char *where, con
     va_start(args, fmt);
     vsnprintf(what, sizeof(what), fmt, args);
     va_end(args);
-    c->rc = append(c->out, kind, where, what);
+    c->rc = fab_findings_add(c->out, kind, where, what);
 }
 
 static int compare_findings(const void *x, const void *y)
@@ -159,13 +159,10 @@ void fab_findings_drop(struct fab_findings *findings, enum fab_check_kind kind)
     findings->n = n;
 }
 
-int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, const char *where,
-                     const char *what)
+void fab_findings_sort(struct fab_findings *findings)
 {
-    int rc = append(findings, kind, where, what);
-    if (rc == PMIXFAB_OK)
+    if (findings->n > 1)
         qsort(findings->findings, findings->n, sizeof(*findings->findings), compare_findings);
-    return rc;
 }
 
 void fab_findings_destroy(struct fab_findings *findings)
@@ -247,7 +244,7 @@ int fab_check(const struct fab_inventory *inv, const struct fab_details *details
     fab_planes_destroy(&c.planes);
     if (c.rc != PMIXFAB_OK)
         fab_findings_destroy(out);
-    else if (out->n > 1)
-        qsort(out->findings, out->n, sizeof(*out->findings), compare_findings);
+    else
+        fab_findings_sort(out);
     return c.rc;
 }

@@ -67,11 +67,12 @@ const char *fab_severity_name(enum fab_severity severity);
  */
 int fab_check(const struct fab_inventory *inv, const struct fab_details *details, struct fab_findings *out);
 
-/* What is known elsewhere, among the others in their order: drop those of a kind, and add one. The texts are
- * cleaned and copied. PMIXFAB_ERR_NOMEM: the list is as it was. */
+/* What is known elsewhere: drop those of a kind, add each of now behind the others, then sort once, since
+ * there may be thousands. The texts are cleaned and copied. PMIXFAB_ERR_NOMEM: the list is as it was. */
 void fab_findings_drop(struct fab_findings *findings, enum fab_check_kind kind);
 int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, const char *where,
                      const char *what);
+void fab_findings_sort(struct fab_findings *findings);
 void fab_findings_destroy(struct fab_findings *findings);
 
 #endif

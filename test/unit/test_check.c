@@ -1,6 +1,9 @@
 /* What looks wrong: nothing in a clean fabric, each fault that is planted exactly once. */
-#include "test/fabrics/details.h"
 #include "test/unit/handmade.h"
+
+#include <time.h>
+
+#include "test/fabrics/details.h"
 #include "topo/check.h"
 #include "topo/join.h"
 
@@ -261,6 +264,7 @@ static void test_added(void **state)
         assert_int_equal(found.n, 2);
         assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, "spine1", "often\n"), 0);
         assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, "leaf2[6] - spine1[2]", "twice"), 0);
+        fab_findings_sort(&found);
         assert_int_equal(found.n, 4);
         assert_int_equal(found.findings[0].kind, FAB_CHECK_MISSING);
         assert_string_equal(found.findings[1].where, "leaf2[6] - spine1[2]");
@@ -271,6 +275,35 @@ static void test_added(void **state)
     fab_findings_destroy(&found);
     fab_findings_drop(&found, FAB_CHECK_FLAPPING); /* of none */
     fab_inventory_destroy(&inv);
+}
+
+/* Many that are held at once cost one sorting: while the daemon looks for them, it does nothing else. */
+static void test_added_many(void **state)
+{
+    (void)state;
+    const uint32_t n = 10000;
+    struct fab_findings found = {0};
+    struct timespec start, end;
+    char where[32];
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+    for (int round = 0; round < 2; round++) {
+        fab_findings_drop(&found, FAB_CHECK_FLAPPING);
+        for (uint32_t i = 0; i < n; i++) {
+            snprintf(where, sizeof(where), "leaf%u[%u]", i * 7919 % n / 50 + 1, i * 7919 % 50 + 1);
+            assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, where, "often"), 0);
+        }
+        assert_int_equal(fab_findings_add(&found, FAB_CHECK_STALE, "sweep", "old"), 0);
+        fab_findings_sort(&found);
+        assert_int_equal(found.n, n + 1);
+        fab_findings_drop(&found, FAB_CHECK_STALE);
+        for (uint32_t i = 0; i < n; i++) {
+            snprintf(where, sizeof(where), "leaf%u[%u]", i / 50 + 1, i % 50 + 1);
+            assert_string_equal(found.findings[i].where, where);
+        }
+    }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    assert_true(end.tv_sec - start.tv_sec < 5); /* one for each takes longer */
+    fab_findings_destroy(&found);
 }
 
 static void test_nowhere(void **state)
@@ -618,6 +651,7 @@ int main(void)
         cmocka_unit_test(test_ports_of_hosts), cmocka_unit_test(test_names),
         cmocka_unit_test(test_facts),          cmocka_unit_test(test_seen_by_one),
         cmocka_unit_test(test_planted),        cmocka_unit_test(test_any),
+        cmocka_unit_test(test_added_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
