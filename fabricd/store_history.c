@@ -112,8 +112,6 @@ static int write_change(struct store *store, uint64_t generation, uint32_t seq,
     int rc = store_run_one(store, stmt, bound, "writing the history", err);
     if (rc == PMIXFAB_OK && *subjects == '\0')
         rc = write_subject(store, generation, seq, "", err);
-    if (rc == PMIXFAB_OK && change->renamed)
-        rc = store_write_renamed(store, generation, subjects, err);
     for (; rc == PMIXFAB_OK && *subjects != '\0'; subjects = fab_subject_next(subjects))
         rc = write_subject(store, generation, seq, subjects, err);
     return rc;
@@ -130,6 +128,8 @@ int store_write_generation(struct store *store, const struct store_publication *
     const struct fab_diff *diff = publication->diff;
     for (uint32_t i = 0; rc == PMIXFAB_OK && diff != NULL && i < diff->n; i++)
         rc = write_change(store, publication->generation, i, &diff->changes[i], err);
+    if (rc == PMIXFAB_OK && diff != NULL)
+        rc = store_write_renamed(store, publication->generation, diff, err);
     return rc;
 }
 

@@ -13,27 +13,63 @@ static int prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, st
     return store_prepare(store, &one, 1, err);
 }
 
-int store_write_renamed(struct store *store, uint64_t generation, const char *subjects, struct fab_err *err)
+static int run(struct store *store, const char *sql, uint64_t generation, struct fab_err *err)
 {
-    const char *name = *subjects == '\0' ? "" : fab_subject_next(subjects);
     sqlite3_stmt *stmt;
-    if (*name == '\0')
+    int rc = prepare(store, sql, &stmt, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    int bound = sqlite3_bind_parameter_count(stmt) == 0 ? SQLITE_OK
+                                                        : sqlite3_bind_int64(stmt, 1, (int64_t)generation);
+    rc = store_run(store, stmt, bound, "writing the history", err);
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+static int write_pairs(struct store *store, sqlite3_stmt *stmt, uint64_t generation,
+                       const struct fab_diff *diff, struct fab_err *err)
+{
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < diff->n; i++) {
+        const char *former = diff->changes[i].subjects;
+        if (!diff->changes[i].renamed || former == NULL || *former == '\0' ||
+            *fab_subject_next(former) == '\0')
+            continue;
+        int bound = store_bind_text(stmt, 1, former);
+        bound |= store_bind_text(stmt, 2, fab_subject_next(former));
+        bound |= sqlite3_bind_int64(stmt, 3, (int64_t)generation);
+        rc = store_run(store, stmt, bound, "writing the history", err);
+    }
+    return rc;
+}
+
+int store_write_renamed(struct store *store, uint64_t generation, const struct fab_diff *diff,
+                        struct fab_err *err)
+{
+    sqlite3_stmt *stmt;
+    uint32_t first = 0;
+    while (first < diff->n && !diff->changes[first].renamed)
+        first++;
+    if (first == diff->n)
         return PMIXFAB_OK;
     int rc =
-        prepare(store, "DELETE FROM renamed WHERE generation <= (SELECT trimmed FROM history)", &stmt, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_run(store, stmt, SQLITE_OK, "writing the history", err);
-    sqlite3_finalize(stmt);
+        run(store, "DELETE FROM renamed WHERE generation <= (SELECT trimmed FROM history)", generation, err);
     if (rc == PMIXFAB_OK)
         rc = prepare(store, "INSERT OR IGNORE INTO renamed (former, name, generation) VALUES (?1, ?2, ?3)",
                      &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    int bound = store_bind_text(stmt, 1, subjects);
-    bound |= store_bind_text(stmt, 2, name);
-    bound |= sqlite3_bind_int64(stmt, 3, (int64_t)generation);
-    rc = store_run(store, stmt, bound, "writing the history", err);
+    rc = write_pairs(store, stmt, generation, diff, err);
     sqlite3_finalize(stmt);
+    /* A name that several had, or have now, leads from none of them to another. */
+    if (rc == PMIXFAB_OK)
+        rc = run(
+            store,
+            "DELETE FROM renamed WHERE generation = ?1 AND ("
+            " former IN (SELECT former FROM renamed WHERE generation = ?1 GROUP BY former HAVING count(*) > "
+            "1)"
+            " OR name IN (SELECT name FROM renamed WHERE generation = ?1 GROUP BY name HAVING count(*) > 1))",
+            generation, err);
     return rc;
 }
 

@@ -28,9 +28,12 @@
     "  WHERE way >= 0 AND r.generation > line.after AND r.generation <= line.until"                          \
     " LIMIT 64) "
 
-/* The first two of a list of subjects: what was called as the first is called as the second. In a
- * transaction. */
-int store_write_renamed(struct store *store, uint64_t generation, const char *subjects, struct fab_err *err);
+/*
+ * Of changes with `renamed`: what was called as the first of its subjects is called as the second since this
+ * generation. Where several were called so, or are called so now, nothing is written. In a transaction.
+ */
+int store_write_renamed(struct store *store, uint64_t generation, const struct fab_diff *diff,
+                        struct fab_err *err);
 
 struct store_name {
     const char *name;

@@ -278,6 +278,54 @@ static void test_names_are_followed(void **state)
     store_close(store);
 }
 
+/* Pairs of one generation, of what was called and is: pairs[0], pairs[1], ... ended by NULL. */
+static void tell_all(struct store *store, uint64_t generation, const char *const *pairs)
+{
+    struct fab_inventory none;
+    struct fab_err err = {{0}};
+    struct fab_change changes[8];
+    char subjects[8][100];
+    struct fab_diff diff = {.changes = changes};
+    fab_inventory_init(&none);
+    assert_int_equal(fab_inventory_finish(&none, NULL), 0);
+    for (; *pairs != NULL; pairs += 2, diff.n++) {
+        int n = snprintf(subjects[diff.n], 99, "%s%c%s", pairs[0], '\0', pairs[1]);
+        subjects[diff.n][n + 1] = '\0';
+        changes[diff.n] = (struct fab_change){.kind = FAB_CHANGE_NAME,
+                                              .what = (char *)pairs[0],
+                                              .before = (char *)"",
+                                              .after = (char *)"",
+                                              .why = "",
+                                              .subjects = subjects[diff.n],
+                                              .renamed = true};
+    }
+    const struct store_publication publication = {.generation = generation,
+                                                  .published = (int64_t)generation,
+                                                  .before = &none,
+                                                  .after = &none,
+                                                  .diff = &diff};
+    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
+    fab_inventory_destroy(&none);
+}
+
+/* A name map that is lost for a while: all switches have one name then, and it says of none which it was. */
+static void test_names_of_several(void **state)
+{
+    struct folder *folder = *state;
+    struct store *store = open_store(folder->db);
+    static const char *const lost[] = {"leaf1", "SX", "leaf2", "SX", "spine1", "SY", NULL};
+    static const char *const back[] = {"SX", "leaf1", "SX", "leaf2", "SY", "spine1", NULL};
+    tell(store, 1, "leaf2", NULL);
+    tell_all(store, 2, lost);
+    tell(store, 3, "SX", NULL);
+    tell_all(store, 4, back);
+    tell(store, 5, "leaf2", NULL);
+    assert_history(store, "leaf1", 0, "2 4", "");
+    assert_history(store, "leaf2", 0, "1 2 4 5", "");
+    assert_history(store, "spine1", 0, "2 4", "SY:1-4");
+    store_close(store);
+}
+
 static int count_name(const struct store_name *name, void *n)
 {
     (void)name;
@@ -322,6 +370,7 @@ int main(void)
         folder_test(test_killed),
         folder_test(test_bad_rows),
         folder_test(test_names_are_followed),
+        folder_test(test_names_of_several),
         folder_test(test_names_in_circles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

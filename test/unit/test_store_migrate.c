@@ -305,7 +305,9 @@ static void test_history_gets_names(void **state)
         " (4, 0, 'switch-replaced', 'leaf1', '0x00000000000000a1 leaf1', '0x00000000000000b1 swx',"
         "  'leaf1' || char(10) || 'swx' || char(10) || 'spine1'),"
         " (5, 0, 'switch-replaced', 'leaf2', '0x00000000000000a2', '0x00000000000000b2',"
-        "  'leaf2' || char(10) || 'spine1');"
+        "  'leaf2' || char(10) || 'spine1'),"
+        " (5, 1, 'name', 'm1', 'm1', 'M', 'm1' || char(10) || 'M')," /* two that are called M: of neither */
+        " (5, 2, 'name', 'm2', 'm2', 'M', 'm2' || char(10) || 'M');"
         "INSERT INTO subject (name, generation, seq) VALUES ('node1', 1, 0), ('node1', 2, 0), ('gpu1', 2, 0),"
         " ('x', 3, 0), ('y', 3, 0), ('leaf1', 4, 0), ('swx', 4, 0), ('spine1', 4, 0), ('leaf2', 5, 0),"
         " ('spine1', 5, 0)");
