@@ -1,12 +1,17 @@
 #include "fabricd/clock.h"
 
+void clock_doubt(struct clock_watch *watch, int64_t boot)
+{
+    watch->jumped = true;
+    watch->jump_at = boot;
+}
+
 bool clock_trusted(struct clock_watch *watch, int64_t wall, int64_t boot, int64_t latest)
 {
     int64_t offset = wall - boot, jump = offset - watch->offset;
     if (watch->looked && (jump > CLOCK_JUMP || jump < -CLOCK_JUMP)) {
-        watch->jumped = true;
+        clock_doubt(watch, boot);
         watch->jump = jump;
-        watch->jump_at = boot;
     }
     watch->looked = true;
     watch->offset = offset;

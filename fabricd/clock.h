@@ -15,6 +15,9 @@ struct clock_watch {
     int64_t jump_at; /* when that was seen, since the boot */
 };
 
+/* As if it had jumped now. */
+void clock_doubt(struct clock_watch *watch, int64_t boot);
+
 #define CLOCK_JUMP 3600000000LL /* what counts as one */
 #define CLOCK_TRUST                                                                                          \
     86400000000LL /* after a jump it must go on so long before what cannot be undone is done by it */

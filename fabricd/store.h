@@ -53,6 +53,9 @@ void store_planes_free(struct store_plane *planes, uint32_t n);
 /* The newest generation (0: none yet) and its time (microseconds since 1970). */
 int store_generation(struct store *store, uint64_t *generation, int64_t *published, struct fab_err *err);
 
+/* When the newest two were published, the newest one first; 0: there is none. */
+int store_newest_times(struct store *store, int64_t published[2], struct fab_err *err);
+
 /* ---- what hosts report ---- */
 
 /* The report of one host, as delivered last. The store does not look into the bytes. */

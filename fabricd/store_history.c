@@ -61,6 +61,22 @@ int store_generation(struct store *store, uint64_t *generation, int64_t *publish
     return rc == 1 ? PMIXFAB_OK : rc;
 }
 
+int store_newest_times(struct store *store, int64_t published[2], struct fab_err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const struct store_sql one = {&stmt, "SELECT published FROM generation ORDER BY generation DESC LIMIT 2"};
+    published[0] = published[1] = 0;
+    int rc = store_prepare(store, &one, 1, err);
+    for (int i = 0; i < 2 && rc == PMIXFAB_OK; i++) {
+        int step = store_step(store, stmt, "reading the generation", err);
+        if (step == 1)
+            published[i] = sqlite3_column_int64(stmt, 0);
+        rc = step < 0 ? step : PMIXFAB_OK;
+    }
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
 static int bind_time(sqlite3_stmt *stmt, int column, int64_t time)
 {
     return time == 0 ? sqlite3_bind_null(stmt, column) : sqlite3_bind_int64(stmt, column, time);

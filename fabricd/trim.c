@@ -17,6 +17,7 @@
 #define FIRST_MS 1000 /* from a publication to the first step */
 #define NEXT_MS  50   /* from a step to the next: they take a tenth of the time */
 #define BUSY_MS  500
+#define MONTH    (30 * CLOCK_TRUST)
 
 struct trim {
     const struct config *config;
@@ -81,8 +82,8 @@ static bool trusted(struct trim *trim, int64_t published)
         clock_trusted(&trim->clock, microseconds(CLOCK_REALTIME), microseconds(CLOCK_BOOTTIME), published);
     if (!believed && !trim->doubted)
         log_warning(
-            "history: the clock was set, or is behind the newest generation: nothing goes for its age "
-            "until it has gone on for a day");
+            "history: the clock may be wrong, it was set or is far from what it was: nothing goes for its "
+            "age until it has gone on for a day");
     trim->doubted = !believed;
     return believed;
 }
@@ -160,6 +161,23 @@ void trim_soon(struct trim *trim)
     later(trim, FIRST_MS);
 }
 
+/*
+ * What is remembered of the clock ends with the process. So at the start, too: one that is a month ahead of
+ * the newest generation, as after a boot with a wrong one, or by which that one is a month ahead of the one
+ * before it, has to go on for a day first.
+ */
+static int look_at_clock(struct trim *trim, struct fab_err *err)
+{
+    const int64_t wall = microseconds(CLOCK_REALTIME), boot = microseconds(CLOCK_BOOTTIME);
+    int64_t published[2];
+    int rc = store_newest_times(trim->store, published, err);
+    clock_trusted(&trim->clock, wall, boot, 0);
+    if ((published[0] != 0 && wall - published[0] > MONTH) ||
+        (published[1] != 0 && published[0] - published[1] > MONTH))
+        clock_doubt(&trim->clock, boot);
+    return rc;
+}
+
 int trim_new(struct event_base *base, const struct config *config, struct store *store,
              bool (*busy)(void *cbdata), void *cbdata, struct trim **out, struct fab_err *err)
 {
@@ -173,9 +191,12 @@ int trim_new(struct event_base *base, const struct config *config, struct store 
     trim->store = store;
     trim->busy = busy;
     trim->cbdata = cbdata;
-    clock_trusted(&trim->clock, microseconds(CLOCK_REALTIME), microseconds(CLOCK_BOOTTIME), 0);
-    *out = trim;
-    return PMIXFAB_OK;
+    int rc = look_at_clock(trim, err);
+    if (rc == PMIXFAB_OK)
+        *out = trim;
+    else
+        trim_free(trim);
+    return rc;
 }
 
 void trim_free(struct trim *trim)
