@@ -611,7 +611,7 @@ static bool should_stay(const struct fab_inventory *before, const struct fab_inv
     uint32_t sw = before->ports[port->peer].node;
     if (there(swept, &before->nodes[sw]) != FAB_NONE)
         return is_free(before, swept, port->peer);
-    uint8_t *been = calloc(before->n_nodes, 1);
+    uint8_t *been = calloc(before->n_nodes + 1u, 1);
     assert_non_null(been);
     bool stays = leads_back(before, swept, sw, been);
     free(been);
