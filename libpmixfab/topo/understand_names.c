@@ -1,4 +1,5 @@
 /* understand_names.c - hosts and switches that are called otherwise. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "topo/text.h"
@@ -52,10 +53,27 @@ static bool host_renamed(const struct story *s, uint32_t raw, const char **befor
     return true;
 }
 
-/* The host's last HCA with its old name went, and the first one with its new name came. */
-static void rename_host(struct story *s, uint32_t raw, const char *from, const char *to)
+/* An HCA of which that is so. Those with the same two names are a run, in the order of the raw changes. */
+struct renaming {
+    const char *from, *to;
+    uint32_t raw;
+    bool first;            /* of its run */
+    struct renaming *next; /* in it */
+};
+
+static int compare_renamings(const void *x, const void *y)
 {
-    const char *before, *after;
+    const struct renaming *a = *(const struct renaming *const *)x, *b = *(const struct renaming *const *)y;
+    int order = strcmp(a->from, b->from);
+    if (order == 0)
+        order = strcmp(a->to, b->to);
+    return order != 0 ? order : (a->raw > b->raw) - (a->raw < b->raw);
+}
+
+/* The host's last HCA with its old name went, and the first one with its new name came. */
+static void rename_host(struct story *s, const struct renaming *run)
+{
+    const char *from = run->from, *to = run->to;
     char clean_from[DIFF_NODE_TEXT], clean_to[DIFF_NODE_TEXT];
     uint32_t lost = story_take_host(s, FAB_CHANGE_HOST_LOST, from);
     uint32_t added = lost == FAB_NONE ? FAB_NONE : story_take_host(s, FAB_CHANGE_HOST_ADDED, to);
@@ -66,11 +84,9 @@ static void rename_host(struct story *s, uint32_t raw, const char *from, const c
         s->n_taken = 0;
         return;
     }
-    uint64_t guid = s->raw->changes[raw].guid;
-    for (uint32_t i = raw; i < s->raw->n && s->raw->changes[i].kind == FAB_CHANGE_NAME; i++) {
-        if (host_renamed(s, i, &before, &after) && strcmp(before, from) == 0 && strcmp(after, to) == 0)
-            story_take_this(s, i);
-    }
+    uint64_t guid = s->raw->changes[run->raw].guid;
+    for (; run != NULL; run = run->next)
+        story_take_this(s, run->raw);
     story_subject(s, from);
     story_subject(s, to);
     fab_text_clean(clean_from, sizeof(clean_from), from, strlen(from), NULL);
@@ -80,11 +96,42 @@ static void rename_host(struct story *s, uint32_t raw, const char *from, const c
                "the same GUIDs under another host's name");
 }
 
+/* Sorted by their names, so that a name map under which all are called otherwise costs no pass for each. */
+static void find_runs(struct renaming *list, struct renaming **by_name, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        by_name[i] = &list[i];
+    if (n > 1)
+        qsort(by_name, n, sizeof(struct renaming *), compare_renamings);
+    for (uint32_t i = 0; i < n; i++) {
+        struct renaming *before = i == 0 ? NULL : by_name[i - 1], *this = by_name[i];
+        this->first =
+            before == NULL || strcmp(before->from, this->from) != 0 || strcmp(before->to, this->to) != 0;
+        if (!this->first)
+            before->next = this;
+    }
+}
+
+/* A run that is no host's renaming at its first HCA is none at the others: what is taken stays taken. */
 void story_renamed(struct story *s)
 {
-    const char *before, *after;
-    for (uint32_t i = 0; i < s->raw->n; i++) {
-        if (host_renamed(s, i, &before, &after) && strcmp(before, after) != 0)
-            rename_host(s, i, before, after);
+    uint32_t n = 0;
+    struct renaming *list = calloc(s->raw->n + 1u, sizeof(*list));
+    struct renaming **by_name = calloc(s->raw->n + 1u, sizeof(struct renaming *));
+
+    if (list == NULL || by_name == NULL) {
+        s->out.rc = PMIXFAB_ERR_NOMEM;
+    } else {
+        for (uint32_t i = 0; i < s->raw->n; i++) {
+            list[n].raw = i;
+            if (host_renamed(s, i, &list[n].from, &list[n].to) && strcmp(list[n].from, list[n].to) != 0)
+                n++;
+        }
+        find_runs(list, by_name, n);
+        for (uint32_t i = 0; i < n; i++)
+            if (list[i].first)
+                rename_host(s, &list[i]);
     }
+    free(by_name);
+    free(list);
 }
