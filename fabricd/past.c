@@ -1,7 +1,6 @@
 #include "fabricd/past.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "topo/handle.h"
 
@@ -10,18 +9,22 @@ void past_open(struct past *past)
     *past = (struct past){.served = served_get()};
 }
 
-static void table_free(struct past_table *table)
-{
-    free(table->keys);
-    free(table->hosts);
-}
-
 void past_close(struct past *past)
 {
     served_set_put(past->served);
-    table_free(&past->macs);
-    table_free(&past->systems);
+    free(past->macs.entries);
+    free(past->ids.entries);
     *past = (struct past){0};
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const struct past_entry *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
 }
 
 static void collect(const struct served_set *served, enum fab_fact kind, struct past_table *table)
@@ -30,44 +33,52 @@ static void collect(const struct served_set *served, enum fab_fact kind, struct 
     for (uint32_t i = 0; i < served->n; i++)
         most += served->planes[i]->fab->meta->n_devices;
     table->collected = true;
-    table->keys = calloc(2 * (size_t)most + 1, sizeof(*table->keys));
-    table->hosts = calloc((size_t)most + 1, sizeof(*table->hosts));
-    if (table->keys == NULL || table->hosts == NULL)
+    table->entries = calloc((size_t)most + 1, sizeof(*table->entries));
+    if (table->entries == NULL)
         return;
     for (uint32_t i = 0; i < served->n; i++) {
         const struct pmixfab *fab = served->planes[i]->fab;
         for (uint32_t d = 0; d < fab->meta->n_devices; d++) {
-            uint64_t value = fab_handle_said(fab, d, kind);
+            uint64_t node, value = fab_handle_said(fab, d, kind, &node);
             if (value == 0)
                 continue;
-            table->hosts[table->n] = fab_handle_host(fab, fab->costs.host[d]);
-            table->keys[table->n] = (struct fab_key){value, table->n};
+            table->entries[table->n] =
+                (struct past_entry){value, node, fab_handle_host(fab, fab->costs.host[d]), table->n};
             table->n++;
         }
     }
-    fab_keys_sort(table->keys, table->keys + table->n, table->n);
+    qsort(table->entries, table->n, sizeof(*table->entries), by_value);
 }
 
-static const char *look_up(const struct served_set *served, enum fab_fact kind, uint64_t value,
+static const char *look_up(const struct served_set *served, enum fab_fact kind, uint64_t value, uint64_t node,
                            struct past_table *table)
 {
     if (!table->collected)
         collect(served, kind, table);
-    uint32_t found = table->n == 0 ? UINT32_MAX : fab_keys_find(table->keys, table->n, value);
-    return found == UINT32_MAX ? NULL : table->hosts[found];
+    const struct past_entry wanted = {.value = value, .node = node};
+    uint32_t low = 0, high = table->n;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (by_value(&table->entries[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct past_entry *found = low < table->n ? &table->entries[low] : NULL;
+    return found != NULL && found->value == value && found->node == node ? found->host : NULL;
 }
 
-const char *past_holder(void *cbdata, enum fab_fact kind, uint64_t value)
+const char *past_holder(void *cbdata, enum fab_fact kind, uint64_t value, uint64_t node)
 {
     struct past *past = cbdata;
     if (past->served == NULL)
         return NULL;
-    if (kind == FAB_FACT_MAC || kind == FAB_FACT_SYSTEM_GUID)
-        return look_up(past->served, kind, value, kind == FAB_FACT_MAC ? &past->macs : &past->systems);
-    for (uint32_t i = 0; i < past->served->n; i++) {
-        const char *host = fab_handle_holder(past->served->planes[i]->fab, kind, value);
+    for (uint32_t i = 0; kind != FAB_FACT_MAC && i < past->served->n; i++) {
+        const char *host = fab_handle_holder(past->served->planes[i]->fab, kind, value, node);
         if (host != NULL)
             return host;
     }
+    if (kind == FAB_FACT_MAC || kind == FAB_FACT_SYSTEM_GUID)
+        return look_up(past->served, kind, value, node, kind == FAB_FACT_MAC ? &past->macs : &past->ids);
     return NULL;
 }

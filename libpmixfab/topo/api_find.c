@@ -223,18 +223,27 @@ bool fab_handle_has_id(const struct pmixfab *fab, uint32_t index, const char *id
     return strncmp(device.id, id, strlen("fab://")) == 0 && strcasecmp(device.id, id) == 0;
 }
 
-uint64_t fab_handle_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind)
+uint64_t fab_handle_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint64_t *node)
 {
+    *node = 0;
     if (kind == FAB_FACT_SYSTEM_GUID && !FAB_GUID_IS_MADE_UP(fab->devices[index].node_guid))
         return 0;
     const struct snap_fact *fact = fact_of(fab, index, kind);
     const struct snap_fact *claim = kind == FAB_FACT_MAC ? fact : fact_of(fab, index, FAB_FACT_NODE_GUID);
-    return claim == NULL || (claim->flags & FAB_DETAIL_YIELDED) != 0 ? 0 : number_of(fab, fact);
+    if (claim == NULL || (claim->flags & FAB_DETAIL_YIELDED) != 0)
+        return 0;
+    if (kind == FAB_FACT_SYSTEM_GUID)
+        *node = number_of(fab, claim);
+    return number_of(fab, fact);
 }
 
-const char *fab_handle_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value)
+const char *fab_handle_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value, uint64_t node)
 {
-    uint32_t found = by_guid(fab, kind == FAB_FACT_NODE_GUID ? fab->by_node : fab->by_port, value);
+    const bool id = kind == FAB_FACT_SYSTEM_GUID;
+    uint32_t found =
+        by_guid(fab, kind == FAB_FACT_PORT_GUID ? fab->by_port : fab->by_node, id ? node : value);
+    if (found != FAB_NONE && id && fab->devices[found].system_guid != value)
+        found = FAB_NONE;
     return found == FAB_NONE ? NULL : fab_handle_host(fab, fab->costs.host[found]);
 }
 

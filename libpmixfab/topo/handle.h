@@ -57,10 +57,12 @@ void fab_handle_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, u
 bool fab_handle_has_id(const struct pmixfab *fab, uint32_t index, const char *id);
 
 /* By what a device goes that its facts alone tell; 0: by none. FAB_FACT_MAC: its interface's; _SYSTEM_GUID:
- * where it does not go by its node GUID, and no other host's device has the same id. */
-uint64_t fab_handle_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind);
-/* The host of the device that goes by this FAB_FACT_NODE_GUID or _PORT_GUID; NULL. */
-const char *fab_handle_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value);
+ * where it does not go by its node GUID, and no other host's device has the same id: that with the node GUID
+ * that it says, else *node is 0. */
+uint64_t fab_handle_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint64_t *node);
+/* The host of the device that goes by this FAB_FACT_NODE_GUID or _PORT_GUID, or by that node GUID and has
+ * this _SYSTEM_GUID; NULL. */
+const char *fab_handle_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value, uint64_t node);
 
 /* Map and check a file. As pmixfab_open_file(), but the reason goes to err, not to the log. */
 int fab_handle_open(const char *path, struct pmixfab **out, struct fab_err *err);

@@ -118,10 +118,11 @@ struct fab_joined {
 typedef void (*fab_remark_fn)(const char *line, void *cbdata);
 
 /* What was published last: which host had the device with this FAB_FACT_NODE_GUID, _PORT_GUID or _MAC (a
- * number of 48 bits), or, of devices that do not go by their node GUID, FAB_FACT_SYSTEM_GUID? NULL: none.
- * Asked for where several hosts claim it, and then only. */
+ * number of 48 bits), or with this FAB_FACT_SYSTEM_GUID and, of this kind alone, that node GUID (0 of the
+ * others): the two are an id, also of devices that do not go by their node GUID. NULL: none. Asked for where
+ * several hosts claim it, and then only. */
 struct fab_past {
-    const char *(*holder)(void *cbdata, enum fab_fact kind, uint64_t value);
+    const char *(*holder)(void *cbdata, enum fab_fact kind, uint64_t value, uint64_t node);
     void *cbdata;
 };
 

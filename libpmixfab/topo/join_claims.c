@@ -4,9 +4,9 @@
 
 #include "topo/join_priv.h"
 
-const char *join_holder(const struct join *j, enum fab_fact kind, uint64_t value)
+const char *join_holder(const struct join *j, enum fab_fact kind, uint64_t value, uint64_t node)
 {
-    return j->past == NULL ? NULL : j->past->holder(j->past->cbdata, kind, value);
+    return j->past == NULL ? NULL : j->past->holder(j->past->cbdata, kind, value, node);
 }
 
 void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsigned bits, bool yields,
@@ -33,6 +33,12 @@ static uint64_t value_of(const struct join_dev *dev, enum fab_fact kind)
                                           : dev->mac;
 }
 
+/* The node GUID that it says, whether it goes by it or not. */
+static uint64_t said_node(const struct join_dev *dev)
+{
+    return dev->node_guid != 0 ? dev->node_guid : dev->said_node;
+}
+
 /* Has this report the name that its host has in the end? */
 static bool is_exact(const struct join *j, uint32_t report)
 {
@@ -53,20 +59,26 @@ static bool choose(const struct join *j, const struct fab_key *keys, uint32_t n,
     return several;
 }
 
-/* Of several hosts' devices the one that goes by it. */
+/* Of several hosts' devices the one that goes by it. Of those with one id, only one host's can go by the node
+ * GUID, which is settled by now: others that give it to several of theirs do not take it away. */
 static const struct join_dev *find_holder(const struct join *j, enum fab_fact kind,
                                           const struct fab_key *keys, uint32_t n)
 {
-    const struct join_dev *first = &j->devs[keys[0].index], *held = NULL;
-    const char *host = join_holder(j, kind, value_of(first, kind));
+    const struct join_dev *first = &j->devs[keys[0].index], *held = NULL, *real = NULL;
+    const bool id = kind == FAB_FACT_SYSTEM_GUID;
+    const char *host = join_holder(j, kind, value_of(first, kind), id ? said_node(first) : 0);
     for (uint32_t i = 0; i < n; i++) {
         const struct join_dev *dev = &j->devs[keys[i].index];
         if (kind == FAB_FACT_PORT_GUID && dev->fate == JOIN_SWEPT)
             return dev;
+        if (id && dev->swept_node != FAB_NONE)
+            return dev;
+        if (id && real == NULL && dev->node_guid != 0)
+            real = dev;
         if (held == NULL && host != NULL && strcmp(j->host[dev->report], host) == 0)
             held = dev;
     }
-    return held != NULL ? held : first;
+    return held != NULL ? held : real != NULL ? real : first;
 }
 
 /* Another report of the same host speaks of it. */
@@ -143,14 +155,19 @@ void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chosen)
     uint32_t n = 0;
     for (uint32_t d = 0; d < j->n_devs; d++) {
         const struct join_dev *dev = &j->devs[d];
-        uint64_t node = dev->node_guid != 0 ? dev->node_guid : dev->said_node;
-        if (dev->rdma && dev->fate == JOIN_NEW && node != 0 && dev->system_guid != 0)
-            keys[n++] = (struct fab_key){node * UINT64_C(0x9e3779b97f4a7c15) ^ dev->system_guid, d};
+        if (dev->rdma && dev->fate == JOIN_NEW && said_node(dev) != 0 && dev->system_guid != 0)
+            keys[n++] = (struct fab_key){dev->system_guid, d};
     }
     fab_keys_sort(keys, keys + n, n);
+    for (uint32_t i = 0; i < n; i++) /* sorting keeps the order of those alike: by node, then by system */
+        keys[i].value = said_node(&j->devs[keys[i].index]);
+    fab_keys_sort(keys, keys + n, n);
     for (uint32_t first = 0, end; first < n; first = end) {
+        const uint64_t system = j->devs[keys[first].index].system_guid;
         bool apart = false;
-        for (end = first; end < n && keys[end].value == keys[first].value; end++)
+        for (end = first; end < n && keys[end].value == keys[first].value &&
+                          j->devs[keys[end].index].system_guid == system;
+             end++)
             apart = apart || j->devs[keys[end].index].apart;
         if (apart)
             join_settle(j, FAB_FACT_SYSTEM_GUID, keys + first, end - first, true, chosen);

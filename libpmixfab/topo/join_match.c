@@ -148,7 +148,7 @@ static bool holds(const struct join *j, uint32_t node, uint32_t report, uint32_t
 {
     if (j->host_group[report] == j->host_group[other])
         return false;
-    const char *host = join_holder(j, FAB_FACT_NODE_GUID, j->swept->nodes[node].guid);
+    const char *host = join_holder(j, FAB_FACT_NODE_GUID, j->swept->nodes[node].guid, 0);
     return host != NULL && strcmp(host, j->host[report]) == 0;
 }
 

@@ -326,13 +326,14 @@ void join_disown(struct join_dev *dev);
 void join_settle(struct join *j, enum fab_fact kind, const struct fab_key *keys, uint32_t n, bool shared,
                  uint32_t *chosen);
 /* The same for the ids of devices whose node GUID is several devices': node and system image GUID together.
- * keys: room for two a device. */
+ * Where nothing was published with it, the device that goes by its node GUID is before the first. keys: room
+ * for two a device. */
 void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chosen);
 /* Another host's device says the same of itself. bits: JOIN_... */
 void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsigned bits, bool yields,
                   const char *host);
-/* Whose it was; NULL: nobody's, or not known. */
-const char *join_holder(const struct join *j, enum fab_fact kind, uint64_t value);
+/* Whose it was; NULL: nobody's, or not known. node: with a FAB_FACT_SYSTEM_GUID, else 0. */
+const char *join_holder(const struct join *j, enum fab_fact kind, uint64_t value, uint64_t node);
 
 /* By what LLDP tells switches apart: the chassis, or else the name; NULL: it heard nothing. */
 const char *join_switch_text(const struct join_dev *dev);

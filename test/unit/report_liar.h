@@ -97,10 +97,10 @@ static inline void liar_fact(struct fab_report *r, uint32_t item, unsigned kind,
 }
 
 /* Who had what before: somebody, by chance. cbdata: the seed, the same one gives the same answers. */
-static inline const char *liar_holder(void *cbdata, enum fab_fact kind, uint64_t value)
+static inline const char *liar_holder(void *cbdata, enum fab_fact kind, uint64_t value, uint64_t node)
 {
     static const char *const hosts[] = {"node0001", "node0002", "node0003", "n9", "node2", "localhost", NULL};
-    uint64_t mixed = *(const uint64_t *)cbdata ^ (value + kind) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t mixed = *(const uint64_t *)cbdata ^ (value + node + kind) * UINT64_C(0x9e3779b97f4a7c15);
     return hosts[liar_below(&mixed, sizeof(hosts) / sizeof(hosts[0]))];
 }
 

@@ -32,11 +32,11 @@ static void keep_line(const char *line, void *cbdata)
 }
 
 /* cbdata: the host that has everything; NULL: none. */
-static const char *holder(void *cbdata, enum fab_fact kind, uint64_t value)
+static const char *holder(void *cbdata, enum fab_fact kind, uint64_t value, uint64_t node)
 {
     assert_true(kind == FAB_FACT_NODE_GUID || kind == FAB_FACT_PORT_GUID || kind == FAB_FACT_MAC ||
                 kind == FAB_FACT_SYSTEM_GUID);
-    assert_true(value != 0);
+    assert_true(value != 0 && (node != 0) == (kind == FAB_FACT_SYSTEM_GUID));
     return cbdata;
 }
 
@@ -275,6 +275,35 @@ static void test_claims_to_ids(void **state)
     }
 }
 
+/* Nor is the id of another port of a node that the sweep has, even where it was another's before. */
+static void test_claims_to_an_id_of_the_sweep(void **state)
+{
+    (void)state;
+    struct hosts h = {.n = 0};
+    fab_inventory_init(&h.swept);
+    uint32_t sw = hand_node(&h.swept, FAB_SWITCH, 0x200, "leaf", 36, 0);
+    uint32_t x = hand_node(&h.swept, FAB_HCA, 0x100, "h5", 2, 0);
+    hand_cable(&h.swept, sw, 1, x, 1);
+    hand_finish(&h.swept);
+    hand_names(&h.swept, NULL);
+    world_say(host(&h, "h5"), FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "2", FAB_FACT_NODE_GUID,
+              "0x0000000000000100", FAB_FACT_SYSTEM_GUID, "0x0000000000000199");
+    struct fab_report *liar = host(&h, "h1");
+    for (unsigned i = 0; i < 3; i++)
+        world_say(liar, FAB_FROM_VERBS, FAB_FACT_NAME,
+                  i == 0   ? "x0"
+                  : i == 1 ? "x1"
+                           : "x2",
+                  FAB_FACT_PORT, "2", FAB_FACT_NODE_GUID, "0x0000000000000100", FAB_FACT_SYSTEM_GUID,
+                  "0x0000000000000199");
+    join(&h, "h1");
+    const struct fab_node *node = &h.joined.inv.nodes[fab_inventory_find(&h.joined.inv, 0x100)];
+    assert_int_equal(node->n_ports, 2);
+    assert_int_equal(flags(&h, node->first_port + 1, FAB_FACT_NODE_GUID), KEEPS);
+    assert_int_equal(flags(&h, port_of(&h, "h1", "x1"), FAB_FACT_NODE_GUID), YIELDS);
+    end(&h);
+}
+
 /* Two functions without a name are two, one function's ports are one's, and so are ports that are alone. */
 static void test_devices_without_a_name(void **state)
 {
@@ -377,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_devices_without_a_name),
         cmocka_unit_test(test_one_guid_for_all_and_swept),
         cmocka_unit_test(test_claims_to_ids),
+        cmocka_unit_test(test_claims_to_an_id_of_the_sweep),
         cmocka_unit_test(test_nobody_loses_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
