@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -91,17 +92,25 @@ static void answer_local(struct intake_entry *entry)
     intake_free(entry);
 }
 
+bool intake_may_log(const char *what, char again[INTAKE_AGAIN_TEXT])
+{
+    unsigned unsaid;
+    bool may = intake_say(what, milliseconds(), &unsaid);
+    again[0] = '\0';
+    if (unsaid > 0)
+        snprintf(again, INTAKE_AGAIN_TEXT, " (and %u times since this was said)", unsaid);
+    return may;
+}
+
 /* Both logs show why something is refused: the sender's its answer, ours this line. That somebody has to
  * begin anew or to come again is nobody's fault. */
 static void log_refused(const struct intake_entry *entry)
 {
-    unsigned unsaid;
-    if (entry->code == PMIXFAB_ERR_CONFLICT || !intake_say(entry->reason.text, milliseconds(), &unsaid))
+    char again[INTAKE_AGAIN_TEXT];
+    if (entry->code == PMIXFAB_ERR_CONFLICT || !intake_may_log(entry->reason.text, again))
         log_debug("intake: refused: %s", entry->reason.text);
-    else if (unsaid > 0)
-        log_warning("intake: refused: %s (and %u times since this was said)", entry->reason.text, unsaid);
     else
-        log_warning("intake: refused: %s", entry->reason.text);
+        log_warning("intake: refused: %s%s", entry->reason.text, again);
 }
 
 static void set_answer(struct intake_entry *entry, int code, uint64_t held, const char *reason)

@@ -36,6 +36,13 @@ void intake_stop(void); /* before the PMIx server ends: what waits is refused */
  */
 void intake_answer(struct intake_item *item, int code, uint64_t held, const char *reason);
 
+/*
+ * May the log say what a sender can cause again and again? Once a minute of the same, which need not be the
+ * line itself. again: "", or how often it was kept back since, to follow the line. Any thread.
+ */
+#define INTAKE_AGAIN_TEXT 64
+bool intake_may_log(const char *what, char again[INTAKE_AGAIN_TEXT]);
+
 /* RELAY_DELIVER, on PMIx's thread. PMIX_SUCCESS: it is answered through cbfunc. */
 pmix_status_t intake_deliver(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc, void *cbdata);
 

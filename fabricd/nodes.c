@@ -134,19 +134,31 @@ void nodes_listen(struct nodes *nodes, nodes_heard_fn heard, void *cbdata)
     nodes->heard_cbdata = cbdata;
 }
 
+/* A node may tell another thing with each delivery. So the log says of each host once a minute that some
+ * fail, whichever they are, and once that none does; `fabricctl nodes` shows what it told last. */
+static void log_failed(const char *host, uint32_t sources)
+{
+    char text[80], key[FAB_HOST_MAX + 32], again[INTAKE_AGAIN_TEXT];
+    fab_sources_text(sources, text, sizeof(text));
+    snprintf(key, sizeof(key), "probes %s %s", sources != 0 ? "failed" : "work", host);
+    const bool may = intake_may_log(key, again);
+    if (sources != 0)
+        log_line(may ? PMIXFAB_LOG_WARNING : PMIXFAB_LOG_DEBUG,
+                 "nodes: %s: probes that failed there: %s; what they said before stands%s", host, text,
+                 again);
+    else
+        log_line(may ? PMIXFAB_LOG_INFO : PMIXFAB_LOG_DEBUG, "nodes: %s: no probe fails there any more%s",
+                 host, again);
+}
+
 void nodes_failed(struct nodes *nodes, const char *host, uint32_t sources)
 {
-    char text[80];
     bool found;
     uint32_t i = position(nodes, host, &found);
     if (!found || nodes->reports[i]->failed == sources)
         return;
     nodes->reports[i]->failed = sources;
-    fab_sources_text(sources, text, sizeof(text));
-    if (sources != 0)
-        log_warning("nodes: %s: probes that failed there: %s; what they said before stands", host, text);
-    else
-        log_info("nodes: %s: no probe fails there any more", host);
+    log_failed(host, sources);
 }
 
 static void acknowledge(struct nodes *nodes, struct intake_item *item, const struct node_report *held)

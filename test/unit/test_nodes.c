@@ -345,6 +345,51 @@ static void test_probes_that_failed(void **state)
     fab_report_destroy(&empty);
 }
 
+/* How many lines of the file have all that. */
+static unsigned count_lines(FILE *log, const char *host, const char *text)
+{
+    char line[1024];
+    unsigned n = 0;
+    rewind(log);
+    while (fgets(line, sizeof(line), log) != NULL)
+        n += strstr(line, host) != NULL && strstr(line, text) != NULL;
+    return n;
+}
+
+/* A node that tells another thing each time does not fill the log, and takes nobody else's line. */
+static void test_probes_that_flip(void **state)
+{
+    struct world world;
+    struct fab_report reports[2];
+    open_world(&world, state);
+    make_report(&reports[0], "node1", 1, "1.0");
+    make_report(&reports[1], "node2", 1, "1.0");
+    must_deliver(&world, "node1", NULL, &reports[0]);
+    must_deliver(&world, "node2", NULL, &reports[1]);
+    FILE *log = tmpfile();
+    int kept = dup(STDERR_FILENO);
+    assert_true(log != NULL && kept >= 0 && dup2(fileno(log), STDERR_FILENO) >= 0);
+    for (uint32_t i = 1; i < 200; i++) {
+        uint32_t sources = i % 3 == 0 ? 0 : 1u << FAB_FROM_VERBS | i % 2 << FAB_FROM_UCX;
+        nodes_failed(world.nodes, "node1", sources);
+        if (nodes_find(world.nodes, "node1")->failed != sources)
+            break;
+    }
+    nodes_failed(world.nodes, "node2", 1u << FAB_FROM_UCX);
+    nodes_failed(world.nodes, "node2", 0);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    assert_int_equal(nodes_find(world.nodes, "node1")->failed, 1u << FAB_FROM_VERBS | 1u << FAB_FROM_UCX);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(count_lines(log, reports[i].host, "probes that failed there"), 1);
+        assert_int_equal(count_lines(log, reports[i].host, "no probe fails there any more"), 1);
+    }
+    fclose(log);
+    close_world(&world);
+    for (unsigned i = 0; i < 2; i++)
+        fab_report_destroy(&reports[i]);
+}
+
 static void test_own_and_forgotten(void **state)
 {
     struct world world;
@@ -479,6 +524,7 @@ int main(void)
         folder_test(test_store_refuses),
         folder_test(test_own_and_forgotten),
         folder_test(test_probes_that_failed),
+        folder_test(test_probes_that_flip),
         folder_test(test_damaged),
         folder_test(test_settling),
         folder_test(test_patience),
