@@ -34,7 +34,9 @@ int store_trim_prepare(struct store *store, struct fab_err *err)
                               " ORDER BY generation, seq LIMIT 1"},
         {&store->trim_change, "DELETE FROM change WHERE generation = ?1 AND seq = ?2"},
         {&store->trim_subject, "DELETE FROM subject WHERE name = ?1 AND generation = ?2 AND seq = ?3"},
-        {&store->trim_left, "SELECT 1 FROM change WHERE generation <= ?1 LIMIT 1"},
+        {&store->trim_left, "SELECT 1 FROM change WHERE generation <= ?1 UNION ALL"
+                            " SELECT 1 FROM generation WHERE generation <= ?1"
+                            " AND generation NOT IN (SELECT generation FROM plane) LIMIT 1"},
         {&store->trim_generations, "DELETE FROM generation WHERE generation <= ?1"
                                    " AND generation NOT IN (SELECT generation FROM plane)"},
         {&store->pages, "SELECT page_count, freelist_count, page_size, auto_vacuum FROM"
@@ -218,7 +220,8 @@ static int trim(struct store *store, const struct store_limits *limits, struct s
     return rc == PMIXFAB_OK ? put_bounds(store, &bounds, err) : rc;
 }
 
-/* Are there rows of a generation that was begun to be trimmed? */
+/* Are there rows of a generation that was begun to be trimmed, or its own row only: a step can end between
+ * the two. */
 static int left_over(struct store *store, const struct store_bounds *bounds, bool *out, struct fab_err *err)
 {
     int rc = sqlite3_bind_int64(store->trim_left, 1, (int64_t)bounds->trimmed);
