@@ -38,11 +38,10 @@ static uint64_t guid_of(const struct pmixfab *fab, const uint32_t *order, uint32
     return order == fab->by_node ? device->node_guid : device->port_guid;
 }
 
-/* The first device (lowest index) with this GUID in one of the two orders; FAB_NONE. */
-static uint32_t by_guid(const struct pmixfab *fab, const uint32_t *order, uint64_t guid)
+/* Where the devices with this GUID or a higher one begin in one of the two orders. */
+static uint32_t place_of(const struct pmixfab *fab, const uint32_t *order, uint64_t guid)
 {
     uint32_t low = 0, high = fab->meta->n_devices;
-
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (guid_of(fab, order, middle) < guid)
@@ -50,7 +49,19 @@ static uint32_t by_guid(const struct pmixfab *fab, const uint32_t *order, uint64
         else
             high = middle;
     }
-    return low < fab->meta->n_devices && guid_of(fab, order, low) == guid ? order[low] : FAB_NONE;
+    return low;
+}
+
+/* The first device (lowest index) with this GUID in one of the two orders; FAB_NONE. */
+static uint32_t by_guid(const struct pmixfab *fab, const uint32_t *order, uint64_t guid)
+{
+    uint32_t place = place_of(fab, order, guid);
+    return place < fab->meta->n_devices && guid_of(fab, order, place) == guid ? order[place] : FAB_NONE;
+}
+
+uint32_t fab_handle_port(const struct pmixfab *fab, uint64_t guid)
+{
+    return by_guid(fab, fab->by_port, guid);
 }
 
 /* Hardware addresses as the stock library writes them: n bytes, a colon before each but the first. */
@@ -136,20 +147,6 @@ void fab_handle_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, u
         *mac = device->node_guid & ~FAB_ETHERNET_GUID;
 }
 
-/* Where the devices with GUIDs that are made up begin in one of the two orders. */
-static uint32_t first_made_up(const struct pmixfab *fab, const uint32_t *order)
-{
-    uint32_t low = 0, high = fab->meta->n_devices;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (guid_of(fab, order, middle) < FAB_ETHERNET_GUID)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Of two devices that fit, the one that goes by it, else the one with the lower index. */
 static void take_better(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint32_t *found)
 {
@@ -182,7 +179,7 @@ static uint32_t by_id(const struct pmixfab *fab, const char *guids)
     uint32_t index = by_guid(fab, fab->by_node, node);
     if (index != FAB_NONE && fab->devices[index].system_guid == system)
         return index;
-    for (uint32_t i = first_made_up(fab, fab->by_node); i < fab->meta->n_devices; i++) {
+    for (uint32_t i = place_of(fab, fab->by_node, FAB_ETHERNET_GUID); i < fab->meta->n_devices; i++) {
         fab_handle_own(fab, fab->by_node[i], &own, &own_system, &mac);
         if (own == node && own_system == system)
             take_better(fab, fab->by_node[i], FAB_FACT_NODE_GUID, &found);
@@ -203,7 +200,8 @@ static uint32_t with_mac(const struct pmixfab *fab, uint64_t mac)
 static uint32_t with_port(const struct pmixfab *fab, uint64_t guid)
 {
     uint32_t found = by_guid(fab, fab->by_port, guid);
-    for (uint32_t i = first_made_up(fab, fab->by_port); found == FAB_NONE && i < fab->meta->n_devices; i++)
+    for (uint32_t i = place_of(fab, fab->by_port, FAB_ETHERNET_GUID);
+         found == FAB_NONE && i < fab->meta->n_devices; i++)
         if (number_of(fab, fact_of(fab, fab->by_port[i], FAB_FACT_PORT_GUID)) == guid)
             take_better(fab, fab->by_port[i], FAB_FACT_PORT_GUID, &found);
     return found;

@@ -185,18 +185,3 @@ void pmixfab_close(struct pmixfab *fab)
     free(fab->heap);
     free(fab);
 }
-
-uint32_t fab_handle_port(const struct pmixfab *fab, uint64_t guid)
-{
-    uint32_t low = 0, high = fab->meta->n_devices;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (fab->devices[fab->by_port[middle]].port_guid < guid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == fab->meta->n_devices || fab->devices[fab->by_port[low]].port_guid != guid)
-        return FAB_NONE;
-    return fab->by_port[low];
-}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static bool as_json, headed;
 
@@ -127,4 +128,16 @@ double bench_median(double *values, unsigned n)
         return NAN;
     qsort(values, n, sizeof(*values), cmp_double);
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+bool bench_folder(const char *name, char *dir, size_t size)
+{
+    char self[2048];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    return (size_t)snprintf(dir, size, "%s/%s.XXXXXX", self, name) < size && mkdtemp(dir) != NULL;
 }

@@ -3,6 +3,7 @@
 #define FAB_BENCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct bench_figure {
     const char *bench;    /* "costs" */
@@ -25,5 +26,9 @@ double bench_now(void);
 
 /* Median of n values (sorts them). */
 double bench_median(double *values, unsigned n);
+
+/* A new folder NAME.XXXXXX beside this program: on the disk of the build, not in a memory file system. False:
+ * errno says why. */
+bool bench_folder(const char *name, char *dir, size_t size);
 
 #endif

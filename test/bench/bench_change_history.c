@@ -25,17 +25,7 @@ struct bench {
 
 static int make_folder(struct bench *b)
 {
-    char self[2048];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n <= 0)
-        return PMIXFAB_ERR_IO;
-    self[n] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash == NULL)
-        return PMIXFAB_ERR_IO;
-    *slash = '\0';
-    snprintf(b->dir, sizeof(b->dir), "%s/bench-history.XXXXXX", self);
-    if (mkdtemp(b->dir) == NULL)
+    if (!bench_folder("bench-history", b->dir, sizeof(b->dir)))
         return PMIXFAB_ERR_IO;
     snprintf(b->full, sizeof(b->full), "%s/full.db", b->dir);
     snprintf(b->empty, sizeof(b->empty), "%s/empty.db", b->dir);

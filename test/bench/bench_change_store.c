@@ -52,15 +52,7 @@ static void open_it(struct bench *b, const char *path)
 /* A folder beside this program: on the disk of the build. */
 static void make_folder(struct bench *b)
 {
-    char self[2048];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash == NULL)
-        exit(1);
-    *slash = '\0';
-    snprintf(b->dir, sizeof(b->dir), "%s/bench-store.XXXXXX", self);
-    if (mkdtemp(b->dir) == NULL)
+    if (!bench_folder("bench-store", b->dir, sizeof(b->dir)))
         exit(1);
     snprintf(b->path, sizeof(b->path), "%s/fabricd.db", b->dir);
     snprintf(b->backup, sizeof(b->backup), "%s/backup.db", b->dir);

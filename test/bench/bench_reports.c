@@ -48,22 +48,6 @@ struct bench {
     double whole[ROUNDS], steps[N_STEPS][ROUNDS];
 };
 
-/* A folder beside this program: on the disk of the build, not in a memory file system. */
-static int make_folder(char *dir, size_t size)
-{
-    char self[2048];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n <= 0)
-        return PMIXFAB_ERR_IO;
-    self[n] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash == NULL)
-        return PMIXFAB_ERR_IO;
-    *slash = '\0';
-    snprintf(dir, size, "%s/bench-reports.XXXXXX", self);
-    return mkdtemp(dir) == NULL ? PMIXFAB_ERR_IO : PMIXFAB_OK;
-}
-
 static void remove_folder(const char *dir)
 {
     static const char *const files[] = {"fabricd.db", "fabricd.db-wal", "fabricd.db-shm", "fabricd.db.lock",
@@ -322,7 +306,7 @@ int main(int argc, char **argv)
     bench_init(&argc, argv);
     fab_inventory_init(&b.fabric);
     b.joins = fab_join_cache_new(); /* NULL: each joining is anew, and its figure shows it */
-    if (make_folder(b.dir, sizeof(b.dir)) != PMIXFAB_OK) {
+    if (!bench_folder("bench-reports", b.dir, sizeof(b.dir))) {
         fprintf(stderr, "bench_reports: no folder beside the program: %s\n", strerror(errno));
         return 1;
     }
