@@ -4,17 +4,8 @@
 #ifndef FAB_TEST_EDITS_H
 #define FAB_TEST_EDITS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 
 #define EDITS_ADDS 16
 

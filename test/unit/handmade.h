@@ -4,17 +4,8 @@
 #ifndef FAB_TEST_HANDMADE_H
 #define FAB_TEST_HANDMADE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 #include "topo/names.h"
 
 static inline uint32_t hand_node(struct fab_inventory *inv, unsigned kind, uint64_t guid, const char *desc,

@@ -2,19 +2,10 @@
 #ifndef TEST_PROBE_FILES_H
 #define TEST_PROBE_FILES_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "probes/file.h"
+#include "test/unit/test.h"
 
 struct blob {
     char *data;

@@ -2,18 +2,8 @@
 #ifndef TEST_REPORT_TEXT_H
 #define TEST_REPORT_TEXT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "probes/probe.h"
+#include "test/unit/test.h"
 
 /* The report, finished, as a recorded machine of the host "h". Free it. */
 static inline char *report_text(struct fab_report *report)

@@ -8,18 +8,10 @@
 #ifndef FAB_TEST_REPORT_WORLD_H
 #define FAB_TEST_REPORT_WORLD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 #include "topo/join.h"
 
 /* Reports of hosts, in natural order, and pointers to them as fab_join() wants them. */

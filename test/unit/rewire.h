@@ -5,16 +5,8 @@
 #ifndef FAB_TEST_REWIRE_H
 #define FAB_TEST_REWIRE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 #include "topo/groups.h"
 
 /* What to change. Start from REWIRE_NONE. */

@@ -2,17 +2,8 @@
 #ifndef FAB_TEST_SNAPSHOT_WORLD_H
 #define FAB_TEST_SNAPSHOT_WORLD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 #include "topo/snapshot.h"
 #include "topo/snapshot_format.h"
 

@@ -2,23 +2,14 @@
 #ifndef FAB_TEST_STORE_FIXTURE_H
 #define FAB_TEST_STORE_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fabricd/store_priv.h"
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 
 #define PATH_SIZE 512
 

@@ -221,9 +221,8 @@ static void compare_all(const struct layer *layer)
     pmixfab_close(fab);
 }
 
-static void test_generated_fabrics(void **state)
+TEST(test_generated_fabrics)
 {
-    (void)state;
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
         struct world world;
         world_open(&world, world_fabrics[f]);
@@ -234,10 +233,9 @@ static void test_generated_fabrics(void **state)
 }
 
 /* Switches, hosts and ports that keep their places: they and their cables say so. */
-static void test_missing(void **state)
+TEST(test_missing)
 {
     uint64_t dice = 5;
-    (void)state;
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
         struct world world = {0};
         assert_int_equal(fabric_parse(world_fabrics[f], &world.inv), 0);
@@ -254,9 +252,8 @@ static void test_missing(void **state)
     }
 }
 
-static void test_odd_names_and_ends(void **state)
+TEST(test_odd_names_and_ends)
 {
-    (void)state;
     struct world world;
     unsigned others = 0;
     world_odd(&world);
@@ -273,9 +270,8 @@ static void test_odd_names_and_ends(void **state)
     world_close(&world);
 }
 
-static void test_port_states(void **state)
+TEST(test_port_states)
 {
-    (void)state;
     static const enum pmixfab_state served[] = {
         [FAB_PORT_UNKNOWN] = PMIXFAB_STATE_UNKNOWN, [FAB_PORT_DOWN] = PMIXFAB_STATE_DOWN,
         [FAB_PORT_INIT] = PMIXFAB_STATE_DOWN,       [FAB_PORT_ARMED] = PMIXFAB_STATE_DOWN,
@@ -299,9 +295,8 @@ static void test_port_states(void **state)
     world_close(&world);
 }
 
-static void test_empty_plane(void **state)
+TEST(test_empty_plane)
 {
-    (void)state;
     struct world world;
     world_empty(&world);
     struct pmixfab *fab = layer_open(&world.layers[0]);
@@ -334,9 +329,8 @@ static void test_empty_plane(void **state)
     world_close(&world);
 }
 
-static void test_shape_string(void **state)
+TEST(test_shape_string)
 {
-    (void)state;
     struct world world;
     char buf[32];
     world_open(&world, "torus:3,4,5:1");
@@ -351,9 +345,8 @@ static void test_shape_string(void **state)
     world_close(&world);
 }
 
-static void test_large_matrix_memory(void **state)
+TEST(test_large_matrix_memory)
 {
-    (void)state;
     struct world world;
     uint16_t *cells[3];
     world_open(&world, "fattree2:32,4,40"); /* 1280 devices: 3.1 MiB, so on huge pages where they exist */
@@ -368,15 +361,4 @@ static void test_large_matrix_memory(void **state)
     for (int i = 0; i < 3; i++)
         pmixfab_matrix_free(cells[i], 1280);
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_fabrics),   cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_odd_names_and_ends),  cmocka_unit_test(test_port_states),
-        cmocka_unit_test(test_empty_plane),         cmocka_unit_test(test_shape_string),
-        cmocka_unit_test(test_large_matrix_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
 /* Null pointers and impossible numbers: every public call that needs no PMIx says no. */
 #include "snapshot_world.h"
 
-static void test_null_and_out_of_range(void **state)
+TEST(test_null_and_out_of_range)
 {
-    (void)state;
     struct world world;
     world_open(&world, "fattree2:2,2,2");
     struct pmixfab *fab = layer_open(&world.layers[0]);
@@ -98,12 +97,4 @@ static void test_null_and_out_of_range(void **state)
     REFUSED(pmixfab_bytes(fab, &bytes, NULL));
     pmixfab_close(fab);
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_null_and_out_of_range),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

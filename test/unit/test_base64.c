@@ -1,16 +1,9 @@
 /* test_base64.c - bytes in JSON, held against a plain encoder; and what is not that is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabricd/base64.h"
 #include "pmixfab.h"
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -30,10 +23,9 @@ static size_t encode(const uint8_t *bytes, size_t n, char *text)
     return len;
 }
 
-static void there_and_back(void **state)
+TEST(there_and_back)
 {
     uint64_t random = 3;
-    (void)state;
     for (size_t n = 0; n < 300; n++) {
         uint8_t bytes[300];
         char text[500];
@@ -50,12 +42,11 @@ static void there_and_back(void **state)
     }
 }
 
-static void nothing_else(void **state)
+TEST(nothing_else)
 {
     static const char *const bad[] = {
         "A",    "AA",   "AAA",  "=",    "====",  "A===",     "AA=A",  "AB==",
         "AAB=", "AA-A", "AA_A", "AA A", "AAA\n", "AA==AAAA", "AAAAA", "\xff\xff\xff\xff"};
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         void *got = &got;
         size_t size = 1;
@@ -64,13 +55,4 @@ static void nothing_else(void **state)
         assert_null(got);
         assert_int_equal(size, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back),
-        cmocka_unit_test(nothing_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

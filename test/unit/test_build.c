@@ -128,14 +128,13 @@ static unsigned check(const char *what, const struct known *known, const struct 
     return kept;
 }
 
-static void chains_of_edits(void **state)
+TEST(chains_of_edits)
 {
     static const char *const fabrics[] = {"fattree2:8,4,2",    "fattree3:6", "dragonfly:2,3,1",
                                           "torus:4,4:1",       "mesh:4,4:2", "torus:3,3,3:1",
                                           "random:30,60,20:11"};
     const struct known nothing = {.n = 0};
     unsigned kept = 0;
-    (void)state;
     for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
         struct edits_source source = {1 + f, 1};
         struct known known = {.n = 0};
@@ -159,12 +158,11 @@ static void chains_of_edits(void **state)
 }
 
 /* The same fabric again is the same to the byte. */
-static void nothing_changed(void **state)
+TEST(nothing_changed)
 {
     struct known known = {.n = 0};
     struct built first, second;
     struct fab_inventory inv;
-    (void)state;
     assert_int_equal(fabric_parse("fattree3:6", &inv), 0);
     build(&inv, &known, &first);
     size_t size = first.planes[0].size;
@@ -178,12 +176,11 @@ static void nothing_changed(void **state)
 }
 
 /* A known plane whose snapshot cannot be read: computed from nothing. */
-static void unreadable(void **state)
+TEST(unreadable)
 {
     struct known known = {.n = 0}, nothing = {.n = 0};
     struct built first, second, plain;
     struct fab_inventory inv;
-    (void)state;
     assert_int_equal(fabric_parse("torus:4,4:1", &inv), 0);
     build(&inv, &known, &first);
     remember(&known, &first);
@@ -203,12 +200,4 @@ static void unreadable(void **state)
     fab_inventory_destroy(&inv);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chains_of_edits),
-        cmocka_unit_test(nothing_changed),
-        cmocka_unit_test(unreadable),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

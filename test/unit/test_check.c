@@ -118,9 +118,8 @@ static void drop_wiring(struct fab_findings *found)
     found->n = kept;
 }
 
-static void test_clean(void **state)
+TEST(test_clean)
 {
-    (void)state;
     for (size_t i = 0; i < N_FABRICS; i++) {
         struct fab_inventory inv;
         struct fab_details details;
@@ -142,9 +141,8 @@ static void test_clean(void **state)
     }
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     for (int k = FAB_CHECK_STALE; k < FAB_CHECK_KINDS; k++) {
         assert_string_not_equal(fab_check_name((enum fab_check_kind)k), "unknown");
         assert_true(strlen(fab_check_hint((enum fab_check_kind)k)) > 10);
@@ -160,9 +158,8 @@ static void test_words(void **state)
     assert_string_equal(fab_severity_name(FAB_SEVERITY_NOTE), "note");
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_findings found = {.n = 7};
     struct fab_details details = {.n_ports = 1};
@@ -180,9 +177,8 @@ static void test_refused(void **state)
 
 /* ---- cables --------------------------------------------------------------------------------------- */
 
-static void test_slow_links(void **state)
+TEST(test_slow_links)
 {
-    (void)state;
     struct fab_inventory inv;
     assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
     assert_int_equal(fabric_set_rate(&inv, "leaf1", 2, 4, FAB_EDR), 0);
@@ -216,9 +212,8 @@ static void test_slow_links(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_states(void **state)
+TEST(test_states)
 {
-    (void)state;
     struct fab_inventory inv;
     assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
     inv.ports[port_of(&inv, "leaf1", 2)].state = FAB_PORT_INIT;
@@ -232,9 +227,8 @@ static void test_states(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_missing(void **state)
+TEST(test_missing)
 {
-    (void)state;
     struct fab_inventory inv;
     assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
     inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
@@ -249,9 +243,8 @@ static void test_missing(void **state)
 }
 
 /* What is known elsewhere stands among the others, and can be taken out again. */
-static void test_added(void **state)
+TEST(test_added)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_findings found;
     assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
@@ -278,9 +271,8 @@ static void test_added(void **state)
 }
 
 /* Many that are held at once cost one sorting: while the daemon looks for them, it does nothing else. */
-static void test_added_many(void **state)
+TEST(test_added_many)
 {
-    (void)state;
     const uint32_t n = 10000;
     struct fab_findings found = {0};
     struct timespec start, end;
@@ -306,9 +298,8 @@ static void test_added_many(void **state)
     fab_findings_destroy(&found);
 }
 
-static void test_nowhere(void **state)
+TEST(test_nowhere)
 {
-    (void)state;
     struct fab_inventory inv, cut;
     assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
     struct hand_without without = hand_without_new(&inv);
@@ -328,9 +319,8 @@ static void test_nowhere(void **state)
 
 /* ---- uplinks -------------------------------------------------------------------------------------- */
 
-static void test_an_uplink(void **state)
+TEST(test_an_uplink)
 {
-    (void)state;
     struct fab_inventory inv;
     assert_int_equal(fabric_fattree2(&inv, 8, 4, 4, 1), 0);
     assert_int_equal(fabric_unlink(&inv, "leaf3", 6), 0);
@@ -370,9 +360,8 @@ static void test_an_uplink(void **state)
 }
 
 /* A host on a spine makes a leaf of it, with nothing above. */
-static void test_a_host_on_a_spine(void **state)
+TEST(test_a_host_on_a_spine)
 {
-    (void)state;
     struct fab_inventory inv;
     fab_inventory_init(&inv);
     uint32_t leaf[4], spine[2], hca = 0;
@@ -419,9 +408,8 @@ static void some_hosts(struct fab_inventory *inv, const char *const *descs, uint
         some_hosts(inv, descs_, sizeof(descs_) / sizeof(descs_[0]));                                         \
     } while (0)
 
-static void test_ports_of_hosts(void **state)
+TEST(test_ports_of_hosts)
 {
-    (void)state;
     struct fab_inventory inv;
     SOME_HOSTS(&inv, "n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1", "n3 mlx5_0", "n10 mlx5_0",
                "n10 mlx5_1", "login1 mlx5_0");
@@ -449,9 +437,8 @@ static void test_ports_of_hosts(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     struct fab_inventory inv;
     SOME_HOSTS(&inv, "n1 mlx5_0", "n2 mlx5_0", "n2 mlx5_0");
     ASSERT_FOUND(&inv, NULL,
@@ -479,9 +466,8 @@ static void test_names(void **state)
 
 /* ---- facts ---------------------------------------------------------------------------------------- */
 
-static void test_facts(void **state)
+TEST(test_facts)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_details details;
     assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
@@ -514,9 +500,8 @@ static void test_facts(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_seen_by_one(void **state)
+TEST(test_seen_by_one)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_details details;
     SOME_HOSTS(&inv, "n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1");
@@ -557,9 +542,8 @@ static void test_seen_by_one(void **state)
 /* ---- many at random ------------------------------------------------------------------------------- */
 
 /* Whatever is planted where: it is found, once, and nothing else is. */
-static void test_planted(void **state)
+TEST(test_planted)
 {
-    (void)state;
     uint64_t dice = 17;
     for (int round = 0; round < 300; round++) {
         struct fab_inventory inv;
@@ -602,9 +586,8 @@ static void test_planted(void **state)
 
 /* Random fabrics with random facts and states: never more than an answer, the same for each order of input.
  */
-static void test_any(void **state)
+TEST(test_any)
 {
-    (void)state;
     uint64_t dice = 5;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct fab_inventory inv, other;
@@ -638,20 +621,4 @@ static void test_any(void **state)
         fab_inventory_destroy(&other);
         fab_inventory_destroy(&inv);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),          cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_clean),          cmocka_unit_test(test_slow_links),
-        cmocka_unit_test(test_states),         cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_added),          cmocka_unit_test(test_nowhere),
-        cmocka_unit_test(test_an_uplink),      cmocka_unit_test(test_a_host_on_a_spine),
-        cmocka_unit_test(test_ports_of_hosts), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_facts),          cmocka_unit_test(test_seen_by_one),
-        cmocka_unit_test(test_planted),        cmocka_unit_test(test_any),
-        cmocka_unit_test(test_added_many),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,29 +1,22 @@
 /* What a clock that is set may be believed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "fabricd/clock.h"
+#include "test/unit/test.h"
 
 #define HOUR 3600000000LL
 #define DAY  (24 * HOUR)
 #define NOW  (20000 * DAY) /* since 1970 */
 
-static void test_goes_on(void **state)
+TEST(test_goes_on)
 {
     struct clock_watch watch = {0};
-    (void)state;
     for (int64_t t = 0; t < 1000 * DAY;
          t += 7 * HOUR) /* a second a day wrong, which is set right bit by bit */
         assert_true(clock_trusted(&watch, NOW + t + t / 86400, t, NOW + t - DAY));
 }
 
-static void test_jumps(void **state)
+TEST(test_jumps)
 {
-    (void)state;
     for (int sign = -1; sign <= 1; sign += 2) {
         struct clock_watch watch = {0};
         int64_t jump = sign * 500 * DAY;
@@ -37,31 +30,18 @@ static void test_jumps(void **state)
     }
 }
 
-static void test_little_jumps(void **state)
+TEST(test_little_jumps)
 {
     struct clock_watch watch = {0};
-    (void)state;
     assert_true(clock_trusted(&watch, NOW, 0, NOW));
     assert_true(clock_trusted(&watch, NOW + HOUR, 0, NOW));
     assert_false(clock_trusted(&watch, NOW - 1, 0, NOW));
 }
 
-static void test_behind_what_it_said(void **state)
+TEST(test_behind_what_it_said)
 {
     struct clock_watch watch = {0};
-    (void)state;
     assert_true(clock_trusted(&watch, NOW, 0, NOW + HOUR));
     assert_false(clock_trusted(&watch, NOW, 0, NOW + HOUR + 1));
     assert_true(clock_trusted(&watch, NOW + HOUR, HOUR, NOW + HOUR + 1));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_goes_on),
-        cmocka_unit_test(test_jumps),
-        cmocka_unit_test(test_little_jumps),
-        cmocka_unit_test(test_behind_what_it_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

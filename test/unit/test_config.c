@@ -1,16 +1,9 @@
 /* test_config.c - the configuration file: what it takes, and how it refuses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "fabricd/config.h"
+#include "test/unit/test.h"
 
 static char path[] = "/tmp/fabricd-config.XXXXXX";
 
@@ -38,11 +31,10 @@ static int read_text(struct config *config, const char *text, struct fab_err *er
     return config_read(config, path, err);
 }
 
-static void takes_every_setting(void **state)
+TEST(takes_every_setting)
 {
     struct config config;
     struct fab_err err = {""};
-    (void)state;
     int rc =
         read_text(&config,
                   "# a comment\n[fabricd]\nrundir = /tmp/r\nstore=/tmp/s.db\nprobe = ibnetdisc\n"
@@ -103,14 +95,13 @@ static const struct {
 };
 
 /* What fits just so, and a run directory that is made at the start. */
-static void takes_what_fits(void **state)
+TEST(takes_what_fits)
 {
     static const char *const taken[] = {
         "[changes]\nhold_down = 60\nhold_down_max = 60\nsettle = 20\nlongest_wait = 20\n",
         "[metrics]\nfile = /fabricd.prom\n",
         "[metrics]\nfile = /nonexistent/fabricd.prom\n[fabricd]\nrundir = /nonexistent\n",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
         struct config config;
         struct fab_err err = {""};
@@ -120,9 +111,8 @@ static void takes_what_fits(void **state)
     }
 }
 
-static void refuses_with_its_place(void **state)
+TEST(refuses_with_its_place)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         struct config config;
         struct fab_err err = {""};
@@ -136,12 +126,11 @@ static void refuses_with_its_place(void **state)
     }
 }
 
-static void refuses_long_lines_and_long_lists(void **state)
+TEST(refuses_long_lines_and_long_lists)
 {
     struct config config;
     struct fab_err err = {""};
     char text[8192] = "[fabricd]\nvendor = ";
-    (void)state;
     memset(text + strlen(text), 'x', 4000);
     assert_int_equal(read_text(&config, text, &err), PMIXFAB_ERR_SYNTAX);
     assert_non_null(strstr(err.text, ":2:1: the line is too long"));
@@ -154,18 +143,17 @@ static void refuses_long_lines_and_long_lists(void **state)
     config_destroy(&config);
 }
 
-static void refuses_an_absent_file(void **state)
+TEST(refuses_an_absent_file)
 {
     struct config config;
     struct fab_err err = {""};
-    (void)state;
     config_init(&config);
     assert_int_equal(config_read(&config, "/nonexistent/fabricd.conf", &err), PMIXFAB_ERR_IO);
     assert_non_null(strstr(err.text, "/nonexistent/fabricd.conf: cannot be read"));
     config_destroy(&config);
 }
 
-static void checks_what_belongs_together(void **state)
+TEST(checks_what_belongs_together)
 {
     static const struct {
         const char *section, *name, *value, *says;
@@ -174,7 +162,6 @@ static void checks_what_belongs_together(void **state)
         {"names", "pattern", "(", ""},
         {"security", "admins", "no-such-user-here", "there is no user"},
     };
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct config config;
         struct fab_err err = {""};
@@ -187,11 +174,10 @@ static void checks_what_belongs_together(void **state)
     }
 }
 
-static void makes_paths_absolute(void **state)
+TEST(makes_paths_absolute)
 {
     struct config config;
     struct fab_err err = {""};
-    (void)state;
     config_init(&config);
     assert_int_equal(config_set(&config, "fabricd", "rundir", "run", &err), PMIXFAB_OK);
     assert_int_equal(config_check(&config, &err), PMIXFAB_OK);
@@ -200,13 +186,4 @@ static void makes_paths_absolute(void **state)
     config_destroy(&config);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_every_setting),    cmocka_unit_test(refuses_with_its_place),
-        cmocka_unit_test(takes_what_fits),        cmocka_unit_test(refuses_long_lines_and_long_lists),
-        cmocka_unit_test(refuses_an_absent_file), cmocka_unit_test(checks_what_belongs_together),
-        cmocka_unit_test(makes_paths_absolute),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

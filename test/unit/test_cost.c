@@ -2,16 +2,9 @@
  * The costs, held against a plain shortest-path search that is written here from the inventory alone: over
  * all devices and switches, one source after the other, in 64 bits.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "test/fabrics/build.h"
+#include "test/unit/test.h"
 #include "topo/cost.h"
 #include "topo/cost_priv.h"
 
@@ -235,13 +228,12 @@ static void lose_switches(struct fab_inventory *inv, unsigned n, uint64_t *state
 
 /* ---- tests ---- */
 
-static void test_every_kind(void **state)
+TEST(test_every_kind)
 {
     static const char *const kinds[] = {"fattree2:5,3,4",  "fattree2:4,2,3,2", "fattree3:4",
                                         "dragonfly:2,4,2", "dragonfly:1,1,1",  "torus:3,4,2:1",
                                         "torus:5,5:2",     "mesh:4,3:1",       "mesh:2,3,3:2",
                                         "mesh:1,70:1",     "torus:9,9:1",      "random:12,40,10:3"};
-    (void)state;
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
         struct fab_inventory inv;
         assert_int_equal(fabric_parse(kinds[k], &inv), PMIXFAB_OK);
@@ -261,9 +253,8 @@ static void test_every_kind(void **state)
     }
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 500; seed++) {
         struct fab_inventory inv;
         char what[64];
@@ -290,10 +281,9 @@ static void test_random(void **state)
 }
 
 /* More edge switches than fit two blocks of sources, a number that ends inside a vector. */
-static void test_many_switches(void **state)
+TEST(test_many_switches)
 {
     static const char *const kinds[] = {"torus:29,37:1", "random:577,620,900:5"};
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct fab_inventory inv;
         assert_int_equal(fabric_parse(kinds[k], &inv), PMIXFAB_OK);
@@ -326,10 +316,9 @@ static void test_many_switches(void **state)
 }
 
 /* Matrices so large that they are streamed past the caches, at every alignment of the first cell. */
-static void test_large_matrix(void **state)
+TEST(test_large_matrix)
 {
     static const char *const kinds[] = {"fattree2:8,2,190", "random:60,1501,100:9"};
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         struct fab_inventory inv;
         struct fab_planes planes;
@@ -363,9 +352,8 @@ static void test_large_matrix(void **state)
 }
 
 /* A chain of links 960 times slower than the fastest: costs end at 65534, far before the other end. */
-static void test_saturation(void **state)
+TEST(test_saturation)
 {
-    (void)state;
     struct fab_inventory inv;
     char name[32];
     assert_int_equal(fabric_parse("mesh:1,40:2", &inv), PMIXFAB_OK);
@@ -393,9 +381,8 @@ static void test_saturation(void **state)
 
 /* The smallest fabrics: a lone switch, hosts alone, hosts cabled to each other, to a router, to themselves.
  */
-static void test_smallest(void **state)
+TEST(test_smallest)
 {
-    (void)state;
     struct fab_inventory inv;
     struct build b;
     fab_inventory_init(&inv);
@@ -435,14 +422,4 @@ static void test_smallest(void **state)
     fab_costs_destroy(&costs);
     fab_planes_destroy(&planes);
     fab_inventory_destroy(&inv);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_kind),    cmocka_unit_test(test_random),
-        cmocka_unit_test(test_many_switches), cmocka_unit_test(test_large_matrix),
-        cmocka_unit_test(test_saturation),    cmocka_unit_test(test_smallest),
-    };
-    return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
 }

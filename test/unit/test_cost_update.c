@@ -145,9 +145,8 @@ static void run_chain(const char *fabric, uint64_t seed, unsigned steps, unsigne
     unpublish(&before);
 }
 
-static void random_edits(void **state)
+TEST(random_edits)
 {
-    (void)state;
     counts = (struct counts){0};
     fab_costs_update_always(true);
     for (size_t f = 0; f < FABRICS; f++) {
@@ -167,9 +166,8 @@ static void random_edits(void **state)
     assert_true(counts.little > counts.matrices / 8);
 }
 
-static void random_edits_within_limits(void **state)
+TEST(random_edits_within_limits)
 {
-    (void)state;
     counts = (struct counts){0};
     for (size_t f = 0; f < FABRICS; f++)
         run_chain(fabrics[f], 3001 + f, 40, 3, FAB_COST_RATE);
@@ -177,10 +175,9 @@ static void random_edits_within_limits(void **state)
 }
 
 /* From the costs of quite another fabric, of a plane without switches, of nothing. */
-static void strangers(void **state)
+TEST(strangers)
 {
     static const char *const others[] = {"fattree3:4", "random:1,5,0:3", "torus:3,4:2"};
-    (void)state;
     fab_costs_update_always(true);
     for (size_t i = 0; i < 3; i++)
         for (size_t k = 0; k < 3; k++) {
@@ -198,21 +195,9 @@ static void strangers(void **state)
     fab_costs_update_always(false);
 }
 
-static void refuses(void **state)
+TEST(refuses)
 {
     struct fab_costs costs;
-    (void)state;
     assert_int_equal(fab_costs_update(NULL, NULL, 1, &costs), PMIXFAB_ERR_INVAL);
     assert_int_equal(fab_costs_update(NULL, NULL, 1, NULL), PMIXFAB_ERR_INVAL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_edits),
-        cmocka_unit_test(random_edits_within_limits),
-        cmocka_unit_test(strangers),
-        cmocka_unit_test(refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

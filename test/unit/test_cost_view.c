@@ -1,12 +1,7 @@
 /* Rows and matrices of any compact form, held against the cost of each pair. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 #include "topo/cost.h"
 #include "topo/cost_priv.h"
 
@@ -58,13 +53,12 @@ static uint16_t plain_inside(const struct fab_locality *places, uint32_t a, uint
  * path. Every fourth has its rows in the devices' order and one access cost a row, as computed ones often
  * have.
  */
-static void test_any_view(void **state)
+TEST(test_any_view)
 {
     enum { N = 150, E = 100 };
     static uint32_t edge[N], host[N];
     static uint16_t access[N], access_of[E], dist[E * E], cells[N * N], row[N];
     static struct fab_locality places[N];
-    (void)state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         uint64_t dice = seed;
         bool ordered = seed % 4 == 0;
@@ -98,9 +92,8 @@ static void test_any_view(void **state)
     fab_cost_limit_isa(FAB_ISA_AVX512);
 }
 
-static void test_bad_arguments(void **state)
+TEST(test_bad_arguments)
 {
-    (void)state;
     struct fab_costs costs;
     struct fab_plane empty = {0};
     uint16_t cell;
@@ -113,13 +106,4 @@ static void test_bad_arguments(void **state)
     assert_int_equal(fab_cost_matrix(NULL, &cell, 1), PMIXFAB_ERR_INVAL);
     fab_costs_destroy(&costs);
     fab_costs_destroy(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_view),
-        cmocka_unit_test(test_bad_arguments),
-    };
-    return cmocka_run_group_tests_name("cost_view", tests, NULL, NULL);
 }

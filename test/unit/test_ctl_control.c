@@ -1,22 +1,15 @@
 /*
  * test_ctl_control.c - the client's side of the control socket, against a peer that this program plays.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "fabricctl/control.h"
+#include "test/unit/test.h"
 
 static char why[CTL_WHY_SIZE];
 
@@ -37,13 +30,12 @@ static void say(int fd, const char *text)
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
     json_t *line;
     int peer;
     struct ctl_control *control = pair(&peer);
 
-    (void)state;
     say(peer, "{\"a\":1}\n{\"a\":2}\n{\"a\":");
     for (int i = 1; i <= 2; i++) {
         assert_int_equal(ctl_control_next(control, 5, &line, why), CTL_DONE);
@@ -78,9 +70,8 @@ static void refuse(const char *bytes, size_t size, const char *because)
     ctl_control_close(control);
 }
 
-static void test_bad_lines(void **state)
+TEST(test_bad_lines)
 {
-    (void)state;
     refuse("", 0, "closed");
     refuse("{\"ok\":true}", 11, "closed"); /* cut off before its end */
     refuse("\n", 1, "not an answer");
@@ -92,13 +83,12 @@ static void test_bad_lines(void **state)
     refuse("{\"a\":\"\xff\"}\n", 10, "not an answer");
 }
 
-static void test_silence(void **state)
+TEST(test_silence)
 {
     json_t *line;
     int peer;
     struct ctl_control *control = pair(&peer);
 
-    (void)state;
     say(peer, "{\"never\":");
     assert_int_equal(ctl_control_next(control, 0, &line, why), CTL_FAILED);
     assert_non_null(strstr(why, "does not answer"));
@@ -118,14 +108,13 @@ static void *babble(void *arg)
     return NULL;
 }
 
-static void test_endless_line(void **state)
+TEST(test_endless_line)
 {
     struct ctl_control *control;
     pthread_t thread;
     json_t *line;
     int fds[2];
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     assert_int_equal(ctl_control_adopt(fds[0], "the test", &control, why), CTL_DONE);
     assert_int_equal(pthread_create(&thread, NULL, babble, &fds[1]), 0);
@@ -188,12 +177,11 @@ static enum ctl_exit ask(const char *answer_text, struct daemon *d, json_t **ans
     return status;
 }
 
-static void test_ask(void **state)
+TEST(test_ask)
 {
     struct daemon d;
     json_t *answer;
 
-    (void)state;
     assert_int_equal(ask("{\"ok\":true,\"x\":[1,2,3]}\n", &d, &answer), CTL_DONE);
     assert_string_equal(d.request, "{\"op\":\"test\",\"n\":7}\n");
     assert_int_equal(json_array_size(json_object_get(answer, "x")), 3);
@@ -202,12 +190,11 @@ static void test_ask(void **state)
     json_decref(answer);
 }
 
-static void test_ask_refused(void **state)
+TEST(test_ask_refused)
 {
     struct daemon d;
     json_t *answer;
 
-    (void)state;
     assert_int_equal(
         ask("{\"ok\":false,\"error\":-14,\"message\":\"no\\u001b[2J: you: ask root\"}\n", &d, &answer),
         CTL_FAILED);
@@ -221,12 +208,11 @@ static void test_ask_refused(void **state)
     assert_int_equal(ask("", &d, &answer), CTL_FAILED);
 }
 
-static void test_nobody(void **state)
+TEST(test_nobody)
 {
     char dir[] = "test_ctl_control.XXXXXX", file[64], longname[300];
     json_t *answer;
 
-    (void)state;
     assert_non_null(mkdtemp(dir));
     assert_int_equal(ctl_control_ask(dir, json_object(), 1, &answer, why), CTL_FAILED);
     assert_null(answer);
@@ -241,16 +227,4 @@ static void test_nobody(void **state)
     longname[sizeof longname - 1] = '\0';
     assert_int_equal(ctl_control_ask(longname, json_object(), 1, &answer, why), CTL_FAILED);
     assert_non_null(strstr(why, "too long"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),   cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_silence), cmocka_unit_test(test_endless_line),
-        cmocka_unit_test(test_ask),     cmocka_unit_test(test_ask_refused),
-        cmocka_unit_test(test_nobody),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /*
  * test_ctl_table.c - rows in three forms.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabricctl/npy.h"
 #include "fabricctl/table.h"
+#include "test/unit/test.h"
 
 static const struct ctl_column columns[] = {
     {"index", "INDEX", true},    {"name", "NAME", false}, {"guid", NULL, false},
@@ -78,13 +70,12 @@ static void check_first(json_t *row)
     assert_string_equal(json_string_value(json_object_get(row, "time")), "2023-11-14T22:13:20.123456Z");
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
     struct page page = {0};
     struct ctl_table *table = begin(&page, CTL_JSON, CTL_JSON_ARRAY);
     json_t *value, *second;
 
-    (void)state;
     put_rows(table);
     value = json_loads(end(&page, table), 0, NULL);
     assert_int_equal(json_array_size(value), 2);
@@ -102,12 +93,11 @@ static void test_json(void **state)
     free(page.text);
 }
 
-static void test_json_into(void **state)
+TEST(test_json_into)
 {
     json_t *rows = json_array();
     struct ctl_table *table = ctl_table_open(NULL, CTL_TEXT, CTL_JSON_ARRAY, rows, columns, N_COLUMNS);
 
-    (void)state;
     assert_non_null(table);
     put_rows(table);
     ctl_put_number(table, 5); /* a row that is never finished is not written */
@@ -117,14 +107,13 @@ static void test_json_into(void **state)
     json_decref(rows);
 }
 
-static void test_json_lines(void **state)
+TEST(test_json_lines)
 {
     struct page page = {0};
     struct ctl_table *table = begin(&page, CTL_JSON, CTL_JSON_LINES);
     json_t *value;
     char *second;
 
-    (void)state;
     put_rows(table);
     assert_int_equal(strlen(page.text), page.size); /* flushed before it is closed */
     second = strchr(end(&page, table), '\n');
@@ -140,12 +129,11 @@ static void test_json_lines(void **state)
     free(page.text);
 }
 
-static void test_csv(void **state)
+TEST(test_csv)
 {
     struct page page = {0};
     struct ctl_table *table = begin(&page, CTL_CSV, CTL_JSON_ARRAY);
 
-    (void)state;
     put_rows(table);
     assert_string_equal(
         end(&page, table),
@@ -156,12 +144,11 @@ static void test_csv(void **state)
     free(page.text);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
     struct page page = {0};
     struct ctl_table *table = begin(&page, CTL_TEXT, CTL_JSON_ARRAY);
 
-    (void)state;
     put_rows(table);
     assert_string_equal(end(&page, table),
                         "INDEX NAME              RATE UP  AT             HOSTS\n"
@@ -179,9 +166,8 @@ static void check_empty(enum ctl_format format, enum ctl_json json, const char *
     free(page.text);
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
-    (void)state;
     check_empty(CTL_JSON, CTL_JSON_ARRAY, "[]\n");
     check_empty(CTL_JSON, CTL_JSON_LINES, "");
     check_empty(CTL_CSV, CTL_JSON_ARRAY, "index,name,guid,rate_gbps,up,logical,hosts,time\n");
@@ -189,12 +175,11 @@ static void test_empty(void **state)
 }
 
 /* More cells than columns are dropped, and a table that is not there takes everything. */
-static void test_misuse(void **state)
+TEST(test_misuse)
 {
     struct page page = {0};
     struct ctl_table *table = begin(&page, CTL_CSV, CTL_JSON_ARRAY);
 
-    (void)state;
     for (size_t i = 0; i < N_COLUMNS + 5; i++)
         ctl_put_number(table, (int64_t)i);
     assert_true(ctl_table_row(table));
@@ -206,12 +191,11 @@ static void test_misuse(void **state)
     assert_false(ctl_table_row(NULL));
 }
 
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
     FILE *full = fopen("/dev/full", "w");
     struct ctl_table *table;
 
-    (void)state;
     if (full == NULL)
         skip();
     table = ctl_table_open(full, CTL_JSON, CTL_JSON_LINES, NULL, columns, N_COLUMNS);
@@ -221,12 +205,11 @@ static void test_full_disk(void **state)
     fclose(full);
 }
 
-static void test_rates(void **state)
+TEST(test_rates)
 {
     json_t *whole = ctl_json_rate(400000), *part = ctl_json_rate(54545);
     char *text = json_dumps(part, JSON_ENCODE_ANY | JSON_REAL_PRECISION(10));
 
-    (void)state;
     assert_true(json_is_integer(whole));
     assert_int_equal(json_integer_value(whole), 400);
     assert_string_equal(text, "54.545");
@@ -254,24 +237,10 @@ static void check_header(uint32_t n, const char *shape)
     assert_non_null(strstr(dict, shape));
 }
 
-static void test_npy_header(void **state)
+TEST(test_npy_header)
 {
-    (void)state;
     check_header(0, "'shape': (0, 0)");
     check_header(64, "'shape': (64, 64)");
     check_header(9826, "'shape': (9826, 9826)");
     check_header(UINT32_MAX, "'shape': (4294967295, 4294967295)");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),       cmocka_unit_test(test_json_into),
-        cmocka_unit_test(test_json_lines), cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_text),       cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_misuse),     cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_rates),      cmocka_unit_test(test_npy_header),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,13 @@
 /*
  * test_ctl_text.c - strings as fabricctl shows them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <wchar.h>
 
 #include "fabricctl/changes.h"
 #include "fabricctl/text.h"
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 
 static void check_clean(const char *raw, const char *clean)
 {
@@ -27,9 +18,8 @@ static void check_clean(const char *raw, const char *clean)
     free(copy);
 }
 
-static void test_clean(void **state)
+TEST(test_clean)
 {
-    (void)state;
     check_clean("", "");
     check_clean("leaf1", "leaf1");
     check_clean("a\tb\nc\x7f", "a?b?c?");
@@ -86,14 +76,13 @@ static bool plain_is_clean(const unsigned char *p)
     return true;
 }
 
-static void test_clean_random(void **state)
+TEST(test_clean_random)
 {
     static const unsigned char interesting[] = {0x1b, 0x7f, 0x80, 0x9f, 0xa0, 0xbf, 0xc0, 0xc2, 0xdf,
                                                 0xe0, 0xe2, 0xed, 0xef, 0xf0, 0xf4, 0xf5, 0xff, 'a'};
     uint64_t seed = 11;
     unsigned kept = 0;
 
-    (void)state;
     for (int round = 0; round < 200000; round++) {
         char raw[9] = "", clean[9];
         size_t len = fabric_random_next(&seed) % 8;
@@ -126,9 +115,8 @@ static void check_csv(const char *text, const char *field)
     free(made);
 }
 
-static void test_csv(void **state)
+TEST(test_csv)
 {
-    (void)state;
     check_csv("", "");
     check_csv("plain text;x", "plain text;x");
     check_csv("a,b", "\"a,b\"");
@@ -152,9 +140,8 @@ static void check_fold(const char *const *names, size_t n, const char *folded)
         check_fold(names_, sizeof names_ / sizeof names_[0], folded);                                        \
     } while (0)
 
-static void test_fold(void **state)
+TEST(test_fold)
 {
-    (void)state;
     check_fold(NULL, 0, "");
     FOLD("login", "login");
     FOLD("node7", "node7");
@@ -200,11 +187,10 @@ static void unfold(const char *text, char names[][32], size_t *n)
     }
 }
 
-static void test_fold_random(void **state)
+TEST(test_fold_random)
 {
     uint64_t seed = 5;
 
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         char names[24][32], back[64][32], *folded;
         const char *list[24];
@@ -232,11 +218,10 @@ static void test_fold_random(void **state)
     }
 }
 
-static void test_time(void **state)
+TEST(test_time)
 {
     char buf[CTL_TIME_SIZE];
 
-    (void)state;
     assert_string_equal(ctl_time(0, buf), "1970-01-01T00:00:00.000000Z");
     assert_string_equal(ctl_time(1700000000123456, buf), "2023-11-14T22:13:20.123456Z");
     assert_string_equal(ctl_time(-1, buf), "1969-12-31T23:59:59.999999Z");
@@ -244,9 +229,8 @@ static void test_time(void **state)
     assert_non_null(ctl_time(INT64_MIN, buf));
 }
 
-static void test_mentions(void **state)
+TEST(test_mentions)
 {
-    (void)state;
     assert_true(ctl_mentions("leaf1[8] - node001 HCA-1[1]", "node001"));
     assert_true(ctl_mentions("node001", "node001"));
     assert_true(ctl_mentions("node0010 node001", "node001"));
@@ -255,15 +239,4 @@ static void test_mentions(void **state)
     assert_false(ctl_mentions("node001.cluster", "node001"));
     assert_false(ctl_mentions("node001", ""));
     assert_false(ctl_mentions("", "node001"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clean),    cmocka_unit_test(test_clean_random), cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_fold),     cmocka_unit_test(test_fold_random),  cmocka_unit_test(test_time),
-        cmocka_unit_test(test_mentions),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

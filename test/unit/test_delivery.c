@@ -1,12 +1,7 @@
 /* What a host hands to the scheduler: the whole, or what changed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "test/unit/report_random.h"
+#include "test/unit/test.h"
 #include "test/unit/wire_seal.h"
 #include "topo/delivery.h"
 
@@ -68,9 +63,8 @@ static void assert_refused(const void *bytes, size_t size, const struct fab_repo
 }
 
 /* A host whose report changes, and a scheduler that has what came last. */
-static void test_a_host_over_time(void **state)
+TEST(test_a_host_over_time)
 {
-    (void)state;
     uint64_t random = 21;
     struct fab_report now, held, later, out;
 
@@ -106,9 +100,8 @@ static void test_a_host_over_time(void **state)
     fab_report_destroy(&now);
 }
 
-static void test_every_change_and_every_cut(void **state)
+TEST(test_every_change_and_every_cut)
 {
-    (void)state;
     uint64_t random = 22;
     struct fab_report before, after;
 
@@ -142,9 +135,8 @@ static void test_every_change_and_every_cut(void **state)
 }
 
 /* What is announced is what comes. */
-static void test_lies(void **state)
+TEST(test_lies)
 {
-    (void)state;
     uint64_t random = 23;
     struct fab_report report, other, out;
     struct fab_err err = {{0}};
@@ -192,9 +184,8 @@ static void two_sources(struct fab_report *report, const char *verbs, const char
 }
 
 /* What was said of a source that the sender knows nothing of stands; only of that source. */
-static void test_sources_that_are_unknown(void **state)
+TEST(test_sources_that_are_unknown)
 {
-    (void)state;
     const uint32_t ucx = 1u << FAB_FROM_UCX, verbs = 1u << FAB_FROM_VERBS;
     struct fab_report held, sent, expected, out;
     struct fab_err err = {{0}};
@@ -236,9 +227,8 @@ static void test_sources_that_are_unknown(void **state)
     fab_report_destroy(&expected);
 }
 
-static void test_what_is_not_sent(void **state)
+TEST(test_what_is_not_sent)
 {
-    (void)state;
     static uint8_t body[FAB_REPORT_MAX_SIZE + 1];
     struct fab_delivery good = {.host = "node017", .digest = 1, .body = body, .size = 1}, d;
     void *bytes;
@@ -265,16 +255,4 @@ static void test_what_is_not_sent(void **state)
     assert_string_equal(good.host, d.host);
     assert_int_equal(good.size, d.size);
     free(bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_host_over_time),
-        cmocka_unit_test(test_every_change_and_every_cut),
-        cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_sources_that_are_unknown),
-        cmocka_unit_test(test_what_is_not_sent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

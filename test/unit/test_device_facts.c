@@ -1,19 +1,12 @@
 /* test_device_facts.c - a device's attributes, from what its host and the sweep say of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <pmix.h>
 
 #include "pmix/device.h"
 #include "pmix/value.h"
 #include "test/fabrics/details.h"
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 #include "topo/snapshot.h"
 
 /* A plane of a made-up fabric with these details. */
@@ -123,10 +116,9 @@ static unsigned check_whole(const struct pmixfab *fab, uint32_t i)
     return (unsigned)n;
 }
 
-static void every_fact_stands_in_its_attribute(void **state)
+TEST(every_fact_stands_in_its_attribute)
 {
     unsigned most = 0, fewest = 99;
-    (void)state;
     for (uint64_t seed = 0; seed < 40; seed++) {
         struct fab_inventory inv;
         struct fab_details details;
@@ -194,11 +186,10 @@ static struct pmixfab *told(const struct one_fact *facts, uint32_t n)
     return fab;
 }
 
-static void ethernet_has_a_mac(void **state)
+TEST(ethernet_has_a_mac)
 {
     const struct one_fact with[] = {{FAB_FACT_MAC, "b8:59:9f:fa:12:35"}, {FAB_FACT_TYPE, "Ethernet"}};
     const struct one_fact without[] = {{FAB_FACT_TYPE, "Ethernet"}};
-    (void)state;
     struct pmixfab *fab = told(with, 2);
     is_text(fab, 1, PMIX_FABRIC_DEVICE_TYPE, "Ethernet");
     is_text(fab, 1, PMIX_FABRIC_DEVICE_ADDRESS, "b8:59:9f:fa:12:35");
@@ -209,12 +200,11 @@ static void ethernet_has_a_mac(void **state)
     pmixfab_close(fab);
 }
 
-static void what_nobody_says_is_not_guessed(void **state)
+TEST(what_nobody_says_is_not_guessed)
 {
     const struct one_fact vendor_only[] = {{FAB_FACT_PCI, "0000:c1:00:01"}, {FAB_FACT_VENDOR_ID, "0x15b3"}};
     const struct one_fact odd[] = {
         {FAB_FACT_VENDOR_ID, "0x15b3"}, {FAB_FACT_PART_ID, "0x101b"}, {FAB_FACT_MTU, "0"}};
-    (void)state;
     struct pmixfab *fab = told(vendor_only, 2);
     is_text(fab, 0, PMIX_FABRIC_DEVICE_TYPE, NULL); /* an RDMA device that no sweep saw may be either */
     is_text(fab, 0, PMIX_FABRIC_DEVICE_VENDORID, "0x15b3");
@@ -228,14 +218,4 @@ static void what_nobody_says_is_not_guessed(void **state)
     is_text(fab, 0, PMIX_FABRIC_DEVICE_BUS_TYPE, "unknown");
     is_size(fab, 0, PMIX_FABRIC_DEVICE_MTU, 0);
     pmixfab_close(fab);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_fact_stands_in_its_attribute),
-        cmocka_unit_test(ethernet_has_a_mac),
-        cmocka_unit_test(what_nobody_says_is_not_guessed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,11 @@
 /* The fingerprint of a host's interfaces: what is reported changes it, and nothing else does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <arpa/inet.h>
-#include <cmocka.h>
 #include <net/if.h>
 #include <netpacket/packet.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabricd/node_devices.h"
+#include "test/unit/test.h"
 
 #define MAX 64
 
@@ -109,10 +102,9 @@ static void fill(struct host *host, int without)
     }
 }
 
-static void test_each_fact_counts(void **state)
+TEST(test_each_fact_counts)
 {
     static struct host a, b;
-    (void)state;
     fill(&a, -1);
     const uint64_t before = fingerprint(&a);
     for (int i = 0; i < 6; i++) {
@@ -142,10 +134,9 @@ static void test_each_fact_counts(void **state)
     assert_int_not_equal(fingerprint(&b), before);
 }
 
-static void test_the_rest_does_not(void **state)
+TEST(test_the_rest_does_not)
 {
     static struct host a, b;
-    (void)state;
     fill(&a, -1);
     const uint64_t before = fingerprint(&a);
     fill(&b, -1);
@@ -160,10 +151,9 @@ static void test_the_rest_does_not(void **state)
 }
 
 /* The kernel lists in any order. */
-static void test_order(void **state)
+TEST(test_order)
 {
     static struct host a, b;
-    (void)state;
     fill(&a, -1);
     const uint64_t before = fingerprint(&a);
     srand(1);
@@ -180,10 +170,9 @@ static void test_order(void **state)
 }
 
 /* Entries that some kinds of interface have: no address, a family of another kind, a MAC of 20 bytes. */
-static void test_odd_entries(void **state)
+TEST(test_odd_entries)
 {
     static struct host a, b;
-    (void)state;
     fill(&a, -1);
     const uint64_t before = fingerprint(&a);
     fill(&b, -1);
@@ -195,15 +184,4 @@ static void test_odd_entries(void **state)
     assert_int_not_equal(fingerprint(&b), before);
     b.list[0].ifa_name = NULL;
     assert_int_not_equal(fingerprint(&b), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_fact_counts),
-        cmocka_unit_test(test_the_rest_does_not),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_odd_entries),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,8 @@ static void assert_lines(const struct fab_diff *diff, const char *const *lines, 
         assert_lines(diff, lines_, sizeof(lines_) / sizeof(lines_[0]));                                      \
     } while (0)
 
-static void test_kinds_have_words(void **state)
+TEST(test_kinds_have_words)
 {
-    (void)state;
     for (int k = FAB_CHANGE_HOST_ADDED; k < FAB_CHANGE_KINDS; k++) {
         assert_int_equal(fab_change_parse(fab_change_name((enum fab_change_kind)k)), k);
         assert_string_not_equal(fab_change_name((enum fab_change_kind)k), "unknown");
@@ -55,9 +54,8 @@ static void test_kinds_have_words(void **state)
     assert_int_equal(fab_change_parse(NULL), 0);
 }
 
-static void test_a_cable_of_a_host(void **state)
+TEST(test_a_cable_of_a_host)
 {
-    (void)state;
     struct fab_inventory before, after;
     assert_int_equal(fabric_fattree2(&before, 2, 2, 2, 1), 0);
     assert_int_equal(fab_inventory_copy(&after, &before), 0);
@@ -83,9 +81,8 @@ static void test_a_cable_of_a_host(void **state)
     fab_inventory_destroy(&after);
 }
 
-static void test_a_cable_between_switches(void **state)
+TEST(test_a_cable_between_switches)
 {
-    (void)state;
     struct fab_inventory before, after;
     assert_int_equal(fabric_fattree2(&before, 2, 2, 2, 1), 0);
     assert_int_equal(fab_inventory_copy(&after, &before), 0);
@@ -139,9 +136,8 @@ static void small_without(struct fab_inventory *inv, uint64_t guid, uint64_t sec
     fab_inventory_destroy(&whole);
 }
 
-static void test_devices_and_hosts(void **state)
+TEST(test_devices_and_hosts)
 {
-    (void)state;
     struct fab_inventory whole, part;
     small(&whole);
     small_without(&part, 0x110, 0x110);
@@ -168,9 +164,8 @@ static void test_devices_and_hosts(void **state)
     fab_inventory_destroy(&whole);
 }
 
-static void test_from_and_to_nothing(void **state)
+TEST(test_from_and_to_nothing)
 {
-    (void)state;
     struct fab_inventory whole, nothing;
     small(&whole);
     fab_inventory_init(&nothing); /* need not even be finished */
@@ -204,9 +199,8 @@ static struct fab_port *port_of(struct fab_inventory *inv, uint64_t guid, unsign
     return &inv->ports[fab_inventory_port(inv, fab_inventory_find(inv, guid), num)];
 }
 
-static void test_states_and_rates(void **state)
+TEST(test_states_and_rates)
 {
-    (void)state;
     struct fab_inventory before, after;
     small(&before);
     small(&after);
@@ -234,9 +228,8 @@ static void test_states_and_rates(void **state)
     fab_inventory_destroy(&after);
 }
 
-static void test_a_moved_cable(void **state)
+TEST(test_a_moved_cable)
 {
-    (void)state;
     struct fab_inventory before, after;
     small(&before);
     small(&after);
@@ -260,9 +253,8 @@ static void rename_node(struct fab_inventory *inv, uint64_t guid, const char *de
     inv->nodes[fab_inventory_find(inv, guid)].desc = fab_inventory_string(inv, desc, strlen(desc));
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     struct fab_inventory before, after;
     small(&before);
     small(&after);
@@ -288,9 +280,8 @@ static void test_names(void **state)
 }
 
 /* Names that never went through naming: what is in them stays out of the texts. */
-static void test_dirty_names(void **state)
+TEST(test_dirty_names)
 {
-    (void)state;
     struct fab_inventory before, after;
     small(&before);
     small(&after);
@@ -308,9 +299,8 @@ static void test_dirty_names(void **state)
     fab_inventory_destroy(&after);
 }
 
-static void test_everything_else(void **state)
+TEST(test_everything_else)
 {
-    (void)state;
     struct fab_inventory before, after;
     small(&before);
     small(&after);
@@ -350,9 +340,8 @@ static void test_everything_else(void **state)
     fab_inventory_destroy(&after);
 }
 
-static void test_another_kind_under_one_guid(void **state)
+TEST(test_another_kind_under_one_guid)
 {
-    (void)state;
     struct fab_inventory before, after;
     small(&before);
     small(&after);
@@ -482,9 +471,8 @@ static void shake(struct fab_inventory *to, const struct fab_inventory *from, ui
     hand_without_free(&without);
 }
 
-static void test_against_plain_sets(void **state)
+TEST(test_against_plain_sets)
 {
-    (void)state;
     uint32_t seen[FAB_CHANGE_OTHER + 1] = {0};
     for (uint64_t seed = 1; seed <= 120; seed++) {
         struct fab_inventory whole, a, b;
@@ -517,23 +505,4 @@ static void test_against_plain_sets(void **state)
     }
     for (int kind = FAB_CHANGE_HOST_ADDED; kind <= FAB_CHANGE_OTHER; kind++)
         assert_true(seen[kind] > 0); /* the dice reached every kind */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds_have_words),
-        cmocka_unit_test(test_a_cable_of_a_host),
-        cmocka_unit_test(test_a_cable_between_switches),
-        cmocka_unit_test(test_devices_and_hosts),
-        cmocka_unit_test(test_from_and_to_nothing),
-        cmocka_unit_test(test_states_and_rates),
-        cmocka_unit_test(test_a_moved_cable),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_dirty_names),
-        cmocka_unit_test(test_everything_else),
-        cmocka_unit_test(test_another_kind_under_one_guid),
-        cmocka_unit_test(test_against_plain_sets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void assert_names(struct expected *expected, int64_t now, const char *nam
     assert_string_equal(text, names);
 }
 
-static void test_kept(void **state)
+TEST_WITH(test_kept, folder_setup, folder_teardown)
 {
     const struct folder *folder = *state;
     struct fab_err err = {""};
@@ -70,7 +70,7 @@ static void test_kept(void **state)
     store_close(store);
 }
 
-static void test_limits(void **state)
+TEST_WITH(test_limits, folder_setup, folder_teardown)
 {
     const struct folder *folder = *state;
     struct fab_err err = {""};
@@ -92,7 +92,7 @@ static void test_limits(void **state)
     store_close(store);
 }
 
-static void test_marked(void **state)
+TEST_WITH(test_marked, folder_setup, folder_teardown)
 {
     const struct folder *folder = *state;
     struct fab_err err = {""};
@@ -126,7 +126,7 @@ static void test_marked(void **state)
 }
 
 /* Indices move because of what came and went with them. */
-static void test_indices(void **state)
+TEST_WITH(test_indices, folder_setup, folder_teardown)
 {
     const struct folder *folder = *state;
     struct fab_err err = {""};
@@ -153,15 +153,4 @@ static void test_indices(void **state)
     assert_false(changes[1].planned);
     expected_free(expected);
     store_close(store);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_kept, folder_setup, folder_teardown),
-        cmocka_unit_test_setup_teardown(test_limits, folder_setup, folder_teardown),
-        cmocka_unit_test_setup_teardown(test_marked, folder_setup, folder_teardown),
-        cmocka_unit_test_setup_teardown(test_indices, folder_setup, folder_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* The generators themselves: what they say they make, and what they write. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 
 struct counts {
     unsigned hcas, switches, cables;
@@ -27,7 +20,7 @@ static struct counts count(const struct fab_inventory *inv)
 }
 
 /* Cables counted from the definition of each kind, not from the generator's loops. */
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
     static const struct {
         const char *text;
@@ -46,7 +39,6 @@ static void test_sizes(void **state)
         {"mesh:4,4:2", {32, 16, 32 + 24}},
         {"mesh:1,1:0", {0, 1, 0}},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct fab_inventory inv;
         assert_int_equal(fabric_parse(cases[i].text, &inv), PMIXFAB_OK);
@@ -61,9 +53,8 @@ static void test_sizes(void **state)
 }
 
 /* Every pair of groups has one cable, every pair of routers in a group too. */
-static void test_dragonfly_wiring(void **state)
+TEST(test_dragonfly_wiring)
 {
-    (void)state;
     enum { A = 4, H = 2, GROUPS = A * H + 1 };
     unsigned between[GROUPS][GROUPS] = {{0}};
     struct fab_inventory inv;
@@ -81,9 +72,8 @@ static void test_dragonfly_wiring(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_random_is_by_seed(void **state)
+TEST(test_random_is_by_seed)
 {
-    (void)state;
     struct fab_inventory one, same, other;
     assert_int_equal(fabric_random(&one, 20, 200, 30, 1, 5), PMIXFAB_OK);
     assert_int_equal(fabric_random(&same, 20, 200, 30, 1, 5), PMIXFAB_OK);
@@ -105,7 +95,7 @@ static void test_random_is_by_seed(void **state)
     fab_inventory_destroy(&other);
 }
 
-static void test_parse_refuses(void **state)
+TEST(test_parse_refuses)
 {
     static const char *const syntax[] = {"",
                                          "fattree2",
@@ -128,7 +118,6 @@ static void test_parse_refuses(void **state)
                                         "fattree2:2,100,200", "dragonfly:200,40,40", "dragonfly:1,0,1",
                                         "torus:0,4:1",        "mesh:4,4:249",        "torus:2000,2:1",
                                         "random:0,1,1:1",     "random:1,300,0:1"};
-    (void)state;
     struct fab_inventory inv;
     for (size_t i = 0; i < sizeof(syntax) / sizeof(syntax[0]); i++)
         if (fabric_parse(syntax[i], &inv) != PMIXFAB_ERR_SYNTAX)
@@ -138,9 +127,8 @@ static void test_parse_refuses(void **state)
             fail_msg("'%s' was not refused", range[i]);
 }
 
-static void test_unlink(void **state)
+TEST(test_unlink)
 {
-    (void)state;
     struct fab_inventory inv, before;
     assert_int_equal(fabric_parse("fattree2:2,1,2", &inv), PMIXFAB_OK);
     assert_int_equal(fab_inventory_copy(&before, &inv), PMIXFAB_OK);
@@ -167,9 +155,8 @@ static void test_unlink(void **state)
     fab_inventory_destroy(&before);
 }
 
-static void test_set_rate(void **state)
+TEST(test_set_rate)
 {
-    (void)state;
     struct fab_inventory inv;
     assert_int_equal(fabric_parse("fattree2:2,1,2", &inv), PMIXFAB_OK);
     assert_int_equal(fabric_set_rate(&inv, "spine1", 2, 1, FAB_QDR), PMIXFAB_OK);
@@ -180,9 +167,8 @@ static void test_set_rate(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     struct fab_inventory inv;
     char name[256];
     assert_int_equal(fabric_parse("random:6,60,4:3", &inv), PMIXFAB_OK);
@@ -208,9 +194,8 @@ static char *written(const struct fab_inventory *inv, int (*writer)(const struct
     return text;
 }
 
-static void test_writers(void **state)
+TEST(test_writers)
 {
-    (void)state;
     struct fab_inventory inv;
     assert_int_equal(fabric_parse("fattree2:1,1,1", &inv), PMIXFAB_OK);
     char *net = written(&inv, fabric_write_netfile), *capture = written(&inv, fabric_write_capture);
@@ -231,19 +216,4 @@ static void test_writers(void **state)
     free(net);
     free(capture);
     fab_inventory_destroy(&inv);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_dragonfly_wiring),
-        cmocka_unit_test(test_random_is_by_seed),
-        cmocka_unit_test(test_parse_refuses),
-        cmocka_unit_test(test_unlink),
-        cmocka_unit_test(test_set_rate),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_writers),
-    };
-    return cmocka_run_group_tests_name("fabrics", tests, NULL, NULL);
 }

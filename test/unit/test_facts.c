@@ -77,9 +77,8 @@ static void compare_costs(const struct pmixfab *fab, const struct layer *layer,
     free(cells);
 }
 
-static void test_facts_are_read_again(void **state)
+TEST(test_facts_are_read_again)
 {
-    (void)state;
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
         struct world world;
         world_open(&world, world_fabrics[f]);
@@ -102,13 +101,12 @@ static void test_facts_are_read_again(void **state)
 }
 
 /* Eight HCAs in one host: every sort of nearness at its price. */
-static void test_places(void **state)
+TEST(test_places)
 {
     static const struct fab_locality places[] = {{1, 1, 1, 1}, {1, 1, 1, 1}, {2, 1, 1, 1}, {3, 0, 1, 1},
                                                  {4, 0, 2, 1}, {5, 0, 3, 2}, {6, 0, 0, 0}, {0, 0, 0, 0}};
     static const uint16_t first_row[] = {0, 1, 2, 4, 6, 9, 5, 5};
     enum { N = sizeof(places) / sizeof(places[0]) };
-    (void)state;
     struct world world = {0};
     struct fab_details details;
     uint16_t row[N];
@@ -148,9 +146,8 @@ static void test_places(void **state)
 }
 
 /* Without details, and with details that know nothing. */
-static void test_no_facts(void **state)
+TEST(test_no_facts)
 {
-    (void)state;
     struct world world;
     struct fab_details details;
     struct pmixfab_fact fact = {.kind = "untouched"};
@@ -183,9 +180,8 @@ static void test_no_facts(void **state)
     world_close(&world);
 }
 
-static void test_source_names(void **state)
+TEST(test_source_names)
 {
-    (void)state;
     assert_string_equal(pmixfab_source_name(0), "subnet");
     for (uint32_t i = 0; i < FAB_SOURCES; i++)
         assert_int_equal(fab_source_parse(pmixfab_source_name(i)), i);
@@ -194,9 +190,8 @@ static void test_source_names(void **state)
 }
 
 /* A fact is 8 bytes, and its text stands once, however many devices have it. */
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     struct world world;
     struct fab_details details;
     world_open(&world, "fattree3:8");
@@ -219,9 +214,8 @@ static void test_sizes(void **state)
     world_close(&world);
 }
 
-static void test_build_refuses(void **state)
+TEST(test_build_refuses)
 {
-    (void)state;
     struct world world;
     struct fab_details details;
     world_open(&world, "fattree2:2,1,2");
@@ -245,9 +239,8 @@ static void test_build_refuses(void **state)
 }
 
 /* Every fact is part of the content; equal ones make equal bytes. */
-static void test_content(void **state)
+TEST(test_content)
 {
-    (void)state;
     struct world world;
     struct fab_details details;
     world_open(&world, "fattree2:2,1,2");
@@ -279,10 +272,9 @@ static void test_content(void **state)
 }
 
 /* Many strings, so that their table grows. */
-static void test_many_texts(void **state)
+TEST(test_many_texts)
 {
     enum { N = 5000 };
-    (void)state;
     struct snap_strings strings;
     uint32_t *offsets = calloc(N, sizeof(*offsets));
     char text[32];
@@ -302,19 +294,4 @@ static void test_many_texts(void **state)
     assert_int_equal(strings.error, 0);
     fab_strings_destroy(&strings);
     free(offsets);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_facts_are_read_again),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_no_facts),
-        cmocka_unit_test(test_source_names),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_build_refuses),
-        cmocka_unit_test(test_content),
-        cmocka_unit_test(test_many_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

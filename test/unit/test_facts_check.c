@@ -34,9 +34,8 @@ static const struct {
     {"order of facts", FACT(2, kind), 1, FAB_FACT_NAME},
 };
 
-static void test_lies_are_found(void **state)
+TEST(test_lies_are_found)
 {
-    (void)state;
     struct world world;
     struct fab_details details;
     world_open(&world, "fattree2:2,1,2"); /* 4 devices */
@@ -82,9 +81,8 @@ static void test_lies_are_found(void **state)
     world_close(&world);
 }
 
-static void test_bit_flips(void **state)
+TEST(test_bit_flips)
 {
-    (void)state;
     struct world world;
     struct fab_details details;
     world_open(&world, "fattree2:2,1,2");
@@ -122,9 +120,8 @@ static void test_bit_flips(void **state)
 }
 
 /* A newer writer's kinds and sources: its kinds come last and are passed over. */
-static void test_newer_kinds(void **state)
+TEST(test_newer_kinds)
 {
-    (void)state;
     struct world world;
     struct fab_details details;
     struct pmixfab_fact fact;
@@ -149,14 +146,4 @@ static void test_newer_kinds(void **state)
     pmixfab_close(fab);
     fabric_details_destroy(&details);
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lies_are_found),
-        cmocka_unit_test(test_bit_flips),
-        cmocka_unit_test(test_newer_kinds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,14 @@
 /* test_facts_page.c - the man page fabricctl(1) lists every kind of fact, and whom one believes about it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "test/unit/test.h"
 #include "topo/join.h"
 
 static char page[1 << 17];
 
 static int read_page(void **state)
 {
-    FILE *in = fopen(TEST_DATA "/../../docs/fabricctl.1", "rb");
     (void)state;
+    FILE *in = fopen(TEST_DATA "/../../docs/fabricctl.1", "rb");
     assert_non_null(in);
     size_t n = fread(page, 1, sizeof(page) - 1, in);
     fclose(in);
@@ -24,9 +16,8 @@ static int read_page(void **state)
     return n > 0 ? 0 : -1;
 }
 
-static void every_kind_is_described(void **state)
+TEST(every_kind_is_described)
 {
-    (void)state;
     for (unsigned kind = 1; kind < FAB_FACTS; kind++) {
         char item[64];
         snprintf(item, sizeof(item), "\n.It Cm %s\n", fab_fact_name((enum fab_fact)kind));
@@ -52,9 +43,8 @@ static void print_order(const enum fab_source *order, FILE *out)
     fprintf(out, "\n");
 }
 
-static void every_order_is_the_table_s(void **state)
+TEST(every_order_is_the_table_s)
 {
-    (void)state;
     for (unsigned kind = 1; kind < FAB_FACTS; kind++) {
         char *text;
         size_t size;
@@ -67,11 +57,4 @@ static void every_order_is_the_table_s(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_is_described),
-        cmocka_unit_test(every_order_is_the_table_s),
-    };
-    return cmocka_run_group_tests(tests, read_page, NULL);
-}
+TEST_GROUP(read_page, NULL)

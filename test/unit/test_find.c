@@ -64,9 +64,8 @@ static void find_all(const struct layer *layer)
     pmixfab_close(fab);
 }
 
-static void test_find_every_device(void **state)
+TEST(test_find_every_device)
 {
-    (void)state;
     struct world world;
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
         world_open(&world, world_fabrics[f]);
@@ -79,9 +78,8 @@ static void test_find_every_device(void **state)
     world_close(&world);
 }
 
-static void test_find_refuses(void **state)
+TEST(test_find_refuses)
 {
-    (void)state;
     struct world world;
     world_odd(&world);
     struct pmixfab *fab = layer_open(&world.layers[0]);
@@ -144,13 +142,4 @@ static void test_find_refuses(void **state)
     free(huge);
     pmixfab_close(fab);
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find_every_device),
-        cmocka_unit_test(test_find_refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* test_flaps.c - what counts as coming and going: by hand, and against a model that keeps every sweep. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "fabricd/flaps.h"
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 
 #define S 1000000ll
 
@@ -97,11 +90,10 @@ static const struct hold_limits usual = {.count = 3, .window = 60, .down = 30, .
 
 /* ---- by hand ---- */
 
-static void the_first_sweep_counts_nothing(void **state)
+TEST(the_first_sweep_counts_nothing)
 {
     struct bed bed;
     const struct hold_limits at_once = {.count = 1, .window = 60, .down = 30, .down_max = 600};
-    (void)state;
     begin(&bed, &at_once);
     sweep(&bed, 1 * S);
     sweep(&bed, 2 * S);
@@ -112,12 +104,11 @@ static void the_first_sweep_counts_nothing(void **state)
     end(&bed);
 }
 
-static void a_switch_that_restarts_is_one(void **state)
+TEST(a_switch_that_restarts_is_one)
 {
     struct bed bed;
     struct held held;
     uint32_t at = 0;
-    (void)state;
     for (uint64_t guid = 1; guid <= SWITCHES; guid++) {
         begin(&bed, &usual);
         sweep(&bed, 1 * S);
@@ -139,10 +130,9 @@ static void a_switch_that_restarts_is_one(void **state)
     }
 }
 
-static void it_may_go_and_come_in_pieces(void **state)
+TEST(it_may_go_and_come_in_pieces)
 {
     struct bed bed;
-    (void)state;
     begin(&bed, &usual);
     sweep(&bed, 1 * S);
     for (int i = 0; i < 5; i++) {
@@ -160,12 +150,11 @@ static void it_may_go_and_come_in_pieces(void **state)
     end(&bed);
 }
 
-static void what_is_behind_it_goes_along(void **state)
+TEST(what_is_behind_it_goes_along)
 {
     struct bed bed;
     struct held held;
     uint32_t at = 0;
-    (void)state;
     begin(&bed, &usual);
     bed.up[0] = false; /* leaf 1 is behind spine 4 only */
     sweep(&bed, 1 * S);
@@ -181,10 +170,9 @@ static void what_is_behind_it_goes_along(void **state)
     end(&bed);
 }
 
-static void one_cable_is_not_its_switch(void **state)
+TEST(one_cable_is_not_its_switch)
 {
     struct bed bed;
-    (void)state;
     begin(&bed, &usual);
     sweep(&bed, 1 * S);
     for (int i = 0; i < 3; i++) {
@@ -380,11 +368,10 @@ static void change_something(struct bed *bed, uint64_t *dice)
     }
 }
 
-static void random_changes_are_as_the_model_says(void **state)
+TEST(random_changes_are_as_the_model_says)
 {
     struct past *past = calloc(1, sizeof(*past));
     uint64_t told = 0;
-    (void)state;
     assert_non_null(past);
     for (unsigned seed = 1; seed <= 40; seed++) {
         uint64_t dice = seed;
@@ -415,17 +402,4 @@ static void random_changes_are_as_the_model_says(void **state)
     }
     assert_true(told > 100);
     free(past);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_sweep_counts_nothing),
-        cmocka_unit_test(a_switch_that_restarts_is_one),
-        cmocka_unit_test(it_may_go_and_come_in_pieces),
-        cmocka_unit_test(what_is_behind_it_goes_along),
-        cmocka_unit_test(one_cable_is_not_its_switch),
-        cmocka_unit_test(random_changes_are_as_the_model_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,9 +51,8 @@ static void finish(struct fab_inventory *inv, struct scene *scene)
     scene_take(scene, inv);
 }
 
-static void names_of_kinds(void **state)
+TEST(names_of_kinds)
 {
-    (void)state;
     static const char *const names[] = {"other",   "single-switch", "fat-tree-2", "fat-tree-3", "dragonfly",
                                         "mesh-2d", "mesh-3d",       "torus-2d",   "torus-3d"};
     for (unsigned kind = 0; kind < sizeof names / sizeof names[0]; kind++)
@@ -61,9 +60,8 @@ static void names_of_kinds(void **state)
     assert_string_equal(fab_kind_name((enum fab_kind)99), "other");
 }
 
-static void lone_switch(void **state)
+TEST(lone_switch)
 {
-    (void)state;
     struct fab_inventory inv;
     struct scene scene;
     begin(&inv);
@@ -80,9 +78,8 @@ static void lone_switch(void **state)
     scene_free(&scene);
 }
 
-static void single_switch(void **state)
+TEST(single_switch)
 {
-    (void)state;
     struct scene scene;
     scene_make(&scene, "random:1,20,0:3", 0);
     assert_int_equal(scene.geo.kind, FAB_KIND_SINGLE);
@@ -96,9 +93,8 @@ static void single_switch(void **state)
 }
 
 /* A host on one switch of a chain: nothing but a leaf and what stands above it. */
-static void one_host(void **state)
+TEST(one_host)
 {
-    (void)state;
     struct fab_inventory inv;
     struct scene scene;
     begin(&inv);
@@ -111,9 +107,8 @@ static void one_host(void **state)
     scene_free(&scene);
 }
 
-static void uncabled_host(void **state)
+TEST(uncabled_host)
 {
-    (void)state;
     struct fab_inventory inv;
     struct scene scene;
     begin(&inv);
@@ -126,9 +121,8 @@ static void uncabled_host(void **state)
     scene_free(&scene);
 }
 
-static void back_to_back(void **state)
+TEST(back_to_back)
 {
-    (void)state;
     struct fab_inventory inv;
     struct scene scene;
     begin(&inv);
@@ -145,9 +139,8 @@ static void back_to_back(void **state)
 }
 
 /* Chassis and slots are facts of the inventory; switches are numbered by them, spines left out. */
-static void physical_view(void **state)
+TEST(physical_view)
 {
-    (void)state;
     static const struct {
         const char *name;
         uint16_t chassis;
@@ -183,9 +176,8 @@ static void physical_view(void **state)
 }
 
 /* Other: one group, edge switches in natural order. A chain and a ring are other, a clique is. */
-static void everything_else(void **state)
+TEST(everything_else)
 {
-    (void)state;
     static const char *const texts[] = {"mesh:9,1:2",      "mesh:2,1:1",      "dragonfly:2,5,0",
                                         "dragonfly:1,3,0", "dragonfly:1,2,1", "dragonfly:2,1,4"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
@@ -224,9 +216,8 @@ static void assert_levels(const struct scene *scene)
     }
 }
 
-static void random_fabrics(void **state)
+TEST(random_fabrics)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 400; seed++) {
         uint64_t dice = seed;
         char text[64];
@@ -246,22 +237,11 @@ static void random_fabrics(void **state)
     }
 }
 
-static void destroy_nothing(void **state)
+TEST(destroy_nothing)
 {
-    (void)state;
     struct fab_geometry geo = {0};
     fab_geometry_destroy(NULL);
     fab_geometry_destroy(&geo);
     fab_geometry_destroy(&geo);
     assert_null(geo.logical);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names_of_kinds), cmocka_unit_test(lone_switch),
-                                       cmocka_unit_test(single_switch),  cmocka_unit_test(one_host),
-                                       cmocka_unit_test(uncabled_host),  cmocka_unit_test(back_to_back),
-                                       cmocka_unit_test(physical_view),  cmocka_unit_test(everything_else),
-                                       cmocka_unit_test(random_fabrics), cmocka_unit_test(destroy_nothing)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,8 @@ static void assert_dragonfly(const struct scene *scene, const char *what)
         fail_msg("%s is %s", what, fab_kind_name(scene->geo.kind));
 }
 
-static void canonical(void **state)
+TEST(canonical)
 {
-    (void)state;
     static const unsigned sizes[][3] = {{1, 3, 1}, {2, 3, 2}, {1, 4, 1}, {2, 4, 2}, {1, 3, 5},
                                         {1, 5, 3}, {3, 6, 1}, {2, 8, 2}, {1, 4, 6}, {4, 8, 4}};
     for (size_t t = 0; t < sizeof sizes / sizeof sizes[0]; t++) {
@@ -64,9 +63,8 @@ static void canonical(void **state)
     }
 }
 
-static void numbers_of_names(void **state)
+TEST(numbers_of_names)
 {
-    (void)state;
     struct scene scene;
     scene_make(&scene, "dragonfly:2,4,3", 0);
     for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
@@ -137,9 +135,8 @@ static void relabelled(struct scene *scene, struct fab_inventory *inv, uint64_t 
 }
 
 /* From one cable a pair of groups to several a router. */
-static void numbers_of_global_cables(void **state)
+TEST(numbers_of_global_cables)
 {
-    (void)state;
     static const unsigned sizes[][3] = {/* groups, routers, cables a pair */
                                         {2, 4, 1},   {2, 8, 4},   {2, 8, 8},  {3, 4, 1},  {3, 6, 6},
                                         {4, 3, 1},   {5, 8, 3},   {8, 16, 4}, {9, 8, 4},  {8, 16, 16},
@@ -161,9 +158,8 @@ static void numbers_of_global_cables(void **state)
 }
 
 /* Routers at one place of nine groups of eight form groups of nine themselves: those are taken. */
-static void hyperx(void **state)
+TEST(hyperx)
 {
-    (void)state;
     struct fab_inventory inv;
     struct scene scene;
     build_groups(&inv, 9, 8, 8, all_pairs);
@@ -175,9 +171,8 @@ static void hyperx(void **state)
     scene_free(&scene);
 }
 
-static void not_a_dragonfly(void **state)
+TEST(not_a_dragonfly)
 {
-    (void)state;
     static const struct {
         unsigned n, a, m;
         bool (*between)(unsigned n, unsigned x, unsigned y);
@@ -206,9 +201,8 @@ static void not_a_dragonfly(void **state)
 }
 
 /* Groups of three tell nothing with a cable missing inside; larger ones stay what they are. */
-static void any_cable_pulled(void **state)
+TEST(any_cable_pulled)
 {
-    (void)state;
     static const char *const texts[] = {"dragonfly:1,3,1", "dragonfly:2,4,1", "dragonfly:1,5,2"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         struct scene whole, less;
@@ -237,9 +231,8 @@ static void any_cable_pulled(void **state)
 }
 
 /* An additional cable anywhere: explained as a global one, and nobody moves. */
-static void any_cable_added(void **state)
+TEST(any_cable_added)
 {
-    (void)state;
     struct scene whole, more;
     scene_make(&whole, "dragonfly:1,6,1", 4);
     for (uint32_t a = 0; a < whole.plane->n_switches; a++) {
@@ -256,9 +249,8 @@ static void any_cable_added(void **state)
     scene_free(&whole);
 }
 
-static void routers_lost_and_idle(void **state)
+TEST(routers_lost_and_idle)
 {
-    (void)state;
     struct scene whole, less;
     scene_make(&whole, "dragonfly:2,5,2", 0);
     struct rewire idle = REWIRE_NONE, lost = REWIRE_NONE;
@@ -284,9 +276,8 @@ static void routers_lost_and_idle(void **state)
 }
 
 /* What is still claimed after many cables are gone is still right. */
-static void many_cables_pulled(void **state)
+TEST(many_cables_pulled)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 8; seed++) {
         uint64_t dice = seed;
         struct scene now, next;
@@ -308,9 +299,8 @@ static void many_cables_pulled(void **state)
 }
 
 /* Dense random graphs are no dragonflies. */
-static void by_chance(void **state)
+TEST(by_chance)
 {
-    (void)state;
     for (unsigned seed = 1; seed <= 500; seed++) {
         uint64_t dice = seed;
         char text[64];
@@ -322,19 +312,4 @@ static void by_chance(void **state)
         assert_int_not_equal(scene.geo.kind, FAB_KIND_DRAGONFLY);
         scene_free(&scene);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(canonical),
-                                       cmocka_unit_test(numbers_of_names),
-                                       cmocka_unit_test(numbers_of_global_cables),
-                                       cmocka_unit_test(hyperx),
-                                       cmocka_unit_test(not_a_dragonfly),
-                                       cmocka_unit_test(any_cable_pulled),
-                                       cmocka_unit_test(any_cable_added),
-                                       cmocka_unit_test(routers_lost_and_idle),
-                                       cmocka_unit_test(many_cables_pulled),
-                                       cmocka_unit_test(by_chance)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

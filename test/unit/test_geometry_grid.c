@@ -112,9 +112,8 @@ static void check_size(const unsigned *size, unsigned n, bool wrap, unsigned hos
     scene_free(&scene);
 }
 
-static void all_sizes_2d(void **state)
+TEST(all_sizes_2d)
 {
-    (void)state;
     for (unsigned x = 2; x <= 7; x++)
         for (unsigned y = 2; y <= 7; y++)
             for (unsigned wrap = 0; wrap < 2; wrap++)
@@ -122,9 +121,8 @@ static void all_sizes_2d(void **state)
                     check_size((unsigned[]){x, y}, 2, wrap, 1 + (x + y) % 2, seed * (x + 8 * y));
 }
 
-static void all_sizes_3d(void **state)
+TEST(all_sizes_3d)
 {
-    (void)state;
     for (unsigned x = 2; x <= 5; x++)
         for (unsigned y = 2; y <= 5; y++)
             for (unsigned z = 2; z <= 5; z++)
@@ -132,9 +130,8 @@ static void all_sizes_3d(void **state)
                     check_size((unsigned[]){x, y, z}, 3, wrap, 1, x * 100 + y * 10 + z);
 }
 
-static void long_sides(void **state)
+TEST(long_sides)
 {
-    (void)state;
     check_size((unsigned[]){2, 40}, 2, false, 1, 1);
     check_size((unsigned[]){2, 40}, 2, true, 1, 2);
     check_size((unsigned[]){40, 9}, 2, true, 1, 3);
@@ -145,9 +142,8 @@ static void long_sides(void **state)
 }
 
 /* The lowest corner is the origin, and its lowest neighbours are one step away. */
-static void orientation(void **state)
+TEST(orientation)
 {
-    (void)state;
     static const char *const texts[] = {"mesh:4,4:1", "torus:5,5:1", "mesh:5,3,3:1", "torus:4,4:1",
                                         "torus:6,4,3:1"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
@@ -172,9 +168,8 @@ static void orientation(void **state)
     }
 }
 
-static void one_cable_more_or_less(void **state)
+TEST(one_cable_more_or_less)
 {
-    (void)state;
     static const char *const texts[] = {"mesh:3,3:1",   "mesh:5,2:1",    "torus:3,3:1",   "torus:3,4:1",
                                         "torus:5,3:1",  "torus:4,4:1",   "torus:3,2:1",   "mesh:2,2,2:1",
                                         "mesh:3,3,2:1", "torus:3,3,3:1", "torus:4,3,2:1", "torus:6,6:2",
@@ -222,9 +217,8 @@ static void one_cable_more_or_less(void **state)
 
 /* Any graph that is called a grid has the grid's distances, so it is one: few switches and few cables, so
  * that grids come about by chance. */
-static void by_chance(void **state)
+TEST(by_chance)
 {
-    (void)state;
     unsigned claimed = 0;
     for (unsigned seed = 1; seed <= 3000; seed++) {
         uint64_t dice = seed;
@@ -244,9 +238,8 @@ static void by_chance(void **state)
 }
 
 /* Cut the devices off most switches: the grid stays, the shape too. */
-static void idle_switches(void **state)
+TEST(idle_switches)
 {
-    (void)state;
     struct scene whole, part;
     scene_make(&whole, "torus:6,5:1", 5);
     uint32_t nodes[30];
@@ -271,9 +264,8 @@ static void idle_switches(void **state)
 }
 
 /* Rings in one dimension, ends in the other. */
-static void cylinder(void **state)
+TEST(cylinder)
 {
-    (void)state;
     struct scene mesh, one, two, three;
     struct rewire how = REWIRE_NONE;
     scene_make(&mesh, "mesh:5,3:1", 0);
@@ -294,17 +286,4 @@ static void cylinder(void **state)
     scene_free(&one);
     scene_free(&two);
     scene_free(&three);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_sizes_2d),
-                                       cmocka_unit_test(all_sizes_3d),
-                                       cmocka_unit_test(long_sides),
-                                       cmocka_unit_test(orientation),
-                                       cmocka_unit_test(one_cable_more_or_less),
-                                       cmocka_unit_test(by_chance),
-                                       cmocka_unit_test(idle_switches),
-                                       cmocka_unit_test(cylinder)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -214,9 +214,8 @@ static void run_chain(const char *fabric, uint64_t seed, unsigned steps, unsigne
     unpublish(&before);
 }
 
-static void random_edits(void **state)
+TEST(random_edits)
 {
-    (void)state;
     counts = (struct counts){0};
     for (size_t f = 0; f < FABRICS; f++) {
         run_chain(fabrics[f], 1 + f, 60, (1u << EDITS_KINDS) - 1, 1);
@@ -227,11 +226,10 @@ static void random_edits(void **state)
 }
 
 /* What leaves the kind as it is, so that the numbers go a long way from those from nothing. */
-static void edits_that_keep_the_kind(void **state)
+TEST(edits_that_keep_the_kind)
 {
     const unsigned hosts = 1u << EDIT_ADD_HOST | 1u << EDIT_PULL_HOST | 1u << EDIT_MOVE_HOST |
                            1u << EDIT_LOSE_HOST | 1u << EDIT_RATE;
-    (void)state;
     counts = (struct counts){0};
     for (size_t f = 0; f < FABRICS; f++) {
         run_chain(fabrics[f], 2001 + f, 80, 1u << EDIT_REPLACE_SWITCH, 2);
@@ -265,9 +263,8 @@ static void assert_all_stay(const char *what, const struct published *before, co
 }
 
 /* Switches with other GUIDs in the places of the old ones: nobody moves, whatever the new GUIDs are. */
-static void replaced_switches(void **state)
+TEST(replaced_switches)
 {
-    (void)state;
     for (size_t f = 0; f < FABRICS; f++) {
         struct edits_source source = {4001 + f, 1};
         struct published before, after;
@@ -287,13 +284,12 @@ static void replaced_switches(void **state)
 }
 
 /* A row of switches more at the far end, and less; the longer dimension need not be the first any more. */
-static void grids_that_grow(void **state)
+TEST(grids_that_grow)
 {
     static const char *const sizes[][2] = {
         {"mesh:4,4:1", "mesh:5,4:1"},   {"mesh:3,4:1", "mesh:4,4:1"},       {"mesh:3,4:2", "mesh:6,4:2"},
         {"torus:4,5:1", "torus:6,5:1"}, {"torus:3,3,3:1", "torus:4,3,3:1"}, {"torus:4,4:1", "torus:5,4:1"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct published small, large, again;
         struct fab_inventory inv;
@@ -312,13 +308,12 @@ static void grids_that_grow(void **state)
 }
 
 /* Lost, the others stay where they are; a newcomer takes the lowest number that is free. */
-static void holes_are_filled(void **state)
+TEST(holes_are_filled)
 {
     struct published all, lost, back;
     struct fab_inventory inv;
     struct edits edits;
     struct edits_source source = {1, 1};
-    (void)state;
     assert_int_equal(fabric_parse("fattree2:4,2,1", &inv), 0);
     publish(&all, &inv, NULL);
     edits_begin(&edits, &all.inv);
@@ -339,14 +334,4 @@ static void holes_are_filled(void **state)
     unpublish(&all);
     unpublish(&lost);
     unpublish(&back);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_edits),      cmocka_unit_test(edits_that_keep_the_kind),
-        cmocka_unit_test(replaced_switches), cmocka_unit_test(grids_that_grow),
-        cmocka_unit_test(holes_are_filled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,8 @@ static void assert_kind(const struct scene *scene, enum fab_kind kind, const cha
 }
 
 /* Leaves are numbered by their names as they are now, within the pods of the generator. */
-static void two_levels(void **state)
+TEST(two_levels)
 {
-    (void)state;
     static const char *const texts[] = {"fattree2:2,1,1", "fattree2:2,2,1",  "fattree2:16,8,4",
                                         "fattree2:3,3,1", "fattree2:12,3,9", "fattree2:5,4,2,3",
                                         "fattree2:1,2,3", "fattree2:4,4,1"};
@@ -73,9 +72,8 @@ static void assert_pods(const struct scene *scene)
         assert_int_equal(scene_logical(scene, i)[0], scene->geo.pod[plane->devices[i].sw]);
 }
 
-static void three_levels(void **state)
+TEST(three_levels)
 {
-    (void)state;
     for (unsigned k = 2; k <= 12; k += 2) {
         for (uint64_t seed = 0; seed < 6; seed++) {
             char text[32];
@@ -94,9 +92,8 @@ static void three_levels(void **state)
 }
 
 /* With the generator's own names the numbers are those in the names. */
-static void numbers_of_names(void **state)
+TEST(numbers_of_names)
 {
-    (void)state;
     struct scene scene;
     scene_make(&scene, "fattree3:8", 0);
     for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
@@ -140,9 +137,8 @@ static const char *const steady_trees[] = {"fattree2:6,3,2", "fattree2:3,2,2", "
                                            "fattree2:3,3,1", "fattree3:4",     "fattree3:6",
                                            "fattree3:2"};
 
-static void any_cable_pulled(void **state)
+TEST(any_cable_pulled)
 {
-    (void)state;
     for (size_t t = 0; t < sizeof steady_trees / sizeof steady_trees[0]; t++) {
         struct scene whole;
         scene_make(&whole, steady_trees[t], t);
@@ -157,9 +153,8 @@ static void any_cable_pulled(void **state)
 }
 
 /* All spines, middle switches and cores, one at a time. */
-static void any_spine_lost(void **state)
+TEST(any_spine_lost)
 {
-    (void)state;
     for (size_t t = 0; t < sizeof steady_trees / sizeof steady_trees[0]; t++) {
         struct scene whole;
         scene_make(&whole, steady_trees[t], t + 100);
@@ -174,9 +169,8 @@ static void any_spine_lost(void **state)
 }
 
 /* A rack is switched off, its leaf goes on: the others keep their numbers, and the kind stays. */
-static void any_leaf_idle(void **state)
+TEST(any_leaf_idle)
 {
-    (void)state;
     static const char *const texts[] = {"fattree2:6,3,2", "fattree2:3,2,2", "fattree2:2,2,1", "fattree3:4",
                                         "fattree3:6"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
@@ -199,9 +193,8 @@ static void any_leaf_idle(void **state)
 }
 
 /* Half of the cables of a tree, one after the other, until the tree falls apart. */
-static void many_cables_pulled(void **state)
+TEST(many_cables_pulled)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         uint64_t dice = seed;
         struct scene whole, now;
@@ -230,9 +223,8 @@ static void many_cables_pulled(void **state)
 }
 
 /* Only the leaves behind a lost one move, and only within its pod. */
-static void leaf_lost(void **state)
+TEST(leaf_lost)
 {
-    (void)state;
     struct scene whole, less;
     struct rewire how = REWIRE_NONE;
     scene_make(&whole, "fattree2:6,3,2", 0);
@@ -257,9 +249,8 @@ static void leaf_lost(void **state)
 }
 
 /* Cables that no tree has: within a level, or a host above the leaves. */
-static void not_a_tree(void **state)
+TEST(not_a_tree)
 {
-    (void)state;
     static const char *const pairs[][3] = {
         {"fattree2:6,3,2", "leaf1", "leaf4"}, {"fattree2:6,3,2", "spine1", "spine2"},
         {"fattree3:4", "leaf0-0", "leaf2-1"}, {"fattree3:4", "mid0-0", "mid1-0"},
@@ -281,9 +272,8 @@ static void not_a_tree(void **state)
 }
 
 /* One pod of a larger tree: levels 0 to 2, but a core that joins nothing. */
-static void one_pod(void **state)
+TEST(one_pod)
 {
-    (void)state;
     struct scene scene;
     scene_make(&scene, "fattree3:6", 0);
     for (unsigned pod = 1; pod < 6; pod++) {
@@ -306,15 +296,4 @@ static void one_pod(void **state)
         assert_int_equal(scene_logical(&scene, i)[1], i / 3);
     }
     scene_free(&scene);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_levels),         cmocka_unit_test(three_levels),
-        cmocka_unit_test(numbers_of_names),   cmocka_unit_test(any_cable_pulled),
-        cmocka_unit_test(any_spine_lost),     cmocka_unit_test(any_leaf_idle),
-        cmocka_unit_test(many_cables_pulled), cmocka_unit_test(leaf_lost),
-        cmocka_unit_test(not_a_tree),         cmocka_unit_test(one_pod)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

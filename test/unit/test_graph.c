@@ -1,14 +1,7 @@
 /* Planes: what they consist of, in which order, and what their cables cost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "test/fabrics/build.h"
+#include "test/unit/test.h"
 #include "topo/graph.h"
 
 static uint32_t string(struct fab_inventory *inv, const char *text)
@@ -42,7 +35,7 @@ static const struct fab_node *node_of(const struct fab_plane *plane, uint32_t de
 }
 
 /* host natural, then name natural, then port. */
-static void test_device_order(void **state)
+TEST(test_device_order)
 {
     static const struct {
         const char *host, *name;
@@ -53,7 +46,6 @@ static void test_device_order(void **state)
     static const char *const want[] = {"Node2 HCA-1 1",  "a HCA-1 1",      "node1 mlx5_0 1",
                                        "node2 HCA-2 1",  "node2 HCA-9 1",  "node2 HCA-9 2",
                                        "node2 HCA-10 1", "node02 HCA-1 1", "node10 HCA-1 1"};
-    (void)state;
     struct fab_inventory inv;
     struct build b;
     build_begin(&b, &inv);
@@ -91,7 +83,7 @@ static void test_device_order(void **state)
 }
 
 /* Many, in no order, of few hosts: each comes behind the one before it. */
-static void test_order_of_many(void **state)
+TEST(test_order_of_many)
 {
     uint64_t dice = (uint64_t)(*state == NULL);
     for (unsigned n = 20; n <= 240; n += 20) {
@@ -123,9 +115,8 @@ static void test_order_of_many(void **state)
 }
 
 /* Most devices first, then most switches, then the lowest GUID; what has neither is no plane. */
-static void test_plane_order(void **state)
+TEST(test_plane_order)
 {
-    (void)state;
     struct fab_inventory inv;
     struct build b;
     build_begin(&b, &inv);
@@ -158,9 +149,8 @@ static void test_plane_order(void **state)
 }
 
 /* Without any cable: the first HCA port, or else each switch, or nothing. */
-static void test_uncabled(void **state)
+TEST(test_uncabled)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_planes planes;
     struct build b;
@@ -202,9 +192,8 @@ static void test_uncabled(void **state)
 }
 
 /* One edge for parallel cables, at the cheapest; costs rounded up; unknown rates and disagreeing ends. */
-static void test_cable_costs(void **state)
+TEST(test_cable_costs)
 {
-    (void)state;
     struct fab_inventory inv;
     struct build b;
     build_begin(&b, &inv);
@@ -245,9 +234,8 @@ static void test_cable_costs(void **state)
 }
 
 /* Neither a dual-port HCA nor a router joins what it is cabled to. An aggregation node is no device. */
-static void test_only_switches_connect(void **state)
+TEST(test_only_switches_connect)
 {
-    (void)state;
     struct fab_inventory inv;
     struct build b;
     build_begin(&b, &inv);
@@ -343,9 +331,8 @@ static void check_planes(const struct fab_inventory *inv)
     fab_planes_destroy(&planes);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct fab_inventory inv;
         char name[256];
@@ -368,9 +355,8 @@ static void test_random(void **state)
     }
 }
 
-static void test_bad_arguments(void **state)
+TEST(test_bad_arguments)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_planes planes;
     struct fab_err err;
@@ -386,15 +372,4 @@ static void test_bad_arguments(void **state)
     fab_planes_destroy(&planes);
     fab_planes_destroy(NULL);
     fab_inventory_destroy(&inv);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device_order), cmocka_unit_test(test_order_of_many),
-        cmocka_unit_test(test_plane_order),  cmocka_unit_test(test_uncabled),
-        cmocka_unit_test(test_cable_costs),  cmocka_unit_test(test_only_switches_connect),
-        cmocka_unit_test(test_random),       cmocka_unit_test(test_bad_arguments),
-    };
-    return cmocka_run_group_tests_name("graph", tests, NULL, NULL);
 }

@@ -84,9 +84,8 @@ static void check(const struct scene *scene, enum fab_group_by by)
     fab_groups_destroy(&groups);
 }
 
-static void generated(void **state)
+TEST(generated)
 {
-    (void)state;
     static const char *const texts[] = {"fattree2:16,8,4", "fattree3:6",     "dragonfly:2,4,2",
                                         "torus:4,3:3",     "mesh:3,3,3:1",   "fattree2:1,0,5",
                                         "fattree2:3,2,0",  "dragonfly:3,5,0"};
@@ -102,9 +101,8 @@ static void generated(void **state)
 }
 
 /* With hosts on two switches. */
-static void random_fabrics(void **state)
+TEST(random_fabrics)
 {
-    (void)state;
     for (unsigned seed = 1; seed <= 300; seed++) {
         uint64_t dice = seed;
         char text[64];
@@ -127,9 +125,8 @@ static void assert_group(const struct fab_groups *groups, uint32_t g, uint32_t f
 }
 
 /* In a generated tree the hosts of a leaf and of a pod are neighbours. */
-static void leaves_and_pods(void **state)
+TEST(leaves_and_pods)
 {
-    (void)state;
     struct scene scene;
     struct fab_groups groups;
     scene_make(&scene, "fattree3:6", 0);
@@ -155,9 +152,8 @@ static void leaves_and_pods(void **state)
 }
 
 /* HCAs without a switch: a pair on one cable, or one alone. */
-static void without_a_switch(void **state)
+TEST(without_a_switch)
 {
-    (void)state;
     for (uint32_t n = 1; n <= 2; n++) {
         struct fab_inventory inv;
         struct scene scene;
@@ -188,19 +184,10 @@ static void without_a_switch(void **state)
     }
 }
 
-static void destroy_nothing(void **state)
+TEST(destroy_nothing)
 {
-    (void)state;
     struct fab_groups groups = {0};
     fab_groups_destroy(NULL);
     fab_groups_destroy(&groups);
     assert_null(groups.start);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(generated), cmocka_unit_test(random_fabrics),
-                                       cmocka_unit_test(leaves_and_pods), cmocka_unit_test(without_a_switch),
-                                       cmocka_unit_test(destroy_nothing)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

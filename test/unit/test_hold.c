@@ -1,15 +1,8 @@
 /* test_hold.c - which cables are held down: by hand, and against a model that keeps every change. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "fabricd/hold.h"
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 
 #define S 1000000ll
 
@@ -50,10 +43,9 @@ static struct hold *make(const struct hold_limits *limits)
     return hold;
 }
 
-static void a_pulled_cable_that_comes_back_is_not_held(void **state)
+TEST(a_pulled_cable_that_comes_back_is_not_held)
 {
     struct hold *hold = make(&usual);
-    (void)state;
     for (int64_t t = 1; t < 100000; t += 61) { /* again and again, but never three times within a minute */
         assert_false(change(hold, 7, 1, t * S));
         assert_false(change(hold, 7, 1, t * S));
@@ -65,11 +57,10 @@ static void a_pulled_cable_that_comes_back_is_not_held(void **state)
     hold_free(hold);
 }
 
-static void three_changes_hold_and_quiet_releases(void **state)
+TEST(three_changes_hold_and_quiet_releases)
 {
     struct hold *hold = make(&usual);
     int64_t until = 0;
-    (void)state;
     assert_false(change(hold, 7, 1, 1 * S));
     assert_false(change(hold, 7, 2, 2 * S)); /* another port */
     assert_false(change(hold, 7, 1, 3 * S));
@@ -85,11 +76,10 @@ static void three_changes_hold_and_quiet_releases(void **state)
     hold_free(hold);
 }
 
-static void each_flap_doubles_it_and_quiet_halves_it(void **state)
+TEST(each_flap_doubles_it_and_quiet_halves_it)
 {
     struct hold *hold = make(&usual);
     int64_t until = 0, t = 100;
-    (void)state;
     for (int i = 0; i < 3; i++)
         change(hold, 7, 1, t * S);
     static const int64_t periods[] = {60, 120, 240, 480, 600, 600};
@@ -114,11 +104,10 @@ static void each_flap_doubles_it_and_quiet_halves_it(void **state)
     hold_free(hold);
 }
 
-static void a_clock_that_goes_back_stands_still(void **state)
+TEST(a_clock_that_goes_back_stands_still)
 {
     struct hold *hold = make(&usual);
     int64_t until = 0;
-    (void)state;
     change(hold, 7, 1, 5000 * S);
     change(hold, 7, 1, 1400 * S);
     assert_true(change(hold, 7, 1, 1401 * S));
@@ -129,13 +118,12 @@ static void a_clock_that_goes_back_stands_still(void **state)
     hold_free(hold);
 }
 
-static void what_is_held_has_its_names_until_it_is_released(void **state)
+TEST(what_is_held_has_its_names_until_it_is_released)
 {
     struct hold *hold = make(&usual);
     const struct hold_key key = cable(7, 1), other = cable(7, 2), sw = hold_switch(7);
     struct held held;
     uint32_t at = 0;
-    (void)state;
     hold_name(hold, &key, "leaf1[1] - spine1[1]", "leaf1\0spine1\0"); /* not held: nothing */
     assert_false(hold_release(hold, &key));
     for (int64_t t = 1; t <= 3; t++) {
@@ -169,11 +157,10 @@ static void what_is_held_has_its_names_until_it_is_released(void **state)
     hold_free(hold);
 }
 
-static void it_can_be_switched_off(void **state)
+TEST(it_can_be_switched_off)
 {
     const struct hold_limits off = {.count = 0, .window = 60, .down = 30, .down_max = 600};
     struct hold *hold = make(&off);
-    (void)state;
     for (int i = 0; i < 100; i++)
         assert_false(change(hold, 7, 1, i));
     assert_int_equal(hold_remembered(hold), 0);
@@ -219,10 +206,9 @@ static bool model_held(const struct model *m, const struct hold_limits *l, int64
     return period != 0 && now < end;
 }
 
-static void random_changes_are_as_the_model_says(void **state)
+TEST(random_changes_are_as_the_model_says)
 {
     enum { ENDS = 5 };
-    (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         uint64_t dice = seed;
         struct hold_limits limits = {.count = 2 + (unsigned)(fabric_random_next(&dice) % 4),
@@ -271,10 +257,9 @@ static struct held only(const struct hold *hold)
     return held;
 }
 
-static void it_is_known_since_when_and_how_often(void **state)
+TEST(it_is_known_since_when_and_how_often)
 {
     struct hold *hold = make(&usual);
-    (void)state;
     change(hold, 7, 1, 10 * S); /* too long ago to count */
     change(hold, 7, 1, 100 * S);
     change(hold, 7, 1, 110 * S);
@@ -290,19 +275,4 @@ static void it_is_known_since_when_and_how_often(void **state)
     assert_int_equal(only(hold).since, 1001 * S);
     assert_int_equal(only(hold).changes, 3);
     hold_free(hold);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pulled_cable_that_comes_back_is_not_held),
-        cmocka_unit_test(three_changes_hold_and_quiet_releases),
-        cmocka_unit_test(each_flap_doubles_it_and_quiet_halves_it),
-        cmocka_unit_test(a_clock_that_goes_back_stands_still),
-        cmocka_unit_test(what_is_held_has_its_names_until_it_is_released),
-        cmocka_unit_test(it_can_be_switched_off),
-        cmocka_unit_test(it_is_known_since_when_and_how_often),
-        cmocka_unit_test(random_changes_are_as_the_model_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

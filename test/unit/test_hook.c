@@ -225,7 +225,7 @@ static bool is_gone(pid_t pid)
 
 /* ---- what it is given ------------------------------------------------------------------------------ */
 
-static void it_gets_its_arguments_and_the_change(void **state)
+TEST_WITH(it_gets_its_arguments_and_the_change, setup, teardown)
 {
     struct world *world = *state;
     set_hook(world, "cd $1; for one; do echo \"[$one]\"; done | tail -n +2 > args\n"
@@ -257,7 +257,7 @@ static void it_gets_its_arguments_and_the_change(void **state)
     assert_int_equal(logged(world, "hook"), 0);
 }
 
-static void without_a_hook_nothing_is_done(void **state)
+TEST_WITH(without_a_hook_nothing_is_done, setup, teardown)
 {
     struct world *world = *state;
     publish(world, 1);
@@ -267,7 +267,7 @@ static void without_a_hook_nothing_is_done(void **state)
 }
 
 /* Megabytes: more than any pipe holds. */
-static void all_of_a_large_change_comes(void **state)
+TEST_WITH(all_of_a_large_change_comes, setup, teardown)
 {
     struct world *world = *state;
     set_hook(world, "wc -c < /dev/stdin > $1/size");
@@ -280,7 +280,7 @@ static void all_of_a_large_change_comes(void **state)
 
 /* ---- one at a time --------------------------------------------------------------------------------- */
 
-static void the_next_waits_for_the_one_that_runs(void **state)
+TEST_WITH(the_next_waits_for_the_one_that_runs, setup, teardown)
 {
     struct world *world = *state;
     set_hook(world, "mkdir $1/lock || exit 9; n=$FABRICD_GENERATION; echo $$ > $1/runs\n"
@@ -297,7 +297,7 @@ static void the_next_waits_for_the_one_that_runs(void **state)
     must_say(world, "order", "1\n2\n3\n4\n5\n");
 }
 
-static void when_too_many_wait_the_oldest_is_left_out(void **state)
+TEST_WITH(when_too_many_wait_the_oldest_is_left_out, setup, teardown)
 {
     struct world *world = *state;
     set_hook(world, "echo $FABRICD_GENERATION >> $1/order");
@@ -315,7 +315,7 @@ static void when_too_many_wait_the_oldest_is_left_out(void **state)
 
 /* ---- failing --------------------------------------------------------------------------------------- */
 
-static void a_failure_is_one_line_and_the_next_is_told(void **state)
+TEST_WITH(a_failure_is_one_line_and_the_next_is_told, setup, teardown)
 {
     struct world *world = *state;
     set_hook(world, "case $FABRICD_GENERATION in 1) echo no such system >&2; exit 5;; 2) kill -9 $$;; esac");
@@ -330,7 +330,7 @@ static void a_failure_is_one_line_and_the_next_is_told(void **state)
     assert_int_equal(logged(world, "hook for generation 2: the child died of signal 9"), 1);
 }
 
-static void one_that_cannot_be_started_is_one_line(void **state)
+TEST_WITH(one_that_cannot_be_started_is_one_line, setup, teardown)
 {
     struct world *world = *state;
     set_hook(world, "exit 0");
@@ -342,7 +342,7 @@ static void one_that_cannot_be_started_is_one_line(void **state)
     assert_int_equal(logged(world, "hook for generation 2: the child cannot be started: No such file"), 1);
 }
 
-static void a_history_that_cannot_be_read_is_one_line(void **state)
+TEST_WITH(a_history_that_cannot_be_read_is_one_line, setup, teardown)
 {
     struct world *world = *state;
     set_hook(world, "echo x > $1/ran");
@@ -357,7 +357,7 @@ static void a_history_that_cannot_be_read_is_one_line(void **state)
     assert_int_equal(logged(world, "\n"), 1);
 }
 
-static void after_the_deadline_all_of_it_is_killed(void **state)
+TEST_WITH(after_the_deadline_all_of_it_is_killed, setup, teardown)
 {
     struct world *world = *state;
     world->config.hook_deadline = 1;
@@ -375,7 +375,7 @@ static void after_the_deadline_all_of_it_is_killed(void **state)
 
 /* ---- odd programs ---------------------------------------------------------------------------------- */
 
-static void one_that_reads_nothing_has_done_well(void **state)
+TEST_WITH(one_that_reads_nothing_has_done_well, setup, teardown)
 {
     struct world *world = *state;
     set_hook(world, "exit 0");
@@ -383,7 +383,7 @@ static void one_that_reads_nothing_has_done_well(void **state)
     must_have_ended(world, 1, 0);
 }
 
-static void one_that_closes_its_input_has_done_well(void **state)
+TEST_WITH(one_that_closes_its_input_has_done_well, setup, teardown)
 {
     struct world *world = *state;
     set_hook(world, "head -c 10 > $1/head; exec <&-; while [ ! -s $1/go ]; do sleep .01; done");
@@ -398,7 +398,7 @@ static void one_that_closes_its_input_has_done_well(void **state)
     assert_int_equal(logged(world, "hook"), 0);
 }
 
-static void one_that_writes_without_end_does_not_fill_the_log(void **state)
+TEST_WITH(one_that_writes_without_end_does_not_fill_the_log, setup, teardown)
 {
     struct world *world = *state;
     set_hook(world, "yes aloud | head -c 3000000; yes chatter | head -n 100000 >&2\n"
@@ -412,7 +412,7 @@ static void one_that_writes_without_end_does_not_fill_the_log(void **state)
 }
 
 /* What it leaves behind in its group goes with it; what has left the group is not waited for. */
-static void one_that_forks_is_done_when_it_ends(void **state)
+TEST_WITH(one_that_forks_is_done_when_it_ends, setup, teardown)
 {
     struct world *world = *state;
     set_hook(world,
@@ -427,7 +427,7 @@ static void one_that_forks_is_done_when_it_ends(void **state)
 
 /* ---- the end --------------------------------------------------------------------------------------- */
 
-static void the_daemons_end_is_its_end(void **state)
+TEST_WITH(the_daemons_end_is_its_end, setup, teardown)
 {
     struct world *world = *state;
     set_hook(world, "trap '' TERM; sleep 300 & echo $! > $1/grandchild; echo $$ > $1/pid; wait");
@@ -445,27 +445,4 @@ static void the_daemons_end_is_its_end(void **state)
         turn(world);
     assert_int_equal(ended(world), 0); /* nobody is told of it, and no other one begins */
     assert_int_equal(logged(world, "hook"), 0);
-}
-
-#define hook_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        hook_test(it_gets_its_arguments_and_the_change),
-        hook_test(without_a_hook_nothing_is_done),
-        hook_test(all_of_a_large_change_comes),
-        hook_test(the_next_waits_for_the_one_that_runs),
-        hook_test(when_too_many_wait_the_oldest_is_left_out),
-        hook_test(a_failure_is_one_line_and_the_next_is_told),
-        hook_test(one_that_cannot_be_started_is_one_line),
-        hook_test(a_history_that_cannot_be_read_is_one_line),
-        hook_test(after_the_deadline_all_of_it_is_killed),
-        hook_test(one_that_reads_nothing_has_done_well),
-        hook_test(one_that_closes_its_input_has_done_well),
-        hook_test(one_that_writes_without_end_does_not_fill_the_log),
-        hook_test(one_that_forks_is_done_when_it_ends),
-        hook_test(the_daemons_end_is_its_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,9 +36,8 @@ static void assert_moved(void *before, void *after, const char *line)
     fab_diff_destroy(&diff);
 }
 
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
-    (void)state;
     void *whole = snapshot("fattree2:4,2,3", NULL, NULL),
          *less = snapshot("fattree2:4,2,3", "node0003", NULL);
     void *two = snapshot("fattree2:4,2,3", "node0003", "node0011"),
@@ -54,10 +53,4 @@ static void test_ranges(void **state)
     free(less);
     free(two);
     free(last);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

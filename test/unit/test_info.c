@@ -1,17 +1,13 @@
 /* test_info.c - a snapshot as PMIx values: devices, coordinates, both views, all planes; what answers are
  * given. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <pmix.h>
 
 #include "fabricd/answers.h"
 #include "fabricd/answers_keys.h"
 #include "pmix/device.h"
 #include "test/unit/served_small.h"
+#include "test/unit/test.h"
 
 static struct served_set *set;
 
@@ -63,10 +59,9 @@ static void check_view(const struct pmixfab *fab, uint32_t index, const pmix_coo
     assert_memory_equal(got->coord, coords, dims * sizeof(*coords));
 }
 
-static void each_device_says_what_the_handle_says(void **state)
+TEST(each_device_says_what_the_handle_says)
 {
     const struct pmixfab *all[] = {tree(), torus()};
-    (void)state;
     for (size_t p = 0; p < 2; p++) {
         struct pmixfab_device device;
         for (uint32_t i = 0; pmixfab_device(all[p], i, &device) == 0; i++) {
@@ -92,12 +87,11 @@ static void each_device_says_what_the_handle_says(void **state)
     }
 }
 
-static void conditions_are_all_of_them(void **state)
+TEST(conditions_are_all_of_them)
 {
     struct pmixfab_device device;
     struct pmixfab_switch one;
     struct fab_request request = {0};
-    (void)state;
     assert_int_equal(fab_device_count(tree(), &request), 4);
     assert_int_equal(pmixfab_device(tree(), 2, &device), 0);
     assert_int_equal(pmixfab_switch(tree(), device.switch_index, &one), 0);
@@ -128,12 +122,11 @@ static void conditions_are_all_of_them(void **state)
 
 /* ---- values ------------------------------------------------------------------------------------------ */
 
-static void views(void **state)
+TEST(views)
 {
     struct fab_info_source source = {.fab = torus()};
     struct pmixfab_plane plane;
     pmix_value_t value;
-    (void)state;
     assert_int_equal(pmixfab_plane(torus(), &plane), 0);
     assert_int_equal(fab_info_value(&source, PMIX_FABRIC_DIMS, &value), PMIX_SUCCESS);
     assert_int_equal(value.data.uint32, plane.dims);
@@ -149,10 +142,9 @@ static void views(void **state)
     assert_int_equal(fab_info_value(&source, "no.such.key", &value), PMIX_ERR_NOT_FOUND);
 }
 
-static void array_types(void **state)
+TEST(array_types)
 {
     pmix_value_t value = {0};
-    (void)state;
     assert_int_equal(fab_value_array(&value, PMIX_STRING, 0), PMIX_SUCCESS);
     assert_int_equal(value.data.darray->size, 0);
     fab_value_free(&value);
@@ -202,9 +194,8 @@ static struct told update(size_t index)
     return ask(PMIX_FABRIC_UPDATE_INFO, &info, 1);
 }
 
-static void an_index_never_handed_out_is_the_default_plane(void **state)
+TEST(an_index_never_handed_out_is_the_default_plane)
 {
-    (void)state;
     assert_int_equal(ask(PMIX_FABRIC_REQUEST_INFO, NULL, 0).index, 1);
     assert_int_equal(update(0).index, 1); /* no plane has it: the library leaves it in every object */
     assert_int_equal(update(1).index, 1);
@@ -218,12 +209,11 @@ static void an_index_never_handed_out_is_the_default_plane(void **state)
                      PMIX_ERR_NOT_FOUND); /* a register means it */
 }
 
-static void devices_with_a_register(void **state)
+TEST(devices_with_a_register)
 {
     bool yes = true;
     size_t index = 2;
     pmix_info_t info[2];
-    (void)state;
     PMIX_INFO_LOAD(&info[0], PMIX_FABRIC_DEVICES, &yes, PMIX_BOOL);
     PMIX_INFO_LOAD(&info[1], PMIX_FABRIC_INDEX, &index, PMIX_SIZE);
     assert_int_equal(ask(PMIX_FABRIC_REQUEST_INFO, info, 1).devices, 4);
@@ -255,10 +245,9 @@ static struct told query(char *key, size_t times)
     return told;
 }
 
-static void no_more_than_so_many(void **state)
+TEST(no_more_than_so_many)
 {
     char dims[] = PMIX_FABRIC_DIMS, switches[] = PMIX_FABRIC_SWITCH, mine[] = "test.mine";
-    (void)state;
     assert_int_equal(query(dims, ANSWERS_MAX_KEYS).n, ANSWERS_MAX_KEYS);
     assert_int_equal(query(dims, ANSWERS_MAX_KEYS + 1).status, PMIX_ERR_OUT_OF_RESOURCE);
     assert_int_equal(query(switches, ANSWERS_MAX_LARGE).n, ANSWERS_MAX_LARGE);
@@ -271,11 +260,10 @@ static void no_more_than_so_many(void **state)
     assert_int_equal(taken, 1);
 }
 
-static void nothing_is_served(void **state)
+TEST(nothing_is_served)
 {
     char dims[] = PMIX_FABRIC_DIMS;
     struct served_set *empty = served_set_new(NULL, 0, 0, 0), *kept = served_get();
-    (void)state;
     served_swap(empty);
     assert_int_equal(ask(PMIX_FABRIC_REQUEST_INFO, NULL, 0).status, PMIX_ERR_NOT_FOUND);
     assert_int_equal(update(0).status, PMIX_ERR_NOT_FOUND);
@@ -283,17 +271,4 @@ static void nothing_is_served(void **state)
     served_swap(kept);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_device_says_what_the_handle_says),
-        cmocka_unit_test(conditions_are_all_of_them),
-        cmocka_unit_test(views),
-        cmocka_unit_test(array_types),
-        cmocka_unit_test(an_index_never_handed_out_is_the_default_plane),
-        cmocka_unit_test(devices_with_a_register),
-        cmocka_unit_test(no_more_than_so_many),
-        cmocka_unit_test(nothing_is_served),
-    };
-    return cmocka_run_group_tests(tests, serve, stop);
-}
+TEST_GROUP(serve, stop)

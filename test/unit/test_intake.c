@@ -1,22 +1,14 @@
 /* What nodes deliver, on its way in; munged and the resolver are stand-ins that can fail. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <arpa/inet.h>
 #include <event2/thread.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <utlist.h>
 
 #include "fabricd/intake_priv.h"
 #include "pmix/relay.h"
+#include "test/unit/test.h"
 
 /* ---- stand-ins ---- */
 
@@ -157,9 +149,8 @@ static void open_as(int code, const char *part)
     free(bytes);
 }
 
-static void test_users(void **state)
+TEST_WITH(test_users, lab_setup, lab_teardown)
 {
-    (void)state;
     open_as(PMIXFAB_OK, NULL);
     lab.uid = 77;
     open_as(PMIXFAB_OK, NULL);
@@ -168,9 +159,8 @@ static void test_users(void **state)
             "node7: uid 1000 on 10.0.0.7 may not describe a host: that is for root and fab");
 }
 
-static void test_hosts(void **state)
+TEST_WITH(test_hosts, lab_setup, lab_teardown)
 {
-    (void)state;
     lab.address = "10.0.0.8";
     open_as(PMIXFAB_ERR_PERM, "node7: uid 0 on 10.0.0.7 may not describe this host, which is 10.0.0.8");
     lab.address = NULL;
@@ -199,10 +189,9 @@ static void deliver_for(const char *host, int code, const char *part)
 }
 
 /* That nobody answers says nothing of the name: it is not refused for good. */
-static void test_no_name_server(void **state)
+TEST_WITH(test_no_name_server, lab_setup, lab_teardown)
 {
     static const int errors[] = {EAI_AGAIN, EAI_SYSTEM, EAI_MEMORY, EAI_FAIL};
-    (void)state;
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         lab.resolver = errors[i];
         open_as(PMIXFAB_ERR_BUSY, "node7: the scheduler's host cannot resolve this name now");
@@ -235,9 +224,8 @@ static void test_no_name_server(void **state)
     open_as(PMIXFAB_ERR_PERM, "cannot resolve this name");
 }
 
-static void test_names_are_remembered(void **state)
+TEST_WITH(test_names_are_remembered, lab_setup, lab_teardown)
 {
-    (void)state;
     for (int i = 0; i < 29; i++, lab.now += 1000)
         open_as(PMIXFAB_OK, NULL);
     assert_int_equal(lab.resolved, 1);
@@ -265,10 +253,9 @@ static void test_names_are_remembered(void **state)
 }
 
 /* One who names what nobody knows takes a fifth of the thread's time at most; others are not held up. */
-static void test_names_that_take_long(void **state)
+TEST_WITH(test_names_that_take_long, lab_setup, lab_teardown)
 {
     char host[32];
-    (void)state;
     lab.address = NULL;
     lab.takes = 3000;
     const int64_t start = lab.now;
@@ -289,10 +276,9 @@ static void test_names_that_take_long(void **state)
 }
 
 /* Names of a zone whose server fails, or that nobody has, cost those who have one nothing. */
-static void test_names_that_are_made_up(void **state)
+TEST_WITH(test_names_that_are_made_up, lab_setup, lab_teardown)
 {
     char host[32];
-    (void)state;
     open_as(PMIXFAB_OK, NULL);
     lab.resolver = EAI_AGAIN;
     lab.takes = 20;
@@ -310,11 +296,10 @@ static void test_names_that_are_made_up(void **state)
     assert_int_equal(lab.resolved, 0);
 }
 
-static void test_this_host(void **state)
+TEST_WITH(test_this_host, lab_setup, lab_teardown)
 {
     char name[256] = "";
     static const char *const names[] = {"head", "head.cluster", NULL};
-    (void)state;
     gethostname(name, sizeof(name) - 1);
     lab.address = NULL; /* needs no resolver */
     for (int i = 0; i < 3; i++) {
@@ -335,7 +320,7 @@ static void test_this_host(void **state)
     free(bytes);
 }
 
-static void test_credentials(void **state)
+TEST_WITH(test_credentials, lab_setup, lab_teardown)
 {
     static const struct {
         munge_err_t error;
@@ -352,7 +337,6 @@ static void test_credentials(void **state)
         {EMUNGE_NO_MEMORY, PMIXFAB_ERR_NOMEM, "memory"},
         {EMUNGE_SNAFU, PMIXFAB_ERR_PERM, "munged does not accept"},
     };
-    (void)state;
     lab.uid = 5;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         lab.error = cases[i].error; /* with the payload beside it, as libmunge gives it for some of them */
@@ -372,7 +356,7 @@ static void no_delivery(void)
     free(bytes);
 }
 
-static void test_payloads(void **state)
+TEST_WITH(test_payloads, lab_setup, lab_teardown)
 {
     char *bytes = *state;
     int whole = lab.size;
@@ -394,11 +378,10 @@ static void test_payloads(void **state)
 
 /* ---- how often ---- */
 
-static void test_buckets(void **state)
+TEST_WITH(test_buckets, lab_setup, lab_teardown)
 {
     int64_t now = 1000000;
     char host[32];
-    (void)state;
     for (int i = 0; i < INTAKE_BURST; i++)
         assert_true(intake_allow("node1", now));
     assert_false(intake_allow("node1", now));
@@ -435,11 +418,10 @@ static void test_buckets(void **state)
         assert_true(intake_allow("node1", 0));
 }
 
-static void test_lines(void **state)
+TEST_WITH(test_lines, lab_setup, lab_teardown)
 {
     unsigned unsaid = 9, said = 0;
     char line[32];
-    (void)state;
     assert_true(intake_say("a", 1000, &unsaid));
     assert_int_equal(unsaid, 0);
     assert_false(intake_say("a", 1000, &unsaid));
@@ -544,12 +526,11 @@ static void turn_until(struct event_base *base, struct answers *answers, unsigne
     assert_int_equal(count(answers), n);
 }
 
-static void test_at_the_door(void **state)
+TEST_WITH(test_at_the_door, lab_setup, lab_teardown)
 {
     struct config config;
     struct answers answers = {0};
     pmix_info_t info;
-    (void)state;
     assert_int_equal(give("MUNGE:x:", &answers), PMIX_SUCCESS); /* not started */
     assert_int_equal(answers.refused, 1);
     struct event_base *base = start_intake(&config);
@@ -575,11 +556,10 @@ static void test_at_the_door(void **state)
     stop_intake(base, &config);
 }
 
-static void test_bounds(void **state)
+TEST_WITH(test_bounds, lab_setup, lab_teardown)
 {
     struct config config;
     struct answers answers = {0};
-    (void)state;
     struct event_base *base = start_intake(&config);
     set_gate(true);
     for (int i = 0; i < INTAKE_MAX_ITEMS; i++)
@@ -612,11 +592,10 @@ static void test_bounds(void **state)
     stop_intake(base, &config);
 }
 
-static void test_no_munged(void **state)
+TEST_WITH(test_no_munged, lab_setup, lab_teardown)
 {
     struct config config;
     struct answers answers = {0};
-    (void)state;
     lab.error = EMUNGE_SOCKET;
     struct event_base *base = start_intake(&config);
     for (int i = 0; i < 100; i++)
@@ -635,12 +614,11 @@ static void *open_gate(void *arg)
     return NULL;
 }
 
-static void test_stop(void **state)
+TEST_WITH(test_stop, lab_setup, lab_teardown)
 {
     struct config config;
     struct answers answers = {0}, late = {0};
     pthread_t thread;
-    (void)state;
     struct event_base *base = start_intake(&config);
     set_gate(true);
     for (int i = 0; i < 50; i++)
@@ -659,11 +637,10 @@ static void test_stop(void **state)
 }
 
 /* A munged that does not come back is not waited for: who asked is answered, and the rest is let go later. */
-static void test_stop_without_waiting(void **state)
+TEST_WITH(test_stop_without_waiting, lab_setup, lab_teardown)
 {
     struct config config;
     struct answers answers = {0};
-    (void)state;
     intake_calls = &hasty_calls;
     struct event_base *base = start_intake(&config);
     set_gate(true);
@@ -725,11 +702,10 @@ static void was_told(const struct order *order, const char *what, uint64_t held)
     assert_int_equal(order->held, held);
 }
 
-static void test_orders(void **state)
+TEST_WITH(test_orders, lab_setup, lab_teardown)
 {
     struct config config;
     struct order one, again, two, three;
-    (void)state;
     assert_int_equal(wait_order("node1", 0, &one), PMIX_ERR_NOT_AVAILABLE);
     struct event_base *base = start_intake(&config);
     assert_int_equal(wait_order("no name", 0, &one), PMIX_ERR_BAD_PARAM);
@@ -769,30 +745,4 @@ static void test_orders(void **state)
     stop_intake(base, &config);
     assert_int_equal(one.n, 1);
     assert_int_equal(one.status, PMIX_ERR_NOT_AVAILABLE);
-}
-
-#define lab_test(name) cmocka_unit_test_setup_teardown(name, lab_setup, lab_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        lab_test(test_users),
-        lab_test(test_hosts),
-        lab_test(test_no_name_server),
-        lab_test(test_names_are_remembered),
-        lab_test(test_names_that_take_long),
-        lab_test(test_names_that_are_made_up),
-        lab_test(test_this_host),
-        lab_test(test_credentials),
-        lab_test(test_payloads),
-        lab_test(test_buckets),
-        lab_test(test_lines),
-        lab_test(test_at_the_door),
-        lab_test(test_bounds),
-        lab_test(test_no_munged),
-        lab_test(test_stop),
-        lab_test(test_orders),
-        lab_test(test_stop_without_waiting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

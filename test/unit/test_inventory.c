@@ -2,9 +2,8 @@
 #include "test/unit/handmade.h"
 #include "topo/keys.h"
 
-static void test_strings(void **state)
+TEST(test_strings)
 {
-    (void)state;
     struct fab_inventory inv;
     fab_inventory_init(&inv);
     assert_string_equal(fab_str(&inv, 0), "");
@@ -26,9 +25,8 @@ static void test_strings(void **state)
     fab_inventory_destroy(NULL);
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
-    (void)state;
     struct fab_inventory inv, copy;
     fab_inventory_init(&inv);
     assert_false(fab_inventory_equal(&inv, &inv));
@@ -66,9 +64,8 @@ static void assert_same_facts(const struct fab_inventory *a, const struct fab_in
     }
 }
 
-static void test_order_does_not_matter(void **state)
+TEST(test_order_does_not_matter)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 25; seed++) {
         struct fab_inventory a, b;
         assert_int_equal(fabric_random(&a, 1 + (unsigned)seed % 9, 40, 12, 1, seed), 0);
@@ -103,9 +100,8 @@ static void test_order_does_not_matter(void **state)
     }
 }
 
-static void test_finished_is_closed(void **state)
+TEST(test_finished_is_closed)
 {
-    (void)state;
     struct fab_inventory inv;
     assert_int_equal(fabric_fattree2(&inv, 2, 2, 2, 1), 0);
     struct fab_node node = {.guid = 9, .kind = FAB_HCA, .num_ports = 1};
@@ -116,9 +112,8 @@ static void test_finished_is_closed(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_link(void **state)
+TEST(test_link)
 {
-    (void)state;
     struct fab_inventory inv;
     fab_inventory_init(&inv);
     uint32_t sw = hand_node(&inv, FAB_SWITCH, 1, "sw", 8, 0);
@@ -154,9 +149,8 @@ static void small(struct fab_inventory *inv)
     assert_int_equal(fab_inventory_link(inv, 1, 4), 0);
 }
 
-static void test_dangling(void **state)
+TEST(test_dangling)
 {
-    (void)state;
     struct fab_inventory inv;
     for (unsigned s = FAB_PORT_UNKNOWN; s <= FAB_PORT_ACTIVE; s++) {
         small(&inv);
@@ -168,9 +162,8 @@ static void test_dangling(void **state)
     }
 }
 
-static void test_unknown_facts_are_fine(void **state)
+TEST(test_unknown_facts_are_fine)
 {
-    (void)state;
     struct fab_inventory inv;
     small(&inv);
     inv.n_subnets = 0; /* finish gives the default one */
@@ -261,9 +254,8 @@ static const struct refusal refusals[] = {
     {desc_far, PMIXFAB_ERR_CORRUPT, "line 20: node 0x0000000000000100 has a name outside of all names"},
 };
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         struct fab_inventory inv;
         struct fab_err err = {{0}};
@@ -279,9 +271,8 @@ static void test_refusals(void **state)
 
 /* A switch's ports have no GUID, and may all say 0; a control character in a name stays out of the message.
  */
-static void test_refusal_is_one_clean_line(void **state)
+TEST(test_refusal_is_one_clean_line)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_err err = {{0}};
     fab_inventory_init(&inv);
@@ -291,9 +282,8 @@ static void test_refusal_is_one_clean_line(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_copy_stands_alone(void **state)
+TEST(test_copy_stands_alone)
 {
-    (void)state;
     struct fab_inventory a, b;
     small(&a);
     assert_int_equal(fab_inventory_copy(&b, &a), PMIXFAB_ERR_INVAL);
@@ -310,9 +300,8 @@ static void test_copy_stands_alone(void **state)
 }
 
 /* Every field counts, but for lines and where in the pool a string stands. */
-static void test_equal_sees_every_field(void **state)
+TEST(test_equal_sees_every_field)
 {
-    (void)state;
     struct fab_inventory a, b;
     small(&a);
     hand_finish(&a);
@@ -374,9 +363,8 @@ static int sign(int x)
     return (x > 0) - (x < 0);
 }
 
-static void test_natural_order(void **state)
+TEST(test_natural_order)
 {
-    (void)state;
     static const char *const sorted[] = {"",
                                          "-",
                                          "0",
@@ -418,9 +406,8 @@ static void test_natural_order(void **state)
 }
 
 /* An order on random strings: only equal bytes are equal, a<b is b>a, and a<b<c is a<c. */
-static void test_natural_order_is_an_order(void **state)
+TEST(test_natural_order_is_an_order)
 {
-    (void)state;
     enum { N = 90 };
     static const char letters[] = "0012ab-";
     char texts[N][8];
@@ -454,9 +441,8 @@ static int compare_keys(const void *a, const void *b)
 }
 
 /* The sort against qsort(), on keys with few, many and only high bits in use. */
-static void test_sort_by_number(void **state)
+TEST(test_sort_by_number)
 {
-    (void)state;
     enum { MOST = 300 };
     static const uint64_t masks[] = {
         0, 1, 0xff, 0xf00f, 0xffffff00, UINT64_MAX, 0xffull << 56, 0x8000000000000001u, 0xff00ff00ull << 8,
@@ -483,25 +469,4 @@ static void test_sort_by_number(void **state)
         assert_int_equal(fab_keys_find(keys, n, mask + 1),
                          mask == UINT64_MAX && n > 0 && keys[0].value == 0 ? keys[0].index : UINT32_MAX);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_order_does_not_matter),
-        cmocka_unit_test(test_finished_is_closed),
-        cmocka_unit_test(test_link),
-        cmocka_unit_test(test_dangling),
-        cmocka_unit_test(test_unknown_facts_are_fine),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_refusal_is_one_clean_line),
-        cmocka_unit_test(test_copy_stands_alone),
-        cmocka_unit_test(test_equal_sees_every_field),
-        cmocka_unit_test(test_sort_by_number),
-        cmocka_unit_test(test_natural_order),
-        cmocka_unit_test(test_natural_order_is_an_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,9 +175,8 @@ static void random_report(struct fab_report *report, uint64_t *seed)
     world_finish(report);
 }
 
-static void test_grouping_against_a_plain_one(void **state)
+TEST(test_grouping_against_a_plain_one)
 {
-    (void)state;
     struct join_scratch *scratch = NULL;
     struct plain *plain = malloc(sizeof(*plain));
     uint64_t seed = 20;
@@ -221,9 +220,8 @@ static void test_grouping_against_a_plain_one(void **state)
     free(plain);
 }
 
-static void test_orders_are_whole(void **state)
+TEST(test_orders_are_whole)
 {
-    (void)state;
     for (int kind = 1; kind < FAB_FACTS; kind++) {
         const enum fab_source *order = fab_join_order((enum fab_fact)kind);
         unsigned seen = 0, n = 0;
@@ -263,9 +261,8 @@ static bool plain_before(const struct join_fact *a, const struct join_fact *b)
     return x != y ? x < y : a->kind == FAB_FACT_BANDWIDTH ? order > 0 : order < 0;
 }
 
-static void test_choosing_against_a_plain_one(void **state)
+TEST(test_choosing_against_a_plain_one)
 {
-    (void)state;
     static const char *const texts[] = {"a", "b", "c", "a1", "a10", "a2", "0x1", "up"};
     static const uint8_t kinds[] = {FAB_FACT_NAME, FAB_FACT_STATE,  FAB_FACT_PCI,       FAB_FACT_GID,
                                     FAB_FACT_MTU,  FAB_FACT_DRIVER, FAB_FACT_BANDWIDTH, FAB_FACT_ADDRESS};
@@ -338,9 +335,8 @@ static void test_choosing_against_a_plain_one(void **state)
     join_heap_free(&heap);
 }
 
-static void test_same_host(void **state)
+TEST(test_same_host)
 {
-    (void)state;
     assert_true(fab_same_host("node1", "node1"));
     assert_true(fab_same_host("node1", "node1.cluster.example"));
     assert_true(fab_same_host("node1.cluster", "node1"));
@@ -353,9 +349,8 @@ static void test_same_host(void **state)
 }
 
 /* In any order, some twice, against the rule said in another way. */
-static void test_which_host_a_name_means(void **state)
+TEST(test_which_host_a_name_means)
 {
-    (void)state;
     static const char *const names[] = {"node1", "node1.a", "node1.b", "node1.a.b", "node10", "node1.", ""};
     enum { N = sizeof(names) / sizeof(names[0]) };
     uint64_t seed = 21;
@@ -474,9 +469,8 @@ static void small_fabric(struct fab_inventory *inv)
     hand_names(inv, NULL);
 }
 
-static void test_a_whole_fabric(void **state)
+TEST(test_a_whole_fabric)
 {
-    (void)state;
     static const char *const fabrics[] = {"fattree2:4,2,3", "fattree3:4", "torus:3,3,3:1",
                                           "random:12,40,20:7"};
     for (size_t i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++) {
@@ -522,9 +516,8 @@ static void test_a_whole_fabric(void **state)
     }
 }
 
-static void test_without_reports_the_sweep_is_what_it_was(void **state)
+TEST(test_without_reports_the_sweep_is_what_it_was)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_joined joined;
     assert_int_equal(fabric_parse("random:12,40,20:7", &inv), 0);
@@ -546,9 +539,8 @@ static void test_without_reports_the_sweep_is_what_it_was(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_conflicts_are_kept(void **state)
+TEST(test_conflicts_are_kept)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_report a;
     struct fab_joined joined;
@@ -587,9 +579,8 @@ static void test_conflicts_are_kept(void **state)
 }
 
 /* TCP can use any card: that does not make it one of software alone. What verbs calls software is. */
-static void test_software_of_those_who_use_it(void **state)
+TEST(test_software_of_those_who_use_it)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_report a;
     struct fab_joined joined;
@@ -630,9 +621,8 @@ static void test_software_of_those_who_use_it(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_another_hosts_devices_are_not_joined(void **state)
+TEST(test_another_hosts_devices_are_not_joined)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_report a, b;
     struct fab_joined joined;
@@ -670,9 +660,8 @@ static void test_another_hosts_devices_are_not_joined(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_who_names_the_unnamed(void **state)
+TEST(test_who_names_the_unnamed)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_report hosts[3];
     struct fab_joined joined;
@@ -717,9 +706,8 @@ static void test_who_names_the_unnamed(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_the_host_that_the_sweep_names_goes_first(void **state)
+TEST(test_the_host_that_the_sweep_names_goes_first)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_report hosts[2];
     struct fab_joined joined;
@@ -749,9 +737,8 @@ static void test_the_host_that_the_sweep_names_goes_first(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_names_tell_devices_apart(void **state)
+TEST(test_names_tell_devices_apart)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_report a;
     struct fab_joined joined;
@@ -788,9 +775,8 @@ static void test_names_tell_devices_apart(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_what_only_the_host_knows(void **state)
+TEST(test_what_only_the_host_knows)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_report a;
     struct fab_joined joined;
@@ -855,9 +841,8 @@ static void test_what_only_the_host_knows(void **state)
 }
 
 /* A port that is up and leads nowhere is the sweep's word; it moves, and the word stays. */
-static void test_dangling(void **state)
+TEST(test_dangling)
 {
-    (void)state;
     struct fab_inventory inv;
     struct report_world world;
     struct fab_joined joined;
@@ -876,9 +861,8 @@ static void test_dangling(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_places(void **state)
+TEST(test_places)
 {
-    (void)state;
     static const struct {
         const char *pci, *sw, *numa, *package;
         struct fab_locality place;
@@ -921,9 +905,8 @@ static void test_places(void **state)
 
 /* What is said of a device, and not of a port of it, is said of all its ports but for what each has itself.
  */
-static void test_shared_items(void **state)
+TEST(test_shared_items)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_report a;
     struct fab_joined joined;
@@ -955,9 +938,8 @@ static void test_shared_items(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_numbers_and_names_of_new_nodes(void **state)
+TEST(test_numbers_and_names_of_new_nodes)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_report a;
     struct fab_joined joined;
@@ -987,9 +969,8 @@ static void test_numbers_and_names_of_new_nodes(void **state)
 }
 
 /* The sweep calls a host n, its report calls it n.x; and the other way round. */
-static void test_long_and_short_names(void **state)
+TEST(test_long_and_short_names)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_report hosts[3];
     struct fab_joined joined;
@@ -1036,9 +1017,8 @@ static void test_long_and_short_names(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_hosts_of_two_domains_are_two(void **state)
+TEST(test_hosts_of_two_domains_are_two)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_report hosts[3];
     struct fab_joined joined;
@@ -1073,9 +1053,8 @@ static void test_hosts_of_two_domains_are_two(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_bad_calls(void **state)
+TEST(test_bad_calls)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_report a;
     struct fab_joined joined;
@@ -1096,32 +1075,4 @@ static void test_bad_calls(void **state)
     fab_joined_destroy(NULL);
     fab_report_destroy(&a);
     fab_inventory_destroy(&inv);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grouping_against_a_plain_one),
-        cmocka_unit_test(test_orders_are_whole),
-        cmocka_unit_test(test_choosing_against_a_plain_one),
-        cmocka_unit_test(test_same_host),
-        cmocka_unit_test(test_which_host_a_name_means),
-        cmocka_unit_test(test_a_whole_fabric),
-        cmocka_unit_test(test_without_reports_the_sweep_is_what_it_was),
-        cmocka_unit_test(test_conflicts_are_kept),
-        cmocka_unit_test(test_software_of_those_who_use_it),
-        cmocka_unit_test(test_another_hosts_devices_are_not_joined),
-        cmocka_unit_test(test_who_names_the_unnamed),
-        cmocka_unit_test(test_the_host_that_the_sweep_names_goes_first),
-        cmocka_unit_test(test_names_tell_devices_apart),
-        cmocka_unit_test(test_what_only_the_host_knows),
-        cmocka_unit_test(test_dangling),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_shared_items),
-        cmocka_unit_test(test_numbers_and_names_of_new_nodes),
-        cmocka_unit_test(test_long_and_short_names),
-        cmocka_unit_test(test_hosts_of_two_domains_are_two),
-        cmocka_unit_test(test_bad_calls),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,9 +272,8 @@ static void end(struct chain *c)
     fab_join_cache_free(c->cache);
 }
 
-static void test_chains_of_changes(void **state)
+TEST(test_chains_of_changes)
 {
-    (void)state;
     static const struct fab_ethernet_plane bad[] = {{"x", "10.0.0.0/99"}};
     uint64_t taken = 0, ports = 0;
     for (uint64_t seed = 1; seed <= 150; seed++) {
@@ -300,9 +299,8 @@ static void test_chains_of_changes(void **state)
 }
 
 /* Nothing has changed: all ports are taken over, wherever reports are now. */
-static void test_nothing_changed(void **state)
+TEST(test_nothing_changed)
 {
-    (void)state;
     struct chain c;
     const struct fab_report *list[MAX_HOSTS];
     begin(&c, 5);
@@ -317,9 +315,8 @@ static void test_nothing_changed(void **state)
 }
 
 /* Texts that nobody has any more do not pile up. */
-static void test_the_pool_is_bounded(void **state)
+TEST(test_the_pool_is_bounded)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_join_cache *cache = fab_join_cache_new();
     uint32_t largest = 0, smaller = 0, last = 0;
@@ -344,14 +341,4 @@ static void test_the_pool_is_bounded(void **state)
     assert_true(smaller > 2 && largest < 100000);
     fab_join_cache_free(cache);
     fab_inventory_destroy(&inv);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chains_of_changes),
-        cmocka_unit_test(test_nothing_changed),
-        cmocka_unit_test(test_the_pool_is_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

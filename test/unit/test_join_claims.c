@@ -96,9 +96,8 @@ static unsigned flags(const struct hosts *h, uint32_t port, enum fab_fact kind)
 #define YIELDS (FAB_DETAIL_CONFLICT | FAB_DETAIL_YIELDED)
 
 /* h1 says it has what h5 has. Who was published with it keeps it; else the first. */
-static void test_a_claim_takes_nothing_away(void **state)
+TEST(test_a_claim_takes_nothing_away)
 {
-    (void)state;
     static const char *const past[] = {"h5", NULL, "h1", "h9"};
     for (unsigned i = 0; i < 4; i++) {
         struct hosts h = {.n = 0};
@@ -142,9 +141,8 @@ static void test_a_claim_takes_nothing_away(void **state)
 }
 
 /* What a sweep sees is whose the sweep says; what it names nobody for may be anybody's. */
-static void test_claims_to_what_is_swept(void **state)
+TEST(test_claims_to_what_is_swept)
 {
-    (void)state;
     for (unsigned round = 0; round < 3; round++) {
         struct hosts h = {.n = 0};
         fab_inventory_init(&h.swept);
@@ -179,9 +177,8 @@ static void test_claims_to_what_is_swept(void **state)
 }
 
 /* Two reports of one host do not double its devices. */
-static void test_two_reports_of_one_host(void **state)
+TEST(test_two_reports_of_one_host)
 {
-    (void)state;
     struct hosts h = {.n = 0};
     hand_node(&h.swept, FAB_HCA, 0x100, "n", 1, 0);
     hand_finish(&h.swept);
@@ -211,9 +208,8 @@ static void card(struct fab_report *report, const char *name, const char *pci, c
 }
 
 /* A driver that gives all of its devices one node GUID. */
-static void test_one_guid_for_all(void **state)
+TEST(test_one_guid_for_all)
 {
-    (void)state;
     struct hosts h = {.n = 0};
     struct fab_report *a = host(&h, "a");
     card(a, "usnic_0", "0000:0b:00:00", NULL);
@@ -252,9 +248,8 @@ static void test_one_guid_for_all(void **state)
 }
 
 /* The ids of such devices, node and system image GUID together, are not another host's to take either. */
-static void test_claims_to_ids(void **state)
+TEST(test_claims_to_ids)
 {
-    (void)state;
     for (unsigned round = 0; round < 4; round++) {
         struct hosts h = {.n = 0};
         const bool held = round % 2 == 0;
@@ -276,9 +271,8 @@ static void test_claims_to_ids(void **state)
 }
 
 /* Nor is the id of another port of a node that the sweep has, even where it was another's before. */
-static void test_claims_to_an_id_of_the_sweep(void **state)
+TEST(test_claims_to_an_id_of_the_sweep)
 {
-    (void)state;
     struct hosts h = {.n = 0};
     fab_inventory_init(&h.swept);
     uint32_t sw = hand_node(&h.swept, FAB_SWITCH, 0x200, "leaf", 36, 0);
@@ -305,9 +299,8 @@ static void test_claims_to_an_id_of_the_sweep(void **state)
 }
 
 /* Two functions without a name are two, one function's ports are one's, and so are ports that are alone. */
-static void test_devices_without_a_name(void **state)
+TEST(test_devices_without_a_name)
 {
-    (void)state;
     struct hosts h = {.n = 0};
     struct fab_report *a = host(&h, "a");
     card(a, NULL, "0000:0b:00:00", "0x0000000000000901");
@@ -325,9 +318,8 @@ static void test_devices_without_a_name(void **state)
 }
 
 /* One of several devices with the GUID of a swept node is it: that with the port's GUID, or the first. */
-static void test_one_guid_for_all_and_swept(void **state)
+TEST(test_one_guid_for_all_and_swept)
 {
-    (void)state;
     for (unsigned round = 0; round < 2; round++) {
         struct hosts h = {.n = 0};
         uint32_t sw = hand_node(&h.swept, FAB_SWITCH, 0x200, "leaf", 36, 0);
@@ -348,9 +340,8 @@ static void test_one_guid_for_all_and_swept(void **state)
 }
 
 /* Whatever others say: a host has as many devices beside them as alone. */
-static void test_nobody_loses_a_device(void **state)
+TEST(test_nobody_loses_a_device)
 {
-    (void)state;
     static const char *const names[MAX] = {"node0001", "node0002", "node0003",  "node0004",
                                            "n9",       "x1",       "localhost", "zz"};
     uint64_t seed = 41;
@@ -394,20 +385,4 @@ static void test_nobody_loses_a_device(void **state)
         end(&h);
     }
     assert_true(disputed > 1000 && yielded > 1000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_claim_takes_nothing_away),
-        cmocka_unit_test(test_claims_to_what_is_swept),
-        cmocka_unit_test(test_two_reports_of_one_host),
-        cmocka_unit_test(test_one_guid_for_all),
-        cmocka_unit_test(test_devices_without_a_name),
-        cmocka_unit_test(test_one_guid_for_all_and_swept),
-        cmocka_unit_test(test_claims_to_ids),
-        cmocka_unit_test(test_claims_to_an_id_of_the_sweep),
-        cmocka_unit_test(test_nobody_loses_a_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,9 +103,8 @@ static uint32_t leads_to(const struct fab_inventory *inv, uint32_t node, unsigne
     return peer->node;
 }
 
-static void test_segment(void **state)
+TEST(test_segment)
 {
-    (void)state;
     struct hosts h = {.n = 0};
     unsigned num;
     interface(host(&h, "a"), "ens1", "02:00:00:00:00:0a", "10.91.0.1/16", "25000", NULL, NULL);
@@ -139,9 +138,8 @@ static void test_segment(void **state)
     end(&h);
 }
 
-static void test_switches_of_lldp(void **state)
+TEST(test_switches_of_lldp)
 {
-    (void)state;
     static const char tor1[] = "00:21:5e:00:00:01", tor2[] = "local rack 2";
     struct hosts h = {.n = 0};
     unsigned num;
@@ -176,9 +174,8 @@ static void test_switches_of_lldp(void **state)
 }
 
 /* A bond has the address, what it is made of hears LLDP. */
-static void test_bonds(void **state)
+TEST(test_bonds)
 {
-    (void)state;
     struct hosts h = {.n = 0};
     unsigned num;
     struct fab_report *a = host(&h, "a");
@@ -197,9 +194,8 @@ static void test_bonds(void **state)
     end(&h);
 }
 
-static void test_order_means_nothing(void **state)
+TEST(test_order_means_nothing)
 {
-    (void)state;
     struct hosts h = {.n = 0};
     struct fab_joined joined;
     for (unsigned i = 0; i < 8; i++) {
@@ -225,9 +221,8 @@ static void test_order_means_nothing(void **state)
     end(&h);
 }
 
-static void test_planes_by_name(void **state)
+TEST(test_planes_by_name)
 {
-    (void)state;
     static const struct fab_ethernet_plane planes[] = {{"net10", "fd00::/64"},
                                                        {"net2", "10.2.0.0/16"},
                                                        {"net10", "10.10.0.0/16"},
@@ -259,9 +254,8 @@ static void test_planes_by_name(void **state)
     end(&h);
 }
 
-static void test_one_mac_twice(void **state)
+TEST(test_one_mac_twice)
 {
-    (void)state;
     static const struct fab_ethernet_plane planes[] = {{"a", "10.1.0.0/16"}, {"b", "10.2.0.0/16"}};
     struct hosts h = {.n = 0};
     struct fab_report *n1 = host(&h, "n1");
@@ -285,9 +279,8 @@ static void test_one_mac_twice(void **state)
     end(&h);
 }
 
-static void test_roce(void **state)
+TEST(test_roce)
 {
-    (void)state;
     struct hosts h = {.n = 0};
     unsigned num;
     struct fab_report *a = host(&h, "a");
@@ -323,9 +316,8 @@ static void test_roce(void **state)
 
 /* A cabled port of the sweep goes nowhere, whatever address it has; an uncabled one may be an Ethernet port.
  */
-static void test_ports_of_the_sweep(void **state)
+TEST(test_ports_of_the_sweep)
 {
-    (void)state;
     struct hosts h = {.n = 0};
     unsigned num;
     assert_int_equal(fabric_parse("fattree2:2,2,2", &h.swept), 0);
@@ -401,9 +393,8 @@ static void many(unsigned n, bool lldp, unsigned n_switches)
     fab_inventory_destroy(&swept);
 }
 
-static void test_many_interfaces(void **state)
+TEST(test_many_interfaces)
 {
-    (void)state;
     many(2, false, 1);
     many(200, false, 1);
     many(201, false, 3);
@@ -415,9 +406,8 @@ static void test_many_interfaces(void **state)
     many(500, true, 4);
 }
 
-static void test_prefixes(void **state)
+TEST(test_prefixes)
 {
-    (void)state;
     assert_true(fab_ethernet_prefix("a") == fab_ethernet_prefix("a"));
     assert_true(fab_ethernet_prefix("a") != fab_ethernet_prefix("b"));
     assert_true(fab_prefix_is_ethernet(fab_ethernet_prefix("eth0")));
@@ -425,9 +415,8 @@ static void test_prefixes(void **state)
     assert_false(fab_prefix_is_ethernet(FAB_DEFAULT_PREFIX));
 }
 
-static void test_too_many_subnets(void **state)
+TEST(test_too_many_subnets)
 {
-    (void)state;
     struct hosts h = {.n = 0};
     struct fab_ethernet_plane planes[FAB_MAX_SUBNETS + 1];
     char names[FAB_MAX_SUBNETS + 1][16], networks[FAB_MAX_SUBNETS + 1][24];
@@ -451,22 +440,4 @@ static void test_too_many_subnets(void **state)
     assert_non_null(strstr(err.text, "subnets"));
     assert_int_equal(h.joined.inv.n_nodes, 0);
     end(&h);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_segment),
-        cmocka_unit_test(test_switches_of_lldp),
-        cmocka_unit_test(test_bonds),
-        cmocka_unit_test(test_order_means_nothing),
-        cmocka_unit_test(test_planes_by_name),
-        cmocka_unit_test(test_one_mac_twice),
-        cmocka_unit_test(test_roce),
-        cmocka_unit_test(test_ports_of_the_sweep),
-        cmocka_unit_test(test_many_interfaces),
-        cmocka_unit_test(test_prefixes),
-        cmocka_unit_test(test_too_many_subnets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,9 +114,8 @@ static void count_line(const char *line, void *cbdata)
     (*(unsigned *)cbdata)++;
 }
 
-static void test_anything(void **state)
+TEST(test_anything)
 {
-    (void)state;
     static const char *const hosts[MAX_HOSTS] = {"node0001", "node0001.x", "node0002", "node0003",
                                                  "n9",       "localhost",  "node2",    "node0004.y"};
     static const struct fab_ethernet_plane planes[] = {
@@ -192,9 +191,8 @@ static double join_seconds(const struct fab_report *report, struct fab_joined *j
 }
 
 /* As large as a report can be, each made for another part to be slow at. */
-static void test_large_reports_cost_little(void **state)
+TEST(test_large_reports_cost_little)
 {
-    (void)state;
     for (unsigned kind = 0; kind < 5; kind++) {
         struct fab_report r;
         struct fab_joined joined;
@@ -245,13 +243,4 @@ static void test_large_reports_cost_little(void **state)
         fab_joined_destroy(&joined);
         fab_report_destroy(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_anything),
-        cmocka_unit_test(test_large_reports_cost_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

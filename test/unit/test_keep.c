@@ -3,16 +3,9 @@
  * against what is said of keeping, written here once more from the cables alone, and against the costs of the
  * fabric as it is seen.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 #include "topo/cost.h"
 #include "topo/diff.h"
 #include "topo/geometry.h"
@@ -132,11 +125,10 @@ static void make_dual(struct fab_inventory *inv)
 
 /* ---- one thing at a time ------------------------------------------------------------------------- */
 
-static void a_lost_host_stays_and_is_down(void **state)
+TEST(a_lost_host_stays_and_is_down)
 {
     struct fab_inventory before, swept, out, seen;
     struct fab_diff diff;
-    (void)state;
     make("fattree2:4,2,3", &before, &swept);
     assert_int_equal(fabric_lose(&swept, "node0005"), PMIXFAB_OK);
     keep(&before, &swept, &out);
@@ -169,10 +161,9 @@ static void a_lost_host_stays_and_is_down(void **state)
     destroy(&before, &swept, &out);
 }
 
-static void seen_without_a_cable_is_missing_too(void **state)
+TEST(seen_without_a_cable_is_missing_too)
 {
     struct fab_inventory before, swept, out;
-    (void)state;
     make("fattree2:4,2,3", &before, &swept);
     assert_int_equal(fabric_unlink(&swept, "node0005", 1), PMIXFAB_OK);
     assert_int_not_equal(fab_inventory_find(&swept, guid_of(&before, "node0005")), FAB_NONE);
@@ -183,11 +174,10 @@ static void seen_without_a_cable_is_missing_too(void **state)
 }
 
 /* One of two cables: the device stays, down, and so does its index. */
-static void one_of_two_cables_stays_and_is_down(void **state)
+TEST(one_of_two_cables_stays_and_is_down)
 {
     struct fab_inventory before, swept, out, again;
     struct fab_diff diff;
-    (void)state;
     assert_int_equal(fabric_parse("fattree2:4,2,3", &before), PMIXFAB_OK);
     make_dual(&before);
     copy(&before, &swept);
@@ -238,11 +228,10 @@ static void one_of_two_cables_stays_and_is_down(void **state)
 }
 
 /* Who may not stay, is at another port, or has lost its place to another host, is lost. */
-static void a_port_that_has_no_place_goes(void **state)
+TEST(a_port_that_has_no_place_goes)
 {
     struct fab_inventory before, swept, out;
     struct fab_port wanted;
-    (void)state;
     assert_int_equal(fabric_parse("fattree2:4,2,3", &before), PMIXFAB_OK);
     make_dual(&before);
     copy(&before, &swept);
@@ -281,10 +270,9 @@ static void a_port_that_has_no_place_goes(void **state)
 }
 
 /* A leaf that restarts, with hosts that are seen through another one. */
-static void a_leaf_of_second_ports_stays(void **state)
+TEST(a_leaf_of_second_ports_stays)
 {
     struct fab_inventory before, swept, out;
-    (void)state;
     assert_int_equal(fabric_parse("fattree2:2,2,1", &before), PMIXFAB_OK);
     make_dual(&before); /* one host, a port on each leaf */
     copy(&before, &swept);
@@ -318,11 +306,10 @@ static void a_leaf_of_second_ports_stays(void **state)
 }
 
 /* The port of its switch is up and leads nowhere: it restarts, so it is its own. */
-static void a_port_that_is_up_is_still_its_own(void **state)
+TEST(a_port_that_is_up_is_still_its_own)
 {
     struct fab_inventory before, swept, out;
     struct fab_port port;
-    (void)state;
     make("fattree2:4,2,3", &before, &swept);
     uint32_t hca = fabric_find(&before, "node0005");
     port = before.ports[before.ports[before.nodes[hca].first_port].peer];
@@ -339,10 +326,9 @@ static void a_port_that_is_up_is_still_its_own(void **state)
     destroy(&before, &swept, &out);
 }
 
-static void who_may_not_goes(void **state)
+TEST(who_may_not_goes)
 {
     struct fab_inventory before, swept, out;
-    (void)state;
     make("fattree2:4,2,3", &before, &swept);
     assert_int_equal(fabric_lose(&swept, "node0005"), PMIXFAB_OK);
     assert_int_equal(fabric_lose(&swept, "node0006"), PMIXFAB_OK);
@@ -371,10 +357,9 @@ static void add_empty_port(struct fab_inventory *inv, const char *sw, unsigned n
     assert_int_equal(fab_inventory_finish(inv, NULL), PMIXFAB_OK);
 }
 
-static void what_took_its_place_ends_it(void **state)
+TEST(what_took_its_place_ends_it)
 {
     struct fab_inventory before, swept, out;
-    (void)state;
     /* another GUID in the same place */
     make("fattree2:4,2,3", &before, &swept);
     assert_int_equal(fabric_replace(&swept, "node0005", 0x77aa, 1), PMIXFAB_OK);
@@ -411,10 +396,9 @@ static void what_took_its_place_ends_it(void **state)
 }
 
 /* A new HCA of a host, elsewhere: it is the one that is missing, of several the one of its own name. */
-static void the_same_host_elsewhere_ends_it(void **state)
+TEST(the_same_host_elsewhere_ends_it)
 {
     struct fab_inventory before, swept, out;
-    (void)state;
     assert_int_equal(fabric_parse("fattree2:4,2,3", &before), PMIXFAB_OK);
     uint32_t first = fabric_find(&before, "node0005"), second = fabric_find(&before, "node0006");
     uint64_t one = before.nodes[first].guid, two = before.nodes[second].guid;
@@ -448,10 +432,9 @@ static void the_same_host_elsewhere_ends_it(void **state)
     destroy(&before, &swept, &out);
 }
 
-static void a_port_guid_that_moved_ends_it(void **state)
+TEST(a_port_guid_that_moved_ends_it)
 {
     struct fab_inventory before, swept, out;
-    (void)state;
     make("fattree2:4,2,3", &before, &swept);
     uint32_t gone = fabric_find(&before, "node0005"), other = fabric_find(&swept, "node0008");
     uint64_t guid = before.ports[before.nodes[gone].first_port].guid;
@@ -475,10 +458,9 @@ static void lose_with_hosts(struct fab_inventory *inv, const struct fab_inventor
     assert_int_equal(fabric_lose(inv, name), PMIXFAB_OK);
 }
 
-static void a_leaf_stays_with_its_hosts_and_a_spine_does_not(void **state)
+TEST(a_leaf_stays_with_its_hosts_and_a_spine_does_not)
 {
     struct fab_inventory before, swept, out;
-    (void)state;
     make("fattree2:4,2,3", &before, &swept);
     lose_with_hosts(&swept, &before, "leaf2");
     keep(&before, &swept, &out);
@@ -510,13 +492,12 @@ static void planes(const struct fab_inventory *inv, struct fab_planes *out)
 }
 
 /* A whole pod: its leaves reach what is seen through its other switches only. */
-static void a_pod_stays_in_its_plane(void **state)
+TEST(a_pod_stays_in_its_plane)
 {
     struct fab_inventory before, swept, out;
     struct fab_planes was, is;
     struct fab_geometry g, h;
     unsigned lost = 0;
-    (void)state;
     make("fattree3:4", &before, &swept);
     uint32_t hca = fabric_find(&before, "node0001");
     uint32_t leaf = before.ports[before.ports[before.nodes[hca].first_port].peer].node;
@@ -876,13 +857,12 @@ static void make_any(const char *kind, struct fab_inventory *inv)
         make_dual(inv);
 }
 
-static void random_losses(void **state)
+TEST(random_losses)
 {
     static const char *const kinds[] = {"fattree2:5,3,4",  "fattree2:4,2,3,2",  "fattree3:4",
                                         "dragonfly:2,4,2", "torus:3,4,2:1",     "mesh:4,3:1",
                                         "mesh:1,12:1",     "random:12,40,10:3", "dual fattree2:5,3,4",
                                         "dual fattree3:4", "dual torus:3,3,3:2"};
-    (void)state;
     const size_t n_kinds = sizeof(kinds) / sizeof(kinds[0]);
     for (uint64_t seed = 1; seed <= 550; seed++) {
         struct fab_inventory before, swept, out, again, back;
@@ -918,11 +898,10 @@ static void random_losses(void **state)
 
 /* ---- cutting ------------------------------------------------------------------------------------- */
 
-static void a_cut_cable_is_as_a_pulled_one(void **state)
+TEST(a_cut_cable_is_as_a_pulled_one)
 {
     struct fab_inventory before, pulled, out;
     char name[256];
-    (void)state;
     make("fattree2:3,2,2", &before, &pulled);
     fab_inventory_destroy(&pulled);
     for (uint32_t p = 0; p < before.n_ports; p++) {
@@ -943,25 +922,4 @@ static void a_cut_cable_is_as_a_pulled_one(void **state)
         fab_inventory_destroy(&pulled);
     }
     fab_inventory_destroy(&before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lost_host_stays_and_is_down),
-        cmocka_unit_test(seen_without_a_cable_is_missing_too),
-        cmocka_unit_test(one_of_two_cables_stays_and_is_down),
-        cmocka_unit_test(a_port_that_has_no_place_goes),
-        cmocka_unit_test(a_leaf_of_second_ports_stays),
-        cmocka_unit_test(a_port_that_is_up_is_still_its_own),
-        cmocka_unit_test(who_may_not_goes),
-        cmocka_unit_test(what_took_its_place_ends_it),
-        cmocka_unit_test(the_same_host_elsewhere_ends_it),
-        cmocka_unit_test(a_port_guid_that_moved_ends_it),
-        cmocka_unit_test(a_leaf_stays_with_its_hosts_and_a_spine_does_not),
-        cmocka_unit_test(a_pod_stays_in_its_plane),
-        cmocka_unit_test(a_cut_cable_is_as_a_pulled_one),
-        cmocka_unit_test(random_losses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* test_keep_cut.c - cables and switches that are taken as pulled: what a sweep would see then. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 #include "topo/keep.h"
 
 static bool is_at(const struct fab_inventory *inv, uint32_t port, void *cbdata)
@@ -16,11 +9,10 @@ static bool is_at(const struct fab_inventory *inv, uint32_t port, void *cbdata)
     return inv->ports[port].node == *(const uint32_t *)cbdata;
 }
 
-static void a_switch_without_its_cables_goes_and_its_hosts_do(void **state)
+TEST(a_switch_without_its_cables_goes_and_its_hosts_do)
 {
     struct fab_inventory before, pulled, out;
     char name[256];
-    (void)state;
     assert_int_equal(fabric_parse("fattree2:3,2,2", &before), PMIXFAB_OK);
     for (uint32_t i = 0; i < before.n_nodes; i++) {
         const struct fab_node *node = &before.nodes[i];
@@ -100,12 +92,11 @@ static bool model_sees(const struct fab_inventory *inv, const uint8_t *cut, cons
     return seen;
 }
 
-static void what_falls_apart_is_seen_in_its_largest_part(void **state)
+TEST(what_falls_apart_is_seen_in_its_largest_part)
 {
     static const char *const kinds[] = {"fattree2:5,3,4",  "fattree2:4,2,3,2", "fattree3:4",
                                         "dragonfly:2,4,2", "torus:3,4,2:1",    "mesh:4,3:1",
                                         "mesh:1,12:1",     "random:12,40,10:3"};
-    (void)state;
     for (uint64_t seed = 1; seed <= 120; seed++) {
         struct fab_inventory before, out;
         uint64_t dice = seed;
@@ -141,13 +132,4 @@ static void what_falls_apart_is_seen_in_its_largest_part(void **state)
         fab_inventory_destroy(&out);
         fab_inventory_destroy(&before);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_switch_without_its_cables_goes_and_its_hosts_do),
-        cmocka_unit_test(what_falls_apart_is_seen_in_its_largest_part),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

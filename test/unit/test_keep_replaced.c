@@ -3,17 +3,9 @@
  * and their successors' cables come in any order; nobody may be lost, every host keeps the port that it had,
  * and the story says once of each that it was replaced.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 #include "topo/keep.h"
 #include "topo/understand.h"
 
@@ -110,10 +102,9 @@ static unsigned port_of(const struct fab_inventory *inv, const char *host)
     return place_of(inv, hca).num;
 }
 
-static void a_leaf_with_one_cable_takes_over(void **state)
+TEST(a_leaf_with_one_cable_takes_over)
 {
     struct fab_inventory before, out;
-    (void)state;
     come_with("leaf2", 40, 4, "spine1", &before, &out);
     for (unsigned i = 0; i < 3; i++) {
         const char *const hosts[] = {"node0004", "node0005", "node0006"};
@@ -125,10 +116,9 @@ static void a_leaf_with_one_cable_takes_over(void **state)
 
 /* It has fewer ports, or uses one of a host for its way up: who has no port gets a free one, while there are
  * any. */
-static void a_leaf_with_other_ports(void **state)
+TEST(a_leaf_with_other_ports)
 {
     struct fab_inventory before, out;
-    (void)state;
     come_with("leaf2", 4, 1, "spine2", &before, &out);
     assert_int_equal(port_of(&out, "node0004"), 4);
     assert_int_equal(port_of(&out, "node0005"), 2);
@@ -144,10 +134,9 @@ static void a_leaf_with_other_ports(void **state)
 }
 
 /* Its cables lead elsewhere: it is another one, and who is missing waits for the former. */
-static void a_leaf_in_no_ones_place(void **state)
+TEST(a_leaf_in_no_ones_place)
 {
     struct fab_inventory before, swept, out;
-    (void)state;
     make("fattree2:4,2,3", &before);
     assert_int_equal(fab_inventory_copy(&swept, &before), PMIXFAB_OK);
     assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
@@ -174,11 +163,10 @@ static unsigned port_to(const struct fab_inventory *inv, const char *name, const
 }
 
 /* A switch with two cables of one that is missing and one of another: it is the first one. */
-static void a_leaf_between_two(void **state)
+TEST(a_leaf_between_two)
 {
     struct fab_inventory before, whole, swept, gone, out;
     char host[64];
-    (void)state;
     make("fattree2:4,3,2", &before);
     assert_int_equal(fab_inventory_copy(&swept, &before), PMIXFAB_OK);
     for (unsigned i = 3; i <= 6; i++) {
@@ -239,11 +227,10 @@ static void tell(struct fab_inventory *now, const struct fab_inventory *swept, s
 }
 
 /* Its place is taken, and the one where it is kept meanwhile, too; then it is seen where it is kept. */
-static void a_host_that_is_displaced_twice(void **state)
+TEST(a_host_that_is_displaced_twice)
 {
     struct fab_inventory now, swept, with;
     struct fab_lost lost = {0};
-    (void)state;
     make("fattree2:4,2,3", &now);
     now.nodes[fabric_find(&now, "leaf3")].num_ports = 8;
     assert_int_equal(fab_inventory_copy(&swept, &now), PMIXFAB_OK);
@@ -274,12 +261,11 @@ static void a_host_that_is_displaced_twice(void **state)
 }
 
 /* A cable that an HCA's port had is of no use any more when that port is seen with another one. */
-static void a_port_with_a_cable_waits_for_none(void **state)
+TEST(a_port_with_a_cable_waits_for_none)
 {
     struct fab_inventory now, kept, swept;
     struct fab_lost lost = {0}, after;
     const struct fab_diff nothing = {0};
-    (void)state;
     make("fattree2:4,2,3", &now);
     const uint64_t hca = now.nodes[fabric_find(&now, "node0002")].guid;
     const uint64_t leaf = now.nodes[fabric_find(&now, "leaf4")].guid;
@@ -490,14 +476,13 @@ static bool put_in(struct work *w, uint64_t *dice)
     return any;
 }
 
-static void random_replacements(void **state)
+TEST(random_replacements)
 {
     static const char *const kinds[] = {"fattree2:5,3,4",   "fattree2:4,2,3,2", "fattree3:4",
                                         "dragonfly:2,4,2",  "torus:3,4,2:1",    "mesh:4,3:1",
                                         "random:12,40,10:3"};
     const size_t n_kinds = sizeof(kinds) / sizeof(kinds[0]);
     unsigned told = 0;
-    (void)state;
     for (uint64_t seed = 1; seed <= 560; seed++) {
         uint64_t dice = seed * 77;
         char what[80];
@@ -519,18 +504,4 @@ static void random_replacements(void **state)
         fab_inventory_destroy(&w.whole);
     }
     assert_true(told > 200);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_leaf_with_one_cable_takes_over),
-        cmocka_unit_test(a_leaf_with_other_ports),
-        cmocka_unit_test(a_leaf_in_no_ones_place),
-        cmocka_unit_test(a_leaf_between_two),
-        cmocka_unit_test(a_host_that_is_displaced_twice),
-        cmocka_unit_test(a_port_with_a_cable_waits_for_none),
-        cmocka_unit_test(random_replacements),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

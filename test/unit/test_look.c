@@ -2,19 +2,10 @@
  * Children that probe, and the one report that is made of them. The child is this program again: what it does
  * is told by the argument of its probe.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +14,7 @@
 #include "fabricd/log.h"
 #include "fabricd/look.h"
 #include "probes/probe.h"
+#include "test/unit/test.h"
 
 /* ---- the child ---------------------------------------------------------------------------------- */
 
@@ -210,9 +202,8 @@ static void must_end(char *part, int code, const char *text)
     assert_string_equal(ended.err.text, text);
 }
 
-static void test_ends(void **state)
+TEST(test_ends)
 {
-    (void)state;
     must_end("", PMIXFAB_OK, "");
     must_end("notes", PMIXFAB_OK, "");
     must_end("fds", PMIXFAB_OK, "");
@@ -226,7 +217,7 @@ static void test_ends(void **state)
              "child: the child ended with status 3; its last words were: last words");
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
     static const size_t limit = 300000;
     static const struct {
@@ -248,7 +239,6 @@ static void test_sizes(void **state)
         {"bytes=200000", 0, 100, false},
     };
     struct ended ended;
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         announced = cases[i].announced;
         run_child((char *)cases[i].part, 20, limit, &ended);
@@ -261,10 +251,9 @@ static void test_sizes(void **state)
     announced = 0;
 }
 
-static void test_deadline(void **state)
+TEST(test_deadline)
 {
     struct ended ended;
-    (void)state;
     run_child("hang", 1, 1000, &ended);
     assert_int_equal(ended.code, PMIXFAB_ERR_TIMEOUT);
     assert_string_equal(ended.err.text, "child: not done after 1 s, killed");
@@ -277,10 +266,9 @@ static void test_deadline(void **state)
     assert_int_equal(ended.code, PMIXFAB_ERR_TIMEOUT);
 }
 
-static void test_environment(void **state)
+TEST(test_environment)
 {
     struct ended ended;
-    (void)state;
     run_child("env", 20, 1000, &ended);
     assert_string_equal(ended.bytes, "none");
     config_append(&no_env, "LOOK_TEST=configured");
@@ -296,14 +284,13 @@ static void test_environment(void **state)
 }
 
 /* Several at a time: each its own result, none waits for another. */
-static void test_side_by_side(void **state)
+TEST(test_side_by_side)
 {
     static char *const parts[] = {"bytes=70000", "hang",    "fail=one", "exit=4",
                                   "crash",       "bytes=3", "env",      "hang"};
     struct ended ended[8];
     struct child *children[8];
     struct event_base *base = event_base_new();
-    (void)state;
     for (int i = 0; i < 8; i++)
         children[i] = begin_child(base, parts[i], 20, 100000, &ended[i]);
     while (ended[0].n + ended[2].n + ended[3].n + ended[4].n + ended[5].n + ended[6].n < 6)
@@ -383,10 +370,9 @@ static const char *said(const struct looked *looked, enum fab_source source)
     return text;
 }
 
-static void test_one_report(void **state)
+TEST(test_one_report)
 {
     struct looked looked;
-    (void)state;
     look(PROBES("verbs:see=1.0", "ibnetdisc", "hwloc:see=2.0", "ucx:nothing=no ucx here", "file:x"), 20, NULL,
          &looked);
     assert_int_equal(looked.asked, 3); /* those of the fabric are the sweep's */
@@ -401,13 +387,12 @@ static void test_one_report(void **state)
 }
 
 /* A probe that fails costs its own news only, and what it said before stands. */
-static void test_failures(void **state)
+TEST(test_failures)
 {
     static const char *const failures[] = {"hang",      "crash", "fail=no luck", "exit=5", "endless",
                                            "bytes=100", "",      "notes"};
     static const char *const others[] = {"hwloc:see=2.0", "ucx:see=3.0"};
     struct looked before, looked;
-    (void)state;
     look(PROBES("verbs:see=1.0", "hwloc:see=1.5", "ucx:see=1.7"), 20, NULL, &before);
     assert_int_equal(before.report.n_items, 3);
     for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
@@ -434,10 +419,9 @@ static void test_failures(void **state)
     fab_report_destroy(&before.report);
 }
 
-static void test_in_parallel(void **state)
+TEST(test_in_parallel)
 {
     struct looked looked;
-    (void)state;
     look(PROBES("verbs:hang", "hwloc:hang", "ucx:hang", "libfabric:hang", "lldp:hang", "ethernet:see=1"), 2,
          NULL, &looked);
     assert_int_equal(looked.failed, 5);
@@ -446,14 +430,13 @@ static void test_in_parallel(void **state)
     fab_report_destroy(&looked.report);
 }
 
-static void test_cancelled(void **state)
+TEST(test_cancelled)
 {
     struct config config;
     struct looked looked = {0};
     struct look *one;
     struct fab_err err = {""};
     struct event_base *base = event_base_new();
-    (void)state;
     set_probes(&config, PROBES("verbs:hang", "hwloc:hang", "ucx:see=1"));
     assert_int_equal(look_start(base, &config, NULL, 0, on_looked, &looked, &one, &err), PMIXFAB_OK);
     event_base_loop(base, EVLOOP_NONBLOCK);
@@ -466,13 +449,12 @@ static void test_cancelled(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-static void test_wanted(void **state)
+TEST(test_wanted)
 {
     struct config config;
     struct look *one;
     struct fab_err err = {""};
     struct event_base *base = event_base_new();
-    (void)state;
     set_probes(&config, PROBES("file:x"));
     assert_true(sweep_wanted(&config));
     assert_false(look_wanted(&config));
@@ -489,17 +471,12 @@ static void test_wanted(void **state)
     event_base_free(base);
 }
 
-int main(int argc, char **argv)
+static int say_little(void **state)
 {
-    if (argc > 1 && strcmp(argv[1], LOOK_CHILD_OPTION) == 0)
-        return play_child(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends),         cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_deadline),     cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_side_by_side), cmocka_unit_test(test_one_report),
-        cmocka_unit_test(test_failures),     cmocka_unit_test(test_in_parallel),
-        cmocka_unit_test(test_cancelled),    cmocka_unit_test(test_wanted),
-    };
+    (void)state;
     log_open(PMIXFAB_LOG_ERROR, 0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TEST_GROUP(say_little, NULL)
+TEST_CHILD(LOOK_CHILD_OPTION, play_child)

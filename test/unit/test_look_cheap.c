@@ -1,26 +1,16 @@
 /* test_look_cheap.c - the decisions of the cheap look: when changes lead to a sweep, what is asked, what is
  * new. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "fabricd/gather.h"
 #include "fabricd/notice.h"
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 
 /* ---- when ---------------------------------------------------------------------------------------- */
 
-static void one_change_after_quiet_is_swept_at_once(void **state)
+TEST(one_change_after_quiet_is_swept_at_once)
 {
     struct gather gather;
-    (void)state;
     gather_init(&gather, 2000, 15000);
     assert_int_equal(gather_when(&gather), -1);
     for (int64_t now = 100000; now < 200000; now += 2001) {
@@ -31,12 +21,11 @@ static void one_change_after_quiet_is_swept_at_once(void **state)
     }
 }
 
-static void a_storm_makes_two_sweeps(void **state)
+TEST(a_storm_makes_two_sweeps)
 {
     struct gather gather;
     unsigned sweeps = 0;
     int64_t last = 0;
-    (void)state;
     gather_init(&gather, 2000, 15000);
     for (int64_t now = 100000; now < 110000; now++) {
         if (now < 101000 && now % 10 == 0)
@@ -51,12 +40,11 @@ static void a_storm_makes_two_sweeps(void **state)
     assert_int_equal(last, 100990 + 2000);
 }
 
-static void what_never_rests_is_swept_at_its_longest_wait(void **state)
+TEST(what_never_rests_is_swept_at_its_longest_wait)
 {
     struct gather gather;
     int64_t swept[8];
     unsigned sweeps = 0;
-    (void)state;
     gather_init(&gather, 2000, 15000);
     for (int64_t now = 100000; sweeps < 4; now += 500) {
         gather_changed(&gather, now);
@@ -72,10 +60,9 @@ static void what_never_rests_is_swept_at_its_longest_wait(void **state)
 
 /* A sweep that begins for another reason takes what is gathered, one that takes nothing has noticed nothing.
  */
-static void the_first_of_a_storm_says_since_when(void **state)
+TEST(the_first_of_a_storm_says_since_when)
 {
     struct gather gather;
-    (void)state;
     gather_init(&gather, 2000, 15000);
     assert_int_equal(gather_since(&gather), -1);
     assert_int_equal(gather_taken_since(&gather), -1);
@@ -94,10 +81,9 @@ static void the_first_of_a_storm_says_since_when(void **state)
 }
 
 /* Against the rule said in another way, on random changes. */
-static void gathering_keeps_its_promises(void **state)
+TEST(gathering_keeps_its_promises)
 {
     uint64_t random = 7;
-    (void)state;
     for (unsigned round = 0; round < 300; round++) {
         struct gather gather;
         const int64_t settle = (int64_t)(fabric_random_next(&random) >> 32) % 3000;
@@ -131,10 +117,9 @@ static void gathering_keeps_its_promises(void **state)
 
 /* ---- what the child says --------------------------------------------------------------------------- */
 
-static void lines_of_a_look(void **state)
+TEST(lines_of_a_look)
 {
     struct notice_lines lines = {0};
-    (void)state;
     assert_false(notice_line(&lines, "node 0x0000000000200001"));
     assert_false(notice_line(&lines, "node 0x0000000000200002"));
     assert_false(notice_line(&lines, "node 0x0000000000200001"));
@@ -226,11 +211,10 @@ static void answer(const struct world *world, uint32_t port, uint8_t info[ATTRIB
     info[33] = 5 << 4;
 }
 
-static void every_switch_is_reached_by_its_path(void **state)
+TEST(every_switch_is_reached_by_its_path)
 {
     static const char *const fabrics[] = {"fattree2:8,4,6", "fattree3:6", "dragonfly:2,4,2", "torus:4,4,2:1",
                                           "random:40,60,30:3"};
-    (void)state;
     for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
         struct world world;
         begin(&world, fabrics[f]);
@@ -243,12 +227,11 @@ static void every_switch_is_reached_by_its_path(void **state)
     }
 }
 
-static void a_port_that_nobody_has_cannot_look(void **state)
+TEST(a_port_that_nobody_has_cannot_look)
 {
     struct world world;
     struct view view;
     struct fab_err err = {""};
-    (void)state;
     begin(&world, "fattree2:4,2,4");
     assert_int_equal(view_new(&world.inv, 0xdead, &view, &err), PMIXFAB_ERR_UNSUPPORTED);
     assert_int_equal(view_new(&world.inv, 0, &view, &err), PMIXFAB_ERR_UNSUPPORTED);
@@ -290,9 +273,8 @@ static void turns(const char *fabric)
     end(&world);
 }
 
-static void all_ports_have_their_turn_within_the_budget(void **state)
+TEST(all_ports_have_their_turn_within_the_budget)
 {
-    (void)state;
     turns("fattree2:4,2,4");
     turns("fattree2:64,32,32");
     turns("fattree3:24");
@@ -300,10 +282,9 @@ static void all_ports_have_their_turn_within_the_budget(void **state)
 }
 
 /* A switch whose bit comes is read at this look, wherever the turn is. */
-static void a_bit_goes_before_the_turn(void **state)
+TEST(a_bit_goes_before_the_turn)
 {
     struct world world;
-    (void)state;
     begin(&world, "fattree3:24");
     struct view *view = &world.view;
     uint32_t *list = calloc(view->n_switches, sizeof(*list));
@@ -324,11 +305,10 @@ static void a_bit_goes_before_the_turn(void **state)
     end(&world);
 }
 
-static void a_change_is_new_once(void **state)
+TEST(a_change_is_new_once)
 {
     struct world world;
     uint8_t info[ATTRIBUTE_SIZE];
-    (void)state;
     begin(&world, "fattree2:4,2,4");
     struct view *view = &world.view;
     for (uint32_t i = 0; i < world.inv.n_ports; i++) {
@@ -358,11 +338,10 @@ static void a_change_is_new_once(void **state)
 }
 
 /* The way goes round a cable that is gone; what is cut off has none. */
-static void routes_avoid_what_is_down(void **state)
+TEST(routes_avoid_what_is_down)
 {
     struct world world;
     uint8_t down[ATTRIBUTE_SIZE];
-    (void)state;
     begin(&world, "fattree2:4,2,4");
     struct view *view = &world.view;
     answer(&world, FAB_NONE, down);
@@ -388,14 +367,13 @@ static void routes_avoid_what_is_down(void **state)
 }
 
 /* Ports that wait for a subnet manager are asked until they are up. */
-static void edges_are_asked_until_they_are_up(void **state)
+TEST(edges_are_asked_until_they_are_up)
 {
     struct world world;
     struct view view;
     struct fab_err err = {""};
     uint8_t info[ATTRIBUTE_SIZE];
     uint32_t list[64];
-    (void)state;
     begin(&world, "fattree2:4,2,4");
     const uint64_t own = world.inv.ports[world.view.own].guid;
     const uint32_t usual = world.view.n_edges;
@@ -433,11 +411,10 @@ static bool manager_sweeps(struct view *view, uint32_t *count, unsigned looks, u
     return view_manager(view, ++*count, false);
 }
 
-static void a_subnet_manager_that_sweeps_for_nothing_that_was_noticed(void **state)
+TEST(a_subnet_manager_that_sweeps_for_nothing_that_was_noticed)
 {
     struct world world;
     uint32_t count = 4000000000u;
-    (void)state;
     begin(&world, "fattree2:4,2,4");
     struct view *view = &world.view;
     assert_false(view_manager(view, count, false));
@@ -455,10 +432,9 @@ static void a_subnet_manager_that_sweeps_for_nothing_that_was_noticed(void **sta
     end(&world);
 }
 
-static void the_way_to_the_subnet_manager(void **state)
+TEST(the_way_to_the_subnet_manager)
 {
     struct world world;
-    (void)state;
     begin(&world, "fattree2:8,4,6");
     for (uint32_t i = 0; i < world.inv.n_ports; i++) {
         struct fab_port *port = &world.inv.ports[i];
@@ -475,27 +451,3 @@ static void the_way_to_the_subnet_manager(void **state)
     end(&world);
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_change_after_quiet_is_swept_at_once),
-        cmocka_unit_test(a_storm_makes_two_sweeps),
-        cmocka_unit_test(what_never_rests_is_swept_at_its_longest_wait),
-        cmocka_unit_test(the_first_of_a_storm_says_since_when),
-        cmocka_unit_test(gathering_keeps_its_promises),
-        cmocka_unit_test(lines_of_a_look),
-#ifdef HAVE_IBNETDISC
-        cmocka_unit_test(every_switch_is_reached_by_its_path),
-        cmocka_unit_test(a_port_that_nobody_has_cannot_look),
-        cmocka_unit_test(all_ports_have_their_turn_within_the_budget),
-        cmocka_unit_test(a_bit_goes_before_the_turn),
-        cmocka_unit_test(a_change_is_new_once),
-        cmocka_unit_test(routes_avoid_what_is_down),
-        cmocka_unit_test(edges_are_asked_until_they_are_up),
-        cmocka_unit_test(a_subnet_manager_that_sweeps_for_nothing_that_was_noticed),
-        cmocka_unit_test(the_way_to_the_subnet_manager),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -179,9 +179,8 @@ static void unplugged(struct world *w, const char *node, unsigned port)
 
 /* ---- one hand at a time ---------------------------------------------------------------------------- */
 
-static void test_a_switch(void **state)
+TEST(test_a_switch)
 {
-    (void)state;
     struct world w = begin(SMALL);
     struct fab_inventory whole = copy_of(&w.now), next = copy_of(&whole);
     away(&w, "spine1");
@@ -213,9 +212,8 @@ static void test_a_switch(void **state)
 }
 
 /* A leaf with its hosts, which are retired meanwhile, and a spine that is swapped at the same time. */
-static void test_a_leaf_with_its_hosts(void **state)
+TEST(test_a_leaf_with_its_hosts)
 {
-    (void)state;
     struct world w = begin("fattree2:3,3,2,1");
     struct fab_inventory next = copy_of(&w.now);
     away(&w, "leaf1");
@@ -232,9 +230,8 @@ static void test_a_leaf_with_its_hosts(void **state)
     end(&w);
 }
 
-static void test_an_hca(void **state)
+TEST(test_an_hca)
 {
-    (void)state;
     struct world w = begin(SMALL);
     struct fab_inventory whole = copy_of(&w.now), next = copy_of(&whole);
     away(&w, "node0001");
@@ -279,9 +276,8 @@ static void rename_to(struct fab_inventory *inv, const char *node, const char *d
 }
 
 /* Under another name: by its GUID, or by its place. */
-static void test_other_names(void **state)
+TEST(test_other_names)
 {
-    (void)state;
     struct world w = begin(SMALL);
     struct fab_inventory whole = copy_of(&w.now), next = copy_of(&whole);
     away(&w, "node0001");
@@ -315,9 +311,8 @@ static void test_other_names(void **state)
     end(&w);
 }
 
-static void test_cables(void **state)
+TEST(test_cables)
 {
-    (void)state;
     struct world w = begin(SMALL);
     struct fab_inventory whole = copy_of(&w.now), next = copy_of(&whole);
     unplugged(&w, "leaf1", 3);
@@ -346,9 +341,8 @@ static void test_cables(void **state)
 }
 
 /* Two cables that were lost at once, and one from each: nobody knows which of them it is. */
-static void test_no_guess(void **state)
+TEST(test_no_guess)
 {
-    (void)state;
     struct world w = begin(SMALL);
     struct fab_inventory third = copy_of(&w.now);
     unplugged(&w, "leaf1", 4); /* - spine2[1] */
@@ -384,9 +378,8 @@ static void test_no_guess(void **state)
 }
 
 /* What leaves the history is forgotten. */
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
-    (void)state;
     struct world w = begin(SMALL);
     struct fab_lost next, none = {0};
     struct fab_diff nothing = {0};
@@ -490,9 +483,8 @@ static void one_slow_hand(const char *fabric, uint64_t *dice)
     end(&w);
 }
 
-static void test_slow_as_quick(void **state)
+TEST(test_slow_as_quick)
 {
-    (void)state;
     static const char *const fabrics[] = {"fattree2:6,3,5,1", "fattree2:4,3,4,2", "fattree3:4",
                                           "dragonfly:3,4,2",  "torus:4,4:2",      "torus:3,3,3:1",
                                           "mesh:4,4:2",       "random:12,40,10:5"};
@@ -543,9 +535,8 @@ static bool can_be_edited(const struct fab_inventory *inv)
 
 /* Forth from one state to the next, and at random back to one that was before: much returns, and much is
  * replaced meanwhile. sweep() checks each step. */
-static void test_random_steps(void **state)
+TEST(test_random_steps)
 {
-    (void)state;
     static const char *const fabrics[] = {"fattree2:4,2,4,1", "dragonfly:2,3,1", "torus:3,3:1",
                                           "random:6,25,8:3"};
     uint32_t seen[FAB_CHANGE_KINDS] = {0};
@@ -578,16 +569,4 @@ static void test_random_steps(void **state)
         if (seen[kinds[i]] == 0)
             fail_msg("no %s was told of anything lost", fab_change_name(kinds[i]));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_switch),     cmocka_unit_test(test_a_leaf_with_its_hosts),
-        cmocka_unit_test(test_an_hca),       cmocka_unit_test(test_other_names),
-        cmocka_unit_test(test_cables),       cmocka_unit_test(test_no_guess),
-        cmocka_unit_test(test_bounds),       cmocka_unit_test(test_slow_as_quick),
-        cmocka_unit_test(test_random_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

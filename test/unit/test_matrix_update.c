@@ -136,12 +136,11 @@ static struct fab_cost_view view_of(const struct form *f)
         f->n, f->e, f->edge, f->access, f->host, f->dist, f->located ? f->places : NULL};
 }
 
-static void test_any_views(void **state)
+TEST(test_any_views)
 {
     static struct form was, now;
     static uint16_t cells[N * N + 1], want[N * N];
     unsigned little = 0, all = 0, updates = 0;
-    (void)state;
     for (uint64_t seed = 1; seed <= 6000; seed++) {
         uint64_t dice = seed * 77, written = 0;
         make(&was, 1 + roll(&dice, N), &dice);
@@ -185,10 +184,9 @@ static uint64_t written_of(const struct fab_cost_view *was, const struct fab_cos
 }
 
 /* Only what differs is written: not a cell for nothing, row and column of a device, the pairs of an edge. */
-static void test_little_is_written(void **state)
+TEST(test_little_is_written)
 {
     struct world world;
-    (void)state;
     world_open(&world, "fattree2:32,4,40");
     const struct fab_cost_view was = world.layers[0].costs.view;
     uint32_t n = was.n_devices, e = was.n_edges;
@@ -224,14 +222,13 @@ static void test_little_is_written(void **state)
 }
 
 /* The public call: other sizes in new memory, the same one in place, none at all. */
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
     static const char *const chain[] = {"fattree2:4,2,3", "random:1,5,0:3", "torus:3,4:2", "fattree2:4,3,6",
                                         "fattree2:4,2,6", "torus:3,4:2",    "torus:4,3:2"};
     struct world worlds[2];
     struct pmixfab *fab[2];
     uint16_t *cells = NULL, *want = NULL;
-    (void)state;
     world_open(&worlds[0], chain[0]);
     fab[0] = layer_open(&worlds[0].layers[0]);
     assert_int_equal(pmixfab_matrix_alloc(fab[0], 1, &cells), 0);
@@ -256,11 +253,10 @@ static void test_sizes(void **state)
     world_close(&worlds[0]);
 }
 
-static void test_refuses(void **state)
+TEST(test_refuses)
 {
     struct world world;
     uint16_t cell = 7, *cells = &cell, *none = NULL;
-    (void)state;
     world_open(&world, "fattree2:2,1,2");
     struct pmixfab *fab = layer_open(&world.layers[0]);
     const struct fab_cost_view *v = &world.layers[0].costs.view;
@@ -279,15 +275,4 @@ static void test_refuses(void **state)
     assert_ptr_equal(cells, &cell);
     pmixfab_close(fab);
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_views),
-        cmocka_unit_test(test_little_is_written),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_refuses),
-    };
-    return cmocka_run_group_tests_name("matrix_update", tests, NULL, NULL);
 }

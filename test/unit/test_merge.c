@@ -10,9 +10,8 @@ static void must_merge(struct fab_inventory *into, const struct fab_inventory *f
 }
 
 /* Random parts of one fabric, together again, whichever comes first. */
-static void test_parts_make_the_whole(void **state)
+TEST(test_parts_make_the_whole)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         struct fab_inventory whole, part[2], joined;
         uint64_t dice = seed;
@@ -58,9 +57,8 @@ static void test_parts_make_the_whole(void **state)
     }
 }
 
-static void test_into_nothing_is_a_copy(void **state)
+TEST(test_into_nothing_is_a_copy)
 {
-    (void)state;
     struct fab_inventory a, b;
     assert_int_equal(fabric_dragonfly(&a, 2, 4, 2), 0);
     fab_inventory_init(&b);
@@ -87,9 +85,8 @@ static void rail(struct fab_inventory *inv, unsigned which)
     hand_finish(inv);
 }
 
-static void test_two_subnets_of_one_hca(void **state)
+TEST(test_two_subnets_of_one_hca)
 {
-    (void)state;
     struct fab_inventory one, two, joined;
     rail(&one, 1);
     rail(&two, 2);
@@ -117,9 +114,8 @@ static void test_two_subnets_of_one_hca(void **state)
 }
 
 /* Unknown facts are filled in, known ones stay. */
-static void test_facts(void **state)
+TEST(test_facts)
 {
-    (void)state;
     struct fab_inventory one, two;
     rail(&one, 1);
     rail(&two, 1);
@@ -149,9 +145,8 @@ static void test_facts(void **state)
 }
 
 /* A port that the other view knows nothing of but that it is there keeps even what is not known of it. */
-static void test_the_cabled_view_holds(void **state)
+TEST(test_the_cabled_view_holds)
 {
-    (void)state;
     struct fab_inventory one, two;
     rail(&one, 1); /* sees port 1 cabled */
     rail(&two, 2); /* sees port 1 without a cable */
@@ -197,9 +192,8 @@ static void spoil_cable(struct fab_inventory *inv)
     inv->ports[2].num = 8; /* the switch's end */
 }
 
-static void test_contradictions(void **state)
+TEST(test_contradictions)
 {
-    (void)state;
     static const struct {
         void (*spoil)(struct fab_inventory *inv);
         const char *text;
@@ -230,9 +224,8 @@ static void test_contradictions(void **state)
     }
 }
 
-static void test_misuse(void **state)
+TEST(test_misuse)
 {
-    (void)state;
     struct fab_inventory one, two;
     struct fab_err err = {{0}};
     rail(&one, 1);
@@ -243,9 +236,8 @@ static void test_misuse(void **state)
     fab_inventory_destroy(&one);
 }
 
-static void test_too_many_subnets(void **state)
+TEST(test_too_many_subnets)
 {
-    (void)state;
     struct fab_inventory all, one;
     struct fab_err err = {{0}};
     fab_inventory_init(&all);
@@ -258,19 +250,4 @@ static void test_too_many_subnets(void **state)
     }
     assert_string_equal(err.text, "more than 32 subnets");
     fab_inventory_destroy(&all);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts_make_the_whole),
-        cmocka_unit_test(test_into_nothing_is_a_copy),
-        cmocka_unit_test(test_two_subnets_of_one_hca),
-        cmocka_unit_test(test_facts),
-        cmocka_unit_test(test_the_cabled_view_holds),
-        cmocka_unit_test(test_contradictions),
-        cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_too_many_subnets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* test_missing.c - for how long ports are missing: over restarts, boots, and clocks that jump. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "fabricd/missing.h"
 #include "store_fixture.h"
+#include "test/unit/test.h"
 
 #define S      1000000ll
 #define RETIRE 600
@@ -30,12 +23,11 @@ static void make(struct fab_inventory *inv, const char *missing)
     inv->nodes[fabric_find(inv, "leaf1")].missing = 1;
 }
 
-static void it_is_due_when_its_time_is_over(void **state)
+TEST(it_is_due_when_its_time_is_over)
 {
     struct fab_inventory inv;
     struct missing none = {0}, first, second;
     struct moment now = at(1000, 5000, "a");
-    (void)state;
     make(&inv, "node0001");
     assert_int_equal(missing_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
     assert_int_equal(first.n, 2);
@@ -65,13 +57,12 @@ static void it_is_due_when_its_time_is_over(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void a_clock_that_jumps_changes_nothing(void **state)
+TEST(a_clock_that_jumps_changes_nothing)
 {
     static const int64_t jumps[] = {-3600, 3600, -86400 * 365, 86400 * 365};
     struct fab_inventory inv;
     struct missing none = {0}, list, again;
     struct moment now = at(1000, 1000000000, "a");
-    (void)state;
     make(&inv, "node0001");
     assert_int_equal(missing_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
     for (size_t i = 0; i < 4; i++) {
@@ -114,7 +105,7 @@ static void write_list(const char *path, const struct fab_inventory *inv, const 
 
 /* A restart goes on counting, whatever the wall clock says by then; a boot, or another machine, begins anew.
  */
-static void it_counts_on_over_a_restart_and_anew_over_a_boot(void **state)
+TEST_WITH(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup, folder_teardown)
 {
     static const struct {
         int64_t running, wall, left;
@@ -157,12 +148,11 @@ static void it_counts_on_over_a_restart_and_anew_over_a_boot(void **state)
 }
 
 /* Ports of one HCA, each since it is missing itself. A list from before counted HCAs as a whole. */
-static void each_port_counts_for_itself(void **state)
+TEST(each_port_counts_for_itself)
 {
     struct fab_inventory inv;
     struct missing none = {0}, first, second;
     struct moment now = at(1000, 5000, "a");
-    (void)state;
     assert_int_equal(fabric_parse("random:4,40,6:5", &inv), PMIXFAB_OK);
     uint32_t hca = 0;
     while (inv.nodes[hca].kind != FAB_HCA || inv.nodes[hca].n_ports != 2)
@@ -196,26 +186,12 @@ static void each_port_counts_for_itself(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void the_moment_is_now(void **state)
+TEST(the_moment_is_now)
 {
     struct moment one, two;
-    (void)state;
     moment_now(&one);
     moment_now(&two);
     assert_true(two.running >= one.running && one.running > 0 && one.wall > 0);
     assert_string_equal(one.boot, two.boot);
     assert_true(one.boot[0] != '\0');
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_due_when_its_time_is_over),
-        cmocka_unit_test(a_clock_that_jumps_changes_nothing),
-        cmocka_unit_test_setup_teardown(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup,
-                                        folder_teardown),
-        cmocka_unit_test(each_port_counts_for_itself),
-        cmocka_unit_test(the_moment_is_now),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

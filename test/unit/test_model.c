@@ -3,9 +3,8 @@
 #include "topo/log.h"
 #include "topo/text.h"
 
-static void test_rates(void **state)
+TEST(test_rates)
 {
-    (void)state;
     assert_int_equal(fab_rate_mbps(4, FAB_SDR), 10000);
     assert_int_equal(fab_rate_mbps(4, FAB_DDR), 20000);
     assert_int_equal(fab_rate_mbps(4, FAB_QDR), 40000);
@@ -25,9 +24,8 @@ static void test_rates(void **state)
     assert_int_equal(fab_rate_mbps(4, (enum fab_speed)200), 0);
 }
 
-static void test_rates_of_ethernet(void **state)
+TEST(test_rates_of_ethernet)
 {
-    (void)state;
     static const struct {
         uint64_t mbps;
         unsigned width;
@@ -62,9 +60,8 @@ static void test_rates_of_ethernet(void **state)
         }
 }
 
-static void test_speeds_by_name(void **state)
+TEST(test_speeds_by_name)
 {
-    (void)state;
     for (int s = FAB_SDR; s < FAB_SPEEDS; s++) {
         const char *name = fab_speed_name((enum fab_speed)s);
         assert_int_equal(fab_speed_parse(name, strlen(name)), s);
@@ -80,9 +77,8 @@ static void test_speeds_by_name(void **state)
     assert_string_equal(fab_speed_name((enum fab_speed)99), "?");
 }
 
-static void test_every_error_has_words_of_its_own(void **state)
+TEST(test_every_error_has_words_of_its_own)
 {
-    (void)state;
     for (int a = PMIXFAB_OK; a >= PMIXFAB_ERR_UNSUPPORTED; a--) {
         assert_string_not_equal(pmixfab_strerror(a), "unknown error");
         for (int b = PMIXFAB_OK; b > a; b--)
@@ -93,9 +89,8 @@ static void test_every_error_has_words_of_its_own(void **state)
     assert_string_equal(pmixfab_version(), PMIXFAB_VERSION);
 }
 
-static void test_fail(void **state)
+TEST(test_fail)
 {
-    (void)state;
     struct fab_err err;
     char longest[2000];
 
@@ -146,9 +141,8 @@ static void plain_clean(char *out, const char *text, size_t len)
     *out = '\0';
 }
 
-static void test_clean_against_a_plain_decoder(void **state)
+TEST(test_clean_against_a_plain_decoder)
 {
-    (void)state;
     static const unsigned char interesting[] = {0x00, 0x1f, 0x20, ',',  'a',  0x7f, 0x80, 0x8f,
                                                 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf,
                                                 0xe0, 0xe1, 0xed, 0xef, 0xf0, 0xf4, 0xf5, 0xff};
@@ -170,9 +164,8 @@ static void test_clean_against_a_plain_decoder(void **state)
     }
 }
 
-static void test_clean_cuts_between_characters(void **state)
+TEST(test_clean_cuts_between_characters)
 {
-    (void)state;
     char out[5], one[1];
     assert_int_equal(fab_text_clean(out, sizeof(out), "ab\xe2\x82\xac", 5, NULL), 2);
     assert_string_equal(out, "ab");
@@ -198,9 +191,8 @@ static void keep(enum pmixfab_level level, const char *line, void *cbdata)
     (*(int *)cbdata)++;
 }
 
-static void test_log(void **state)
+TEST(test_log)
 {
-    (void)state;
     char longest[3000];
 
     fab_log(PMIXFAB_LOG_ERROR, "nobody listens");
@@ -216,19 +208,4 @@ static void test_log(void **state)
     pmixfab_set_log(NULL, NULL);
     fab_log(PMIXFAB_LOG_ERROR, "nobody listens any more");
     assert_int_equal(n_logged, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_rates_of_ethernet),
-        cmocka_unit_test(test_speeds_by_name),
-        cmocka_unit_test(test_every_error_has_words_of_its_own),
-        cmocka_unit_test(test_fail),
-        cmocka_unit_test(test_clean_against_a_plain_decoder),
-        cmocka_unit_test(test_clean_cuts_between_characters),
-        cmocka_unit_test(test_log),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

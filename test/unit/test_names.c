@@ -34,9 +34,8 @@ static void check_namings(const char *pattern, const struct naming *list, size_t
     }
 }
 
-static void test_default_pattern(void **state)
+TEST(test_default_pattern)
 {
-    (void)state;
     static const struct naming list[] = {
         {"node001 HCA-1", "node001", "HCA-1"},
         {"node001 HCA-12", "node001", "HCA-12"},
@@ -77,9 +76,8 @@ static void test_default_pattern(void **state)
     check_namings(FAB_NAMES_PATTERN, list, sizeof(list) / sizeof(list[0]));
 }
 
-static void test_own_patterns(void **state)
+TEST(test_own_patterns)
 {
-    (void)state;
     static const struct naming rack[] = {
         {"rack7/node12: mlx5_3", "node12", "mlx5_3"},
         {"rack7/node12", "node12", "HCA-1"},
@@ -99,9 +97,8 @@ static void test_own_patterns(void **state)
     check_namings("^(x.)|y.$", alternative, 2);
 }
 
-static void test_bad_patterns(void **state)
+TEST(test_bad_patterns)
 {
-    (void)state;
     static const char *const bad[] = {"(", "^node[0-9$", "^[a-z]+$", "", "(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct fab_names *names = (struct fab_names *)&bad;
@@ -114,9 +111,8 @@ static void test_bad_patterns(void **state)
 }
 
 /* The matcher by hand against the regular expression that it stands for. */
-static void test_default_by_hand_is_the_pattern(void **state)
+TEST(test_default_by_hand_is_the_pattern)
 {
-    (void)state;
     static const char *const pieces[] = {"node", "n",  "0",     "17",     "HCA-",  "HCA", "-",    "_",
                                          " ",    "  ", "mlx5_", "mlx",    "ib_0",  ".",   "A",    "Z9",
                                          "z",    "\t", "\xc3",  ":",      "HCA-1", "_0",  "hfi1", "MT1",
@@ -157,9 +153,8 @@ static void test_default_by_hand_is_the_pattern(void **state)
     regfree(&regex);
 }
 
-static void test_long_descriptions_are_cut(void **state)
+TEST(test_long_descriptions_are_cut)
 {
-    (void)state;
     char desc[5000], host[300], device[300];
     int unnamed;
     memset(desc, 'a', sizeof(desc) - 1);
@@ -179,9 +174,8 @@ static const char *name_of(const struct fab_inventory *inv, uint64_t guid)
     return fab_str(inv, inv->nodes[fab_inventory_find(inv, guid)].name);
 }
 
-static void test_devices_without_a_name_are_numbered(void **state)
+TEST(test_devices_without_a_name_are_numbered)
 {
-    (void)state;
     struct fab_inventory inv;
     fab_inventory_init(&inv);
     hand_node(&inv, FAB_HCA, 0x15, "b", 1, 0);
@@ -206,9 +200,8 @@ static void test_devices_without_a_name_are_numbered(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_others_than_hcas(void **state)
+TEST(test_others_than_hcas)
 {
-    (void)state;
     struct fab_inventory inv;
     fab_inventory_init(&inv);
     hand_node(&inv, FAB_SWITCH, 0x21, "leaf;1:\"a\", MF0;x:MQM8700/U1\n", 36, 0);
@@ -241,9 +234,8 @@ static struct fab_names *with_map(const char *text)
     return names;
 }
 
-static void test_map(void **state)
+TEST(test_map)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_names *names = with_map("0x21 \"leaf 1\" # a comment\r\n"
                                        "# comment \"with quotes\"\n\n \t\n"
@@ -286,9 +278,8 @@ static void test_map(void **state)
 }
 
 /* A name without a blank is not cut up, whatever the pattern takes from descriptions. */
-static void test_map_and_own_pattern(void **state)
+TEST(test_map_and_own_pattern)
 {
-    (void)state;
     struct fab_inventory inv;
     struct fab_names *names = NULL;
     static const char map[] = "0x10 \"compute-7\"\n0x11 \"compute-8 ib0\"\n0x12 \"login 1\"\n";
@@ -308,9 +299,8 @@ static void test_map_and_own_pattern(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_bad_maps(void **state)
+TEST(test_bad_maps)
 {
-    (void)state;
     static const struct {
         const char *text;
         int code;
@@ -363,9 +353,8 @@ static void test_bad_maps(void **state)
     }
 }
 
-static void test_map_with_odd_bytes(void **state)
+TEST(test_map_with_odd_bytes)
 {
-    (void)state;
     struct fab_names *names = with_map("0x21 \"a\tb\x1b\xff caf\xc3\xa9\"\n");
     struct fab_inventory inv;
     struct fab_err err = {{0}};
@@ -391,9 +380,8 @@ static void test_map_with_odd_bytes(void **state)
 }
 
 /* Naming a named inventory again, by other rules, leaves nothing of the old names. */
-static void test_again(void **state)
+TEST(test_again)
 {
-    (void)state;
     struct fab_inventory a, b;
     assert_int_equal(fabric_random(&a, 5, 40, 5, 0, 4), 0);
     assert_int_equal(fab_inventory_copy(&b, &a), 0);
@@ -410,23 +398,4 @@ static void test_again(void **state)
     assert_true(fab_inventory_equal(&a, &b));
     fab_inventory_destroy(&a);
     fab_inventory_destroy(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_default_pattern),
-        cmocka_unit_test(test_own_patterns),
-        cmocka_unit_test(test_bad_patterns),
-        cmocka_unit_test(test_default_by_hand_is_the_pattern),
-        cmocka_unit_test(test_long_descriptions_are_cut),
-        cmocka_unit_test(test_devices_without_a_name_are_numbered),
-        cmocka_unit_test(test_others_than_hcas),
-        cmocka_unit_test(test_map),
-        cmocka_unit_test(test_map_and_own_pattern),
-        cmocka_unit_test(test_bad_maps),
-        cmocka_unit_test(test_map_with_odd_bytes),
-        cmocka_unit_test(test_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

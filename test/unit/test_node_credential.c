@@ -1,18 +1,10 @@
 /* Credentials made beside the loop: a munged that hangs holds nobody up, also not who stops. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <event2/thread.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabricd/node_credential.h"
+#include "test/unit/test.h"
 
 /* ---- a munged that answers when it may ------------------------------------------------------------ */
 
@@ -98,9 +90,8 @@ static int stop(void **state)
     return 0;
 }
 
-static void test_made(void **state)
+TEST_WITH(test_made, start, stop)
 {
-    (void)state;
     for (unsigned i = 0; i < 200; i++) {
         char bytes[16];
         snprintf(bytes, sizeof(bytes), "report %u", i);
@@ -114,9 +105,8 @@ static void test_made(void **state)
     }
 }
 
-static void test_hangs(void **state)
+TEST_WITH(test_hangs, start, stop)
 {
-    (void)state;
     set_hangs(true);
     ask("one");
     wait_for(&n_asked, 1);
@@ -130,9 +120,8 @@ static void test_hangs(void **state)
 }
 
 /* Before munged answers, after it, and at any moment. */
-static void test_cancelled(void **state)
+TEST_WITH(test_cancelled, start, stop)
 {
-    (void)state;
     credential_cancel(NULL);
     set_hangs(true);
     struct credential *credential = ask("one");
@@ -151,13 +140,10 @@ static void test_cancelled(void **state)
     assert_int_equal(n_done, 0);
 }
 
-int main(void)
+static int use_threads(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_made, start, stop),
-        cmocka_unit_test_setup_teardown(test_hangs, start, stop),
-        cmocka_unit_test_setup_teardown(test_cancelled, start, stop),
-    };
-    evthread_use_pthreads();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    (void)state;
+    return evthread_use_pthreads();
 }
+
+TEST_GROUP(use_threads, NULL)

@@ -1,20 +1,14 @@
 /* A node's delivering against a model of the scheduler: whatever gets lost, refused or forgotten on the way,
  * in the end the scheduler holds what the node has. Time, munge, the relay and the file in which a report is
  * kept over a restart are played here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 #include <pmix.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabricd/node_credential.h"
 #include "fabricd/node_deliver.h"
 #include "fabricd/node_keep.h"
+#include "test/unit/test.h"
 #include "topo/delivery.h"
 
 /* ---- time: a timer goes off when a test says so ----------------------------------------------------- */
@@ -419,9 +413,8 @@ static bool agreed(void)
 
 /* ---- tests -------------------------------------------------------------------------------------- */
 
-static void test_whole_and_changes(void **state)
+TEST_WITH(test_whole_and_changes, open_node, close_node)
 {
-    (void)state;
     report(1, false);
     assert_int_equal(last_code, PMIXFAB_ERR_UNREACH); /* whoever waits is told */
     assert_null(delivery.fn);
@@ -445,9 +438,8 @@ static void test_whole_and_changes(void **state)
     assert_int_equal(n_done, 5);
 }
 
-static void test_forgotten(void **state)
+TEST_WITH(test_forgotten, open_node, close_node)
 {
-    (void)state;
     deliver_connected(node, true);
     report(1, false);
     take_delivery(false);
@@ -464,9 +456,8 @@ static void test_forgotten(void **state)
     assert_true(agreed());
 }
 
-static void test_orders(void **state)
+TEST_WITH(test_orders, open_node, close_node)
 {
-    (void)state;
     deliver_connected(node, true);
     report(1, false);
     take_delivery(false);
@@ -488,9 +479,8 @@ static void test_orders(void **state)
 }
 
 /* One answer can say both: look again, and that nothing is held. The look may come to nothing. */
-static void test_order_after_forgetting(void **state)
+TEST_WITH(test_order_after_forgetting, open_node, close_node)
 {
-    (void)state;
     deliver_connected(node, true);
     report(1, false);
     take_delivery(false);
@@ -505,9 +495,8 @@ static void test_order_after_forgetting(void **state)
     assert_true(agreed());
 }
 
-static void test_refused(void **state)
+TEST_WITH(test_refused, open_node, close_node)
 {
-    (void)state;
     deliver_connected(node, true);
     report(1, false);
     reply_delivery(PMIXFAB_ERR_PERM, "uid 1000 may\nnot", 0);
@@ -526,10 +515,9 @@ static void test_refused(void **state)
     assert_false(status().refused);
 }
 
-static void test_pauses_grow(void **state)
+TEST_WITH(test_pauses_grow, open_node, close_node)
 {
     int64_t sum[2] = {0, 0};
-    (void)state;
     deliver_connected(node, true);
     report(1, false);
     for (int i = 0; i < 40; i++) {
@@ -555,9 +543,8 @@ static void test_pauses_grow(void **state)
 }
 
 /* Two nodes of one name: each puts its report over the other's, ever more slowly. */
-static void test_two_of_one_name(void **state)
+TEST_WITH(test_two_of_one_name, open_node, close_node)
 {
-    (void)state;
     deliver_connected(node, true);
     report(1, false);
     const int64_t start = now;
@@ -578,9 +565,8 @@ static void test_two_of_one_name(void **state)
 
 /* What a probe said before stands also where the node was killed meanwhile, and where its run directory is
  * gone: then it is the scheduler that knows. */
-static void test_restarted_with_a_failed_probe(void **state)
+TEST_WITH(test_restarted_with_a_failed_probe, open_node, close_node)
 {
-    (void)state;
     for (int gone = 0; gone < 2; gone++) {
         deliver_connected(node, true);
         report_of(1, "rc", false);
@@ -615,9 +601,8 @@ static void test_restarted_with_a_failed_probe(void **state)
 }
 
 /* What changed, and nothing at all, can be told after a restart too. */
-static void test_restarted(void **state)
+TEST_WITH(test_restarted, open_node, close_node)
 {
-    (void)state;
     deliver_connected(node, true);
     report(1, false);
     take_delivery(false);
@@ -641,9 +626,8 @@ static void test_restarted(void **state)
 }
 
 /* The scheduler keeps in memory whose probes fail: it is told again. */
-static void test_a_failed_probe_is_told_again(void **state)
+TEST_WITH(test_a_failed_probe_is_told_again, open_node, close_node)
 {
-    (void)state;
     deliver_connected(node, true);
     report_of(1, "rc", false);
     take_delivery(false);
@@ -681,9 +665,8 @@ static void test_a_failed_probe_is_told_again(void **state)
 }
 
 /* The loop goes on meanwhile, and so does the rest of the node. */
-static void test_munge_hangs(void **state)
+TEST_WITH(test_munge_hangs, open_node, close_node)
 {
-    (void)state;
     deliver_connected(node, true);
     munge_hangs = true;
     report(1, false);
@@ -710,9 +693,8 @@ static void test_munge_hangs(void **state)
     start_node();
 }
 
-static void test_random(void **state)
+TEST_WITH(test_random, open_node, close_node)
 {
-    (void)state;
     srand(815);
     bool connected = false;
     for (int i = 0; i < 200000; i++) {
@@ -799,22 +781,11 @@ static void test_random(void **state)
     assert_true(n_changes > 100 && n_whole > 100);
 }
 
-int main(void)
+static int say_little(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_whole_and_changes, open_node, close_node),
-        cmocka_unit_test_setup_teardown(test_forgotten, open_node, close_node),
-        cmocka_unit_test_setup_teardown(test_orders, open_node, close_node),
-        cmocka_unit_test_setup_teardown(test_order_after_forgetting, open_node, close_node),
-        cmocka_unit_test_setup_teardown(test_refused, open_node, close_node),
-        cmocka_unit_test_setup_teardown(test_pauses_grow, open_node, close_node),
-        cmocka_unit_test_setup_teardown(test_two_of_one_name, open_node, close_node),
-        cmocka_unit_test_setup_teardown(test_restarted_with_a_failed_probe, open_node, close_node),
-        cmocka_unit_test_setup_teardown(test_restarted, open_node, close_node),
-        cmocka_unit_test_setup_teardown(test_a_failed_probe_is_told_again, open_node, close_node),
-        cmocka_unit_test_setup_teardown(test_munge_hangs, open_node, close_node),
-        cmocka_unit_test_setup_teardown(test_random, open_node, close_node),
-    };
+    (void)state;
     pmixfab_set_log(NULL, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TEST_GROUP(say_little, NULL)

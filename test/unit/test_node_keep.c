@@ -1,18 +1,11 @@
 /* The report that a node keeps over a restart: what is read is what was written, or nothing at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fabricd/node_keep.h"
 #include "test/unit/report_random.h"
+#include "test/unit/test.h"
 #include "test/unit/wire_seal.h"
 
 static char dir[] = "/tmp/fabricd-keep-XXXXXX";
@@ -72,11 +65,10 @@ static void assert_left_out(const char *host, const char *why)
     assert_true(out.told.digest == 0 && out.told.held == 0 && out.failed == 0 && out.unknown == 0);
 }
 
-static void test_as_it_was(void **state)
+TEST(test_as_it_was)
 {
     struct keep keep, out;
     struct fab_err err = {""};
-    (void)state;
     assert_int_equal(node_keep_read(dir, "node017", &out, &err), PMIXFAB_OK);
     assert_false(out.report.finished); /* there is none yet */
     assert_string_equal(err.text, "");
@@ -94,11 +86,10 @@ static void test_as_it_was(void **state)
     assert_left_out("node018", "it is of host node017");
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
     static uint8_t good[1 << 16], bytes[1 << 16];
     struct keep keep;
-    (void)state;
     random_keep(&keep, 7);
     assert_int_equal(node_keep_write(dir, &keep, NULL), PMIXFAB_OK);
     const size_t n = read_bytes(good, sizeof(good));
@@ -128,11 +119,10 @@ static void test_damaged(void **state)
     fab_report_destroy(&keep.report);
 }
 
-static void test_no_file(void **state)
+TEST(test_no_file)
 {
     struct keep keep;
     struct fab_err err = {""};
-    (void)state;
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_left_out("node017", "not a file");
@@ -147,12 +137,4 @@ static void test_no_file(void **state)
     fab_report_destroy(&keep.report);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_it_was),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_no_file),
-    };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
-}
+TEST_GROUP(make_dir, remove_dir)

@@ -1,16 +1,9 @@
 /* A node's mirror against a scheduler that says anything: only what is whole, and what was asked for, gets
  * into the run directory and into service. The relay is played here; the delay is over when a test says so.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 #include <pmix.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +11,7 @@
 #include "fabricd/rundir.h"
 #include "pmix/info.h"
 #include "served_small.h"
+#include "test/unit/test.h"
 
 /* ---- time and the relay --------------------------------------------------------------------------- */
 
@@ -211,9 +205,8 @@ static void fetch_both(void)
     serves(7, 2);
 }
 
-static void test_follows(void **state)
+TEST_WITH(test_follows, setup, teardown)
 {
-    (void)state;
     serves(0, 0);
     fetch_both();
     assert_true(has_file("ib0.snap") && has_file("ib1.snap"));
@@ -234,9 +227,8 @@ static void test_follows(void **state)
 }
 
 /* Nothing of a generation gets in before all of it is there and good. */
-static void test_what_is_refused(void **state)
+TEST_WITH(test_what_is_refused, setup, teardown)
 {
-    (void)state;
     char *damaged = malloc(ib1->size);
     assert_non_null(damaged);
     for (int i = 0; i < 8; i++) {
@@ -276,9 +268,8 @@ static void test_what_is_refused(void **state)
 }
 
 /* After a start, and after a loss, equal numbers are not enough. */
-static void test_another_history(void **state)
+TEST_WITH(test_another_history, setup, teardown)
 {
-    (void)state;
     fetch_both();
     stop();
     start(*state);
@@ -315,10 +306,9 @@ static void put(const char *name, const void *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-static void test_loads_what_is_good(void **state)
+TEST_WITH(test_loads_what_is_good, setup, teardown)
 {
     char path[128];
-    (void)state;
     put("ib0.snap", ib0->bytes, ib0->size);
     put("other.snap", ib1->bytes, ib1->size); /* not this name's plane */
     put("cut.snap", ib0->bytes, ib0->size / 2);
@@ -338,20 +328,20 @@ static void test_loads_what_is_good(void **state)
     assert_false(has_file("other.snap") || has_file("cut.snap") || has_file(".ib1.snap.new"));
 }
 
-int main(void)
+static int make_planes(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_follows, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_another_history, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_loads_what_is_good, setup, teardown),
-    };
+    (void)state;
     ib0 = small_plane("fattree2:2,1,2", "ib0", 0, true);
     ib1 = small_plane("torus:3,3:1", "ib1", 1, false);
-    if (ib0 == NULL || ib1 == NULL)
-        return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return ib0 == NULL || ib1 == NULL;
+}
+
+static int put_planes(void **state)
+{
+    (void)state;
     served_plane_put(ib0);
     served_plane_put(ib1);
-    return failed;
+    return 0;
 }
+
+TEST_GROUP(make_planes, put_planes)

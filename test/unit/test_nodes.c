@@ -157,7 +157,7 @@ static void must_know(struct world *world, const struct fab_report *report)
 
 /* ---- taking ---- */
 
-static void test_taken_and_kept(void **state)
+TEST_WITH(test_taken_and_kept, folder_setup, folder_teardown)
 {
     struct world world;
     struct fab_report first, second, other;
@@ -190,7 +190,7 @@ static void test_taken_and_kept(void **state)
     fab_report_destroy(&other);
 }
 
-static void test_two_of_one_host_at_once(void **state)
+TEST_WITH(test_two_of_one_host_at_once, folder_setup, folder_teardown)
 {
     struct world world;
     struct fab_report first, second, third;
@@ -216,7 +216,7 @@ static void test_two_of_one_host_at_once(void **state)
     fab_report_destroy(&third);
 }
 
-static void test_refused(void **state)
+TEST_WITH(test_refused, folder_setup, folder_teardown)
 {
     struct world world;
     struct fab_report first, second, foreign;
@@ -243,7 +243,7 @@ static void test_refused(void **state)
 }
 
 /* Nothing is written for what is known, and nothing is to be published. */
-static void test_unchanged(void **state)
+TEST_WITH(test_unchanged, folder_setup, folder_teardown)
 {
     struct world world;
     struct fab_report report;
@@ -262,7 +262,7 @@ static void test_unchanged(void **state)
     fab_report_destroy(&report);
 }
 
-static void test_store_refuses(void **state)
+TEST_WITH(test_store_refuses, folder_setup, folder_teardown)
 {
     struct world world;
     struct fab_report first, second;
@@ -310,7 +310,7 @@ static void deliver_failed(const struct fab_report *report, uint32_t failed, uin
 }
 
 /* What a node does not know of a probe that fails stands, is acknowledged as what is held, and is stored. */
-static void test_probes_that_failed(void **state)
+TEST_WITH(test_probes_that_failed, folder_setup, folder_teardown)
 {
     const uint32_t verbs = 1u << FAB_FROM_VERBS, ucx = 1u << FAB_FROM_UCX;
     struct world world;
@@ -357,7 +357,7 @@ static unsigned count_lines(FILE *log, const char *host, const char *text)
 }
 
 /* A node that tells another thing each time does not fill the log, and takes nobody else's line. */
-static void test_probes_that_flip(void **state)
+TEST_WITH(test_probes_that_flip, folder_setup, folder_teardown)
 {
     struct world world;
     struct fab_report reports[2];
@@ -390,7 +390,7 @@ static void test_probes_that_flip(void **state)
         fab_report_destroy(&reports[i]);
 }
 
-static void test_own_and_forgotten(void **state)
+TEST_WITH(test_own_and_forgotten, folder_setup, folder_teardown)
 {
     struct world world;
     struct fab_report report, copy;
@@ -416,7 +416,7 @@ static void test_own_and_forgotten(void **state)
 
 /* ---- what is stored and is no report ---- */
 
-static void test_damaged(void **state)
+TEST_WITH(test_damaged, folder_setup, folder_teardown)
 {
     struct world world;
     struct fab_report good, report;
@@ -450,7 +450,7 @@ static void test_damaged(void **state)
 
 /* ---- when it is time ---- */
 
-static void test_settling(void **state)
+TEST_WITH(test_settling, folder_setup, folder_teardown)
 {
     struct world world;
     struct fab_report reports[40], changed;
@@ -493,7 +493,7 @@ static void test_settling(void **state)
 }
 
 /* Hosts that never become quiet do not keep it from being published. */
-static void test_patience(void **state)
+TEST_WITH(test_patience, folder_setup, folder_teardown)
 {
     struct world world;
     struct fab_report reports[2];
@@ -512,22 +512,4 @@ static void test_patience(void **state)
     close_world(&world);
     fab_report_destroy(&reports[0]);
     fab_report_destroy(&reports[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        folder_test(test_taken_and_kept),
-        folder_test(test_two_of_one_host_at_once),
-        folder_test(test_refused),
-        folder_test(test_unchanged),
-        folder_test(test_store_refuses),
-        folder_test(test_own_and_forgotten),
-        folder_test(test_probes_that_failed),
-        folder_test(test_probes_that_flip),
-        folder_test(test_damaged),
-        folder_test(test_settling),
-        folder_test(test_patience),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* test_numbers.c - planes keep their numbers over splits, joins, restarts and unreadable snapshots. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fabricd/build.h"
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 #include "topo/snapshot.h"
 
 static struct config config;
@@ -53,11 +45,23 @@ static struct store_plane known_of(const struct built_plane *plane, bool retired
     return known;
 }
 
-static void first_numbers_by_size(void **state)
+static int setup_storage(void **state)
+{
+    (void)state;
+    return config_set(&config, "ethernet", "storage", "10.91.0.0/16", NULL);
+}
+
+static int teardown_storage(void **state)
+{
+    (void)state;
+    config_clear(&config.ethernet);
+    return 0;
+}
+
+TEST(first_numbers_by_size)
 {
     struct fab_inventory inv;
     struct built built;
-    (void)state;
     make(&inv);
     assert_int_equal(fabric_unlink(&inv, "leaf3", 5), PMIXFAB_OK);
     build(&inv, NULL, 0, &built);
@@ -71,11 +75,10 @@ static void first_numbers_by_size(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void split_and_join(void **state)
+TEST(split_and_join)
 {
     struct fab_inventory whole, cut;
     struct built before, split, joined, again;
-    (void)state;
     make(&whole);
     make(&cut);
     assert_int_equal(fabric_unlink(&cut, "leaf3", 5), PMIXFAB_OK);
@@ -111,11 +114,10 @@ static void split_and_join(void **state)
     fab_inventory_destroy(&cut);
 }
 
-static void numbers_of_strangers_stay_taken(void **state)
+TEST(numbers_of_strangers_stay_taken)
 {
     struct fab_inventory inv;
     struct built built, other;
-    (void)state;
     make(&inv);
     build(&inv, NULL, 0, &built);
     /* Known under 7, of which nothing is left, and unreadable as it is retired. */
@@ -129,12 +131,11 @@ static void numbers_of_strangers_stay_taken(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void an_unreadable_snapshot_keeps_its_number(void **state)
+TEST(an_unreadable_snapshot_keeps_its_number)
 {
     struct fab_inventory inv;
     struct built built;
     struct store_plane known = {.index = 4, .retired = false}; /* served until now, of another format */
-    (void)state;
     strcpy(known.name, "rail-a");
     make(&inv);
     build(&inv, &known, 1, &built);
@@ -144,11 +145,10 @@ static void an_unreadable_snapshot_keeps_its_number(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void most_shared_members_win(void **state)
+TEST(most_shared_members_win)
 {
     struct fab_inventory whole, cut;
     struct built split, swapped;
-    (void)state;
     make(&whole);
     make(&cut);
     assert_int_equal(fabric_unlink(&cut, "leaf3", 5), PMIXFAB_OK);
@@ -249,25 +249,11 @@ static struct pmixfab_plane about(const struct built_plane *plane, char identifi
     return info;
 }
 
-static int setup_storage(void **state)
-{
-    (void)state;
-    return config_set(&config, "ethernet", "storage", "10.91.0.0/16", NULL);
-}
-
-static int teardown_storage(void **state)
-{
-    (void)state;
-    config_clear(&config.ethernet);
-    return 0;
-}
-
-static void names_of_the_configuration(void **state)
+TEST_WITH(names_of_the_configuration, setup_storage, teardown_storage)
 {
     struct fab_inventory inv;
     struct built built;
     char identifier[80];
-    (void)state;
     make_named(&inv, true, 20, 1, 30);
     build(&inv, NULL, 0, &built);
     assert_int_equal(built.n, 3);
@@ -292,12 +278,11 @@ static void names_of_the_configuration(void **state)
 }
 
 /* Numbers of such planes: gone for a while, of an unreadable snapshot, and beside planes that would vote. */
-static void named_planes_are_found_by_name(void **state)
+TEST_WITH(named_planes_are_found_by_name, setup_storage, teardown_storage)
 {
     struct fab_inventory inv, moved;
     struct built built, again;
     struct store_plane known[4];
-    (void)state;
     make_named(&inv, true, 5, 1, 3);
     build(&inv, NULL, 0, &built);
     const struct built_plane *ib = named(&built, "ib0"), *storage = named(&built, "storage"),
@@ -343,11 +328,10 @@ static void named_planes_are_found_by_name(void **state)
 
 /* Yesterday all were on the Ethernet; today the same GUIDs are an InfiniBand fabric. No votes between them.
  */
-static void members_of_another_class_have_no_vote(void **state)
+TEST_WITH(members_of_another_class_have_no_vote, setup_storage, teardown_storage)
 {
     struct fab_inventory inv;
     struct built built, again;
-    (void)state;
     make_named(&inv, false, 6, 1, 4);
     build(&inv, NULL, 0, &built);
     struct store_plane known[] = {known_of(named(&built, "storage"), false),
@@ -364,12 +348,11 @@ static void members_of_another_class_have_no_vote(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void parts_of_a_named_plane(void **state)
+TEST_WITH(parts_of_a_named_plane, setup_storage, teardown_storage)
 {
     struct fab_inventory inv;
     struct built built, again;
     char identifier[80];
-    (void)state;
     make_named(&inv, false, 9, 3, 0);
     build(&inv, NULL, 0, &built);
     assert_int_equal(built.n, 3);
@@ -387,19 +370,4 @@ static void parts_of_a_named_plane(void **state)
     fab_inventory_destroy(&inv);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_numbers_by_size),
-        cmocka_unit_test(split_and_join),
-        cmocka_unit_test(numbers_of_strangers_stay_taken),
-        cmocka_unit_test(an_unreadable_snapshot_keeps_its_number),
-        cmocka_unit_test(most_shared_members_win),
-        cmocka_unit_test_setup_teardown(names_of_the_configuration, setup_storage, teardown_storage),
-        cmocka_unit_test_setup_teardown(named_planes_are_found_by_name, setup_storage, teardown_storage),
-        cmocka_unit_test_setup_teardown(members_of_another_class_have_no_vote, setup_storage,
-                                        teardown_storage),
-        cmocka_unit_test_setup_teardown(parts_of_a_named_plane, setup_storage, teardown_storage),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

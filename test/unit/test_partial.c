@@ -1,14 +1,8 @@
 /* test_partial.c - what may replace the published inventory, and what is kept where an answer was lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <string.h>
 
 #include "fabricd/publish_priv.h"
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 #include "topo/diff.h"
 
 #define LEAF1 0x200000 /* node GUID */
@@ -47,12 +41,11 @@ static void again(struct fab_inventory *inv)
     assert_int_equal(fab_inventory_copy(inv, &publisher.current), PMIXFAB_OK);
 }
 
-static void the_same_and_a_pulled_cable_pass(void **state)
+TEST_WITH(the_same_and_a_pulled_cable_pass, setup, teardown)
 {
     struct fab_inventory inv;
     struct publish_report report;
     struct fab_err err = {""};
-    (void)state;
     again(&inv);
     assert_int_equal(judge(&inv, &report, &err), PMIXFAB_OK);
     assert_int_equal(report.lost, 0);
@@ -80,10 +73,9 @@ static void lone_switch(struct fab_inventory *inv, enum fab_port_state state)
     assert_int_equal(fab_inventory_finish(inv, &err), PMIXFAB_OK);
 }
 
-static void a_part_does_not_pass(void **state)
+TEST_WITH(a_part_does_not_pass, setup, teardown)
 {
     static const enum fab_port_state states[] = {FAB_PORT_ACTIVE, FAB_PORT_UNKNOWN, FAB_PORT_DOWN};
-    (void)state;
     for (size_t i = 0; i < 3; i++) { /* up and leading nowhere; not answered; nothing cabled at all */
         struct fab_inventory inv;
         struct publish_report report;
@@ -99,14 +91,13 @@ static void a_part_does_not_pass(void **state)
 }
 
 /* What dangled when it was published is no sign that this sweep is a part. */
-static void an_old_loose_end_is_no_sign(void **state)
+TEST_WITH(an_old_loose_end_is_no_sign, setup, teardown)
 {
     struct fab_inventory inv;
     struct publish_report report;
     struct fab_err err = {""};
     uint32_t leaf = fab_inventory_find(&publisher.current, LEAF1);
     const struct fab_node *node = &publisher.current.nodes[leaf];
-    (void)state;
     lone_switch(&inv, FAB_PORT_ACTIVE);
     for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
         uint32_t peer = publisher.current.ports[p].peer;
@@ -121,9 +112,8 @@ static void an_old_loose_end_is_no_sign(void **state)
 
 /* A host that is missing is not lost with each sweep, so that its port, which is up before it answers, makes
  * no sweep a part. */
-static void what_is_missing_is_not_lost_again(void **state)
+TEST_WITH(what_is_missing_is_not_lost_again, setup, teardown)
 {
-    (void)state;
     for (int missing = 0; missing <= 1; missing++) {
         struct publish_report report;
         struct fab_err err = {""};
@@ -151,12 +141,11 @@ static void what_is_missing_is_not_lost_again(void **state)
     }
 }
 
-static void a_lost_description_renames_nobody(void **state)
+TEST_WITH(a_lost_description_renames_nobody, setup, teardown)
 {
     struct fab_inventory inv;
     struct fab_names *names;
     struct fab_err err = {""};
-    (void)state;
     again(&inv);
     for (uint32_t i = 0; i < inv.n_nodes; i++)
         inv.nodes[i].desc = inv.nodes[i].host = inv.nodes[i].name = 0;
@@ -166,16 +155,4 @@ static void a_lost_description_renames_nobody(void **state)
     assert_true(fab_inventory_equal(&inv, &publisher.current));
     fab_names_free(names);
     fab_inventory_destroy(&inv);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_same_and_a_pulled_cable_pass, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_part_does_not_pass, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_old_loose_end_is_no_sign, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_missing_is_not_lost_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_lost_description_renames_nobody, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,9 +123,8 @@ static void check_keeps(const struct hosts *h, const char *name, const char *dev
 }
 
 /* h1 gives the node GUID of h5's device to two of its own, so that no node is that. Also where h5 is new. */
-static void test_two_devices_take_nothing_away(void **state)
+TEST(test_two_devices_take_nothing_away)
 {
-    (void)state;
     for (unsigned round = 0; round < 2; round++) {
         struct hosts h = {.n = 0};
         served_swap(NULL);
@@ -149,9 +148,8 @@ static void test_two_devices_take_nothing_away(void **state)
 
 /* h5 comes to have a second device of the one GUID: it goes by neither, and the id stays that of the first.
  */
-static void test_a_second_device_of_one_guid(void **state)
+TEST(test_a_second_device_of_one_guid)
 {
-    (void)state;
     served_swap(NULL);
     for (unsigned step = 0; step < 3; step++) {
         struct hosts h = {.n = 0};
@@ -238,9 +236,8 @@ static unsigned compare(const struct fab_joined *joined)
 }
 
 /* h1 has something of its own published, then the others come, then it says what it likes. */
-static void test_nobody_loses_a_guid(void **state)
+TEST(test_nobody_loses_a_guid)
 {
-    (void)state;
     uint64_t seed = 7;
     unsigned found = 0;
     for (unsigned round = 0; round < 1500; round++) {
@@ -271,14 +268,4 @@ static void test_nobody_loses_a_guid(void **state)
     }
     served_swap(NULL);
     assert_true(found > 10000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_devices_take_nothing_away),
-        cmocka_unit_test(test_a_second_device_of_one_guid),
-        cmocka_unit_test(test_nobody_loses_a_guid),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

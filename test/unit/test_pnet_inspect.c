@@ -1,11 +1,4 @@
 /* The child that looks at a host: what it may do wrong, and what is left of it then. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +10,7 @@
 
 #include "pnet/inventory_look.h"
 #include "test/unit/report_random.h"
+#include "test/unit/test.h"
 #include "topo/delivery.h"
 
 /* Scripts in the place of fabricd, and a delivery that they may write. */
@@ -142,7 +136,7 @@ static int inspect(struct place *p, const char *script, struct fab_err *err)
     return inspect_with(p, script, NULL, 20, err);
 }
 
-static void test_good(void **state)
+TEST_WITH(test_good, setup, teardown)
 {
     struct place *p = *state;
     struct fab_err err;
@@ -155,7 +149,7 @@ static void test_good(void **state)
                      0);
 }
 
-static void test_arguments(void **state)
+TEST_WITH(test_arguments, setup, teardown)
 {
     struct place *p = *state;
     struct fab_err err;
@@ -179,7 +173,7 @@ static void test_arguments(void **state)
     assert_int_equal(inspect_with(p, "cat good >&3", many, 7, &err), PMIXFAB_ERR_INVAL);
 }
 
-static void test_failures(void **state)
+TEST_WITH(test_failures, setup, teardown)
 {
     struct place *p = *state;
     struct fab_err err;
@@ -203,7 +197,7 @@ static void test_failures(void **state)
     assert_non_null(strstr(err.text, "/nonexistent/fabricd"));
 }
 
-static void test_deadline(void **state)
+TEST_WITH(test_deadline, setup, teardown)
 {
     struct place *p = *state;
     struct fab_err err;
@@ -216,7 +210,7 @@ static void test_deadline(void **state)
 }
 
 /* Its pipes stay open in a process that left the group: it has ended all the same. */
-static void test_pipes_in_other_hands(void **state)
+TEST_WITH(test_pipes_in_other_hands, setup, teardown)
 {
     struct place *p = *state;
     struct fab_err err;
@@ -237,7 +231,7 @@ static void reap(int signo)
 }
 
 /* Hosts that ignore SIGCHLD, or wait for every child themselves. */
-static void test_hosts_own_ways(void **state)
+TEST_WITH(test_hosts_own_ways, setup, teardown)
 {
     struct place *p = *state;
     struct fab_err err;
@@ -256,7 +250,7 @@ static void test_hosts_own_ways(void **state)
 
 /* The host's mask and handlers are not the child's. (The C library keeps two real-time signals for itself.)
  */
-static void test_signals_of_the_child(void **state)
+TEST_WITH(test_signals_of_the_child, setup, teardown)
 {
     struct place *p = *state;
     struct fab_err err;
@@ -272,18 +266,4 @@ static void test_signals_of_the_child(void **state)
         0);
     signal(SIGUSR1, SIG_DFL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_good, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_arguments, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_failures, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_deadline, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_pipes_in_other_hands, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hosts_own_ways, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_signals_of_the_child, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

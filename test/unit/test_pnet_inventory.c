@@ -1,11 +1,4 @@
 /* Inventories on their way to fabricd: the line, the answer, what waits, and the thread that delivers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <jansson.h>
 #include <poll.h>
@@ -20,6 +13,7 @@
 #include "pnet/inventory_queue.h"
 #include "pnet/inventory_send.h"
 #include "test/unit/report_random.h"
+#include "test/unit/test.h"
 
 static unsigned next_random(unsigned *seed, unsigned n)
 {
@@ -29,11 +23,10 @@ static unsigned next_random(unsigned *seed, unsigned n)
 
 /* ---- the line ----------------------------------------------------------------------------------- */
 
-static void test_line(void **state)
+TEST(test_line)
 {
     uint8_t bytes[400];
     unsigned seed = 1;
-    (void)state;
     for (size_t size = 1; size <= sizeof(bytes); size++) {
         char *line;
         void *back;
@@ -69,10 +62,9 @@ static int answer(const char *line, struct pnet_answer *out)
     return pnet_inventory_answer(line, strlen(line), out);
 }
 
-static void test_answers(void **state)
+TEST(test_answers)
 {
     struct pnet_answer a;
-    (void)state;
     assert_int_equal(answer("{\"ok\": true, \"held\": \"0011223344556677\"}", &a), 0);
     assert_true(a.last && a.ok);
     assert_int_equal(
@@ -160,7 +152,7 @@ static int plain_answer(const char *line, size_t len, struct pnet_answer *out)
 }
 
 /* Texts that are nearly answers: what is understood, and what it says, is the same as by the JSON library. */
-static void test_answers_compared(void **state)
+TEST(test_answers_compared)
 {
     static const char *const pieces[] = {"{",        "}",      "[",     "]",     ":",         ",",
                                          "\"ok\"",   "true",   "false", "null",  "\"error\"", "-7",
@@ -177,7 +169,6 @@ static void test_answers_compared(void **state)
     const unsigned n_pieces = sizeof(pieces) / sizeof(pieces[0]),
                    n_starts = sizeof(starts) / sizeof(starts[0]);
     unsigned seed = 7, understood = 0, compared = 0;
-    (void)state;
     for (int round = 0; round < 200000; round++) {
         char text[512];
         struct pnet_answer ours, plain;
@@ -209,14 +200,13 @@ static void test_answers_compared(void **state)
 #define MODEL_HOSTS 12
 
 /* Random adding, taking and giving back, against a list that is searched from its beginning. */
-static void test_queue_compared(void **state)
+TEST(test_queue_compared)
 {
     struct {
         char host[8], text[16];
     } model[MODEL_HOSTS] = {{"", ""}};
     unsigned n = 0, seed = 3, full = 0;
     struct pnet_queue queue = {.max_hosts = 8, .max_bytes = 60};
-    (void)state;
     for (int round = 0; round < 100000; round++) {
         char host[8], text[16];
         size_t bytes = 0, at = 0;
@@ -435,7 +425,7 @@ static void wait_attempts(struct place *p, uint64_t n)
     assert_true(c.attempts >= n);
 }
 
-static void test_taken_and_refused(void **state)
+TEST_WITH(test_taken_and_refused, setup, teardown)
 {
     struct place *p = *state;
     open_shop(p);
@@ -456,7 +446,7 @@ static void test_taken_and_refused(void **state)
     expect_counts(p, 3, 1, 0);
 }
 
-static void test_away_and_back(void **state)
+TEST_WITH(test_away_and_back, setup, teardown)
 {
     struct place *p = *state;
     add(p, "node1", 1);
@@ -492,7 +482,7 @@ static void test_away_and_back(void **state)
 }
 
 /* A newer one while the older is under way, which then fails: only the newer is left. */
-static void test_newer_while_under_way(void **state)
+TEST_WITH(test_newer_while_under_way, setup, teardown)
 {
     struct place *p = *state;
     open_shop(p);
@@ -505,7 +495,7 @@ static void test_newer_while_under_way(void **state)
     expect_counts(p, 1, 0, 0);
 }
 
-static void test_strange_answers(void **state)
+TEST_WITH(test_strange_answers, setup, teardown)
 {
     struct place *p = *state;
     static char endless[PNET_ANSWER_MAX + 1];
@@ -523,7 +513,7 @@ static void test_strange_answers(void **state)
     expect_counts(p, 1, 0, 0);
 }
 
-static void test_not_an_inventory(void **state)
+TEST_WITH(test_not_an_inventory, setup, teardown)
 {
     struct place *p = *state;
     struct fab_err err = {""};
@@ -549,7 +539,7 @@ static void test_not_an_inventory(void **state)
 }
 
 /* It does not wait for an answer that does not come, and delivers what it still can. */
-static void test_stop_while_it_waits(void **state)
+TEST_WITH(test_stop_while_it_waits, setup, teardown)
 {
     struct place *p = *state;
     open_shop(p);
@@ -569,7 +559,7 @@ static void *answer_all(void *arg)
     return NULL;
 }
 
-static void test_stop_delivers_what_waits(void **state)
+TEST_WITH(test_stop_delivers_what_waits, setup, teardown)
 {
     struct place *p = *state;
     pthread_t fabricd;
@@ -585,34 +575,14 @@ static void test_stop_delivers_what_waits(void **state)
     assert_int_equal(pthread_join(fabricd, NULL), 0); /* they all came */
 }
 
-static void test_start_refused(void **state)
+TEST(test_start_refused)
 {
     struct pnet_sender *sender;
     struct fab_err err = {""};
     char path[200];
-    (void)state;
     memset(path, 'x', sizeof(path) - 1);
     path[sizeof(path) - 1] = '\0';
     assert_int_equal(pnet_sender_start(path, &sender, &err), PMIXFAB_ERR_INVAL);
     assert_null(sender);
     pnet_sender_stop(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line),
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_answers_compared),
-        cmocka_unit_test(test_queue_compared),
-        cmocka_unit_test_setup_teardown(test_taken_and_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_away_and_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_newer_while_under_way, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_strange_answers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_not_an_inventory, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_stop_while_it_waits, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_stop_delivers_what_waits, setup, teardown),
-        cmocka_unit_test(test_start_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,7 +156,7 @@ static size_t news(const struct fixture *f, struct pnet_change *first)
 
 /* ---- tests ------------------------------------------------------------------------------------------ */
 
-static void test_shared(void **state)
+TEST_WITH(test_shared, setup, teardown)
 {
     struct fixture *f = *state;
     pmix_fabric_t a = {0}, b = {0};
@@ -176,7 +176,7 @@ static void test_shared(void **state)
     shows(f, &b, "ib0", 0, 4);
 }
 
-static void test_refused(void **state)
+TEST_WITH(test_refused, setup, teardown)
 {
     struct fixture *f = *state;
     struct pnet_registry *none;
@@ -208,7 +208,7 @@ static void test_refused(void **state)
     pnet_registry_free(NULL);
 }
 
-static void test_news(void **state)
+TEST_WITH(test_news, setup, teardown)
 {
     struct fixture *f = *state;
     pmix_fabric_t a = {0}, b = {0};
@@ -247,7 +247,7 @@ static void test_news(void **state)
     assert_int_equal(pnet_registry_matrices(f->registry), 1);
 }
 
-static void test_update_is_faster(void **state)
+TEST_WITH(test_update_is_faster, setup, teardown)
 {
     struct fixture *f = *state;
     pmix_fabric_t a = {0}, b = {0};
@@ -274,7 +274,7 @@ static void test_update_is_faster(void **state)
 
 /* An update of who has a matrix alone changes it in its place; where others see it, or the size is another,
  * it is a new one. */
-static void test_update_in_place(void **state)
+TEST_WITH(test_update_in_place, setup, teardown)
 {
     struct fixture *f = *state;
     pmix_fabric_t a = {0}, b = {0};
@@ -308,7 +308,7 @@ static void test_update_in_place(void **state)
     assert_int_equal(pnet_registry_matrices(f->registry), 1);
 }
 
-static void test_gone_and_back(void **state)
+TEST_WITH(test_gone_and_back, setup, teardown)
 {
     struct fixture *f = *state;
     pmix_fabric_t a = {0};
@@ -332,7 +332,7 @@ static void test_gone_and_back(void **state)
     shows(f, &a, "ib1", 1, 6);
 }
 
-static void test_the_same_again(void **state)
+TEST_WITH(test_the_same_again, setup, teardown)
 {
     struct fixture *f = *state;
     pmix_fabric_t a = {0};
@@ -349,7 +349,7 @@ static void test_the_same_again(void **state)
     shows(f, &a, "ib0", 0, 4);
 }
 
-static void test_places(void **state)
+TEST_WITH(test_places, setup, teardown)
 {
     struct fixture *f = *state;
     pmix_fabric_t a = {0}, moved;
@@ -375,7 +375,7 @@ static void test_places(void **state)
 
 /* Random calls on some objects, against what each must show by the book. */
 #define OBJECTS 6
-static void test_at_random(void **state)
+TEST_WITH(test_at_random, setup, teardown)
 {
     struct fixture *f = *state;
     static const char *const names[] = {"ib0", "ib1"};
@@ -459,7 +459,7 @@ static void wait_to_hear(struct heard *heard, const char *text)
     pthread_mutex_unlock(&heard->lock);
 }
 
-static void test_watch(void **state)
+TEST_WITH(test_watch, setup, teardown)
 {
     struct fixture *f = *state;
     pmix_fabric_t a = {0};
@@ -493,21 +493,4 @@ static void test_watch(void **state)
     char command[160];
     snprintf(command, sizeof(command), "rm -rf '%s'", away);
     assert_int_equal(system(command), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_news, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_update_is_faster, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_update_in_place, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_gone_and_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_the_same_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_places, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_at_random, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_watch, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,10 +52,9 @@ static char *change(const char *from, const char *to, int n)
     return out;
 }
 
-static void test_base(void **state)
+TEST(test_base)
 {
     struct fab_inventory inv;
-    (void)state;
     parse(base, strlen(base), &inv);
     assert_int_equal(inv.n_nodes, 3);
     assert_int_equal(inv.n_ports, 4);
@@ -78,7 +77,7 @@ static void test_base(void **state)
 }
 
 /* Each is read, and says what is expected of node 0x13's description and of its port. */
-static void test_variants(void **state)
+TEST(test_variants)
 {
     static const struct {
         const char *from, *to;
@@ -116,7 +115,6 @@ static void test_variants(void **state)
          "n2", 4, FAB_HDR},
         {"Ca\t1", "Ca   1", 1, "n2", 4, FAB_HDR},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *text = change(cases[i].from, cases[i].to, cases[i].n);
         struct fab_inventory inv;
@@ -132,7 +130,7 @@ static void test_variants(void **state)
     }
 }
 
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
     static const struct {
         const char *from, *to;
@@ -144,7 +142,6 @@ static void test_kinds(void **state)
         {"devid=0x101b\n", "devid=0xd2f4\n", 1, FAB_AGGREGATOR},
         {"devid=0x101b\n", "devid=0x1021\n", 1, FAB_HCA},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *text = change(cases[i].from, cases[i].to, cases[i].n);
         struct fab_inventory inv;
@@ -157,7 +154,7 @@ static void test_kinds(void **state)
 }
 
 /* Each is refused with this code, and the message begins with this place and has these words in it. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
     static const struct {
         const char *from, *to;
@@ -220,7 +217,6 @@ static void test_refused(void **state)
          "c.txt:1:1:", "-p"},
         {"Ca\t1 \"H-0000000000000011\"\t\t# \"n1\"\n", "", 0, PMIXFAB_ERR_SYNTAX, "c.txt:16:1:", "record"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *text = change(cases[i].from, cases[i].to, cases[i].n);
         struct fab_inventory inv;
@@ -235,7 +231,7 @@ static void test_refused(void **state)
     }
 }
 
-static void test_refused_whole(void **state)
+TEST(test_refused_whole)
 {
     static const struct {
         const char *text;
@@ -253,7 +249,6 @@ static void test_refused_whole(void **state)
         {"vendid=0x2c9\n", 13, PMIXFAB_ERR_TRUNCATED},
         {"vendid=0x2c9\nvendid=0x2c9\n", 26, PMIXFAB_ERR_SYNTAX},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct fab_inventory inv;
         struct fab_err err = {{0}};
@@ -277,13 +272,12 @@ static void test_refused_whole(void **state)
 }
 
 /* A record that is not there: the ports that lead to it are up and lead nowhere. */
-static void test_missing_record(void **state)
+TEST(test_missing_record)
 {
     const char *record = strstr(base, "vendid=0x2c9\ndevid=0x101b");
     const char *next = strstr(record + 1, "vendid=");
     char text[sizeof(base)];
     struct fab_inventory inv;
-    (void)state;
     snprintf(text, sizeof(text), "%.*s%s", (int)(record - base), base, next);
     parse(text, strlen(text), &inv);
     assert_int_equal(inv.n_nodes, 2);
@@ -303,11 +297,10 @@ static void test_missing_record(void **state)
 }
 
 /* A neighbour that did not say what it is has no record either. */
-static void test_kindless_peer(void **state)
+TEST(test_kindless_peer)
 {
     char *text = change("[2]\t", "[3]\t\"?-0000000000000099\"[1](98) \t\t# \"\" lid 0 ?????\n[2]\t", 0);
     struct fab_inventory inv;
-    (void)state;
     parse(text, strlen(text), &inv);
     assert_int_equal(inv.n_nodes, 3);
     assert_int_equal(inv.n_dangling, 1);
@@ -316,13 +309,12 @@ static void test_kindless_peer(void **state)
 }
 
 /* An HCA alone: it has no port line, and is there with its first port. */
-static void test_lonely(void **state)
+TEST(test_lonely)
 {
     static const char text[] =
         "# Initiated from node 0000000000000011 port 0000000000000012\n\nvendid=0x2c9\n"
         "devid=0x101b\ncaguid=0x11\nCa\t2 \"H-0000000000000011\"\t\t# \"n1\"\n";
     struct fab_inventory inv;
-    (void)state;
     parse(text, strlen(text), &inv);
     assert_int_equal(inv.n_ports, 1);
     assert_int_equal(inv.ports[0].num, 1);
@@ -334,11 +326,10 @@ static void test_lonely(void **state)
 
 /* Cut anywhere, a capture is refused, or known as partial; never taken for a whole smaller fabric. The one
  * exception is the line of a first switch without any port, which is what a switch alone looks like. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
     static const char *const files[] = {TEST_DATA "/site_mixed.txt", TEST_DATA "/site_grouped.txt",
                                         TEST_DATA "/ibsim_small.txt"};
-    (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         struct blob whole = load(files[i]);
         struct fab_inventory all;
@@ -365,12 +356,11 @@ static void test_cut(void **state)
 }
 
 /* Bytes changed, moved, doubled: an error or a finished inventory, nothing else. */
-static void test_mangled(void **state)
+TEST(test_mangled)
 {
     static const char alphabet[] = "\n\r\t \"[]()#x-019afS\xff";
     uint64_t random = 42;
     struct blob whole = load(TEST_DATA "/site_mixed.txt");
-    (void)state;
     for (unsigned round = 0; round < 3000; round++) {
         char *copy = malloc(whole.len);
         assert_non_null(copy);
@@ -393,16 +383,4 @@ static void test_mangled(void **state)
         free(copy);
     }
     free(whole.data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base),          cmocka_unit_test(test_variants),
-        cmocka_unit_test(test_kinds),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_refused_whole), cmocka_unit_test(test_missing_record),
-        cmocka_unit_test(test_kindless_peer), cmocka_unit_test(test_lonely),
-        cmocka_unit_test(test_cut),           cmocka_unit_test(test_mangled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

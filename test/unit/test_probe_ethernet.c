@@ -22,8 +22,8 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    char command[128];
     (void)state;
+    char command[128];
     snprintf(command, sizeof(command), "rm -rf %s", sysfs);
     return system(command);
 }
@@ -196,11 +196,10 @@ static void expect(const struct host *h, const struct driver *drivers, const cha
 static struct host host;
 
 /* A card with all that there is to say of it. */
-static void test_card(void **state)
+TEST(test_card)
 {
     const struct driver drivers[] = {{"ens1f0", "mlx5_core", "20.31.1014 (MT_0000000222)", "0000:c1:00.0"},
                                      {0}};
-    (void)state;
     memset(&host, 0, sizeof(host));
     put("devices/pci0000:c0/0000:c1:00.0/vendor", "0x15b3\n");
     put("devices/pci0000:c0/0000:c1:00.0/device", "0x101b\n");
@@ -231,10 +230,9 @@ static void test_card(void **state)
 }
 
 /* IPoIB: no MAC, but the port's GUID. */
-static void test_infiniband(void **state)
+TEST(test_infiniband)
 {
     static const char mac[] = "80:00:00:28:fe:80:00:00:00:00:00:00:b8:59:9f:03:00:c1:00:01";
-    (void)state;
     memset(&host, 0, sizeof(host));
     interface("ib0", "devices/pci0000:c0/0000:c1:00.1", 4, mac, "down\n", "2044\n", NULL);
     hardware(&host, "ib0", 4, ARPHRD_INFINIBAND, mac, IFF_UP);
@@ -244,11 +242,10 @@ static void test_infiniband(void **state)
 }
 
 /* Where a device is: on PCI by way of virtio, on USB though that is on PCI, on a bus of its own. */
-static void test_buses(void **state)
+TEST(test_buses)
 {
     const struct driver drivers[] = {
         {"eth0", "virtio_net", "", "0000:00:03.0"}, {"usb0", "r8152", "N/A", "usb-0000:00:14.0-1"}, {0}};
-    (void)state;
     memset(&host, 0, sizeof(host));
     link_to("devices/pci0000:00/0000:00:03.0/virtio2/subsystem", "bus/virtio/");
     make_way("bus/virtio/");
@@ -272,9 +269,8 @@ static void test_buses(void **state)
 }
 
 /* Software has an item where it has an address. What stands on hardware is not software. */
-static void test_software(void **state)
+TEST(test_software)
 {
-    (void)state;
     memset(&host, 0, sizeof(host));
     interface("veth0", NULL, 20, "02:00:00:00:00:20\n", "up\n", "1500\n", "10000\n");
     interface("veth1", NULL, 21, "02:00:00:00:00:21\n", "up\n", "1500\n", "10000\n");
@@ -312,13 +308,12 @@ static void test_software(void **state)
 
 /* A sysfs of another namespace knows other interfaces by the same names; what is left comes from elsewhere.
  */
-static void test_other_sysfs(void **state)
+TEST(test_other_sysfs)
 {
     const struct driver drivers[] = {{"p0", "mlx5_core", "16.35.2000", "0000:41:00.1"},
                                      {"p1", "veth", "", ""},
                                      {"p2", "veth", "", ""},
                                      {0}};
-    (void)state;
     memset(&host, 0, sizeof(host));
     interface("p0", "devices/pci0000:00/0000:00:06.0", 30, "02:00:00:00:00:30\n", "up\n", "1500\n", "1000\n");
     interface("p1", "devices/pci0000:00/0000:00:07.0", 31, "02:00:00:00:00:31\n", "up\n", "1500\n", "1000\n");
@@ -338,7 +333,7 @@ static void test_other_sysfs(void **state)
 }
 
 /* More addresses and more software than anybody wants: bounded, with a note. */
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
     const struct driver drivers[] = {{"many", "igb", "", "0000:01:00.0"}, {0}};
     struct notes notes = {0};
@@ -346,7 +341,6 @@ static void test_bounds(void **state)
     const struct ethernet_host many = {sysfs, &host.list[0].entry, ask, mtu, (void *)drivers};
     struct fab_report report;
     char text[32];
-    (void)state;
     memset(&host, 0, sizeof(host));
     hardware(&host, "many", 40, ARPHRD_ETHER, "02:00:00:00:00:40", UP);
     for (unsigned i = 1; i < 100; i++) {
@@ -362,7 +356,7 @@ static void test_bounds(void **state)
     fab_report_destroy(&report);
 }
 
-static void test_containers(void **state)
+TEST(test_containers)
 {
     const struct driver none[] = {{0}};
     struct notes notes = {0};
@@ -372,7 +366,6 @@ static void test_containers(void **state)
     const struct ethernet_host many = {sysfs, &host.list[0].entry, ask, mtu, drivers};
     const struct ethernet_host bare = {sysfs, &host.list[0].entry, ask, mtu, (void *)none};
     struct fab_report report;
-    (void)state;
     memset(&host, 0, sizeof(host));
     for (unsigned i = 0; i < 300; i++) {
         snprintf(names[i], sizeof(names[i]), "c%u", i);
@@ -393,13 +386,12 @@ static void test_containers(void **state)
     fab_report_destroy(&report);
 }
 
-static void test_pci(void **state)
+TEST(test_pci)
 {
     static const char *const wrong[] = {"",           "0000:c1:00",        "0000:c1:00.0x", "c1:00.0",
                                         "virtio2",    "0000:c1:00:01",     " 0000:c1:00.1", "0000:g1:00.1",
                                         "pci0000:00", "usb-0000:00:14.0-1"};
     char text[16];
-    (void)state;
     assert_true(ethernet_pci("0000:c1:00.1", text, sizeof(text)));
     assert_string_equal(text, "0000:c1:00:01");
     assert_true(ethernet_pci("10000:E1:1f.7", text, sizeof(text)));
@@ -408,12 +400,4 @@ static void test_pci(void **state)
         assert_false(ethernet_pci(wrong[i], text, sizeof(text)));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_card),       cmocka_unit_test(test_infiniband),  cmocka_unit_test(test_buses),
-        cmocka_unit_test(test_software),   cmocka_unit_test(test_other_sysfs), cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_containers), cmocka_unit_test(test_pci),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

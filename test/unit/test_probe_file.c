@@ -42,9 +42,8 @@ static void compare_dump(const char *spec_file, const char *expect_file)
     fab_inventory_destroy(&inv);
 }
 
-static void test_recorded(void **state)
+TEST(test_recorded)
 {
-    (void)state;
     compare_dump(TEST_DATA "/site_mixed.txt", TEST_DATA "/site_mixed.expect");
     compare_dump(TEST_DATA "/site_grouped.txt", TEST_DATA "/site_grouped.expect");
     compare_dump(TEST_DATA "/ibsim_small.txt", TEST_DATA "/ibsim_small.expect");
@@ -52,12 +51,11 @@ static void test_recorded(void **state)
 }
 
 /* What a generated fabric is written as is read as the same fabric. */
-static void test_generated(void **state)
+TEST(test_generated)
 {
     static const char *const specs[] = {"fattree2:4,2,4",    "fattree3:4", "dragonfly:2,4,2",
                                         "torus:3,3,3:2",     "mesh:4,3:1", "torus:2,2:10",
                                         "random:30,100,40:7"};
-    (void)state;
     for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
         struct fab_inventory made, read;
         char *text = NULL;
@@ -106,12 +104,11 @@ static int parse_cache(const char *bytes, size_t len, struct fab_err *err, uint3
     return rc;
 }
 
-static void test_cache_cut(void **state)
+TEST(test_cache_cut)
 {
     struct blob whole = load(TEST_DATA "/ibsim_small.cache");
     struct fab_err err;
     uint32_t nodes;
-    (void)state;
     assert_true(cache_is(whole.data, whole.len));
     assert_int_equal(parse_cache(whole.data, whole.len, &err, &nodes), PMIXFAB_OK);
     assert_int_equal(nodes, 11);
@@ -121,7 +118,7 @@ static void test_cache_cut(void **state)
     free(whole.data);
 }
 
-static void test_cache_head(void **state)
+TEST(test_cache_head)
 {
     static const struct {
         size_t at;
@@ -135,7 +132,6 @@ static void test_cache_head(void **state)
     struct blob whole = load(TEST_DATA "/ibsim_small.cache");
     struct fab_err err;
     uint32_t nodes;
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char was = whole.data[cases[i].at];
         whole.data[cases[i].at] = cases[i].byte;
@@ -148,12 +144,11 @@ static void test_cache_head(void **state)
 
 /* Every byte changed, one after the other. What ties the fabric together (GUIDs, keys, numbers) is said
  * twice, so a cache that is still believed has the same nodes and cables. */
-static void test_cache_flips(void **state)
+TEST(test_cache_flips)
 {
     struct blob whole = load(TEST_DATA "/ibsim_small.cache");
     struct fab_inventory all;
     uint64_t random = 7;
-    (void)state;
     fab_inventory_init(&all);
     assert_int_equal(cache_parse("c", whole.data, whole.len, NULL, &all, NULL), PMIXFAB_OK);
     for (size_t at = 0; at < whole.len; at++) {
@@ -192,7 +187,7 @@ static int run_file(const char *arg, struct fab_inventory *inv, struct fab_err *
     return rc != PMIXFAB_OK ? rc : probe->run(&config, NULL, inv, err);
 }
 
-static void test_probe(void **state)
+TEST(test_probe)
 {
     static const struct {
         const char *arg;
@@ -213,7 +208,6 @@ static void test_probe(void **state)
         {TEST_DATA "/ibsim_small.txt,prefix=0xfec0000000000001", PMIXFAB_OK},
         {TEST_DATA "/ibsim_small.cache,prefix=fec0000000000001", PMIXFAB_OK},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct fab_inventory inv;
         struct fab_err err;
@@ -258,12 +252,11 @@ static struct probe_watch *watch_file(const struct probe *probe, const char *pat
 
 /* A file is noticed when it is written, goes, and comes back; what is read from a pipe never is: the sweeps
  * themselves are what happens to it. */
-static void test_noticed(void **state)
+TEST(test_noticed)
 {
     const struct probe *probe = probe_find("file", NULL);
     const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
     char dir[] = "/tmp/probe_file.XXXXXX", file[64], pipe[64], byte = 0;
-    (void)state;
     assert_non_null(mkdtemp(dir));
     snprintf(file, sizeof(file), "%s/fabric.txt", dir);
     snprintf(pipe, sizeof(pipe), "%s/fabric.fifo", dir);
@@ -297,11 +290,10 @@ static void test_noticed(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
-static void test_registry(void **state)
+TEST(test_registry)
 {
     const char *arg = "x";
     unsigned n = 0;
-    (void)state;
     for (; probe_registry[n]->name != NULL; n++) {
         char text[256] = "";
         const struct probe *p = probe_registry[n];
@@ -323,15 +315,4 @@ static void test_registry(void **state)
     assert_null(probe_find("files", &arg));
     assert_null(probe_find("", NULL));
     assert_null(probe_find(NULL, &arg));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded),    cmocka_unit_test(test_generated),
-        cmocka_unit_test(test_cache_cut),   cmocka_unit_test(test_cache_head),
-        cmocka_unit_test(test_cache_flips), cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_noticed),     cmocka_unit_test(test_registry),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* test_probe_hwloc.c - small machines in hwloc's XML: what is reported, and which devices share a PCI switch.
  * (test_probe_hwloc.py compares every attribute.) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "probes/hwloc_priv.h"
+#include "test/unit/test.h"
 
 extern const struct probe fabricd_probe;
 
@@ -51,10 +44,9 @@ static void assert_fact(const struct fab_report *report, const char *name, enum 
         assert_string_equal(has == NULL ? "nothing" : has, want);
 }
 
-static void test_facts(void **state)
+TEST(test_facts)
 {
     struct fab_report report;
-    (void)state;
     assert_int_equal(look(TEST_DATA "/hwloc/switches.xml", NULL, &report, NULL), PMIXFAB_OK);
     assert_fact(&report, "mlx5_0", FAB_FACT_NODE_GUID, "0xb8599f0300fa1234");
     assert_fact(&report, "mlx5_0", FAB_FACT_PCI, "0000:03:00:00");
@@ -86,11 +78,10 @@ static bool way_passes_root_port(hwloc_obj_t a, hwloc_obj_t b)
            common->attr->bridge.upstream.pci.bus == 0;
 }
 
-static void test_switches(void **state)
+TEST(test_switches)
 {
     hwloc_topology_t machine;
     unsigned shared = 0, apart = 0;
-    (void)state;
     assert_int_equal(hwloc_machine_load(TEST_DATA "/hwloc/switches.xml", &machine, NULL), PMIXFAB_OK);
     for (hwloc_obj_t a = hwloc_get_next_pcidev(machine, NULL); a != NULL;
          a = hwloc_get_next_pcidev(machine, a)) {
@@ -108,11 +99,10 @@ static void test_switches(void **state)
     hwloc_topology_destroy(machine);
 }
 
-static void test_same_each_time(void **state)
+TEST(test_same_each_time)
 {
     static const char *const files[] = {TEST_DATA "/hwloc/switches.xml", TEST_DATA "/hwloc/places.xml",
                                         TEST_DATA "/hwloc/odd.xml"};
-    (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         struct fab_report a, b;
         assert_int_equal(look(files[i], NULL, &a, NULL), PMIXFAB_OK);
@@ -132,12 +122,11 @@ static void count_note(enum pmixfab_level level, const char *line, void *cbdata)
 }
 
 /* A name that is too long, and more GIDs than there is room for: noted, the rest is reported. */
-static void test_odd(void **state)
+TEST(test_odd)
 {
     unsigned notes = 0;
     const struct probe_sink sink = {count_note, &notes};
     struct fab_report report;
-    (void)state;
     assert_int_equal(look(TEST_DATA "/hwloc/odd.xml", &sink, &report, NULL), PMIXFAB_OK);
     assert_int_equal(notes, 2);
     assert_fact(&report, "guids", FAB_FACT_NODE_GUID, NULL);
@@ -147,7 +136,7 @@ static void test_odd(void **state)
     fab_report_destroy(&report);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     static const struct {
         const char *path;
@@ -159,7 +148,6 @@ static void test_refused(void **state)
         {TEST_DATA "/ibsim_small.txt", PMIXFAB_ERR_CORRUPT, "no machine that hwloc can read"},
         {TEST_DATA, PMIXFAB_ERR_CORRUPT, "hwloc: "},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct fab_report report;
         struct fab_err err = {{0}};
@@ -168,13 +156,4 @@ static void test_refused(void **state)
         assert_int_equal(report.n_items, 0);
         fab_report_destroy(&report);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_facts), cmocka_unit_test(test_switches), cmocka_unit_test(test_same_each_time),
-        cmocka_unit_test(test_odd),   cmocka_unit_test(test_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* test_probe_ibnetdisc.c - what can be tested of the live probe without a subnet: decoding, and hand-made
  * fabrics. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "probes/observed.h"
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 
 #ifdef HAVE_IBNETDISC
 #include <infiniband/mad.h>
@@ -30,10 +22,9 @@ static void random_bytes(uint8_t *bytes, uint64_t *state)
         bytes[i] = (uint8_t)(fabric_random_next(state) >> 32);
 }
 
-static void test_node_info(void **state)
+TEST(test_node_info)
 {
     uint64_t random = 1;
-    (void)state;
     for (unsigned round = 0; round < 1000; round++) {
         uint8_t info[ATTRIBUTE_SIZE];
         struct node_info got;
@@ -75,11 +66,10 @@ static enum fab_speed expected_speed(uint8_t *info, uint8_t *capabilities, bool 
     return active == 1 ? FAB_SDR : active == 2 ? FAB_DDR : FAB_SPEED_UNKNOWN;
 }
 
-static void test_port_info(void **state)
+TEST(test_port_info)
 {
     uint64_t random = 2;
     bool seen[FAB_XDR + 1] = {false};
-    (void)state;
     for (unsigned round = 0; round < 20000; round++) {
         uint8_t info[ATTRIBUTE_SIZE], capabilities[ATTRIBUTE_SIZE];
         struct port_info got;
@@ -221,12 +211,11 @@ static const struct fab_port *port_of(const struct fab_inventory *inv, uint64_t 
     return i == FAB_NONE ? NULL : &inv->ports[i];
 }
 
-static void test_small(void **state)
+TEST(test_small)
 {
     struct made m;
     struct fab_inventory inv, other;
     struct fab_err err;
-    (void)state;
     make_small(&m);
     assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
     assert_int_equal(inv.n_nodes, 3);
@@ -250,12 +239,11 @@ static void test_small(void **state)
     destroy(&m);
 }
 
-static void test_partial(void **state)
+TEST(test_partial)
 {
     struct made m;
     struct fab_inventory inv;
     struct fab_err err;
-    (void)state;
     make_small(&m);
     /* port 3 is up and its neighbour did not answer; port 2's neighbour forgot it */
     mad_set_field(m.nodes[0]->ports[3]->info, 0, IB_PORT_STATE_F, 2);
@@ -288,12 +276,11 @@ static void test_partial(void **state)
     destroy(&m);
 }
 
-static void test_self_loop(void **state)
+TEST(test_self_loop)
 {
     struct made m;
     struct fab_inventory inv;
     struct fab_err err;
-    (void)state;
     make_small(&m);
     cable(m.nodes[0]->ports[3], m.nodes[0]->ports[4]);
     assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
@@ -310,12 +297,11 @@ static void test_self_loop(void **state)
 }
 
 /* An HCA's other ports are listed only where none is cabled. */
-static void test_hca_ports(void **state)
+TEST(test_hca_ports)
 {
     struct made m;
     struct fab_inventory inv;
     struct fab_err err;
-    (void)state;
     make_small(&m);
     ibnd_port_t *second = make_port(m.nodes[1], 2);
     mad_set_field(second->info, 0, IB_PORT_STATE_F, 1);
@@ -342,12 +328,11 @@ static void test_hca_ports(void **state)
     destroy(&m);
 }
 
-static void test_speeds(void **state)
+TEST(test_speeds)
 {
     struct made m;
     struct fab_inventory inv;
     struct fab_err err;
-    (void)state;
     make_small(&m);
     mad_set_field(m.nodes[1]->ports[1]->info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 0);
     mad_set_field(m.nodes[1]->ports[1]->ext_info, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F, 1);
@@ -363,7 +348,7 @@ static void test_speeds(void **state)
 }
 
 /* Chassis numbers do not depend on the order in which the library came by; slots stand in descriptions. */
-static void test_chassis(void **state)
+TEST(test_chassis)
 {
     static const struct {
         uint64_t guid, system;
@@ -378,7 +363,6 @@ static void test_chassis(void **state)
     struct made m = {0};
     struct fab_inventory inv, other;
     struct fab_err err;
-    (void)state;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         ibnd_node_t *node = make_node(&m, IB_NODE_SWITCH, parts[i].guid, 4, parts[i].desc);
         mad_set_field64(node->info, 0, IB_NODE_SYSTEM_GUID_F, parts[i].system);
@@ -400,13 +384,12 @@ static void test_chassis(void **state)
 
 /* As ibnetdiscover prints it, so that a capture of the subnet says the same; 64 bytes without an end are none
  * too many. */
-static void test_description(void **state)
+TEST(test_description)
 {
     struct made m = {0};
     struct fab_inventory inv;
     struct fab_err err;
     char full[ATTRIBUTE_SIZE + 1];
-    (void)state;
     memset(full, 'x', ATTRIBUTE_SIZE);
     full[ATTRIBUTE_SIZE] = '\0';
     make_node(&m, IB_NODE_SWITCH, 0x21, 4, "a\x01 \"b\"\xc3\xb6\t.");
@@ -418,7 +401,7 @@ static void test_description(void **state)
     destroy(&m);
 }
 
-static void test_target(void **state)
+TEST(test_target)
 {
     static const struct {
         const char *arg, *ca;
@@ -439,7 +422,6 @@ static void test_target(void **state)
         {"a b", "", 0, PMIXFAB_ERR_INVAL},
         {"a_name_of_twenty_chrs", "", 0, PMIXFAB_ERR_INVAL},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char ca[UMAD_CA_NAME_LEN];
         int port;
@@ -455,14 +437,13 @@ static void test_target(void **state)
 }
 
 /* Without a device the probe says so. (With one, this test has nothing to say.) */
-static void test_absent(void **state)
+TEST(test_absent)
 {
     struct fab_inventory inv;
     struct fab_err err = {{0}};
     struct probe_config config = {0};
     char text[256] = "";
     const struct probe *probe = probe_find("ibnetdisc", NULL);
-    (void)state;
     assert_non_null(probe);
     if (probe->available(text, sizeof(text)) == PMIXFAB_OK)
         skip();
@@ -473,31 +454,11 @@ static void test_absent(void **state)
     fab_inventory_destroy(&inv);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_node_info),   cmocka_unit_test(test_port_info),
-        cmocka_unit_test(test_small),       cmocka_unit_test(test_partial),
-        cmocka_unit_test(test_self_loop),   cmocka_unit_test(test_hca_ports),
-        cmocka_unit_test(test_speeds),      cmocka_unit_test(test_chassis),
-        cmocka_unit_test(test_description), cmocka_unit_test(test_target),
-        cmocka_unit_test(test_absent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 #else
 
-static void test_not_built(void **state)
+TEST(test_not_built)
 {
-    (void)state;
     assert_null(probe_find("ibnetdisc", NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_not_built)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #endif

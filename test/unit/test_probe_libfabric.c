@@ -80,7 +80,7 @@ static void expect(struct made *list, size_t n, const char *items)
 }
 
 /* One port of InfiniBand, told many times: as domains of several kinds, bare and in layers. */
-static void test_verbs(void **state)
+TEST(test_verbs)
 {
     const struct fi_device_attr device = {.name = "mlx5_0",
                                           .device_id = "0x101b",
@@ -91,7 +91,6 @@ static void test_verbs(void **state)
     const struct fi_link_attr link = {
         .mtu = 4096, .speed = 200000000000, .state = FI_LINK_UP, .network_type = "InfiniBand"};
     struct made list[5];
-    (void)state;
     make(&list[0], "verbs", "mlx5_0", FI_PROTO_RDMA_CM_IB_RC);
     make_address(&list[0], FI_SOCKADDR_IB, 8, "fe80::b859:9f03:c1:1", AF_INET6, 48);
     make(&list[1], "verbs;ofi_rxm", "mlx5_0", FI_PROTO_RXM);
@@ -111,13 +110,12 @@ static void test_verbs(void **state)
 }
 
 /* RoCE has GIDs, too, but they hold no port GUID. */
-static void test_roce(void **state)
+TEST(test_roce)
 {
     const struct fi_device_attr device = {.name = "mlx5_2", .vendor_id = "0x02c9"};
     const struct fi_link_attr link = {
         .mtu = 1024, .speed = 25000000000, .state = FI_LINK_DOWN, .network_type = "Ethernet"};
     struct made list[1];
-    (void)state;
     make(&list[0], "verbs", "mlx5_2-dgram", FI_PROTO_IB_UD);
     make_address(&list[0], FI_ADDR_IB_UD, 0, "::ffff:10.2.0.7", AF_INET6, 32);
     make_nic(&list[0], &device, NULL, &link);
@@ -127,7 +125,7 @@ static void test_roce(void **state)
            "['FI_PROTO_IB_UD']}\n");
 }
 
-static void test_efa(void **state)
+TEST(test_efa)
 {
     const struct fi_device_attr device = {
         .name = "rdmap0s6", .device_id = "0xefa1", .vendor_id = "0x1d0f", .driver = "efa", .firmware = "0.0"};
@@ -138,7 +136,6 @@ static void test_efa(void **state)
                                       .state = FI_LINK_UP,
                                       .network_type = "Ethernet"};
     struct made list[2];
-    (void)state;
     make(&list[0], "efa", "rdmap0s6-rdm", FI_PROTO_EFA);
     make(&list[1], "efa", "rdmap0s6-dgrm", FI_PROTO_IB_UD);
     make_address(&list[1], FI_ADDR_EFA, 0, "fe80::46:d9ff:fe6e:bb5", AF_INET6, 32);
@@ -152,7 +149,7 @@ static void test_efa(void **state)
 }
 
 /* Slingshot and Omni-Path, whose addresses are numbers of their own kinds; a LID is one of them. */
-static void test_cxi_and_opx(void **state)
+TEST(test_cxi_and_opx)
 {
     const struct fi_device_attr cassini = {.name = "cxi0",
                                            .device_id = "0x501",
@@ -173,7 +170,6 @@ static void test_cxi_and_opx(void **state)
                                           .state = FI_LINK_UP,
                                           .network_type = "OmniPath"};
     struct made list[2];
-    (void)state;
     make(&list[0], "cxi", "cxi0", FI_PROTO_CXI);
     make_nic(&list[0], &cassini, &pci, &slingshot);
     make(&list[1], "opx", "hfi1_0", FI_PROTO_OPX);
@@ -189,10 +185,9 @@ static void test_cxi_and_opx(void **state)
 }
 
 /* What older providers do not say of a card is the domain's name, or nothing at all. */
-static void test_without_nic(void **state)
+TEST(test_without_nic)
 {
     struct made list[3];
-    (void)state;
     make(&list[0], "verbs", "mlx4_0-xrc", FI_PROTO_RDMA_CM_IB_XRC);
     make(&list[1], "psm2", "psm2", FI_PROTO_PSMX2);
     make(&list[2], "psm3", "eth7", FI_PROTO_PSMX3); /* over sockets its card is an interface */
@@ -204,10 +199,9 @@ static void test_without_nic(void **state)
         "{'source': 'libfabric', 'provider': ['psm2'], 'protocol': ['FI_PROTO_PSMX2']}\n");
 }
 
-static void test_software(void **state)
+TEST(test_software)
 {
     struct made list[6];
-    (void)state;
     make(&list[0], "tcp;ofi_rxm", "eth0", FI_PROTO_RXM);
     list[0].fabric.name = "10.91.0.0/16";
     make_address(&list[0], FI_SOCKADDR_IN, 4, "10.91.0.2", AF_INET, 16);
@@ -228,9 +222,8 @@ static void test_software(void **state)
            "{'source': 'libfabric', 'provider': ['shm'], 'protocol': ['FI_PROTO_SHM'], 'software': 'yes'}\n");
 }
 
-static void test_names_of_software(void **state)
+TEST(test_names_of_software)
 {
-    (void)state;
     assert_true(libfabric_is_software("tcp"));
     assert_true(libfabric_is_software("TCP;ofi_rxm"));
     assert_true(libfabric_is_software("ofi_rxm;tcp"));
@@ -244,7 +237,7 @@ static void test_names_of_software(void **state)
 }
 
 /* A provider that fills in nothing, or nonsense: what is no fact is missing, the rest stands. */
-static void test_nonsense(void **state)
+TEST(test_nonsense)
 {
     static char longest[600];
     const struct fi_device_attr device = {
@@ -255,7 +248,6 @@ static void test_nonsense(void **state)
     struct made list[3];
     struct fi_info nothing = {0};
     struct fab_report report;
-    (void)state;
     memset(longest, 'n', sizeof(longest) - 1);
     fab_report_init(&report);
     assert_int_equal(libfabric_report(&nothing, interface, &report), PMIXFAB_OK);
@@ -315,13 +307,12 @@ static void must_hold(const struct fab_report *report, enum fab_fact kind, const
     assert_true(found || providers == FACTS_MANY);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
     static const char *const providers[] = {"verbs", "tcp", "verbs;ofi_rxm", "tcp;ofi_rxm", "udp;ofi_rxd",
                                             "efa",   "cxi", "sockets",       "net",         "psm3"};
     static const char *const domains[] = {"mlx5_0", "mlx5_1", "mlx5_0-xrc", "mlx5_1-dgram", "eth0", "eth1"};
     static const char *const devices[] = {"mlx5_0", "mlx5_1", "mlx5_0", "mlx5_1", "eth0", "eth1"};
-    (void)state;
     for (unsigned round = 0; round < 200; round++) {
         struct made list[40];
         unsigned kinds[40], n = 1 + pick(40);
@@ -344,12 +335,11 @@ static void test_random(void **state)
 }
 
 /* More providers and protocols than an item can hold. */
-static void test_many(void **state)
+TEST(test_many)
 {
     static struct made list[300];
     static char names[300][16];
     struct fab_report report;
-    (void)state;
     for (unsigned i = 0; i < 300; i++) {
         char gid[64];
         snprintf(names[i], sizeof(names[i]), "p%u", i);
@@ -367,14 +357,13 @@ static void test_many(void **state)
 
 /* ---- the real library on this host ---- */
 
-static void test_this_host(void **state)
+TEST(test_this_host)
 {
     const struct probe_config config = {0};
     struct fab_report report;
     struct fab_err err = {{0}};
     struct fi_info *list = NULL;
     char text[256] = "";
-    (void)state;
     fab_report_init(&report);
     int rc = fabricd_probe.look(&config, NULL, &report, &err);
     if (rc == PMIXFAB_ERR_UNSUPPORTED)
@@ -396,17 +385,4 @@ static void test_this_host(void **state)
     assert_int_equal(fabricd_probe.available(text, sizeof(text)), PMIXFAB_OK);
     assert_non_null(strstr(text, "libfabric "));
     fab_report_destroy(&report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verbs),     cmocka_unit_test(test_roce),
-        cmocka_unit_test(test_efa),       cmocka_unit_test(test_cxi_and_opx),
-        cmocka_unit_test(test_software),  cmocka_unit_test(test_without_nic),
-        cmocka_unit_test(test_nonsense),  cmocka_unit_test(test_names_of_software),
-        cmocka_unit_test(test_random),    cmocka_unit_test(test_many),
-        cmocka_unit_test(test_this_host),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,9 +48,8 @@ static unsigned expect(const char *text, const char *items)
     return notes.n;
 }
 
-static void test_switches(void **state)
+TEST(test_switches)
 {
-    (void)state;
     assert_int_equal(
         expect(HEARD(NEIGHBOUR(
                    "eth1", "LLDP", "mac", "06:A8:F6:5B:01:4F", "leaf1", BRIDGE, "ifname",
@@ -68,18 +67,16 @@ static void test_switches(void **state)
 }
 
 /* Nobody heard: that is an answer, too. */
-static void test_nobody(void **state)
+TEST(test_nobody)
 {
-    (void)state;
     assert_int_equal(expect("{'lldp': [{}]}", ""), 0);
     assert_int_equal(expect("{'lldp': []}", ""), 0);
     assert_int_equal(expect(HEARD(""), ""), 0);
 }
 
 /* Two hosts on one cable hear each other. */
-static void test_no_switch(void **state)
+TEST(test_no_switch)
 {
-    (void)state;
     assert_int_equal(expect(HEARD(NEIGHBOUR("eth0", "LLDP", "mac", "06:a8:f6:5b:01:4f", "node2", STATION,
                                             "ifname", "eth0")),
                             ""),
@@ -87,12 +84,11 @@ static void test_no_switch(void **state)
 }
 
 /* The same switch by a second protocol or twice is one; two switches on one interface are none. */
-static void test_several(void **state)
+TEST(test_several)
 {
     static const char one[] =
         "{'source': 'lldp', 'interface': 'eth0', 'switch-id': '06:a8:f6:5b:01:4f', 'switch-name': 'leaf1', "
         "'switch-port': '12'}\n";
-    (void)state;
     assert_int_equal(
         expect(
             HEARD(NEIGHBOUR("eth0", "CDPv2", "local", "leaf1", "leaf1", BRIDGE, "ifname",
@@ -121,7 +117,7 @@ static void test_several(void **state)
 }
 
 /* Nothing is believed of what came over the cable. */
-static void test_nonsense(void **state)
+TEST(test_nonsense)
 {
     static const char *const left_out[] = {
         HEARD("{}"),
@@ -136,7 +132,6 @@ static void test_nonsense(void **state)
         HEARD(NEIGHBOUR("", "LLDP", "mac", "06:a8:f6:5b:01:4f", "leaf1", BRIDGE, "ifname", "1")),
         HEARD(NEIGHBOUR("e\\u0007", "LLDP", "mac", "06:a8:f6:5b:01:4f", "leaf1", BRIDGE, "ifname", "1")),
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
         assert_true(expect(left_out[i], "") > 0);
     assert_int_equal(expect(HEARD(NEIGHBOUR("eth0", "", "mac", "06:a8:f6:5b:01:4f", "le\\u0000af\\n1", BRIDGE,
@@ -161,9 +156,8 @@ static void refuse(const char *text, int code, const char *why)
     free(json);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     refuse("", PMIXFAB_ERR_SYNTAX, "x.json:1:0:");
     refuse("{'lldp': [", PMIXFAB_ERR_SYNTAX, "x.json:1:");
     refuse("{'lldp': {'interface': {'eth0': {}}}}", PMIXFAB_ERR_SYNTAX, "lldpctl -f json0");
@@ -186,9 +180,8 @@ static void test_refused(void **state)
 }
 
 /* The other form that the probe's file may have. */
-static void test_record(void **state)
+TEST(test_record)
 {
-    (void)state;
     expect("{'host': 'node1', 'items': [{'source': 'verbs', 'name': 'mlx5_0'}, {'source': 'lldp', "
            "'interface': 'eth0', 'switch-id': '06:a8:f6:5b:01:4f'}]}",
            "{'source': 'lldp', 'interface': 'eth0', 'switch-id': '06:a8:f6:5b:01:4f'}\n");
@@ -208,8 +201,8 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    char command[128];
     (void)state;
+    char command[128];
     setenv("PATH", path_before, 1);
     free(path_before);
     snprintf(command, sizeof(command), "rm -rf %s", folder);
@@ -233,11 +226,10 @@ static int ask(const char *script, const char *socket, unsigned deadline, struct
     return lldp_ask(socket, deadline, out, err);
 }
 
-static void test_ask(void **state)
+TEST(test_ask)
 {
     struct lldp_output out;
     struct fab_err err;
-    (void)state;
     assert_int_equal(ask("echo \"$*\"; echo oops >&2", "/a socket", 20000, &out, &err), PMIXFAB_OK);
     assert_int_equal(out.size, strlen("-f json0 -u /a socket\n"));
     assert_memory_equal(out.text, "-f json0 -u /a socket\n", out.size);
@@ -267,9 +259,8 @@ static void fails(const char *script, unsigned deadline, int code, const char *w
         fail_msg("%s", err.text);
 }
 
-static void test_ask_fails(void **state)
+TEST(test_ask_fails)
 {
-    (void)state;
     fails("echo '2026-01-01T00:00:00 [WARN/control] unable to connect' >&2; echo more >&2; exit 1", 20000,
           PMIXFAB_ERR_UNSUPPORTED, "lldpd does not answer: unable to connect; start it");
     fails("exit 3", 20000, PMIXFAB_ERR_UNSUPPORTED, "does not say why");
@@ -280,11 +271,10 @@ static void test_ask_fails(void **state)
 }
 
 /* A host without lldpd. */
-static void test_no_lldpctl(void **state)
+TEST(test_no_lldpctl)
 {
     struct lldp_output out;
     struct fab_err err = {{0}};
-    (void)state;
     if (access("/usr/sbin/lldpctl", F_OK) == 0 || access("/usr/bin/lldpctl", F_OK) == 0)
         skip();
     setenv("PATH", "/nowhere", 1);
@@ -293,14 +283,13 @@ static void test_no_lldpctl(void **state)
 }
 
 /* The probe, as the daemon's child has it: the socket comes from the environment. */
-static void test_probe(void **state)
+TEST(test_probe)
 {
     const struct probe_config config = {0}, missing = {.arg = "/nowhere/x.json"};
     struct fab_report report;
     struct fab_err err = {{0}};
     struct lldp_output out;
     char text[480];
-    (void)state;
     assert_int_equal(ask("echo '{\"lldp\": [{\"interface\": [{\"name\": \"eth0\", \"chassis\": [{\"id\": "
                          "[{\"type\": \"local\", \"value\": \"'$4'\"}]}]}]}]}'",
                          "s", 20000, &out, &err),
@@ -318,13 +307,4 @@ static void test_probe(void **state)
     fab_report_destroy(&report);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_switches), cmocka_unit_test(test_nobody),     cmocka_unit_test(test_no_switch),
-        cmocka_unit_test(test_several),  cmocka_unit_test(test_nonsense),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_record),   cmocka_unit_test(test_ask),        cmocka_unit_test(test_ask_fails),
-        cmocka_unit_test(test_probe),    cmocka_unit_test(test_no_lldpctl),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

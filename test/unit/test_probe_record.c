@@ -1,17 +1,9 @@
 /* test_probe_record.c - recorded machines: what is read, what is refused and how, and what is written is read
  * back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "probes/record.h"
+#include "test/unit/test.h"
 
 static const char machine[] =
     "{\"host\": \"node7\", \"items\": [\n"
@@ -34,10 +26,9 @@ static const struct fab_report_item *only_item(struct fab_report *report, uint32
     return report->items;
 }
 
-static void test_items_of_one_source(void **state)
+TEST(test_items_of_one_source)
 {
     struct fab_report report;
-    (void)state;
     assert_int_equal(parse(machine, FAB_FROM_VERBS, &report, NULL), PMIXFAB_OK);
     assert_string_equal(report.host, "node7");
     assert_int_equal(only_item(&report, 2)[0].n, 4);
@@ -47,10 +38,9 @@ static void test_items_of_one_source(void **state)
     fab_report_destroy(&report);
 }
 
-static void test_estimates(void **state)
+TEST(test_estimates)
 {
     struct fab_report report;
-    (void)state;
     assert_int_equal(parse(machine, FAB_FROM_UCX, &report, NULL), PMIXFAB_OK);
     const struct fab_report_item *item = only_item(&report, 1);
     assert_int_equal(item->n, 4);
@@ -63,10 +53,9 @@ static void test_estimates(void **state)
 }
 
 /* A report that has a host keeps it. */
-static void test_host(void **state)
+TEST(test_host)
 {
     struct fab_report report;
-    (void)state;
     fab_report_init(&report);
     assert_int_equal(fab_report_host(&report, "mine", NULL), PMIXFAB_OK);
     assert_int_equal(record_parse(machine, strlen(machine), "m", FAB_FROM_UCX, &report, NULL), PMIXFAB_OK);
@@ -76,7 +65,7 @@ static void test_host(void **state)
 
 #define VERBS(FACTS) "{\"host\": \"a\", \"items\": [{\"source\": \"verbs\"" FACTS "}]}"
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     static const struct {
         const char *text;
@@ -105,7 +94,6 @@ static void test_refused(void **state)
         {VERBS(", \"estimates\": {\"estimates\": {}}"), PMIXFAB_ERR_SYNTAX, "no fact"},
         {VERBS("}, {\"source\": \"ucx\", \"port\": \"0\""), PMIXFAB_ERR_SYNTAX, "item 2: \"port\""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct fab_report report;
         struct fab_err err = {{0}};
@@ -117,12 +105,11 @@ static void test_refused(void **state)
     }
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
     char path[] = "/tmp/record-XXXXXX";
     struct fab_report report;
     struct fab_err err = {{0}};
-    (void)state;
     fab_report_init(&report);
     assert_int_equal(record_look("/nonexistent/m", FAB_FROM_VERBS, &report, &err), PMIXFAB_ERR_NOTFOUND);
     assert_non_null(strstr(err.text, "/nonexistent/m: No such file"));
@@ -183,9 +170,8 @@ static void random_item(struct fab_report *report)
                                                              texts[rand() % 6]);
 }
 
-static void test_written_and_read(void **state)
+TEST(test_written_and_read)
 {
-    (void)state;
     srand(5);
     for (int round = 0; round < 300; round++) {
         struct fab_report report;
@@ -199,10 +185,9 @@ static void test_written_and_read(void **state)
     }
 }
 
-static void test_writing_fails(void **state)
+TEST(test_writing_fails)
 {
     struct fab_report report;
-    (void)state;
     fab_report_init(&report);
     fab_report_host(&report, "a", NULL);
     FILE *full = fopen("/dev/full", "w");
@@ -212,18 +197,4 @@ static void test_writing_fails(void **state)
     assert_int_equal(probe_record(&report, full), PMIXFAB_ERR_IO);
     fclose(full);
     fab_report_destroy(&report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_items_of_one_source),
-        cmocka_unit_test(test_estimates),
-        cmocka_unit_test(test_host),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_written_and_read),
-        cmocka_unit_test(test_writing_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* test_probe_systems.c - libibnetdisc's search for chassis is spared, and nothing else of it changes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #ifdef HAVE_IBNETDISC
 #include <infiniband/mad.h>
 
 #include "probes/ibnetdisc.h"
+#include "test/unit/test.h"
 
 #define CACHE TEST_DATA "/ibsim_small.cache"
 
@@ -25,9 +18,8 @@ static ibnd_fabric_t *load(bool hide)
     return fabric;
 }
 
-static void test_the_search_is_spared(void **state)
+TEST(test_the_search_is_spared)
 {
-    (void)state;
     ibnd_fabric_t *with = load(false), *without = load(true);
     assert_non_null(with->chassis);
     assert_null(without->chassis);
@@ -35,9 +27,8 @@ static void test_the_search_is_spared(void **state)
     ibnd_destroy_fabric(without);
 }
 
-static void test_nodes_are_the_same(void **state)
+TEST(test_nodes_are_the_same)
 {
-    (void)state;
     unsigned n = 0;
     ibnd_fabric_t *with = load(false), *without = load(true);
     for (ibnd_node_t *node = with->nodes; node != NULL; node = node->next, n++) {
@@ -58,9 +49,8 @@ static void test_nodes_are_the_same(void **state)
     ibnd_destroy_fabric(without);
 }
 
-static void test_only_that_field_is_hidden(void **state)
+TEST(test_only_that_field_is_hidden)
 {
-    (void)state;
     uint8_t info[IB_SMP_DATA_SIZE];
     for (size_t i = 0; i < sizeof(info); i++)
         info[i] = (uint8_t)(i + 1);
@@ -72,19 +62,10 @@ static void test_only_that_field_is_hidden(void **state)
     ibnetdisc_hide_systems(false);
     assert_true(mad_get_field64(info, 0, IB_NODE_SYSTEM_GUID_F) == 0x05060708090a0b0cull);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_search_is_spared),
-        cmocka_unit_test(test_nodes_are_the_same),
-        cmocka_unit_test(test_only_that_field_is_hidden),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
 #else
-int main(void)
+
+TEST(test_not_built)
 {
-    return 0;
+    assert_null(probe_find("ibnetdisc", NULL));
 }
 #endif

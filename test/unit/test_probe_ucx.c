@@ -25,7 +25,7 @@ static void expect(const struct ucx_resource *list, size_t n, const char *items)
 #define N(list) (sizeof(list) / sizeof((list)[0]))
 
 /* A card of InfiniBand with its transports between others: the best of each figure, in whatever order. */
-static void test_ports(void **state)
+TEST(test_ports)
 {
     const struct ucx_resource list[] = {
         {"rc_verbs", "mlx5_0:1", UCT_DEVICE_TYPE_NET, "0000:c1:00:00", 12.1e9, 800e-9},
@@ -34,7 +34,6 @@ static void test_ports(void **state)
         {"dc_mlx5", "mlx5_0:1", UCT_DEVICE_TYPE_NET, "0000:c1:00:00", 12.25e9, 860e-9},
         {"rc_mlx5", "mlx5_0:1", UCT_DEVICE_TYPE_NET, "0000:c1:00:00", 12e9, 640e-9},
     };
-    (void)state;
     expect(
         list, N(list),
         "{'source': 'ucx', 'name': 'mlx5_0', 'port': '1', 'pci': '0000:c1:00:00', 'transport': ['dc_mlx5', "
@@ -44,7 +43,7 @@ static void test_ports(void **state)
 }
 
 /* tcp needs no hardware of its own; loopback is nobody's device; memory joins nothing. */
-static void test_software(void **state)
+TEST(test_software)
 {
     const struct ucx_resource list[] = {
         {"self", "memory0", UCT_DEVICE_TYPE_SELF, "", 7e9, 0},
@@ -55,7 +54,6 @@ static void test_software(void **state)
         {"posix", "memory", UCT_DEVICE_TYPE_SHM, "", 12e9, 80e-9},
         {"cuda_copy", "cuda", UCT_DEVICE_TYPE_ACC, "", 10e9, 8e-6},
     };
-    (void)state;
     expect(list, N(list),
            "{'source': 'ucx', 'interface': 'eth0', 'transport': ['tcp'], 'software': 'yes', 'estimates': "
            "{'bandwidth': '1000', 'latency': '5200'}}\n"
@@ -70,7 +68,7 @@ static void test_software(void **state)
 }
 
 /* Numbers that no device reaches, names that are none of a port: the fact is missing, the item stands. */
-static void test_nonsense(void **state)
+TEST(test_nonsense)
 {
     const struct ucx_resource list[] = {
         {"a", "dev:x", UCT_DEVICE_TYPE_NET, "rubbish", INFINITY, NAN},
@@ -79,7 +77,6 @@ static void test_nonsense(void **state)
         {"d", ":1", UCT_DEVICE_TYPE_NET, "", -5, -5},
         {"e", "", UCT_DEVICE_TYPE_NET, "", 1, 0.1e-9},
     };
-    (void)state;
     expect(list, N(list),
            "{'source': 'ucx', 'name': 'dev', 'transport': ['b']}\n"
            "{'source': 'ucx', 'name': 'dev', 'transport': ['c']}\n"
@@ -90,11 +87,10 @@ static void test_nonsense(void **state)
 }
 
 /* More transports than an item can hold, and devices of one name and two types. */
-static void test_many(void **state)
+TEST(test_many)
 {
     struct ucx_resource list[200];
     struct fab_report report;
-    (void)state;
     for (size_t i = 0; i < N(list); i++) {
         list[i] = (struct ucx_resource){.type = i % 2 == 0 ? UCT_DEVICE_TYPE_NET : UCT_DEVICE_TYPE_SHM};
         snprintf(list[i].transport, sizeof(list[i].transport), "t%zu", i);
@@ -111,14 +107,13 @@ static void test_many(void **state)
 }
 
 /* The real library on this host, which has memory at least; twice the same. */
-static void test_this_host(void **state)
+TEST(test_this_host)
 {
     const struct probe_config config = {0};
     struct fab_report reports[2];
     struct fab_err err = {{0}};
     bool memory = false;
     char text[256] = "";
-    (void)state;
     for (int i = 0; i < 2; i++) {
         fab_report_init(&reports[i]);
         int rc = fabricd_probe.look(&config, NULL, &reports[i], &err);
@@ -141,13 +136,4 @@ static void test_this_host(void **state)
     assert_non_null(strstr(text, "UCX has transports on"));
     fab_report_destroy(&reports[0]);
     fab_report_destroy(&reports[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ports), cmocka_unit_test(test_software),  cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_many),  cmocka_unit_test(test_this_host),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

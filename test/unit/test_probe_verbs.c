@@ -1,23 +1,15 @@
 /* test_probe_verbs.c - the parts of the probe that ask no library: numbers, sysfs, items.
  * (test_probe_verbs.py has whole devices.) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "probes/verbs_priv.h"
+#include "test/unit/test.h"
 
 extern const struct probe fabricd_probe;
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-    (void)state;
     for (unsigned code = 0; code < 256; code++) {
         unsigned lanes = verbs_lanes(code);
         assert_int_equal(lanes, code == 1    ? 1
@@ -61,9 +53,8 @@ static const char *interface_of(const char *device, unsigned port, unsigned n_po
     return verbs_sysfs_interface(folder, port, n_ports, name, sizeof(name)) ? name : "none";
 }
 
-static void test_interfaces(void **state)
+TEST(test_interfaces)
 {
-    (void)state;
     assert_string_equal(interface_of("absent", 1, 1), "none");
     put("two/device/net/eth0/dev_port", "0\n");
     put("two/device/net/eth1/dev_port", "1\n");
@@ -88,7 +79,7 @@ static void test_interfaces(void **state)
     assert_string_equal(interface_of("long", 1, 1), "none");
 }
 
-static void test_speed_of_the_kernel(void **state)
+TEST(test_speed_of_the_kernel)
 {
     static const struct {
         const char *text;
@@ -99,7 +90,6 @@ static void test_speed_of_the_kernel(void **state)
                  {"10 Gb/sec (4X SDR", FAB_SPEED_UNKNOWN}, {") ( SDR", FAB_SPEED_UNKNOWN},
                  {"(4X edr)", FAB_SPEED_UNKNOWN}};
     char folder[512];
-    (void)state;
     snprintf(folder, sizeof(folder), "%s/rate", root);
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
         put("rate/ports/1/rate", rates[i].text);
@@ -117,14 +107,13 @@ static void count_note(enum pmixfab_level level, const char *line, void *cbdata)
     ++*(unsigned *)cbdata;
 }
 
-static void test_item(void **state)
+TEST(test_item)
 {
     unsigned notes = 0;
     const struct probe_sink sink = {count_note, &notes};
     struct fab_report report;
     struct probe_item item;
     uint8_t gid[16] = {0};
-    (void)state;
     fab_report_init(&report);
     fab_report_host(&report, "here", NULL);
     probe_item_open(&item, FAB_FROM_VERBS, "mlx5_0", &sink, &report);
@@ -152,13 +141,12 @@ static void test_item(void **state)
 }
 
 /* The library that is installed, here. */
-static void test_this_host(void **state)
+TEST(test_this_host)
 {
     const struct probe_config config = {0};
     struct fab_report report;
     struct fab_err err = {{0}};
     char text[200] = "";
-    (void)state;
     fab_report_init(&report);
     int rc = fabricd_probe.look(&config, NULL, &report, &err);
     if (access("/sys/class/infiniband", F_OK) != 0) {
@@ -180,18 +168,10 @@ static int make_root(void **state)
 
 static int remove_root(void **state)
 {
-    char command[64];
     (void)state;
+    char command[64];
     snprintf(command, sizeof(command), "rm -r %s", root);
     return system(command);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_interfaces),
-        cmocka_unit_test(test_item),      cmocka_unit_test(test_speed_of_the_kernel),
-        cmocka_unit_test(test_this_host),
-    };
-    return cmocka_run_group_tests(tests, make_root, remove_root);
-}
+TEST_GROUP(make_root, remove_root)

@@ -37,7 +37,7 @@ static void must_serve(struct publisher *publisher, struct publication *publicat
 }
 
 /* Where the files cannot be written the store is as it was, and the next publication has the number. */
-static void test_no_files(void **state)
+TEST_WITH(test_no_files, folder_setup, folder_teardown)
 {
     const struct folder *folder = *state;
     struct config config;
@@ -83,7 +83,7 @@ static int refuse(void *data, struct fab_err *err)
 }
 
 /* What is not ready is as if it had never been written. */
-static void test_store_waits(void **state)
+TEST_WITH(test_store_waits, folder_setup, folder_teardown)
 {
     const struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -109,13 +109,4 @@ static void test_store_waits(void **state)
     store_close(store);
     fab_inventory_destroy(&empty);
     fab_inventory_destroy(&inv);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        folder_test(test_no_files),
-        folder_test(test_store_waits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

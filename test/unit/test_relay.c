@@ -1,20 +1,13 @@
 /* Answers of a scheduler as a relay reads them: moved where they are good, refused whole where they are not.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <pmix.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "pmix/info.h"
 #include "pmix/relay_priv.h"
+#include "test/unit/test.h"
 
 #define N_GOOD 6
 
@@ -52,12 +45,11 @@ static void refused(pmix_pdata_t *data, size_t n, bool whole)
     assert_int_equal(ninfo, 0);
 }
 
-static void test_good(void **state)
+TEST(test_good)
 {
     pmix_pdata_t data[N_GOOD];
     pmix_info_t *info;
     size_t n;
-    (void)state;
     load_good(data);
     assert_int_equal(relay_decode(data, N_GOOD, true, &info, &n), PMIX_SUCCESS);
     assert_int_equal(n, N_GOOD);
@@ -70,12 +62,11 @@ static void test_good(void **state)
     PMIX_INFO_FREE(info, n);
 }
 
-static void test_each_is_needed(void **state)
+TEST(test_each_is_needed)
 {
     pmix_pdata_t data[N_GOOD + 1];
     pmix_info_t *info;
     size_t n;
-    (void)state;
     for (size_t i = 0; i < N_GOOD - 1; i++) {
         load_good(data);
         pmix_pdata_t kept = data[i];
@@ -94,7 +85,7 @@ static void test_each_is_needed(void **state)
     }
 }
 
-static void test_values_that_nobody_could_read(void **state)
+TEST(test_values_that_nobody_could_read)
 {
     static char *strings[] = {"a", NULL};
     static pmix_data_array_t array = {.type = PMIX_STRING, .size = 2, .array = strings};
@@ -109,7 +100,6 @@ static void test_values_that_nobody_could_read(void **state)
         {.type = PMIX_COORD, .data.coord = NULL},
         {.type = PMIX_GEOMETRY, .data.geometry = NULL},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         pmix_pdata_t data;
         PMIX_PDATA_CONSTRUCT(&data);
@@ -119,11 +109,10 @@ static void test_values_that_nobody_could_read(void **state)
     }
 }
 
-static void test_keys_and_nothing(void **state)
+TEST(test_keys_and_nothing)
 {
     pmix_pdata_t data;
     uint64_t value = 1;
-    (void)state;
     refused(NULL, 0, false);
     refused(NULL, 3, false);
     load(&data, "", &value, PMIX_UINT64);
@@ -161,12 +150,11 @@ static void load_news(pmix_pdata_t *data, struct arrays *a)
     }
 }
 
-static void test_news(void **state)
+TEST(test_news)
 {
     pmix_pdata_t data[5];
     struct arrays arrays;
     struct relay_news news;
-    (void)state;
     load_news(data, &arrays);
     assert_int_equal(relay_decode_news(data, 5, &news), PMIX_SUCCESS);
     assert_int_equal(news.generation, 9);
@@ -188,12 +176,11 @@ static void test_news(void **state)
     assert_true(news.stale && news.n == 0);
 }
 
-static void test_news_that_are_none(void **state)
+TEST(test_news_that_are_none)
 {
     pmix_pdata_t data[5];
     struct arrays arrays;
     struct relay_news news;
-    (void)state;
     assert_int_equal(relay_decode_news(NULL, 5, &news), PMIX_ERR_UNPACK_FAILURE);
     for (size_t i = 0; i < 5; i++) {
         load_news(data, &arrays);
@@ -214,12 +201,11 @@ static void test_news_that_are_none(void **state)
     assert_int_equal(relay_decode_news(data, 5, &news), PMIX_ERR_UNPACK_FAILURE);
 }
 
-static void test_changed(void **state)
+TEST(test_changed)
 {
     struct relay_plane p[] = {{0, 5, "ib0"}, {1, 3, "ib1"}}, q[] = {{0, 6, "ib0"}, {2, 6, "ib2"}}, *out;
     struct relay_news before = {5, 100, 2, p, false}, after = {6, 200, 2, q, false};
     uint32_t n;
-    (void)state;
     assert_int_equal(relay_changed(&before, &after, &out, &n), PMIXFAB_OK);
     assert_int_equal(n, 3);
     assert_int_equal(out[0].index, 0); /* changed */
@@ -238,11 +224,10 @@ static void test_changed(void **state)
 }
 
 /* A thousand servers that try again at the same moment come evenly over the time that there is. */
-static void test_pauses_are_spread(void **state)
+TEST(test_pauses_are_spread)
 {
     enum { SERVERS = 8000, PARTS = 8 };
     static const unsigned pauses[] = {50, 800, 5000};
-    (void)state;
     assert_int_equal(relay_with_jitter(0), 0);
     for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
         unsigned parts[PARTS] = {0}, pause = pauses[i];
@@ -257,11 +242,10 @@ static void test_pauses_are_spread(void **state)
 }
 
 /* Two processes that are alike in all do not come together either. */
-static void test_pauses_of_two_processes(void **state)
+TEST(test_pauses_of_two_processes)
 {
     int64_t mine[64], theirs[64];
     int ends[2], status;
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     for (size_t i = 0; i < 64; i++)
@@ -276,20 +260,4 @@ static void test_pauses_of_two_processes(void **state)
     assert_true(same < 8);
     close(ends[0]);
     close(ends[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_each_is_needed),
-        cmocka_unit_test(test_values_that_nobody_could_read),
-        cmocka_unit_test(test_keys_and_nothing),
-        cmocka_unit_test(test_news),
-        cmocka_unit_test(test_news_that_are_none),
-        cmocka_unit_test(test_changed),
-        cmocka_unit_test(test_pauses_are_spread),
-        cmocka_unit_test(test_pauses_of_two_processes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

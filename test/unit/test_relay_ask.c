@@ -1,18 +1,12 @@
 /* The relay's table of requests: each is answered once, whatever becomes of the connection. The PMIx
  * library's part is played here: what was looked up is kept, and answered when a test says so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <pmix.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "pmix/relay_priv.h"
+#include "test/unit/test.h"
 
 /* ---- the library ---------------------------------------------------------------------------------- */
 
@@ -143,11 +137,10 @@ static int close_relay(void **state)
 
 /* ---- tests -------------------------------------------------------------------------------------- */
 
-static void test_answered(void **state)
+TEST_WITH(test_answered, open_relay, close_relay)
 {
     struct asker asker = {0};
     pmix_info_t info[2];
-    (void)state;
     PMIX_INFO_LOAD(&info[0], "a", "text", PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], "b", "more", PMIX_STRING);
     assert_int_equal(relay_ask("op", info, 2, 1000, on_answer, &asker), PMIXFAB_OK);
@@ -165,12 +158,11 @@ static void test_answered(void **state)
     assert_int_equal(asker.answers, 1);
 }
 
-static void test_errors_as_they_are(void **state)
+TEST_WITH(test_errors_as_they_are, open_relay, close_relay)
 {
     struct asker asker = {0}, client = {0}, plain = {0};
     char *keys[] = {"key", NULL};
     pmix_query_t query = {.keys = keys};
-    (void)state;
     assert_int_equal(relay_ask(RELAY_QUERY, NULL, 0, 1000, on_answer, &asker), PMIXFAB_OK);
     assert_int_equal(pmixfab_server_query(NULL, &query, 1, on_client_answer, &client), PMIX_SUCCESS);
     assert_int_equal(relay_query(&query, 1, on_client_answer, &plain), PMIX_SUCCESS);
@@ -182,10 +174,9 @@ static void test_errors_as_they_are(void **state)
     assert_int_equal(asker.answers + plain.answers + client.answers, 3);
 }
 
-static void test_refused(void **state)
+TEST_WITH(test_refused, open_relay, close_relay)
 {
     struct asker asker = {0};
-    (void)state;
     assert_int_equal(relay_ask(NULL, NULL, 0, 1000, on_answer, &asker), PMIXFAB_ERR_INVAL);
     assert_int_equal(relay_ask("op", NULL, 1, 1000, on_answer, &asker), PMIXFAB_ERR_INVAL);
     assert_int_equal(relay_ask("op", NULL, 0, 1000, NULL, &asker), PMIXFAB_ERR_INVAL);
@@ -201,10 +192,9 @@ static void test_refused(void **state)
     assert_int_equal(n_sent, 0);
 }
 
-static void test_deadlines(void **state)
+TEST_WITH(test_deadlines, open_relay, close_relay)
 {
     struct asker late = {0}, soon = {0};
-    (void)state;
     assert_int_equal(relay_ask("late", NULL, 0, 60000, on_answer, &late), PMIXFAB_OK);
     assert_int_equal(relay_ask("soon", NULL, 0, 1000, on_answer, &soon), PMIXFAB_OK);
     expire(relay_now() + 2000, false);
@@ -217,10 +207,9 @@ static void test_deadlines(void **state)
     assert_int_equal(late.value, 7);
 }
 
-static void test_waits_for_a_connection(void **state)
+TEST_WITH(test_waits_for_a_connection, open_relay, close_relay)
 {
     struct asker waits = {0}, gives_up = {0}, client = {0};
-    (void)state;
     fab_relay.connected = false;
     assert_int_equal(relay_ask("waits", NULL, 0, 60000, on_answer, &waits), PMIXFAB_OK);
     assert_int_equal(relay_ask("gives up", NULL, 0, 1000, on_answer, &gives_up), PMIXFAB_OK);
@@ -237,10 +226,9 @@ static void test_waits_for_a_connection(void **state)
     assert_int_equal(gives_up.answers, 1);
 }
 
-static void test_sent_once(void **state)
+TEST_WITH(test_sent_once, open_relay, close_relay)
 {
     struct asker own = {0}, client = {0};
-    (void)state;
     assert_int_equal(relay_ask("own", NULL, 0, 60000, on_answer, &own), PMIXFAB_OK);
     pmixfab_server_fabric(NULL, PMIX_FABRIC_REQUEST_INFO, NULL, 0, on_client_answer, &client);
     assert_int_equal(n_sent, 2);
@@ -258,10 +246,9 @@ static void test_sent_once(void **state)
     assert_int_equal(client.answers, 1);
 }
 
-static void test_cannot_be_sent(void **state)
+TEST_WITH(test_cannot_be_sent, open_relay, close_relay)
 {
     struct asker own = {0};
-    (void)state;
     lookup_status = PMIX_ERR_UNREACH;
     assert_int_equal(relay_ask("own", NULL, 0, 60000, on_answer, &own), PMIXFAB_OK);
     assert_false(fab_relay.connected);
@@ -271,13 +258,12 @@ static void test_cannot_be_sent(void **state)
 }
 
 /* Anything in any order: every request is answered once, and with something that can have come about. */
-static void test_random(void **state)
+TEST_WITH(test_random, open_relay, close_relay)
 {
     enum { N = 1000 };
     static struct asker askers[N];
     static bool is_client[N];
     size_t asked = 0, next = 0;
-    (void)state;
     memset(askers, 0, sizeof(askers));
     srand(4711);
     while (asked < N) {
@@ -323,19 +309,4 @@ static void test_random(void **state)
     expire(0, true);
     for (size_t i = 0; i < N; i++)
         assert_int_equal(askers[i].answers, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_answered, open_relay, close_relay),
-        cmocka_unit_test_setup_teardown(test_errors_as_they_are, open_relay, close_relay),
-        cmocka_unit_test_setup_teardown(test_refused, open_relay, close_relay),
-        cmocka_unit_test_setup_teardown(test_deadlines, open_relay, close_relay),
-        cmocka_unit_test_setup_teardown(test_waits_for_a_connection, open_relay, close_relay),
-        cmocka_unit_test_setup_teardown(test_sent_once, open_relay, close_relay),
-        cmocka_unit_test_setup_teardown(test_cannot_be_sent, open_relay, close_relay),
-        cmocka_unit_test_setup_teardown(test_random, open_relay, close_relay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

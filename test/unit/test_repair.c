@@ -1,14 +1,9 @@
 /* test_repair.c - questions that the stock library would crash on are refused before it sees them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <pmix.h>
-#include <stdlib.h>
 
 #include "pnet/repair.h"
+#include "test/unit/test.h"
 
 /* The library is not started: what is let through to it gets PMIX_ERR_INIT. */
 static pmix_status_t ask(char **keys, pmix_info_t *qualifiers, size_t n)
@@ -24,7 +19,7 @@ static void wanted(void **state)
         skip(); /* another version: its own function answers */
 }
 
-static void no_keys(void **state)
+TEST(no_keys)
 {
     char plane[] = PMIX_FABRIC_PLANE;
     char *none[] = {NULL}, *one[] = {plane, NULL};
@@ -35,7 +30,7 @@ static void no_keys(void **state)
     assert_int_equal(ask(one, NULL, 0), PMIX_ERR_INIT);
 }
 
-static void qualifiers_of_a_wrong_type(void **state)
+TEST(qualifiers_of_a_wrong_type)
 {
     static const char *const read_by_the_library[] = {PMIX_PROCID, PMIX_NSPACE, PMIX_RANK, PMIX_HOSTNAME,
                                                       PMIX_HOST_ATTRIBUTES};
@@ -59,7 +54,7 @@ static void qualifiers_of_a_wrong_type(void **state)
     assert_int_equal(ask(keys, info, 1), PMIX_ERR_BAD_PARAM);
 }
 
-static void more_qualifiers_than_keys_about_attributes(void **state)
+TEST(more_qualifiers_than_keys_about_attributes)
 {
     char support[] = PMIX_QUERY_ATTRIBUTE_SUPPORT;
     char *keys[] = {support, NULL};
@@ -71,22 +66,10 @@ static void more_qualifiers_than_keys_about_attributes(void **state)
     assert_int_equal(ask(keys, info, 2), PMIX_ERR_BAD_PARAM); /* it would read beyond the keys */
 }
 
-static void switched_off(void **state)
+TEST(switched_off)
 {
-    (void)state;
     setenv("FABRICD_NO_REPAIR", "1", 1);
     assert_false(fab_repair_wanted());
     assert_int_equal(ask(NULL, NULL, 0), PMIX_ERR_INIT);
     unsetenv("FABRICD_NO_REPAIR");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_keys),
-        cmocka_unit_test(qualifiers_of_a_wrong_type),
-        cmocka_unit_test(more_qualifiers_than_keys_about_attributes),
-        cmocka_unit_test(switched_off),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* What a host says of its devices: forms of facts, limits, and one order whatever the order of building. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/unit/report_random.h"
+#include "test/unit/test.h"
 #include "topo/report.h"
 
 static uint32_t item_of(struct fab_report *report, enum fab_source source)
@@ -25,9 +17,8 @@ static void start(struct fab_report *report)
     assert_int_equal(fab_report_host(report, "node001", NULL), 0);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     for (unsigned i = 0; i < FAB_SOURCES; i++)
         assert_int_equal(fab_source_parse(fab_source_name((enum fab_source)i)), i);
     assert_string_equal(fab_source_name(FAB_FROM_LIBFABRIC), "libfabric");
@@ -105,9 +96,8 @@ static const struct {
     {FAB_FACT_SOFTWARE, {"yes"}, {"no", "Yes", "1", ""}},
 };
 
-static void test_forms(void **state)
+TEST(test_forms)
 {
-    (void)state;
     char text[300];
     unsigned seen[FAB_FACTS] = {0};
 
@@ -142,9 +132,8 @@ static void test_forms(void **state)
     assert_int_equal(fab_fact_check(FAB_FACTS, "x", NULL), PMIXFAB_ERR_SYNTAX);
 }
 
-static void test_host_names(void **state)
+TEST(test_host_names)
 {
-    (void)state;
     static const char *const bad[] = {"", ".a", "-a", "a b", "a/b", "a\n", "k\303\274che"};
     char name[FAB_HOST_MAX + 2];
     struct fab_report report;
@@ -166,9 +155,8 @@ static void test_host_names(void **state)
     fab_report_destroy(&report);
 }
 
-static void test_building(void **state)
+TEST(test_building)
 {
-    (void)state;
     struct fab_report report;
     char text[400];
     uint32_t item = 7;
@@ -206,9 +194,8 @@ static void test_building(void **state)
     fab_report_destroy(NULL);
 }
 
-static void test_equal_things_become_one(void **state)
+TEST(test_equal_things_become_one)
 {
-    (void)state;
     struct fab_report report;
 
     start(&report);
@@ -230,9 +217,8 @@ static void test_equal_things_become_one(void **state)
     fab_report_destroy(&report);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     struct fab_report report;
     struct fab_err err = {{0}};
 
@@ -256,9 +242,8 @@ static void test_refused(void **state)
     fab_report_destroy(&report);
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
-    (void)state;
     struct fab_report report;
     struct fab_err err = {{0}};
     uint32_t item;
@@ -333,9 +318,8 @@ static void assert_canonical(const struct fab_report *report)
     assert_int_equal(at, report->n_facts);
 }
 
-static void test_order_does_not_matter(void **state)
+TEST(test_order_does_not_matter)
 {
-    (void)state;
     uint64_t random = 4711;
     for (unsigned round = 0; round < 300; round++) {
         struct fab_report report, other, later;
@@ -355,9 +339,8 @@ static void test_order_does_not_matter(void **state)
     }
 }
 
-static void test_merge_and_copy(void **state)
+TEST(test_merge_and_copy)
 {
-    (void)state;
     uint64_t random = 12;
     struct fab_report whole, parts, copy;
 
@@ -396,9 +379,8 @@ static void test_merge_and_copy(void **state)
 }
 
 /* What does not fit leaves no trace. */
-static void test_merge_too_much(void **state)
+TEST(test_merge_too_much)
 {
-    (void)state;
     struct fab_report a, b;
 
     start(&a);
@@ -415,21 +397,4 @@ static void test_merge_too_much(void **state)
     assert_int_equal(fab_report_digest(&a), digest);
     fab_report_destroy(&a);
     fab_report_destroy(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_host_names),
-        cmocka_unit_test(test_building),
-        cmocka_unit_test(test_equal_things_become_one),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_order_does_not_matter),
-        cmocka_unit_test(test_merge_and_copy),
-        cmocka_unit_test(test_merge_too_much),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* What leads from one report to the next: applied it gives the same as sending the whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "test/unit/report_random.h"
+#include "test/unit/test.h"
 #include "test/unit/wire_seal.h"
 #include "topo/report.h"
 
@@ -48,9 +43,8 @@ static void assert_refused(const struct fab_report *before, const uint8_t *bytes
     assert_true(after.items == NULL && after.pool == NULL && !after.finished && after.host[0] == '\0');
 }
 
-static void test_as_the_whole(void **state)
+TEST(test_as_the_whole)
 {
-    (void)state;
     uint64_t random = 5;
     unsigned changed = 0;
 
@@ -75,9 +69,8 @@ static void test_as_the_whole(void **state)
 }
 
 /* One changed fact of a large host is a few hundred bytes. */
-static void test_small_change_is_small(void **state)
+TEST(test_small_change_is_small)
 {
-    (void)state;
     uint64_t random = 6;
     struct fab_report before, after;
     uint32_t item;
@@ -104,9 +97,8 @@ static void test_small_change_is_small(void **state)
     fab_report_destroy(&after);
 }
 
-static void test_every_change_and_every_cut(void **state)
+TEST(test_every_change_and_every_cut)
 {
-    (void)state;
     uint64_t random = 8;
     struct fab_report before, after;
 
@@ -136,9 +128,8 @@ static void test_every_change_and_every_cut(void **state)
     fab_report_destroy(&after);
 }
 
-static void test_lies(void **state)
+TEST(test_lies)
 {
-    (void)state;
     uint64_t random = 9;
     struct fab_report before, after;
     const struct {
@@ -175,9 +166,8 @@ static void test_lies(void **state)
     fab_report_destroy(&after);
 }
 
-static void test_what_cannot_be(void **state)
+TEST(test_what_cannot_be)
 {
-    (void)state;
     uint64_t random = 10;
     struct fab_report a, b, unfinished, out;
     void *bytes;
@@ -200,9 +190,8 @@ static void test_what_cannot_be(void **state)
 }
 
 /* The whole is never beyond the limit, what leads to it may be. */
-static void test_too_long(void **state)
+TEST(test_too_long)
 {
-    (void)state;
     struct fab_report reports[2];
     void *bytes;
     size_t size;
@@ -221,14 +210,4 @@ static void test_too_long(void **state)
     assert_null(bytes);
     fab_report_destroy(&reports[0]);
     fab_report_destroy(&reports[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_the_whole),   cmocka_unit_test(test_small_change_is_small),
-        cmocka_unit_test(test_lies),           cmocka_unit_test(test_every_change_and_every_cut),
-        cmocka_unit_test(test_what_cannot_be), cmocka_unit_test(test_too_long),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

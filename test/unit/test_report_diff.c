@@ -1,12 +1,7 @@
 /* What changed from one report of a host to the next, as its operator reads it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "test/unit/report_random.h"
+#include "test/unit/test.h"
 #include "topo/report_diff.h"
 
 /* A report from lines "source kind text", a blank line between items. */
@@ -81,9 +76,8 @@ static void expect(const char *before, const char *after, const char *expected)
     "\nethernet interface eth0\nethernet mac 02:00:00:00:00:01\nethernet address 10.91.0.2/16\n"
 #define WHOLE VERBS "verbs firmware 20.31\nverbs state up\nverbs mtu 4096\n" REST
 
-static void test_first_and_last(void **state)
+TEST(test_first_and_last)
 {
-    (void)state;
     expect(NULL, WHOLE, "report-added|node017||2 devices\n");
     expect(WHOLE, NULL, "report-lost|node017|2 devices|\n");
     expect(NULL, "lldp interface eth0\n", "report-added|node017||1 device\n");
@@ -96,9 +90,8 @@ static void test_first_and_last(void **state)
            "device-lost|node017 mlx5_0[1]|ConnectX-6|\n");
 }
 
-static void test_one_entry_a_kind(void **state)
+TEST(test_one_entry_a_kind)
 {
-    (void)state;
     expect(WHOLE,
            VERBS "verbs firmware 20.32\nverbs state down\nverbs mtu 2048\n"
                  "\nhwloc name mlx5_0\nhwloc pci 0000:c1:00:00\nhwloc firmware 20.32\nhwloc part ConnectX-6\n"
@@ -121,9 +114,8 @@ static void test_one_entry_a_kind(void **state)
     expect(WHOLE, WHOLE "ethernet ~speed 10\n", "");
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     /* the same GUID or MAC under another name */
     expect("verbs name mlx5_0\nverbs port 1\n" GUID, "verbs name rocep1\nverbs port 1\n" GUID,
            "name|node017 rocep1[1]|mlx5_0[1]|rocep1[1]\n");
@@ -147,9 +139,8 @@ static void test_names(void **state)
     expect(VERBS "verbs lid 4\n", VERBS "verbs lid 5\n", "lid|node017 mlx5_0[1]|4|5\n");
 }
 
-static void test_where_it_is(void **state)
+TEST(test_where_it_is)
 {
-    (void)state;
     struct fab_report b, a;
     struct fab_diff diff = {0};
 
@@ -183,9 +174,8 @@ static bool says(const struct fab_report *b, unsigned kind, const char *text)
 }
 
 /* A firmware that nobody spoke of before is told, and whatever is told was said. */
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     uint64_t random = 77;
     unsigned told = 0;
 
@@ -224,14 +214,4 @@ static void test_random(void **state)
         fab_report_destroy(&after);
     }
     assert_in_range(told, 2000, 200000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_and_last), cmocka_unit_test(test_one_entry_a_kind),
-        cmocka_unit_test(test_names),          cmocka_unit_test(test_where_it_is),
-        cmocka_unit_test(test_random),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

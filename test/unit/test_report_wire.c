@@ -1,12 +1,7 @@
 /* A report as bytes: there and back, and nothing else gets in. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "test/unit/report_random.h"
+#include "test/unit/test.h"
 #include "test/unit/wire_seal.h"
 #include "topo/report.h"
 
@@ -60,9 +55,8 @@ static void assert_refused(const uint8_t *bytes, size_t size, int code)
     assert_true(!report.finished && report.host[0] == '\0');
 }
 
-static void test_there_and_back(void **state)
+TEST(test_there_and_back)
 {
-    (void)state;
     uint64_t random = 99;
     for (unsigned round = 0; round < 2000; round++) {
         struct fab_report a, b;
@@ -83,9 +77,8 @@ static void test_there_and_back(void **state)
     }
 }
 
-static void test_the_bytes_are_these(void **state)
+TEST(test_the_bytes_are_these)
 {
-    (void)state;
     static const uint8_t body[] = {7, 'n', 'o', 'd', 'e', '0', '0', '1', 1,  0, 0, 0,   1,   2,  1,
                                    0, 6,   'm', 'l', 'x', '5', '_', '0', 30, 1, 3, '1', '8', '8'};
     struct fab_report report;
@@ -109,9 +102,8 @@ static void test_the_bytes_are_these(void **state)
     fab_report_destroy(&report);
 }
 
-static void test_unfinished_is_not_sent(void **state)
+TEST(test_unfinished_is_not_sent)
 {
-    (void)state;
     struct fab_report report;
     void *bytes = &report;
     size_t size = 1;
@@ -123,9 +115,8 @@ static void test_unfinished_is_not_sent(void **state)
     assert_int_equal(fab_report_digest(&report), 0);
 }
 
-static void test_every_change_and_every_cut(void **state)
+TEST(test_every_change_and_every_cut)
 {
-    (void)state;
     struct message m = encode_small();
     for (size_t i = 0; i < m.size; i++) {
         uint8_t was = m.bytes[i];
@@ -146,9 +137,8 @@ static void test_every_change_and_every_cut(void **state)
 }
 
 /* A writer that lies and seals its lies. */
-static void test_lies(void **state)
+TEST(test_lies)
 {
-    (void)state;
     struct message m = encode_small();
     uint8_t *copy = malloc(m.size);
     struct fab_report report;
@@ -200,9 +190,8 @@ static void test_lies(void **state)
 }
 
 /* Whatever is let in is a finished report, and one that can be sent on. */
-static void test_random_lies(void **state)
+TEST(test_random_lies)
 {
-    (void)state;
     struct message m = encode_small();
     uint8_t *copy = malloc(m.size);
     uint64_t random = 17;
@@ -231,9 +220,8 @@ static void test_random_lies(void **state)
 }
 
 /* What is not in order is put in order. */
-static void test_other_writers_order(void **state)
+TEST(test_other_writers_order)
 {
-    (void)state;
     uint8_t bytes[] = "0123456789abcdef0123456789abcdef"
                       "\7node001\3\0\0\0"
                       "\2\1\1\0\1b"
@@ -249,18 +237,4 @@ static void test_other_writers_order(void **state)
     assert_int_equal(report.n_facts, 3);
     assert_string_equal(fab_report_text(&report, 0, FAB_FACT_NAME), "a");
     fab_report_destroy(&report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_the_bytes_are_these),
-        cmocka_unit_test(test_unfinished_is_not_sent),
-        cmocka_unit_test(test_every_change_and_every_cut),
-        cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_random_lies),
-        cmocka_unit_test(test_other_writers_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* test_request.c - directives and qualifiers: what a request may say, and pmix_info_t made from a snapshot.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <pmix.h>
-#include <stdbool.h>
-#include <string.h>
 
 #include "pmix/request.h"
+#include "test/unit/test.h"
 
 static const struct pmixfab_plane plane = {
     .index = 3, .name = "ib3", .vendor = "Mellanox", .identifier = "InfiniBand-fe80000000000000"};
@@ -42,16 +36,15 @@ static void destroy(pmix_info_t *info, size_t n)
         PMIX_INFO_DESTRUCT(&info[i]);
 }
 
-static void nothing_matches_everything(void **state)
+TEST(nothing_matches_everything)
 {
     struct fab_request request;
-    (void)state;
     assert_int_equal(parse(NULL, 0, &request), PMIX_SUCCESS);
     assert_true(fab_request_empty(&request));
     assert_true(fab_request_matches(&request, &plane));
 }
 
-static void each_directive_selects(void **state)
+TEST(each_directive_selects)
 {
     pmix_info_t right[] = {text(PMIX_FABRIC_PLANE, "ib3"), text(PMIX_FABRIC_VENDOR, "Mellanox"),
                            text(PMIX_FABRIC_IDENTIFIER, "InfiniBand-fe80000000000000"),
@@ -59,7 +52,6 @@ static void each_directive_selects(void **state)
     pmix_info_t wrong[] = {text(PMIX_FABRIC_PLANE, "ib0"), text(PMIX_FABRIC_VENDOR, "HPE"),
                            text(PMIX_FABRIC_IDENTIFIER, "Slingshot"), number(PMIX_FABRIC_INDEX, 0)};
     struct fab_request request;
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(parse(&right[i], 1, &request), PMIX_SUCCESS);
         assert_false(fab_request_empty(&request));
@@ -76,13 +68,12 @@ static void each_directive_selects(void **state)
     destroy(wrong, 4);
 }
 
-static void bad_directives_are_refused(void **state)
+TEST(bad_directives_are_refused)
 {
     bool yes = true;
     pmix_info_t info[6] = {text(PMIX_FABRIC_INDEX, "3"), number(PMIX_FABRIC_PLANE, 3),
                            text(PMIX_FABRIC_VENDOR, ""), text("some.key", "x"),
                            text("some.key", "x"),        text(PMIX_FABRIC_PLANE, "a")};
-    (void)state;
     assert_int_equal(parse(&info[0], 1, NULL), PMIX_ERR_BAD_PARAM);
     assert_int_equal(parse(&info[1], 1, NULL), PMIX_ERR_BAD_PARAM);
     assert_int_equal(parse(&info[2], 1, NULL), PMIX_ERR_BAD_PARAM);
@@ -100,12 +91,11 @@ static void bad_directives_are_refused(void **state)
     destroy(info, 6);
 }
 
-static void a_key_twice(void **state)
+TEST(a_key_twice)
 {
     pmix_info_t same[] = {text(PMIX_FABRIC_PLANE, "ib3"), text(PMIX_FABRIC_PLANE, "ib3")};
     pmix_info_t other[] = {text(PMIX_FABRIC_PLANE, "ib3"), text(PMIX_FABRIC_PLANE, "ib0")};
     pmix_info_t index[] = {number(PMIX_FABRIC_INDEX, 1), number(PMIX_FABRIC_INDEX, 2)};
-    (void)state;
     assert_int_equal(parse(same, 2, NULL), PMIX_SUCCESS);
     assert_int_equal(parse(other, 2, NULL), PMIX_ERR_BAD_PARAM);
     assert_int_equal(parse(index, 2, NULL), PMIX_ERR_BAD_PARAM);
@@ -114,14 +104,13 @@ static void a_key_twice(void **state)
     destroy(index, 2);
 }
 
-static void other_integers_are_indices_too(void **state)
+TEST(other_integers_are_indices_too)
 {
     uint32_t u32 = 3;
     uint64_t u64 = 3;
     int good = 3, bad = -3;
     pmix_info_t info[4];
     struct fab_request request;
-    (void)state;
     PMIX_INFO_LOAD(&info[0], PMIX_FABRIC_INDEX, &u32, PMIX_UINT32);
     PMIX_INFO_LOAD(&info[1], PMIX_FABRIC_INDEX, &u64, PMIX_UINT64);
     PMIX_INFO_LOAD(&info[2], PMIX_FABRIC_INDEX, &good, PMIX_INT);
@@ -131,14 +120,4 @@ static void other_integers_are_indices_too(void **state)
         assert_true(fab_request_matches(&request, &plane));
     }
     assert_int_equal(parse(&info[3], 1, &request), PMIX_ERR_BAD_PARAM);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_matches_everything),     cmocka_unit_test(each_directive_selects),
-        cmocka_unit_test(bad_directives_are_refused),     cmocka_unit_test(a_key_twice),
-        cmocka_unit_test(other_integers_are_indices_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

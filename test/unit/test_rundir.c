@@ -103,7 +103,7 @@ static void lists(const struct fixture *fixture, const char *expected)
     pmixfab_list_free(names, n);
 }
 
-static void test_planes(void **state)
+TEST_WITH(test_planes, setup, teardown)
 {
     struct fixture *fixture = *state;
     put_plane(fixture, "ib2", 2, 0, 9);
@@ -121,7 +121,7 @@ static void test_planes(void **state)
     assert_non_null(strstr(fixture->log, "ib3.snap"));
 }
 
-static void test_names_that_are_none(void **state)
+TEST_WITH(test_names_that_are_none, setup, teardown)
 {
     struct fixture *fixture = *state;
     static const char *const names[] = {"",        ".",   "..",  "../x", "a/b", "/etc/passwd",
@@ -131,7 +131,7 @@ static void test_names_that_are_none(void **state)
         refuses(fixture, names[i], PMIXFAB_ERR_INVAL);
 }
 
-static void test_skips_what_is_none(void **state)
+TEST_WITH(test_skips_what_is_none, setup, teardown)
 {
     struct fixture *fixture = *state;
     const struct layer *layer = &fixture->world.layers[0];
@@ -175,7 +175,7 @@ static void test_skips_what_is_none(void **state)
     refuses(fixture, "gone", PMIXFAB_ERR_NOTFOUND);
 }
 
-static void test_no_default(void **state)
+TEST_WITH(test_no_default, setup, teardown)
 {
     struct fixture *fixture = *state;
     const struct layer *layer = &fixture->world.layers[0];
@@ -200,7 +200,7 @@ static void test_no_default(void **state)
     assert_non_null(strstr(fixture->log, "ib0.snap: snapshot damaged"));
 }
 
-static void test_no_directory(void **state)
+TEST_WITH(test_no_directory, setup, teardown)
 {
     struct fixture *fixture = *state;
     struct pmixfab *fab;
@@ -222,7 +222,7 @@ static void test_no_directory(void **state)
 }
 
 /* A handle goes on reading what it has opened while publishers rename new files over it. */
-static void test_replaced_while_open(void **state)
+TEST_WITH(test_replaced_while_open, setup, teardown)
 {
     struct fixture *fixture = *state;
     struct pmixfab *fab = NULL;
@@ -244,14 +244,4 @@ static void test_replaced_while_open(void **state)
     assert_int_equal(pmixfab_plane(fab, &plane), 0);
     assert_int_equal(plane.generation, 2);
     pmixfab_close(fab);
-}
-
-int main(void)
-{
-#define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        WITH_DIR(test_planes),     WITH_DIR(test_names_that_are_none), WITH_DIR(test_skips_what_is_none),
-        WITH_DIR(test_no_default), WITH_DIR(test_no_directory),        WITH_DIR(test_replaced_while_open),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

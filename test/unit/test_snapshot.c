@@ -27,9 +27,8 @@ static int check_copy(const void *bytes, size_t size, struct fab_err *err)
     return rc;
 }
 
-static void test_built_is_good_and_repeatable(void **state)
+TEST(test_built_is_good_and_repeatable)
 {
-    (void)state;
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
         struct world one, two;
         world_open(&one, world_fabrics[f]);
@@ -49,9 +48,8 @@ static void test_built_is_good_and_repeatable(void **state)
     }
 }
 
-static void test_content_hash(void **state)
+TEST(test_content_hash)
 {
-    (void)state;
     struct world world, other;
     world_open(&world, "fattree2:3,2,2");
     struct fab_snapshot_meta meta = world.layers[0].meta;
@@ -92,9 +90,8 @@ static void test_content_hash(void **state)
     world_close(&world);
 }
 
-static void test_stamp(void **state)
+TEST(test_stamp)
 {
-    (void)state;
     struct world world;
     world_open(&world, "fattree2:3,2,2");
     struct layer *layer = &world.layers[0];
@@ -124,9 +121,8 @@ static void test_stamp(void **state)
     world_close(&world);
 }
 
-static void test_build_refuses(void **state)
+TEST(test_build_refuses)
 {
-    (void)state;
     struct world world;
     world_open(&world, "fattree2:2,1,1");
     const struct layer *l = &world.layers[0];
@@ -208,16 +204,14 @@ static void flip_bits(const char *fabric, size_t step)
     world_close(&world);
 }
 
-static void test_every_bit_flip(void **state)
+TEST(test_every_bit_flip)
 {
-    (void)state;
     flip_bits("fattree2:2,1,2", 1);
     flip_bits("fattree3:8", 97);
 }
 
-static void test_every_truncation(void **state)
+TEST(test_every_truncation)
 {
-    (void)state;
     struct world world;
     world_open(&world, "fattree2:2,2,2");
     const struct layer *layer = &world.layers[0];
@@ -235,9 +229,8 @@ static void test_every_truncation(void **state)
     world_close(&world);
 }
 
-static void test_foreign_and_versions(void **state)
+TEST(test_foreign_and_versions)
 {
-    (void)state;
     struct world world;
     world_open(&world, "fattree2:2,2,2");
     const struct layer *layer = &world.layers[0];
@@ -339,9 +332,8 @@ static const struct lie lies[] = {
     {"description", SNAP_STRINGS, 0, 1, 'x'},
 };
 
-static void test_lies_are_found(void **state)
+TEST(test_lies_are_found)
 {
-    (void)state;
     struct world world;
     world_open(&world, "fattree2:2,1,2"); /* 4 devices, 4 hosts, 3 switches, 2 edges, 2 groups */
     const struct layer *layer = &world.layers[0];
@@ -381,9 +373,8 @@ static void test_lies_are_found(void **state)
 }
 
 /* A head that claims a size which the section table cannot fit into. */
-static void test_tiny(void **state)
+TEST(test_tiny)
 {
-    (void)state;
     _Alignas(64) char bytes[SNAP_BODY] = {0};
     struct snap_head *head = (struct snap_head *)bytes;
     memcpy(head->magic, SNAP_MAGIC, SNAP_MAGIC_SIZE);
@@ -400,9 +391,8 @@ static void test_tiny(void **state)
 }
 
 /* Random damage with right hashes: refused, or safe to read. */
-static void test_random_lies_are_safe(void **state)
+TEST(test_random_lies_are_safe)
 {
-    (void)state;
     uint64_t seed = 20240611;
     unsigned believed = 0;
     static const char *const few[] = {"fattree2:2,1,2", "random:6,12,6:5", "torus:2,2:2"};
@@ -431,21 +421,4 @@ static void test_random_lies_are_safe(void **state)
         world_close(&world);
     }
     assert_true(believed > 100); /* else the walk was not tried */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_built_is_good_and_repeatable),
-        cmocka_unit_test(test_content_hash),
-        cmocka_unit_test(test_stamp),
-        cmocka_unit_test(test_build_refuses),
-        cmocka_unit_test(test_every_bit_flip),
-        cmocka_unit_test(test_every_truncation),
-        cmocka_unit_test(test_foreign_and_versions),
-        cmocka_unit_test(test_lies_are_found),
-        cmocka_unit_test(test_tiny),
-        cmocka_unit_test(test_random_lies_are_safe),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

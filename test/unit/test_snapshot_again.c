@@ -166,12 +166,11 @@ static void step(const struct site *site, void **last, size_t *last_size, unsign
     *last_size = size;
 }
 
-static void chains(void **state)
+TEST(chains)
 {
     static const char *const fabrics[] = {"fattree2:4,2,3", "fattree3:4", "dragonfly:2,3,1", "torus:3,4:2",
                                           "random:12,40,20:7"};
     unsigned tidied = 0;
-    (void)state;
     for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
         struct edits_source source = {1 + f, 1};
         struct site site = {.told = true};
@@ -191,11 +190,10 @@ static void chains(void **state)
 }
 
 /* What one device says otherwise is a few bytes: its facts, the text, what counts and hashes. */
-static void little_changes(void **state)
+TEST(little_changes)
 {
     struct site site = {.told = true};
     size_t size, other, differ = 0;
-    (void)state;
     assert_int_equal(fabric_parse("fattree3:8", &site.inv), 0);
     assert_int_equal(fabric_details(&site.inv, 0, &site.details), 0);
     void *bytes = build(&site, NULL, &size);
@@ -232,9 +230,8 @@ static const char *text_of(unsigned i)
 
 /* Ten texts that stand there, some with a right guess, and n that do not: few, and so many that a table is
  * made. */
-static void strings_again(void **state)
+TEST(strings_again)
 {
-    (void)state;
     for (unsigned n = 1; n < 400; n = 2 * n + 1) {
         struct snap_strings first, second;
         uint32_t offsets[TEXTS + 400];
@@ -258,14 +255,4 @@ static void strings_again(void **state)
         fab_strings_destroy(&first);
         fab_strings_destroy(&second);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chains),
-        cmocka_unit_test(little_changes),
-        cmocka_unit_test(strings_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

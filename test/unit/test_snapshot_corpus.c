@@ -131,9 +131,8 @@ static int expected_of(const char *name)
     return 1; /* found by the fuzzer: whatever it is, it must be safe */
 }
 
-static void test_corpus(void **state)
+TEST(test_corpus)
 {
-    (void)state;
     const char *to = getenv("FAB_WRITE_CORPUS");
     if (to != NULL)
         write_corpus(to);
@@ -156,12 +155,4 @@ static void test_corpus(void **state)
     }
     closedir(dir);
     assert_true(n >= 26);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_corpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,9 +98,8 @@ static void compare_wiring(const struct pmixfab *old, const struct pmixfab *new)
     }
 }
 
-static void test_same_facts(void **state)
+TEST(test_same_facts)
 {
-    (void)state;
     struct world world;
     struct pmixfab *old;
     size_t size;
@@ -120,9 +119,8 @@ static void test_same_facts(void **state)
 }
 
 /* A stamp renews the head and leaves the version: what the store kept from then can be put in place again. */
-static void test_stamp(void **state)
+TEST(test_stamp)
 {
-    (void)state;
     struct pmixfab *fab;
     struct pmixfab_plane plane;
     size_t size;
@@ -144,9 +142,8 @@ static void must_be_corrupt(char *bytes, size_t size)
 }
 
 /* Nothing of version 2 is believed of it, and the other way round. */
-static void test_lies(void **state)
+TEST(test_lies)
 {
-    (void)state;
     size_t size;
     char *bytes = load(&size);
     struct snap_head *head = (struct snap_head *)bytes;
@@ -180,9 +177,8 @@ static void test_lies(void **state)
 }
 
 /* Random damage with right hashes: refused, or safe to read. */
-static void test_random_lies_are_safe(void **state)
+TEST(test_random_lies_are_safe)
 {
-    (void)state;
     size_t size;
     char *bytes = load(&size), *copy = malloc(size);
     uint64_t dice = 7;
@@ -207,9 +203,8 @@ static void test_random_lies_are_safe(void **state)
 
 /* Version 2 has the number of switches that are missing and does not say which; the bytes are the same else.
  */
-static void test_version_2(void **state)
+TEST(test_version_2)
 {
-    (void)state;
     struct world world;
     struct pmixfab_switch sw;
     world_odd(&world);
@@ -240,16 +235,4 @@ static void test_version_2(void **state)
     pmixfab_close(new);
     free(copy);
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_facts),
-        cmocka_unit_test(test_stamp),
-        cmocka_unit_test(test_version_2),
-        cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_random_lies_are_safe),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

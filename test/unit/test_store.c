@@ -3,7 +3,7 @@
 
 #include <limits.h>
 
-static void test_new_store_is_empty(void **state)
+TEST_WITH(test_new_store_is_empty, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct fab_inventory empty;
@@ -22,7 +22,7 @@ static void test_new_store_is_empty(void **state)
     fab_inventory_destroy(&empty);
 }
 
-static void test_null_arguments(void **state)
+TEST_WITH(test_null_arguments, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct fab_inventory inv, raw;
@@ -56,7 +56,7 @@ static void test_null_arguments(void **state)
 }
 
 /* Chains of publications of inventories that have everything in them, read back each time. */
-static void test_round_trip(void **state)
+TEST_WITH(test_round_trip, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -83,7 +83,7 @@ static void test_round_trip(void **state)
     fab_inventory_destroy(&before);
 }
 
-static void test_fabrics_round_trip(void **state)
+TEST_WITH(test_fabrics_round_trip, folder_setup, folder_teardown)
 {
     static const char *const fabrics[] = {"fattree2:8,4,6", "dragonfly:2,4,2", "torus:3,3,3:1", "mesh:4,4:2",
                                           "random:30,100,40:7"};
@@ -149,7 +149,7 @@ static void make_store(const char *path, const struct fab_inventory *inv)
     store_close(store);
 }
 
-static void test_only_differences_are_written(void **state)
+TEST_WITH(test_only_differences_are_written, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct fab_inventory a, b;
@@ -180,7 +180,7 @@ static void test_only_differences_are_written(void **state)
 }
 
 /* One cable pulled from a whole fabric is one row, and the digest. */
-static void test_one_cable(void **state)
+TEST_WITH(test_one_cable, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct fab_inventory whole, cut, empty;
@@ -294,7 +294,7 @@ static void change_port(const struct fab_inventory *inv, struct fab_port *port, 
 }
 
 /* clang-format on */
-static void test_every_field(void **state)
+TEST_WITH(test_every_field, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -327,7 +327,7 @@ static void test_every_field(void **state)
 
 /* ---- generations ---- */
 
-static void test_generations_follow_each_other(void **state)
+TEST_WITH(test_generations_follow_each_other, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -353,7 +353,7 @@ static void test_generations_follow_each_other(void **state)
     fab_inventory_destroy(&b);
 }
 
-static void test_change_from_elsewhere_is_refused(void **state)
+TEST_WITH(test_change_from_elsewhere_is_refused, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -427,7 +427,7 @@ static void must_hold_planes(struct store *store, const struct store_plane *expe
     store_planes_free(planes, found);
 }
 
-static void test_planes(void **state)
+TEST_WITH(test_planes, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -470,7 +470,7 @@ static void test_planes(void **state)
 }
 
 /* A snapshot in which little changed costs the log a few pages, not all of them. */
-static void test_like_snapshot_is_updated_in_place(void **state)
+TEST_WITH(test_like_snapshot_is_updated_in_place, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     char wal[PATH_SIZE];
@@ -581,7 +581,7 @@ static void write_history(struct store *store)
     publish_changes(store, 0, second, 2); /* no generation, no history */
 }
 
-static void test_history(void **state)
+TEST_WITH(test_history, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -651,7 +651,7 @@ static void assert_story(struct store *store, const char *what, uint32_t limit, 
     assert_string_equal(told, expected);
 }
 
-static void test_subjects(void **state)
+TEST_WITH(test_subjects, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -678,24 +678,4 @@ static void test_subjects(void **state)
     assert_story(store, "leaf2[", 0, "2 node10 HCA-1[1]||node10\nleaf1\nleaf2|0|0|0;");
     assert_story(store, "because", 0, "");
     store_close(store);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        folder_test(test_new_store_is_empty),
-        folder_test(test_null_arguments),
-        folder_test(test_round_trip),
-        folder_test(test_fabrics_round_trip),
-        folder_test(test_only_differences_are_written),
-        folder_test(test_one_cable),
-        folder_test(test_every_field),
-        folder_test(test_generations_follow_each_other),
-        folder_test(test_change_from_elsewhere_is_refused),
-        folder_test(test_planes),
-        folder_test(test_like_snapshot_is_updated_in_place),
-        folder_test(test_history),
-        folder_test(test_subjects),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,7 +138,7 @@ static uint64_t must_be_whole(const char *path)
     return generation;
 }
 
-static void test_kill_while_publishing(void **state)
+TEST_WITH(test_kill_while_publishing, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     uint64_t random = (uint64_t)time(NULL) * 2654435761u + 1, newest = 0;
@@ -160,7 +160,7 @@ static void test_kill_while_publishing(void **state)
     assert_true(newest >= KILLS);
 }
 
-static void test_kill_while_creating(void **state)
+TEST_WITH(test_kill_while_creating, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     uint64_t random = (uint64_t)time(NULL) * 2654435761u + 3;
@@ -177,15 +177,21 @@ static void test_kill_while_creating(void **state)
     print_message("%u of %d had begun\n", created, KILLS / 2);
 }
 
-int main(void)
+static int make_inventories(void **state)
 {
+    (void)state;
     empty_inventory(&nothing);
     for (unsigned i = 0; i < INVENTORIES; i++)
         odd_inventory(&inventories[i], 60, 5, i);
-    const struct CMUnitTest tests[] = {folder_test(test_kill_while_publishing),
-                                       folder_test(test_kill_while_creating)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
+}
+
+static int free_inventories(void **state)
+{
+    (void)state;
     for (unsigned i = 0; i < INVENTORIES; i++)
         fab_inventory_destroy(&inventories[i]);
-    return failed;
+    return 0;
 }
+
+TEST_GROUP(make_inventories, free_inventories)

@@ -40,7 +40,7 @@ static uint8_t *read_file(const char *path, size_t *size)
 
 /* ---- who else has it ---- */
 
-static void test_second_fabricd_is_refused(void **state)
+TEST_WITH(test_second_fabricd_is_refused, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct fab_err err = {{0}};
@@ -61,7 +61,7 @@ static void test_second_fabricd_is_refused(void **state)
     assert_int_equal(try_open(folder->db, &err), PMIXFAB_OK);
 }
 
-static void test_lock_of_another_process(void **state)
+TEST_WITH(test_lock_of_another_process, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct fab_err err = {{0}};
@@ -90,7 +90,7 @@ static void test_lock_of_another_process(void **state)
 }
 
 /* Somebody works on the database with another program. */
-static void test_locked_database(void **state)
+TEST_WITH(test_locked_database, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct fab_inventory empty, inv;
@@ -122,7 +122,7 @@ static void test_locked_database(void **state)
 
 /* ---- what it is ---- */
 
-static void test_foreign_database(void **state)
+TEST_WITH(test_foreign_database, folder_setup, folder_teardown)
 {
     static const char *const makers[] = {
         "CREATE TABLE node (guid INTEGER)",
@@ -150,7 +150,7 @@ static void test_foreign_database(void **state)
     }
 }
 
-static void test_garbage(void **state)
+TEST_WITH(test_garbage, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct fab_err err = {{0}};
@@ -295,7 +295,7 @@ static bool refused_or_equal(const struct original *original, const char *path, 
     return rc != PMIXFAB_OK;
 }
 
-static void test_flipped_bits(void **state)
+TEST_WITH(test_flipped_bits, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct original *original = calloc(1, sizeof *original);
@@ -318,7 +318,7 @@ static void test_flipped_bits(void **state)
     free(original);
 }
 
-static void test_flipped_pages(void **state)
+TEST_WITH(test_flipped_pages, folder_setup, folder_teardown)
 {
     enum { PAGE = 4096 };
     struct folder *folder = *state;
@@ -344,7 +344,7 @@ static void test_flipped_pages(void **state)
     free(original);
 }
 
-static void test_truncated(void **state)
+TEST_WITH(test_truncated, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct original *original = calloc(1, sizeof *original);
@@ -360,7 +360,7 @@ static void test_truncated(void **state)
 }
 
 /* A broken log costs what was not yet folded into the database, from the break on, and nothing before it. */
-static void test_broken_log(void **state)
+TEST_WITH(test_broken_log, folder_setup, folder_teardown)
 {
     enum { GENERATIONS = 5 };
     struct folder *folder = *state;
@@ -429,7 +429,7 @@ static int ignore_change(const struct store_change *change, void *cbdata)
     return 0;
 }
 
-static void test_large_store(void **state)
+TEST_WITH(test_large_store, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct fab_inventory empty, inv;
@@ -477,7 +477,7 @@ static void test_large_store(void **state)
 
 /* ---- places where nothing can be written ---- */
 
-static void test_bad_places(void **state)
+TEST_WITH(test_bad_places, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct fab_err err = {{0}};
@@ -528,7 +528,7 @@ static int open_unprivileged(const char *path)
     return -WEXITSTATUS(status);
 }
 
-static void test_no_permission(void **state)
+TEST_WITH(test_no_permission, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     char lock[PATH_SIZE];
@@ -544,23 +544,4 @@ static void test_no_permission(void **state)
     assert_int_equal(open_unprivileged(folder->db), PMIXFAB_ERR_IO);
     assert_int_equal(chmod(folder->db, 0666), 0);
     assert_int_equal(open_unprivileged(folder->db), PMIXFAB_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        folder_test(test_second_fabricd_is_refused),
-        folder_test(test_lock_of_another_process),
-        folder_test(test_locked_database),
-        folder_test(test_foreign_database),
-        folder_test(test_garbage),
-        folder_test(test_flipped_bits),
-        folder_test(test_flipped_pages),
-        folder_test(test_truncated),
-        folder_test(test_broken_log),
-        folder_test(test_large_store),
-        folder_test(test_bad_places),
-        folder_test(test_no_permission),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

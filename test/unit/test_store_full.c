@@ -64,7 +64,7 @@ static void must_hold_content(struct store *store, uint64_t generation, const st
 }
 
 /* SQLite's own limit: the code that a full disk has. */
-static void test_database_full(void **state)
+TEST_WITH(test_database_full, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct content *content = make_content();
@@ -104,7 +104,7 @@ static void limit_file_size(rlim_t size)
 }
 
 /* Writing fails a little later each time, until it does not. */
-static void test_log_cannot_grow(void **state)
+TEST_WITH(test_log_cannot_grow, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct content *content = make_content();
@@ -149,7 +149,7 @@ static void fill(const char *dir, char *path)
     close(fd);
 }
 
-static void test_small_disk(void **state)
+TEST_WITH(test_small_disk, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     char ballast[PATH_SIZE];
@@ -184,14 +184,4 @@ static void test_small_disk(void **state)
     store_close(store);
     free_content(content);
     assert_int_equal(umount2(folder->dir, MNT_DETACH), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        folder_test(test_database_full),
-        folder_test(test_log_cannot_grow),
-        folder_test(test_small_disk),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static int publish_lost(struct store *store, uint64_t generation, const struct f
 }
 
 /* From one list to the next, the store closed in between at random. */
-static void test_lists(void **state)
+TEST_WITH(test_lists, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -125,7 +125,7 @@ static void test_lists(void **state)
 }
 
 /* The list of a generation is the one that was published with it, whenever it is killed. */
-static void test_killed(void **state)
+TEST_WITH(test_killed, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     for (unsigned round = 0; round < 8; round++) {
@@ -170,7 +170,7 @@ static void test_killed(void **state)
     }
 }
 
-static void test_bad_rows(void **state)
+TEST_WITH(test_bad_rows, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     static const char *const bad[] = {
@@ -248,7 +248,7 @@ static void assert_history(struct store *store, const char *what, uint32_t limit
     assert_string_equal(text, others);
 }
 
-static void test_names_are_followed(void **state)
+TEST_WITH(test_names_are_followed, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -309,7 +309,7 @@ static void tell_all(struct store *store, uint64_t generation, const char *const
 }
 
 /* A name map that is lost for a while: all switches have one name then, and it says of none which it was. */
-static void test_names_of_several(void **state)
+TEST_WITH(test_names_of_several, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -341,7 +341,7 @@ static int count_change(const struct store_change *change, void *n)
 }
 
 /* To and fro, and long chains: an end is found. */
-static void test_names_in_circles(void **state)
+TEST_WITH(test_names_in_circles, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -361,17 +361,4 @@ static void test_names_in_circles(void **state)
     assert_int_equal(store_history(store, 0, INT64_MAX, "a", 0, count_change, &n, &err), PMIXFAB_OK);
     assert_int_equal(n, 100);
     store_close(store);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        folder_test(test_lists),
-        folder_test(test_killed),
-        folder_test(test_bad_rows),
-        folder_test(test_names_are_followed),
-        folder_test(test_names_of_several),
-        folder_test(test_names_in_circles),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,14 +104,13 @@ static void write_version(const char *path, const struct schema *schema, const s
     run_sql(path, sql);
 }
 
-static void test_schema_is_built_in(void **state)
+TEST(test_schema_is_built_in)
 {
-    (void)state;
     assert_non_null(schema_sql[0]);
     assert_non_null(strstr(schema_sql[0], "CREATE TABLE generation"));
 }
 
-static void test_new_database_has_the_newest_version(void **state)
+TEST_WITH(test_new_database_has_the_newest_version, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct schema schema = make_schema(-1);
@@ -120,7 +119,7 @@ static void test_new_database_has_the_newest_version(void **state)
     assert_int_equal(ask_number(folder->db, "PRAGMA application_id"), STORE_APPLICATION_ID);
 }
 
-static void test_every_older_version(void **state)
+TEST_WITH(test_every_older_version, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct schema newest = make_schema(-1);
@@ -168,7 +167,7 @@ static int count_report(const struct store_report *report, void *cbdata)
 
 /* A file that the first fabricd left, which knew no reports: all that it held is there, and reports can be.
  */
-static void test_file_of_version_1(void **state)
+TEST_WITH(test_file_of_version_1, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct fab_inventory inv;
@@ -217,7 +216,7 @@ static int one_row(const struct store_missing *row, void *cbdata)
 }
 
 /* Who was missing as a whole is so still, since then. */
-static void test_missing_nodes_stay_missing(void **state)
+TEST_WITH(test_missing_nodes_stay_missing, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store_missing row = {0};
@@ -250,7 +249,7 @@ static int keep_subjects(const struct store_change *change, void *cbdata)
 
 /* A history from before changes had subjects: those whose text leaves no doubt have them, the others are
  * found by their text. */
-static void test_history_gets_subjects(void **state)
+TEST_WITH(test_history_gets_subjects, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     for (int version = 1; version <= 3; version++) {
@@ -287,7 +286,7 @@ static void test_history_gets_subjects(void **state)
 }
 
 /* A history from before names were followed: those whose text leaves no doubt are. */
-static void test_history_gets_names(void **state)
+TEST_WITH(test_history_gets_names, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct schema older = make_schema(8);
@@ -323,7 +322,7 @@ static void test_history_gets_names(void **state)
     fab_inventory_destroy(&none);
 }
 
-static void test_newer_is_refused_and_left_alone(void **state)
+TEST_WITH(test_newer_is_refused_and_left_alone, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct schema newest = make_schema(-1);
@@ -369,7 +368,7 @@ static void check_failing(const char *path, const char *bad, const struct fab_in
     store_close(store);
 }
 
-static void test_failing_step_changes_nothing(void **state)
+TEST_WITH(test_failing_step_changes_nothing, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct fab_inventory inv;
@@ -380,7 +379,7 @@ static void test_failing_step_changes_nothing(void **state)
     fab_inventory_destroy(&inv);
 }
 
-static void test_two_migrate_at_once(void **state)
+TEST_WITH(test_two_migrate_at_once, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct schema newest = make_schema(-1);
@@ -403,22 +402,4 @@ static void test_two_migrate_at_once(void **state)
     must_hold(store, 1, &inv);
     store_close(store);
     fab_inventory_destroy(&inv);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schema_is_built_in),
-        folder_test(test_new_database_has_the_newest_version),
-        folder_test(test_history_gets_names),
-        folder_test(test_missing_nodes_stay_missing),
-        folder_test(test_file_of_version_1),
-        folder_test(test_every_older_version),
-        folder_test(test_file_of_version_1),
-        folder_test(test_history_gets_subjects),
-        folder_test(test_newer_is_refused_and_left_alone),
-        folder_test(test_failing_step_changes_nothing),
-        folder_test(test_two_migrate_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,7 +120,7 @@ static int tell(struct store *store, uint64_t generation, const struct fab_inven
     return store_publish(store, &publication, err);
 }
 
-static void test_null_arguments(void **state)
+TEST_WITH(test_null_arguments, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -142,7 +142,7 @@ static void test_null_arguments(void **state)
 }
 
 /* Random puts, publications and losses, with the store closed now and then, held against the model. */
-static void test_against_model(void **state)
+TEST_WITH(test_against_model, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -184,7 +184,7 @@ static void test_against_model(void **state)
 }
 
 /* All of a list or nothing; and a publication of what is not stored any more is none at all. */
-static void test_whole_or_not(void **state)
+TEST_WITH(test_whole_or_not, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -222,7 +222,7 @@ static int stop_at_first(const struct store_report *report, void *cbdata)
     return ++*n == 1;
 }
 
-static void test_walk_ends(void **state)
+TEST_WITH(test_walk_ends, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
@@ -246,7 +246,7 @@ static void change_row(const char *path, const char *sql)
 }
 
 /* Rows that are sound to SQLite and not what was written. */
-static void test_changed_rows(void **state)
+TEST_WITH(test_changed_rows, folder_setup, folder_teardown)
 {
     static const char *const damage[] = {
         "UPDATE report SET host = 'node77'",
@@ -283,13 +283,4 @@ static void test_changed_rows(void **state)
         check_line(&err, "is not the one that was written");
         store_close(store);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        folder_test(test_null_arguments), folder_test(test_against_model), folder_test(test_whole_or_not),
-        folder_test(test_walk_ends),      folder_test(test_changed_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -221,18 +221,36 @@ static void kill_everywhere(const struct folder *folder, bool is_read)
     assert_true(outcomes[0] > 30 && outcomes[1] > 1);
 }
 
-static void killed_before_any_of_its_changes(void **state)
+static int setup(void **state)
+{
+    if (folder_setup(state) != 0)
+        return -1;
+    empty_inventory(&inventories[0]);
+    for (unsigned i = 1; i <= OLD; i++)
+        odd_inventory(&inventories[i], 8, 3, i);
+    make_files(*state);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    for (unsigned i = 0; i <= OLD; i++)
+        fab_inventory_destroy(&inventories[i]);
+    return folder_teardown(state);
+}
+
+TEST_WITH(killed_before_any_of_its_changes, setup, teardown)
 {
     kill_everywhere(*state, false);
 }
 
-static void killed_while_another_program_reads_the_store(void **state)
+TEST_WITH(killed_while_another_program_reads_the_store, setup, teardown)
 {
     kill_everywhere(*state, true);
 }
 
 /* Whatever has the copy's name and is none stays, and a restore says so. */
-static void what_is_not_ours_stays(void **state)
+TEST_WITH(what_is_not_ours_stays, setup, teardown)
 {
     const struct folder *folder = *state;
     char kept[PATH_SIZE];
@@ -252,32 +270,4 @@ static void what_is_not_ours_stays(void **state)
     assert_int_equal(store_restore(folder->db, path_of(folder, "backup"), kept, sizeof(kept), &err),
                      PMIXFAB_OK);
     assert_non_null(strstr(kept, "before-restore.2"));
-}
-
-static int setup(void **state)
-{
-    if (folder_setup(state) != 0)
-        return -1;
-    empty_inventory(&inventories[0]);
-    for (unsigned i = 1; i <= OLD; i++)
-        odd_inventory(&inventories[i], 8, 3, i);
-    make_files(*state);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    for (unsigned i = 0; i <= OLD; i++)
-        fab_inventory_destroy(&inventories[i]);
-    return folder_teardown(state);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(killed_before_any_of_its_changes, setup, teardown),
-        cmocka_unit_test_setup_teardown(killed_while_another_program_reads_the_store, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_not_ours_stays, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

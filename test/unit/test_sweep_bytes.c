@@ -1,17 +1,9 @@
 /* test_sweep_bytes.c - what the daemon and its sweeping child tell each other comes back, whole or not at
  * all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "fabricd/sweep.h"
 #include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
 #include "topo/wire.h"
 
 /* Bytes of which something is missing, or too much, from memory of its own, so that a reader past it shows.
@@ -57,14 +49,13 @@ static int decode_order(void *bytes, size_t size)
     return rc;
 }
 
-static void an_order_comes_back(void **state)
+TEST(an_order_comes_back)
 {
     struct sweep_parts parts = two_parts(), back;
     struct probe_noticed noticed = {.probes = 5}, got;
     struct fab_err err;
     void *wires[2], *order;
     size_t sizes[2], size;
-    (void)state;
     for (uint64_t guid = 1; guid < 40; guid++)
         assert_int_equal(probe_noticed_add(&noticed, guid % 20, &err), PMIXFAB_OK);
     assert_int_equal(noticed.n, 20);
@@ -108,9 +99,8 @@ static int decode_answer(void *bytes, size_t size)
 }
 
 /* What the daemon keeps of it is what it gives to the next sweep of a part. */
-static void an_answer_comes_back(void **state)
+TEST(an_answer_comes_back)
 {
-    (void)state;
     for (unsigned n = 1; n <= 2; n++) {
         struct sweep_parts parts = two_parts(), back;
         struct sweep_answer said = {.whole = n == 1, .why = {"so it was"}}, heard;
@@ -155,13 +145,4 @@ static void an_answer_comes_back(void **state)
         sweep_parts_destroy(&parts);
         sweep_parts_destroy(&back);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_order_comes_back),
-        cmocka_unit_test(an_answer_comes_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,7 +165,7 @@ static struct model *model_new(uint64_t seed)
 /* ---- what goes --------------------------------------------------------------------------------------- */
 
 /* Clocks go back and forth, limits come and go, the store is closed in between. */
-static void test_like_the_plain_way(void **state)
+TEST_WITH(test_like_the_plain_way, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     for (uint64_t seed = 1; seed <= 10; seed++) {
@@ -204,7 +204,7 @@ static void test_like_the_plain_way(void **state)
 }
 
 /* A step that was the last before a kill leaves the generation that it was at half removed. */
-static void test_goes_on_after_a_restart(void **state)
+TEST_WITH(test_goes_on_after_a_restart, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct model *model = model_new(5);
@@ -229,7 +229,7 @@ static void test_goes_on_after_a_restart(void **state)
     model_free(model);
 }
 
-static void test_the_newest_stays(void **state)
+TEST_WITH(test_the_newest_stays, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct model *model = model_new(6);
@@ -254,7 +254,7 @@ static void test_the_newest_stays(void **state)
 }
 
 /* A plane that did not change for long refers to the generation of its last change. */
-static void test_a_plane_keeps_its_generation(void **state)
+TEST_WITH(test_a_plane_keeps_its_generation, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct model *model = model_new(7);
@@ -285,7 +285,7 @@ static void test_a_plane_keeps_its_generation(void **state)
     model_free(model);
 }
 
-static void test_nothing_to_do_writes_nothing(void **state)
+TEST_WITH(test_nothing_to_do_writes_nothing, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct model *model = model_new(8);
@@ -308,7 +308,7 @@ static void test_nothing_to_do_writes_nothing(void **state)
 /* ---- the disk ---------------------------------------------------------------------------------------- */
 
 /* Steps write the log only, which does not wait for the disk; store_fold() puts it into the file. */
-static void test_steps_do_not_fold(void **state)
+TEST_WITH(test_steps_do_not_fold, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct model *model = model_new(21);
@@ -346,7 +346,7 @@ static void *fold_often(void *arg)
 }
 
 /* From another thread, while steps and publications go on. */
-static void test_folding_beside(void **state)
+TEST_WITH(test_folding_beside, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct model *model = model_new(22);
@@ -375,7 +375,7 @@ static void test_folding_beside(void **state)
 
 /* ---- numbers ----------------------------------------------------------------------------------------- */
 
-static void test_raise(void **state)
+TEST_WITH(test_raise, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct model *model = model_new(9);
@@ -417,7 +417,7 @@ static void shrink_wholly(struct store *store)
     }
 }
 
-static void test_the_file_becomes_smaller(void **state)
+TEST_WITH(test_the_file_becomes_smaller, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     struct model *model = model_new(10);
@@ -456,7 +456,7 @@ static void run_sql(const char *path, const char *sql)
 
 /* As an older fabricd has made it: a small one is made anew, a large one stays, and its room is used again.
  */
-static void test_stores_of_an_older_fabricd(void **state)
+TEST_WITH(test_stores_of_an_older_fabricd, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
     static const char old[] = "PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = NONE; VACUUM";
@@ -485,21 +485,4 @@ static void test_stores_of_an_older_fabricd(void **state)
         store_close(store);
         model_free(model);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        folder_test(test_like_the_plain_way),
-        folder_test(test_goes_on_after_a_restart),
-        folder_test(test_the_newest_stays),
-        folder_test(test_a_plane_keeps_its_generation),
-        folder_test(test_nothing_to_do_writes_nothing),
-        folder_test(test_steps_do_not_fold),
-        folder_test(test_folding_beside),
-        folder_test(test_raise),
-        folder_test(test_the_file_becomes_smaller),
-        folder_test(test_stores_of_an_older_fabricd),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,9 +67,8 @@ static void must_be_unattached(const struct layer *layer, uint32_t devices, uint
     pmixfab_close(fab);
 }
 
-static void test_alone(void **state)
+TEST(test_alone)
 {
-    (void)state;
     struct world world = {0};
     lonely(&world.inv, 5, 2, 2);
     world_compute(&world);
@@ -79,9 +78,8 @@ static void test_alone(void **state)
 }
 
 /* The other planes are what they are without them. */
-static void test_beside_others(void **state)
+TEST(test_beside_others)
 {
-    (void)state;
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
         struct world with, without;
         struct fab_inventory fabric;
@@ -107,9 +105,8 @@ static void test_beside_others(void **state)
 }
 
 /* An uncabled port of another subnet is no plane where there are cables, and one where there are none. */
-static void test_uncabled_is_another_thing(void **state)
+TEST(test_uncabled_is_another_thing)
 {
-    (void)state;
     struct world world = {0}, lone = {0};
     lonely(&lone.inv, 2, 1, 1);
     fab_inventory_init(&world.inv);
@@ -128,9 +125,8 @@ static void test_uncabled_is_another_thing(void **state)
 }
 
 /* A cable takes a port of that subnet out of the plane: it is where the cable leads. */
-static void test_a_cable_counts(void **state)
+TEST(test_a_cable_counts)
 {
-    (void)state;
     struct world world = {0};
     fab_inventory_init(&world.inv);
     uint32_t sw = world_node(&world, FAB_SWITCH, 0x9000, "", "leaf");
@@ -150,9 +146,8 @@ static void test_a_cable_counts(void **state)
 }
 
 /* Ids of what has a MAC and no GUID, there and back. */
-static void test_ids(void **state)
+TEST(test_ids)
 {
-    (void)state;
     struct world world = {0};
     static const char *const nothing[] = {"ipv4://",
                                           "ipv4://00:21:5e:c4:00:0",
@@ -187,9 +182,8 @@ static void test_ids(void **state)
 }
 
 /* Nothing here may take the square of their number: that would be seconds and 200 MB. */
-static void test_ten_thousand(void **state)
+TEST(test_ten_thousand)
 {
-    (void)state;
     struct world world = {0};
     lonely(&world.inv, 5000, 2, 1);
     clock_t start = clock();
@@ -199,17 +193,4 @@ static void test_ten_thousand(void **state)
     assert_true(world.layers[0].size < 2u << 20);
     must_be_unattached(&world.layers[0], 10000, 5000);
     world_close(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_beside_others),
-        cmocka_unit_test(test_uncabled_is_another_thing),
-        cmocka_unit_test(test_a_cable_counts),
-        cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_ten_thousand),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

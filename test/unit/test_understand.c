@@ -110,9 +110,8 @@ static struct fab_port *port_at(struct fab_inventory *inv, const char *node, uns
 
 #define SMALL "fattree2:2,2,2,1"
 
-static void test_hca_replaced(void **state)
+TEST(test_hca_replaced)
 {
-    (void)state;
     struct pair p = make(SMALL);
     assert_int_equal(fabric_replace(&p.after, "node0002", 0x990002, 9), 0);
     ASSERT_STORY(&p.before, &p.after,
@@ -140,9 +139,8 @@ static void test_hca_replaced(void **state)
 }
 
 /* The host has not said its name to the new one yet. */
-static void test_hca_replaced_without_a_name(void **state)
+TEST(test_hca_replaced_without_a_name)
 {
-    (void)state;
     struct pair p = make(SMALL);
     struct fab_inventory named;
     assert_int_equal(fabric_replace(&p.after, "node0002", 0x990002, 9), 0);
@@ -164,9 +162,8 @@ static void test_hca_replaced_without_a_name(void **state)
     free_pair(&p);
 }
 
-static void test_host_moved(void **state)
+TEST(test_host_moved)
 {
-    (void)state;
     struct pair p = make(SMALL);
     assert_int_equal(fabric_move(&p.after, "node0002", 1, "leaf2", 20), 0);
     ASSERT_STORY(&p.before, &p.after, "host-moved|node0002 HCA-1[1]|leaf1[2]|leaf2[20]|node0002,leaf1,leaf2");
@@ -190,9 +187,8 @@ static void assert_back(const struct pair *p, const char *why)
 }
 
 /* What was missing is back, with all of its cables, or some, or none, where they were. */
-static void test_where_it_is_back(void **state)
+TEST(test_where_it_is_back)
 {
-    (void)state;
     struct pair p = make("random:4,40,6:5");
     uint32_t hca = 0;
     while (p.before.nodes[hca].kind != FAB_HCA || p.before.nodes[hca].n_ports != 2 ||
@@ -214,9 +210,8 @@ static void test_where_it_is_back(void **state)
     free_pair(&p);
 }
 
-static void test_cable_moved(void **state)
+TEST(test_cable_moved)
 {
-    (void)state;
     struct pair p = make(SMALL);
     assert_int_equal(fabric_move(&p.after, "leaf1", 3, "spine1", 30), 0);
     ASSERT_STORY(&p.before, &p.after, "cable-moved|leaf1[3] - spine1[1]|spine1[1]|spine1[30]|leaf1,spine1");
@@ -232,9 +227,8 @@ static void test_cable_moved(void **state)
     free_pair(&p);
 }
 
-static void test_switch_replaced(void **state)
+TEST(test_switch_replaced)
 {
-    (void)state;
     struct pair p = make(SMALL);
     assert_int_equal(fabric_replace(&p.after, "leaf1", 0x990001, 99), 0);
     ASSERT_STORY(&p.before, &p.after,
@@ -260,9 +254,8 @@ static void test_switch_replaced(void **state)
     free_pair(&p);
 }
 
-static void test_switches_and_hosts_come_and_go(void **state)
+TEST(test_switches_and_hosts_come_and_go)
 {
-    (void)state;
     struct pair p = make(SMALL);
     assert_int_equal(fabric_lose(&p.after, "spine2"), 0);
     ASSERT_STORY(&p.before, &p.after, "switch-lost|spine2|0x0000000000200003||spine2,leaf1,leaf2");
@@ -293,9 +286,8 @@ static void test_switches_and_hosts_come_and_go(void **state)
     free_pair(&p);
 }
 
-static void test_ports(void **state)
+TEST(test_ports)
 {
-    (void)state;
     struct pair p = make(SMALL);
     port_at(&p.after, "leaf1", 3)->state = FAB_PORT_DOWN;
     port_at(&p.after, "spine1", 1)->state = FAB_PORT_INIT;
@@ -313,9 +305,8 @@ static void test_ports(void **state)
     free_pair(&p);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     struct pair p = make(SMALL);
     hand_names(&p.before, NULL);
     rename_to(&p.after, "node0002", "login1 HCA-1");
@@ -327,9 +318,8 @@ static void test_names(void **state)
 }
 
 /* Two hosts swap their HCAs, their cables, or their names. */
-static void test_two_swap_places(void **state)
+TEST(test_two_swap_places)
 {
-    (void)state;
     struct pair p = make(SMALL);
     hand_names(&p.before, NULL);
     rename_to(&p.after, "node0001", "tmp HCA-1");
@@ -357,9 +347,8 @@ static void test_two_swap_places(void **state)
 }
 
 /* The chassis of two leaves change places: all their cables are where they were. */
-static void test_two_switches_swap_places(void **state)
+TEST(test_two_switches_swap_places)
 {
-    (void)state;
     struct pair p = make("fattree2:4,2,2,1");
     assert_int_equal(fabric_replace(&p.after, "leaf1", 0x77, 99), 0);
     assert_int_equal(fabric_replace(&p.after, "leaf2", 0x200000, 99), 0);
@@ -372,9 +361,8 @@ static void test_two_switches_swap_places(void **state)
     free_pair(&p);
 }
 
-static void test_two_hosts_of_one_name(void **state)
+TEST(test_two_hosts_of_one_name)
 {
-    (void)state;
     struct pair p = make(SMALL);
     struct fab_diff diff;
     hand_names(&p.before, NULL);
@@ -415,9 +403,8 @@ static void test_two_hosts_of_one_name(void **state)
 }
 
 /* What their HCAs are called by themselves does not tell hosts apart: without it, one host may have both. */
-static void test_hosts_whose_devices_have_no_names(void **state)
+TEST(test_hosts_whose_devices_have_no_names)
 {
-    (void)state;
     struct pair p = make(SMALL);
     for (unsigned i = 1; i <= 4; i++) {
         char name[16];
@@ -453,9 +440,8 @@ static void test_hosts_whose_devices_have_no_names(void **state)
 }
 
 /* A leaf with all its HCAs, and the spine above it. */
-static void test_everything_at_once(void **state)
+TEST(test_everything_at_once)
 {
-    (void)state;
     struct pair p = make("fattree2:3,2,2,1");
     assert_int_equal(fabric_replace(&p.after, "leaf1", 0x990001, 99), 0);
     assert_int_equal(fabric_replace(&p.after, "spine1", 0x990002, 99), 0);
@@ -560,9 +546,8 @@ static void one_swap(const char *fabric, uint64_t *dice)
     free_pair(&p);
 }
 
-static void test_swaps_on_every_fabric(void **state)
+TEST(test_swaps_on_every_fabric)
 {
-    (void)state;
     static const char *const fabrics[] = {"fattree2:6,3,5,1", "fattree2:4,3,4,2", "fattree3:4",
                                           "dragonfly:3,4,2",  "torus:4,4:2",      "torus:3,3,3:1",
                                           "mesh:4,4:2",       "random:12,40,10:5"};
@@ -625,9 +610,8 @@ static bool has_switch_and_hca(const struct fab_inventory *inv)
     return n[FAB_SWITCH] > 0 && n[FAB_HCA] > 0;
 }
 
-static void test_random_edits(void **state)
+TEST(test_random_edits)
 {
-    (void)state;
     static const char *const fabrics[] = {"fattree2:4,2,4,1", "dragonfly:2,3,1", "torus:3,3:1",
                                           "random:6,25,8:3"};
     uint32_t seen[FAB_CHANGE_KINDS] = {0};
@@ -665,9 +649,8 @@ static void test_random_edits(void **state)
     assert_int_equal(seen[FAB_CHANGE_PORT_STATE], 0);
 }
 
-static void test_from_nothing_and_errors(void **state)
+TEST(test_from_nothing_and_errors)
 {
-    (void)state;
     struct pair p = make(SMALL);
     struct fab_inventory nothing;
     fab_inventory_init(&nothing);
@@ -686,28 +669,4 @@ static void test_from_nothing_and_errors(void **state)
     p.before.finished = false;
     assert_int_equal(fab_diff_understand(&p.before, &p.after, &diff), PMIXFAB_ERR_INVAL);
     free_pair(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hca_replaced),
-        cmocka_unit_test(test_hca_replaced_without_a_name),
-        cmocka_unit_test(test_host_moved),
-        cmocka_unit_test(test_where_it_is_back),
-        cmocka_unit_test(test_cable_moved),
-        cmocka_unit_test(test_switch_replaced),
-        cmocka_unit_test(test_switches_and_hosts_come_and_go),
-        cmocka_unit_test(test_ports),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_two_swap_places),
-        cmocka_unit_test(test_two_switches_swap_places),
-        cmocka_unit_test(test_two_hosts_of_one_name),
-        cmocka_unit_test(test_hosts_whose_devices_have_no_names),
-        cmocka_unit_test(test_everything_at_once),
-        cmocka_unit_test(test_swaps_on_every_fabric),
-        cmocka_unit_test(test_random_edits),
-        cmocka_unit_test(test_from_nothing_and_errors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

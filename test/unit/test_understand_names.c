@@ -148,9 +148,8 @@ static void random_names(struct fab_inventory *before, struct fab_inventory *aft
     }
 }
 
-static void test_as_one_by_one(void **state)
+TEST(test_as_one_by_one)
 {
-    (void)state;
     uint32_t renamed = 0, several = 0;
     for (uint64_t seed = 1; seed <= 3000; seed++) {
         struct fab_inventory before, after;
@@ -178,9 +177,8 @@ static void test_as_one_by_one(void **state)
 }
 
 /* Another name map: all hosts of a large cluster at once, of two HCAs each. */
-static void test_all_at_once(void **state)
+TEST(test_all_at_once)
 {
-    (void)state;
     const uint32_t hosts = 8000;
     struct fab_inventory before, after;
     struct fab_diff diff;
@@ -212,13 +210,4 @@ static void test_all_at_once(void **state)
     fab_diff_destroy(&diff);
     fab_inventory_destroy(&before);
     fab_inventory_destroy(&after);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_one_by_one),
-        cmocka_unit_test(test_all_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

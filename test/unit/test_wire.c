@@ -56,9 +56,8 @@ static void assert_refused(const uint8_t *bytes, size_t size, int code)
     assert_false(inv.finished);
 }
 
-static void test_there_and_back(void **state)
+TEST(test_there_and_back)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 30; seed++) {
         struct fab_inventory a, b;
         if (seed == 0) {
@@ -101,9 +100,8 @@ static void test_there_and_back(void **state)
     }
 }
 
-static void test_unfinished_is_not_sent(void **state)
+TEST(test_unfinished_is_not_sent)
 {
-    (void)state;
     struct fab_inventory inv;
     void *bytes = &inv;
     size_t size = 1;
@@ -113,9 +111,8 @@ static void test_unfinished_is_not_sent(void **state)
     assert_int_equal(size, 0);
 }
 
-static void test_every_flip_and_every_cut(void **state)
+TEST(test_every_flip_and_every_cut)
 {
-    (void)state;
     struct message m = encode_small();
     for (size_t i = 0; i < m.size; i++) {
         for (unsigned bit = 0; bit < 9; bit++) {
@@ -135,9 +132,8 @@ static void test_every_flip_and_every_cut(void **state)
     free(m.bytes);
 }
 
-static void test_named_errors(void **state)
+TEST(test_named_errors)
 {
-    (void)state;
     struct message m = encode_small();
     struct fab_inventory inv;
 
@@ -165,9 +161,8 @@ static void test_named_errors(void **state)
 }
 
 /* A writer that lies and seals its lies. */
-static void test_lies(void **state)
+TEST(test_lies)
 {
-    (void)state;
     struct message m = encode_small();
     uint8_t *copy = malloc(m.size);
     const struct {
@@ -238,9 +233,8 @@ static void assert_sound(const struct fab_inventory *inv)
 }
 
 /* Whatever is let in is a finished inventory. */
-static void test_random_lies(void **state)
+TEST(test_random_lies)
 {
-    (void)state;
     struct message m = encode_small();
     uint8_t *copy = malloc(m.size);
     uint64_t seed = 11;
@@ -268,17 +262,4 @@ static void test_random_lies(void **state)
     assert_true(let_in > 100);
     free(copy);
     free(m.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_unfinished_is_not_sent),
-        cmocka_unit_test(test_every_flip_and_every_cut),
-        cmocka_unit_test(test_named_errors),
-        cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_random_lies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

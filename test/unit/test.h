@@ -1,0 +1,55 @@
+/*
+ * test.h - the frame of a unit test: cmocka, a test that registers itself, and main().
+ *
+ *     TEST(a_port_without_a_cable_is_down)
+ *     {
+ *         assert_true(...);
+ *     }
+ *
+ * The tests of a program run in the order in which they stand in its file; with a word as its argument the
+ * program runs only those whose names contain it. What a fixture made is *state.
+ */
+#ifndef TEST_UNIT_TEST_H
+#define TEST_UNIT_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A test with a fixture: both may be NULL. */
+#define TEST_WITH(name, set_up, tear_down)                                                                   \
+    static void name(void **state);                                                                          \
+    __attribute__((constructor)) static void register_##name(void)                                           \
+    {                                                                                                        \
+        test_register((struct CMUnitTest){#name, name, set_up, tear_down, NULL});                            \
+    }                                                                                                        \
+    static void name(__attribute__((unused)) void **state)
+
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+
+/* What is set up once before all tests of the program, and torn down after them: both may be NULL. */
+#define TEST_GROUP(set_up, tear_down)                                                                        \
+    __attribute__((constructor)) static void register_group(void)                                            \
+    {                                                                                                        \
+        test_register_group(set_up, tear_down);                                                              \
+    }
+
+/* The program may be started as a child of its own test: such a start ends here, with the status. */
+#define TEST_CHILD(option, play)                                                                             \
+    __attribute__((constructor)) static void register_child(void)                                            \
+    {                                                                                                        \
+        test_register_child(option, play);                                                                   \
+    }
+
+void test_register(struct CMUnitTest test);
+void test_register_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+void test_register_child(const char *option, int (*play)(int argc, char **argv));
+
+#endif
