@@ -42,7 +42,7 @@ enum ctl_exit ctl_control_only(const struct ctl *ctl, const char *command)
 }
 
 /* A member that is a number or else text. */
-static void put_member(struct ctl_table *table, const json_t *row, const char *key)
+static void change_add_cell(struct ctl_table *table, const json_t *row, const char *key)
 {
     const json_t *value = json_object_get(row, key);
 
@@ -62,7 +62,7 @@ static void put_for_programs(struct ctl_table *table, const json_t *row)
         else if (strcmp(key, "subjects") == 0)
             ctl_put_list(table, json_object_get(row, key));
         else
-            put_member(table, row, key);
+            change_add_cell(table, row, key);
     }
 }
 
@@ -81,16 +81,16 @@ static void put_for_people(const struct ctl *ctl, struct ctl_table *table, const
     const char *after = json_string_value(json_object_get(row, "after"));
     bool planned = json_is_true(json_object_get(row, "planned"));
 
-    put_member(table, row, "time");
-    put_member(table, row, "generation");
+    change_add_cell(table, row, "time");
+    change_add_cell(table, row, "generation");
     put_joined(table, json_string_value(json_object_get(row, "kind")), planned ? ", planned" : "", NULL);
-    put_member(table, row, "what");
+    change_add_cell(table, row, "what");
     put_joined(table, before, before != NULL && after != NULL && *before != '\0' ? " -> " : "", after);
     if (ctl->longer) {
-        put_member(table, row, "last_seen");
-        put_member(table, row, "first_seen");
+        change_add_cell(table, row, "last_seen");
+        change_add_cell(table, row, "first_seen");
     }
-    put_member(table, row, "why");
+    change_add_cell(table, row, "why");
 }
 
 /* Which columns, for whom. */

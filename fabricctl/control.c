@@ -26,9 +26,9 @@ struct ctl_control {
     size_t start, used, cap; /* buf[start..used) is not read yet */
 };
 
-static enum ctl_exit fail(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static enum ctl_exit control_fail(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static enum ctl_exit fail(char *why, const char *fmt, ...)
+static enum ctl_exit control_fail(char *why, const char *fmt, ...)
 {
     va_list args;
 
@@ -39,7 +39,7 @@ static enum ctl_exit fail(char *why, const char *fmt, ...)
     return CTL_FAILED;
 }
 
-static int64_t now_ms(void)
+static int64_t control_now_ms(void)
 {
     struct timespec t;
 
@@ -58,7 +58,7 @@ enum ctl_exit ctl_control_adopt(int fd, const char *where, struct ctl_control **
     if (c == NULL || c->where == NULL) {
         free(c);
         close(fd);
-        return fail(why, "out of memory: %s: try again", where);
+        return control_fail(why, "out of memory: %s: try again", where);
     }
     c->fd = fd;
     *out = c;
@@ -73,22 +73,23 @@ enum ctl_exit ctl_control_open(const char *rundir, struct ctl_control **out, cha
 
     *out = NULL;
     if (n < 0 || (size_t)n >= sizeof address.sun_path)
-        return fail(
+        return control_fail(
             why, "too long for a socket's name: %s/control.sock: choose a run directory with a shorter path",
             rundir);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
-        return fail(why, "no socket: %s: %s", address.sun_path, strerror(errno));
+        return control_fail(why, "no socket: %s: %s", address.sun_path, strerror(errno));
     if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return ctl_control_adopt(fd, address.sun_path, out, why);
     saved = errno;
     close(fd);
     if (saved == ENOENT || saved == ECONNREFUSED || saved == ENOTDIR)
-        return fail(why, "no fabricd answers: %s: is it running? (systemctl status fabricd)",
-                    address.sun_path);
+        return control_fail(why, "no fabricd answers: %s: is it running? (systemctl status fabricd)",
+                            address.sun_path);
     if (saved == EAGAIN)
-        return fail(why, "fabricd is busy: %s: too many callers wait already: try again", address.sun_path);
-    return fail(why, "cannot connect: %s: %s", address.sun_path, strerror(saved));
+        return control_fail(why, "fabricd is busy: %s: too many callers wait already: try again",
+                            address.sun_path);
+    return control_fail(why, "cannot connect: %s: %s", address.sun_path, strerror(saved));
 }
 
 void ctl_control_close(struct ctl_control *control)
@@ -103,7 +104,7 @@ void ctl_control_close(struct ctl_control *control)
 
 /* 1: ready, 0: the deadline passed, -1: interrupted or no reader of our output any more. deadline < 0: none.
  */
-static int wait_for(int fd, short what, int64_t deadline)
+static int control_wait(int fd, short what, int64_t deadline)
 {
     struct pollfd fds[2] = {{.fd = fd, .events = what}, {.fd = STDOUT_FILENO}};
     sigset_t block, before;
@@ -115,7 +116,7 @@ static int wait_for(int fd, short what, int64_t deadline)
     sigaddset(&block, SIGTERM);
     sigprocmask(SIG_BLOCK, &block, &before);
     while (!ctl_interrupted()) {
-        int64_t left = deadline < 0 ? 0 : deadline - now_ms();
+        int64_t left = deadline < 0 ? 0 : deadline - control_now_ms();
         struct timespec timeout;
 
         left = left < 0 ? 0 : left;
@@ -134,14 +135,14 @@ static int wait_for(int fd, short what, int64_t deadline)
 
 enum ctl_exit ctl_control_send(struct ctl_control *control, json_t *request, char why[static CTL_WHY_SIZE])
 {
-    int64_t deadline = now_ms() + (int64_t)SEND_SECONDS * 1000;
+    int64_t deadline = control_now_ms() + (int64_t)SEND_SECONDS * 1000;
     char *text = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
     size_t len, sent = 0;
     enum ctl_exit status = CTL_DONE;
 
     json_decref(request);
     if (text == NULL)
-        return fail(why, "out of memory: %s: try again", control->where);
+        return control_fail(why, "out of memory: %s: try again", control->where);
     len = strlen(text);
     text[len++] = '\n'; /* the end of the string is not sent */
     while (sent < len && status == CTL_DONE) {
@@ -151,10 +152,11 @@ enum ctl_exit ctl_control_send(struct ctl_control *control, json_t *request, cha
         if (n >= 0)
             sent += (size_t)n;
         else if (saved != EAGAIN && saved != EINTR)
-            status = fail(why, "fabricd went away: %s: %s: look at its log", control->where, strerror(saved));
-        else if (wait_for(control->fd, POLLOUT, deadline) <= 0)
-            status = fail(why, "fabricd does not listen: %s: no byte taken in %d s: look at its log",
-                          control->where, SEND_SECONDS);
+            status = control_fail(why, "fabricd went away: %s: %s: look at its log", control->where,
+                                  strerror(saved));
+        else if (control_wait(control->fd, POLLOUT, deadline) <= 0)
+            status = control_fail(why, "fabricd does not listen: %s: no byte taken in %d s: look at its log",
+                                  control->where, SEND_SECONDS);
     }
     free(text);
     return status;
@@ -179,7 +181,7 @@ static char *take_line(struct ctl_control *c, size_t *searched, size_t *len)
     return line;
 }
 
-static bool make_room(struct ctl_control *c)
+static bool control_reserve(struct ctl_control *c)
 {
     if (c->start > 0) {
         memmove(c->buf, c->buf + c->start, c->used - c->start);
@@ -198,8 +200,8 @@ static bool make_room(struct ctl_control *c)
     return true;
 }
 
-static enum ctl_exit parse(const struct ctl_control *c, const char *text, size_t len, json_t **line,
-                           char *why)
+static enum ctl_exit control_parse(const struct ctl_control *c, const char *text, size_t len, json_t **line,
+                                   char *why)
 {
     json_error_t error;
 
@@ -208,13 +210,14 @@ static enum ctl_exit parse(const struct ctl_control *c, const char *text, size_t
         return CTL_DONE;
     json_decref(*line);
     *line = NULL;
-    return fail(why, "not an answer of fabricd's: %s: %s: are both of one version?", c->where, error.text);
+    return control_fail(why, "not an answer of fabricd's: %s: %s: are both of one version?", c->where,
+                        error.text);
 }
 
 enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t **line,
                                char why[static CTL_WHY_SIZE])
 {
-    int64_t deadline = seconds < 0 ? -1 : now_ms() + (int64_t)seconds * 1000;
+    int64_t deadline = seconds < 0 ? -1 : control_now_ms() + (int64_t)seconds * 1000;
     size_t searched = 0, len;
 
     *line = NULL;
@@ -224,41 +227,43 @@ enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t 
         int ready;
 
         if (text != NULL)
-            return parse(control, text, len, line, why);
+            return control_parse(control, text, len, line, why);
         if (control->used - control->start > CTL_ANSWER_MAX)
-            return fail(why, "the answer is too long: %s: more than %u MiB: ask for less", control->where,
-                        CTL_ANSWER_MAX >> 20);
-        if (!make_room(control))
-            return fail(why, "out of memory: %s: ask for less", control->where);
-        ready = wait_for(control->fd, POLLIN, deadline);
+            return control_fail(why, "the answer is too long: %s: more than %u MiB: ask for less",
+                                control->where, CTL_ANSWER_MAX >> 20);
+        if (!control_reserve(control))
+            return control_fail(why, "out of memory: %s: ask for less", control->where);
+        ready = control_wait(control->fd, POLLIN, deadline);
         if (ready < 0 && seconds < 0)
             return CTL_DONE;
         if (ready < 0)
-            return fail(why, "interrupted: %s: fabricd may still be at work", control->where);
+            return control_fail(why, "interrupted: %s: fabricd may still be at work", control->where);
         if (ready == 0)
-            return fail(why, "fabricd does not answer: %s: nothing in %d s: look at its log", control->where,
-                        seconds);
+            return control_fail(why, "fabricd does not answer: %s: nothing in %d s: look at its log",
+                                control->where, seconds);
         n = recv(control->fd, control->buf + control->used, control->cap - control->used, 0);
         if (n > 0)
             control->used += (size_t)n;
         else if (n == 0)
-            return fail(why, "fabricd closed the connection: %s: did it stop? (systemctl status fabricd)",
-                        control->where);
+            return control_fail(why,
+                                "fabricd closed the connection: %s: did it stop? (systemctl status fabricd)",
+                                control->where);
         else if (errno != EAGAIN && errno != EINTR)
-            return fail(why, "fabricd went away: %s: %s: look at its log", control->where, strerror(errno));
+            return control_fail(why, "fabricd went away: %s: %s: look at its log", control->where,
+                                strerror(errno));
     }
 }
 
 /* A refusal, in the daemon's own words. */
-static enum ctl_exit refused(const struct ctl_control *c, const json_t *answer, char *why)
+static enum ctl_exit control_refusal(const struct ctl_control *c, const json_t *answer, char *why)
 {
     const char *message = json_string_value(json_object_get(answer, "message"));
     json_int_t code = json_integer_value(json_object_get(answer, "error"));
 
     if (message != NULL)
-        return fail(why, "%s", message);
-    return fail(why, "fabricd refuses: %s: %s", c->where,
-                code < 0 && code > -1000 ? pmixfab_strerror((int)code) : "no reason given");
+        return control_fail(why, "%s", message);
+    return control_fail(why, "fabricd refuses: %s: %s", c->where,
+                        code < 0 && code > -1000 ? pmixfab_strerror((int)code) : "no reason given");
 }
 
 enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, json_t **answer,
@@ -282,7 +287,7 @@ enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, 
         if (json_is_true(json_object_get(line, "ok")))
             *answer = json_incref(line);
         else if (status == CTL_DONE && json_is_false(json_object_get(line, "ok")))
-            status = refused(control, line, why);
+            status = control_refusal(control, line, why);
         else if (status == CTL_DONE && progress != NULL)
             ctl_error("%s", progress);
         json_decref(line);

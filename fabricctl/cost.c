@@ -45,7 +45,7 @@ static bool find_together(const struct ctl_view *view, struct side *a, struct si
     return false;
 }
 
-static enum ctl_exit unknown(const struct ctl *ctl, const char *what)
+static enum ctl_exit cost_unknown_device(const struct ctl *ctl, const char *what)
 {
     return ctl_error(
         "no device %s: %s%s%s: name a host, host:device or a device id; `fabricctl devices` lists them", what,
@@ -93,7 +93,7 @@ static enum ctl_exit write_data(const struct ctl *ctl, const char *plane, const 
     return status;
 }
 
-static void write_text(const char *plane, const struct side *a, const struct side *b, uint16_t cost)
+static void cost_write_text(const char *plane, const struct side *a, const struct side *b, uint16_t cost)
 {
     char la[CTL_LABEL_SIZE], lb[CTL_LABEL_SIZE];
 
@@ -122,9 +122,9 @@ enum ctl_exit ctl_cost(const struct ctl *ctl)
          pmixfab_cost(view.planes[a.plane], a.device.index, b.device.index, &cost) != 0))
         status = ctl_error("no answer: cost %s %s: the snapshot contradicts itself", a.asked, b.asked);
     else if (!a.found || !b.found)
-        status = unknown(ctl, a.found ? b.asked : a.asked);
+        status = cost_unknown_device(ctl, a.found ? b.asked : a.asked);
     else if (ctl->format == CTL_TEXT)
-        write_text(plane.name, &a, &b, cost);
+        cost_write_text(plane.name, &a, &b, cost);
     else
         status = write_data(ctl, plane.name, &a, &b, cost);
     if (status == CTL_DONE && cost == PMIXFAB_NO_PATH)

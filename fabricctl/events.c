@@ -41,7 +41,7 @@ static enum ctl_exit show_latest(const struct ctl *ctl)
 }
 
 /* A line for people; a table cannot be laid out before its last row is known. */
-static bool show_line(const json_t *event)
+static bool event_show_line(const json_t *event)
 {
     json_t *time = ctl_json_text(json_string_value(json_object_get(event, "time")));
     json_t *name = ctl_json_text(json_string_value(json_object_get(event, "event")));
@@ -58,7 +58,7 @@ static bool show_line(const json_t *event)
 }
 
 /* Until the operator, the reader of our output, or the daemon ends it. */
-static enum ctl_exit follow(const struct ctl *ctl, struct ctl_control *control, char *why)
+static enum ctl_exit events_follow(const struct ctl *ctl, struct ctl_control *control, char *why)
 {
     struct ctl_table *table =
         ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, columns, CTL_COUNT(columns));
@@ -72,7 +72,7 @@ static enum ctl_exit follow(const struct ctl *ctl, struct ctl_control *control, 
         status = ctl_control_next(control, -1, &event, why);
         going = status == CTL_DONE && event != NULL;
         if (going && json_is_string(json_object_get(event, "event")))
-            going = ctl->format == CTL_TEXT ? show_line(event) : put_event(table, event);
+            going = ctl->format == CTL_TEXT ? event_show_line(event) : put_event(table, event);
         json_decref(event);
     }
     closed = ctl_table_close(table);
@@ -106,7 +106,7 @@ enum ctl_exit ctl_events(const struct ctl *ctl)
 
         status = ctl_error("%s", message != NULL ? message : "fabricd refuses: events: no reason given");
     } else {
-        status = follow(ctl, control, why);
+        status = events_follow(ctl, control, why);
     }
     json_decref(first);
     ctl_control_close(control);

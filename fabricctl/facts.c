@@ -13,7 +13,7 @@
 
 /* ---- for programs ---- */
 
-static json_t *sources_of(const struct pmixfab_fact *fact)
+static json_t *fact_sources_json(const struct pmixfab_fact *fact)
 {
     json_t *sources = json_array();
     const char *name;
@@ -32,7 +32,7 @@ json_t *ctl_facts_json(const struct pmixfab *fab, uint32_t device)
     for (uint32_t i = 0; facts != NULL && pmixfab_fact(fab, device, i, &fact) == PMIXFAB_OK; i++) {
         json_t *one = json_pack(
             "{s:s, s:o, s:o, s:b, s:b, s:b, s:b, s:b}", "kind", fact.kind, "text", ctl_json_text(fact.text),
-            "sources", sources_of(&fact), "chosen", (int)fact.chosen, "conflict", (int)fact.conflict,
+            "sources", fact_sources_json(&fact), "chosen", (int)fact.chosen, "conflict", (int)fact.conflict,
             "estimate", (int)fact.estimate, "software", (int)fact.software, "yielded", (int)fact.yielded);
         if (json_array_append_new(facts, one) != 0) {
             json_decref(facts);
@@ -45,7 +45,7 @@ json_t *ctl_facts_json(const struct pmixfab *fab, uint32_t device)
 /* ---- for people ---- */
 
 /* Append to a line of LINE bytes; what does not fit is cut. */
-static void add(char *line, const char *text)
+static void fact_line_append(char *line, const char *text)
 {
     size_t used = strlen(line);
 
@@ -58,33 +58,33 @@ static void add_sources(char *line, uint32_t sources)
 
     for (uint32_t i = 0; (name = pmixfab_source_name(i)) != NULL; i++)
         if ((sources >> i & 1) != 0) {
-            add(line, between);
-            add(line, name);
+            fact_line_append(line, between);
+            fact_line_append(line, name);
             between = ", ";
         }
 }
 
 /* "(estimate; ucx: 2048)": what is to be said of a believed fact, and of the others of its kind, which follow
  * the first believed one. */
-static void remark(const struct pmixfab *fab, uint32_t device, uint32_t at, const struct pmixfab_fact *fact,
-                   bool first, char line[static LINE])
+static void fact_remark(const struct pmixfab *fab, uint32_t device, uint32_t at,
+                        const struct pmixfab_fact *fact, bool first, char line[static LINE])
 {
     const char *between = "";
     struct pmixfab_fact other;
 
     line[0] = '\0';
     if (fact->estimate) {
-        add(line, "estimate");
+        fact_line_append(line, "estimate");
         between = "; ";
     }
     if (fact->software) {
-        add(line, between);
-        add(line, "software");
+        fact_line_append(line, between);
+        fact_line_append(line, "software");
         between = "; ";
     }
     if (fact->yielded) {
-        add(line, between);
-        add(line, "another host's");
+        fact_line_append(line, between);
+        fact_line_append(line, "another host's");
         between = "; ";
     }
     for (uint32_t i = at + 1; first && pmixfab_fact(fab, device, i, &other) == PMIXFAB_OK; i++) {
@@ -92,18 +92,18 @@ static void remark(const struct pmixfab *fab, uint32_t device, uint32_t at, cons
             break;
         if (other.chosen)
             continue;
-        add(line, between);
+        fact_line_append(line, between);
         add_sources(line, other.sources);
-        add(line, ": ");
-        add(line, other.text);
+        fact_line_append(line, ": ");
+        fact_line_append(line, other.text);
         between = "; ";
     }
     if (fact->conflict && first && line[0] == '\0')
-        add(line, "contradicted");
+        fact_line_append(line, "contradicted");
 }
 
 /* Bytes of the widest text that does not make the lines too long. */
-static int widest(const struct pmixfab *fab, uint32_t device)
+static int fact_max_width(const struct pmixfab *fab, uint32_t device)
 {
     struct pmixfab_fact fact;
     size_t width = 0;
@@ -124,7 +124,7 @@ static void print_fact(const struct pmixfab *fab, uint32_t device, uint32_t at,
     snprintf(text, sizeof text, "%s", fact->text);
     ctl_clean(text);
     add_sources(sources, fact->sources);
-    remark(fab, device, at, fact, first, said);
+    fact_remark(fab, device, at, fact, first, said);
     ctl_clean(said);
     printf("  %-12s %-*s  ", first ? fact->kind : "", width, text);
     if (said[0] != '\0')
@@ -139,7 +139,7 @@ enum ctl_exit ctl_facts_print(const struct pmixfab *fab, const char *plane, uint
     struct pmixfab_fact fact;
     char line[LINE], label[CTL_LABEL_SIZE];
     const char *kind = "";
-    int width = widest(fab, device);
+    int width = fact_max_width(fab, device);
 
     if (pmixfab_device(fab, device, &about) != PMIXFAB_OK)
         return CTL_DONE;

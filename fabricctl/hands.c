@@ -15,7 +15,7 @@ static const struct ctl_column finding_columns[] = {
     {"what", "WHAT", false},         {"hint", NULL, false},
 };
 
-static const char *text_of(const json_t *row, const char *key)
+static const char *op_row_text(const json_t *row, const char *key)
 {
     return json_string_value(json_object_get(row, key));
 }
@@ -28,7 +28,7 @@ static enum ctl_exit findings_table(const struct ctl *ctl, const json_t *finding
 
     for (size_t i = 0; going && i < json_array_size(findings); i++) {
         for (size_t k = 0; k < CTL_COUNT(finding_columns); k++)
-            ctl_put_text(table, text_of(json_array_get(findings, i), finding_columns[k].key));
+            ctl_put_text(table, op_row_text(json_array_get(findings, i), finding_columns[k].key));
         going = ctl_table_row(table);
     }
     return ctl_table_close(table);
@@ -41,7 +41,7 @@ static void print_hints(const json_t *findings)
 
     for (size_t i = 0; i < json_array_size(findings); i++) {
         const json_t *finding = json_array_get(findings, i);
-        const char *kind = text_of(finding, "kind"), *hint = text_of(finding, "hint");
+        const char *kind = op_row_text(finding, "kind"), *hint = op_row_text(finding, "hint");
         char *line;
 
         if (kind == NULL || hint == NULL || strcmp(kind, last) == 0)
@@ -162,16 +162,16 @@ static enum ctl_exit show_expected(const struct ctl *ctl, const json_t *expected
     for (size_t i = 0; going && i < json_array_size(expected); i++) {
         const json_t *row = json_array_get(expected, i);
 
-        ctl_put_text(table, text_of(row, "name"));
-        ctl_put_text(table, text_of(row, "since"));
-        ctl_put_text(table, text_of(row, "until"));
+        ctl_put_text(table, op_row_text(row, "name"));
+        ctl_put_text(table, op_row_text(row, "since"));
+        ctl_put_text(table, op_row_text(row, "until"));
         ctl_put_number(table, json_integer_value(json_object_get(row, "uid")));
         going = ctl_table_row(table);
     }
     return ctl_table_close(table);
 }
 
-static enum ctl_exit check_options(const struct ctl *ctl)
+static enum ctl_exit op_check_options(const struct ctl *ctl)
 {
     if (ctl->replace && ctl->cancel)
         return ctl_usage("one or the other: --replace and --cancel");
@@ -185,7 +185,7 @@ static enum ctl_exit check_options(const struct ctl *ctl)
 
 enum ctl_exit ctl_expect(const struct ctl *ctl)
 {
-    enum ctl_exit status = check_options(ctl);
+    enum ctl_exit status = op_check_options(ctl);
     json_t *request, *answer = NULL;
     char why[CTL_WHY_SIZE];
 

@@ -9,7 +9,7 @@
 
 /* ---- devices ---- */
 
-static const char *state_name(uint32_t state)
+static const char *device_state_name(uint32_t state)
 {
     return state == PMIXFAB_STATE_UP ? "up" : state == PMIXFAB_STATE_DOWN ? "down" : "unknown";
 }
@@ -67,7 +67,8 @@ static void put_coords(struct ctl_table *table, const struct pmixfab *fab, uint3
         ctl_put_null(table);
 }
 
-static void put_fact(struct ctl_table *table, const struct pmixfab *fab, uint32_t device, const char *kind)
+static void list_put_fact(struct ctl_table *table, const struct pmixfab *fab, uint32_t device,
+                          const char *kind)
 {
     ctl_put_text(table, pmixfab_fact_text(fab, device, kind));
 }
@@ -87,10 +88,10 @@ static void put_known(struct ctl_table *table, const struct pmixfab *fab, const 
 {
     ctl_put_text(table, type_name(fab, device));
     ctl_put_text(table, seen_by(device->seen));
-    put_fact(table, fab, device->index, "vendor");
-    put_fact(table, fab, device->index, "firmware");
-    put_fact(table, fab, device->index, "driver");
-    put_fact(table, fab, device->index, "pci");
+    list_put_fact(table, fab, device->index, "vendor");
+    list_put_fact(table, fab, device->index, "firmware");
+    list_put_fact(table, fab, device->index, "driver");
+    list_put_fact(table, fab, device->index, "pci");
     put_fact_number(table, fab, device->index, "mtu");
     put_fact_number(table, fab, device->index, "numa");
 }
@@ -121,7 +122,7 @@ static bool device_row(struct ctl_table *table, const struct ctl *ctl, const str
     else
         ctl_put_null(table);
     ctl_put_rate(table, device.mbps);
-    ctl_put_text(table, state_name(device.state));
+    ctl_put_text(table, device_state_name(device.state));
     put_coords(table, fab, index, PMIXFAB_LOGICAL);
     put_coords(table, fab, index, PMIXFAB_PHYSICAL);
     put_known(table, fab, &device);
@@ -141,7 +142,7 @@ static bool may_be(const char *a, const char *b)
 
 /* The host that is meant, as it is called: with or without its domain, as for `forget` and `refresh`. NULL:
  * none, or it could be several. */
-static const char *find_host(const struct ctl_view *view, const char *asked, bool *several)
+static const char *list_find_host(const struct ctl_view *view, const char *asked, bool *several)
 {
     const char *found = NULL, *name;
     uint32_t first, n;
@@ -220,7 +221,7 @@ enum ctl_exit ctl_devices(const struct ctl *ctl)
     if (status != CTL_DONE)
         return status;
     if (ctl->n_args > 0) {
-        host = (char *)find_host(&view, ctl->args[0], &several);
+        host = (char *)list_find_host(&view, ctl->args[0], &several);
         of_host.args = &host;
     }
     if (ctl->n_args == 0 || host != NULL)

@@ -29,7 +29,7 @@ static bool label_of(const struct rows *r, uint32_t index, char label[static CTL
     return true;
 }
 
-static bool write_text(const struct rows *r)
+static bool matrix_write_text(const struct rows *r)
 {
     uint32_t n = r->plane->n_devices;
     char label[CTL_LABEL_SIZE];
@@ -92,7 +92,7 @@ static json_t *row_json(const struct rows *r, uint32_t i)
 }
 
 /* One value after the other, with what stands between them in JSON. False where there is none. */
-static bool put_value(json_t *value, uint32_t index, const char *between)
+static bool matrix_put_value(json_t *value, uint32_t index, const char *between)
 {
     bool good = value != NULL;
 
@@ -111,18 +111,18 @@ static bool write_json(const struct rows *r)
     bool good;
 
     fputs("{\"plane\":", stdout);
-    good = put_value(ctl_json_text(r->plane->name), 0, "");
+    good = matrix_put_value(ctl_json_text(r->plane->name), 0, "");
     printf(",\"generation\":%llu,\n\"devices\":[", (unsigned long long)r->plane->generation);
     for (uint32_t i = 0; good && i < n; i++)
-        good = label_of(r, i, label) && put_value(json_string(label), i, ",");
+        good = label_of(r, i, label) && matrix_put_value(json_string(label), i, ",");
     fputs("],\n\"costs\":[\n", stdout);
     for (uint32_t i = 0; good && i < n; i++)
-        good = put_value(row_json(r, i), i, ",\n");
+        good = matrix_put_value(row_json(r, i), i, ",\n");
     fputs("\n]}\n", stdout);
     return good;
 }
 
-static enum ctl_exit show(const struct ctl *ctl, const struct pmixfab *fab)
+static enum ctl_exit matrix_show(const struct ctl *ctl, const struct pmixfab *fab)
 {
     struct pmixfab_plane plane;
     struct rows rows = {.fab = fab, .plane = &plane};
@@ -138,7 +138,7 @@ static enum ctl_exit show(const struct ctl *ctl, const struct pmixfab *fab)
         return ctl_nomem();
     good = ctl->format == CTL_JSON  ? write_json(&rows)
            : ctl->format == CTL_CSV ? write_csv(&rows)
-                                    : write_text(&rows);
+                                    : matrix_write_text(&rows);
     free(rows.row);
     return good
                ? CTL_DONE
@@ -157,7 +157,8 @@ enum ctl_exit ctl_matrix(const struct ctl *ctl)
     status = ctl_view_one(ctl, &view);
     if (status != CTL_DONE)
         return status;
-    status = ctl->output != NULL ? ctl_npy_write(view.planes[0], ctl->output) : show(ctl, view.planes[0]);
+    status =
+        ctl->output != NULL ? ctl_npy_write(view.planes[0], ctl->output) : matrix_show(ctl, view.planes[0]);
     ctl_view_close(&view);
     return status;
 }

@@ -15,7 +15,7 @@ static const struct ctl_column columns[] = {
 };
 
 /* Numbers of the daemon's are shown as they are. */
-static void put_member(struct ctl_table *table, const json_t *node, const char *key)
+static void node_add_cell(struct ctl_table *table, const json_t *node, const char *key)
 {
     json_t *value = json_object_get(node, key);
 
@@ -50,7 +50,7 @@ static void print_remarks(const json_t *nodes)
     }
 }
 
-static enum ctl_exit show(const struct ctl *ctl, const json_t *nodes)
+static enum ctl_exit nodes_show(const struct ctl *ctl, const json_t *nodes)
 {
     struct ctl_table *table =
         ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, NULL, columns, CTL_COUNT(columns));
@@ -59,7 +59,7 @@ static enum ctl_exit show(const struct ctl *ctl, const json_t *nodes)
 
     for (size_t i = 0; going && i < json_array_size(nodes); i++) {
         for (size_t k = 0; k < CTL_COUNT(columns); k++)
-            put_member(table, json_array_get(nodes, i), columns[k].key);
+            node_add_cell(table, json_array_get(nodes, i), columns[k].key);
         going = ctl_table_row(table);
     }
     status = ctl_table_close(table);
@@ -98,7 +98,7 @@ enum ctl_exit ctl_nodes(const struct ctl *ctl)
         status = ctl_error("no report of host %s: %s: `fabricctl nodes` shows the hosts that report",
                            ctl->args[0], ctl->rundir);
     else
-        status = show(ctl, json_object_get(answer, "nodes"));
+        status = nodes_show(ctl, json_object_get(answer, "nodes"));
     json_decref(answer);
     return status;
 }

@@ -99,7 +99,7 @@ static enum ctl_exit open_target(const char *path, struct target *t)
     return t->fd < 0 ? cannot_write(t, "cannot open") : CTL_DONE;
 }
 
-static enum ctl_exit write_all(const struct target *t, const void *bytes, size_t size)
+static enum ctl_exit npy_write(const struct target *t, const void *bytes, size_t size)
 {
     for (const char *p = bytes; size > 0;) {
         ssize_t n = write(t->fd, p, size);
@@ -151,7 +151,7 @@ static enum ctl_exit write_rows(const struct pmixfab *fab, uint32_t n, const str
             rows[i] = htole16(rows[i]);
 #endif
         if (status == CTL_DONE)
-            status = write_all(t, rows, (size_t)count * n * sizeof *rows);
+            status = npy_write(t, rows, (size_t)count * n * sizeof *rows);
         if (terminal)
             show_progress(first + count, n, &shown, start);
     }
@@ -162,7 +162,7 @@ static enum ctl_exit write_rows(const struct pmixfab *fab, uint32_t n, const str
 }
 
 /* Close first: some file systems say only then that the disk is full. */
-static enum ctl_exit finish(struct target *t, enum ctl_exit status)
+static enum ctl_exit npy_close(struct target *t, enum ctl_exit status)
 {
     if (t->close && t->fd >= 0 && close(t->fd) != 0 && status == CTL_DONE)
         status = cannot_write(t, "cannot write");
@@ -195,8 +195,8 @@ enum ctl_exit ctl_npy_write(const struct pmixfab *fab, const char *path)
         (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
         status = cannot_write(&target, "cannot write");
     if (status == CTL_DONE)
-        status = write_all(&target, header, len);
+        status = npy_write(&target, header, len);
     if (status == CTL_DONE)
         status = write_rows(fab, plane.n_devices, &target);
-    return finish(&target, status);
+    return npy_close(&target, status);
 }

@@ -310,7 +310,7 @@ static void open_standard_streams(void)
             _exit(CTL_FAILED);
 }
 
-static enum ctl_exit run(int argc, char **argv)
+static enum ctl_exit command_run(int argc, char **argv)
 {
     const char *rundir = getenv("FABRICD_RUNDIR");
     struct ctl ctl = {.rundir = rundir != NULL && rundir[0] != '\0' ? rundir : CTL_DEFAULT_RUNDIR};
@@ -351,7 +351,7 @@ int ctl_main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     ctl_source_log();
-    status = run(argc, argv);
+    status = command_run(argc, argv);
     ctl_source_end();
     return (int)ctl_finish(status);
 }

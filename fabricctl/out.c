@@ -12,7 +12,7 @@
 
 #include "text.h"
 
-static void tell(const char *fmt, va_list args)
+static void stderr_vprint(const char *fmt, va_list args)
 {
     char *line = NULL;
 
@@ -30,7 +30,7 @@ enum ctl_exit ctl_error(const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    tell(fmt, args);
+    stderr_vprint(fmt, args);
     va_end(args);
     return CTL_FAILED;
 }
@@ -40,7 +40,7 @@ enum ctl_exit ctl_usage(const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    tell(fmt, args);
+    stderr_vprint(fmt, args);
     va_end(args);
     return CTL_USAGE;
 }

@@ -48,7 +48,7 @@ static void add_around(const char *name, const struct pmixfab *fab, json_t *name
 }
 
 /* A switch, and who hangs on it: the names, as keys. A new reference; NULL: told. The name may be a GUID. */
-static json_t *around(const struct ctl *ctl)
+static json_t *switch_neighbours(const struct ctl *ctl)
 {
     json_t *names = json_object();
     struct ctl_view view;
@@ -65,7 +65,7 @@ static json_t *around(const struct ctl *ctl)
 }
 
 /* Is the change about one of them? */
-static bool is_about(const json_t *row, json_t *names)
+static bool change_names_any(const json_t *row, json_t *names)
 {
     static const char *const texts[] = {"what", "before", "after"};
     const json_t *subjects = json_object_get(row, "subjects"), *one;
@@ -92,18 +92,18 @@ static bool is_about(const json_t *row, json_t *names)
 
 /* Those of the changes that are about the switch or who hangs on it; all of them without one. A new
  * reference; NULL: told. */
-static json_t *about(const struct ctl *ctl, const json_t *changes)
+static json_t *changes_filter(const struct ctl *ctl, const json_t *changes)
 {
     json_t *kept = json_array(), *names = NULL;
 
-    if (ctl->sw != NULL && json_array_size(changes) > 0 && (names = around(ctl)) == NULL) {
+    if (ctl->sw != NULL && json_array_size(changes) > 0 && (names = switch_neighbours(ctl)) == NULL) {
         json_decref(kept);
         return NULL;
     }
     for (size_t i = 0; i < json_array_size(changes); i++) {
         json_t *row = json_array_get(changes, i);
 
-        if (names == NULL || is_about(row, names))
+        if (names == NULL || change_names_any(row, names))
             json_array_append(kept, row);
     }
     json_decref(names);
@@ -276,14 +276,14 @@ static size_t count_others(const struct ctl *ctl, const json_t *answer, const js
     return n;
 }
 
-static enum ctl_exit show(const struct ctl *ctl, const json_t *answer)
+static enum ctl_exit refresh_show(const struct ctl *ctl, const json_t *answer)
 {
     json_t *diff = NULL, *changes;
     enum ctl_exit status = CTL_DONE;
 
     if (ctl->host != NULL || json_is_true(json_object_get(answer, "changed")))
         status = ask_changes(ctl, answer, &diff);
-    changes = about(ctl, json_object_get(diff, "changes"));
+    changes = changes_filter(ctl, json_object_get(diff, "changes"));
     if (status == CTL_DONE)
         status = changes == NULL
                      ? CTL_FAILED
@@ -293,7 +293,7 @@ static enum ctl_exit show(const struct ctl *ctl, const json_t *answer)
     return status;
 }
 
-static enum ctl_exit check_options(const struct ctl *ctl)
+static enum ctl_exit refresh_check_options(const struct ctl *ctl)
 {
     if (ctl->host != NULL && ctl->sw != NULL)
         return ctl_usage("one or the other: --host and --switch: refresh twice for both");
@@ -305,7 +305,7 @@ static enum ctl_exit check_options(const struct ctl *ctl)
 enum ctl_exit ctl_refresh(const struct ctl *ctl)
 {
     json_t *request, *answer = NULL;
-    enum ctl_exit status = check_options(ctl);
+    enum ctl_exit status = refresh_check_options(ctl);
     char why[CTL_WHY_SIZE];
 
     if (status != CTL_DONE)
@@ -320,7 +320,7 @@ enum ctl_exit ctl_refresh(const struct ctl *ctl)
     else if (json_object_get(answer, "taken") != NULL)
         status = show_taken(ctl, answer);
     else
-        status = show(ctl, answer);
+        status = refresh_show(ctl, answer);
     json_decref(answer);
     return status;
 }

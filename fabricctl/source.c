@@ -12,7 +12,7 @@
 static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
 static char said_skipped[400], said_error[400];
 
-static void keep(enum pmixfab_level level, const char *line, void *cbdata)
+static void source_on_log(enum pmixfab_level level, const char *line, void *cbdata)
 {
     (void)cbdata;
     pthread_mutex_lock(&said_lock);
@@ -25,11 +25,11 @@ static void keep(enum pmixfab_level level, const char *line, void *cbdata)
 
 void ctl_source_log(void)
 {
-    pmixfab_set_log(keep, NULL);
+    pmixfab_set_log(source_on_log, NULL);
 }
 
 /* Why something failed: what was passed over says more than that nothing is left; else the code in words. */
-static void explain(const struct ctl *ctl, int code, char reason[static CTL_REASON_SIZE])
+static void source_explain(const struct ctl *ctl, int code, char reason[static CTL_REASON_SIZE])
 {
     pthread_mutex_lock(&said_lock);
     if (said_skipped[0] != '\0' || said_error[0] != '\0')
@@ -42,7 +42,7 @@ static void explain(const struct ctl *ctl, int code, char reason[static CTL_REAS
 }
 
 /* What was passed over is told, even when the rest is fine. */
-static void warn(void)
+static void source_warn(void)
 {
     pthread_mutex_lock(&said_lock);
     if (said_skipped[0] != '\0')
@@ -51,7 +51,7 @@ static void warn(void)
     pthread_mutex_unlock(&said_lock);
 }
 
-static const char *place(const struct ctl *ctl)
+static const char *source_location(const struct ctl *ctl)
 {
     return ctl->uri != NULL ? ctl->uri : ctl->rundir;
 }
@@ -61,7 +61,7 @@ static int list_planes(const struct ctl *ctl, char ***names, size_t *n)
     return ctl->uri != NULL ? pmixfab_list_pmix(names, n) : pmixfab_list_rundir(ctl->rundir, names, n);
 }
 
-static int open_plane(const struct ctl *ctl, const char *name, struct pmixfab **out)
+static int source_open_plane(const struct ctl *ctl, const char *name, struct pmixfab **out)
 {
     return ctl->uri != NULL ? ctl_pmix_open(name, out) : pmixfab_open_rundir(ctl->rundir, name, out);
 }
@@ -75,13 +75,13 @@ static enum ctl_exit no_such_plane(const struct ctl *ctl)
     int rc = list_planes(ctl, &names, &n);
 
     if (rc != 0) {
-        explain(ctl, rc, reason);
+        source_explain(ctl, rc, reason);
         return ctl_error("no plane %s: %s", ctl->plane, reason);
     }
     for (size_t i = 0; i < n && used < sizeof have; i++)
         used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", i > 0 ? ", " : "", names[i]);
     pmixfab_list_free(names, n);
-    return ctl_error("no plane %s: %s: there is %s", ctl->plane, place(ctl), have);
+    return ctl_error("no plane %s: %s: there is %s", ctl->plane, source_location(ctl), have);
 }
 
 static enum ctl_exit connect_source(const struct ctl *ctl, struct ctl_view *view)
@@ -101,12 +101,12 @@ enum ctl_exit ctl_view_one(const struct ctl *ctl, struct ctl_view *view)
     view->planes = calloc(1, sizeof(struct pmixfab *));
     if (view->planes == NULL)
         return ctl_nomem();
-    rc = open_plane(ctl, ctl->plane, &view->planes[0]);
+    rc = source_open_plane(ctl, ctl->plane, &view->planes[0]);
     if (rc == 0) {
         view->n = 1;
         return CTL_DONE;
     }
-    explain(ctl, rc, reason);
+    source_explain(ctl, rc, reason);
     if (rc == PMIXFAB_ERR_NOTFOUND && ctl->plane != NULL)
         status = no_such_plane(ctl);
     else
@@ -124,12 +124,12 @@ static enum ctl_exit open_listed(const struct ctl *ctl, char *const *names, size
     if (view->planes == NULL)
         return ctl_nomem();
     for (size_t i = 0; i < n; i++) {
-        int rc = open_plane(ctl, names[i], &view->planes[view->n]);
+        int rc = source_open_plane(ctl, names[i], &view->planes[view->n]);
 
         if (rc == 0) {
             view->n++;
         } else if (rc != PMIXFAB_ERR_NOTFOUND) {
-            explain(ctl, rc, reason);
+            source_explain(ctl, rc, reason);
             ctl_view_close(view);
             return ctl_error("cannot read plane %s: %s", names[i], reason);
         }
@@ -149,10 +149,10 @@ enum ctl_exit ctl_view_any(const struct ctl *ctl, struct ctl_view *view, char re
         return status;
     rc = list_planes(ctl, &names, &n);
     if (rc != 0) {
-        explain(ctl, rc, reason);
+        source_explain(ctl, rc, reason);
         return CTL_DONE;
     }
-    warn();
+    source_warn();
     status = open_listed(ctl, names, n, view);
     pmixfab_list_free(names, n);
     return status;
@@ -169,7 +169,7 @@ enum ctl_exit ctl_view_all(const struct ctl *ctl, struct ctl_view *view)
     if (status != CTL_DONE || view->n > 0)
         return status;
     if (reason[0] == '\0') /* the last one retired between the list and the opening */
-        explain(ctl, PMIXFAB_ERR_NOTFOUND, reason);
+        source_explain(ctl, PMIXFAB_ERR_NOTFOUND, reason);
     ctl_view_close(view);
     return ctl_error("no plane to read: %s", reason);
 }

@@ -81,7 +81,7 @@ static void take_over(json_t *status, json_t *answer)
 }
 
 /* A scalar in words. */
-static const char *word(const json_t *status, const char *key, char buf[static 32])
+static const char *scalar_text(const json_t *status, const char *key, char buf[static 32])
 {
     const json_t *value = json_object_get(status, key);
 
@@ -101,13 +101,13 @@ static const char *word(const json_t *status, const char *key, char buf[static 3
 }
 
 /* What is null, no or none is not worth a line. */
-static void show_line(const char *label, const json_t *status, const char *key)
+static void status_show_line(const char *label, const json_t *status, const char *key)
 {
     const json_t *value = json_object_get(status, key);
     char buf[32];
 
     if (json_is_string(value) || json_is_true(value) || json_number_value(value) != 0)
-        printf("%-13s %s\n", label, word(status, key, buf));
+        printf("%-13s %s\n", label, scalar_text(status, key, buf));
 }
 
 static bool is_node(const json_t *status)
@@ -135,11 +135,12 @@ static void show_looks(const json_t *status)
 
     if (json_integer_value(json_object_get(status, "look")) > 0 && !json_is_null(watching))
         printf("%-13s %s, %s found a change, the last took %s ms, every %s s%s\n", "looks",
-               word(status, "looks", looks), word(status, "noticed", found), word(status, "look_ms", took),
-               word(status, "look", often),
+               scalar_text(status, "looks", looks), scalar_text(status, "noticed", found),
+               scalar_text(status, "look_ms", took), scalar_text(status, "look", often),
                json_is_false(watching) ? "; NOT LOOKING NOW: changes are seen at sweeps only" : "");
     if (json_is_string(json_object_get(status, "noticed_since")))
-        printf("%-13s since %s: swept when it is quiet\n", "noticed", word(status, "noticed_since", took));
+        printf("%-13s since %s: swept when it is quiet\n", "noticed",
+               scalar_text(status, "noticed_since", took));
 }
 
 /* What a daemon in the scheduler's role does: sweep. */
@@ -147,17 +148,17 @@ static void show_sweeps(const json_t *status)
 {
     char when[32], took[32], often[32];
 
-    printf("%-13s %s, took %s ms, every %s s%s\n", "last sweep", word(status, "last_sweep", when),
-           word(status, "sweep_ms", took), word(status, "interval", often),
+    printf("%-13s %s, took %s ms, every %s s%s\n", "last sweep", scalar_text(status, "last_sweep", when),
+           scalar_text(status, "sweep_ms", took), scalar_text(status, "interval", often),
            json_is_true(json_object_get(status, "sweeping")) ? "; sweeping now" : "");
     show_looks(status);
-    show_line("partial", status, "partial");
-    show_line("dangling", status, "dangling");
-    show_line("inactive", status, "inactive");
+    status_show_line("partial", status, "partial");
+    status_show_line("dangling", status, "dangling");
+    status_show_line("inactive", status, "inactive");
     show_number("missing", status, "missing", "HCA, which keeps its place", "HCAs, which keep their places");
     show_number("flapping", status, "flapping", "cable or switch, held down",
                 "cables and switches, held down");
-    show_line("reporting", status, "nodes");
+    status_show_line("reporting", status, "nodes");
 }
 
 /* What one on a node does: look at its devices, and deliver what it sees. */
@@ -168,23 +169,23 @@ static void show_node(const json_t *status)
                   !json_is_true(json_object_get(status, "delivering"));
     char one[32], two[32], three[32];
 
-    printf("%-13s %s, %s\n", "scheduler", word(status, "scheduler", one),
+    printf("%-13s %s, %s\n", "scheduler", scalar_text(status, "scheduler", one),
            json_is_true(json_object_get(status, "connected")) ? "connected" : "not connected");
-    printf("%-13s %s, took %s ms, every %s s%s\n", "last look", word(status, "last_look", one),
-           word(status, "look_ms", two), word(status, "interval", three),
+    printf("%-13s %s, took %s ms, every %s s%s\n", "last look", scalar_text(status, "last_look", one),
+           scalar_text(status, "look_ms", two), scalar_text(status, "interval", three),
            json_is_true(json_object_get(status, "looking")) ? "; looking now" : "");
     if (json_integer_value(json_object_get(status, "probes_failed")) > 0)
-        printf("%-13s %s of %s: %s\n", "FAILED PROBES", word(status, "probes_failed", one),
-               word(status, "probes", two), word(status, "probe_error", three));
-    printf("%-13s %s%s, delivered %s%s\n", "report", word(status, "digest", one),
+        printf("%-13s %s of %s: %s\n", "FAILED PROBES", scalar_text(status, "probes_failed", one),
+               scalar_text(status, "probes", two), scalar_text(status, "probe_error", three));
+    printf("%-13s %s%s, delivered %s%s\n", "report", scalar_text(status, "digest", one),
            same     ? ""
            : filled ? ", which the scheduler completes"
                     : ", which the scheduler does not hold",
-           word(status, "delivered", two),
+           scalar_text(status, "delivered", two),
            json_is_true(json_object_get(status, "delivering")) ? "; delivering now" : "");
-    show_line("of old", status, "unknown");
-    show_line(json_is_true(json_object_get(status, "refused")) ? "REFUSED" : "not delivered", status,
-              "reason");
+    status_show_line("of old", status, "unknown");
+    status_show_line(json_is_true(json_object_get(status, "refused")) ? "REFUSED" : "not delivered", status,
+                     "reason");
 }
 
 static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *view, const json_t *status)
@@ -197,23 +198,23 @@ static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *vie
            !daemon            ? "does not answer"
            : ctl->uri != NULL ? "answers over PMIx"
                               : "running");
-    show_line("pid", status, "pid");
-    show_line("version", status, "version");
-    show_line("role", status, "role");
-    show_line("host", status, "host");
-    show_line("uri", status, "uri");
-    printf("%-13s %s, published %s\n", "generation", word(status, "generation", buf),
-           word(status, "published", other));
+    status_show_line("pid", status, "pid");
+    status_show_line("version", status, "version");
+    status_show_line("role", status, "role");
+    status_show_line("host", status, "host");
+    status_show_line("uri", status, "uri");
+    printf("%-13s %s, published %s\n", "generation", scalar_text(status, "generation", buf),
+           scalar_text(status, "published", other));
     if (json_is_true(stale) && json_is_null(json_object_get(status, "stale_since")))
-        show_line("STALE", status, "stale_reason");
+        status_show_line("STALE", status, "stale_reason");
     else if (json_is_true(stale))
-        printf("%-13s since %s: %s\n", "STALE", word(status, "stale_since", buf),
-               word(status, "stale_reason", other));
+        printf("%-13s since %s: %s\n", "STALE", scalar_text(status, "stale_since", buf),
+               scalar_text(status, "stale_reason", other));
     if (daemon && ctl->uri == NULL && is_node(status))
         show_node(status);
     else if (daemon && ctl->uri == NULL)
         show_sweeps(status);
-    show_line("unnamed", status, "unnamed");
+    status_show_line("unnamed", status, "unnamed");
     if (view->n == 0)
         return CTL_DONE;
     putchar('\n');
@@ -244,7 +245,7 @@ static enum ctl_exit show_csv(json_t *status)
         if (json_is_boolean(value))
             fputs(json_is_true(value) ? "true" : "false", stdout);
         else if (!json_is_null(value))
-            ctl_csv_field(stdout, word(status, key, buf));
+            ctl_csv_field(stdout, scalar_text(status, key, buf));
         between = ",";
     }
     putchar('\n');

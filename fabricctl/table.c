@@ -107,7 +107,7 @@ static void put_json(struct ctl_table *t, json_t *value)
     t->column++;
 }
 
-static bool full(const struct ctl_table *t)
+static bool table_is_full(const struct ctl_table *t)
 {
     return t == NULL || t->no_memory || t->column >= t->n_columns;
 }
@@ -136,7 +136,7 @@ void ctl_put_text(struct ctl_table *table, const char *text)
 {
     char *clean;
 
-    if (full(table))
+    if (table_is_full(table))
         return;
     if (table->format == CTL_JSON) {
         put_json(table, ctl_json_text(text));
@@ -159,7 +159,7 @@ void ctl_put_number(struct ctl_table *table, int64_t number)
 {
     char text[24];
 
-    if (full(table))
+    if (table_is_full(table))
         return;
     if (table->format == CTL_JSON) {
         put_json(table, json_integer(number));
@@ -171,7 +171,7 @@ void ctl_put_number(struct ctl_table *table, int64_t number)
 
 void ctl_put_bool(struct ctl_table *table, bool value)
 {
-    if (full(table))
+    if (table_is_full(table))
         return;
     if (table->format == CTL_JSON)
         put_json(table, json_boolean(value));
@@ -193,7 +193,7 @@ void ctl_put_rate(struct ctl_table *table, uint64_t mbps)
 {
     char text[32];
 
-    if (full(table))
+    if (table_is_full(table))
         return;
     if (table->format == CTL_JSON) {
         put_json(table, ctl_json_rate(mbps));
@@ -207,7 +207,7 @@ void ctl_put_seconds(struct ctl_table *table, double seconds)
 {
     char text[32];
 
-    if (full(table))
+    if (table_is_full(table))
         return;
     /* to the millisecond; JSON and CSV say the same */
     snprintf(text, sizeof text, "%.3f", seconds);
@@ -231,7 +231,7 @@ void ctl_put_numbers(struct ctl_table *table, const uint32_t *numbers, size_t n)
     char text[PMIXFAB_MAX_DIMS * 12 + 1];
     size_t used = 0;
 
-    if (full(table))
+    if (table_is_full(table))
         return;
     if (table->format == CTL_JSON) {
         json_t *array = json_array();
@@ -252,7 +252,7 @@ void ctl_put_numbers(struct ctl_table *table, const uint32_t *numbers, size_t n)
     put_string(table, text, false);
 }
 
-static char *join(const char *const *names, size_t n, const char *separator)
+static char *table_join_names(const char *const *names, size_t n, const char *separator)
 {
     char *text = NULL;
     size_t size;
@@ -275,7 +275,7 @@ void ctl_put_hosts(struct ctl_table *table, const char *const *names, size_t n)
 {
     char *text;
 
-    if (full(table))
+    if (table_is_full(table))
         return;
     if (table->format == CTL_JSON) {
         json_t *array = json_array();
@@ -286,7 +286,7 @@ void ctl_put_hosts(struct ctl_table *table, const char *const *names, size_t n)
         put_json(table, array);
         return;
     }
-    text = table->format == CTL_CSV ? join(names, n, ";") : ctl_fold_hosts(names, n);
+    text = table->format == CTL_CSV ? table_join_names(names, n, ";") : ctl_fold_hosts(names, n);
     if (text == NULL) {
         table->no_memory = true;
         return;
@@ -298,7 +298,7 @@ void ctl_put_hosts(struct ctl_table *table, const char *const *names, size_t n)
 
 void ctl_put_json(struct ctl_table *table, json_t *value)
 {
-    if (full(table) || value == NULL) {
+    if (table_is_full(table) || value == NULL) {
         if (table != NULL)
             table->no_memory = true;
         json_decref(value);
@@ -314,7 +314,7 @@ void ctl_put_list(struct ctl_table *table, const json_t *strings)
     json_t *one;
     char *text;
 
-    if (full(table))
+    if (table_is_full(table))
         return;
     names = calloc(n + 1, sizeof *names);
     if (names == NULL) {
@@ -324,7 +324,7 @@ void ctl_put_list(struct ctl_table *table, const json_t *strings)
     json_array_foreach(strings, i, one) names[i] = json_string_length(one) > 0 ? json_string_value(one) : "?";
     if (table->format != CTL_TEXT) {
         ctl_put_hosts(table, names, n);
-    } else if ((text = join(names, n, ",")) == NULL) {
+    } else if ((text = table_join_names(names, n, ",")) == NULL) {
         table->no_memory = true;
     } else {
         ctl_put_text(table, text);
@@ -354,7 +354,7 @@ bool ctl_table_row(struct ctl_table *table)
 {
     if (table == NULL)
         return false;
-    while (!full(table))
+    while (!table_is_full(table))
         ctl_put_null(table);
     if (table->no_memory)
         return false;

@@ -11,7 +11,7 @@
 #include <time.h>
 
 /* Length of the well-formed UTF-8 sequence at p (Unicode, table 3-7), 0 where there is none. */
-static size_t utf8_length(const unsigned char *p)
+static size_t utf8_sequence_length(const unsigned char *p)
 {
     unsigned char low = 0x80, high = 0xbf;
     size_t len;
@@ -42,7 +42,7 @@ void ctl_clean(char *text)
     unsigned char *to = (unsigned char *)text;
 
     for (const unsigned char *p = to; *p != '\0';) {
-        size_t len = utf8_length(p);
+        size_t len = utf8_sequence_length(p);
         bool control = len == 1 ? *p < 0x20 || *p == 0x7f : len == 2 && p[0] == 0xc2 && p[1] < 0xa0;
 
         if (len == 0 || control) {
@@ -89,7 +89,7 @@ struct numbered {
     uint64_t number;
 };
 
-static struct numbered cut(const char *name)
+static struct numbered numbered_split(const char *name)
 {
     struct numbered c = {.prefix = strlen(name)};
 
@@ -110,11 +110,11 @@ static struct numbered cut(const char *name)
 /* How many of names[0..n-1] follow each other in one counting run. */
 static size_t run_length(const char *const *names, size_t n)
 {
-    struct numbered first = cut(names[0]);
+    struct numbered first = numbered_split(names[0]);
     size_t len = 1;
 
     while (first.width > 0 && len < n) {
-        struct numbered next = cut(names[len]);
+        struct numbered next = numbered_split(names[len]);
         bool padded = first.digits[0] == '0' || next.digits[0] == '0';
 
         if (next.width == 0 || next.prefix != first.prefix ||
@@ -129,11 +129,11 @@ static size_t run_length(const char *const *names, size_t n)
 /* One prefix with all its runs that stand next to each other; returns how many names it took. */
 static size_t fold_prefix(FILE *out, const char *const *names, size_t n)
 {
-    struct numbered first = cut(names[0]);
+    struct numbered first = numbered_split(names[0]);
     size_t done = run_length(names, n), end = done;
 
     while (first.width > 0 && end < n) {
-        struct numbered next = cut(names[end]);
+        struct numbered next = numbered_split(names[end]);
 
         if (next.width == 0 || next.prefix != first.prefix || memcmp(names[0], names[end], first.prefix) != 0)
             break;
@@ -146,9 +146,9 @@ static size_t fold_prefix(FILE *out, const char *const *names, size_t n)
     fwrite(names[0], 1, first.prefix, out);
     for (size_t i = 0; i < end; i += done) {
         done = run_length(names + i, end - i);
-        fprintf(out, "%c%s", i == 0 ? '[' : ',', cut(names[i]).digits);
+        fprintf(out, "%c%s", i == 0 ? '[' : ',', numbered_split(names[i]).digits);
         if (done > 1)
-            fprintf(out, "-%s", cut(names[i + done - 1]).digits);
+            fprintf(out, "-%s", numbered_split(names[i + done - 1]).digits);
     }
     putc(']', out);
     return end;

@@ -21,7 +21,7 @@ struct answer {
     size_t n, allocated;
 };
 
-static void answer_free(void *cbdata)
+static void pmix_answer_free(void *cbdata)
 {
     struct answer *answer = cbdata;
     fab_infos_free(answer->info, answer->allocated);
@@ -31,10 +31,10 @@ static void answer_free(void *cbdata)
 static void send_answer(pmix_status_t status, struct answer *answer, pmix_info_cbfunc_t cbfunc, void *cbdata)
 {
     if (status != PMIX_SUCCESS || answer == NULL) {
-        cbfunc(status, NULL, 0, cbdata, answer != NULL ? answer_free : NULL, answer);
+        cbfunc(status, NULL, 0, cbdata, answer != NULL ? pmix_answer_free : NULL, answer);
         return;
     }
-    cbfunc(PMIX_SUCCESS, answer->info, answer->n, cbdata, answer_free, answer);
+    cbfunc(PMIX_SUCCESS, answer->info, answer->n, cbdata, pmix_answer_free, answer);
 }
 
 /* ---- register and update ------------------------------------------------------------------------------ */
@@ -44,8 +44,9 @@ static void send_answer(pmix_status_t status, struct answer *answer, pmix_info_c
  * the plane that this caller was given. To one who was given nothing it means plane 0, or where there is none
  * of this number what a register without directives gives.
  */
-static const struct served_plane *plane_of(const struct served_set *set, pmix_fabric_operation_t op,
-                                           const struct fab_request *request, const pmix_proc_t *requestor)
+static const struct served_plane *plane_for_request(const struct served_set *set, pmix_fabric_operation_t op,
+                                                    const struct fab_request *request,
+                                                    const pmix_proc_t *requestor)
 {
     if (op != PMIX_FABRIC_UPDATE_INFO || request->index != 0)
         return answer_plane(set, request);
@@ -73,8 +74,8 @@ static pmix_status_t append_devices(const struct served_plane *plane, const stru
     return fab_devices_value(plane->fab, request, &more[answer->n++].value);
 }
 
-static pmix_status_t fill(const struct served_plane *plane, const struct fab_request *request,
-                          struct answer *answer)
+static pmix_status_t answer_fill(const struct served_plane *plane, const struct fab_request *request,
+                                 struct answer *answer)
 {
     const struct fab_info_source source = {.fab = plane->fab, .path = plane->path, .view = request->view};
     pmix_status_t rc = fab_info_all(&source, with_bytes, &answer->info, &answer->n);
@@ -97,8 +98,8 @@ pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_
     if (rc == PMIX_SUCCESS && op == PMIX_FABRIC_UPDATE_INFO && !request.has_index)
         rc = PMIX_ERR_BAD_PARAM; /* the standard: an update names its fabric by its index */
     if (rc == PMIX_SUCCESS) {
-        plane = set == NULL ? NULL : plane_of(set, op, &request, requestor);
-        rc = plane == NULL ? PMIX_ERR_NOT_FOUND : fill(plane, &request, answer);
+        plane = set == NULL ? NULL : plane_for_request(set, op, &request, requestor);
+        rc = plane == NULL ? PMIX_ERR_NOT_FOUND : answer_fill(plane, &request, answer);
     }
     if (rc == PMIX_SUCCESS)
         handed_note(requestor, plane->info.index);

@@ -136,7 +136,7 @@ static pmix_status_t get_shape(const struct question *q, pmix_value_t *value)
 
 /* ---- devices ----------------------------------------------------------------------------------------- */
 
-static uint32_t count(const struct question *q)
+static uint32_t question_count(const struct question *q)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < q->n; i++)
@@ -156,14 +156,14 @@ static pmix_status_t get_number(const struct question *q, pmix_value_t *value)
     if (!has_condition(&q->request))
         return of_one_plane(q, 0, value);
     value->type = PMIX_SIZE;
-    value->data.size = count(q);
+    value->data.size = question_count(q);
     return value->data.size == 0 ? PMIX_ERR_NOT_FOUND : PMIX_SUCCESS;
 }
 
 static pmix_status_t get_devices(const struct question *q, pmix_value_t *value)
 {
     size_t at = 0;
-    uint32_t n = count(q);
+    uint32_t n = question_count(q);
     if (n == 0)
         return PMIX_ERR_NOT_FOUND;
     pmix_status_t rc = fab_value_array(value, PMIX_INFO, n);
@@ -172,9 +172,9 @@ static pmix_status_t get_devices(const struct question *q, pmix_value_t *value)
     return rc;
 }
 
-static pmix_status_t get_coordinates(const struct question *q, pmix_value_t *value)
+static pmix_status_t question_coordinates(const struct question *q, pmix_value_t *value)
 {
-    uint32_t n = count(q), k = 0;
+    uint32_t n = question_count(q), k = 0;
     if (n == 0)
         return PMIX_ERR_NOT_FOUND;
     pmix_status_t rc = fab_value_array(value, PMIX_GEOMETRY, n);
@@ -237,13 +237,13 @@ static const struct {
     {PMIX_FABRIC_SHAPE_STRING, get_shape, false, false},
     {PMIX_FABRIC_NUM_DEVICES, get_number, false, false},
     {PMIX_FABRIC_DEVICES, get_devices, true, true},
-    {PMIX_FABRIC_COORDINATES, get_coordinates, true, true},
-    {FAB_KEY_COORDINATES, get_coordinates, true, true},
+    {PMIX_FABRIC_COORDINATES, question_coordinates, true, true},
+    {FAB_KEY_COORDINATES, question_coordinates, true, true},
     {PMIX_FABRIC_DEVICE, get_device, false, false},
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
-static size_t find_key(const char *key)
+static size_t question_find_key(const char *key)
 {
     size_t i = 0;
     while (i < N_KEYS && strcmp(key, keys[i].key) != 0)
@@ -253,14 +253,14 @@ static size_t find_key(const char *key)
 
 bool answer_is_large(const char *key)
 {
-    size_t i = find_key(key);
+    size_t i = question_find_key(key);
     return (i < N_KEYS && keys[i].large) || strcmp(key, PMIXFAB_KEY_SNAPSHOT) == 0 ||
            strcmp(key, PMIX_FABRIC_GROUPS) == 0;
 }
 
 bool answer_is_local(const char *key, const struct fab_request *request)
 {
-    size_t i = find_key(key);
+    size_t i = question_find_key(key);
     return i < N_KEYS && keys[i].local && !has_condition(request);
 }
 
@@ -292,9 +292,9 @@ static pmix_status_t name_this_host(struct question *q)
     return PMIX_SUCCESS;
 }
 
-static pmix_status_t dispatch(struct question *q, pmix_value_t *value)
+static pmix_status_t question_dispatch(struct question *q, pmix_value_t *value)
 {
-    size_t i = find_key(q->key);
+    size_t i = question_find_key(q->key);
     if (fab_request_names_device(&q->request) && fab_device_knows(q->key))
         return get_device(q, value);
     if (i < N_KEYS) {
@@ -323,7 +323,7 @@ pmix_status_t answer_key(const struct served_set *set, const struct fab_request 
         if (choice.host != NULL && !choice.several) /* nobody is answered for who only may have been meant */
             q.request.hostname = choice.host;
     }
-    pmix_status_t rc = dispatch(&q, value);
+    pmix_status_t rc = question_dispatch(&q, value);
     free(q.planes);
     if (rc != PMIX_SUCCESS)
         fab_value_free(value);

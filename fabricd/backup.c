@@ -34,7 +34,7 @@ struct backup {
 
 /* ---- the thread -------------------------------------------------------------------------------------- */
 
-static bool on_progress(const char *doing, uint64_t bytes, uint64_t all, void *arg)
+static bool backup_on_progress(const char *doing, uint64_t bytes, uint64_t all, void *arg)
 {
     struct backup *b = arg;
     pthread_mutex_lock(&b->lock);
@@ -61,7 +61,7 @@ static int sync_folder(const char *file)
 }
 
 /* Whole, or not at all; and what appeared there meanwhile is not overwritten. */
-static int put_in_place(struct backup *b)
+static int backup_install(struct backup *b)
 {
     int rc = b->order.force ? rename(b->part, b->file)
                             : renameat2(AT_FDCWD, b->part, AT_FDCWD, b->file, RENAME_NOREPLACE);
@@ -78,15 +78,15 @@ static int put_in_place(struct backup *b)
                     strerror(why));
 }
 
-static void *work(void *arg)
+static void *backup_thread(void *arg)
 {
     struct backup *b = arg;
     uint64_t bytes = 0;
     const struct store_copy order = {
-        .from = b->config->store, .to = b->part, .progress = on_progress, .cbdata = b};
+        .from = b->config->store, .to = b->part, .progress = backup_on_progress, .cbdata = b};
     b->code = store_copy(&order, &bytes, &b->err);
     if (b->code == PMIXFAB_OK)
-        b->code = put_in_place(b);
+        b->code = backup_install(b);
     b->bytes = bytes;
     atomic_store(&b->ended, true);
     event_active(b->tell, EV_TIMEOUT, 0);
@@ -95,7 +95,7 @@ static void *work(void *arg)
 
 /* ---- the loop ---------------------------------------------------------------------------------------- */
 
-static void end(struct backup *b)
+static void backup_end(struct backup *b)
 {
     pthread_join(b->thread, NULL);
     b->running = false;
@@ -115,7 +115,7 @@ static void on_tell(evutil_socket_t fd, short what, void *arg)
     if (!b->running)
         return;
     if (atomic_load(&b->ended)) {
-        end(b);
+        backup_end(b);
         if (b->order.done != NULL)
             b->order.done(b->code, b->err.text, b->bytes, b->order.cbdata);
         return;
@@ -133,7 +133,7 @@ static void on_tell(evutil_socket_t fd, short what, void *arg)
 
 /* May the file be written? Only what is a backup can be replaced, whoever asks: the daemon may write more
  * than its administrators should. */
-static int check_file(const struct backup *b, bool force, struct fab_err *err)
+static int backup_check_target(const struct backup *b, bool force, struct fab_err *err)
 {
     struct stat st, store;
     if (lstat(b->file, &st) != 0)
@@ -172,7 +172,7 @@ int backup_start(struct backup *b, const struct backup_order *order, struct fab_
     if (snprintf(b->part, sizeof(b->part), "%s.part", order->file) >= (int)sizeof(b->part))
         return fab_fail(err, PMIXFAB_ERR_RANGE, "backup: %.200s...: the path is too long", order->file);
     snprintf(b->file, sizeof(b->file), "%.*s", (int)sizeof(b->file) - 1, order->file);
-    int rc = check_file(b, order->force, err);
+    int rc = backup_check_target(b, order->force, err);
     if (rc != PMIXFAB_OK)
         return rc;
     remove_part(b);
@@ -183,7 +183,7 @@ int backup_start(struct backup *b, const struct backup_order *order, struct fab_
     b->err.text[0] = '\0';
     atomic_store(&b->stop, false);
     atomic_store(&b->ended, false);
-    if (pthread_create(&b->thread, NULL, work, b) != 0)
+    if (pthread_create(&b->thread, NULL, backup_thread, b) != 0)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "backup: no thread can be started");
     b->running = true;
     return PMIXFAB_OK;
@@ -216,7 +216,7 @@ void backup_free(struct backup *b)
         return;
     backup_give_up(b);
     if (b->running)
-        end(b);
+        backup_end(b);
     event_free(b->tell);
     pthread_mutex_destroy(&b->lock);
     free(b);

@@ -7,7 +7,7 @@
 #include "pmixfab.h"
 
 /* The value of a digit, or -1. */
-static int digit(char c)
+static int base64_digit(char c)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const char *found = c == '\0' ? NULL : strchr(digits, c);
@@ -28,7 +28,7 @@ int base64_decode(const char *text, size_t len, void **bytes, size_t *size)
         return PMIXFAB_ERR_NOMEM;
     uint32_t bits = 0;
     for (size_t i = 0; i < len; i++) {
-        int value = i >= len - padding ? 0 : digit(text[i]);
+        int value = i >= len - padding ? 0 : base64_digit(text[i]);
         if (value < 0) {
             free(out);
             return PMIXFAB_ERR_SYNTAX;

@@ -95,9 +95,9 @@ static uint64_t plane_prefix(const struct fab_plane *plane)
 }
 
 /* What is told of a plane beside its numbers. */
-static int describe(const struct fab_plane *plane, const struct fab_details *details,
-                    const struct ethernet_planes *ethernet, const struct config *config,
-                    struct fab_snapshot_meta *meta, char *identifier, size_t size)
+static int snapshot_meta_fill(const struct fab_plane *plane, const struct fab_details *details,
+                              const struct ethernet_planes *ethernet, const struct config *config,
+                              struct fab_snapshot_meta *meta, char *identifier, size_t size)
 {
     uint64_t prefix = plane_prefix(plane);
     const struct fab_ethernet_plane *configured = ethernet_find(ethernet, prefix);
@@ -129,7 +129,7 @@ static int build_one(const struct fab_plane *plane, const struct pmixfab *before
     char identifier[80];
     struct fab_snapshot_meta meta = {
         .index = out->index, .is_default = is_default, .name = out->name, .before = before};
-    int rc = describe(plane, details, ethernet, config, &meta, identifier, sizeof(identifier));
+    int rc = snapshot_meta_fill(plane, details, ethernet, config, &meta, identifier, sizeof(identifier));
     if (rc == PMIXFAB_OK)
         rc = fab_costs_update(plane, before, 0, &costs);
     if (rc == PMIXFAB_OK)

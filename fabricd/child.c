@@ -173,7 +173,7 @@ static void on_input(evutil_socket_t fd, short what, void *arg)
 /* ---- the end ------------------------------------------------------------------------------------ */
 
 /* How it ended, in one line where it is no good end. */
-static int explain(const struct child *child, struct fab_err *err)
+static int child_explain(const struct child *child, struct fab_err *err)
 {
     const char *what = child->what;
     if (child->timed_out)
@@ -207,7 +207,7 @@ static void finish_if_over(struct child *child)
     }
     struct child_result result = {
         .bytes = child->bytes, .size = child->size, .milliseconds = milliseconds_since(&child->start)};
-    result.code = explain(child, &result.err);
+    result.code = child_explain(child, &result.err);
     child->done(&result, child->cbdata);
     child->bytes = result.bytes; /* NULL: taken */
     child_free(child);
@@ -220,7 +220,7 @@ static void stop_reading(struct child *child)
 }
 
 /* Room for what the beginning announces, so that a subnet of any size is read without growing bit by bit. */
-static int make_room(struct child *child)
+static int child_reserve(struct child *child)
 {
     size_t want = 65536, total = 0;
     if (child->cap > 0) {
@@ -247,7 +247,7 @@ static void on_data(evutil_socket_t fd, short what, void *arg)
 {
     struct child *child = arg;
     (void)what;
-    if (child->size == child->cap && make_room(child) != PMIXFAB_OK) {
+    if (child->size == child->cap && child_reserve(child) != PMIXFAB_OK) {
         child->oversize = true;
         kill(-child->pid, SIGKILL);
         stop_reading(child);
@@ -268,7 +268,7 @@ static void on_data(evutil_socket_t fd, short what, void *arg)
     finish_if_over(child);
 }
 
-static void on_child(evutil_socket_t signo, short what, void *arg)
+static void child_on_sigchld(evutil_socket_t signo, short what, void *arg)
 {
     struct child *child = arg;
     (void)signo;
@@ -301,7 +301,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
 int child_watch(struct child *child, struct event_base *base)
 {
-    child->child_event = evsignal_new(base, SIGCHLD, on_child, child);
+    child->child_event = evsignal_new(base, SIGCHLD, child_on_sigchld, child);
     return child->child_event == NULL || event_add(child->child_event, NULL) != 0 ? PMIXFAB_ERR_NOMEM
                                                                                   : PMIXFAB_OK;
 }

@@ -95,7 +95,7 @@ static int make_pipe(bool child_reads, int *ours, int *childs)
     return *childs < 0 ? -1 : 0;
 }
 
-static int start_child(struct child *child, const struct child_order *order, struct fab_err *err)
+static int child_spawn(struct child *child, const struct child_order *order, struct fab_err *err)
 {
     static const struct config_list nothing = {.n = 0};
     struct ends ends = {-1, -1, -1};
@@ -143,7 +143,7 @@ int child_start(struct event_base *base, const struct child_order *order, struct
         child_free(child);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: no event", order->what);
     }
-    int rc = start_child(child, order, err);
+    int rc = child_spawn(child, order, err);
     if (rc != PMIXFAB_OK) {
         child_free(child);
         return rc;

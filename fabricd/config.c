@@ -285,7 +285,7 @@ struct reading {
     char text[256];
 };
 
-static char *read_line(char *buffer, int size, void *stream)
+static char *ini_read_line(char *buffer, int size, void *stream)
 {
     struct reading *r = stream;
     if (fgets(buffer, size, r->file) == NULL)
@@ -366,7 +366,7 @@ int config_read(struct config *config, const char *path, struct fab_err *err)
     r.file = fopen(path, "re");
     if (r.file == NULL)
         return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    int bad_line = ini_parse_stream(read_line, &r, handle_setting, &r);
+    int bad_line = ini_parse_stream(ini_read_line, &r, handle_setting, &r);
     int failed = ferror(r.file);
     fclose(r.file);
     if (failed)

@@ -34,9 +34,9 @@ static void connection_free(struct connection *connection)
 
 /* ---- one connection ----------------------------------------------------------------------------- */
 
-static void go_on(struct connection *connection);
+static void connection_serve(struct connection *connection);
 
-static size_t unread(const struct connection *connection)
+static size_t connection_backlog(const struct connection *connection)
 {
     return evbuffer_get_length(bufferevent_get_output(connection->bev));
 }
@@ -45,12 +45,12 @@ static void on_written(struct bufferevent *bev, void *arg)
 {
     struct connection *connection = arg;
     (void)bev;
-    if (unread(connection) > 0)
+    if (connection_backlog(connection) > 0)
         return;
     if (connection->closing)
         connection_free(connection);
     else
-        go_on(connection); /* with what was left until our answers were read */
+        connection_serve(connection); /* with what was left until our answers were read */
 }
 
 static void close_when_written(struct connection *connection)
@@ -63,7 +63,7 @@ static void close_when_written(struct connection *connection)
 /* Answers are larger than questions: while they are not read, no more are made. */
 static bool reads_answers(const struct connection *connection)
 {
-    return unread(connection) <= CONTROL_MAX_UNREAD;
+    return connection_backlog(connection) <= CONTROL_MAX_UNREAD;
 }
 
 /* Do what a line asks. */
@@ -110,7 +110,7 @@ static bool too_long(struct connection *connection, size_t len)
 }
 
 /* Answer what came, as far as the caller reads the answers. */
-static void go_on(struct connection *connection)
+static void connection_serve(struct connection *connection)
 {
     struct evbuffer *input = bufferevent_get_input(connection->bev);
     size_t len;
@@ -133,10 +133,10 @@ static void go_on(struct connection *connection)
         close_when_written(connection);
 }
 
-static void on_readable(struct bufferevent *bev, void *arg)
+static void connection_on_read(struct bufferevent *bev, void *arg)
 {
     (void)bev;
-    go_on(arg);
+    connection_serve(arg);
 }
 
 /* A caller who says that nothing more comes still gets the answers to what came. */
@@ -146,7 +146,7 @@ static void on_closed(struct bufferevent *bev, short what, void *arg)
     (void)bev;
     if ((what & BEV_EVENT_EOF) != 0 && (what & BEV_EVENT_READING) != 0) {
         connection->ended = true;
-        go_on(connection);
+        connection_serve(connection);
     } else {
         connection_free(connection);
     }
@@ -189,7 +189,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     control->n_connections++;
     count(COUNT_CONNECTIONS);
     bufferevent_setwatermark(connection->bev, EV_READ, 0, 2 * CONTROL_MAX_LINE);
-    bufferevent_setcb(connection->bev, on_readable, on_written, on_closed, connection);
+    bufferevent_setcb(connection->bev, connection_on_read, on_written, on_closed, connection);
     bufferevent_enable(connection->bev, EV_READ | EV_WRITE);
 }
 
@@ -209,7 +209,7 @@ void connection_answered(struct pending *pending)
     DL_DELETE2(connection->pendings, pending, prev_pending, next_pending);
     pending->connection = NULL;
     if (connection->ended)
-        go_on(connection);
+        connection_serve(connection);
 }
 
 void connection_wait(struct connection *connection, uint64_t number)

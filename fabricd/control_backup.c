@@ -11,7 +11,7 @@ struct waiting {
     struct backup *backup;
 };
 
-static void on_progress(const char *line, void *arg)
+static void backup_send_progress(const char *line, void *arg)
 {
     struct waiting *waiting = arg;
     connection_send(waiting->pending.connection, json_pack("{s:s}", "progress", line));
@@ -29,7 +29,7 @@ static void on_done(int code, const char *message, uint64_t bytes, void *arg)
     free(waiting);
 }
 
-static void on_gone(struct pending *pending)
+static void backup_on_caller_gone(struct pending *pending)
 {
     struct waiting *waiting = (struct waiting *)pending;
     backup_give_up(waiting->backup);
@@ -54,10 +54,10 @@ void control_op_backup(struct connection *connection, json_t *request)
         return;
     }
     waiting->backup = daemon_backup(connection->control->owner);
-    waiting->pending.gone = on_gone;
+    waiting->pending.gone = backup_on_caller_gone;
     const struct backup_order order = {.file = file,
                                        .force = json_is_true(json_object_get(request, "force")),
-                                       .progress = on_progress,
+                                       .progress = backup_send_progress,
                                        .done = on_done,
                                        .cbdata = waiting};
     int rc = backup_start(waiting->backup, &order, &err);

@@ -43,7 +43,8 @@ static void answer_taken(struct connection *connection)
 }
 
 /* Before the sweep: what is held down is released, where that was asked for. Returns how many are. */
-static uint32_t release(struct connection *connection, json_t *request, const char *name, bool waits)
+static uint32_t request_release_damping(struct connection *connection, json_t *request, const char *name,
+                                        bool waits)
 {
     char progress[80];
     if (!json_is_true(json_object_get(request, "release")))
@@ -67,7 +68,7 @@ void control_op_refresh(struct connection *connection, json_t *request)
         return;
     bool accept = json_is_true(json_object_get(request, "accept_partial"));
     bool waits = !json_is_false(json_object_get(request, "wait"));
-    uint32_t released = release(connection, request, sw != NULL ? sw : host, waits);
+    uint32_t released = request_release_damping(connection, request, sw != NULL ? sw : host, waits);
     if (sw != NULL && released == 0 && !publisher_has_switch(daemon->publisher, sw)) {
         connection_fail(connection, PMIXFAB_ERR_NOTFOUND,
                         "refresh: no switch %s: `fabricctl switches` shows those that there are", sw);
@@ -134,7 +135,7 @@ struct knowing {
 };
 
 /* Is it among the subjects, which are lines? */
-static int look_for(const struct store_change *change, void *cbdata)
+static int change_has_subject(const struct store_change *change, void *cbdata)
 {
     struct knowing *knowing = cbdata;
     size_t len = strlen(knowing->name);
@@ -147,13 +148,14 @@ static int look_for(const struct store_change *change, void *cbdata)
 }
 
 /* Of the fabric, or of its history: one that is away for its swap can be announced, too. */
-static bool is_known(struct daemon *daemon, const char *name)
+static bool daemon_knows_name(struct daemon *daemon, const char *name)
 {
     if (publisher_has_host(daemon->publisher, name) || publisher_has_switch(daemon->publisher, name))
         return true;
     struct knowing knowing = {.name = name};
     struct fab_err err = {""};
-    store_history(publisher_store(daemon->publisher), 0, INT64_MAX, name, 100, look_for, &knowing, &err);
+    store_history(publisher_store(daemon->publisher), 0, INT64_MAX, name, 100, change_has_subject, &knowing,
+                  &err);
     return knowing.found;
 }
 
@@ -171,7 +173,7 @@ static void answer_expected(struct connection *connection, const char *name)
     connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "expected", list));
 }
 
-static void expect(struct connection *connection, json_t *request, const char *name)
+static void ops_plan_maintenance(struct connection *connection, json_t *request, const char *name)
 {
     struct daemon *daemon = connection->control->owner;
     struct expected *expected = publisher_expected(daemon->publisher);
@@ -181,7 +183,7 @@ static void expect(struct connection *connection, json_t *request, const char *n
     int rc;
     if (json_is_true(json_object_get(request, "cancel")))
         rc = expected_cancel(expected, name, daemon_now(), &err);
-    else if (!is_known(daemon, name))
+    else if (!daemon_knows_name(daemon, name))
         rc = fab_fail(&err, PMIXFAB_ERR_NOTFOUND,
                       "expect: no host or switch %s, now or in the history: see fabricctl devices, switches",
                       name);
@@ -210,5 +212,5 @@ void control_op_expect(struct connection *connection, json_t *request)
     else if (name == NULL)
         connection_fail(connection, PMIXFAB_ERR_SYNTAX, "expect: no name: say which host or switch");
     else if (control_allowed(connection, "expect"))
-        expect(connection, request, name);
+        ops_plan_maintenance(connection, request, name);
 }

@@ -25,7 +25,8 @@ static void not_allowed(struct connection *connection, const char *op, const cha
 }
 
 /* A string of the request; where it is none, that is answered. */
-static const char *text_of(struct connection *connection, json_t *request, const char *op, const char *key)
+static const char *request_text(struct connection *connection, json_t *request, const char *op,
+                                const char *key)
 {
     const char *text = json_string_value(json_object_get(request, key));
     if (text == NULL)
@@ -34,7 +35,7 @@ static const char *text_of(struct connection *connection, json_t *request, const
 }
 
 /* A digest is 64 bits, which many readers of JSON do not keep in a number. */
-static json_t *digest_text(uint64_t digest)
+static json_t *digest_to_json(uint64_t digest)
 {
     char text[24];
     if (digest == 0)
@@ -45,7 +46,7 @@ static json_t *digest_text(uint64_t digest)
 
 /* ---- nodes --------------------------------------------------------------------------------------- */
 
-static json_t *source_names(uint32_t set)
+static json_t *source_set_json(uint32_t set)
 {
     json_t *names = json_array();
     for (unsigned source = 0; source < FAB_SOURCES; source++)
@@ -54,12 +55,12 @@ static json_t *source_names(uint32_t set)
     return names;
 }
 
-static json_t *sources_of(const struct fab_report *report)
+static json_t *report_sources_json(const struct fab_report *report)
 {
     uint32_t said = 0;
     for (uint32_t i = 0; i < report->n_items; i++)
         said |= 1u << report->items[i].source;
-    return source_names(said);
+    return source_set_json(said);
 }
 
 static json_t *remarks_of(const struct publisher *publisher, const struct node_report *node)
@@ -83,11 +84,11 @@ static json_t *about_node(const struct publisher *publisher, const struct node_r
     publisher_joined(publisher, node->report.host, &joined);
     return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:f, s:I, s:o, s:o, s:o}", "host", node->report.host,
                      "devices", (json_int_t)joined.devices, "unseen", (json_int_t)joined.unseen, "items",
-                     (json_int_t)node->report.n_items, "digest", digest_text(node->digest), "received",
+                     (json_int_t)node->report.n_items, "digest", digest_to_json(node->digest), "received",
                      control_time(node->received), "age",
                      now > node->received ? (double)(now - node->received) / 1e6 : 0.0, "uid",
-                     (json_int_t)node->uid, "sources", sources_of(&node->report), "failed",
-                     source_names(node->failed), "remarks", remarks_of(publisher, node));
+                     (json_int_t)node->uid, "sources", report_sources_json(&node->report), "failed",
+                     source_set_json(node->failed), "remarks", remarks_of(publisher, node));
 }
 
 void control_op_nodes(struct connection *connection, json_t *request)
@@ -135,7 +136,7 @@ void control_op_forget(struct connection *connection, json_t *request)
         not_allowed(connection, "forget", "");
         return;
     }
-    const char *host = text_of(connection, request, "forget", "host");
+    const char *host = request_text(connection, request, "forget", "host");
     if (host == NULL)
         return;
     bool there = false;
@@ -172,13 +173,13 @@ void control_op_forget(struct connection *connection, json_t *request)
 
 /* ---- deliver ------------------------------------------------------------------------------------- */
 
-static void on_delivered(int code, uint64_t held, const char *reason, void *cbdata)
+static void upload_on_reply(int code, uint64_t held, const char *reason, void *cbdata)
 {
     struct pending *pending = cbdata;
     if (pending->connection != NULL && code != PMIXFAB_OK)
         connection_fail(pending->connection, code, "deliver: %s", reason);
     else if (pending->connection != NULL)
-        connection_send(pending->connection, json_pack("{s:b, s:o}", "ok", 1, "held", digest_text(held)));
+        connection_send(pending->connection, json_pack("{s:b, s:o}", "ok", 1, "held", digest_to_json(held)));
     connection_answered(pending);
     free(pending);
 }
@@ -192,7 +193,7 @@ void control_op_deliver(struct connection *connection, json_t *request)
         not_allowed(connection, "deliver", ", the user of the nodes");
         return;
     }
-    const char *text = text_of(connection, request, "deliver", "bytes");
+    const char *text = request_text(connection, request, "deliver", "bytes");
     if (text == NULL)
         return;
     int rc = base64_decode(text, strlen(text), &bytes, &size);
@@ -202,7 +203,7 @@ void control_op_deliver(struct connection *connection, json_t *request)
     else if (pending == NULL)
         rc = fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory");
     else
-        rc = intake_local(bytes, size, connection->uid, on_delivered, pending, &err);
+        rc = intake_local(bytes, size, connection->uid, upload_on_reply, pending, &err);
     free(bytes);
     if (rc == PMIXFAB_OK) {
         connection_later(connection, pending);
@@ -241,7 +242,7 @@ static void sweep_now(struct connection *connection, bool accept_partial, const 
     connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
 }
 
-static void go_on(struct asking *asking, const char *came_of_it)
+static void scan_request_sweep(struct asking *asking, const char *came_of_it)
 {
     char progress[FAB_HOST_MAX + 80];
     snprintf(progress, sizeof(progress), "%s %s", asking->host, came_of_it);
@@ -252,10 +253,10 @@ static void go_on(struct asking *asking, const char *came_of_it)
 static void on_limit(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;
-    go_on(arg, "does not answer");
+    scan_request_sweep(arg, "does not answer");
 }
 
-static void on_gone(struct pending *pending)
+static void scan_on_caller_gone(struct pending *pending)
 {
     end_asking((struct asking *)pending);
 }
@@ -267,7 +268,7 @@ void control_nodes_heard(const char *host, void *cbdata)
     DL_FOREACH_SAFE(all_asking, asking, next)
     {
         if (fab_same_host(asking->host, host))
-            go_on(asking, "has delivered");
+            scan_request_sweep(asking, "has delivered");
     }
 }
 
@@ -300,7 +301,7 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
     }
     snprintf(asking->host, sizeof(asking->host), "%s", known != NULL ? known : host);
     asking->accept_partial = accept_partial;
-    asking->pending.gone = on_gone;
+    asking->pending.gone = scan_on_caller_gone;
     DL_APPEND(all_asking, asking);
     event_add(asking->limit, &limit);
     connection_later(connection, &asking->pending);

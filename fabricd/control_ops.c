@@ -18,7 +18,7 @@
 #define DEFAULT_HISTORY 1000
 
 /* What happens between sweeps. */
-static json_t *about_looks(const struct daemon_status *s)
+static json_t *light_sweep_status(const struct daemon_status *s)
 {
     return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "look", (int)s->look, "looks",
                      (json_int_t)s->cheap.looks, "noticed", (json_int_t)s->cheap.noticed, "look_ms",
@@ -27,7 +27,7 @@ static json_t *about_looks(const struct daemon_status *s)
                      "flapping", (json_int_t)s->held + s->held_switches);
 }
 
-static void op_status(struct connection *connection, json_t *request)
+static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
     struct daemon_status s;
     (void)request;
@@ -42,7 +42,7 @@ static void op_status(struct connection *connection, json_t *request)
         (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
         (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
         s.sweep_ms, "interval", (int)s.interval);
-    if (answer != NULL && json_object_update_new(answer, about_looks(&s)) != 0) {
+    if (answer != NULL && json_object_update_new(answer, light_sweep_status(&s)) != 0) {
         json_decref(answer);
         answer = NULL;
     }
@@ -126,7 +126,7 @@ static void op_history(struct connection *connection, json_t *request)
                                               "changes", changes, "names", names_of(connection, what)));
 }
 
-static bool is_about(json_t *change, const char *host)
+static bool change_mentions_host(json_t *change, const char *host)
 {
     json_t *subjects = json_object_get(change, "subjects");
     for (size_t i = 0; i < json_array_size(subjects); i++)
@@ -140,7 +140,7 @@ static void answer_about(struct connection *connection, json_t *answer, const ch
 {
     json_t *changes = json_object_get(answer, "changes"), *kept = json_array();
     for (size_t i = 0; i < json_array_size(changes); i++)
-        if (is_about(json_array_get(changes, i), host))
+        if (change_mentions_host(json_array_get(changes, i), host))
             json_array_append(kept, json_array_get(changes, i));
     json_object_set_new(answer, "changes", kept);
     json_object_set_new(answer, "known",
@@ -194,7 +194,7 @@ static void op_diff(struct connection *connection, json_t *request)
 /* ---- which one ---------------------------------------------------------------------------------- */
 
 const struct control_op control_scheduler_ops[] = {
-    {"status", op_status},
+    {"status", ops_scheduler_status},
     {"refresh", control_op_refresh},
     {"verify", control_op_verify},
     {"check", control_op_check},

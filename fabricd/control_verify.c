@@ -32,7 +32,7 @@ static struct {
     int64_t since; /* microseconds since 1970 */
 } verifying;
 
-static void stop(void)
+static void verify_stop(void)
 {
     sweep_cancel(verifying.sweep);
     verifying.sweep = NULL;
@@ -41,18 +41,18 @@ static void stop(void)
     verifying.tick = NULL;
 }
 
-static void on_gone(struct pending *pending)
+static void verify_on_caller_gone(struct pending *pending)
 {
     struct asking *asking = (struct asking *)pending;
     DL_DELETE(verifying.asking, asking);
     connection_answered(pending);
     free(asking);
     if (verifying.asking == NULL)
-        stop();
+        verify_stop();
 }
 
 /* Those whose sweep it was get it; takes the reference. NULL: the error. */
-static void answer(json_t *line, int code, const char *why)
+static void verify_answer(json_t *line, int code, const char *why)
 {
     struct asking *asking, *next, *answered = NULL;
     DL_FOREACH_SAFE(verifying.asking, asking, next)
@@ -87,10 +87,10 @@ static json_t *answer_of(const struct fab_diff *diff)
                      "held_switches", (json_int_t)waits.held_switches);
 }
 
-static void on_swept(struct sweep_result *result, void *arg);
+static void verify_on_swept(struct sweep_result *result, void *arg);
 
 /* For all who wait now. */
-static int begin(struct fab_err *err)
+static int verify_begin(struct fab_err *err)
 {
     struct daemon *d = verifying.daemon;
     struct asking *asking;
@@ -99,22 +99,22 @@ static int begin(struct fab_err *err)
         asking->in_time = true;
     }
     verifying.generation = publisher_generation(d->publisher);
-    return sweep_start(d->base, d->config, NULL, on_swept, NULL, &verifying.sweep, err);
+    return sweep_start(d->base, d->config, NULL, verify_on_swept, NULL, &verifying.sweep, err);
 }
 
 /* For those who came while the last one went on. */
-static void go_on(void)
+static void verify_next(void)
 {
     struct fab_err err = {""};
     verifying.tries = 0;
-    int rc = verifying.asking == NULL ? PMIXFAB_OK : begin(&err);
+    int rc = verifying.asking == NULL ? PMIXFAB_OK : verify_begin(&err);
     if (rc != PMIXFAB_OK)
-        answer(NULL, rc, err.text);
+        verify_answer(NULL, rc, err.text);
     if (verifying.asking == NULL)
-        stop();
+        verify_stop();
 }
 
-static void on_swept(struct sweep_result *result, void *arg)
+static void verify_on_swept(struct sweep_result *result, void *arg)
 {
     struct fab_diff diff = {0};
     struct fab_err err = result->err;
@@ -125,7 +125,7 @@ static void on_swept(struct sweep_result *result, void *arg)
     /* What was published meanwhile may be newer than what this sweep saw. */
     if (rc == PMIXFAB_OK && verifying.generation != publisher_generation(verifying.daemon->publisher) &&
         ++verifying.tries < TRIES) {
-        rc = begin(&err);
+        rc = verify_begin(&err);
         if (rc == PMIXFAB_OK)
             return;
     } else if (rc == PMIXFAB_OK) {
@@ -133,9 +133,9 @@ static void on_swept(struct sweep_result *result, void *arg)
         if (rc == PMIXFAB_OK && (line = answer_of(&diff)) == NULL)
             rc = fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
-    answer(line, rc, err.text);
+    verify_answer(line, rc, err.text);
     fab_diff_destroy(&diff);
-    go_on();
+    verify_next();
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
@@ -152,7 +152,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-static int start(struct daemon *daemon, struct fab_err *err)
+static int verify_start(struct daemon *daemon, struct fab_err *err)
 {
     const struct timeval first = {.tv_sec = ROUND_FIRST_PROGRESS};
     verifying.daemon = daemon;
@@ -162,7 +162,7 @@ static int start(struct daemon *daemon, struct fab_err *err)
     if (verifying.tick == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     event_add(verifying.tick, &first);
-    return begin(err);
+    return verify_begin(err);
 }
 
 void control_op_verify(struct connection *connection, json_t *request)
@@ -186,13 +186,13 @@ void control_op_verify(struct connection *connection, json_t *request)
         return;
     }
     bool first = verifying.asking == NULL;
-    asking->pending.gone = on_gone;
+    asking->pending.gone = verify_on_caller_gone;
     DL_APPEND(verifying.asking, asking);
     connection_later(connection, &asking->pending);
-    int rc = first ? start(daemon, &err) : PMIXFAB_OK;
+    int rc = first ? verify_start(daemon, &err) : PMIXFAB_OK;
     if (rc != PMIXFAB_OK) {
         asking->in_time = true;
-        answer(NULL, rc, err.text);
-        stop();
+        verify_answer(NULL, rc, err.text);
+        verify_stop();
     }
 }

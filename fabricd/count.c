@@ -14,7 +14,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the listener only
 static void (*listener)(void *cbdata);
 static void *listener_data;
 
-static void tell(void)
+static void counters_log(void)
 {
     if (atomic_exchange(&unseen, true))
         return;
@@ -40,7 +40,7 @@ void count_seen(void)
 void count_add(enum count what, uint64_t n)
 {
     atomic_fetch_add(&counts[what], n);
-    tell();
+    counters_log();
 }
 
 void count(enum count what)
@@ -56,7 +56,7 @@ uint64_t counted(enum count what)
 void count_change(unsigned kind)
 {
     atomic_fetch_add(&changes[kind < KINDS ? kind : 0], 1);
-    tell();
+    counters_log();
 }
 
 uint64_t counted_changes(unsigned kind)
@@ -72,7 +72,7 @@ static unsigned reason_of(int code)
 void count_refused(int code)
 {
     atomic_fetch_add(&refused[reason_of(code)], 1);
-    tell();
+    counters_log();
 }
 
 uint64_t counted_refused(int code)

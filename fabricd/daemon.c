@@ -98,7 +98,7 @@ static void on_reports(void *arg)
 
 /* ---- events of the loop ------------------------------------------------------------------------- */
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void scheduler_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct daemon *d = arg;
     (void)fd;
@@ -109,7 +109,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
         round_start(d, false);
 }
 
-static void on_signal(evutil_socket_t signo, short what, void *arg)
+static void scheduler_on_signal(evutil_socket_t signo, short what, void *arg)
 {
     struct daemon *d = arg;
     (void)what;
@@ -136,16 +136,16 @@ static void on_trim(evutil_socket_t fd, short what, void *arg)
     malloc_trim(0);
 }
 
-static int make_events(struct daemon *d, struct fab_err *err)
+static int scheduler_make_events(struct daemon *d, struct fab_err *err)
 {
     static const int signals[] = {SIGHUP, SIGTERM, SIGINT};
     evthread_use_pthreads();
     d->base = event_base_new();
-    d->timer = d->base == NULL ? NULL : evtimer_new(d->base, on_timer, d);
+    d->timer = d->base == NULL ? NULL : evtimer_new(d->base, scheduler_on_timeout, d);
     d->trim = d->base == NULL ? NULL : evtimer_new(d->base, on_trim, d);
     bool ok = d->timer != NULL && d->trim != NULL;
     for (size_t i = 0; ok && i < 3; i++) {
-        d->signals[i] = evsignal_new(d->base, signals[i], on_signal, d);
+        d->signals[i] = evsignal_new(d->base, signals[i], scheduler_on_signal, d);
         ok = d->signals[i] != NULL && event_add(d->signals[i], NULL) == 0;
     }
     signal(SIGPIPE, SIG_IGN);
@@ -154,7 +154,7 @@ static int make_events(struct daemon *d, struct fab_err *err)
 
 /* ---- start and stop ----------------------------------------------------------------------------- */
 
-static void stop(struct daemon *d)
+static void scheduler_stop(struct daemon *d)
 {
     /* What looks and sweeps may end by itself while the rest is stopped. */
     sweep_leave(d->sweep);
@@ -207,7 +207,7 @@ static bool is_publishing(void *arg)
 }
 
 /* --restore: before anything looks into the store. */
-static int restore(const struct config *config, struct fab_err *err)
+static int scheduler_restore(const struct config *config, struct fab_err *err)
 {
     char kept[4096];
     if (config->restore == NULL)
@@ -220,15 +220,15 @@ static int restore(const struct config *config, struct fab_err *err)
 }
 
 /* In this order: what was published last is served before anything else is done. */
-static int start(struct daemon *d, struct fab_err *err)
+static int scheduler_start(struct daemon *d, struct fab_err *err)
 {
     int rc = process_lock(d->config, err);
     if (rc == PMIXFAB_OK)
-        rc = restore(d->config, err);
+        rc = scheduler_restore(d->config, err);
     if (rc == PMIXFAB_OK)
         rc = publisher_new(d->config, &d->publisher, err);
     if (rc == PMIXFAB_OK)
-        rc = make_events(d, err);
+        rc = scheduler_make_events(d, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = nodes_new(d->base, d->config, publisher_store(d->publisher), on_reports, d, &d->nodes, err);
@@ -264,15 +264,15 @@ static int start(struct daemon *d, struct fab_err *err)
     return rc;
 }
 
-static int run(const struct config *config)
+static int scheduler_run(const struct config *config)
 {
     struct daemon d = {.config = config};
     struct fab_err err = {""};
-    int rc = start(&d, &err);
+    int rc = scheduler_start(&d, &err);
     if (rc != PMIXFAB_OK) {
         log_error("%s", err.text);
         process_ready(false);
-        stop(&d);
+        scheduler_stop(&d);
         return 1;
     }
     process_ready(true);
@@ -282,12 +282,12 @@ static int run(const struct config *config)
     daemon_sweep(&d, false); /* from within the loop, which can be left then */
     event_base_dispatch(d.base);
     rc = config->once ? d.last_code : PMIXFAB_OK;
-    stop(&d);
+    scheduler_stop(&d);
     return rc == PMIXFAB_OK ? 0 : 1;
 }
 
 /* The rest of --check-config: what the configuration names must be readable, too. */
-static int check_names(const struct config *config)
+static int config_check_names(const struct config *config)
 {
     struct fab_err err = {""};
     struct fab_names *names = NULL;
@@ -316,13 +316,13 @@ int fabricd_main(int argc, char **argv)
     if (options_parse(argc, argv, &config) == PMIXFAB_OK) {
         log_open(config.log, 0);
         if (config.check_only) {
-            status = check_names(&config);
+            status = config_check_names(&config);
         } else if (config.record != NULL) {
             status = look_record(&config);
         } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
             process_descriptors();
             metrics_started();
-            status = config.role == ROLE_NODE ? node_run(&config) : run(&config);
+            status = config.role == ROLE_NODE ? node_run(&config) : scheduler_run(&config);
         } else {
             status = 1;
         }

@@ -36,7 +36,7 @@ void keeping_plan(struct daemon *d)
     event_add(d->keep_timer, &limit);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void round_timer_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct daemon *d = arg;
     (void)fd, (void)what;
@@ -48,7 +48,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 int keeping_start(struct daemon *d, struct fab_err *err)
 {
-    d->keep_timer = evtimer_new(d->base, on_timer, d);
+    d->keep_timer = evtimer_new(d->base, round_timer_on_timeout, d);
     return d->keep_timer == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
 }
 

@@ -5,7 +5,7 @@
 #include "fabricd/daemon_priv.h"
 #include "fabricd/log.h"
 
-static int64_t milliseconds(void)
+static int64_t round_clock_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -15,12 +15,12 @@ static int64_t milliseconds(void)
 /* As this host's clock is now: it may have jumped since. */
 static int64_t on_the_clock(int64_t monotonic)
 {
-    return monotonic < 0 ? 0 : daemon_now() - (milliseconds() - monotonic) * 1000;
+    return monotonic < 0 ? 0 : daemon_now() - (round_clock_ms() - monotonic) * 1000;
 }
 
-static void plan(struct daemon *d)
+static void round_schedule(struct daemon *d)
 {
-    const int64_t when = d->part_asked ? 0 : gather_when(&d->gather), now = milliseconds();
+    const int64_t when = d->part_asked ? 0 : gather_when(&d->gather), now = round_clock_ms();
     if (when < 0)
         return;
     const int64_t wait = when > now ? when - now : 0;
@@ -39,12 +39,12 @@ static void on_noticed(const struct probe_noticed *noticed, void *cbdata)
             d->noticed.all = true;
     log_debug("cheap look: %u switches are not as they were%s", noticed->n,
               noticed->all || noticed->probes != 0 ? ", or all of them" : "");
-    gather_changed(&d->gather, milliseconds());
-    plan(d);
+    gather_changed(&d->gather, round_clock_ms());
+    round_schedule(d);
 }
 
 /* It is time. What waits for a round, or is about to be swept with everything else, need not be started. */
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void round_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct daemon *d = arg;
     (void)fd, (void)what;
@@ -62,14 +62,14 @@ uint64_t daemon_sweep_switch(struct daemon *d, const char *name)
             d->noticed.all = true;
     d->part_asked = true;
     if (!d->round)
-        plan(d);
+        round_schedule(d);
     return d->number + 1;
 }
 
 int notices_start(struct daemon *d, struct fab_err *err)
 {
     gather_init(&d->gather, (int64_t)d->config->settle * 1000, (int64_t)d->config->longest_wait * 1000);
-    d->notice_timer = evtimer_new(d->base, on_timer, d);
+    d->notice_timer = evtimer_new(d->base, round_on_timeout, d);
     if (d->notice_timer == NULL ||
         (notice_wanted(d->config) && notice_new(d->base, d->config, on_noticed, d, &d->notice) != PMIXFAB_OK))
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
@@ -130,5 +130,5 @@ void notices_swept(struct daemon *d, struct sweep_result *result)
 void notices_round_ended(struct daemon *d)
 {
     if (d->notice_timer != NULL)
-        plan(d);
+        round_schedule(d);
 }

@@ -4,7 +4,7 @@
 #include "fabricd/log.h"
 #include "fabricd/watch.h"
 
-static void tell(struct daemon *d, bool pending, events_done_fn next)
+static void round_send_events(struct daemon *d, bool pending, events_done_fn next)
 {
     const struct publication *p = d->publication;
     if (d->control != NULL)
@@ -47,22 +47,22 @@ static void after_pending(void *arg)
     d->status.publish_s = (double)(now.tv_sec - d->publish_began.tv_sec) +
                           (double)(now.tv_nsec - d->publish_began.tv_nsec) / 1e9;
     count(COUNT_PUBLISHED);
-    tell(d, false, after_updated);
+    round_send_events(d, false, after_updated);
 }
 
-static void announce(struct daemon *d, struct publication *publication, bool ends_round)
+static void round_announce(struct daemon *d, struct publication *publication, bool ends_round)
 {
     d->publication = publication;
     d->ends_round = ends_round;
     log_info("generation %llu: %u change%s, %u plane%s published",
              (unsigned long long)publication->generation, publication->n_changes,
              publication->n_changes == 1 ? "" : "s", publication->n, publication->n == 1 ? "" : "s");
-    tell(d, true, after_pending);
+    round_send_events(d, true, after_pending);
 }
 
 /* Up to the commit. inv NULL: with the fabric as it was swept last. */
-static int prepare(struct daemon *d, struct fab_inventory *inv, struct publication **publication,
-                   struct publish_report *report, struct fab_err *err)
+static int round_prepare(struct daemon *d, struct fab_inventory *inv, struct publication **publication,
+                         struct publish_report *report, struct fab_err *err)
 {
     struct publish_input input = {
         .inv = inv, .accept_partial = d->accept_partial, .retire = inv == NULL && keeping_may_retire(d)};
@@ -106,14 +106,14 @@ void publish_round(struct daemon *d)
     bool swept = sweep_wanted(d->config);
     int rc = d->swept.code;
     if (rc == PMIXFAB_OK) {
-        rc = prepare(d, swept ? &d->swept.inv : NULL, &publication, &report, &err);
+        rc = round_prepare(d, swept ? &d->swept.inv : NULL, &publication, &report, &err);
         if (swept)
             take_findings(d, &report);
     }
     log_debug("sweep %llu: %.1f ms, %s", (unsigned long long)d->number, d->swept.milliseconds,
               pmixfab_strerror(rc));
     if (rc == PMIXFAB_OK && publication != NULL)
-        announce(d, publication, true);
+        round_announce(d, publication, true);
     else
         round_end(d, rc, err.text, false);
 }
@@ -125,11 +125,11 @@ void publish_reports(struct daemon *d)
     struct publication *publication = NULL;
     daemon_keep_memory(true);
     d->reports_due = false; /* so that what fails is tried again at the next occasion, not at once */
-    int rc = prepare(d, NULL, &publication, NULL, &err);
+    int rc = round_prepare(d, NULL, &publication, NULL, &err);
     event_add(d->trim, &quiet);
     if (rc != PMIXFAB_OK) {
         log_error("reports: %s", err.text);
     } else if (publication != NULL) {
-        announce(d, publication, false);
+        round_announce(d, publication, false);
     }
 }

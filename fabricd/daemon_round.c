@@ -24,7 +24,7 @@ uint64_t daemon_sweep(struct daemon *d, bool accept_partial)
 
 /* ---- the end ------------------------------------------------------------------------------------- */
 
-static void wait_for_next(struct daemon *d)
+static void round_wait_for_next(struct daemon *d)
 {
     struct timeval interval = {.tv_sec = d->config->interval};
     if (d->config->once) {
@@ -47,7 +47,7 @@ static void wait_for_next(struct daemon *d)
 }
 
 /* The text goes to people and into JSON: what is not printable ASCII does not. */
-static void keep_reason(struct daemon *d, const char *text)
+static void round_set_reason(struct daemon *d, const char *text)
 {
     snprintf(d->status.stale_reason, sizeof(d->status.stale_reason), "%s", text);
     for (char *p = d->status.stale_reason; *p != '\0'; p++)
@@ -65,7 +65,7 @@ static void take_code(struct daemon *d, int code, const char *message)
         d->status.stale = false;
         d->status.stale_since = 0;
     } else {
-        keep_reason(d, message);
+        round_set_reason(d, message);
         log_error("%s", message);
         if (!d->status.stale)
             d->status.stale_since = daemon_now();
@@ -88,7 +88,7 @@ void round_progress_text(const struct daemon *d, int64_t since, char text[ROUND_
                  d->whole_ms / 1e3);
 }
 
-static void on_progress(evutil_socket_t fd, short what, void *arg)
+static void round_on_progress(evutil_socket_t fd, short what, void *arg)
 {
     struct daemon *d = arg;
     const struct timeval pause = {.tv_sec = ROUND_PROGRESS};
@@ -107,7 +107,7 @@ static void progress_begin(struct daemon *d)
     if (d->control == NULL)
         return;
     if (d->progress == NULL)
-        d->progress = evtimer_new(d->base, on_progress, d);
+        d->progress = evtimer_new(d->base, round_on_progress, d);
     if (d->progress != NULL)
         event_add(d->progress, &first);
 }
@@ -144,12 +144,12 @@ void round_end(struct daemon *d, int code, const char *message, bool changed)
                                     .held_switches = waits.held_switches};
         control_swept(d->control, &swept);
     }
-    wait_for_next(d);
+    round_wait_for_next(d);
 }
 
 /* ---- the answers --------------------------------------------------------------------------------- */
 
-static void on_swept(struct sweep_result *result, void *arg)
+static void round_on_swept(struct sweep_result *result, void *arg)
 {
     struct daemon *d = arg;
     d->sweep = NULL;
@@ -167,7 +167,7 @@ static void on_swept(struct sweep_result *result, void *arg)
 }
 
 /* Without a sweep the round is as good as its look: where no probe could say anything, it failed. */
-static void on_looked(struct look_result *result, void *arg)
+static void round_on_host_scan(struct look_result *result, void *arg)
 {
     struct daemon *d = arg;
     struct fab_err err = {""};
@@ -199,7 +199,7 @@ bool round_answered(const struct daemon *d)
 
 /* Somebody removed the run directory: make it anew, so that callers find us again. Its snapshots follow when
  * the sweep is done. */
-static void mend_rundir(struct daemon *d)
+static void round_repair_rundir(struct daemon *d)
 {
     struct fab_err err = {""};
     if (d->control == NULL || !process_lost(d->config))
@@ -216,13 +216,13 @@ static void mend_rundir(struct daemon *d)
         log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
 }
 
-static void start_look(struct daemon *d)
+static void round_start_host_scan(struct daemon *d)
 {
     struct fab_err err = {""};
     const struct node_report *before = nodes_find(d->nodes, d->config->host);
     if (!look_wanted(d->config) || d->look != NULL)
         return;
-    int rc = look_start(d->base, d->config, before == NULL ? NULL : &before->report, 0, on_looked, d,
+    int rc = look_start(d->base, d->config, before == NULL ? NULL : &before->report, 0, round_on_host_scan, d,
                         &d->look, &err);
     if (rc == PMIXFAB_OK)
         return;
@@ -237,7 +237,7 @@ static void start_sweep(struct daemon *d)
 {
     struct sweep_again again;
     const bool part = d->part && notices_part(d, &again, &d->why_whole);
-    if (sweep_start(d->base, d->config, part ? &again : NULL, on_swept, d, &d->sweep, &d->swept.err) !=
+    if (sweep_start(d->base, d->config, part ? &again : NULL, round_on_swept, d, &d->sweep, &d->swept.err) !=
         PMIXFAB_OK)
         d->swept.code = PMIXFAB_ERR_IO;
     notices_taken(d);
@@ -245,7 +245,7 @@ static void start_sweep(struct daemon *d)
 
 void round_start(struct daemon *d, bool part)
 {
-    mend_rundir(d);
+    round_repair_rundir(d);
     d->part = part;
     d->why_whole.text[0] = '\0';
     if (d->part_asked && !part)
@@ -262,7 +262,7 @@ void round_start(struct daemon *d, bool part)
     if (sweep_wanted(d->config))
         start_sweep(d);
     if (!part)
-        start_look(d);
+        round_start_host_scan(d);
     daemon_go_on(d); /* neither may have been started */
 }
 

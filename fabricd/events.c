@@ -36,7 +36,7 @@ static void announcement_put(struct announcement *a)
     free(a);
 }
 
-static void on_finished(evutil_socket_t fd, short what, void *arg)
+static void event_on_finished(evutil_socket_t fd, short what, void *arg)
 {
     struct announcement *a = arg;
     (void)fd;
@@ -53,7 +53,7 @@ static void on_finished(evutil_socket_t fd, short what, void *arg)
     done(cbdata);
 }
 
-static void notice_free(struct notice *notice)
+static void notification_free(struct notice *notice)
 {
     PMIX_INFO_FREE(notice->info, notice->n);
     announcement_put(notice->announcement);
@@ -69,10 +69,11 @@ static void handlers_done(pmix_status_t status, void *cbdata)
         log_debug("events: notification ended with %s", PMIx_Error_string(status));
     if (atomic_fetch_sub(&a->waiting, 1) == 1)
         event_active(a->finished, EV_READ, 0);
-    notice_free(notice);
+    notification_free(notice);
 }
 
-static struct notice *notice_new(struct announcement *a, const struct event_plane *plane, uint64_t generation)
+static struct notice *notification_new(struct announcement *a, const struct event_plane *plane,
+                                       uint64_t generation)
 {
     struct notice *notice = calloc(1, sizeof(*notice));
     if (notice == NULL)
@@ -99,7 +100,7 @@ void events_announce(struct event_base *base, bool pending, const struct event_p
                      uint64_t generation, events_done_fn done, void *cbdata)
 {
     struct announcement *a = calloc(1, sizeof(*a));
-    if (a == NULL || (a->finished = event_new(base, -1, 0, on_finished, a)) == NULL) {
+    if (a == NULL || (a->finished = event_new(base, -1, 0, event_on_finished, a)) == NULL) {
         log_error("events: out of memory, the change is published unannounced");
         free(a);
         done(cbdata);
@@ -112,7 +113,7 @@ void events_announce(struct event_base *base, bool pending, const struct event_p
     a->cbdata = cbdata;
     event_add(a->finished, &deadline);
     for (uint32_t i = 0; i < n; i++) {
-        struct notice *notice = notice_new(a, &planes[i], generation);
+        struct notice *notice = notification_new(a, &planes[i], generation);
         if (notice == NULL)
             continue;
         atomic_fetch_add(&a->waiting, 1);
@@ -124,7 +125,7 @@ void events_announce(struct event_base *base, bool pending, const struct event_p
         if (rc != PMIX_OPERATION_SUCCEEDED)
             log_error("events: plane %s: %s", planes[i].name, PMIx_Error_string(rc));
         atomic_fetch_sub(&a->waiting, 1);
-        notice_free(notice);
+        notification_free(notice);
     }
     if (atomic_fetch_sub(&a->waiting, 1) == 1)
         event_active(a->finished, EV_READ, 0);

@@ -13,12 +13,12 @@ struct expected {
     bool failed; /* out of memory while they were read */
 };
 
-static int out_of_memory(struct fab_err *err)
+static int planned_nomem(struct fab_err *err)
 {
     return fab_fail(err, PMIXFAB_ERR_NOMEM, "expect: out of memory");
 }
 
-static bool make_room(struct expected *expected)
+static bool planned_reserve(struct expected *expected)
 {
     if (expected->n < expected->cap)
         return true;
@@ -32,7 +32,7 @@ static bool make_room(struct expected *expected)
 }
 
 /* Where the name stands, or would. */
-static uint32_t place_of(const struct expected *expected, const char *name, bool *found)
+static uint32_t planned_position(const struct expected *expected, const char *name, bool *found)
 {
     uint32_t at = 0;
     while (at < expected->n && strcmp(expected->rows[at].name, name) < 0)
@@ -41,10 +41,10 @@ static uint32_t place_of(const struct expected *expected, const char *name, bool
     return at;
 }
 
-static int take(const struct store_expected *row, void *cbdata)
+static int planned_load_row(const struct store_expected *row, void *cbdata)
 {
     struct expected *expected = cbdata;
-    char *name = make_room(expected) ? strdup(row->name) : NULL;
+    char *name = planned_reserve(expected) ? strdup(row->name) : NULL;
     expected->failed = name == NULL;
     if (expected->failed)
         return 1;
@@ -58,11 +58,11 @@ int expected_new(struct store *store, struct expected **out, struct fab_err *err
     struct expected *expected = calloc(1, sizeof(*expected));
     *out = NULL;
     if (expected == NULL)
-        return out_of_memory(err);
+        return planned_nomem(err);
     expected->store = store;
-    int rc = store_expected_load(store, take, expected, err);
+    int rc = store_expected_load(store, planned_load_row, expected, err);
     if (rc == PMIXFAB_OK && expected->failed)
-        rc = out_of_memory(err);
+        rc = planned_nomem(err);
     if (rc != PMIXFAB_OK) {
         expected_free(expected);
         return rc;
@@ -81,7 +81,7 @@ void expected_free(struct expected *expected)
     free(expected);
 }
 
-static void drop(struct expected *expected, uint32_t at)
+static void planned_remove(struct expected *expected, uint32_t at)
 {
     free((char *)expected->rows[at].name);
     expected->n--;
@@ -89,7 +89,7 @@ static void drop(struct expected *expected, uint32_t at)
 }
 
 /* A row that cannot be removed from the store now is over all the same, and goes at the next occasion. */
-static void expire(struct expected *expected, int64_t now)
+static void planned_expire_due(struct expected *expected, int64_t now)
 {
     struct fab_err err = {""};
     for (uint32_t i = 0; i < expected->n;) {
@@ -99,13 +99,13 @@ static void expire(struct expected *expected, int64_t now)
         }
         if (store_expected_delete(expected->store, expected->rows[i].name, &err) != PMIXFAB_OK)
             log_warning("expect: %s", err.text);
-        drop(expected, i);
+        planned_remove(expected, i);
     }
 }
 
 const struct store_expected *expected_all(struct expected *expected, int64_t now, uint32_t *n)
 {
-    expire(expected, now);
+    planned_expire_due(expected, now);
     *n = expected->n;
     return expected->rows;
 }
@@ -117,16 +117,16 @@ int expected_add(struct expected *expected, const char *name, int64_t now, unsig
     if (seconds == 0 || seconds > EXPECTED_MAX_TIME)
         return fab_fail(err, PMIXFAB_ERR_RANGE, "expect: %u seconds: give a time from 1 second to %d days",
                         seconds, EXPECTED_MAX_TIME / 86400);
-    expire(expected, now);
-    uint32_t at = place_of(expected, name, &found);
+    planned_expire_due(expected, now);
+    uint32_t at = planned_position(expected, name, &found);
     if (!found && expected->n >= EXPECTED_MAX)
         return fab_fail(
             err, PMIXFAB_ERR_RANGE,
             "expect: %u swaps are announced already: cancel some (fabricctl expect HOST --cancel)",
             expected->n);
-    char *copy = found || !make_room(expected) ? NULL : strdup(name);
+    char *copy = found || !planned_reserve(expected) ? NULL : strdup(name);
     if (!found && copy == NULL)
-        return out_of_memory(err);
+        return planned_nomem(err);
     const struct store_expected row = {
         .name = name, .since = now, .until = now + (int64_t)seconds * 1000000, .uid = uid};
     int rc = store_expected_put(expected->store, &row, err);
@@ -146,14 +146,14 @@ int expected_add(struct expected *expected, const char *name, int64_t now, unsig
 int expected_cancel(struct expected *expected, const char *name, int64_t now, struct fab_err *err)
 {
     bool found;
-    expire(expected, now);
-    uint32_t at = place_of(expected, name, &found);
+    planned_expire_due(expected, now);
+    uint32_t at = planned_position(expected, name, &found);
     if (!found)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
                         "expect: %s is not expected to change: `fabricctl expect` lists what is", name);
     int rc = store_expected_delete(expected->store, name, err);
     if (rc == PMIXFAB_OK)
-        drop(expected, at);
+        planned_remove(expected, at);
     return rc;
 }
 
@@ -204,7 +204,7 @@ static void mark_indices(struct fab_diff *diff)
 
 void expected_mark(struct expected *expected, struct fab_diff *diff, int64_t now)
 {
-    expire(expected, now);
+    planned_expire_due(expected, now);
     if (expected->n == 0)
         return;
     for (uint32_t i = 0; i < diff->n; i++) {

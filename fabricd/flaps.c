@@ -43,7 +43,7 @@ static void find_changes(struct counting *c, const struct flaps_seen *before, co
     }
 }
 
-static int by_guid(const void *a, const void *b)
+static int transition_compare_guid(const void *a, const void *b)
 {
     const struct concerned *x = a, *y = b;
     return (x->guid > y->guid) - (x->guid < y->guid);
@@ -72,7 +72,7 @@ static void note_nodes(struct counting *c, const struct flaps_cable *cable)
 }
 
 /* Those that the concerned had; and from what came and went, those that they have. */
-static void count_cables(const struct counting *c, const struct flaps_seen *before)
+static void transition_count_cables(const struct counting *c, const struct flaps_seen *before)
 {
     for (uint32_t i = 0; i < before->n; i++) {
         const struct hold_key *key = &before->cables[i].key;
@@ -111,12 +111,12 @@ static void find_nodes(struct counting *c, const struct flaps_seen *before)
         note_nodes(c, c->went[i]);
     for (uint32_t i = 0; i < c->n_came; i++)
         note_nodes(c, c->came[i]);
-    qsort(c->nodes, c->n_nodes, sizeof(*c->nodes), by_guid);
+    qsort(c->nodes, c->n_nodes, sizeof(*c->nodes), transition_compare_guid);
     for (uint32_t i = 0; i < c->n_nodes; i++)
         if (kept == 0 || c->nodes[kept - 1].guid != c->nodes[i].guid)
             c->nodes[kept++] = c->nodes[i];
     c->n_nodes = kept;
-    count_cables(c, before);
+    transition_count_cables(c, before);
     find_causes(c);
 }
 
@@ -132,13 +132,13 @@ static bool has_come(const struct concerned *sw)
     return sw->is_switch && sw->before == 0 && sw->after >= 2;
 }
 
-static void change(const struct counting *c, const struct hold_key *key, bool came)
+static void transition_add(const struct counting *c, const struct hold_key *key, bool came)
 {
     if (hold_change(c->hold, key, came, c->when))
         c->calls->on_held(key, c->calls->cbdata);
 }
 
-static bool is_planned(const struct counting *c, uint64_t guid)
+static bool transition_is_planned(const struct counting *c, uint64_t guid)
 {
     return c->calls->is_planned(guid, c->calls->cbdata);
 }
@@ -150,7 +150,7 @@ static bool goes_along(const struct counting *c, const struct hold_key *key)
     for (int e = 0; e < 2; e++)
         if (ends[e] != NULL && (has_gone(ends[e]) || has_come(ends[e])))
             return true;
-    return is_planned(c, key->end.guid) || is_planned(c, key->far.guid);
+    return transition_is_planned(c, key->end.guid) || transition_is_planned(c, key->far.guid);
 }
 
 static void count_all(const struct counting *c)
@@ -160,19 +160,19 @@ static void count_all(const struct counting *c)
         const struct hold_key key = hold_switch(sw->guid);
         if (has_gone(sw))
             hold_excuse_all(c->hold, sw->guid, c->when);
-        if ((has_gone(sw) || has_come(sw)) && sw->itself && !is_planned(c, sw->guid))
-            change(c, &key, has_come(sw));
+        if ((has_gone(sw) || has_come(sw)) && sw->itself && !transition_is_planned(c, sw->guid))
+            transition_add(c, &key, has_come(sw));
     }
     for (uint32_t i = 0; i < c->n_went; i++) {
         if (goes_along(c, &c->went[i]->key))
             hold_excuse(c->hold, &c->went[i]->key, c->when);
         else
-            change(c, &c->went[i]->key, false);
+            transition_add(c, &c->went[i]->key, false);
     }
     for (uint32_t i = 0; i < c->n_came; i++) {
         if (goes_along(c, &c->came[i]->key))
             hold_excuse(c->hold, &c->came[i]->key, c->when);
-        change(c, &c->came[i]->key, true);
+        transition_add(c, &c->came[i]->key, true);
     }
 }
 

@@ -12,7 +12,7 @@ struct handed {
 
 static struct handed *all; /* in order of insertion */
 
-static struct handed *find(const pmix_proc_t *requestor, pmix_proc_t *key)
+static struct handed *plane_memory_find(const pmix_proc_t *requestor, pmix_proc_t *key)
 {
     struct handed *found = NULL;
     memset(key, 0, sizeof(*key));
@@ -25,7 +25,7 @@ static struct handed *find(const pmix_proc_t *requestor, pmix_proc_t *key)
 uint32_t handed_meant_by_zero(const pmix_proc_t *requestor)
 {
     pmix_proc_t key;
-    const struct handed *found = requestor == NULL ? NULL : find(requestor, &key);
+    const struct handed *found = requestor == NULL ? NULL : plane_memory_find(requestor, &key);
     return found == NULL ? HANDED_NOTHING : found->meant;
 }
 
@@ -34,7 +34,7 @@ void handed_note(const pmix_proc_t *requestor, uint32_t index)
     pmix_proc_t key;
     if (requestor == NULL)
         return;
-    struct handed *one = find(requestor, &key);
+    struct handed *one = plane_memory_find(requestor, &key);
     if (one != NULL) {
         if (one->meant != 0)
             one->meant = index;

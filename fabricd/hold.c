@@ -57,7 +57,7 @@ void hold_free(struct hold *hold)
 
 /* ---- what is remembered ---- */
 
-static int compare_ends(struct hold_end a, struct hold_end b)
+static int damping_compare_ends(struct hold_end a, struct hold_end b)
 {
     if (a.guid != b.guid)
         return a.guid < b.guid ? -1 : 1;
@@ -66,13 +66,13 @@ static int compare_ends(struct hold_end a, struct hold_end b)
 
 int hold_compare(const struct hold_key *a, const struct hold_key *b)
 {
-    int order = compare_ends(a->end, b->end);
-    return order != 0 ? order : compare_ends(a->far, b->far);
+    int order = damping_compare_ends(a->end, b->end);
+    return order != 0 ? order : damping_compare_ends(a->far, b->far);
 }
 
 struct hold_key hold_cable(struct hold_end a, struct hold_end b)
 {
-    return compare_ends(a, b) < 0 ? (struct hold_key){a, b} : (struct hold_key){b, a};
+    return damping_compare_ends(a, b) < 0 ? (struct hold_key){a, b} : (struct hold_key){b, a};
 }
 
 struct hold_key hold_switch(uint64_t guid)
@@ -86,7 +86,7 @@ bool hold_is_switch(const struct hold_key *key)
 }
 
 /* Where it stands, or would. */
-static uint32_t place_of(const struct hold *hold, const struct hold_key *key)
+static uint32_t damping_position(const struct hold *hold, const struct hold_key *key)
 {
     uint32_t low = 0, high = hold->n;
     while (low < high) {
@@ -99,15 +99,15 @@ static uint32_t place_of(const struct hold *hold, const struct hold_key *key)
     return low;
 }
 
-static struct entry *find(const struct hold *hold, const struct hold_key *key)
+static struct entry *damping_find_entry(const struct hold *hold, const struct hold_key *key)
 {
-    uint32_t at = place_of(hold, key);
+    uint32_t at = damping_position(hold, key);
     return at < hold->n && hold_compare(&hold->entries[at]->key, key) == 0 ? hold->entries[at] : NULL;
 }
 
-static struct entry *find_or_add(struct hold *hold, const struct hold_key *key)
+static struct entry *damping_find_or_add(struct hold *hold, const struct hold_key *key)
 {
-    struct entry *entry = find(hold, key);
+    struct entry *entry = damping_find_entry(hold, key);
     if (entry != NULL)
         return entry;
     if (hold->n == hold->cap) {
@@ -122,7 +122,7 @@ static struct entry *find_or_add(struct hold *hold, const struct hold_key *key)
     if (entry == NULL)
         return NULL;
     entry->key = *key;
-    uint32_t at = place_of(hold, key);
+    uint32_t at = damping_position(hold, key);
     memmove(hold->entries + at + 1, hold->entries + at, (hold->n - at) * sizeof(struct entry *));
     hold->entries[at] = entry;
     hold->n++;
@@ -170,7 +170,7 @@ static bool is_forgotten(const struct hold *hold, const struct entry *entry)
            next_period(hold, entry) == hold->limits.down * SECOND;
 }
 
-static void advance(struct hold *hold, int64_t now)
+static void damping_decay(struct hold *hold, int64_t now)
 {
     if (now > hold->now)
         hold->now = now;
@@ -187,7 +187,7 @@ static void let_go(struct entry *entry)
 uint32_t hold_pass(struct hold *hold, int64_t now)
 {
     uint32_t released = 0, kept = 0;
-    advance(hold, now);
+    damping_decay(hold, now);
     for (uint32_t i = 0; i < hold->n; i++) {
         struct entry *entry = hold->entries[i];
         if (entry->held && hold->now >= entry->until) {
@@ -206,8 +206,8 @@ uint32_t hold_pass(struct hold *hold, int64_t now)
 
 bool hold_release(struct hold *hold, const struct hold_key *key)
 {
-    uint32_t at = place_of(hold, key);
-    struct entry *entry = find(hold, key);
+    uint32_t at = damping_position(hold, key);
+    struct entry *entry = damping_find_entry(hold, key);
     if (entry == NULL || !entry->held)
         return false;
     entry_free(entry);
@@ -230,8 +230,8 @@ bool hold_change(struct hold *hold, const struct hold_key *key, bool came, int64
 {
     if (hold->limits.count == 0)
         return false;
-    advance(hold, now);
-    struct entry *entry = find_or_add(hold, key);
+    damping_decay(hold, now);
+    struct entry *entry = damping_find_or_add(hold, key);
     if (entry == NULL)
         return false;
     entry->went = 0;
@@ -263,9 +263,9 @@ bool hold_change(struct hold *hold, const struct hold_key *key, bool came, int64
 void hold_excuse(struct hold *hold, const struct hold_key *cable, int64_t now)
 {
     struct entry *entry = NULL;
-    advance(hold, now);
+    damping_decay(hold, now);
     if (hold->limits.count > 0)
-        entry = find_or_add(hold, cable);
+        entry = damping_find_or_add(hold, cable);
     if (entry == NULL)
         return;
     entry->excused = hold->now + window_of(hold);
@@ -274,7 +274,7 @@ void hold_excuse(struct hold *hold, const struct hold_key *cable, int64_t now)
 
 void hold_excuse_all(struct hold *hold, uint64_t guid, int64_t now)
 {
-    advance(hold, now);
+    damping_decay(hold, now);
     for (uint32_t i = 0; i < hold->n; i++) {
         struct entry *entry = hold->entries[i];
         if (hold_is_switch(&entry->key) || (entry->key.end.guid != guid && entry->key.far.guid != guid))
@@ -291,7 +291,7 @@ void hold_excuse_all(struct hold *hold, uint64_t guid, int64_t now)
 
 void hold_name(struct hold *hold, const struct hold_key *key, const char *what, const char *subjects)
 {
-    struct entry *entry = find(hold, key);
+    struct entry *entry = damping_find_entry(hold, key);
     const char *end = subjects;
     if (entry == NULL || !entry->held)
         return;
@@ -308,16 +308,16 @@ void hold_name(struct hold *hold, const struct hold_key *key, const char *what, 
 
 /* ---- questions ---- */
 
-static bool is_held(const struct hold *hold, struct hold_key key)
+static bool damping_suppresses(const struct hold *hold, struct hold_key key)
 {
-    const struct entry *entry = find(hold, &key);
+    const struct entry *entry = damping_find_entry(hold, &key);
     return entry != NULL && entry->held;
 }
 
 bool hold_is_held(const struct hold *hold, const struct hold_key *cable)
 {
-    return is_held(hold, *cable) || is_held(hold, hold_switch(cable->end.guid)) ||
-           is_held(hold, hold_switch(cable->far.guid));
+    return damping_suppresses(hold, *cable) || damping_suppresses(hold, hold_switch(cable->end.guid)) ||
+           damping_suppresses(hold, hold_switch(cable->far.guid));
 }
 
 bool hold_holds_end(const struct hold *hold, uint64_t guid, uint32_t port)
@@ -325,14 +325,15 @@ bool hold_holds_end(const struct hold *hold, uint64_t guid, uint32_t port)
     const struct hold_end end = {guid, port};
     for (uint32_t i = 0; i < hold->n; i++) {
         const struct hold_key *key = &hold->entries[i]->key;
-        if (hold->entries[i]->held && (compare_ends(key->end, end) == 0 || compare_ends(key->far, end) == 0 ||
-                                       (hold_is_switch(key) && key->end.guid == guid)))
+        if (hold->entries[i]->held &&
+            (damping_compare_ends(key->end, end) == 0 || damping_compare_ends(key->far, end) == 0 ||
+             (hold_is_switch(key) && key->end.guid == guid)))
             return true;
     }
     return false;
 }
 
-static void describe(const struct entry *entry, struct held *out)
+static void damping_describe(const struct entry *entry, struct held *out)
 {
     const char *what = entry->what != NULL ? entry->what : "";
     *out = (struct held){.key = entry->key,
@@ -349,16 +350,16 @@ bool hold_next(const struct hold *hold, uint32_t *at, struct held *out)
         (*at)++;
     if (*at >= hold->n)
         return false;
-    describe(hold->entries[(*at)++], out);
+    damping_describe(hold->entries[(*at)++], out);
     return true;
 }
 
 bool hold_find(const struct hold *hold, const struct hold_key *key, struct held *out)
 {
-    const struct entry *entry = find(hold, key);
+    const struct entry *entry = damping_find_entry(hold, key);
     if (entry == NULL || !entry->held)
         return false;
-    describe(entry, out);
+    damping_describe(entry, out);
     return true;
 }
 

@@ -70,9 +70,9 @@ static char *make_input(const struct hooks *hooks, const struct waiting *waiting
     return text;
 }
 
-static void next(struct hooks *hooks);
+static void hook_start_next(struct hooks *hooks);
 
-static void on_ended(struct child_result *result, void *arg)
+static void hook_on_ended(struct child_result *result, void *arg)
 {
     struct hooks *hooks = arg;
     hooks->child = NULL;
@@ -84,7 +84,7 @@ static void on_ended(struct child_result *result, void *arg)
         log_debug("hook: generation %llu: %.1f ms", (unsigned long long)hooks->generation,
                   result->milliseconds);
     count(result->code == PMIXFAB_OK ? COUNT_HOOKS : COUNT_HOOKS_FAILED);
-    next(hooks);
+    hook_start_next(hooks);
 }
 
 /* It can ask more with fabricctl, which finds the daemon by this. */
@@ -97,7 +97,7 @@ static int make_env(const struct hooks *hooks, struct config_list *env)
     return rc == PMIXFAB_OK ? config_append(env, text) : rc;
 }
 
-static int start(struct hooks *hooks, struct fab_err *err)
+static int hook_start(struct hooks *hooks, struct fab_err *err)
 {
     char what[60];
     char *argv[CONFIG_MAX_LIST + 1] = {NULL};
@@ -111,7 +111,7 @@ static int start(struct hooks *hooks, struct fab_err *err)
                                       .input = hooks->input,
                                       .input_size = strlen(hooks->input),
                                       .deadline = hooks->config->hook_deadline,
-                                      .done = on_ended,
+                                      .done = hook_on_ended,
                                       .cbdata = hooks};
     int rc = make_env(hooks, &env);
     if (rc == PMIXFAB_OK)
@@ -123,7 +123,7 @@ static int start(struct hooks *hooks, struct fab_err *err)
 }
 
 /* Start the next one, if none runs; what cannot be started is left out. */
-static void next(struct hooks *hooks)
+static void hook_start_next(struct hooks *hooks)
 {
     while (hooks->child == NULL && hooks->queue != NULL) {
         struct waiting *waiting = hooks->queue;
@@ -133,7 +133,7 @@ static void next(struct hooks *hooks)
         hooks->generation = waiting->generation;
         hooks->input = make_input(hooks, waiting);
         waiting_free(waiting);
-        if (hooks->input != NULL && start(hooks, &err) == PMIXFAB_OK)
+        if (hooks->input != NULL && hook_start(hooks, &err) == PMIXFAB_OK)
             return;
         if (err.text[0] != '\0')
             log_warning("%s", err.text);
@@ -167,7 +167,7 @@ void hooks_tell(struct hooks *hooks, const struct hook_news *news)
     waiting->published = news->published;
     DL_APPEND(hooks->queue, waiting);
     hooks->n++;
-    next(hooks);
+    hook_start_next(hooks);
 }
 
 int hooks_new(struct event_base *base, const struct config *config, struct store *store, struct hooks **out,

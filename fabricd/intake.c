@@ -36,7 +36,7 @@ static struct {
     char host[FAB_HOST_MAX + 1], user[64];
 } in = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
-static int64_t milliseconds(void)
+static int64_t ingest_clock_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -95,7 +95,7 @@ static void answer_local(struct intake_entry *entry)
 bool intake_may_log(const char *what, char again[INTAKE_AGAIN_TEXT])
 {
     unsigned unsaid;
-    bool may = intake_say(what, milliseconds(), &unsaid);
+    bool may = intake_say(what, ingest_clock_ms(), &unsaid);
     again[0] = '\0';
     if (unsaid > 0)
         snprintf(again, INTAKE_AGAIN_TEXT, " (and %u times since this was said)", unsaid);
@@ -143,9 +143,9 @@ void intake_answer(struct intake_item *item, int code, uint64_t held, const char
 
 /* ---- the thread --------------------------------------------------------------------------------- */
 
-static int believe(struct intake_entry *entry, int64_t *munged_away, struct fab_err *err)
+static int credential_verify(struct intake_entry *entry, int64_t *munged_away, struct fab_err *err)
 {
-    int64_t now = milliseconds();
+    int64_t now = ingest_clock_ms();
     if (now < *munged_away)
         return fab_fail(err, PMIXFAB_ERR_UNREACH, INTAKE_NO_MUNGED);
     int rc = intake_open(&in.rules, entry->credential, &entry->item.delivery, &entry->bytes, &entry->item.uid,
@@ -153,14 +153,14 @@ static int believe(struct intake_entry *entry, int64_t *munged_away, struct fab_
     free(entry->credential);
     entry->credential = NULL;
     if (rc == PMIXFAB_ERR_UNREACH)
-        *munged_away = milliseconds() + MUNGED_AWAY_MS;
+        *munged_away = ingest_clock_ms() + MUNGED_AWAY_MS;
     if (rc == PMIXFAB_OK && !intake_allow(entry->item.delivery.host, now))
         rc = fab_fail(err, PMIXFAB_ERR_BUSY, "%s delivers more often than once a second: come again later",
                       entry->item.delivery.host);
     return rc;
 }
 
-static void *work(void *arg)
+static void *ingest_thread(void *arg)
 {
     int64_t munged_away = 0;
     (void)arg;
@@ -175,7 +175,7 @@ static void *work(void *arg)
         DL_DELETE(in.queue, &entry->item);
         in.current = entry;
         pthread_mutex_unlock(&in.lock);
-        int rc = believe(entry, &munged_away, &err);
+        int rc = credential_verify(entry, &munged_away, &err);
         pthread_mutex_lock(&in.lock);
         bool mine = in.current == entry; /* else the stop has answered, and left only the memory to us */
         in.current = NULL;
@@ -197,7 +197,7 @@ static void *work(void *arg)
 
 /* ---- on the loop -------------------------------------------------------------------------------- */
 
-static void on_bell(evutil_socket_t fd, short what, void *arg)
+static void ingest_on_wakeup(evutil_socket_t fd, short what, void *arg)
 {
     struct intake_item *item, *next;
     (void)fd, (void)what, (void)arg;
@@ -293,14 +293,14 @@ int intake_start(struct event_base *base, const struct config *config, intake_fn
         return rc;
     in.fn = fn;
     in.cbdata = cbdata;
-    in.bell = event_new(base, -1, EV_PERSIST, on_bell, NULL);
+    in.bell = event_new(base, -1, EV_PERSIST, ingest_on_wakeup, NULL);
     if (in.bell == NULL || intake_orders_start(base) != PMIXFAB_OK) {
         intake_stop();
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
     }
     pthread_mutex_lock(&in.lock);
     in.running = true;
-    int failed = pthread_create(&in.thread, NULL, work, NULL);
+    int failed = pthread_create(&in.thread, NULL, ingest_thread, NULL);
     in.running = failed == 0;
     pthread_mutex_unlock(&in.lock);
     if (failed != 0) {

@@ -73,7 +73,7 @@ struct where {
     char text[INET_ADDRSTRLEN];
 };
 
-static struct where address_text(struct in_addr address)
+static struct where origin_address_text(struct in_addr address)
 {
     struct where where = {"?"};
     inet_ntop(AF_INET, &address, where.text, sizeof(where.text));
@@ -81,9 +81,9 @@ static struct where address_text(struct in_addr address)
 }
 
 /* What munged says of a credential that it does not accept. */
-static int explain(munge_err_t rc, const struct intake_credential *made, struct fab_err *err)
+static int munge_explain(munge_err_t rc, const struct intake_credential *made, struct fab_err *err)
 {
-    const struct where where = address_text(made->origin);
+    const struct where where = origin_address_text(made->origin);
     switch (rc) {
     case EMUNGE_SOCKET:
     case EMUNGE_TIMEOUT:
@@ -126,7 +126,7 @@ static bool is_this_host(const struct intake_rules *rules, const char *host)
 static int check_host(const struct intake_rules *rules, const struct intake_credential *made,
                       const char *host, struct fab_err *err)
 {
-    const struct where where = address_text(made->origin);
+    const struct where where = origin_address_text(made->origin);
     if (is_this_host(rules, host) && rules->calls->is_ours(made->origin))
         return PMIXFAB_OK;
     const struct intake_name name = intake_name_check(rules->calls, host, made->origin);
@@ -157,7 +157,7 @@ static int check_host(const struct intake_rules *rules, const struct intake_cred
     return fab_fail(err, PMIXFAB_ERR_PERM,
                     "%s: uid %u on %s may not describe this host, which is %s: a host describes itself only",
                     host, (unsigned)made->uid, where.text,
-                    name.first.s_addr == INADDR_ANY ? "elsewhere" : address_text(name.first).text);
+                    name.first.s_addr == INADDR_ANY ? "elsewhere" : origin_address_text(name.first).text);
 }
 
 static int check_user(const struct intake_rules *rules, const struct intake_credential *made,
@@ -167,7 +167,7 @@ static int check_user(const struct intake_rules *rules, const struct intake_cred
         return PMIXFAB_OK;
     return fab_fail(
         err, PMIXFAB_ERR_PERM, "%s: uid %u on %s may not describe a host: that is for root%s%.60s", host,
-        (unsigned)made->uid, address_text(made->origin).text, rules->node_user == NULL ? "" : " and ",
+        (unsigned)made->uid, origin_address_text(made->origin).text, rules->node_user == NULL ? "" : " and ",
         rules->node_user == NULL ? "" : rules->node_user);
 }
 
@@ -180,13 +180,13 @@ int intake_open(const struct intake_rules *rules, const char *credential, struct
     *bytes = made.bytes;
     *uid = (unsigned)made.uid;
     if (munge != EMUNGE_SUCCESS)
-        return explain(munge, &made, err);
+        return munge_explain(munge, &made, err);
     int rc = made.size <= 0 ? fab_fail(&why, PMIXFAB_ERR_TRUNCATED, "it is empty") : PMIXFAB_OK;
     if (rc == PMIXFAB_OK)
         rc = fab_delivery_decode(made.bytes, (size_t)made.size, delivery, &why);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "the credential of uid %u on %s holds no delivery: %.300s",
-                        (unsigned)made.uid, address_text(made.origin).text,
+                        (unsigned)made.uid, origin_address_text(made.origin).text,
                         why.text[0] != '\0' ? why.text : pmixfab_strerror(rc));
     rc = check_user(rules, &made, delivery->host, err);
     return rc == PMIXFAB_OK ? check_host(rules, &made, delivery->host, err) : rc;

@@ -91,7 +91,7 @@ void intake_names_clear(void)
     pthread_mutex_unlock(&lock);
 }
 
-static bool has(const struct name *name, struct in_addr address)
+static bool resolved_has_address(const struct name *name, struct in_addr address)
 {
     for (uint32_t i = 0; i < name->n; i++)
         if (name->addresses[i].s_addr == address.s_addr)
@@ -99,7 +99,7 @@ static bool has(const struct name *name, struct in_addr address)
     return false;
 }
 
-static struct name *name_of(const char *host, bool make)
+static struct name *resolved_find(const char *host, bool make)
 {
     struct name *name;
     const size_t len = strlen(host);
@@ -121,13 +121,14 @@ static struct name *name_of(const char *host, bool make)
 /* ---- before the resolver is asked --------------------------------------------------------------- */
 
 /* What is known without it. False: it has to be asked. */
-static bool known(const char *host, struct in_addr origin, int64_t now, struct intake_name *out)
+static bool resolved_cached(const char *host, struct in_addr origin, int64_t now, struct intake_name *out)
 {
-    const struct name *name = name_of(host, false);
+    const struct name *name = resolved_find(host, false);
     struct origin *waits;
     const bool is_away = now < away_until;
     HASH_FIND(hh, origins, &origin, sizeof(origin), waits);
-    if (name != NULL && has(name, origin) && now < name->asked + (is_away ? OLD_MS : GOOD_MS))
+    if (name != NULL && resolved_has_address(name, origin) &&
+        now < name->asked + (is_away ? OLD_MS : GOOD_MS))
         *out = (struct intake_name){.state = NAME_RIGHT};
     else if (name != NULL && now < name->bad_until)
         *out = (struct intake_name){.state = NAME_FAILED, .error = name->bad};
@@ -142,7 +143,7 @@ static bool known(const char *host, struct in_addr origin, int64_t now, struct i
 
 /* ---- what it said ------------------------------------------------------------------------------- */
 
-static void penalize(struct in_addr address, int64_t now, int64_t took)
+static void resolve_penalize(struct in_addr address, int64_t now, int64_t took)
 {
     const int64_t wait = took * PENALTY < MAX_WAIT ? took * PENALTY : MAX_WAIT;
     struct origin *origin;
@@ -189,18 +190,19 @@ bool intake_names_may_pass(int error)
     return error == EAI_AGAIN || error == EAI_SYSTEM || error == EAI_MEMORY || error == EAI_FAIL;
 }
 
-static struct intake_name failed(const char *host, struct in_addr origin, int error, int64_t began,
-                                 int64_t now)
+static struct intake_name resolve_failed(const char *host, struct in_addr origin, int error, int64_t began,
+                                         int64_t now)
 {
     const int64_t took = now - began;
-    struct name *name = name_of(host, true);
+    struct name *name = resolved_find(host, true);
     if (error == EAI_AGAIN && took >= LONG_MS) { /* a quick one may be about this name alone */
         away = error;
         away_until = now + (took < MAX_AWAY ? took : MAX_AWAY);
     }
-    if (name != NULL && intake_names_may_pass(error) && has(name, origin) && now < name->asked + OLD_MS)
+    if (name != NULL && intake_names_may_pass(error) && resolved_has_address(name, origin) &&
+        now < name->asked + OLD_MS)
         return (struct intake_name){.state = NAME_RIGHT};
-    penalize(origin, now, took);
+    resolve_penalize(origin, now, took);
     if (name != NULL) {
         name->bad = error;
         name->bad_until = now + BAD_MS;
@@ -217,7 +219,7 @@ struct intake_name intake_name_check(const struct intake_calls *calls, const cha
     struct intake_name out;
     const int64_t began = now_of(calls);
     pthread_mutex_lock(&lock);
-    bool is_known = known(host, origin, began, &out);
+    bool is_known = resolved_cached(host, origin, began, &out);
     pthread_mutex_unlock(&lock);
     if (is_known)
         return out;
@@ -225,9 +227,9 @@ struct intake_name intake_name_check(const struct intake_calls *calls, const cha
     const int64_t now = now_of(calls);
     pthread_mutex_lock(&lock);
     if (error != 0) {
-        out = failed(host, origin, error, began, now);
+        out = resolve_failed(host, origin, error, began, now);
     } else {
-        struct name *name = name_of(host, true);
+        struct name *name = resolved_find(host, true);
         if (name != NULL) {
             take_addresses(name, all);
             name->asked = now;
@@ -235,7 +237,7 @@ struct intake_name intake_name_check(const struct intake_calls *calls, const cha
         }
         out = take_answer(all, origin);
         if (out.state == NAME_WRONG)
-            penalize(origin, now, now - began);
+            resolve_penalize(origin, now, now - began);
     }
     pthread_mutex_unlock(&lock);
     if (error == 0)

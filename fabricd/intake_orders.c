@@ -40,7 +40,7 @@ static unsigned n_waiters;
 static struct host *hosts;
 static struct event *timer; /* NULL: not started, or stopped */
 
-static time_t seconds(void)
+static time_t scan_clock_seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -49,16 +49,16 @@ static time_t seconds(void)
 
 /* ---- hosts: the lock is held -------------------------------------------------------------------- */
 
-static struct host *find_host(const char *name)
+static struct host *scan_find_host(const char *name)
 {
     struct host *host;
     HASH_FIND_STR(hosts, name, host);
     return host;
 }
 
-static struct host *get_host(const char *name)
+static struct host *scan_get_host(const char *name)
 {
-    struct host *host = find_host(name);
+    struct host *host = scan_find_host(name);
     size_t size = strlen(name) + 1;
     if (host != NULL || (host = calloc(1, sizeof(*host) + size)) == NULL)
         return host;
@@ -77,7 +77,7 @@ static void drop_host(struct host *host)
 }
 
 /* From the list of those who wait to that of those who are answered. */
-static void move(struct waiter *waiter, const char *order, struct waiter **to)
+static void scan_waiter_move(struct waiter *waiter, const char *order, struct waiter **to)
 {
     if (list == NULL)
         return;
@@ -92,7 +92,7 @@ static void move(struct waiter *waiter, const char *order, struct waiter **to)
 /* ---- the answer --------------------------------------------------------------------------------- */
 
 /* The library packs the answer before cbfunc returns, so everything in it stays ours. */
-static void answer(struct waiter *waiter)
+static void scan_waiter_answer(struct waiter *waiter)
 {
     pmix_pdata_t data[2];
     for (size_t i = 0; i < 2; i++) {
@@ -109,17 +109,17 @@ static void answer(struct waiter *waiter)
     free(waiter);
 }
 
-static void answer_due(pmix_status_t status, void *arg)
+static void scan_answer_due(pmix_status_t status, void *arg)
 {
     struct waiter *due = arg, *waiter, *next;
     (void)status;
     DL_FOREACH_SAFE(due, waiter, next)
     {
-        answer(waiter);
+        scan_waiter_answer(waiter);
     }
 }
 
-static void refuse_due(pmix_status_t status, void *arg)
+static void scan_refuse_due(pmix_status_t status, void *arg)
 {
     struct waiter *due = arg, *waiter, *next;
     (void)status;
@@ -150,7 +150,7 @@ static pmix_status_t read_question(const pmix_info_t info[], size_t n, const cha
 }
 
 /* Put a new waiter into the list, or into the one of those that are answered at once. The lock is held. */
-static void queue(struct waiter *waiter, struct host *host, struct waiter **due)
+static void scan_waiter_queue(struct waiter *waiter, struct host *host, struct waiter **due)
 {
     const struct timeval limit = {.tv_sec = RELAY_WATCH_SECONDS};
     waiter->host = host;
@@ -159,9 +159,9 @@ static void queue(struct waiter *waiter, struct host *host, struct waiter **due)
     DL_APPEND(list, waiter);
     DL_APPEND2(host->waiters, waiter, prev_here, next_here);
     n_waiters++;
-    bool ordered = host->ordered_until != 0 && host->ordered_until >= seconds();
+    bool ordered = host->ordered_until != 0 && host->ordered_until >= scan_clock_seconds();
     if (ordered || waiter->digest != host->held) {
-        move(waiter, ordered ? RELAY_LOOK : "", due);
+        scan_waiter_move(waiter, ordered ? RELAY_LOOK : "", due);
         host->ordered_until = 0;
         drop_host(host);
     }
@@ -178,34 +178,34 @@ pmix_status_t intake_orders(const pmix_info_t info[], size_t n, pmix_lookup_cbfu
     if (waiter == NULL)
         return PMIX_ERR_NOMEM;
     waiter->digest = digest;
-    waiter->until = seconds() + RELAY_WATCH_SECONDS;
+    waiter->until = scan_clock_seconds() + RELAY_WATCH_SECONDS;
     waiter->cbfunc = cbfunc;
     waiter->cbdata = cbdata;
     pthread_mutex_lock(&lock);
     bool full = timer == NULL || n_waiters >= MAX_WAITERS;
-    struct host *host = full ? NULL : get_host(name);
+    struct host *host = full ? NULL : scan_get_host(name);
     if (host != NULL)
-        queue(waiter, host, &due);
+        scan_waiter_queue(waiter, host, &due);
     pthread_mutex_unlock(&lock);
     if (host == NULL) {
         free(waiter);
         return full ? PMIX_ERR_NOT_AVAILABLE : PMIX_ERR_NOMEM;
     }
     if (due != NULL)
-        answer(due);
+        scan_waiter_answer(due);
     return PMIX_SUCCESS;
 }
 
 /* Those that have waited long enough hear that nothing is wanted. */
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void scan_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct waiter *due = NULL;
-    const time_t now = seconds();
+    const time_t now = scan_clock_seconds();
     (void)fd, (void)what, (void)arg;
     pthread_mutex_lock(&lock);
     while (list != NULL && list->until <= now) {
         struct host *host = list->host;
-        move(list, "", &due);
+        scan_waiter_move(list, "", &due);
         drop_host(host);
     }
     if (list != NULL && timer != NULL) {
@@ -214,16 +214,16 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     }
     pthread_mutex_unlock(&lock);
     if (due != NULL)
-        fab_on_pmix_thread(answer_due, due);
+        fab_on_pmix_thread(scan_answer_due, due);
 }
 
 /* ---- orders ------------------------------------------------------------------------------------- */
 
-static unsigned order(struct host *host, const char *what, struct waiter **due)
+static unsigned scan_request_post(struct host *host, const char *what, struct waiter **due)
 {
     unsigned n = 0;
     while (host->waiters != NULL) {
-        move(host->waiters, what, due);
+        scan_waiter_move(host->waiters, what, due);
         n++;
     }
     return n;
@@ -231,9 +231,9 @@ static unsigned order(struct host *host, const char *what, struct waiter **due)
 
 static unsigned order_look(struct host *host, struct waiter **due)
 {
-    unsigned n = order(host, RELAY_LOOK, due);
+    unsigned n = scan_request_post(host, RELAY_LOOK, due);
     /* Between two questions: its next one comes soon, if it is there at all. */
-    host->ordered_until = n == 0 ? seconds() + 2 * RELAY_WATCH_SECONDS : 0;
+    host->ordered_until = n == 0 ? scan_clock_seconds() + 2 * RELAY_WATCH_SECONDS : 0;
     drop_host(host);
     return n > 0;
 }
@@ -249,12 +249,12 @@ unsigned intake_order_look(const char *name)
         {
             n += order_look(host, &due);
         }
-    } else if ((host = find_host(name)) != NULL) {
+    } else if ((host = scan_find_host(name)) != NULL) {
         n = order_look(host, &due);
     }
     pthread_mutex_unlock(&lock);
     if (due != NULL)
-        fab_on_pmix_thread(answer_due, due);
+        fab_on_pmix_thread(scan_answer_due, due);
     return n;
 }
 
@@ -262,27 +262,27 @@ void intake_held(const char *name, uint64_t digest)
 {
     struct waiter *due = NULL, *waiter, *next;
     pthread_mutex_lock(&lock);
-    struct host *host = digest == 0 ? find_host(name) : get_host(name);
+    struct host *host = digest == 0 ? scan_find_host(name) : scan_get_host(name);
     if (host != NULL) {
         host->held = digest;
         /* Who says that he delivered something else has to know it. */
         DL_FOREACH_SAFE2(host->waiters, waiter, next, next_here)
         {
             if (waiter->digest != digest)
-                move(waiter, "", &due);
+                scan_waiter_move(waiter, "", &due);
         }
         drop_host(host);
     }
     pthread_mutex_unlock(&lock);
     if (due != NULL)
-        fab_on_pmix_thread(answer_due, due);
+        fab_on_pmix_thread(scan_answer_due, due);
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
 int intake_orders_start(struct event_base *base)
 {
-    struct event *made = evtimer_new(base, on_timer, NULL);
+    struct event *made = evtimer_new(base, scan_on_timeout, NULL);
     if (made == NULL)
         return PMIXFAB_ERR_NOMEM;
     pthread_mutex_lock(&lock);
@@ -309,7 +309,7 @@ void intake_orders_stop(void)
     if (old != NULL)
         event_free(old);
     if (due != NULL) {
-        fab_on_pmix_thread(refuse_due, due);
+        fab_on_pmix_thread(scan_refuse_due, due);
         fab_wait_for_pmix_thread();
     }
 }

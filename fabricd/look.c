@@ -111,7 +111,7 @@ static uint32_t sources_asked(const struct look *look)
     return sources;
 }
 
-static void finish(struct look *look)
+static void host_scan_finish(struct look *look)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -140,7 +140,7 @@ static void finish(struct look *look)
     look_free(look);
 }
 
-static void on_child(struct child_result *child, void *arg)
+static void host_scan_on_child(struct child_result *child, void *arg)
 {
     struct asked *asked = arg;
     struct look *look = asked->look;
@@ -159,7 +159,7 @@ static void on_child(struct child_result *child, void *arg)
     if (rc != PMIXFAB_OK)
         keep_before(look, asked, &err);
     if (--look->open == 0)
-        finish(look);
+        host_scan_finish(look);
 }
 
 /* ---- the start ---------------------------------------------------------------------------------- */
@@ -173,8 +173,8 @@ void look_cancel(struct look *look)
     look_free(look);
 }
 
-static int ask(struct look *look, struct event_base *base, const struct config *config, char *spec,
-               struct fab_err *err)
+static int host_scan_start_child(struct look *look, struct event_base *base, const struct config *config,
+                                 char *spec, struct fab_err *err)
 {
     char daemon[16];
     snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
@@ -188,7 +188,7 @@ static int ask(struct look *look, struct event_base *base, const struct config *
                                       .env = &config->sweep_env,
                                       .deadline = config->deadline,
                                       .limit = FAB_REPORT_MAX_SIZE,
-                                      .done = on_child,
+                                      .done = host_scan_on_child,
                                       .cbdata = asked};
     int rc = child_start(base, &order, &asked->child, err);
     if (rc != PMIXFAB_OK)
@@ -218,7 +218,7 @@ int look_start(struct event_base *base, const struct config *config, const struc
     for (unsigned i = 0; rc == PMIXFAB_OK && i < config->probes.n; i++) {
         const struct probe *probe = probe_find(config->probes.items[i], NULL);
         if (probe != NULL && probe_is_local(probe))
-            rc = ask(look, base, config, config->probes.items[i], err);
+            rc = host_scan_start_child(look, base, config, config->probes.items[i], err);
     }
     if (rc == PMIXFAB_OK && look->n == 0)
         rc = fab_fail(err, PMIXFAB_ERR_NOTFOUND, "look: no probe of this host is configured");

@@ -8,7 +8,7 @@
 #include "fabricd/look.h"
 #include "probes/probe.h"
 
-static int look(const char *spec, const char *host, struct fab_report *report, struct fab_err *err)
+static int scan_run_probe(const char *spec, const char *host, struct fab_report *report, struct fab_err *err)
 {
     const struct probe_sink sink = {.note = child_note};
     struct probe_config config = {.arg = NULL};
@@ -36,7 +36,7 @@ int look_child(int argc, char **argv)
     if (!child_begin(argv[2]))
         return 1;
     fab_report_init(&report);
-    int rc = look(argv[3], argv[4], &report, &err);
+    int rc = scan_run_probe(argv[3], argv[4], &report, &err);
     if (rc == PMIXFAB_OK)
         rc = fab_report_encode(&report, &bytes, &size);
     if (rc == PMIXFAB_OK)

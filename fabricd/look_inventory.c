@@ -21,7 +21,7 @@ struct inventory {
     int code;
 };
 
-static int encode(const struct look_result *result, void **bytes, size_t *size)
+static int scan_result_encode(const struct look_result *result, void **bytes, size_t *size)
 {
     void *body = NULL;
     const struct fab_report *report = &result->report;
@@ -36,7 +36,7 @@ static int encode(const struct look_result *result, void **bytes, size_t *size)
     return rc;
 }
 
-static void on_looked(struct look_result *result, void *arg)
+static void inventory_on_scan(struct look_result *result, void *arg)
 {
     struct inventory *inventory = arg;
     void *bytes = NULL;
@@ -52,14 +52,14 @@ static void on_looked(struct look_result *result, void *arg)
                                    "%s has nothing that the probes know of", result->report.host);
         return;
     }
-    inventory->code = encode(result, &bytes, &size);
+    inventory->code = scan_result_encode(result, &bytes, &size);
     if (inventory->code == PMIXFAB_OK)
         inventory->code = child_write(bytes, size);
     free(bytes);
 }
 
 /* argv: fabricd --inventory-child PID HOST SECONDS [PROBE...] */
-static int configure(struct config *config, int argc, char **argv, struct fab_err *err)
+static int inventory_configure(struct config *config, int argc, char **argv, struct fab_err *err)
 {
     char *end;
     unsigned long seconds = strtoul(argv[4], &end, 10);
@@ -79,17 +79,18 @@ static int configure(struct config *config, int argc, char **argv, struct fab_er
     return rc == PMIXFAB_OK && argc == 5 ? look_default_probes(config) : rc;
 }
 
-static int look(int argc, char **argv, struct inventory *inventory)
+static int inventory_child_scan(int argc, char **argv, struct inventory *inventory)
 {
     struct config config;
     struct look *looking = NULL;
     config_init(&config);
     config_clear(&config.probes);
-    int rc = configure(&config, argc, argv, &inventory->err);
+    int rc = inventory_configure(&config, argc, argv, &inventory->err);
     if (rc == PMIXFAB_OK && (inventory->base = event_base_new()) == NULL)
         rc = PMIXFAB_ERR_NOMEM;
     if (rc == PMIXFAB_OK)
-        rc = look_start(inventory->base, &config, NULL, 0, on_looked, inventory, &looking, &inventory->err);
+        rc = look_start(inventory->base, &config, NULL, 0, inventory_on_scan, inventory, &looking,
+                        &inventory->err);
     if (rc == PMIXFAB_OK) {
         event_base_dispatch(inventory->base);
         rc = inventory->code;
@@ -108,7 +109,7 @@ int look_inventory_child(int argc, char **argv)
     if (!child_begin(argv[2]))
         return 1;
     log_open(PMIXFAB_LOG_INFO, 0);
-    int rc = look(argc, argv, &inventory);
+    int rc = inventory_child_scan(argc, argv, &inventory);
     if (rc != PMIXFAB_OK)
         child_note(PMIXFAB_LOG_ERROR,
                    inventory.err.text[0] != '\0' ? inventory.err.text : pmixfab_strerror(rc), NULL);

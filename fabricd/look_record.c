@@ -40,7 +40,7 @@ static int write_record(const char *path, const struct fab_report *report)
     return rc;
 }
 
-static void on_looked(struct look_result *result, void *arg)
+static void record_on_scan(struct look_result *result, void *arg)
 {
     struct recording *recording = arg;
     if (write_record(recording->config->record, &result->report) == PMIXFAB_OK)
@@ -67,7 +67,7 @@ int look_record(struct config *config)
     if (rc == PMIXFAB_OK && !look_wanted(config))
         rc = look_default_probes(config);
     if (rc == PMIXFAB_OK)
-        rc = look_start(recording.base, config, NULL, 0, on_looked, &recording, &look, &err);
+        rc = look_start(recording.base, config, NULL, 0, record_on_scan, &recording, &look, &err);
     if (rc == PMIXFAB_OK)
         event_base_dispatch(recording.base);
     else

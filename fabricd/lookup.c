@@ -19,8 +19,8 @@ struct way {
 };
 
 /* An info array as published data. The library packs it before cbfunc returns: values are only lent. */
-static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
-                      pmix_release_cbfunc_t release, void *release_data)
+static void relayed_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                              pmix_release_cbfunc_t release, void *release_data)
 {
     struct way *way = cbdata;
     pmix_pdata_t *data = NULL;
@@ -50,7 +50,8 @@ static pmix_status_t relayed_query(pmix_proc_t *requestor, const pmix_info_t inf
         if (value->type != PMIX_DATA_ARRAY || value->data.darray == NULL ||
             value->data.darray->type != PMIX_QUERY || value->data.darray->array == NULL)
             return PMIX_ERR_BAD_PARAM;
-        return answer_query(requestor, value->data.darray->array, value->data.darray->size, on_answer, way);
+        return answer_query(requestor, value->data.darray->array, value->data.darray->size, relayed_on_answer,
+                            way);
     }
     return PMIX_ERR_BAD_PARAM;
 }
@@ -80,7 +81,7 @@ static pmix_status_t relayed_watch(const pmix_info_t info[], size_t n, pmix_look
  * Who asks, of all clients of all relays: the names of both together, as a hash, since they may be as long as
  * one name may be. Of what a client itself may have written nothing is read: the relay's word is the first.
  */
-static pmix_proc_t who_asks(const pmix_proc_t *relay, const pmix_info_t info[], size_t n)
+static pmix_proc_t relayed_requestor(const pmix_proc_t *relay, const pmix_info_t info[], size_t n)
 {
     pmix_proc_t names[2], who = *relay;
     if (info == NULL || n == 0 || !PMIX_CHECK_KEY(&info[0], RELAY_REQUESTOR) ||
@@ -117,11 +118,11 @@ pmix_status_t answer_lookup(const pmix_proc_t *requestor, char **keys, const pmi
     if (way == NULL)
         return PMIX_ERR_NOMEM;
     *way = (struct way){cbfunc, cbdata};
-    pmix_proc_t from = is_register || is_update ? who_asks(requestor, info, n) : *requestor;
+    pmix_proc_t from = is_register || is_update ? relayed_requestor(requestor, info, n) : *requestor;
     pmix_status_t rc;
     if (is_register || is_update)
         rc = answer_fabric(&from, is_register ? PMIX_FABRIC_REQUEST_INFO : PMIX_FABRIC_UPDATE_INFO, info, n,
-                           on_answer, way);
+                           relayed_on_answer, way);
     else
         rc = relayed_query(&from, info, n, way);
     if (rc != PMIX_SUCCESS)

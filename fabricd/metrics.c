@@ -13,7 +13,7 @@
 #define COUNTER "counter"
 #define GAUGE   "gauge"
 
-static double seconds(int64_t microseconds)
+static double microseconds_to_seconds(int64_t microseconds)
 {
     return (double)microseconds / 1e6;
 }
@@ -23,7 +23,7 @@ static void about_publishing(FILE *out, const struct daemon_status *s)
     metrics_one(out, "fabricd_generation", GAUGE, "Number of the newest published change.",
                 (double)s->generation);
     metrics_one(out, "fabricd_published_timestamp_seconds", GAUGE, "When it was published; 0: nothing was.",
-                seconds(s->published));
+                microseconds_to_seconds(s->published));
     metrics_one(out, "fabricd_publications_total", COUNTER, "Generations published since the start.",
                 (double)counted(COUNT_PUBLISHED));
     metrics_one(out, "fabricd_publish_duration_seconds", GAUGE,
@@ -43,7 +43,7 @@ static void about_sweeps(FILE *out, const struct daemon_status *s)
     metrics_one(out, "fabricd_sweep_duration_seconds", GAUGE, "Time that the last sweep took.",
                 s->sweep_ms / 1e3);
     metrics_one(out, "fabricd_sweep_timestamp_seconds", GAUGE, "When the last sweep ended; 0: none has.",
-                seconds(s->last_sweep));
+                microseconds_to_seconds(s->last_sweep));
     metrics_one(out, "fabricd_stale", GAUGE, "1: sweeps fail, and what is served may be out of date.",
                 s->stale);
     metrics_one(out, "fabricd_partial", GAUGE, "1: only a part of the fabric answered the last sweep.",
@@ -192,7 +192,7 @@ char *metrics_of_scheduler(const void *owner)
     return NULL;
 }
 
-static void answer(struct connection *connection, char *text)
+static void metrics_answer(struct connection *connection, char *text)
 {
     if (text == NULL)
         connection_fail(connection, PMIXFAB_ERR_NOMEM, "metrics: out of memory");
@@ -204,11 +204,11 @@ static void answer(struct connection *connection, char *text)
 void control_op_metrics(struct connection *connection, json_t *request)
 {
     (void)request;
-    answer(connection, metrics_of_scheduler(connection->control->owner));
+    metrics_answer(connection, metrics_of_scheduler(connection->control->owner));
 }
 
 void node_op_metrics(struct connection *connection, json_t *request)
 {
     (void)request;
-    answer(connection, metrics_of_node(connection->control->owner));
+    metrics_answer(connection, metrics_of_node(connection->control->owner));
 }

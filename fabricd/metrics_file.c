@@ -37,14 +37,14 @@ static void on_arm(evutil_socket_t fd, short what, void *arg)
         event_add(file->timer, &later);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void metrics_file_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;
     metrics_write(arg);
 }
 
 /* 0, or why not. A name that the collector does not read, beside the file. */
-static int replace(const char *path, const char *text)
+static int metrics_file_replace(const char *path, const char *text)
 {
     char beside[PATH_MAX];
     if (snprintf(beside, sizeof(beside), "%s.new", path) >= (int)sizeof(beside))
@@ -71,7 +71,7 @@ void metrics_write(struct metrics_file *file)
     event_del(file->timer);
     count_seen(); /* what is counted from here on is for the next time */
     char *text = file->make(file->owner);
-    int rc = text == NULL ? ENOMEM : replace(file->path, text);
+    int rc = text == NULL ? ENOMEM : metrics_file_replace(file->path, text);
     if (rc != 0 && !file->failed)
         log_warning("metrics: %s: cannot be written: %s", file->path, strerror(rc));
     file->failed = rc != 0;
@@ -89,7 +89,7 @@ int metrics_file_new(struct event_base *base, const struct config *config, metri
     if (file->path == NULL)
         return PMIXFAB_OK;
     file->arm = event_new(base, -1, 0, on_arm, file);
-    file->timer = evtimer_new(base, on_timer, file);
+    file->timer = evtimer_new(base, metrics_file_on_timeout, file);
     if (file->arm == NULL || file->timer == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     count_listen(on_count, file);

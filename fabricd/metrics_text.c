@@ -11,7 +11,7 @@ void metrics_family(FILE *out, const char *name, const char *type, const char *h
 }
 
 /* A label's value: three characters are written otherwise. */
-static void put_value(FILE *out, const char *text)
+static void metrics_put_label(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
         if (*text == '\\' || *text == '"')
@@ -28,7 +28,7 @@ void metrics_sample(FILE *out, const char *name, const char *label, const char *
     fputs(name, out);
     if (label != NULL) {
         fprintf(out, "{%s=\"", label);
-        put_value(out, value);
+        metrics_put_label(out, value);
         fputs("\"}", out);
     }
     if (number == floor(number) && fabs(number) < 1e15)
@@ -43,7 +43,7 @@ void metrics_one(FILE *out, const char *name, const char *type, const char *help
     metrics_sample(out, name, NULL, NULL, number);
 }
 
-static double now(clockid_t clock)
+static double metrics_clock(clockid_t clock)
 {
     struct timespec time;
     clock_gettime(clock, &time);
@@ -54,7 +54,7 @@ static double started;
 
 void metrics_started(void)
 {
-    started = now(CLOCK_MONOTONIC);
+    started = metrics_clock(CLOCK_MONOTONIC);
 }
 
 void metrics_of_both(FILE *out, const char *role)
@@ -65,7 +65,7 @@ void metrics_of_both(FILE *out, const char *role)
                    "Always 1; the role, scheduler or node, is in its label.");
     metrics_sample(out, "fabricd_role_info", "role", role, 1);
     metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since fabricd was started.",
-                now(CLOCK_MONOTONIC) - started);
+                metrics_clock(CLOCK_MONOTONIC) - started);
     metrics_one(out, "fabricd_control_connections_total", "counter", "Connections to the control socket.",
                 (double)counted(COUNT_CONNECTIONS));
 }

@@ -42,7 +42,7 @@ struct loading {
     struct missing *out;
 };
 
-static int add_row(const struct store_missing *row, void *cbdata)
+static int retention_load_row(const struct store_missing *row, void *cbdata)
 {
     const struct loading *loading = cbdata;
     const struct moment *now = loading->now;
@@ -60,7 +60,7 @@ static int add_row(const struct store_missing *row, void *cbdata)
     return 0;
 }
 
-static int by_place(const void *a, const void *b)
+static int retention_compare_place(const void *a, const void *b)
 {
     const struct missing_place *x = a, *y = b;
     if (x->guid != y->guid)
@@ -72,9 +72,9 @@ int missing_load(struct store *store, const struct moment *now, struct missing *
 {
     struct loading loading = {now, out};
     *out = (struct missing){0};
-    int rc = store_missing_load(store, add_row, &loading, err);
+    int rc = store_missing_load(store, retention_load_row, &loading, err);
     if (rc == PMIXFAB_OK && out->n > 1)
-        qsort(out->places, out->n, sizeof(*out->places), by_place);
+        qsort(out->places, out->n, sizeof(*out->places), retention_compare_place);
     if (rc == PMIXFAB_ERR_NOMEM)
         fab_fail(err, rc, "out of memory");
     if (rc != PMIXFAB_OK)
@@ -87,7 +87,8 @@ int missing_load(struct store *store, const struct moment *now, struct missing *
 struct missing_place *missing_find(const struct missing *missing, uint64_t guid, uint32_t port)
 {
     const struct missing_place key = {.guid = guid, .port = port};
-    return missing->n == 0 ? NULL : bsearch(&key, missing->places, missing->n, sizeof(key), by_place);
+    return missing->n == 0 ? NULL
+                           : bsearch(&key, missing->places, missing->n, sizeof(key), retention_compare_place);
 }
 
 /* Is this a port that is missing? */
@@ -136,21 +137,22 @@ int missing_follow(const struct missing *before, const struct fab_inventory *inv
 
 /* ---- time ---- */
 
-static int64_t left(const struct missing_place *place, unsigned retire, const struct moment *now)
+static int64_t retention_time_left(const struct missing_place *place, unsigned retire,
+                                   const struct moment *now)
 {
     return place->counted + retire * SECOND - now->running;
 }
 
 bool missing_is_due(const struct missing_place *place, unsigned retire, const struct moment *now)
 {
-    return left(place, retire, now) <= SECOND;
+    return retention_time_left(place, retire, now) <= SECOND;
 }
 
 int64_t missing_next(const struct missing *missing, unsigned retire, const struct moment *now)
 {
     int64_t first = -1;
     for (uint32_t i = 0; i < missing->n; i++) {
-        int64_t one = left(&missing->places[i], retire, now);
+        int64_t one = retention_time_left(&missing->places[i], retire, now);
         one = one < 0 || missing->places[i].forgotten ? 0 : one;
         if (missing->places[i].port != 0 && (first < 0 || one < first))
             first = one;

@@ -50,7 +50,7 @@ struct node {
     struct node_status status;
 };
 
-static int64_t now_microseconds(void)
+static int64_t node_now_us(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -94,7 +94,7 @@ static void set_stale(struct node *node, bool stale, const char *reason)
 {
     struct node_status *s = &node->status;
     if (stale && !s->stale)
-        s->stale_since = now_microseconds();
+        s->stale_since = node_now_us();
     if (stale && strcmp(s->stale_reason, reason) != 0)
         log_warning("%s; what was published last is served", reason);
     if (!stale && s->stale)
@@ -121,7 +121,7 @@ static void end_once(struct node *node, int code)
 
 /* ---- the scheduler's side ----------------------------------------------------------------------- */
 
-static void on_news(bool connected, const struct relay_news *news, void *arg)
+static void node_on_news(bool connected, const struct relay_news *news, void *arg)
 {
     struct node *node = arg;
     node->status.connected = connected;
@@ -159,7 +159,7 @@ static void on_mirror_event(bool pending, const struct event_plane *plane, uint6
 }
 
 /* Whoever waits for this look hears what came of it. */
-static void on_delivered(int code, const char *reason, void *arg)
+static void node_on_upload(int code, const char *reason, void *arg)
 {
     struct node *node = arg;
     uint64_t number = node->delivering;
@@ -176,7 +176,7 @@ static void on_order(void *arg)
 
 /* ---- looking ------------------------------------------------------------------------------------ */
 
-static void wait_for_next(struct node *node)
+static void node_wait_for_next(struct node *node)
 {
     struct timeval interval = {.tv_sec = node->config->interval};
     if (node->again)
@@ -191,13 +191,13 @@ static void look_failed(struct node *node, int code, const char *reason)
 {
     log_error("look: %s", reason);
     node->delivering = node->number;
-    on_delivered(code, reason, node);
-    wait_for_next(node);
+    node_on_upload(code, reason, node);
+    node_wait_for_next(node);
 }
 
 static void keep_probe_error(struct node *node, const struct look_result *result)
 {
-    node->status.last_look = now_microseconds();
+    node->status.last_look = node_now_us();
     node->status.look_ms = result->milliseconds;
     node->status.probes = result->asked;
     node->status.probes_failed = result->failed;
@@ -205,7 +205,7 @@ static void keep_probe_error(struct node *node, const struct look_result *result
              result->failed > 0 ? result->err.text : "");
 }
 
-static void on_looked(struct look_result *result, void *arg)
+static void node_on_host_scan(struct look_result *result, void *arg)
 {
     struct node *node = arg;
     uint32_t unknown;
@@ -230,11 +230,11 @@ static void on_looked(struct look_result *result, void *arg)
         control_progress(node->control, "delivering");
     deliver_report(node->deliver, &result->report, result->failed_sources, result->unknown, must);
     malloc_trim(0);
-    wait_for_next(node);
+    node_wait_for_next(node);
 }
 
 /* Somebody removed the run directory: make it anew, so that callers find us again. */
-static void mend_rundir(struct node *node)
+static void node_repair_rundir(struct node *node)
 {
     struct fab_err err = {""};
     if (node->control == NULL || !process_lost(node->config))
@@ -256,17 +256,18 @@ static void mend_rundir(struct node *node)
         log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
 }
 
-static void start_look(struct node *node)
+static void node_start_host_scan(struct node *node)
 {
     struct fab_err err = {""};
-    mend_rundir(node);
+    node_repair_rundir(node);
     node->again = false;
     node->looks_for_devices = node->device_changed;
     node->device_changed = false;
     node->number++;
     uint32_t unknown;
     const struct fab_report *before = deliver_current(node->deliver, &unknown);
-    int rc = look_start(node->base, node->config, before, unknown, on_looked, node, &node->look, &err);
+    int rc =
+        look_start(node->base, node->config, before, unknown, node_on_host_scan, node, &node->look, &err);
     if (rc != PMIXFAB_OK)
         look_failed(node, rc, err.text);
 }
@@ -281,15 +282,15 @@ static void on_device(void *arg)
 
 /* ---- events of the loop ------------------------------------------------------------------------- */
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void node_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct node *node = arg;
     (void)fd, (void)what;
     if (node->look == NULL)
-        start_look(node);
+        node_start_host_scan(node);
 }
 
-static void on_signal(evutil_socket_t signo, short what, void *arg)
+static void node_on_signal(evutil_socket_t signo, short what, void *arg)
 {
     struct node *node = arg;
     (void)what;
@@ -302,15 +303,15 @@ static void on_signal(evutil_socket_t signo, short what, void *arg)
     event_base_loopbreak(node->base);
 }
 
-static int make_events(struct node *node, struct fab_err *err)
+static int node_make_events(struct node *node, struct fab_err *err)
 {
     static const int signals[] = {SIGHUP, SIGTERM, SIGINT};
     evthread_use_pthreads();
     node->base = event_base_new();
-    node->timer = node->base == NULL ? NULL : evtimer_new(node->base, on_timer, node);
+    node->timer = node->base == NULL ? NULL : evtimer_new(node->base, node_on_timeout, node);
     bool ok = node->timer != NULL;
     for (size_t i = 0; ok && i < 3; i++) {
-        node->signals[i] = evsignal_new(node->base, signals[i], on_signal, node);
+        node->signals[i] = evsignal_new(node->base, signals[i], node_on_signal, node);
         ok = node->signals[i] != NULL && event_add(node->signals[i], NULL) == 0;
     }
     signal(SIGPIPE, SIG_IGN);
@@ -319,7 +320,7 @@ static int make_events(struct node *node, struct fab_err *err)
 
 /* ---- start and stop ----------------------------------------------------------------------------- */
 
-static void stop(struct node *node)
+static void node_stop(struct node *node)
 {
     look_cancel(node->look);
     process_remove_uri(node->config);
@@ -360,7 +361,7 @@ static int check_not_own(const struct config *config, struct fab_err *err)
 
 static int make_parts(struct node *node, struct fab_err *err)
 {
-    const struct deliver_calls deliver_calls = {on_delivered, on_order, node};
+    const struct deliver_calls deliver_calls = {node_on_upload, on_order, node};
     const struct mirror_calls mirror_calls = {on_mirror_event, on_mirrored, node};
     if (mail_new(node->base, &node->mail) != PMIXFAB_OK ||
         deliver_new(node->base, node->config, node->mail, &deliver_calls, &node->deliver) != PMIXFAB_OK ||
@@ -377,7 +378,7 @@ static int open_relay(struct node *node, struct fab_err *err)
     const char *where = node->config->scheduler;
     pmixfab_relay_deadline(RELAY_MS);
     relay_in_between();
-    mail_on_news(node->mail, on_news, node);
+    mail_on_news(node->mail, node_on_news, node);
     int rc = pmixfab_relay_open(where);
     node->relaying = rc == PMIXFAB_OK;
     return rc == PMIXFAB_OK
@@ -387,13 +388,13 @@ static int open_relay(struct node *node, struct fab_err *err)
 }
 
 /* In this order: what was mirrored last is served before anything else is done. */
-static int start(struct node *node, struct fab_err *err)
+static int node_start(struct node *node, struct fab_err *err)
 {
     int rc = process_lock(node->config, err);
     if (rc == PMIXFAB_OK)
         rc = check_not_own(node->config, err);
     if (rc == PMIXFAB_OK)
-        rc = make_events(node, err);
+        rc = node_make_events(node, err);
     if (rc == PMIXFAB_OK)
         rc = make_parts(node, err);
     if (rc == PMIXFAB_OK)
@@ -402,7 +403,7 @@ static int start(struct node *node, struct fab_err *err)
         return rc;
     node->serving = true;
     node->status.stale = true; /* until the scheduler has said that it is still so */
-    node->status.stale_since = now_microseconds();
+    node->status.stale_since = node_now_us();
     snprintf(node->status.stale_reason, sizeof(node->status.stale_reason),
              "the scheduler has not answered yet");
     served_set_stale(true);
@@ -420,11 +421,11 @@ int node_run(const struct config *config)
 {
     struct node node = {.config = config};
     struct fab_err err = {""};
-    int rc = start(&node, &err);
+    int rc = node_start(&node, &err);
     if (rc != PMIXFAB_OK) {
         log_error("%s", err.text);
         process_ready(false);
-        stop(&node);
+        node_stop(&node);
         return 1;
     }
     process_ready(true);
@@ -432,6 +433,6 @@ int node_run(const struct config *config)
         log_info("node %s: serving at %s, scheduler %s", config->host, server_uri(), config->scheduler);
     look_soon(&node);
     event_base_dispatch(node.base);
-    stop(&node);
+    node_stop(&node);
     return node.once_code == PMIXFAB_OK ? 0 : 1;
 }

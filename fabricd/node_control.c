@@ -8,7 +8,7 @@
 #include "fabricd/server.h"
 
 /* A digest is 64 bits, which many readers of JSON do not keep in a number. */
-static json_t *digest_text(uint64_t digest)
+static json_t *digest_json(uint64_t digest)
 {
     char text[24];
     if (digest == 0)
@@ -23,7 +23,7 @@ static json_t *text_or_null(const char *text)
 }
 
 /* null: none. */
-static json_t *source_names(uint32_t sources)
+static json_t *node_source_names(uint32_t sources)
 {
     char text[80];
     fab_sources_text(sources, text, sizeof(text));
@@ -32,13 +32,13 @@ static json_t *source_names(uint32_t sources)
 
 static json_t *about_delivery(const struct deliver_status *d)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "digest", digest_text(d->digest), "held",
-                     digest_text(d->held), "unknown", source_names(d->unknown), "delivered",
+    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "digest", digest_json(d->digest), "held",
+                     digest_json(d->held), "unknown", node_source_names(d->unknown), "delivered",
                      control_time(d->delivered), "delivering", d->under_way, "refused", d->refused, "reason",
                      text_or_null(d->reason));
 }
 
-static json_t *about_looks(const struct node_status *s)
+static json_t *node_scan_status(const struct node_status *s)
 {
     return json_pack("{s:b, s:o, s:f, s:i, s:i, s:i, s:o}", "looking", s->looking, "last_look",
                      control_time(s->last_look), "look_ms", s->look_ms, "interval", (int)s->interval,
@@ -46,7 +46,7 @@ static json_t *about_looks(const struct node_status *s)
                      text_or_null(s->probe_error));
 }
 
-static void op_status(struct connection *connection, json_t *request)
+static void node_status_op(struct connection *connection, json_t *request)
 {
     struct node_status s;
     (void)request;
@@ -57,7 +57,7 @@ static void op_status(struct connection *connection, json_t *request)
         s.host, "scheduler", s.scheduler, "connected", s.connected, "generation", (json_int_t)s.generation,
         "published", control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
         "stale_reason", s.stale ? text_or_null(s.stale_reason) : json_null());
-    if (answer != NULL && (json_object_update_new(answer, about_looks(&s)) != 0 ||
+    if (answer != NULL && (json_object_update_new(answer, node_scan_status(&s)) != 0 ||
                            json_object_update_new(answer, about_delivery(&s.deliver)) != 0)) {
         json_decref(answer);
         answer = NULL;
@@ -88,11 +88,11 @@ void node_control_looked(struct control *control, const struct node *node, uint6
     node_status(node, &s);
     json_t *answer =
         json_pack("{s:b, s:I, s:o, s:i}", "ok", 1, "generation", (json_int_t)s.generation, "digest",
-                  digest_text(s.deliver.digest), "probes_failed", (int)s.probes_failed);
+                  digest_json(s.deliver.digest), "probes_failed", (int)s.probes_failed);
     control_finished(control, number, code, reason, answer);
 }
 
-const struct control_op node_control_ops[] = {{"status", op_status},
+const struct control_op node_control_ops[] = {{"status", node_status_op},
                                               {"refresh", op_refresh},
                                               {"events", control_op_events},
                                               {"metrics", node_op_metrics},

@@ -27,7 +27,7 @@ static void credential_free(struct credential *c)
 }
 
 /* It belongs to the thread until it is made, then to the loop; whoever comes last frees it. */
-static void *make(void *arg)
+static void *credential_thread(void *arg)
 {
     struct credential *c = arg;
     char *text = NULL;
@@ -45,7 +45,7 @@ static void *make(void *arg)
     return NULL;
 }
 
-static void on_bell(evutil_socket_t fd, short what, void *arg)
+static void credential_on_wakeup(evutil_socket_t fd, short what, void *arg)
 {
     struct credential *c = arg;
     (void)fd, (void)what;
@@ -67,10 +67,10 @@ int credential_make(struct event_base *base, void *bytes, size_t size, credentia
     }
     *c = (struct credential){.done = done, .cbdata = cbdata, .bytes = bytes, .size = size};
     pthread_mutex_init(&c->lock, NULL);
-    c->bell = evtimer_new(base, on_bell, c);
+    c->bell = evtimer_new(base, credential_on_wakeup, c);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    int failed = c->bell == NULL ? -1 : pthread_create(&thread, &attr, make, c);
+    int failed = c->bell == NULL ? -1 : pthread_create(&thread, &attr, credential_thread, c);
     pthread_attr_destroy(&attr);
     if (failed == 0)
         return PMIXFAB_OK;

@@ -42,7 +42,7 @@ struct deliver {
 
 static void try_now(struct deliver *d);
 
-static int64_t now_microseconds(void)
+static int64_t upload_now_us(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -58,14 +58,14 @@ static void after_a_pause(struct deliver *d)
 /* ---- the end of an attempt ---------------------------------------------------------------------- */
 
 /* The scheduler's words stand in our log and status: what is not text does not. */
-static void keep_reason(struct deliver *d, const char *reason)
+static void upload_set_reason(struct deliver *d, const char *reason)
 {
     char clean[sizeof(d->status.reason)];
     fab_text_clean(clean, sizeof(clean), reason, strlen(reason), NULL);
     memcpy(d->status.reason, clean, sizeof(clean));
 }
 
-static void succeed(struct deliver *d)
+static void upload_succeeded(struct deliver *d)
 {
     if (d->status.reason[0] != '\0')
         log_info("deliver: acknowledged");
@@ -76,10 +76,10 @@ static void succeed(struct deliver *d)
 }
 
 /* It is tried again after a pause, or when there is a connection. */
-static void fail(struct deliver *d, int code, const char *reason)
+static void upload_failed(struct deliver *d, int code, const char *reason)
 {
     bool told = strcmp(d->status.reason, reason) == 0;
-    keep_reason(d, reason);
+    upload_set_reason(d, reason);
     d->status.refused = false;
     if (!told && d->connected) /* that there is no connection is said by others */
         log_warning("deliver: %s", d->status.reason);
@@ -89,10 +89,10 @@ static void fail(struct deliver *d, int code, const char *reason)
 }
 
 /* Trying again soon would change nothing. */
-static void refuse(struct deliver *d, int code, const char *reason)
+static void upload_rejected(struct deliver *d, int code, const char *reason)
 {
     bool told = d->status.refused && strcmp(d->status.reason, reason) == 0;
-    keep_reason(d, reason);
+    upload_set_reason(d, reason);
     d->status.refused = true;
     if (!told)
         log_error("deliver: refused: %s", d->status.reason);
@@ -122,9 +122,9 @@ static bool is_told(const struct deliver *d)
            (d->keep.unknown != 0 && told->digest == d->status.digest && told->held == d->status.held);
 }
 
-static void acknowledged(struct deliver *d, const struct keep_told *sent)
+static void upload_acked(struct deliver *d, const struct keep_told *sent)
 {
-    d->status.delivered = now_microseconds();
+    d->status.delivered = upload_now_us();
     count(COUNT_DELIVERIES);
     d->keep.told = *sent;
     d->keep.told.held = d->status.held;
@@ -133,16 +133,16 @@ static void acknowledged(struct deliver *d, const struct keep_told *sent)
     deliver_keep(d);
     log_debug("deliver: acknowledged %016llx", (unsigned long long)sent->digest);
     if (is_told(d))
-        succeed(d);
+        upload_succeeded(d);
     else if (sent->digest != d->status.digest || sent->failed != d->keep.failed ||
              sent->unknown != d->keep.unknown)
         try_now(d); /* there is another one meanwhile */
     else
-        fail(d, PMIXFAB_ERR_CONFLICT,
-             "the scheduler holds another report of this host: does another node have its name?");
+        upload_failed(d, PMIXFAB_ERR_CONFLICT,
+                      "the scheduler holds another report of this host: does another node have its name?");
 }
 
-static void on_delivered(struct mail_answer *answer, void *cbdata)
+static void upload_on_answer(struct mail_answer *answer, void *cbdata)
 {
     struct deliver *d = cbdata;
     const struct keep_told sent = d->sent;
@@ -150,15 +150,15 @@ static void on_delivered(struct mail_answer *answer, void *cbdata)
     int code = answer_read(answer, &reason, &d->status.held);
     d->sent.digest = 0;
     if (code == PMIXFAB_OK) {
-        acknowledged(d, &sent);
+        upload_acked(d, &sent);
     } else if (code == PMIXFAB_ERR_CONFLICT && d->sent_delta) {
         log_debug("deliver: the scheduler does not hold what we thought: it gets the whole");
         d->acked_digest = 0;
         try_now(d);
     } else if (answer_may_pass(code)) {
-        fail(d, code, reason);
+        upload_failed(d, code, reason);
     } else {
-        refuse(d, code, reason);
+        upload_rejected(d, code, reason);
     }
 }
 
@@ -192,7 +192,7 @@ static int send_credential(struct deliver *d, const char *credential)
     pmix_info_t info;
     PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, credential, PMIX_STRING);
     unsigned deadline = d->config->once ? ONCE_MS : DELIVER_MS;
-    int rc = mail_ask(d->mail, RELAY_DELIVER, &info, 1, deadline, on_delivered, d);
+    int rc = mail_ask(d->mail, RELAY_DELIVER, &info, 1, deadline, upload_on_answer, d);
     PMIX_INFO_DESTRUCT(&info);
     return rc;
 }
@@ -210,7 +210,7 @@ static void on_credential(munge_err_t failed, const char *credential, void *cbda
         snprintf(text, sizeof(text), "%s", pmixfab_strerror(rc));
     if (rc != PMIXFAB_OK) {
         d->sent.digest = 0;
-        fail(d, rc, text);
+        upload_failed(d, rc, text);
     }
 }
 
@@ -222,7 +222,7 @@ static void send_report(struct deliver *d)
     int rc = make_bytes(d, &bytes, &size);
     if (rc != PMIXFAB_OK) {
         snprintf(text, sizeof(text), "the report cannot be encoded: %s", pmixfab_strerror(rc));
-        refuse(d, rc, text);
+        upload_rejected(d, rc, text);
         return;
     }
     log_debug("deliver: %s, %zu bytes", d->sent_delta ? "what changed" : "the whole report", size);
@@ -231,7 +231,7 @@ static void send_report(struct deliver *d)
         d->sent = (struct keep_told){
             .digest = d->status.digest, .failed = d->keep.failed, .unknown = d->keep.unknown};
     else
-        fail(d, rc, pmixfab_strerror(rc));
+        upload_failed(d, rc, pmixfab_strerror(rc));
 }
 
 static void try_now(struct deliver *d)
@@ -239,7 +239,7 @@ static void try_now(struct deliver *d)
     if (d->sent.digest != 0 || d->status.digest == 0)
         return; /* the end of that attempt goes on */
     if (!d->must && is_told(d)) {
-        succeed(d);
+        upload_succeeded(d);
         return;
     }
     d->status.under_way = true;
@@ -247,10 +247,10 @@ static void try_now(struct deliver *d)
     if (d->connected || d->config->once) /* --once waits for a connection as long as for an answer */
         send_report(d);
     else
-        fail(d, PMIXFAB_ERR_UNREACH, "the scheduler cannot be reached");
+        upload_failed(d, PMIXFAB_ERR_UNREACH, "the scheduler cannot be reached");
 }
 
-static void on_again(evutil_socket_t fd, short what, void *arg)
+static void upload_on_retry(evutil_socket_t fd, short what, void *arg)
 {
     struct deliver *d = arg;
     (void)fd, (void)what;
@@ -374,7 +374,7 @@ int deliver_new(struct event_base *base, const struct config *config, struct mai
         .base = base, .config = config, .mail = mail, .calls = *calls, .pause_ms = FIRST_PAUSE_MS};
     fab_report_init(&d->acked);
     load_kept(d);
-    d->again = evtimer_new(base, on_again, d);
+    d->again = evtimer_new(base, upload_on_retry, d);
     const struct orders_calls orders_calls = {held_now, take_order, d};
     if (d->again != NULL && orders_new(base, config, mail, &orders_calls, &d->orders) == PMIXFAB_OK)
         return PMIXFAB_OK;

@@ -86,7 +86,7 @@ uint64_t devices_fingerprint(const struct ifaddrs *list, unsigned (*mtu)(const c
     return XXH3_64bits_withSeed(&sum, sizeof(sum), n);
 }
 
-static unsigned ask_mtu(const char *name, void *cbdata)
+static unsigned netlink_query_mtu(const char *name, void *cbdata)
 {
     const struct devices *d = cbdata;
     struct ifreq request = {.ifr_mtu = 0};
@@ -100,14 +100,14 @@ static uint64_t read_fingerprint(struct devices *d)
     struct ifaddrs *list;
     if (getifaddrs(&list) != 0)
         return 0;
-    uint64_t fingerprint = devices_fingerprint(list, ask_mtu, d);
+    uint64_t fingerprint = devices_fingerprint(list, netlink_query_mtu, d);
     freeifaddrs(list);
     return fingerprint;
 }
 
 /* ---- settling ----------------------------------------------------------------------------------- */
 
-static void settle(struct devices *d)
+static void netlink_debounce(struct devices *d)
 {
     const struct timeval pause = {.tv_sec = d->settle_ms / 1000,
                                   .tv_usec = (suseconds_t)(d->settle_ms % 1000) * 1000};
@@ -139,7 +139,7 @@ void devices_looked(struct devices *d, bool found)
 /* ---- the sockets -------------------------------------------------------------------------------- */
 
 /* Only the kernel is believed: whoever may send on this socket could make us look all the time. */
-static ssize_t receive(int fd, char *buffer, size_t size)
+static ssize_t netlink_receive(int fd, char *buffer, size_t size)
 {
     struct sockaddr_nl from = {.nl_pid = 1};
     socklen_t len = sizeof(from);
@@ -155,11 +155,11 @@ static void on_route(evutil_socket_t fd, short what, void *arg)
     static char buffer[16384];
     (void)what;
     /* What it says in detail does not matter: the fingerprint is compared when it is quiet. */
-    while (receive(fd, buffer, sizeof(buffer)) >= 0 || errno == EINTR)
+    while (netlink_receive(fd, buffer, sizeof(buffer)) >= 0 || errno == EINTR)
         ;
     if (errno == ENOBUFS)
         d->certain = true;
-    settle(d);
+    netlink_debounce(d);
 }
 
 /* "add@/devices/..." and KEY=VALUE, each ended by a zero. */
@@ -189,7 +189,7 @@ static void on_uevent(evutil_socket_t fd, short what, void *arg)
     bool told = false;
     ssize_t n;
     (void)what;
-    while ((n = receive(fd, buffer, sizeof(buffer))) >= 0 || errno == EINTR) {
+    while ((n = netlink_receive(fd, buffer, sizeof(buffer))) >= 0 || errno == EINTR) {
         if (n <= 0)
             continue;
         bool device = is_a_device(buffer, (size_t)n);
@@ -199,7 +199,7 @@ static void on_uevent(evutil_socket_t fd, short what, void *arg)
     if (errno == ENOBUFS)
         told = d->certain = true;
     if (told)
-        settle(d);
+        netlink_debounce(d);
 }
 
 static int open_socket(int protocol, unsigned groups)

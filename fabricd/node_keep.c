@@ -25,7 +25,7 @@ static const struct packet_kind kind = {{'f', 'a', 'b', 'k', 'e', 'e', 'p', '\n'
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-static int encode(const struct keep *keep, void **bytes, size_t *size)
+static int node_state_encode(const struct keep *keep, void **bytes, size_t *size)
 {
     void *body = NULL;
     size_t n = 0;
@@ -75,7 +75,7 @@ int node_keep_write(const char *rundir, const struct keep *keep, struct fab_err 
     size_t size;
     snprintf(path, sizeof(path), "%s/%s", rundir, KEEP_FILE);
     snprintf(beside, sizeof(beside), "%s/.%s.new", rundir, KEEP_FILE);
-    int rc = encode(keep, &bytes, &size);
+    int rc = node_state_encode(keep, &bytes, &size);
     if (rc != PMIXFAB_OK) {
         fab_fail(err, rc, "%s: cannot be written: %s", path, pmixfab_strerror(rc));
     } else {
@@ -94,7 +94,7 @@ int node_keep_write(const char *rundir, const struct keep *keep, struct fab_err 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
 /* Only a file of a sensible size, read at once; one byte too many is seen by who decodes. */
-static int read_file(const char *path, uint8_t **bytes, size_t *size, struct fab_err *err)
+static int node_state_read_file(const char *path, uint8_t **bytes, size_t *size, struct fab_err *err)
 {
     const size_t limit = kind.max + 1;
     struct stat st;
@@ -122,7 +122,8 @@ static int read_file(const char *path, uint8_t **bytes, size_t *size, struct fab
     return *bytes == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
 }
 
-static int decode(const uint8_t *bytes, size_t size, const char *host, struct keep *out, struct fab_err *err)
+static int node_state_decode(const uint8_t *bytes, size_t size, const char *host, struct keep *out,
+                             struct fab_err *err)
 {
     struct packet in;
     int rc = packet_open(&kind, bytes, size, &in, err);
@@ -150,9 +151,9 @@ int node_keep_read(const char *rundir, const char *host, struct keep *out, struc
     *out = (struct keep){.failed = 0};
     fab_report_init(&out->report);
     snprintf(path, sizeof(path), "%s/%s", rundir, KEEP_FILE);
-    int rc = read_file(path, &bytes, &size, &why);
+    int rc = node_state_read_file(path, &bytes, &size, &why);
     if (rc == PMIXFAB_OK)
-        rc = decode(bytes, size, host, out, &why);
+        rc = node_state_decode(bytes, size, host, out, &why);
     free(bytes);
     if (rc == PMIXFAB_OK || rc == PMIXFAB_ERR_NOTFOUND)
         return PMIXFAB_OK;

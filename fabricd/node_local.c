@@ -19,7 +19,7 @@ static bool is_local(const struct seen *seen, const char *key)
     return seen->readable && answer_is_local(key, &seen->request);
 }
 
-static struct seen look_at(const pmix_query_t *query)
+static struct seen query_classify(const pmix_query_t *query)
 {
     struct seen seen = {.query = query};
     seen.readable = fab_request_parse(query->qualifiers, query->nqual, &seen.request) == PMIX_SUCCESS;
@@ -29,7 +29,7 @@ static struct seen look_at(const pmix_query_t *query)
 }
 
 /* All of a question, or one key of it. */
-static pmix_status_t copy(const struct seen *seen, const char *key, pmix_query_t *to)
+static pmix_status_t query_copy(const struct seen *seen, const char *key, pmix_query_t *to)
 {
     const pmix_query_t *from = seen->query;
     const char *host = key != NULL && is_local(seen, key) ? answer_host() : NULL;
@@ -54,12 +54,12 @@ static pmix_status_t copy(const struct seen *seen, const char *key, pmix_query_t
 /* One with a key about this host becomes a question a key, because the others must not be about a node. */
 static pmix_status_t copy_parts(const pmix_query_t *query, pmix_query_t *to, size_t *at)
 {
-    struct seen seen = look_at(query);
+    struct seen seen = query_classify(query);
     pmix_status_t rc = PMIX_SUCCESS;
     if (seen.n_local == 0)
-        return copy(&seen, NULL, &to[(*at)++]);
+        return query_copy(&seen, NULL, &to[(*at)++]);
     for (char **key = query->keys; rc == PMIX_SUCCESS && *key != NULL; key++)
-        rc = copy(&seen, *key, &to[(*at)++]);
+        rc = query_copy(&seen, *key, &to[(*at)++]);
     return rc;
 }
 
@@ -68,7 +68,7 @@ pmix_status_t node_name_host(pmix_query_t *queries, size_t n, struct node_querie
     size_t all = 0, local = 0, copies = 0, at = 0;
     *out = (struct node_queries){.queries = queries, .n = n};
     for (size_t i = 0; queries != NULL && i < n; i++) {
-        struct seen seen = look_at(&queries[i]);
+        struct seen seen = query_classify(&queries[i]);
         size_t parts = seen.n_local > 0 ? seen.n_keys : 1;
         local += seen.n_local;
         all += parts;

@@ -36,7 +36,7 @@ static void letter_free(struct letter *letter)
 }
 
 /* Any thread. */
-static void post(struct mail *mail, struct letter *letter)
+static void queue_post(struct mail *mail, struct letter *letter)
 {
     pthread_mutex_lock(&mail->lock);
     DL_APPEND(mail->box, letter);
@@ -45,7 +45,7 @@ static void post(struct mail *mail, struct letter *letter)
 }
 
 /* On the loop. */
-static void on_bell(evutil_socket_t fd, short what, void *arg)
+static void queue_on_wakeup(evutil_socket_t fd, short what, void *arg)
 {
     struct mail *mail = arg;
     struct letter *letter, *next;
@@ -70,7 +70,7 @@ int mail_new(struct event_base *base, struct mail **out)
     if (mail == NULL)
         return PMIXFAB_ERR_NOMEM;
     pthread_mutex_init(&mail->lock, NULL);
-    mail->bell = event_new(base, -1, EV_PERSIST, on_bell, mail);
+    mail->bell = event_new(base, -1, EV_PERSIST, queue_on_wakeup, mail);
     if (mail->bell != NULL)
         return PMIXFAB_OK;
     mail_free(mail);
@@ -111,13 +111,13 @@ static bool copy_data(struct mail_answer *answer, const pmix_pdata_t *data, size
 }
 
 /* On PMIx's thread. */
-static void on_answer(pmix_status_t status, const pmix_pdata_t *data, size_t n, void *cbdata)
+static void queue_post_answer(pmix_status_t status, const pmix_pdata_t *data, size_t n, void *cbdata)
 {
     struct letter *letter = cbdata;
     letter->answer.status = status;
     if (status == PMIX_SUCCESS && !copy_data(&letter->answer, data, n))
         letter->answer.status = PMIX_ERR_NOMEM;
-    post(letter->mail, letter);
+    queue_post(letter->mail, letter);
 }
 
 int mail_ask(struct mail *mail, const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms,
@@ -127,7 +127,7 @@ int mail_ask(struct mail *mail, const char *op, const pmix_info_t *info, size_t 
     if (letter == NULL)
         return PMIXFAB_ERR_NOMEM;
     *letter = (struct letter){.mail = mail, .fn = fn, .cbdata = cbdata};
-    int rc = relay_ask(op, info, n, deadline_ms, on_answer, letter);
+    int rc = relay_ask(op, info, n, deadline_ms, queue_post_answer, letter);
     if (rc != PMIXFAB_OK)
         free(letter);
     return rc;
@@ -144,7 +144,7 @@ pmix_value_t *mail_value(struct mail_answer *answer, const char *key, pmix_data_
 /* ---- news --------------------------------------------------------------------------------------- */
 
 /* On the relay's thread. */
-static void on_news(bool connected, const struct relay_news *news, void *cbdata)
+static void queue_post_news(bool connected, const struct relay_news *news, void *cbdata)
 {
     struct mail *mail = cbdata;
     struct letter *letter = calloc(1, sizeof(*letter));
@@ -160,12 +160,12 @@ static void on_news(bool connected, const struct relay_news *news, void *cbdata)
     }
     if (news->n > 0)
         memcpy(letter->news.planes, news->planes, news->n * sizeof(*news->planes));
-    post(mail, letter);
+    queue_post(mail, letter);
 }
 
 void mail_on_news(struct mail *mail, mail_news_fn fn, void *cbdata)
 {
     mail->news_fn = fn;
     mail->news_cbdata = cbdata;
-    relay_on_news(fn == NULL ? NULL : on_news, mail);
+    relay_on_news(fn == NULL ? NULL : queue_post_news, mail);
 }

@@ -36,12 +36,12 @@ struct mirror {
     bool asking;
 };
 
-static void begin(struct mirror *m);
-static void go_on(struct mirror *m);
+static void mirror_begin(struct mirror *m);
+static void mirror_fetch_next(struct mirror *m);
 
 /* ---- the end ------------------------------------------------------------------------------------ */
 
-static void forget(struct mirror *m)
+static void mirror_reset(struct mirror *m)
 {
     for (uint32_t i = 0; i < m->n; i++)
         served_plane_put(m->list[i].content);
@@ -53,13 +53,14 @@ static void forget(struct mirror *m)
 
 static void give_up(struct mirror *m, int code, const char *reason)
 {
-    forget(m);
+    mirror_reset(m);
     m->calls.done(code, reason, m->calls.cbdata);
 }
 
 /* ---- putting in place --------------------------------------------------------------------------- */
 
-static void tell(struct mirror *m, bool pending, const struct served_set *old, const struct served_set *set)
+static void mirror_send_events(struct mirror *m, bool pending, const struct served_set *old,
+                               const struct served_set *set)
 {
     struct event_plane plane;
     for (uint32_t i = 0; i < m->n; i++) {
@@ -92,7 +93,7 @@ static int write_files(struct mirror *m, struct fab_err *err)
     return rc;
 }
 
-static struct served_set *make_set(const struct mirror *m)
+static struct served_set *mirror_make_set(const struct mirror *m)
 {
     struct served_plane **planes = calloc(m->n + 1, sizeof(*planes));
     if (planes == NULL)
@@ -106,11 +107,11 @@ static struct served_set *make_set(const struct mirror *m)
     return set;
 }
 
-static void put_in_place(struct mirror *m)
+static void mirror_publish_set(struct mirror *m)
 {
     const char *rundir = m->config->rundir;
     struct fab_err err = {""};
-    struct served_set *old = served_get(), *set = make_set(m);
+    struct served_set *old = served_get(), *set = mirror_make_set(m);
     int rc = set == NULL ? fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory") : write_files(m, &err);
     if (rc != PMIXFAB_OK) {
         served_set_put(set);
@@ -118,7 +119,7 @@ static void put_in_place(struct mirror *m)
         give_up(m, rc, err.text);
         return;
     }
-    tell(m, true, old, set);
+    mirror_send_events(m, true, old, set);
     uint32_t n_fresh = 0;
     for (uint32_t i = 0; i < m->n; i++) {
         n_fresh += m->list[i].fresh;
@@ -133,20 +134,20 @@ static void put_in_place(struct mirror *m)
     m->trusted = true;
     log_info("mirror: generation %llu: %u of %u planes are new", (unsigned long long)m->generation, n_fresh,
              m->n);
-    tell(m, false, old, set); /* it is the current one until the next swap, which is ours */
+    mirror_send_events(m, false, old, set); /* it is the current one until the next swap, which is ours */
     served_set_put(old);
-    forget(m);
+    mirror_reset(m);
     m->calls.done(PMIXFAB_OK, "", m->calls.cbdata);
 }
 
 /* ---- fetching ----------------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct mirror *m, uint64_t generation, int64_t published)
+static bool mirror_needs(const struct mirror *m, uint64_t generation, int64_t published)
 {
     return m->wanted.generation == generation && m->wanted.published == published;
 }
 
-static int ask(struct mirror *m, const struct relay_plane *plane, char **keys, mail_answer_fn fn)
+static int mirror_request(struct mirror *m, const struct relay_plane *plane, char **keys, mail_answer_fn fn)
 {
     pmix_info_t qualifier, info;
     pmix_query_t query = {.keys = keys, .qualifiers = &qualifier, .nqual = 1};
@@ -170,7 +171,7 @@ static struct fetched *first_missing(struct mirror *m)
     return NULL;
 }
 
-static void failed(struct mirror *m, const struct fetched *one, const char *why)
+static void mirror_fetch_failed(struct mirror *m, const struct fetched *one, const char *why)
 {
     char text[300];
     snprintf(text, sizeof(text), "plane %s cannot be fetched: %s", one->plane.name, why);
@@ -185,7 +186,8 @@ static void not_answered(struct mirror *m, const struct fetched *one, pmix_statu
     else if (status == PMIX_ERR_TIMEOUT)
         give_up(m, PMIXFAB_ERR_TIMEOUT, "the scheduler does not answer in time");
     else
-        failed(m, one, status == PMIX_SUCCESS ? "the answer is none" : PMIx_Error_string(status));
+        mirror_fetch_failed(m, one,
+                            status == PMIX_SUCCESS ? "the answer is none" : PMIx_Error_string(status));
 }
 
 /* The scheduler's bytes, which nothing is believed of before they were checked. */
@@ -198,26 +200,26 @@ static void take_bytes(struct mirror *m, struct fetched *one, pmix_byte_object_t
     bytes->bytes = NULL;
     bytes->size = 0;
     if (served_plane_new(own, size, m->config->rundir, &plane, &err) != PMIXFAB_OK) {
-        failed(m, one, err.text);
+        mirror_fetch_failed(m, one, err.text);
         return;
     }
     if (plane->info.generation == one->plane.generation &&
         (plane->info.index != one->plane.index || strcmp(plane->info.name, one->plane.name) != 0)) {
         served_plane_put(plane);
-        failed(m, one, "the answer is another plane");
+        mirror_fetch_failed(m, one, "the answer is another plane");
         return;
     }
     if (plane->info.generation != one->plane.generation) {
         log_debug("mirror: plane %s has changed meanwhile", one->plane.name);
         served_plane_put(plane);
-        forget(m);
-        if (!is_wanted(m, m->generation, m->published))
-            begin(m);
+        mirror_reset(m);
+        if (!mirror_needs(m, m->generation, m->published))
+            mirror_begin(m);
         return; /* else the news of that are on their way */
     }
     one->content = plane;
     one->fresh = true;
-    go_on(m);
+    mirror_fetch_next(m);
 }
 
 static void on_bytes(struct mail_answer *answer, void *cbdata)
@@ -255,12 +257,12 @@ static void on_identity(struct mail_answer *answer, void *cbdata)
         served->info.generation == generation->data.uint64)
         one->content = served_plane_ref((struct served_plane *)served);
     served_set_put(set);
-    go_on(m);
+    mirror_fetch_next(m);
 }
 
 /* ---- following ---------------------------------------------------------------------------------- */
 
-static void begin(struct mirror *m)
+static void mirror_begin(struct mirror *m)
 {
     struct served_set *set = served_get();
     m->generation = m->wanted.generation;
@@ -281,35 +283,35 @@ static void begin(struct mirror *m)
     if (m->list == NULL)
         give_up(m, PMIXFAB_ERR_NOMEM, "out of memory");
     else
-        go_on(m);
+        mirror_fetch_next(m);
 }
 
-static void go_on(struct mirror *m)
+static void mirror_fetch_next(struct mirror *m)
 {
     static char *identity[] = {PMIXFAB_KEY_GENERATION, FAB_KEY_PUBLISHED, NULL};
     static char *bytes[] = {PMIXFAB_KEY_SNAPSHOT, NULL};
-    if (m->list != NULL && !is_wanted(m, m->generation, m->published)) {
-        forget(m);
-        begin(m); /* the scheduler has gone on */
+    if (m->list != NULL && !mirror_needs(m, m->generation, m->published)) {
+        mirror_reset(m);
+        mirror_begin(m); /* the scheduler has gone on */
         return;
     }
     struct fetched *one = first_missing(m);
     if (one == NULL) {
-        put_in_place(m);
+        mirror_publish_set(m);
         return;
     }
-    int rc = one->asked_identity ? ask(m, &one->plane, bytes, on_bytes)
-                                 : ask(m, &one->plane, identity, on_identity);
+    int rc = one->asked_identity ? mirror_request(m, &one->plane, bytes, on_bytes)
+                                 : mirror_request(m, &one->plane, identity, on_identity);
     if (rc != PMIXFAB_OK)
-        failed(m, one, pmixfab_strerror(rc));
+        mirror_fetch_failed(m, one, pmixfab_strerror(rc));
 }
 
-static void on_start(evutil_socket_t fd, short what, void *arg)
+static void mirror_on_start(evutil_socket_t fd, short what, void *arg)
 {
     struct mirror *m = arg;
     (void)fd, (void)what;
     if (m->list == NULL && !m->asking)
-        begin(m);
+        mirror_begin(m);
 }
 
 /* ---- for the node ------------------------------------------------------------------------------- */
@@ -355,7 +357,7 @@ int mirror_new(struct event_base *base, const struct config *config, struct mail
 {
     struct served_set *set = NULL;
     struct mirror *m = *out = calloc(1, sizeof(*m));
-    if (m == NULL || (m->start = evtimer_new(base, on_start, m)) == NULL) {
+    if (m == NULL || (m->start = evtimer_new(base, mirror_on_start, m)) == NULL) {
         free(m);
         *out = NULL;
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
@@ -378,7 +380,7 @@ void mirror_free(struct mirror *m)
 {
     if (m == NULL)
         return;
-    forget(m);
+    mirror_reset(m);
     event_free(m->start);
     free(m->wanted.planes);
     free(m);

@@ -21,7 +21,7 @@ struct orders {
     unsigned quick;         /* answers in turn that came at once */
 };
 
-static int64_t now_microseconds(void)
+static int64_t scan_requests_now_us(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -47,7 +47,7 @@ static void on_orders(struct mail_answer *answer, void *cbdata)
     const pmix_value_t *held = mail_value(answer, RELAY_DIGEST, PMIX_UINT64);
     o->asking = false;
     if (answer->status == PMIX_SUCCESS && order != NULL && order->data.string != NULL && held != NULL) {
-        o->quick = now_microseconds() - o->asked < ODD_PAUSE_MS * 1000 ? o->quick + 1 : 0;
+        o->quick = scan_requests_now_us() - o->asked < ODD_PAUSE_MS * 1000 ? o->quick + 1 : 0;
         o->calls.take(order->data.string, held->data.uint64, o->quick > 0, o->calls.cbdata);
         if (o->quick < MAX_QUICK)
             ask_orders(o);
@@ -67,7 +67,7 @@ static void ask_orders(struct orders *o)
     pmix_info_t info[2];
     if (!o->connected || o->asking || o->config->once)
         return;
-    o->asked = now_microseconds();
+    o->asked = scan_requests_now_us();
     PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, o->config->host, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], RELAY_DIGEST, &held, PMIX_UINT64);
     o->asking = mail_ask(o->mail, RELAY_ORDERS, info, 2, ORDERS_MS, on_orders, o) == PMIXFAB_OK;
@@ -75,7 +75,7 @@ static void ask_orders(struct orders *o)
     evtimer_del(o->again);
 }
 
-static void on_again(evutil_socket_t fd, short what, void *arg)
+static void scan_requests_on_retry(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;
     ask_orders(arg);
@@ -96,7 +96,7 @@ int orders_new(struct event_base *base, const struct config *config, struct mail
     if (o == NULL)
         return PMIXFAB_ERR_NOMEM;
     *o = (struct orders){.config = config, .mail = mail, .calls = *calls};
-    o->again = evtimer_new(base, on_again, o);
+    o->again = evtimer_new(base, scan_requests_on_retry, o);
     if (o->again != NULL)
         return PMIXFAB_OK;
     orders_free(o);

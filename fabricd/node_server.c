@@ -29,8 +29,8 @@ static pmix_status_t error_of_query(pmix_status_t status)
     return PMIX_VERSION_MAJOR < 6 ? PMIX_SUCCESS : status;
 }
 
-static void pass_on(const struct asked *asked, pmix_status_t status, pmix_info_t *info, size_t n,
-                    pmix_release_cbfunc_t release, void *release_data)
+static void asked_reply(const struct asked *asked, pmix_status_t status, pmix_info_t *info, size_t n,
+                        pmix_release_cbfunc_t release, void *release_data)
 {
     if (status != PMIX_SUCCESS && asked->queries != NULL)
         status = error_of_query(status);
@@ -42,7 +42,7 @@ static void on_own_answer(pmix_status_t status, pmix_info_t *info, size_t n, voi
                           pmix_release_cbfunc_t release, void *release_data)
 {
     struct asked *asked = cbdata;
-    pass_on(asked, status, info, n, release, release_data);
+    asked_reply(asked, status, info, n, release, release_data);
     free(asked);
 }
 
@@ -59,8 +59,8 @@ static void answer_here(struct asked *asked)
 }
 
 /* From the scheduler, or from the relay, which has waited in vain. */
-static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
-                      pmix_release_cbfunc_t release, void *release_data)
+static void asked_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                            pmix_release_cbfunc_t release, void *release_data)
 {
     struct asked *asked = cbdata;
     if (status == PMIX_ERR_UNREACH || status == PMIX_ERR_TIMEOUT) {
@@ -69,7 +69,7 @@ static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *c
         answer_here(asked);
         return;
     }
-    pass_on(asked, status, info, n, release, release_data);
+    asked_reply(asked, status, info, n, release, release_data);
     free(asked);
 }
 
@@ -85,7 +85,7 @@ pmix_status_t node_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t 
                             .n = n,
                             .cbfunc = cbfunc,
                             .cbdata = cbdata};
-    pmix_status_t rc = pmixfab_server_fabric(requestor, op, directives, n, on_answer, asked);
+    pmix_status_t rc = pmixfab_server_fabric(requestor, op, directives, n, asked_on_answer, asked);
     if (rc != PMIX_SUCCESS)
         free(asked);
     return rc;
@@ -102,7 +102,7 @@ pmix_status_t node_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n
     struct node_queries named;
     pmix_status_t rc = node_name_host(queries, n, &named);
     if (rc == PMIX_SUCCESS)
-        rc = relay_query(named.queries, named.n, on_answer, asked);
+        rc = relay_query(named.queries, named.n, asked_on_answer, asked);
     node_queries_free(&named);
     if (rc != PMIX_SUCCESS)
         on_own_answer(rc, NULL, 0, asked, NULL, NULL);

@@ -33,7 +33,7 @@ struct batch {
     uint32_t n, cap;
 };
 
-static int64_t now_microseconds(void)
+static int64_t host_reports_now_us(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -51,7 +51,7 @@ static void report_free(struct node_report *report)
 /* ---- the list ----------------------------------------------------------------------------------- */
 
 /* Where the host is, or would be. */
-static uint32_t position(const struct nodes *nodes, const char *host, bool *found)
+static uint32_t host_reports_position(const struct nodes *nodes, const char *host, bool *found)
 {
     uint32_t low = 0, high = nodes->n;
     *found = false;
@@ -70,7 +70,7 @@ static uint32_t position(const struct nodes *nodes, const char *host, bool *foun
     return low;
 }
 
-static int make_room(struct nodes *nodes, uint32_t more)
+static int host_reports_reserve(struct nodes *nodes, uint32_t more)
 {
     if (nodes->n + more <= nodes->cap)
         return PMIXFAB_OK;
@@ -84,10 +84,10 @@ static int make_room(struct nodes *nodes, uint32_t more)
 }
 
 /* Takes the report. There is room. True: the host is new. */
-static bool put(struct nodes *nodes, struct node_report *report)
+static bool host_reports_insert(struct nodes *nodes, struct node_report *report)
 {
     bool found;
-    uint32_t i = position(nodes, report->report.host, &found);
+    uint32_t i = host_reports_position(nodes, report->report.host, &found);
     if (found) {
         report->failed = nodes->reports[i]->failed;
         report_free(nodes->reports[i]);
@@ -103,7 +103,7 @@ static bool put(struct nodes *nodes, struct node_report *report)
 const struct node_report *nodes_find(const struct nodes *nodes, const char *host)
 {
     bool found;
-    uint32_t i = position(nodes, host, &found);
+    uint32_t i = host_reports_position(nodes, host, &found);
     return found ? nodes->reports[i] : NULL;
 }
 
@@ -154,14 +154,14 @@ static void log_failed(const char *host, uint32_t sources)
 void nodes_failed(struct nodes *nodes, const char *host, uint32_t sources)
 {
     bool found;
-    uint32_t i = position(nodes, host, &found);
+    uint32_t i = host_reports_position(nodes, host, &found);
     if (!found || nodes->reports[i]->failed == sources)
         return;
     nodes->reports[i]->failed = sources;
     log_failed(host, sources);
 }
 
-static void acknowledge(struct nodes *nodes, struct intake_item *item, const struct node_report *held)
+static void host_report_ack(struct nodes *nodes, struct intake_item *item, const struct node_report *held)
 {
     nodes_failed(nodes, held->report.host, item->delivery.failed);
     intake_answer(item, PMIXFAB_OK, held->digest, "");
@@ -171,7 +171,7 @@ static void acknowledge(struct nodes *nodes, struct intake_item *item, const str
 
 /* ---- taking deliveries -------------------------------------------------------------------------- */
 
-static void refuse(const struct nodes *nodes, struct intake_item *item, int code, const char *why)
+static void host_report_reject(const struct nodes *nodes, struct intake_item *item, int code, const char *why)
 {
     struct fab_err reason = {""};
     const char *host = item->delivery.host;
@@ -192,16 +192,16 @@ static struct node_report *new_report(struct fab_report *report, uint64_t digest
     made->report = *report;
     fab_report_init(report);
     made->digest = digest;
-    made->received = now_microseconds();
+    made->received = host_reports_now_us();
     made->uid = uid;
     return made;
 }
 
 /* All at once into the store; what is stored takes its place here, and its sender hears of it. */
-static void commit(struct nodes *nodes, struct batch *batch)
+static void host_reports_store(struct nodes *nodes, struct batch *batch)
 {
     struct fab_err err = {""};
-    int rc = make_room(nodes, batch->n);
+    int rc = host_reports_reserve(nodes, batch->n);
     struct store_report *rows = batch->n == 0 ? NULL : calloc(batch->n, sizeof(*rows));
     for (uint32_t i = 0; rows != NULL && i < batch->n; i++) {
         const struct taking *taking = &batch->takings[i];
@@ -222,15 +222,15 @@ static void commit(struct nodes *nodes, struct batch *batch)
         free(taking->bytes);
         if (rc != PMIXFAB_OK) {
             report_free(taking->report);
-            refuse(nodes, taking->item, rc, err.text);
+            host_report_reject(nodes, taking->item, rc, err.text);
             continue;
         }
         const struct node_report *report = taking->report;
-        bool is_new = put(nodes, taking->report);
+        bool is_new = host_reports_insert(nodes, taking->report);
         log_debug("nodes: %s: %u items, delivered by uid %u", report->report.host, report->report.n_items,
                   report->uid);
         settle_changed(nodes->settle, report->report.host, is_new);
-        acknowledge(nodes, taking->item, report);
+        host_report_ack(nodes, taking->item, report);
     }
     batch->n = 0;
 }
@@ -243,28 +243,28 @@ static bool in_batch(const struct batch *batch, const char *host)
     return false;
 }
 
-static void take(struct nodes *nodes, struct batch *batch, struct intake_item *item)
+static void host_reports_process(struct nodes *nodes, struct batch *batch, struct intake_item *item)
 {
     const char *host = item->delivery.host;
     struct fab_report report;
     struct fab_err err = {""};
     struct taking *taking = &batch->takings[batch->n];
     if (in_batch(batch, host)) /* the second delivery of a host may build on the first */
-        commit(nodes, batch), taking = batch->takings;
+        host_reports_store(nodes, batch), taking = batch->takings;
     const struct node_report *held = nodes_find(nodes, host);
     int rc = fab_delivery_open(&item->delivery, held == NULL ? NULL : &held->report, &report, &err);
     /* Who gave the whole is not asked for it again: that it contradicts itself is a fault. */
     if (rc == PMIXFAB_ERR_CONFLICT && item->delivery.base == 0)
         rc = PMIXFAB_ERR_CORRUPT;
     if (rc != PMIXFAB_OK) {
-        refuse(nodes, item, rc, err.text);
+        host_report_reject(nodes, item, rc, err.text);
         return;
     }
     const uint64_t digest =
         fab_report_digest(&report); /* another than the delivery's: sources were unknown */
     if (held != NULL && held->digest == digest) {
         fab_report_destroy(&report);
-        acknowledge(nodes, item, held);
+        host_report_ack(nodes, item, held);
         return;
     }
     *taking = (struct taking){.item = item};
@@ -275,7 +275,7 @@ static void take(struct nodes *nodes, struct batch *batch, struct intake_item *i
     if (rc != PMIXFAB_OK || taking->report == NULL) {
         free(taking->bytes);
         report_free(taking->report);
-        refuse(nodes, item, rc == PMIXFAB_OK ? PMIXFAB_ERR_NOMEM : rc, "");
+        host_report_reject(nodes, item, rc == PMIXFAB_OK ? PMIXFAB_ERR_NOMEM : rc, "");
         return;
     }
     batch->n++;
@@ -291,11 +291,11 @@ void nodes_take(struct intake_item *list, void *arg)
     DL_FOREACH_SAFE(list, item, next)
     {
         if (batch.takings == NULL)
-            refuse(nodes, item, PMIXFAB_ERR_NOMEM, "");
+            host_report_reject(nodes, item, PMIXFAB_ERR_NOMEM, "");
         else
-            take(nodes, &batch, item);
+            host_reports_process(nodes, &batch, item);
     }
-    commit(nodes, &batch);
+    host_reports_store(nodes, &batch);
     free(batch.takings);
 }
 
@@ -313,7 +313,7 @@ bool nodes_own(struct nodes *nodes, struct fab_report *report, struct fab_err *e
     }
     int rc = digest == 0 ? PMIXFAB_ERR_NOMEM : fab_report_encode(report, &bytes, &size);
     struct node_report *made = new_report(report, digest, (unsigned)geteuid());
-    if (rc == PMIXFAB_OK && (made == NULL || make_room(nodes, 1) != PMIXFAB_OK))
+    if (rc == PMIXFAB_OK && (made == NULL || host_reports_reserve(nodes, 1) != PMIXFAB_OK))
         rc = PMIXFAB_ERR_NOMEM;
     if (rc != PMIXFAB_OK) {
         fab_fail(err, rc, "the report of this host: %s", pmixfab_strerror(rc));
@@ -331,7 +331,7 @@ bool nodes_own(struct nodes *nodes, struct fab_report *report, struct fab_err *e
         report_free(made);
         return false;
     }
-    bool is_new = put(nodes, made);
+    bool is_new = host_reports_insert(nodes, made);
     settle_changed(nodes->settle, made->report.host, is_new);
     return true;
 }
@@ -339,7 +339,7 @@ bool nodes_own(struct nodes *nodes, struct fab_report *report, struct fab_err *e
 int nodes_forget(struct nodes *nodes, const char *host, struct fab_err *err)
 {
     bool found;
-    uint32_t i = position(nodes, host, &found);
+    uint32_t i = host_reports_position(nodes, host, &found);
     if (!found)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%.80s: this host has reported nothing", host);
     int rc = store_report_forget(nodes->store, host, err);
@@ -376,13 +376,13 @@ static int load_report(const struct store_report *row, void *arg)
         return 0;
     }
     struct node_report *made = new_report(&report, row->digest, row->uid);
-    if (made == NULL || make_room(loading->nodes, 1) != PMIXFAB_OK) {
+    if (made == NULL || host_reports_reserve(loading->nodes, 1) != PMIXFAB_OK) {
         report_free(made);
         loading->rc = PMIXFAB_ERR_NOMEM;
         return 1;
     }
     made->received = row->received;
-    put(loading->nodes, made);
+    host_reports_insert(loading->nodes, made);
     return 0;
 }
 

@@ -81,7 +81,7 @@ bool notice_line(struct notice_lines *lines, const char *line)
     return false;
 }
 
-static void wake(struct notice *notice, unsigned seconds)
+static void monitor_wake(struct notice *notice, unsigned seconds)
 {
     const struct timeval pause = {.tv_sec = seconds};
     event_add(notice->timer, &pause);
@@ -90,7 +90,7 @@ static void wake(struct notice *notice, unsigned seconds)
 /* It may take as long as a sweep, and then hangs. */
 static void watch_over(struct notice *notice)
 {
-    wake(notice, notice->config->look + notice->config->deadline);
+    monitor_wake(notice, notice->config->look + notice->config->deadline);
 }
 
 static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
@@ -121,17 +121,17 @@ static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
 /* ---- its life ------------------------------------------------------------------------------------- */
 
 /* It is no more: after a pause, another one. */
-static void ended(struct notice *notice, const char *why)
+static void monitor_ended(struct notice *notice, const char *why)
 {
     notice->lines.status.watching = false;
     if (!notice->told)
         log_warning("%s: changes are seen at sweeps only, until it looks again", why);
     notice->told = true;
-    wake(notice, notice->pause);
+    monitor_wake(notice, notice->pause);
     notice->pause = notice->pause * 2 < MAX_PAUSE ? notice->pause * 2 : MAX_PAUSE;
 }
 
-static void start_child(struct notice *notice);
+static void monitor_start_child(struct notice *notice);
 
 static void start_next(struct notice *notice)
 {
@@ -139,10 +139,10 @@ static void start_next(struct notice *notice)
     notice->bytes = notice->next;
     notice->size = notice->next_size;
     notice->next = NULL;
-    start_child(notice);
+    monitor_start_child(notice);
 }
 
-static void on_ended(struct child_result *result, void *cbdata)
+static void monitor_on_child_ended(struct child_result *result, void *cbdata)
 {
     struct notice *notice = cbdata;
     notice->child = NULL;
@@ -156,10 +156,10 @@ static void on_ended(struct child_result *result, void *cbdata)
         log_debug("%s", result->err.text);
         return;
     }
-    ended(notice, result->code == PMIXFAB_OK ? "cheap look: its process ended" : result->err.text);
+    monitor_ended(notice, result->code == PMIXFAB_OK ? "cheap look: its process ended" : result->err.text);
 }
 
-static void start_child(struct notice *notice)
+static void monitor_start_child(struct notice *notice)
 {
     const struct config *config = notice->config;
     struct fab_err err = {""};
@@ -178,19 +178,19 @@ static void start_child(struct notice *notice)
                                       .input_size = notice->size,
                                       .limit = LINES_LIMIT,
                                       .said = on_said,
-                                      .done = on_ended,
+                                      .done = monitor_on_child_ended,
                                       .cbdata = notice};
     notice_forget(&notice->lines.noticed);
     notice->good = 0;
     if (child_start(notice->base, &order, &notice->child, &err) != PMIXFAB_OK) {
         log_warning("%s", err.text);
-        wake(notice, MAX_PAUSE);
+        monitor_wake(notice, MAX_PAUSE);
         return;
     }
     watch_over(notice);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void monitor_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct notice *notice = arg;
     (void)fd, (void)what;
@@ -198,7 +198,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
         if (notice->next != NULL)
             start_next(notice);
         else
-            start_child(notice);
+            monitor_start_child(notice);
         return;
     }
     child_cancel(notice->child);
@@ -206,7 +206,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     if (notice->next != NULL)
         start_next(notice);
     else
-        ended(notice, "cheap look: it hangs, and was killed");
+        monitor_ended(notice, "cheap look: it hangs, and was killed");
 }
 
 void notice_watch(struct notice *notice, void *bytes, size_t size)
@@ -222,7 +222,7 @@ void notice_watch(struct notice *notice, void *bytes, size_t size)
     notice->lines.status.watching = false;
     if (notice->child != NULL) {
         child_ask_to_end(notice->child);
-        wake(notice, TO_END);
+        monitor_wake(notice, TO_END);
     } else if (!event_pending(notice->timer, EV_TIMEOUT, NULL)) {
         start_next(notice);
     }
@@ -248,7 +248,7 @@ int notice_new(struct event_base *base, const struct config *config,
         return PMIXFAB_ERR_NOMEM;
     *notice =
         (struct notice){.base = base, .config = config, .fn = fn, .cbdata = cbdata, .pause = FIRST_PAUSE};
-    notice->timer = evtimer_new(base, on_timer, notice);
+    notice->timer = evtimer_new(base, monitor_on_timeout, notice);
     if (notice->timer != NULL)
         return PMIXFAB_OK;
     free(notice);

@@ -18,7 +18,7 @@ struct looker {
     unsigned index; /* of the probes of the fabric */
 };
 
-static double microseconds(void)
+static double monitor_clock_us(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -26,7 +26,7 @@ static double microseconds(void)
 }
 
 /* What the look found, in one write, so that the daemon wakes up once. */
-static int tell(const struct probe_noticed *noticed, double took)
+static int monitor_send(const struct probe_noticed *noticed, double took)
 {
     char *text = NULL;
     size_t size = 0;
@@ -47,7 +47,7 @@ static int tell(const struct probe_noticed *noticed, double took)
 static int look_all(struct looker *lookers, unsigned n, struct fab_err *err)
 {
     struct probe_noticed noticed = {0};
-    const double start = microseconds();
+    const double start = monitor_clock_us();
     int rc = PMIXFAB_OK;
     for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++) {
         noticed.all = false;
@@ -56,7 +56,7 @@ static int look_all(struct looker *lookers, unsigned n, struct fab_err *err)
             noticed.probes |= 1u << lookers[i].index;
     }
     if (rc == PMIXFAB_OK)
-        rc = tell(&noticed, microseconds() - start);
+        rc = monitor_send(&noticed, monitor_clock_us() - start);
     probe_noticed_free(&noticed);
     return rc;
 }
@@ -71,7 +71,7 @@ static void on_term(int signo)
 }
 
 /* At the beginnings of seconds that are `pace` apart; one that was missed is left out. */
-static void wait_for(struct timespec *next, unsigned pace)
+static void monitor_wait(struct timespec *next, unsigned pace)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -83,8 +83,9 @@ static void wait_for(struct timespec *next, unsigned pace)
 }
 
 /* Those that can watch, each what it has seen itself. */
-static int open_all(char **specs, unsigned n, struct probe_config *config, const struct sweep_parts *parts,
-                    struct looker *lookers, unsigned *n_lookers, struct fab_err *err)
+static int monitor_open_all(char **specs, unsigned n, struct probe_config *config,
+                            const struct sweep_parts *parts, struct looker *lookers, unsigned *n_lookers,
+                            struct fab_err *err)
 {
     int rc = PMIXFAB_ERR_UNSUPPORTED;
     if (parts->n != n)
@@ -128,12 +129,12 @@ int notice_child(int argc, char **argv)
         rc = sweep_parts_decode(bytes, size, &parts, &err);
     free(bytes);
     if (rc == PMIXFAB_OK)
-        rc = open_all(argv + 7, (unsigned)argc - 7, &config, &parts, lookers, &n, &err);
+        rc = monitor_open_all(argv + 7, (unsigned)argc - 7, &config, &parts, lookers, &n, &err);
     clock_gettime(CLOCK_MONOTONIC, &next);
     while (rc == PMIXFAB_OK && !stop) {
         rc = look_all(lookers, n, &err);
         if (rc == PMIXFAB_OK)
-            wait_for(&next, pace > 0 ? pace : 1);
+            monitor_wait(&next, pace > 0 ? pace : 1);
     }
     if (!stop)
         child_note(PMIXFAB_LOG_ERROR, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc), NULL);

@@ -25,7 +25,7 @@ struct match {
     bool retired;
 };
 
-static int by_votes(const void *a, const void *b)
+static int plane_compare_majority(const void *a, const void *b)
 {
     const struct match *x = a, *y = b;
     if (x->retired != y->retired)
@@ -76,7 +76,7 @@ static int add_members(const struct pmixfab *fab, uint32_t which, struct members
     return PMIXFAB_OK;
 }
 
-static void vote(const struct members *members, uint64_t guid, uint32_t *votes)
+static void plane_add_majority(const struct members *members, uint64_t guid, uint32_t *votes)
 {
     size_t low = 0, high = members->n;
     while (low < high) {
@@ -91,16 +91,17 @@ static void vote(const struct members *members, uint64_t guid, uint32_t *votes)
 }
 
 /* Votes of one plane of today for each known one. */
-static void count_votes(const struct fab_plane *plane, const struct members *members, uint32_t *votes)
+static void plane_count_majority(const struct fab_plane *plane, const struct members *members,
+                                 uint32_t *votes)
 {
     const struct fab_inventory *inv = plane->inv;
     for (uint32_t i = 0; i < plane->n_devices; i++)
-        vote(members, inv->ports[plane->devices[i].port].guid, votes);
+        plane_add_majority(members, inv->ports[plane->devices[i].port].guid, votes);
     for (uint32_t i = 0; i < plane->n_switches; i++)
-        vote(members, inv->nodes[plane->switches[i].node].guid, votes);
+        plane_add_majority(members, inv->nodes[plane->switches[i].node].guid, votes);
 }
 
-static void take(struct built_plane *out, const struct store_plane *known)
+static void plane_assign_number(struct built_plane *out, const struct store_plane *known)
 {
     out->index = known->index;
     out->is_new = false;
@@ -117,7 +118,7 @@ static void number_by_name(struct built_plane *out, uint32_t n, bool *done, cons
                 if (taken[k] || known[k].retired != (retired == 1) || strcmp(known[k].name, out[i].name) != 0)
                     continue;
                 done[i] = taken[k] = true;
-                take(&out[i], &known[k]);
+                plane_assign_number(&out[i], &known[k]);
             }
         }
     }
@@ -128,8 +129,8 @@ static void number_by_name(struct built_plane *out, uint32_t n, bool *done, cons
  * another version of fabricd) could not vote: planes come largest first, and so did its numbers, so they are
  * given in that order. After that come numbers that nobody had before.
  */
-static void number_rest(struct built_plane *out, uint32_t n, bool *done, const struct store_plane *known,
-                        uint32_t n_known, const bool *taken)
+static void plane_number_remaining(struct built_plane *out, uint32_t n, bool *done,
+                                   const struct store_plane *known, uint32_t n_known, const bool *taken)
 {
     uint32_t next = 0;
     for (uint32_t k = 0, i = 0; k < n_known; k++) {
@@ -140,7 +141,7 @@ static void number_rest(struct built_plane *out, uint32_t n, bool *done, const s
         if (i == n)
             break;
         done[i] = true;
-        take(&out[i], &known[k]);
+        plane_assign_number(&out[i], &known[k]);
     }
     for (uint32_t k = 0; k < n_known; k++)
         if (known[k].index >= next)
@@ -181,19 +182,19 @@ int number_planes(const struct fab_planes *planes, const struct store_plane *kno
         if (is_fixed(&out[i]))
             continue;
         memset(votes, 0, n_known * sizeof(*votes));
-        count_votes(&planes->planes[i], &members, votes);
+        plane_count_majority(&planes->planes[i], &members, votes);
         for (uint32_t k = 0; k < n_known; k++)
             if (votes[k] > 0)
                 matches[n_matches++] = (struct match){i, k, votes[k], known[k].retired};
     }
-    qsort(matches, n_matches, sizeof(*matches), by_votes);
+    qsort(matches, n_matches, sizeof(*matches), plane_compare_majority);
     for (size_t m = 0; m < n_matches; m++) {
         if (done[matches[m].plane] || taken[matches[m].known])
             continue;
         done[matches[m].plane] = taken[matches[m].known] = true;
-        take(&out[matches[m].plane], &known[matches[m].known]);
+        plane_assign_number(&out[matches[m].plane], &known[matches[m].known]);
     }
-    number_rest(out, planes->n, done, known, n_known, taken);
+    plane_number_remaining(out, planes->n, done, known, n_known, taken);
 cleanup:
     free(members.keys);
     free(matches);

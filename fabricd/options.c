@@ -141,12 +141,13 @@ static char *help_filter(int key, const char *text, void *input)
 }
 
 /* One option over the file's setting, where it is given. */
-static int set(struct config *config, const char *name, const char *value, struct fab_err *err)
+static int option_override(struct config *config, const char *name, const char *value, struct fab_err *err)
 {
     return value == NULL ? PMIXFAB_OK : config_set(config, "fabricd", name, value, err);
 }
 
-static int apply(const struct command_line *line, struct config *config, struct fab_err *err)
+static int options_override_config(const struct command_line *line, struct config *config,
+                                   struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
     if (line->file != NULL)
@@ -154,19 +155,19 @@ static int apply(const struct command_line *line, struct config *config, struct 
     else if (access(DEFAULT_FILE, F_OK) == 0)
         rc = config_read(config, DEFAULT_FILE, err);
     if (rc == PMIXFAB_OK)
-        rc = set(config, "role", line->role, err);
+        rc = option_override(config, "role", line->role, err);
     if (rc == PMIXFAB_OK)
-        rc = set(config, "scheduler", line->scheduler, err);
+        rc = option_override(config, "scheduler", line->scheduler, err);
     if (rc == PMIXFAB_OK)
-        rc = set(config, "rundir", line->rundir, err);
+        rc = option_override(config, "rundir", line->rundir, err);
     if (rc == PMIXFAB_OK)
-        rc = set(config, "store", line->store, err);
+        rc = option_override(config, "store", line->store, err);
     if (rc == PMIXFAB_OK)
-        rc = set(config, "interval", line->interval, err);
+        rc = option_override(config, "interval", line->interval, err);
     if (rc == PMIXFAB_OK && line->n_probes > 0)
         config_clear(&config->probes);
     for (unsigned i = 0; rc == PMIXFAB_OK && i < line->n_probes; i++)
-        rc = set(config, "probe", line->probes[i], err);
+        rc = option_override(config, "probe", line->probes[i], err);
     config->foreground = line->foreground || line->once || line->check || line->record != NULL;
     config->once = line->once;
     config->check_only = line->check;
@@ -190,7 +191,7 @@ int options_parse(int argc, char **argv, struct config *config)
     argp_err_exit_status = 2;
     if (argp_parse(&argp, argc, argv, 0, NULL, &line) != 0)
         return PMIXFAB_ERR_INVAL;
-    if (apply(&line, config, &err) != PMIXFAB_OK) {
+    if (options_override_config(&line, config, &err) != PMIXFAB_OK) {
         fprintf(stderr, "fabricd: %s\n", err.text);
         return PMIXFAB_ERR_INVAL;
     }

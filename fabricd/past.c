@@ -27,7 +27,7 @@ static int by_value(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-static void collect(const struct served_set *served, enum fab_fact kind, struct past_table *table)
+static void prior_owner_collect(const struct served_set *served, enum fab_fact kind, struct past_table *table)
 {
     uint32_t most = 0;
     for (uint32_t i = 0; i < served->n; i++)
@@ -50,11 +50,11 @@ static void collect(const struct served_set *served, enum fab_fact kind, struct 
     qsort(table->entries, table->n, sizeof(*table->entries), by_value);
 }
 
-static const char *look_up(const struct served_set *served, enum fab_fact kind, uint64_t value, uint64_t node,
-                           struct past_table *table)
+static const char *prior_owner_name(const struct served_set *served, enum fab_fact kind, uint64_t value,
+                                    uint64_t node, struct past_table *table)
 {
     if (!table->collected)
-        collect(served, kind, table);
+        prior_owner_collect(served, kind, table);
     const struct past_entry wanted = {.value = value, .node = node};
     uint32_t low = 0, high = table->n;
     while (low < high) {
@@ -79,6 +79,7 @@ const char *past_holder(void *cbdata, enum fab_fact kind, uint64_t value, uint64
             return host;
     }
     if (kind == FAB_FACT_MAC || kind == FAB_FACT_SYSTEM_GUID)
-        return look_up(past->served, kind, value, node, kind == FAB_FACT_MAC ? &past->macs : &past->ids);
+        return prior_owner_name(past->served, kind, value, node,
+                                kind == FAB_FACT_MAC ? &past->macs : &past->ids);
     return NULL;
 }

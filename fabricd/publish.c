@@ -9,7 +9,7 @@
 #include "fabricd/look.h"
 #include "fabricd/publish_priv.h"
 
-static int64_t now_microseconds(void)
+static int64_t publish_now_us(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -64,8 +64,8 @@ static int store_quietly(struct draft *draft, struct fab_err *err)
 }
 
 /* Everything that can fail: files beside the old ones, then the commit. */
-static int write_change(struct draft *draft, uint64_t generation, int64_t published, bool partial,
-                        struct publication **out, struct fab_err *err)
+static int publish_write_change(struct draft *draft, uint64_t generation, int64_t published, bool partial,
+                                struct publication **out, struct fab_err *err)
 {
     struct publisher *publisher = draft->publisher;
     struct ready ready = {.draft = draft, .generation = generation, .published = published, .out = out};
@@ -97,7 +97,7 @@ static int store_change(struct draft *draft, bool partial, struct publication **
     struct store_plane *retired = NULL;
     uint32_t n_retired = 0;
     uint64_t generation = 0;
-    int64_t published = now_microseconds();
+    int64_t published = publish_now_us();
     int rc = store_next_generation(publisher->store, &generation, err);
     if (rc == PMIXFAB_OK)
         rc = draft_remember(draft, generation, err);
@@ -106,7 +106,7 @@ static int store_change(struct draft *draft, bool partial, struct publication **
     if (rc != PMIXFAB_OK)
         return rc;
     expected_mark(publisher->expected, &draft->diff, published);
-    rc = write_change(draft, generation, published, partial, out, err);
+    rc = publish_write_change(draft, generation, published, partial, out, err);
     if (rc != PMIXFAB_OK) {
         for (uint32_t i = 0; i < draft->n_rows; i++)
             rundir_discard(publisher->config->rundir, draft->rows[i].name);
@@ -170,7 +170,7 @@ static int no_sweep(struct draft *draft, bool retire, struct fab_err *err)
     return rc == PMIXFAB_OK ? draft_understand(draft, err) : rc;
 }
 
-static int build(struct draft *draft, const struct publish_input *input, struct fab_err *err)
+static int publish_compute(struct draft *draft, const struct publish_input *input, struct fab_err *err)
 {
     struct publisher *publisher = draft->publisher;
     struct fab_joined joined;
@@ -188,8 +188,9 @@ static int build(struct draft *draft, const struct publish_input *input, struct 
     return rc;
 }
 
-static int prepare(struct draft *draft, const struct publish_input *input, struct publication **out,
-                   struct publish_report *report, struct fab_err *err)
+static int publish_prepare_update(struct draft *draft, const struct publish_input *input,
+                                  struct publication **out, struct publish_report *report,
+                                  struct fab_err *err)
 {
     struct publisher *publisher = draft->publisher;
     int rc = input->inv == NULL ? no_sweep(draft, input->retire, err)
@@ -201,7 +202,7 @@ static int prepare(struct draft *draft, const struct publish_input *input, struc
     if (publisher->compare && draft->told.n == 0 && publisher->keeper.news.n == 0 &&
         (draft->after == &publisher->current || fab_inventory_equal(&publisher->current, draft->after)))
         return PMIXFAB_OK;
-    rc = build(draft, input, err);
+    rc = publish_compute(draft, input, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = keep_plan(draft, err);
@@ -221,7 +222,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_input *inp
                     struct publish_report *report, struct fab_err *err)
 {
     struct draft draft = {.publisher = publisher, .served = served_get()};
-    const int64_t swept_at = input->swept != 0 ? input->swept : now_microseconds();
+    const int64_t swept_at = input->swept != 0 ? input->swept : publish_now_us();
     draft.seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at;
     struct fab_err why = {""};
     *out = NULL;
@@ -235,7 +236,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_input *inp
             log_warning("names: %s; going on with the names as they were", why.text);
     }
     bool swept = input->inv != NULL;
-    int rc = prepare(&draft, input, out, report, err);
+    int rc = publish_prepare_update(&draft, input, out, report, err);
     if (rc == PMIXFAB_OK && swept)
         publisher->swept = swept_at;
     if (rc == PMIXFAB_OK && *out == NULL)
@@ -258,8 +259,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_input *inp
 int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struct fab_diff *diff,
                    struct fab_err *err)
 {
-    struct draft draft = {
-        .publisher = publisher, .after = &draft.inv, .inv = *inv, .seen = now_microseconds()};
+    struct draft draft = {.publisher = publisher, .after = &draft.inv, .inv = *inv, .seen = publish_now_us()};
     struct publish_report report = {0};
     fab_inventory_init(inv);
     int rc = judge_sweep(&draft, false, &report, err);

@@ -28,8 +28,8 @@ int draft_collect_known(struct draft *draft)
     return PMIXFAB_OK;
 }
 
-static void add_row(struct draft *draft, uint32_t index, const char *name, bool retired, void *bytes,
-                    size_t size)
+static void update_add_plane_row(struct draft *draft, uint32_t index, const char *name, bool retired,
+                                 void *bytes, size_t size)
 {
     struct store_plane *row = &draft->rows[draft->n_rows++];
     *row = (struct store_plane){.index = index, .retired = retired, .snapshot = bytes, .size = size};
@@ -47,15 +47,15 @@ int draft_find_changed(struct draft *draft)
         const struct built_plane *plane = &draft->built.planes[i];
         const struct served_plane *old = served_find(set, plane->index);
         if (old == NULL || fab_snapshot_content(old->bytes) != fab_snapshot_content(plane->bytes))
-            add_row(draft, plane->index, plane->name, false, plane->bytes, plane->size);
+            update_add_plane_row(draft, plane->index, plane->name, false, plane->bytes, plane->size);
     }
     for (uint32_t i = 0; i < set->n; i++) {
         bool still_there = false;
         for (uint32_t k = 0; k < draft->built.n; k++)
             still_there |= draft->built.planes[k].index == set->planes[i]->info.index;
         if (!still_there)
-            add_row(draft, set->planes[i]->info.index, set->planes[i]->info.name, true, set->planes[i]->bytes,
-                    set->planes[i]->size);
+            update_add_plane_row(draft, set->planes[i]->info.index, set->planes[i]->info.name, true,
+                                 set->planes[i]->bytes, set->planes[i]->size);
     }
     return PMIXFAB_OK;
 }
@@ -96,8 +96,8 @@ static struct store_plane *row_of(const struct draft *draft, uint32_t index)
 
 /* The set after the change: changed planes with their new bytes (taken from the draft), the others as they
  * are. */
-static int make_set(struct draft *draft, uint64_t generation, int64_t published, struct served_set **out,
-                    struct fab_err *err)
+static int update_make_set(struct draft *draft, uint64_t generation, int64_t published,
+                           struct served_set **out, struct fab_err *err)
 {
     uint32_t n = 0;
     int rc = PMIXFAB_OK;
@@ -147,7 +147,7 @@ int draft_make_publication(struct draft *draft, uint64_t generation, int64_t pub
         publication->planes[i].index = draft->rows[i].index;
         memcpy(publication->planes[i].name, draft->rows[i].name, sizeof(draft->rows[i].name));
     }
-    int rc = make_set(draft, generation, published, &publication->set, err);
+    int rc = update_make_set(draft, generation, published, &publication->set, err);
     if (rc != PMIXFAB_OK) {
         publication_free(publication);
         return rc;

@@ -10,7 +10,7 @@
 #include "topo/join.h"
 #include "topo/keep.h"
 
-static struct hold_key cable_of(const struct fab_inventory *inv, uint32_t port)
+static struct hold_key damping_cable_key(const struct fab_inventory *inv, uint32_t port)
 {
     const struct fab_port *end = &inv->ports[port], *far = &inv->ports[end->peer];
     return hold_cable((struct hold_end){inv->nodes[end->node].guid, end->num},
@@ -31,7 +31,7 @@ static bool is_up(const struct fab_inventory *inv, uint32_t p)
 }
 
 /* Nodes are in the order of their GUIDs, and ports in that of their numbers. */
-static int collect(const struct fab_inventory *inv, struct flaps_seen *out)
+static int sweep_links_collect(const struct fab_inventory *inv, struct flaps_seen *out)
 {
     uint32_t n = 0;
     for (uint32_t p = 0; p < inv->n_ports; p++)
@@ -42,8 +42,8 @@ static int collect(const struct fab_inventory *inv, struct flaps_seen *out)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t p = 0; p < inv->n_ports; p++)
         if (is_up(inv, p))
-            out->cables[out->n++] =
-                (struct flaps_cable){cable_of(inv, p), at_switch(inv, p), at_switch(inv, inv->ports[p].peer)};
+            out->cables[out->n++] = (struct flaps_cable){damping_cable_key(inv, p), at_switch(inv, p),
+                                                         at_switch(inv, inv->ports[p].peer)};
     return PMIXFAB_OK;
 }
 
@@ -55,7 +55,7 @@ struct noting {
 };
 
 /* As it is called in the sweep, or was in what is published. */
-static bool is_planned(uint64_t guid, void *cbdata)
+static bool damping_is_planned(uint64_t guid, void *cbdata)
 {
     const struct noting *noting = cbdata;
     struct publisher *publisher = noting->draft->publisher;
@@ -111,9 +111,10 @@ static int count_changes(struct draft *draft, const struct moment *now)
 {
     struct keeper *keeper = &draft->publisher->keeper;
     struct noting noting = {.draft = draft, .now = *now};
-    const struct flaps_calls calls = {.is_planned = is_planned, .on_held = note_held, .cbdata = &noting};
+    const struct flaps_calls calls = {
+        .is_planned = damping_is_planned, .on_held = note_held, .cbdata = &noting};
     struct flaps_seen seen;
-    int rc = collect(&draft->inv, &seen);
+    int rc = sweep_links_collect(&draft->inv, &seen);
     if (rc == PMIXFAB_OK)
         rc = flaps_count(keeper->hold, &keeper->seen, &seen, now->running, &calls);
     flaps_seen_free(&seen);
@@ -122,7 +123,7 @@ static int count_changes(struct draft *draft, const struct moment *now)
 
 static bool cut_held(const struct fab_inventory *inv, uint32_t port, void *cbdata)
 {
-    const struct hold_key key = cable_of(inv, port);
+    const struct hold_key key = damping_cable_key(inv, port);
     return hold_is_held(cbdata, &key);
 }
 
@@ -189,7 +190,7 @@ bool publisher_next_held(const struct publisher *publisher, uint32_t *at, struct
 }
 
 /* Is it about this host or switch, by name or GUID? */
-static bool is_about(const struct held *held, const char *name)
+static bool suppressed_is_about(const struct held *held, const char *name)
 {
     const uint64_t guids[] = {held->key.end.guid, held->key.far.guid};
     char text[24];
@@ -210,7 +211,7 @@ uint32_t publisher_release_now(struct publisher *publisher, const char *name)
     struct held held;
     for (uint32_t at = 0; hold_next(publisher->keeper.hold, &at, &held);) {
         const struct hold_key key = held.key;
-        if (name != NULL && !is_about(&held, name))
+        if (name != NULL && !suppressed_is_about(&held, name))
             continue;
         log_info("%s is released", held.what);
         n += hold_release(publisher->keeper.hold, &key);

@@ -53,15 +53,15 @@ static void on_remark(const char *line, void *cbdata)
 
 /* ---- hosts ----------------------------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static int finding_compare_host(const void *a, const void *b)
 {
     const struct joined_host *x = a, *y = b;
     return fab_natural_cmp(x->name, y->name);
 }
 
 /* The hosts that report, and what joining found of them. */
-static int list_hosts(struct join_findings *findings, const struct node_report *const *reports, uint32_t n,
-                      const struct fab_joined *joined)
+static int finding_list_hosts(struct join_findings *findings, const struct node_report *const *reports,
+                              uint32_t n, const struct fab_joined *joined)
 {
     findings->hosts = calloc((size_t)n + 1, sizeof(*findings->hosts));
     if (findings->hosts == NULL)
@@ -73,7 +73,7 @@ static int list_hosts(struct join_findings *findings, const struct node_report *
         findings->n_hosts++;
     }
     if (n > 1)
-        qsort(findings->hosts, n, sizeof(*findings->hosts), by_name);
+        qsort(findings->hosts, n, sizeof(*findings->hosts), finding_compare_host);
     for (uint32_t i = 0; i < n && i < joined->n_hosts; i++) {
         findings->hosts[i].devices = joined->hosts[i].devices;
         findings->hosts[i].unseen = joined->hosts[i].unseen;
@@ -96,7 +96,7 @@ bool publisher_joined(const struct publisher *publisher, const char *host, struc
     const struct join_findings *findings = &publisher->found;
     const struct joined_host key = {.name = (char *)host}, *found = NULL;
     if (findings->n_hosts > 0)
-        found = bsearch(&key, findings->hosts, findings->n_hosts, sizeof(key), by_name);
+        found = bsearch(&key, findings->hosts, findings->n_hosts, sizeof(key), finding_compare_host);
     for (uint32_t i = 0; found == NULL && i < findings->n_hosts; i++)
         if (fab_same_host(findings->hosts[i].name, host))
             found = &findings->hosts[i];
@@ -118,9 +118,9 @@ const char *publisher_remark(const struct publisher *publisher, const char *host
 
 /* ---- joining --------------------------------------------------------------------------------------- */
 
-static int join(struct publisher *publisher, const struct fab_inventory *swept,
-                const struct node_report *const *reports, uint32_t n, struct remarks *remarks,
-                struct fab_joined *out, struct fab_err *err)
+static int publish_join_reports(struct publisher *publisher, const struct fab_inventory *swept,
+                                const struct node_report *const *reports, uint32_t n, struct remarks *remarks,
+                                struct fab_joined *out, struct fab_err *err)
 {
     struct ethernet_planes ethernet;
     struct past served;
@@ -169,9 +169,10 @@ int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
 {
     struct join_findings found = {0};
     struct remarks remarks = {.before = &publisher->found, .now = &found};
-    int rc = somebody_reports(reports, n) ? join(publisher, swept, reports, n, &remarks, out, err)
-                                          : join_nobody(swept, out, err);
-    if (rc == PMIXFAB_OK && list_hosts(&found, reports, n, out) != PMIXFAB_OK) {
+    int rc = somebody_reports(reports, n)
+                 ? publish_join_reports(publisher, swept, reports, n, &remarks, out, err)
+                 : join_nobody(swept, out, err);
+    if (rc == PMIXFAB_OK && finding_list_hosts(&found, reports, n, out) != PMIXFAB_OK) {
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
         fab_joined_destroy(out);
     }

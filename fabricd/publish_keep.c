@@ -37,8 +37,8 @@ void keeper_free(struct keeper *keeper)
 
 /* ---- comparing ----------------------------------------------------------------------------------- */
 
-static int compare(const struct fab_inventory *before, const struct fab_inventory *after,
-                   struct fab_diff *diff, struct fab_err *err)
+static int retention_diff(const struct fab_inventory *before, const struct fab_inventory *after,
+                          struct fab_diff *diff, struct fab_err *err)
 {
     int rc = fab_diff_compute(before, after, diff);
     return rc == PMIXFAB_OK
@@ -52,7 +52,7 @@ int keep_compare_seen(struct draft *draft, struct publish_report *report, struct
     struct fab_inventory seen;
     struct fab_diff diff;
     if (!fab_inventory_has_missing(&publisher->current)) {
-        int rc = compare(&publisher->current, &draft->inv, &draft->diff, err);
+        int rc = retention_diff(&publisher->current, &draft->inv, &draft->diff, err);
         if (rc == PMIXFAB_OK)
             publish_fill_report(publisher, &draft->inv, &draft->diff, report);
         return rc;
@@ -61,11 +61,11 @@ int keep_compare_seen(struct draft *draft, struct publish_report *report, struct
     int rc = fab_inventory_seen(&publisher->current, &seen, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = compare(&seen, &draft->inv, &diff, err);
+    rc = retention_diff(&seen, &draft->inv, &diff, err);
     if (rc == PMIXFAB_OK)
         publish_fill_report(publisher, &draft->inv, &diff, report);
     if (rc == PMIXFAB_OK)
-        rc = compare(&publisher->current, &draft->inv, &draft->diff, err);
+        rc = retention_diff(&publisher->current, &draft->inv, &draft->diff, err);
     fab_diff_destroy(&diff);
     fab_inventory_destroy(&seen);
     return rc;
@@ -80,7 +80,7 @@ struct deciding {
 };
 
 /* It is not seen because its cable is held down. */
-static bool is_held(const struct publisher *publisher, const struct fab_inventory *inv, uint32_t port)
+static bool port_is_damped(const struct publisher *publisher, const struct fab_inventory *inv, uint32_t port)
 {
     const struct fab_port *peer = &inv->ports[inv->ports[port].peer];
     return hold_holds_end(publisher->keeper.hold, inv->nodes[peer->node].guid, peer->num);
@@ -99,18 +99,18 @@ static bool may_stay(const struct fab_inventory *before, uint32_t port, void *cb
     if (known->forgotten)
         return false;
     return !deciding->due || !missing_is_due(known, publisher->config->retire, &deciding->now) ||
-           is_held(publisher, before, port);
+           port_is_damped(publisher, before, port);
 }
 
 /* The draft's inventory is another one from here on. */
-static int replace(struct draft *draft, struct fab_inventory *inv, struct fab_err *err)
+static int update_replace_inventory(struct draft *draft, struct fab_inventory *inv, struct fab_err *err)
 {
     struct publisher *publisher = draft->publisher;
     fab_inventory_destroy(&draft->inv);
     draft->inv = *inv;
     int rc = fab_names_apply(publisher->names, &draft->inv, err);
     fab_diff_destroy(&draft->diff);
-    return rc == PMIXFAB_OK ? compare(&publisher->current, &draft->inv, &draft->diff, err) : rc;
+    return rc == PMIXFAB_OK ? retention_diff(&publisher->current, &draft->inv, &draft->diff, err) : rc;
 }
 
 static int keep_what_lacks(struct draft *draft, bool due, struct fab_err *err)
@@ -119,7 +119,7 @@ static int keep_what_lacks(struct draft *draft, bool due, struct fab_err *err)
     struct fab_inventory kept;
     moment_now(&deciding.now);
     int rc = fab_inventory_keep(&draft->publisher->current, &draft->inv, may_stay, &deciding, &kept, err);
-    return rc == PMIXFAB_OK ? replace(draft, &kept, err) : rc;
+    return rc == PMIXFAB_OK ? update_replace_inventory(draft, &kept, err) : rc;
 }
 
 int keep_sweep(struct draft *draft, struct fab_err *err)
@@ -130,7 +130,7 @@ int keep_sweep(struct draft *draft, struct fab_err *err)
         return keep_what_lacks(draft, true, err);
     if (rc == PMIXFAB_OK && cut) { /* between switches */
         fab_diff_destroy(&draft->diff);
-        rc = compare(&draft->publisher->current, &draft->inv, &draft->diff, err);
+        rc = retention_diff(&draft->publisher->current, &draft->inv, &draft->diff, err);
     }
     return rc;
 }

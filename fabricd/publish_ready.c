@@ -4,7 +4,7 @@
  */
 #include "fabricd/publish_priv.h"
 
-static void *work(void *arg)
+static void *staging_thread(void *arg)
 {
     struct ready *ready = arg;
     ready->rc = draft_write_rows(ready->draft, &ready->err);
@@ -14,12 +14,12 @@ static void *work(void *arg)
 void ready_begin(struct ready *ready)
 {
     draft_stamp_rows(ready->draft, ready->generation, ready->published);
-    ready->running = pthread_create(&ready->thread, NULL, work, ready) == 0;
+    ready->running = pthread_create(&ready->thread, NULL, staging_thread, ready) == 0;
     if (!ready->running)
-        work(ready);
+        staging_thread(ready);
 }
 
-static void join(struct ready *ready)
+static void staging_join_thread(struct ready *ready)
 {
     if (ready->running)
         pthread_join(ready->thread, NULL);
@@ -29,7 +29,7 @@ static void join(struct ready *ready)
 int ready_wait(void *arg, struct fab_err *err)
 {
     struct ready *ready = arg;
-    join(ready);
+    staging_join_thread(ready);
     if (ready->rc != PMIXFAB_OK)
         return fab_fail(err, ready->rc, "%s", ready->err.text);
     return draft_make_publication(ready->draft, ready->generation, ready->published, ready->out, err);
@@ -37,7 +37,7 @@ int ready_wait(void *arg, struct fab_err *err)
 
 void ready_end(struct ready *ready)
 {
-    join(ready);
+    staging_join_thread(ready);
     for (uint32_t i = 0; i < ready->draft->n_rows; i++) {
         pmixfab_close(ready->draft->rows[i].fab); /* NULL where the publication has it */
         ready->draft->rows[i].fab = NULL;

@@ -13,7 +13,7 @@
 #include "fabricd/publish_priv.h"
 #include "topo/report_diff.h"
 
-static int out_of_memory(struct fab_err *err)
+static int published_nomem(struct fab_err *err)
 {
     return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
 }
@@ -28,19 +28,20 @@ void published_reports_free(struct published_reports *list)
     *list = (struct published_reports){0};
 }
 
-static int by_host(const void *a, const void *b)
+static int published_compare_host(const void *a, const void *b)
 {
     const struct published_report *x = a, *y = b;
     return strcmp(x->host, y->host);
 }
 
-static struct published_report *find(const struct published_reports *list, const char *host)
+static struct published_report *published_find(const struct published_reports *list, const char *host)
 {
     struct published_report key = {.host = (char *)host};
-    return list->n == 0 ? NULL : bsearch(&key, list->reports, list->n, sizeof(key), by_host);
+    return list->n == 0 ? NULL : bsearch(&key, list->reports, list->n, sizeof(key), published_compare_host);
 }
 
-static int append(struct published_reports *list, const char *host, uint64_t digest, int64_t received)
+static int published_append(struct published_reports *list, const char *host, uint64_t digest,
+                            int64_t received)
 {
     if ((list->n & (list->n + 1)) == 0) { /* room for the next power of two */
         struct published_report *larger =
@@ -60,7 +61,7 @@ static int append(struct published_reports *list, const char *host, uint64_t dig
 static int add_stored(const struct store_report *report, void *cbdata)
 {
     struct published_reports *list = cbdata;
-    list->failed |= append(list, report->host, report->digest, report->received) != PMIXFAB_OK;
+    list->failed |= published_append(list, report->host, report->digest, report->received) != PMIXFAB_OK;
     return list->failed;
 }
 
@@ -69,9 +70,9 @@ int publisher_read_reports(struct publisher *publisher, struct fab_err *err)
     struct published_reports *list = &publisher->reports;
     int rc = store_reports_published(publisher->store, add_stored, list, err);
     if (rc == PMIXFAB_OK && list->failed)
-        rc = out_of_memory(err);
+        rc = published_nomem(err);
     if (list->n > 1)
-        qsort(list->reports, list->n, sizeof(*list->reports), by_host);
+        qsort(list->reports, list->n, sizeof(*list->reports), published_compare_host);
     return rc;
 }
 
@@ -99,7 +100,7 @@ static int read_published(struct publisher *publisher, const char *host, struct 
     rc = fab_report_decode(bytes, size, out, &why);
     free(bytes);
     if (rc == PMIXFAB_ERR_NOMEM)
-        return out_of_memory(err);
+        return published_nomem(err);
     if (rc != PMIXFAB_OK)
         log_warning("store: what was published of %s cannot be compared: %s", host, why.text);
     return PMIXFAB_OK;
@@ -117,10 +118,10 @@ static int tell_one(struct publisher *publisher, const struct published_report *
     const struct fab_report *from = old.finished ? &old : NULL, *to = after == NULL ? NULL : &after->report;
     if (rc == PMIXFAB_OK && (from != NULL || to != NULL) &&
         fab_report_changes(from, to, &changes) != PMIXFAB_OK)
-        rc = out_of_memory(err);
+        rc = published_nomem(err);
     publish_stamp(&changes, after == NULL ? 0 : after->received, before == NULL ? 0 : before->received);
     if (rc == PMIXFAB_OK && fab_diff_move(diff, &changes) != PMIXFAB_OK)
-        rc = out_of_memory(err);
+        rc = published_nomem(err);
     fab_diff_destroy(&changes);
     fab_report_destroy(&old);
     told->rows[told->n++] = (struct store_report){.host = after == NULL ? before->host : after->report.host,
@@ -135,19 +136,19 @@ int publish_tell(struct publisher *publisher, const struct node_report *const *r
     int rc = PMIXFAB_OK;
     *told = (struct told){.rows = calloc((size_t)n + before->n + 1, sizeof(*told->rows))};
     if (told->rows == NULL)
-        return out_of_memory(err);
+        return published_nomem(err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++) {
-        const struct published_report *old = find(before, reports[i]->report.host);
-        if (append(&told->next, reports[i]->report.host, reports[i]->digest, reports[i]->received) !=
-            PMIXFAB_OK)
-            rc = out_of_memory(err);
+        const struct published_report *old = published_find(before, reports[i]->report.host);
+        if (published_append(&told->next, reports[i]->report.host, reports[i]->digest,
+                             reports[i]->received) != PMIXFAB_OK)
+            rc = published_nomem(err);
         else if (old == NULL || old->digest != reports[i]->digest)
             rc = tell_one(publisher, old, reports[i], told, diff, err);
     }
     if (told->next.n > 1) /* they come in natural order */
-        qsort(told->next.reports, told->next.n, sizeof(*told->next.reports), by_host);
+        qsort(told->next.reports, told->next.n, sizeof(*told->next.reports), published_compare_host);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < before->n; i++)
-        if (find(&told->next, before->reports[i].host) == NULL)
+        if (published_find(&told->next, before->reports[i].host) == NULL)
             rc = tell_one(publisher, &before->reports[i], NULL, told, diff, err);
     fab_diff_sort(diff);
     return rc;

@@ -14,8 +14,8 @@
 #include "topo/snapshot.h"
 
 /* Generation and time into the snapshots that are served from the store. */
-static uint32_t stamp(struct store_plane *known, uint32_t n, uint64_t generation, int64_t published,
-                      struct store_plane *rows)
+static uint32_t plane_rows_stamp(struct store_plane *known, uint32_t n, uint64_t generation,
+                                 int64_t published, struct store_plane *rows)
 {
     struct fab_err why;
     uint32_t n_rows = 0;
@@ -55,7 +55,8 @@ static int publish_again(struct publisher *publisher, struct store_plane *known,
                                             .after = &publisher->current,
                                             .diff = &diff,
                                             .planes = rows,
-                                            .n_planes = stamp(known, n, generation, published, rows)};
+                                            .n_planes =
+                                                plane_rows_stamp(known, n, generation, published, rows)};
     rc = store_publish(publisher->store, &again, err);
     if (rc != PMIXFAB_OK)
         return rc;

@@ -9,7 +9,7 @@
 #include "topo/snapshot.h"
 
 /* A whole file, with an end. */
-static int read_text(const char *path, char **text, size_t *len, struct fab_err *err)
+static int publisher_read_file(const char *path, char **text, size_t *len, struct fab_err *err)
 {
     enum { LIMIT = 64 << 20 };
     *text = NULL;
@@ -54,7 +54,7 @@ int publisher_names(const struct config *config, struct fab_names **out, struct 
     *out = NULL;
     int rc = fab_names_new(config->names_pattern, &names, err);
     if (rc == PMIXFAB_OK && config->names_map != NULL)
-        rc = read_text(config->names_map, &text, &len, err);
+        rc = publisher_read_file(config->names_map, &text, &len, err);
     if (rc == PMIXFAB_OK && text != NULL)
         rc = fab_names_map(names, config->names_map, text, len, err);
     free(text);
@@ -99,7 +99,7 @@ static int restore_plane(struct publisher *publisher, struct store_plane *known,
     return rc;
 }
 
-static int restore(struct publisher *publisher, struct fab_err *err)
+static int publisher_load_served(struct publisher *publisher, struct fab_err *err)
 {
     struct store_plane *known = NULL;
     struct served_plane **planes = NULL;
@@ -173,7 +173,7 @@ int publisher_new(const struct config *config, struct publisher **out, struct fa
     if (rc == PMIXFAB_OK)
         rc = publisher_read_reports(publisher, err);
     if (rc == PMIXFAB_OK)
-        rc = restore(publisher, err);
+        rc = publisher_load_served(publisher, err);
     if (rc != PMIXFAB_OK) {
         publisher_free(publisher);
         return rc;

@@ -25,7 +25,7 @@ static void new_path(char *path, const char *rundir, const char *plane)
     snprintf(path, PATH_SIZE, "%s/.%s.snap.new", rundir, plane);
 }
 
-static int write_all(int fd, const void *bytes, size_t size)
+static int rundir_write_bytes(int fd, const void *bytes, size_t size)
 {
     const char *at = bytes;
     while (size > 0) {
@@ -48,7 +48,7 @@ int rundir_write(const char *rundir, const char *plane, const void *bytes, size_
     if (fd < 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     /* Reading is for all, whatever the umask that fabricd was started with. */
-    int failed = fchmod(fd, 0644) != 0 || write_all(fd, bytes, size) != 0 ? errno : 0;
+    int failed = fchmod(fd, 0644) != 0 || rundir_write_bytes(fd, bytes, size) != 0 ? errno : 0;
     if (close(fd) != 0 && failed == 0)
         failed = errno;
     if (failed != 0) {
@@ -155,7 +155,7 @@ uint64_t rundir_newest(const char *rundir)
 /* ---- from before -------------------------------------------------------------------------------- */
 
 /* Only a file of a sensible size, read at once into memory of its own. */
-static void *read_file(const char *path, size_t *size)
+static void *rundir_read_file(const char *path, size_t *size)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -184,7 +184,7 @@ static struct served_plane *load_plane(const char *rundir, const char *file)
     struct served_plane *plane = NULL;
     size_t size;
     snprintf(path, sizeof(path), "%s/%s", rundir, file);
-    void *bytes = read_file(path, &size);
+    void *bytes = rundir_read_file(path, &size);
     if (bytes == NULL || served_plane_new(bytes, size, rundir, &plane, &err) != PMIXFAB_OK) {
         log_warning("run directory: %s is left out: %s", path, bytes == NULL ? "cannot be read" : err.text);
         return NULL;

@@ -48,7 +48,8 @@ static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmi
  * A tool connects: give it a name when it has none of its own. The library allows only one tool of a name,
  * and keeps what it knows of each namespace for as long as it runs (50 KB), so they all share one.
  */
-static void tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc, void *cbdata)
+static void server_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc,
+                                  void *cbdata)
 {
     static atomic_uint last;
     pmix_proc_t proc;
@@ -71,7 +72,7 @@ static void tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbf
 static pmix_server_module_t scheduler_module = {
     .client_connected2 = client_connected,
     .client_finalized = client_finalized,
-    .tool_connected = tool_connected,
+    .tool_connected = server_tool_connected,
     .lookup = answer_lookup,
     .query = answer_query,
     .fabric = answer_fabric,
@@ -80,7 +81,7 @@ static pmix_server_module_t scheduler_module = {
 static pmix_server_module_t node_module = {
     .client_connected2 = client_connected,
     .client_finalized = client_finalized,
-    .tool_connected = tool_connected,
+    .tool_connected = server_tool_connected,
     .lookup = node_lookup,
     .query = node_query,
     .fabric = node_fabric,
@@ -147,7 +148,7 @@ static int choose_security(bool remote, struct fab_err *err)
 }
 
 /* The library writes its URI and its version into a file, a line each. */
-static int read_uri(const char *path, bool remote, struct fab_err *err)
+static int server_read_uri(const char *path, bool remote, struct fab_err *err)
 {
     FILE *f = fopen(path, "re");
     if (f == NULL || fgets(uri, sizeof(uri), f) == NULL)
@@ -188,7 +189,7 @@ static int choose_name(const struct config *config, struct fab_err *err)
 }
 
 /* What has to stand before the library starts. */
-static int prepare(const struct config *config, bool remote, struct fab_err *err)
+static int server_prepare(const struct config *config, bool remote, struct fab_err *err)
 {
     int rc = choose_name(config, err);
     if (rc == PMIXFAB_OK && (remote || config->role == ROLE_NODE))
@@ -205,7 +206,7 @@ int server_start(const struct config *config, struct fab_err *err)
     size_t n = 0;
     uint32_t rank = 0;
     bool yes = true, is_scheduler = config->role == ROLE_SCHEDULER, remote = is_scheduler && config->remote;
-    int prepared = prepare(config, remote, err);
+    int prepared = server_prepare(config, remote, err);
     if (prepared != PMIXFAB_OK)
         return prepared;
     /* No job is launched from here, so there is nothing to share with clients through memory-mapped files. */
@@ -230,7 +231,7 @@ int server_start(const struct config *config, struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx server cannot be started: %s", PMIx_Error_string(rc));
     running = true;
     attributes_register();
-    int failed = read_uri(report, remote, err);
+    int failed = server_read_uri(report, remote, err);
     if (failed != PMIXFAB_OK)
         server_stop();
     return failed;

@@ -21,14 +21,14 @@ struct settle {
     char who[FAB_HOST_MAX + 1]; /* the host that changed last */
 };
 
-static int64_t milliseconds(void)
+static int64_t debounce_clock_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void debounce_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct settle *settle = arg;
     (void)fd, (void)what;
@@ -46,7 +46,7 @@ void settle_done(struct settle *settle)
 
 void settle_changed(struct settle *settle, const char *host, bool is_new)
 {
-    const int64_t now = milliseconds();
+    const int64_t now = debounce_clock_ms();
     if (settle->since == 0)
         settle->since = now;
     else if (strcmp(settle->who, host) != 0)
@@ -74,7 +74,7 @@ int settle_new(struct event_base *base, const struct config *config, void (*fn)(
     if (settle == NULL)
         return PMIXFAB_ERR_NOMEM;
     *settle = (struct settle){.config = config, .fn = fn, .cbdata = cbdata};
-    settle->timer = evtimer_new(base, on_timer, settle);
+    settle->timer = evtimer_new(base, debounce_on_timeout, settle);
     if (settle->timer != NULL)
         return PMIXFAB_OK;
     free(settle);

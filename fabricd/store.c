@@ -22,7 +22,7 @@
 #include "fabricd/store_priv.h"
 
 /* A lock and a log belong to a file, not to one of its names. */
-static char *canonical(const char *path)
+static char *store_canonical_path(const char *path)
 {
     char *real = realpath(path, NULL);
     return real != NULL ? real : strdup(path);
@@ -33,7 +33,7 @@ static char *canonical(const char *path)
  * than its smallest page for empty, and overwrite it; and which leaves read-only files of its own beside one
  * that cannot be written.
  */
-static int check_file(const struct store *store, struct fab_err *err)
+static int store_check_file(const struct store *store, struct fab_err *err)
 {
     static const char magic[16] = "SQLite format 3";
     char head[512]; /* the smallest page */
@@ -84,7 +84,7 @@ static int set_wal(struct store *store, struct fab_err *err)
     return result;
 }
 
-static int configure(struct store *store, struct fab_err *err)
+static int store_configure(struct store *store, struct fab_err *err)
 {
     if (sqlite3_db_readonly(store->db, "main") != 0) /* BEGIN EXCLUSIVE would not say so */
         return store_fail(store, SQLITE_READONLY, "opening", err);
@@ -165,7 +165,7 @@ static int make_shrinkable(struct store *store, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-static int prepare(struct store *store, struct fab_err *err)
+static int store_prepare_schema(struct store *store, struct fab_err *err)
 {
     const struct store_sql list[] = {
         {&store->begin, "BEGIN IMMEDIATE"},
@@ -192,8 +192,8 @@ static int prepare(struct store *store, struct fab_err *err)
 
 /*
  * Nothing is written before it is certain that the database is ours, whole and not newer. The lock comes
- * first: closing the descriptor in check_file() would drop the locks of SQLite if this process had it open
- * already.
+ * first: closing the descriptor in store_check_file() would drop the locks of SQLite if this process had it
+ * open already.
  */
 static int open_steps(struct store *store, const char *const *steps, struct fab_err *err)
 {
@@ -201,7 +201,7 @@ static int open_steps(struct store *store, const char *const *steps, struct fab_
     int rc = store_lock(store, err);
     if (rc == PMIXFAB_OK) {
         store_undo_restore(store->path);
-        rc = check_file(store, err);
+        rc = store_check_file(store, err);
     }
     if (rc == PMIXFAB_OK)
         rc = open_database(store, err);
@@ -210,7 +210,7 @@ static int open_steps(struct store *store, const char *const *steps, struct fab_
     if (rc == PMIXFAB_OK && version > 0)
         rc = check_integrity(store, steps[version] == NULL, err);
     if (rc == PMIXFAB_OK)
-        rc = configure(store, err);
+        rc = store_configure(store, err);
     if (rc == PMIXFAB_OK)
         rc = store_migrate(store, steps, err);
     if (rc != PMIXFAB_OK)
@@ -219,7 +219,7 @@ static int open_steps(struct store *store, const char *const *steps, struct fab_
     if (code != SQLITE_OK)
         return store_fail(store, code, "configuring", err);
     struct store_bounds bounds;
-    rc = prepare(store, err);
+    rc = store_prepare_schema(store, err);
     if (rc == PMIXFAB_OK)
         rc = store_bounds(store, &bounds, err);
     return rc == PMIXFAB_OK ? make_shrinkable(store, err) : rc;
@@ -236,7 +236,7 @@ int store_open_schema(const char *path, const char *const *steps, struct store *
     if (store == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", path);
     store->lock_fd = -1;
-    store->path = canonical(path);
+    store->path = store_canonical_path(path);
     int rc = store->path == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", path)
                                  : open_steps(store, steps, err);
     if (rc != PMIXFAB_OK) {

@@ -23,8 +23,8 @@ struct copying {
     bool stopped;
 };
 
-static int fail(const struct copying *copying, sqlite3 *db, const char *path, const char *doing, int rc,
-                struct fab_err *err)
+static int copy_fail(const struct copying *copying, sqlite3 *db, const char *path, const char *doing, int rc,
+                     struct fab_err *err)
 {
     if (copying->stopped)
         return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "%s: given up", copying->order->to);
@@ -32,7 +32,7 @@ static int fail(const struct copying *copying, sqlite3 *db, const char *path, co
     return store_fail(&named, rc, doing, err);
 }
 
-static bool go_on(struct copying *copying, const char *doing, uint64_t bytes, uint64_t all)
+static bool copy_report_progress(struct copying *copying, const char *doing, uint64_t bytes, uint64_t all)
 {
     const struct store_copy *order = copying->order;
     if (!copying->stopped && order->progress != NULL)
@@ -40,7 +40,7 @@ static bool go_on(struct copying *copying, const char *doing, uint64_t bytes, ui
     return !copying->stopped;
 }
 
-static bool is_there(const char *path, const char *more)
+static bool copy_file_exists(const char *path, const char *more)
 {
     char beside[4200];
     snprintf(beside, sizeof(beside), "%s%s", path, more);
@@ -54,7 +54,8 @@ static int open_source(struct copying *copying, struct fab_err *err)
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE;
     char uri[4200];
     int rc;
-    if (copying->order->still && !is_there(path, "-wal") && strpbrk(path, "?#%") == NULL && path[0] == '/') {
+    if (copying->order->still && !copy_file_exists(path, "-wal") && strpbrk(path, "?#%") == NULL &&
+        path[0] == '/') {
         snprintf(uri, sizeof(uri), "file:%s?immutable=1", path);
         rc = sqlite3_open_v2(uri, &copying->from, flags | SQLITE_OPEN_URI, NULL);
     } else {
@@ -65,7 +66,7 @@ static int open_source(struct copying *copying, struct fab_err *err)
         /* From here on what others commit is not seen, and does not make the copy begin anew. */
         rc = sqlite3_exec(copying->from, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
     }
-    return rc == SQLITE_OK ? PMIXFAB_OK : fail(copying, copying->from, path, "opening", rc, err);
+    return rc == SQLITE_OK ? PMIXFAB_OK : copy_fail(copying, copying->from, path, "opening", rc, err);
 }
 
 /* The new file is there before SQLite is asked, so that nobody else could read it for a moment. */
@@ -79,7 +80,7 @@ static int open_copy(struct copying *copying, struct fab_err *err)
     if (rc == SQLITE_OK) /* what is half a copy is thrown away: nothing has to be taken back */
         rc = sqlite3_exec(copying->to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", NULL, NULL,
                           NULL);
-    return rc == SQLITE_OK ? PMIXFAB_OK : fail(copying, copying->to, path, "opening", rc, err);
+    return rc == SQLITE_OK ? PMIXFAB_OK : copy_fail(copying, copying->to, path, "opening", rc, err);
 }
 
 static int copy_pages(struct copying *copying, struct fab_err *err)
@@ -96,19 +97,20 @@ static int copy_pages(struct copying *copying, struct fab_err *err)
         copying->bytes = all - (uint64_t)sqlite3_backup_remaining(backup) * 4096;
         if (i % SYNC_EACH == 0)
             fdatasync(copying->fd);
-        if (!go_on(copying, "copied", copying->bytes, all))
+        if (!copy_report_progress(copying, "copied", copying->bytes, all))
             rc = SQLITE_INTERRUPT;
     }
     sqlite3_backup_finish(backup);
     if (rc == SQLITE_DONE) /* the source's log is none of this one file's */
         rc = sqlite3_exec(copying->to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
-    return rc == SQLITE_OK ? PMIXFAB_OK : fail(copying, copying->to, copying->order->to, "copying", rc, err);
+    return rc == SQLITE_OK ? PMIXFAB_OK
+                           : copy_fail(copying, copying->to, copying->order->to, "copying", rc, err);
 }
 
 static int on_check(void *arg)
 {
     struct copying *copying = arg;
-    return !go_on(copying, "checking", copying->bytes, copying->bytes);
+    return !copy_report_progress(copying, "checking", copying->bytes, copying->bytes);
 }
 
 /* Is it a store, one that this fabricd can read, and whole? */
@@ -129,7 +131,7 @@ static int check_copy(struct copying *copying, struct fab_err *err)
         code = sqlite3_step(stmt);
     const char *said = code == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
     if (said == NULL)
-        rc = fail(copying, copying->to, copying->order->from, "checking the copy", code, err);
+        rc = copy_fail(copying, copying->to, copying->order->from, "checking the copy", code, err);
     else if (strcmp(said, "ok") != 0)
         rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its integrity is broken (%.*s)",
                       copying->order->from, (int)strcspn(said, "\n"), said);
@@ -162,7 +164,7 @@ int store_copy(const struct store_copy *order, uint64_t *bytes, struct fab_err *
 }
 
 /* What a file begins with, and zeros where it is shorter. */
-static bool read_head(const char *path, unsigned char head[100])
+static bool copy_read_header(const char *path, unsigned char head[100])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     memset(head, 0, 100);
@@ -177,7 +179,7 @@ bool store_is_one(const char *path)
     static const unsigned char id[4] = {STORE_APPLICATION_ID >> 24, STORE_APPLICATION_ID >> 16 & 0xff,
                                         STORE_APPLICATION_ID >> 8 & 0xff, STORE_APPLICATION_ID & 0xff};
     unsigned char head[100];
-    return read_head(path, head) && memcmp(head, "SQLite format 3", 16) == 0 &&
+    return copy_read_header(path, head) && memcmp(head, "SQLite format 3", 16) == 0 &&
            memcmp(head + 68, id, sizeof(id)) == 0;
 }
 
@@ -185,5 +187,6 @@ bool store_is_unfinished(const char *path)
 {
     static const unsigned char nothing[100]; /* the first page may be the last one that is written */
     unsigned char head[100];
-    return store_is_one(path) || (read_head(path, head) && memcmp(head, nothing, sizeof(nothing)) == 0);
+    return store_is_one(path) ||
+           (copy_read_header(path, head) && memcmp(head, nothing, sizeof(nothing)) == 0);
 }

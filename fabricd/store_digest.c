@@ -19,39 +19,40 @@ static void add_words(XXH3_state_t *state, uint64_t *words, size_t n)
 }
 
 /* With its end, so that two neighbours cannot be cut otherwise. */
-static void add_text(XXH3_state_t *state, const char *text)
+static void hash_text(XXH3_state_t *state, const char *text)
 {
     XXH3_64bits_update(state, text, strlen(text) + 1);
 }
 
-static uint64_t bytes(unsigned a, unsigned b, unsigned c, unsigned d)
+static uint64_t hash_pack(unsigned a, unsigned b, unsigned c, unsigned d)
 {
     return (uint64_t)a | (uint64_t)b << 8 | (uint64_t)c << 16 | (uint64_t)d << 24;
 }
 
-static void add_node(XXH3_state_t *state, const struct fab_inventory *inv, const struct fab_node *node)
+static void hash_node(XXH3_state_t *state, const struct fab_inventory *inv, const struct fab_node *node)
 {
     uint64_t words[] = {
         node->guid,
         node->system_guid,
         (uint64_t)node->vendor_id << 32 | node->device_id,
         (uint64_t)node->n_ports << 32 | (uint64_t)node->lid << 16 | node->chassis,
-        bytes(node->slot_type, node->slot, node->chip, node->kind) << 32 |
-            bytes(node->lmc, node->num_ports, node->enhanced, node->unnamed | (unsigned)node->missing << 7),
+        hash_pack(node->slot_type, node->slot, node->chip, node->kind) << 32 |
+            hash_pack(node->lmc, node->num_ports, node->enhanced,
+                      node->unnamed | (unsigned)node->missing << 7),
     };
     add_words(state, words, sizeof words / sizeof words[0]);
-    add_text(state, fab_str(inv, node->desc));
-    add_text(state, fab_str(inv, node->host));
-    add_text(state, fab_str(inv, node->name));
+    hash_text(state, fab_str(inv, node->desc));
+    hash_text(state, fab_str(inv, node->host));
+    hash_text(state, fab_str(inv, node->name));
 }
 
 /* The port's node is known by its place. */
-static void add_port(XXH3_state_t *state, const struct fab_port *port)
+static void hash_port(XXH3_state_t *state, const struct fab_port *port)
 {
     uint64_t words[] = {
         port->guid,
         (uint64_t)port->peer << 32 | (uint64_t)port->lid << 16 | (uint64_t)port->num << 8 | port->lmc,
-        bytes(port->state, port->width, port->speed, port->subnet) | (uint64_t)port->missing << 32,
+        hash_pack(port->state, port->width, port->speed, port->subnet) | (uint64_t)port->missing << 32,
     };
     add_words(state, words, sizeof words / sizeof words[0]);
 }
@@ -65,9 +66,9 @@ uint64_t store_inventory_digest(const struct fab_inventory *inv)
     for (uint32_t i = 0; i < inv->n_subnets; i++)
         add_words(&state, (uint64_t[]){inv->subnets[i].prefix}, 1);
     for (uint32_t i = 0; i < inv->n_nodes; i++)
-        add_node(&state, inv, &inv->nodes[i]);
+        hash_node(&state, inv, &inv->nodes[i]);
     for (uint32_t i = 0; i < inv->n_ports; i++)
-        add_port(&state, &inv->ports[i]);
+        hash_port(&state, &inv->ports[i]);
     return XXH3_64bits_digest(&state);
 }
 
@@ -77,7 +78,7 @@ uint64_t store_plane_digest(const struct store_plane *plane)
     XXH3_64bits_reset(&state);
     uint64_t words[] = {plane->index, plane->retired, plane->generation, plane->size};
     add_words(&state, words, sizeof words / sizeof words[0]);
-    add_text(&state, plane->name);
+    hash_text(&state, plane->name);
     if (plane->size > 0)
         XXH3_64bits_update(&state, plane->snapshot, plane->size);
     return XXH3_64bits_digest(&state);
@@ -89,7 +90,7 @@ uint64_t store_report_checksum(const struct store_report *report)
     XXH3_64bits_reset(&state);
     uint64_t words[] = {report->digest, (uint64_t)report->received, report->uid, report->size};
     add_words(&state, words, sizeof words / sizeof words[0]);
-    add_text(&state, report->host);
+    hash_text(&state, report->host);
     if (report->size > 0)
         XXH3_64bits_update(&state, report->bytes, report->size);
     return XXH3_64bits_digest(&state);
@@ -100,6 +101,6 @@ uint64_t store_told_checksum(const struct store_report *told)
     XXH3_state_t state;
     XXH3_64bits_reset(&state);
     add_words(&state, (uint64_t[]){told->digest}, 1);
-    add_text(&state, told->host);
+    hash_text(&state, told->host);
     return XXH3_64bits_digest(&state);
 }

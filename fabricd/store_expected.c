@@ -3,7 +3,7 @@
 
 #include "fabricd/store_priv.h"
 
-static int prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, struct fab_err *err)
+static int planned_prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, struct fab_err *err)
 {
     const struct store_sql one = {stmt, sql};
     *stmt = NULL;
@@ -15,7 +15,7 @@ static int prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, st
 int store_expected_load(struct store *store, store_expected_fn fn, void *cbdata, struct fab_err *err)
 {
     sqlite3_stmt *stmt;
-    int rc = prepare(store, "SELECT name, since, until, uid FROM expected ORDER BY name", &stmt, err);
+    int rc = planned_prepare(store, "SELECT name, since, until, uid FROM expected ORDER BY name", &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     while ((rc = store_step(store, stmt, "reading what is expected", err)) == 1) {
@@ -33,9 +33,9 @@ int store_expected_load(struct store *store, store_expected_fn fn, void *cbdata,
 int store_expected_put(struct store *store, const struct store_expected *row, struct fab_err *err)
 {
     sqlite3_stmt *stmt;
-    int rc =
-        prepare(store, "INSERT OR REPLACE INTO expected (name, since, until, uid) VALUES (?1, ?2, ?3, ?4)",
-                &stmt, err);
+    int rc = planned_prepare(
+        store, "INSERT OR REPLACE INTO expected (name, since, until, uid) VALUES (?1, ?2, ?3, ?4)", &stmt,
+        err);
     if (rc != PMIXFAB_OK)
         return rc;
     int bound = store_bind_text(stmt, 1, row->name);
@@ -50,7 +50,7 @@ int store_expected_put(struct store *store, const struct store_expected *row, st
 int store_expected_delete(struct store *store, const char *name, struct fab_err *err)
 {
     sqlite3_stmt *stmt;
-    int rc = prepare(store, "DELETE FROM expected WHERE name = ?1", &stmt, err);
+    int rc = planned_prepare(store, "DELETE FROM expected WHERE name = ?1", &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = store_run(store, stmt, store_bind_text(stmt, 1, name), "removing what was expected", err);

@@ -109,8 +109,8 @@ static int write_subject(struct store *store, uint64_t generation, uint32_t seq,
     return store_run_one(store, stmt, bound, "writing the history", err);
 }
 
-static int write_change(struct store *store, uint64_t generation, uint32_t seq,
-                        const struct fab_change *change, struct fab_err *err)
+static int history_write_change(struct store *store, uint64_t generation, uint32_t seq,
+                                const struct fab_change *change, struct fab_err *err)
 {
     const char *subjects = change->subjects == NULL ? "" : change->subjects;
     sqlite3_stmt *stmt = store->change_insert;
@@ -143,13 +143,13 @@ int store_write_generation(struct store *store, const struct store_publication *
     int rc = store_run_one(store, stmt, bound, "writing the generation", err);
     const struct fab_diff *diff = publication->diff;
     for (uint32_t i = 0; rc == PMIXFAB_OK && diff != NULL && i < diff->n; i++)
-        rc = write_change(store, publication->generation, i, &diff->changes[i], err);
+        rc = history_write_change(store, publication->generation, i, &diff->changes[i], err);
     if (rc == PMIXFAB_OK && diff != NULL)
         rc = store_write_renamed(store, publication->generation, diff, err);
     return rc;
 }
 
-static const char *text(sqlite3_stmt *stmt, int column)
+static const char *history_column_text(sqlite3_stmt *stmt, int column)
 {
     const char *said = (const char *)sqlite3_column_text(stmt, column);
     return said == NULL ? "" : said;
@@ -157,8 +157,8 @@ static const char *text(sqlite3_stmt *stmt, int column)
 
 /* Which statement finds them: by subject, where there is such a one, under all its names where it has others.
  */
-static int choose(struct store *store, const char *what, uint32_t limit, sqlite3_stmt **out,
-                  struct fab_err *err)
+static int history_select(struct store *store, const char *what, uint32_t limit, sqlite3_stmt **out,
+                          struct fab_err *err)
 {
     *out = limit == 0 ? store->changes : store->changes_newest;
     if (what == NULL || *what == '\0')
@@ -179,15 +179,15 @@ static struct store_change read_change(sqlite3_stmt *stmt)
 {
     return (struct store_change){.generation = (uint64_t)sqlite3_column_int64(stmt, 0),
                                  .time = sqlite3_column_int64(stmt, 1),
-                                 .kind = text(stmt, 2),
-                                 .what = text(stmt, 3),
-                                 .before = text(stmt, 4),
-                                 .after = text(stmt, 5),
-                                 .why = text(stmt, 6),
+                                 .kind = history_column_text(stmt, 2),
+                                 .what = history_column_text(stmt, 3),
+                                 .before = history_column_text(stmt, 4),
+                                 .after = history_column_text(stmt, 5),
+                                 .why = history_column_text(stmt, 6),
                                  .planned = sqlite3_column_int(stmt, 7) != 0,
                                  .first_seen = sqlite3_column_int64(stmt, 8),
                                  .last_seen = sqlite3_column_int64(stmt, 9),
-                                 .subjects = text(stmt, 10)};
+                                 .subjects = history_column_text(stmt, 10)};
 }
 
 int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
@@ -196,7 +196,7 @@ int store_history(struct store *store, uint64_t from, uint64_t to, const char *w
     if (store == NULL || fn == NULL)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or nobody to tell the history to");
     sqlite3_stmt *stmt;
-    int rc = choose(store, what, limit, &stmt, err);
+    int rc = history_select(store, what, limit, &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = sqlite3_bind_int64(stmt, 1, from > INT64_MAX ? INT64_MAX : (int64_t)from);

@@ -11,7 +11,7 @@
 #include "fabricd/store_priv.h"
 
 /* The holder's pid, for the message; 0 where it cannot be told. */
-static long holder(int fd)
+static long lock_owner_pid(int fd)
 {
     char text[24] = {0};
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
@@ -43,7 +43,7 @@ int store_lock(struct store *store, struct fab_err *err)
             store->path, path, strerror(errno));
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         int saved = errno;
-        long pid = holder(fd);
+        long pid = lock_owner_pid(fd);
         close(fd);
         if (saved != EWOULDBLOCK)
             return fab_fail(err, PMIXFAB_ERR_IO, "store %s: cannot lock %s: %s", store->path, path,

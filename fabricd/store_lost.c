@@ -5,7 +5,7 @@
 
 #include "fabricd/store_priv.h"
 
-static int prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, struct fab_err *err)
+static int retired_prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, struct fab_err *err)
 {
     const struct store_sql one = {stmt, sql};
     *stmt = NULL;
@@ -14,7 +14,7 @@ static int prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, st
 
 /* ---- reading ---------------------------------------------------------------------------------------- */
 
-static char *text(sqlite3_stmt *stmt, int column, bool *bad)
+static char *retired_column_text(sqlite3_stmt *stmt, int column, bool *bad)
 {
     char *said = (char *)sqlite3_column_text(stmt, column);
     *bad |= said == NULL;
@@ -23,12 +23,12 @@ static char *text(sqlite3_stmt *stmt, int column, bool *bad)
 
 typedef int (*row_fn)(sqlite3_stmt *stmt, struct fab_lost *out, bool *bad);
 
-static int read_node(sqlite3_stmt *stmt, struct fab_lost *out, bool *bad)
+static int retired_read_node(sqlite3_stmt *stmt, struct fab_lost *out, bool *bad)
 {
     const struct fab_lost_node node = {.guid = (uint64_t)sqlite3_column_int64(stmt, 0),
                                        .kind = (uint8_t)store_number(stmt, 1, FAB_HCA, bad),
-                                       .host = text(stmt, 2, bad),
-                                       .name = text(stmt, 3, bad),
+                                       .host = retired_column_text(stmt, 2, bad),
+                                       .name = retired_column_text(stmt, 3, bad),
                                        .generation = store_number(stmt, 4, STORE_MAX_GENERATION, bad),
                                        .seen = sqlite3_column_int64(stmt, 5)};
     *bad |= node.kind != FAB_SWITCH && node.kind != FAB_HCA;
@@ -40,7 +40,7 @@ static int read_cable(sqlite3_stmt *stmt, struct fab_lost *out, bool *bad)
     const struct fab_lost_cable cable = {
         .end = {{(uint64_t)sqlite3_column_int64(stmt, 0), (uint32_t)store_number(stmt, 1, 254, bad)},
                 {(uint64_t)sqlite3_column_int64(stmt, 2), (uint32_t)store_number(stmt, 3, 254, bad)}},
-        .text = {text(stmt, 4, bad), text(stmt, 5, bad)},
+        .text = {retired_column_text(stmt, 4, bad), retired_column_text(stmt, 5, bad)},
         .width = (uint8_t)store_number(stmt, 6, UINT8_MAX, bad),
         .speed = (uint8_t)store_number(stmt, 7, FAB_SPEEDS - 1, bad),
         .generation = store_number(stmt, 8, STORE_MAX_GENERATION, bad),
@@ -53,7 +53,7 @@ static int read_rows(struct store *store, const char *sql, row_fn fn, struct fab
 {
     sqlite3_stmt *stmt;
     bool bad = false;
-    int rc = prepare(store, sql, &stmt, err);
+    int rc = retired_prepare(store, sql, &stmt, err);
     while (rc == PMIXFAB_OK && !bad && (rc = store_step(store, stmt, "reading what was lost", err)) == 1) {
         rc = fn(stmt, out, &bad);
         if (rc != PMIXFAB_OK)
@@ -68,8 +68,8 @@ static int read_rows(struct store *store, const char *sql, row_fn fn, struct fab
 int store_lost_load(struct store *store, struct fab_lost *out, struct fab_err *err)
 {
     *out = (struct fab_lost){0};
-    int rc = read_rows(store, "SELECT guid, kind, host, name, generation, seen FROM lost_node", read_node,
-                       out, err);
+    int rc = read_rows(store, "SELECT guid, kind, host, name, generation, seen FROM lost_node",
+                       retired_read_node, out, err);
     if (rc == PMIXFAB_OK)
         rc = read_rows(store,
                        "SELECT a_node, a_num, b_node, b_num, a_text, b_text, width, speed, generation, seen"
@@ -123,7 +123,7 @@ static int write_cable(struct writing *w, const struct fab_lost_cable *cable, bo
     return store_run(w->store, stmt, bound, "writing what was lost", w->err);
 }
 
-static bool same_node(const struct fab_lost_node *a, const struct fab_lost_node *b)
+static bool retired_same_node(const struct fab_lost_node *a, const struct fab_lost_node *b)
 {
     return a->generation == b->generation && a->seen == b->seen && a->kind == b->kind &&
            strcmp(a->host, b->host) == 0 && strcmp(a->name, b->name) == 0;
@@ -135,7 +135,7 @@ static bool same_cable(const struct fab_lost_cable *a, const struct fab_lost_cab
            a->speed == b->speed && strcmp(a->text[0], b->text[0]) == 0 && strcmp(a->text[1], b->text[1]) == 0;
 }
 
-static int write_nodes(struct writing *w, const struct fab_lost *before, const struct fab_lost *after)
+static int retired_write_nodes(struct writing *w, const struct fab_lost *before, const struct fab_lost *after)
 {
     uint32_t b = 0, a = 0;
     int rc = PMIXFAB_OK;
@@ -145,7 +145,7 @@ static int write_nodes(struct writing *w, const struct fab_lost *before, const s
                                           : fab_lost_order_nodes(&before->nodes[b], &after->nodes[a]);
         if (order < 0)
             rc = write_node(w, &before->nodes[b], true);
-        else if (order > 0 || !same_node(&before->nodes[b], &after->nodes[a]))
+        else if (order > 0 || !retired_same_node(&before->nodes[b], &after->nodes[a]))
             rc = write_node(w, &after->nodes[a], false);
         b += order <= 0;
         a += order >= 0;
@@ -176,9 +176,9 @@ static int write_table(struct store *store, const char *put, const char *drop,
                        const struct fab_lost *before, const struct fab_lost *after, struct fab_err *err)
 {
     struct writing w = {.store = store, .err = err};
-    int rc = prepare(store, put, &w.put, err);
+    int rc = retired_prepare(store, put, &w.put, err);
     if (rc == PMIXFAB_OK)
-        rc = prepare(store, drop, &w.drop, err);
+        rc = retired_prepare(store, drop, &w.drop, err);
     if (rc == PMIXFAB_OK)
         rc = write(&w, before, after);
     sqlite3_finalize(w.put);
@@ -194,7 +194,7 @@ int store_write_lost(struct store *store, const struct fab_lost *before, const s
         rc = write_table(store,
                          "INSERT OR REPLACE INTO lost_node (guid, kind, host, name, generation, seen)"
                          " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                         "DELETE FROM lost_node WHERE guid = ?1", write_nodes, before, after, err);
+                         "DELETE FROM lost_node WHERE guid = ?1", retired_write_nodes, before, after, err);
     if (rc == PMIXFAB_OK && before->n_cables + after->n_cables > 0)
         rc = write_table(
             store,

@@ -17,7 +17,7 @@ static int count_steps(const char *const *steps)
 }
 
 /* The one number that a query gives. */
-static int ask(struct store *store, const char *sql, int64_t *value, struct fab_err *err)
+static int migrate_query_number(struct store *store, const char *sql, int64_t *value, struct fab_err *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(store->db, sql, -1, &stmt, NULL);
@@ -32,7 +32,7 @@ static int ask(struct store *store, const char *sql, int64_t *value, struct fab_
     return result;
 }
 
-static int newer(const struct store *store, int64_t version, int known, struct fab_err *err)
+static int migrate_schema_newer(const struct store *store, int64_t version, int known, struct fab_err *err)
 {
     return fab_fail(
         err, PMIXFAB_ERR_NEWER,
@@ -45,11 +45,11 @@ int store_identify(struct store *store, const char *const *steps, int *version, 
 {
     int64_t id = 0, found = 0, objects = 0;
     int known = count_steps(steps);
-    int rc = ask(store, "PRAGMA application_id", &id, err);
+    int rc = migrate_query_number(store, "PRAGMA application_id", &id, err);
     if (rc == PMIXFAB_OK)
-        rc = ask(store, "PRAGMA user_version", &found, err);
+        rc = migrate_query_number(store, "PRAGMA user_version", &found, err);
     if (rc == PMIXFAB_OK)
-        rc = ask(store, "SELECT count(*) FROM sqlite_schema", &objects, err);
+        rc = migrate_query_number(store, "SELECT count(*) FROM sqlite_schema", &objects, err);
     if (rc != PMIXFAB_OK)
         return rc;
 
@@ -63,7 +63,7 @@ int store_identify(struct store *store, const char *const *steps, int *version, 
             "own --store",
             store->path, (unsigned)id);
     if (found > known)
-        return newer(store, found, known, err);
+        return migrate_schema_newer(store, found, known, err);
     if (found < 0)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT,
                         "store %s: its schema version is %lld: restore it from a backup", store->path,
@@ -72,7 +72,7 @@ int store_identify(struct store *store, const char *const *steps, int *version, 
     return PMIXFAB_OK;
 }
 
-static int execute(struct store *store, const char *sql, const char *doing, struct fab_err *err)
+static int migrate_execute(struct store *store, const char *sql, const char *doing, struct fab_err *err)
 {
     int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
     return rc == SQLITE_OK ? PMIXFAB_OK : store_fail(store, rc, doing, err);
@@ -82,7 +82,7 @@ static int execute(struct store *store, const char *sql, const char *doing, stru
 static int check_references(struct store *store, struct fab_err *err)
 {
     int64_t broken = 0;
-    int rc = ask(store, "SELECT count(*) FROM pragma_foreign_key_check", &broken, err);
+    int rc = migrate_query_number(store, "SELECT count(*) FROM pragma_foreign_key_check", &broken, err);
     if (rc == PMIXFAB_OK && broken != 0)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT,
                         "store %s: %lld rows refer to rows that are not there: restore it from a backup",
@@ -90,19 +90,19 @@ static int check_references(struct store *store, struct fab_err *err)
     return rc;
 }
 
-static int apply(struct store *store, const char *const *steps, int known, struct fab_err *err)
+static int migrate_run_steps(struct store *store, const char *const *steps, int known, struct fab_err *err)
 {
     int64_t version = 0;
     /* Read again: only now is it certain that nobody else migrates. */
-    int rc = ask(store, "PRAGMA user_version", &version, err);
+    int rc = migrate_query_number(store, "PRAGMA user_version", &version, err);
     if (rc != PMIXFAB_OK || version == known)
         return rc;
     if (version > known)
-        return newer(store, version, known, err);
+        return migrate_schema_newer(store, version, known, err);
     for (int64_t i = version; i < known; i++) {
         char doing[64];
         snprintf(doing, sizeof doing, "bringing the schema to version %lld", (long long)i + 1);
-        rc = execute(store, steps[i], doing, err);
+        rc = migrate_execute(store, steps[i], doing, err);
         if (rc != PMIXFAB_OK)
             return rc;
     }
@@ -112,17 +112,17 @@ static int apply(struct store *store, const char *const *steps, int known, struc
     char sql[96];
     snprintf(sql, sizeof sql, "PRAGMA user_version = %d; PRAGMA application_id = %d", known,
              STORE_APPLICATION_ID);
-    return execute(store, sql, "writing the schema version", err);
+    return migrate_execute(store, sql, "writing the schema version", err);
 }
 
 int store_migrate(struct store *store, const char *const *steps, struct fab_err *err)
 {
-    int rc = execute(store, "BEGIN EXCLUSIVE", "beginning to write", err);
+    int rc = migrate_execute(store, "BEGIN EXCLUSIVE", "beginning to write", err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = apply(store, steps, count_steps(steps), err);
+    rc = migrate_run_steps(store, steps, count_steps(steps), err);
     if (rc == PMIXFAB_OK)
-        rc = execute(store, "COMMIT", "committing the schema", err);
+        rc = migrate_execute(store, "COMMIT", "committing the schema", err);
     if (rc != PMIXFAB_OK && !sqlite3_get_autocommit(store->db))
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     return rc;

@@ -6,17 +6,17 @@
 
 #include "fabricd/store_priv.h"
 
-static int prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, struct fab_err *err)
+static int renames_prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, struct fab_err *err)
 {
     const struct store_sql one = {stmt, sql};
     *stmt = NULL;
     return store_prepare(store, &one, 1, err);
 }
 
-static int run(struct store *store, const char *sql, uint64_t generation, struct fab_err *err)
+static int renames_run_sql(struct store *store, const char *sql, uint64_t generation, struct fab_err *err)
 {
     sqlite3_stmt *stmt;
-    int rc = prepare(store, sql, &stmt, err);
+    int rc = renames_prepare(store, sql, &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     int bound = sqlite3_bind_parameter_count(stmt) == 0 ? SQLITE_OK
@@ -52,18 +52,19 @@ int store_write_renamed(struct store *store, uint64_t generation, const struct f
         first++;
     if (first == diff->n)
         return PMIXFAB_OK;
-    int rc =
-        run(store, "DELETE FROM renamed WHERE generation <= (SELECT trimmed FROM history)", generation, err);
+    int rc = renames_run_sql(store, "DELETE FROM renamed WHERE generation <= (SELECT trimmed FROM history)",
+                             generation, err);
     if (rc == PMIXFAB_OK)
-        rc = prepare(store, "INSERT OR IGNORE INTO renamed (former, name, generation) VALUES (?1, ?2, ?3)",
-                     &stmt, err);
+        rc = renames_prepare(store,
+                             "INSERT OR IGNORE INTO renamed (former, name, generation) VALUES (?1, ?2, ?3)",
+                             &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = write_pairs(store, stmt, generation, diff, err);
     sqlite3_finalize(stmt);
     /* A name that several had, or have now, leads from none of them to another. */
     if (rc == PMIXFAB_OK)
-        rc = run(
+        rc = renames_run_sql(
             store,
             "DELETE FROM renamed WHERE generation = ?1 AND ("
             " former IN (SELECT former FROM renamed WHERE generation = ?1 GROUP BY former HAVING count(*) > "
@@ -79,7 +80,7 @@ struct pending {
     sqlite3_int64 after, until;
 };
 
-static int tell(struct pending *pending, store_name_fn fn, void *cbdata)
+static int renames_emit(struct pending *pending, store_name_fn fn, void *cbdata)
 {
     const struct store_name name = {.name = pending->name,
                                     .from = (uint64_t)pending->after + 1,
@@ -91,7 +92,7 @@ static int tell(struct pending *pending, store_name_fn fn, void *cbdata)
 }
 
 /* Non-zero: fn has ended the walk, or there is no memory. */
-static int take(struct pending *pending, sqlite3_stmt *row, store_name_fn fn, void *cbdata)
+static int renames_next_row(struct pending *pending, sqlite3_stmt *row, store_name_fn fn, void *cbdata)
 {
     const char *name = (const char *)sqlite3_column_text(row, 0);
     sqlite3_int64 after = sqlite3_column_int64(row, 1), until = sqlite3_column_int64(row, 2);
@@ -100,7 +101,7 @@ static int take(struct pending *pending, sqlite3_stmt *row, store_name_fn fn, vo
         pending->until = until > pending->until ? until : pending->until;
         return 0;
     }
-    if (tell(pending, fn, cbdata) != 0)
+    if (renames_emit(pending, fn, cbdata) != 0)
         return 1;
     *pending = (struct pending){name == NULL ? NULL : strdup(name), after, until};
     return pending->name == NULL;
@@ -111,21 +112,21 @@ int store_names(struct store *store, const char *what, store_name_fn fn, void *c
     struct pending pending = {NULL, 0, 0};
     sqlite3_stmt *stmt;
     bool ended = false;
-    int rc = prepare(store,
-                     STORE_LINE "SELECT name, after, until FROM line WHERE way <> 0 AND name <> ?3"
-                                " ORDER BY name, after, until",
-                     &stmt, err);
+    int rc = renames_prepare(store,
+                             STORE_LINE "SELECT name, after, until FROM line WHERE way <> 0 AND name <> ?3"
+                                        " ORDER BY name, after, until",
+                             &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     int bound = store_bind_text(stmt, 3, what);
     if (bound != SQLITE_OK)
         rc = store_fail(store, bound, "reading the history", err);
     while (rc == PMIXFAB_OK && !ended && (rc = store_step(store, stmt, "reading the history", err)) == 1) {
-        ended = take(&pending, stmt, fn, cbdata) != 0;
+        ended = renames_next_row(&pending, stmt, fn, cbdata) != 0;
         rc = PMIXFAB_OK;
     }
     if (rc == PMIXFAB_OK && !ended)
-        tell(&pending, fn, cbdata);
+        renames_emit(&pending, fn, cbdata);
     free(pending.name);
     sqlite3_finalize(stmt);
     return rc;

@@ -40,7 +40,8 @@ static int check_in_place(struct store *store, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-static int write_all(struct store *store, const struct store_publication *publication, struct fab_err *err)
+static int store_write_update(struct store *store, const struct store_publication *publication,
+                              struct fab_err *err)
 {
     int rc = check_generation(store, publication->generation, err);
     if (rc == PMIXFAB_OK && publication->generation != 0)
@@ -87,5 +88,5 @@ int store_publish(struct store *store, const struct store_publication *publicati
         rc = store_begin(store, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    return store_end(store, write_all(store, publication, err), err);
+    return store_end(store, store_write_update(store, publication, err), err);
 }

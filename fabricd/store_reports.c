@@ -32,7 +32,7 @@ int store_reports_prepare(struct store *store, struct fab_err *err)
 
 /* ---- reading ---- */
 
-static int broken(struct store *store, const char *host, struct fab_err *err)
+static int report_row_corrupt(struct store *store, const char *host, struct fab_err *err)
 {
     return fab_fail(err, PMIXFAB_ERR_CORRUPT,
                     "store %s: the report of %.64s is not the one that was written: " STORE_RESTORE,
@@ -40,7 +40,7 @@ static int broken(struct store *store, const char *host, struct fab_err *err)
 }
 
 /* The column's text, "" and *bad where there is none or a byte 0 is in it. */
-static const char *text_of(sqlite3_stmt *stmt, int column, bool *bad)
+static const char *report_column_text(sqlite3_stmt *stmt, int column, bool *bad)
 {
     const char *text = (const char *)sqlite3_column_text(stmt, column);
     if (text == NULL || strlen(text) != (size_t)sqlite3_column_bytes(stmt, column))
@@ -53,7 +53,7 @@ static int read_report(struct store *store, struct store_report *report, struct 
     sqlite3_stmt *stmt = store->reports;
     bool bad = false;
     *report = (struct store_report){
-        .host = text_of(stmt, 0, &bad),
+        .host = report_column_text(stmt, 0, &bad),
         .digest = store_number(stmt, 1, UINT64_MAX, &bad),
         .received = (int64_t)store_number(stmt, 2, UINT64_MAX, &bad),
         .uid = (unsigned)store_number(stmt, 3, UINT32_MAX, &bad),
@@ -64,14 +64,15 @@ static int read_report(struct store *store, struct store_report *report, struct 
         report->bytes = "";
     if (report->bytes == NULL || bad ||
         store_number(stmt, 5, UINT64_MAX, &bad) != store_report_checksum(report))
-        return broken(store, report->host, err);
+        return report_row_corrupt(store, report->host, err);
     return PMIXFAB_OK;
 }
 
 /* Walk a table of reports with its own reader. */
-static int walk(struct store *store, sqlite3_stmt *stmt,
-                int (*read)(struct store *store, struct store_report *report, struct fab_err *err),
-                store_report_fn fn, void *cbdata, struct fab_err *err)
+static int report_rows_each(struct store *store, sqlite3_stmt *stmt,
+                            int (*read)(struct store *store, struct store_report *report,
+                                        struct fab_err *err),
+                            store_report_fn fn, void *cbdata, struct fab_err *err)
 {
     struct store_report report;
     int rc;
@@ -89,16 +90,16 @@ int store_reports_load(struct store *store, store_report_fn fn, void *cbdata, st
 {
     if (store == NULL || fn == NULL)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or nobody to give the reports to");
-    return walk(store, store->reports, read_report, fn, cbdata, err);
+    return report_rows_each(store, store->reports, read_report, fn, cbdata, err);
 }
 
 static int read_told(struct store *store, struct store_report *report, struct fab_err *err)
 {
     bool bad = false;
-    *report = (struct store_report){.host = text_of(store->told, 0, &bad),
+    *report = (struct store_report){.host = report_column_text(store->told, 0, &bad),
                                     .digest = store_number(store->told, 1, UINT64_MAX, &bad)};
     if (bad || store_number(store->told, 2, UINT64_MAX, &bad) != store_told_checksum(report))
-        return broken(store, report->host, err);
+        return report_row_corrupt(store, report->host, err);
     return PMIXFAB_OK;
 }
 
@@ -106,7 +107,7 @@ int store_reports_published(struct store *store, store_report_fn fn, void *cbdat
 {
     if (store == NULL || fn == NULL)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or nobody to give the reports to");
-    return walk(store, store->told, read_told, fn, cbdata, err);
+    return report_rows_each(store, store->told, read_told, fn, cbdata, err);
 }
 
 int store_report_published(struct store *store, const char *host, void **bytes, size_t *size,
@@ -121,7 +122,7 @@ int store_report_published(struct store *store, const char *host, void **bytes, 
     rc = rc != SQLITE_OK ? store_fail(store, rc, "reading a report", err)
                          : store_step(store, stmt, "reading a report", err);
     if (rc == 1 && sqlite3_column_type(stmt, 0) != SQLITE_BLOB) {
-        rc = broken(store, host, err);
+        rc = report_row_corrupt(store, host, err);
     } else if (rc == 1) {
         const void *found = sqlite3_column_blob(stmt, 0);
         *size = (size_t)sqlite3_column_bytes(stmt, 0);

@@ -154,7 +154,8 @@ static void keep_beside(const char *path, const char *kept, const char *more)
 
 /* At no moment is there no store: the old one gets a second name before the new one takes its place. Killed
  * before that, it is undone at the next start. */
-static int exchange(const char *path, const char *copy, char *kept, size_t size, struct fab_err *err)
+static int store_exchange_files(const char *path, const char *copy, char *kept, size_t size,
+                                struct fab_err *err)
 {
     bool is = access(path, F_OK) == 0;
     int rc = is ? name_kept(path, kept, size, err) : PMIXFAB_OK;
@@ -171,7 +172,8 @@ static int exchange(const char *path, const char *copy, char *kept, size_t size,
     return PMIXFAB_OK;
 }
 
-static int restore(const char *path, const char *backup, char *kept, size_t size, struct fab_err *err)
+static int store_restore_locked(const char *path, const char *backup, char *kept, size_t size,
+                                struct fab_err *err)
 {
     char copy[PATH_MAX];
     struct stat old, new;
@@ -189,7 +191,7 @@ static int restore(const char *path, const char *backup, char *kept, size_t size
     store_undo_restore(path); /* of another one */
     int rc = prepare_copy(backup, copy, is ? newest_of(path) : 0, err);
     if (rc == PMIXFAB_OK)
-        rc = exchange(path, copy, kept, size, err);
+        rc = store_exchange_files(path, copy, kept, size, err);
     if (rc != PMIXFAB_OK)
         store_undo_restore(path);
     return rc;
@@ -202,7 +204,7 @@ int store_restore(const char *path, const char *backup, char *kept, size_t size,
     kept[0] = '\0';
     int rc = store_lock(&lock, err);
     if (rc == PMIXFAB_OK)
-        rc = restore(lock.path, backup, kept, size, err);
+        rc = store_restore_locked(lock.path, backup, kept, size, err);
     store_unlock(&lock);
     free(real);
     return rc;

@@ -53,7 +53,8 @@ typedef int (*order_fn)(const struct writing *w, uint32_t b, uint32_t a);
 /* An element of before and its like in after; FAB_NONE where one has none. */
 typedef int (*pair_fn)(const struct writing *w, uint32_t b, uint32_t a);
 
-static int walk(const struct writing *w, uint32_t n_before, uint32_t n_after, order_fn order, pair_fn visit)
+static int rows_merge_walk(const struct writing *w, uint32_t n_before, uint32_t n_after, order_fn order,
+                           pair_fn visit)
 {
     uint32_t b = 0, a = 0;
     int rc = PMIXFAB_OK;
@@ -66,49 +67,49 @@ static int walk(const struct writing *w, uint32_t n_before, uint32_t n_after, or
     return rc;
 }
 
-static int order_nodes(const struct writing *w, uint32_t b, uint32_t a)
+static int rows_compare_nodes(const struct writing *w, uint32_t b, uint32_t a)
 {
     uint64_t before = w->before->nodes[b].guid, after = w->after->nodes[a].guid;
     return (before > after) - (before < after);
 }
 
-static int order_ports(const struct writing *w, uint32_t b, uint32_t a)
+static int rows_compare_ports(const struct writing *w, uint32_t b, uint32_t a)
 {
     const struct fab_port *before = &w->before->ports[b], *after = &w->after->ports[a];
-    int c = order_nodes(w, before->node, after->node);
+    int c = rows_compare_nodes(w, before->node, after->node);
     return c != 0 ? c : before->num - after->num;
 }
 
-static int walk_nodes(const struct writing *w, pair_fn visit)
+static int rows_merge_nodes(const struct writing *w, pair_fn visit)
 {
-    return walk(w, w->before->n_nodes, w->after->n_nodes, order_nodes, visit);
+    return rows_merge_walk(w, w->before->n_nodes, w->after->n_nodes, rows_compare_nodes, visit);
 }
 
 static int walk_ports(const struct writing *w, pair_fn visit)
 {
-    return walk(w, w->before->n_ports, w->after->n_ports, order_ports, visit);
+    return rows_merge_walk(w, w->before->n_ports, w->after->n_ports, rows_compare_ports, visit);
 }
 
-static uint64_t guid_of(const struct fab_inventory *inv, uint32_t port)
+static uint64_t row_port_guid(const struct fab_inventory *inv, uint32_t port)
 {
     return inv->nodes[inv->ports[port].node].guid;
 }
 
 /* ---- nodes ---- */
 
-static bool same_text(const struct writing *w, uint32_t before, uint32_t after)
+static bool row_same_text(const struct writing *w, uint32_t before, uint32_t after)
 {
     return strcmp(fab_str(w->before, before), fab_str(w->after, after)) == 0;
 }
 
-static bool same_node(const struct writing *w, const struct fab_node *b, const struct fab_node *a)
+static bool row_same_node(const struct writing *w, const struct fab_node *b, const struct fab_node *a)
 {
     return b->system_guid == a->system_guid && b->kind == a->kind && b->unnamed == a->unnamed &&
            b->vendor_id == a->vendor_id && b->device_id == a->device_id && b->num_ports == a->num_ports &&
            b->enhanced == a->enhanced && b->lid == a->lid && b->lmc == a->lmc && b->chassis == a->chassis &&
            b->slot_type == a->slot_type && b->slot == a->slot && b->chip == a->chip &&
-           b->missing == a->missing && same_text(w, b->desc, a->desc) && same_text(w, b->host, a->host) &&
-           same_text(w, b->name, a->name);
+           b->missing == a->missing && row_same_text(w, b->desc, a->desc) &&
+           row_same_text(w, b->host, a->host) && row_same_text(w, b->name, a->name);
 }
 
 static int delete_node(const struct writing *w, uint32_t b, uint32_t a)
@@ -144,12 +145,12 @@ static int bind_node(sqlite3_stmt *stmt, const struct fab_inventory *inv, const 
     return rc;
 }
 
-static int put_node(const struct writing *w, uint32_t b, uint32_t a)
+static int row_put_node(const struct writing *w, uint32_t b, uint32_t a)
 {
     if (a == FAB_NONE)
         return PMIXFAB_OK;
     const struct fab_node *node = &w->after->nodes[a];
-    if (b != FAB_NONE && same_node(w, &w->before->nodes[b], node))
+    if (b != FAB_NONE && row_same_node(w, &w->before->nodes[b], node))
         return PMIXFAB_OK;
     sqlite3_stmt *stmt = b == FAB_NONE ? w->store->node_insert : w->store->node_update;
     return store_run_one(w->store, stmt, bind_node(stmt, w->after, node), "writing a node", w->err);
@@ -168,12 +169,12 @@ static int delete_port(const struct writing *w, uint32_t b, uint32_t a)
     if (a != FAB_NONE)
         return PMIXFAB_OK;
     sqlite3_stmt *stmt = w->store->port_delete;
-    int bound = sqlite3_bind_int64(stmt, 1, (int64_t)guid_of(w->before, b));
+    int bound = sqlite3_bind_int64(stmt, 1, (int64_t)row_port_guid(w->before, b));
     bound |= sqlite3_bind_int(stmt, 2, w->before->ports[b].num);
     return store_run_one(w->store, stmt, bound, "removing a port", w->err);
 }
 
-static int put_port(const struct writing *w, uint32_t b, uint32_t a)
+static int row_put_port(const struct writing *w, uint32_t b, uint32_t a)
 {
     if (a == FAB_NONE)
         return PMIXFAB_OK;
@@ -181,7 +182,7 @@ static int put_port(const struct writing *w, uint32_t b, uint32_t a)
     if (b != FAB_NONE && same_port(&w->before->ports[b], port))
         return PMIXFAB_OK;
     sqlite3_stmt *stmt = b == FAB_NONE ? w->store->port_insert : w->store->port_update;
-    int bound = sqlite3_bind_int64(stmt, 1, (int64_t)guid_of(w->after, a));
+    int bound = sqlite3_bind_int64(stmt, 1, (int64_t)row_port_guid(w->after, a));
     bound |= sqlite3_bind_int(stmt, 2, port->num);
     bound |= sqlite3_bind_int64(stmt, 3, (int64_t)port->guid);
     bound |= sqlite3_bind_int(stmt, 4, port->lid);
@@ -206,16 +207,16 @@ static bool same_link(const struct writing *w, uint32_t b, uint32_t a)
 {
     if (!has_link(w->before, b) || !has_link(w->after, a))
         return false;
-    return order_ports(w, w->before->ports[b].peer, w->after->ports[a].peer) == 0;
+    return rows_compare_ports(w, w->before->ports[b].peer, w->after->ports[a].peer) == 0;
 }
 
 static int run_link(const struct writing *w, sqlite3_stmt *stmt, const struct fab_inventory *inv,
                     uint32_t port, const char *doing)
 {
     uint32_t peer = inv->ports[port].peer;
-    int bound = sqlite3_bind_int64(stmt, 1, (int64_t)guid_of(inv, port));
+    int bound = sqlite3_bind_int64(stmt, 1, (int64_t)row_port_guid(inv, port));
     bound |= sqlite3_bind_int(stmt, 2, inv->ports[port].num);
-    bound |= sqlite3_bind_int64(stmt, 3, (int64_t)guid_of(inv, peer));
+    bound |= sqlite3_bind_int64(stmt, 3, (int64_t)row_port_guid(inv, peer));
     bound |= sqlite3_bind_int(stmt, 4, inv->ports[peer].num);
     return store_run_one(w->store, stmt, bound, doing, w->err);
 }
@@ -283,11 +284,11 @@ int store_write_inventory(struct store *store, const struct fab_inventory *befor
     if (rc == PMIXFAB_OK)
         rc = walk_ports(&w, delete_port);
     if (rc == PMIXFAB_OK)
-        rc = walk_nodes(&w, delete_node);
+        rc = rows_merge_nodes(&w, delete_node);
     if (rc == PMIXFAB_OK)
-        rc = walk_nodes(&w, put_node);
+        rc = rows_merge_nodes(&w, row_put_node);
     if (rc == PMIXFAB_OK)
-        rc = walk_ports(&w, put_port);
+        rc = walk_ports(&w, row_put_port);
     if (rc == PMIXFAB_OK)
         rc = walk_ports(&w, put_link);
     if (rc != PMIXFAB_OK)

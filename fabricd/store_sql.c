@@ -13,7 +13,7 @@ int store_prepare(struct store *store, const struct store_sql *list, size_t n, s
 }
 
 /* What the operator can do about it; the code of pmixfab.h in *code. */
-static const char *advice(int rc, int *code)
+static const char *sqlite_advice(int rc, int *code)
 {
     switch (rc & 0xff) {
     case SQLITE_BUSY:
@@ -54,7 +54,7 @@ static const char *advice(int rc, int *code)
 int store_fail(struct store *store, int rc, const char *doing, struct fab_err *err)
 {
     int code;
-    const char *what_to_do = advice(rc, &code);
+    const char *what_to_do = sqlite_advice(rc, &code);
     /* The handle's own message says more ("no such table: node"), but only where it is about this code. */
     bool own = store->db != NULL && sqlite3_extended_errcode(store->db) == rc;
     const char *reason = own ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);

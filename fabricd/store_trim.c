@@ -46,7 +46,7 @@ int store_trim_prepare(struct store *store, struct fab_err *err)
 }
 
 /* As the schema has it. */
-static int64_t checked(const struct store_bounds *bounds)
+static int64_t trim_checked_bound(const struct store_bounds *bounds)
 {
     return (int64_t)(7 * bounds->trimmed + 3 * bounds->changes + 5 * bounds->above + STORE_APPLICATION_ID);
 }
@@ -61,7 +61,7 @@ int store_bounds(struct store *store, struct store_bounds *out, struct fab_err *
         out->changes = store_number(store->bounds, 1, STORE_MAX_GENERATION, &bad);
         out->above = store_number(store->bounds, 2, STORE_MAX_GENERATION, &bad);
     }
-    bad |= rc == 1 && sqlite3_column_int64(store->bounds, 3) != checked(out);
+    bad |= rc == 1 && sqlite3_column_int64(store->bounds, 3) != trim_checked_bound(out);
     sqlite3_reset(store->bounds);
     if (rc == 0 || bad)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT,
@@ -75,7 +75,7 @@ static int put_bounds(struct store *store, const struct store_bounds *bounds, st
     int bound = sqlite3_bind_int64(store->bounds_put, 1, (int64_t)bounds->trimmed);
     bound |= sqlite3_bind_int64(store->bounds_put, 2, (int64_t)bounds->changes);
     bound |= sqlite3_bind_int64(store->bounds_put, 3, (int64_t)bounds->above);
-    bound |= sqlite3_bind_int64(store->bounds_put, 4, checked(bounds));
+    bound |= sqlite3_bind_int64(store->bounds_put, 4, trim_checked_bound(bounds));
     return store_run_one(store, store->bounds_put, bound, "writing what the history is", err);
 }
 
@@ -120,7 +120,7 @@ int store_raise(struct store *store, uint64_t above, struct fab_err *err)
 
 /* ---- trimming --------------------------------------------------------------------------------------- */
 
-static double now_ms(void)
+static double trim_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -194,14 +194,14 @@ static int remove_generations(struct store *store, const struct store_bounds *bo
     return store_run(store, store->trim_generations, bound, "trimming the history", err);
 }
 
-static int trim(struct store *store, const struct store_limits *limits, struct store_trimmed *out,
-                struct fab_err *err)
+static int trim_in_steps(struct store *store, const struct store_limits *limits, struct store_trimmed *out,
+                         struct fab_err *err)
 {
     struct store_bounds bounds;
-    double start = now_ms();
+    double start = trim_now_ms();
     int rc = store_bounds(store, &bounds, err);
     out->more = true;
-    while (rc == PMIXFAB_OK && out->more && out->rows < ROWS && now_ms() - start < STEP_MS) {
+    while (rc == PMIXFAB_OK && out->more && out->rows < ROWS && trim_now_ms() - start < STEP_MS) {
         uint32_t n;
         uint64_t next = 0;
         rc = remove_one(store, &bounds, &n, err);
@@ -232,7 +232,7 @@ static int left_over(struct store *store, const struct store_bounds *bounds, boo
     return rc < 0 ? rc : PMIXFAB_OK;
 }
 
-static int on_log(void *arg, sqlite3 *db, const char *name, int pages)
+static int trim_on_wal(void *arg, sqlite3 *db, const char *name, int pages)
 {
     struct store *store = arg;
     (void)db, (void)name;
@@ -242,12 +242,12 @@ static int on_log(void *arg, sqlite3 *db, const char *name, int pages)
 
 /* What is trimmed may come back after a power cut, so no commit has to wait for the disk; and the log is left
  * to store_fold(), which does: that took ten times as long as the step itself. */
-static void hurry(struct store *store, bool on)
+static void trim_set_synchronous(struct store *store, bool on)
 {
     sqlite3_exec(store->db, on ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", NULL, NULL,
                  NULL);
     if (on)
-        sqlite3_wal_hook(store->db, on_log, store); /* instead of the automatic one */
+        sqlite3_wal_hook(store->db, trim_on_wal, store); /* instead of the automatic one */
     else
         sqlite3_wal_autocheckpoint(store->db, STORE_WAL_PAGES);
 }
@@ -276,11 +276,11 @@ int store_trim(struct store *store, const struct store_limits *limits, struct st
     out->trimmed = bounds.trimmed;
     if (rc != PMIXFAB_OK || (next == 0 && !left))
         return rc;
-    hurry(store, true);
+    trim_set_synchronous(store, true);
     rc = store_begin(store, err);
     if (rc == PMIXFAB_OK)
-        rc = store_end(store, trim(store, limits, out, err), err);
-    hurry(store, false);
+        rc = store_end(store, trim_in_steps(store, limits, out, err), err);
+    trim_set_synchronous(store, false);
     return rc;
 }
 
@@ -323,8 +323,8 @@ int store_shrink(struct store *store, bool *more, struct fab_err *err)
     if (!*more)
         return rc;
     sqlite3_snprintf(sizeof sql, sql, "PRAGMA incremental_vacuum(%d)", VACUUM_PAGES);
-    hurry(store, true);
+    trim_set_synchronous(store, true);
     int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
-    hurry(store, false);
+    trim_set_synchronous(store, false);
     return code == SQLITE_OK ? PMIXFAB_OK : store_fail(store, code, "giving back free pages", err);
 }

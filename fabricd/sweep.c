@@ -29,7 +29,7 @@ void sweep_leave(struct sweep *sweep)
         child_leave(sweep->child, false); /* the libraries below it would not hear of a signal */
 }
 
-static void on_child(struct child_result *child, void *arg)
+static void sweep_on_child(struct child_result *child, void *arg)
 {
     struct sweep *sweep = arg;
     struct sweep_result result = {
@@ -94,7 +94,7 @@ int sweep_start(struct event_base *base, const struct config *config, const stru
                                       .deadline = config->deadline,
                                       .limit = SWEEP_ANSWER_MAX,
                                       .total = sweep_answer_total,
-                                      .done = on_child,
+                                      .done = sweep_on_child,
                                       .cbdata = sweep};
     int rc = child_start(base, &order, &sweep->child, err);
     if (rc != PMIXFAB_OK) {

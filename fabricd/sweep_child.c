@@ -102,8 +102,8 @@ static int again_all(char **specs, struct probe_config *config, const struct pro
 /* ---- the whole ------------------------------------------------------------------------------------ */
 
 /* What the daemon orders: what changed, or everything where that is not enough. */
-static int sweep(char **specs, unsigned n, struct probe_config *config, struct sweep_parts *parts,
-                 struct sweep_answer *answer, struct fab_err *err)
+static int sweep_run_probes(char **specs, unsigned n, struct probe_config *config, struct sweep_parts *parts,
+                            struct sweep_answer *answer, struct fab_err *err)
 {
     struct probe_noticed noticed = {0};
     void *order = NULL;
@@ -135,7 +135,7 @@ static int sweep(char **specs, unsigned n, struct probe_config *config, struct s
 }
 
 /* One inventory of what all have seen. */
-static int join(const struct sweep_parts *parts, struct fab_inventory *all, struct fab_err *err)
+static int sweep_merge_probes(const struct sweep_parts *parts, struct fab_inventory *all, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
     for (unsigned i = 0; i < parts->n && rc == PMIXFAB_OK; i++)
@@ -160,9 +160,9 @@ int sweep_child(int argc, char **argv)
                                   .timeout_ms = (unsigned)strtoul(argv[4], NULL, 10),
                                   .retries = (unsigned)strtoul(argv[5], NULL, 10)};
     fab_inventory_init(&answer.inv);
-    int rc = sweep(argv + 6, (unsigned)argc - 6, &config, &parts, &answer, &err);
+    int rc = sweep_run_probes(argv + 6, (unsigned)argc - 6, &config, &parts, &answer, &err);
     if (rc == PMIXFAB_OK && parts.n > 1)
-        rc = join(&parts, &answer.inv, &err);
+        rc = sweep_merge_probes(&parts, &answer.inv, &err);
     if (rc == PMIXFAB_OK)
         rc = sweep_answer_encode(&answer, &parts, &bytes, &size);
     if (rc == PMIXFAB_OK)

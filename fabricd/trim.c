@@ -35,13 +35,13 @@ struct trim {
     struct fab_err err; /* of the thread */
 };
 
-static void later(struct trim *trim, unsigned milliseconds)
+static void trim_schedule(struct trim *trim, unsigned milliseconds)
 {
     const struct timeval wait = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
     event_add(trim->timer, &wait);
 }
 
-static void *fold(void *arg)
+static void *trim_checkpoint_thread(void *arg)
 {
     struct trim *trim = arg;
     trim->err.text[0] = '\0';
@@ -54,7 +54,7 @@ static void *fold(void *arg)
 static void start_folding(struct trim *trim)
 {
     atomic_store(&trim->folded, false);
-    trim->folding = pthread_create(&trim->thread, NULL, fold, trim) == 0;
+    trim->folding = pthread_create(&trim->thread, NULL, trim_checkpoint_thread, trim) == 0;
 }
 
 /* False: it failed. */
@@ -69,17 +69,17 @@ static bool end_folding(struct trim *trim)
     return trim->err.text[0] == '\0';
 }
 
-static int64_t microseconds(clockid_t clock)
+static int64_t trim_clock_us(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static bool trusted(struct trim *trim, int64_t published)
+static bool trim_is_clock_trusted(struct trim *trim, int64_t published)
 {
     bool believed =
-        clock_trusted(&trim->clock, microseconds(CLOCK_REALTIME), microseconds(CLOCK_BOOTTIME), published);
+        clock_trusted(&trim->clock, trim_clock_us(CLOCK_REALTIME), trim_clock_us(CLOCK_BOOTTIME), published);
     if (!believed && !trim->doubted)
         log_warning(
             "history: the clock may be wrong, it was set or is far from what it was: nothing goes for its "
@@ -89,14 +89,14 @@ static bool trusted(struct trim *trim, int64_t published)
 }
 
 /* What is older goes; 0: nothing for its age. */
-static int64_t oldest(struct trim *trim, int64_t published)
+static int64_t trim_cutoff(struct trim *trim, int64_t published)
 {
-    if (trim->config->history_days == 0 || !trusted(trim, published))
+    if (trim->config->history_days == 0 || !trim_is_clock_trusted(trim, published))
         return 0;
     return published - (int64_t)trim->config->history_days * 86400 * 1000000;
 }
 
-static int step(struct trim *trim, bool *more, struct fab_err *err)
+static int trim_step(struct trim *trim, bool *more, struct fab_err *err)
 {
     struct store_limits limits = {.changes = trim->config->history_changes};
     struct store_trimmed trimmed = {0};
@@ -107,7 +107,7 @@ static int step(struct trim *trim, bool *more, struct fab_err *err)
         return rc;
     if (trim->shrinking)
         return store_shrink(trim->store, more, err);
-    limits.before = oldest(trim, published);
+    limits.before = trim_cutoff(trim, published);
     rc = store_trim(trim->store, &limits, &trimmed, err);
     trim->rows += trimmed.rows;
     if (trimmed.rows > 0)
@@ -122,7 +122,7 @@ static int step(struct trim *trim, bool *more, struct fab_err *err)
     return rc;
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void trim_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct trim *trim = arg;
     struct fab_err err = {""};
@@ -130,17 +130,17 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     bool more = false;
     (void)fd, (void)what;
     if (trim->busy(trim->cbdata)) {
-        later(trim, BUSY_MS);
+        trim_schedule(trim, BUSY_MS);
         return;
     }
     if (trim->folding && !atomic_load(&trim->folded)) {
-        later(trim, NEXT_MS);
+        trim_schedule(trim, NEXT_MS);
         return;
     }
     if (!end_folding(trim))
         return; /* until something is published */
     clock_gettime(CLOCK_MONOTONIC, &start);
-    int rc = step(trim, &more, &err);
+    int rc = trim_step(trim, &more, &err);
     clock_gettime(CLOCK_MONOTONIC, &end);
     log_debug("history: a step of %.1f ms%s",
               (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6,
@@ -148,7 +148,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     if (rc != PMIXFAB_OK)
         log_warning("history: it is not kept within its bounds: %s", err.text);
     else if (more)
-        later(trim, NEXT_MS);
+        trim_schedule(trim, NEXT_MS);
     if (rc == PMIXFAB_OK && store_must_fold(trim->store, !more))
         start_folding(trim);
 }
@@ -158,7 +158,7 @@ void trim_soon(struct trim *trim)
     if (trim == NULL || event_pending(trim->timer, EV_TIMEOUT, NULL))
         return;
     trim->shrinking = false;
-    later(trim, FIRST_MS);
+    trim_schedule(trim, FIRST_MS);
 }
 
 /*
@@ -168,7 +168,7 @@ void trim_soon(struct trim *trim)
  */
 static int look_at_clock(struct trim *trim, struct fab_err *err)
 {
-    const int64_t wall = microseconds(CLOCK_REALTIME), boot = microseconds(CLOCK_BOOTTIME);
+    const int64_t wall = trim_clock_us(CLOCK_REALTIME), boot = trim_clock_us(CLOCK_BOOTTIME);
     int64_t published[2];
     int rc = store_newest_times(trim->store, published, err);
     clock_trusted(&trim->clock, wall, boot, 0);
@@ -183,7 +183,7 @@ int trim_new(struct event_base *base, const struct config *config, struct store 
 {
     *out = NULL;
     struct trim *trim = calloc(1, sizeof(*trim));
-    if (trim == NULL || (trim->timer = evtimer_new(base, on_timer, trim)) == NULL) {
+    if (trim == NULL || (trim->timer = evtimer_new(base, trim_on_timeout, trim)) == NULL) {
         free(trim);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }

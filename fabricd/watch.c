@@ -27,7 +27,7 @@ static struct watcher *list;
 static unsigned n_watchers;
 static struct event *timer; /* NULL: not started, or stopped */
 
-static time_t seconds(void)
+static time_t subscriber_clock_seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -40,7 +40,7 @@ struct arrays {
     pmix_data_array_t indices, generations, names;
 };
 
-static void load(pmix_pdata_t *data, const char *key, pmix_data_type_t type)
+static void subscriber_load_value(pmix_pdata_t *data, const char *key, pmix_data_type_t type)
 {
     data->proc = *server_self();
     PMIX_LOAD_KEY(data->key, key);
@@ -66,25 +66,25 @@ static bool fill_arrays(const struct served_set *set, struct arrays *arrays)
 }
 
 /* The library packs the answer before cbfunc returns, so everything in it stays ours. */
-static void answer(const struct watcher *watcher, const struct served_set *set)
+static void subscriber_answer(const struct watcher *watcher, const struct served_set *set)
 {
     pmix_pdata_t data[6];
     struct arrays arrays = {.indices = {.array = NULL}};
     size_t n = 3;
     for (size_t i = 0; i < 6; i++)
         PMIX_PDATA_CONSTRUCT(&data[i]);
-    load(&data[0], PMIXFAB_KEY_GENERATION, PMIX_UINT64);
-    load(&data[1], FAB_KEY_PUBLISHED, PMIX_INT64);
-    load(&data[2], PMIXFAB_KEY_STALE, PMIX_BOOL);
+    subscriber_load_value(&data[0], PMIXFAB_KEY_GENERATION, PMIX_UINT64);
+    subscriber_load_value(&data[1], FAB_KEY_PUBLISHED, PMIX_INT64);
+    subscriber_load_value(&data[2], PMIXFAB_KEY_STALE, PMIX_BOOL);
     data[0].value.data.uint64 = set == NULL ? 0 : set->generation;
     data[1].value.data.int64 = set == NULL ? 0 : set->published;
     data[2].value.data.flag = served_is_stale();
     bool good = true;
     if (set != NULL && set->n > 0) {
         good = fill_arrays(set, &arrays);
-        load(&data[3], RELAY_INDICES, PMIX_DATA_ARRAY);
-        load(&data[4], RELAY_GENERATIONS, PMIX_DATA_ARRAY);
-        load(&data[5], RELAY_NAMES, PMIX_DATA_ARRAY);
+        subscriber_load_value(&data[3], RELAY_INDICES, PMIX_DATA_ARRAY);
+        subscriber_load_value(&data[4], RELAY_GENERATIONS, PMIX_DATA_ARRAY);
+        subscriber_load_value(&data[5], RELAY_NAMES, PMIX_DATA_ARRAY);
         data[3].value.data.darray = &arrays.indices;
         data[4].value.data.darray = &arrays.generations;
         data[5].value.data.darray = &arrays.names;
@@ -108,20 +108,20 @@ static void answer_list(struct watcher *due, bool refuse)
         if (refuse)
             watcher->cbfunc(PMIX_ERR_NOT_AVAILABLE, NULL, 0, watcher->cbdata);
         else
-            answer(watcher, set);
+            subscriber_answer(watcher, set);
         free(watcher);
     }
     served_set_put(set);
 }
 
 /* On the library's thread, for those that the loop's thread has found. */
-static void answer_due(pmix_status_t status, void *due)
+static void subscriber_answer_due(pmix_status_t status, void *due)
 {
     (void)status;
     answer_list(due, false);
 }
 
-static void refuse_due(pmix_status_t status, void *due)
+static void subscriber_refuse_due(pmix_status_t status, void *due)
 {
     (void)status;
     answer_list(due, true);
@@ -129,13 +129,13 @@ static void refuse_due(pmix_status_t status, void *due)
 
 /* ---- waiting ------------------------------------------------------------------------------------ */
 
-static bool is_news(const struct watch_known *known, const struct served_set *set)
+static bool subscriber_is_outdated(const struct watch_known *known, const struct served_set *set)
 {
     return !known->any || set == NULL || known->generation != set->generation ||
            known->published != set->published || (known->says_stale && known->stale != served_is_stale());
 }
 
-static void move(struct watcher *watcher, struct watcher **to)
+static void subscriber_move(struct watcher *watcher, struct watcher **to)
 {
     if (list == NULL)
         return;
@@ -157,13 +157,15 @@ pmix_status_t watch_add(const struct watch_known *known, pmix_lookup_cbfunc_t cb
     struct watcher *watcher = calloc(1, sizeof(*watcher)), *due = NULL;
     if (watcher == NULL)
         return PMIX_ERR_NOMEM;
-    *watcher = (struct watcher){
-        .known = *known, .until = seconds() + RELAY_WATCH_SECONDS, .cbfunc = cbfunc, .cbdata = cbdata};
+    *watcher = (struct watcher){.known = *known,
+                                .until = subscriber_clock_seconds() + RELAY_WATCH_SECONDS,
+                                .cbfunc = cbfunc,
+                                .cbdata = cbdata};
     /* Under the lock: what is published after this look finds the watcher in the list. */
     pthread_mutex_lock(&lock);
     struct served_set *set = served_get();
     bool refused = timer == NULL || n_watchers >= MAX_WATCHERS;
-    if (refused || is_news(known, set)) {
+    if (refused || subscriber_is_outdated(known, set)) {
         DL_APPEND(due, watcher);
     } else {
         const struct timeval limit = {.tv_sec = RELAY_WATCH_SECONDS};
@@ -185,38 +187,38 @@ void watch_published(void)
     struct served_set *set = served_get();
     DL_FOREACH_SAFE(list, watcher, next)
     {
-        if (is_news(&watcher->known, set))
-            move(watcher, &due);
+        if (subscriber_is_outdated(&watcher->known, set))
+            subscriber_move(watcher, &due);
     }
     pthread_mutex_unlock(&lock);
     served_set_put(set);
     if (due != NULL)
-        fab_on_pmix_thread(answer_due, due);
+        fab_on_pmix_thread(subscriber_answer_due, due);
 }
 
 /* Those that have waited long enough hear that nothing has changed. */
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void subscriber_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct watcher *due = NULL;
-    const time_t now = seconds();
+    const time_t now = subscriber_clock_seconds();
     (void)fd, (void)what, (void)arg;
     pthread_mutex_lock(&lock);
     while (list != NULL && list->until <= now)
-        move(list, &due);
+        subscriber_move(list, &due);
     if (list != NULL && timer != NULL) {
         const struct timeval rest = {.tv_sec = list->until - now};
         event_add(timer, &rest);
     }
     pthread_mutex_unlock(&lock);
     if (due != NULL)
-        fab_on_pmix_thread(answer_due, due);
+        fab_on_pmix_thread(subscriber_answer_due, due);
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
 int watch_start(struct event_base *base)
 {
-    struct event *made = evtimer_new(base, on_timer, NULL);
+    struct event *made = evtimer_new(base, subscriber_on_timeout, NULL);
     if (made == NULL)
         return PMIXFAB_ERR_NOMEM;
     pthread_mutex_lock(&lock);
@@ -237,7 +239,7 @@ void watch_stop(void)
     if (old != NULL)
         event_free(old);
     if (due != NULL) {
-        fab_on_pmix_thread(refuse_due, due);
+        fab_on_pmix_thread(subscriber_refuse_due, due);
         fab_wait_for_pmix_thread();
     }
 }

@@ -19,7 +19,7 @@ static int by_system(const void *a, const void *b)
 }
 
 /* Members that stand first in their chassis, by GUID. */
-static int by_guid(const void *a, const void *b)
+static int chassis_compare_guid(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
     return x->guid < y->guid ? -1 : x->guid > y->guid;
@@ -65,7 +65,7 @@ static void read_slot(struct fab_node *node, const char *desc)
 }
 
 /* Of m sorted members: move the first of each chassis of two or more to the front; how many. */
-static uint32_t leaders(struct member *m, uint32_t n)
+static uint32_t chassis_leaders(struct member *m, uint32_t n)
 {
     uint32_t n_chassis = 0;
     for (uint32_t i = 0, end; i < n; i = end) {
@@ -77,7 +77,7 @@ static uint32_t leaders(struct member *m, uint32_t n)
     return n_chassis;
 }
 
-static uint16_t number_of(const struct member *by_system_sorted, uint32_t n, uint64_t system)
+static uint16_t chassis_number_of(const struct member *by_system_sorted, uint32_t n, uint64_t system)
 {
     struct member key = {.system = system};
     uint32_t lo = 0, hi = n;
@@ -106,15 +106,15 @@ int chassis_number(struct fab_inventory *inv, struct fab_err *err)
             m[n++] = (struct member){chassis_guid(node), node->guid, i};
     }
     qsort(m, n, sizeof(*m), by_system);
-    n = leaders(m, n);
-    qsort(m, n, sizeof(*m), by_guid);
+    n = chassis_leaders(m, n);
+    qsort(m, n, sizeof(*m), chassis_compare_guid);
     for (uint32_t i = 0; i < n; i++)
         m[i].node = i < UINT16_MAX ? i + 1 : 0;
     qsort(m, n, sizeof(*m), by_system);
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
         struct fab_node *node = &inv->nodes[i];
         if (node->kind == FAB_SWITCH && node->system_guid != 0)
-            node->chassis = number_of(m, n, chassis_guid(node));
+            node->chassis = chassis_number_of(m, n, chassis_guid(node));
     }
     free(m);
     return PMIXFAB_OK;

@@ -3,7 +3,7 @@
 
 #include "probes/observed.h"
 
-static uint64_t be(const uint8_t *p, unsigned bytes)
+static uint64_t decode_be(const uint8_t *p, unsigned bytes)
 {
     uint64_t v = 0;
     for (unsigned i = 0; i < bytes; i++)
@@ -16,16 +16,16 @@ void node_info_decode(const uint8_t info[ATTRIBUTE_SIZE], struct node_info *out)
     *out = (struct node_info){
         .type = info[2],
         .num_ports = info[3],
-        .system_guid = be(info + 4, 8),
-        .node_guid = be(info + 12, 8),
-        .port_guid = be(info + 20, 8),
-        .device_id = (uint16_t)be(info + 30, 2),
+        .system_guid = decode_be(info + 4, 8),
+        .node_guid = decode_be(info + 12, 8),
+        .port_guid = decode_be(info + 20, 8),
+        .device_id = (uint16_t)decode_be(info + 30, 2),
         .local_port = info[36],
-        .vendor_id = (uint32_t)be(info + 37, 3),
+        .vendor_id = (uint32_t)decode_be(info + 37, 3),
     };
 }
 
-static uint8_t lanes(unsigned link_width_active)
+static uint8_t decode_lanes(unsigned link_width_active)
 {
     switch (link_width_active) {
     case 1:
@@ -44,14 +44,14 @@ static uint8_t lanes(unsigned link_width_active)
 }
 
 /* The three places where a PortInfo tells its speed, the newest first. */
-static enum fab_speed speed(const uint8_t *info, const uint8_t *capabilities, bool fdr10)
+static enum fab_speed decode_speed(const uint8_t *info, const uint8_t *capabilities, bool fdr10)
 {
     const uint32_t has_ext_speeds = 1u << 14, has_mask2 = 1u << 15;
     const uint32_t has_ext_speeds2 = 1u << 11;
     if (capabilities == NULL)
         return FAB_SPEED_UNKNOWN;
-    uint32_t mask = (uint32_t)be(capabilities + 20, 4);
-    uint32_t mask2 = mask & has_mask2 ? (uint32_t)be(capabilities + 60, 2) : 0;
+    uint32_t mask = (uint32_t)decode_be(capabilities + 20, 4);
+    uint32_t mask2 = mask & has_mask2 ? (uint32_t)decode_be(capabilities + 60, 2) : 0;
     unsigned ext2 = mask2 & has_ext_speeds2 ? info[56] >> 5 & 3 : 0;
     unsigned ext = info[62] >> 4;
     if (mask & has_ext_speeds && ext2 != 0)
@@ -79,12 +79,12 @@ void port_info_decode(const uint8_t info[ATTRIBUTE_SIZE], const uint8_t *capabil
 {
     unsigned state = info[32] & 15;
     *out = (struct port_info){
-        .prefix = be(info + 8, 8),
-        .lid = (uint16_t)be(info + 16, 2),
+        .prefix = decode_be(info + 8, 8),
+        .lid = (uint16_t)decode_be(info + 16, 2),
         .lmc = info[34] & 7,
         .state = (uint8_t)(state <= FAB_PORT_ACTIVE ? state : FAB_PORT_UNKNOWN),
-        .width = lanes(info[31]),
-        .speed = (uint8_t)speed(info, capabilities, fdr10),
+        .width = decode_lanes(info[31]),
+        .speed = (uint8_t)decode_speed(info, capabilities, fdr10),
         .link_up = info[33] >> 4 == 5,
     };
 }

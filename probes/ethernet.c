@@ -48,7 +48,7 @@ static unsigned mask_length(const void *mask, size_t n)
 }
 
 /* "10.91.0.2/16"; false: no IP address, or one that every link has (fe80::). */
-static bool address_text(const struct ifaddrs *a, char *out, size_t size)
+static bool ethernet_address_text(const struct ifaddrs *a, char *out, size_t size)
 {
     char text[INET6_ADDRSTRLEN];
     unsigned length;
@@ -75,7 +75,7 @@ static bool has_address(const struct ethernet_host *host, const char *name)
 {
     char text[64];
     for (const struct ifaddrs *a = host->addresses; a != NULL; a = a->ifa_next)
-        if (same_interface(a, name) && address_text(a, text, sizeof(text)))
+        if (same_interface(a, name) && ethernet_address_text(a, text, sizeof(text)))
             return true;
     return false;
 }
@@ -86,7 +86,7 @@ static int add_addresses(const struct ethernet_host *host, const char *name, con
     char text[64];
     unsigned n = 0;
     for (const struct ifaddrs *a = host->addresses; a != NULL; a = a->ifa_next) {
-        if (!same_interface(a, name) || !address_text(a, text, sizeof(text)))
+        if (!same_interface(a, name) || !ethernet_address_text(a, text, sizeof(text)))
             continue;
         if (n++ == MAX_ADDRESSES) {
             probe_note(sink, PMIXFAB_LOG_WARNING,
@@ -120,7 +120,7 @@ static int add_hardware_address(const struct sockaddr_ll *at, struct fab_report 
     return PMIXFAB_OK;
 }
 
-static const char *state_text(const struct interface *i)
+static const char *ethernet_state_text(const struct interface *i)
 {
     if (i->device.state[0] == '\0') {
         const unsigned runs = IFF_UP | IFF_RUNNING;
@@ -141,7 +141,7 @@ static void firmware_text(const struct interface *i, char *out, size_t size)
         out[0] = '\0';
 }
 
-static int add_device(const struct interface *i, struct fab_report *report, uint32_t item)
+static int ethernet_add_device(const struct interface *i, struct fab_report *report, uint32_t item)
 {
     const struct ethernet_device *device = &i->device;
     char firmware[64], number[16], pci[16] = "";
@@ -161,7 +161,7 @@ static int add_device(const struct interface *i, struct fab_report *report, uint
                                         : ""},
         {FAB_FACT_DRIVER, i->driver.driver[0] != '\0' ? i->driver.driver : device->driver},
         {FAB_FACT_FIRMWARE, firmware},
-        {FAB_FACT_STATE, state_text(i)},
+        {FAB_FACT_STATE, ethernet_state_text(i)},
         {FAB_FACT_TYPE, i->hardware->sll_hatype == ARPHRD_INFINIBAND ? "InfiniBand" : "Ethernet"},
         {FAB_FACT_SOFTWARE, i->software ? "yes" : ""},
     };
@@ -182,7 +182,7 @@ static int add_device(const struct interface *i, struct fab_report *report, uint
 }
 
 /* Without sysfs the driver's name has to tell. */
-static bool is_software(const struct interface *i)
+static bool ethernet_is_software(const struct interface *i)
 {
     static const char *const drivers[] = {"veth", "bridge", "dummy", "tun", "openvswitch", "vxlan"};
     if (i->device.found)
@@ -194,7 +194,8 @@ static bool is_software(const struct interface *i)
 }
 
 /* False: an interface of another kind. */
-static bool look_at(const struct ethernet_host *host, const struct ifaddrs *a, struct interface *out)
+static bool ethernet_read_interface(const struct ethernet_host *host, const struct ifaddrs *a,
+                                    struct interface *out)
 {
     memset(out, 0, sizeof(*out));
     if (a->ifa_addr == NULL || a->ifa_addr->sa_family != AF_PACKET || (a->ifa_flags & IFF_LOOPBACK) != 0 ||
@@ -214,7 +215,7 @@ static bool look_at(const struct ethernet_host *host, const struct ifaddrs *a, s
         memset(&out->driver, 0, sizeof(out->driver));
     out->driver.driver[sizeof(out->driver.driver) - 1] = '\0';
     out->driver.bus_info[sizeof(out->driver.bus_info) - 1] = '\0';
-    out->software = is_software(out);
+    out->software = ethernet_is_software(out);
     return true;
 }
 
@@ -228,7 +229,7 @@ static int add_interface(const struct ethernet_host *host, const struct interfac
     if (rc == PMIXFAB_OK)
         rc = add_hardware_address(i->hardware, report, item);
     if (rc == PMIXFAB_OK)
-        rc = add_device(i, report, item);
+        rc = ethernet_add_device(i, report, item);
     if (rc == PMIXFAB_OK)
         rc = add_addresses(host, i->name, sink, report, item);
     return rc;
@@ -241,7 +242,7 @@ int ethernet_report(const struct ethernet_host *host, const struct probe_sink *s
     int rc = PMIXFAB_OK;
     for (const struct ifaddrs *a = host->addresses; a != NULL && rc == PMIXFAB_OK; a = a->ifa_next) {
         struct interface i;
-        if (!look_at(host, a, &i))
+        if (!ethernet_read_interface(host, a, &i))
             continue;
         if (i.software && !has_address(host, i.name))
             continue;
@@ -269,7 +270,7 @@ static bool ask_driver(const char *interface, struct ethtool_drvinfo *info, void
     return ioctl(*fd, SIOCETHTOOL, &request) == 0;
 }
 
-static unsigned ask_mtu(const char *interface, void *cbdata)
+static unsigned ethernet_query_mtu(const char *interface, void *cbdata)
 {
     struct ifreq request = {0};
     const int *fd = cbdata;
@@ -279,8 +280,8 @@ static unsigned ask_mtu(const char *interface, void *cbdata)
                : 0;
 }
 
-static int look(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
-                struct fab_err *err)
+static int ethernet_scan(const struct probe_config *config, const struct probe_sink *sink,
+                         struct fab_report *report, struct fab_err *err)
 {
     struct ifaddrs *addresses = NULL;
     if (config->arg != NULL)
@@ -289,7 +290,7 @@ static int look(const struct probe_config *config, const struct probe_sink *sink
         return fab_fail(err, errno == ENOMEM ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO,
                         "ethernet: the kernel does not tell the network interfaces: %s", strerror(errno));
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    const struct ethernet_host host = {"/sys", addresses, ask_driver, ask_mtu, &fd};
+    const struct ethernet_host host = {"/sys", addresses, ask_driver, ethernet_query_mtu, &fd};
     uint32_t before = report->n_items;
     int rc = ethernet_report(&host, sink, report);
     if (fd >= 0)
@@ -302,13 +303,13 @@ static int look(const struct probe_config *config, const struct probe_sink *sink
                : fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "ethernet: no network interface but loopback");
 }
 
-static int available(char *text, size_t size)
+static int ethernet_available(char *text, size_t size)
 {
     const struct probe_config config = {0};
     struct fab_report report;
     struct fab_err err = {{0}};
     fab_report_init(&report);
-    int rc = look(&config, NULL, &report, &err);
+    int rc = ethernet_scan(&config, NULL, &report, &err);
     if (rc == PMIXFAB_OK)
         snprintf(text, size, "%u network interface%s", report.n_items, report.n_items == 1 ? "" : "s");
     else
@@ -320,6 +321,6 @@ static int available(char *text, size_t size)
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "ethernet",
     .summary = "this host: network interfaces and their addresses; or FILE, a recorded machine",
-    .look = look,
-    .available = available,
+    .look = ethernet_scan,
+    .available = ethernet_available,
 };

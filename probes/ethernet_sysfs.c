@@ -22,7 +22,7 @@ bool ethernet_pci(const char *text, char *out, size_t size)
 }
 
 /* A file of one line; false: there is none, or it cannot be read now. */
-static bool read_line(const char *folder, const char *name, char *text, size_t size)
+static bool ethernet_read_line(const char *folder, const char *name, char *text, size_t size)
 {
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
@@ -38,10 +38,10 @@ static bool read_line(const char *folder, const char *name, char *text, size_t s
 }
 
 /* A number of a file; 0 for what is none, and for -1, which drivers say when they do not know. */
-static unsigned read_number(const char *folder, const char *name)
+static unsigned ethernet_read_number(const char *folder, const char *name)
 {
     char text[32], *end;
-    if (!read_line(folder, name, text, sizeof(text)))
+    if (!ethernet_read_line(folder, name, text, sizeof(text)))
         return 0;
     errno = 0;
     long value = strtol(text, &end, 0);
@@ -49,7 +49,7 @@ static unsigned read_number(const char *folder, const char *name)
 }
 
 /* Where a link leads to; false: it is none. */
-static bool follow(const char *folder, const char *name, char out[PATH_MAX])
+static bool ethernet_read_link(const char *folder, const char *name, char out[PATH_MAX])
 {
     char path[PATH_MAX];
     return (size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) < sizeof(path) &&
@@ -66,9 +66,9 @@ static const char *last_part(const char *path)
 static bool is_this(const char *folder, unsigned index, const unsigned char *mac, size_t n)
 {
     char text[128];
-    if (read_number(folder, "ifindex") != index)
+    if (ethernet_read_number(folder, "ifindex") != index)
         return false;
-    if (n == 0 || !read_line(folder, "address", text, sizeof(text)))
+    if (n == 0 || !ethernet_read_line(folder, "address", text, sizeof(text)))
         return n == 0;
     for (size_t i = 0; i < n; i++) {
         unsigned byte;
@@ -85,7 +85,7 @@ static bool is_this(const char *folder, unsigned index, const unsigned char *mac
 static void read_bus(const char *device, struct ethernet_device *out)
 {
     char path[PATH_MAX], subsystem[PATH_MAX];
-    if (follow(device, "subsystem", subsystem))
+    if (ethernet_read_link(device, "subsystem", subsystem))
         snprintf(out->bus, sizeof(out->bus), "%.15s", last_part(subsystem));
     snprintf(path, sizeof(path), "%s", device);
     for (char *slash = strrchr(path, '/'); slash != NULL && slash > path; slash = strrchr(path, '/')) {
@@ -95,8 +95,8 @@ static void read_bus(const char *device, struct ethernet_device *out)
         }
         if (ethernet_pci(slash + 1, out->pci, sizeof(out->pci))) {
             strcpy(out->bus, "PCI");
-            out->vendor = read_number(path, "vendor");
-            out->part = read_number(path, "device");
+            out->vendor = ethernet_read_number(path, "vendor");
+            out->part = ethernet_read_number(path, "device");
             return;
         }
         *slash = '\0';
@@ -107,12 +107,12 @@ static void read_bus(const char *device, struct ethernet_device *out)
 static bool has_hardware(const char *folder, unsigned depth)
 {
     char path[PATH_MAX];
-    bool found = follow(folder, "device", path);
+    bool found = ethernet_read_link(folder, "device", path);
     DIR *dir = found || depth == 0 ? NULL : opendir(folder);
     if (dir == NULL)
         return found;
     for (struct dirent *entry = readdir(dir); entry != NULL && !found; entry = readdir(dir))
-        found = strncmp(entry->d_name, "lower_", 6) == 0 && follow(folder, entry->d_name, path) &&
+        found = strncmp(entry->d_name, "lower_", 6) == 0 && ethernet_read_link(folder, entry->d_name, path) &&
                 has_hardware(path, depth - 1);
     closedir(dir);
     return found;
@@ -127,17 +127,17 @@ void ethernet_sysfs(const char *sysfs, const char *interface, unsigned index, co
         !is_this(folder, index, mac, n))
         return;
     out->found = true;
-    out->own = follow(folder, "device", device);
+    out->own = ethernet_read_link(folder, "device", device);
     out->hardware = has_hardware(folder, MAX_DEPTH);
-    out->mtu = read_number(folder, "mtu");
-    out->speed = read_number(folder, "speed");
-    if (!read_line(folder, "operstate", out->state, sizeof(out->state)))
+    out->mtu = ethernet_read_number(folder, "mtu");
+    out->speed = ethernet_read_number(folder, "speed");
+    if (!ethernet_read_line(folder, "operstate", out->state, sizeof(out->state)))
         out->state[0] = '\0';
     if (!out->own) {
         strcpy(out->bus, "virtual");
         return;
     }
     read_bus(device, out);
-    if (follow(device, "driver", driver))
+    if (ethernet_read_link(device, "driver", driver))
         snprintf(out->driver, sizeof(out->driver), "%.63s", last_part(driver));
 }

@@ -50,7 +50,8 @@ static bool is_enough(const struct fab_report *report, uint32_t item, enum fab_f
     return false;
 }
 
-static int add(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *text, bool estimate)
+static int facts_add(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *text,
+                     bool estimate)
 {
     if (text == NULL || text[0] == '\0' || (!report->finished && is_enough(report, item, kind, text)) ||
         (!is_free(kind) && fab_fact_check(kind, text, NULL) != PMIXFAB_OK))
@@ -60,12 +61,12 @@ static int add(struct fab_report *report, uint32_t item, enum fab_fact kind, con
 
 int fact_add(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *text)
 {
-    return add(report, item, kind, text, false);
+    return facts_add(report, item, kind, text, false);
 }
 
 int fact_estimate(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *text)
 {
-    return add(report, item, kind, text, true);
+    return facts_add(report, item, kind, text, true);
 }
 
 int fact_printf(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *fmt, ...)
@@ -75,7 +76,7 @@ int fact_printf(struct fab_report *report, uint32_t item, enum fab_fact kind, co
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    return add(report, item, kind, text, false);
+    return facts_add(report, item, kind, text, false);
 }
 
 int fact_gid(struct fab_report *report, uint32_t item, const unsigned char gid[16], bool infiniband)

@@ -16,7 +16,7 @@
 static const char option[] = ",prefix=";
 
 /* Cut "PATH,prefix=0x..." apart. *prefix is 0 where none is given. Free *path. */
-static int split(const char *arg, char **path, uint64_t *prefix, struct fab_err *err)
+static int file_split_argument(const char *arg, char **path, uint64_t *prefix, struct fab_err *err)
 {
     *path = NULL;
     *prefix = 0;
@@ -46,7 +46,7 @@ static int split(const char *arg, char **path, uint64_t *prefix, struct fab_err 
 }
 
 /* Read all of it; sizes lie for pipes and in /proc, so it grows as it comes. */
-static int read_all(int fd, const char *path, char **data, size_t *len, struct fab_err *err)
+static int file_read_all(int fd, const char *path, char **data, size_t *len, struct fab_err *err)
 {
     struct stat st;
     size_t room =
@@ -85,7 +85,7 @@ static int read_all(int fd, const char *path, char **data, size_t *len, struct f
     return PMIXFAB_OK;
 }
 
-static int load(const char *path, char **data, size_t *len, struct fab_err *err)
+static int file_load(const char *path, char **data, size_t *len, struct fab_err *err)
 {
     *data = NULL;
     *len = 0;
@@ -95,29 +95,29 @@ static int load(const char *path, char **data, size_t *len, struct fab_err *err)
         return fab_fail(err, why == ENOENT ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO,
                         "%s: cannot be opened: %s; give the path of a recorded fabric", path, strerror(why));
     }
-    int rc = read_all(fd, path, data, len, err);
+    int rc = file_read_all(fd, path, data, len, err);
     close(fd);
     return rc;
 }
 
-static int check(const struct probe_config *config, struct fab_err *err)
+static int file_check(const struct probe_config *config, struct fab_err *err)
 {
     char *path;
     uint64_t prefix;
-    int rc = split(config->arg, &path, &prefix, err);
+    int rc = file_split_argument(config->arg, &path, &prefix, err);
     free(path);
     return rc;
 }
 
-static int run(const struct probe_config *config, const struct probe_sink *sink, struct fab_inventory *inv,
-               struct fab_err *err)
+static int file_sweep(const struct probe_config *config, const struct probe_sink *sink,
+                      struct fab_inventory *inv, struct fab_err *err)
 {
     char *path, *data = NULL;
     uint64_t prefix;
     size_t len = 0;
-    int rc = split(config->arg, &path, &prefix, err);
+    int rc = file_split_argument(config->arg, &path, &prefix, err);
     if (path != NULL && rc == PMIXFAB_OK)
-        rc = load(path, &data, &len, err);
+        rc = file_load(path, &data, &len, err);
     if (rc != PMIXFAB_OK)
         goto cleanup;
     rc = cache_is(data, len) ? cache_parse(path, data, len, sink, inv, err)
@@ -149,7 +149,7 @@ struct probe_watch {
 
 /* A pipe, or a file of /proc, tells of its readers or of the clock, not of what is to be read: as if there
  * were none, or each sweep would bring the next one. */
-static void look_at(const char *path, struct stat *st)
+static void file_stat(const char *path, struct stat *st)
 {
     if (path == NULL || stat(path, st) != 0 || !S_ISREG(st->st_mode) || st->st_size == 0)
         memset(st, 0, sizeof(*st));
@@ -164,13 +164,13 @@ static int watch_open(const struct probe_config *config, const struct fab_invent
     struct probe_watch *watch = calloc(1, sizeof(*watch));
     if (watch == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    int rc = split(config->arg, &watch->path, &prefix, err);
+    int rc = file_split_argument(config->arg, &watch->path, &prefix, err);
     if (rc != PMIXFAB_OK) {
         free(watch->path);
         free(watch);
         return rc;
     }
-    look_at(watch->path, &watch->seen);
+    file_stat(watch->path, &watch->seen);
     clock_gettime(CLOCK_REALTIME, &now);
     watch->fresh = watch->seen.st_ctim.tv_sec + FRESH_SECONDS > now.tv_sec;
     *out = watch;
@@ -182,7 +182,7 @@ static int watch_look(struct probe_watch *watch, struct probe_noticed *noticed, 
     struct stat now;
     const struct stat *seen = &watch->seen;
     (void)err;
-    look_at(watch->path, &now);
+    file_stat(watch->path, &now);
     if (watch->fresh || now.st_ino != seen->st_ino || now.st_dev != seen->st_dev ||
         now.st_size != seen->st_size || now.st_mtim.tv_sec != seen->st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != seen->st_mtim.tv_nsec)
@@ -202,15 +202,15 @@ static void watch_close(struct probe_watch *watch)
 }
 
 /* A file is read as a whole. */
-static int again(const struct probe_config *config, const struct probe_sink *sink,
-                 const struct fab_inventory *last, const struct probe_noticed *noticed,
-                 struct fab_inventory *inv, struct fab_err *err)
+static int file_sweep_partial(const struct probe_config *config, const struct probe_sink *sink,
+                              const struct fab_inventory *last, const struct probe_noticed *noticed,
+                              struct fab_inventory *inv, struct fab_err *err)
 {
     (void)config, (void)sink, (void)last, (void)noticed, (void)inv;
     return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a file is read as a whole");
 }
 
-static int available(char *text, size_t size)
+static int file_available(char *text, size_t size)
 {
     snprintf(text, size, "reads a recorded fabric; works everywhere");
     return PMIXFAB_OK;
@@ -219,11 +219,11 @@ static int available(char *text, size_t size)
 const struct probe probe_file = {
     .name = "file",
     .summary = "PATH[,prefix=0x...]: what `ibnetdiscover` printed, or its --cache file",
-    .check = check,
-    .run = run,
+    .check = file_check,
+    .run = file_sweep,
     .watch_open = watch_open,
     .watch_look = watch_look,
     .watch_close = watch_close,
-    .again = again,
-    .available = available,
+    .again = file_sweep_partial,
+    .available = file_available,
 };

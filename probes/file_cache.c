@@ -51,7 +51,7 @@ struct cache {
     struct record **of_port; /* the record of each observed port */
 };
 
-static uint64_t le(const uint8_t *p, unsigned bytes)
+static uint64_t cache_le(const uint8_t *p, unsigned bytes)
 {
     uint64_t v = 0;
     for (unsigned i = bytes; i > 0; i--)
@@ -59,8 +59,8 @@ static uint64_t le(const uint8_t *p, unsigned bytes)
     return v;
 }
 
-__attribute__((format(printf, 4, 5))) static int damaged(const struct cache *c, size_t place, int code,
-                                                         const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static int damaged_at(const struct cache *c, size_t place, int code,
+                                                            const char *fmt, ...)
 {
     char text[256];
     va_list ap;
@@ -71,7 +71,7 @@ __attribute__((format(printf, 4, 5))) static int damaged(const struct cache *c, 
 }
 
 /* The next `size` bytes, or NULL. */
-static const uint8_t *take(struct cache *c, size_t size)
+static const uint8_t *cache_next(struct cache *c, size_t size)
 {
     if (c->len - c->at < size)
         return NULL;
@@ -80,36 +80,36 @@ static const uint8_t *take(struct cache *c, size_t size)
     return p;
 }
 
-static int cut(const struct cache *c)
+static int cache_truncated(const struct cache *c)
 {
-    return damaged(c, c->len, PMIXFAB_ERR_TRUNCATED,
-                   "the cache ends too early: its head promises %" PRIu32 " nodes and %" PRIu32 " ports",
-                   c->n_nodes, c->n_ports);
+    return damaged_at(c, c->len, PMIXFAB_ERR_TRUNCATED,
+                      "the cache ends too early: its head promises %" PRIu32 " nodes and %" PRIu32 " ports",
+                      c->n_nodes, c->n_ports);
 }
 
 bool cache_is(const void *bytes, size_t len)
 {
-    return len >= 4 && le(bytes, 4) == CACHE_MAGIC;
+    return len >= 4 && cache_le(bytes, 4) == CACHE_MAGIC;
 }
 
-static int read_head(struct cache *c)
+static int cache_read_head(struct cache *c)
 {
-    const uint8_t *p = take(c, HEAD_SIZE);
+    const uint8_t *p = cache_next(c, HEAD_SIZE);
     if (p == NULL)
-        return damaged(c, c->len, PMIXFAB_ERR_TRUNCATED, "the cache ends inside its head");
-    if (le(p, 4) != CACHE_MAGIC)
-        return damaged(c, 0, PMIXFAB_ERR_FOREIGN, "this is no libibnetdisc cache");
-    uint32_t version = (uint32_t)le(p + 4, 4);
+        return damaged_at(c, c->len, PMIXFAB_ERR_TRUNCATED, "the cache ends inside its head");
+    if (cache_le(p, 4) != CACHE_MAGIC)
+        return damaged_at(c, 0, PMIXFAB_ERR_FOREIGN, "this is no libibnetdisc cache");
+    uint32_t version = (uint32_t)cache_le(p + 4, 4);
     if (version != CACHE_VERSION)
-        return damaged(c, 4, version < CACHE_VERSION ? PMIXFAB_ERR_OLDER : PMIXFAB_ERR_NEWER,
-                       "version %" PRIu32 " of libibnetdisc's cache; known is %u", version, CACHE_VERSION);
-    c->n_nodes = (uint32_t)le(p + 8, 4);
-    c->n_ports = (uint32_t)le(p + 12, 4);
-    c->from_guid = le(p + 16, 8);
+        return damaged_at(c, 4, version < CACHE_VERSION ? PMIXFAB_ERR_OLDER : PMIXFAB_ERR_NEWER,
+                          "version %" PRIu32 " of libibnetdisc's cache; known is %u", version, CACHE_VERSION);
+    c->n_nodes = (uint32_t)cache_le(p + 8, 4);
+    c->n_ports = (uint32_t)cache_le(p + 12, 4);
+    c->from_guid = cache_le(p + 16, 8);
     if (c->n_nodes == 0)
-        return damaged(c, 8, PMIXFAB_ERR_CORRUPT, "a cache without a node: its writing was broken off");
+        return damaged_at(c, 8, PMIXFAB_ERR_CORRUPT, "a cache without a node: its writing was broken off");
     if ((uint64_t)c->n_nodes * NODE_SIZE + (uint64_t)c->n_ports * PORT_SIZE > c->len - c->at)
-        return cut(c);
+        return cache_truncated(c);
     c->nodes_at = c->at;
     return PMIXFAB_OK;
 }
@@ -120,22 +120,23 @@ static int read_head(struct cache *c)
 static int check_node(const struct cache *c, size_t place, const uint8_t *p, unsigned n_keys)
 {
     struct node_info info;
-    uint64_t guid = le(p + 68, 8);
+    uint64_t guid = cache_le(p + 68, 8);
     node_info_decode(p + 78, &info);
     if (guid == 0 || info.node_guid != guid)
-        return damaged(c, place, PMIXFAB_ERR_CORRUPT,
-                       "node 0x%016" PRIx64 " calls itself 0x%016" PRIx64 " in its NodeInfo", guid,
-                       info.node_guid);
+        return damaged_at(c, place, PMIXFAB_ERR_CORRUPT,
+                          "node 0x%016" PRIx64 " calls itself 0x%016" PRIx64 " in its NodeInfo", guid,
+                          info.node_guid);
     if (info.type != p[76] || info.type < NODE_TYPE_CA || info.type > NODE_TYPE_ROUTER)
-        return damaged(c, place, PMIXFAB_ERR_CORRUPT,
-                       "node 0x%016" PRIx64 " has type %u, and %u in its NodeInfo", guid, p[76], info.type);
+        return damaged_at(c, place, PMIXFAB_ERR_CORRUPT,
+                          "node 0x%016" PRIx64 " has type %u, and %u in its NodeInfo", guid, p[76],
+                          info.type);
     if (info.num_ports != p[77] || info.num_ports < 1 || info.num_ports > 254)
-        return damaged(c, place, PMIXFAB_ERR_CORRUPT,
-                       "node 0x%016" PRIx64 " has %u ports, and %u in its NodeInfo; 1 to 254 can be", guid,
-                       p[77], info.num_ports);
+        return damaged_at(c, place, PMIXFAB_ERR_CORRUPT,
+                          "node 0x%016" PRIx64 " has %u ports, and %u in its NodeInfo; 1 to 254 can be", guid,
+                          p[77], info.num_ports);
     if (n_keys > info.num_ports + 1u)
-        return damaged(c, place, PMIXFAB_ERR_CORRUPT, "node 0x%016" PRIx64 " has %u ports and lists %u", guid,
-                       info.num_ports, n_keys);
+        return damaged_at(c, place, PMIXFAB_ERR_CORRUPT, "node 0x%016" PRIx64 " has %u ports and lists %u",
+                          guid, info.num_ports, n_keys);
     return PMIXFAB_OK;
 }
 
@@ -147,17 +148,17 @@ static int read_nodes(struct cache *c)
                         c->n_nodes);
     for (uint32_t i = 0; i < c->n_nodes; i++) {
         size_t place = c->at;
-        const uint8_t *p = take(c, NODE_SIZE);
+        const uint8_t *p = cache_next(c, NODE_SIZE);
         unsigned n_keys = p != NULL ? p[NODE_SIZE - 1] : 0;
-        if (p == NULL || take(c, (size_t)n_keys * KEY_SIZE) == NULL)
-            return cut(c);
+        if (p == NULL || cache_next(c, (size_t)n_keys * KEY_SIZE) == NULL)
+            return cache_truncated(c);
         int rc = check_node(c, place, p, n_keys);
         if (rc != PMIXFAB_OK)
             return rc;
         c->seen.nodes[i] = (struct observed_node){
             .info = p + 78,
             .desc = (const char *)p + 142,
-            .lid = (uint16_t)le(p, 2),
+            .lid = (uint16_t)cache_le(p, 2),
             .lmc = p[2],
             .enhanced = p[3],
         };
@@ -168,7 +169,7 @@ static int read_nodes(struct cache *c)
 
 /* ---- ports ---- */
 
-static int compare_keys(const struct key *x, const struct key *y)
+static int cache_compare_key(const struct key *x, const struct key *y)
 {
     if (x->guid != y->guid)
         return x->guid < y->guid ? -1 : 1;
@@ -178,16 +179,16 @@ static int compare_keys(const struct key *x, const struct key *y)
 static int by_key(const void *a, const void *b)
 {
     const struct record *x = a, *y = b;
-    return compare_keys(&x->key, &y->key);
+    return cache_compare_key(&x->key, &y->key);
 }
 
-static struct record *find(const struct cache *c, struct key key)
+static struct record *cache_find(const struct cache *c, struct key key)
 {
     struct record wanted = {.key = key};
     return bsearch(&wanted, c->records, c->n_ports, sizeof(*c->records), by_key);
 }
 
-static int read_ports(struct cache *c)
+static int cache_read_ports(struct cache *c)
 {
     c->records = calloc((size_t)c->n_ports + 1, sizeof(*c->records));
     if (c->records == NULL)
@@ -195,32 +196,32 @@ static int read_ports(struct cache *c)
                         c->n_ports);
     for (uint32_t i = 0; i < c->n_ports; i++) {
         size_t place = c->at;
-        const uint8_t *p = take(c, PORT_SIZE);
+        const uint8_t *p = cache_next(c, PORT_SIZE);
         if (p == NULL)
-            return cut(c);
+            return cache_truncated(c);
         if (p[85] > 1)
-            return damaged(c, place + 85, PMIXFAB_ERR_CORRUPT, "a flag that is neither 0 nor 1");
+            return damaged_at(c, place + 85, PMIXFAB_ERR_CORRUPT, "a flag that is neither 0 nor 1");
         c->records[i] = (struct record){
-            .key = {le(p, 8), p[8]},
-            .lid = (uint16_t)le(p + 10, 2),
+            .key = {cache_le(p, 8), p[8]},
+            .lid = (uint16_t)cache_le(p + 10, 2),
             .lmc = p[12],
             .info = p + 13,
-            .node_guid = le(p + 77, 8),
+            .node_guid = cache_le(p + 77, 8),
             .has_peer = p[85] != 0,
-            .peer = {le(p + 86, 8), p[94]},
+            .peer = {cache_le(p + 86, 8), p[94]},
             .place = place,
             .seen = FAB_NONE,
         };
     }
     if (c->at != c->len)
-        return damaged(c, c->at, PMIXFAB_ERR_CORRUPT, "%zu bytes more than its head promises",
-                       c->len - c->at);
+        return damaged_at(c, c->at, PMIXFAB_ERR_CORRUPT, "%zu bytes more than its head promises",
+                          c->len - c->at);
     qsort(c->records, c->n_ports, sizeof(*c->records), by_key);
     for (uint32_t i = 1; i < c->n_ports; i++)
         if (by_key(&c->records[i - 1], &c->records[i]) == 0)
-            return damaged(c, c->records[i].place, PMIXFAB_ERR_CONFLICT,
-                           "a second port %u with GUID 0x%016" PRIx64, c->records[i].key.num,
-                           c->records[i].key.guid);
+            return damaged_at(c, c->records[i].place, PMIXFAB_ERR_CONFLICT,
+                              "a second port %u with GUID 0x%016" PRIx64, c->records[i].key.num,
+                              c->records[i].key.guid);
     return PMIXFAB_OK;
 }
 
@@ -234,17 +235,18 @@ static int check_port(const struct cache *c, const struct record *r, const struc
     uint16_t lid = is_switch ? owner->lid : info.lid;
     uint8_t lmc = is_switch ? owner->lmc : info.lmc;
     if (r->node_guid != node->node_guid)
-        return damaged(c, r->place, PMIXFAB_ERR_CORRUPT,
-                       "a port of node 0x%016" PRIx64 " that says it is of 0x%016" PRIx64, node->node_guid,
-                       r->node_guid);
+        return damaged_at(c, r->place, PMIXFAB_ERR_CORRUPT,
+                          "a port of node 0x%016" PRIx64 " that says it is of 0x%016" PRIx64, node->node_guid,
+                          r->node_guid);
     if (r->key.num > node->num_ports || (r->key.num == 0 && !is_switch))
-        return damaged(c, r->place, PMIXFAB_ERR_RANGE, "port %u of node 0x%016" PRIx64 ", which has 1 to %u",
-                       r->key.num, node->node_guid, node->num_ports);
+        return damaged_at(c, r->place, PMIXFAB_ERR_RANGE,
+                          "port %u of node 0x%016" PRIx64 ", which has 1 to %u", r->key.num, node->node_guid,
+                          node->num_ports);
     if (r->lid != lid || r->lmc != lmc)
-        return damaged(c, r->place, PMIXFAB_ERR_CORRUPT,
-                       "port %u of node 0x%016" PRIx64
-                       " has LID %u and LMC %u, and %u and %u in its PortInfo",
-                       r->key.num, node->node_guid, r->lid, r->lmc, lid, lmc);
+        return damaged_at(c, r->place, PMIXFAB_ERR_CORRUPT,
+                          "port %u of node 0x%016" PRIx64
+                          " has LID %u and LMC %u, and %u and %u in its PortInfo",
+                          r->key.num, node->node_guid, r->lid, r->lmc, lid, lmc);
     return PMIXFAB_OK;
 }
 
@@ -257,16 +259,16 @@ static int claim_ports(struct cache *c, uint32_t index, const uint8_t *keys, uns
     node_info_decode(owner->info, &node);
     owner->first_port = c->seen.n_ports;
     for (unsigned i = 0; i < n_keys; i++) {
-        struct key key = {le(keys + (size_t)i * KEY_SIZE, 8), keys[(size_t)i * KEY_SIZE + 8]};
-        struct record *r = find(c, key);
+        struct key key = {cache_le(keys + (size_t)i * KEY_SIZE, 8), keys[(size_t)i * KEY_SIZE + 8]};
+        struct record *r = cache_find(c, key);
         if (r == NULL)
             continue;
         int rc = check_port(c, r, &node, owner);
         if (rc != PMIXFAB_OK)
             return rc;
         if (r->seen != FAB_NONE)
-            return damaged(c, r->place, PMIXFAB_ERR_CONFLICT,
-                           "port %u of node 0x%016" PRIx64 " is listed twice", r->key.num, r->node_guid);
+            return damaged_at(c, r->place, PMIXFAB_ERR_CONFLICT,
+                              "port %u of node 0x%016" PRIx64 " is listed twice", r->key.num, r->node_guid);
         r->seen = c->seen.n_ports;
         if (key.num == 0) {
             port0 = r->info;
@@ -300,9 +302,9 @@ static int assign_ports(struct cache *c)
     }
     for (uint32_t i = 0; i < c->n_ports; i++)
         if (c->records[i].seen == FAB_NONE)
-            return damaged(c, c->records[i].place, PMIXFAB_ERR_CORRUPT,
-                           "port %u of node 0x%016" PRIx64 " is not listed by its node",
-                           c->records[i].key.num, c->records[i].node_guid);
+            return damaged_at(c, c->records[i].place, PMIXFAB_ERR_CORRUPT,
+                              "port %u of node 0x%016" PRIx64 " is not listed by its node",
+                              c->records[i].key.num, c->records[i].node_guid);
     return PMIXFAB_OK;
 }
 
@@ -311,14 +313,14 @@ static int join_ports(struct cache *c)
 {
     for (uint32_t i = 0; i < c->seen.n_ports; i++) {
         const struct record *r = c->of_port[i];
-        const struct record *far = r->has_peer ? find(c, r->peer) : NULL;
+        const struct record *far = r->has_peer ? cache_find(c, r->peer) : NULL;
         if (far == NULL)
             continue;
-        if (far->seen >= c->seen.n_ports || !far->has_peer || compare_keys(&far->peer, &r->key) != 0)
-            return damaged(c, r->place, PMIXFAB_ERR_CONFLICT,
-                           "port %u of node 0x%016" PRIx64 " leads to port %u of node 0x%016" PRIx64
-                           ", which does not lead back",
-                           r->key.num, r->node_guid, far->key.num, far->node_guid);
+        if (far->seen >= c->seen.n_ports || !far->has_peer || cache_compare_key(&far->peer, &r->key) != 0)
+            return damaged_at(c, r->place, PMIXFAB_ERR_CONFLICT,
+                              "port %u of node 0x%016" PRIx64 " leads to port %u of node 0x%016" PRIx64
+                              ", which does not lead back",
+                              r->key.num, r->node_guid, far->key.num, far->node_guid);
         c->seen.ports[i].peer = far->seen;
     }
     return PMIXFAB_OK;
@@ -340,11 +342,11 @@ int cache_parse(const char *file, const void *bytes, size_t len, const struct pr
 {
     struct cache c = {.file = file, .bytes = bytes, .len = len, .err = err};
     struct fab_err why = {{0}};
-    int rc = read_head(&c);
+    int rc = cache_read_head(&c);
     if (rc == PMIXFAB_OK)
         rc = read_nodes(&c);
     if (rc == PMIXFAB_OK)
-        rc = read_ports(&c);
+        rc = cache_read_ports(&c);
     if (rc == PMIXFAB_OK)
         rc = assign_ports(&c);
     if (rc == PMIXFAB_OK)

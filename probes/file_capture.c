@@ -21,7 +21,7 @@ static int read_comment(struct reader *r)
     return PMIXFAB_OK;
 }
 
-static bool begins(const struct scan *s, const char *text)
+static bool line_begins_with(const struct scan *s, const char *text)
 {
     size_t n = strlen(text);
     return (size_t)(s->end - s->line) >= n && memcmp(s->line, text, n) == 0;
@@ -33,9 +33,9 @@ static bool is_chatter(const struct scan *s)
     static const char *const starts[] = {"Chassis ", "Non-Chassis Nodes", "Hostname:", "DR path ", "Lid ",
                                          "ibwarn:"};
     for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-        if (begins(s, starts[i]))
+        if (line_begins_with(s, starts[i]))
             return true;
-    return (begins(s, "src/") || begins(s, "./") || begins(s, "/")) &&
+    return (line_begins_with(s, "src/") || line_begins_with(s, "./") || line_begins_with(s, "/")) &&
            memmem(s->line, (size_t)(s->end - s->line), ".c:", 3) != NULL;
 }
 
@@ -45,14 +45,14 @@ static int unknown_line(const struct scan *s)
     if (memmem(s->line, len, " : 0x", 5) != NULL)
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
                          "this is a list of nodes (ibnetdiscover -l); record it without -l, -S, -H and -R");
-    if (begins(s, "SW ") || begins(s, "CA ") || begins(s, "RT "))
+    if (line_begins_with(s, "SW ") || line_begins_with(s, "CA ") || line_begins_with(s, "RT "))
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
                          "this is a report of ports (ibnetdiscover -p); record it without -p");
     return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
                      "this is no line of ibnetdiscover's output, which is what belongs here");
 }
 
-static int read_line(struct reader *r)
+static int capture_read_line(struct reader *r)
 {
     static const struct {
         const char *start;
@@ -113,7 +113,7 @@ static int read_lines(struct reader *r, const char *text, size_t len)
         if (n > LINE_LIMIT)
             return scan_fail(s, s->line + LINE_LIMIT, PMIXFAB_ERR_RANGE, "the line is longer than %u bytes",
                              LINE_LIMIT);
-        rc = read_line(r);
+        rc = capture_read_line(r);
     }
     return rc;
 }
@@ -142,7 +142,7 @@ static int add_lonely_ports(struct reader *r)
 }
 
 /* The inventory's own checks name lines only. */
-static int finish(struct reader *r)
+static int capture_finish(struct reader *r)
 {
     struct fab_err why = {{0}};
     uint32_t line = 0;
@@ -182,7 +182,7 @@ int capture_parse(const char *file, const char *text, size_t len, struct fab_inv
     if (rc == PMIXFAB_OK)
         rc = chassis_number(inv, err);
     if (rc == PMIXFAB_OK)
-        rc = finish(&r);
+        rc = capture_finish(&r);
     free(r.c.nodes);
     free(r.c.peers);
     return rc;

@@ -4,7 +4,7 @@
 
 #include "probes/file_capture.h"
 
-static int by_guid(const void *a, const void *b)
+static int capture_compare_guid(const void *a, const void *b)
 {
     const struct capture_node *x = a, *y = b;
     if (x->guid != y->guid)
@@ -12,7 +12,7 @@ static int by_guid(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static const struct capture_node *find(const struct capture *c, uint64_t guid)
+static const struct capture_node *capture_find_node(const struct capture *c, uint64_t guid)
 {
     uint32_t lo = 0, hi = c->inv->n_nodes;
     while (lo < hi) {
@@ -25,7 +25,7 @@ static const struct capture_node *find(const struct capture *c, uint64_t guid)
     return lo < c->inv->n_nodes && c->nodes[lo].guid == guid ? &c->nodes[lo] : NULL;
 }
 
-static uint32_t find_port(const struct capture *c, const struct capture_node *node, uint8_t num)
+static uint32_t capture_find_port(const struct capture *c, const struct capture_node *node, uint8_t num)
 {
     for (uint32_t i = node->first_port; i < node->first_port + node->n_ports; i++)
         if (c->inv->ports[i].num == num)
@@ -33,7 +33,7 @@ static uint32_t find_port(const struct capture *c, const struct capture_node *no
     return FAB_NONE;
 }
 
-static int check_names(const struct capture *c)
+static int capture_check_names(const struct capture *c)
 {
     for (uint32_t i = 1; i < c->inv->n_nodes; i++) {
         const struct capture_node *node = &c->nodes[i];
@@ -82,7 +82,7 @@ static int check_ends(const struct capture *c, uint32_t i, uint32_t j)
                     c->file, near->line, there->column, there->port, there->guid, far->line, what);
 }
 
-static int join(const struct capture *c, uint32_t i)
+static int capture_connect(const struct capture *c, uint32_t i)
 {
     const struct fab_port *port = &c->inv->ports[i];
     const struct capture_peer *peer = &c->peers[i];
@@ -90,14 +90,14 @@ static int join(const struct capture *c, uint32_t i)
         return fab_fail(c->err, PMIXFAB_ERR_CONFLICT,
                         "%s:%" PRIu32 ":%u: port %u is cabled to port %u of its own node; take the line out",
                         c->file, port->line, peer->column, port->num, peer->port);
-    const struct capture_node *far = find(c, peer->guid);
+    const struct capture_node *far = capture_find_node(c, peer->guid);
     if (far != NULL && peer->port > c->inv->nodes[far->index].num_ports)
         return fab_fail(c->err, PMIXFAB_ERR_RANGE,
                         "%s:%" PRIu32 ":%u: node 0x%016" PRIx64
                         " has no port %u, it has 1 to %u (line %" PRIu32 "); record the file again",
                         c->file, port->line, peer->column, peer->guid, peer->port,
                         c->inv->nodes[far->index].num_ports, c->inv->nodes[far->index].line);
-    uint32_t other = far != NULL ? find_port(c, far, peer->port) : FAB_NONE;
+    uint32_t other = far != NULL ? capture_find_port(c, far, peer->port) : FAB_NONE;
     if (other == FAB_NONE)
         return check_missing(c, i, far);
     int rc = check_ends(c, i, other);
@@ -108,9 +108,9 @@ static int join(const struct capture *c, uint32_t i)
 
 int capture_join(struct capture *c)
 {
-    qsort(c->nodes, c->inv->n_nodes, sizeof(*c->nodes), by_guid);
-    int rc = check_names(c);
+    qsort(c->nodes, c->inv->n_nodes, sizeof(*c->nodes), capture_compare_guid);
+    int rc = capture_check_names(c);
     for (uint32_t i = 0; i < c->inv->n_ports && rc == PMIXFAB_OK; i++)
-        rc = join(c, i);
+        rc = capture_connect(c, i);
     return rc;
 }

@@ -68,7 +68,7 @@ int scan_number(struct scan *s, const char *what, uint32_t min, uint32_t max, ui
     return PMIXFAB_OK;
 }
 
-static int hex_digit(char c)
+static int scan_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -84,7 +84,7 @@ int scan_hex(struct scan *s, const char *what, uint64_t max, uint64_t *out)
     const char *p = s->at;
     uint64_t v = 0;
     bool over = false;
-    for (int d; p < s->end && (d = hex_digit(*p)) >= 0; p++) {
+    for (int d; p < s->end && (d = scan_hex_digit(*p)) >= 0; p++) {
         over = over || v >> 60 != 0;
         v = v << 4 | (uint64_t)d;
     }

@@ -19,7 +19,7 @@
 static const char *const others[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86"};
 
 /* Keep what is asked for. Groups stay: they are where a device is when it is near a part of a package. */
-static int configure(hwloc_topology_t machine)
+static int hwloc_configure(hwloc_topology_t machine)
 {
     static const hwloc_obj_type_t unwanted[] = {HWLOC_OBJ_CORE,     HWLOC_OBJ_L1CACHE,  HWLOC_OBJ_L2CACHE,
                                                 HWLOC_OBJ_L3CACHE,  HWLOC_OBJ_L4CACHE,  HWLOC_OBJ_L5CACHE,
@@ -37,14 +37,14 @@ static int configure(hwloc_topology_t machine)
 }
 
 /* Free with hwloc_topology_destroy(); NULL: *code says why. */
-static hwloc_topology_t load(const char *path, int *code)
+static hwloc_topology_t hwloc_load(const char *path, int *code)
 {
     hwloc_topology_t machine = NULL;
     *code = PMIXFAB_ERR_NOMEM;
     if (hwloc_topology_init(&machine) != 0)
         return NULL;
     *code = path == NULL ? PMIXFAB_ERR_IO : PMIXFAB_ERR_CORRUPT;
-    if ((path == NULL || hwloc_topology_set_xml(machine, path) == 0) && configure(machine) == 0 &&
+    if ((path == NULL || hwloc_topology_set_xml(machine, path) == 0) && hwloc_configure(machine) == 0 &&
         hwloc_topology_load(machine) == 0)
         return machine;
     hwloc_topology_destroy(machine);
@@ -55,7 +55,7 @@ static hwloc_topology_t load(const char *path, int *code)
  * hwloc 2.9 does not check whether a recorded machine's objects have the sets that it counts on, and crashes
  * on some damaged files. So a file is first read by a process that may.
  */
-static bool survives(const char *path)
+static bool hwloc_survives(const char *path)
 {
     int status = 0, code;
     pid_t child = fork();
@@ -66,7 +66,7 @@ static bool survives(const char *path)
         int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
         setrlimit(RLIMIT_CORE, &none);
         dup2(null, STDERR_FILENO);
-        load(path, &code);
+        hwloc_load(path, &code);
         _exit(0);
     }
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -82,9 +82,9 @@ int hwloc_machine_load(const char *path, hwloc_topology_t *out, struct fab_err *
     if (path != NULL && access(path, R_OK) != 0)
         return fab_fail(err, errno == ENOENT ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO, "hwloc: %s: %s", path,
                         strerror(errno));
-    if (path != NULL && !survives(path))
+    if (path != NULL && !hwloc_survives(path))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "hwloc: %s: is so damaged that hwloc crashes on it", path);
-    *out = load(path, &code);
+    *out = hwloc_load(path, &code);
     if (*out != NULL)
         return PMIXFAB_OK;
     if (code == PMIXFAB_ERR_CORRUPT)
@@ -102,14 +102,14 @@ static const char *machine_path(const struct probe_config *config)
     return path == NULL || path[0] == '\0' ? NULL : path;
 }
 
-static bool is_wanted(hwloc_obj_t device)
+static bool hwloc_is_wanted(hwloc_obj_t device)
 {
     return device->name != NULL && (device->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK ||
                                     device->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS);
 }
 
-static int look(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
-                struct fab_err *err)
+static int hwloc_scan(const struct probe_config *config, const struct probe_sink *sink,
+                      struct fab_report *report, struct fab_err *err)
 {
     hwloc_topology_t machine = NULL;
     const char *path = machine_path(config);
@@ -119,7 +119,7 @@ static int look(const struct probe_config *config, const struct probe_sink *sink
         return rc;
     for (hwloc_obj_t at = hwloc_get_next_osdev(machine, NULL); at != NULL && rc == PMIXFAB_OK;
          at = hwloc_get_next_osdev(machine, at)) {
-        if (!is_wanted(at))
+        if (!hwloc_is_wanted(at))
             continue;
         rc = hwloc_device_report(machine, at, sink, report);
         n++;
@@ -133,7 +133,7 @@ static int look(const struct probe_config *config, const struct probe_sink *sink
     return PMIXFAB_OK;
 }
 
-static int available(char *text, size_t size)
+static int hwloc_available(char *text, size_t size)
 {
     struct fab_err err = {{0}};
     const struct probe_config config = {0};
@@ -146,9 +146,9 @@ static int available(char *text, size_t size)
     }
     for (hwloc_obj_t at = hwloc_get_next_osdev(machine, NULL); at != NULL;
          at = hwloc_get_next_osdev(machine, at)) {
-        if (is_wanted(at) && at->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK)
+        if (hwloc_is_wanted(at) && at->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK)
             interfaces++;
-        else if (is_wanted(at))
+        else if (hwloc_is_wanted(at))
             rdma++;
     }
     snprintf(text, size, "%u network interface%s and %u RDMA device%s", interfaces,
@@ -161,6 +161,6 @@ __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "hwloc",
     .summary =
         "this host: PCI addresses, names, NUMA nodes of network and RDMA devices, by hwloc; or FILE.xml",
-    .look = look,
-    .available = available,
+    .look = hwloc_scan,
+    .available = hwloc_available,
 };

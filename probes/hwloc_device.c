@@ -102,7 +102,7 @@ static void interface_facts(hwloc_obj_t device, hwloc_obj_t pci, struct probe_it
 }
 
 /* "Port12State" and "State" is 12; 0: the name is none of these. */
-static unsigned port_of(const char *name, const char *what)
+static unsigned hwloc_port_number(const char *name, const char *what)
 {
     unsigned port = 0;
     if (strncmp(name, "Port", 4) != 0)
@@ -132,18 +132,18 @@ static void state_fact(struct probe_item *item, const char *text)
                                             : "down");
 }
 
-static void port_facts(hwloc_obj_t device, unsigned port, struct probe_item *item)
+static void hwloc_port_facts(hwloc_obj_t device, unsigned port, struct probe_item *item)
 {
     unsigned long lid = 0;
     uint8_t gid[16], first[16];
     bool has_first = false;
     for (unsigned i = 0; i < device->infos_count; i++) {
         const char *name = device->infos[i].name, *value = device->infos[i].value;
-        if (port_of(name, "State") == port) {
+        if (hwloc_port_number(name, "State") == port) {
             state_fact(item, value);
-        } else if (port_of(name, "LID") == port) {
+        } else if (hwloc_port_number(name, "LID") == port) {
             lid = strtoul(value, NULL, 0);
-        } else if (port_of(name, "GID") == port && inet_pton(AF_INET6, value, gid) == 1) {
+        } else if (hwloc_port_number(name, "GID") == port && inet_pton(AF_INET6, value, gid) == 1) {
             probe_item_gid(item, gid);
             if (strcmp(strstr(name, "GID"), "GID0") == 0) {
                 memcpy(first, gid, sizeof(first));
@@ -173,7 +173,7 @@ static unsigned next_port(hwloc_obj_t device, unsigned after)
 {
     unsigned next = 0;
     for (unsigned i = 0; i < device->infos_count; i++) {
-        unsigned port = port_of(device->infos[i].name, "");
+        unsigned port = hwloc_port_number(device->infos[i].name, "");
         if (port > after && (next == 0 || port < next))
             next = port;
     }
@@ -194,7 +194,7 @@ int hwloc_device_report(hwloc_topology_t machine, hwloc_obj_t device, const stru
         else
             interface_facts(device, pci, &item);
         if (port != 0)
-            port_facts(device, port, &item);
+            hwloc_port_facts(device, port, &item);
         common_facts(machine, device, pci, &item);
         port = port == 0 ? 0 : next_port(device, port);
     } while (port != 0 && item.rc == PMIXFAB_OK);

@@ -44,14 +44,14 @@ int ibnetdisc_target(const char *arg, char ca[UMAD_CA_NAME_LEN], int *port, stru
     return PMIXFAB_OK;
 }
 
-static int check(const struct probe_config *config, struct fab_err *err)
+static int ibnetdisc_check(const struct probe_config *config, struct fab_err *err)
 {
     char ca[UMAD_CA_NAME_LEN];
     int port;
     return ibnetdisc_target(config->arg, ca, &port, err);
 }
 
-static const char *state_name(unsigned state)
+static const char *ibnetdisc_state_name(unsigned state)
 {
     static const char *const names[] = {"no state", "down", "init", "armed", "active"};
     return names[state <= 4 ? state : 0];
@@ -85,14 +85,14 @@ int ibnetdisc_port(const char *ca, int num, umad_port_t *port, char *why, size_t
     return PMIXFAB_ERR_NOTFOUND;
 }
 
-static int available(char *text, size_t size)
+static int ibnetdisc_available(char *text, size_t size)
 {
     umad_port_t port;
     int rc = ibnetdisc_port("", 0, &port, text, size);
     if (rc != PMIXFAB_OK)
         return rc;
     snprintf(text, size, "InfiniBand port %s:%d, %s, LID %u", port.ca_name, port.portnum,
-             state_name(port.state), port.base_lid);
+             ibnetdisc_state_name(port.state), port.base_lid);
     umad_release_port(&port);
     return PMIXFAB_OK;
 }
@@ -108,16 +108,16 @@ int ibnetdisc_usable(const umad_port_t *port, struct fab_err *err)
     if (port->state == FAB_PORT_INIT || port->state == FAB_PORT_ARMED)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
                         "ibnetdisc:%s:%d: no subnet manager has brought the port up (state %s); start OpenSM",
-                        port->ca_name, port->portnum, state_name(port->state));
+                        port->ca_name, port->portnum, ibnetdisc_state_name(port->state));
     if (port->state != FAB_PORT_ACTIVE)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
                         "ibnetdisc:%s:%d: the port has no link (state %s); check its cable", port->ca_name,
-                        port->portnum, state_name(port->state));
+                        port->portnum, ibnetdisc_state_name(port->state));
     return PMIXFAB_OK;
 }
 
-static int discover(umad_port_t *port, const struct probe_config *config, const struct probe_sink *sink,
-                    ibnd_fabric_t **fabric, struct fab_err *err)
+static int ibnetdisc_discover(umad_port_t *port, const struct probe_config *config,
+                              const struct probe_sink *sink, ibnd_fabric_t **fabric, struct fab_err *err)
 {
     ibnd_config_t how = {
         .max_smps = config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
@@ -137,8 +137,8 @@ static int discover(umad_port_t *port, const struct probe_config *config, const 
     return PMIXFAB_OK;
 }
 
-static int run(const struct probe_config *config, const struct probe_sink *sink, struct fab_inventory *inv,
-               struct fab_err *err)
+static int ibnetdisc_sweep(const struct probe_config *config, const struct probe_sink *sink,
+                           struct fab_inventory *inv, struct fab_err *err)
 {
     char ca[UMAD_CA_NAME_LEN], why[200];
     int num;
@@ -153,7 +153,7 @@ static int run(const struct probe_config *config, const struct probe_sink *sink,
         return fab_fail(err, rc, "ibnetdisc: %s", why);
     rc = ibnetdisc_usable(&port, err);
     if (rc == PMIXFAB_OK)
-        rc = discover(&port, config, sink, &fabric, err);
+        rc = ibnetdisc_discover(&port, config, sink, &fabric, err);
     if (rc == PMIXFAB_OK)
         rc = ibnetdisc_observe(fabric, &seen, err);
     if (rc == PMIXFAB_OK)
@@ -172,11 +172,11 @@ static int run(const struct probe_config *config, const struct probe_sink *sink,
 const struct probe probe_ibnetdisc = {
     .name = "ibnetdisc",
     .summary = "[CA[:PORT]]: the InfiniBand subnet that an HCA of this host is on",
-    .check = check,
-    .run = run,
+    .check = ibnetdisc_check,
+    .run = ibnetdisc_sweep,
     .watch_open = ibnetdisc_watch_open,
     .watch_look = ibnetdisc_watch_look,
     .watch_close = ibnetdisc_watch_close,
     .again = ibnetdisc_again,
-    .available = available,
+    .available = ibnetdisc_available,
 };

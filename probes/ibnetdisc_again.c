@@ -18,14 +18,14 @@
 /* ---- which switches ------------------------------------------------------------------------------- */
 
 /* Its cables do not count from now on, until they are read. */
-static void distrust(struct again *again, uint32_t node)
+static void reread_distrust(struct again *again, uint32_t node)
 {
     const uint32_t at = again->view.at[node];
     const unsigned n = again->last->nodes[node].num_ports;
     memset(&again->view.signs[again->view.switches[at].first_sign], 0, (n + 1) * sizeof(*again->view.signs));
 }
 
-static int add(struct again *again, uint32_t node, struct fab_err *err)
+static int reread_add(struct again *again, uint32_t node, struct fab_err *err)
 {
     if (again->which[node] != FAB_NONE)
         return PMIXFAB_OK;
@@ -43,7 +43,7 @@ static int add(struct again *again, uint32_t node, struct fab_err *err)
     if (to->ports == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
     again->which[node] = again->n_rereads++;
-    distrust(again, node);
+    reread_distrust(again, node);
     return PMIXFAB_OK;
 }
 
@@ -58,7 +58,7 @@ static int add_noticed(struct again *again, const struct probe_noticed *noticed,
         if (again->view.at[node] == FAB_NONE)
             continue;
         cost += again->last->nodes[node].num_ports * 2u;
-        int rc = add(again, node, err);
+        int rc = reread_add(again, node, err);
         if (rc != PMIXFAB_OK)
             return rc;
     }
@@ -70,7 +70,7 @@ static int add_noticed(struct again *again, const struct probe_noticed *noticed,
 /* ---- the way to them ------------------------------------------------------------------------------ */
 
 /* Ways into a switch from those that are believed. */
-static unsigned candidates(const struct again *again, const struct reread *to, struct smp *questions)
+static unsigned reread_candidates(const struct again *again, const struct reread *to, struct smp *questions)
 {
     const struct fab_inventory *last = again->last;
     const struct fab_node *node = &last->nodes[to->node];
@@ -108,7 +108,7 @@ static int find_some(struct again *again, uint32_t *found, struct fab_err *err)
     view_route(&again->view);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < again->n_rereads; i++) {
         if (!again->rereads[i].found)
-            counts[i] = candidates(again, &again->rereads[i], questions + n);
+            counts[i] = reread_candidates(again, &again->rereads[i], questions + n);
         n += counts[i];
     }
     if (rc == PMIXFAB_OK)
@@ -138,16 +138,16 @@ static int find_some(struct again *again, uint32_t *found, struct fab_err *err)
 /* ---- what it means for others --------------------------------------------------------------------- */
 
 /* The switch of the last inventory, whose port has another cable than it says now, is to be read, too. */
-static int suspect(struct again *again, uint32_t port, struct fab_err *err)
+static int reread_suspect(struct again *again, uint32_t port, struct fab_err *err)
 {
     const uint32_t node = port == FAB_NONE ? FAB_NONE : again->last->ports[port].node;
     if (node == FAB_NONE || again->view.at[node] == FAB_NONE)
         return PMIXFAB_OK;
-    return add(again, node, err);
+    return reread_add(again, node, err);
 }
 
 /* A port of a switch that was read: is it the cable that it had? */
-static int compare(struct again *again, uint32_t node, unsigned num, struct fab_err *err)
+static int reread_compare_port(struct again *again, uint32_t node, unsigned num, struct fab_err *err)
 {
     const struct fab_inventory *last = again->last;
     const struct behind *behind = &again->rereads[again->which[node]].ports[num].behind;
@@ -165,11 +165,11 @@ static int compare(struct again *again, uint32_t node, unsigned num, struct fab_
         view->signs[view->switches[view->at[node]].first_sign + num] = 1;
         return PMIXFAB_OK;
     }
-    int rc = suspect(again, before, err);
+    int rc = reread_suspect(again, before, err);
     if (rc == PMIXFAB_OK && now != FAB_NONE) /* who had that port before has lost it */
-        rc = suspect(again, last->ports[now].peer, err);
+        rc = reread_suspect(again, last->ports[now].peer, err);
     if (rc == PMIXFAB_OK && other != FAB_NONE && other != node && info.type == NODE_TYPE_SWITCH)
-        rc = add(again, other, err);
+        rc = reread_add(again, other, err);
     return rc;
 }
 
@@ -181,7 +181,7 @@ static int compare_all(struct again *again, struct fab_err *err)
         if (!again_fresh(&again->rereads[i]))
             continue;
         for (unsigned num = 1; num <= again->rereads[i].num_ports && rc == PMIXFAB_OK; num++)
-            rc = compare(again, again->rereads[i].node, num, err);
+            rc = reread_compare_port(again, again->rereads[i].node, num, err);
         again->rereads[i].read = true;
     }
     return rc;

@@ -71,7 +71,7 @@ static int batch_ask(struct again *again, struct batch *batch, struct fab_err *e
     return rc;
 }
 
-static bool up(const struct reread_port *port)
+static bool reread_port_is_up(const struct reread_port *port)
 {
     struct port_info info;
     port_info_decode(port->info, NULL, false, &info);
@@ -112,7 +112,7 @@ static int ask_neighbours(struct again *again, struct batch *batch, struct fab_e
         for (unsigned num = 1; again_fresh(r) && num <= r->num_ports && rc == PMIXFAB_OK; num++) {
             struct reread_port *port = &r->ports[num];
             struct smp_path path = r->path;
-            if (!up(port))
+            if (!reread_port_is_up(port))
                 continue;
             if (!smp_path_extend(&path, num))
                 return again_surprise(err, "a node is too far away");

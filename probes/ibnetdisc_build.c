@@ -21,16 +21,16 @@ struct build {
     uint32_t *ports; /* likewise */
 };
 
-static int by_guid(const void *a, const void *b)
+static int build_compare_guid(const void *a, const void *b)
 {
     const struct host *x = a, *y = b;
     return x->guid < y->guid ? -1 : x->guid > y->guid;
 }
 
-static struct host *find_host(const struct build *b, uint64_t guid)
+static struct host *build_find_host(const struct build *b, uint64_t guid)
 {
     const struct host key = {.guid = guid};
-    return b->n_hosts == 0 ? NULL : bsearch(&key, b->hosts, b->n_hosts, sizeof(key), by_guid);
+    return b->n_hosts == 0 ? NULL : bsearch(&key, b->hosts, b->n_hosts, sizeof(key), build_compare_guid);
 }
 
 static int collect_hosts(struct build *b, struct fab_err *err)
@@ -51,7 +51,7 @@ static int collect_hosts(struct build *b, struct fab_err *err)
                     (struct host){.guid = info.node_guid, .behind = &r->ports[num].behind, .made = FAB_NONE};
         }
     }
-    qsort(b->hosts, b->n_hosts, sizeof(*b->hosts), by_guid);
+    qsort(b->hosts, b->n_hosts, sizeof(*b->hosts), build_compare_guid);
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n_hosts; i++)
         if (n == 0 || b->hosts[n - 1].guid != b->hosts[i].guid)
@@ -68,7 +68,7 @@ static bool was_read(const struct build *b, uint32_t node)
 }
 
 /* Does this port, of a node that was not read, still have its cable? */
-static bool holds(const struct build *b, uint32_t port)
+static bool build_port_unchanged(const struct build *b, uint32_t port)
 {
     const uint32_t peer = b->last->ports[port].peer;
     return peer != FAB_NONE && !was_read(b, b->last->ports[peer].node);
@@ -84,7 +84,7 @@ static int copy_node(struct build *b, uint32_t from, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-static int add_switch(struct build *b, uint32_t from, struct fab_err *err)
+static int build_add_switch(struct build *b, uint32_t from, struct fab_err *err)
 {
     struct reread *r = &b->again->rereads[b->again->which[from]];
     struct port_info zero;
@@ -113,7 +113,7 @@ static int add_switch(struct build *b, uint32_t from, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-static int add_host(struct build *b, struct host *host, struct fab_err *err)
+static int build_add_host(struct build *b, struct host *host, struct fab_err *err)
 {
     const struct observed_node seen = {.info = host->behind->info, .desc = (const char *)host->behind->desc};
     return observed_add_node(b->inv, &seen, &host->made, err);
@@ -126,12 +126,12 @@ static int add_nodes(struct build *b, struct fab_err *err)
         const struct fab_node *node = &b->last->nodes[i];
         b->nodes[i] = FAB_NONE;
         if (node->kind == FAB_SWITCH) {
-            rc = was_read(b, i) ? add_switch(b, i, err) : copy_node(b, i, err);
+            rc = was_read(b, i) ? build_add_switch(b, i, err) : copy_node(b, i, err);
             continue;
         }
-        struct host *host = find_host(b, node->guid);
+        struct host *host = build_find_host(b, node->guid);
         if (host != NULL) {
-            rc = add_host(b, host, err);
+            rc = build_add_host(b, host, err);
             b->nodes[i] = host->made;
             continue;
         }
@@ -139,20 +139,20 @@ static int add_nodes(struct build *b, struct fab_err *err)
         bool cabled = false, stays = false;
         for (uint32_t k = node->first_port; k < node->first_port + node->n_ports; k++) {
             cabled |= b->last->ports[k].peer != FAB_NONE;
-            stays |= holds(b, k);
+            stays |= build_port_unchanged(b, k);
         }
         if (stays || !cabled)
             rc = copy_node(b, i, err);
     }
     for (uint32_t i = 0; i < b->n_hosts && rc == PMIXFAB_OK; i++)
         if (b->hosts[i].made == FAB_NONE)
-            rc = add_host(b, &b->hosts[i], err);
+            rc = build_add_host(b, &b->hosts[i], err);
     return rc;
 }
 
 /* ---- ports ---------------------------------------------------------------------------------------- */
 
-static int add_port(struct build *b, const struct fab_port *port, uint32_t *made, struct fab_err *err)
+static int build_add_port(struct build *b, const struct fab_port *port, uint32_t *made, struct fab_err *err)
 {
     int rc = fab_inventory_add_port(b->inv, port, made);
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "ibnetdisc: port %u does not fit in", port->num);
@@ -168,12 +168,12 @@ static int copy_ports(struct build *b, struct fab_err *err)
         if (b->nodes[node] == FAB_NONE || was_read(b, node))
             continue;
         const bool is_switch = b->last->nodes[node].kind == FAB_SWITCH;
-        const bool is_fresh = find_host(b, b->last->nodes[node].guid) != NULL;
-        if (!is_switch && !holds(b, i) && (is_fresh || port.peer != FAB_NONE))
+        const bool is_fresh = build_find_host(b, b->last->nodes[node].guid) != NULL;
+        if (!is_switch && !build_port_unchanged(b, i) && (is_fresh || port.peer != FAB_NONE))
             continue;
         port.node = b->nodes[node];
         port.peer = FAB_NONE;
-        rc = add_port(b, &port, &b->ports[i], err);
+        rc = build_add_port(b, &port, &b->ports[i], err);
     }
     return rc;
 }
@@ -200,8 +200,8 @@ static int add_read_port(struct build *b, const struct reread *r, unsigned num, 
     struct fab_port port = {
         .node = b->nodes[r->node], .num = (uint8_t)num, .subnet = b->last->ports[b->again->view.own].subnet};
     set_link(&port, &info);
-    int rc = add_port(b, &port, &from->made, err);
-    const struct host *host = other.type == NODE_TYPE_SWITCH ? NULL : find_host(b, other.node_guid);
+    int rc = build_add_port(b, &port, &from->made, err);
+    const struct host *host = other.type == NODE_TYPE_SWITCH ? NULL : build_find_host(b, other.node_guid);
     if (rc != PMIXFAB_OK || host == NULL)
         return rc;
     port_info_decode(behind->port_info, behind->port_info, behind->fdr10, &info);
@@ -211,7 +211,7 @@ static int add_read_port(struct build *b, const struct reread *r, unsigned num, 
     port.lid = info.lid;
     port.lmc = info.lmc;
     set_link(&port, &info);
-    rc = add_port(b, &port, &behind->made, err);
+    rc = build_add_port(b, &port, &behind->made, err);
     return rc == PMIXFAB_OK ? fab_inventory_link(b->inv, from->made, behind->made) : rc;
 }
 

@@ -19,7 +19,7 @@ static int by_address(const void *a, const void *b)
 }
 
 /* Did the port answer? One that was only seen from its neighbour has no PortInfo, and no node before it. */
-static bool usable(const ibnd_node_t *node, int num)
+static bool ibnd_port_is_usable(const ibnd_node_t *node, int num)
 {
     const ibnd_port_t *port = node->ports[num];
     return port != NULL && port->node == node && port->portnum == num;
@@ -37,7 +37,7 @@ static void observe_node(const ibnd_node_t *node, uint32_t index, struct observe
                                  .enhanced = node->smaenhsp0 != 0,
                                  .first_port = seen->n_ports};
     for (int num = 1; node->ports != NULL && num <= node->numports; num++) {
-        if (!usable(node, num))
+        if (!ibnd_port_is_usable(node, num))
             continue;
         const ibnd_port_t *port = node->ports[num];
         uint8_t ext_info[IB_SMP_DATA_SIZE]; /* the library's accessor asks for bytes it may write */
@@ -57,7 +57,8 @@ static void observe_node(const ibnd_node_t *node, uint32_t index, struct observe
     to->n_ports = seen->n_ports - to->first_port;
 }
 
-static uint32_t find_port(const struct observed *seen, const struct place *places, const ibnd_port_t *port)
+static uint32_t ibnd_find_port(const struct observed *seen, const struct place *places,
+                               const ibnd_port_t *port)
 {
     struct place key = {.node = port->node};
     const struct place *at = bsearch(&key, places, seen->n_nodes, sizeof(*places), by_address);
@@ -79,7 +80,7 @@ static void observe_cables(const struct place *places, struct observed *seen)
         for (uint32_t i = from->first_port; i < from->first_port + from->n_ports; i++) {
             const ibnd_port_t *port = node->ports[seen->ports[i].num];
             if (port->remoteport != NULL && port->remoteport->remoteport == port)
-                seen->ports[i].peer = find_port(seen, places, port->remoteport);
+                seen->ports[i].peer = ibnd_find_port(seen, places, port->remoteport);
         }
     }
     for (uint32_t i = 0; i < seen->n_ports; i++) {

@@ -40,7 +40,7 @@ void ibnetdisc_watch_close(struct probe_watch *watch)
     free(watch);
 }
 
-static int make_room(struct probe_watch *watch, struct fab_err *err)
+static int monitor_reserve(struct probe_watch *watch, struct fab_err *err)
 {
     const struct view *view = &watch->view;
     /* One a switch, and the ports of those that are picked: the last of them may go beyond the budget. */
@@ -53,7 +53,7 @@ static int make_room(struct probe_watch *watch, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-static unsigned lower(unsigned configured, unsigned own)
+static unsigned monitor_lower_limit(unsigned configured, unsigned own)
 {
     return configured != 0 && configured < own ? configured : own;
 }
@@ -78,11 +78,11 @@ int ibnetdisc_watch_open(const struct probe_config *config, const struct fab_inv
     if (rc == PMIXFAB_OK)
         rc = view_new(inv, be64toh(watch->at.port_guid), &watch->view, err);
     if (rc == PMIXFAB_OK)
-        rc = make_room(watch, err);
+        rc = monitor_reserve(watch, err);
     if (rc == PMIXFAB_OK)
         rc = smp_open(&watch->at, config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
-                      lower(config->timeout_ms, LOOK_TIMEOUT_MS), lower(config->retries, LOOK_RETRIES),
-                      &watch->port, err);
+                      monitor_lower_limit(config->timeout_ms, LOOK_TIMEOUT_MS),
+                      monitor_lower_limit(config->retries, LOOK_RETRIES), &watch->port, err);
     if (rc == PMIXFAB_OK)
         *out = watch;
     else
@@ -90,7 +90,8 @@ int ibnetdisc_watch_open(const struct probe_config *config, const struct fab_inv
     return rc;
 }
 
-static int note(struct probe_watch *watch, uint32_t at, struct probe_noticed *noticed, struct fab_err *err)
+static int monitor_mark_dirty(struct probe_watch *watch, uint32_t at, struct probe_noticed *noticed,
+                              struct fab_err *err)
 {
     const struct view *view = &watch->view;
     return probe_noticed_add(noticed, view->inv->nodes[view->switches[at].node].guid, err);
@@ -165,15 +166,15 @@ static int ask_switches(struct probe_watch *watch, uint32_t *list, uint32_t *n, 
             list[silent++] = watch->who[i];
         else if (view_answered(view, watch->who[i],
                                mad_get_field(question->data, 0, IB_SW_STATE_CHANGE_F) != 0))
-            rc = note(watch, watch->who[i], noticed, err);
+            rc = monitor_mark_dirty(watch, watch->who[i], noticed, err);
     }
     *n = silent;
     return rc;
 }
 
 /* Read the ports of the switches whose turn it is. */
-static int read_ports(struct probe_watch *watch, bool others, struct probe_noticed *noticed,
-                      struct fab_err *err)
+static int monitor_read_ports(struct probe_watch *watch, bool others, struct probe_noticed *noticed,
+                              struct fab_err *err)
 {
     struct view *view = &watch->view;
     uint32_t n_picked = view_pick(view, others, watch->list), asked = 0;
@@ -193,7 +194,7 @@ static int read_ports(struct probe_watch *watch, bool others, struct probe_notic
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < asked; i++) {
         const struct smp *question = &watch->questions[i];
         if (question->answered && view_port(view, watch->who[i], question->modifier, question->data))
-            rc = note(watch, watch->who[i], noticed, err);
+            rc = monitor_mark_dirty(watch, watch->who[i], noticed, err);
     }
     return rc;
 }
@@ -217,7 +218,7 @@ static int read_edges(struct probe_watch *watch, struct probe_noticed *noticed, 
         const struct smp *question = &watch->questions[i];
         const uint32_t port = view->edges[watch->who[i]].port;
         if (question->answered && view_edge(view, watch->who[i], question->data))
-            rc = note(watch, view->at[inv->ports[inv->ports[port].peer].node], noticed, err);
+            rc = monitor_mark_dirty(watch, view->at[inv->ports[inv->ports[port].peer].node], noticed, err);
     }
     return rc;
 }
@@ -242,8 +243,8 @@ static int ask_the_silent(struct probe_watch *watch, uint32_t *list, uint32_t n,
     }
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++)
         if (view_silent(view, list[i]))
-            rc = note(watch, list[i], noticed, err);
-    return rc == PMIXFAB_OK ? read_ports(watch, false, noticed, err) : rc;
+            rc = monitor_mark_dirty(watch, list[i], noticed, err);
+    return rc == PMIXFAB_OK ? monitor_read_ports(watch, false, noticed, err) : rc;
 }
 
 int ibnetdisc_watch_look(struct probe_watch *watch, struct probe_noticed *noticed, struct fab_err *err)
@@ -260,7 +261,7 @@ int ibnetdisc_watch_look(struct probe_watch *watch, struct probe_noticed *notice
     if (rc == PMIXFAB_OK)
         rc = ask_switches(watch, list, &n, noticed, err);
     if (rc == PMIXFAB_OK)
-        rc = read_ports(watch, true, noticed, err);
+        rc = monitor_read_ports(watch, true, noticed, err);
     if (rc == PMIXFAB_OK && view->moved)
         view_route(view);
     if (rc == PMIXFAB_OK && n > 0)

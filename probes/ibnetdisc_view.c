@@ -36,7 +36,7 @@ static uint32_t sign_of(bool link, unsigned state, unsigned width)
     return link ? 1u << 16 | state << 8 | width : 0;
 }
 
-static bool unsettled(unsigned state)
+static bool port_is_unstable(unsigned state)
 {
     return state == FAB_PORT_INIT || state == FAB_PORT_ARMED;
 }
@@ -46,7 +46,7 @@ static uint32_t sign_listed(const struct fab_port *port)
     return sign_of(port->peer != FAB_NONE || port->state >= FAB_PORT_INIT, port->state, port->width);
 }
 
-static void decode(const uint8_t info[ATTRIBUTE_SIZE], struct port_info *out)
+static void port_info_read(const uint8_t info[ATTRIBUTE_SIZE], struct port_info *out)
 {
     port_info_decode(info, NULL, false, out);
 }
@@ -61,7 +61,7 @@ static uint32_t find_own(const struct fab_inventory *inv, uint64_t guid)
     return FAB_NONE;
 }
 
-static int make_room(struct view *view)
+static int port_info_reserve(struct view *view)
 {
     const struct fab_inventory *inv = view->inv;
     size_t n_switches = 0, n_signs = 0;
@@ -99,7 +99,7 @@ static void take_switch(struct view *view, uint32_t index, uint32_t *n_signs)
     for (uint32_t i = node->first_port; i < node->first_port + node->n_ports; i++) {
         const struct fab_port *port = &inv->ports[i];
         view->signs[sw->first_sign + port->num] = sign_listed(port);
-        sw->unsettled |= unsettled(port->state);
+        sw->unsettled |= port_is_unstable(port->state);
     }
     *n_signs += node->num_ports + 1u;
     view->at[index] = view->n_switches++;
@@ -125,7 +125,7 @@ int view_new(const struct fab_inventory *inv, uint64_t own_guid, struct view *vi
         return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
                         "ibnetdisc: this host's port 0x%016jx has no cable in the last inventory",
                         (uintmax_t)own_guid);
-    if (make_room(view) != PMIXFAB_OK) {
+    if (port_info_reserve(view) != PMIXFAB_OK) {
         view_free(view);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory for %u nodes", inv->n_nodes);
     }
@@ -149,7 +149,7 @@ static bool link_up(const struct view *view, uint32_t port)
     return at == FAB_NONE || view->signs[view->switches[at].first_sign + p->num] != 0;
 }
 
-static void reach(struct view *view, uint32_t port, uint32_t *tail)
+static void port_reach(struct view *view, uint32_t port, uint32_t *tail)
 {
     const uint32_t peer = view->inv->ports[port].peer;
     if (peer == FAB_NONE)
@@ -166,14 +166,14 @@ void view_route(struct view *view)
 {
     uint32_t head = 0, tail = 0;
     memset(view->up, 0xff, view->inv->n_nodes * sizeof(*view->up));
-    reach(view, view->own, &tail);
+    port_reach(view, view->own, &tail);
     while (head < tail) {
         const uint32_t at = view->queue[head++];
         const struct fab_node *node = &view->inv->nodes[at];
         if (view->switches[view->at[at]].avoid)
             continue;
         for (uint32_t i = node->first_port; i < node->first_port + node->n_ports; i++)
-            reach(view, i, &tail);
+            port_reach(view, i, &tail);
     }
     view->moved = false;
 }
@@ -219,7 +219,7 @@ bool view_silent(struct view *view, uint32_t at)
 bool view_port(struct view *view, uint32_t at, unsigned num, const uint8_t info[ATTRIBUTE_SIZE])
 {
     struct port_info now;
-    decode(info, &now);
+    port_info_read(info, &now);
     uint32_t *sign = &view->signs[view->switches[at].first_sign + num];
     const uint32_t is = sign_of(now.link_up, now.state, now.width);
     if (*sign == is)
@@ -233,7 +233,7 @@ bool view_edge(struct view *view, uint32_t edge, const uint8_t info[ATTRIBUTE_SI
 {
     struct port_info now;
     struct view_edge *e = &view->edges[edge];
-    decode(info, &now);
+    port_info_read(info, &now);
     if (e->state == now.state && e->lid == now.lid)
         return false;
     e->state = now.state;

@@ -27,8 +27,8 @@ static int get_list(struct fi_info **list, struct fab_err *err)
     return rc == 0 ? PMIXFAB_OK : fab_fail(err, PMIXFAB_ERR_IO, "libfabric: %s", fi_strerror(-rc));
 }
 
-static int look(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
-                struct fab_err *err)
+static int libfabric_scan(const struct probe_config *config, const struct probe_sink *sink,
+                          struct fab_report *report, struct fab_err *err)
 {
     struct fi_info *list = NULL;
     (void)sink;
@@ -42,7 +42,7 @@ static int look(const struct probe_config *config, const struct probe_sink *sink
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "libfabric: %s", pmixfab_strerror(rc));
 }
 
-static int available(char *text, size_t size)
+static int libfabric_available(char *text, size_t size)
 {
     struct fi_info *list = NULL;
     struct fab_err err = {{0}};
@@ -68,6 +68,6 @@ static int available(char *text, size_t size)
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "libfabric",
     .summary = "this host: what libfabric's providers can use; or FILE, a recorded machine",
-    .look = look,
-    .available = available,
+    .look = libfabric_scan,
+    .available = libfabric_available,
 };

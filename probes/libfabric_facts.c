@@ -102,7 +102,7 @@ static int add_id(struct fab_report *report, uint32_t item, enum fab_fact kind, 
     return fact_printf(report, item, kind, "0x%04lx", value);
 }
 
-static int add_device(const struct entry *e, struct fab_report *report, uint32_t item)
+static int libfabric_add_device(const struct entry *e, struct fab_report *report, uint32_t item)
 {
     const struct fi_device_attr *device = e->device;
     int rc = fact_add(report, item, FAB_FACT_DRIVER, device->driver);
@@ -268,7 +268,7 @@ static int add_entry(const struct entry *e, struct devices *devices,
     if (rc == PMIXFAB_OK)
         rc = add_protocol(e, report, item);
     if (rc == PMIXFAB_OK && e->device != NULL)
-        rc = add_device(e, report, item);
+        rc = libfabric_add_device(e, report, item);
     if (rc == PMIXFAB_OK && e->bus != NULL)
         rc = add_bus(e->bus, report, item);
     if (rc == PMIXFAB_OK && e->link != NULL)

@@ -10,8 +10,8 @@
 
 #include "probes/record.h"
 
-static int look(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
-                struct fab_err *err)
+static int lldp_scan(const struct probe_config *config, const struct probe_sink *sink,
+                     struct fab_report *report, struct fab_err *err)
 {
     struct lldp_output output;
     int rc = config->arg != NULL ? record_file(config->arg, &output.text, &output.size, err)
@@ -23,13 +23,13 @@ static int look(const struct probe_config *config, const struct probe_sink *sink
     return rc;
 }
 
-static int available(char *text, size_t size)
+static int lldp_available(char *text, size_t size)
 {
     const struct probe_config config = {0};
     struct fab_report report;
     struct fab_err err = {{0}};
     fab_report_init(&report);
-    int rc = look(&config, NULL, &report, &err);
+    int rc = lldp_scan(&config, NULL, &report, &err);
     if (rc == PMIXFAB_OK)
         snprintf(text, size, "lldpd answers, switches on %u interface%s", report.n_items,
                  report.n_items == 1 ? "" : "s");
@@ -43,6 +43,6 @@ __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "lldp",
     .summary = "this host: the switches that its interfaces are cabled to, by lldpd; or FILE, a recorded "
                "machine or what `lldpctl -f json0` said",
-    .look = look,
-    .available = available,
+    .look = lldp_scan,
+    .available = lldp_available,
 };

@@ -20,32 +20,32 @@ struct neighbour {
 };
 
 /* In json0 each thing is an array of its kind, mostly of one. */
-static const json_t *first(const json_t *of, const char *key)
+static const json_t *lldp_first(const json_t *of, const char *key)
 {
     return json_array_get(json_object_get(of, key), 0);
 }
 
-static const char *text(const json_t *of, const char *key)
+static const char *lldp_text(const json_t *of, const char *key)
 {
     const char *value = json_string_value(json_object_get(of, key));
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
 /* An element's own text: {"value": "leaf1"}. */
-static const char *value(const json_t *of, const char *key)
+static const char *lldp_value(const json_t *of, const char *key)
 {
-    return text(first(of, key), "value");
+    return lldp_text(lldp_first(of, key), "value");
 }
 
 /* A switch bridges or routes; what does not say what it does may be one. */
-static bool is_switch(const json_t *chassis)
+static bool lldp_is_switch(const json_t *chassis)
 {
     const json_t *capabilities = json_object_get(chassis, "capability"), *capability;
     size_t i;
     bool said = false;
     json_array_foreach(capabilities, i, capability)
     {
-        const char *type = text(capability, "type");
+        const char *type = lldp_text(capability, "type");
         if (type == NULL)
             continue;
         said = true;
@@ -59,8 +59,8 @@ static bool is_switch(const json_t *chassis)
 /* An id in the form of its kind: a MAC in lower case, or "ifname Ethernet12". False: it has none. */
 static bool id_text(const json_t *of, bool with_type, char *out, size_t size)
 {
-    const json_t *id = first(of, "id");
-    const char *type = text(id, "type"), *name = text(id, "value");
+    const json_t *id = lldp_first(of, "id");
+    const char *type = lldp_text(id, "type"), *name = lldp_text(id, "value");
     if (type == NULL || name == NULL)
         return false;
     bool mac = strcmp(type, "mac") == 0;
@@ -75,11 +75,11 @@ static bool id_text(const json_t *of, bool with_type, char *out, size_t size)
 static bool read_neighbour(const json_t *entry, const struct probe_sink *sink, struct neighbour *out)
 {
     char id[FAB_REPORT_MAX_TEXT + 64];
-    const char *via = text(entry, "via");
+    const char *via = lldp_text(entry, "via");
     *out = (struct neighbour){
-        .interface = text(entry, "name"),
-        .chassis = first(entry, "chassis"),
-        .port = first(entry, "port"),
+        .interface = lldp_text(entry, "name"),
+        .chassis = lldp_first(entry, "chassis"),
+        .port = lldp_first(entry, "port"),
         .lldp = via != NULL && strcmp(via, "LLDP") == 0,
     };
     if (out->interface == NULL || fab_fact_check(FAB_FACT_INTERFACE, out->interface, NULL) != PMIXFAB_OK) {
@@ -92,7 +92,7 @@ static bool read_neighbour(const json_t *entry, const struct probe_sink *sink, s
                    out->interface);
         return false;
     }
-    if (!is_switch(out->chassis)) {
+    if (!lldp_is_switch(out->chassis)) {
         probe_note(sink, PMIXFAB_LOG_DEBUG, "lldp: %s: the neighbour is no switch", out->interface);
         return false;
     }
@@ -109,7 +109,7 @@ static int add_neighbour(const struct neighbour *n, struct fab_report *report)
     if (rc == PMIXFAB_OK && id_text(n->chassis, true, id, sizeof(id)))
         rc = fact_add(report, item, FAB_FACT_SWITCH_ID, id);
     if (rc == PMIXFAB_OK)
-        rc = fact_add(report, item, FAB_FACT_SWITCH_NAME, value(n->chassis, "name"));
+        rc = fact_add(report, item, FAB_FACT_SWITCH_NAME, lldp_value(n->chassis, "name"));
     if (rc == PMIXFAB_OK && id_text(n->port, false, id, sizeof(id)))
         rc = fact_add(report, item, FAB_FACT_SWITCH_PORT, id);
     return rc;
@@ -150,7 +150,7 @@ static int add_all(struct neighbour *list, size_t n, const struct probe_sink *si
     return rc;
 }
 
-static int collect(const json_t *root, const struct probe_sink *sink, struct neighbour **list, size_t *n)
+static int lldp_collect(const json_t *root, const struct probe_sink *sink, struct neighbour **list, size_t *n)
 {
     const json_t *part, *entry, *parts = json_object_get(root, "lldp");
     size_t i, k, total = 0;
@@ -181,7 +181,7 @@ static int read_neighbours(const json_t *root, const char *name, const struct pr
     if (!json_is_array(json_object_get(root, "lldp")))
         return fab_fail(err, PMIXFAB_ERR_SYNTAX,
                         "%s: \"lldp\" is no array; record it with `lldpctl -f json0`", name);
-    int rc = collect(root, sink, &list, &n);
+    int rc = lldp_collect(root, sink, &list, &n);
     if (rc == PMIXFAB_OK)
         rc = add_all(list, n, sink, report);
     free(list);

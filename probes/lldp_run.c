@@ -28,7 +28,7 @@ struct run {
     size_t n_said;
 };
 
-static int64_t now_ms(void)
+static int64_t lldp_now_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -48,7 +48,7 @@ static bool find_in(const char *folders, char *path, size_t size)
     return false;
 }
 
-static int start(struct run *r, const char *path, const char *socket)
+static int lldp_start(struct run *r, const char *path, const char *socket)
 {
     char *argv[] = {NAME, "-f", "json0", NULL, NULL, NULL};
     int out[2] = {-1, -1}, err[2] = {-1, -1};
@@ -130,12 +130,12 @@ static void read_errors(struct run *r)
         r->said[r->n_said++] = waste[i];
 }
 
-static int read_all(struct run *r)
+static int lldp_read_all(struct run *r)
 {
     int rc = PMIXFAB_OK;
     while (rc == PMIXFAB_OK && (r->out >= 0 || r->err >= 0)) {
         struct pollfd fds[2] = {{r->out, POLLIN, 0}, {r->err, POLLIN, 0}};
-        int64_t left = r->end - now_ms();
+        int64_t left = r->end - lldp_now_ms();
         int n = left <= 0 ? 0 : poll(fds, 2, (int)left);
         if (n == 0)
             return PMIXFAB_ERR_TIMEOUT;
@@ -150,7 +150,7 @@ static int read_all(struct run *r)
 }
 
 /* Its end; what has closed its output ends at once. */
-static int reap(struct run *r, bool kill_it, int *status)
+static int lldp_reap(struct run *r, bool kill_it, int *status)
 {
     if (kill_it)
         kill(r->pid, SIGKILL);
@@ -161,7 +161,7 @@ static int reap(struct run *r, bool kill_it, int *status)
             return PMIXFAB_OK;
         if (pid < 0 && errno != EINTR)
             return PMIXFAB_ERR_IO;
-        if (pid == 0 && now_ms() >= r->end)
+        if (pid == 0 && lldp_now_ms() >= r->end)
             return PMIXFAB_ERR_TIMEOUT;
         if (pid == 0)
             nanosleep(&pause, NULL);
@@ -169,7 +169,7 @@ static int reap(struct run *r, bool kill_it, int *status)
 }
 
 /* Its first line without the time and the place in the program: "2026-... [WARN/control] unable to ...". */
-static const char *complaint(struct run *r)
+static const char *lldp_complaint(struct run *r)
 {
     r->said[r->n_said] = '\0';
     r->said[strcspn(r->said, "\n")] = '\0';
@@ -177,7 +177,7 @@ static const char *complaint(struct run *r)
     return bracket != NULL ? bracket + 2 : r->said;
 }
 
-static int explain(struct run *r, int rc, int status, const char *path, struct fab_err *err)
+static int lldp_explain(struct run *r, int rc, int status, const char *path, struct fab_err *err)
 {
     switch (rc) {
     case PMIXFAB_ERR_TIMEOUT:
@@ -194,30 +194,30 @@ static int explain(struct run *r, int rc, int status, const char *path, struct f
         return PMIXFAB_OK;
     return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
                     "lldp: lldpd does not answer: %s; start it, and let this user use its socket",
-                    r->n_said > 0 ? complaint(r) : "lldpctl failed and does not say why");
+                    r->n_said > 0 ? lldp_complaint(r) : "lldpctl failed and does not say why");
 }
 
 int lldp_ask(const char *socket, unsigned deadline_ms, struct lldp_output *out, struct fab_err *err)
 {
-    struct run r = {.output = out, .out = -1, .err = -1, .end = now_ms() + deadline_ms};
+    struct run r = {.output = out, .out = -1, .err = -1, .end = lldp_now_ms() + deadline_ms};
     char path[4096];
     int status = 0, rc;
     *out = (struct lldp_output){0};
     if (!find_in(getenv("PATH"), path, sizeof(path)) && !find_in(SYSTEM_PATH, path, sizeof(path)))
         return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
                         "lldp: there is no lldpctl on this host; install lldpd or leave this probe out");
-    int failed = start(&r, path, socket);
+    int failed = lldp_start(&r, path, socket);
     if (failed != 0) {
         rc = fab_fail(err, PMIXFAB_ERR_IO, "lldp: %s cannot be started: %s", path, strerror(failed));
     } else {
-        rc = read_all(&r);
-        int ended = reap(&r, rc != PMIXFAB_OK, &status);
+        rc = lldp_read_all(&r);
+        int ended = lldp_reap(&r, rc != PMIXFAB_OK, &status);
         if (rc == PMIXFAB_OK && ended != PMIXFAB_OK) {
             rc = ended;
             if (ended == PMIXFAB_ERR_TIMEOUT)
-                reap(&r, true, &status);
+                lldp_reap(&r, true, &status);
         }
-        rc = explain(&r, rc, status, path, err);
+        rc = lldp_explain(&r, rc, status, path, err);
     }
     if (r.out >= 0)
         close(r.out);

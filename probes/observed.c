@@ -47,7 +47,7 @@ int observed_add_node(struct fab_inventory *inv, const struct observed_node *fro
 }
 
 /* Is one of the node's ports cabled to another node? */
-static bool is_cabled(const struct observed *seen, const struct observed_node *node)
+static bool observed_is_cabled(const struct observed *seen, const struct observed_node *node)
 {
     for (uint32_t i = node->first_port; i < node->first_port + node->n_ports; i++)
         if (seen->ports[i].peer != FAB_NONE && !self_loop(seen, &seen->ports[i]))
@@ -61,7 +61,7 @@ static int add_ports(struct fab_inventory *inv, const struct observed *seen, uin
 {
     const struct observed_node *owner = &seen->nodes[from];
     const bool is_switch = inv->nodes[node].kind == FAB_SWITCH;
-    const bool list_all = inv->nodes[node].kind == FAB_HCA && !is_cabled(seen, owner);
+    const bool list_all = inv->nodes[node].kind == FAB_HCA && !observed_is_cabled(seen, owner);
     for (uint32_t i = owner->first_port; i < owner->first_port + owner->n_ports; i++) {
         const struct observed_port *p = &seen->ports[i];
         struct port_info info;

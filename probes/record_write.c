@@ -5,7 +5,7 @@
 #include "probes/probe.h"
 
 /* A second fact of a kind makes an array of the first. */
-static int put_fact(json_t *into, enum fab_fact kind, const char *text)
+static int record_put_fact(json_t *into, enum fab_fact kind, const char *text)
 {
     const char *key = fab_fact_name(kind);
     json_t *value = json_string(text), *old = json_object_get(into, key);
@@ -26,7 +26,7 @@ static json_t *item_json(const struct fab_report *report, const struct fab_repor
     int bad = json_object_set_new(out, "source", json_string(fab_source_name(item->source)));
     for (uint32_t i = item->first; i < item->first + item->n; i++) {
         const struct fab_report_fact *fact = &report->facts[i];
-        bad |= put_fact(fact->estimate ? estimates : out, fact->kind, report->pool + fact->text);
+        bad |= record_put_fact(fact->estimate ? estimates : out, fact->kind, report->pool + fact->text);
     }
     if (json_object_size(estimates) > 0)
         bad |= json_object_set(out, "estimates", estimates);

@@ -153,8 +153,8 @@ fail:
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "ucx: %s", pmixfab_strerror(rc));
 }
 
-static int look(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
-                struct fab_err *err)
+static int ucx_scan(const struct probe_config *config, const struct probe_sink *sink,
+                    struct fab_report *report, struct fab_err *err)
 {
     struct survey s = {.sink = sink};
     if (config->arg != NULL)
@@ -171,13 +171,13 @@ static int look(const struct probe_config *config, const struct probe_sink *sink
     return rc;
 }
 
-static int available(char *text, size_t size)
+static int ucx_available(char *text, size_t size)
 {
     const struct probe_config config = {0};
     struct fab_report report;
     struct fab_err err = {{0}};
     fab_report_init(&report);
-    int rc = look(&config, NULL, &report, &err);
+    int rc = ucx_scan(&config, NULL, &report, &err);
     if (rc == PMIXFAB_OK)
         snprintf(text, size, "UCX has transports on %u device%s", report.n_items,
                  report.n_items == 1 ? "" : "s");
@@ -190,6 +190,6 @@ static int available(char *text, size_t size)
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "ucx",
     .summary = "this host: UCX's transports and their estimates; or FILE, a recorded machine",
-    .look = look,
-    .available = available,
+    .look = ucx_scan,
+    .available = ucx_available,
 };

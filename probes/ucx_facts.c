@@ -7,7 +7,7 @@
 #include "probes/ucx.h"
 
 /* Does the transport do without hardware of its own? */
-static bool is_software(const struct ucx_resource *r)
+static bool ucx_is_software(const struct ucx_resource *r)
 {
     return r->type == UCT_DEVICE_TYPE_SHM || r->type == UCT_DEVICE_TYPE_SELF ||
            (r->type == UCT_DEVICE_TYPE_NET && strcmp(r->transport, "tcp") == 0);
@@ -44,8 +44,8 @@ static int add_number(struct fab_report *report, uint32_t item, enum fab_fact ki
 }
 
 /* The device of list[first], of which that is the first transport. */
-static int add_device(const struct ucx_resource *list, size_t n, size_t first, enum fact_interface kind,
-                      struct fab_report *report)
+static int ucx_add_device(const struct ucx_resource *list, size_t n, size_t first, enum fact_interface kind,
+                          struct fab_report *report)
 {
     const struct ucx_resource *device = &list[first];
     double bandwidth = 0, latency = HUGE_VAL;
@@ -58,7 +58,7 @@ static int add_device(const struct ucx_resource *list, size_t n, size_t first, e
         const struct ucx_resource *r = &list[i];
         if (!same_device(r, device))
             continue;
-        software = software && is_software(r);
+        software = software && ucx_is_software(r);
         if (isfinite(r->bandwidth) && r->bandwidth > bandwidth)
             bandwidth = r->bandwidth;
         if (r->latency >= 0 && r->latency < latency)
@@ -87,7 +87,7 @@ int ucx_report(const struct ucx_resource *list, size_t n, enum fact_interface (*
         enum fact_interface kind =
             list[i].type == UCT_DEVICE_TYPE_NET ? interface(list[i].device) : FACT_NO_INTERFACE;
         if (before == i && kind != FACT_LOOPBACK)
-            rc = add_device(list, n, i, kind, report);
+            rc = ucx_add_device(list, n, i, kind, report);
     }
     return rc;
 }

@@ -9,7 +9,7 @@
 #define CLASS_DIR "/sys/class/infiniband"
 
 /* The devices of this host; n > 0. Free with ibv_free_device_list(). */
-static int list_devices(struct ibv_device ***list, int *n, struct fab_err *err)
+static int verbs_list_devices(struct ibv_device ***list, int *n, struct fab_err *err)
 {
     *n = 0;
     errno = 0;
@@ -29,15 +29,15 @@ static int list_devices(struct ibv_device ***list, int *n, struct fab_err *err)
                                     : "libibverbs lists none");
 }
 
-static int look(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
-                struct fab_err *err)
+static int verbs_scan(const struct probe_config *config, const struct probe_sink *sink,
+                      struct fab_report *report, struct fab_err *err)
 {
     struct ibv_device **list;
     struct fab_err why = {{0}};
     int n, failed = 0;
     if (config->arg != NULL)
         return record_look(config->arg, FAB_FROM_VERBS, report, err);
-    int rc = list_devices(&list, &n, err);
+    int rc = verbs_list_devices(&list, &n, err);
     if (rc != PMIXFAB_OK)
         return rc;
     for (int i = 0; i < n && rc == PMIXFAB_OK; i++) {
@@ -56,12 +56,12 @@ static int look(const struct probe_config *config, const struct probe_sink *sink
     return PMIXFAB_OK;
 }
 
-static int available(char *text, size_t size)
+static int verbs_available(char *text, size_t size)
 {
     struct ibv_device **list;
     struct fab_err err = {{0}};
     int n;
-    int rc = list_devices(&list, &n, &err);
+    int rc = verbs_list_devices(&list, &n, &err);
     if (rc != PMIXFAB_OK) {
         snprintf(text, size, "%s", err.text);
         return rc;
@@ -75,6 +75,6 @@ static int available(char *text, size_t size)
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "verbs",
     .summary = "this host: RDMA devices and their ports, by libibverbs; or FILE, a recorded machine",
-    .look = look,
-    .available = available,
+    .look = verbs_scan,
+    .available = verbs_available,
 };

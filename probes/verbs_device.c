@@ -36,7 +36,7 @@ enum fab_speed verbs_speed(unsigned speed)
     return FAB_SPEED_UNKNOWN;
 }
 
-static const char *state_text(enum ibv_port_state state)
+static const char *verbs_state_text(enum ibv_port_state state)
 {
     switch (state) {
     case IBV_PORT_ACTIVE:
@@ -125,14 +125,14 @@ static void gid_facts(const struct asked *a, const struct ibv_port_attr *port, u
     }
 }
 
-static void port_facts(const struct asked *a, const struct ibv_port_attr *port, unsigned number,
-                       struct probe_item *item)
+static void verbs_port_facts(const struct asked *a, const struct ibv_port_attr *port, unsigned number,
+                             struct probe_item *item)
 {
     char interface[64];
     const char *type = link_text(a->device, port);
     bool infiniband = type != NULL && strcmp(type, "InfiniBand") == 0;
     probe_item_fact(item, FAB_FACT_PORT, "%u", number);
-    probe_item_fact(item, FAB_FACT_STATE, "%s", state_text(port->state));
+    probe_item_fact(item, FAB_FACT_STATE, "%s", verbs_state_text(port->state));
     if (type != NULL)
         probe_item_fact(item, FAB_FACT_TYPE, "%s", type);
     if (infiniband && port->lid != 0)
@@ -161,7 +161,7 @@ static int ports_report(const struct asked *a)
         }
         probe_item_open(&item, FAB_FROM_VERBS, name, a->sink, a->report);
         device_facts(a, &item);
-        port_facts(a, &port, i, &item);
+        verbs_port_facts(a, &port, i, &item);
         reported++;
     }
     if (reported == 0) {

@@ -11,7 +11,7 @@
 #include "topo/inventory.h"
 
 /* A file of one line; false: there is none, or it cannot be read. */
-static bool read_line(const char *folder, const char *name, char *text, size_t size)
+static bool verbs_read_line(const char *folder, const char *name, char *text, size_t size)
 {
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
@@ -26,10 +26,10 @@ static bool read_line(const char *folder, const char *name, char *text, size_t s
     return ok && text[0] != '\0';
 }
 
-static unsigned long read_number(const char *folder, const char *name)
+static unsigned long verbs_read_number(const char *folder, const char *name)
 {
     char text[32];
-    return read_line(folder, name, text, sizeof(text)) ? strtoul(text, NULL, 0) : 0;
+    return verbs_read_line(folder, name, text, sizeof(text)) ? strtoul(text, NULL, 0) : 0;
 }
 
 /* The last part of what a link leads to. */
@@ -54,7 +54,7 @@ static void pci_facts(const char *folder, const char *address, struct probe_item
     if (sscanf(address, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) == 4 && end > 0 &&
         address[end] == '\0')
         probe_item_pci(item, FAB_FACT_PCI, domain, bus, device, function);
-    unsigned long vendor = read_number(folder, "device/vendor");
+    unsigned long vendor = verbs_read_number(folder, "device/vendor");
     if (vendor != 0)
         probe_item_fact(item, FAB_FACT_VENDOR_ID, "0x%04lx", vendor);
 }
@@ -88,14 +88,14 @@ static bool is_of_port(const char *net, const char *name, unsigned port, unsigne
     char folder[PATH_MAX], text[64];
     if ((size_t)snprintf(folder, sizeof(folder), "%s/%s", net, name) >= sizeof(folder))
         return false;
-    if (read_line(folder, "parent", text, sizeof(text)))
+    if (verbs_read_line(folder, "parent", text, sizeof(text)))
         return false;
-    if (read_line(folder, "phys_port_name", text, sizeof(text)) &&
+    if (verbs_read_line(folder, "phys_port_name", text, sizeof(text)) &&
         (strstr(text, "vf") != NULL || strstr(text, "sf") != NULL))
         return false;
     if (n_ports == 1) /* some drivers number the ports of a card, whose functions are devices of their own */
         return true;
-    unsigned long number = read_number(folder, "dev_port"), id = read_number(folder, "dev_id");
+    unsigned long number = verbs_read_number(folder, "dev_port"), id = verbs_read_number(folder, "dev_id");
     return (number > id ? number : id) + 1 == port;
 }
 
@@ -128,7 +128,7 @@ bool verbs_sysfs_interface(const char *folder, unsigned port, unsigned n_ports, 
         return true;
     /* A device of software hangs on an interface, and its GIDs come from there. */
     snprintf(file, sizeof(file), "ports/%u/gid_attrs/ndevs/0", port);
-    return read_line(folder, file, name, size) || read_line(folder, "parent", name, size);
+    return verbs_read_line(folder, file, name, size) || verbs_read_line(folder, "parent", name, size);
 }
 
 /* "800 Gb/sec (4X XDR)" */
@@ -136,7 +136,7 @@ enum fab_speed verbs_sysfs_speed(const char *folder, unsigned port)
 {
     char file[64], text[64];
     snprintf(file, sizeof(file), "ports/%u/rate", port);
-    if (!read_line(folder, file, text, sizeof(text)))
+    if (!verbs_read_line(folder, file, text, sizeof(text)))
         return FAB_SPEED_UNKNOWN;
     char *open = strchr(text, '('), *close = strchr(text, ')');
     char *word = open == NULL ? NULL : strchr(open, ' ');

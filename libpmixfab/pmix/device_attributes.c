@@ -22,7 +22,7 @@ static pmix_status_t get_id(const struct known *known, pmix_value_t *value)
     return fab_value_string(value, known->device.id);
 }
 
-static pmix_status_t get_host(const struct known *known, pmix_value_t *value)
+static pmix_status_t attribute_host(const struct known *known, pmix_value_t *value)
 {
     return fab_value_string(value, known->device.host);
 }
@@ -57,7 +57,7 @@ static pmix_status_t get_index(const struct known *known, pmix_value_t *value)
     return uint32_value(known->device.index, value);
 }
 
-static pmix_status_t get_coordinates(const struct known *known, pmix_value_t *value)
+static pmix_status_t attribute_coordinates(const struct known *known, pmix_value_t *value)
 {
     value->data.geometry = calloc(1, sizeof(*value->data.geometry));
     if (value->data.geometry == NULL)
@@ -92,7 +92,7 @@ static pmix_status_t get_seen(const struct known *known, pmix_value_t *value)
 
 /* ---- as somebody said it ------------------------------------------------------------------------------- */
 
-static const char *fact(const struct known *known, const char *kind)
+static const char *attribute_fact(const struct known *known, const char *kind)
 {
     return pmixfab_fact_text(known->fab, known->device.index, kind);
 }
@@ -118,7 +118,7 @@ static pmix_status_t number_value(const char *text, size_t unit, pmix_value_t *v
 /* The standard wants it to be there. That of the plane is that of what the sweep saw there. */
 static pmix_status_t get_vendor(const struct known *known, pmix_value_t *value)
 {
-    const char *vendor = fact(known, "vendor");
+    const char *vendor = attribute_fact(known, "vendor");
     if (vendor == NULL && (known->device.seen & PMIXFAB_SEEN_SUBNET) != 0)
         vendor = known->plane.vendor;
     return fab_value_string(value, vendor != NULL && vendor[0] != '\0' ? vendor : "unknown");
@@ -127,49 +127,49 @@ static pmix_status_t get_vendor(const struct known *known, pmix_value_t *value)
 /* The vendor's number of the product; where nobody knows that, of the vendor itself. */
 static pmix_status_t get_vendor_id(const struct known *known, pmix_value_t *value)
 {
-    const char *part = fact(known, "part-id");
-    return text_value(part != NULL ? part : fact(known, "vendor-id"), value);
+    const char *part = attribute_fact(known, "part-id");
+    return text_value(part != NULL ? part : attribute_fact(known, "vendor-id"), value);
 }
 
 static pmix_status_t get_driver(const struct known *known, pmix_value_t *value)
 {
-    return text_value(fact(known, "driver"), value);
+    return text_value(attribute_fact(known, "driver"), value);
 }
 
 static pmix_status_t get_firmware(const struct known *known, pmix_value_t *value)
 {
-    return text_value(fact(known, "firmware"), value);
+    return text_value(attribute_fact(known, "firmware"), value);
 }
 
 static pmix_status_t get_pci(const struct known *known, pmix_value_t *value)
 {
-    return text_value(fact(known, "pci"), value);
+    return text_value(attribute_fact(known, "pci"), value);
 }
 
 /* The standard wants it to be there. What has a PCI address is on that bus, whoever named it. */
 static pmix_status_t get_bus(const struct known *known, pmix_value_t *value)
 {
-    const char *bus = fact(known, "bus");
-    if (bus == NULL && fact(known, "pci") != NULL)
+    const char *bus = attribute_fact(known, "bus");
+    if (bus == NULL && attribute_fact(known, "pci") != NULL)
         bus = "PCI";
     return fab_value_string(value, bus != NULL ? bus : "unknown");
 }
 
 static pmix_status_t get_mtu(const struct known *known, pmix_value_t *value)
 {
-    return number_value(fact(known, "mtu"), 1, value);
+    return number_value(attribute_fact(known, "mtu"), 1, value);
 }
 
 static pmix_status_t get_speed(const struct known *known, pmix_value_t *value)
 {
     if (known->device.mbps != 0)
         return size_value(known->device.mbps * 1000000u, value);
-    return number_value(fact(known, "speed"), 1000000u, value);
+    return number_value(attribute_fact(known, "speed"), 1000000u, value);
 }
 
 static pmix_status_t get_state(const struct known *known, pmix_value_t *value)
 {
-    const char *said = fact(known, "state");
+    const char *said = attribute_fact(known, "state");
     uint32_t state = known->device.state;
     if (state == PMIXFAB_STATE_UNKNOWN && said != NULL)
         state = strcmp(said, "up") == 0     ? PMIXFAB_STATE_UP
@@ -183,7 +183,7 @@ static pmix_status_t get_state(const struct known *known, pmix_value_t *value)
 /* A sweep sees InfiniBand only; of an RDMA device that only its host knows the host must say it. */
 static const char *type_of(const struct known *known)
 {
-    const char *type = fact(known, "type");
+    const char *type = attribute_fact(known, "type");
     if (type != NULL)
         return type;
     if (strncmp(known->device.id, ETHERNET_ID, strlen(ETHERNET_ID)) == 0)
@@ -199,7 +199,8 @@ static pmix_status_t get_type(const struct known *known, pmix_value_t *value)
 /* InfiniBand: the port's GUID. Ethernet: the MAC. */
 static pmix_status_t get_address(const struct known *known, pmix_value_t *value)
 {
-    const char *type = type_of(known), *mac = fact(known, "mac"), *guid = fact(known, "port-guid");
+    const char *type = type_of(known), *mac = attribute_fact(known, "mac"),
+               *guid = attribute_fact(known, "port-guid");
     char text[32];
     if (type != NULL && strcmp(type, "Ethernet") == 0) {
         if (mac == NULL && strncmp(known->device.id, ETHERNET_ID, strlen(ETHERNET_ID)) == 0)
@@ -221,7 +222,7 @@ static const struct {
     pmix_status_t (*get)(const struct known *known, pmix_value_t *value);
 } attributes[] = {
     {PMIX_DEVICE_ID, get_id}, /* the standard: the first element */
-    {PMIX_HOSTNAME, get_host},
+    {PMIX_HOSTNAME, attribute_host},
     {PMIX_NODEID, get_host_number},
     {PMIX_FABRIC_DEVICE_NAME, get_name},
     {PMIX_FABRIC_DEVICE_VENDOR, get_vendor},
@@ -232,7 +233,7 @@ static const struct {
     {PMIX_FABRIC_DEVICE_FIRMWARE, get_firmware},
     {PMIX_FABRIC_DEVICE_INDEX, get_index},
     {PMIX_FABRIC_DEVICE_ADDRESS, get_address},
-    {PMIX_FABRIC_DEVICE_COORDINATES, get_coordinates},
+    {PMIX_FABRIC_DEVICE_COORDINATES, attribute_coordinates},
     {PMIX_FABRIC_DEVICE_MTU, get_mtu},
     {PMIX_FABRIC_DEVICE_SPEED, get_speed},
     {PMIX_FABRIC_DEVICE_STATE, get_state},
@@ -243,7 +244,7 @@ static const struct {
 };
 #define N_ATTRIBUTES (sizeof(attributes) / sizeof(attributes[0]))
 
-static pmix_status_t look_up(const struct pmixfab *fab, uint32_t index, struct known *known)
+static pmix_status_t attribute_find_device(const struct pmixfab *fab, uint32_t index, struct known *known)
 {
     known->fab = fab;
     return pmixfab_plane(fab, &known->plane) == PMIXFAB_OK &&
@@ -264,7 +265,7 @@ pmix_status_t fab_device_attribute(const struct pmixfab *fab, uint32_t index, co
                                    pmix_value_t *value)
 {
     struct known known;
-    pmix_status_t rc = look_up(fab, index, &known);
+    pmix_status_t rc = attribute_find_device(fab, index, &known);
     for (size_t i = 0; rc == PMIX_SUCCESS && i < N_ATTRIBUTES; i++)
         if (strcmp(key, attributes[i].key) == 0)
             return attributes[i].get(&known, value);
@@ -275,7 +276,7 @@ pmix_status_t fab_device_value(const struct pmixfab *fab, uint32_t index, pmix_v
 {
     struct known known;
     size_t n = 0;
-    pmix_status_t rc = look_up(fab, index, &known);
+    pmix_status_t rc = attribute_find_device(fab, index, &known);
     if (rc == PMIX_SUCCESS)
         rc = fab_value_array(value, PMIX_INFO, N_ATTRIBUTES);
     if (rc != PMIX_SUCCESS)

@@ -26,7 +26,8 @@ static bool named_range(const struct pmixfab *fab, const char *host, struct fab_
 }
 
 /* Where the devices can be that are asked for; false: nowhere. */
-static bool range(const struct pmixfab *fab, const struct fab_request *request, struct fab_device_walk *walk)
+static bool device_index_range(const struct pmixfab *fab, const struct fab_request *request,
+                               struct fab_device_walk *walk)
 {
     struct pmixfab_plane plane;
     struct pmixfab_device device;
@@ -54,11 +55,11 @@ void fab_device_walk(const struct pmixfab *fab, const struct fab_request *reques
                      struct fab_device_walk *out)
 {
     *out = (struct fab_device_walk){.fab = fab, .request = request, .on_switch = UINT32_MAX};
-    if (!range(fab, request, out))
+    if (!device_index_range(fab, request, out))
         out->end = 0;
 }
 
-static bool fits(const struct fab_device_walk *walk, const struct pmixfab_device *device)
+static bool device_index_fits(const struct fab_device_walk *walk, const struct pmixfab_device *device)
 {
     const struct fab_request *request = walk->request;
     return (request->hostname == NULL || strcmp(request->hostname, device->host) == 0) &&
@@ -73,7 +74,7 @@ bool fab_device_next(struct fab_device_walk *walk, uint32_t *index)
     struct pmixfab_device device;
     while (walk->next < walk->end) {
         *index = walk->next++;
-        if (pmixfab_device(walk->fab, *index, &device) == PMIXFAB_OK && fits(walk, &device))
+        if (pmixfab_device(walk->fab, *index, &device) == PMIXFAB_OK && device_index_fits(walk, &device))
             return true;
     }
     return false;

@@ -19,7 +19,7 @@ struct registration {
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct registration *list;
 
-static struct registration *find(const pmix_fabric_t *fabric)
+static struct registration *fabric_registration(const pmix_fabric_t *fabric)
 {
     struct registration *r = NULL;
     if (fabric == NULL || fabric->module == NULL)
@@ -68,7 +68,7 @@ int pmixfab_register(struct pmix_fabric_s *fabric, const struct pmix_info *direc
     struct pmixfab_plane plane;
     pmix_info_t *info = NULL;
     size_t n = 0;
-    if (fabric == NULL || find(fabric) != NULL)
+    if (fabric == NULL || fabric_registration(fabric) != NULL)
         return PMIXFAB_ERR_INVAL;
     int rc = pmixfab_open_pmix(directives, ndirs, &fab);
     if (rc != PMIXFAB_OK)
@@ -146,7 +146,7 @@ static int replace_content(struct registration *r, struct pmixfab *fab, pmix_inf
 
 int pmixfab_update(struct pmix_fabric_s *fabric)
 {
-    struct registration *r = find(fabric);
+    struct registration *r = fabric_registration(fabric);
     struct pmixfab *fab = NULL;
     struct pmixfab_plane plane;
     pmix_info_t index, *info = NULL;
@@ -176,7 +176,7 @@ int pmixfab_update(struct pmix_fabric_s *fabric)
 
 int pmixfab_deregister(struct pmix_fabric_s *fabric)
 {
-    struct registration *r = find(fabric);
+    struct registration *r = fabric_registration(fabric);
     if (r == NULL)
         return PMIXFAB_ERR_INVAL;
     pthread_mutex_lock(&list_lock);
@@ -193,6 +193,6 @@ int pmixfab_deregister(struct pmix_fabric_s *fabric)
 
 const struct pmixfab *pmixfab_of(const struct pmix_fabric_s *fabric)
 {
-    const struct registration *r = find(fabric);
+    const struct registration *r = fabric_registration(fabric);
     return r == NULL ? NULL : r->fab;
 }

@@ -49,7 +49,7 @@ static pmix_status_t value_index(const struct fab_info_source *source, const str
     return PMIX_SUCCESS;
 }
 
-static bool physical(const struct fab_info_source *source)
+static bool info_is_physical(const struct fab_info_source *source)
 {
     return source->view == PMIXFAB_PHYSICAL;
 }
@@ -58,15 +58,15 @@ static pmix_status_t value_dims(const struct fab_info_source *source, const stru
                                 pmix_value_t *value)
 {
     value->type = PMIX_UINT32;
-    value->data.uint32 = physical(source) ? plane->physical_dims : plane->dims;
+    value->data.uint32 = info_is_physical(source) ? plane->physical_dims : plane->dims;
     return PMIX_SUCCESS;
 }
 
 static pmix_status_t value_shape(const struct fab_info_source *source, const struct pmixfab_plane *plane,
                                  pmix_value_t *value)
 {
-    const uint32_t *shape = physical(source) ? plane->physical_shape : plane->shape;
-    uint32_t dims = physical(source) ? plane->physical_dims : plane->dims;
+    const uint32_t *shape = info_is_physical(source) ? plane->physical_shape : plane->shape;
+    uint32_t dims = info_is_physical(source) ? plane->physical_dims : plane->dims;
     pmix_status_t rc = fab_value_array(value, PMIX_UINT32, dims);
     if (rc == PMIX_SUCCESS)
         memcpy(value->data.darray->array, shape, dims * sizeof(*shape));
@@ -76,7 +76,7 @@ static pmix_status_t value_shape(const struct fab_info_source *source, const str
 static pmix_status_t value_shape_string(const struct fab_info_source *source,
                                         const struct pmixfab_plane *plane, pmix_value_t *value)
 {
-    enum pmixfab_view view = physical(source) ? PMIXFAB_PHYSICAL : PMIXFAB_LOGICAL;
+    enum pmixfab_view view = info_is_physical(source) ? PMIXFAB_PHYSICAL : PMIXFAB_LOGICAL;
     char text[64];
     (void)plane;
     if (pmixfab_shape_string(source->fab, view, text, sizeof(text)) != PMIXFAB_OK)
@@ -167,7 +167,7 @@ static const struct {
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
-static value_fn find_key(const char *key)
+static value_fn info_find_key(const char *key)
 {
     for (size_t i = 0; i < N_KEYS; i++)
         if (strcmp(key, keys[i].key) == 0)
@@ -177,13 +177,13 @@ static value_fn find_key(const char *key)
 
 int fab_info_known(const char *key)
 {
-    return find_key(key) != NULL;
+    return info_find_key(key) != NULL;
 }
 
 pmix_status_t fab_info_value(const struct fab_info_source *source, const char *key, pmix_value_t *value)
 {
     struct pmixfab_plane plane;
-    value_fn fn = find_key(key);
+    value_fn fn = info_find_key(key);
     PMIX_VALUE_CONSTRUCT(value);
     if (fn == NULL)
         return PMIX_ERR_NOT_FOUND;

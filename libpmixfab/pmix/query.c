@@ -72,8 +72,8 @@ int fab_error_of(pmix_status_t status)
     }
 }
 
-static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
-                      pmix_release_cbfunc_t release, void *release_data)
+static void query_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                            pmix_release_cbfunc_t release, void *release_data)
 {
     struct fab_answer *answer = cbdata;
     pthread_mutex_lock(&answer->lock);
@@ -132,7 +132,7 @@ static struct fab_answer *answer_new(pmix_query_t *query)
 }
 
 /* True when the answer is there. */
-static bool wait_for(struct fab_answer *answer)
+static bool query_wait_answer(struct fab_answer *answer)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -159,10 +159,10 @@ int fab_query(const char *const *keys, const pmix_info_t *directives, size_t ndi
             PMIX_QUERY_FREE(query, 1);
         return PMIXFAB_ERR_NOMEM;
     }
-    pmix_status_t status = PMIx_Query_info_nb(query, 1, on_answer, answer);
+    pmix_status_t status = PMIx_Query_info_nb(query, 1, query_on_answer, answer);
     if (status != PMIX_SUCCESS) { /* the callback does not come: its reference */
         answer_put(answer);
-    } else if (!wait_for(answer)) {
+    } else if (!query_wait_answer(answer)) {
         status = PMIX_ERR_TIMEOUT;
     } else {
         status = answer->status;

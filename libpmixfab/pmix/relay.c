@@ -52,7 +52,7 @@ int64_t relay_with_jitter(unsigned pause)
     return pause / 2 + chance % (pause + 1);
 }
 
-static int64_t reconnect(struct relay *relay, int64_t now)
+static int64_t relay_reconnect(struct relay *relay, int64_t now)
 {
     if (now < relay->try_at)
         return relay->try_at;
@@ -83,7 +83,7 @@ static void sleep_until(struct relay *relay, int64_t when)
     relay->wakes_at = INT64_MAX; /* while it is awake every new request makes it look again */
 }
 
-static void *keep(void *arg)
+static void *relay_thread(void *arg)
 {
     struct relay *relay = arg;
     pthread_mutex_lock(&relay->lock);
@@ -91,7 +91,7 @@ static void *keep(void *arg)
         int64_t now = relay_now(), next = INT64_MAX, when;
         relay->poked = false;
         if (!relay->connected)
-            next = reconnect(relay, now);
+            next = relay_reconnect(relay, now);
         when = relay_watch_step(relay, now);
         next = when < next ? when : next;
         relay_watch_tell_host(relay);
@@ -111,7 +111,7 @@ static void *keep(void *arg)
 
 /* ---- for the host -------------------------------------------------------------------------------- */
 
-static int start(struct relay *relay)
+static int relay_start_thread(struct relay *relay)
 {
     relay->closing = relay->tried = relay->connected = false;
     relay->pause_ms = FIRST_PAUSE_MS;
@@ -128,7 +128,7 @@ static int start(struct relay *relay)
     relay->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (relay->bell < 0)
         return PMIXFAB_ERR_IO;
-    if (pthread_create(&relay->keeper, NULL, keep, relay) != 0) {
+    if (pthread_create(&relay->keeper, NULL, relay_thread, relay) != 0) {
         close(relay->bell);
         return PMIXFAB_ERR_NOMEM;
     }
@@ -157,7 +157,7 @@ int pmixfab_relay_open(const char *scheduler)
         rc = PMIXFAB_ERR_BUSY;
     } else if ((relay->where = strdup(scheduler)) == NULL) {
         rc = PMIXFAB_ERR_NOMEM;
-    } else if ((rc = start(relay)) != PMIXFAB_OK) {
+    } else if ((rc = relay_start_thread(relay)) != PMIXFAB_OK) {
         free(relay->where);
         relay->where = NULL;
     }

@@ -98,7 +98,8 @@ pmix_status_t relay_decode(pmix_pdata_t *data, size_t n, bool whole, pmix_info_t
 
 /* ---- watches ------------------------------------------------------------------------------------ */
 
-static const pmix_value_t *find(const pmix_pdata_t *data, size_t n, const char *key, pmix_data_type_t type)
+static const pmix_value_t *pdata_find(const pmix_pdata_t *data, size_t n, const char *key,
+                                      pmix_data_type_t type)
 {
     for (size_t i = 0; i < n; i++)
         if (good_key(data[i].key) && strcmp(data[i].key, key) == 0)
@@ -109,7 +110,7 @@ static const pmix_value_t *find(const pmix_pdata_t *data, size_t n, const char *
 static const pmix_data_array_t *find_array(const pmix_pdata_t *data, size_t n, const char *key,
                                            pmix_data_type_t type)
 {
-    const pmix_value_t *value = find(data, n, key, PMIX_DATA_ARRAY);
+    const pmix_value_t *value = pdata_find(data, n, key, PMIX_DATA_ARRAY);
     return value != NULL && value->data.darray->type == type ? value->data.darray : NULL;
 }
 
@@ -118,13 +119,13 @@ pmix_status_t relay_decode_news(const pmix_pdata_t *data, size_t n, struct relay
     memset(out, 0, sizeof(*out));
     if (data == NULL)
         return PMIX_ERR_UNPACK_FAILURE;
-    const pmix_value_t *generation = find(data, n, PMIXFAB_KEY_GENERATION, PMIX_UINT64);
-    const pmix_value_t *published = find(data, n, FAB_KEY_PUBLISHED, PMIX_INT64);
+    const pmix_value_t *generation = pdata_find(data, n, PMIXFAB_KEY_GENERATION, PMIX_UINT64);
+    const pmix_value_t *published = pdata_find(data, n, FAB_KEY_PUBLISHED, PMIX_INT64);
     if (generation == NULL || published == NULL)
         return PMIX_ERR_UNPACK_FAILURE;
     out->generation = generation->data.uint64;
     out->published = published->data.int64;
-    const pmix_value_t *stale = find(data, n, PMIXFAB_KEY_STALE, PMIX_BOOL);
+    const pmix_value_t *stale = pdata_find(data, n, PMIXFAB_KEY_STALE, PMIX_BOOL);
     out->stale = stale != NULL && stale->data.flag;
     if (n == 2 + (size_t)(stale != NULL))
         return PMIX_SUCCESS; /* nothing is published */
@@ -147,7 +148,7 @@ pmix_status_t relay_decode_news(const pmix_pdata_t *data, size_t n, struct relay
     return PMIX_SUCCESS;
 }
 
-static const struct relay_plane *plane_of(const struct relay_news *news, size_t index)
+static const struct relay_plane *news_find_plane(const struct relay_news *news, size_t index)
 {
     for (uint32_t i = 0; i < news->n; i++)
         if (news->planes[i].index == index)
@@ -165,12 +166,12 @@ int relay_changed(const struct relay_news *before, const struct relay_news *afte
     /* Another history with the same numbers: a scheduler that lost its store. */
     bool all = before->generation == after->generation && before->published != after->published;
     for (uint32_t i = 0; i < after->n; i++) {
-        const struct relay_plane *old = plane_of(before, after->planes[i].index);
+        const struct relay_plane *old = news_find_plane(before, after->planes[i].index);
         if (all || old == NULL || old->generation != after->planes[i].generation)
             (*out)[(*n)++] = after->planes[i];
     }
     for (uint32_t i = 0; i < before->n; i++) {
-        if (plane_of(after, before->planes[i].index) != NULL)
+        if (news_find_plane(after, before->planes[i].index) != NULL)
             continue;
         (*out)[*n] = before->planes[i];
         (*out)[(*n)++].generation = after->generation;

@@ -25,7 +25,7 @@ bool relay_is_uri(const char *where)
 /* ---- where it is -------------------------------------------------------------------------------- */
 
 /* A scheduler that was started anew has another address: the run directory is asked each time. */
-static bool read_uri(const char *where, char *uri, size_t size)
+static bool relay_read_uri(const char *where, char *uri, size_t size)
 {
     char path[4096];
     if (relay_is_uri(where)) {
@@ -68,7 +68,7 @@ static bool split_uri(const char *uri, char *host, size_t host_size, char *port,
 
 /* ---- is somebody there? --------------------------------------------------------------------------- */
 
-static bool ready(int fd, short events)
+static bool relay_fd_poll(int fd, short events)
 {
     struct pollfd p = {.fd = fd, .events = events};
     int n;
@@ -91,9 +91,9 @@ static bool is_alive(const struct addrinfo *address)
     if (fd < 0)
         return false;
     bool alive = connect(fd, address->ai_addr, address->ai_addrlen) == 0 ||
-                 (errno == EINPROGRESS && ready(fd, POLLOUT) &&
+                 (errno == EINPROGRESS && relay_fd_poll(fd, POLLOUT) &&
                   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0);
-    alive = alive && shutdown(fd, SHUT_WR) == 0 && ready(fd, POLLIN) && read(fd, &byte, 1) <= 0;
+    alive = alive && shutdown(fd, SHUT_WR) == 0 && relay_fd_poll(fd, POLLIN) && read(fd, &byte, 1) <= 0;
     close(fd);
     return alive;
 }
@@ -160,7 +160,7 @@ void relay_wait(struct relay *relay, int milliseconds)
 
 /* ---- connecting --------------------------------------------------------------------------------- */
 
-static bool attach(struct relay *relay, const char *uri, const struct addrinfo *address)
+static bool relay_attach(struct relay *relay, const char *uri, const struct addrinfo *address)
 {
     pmix_info_t info[2];
     pmix_proc_t self, server;
@@ -190,7 +190,7 @@ bool relay_link_connect(struct relay *relay)
     struct addrinfo *address = NULL;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
     relay_link_close(relay);
-    if (!read_uri(relay->where, uri, sizeof(uri)) ||
+    if (!relay_read_uri(relay->where, uri, sizeof(uri)) ||
         !split_uri(uri, host, sizeof(host), port, sizeof(port)) ||
         getaddrinfo(host, port, &hints, &address) != 0) {
         fab_log(PMIXFAB_LOG_DEBUG, "relay: no scheduler's address at %s", relay->where);
@@ -198,7 +198,7 @@ bool relay_link_connect(struct relay *relay)
     }
     bool connected = is_alive(address);
     if (connected)
-        connected = attach(relay, uri, address);
+        connected = relay_attach(relay, uri, address);
     else
         fab_log(PMIXFAB_LOG_DEBUG, "relay: nobody answers at %s", uri);
     freeaddrinfo(address);

@@ -15,7 +15,7 @@ struct answer {
     size_t n;
 };
 
-static void answer_free(void *cbdata)
+static void relay_answer_free(void *cbdata)
 {
     struct answer *answer = cbdata;
     PMIX_INFO_FREE(answer->info, answer->n);
@@ -51,7 +51,7 @@ static void answer_data(const struct relay_request *request, pmix_pdata_t *data,
     if (answer != NULL)
         rc = relay_decode(data, n, strcmp(request->op, RELAY_QUERY) != 0, &answer->info, &answer->n);
     if (rc == PMIX_SUCCESS) {
-        request->cbfunc(rc, answer->info, answer->n, request->cbdata, answer_free, answer);
+        request->cbfunc(rc, answer->info, answer->n, request->cbdata, relay_answer_free, answer);
         return;
     }
     free(answer);
@@ -62,7 +62,7 @@ static void answer_data(const struct relay_request *request, pmix_pdata_t *data,
 
 /* ---- the table ---------------------------------------------------------------------------------- */
 
-static void put(struct relay_request *request)
+static void relay_request_put(struct relay_request *request)
 {
     if (--request->refs > 0)
         return;
@@ -72,7 +72,7 @@ static void put(struct relay_request *request)
 }
 
 /* Into the table, where its deadline puts it: nearly always at the end. */
-static void insert(struct relay *relay, struct relay_request *request)
+static void relay_request_insert(struct relay *relay, struct relay_request *request)
 {
     struct relay_request *before = relay->list == NULL ? NULL : relay->list->prev;
     while (before != NULL && before->deadline > request->deadline)
@@ -95,7 +95,7 @@ static void forget_attempt(struct relay *relay, struct relay_request *request)
 }
 
 /* Out of the table: whoever has taken it answers it. */
-static void take(struct relay *relay, struct relay_request *request)
+static void relay_request_remove(struct relay *relay, struct relay_request *request)
 {
     forget_attempt(relay, request);
     relay->waiting--;
@@ -130,7 +130,7 @@ static bool means_lost(pmix_status_t status)
 }
 
 /* On PMIx's thread. The number stands for the attempt: an answer that comes too late finds nothing. */
-static void on_answer(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cbdata)
+static void relay_request_on_answer(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cbdata)
 {
     struct relay *relay = &fab_relay;
     struct relay_request *request;
@@ -142,7 +142,7 @@ static void on_answer(pmix_status_t status, pmix_pdata_t *data, size_t n, void *
         request = NULL;
     }
     if (request != NULL)
-        take(relay, request);
+        relay_request_remove(relay, request);
     pthread_mutex_unlock(&relay->lock);
     if (request == NULL)
         return;
@@ -151,7 +151,7 @@ static void on_answer(pmix_status_t status, pmix_pdata_t *data, size_t n, void *
     else
         answer_error(request, status);
     pthread_mutex_lock(&relay->lock);
-    put(request);
+    relay_request_put(request);
     pthread_mutex_unlock(&relay->lock);
 }
 
@@ -166,13 +166,14 @@ static void send_request(struct relay *relay, struct relay_request *request)
     relay->waiting--;
     relay->sending++;
     pthread_mutex_unlock(&relay->lock);
-    pmix_status_t rc = PMIx_Lookup_nb(keys, request->info, request->n, on_answer, (void *)(uintptr_t)id);
+    pmix_status_t rc =
+        PMIx_Lookup_nb(keys, request->info, request->n, relay_request_on_answer, (void *)(uintptr_t)id);
     pthread_mutex_lock(&relay->lock);
     if (--relay->sending == 0 && !relay->connected)
         relay_poke(relay);
     if (rc != PMIX_SUCCESS && request->id == id) /* no answer comes: the connection is no more */
         relay_lost(relay);
-    put(request);
+    relay_request_put(request);
 }
 
 void relay_send_waiting(struct relay *relay)
@@ -197,7 +198,7 @@ static void answer_expired(pmix_status_t status, void *cbdata)
     (void)status;
     answer_error(request, request->outcome);
     pthread_mutex_lock(&fab_relay.lock);
-    put(request);
+    relay_request_put(request);
     pthread_mutex_unlock(&fab_relay.lock);
 }
 
@@ -205,7 +206,7 @@ int64_t relay_expire(struct relay *relay, int64_t now, bool all)
 {
     while (relay->list != NULL && (all || relay->list->deadline <= now)) {
         struct relay_request *request = relay->list;
-        take(relay, request);
+        relay_request_remove(relay, request);
         request->outcome = relay->connected && !all && !request->over ? PMIX_ERR_TIMEOUT : PMIX_ERR_UNREACH;
         pthread_mutex_unlock(&relay->lock);
         fab_on_pmix_thread(answer_expired, request);
@@ -217,8 +218,8 @@ int64_t relay_expire(struct relay *relay, int64_t now, bool all)
 /* ---- what a server's module calls ----------------------------------------------------------------- */
 
 /* Takes info over, also on error. plain: errors of a query as they are. */
-static void submit(const char *op, pmix_info_t *info, size_t n, bool plain, pmix_info_cbfunc_t cbfunc,
-                   void *cbdata)
+static void relay_submit(const char *op, pmix_info_t *info, size_t n, bool plain, pmix_info_cbfunc_t cbfunc,
+                         void *cbdata)
 {
     struct relay *relay = &fab_relay;
     struct relay_request *request = calloc(1, sizeof(*request));
@@ -235,10 +236,10 @@ static void submit(const char *op, pmix_info_t *info, size_t n, bool plain, pmix
         pthread_mutex_unlock(&relay->lock);
         answer_error(request, PMIX_ERR_UNREACH);
         pthread_mutex_lock(&relay->lock);
-        put(request);
+        relay_request_put(request);
     } else {
         request->deadline = relay_now() + relay->deadline_ms;
-        insert(relay, request);
+        relay_request_insert(relay, request);
         send_request(relay, request);
     }
     pthread_mutex_unlock(&relay->lock);
@@ -262,7 +263,8 @@ pmix_status_t pmixfab_server_fabric(const pmix_proc_t *requestor, pmix_fabric_op
         for (size_t i = 0; i < n; i++)
             PMIX_INFO_XFER(&copy[given++], &directives[i]);
     }
-    submit(op == PMIX_FABRIC_REQUEST_INFO ? RELAY_REGISTER : RELAY_UPDATE, copy, all, false, cbfunc, cbdata);
+    relay_submit(op == PMIX_FABRIC_REQUEST_INFO ? RELAY_REGISTER : RELAY_UPDATE, copy, all, false, cbfunc,
+                 cbdata);
     return PMIX_SUCCESS;
 }
 
@@ -287,7 +289,7 @@ static pmix_status_t submit_query(pmix_query_t *queries, size_t n, bool plain, p
         PMIX_INFO_FREE(info, 1);
         return PMIX_ERR_NOMEM;
     }
-    submit(RELAY_QUERY, info, 1, plain, cbfunc, cbdata);
+    relay_submit(RELAY_QUERY, info, 1, plain, cbfunc, cbdata);
     return PMIX_SUCCESS;
 }
 
@@ -328,10 +330,10 @@ int relay_ask(const char *op, const pmix_info_t *info, size_t n, unsigned deadli
     if (rc == PMIXFAB_OK && (!relay->open || relay->closing))
         rc = PMIXFAB_ERR_UNREACH;
     if (rc != PMIXFAB_OK) {
-        put(request);
+        relay_request_put(request);
     } else {
         request->deadline = relay_now() + deadline_ms;
-        insert(relay, request);
+        relay_request_insert(relay, request);
         if (relay->connected)
             send_request(relay, request);
     }

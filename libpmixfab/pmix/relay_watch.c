@@ -15,7 +15,7 @@
 /* ---- asking ------------------------------------------------------------------------------------- */
 
 /* On PMIx's thread. */
-static void on_news(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cbdata)
+static void subscription_on_news(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cbdata)
 {
     struct relay *relay = &fab_relay;
     struct relay_watch *watch = &relay->watch;
@@ -39,7 +39,7 @@ static void on_news(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cb
     pthread_mutex_unlock(&relay->lock);
 }
 
-static void ask(struct relay *relay, int64_t now)
+static void subscription_request(struct relay *relay, int64_t now)
 {
     struct relay_watch *watch = &relay->watch;
     char *keys[] = {RELAY_WATCH, NULL};
@@ -53,7 +53,8 @@ static void ask(struct relay *relay, int64_t now)
     watch->due = now + RELAY_WATCH_SECONDS * 1000 + SLACK_MS;
     relay->sending++;
     pthread_mutex_unlock(&relay->lock);
-    pmix_status_t rc = PMIx_Lookup_nb(keys, n == 0 ? NULL : info, n, on_news, (void *)(uintptr_t)id);
+    pmix_status_t rc =
+        PMIx_Lookup_nb(keys, n == 0 ? NULL : info, n, subscription_on_news, (void *)(uintptr_t)id);
     pthread_mutex_lock(&relay->lock);
     relay->sending--;
     if (rc != PMIX_SUCCESS && watch->id == id)
@@ -67,7 +68,7 @@ struct notice {
     pmix_info_t info[4];
 };
 
-static void notice_free(struct notice *notice)
+static void subscription_news_free(struct notice *notice)
 {
     for (size_t i = 0; i < notice->n; i++)
         PMIX_INFO_DESTRUCT(&notice->info[i]);
@@ -79,14 +80,14 @@ static void on_told(pmix_status_t status, void *cbdata)
 {
     struct relay *relay = &fab_relay;
     (void)status;
-    notice_free(cbdata);
+    subscription_news_free(cbdata);
     pthread_mutex_lock(&relay->lock);
     if (relay->watch.telling > 0 && --relay->watch.telling == 0)
         relay_poke(relay);
     pthread_mutex_unlock(&relay->lock);
 }
 
-static struct notice *notice_new(const struct relay_plane *plane)
+static struct notice *subscription_news_new(const struct relay_plane *plane)
 {
     struct notice *notice = calloc(1, sizeof(*notice));
     size_t index = plane->index;
@@ -102,12 +103,12 @@ static struct notice *notice_new(const struct relay_plane *plane)
     return notice;
 }
 
-static void tell(struct relay *relay, pmix_status_t code)
+static void subscription_report(struct relay *relay, pmix_status_t code)
 {
     struct relay_watch *watch = &relay->watch;
     const pmix_proc_t self = relay->self;
     for (uint32_t i = 0; i < watch->n_changed; i++) {
-        struct notice *notice = notice_new(&watch->changed[i]);
+        struct notice *notice = subscription_news_new(&watch->changed[i]);
         if (notice == NULL)
             continue;
         watch->telling++;
@@ -144,14 +145,14 @@ static void start_telling(struct relay *relay, int64_t now)
             (unsigned long long)watch->known.generation, watch->n_changed);
     watch->pending_told = true;
     watch->told_until = now + HANDLERS_MS;
-    tell(relay, PMIX_FABRIC_UPDATE_PENDING);
+    subscription_report(relay, PMIX_FABRIC_UPDATE_PENDING);
 }
 
 int64_t relay_watch_step(struct relay *relay, int64_t now)
 {
     struct relay_watch *watch = &relay->watch;
     if (watch->pending_told && (watch->telling == 0 || now >= watch->told_until)) {
-        tell(relay, PMIX_FABRIC_UPDATED);
+        subscription_report(relay, PMIX_FABRIC_UPDATED);
         watch->pending_told = false;
         watch->n_changed = 0;
         free(watch->changed);
@@ -168,7 +169,7 @@ int64_t relay_watch_step(struct relay *relay, int64_t now)
     if (watch->due > now)
         return watch->due;
     if (watch->id == 0) {
-        ask(relay, now);
+        subscription_request(relay, now);
         return watch->due;
     }
     fab_log(PMIXFAB_LOG_WARNING, "relay: the scheduler does not answer any more");

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-static pmix_status_t take_string(const pmix_value_t *value, const char **out)
+static pmix_status_t request_read_string(const pmix_value_t *value, const char **out)
 {
     if (value->type != PMIX_STRING || value->data.string == NULL || value->data.string[0] == '\0')
         return PMIX_ERR_BAD_PARAM;
@@ -14,7 +14,7 @@ static pmix_status_t take_string(const pmix_value_t *value, const char **out)
 }
 
 /* The standard's types are size_t and uint32_t; callers in other languages hand over other integers. */
-static bool read_number(const pmix_value_t *value, uint64_t *out)
+static bool request_read_number(const pmix_value_t *value, uint64_t *out)
 {
     int64_t with_sign = 0;
     switch (value->type) {
@@ -49,7 +49,7 @@ static bool read_number(const pmix_value_t *value, uint64_t *out)
 static pmix_status_t take_index(const pmix_value_t *value, struct fab_request *out)
 {
     uint64_t index;
-    if (!read_number(value, &index) || (out->has_index && out->index != index))
+    if (!request_read_number(value, &index) || (out->has_index && out->index != index))
         return PMIX_ERR_BAD_PARAM;
     out->has_index = true;
     out->index = index;
@@ -59,7 +59,7 @@ static pmix_status_t take_index(const pmix_value_t *value, struct fab_request *o
 static pmix_status_t take_uint32(const pmix_value_t *value, bool *has, uint32_t *out)
 {
     uint64_t number;
-    if (!read_number(value, &number) || number > UINT32_MAX || (*has && *out != number))
+    if (!request_read_number(value, &number) || number > UINT32_MAX || (*has && *out != number))
         return PMIX_ERR_BAD_PARAM;
     *has = true;
     *out = (uint32_t)number;
@@ -73,7 +73,7 @@ static pmix_status_t take_view(const pmix_value_t *value, struct fab_request *ou
         number = strcmp(value->data.string, "logical") == 0    ? PMIXFAB_LOGICAL
                  : strcmp(value->data.string, "physical") == 0 ? PMIXFAB_PHYSICAL
                                                                : 0;
-    else if (!read_number(value, &number))
+    else if (!request_read_number(value, &number))
         return PMIX_ERR_BAD_PARAM;
     if ((number != PMIXFAB_LOGICAL && number != PMIXFAB_PHYSICAL) ||
         (out->view != 0 && out->view != (enum pmixfab_view)number))
@@ -83,7 +83,7 @@ static pmix_status_t take_view(const pmix_value_t *value, struct fab_request *ou
 }
 
 /* A key alone means yes, as everywhere in PMIx. */
-static pmix_status_t take_devices(const pmix_value_t *value, struct fab_request *out)
+static pmix_status_t request_read_devices(const pmix_value_t *value, struct fab_request *out)
 {
     if (value->type != PMIX_BOOL && value->type != PMIX_UNDEF)
         return PMIX_ERR_BAD_PARAM;
@@ -93,7 +93,7 @@ static pmix_status_t take_devices(const pmix_value_t *value, struct fab_request 
 }
 
 /* PMIX_ERR_NOT_FOUND: it is none of ours. */
-static pmix_status_t take(const pmix_info_t *info, struct fab_request *out)
+static pmix_status_t request_read_info(const pmix_info_t *info, struct fab_request *out)
 {
     const struct {
         const char *key;
@@ -109,7 +109,7 @@ static pmix_status_t take(const pmix_info_t *info, struct fab_request *out)
     };
     for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
         if (PMIX_CHECK_KEY(info, strings[i].key))
-            return take_string(&info->value, strings[i].string);
+            return request_read_string(&info->value, strings[i].string);
     if (PMIX_CHECK_KEY(info, PMIX_FABRIC_INDEX))
         return take_index(&info->value, out);
     if (PMIX_CHECK_KEY(info, PMIX_NODEID))
@@ -119,7 +119,7 @@ static pmix_status_t take(const pmix_info_t *info, struct fab_request *out)
     if (PMIX_CHECK_KEY(info, FAB_KEY_VIEW))
         return take_view(&info->value, out);
     if (PMIX_CHECK_KEY(info, PMIX_FABRIC_DEVICES))
-        return take_devices(&info->value, out);
+        return request_read_devices(&info->value, out);
     return PMIX_ERR_NOT_FOUND;
 }
 
@@ -129,7 +129,7 @@ pmix_status_t fab_request_parse(const pmix_info_t *info, size_t n, struct fab_re
     if (info == NULL && n > 0)
         return PMIX_ERR_BAD_PARAM;
     for (size_t i = 0; i < n; i++) {
-        pmix_status_t rc = take(&info[i], out);
+        pmix_status_t rc = request_read_info(&info[i], out);
         if (rc == PMIX_ERR_NOT_FOUND)
             rc = PMIX_INFO_IS_REQUIRED(&info[i]) ? PMIX_ERR_BAD_PARAM : PMIX_SUCCESS;
         if (rc != PMIX_SUCCESS)

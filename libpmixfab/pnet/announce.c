@@ -61,7 +61,7 @@ static void announcement_free(struct announcement *a)
 }
 
 /* On the library's thread: the last handler has finished. */
-static void on_finished(pmix_status_t status, void *cbdata)
+static void announce_on_finished(pmix_status_t status, void *cbdata)
 {
     struct announcement *a = cbdata;
     (void)status;
@@ -72,11 +72,11 @@ static void on_finished(pmix_status_t status, void *cbdata)
 }
 
 /* On the library's thread. */
-static void on_start(int fd, short what, void *arg)
+static void announce_on_start(int fd, short what, void *arg)
 {
     struct announcement *a = arg;
     (void)fd, (void)what;
-    a->chain.final_cbfunc = on_finished;
+    a->chain.final_cbfunc = announce_on_finished;
     a->chain.final_cbdata = a;
     pmix_invoke_local_event_hdlr(&a->chain);
 }
@@ -87,7 +87,7 @@ void pnet_announce(bool pending, const struct pnet_change *change, void *cbdata)
     (void)cbdata;
     if (a == NULL)
         return;
-    pmix_event_assign(&a->start, pmix_globals.evbase, -1, EV_WRITE, on_start, a);
+    pmix_event_assign(&a->start, pmix_globals.evbase, -1, EV_WRITE, announce_on_start, a);
     pthread_mutex_lock(&lock);
     if (!stopped) {
         pmix_event_active(&a->start, EV_WRITE, 1);

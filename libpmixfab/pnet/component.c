@@ -36,7 +36,7 @@ static struct pnet_registry *registry;
 static struct pnet_watch *watch; /* runs from the first registration on */
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void on_log(enum pmixfab_level level, const char *line, void *cbdata)
+static void component_on_log(enum pmixfab_level level, const char *line, void *cbdata)
 {
     (void)level, (void)cbdata;
     say("%s", line);
@@ -56,7 +56,7 @@ enum caller {
  * library's comes with one of its objects: the blocking function's pmix_cb_t of this very fabric, or a remote
  * request's.
  */
-static enum caller who_asks(const pmix_fabric_t *fabric, pmix_op_cbfunc_t cbfunc, void *cbdata)
+static enum caller component_caller(const pmix_fabric_t *fabric, pmix_op_cbfunc_t cbfunc, void *cbdata)
 {
     Dl_info library, callback;
     if (cbfunc == NULL)
@@ -94,7 +94,8 @@ static void start_watching(void)
 
 /* An answer to who waits. Handing back PMIX_SUCCESS after the callback keeps the library from recording the
  * fabric in a list that only grows. */
-static pmix_status_t finish(enum caller caller, pmix_status_t status, pmix_op_cbfunc_t cbfunc, void *cbdata)
+static pmix_status_t component_finish(enum caller caller, pmix_status_t status, pmix_op_cbfunc_t cbfunc,
+                                      void *cbdata)
 {
     if (caller != CALLER_WAITS)
         return status == PMIX_SUCCESS ? PMIX_OPERATION_SUCCEEDED : status;
@@ -110,7 +111,7 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
         say("register: not the scheduler, so nobody would say when the object ends: declined");
         return PMIX_ERR_TAKE_NEXT_OPTION;
     }
-    enum caller caller = who_asks(fabric, cbfunc, cbdata);
+    enum caller caller = component_caller(fabric, cbfunc, cbdata);
     if (caller == CALLER_REMOTE) {
         say("register: from another process: left to the host");
         return PMIX_ERR_TAKE_NEXT_OPTION;
@@ -121,13 +122,13 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
     if (rc == PMIX_SUCCESS) {
         fabric->module = tag;
         start_watching();
-        return finish(caller, rc, cbfunc, cbdata);
+        return component_finish(caller, rc, cbfunc, cbdata);
     }
     free(tag);
     say("register: %s: declined", err.text);
     /* Where nobody else will be asked, the caller is told the reason instead of "not supported". */
     if (rc != PMIX_ERR_UNREACH && caller == CALLER_WAITS && pmix_host_server.fabric == NULL)
-        return finish(caller, rc, cbfunc, cbdata);
+        return component_finish(caller, rc, cbfunc, cbdata);
     return PMIX_ERR_TAKE_NEXT_OPTION;
 }
 
@@ -171,19 +172,19 @@ static pmix_status_t deliver_inventory(pmix_info_t info[], size_t ninfo, pmix_in
 
 /* ---- life ------------------------------------------------------------------------------------------- */
 
-static pmix_status_t init(void)
+static pmix_status_t component_init(void)
 {
     if (registry == NULL && pnet_registry_new(rundir, &registry) != PMIXFAB_OK) {
         say("no run directory is set, or no memory: declined");
         return PMIX_ERR_NOT_AVAILABLE;
     }
-    pmixfab_set_log(on_log, NULL);
+    pmixfab_set_log(component_on_log, NULL);
     pnet_announce_start();
     return PMIX_SUCCESS;
 }
 
 /* The library's thread stands still by now: what waits for a handler is told to give up. */
-static void finalize(void)
+static void component_finalize(void)
 {
     pnet_announce_stop();
     pnet_watch_stop(watch);
@@ -196,8 +197,8 @@ static void finalize(void)
 
 pmix_pnet_module_t pnet_fabricd_module = {
     .name = "fabricd",
-    .init = init,
-    .finalize = finalize,
+    .init = component_init,
+    .finalize = component_finalize,
     .collect_inventory = collect_inventory,
     .deliver_inventory = deliver_inventory,
     .register_fabric = register_fabric,

@@ -56,7 +56,7 @@ pmix_status_t pnet_inventory_collect(const struct pnet_inventory_params *params,
 
 static struct pnet_sender *sender; /* from the first delivery on */
 
-static void take(const struct pnet_inventory_params *params, const void *bytes, size_t size)
+static void pnet_send_report(const struct pnet_inventory_params *params, const void *bytes, size_t size)
 {
     struct fab_err err = {""};
     int rc = PMIXFAB_OK;
@@ -72,20 +72,20 @@ static void take_value(const struct pnet_inventory_params *params, const pmix_va
 {
     const pmix_data_array_t *array = value->type == PMIX_DATA_ARRAY ? value->data.darray : NULL;
     if (value->type == PMIX_BYTE_OBJECT && value->data.bo.bytes != NULL) {
-        take(params, value->data.bo.bytes, value->data.bo.size);
+        pnet_send_report(params, value->data.bo.bytes, value->data.bo.size);
     } else if (array != NULL && array->type == PMIX_BYTE_OBJECT && array->array != NULL) {
         const pmix_byte_object_t *objects = array->array;
         for (size_t i = 0; i < array->size; i++)
             if (objects[i].bytes != NULL)
-                take(params, objects[i].bytes, objects[i].size);
+                pnet_send_report(params, objects[i].bytes, objects[i].size);
     } else {
         fab_log(PMIXFAB_LOG_WARNING, "inventory refused: " PMIXFAB_KEY_INVENTORY " holds no bytes");
     }
 }
 
 /* A host that collects from many nodes puts what each of them said into an array, or an array of arrays. */
-static void search(const struct pnet_inventory_params *params, const pmix_info_t *info, size_t n,
-                   unsigned depth)
+static void pnet_search_reports(const struct pnet_inventory_params *params, const pmix_info_t *info, size_t n,
+                                unsigned depth)
 {
     for (size_t i = 0; info != NULL && i < n; i++) {
         const pmix_value_t *value = &info[i].value;
@@ -93,14 +93,14 @@ static void search(const struct pnet_inventory_params *params, const pmix_info_t
             take_value(params, value);
         else if (value->type == PMIX_DATA_ARRAY && value->data.darray != NULL &&
                  value->data.darray->type == PMIX_INFO && depth < MAX_DEPTH)
-            search(params, value->data.darray->array, value->data.darray->size, depth + 1);
+            pnet_search_reports(params, value->data.darray->array, value->data.darray->size, depth + 1);
     }
 }
 
 pmix_status_t pnet_inventory_deliver(const struct pnet_inventory_params *params, const pmix_info_t info[],
                                      size_t ninfo)
 {
-    search(params, info, ninfo, 1);
+    pnet_search_reports(params, info, ninfo, 1);
     return PMIX_SUCCESS;
 }
 

@@ -107,7 +107,7 @@ static bool take_escaped(struct text *t, char *c)
 }
 
 /* A string; its beginning goes to `to` as text that can be printed. size 0: to nowhere. */
-static bool take_string(struct text *t, char *to, size_t size)
+static bool answer_parse_string(struct text *t, char *to, size_t size)
 {
     size_t n = 0;
     if (!take_char(t, '"'))
@@ -170,13 +170,13 @@ static bool skip_value(struct text *t)
             t->at++;
             open[depth++] = c == '{' ? '}' : ']';
             if (!take_char(t, open[depth - 1])) {
-                if (c == '{' && (!take_string(t, NULL, 0) || !take_char(t, ':')))
+                if (c == '{' && (!answer_parse_string(t, NULL, 0) || !take_char(t, ':')))
                     return false;
                 continue;
             }
             depth--;
         } else if (c == '"') {
-            if (!take_string(t, NULL, 0))
+            if (!answer_parse_string(t, NULL, 0))
                 return false;
         } else if (!take_word(t, "true") && !take_word(t, "false") && !take_word(t, "null") &&
                    !take_number(t, &number)) {
@@ -187,7 +187,7 @@ static bool skip_value(struct text *t)
         if (depth == 0)
             return true;
         if (!take_char(t, ',') ||
-            (open[depth - 1] == '}' && (!take_string(t, NULL, 0) || !take_char(t, ':'))))
+            (open[depth - 1] == '}' && (!answer_parse_string(t, NULL, 0) || !take_char(t, ':'))))
             return false;
     }
 }
@@ -195,7 +195,7 @@ static bool skip_value(struct text *t)
 static bool take_member(struct text *t, struct pnet_answer *out)
 {
     char key[16];
-    if (!take_string(t, key, sizeof(key)) || !take_char(t, ':'))
+    if (!answer_parse_string(t, key, sizeof(key)) || !take_char(t, ':'))
         return false;
     skip_space(t);
     if (strcmp(key, "ok") == 0) {
@@ -206,7 +206,7 @@ static bool take_member(struct text *t, struct pnet_answer *out)
     if (strcmp(key, "error") == 0)
         return take_number(t, &out->code);
     if (strcmp(key, "message") == 0)
-        return take_string(t, out->message, sizeof(out->message));
+        return answer_parse_string(t, out->message, sizeof(out->message));
     return skip_value(t);
 }
 

@@ -37,7 +37,7 @@ struct child {
     char reason[300];
 };
 
-static int64_t now_ms(void)
+static int64_t inspect_now_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -56,7 +56,7 @@ static void close_fd(int *fd)
 /* One that hangs in the kernel goes when that lets it; until then the library's thread has other work. */
 static pid_t left[16];
 
-static void leave(pid_t pid)
+static void inspect_abandon(pid_t pid)
 {
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
         if (left[i] == 0) {
@@ -75,7 +75,7 @@ void pnet_inspect_reap(void)
 
 /* ---- the start ---------------------------------------------------------------------------------- */
 
-static int spawn(struct child *c, const char *program, char *const *argv, int data, int text)
+static int inspect_spawn(struct child *c, const char *program, char *const *argv, int data, int text)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -104,7 +104,7 @@ static int spawn(struct child *c, const char *program, char *const *argv, int da
     return rc;
 }
 
-static int start(struct child *c, const char *program, char *const *argv, struct fab_err *err)
+static int inspect_start(struct child *c, const char *program, char *const *argv, struct fab_err *err)
 {
     int data[2] = {-1, -1}, text[2] = {-1, -1}, high[2] = {-1, -1}, failed = 0;
     if (pipe2(data, O_CLOEXEC) != 0 || pipe2(text, O_CLOEXEC) != 0)
@@ -116,7 +116,7 @@ static int start(struct child *c, const char *program, char *const *argv, struct
         failed = high[1] < 0 ? errno : 0;
     }
     if (failed == 0)
-        failed = spawn(c, program, argv, high[0], high[1]);
+        failed = inspect_spawn(c, program, argv, high[0], high[1]);
     close_fd(&data[1]);
     close_fd(&text[1]);
     close_fd(&high[0]);
@@ -146,7 +146,7 @@ static void end_line(struct child *c)
         fab_log(PMIXFAB_LOG_DEBUG, "%s", c->line);
 }
 
-static void read_text(struct child *c)
+static void inspect_read_text(struct child *c)
 {
     char buffer[1024];
     ssize_t n = read(c->text, buffer, sizeof(buffer));
@@ -194,25 +194,25 @@ static void look_whether_over(struct child *c)
 }
 
 /* Kill what is left of it. Its probes have groups of their own, and die with it. */
-static void bury(struct child *c)
+static void inspect_kill(struct child *c)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
-    int64_t end = now_ms() + DEATH_MS;
+    int64_t end = inspect_now_ms() + DEATH_MS;
     look_whether_over(c);
     if (!c->over) /* else its number may be another's by now */
         kill(-c->pid, SIGKILL);
-    for (look_whether_over(c); !c->over && now_ms() < end; look_whether_over(c))
+    for (look_whether_over(c); !c->over && inspect_now_ms() < end; look_whether_over(c))
         nanosleep(&moment, NULL);
     if (!c->over)
-        leave(c->pid);
+        inspect_abandon(c->pid);
 }
 
 /* Until all is read and it has ended, or it is time. */
-static int follow(struct child *c, int64_t end)
+static int inspect_wait(struct child *c, int64_t end)
 {
     while (!c->over || c->data >= 0) {
         struct pollfd fds[] = {{.fd = c->data, .events = POLLIN}, {.fd = c->text, .events = POLLIN}};
-        int64_t time_left = end - now_ms();
+        int64_t time_left = end - inspect_now_ms();
         if (time_left <= 0)
             return PMIXFAB_ERR_TIMEOUT;
         /* Its end closes the pipes, but another process of the host's may hold them open a while. */
@@ -221,7 +221,7 @@ static int follow(struct child *c, int64_t end)
         if (n < 0 && errno != EINTR)
             return PMIXFAB_ERR_IO;
         if (n > 0 && fds[1].revents != 0)
-            read_text(c);
+            inspect_read_text(c);
         int rc = n > 0 && fds[0].revents != 0 ? read_data(c) : PMIXFAB_OK;
         if (rc != PMIXFAB_OK)
             return rc;
@@ -231,11 +231,12 @@ static int follow(struct child *c, int64_t end)
             look_whether_over(c);
     }
     for (int i = 0; i < 16 && c->text >= 0; i++) /* its last words may still be in the pipe */
-        read_text(c);
+        inspect_read_text(c);
     return PMIXFAB_OK;
 }
 
-static int explain(const struct child *c, const struct pnet_inspection *wanted, int rc, struct fab_err *err)
+static int inspect_explain(const struct child *c, const struct pnet_inspection *wanted, int rc,
+                           struct fab_err *err)
 {
     if (rc == PMIXFAB_ERR_TIMEOUT)
         return fab_fail(err, rc, "inventory: not done after %u s, killed", wanted->seconds);
@@ -252,7 +253,7 @@ static int explain(const struct child *c, const struct pnet_inspection *wanted, 
 }
 
 /* Is it what was asked for? Damaged bytes are not for others to find. */
-static int check(const struct child *c, const char *host, struct fab_err *err)
+static int inspect_check(const struct child *c, const char *host, struct fab_err *err)
 {
     struct fab_delivery delivery;
     struct fab_report report;
@@ -283,7 +284,7 @@ int pnet_inspect(const struct pnet_inspection *wanted, void **bytes, size_t *siz
     char pid[16], seconds[16],
         *argv[5 + MAX_PROBES + 1] = {"fabricd", OPTION, pid, (char *)wanted->host, seconds};
     struct child c = {.data = -1, .text = -1};
-    int64_t end = now_ms() + (int64_t)wanted->seconds * 1000;
+    int64_t end = inspect_now_ms() + (int64_t)wanted->seconds * 1000;
     *bytes = NULL;
     *size = 0;
     pnet_inspect_reap();
@@ -295,13 +296,13 @@ int pnet_inspect(const struct pnet_inspection *wanted, void **bytes, size_t *siz
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "inventory: out of memory");
     int rc = add_probes(argv, 5, probes, err);
     if (rc == PMIXFAB_OK)
-        rc = start(&c, wanted->program, argv, err);
+        rc = inspect_start(&c, wanted->program, argv, err);
     if (rc == PMIXFAB_OK) {
-        rc = explain(&c, wanted, follow(&c, end), err);
-        bury(&c);
+        rc = inspect_explain(&c, wanted, inspect_wait(&c, end), err);
+        inspect_kill(&c);
     }
     if (rc == PMIXFAB_OK)
-        rc = check(&c, wanted->host, err);
+        rc = inspect_check(&c, wanted->host, err);
     close_fd(&c.data);
     close_fd(&c.text);
     free(probes);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct pnet_waiting *find(const struct pnet_queue *queue, const char *host)
+static struct pnet_waiting *queue_find(const struct pnet_queue *queue, const char *host)
 {
     struct pnet_waiting *found;
     HASH_FIND_STR(queue->hosts, host, found);
@@ -18,7 +18,7 @@ static bool has_room(const struct pnet_queue *queue, size_t bytes_before, size_t
     return size <= max && queue->bytes - bytes_before <= max - size;
 }
 
-static int add_host(struct pnet_queue *queue, const char *host, void *bytes, size_t size)
+static int queue_add_host(struct pnet_queue *queue, const char *host, void *bytes, size_t size)
 {
     size_t max = queue->max_hosts > 0 ? queue->max_hosts : PNET_QUEUE_MAX_HOSTS, len = strlen(host);
     if (pnet_queue_count(queue) >= max || len > FAB_HOST_MAX)
@@ -38,7 +38,7 @@ static int add_host(struct pnet_queue *queue, const char *host, void *bytes, siz
 
 int pnet_queue_add(struct pnet_queue *queue, const char *host, const void *bytes, size_t size)
 {
-    struct pnet_waiting *older = find(queue, host);
+    struct pnet_waiting *older = queue_find(queue, host);
     size_t before = older == NULL ? 0 : older->size;
     if (!has_room(queue, before, size))
         return PMIXFAB_ERR_RANGE;
@@ -51,7 +51,7 @@ int pnet_queue_add(struct pnet_queue *queue, const char *host, const void *bytes
         older->bytes = copy;
         older->size = size;
     } else {
-        int rc = add_host(queue, host, copy, size);
+        int rc = queue_add_host(queue, host, copy, size);
         if (rc != PMIXFAB_OK) {
             free(copy);
             return rc;
@@ -73,7 +73,7 @@ struct pnet_waiting *pnet_queue_take(struct pnet_queue *queue)
 
 void pnet_queue_return(struct pnet_queue *queue, struct pnet_waiting *waiting)
 {
-    if (find(queue, waiting->host) != NULL) {
+    if (queue_find(queue, waiting->host) != NULL) {
         pnet_waiting_free(waiting);
         return;
     }

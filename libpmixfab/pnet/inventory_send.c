@@ -43,7 +43,7 @@ struct pnet_sender {
 
 /* ---- the socket --------------------------------------------------------------------------------- */
 
-static int64_t now_ms(void)
+static int64_t sender_now_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -51,10 +51,10 @@ static int64_t now_ms(void)
 }
 
 /* Wait for the socket until then, or until the thread's own end. */
-static int wait_for(struct pnet_sender *s, short events, int64_t end)
+static int sender_wait(struct pnet_sender *s, short events, int64_t end)
 {
     for (;;) {
-        int64_t last = s->last, now = now_ms();
+        int64_t last = s->last, now = sender_now_ms();
         struct pollfd fds[] = {{.fd = s->socket, .events = events},
                                {.fd = last == 0 ? s->stop : -1, .events = POLLIN}};
         int64_t left = (last != 0 && last < end ? last : end) - now;
@@ -76,7 +76,7 @@ static void hang_up(struct pnet_sender *s)
     s->have = 0;
 }
 
-static int reach(struct pnet_sender *s, struct fab_err *err)
+static int sender_connect(struct pnet_sender *s, struct fab_err *err)
 {
     if (s->socket >= 0)
         return PMIXFAB_OK;
@@ -100,7 +100,7 @@ static int send_line(struct pnet_sender *s, const char *line, size_t len, int64_
             line += n;
             len -= (size_t)n;
         } else if (errno == EAGAIN) {
-            int rc = wait_for(s, POLLOUT, end);
+            int rc = sender_wait(s, POLLOUT, end);
             if (rc != PMIXFAB_OK)
                 return fab_fail(err, rc, "%s: it does not read", s->address.sun_path);
         } else if (errno != EINTR) {
@@ -113,7 +113,7 @@ static int send_line(struct pnet_sender *s, const char *line, size_t len, int64_
     return PMIXFAB_OK;
 }
 
-static int read_line(struct pnet_sender *s, size_t *len, int64_t end, struct fab_err *err)
+static int sender_read_line(struct pnet_sender *s, size_t *len, int64_t end, struct fab_err *err)
 {
     for (;;) {
         const char *newline = memchr(s->answer, '\n', s->have);
@@ -128,7 +128,7 @@ static int read_line(struct pnet_sender *s, size_t *len, int64_t end, struct fab
         if (n > 0) {
             s->have += (size_t)n;
         } else if (n < 0 && errno == EAGAIN) {
-            int rc = wait_for(s, POLLIN, end);
+            int rc = sender_wait(s, POLLIN, end);
             if (rc != PMIXFAB_OK)
                 return fab_fail(err, rc, "%s: no answer", s->address.sun_path);
         } else if (n == 0 || errno != EINTR) {
@@ -147,7 +147,7 @@ static int read_answer(struct pnet_sender *s, struct pnet_answer *answer, int64_
 {
     do {
         size_t len = 0;
-        int rc = read_line(s, &len, end, err);
+        int rc = sender_read_line(s, &len, end, err);
         if (rc != PMIXFAB_OK)
             return rc;
         rc = pnet_inventory_answer(s->answer, len, answer);
@@ -159,16 +159,16 @@ static int read_answer(struct pnet_sender *s, struct pnet_answer *answer, int64_
     return PMIXFAB_OK;
 }
 
-static int ask(struct pnet_sender *s, const struct pnet_waiting *waiting, struct pnet_answer *answer,
-               struct fab_err *err)
+static int sender_request(struct pnet_sender *s, const struct pnet_waiting *waiting,
+                          struct pnet_answer *answer, struct fab_err *err)
 {
     char *line;
     size_t len;
-    int64_t end = now_ms() + ANSWER_MS;
+    int64_t end = sender_now_ms() + ANSWER_MS;
     int rc = pnet_inventory_line(waiting->bytes, waiting->size, &line, &len);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "%s", pmixfab_strerror(rc));
-    rc = reach(s, err);
+    rc = sender_connect(s, err);
     if (rc == PMIXFAB_OK)
         rc = send_line(s, line, len, end, err);
     free(line);
@@ -180,28 +180,29 @@ static int ask(struct pnet_sender *s, const struct pnet_waiting *waiting, struct
 }
 
 /* What may be better in a moment. Everything else that fabricd says stays so for these bytes. */
-static bool passes(int code)
+static bool sender_is_transient(int code)
 {
     return code == PMIXFAB_ERR_BUSY || code == PMIXFAB_ERR_NOMEM || code == PMIXFAB_ERR_IO ||
            code == PMIXFAB_ERR_TIMEOUT || code == PMIXFAB_ERR_UNREACH;
 }
 
-static enum outcome deliver(struct pnet_sender *s, const struct pnet_waiting *waiting, struct fab_err *err)
+static enum outcome sender_upload(struct pnet_sender *s, const struct pnet_waiting *waiting,
+                                  struct fab_err *err)
 {
     struct pnet_answer answer = {.ok = false};
-    if (ask(s, waiting, &answer, err) != PMIXFAB_OK)
+    if (sender_request(s, waiting, &answer, err) != PMIXFAB_OK)
         return LATER;
     if (answer.ok)
         return TAKEN;
     fab_fail(err, answer.code, "%s",
              answer.message[0] != '\0' ? answer.message : pmixfab_strerror(answer.code));
-    return passes(answer.code) ? LATER : REFUSED;
+    return sender_is_transient(answer.code) ? LATER : REFUSED;
 }
 
 /* ---- the thread --------------------------------------------------------------------------------- */
 
-static void say(struct pnet_sender *s, const struct pnet_waiting *waiting, enum outcome outcome,
-                const struct fab_err *err)
+static void sender_log(struct pnet_sender *s, const struct pnet_waiting *waiting, enum outcome outcome,
+                       const struct fab_err *err)
 {
     if (outcome == REFUSED)
         fab_log(PMIXFAB_LOG_WARNING, "inventory of %s refused: %s", waiting->host, err->text);
@@ -222,8 +223,8 @@ static bool deliver_one(struct pnet_sender *s)
     pthread_mutex_unlock(&s->lock);
     if (waiting == NULL)
         return false;
-    enum outcome outcome = deliver(s, waiting, &err);
-    say(s, waiting, outcome, &err);
+    enum outcome outcome = sender_upload(s, waiting, &err);
+    sender_log(s, waiting, outcome, &err);
     pthread_mutex_lock(&s->lock);
     s->under_way = false;
     s->counts.delivered += outcome == TAKEN;
@@ -243,14 +244,14 @@ static bool deliver_one(struct pnet_sender *s)
     return true;
 }
 
-static void *run(void *arg)
+static void *sender_thread(void *arg)
 {
     struct pnet_sender *s = arg;
     for (;;) {
         struct pollfd fds[] = {{.fd = s->stop, .events = POLLIN}, {.fd = s->wake, .events = POLLIN}};
         eventfd_t woken;
         int64_t last = s->last;
-        if (last != 0 && (s->pause_ms > 0 || now_ms() >= last))
+        if (last != 0 && (s->pause_ms > 0 || sender_now_ms() >= last))
             return NULL;
         if (deliver_one(s)) {
             if (s->pause_ms > 0)
@@ -302,7 +303,7 @@ int pnet_sender_start(const char *rundir, struct pnet_sender **out, struct fab_e
         /* The host's signals are for the host's threads. */
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        int failed = pthread_create(&s->thread, NULL, run, s);
+        int failed = pthread_create(&s->thread, NULL, sender_thread, s);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         if (failed != 0)
             rc = fab_fail(err, PMIXFAB_ERR_IO, "no thread: %s", strerror(failed));
@@ -346,7 +347,7 @@ void pnet_sender_stop(struct pnet_sender *s)
 {
     if (s == NULL)
         return;
-    s->last = now_ms() + LAST_MS;
+    s->last = sender_now_ms() + LAST_MS;
     eventfd_write(s->stop, 1);
     pthread_join(s->thread, NULL);
     size_t left = pnet_queue_count(&s->queue);

@@ -73,7 +73,7 @@ static bool same_file(const struct pnet_file *a, const struct pnet_file *b)
            same_time(a->modified, b->modified) && same_time(a->changed, b->changed);
 }
 
-static struct pnet_plane *find_or_add(struct pnet_published *published, const char *name)
+static struct pnet_plane *published_find_or_add(struct pnet_published *published, const char *name)
 {
     struct pnet_plane *plane = pnet_published_find(published, name);
     if (plane == NULL && (plane = calloc(1, sizeof(*plane))) != NULL) {
@@ -98,7 +98,7 @@ static void take_content(struct pnet_plane *plane, struct pnet_content *content)
 /* The file's state before and after the opening must be one, or it is not known which file was opened. */
 static void look_at_plane(struct pnet_published *published, const char *name)
 {
-    struct pnet_plane *plane = find_or_add(published, name);
+    struct pnet_plane *plane = published_find_or_add(published, name);
     char path[4096];
     if (plane == NULL ||
         snprintf(path, sizeof(path), "%s/%s" SUFFIX, published->rundir, name) >= (int)sizeof(path))
@@ -128,7 +128,7 @@ static void look_at_plane(struct pnet_published *published, const char *name)
 }
 
 /* The plane's name in "NAME.snap", into name[64]. */
-static bool plane_of_file(const char *file, char *name)
+static bool published_plane_name(const char *file, char *name)
 {
     size_t len = strlen(file), end = strlen(SUFFIX);
     if (file[0] == '.' || len <= end || len - end > 63 || strcmp(file + len - end, SUFFIX) != 0)
@@ -180,7 +180,7 @@ int pnet_published_look(struct pnet_published *published, struct fab_err *err)
     } else {
         char name[64];
         for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
-            if (plane_of_file(entry->d_name, name))
+            if (published_plane_name(entry->d_name, name))
                 look_at_plane(published, name);
         closedir(dir);
     }

@@ -65,7 +65,7 @@ void pnet_registry_free(struct pnet_registry *registry)
 
 /* By its tag, else by its address. An object that its owner has moved is known by its new place from then on.
  */
-static struct registration *find(struct pnet_registry *registry, pmix_fabric_t *fabric)
+static struct registration *registry_find(struct pnet_registry *registry, pmix_fabric_t *fabric)
 {
     struct registration *r;
     DL_FOREACH(registry->objects, r)
@@ -83,7 +83,7 @@ static struct registration *find(struct pnet_registry *registry, pmix_fabric_t *
     return NULL;
 }
 
-static void show(struct registration *r)
+static void registration_export(struct registration *r)
 {
     r->object->index = r->now->plane.index;
     r->object->info = r->now->info;
@@ -121,8 +121,8 @@ static bool any_readable(const struct pnet_published *published)
 }
 
 /* Look at the run directory and choose; the run directory's error, or why there is none. */
-static pmix_status_t choose(struct pnet_registry *registry, const struct fab_request *request,
-                            struct pnet_plane **out, struct fab_err *err)
+static pmix_status_t registry_choose(struct pnet_registry *registry, const struct fab_request *request,
+                                     struct pnet_plane **out, struct fab_err *err)
 {
     int rc = pnet_published_look(&registry->published, err);
     *out = NULL;
@@ -144,7 +144,7 @@ static pmix_status_t register_locked(struct pnet_registry *registry, const struc
                                      pmix_fabric_t *fabric, void *tag, struct fab_err *err)
 {
     struct pnet_plane *plane;
-    pmix_status_t rc = choose(registry, request, &plane, err);
+    pmix_status_t rc = registry_choose(registry, request, &plane, err);
     struct registration *r = NULL;
     if (rc != PMIX_SUCCESS)
         goto failed;
@@ -161,7 +161,7 @@ static pmix_status_t register_locked(struct pnet_registry *registry, const struc
     r->now = r->handed = plane->content;
     r->handed->users++;
     DL_APPEND(registry->objects, r);
-    show(r);
+    registration_export(r);
     return PMIX_SUCCESS;
 
 failed:
@@ -186,7 +186,7 @@ pmix_status_t pnet_register(struct pnet_registry *registry, const pmix_info_t *d
     }
     pthread_mutex_lock(&registry->lock);
     /* The owner began anew with a place that it had never deregistered. */
-    struct registration *old = find(registry, fabric);
+    struct registration *old = registry_find(registry, fabric);
     if (old != NULL)
         free_registration(registry, old);
     rc = register_locked(registry, &request, fabric, tag, err);
@@ -217,7 +217,7 @@ static pmix_status_t update_locked(struct pnet_registry *registry, struct regist
     r->now = r->handed = plane->content;
     r->handed->users++;
     r->before = NULL;
-    show(r);
+    registration_export(r);
     pnet_content_release(handed);
     pnet_content_release(before);
     pnet_content_release(now);
@@ -230,7 +230,7 @@ pmix_status_t pnet_update(struct pnet_registry *registry, pmix_fabric_t *fabric,
     if (registry == NULL || fabric == NULL)
         return rc;
     pthread_mutex_lock(&registry->lock);
-    struct registration *r = find(registry, fabric);
+    struct registration *r = registry_find(registry, fabric);
     if (r == NULL)
         fab_fail(err, PMIXFAB_ERR_INVAL, "not an object that was registered here");
     else
@@ -244,7 +244,7 @@ pmix_status_t pnet_deregister(struct pnet_registry *registry, pmix_fabric_t *fab
     if (registry == NULL || fabric == NULL)
         return PMIX_ERR_BAD_PARAM;
     pthread_mutex_lock(&registry->lock);
-    struct registration *r = find(registry, fabric);
+    struct registration *r = registry_find(registry, fabric);
     if (r != NULL) {
         free_registration(registry, r);
         fabric->index = 0;
@@ -261,7 +261,7 @@ pmix_status_t pnet_deregister(struct pnet_registry *registry, pmix_fabric_t *fab
 /* ---- news ------------------------------------------------------------------------------------------- */
 
 /* Is there anything to tell of this plane? What is told of a plane that is gone is told once. */
-static bool is_news(const struct pnet_plane *plane)
+static bool registry_is_news(const struct pnet_plane *plane)
 {
     if (plane->content == NULL)
         return false;
@@ -298,7 +298,7 @@ static int look_locked(struct pnet_registry *registry, struct pnet_change **chan
         return PMIXFAB_ERR_NOMEM;
     DL_FOREACH(registry->published.planes, plane)
     {
-        if (!is_news(plane) || !has_objects(registry, plane->name))
+        if (!registry_is_news(plane) || !has_objects(registry, plane->name))
             continue;
         int failed = make_ready(plane, &(*changes)[*n]);
         if (failed == PMIXFAB_OK)
@@ -333,7 +333,7 @@ static void switch_object(struct registration *r, struct pnet_content *content)
     r->before = r->now;
     r->now = content;
     content->users++; /* its `ready` counts as one, so matrix and info array are there */
-    show(r);
+    registration_export(r);
     pnet_content_release(before);
 }
 

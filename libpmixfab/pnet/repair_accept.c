@@ -29,14 +29,14 @@
 typedef int (*accept_fn)(int fd, struct sockaddr *address, socklen_t *size);
 
 /* That nothing is lost by trying again. */
-static bool passes(int error)
+static bool accept_is_transient(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == EPROTO ||
            error == EINTR;
 }
 
 /* Once a minute: the log is not what it should fill. Only the library's listening thread comes here. */
-static void tell(int error)
+static void accept_log(int error)
 {
     static time_t told;
     struct timespec now;
@@ -61,10 +61,11 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
         return -1;
     }
     int taken = original(fd, address, size);
-    if (taken >= 0 || fd != pmix_ptl_base.listener.socket || !passes(errno) || !fab_repair_wanted())
+    if (taken >= 0 || fd != pmix_ptl_base.listener.socket || !accept_is_transient(errno) ||
+        !fab_repair_wanted())
         return taken;
     if (errno != EINTR)
-        tell(errno);
+        accept_log(errno);
     poll(NULL, 0, PAUSE_MS); /* the thread has nothing else to do, and would be back at once */
     errno = ECONNABORTED;
     return -1;

@@ -51,7 +51,7 @@ struct rest {
     size_t size;
 };
 
-static bool skip(struct rest *rest, size_t n)
+static bool connect_skip(struct rest *rest, size_t n)
 {
     if (n > rest->size)
         return false;
@@ -61,10 +61,10 @@ static bool skip(struct rest *rest, size_t n)
 }
 
 /* A string with its end; NULL where the message ends first. */
-static const char *take_string(struct rest *rest)
+static const char *connect_read_string(struct rest *rest)
 {
     const char *text = rest->at;
-    return skip(rest, strnlen(text, rest->size) + 1) ? text : NULL;
+    return connect_skip(rest, strnlen(text, rest->size) + 1) ? text : NULL;
 }
 
 /* What stands between the kind of the other side and its versions: user, group, name and rank. */
@@ -72,9 +72,9 @@ static bool skip_names(struct rest *rest, pmix_rnd_flag_t kind)
 {
     bool has_name = kind != PMIX_LEGACY_TOOL && kind != PMIX_LEGACY_LAUNCHER && kind != PMIX_TOOL_NEEDS_ID &&
                     kind != PMIX_LAUNCHER_NEEDS_ID;
-    if (kind != PMIX_SIMPLE_CLIENT && !skip(rest, 2 * sizeof(uint32_t)))
+    if (kind != PMIX_SIMPLE_CLIENT && !connect_skip(rest, 2 * sizeof(uint32_t)))
         return false;
-    return !has_name || (take_string(rest) != NULL && skip(rest, sizeof(uint32_t)));
+    return !has_name || (connect_read_string(rest) != NULL && connect_skip(rest, sizeof(uint32_t)));
 }
 
 /* The library checks that fields are there, but believes the length of the credential, and trips over an
@@ -82,23 +82,24 @@ static bool skip_names(struct rest *rest, pmix_rnd_flag_t kind)
 static bool fields_are_sound(struct rest rest)
 {
     uint32_t length;
-    if (take_string(&rest) == NULL || rest.size < sizeof(length)) /* the security module */
+    if (connect_read_string(&rest) == NULL || rest.size < sizeof(length)) /* the security module */
         return true;
     memcpy(&length, rest.at, sizeof(length));
-    if (!skip(&rest, sizeof(length)) || !skip(&rest, ntohl(length)))
+    if (!connect_skip(&rest, sizeof(length)) || !connect_skip(&rest, ntohl(length)))
         return false;
     if (rest.size == 0)
         return true;
     pmix_rnd_flag_t kind = (pmix_rnd_flag_t)*rest.at;
-    if (!skip(&rest, sizeof(kind)) || !skip_names(&rest, kind) || take_string(&rest) == NULL ||
-        take_string(&rest) == NULL || !skip(&rest, sizeof(uint8_t)))
+    if (!connect_skip(&rest, sizeof(kind)) || !skip_names(&rest, kind) ||
+        connect_read_string(&rest) == NULL || connect_read_string(&rest) == NULL ||
+        !connect_skip(&rest, sizeof(uint8_t)))
         return true;
-    const char *storage = take_string(&rest);
+    const char *storage = connect_read_string(&rest);
     return storage == NULL || storage[0] != '\0';
 }
 
 /* Look at the message that is there as a whole, without taking it. */
-static bool is_sound(int sd)
+static bool connect_is_sound(int sd)
 {
     pmix_ptl_hdr_t header;
     bool sound = true;
@@ -129,7 +130,8 @@ static pmix_server_tool_connection_fn_t host_tool_connected;
 
 /* The namespace of a tool that another server started is not on the library's list, but taken off it on an
  * error. Now it is a list of its own until it is put on one. */
-static void tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc, void *cbdata)
+static void connect_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc,
+                                   void *cbdata)
 {
     const pmix_pending_connection_t *connection = cbdata;
     const pmix_peer_t *peer = (pmix_peer_t *)connection->peer;
@@ -150,11 +152,11 @@ static void hand_over(pmix_pending_connection_t *connection)
         original(-1, EV_WRITE, connection);
         return;
     }
-    if (!is_sound(connection->sd))
+    if (!connect_is_sound(connection->sd))
         end_connection(connection->sd);
     host_tool_connected = pmix_host_server.tool_connected;
     if (host_tool_connected != NULL)
-        pmix_host_server.tool_connected = tool_connected;
+        pmix_host_server.tool_connected = connect_tool_connected;
     original(-1, EV_WRITE, connection);
     pmix_host_server.tool_connected = host_tool_connected;
 }
@@ -178,7 +180,7 @@ static void stop_waiting(struct waiting *w, bool give_up)
 }
 
 /* Bytes of the first message that must be there before the library may read it; 0: it may. */
-static int needed(int sd)
+static int connect_bytes_needed(int sd)
 {
     pmix_ptl_hdr_t header;
     int there = 0;
@@ -198,11 +200,11 @@ static int wait_on(struct waiting *w)
 }
 
 /* More than was waited for, the end of the connection, or of the patience. */
-static void on_readable(evutil_socket_t sd, short what, void *arg)
+static void connect_on_readable(evutil_socket_t sd, short what, void *arg)
 {
     struct waiting *w = arg;
     int before = w->need;
-    w->need = what & EV_TIMEOUT ? before : needed(sd);
+    w->need = what & EV_TIMEOUT ? before : connect_bytes_needed(sd);
     if (w->need == 0)
         stop_waiting(w, false);
     else if (w->need == before || !wait_on(w))
@@ -213,7 +215,7 @@ static void start_waiting(pmix_pending_connection_t *connection, int need)
 {
     struct waiting *w = calloc(1, sizeof(*w));
     if (w != NULL)
-        w->event = event_new(pmix_globals.evbase, connection->sd, EV_READ, on_readable, w);
+        w->event = event_new(pmix_globals.evbase, connection->sd, EV_READ, connect_on_readable, w);
     if (w == NULL || w->event == NULL) {
         free(w);
         end_connection(connection->sd);
@@ -234,7 +236,7 @@ void pmix_ptl_base_connection_handler(int sd, short args, void *cbdata)
 {
     pmix_pending_connection_t *connection = cbdata;
     (void)sd, (void)args;
-    int need = fab_repair_wanted() ? needed(connection->sd) : 0;
+    int need = fab_repair_wanted() ? connect_bytes_needed(connection->sd) : 0;
     if (need == 0)
         hand_over(connection);
     else

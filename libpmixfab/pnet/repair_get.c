@@ -63,7 +63,7 @@ static pmix_status_t unpack_infos(struct get *get, pmix_buffer_t *buf)
     return rc;
 }
 
-static pmix_status_t unpack(struct get *get, pmix_buffer_t *buf)
+static pmix_status_t get_unpack(struct get *get, pmix_buffer_t *buf)
 {
     pmix_status_t rc;
     int32_t count = 1;
@@ -86,7 +86,7 @@ static pmix_status_t unpack(struct get *get, pmix_buffer_t *buf)
 
 /* ---- the answer ---------------------------------------------------------------------------------------- */
 
-static const pmix_info_t *find(const struct get *get, const char *key)
+static const pmix_info_t *get_find_info(const struct get *get, const char *key)
 {
     for (size_t i = 0; i < get->n; i++)
         if (PMIX_CHECK_KEY(&get->info[i], key))
@@ -105,10 +105,10 @@ static void set_place(struct get *get)
 /* It looks below a node that was named, where that is how it sees the key, else below the process. */
 static bool belongs_to_node(const struct get *get)
 {
-    const pmix_info_t *directive = find(get, PMIX_NODE_INFO);
+    const pmix_info_t *directive = get_find_info(get, PMIX_NODE_INFO);
     bool node = directive != NULL ? PMIX_INFO_TRUE(directive) : pmix_check_node_info(get->key);
     return node && !PMIX_RANK_IS_VALID(get->proc.rank) &&
-           (find(get, PMIX_HOSTNAME) != NULL || find(get, PMIX_NODEID) != NULL);
+           (get_find_info(get, PMIX_HOSTNAME) != NULL || get_find_info(get, PMIX_NODEID) != NULL);
 }
 
 /* Infos that say which node, and of it the key's value, which stays the program's. */
@@ -122,7 +122,7 @@ static pmix_status_t pack_node(const struct get *get, pmix_value_t *value, pmix_
     pmix_status_t rc;
     memset(infos, 0, sizeof(infos));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const pmix_info_t *name = find(get, names[i]);
+        const pmix_info_t *name = get_find_info(get, names[i]);
         if (name != NULL)
             infos[array.size++] = *name;
     }
@@ -141,7 +141,7 @@ static pmix_status_t pack_proc(const struct get *get, pmix_value_t *value, pmix_
 }
 
 /* What a caller's library expects: a byte object with the process, and its data. */
-static pmix_status_t pack(const struct get *get, pmix_value_t *value, pmix_buffer_t *out)
+static pmix_status_t get_pack(const struct get *get, pmix_value_t *value, pmix_buffer_t *out)
 {
     pmix_buffer_t data;
     pmix_status_t rc;
@@ -157,8 +157,8 @@ static pmix_status_t pack(const struct get *get, pmix_value_t *value, pmix_buffe
     return rc;
 }
 
-static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
-                      pmix_release_cbfunc_t release, void *release_data)
+static void get_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                          pmix_release_cbfunc_t release, void *release_data)
 {
     struct get *get = cbdata;
     pmix_buffer_t reply;
@@ -169,7 +169,7 @@ static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *c
     PMIX_CONSTRUCT(&reply, pmix_buffer_t);
     set_place(get);
     if (status == PMIX_SUCCESS)
-        status = pack(get, &info[0].value, &reply);
+        status = get_pack(get, &info[0].value, &reply);
     if (release != NULL)
         release(release_data);
     if (status == PMIX_SUCCESS)
@@ -182,16 +182,16 @@ static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *c
 /* ---- the question -------------------------------------------------------------------------------------- */
 
 /* On success the answer has taken over `get`. The program answers at once, on this thread. */
-static pmix_status_t ask_host(struct get *get)
+static pmix_status_t get_ask_host(struct get *get)
 {
     char *keys[] = {get->key, NULL};
     pmix_query_t query = {.keys = keys, .qualifiers = get->info, .nqual = get->n};
     pmix_proc_t requestor;
     PMIX_LOAD_PROCID(&requestor, get->cd->peer->info->pname.nspace, get->cd->peer->info->pname.rank);
-    return pmix_host_server.query(&requestor, &query, 1, on_answer, get);
+    return pmix_host_server.query(&requestor, &query, 1, get_on_answer, get);
 }
 
-static pmix_status_t pass_on(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, void *cbdata)
+static pmix_status_t get_forward(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, void *cbdata)
 {
     pmix_status_t (*original)(pmix_buffer_t *, pmix_modex_cbfunc_t, void *) = NULL;
     *(void **)&original = fab_repair_original("pmix_server_get");
@@ -204,14 +204,14 @@ pmix_status_t pmix_server_get(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, vo
     struct get *get = NULL;
     pmix_status_t rc;
     if (!fab_repair_wanted() || pmix_host_server.query == NULL)
-        return pass_on(buf, cbfunc, cbdata);
+        return get_forward(buf, cbfunc, cbdata);
     if ((get = calloc(1, sizeof(*get))) == NULL)
         return PMIX_ERR_NOMEM;
     get->cd = cbdata;
     get->cbfunc = cbfunc;
-    rc = unpack(get, buf);
+    rc = get_unpack(get, buf);
     if (rc == PMIX_SUCCESS && get->key != NULL && strncmp(get->key, FABRIC_KEYS, strlen(FABRIC_KEYS)) == 0) {
-        rc = ask_host(get);
+        rc = get_ask_host(get);
         if (rc != PMIX_SUCCESS)
             get_free(get);
         return rc;
@@ -220,7 +220,7 @@ pmix_status_t pmix_server_get(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, vo
     if (rc == PMIX_ERR_BAD_PARAM || rc == PMIX_ERR_NOMEM)
         return rc;
     buf->unpack_ptr = start; /* not ours: the library's own function reads it from where it begins */
-    return pass_on(buf, cbfunc, cbdata);
+    return get_forward(buf, cbfunc, cbdata);
 }
 
 #endif

@@ -49,7 +49,7 @@ static bool asks_for_attributes(const pmix_query_t *query)
     return strcmp(query->keys[0], PMIX_QUERY_ATTRIBUTE_SUPPORT) == 0;
 }
 
-static bool is_sound(const pmix_query_t *query)
+static bool query_is_sound(const pmix_query_t *query)
 {
     bool rank = false, nspace = false;
     size_t n_keys = 0;
@@ -126,7 +126,7 @@ pmix_status_t PMIx_Query_info_nb(pmix_query_t queries[], size_t nqueries, pmix_i
     if (!fab_repair_wanted() || queries == NULL)
         return original(queries, nqueries, cbfunc, cbdata);
     for (size_t i = 0; i < nqueries; i++)
-        if (!is_sound(&queries[i]))
+        if (!query_is_sound(&queries[i]))
             return PMIX_ERR_BAD_PARAM;
     if (cbfunc != NULL && attributes_decide(queries, nqueries))
         return ask_for_attributes(original, queries, nqueries, cbfunc, cbdata);

@@ -23,8 +23,8 @@
 
 typedef pmix_status_t (*request_fn)(pmix_server_caddy_t *cd, pmix_buffer_t *buf, pmix_info_cbfunc_t cbfunc);
 
-static pmix_status_t pass_on(const char *name, pmix_server_caddy_t *cd, pmix_buffer_t *buf,
-                             pmix_info_cbfunc_t cbfunc)
+static pmix_status_t register_forward(const char *name, pmix_server_caddy_t *cd, pmix_buffer_t *buf,
+                                      pmix_info_cbfunc_t cbfunc)
 {
     request_fn original = NULL;
     *(void **)&original = fab_repair_original(name);
@@ -68,8 +68,8 @@ static pmix_status_t unpack_index(pmix_server_caddy_t *cd, pmix_buffer_t *buf, p
 }
 
 /* On success the answer releases qcd, its infos and cd, once each; on an error the library releases cd. */
-static pmix_status_t ask_host(pmix_server_caddy_t *cd, pmix_buffer_t *buf, pmix_info_cbfunc_t cbfunc,
-                              pmix_fabric_operation_t op)
+static pmix_status_t register_ask_host(pmix_server_caddy_t *cd, pmix_buffer_t *buf, pmix_info_cbfunc_t cbfunc,
+                                       pmix_fabric_operation_t op)
 {
     pmix_proc_t requestor;
     pmix_status_t rc;
@@ -97,16 +97,16 @@ pmix_status_t pmix_server_fabric_register(pmix_server_caddy_t *cd, pmix_buffer_t
                                           pmix_info_cbfunc_t cbfunc)
 {
     if (!fab_repair_wanted())
-        return pass_on(__func__, cd, buf, cbfunc);
-    return ask_host(cd, buf, cbfunc, PMIX_FABRIC_REQUEST_INFO);
+        return register_forward(__func__, cd, buf, cbfunc);
+    return register_ask_host(cd, buf, cbfunc, PMIX_FABRIC_REQUEST_INFO);
 }
 
 pmix_status_t pmix_server_fabric_update(pmix_server_caddy_t *cd, pmix_buffer_t *buf,
                                         pmix_info_cbfunc_t cbfunc)
 {
     if (!fab_repair_wanted())
-        return pass_on(__func__, cd, buf, cbfunc);
-    return ask_host(cd, buf, cbfunc, PMIX_FABRIC_UPDATE_INFO);
+        return register_forward(__func__, cd, buf, cbfunc);
+    return register_ask_host(cd, buf, cbfunc, PMIX_FABRIC_UPDATE_INFO);
 }
 
 #endif

@@ -34,7 +34,7 @@ struct pnet_watch {
     int stop;    /* an eventfd */
 };
 
-static bool stopping(const struct pnet_watch *watch)
+static bool rundir_watcher_stopping(const struct pnet_watch *watch)
 {
     struct pollfd fd = {.fd = watch->stop, .events = POLLIN};
     return poll(&fd, 1, 0) > 0;
@@ -50,14 +50,14 @@ static void bring_news(struct pnet_watch *watch)
             fab_log(PMIXFAB_LOG_ERROR, "%s: a new generation is there, but no memory for it", watch->rundir);
         if (n == 0)
             return;
-        for (size_t i = 0; i < n && !stopping(watch); i++)
+        for (size_t i = 0; i < n && !rundir_watcher_stopping(watch); i++)
             watch->announce(true, &changes[i], watch->cbdata);
-        if (!stopping(watch))
+        if (!rundir_watcher_stopping(watch))
             pnet_switch(watch->registry);
-        for (size_t i = 0; i < n && !stopping(watch); i++)
+        for (size_t i = 0; i < n && !rundir_watcher_stopping(watch); i++)
             watch->announce(false, &changes[i], watch->cbdata);
         free(changes);
-        if (stopping(watch))
+        if (rundir_watcher_stopping(watch))
             return;
     }
 }
@@ -70,7 +70,7 @@ struct watched {
 };
 
 /* Watch what the run directory's name stands for now. */
-static void settle(const struct pnet_watch *watch, struct watched *watched)
+static void rundir_watcher_rearm(const struct pnet_watch *watch, struct watched *watched)
 {
     struct stat st;
     bool there = stat(watch->rundir, &st) == 0;
@@ -87,21 +87,21 @@ static void settle(const struct pnet_watch *watch, struct watched *watched)
 }
 
 /* What has happened is seen by looking; the events only say that it is worth it. */
-static void drain(const struct pnet_watch *watch)
+static void rundir_watcher_drain(const struct pnet_watch *watch)
 {
     char buffer[4096];
     while (read(watch->inotify, buffer, sizeof(buffer)) > 0)
         ;
 }
 
-static void *run(void *arg)
+static void *rundir_watcher_thread(void *arg)
 {
     struct pnet_watch *watch = arg;
     struct watched watched = {.wd = -1};
     bool look = true;
     for (;;) {
         int before = watched.wd;
-        settle(watch, &watched);
+        rundir_watcher_rearm(watch, &watched);
         if (look || watched.wd < 0 || watched.wd != before)
             bring_news(watch); /* after the watch is in place: nothing slips through between */
         struct pollfd fds[] = {{.fd = watch->stop, .events = POLLIN},
@@ -112,7 +112,7 @@ static void *run(void *arg)
             return NULL;
         look = fds[1].revents != 0;
         if (look)
-            drain(watch);
+            rundir_watcher_drain(watch);
     }
 }
 
@@ -147,7 +147,7 @@ int pnet_watch_start(struct pnet_registry *registry, const char *rundir, pnet_an
     /* The host's signals are for the host's threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&watch->thread, NULL, run, watch);
+    int failed = pthread_create(&watch->thread, NULL, rundir_watcher_thread, watch);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed != 0) {
         free_watch(watch);

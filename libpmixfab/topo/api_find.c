@@ -6,7 +6,7 @@
 #include "topo/handle.h"
 #include "topo/join.h"
 
-static int hex_digit(char c)
+static int identity_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -18,13 +18,13 @@ static int hex_digit(char c)
 }
 
 /* Read 16 hexadecimal digits, with a colon after each four where `colons`. What follows, NULL: no GUID. */
-static const char *read_guid(const char *text, bool colons, uint64_t *guid)
+static const char *identity_read_guid(const char *text, bool colons, uint64_t *guid)
 {
     *guid = 0;
     for (int i = 0; i < 16; i++) {
         if (colons && i > 0 && i % 4 == 0 && *text++ != ':')
             return NULL;
-        int digit = hex_digit(*text++);
+        int digit = identity_hex_digit(*text++);
         if (digit < 0)
             return NULL;
         *guid = *guid << 4 | (uint64_t)digit;
@@ -32,7 +32,7 @@ static const char *read_guid(const char *text, bool colons, uint64_t *guid)
     return text;
 }
 
-static uint64_t guid_of(const struct pmixfab *fab, const uint32_t *order, uint32_t place)
+static uint64_t identity_guid(const struct pmixfab *fab, const uint32_t *order, uint32_t place)
 {
     const struct snap_device *device = &fab->devices[order[place]];
     return order == fab->by_node ? device->node_guid : device->port_guid;
@@ -44,7 +44,7 @@ static uint32_t place_of(const struct pmixfab *fab, const uint32_t *order, uint6
     uint32_t low = 0, high = fab->meta->n_devices;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (guid_of(fab, order, middle) < guid)
+        if (identity_guid(fab, order, middle) < guid)
             low = middle + 1;
         else
             high = middle;
@@ -53,15 +53,15 @@ static uint32_t place_of(const struct pmixfab *fab, const uint32_t *order, uint6
 }
 
 /* The first device (lowest index) with this GUID in one of the two orders; FAB_NONE. */
-static uint32_t by_guid(const struct pmixfab *fab, const uint32_t *order, uint64_t guid)
+static uint32_t identity_find_guid(const struct pmixfab *fab, const uint32_t *order, uint64_t guid)
 {
     uint32_t place = place_of(fab, order, guid);
-    return place < fab->meta->n_devices && guid_of(fab, order, place) == guid ? order[place] : FAB_NONE;
+    return place < fab->meta->n_devices && identity_guid(fab, order, place) == guid ? order[place] : FAB_NONE;
 }
 
 uint32_t fab_handle_port(const struct pmixfab *fab, uint64_t guid)
 {
-    return by_guid(fab, fab->by_port, guid);
+    return identity_find_guid(fab, fab->by_port, guid);
 }
 
 /* Hardware addresses as the stock library writes them: n bytes, a colon before each but the first. */
@@ -70,7 +70,7 @@ static bool read_address(const char *text, uint8_t *bytes, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         if (i > 0 && *text++ != ':')
             return false;
-        int high = hex_digit(text[0]), low = high < 0 ? -1 : hex_digit(text[1]);
+        int high = identity_hex_digit(text[0]), low = high < 0 ? -1 : identity_hex_digit(text[1]);
         if (low < 0)
             return false;
         bytes[i] = (uint8_t)(high << 4 | low);
@@ -89,7 +89,7 @@ static uint64_t number_at(const uint8_t *bytes, unsigned n)
 }
 
 /* "ipv4://00:21:5e:c4:86:1a": a MAC; 0: it is none. */
-static uint64_t mac_of(const char *what)
+static uint64_t identity_mac(const char *what)
 {
     uint8_t bytes[6];
     return strncmp(what, "ipv4://", 7) == 0 && read_address(what + 7, bytes, 6) ? number_at(bytes, 6) : 0;
@@ -97,7 +97,7 @@ static uint64_t mac_of(const char *what)
 
 /* "ipv6://80:00:10:86:fe:80:...": the address of an interface of IP over InfiniBand, the last half of whose
  * GID is the port's GUID; 0: it is none. */
-static uint64_t port_of(const char *what)
+static uint64_t identity_ipoib_port(const char *what)
 {
     uint8_t bytes[20];
     return strncmp(what, "ipv6://", 7) == 0 && read_address(what + 7, bytes, 20) ? number_at(bytes + 12, 8)
@@ -118,7 +118,7 @@ static const struct snap_fact *fact_of(const struct pmixfab *fab, uint32_t index
 }
 
 /* A fact's GUID or MAC; 0: it has none. */
-static uint64_t number_of(const struct pmixfab *fab, const struct snap_fact *fact)
+static uint64_t identity_fact_number(const struct pmixfab *fab, const struct snap_fact *fact)
 {
     uint64_t number = 0;
     if (fact == NULL)
@@ -126,7 +126,7 @@ static uint64_t number_of(const struct pmixfab *fab, const struct snap_fact *fac
     const char *text = fab_handle_string(fab, fact->text);
     for (text += strncmp(text, "0x", 2) == 0 ? 2 : 0; *text != '\0'; text++)
         if (*text != ':')
-            number = number << 4 | (uint64_t)(hex_digit(*text) & 15);
+            number = number << 4 | (uint64_t)(identity_hex_digit(*text) & 15);
     return number;
 }
 
@@ -139,10 +139,10 @@ void fab_handle_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, u
     *mac = 0;
     if (!FAB_GUID_IS_MADE_UP(device->node_guid))
         return;
-    *node = number_of(fab, fact_of(fab, index, FAB_FACT_NODE_GUID));
-    uint64_t said = number_of(fab, fact_of(fab, index, FAB_FACT_SYSTEM_GUID));
+    *node = identity_fact_number(fab, fact_of(fab, index, FAB_FACT_NODE_GUID));
+    uint64_t said = identity_fact_number(fab, fact_of(fab, index, FAB_FACT_SYSTEM_GUID));
     *system = said != 0 ? said : *node;
-    *mac = number_of(fab, fact_of(fab, index, FAB_FACT_MAC));
+    *mac = identity_fact_number(fab, fact_of(fab, index, FAB_FACT_MAC));
     if (*mac == 0)
         *mac = device->node_guid & ~FAB_ETHERNET_GUID;
 }
@@ -165,18 +165,18 @@ static void take_better(const struct pmixfab *fab, uint32_t index, enum fab_fact
  * "fab://NODE::SYSTEM". Several ports of one HCA share an id; the first is meant. Those that go by a GUID
  * that is made up are asked what they have said.
  */
-static uint32_t by_id(const struct pmixfab *fab, const char *guids)
+static uint32_t identity_find_id(const struct pmixfab *fab, const char *guids)
 {
     uint64_t node, system, own, own_system, mac;
     uint32_t found = FAB_NONE;
 
-    const char *rest = read_guid(guids, true, &node);
+    const char *rest = identity_read_guid(guids, true, &node);
     if (rest == NULL || strncmp(rest, "::", 2) != 0)
         return FAB_NONE;
-    rest = read_guid(rest + 2, true, &system);
+    rest = identity_read_guid(rest + 2, true, &system);
     if (rest == NULL || *rest != '\0' || node == 0)
         return FAB_NONE;
-    uint32_t index = by_guid(fab, fab->by_node, node);
+    uint32_t index = identity_find_guid(fab, fab->by_node, node);
     if (index != FAB_NONE && fab->devices[index].system_guid == system)
         return index;
     for (uint32_t i = place_of(fab, fab->by_node, FAB_ETHERNET_GUID); i < fab->meta->n_devices; i++) {
@@ -190,19 +190,19 @@ static uint32_t by_id(const struct pmixfab *fab, const char *guids)
 /* The device of a MAC: its GUID is made of it, or it is what its host says of its interface. */
 static uint32_t with_mac(const struct pmixfab *fab, uint64_t mac)
 {
-    uint32_t found = by_guid(fab, fab->by_node, FAB_ETHERNET_GUID | mac);
+    uint32_t found = identity_find_guid(fab, fab->by_node, FAB_ETHERNET_GUID | mac);
     for (uint32_t i = 0; found == FAB_NONE && fab->fact_at != NULL && i < fab->meta->n_devices; i++)
-        if (number_of(fab, fact_of(fab, i, FAB_FACT_MAC)) == mac)
+        if (identity_fact_number(fab, fact_of(fab, i, FAB_FACT_MAC)) == mac)
             take_better(fab, i, FAB_FACT_MAC, &found);
     return found;
 }
 /* The device of a port's GUID: it has it, or says so. */
 static uint32_t with_port(const struct pmixfab *fab, uint64_t guid)
 {
-    uint32_t found = by_guid(fab, fab->by_port, guid);
+    uint32_t found = identity_find_guid(fab, fab->by_port, guid);
     for (uint32_t i = place_of(fab, fab->by_port, FAB_ETHERNET_GUID);
          found == FAB_NONE && i < fab->meta->n_devices; i++)
-        if (number_of(fab, fact_of(fab, fab->by_port[i], FAB_FACT_PORT_GUID)) == guid)
+        if (identity_fact_number(fab, fact_of(fab, fab->by_port[i], FAB_FACT_PORT_GUID)) == guid)
             take_better(fab, fab->by_port[i], FAB_FACT_PORT_GUID, &found);
     return found;
 }
@@ -210,13 +210,13 @@ static uint32_t with_port(const struct pmixfab *fab, uint64_t guid)
 bool fab_handle_has_id(const struct pmixfab *fab, uint32_t index, const char *id)
 {
     struct pmixfab_device device;
-    uint64_t mac = mac_of(id), port = port_of(id);
+    uint64_t mac = identity_mac(id), port = identity_ipoib_port(id);
     if (pmixfab_device(fab, index, &device) != PMIXFAB_OK)
         return false;
-    if (mac != 0 && number_of(fab, fact_of(fab, index, FAB_FACT_MAC)) == mac)
+    if (mac != 0 && identity_fact_number(fab, fact_of(fab, index, FAB_FACT_MAC)) == mac)
         return true;
-    if (port != 0 &&
-        (device.port_guid == port || number_of(fab, fact_of(fab, index, FAB_FACT_PORT_GUID)) == port))
+    if (port != 0 && (device.port_guid == port ||
+                      identity_fact_number(fab, fact_of(fab, index, FAB_FACT_PORT_GUID)) == port))
         return true;
     return strncmp(device.id, id, strlen("fab://")) == 0 && strcasecmp(device.id, id) == 0;
 }
@@ -231,15 +231,15 @@ uint64_t fab_handle_said(const struct pmixfab *fab, uint32_t index, enum fab_fac
     if (claim == NULL || (claim->flags & FAB_DETAIL_YIELDED) != 0)
         return 0;
     if (kind == FAB_FACT_SYSTEM_GUID)
-        *node = number_of(fab, claim);
-    return number_of(fab, fact);
+        *node = identity_fact_number(fab, claim);
+    return identity_fact_number(fab, fact);
 }
 
 const char *fab_handle_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value, uint64_t node)
 {
     const bool id = kind == FAB_FACT_SYSTEM_GUID;
     uint32_t found =
-        by_guid(fab, kind == FAB_FACT_PORT_GUID ? fab->by_port : fab->by_node, id ? node : value);
+        identity_find_guid(fab, kind == FAB_FACT_PORT_GUID ? fab->by_port : fab->by_node, id ? node : value);
     if (found != FAB_NONE && id && fab->devices[found].system_guid != value)
         found = FAB_NONE;
     return found == FAB_NONE ? NULL : fab_handle_host(fab, fab->costs.host[found]);
@@ -277,7 +277,7 @@ static uint32_t device_named(const struct pmixfab *fab, uint32_t host, const cha
 }
 
 /* A port number as people write it, 1..255; 0: none. */
-static uint32_t read_port(const char *text)
+static uint32_t identity_read_port(const char *text)
 {
     uint32_t port = 0;
 
@@ -296,12 +296,12 @@ static uint32_t on_host(const struct pmixfab *fab, uint32_t host, const char *wh
 
     if (index != FAB_NONE || last == NULL)
         return index;
-    uint32_t port = read_port(last + 1);
+    uint32_t port = identity_read_port(last + 1);
     return port == 0 ? FAB_NONE : device_named(fab, host, what, (size_t)(last - what), port);
 }
 
 /* "HOST", "HOST:DEVICE" or "HOST:DEVICE:PORT"; names of hosts have no colon. */
-static int by_name(const struct pmixfab *fab, const char *what, uint32_t *index)
+static int identity_find_name(const struct pmixfab *fab, const char *what, uint32_t *index)
 {
     const char *colon = strchr(what, ':');
     uint32_t host;
@@ -330,11 +330,11 @@ static uint32_t by_bare_guid(const struct pmixfab *fab, const char *what)
 
     if (strncmp(what, "0x", 2) != 0)
         return FAB_NONE;
-    const char *rest = read_guid(what + 2, false, &guid);
+    const char *rest = identity_read_guid(what + 2, false, &guid);
     if (rest == NULL || *rest != '\0')
         return FAB_NONE;
-    uint32_t index = by_guid(fab, fab->by_port, guid);
-    return index != FAB_NONE ? index : by_guid(fab, fab->by_node, guid);
+    uint32_t index = identity_find_guid(fab, fab->by_port, guid);
+    return index != FAB_NONE ? index : identity_find_guid(fab, fab->by_node, guid);
 }
 
 int pmixfab_find(const struct pmixfab *fab, const char *what, uint32_t *index)
@@ -345,13 +345,13 @@ int pmixfab_find(const struct pmixfab *fab, const char *what, uint32_t *index)
     if (fab == NULL || what == NULL || index == NULL)
         return PMIXFAB_ERR_INVAL;
     if (strncmp(what, "fab://", strlen("fab://")) == 0)
-        found = by_id(fab, what + strlen("fab://"));
-    else if (mac_of(what) != 0)
-        found = with_mac(fab, mac_of(what));
-    else if (port_of(what) != 0)
-        found = with_port(fab, port_of(what));
+        found = identity_find_id(fab, what + strlen("fab://"));
+    else if (identity_mac(what) != 0)
+        found = with_mac(fab, identity_mac(what));
+    else if (identity_ipoib_port(what) != 0)
+        found = with_port(fab, identity_ipoib_port(what));
     if (found == FAB_NONE)
-        rc = by_name(fab, what, &found);
+        rc = identity_find_name(fab, what, &found);
     if (rc == 0 && found == FAB_NONE)
         found = by_bare_guid(fab, what);
     if (rc == 0 && found == FAB_NONE)

@@ -18,7 +18,7 @@ struct found {
 };
 
 /* Open one plane. A file that holds another plane than its name says was put there by somebody else. */
-static int open_plane(const char *rundir, const char *plane, struct pmixfab **out, struct fab_err *err)
+static int rundir_open_plane(const char *rundir, const char *plane, struct pmixfab **out, struct fab_err *err)
 {
     char *path = NULL;
 
@@ -39,7 +39,7 @@ static int open_plane(const char *rundir, const char *plane, struct pmixfab **ou
 }
 
 /* The plane's name in "NAME.snap"; false for files that are called otherwise. */
-static bool plane_of_file(const char *file, char name[SNAP_NAME_MAX + 1])
+static bool rundir_plane_name(const char *file, char name[SNAP_NAME_MAX + 1])
 {
     size_t len = strlen(file);
 
@@ -80,15 +80,15 @@ static int compare_found(const void *left, const void *right)
  * *skipped is its error (the first one's); a file that was renamed away meanwhile was never there. An error
  * is returned only for what is no fault of the file.
  */
-static int take(const char *rundir, const char *file, struct found **found, size_t *n, int *skipped,
-                struct fab_err *err)
+static int rundir_add_file(const char *rundir, const char *file, struct found **found, size_t *n,
+                           int *skipped, struct fab_err *err)
 {
     struct found one = {.fab = NULL};
     struct fab_err why = {""};
 
-    if (!plane_of_file(file, one.name))
+    if (!rundir_plane_name(file, one.name))
         return PMIXFAB_OK;
-    int bad = open_plane(rundir, one.name, &one.fab, &why);
+    int bad = rundir_open_plane(rundir, one.name, &one.fab, &why);
     if (bad == PMIXFAB_ERR_NOTFOUND)
         return PMIXFAB_OK;
     if (bad == PMIXFAB_ERR_NOMEM)
@@ -110,7 +110,8 @@ static int take(const char *rundir, const char *file, struct found **found, size
 }
 
 /* Open every plane of a run directory, in the order of compare_found(). *skipped as above; 0: nothing was. */
-static int open_all(const char *rundir, struct found **out, size_t *n, int *skipped, struct fab_err *err)
+static int rundir_open_all(const char *rundir, struct found **out, size_t *n, int *skipped,
+                           struct fab_err *err)
 {
     struct found *found = NULL;
     int rc = PMIXFAB_OK;
@@ -127,7 +128,7 @@ static int open_all(const char *rundir, struct found **out, size_t *n, int *skip
                         strerror(errno));
     }
     for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;)
-        rc = take(rundir, entry->d_name, &found, n, skipped, err);
+        rc = rundir_add_file(rundir, entry->d_name, &found, n, skipped, err);
     closedir(dir);
     if (rc != 0) {
         free_found(found, *n);
@@ -146,7 +147,7 @@ static int open_default(const char *rundir, struct pmixfab **out, struct fab_err
     size_t n;
     int skipped;
 
-    int rc = open_all(rundir, &found, &n, &skipped, err);
+    int rc = rundir_open_all(rundir, &found, &n, &skipped, err);
     if (rc != 0)
         return rc;
     if (n > 0 && found[0].fab->meta->is_default) {
@@ -174,7 +175,7 @@ int pmixfab_open_rundir(const char *rundir, const char *plane, struct pmixfab **
         rundir = DEFAULT_RUNDIR;
     if (rundir[0] == '\0' || (plane != NULL && !fab_snapshot_name_ok(plane)))
         return PMIXFAB_ERR_INVAL;
-    rc = plane != NULL ? open_plane(rundir, plane, out, &err) : open_default(rundir, out, &err);
+    rc = plane != NULL ? rundir_open_plane(rundir, plane, out, &err) : open_default(rundir, out, &err);
     if (rc != 0)
         fab_log(PMIXFAB_LOG_ERROR, "%s", err.text);
     return rc;
@@ -194,7 +195,7 @@ int pmixfab_list_rundir(const char *rundir, char ***names, size_t *n)
         rundir = DEFAULT_RUNDIR;
     if (rundir[0] == '\0')
         return PMIXFAB_ERR_INVAL;
-    int rc = open_all(rundir, &found, &n_found, &skipped, &err);
+    int rc = rundir_open_all(rundir, &found, &n_found, &skipped, &err);
     if (rc == 0 && n_found == 0)
         rc = fab_fail(&err, PMIXFAB_ERR_NOTFOUND, "%s: no plane is published there", rundir);
     if (rc != 0)

@@ -96,7 +96,7 @@ void *check_array(struct check *c, size_t n, size_t size)
     return array;
 }
 
-static bool make_room(struct fab_findings *list)
+static bool findings_reserve(struct fab_findings *list)
 {
     if (list->n < list->cap)
         return true;
@@ -115,7 +115,7 @@ int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, co
     char clean_what[CHECK_WHAT_TEXT], clean[DIFF_WHAT_TEXT];
     size_t len = fab_text_clean(clean_what, sizeof(clean_what), what, strlen(what), NULL) + 1;
     size_t at = fab_text_clean(clean, sizeof(clean), where, strlen(where), NULL) + 1;
-    char *text = make_room(findings) ? malloc(at + len) : NULL;
+    char *text = findings_reserve(findings) ? malloc(at + len) : NULL;
     if (text == NULL)
         return PMIXFAB_ERR_NOMEM;
     memcpy(text, clean, at);

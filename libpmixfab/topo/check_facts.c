@@ -6,7 +6,7 @@
 #include "topo/check_priv.h"
 
 /* What is believed of a port; NULL: nothing is known. */
-static const struct fab_detail *believed(const struct check *c, uint32_t port, enum fab_fact kind)
+static const struct fab_detail *check_chosen_fact(const struct check *c, uint32_t port, enum fab_fact kind)
 {
     const struct fab_details *details = c->details;
     for (uint32_t f = details->first[port]; f < details->first[port + 1]; f++)
@@ -15,29 +15,29 @@ static const struct fab_detail *believed(const struct check *c, uint32_t port, e
     return NULL;
 }
 
-static const char *text_of(const struct check *c, uint32_t port, enum fab_fact kind)
+static const char *check_fact_text(const struct check *c, uint32_t port, enum fab_fact kind)
 {
-    const struct fab_detail *fact = believed(c, port, kind);
+    const struct fab_detail *fact = check_chosen_fact(c, port, kind);
     return fact == NULL ? NULL : c->details->pool + fact->text;
 }
 
-static bool is_hca(const struct check *c, uint32_t port)
+static bool check_port_is_hca(const struct check *c, uint32_t port)
 {
     return c->inv->nodes[c->inv->ports[port].node].kind == FAB_HCA;
 }
 
 /* ---- who sees what --------------------------------------------------------------------------------- */
 
-static int compare_texts(const void *x, const void *y)
+static int check_compare_texts(const void *x, const void *y)
 {
     const char *const *a = x, *const *b = y;
     return strcmp(*a, *b);
 }
 
 /* Does this host tell of any device? `reporters` is sorted. */
-static bool reports(const char *const *reporters, uint32_t n, const char *host)
+static bool check_is_reporter(const char *const *reporters, uint32_t n, const char *host)
 {
-    return n > 0 && bsearch(&host, reporters, n, sizeof(*reporters), compare_texts) != NULL;
+    return n > 0 && bsearch(&host, reporters, n, sizeof(*reporters), check_compare_texts) != NULL;
 }
 
 static void tell_one_sided(struct check *c, uint32_t p, enum fab_check_kind kind)
@@ -61,20 +61,20 @@ static void check_seen(struct check *c)
     bool swept = false;
     for (uint32_t p = 0; reporters != NULL && p < inv->n_ports; p++) {
         swept |= (c->details->seen[p] & FAB_SEEN_SUBNET) != 0;
-        if (is_hca(c, p) && (c->details->seen[p] & FAB_SEEN_NODE) != 0)
+        if (check_port_is_hca(c, p) && (c->details->seen[p] & FAB_SEEN_NODE) != 0)
             reporters[n++] = fab_str(inv, inv->nodes[inv->ports[p].node].host);
     }
     if (n > 1)
-        qsort(reporters, n, sizeof(*reporters), compare_texts);
+        qsort(reporters, n, sizeof(*reporters), check_compare_texts);
     for (uint32_t p = 0; swept && p < inv->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
         unsigned seen = c->details->seen[p];
-        if (!is_hca(c, p) || fab_prefix_is_ethernet(inv->subnets[port->subnet].prefix))
+        if (!check_port_is_hca(c, p) || fab_prefix_is_ethernet(inv->subnets[port->subnet].prefix))
             continue;
         if (seen == FAB_SEEN_NODE && port->peer == FAB_NONE && port->state >= FAB_PORT_INIT)
             tell_one_sided(c, p, FAB_CHECK_NOT_SWEPT);
         if (seen == FAB_SEEN_SUBNET && port->peer != FAB_NONE && !fab_port_is_missing(inv, port) &&
-            reports(reporters, n, fab_str(inv, inv->nodes[port->node].host)))
+            check_is_reporter(reporters, n, fab_str(inv, inv->nodes[port->node].host)))
             tell_one_sided(c, p, FAB_CHECK_NOT_REPORTED);
     }
     free(reporters);
@@ -135,7 +135,7 @@ static void check_slot(struct check *c, const struct fab_node *node)
     const struct fab_inventory *inv = c->inv;
     for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
-        const char *text = text_of(c, p, FAB_FACT_SLOT_SPEED);
+        const char *text = check_fact_text(c, p, FAB_FACT_SLOT_SPEED);
         uint64_t slot = text == NULL ? 0 : strtoull(text, NULL, 10);
         char where[DIFF_NODE_TEXT], has[32], needs[32];
         if (slot == 0 || port->peer == FAB_NONE || slot >= data_rate(port))
@@ -155,21 +155,22 @@ static void on_odd_firmware(struct check *c, const struct check_vote *odd, const
                             void *cbdata)
 {
     uint32_t p = odd->index;
-    const char *part = text_of(c, p, FAB_FACT_PART);
+    const char *part = check_fact_text(c, p, FAB_FACT_PART);
     char where[DIFF_NODE_TEXT];
     (void)cbdata;
     diff_node_text(c->inv, &c->inv->nodes[c->inv->ports[p].node], where);
-    check_add(c, FAB_CHECK_FIRMWARE, where, "%s; %u of %u %s have %s", text_of(c, p, FAB_FACT_FIRMWARE),
-              usual->n, usual->of, part != NULL ? part : "of its part", c->details->pool + usual->value);
+    check_add(c, FAB_CHECK_FIRMWARE, where, "%s; %u of %u %s have %s",
+              check_fact_text(c, p, FAB_FACT_FIRMWARE), usual->n, usual->of,
+              part != NULL ? part : "of its part", c->details->pool + usual->value);
 }
 
 /* The pool has each text once: two are equal where their offsets are. */
 static bool vote_firmware(const struct check *c, uint32_t p, struct check_vote *vote)
 {
-    const struct fab_detail *firmware = believed(c, p, FAB_FACT_FIRMWARE);
-    const struct fab_detail *part = believed(c, p, FAB_FACT_PART_ID);
-    const struct fab_detail *vendor = believed(c, p, FAB_FACT_VENDOR_ID);
-    const struct fab_detail *name = believed(c, p, FAB_FACT_PART);
+    const struct fab_detail *firmware = check_chosen_fact(c, p, FAB_FACT_FIRMWARE);
+    const struct fab_detail *part = check_chosen_fact(c, p, FAB_FACT_PART_ID);
+    const struct fab_detail *vendor = check_chosen_fact(c, p, FAB_FACT_VENDOR_ID);
+    const struct fab_detail *name = check_chosen_fact(c, p, FAB_FACT_PART);
     if (firmware == NULL || (part == NULL && name == NULL))
         return false;
     const uint32_t key[3] = {vendor == NULL ? 0 : vendor->text, part == NULL ? 0 : part->text,

@@ -25,7 +25,7 @@ static int compare_called(const struct called *a, const struct called *b)
     return order != 0 ? order : strcmp(a->name, b->name);
 }
 
-static int compare_nodes(const void *x, const void *y)
+static int check_compare_hcas(const void *x, const void *y)
 {
     const struct called *a = x, *b = y;
     int order = compare_called(a, b);
@@ -46,7 +46,7 @@ static void tell_name(struct check *c, const struct called *same, uint32_t n)
               same->node->kind == FAB_SWITCH ? "switches" : "devices", guids, n > NAMED ? ", ..." : "");
 }
 
-static void check_names(struct check *c)
+static void check_host_names(struct check *c)
 {
     const struct fab_inventory *inv = c->inv;
     struct called *all = check_array(c, inv->n_nodes, sizeof(*all));
@@ -57,7 +57,7 @@ static void check_names(struct check *c)
             all[n++] = (struct called){fab_str(inv, node->host), fab_str(inv, node->name), node};
     }
     if (n > 1)
-        qsort(all, n, sizeof(*all), compare_nodes);
+        qsort(all, n, sizeof(*all), check_compare_hcas);
     for (uint32_t from = 0, to = 0; from < n; from = to) {
         while (to < n && compare_called(&all[from], &all[to]) == 0)
             to++;
@@ -163,7 +163,7 @@ static uint32_t list_described(struct check *c, struct described *list)
 }
 
 /* Each host once, with the longest row of its HCAs that say the same; returns how many hosts. */
-static uint32_t list_hosts(const struct described *list, uint32_t n, struct described *hosts)
+static uint32_t check_list_hosts(const struct described *list, uint32_t n, struct described *hosts)
 {
     uint32_t n_hosts = 0;
     for (uint32_t from = 0, to = 0; from < n; from = to) {
@@ -207,7 +207,7 @@ static void check_described(struct check *c)
 {
     struct described *list = check_array(c, c->inv->n_nodes, sizeof(*list));
     struct described *hosts = check_array(c, c->inv->n_nodes, sizeof(*hosts));
-    uint32_t n = list == NULL || hosts == NULL ? 0 : list_hosts(list, list_described(c, list), hosts);
+    uint32_t n = list == NULL || hosts == NULL ? 0 : check_list_hosts(list, list_described(c, list), hosts);
     for (uint32_t from = 0, to = 0; from < n; from = to) {
         uint32_t least = UINT32_MAX;
         for (; to < n && hosts[to].stem == hosts[from].stem; to++)
@@ -228,14 +228,14 @@ struct counted {
     uint32_t ports;
 };
 
-static int compare_hosts(const void *x, const void *y)
+static int check_compare_hosts(const void *x, const void *y)
 {
     const struct counted *a = x, *b = y;
     return strcmp(a->host, b->host);
 }
 
 /* Each host once, with all of its cabled ports that the sweep sees; returns how many hosts. */
-static uint32_t count_ports(struct check *c, struct counted *hosts)
+static uint32_t check_count_host_ports(struct check *c, struct counted *hosts)
 {
     const struct fab_inventory *inv = c->inv;
     uint32_t n = 0, kept = 0;
@@ -247,7 +247,7 @@ static uint32_t count_ports(struct check *c, struct counted *hosts)
             hosts[n++] = (struct counted){.host = fab_str(inv, node->host), .ports = 1};
     }
     if (n > 1)
-        qsort(hosts, n, sizeof(*hosts), compare_hosts);
+        qsort(hosts, n, sizeof(*hosts), check_compare_hosts);
     for (uint32_t i = 0; i < n; i++) {
         if (kept > 0 && strcmp(hosts[kept - 1].host, hosts[i].host) == 0)
             hosts[kept - 1].ports++;
@@ -267,10 +267,10 @@ static void on_odd_host(struct check *c, const struct check_vote *odd, const str
               usual->n, usual->of, (unsigned)usual->value);
 }
 
-static void check_ports(struct check *c)
+static void check_host_ports(struct check *c)
 {
     struct counted *hosts = check_array(c, c->inv->n_ports, sizeof(*hosts));
-    uint32_t n = hosts == NULL ? 0 : count_ports(c, hosts);
+    uint32_t n = hosts == NULL ? 0 : check_count_host_ports(c, hosts);
     struct check_vote *votes = check_array(c, n, sizeof(*votes));
     for (uint32_t i = 0; votes != NULL && i < n; i++)
         votes[i] = (struct check_vote){.group = stem_of(hosts[i].host), .value = hosts[i].ports, .index = i};
@@ -281,8 +281,8 @@ static void check_ports(struct check *c)
 
 void check_hosts(struct check *c)
 {
-    check_names(c);
+    check_host_names(c);
     check_described(c);
     check_unnamed(c);
-    check_ports(c);
+    check_host_ports(c);
 }

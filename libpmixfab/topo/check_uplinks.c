@@ -28,7 +28,7 @@ struct climb {
     uint32_t *seen; /* of each switch: scratch */
 };
 
-static void find_levels(struct climb *climb)
+static void climb_find_levels(struct climb *climb)
 {
     const struct fab_plane *plane = climb->plane;
     uint32_t n = 0;
@@ -141,7 +141,7 @@ static void count_switches(struct check *c, struct climb *climb, struct check_vo
 /* ---- telling --------------------------------------------------------------------------------------- */
 
 /* Append to a text that may be full. */
-static void append(char *text, size_t size, const char *a, const char *b, const char *c)
+static void uplink_text_append(char *text, size_t size, const char *a, const char *b, const char *c)
 {
     size_t len = strlen(text);
     snprintf(text + len, size - len, "%s%s%s", a, b, c);
@@ -177,11 +177,11 @@ static void name_absent(const struct check *c, struct climb *climb, uint32_t s, 
         if (climb->seen[u] <= n / 2 || !is_above(climb, u, s))
             continue;
         diff_node_text(c->inv, &c->inv->nodes[plane->switches[u].node], name);
-        append(text, size, named++ == 0 ? "; none to " : ", ", name, "");
+        uplink_text_append(text, size, named++ == 0 ? "; none to " : ", ", name, "");
     }
 }
 
-static void tell(struct check *c, struct climb *climb, uint32_t s)
+static void uplink_add_finding(struct check *c, struct climb *climb, uint32_t s)
 {
     const struct fab_plane *plane = climb->plane;
     const struct low *low = &climb->low[s];
@@ -198,7 +198,7 @@ static void tell(struct check *c, struct climb *climb, uint32_t s)
         char name[DIFF_NODE_TEXT];
         diff_node_text(c->inv, &c->inv->nodes[plane->switches[low->few_to[i]].node], name);
         snprintf(number, sizeof(number), ": %u of the usual %u", low->few_has[i], low->few_usual[i]);
-        append(what, sizeof(what), what[0] != '\0' ? "; to " : "to ", name, number);
+        uplink_text_append(what, sizeof(what), what[0] != '\0' ? "; to " : "to ", name, number);
     }
     if (low->above.of > 0)
         name_absent(c, climb, s, what, sizeof(what));
@@ -215,12 +215,12 @@ static void check_plane(struct check *c, const struct fab_plane *plane)
     climb.low = check_array(c, plane->n_switches, sizeof(*climb.low));
     struct check_vote *votes = check_array(c, plane->n_adj + plane->n_switches, sizeof(*votes));
     if (c->rc == PMIXFAB_OK) {
-        find_levels(&climb);
+        climb_find_levels(&climb);
         count_switches(c, &climb, votes, true);
         count_switches(c, &climb, votes, false);
         count_edges(c, &climb, votes);
         for (uint32_t s = 0; s < plane->n_switches; s++)
-            tell(c, &climb, s);
+            uplink_add_finding(c, &climb, s);
     }
     free(climb.level);
     free(climb.queue);

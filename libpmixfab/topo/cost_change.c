@@ -23,7 +23,7 @@ struct comparison {
     uint16_t dearest;
 };
 
-static bool is_switch(uint32_t end)
+static bool link_end_is_switch(uint32_t end)
 {
     return (end & SNAP_END_KIND) == SNAP_END_SWITCH;
 }
@@ -86,7 +86,7 @@ static bool same_cables(struct comparison *c, uint32_t a, const struct snap_link
     uint16_t last_cost = 0, differs = 0, dearest = c->dearest;
     bool same = true;
     for (; link < end && link->a == a; link++) {
-        if (!is_switch(link->b))
+        if (!link_end_is_switch(link->b))
             continue;
         uint32_t to = number[link->b & ~SNAP_END_KIND];
         if (c->one == 0)
@@ -108,13 +108,13 @@ static bool same_cables(struct comparison *c, uint32_t a, const struct snap_link
 }
 
 /* Links of the old switch and edges of the new one to those behind it, in any order. */
-static int compare_cables(const struct comparison *c, uint32_t sw, const struct snap_link *link,
-                          const struct snap_link *end, const struct fab_edge *edge,
-                          const struct fab_edge *edge_end)
+static int change_compare_cables(const struct comparison *c, uint32_t sw, const struct snap_link *link,
+                                 const struct snap_link *end, const struct fab_edge *edge,
+                                 const struct fab_edge *edge_end)
 {
     int rc = PMIXFAB_OK;
     for (const struct snap_link *l = link; l < end; l++) {
-        if (!is_switch(l->b))
+        if (!link_end_is_switch(l->b))
             continue;
         uint16_t *cost = &c->cost[c->out->number[l->b & ~SNAP_END_KIND]];
         if (*cost == 0 || l->cost < *cost)
@@ -126,7 +126,7 @@ static int compare_cables(const struct comparison *c, uint32_t sw, const struct 
         c->cost[edge->to] = 0;
     }
     for (const struct snap_link *l = link; l < end && rc == PMIXFAB_OK; l++) {
-        if (!is_switch(l->b))
+        if (!link_end_is_switch(l->b))
             continue;
         uint32_t to = c->out->number[l->b & ~SNAP_END_KIND];
         if (c->cost[to] != 0)
@@ -159,8 +159,8 @@ static const struct fab_edge *edges_behind(const struct fab_plane *plane, uint32
 static int compare_new(const struct comparison *c, uint32_t s)
 {
     const struct fab_vertex *v = &c->plane->switches[s];
-    return compare_cables(c, s, NULL, NULL, edges_behind(c->plane, s),
-                          c->plane->adj + v->adj_first + v->n_adj);
+    return change_compare_cables(c, s, NULL, NULL, edges_behind(c->plane, s),
+                                 c->plane->adj + v->adj_first + v->n_adj);
 }
 
 /* A switch of the old plane, in the new one or not. Links are in the order of their first ends, by GUID; *at
@@ -180,10 +180,10 @@ static int compare_old(struct comparison *c, uint32_t o, const struct snap_link 
     const struct snap_link *first = *at;
     if (same_cables(c, a, at, edge, edge_end))
         return PMIXFAB_OK;
-    return compare_cables(c, s, first, *at, edge, edge_end);
+    return change_compare_cables(c, s, first, *at, edge, edge_end);
 }
 
-static int compare(struct comparison *c)
+static int cost_change_compare(struct comparison *c)
 {
     const struct fab_changes *numbers = c->out;
     uint32_t n = c->plane->n_switches, n_old = c->before->meta->n_switches;
@@ -214,7 +214,7 @@ int fab_changes_find(const struct fab_plane *plane, const struct pmixfab *before
     if (rc == PMIXFAB_OK && (c.cost = calloc(out->n_switches + (size_t)1, sizeof(*c.cost))) == NULL)
         rc = PMIXFAB_ERR_NOMEM;
     if (rc == PMIXFAB_OK)
-        rc = compare(&c);
+        rc = cost_change_compare(&c);
     free(c.cost);
     if (rc != PMIXFAB_OK)
         fab_changes_destroy(out);

@@ -229,7 +229,7 @@ static void write_row(const struct job *job, const uint16_t *costs, uint16_t *ro
         row[j] = costs[job->class_of[j]];
 }
 
-static FAB_ALWAYS_INLINE void work(struct job *job, unsigned thread)
+static FAB_ALWAYS_INLINE void matrix_job_thread(struct job *job, unsigned thread)
 {
     uint16_t *costs = job->space[thread], *row = costs + job->n_classes;
     for (uint32_t t; (t = atomic_fetch_add(&job->next_task, 1)) < job->n_tasks;) {
@@ -246,18 +246,18 @@ static FAB_ALWAYS_INLINE void work(struct job *job, unsigned thread)
 
 static void work_any(void *job, unsigned thread)
 {
-    work(job, thread);
+    matrix_job_thread(job, thread);
 }
 
 #if defined(__x86_64__)
 FAB_TARGET_AVX2 static void work_avx2(void *job, unsigned thread)
 {
-    work(job, thread);
+    matrix_job_thread(job, thread);
 }
 
 FAB_TARGET_AVX512 static void work_avx512(void *job, unsigned thread)
 {
-    work(job, thread);
+    matrix_job_thread(job, thread);
 }
 #endif
 

@@ -40,7 +40,7 @@ struct refresh {
 };
 
 /* Some more cells. False: it is no gain any more. */
-static bool afford(struct refresh *r, uint64_t cells)
+static bool refresh_spend(struct refresh *r, uint64_t cells)
 {
     r->n += cells;
     return r->n <= r->most;
@@ -85,7 +85,7 @@ static int match_edges(struct refresh *r)
     return PMIXFAB_OK;
 }
 
-static void compare_devices(struct refresh *r)
+static void refresh_compare_devices(struct refresh *r)
 {
     const struct fab_cost_view *was = r->was, *now = r->now;
     for (uint32_t i = 0; i < now->n_devices; i++)
@@ -102,7 +102,7 @@ static bool same_places(const struct refresh *r, uint32_t first, uint32_t end)
 }
 
 /* Hosts: devices that are not with the same others any more, and hosts inside of which something moved. */
-static bool compare_hosts(struct refresh *r)
+static bool refresh_compare_hosts(struct refresh *r)
 {
     const struct fab_cost_view *was = r->was, *now = r->now;
     uint32_t n = now->n_devices;
@@ -116,7 +116,7 @@ static bool compare_hosts(struct refresh *r)
         if (!same || end - first == 1 || same_places(r, first, end))
             continue;
         r->hosts[r->n_hosts++] = first;
-        if (!afford(r, (uint64_t)(end - first) * (end - first)))
+        if (!refresh_spend(r, (uint64_t)(end - first) * (end - first)))
             return false;
     }
     return true;
@@ -148,7 +148,7 @@ static int add_pair(struct refresh *r, uint32_t e, uint32_t f)
     uint64_t cells = (uint64_t)(r->start[e + 1] - r->start[e]) * (r->start[f + 1] - r->start[f]);
     if (cells == 0)
         return PMIXFAB_OK;
-    if (!afford(r, cells))
+    if (!refresh_spend(r, cells))
         return PMIXFAB_ERR_RANGE;
     if (r->n_pairs == r->cap) {
         size_t cap = r->cap == 0 ? 256 : 2 * r->cap;
@@ -177,13 +177,13 @@ static int compare_row(struct refresh *r, uint32_t e)
 }
 
 /* PMIXFAB_ERR_RANGE: too much of it. */
-static int compare(struct refresh *r)
+static int refresh_compare(struct refresh *r)
 {
     int rc = match_edges(r);
     if (rc != PMIXFAB_OK)
         return rc;
-    compare_devices(r);
-    if (!compare_hosts(r) || !afford(r, 2 * (uint64_t)r->n_rows * r->now->n_devices))
+    refresh_compare_devices(r);
+    if (!refresh_compare_hosts(r) || !refresh_spend(r, 2 * (uint64_t)r->n_rows * r->now->n_devices))
         return PMIXFAB_ERR_RANGE;
     for (uint32_t e = 0; e < r->now->n_edges && rc == PMIXFAB_OK; e++)
         if (r->from[e] != FAB_NONE)
@@ -193,7 +193,7 @@ static int compare(struct refresh *r)
 
 /* ---- writing --------------------------------------------------------------------------------------- */
 
-static void write_devices(const struct refresh *r)
+static void refresh_write_devices(const struct refresh *r)
 {
     uint32_t n = r->now->n_devices;
     for (uint32_t i = 0; i < n && r->n_rows > 0; i++) {
@@ -224,7 +224,7 @@ static void write_host(const struct refresh *r, uint32_t first)
             r->cells[(size_t)a * r->now->n_devices + b] = fab_cost_of(r->now, a, b);
 }
 
-static void release(struct refresh *r)
+static void refresh_release(struct refresh *r)
 {
     free(r->from);
     free(r->anew);
@@ -253,9 +253,9 @@ int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cos
     r.rows = malloc((n + 1) * sizeof(*r.rows));
     r.hosts = malloc((n + 1) * sizeof(*r.hosts));
     bool room = r.from != NULL && r.anew != NULL && r.rows != NULL && r.hosts != NULL;
-    int rc = room ? compare(&r) : PMIXFAB_ERR_NOMEM;
+    int rc = room ? refresh_compare(&r) : PMIXFAB_ERR_NOMEM;
     if (rc == PMIXFAB_OK) {
-        write_devices(&r);
+        refresh_write_devices(&r);
         for (size_t i = 0; i < r.n_pairs; i++)
             write_pair(&r, &r.pairs[i]);
         for (uint32_t i = 0; i < r.n_hosts; i++)
@@ -266,6 +266,6 @@ int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cos
     }
     if (written != NULL && rc == PMIXFAB_OK)
         *written = r.n;
-    release(&r);
+    refresh_release(&r);
     return rc;
 }

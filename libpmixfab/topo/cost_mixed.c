@@ -30,7 +30,7 @@ size_t fab_search_mixed_space(const struct fab_search *search)
 }
 
 /* to = min(to, from + cost), saturating at all ones. Returns whether anything became smaller. */
-static FAB_ALWAYS_INLINE bool offer(lanes *to, const lanes *from, uint32_t chunks, uint16_t cost)
+static FAB_ALWAYS_INLINE bool lanes_relax(lanes *to, const lanes *from, uint32_t chunks, uint16_t cost)
 {
     lanes change = {0};
     for (uint32_t i = 0; i < chunks; i++) {
@@ -47,7 +47,7 @@ static FAB_ALWAYS_INLINE bool offer(lanes *to, const lanes *from, uint32_t chunk
     return all != 0;
 }
 
-static FAB_ALWAYS_INLINE bool pass(const struct fab_search *search, struct space *sp, bool forwards)
+static FAB_ALWAYS_INLINE bool weighted_pass(const struct fab_search *search, struct space *sp, bool forwards)
 {
     const struct fab_plane *plane = search->plane;
     bool busy = false;
@@ -62,7 +62,7 @@ static FAB_ALWAYS_INLINE bool pass(const struct fab_search *search, struct space
         const struct fab_edge *adj = plane->adj + plane->switches[v].adj_first;
         for (uint32_t e = 0; e < plane->switches[v].n_adj; e++) {
             lanes *to = sp->dist + (size_t)adj[e].to * sp->chunks;
-            if (offer(to, sp->dist + (size_t)v * sp->chunks, sp->chunks, adj[e].cost))
+            if (lanes_relax(to, sp->dist + (size_t)v * sp->chunks, sp->chunks, adj[e].cost))
                 sp->dirty[adj[e].to] = 1;
         }
     }
@@ -124,8 +124,8 @@ static void end_source(const struct fab_search *search, struct space *sp, uint32
     }
 }
 
-static FAB_ALWAYS_INLINE void block(const struct fab_search *search, struct space *sp, uint32_t first,
-                                    uint32_t width)
+static FAB_ALWAYS_INLINE void weighted_block(const struct fab_search *search, struct space *sp,
+                                             uint32_t first, uint32_t width)
 {
     const struct fab_plane *plane = search->plane;
     memset(sp->dist, 0xff, (size_t)plane->n_switches * sp->chunks * sizeof(lanes));
@@ -137,7 +137,7 @@ static FAB_ALWAYS_INLINE void block(const struct fab_search *search, struct spac
         if (plane->switches[v].missing)
             leave_missing(search, sp, v, s);
     }
-    for (bool forwards = true; pass(search, sp, forwards); forwards = !forwards)
+    for (bool forwards = true; weighted_pass(search, sp, forwards); forwards = !forwards)
         ;
     /* A plane is connected: what is still at all ones is too far, not out of reach, unless switches are
      * missing. */
@@ -152,22 +152,23 @@ static FAB_ALWAYS_INLINE void block(const struct fab_search *search, struct spac
         end_source(search, sp, first + s);
 }
 
-static void block_any(const struct fab_search *search, struct space *sp, uint32_t first, uint32_t width)
+static void weighted_block_any(const struct fab_search *search, struct space *sp, uint32_t first,
+                               uint32_t width)
 {
-    block(search, sp, first, width);
+    weighted_block(search, sp, first, width);
 }
 
 #if defined(__x86_64__)
-FAB_TARGET_AVX2 static void block_avx2(const struct fab_search *search, struct space *sp, uint32_t first,
-                                       uint32_t width)
+FAB_TARGET_AVX2 static void weighted_block_avx2(const struct fab_search *search, struct space *sp,
+                                                uint32_t first, uint32_t width)
 {
-    block(search, sp, first, width);
+    weighted_block(search, sp, first, width);
 }
 
-FAB_TARGET_AVX512 static void block_avx512(const struct fab_search *search, struct space *sp, uint32_t first,
-                                           uint32_t width)
+FAB_TARGET_AVX512 static void weighted_block_avx512(const struct fab_search *search, struct space *sp,
+                                                    uint32_t first, uint32_t width)
 {
-    block(search, sp, first, width);
+    weighted_block(search, sp, first, width);
 }
 #endif
 
@@ -182,12 +183,12 @@ void fab_search_mixed(void *job, unsigned thread)
         uint32_t width = left < search->width ? left : search->width;
 #if defined(__x86_64__)
         if (isa == FAB_ISA_AVX512)
-            block_avx512(search, &sp, first, width);
+            weighted_block_avx512(search, &sp, first, width);
         else if (isa == FAB_ISA_AVX2)
-            block_avx2(search, &sp, first, width);
+            weighted_block_avx2(search, &sp, first, width);
         else
 #endif
-            block_any(search, &sp, first, width);
+            weighted_block_any(search, &sp, first, width);
     }
     (void)isa;
 }

@@ -48,7 +48,7 @@ struct part {
     bool started;
 };
 
-static void *start(void *arg)
+static void *cost_thread(void *arg)
 {
     struct part *part = arg;
     part->work(part->job, part->i);
@@ -60,7 +60,7 @@ void fab_cost_run(unsigned n, void (*work)(void *job, unsigned i), void *job)
     struct part parts[MOST_THREADS];
     for (unsigned i = 1; i < n && i < MOST_THREADS; i++) {
         parts[i] = (struct part){.work = work, .job = job, .i = i};
-        parts[i].started = pthread_create(&parts[i].thread, NULL, start, &parts[i]) == 0;
+        parts[i].started = pthread_create(&parts[i].thread, NULL, cost_thread, &parts[i]) == 0;
     }
     work(job, 0);
     for (unsigned i = 1; i < n && i < MOST_THREADS; i++)

@@ -28,7 +28,7 @@ size_t fab_search_uniform_space(const struct fab_search *search)
  * does it. Only the last block of a row may end inside a vector; it goes lane by lane, for what lies behind
  * belongs to another block.
  */
-static FAB_ALWAYS_INLINE void mark(uint16_t *row, uint32_t width, const uint64_t *words, uint16_t value)
+static FAB_ALWAYS_INLINE void bfs_mark(uint16_t *row, uint32_t width, const uint64_t *words, uint16_t value)
 {
     const lanes pattern = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
     for (uint32_t at = 0; at < width; at += LANES) {
@@ -48,7 +48,7 @@ static FAB_ALWAYS_INLINE void mark(uint16_t *row, uint32_t width, const uint64_t
     }
 }
 
-static FAB_ALWAYS_INLINE bool any(const bits *v)
+static FAB_ALWAYS_INLINE bool bfs_any_bit(const bits *v)
 {
     uint64_t all = 0;
     for (int w = 0; w < WORDS; w++)
@@ -57,21 +57,21 @@ static FAB_ALWAYS_INLINE bool any(const bits *v)
 }
 
 /* One level for every switch that some source has not reached yet. Returns whether anything was reached. */
-static FAB_ALWAYS_INLINE bool level(const struct fab_search *search, const struct space *sp, const bits *full,
-                                    uint32_t first, uint32_t width, uint16_t value)
+static FAB_ALWAYS_INLINE bool bfs_level(const struct fab_search *search, const struct space *sp,
+                                        const bits *full, uint32_t first, uint32_t width, uint16_t value)
 {
     const struct fab_plane *plane = search->plane;
     bool reached = false;
     for (uint32_t v = 0; v < plane->n_switches; v++) {
         bits missing = *full & ~sp->seen[v], found = {0};
-        if (any(&missing)) {
+        if (bfs_any_bit(&missing)) {
             const struct fab_edge *adj = plane->adj + plane->switches[v].adj_first;
             for (uint32_t i = 0; i < plane->switches[v].n_adj; i++)
                 found |= sp->front[adj[i].to];
             found &= missing;
         }
         sp->next[v] = found;
-        if (!any(&found))
+        if (!bfs_any_bit(&found))
             continue;
         reached = true;
         sp->seen[v] |= found;
@@ -79,7 +79,7 @@ static FAB_ALWAYS_INLINE bool level(const struct fab_search *search, const struc
         if (edge != FAB_NONE) {
             uint64_t words[WORDS];
             memcpy(words, &found, sizeof(words));
-            mark(search->dist + (size_t)edge * search->n_edges + first, width, words, value);
+            bfs_mark(search->dist + (size_t)edge * search->n_edges + first, width, words, value);
         }
     }
     return reached;
@@ -93,8 +93,8 @@ static void stop_at_missing(const struct fab_plane *plane, bits *front)
             memset(&front[v], 0, sizeof(front[v]));
 }
 
-static FAB_ALWAYS_INLINE void block(const struct fab_search *search, struct space sp, uint32_t first,
-                                    uint32_t width)
+static FAB_ALWAYS_INLINE void bfs_block(const struct fab_search *search, struct space sp, uint32_t first,
+                                        uint32_t width)
 {
     uint32_t n = search->plane->n_switches;
     uint64_t words[WORDS] = {0};
@@ -112,7 +112,8 @@ static FAB_ALWAYS_INLINE void block(const struct fab_search *search, struct spac
     }
     memcpy(&full, words, sizeof(full));
     uint32_t cost = search->step;
-    while (level(search, &sp, &full, first, width, (uint16_t)(cost > FAB_COST_MAX ? FAB_COST_MAX : cost))) {
+    while (
+        bfs_level(search, &sp, &full, first, width, (uint16_t)(cost > FAB_COST_MAX ? FAB_COST_MAX : cost))) {
         if (search->plane->n_missing > 0)
             stop_at_missing(search->plane, sp.next);
         bits *swap = sp.front;
@@ -123,22 +124,22 @@ static FAB_ALWAYS_INLINE void block(const struct fab_search *search, struct spac
     }
 }
 
-static void block_any(const struct fab_search *search, struct space sp, uint32_t first, uint32_t width)
+static void bfs_block_any(const struct fab_search *search, struct space sp, uint32_t first, uint32_t width)
 {
-    block(search, sp, first, width);
+    bfs_block(search, sp, first, width);
 }
 
 #if defined(__x86_64__)
-FAB_TARGET_AVX2 static void block_avx2(const struct fab_search *search, struct space sp, uint32_t first,
-                                       uint32_t width)
-{
-    block(search, sp, first, width);
-}
-
-FAB_TARGET_AVX512 static void block_avx512(const struct fab_search *search, struct space sp, uint32_t first,
+FAB_TARGET_AVX2 static void bfs_block_avx2(const struct fab_search *search, struct space sp, uint32_t first,
                                            uint32_t width)
 {
-    block(search, sp, first, width);
+    bfs_block(search, sp, first, width);
+}
+
+FAB_TARGET_AVX512 static void bfs_block_avx512(const struct fab_search *search, struct space sp,
+                                               uint32_t first, uint32_t width)
+{
+    bfs_block(search, sp, first, width);
 }
 #endif
 
@@ -154,12 +155,12 @@ void fab_search_uniform(void *job, unsigned thread)
         uint32_t width = left < search->width ? left : search->width;
 #if defined(__x86_64__)
         if (isa == FAB_ISA_AVX512)
-            block_avx512(search, sp, first, width);
+            bfs_block_avx512(search, sp, first, width);
         else if (isa == FAB_ISA_AVX2)
-            block_avx2(search, sp, first, width);
+            bfs_block_avx2(search, sp, first, width);
         else
 #endif
-            block_any(search, sp, first, width);
+            bfs_block_any(search, sp, first, width);
     }
     (void)isa;
 }

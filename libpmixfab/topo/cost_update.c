@@ -117,7 +117,7 @@ cleanup:
 
 /* ---- changes ------------------------------------------------------------------------------------- */
 
-static bool affected(struct update *u, uint32_t from, uint32_t to, uint64_t most)
+static bool update_is_affected(struct update *u, uint32_t from, uint32_t to, uint64_t most)
 {
     uint64_t left = u->walk.budget, part = left < most ? left : most;
     u->walk.budget = part;
@@ -141,15 +141,15 @@ static bool list_affected(struct update *u, const struct fab_change *change)
 {
     uint64_t all = 2 * (uint64_t)u->plane->n_adj + 2 * u->changes.n;
     for (uint64_t most = 2048;; most = most < all ? all : UINT64_MAX) {
-        bool a = affected(u, change->a, change->b, most);
+        bool a = update_is_affected(u, change->a, change->b, most);
         uint32_t n_a = u->walk.n_found;
         if (a && n_a <= 1)
             break;
-        bool b = affected(u, change->b, change->a, most);
+        bool b = update_is_affected(u, change->b, change->a, most);
         if (b && (!a || u->walk.n_found <= n_a) && (u->walk.n_found <= 1 || a || most >= all))
             break;
         if (a && (b || most >= all)) {
-            if (!affected(u, change->a, change->b, UINT64_MAX))
+            if (!update_is_affected(u, change->a, change->b, UINT64_MAX))
                 return false;
             break;
         }
@@ -161,7 +161,7 @@ static bool list_affected(struct update *u, const struct fab_change *change)
 }
 
 /* Make one change, and collect whose costs it may change. False: it is no gain to go on. */
-static bool apply(struct update *u, const struct fab_change *change)
+static bool update_apply_change(struct update *u, const struct fab_change *change)
 {
     bool worse = change->now == 0 || (change->was != 0 && change->now > change->was);
     if (!worse)
@@ -262,7 +262,7 @@ static int update_dist(struct update *u)
             return rc;
         u->walk.budget = fair_budget(u);
         for (uint32_t i = 0; i < u->changes.n; i++)
-            if (!apply(u, &u->changes.list[i]))
+            if (!update_apply_change(u, &u->changes.list[i]))
                 return PMIXFAB_ERR_RANGE;
         if ((uint64_t)u->n_rows * u->plane->n_adj > u->walk.budget)
             return PMIXFAB_ERR_RANGE;
@@ -275,7 +275,7 @@ static int update_dist(struct update *u)
     return rc == PMIXFAB_OK ? write_dist(u) : rc;
 }
 
-static void release(struct update *u)
+static void update_release(struct update *u)
 {
     fab_changes_destroy(&u->changes);
     fab_walk_destroy(&u->walk);
@@ -289,7 +289,7 @@ static void release(struct update *u)
 /* Only searched rows can be taken over, so there must be switches in both. Ways that do not lead through
  * missing switches are another matter than that of cables; they are few and do not stay, so no use is made.
  */
-static bool comparable(const struct fab_costing *costing, const struct pmixfab *before)
+static bool update_is_comparable(const struct fab_costing *costing, const struct pmixfab *before)
 {
     return before != NULL && !costing->plane->unattached && costing->n_searched > 0 &&
            before->meta->n_switches > 0 && costing->plane->n_missing == 0 && before->meta->n_missing == 0;
@@ -306,12 +306,12 @@ int fab_costs_update(const struct fab_plane *plane, const struct pmixfab *before
         return PMIXFAB_ERR_INVAL;
     int rc = fab_costing_begin(&costing, plane, out);
     bool all = true;
-    if (rc == PMIXFAB_OK && comparable(&costing, before)) {
+    if (rc == PMIXFAB_OK && update_is_comparable(&costing, before)) {
         struct update u = {.plane = plane, .before = before, .costing = &costing};
         rc = update_dist(&u);
         all = rc == PMIXFAB_ERR_RANGE;
         rc = all ? PMIXFAB_OK : rc;
-        release(&u);
+        update_release(&u);
     }
     if (rc == PMIXFAB_OK && all)
         rc = fab_costing_search(&costing, threads);

@@ -124,7 +124,7 @@ void fab_walk_destroy(struct fab_walk *walk)
 
 /* ---- the queue ---------------------------------------------------------------------------------- */
 
-static void push(struct fab_walk *walk, uint32_t dist, uint32_t s)
+static void affected_push(struct fab_walk *walk, uint32_t dist, uint32_t s)
 {
     uint32_t *head = &walk->heads[dist & walk->mask];
     walk->entries[walk->n_entries] = (struct fab_waiting){s, *head};
@@ -133,7 +133,7 @@ static void push(struct fab_walk *walk, uint32_t dist, uint32_t s)
 }
 
 /* The next switch and, in walk->now, the distance at which it was put here; some are waiting. */
-static uint32_t pop(struct fab_walk *walk)
+static uint32_t affected_pop(struct fab_walk *walk)
 {
     while (walk->heads[walk->now & walk->mask] == FAB_NONE)
         walk->now++;
@@ -143,7 +143,7 @@ static uint32_t pop(struct fab_walk *walk)
     return walk->entries[entry].sw;
 }
 
-static bool spend(struct fab_walk *walk, uint32_t cables)
+static bool affected_spend(struct fab_walk *walk, uint32_t cables)
 {
     if (walk->budget < cables)
         return false;
@@ -151,13 +151,13 @@ static bool spend(struct fab_walk *walk, uint32_t cables)
     return true;
 }
 
-static void start(struct fab_walk *walk, uint32_t from)
+static void affected_start(struct fab_walk *walk, uint32_t from)
 {
     memset(walk->dist, 0xff, walk->n * sizeof(*walk->dist));
     memset(walk->heads, 0xff, (walk->mask + (size_t)1) * sizeof(*walk->heads));
     walk->n_entries = walk->n_waiting = walk->now = 0;
     walk->dist[from] = 0;
-    push(walk, 0, from);
+    affected_push(walk, 0, from);
 }
 
 /* ---- searches ----------------------------------------------------------------------------------- */
@@ -166,22 +166,22 @@ static void start(struct fab_walk *walk, uint32_t from)
 bool fab_walk_search(struct fab_walk *walk, uint32_t from, const uint32_t *edge_of, uint32_t n)
 {
     uint32_t missing = n, switches = walk->plane->n_switches;
-    start(walk, from);
+    affected_start(walk, from);
     missing -= walk->uniform && from < switches && edge_of[from] != FAB_NONE;
     while (walk->n_waiting > 0 && missing > 0) {
-        uint32_t s = pop(walk), dist = walk->now, n_edges;
+        uint32_t s = affected_pop(walk), dist = walk->now, n_edges;
         if (dist > walk->dist[s])
             continue; /* a shorter way was found meanwhile */
         missing -= !walk->uniform && s < switches && edge_of[s] != FAB_NONE;
         const struct fab_edge *edges = edges_of(walk, s, &n_edges);
-        if (!spend(walk, n_edges))
+        if (!affected_spend(walk, n_edges))
             return false;
         for (uint32_t e = 0; e < n_edges; e++) {
             uint32_t to = edges[e].to, sum = dist + edges[e].cost;
             if (sum >= walk->dist[to])
                 continue;
             walk->dist[to] = sum;
-            push(walk, sum, to);
+            affected_push(walk, sum, to);
             missing -= walk->uniform && to < switches && edge_of[to] != FAB_NONE;
         }
     }
@@ -198,10 +198,10 @@ bool fab_walk_affected(struct fab_walk *walk, uint32_t from, uint32_t to, const 
 {
     uint32_t waiting = 0; /* of those that are to be looked at, reached through the cable only */
     walk->n_found = 0;
-    start(walk, from);
+    affected_start(walk, from);
     walk->only[from] = 0;
     do {
-        uint32_t s = pop(walk), dist = walk->now, n;
+        uint32_t s = affected_pop(walk), dist = walk->now, n;
         if (dist > walk->dist[s])
             continue;
         if (walk->only[s]) {
@@ -210,7 +210,7 @@ bool fab_walk_affected(struct fab_walk *walk, uint32_t from, uint32_t to, const 
                 walk->found[walk->n_found++] = s;
         }
         const struct fab_edge *edges = edges_of(walk, s, &n);
-        if (!spend(walk, n))
+        if (!affected_spend(walk, n))
             return false;
         for (uint32_t e = 0; e < n; e++) {
             uint32_t next = edges[e].to, sum = dist + edges[e].cost;
@@ -227,7 +227,7 @@ bool fab_walk_affected(struct fab_walk *walk, uint32_t from, uint32_t to, const 
                 waiting -= walk->only[next];
             walk->dist[next] = sum;
             walk->only[next] = only;
-            push(walk, sum, next);
+            affected_push(walk, sum, next);
         }
     } while (waiting > 0);
     return true;

@@ -15,12 +15,12 @@
 
 #define GUID_TEXT 24
 
-static void guid_text(uint64_t guid, char text[GUID_TEXT])
+static void diff_guid_text(uint64_t guid, char text[GUID_TEXT])
 {
     snprintf(text, GUID_TEXT, "0x%016" PRIx64, guid);
 }
 
-static bool has_cable(const struct fab_inventory *inv, const struct fab_node *node)
+static bool diff_node_has_cable(const struct fab_inventory *inv, const struct fab_node *node)
 {
     for (uint32_t i = 0; i < node->n_ports; i++) {
         if (inv->ports[node->first_port + i].peer != FAB_NONE)
@@ -41,12 +41,12 @@ static void one_sided_node(struct diff_walk *w, const struct fab_inventory *inv,
     char what[DIFF_NODE_TEXT], guid[GUID_TEXT];
     const char *value = words[node->kind];
 
-    if (node->kind == FAB_HCA && has_cable(inv, node))
+    if (node->kind == FAB_HCA && diff_node_has_cable(inv, node))
         return;
     diff_node_text(inv, node, what);
     if (node->kind == FAB_SWITCH) {
         kind = added ? FAB_CHANGE_SWITCH_ADDED : FAB_CHANGE_SWITCH_LOST;
-        guid_text(node->guid, guid);
+        diff_guid_text(node->guid, guid);
         value = guid;
     }
     diff_add(w, kind, node->guid, 0, what, added ? "" : value, added ? value : "");
@@ -64,8 +64,8 @@ static void lid_changed(struct diff_walk *w, const char *what, uint64_t guid, ui
     diff_add(w, FAB_CHANGE_LID, guid, port, what, a, b);
 }
 
-static void compare_names(struct diff_walk *w, const struct fab_node *b, const struct fab_node *a,
-                          const char *what)
+static void diff_compare_names(struct diff_walk *w, const struct fab_node *b, const struct fab_node *a,
+                               const char *what)
 {
     const char *host_b = fab_str(w->before, b->host), *host_a = fab_str(w->after, a->host);
     const char *desc_b = fab_str(w->before, b->desc), *desc_a = fab_str(w->after, a->desc);
@@ -88,7 +88,7 @@ static void compare_names(struct diff_walk *w, const struct fab_node *b, const s
     }
 }
 
-static bool same_node(const struct diff_walk *w, const struct fab_node *b, const struct fab_node *a)
+static bool diff_same_node(const struct diff_walk *w, const struct fab_node *b, const struct fab_node *a)
 {
     return b->system_guid == a->system_guid && b->vendor_id == a->vendor_id && b->device_id == a->device_id &&
            b->lid == a->lid && b->chassis == a->chassis && b->slot_type == a->slot_type &&
@@ -100,8 +100,8 @@ static bool same_node(const struct diff_walk *w, const struct fab_node *b, const
 }
 
 /* It keeps its place, or has come back to it. */
-static void compare_missing(struct diff_walk *w, const struct fab_node *b, const struct fab_node *a,
-                            const char *what)
+static void diff_compare_absent_node(struct diff_walk *w, const struct fab_node *b, const struct fab_node *a,
+                                     const char *what)
 {
     bool is_switch = a->kind == FAB_SWITCH;
     if (b->missing == a->missing)
@@ -114,16 +114,16 @@ static void compare_missing(struct diff_walk *w, const struct fab_node *b, const
                  "there");
 }
 
-static void compare_nodes(struct diff_walk *w, const struct fab_node *b, const struct fab_node *a)
+static void diff_compare_nodes(struct diff_walk *w, const struct fab_node *b, const struct fab_node *a)
 {
     char what[DIFF_NODE_TEXT];
     uint64_t guid = a->guid;
 
-    if (same_node(w, b, a))
+    if (diff_same_node(w, b, a))
         return;
     diff_node_text(w->before, b, what);
-    compare_missing(w, b, a, what);
-    compare_names(w, b, a, what);
+    diff_compare_absent_node(w, b, a, what);
+    diff_compare_names(w, b, a, what);
     lid_changed(w, what, guid, 0, b->lid, a->lid);
     diff_number(w, what, guid, 0, "system image GUID", b->system_guid, a->system_guid, 16);
     diff_number(w, what, guid, 0, "vendor", b->vendor_id, a->vendor_id, 6);
@@ -137,7 +137,7 @@ static void compare_nodes(struct diff_walk *w, const struct fab_node *b, const s
     diff_number(w, what, guid, 0, "LMC", b->lmc, a->lmc, 0);
 }
 
-static void walk_nodes(struct diff_walk *w)
+static void diff_each_node(struct diff_walk *w)
 {
     uint32_t i = 0, k = 0;
 
@@ -147,7 +147,7 @@ static void walk_nodes(struct diff_walk *w)
         bool has_b = b != NULL && (a == NULL || b->guid <= a->guid);
         bool has_a = a != NULL && (b == NULL || a->guid <= b->guid);
         if (has_b && has_a && b->kind == a->kind) {
-            compare_nodes(w, b, a);
+            diff_compare_nodes(w, b, a);
         } else { /* one GUID, two kinds: one went, one came */
             if (has_b)
                 one_sided_node(w, w->before, b);
@@ -167,9 +167,9 @@ static void compare_subnets(struct diff_walk *w)
     for (uint32_t i = 0; i < n_before || i < n_after; i++) {
         before[0] = after[0] = '\0';
         if (i < n_before)
-            guid_text(w->before->subnets[i].prefix, before);
+            diff_guid_text(w->before->subnets[i].prefix, before);
         if (i < n_after)
-            guid_text(w->after->subnets[i].prefix, after);
+            diff_guid_text(w->after->subnets[i].prefix, after);
         if (strcmp(before, after) == 0)
             continue;
         snprintf(what, sizeof(what), "subnet %" PRIu32 ": prefix", i);
@@ -222,7 +222,7 @@ int fab_diff_compute(const struct fab_inventory *before, const struct fab_invent
     *diff = (struct fab_diff){0};
     if ((!before->finished && before->n_nodes > 0) || !after->finished)
         return PMIXFAB_ERR_INVAL;
-    walk_nodes(&walk);
+    diff_each_node(&walk);
     diff_ports(&walk);
     diff_hosts(&walk);
     compare_subnets(&walk);

@@ -36,7 +36,7 @@ void diff_note_host(struct diff_walk *w, const char *name)
     w->hosts[w->n_hosts++] = name;
 }
 
-static int compare_names(const void *a, const void *b)
+static int diff_compare_host_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -57,7 +57,7 @@ static struct noted *find_noted(struct noted *list, uint32_t n, const char *name
     return NULL;
 }
 
-static void count_devices(const struct fab_inventory *inv, struct noted *list, uint32_t n, bool is_after)
+static void diff_count_devices(const struct fab_inventory *inv, struct noted *list, uint32_t n, bool is_after)
 {
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
         const struct fab_node *node = &inv->nodes[i];
@@ -88,13 +88,13 @@ void diff_hosts(struct diff_walk *w)
         w->rc = PMIXFAB_ERR_NOMEM;
         return;
     }
-    qsort(w->hosts, w->n_hosts, sizeof(*w->hosts), compare_names);
+    qsort(w->hosts, w->n_hosts, sizeof(*w->hosts), diff_compare_host_names);
     for (uint32_t i = 0; i < w->n_hosts; i++) {
         if (n == 0 || strcmp(list[n - 1].name, w->hosts[i]) != 0)
             list[n++].name = w->hosts[i];
     }
-    count_devices(w->before, list, n, false);
-    count_devices(w->after, list, n, true);
+    diff_count_devices(w->before, list, n, false);
+    diff_count_devices(w->after, list, n, true);
     for (uint32_t i = 0; i < n; i++) {
         const struct noted *host = &list[i];
         if ((host->n_before == 0) == (host->n_after == 0))

@@ -5,7 +5,7 @@
 #include "topo/diff_internal.h"
 
 /* Ports are told apart by their node's GUID and their number, in every inventory the same. */
-static int compare_ends(const struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
+static int diff_compare_ports(const struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
     uint64_t guid_b = w->before->nodes[b->node].guid, guid_a = w->after->nodes[a->node].guid;
     if (guid_b != guid_a)
@@ -13,20 +13,20 @@ static int compare_ends(const struct diff_walk *w, const struct fab_port *b, con
     return (int)b->num - (int)a->num;
 }
 
-static bool is_cabled(const struct fab_port *port)
+static bool diff_port_is_cabled(const struct fab_port *port)
 {
     return port != NULL && port->peer != FAB_NONE;
 }
 
-static bool is_device(const struct fab_inventory *inv, const struct fab_port *port)
+static bool diff_port_is_device(const struct fab_inventory *inv, const struct fab_port *port)
 {
-    return is_cabled(port) && inv->nodes[port->node].kind == FAB_HCA;
+    return diff_port_is_cabled(port) && inv->nodes[port->node].kind == FAB_HCA;
 }
 
 /* Each cable is looked at from its lower end. */
 static bool is_lower_end(const struct fab_inventory *inv, const struct fab_port *port)
 {
-    return is_cabled(port) && (uint32_t)(port - inv->ports) < port->peer;
+    return diff_port_is_cabled(port) && (uint32_t)(port - inv->ports) < port->peer;
 }
 
 static void one_sided_device(struct diff_walk *w, const struct fab_inventory *inv,
@@ -54,12 +54,12 @@ static void one_sided_link(struct diff_walk *w, const struct fab_inventory *inv,
              what, added ? "" : rate, added ? rate : "");
 }
 
-static bool same_rate(const struct fab_port *b, const struct fab_port *a)
+static bool diff_same_rate(const struct fab_port *b, const struct fab_port *a)
 {
     return b->width == a->width && b->speed == a->speed;
 }
 
-static void compare_cables(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
+static void diff_compare_cables(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
     bool had = is_lower_end(w->before, b), has = is_lower_end(w->after, a);
 
@@ -67,15 +67,15 @@ static void compare_cables(struct diff_walk *w, const struct fab_port *b, const 
         return;
     const struct fab_port *peer_b = had ? &w->before->ports[b->peer] : NULL;
     const struct fab_port *peer_a = has ? &w->after->ports[a->peer] : NULL;
-    if (!had || !has || compare_ends(w, peer_b, peer_a) != 0) {
+    if (!had || !has || diff_compare_ports(w, peer_b, peer_a) != 0) {
         if (had)
             one_sided_link(w, w->before, b);
         if (has)
             one_sided_link(w, w->after, a);
         return;
     }
-    bool lower_same = same_rate(b, a);
-    if (lower_same && same_rate(peer_b, peer_a))
+    bool lower_same = diff_same_rate(b, a);
+    if (lower_same && diff_same_rate(peer_b, peer_a))
         return;
     char what[DIFF_WHAT_TEXT], rate_b[32], rate_a[32];
     diff_link_text(w->after, a, what);
@@ -94,13 +94,13 @@ static void other_fact(struct diff_walk *w, const struct fab_port *port, const c
 
 /* The cable of an HCA that is seen keeps its place, or has come back to it. Of one that moved meanwhile is
  * told where it is; of an HCA that went altogether, that it is missing. */
-static void compare_missing(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
+static void diff_compare_absent_port(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
     const bool gone = w->after->nodes[a->node].missing && !w->before->nodes[b->node].missing;
     char what[DIFF_WHAT_TEXT];
 
     if (b->missing == a->missing || (!a->missing && gone) ||
-        compare_ends(w, &w->before->ports[b->peer], &w->after->ports[a->peer]) != 0)
+        diff_compare_ports(w, &w->before->ports[b->peer], &w->after->ports[a->peer]) != 0)
         return;
     diff_link_text(w->after, a, what);
     diff_add(w, a->missing ? FAB_CHANGE_PORT_MISSING : FAB_CHANGE_PORT_BACK, w->after->nodes[a->node].guid,
@@ -108,18 +108,18 @@ static void compare_missing(struct diff_walk *w, const struct fab_port *b, const
 }
 
 /* What is kept of a port beside its cable. A port that lost or got its cable has been told of. */
-static void compare_facts(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
+static void diff_compare_facts(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
     char of[DIFF_PORT_TEXT], text_b[32], text_a[32];
     uint64_t guid = w->after->nodes[a->node].guid;
-    bool cabled = is_cabled(b);
+    bool cabled = diff_port_is_cabled(b);
 
-    if (cabled != is_cabled(a) ||
+    if (cabled != diff_port_is_cabled(a) ||
         (b->guid == a->guid && b->lid == a->lid && b->lmc == a->lmc && b->state == a->state &&
-         b->subnet == a->subnet && b->missing == a->missing && (cabled || same_rate(b, a))))
+         b->subnet == a->subnet && b->missing == a->missing && (cabled || diff_same_rate(b, a))))
         return;
     if (cabled)
-        compare_missing(w, b, a);
+        diff_compare_absent_port(w, b, a);
     diff_port_text(w->after, a, of);
     /* That what is missing is down goes without saying. */
     if (b->state != a->state && fab_port_is_missing(w->before, b) == fab_port_is_missing(w->after, a)) {
@@ -134,7 +134,7 @@ static void compare_facts(struct diff_walk *w, const struct fab_port *b, const s
         snprintf(text_a, sizeof(text_a), "%u", a->lid);
         diff_add(w, FAB_CHANGE_LID, guid, a->num, of, text_b, text_a);
     }
-    if (!cabled && !same_rate(b, a)) {
+    if (!cabled && !diff_same_rate(b, a)) {
         diff_rate_text(b, text_b);
         diff_rate_text(a, text_a);
         other_fact(w, a, of, "rate", text_b, text_a);
@@ -163,14 +163,14 @@ static void one_sided_port(struct diff_walk *w, const struct fab_inventory *inv,
 /* One port as either side has it; NULL: it has not. */
 static void compare_port(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
-    bool was_device = is_device(w->before, b);
+    bool was_device = diff_port_is_device(w->before, b);
 
-    if (was_device != is_device(w->after, a))
+    if (was_device != diff_port_is_device(w->after, a))
         one_sided_device(w, was_device ? w->before : w->after, was_device ? b : a);
-    compare_cables(w, b, a);
+    diff_compare_cables(w, b, a);
     if (b != NULL && a != NULL) {
         if (w->before->nodes[b->node].kind == w->after->nodes[a->node].kind)
-            compare_facts(w, b, a);
+            diff_compare_facts(w, b, a);
     } else if (b != NULL && b->peer == FAB_NONE) {
         one_sided_port(w, w->before, b);
     } else if (a != NULL && a->peer == FAB_NONE) {
@@ -185,7 +185,7 @@ void diff_ports(struct diff_walk *w)
     while (i < w->before->n_ports || k < w->after->n_ports) {
         const struct fab_port *b = i < w->before->n_ports ? &w->before->ports[i] : NULL;
         const struct fab_port *a = k < w->after->n_ports ? &w->after->ports[k] : NULL;
-        int order = b == NULL ? 1 : a == NULL ? -1 : compare_ends(w, b, a);
+        int order = b == NULL ? 1 : a == NULL ? -1 : diff_compare_ports(w, b, a);
         compare_port(w, order <= 0 ? b : NULL, order >= 0 ? a : NULL);
         i += order <= 0;
         k += order >= 0;

@@ -113,7 +113,7 @@ const char *diff_state_text(unsigned state)
     return state < sizeof(names) / sizeof(names[0]) ? names[state] : "UNKNOWN";
 }
 
-static bool make_room(struct diff_walk *w)
+static bool diff_reserve(struct diff_walk *w)
 {
     struct fab_diff *diff = w->diff;
 
@@ -145,7 +145,7 @@ void diff_put(struct diff_walk *w, const struct fab_change *like)
     struct fab_diff *diff = w->diff;
     char before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
 
-    if (w->rc != 0 || !make_room(w))
+    if (w->rc != 0 || !diff_reserve(w))
         return;
     size_t n_before = fab_text_clean(before, sizeof(before), like->before, strlen(like->before), NULL) + 1;
     size_t n_after = fab_text_clean(after, sizeof(after), like->after, strlen(like->after), NULL) + 1;

@@ -35,7 +35,7 @@ const char *fab_kind_name(enum fab_kind kind)
 }
 
 /* Cables from each switch to the nearest one with devices, at most 255. */
-static int find_levels(const struct fab_plane *plane, uint8_t *level)
+static int geometry_find_levels(const struct fab_plane *plane, uint8_t *level)
 {
     uint32_t n = plane->n_switches, head = 0, tail = 0;
     uint32_t *queue = fab_array(n, sizeof *queue);
@@ -70,7 +70,7 @@ cleanup:
 }
 
 /* The order matters where a small network is of two kinds; see geometry.h. */
-static int recognise(const struct fab_plane *plane, struct fab_layout *layout)
+static int geometry_detect(const struct fab_plane *plane, struct fab_layout *layout)
 {
     static int (*const recognisers[])(const struct fab_plane *, struct fab_layout *) = {
         fab_layout_plain_tree, fab_layout_grid, fab_layout_tree, fab_layout_dragonfly};
@@ -97,7 +97,7 @@ struct ranked_switch {
     uint32_t sw;
 };
 
-static int compare_names(const void *x, const void *y)
+static int geometry_compare_names(const void *x, const void *y)
 {
     const struct ranked_switch *a = x, *b = y;
     int order = fab_natural_cmp(a->name, b->name);
@@ -126,7 +126,7 @@ static int rank_by_name(const struct fab_plane *plane, struct fab_layout *layout
         if (layout->ranked[s])
             order[n++] = (struct ranked_switch){fab_str(plane->inv, node->name), node->guid, s};
     }
-    qsort(order, n, sizeof *order, compare_names);
+    qsort(order, n, sizeof *order, geometry_compare_names);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t s = order[i].sw, pod = layout->pod[s];
         if (number[pod] == FAB_NONE)
@@ -188,7 +188,7 @@ static int rank_by_slot(const struct fab_plane *plane, const struct fab_layout *
 }
 
 /* The switch port that a device is cabled to; its own port where there is no switch. 1..254. */
-static uint32_t port_number(const struct fab_plane *plane, const struct fab_device *device)
+static uint32_t geometry_port_number(const struct fab_plane *plane, const struct fab_device *device)
 {
     const struct fab_port *port = &plane->inv->ports[device->port];
     if (device->sw != FAB_NONE && port->peer != FAB_NONE)
@@ -212,7 +212,7 @@ static void fill_logical(const struct fab_plane *plane, const struct fab_layout 
             at[d++] = sw != FAB_NONE ? rank[sw] : plane->n_switches + i;
         }
         if (with_port)
-            at[d] = port_number(plane, device) - 1;
+            at[d] = geometry_port_number(plane, device) - 1;
     }
 }
 
@@ -224,7 +224,7 @@ static void fill_physical(const struct fab_plane *plane, const uint32_t *chassis
         uint32_t *at = out->physical + (size_t)i * out->physical_dims, sw = device->sw;
         at[0] = sw != FAB_NONE ? chassis[sw] : 0;
         at[1] = sw != FAB_NONE ? rank[sw] : plane->n_switches + i;
-        at[2] = port_number(plane, device);
+        at[2] = geometry_port_number(plane, device);
     }
 }
 
@@ -266,8 +266,8 @@ static int number_physical(const struct fab_plane *plane, const struct fab_layou
 }
 
 /* rank and chassis: room for a number a switch. */
-static int fill(const struct fab_plane *plane, struct fab_layout *layout, uint32_t *rank, uint32_t *chassis,
-                struct fab_geometry *out)
+static int geometry_fill(const struct fab_plane *plane, struct fab_layout *layout, uint32_t *rank,
+                         uint32_t *chassis, struct fab_geometry *out)
 {
     const struct fab_past *past = layout->past;
     out->kind = layout->kind;
@@ -322,11 +322,11 @@ int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *bef
     rc = before != NULL ? fab_past_find(plane, before, &past) : 0;
     layout.past = before != NULL && rc == 0 ? &past : NULL;
     if (rc == 0)
-        rc = find_levels(plane, out->level);
+        rc = geometry_find_levels(plane, out->level);
     if (rc == 0)
-        rc = recognise(plane, &layout);
+        rc = geometry_detect(plane, &layout);
     if (rc == 0)
-        rc = fill(plane, &layout, rank, chassis, out);
+        rc = geometry_fill(plane, &layout, rank, chassis, out);
 
 cleanup:
     fab_past_destroy(&past);

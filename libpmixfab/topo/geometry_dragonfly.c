@@ -32,7 +32,7 @@ static uint32_t first_cable(const struct hunt *hunt, uint32_t u)
     return hunt->plane->switches[u].adj_first;
 }
 
-static uint32_t peer(const struct hunt *hunt, uint32_t e)
+static uint32_t dragonfly_peer(const struct hunt *hunt, uint32_t e)
 {
     return hunt->plane->adj[e].to;
 }
@@ -45,7 +45,7 @@ static void find_back(struct hunt *hunt)
         hunt->list[u] = first_cable(hunt, u);
     for (uint32_t u = 0; u < n; u++)
         for (uint32_t e = first_cable(hunt, u); e < fab_adj_end(hunt->plane, u); e++)
-            hunt->back[e] = hunt->list[peer(hunt, e)]++;
+            hunt->back[e] = hunt->list[dragonfly_peer(hunt, e)]++;
 }
 
 /* False as soon as a router turns up that stands in no triangle: no dragonfly then. */
@@ -56,12 +56,12 @@ static bool count_common(struct hunt *hunt)
         uint32_t first = first_cable(hunt, u), end = fab_adj_end(plane, u), best = 0;
         hunt->tick++;
         for (uint32_t e = first; e < end; e++)
-            hunt->mark[peer(hunt, e)] = hunt->tick;
+            hunt->mark[dragonfly_peer(hunt, e)] = hunt->tick;
         for (uint32_t e = first; e < end; e++) {
-            uint32_t v = peer(hunt, e), n = 0;
+            uint32_t v = dragonfly_peer(hunt, e), n = 0;
             if (v > u) {
                 for (uint32_t f = first_cable(hunt, v); f < fab_adj_end(plane, v); f++)
-                    n += hunt->mark[peer(hunt, f)] == hunt->tick;
+                    n += hunt->mark[dragonfly_peer(hunt, f)] == hunt->tick;
                 hunt->common[e] = hunt->common[hunt->back[e]] = n;
             }
             best = hunt->common[e] > best ? hunt->common[e] : best;
@@ -73,7 +73,7 @@ static bool count_common(struct hunt *hunt)
     return true;
 }
 
-static void enqueue(struct hunt *hunt, uint32_t u, uint32_t *tail)
+static void dragonfly_enqueue(struct hunt *hunt, uint32_t u, uint32_t *tail)
 {
     if (hunt->queued[u] || hunt->group[u] != FAB_NONE)
         return;
@@ -87,15 +87,15 @@ static void take_out(struct hunt *hunt, uint32_t u, uint32_t *tail)
     const struct fab_plane *plane = hunt->plane;
     hunt->tick++;
     for (uint32_t e = first_cable(hunt, u); e < fab_adj_end(plane, u); e++)
-        if (hunt->group[peer(hunt, e)] == FAB_NONE)
-            hunt->mark[peer(hunt, e)] = hunt->tick;
+        if (hunt->group[dragonfly_peer(hunt, e)] == FAB_NONE)
+            hunt->mark[dragonfly_peer(hunt, e)] = hunt->tick;
     for (uint32_t e = first_cable(hunt, u); e < fab_adj_end(plane, u); e++) {
-        uint32_t v = peer(hunt, e);
+        uint32_t v = dragonfly_peer(hunt, e);
         if (hunt->mark[v] != hunt->tick)
             continue;
         for (uint32_t f = first_cable(hunt, v); f < fab_adj_end(plane, v); f++)
-            hunt->shared[f] -= hunt->mark[peer(hunt, f)] == hunt->tick;
-        enqueue(hunt, v, tail);
+            hunt->shared[f] -= hunt->mark[dragonfly_peer(hunt, f)] == hunt->tick;
+        dragonfly_enqueue(hunt, v, tail);
     }
 }
 
@@ -107,8 +107,8 @@ static bool is_clear(struct hunt *hunt, uint32_t u, uint32_t share, uint32_t *n)
 {
     *n = 0;
     for (uint32_t e = first_cable(hunt, u); e < fab_adj_end(hunt->plane, u); e++)
-        if (hunt->group[peer(hunt, e)] == FAB_NONE && hunt->shared[e] >= share)
-            hunt->list[(*n)++] = peer(hunt, e);
+        if (hunt->group[dragonfly_peer(hunt, e)] == FAB_NONE && hunt->shared[e] >= share)
+            hunt->list[(*n)++] = dragonfly_peer(hunt, e);
     if (*n != share + 1)
         return false;
     hunt->list[(*n)++] = u;
@@ -118,7 +118,7 @@ static bool is_clear(struct hunt *hunt, uint32_t u, uint32_t share, uint32_t *n)
     for (uint32_t i = 0; i < *n; i++) {
         uint32_t v = hunt->list[i], inside = 0;
         for (uint32_t e = first_cable(hunt, v); e < fab_adj_end(hunt->plane, v); e++)
-            inside += hunt->mark[peer(hunt, e)] == hunt->tick;
+            inside += hunt->mark[dragonfly_peer(hunt, e)] == hunt->tick;
         if (inside != *n - 1)
             return false;
     }
@@ -126,11 +126,11 @@ static bool is_clear(struct hunt *hunt, uint32_t u, uint32_t share, uint32_t *n)
 }
 
 /* Settle groups of share + 2 routers, clear ones first, until nothing is clear any more. */
-static void settle(struct hunt *hunt, uint32_t share)
+static void dragonfly_assign_groups(struct hunt *hunt, uint32_t share)
 {
     uint32_t head = 0, tail = 0, n;
     for (uint32_t u = 0; u < hunt->plane->n_switches; u++)
-        enqueue(hunt, u, &tail);
+        dragonfly_enqueue(hunt, u, &tail);
     while (head != tail) {
         uint32_t u = hunt->queue[head++ % hunt->plane->n_switches];
         hunt->queued[u] = 0;
@@ -149,7 +149,7 @@ static uint32_t best_share(const struct hunt *hunt, uint32_t u)
 {
     uint32_t best = 0;
     for (uint32_t e = first_cable(hunt, u); e < fab_adj_end(hunt->plane, u); e++)
-        if (hunt->group[peer(hunt, e)] == FAB_NONE && hunt->shared[e] > best)
+        if (hunt->group[dragonfly_peer(hunt, e)] == FAB_NONE && hunt->shared[e] > best)
             best = hunt->shared[e];
     return best;
 }
@@ -164,7 +164,8 @@ static void draw_rest(struct hunt *hunt)
     }
     for (uint32_t u = 0; u < n; u++) {
         for (uint32_t e = first_cable(hunt, u); e < fab_adj_end(hunt->plane, u); e++) {
-            uint32_t v = peer(hunt, e), best = hunt->list[v] > hunt->list[u] ? hunt->list[v] : hunt->list[u];
+            uint32_t v = dragonfly_peer(hunt, e),
+                     best = hunt->list[v] > hunt->list[u] ? hunt->list[v] : hunt->list[u];
             if (hunt->group[u] == FAB_NONE && hunt->group[v] == FAB_NONE && hunt->shared[e] > 0 &&
                 2 * hunt->shared[e] >= best)
                 fab_set_join(hunt->set, u, v);
@@ -190,8 +191,8 @@ static bool groups_full(const struct hunt *hunt, uint64_t *n_global)
     for (uint32_t u = 0; u < hunt->plane->n_switches; u++) {
         uint32_t group = hunt->group[u];
         for (uint32_t e = first_cable(hunt, u); e < fab_adj_end(hunt->plane, u); e++) {
-            inside[group] += hunt->group[peer(hunt, e)] == group;
-            *n_global += hunt->group[peer(hunt, e)] != group;
+            inside[group] += hunt->group[dragonfly_peer(hunt, e)] == group;
+            *n_global += hunt->group[dragonfly_peer(hunt, e)] != group;
         }
     }
     *n_global /= 2;
@@ -217,7 +218,7 @@ static int pairs_even(const struct hunt *hunt, uint64_t n_global)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t u = 0; u < hunt->plane->n_switches; u++)
         for (uint32_t e = first_cable(hunt, u); e < fab_adj_end(hunt->plane, u); e++)
-            cables[hunt->group[u] * n + hunt->group[peer(hunt, e)]]++;
+            cables[hunt->group[u] * n + hunt->group[dragonfly_peer(hunt, e)]]++;
     uint64_t due = n_global / n_pairs > 0 ? n_global / n_pairs : 1;
     bool few = true;
     for (uint64_t a = 0; a < n; a++) {
@@ -252,13 +253,13 @@ static int try_share(struct hunt *hunt, uint32_t share)
     memset(hunt->group, 0xff, n * sizeof *hunt->group);
     hunt->n_groups = 0;
     if (share > 0)
-        settle(hunt, share);
+        dragonfly_assign_groups(hunt, share);
     if (share == 0 || hunt->n_groups > 0)
         draw_rest(hunt);
     return check_groups(hunt);
 }
 
-static int search(struct hunt *hunt)
+static int dragonfly_search(struct hunt *hunt)
 {
     find_back(hunt);
     if (!count_common(hunt))
@@ -290,7 +291,7 @@ int fab_layout_dragonfly(const struct fab_plane *plane, struct fab_layout *layou
     hunt.set = hunt.list + n;
     hunt.queue = hunt.set + n;
 
-    rc = search(&hunt);
+    rc = dragonfly_search(&hunt);
     if (rc != 1)
         goto cleanup;
     layout->kind = FAB_KIND_DRAGONFLY;

@@ -79,7 +79,7 @@ static bool find_factors(struct fab_grid *grid)
 }
 
 /* The lowest neighbour of `at` along factor k, other than `from`; FAB_NONE. */
-static uint32_t step(const struct fab_grid *grid, unsigned k, uint32_t at, uint32_t from)
+static uint32_t grid_step(const struct fab_grid *grid, unsigned k, uint32_t at, uint32_t from)
 {
     const struct fab_plane *plane = grid->plane;
     for (uint32_t e = plane->switches[at].adj_first; e < fab_adj_end(plane, at); e++)
@@ -97,7 +97,7 @@ static bool walk_axis(struct fab_grid *grid, unsigned k, uint32_t origin)
         if (n == grid->plane->n_switches)
             return false;
         grid->axis[n++] = at;
-        uint32_t next = step(grid, k, at, from);
+        uint32_t next = grid_step(grid, k, at, from);
         from = at;
         at = next;
     } while (at != FAB_NONE && at != origin);
@@ -258,7 +258,7 @@ static bool cables_match(const struct fab_grid *grid, const uint32_t *pos)
     return true;
 }
 
-static int recognise(struct fab_grid *grid, struct fab_layout *layout)
+static int grid_detect(struct fab_grid *grid, struct fab_layout *layout)
 {
     const struct fab_plane *plane = grid->plane;
     uint32_t origin = find_origin(plane);
@@ -310,7 +310,7 @@ int fab_layout_grid(const struct fab_plane *plane, struct fab_layout *layout)
     grid.queue = fab_array(n, sizeof *grid.queue);
     if (grid.parent != NULL && grid.class != NULL && grid.place != NULL && grid.axis != NULL &&
         grid.queue != NULL)
-        rc = recognise(&grid, layout);
+        rc = grid_detect(&grid, layout);
 
     free(grid.parent);
     free(grid.class);

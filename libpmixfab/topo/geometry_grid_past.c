@@ -12,8 +12,8 @@
 
 /* Turn and shift one dimension so that most switches keep their number in it. Returns how many do. votes:
  * room for two numbers a switch. */
-static uint32_t turn(const struct fab_grid *grid, struct fab_grid_dim *dim, unsigned d, const uint32_t *was,
-                     uint32_t *votes)
+static uint32_t grid_align_dim(const struct fab_grid *grid, struct fab_grid_dim *dim, unsigned d,
+                               const uint32_t *was, uint32_t *votes)
 {
     uint32_t size = dim->size, best = 0; /* votes: for shifts, and behind them for shifts of what is turned */
     memset(votes, 0, (size_t)2 * size * sizeof *votes);
@@ -43,12 +43,12 @@ static uint64_t turn_all(const struct fab_grid *grid, struct fab_grid_dim *dims,
 {
     uint64_t kept = 0;
     for (unsigned d = 0; d < grid->n_dims; d++)
-        kept += turn(grid, &dims[d], d, was, votes);
+        kept += grid_align_dim(grid, &dims[d], d, was, votes);
     return kept;
 }
 
 /* The dimensions where factor k belongs to dimension (code / n_dims^k) mod n_dims. False: there are none. */
-static bool assign(const struct fab_grid *grid, unsigned code, struct fab_grid_dim *dims)
+static bool grid_assign_dims(const struct fab_grid *grid, unsigned code, struct fab_grid_dim *dims)
 {
     bool torus = false;
     memset(dims, 0, grid->n_dims * sizeof *dims);
@@ -91,7 +91,7 @@ int fab_grid_settle(struct fab_grid *grid, const uint32_t *was)
         codes *= grid->n_dims;
     uint64_t best = turn_all(grid, grid->dims, was, votes);
     for (unsigned code = 0; code < codes && best < known; code++) {
-        if (!assign(grid, code, dims))
+        if (!grid_assign_dims(grid, code, dims))
             continue;
         uint64_t kept = turn_all(grid, dims, was, votes);
         if (kept <= best)

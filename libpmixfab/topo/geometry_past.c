@@ -14,7 +14,7 @@
 
 /* ---- where they stood --------------------------------------------------------------------------- */
 
-static enum fab_kind kind_of(const struct pmixfab *before)
+static enum fab_kind snapshot_kind(const struct pmixfab *before)
 {
     const char *name = fab_handle_string(before, before->meta->kind);
     for (int kind = FAB_KIND_OTHER; kind <= FAB_KIND_UNATTACHED; kind++)
@@ -24,7 +24,8 @@ static enum fab_kind kind_of(const struct pmixfab *before)
 }
 
 /* Where old switch o stood, by its first device. */
-static void stand(struct fab_past *past, uint32_t s, const struct pmixfab *before, uint32_t device)
+static void stable_set_position(struct fab_past *past, uint32_t s, const struct pmixfab *before,
+                                uint32_t device)
 {
     const uint32_t *logical = before->logical + (size_t)device * before->meta->dims;
     const uint32_t *physical = before->physical + (size_t)device * before->meta->physical_dims;
@@ -68,7 +69,7 @@ static int find_successors(const struct fab_plane *plane, const struct pmixfab *
         if (votes[s] == 0 || !gone[best[s]])
             continue;
         gone[best[s]] = 0;
-        stand(past, s, before, first[best[s]]);
+        stable_set_position(past, s, before, first[best[s]]);
     }
     free(best);
     free(votes);
@@ -82,7 +83,7 @@ int fab_past_find(const struct fab_plane *plane, const struct pmixfab *before, s
     uint8_t *known = fab_array(n, 1), *gone = fab_array(n_old, 1);
     int rc = PMIXFAB_ERR_NOMEM;
 
-    *past = (struct fab_past){.kind = kind_of(before), .dims = before->meta->dims};
+    *past = (struct fab_past){.kind = snapshot_kind(before), .dims = before->meta->dims};
     past->logical = fab_array((size_t)n * FAB_GRID_DIMS, sizeof *past->logical);
     past->physical = fab_array((size_t)n * 2, sizeof *past->physical);
     if (first == NULL || known == NULL || gone == NULL || past->logical == NULL || past->physical == NULL)
@@ -101,7 +102,7 @@ int fab_past_find(const struct fab_plane *plane, const struct pmixfab *before, s
         if (here)
             known[s] = 1;
         if (here && first[o] != FAB_NONE)
-            stand(past, s, before, first[o]);
+            stable_set_position(past, s, before, first[o]);
     }
     rc = find_successors(plane, before, past, first, known, gone);
 
@@ -139,7 +140,7 @@ struct match {
     uint32_t bundle, was, votes;
 };
 
-static int by_place(const void *x, const void *y)
+static int bundle_compare_place(const void *x, const void *y)
 {
     const struct item *a = x, *b = y;
     if (a->group != b->group)
@@ -155,7 +156,7 @@ static int by_past(const void *x, const void *y)
     return a->was < b->was ? -1 : a->was > b->was;
 }
 
-static int by_votes(const void *x, const void *y)
+static int bundle_compare_majority(const void *x, const void *y)
 {
     const struct match *a = x, *b = y;
     if (a->votes != b->votes)
@@ -190,7 +191,7 @@ static int match_bundles(const struct item *items, struct bundle *bundles, uint3
         else
             matches[merged++] = matches[i];
     }
-    qsort(matches, merged, sizeof *matches, by_votes);
+    qsort(matches, merged, sizeof *matches, bundle_compare_majority);
     for (uint32_t i = 0; i < merged; i++) {
         struct bundle *bundle = &bundles[matches[i].bundle];
         if (bundle->number == FAB_NONE && !(chassis && matches[i].was == 0) &&
@@ -202,7 +203,7 @@ static int match_bundles(const struct item *items, struct bundle *bundles, uint3
 }
 
 /* The others have the lowest free numbers; a chassis its own one where that is free. */
-static void number_rest(struct bundle *bundles, uint32_t n, bool chassis)
+static void bundle_number_remaining(struct bundle *bundles, uint32_t n, bool chassis)
 {
     uint32_t next = chassis;
     for (uint32_t b = 0; b < n; b++) {
@@ -263,7 +264,7 @@ int fab_past_number(const struct fab_plane *plane, const uint8_t *ranked, const 
     for (uint32_t s = 0; s < plane->n_switches; s++)
         if (ranked[s])
             items[n++] = (struct item){s, group[s], rank[s], was[s * stride], was[s * stride + 1]};
-    qsort(items, n, sizeof *items, by_place);
+    qsort(items, n, sizeof *items, bundle_compare_place);
     for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || items[i].group != items[i - 1].group)
             bundles[n_bundles++] =
@@ -273,7 +274,7 @@ int fab_past_number(const struct fab_plane *plane, const uint8_t *ranked, const 
     rc = match_bundles(items, bundles, n_bundles, n, chassis);
     if (rc != 0)
         goto cleanup;
-    number_rest(bundles, n_bundles, chassis);
+    bundle_number_remaining(bundles, n_bundles, chassis);
     for (uint32_t b = 0; b < n_bundles; b++)
         number_items(items + bundles[b].first, bundles[b].n, bundles[b].number);
     for (uint32_t i = 0; i < n; i++)

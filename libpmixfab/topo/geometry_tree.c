@@ -70,8 +70,8 @@ static uint32_t idle_leaf(const struct fab_plane *plane, const uint32_t *pod, co
     return home;
 }
 
-static void claim(const struct fab_plane *plane, struct fab_layout *layout, enum fab_kind kind,
-                  const uint32_t *pod, const uint32_t *home)
+static void tree_set_layout(const struct fab_plane *plane, struct fab_layout *layout, enum fab_kind kind,
+                            const uint32_t *pod, const uint32_t *home)
 {
     layout->kind = kind;
     for (uint32_t s = 0; s < plane->n_switches; s++) {
@@ -109,7 +109,7 @@ static int layout_tree(const struct fab_plane *plane, struct fab_layout *layout,
     /* One pod with a core above it: three levels, but nothing that the core would join. Not claimed. */
     if (n_pods == 1 ? n_core > 0 : plain)
         goto cleanup;
-    claim(plane, layout, n_pods == 1 ? FAB_KIND_FATTREE_2 : FAB_KIND_FATTREE_3, pod, home);
+    tree_set_layout(plane, layout, n_pods == 1 ? FAB_KIND_FATTREE_2 : FAB_KIND_FATTREE_3, pod, home);
     rc = 1;
 
 cleanup:

@@ -25,7 +25,7 @@ static uint32_t find_root(uint32_t *parent, uint32_t v)
     return v;
 }
 
-static void join(uint32_t *parent, uint32_t a, uint32_t b)
+static void graph_union(uint32_t *parent, uint32_t a, uint32_t b)
 {
     a = find_root(parent, a);
     b = find_root(parent, b);
@@ -70,7 +70,7 @@ static uint64_t prefix_of(const struct fab_inventory *inv, uint32_t subnet)
     return subnet < inv->n_subnets ? inv->subnets[subnet].prefix : FAB_DEFAULT_PREFIX;
 }
 
-static bool unattached(const struct fab_inventory *inv, const struct fab_port *port)
+static bool graph_is_unattached(const struct fab_inventory *inv, const struct fab_port *port)
 {
     return port->peer == FAB_NONE && prefix_of(inv, port->subnet) == FAB_UNATTACHED &&
            inv->nodes[port->node].kind == FAB_HCA;
@@ -81,7 +81,7 @@ static void cut_uncabled(struct cut *cut, uint32_t *parent)
 {
     const struct fab_inventory *inv = cut->inv;
     for (uint32_t p = 0; p < inv->n_ports; p++)
-        if (inv->nodes[inv->ports[p].node].kind == FAB_HCA && !unattached(inv, &inv->ports[p])) {
+        if (inv->nodes[inv->ports[p].node].kind == FAB_HCA && !graph_is_unattached(inv, &inv->ports[p])) {
             parent[inv->n_nodes + p] = inv->n_nodes + p;
             return;
         }
@@ -102,7 +102,7 @@ static void cut_cabled(struct cut *cut, uint32_t *parent)
         if (parent[v] == FAB_NONE)
             parent[v] = v;
         if (peer < p)
-            join(parent, v, vertex_of(inv, peer));
+            graph_union(parent, v, vertex_of(inv, peer));
         cut->cabled = true;
     }
 }
@@ -151,7 +151,7 @@ static int number_parts(struct cut *cut)
 }
 
 /* Cables and subnet of each part; a part's subnet is that of its lowest port. */
-static void count_ports(struct cut *cut)
+static void graph_count_ports(struct cut *cut)
 {
     const struct fab_inventory *inv = cut->inv;
     for (uint32_t p = 0; p < inv->n_ports; p++) {
@@ -196,7 +196,7 @@ static void add_unattached(struct cut *cut)
 
     *part = (struct part){.subnet = FAB_NONE, .unattached = true};
     for (uint32_t p = 0; p < inv->n_ports; p++) {
-        if (!unattached(inv, &inv->ports[p]))
+        if (!graph_is_unattached(inv, &inv->ports[p]))
             continue;
         cut->part_of[inv->n_nodes + p] = cut->n_parts;
         part->size.devices++;
@@ -221,7 +221,7 @@ static int cut_into_parts(struct cut *cut)
     int rc = number_parts(cut);
     if (rc != PMIXFAB_OK)
         return rc;
-    count_ports(cut);
+    graph_count_ports(cut);
     rc = order_parts(cut);
     if (rc == PMIXFAB_OK)
         add_unattached(cut);

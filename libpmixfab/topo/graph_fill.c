@@ -50,7 +50,7 @@ static uint16_t cable_cost(const struct fab_plane *plane, uint32_t mbps)
 }
 
 /* Devices, switches and cables in the inventory's order; sw_of: node -> switch of its plane. */
-static void collect(struct fab_planes *planes, const uint32_t *plane_of, uint32_t *sw_of)
+static void graph_collect(struct fab_planes *planes, const uint32_t *plane_of, uint32_t *sw_of)
 {
     const struct fab_inventory *inv = planes->planes[0].inv;
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
@@ -278,7 +278,7 @@ static struct sort_key *sort_keys(struct sort_key *keys, uint32_t n)
     return sorted;
 }
 
-static int sort_devices(struct fab_plane *plane)
+static int graph_sort_devices(struct fab_plane *plane)
 {
     const struct fab_inventory *inv = plane->inv;
     const uint32_t n = plane->n_devices;
@@ -342,10 +342,10 @@ int fab_planes_fill(struct fab_planes *planes, const uint32_t *plane_of)
     }
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         sw_of[i] = FAB_NONE;
-    collect(planes, plane_of, sw_of);
+    graph_collect(planes, plane_of, sw_of);
     for (uint32_t i = 0; i < planes->n && rc == PMIXFAB_OK; i++) {
         connect_switches(&planes->planes[i], sw_of);
-        rc = sort_devices(&planes->planes[i]);
+        rc = graph_sort_devices(&planes->planes[i]);
         if (rc == PMIXFAB_OK)
             attach_devices(&planes->planes[i], sw_of, cost_of);
     }

@@ -12,7 +12,7 @@ struct bucket {
     uint32_t n;
 };
 
-static void *array(size_t n, size_t size)
+static void *groups_alloc(size_t n, size_t size)
 {
     return calloc(n > 0 ? n : 1, size);
 }
@@ -30,8 +30,8 @@ static uint32_t first_on_cable(const struct fab_plane *plane, uint32_t i)
 
 /* Which bucket each device falls into: one for each switch or pod, then one for each device without a switch.
  */
-static void sort_devices(const struct fab_plane *plane, const struct fab_geometry *geometry,
-                         enum fab_group_by by, uint32_t *bucket)
+static void groups_sort_devices(const struct fab_plane *plane, const struct fab_geometry *geometry,
+                                enum fab_group_by by, uint32_t *bucket)
 {
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         uint32_t sw = plane->devices[i].sw;
@@ -58,8 +58,8 @@ static int compare_buckets(const void *x, const void *y)
  * Collect each bucket's hosts in pool. Devices stand in the order of their hosts, so hosts come in ascending
  * order, and one that comes twice comes twice in a row.
  */
-static void collect(const struct fab_plane *plane, const uint32_t *bucket, struct bucket *buckets,
-                    size_t n_buckets, uint32_t *pool)
+static void groups_collect_hosts(const struct fab_plane *plane, const uint32_t *bucket,
+                                 struct bucket *buckets, size_t n_buckets, uint32_t *pool)
 {
     for (uint32_t i = 0; i < plane->n_devices; i++)
         buckets[bucket[i]].n++; /* at most: some may share a host */
@@ -89,8 +89,8 @@ static int write_groups(struct bucket *buckets, size_t n_buckets, struct fab_gro
     out->n = n;
     qsort(buckets, n, sizeof *buckets, compare_buckets);
 
-    out->start = array((size_t)n + 1, sizeof *out->start);
-    out->members = array(out->n_members, sizeof *out->members);
+    out->start = groups_alloc((size_t)n + 1, sizeof *out->start);
+    out->members = groups_alloc(out->n_members, sizeof *out->members);
     if (out->start == NULL || out->members == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t g = 0; g < n; g++) {
@@ -104,15 +104,15 @@ int fab_groups_compute(const struct fab_plane *plane, const struct fab_geometry 
                        enum fab_group_by by, struct fab_groups *out)
 {
     size_t n_buckets = (size_t)plane->n_switches + plane->n_devices;
-    struct bucket *buckets = array(n_buckets, sizeof *buckets);
-    uint32_t *bucket = array(plane->n_devices, sizeof *bucket);
-    uint32_t *pool = array(plane->n_devices, sizeof *pool);
+    struct bucket *buckets = groups_alloc(n_buckets, sizeof *buckets);
+    uint32_t *bucket = groups_alloc(plane->n_devices, sizeof *bucket);
+    uint32_t *pool = groups_alloc(plane->n_devices, sizeof *pool);
     int rc = PMIXFAB_ERR_NOMEM;
 
     memset(out, 0, sizeof *out);
     if (buckets != NULL && bucket != NULL && pool != NULL) {
-        sort_devices(plane, geometry, by, bucket);
-        collect(plane, bucket, buckets, n_buckets, pool);
+        groups_sort_devices(plane, geometry, by, bucket);
+        groups_collect_hosts(plane, bucket, buckets, n_buckets, pool);
         rc = write_groups(buckets, n_buckets, out);
     }
     free(buckets);

@@ -33,20 +33,20 @@ static void walk_on(struct walk *w)
         w->host++;
 }
 
-static int compare_texts(const char *a, const char *b)
+static int index_compare_texts(const char *a, const char *b)
 {
     return strcmp(a, b) == 0 ? 0 : fab_natural_cmp(a, b);
 }
 
 /* In the order of indices. */
-static int compare_devices(const struct walk *a, const struct walk *b)
+static int index_compare_devices(const struct walk *a, const struct walk *b)
 {
     const struct snap_device *x = &a->devices[a->device], *y = &b->devices[b->device];
-    int order = compare_texts(snap_string(a->bytes, a->hosts[a->host].name),
-                              snap_string(b->bytes, b->hosts[b->host].name));
+    int order = index_compare_texts(snap_string(a->bytes, a->hosts[a->host].name),
+                                    snap_string(b->bytes, b->hosts[b->host].name));
 
     if (order == 0)
-        order = compare_texts(snap_string(a->bytes, x->name), snap_string(b->bytes, y->name));
+        order = index_compare_texts(snap_string(a->bytes, x->name), snap_string(b->bytes, y->name));
     return order != 0 ? order : (int)x->port - (int)y->port;
 }
 
@@ -59,7 +59,7 @@ static uint32_t *find_moved(const void *before, const void *after)
     for (uint32_t i = 0; to != NULL && i < b.n; i++)
         to[i] = FAB_NONE;
     while (to != NULL && b.device < b.n && a.device < a.n) {
-        int order = compare_devices(&b, &a);
+        int order = index_compare_devices(&b, &a);
         if (order == 0)
             to[b.device] = a.device;
         if (order <= 0)
@@ -101,7 +101,8 @@ static void range_text(const struct ranges *ranges, char text[DIFF_VALUE_TEXT])
 }
 
 /* One change for all ranges of neighbours that moved by the same. */
-static void tell(struct diff_walk *out, const void *before, const void *after, const uint32_t *to)
+static void index_append_change(struct diff_walk *out, const void *before, const void *after,
+                                const uint32_t *to)
 {
     struct ranges from = {.used = 0}, now = {.used = 0};
     uint32_t n_before = snap_meta(before)->n_devices, n_after = snap_meta(after)->n_devices, n = 0,
@@ -140,7 +141,7 @@ int fab_index_changes(const void *before, const void *after, struct fab_diff *di
 
     if (to == NULL)
         return PMIXFAB_ERR_NOMEM;
-    tell(&out, before, after, to);
+    index_append_change(&out, before, after, to);
     free(to);
     if (out.rc == PMIXFAB_OK)
         fab_diff_sort(diff);

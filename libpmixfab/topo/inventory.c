@@ -23,7 +23,7 @@ void fab_inventory_destroy(struct fab_inventory *inv)
 }
 
 /* Room for one more element of `size` bytes in *array. */
-static int grow(void **array, uint32_t n, uint32_t *cap, size_t size)
+static int inventory_grow(void **array, uint32_t n, uint32_t *cap, size_t size)
 {
     if (n >= MAX_ELEMENTS)
         return PMIXFAB_ERR_RANGE;
@@ -69,7 +69,7 @@ int fab_inventory_add_node(struct fab_inventory *inv, const struct fab_node *nod
     if (inv->finished)
         return PMIXFAB_ERR_INVAL;
     void *nodes = inv->nodes;
-    int rc = grow(&nodes, inv->n_nodes, &inv->cap_nodes, sizeof(*inv->nodes));
+    int rc = inventory_grow(&nodes, inv->n_nodes, &inv->cap_nodes, sizeof(*inv->nodes));
     inv->nodes = nodes;
     if (rc != 0)
         return rc;
@@ -84,7 +84,7 @@ int fab_inventory_add_port(struct fab_inventory *inv, const struct fab_port *por
     if (inv->finished)
         return PMIXFAB_ERR_INVAL;
     void *ports = inv->ports;
-    int rc = grow(&ports, inv->n_ports, &inv->cap_ports, sizeof(*inv->ports));
+    int rc = inventory_grow(&ports, inv->n_ports, &inv->cap_ports, sizeof(*inv->ports));
     inv->ports = ports;
     if (rc != 0)
         return rc;

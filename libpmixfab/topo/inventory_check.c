@@ -8,8 +8,8 @@
 #include "topo/inventory.h"
 #include "topo/keys.h"
 
-__attribute__((format(printf, 4, 5))) static int refuse(struct fab_err *err, int code, uint32_t line,
-                                                        const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static int inv_reject(struct fab_err *err, int code, uint32_t line,
+                                                            const char *fmt, ...)
 {
     struct fab_err made;
     va_list args;
@@ -42,18 +42,18 @@ static int check_nodes(const struct fab_inventory *inv, struct fab_err *err)
         const struct fab_node *node = &inv->nodes[i];
         if (!string_known(inv, node->desc) || !string_known(inv, node->host) ||
             !string_known(inv, node->name))
-            return refuse(err, PMIXFAB_ERR_CORRUPT, node->line,
-                          "node 0x%016" PRIx64 " has a name outside of all names", node->guid);
+            return inv_reject(err, PMIXFAB_ERR_CORRUPT, node->line,
+                              "node 0x%016" PRIx64 " has a name outside of all names", node->guid);
         if (node->guid == 0)
-            return refuse(err, PMIXFAB_ERR_RANGE, node->line, "node \"%s\" has no GUID (0)",
-                          fab_str(inv, node->desc));
+            return inv_reject(err, PMIXFAB_ERR_RANGE, node->line, "node \"%s\" has no GUID (0)",
+                              fab_str(inv, node->desc));
         if (node->kind < FAB_SWITCH || node->kind > FAB_AGGREGATOR)
-            return refuse(err, PMIXFAB_ERR_RANGE, node->line,
-                          "node 0x%016" PRIx64 " is of an unknown kind (%u)", node->guid, node->kind);
+            return inv_reject(err, PMIXFAB_ERR_RANGE, node->line,
+                              "node 0x%016" PRIx64 " is of an unknown kind (%u)", node->guid, node->kind);
         if (node->num_ports < 1 || node->num_ports > 254)
-            return refuse(err, PMIXFAB_ERR_RANGE, node->line,
-                          "node 0x%016" PRIx64 " says it has %u ports, 1 to 254 can be", node->guid,
-                          node->num_ports);
+            return inv_reject(err, PMIXFAB_ERR_RANGE, node->line,
+                              "node 0x%016" PRIx64 " says it has %u ports, 1 to 254 can be", node->guid,
+                              node->num_ports);
     }
     return 0;
 }
@@ -71,54 +71,54 @@ static int check_cable(const struct fab_inventory *inv, uint32_t i, struct fab_e
     if (port->peer == FAB_NONE)
         return 0;
     if (port->peer >= inv->n_ports)
-        return refuse(err, PMIXFAB_ERR_CORRUPT, port->line,
-                      "port %u of node 0x%016" PRIx64 " is cabled to no port", port->num, guid);
+        return inv_reject(err, PMIXFAB_ERR_CORRUPT, port->line,
+                          "port %u of node 0x%016" PRIx64 " is cabled to no port", port->num, guid);
     if (port->peer == i)
-        return refuse(err, PMIXFAB_ERR_CONFLICT, port->line,
-                      "port %u of node 0x%016" PRIx64 " is cabled to itself", port->num, guid);
+        return inv_reject(err, PMIXFAB_ERR_CONFLICT, port->line,
+                          "port %u of node 0x%016" PRIx64 " is cabled to itself", port->num, guid);
     const struct fab_port *peer = &inv->ports[port->peer];
     if (peer->node >= inv->n_nodes)
-        return refuse(err, PMIXFAB_ERR_CORRUPT, peer->line, "a port is of no node");
+        return inv_reject(err, PMIXFAB_ERR_CORRUPT, peer->line, "a port is of no node");
     uint64_t peer_guid = inv->nodes[peer->node].guid;
     if (peer->peer != i)
-        return refuse(err, PMIXFAB_ERR_CONFLICT, port->line,
-                      "port %u of node 0x%016" PRIx64 " leads to port %u of node 0x%016" PRIx64
-                      ", which does not lead back",
-                      port->num, guid, peer->num, peer_guid);
+        return inv_reject(err, PMIXFAB_ERR_CONFLICT, port->line,
+                          "port %u of node 0x%016" PRIx64 " leads to port %u of node 0x%016" PRIx64
+                          ", which does not lead back",
+                          port->num, guid, peer->num, peer_guid);
     if (peer->node == port->node)
-        return refuse(err, PMIXFAB_ERR_CONFLICT, port->line,
-                      "port %u of node 0x%016" PRIx64 " is cabled to port %u of the same node", port->num,
-                      guid, peer->num);
+        return inv_reject(err, PMIXFAB_ERR_CONFLICT, port->line,
+                          "port %u of node 0x%016" PRIx64 " is cabled to port %u of the same node", port->num,
+                          guid, peer->num);
     return 0;
 }
 
-static int check_ports(const struct fab_inventory *inv, struct fab_err *err)
+static int inventory_check_ports(const struct fab_inventory *inv, struct fab_err *err)
 {
     for (uint32_t i = 0; i < inv->n_ports; i++) {
         const struct fab_port *port = &inv->ports[i];
         if (port->node >= inv->n_nodes)
-            return refuse(err, PMIXFAB_ERR_CORRUPT, port->line, "a port is of no node");
+            return inv_reject(err, PMIXFAB_ERR_CORRUPT, port->line, "a port is of no node");
         const struct fab_node *node = &inv->nodes[port->node];
         if (port->num == 0 || port->num > node->num_ports)
-            return refuse(err, PMIXFAB_ERR_RANGE, port->line,
-                          "node 0x%016" PRIx64 " has no port %u, it has 1 to %u", node->guid, port->num,
-                          node->num_ports);
+            return inv_reject(err, PMIXFAB_ERR_RANGE, port->line,
+                              "node 0x%016" PRIx64 " has no port %u, it has 1 to %u", node->guid, port->num,
+                              node->num_ports);
         if (!width_known(port->width))
-            return refuse(err, PMIXFAB_ERR_RANGE, port->line,
-                          "port %u of node 0x%016" PRIx64 " has an unknown width (%u)", port->num, node->guid,
-                          port->width);
+            return inv_reject(err, PMIXFAB_ERR_RANGE, port->line,
+                              "port %u of node 0x%016" PRIx64 " has an unknown width (%u)", port->num,
+                              node->guid, port->width);
         if (port->speed >= FAB_SPEEDS)
-            return refuse(err, PMIXFAB_ERR_RANGE, port->line,
-                          "port %u of node 0x%016" PRIx64 " has an unknown speed (%u)", port->num, node->guid,
-                          port->speed);
+            return inv_reject(err, PMIXFAB_ERR_RANGE, port->line,
+                              "port %u of node 0x%016" PRIx64 " has an unknown speed (%u)", port->num,
+                              node->guid, port->speed);
         if (port->state > FAB_PORT_ACTIVE)
-            return refuse(err, PMIXFAB_ERR_RANGE, port->line,
-                          "port %u of node 0x%016" PRIx64 " has an unknown state (%u)", port->num, node->guid,
-                          port->state);
+            return inv_reject(err, PMIXFAB_ERR_RANGE, port->line,
+                              "port %u of node 0x%016" PRIx64 " has an unknown state (%u)", port->num,
+                              node->guid, port->state);
         if (port->subnet >= inv->n_subnets)
-            return refuse(err, PMIXFAB_ERR_RANGE, port->line,
-                          "port %u of node 0x%016" PRIx64 " is of no subnet (%u)", port->num, node->guid,
-                          port->subnet);
+            return inv_reject(err, PMIXFAB_ERR_RANGE, port->line,
+                              "port %u of node 0x%016" PRIx64 " is of no subnet (%u)", port->num, node->guid,
+                              port->subnet);
         int rc = check_cable(inv, i, err);
         if (rc != 0)
             return rc;
@@ -127,7 +127,8 @@ static int check_ports(const struct fab_inventory *inv, struct fab_err *err)
 }
 
 /* Nodes by GUID. `keys` has room for all nodes twice, `moved` once. */
-static int order_nodes(struct fab_inventory *inv, struct fab_key *keys, uint32_t *moved, struct fab_err *err)
+static int inventory_order_nodes(struct fab_inventory *inv, struct fab_key *keys, uint32_t *moved,
+                                 struct fab_err *err)
 {
     char first[40];
 
@@ -136,9 +137,9 @@ static int order_nodes(struct fab_inventory *inv, struct fab_key *keys, uint32_t
     bool changed = fab_keys_sort(keys, keys + inv->n_nodes, inv->n_nodes);
     for (uint32_t i = 1; i < inv->n_nodes; i++) {
         if (keys[i - 1].value == keys[i].value)
-            return refuse(err, PMIXFAB_ERR_CONFLICT, inv->nodes[keys[i].index].line,
-                          "two nodes have the GUID 0x%016" PRIx64 "%s", keys[i].value,
-                          first_seen(first, sizeof(first), inv->nodes[keys[i - 1].index].line));
+            return inv_reject(err, PMIXFAB_ERR_CONFLICT, inv->nodes[keys[i].index].line,
+                              "two nodes have the GUID 0x%016" PRIx64 "%s", keys[i].value,
+                              first_seen(first, sizeof(first), inv->nodes[keys[i - 1].index].line));
     }
     if (!changed)
         return 0;
@@ -158,7 +159,8 @@ static int order_nodes(struct fab_inventory *inv, struct fab_key *keys, uint32_t
 }
 
 /* Ports by node and number. `keys` has room for all ports twice, `moved` once. */
-static int order_ports(struct fab_inventory *inv, struct fab_key *keys, uint32_t *moved, struct fab_err *err)
+static int inventory_order_ports(struct fab_inventory *inv, struct fab_key *keys, uint32_t *moved,
+                                 struct fab_err *err)
 {
     char first[40];
 
@@ -168,9 +170,10 @@ static int order_ports(struct fab_inventory *inv, struct fab_key *keys, uint32_t
     for (uint32_t i = 1; i < inv->n_ports; i++) {
         const struct fab_port *port = &inv->ports[keys[i].index];
         if (keys[i - 1].value == keys[i].value)
-            return refuse(err, PMIXFAB_ERR_CONFLICT, port->line, "node 0x%016" PRIx64 " has two ports %u%s",
-                          inv->nodes[port->node].guid, port->num,
-                          first_seen(first, sizeof(first), inv->ports[keys[i - 1].index].line));
+            return inv_reject(err, PMIXFAB_ERR_CONFLICT, port->line,
+                              "node 0x%016" PRIx64 " has two ports %u%s", inv->nodes[port->node].guid,
+                              port->num,
+                              first_seen(first, sizeof(first), inv->ports[keys[i - 1].index].line));
     }
     if (!changed)
         return 0;
@@ -212,16 +215,16 @@ static int check_port_guids(const struct fab_inventory *inv, struct fab_key *key
             a = b;
             b = later;
         }
-        return refuse(err, PMIXFAB_ERR_CONFLICT, b->line,
-                      "two HCA ports have the port GUID 0x%016" PRIx64 " (nodes 0x%016" PRIx64
-                      " and 0x%016" PRIx64 ")%s",
-                      b->guid, inv->nodes[a->node].guid, inv->nodes[b->node].guid,
-                      first_seen(first, sizeof(first), a->line));
+        return inv_reject(err, PMIXFAB_ERR_CONFLICT, b->line,
+                          "two HCA ports have the port GUID 0x%016" PRIx64 " (nodes 0x%016" PRIx64
+                          " and 0x%016" PRIx64 ")%s",
+                          b->guid, inv->nodes[a->node].guid, inv->nodes[b->node].guid,
+                          first_seen(first, sizeof(first), a->line));
     }
     return 0;
 }
 
-static void count_ports(struct fab_inventory *inv)
+static void inventory_count_ports(struct fab_inventory *inv)
 {
     uint32_t at = 0;
 
@@ -249,7 +252,7 @@ int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err)
         inv->subnets[inv->n_subnets++].prefix = FAB_DEFAULT_PREFIX;
     rc = check_nodes(inv, err);
     if (rc == 0)
-        rc = check_ports(inv, err);
+        rc = inventory_check_ports(inv, err);
     if (rc != 0)
         return rc;
 
@@ -259,14 +262,14 @@ int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
         goto cleanup;
     }
-    rc = order_nodes(inv, keys, moved, err);
+    rc = inventory_order_nodes(inv, keys, moved, err);
     if (rc == 0)
-        rc = order_ports(inv, keys, moved, err);
+        rc = inventory_order_ports(inv, keys, moved, err);
     if (rc == 0)
         rc = check_port_guids(inv, keys, err);
     if (rc != 0)
         goto cleanup;
-    count_ports(inv);
+    inventory_count_ports(inv);
     inv->finished = true;
 
 cleanup:

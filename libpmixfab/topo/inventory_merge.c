@@ -48,7 +48,7 @@ static int append_pool(struct fab_inventory *into, const struct fab_inventory *f
             (to)->field = (from)->field;                                                                     \
     } while (0)
 
-static int join_node(struct merge *m, struct fab_node *to, const struct fab_node *from)
+static int merge_node(struct merge *m, struct fab_node *to, const struct fab_node *from)
 {
     if (to->kind != from->kind || to->num_ports != from->num_ports)
         return fab_fail(m->err, PMIXFAB_ERR_CONFLICT,
@@ -102,7 +102,7 @@ static int merge_nodes(struct merge *m)
         if (m->node[i] == FAB_NONE)
             rc = fab_inventory_add_node(into, &node, &m->node[i]);
         else
-            rc = join_node(m, &into->nodes[m->node[i]], &node);
+            rc = merge_node(m, &into->nodes[m->node[i]], &node);
     }
     free(keys);
     return rc;
@@ -128,7 +128,7 @@ static int match_ports(struct merge *m)
 }
 
 /* A cable that both saw makes their subnets one; the others are new. */
-static int match_subnets(struct merge *m)
+static int merge_match_subnets(struct merge *m)
 {
     struct fab_inventory *into = m->into;
     const struct fab_inventory *from = m->from;
@@ -245,7 +245,7 @@ int fab_inventory_merge(struct fab_inventory *into, const struct fab_inventory *
     if (rc == 0)
         rc = match_ports(&m);
     if (rc == 0)
-        rc = match_subnets(&m);
+        rc = merge_match_subnets(&m);
     if (rc == 0)
         rc = merge_ports(&m);
     if (rc == 0)

@@ -9,7 +9,7 @@
 #include "topo/join_priv.h"
 
 /* ", and 3 more" behind what is told of one of several. */
-static const char *more(char *buf, size_t size, uint32_t n)
+static const char *join_more_text(char *buf, size_t size, uint32_t n)
 {
     buf[0] = '\0';
     if (n > 1)
@@ -27,7 +27,7 @@ static void tell_dispute(const char *host, const struct join_dispute *dispute, b
                                                              : "node GUID";
     if (dispute->n == 0)
         return;
-    more(rest, sizeof(rest), dispute->n);
+    join_more_text(rest, sizeof(rest), dispute->n);
     if (yields)
         snprintf(line, sizeof(line),
                  "%s: the %s of %.64s is that of a device of %.255s, too, which keeps it%s", host, kind,
@@ -38,7 +38,7 @@ static void tell_dispute(const char *host, const struct join_dispute *dispute, b
     remark(line, cbdata);
 }
 
-static void tell(const struct join *j, fab_remark_fn remark, void *cbdata)
+static void join_report_troubles(const struct join *j, fab_remark_fn remark, void *cbdata)
 {
     char line[1200], rest[40];
     for (uint32_t r = 0; r < j->n_reports && remark != NULL; r++) {
@@ -62,13 +62,13 @@ static void tell(const struct join *j, fab_remark_fn remark, void *cbdata)
             snprintf(line, sizeof(line),
                      "%s: %.64s has addresses in planes %.64s and %.64s, it stands in %.64s%s", host,
                      t->two_planes_of, t->first_plane, t->second_plane, t->first_plane,
-                     more(rest, sizeof(rest), t->two_planes));
+                     join_more_text(rest, sizeof(rest), t->two_planes));
             remark(line, cbdata);
         }
         if (t->same_mac != 0) {
             snprintf(line, sizeof(line),
                      "%s: %.64s is left out of plane %.64s, its MAC is that of a device of %s%s", host,
-                     t->mac_of, t->mac_plane, t->mac_host, more(rest, sizeof(rest), t->same_mac));
+                     t->mac_of, t->mac_plane, t->mac_host, join_more_text(rest, sizeof(rest), t->same_mac));
             remark(line, cbdata);
         }
     }
@@ -114,7 +114,7 @@ static int sort_reports(struct join *j)
 }
 
 /* What each report's devices are. Those of one report are neighbours. */
-static int count_devices(struct join *j)
+static int join_count_devices(struct join *j)
 {
     struct fab_joined *out = j->out;
     uint32_t *counted = join_alloc(out->inv.n_ports, sizeof(*counted)); /* for which report, from 1 */
@@ -139,19 +139,19 @@ static int count_devices(struct join *j)
     return PMIXFAB_OK;
 }
 
-static int run(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n_planes)
+static int join_run(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n_planes)
 {
     j->trouble = join_alloc(j->n_reports, sizeof(*j->trouble));
     int rc = j->trouble == NULL ? PMIXFAB_ERR_NOMEM : join_planes_read(j, planes, n_planes);
     int (*const passes[])(struct join *) = {
-        sort_reports,  join_cache_pair,   join_read,  join_hosts, join_match,   join_ethernet, join_nodes,
-        join_switches, join_number_guids, join_build, join_names, join_details, count_devices};
+        sort_reports,  join_cache_pair,   join_read,  join_hosts, join_match,   join_ethernet,     join_nodes,
+        join_switches, join_number_guids, join_build, join_names, join_details, join_count_devices};
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && rc == PMIXFAB_OK; i++)
         rc = passes[i](j);
     return rc;
 }
 
-static void forget(struct join *j)
+static void join_release(struct join *j)
 {
     join_groups_free(&j->groups);
     free(j->devs);
@@ -195,15 +195,15 @@ int join_all(const struct join_input *input, struct fab_join_cache *cache, const
                      .err = err,
                      .unattached = FAB_NONE,
                      .out = out};
-    int rc = run(&j, input->planes, input->n_planes);
+    int rc = join_run(&j, input->planes, input->n_planes);
     out->n_refused = j.n_refused;
     if (rc == PMIXFAB_OK)
-        tell(&j, input->remark, input->cbdata);
+        join_report_troubles(&j, input->remark, input->cbdata);
     else
         fab_joined_destroy(out);
     if (rc == PMIXFAB_OK && cache != NULL)
         join_cache_keep(&j);
-    forget(&j);
+    join_release(&j);
     if (rc != PMIXFAB_OK && (err == NULL || err->text[0] == '\0'))
         fab_fail(err, rc, "joining %" PRIu32 " reports to a fabric of %" PRIu32 " nodes: %s",
                  input->n_reports, swept->n_nodes, pmixfab_strerror(rc));

@@ -14,7 +14,7 @@
 #define FEW 16u /* devices of a report that are compared with each other instead of being sorted */
 
 /* Texts, those that are not known last. */
-static int cmp_text(const char *a, const char *b)
+static int shared_guid_cmp_text(const char *a, const char *b)
 {
     if (a == NULL || b == NULL)
         return (a == NULL) - (b == NULL);
@@ -27,9 +27,9 @@ static int cmp_dev(const void *va, const void *vb)
     const struct join_dev *a = *(const struct join_dev *const *)va, *b = *(const struct join_dev *const *)vb;
     if (a->node_guid != b->node_guid)
         return a->node_guid < b->node_guid ? -1 : 1;
-    int order = cmp_text(a->pci, b->pci);
+    int order = shared_guid_cmp_text(a->pci, b->pci);
     if (order == 0)
-        order = cmp_text(a->name, b->name);
+        order = shared_guid_cmp_text(a->name, b->name);
     return order != 0 ? order : a < b ? -1 : a > b;
 }
 
@@ -39,10 +39,10 @@ void join_disown(struct join_dev *dev)
     dev->node_guid = 0;
 }
 
-static bool same_node(const struct join_dev *a, const struct join_dev *b)
+static bool shared_guid_same_node(const struct join_dev *a, const struct join_dev *b)
 {
     if (a->node_name != NULL || b->node_name != NULL)
-        return cmp_text(a->node_name, b->node_name) == 0;
+        return shared_guid_cmp_text(a->node_name, b->node_name) == 0;
     return a->pci == NULL || b->pci == NULL || strcmp(a->pci, b->pci) == 0;
 }
 
@@ -54,7 +54,8 @@ static bool find_names(struct join_dev **run, uint32_t n)
     for (uint32_t i = 0; i < n;
          i++) { /* at one PCI function those with a name come first; without one, last */
         struct join_dev *dev = run[i];
-        if (dev->name == NULL && dev->pci != NULL && i > 0 && cmp_text(dev->pci, run[i - 1]->pci) == 0)
+        if (dev->name == NULL && dev->pci != NULL && i > 0 &&
+            shared_guid_cmp_text(dev->pci, run[i - 1]->pci) == 0)
             dev->node_name = run[i - 1]->node_name;
         if (dev->name != NULL && named == NULL)
             named = dev;
@@ -64,13 +65,13 @@ static bool find_names(struct join_dev **run, uint32_t n)
         if (run[i]->node_name == NULL && (run[i]->pci == NULL || named->pci == NULL))
             run[i]->node_name = named->name;
     for (uint32_t i = 1; i < n; i++)
-        one = one && same_node(run[0], run[i]);
+        one = one && shared_guid_same_node(run[0], run[i]);
     return one;
 }
 
 /* Several nodes: what the sweep knows by this GUID is one of them, that with a port GUID of it, or the first.
  */
-static void part(const struct join *j, struct join_dev **run, uint32_t n)
+static void shared_guid_split(const struct join *j, struct join_dev **run, uint32_t n)
 {
     const struct join_dev *real = NULL;
     bool swept = fab_inventory_find(j->swept, run[0]->node_guid) != FAB_NONE;
@@ -82,7 +83,8 @@ static void part(const struct join *j, struct join_dev **run, uint32_t n)
     }
     for (uint32_t i = 0; i < n; i++) {
         run[i]->disputed |= JOIN_NODE_GUID;
-        run[i]->apart = real == NULL || (run[i]->swept_node == FAB_NONE && !same_node(run[i], real));
+        run[i]->apart =
+            real == NULL || (run[i]->swept_node == FAB_NONE && !shared_guid_same_node(run[i], real));
     }
 }
 
@@ -111,7 +113,7 @@ void join_apart(struct join *j, struct join_dev **list)
             for (to = from + 1; to < n && list[to]->node_guid == list[from]->node_guid;)
                 to++;
             if (!find_names(list + from, to - from))
-                part(j, list + from, to - from);
+                shared_guid_split(j, list + from, to - from);
         }
     }
 }

@@ -99,7 +99,7 @@ static int join_swept(struct join *j, struct join_dev *dev, uint32_t *host)
     return fab_inventory_add_port(inv, &port, &dev->port);
 }
 
-static int add_node(struct join *j, struct join_node *node, uint32_t *host)
+static int join_add_node(struct join *j, struct join_node *node, uint32_t *host)
 {
     if (*host == 0 && add_string(j, j->host[node->report], host) != PMIXFAB_OK)
         return PMIXFAB_ERR_NOMEM;
@@ -118,7 +118,7 @@ static int add_devices(struct join *j)
     if (hosts == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < j->n_nodes && rc == PMIXFAB_OK; i++)
-        rc = add_node(j, &j->nodes[i], &hosts[j->nodes[i].report]);
+        rc = join_add_node(j, &j->nodes[i], &hosts[j->nodes[i].report]);
     for (uint32_t d = 0; d < j->n_devs && rc == PMIXFAB_OK; d++) {
         struct join_dev *dev = &j->devs[d];
         if (dev->fate == JOIN_SWEPT || (dev->fate == JOIN_NEW && dev->swept_node != FAB_NONE)) {
@@ -136,7 +136,7 @@ static int add_devices(struct join *j)
     return rc;
 }
 
-static int add_switch(struct join *j, struct join_switch *sw)
+static int join_add_swept_switch(struct join *j, struct join_switch *sw)
 {
     char name[512];
     const char *plane = j->planes[sw->plane].name;
@@ -171,7 +171,7 @@ static int add_switches(struct join *j)
     struct fab_inventory *inv = &j->out->inv;
     int rc = PMIXFAB_OK;
     for (uint32_t s = 0; s < j->n_switches && rc == PMIXFAB_OK; s++)
-        rc = add_switch(j, &j->switches[s]);
+        rc = join_add_swept_switch(j, &j->switches[s]);
     for (uint32_t c = 0; c < j->n_cables && rc == PMIXFAB_OK; c++)
         rc = cable_to(j, &j->switches[j->cables[c].sw], j->cables[c].num, j->devs[j->cables[c].dev].port);
     for (uint32_t s = 0; s < j->n_switches && rc == PMIXFAB_OK; s++) {
@@ -191,7 +191,7 @@ static int add_switches(struct join *j)
 }
 
 /* Where the ports stand now that they are in order. */
-static void find_ports(struct join *j, const uint64_t *guids)
+static void join_index_ports(struct join *j, const uint64_t *guids)
 {
     for (uint32_t d = 0; d < j->n_devs; d++) {
         struct join_dev *dev = &j->devs[d];
@@ -220,7 +220,7 @@ int join_build(struct join *j)
     if (rc == PMIXFAB_OK)
         rc = fab_inventory_finish(inv, j->err);
     if (rc == PMIXFAB_OK)
-        find_ports(j, guids);
+        join_index_ports(j, guids);
     free(guids);
     return rc;
 }

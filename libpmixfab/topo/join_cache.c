@@ -17,7 +17,7 @@ struct fab_join_cache *fab_join_cache_new(void)
     return calloc(1, sizeof(struct fab_join_cache));
 }
 
-static void clear(struct fab_join_cache *cache)
+static void join_cache_clear(struct fab_join_cache *cache)
 {
     free(cache->reports);
     free(cache->hosts);
@@ -35,7 +35,7 @@ void fab_join_cache_free(struct fab_join_cache *cache)
 {
     if (cache == NULL)
         return;
-    clear(cache);
+    join_cache_clear(cache);
     free(cache);
 }
 
@@ -116,7 +116,7 @@ static int keep_facts(const struct join *j, struct fab_join_cache *next)
 }
 
 /* Move the texts that are in use to a pool of their own. */
-static int tidy(struct fab_join_cache *cache)
+static int join_cache_compact(struct fab_join_cache *cache)
 {
     struct join_texts texts = {0};
     uint32_t *moved = join_alloc(cache->texts.size, sizeof(*moved)), n = cache->first[cache->n_ports];
@@ -153,17 +153,17 @@ void join_cache_keep(struct join *j)
     j->words = NULL;
     j->sources = NULL;
     cache->texts = (struct join_texts){0};
-    clear(cache);
+    join_cache_clear(cache);
     int rc = j->n_reports == 0 ? PMIXFAB_ERR_NOTFOUND : keep_reports(j, &next);
     if (rc == PMIXFAB_OK)
         rc = keep_facts(j, &next);
     if (rc == PMIXFAB_OK && next.tidy == 0)
         next.tidy = next.texts.size;
     if (rc == PMIXFAB_OK && next.texts.size > 2 * (uint64_t)next.tidy + UNTIDY)
-        rc = tidy(&next);
+        rc = join_cache_compact(&next);
     *cache = next;
     if (rc != PMIXFAB_OK)
-        clear(cache);
+        join_cache_clear(cache);
 }
 
 /* ---- joining again ------------------------------------------------------------------------------------ */
@@ -179,6 +179,6 @@ int fab_join_again(struct fab_join_cache *cache, const struct fab_inventory *swe
     int rc = join_all(&input, cache, digests, out, err);
     if (rc != PMIXFAB_ERR_NOMEM && rc != PMIXFAB_ERR_RANGE)
         return rc;
-    clear(cache); /* there may be room without it */
+    join_cache_clear(cache); /* there may be room without it */
     return join_all(&input, NULL, NULL, out, err);
 }

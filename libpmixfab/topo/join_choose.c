@@ -55,7 +55,7 @@ static void sort_kind(struct join_fact *facts, uint32_t n)
 }
 
 /* By kind, then as above. There are few kinds: they are counted, and only what is of one kind is compared. */
-static void sort(struct join_heap *heap)
+static void join_heap_sort(struct join_heap *heap)
 {
     uint32_t first[FAB_FACTS + 1] = {0};
     for (uint32_t i = 0; i < heap->n_facts; i++)
@@ -72,13 +72,13 @@ static void sort(struct join_heap *heap)
 }
 
 /* What the sweep calls a device is its fabric's name for it, not a contradiction. */
-static bool disputes(const struct join_fact *fact)
+static bool join_fact_disputes(const struct join_fact *fact)
 {
     return !fact->estimate && !(fact->kind == FAB_FACT_NAME && fact->source == FAB_FROM_SUBNET);
 }
 
 /* Facts of one text, which are neighbours, become one. */
-static void unite(struct join_heap *heap)
+static void join_heap_merge_equal(struct join_heap *heap)
 {
     heap->n_said = 0;
     for (uint32_t i = 0; i < heap->n_facts; i++) {
@@ -92,12 +92,12 @@ static void unite(struct join_heap *heap)
         }
         said->sources |= (uint16_t)(1u << fact->source);
         said->software = said->software && fact->software;
-        said->disputes = said->disputes || disputes(fact);
+        said->disputes = said->disputes || join_fact_disputes(fact);
     }
 }
 
 /* The texts of one kind. */
-static void decide(struct join_said *said, uint32_t n)
+static void join_texts_decide(struct join_said *said, uint32_t n)
 {
     bool many = fab_fact_many((enum fab_fact)said[0].fact.kind);
     uint32_t best = 0, n_disputes = 0;
@@ -135,12 +135,12 @@ int join_choose(struct join_heap *heap)
         heap->sorted = sorted;
         heap->cap_said = heap->cap_facts;
     }
-    sort(heap);
-    unite(heap);
+    join_heap_sort(heap);
+    join_heap_merge_equal(heap);
     for (uint32_t first = 0, end; first < heap->n_said; first = end) {
         for (end = first + 1; end < heap->n_said && heap->said[end].fact.kind == heap->said[first].fact.kind;)
             end++;
-        decide(heap->said + first, end - first);
+        join_texts_decide(heap->said + first, end - first);
     }
     heap->n_facts = 0;
     return PMIXFAB_OK;

@@ -46,7 +46,7 @@ static bool is_exact(const struct join *j, uint32_t report)
 }
 
 /* Of each host the device that is meant, plus 1. Returns whether there are several hosts. */
-static bool choose(const struct join *j, const struct fab_key *keys, uint32_t n, uint32_t *chosen)
+static bool claim_choose(const struct join *j, const struct fab_key *keys, uint32_t n, uint32_t *chosen)
 {
     bool several = false;
     for (uint32_t i = 0; i < n; i++) {
@@ -99,7 +99,7 @@ static void leave_out(struct join *j, struct join_dev *dev, enum fab_fact kind, 
     dev->plane = FAB_NONE;
 }
 
-static void yield(struct join_dev *dev, enum fab_fact kind)
+static void claim_yield(struct join_dev *dev, enum fab_fact kind)
 {
     if ((kind == FAB_FACT_NODE_GUID || kind == FAB_FACT_SYSTEM_GUID) && dev->node_guid != 0)
         join_disown(dev);
@@ -107,14 +107,14 @@ static void yield(struct join_dev *dev, enum fab_fact kind)
         dev->port_guid = 0;
 }
 
-static void settle(struct join *j, enum fab_fact kind, const struct fab_key *keys, uint32_t n, bool shared,
-                   uint32_t *chosen)
+static void claim_resolve(struct join *j, enum fab_fact kind, const struct fab_key *keys, uint32_t n,
+                          bool shared, uint32_t *chosen)
 {
     static const uint8_t bits[FAB_FACTS] = {[FAB_FACT_NODE_GUID] = JOIN_NODE_GUID,
                                             [FAB_FACT_SYSTEM_GUID] = JOIN_NODE_GUID,
                                             [FAB_FACT_PORT_GUID] = JOIN_PORT_GUID,
                                             [FAB_FACT_MAC] = JOIN_MAC};
-    bool several = choose(j, keys, n, chosen);
+    bool several = claim_choose(j, keys, n, chosen);
     const struct join_dev *holder = several ? find_holder(j, kind, keys, n) : NULL, *other = NULL;
     for (uint32_t i = 0; i < n && several && other == NULL; i++)
         if (j->host_group[j->devs[keys[i].index].report] != j->host_group[holder->report])
@@ -132,7 +132,7 @@ static void settle(struct join *j, enum fab_fact kind, const struct fab_key *key
             join_dispute(j, dev, kind, bits[kind], yields,
                          j->reports[yields ? holder->report : other->report]->host);
             if (yields)
-                yield(dev, kind);
+                claim_yield(dev, kind);
         }
     }
     for (uint32_t i = 0; i < n; i++)
@@ -146,7 +146,7 @@ void join_settle(struct join *j, enum fab_fact kind, const struct fab_key *keys,
         for (end = first + 1; end < n && keys[end].value == keys[first].value;)
             end++;
         if (end - first > 1)
-            settle(j, kind, keys + first, end - first, shared, chosen);
+            claim_resolve(j, kind, keys + first, end - first, shared, chosen);
     }
 }
 

@@ -18,7 +18,7 @@ struct making {
 };
 
 /* "0x" and 16 digits. */
-static const char *guid_text(uint64_t guid, char *buf)
+static const char *join_guid_text(uint64_t guid, char *buf)
 {
     buf[0] = '0';
     buf[1] = 'x';
@@ -50,11 +50,11 @@ static int add_swept(struct making *m, const struct fab_port *port, const struct
     const char *said[FAB_FACTS] = {NULL}, *name = fab_str(m->j->swept, node->name);
     uint32_t mbps = fab_rate_mbps(port->width, (enum fab_speed)port->speed);
     int rc = PMIXFAB_OK;
-    said[FAB_FACT_NODE_GUID] = guid_text(node->guid, texts->node);
+    said[FAB_FACT_NODE_GUID] = join_guid_text(node->guid, texts->node);
     if (node->system_guid != 0)
-        said[FAB_FACT_SYSTEM_GUID] = guid_text(node->system_guid, texts->system);
+        said[FAB_FACT_SYSTEM_GUID] = join_guid_text(node->system_guid, texts->system);
     if (port->guid != 0)
-        said[FAB_FACT_PORT_GUID] = guid_text(port->guid, texts->guid);
+        said[FAB_FACT_PORT_GUID] = join_guid_text(port->guid, texts->guid);
     said[FAB_FACT_PORT] = number_text(port->num, texts->num);
     if (name[0] != '\0' && strlen(name) <= NAME_BYTES)
         said[FAB_FACT_NAME] = name;
@@ -113,7 +113,7 @@ static int add_reported(struct making *m, const struct join_dev *dev)
 }
 
 /* Room for n more facts. */
-static int make_room(struct making *m, uint32_t n)
+static int join_facts_reserve(struct making *m, uint32_t n)
 {
     const uint64_t need = m->n_facts + (uint64_t)n;
     uint64_t cap = m->cap_facts == 0 ? 1024 : m->cap_facts;
@@ -132,7 +132,7 @@ static int make_room(struct making *m, uint32_t n)
 /* What was chosen, behind what is there. */
 static int append_facts(struct making *m)
 {
-    if (make_room(m, m->heap.n_said) != PMIXFAB_OK)
+    if (join_facts_reserve(m, m->heap.n_said) != PMIXFAB_OK)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < m->heap.n_said; i++) {
         const struct join_said *said = &m->heap.said[i];
@@ -270,7 +270,7 @@ static int take_facts(struct making *m, uint32_t before)
 {
     const struct fab_join_cache *cache = m->j->cache;
     uint32_t n = cache->first[before + 1] - cache->first[before];
-    int rc = make_room(m, n);
+    int rc = join_facts_reserve(m, n);
     if (rc == PMIXFAB_OK && n > 0)
         memcpy(m->facts + m->n_facts, cache->facts + cache->first[before], n * sizeof(*m->facts));
     m->n_facts += rc == PMIXFAB_OK ? n : 0;
@@ -295,7 +295,7 @@ static int make_details(struct making *m, const uint32_t *swept, const uint32_t 
     uint32_t at = 0;
     int rc = m->texts->size == 0 ? join_texts_begin(m->texts) : PMIXFAB_OK;
     if (rc == PMIXFAB_OK && j->cache != NULL && j->cache->n_ports > 0)
-        rc = make_room(m, j->cache->first[j->cache->n_ports]);
+        rc = join_facts_reserve(m, j->cache->first[j->cache->n_ports]);
     for (uint32_t p = 0; p < details->n_ports && rc == PMIXFAB_OK; p++) {
         uint32_t before = FAB_NONE, first = m->n_facts;
         details->first[p] = first;
@@ -332,7 +332,7 @@ static int hand_out_texts(struct join *j, struct join_texts *own)
     return PMIXFAB_OK;
 }
 
-static int allocate(struct join *j)
+static int join_facts_alloc(struct join *j)
 {
     struct fab_details *details = &j->out->details;
     const uint32_t n = details->n_ports = j->out->inv.n_ports;
@@ -353,7 +353,7 @@ int join_details(struct join *j)
     struct join_texts own = {0};
     struct making m = {.j = j, .texts = j->cache == NULL ? &own : &j->cache->texts};
     uint32_t *swept = join_alloc(n, sizeof(*swept)), *dev_of = join_alloc(n, sizeof(*dev_of));
-    int rc = swept == NULL || dev_of == NULL ? PMIXFAB_ERR_NOMEM : allocate(j);
+    int rc = swept == NULL || dev_of == NULL ? PMIXFAB_ERR_NOMEM : join_facts_alloc(j);
     if (rc == PMIXFAB_OK) {
         pair_ports(j, swept);
         for (uint32_t p = 0; p < n; p++)

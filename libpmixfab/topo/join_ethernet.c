@@ -80,7 +80,7 @@ static void find_plane(const struct join *j, const struct fab_cidr *address, str
     }
 }
 
-static void place(struct join *j, struct join_dev *dev)
+static void ethernet_place_device(struct join *j, struct join_dev *dev)
 {
     const struct join_group *group = &j->groups.groups[dev->group];
     const struct fab_report *report = j->reports[dev->report];
@@ -180,7 +180,7 @@ int join_ethernet(struct join *j)
     }
     for (uint32_t d = 0; d < j->n_devs && j->n_networks > 0; d++)
         if (may_be_ethernet(&j->devs[d]))
-            place(j, &j->devs[d]);
+            ethernet_place_device(j, &j->devs[d]);
     settle_macs(j, keys, chosen);
     share_neighbours(j, list);
     free(chosen);

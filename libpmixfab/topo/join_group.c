@@ -77,7 +77,7 @@ void join_scratch_free(struct join_scratch *s)
 #define SLOTS_OF_ITEM 8u
 
 /* Room for a report, and nothing in it. */
-static int prepare(struct join_scratch *s, const struct fab_report *report)
+static int scratch_prepare(struct join_scratch *s, const struct fab_report *report)
 {
     if (report->n_items > s->cap || s->views == NULL) {
         uint32_t cap = 64;
@@ -105,7 +105,7 @@ static int prepare(struct join_scratch *s, const struct fab_report *report)
     return PMIXFAB_OK;
 }
 
-static struct key *find_key(struct join_scratch *s, unsigned kind, const char *text, bool make)
+static struct key *scratch_find_key(struct join_scratch *s, unsigned kind, const char *text, bool make)
 {
     uint64_t hash = XXH3_64bits_withSeed(text, strlen(text), s->seed + kind);
     uint32_t slot = (uint32_t)hash & (s->n_slots - 1);
@@ -129,7 +129,7 @@ static void key_add(struct join_scratch *s, unsigned kind, const char *text, uin
 {
     if (text == NULL)
         return;
-    struct key *key = find_key(s, kind, text, true);
+    struct key *key = scratch_find_key(s, kind, text, true);
     for (uint32_t i = 0; i < key->n && i < JOIN_MAX_SHARED; i++)
         if (key->devs[i] == dev)
             return;
@@ -138,7 +138,7 @@ static void key_add(struct join_scratch *s, unsigned kind, const char *text, uin
     key->n += key->n <= JOIN_MAX_SHARED;
 }
 
-static unsigned port_number(const char *text)
+static unsigned item_port_number(const char *text)
 {
     unsigned long n = strtoul(text, NULL, 10);
     return n <= 254 ? (unsigned)n : 0;
@@ -175,7 +175,7 @@ static uint32_t new_device(struct join_scratch *s, bool rdma, const char *guid)
     return s->n_found++;
 }
 
-static void attach(struct join_scratch *s, uint32_t item, uint32_t dev, bool shared)
+static void scratch_attach(struct join_scratch *s, uint32_t item, uint32_t dev, bool shared)
 {
     s->pairs[s->n_pairs++] = (struct pair){dev, item, shared};
     s->found[dev].n++;
@@ -186,29 +186,29 @@ static void attach_base(struct join_scratch *s, uint32_t item, uint32_t dev)
 {
     const struct view *view = &s->views[item];
     if (view->port != NULL) {
-        unsigned num = port_number(view->port);
+        unsigned num = item_port_number(view->port);
         s->found[dev].numbers[num / 64] |= UINT64_C(1) << num % 64;
     }
     key_add(s, FAB_FACT_NAME, view->name, dev);
-    attach(s, item, dev, false);
+    scratch_attach(s, item, dev, false);
 }
 
 /* Stage 1. */
-static void find_ports(struct join_scratch *s)
+static void scratch_find_ports(struct join_scratch *s)
 {
     const uint32_t n = s->report->n_items;
     for (uint32_t i = 0; i < n; i++) {
         const struct view *view = &s->views[i];
         if (view->guid == NULL)
             continue;
-        struct key *key = find_key(s, FAB_FACT_PORT_GUID, view->guid, true);
+        struct key *key = scratch_find_key(s, FAB_FACT_PORT_GUID, view->guid, true);
         if (key->n == 0) {
             key->devs[0] = new_device(s, true, view->guid);
             key->n = 1;
         }
         uint32_t dev = key->devs[0];
         if (view->name != NULL && view->port != NULL) {
-            struct key *pair = find_key(s, KEY_PAIR | port_number(view->port), view->name, true);
+            struct key *pair = scratch_find_key(s, KEY_PAIR | item_port_number(view->port), view->name, true);
             if (pair->n == 0 || strcmp(view->guid, s->found[pair->devs[0]].guid) < 0)
                 pair->devs[0] = dev;
             pair->n = 1;
@@ -219,7 +219,7 @@ static void find_ports(struct join_scratch *s)
         const struct view *view = &s->views[i];
         if (view->done || view->name == NULL || view->port == NULL)
             continue;
-        struct key *pair = find_key(s, KEY_PAIR | port_number(view->port), view->name, true);
+        struct key *pair = scratch_find_key(s, KEY_PAIR | item_port_number(view->port), view->name, true);
         if (pair->n == 0) {
             pair->devs[0] = new_device(s, true, NULL);
             pair->n = 1;
@@ -229,7 +229,7 @@ static void find_ports(struct join_scratch *s)
 }
 
 /* What the attachments of the stages since the last call teach: addresses and interfaces of devices. */
-static void learn(struct join_scratch *s)
+static void scratch_learn(struct join_scratch *s)
 {
     for (; s->n_known < s->n_pairs; s->n_known++) {
         const struct pair *pair = &s->pairs[s->n_known];
@@ -243,16 +243,16 @@ static void learn(struct join_scratch *s)
 }
 
 /* The ports behind a key, to devs; 0: none, or too many. */
-static uint32_t look_up(struct join_scratch *s, unsigned kind, const char *text, uint32_t *devs)
+static uint32_t scratch_ports_by_key(struct join_scratch *s, unsigned kind, const char *text, uint32_t *devs)
 {
-    const struct key *key = find_key(s, kind, text, false);
+    const struct key *key = scratch_find_key(s, kind, text, false);
     if (key == NULL || key->n > JOIN_MAX_SHARED)
         return 0;
     memcpy(devs, key->devs, key->n * sizeof(*devs));
     return key->n;
 }
 
-static bool contains(const uint32_t *devs, uint32_t n, uint32_t dev)
+static bool devs_contain(const uint32_t *devs, uint32_t n, uint32_t dev)
 {
     for (uint32_t i = 0; i < n; i++)
         if (devs[i] == dev)
@@ -261,11 +261,11 @@ static bool contains(const uint32_t *devs, uint32_t n, uint32_t dev)
 }
 
 /* Keep those that have the item's port number, and its interface or none. */
-static uint32_t narrow(struct join_scratch *s, const struct view *view, uint32_t *devs, uint32_t n)
+static uint32_t scratch_narrow(struct join_scratch *s, const struct view *view, uint32_t *devs, uint32_t n)
 {
     uint32_t kept = 0;
     if (view->port != NULL) {
-        unsigned num = port_number(view->port);
+        unsigned num = item_port_number(view->port);
         for (uint32_t i = 0; i < n; i++)
             if ((s->found[devs[i]].numbers[num / 64] >> num % 64 & 1) != 0)
                 devs[kept++] = devs[i];
@@ -273,14 +273,14 @@ static uint32_t narrow(struct join_scratch *s, const struct view *view, uint32_t
     }
     if (view->interface == NULL)
         return n;
-    const struct key *key = find_key(s, FAB_FACT_INTERFACE, view->interface, false);
+    const struct key *key = scratch_find_key(s, FAB_FACT_INTERFACE, view->interface, false);
     uint32_t known = key == NULL || key->n > JOIN_MAX_SHARED ? 0 : key->n;
     bool some = false;
     for (uint32_t i = 0; i < n; i++)
-        some = some || contains(key == NULL ? NULL : key->devs, known, devs[i]);
+        some = some || devs_contain(key == NULL ? NULL : key->devs, known, devs[i]);
     kept = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (some ? contains(key->devs, known, devs[i]) : !s->found[devs[i]].has_interface)
+        if (some ? devs_contain(key->devs, known, devs[i]) : !s->found[devs[i]].has_interface)
             devs[kept++] = devs[i];
     return kept;
 }
@@ -296,13 +296,13 @@ static void attach_by(struct join_scratch *s, unsigned kind)
                                                   : view->interface;
         if (view->done || text == NULL)
             continue;
-        uint32_t n = look_up(s, kind, text, devs);
+        uint32_t n = scratch_ports_by_key(s, kind, text, devs);
         if (kind == FAB_FACT_PCI)
-            n = narrow(s, view, devs, n);
+            n = scratch_narrow(s, view, devs, n);
         for (uint32_t k = 0; k < n; k++)
-            attach(s, i, devs[k], n > 1);
+            scratch_attach(s, i, devs[k], n > 1);
     }
-    learn(s);
+    scratch_learn(s);
 }
 
 /* Stage 5. Keys of PCI addresses begin anew: from here on they lead to interfaces only. */
@@ -314,14 +314,14 @@ static void find_interfaces(struct join_scratch *s)
         const struct view *view = &s->views[i];
         if (view->done || view->interface == NULL)
             continue;
-        struct key *key = find_key(s, FAB_FACT_INTERFACE, view->interface, true);
+        struct key *key = scratch_find_key(s, FAB_FACT_INTERFACE, view->interface, true);
         if (key->n == 0) {
             key->devs[0] = new_device(s, false, NULL);
             key->n = 1;
         }
-        attach(s, i, key->devs[0], false);
+        scratch_attach(s, i, key->devs[0], false);
     }
-    learn(s);
+    scratch_learn(s);
 }
 
 static int hand_out(struct join_scratch *s, uint32_t number, struct join_groups *out)
@@ -352,12 +352,12 @@ int join_group_report(const struct fab_report *report, uint32_t number, struct j
         (*scratch)->seed = (uint64_t)(uintptr_t)*scratch * UINT64_C(0x9e3779b97f4a7c15);
     }
     struct join_scratch *s = *scratch;
-    int rc = prepare(s, report);
+    int rc = scratch_prepare(s, report);
     if (rc != PMIXFAB_OK)
         return rc;
     look_at_items(s);
-    find_ports(s);
-    learn(s);
+    scratch_find_ports(s);
+    scratch_learn(s);
     attach_by(s, FAB_FACT_NAME);
     attach_by(s, FAB_FACT_PCI);
     attach_by(s, FAB_FACT_INTERFACE);

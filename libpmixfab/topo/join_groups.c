@@ -11,7 +11,7 @@ void join_groups_free(struct join_groups *groups)
     memset(groups, 0, sizeof(*groups));
 }
 
-static int grow(void **array, uint32_t need, uint32_t *cap, size_t size)
+static int groups_grow(void **array, uint32_t need, uint32_t *cap, size_t size)
 {
     uint32_t want = *cap == 0 ? 256 : *cap;
     if (need <= *cap)
@@ -29,10 +29,10 @@ static int grow(void **array, uint32_t need, uint32_t *cap, size_t size)
 int join_groups_room(struct join_groups *out, uint32_t n, uint32_t n_links)
 {
     void *groups = out->groups, *links = out->links;
-    int rc = grow(&groups, out->n + n, &out->cap, sizeof(*out->groups));
+    int rc = groups_grow(&groups, out->n + n, &out->cap, sizeof(*out->groups));
     out->groups = groups;
     if (rc == PMIXFAB_OK)
-        rc = grow(&links, out->n_links + n_links, &out->cap_links, sizeof(*out->links));
+        rc = groups_grow(&links, out->n_links + n_links, &out->cap_links, sizeof(*out->links));
     out->links = links;
     return rc;
 }

@@ -65,7 +65,7 @@ static uint32_t sort_run(struct known *run, uint32_t n)
 }
 
 /* Each once, by hash, then name. `hosts` has room for all nodes, `keys` for twice as many. */
-static uint32_t collect(const struct fab_inventory *inv, struct known *hosts, struct fab_key *keys)
+static uint32_t join_collect_hosts(const struct fab_inventory *inv, struct known *hosts, struct fab_key *keys)
 {
     uint32_t n = 0, kept = 0;
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
@@ -84,7 +84,7 @@ static uint32_t collect(const struct fab_inventory *inv, struct known *hosts, st
 }
 
 /* The sweep's name for a report's host, else its own. */
-static const char *name_of(const struct known *hosts, uint32_t n, const char *own)
+static const char *join_host_name(const struct known *hosts, uint32_t n, const char *own)
 {
     uint64_t hash = short_hash(own);
     uint32_t low = 0, high = n;
@@ -123,9 +123,9 @@ int join_hosts(struct join *j)
     int rc = hosts == NULL || keys == NULL || j->host == NULL || j->host_group == NULL ? PMIXFAB_ERR_NOMEM
                                                                                        : PMIXFAB_OK;
     if (rc == PMIXFAB_OK) {
-        uint32_t n = collect(j->swept, hosts, keys);
+        uint32_t n = join_collect_hosts(j->swept, hosts, keys);
         for (uint32_t r = 0; r < j->n_reports; r++)
-            j->host[r] = name_of(hosts, n, j->reports[r]->host);
+            j->host[r] = join_host_name(hosts, n, j->reports[r]->host);
         group_reports(j, keys);
     }
     free(hosts);

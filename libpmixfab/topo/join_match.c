@@ -83,7 +83,7 @@ static int cmp_name(const void *va, const void *vb)
 }
 
 /* The RDMA ports of one report that have a name, by name. Returns how many. */
-static uint32_t by_name(struct join *j, uint32_t first, uint32_t end, struct join_dev **list)
+static uint32_t join_sort_by_name(struct join *j, uint32_t first, uint32_t end, struct join_dev **list)
 {
     uint32_t n = 0;
     for (uint32_t d = first; d < end; d++)
@@ -102,7 +102,7 @@ static void fill_node_guids(struct join *j, struct join_dev **list)
             missing = missing || (j->devs[end].rdma && j->devs[end].node_guid == 0);
         if (!missing)
             continue;
-        uint32_t n = by_name(j, first, end, list);
+        uint32_t n = join_sort_by_name(j, first, end, list);
         for (uint32_t i = 1; i < n; i++)
             if (list[i]->node_guid == 0 && strcmp(list[i]->name, list[i - 1]->name) == 0)
                 list[i]->node_guid = list[i - 1]->node_guid;
@@ -132,7 +132,7 @@ static void match_by_node(struct join *j)
 }
 
 /* How good a report's claim to a swept node is: 0 best, 3 none. */
-static unsigned claim(const struct join *j, uint32_t node, uint32_t report)
+static unsigned join_claim_rank(const struct join *j, uint32_t node, uint32_t report)
 {
     const struct fab_node *swept = &j->swept->nodes[node];
     const char *host = fab_str(j->swept, swept->host), *own = j->reports[report]->host;
@@ -144,7 +144,7 @@ static unsigned claim(const struct join *j, uint32_t node, uint32_t report)
 }
 
 /* Of a node that nobody named: was it that report's host's, and so not that of the other? */
-static bool holds(const struct join *j, uint32_t node, uint32_t report, uint32_t other)
+static bool join_node_belongs(const struct join *j, uint32_t node, uint32_t report, uint32_t other)
 {
     if (j->host_group[report] == j->host_group[other])
         return false;
@@ -161,9 +161,9 @@ static void find_owners(struct join *j)
         if (dev->swept_node == FAB_NONE)
             continue;
         uint32_t *owner = &j->owner[dev->swept_node];
-        unsigned mine = claim(j, dev->swept_node, dev->report);
-        if (mine < 3 && (*owner == FAB_NONE || mine < claim(j, dev->swept_node, *owner) ||
-                         (mine == 2 && holds(j, dev->swept_node, dev->report, *owner))))
+        unsigned mine = join_claim_rank(j, dev->swept_node, dev->report);
+        if (mine < 3 && (*owner == FAB_NONE || mine < join_claim_rank(j, dev->swept_node, *owner) ||
+                         (mine == 2 && join_node_belongs(j, dev->swept_node, dev->report, *owner))))
             *owner = dev->report;
     }
 }
@@ -242,7 +242,7 @@ static void mark_rivals(struct join *j, const uint32_t *rival)
 }
 
 /* What the sweep has not: each node is one host's, each port number and each port GUID one device's. */
-static void settle_new(struct join *j, struct fab_key *keys, uint32_t *chosen)
+static void join_assign_new(struct join *j, struct fab_key *keys, uint32_t *chosen)
 {
     uint32_t n = 0;
     for (uint32_t d = 0; d < j->n_devs; d++) {
@@ -298,7 +298,7 @@ int join_match(struct join *j)
         find_owners(j);
         settle_swept(j, joined, rival);
         mark_rivals(j, rival);
-        settle_new(j, keys, chosen);
+        join_assign_new(j, keys, chosen);
     }
     free(keys);
     free(list);

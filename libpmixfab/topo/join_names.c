@@ -72,7 +72,7 @@ static bool settle_round(struct naming *naming, uint32_t n, bool all)
     return changed;
 }
 
-static void settle(struct naming *naming, uint32_t n)
+static void naming_resolve(struct naming *naming, uint32_t n)
 {
     for (unsigned round = 0; round < ROUNDS; round++)
         if (!settle_round(naming, n, false))
@@ -98,7 +98,7 @@ static void collect_wishes(struct naming *naming)
 }
 
 /* HCAs by a hash of their host: those of one host are neighbours. */
-static uint32_t by_host(struct naming *naming)
+static uint32_t naming_sort_by_host(struct naming *naming)
 {
     const struct fab_inventory *inv = &naming->j->out->inv;
     uint32_t n = 0;
@@ -114,7 +114,7 @@ static uint32_t by_host(struct naming *naming)
 static void settle_all(struct naming *naming)
 {
     const struct fab_inventory *inv = &naming->j->out->inv;
-    const uint32_t n = by_host(naming);
+    const uint32_t n = naming_sort_by_host(naming);
     for (uint32_t first = 0, end; first < n; first = end) {
         bool any = false;
         for (end = first; end < n && naming->keys[end].value == naming->keys[first].value; end++) {
@@ -126,11 +126,11 @@ static void settle_all(struct naming *naming)
             any = any || entry->wants || inv->nodes[node].name == 0;
         }
         if (any)
-            settle(naming, end - first);
+            naming_resolve(naming, end - first);
     }
 }
 
-static int apply(struct naming *naming)
+static int naming_apply(struct naming *naming)
 {
     struct fab_inventory *inv = &naming->j->out->inv;
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
@@ -161,7 +161,7 @@ int join_names(struct join *j)
         naming.guids != NULL) {
         collect_wishes(&naming);
         settle_all(&naming);
-        rc = apply(&naming);
+        rc = naming_apply(&naming);
     }
     free(naming.wanted);
     free(naming.from);

@@ -5,23 +5,23 @@
 #include "topo/join_priv.h"
 
 /* Texts, those that are not known last. */
-static int cmp_text(const char *a, const char *b)
+static int join_nodes_cmp_text(const char *a, const char *b)
 {
     if (a == NULL || b == NULL)
         return (a == NULL) - (b == NULL);
     return strcmp(a, b);
 }
 
-static int cmp_node(const void *va, const void *vb)
+static int join_nodes_cmp(const void *va, const void *vb)
 {
     const struct join_dev *a = *(const struct join_dev *const *)va, *b = *(const struct join_dev *const *)vb;
     if (a->node_guid != b->node_guid)
         return a->node_guid < b->node_guid ? -1 : 1;
     if (a->said_node != b->said_node)
         return a->said_node < b->said_node ? -1 : 1;
-    int order = a->node_guid != 0 ? 0 : cmp_text(a->node_name, b->node_name);
+    int order = a->node_guid != 0 ? 0 : join_nodes_cmp_text(a->node_name, b->node_name);
     if (order == 0 && a->said_node != 0 && a->node_name == NULL)
-        order = cmp_text(a->pci, b->pci);
+        order = join_nodes_cmp_text(a->pci, b->pci);
     return order != 0 ? order : a < b ? -1 : a > b;
 }
 
@@ -29,9 +29,9 @@ static bool one_node(const struct join_dev *a, const struct join_dev *b)
 {
     if (a->node_guid != 0 || b->node_guid != 0)
         return a->node_guid == b->node_guid;
-    if (a->said_node != b->said_node || cmp_text(a->node_name, b->node_name) != 0)
+    if (a->said_node != b->said_node || join_nodes_cmp_text(a->node_name, b->node_name) != 0)
         return false;
-    return a->node_name != NULL || (a->said_node != 0 && cmp_text(a->pci, b->pci) == 0);
+    return a->node_name != NULL || (a->said_node != 0 && join_nodes_cmp_text(a->pci, b->pci) == 0);
 }
 
 /* Numbers that are known first, then the lowest free ones. */
@@ -105,7 +105,7 @@ int join_nodes(struct join *j)
         for (end = first; end < j->n_devs && j->devs[end].report == j->devs[first].report; end++)
             if (j->devs[end].fate == JOIN_NEW && j->devs[end].swept_node == FAB_NONE)
                 list[n++] = &j->devs[end];
-        qsort(list, n, sizeof(*list), cmp_node);
+        qsort(list, n, sizeof(*list), join_nodes_cmp);
         for (uint32_t from = 0, to; from < n; from = to) {
             for (to = from + 1; to < n && one_node(list[from], list[to]);)
                 to++;
@@ -131,7 +131,7 @@ struct request {
     uint64_t value;
 };
 
-static void request(struct request *list, uint32_t *n, uint64_t *guid, uint64_t value)
+static void join_request_guid(struct request *list, uint32_t *n, uint64_t *guid, uint64_t value)
 {
     if (list != NULL)
         list[*n] = (struct request){guid, value};
@@ -139,23 +139,23 @@ static void request(struct request *list, uint32_t *n, uint64_t *guid, uint64_t 
 }
 
 /* Returns how many there are; list NULL: that alone. */
-static uint32_t collect(struct join *j, struct request *list)
+static uint32_t join_collect_requests(struct join *j, struct request *list)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < j->swept->n_nodes; i++)
         if (FAB_GUID_IS_MADE_UP(j->swept->nodes[i].guid))
-            request(list, &n, NULL, j->swept->nodes[i].guid);
+            join_request_guid(list, &n, NULL, j->swept->nodes[i].guid);
     for (uint32_t p = 0; p < j->swept->n_ports; p++)
         if (FAB_GUID_IS_MADE_UP(j->swept->ports[p].guid))
-            request(list, &n, NULL, j->swept->ports[p].guid);
+            join_request_guid(list, &n, NULL, j->swept->ports[p].guid);
     for (uint32_t i = 0; i < j->n_nodes; i++)
         if (FAB_GUID_IS_MADE_UP(j->nodes[i].guid))
-            request(list, &n, &j->nodes[i].guid, j->nodes[i].guid);
+            join_request_guid(list, &n, &j->nodes[i].guid, j->nodes[i].guid);
     for (uint32_t d = 0; d < j->n_devs; d++)
         if (j->devs[d].fate == JOIN_NEW && FAB_GUID_IS_MADE_UP(j->devs[d].port_guid))
-            request(list, &n, &j->devs[d].port_guid, j->devs[d].port_guid);
+            join_request_guid(list, &n, &j->devs[d].port_guid, j->devs[d].port_guid);
     for (uint32_t s = 0; s < j->n_switches; s++)
-        request(list, &n, &j->switches[s].guid, j->switches[s].guid);
+        join_request_guid(list, &n, &j->switches[s].guid, j->switches[s].guid);
     return n;
 }
 
@@ -180,7 +180,7 @@ static uint32_t move_apart(struct request *list, uint32_t n, struct fab_key *key
 
 int join_number_guids(struct join *j)
 {
-    const uint32_t n = collect(j, NULL);
+    const uint32_t n = join_collect_requests(j, NULL);
     struct request *list = join_alloc(n, sizeof(*list));
     struct fab_key *keys = join_alloc(2 * (size_t)n, sizeof(*keys));
     if (list == NULL || keys == NULL) {
@@ -188,7 +188,7 @@ int join_number_guids(struct join *j)
         free(keys);
         return PMIXFAB_ERR_NOMEM;
     }
-    collect(j, list);
+    join_collect_requests(j, list);
     while (move_apart(list, n, keys) > 0)
         ;
     for (uint32_t i = 0; i < n; i++)

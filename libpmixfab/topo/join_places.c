@@ -31,7 +31,7 @@ struct places {
     uint32_t *of_host;            /* of each report that is the first of its host: how many there are */
 };
 
-static const char *chosen(const struct fab_details *details, uint32_t port, unsigned kind)
+static const char *locality_chosen_text(const struct fab_details *details, uint32_t port, unsigned kind)
 {
     for (uint32_t f = details->first[port]; f < details->first[port + 1]; f++)
         if (details->facts[f].kind == kind)
@@ -62,7 +62,7 @@ static int cmp_mark(const void *va, const void *vb)
     return a->text == b->text ? 0 : fab_natural_cmp(a->text, b->text);
 }
 
-static int cmp_node(const void *va, const void *vb)
+static int locality_cmp_node(const void *va, const void *vb)
 {
     const struct spot *a = va, *b = vb;
     if (a->node != b->node)
@@ -73,7 +73,7 @@ static int cmp_node(const void *va, const void *vb)
 /* Ports of one node: one card. Where none of several knows its address, the node stands for it. */
 static void share_cards(struct spot *spots, uint32_t n)
 {
-    qsort(spots, n, sizeof(*spots), cmp_node);
+    qsort(spots, n, sizeof(*spots), locality_cmp_node);
     for (uint32_t first = 0, end; first < n; first = end) {
         const char *card = NULL;
         for (end = first; end < n && spots[end].node == spots[first].node; end++)
@@ -87,7 +87,7 @@ static void share_cards(struct spot *spots, uint32_t n)
 }
 
 /* Numbers of one dimension for the devices of a report; *next is the last one of its host. */
-static void number(struct places *places, uint32_t n, unsigned dimension, uint16_t *next)
+static void locality_number(struct places *places, uint32_t n, unsigned dimension, uint16_t *next)
 {
     struct fab_locality *out = places->j->out->details.places;
     int (*cmp)(const void *, const void *) = dimension == CARD ? cmp_card_mark : cmp_mark;
@@ -150,17 +150,17 @@ static uint32_t number_report(struct places *places, uint32_t first)
         if (port == FAB_NONE)
             continue;
         places->spots[n++] = (struct spot){
-            .text = {[CARD] = chosen(details, port, FAB_FACT_PCI),
-                     [SWITCH] = chosen(details, port, FAB_FACT_SWITCH),
-                     [NUMA] = chosen(details, port, FAB_FACT_NUMA),
-                     [PACKAGE] = chosen(details, port, FAB_FACT_PACKAGE)},
+            .text = {[CARD] = locality_chosen_text(details, port, FAB_FACT_PCI),
+                     [SWITCH] = locality_chosen_text(details, port, FAB_FACT_SWITCH),
+                     [NUMA] = locality_chosen_text(details, port, FAB_FACT_NUMA),
+                     [PACKAGE] = locality_chosen_text(details, port, FAB_FACT_PACKAGE)},
             .port = port,
             .node = j->out->inv.ports[port].node,
         };
     }
     share_cards(places->spots, n);
     for (unsigned dimension = 0; dimension < DIMENSIONS; dimension++)
-        number(places, n, dimension, &places->next[j->host_group[j->devs[first].report]][dimension]);
+        locality_number(places, n, dimension, &places->next[j->host_group[j->devs[first].report]][dimension]);
     return end;
 }
 

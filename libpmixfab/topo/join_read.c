@@ -31,18 +31,18 @@ static const bool is_wanted[FAB_FACTS] = {
     [FAB_FACT_SWITCH_NAME] = true, [FAB_FACT_SWITCH_PORT] = true, [FAB_FACT_PCI] = true,
 };
 
-static uint64_t guid_of(const char *text)
+static uint64_t join_parse_guid(const char *text)
 {
     return text == NULL ? 0 : strtoull(text, NULL, 16);
 }
 
-static uint64_t number_of(const char *text, uint64_t most)
+static uint64_t join_parse_number(const char *text, uint64_t most)
 {
     uint64_t n = text == NULL ? 0 : strtoull(text, NULL, 10);
     return n > most ? 0 : n;
 }
 
-static uint64_t mac_of(const char *text)
+static uint64_t join_parse_mac(const char *text)
 {
     uint64_t mac = 0;
     for (; text != NULL && *text != '\0'; text++) {
@@ -53,7 +53,7 @@ static uint64_t mac_of(const char *text)
     return mac & UINT64_C(0xffffffffffff);
 }
 
-static uint8_t state_of(const char *text)
+static uint8_t join_parse_state(const char *text)
 {
     if (text == NULL || (strcmp(text, "up") != 0 && strcmp(text, "down") != 0))
         return FAB_PORT_UNKNOWN;
@@ -61,8 +61,8 @@ static uint8_t state_of(const char *text)
 }
 
 /* Of each wanted kind the fact that is believed, without the sweep's, and which of the report's it is. */
-static void believe(const struct join *j, const struct join_group *group, struct join_fact *best,
-                    uint32_t *which)
+static void join_choose_facts(const struct join *j, const struct join_group *group, struct join_fact *best,
+                              uint32_t *which)
 {
     const struct fab_report *report = j->reports[group->report];
     memset(best, 0, FAB_FACTS * sizeof(*best));
@@ -90,28 +90,29 @@ static void read_words(const struct join *j, const struct join_group *group, str
 {
     struct join_fact best[FAB_FACTS];
     uint32_t which[FAB_FACTS];
-    believe(j, group, best, which);
+    join_choose_facts(j, group, best, which);
     const char *type = best[FAB_FACT_TYPE].text;
     *out = (struct join_words){
-        .port_guid = guid_of(best[FAB_FACT_PORT_GUID].text),
-        .node_guid = guid_of(best[FAB_FACT_NODE_GUID].text),
-        .system_guid = guid_of(best[FAB_FACT_SYSTEM_GUID].text),
-        .mac = mac_of(best[FAB_FACT_MAC].text),
-        .mbps = number_of(best[FAB_FACT_SPEED].text, UINT64_MAX),
+        .port_guid = join_parse_guid(best[FAB_FACT_PORT_GUID].text),
+        .node_guid = join_parse_guid(best[FAB_FACT_NODE_GUID].text),
+        .system_guid = join_parse_guid(best[FAB_FACT_SYSTEM_GUID].text),
+        .mac = join_parse_mac(best[FAB_FACT_MAC].text),
+        .mbps = join_parse_number(best[FAB_FACT_SPEED].text, UINT64_MAX),
         .text = {[JOIN_NAME] = which[FAB_FACT_NAME],
                  [JOIN_INTERFACE] = which[FAB_FACT_INTERFACE],
                  [JOIN_PCI] = which[FAB_FACT_PCI],
                  [JOIN_SWITCH_ID] = which[FAB_FACT_SWITCH_ID],
                  [JOIN_SWITCH_NAME] = which[FAB_FACT_SWITCH_NAME],
                  [JOIN_SWITCH_PORT] = which[FAB_FACT_SWITCH_PORT]},
-        .lid = (uint16_t)number_of(best[FAB_FACT_LID].text, UINT16_MAX),
-        .num = (uint8_t)number_of(best[FAB_FACT_PORT].text, 254),
-        .state = state_of(best[FAB_FACT_STATE].text),
+        .lid = (uint16_t)join_parse_number(best[FAB_FACT_LID].text, UINT16_MAX),
+        .num = (uint8_t)join_parse_number(best[FAB_FACT_PORT].text, 254),
+        .state = join_parse_state(best[FAB_FACT_STATE].text),
         .infiniband = type != NULL && strcmp(type, "InfiniBand") == 0,
     };
 }
 
-static const char *text_of(const struct fab_report *report, const struct join_words *words, unsigned which)
+static const char *join_fact_text(const struct fab_report *report, const struct join_words *words,
+                                  unsigned which)
 {
     uint32_t fact = words->text[which];
     return fact == FAB_NONE ? NULL : report->pool + report->facts[fact].text;
@@ -127,13 +128,13 @@ static void make_device(struct join *j, uint32_t g, uint32_t before)
         .node_guid = words->node_guid,
         .system_guid = words->system_guid,
         .mac = words->mac,
-        .name = text_of(report, words, JOIN_NAME),
-        .interface = text_of(report, words, JOIN_INTERFACE),
-        .pci = text_of(report, words, JOIN_PCI),
-        .node_name = text_of(report, words, JOIN_NAME),
-        .switch_id = text_of(report, words, JOIN_SWITCH_ID),
-        .switch_name = text_of(report, words, JOIN_SWITCH_NAME),
-        .switch_port = text_of(report, words, JOIN_SWITCH_PORT),
+        .name = join_fact_text(report, words, JOIN_NAME),
+        .interface = join_fact_text(report, words, JOIN_INTERFACE),
+        .pci = join_fact_text(report, words, JOIN_PCI),
+        .node_name = join_fact_text(report, words, JOIN_NAME),
+        .switch_id = join_fact_text(report, words, JOIN_SWITCH_ID),
+        .switch_name = join_fact_text(report, words, JOIN_SWITCH_NAME),
+        .switch_port = join_fact_text(report, words, JOIN_SWITCH_PORT),
         .mbps = words->mbps,
         .group = g,
         .report = group->report,

@@ -19,7 +19,7 @@
 #define MAX_BELOW   200u /* of a switch of a segment */
 #define UPLINK      254u
 
-static int add_switch(struct join *j, const struct join_switch *sw, uint32_t *index)
+static int join_add_lldp_switch(struct join *j, const struct join_switch *sw, uint32_t *index)
 {
     if (j->n_switches == j->cap_switches) {
         uint32_t cap = j->cap_switches == 0 ? 64 : j->cap_switches * 2;
@@ -74,7 +74,7 @@ const char *join_switch_text(const struct join_dev *dev)
     return dev->switch_id != NULL ? dev->switch_id : dev->switch_name;
 }
 
-static int cable(struct join *j, uint32_t dev, uint32_t sw, unsigned num)
+static int join_add_cable(struct join *j, uint32_t dev, uint32_t sw, unsigned num)
 {
     j->cables[j->n_cables++] = (struct join_cable){dev, sw, (uint8_t)num};
     return PMIXFAB_OK;
@@ -97,7 +97,7 @@ static int make_switch(struct join *j, const struct fab_key *keys, uint32_t n, b
     }
     if (sw.name == NULL)
         sw.name = text;
-    int rc = add_switch(j, &sw, &index);
+    int rc = join_add_lldp_switch(j, &sw, &index);
     for (unsigned pass = 0; pass < 2 && rc == PMIXFAB_OK; pass++)
         for (uint32_t i = 0; i < n && taken < MAX_DEVICES; i++) {
             uint32_t d = keys[i].index;
@@ -107,7 +107,7 @@ static int make_switch(struct join *j, const struct fab_key *keys, uint32_t n, b
             if (cabled[d] || (pass == 0 && !free))
                 continue;
             cabled[d] = true;
-            cable(j, d, index, join_take_number(used, free ? wanted : 0, 254));
+            join_add_cable(j, d, index, join_take_number(used, free ? wanted : 0, 254));
             taken++;
         }
     return rc;
@@ -145,10 +145,10 @@ static int add_segment(struct join *j, uint32_t plane, uint32_t level, uint32_t 
 {
     struct join_switch sw = {.plane = plane, .level = level, .number = number};
     sw.guid = join_made_up("segment", j->planes[plane].name, NULL, (uint64_t)level << 32 | number);
-    return add_switch(j, &sw, index);
+    return join_add_lldp_switch(j, &sw, index);
 }
 
-static void hang(struct join *j, uint32_t below, uint32_t above, uint32_t place)
+static void join_link_below(struct join *j, uint32_t below, uint32_t above, uint32_t place)
 {
     struct join_switch *sw = &j->switches[below];
     sw->above = above;
@@ -170,9 +170,9 @@ static int make_segment(struct join *j, uint32_t plane, uint32_t sw, uint32_t sw
             if (i % MAX_BELOW == 0)
                 rc = add_segment(j, plane, level, i / MAX_BELOW + 1, &index);
             if (rc == PMIXFAB_OK && level == 1 && i >= sw_end - sw)
-                rc = cable(j, list[i - (sw_end - sw)], index, i % MAX_BELOW + 1);
+                rc = join_add_cable(j, list[i - (sw_end - sw)], index, i % MAX_BELOW + 1);
             else if (rc == PMIXFAB_OK)
-                hang(j, below + i, index, i);
+                join_link_below(j, below + i, index, i);
         }
         below = first;
         total = j->n_switches - first;

@@ -24,7 +24,7 @@ static int grow_slots(struct join_texts *t)
     return PMIXFAB_OK;
 }
 
-static int append(struct join_texts *t, const char *text, size_t len, uint32_t *offset)
+static int join_texts_append(struct join_texts *t, const char *text, size_t len, uint32_t *offset)
 {
     if (t->size + len + 1 > t->cap) {
         uint64_t cap = t->cap == 0 ? 65536 : (uint64_t)t->cap * 2;
@@ -54,7 +54,7 @@ static int find_text(struct join_texts *t, const char *text, uint32_t *offset)
         if (t->slots[at].hash == hash && strcmp(t->pool + *offset, text) == 0)
             return PMIXFAB_OK;
     }
-    int rc = append(t, text, len, offset);
+    int rc = join_texts_append(t, text, len, offset);
     if (rc == PMIXFAB_OK) {
         t->slots[at] = (struct join_slot){hash, *offset};
         t->n++;
@@ -79,7 +79,7 @@ int join_texts_begin(struct join_texts *t)
     if (t->n_slots == 0)
         rc = grow_slots(t);
     t->seed = (uint64_t)(uintptr_t)t->slots * UINT64_C(0x9e3779b97f4a7c15);
-    return rc == PMIXFAB_OK ? append(t, "", 0, &none) : rc;
+    return rc == PMIXFAB_OK ? join_texts_append(t, "", 0, &none) : rc;
 }
 
 void join_texts_free(struct join_texts *t)

@@ -8,7 +8,7 @@
 
 /* ---- who is a candidate -------------------------------------------------------------------------- */
 
-static bool is_cabled(const struct fab_inventory *inv, const struct fab_node *node)
+static bool retain_is_cabled(const struct fab_inventory *inv, const struct fab_node *node)
 {
     for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
         if (inv->ports[p].peer != FAB_NONE)
@@ -18,7 +18,7 @@ static bool is_cabled(const struct fab_inventory *inv, const struct fab_node *no
 
 bool keep_is_unseen(const struct keeping *k, uint32_t node)
 {
-    return k->there[node] == FAB_NONE || !is_cabled(k->swept, &k->swept->nodes[k->there[node]]);
+    return k->there[node] == FAB_NONE || !retain_is_cabled(k->swept, &k->swept->nodes[k->there[node]]);
 }
 
 /* Both are sorted by GUID. */
@@ -158,7 +158,7 @@ static void drop_replaced(struct keeping *k)
 {
     for (uint32_t s = 0; s < k->swept->n_nodes; s++) {
         const struct fab_node *new = &k->swept->nodes[s];
-        if (new->kind != FAB_HCA || !is_cabled(k->swept, new) ||
+        if (new->kind != FAB_HCA || !retain_is_cabled(k->swept, new) ||
             fab_inventory_find(k->before, new->guid) != FAB_NONE)
             continue;
         bool took_place = false;
@@ -191,7 +191,7 @@ static bool end_is_free(const struct keeping *k, uint32_t port)
     return same == FAB_NONE || k->swept->ports[same].peer == FAB_NONE;
 }
 
-static bool is_switch(const struct keeping *k, uint32_t port)
+static bool retain_is_switch_port(const struct keeping *k, uint32_t port)
 {
     return k->before->nodes[k->before->ports[port].node].kind == FAB_SWITCH;
 }
@@ -238,12 +238,13 @@ static void keep_switch_cables(struct keeping *k)
 {
     for (uint32_t p = 0; p < k->before->n_ports; p++) {
         const struct fab_port *port = &k->before->ports[p];
-        if (port->peer == FAB_NONE || !is_switch(k, p) || !k->kept[port->node])
+        if (port->peer == FAB_NONE || !retain_is_switch_port(k, p) || !k->kept[port->node])
             continue;
         uint32_t to = k->before->ports[port->peer].node;
         if (k->before->nodes[to].kind == FAB_HCA)
             continue;
-        if (k->there[to] == FAB_NONE ? k->kept[to] && is_switch(k, port->peer) : end_is_free(k, port->peer))
+        if (k->there[to] == FAB_NONE ? k->kept[to] && retain_is_switch_port(k, port->peer)
+                                     : end_is_free(k, port->peer))
             keep_cable(k, p);
     }
 }
@@ -255,8 +256,8 @@ static void find_anchors(struct keeping *k)
         more = false;
         for (uint32_t p = 0; p < k->before->n_ports; p++) {
             const struct fab_port *port = &k->before->ports[p];
-            if (!k->cable[p] || !is_switch(k, p) || !is_gone(k, p) || k->anchor[port->node] ||
-                !is_switch(k, port->peer))
+            if (!k->cable[p] || !retain_is_switch_port(k, p) || !is_gone(k, p) || k->anchor[port->node] ||
+                !retain_is_switch_port(k, port->peer))
                 continue;
             uint32_t to = k->before->ports[port->peer].node;
             if (k->there[to] == FAB_NONE && !k->anchor[to])
@@ -273,7 +274,7 @@ static bool keep_between(struct keeping *k)
     bool added = false;
     for (uint32_t p = 0; p < k->before->n_ports; p++) {
         const struct fab_port *port = &k->before->ports[p];
-        if (port->peer == FAB_NONE || !is_switch(k, p) || !is_switch(k, port->peer) ||
+        if (port->peer == FAB_NONE || !retain_is_switch_port(k, p) || !retain_is_switch_port(k, port->peer) ||
             k->kept[port->node] != 1 || k->anchor[port->node])
             continue;
         uint32_t to = k->before->ports[port->peer].node;
@@ -301,7 +302,7 @@ static void drop_unanchored(struct keeping *k)
     drop_cableless(k);
 }
 
-static int choose(struct keeping *k)
+static int retain_choose(struct keeping *k)
 {
     drop_replaced(k);
     keep_ports(k);
@@ -316,7 +317,7 @@ static int choose(struct keeping *k)
 }
 
 /* Two pieces of memory: there and kept. */
-static int prepare(struct keeping *k)
+static int retain_prepare(struct keeping *k)
 {
     const size_t nodes = (size_t)k->before->n_nodes + 1, ports = (size_t)k->before->n_ports + 1;
     k->there = malloc((nodes + k->swept->n_nodes + 1 + 2 * ports) * sizeof(*k->there));
@@ -344,14 +345,14 @@ int fab_inventory_keep(const struct fab_inventory *before, const struct fab_inve
         return fab_fail(err, PMIXFAB_ERR_INVAL, "keep: an inventory is not finished");
     int rc = fab_inventory_copy(out, swept);
     if (rc == PMIXFAB_OK)
-        rc = prepare(&k);
+        rc = retain_prepare(&k);
     if (rc == PMIXFAB_OK) {
         match_nodes(&k);
         if (find_candidates(&k, may, cbdata) > 0) {
             keep_match_switches(&k);
             rc = drop_moved_ports(&k);
             if (rc == PMIXFAB_OK)
-                rc = choose(&k);
+                rc = retain_choose(&k);
             if (rc == PMIXFAB_OK)
                 rc = keep_write(&k);
             if (rc == PMIXFAB_OK)

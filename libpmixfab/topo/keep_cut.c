@@ -21,14 +21,14 @@ bool fab_inventory_has_missing(const struct fab_inventory *inv)
     return false;
 }
 
-static bool has_cable(const struct cutting *c, const struct fab_port *port)
+static bool remove_has_cable(const struct cutting *c, const struct fab_port *port)
 {
     return port->peer != FAB_NONE && c->port[port->peer] != FAB_NONE &&
            c->port[port - c->from->ports] != FAB_NONE;
 }
 
 /* cables[p] is marked: the port loses its cable. Decide what of that leaves the inventory. */
-static void plan(struct cutting *c, const uint8_t *loses, const uint8_t *node_goes)
+static void remove_plan(struct cutting *c, const uint8_t *loses, const uint8_t *node_goes)
 {
     const struct fab_inventory *from = c->from;
     uint32_t n_nodes = 0, n_ports = 0;
@@ -48,7 +48,7 @@ static void plan(struct cutting *c, const uint8_t *loses, const uint8_t *node_go
     }
 }
 
-static int write_nodes(const struct cutting *c, struct fab_inventory *out)
+static int remove_write_nodes(const struct cutting *c, struct fab_inventory *out)
 {
     int rc = PMIXFAB_OK;
     for (uint32_t i = 0; i < c->from->n_nodes && rc == PMIXFAB_OK; i++)
@@ -57,7 +57,7 @@ static int write_nodes(const struct cutting *c, struct fab_inventory *out)
     return rc;
 }
 
-static int write_ports(const struct cutting *c, const uint8_t *loses, struct fab_inventory *out)
+static int remove_write_ports(const struct cutting *c, const uint8_t *loses, struct fab_inventory *out)
 {
     int rc = PMIXFAB_OK;
     for (uint32_t p = 0; p < c->from->n_ports && rc == PMIXFAB_OK; p++) {
@@ -72,7 +72,7 @@ static int write_ports(const struct cutting *c, const uint8_t *loses, struct fab
     }
     for (uint32_t p = 0; p < c->from->n_ports && rc == PMIXFAB_OK; p++) {
         const struct fab_port *port = &c->from->ports[p];
-        if (has_cable(c, port) && !loses[p] && port->peer > p)
+        if (remove_has_cable(c, port) && !loses[p] && port->peer > p)
             rc = fab_inventory_link(out, c->port[p], c->port[port->peer]);
     }
     return rc;
@@ -100,11 +100,11 @@ static int write_rest(const struct fab_inventory *from, const uint8_t *loses, co
         out->n_subnets = from->n_subnets;
         for (uint32_t i = 0; i < from->n_subnets; i++)
             out->subnets[i] = from->subnets[i];
-        plan(&c, loses, node_goes);
-        rc = write_nodes(&c, out);
+        remove_plan(&c, loses, node_goes);
+        rc = remove_write_nodes(&c, out);
     }
     if (rc == PMIXFAB_OK)
-        rc = write_ports(&c, loses, out);
+        rc = remove_write_ports(&c, loses, out);
     if (rc == PMIXFAB_OK)
         rc = fab_inventory_finish(out, err);
     free(c.node);
@@ -123,16 +123,16 @@ struct parts {
     uint32_t *largest;        /* of a part before, by its lowest: of the parts that it is in now */
 };
 
-static uint32_t lowest(uint32_t *part, uint32_t node)
+static uint32_t remove_set_root(uint32_t *part, uint32_t node)
 {
     while (part[node] != node)
         node = part[node] = part[part[node]];
     return node;
 }
 
-static void join(uint32_t *part, uint32_t a, uint32_t b)
+static void remove_set_union(uint32_t *part, uint32_t a, uint32_t b)
 {
-    a = lowest(part, a), b = lowest(part, b);
+    a = remove_set_root(part, a), b = remove_set_root(part, b);
     if (a < b)
         part[b] = a;
     else
@@ -149,20 +149,20 @@ static void find_parts(const struct fab_inventory *inv, const uint8_t *loses, st
         if (far == FAB_NONE || inv->nodes[port->node].kind != FAB_SWITCH ||
             inv->nodes[far].kind != FAB_SWITCH)
             continue;
-        join(parts->before, port->node, far);
+        remove_set_union(parts->before, port->node, far);
         if (!loses[p])
-            join(parts->after, port->node, far);
+            remove_set_union(parts->after, port->node, far);
     }
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
         if (port->peer != FAB_NONE && !loses[p] && inv->nodes[port->node].kind == FAB_SWITCH &&
             inv->nodes[inv->ports[port->peer].node].kind == FAB_HCA)
-            parts->weight[lowest(parts->after, port->node)]++;
+            parts->weight[remove_set_root(parts->after, port->node)]++;
     }
     for (uint32_t i = 0; i < inv->n_nodes; i++)
-        parts->largest[i] = lowest(parts->after, i);
+        parts->largest[i] = remove_set_root(parts->after, i);
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
-        const uint32_t whole = lowest(parts->before, i), part = lowest(parts->after, i);
+        const uint32_t whole = remove_set_root(parts->before, i), part = remove_set_root(parts->after, i);
         if (parts->weight[part] > parts->weight[parts->largest[whole]])
             parts->largest[whole] = part;
     }
@@ -179,7 +179,7 @@ static int mark_cut_off(const struct fab_inventory *inv, uint8_t *loses, uint8_t
     find_parts(inv, loses, &parts);
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         goes[i] = inv->nodes[i].kind == FAB_SWITCH &&
-                  lowest(parts.after, i) != parts.largest[lowest(parts.before, i)];
+                  remove_set_root(parts.after, i) != parts.largest[remove_set_root(parts.before, i)];
     for (uint32_t p = 0; p < inv->n_ports; p++)
         if (inv->ports[p].peer != FAB_NONE && goes[inv->ports[p].node])
             loses[p] = loses[inv->ports[p].peer] = 1;

@@ -19,7 +19,8 @@ uint32_t keep_port_then(const struct keeping *k, uint32_t port)
 /* ---- switches that were replaced ----------------------------------------------------------------- */
 
 /* Where the ports around a switch of the one inventory lead in the other. */
-static uint32_t count_votes(const struct keeping *k, const struct fab_inventory *in, uint32_t node)
+static uint32_t relocate_count_majority(const struct keeping *k, const struct fab_inventory *in,
+                                        uint32_t node)
 {
     const bool forth = in == k->before;
     const struct fab_inventory *other = forth ? k->swept : k->before;
@@ -47,9 +48,9 @@ void keep_match_switches(struct keeping *k)
         for (uint32_t b = 0; b < k->before->n_nodes; b++) {
             if (k->before->nodes[b].kind != FAB_SWITCH || k->there[b] != FAB_NONE)
                 continue;
-            uint32_t s = count_votes(k, k->before, b);
+            uint32_t s = relocate_count_majority(k, k->before, b);
             if (s == FAB_NONE || k->swept->nodes[s].kind != FAB_SWITCH || k->was[s] != FAB_NONE ||
-                count_votes(k, k->swept, s) != b)
+                relocate_count_majority(k, k->swept, s) != b)
                 continue;
             k->there[b] = s;
             k->was[s] = b;
@@ -68,7 +69,7 @@ static bool is_used(const used_ports used, unsigned num)
     return (used[num / 8] & (1u << num % 8)) != 0;
 }
 
-static void use(used_ports used, unsigned num)
+static void used_ports_set(used_ports used, unsigned num)
 {
     used[num / 8] |= (uint8_t)(1u << num % 8);
 }
@@ -78,11 +79,11 @@ static used_ports *list_used(const struct keeping *k)
 {
     used_ports *used = calloc((size_t)k->swept->n_nodes + 1, sizeof(*used));
     for (uint32_t p = 0; used != NULL && p < k->swept->n_ports; p++)
-        use(used[k->swept->ports[p].node], k->swept->ports[p].num);
+        used_ports_set(used[k->swept->ports[p].node], k->swept->ports[p].num);
     for (uint32_t p = 0; used != NULL && p < k->before->n_ports; p++) {
         const struct fab_port *port = &k->before->ports[p];
         if (k->cable[p] && k->there[port->node] != FAB_NONE)
-            use(used[k->there[port->node]], port->num);
+            used_ports_set(used[k->there[port->node]], port->num);
     }
     return used;
 }
@@ -126,7 +127,7 @@ static bool find_beside(struct keeping *k, used_ports *used, uint32_t p, uint32_
 static uint32_t find_switch(const struct keeping *k, uint32_t p)
 {
     const uint32_t own = k->before->ports[k->before->ports[p].peer].node;
-    uint32_t sw = k->there[own] == FAB_NONE ? count_votes(k, k->before, own) : k->there[own];
+    uint32_t sw = k->there[own] == FAB_NONE ? relocate_count_majority(k, k->before, own) : k->there[own];
     return sw == FAB_NONE || k->swept->nodes[sw].kind != FAB_SWITCH ? FAB_NONE : sw;
 }
 
@@ -144,7 +145,7 @@ int keep_elsewhere(struct keeping *k)
             return PMIXFAB_ERR_NOMEM;
         if (!find_left(k, used, p) && !find_beside(k, used, p, sw))
             continue;
-        use(used[k->away[p]], k->num[p]);
+        used_ports_set(used[k->away[p]], k->num[p]);
         k->cable[p] = 1;
         k->kept[port->node] = keep_is_unseen(k, port->node);
     }

@@ -4,7 +4,7 @@
 #include "topo/keep_priv.h"
 
 /* Which subnet of swept each of before's is: by a switch that stands in both, else by its prefix. */
-static void match_subnets(struct keeping *k)
+static void retain_match_subnets(struct keeping *k)
 {
     const struct fab_inventory *before = k->before, *swept = k->swept;
     for (uint32_t i = 0; i < before->n_subnets; i++) {
@@ -31,7 +31,7 @@ static int copy_text(const struct keeping *k, uint32_t *offset)
 }
 
 /* *number is its number in out. */
-static int add_node(struct keeping *k, uint32_t b, uint32_t *number)
+static int retain_add_node(struct keeping *k, uint32_t b, uint32_t *number)
 {
     struct fab_node node = k->before->nodes[b];
     *number = k->there[b];
@@ -56,7 +56,7 @@ static bool is_alone(const struct keeping *k, uint32_t p)
 }
 
 /* A port of `before`, down, at node `number` of out: in place of one without a cable, or new. */
-static int add_port(struct keeping *k, uint32_t p, uint32_t number)
+static int retain_add_port(struct keeping *k, uint32_t p, uint32_t number)
 {
     struct fab_port port = k->before->ports[p];
     uint32_t same = number < k->swept->n_nodes ? fab_inventory_port(k->swept, number, port.num) : FAB_NONE;
@@ -72,13 +72,13 @@ static int add_port(struct keeping *k, uint32_t p, uint32_t number)
     return PMIXFAB_OK;
 }
 
-static int write_ports(struct keeping *k, uint32_t b, uint32_t number)
+static int retain_write_ports(struct keeping *k, uint32_t b, uint32_t number)
 {
     const struct fab_node *node = &k->before->nodes[b];
     int rc = PMIXFAB_OK;
     for (uint32_t p = node->first_port; p < node->first_port + node->n_ports && rc == PMIXFAB_OK; p++)
         if (k->cable[p] || (node->kind == FAB_HCA && k->kept[b]))
-            rc = add_port(k, p, number);
+            rc = retain_add_port(k, p, number);
     return rc;
 }
 
@@ -102,13 +102,13 @@ int keep_write(struct keeping *k)
 {
     int rc = PMIXFAB_OK;
     k->out->finished = false; /* nodes and ports of swept stand in front, at their places */
-    match_subnets(k);
+    retain_match_subnets(k);
     for (uint32_t b = 0; b < k->before->n_nodes && rc == PMIXFAB_OK; b++) {
         uint32_t number = k->there[b];
         if (k->kept[b])
-            rc = add_node(k, b, &number);
+            rc = retain_add_node(k, b, &number);
         if (rc == PMIXFAB_OK && number != FAB_NONE)
-            rc = write_ports(k, b, number);
+            rc = retain_write_ports(k, b, number);
     }
     for (uint32_t p = 0; p < k->before->n_ports && rc == PMIXFAB_OK; p++)
         if (k->away[p] != FAB_NONE)

@@ -28,7 +28,7 @@ static bool copy_texts(const char *a, const char *b, char **to_a, char **to_b)
 }
 
 /* Room for one more behind n: memory doubles where n is a power of two. */
-static void *grow(void *list, uint32_t n, size_t size)
+static void *retired_grow(void *list, uint32_t n, size_t size)
 {
     return n != 0 && (n & (n - 1)) != 0 ? list : reallocarray(list, n == 0 ? 1 : 2 * (size_t)n, size);
 }
@@ -36,7 +36,7 @@ static void *grow(void *list, uint32_t n, size_t size)
 int fab_lost_add_node(struct fab_lost *lost, const struct fab_lost_node *node)
 {
     struct fab_lost_node copy = *node;
-    struct fab_lost_node *larger = grow(lost->nodes, lost->n_nodes, sizeof(*larger));
+    struct fab_lost_node *larger = retired_grow(lost->nodes, lost->n_nodes, sizeof(*larger));
     if (larger == NULL)
         return PMIXFAB_ERR_NOMEM;
     lost->nodes = larger;
@@ -51,7 +51,7 @@ int fab_lost_add_cable(struct fab_lost *lost, const struct fab_lost_cable *cable
     struct fab_lost_cable copy = *cable;
     bool swap = cable->end[0].guid > cable->end[1].guid ||
                 (cable->end[0].guid == cable->end[1].guid && cable->end[0].num > cable->end[1].num);
-    struct fab_lost_cable *larger = grow(lost->cables, lost->n_cables, sizeof(*larger));
+    struct fab_lost_cable *larger = retired_grow(lost->cables, lost->n_cables, sizeof(*larger));
     if (larger == NULL)
         return PMIXFAB_ERR_NOMEM;
     lost->cables = larger;
@@ -99,19 +99,19 @@ static int newest_cable(const void *a, const void *b)
 }
 
 /* The same, the one lost last first. */
-static int compare_nodes(const void *a, const void *b)
+static int retired_compare_nodes(const void *a, const void *b)
 {
     int order = fab_lost_order_nodes(a, b);
     return order != 0 ? order : newest_node(a, b);
 }
 
-static int compare_cables(const void *a, const void *b)
+static int retired_compare_cables(const void *a, const void *b)
 {
     int order = fab_lost_order_cables(a, b);
     return order != 0 ? order : newest_cable(a, b);
 }
 
-static void sort(void *list, uint32_t n, size_t size, int (*compare)(const void *, const void *))
+static void retired_sort(void *list, uint32_t n, size_t size, int (*compare)(const void *, const void *))
 {
     if (n > 1)
         qsort(list, n, size, compare);
@@ -120,7 +120,7 @@ static void sort(void *list, uint32_t n, size_t size, int (*compare)(const void 
 static void finish_nodes(struct fab_lost *lost)
 {
     uint32_t n = 0;
-    sort(lost->nodes, lost->n_nodes, sizeof(*lost->nodes), compare_nodes);
+    retired_sort(lost->nodes, lost->n_nodes, sizeof(*lost->nodes), retired_compare_nodes);
     for (uint32_t i = 0; i < lost->n_nodes; i++) {
         if (n > 0 && fab_lost_order_nodes(&lost->nodes[n - 1], &lost->nodes[i]) == 0)
             free(lost->nodes[i].host);
@@ -130,16 +130,16 @@ static void finish_nodes(struct fab_lost *lost)
     lost->n_nodes = n;
     if (n <= FAB_LOST_MAX)
         return;
-    sort(lost->nodes, n, sizeof(*lost->nodes), newest_node);
+    retired_sort(lost->nodes, n, sizeof(*lost->nodes), newest_node);
     while (lost->n_nodes > FAB_LOST_MAX)
         free(lost->nodes[--lost->n_nodes].host);
-    sort(lost->nodes, lost->n_nodes, sizeof(*lost->nodes), compare_nodes);
+    retired_sort(lost->nodes, lost->n_nodes, sizeof(*lost->nodes), retired_compare_nodes);
 }
 
 static void finish_cables(struct fab_lost *lost)
 {
     uint32_t n = 0;
-    sort(lost->cables, lost->n_cables, sizeof(*lost->cables), compare_cables);
+    retired_sort(lost->cables, lost->n_cables, sizeof(*lost->cables), retired_compare_cables);
     for (uint32_t i = 0; i < lost->n_cables; i++) {
         if (n > 0 && fab_lost_order_cables(&lost->cables[n - 1], &lost->cables[i]) == 0)
             free(lost->cables[i].text[0]);
@@ -149,10 +149,10 @@ static void finish_cables(struct fab_lost *lost)
     lost->n_cables = n;
     if (n <= FAB_LOST_MAX)
         return;
-    sort(lost->cables, n, sizeof(*lost->cables), newest_cable);
+    retired_sort(lost->cables, n, sizeof(*lost->cables), newest_cable);
     while (lost->n_cables > FAB_LOST_MAX)
         free(lost->cables[--lost->n_cables].text[0]);
-    sort(lost->cables, lost->n_cables, sizeof(*lost->cables), compare_cables);
+    retired_sort(lost->cables, lost->n_cables, sizeof(*lost->cables), retired_compare_cables);
 }
 
 void fab_lost_finish(struct fab_lost *lost)

@@ -28,7 +28,7 @@ static int compare_former(const void *a, const void *b)
     return x->former < y->former ? -1 : x->former > y->former;
 }
 
-static int compare_what(const void *a, const void *b)
+static int retired_compare_what(const void *a, const void *b)
 {
     const struct fab_change *x = *(const struct fab_change *const *)a,
                             *y = *(const struct fab_change *const *)b;
@@ -53,11 +53,11 @@ static void list_told(struct follow *f)
     if (f->n_replaced > 1)
         qsort(f->replaced, f->n_replaced, sizeof(const struct fab_change *), compare_former);
     if (f->n_hosts > 1)
-        qsort(f->hosts, f->n_hosts, sizeof(const struct fab_change *), compare_what);
+        qsort(f->hosts, f->n_hosts, sizeof(const struct fab_change *), retired_compare_what);
 }
 
 /* What took its place in this generation; 0: nothing did. */
-static uint64_t successor(const struct follow *f, uint64_t guid)
+static uint64_t retired_successor(const struct follow *f, uint64_t guid)
 {
     uint32_t low = 0, high = f->n_replaced;
     while (low < high) {
@@ -72,13 +72,14 @@ static uint64_t successor(const struct follow *f, uint64_t guid)
 
 /* ---- what stays ------------------------------------------------------------------------------------ */
 
-static void add_node(struct follow *f, const struct fab_lost_node *node)
+static void retired_append_node(struct follow *f, const struct fab_lost_node *node)
 {
-    if (f->rc == 0 && successor(f, node->guid) == 0 && fab_inventory_find(f->after, node->guid) == FAB_NONE)
+    if (f->rc == 0 && retired_successor(f, node->guid) == 0 &&
+        fab_inventory_find(f->after, node->guid) == FAB_NONE)
         f->rc = fab_lost_add_node(f->next, node);
 }
 
-static bool is_there(const struct fab_inventory *inv, const struct fab_lost_cable *cable)
+static bool retired_cable_exists(const struct fab_inventory *inv, const struct fab_lost_cable *cable)
 {
     uint32_t ports[2];
     for (int i = 0; i < 2; i++) {
@@ -111,7 +112,7 @@ static void add_cable(struct follow *f, const struct fab_lost_cable *cable)
     char text[2][DIFF_PORT_TEXT + 8], name[DIFF_NODE_TEXT];
 
     for (int i = 0; i < 2; i++) {
-        uint64_t guid = successor(f, cable->end[i].guid);
+        uint64_t guid = retired_successor(f, cable->end[i].guid);
         uint32_t node = guid == 0 ? FAB_NONE : fab_inventory_find(f->after, guid);
         if (node == FAB_NONE)
             continue;
@@ -120,7 +121,7 @@ static void add_cable(struct follow *f, const struct fab_lost_cable *cable)
         snprintf(text[i], sizeof(text[i]), "%s[%" PRIu32 "]", name, now.end[i].num);
         now.text[i] = text[i];
     }
-    if (f->rc == 0 && !is_there(f->after, &now) && !is_settled(f->after, &now))
+    if (f->rc == 0 && !retired_cable_exists(f->after, &now) && !is_settled(f->after, &now))
         f->rc = fab_lost_add_cable(f->next, &now);
 }
 
@@ -150,21 +151,21 @@ static void lose_node(struct follow *f, const struct fab_change *change, uint32_
 {
     const struct fab_node *node = &f->before->nodes[index];
 
-    if (successor(f, node->guid) != 0)
+    if (retired_successor(f, node->guid) != 0)
         return;
-    add_node(f, &(struct fab_lost_node){.guid = node->guid,
-                                        .generation = f->generation,
-                                        .seen = change->last_seen,
-                                        .host = (char *)fab_str(f->before, node->host),
-                                        .name = (char *)fab_str(f->before, node->name),
-                                        .kind = node->kind});
+    retired_append_node(f, &(struct fab_lost_node){.guid = node->guid,
+                                                   .generation = f->generation,
+                                                   .seen = change->last_seen,
+                                                   .host = (char *)fab_str(f->before, node->host),
+                                                   .name = (char *)fab_str(f->before, node->name),
+                                                   .kind = node->kind});
     for (uint32_t i = 0; i < node->n_ports; i++) {
         if (num == 0 || f->before->ports[node->first_port + i].num == num)
             lose_cable(f, change, node->first_port + i);
     }
 }
 
-static bool has_cable(const struct fab_inventory *inv, uint32_t node)
+static bool retired_has_cable(const struct fab_inventory *inv, uint32_t node)
 {
     for (uint32_t i = 0; node != FAB_NONE && i < inv->nodes[node].n_ports; i++) {
         if (inv->ports[inv->nodes[node].first_port + i].peer != FAB_NONE)
@@ -182,18 +183,18 @@ static void lose_hosts(struct follow *f)
 
     for (uint32_t i = 0; i < f->before->n_nodes && f->rc == 0 && f->n_hosts > 0; i++) {
         const struct fab_node *node = &f->before->nodes[i];
-        if (node->kind != FAB_HCA || has_cable(f->after, fab_inventory_find(f->after, node->guid)))
+        if (node->kind != FAB_HCA || retired_has_cable(f->after, fab_inventory_find(f->after, node->guid)))
             continue;
         const char *host = fab_str(f->before, node->host);
         fab_text_clean(name, sizeof(name), host, strlen(host), NULL);
         const struct fab_change **found =
-            bsearch(&key, f->hosts, f->n_hosts, sizeof(const struct fab_change *), compare_what);
+            bsearch(&key, f->hosts, f->n_hosts, sizeof(const struct fab_change *), retired_compare_what);
         if (found != NULL)
             lose_node(f, *found, i, 0);
     }
 }
 
-static void lose(struct follow *f, const struct fab_change *change)
+static void retired_add_change(struct follow *f, const struct fab_change *change)
 {
     uint32_t node = fab_inventory_find(f->before, change->guid);
     if (node == FAB_NONE)
@@ -218,14 +219,14 @@ int fab_lost_follow(const struct fab_lost *lost, const struct fab_inventory *bef
     list_told(&f);
     for (uint32_t i = 0; i < lost->n_nodes; i++) {
         if (lost->nodes[i].generation > trimmed)
-            add_node(&f, &lost->nodes[i]);
+            retired_append_node(&f, &lost->nodes[i]);
     }
     for (uint32_t i = 0; i < lost->n_cables; i++) {
         if (lost->cables[i].generation > trimmed && !lost->cables[i].used)
             add_cable(&f, &lost->cables[i]);
     }
     for (uint32_t i = 0; i < told->n && f.rc == 0; i++)
-        lose(&f, &told->changes[i]);
+        retired_add_change(&f, &told->changes[i]);
     lose_hosts(&f);
     free(f.replaced);
     free(f.hosts);

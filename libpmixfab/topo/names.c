@@ -24,26 +24,26 @@ static bool is_lower(char c)
     return c >= 'a' && c <= 'z';
 }
 
-static bool is_digit(char c)
+static bool name_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
 static bool is_alnum(char c)
 {
-    return is_lower(c) || is_digit(c) || (c >= 'A' && c <= 'Z');
+    return is_lower(c) || name_is_digit(c) || (c >= 'A' && c <= 'Z');
 }
 
 static size_t count_digits(const char *s)
 {
     size_t n = 0;
-    while (is_digit(s[n]))
+    while (name_is_digit(s[n]))
         n++;
     return n;
 }
 
 /* HCA-[0-9]+ or [a-z][a-z0-9]*_[a-z0-9_]*[0-9]+, to the end of the text. */
-static bool is_device(const char *s)
+static bool name_is_device(const char *s)
 {
     if (strncmp(s, "HCA-", 4) == 0) {
         size_t digits = count_digits(s + 4);
@@ -52,13 +52,13 @@ static bool is_device(const char *s)
     if (!is_lower(s[0]))
         return false;
     size_t n = 0;
-    while (is_lower(s[n]) || is_digit(s[n]))
+    while (is_lower(s[n]) || name_is_digit(s[n]))
         n++;
     if (s[n] != '_')
         return false;
-    while (is_lower(s[n]) || is_digit(s[n]) || s[n] == '_')
+    while (is_lower(s[n]) || name_is_digit(s[n]) || s[n] == '_')
         n++;
-    return s[n] == '\0' && is_digit(s[n - 1]);
+    return s[n] == '\0' && name_is_digit(s[n - 1]);
 }
 
 /* FAB_NAMES_PATTERN by hand: regexec() takes a microsecond for each name, which is most of naming a fabric.
@@ -75,7 +75,7 @@ static bool match_default(const char *text, struct split *out)
     if (text[n] == '\0')
         return true;
     size_t gap = strspn(text + n, " ");
-    if (gap == 0 || !is_device(text + n + gap))
+    if (gap == 0 || !name_is_device(text + n + gap))
         return false;
     out->device = text + n + gap;
     out->device_len = strlen(out->device);

@@ -23,8 +23,8 @@ struct entries {
     uint32_t n, cap;
 };
 
-__attribute__((format(printf, 3, 4))) static int refuse(const struct reader *r, int code, const char *fmt,
-                                                        ...)
+__attribute__((format(printf, 3, 4))) static int map_reject(const struct reader *r, int code, const char *fmt,
+                                                            ...)
 {
     struct fab_err made;
     va_list args;
@@ -48,7 +48,7 @@ static bool at_line_end(const struct reader *r)
     return r->at == r->end || *r->at == '#';
 }
 
-static int hex_digit(char c)
+static int map_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -57,26 +57,26 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static int read_guid(struct reader *r, uint64_t *guid)
+static int map_read_guid(struct reader *r, uint64_t *guid)
 {
     const char *start = r->at;
 
     *guid = 0;
-    if (r->end - r->at < 3 || r->at[0] != '0' || (r->at[1] | 0x20) != 'x' || hex_digit(r->at[2]) < 0)
-        return refuse(r, PMIXFAB_ERR_SYNTAX, "expected a node GUID (0x and up to 16 hexadecimal digits)");
-    for (r->at += 2; r->at < r->end && hex_digit(*r->at) >= 0; r->at++) {
+    if (r->end - r->at < 3 || r->at[0] != '0' || (r->at[1] | 0x20) != 'x' || map_hex_digit(r->at[2]) < 0)
+        return map_reject(r, PMIXFAB_ERR_SYNTAX, "expected a node GUID (0x and up to 16 hexadecimal digits)");
+    for (r->at += 2; r->at < r->end && map_hex_digit(*r->at) >= 0; r->at++) {
         if (*guid >> 60 != 0) {
             r->at = start;
-            return refuse(r, PMIXFAB_ERR_RANGE, "a GUID has at most 16 hexadecimal digits");
+            return map_reject(r, PMIXFAB_ERR_RANGE, "a GUID has at most 16 hexadecimal digits");
         }
-        *guid = *guid << 4 | (unsigned)hex_digit(*r->at);
+        *guid = *guid << 4 | (unsigned)map_hex_digit(*r->at);
     }
     if (r->at < r->end && *r->at != ' ' && *r->at != '\t')
-        return refuse(r, PMIXFAB_ERR_SYNTAX,
-                      "expected white space and a name in double quotes after the GUID");
+        return map_reject(r, PMIXFAB_ERR_SYNTAX,
+                          "expected white space and a name in double quotes after the GUID");
     if (*guid == 0) {
         r->at = start;
-        return refuse(r, PMIXFAB_ERR_RANGE, "GUID 0 is no node's");
+        return map_reject(r, PMIXFAB_ERR_RANGE, "GUID 0 is no node's");
     }
     return 0;
 }
@@ -86,30 +86,31 @@ static int read_name(struct reader *r, const char **name, size_t *len)
 {
     skip_blanks(r);
     if (r->at == r->end || *r->at != '"')
-        return refuse(r, PMIXFAB_ERR_SYNTAX, "expected a name in double quotes");
+        return map_reject(r, PMIXFAB_ERR_SYNTAX, "expected a name in double quotes");
     const char *start = r->at + 1;
     const char *close = memchr(start, '"', (size_t)(r->end - start));
     if (close == NULL)
-        return refuse(r, PMIXFAB_ERR_SYNTAX, "the name's closing quote is missing");
+        return map_reject(r, PMIXFAB_ERR_SYNTAX, "the name's closing quote is missing");
     *name = start;
     *len = (size_t)(close - start);
     if (memchr(start, '\0', *len) != NULL)
-        return refuse(r, PMIXFAB_ERR_SYNTAX, "a byte 0 in a name");
+        return map_reject(r, PMIXFAB_ERR_SYNTAX, "a byte 0 in a name");
     if (*len > NAME_LENGTH)
-        return refuse(r, PMIXFAB_ERR_RANGE, "a name of %zu bytes, at most %d can be", *len, NAME_LENGTH);
+        return map_reject(r, PMIXFAB_ERR_RANGE, "a name of %zu bytes, at most %d can be", *len, NAME_LENGTH);
     size_t blanks = 0;
     while (blanks < *len && (start[blanks] == ' ' || start[blanks] == '\t'))
         blanks++;
     if (blanks == *len)
-        return refuse(r, PMIXFAB_ERR_SYNTAX, "an empty name");
+        return map_reject(r, PMIXFAB_ERR_SYNTAX, "an empty name");
     r->at = close + 1;
     skip_blanks(r);
     if (!at_line_end(r))
-        return refuse(r, PMIXFAB_ERR_SYNTAX, "expected the end of the line or a # comment after the name");
+        return map_reject(r, PMIXFAB_ERR_SYNTAX,
+                          "expected the end of the line or a # comment after the name");
     return 0;
 }
 
-static int append(struct entries *entries, struct fab_map_entry entry, const char *name, size_t len)
+static int map_append(struct entries *entries, struct fab_map_entry entry, const char *name, size_t len)
 {
     if (entries->n == entries->cap) {
         uint32_t cap = entries->cap == 0 ? 64 : entries->cap * 2;
@@ -126,7 +127,7 @@ static int append(struct entries *entries, struct fab_map_entry entry, const cha
     return 0;
 }
 
-static int read_line(struct reader *r, struct entries *entries)
+static int map_read_line(struct reader *r, struct entries *entries)
 {
     struct fab_map_entry entry = {.line = r->line};
     const char *name = "";
@@ -136,11 +137,11 @@ static int read_line(struct reader *r, struct entries *entries)
     if (at_line_end(r))
         return 0;
     entry.column = (uint32_t)(r->at - r->line_start) + 1;
-    int rc = read_guid(r, &entry.guid);
+    int rc = map_read_guid(r, &entry.guid);
     if (rc == 0)
         rc = read_name(r, &name, &len);
-    if (rc == 0 && append(entries, entry, name, len) != 0)
-        rc = refuse(r, PMIXFAB_ERR_NOMEM, "out of memory");
+    if (rc == 0 && map_append(entries, entry, name, len) != 0)
+        rc = map_reject(r, PMIXFAB_ERR_NOMEM, "out of memory");
     return rc;
 }
 
@@ -215,7 +216,7 @@ int fab_names_map(struct fab_names *names, const char *file, const char *text, s
         r.at = r.line_start = text + at;
         r.end = newline == NULL ? text + len : newline;
         r.line++;
-        rc = read_line(&r, &entries);
+        rc = map_read_line(&r, &entries);
         at = (size_t)(r.end - text) + 1;
     }
     if (rc == 0)

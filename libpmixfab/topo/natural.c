@@ -4,7 +4,7 @@
 
 #include "topo/inventory.h"
 
-static bool is_digit(char c)
+static bool natural_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -18,9 +18,9 @@ static int compare_runs(const char **a, const char **b)
     while (*y == '0')
         y++;
     const char *x_end = x, *y_end = y;
-    while (is_digit(*x_end))
+    while (natural_is_digit(*x_end))
         x_end++;
-    while (is_digit(*y_end))
+    while (natural_is_digit(*y_end))
         y_end++;
     *a = x_end;
     *b = y_end;
@@ -33,7 +33,7 @@ int fab_natural_cmp(const char *a, const char *b)
 {
     const char *x = a, *y = b;
     while (*x != '\0' && *y != '\0') {
-        if (is_digit(*x) && is_digit(*y)) {
+        if (natural_is_digit(*x) && natural_is_digit(*y)) {
             int order = compare_runs(&x, &y);
             if (order != 0)
                 return order;

@@ -16,7 +16,7 @@ uint8_t *packet_put(uint8_t *at, uint64_t value, unsigned bytes)
 }
 
 /* Everything but the checksum itself. */
-static uint64_t checksum(const uint8_t *bytes, size_t size)
+static uint64_t frame_checksum(const uint8_t *bytes, size_t size)
 {
     uint64_t head = XXH3_64bits(bytes, AT_SUM);
     return XXH3_64bits_withSeed(bytes + PACKET_HEAD, size - PACKET_HEAD, head);
@@ -28,7 +28,7 @@ void packet_seal(const struct packet_kind *kind, uint8_t *start, size_t total)
     uint8_t *at = packet_put(start + sizeof(kind->magic), kind->version, 4);
     at = packet_put(at, 0, 4);
     at = packet_put(at, total, 8);
-    packet_put(at, checksum(start, total), 8);
+    packet_put(at, frame_checksum(start, total), 8);
 }
 
 size_t packet_left(const struct packet *in)
@@ -86,7 +86,7 @@ int packet_open(const struct packet_kind *kind, const void *bytes, size_t size, 
                         total);
     if (size > total)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%" PRIu64 " bytes too many behind %s", size - total, what);
-    if (packet_get(in, 8) != checksum(start, size))
+    if (packet_get(in, 8) != frame_checksum(start, size))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the checksum of %s does not match", what);
     return PMIXFAB_OK;
 }

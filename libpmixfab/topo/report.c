@@ -50,7 +50,7 @@ int fab_report_host(struct fab_report *report, const char *host, struct fab_err 
 }
 
 /* Room for `more` bytes behind the `used` ones of *bytes. */
-static int grow(void **bytes, size_t used, size_t more, size_t *cap)
+static int report_grow(void **bytes, size_t used, size_t more, size_t *cap)
 {
     size_t want = *cap < 1024 ? 1024 : *cap;
     if (used + more <= *cap)
@@ -69,7 +69,7 @@ static int grow_items(struct fab_report *report)
 {
     void *items = report->items;
     size_t size = sizeof(*report->items), cap = report->cap_items * size;
-    int rc = grow(&items, report->n_items * size, size, &cap);
+    int rc = report_grow(&items, report->n_items * size, size, &cap);
     report->items = items;
     report->cap_items = (uint32_t)(cap / size);
     return rc;
@@ -93,14 +93,14 @@ static int grow_facts(struct fab_report *report)
     return PMIXFAB_OK;
 }
 
-static int add_text(struct fab_report *report, const char *text, size_t len, uint32_t *offset)
+static int report_add_text(struct fab_report *report, const char *text, size_t len, uint32_t *offset)
 {
     void *pool = report->pool;
     size_t cap = report->pool_cap;
 
     if (len + 1 > MAX_POOL - report->pool_size)
         return PMIXFAB_ERR_RANGE;
-    int rc = grow(&pool, report->pool_size, len + 1, &cap);
+    int rc = report_grow(&pool, report->pool_size, len + 1, &cap);
     report->pool = pool;
     report->pool_cap = (uint32_t)cap;
     if (rc != PMIXFAB_OK)
@@ -131,7 +131,7 @@ int report_append_fact(struct fab_report *report, uint32_t item, unsigned kind, 
         return PMIXFAB_ERR_RANGE;
     int rc = grow_facts(report);
     if (rc == PMIXFAB_OK)
-        rc = add_text(report, text, len, &offset);
+        rc = report_add_text(report, text, len, &offset);
     if (rc != PMIXFAB_OK)
         return rc;
     report->owner[report->n_facts] = item;
@@ -219,7 +219,7 @@ int report_append_copy(struct fab_report *into, const struct fab_report *from, u
 }
 
 /* Of every source: FAB_SOURCES. On error `into` is as it was. */
-static int merge(struct fab_report *into, const struct fab_report *from, unsigned source)
+static int report_merge_sources(struct fab_report *into, const struct fab_report *from, unsigned source)
 {
     uint32_t n_items = into->n_items, n_facts = into->n_facts, pool_size = into->pool_size;
     int rc = PMIXFAB_OK;
@@ -242,20 +242,20 @@ static int merge(struct fab_report *into, const struct fab_report *from, unsigne
 
 int fab_report_merge(struct fab_report *into, const struct fab_report *from)
 {
-    return merge(into, from, FAB_SOURCES);
+    return report_merge_sources(into, from, FAB_SOURCES);
 }
 
 int fab_report_merge_source(struct fab_report *into, const struct fab_report *from, enum fab_source source)
 {
     if (source <= FAB_FROM_SUBNET || source >= FAB_SOURCES)
         return PMIXFAB_ERR_INVAL;
-    return merge(into, from, source);
+    return report_merge_sources(into, from, source);
 }
 
 int fab_report_copy(struct fab_report *to, const struct fab_report *from)
 {
     fab_report_init(to);
-    int rc = merge(to, from, FAB_SOURCES);
+    int rc = report_merge_sources(to, from, FAB_SOURCES);
     memcpy(to->host, from->host, sizeof(to->host));
     if (rc == PMIXFAB_OK)
         rc = fab_report_finish(to, NULL);

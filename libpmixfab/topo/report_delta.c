@@ -142,8 +142,8 @@ static int read_came(struct packet *in, struct fab_report *after, struct fab_err
     return rc;
 }
 
-static int apply(const struct fab_report *before, struct packet *in, struct fab_report *after,
-                 struct fab_err *err)
+static int delta_apply(const struct fab_report *before, struct packet *in, struct fab_report *after,
+                       struct fab_err *err)
 {
     uint64_t base = packet_get(in, 8), result = packet_get(in, 8);
 
@@ -173,7 +173,7 @@ int fab_report_apply(const struct fab_report *before, const void *bytes, size_t 
         return fab_fail(err, PMIXFAB_ERR_INVAL, "a change is applied to an unfinished report");
     int rc = packet_open(&kind, bytes, size, &in, err);
     if (rc == PMIXFAB_OK)
-        rc = apply(before, &in, after, err);
+        rc = delta_apply(before, &in, after, err);
     if (rc != PMIXFAB_OK)
         fab_report_destroy(after);
     return rc;

@@ -69,7 +69,7 @@ static int find_aliases(const struct fab_report *report, struct aliases *aliases
 }
 
 /* The first item that has the text that this one has of a kind; FAB_NONE. */
-static uint32_t same_text(const struct aliases *aliases, uint32_t item, unsigned kind)
+static uint32_t alias_same_text(const struct aliases *aliases, uint32_t item, unsigned kind)
 {
     const char *text = fab_report_text(aliases->report, item, kind);
     uint32_t low = 0, high = aliases->n;
@@ -90,20 +90,20 @@ static uint32_t same_text(const struct aliases *aliases, uint32_t item, unsigned
 
 /* The item under whose label this one goes; itself, if it has its own. Each step is to an item of a higher
  * rank, so there are three at most. */
-static uint32_t bearer(const struct aliases *aliases, uint32_t item)
+static uint32_t alias_bearer(const struct aliases *aliases, uint32_t item)
 {
     const struct fab_report *report = aliases->report;
     uint32_t other = FAB_NONE;
 
     if (fab_report_text(report, item, FAB_FACT_NAME) != NULL) {
         if (fab_report_text(report, item, FAB_FACT_PORT) == NULL)
-            other = same_text(aliases, item, FAB_FACT_NAME);
+            other = alias_same_text(aliases, item, FAB_FACT_NAME);
     } else {
-        other = same_text(aliases, item, FAB_FACT_PORT_GUID);
+        other = alias_same_text(aliases, item, FAB_FACT_PORT_GUID);
         if (other == FAB_NONE)
-            other = same_text(aliases, item, FAB_FACT_INTERFACE);
+            other = alias_same_text(aliases, item, FAB_FACT_INTERFACE);
         if (other == FAB_NONE && fab_report_text(report, item, FAB_FACT_INTERFACE) == NULL)
-            other = same_text(aliases, item, FAB_FACT_PCI);
+            other = alias_same_text(aliases, item, FAB_FACT_PCI);
     }
     return other == FAB_NONE ? item : other;
 }
@@ -113,7 +113,7 @@ static void write_label(const struct aliases *aliases, uint32_t item, char out[D
     static const enum fab_fact kinds[] = {FAB_FACT_INTERFACE, FAB_FACT_PCI, FAB_FACT_PORT_GUID};
     const struct fab_report *report = aliases->report;
 
-    for (uint32_t next = bearer(aliases, item); next != item; next = bearer(aliases, item))
+    for (uint32_t next = alias_bearer(aliases, item); next != item; next = alias_bearer(aliases, item))
         item = next;
     const char *text = fab_report_text(report, item, FAB_FACT_NAME);
     const char *port = text == NULL ? NULL : fab_report_text(report, item, FAB_FACT_PORT);
@@ -171,7 +171,8 @@ static void order_said(struct devices *out, uint32_t n)
     }
 }
 
-static void collect(const struct fab_report *report, const struct labelled *items, struct devices *out)
+static void report_collect_devices(const struct fab_report *report, const struct labelled *items,
+                                   struct devices *out)
 {
     uint32_t n = 0;
 
@@ -206,7 +207,7 @@ int report_devices(const struct fab_report *report, struct devices *out)
         }
         if (report->n_items > 1)
             qsort(items, report->n_items, sizeof(*items), compare_labelled);
-        collect(report, items, out);
+        report_collect_devices(report, items, out);
     } else {
         report_devices_free(out);
     }

@@ -19,8 +19,9 @@ struct walk {
     struct diff_walk out;
 };
 
-static void tell(struct walk *w, enum fab_change_kind kind, const struct devices *of,
-                 const struct device *device, const char *fact, const char *before, const char *after)
+static void report_diff_append(struct walk *w, enum fab_change_kind kind, const struct devices *of,
+                               const struct device *device, const char *fact, const char *before,
+                               const char *after)
 {
     const char *guid = device_text(of, device, FAB_FACT_NODE_GUID);
     const char *port = device_text(of, device, FAB_FACT_PORT);
@@ -41,7 +42,7 @@ static void tell(struct walk *w, enum fab_change_kind kind, const struct devices
 }
 
 /* What a device is, in a word. */
-static const char *nature(const struct devices *of, const struct device *device)
+static const char *device_kind_text(const struct devices *of, const struct device *device)
 {
     static const enum fab_fact kinds[] = {FAB_FACT_PART, FAB_FACT_DRIVER, FAB_FACT_TYPE};
     const char *text = NULL;
@@ -51,7 +52,7 @@ static const char *nature(const struct devices *of, const struct device *device)
     return text != NULL ? text : "device";
 }
 
-static enum fab_change_kind kind_of(unsigned fact)
+static enum fab_change_kind fact_change_kind(unsigned fact)
 {
     switch (fact) {
     case FAB_FACT_FIRMWARE:
@@ -87,7 +88,7 @@ static struct texts next_texts(const struct devices *of, const struct device *de
     return texts;
 }
 
-static bool contains(struct texts texts, const char *text)
+static bool texts_contain(struct texts texts, const char *text)
 {
     for (uint32_t i = 0; i < texts.n; i++) {
         if (strcmp(texts.list[i].text, text) == 0)
@@ -99,20 +100,20 @@ static bool contains(struct texts texts, const char *text)
 static bool all_in(struct texts a, struct texts b)
 {
     for (uint32_t i = 0; i < a.n; i++) {
-        if (!contains(b, a.list[i].text))
+        if (!texts_contain(b, a.list[i].text))
             return false;
     }
     return true;
 }
 
 /* "a, b": all of them, or those that the other side has not. */
-static void join(struct texts texts, struct texts other, bool only_own, char out[DIFF_VALUE_TEXT])
+static void texts_join(struct texts texts, struct texts other, bool only_own, char out[DIFF_VALUE_TEXT])
 {
     size_t used = 0;
 
     out[0] = '\0';
     for (uint32_t i = 0; i < texts.n && used < DIFF_VALUE_TEXT; i++) {
-        if (only_own && contains(other, texts.list[i].text))
+        if (only_own && texts_contain(other, texts.list[i].text))
             continue;
         int n =
             snprintf(out + used, DIFF_VALUE_TEXT - used, "%s%s", used == 0 ? "" : ", ", texts.list[i].text);
@@ -120,27 +121,28 @@ static void join(struct texts texts, struct texts other, bool only_own, char out
     }
 }
 
-static void compare_texts(struct walk *w, const struct device *device, unsigned kind, struct texts b,
-                          struct texts a)
+static void report_diff_texts(struct walk *w, const struct device *device, unsigned kind, struct texts b,
+                              struct texts a)
 {
     char before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT];
-    enum fab_change_kind change = kind_of(kind);
+    enum fab_change_kind change = fact_change_kind(kind);
 
     if (all_in(b, a) && all_in(a, b))
         return;
-    join(b, a, fab_fact_many(kind), before);
-    join(a, b, fab_fact_many(kind), after);
-    tell(w, change, &w->after, device, change == FAB_CHANGE_FACT ? fab_fact_name(kind) : NULL, before, after);
+    texts_join(b, a, fab_fact_many(kind), before);
+    texts_join(a, b, fab_fact_many(kind), after);
+    report_diff_append(w, change, &w->after, device, change == FAB_CHANGE_FACT ? fab_fact_name(kind) : NULL,
+                       before, after);
 }
 
 /* One device, before and after: told of under its new name. */
-static void compare_devices(struct walk *w, const struct device *b, const struct device *a)
+static void report_diff_device(struct walk *w, const struct device *b, const struct device *a)
 {
     uint32_t i = b->first, k = a->first;
     bool renamed = strcmp(b->label, a->label) != 0;
 
     if (renamed)
-        tell(w, FAB_CHANGE_NAME, &w->after, a, NULL, b->label, a->label);
+        report_diff_append(w, FAB_CHANGE_NAME, &w->after, a, NULL, b->label, a->label);
     while (i < b->first + b->n || k < a->first + a->n) {
         unsigned kind_b = i < b->first + b->n ? w->before.said[i].kind : FAB_FACTS;
         unsigned kind_a = k < a->first + a->n ? w->after.said[k].kind : FAB_FACTS;
@@ -149,7 +151,7 @@ static void compare_devices(struct walk *w, const struct device *b, const struct
                      texts_a = next_texts(&w->after, a, &k, kind);
         bool in_label = kind == FAB_FACT_NAME || kind == FAB_FACT_PORT || kind == FAB_FACT_INTERFACE;
         if (!(renamed && in_label))
-            compare_texts(w, a, kind, texts_b, texts_a);
+            report_diff_texts(w, a, kind, texts_b, texts_a);
     }
 }
 
@@ -158,7 +160,7 @@ static bool same_id(const struct device *b, const struct device *a)
     return b->id != NULL && a->id != NULL && strcmp(b->id, a->id) == 0;
 }
 
-static void match(struct walk *w, uint32_t b, uint32_t a)
+static void report_diff_match(struct walk *w, uint32_t b, uint32_t a)
 {
     w->before.list[b].match = a;
     w->after.list[a].match = b;
@@ -174,7 +176,7 @@ static void match_labels(struct walk *w, bool strict)
         int order = strcmp(x->label, y->label);
         bool another = x->id != NULL && y->id != NULL && !same_id(x, y);
         if (order == 0 && x->match == FAB_NONE && y->match == FAB_NONE && !(strict && another))
-            match(w, b, a);
+            report_diff_match(w, b, a);
         b += order <= 0;
         a += order >= 0;
     }
@@ -188,7 +190,7 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* Those without a match that have an id, by id. */
-static const struct device **by_id(const struct devices *devices, uint32_t *n)
+static const struct device **report_diff_sort_ids(const struct devices *devices, uint32_t *n)
 {
     const struct device **list = malloc(devices->n * sizeof(const struct device *) + 1);
 
@@ -206,14 +208,16 @@ static const struct device **by_id(const struct devices *devices, uint32_t *n)
 static void match_ids(struct walk *w)
 {
     uint32_t n_before, n_after, b = 0, a = 0;
-    const struct device **before = by_id(&w->before, &n_before), **after = by_id(&w->after, &n_after);
+    const struct device **before = report_diff_sort_ids(&w->before, &n_before),
+                        **after = report_diff_sort_ids(&w->after, &n_after);
 
     if (before == NULL || after == NULL)
         w->out.rc = PMIXFAB_ERR_NOMEM;
     while (w->out.rc == PMIXFAB_OK && b < n_before && a < n_after) {
         int order = strcmp(before[b]->id, after[a]->id);
         if (order == 0)
-            match(w, (uint32_t)(before[b] - w->before.list), (uint32_t)(after[a] - w->after.list));
+            report_diff_match(w, (uint32_t)(before[b] - w->before.list),
+                              (uint32_t)(after[a] - w->after.list));
         b += order <= 0;
         a += order >= 0;
     }
@@ -230,14 +234,16 @@ static void compare_reports(struct walk *w)
     for (uint32_t i = 0; i < w->before.n; i++) {
         const struct device *device = &w->before.list[i];
         if (device->match == FAB_NONE)
-            tell(w, FAB_CHANGE_DEVICE_LOST, &w->before, device, NULL, nature(&w->before, device), "");
+            report_diff_append(w, FAB_CHANGE_DEVICE_LOST, &w->before, device, NULL,
+                               device_kind_text(&w->before, device), "");
         else
-            compare_devices(w, device, &w->after.list[device->match]);
+            report_diff_device(w, device, &w->after.list[device->match]);
     }
     for (uint32_t i = 0; i < w->after.n; i++) {
         const struct device *device = &w->after.list[i];
         if (device->match == FAB_NONE)
-            tell(w, FAB_CHANGE_DEVICE_ADDED, &w->after, device, NULL, "", nature(&w->after, device));
+            report_diff_append(w, FAB_CHANGE_DEVICE_ADDED, &w->after, device, NULL, "",
+                               device_kind_text(&w->after, device));
     }
 }
 

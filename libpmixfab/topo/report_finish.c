@@ -23,7 +23,7 @@ struct loose_item {
     uint8_t source;
 };
 
-static int compare_what(const struct loose_fact *x, const struct loose_fact *y)
+static int report_compare_what(const struct loose_fact *x, const struct loose_fact *y)
 {
     if (x->kind != y->kind)
         return x->kind < y->kind ? -1 : 1;
@@ -31,12 +31,12 @@ static int compare_what(const struct loose_fact *x, const struct loose_fact *y)
     return order != 0 ? order : (int)x->estimate - (int)y->estimate;
 }
 
-static int compare_facts(const void *a, const void *b)
+static int report_compare_facts(const void *a, const void *b)
 {
     const struct loose_fact *x = a, *y = b;
     if (x->owner != y->owner)
         return x->owner < y->owner ? -1 : 1;
-    return compare_what(x, y);
+    return report_compare_what(x, y);
 }
 
 static int compare_items(const void *a, const void *b)
@@ -45,7 +45,7 @@ static int compare_items(const void *a, const void *b)
     if (x->source != y->source)
         return x->source < y->source ? -1 : 1;
     for (uint32_t i = 0; i < x->n && i < y->n; i++) {
-        int order = compare_what(&x->facts[i], &y->facts[i]);
+        int order = report_compare_what(&x->facts[i], &y->facts[i]);
         if (order != 0)
             return order;
     }
@@ -64,7 +64,7 @@ static uint32_t sort_facts(const struct fab_report *report, struct loose_fact *f
             (struct loose_fact){report->pool + fact->text, report->owner[i], fact->kind, fact->estimate != 0};
     }
     if (report->n_facts > 1)
-        qsort(facts, report->n_facts, sizeof(*facts), compare_facts);
+        qsort(facts, report->n_facts, sizeof(*facts), report_compare_facts);
     for (uint32_t i = 0; i < report->n_facts; i++) {
         const struct loose_fact *last = kept == 0 ? NULL : &facts[kept - 1];
         if (last == NULL || last->owner != facts[i].owner || last->kind != facts[i].kind ||
@@ -117,8 +117,8 @@ static int check_item(const char *host, const struct loose_item *item, struct fa
 }
 
 /* Everything that makes a report refused; *size is that of its texts, each with its end. */
-static int check(const struct fab_report *report, const struct loose_item *items, uint32_t n, size_t *size,
-                 struct fab_err *err)
+static int report_check(const struct fab_report *report, const struct loose_item *items, uint32_t n,
+                        size_t *size, struct fab_err *err)
 {
     size_t encoded = report_wire_head(report->host);
 
@@ -143,8 +143,8 @@ static int check(const struct fab_report *report, const struct loose_item *items
 }
 
 /* The sorted content in memory of its own, in place of the old. */
-static int rewrite(struct fab_report *report, const struct loose_item *items, uint32_t n, uint32_t n_facts,
-                   size_t size)
+static int report_rewrite(struct fab_report *report, const struct loose_item *items, uint32_t n,
+                          uint32_t n_facts, size_t size)
 {
     struct fab_report made = {.finished = true};
 
@@ -189,11 +189,11 @@ int fab_report_finish(struct fab_report *report, struct fab_err *err)
         uint32_t kept_facts = sort_facts(report, facts), n_facts = 0;
         uint32_t n_items = sort_items(report, facts, kept_facts, items);
         size_t size;
-        rc = check(report, items, n_items, &size, err);
+        rc = report_check(report, items, n_items, &size, err);
         for (uint32_t i = 0; i < n_items; i++)
             n_facts += items[i].n;
         if (rc == PMIXFAB_OK)
-            rc = rewrite(report, items, n_items, n_facts, size);
+            rc = report_rewrite(report, items, n_items, n_facts, size);
     }
     if (rc == PMIXFAB_ERR_NOMEM)
         fab_fail(err, rc, "out of memory for the report of %s", report->host);

@@ -52,7 +52,7 @@ static bool is_number(const char *text, uint64_t low, uint64_t high)
 }
 
 /* Exactly n hexadecimal digits; returns what is behind them, NULL: they are not there. */
-static const char *hex(const char *text, size_t n)
+static const char *skip_hex_digits(const char *text, size_t n)
 {
     return text != NULL && strspn(text, HEX) >= n ? text + n : NULL;
 }
@@ -83,7 +83,7 @@ static bool is_mac(const char *text)
 {
     const char *at = text;
     for (int i = 0; at != NULL && i < 6; i++) {
-        at = hex(at, 2);
+        at = skip_hex_digits(at, 2);
         if (at != NULL && i < 5)
             at = *at == ':' ? at + 1 : NULL;
     }
@@ -96,15 +96,15 @@ static bool is_pci(const char *text)
     size_t domain = strspn(text, HEX);
     if (domain < 4 || domain > 8 || (domain > 4 && text[0] == '0') || text[domain] != ':')
         return false;
-    const char *bus = text + domain + 1, *at = hex(bus, 2);
+    const char *bus = text + domain + 1, *at = skip_hex_digits(bus, 2);
     if (at == NULL || *at != ':')
         return false;
     const char *device = at + 1;
-    at = hex(device, 2);
+    at = skip_hex_digits(device, 2);
     if (at == NULL || *at != ':')
         return false;
     const char *function = at + 1;
-    at = hex(function, 2);
+    at = skip_hex_digits(function, 2);
     return at != NULL && *at == '\0' && device[0] <= '1' && function[0] == '0' && function[1] >= '0' &&
            function[1] <= '7';
 }

@@ -101,7 +101,7 @@ int report_wire_get_item(struct packet *in, struct fab_report *report, struct fa
 }
 
 /* The name and the items. */
-static int read_body(struct packet *in, struct fab_report *report, struct fab_err *err)
+static int report_read_body(struct packet *in, struct fab_report *report, struct fab_err *err)
 {
     char host[FAB_HOST_MAX + 1] = "";
     uint64_t len = packet_get(in, 1);
@@ -127,7 +127,7 @@ int fab_report_decode(const void *bytes, size_t size, struct fab_report *report,
     fab_report_init(report);
     int rc = packet_open(&kind, bytes, size, &in, err);
     if (rc == PMIXFAB_OK)
-        rc = read_body(&in, report, err);
+        rc = report_read_body(&in, report, err);
     if (rc == PMIXFAB_OK)
         rc = fab_report_finish(report, err);
     if (rc != PMIXFAB_OK)

@@ -8,18 +8,18 @@
 #include "topo/keys.h"
 #include "topo/snapshot_build.h"
 
-static void *section(struct snap_build *b, enum snap_section which)
+static void *section_at(struct snap_build *b, enum snap_section which)
 {
     return fab_snapshot_section(b, which);
 }
 
-static uint32_t string(struct snap_build *b, uint32_t past, const char *text)
+static uint32_t intern(struct snap_build *b, uint32_t past, const char *text)
 {
     return fab_strings_take(&b->strings, past, text);
 }
 
 /* A port that is not active carries no traffic: whoever places jobs must not count on it. */
-static uint8_t state_of(const struct fab_port *port)
+static uint8_t compile_port_state(const struct fab_port *port)
 {
     switch (port->state) {
     case FAB_PORT_UNKNOWN:
@@ -40,11 +40,11 @@ static uint8_t seen_of(const struct snap_build *b, uint32_t port)
                                                        : PMIXFAB_SEEN_SUBNET;
 }
 
-static void write_devices(struct snap_build *b)
+static void compile_write_devices(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
-    struct snap_device *out = section(b, SNAP_DEVICES);
-    uint32_t *host = section(b, SNAP_HOST);
+    struct snap_device *out = section_at(b, SNAP_DEVICES);
+    uint32_t *host = section_at(b, SNAP_HOST);
 
     for (uint32_t i = 0; i < b->meta.n_devices; i++) {
         const struct fab_device *device = &b->plane->devices[i];
@@ -54,12 +54,12 @@ static void write_devices(struct snap_build *b)
             .node_guid = node->guid,
             .port_guid = port->guid,
             .system_guid = node->system_guid,
-            .name = string(b, fab_snapshot_past_device(b, i), fab_str(inv, node->name)),
+            .name = intern(b, fab_snapshot_past_device(b, i), fab_str(inv, node->name)),
             .sw = device->sw,
             .mbps = fab_rate_mbps(port->width, port->speed),
             .port = port->num,
             .switch_port = device->sw == FAB_NONE ? 0 : inv->ports[port->peer].num,
-            .state = state_of(port),
+            .state = compile_port_state(port),
             .seen = seen_of(b, device->port),
         };
         host[i] = device->host;
@@ -69,11 +69,11 @@ static void write_devices(struct snap_build *b)
 static void write_hosts(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
-    struct snap_host *out = section(b, SNAP_HOSTS);
+    struct snap_host *out = section_at(b, SNAP_HOSTS);
 
     for (uint32_t i = 0; i < b->meta.n_hosts; i++) {
         const struct fab_host *host = &b->plane->hosts[i];
-        out[i] = (struct snap_host){.name = string(b, fab_snapshot_past_host(b, host->first), host->name),
+        out[i] = (struct snap_host){.name = intern(b, fab_snapshot_past_host(b, host->first), host->name),
                                     .first = host->first};
         b->meta.n_unnamed += inv->nodes[inv->ports[b->plane->devices[host->first].port].node].unnamed != 0;
     }
@@ -84,7 +84,7 @@ static void write_hosts(struct snap_build *b)
 static int write_switches(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
-    struct snap_switch *out = section(b, SNAP_SWITCHES);
+    struct snap_switch *out = section_at(b, SNAP_SWITCHES);
     uint32_t *last_host = malloc((b->meta.n_switches + (size_t)1) * sizeof(*last_host)), past = 0;
 
     if (last_host == NULL)
@@ -93,7 +93,7 @@ static int write_switches(struct snap_build *b)
         const struct fab_node *node = &inv->nodes[b->plane->switches[i].node];
         out[i] = (struct snap_switch){
             .guid = node->guid,
-            .name = string(b, fab_snapshot_past_switch(b, node->guid, &past), fab_str(inv, node->name)),
+            .name = intern(b, fab_snapshot_past_switch(b, node->guid, &past), fab_str(inv, node->name)),
             .level = b->geometry->level[i],
             .n_ports = node->num_ports,
             .missing = node->missing,
@@ -152,8 +152,8 @@ static void write_links(struct snap_build *b)
 {
     const struct fab_plane *plane = b->plane;
     const struct fab_inventory *inv = plane->inv;
-    struct snap_link *out = section(b, SNAP_LINKS);
-    uint64_t *others = section(b, SNAP_OTHERS);
+    struct snap_link *out = section_at(b, SNAP_LINKS);
+    uint64_t *others = section_at(b, SNAP_OTHERS);
 
     for (uint32_t i = 0; i < plane->n_cables; i++) {
         const struct fab_cable *cable = &plane->cables[i];
@@ -176,8 +176,8 @@ static void write_links(struct snap_build *b)
 /* Devices by GUID, those of one in their order. */
 static int write_index(struct snap_build *b, enum snap_section which)
 {
-    const struct snap_device *devices = section(b, SNAP_DEVICES);
-    uint32_t *out = section(b, which);
+    const struct snap_device *devices = section_at(b, SNAP_DEVICES);
+    uint32_t *out = section_at(b, which);
     uint32_t n = b->meta.n_devices;
     struct fab_key *keys = malloc((2 * (size_t)n + 1) * sizeof(*keys));
 
@@ -193,7 +193,7 @@ static int write_index(struct snap_build *b, enum snap_section which)
 }
 
 /* memcpy that allows the null pointer of an empty array. */
-static void copy(void *to, const void *from, size_t size)
+static void copy_elements(void *to, const void *from, size_t size)
 {
     if (size > 0)
         memcpy(to, from, size);
@@ -205,17 +205,19 @@ static void write_arrays(struct snap_build *b)
     const struct snap_meta *meta = &b->meta;
     size_t n = meta->n_devices, edges = meta->n_edges;
 
-    copy(section(b, SNAP_EDGE), view->edge, n * sizeof(*view->edge));
-    copy(section(b, SNAP_ACCESS), view->access, n * sizeof(*view->access));
-    copy(section(b, SNAP_DIST), view->dist, edges * edges * sizeof(*view->dist));
-    copy(section(b, SNAP_LOGICAL), b->geometry->logical, n * meta->dims * sizeof(uint32_t));
-    copy(section(b, SNAP_PHYSICAL), b->geometry->physical, n * meta->physical_dims * sizeof(uint32_t));
+    copy_elements(section_at(b, SNAP_EDGE), view->edge, n * sizeof(*view->edge));
+    copy_elements(section_at(b, SNAP_ACCESS), view->access, n * sizeof(*view->access));
+    copy_elements(section_at(b, SNAP_DIST), view->dist, edges * edges * sizeof(*view->dist));
+    copy_elements(section_at(b, SNAP_LOGICAL), b->geometry->logical, n * meta->dims * sizeof(uint32_t));
+    copy_elements(section_at(b, SNAP_PHYSICAL), b->geometry->physical,
+                  n * meta->physical_dims * sizeof(uint32_t));
     if (meta->n_groups > 0)
-        copy(section(b, SNAP_GROUP_START), b->groups->start, (meta->n_groups + (size_t)1) * sizeof(uint32_t));
-    copy(section(b, SNAP_GROUP_MEMBER), b->groups->members, meta->n_members * sizeof(uint32_t));
+        copy_elements(section_at(b, SNAP_GROUP_START), b->groups->start,
+                      (meta->n_groups + (size_t)1) * sizeof(uint32_t));
+    copy_elements(section_at(b, SNAP_GROUP_MEMBER), b->groups->members, meta->n_members * sizeof(uint32_t));
 }
 
-static int describe(struct snap_build *b, const struct fab_snapshot_meta *given)
+static int compile_describe(struct snap_build *b, const struct fab_snapshot_meta *given)
 {
     static const struct snap_meta nothing;
     const struct fab_plane *plane = b->plane;
@@ -245,16 +247,16 @@ static int describe(struct snap_build *b, const struct fab_snapshot_meta *given)
     meta->index = given->index;
     meta->is_default = given->is_default != 0;
     const struct snap_meta *was = before == NULL ? &nothing : before->meta;
-    meta->name = string(b, was->name, given->name);
-    meta->vendor = string(b, was->vendor, given->vendor == NULL ? "" : given->vendor);
-    meta->identifier = string(b, was->identifier, given->identifier == NULL ? "" : given->identifier);
-    meta->kind = string(b, was->kind, fab_kind_name(geometry->kind));
+    meta->name = intern(b, was->name, given->name);
+    meta->vendor = intern(b, was->vendor, given->vendor == NULL ? "" : given->vendor);
+    meta->identifier = intern(b, was->identifier, given->identifier == NULL ? "" : given->identifier);
+    meta->kind = intern(b, was->kind, fab_kind_name(geometry->kind));
     meta->n_missing = plane->n_missing;
     meta->fastest_mbps = plane->fastest_mbps;
     meta->dims = geometry->dims;
     meta->physical_dims = geometry->physical_dims;
-    copy(meta->shape, geometry->shape, geometry->dims * sizeof(uint32_t));
-    copy(meta->physical_shape, geometry->physical_shape, geometry->physical_dims * sizeof(uint32_t));
+    copy_elements(meta->shape, geometry->shape, geometry->dims * sizeof(uint32_t));
+    copy_elements(meta->physical_shape, geometry->physical_shape, geometry->physical_dims * sizeof(uint32_t));
     fab_snapshot_count_facts(b);
     return b->strings.error;
 }
@@ -270,7 +272,7 @@ static int write_sections(struct snap_build *b)
     b->bytes = calloc(1, size + (b->before == NULL ? 0 : b->before->meta->string_bytes + (size_t)4096));
     if (b->bytes == NULL)
         return PMIXFAB_ERR_NOMEM;
-    write_devices(b);
+    compile_write_devices(b);
     write_hosts(b);
     write_links(b);
     write_arrays(b);
@@ -284,7 +286,7 @@ static int write_sections(struct snap_build *b)
 }
 
 /* Now that the strings are known: append them, and write what stands in front. */
-static int complete(struct snap_build *b, const struct fab_snapshot_meta *given, size_t *size)
+static int compile_complete(struct snap_build *b, const struct fab_snapshot_meta *given, size_t *size)
 {
     uint64_t total;
 
@@ -308,18 +310,18 @@ static int complete(struct snap_build *b, const struct fab_snapshot_meta *given,
     memcpy(b->bytes, &head, sizeof(head));
     memcpy(b->bytes + sizeof(head), &b->meta, sizeof(b->meta));
     memcpy(b->bytes + SNAP_TABLE, b->table, sizeof(b->table));
-    memcpy(section(b, SNAP_STRINGS), b->strings.text, b->strings.size);
+    memcpy(section_at(b, SNAP_STRINGS), b->strings.text, b->strings.size);
     fab_snapshot_seal(b->bytes);
     *size = total;
     return PMIXFAB_OK;
 }
 
 /* before: the strings stand where they stood in there. *untidy: too many of those are of no use. */
-static int build(const struct fab_snapshot_meta *meta, const struct pmixfab *before, struct snap_build *b,
-                 size_t *size, bool *untidy)
+static int compile_all_sections(const struct fab_snapshot_meta *meta, const struct pmixfab *before,
+                                struct snap_build *b, size_t *size, bool *untidy)
 {
     b->before = before;
-    int rc = describe(b, meta);
+    int rc = compile_describe(b, meta);
     if (rc == 0)
         rc = fab_snapshot_find_past(b);
     if (rc == 0)
@@ -328,7 +330,7 @@ static int build(const struct fab_snapshot_meta *meta, const struct pmixfab *bef
         rc = write_sections(b);
     *untidy = fab_strings_untidy(&b->strings);
     if (rc == 0 && !*untidy)
-        rc = complete(b, meta, size);
+        rc = compile_complete(b, meta, size);
     if (rc != 0 || *untidy) {
         free(b->bytes);
         b->bytes = NULL;
@@ -355,10 +357,10 @@ int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *co
         .plane = plane, .costs = costs, .geometry = geometry, .groups = groups, .details = details};
     struct snap_build b = given;
     bool untidy;
-    int rc = build(meta, meta->before, &b, size, &untidy);
+    int rc = compile_all_sections(meta, meta->before, &b, size, &untidy);
     if (rc == 0 && untidy) {
         b = given;
-        rc = build(meta, NULL, &b, size, &untidy);
+        rc = compile_all_sections(meta, NULL, &b, size, &untidy);
     }
     if (rc == 0)
         *bytes = b.bytes;

@@ -13,7 +13,7 @@
 #include "topo/snapshot.h"
 #include "topo/snapshot_format.h"
 
-static int check_head(const void *bytes, size_t size, struct fab_err *err)
+static int snapshot_check_head(const void *bytes, size_t size, struct fab_err *err)
 {
     struct snap_head head;
     size_t seen = size < SNAP_MAGIC_SIZE ? size : SNAP_MAGIC_SIZE;
@@ -340,7 +340,7 @@ int fab_snapshot_check(const void *bytes, size_t size, struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "no snapshot given");
     if ((uintptr_t)bytes % _Alignof(struct snap_head) != 0)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "snapshot at an address that is no multiple of 8");
-    int rc = check_head(bytes, size, err);
+    int rc = snapshot_check_head(bytes, size, err);
     if (rc == 0)
         rc = check_layout(bytes, size, err);
     if (rc == 0)

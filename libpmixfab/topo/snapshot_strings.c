@@ -90,7 +90,7 @@ static bool grow_text(struct snap_strings *strings, size_t size)
 }
 
 /* Text of this size, its end included, was asked for. */
-static uint32_t use(struct snap_strings *strings, uint32_t offset, size_t size)
+static uint32_t string_table_use(struct snap_strings *strings, uint32_t offset, size_t size)
 {
     uint64_t bit = UINT64_C(1) << offset % 64;
 
@@ -104,7 +104,7 @@ static uint32_t use(struct snap_strings *strings, uint32_t offset, size_t size)
 #define FEW 8u /* texts that are new: a table of all that stands there takes longer than to look for them */
 
 /* Without a table: the offset of text, 0: it stands nowhere. Each string has an end before it. */
-static uint32_t look_for(const struct snap_strings *strings, const char *text, size_t size)
+static uint32_t string_table_search(const struct snap_strings *strings, const char *text, size_t size)
 {
     char around[256];
 
@@ -116,7 +116,7 @@ static uint32_t look_for(const struct snap_strings *strings, const char *text, s
     return found == NULL ? 0 : (uint32_t)(found + 1 - strings->text);
 }
 
-static uint32_t append(struct snap_strings *strings, const char *text, size_t size)
+static uint32_t string_table_append(struct snap_strings *strings, const char *text, size_t size)
 {
     uint32_t offset = strings->size;
 
@@ -150,8 +150,9 @@ uint32_t fab_strings_add(struct snap_strings *strings, const char *text)
         return 0;
     if (strings->places == NULL && strings->searched < FEW) {
         strings->searched++;
-        offset = look_for(strings, text, size);
-        return offset != 0 ? use(strings, offset, size) : append(strings, text, size);
+        offset = string_table_search(strings, text, size);
+        return offset != 0 ? string_table_use(strings, offset, size)
+                           : string_table_append(strings, text, size);
     }
     if (!make_place(strings)) {
         strings->error = PMIXFAB_ERR_NOMEM;
@@ -159,8 +160,8 @@ uint32_t fab_strings_add(struct snap_strings *strings, const char *text)
     }
     uint32_t *place = find_place(strings, text, size);
     if (*place != 0)
-        return use(strings, *place, size);
-    offset = append(strings, text, size);
+        return string_table_use(strings, *place, size);
+    offset = string_table_append(strings, text, size);
     if (offset != 0) {
         *place = offset;
         strings->n++;
@@ -173,7 +174,7 @@ uint32_t fab_strings_take(struct snap_strings *strings, uint32_t offset, const c
     if (offset == 0 || offset >= strings->kept || strings->error != 0 || text[0] == '\0' ||
         strcmp(strings->text + offset, text) != 0)
         return fab_strings_add(strings, text);
-    return use(strings, offset, strlen(text) + 1);
+    return string_table_use(strings, offset, strlen(text) + 1);
 }
 
 bool fab_strings_untidy(const struct snap_strings *strings)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Length of the well-formed UTF-8 character at s (RFC 3629), 0 where there is none. */
-static size_t utf8_length(const unsigned char *s, size_t len)
+static size_t utf8_char_length(const unsigned char *s, size_t len)
 {
     unsigned lead = s[0];
     size_t need;
@@ -52,7 +52,7 @@ size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, cons
     if (size == 0)
         return 0;
     for (size_t i = 0; i < len && s[i] != 0;) {
-        size_t n = utf8_length(s + i, len - i);
+        size_t n = utf8_char_length(s + i, len - i);
         int bad = n == 0 || is_control(s + i, n) || (n == 1 && also != NULL && strchr(also, s[i]) != NULL);
         size_t put = bad ? 1 : n;
         if (used + put >= size)

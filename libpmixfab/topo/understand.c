@@ -9,7 +9,7 @@
 
 /* ---- raw changes ---------------------------------------------------------------------------------- */
 
-static int compare_keys(const void *a, const void *b, void *raw)
+static int raw_compare_key(const void *a, const void *b, void *raw)
 {
     uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
     const struct fab_change *x = &((const struct fab_diff *)raw)->changes[i],
@@ -54,7 +54,7 @@ const struct fab_change *story_take_this(struct story *s, uint32_t raw)
 }
 
 /* One of those about this node: of this port, or with port FAB_NONE of any. */
-static uint32_t take(struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port)
+static uint32_t raw_claim_first(struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port)
 {
     uint32_t at = lower_bound(s, kind, guid, port == FAB_NONE ? 0 : port);
 
@@ -72,12 +72,12 @@ static uint32_t take(struct story *s, enum fab_change_kind kind, uint64_t guid, 
 
 uint32_t story_take(struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port)
 {
-    return take(s, kind, guid, port);
+    return raw_claim_first(s, kind, guid, port);
 }
 
 void story_take_node(struct story *s, enum fab_change_kind kind, uint64_t guid)
 {
-    while (take(s, kind, guid, FAB_NONE) != FAB_NONE) {
+    while (raw_claim_first(s, kind, guid, FAB_NONE) != FAB_NONE) {
     }
 }
 
@@ -204,7 +204,7 @@ uint32_t story_port_before(const struct story *s, uint32_t port)
 
 /* ---- the way -------------------------------------------------------------------------------------- */
 
-static bool prepare(struct story *s)
+static bool correlate_prepare(struct story *s)
 {
     const struct fab_diff *raw = s->raw;
 
@@ -217,11 +217,11 @@ static bool prepare(struct story *s)
     for (uint32_t i = 0; i < raw->n; i++)
         s->by_key[i] = i;
     if (raw->n > 1)
-        qsort_r(s->by_key, raw->n, sizeof(*s->by_key), compare_keys, (void *)raw);
+        qsort_r(s->by_key, raw->n, sizeof(*s->by_key), raw_compare_key, (void *)raw);
     return true;
 }
 
-static void conclude(struct story *s)
+static void correlate_conclude(struct story *s)
 {
     story_switches_replaced(s);
     story_hcas_replaced(s);
@@ -254,9 +254,9 @@ int fab_diff_understand_with(const struct fab_inventory *before, const struct fa
         lost->cables[i].used = false;
     if (diff->n == 0)
         return PMIXFAB_OK;
-    s.out.rc = prepare(&s) ? story_match(&s) : PMIXFAB_ERR_NOMEM;
+    s.out.rc = correlate_prepare(&s) ? story_match(&s) : PMIXFAB_ERR_NOMEM;
     if (s.out.rc == PMIXFAB_OK)
-        conclude(&s);
+        correlate_conclude(&s);
     free(s.by_key);
     free(s.taken);
     free(s.to_after);

@@ -27,7 +27,7 @@ uint32_t story_back_at(const struct story *s, const struct fab_lost_cable *cable
     return near != FAB_NONE && far != FAB_NONE && s->after->ports[near].peer == far ? near : FAB_NONE;
 }
 
-static bool same_rate(const struct fab_lost_cable *cable, const struct fab_port *port)
+static bool returned_same_rate(const struct fab_lost_cable *cable, const struct fab_port *port)
 {
     return cable->width == port->width && cable->speed == port->speed;
 }
@@ -52,7 +52,7 @@ void story_end_texts(const struct story *s, const struct fab_lost_cable *cable, 
     diff_port_text(s->after, &s->after->ports[port], end);
     snprintf(before, DIFF_VALUE_TEXT, "%.220s", cable->text[side]);
     snprintf(after, DIFF_VALUE_TEXT, "%.220s", end);
-    if (!same_rate(cable, &s->after->ports[port])) {
+    if (!returned_same_rate(cable, &s->after->ports[port])) {
         story_append_rate(before, cable->width, cable->speed);
         story_append_rate(after, s->after->ports[port].width, s->after->ports[port].speed);
     }
@@ -78,7 +78,7 @@ struct returned {
     bool same; /* the same GUID */
 };
 
-static void describe(const struct story *s, uint32_t i, struct returned *out)
+static void returned_describe(const struct story *s, uint32_t i, struct returned *out)
 {
     const struct fab_node *node = &s->after->nodes[s->lost_after[i]];
     char name[DIFF_NODE_TEXT];
@@ -101,7 +101,7 @@ static void describe(const struct story *s, uint32_t i, struct returned *out)
 }
 
 /* The name that it had, and the one that it has. */
-static void subjects_of(struct story *s, const struct fab_lost_node *lost, uint32_t a)
+static void returned_subjects(struct story *s, const struct fab_lost_node *lost, uint32_t a)
 {
     const char *name = lost->kind == FAB_HCA ? lost->host : lost->name;
     if (*name != '\0')
@@ -129,8 +129,8 @@ static void switch_returned(struct story *s, uint32_t i)
 
     if (story_take(s, FAB_CHANGE_SWITCH_ADDED, s->after->nodes[a].guid, 0) == FAB_NONE)
         return;
-    describe(s, i, &r);
-    subjects_of(s, r.lost, a);
+    returned_describe(s, i, &r);
+    returned_subjects(s, r.lost, a);
     for (uint32_t e = story_lost_ends(s, r.lost->guid, 0); e < s->n_ends && s->ends[e].guid == r.lost->guid;
          e++) {
         const struct lost_end *end = &s->ends[e];
@@ -185,7 +185,7 @@ static void port_moved(struct story *s, uint32_t a, uint32_t port, struct fab_lo
 }
 
 /* The cable of a port of an HCA that was lost last; NULL. */
-static const struct lost_end *cable_of(const struct story *s, uint32_t a, uint32_t port)
+static const struct lost_end *returned_cable(const struct story *s, uint32_t a, uint32_t port)
 {
     return s->after->ports[port].peer == FAB_NONE
                ? NULL
@@ -194,7 +194,8 @@ static const struct lost_end *cable_of(const struct story *s, uint32_t a, uint32
 
 /* Take the devices of a node that came, and the cables that are where they were. `place`: the first one's
  * switch port. */
-static void take_devices(struct story *s, uint32_t a, bool all, char place[DIFF_PORT_TEXT], uint32_t *n_moved)
+static void returned_claim_devices(struct story *s, uint32_t a, bool all, char place[DIFF_PORT_TEXT],
+                                   uint32_t *n_moved)
 {
     const struct fab_node *node = &s->after->nodes[a];
     bool stayed = false;
@@ -202,7 +203,7 @@ static void take_devices(struct story *s, uint32_t a, bool all, char place[DIFF_
     place[0] = '\0';
     *n_moved = 0;
     for (uint32_t port = node->first_port; port < node->first_port + node->n_ports; port++) {
-        const struct lost_end *end = cable_of(s, a, port);
+        const struct lost_end *end = returned_cable(s, a, port);
         if (end == NULL && !all)
             continue;
         story_take(s, FAB_CHANGE_DEVICE_ADDED, node->guid, s->after->ports[port].num);
@@ -224,7 +225,7 @@ static void ports_moved(struct story *s, uint32_t a)
 {
     const struct fab_node *node = &s->after->nodes[a];
     for (uint32_t port = node->first_port; port < node->first_port + node->n_ports; port++) {
-        const struct lost_end *end = cable_of(s, a, port);
+        const struct lost_end *end = returned_cable(s, a, port);
         if (end != NULL && story_back_at(s, &s->lost->cables[end->cable], end->side) == FAB_NONE)
             port_moved(s, a, port, &s->lost->cables[end->cable], end->side);
     }
@@ -234,7 +235,7 @@ static bool has_known_port(const struct story *s, uint32_t a)
 {
     const struct fab_node *node = &s->after->nodes[a];
     for (uint32_t port = node->first_port; port < node->first_port + node->n_ports; port++) {
-        if (cable_of(s, a, port) != NULL)
+        if (returned_cable(s, a, port) != NULL)
             return true;
     }
     return false;
@@ -248,9 +249,9 @@ static void hca_returned(struct story *s, uint32_t i)
     struct returned r;
     uint32_t n_moved;
 
-    describe(s, i, &r);
-    subjects_of(s, r.lost, a);
-    take_devices(s, a, !r.same || !has_known_port(s, a), place, &n_moved);
+    returned_describe(s, i, &r);
+    returned_subjects(s, r.lost, a);
+    returned_claim_devices(s, a, !r.same || !has_known_port(s, a), place, &n_moved);
     if (s->n_taken > 0)
         story_take_host(s, FAB_CHANGE_HOST_ADDED, fab_str(s->after, node->host));
     if (r.same && n_moved > 0 && place[0] == '\0' && strncmp(r.after, "there as", 8) != 0) {
@@ -283,7 +284,7 @@ static void port_returned(struct story *s, uint32_t raw)
     uint32_t port = a == FAB_NONE || s->to_before[a] == FAB_NONE
                         ? FAB_NONE
                         : fab_inventory_port(s->after, a, change->port);
-    const struct lost_end *end = port == FAB_NONE ? NULL : cable_of(s, a, port);
+    const struct lost_end *end = port == FAB_NONE ? NULL : returned_cable(s, a, port);
     char what[DIFF_WHAT_TEXT], when[DIFF_LOST_TEXT], why[DIFF_WHY_TEXT];
 
     if (end == NULL)

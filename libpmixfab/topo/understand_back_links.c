@@ -5,13 +5,13 @@
 
 #include "topo/understand_priv.h"
 
-static bool same_rate(const struct fab_lost_cable *cable, const struct fab_port *port)
+static bool returned_link_same_rate(const struct fab_lost_cable *cable, const struct fab_port *port)
 {
     return cable->width == port->width && cable->speed == port->speed;
 }
 
 /* Both of its nodes are there and no HCA. */
-static bool is_known(const struct story *s, const struct fab_lost_cable *cable)
+static bool returned_link_is_known(const struct story *s, const struct fab_lost_cable *cable)
 {
     for (int side = 0; side < 2; side++) {
         uint32_t node = story_now(s, cable->end[side].guid);
@@ -29,7 +29,7 @@ static void link_back(struct story *s, uint32_t port, struct fab_lost_cable *cab
 
     story_subject_link(s, s->after, port);
     diff_link_text(s->after, now, what);
-    if (!same_rate(cable, now))
+    if (!returned_link_same_rate(cable, now))
         story_append_rate(before, cable->width, cable->speed);
     diff_rate_text(now, after);
     story_lost_text(cable->generation, cable->seen, when);
@@ -74,7 +74,7 @@ static const struct lost_end *lost_link(const struct story *s, uint32_t port)
 {
     const struct fab_port *now = &s->after->ports[port];
     const struct lost_end *end = story_lost_at(s, story_then(s, now->node), now->num);
-    return end != NULL && is_known(s, &s->lost->cables[end->cable]) ? end : NULL;
+    return end != NULL && returned_link_is_known(s, &s->lost->cables[end->cable]) ? end : NULL;
 }
 
 /* The only one that was lost between these two switches; NULL: none, or several. */

@@ -16,7 +16,7 @@ static void end_text(const struct fab_inventory *inv, uint32_t port, bool with_r
     snprintf(text, DIFF_VALUE_TEXT, "%.220s%s%s", end, with_rate ? ", " : "", with_rate ? rate : "");
 }
 
-static bool same_rate(const struct story *s, uint32_t b, uint32_t a)
+static bool moved_same_rate(const struct story *s, uint32_t b, uint32_t a)
 {
     const struct fab_port *x = &s->before->ports[b], *y = &s->after->ports[a];
     return x->width == y->width && x->speed == y->speed;
@@ -135,8 +135,8 @@ static void host_moved(struct story *s, uint32_t b, uint32_t a)
     story_subject_link(s, s->before, b);
     story_subject_link(s, s->after, a);
     diff_port_text(s->before, &s->before->ports[b], what);
-    end_text(s->before, from, !same_rate(s, b, a), before);
-    end_text(s->after, to, !same_rate(s, b, a), after);
+    end_text(s->before, from, !moved_same_rate(s, b, a), before);
+    end_text(s->after, to, !moved_same_rate(s, b, a), after);
     story_tell(s, FAB_CHANGE_HOST_MOVED, new->guid, s->after->ports[a].num, what, before, after,
                old->guid == new->guid ? "the same GUID at another port"
                                       : "what replaced it is at another port");
@@ -189,8 +189,8 @@ static void cable_moved(struct story *s, uint32_t b, uint32_t a, bool both)
         snprintf(before, sizeof(before), "%.270s", what);
         diff_link_text(s->after, new, after);
     } else {
-        end_text(s->before, old->peer, !same_rate(s, b, a), before);
-        end_text(s->after, new->peer, !same_rate(s, b, a), after);
+        end_text(s->before, old->peer, !moved_same_rate(s, b, a), before);
+        end_text(s->after, new->peer, !moved_same_rate(s, b, a), after);
     }
     story_tell(s, FAB_CHANGE_CABLE_MOVED, s->after->nodes[new->node].guid, new->num, what, before, after,
                both ? "a cable between the same two switches, on other ports"

@@ -19,38 +19,38 @@ struct by_name {
     uint32_t n;
 };
 
-static int compare(const struct fab_inventory *inv, uint32_t a, uint32_t b, bool hosts_only)
+static int duplicate_compare(const struct fab_inventory *inv, uint32_t a, uint32_t b, bool hosts_only)
 {
     const struct fab_node *x = &inv->nodes[a], *y = &inv->nodes[b];
     int order = strcmp(fab_str(inv, x->host), fab_str(inv, y->host));
     return order != 0 || hosts_only ? order : strcmp(fab_str(inv, x->name), fab_str(inv, y->name));
 }
 
-static int compare_nodes(const void *a, const void *b, void *inv)
+static int duplicate_compare_nodes(const void *a, const void *b, void *inv)
 {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = compare(inv, x, y, false);
+    int order = duplicate_compare(inv, x, y, false);
     return order != 0 ? order : x < y ? -1 : x > y;
 }
 
-static bool sort(const struct fab_inventory *inv, struct by_name *out)
+static bool duplicate_sort(const struct fab_inventory *inv, struct by_name *out)
 {
     *out = (struct by_name){.inv = inv, .list = calloc(inv->n_nodes + 1u, sizeof(*out->list))};
     for (uint32_t i = 0; out->list != NULL && i < inv->n_nodes; i++)
         if (is_kind(inv, i, FAB_HCA))
             out->list[out->n++] = i;
     if (out->n > 1)
-        qsort_r(out->list, out->n, sizeof(*out->list), compare_nodes, (void *)inv);
+        qsort_r(out->list, out->n, sizeof(*out->list), duplicate_compare_nodes, (void *)inv);
     return out->list != NULL;
 }
 
 /* The first place whose node is not before this one's name, or with `behind` that is behind it. */
-static uint32_t bound(const struct by_name *names, uint32_t node, bool hosts_only, bool behind)
+static uint32_t duplicate_bound(const struct by_name *names, uint32_t node, bool hosts_only, bool behind)
 {
     uint32_t low = 0, high = names->n;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        int order = compare(names->inv, names->list[mid], node, hosts_only);
+        int order = duplicate_compare(names->inv, names->list[mid], node, hosts_only);
         if (order < 0 || (behind && order == 0))
             low = mid + 1;
         else
@@ -64,10 +64,10 @@ struct alike {
     uint32_t first, n;
 };
 
-static struct alike find(const struct by_name *names, uint32_t node, bool hosts_only)
+static struct alike duplicate_find(const struct by_name *names, uint32_t node, bool hosts_only)
 {
-    uint32_t first = bound(names, node, hosts_only, false);
-    return (struct alike){first, bound(names, node, hosts_only, true) - first};
+    uint32_t first = duplicate_bound(names, node, hosts_only, false);
+    return (struct alike){first, duplicate_bound(names, node, hosts_only, true) - first};
 }
 
 /* Another one of them. */
@@ -89,7 +89,7 @@ static bool all_of(const struct story *s, const struct by_name *names, uint32_t 
 {
     const bool old = names->inv == s->before;
     const struct fab_inventory *there = old ? s->after : s->before;
-    const struct alike host = find(names, node, true);
+    const struct alike host = duplicate_find(names, node, true);
     for (uint32_t i = host.first; i < host.first + host.n; i++) {
         uint32_t is = (old ? s->to_after : s->to_before)[names->list[i]];
         if (is == FAB_NONE || strcmp(fab_str(there, there->nodes[is].host), other) != 0)
@@ -98,7 +98,8 @@ static bool all_of(const struct story *s, const struct by_name *names, uint32_t 
     return true;
 }
 
-static void place_of(const struct fab_inventory *inv, uint32_t node, char text[DIFF_PORT_TEXT + 24])
+static void duplicate_place_text(const struct fab_inventory *inv, uint32_t node,
+                                 char text[DIFF_PORT_TEXT + 24])
 {
     const struct fab_node *hca = &inv->nodes[node];
     char port[DIFF_PORT_TEXT];
@@ -114,16 +115,16 @@ static void place_of(const struct fab_inventory *inv, uint32_t node, char text[D
 }
 
 /* What they are called, where hosts are counted by HCAs of one host's and device's name. */
-static void explain(const struct story *s, const struct claim *claim, const struct by_name *names,
-                    struct alike alike, bool sure, char why[DIFF_WHY_TEXT])
+static void duplicate_explain(const struct story *s, const struct claim *claim, const struct by_name *names,
+                              struct alike alike, bool sure, char why[DIFF_WHY_TEXT])
 {
     const bool now = names->inv == s->after;
     const uint32_t node = now ? claim->after : claim->before;
     char name[DIFF_NODE_TEXT], mine[DIFF_PORT_TEXT + 24], others[DIFF_PORT_TEXT + 24], number[24] = "two";
     fab_text_clean(name, sizeof(name), now ? claim->to : claim->from, strlen(now ? claim->to : claim->from),
                    NULL);
-    place_of(names->inv, node, mine);
-    place_of(names->inv, other_than(names, alike, node), others);
+    duplicate_place_text(names->inv, node, mine);
+    duplicate_place_text(names->inv, other_than(names, alike, node), others);
     if (alike.n > 2 && sure)
         snprintf(number, sizeof(number), "%" PRIu32, alike.n);
     if (now)
@@ -134,7 +135,7 @@ static void explain(const struct story *s, const struct claim *claim, const stru
                  name, mine, sure ? "" : "; or one host had both");
 }
 
-static void tell(struct story *s, const struct claim *claim, const char *why)
+static void duplicate_add(struct story *s, const struct claim *claim, const char *why)
 {
     const struct fab_change *change = story_take_this(s, claim->raw);
     story_subject_node(s, s->before, claim->before);
@@ -162,11 +163,13 @@ static uint32_t take_host(struct story *s, enum fab_change_kind kind, const stru
     return FAB_NONE;
 }
 
-static void conclude(struct story *s, const struct claim *claim, const struct by_name *before,
-                     const struct by_name *after)
+static void duplicate_conclude(struct story *s, const struct claim *claim, const struct by_name *before,
+                               const struct by_name *after)
 {
-    const struct alike is = find(after, claim->after, false), was = find(before, claim->before, false);
-    const struct alike host = find(after, claim->after, true), host_was = find(before, claim->before, true);
+    const struct alike is = duplicate_find(after, claim->after, false),
+                       was = duplicate_find(before, claim->before, false);
+    const struct alike host = duplicate_find(after, claim->after, true),
+                       host_was = duplicate_find(before, claim->before, true);
     char why[DIFF_WHY_TEXT];
     uint32_t lost = take_host(s, FAB_CHANGE_HOST_LOST, before, claim->before, claim->to);
     uint32_t added = take_host(s, FAB_CHANGE_HOST_ADDED, after, claim->after, claim->from);
@@ -177,19 +180,19 @@ static void conclude(struct story *s, const struct claim *claim, const struct by
         return;
     }
     if (is.n > 1)
-        explain(s, claim, after, is, true, why);
+        duplicate_explain(s, claim, after, is, true, why);
     else if (was.n > 1)
-        explain(s, claim, before, was, true, why);
+        duplicate_explain(s, claim, before, was, true, why);
     else if (lost != FAB_NONE && host.n > 1)
-        explain(s, claim, after, host, false, why);
+        duplicate_explain(s, claim, after, host, false, why);
     else if (added != FAB_NONE && host_was.n > 1)
-        explain(s, claim, before, host_was, false, why);
+        duplicate_explain(s, claim, before, host_was, false, why);
     else {
         give_back(s, lost);
         give_back(s, added);
         return;
     }
-    tell(s, claim, why);
+    duplicate_add(s, claim, why);
 }
 
 void story_claims(struct story *s)
@@ -208,10 +211,10 @@ void story_claims(struct story *s)
         claim.to = fab_str(s->after, s->after->nodes[claim.after].host);
         if (strcmp(claim.from, claim.to) == 0)
             continue;
-        if (before.list == NULL && (!sort(s->before, &before) || !sort(s->after, &after)))
+        if (before.list == NULL && (!duplicate_sort(s->before, &before) || !duplicate_sort(s->after, &after)))
             s->out.rc = PMIXFAB_ERR_NOMEM;
         else
-            conclude(s, &claim, &before, &after);
+            duplicate_conclude(s, &claim, &before, &after);
     }
     free(before.list);
     free(after.list);

@@ -4,7 +4,7 @@
 
 #include "topo/understand_priv.h"
 
-static int compare_ends(const void *a, const void *b)
+static int retired_compare_ends(const void *a, const void *b)
 {
     const struct lost_end *x = a, *y = b;
     if (x->guid != y->guid)
@@ -39,7 +39,7 @@ bool story_prepare_lost(struct story *s)
                                                      lost->cables[i].end[k].num, i, k};
     }
     if (s->n_ends > 1)
-        qsort(s->ends, s->n_ends, sizeof(*s->ends), compare_ends);
+        qsort(s->ends, s->n_ends, sizeof(*s->ends), retired_compare_ends);
     return true;
 }
 
@@ -93,7 +93,7 @@ bool story_is_new(const struct story *s, uint32_t after)
     return s->to_before[after] == FAB_NONE && s->after_lost[after] == FAB_NONE;
 }
 
-static void match(struct story *s, uint32_t lost, uint32_t after)
+static void retired_match(struct story *s, uint32_t lost, uint32_t after)
 {
     s->lost_after[lost] = after;
     s->after_lost[after] = lost;
@@ -101,7 +101,7 @@ static void match(struct story *s, uint32_t lost, uint32_t after)
 
 /* ---- by GUID --------------------------------------------------------------------------------------- */
 
-static bool same_name(const struct story *s, uint32_t lost, uint32_t after)
+static bool retired_same_name(const struct story *s, uint32_t lost, uint32_t after)
 {
     const struct fab_node *node = &s->after->nodes[after];
     return strcmp(s->lost->nodes[lost].host, fab_str(s->after, node->host)) == 0 &&
@@ -109,14 +109,14 @@ static bool same_name(const struct story *s, uint32_t lost, uint32_t after)
 }
 
 /* One that has neither its name nor its place may be another host's now: `sure` leaves it. */
-static void match_guids(struct story *s, bool sure)
+static void retired_match_guids(struct story *s, bool sure)
 {
     for (uint32_t i = 0; i < s->lost->n_nodes; i++) {
         const struct fab_lost_node *node = &s->lost->nodes[i];
         uint32_t a = fab_inventory_find(s->after, node->guid);
         if (a != FAB_NONE && s->lost_after[i] == FAB_NONE && is_kind(s->after, a, node->kind) &&
-            story_is_new(s, a) && (!sure || node->kind == FAB_SWITCH || same_name(s, i, a)))
-            match(s, i, a);
+            story_is_new(s, a) && (!sure || node->kind == FAB_SWITCH || retired_same_name(s, i, a)))
+            retired_match(s, i, a);
     }
 }
 
@@ -134,7 +134,7 @@ static int compare_named(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->name, y->name);
 }
 
-static uint32_t run(const struct named *list, uint32_t n, uint32_t at)
+static uint32_t retired_name_run(const struct named *list, uint32_t n, uint32_t at)
 {
     uint32_t end = at + 1;
     while (end < n && compare_named(&list[at], &list[end]) == 0)
@@ -153,16 +153,17 @@ static void pair_names(struct story *s, struct named *lost, uint32_t n_lost, str
         qsort(came, n_came, sizeof(*came), compare_named);
     while (b < n_lost && a < n_came) {
         int order = compare_named(&lost[b], &came[a]);
-        uint32_t run_b = order <= 0 ? run(lost, n_lost, b) : 0, run_a = order >= 0 ? run(came, n_came, a) : 0;
+        uint32_t run_b = order <= 0 ? retired_name_run(lost, n_lost, b) : 0,
+                 run_a = order >= 0 ? retired_name_run(came, n_came, a) : 0;
         if (run_b == 1 && run_a == 1)
-            match(s, lost[b].node, came[a].node);
+            retired_match(s, lost[b].node, came[a].node);
         b += run_b;
         a += run_a;
     }
 }
 
 /* A name that two have recognises neither. */
-static void match_names(struct story *s)
+static void retired_match_names(struct story *s)
 {
     struct named *lost = malloc((s->lost->n_nodes + 1u) * sizeof(*lost));
     struct named *came = malloc((s->after->n_nodes + 1u) * sizeof(*came));
@@ -240,7 +241,7 @@ static void match_switches(struct story *s)
             if (a == FAB_NONE || !is_kind(s->after, a, FAB_SWITCH) || !story_is_new(s, a) ||
                 vote_then(s, a) != node->guid)
                 continue;
-            match(s, i, a);
+            retired_match(s, i, a);
             found = true;
         }
     }
@@ -249,7 +250,7 @@ static void match_switches(struct story *s)
 /* ---- HCAs by place --------------------------------------------------------------------------------- */
 
 /* At a switch port where one that was lost was last. */
-static void match_places(struct story *s)
+static void retired_match_places(struct story *s)
 {
     for (uint32_t a = 0; a < s->after->n_nodes; a++) {
         for (uint32_t i = 0; is_kind(s->after, a, FAB_HCA) && i < s->after->nodes[a].n_ports; i++) {
@@ -263,7 +264,7 @@ static void match_places(struct story *s)
                 continue;
             uint32_t lost = fab_lost_find(s->lost, s->lost->cables[end->cable].end[!end->side].guid);
             if (lost != FAB_NONE && s->lost->nodes[lost].kind == FAB_HCA && s->lost_after[lost] == FAB_NONE)
-                match(s, lost, a);
+                retired_match(s, lost, a);
         }
     }
 }
@@ -284,10 +285,10 @@ bool story_match_lost(struct story *s)
         return false;
     if (!story_prepare_lost(s))
         return false;
-    match_guids(s, true);
-    match_names(s);
-    match_guids(s, false);
+    retired_match_guids(s, true);
+    retired_match_names(s);
+    retired_match_guids(s, false);
     match_switches(s);
-    match_places(s);
+    retired_match_places(s);
     return s->out.rc == 0;
 }

@@ -4,7 +4,7 @@
 
 #include "topo/understand_priv.h"
 
-static void match(struct story *s, uint32_t before, uint32_t after)
+static void match_pair(struct story *s, uint32_t before, uint32_t after)
 {
     s->to_after[before] = after;
     s->to_before[after] = before;
@@ -12,7 +12,7 @@ static void match(struct story *s, uint32_t before, uint32_t after)
 
 /* ---- the same GUID, where there is no doubt ------------------------------------------------------- */
 
-static bool same_name(const struct story *s, uint32_t b, uint32_t a)
+static bool match_same_name(const struct story *s, uint32_t b, uint32_t a)
 {
     const struct fab_node *x = &s->before->nodes[b], *y = &s->after->nodes[a];
     return strcmp(fab_str(s->before, x->host), fab_str(s->after, y->host)) == 0 &&
@@ -33,7 +33,8 @@ struct cables {
     uint32_t before, after, kept;
 };
 
-static struct cables count_cables(const struct story *s, const struct fab_node *b, const struct fab_node *a)
+static struct cables match_count_cables(const struct story *s, const struct fab_node *b,
+                                        const struct fab_node *a)
 {
     const struct fab_port *x = s->before->ports + b->first_port, *y = s->after->ports + a->first_port;
     struct cables n = {0};
@@ -59,14 +60,14 @@ static bool is_certain(const struct story *s, uint32_t b, uint32_t a)
 
     if (x->kind != FAB_HCA && x->kind != FAB_SWITCH)
         return true;
-    if (x->kind == FAB_HCA && same_name(s, b, a))
+    if (x->kind == FAB_HCA && match_same_name(s, b, a))
         return true;
-    struct cables n = count_cables(s, x, y);
+    struct cables n = match_count_cables(s, x, y);
     return n.kept > 0 || (x->kind == FAB_SWITCH && (n.before == 0 || n.after == 0));
 }
 
 /* Both are in the order of their GUIDs. */
-static void match_guids(struct story *s, bool (*accept)(const struct story *, uint32_t, uint32_t))
+static void match_by_guid(struct story *s, bool (*accept)(const struct story *, uint32_t, uint32_t))
 {
     uint32_t b = 0, a = 0;
 
@@ -74,20 +75,20 @@ static void match_guids(struct story *s, bool (*accept)(const struct story *, ui
         const struct fab_node *x = &s->before->nodes[b], *y = &s->after->nodes[a];
         if (x->guid == y->guid && x->kind == y->kind && s->to_after[b] == FAB_NONE &&
             s->to_before[a] == FAB_NONE && accept(s, b, a))
-            match(s, b, a);
+            match_pair(s, b, a);
         bool next_b = x->guid <= y->guid, next_a = y->guid <= x->guid;
         b += next_b;
         a += next_a;
     }
 }
 
-static bool is_hca(const struct story *s, uint32_t b, uint32_t a)
+static bool match_is_hca(const struct story *s, uint32_t b, uint32_t a)
 {
     (void)a;
     return is_kind(s->before, b, FAB_HCA);
 }
 
-static bool is_switch(const struct story *s, uint32_t b, uint32_t a)
+static bool match_is_switch(const struct story *s, uint32_t b, uint32_t a)
 {
     (void)a;
     return is_kind(s->before, b, FAB_SWITCH);
@@ -136,7 +137,7 @@ static struct unmatched *list_unmatched(const struct fab_inventory *inv, const u
 }
 
 /* How many of the list, from `at` on, have its name. */
-static uint32_t run(const struct unmatched *list, uint32_t n, uint32_t at)
+static uint32_t match_name_run(const struct unmatched *list, uint32_t n, uint32_t at)
 {
     uint32_t end = at + 1;
     while (end < n && same_slot(&list[at], &list[end]))
@@ -145,7 +146,7 @@ static uint32_t run(const struct unmatched *list, uint32_t n, uint32_t at)
 }
 
 /* A name that two HCAs have recognises neither. */
-static int match_names(struct story *s)
+static int match_by_name(struct story *s)
 {
     uint32_t n_before, n_after, b = 0, a = 0;
     struct unmatched *before = list_unmatched(s->before, s->to_after, &n_before);
@@ -156,10 +157,10 @@ static int match_names(struct story *s)
         struct unmatched x = before[b], y = after[a];
         x.node = y.node = 0;
         int order = compare_unmatched(&x, &y);
-        uint32_t run_b = order <= 0 ? run(before, n_before, b) : 0;
-        uint32_t run_a = order >= 0 ? run(after, n_after, a) : 0;
+        uint32_t run_b = order <= 0 ? match_name_run(before, n_before, b) : 0;
+        uint32_t run_a = order >= 0 ? match_name_run(after, n_after, a) : 0;
         if (run_b == 1 && run_a == 1)
-            match(s, before[b].node, after[a].node);
+            match_pair(s, before[b].node, after[a].node);
         b += run_b;
         a += run_a;
     }
@@ -184,14 +185,14 @@ static uint32_t in_its_place(const struct story *s, uint32_t hca)
     return FAB_NONE;
 }
 
-static void match_places(struct story *s)
+static void match_by_place(struct story *s)
 {
     for (uint32_t i = 0; i < s->before->n_nodes; i++) {
         if (!is_kind(s->before, i, FAB_HCA) || s->to_after[i] != FAB_NONE)
             continue;
         uint32_t node = in_its_place(s, i);
         if (node != FAB_NONE)
-            match(s, i, node);
+            match_pair(s, i, node);
     }
 }
 
@@ -201,12 +202,12 @@ int story_match(struct story *s)
         s->to_after[i] = FAB_NONE;
     for (uint32_t i = 0; i < s->after->n_nodes; i++)
         s->to_before[i] = FAB_NONE;
-    match_guids(s, is_certain);
-    int rc = match_names(s);
-    match_guids(s, is_hca);
+    match_by_guid(s, is_certain);
+    int rc = match_by_name(s);
+    match_by_guid(s, match_is_hca);
     story_match_switches(s);
-    match_guids(s, is_switch);
+    match_by_guid(s, match_is_switch);
     story_match_switches(s);
-    match_places(s);
+    match_by_place(s);
     return rc;
 }

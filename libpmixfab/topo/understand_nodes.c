@@ -7,7 +7,7 @@
 
 #define GUID_TEXT 24
 
-static void guid_text(uint64_t guid, char text[GUID_TEXT])
+static void replaced_guid_text(uint64_t guid, char text[GUID_TEXT])
 {
     snprintf(text, GUID_TEXT, "0x%016" PRIx64, guid);
 }
@@ -39,15 +39,15 @@ static uint32_t take_same_cable(struct story *s, uint32_t port, uint32_t node)
 }
 
 /* GUIDs before and after, with the names where they differ. */
-static void identities(const struct story *s, uint32_t b, uint32_t a, char before[DIFF_VALUE_TEXT],
-                       char after[DIFF_VALUE_TEXT])
+static void replaced_identities(const struct story *s, uint32_t b, uint32_t a, char before[DIFF_VALUE_TEXT],
+                                char after[DIFF_VALUE_TEXT])
 {
     char name_b[DIFF_NODE_TEXT], name_a[DIFF_NODE_TEXT], guid_b[GUID_TEXT], guid_a[GUID_TEXT];
 
     diff_node_text(s->before, &s->before->nodes[b], name_b);
     diff_node_text(s->after, &s->after->nodes[a], name_a);
-    guid_text(s->before->nodes[b].guid, guid_b);
-    guid_text(s->after->nodes[a].guid, guid_a);
+    replaced_guid_text(s->before->nodes[b].guid, guid_b);
+    replaced_guid_text(s->after->nodes[a].guid, guid_a);
     bool same = strcmp(name_b, name_a) == 0;
     snprintf(before, DIFF_VALUE_TEXT, "%s%s%.240s", guid_b, same ? "" : " ", same ? "" : name_b);
     snprintf(after, DIFF_VALUE_TEXT, "%s%s%.240s", guid_a, same ? "" : " ", same ? "" : name_a);
@@ -78,7 +78,7 @@ static void switch_replaced(struct story *s, uint32_t b, uint32_t a)
         story_subject_link(s, s->before, port);
     }
     diff_node_text(s->before, old, what);
-    identities(s, b, a, before, after);
+    replaced_identities(s, b, a, before, after);
     snprintf(why, sizeof(why), "%" PRIu32 " of its %" PRIu32 " cables lead to another switch now", back, n);
     s->past.former = old->guid;
     s->past.renamed = story_renamed_node(s, fab_str(s->before, old->name), a);
@@ -97,8 +97,8 @@ void story_switches_replaced(struct story *s)
 
 /* ---- HCAs ----------------------------------------------------------------------------------------- */
 
-static void take_devices(struct story *s, enum fab_change_kind kind, const struct fab_inventory *inv,
-                         const struct fab_node *node)
+static void replaced_claim_devices(struct story *s, enum fab_change_kind kind,
+                                   const struct fab_inventory *inv, const struct fab_node *node)
 {
     for (uint32_t i = 0; i < node->n_ports; i++)
         story_take(s, kind, node->guid, inv->ports[node->first_port + i].num);
@@ -149,8 +149,8 @@ static void hca_replaced(struct story *s, uint32_t b, uint32_t a)
 
     story_subject_node(s, s->before, b);
     story_subject_node(s, s->after, a);
-    take_devices(s, FAB_CHANGE_DEVICE_LOST, s->before, old);
-    take_devices(s, FAB_CHANGE_DEVICE_ADDED, s->after, new);
+    replaced_claim_devices(s, FAB_CHANGE_DEVICE_LOST, s->before, old);
+    replaced_claim_devices(s, FAB_CHANGE_DEVICE_ADDED, s->after, new);
     take_comparison(s, new->guid);
     if (!same_host) {
         story_take_host(s, FAB_CHANGE_HOST_LOST, host_b);
@@ -158,7 +158,7 @@ static void hca_replaced(struct story *s, uint32_t b, uint32_t a)
     }
     bool stayed = take_cables(s, b, a, place, rates) > 0;
     diff_node_text(s->before, old, what);
-    identities(s, b, a, before, after);
+    replaced_identities(s, b, a, before, after);
     append_rate(before, rates[0]);
     append_rate(after, rates[1]);
     snprintf(why, sizeof(why), "another GUID%s%s%.300s",

@@ -7,7 +7,7 @@
 #include "topo/text.h"
 #include "topo/understand_priv.h"
 
-static const struct fab_inventory *side(const struct story *s, bool added)
+static const struct fab_inventory *remaining_inventory(const struct story *s, bool added)
 {
     return added ? s->after : s->before;
 }
@@ -25,16 +25,16 @@ struct devices {
     uint32_t n;
 };
 
-static int compare_devices(const void *a, const void *b)
+static int remaining_compare_devices(const void *a, const void *b)
 {
     const struct device *x = a, *y = b;
     int order = strcmp(x->host, y->host);
     return order != 0 ? order : x->raw < y->raw ? -1 : x->raw > y->raw;
 }
 
-static struct devices list_devices(struct story *s, enum fab_change_kind kind)
+static struct devices remaining_list_devices(struct story *s, enum fab_change_kind kind)
 {
-    const struct fab_inventory *inv = side(s, came(kind));
+    const struct fab_inventory *inv = remaining_inventory(s, came(kind));
     struct devices devices = {malloc((s->raw->n + 1u) * sizeof(struct device)), 0};
 
     if (devices.list == NULL)
@@ -49,7 +49,7 @@ static struct devices list_devices(struct story *s, enum fab_change_kind kind)
             devices.list[devices.n++] = (struct device){fab_str(inv, inv->nodes[node].host), i, port};
     }
     if (devices.n > 1)
-        qsort(devices.list, devices.n, sizeof(*devices.list), compare_devices);
+        qsort(devices.list, devices.n, sizeof(*devices.list), remaining_compare_devices);
     return devices;
 }
 
@@ -123,7 +123,7 @@ static void tell_gone(struct story *s, const struct fab_change *change, const ch
 static void host_gone(struct story *s, uint32_t raw, const struct devices *devices)
 {
     const struct fab_change *change = story_take_this(s, raw);
-    const struct fab_inventory *inv = side(s, came(change->kind));
+    const struct fab_inventory *inv = remaining_inventory(s, came(change->kind));
     uint32_t node = fab_inventory_find(inv, change->guid), cables = 0, low = 0, high = devices->n;
     const char *host = node == FAB_NONE ? "" : fab_str(inv, inv->nodes[node].host);
     char place[DIFF_PORT_TEXT] = "", list[DIFF_VALUE_TEXT] = "", value[DIFF_VALUE_TEXT + 40];
@@ -152,7 +152,7 @@ static void host_gone(struct story *s, uint32_t raw, const struct devices *devic
 
 /* ---- two HCAs of one name -------------------------------------------------------------------------- */
 
-static int compare_names(const void *a, const void *b, void *of)
+static int remaining_compare_names(const void *a, const void *b, void *of)
 {
     const struct fab_inventory *inv = of;
     const struct fab_node *x = &inv->nodes[*(const uint32_t *)a], *y = &inv->nodes[*(const uint32_t *)b];
@@ -171,7 +171,7 @@ static uint32_t *hcas_by_name(const struct fab_inventory *inv, uint32_t *n)
             list[(*n)++] = i;
     }
     if (*n > 1)
-        qsort_r(list, *n, sizeof(*list), compare_names, (void *)inv);
+        qsort_r(list, *n, sizeof(*list), remaining_compare_names, (void *)inv);
     return list;
 }
 
@@ -182,12 +182,12 @@ static uint32_t count_name(const struct fab_inventory *inv, const uint32_t *list
 
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (compare_names(&list[mid], &node, (void *)inv) < 0)
+        if (remaining_compare_names(&list[mid], &node, (void *)inv) < 0)
             low = mid + 1;
         else
             high = mid;
     }
-    while (low < n && compare_names(&list[low], &node, (void *)inv) == 0) {
+    while (low < n && remaining_compare_names(&list[low], &node, (void *)inv) == 0) {
         low++;
         count++;
     }
@@ -199,7 +199,7 @@ static uint32_t count_name(const struct fab_inventory *inv, const uint32_t *list
 static void device_gone(struct story *s, const struct device *device, bool twice)
 {
     const struct fab_change *change = story_take_this(s, device->raw);
-    const struct fab_inventory *inv = side(s, came(change->kind));
+    const struct fab_inventory *inv = remaining_inventory(s, came(change->kind));
     char place[DIFF_PORT_TEXT] = "", value[DIFF_VALUE_TEXT] = "";
 
     story_subject_node(s, inv, inv->ports[device->port].node);
@@ -231,7 +231,7 @@ static void switch_gone(struct story *s, uint32_t raw)
 {
     const struct fab_change *change = story_take_this(s, raw);
     bool added = came(change->kind);
-    const struct fab_inventory *inv = side(s, added);
+    const struct fab_inventory *inv = remaining_inventory(s, added);
     uint32_t node = fab_inventory_find(inv, change->guid), cables = 0;
     char why[DIFF_WHY_TEXT];
 
@@ -251,16 +251,16 @@ static void switch_gone(struct story *s, uint32_t raw)
 }
 
 /* Those that came, or those that went. Hosts have their cables, then devices, then switches. */
-static void gone(struct story *s, enum fab_change_kind host, enum fab_change_kind device,
-                 enum fab_change_kind sw)
+static void remaining_conclude(struct story *s, enum fab_change_kind host, enum fab_change_kind device,
+                               enum fab_change_kind sw)
 {
-    struct devices devices = list_devices(s, device);
+    struct devices devices = remaining_list_devices(s, device);
 
     for (uint32_t i = 0; i < s->raw->n; i++) {
         if (s->raw->changes[i].kind == host && !s->taken[i])
             host_gone(s, i, &devices);
     }
-    devices_gone(s, side(s, came(device)), &devices);
+    devices_gone(s, remaining_inventory(s, came(device)), &devices);
     for (uint32_t i = 0; i < s->raw->n; i++) {
         if (s->raw->changes[i].kind == sw && !s->taken[i])
             switch_gone(s, i);
@@ -270,8 +270,8 @@ static void gone(struct story *s, enum fab_change_kind host, enum fab_change_kin
 
 void story_gone(struct story *s)
 {
-    gone(s, FAB_CHANGE_HOST_LOST, FAB_CHANGE_DEVICE_LOST, FAB_CHANGE_SWITCH_LOST);
-    gone(s, FAB_CHANGE_HOST_ADDED, FAB_CHANGE_DEVICE_ADDED, FAB_CHANGE_SWITCH_ADDED);
+    remaining_conclude(s, FAB_CHANGE_HOST_LOST, FAB_CHANGE_DEVICE_LOST, FAB_CHANGE_SWITCH_LOST);
+    remaining_conclude(s, FAB_CHANGE_HOST_ADDED, FAB_CHANGE_DEVICE_ADDED, FAB_CHANGE_SWITCH_ADDED);
 }
 
 /* ---- what is told as it is ------------------------------------------------------------------------- */
@@ -298,7 +298,7 @@ static const char *back_where(const struct story *s, uint64_t guid)
                       : "it is seen again, at another place";
 }
 
-static const char *reason(const struct story *s, const struct fab_change *change)
+static const char *remaining_reason(const struct story *s, const struct fab_change *change)
 {
     switch (change->kind) {
     case FAB_CHANGE_LINK_ADDED:
@@ -326,7 +326,8 @@ static const char *reason(const struct story *s, const struct fab_change *change
     }
 }
 
-static void subjects_of(struct story *s, const struct fab_inventory *inv, const struct fab_change *change)
+static void remaining_subjects(struct story *s, const struct fab_inventory *inv,
+                               const struct fab_change *change)
 {
     uint32_t node = change->guid == 0 ? FAB_NONE : fab_inventory_find(inv, change->guid);
     uint32_t port = FAB_NONE;
@@ -354,12 +355,12 @@ void story_rest(struct story *s)
             continue;
         const struct fab_change *change = story_take_this(s, i);
         if (change->kind != FAB_CHANGE_LINK_ADDED)
-            subjects_of(s, s->before, change);
+            remaining_subjects(s, s->before, change);
         if (change->kind != FAB_CHANGE_LINK_LOST)
-            subjects_of(s, s->after, change);
+            remaining_subjects(s, s->after, change);
         if (change->kind == FAB_CHANGE_NAME)
             s->past.renamed = story_switch_renamed(s, change->guid);
         story_tell(s, change->kind, change->guid, change->port, change->what, change->before, change->after,
-                   reason(s, change));
+                   remaining_reason(s, change));
     }
 }

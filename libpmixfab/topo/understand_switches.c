@@ -30,7 +30,7 @@ bool votes_elected(const struct votes *votes, uint64_t *whom)
 }
 
 /* Where the ports around a switch of `in` lead in the other inventory. */
-static uint32_t count_votes(const struct story *s, const struct fab_inventory *in, uint32_t node)
+static uint32_t switch_count_majority(const struct story *s, const struct fab_inventory *in, uint32_t node)
 {
     bool forth = in == s->before;
     const struct fab_inventory *other = forth ? s->after : s->before;
@@ -56,9 +56,9 @@ static bool match_some(struct story *s)
     for (uint32_t i = 0; i < s->before->n_nodes; i++) {
         if (!is_kind(s->before, i, FAB_SWITCH) || s->to_after[i] != FAB_NONE)
             continue;
-        uint32_t node = count_votes(s, s->before, i);
+        uint32_t node = switch_count_majority(s, s->before, i);
         if (node == FAB_NONE || !is_kind(s->after, node, FAB_SWITCH) || s->to_before[node] != FAB_NONE ||
-            count_votes(s, s->after, node) != i)
+            switch_count_majority(s, s->after, node) != i)
             continue;
         s->to_after[i] = node;
         s->to_before[node] = i;

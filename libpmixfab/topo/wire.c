@@ -20,14 +20,14 @@
 
 static const char magic[8] = {'f', 'a', 'b', 'w', 'i', 'r', 'e', '\n'};
 
-static uint8_t *put(uint8_t *at, uint64_t value, unsigned bytes)
+static uint8_t *wire_put_uint(uint8_t *at, uint64_t value, unsigned bytes)
 {
     for (unsigned i = 0; i < bytes; i++)
         at[i] = (uint8_t)(value >> (8 * i));
     return at + bytes;
 }
 
-static uint64_t get(const uint8_t **at, unsigned bytes)
+static uint64_t wire_get_uint(const uint8_t **at, unsigned bytes)
 {
     uint64_t value = 0;
     for (unsigned i = 0; i < bytes; i++)
@@ -37,24 +37,24 @@ static uint64_t get(const uint8_t **at, unsigned bytes)
 }
 
 /* Everything but the checksum itself. */
-static uint64_t checksum(const uint8_t *bytes, size_t size)
+static uint64_t wire_checksum(const uint8_t *bytes, size_t size)
 {
     uint64_t head = XXH3_64bits(bytes, SUM_AT);
     return XXH3_64bits_withSeed(bytes + FAB_WIRE_HEAD, size - FAB_WIRE_HEAD, head);
 }
 
-static uint8_t *put_node(uint8_t *at, const struct fab_node *node)
+static uint8_t *wire_put_node(uint8_t *at, const struct fab_node *node)
 {
-    at = put(at, node->guid, 8);
-    at = put(at, node->system_guid, 8);
-    at = put(at, node->vendor_id, 4);
-    at = put(at, node->device_id, 4);
-    at = put(at, node->desc, 4);
-    at = put(at, node->host, 4);
-    at = put(at, node->name, 4);
-    at = put(at, node->line, 4);
-    at = put(at, node->lid, 2);
-    at = put(at, node->chassis, 2);
+    at = wire_put_uint(at, node->guid, 8);
+    at = wire_put_uint(at, node->system_guid, 8);
+    at = wire_put_uint(at, node->vendor_id, 4);
+    at = wire_put_uint(at, node->device_id, 4);
+    at = wire_put_uint(at, node->desc, 4);
+    at = wire_put_uint(at, node->host, 4);
+    at = wire_put_uint(at, node->name, 4);
+    at = wire_put_uint(at, node->line, 4);
+    at = wire_put_uint(at, node->lid, 2);
+    at = wire_put_uint(at, node->chassis, 2);
     const uint8_t small[] = {node->slot_type, node->slot,      node->chip,     node->kind,
                              node->lmc,       node->num_ports, node->enhanced, node->unnamed};
     memcpy(at, small, sizeof(small));
@@ -64,33 +64,33 @@ static uint8_t *put_node(uint8_t *at, const struct fab_node *node)
 static void get_node(const uint8_t **at, struct fab_node *node)
 {
     memset(node, 0, sizeof(*node));
-    node->guid = get(at, 8);
-    node->system_guid = get(at, 8);
-    node->vendor_id = (uint32_t)get(at, 4);
-    node->device_id = (uint32_t)get(at, 4);
-    node->desc = (uint32_t)get(at, 4);
-    node->host = (uint32_t)get(at, 4);
-    node->name = (uint32_t)get(at, 4);
-    node->line = (uint32_t)get(at, 4);
-    node->lid = (uint16_t)get(at, 2);
-    node->chassis = (uint16_t)get(at, 2);
-    node->slot_type = (uint8_t)get(at, 1);
-    node->slot = (uint8_t)get(at, 1);
-    node->chip = (uint8_t)get(at, 1);
-    node->kind = (uint8_t)get(at, 1);
-    node->lmc = (uint8_t)get(at, 1);
-    node->num_ports = (uint8_t)get(at, 1);
-    node->enhanced = (uint8_t)get(at, 1);
-    node->unnamed = (uint8_t)get(at, 1);
+    node->guid = wire_get_uint(at, 8);
+    node->system_guid = wire_get_uint(at, 8);
+    node->vendor_id = (uint32_t)wire_get_uint(at, 4);
+    node->device_id = (uint32_t)wire_get_uint(at, 4);
+    node->desc = (uint32_t)wire_get_uint(at, 4);
+    node->host = (uint32_t)wire_get_uint(at, 4);
+    node->name = (uint32_t)wire_get_uint(at, 4);
+    node->line = (uint32_t)wire_get_uint(at, 4);
+    node->lid = (uint16_t)wire_get_uint(at, 2);
+    node->chassis = (uint16_t)wire_get_uint(at, 2);
+    node->slot_type = (uint8_t)wire_get_uint(at, 1);
+    node->slot = (uint8_t)wire_get_uint(at, 1);
+    node->chip = (uint8_t)wire_get_uint(at, 1);
+    node->kind = (uint8_t)wire_get_uint(at, 1);
+    node->lmc = (uint8_t)wire_get_uint(at, 1);
+    node->num_ports = (uint8_t)wire_get_uint(at, 1);
+    node->enhanced = (uint8_t)wire_get_uint(at, 1);
+    node->unnamed = (uint8_t)wire_get_uint(at, 1);
 }
 
-static uint8_t *put_port(uint8_t *at, const struct fab_port *port)
+static uint8_t *wire_put_port(uint8_t *at, const struct fab_port *port)
 {
-    at = put(at, port->guid, 8);
-    at = put(at, port->node, 4);
-    at = put(at, port->peer, 4);
-    at = put(at, port->line, 4);
-    at = put(at, port->lid, 2);
+    at = wire_put_uint(at, port->guid, 8);
+    at = wire_put_uint(at, port->node, 4);
+    at = wire_put_uint(at, port->peer, 4);
+    at = wire_put_uint(at, port->line, 4);
+    at = wire_put_uint(at, port->lid, 2);
     const uint8_t small[] = {port->num, port->lmc, port->state, port->width, port->speed, port->subnet};
     memcpy(at, small, sizeof(small));
     return at + sizeof(small);
@@ -99,17 +99,17 @@ static uint8_t *put_port(uint8_t *at, const struct fab_port *port)
 static void get_port(const uint8_t **at, struct fab_port *port)
 {
     memset(port, 0, sizeof(*port));
-    port->guid = get(at, 8);
-    port->node = (uint32_t)get(at, 4);
-    port->peer = (uint32_t)get(at, 4);
-    port->line = (uint32_t)get(at, 4);
-    port->lid = (uint16_t)get(at, 2);
-    port->num = (uint8_t)get(at, 1);
-    port->lmc = (uint8_t)get(at, 1);
-    port->state = (uint8_t)get(at, 1);
-    port->width = (uint8_t)get(at, 1);
-    port->speed = (uint8_t)get(at, 1);
-    port->subnet = (uint8_t)get(at, 1);
+    port->guid = wire_get_uint(at, 8);
+    port->node = (uint32_t)wire_get_uint(at, 4);
+    port->peer = (uint32_t)wire_get_uint(at, 4);
+    port->line = (uint32_t)wire_get_uint(at, 4);
+    port->lid = (uint16_t)wire_get_uint(at, 2);
+    port->num = (uint8_t)wire_get_uint(at, 1);
+    port->lmc = (uint8_t)wire_get_uint(at, 1);
+    port->state = (uint8_t)wire_get_uint(at, 1);
+    port->width = (uint8_t)wire_get_uint(at, 1);
+    port->speed = (uint8_t)wire_get_uint(at, 1);
+    port->subnet = (uint8_t)wire_get_uint(at, 1);
 }
 
 static uint64_t total_size(uint64_t subnets, uint64_t nodes, uint64_t ports, uint64_t pool)
@@ -131,23 +131,23 @@ int fab_wire_encode(const struct fab_inventory *inv, void **bytes, size_t *size)
         return PMIXFAB_ERR_NOMEM;
 
     memcpy(start, magic, sizeof(magic));
-    uint8_t *at = put(start + sizeof(magic), VERSION, 4);
-    at = put(at, 0, 4);
-    at = put(at, total, 8);
-    at = put(at, 0, 8); /* the checksum, when the rest stands */
-    at = put(at, inv->n_subnets, 4);
-    at = put(at, inv->n_nodes, 4);
-    at = put(at, inv->n_ports, 4);
-    at = put(at, inv->pool_size, 4);
+    uint8_t *at = wire_put_uint(start + sizeof(magic), VERSION, 4);
+    at = wire_put_uint(at, 0, 4);
+    at = wire_put_uint(at, total, 8);
+    at = wire_put_uint(at, 0, 8); /* the checksum, when the rest stands */
+    at = wire_put_uint(at, inv->n_subnets, 4);
+    at = wire_put_uint(at, inv->n_nodes, 4);
+    at = wire_put_uint(at, inv->n_ports, 4);
+    at = wire_put_uint(at, inv->pool_size, 4);
     for (uint32_t i = 0; i < inv->n_subnets; i++)
-        at = put(at, inv->subnets[i].prefix, SUBNET_SIZE);
+        at = wire_put_uint(at, inv->subnets[i].prefix, SUBNET_SIZE);
     for (uint32_t i = 0; i < inv->n_nodes; i++)
-        at = put_node(at, &inv->nodes[i]);
+        at = wire_put_node(at, &inv->nodes[i]);
     for (uint32_t i = 0; i < inv->n_ports; i++)
-        at = put_port(at, &inv->ports[i]);
+        at = wire_put_port(at, &inv->ports[i]);
     if (inv->pool_size > 0)
         memcpy(at, inv->pool, inv->pool_size);
-    put(start + SUM_AT, checksum(start, total), 8);
+    wire_put_uint(start + SUM_AT, wire_checksum(start, total), 8);
     *bytes = start;
     *size = total;
     return 0;
@@ -158,11 +158,11 @@ uint64_t fab_wire_total(const void *head)
     if (memcmp(head, magic, sizeof(magic)) != 0)
         return 0;
     const uint8_t *at = (const uint8_t *)head + 16;
-    return get(&at, 8);
+    return wire_get_uint(&at, 8);
 }
 
 /* Head, size and checksum. */
-static int check_head(const uint8_t *bytes, size_t size, struct fab_err *err)
+static int wire_check_head(const uint8_t *bytes, size_t size, struct fab_err *err)
 {
     if (memcmp(bytes, magic, size < sizeof(magic) ? size : sizeof(magic)) != 0)
         return fab_fail(err, PMIXFAB_ERR_FOREIGN, "these bytes are not an inventory from a sweep");
@@ -170,7 +170,7 @@ static int check_head(const uint8_t *bytes, size_t size, struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_TRUNCATED, "the inventory ends after %zu bytes, inside its head",
                         size);
     const uint8_t *at = bytes + sizeof(magic);
-    uint64_t version = get(&at, 4), total = fab_wire_total(bytes);
+    uint64_t version = wire_get_uint(&at, 4), total = fab_wire_total(bytes);
     if (version != VERSION)
         return fab_fail(err, version < VERSION ? PMIXFAB_ERR_OLDER : PMIXFAB_ERR_NEWER,
                         "the inventory is of format %" PRIu64
@@ -186,15 +186,15 @@ static int check_head(const uint8_t *bytes, size_t size, struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%" PRIu64 " bytes too many behind the inventory",
                         size - total);
     at = bytes + SUM_AT;
-    if (get(&at, 8) != checksum(bytes, size))
+    if (wire_get_uint(&at, 8) != wire_checksum(bytes, size))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the inventory's checksum does not match");
     return 0;
 }
 
-static int read_body(const uint8_t *at, uint64_t total, struct fab_inventory *inv, struct fab_err *err)
+static int wire_read_body(const uint8_t *at, uint64_t total, struct fab_inventory *inv, struct fab_err *err)
 {
-    uint32_t subnets = (uint32_t)get(&at, 4), nodes = (uint32_t)get(&at, 4);
-    uint32_t ports = (uint32_t)get(&at, 4), pool = (uint32_t)get(&at, 4);
+    uint32_t subnets = (uint32_t)wire_get_uint(&at, 4), nodes = (uint32_t)wire_get_uint(&at, 4);
+    uint32_t ports = (uint32_t)wire_get_uint(&at, 4), pool = (uint32_t)wire_get_uint(&at, 4);
 
     if (subnets > FAB_MAX_SUBNETS || total_size(subnets, nodes, ports, pool) != total)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the inventory's counts do not fit its size");
@@ -207,7 +207,7 @@ static int read_body(const uint8_t *at, uint64_t total, struct fab_inventory *in
     inv->n_nodes = inv->cap_nodes = nodes;
     inv->n_ports = inv->cap_ports = ports;
     for (uint32_t i = 0; i < subnets; i++)
-        inv->subnets[i].prefix = get(&at, SUBNET_SIZE);
+        inv->subnets[i].prefix = wire_get_uint(&at, SUBNET_SIZE);
     for (uint32_t i = 0; i < nodes; i++)
         get_node(&at, &inv->nodes[i]);
     for (uint32_t i = 0; i < ports; i++)
@@ -226,9 +226,9 @@ int fab_wire_decode(const void *bytes, size_t size, struct fab_inventory *inv, s
     fab_inventory_init(inv);
     if (bytes == NULL || size == 0)
         return fab_fail(err, PMIXFAB_ERR_TRUNCATED, "no inventory came");
-    int rc = check_head(bytes, size, err);
+    int rc = wire_check_head(bytes, size, err);
     if (rc == 0)
-        rc = read_body((const uint8_t *)bytes + FAB_WIRE_HEAD, size, inv, err);
+        rc = wire_read_body((const uint8_t *)bytes + FAB_WIRE_HEAD, size, inv, err);
     if (rc == 0)
         rc = fab_inventory_finish(inv, err);
     if (rc != 0)
