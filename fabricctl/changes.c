@@ -105,10 +105,10 @@ static struct ctl_table *open_table(const struct ctl *ctl, bool people, json_t *
                : ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, for_people, CTL_COUNT(for_people));
 }
 
-void ctl_print_held(const json_t *answer)
+void ctl_print_suppressed(const json_t *answer)
 {
-    json_int_t cables = json_integer_value(json_object_get(answer, "held"));
-    json_int_t switches = json_integer_value(json_object_get(answer, "held_switches"));
+    json_int_t cables = json_integer_value(json_object_get(answer, "suppressed"));
+    json_int_t switches = json_integer_value(json_object_get(answer, "suppressed_switches"));
     char some[2][40] = {"", ""};
 
     if (cables + switches == 0)
@@ -117,7 +117,7 @@ void ctl_print_held(const json_t *answer)
         snprintf(some[0], sizeof(some[0]), "%lld cable%s", (long long)cables, cables == 1 ? "" : "s");
     if (switches > 0)
         snprintf(some[1], sizeof(some[1]), "%lld switch%s", (long long)switches, switches == 1 ? "" : "es");
-    printf("%s%s%s %s held down: see fabricctl check\n", some[0], cables > 0 && switches > 0 ? " and " : "",
+    printf("%s%s%s %s suppressed: see fabricctl check\n", some[0], cables > 0 && switches > 0 ? " and " : "",
            some[1], cables + switches == 1 ? "is" : "are");
 }
 

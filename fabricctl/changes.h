@@ -17,8 +17,8 @@ enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, js
 /* True where `what` names the host: as a whole word, node1 is not in "node10 HCA-1". */
 bool ctl_mentions(const char *what, const char *host);
 
-/* Of an answer about a sweep: a line on what is held down, where anything is. */
-void ctl_print_held(const json_t *answer);
+/* Of an answer about a sweep: a line on what is suppressed, where anything is. */
+void ctl_print_suppressed(const json_t *answer);
 
 /* The daemon cannot be asked over PMIx: tells so. */
 enum ctl_exit ctl_control_only(const struct ctl *ctl, const char *command);

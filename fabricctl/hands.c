@@ -105,16 +105,16 @@ static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
         rows = json_array();
         status = ctl_changes_table(ctl, changes, rows);
         if (status == CTL_DONE)
-            status = ctl_json_print(stdout, json_pack("{s:O, s:b, s:O, s:O?, s:O?}", "generation", generation,
-                                                      "equal", equal, "changes", rows, "held",
-                                                      json_object_get(answer, "held"), "held_switches",
-                                                      json_object_get(answer, "held_switches")));
+            status = ctl_json_print(
+                stdout, json_pack("{s:O, s:b, s:O, s:O?, s:O?}", "generation", generation, "equal", equal,
+                                  "changes", rows, "held", json_object_get(answer, "suppressed"),
+                                  "suppressed_switches", json_object_get(answer, "suppressed_switches")));
         json_decref(rows);
     } else if (!equal || ctl->format == CTL_CSV) {
         status = ctl_changes_table(ctl, changes, NULL);
     }
     if (ctl->format == CTL_TEXT)
-        ctl_print_held(answer);
+        ctl_print_suppressed(answer);
     return status == CTL_DONE && !equal ? CTL_FAILED : status;
 }
 

@@ -160,7 +160,7 @@ static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, c
         status = (changed && others == 0) || ctl->format == CTL_CSV ? ctl_changes_table(ctl, changes, NULL)
                                                                     : CTL_DONE;
         if (ctl->format == CTL_TEXT)
-            ctl_print_held(answer);
+            ctl_print_suppressed(answer);
         return status;
     }
     rows = json_array();
@@ -169,15 +169,15 @@ static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, c
         json_decref(rows);
         return status;
     }
-    return ctl_json_print(stdout,
-                          json_pack("{s:I, s:b, s:b, s:O?, s:O?, s:O?, s:O?, s:o}", "generation", generation,
-                                    "changed", changed, "partial", partial, "scope", scope, "scope_reason",
-                                    why, "held", json_object_get(answer, "held"), "held_switches",
-                                    json_object_get(answer, "held_switches"), "changes", rows));
+    return ctl_json_print(stdout, json_pack("{s:I, s:b, s:b, s:O?, s:O?, s:O?, s:O?, s:o}", "generation",
+                                            generation, "changed", changed, "partial", partial, "scope",
+                                            scope, "scope_reason", why, "suppressed",
+                                            json_object_get(answer, "suppressed"), "suppressed_switches",
+                                            json_object_get(answer, "suppressed_switches"), "changes", rows));
 }
 
 /* The answer of a daemon on a node, which looks at its own devices and delivers what it sees. */
-static enum ctl_exit show_looked(const struct ctl *ctl, const json_t *answer)
+static enum ctl_exit show_scanned(const struct ctl *ctl, const json_t *answer)
 {
     static const char *const keys[] = {"generation", "digest", "probes_failed"};
     json_int_t failed = json_integer_value(json_object_get(answer, "probes_failed"));
@@ -316,7 +316,7 @@ enum ctl_exit ctl_refresh(const struct ctl *ctl)
     if (ctl_control_ask(ctl->rundir, request, CTL_SWEEP_SECONDS, &answer, why) != CTL_DONE)
         return ctl_error("%s", why);
     if (json_object_get(answer, "digest") != NULL)
-        status = show_looked(ctl, answer);
+        status = show_scanned(ctl, answer);
     else if (json_object_get(answer, "taken") != NULL)
         status = show_taken(ctl, answer);
     else

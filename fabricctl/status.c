@@ -9,13 +9,19 @@
 #include "text.h"
 
 /* What the daemon adds to the snapshots' facts, in this order; null where no daemon says it. */
-static const char *const daemon_keys[] = {
-    "role",     "host",          "pid",        "version",   "uri",           "stale_since", "stale_reason",
-    "partial",  "dangling",      "unnamed",    "inactive",  "nodes",         "sweeping",    "last_sweep",
-    "sweep_ms", "interval",      "scheduler",  "connected", "look",          "looks",       "noticed",
-    "looking",  "last_look",     "look_ms",    "probes",    "probes_failed", "probe_error", "digest",
-    "held",     "delivered",     "delivering", "refused",   "reason",        "missing",     "flapping",
-    "watching", "noticed_since", "unknown"};
+static const char *const daemon_keys[] = {"role",           "host",         "pid",
+                                          "version",        "uri",          "stale_since",
+                                          "stale_reason",   "partial",      "dangling",
+                                          "unnamed",        "inactive",     "nodes",
+                                          "sweeping",       "last_sweep",   "sweep_ms",
+                                          "interval",       "scheduler",    "connected",
+                                          "light_sweep",    "light_sweeps", "light_sweeps_dirty",
+                                          "scanning",       "last_scan",    "scan_ms",
+                                          "light_sweep_ms", "probes",       "probes_failed",
+                                          "probe_error",    "digest",       "held",
+                                          "delivered",      "delivering",   "refused",
+                                          "reason",         "missing",      "flapping",
+                                          "monitoring",     "dirty_since",  "unknown"};
 
 /* Strings of the daemon's are shown like any other: cleaned. */
 static json_t *clean_value(json_t *value)
@@ -128,19 +134,18 @@ static void show_number(const char *label, const json_t *status, const char *key
 }
 
 /* What it does between sweeps; an older daemon says nothing of it. */
-static void show_looks(const json_t *status)
+static void show_light_sweeps(const json_t *status)
 {
-    const json_t *watching = json_object_get(status, "watching");
+    const json_t *watching = json_object_get(status, "monitoring");
     char looks[32], found[32], took[32], often[32];
 
-    if (json_integer_value(json_object_get(status, "look")) > 0 && !json_is_null(watching))
-        printf("%-13s %s, %s found a change, the last took %s ms, every %s s%s\n", "looks",
-               scalar_text(status, "looks", looks), scalar_text(status, "noticed", found),
-               scalar_text(status, "look_ms", took), scalar_text(status, "look", often),
+    if (json_integer_value(json_object_get(status, "light_sweep")) > 0 && !json_is_null(watching))
+        printf("%-13s %s, %s found a change, the last took %s ms, every %s s%s\n", "light sweeps",
+               scalar_text(status, "light_sweeps", looks), scalar_text(status, "light_sweeps_dirty", found),
+               scalar_text(status, "light_sweep_ms", took), scalar_text(status, "light_sweep", often),
                json_is_false(watching) ? "; NOT LOOKING NOW: changes are seen at sweeps only" : "");
-    if (json_is_string(json_object_get(status, "noticed_since")))
-        printf("%-13s since %s: swept when it is quiet\n", "noticed",
-               scalar_text(status, "noticed_since", took));
+    if (json_is_string(json_object_get(status, "dirty_since")))
+        printf("%-13s since %s: swept when it is quiet\n", "dirty", scalar_text(status, "dirty_since", took));
 }
 
 /* What a daemon in the scheduler's role does: sweep. */
@@ -151,13 +156,13 @@ static void show_sweeps(const json_t *status)
     printf("%-13s %s, took %s ms, every %s s%s\n", "last sweep", scalar_text(status, "last_sweep", when),
            scalar_text(status, "sweep_ms", took), scalar_text(status, "interval", often),
            json_is_true(json_object_get(status, "sweeping")) ? "; sweeping now" : "");
-    show_looks(status);
+    show_light_sweeps(status);
     status_show_line("partial", status, "partial");
     status_show_line("dangling", status, "dangling");
     status_show_line("inactive", status, "inactive");
     show_number("missing", status, "missing", "HCA, which keeps its place", "HCAs, which keep their places");
-    show_number("flapping", status, "flapping", "cable or switch, held down",
-                "cables and switches, held down");
+    show_number("flapping", status, "flapping", "cable or switch, suppressed",
+                "cables and switches, suppressed");
     status_show_line("reporting", status, "nodes");
 }
 
@@ -171,9 +176,9 @@ static void show_node(const json_t *status)
 
     printf("%-13s %s, %s\n", "scheduler", scalar_text(status, "scheduler", one),
            json_is_true(json_object_get(status, "connected")) ? "connected" : "not connected");
-    printf("%-13s %s, took %s ms, every %s s%s\n", "last look", scalar_text(status, "last_look", one),
-           scalar_text(status, "look_ms", two), scalar_text(status, "interval", three),
-           json_is_true(json_object_get(status, "looking")) ? "; looking now" : "");
+    printf("%-13s %s, took %s ms, every %s s%s\n", "last scan", scalar_text(status, "last_scan", one),
+           scalar_text(status, "scan_ms", two), scalar_text(status, "interval", three),
+           json_is_true(json_object_get(status, "scanning")) ? "; scanning now" : "");
     if (json_integer_value(json_object_get(status, "probes_failed")) > 0)
         printf("%-13s %s of %s: %s\n", "FAILED PROBES", scalar_text(status, "probes_failed", one),
                scalar_text(status, "probes", two), scalar_text(status, "probe_error", three));

@@ -50,8 +50,8 @@ static const struct served_plane *plane_for_request(const struct served_set *set
 {
     if (op != PMIX_FABRIC_UPDATE_INFO || request->index != 0)
         return answer_plane(set, request);
-    uint32_t meant = handed_meant_by_zero(requestor);
-    if (meant != HANDED_NOTHING)
+    uint32_t meant = plane_memory_meant_by_zero(requestor);
+    if (meant != PLANE_MEMORY_NOTHING)
         return served_find(set, meant);
     const struct served_plane *plane = answer_plane(set, request);
     return plane != NULL ? plane : served_default(set);
@@ -102,7 +102,7 @@ pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_
         rc = plane == NULL ? PMIX_ERR_NOT_FOUND : answer_fill(plane, &request, answer);
     }
     if (rc == PMIX_SUCCESS)
-        handed_note(requestor, plane->info.index);
+        plane_memory_note(requestor, plane->info.index);
     send_answer(rc, answer, cbfunc, cbdata);
     served_set_put(set);
     return PMIX_SUCCESS;
@@ -115,7 +115,7 @@ static struct {
     answers_query_fn fn;
 } taken_over[4];
 
-int answers_take_over(const char *key, answers_query_fn fn)
+int answers_delegate(const char *key, answers_query_fn fn)
 {
     for (size_t i = 0; i < sizeof(taken_over) / sizeof(taken_over[0]); i++)
         if (taken_over[i].key == NULL || strcmp(taken_over[i].key, key) == 0) {
@@ -126,7 +126,7 @@ int answers_take_over(const char *key, answers_query_fn fn)
     return PMIXFAB_ERR_RANGE;
 }
 
-static answers_query_fn who_takes(const char *key)
+static answers_query_fn handler_of(const char *key)
 {
     for (size_t i = 0; i < sizeof(taken_over) / sizeof(taken_over[0]) && taken_over[i].key != NULL; i++)
         if (strcmp(taken_over[i].key, key) == 0)
@@ -178,7 +178,7 @@ pmix_status_t answer_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t
 {
     answers_query_fn fn = NULL;
     if (n > 0 && queries != NULL && queries[0].keys != NULL && queries[0].keys[0] != NULL)
-        fn = who_takes(queries[0].keys[0]);
+        fn = handler_of(queries[0].keys[0]);
     if (fn != NULL)
         return fn(requestor, queries, n, cbfunc, cbdata);
     struct served_set *set = served_get();

@@ -27,7 +27,7 @@ void answers_init(bool remote);
  */
 typedef pmix_status_t (*answers_query_fn)(const pmix_proc_t *requestor, pmix_query_t *queries, size_t n,
                                           pmix_info_cbfunc_t cbfunc, void *cbdata);
-int answers_take_over(const char *key, answers_query_fn fn);
+int answers_delegate(const char *key, answers_query_fn fn);
 
 /* The server module's functions. */
 pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,

@@ -210,8 +210,8 @@ static const struct pmixfab *find_known(const struct store_plane *known, struct 
     return NULL;
 }
 
-int build_planes(const struct fab_joined *joined, const struct config *config,
-                 const struct store_plane *known, uint32_t n_known, struct built *out, struct fab_err *err)
+int compute_planes(const struct fab_joined *joined, const struct config *config,
+                   const struct store_plane *known, uint32_t n_known, struct built *out, struct fab_err *err)
 {
     struct fab_planes planes = {0};
     struct ethernet_planes ethernet;

@@ -34,8 +34,8 @@ struct built {
  * of the known one of that name. The default plane is the configured one, else the one with most devices that
  * is not the unattached one.
  */
-int build_planes(const struct fab_joined *joined, const struct config *config,
-                 const struct store_plane *known, uint32_t n_known, struct built *out, struct fab_err *err);
+int compute_planes(const struct fab_joined *joined, const struct config *config,
+                   const struct store_plane *known, uint32_t n_known, struct built *out, struct fab_err *err);
 void built_destroy(struct built *built);
 
 #endif

@@ -26,7 +26,7 @@ struct child_result {
 };
 
 struct child_order {
-    const char *what;              /* for messages: "sweep", "look verbs"; up to 60 bytes */
+    const char *what;              /* for messages: "sweep", "scan verbs"; up to 60 bytes */
     const char *program;           /* NULL: this one again; else its path, and nothing comes back of it */
     char *const *argv;             /* ended by NULL; argv[0] is the program's name */
     const struct config_list *env; /* KEY=VALUE beside the daemon's own environment; may be NULL */

@@ -17,17 +17,17 @@ void config_init(struct config *config)
                               .deadline = 60,
                               .log = PMIXFAB_LOG_INFO,
                               .max_smps = 32,
-                              .settle_ms = 500,
+                              .debounce_ms = 500,
                               .mirror_delay_ms = 1000,
                               .look = 1,
-                              .settle = 2,
-                              .longest_wait = 15,
+                              .debounce = 2,
+                              .debounce_max = 15,
                               .hook_deadline = 10,
-                              .retire = 600,
+                              .retain_seconds = 600,
                               .flap_count = 3,
                               .flap_window = 60,
-                              .hold_down = 30,
-                              .hold_down_max = 600,
+                              .suppress = 30,
+                              .suppress_max = 600,
                               .history_days = 400,
                               .history_changes = 1000000};
     config->rundir = strdup("/run/fabricd");
@@ -121,18 +121,18 @@ static const struct setting settings[] = {
     {"ibnetdisc", "timeout_ms", NUMBER, AT(timeout_ms), 0, 60000, NULL},
     {"ibnetdisc", "retries", NUMBER, AT(retries), 0, 100, NULL},
     {"nodes", "user", TEXT, AT(node_user), 0, 0, NULL},
-    {"nodes", "settle_ms", NUMBER, AT(settle_ms), 10, 60000, NULL},
+    {"nodes", "debounce_ms", NUMBER, AT(debounce_ms), 10, 60000, NULL},
     {"nodes", "mirror_delay_ms", NUMBER, AT(mirror_delay_ms), 0, 60000, NULL},
-    {"changes", "look", NUMBER, AT(look), 0, 3600, NULL},
-    {"changes", "settle", NUMBER, AT(settle), 0, 3600, NULL},
-    {"changes", "longest_wait", NUMBER, AT(longest_wait), 0, 3600, NULL},
+    {"changes", "light_sweep", NUMBER, AT(look), 0, 3600, NULL},
+    {"changes", "debounce", NUMBER, AT(debounce), 0, 3600, NULL},
+    {"changes", "debounce_max", NUMBER, AT(debounce_max), 0, 3600, NULL},
     {"changes", "hook", ARGUMENTS, AT(hook), 0, 0, NULL},
     {"changes", "hook_deadline", NUMBER, AT(hook_deadline), 1, 3600, NULL},
-    {"changes", "retire", NUMBER, AT(retire), 0, 31536000, NULL},
+    {"changes", "retain_seconds", NUMBER, AT(retain_seconds), 0, 31536000, NULL},
     {"changes", "flap_count", NUMBER, AT(flap_count), 0, 16, NULL},
     {"changes", "flap_window", NUMBER, AT(flap_window), 1, 86400, NULL},
-    {"changes", "hold_down", NUMBER, AT(hold_down), 1, 86400, NULL},
-    {"changes", "hold_down_max", NUMBER, AT(hold_down_max), 1, 86400, NULL},
+    {"changes", "suppress", NUMBER, AT(suppress), 1, 86400, NULL},
+    {"changes", "suppress_max", NUMBER, AT(suppress_max), 1, 86400, NULL},
     {"metrics", "file", TEXT, AT(metrics_file), 0, 0, NULL},
     {"history", "days", NUMBER, AT(history_days), 0, 36500, NULL},
     {"history", "changes", NUMBER, AT(history_changes), 0, 1000000000, NULL},
@@ -266,12 +266,12 @@ int config_set(struct config *config, const char *section, const char *name, con
 /* ---- the file ----------------------------------------------------------------------------------- */
 
 /* Settings that are looked at together when all have been read. */
-static const char *const together[][2] = {{"changes", "settle"},
-                                          {"changes", "longest_wait"},
-                                          {"changes", "hold_down"},
-                                          {"changes", "hold_down_max"},
+static const char *const together[][2] = {{"changes", "debounce"},
+                                          {"changes", "debounce_max"},
+                                          {"changes", "suppress"},
+                                          {"changes", "suppress_max"},
                                           {"metrics", "file"}};
-enum { SETTLE, LONGEST_WAIT, HOLD_DOWN, HOLD_DOWN_MAX, METRICS_FILE, N_TOGETHER };
+enum { DEBOUNCE, LONGEST_WAIT, SUPPRESS, SUPPRESS_MAX, METRICS_FILE, N_TOGETHER };
 
 /* inih tells its handler neither line nor column; the reader counts the one and keeps the line for the other.
  */
@@ -330,7 +330,7 @@ static int check_pair(const struct reading *r, int less, unsigned low, int more,
                     together[more][1], high, r->lines[more] == 0 ? " (the default)" : "");
 }
 
-/* A file that can never be written would be noticed when it is missed. The run directory is made at the
+/* A file that can never be written would be dirty when it is missed. The run directory is made at the
  * start. */
 static int check_metrics_file(const struct reading *r)
 {
@@ -354,9 +354,9 @@ static int check_metrics_file(const struct reading *r)
 static int check_together(const struct reading *r)
 {
     const struct config *config = r->config;
-    int rc = check_pair(r, LONGEST_WAIT, config->longest_wait, SETTLE, config->settle);
+    int rc = check_pair(r, LONGEST_WAIT, config->debounce_max, DEBOUNCE, config->debounce);
     if (rc == PMIXFAB_OK)
-        rc = check_pair(r, HOLD_DOWN_MAX, config->hold_down_max, HOLD_DOWN, config->hold_down);
+        rc = check_pair(r, SUPPRESS_MAX, config->suppress_max, SUPPRESS, config->suppress);
     return rc == PMIXFAB_OK ? check_metrics_file(r) : rc;
 }
 

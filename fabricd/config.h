@@ -27,7 +27,7 @@ struct config {
     char *scheduler; /* role node: URI or run directory of the scheduler's fabricd */
     char *host;      /* this host's name, as nodes report it; set by config_check() where it is not given */
     char *node_user; /* beside root, who may deliver what nodes report; NULL: nobody */
-    unsigned settle_ms;          /* how long it must be quiet when several nodes report */
+    unsigned debounce_ms;        /* how long it must be quiet when several nodes report */
     unsigned mirror_delay_ms;    /* role node: up to this long, at random, until a new snapshot is fetched */
     struct config_list ethernet; /* NAME=CIDR: planes of network interfaces */
     char *rundir;
@@ -45,21 +45,21 @@ struct config {
     unsigned max_smps, timeout_ms, retries;
     struct config_list sweep_env; /* KEY=VALUE for the sweeping child */
     struct config_list admins;    /* user names that may change things */
-    unsigned look;                /* seconds between cheap looks; 0: none */
-    unsigned settle;              /* seconds it must be quiet when several changes are noticed */
-    unsigned longest_wait;        /* seconds the first of them waits at most */
+    unsigned look;                /* seconds between light sweeps; 0: none */
+    unsigned debounce;            /* seconds it must be quiet when several changes are dirty */
+    unsigned debounce_max;        /* seconds the first of them waits at most */
     struct config_list hook;      /* program and arguments that are told of each generation; n 0: none */
     unsigned hook_deadline;       /* seconds it may take */
-    unsigned retire;              /* seconds that what is missing keeps its place; 0: it is lost at once */
+    unsigned retain_seconds;      /* seconds that what is missing keeps its place; 0: it is lost at once */
     unsigned flap_count;          /* so many changes of a cable within flap_window seconds are too many */
     unsigned flap_window;
-    unsigned hold_down, hold_down_max; /* seconds that it is taken as down then */
-    char *metrics_file;                /* NULL: none is written */
-    unsigned history_days;             /* so long changes are kept; 0: for ever */
-    unsigned history_changes;          /* so many at most; 0: any number */
-    const char *restore;               /* --restore: the backup; the command line's own text */
-    bool remote;                       /* accept PMIx connections from other hosts (munge is then required) */
-    const char *record;                /* --record: where to; the command line's own text */
+    unsigned suppress, suppress_max; /* seconds that it is taken as down then */
+    char *metrics_file;              /* NULL: none is written */
+    unsigned history_days;           /* so long changes are kept; 0: for ever */
+    unsigned history_changes;        /* so many at most; 0: any number */
+    const char *restore;             /* --restore: the backup; the command line's own text */
+    bool remote;                     /* accept PMIx connections from other hosts (munge is then required) */
+    const char *record;              /* --record: where to; the command line's own text */
     bool foreground, once, check_only;
 };
 

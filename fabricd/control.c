@@ -239,12 +239,12 @@ void control_finished(struct control *control, uint64_t number, int code, const 
 void control_swept(struct control *control, const struct swept *swept)
 {
     char why[sizeof(((struct fab_err *)NULL)->text)];
-    fab_text_clean(why, sizeof(why), swept->why_whole, strlen(swept->why_whole), NULL);
-    json_t *answer =
-        json_pack("{s:b, s:I, s:b, s:b, s:s, s:s?, s:I, s:I}", "ok", 1, "generation",
-                  (json_int_t)swept->generation, "changed", swept->changed, "partial", swept->partial,
-                  "scope", swept->part ? "switch" : "fabric", "scope_reason", why[0] != '\0' ? why : NULL,
-                  "held", (json_int_t)swept->held, "held_switches", (json_int_t)swept->held_switches);
+    fab_text_clean(why, sizeof(why), swept->why_full, strlen(swept->why_full), NULL);
+    json_t *answer = json_pack("{s:b, s:I, s:b, s:b, s:s, s:s?, s:I, s:I}", "ok", 1, "generation",
+                               (json_int_t)swept->generation, "changed", swept->changed, "partial",
+                               swept->partial, "scope", swept->part ? "switch" : "fabric", "scope_reason",
+                               why[0] != '\0' ? why : NULL, "suppressed", (json_int_t)swept->suppressed,
+                               "suppressed_switches", (json_int_t)swept->suppressed_switches);
     control_finished(control, swept->number, swept->code, swept->message, answer);
 }
 
@@ -318,7 +318,7 @@ int control_listen(struct control *control, struct fab_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, control->path, strlen(control->path) + 1);
-    unlink(control->path); /* the lock of the run directory is held: nobody listens there */
+    unlink(control->path); /* the lock of the run directory is suppressed: nobody listens there */
     struct evconnlistener *listener = evconnlistener_new_bind(
         control->base, on_accept, control, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 64,
         (struct sockaddr *)&address, sizeof(address));

@@ -32,9 +32,9 @@ struct swept {
     const char *message; /* why it failed */
     uint64_t generation;
     bool changed, partial;
-    bool part;                    /* only what was asked for was swept, and what was noticed */
-    const char *why_whole;        /* why it was everything where a part was asked for; "" */
-    uint32_t held, held_switches; /* cables and switches that are held down */
+    bool part;                                /* only what was asked for was swept, and what was dirty */
+    const char *why_full;                     /* why it was everything where a part was asked for; "" */
+    uint32_t suppressed, suppressed_switches; /* cables and switches that are suppressed */
 };
 void control_swept(struct control *control, const struct swept *swept);
 

@@ -42,7 +42,7 @@ static void answer_taken(struct connection *connection)
                                           (json_int_t)publisher_generation(daemon->publisher)));
 }
 
-/* Before the sweep: what is held down is released, where that was asked for. Returns how many are. */
+/* Before the sweep: what is suppressed is released, where that was asked for. Returns how many are. */
 static uint32_t request_release_damping(struct connection *connection, json_t *request, const char *name,
                                         bool waits)
 {
@@ -54,7 +54,7 @@ static uint32_t request_release_damping(struct connection *connection, json_t *r
         snprintf(progress, sizeof(progress), "%u cable%s or switch%s released", (unsigned)n,
                  n == 1 ? "" : "s", n == 1 ? " is" : "es are");
         connection_send(connection,
-                        json_pack("{s:s}", "progress", n == 0 ? "nothing was held down" : progress));
+                        json_pack("{s:s}", "progress", n == 0 ? "nothing was suppressed" : progress));
     }
     return n;
 }
@@ -81,7 +81,7 @@ void control_op_refresh(struct connection *connection, json_t *request)
         return;
     }
     if (host != NULL)
-        control_order_look(daemon, host);
+        control_request_scan(daemon, host);
     /* What is accepted is taken as the fabric, and who was held may be anywhere: then all of it is asked. */
     bool part = sw != NULL && !accept && released == 0;
     uint64_t number = part ? daemon_sweep_switch(daemon, sw) : daemon_sweep(daemon, accept);
@@ -103,7 +103,7 @@ void control_op_check(struct connection *connection, json_t *request)
     const struct fab_findings *found;
     struct fab_err err = {""};
     uint32_t n;
-    const struct node_report *const *reports = nodes_all(daemon->nodes, &n);
+    const struct node_report *const *reports = host_reports_all(daemon->nodes, &n);
     (void)request;
     const bool stale = daemon->status.stale;
     const struct publish_doubts doubts = {
@@ -163,7 +163,7 @@ static void answer_expected(struct connection *connection, const char *name)
 {
     const struct daemon *daemon = connection->control->owner;
     uint32_t n;
-    const struct store_expected *all = expected_all(publisher_expected(daemon->publisher), daemon_now(), &n);
+    const struct store_planned *all = planned_all(publisher_planned(daemon->publisher), daemon_now(), &n);
     json_t *list = json_array();
     for (uint32_t i = 0; i < n; i++)
         if (name == NULL || fab_same_host(all[i].name, name))
@@ -176,20 +176,20 @@ static void answer_expected(struct connection *connection, const char *name)
 static void ops_plan_maintenance(struct connection *connection, json_t *request, const char *name)
 {
     struct daemon *daemon = connection->control->owner;
-    struct expected *expected = publisher_expected(daemon->publisher);
+    struct planned *expected = publisher_planned(daemon->publisher);
     struct fab_err err = {""};
     json_t *seconds = json_object_get(request, "seconds");
-    json_int_t time = seconds == NULL ? EXPECTED_SECONDS : json_integer_value(seconds);
+    json_int_t time = seconds == NULL ? PLANNED_SECONDS : json_integer_value(seconds);
     int rc;
     if (json_is_true(json_object_get(request, "cancel")))
-        rc = expected_cancel(expected, name, daemon_now(), &err);
+        rc = planned_cancel(expected, name, daemon_now(), &err);
     else if (!daemon_knows_name(daemon, name))
         rc = fab_fail(&err, PMIXFAB_ERR_NOTFOUND,
                       "expect: no host or switch %s, now or in the history: see fabricctl devices, switches",
                       name);
     else
-        rc = expected_add(expected, name, daemon_now(), time < 0 || time > INT32_MAX ? 0 : (unsigned)time,
-                          (unsigned)connection->uid, &err);
+        rc = planned_add(expected, name, daemon_now(), time < 0 || time > INT32_MAX ? 0 : (unsigned)time,
+                         (unsigned)connection->uid, &err);
     if (rc != PMIXFAB_OK) {
         connection_fail(connection, rc, "%s", err.text);
         return;

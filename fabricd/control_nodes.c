@@ -95,7 +95,7 @@ void control_op_nodes(struct connection *connection, json_t *request)
 {
     const struct daemon *daemon = connection->control->owner;
     uint32_t n;
-    const struct node_report *const *all = nodes_all(daemon_nodes(daemon), &n);
+    const struct node_report *const *all = host_reports_all(daemon_nodes(daemon), &n);
     const char *host = json_string_value(json_object_get(request, "host"));
     json_t *list = json_array();
     int64_t now = daemon_now();
@@ -115,7 +115,7 @@ static int choose_forgotten(const struct daemon *daemon, const char *host, struc
                             struct fab_err *err)
 {
     const struct fab_host_choice swept = publisher_choose_host(daemon_publisher(daemon), host);
-    const struct fab_host_choice reports = nodes_choose(daemon_nodes(daemon), host);
+    const struct fab_host_choice reports = host_reports_choose(daemon_nodes(daemon), host);
     const bool two = swept.host != NULL && reports.host != NULL && !fab_same_host(swept.host, reports.host);
     *out = (struct forgotten){swept.host, reports.host};
     if (swept.exact && (two || reports.several))
@@ -146,7 +146,7 @@ void control_op_forget(struct connection *connection, json_t *request)
         connection_fail(connection, rc, "%s", err.text);
         return;
     }
-    rc = nodes_forget(daemon_nodes(daemon), names.reports != NULL ? names.reports : host, &err);
+    rc = host_reports_forget(daemon_nodes(daemon), names.reports != NULL ? names.reports : host, &err);
     const bool is_switch = names.swept == NULL && publisher_has_switch(daemon_publisher(daemon), host);
     uint32_t retired =
         names.swept == NULL && !is_switch ? 0 : daemon_forget(daemon, is_switch ? host : names.swept, &there);
@@ -173,13 +173,13 @@ void control_op_forget(struct connection *connection, json_t *request)
 
 /* ---- deliver ------------------------------------------------------------------------------------- */
 
-static void upload_on_reply(int code, uint64_t held, const char *reason, void *cbdata)
+static void upload_on_reply(int code, uint64_t acked, const char *reason, void *cbdata)
 {
     struct pending *pending = cbdata;
     if (pending->connection != NULL && code != PMIXFAB_OK)
         connection_fail(pending->connection, code, "deliver: %s", reason);
     else if (pending->connection != NULL)
-        connection_send(pending->connection, json_pack("{s:b, s:o}", "ok", 1, "held", digest_to_json(held)));
+        connection_send(pending->connection, json_pack("{s:b, s:o}", "ok", 1, "held", digest_to_json(acked)));
     connection_answered(pending);
     free(pending);
 }
@@ -203,7 +203,7 @@ void control_op_deliver(struct connection *connection, json_t *request)
     else if (pending == NULL)
         rc = fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory");
     else
-        rc = intake_local(bytes, size, connection->uid, upload_on_reply, pending, &err);
+        rc = ingest_local(bytes, size, connection->uid, upload_on_reply, pending, &err);
     free(bytes);
     if (rc == PMIXFAB_OK) {
         connection_later(connection, pending);
@@ -261,7 +261,7 @@ static void scan_on_caller_gone(struct pending *pending)
     end_asking((struct asking *)pending);
 }
 
-void control_nodes_heard(const char *host, void *cbdata)
+void ops_host_heard(const char *host, void *cbdata)
 {
     struct asking *asking, *next;
     (void)cbdata;
@@ -272,23 +272,23 @@ void control_nodes_heard(const char *host, void *cbdata)
     }
 }
 
-void control_order_look(const struct daemon *daemon, const char *host)
+void control_request_scan(const struct daemon *daemon, const char *host)
 {
-    const char *known = nodes_choose(daemon_nodes(daemon), host).host;
-    intake_order_look(known != NULL ? known : host);
+    const char *known = host_reports_choose(daemon_nodes(daemon), host).host;
+    ingest_request_scan(known != NULL ? known : host);
 }
 
 void control_refresh_node(struct connection *connection, const char *host, bool accept_partial)
 {
     const struct daemon *daemon = connection->control->owner;
     const struct timeval limit = {.tv_sec = NODE_SECONDS};
-    const char *known = nodes_choose(daemon_nodes(daemon), host).host;
+    const char *known = host_reports_choose(daemon_nodes(daemon), host).host;
     /* This host is looked at beside each sweep. */
     if (fab_same_host(host, daemon_config(daemon)->host)) {
         sweep_now(connection, accept_partial, "looking");
         return;
     }
-    if (intake_order_look(known != NULL ? known : host) == 0 && known == NULL) {
+    if (ingest_request_scan(known != NULL ? known : host) == 0 && known == NULL) {
         sweep_now(connection, accept_partial, "the host does not report: only the fabric is asked");
         return;
     }

@@ -8,12 +8,12 @@ void control_op_nodes(struct connection *connection, json_t *request);
 void control_op_deliver(struct connection *connection, json_t *request);
 void control_op_forget(struct connection *connection, json_t *request);
 
-/* A host has delivered: for those who asked it to. (a nodes_heard_fn) */
-void control_nodes_heard(const char *host, void *cbdata);
+/* A host has delivered: for those who asked it to. (a host_reports_heard_fn) */
+void ops_host_heard(const char *host, void *cbdata);
 
 /* Order a node to look, and wait for nothing. */
 struct daemon;
-void control_order_look(const struct daemon *daemon, const char *host);
+void control_request_scan(const struct daemon *daemon, const char *host);
 
 /*
  * Order a node to look, wait for its delivery or until it is clear that none comes, and go on with a sweep

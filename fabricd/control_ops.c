@@ -20,11 +20,12 @@
 /* What happens between sweeps. */
 static json_t *light_sweep_status(const struct daemon_status *s)
 {
-    return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "look", (int)s->look, "looks",
-                     (json_int_t)s->cheap.looks, "noticed", (json_int_t)s->cheap.noticed, "look_ms",
-                     s->cheap.look_ms, "watching", s->looks ? json_boolean(s->cheap.watching) : json_null(),
-                     "noticed_since", control_time(s->noticed_since), "missing", (json_int_t)s->missing,
-                     "flapping", (json_int_t)s->held + s->held_switches);
+    return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "light_sweep", (int)s->look, "light_sweeps",
+                     (json_int_t)s->monitor.light_sweeps, "light_sweeps_dirty", (json_int_t)s->monitor.dirty,
+                     "light_sweep_ms", s->monitor.poll_ms, "monitoring",
+                     s->light_sweeps ? json_boolean(s->monitor.monitoring) : json_null(), "dirty_since",
+                     control_time(s->dirty_since), "missing", (json_int_t)s->missing, "flapping",
+                     (json_int_t)s->suppressed + s->suppressed_switches);
 }
 
 static void ops_scheduler_status(struct connection *connection, json_t *request)

@@ -83,8 +83,9 @@ static json_t *answer_of(const struct fab_diff *diff)
     publisher_waits(verifying.daemon->publisher, &waits);
     change_json_diff(diff, daemon_now(), changes);
     return json_pack("{s:b, s:b, s:I, s:o, s:I, s:I}", "ok", 1, "equal", diff->n == 0, "generation",
-                     (json_int_t)verifying.generation, "changes", changes, "held", (json_int_t)waits.held,
-                     "held_switches", (json_int_t)waits.held_switches);
+                     (json_int_t)verifying.generation, "changes", changes, "suppressed",
+                     (json_int_t)waits.suppressed, "suppressed_switches",
+                     (json_int_t)waits.suppressed_switches);
 }
 
 static void verify_on_swept(struct sweep_result *result, void *arg);

@@ -37,17 +37,17 @@ void daemon_status(const struct daemon *d, struct daemon_status *out)
     out->interval = d->config->interval;
     out->host = d->config->host;
     out->look = d->config->look;
-    out->looks = d->notice != NULL;
-    out->cheap = (struct notice_status){0};
-    if (out->looks)
-        notice_status(d->notice, &out->cheap);
-    out->noticed_since = notices_since(d);
-    nodes_all(d->nodes, &out->nodes);
+    out->light_sweeps = d->monitor != NULL;
+    out->monitor = (struct monitor_status){0};
+    if (out->light_sweeps)
+        monitor_status(d->monitor, &out->monitor);
+    out->dirty_since = monitoring_since(d);
+    host_reports_all(d->nodes, &out->nodes);
     struct publisher_waits waits;
     publisher_waits(d->publisher, &waits);
     out->missing = waits.missing;
-    out->held = waits.held;
-    out->held_switches = waits.held_switches;
+    out->suppressed = waits.suppressed;
+    out->suppressed_switches = waits.suppressed_switches;
 }
 
 struct store *daemon_store(struct daemon *d)
@@ -60,7 +60,7 @@ const struct config *daemon_config(const struct daemon *d)
     return d->config;
 }
 
-struct nodes *daemon_nodes(const struct daemon *d)
+struct host_reports *daemon_nodes(const struct daemon *d)
 {
     return d->nodes;
 }
@@ -85,7 +85,7 @@ void daemon_go_on(struct daemon *d)
         publish_round(d);
     if (d->publication == NULL && d->reports_due && publish_can_without_sweep(d->publisher))
         publish_reports(d);
-    keeping_plan(d);
+    round_timers_plan(d);
 }
 
 /* Nodes have delivered. */
@@ -103,8 +103,8 @@ static void scheduler_on_timeout(evutil_socket_t fd, short what, void *arg)
     struct daemon *d = arg;
     (void)fd;
     (void)what;
-    if (d->round) /* of what was noticed: then everything */
-        d->again = true;
+    if (d->round) /* of what was dirty: then everything */
+        d->pending_round = true;
     else
         round_start(d, false);
 }
@@ -122,7 +122,7 @@ static void scheduler_on_signal(evutil_socket_t signo, short what, void *arg)
     event_base_loopbreak(d->base);
 }
 
-void daemon_keep_memory(bool keep)
+void daemon_retain_memory(bool keep)
 {
     mallopt(M_MMAP_THRESHOLD, keep ? 32 << 20 : 4 << 20);
     mallopt(M_TRIM_THRESHOLD, keep ? 64 << 20 : 8 << 20);
@@ -132,7 +132,7 @@ void daemon_keep_memory(bool keep)
 static void on_trim(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what, (void)arg;
-    daemon_keep_memory(false);
+    daemon_retain_memory(false);
     malloc_trim(0);
 }
 
@@ -158,8 +158,8 @@ static void scheduler_stop(struct daemon *d)
 {
     /* What looks and sweeps may end by itself while the rest is stopped. */
     sweep_leave(d->sweep);
-    notice_leave(d->notice);
-    keeping_stop(d);
+    monitor_leave(d->monitor);
+    round_timers_stop(d);
     if (d->publication != NULL &&
         d->publication->set != NULL) /* stored: leave the run directory as the store is */
         publish_finish(d->publisher, d->publication);
@@ -170,13 +170,13 @@ static void scheduler_stop(struct daemon *d)
     trim_free(d->trimmer);
     backup_free(d->backup);
     metrics_file_free(d->metrics);
-    watch_stop();
+    subscribers_stop();
     if (d->taking)
-        intake_stop();
+        ingest_stop();
     if (d->serving)
         server_stop();
     round_cancel(d);
-    notices_stop(d);
+    monitoring_stop(d);
     if (d->timer != NULL)
         event_free(d->timer);
     if (d->trim != NULL)
@@ -184,7 +184,7 @@ static void scheduler_stop(struct daemon *d)
     for (size_t i = 0; i < 3; i++)
         if (d->signals[i] != NULL)
             event_free(d->signals[i]);
-    nodes_free(d->nodes);
+    host_reports_free(d->nodes);
     publisher_free(d->publisher);
     if (d->base != NULL)
         event_base_free(d->base);
@@ -192,10 +192,10 @@ static void scheduler_stop(struct daemon *d)
 }
 
 /* Where nodes cannot be believed (there is no munged, say) the fabric is served all the same. */
-static void start_intake(struct daemon *d)
+static void start_ingest(struct daemon *d)
 {
     struct fab_err err = {""};
-    d->taking = intake_start(d->base, d->config, nodes_take, d->nodes, &err) == PMIXFAB_OK;
+    d->taking = ingest_start(d->base, d->config, host_reports_accept, d->nodes, &err) == PMIXFAB_OK;
     if (!d->taking)
         log_warning("nodes cannot deliver what they report: %s", err.text);
 }
@@ -231,15 +231,15 @@ static int scheduler_start(struct daemon *d, struct fab_err *err)
         rc = scheduler_make_events(d, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = nodes_new(d->base, d->config, publisher_store(d->publisher), on_reports, d, &d->nodes, err);
+    rc = host_reports_new(d->base, d->config, publisher_store(d->publisher), on_reports, d, &d->nodes, err);
     if (rc == PMIXFAB_OK)
         rc =
             store_generation(publisher_store(d->publisher), &d->status.generation, &d->status.published, err);
     if (rc != PMIXFAB_OK || d->config->once)
         return rc;
-    rc = notices_start(d, err);
+    rc = monitoring_start(d, err);
     if (rc == PMIXFAB_OK)
-        rc = keeping_start(d, err);
+        rc = round_timers_start(d, err);
     if (rc == PMIXFAB_OK)
         rc = hooks_new(d->base, d->config, publisher_store(d->publisher), &d->hooks, err);
     if (rc == PMIXFAB_OK)
@@ -248,9 +248,9 @@ static int scheduler_start(struct daemon *d, struct fab_err *err)
         rc = backup_new(d->base, d->config, &d->backup, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    if (watch_start(d->base) != PMIXFAB_OK)
+    if (subscribers_start(d->base) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    start_intake(d);
+    start_ingest(d);
     rc = server_start(d->config, err);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -258,7 +258,7 @@ static int scheduler_start(struct daemon *d, struct fab_err *err)
     rc = control_new(d->base, d->config, control_scheduler_ops, d, &d->control, err);
     if (rc == PMIXFAB_OK)
         rc = metrics_file_new(d->base, d->config, metrics_of_scheduler, d, &d->metrics, err);
-    nodes_listen(d->nodes, control_nodes_heard, NULL);
+    host_reports_on_heard(d->nodes, ops_host_heard, NULL);
     if (rc == PMIXFAB_OK)
         rc = process_write_uri(d->config, server_uri(), err);
     return rc;
@@ -304,12 +304,12 @@ int fabricd_main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], SWEEP_CHILD_OPTION) == 0)
         return sweep_child(argc, argv);
-    if (argc > 1 && strcmp(argv[1], LOOK_CHILD_OPTION) == 0)
-        return look_child(argc, argv);
-    if (argc > 1 && strcmp(argv[1], NOTICE_CHILD_OPTION) == 0)
-        return notice_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], HOST_SCAN_CHILD_OPTION) == 0)
+        return host_scan_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], MONITOR_CHILD_OPTION) == 0)
+        return monitor_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], INVENTORY_CHILD_OPTION) == 0)
-        return look_inventory_child(argc, argv);
+        return host_scan_inventory_child(argc, argv);
     struct config config;
     config_init(&config);
     int status = 2;
@@ -318,7 +318,7 @@ int fabricd_main(int argc, char **argv)
         if (config.check_only) {
             status = config_check_names(&config);
         } else if (config.record != NULL) {
-            status = look_record(&config);
+            status = host_scan_record(&config);
         } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
             process_descriptors();
             metrics_started();

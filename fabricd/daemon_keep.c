@@ -1,6 +1,6 @@
 /*
  * daemon_keep.c - what time brings without a sweep: what has been missing for too long is retired, a cable
- * that was held down is looked at again.
+ * that was suppressed is looked at again.
  */
 #include "fabricd/daemon_priv.h"
 
@@ -12,28 +12,28 @@ static bool is_good(const struct daemon *d)
     return d->last_code == PMIXFAB_OK && !d->status.stale && !d->status.partial;
 }
 
-bool keeping_may_retire(const struct daemon *d)
+bool round_timers_may_retire(const struct daemon *d)
 {
     return is_good(d) && !d->round;
 }
 
-void keeping_plan(struct daemon *d)
+void round_timers_plan(struct daemon *d)
 {
     struct publisher_waits waits;
     int64_t wait = -1;
-    if (d->keep_timer == NULL || d->config->once)
+    if (d->retain_timer == NULL || d->config->once)
         return;
     publisher_waits(d->publisher, &waits);
-    if (waits.retire >= 0 && keeping_may_retire(d))
+    if (waits.retire >= 0 && round_timers_may_retire(d))
         wait = waits.retire < SECOND ? SECOND : waits.retire; /* what fails is not tried again at once */
     if (waits.release >= 0 && (wait < 0 || waits.release < wait))
         wait = waits.release;
     if (wait < 0) {
-        event_del(d->keep_timer);
+        event_del(d->retain_timer);
         return;
     }
     const struct timeval limit = {.tv_sec = wait / SECOND, .tv_usec = wait % SECOND};
-    event_add(d->keep_timer, &limit);
+    event_add(d->retain_timer, &limit);
 }
 
 static void round_timer_on_timeout(evutil_socket_t fd, short what, void *arg)
@@ -46,16 +46,16 @@ static void round_timer_on_timeout(evutil_socket_t fd, short what, void *arg)
     daemon_go_on(d);
 }
 
-int keeping_start(struct daemon *d, struct fab_err *err)
+int round_timers_start(struct daemon *d, struct fab_err *err)
 {
-    d->keep_timer = evtimer_new(d->base, round_timer_on_timeout, d);
-    return d->keep_timer == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
+    d->retain_timer = evtimer_new(d->base, round_timer_on_timeout, d);
+    return d->retain_timer == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
 }
 
-void keeping_stop(struct daemon *d)
+void round_timers_stop(struct daemon *d)
 {
-    if (d->keep_timer != NULL)
-        event_free(d->keep_timer);
+    if (d->retain_timer != NULL)
+        event_free(d->retain_timer);
 }
 
 uint32_t daemon_release(struct daemon *d, const char *name)

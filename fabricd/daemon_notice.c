@@ -1,4 +1,4 @@
-/* daemon_notice.c - what a cheap look noticed is gathered, and leads to a round that sweeps only that. */
+/* round_partial.c - what a light sweep dirty is gathered, and leads to a round that sweeps only that. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -20,26 +20,26 @@ static int64_t on_the_clock(int64_t monotonic)
 
 static void round_schedule(struct daemon *d)
 {
-    const int64_t when = d->part_asked ? 0 : gather_when(&d->gather), now = round_clock_ms();
+    const int64_t when = d->scope_asked ? 0 : debounce_when(&d->debounce), now = round_clock_ms();
     if (when < 0)
         return;
     const int64_t wait = when > now ? when - now : 0;
     const struct timeval limit = {.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000};
-    event_add(d->notice_timer, &limit);
+    event_add(d->monitor_timer, &limit);
 }
 
 /* A look has found something. */
-static void on_noticed(const struct probe_noticed *noticed, void *cbdata)
+static void on_dirty(const struct dirty_switches *dirty, void *cbdata)
 {
     struct daemon *d = cbdata;
-    d->noticed.all |= noticed->all;
-    d->noticed.probes |= noticed->probes;
-    for (uint32_t i = 0; i < noticed->n; i++)
-        if (probe_noticed_add(&d->noticed, noticed->guids[i], NULL) != PMIXFAB_OK)
-            d->noticed.all = true;
-    log_debug("cheap look: %u switches are not as they were%s", noticed->n,
-              noticed->all || noticed->probes != 0 ? ", or all of them" : "");
-    gather_changed(&d->gather, round_clock_ms());
+    d->dirty.all |= dirty->all;
+    d->dirty.probes |= dirty->probes;
+    for (uint32_t i = 0; i < dirty->n; i++)
+        if (dirty_switches_add(&d->dirty, dirty->guids[i], NULL) != PMIXFAB_OK)
+            d->dirty.all = true;
+    log_debug("light sweep: %u switches are not as they were%s", dirty->n,
+              dirty->all || dirty->probes != 0 ? ", or all of them" : "");
+    debounce_changed(&d->debounce, round_clock_ms());
     round_schedule(d);
 }
 
@@ -48,58 +48,58 @@ static void round_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct daemon *d = arg;
     (void)fd, (void)what;
-    if (!d->round && !d->again && (d->part_asked || gather_when(&d->gather) >= 0))
+    if (!d->round && !d->pending_round && (d->scope_asked || debounce_when(&d->debounce) >= 0))
         round_start(d, true);
 }
 
-/* As if it had been noticed, and waited for long enough. */
+/* As if it had been dirty, and waited for long enough. */
 uint64_t daemon_sweep_switch(struct daemon *d, const char *name)
 {
     uint32_t at = 0;
     uint64_t guid;
     while (publisher_next_switch(d->publisher, name, &at, &guid))
-        if (probe_noticed_add(&d->noticed, guid, NULL) != PMIXFAB_OK)
-            d->noticed.all = true;
-    d->part_asked = true;
+        if (dirty_switches_add(&d->dirty, guid, NULL) != PMIXFAB_OK)
+            d->dirty.all = true;
+    d->scope_asked = true;
     if (!d->round)
         round_schedule(d);
     return d->number + 1;
 }
 
-int notices_start(struct daemon *d, struct fab_err *err)
+int monitoring_start(struct daemon *d, struct fab_err *err)
 {
-    gather_init(&d->gather, (int64_t)d->config->settle * 1000, (int64_t)d->config->longest_wait * 1000);
-    d->notice_timer = evtimer_new(d->base, round_on_timeout, d);
-    if (d->notice_timer == NULL ||
-        (notice_wanted(d->config) && notice_new(d->base, d->config, on_noticed, d, &d->notice) != PMIXFAB_OK))
+    debounce_init(&d->debounce, (int64_t)d->config->debounce * 1000, (int64_t)d->config->debounce_max * 1000);
+    d->monitor_timer = evtimer_new(d->base, round_on_timeout, d);
+    if (d->monitor_timer == NULL || (monitor_wanted(d->config) &&
+                                     monitor_new(d->base, d->config, on_dirty, d, &d->monitor) != PMIXFAB_OK))
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     return PMIXFAB_OK;
 }
 
-void notices_stop(struct daemon *d)
+void monitoring_stop(struct daemon *d)
 {
-    notice_free(d->notice);
-    if (d->notice_timer != NULL)
-        event_free(d->notice_timer);
-    probe_noticed_free(&d->noticed);
+    monitor_free(d->monitor);
+    if (d->monitor_timer != NULL)
+        event_free(d->monitor_timer);
+    dirty_switches_free(&d->dirty);
     free(d->last);
 }
 
-int64_t notices_since(const struct daemon *d)
+int64_t monitoring_since(const struct daemon *d)
 {
-    return d->notice == NULL ? 0 : on_the_clock(gather_since(&d->gather));
+    return d->monitor == NULL ? 0 : on_the_clock(debounce_since(&d->debounce));
 }
 
-int64_t notices_taken_since(const struct daemon *d)
+int64_t monitoring_covered_since(const struct daemon *d)
 {
-    return d->notice == NULL ? 0 : on_the_clock(gather_taken_since(&d->gather));
+    return d->monitor == NULL ? 0 : on_the_clock(debounce_covered_since(&d->debounce));
 }
 
-bool notices_part(struct daemon *d, struct sweep_again *again, struct fab_err *err)
+bool monitoring_scope(struct daemon *d, struct partial_sweep *again, struct fab_err *err)
 {
-    *again = (struct sweep_again){.noticed = &d->noticed, .parts = d->last, .size = d->last_size};
-    if (d->notice != NULL)
-        again->parts = notice_inventory(d->notice, &again->size);
+    *again = (struct partial_sweep){.dirty = &d->dirty, .parts = d->last, .size = d->last_size};
+    if (d->monitor != NULL)
+        again->parts = monitor_inventory(d->monitor, &again->size);
     if (again->parts == NULL)
         fab_fail(err, PMIXFAB_ERR_NOTFOUND, "nothing was swept yet");
     else if (d->status.stale) /* nor may a part hide that */
@@ -107,18 +107,18 @@ bool notices_part(struct daemon *d, struct sweep_again *again, struct fab_err *e
     return again->parts != NULL && !d->status.stale;
 }
 
-void notices_taken(struct daemon *d)
+void monitoring_covered(struct daemon *d)
 {
-    gather_taken(&d->gather);
-    notice_forget(&d->noticed);
+    debounce_covered(&d->debounce);
+    monitor_forget(&d->dirty);
 }
 
-void notices_swept(struct daemon *d, struct sweep_result *result)
+void monitoring_swept(struct daemon *d, struct sweep_result *result)
 {
-    if (result->code != PMIXFAB_OK || d->notice_timer == NULL)
+    if (result->code != PMIXFAB_OK || d->monitor_timer == NULL)
         return;
-    if (d->notice != NULL) {
-        notice_watch(d->notice, result->bytes, result->size);
+    if (d->monitor != NULL) {
+        monitor_watch(d->monitor, result->bytes, result->size);
     } else {
         free(d->last);
         d->last = result->bytes;
@@ -127,8 +127,8 @@ void notices_swept(struct daemon *d, struct sweep_result *result)
     result->bytes = NULL;
 }
 
-void notices_round_ended(struct daemon *d)
+void monitoring_round_ended(struct daemon *d)
 {
-    if (d->notice_timer != NULL)
+    if (d->monitor_timer != NULL)
         round_schedule(d);
 }

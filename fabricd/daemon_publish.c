@@ -41,7 +41,7 @@ static void after_pending(void *arg)
     d->status.generation = d->publication->generation;
     d->status.published = d->publication->set->published;
     publish_finish(d->publisher, d->publication);
-    watch_published();
+    subscribers_notify();
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     d->status.publish_s = (double)(now.tv_sec - d->publish_began.tv_sec) +
@@ -62,20 +62,20 @@ static void round_announce(struct daemon *d, struct publication *publication, bo
 
 /* Up to the commit. inv NULL: with the fabric as it was swept last. */
 static int round_prepare(struct daemon *d, struct fab_inventory *inv, struct publication **publication,
-                         struct publish_report *report, struct fab_err *err)
+                         struct sweep_findings *report, struct fab_err *err)
 {
-    struct publish_input input = {
-        .inv = inv, .accept_partial = d->accept_partial, .retire = inv == NULL && keeping_may_retire(d)};
+    struct publish_request input = {
+        .inv = inv, .accept_partial = d->accept_partial, .retire = inv == NULL && round_timers_may_retire(d)};
     if (inv != NULL) {
         input.swept = d->status.last_sweep;
-        input.seen = notices_taken_since(d);
+        input.seen = monitoring_covered_since(d);
     }
-    input.reports = nodes_all(d->nodes, &input.n_reports);
+    input.reports = host_reports_all(d->nodes, &input.n_reports);
     clock_gettime(CLOCK_MONOTONIC, &d->publish_began);
     int rc = publish_prepare(d->publisher, &input, publication, report, err);
     if (rc == PMIXFAB_OK) {
         d->reports_due = false;
-        nodes_published(d->nodes);
+        host_reports_published(d->nodes);
     } else if (err->text[0] == '\0') {
         fab_fail(err, rc, "publish: %s", pmixfab_strerror(rc));
     }
@@ -83,7 +83,7 @@ static int round_prepare(struct daemon *d, struct fab_inventory *inv, struct pub
 }
 
 /* What a sweep found out is said when it changes, not at each sweep. */
-static void take_findings(struct daemon *d, const struct publish_report *report)
+static void take_findings(struct daemon *d, const struct sweep_findings *report)
 {
     d->partial = report->dangling > 0;
     d->report = *report;
@@ -102,7 +102,7 @@ void publish_round(struct daemon *d)
 {
     struct fab_err err = d->swept.err;
     struct publication *publication = NULL;
-    struct publish_report report = {0};
+    struct sweep_findings report = {0};
     bool swept = sweep_wanted(d->config);
     int rc = d->swept.code;
     if (rc == PMIXFAB_OK) {
@@ -123,7 +123,7 @@ void publish_reports(struct daemon *d)
     const struct timeval quiet = {.tv_sec = 1};
     struct fab_err err = {""};
     struct publication *publication = NULL;
-    daemon_keep_memory(true);
+    daemon_retain_memory(true);
     d->reports_due = false; /* so that what fails is tried again at the next occasion, not at once */
     int rc = round_prepare(d, NULL, &publication, NULL, &err);
     event_add(d->trim, &quiet);

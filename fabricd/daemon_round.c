@@ -1,4 +1,4 @@
-/* daemon_round.c - rounds: a sweep of the fabric and a look at this host, side by side. */
+/* daemon_round.c - rounds: a sweep of the fabric and a scan at this host, side by side. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@
 #include "fabricd/server.h"
 #include "fabricd/watch.h"
 
-#define NOTICED_AGAIN 5 /* seconds after a sweep of what was noticed that failed */
+#define DIRTY_RETRY_ROUNDS 5 /* seconds after a sweep of what was dirty that failed */
 
 uint64_t daemon_sweep(struct daemon *d, bool accept_partial)
 {
     const struct timeval now = {0};
-    d->again = true;
-    d->again_accept |= accept_partial;
+    d->pending_round = true;
+    d->pending_accept |= accept_partial;
     if (!d->round)
         event_add(d->timer, &now);
     return d->number + 1;
@@ -31,18 +31,18 @@ static void round_wait_for_next(struct daemon *d)
         event_base_loopbreak(d->base);
         return;
     }
-    if (d->again)
+    if (d->pending_round)
         interval.tv_sec = 0;
-    notices_round_ended(d);
-    if (d->part && d->last_code != PMIXFAB_OK && !d->again) {
-        /* What was noticed is not lost: soon it is swept with everything else. */
-        if (interval.tv_sec == 0 || interval.tv_sec > NOTICED_AGAIN)
-            interval.tv_sec = NOTICED_AGAIN;
+    monitoring_round_ended(d);
+    if (d->part && d->last_code != PMIXFAB_OK && !d->pending_round) {
+        /* What was dirty is not lost: soon it is swept with everything else. */
+        if (interval.tv_sec == 0 || interval.tv_sec > DIRTY_RETRY_ROUNDS)
+            interval.tv_sec = DIRTY_RETRY_ROUNDS;
         event_add(d->timer, &interval);
         return;
     }
-    if (!d->again && (d->config->interval == 0 || event_pending(d->timer, EV_TIMEOUT, NULL)))
-        return; /* a round of what was noticed does not put off the next one of everything */
+    if (!d->pending_round && (d->config->interval == 0 || event_pending(d->timer, EV_TIMEOUT, NULL)))
+        return; /* a round of what was dirty does not put off the next one of everything */
     event_add(d->timer, &interval);
 }
 
@@ -73,7 +73,7 @@ static void take_code(struct daemon *d, int code, const char *message)
     }
     if (served_is_stale() != d->status.stale) {
         served_set_stale(d->status.stale);
-        watch_published();
+        subscribers_notify();
     }
 }
 
@@ -139,9 +139,9 @@ void round_end(struct daemon *d, int code, const char *message, bool changed)
                                     .changed = changed,
                                     .partial = d->status.partial,
                                     .part = d->part && !d->swept.whole,
-                                    .why_whole = d->why_whole.text,
-                                    .held = waits.held,
-                                    .held_switches = waits.held_switches};
+                                    .why_full = d->why_full.text,
+                                    .suppressed = waits.suppressed,
+                                    .suppressed_switches = waits.suppressed_switches};
         control_swept(d->control, &swept);
     }
     round_wait_for_next(d);
@@ -159,20 +159,20 @@ static void round_on_swept(struct sweep_result *result, void *arg)
     d->status.sweep_ms = result->milliseconds;
     if (result->code == PMIXFAB_OK && (!d->part || result->whole))
         d->whole_ms = result->milliseconds;
-    if (d->part && result->whole && d->why_whole.text[0] == '\0')
-        d->why_whole = result->why;
-    notices_swept(d, result);
+    if (d->part && result->whole && d->why_full.text[0] == '\0')
+        d->why_full = result->why;
+    monitoring_swept(d, result);
     d->swept.bytes = NULL; /* not ours */
     daemon_go_on(d);
 }
 
-/* Without a sweep the round is as good as its look: where no probe could say anything, it failed. */
-static void round_on_host_scan(struct look_result *result, void *arg)
+/* Without a sweep the round is as good as its scan: where no probe could say anything, it failed. */
+static void round_on_host_scan(struct host_scan_result *result, void *arg)
 {
     struct daemon *d = arg;
     struct fab_err err = {""};
     d->look = NULL;
-    d->look_failed = result->failed > 0;
+    d->scan_failed = result->failed > 0;
     if (!sweep_wanted(d->config)) {
         d->swept.code = result->failed == result->asked ? PMIXFAB_ERR_IO : PMIXFAB_OK;
         d->swept.err = result->err;
@@ -181,17 +181,17 @@ static void round_on_host_scan(struct look_result *result, void *arg)
         d->status.sweep_ms = result->milliseconds;
     }
     const uint32_t failed = result->failed_sources;
-    if (nodes_own(d->nodes, &result->report, &err))
+    if (host_reports_own(d->nodes, &result->report, &err))
         d->reports_due = true;
     else if (err.text[0] != '\0')
-        log_error("look: %s", err.text);
-    nodes_failed(d->nodes, d->config->host, failed);
+        log_error("host scan: %s", err.text);
+    host_reports_failed(d->nodes, d->config->host, failed);
     daemon_go_on(d);
 }
 
 bool round_answered(const struct daemon *d)
 {
-    bool waits = !d->look_failed || d->config->once || !sweep_wanted(d->config);
+    bool waits = !d->scan_failed || d->config->once || !sweep_wanted(d->config);
     return d->round && d->sweep == NULL && (d->look == NULL || !waits);
 }
 
@@ -219,11 +219,11 @@ static void round_repair_rundir(struct daemon *d)
 static void round_start_host_scan(struct daemon *d)
 {
     struct fab_err err = {""};
-    const struct node_report *before = nodes_find(d->nodes, d->config->host);
-    if (!look_wanted(d->config) || d->look != NULL)
+    const struct node_report *before = host_reports_find(d->nodes, d->config->host);
+    if (!host_scan_wanted(d->config) || d->look != NULL)
         return;
-    int rc = look_start(d->base, d->config, before == NULL ? NULL : &before->report, 0, round_on_host_scan, d,
-                        &d->look, &err);
+    int rc = host_scan_start(d->base, d->config, before == NULL ? NULL : &before->report, 0,
+                             round_on_host_scan, d, &d->look, &err);
     if (rc == PMIXFAB_OK)
         return;
     log_error("%s", err.text);
@@ -235,25 +235,25 @@ static void round_start_host_scan(struct daemon *d)
 
 static void start_sweep(struct daemon *d)
 {
-    struct sweep_again again;
-    const bool part = d->part && notices_part(d, &again, &d->why_whole);
+    struct partial_sweep again;
+    const bool part = d->part && monitoring_scope(d, &again, &d->why_full);
     if (sweep_start(d->base, d->config, part ? &again : NULL, round_on_swept, d, &d->sweep, &d->swept.err) !=
         PMIXFAB_OK)
         d->swept.code = PMIXFAB_ERR_IO;
-    notices_taken(d);
+    monitoring_covered(d);
 }
 
 void round_start(struct daemon *d, bool part)
 {
     round_repair_rundir(d);
     d->part = part;
-    d->why_whole.text[0] = '\0';
-    if (d->part_asked && !part)
-        snprintf(d->why_whole.text, sizeof(d->why_whole.text), "that was due");
-    d->part_asked = false;
-    d->accept_partial = !part && d->again_accept;
+    d->why_full.text[0] = '\0';
+    if (d->scope_asked && !part)
+        snprintf(d->why_full.text, sizeof(d->why_full.text), "that was due");
+    d->scope_asked = false;
+    d->accept_partial = !part && d->pending_accept;
     if (!part)
-        d->again = d->again_accept = false;
+        d->pending_round = d->pending_accept = false;
     d->number++;
     d->round = true;
     progress_begin(d);
@@ -269,7 +269,7 @@ void round_start(struct daemon *d, bool part)
 void round_cancel(struct daemon *d)
 {
     sweep_cancel(d->sweep);
-    look_cancel(d->look);
+    host_scan_cancel(d->look);
     if (d->progress != NULL)
         event_free(d->progress);
     d->progress = NULL;

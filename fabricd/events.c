@@ -22,7 +22,7 @@ struct announcement {
 };
 
 /* What one notification carries; freed when its handlers have finished. */
-struct notice {
+struct notification {
     struct announcement *announcement;
     pmix_info_t *info;
     size_t n;
@@ -53,47 +53,47 @@ static void event_on_finished(evutil_socket_t fd, short what, void *arg)
     done(cbdata);
 }
 
-static void notification_free(struct notice *notice)
+static void notification_free(struct notification *notification)
 {
-    PMIX_INFO_FREE(notice->info, notice->n);
-    announcement_put(notice->announcement);
-    free(notice);
+    PMIX_INFO_FREE(notification->info, notification->n);
+    announcement_put(notification->announcement);
+    free(notification);
 }
 
 /* On the library's thread: the local handlers have let go. */
 static void handlers_done(pmix_status_t status, void *cbdata)
 {
-    struct notice *notice = cbdata;
-    struct announcement *a = notice->announcement;
+    struct notification *notification = cbdata;
+    struct announcement *a = notification->announcement;
     if (status != PMIX_SUCCESS && status != PMIX_OPERATION_SUCCEEDED)
         log_debug("events: notification ended with %s", PMIx_Error_string(status));
     if (atomic_fetch_sub(&a->waiting, 1) == 1)
         event_active(a->finished, EV_READ, 0);
-    notification_free(notice);
+    notification_free(notification);
 }
 
-static struct notice *notification_new(struct announcement *a, const struct event_plane *plane,
-                                       uint64_t generation)
+static struct notification *notification_new(struct announcement *a, const struct event_plane *plane,
+                                             uint64_t generation)
 {
-    struct notice *notice = calloc(1, sizeof(*notice));
-    if (notice == NULL)
+    struct notification *notification = calloc(1, sizeof(*notification));
+    if (notification == NULL)
         return NULL;
     size_t index = plane->index;
     bool yes = true;
-    notice->n = 4;
-    PMIX_INFO_CREATE(notice->info, notice->n);
-    if (notice->info == NULL) {
-        free(notice);
+    notification->n = 4;
+    PMIX_INFO_CREATE(notification->info, notification->n);
+    if (notification->info == NULL) {
+        free(notification);
         return NULL;
     }
-    PMIX_INFO_LOAD(&notice->info[0], PMIX_FABRIC_INDEX, &index, PMIX_SIZE);
-    PMIX_INFO_LOAD(&notice->info[1], PMIXFAB_KEY_GENERATION, &generation, PMIX_UINT64);
-    PMIX_INFO_LOAD(&notice->info[2], PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
+    PMIX_INFO_LOAD(&notification->info[0], PMIX_FABRIC_INDEX, &index, PMIX_SIZE);
+    PMIX_INFO_LOAD(&notification->info[1], PMIXFAB_KEY_GENERATION, &generation, PMIX_UINT64);
+    PMIX_INFO_LOAD(&notification->info[2], PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
     /* A tool that comes tomorrow must not be told of yesterday's change. */
-    PMIX_INFO_LOAD(&notice->info[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
-    notice->announcement = a;
+    PMIX_INFO_LOAD(&notification->info[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
+    notification->announcement = a;
     atomic_fetch_add(&a->refs, 1);
-    return notice;
+    return notification;
 }
 
 void events_announce(struct event_base *base, bool pending, const struct event_plane *planes, uint32_t n,
@@ -113,19 +113,19 @@ void events_announce(struct event_base *base, bool pending, const struct event_p
     a->cbdata = cbdata;
     event_add(a->finished, &deadline);
     for (uint32_t i = 0; i < n; i++) {
-        struct notice *notice = notification_new(a, &planes[i], generation);
-        if (notice == NULL)
+        struct notification *notification = notification_new(a, &planes[i], generation);
+        if (notification == NULL)
             continue;
         atomic_fetch_add(&a->waiting, 1);
-        pmix_status_t rc =
-            PMIx_Notify_event(pending ? PMIX_FABRIC_UPDATE_PENDING : PMIX_FABRIC_UPDATED, server_self(),
-                              PMIX_RANGE_SESSION, notice->info, notice->n, handlers_done, notice);
+        pmix_status_t rc = PMIx_Notify_event(pending ? PMIX_FABRIC_UPDATE_PENDING : PMIX_FABRIC_UPDATED,
+                                             server_self(), PMIX_RANGE_SESSION, notification->info,
+                                             notification->n, handlers_done, notification);
         if (rc == PMIX_SUCCESS)
             continue;
         if (rc != PMIX_OPERATION_SUCCEEDED)
             log_error("events: plane %s: %s", planes[i].name, PMIx_Error_string(rc));
         atomic_fetch_sub(&a->waiting, 1);
-        notification_free(notice);
+        notification_free(notification);
     }
     if (atomic_fetch_sub(&a->waiting, 1) == 1)
         event_active(a->finished, EV_READ, 0);

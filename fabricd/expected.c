@@ -6,9 +6,9 @@
 #include "fabricd/log.h"
 #include "topo/join.h"
 
-struct expected {
+struct planned {
     struct store *store;
-    struct store_expected *rows; /* by name (strcmp); the names are theirs */
+    struct store_planned *rows; /* by name (strcmp); the names are theirs */
     uint32_t n, cap;
     bool failed; /* out of memory while they were read */
 };
@@ -18,149 +18,149 @@ static int planned_nomem(struct fab_err *err)
     return fab_fail(err, PMIXFAB_ERR_NOMEM, "expect: out of memory");
 }
 
-static bool planned_reserve(struct expected *expected)
+static bool planned_reserve(struct planned *planned)
 {
-    if (expected->n < expected->cap)
+    if (planned->n < planned->cap)
         return true;
-    uint32_t cap = expected->cap == 0 ? 8 : 2 * expected->cap;
-    struct store_expected *grown = reallocarray(expected->rows, cap, sizeof(*grown));
+    uint32_t cap = planned->cap == 0 ? 8 : 2 * planned->cap;
+    struct store_planned *grown = reallocarray(planned->rows, cap, sizeof(*grown));
     if (grown == NULL)
         return false;
-    expected->rows = grown;
-    expected->cap = cap;
+    planned->rows = grown;
+    planned->cap = cap;
     return true;
 }
 
 /* Where the name stands, or would. */
-static uint32_t planned_position(const struct expected *expected, const char *name, bool *found)
+static uint32_t planned_position(const struct planned *planned, const char *name, bool *found)
 {
     uint32_t at = 0;
-    while (at < expected->n && strcmp(expected->rows[at].name, name) < 0)
+    while (at < planned->n && strcmp(planned->rows[at].name, name) < 0)
         at++;
-    *found = at < expected->n && strcmp(expected->rows[at].name, name) == 0;
+    *found = at < planned->n && strcmp(planned->rows[at].name, name) == 0;
     return at;
 }
 
-static int planned_load_row(const struct store_expected *row, void *cbdata)
+static int planned_load_row(const struct store_planned *row, void *cbdata)
 {
-    struct expected *expected = cbdata;
-    char *name = planned_reserve(expected) ? strdup(row->name) : NULL;
-    expected->failed = name == NULL;
-    if (expected->failed)
+    struct planned *planned = cbdata;
+    char *name = planned_reserve(planned) ? strdup(row->name) : NULL;
+    planned->failed = name == NULL;
+    if (planned->failed)
         return 1;
-    expected->rows[expected->n] = *row;
-    expected->rows[expected->n++].name = name;
+    planned->rows[planned->n] = *row;
+    planned->rows[planned->n++].name = name;
     return 0;
 }
 
-int expected_new(struct store *store, struct expected **out, struct fab_err *err)
+int planned_new(struct store *store, struct planned **out, struct fab_err *err)
 {
-    struct expected *expected = calloc(1, sizeof(*expected));
+    struct planned *planned = calloc(1, sizeof(*planned));
     *out = NULL;
-    if (expected == NULL)
+    if (planned == NULL)
         return planned_nomem(err);
-    expected->store = store;
-    int rc = store_expected_load(store, planned_load_row, expected, err);
-    if (rc == PMIXFAB_OK && expected->failed)
+    planned->store = store;
+    int rc = store_planned_load(store, planned_load_row, planned, err);
+    if (rc == PMIXFAB_OK && planned->failed)
         rc = planned_nomem(err);
     if (rc != PMIXFAB_OK) {
-        expected_free(expected);
+        planned_free(planned);
         return rc;
     }
-    *out = expected;
+    *out = planned;
     return PMIXFAB_OK;
 }
 
-void expected_free(struct expected *expected)
+void planned_free(struct planned *planned)
 {
-    if (expected == NULL)
+    if (planned == NULL)
         return;
-    for (uint32_t i = 0; i < expected->n; i++)
-        free((char *)expected->rows[i].name);
-    free(expected->rows);
-    free(expected);
+    for (uint32_t i = 0; i < planned->n; i++)
+        free((char *)planned->rows[i].name);
+    free(planned->rows);
+    free(planned);
 }
 
-static void planned_remove(struct expected *expected, uint32_t at)
+static void planned_remove(struct planned *planned, uint32_t at)
 {
-    free((char *)expected->rows[at].name);
-    expected->n--;
-    memmove(&expected->rows[at], &expected->rows[at + 1], (expected->n - at) * sizeof(*expected->rows));
+    free((char *)planned->rows[at].name);
+    planned->n--;
+    memmove(&planned->rows[at], &planned->rows[at + 1], (planned->n - at) * sizeof(*planned->rows));
 }
 
 /* A row that cannot be removed from the store now is over all the same, and goes at the next occasion. */
-static void planned_expire_due(struct expected *expected, int64_t now)
+static void planned_expire_due(struct planned *planned, int64_t now)
 {
     struct fab_err err = {""};
-    for (uint32_t i = 0; i < expected->n;) {
-        if (expected->rows[i].until > now) {
+    for (uint32_t i = 0; i < planned->n;) {
+        if (planned->rows[i].until > now) {
             i++;
             continue;
         }
-        if (store_expected_delete(expected->store, expected->rows[i].name, &err) != PMIXFAB_OK)
+        if (store_planned_delete(planned->store, planned->rows[i].name, &err) != PMIXFAB_OK)
             log_warning("expect: %s", err.text);
-        planned_remove(expected, i);
+        planned_remove(planned, i);
     }
 }
 
-const struct store_expected *expected_all(struct expected *expected, int64_t now, uint32_t *n)
+const struct store_planned *planned_all(struct planned *planned, int64_t now, uint32_t *n)
 {
-    planned_expire_due(expected, now);
-    *n = expected->n;
-    return expected->rows;
+    planned_expire_due(planned, now);
+    *n = planned->n;
+    return planned->rows;
 }
 
-int expected_add(struct expected *expected, const char *name, int64_t now, unsigned seconds, unsigned uid,
-                 struct fab_err *err)
+int planned_add(struct planned *planned, const char *name, int64_t now, unsigned seconds, unsigned uid,
+                struct fab_err *err)
 {
     bool found;
-    if (seconds == 0 || seconds > EXPECTED_MAX_TIME)
+    if (seconds == 0 || seconds > PLANNED_MAX_TIME)
         return fab_fail(err, PMIXFAB_ERR_RANGE, "expect: %u seconds: give a time from 1 second to %d days",
-                        seconds, EXPECTED_MAX_TIME / 86400);
-    planned_expire_due(expected, now);
-    uint32_t at = planned_position(expected, name, &found);
-    if (!found && expected->n >= EXPECTED_MAX)
+                        seconds, PLANNED_MAX_TIME / 86400);
+    planned_expire_due(planned, now);
+    uint32_t at = planned_position(planned, name, &found);
+    if (!found && planned->n >= PLANNED_MAX)
         return fab_fail(
             err, PMIXFAB_ERR_RANGE,
             "expect: %u swaps are announced already: cancel some (fabricctl expect HOST --cancel)",
-            expected->n);
-    char *copy = found || !planned_reserve(expected) ? NULL : strdup(name);
+            planned->n);
+    char *copy = found || !planned_reserve(planned) ? NULL : strdup(name);
     if (!found && copy == NULL)
         return planned_nomem(err);
-    const struct store_expected row = {
+    const struct store_planned row = {
         .name = name, .since = now, .until = now + (int64_t)seconds * 1000000, .uid = uid};
-    int rc = store_expected_put(expected->store, &row, err);
+    int rc = store_planned_put(planned->store, &row, err);
     if (rc != PMIXFAB_OK) {
         free(copy);
         return rc;
     }
-    struct store_expected *slot = &expected->rows[at];
+    struct store_planned *slot = &planned->rows[at];
     const char *kept = found ? slot->name : copy;
     if (!found)
-        memmove(slot + 1, slot, (expected->n++ - at) * sizeof(*slot));
+        memmove(slot + 1, slot, (planned->n++ - at) * sizeof(*slot));
     *slot = row;
     slot->name = kept;
     return PMIXFAB_OK;
 }
 
-int expected_cancel(struct expected *expected, const char *name, int64_t now, struct fab_err *err)
+int planned_cancel(struct planned *planned, const char *name, int64_t now, struct fab_err *err)
 {
     bool found;
-    planned_expire_due(expected, now);
-    uint32_t at = planned_position(expected, name, &found);
+    planned_expire_due(planned, now);
+    uint32_t at = planned_position(planned, name, &found);
     if (!found)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
                         "expect: %s is not expected to change: `fabricctl expect` lists what is", name);
-    int rc = store_expected_delete(expected->store, name, err);
+    int rc = store_planned_delete(planned->store, name, err);
     if (rc == PMIXFAB_OK)
-        planned_remove(expected, at);
+        planned_remove(planned, at);
     return rc;
 }
 
-static bool is_expected(const struct expected *expected, const char *name)
+static bool is_planned(const struct planned *planned, const char *name)
 {
-    for (uint32_t i = 0; i < expected->n; i++)
-        if (fab_same_host(expected->rows[i].name, name))
+    for (uint32_t i = 0; i < planned->n; i++)
+        if (fab_same_host(planned->rows[i].name, name))
             return true;
     return false;
 }
@@ -202,16 +202,16 @@ static void mark_indices(struct fab_diff *diff)
             diff->changes[i].planned = true;
 }
 
-void expected_mark(struct expected *expected, struct fab_diff *diff, int64_t now)
+void planned_mark(struct planned *planned, struct fab_diff *diff, int64_t now)
 {
-    planned_expire_due(expected, now);
-    if (expected->n == 0)
+    planned_expire_due(planned, now);
+    if (planned->n == 0)
         return;
     for (uint32_t i = 0; i < diff->n; i++) {
         struct fab_change *change = &diff->changes[i];
         const char *subject = change->subjects == NULL ? "" : change->subjects;
         for (; *subject != '\0' && !change->planned; subject = fab_subject_next(subject))
-            change->planned = is_expected(expected, subject);
+            change->planned = is_planned(planned, subject);
     }
     mark_indices(diff);
 }

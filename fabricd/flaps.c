@@ -11,29 +11,29 @@ struct concerned {
 };
 
 struct counting {
-    struct hold *hold;
+    struct damping *damping;
     int64_t when;
-    const struct flaps_calls *calls;
-    const struct flaps_cable **went, **came;
+    const struct transition_calls *calls;
+    const struct transition_cable **went, **came;
     uint32_t n_went, n_came;
     struct concerned *nodes; /* by GUID */
     uint32_t n_nodes;
 };
 
-void flaps_seen_free(struct flaps_seen *seen)
+void sweep_links_free(struct sweep_links *seen)
 {
     free(seen->cables);
-    *seen = (struct flaps_seen){0};
+    *seen = (struct sweep_links){0};
 }
 
 /* ---- what is different ---------------------------------------------------------------------------- */
 
-static void find_changes(struct counting *c, const struct flaps_seen *before, const struct flaps_seen *now)
+static void find_changes(struct counting *c, const struct sweep_links *before, const struct sweep_links *now)
 {
     for (uint32_t i = 0, k = 0; i < before->n || k < now->n;) {
         int order = i == before->n ? 1
                     : k == now->n  ? -1
-                                   : hold_compare(&before->cables[i].key, &now->cables[k].key);
+                                   : damping_compare(&before->cables[i].key, &now->cables[k].key);
         if (order < 0)
             c->went[c->n_went++] = &before->cables[i];
         else if (order > 0)
@@ -63,7 +63,7 @@ static struct concerned *find_node(const struct counting *c, uint64_t guid)
     return low < c->n_nodes && c->nodes[low].guid == guid ? &c->nodes[low] : NULL;
 }
 
-static void note_nodes(struct counting *c, const struct flaps_cable *cable)
+static void note_nodes(struct counting *c, const struct transition_cable *cable)
 {
     c->nodes[c->n_nodes++] =
         (struct concerned){.guid = cable->key.end.guid, .is_switch = cable->end_is_switch};
@@ -72,10 +72,10 @@ static void note_nodes(struct counting *c, const struct flaps_cable *cable)
 }
 
 /* Those that the concerned had; and from what came and went, those that they have. */
-static void transition_count_cables(const struct counting *c, const struct flaps_seen *before)
+static void transition_count_cables(const struct counting *c, const struct sweep_links *before)
 {
     for (uint32_t i = 0; i < before->n; i++) {
-        const struct hold_key *key = &before->cables[i].key;
+        const struct damping_key *key = &before->cables[i].key;
         struct concerned *end = find_node(c, key->end.guid), *far = find_node(c, key->far.guid);
         if (end != NULL)
             end->after = ++end->before;
@@ -97,14 +97,14 @@ static void find_causes(const struct counting *c)
 {
     for (uint32_t i = 0; i < c->n_went + c->n_came; i++) {
         const bool is_went = i < c->n_went;
-        const struct hold_key *key = is_went ? &c->went[i]->key : &c->came[i - c->n_went]->key;
+        const struct damping_key *key = is_went ? &c->went[i]->key : &c->came[i - c->n_went]->key;
         struct concerned *end = find_node(c, key->end.guid), *far = find_node(c, key->far.guid);
         end->itself |= is_went ? far->after > 0 : far->before > 0;
         far->itself |= is_went ? end->after > 0 : end->before > 0;
     }
 }
 
-static void find_nodes(struct counting *c, const struct flaps_seen *before)
+static void find_nodes(struct counting *c, const struct sweep_links *before)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->n_went; i++)
@@ -132,10 +132,10 @@ static bool has_come(const struct concerned *sw)
     return sw->is_switch && sw->before == 0 && sw->after >= 2;
 }
 
-static void transition_add(const struct counting *c, const struct hold_key *key, bool came)
+static void transition_add(const struct counting *c, const struct damping_key *key, bool came)
 {
-    if (hold_change(c->hold, key, came, c->when))
-        c->calls->on_held(key, c->calls->cbdata);
+    if (damping_change(c->damping, key, came, c->when))
+        c->calls->on_suppressed(key, c->calls->cbdata);
 }
 
 static bool transition_is_planned(const struct counting *c, uint64_t guid)
@@ -144,7 +144,7 @@ static bool transition_is_planned(const struct counting *c, uint64_t guid)
 }
 
 /* Because of its switch, or by an operator's hand. */
-static bool goes_along(const struct counting *c, const struct hold_key *key)
+static bool goes_along(const struct counting *c, const struct damping_key *key)
 {
     const struct concerned *ends[2] = {find_node(c, key->end.guid), find_node(c, key->far.guid)};
     for (int e = 0; e < 2; e++)
@@ -157,34 +157,34 @@ static void count_all(const struct counting *c)
 {
     for (uint32_t i = 0; i < c->n_nodes; i++) {
         const struct concerned *sw = &c->nodes[i];
-        const struct hold_key key = hold_switch(sw->guid);
+        const struct damping_key key = damping_switch(sw->guid);
         if (has_gone(sw))
-            hold_excuse_all(c->hold, sw->guid, c->when);
+            damping_ignore_all(c->damping, sw->guid, c->when);
         if ((has_gone(sw) || has_come(sw)) && sw->itself && !transition_is_planned(c, sw->guid))
             transition_add(c, &key, has_come(sw));
     }
     for (uint32_t i = 0; i < c->n_went; i++) {
         if (goes_along(c, &c->went[i]->key))
-            hold_excuse(c->hold, &c->went[i]->key, c->when);
+            damping_ignore(c->damping, &c->went[i]->key, c->when);
         else
             transition_add(c, &c->went[i]->key, false);
     }
     for (uint32_t i = 0; i < c->n_came; i++) {
         if (goes_along(c, &c->came[i]->key))
-            hold_excuse(c->hold, &c->came[i]->key, c->when);
+            damping_ignore(c->damping, &c->came[i]->key, c->when);
         transition_add(c, &c->came[i]->key, true);
     }
 }
 
-int flaps_count(struct hold *hold, struct flaps_seen *before, struct flaps_seen *now, int64_t when,
-                const struct flaps_calls *calls)
+int transition_count(struct damping *damping, struct sweep_links *before, struct sweep_links *now,
+                     int64_t when, const struct transition_calls *calls)
 {
-    struct counting c = {.hold = hold, .when = when, .calls = calls};
+    struct counting c = {.damping = damping, .when = when, .calls = calls};
     const size_t most = (size_t)before->n + now->n + 1;
     int rc = PMIXFAB_OK;
     if (before->known) {
-        c.went = calloc(most, sizeof(struct flaps_cable *));
-        c.came = calloc(most, sizeof(struct flaps_cable *));
+        c.went = calloc(most, sizeof(struct transition_cable *));
+        c.came = calloc(most, sizeof(struct transition_cable *));
         rc = c.went == NULL || c.came == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
         if (rc == PMIXFAB_OK)
             find_changes(&c, before, now);
@@ -201,9 +201,9 @@ int flaps_count(struct hold *hold, struct flaps_seen *before, struct flaps_seen 
     free(c.came);
     free(c.nodes);
     if (rc == PMIXFAB_OK) {
-        flaps_seen_free(before);
+        sweep_links_free(before);
         *before = *now;
-        *now = (struct flaps_seen){0};
+        *now = (struct sweep_links){0};
     }
     return rc;
 }

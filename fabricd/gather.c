@@ -1,44 +1,45 @@
 #include "fabricd/gather.h"
 
-void gather_init(struct gather *gather, int64_t settle, int64_t longest_wait)
+void debounce_init(struct debounce *debounce, int64_t quiet, int64_t debounce_max)
 {
-    *gather = (struct gather){.settle = settle, .longest_wait = longest_wait, .taken = -1};
+    *debounce = (struct debounce){.quiet = quiet, .debounce_max = debounce_max, .taken = -1};
 }
 
-void gather_changed(struct gather *gather, int64_t now)
+void debounce_changed(struct debounce *debounce, int64_t now)
 {
-    const bool quiet = !gather->any || now - gather->last > gather->settle;
-    if (!gather->due) {
-        gather->due = true;
+    const bool quiet = !debounce->any || now - debounce->last > debounce->quiet;
+    if (!debounce->due) {
+        debounce->due = true;
         /* After quiet it is as if it had waited enough. */
-        gather->first = quiet ? now - gather->longest_wait : now;
-        gather->since = now;
+        debounce->first = quiet ? now - debounce->debounce_max : now;
+        debounce->since = now;
     }
-    gather->any = true;
-    gather->last = now;
+    debounce->any = true;
+    debounce->last = now;
 }
 
-int64_t gather_when(const struct gather *gather)
+int64_t debounce_when(const struct debounce *debounce)
 {
-    if (!gather->due)
+    if (!debounce->due)
         return -1;
-    const int64_t patient = gather->first + gather->longest_wait, settled = gather->last + gather->settle;
+    const int64_t patient = debounce->first + debounce->debounce_max,
+                  settled = debounce->last + debounce->quiet;
     const int64_t when = patient < settled ? patient : settled;
     return when > 0 ? when : 0;
 }
 
-void gather_taken(struct gather *gather)
+void debounce_covered(struct debounce *debounce)
 {
-    gather->taken = gather_since(gather);
-    gather->due = false;
+    debounce->taken = debounce_since(debounce);
+    debounce->due = false;
 }
 
-int64_t gather_since(const struct gather *gather)
+int64_t debounce_since(const struct debounce *debounce)
 {
-    return gather->due ? gather->since : -1;
+    return debounce->due ? debounce->since : -1;
 }
 
-int64_t gather_taken_since(const struct gather *gather)
+int64_t debounce_covered_since(const struct debounce *debounce)
 {
-    return gather->taken;
+    return debounce->taken;
 }

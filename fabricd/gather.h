@@ -1,8 +1,8 @@
 /*
- * gather.h - when changes that were noticed lead to a sweep.
+ * debounce.h - when changes that were dirty lead to a sweep.
  *
  * One change after quiet does at once. Changes that come soon after another one are gathered until it has
- * been quiet for `settle`, or until the first of them has waited for `longest_wait`: a storm makes few
+ * been quiet for `quiet`, or until the first of them has waited for `debounce_max`: a storm makes few
  * generations. Times are monotonic milliseconds, given by the caller. No I/O, no timers.
  */
 #ifndef FABRICD_GATHER_H
@@ -11,28 +11,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct gather {
-    int64_t settle, longest_wait;
+struct debounce {
+    int64_t quiet, debounce_max;
     int64_t last;  /* when something changed last; meaningful after the first change */
     int64_t first; /* of those that are due */
-    int64_t since; /* when the first of them was noticed */
+    int64_t since; /* when the first of them was dirty */
     int64_t taken; /* the same of those that the sweep that began last sees; -1: there are none */
     bool any, due;
 };
 
-void gather_init(struct gather *gather, int64_t settle, int64_t longest_wait);
+void debounce_init(struct debounce *debounce, int64_t quiet, int64_t debounce_max);
 
 /* Something changed. */
-void gather_changed(struct gather *gather, int64_t now);
+void debounce_changed(struct debounce *debounce, int64_t now);
 
 /* When it is time for a sweep: a moment that may have passed, or -1 where nothing is due. */
-int64_t gather_when(const struct gather *gather);
+int64_t debounce_when(const struct debounce *debounce);
 
 /* A sweep begins: nothing is due any more. What changes from now on comes soon after what changed before. */
-void gather_taken(struct gather *gather);
+void debounce_covered(struct debounce *debounce);
 
-/* When the first of what is due was noticed, and of what the sweep that began last sees; -1: nothing was. */
-int64_t gather_since(const struct gather *gather);
-int64_t gather_taken_since(const struct gather *gather);
+/* When the first of what is due was dirty, and of what the sweep that began last sees; -1: nothing was. */
+int64_t debounce_since(const struct debounce *debounce);
+int64_t debounce_covered_since(const struct debounce *debounce);
 
 #endif

@@ -4,17 +4,17 @@
 #include <string.h>
 #include <uthash.h>
 
-struct handed {
+struct plane_memory {
     pmix_proc_t who; /* compared as bytes: the rest of its name is zero */
     uint32_t meant;  /* by index 0 */
     UT_hash_handle hh;
 };
 
-static struct handed *all; /* in order of insertion */
+static struct plane_memory *all; /* in order of insertion */
 
-static struct handed *plane_memory_find(const pmix_proc_t *requestor, pmix_proc_t *key)
+static struct plane_memory *plane_memory_find(const pmix_proc_t *requestor, pmix_proc_t *key)
 {
-    struct handed *found = NULL;
+    struct plane_memory *found = NULL;
     memset(key, 0, sizeof(*key));
     memcpy(key->nspace, requestor->nspace, strnlen(requestor->nspace, sizeof(key->nspace) - 1));
     key->rank = requestor->rank;
@@ -22,19 +22,19 @@ static struct handed *plane_memory_find(const pmix_proc_t *requestor, pmix_proc_
     return found;
 }
 
-uint32_t handed_meant_by_zero(const pmix_proc_t *requestor)
+uint32_t plane_memory_meant_by_zero(const pmix_proc_t *requestor)
 {
     pmix_proc_t key;
-    const struct handed *found = requestor == NULL ? NULL : plane_memory_find(requestor, &key);
-    return found == NULL ? HANDED_NOTHING : found->meant;
+    const struct plane_memory *found = requestor == NULL ? NULL : plane_memory_find(requestor, &key);
+    return found == NULL ? PLANE_MEMORY_NOTHING : found->meant;
 }
 
-void handed_note(const pmix_proc_t *requestor, uint32_t index)
+void plane_memory_note(const pmix_proc_t *requestor, uint32_t index)
 {
     pmix_proc_t key;
     if (requestor == NULL)
         return;
-    struct handed *one = plane_memory_find(requestor, &key);
+    struct plane_memory *one = plane_memory_find(requestor, &key);
     if (one != NULL) {
         if (one->meant != 0)
             one->meant = index;
@@ -46,8 +46,8 @@ void handed_note(const pmix_proc_t *requestor, uint32_t index)
     one->who = key;
     one->meant = index;
     HASH_ADD(hh, all, who, sizeof(one->who), one);
-    if (HASH_COUNT(all) > HANDED_MAX) {
-        struct handed *oldest = all;
+    if (HASH_COUNT(all) > PLANE_MEMORY_MAX) {
+        struct plane_memory *oldest = all;
         HASH_DEL(all, oldest);
         free(oldest);
     }

@@ -13,16 +13,16 @@
 #include <pmix_common.h>
 #include <stdint.h>
 
-#define HANDED_MAX     16384      /* the latest requestors are remembered; one forgotten was given nothing */
-#define HANDED_NOTHING UINT32_MAX /* it was given no plane */
+#define PLANE_MEMORY_MAX     16384 /* the latest requestors are remembered; one forgotten was given nothing */
+#define PLANE_MEMORY_NOTHING UINT32_MAX /* it was given no plane */
 
 /* Remember that this requestor was given the plane of this index. */
-void handed_note(const pmix_proc_t *requestor, uint32_t index);
+void plane_memory_note(const pmix_proc_t *requestor, uint32_t index);
 
 /*
  * Which plane the requestor means by index 0: plane 0 where it was ever given that; else the one that it was
- * given last; HANDED_NOTHING where there is none.
+ * given last; PLANE_MEMORY_NOTHING where there is none.
  */
-uint32_t handed_meant_by_zero(const pmix_proc_t *requestor);
+uint32_t plane_memory_meant_by_zero(const pmix_proc_t *requestor);
 
 #endif

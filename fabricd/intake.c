@@ -22,17 +22,17 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool running;
-    struct intake_entry *current; /* in the thread's hands */
-    struct intake_item *queue;    /* waits for the thread */
-    struct intake_item *ready;    /* waits for the loop, to be stored */
-    struct intake_item *done;     /* waits for the loop, to be answered there */
+    struct ingest_entry *current; /* in the thread's hands */
+    struct ingest_item *queue;    /* waits for the thread */
+    struct ingest_item *ready;    /* waits for the loop, to be stored */
+    struct ingest_item *done;     /* waits for the loop, to be answered there */
     unsigned n;                   /* in all of them, and in the loop's hands */
     size_t bytes;
     pthread_t thread;
     struct event *bell; /* wakes the loop */
-    intake_fn fn;
+    ingest_fn fn;
     void *cbdata;
-    struct intake_rules rules; /* their texts are the next two: the thread may outlive the configuration */
+    struct ingest_rules rules; /* their texts are the next two: the thread may outlive the configuration */
     char host[FAB_HOST_MAX + 1], user[64];
 } in = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
@@ -45,7 +45,7 @@ static int64_t ingest_clock_ms(void)
 
 /* ---- the answer --------------------------------------------------------------------------------- */
 
-void intake_free(struct intake_entry *entry)
+void ingest_free(struct ingest_entry *entry)
 {
     pthread_mutex_lock(&in.lock);
     in.n--;
@@ -59,7 +59,7 @@ void intake_free(struct intake_entry *entry)
 /* On the library's thread. It packs the answer before cbfunc returns, so everything in it stays ours. */
 static void answer_pmix(pmix_status_t status, void *arg)
 {
-    struct intake_entry *entry = arg;
+    struct ingest_entry *entry = arg;
     pmix_pdata_t data[3];
     static const char *const keys[] = {RELAY_CODE, RELAY_REASON, RELAY_DIGEST};
     (void)status;
@@ -75,45 +75,45 @@ static void answer_pmix(pmix_status_t status, void *arg)
     data[2].value.type = PMIX_UINT64;
     data[2].value.data.uint64 = entry->held;
     entry->cbfunc(PMIX_SUCCESS, data, 3, entry->cbdata);
-    intake_free(entry);
+    ingest_free(entry);
 }
 
 static void refuse_pmix(pmix_status_t status, void *arg)
 {
-    struct intake_entry *entry = arg;
+    struct ingest_entry *entry = arg;
     (void)status;
     entry->cbfunc(PMIX_ERR_NOT_AVAILABLE, NULL, 0, entry->cbdata);
-    intake_free(entry);
+    ingest_free(entry);
 }
 
-static void answer_local(struct intake_entry *entry)
+static void answer_local(struct ingest_entry *entry)
 {
     entry->done(entry->code, entry->held, entry->reason.text, entry->cbdata);
-    intake_free(entry);
+    ingest_free(entry);
 }
 
-bool intake_may_log(const char *what, char again[INTAKE_AGAIN_TEXT])
+bool ingest_may_log(const char *what, char again[INGEST_AGAIN_TEXT])
 {
     unsigned unsaid;
-    bool may = intake_say(what, ingest_clock_ms(), &unsaid);
+    bool may = ingest_say(what, ingest_clock_ms(), &unsaid);
     again[0] = '\0';
     if (unsaid > 0)
-        snprintf(again, INTAKE_AGAIN_TEXT, " (and %u times since this was said)", unsaid);
+        snprintf(again, INGEST_AGAIN_TEXT, " (and %u times since this was said)", unsaid);
     return may;
 }
 
 /* Both logs show why something is refused: the sender's its answer, ours this line. That somebody has to
  * begin anew or to come again is nobody's fault. */
-static void log_refused(const struct intake_entry *entry)
+static void log_refused(const struct ingest_entry *entry)
 {
-    char again[INTAKE_AGAIN_TEXT];
-    if (entry->code == PMIXFAB_ERR_CONFLICT || !intake_may_log(entry->reason.text, again))
+    char again[INGEST_AGAIN_TEXT];
+    if (entry->code == PMIXFAB_ERR_CONFLICT || !ingest_may_log(entry->reason.text, again))
         log_debug("intake: refused: %s", entry->reason.text);
     else
         log_warning("intake: refused: %s%s", entry->reason.text, again);
 }
 
-static void set_answer(struct intake_entry *entry, int code, uint64_t held, const char *reason)
+static void set_answer(struct ingest_entry *entry, int code, uint64_t held, const char *reason)
 {
     entry->code = code;
     entry->held = held;
@@ -126,9 +126,9 @@ static void set_answer(struct intake_entry *entry, int code, uint64_t held, cons
     }
 }
 
-void intake_answer(struct intake_item *item, int code, uint64_t held, const char *reason)
+void ingest_answer(struct ingest_item *item, int code, uint64_t held, const char *reason)
 {
-    struct intake_entry *entry = item->priv;
+    struct ingest_entry *entry = item->priv;
     set_answer(entry, code, held, reason);
     if (entry->cbfunc != NULL) {
         fab_on_pmix_thread(answer_pmix, entry);
@@ -143,18 +143,18 @@ void intake_answer(struct intake_item *item, int code, uint64_t held, const char
 
 /* ---- the thread --------------------------------------------------------------------------------- */
 
-static int credential_verify(struct intake_entry *entry, int64_t *munged_away, struct fab_err *err)
+static int credential_verify(struct ingest_entry *entry, int64_t *munged_away, struct fab_err *err)
 {
     int64_t now = ingest_clock_ms();
     if (now < *munged_away)
-        return fab_fail(err, PMIXFAB_ERR_UNREACH, INTAKE_NO_MUNGED);
-    int rc = intake_open(&in.rules, entry->credential, &entry->item.delivery, &entry->bytes, &entry->item.uid,
+        return fab_fail(err, PMIXFAB_ERR_UNREACH, INGEST_NO_MUNGED);
+    int rc = ingest_open(&in.rules, entry->credential, &entry->item.delivery, &entry->bytes, &entry->item.uid,
                          err);
     free(entry->credential);
     entry->credential = NULL;
     if (rc == PMIXFAB_ERR_UNREACH)
         *munged_away = ingest_clock_ms() + MUNGED_AWAY_MS;
-    if (rc == PMIXFAB_OK && !intake_allow(entry->item.delivery.host, now))
+    if (rc == PMIXFAB_OK && !ingest_allow(entry->item.delivery.host, now))
         rc = fab_fail(err, PMIXFAB_ERR_BUSY, "%s delivers more often than once a second: come again later",
                       entry->item.delivery.host);
     return rc;
@@ -170,7 +170,7 @@ static void *ingest_thread(void *arg)
             pthread_cond_wait(&in.wake, &in.lock);
             continue;
         }
-        struct intake_entry *entry = (struct intake_entry *)in.queue;
+        struct ingest_entry *entry = (struct ingest_entry *)in.queue;
         struct fab_err err = {""};
         DL_DELETE(in.queue, &entry->item);
         in.current = entry;
@@ -186,9 +186,9 @@ static void *ingest_thread(void *arg)
         }
         pthread_mutex_unlock(&in.lock);
         if (mine)
-            intake_answer(&entry->item, rc, 0, err.text);
+            ingest_answer(&entry->item, rc, 0, err.text);
         else
-            intake_free(entry);
+            ingest_free(entry);
         pthread_mutex_lock(&in.lock);
     }
     pthread_mutex_unlock(&in.lock);
@@ -199,10 +199,10 @@ static void *ingest_thread(void *arg)
 
 static void ingest_on_wakeup(evutil_socket_t fd, short what, void *arg)
 {
-    struct intake_item *item, *next;
+    struct ingest_item *item, *next;
     (void)fd, (void)what, (void)arg;
     pthread_mutex_lock(&in.lock);
-    struct intake_item *ready = in.ready, *done = in.done;
+    struct ingest_item *ready = in.ready, *done = in.done;
     in.ready = in.done = NULL;
     pthread_mutex_unlock(&in.lock);
     DL_FOREACH_SAFE(done, item, next)
@@ -215,9 +215,9 @@ static void ingest_on_wakeup(evutil_socket_t fd, short what, void *arg)
 
 /* ---- for the doors ------------------------------------------------------------------------------ */
 
-struct intake_entry *intake_new(void)
+struct ingest_entry *ingest_new(void)
 {
-    struct intake_entry *entry = calloc(1, sizeof(*entry));
+    struct ingest_entry *entry = calloc(1, sizeof(*entry));
     if (entry == NULL)
         return NULL;
     entry->item.priv = entry;
@@ -227,11 +227,11 @@ struct intake_entry *intake_new(void)
     return entry;
 }
 
-int intake_room(struct intake_entry *entry, size_t size, struct fab_err *err)
+int ingest_room(struct ingest_entry *entry, size_t size, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
     pthread_mutex_lock(&in.lock);
-    if (in.n > INTAKE_MAX_ITEMS || in.bytes + size > INTAKE_MAX_BYTES) {
+    if (in.n > INGEST_MAX_ITEMS || in.bytes + size > INGEST_MAX_BYTES) {
         rc = fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
     } else {
         entry->size = size;
@@ -241,7 +241,7 @@ int intake_room(struct intake_entry *entry, size_t size, struct fab_err *err)
     return rc;
 }
 
-bool intake_queue(struct intake_entry *entry)
+bool ingest_queue(struct ingest_entry *entry)
 {
     pthread_mutex_lock(&in.lock);
     bool running = in.running;
@@ -256,13 +256,13 @@ bool intake_queue(struct intake_entry *entry)
     return running;
 }
 
-void intake_refuse(struct intake_entry *entry, int code, const char *reason)
+void ingest_refuse(struct ingest_entry *entry, int code, const char *reason)
 {
     set_answer(entry, code, 0, reason);
     answer_pmix(PMIX_SUCCESS, entry);
 }
 
-void intake_turn_away(struct intake_entry *entry)
+void ingest_turn_away(struct ingest_entry *entry)
 {
     refuse_pmix(PMIX_SUCCESS, entry);
 }
@@ -271,7 +271,7 @@ void intake_turn_away(struct intake_entry *entry)
 
 static int set_rules(const struct config *config, struct fab_err *err)
 {
-    in.rules = (struct intake_rules){.calls = intake_calls, .host = in.host};
+    in.rules = (struct ingest_rules){.calls = ingest_calls, .host = in.host};
     snprintf(in.host, sizeof(in.host), "%s", config->host);
     if (config->node_user == NULL)
         return PMIXFAB_OK;
@@ -285,7 +285,7 @@ static int set_rules(const struct config *config, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-int intake_start(struct event_base *base, const struct config *config, intake_fn fn, void *cbdata,
+int ingest_start(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
                  struct fab_err *err)
 {
     int rc = set_rules(config, err);
@@ -294,8 +294,8 @@ int intake_start(struct event_base *base, const struct config *config, intake_fn
     in.fn = fn;
     in.cbdata = cbdata;
     in.bell = event_new(base, -1, EV_PERSIST, ingest_on_wakeup, NULL);
-    if (in.bell == NULL || intake_orders_start(base) != PMIXFAB_OK) {
-        intake_stop();
+    if (in.bell == NULL || scan_requests_start_all(base) != PMIXFAB_OK) {
+        ingest_stop();
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
     }
     pthread_mutex_lock(&in.lock);
@@ -304,7 +304,7 @@ int intake_start(struct event_base *base, const struct config *config, intake_fn
     in.running = failed == 0;
     pthread_mutex_unlock(&in.lock);
     if (failed != 0) {
-        intake_stop();
+        ingest_stop();
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: no thread: %s", strerror(failed));
     }
     return PMIXFAB_OK;
@@ -321,7 +321,7 @@ static void end_thread(void)
         return;
     pthread_detach(in.thread);
     pthread_mutex_lock(&in.lock);
-    struct intake_entry *copy = in.current == NULL ? NULL : malloc(sizeof(*copy));
+    struct ingest_entry *copy = in.current == NULL ? NULL : malloc(sizeof(*copy));
     if (copy != NULL) {
         *copy = *in.current;
         copy->item.priv = copy;
@@ -334,9 +334,9 @@ static void end_thread(void)
     pthread_mutex_unlock(&in.lock);
 }
 
-void intake_stop(void)
+void ingest_stop(void)
 {
-    struct intake_item *item, *next;
+    struct ingest_item *item, *next;
     pthread_mutex_lock(&in.lock);
     bool running = in.running;
     in.running = false;
@@ -344,10 +344,10 @@ void intake_stop(void)
     pthread_mutex_unlock(&in.lock);
     if (running)
         end_thread();
-    intake_orders_stop();
+    scan_requests_stop_all();
     pthread_mutex_lock(&in.lock);
     DL_CONCAT(in.ready, in.queue);
-    struct intake_item *waits = in.ready, *done = in.done;
+    struct ingest_item *waits = in.ready, *done = in.done;
     struct event *bell = in.bell;
     in.queue = in.ready = in.done = NULL;
     in.bell = NULL;
@@ -356,7 +356,7 @@ void intake_stop(void)
         event_free(bell);
     DL_FOREACH_SAFE(waits, item, next)
     {
-        struct intake_entry *entry = item->priv;
+        struct ingest_entry *entry = item->priv;
         if (entry->cbfunc != NULL) {
             fab_on_pmix_thread(refuse_pmix, entry);
             continue;
@@ -370,6 +370,6 @@ void intake_stop(void)
     }
     if (running)
         fab_wait_for_pmix_thread();
-    intake_limits_clear();
-    intake_names_clear();
+    ingest_limits_clear();
+    ingest_names_clear();
 }

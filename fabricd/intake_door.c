@@ -1,4 +1,4 @@
-/* intake_door.c - where deliveries come in: over PMIx as a credential, over the control socket as they are.
+/* ingest_door.c - where deliveries come in: over PMIx as a credential, over the control socket as they are.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -6,21 +6,21 @@
 #include "fabricd/intake_priv.h"
 #include "pmix/relay.h"
 
-static int let_in(struct intake_entry *entry, const char *credential, struct fab_err *err)
+static int let_in(struct ingest_entry *entry, const char *credential, struct fab_err *err)
 {
     size_t len = strlen(credential);
-    if (len > INTAKE_MAX_CREDENTIAL)
+    if (len > INGEST_MAX_CREDENTIAL)
         return fab_fail(err, PMIXFAB_ERR_RANGE, "a credential of %zu bytes: at most %zu are taken", len,
-                        INTAKE_MAX_CREDENTIAL);
+                        INGEST_MAX_CREDENTIAL);
     if (strncmp(credential, "MUNGE:", 6) != 0)
         return fab_fail(err, PMIXFAB_ERR_SYNTAX, "what was delivered is no munge credential");
-    int rc = intake_room(entry, len, err);
+    int rc = ingest_room(entry, len, err);
     if (rc == PMIXFAB_OK && (entry->credential = strdup(credential)) == NULL)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     return rc;
 }
 
-pmix_status_t intake_deliver(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+pmix_status_t ingest_deliver(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
     const char *credential = NULL;
     struct fab_err err = {""};
@@ -29,20 +29,20 @@ pmix_status_t intake_deliver(const pmix_info_t info[], size_t n, pmix_lookup_cbf
             credential = info[i].value.data.string;
     if (credential == NULL)
         return PMIX_ERR_BAD_PARAM;
-    struct intake_entry *entry = intake_new();
+    struct ingest_entry *entry = ingest_new();
     if (entry == NULL)
         return PMIX_ERR_NOMEM;
     entry->cbfunc = cbfunc;
     entry->cbdata = cbdata;
     int rc = let_in(entry, credential, &err);
     if (rc != PMIXFAB_OK)
-        intake_refuse(entry, rc, err.text);
-    else if (!intake_queue(entry))
-        intake_turn_away(entry);
+        ingest_refuse(entry, rc, err.text);
+    else if (!ingest_queue(entry))
+        ingest_turn_away(entry);
     return PMIX_SUCCESS;
 }
 
-static int let_in_local(struct intake_entry *entry, const void *bytes, size_t size, struct fab_err *err)
+static int let_in_local(struct ingest_entry *entry, const void *bytes, size_t size, struct fab_err *err)
 {
     if (size == 0 || size > FAB_DELIVERY_MAX)
         return fab_fail(err, PMIXFAB_ERR_RANGE, "a delivery of %zu bytes: 1 to %d are taken", size,
@@ -53,16 +53,16 @@ static int let_in_local(struct intake_entry *entry, const void *bytes, size_t si
     memcpy(entry->bytes, bytes, size);
     int rc = fab_delivery_decode(entry->bytes, size, &entry->item.delivery, err);
     if (rc == PMIXFAB_OK)
-        rc = intake_room(entry, size, err);
-    if (rc == PMIXFAB_OK && !intake_queue(entry))
+        rc = ingest_room(entry, size, err);
+    if (rc == PMIXFAB_OK && !ingest_queue(entry))
         rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "reports of nodes are taken by a scheduler only");
     return rc;
 }
 
-int intake_local(const void *bytes, size_t size, unsigned uid, intake_done_fn done, void *cbdata,
+int ingest_local(const void *bytes, size_t size, unsigned uid, ingest_done_fn done, void *cbdata,
                  struct fab_err *err)
 {
-    struct intake_entry *entry = intake_new();
+    struct ingest_entry *entry = ingest_new();
     if (entry == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     entry->done = done;
@@ -70,6 +70,6 @@ int intake_local(const void *bytes, size_t size, unsigned uid, intake_done_fn do
     entry->item.uid = uid;
     int rc = let_in_local(entry, bytes, size, err);
     if (rc != PMIXFAB_OK)
-        intake_free(entry);
+        ingest_free(entry);
     return rc;
 }

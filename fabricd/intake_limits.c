@@ -1,4 +1,4 @@
-/* intake_limits.c - how often a host may deliver, and how often the log says the same. */
+/* ingest_limits.c - how often a host may deliver, and how often the log says the same. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void forget_full(int64_t now)
     sweep_above = left * 2 > SWEEP_ABOVE ? left * 2 : SWEEP_ABOVE;
 }
 
-bool intake_allow(const char *host, int64_t now)
+bool ingest_allow(const char *host, int64_t now)
 {
     struct bucket *bucket;
     bool allowed = false;
@@ -69,9 +69,9 @@ bool intake_allow(const char *host, int64_t now)
         if (bucket->full_at < now)
             bucket->full_at = now;
         /* A token is there as long as the bucket is not further from full than it is large. */
-        allowed = bucket->full_at + INTAKE_REFILL_MS <= now + INTAKE_BURST * INTAKE_REFILL_MS;
+        allowed = bucket->full_at + INGEST_REFILL_MS <= now + INGEST_BURST * INGEST_REFILL_MS;
         if (allowed)
-            bucket->full_at += INTAKE_REFILL_MS;
+            bucket->full_at += INGEST_REFILL_MS;
     }
     pthread_mutex_unlock(&lock);
     return allowed;
@@ -89,7 +89,7 @@ static void forget_old(int64_t now)
     }
 }
 
-bool intake_say(const char *line, int64_t now, unsigned *unsaid)
+bool ingest_say(const char *line, int64_t now, unsigned *unsaid)
 {
     uint64_t hash = XXH3_64bits(line, strlen(line));
     struct said *said;
@@ -118,7 +118,7 @@ bool intake_say(const char *line, int64_t now, unsigned *unsaid)
     return say;
 }
 
-void intake_limits_clear(void)
+void ingest_limits_clear(void)
 {
     struct bucket *bucket, *next_bucket;
     struct said *said, *next_said;

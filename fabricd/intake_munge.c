@@ -1,4 +1,4 @@
-/* intake_munge.c - who made a credential, and may he say that of this host? */
+/* ingest_munge.c - who made a credential, and may he say that of this host? */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <pwd.h>
@@ -12,7 +12,7 @@
 
 /* ---- the real calls ----------------------------------------------------------------------------- */
 
-static munge_err_t real_decode(const char *credential, struct intake_credential *out)
+static munge_err_t real_decode(const char *credential, struct ingest_credential *out)
 {
     munge_ctx_t ctx = munge_ctx_create();
     if (ctx == NULL)
@@ -40,7 +40,7 @@ static bool is_anywhere(struct in_addr address)
 /* Does this host's own munged say that of itself? */
 static bool is_own_munged(struct in_addr address)
 {
-    struct intake_credential made = {.uid = 0};
+    struct ingest_credential made = {.uid = 0};
     char *credential = NULL;
     bool own = munge_encode(&credential, NULL, NULL, 0) == EMUNGE_SUCCESS &&
                real_decode(credential, &made) == EMUNGE_SUCCESS && made.origin.s_addr == address.s_addr;
@@ -64,8 +64,8 @@ static bool real_is_ours(struct in_addr address)
     return ours;
 }
 
-const struct intake_calls intake_real_calls = {real_decode, real_resolve, real_is_ours, 5, NULL};
-const struct intake_calls *intake_calls = &intake_real_calls;
+const struct ingest_calls ingest_real_calls = {real_decode, real_resolve, real_is_ours, 5, NULL};
+const struct ingest_calls *ingest_calls = &ingest_real_calls;
 
 /* ---- the rules ---------------------------------------------------------------------------------- */
 
@@ -81,13 +81,13 @@ static struct where origin_address_text(struct in_addr address)
 }
 
 /* What munged says of a credential that it does not accept. */
-static int munge_explain(munge_err_t rc, const struct intake_credential *made, struct fab_err *err)
+static int munge_explain(munge_err_t rc, const struct ingest_credential *made, struct fab_err *err)
 {
     const struct where where = origin_address_text(made->origin);
     switch (rc) {
     case EMUNGE_SOCKET:
     case EMUNGE_TIMEOUT:
-        return fab_fail(err, PMIXFAB_ERR_UNREACH, INTAKE_NO_MUNGED);
+        return fab_fail(err, PMIXFAB_ERR_UNREACH, INGEST_NO_MUNGED);
     case EMUNGE_CRED_EXPIRED:
         return fab_fail(err, PMIXFAB_ERR_PERM,
                         "the credential of uid %u on %s has expired: are the clocks of that host and the "
@@ -114,7 +114,7 @@ static int munge_explain(munge_err_t rc, const struct intake_credential *made, s
     }
 }
 
-static bool is_this_host(const struct intake_rules *rules, const char *host)
+static bool is_this_host(const struct ingest_rules *rules, const char *host)
 {
     char name[256] = "";
     if (fab_same_host(rules->host, host))
@@ -123,13 +123,13 @@ static bool is_this_host(const struct intake_rules *rules, const char *host)
 }
 
 /* Is the origin an address of the host that is described? */
-static int check_host(const struct intake_rules *rules, const struct intake_credential *made,
+static int check_host(const struct ingest_rules *rules, const struct ingest_credential *made,
                       const char *host, struct fab_err *err)
 {
     const struct where where = origin_address_text(made->origin);
     if (is_this_host(rules, host) && rules->calls->is_ours(made->origin))
         return PMIXFAB_OK;
-    const struct intake_name name = intake_name_check(rules->calls, host, made->origin);
+    const struct ingest_name name = ingest_name_check(rules->calls, host, made->origin);
     if (name.state == NAME_RIGHT)
         return PMIXFAB_OK;
     if (name.state == NAME_LATER)
@@ -138,7 +138,7 @@ static int check_host(const struct intake_rules *rules, const struct intake_cred
             "%s: uid %u on %s has named hosts that the scheduler's host could not resolve, which took "
             "long: come again later",
             host, (unsigned)made->uid, where.text);
-    if (name.state == NAME_FAILED && intake_names_may_pass(name.error))
+    if (name.state == NAME_FAILED && ingest_names_may_pass(name.error))
         return fab_fail(
             err, PMIXFAB_ERR_BUSY,
             "%s: the scheduler's host cannot resolve this name now (%s), so that uid %u on %s is not "
@@ -160,7 +160,7 @@ static int check_host(const struct intake_rules *rules, const struct intake_cred
                     name.first.s_addr == INADDR_ANY ? "elsewhere" : origin_address_text(name.first).text);
 }
 
-static int check_user(const struct intake_rules *rules, const struct intake_credential *made,
+static int check_user(const struct ingest_rules *rules, const struct ingest_credential *made,
                       const char *host, struct fab_err *err)
 {
     if (made->uid == 0 || (rules->node_user != NULL && made->uid == rules->node_uid))
@@ -171,10 +171,10 @@ static int check_user(const struct intake_rules *rules, const struct intake_cred
         rules->node_user == NULL ? "" : rules->node_user);
 }
 
-int intake_open(const struct intake_rules *rules, const char *credential, struct fab_delivery *delivery,
+int ingest_open(const struct ingest_rules *rules, const char *credential, struct fab_delivery *delivery,
                 void **bytes, unsigned *uid, struct fab_err *err)
 {
-    struct intake_credential made = {.uid = (uid_t)-1};
+    struct ingest_credential made = {.uid = (uid_t)-1};
     struct fab_err why = {""};
     munge_err_t munge = rules->calls->decode(credential, &made);
     *bytes = made.bytes;

@@ -1,5 +1,5 @@
 /*
- * intake_names.c - is a host's name that of the address from which it delivers?
+ * ingest_names.c - is a host's name that of the address from which it delivers?
  *
  * The resolver may take seconds, and the intake has one thread: so what it said is remembered for a moment,
  * who names what cannot be resolved waits several times as long as that took, and while a name server is away
@@ -40,7 +40,7 @@ struct origin {
     int64_t until;
 };
 
-/* NOLINTBEGIN(clang-analyzer-unix.Malloc): as in intake_limits.c. */
+/* NOLINTBEGIN(clang-analyzer-unix.Malloc): as in ingest_limits.c. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct name *names;
@@ -48,7 +48,7 @@ static struct origin *origins;
 static int64_t away_until;
 static int away; /* what the resolver said then */
 
-static int64_t now_of(const struct intake_calls *calls)
+static int64_t now_of(const struct ingest_calls *calls)
 {
     struct timespec now;
     if (calls->milliseconds != NULL)
@@ -81,7 +81,7 @@ static void forget_origins(int64_t now)
     }
 }
 
-void intake_names_clear(void)
+void ingest_names_clear(void)
 {
     pthread_mutex_lock(&lock);
     forget_names(false);
@@ -121,7 +121,7 @@ static struct name *resolved_find(const char *host, bool make)
 /* ---- before the resolver is asked --------------------------------------------------------------- */
 
 /* What is known without it. False: it has to be asked. */
-static bool resolved_cached(const char *host, struct in_addr origin, int64_t now, struct intake_name *out)
+static bool resolved_cached(const char *host, struct in_addr origin, int64_t now, struct ingest_name *out)
 {
     const struct name *name = resolved_find(host, false);
     struct origin *waits;
@@ -129,13 +129,13 @@ static bool resolved_cached(const char *host, struct in_addr origin, int64_t now
     HASH_FIND(hh, origins, &origin, sizeof(origin), waits);
     if (name != NULL && resolved_has_address(name, origin) &&
         now < name->asked + (is_away ? OLD_MS : GOOD_MS))
-        *out = (struct intake_name){.state = NAME_RIGHT};
+        *out = (struct ingest_name){.state = NAME_RIGHT};
     else if (name != NULL && now < name->bad_until)
-        *out = (struct intake_name){.state = NAME_FAILED, .error = name->bad};
+        *out = (struct ingest_name){.state = NAME_FAILED, .error = name->bad};
     else if (is_away)
-        *out = (struct intake_name){.state = NAME_FAILED, .error = away};
+        *out = (struct ingest_name){.state = NAME_FAILED, .error = away};
     else if (waits != NULL && now < waits->until)
-        *out = (struct intake_name){.state = NAME_LATER};
+        *out = (struct ingest_name){.state = NAME_LATER};
     else
         return false;
     return true;
@@ -170,9 +170,9 @@ static void take_addresses(struct name *name, const struct addrinfo *all)
             name->addresses[name->n++] = ((const struct sockaddr_in *)(const void *)one->ai_addr)->sin_addr;
 }
 
-static struct intake_name take_answer(const struct addrinfo *all, struct in_addr origin)
+static struct ingest_name take_answer(const struct addrinfo *all, struct in_addr origin)
 {
-    struct intake_name out = {.state = NAME_WRONG};
+    struct ingest_name out = {.state = NAME_WRONG};
     for (const struct addrinfo *one = all; one != NULL; one = one->ai_next) {
         if (one->ai_family != AF_INET)
             continue;
@@ -185,12 +185,12 @@ static struct intake_name take_answer(const struct addrinfo *all, struct in_addr
     return out;
 }
 
-bool intake_names_may_pass(int error)
+bool ingest_names_may_pass(int error)
 {
     return error == EAI_AGAIN || error == EAI_SYSTEM || error == EAI_MEMORY || error == EAI_FAIL;
 }
 
-static struct intake_name resolve_failed(const char *host, struct in_addr origin, int error, int64_t began,
+static struct ingest_name resolve_failed(const char *host, struct in_addr origin, int error, int64_t began,
                                          int64_t now)
 {
     const int64_t took = now - began;
@@ -199,24 +199,24 @@ static struct intake_name resolve_failed(const char *host, struct in_addr origin
         away = error;
         away_until = now + (took < MAX_AWAY ? took : MAX_AWAY);
     }
-    if (name != NULL && intake_names_may_pass(error) && resolved_has_address(name, origin) &&
+    if (name != NULL && ingest_names_may_pass(error) && resolved_has_address(name, origin) &&
         now < name->asked + OLD_MS)
-        return (struct intake_name){.state = NAME_RIGHT};
+        return (struct ingest_name){.state = NAME_RIGHT};
     resolve_penalize(origin, now, took);
     if (name != NULL) {
         name->bad = error;
         name->bad_until = now + BAD_MS;
-        if (!intake_names_may_pass(error))
+        if (!ingest_names_may_pass(error))
             name->n = 0;
     }
-    return (struct intake_name){.state = NAME_FAILED, .error = error};
+    return (struct ingest_name){.state = NAME_FAILED, .error = error};
 }
 
-struct intake_name intake_name_check(const struct intake_calls *calls, const char *host,
+struct ingest_name ingest_name_check(const struct ingest_calls *calls, const char *host,
                                      struct in_addr origin)
 {
     struct addrinfo *all = NULL;
-    struct intake_name out;
+    struct ingest_name out;
     const int64_t began = now_of(calls);
     pthread_mutex_lock(&lock);
     bool is_known = resolved_cached(host, origin, began, &out);

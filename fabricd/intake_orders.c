@@ -1,4 +1,4 @@
-/* intake_orders.c - the way to the nodes: each keeps a question open, and an order is its answer. */
+/* ingest_scan_requests.c - the way to the nodes: each keeps a question open, and an order is its answer. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +21,14 @@ struct waiter {
     uint64_t digest; /* what the node delivered last */
     time_t until;    /* monotonic seconds */
     const char *order;
-    uint64_t held;
+    uint64_t acked;
     pmix_lookup_cbfunc_t cbfunc;
     void *cbdata;
 };
 
 struct host {
     UT_hash_handle hh;
-    uint64_t held;
+    uint64_t acked;
     time_t ordered_until; /* an order that met nobody waits for the node's next question; 0: none */
     struct waiter *waiters;
     char name[];
@@ -47,7 +47,7 @@ static time_t scan_clock_seconds(void)
     return now.tv_sec;
 }
 
-/* ---- hosts: the lock is held -------------------------------------------------------------------- */
+/* ---- hosts: the lock is acked -------------------------------------------------------------------- */
 
 static struct host *scan_find_host(const char *name)
 {
@@ -67,10 +67,10 @@ static struct host *scan_get_host(const char *name)
     return host;
 }
 
-/* A host of which nothing is held is there for its waiters only. */
+/* A host of which nothing is acked is there for its waiters only. */
 static void drop_host(struct host *host)
 {
-    if (host->held != 0 || host->waiters != NULL)
+    if (host->acked != 0 || host->waiters != NULL)
         return;
     HASH_DEL(hosts, host);
     free(host);
@@ -82,7 +82,7 @@ static void scan_waiter_move(struct waiter *waiter, const char *order, struct wa
     if (list == NULL)
         return;
     waiter->order = order;
-    waiter->held = waiter->host->held;
+    waiter->acked = waiter->host->acked;
     DL_DELETE2(waiter->host->waiters, waiter, prev_here, next_here);
     DL_DELETE(list, waiter);
     DL_APPEND(*to, waiter);
@@ -99,12 +99,12 @@ static void scan_waiter_answer(struct waiter *waiter)
         PMIX_PDATA_CONSTRUCT(&data[i]);
         data[i].proc = *server_self();
     }
-    PMIX_LOAD_KEY(data[0].key, RELAY_ORDER);
+    PMIX_LOAD_KEY(data[0].key, RELAY_SCAN_REQUEST);
     data[0].value.type = PMIX_STRING;
     data[0].value.data.string = (char *)waiter->order;
     PMIX_LOAD_KEY(data[1].key, RELAY_DIGEST);
     data[1].value.type = PMIX_UINT64;
-    data[1].value.data.uint64 = waiter->held;
+    data[1].value.data.uint64 = waiter->acked;
     waiter->cbfunc(PMIX_SUCCESS, data, 2, waiter->cbdata);
     free(waiter);
 }
@@ -149,10 +149,10 @@ static pmix_status_t read_question(const pmix_info_t info[], size_t n, const cha
     return good ? PMIX_SUCCESS : PMIX_ERR_BAD_PARAM;
 }
 
-/* Put a new waiter into the list, or into the one of those that are answered at once. The lock is held. */
+/* Put a new waiter into the list, or into the one of those that are answered at once. The lock is acked. */
 static void scan_waiter_queue(struct waiter *waiter, struct host *host, struct waiter **due)
 {
-    const struct timeval limit = {.tv_sec = RELAY_WATCH_SECONDS};
+    const struct timeval limit = {.tv_sec = RELAY_SUBSCRIBE_SECONDS};
     waiter->host = host;
     if (list == NULL)
         event_add(timer, &limit);
@@ -160,14 +160,15 @@ static void scan_waiter_queue(struct waiter *waiter, struct host *host, struct w
     DL_APPEND2(host->waiters, waiter, prev_here, next_here);
     n_waiters++;
     bool ordered = host->ordered_until != 0 && host->ordered_until >= scan_clock_seconds();
-    if (ordered || waiter->digest != host->held) {
-        scan_waiter_move(waiter, ordered ? RELAY_LOOK : "", due);
+    if (ordered || waiter->digest != host->acked) {
+        scan_waiter_move(waiter, ordered ? RELAY_SCAN : "", due);
         host->ordered_until = 0;
         drop_host(host);
     }
 }
 
-pmix_status_t intake_orders(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+pmix_status_t ingest_scan_requests(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc,
+                                   void *cbdata)
 {
     const char *name;
     uint64_t digest;
@@ -178,7 +179,7 @@ pmix_status_t intake_orders(const pmix_info_t info[], size_t n, pmix_lookup_cbfu
     if (waiter == NULL)
         return PMIX_ERR_NOMEM;
     waiter->digest = digest;
-    waiter->until = scan_clock_seconds() + RELAY_WATCH_SECONDS;
+    waiter->until = scan_clock_seconds() + RELAY_SUBSCRIBE_SECONDS;
     waiter->cbfunc = cbfunc;
     waiter->cbdata = cbdata;
     pthread_mutex_lock(&lock);
@@ -229,16 +230,16 @@ static unsigned scan_request_post(struct host *host, const char *what, struct wa
     return n;
 }
 
-static unsigned order_look(struct host *host, struct waiter **due)
+static unsigned request_scan(struct host *host, struct waiter **due)
 {
-    unsigned n = scan_request_post(host, RELAY_LOOK, due);
+    unsigned n = scan_request_post(host, RELAY_SCAN, due);
     /* Between two questions: its next one comes soon, if it is there at all. */
-    host->ordered_until = n == 0 ? scan_clock_seconds() + 2 * RELAY_WATCH_SECONDS : 0;
+    host->ordered_until = n == 0 ? scan_clock_seconds() + 2 * RELAY_SUBSCRIBE_SECONDS : 0;
     drop_host(host);
     return n > 0;
 }
 
-unsigned intake_order_look(const char *name)
+unsigned ingest_request_scan(const char *name)
 {
     struct waiter *due = NULL;
     struct host *host, *next;
@@ -247,10 +248,10 @@ unsigned intake_order_look(const char *name)
     if (name == NULL) {
         HASH_ITER(hh, hosts, host, next)
         {
-            n += order_look(host, &due);
+            n += request_scan(host, &due);
         }
     } else if ((host = scan_find_host(name)) != NULL) {
-        n = order_look(host, &due);
+        n = request_scan(host, &due);
     }
     pthread_mutex_unlock(&lock);
     if (due != NULL)
@@ -258,13 +259,13 @@ unsigned intake_order_look(const char *name)
     return n;
 }
 
-void intake_held(const char *name, uint64_t digest)
+void ingest_acked(const char *name, uint64_t digest)
 {
     struct waiter *due = NULL, *waiter, *next;
     pthread_mutex_lock(&lock);
     struct host *host = digest == 0 ? scan_find_host(name) : scan_get_host(name);
     if (host != NULL) {
-        host->held = digest;
+        host->acked = digest;
         /* Who says that he delivered something else has to know it. */
         DL_FOREACH_SAFE2(host->waiters, waiter, next, next_here)
         {
@@ -280,7 +281,7 @@ void intake_held(const char *name, uint64_t digest)
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-int intake_orders_start(struct event_base *base)
+int scan_requests_start_all(struct event_base *base)
 {
     struct event *made = evtimer_new(base, scan_on_timeout, NULL);
     if (made == NULL)
@@ -291,7 +292,7 @@ int intake_orders_start(struct event_base *base)
     return PMIXFAB_OK;
 }
 
-void intake_orders_stop(void)
+void scan_requests_stop_all(void)
 {
     struct host *host, *next;
     pthread_mutex_lock(&lock);

@@ -1,4 +1,4 @@
-/* look_child.c - the child of one local probe: load it, let it look, write its report to the pipe. */
+/* host_scan_child.c - the child of one local probe: load it, let it scan, write its report to the pipe. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +20,12 @@ static int scan_run_probe(const char *spec, const char *host, struct fab_report 
         return PMIXFAB_ERR_UNSUPPORTED;
     int rc = fab_report_host(report, host, err);
     if (rc == PMIXFAB_OK)
-        rc = probe->look(&config, &sink, report, err);
+        rc = probe->scan(&config, &sink, report, err);
     return rc == PMIXFAB_OK ? fab_report_finish(report, err) : rc;
 }
 
-/* argv: fabricd --look-child PID_OF_THE_DAEMON PROBE HOST */
-int look_child(int argc, char **argv)
+/* argv: fabricd --scan-child PID_OF_THE_DAEMON PROBE HOST */
+int host_scan_child(int argc, char **argv)
 {
     struct fab_err err = {""};
     struct fab_report report;

@@ -21,7 +21,7 @@ struct inventory {
     int code;
 };
 
-static int scan_result_encode(const struct look_result *result, void **bytes, size_t *size)
+static int scan_result_encode(const struct host_scan_result *result, void **bytes, size_t *size)
 {
     void *body = NULL;
     const struct fab_report *report = &result->report;
@@ -36,7 +36,7 @@ static int scan_result_encode(const struct look_result *result, void **bytes, si
     return rc;
 }
 
-static void inventory_on_scan(struct look_result *result, void *arg)
+static void inventory_on_scan(struct host_scan_result *result, void *arg)
 {
     struct inventory *inventory = arg;
     void *bytes = NULL;
@@ -76,21 +76,21 @@ static int inventory_configure(struct config *config, int argc, char **argv, str
         if (rc == PMIXFAB_OK)
             rc = config_append(&config->probes, argv[i]);
     }
-    return rc == PMIXFAB_OK && argc == 5 ? look_default_probes(config) : rc;
+    return rc == PMIXFAB_OK && argc == 5 ? host_scan_default_probes(config) : rc;
 }
 
 static int inventory_child_scan(int argc, char **argv, struct inventory *inventory)
 {
     struct config config;
-    struct look *looking = NULL;
+    struct host_scan *scanning = NULL;
     config_init(&config);
     config_clear(&config.probes);
     int rc = inventory_configure(&config, argc, argv, &inventory->err);
     if (rc == PMIXFAB_OK && (inventory->base = event_base_new()) == NULL)
         rc = PMIXFAB_ERR_NOMEM;
     if (rc == PMIXFAB_OK)
-        rc = look_start(inventory->base, &config, NULL, 0, inventory_on_scan, inventory, &looking,
-                        &inventory->err);
+        rc = host_scan_start(inventory->base, &config, NULL, 0, inventory_on_scan, inventory, &scanning,
+                             &inventory->err);
     if (rc == PMIXFAB_OK) {
         event_base_dispatch(inventory->base);
         rc = inventory->code;
@@ -101,7 +101,7 @@ static int inventory_child_scan(int argc, char **argv, struct inventory *invento
     return rc;
 }
 
-int look_inventory_child(int argc, char **argv)
+int host_scan_inventory_child(int argc, char **argv)
 {
     struct inventory inventory = {.code = PMIXFAB_ERR_IO};
     if (argc < 5)

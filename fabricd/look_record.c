@@ -1,4 +1,4 @@
-/* look_record.c - fabricd --record FILE: what the local probes see, as a file that they take as their
+/* host_scan_record.c - fabricd --record FILE: what the local probes see, as a file that they take as their
  * argument. */
 #include <errno.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ static int write_record(const char *path, const struct fab_report *report)
     return rc;
 }
 
-static void record_on_scan(struct look_result *result, void *arg)
+static void record_on_scan(struct host_scan_result *result, void *arg)
 {
     struct recording *recording = arg;
     if (write_record(recording->config->record, &result->report) == PMIXFAB_OK)
@@ -48,7 +48,7 @@ static void record_on_scan(struct look_result *result, void *arg)
     event_base_loopbreak(recording->base);
 }
 
-int look_default_probes(struct config *config)
+int host_scan_default_probes(struct config *config)
 {
     int rc = PMIXFAB_OK;
     for (size_t i = 0; probe_registry[i]->name != NULL && rc == PMIXFAB_OK; i++)
@@ -57,17 +57,17 @@ int look_default_probes(struct config *config)
     return rc;
 }
 
-int look_record(struct config *config)
+int host_scan_record(struct config *config)
 {
     struct recording recording = {.config = config, .base = event_base_new(), .status = 1};
     struct fab_err err = {"out of memory"};
-    struct look *look = NULL;
+    struct host_scan *scan = NULL;
     int rc = recording.base == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
     signal(SIGPIPE, SIG_IGN);
-    if (rc == PMIXFAB_OK && !look_wanted(config))
-        rc = look_default_probes(config);
+    if (rc == PMIXFAB_OK && !host_scan_wanted(config))
+        rc = host_scan_default_probes(config);
     if (rc == PMIXFAB_OK)
-        rc = look_start(recording.base, config, NULL, 0, record_on_scan, &recording, &look, &err);
+        rc = host_scan_start(recording.base, config, NULL, 0, record_on_scan, &recording, &scan, &err);
     if (rc == PMIXFAB_OK)
         event_base_dispatch(recording.base);
     else

@@ -56,10 +56,10 @@ static pmix_status_t relayed_query(pmix_proc_t *requestor, const pmix_info_t inf
     return PMIX_ERR_BAD_PARAM;
 }
 
-static pmix_status_t relayed_watch(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc,
-                                   void *cbdata)
+static pmix_status_t relayed_subscribe(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc,
+                                       void *cbdata)
 {
-    struct watch_known known = {.any = false};
+    struct subscriber_knows known = {.any = false};
     bool has_generation = false, has_published = false;
     for (size_t i = 0; i < n; i++) {
         if (PMIX_CHECK_KEY(&info[i], PMIXFAB_KEY_GENERATION) && info[i].value.type == PMIX_UINT64) {
@@ -74,7 +74,7 @@ static pmix_status_t relayed_watch(const pmix_info_t info[], size_t n, pmix_look
         }
     }
     known.any = has_generation && has_published;
-    return watch_add(&known, cbfunc, cbdata);
+    return subscriber_add(&known, cbfunc, cbdata);
 }
 
 /*
@@ -99,18 +99,18 @@ static pmix_proc_t relayed_requestor(const pmix_proc_t *relay, const pmix_info_t
     return who;
 }
 
-pmix_status_t answer_lookup(const pmix_proc_t *requestor, char **keys, const pmix_info_t info[], size_t n,
-                            pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+pmix_status_t answer_relayed(const pmix_proc_t *requestor, char **keys, const pmix_info_t info[], size_t n,
+                             pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
     if (keys == NULL || keys[0] == NULL)
         return PMIX_ERR_BAD_PARAM;
     const char *op = keys[0];
-    if (strcmp(op, RELAY_WATCH) == 0)
-        return relayed_watch(info, n, cbfunc, cbdata);
+    if (strcmp(op, RELAY_SUBSCRIBE) == 0)
+        return relayed_subscribe(info, n, cbfunc, cbdata);
     if (strcmp(op, RELAY_DELIVER) == 0)
-        return intake_deliver(info, n, cbfunc, cbdata);
-    if (strcmp(op, RELAY_ORDERS) == 0)
-        return intake_orders(info, n, cbfunc, cbdata);
+        return ingest_deliver(info, n, cbfunc, cbdata);
+    if (strcmp(op, RELAY_SCAN_REQUESTS) == 0)
+        return ingest_scan_requests(info, n, cbfunc, cbdata);
     bool is_register = strcmp(op, RELAY_REGISTER) == 0, is_update = strcmp(op, RELAY_UPDATE) == 0;
     if (!is_register && !is_update && strcmp(op, RELAY_QUERY) != 0)
         return PMIX_ERR_NOT_FOUND;

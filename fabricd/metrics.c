@@ -55,9 +55,10 @@ static void about_sweeps(FILE *out, const struct daemon_status *s)
     metrics_one(out, "fabricd_missing_hcas", GAUGE,
                 "HCAs that are not seen, or not with all cables, and keep their places for a while.",
                 s->missing);
-    metrics_one(out, "fabricd_held_cables", GAUGE, "Cables that flap and are held down.", s->held);
-    metrics_one(out, "fabricd_held_switches", GAUGE,
-                "Switches that flap and are held down with all of their cables.", s->held_switches);
+    metrics_one(out, "fabricd_suppressed_cables", GAUGE, "Cables that flap and are suppressed.",
+                s->suppressed);
+    metrics_one(out, "fabricd_suppressed_switches", GAUGE,
+                "Switches that flap and are suppressed with all of their cables.", s->suppressed_switches);
 }
 
 typedef double (*plane_fn)(const struct pmixfab_plane *plane);
@@ -135,7 +136,8 @@ static void about_nodes(FILE *out, const struct daemon_status *s)
         rest -= counted_refused(codes[i]);
     }
     metrics_sample(out, "fabricd_deliveries_refused_total", "reason", reason_name(0), (double)rest);
-    metrics_one(out, "fabricd_watchers", GAUGE, "Nodes that wait for the next generation.", watch_count());
+    metrics_one(out, "fabricd_subscribers", GAUGE, "Nodes that wait for the next generation.",
+                subscribers_count());
 }
 
 static void about_store(FILE *out, struct store *store)

@@ -20,14 +20,15 @@ char *metrics_of_node(const void *owner)
                 "When it was published; 0: nothing is served.", (double)s.published / 1e6);
     metrics_one(out, "fabricd_connected", "gauge", "1: connected to the scheduler.", s.connected);
     metrics_one(out, "fabricd_stale", "gauge", "1: what is served may be out of date.", s.stale);
-    metrics_family(out, "fabricd_looks_total", "counter", "Looks at this host's devices, by how they ended.");
-    metrics_sample(out, "fabricd_looks_total", "result", "ok", (double)counted(COUNT_LOOKS));
-    metrics_sample(out, "fabricd_looks_total", "result", "failed", (double)counted(COUNT_LOOKS_FAILED));
-    metrics_one(out, "fabricd_look_duration_seconds", "gauge", "Time that the last look took.",
-                s.look_ms / 1e3);
-    metrics_one(out, "fabricd_look_timestamp_seconds", "gauge", "When the last look ended; 0: none has.",
-                (double)s.last_look / 1e6);
-    metrics_one(out, "fabricd_probes", "gauge", "Probes that looked the last time.", s.probes);
+    metrics_family(out, "fabricd_host_scans_total", "counter",
+                   "Scans of this host's devices, by how they ended.");
+    metrics_sample(out, "fabricd_host_scans_total", "result", "ok", (double)counted(COUNT_SCANS));
+    metrics_sample(out, "fabricd_host_scans_total", "result", "failed", (double)counted(COUNT_SCANS_FAILED));
+    metrics_one(out, "fabricd_host_scan_duration_seconds", "gauge", "Time that the last scan took.",
+                s.scan_ms / 1e3);
+    metrics_one(out, "fabricd_host_scan_timestamp_seconds", "gauge", "When the last scan ended; 0: none has.",
+                (double)s.last_scan / 1e6);
+    metrics_one(out, "fabricd_probes", "gauge", "Probes that were asked the last time.", s.probes);
     metrics_one(out, "fabricd_probes_failed", "gauge", "Of them, those that failed.", s.probes_failed);
     metrics_one(out, "fabricd_deliveries_total", "counter", "Deliveries that the scheduler acknowledged.",
                 (double)counted(COUNT_DELIVERIES));

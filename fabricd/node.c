@@ -24,7 +24,7 @@
 #define RELAY_MS 5000 /* a tool waits so long for the scheduler, then the mirror answers */
 
 /*
- * Two things go on side by side. Looking: idle -> looking -> delivering -> idle; what is asked for meanwhile
+ * Two things go on side by side. Looking: idle -> scanning -> delivering -> idle; what is asked for meanwhile
  * is done next. Mirroring: what the scheduler has published is fetched when it says that there is something.
  */
 struct node {
@@ -32,18 +32,18 @@ struct node {
     struct event_base *base;
     struct control *control;
     struct metrics_file *metrics;
-    struct mail *mail;
+    struct loop_queue *queue;
     struct deliver *deliver;
     struct mirror *mirror;
     struct devices *devices;
-    struct look *look;
+    struct host_scan *scan;
     struct event *timer, *signals[3];
     bool serving, relaying;
-    bool again, must;       /* another look was asked for; its report is to be delivered in any case */
-    bool looks_for_devices; /* the look that runs was begun because a device changed */
+    bool again, must;       /* another scan was asked for; its report is to be delivered in any case */
+    bool scans_for_devices; /* the scan that runs was begun because a device changed */
     bool device_changed;    /* the next one will be */
-    uint64_t number;        /* of the look that runs or ran last */
-    uint64_t delivering;    /* number of the look whose report is delivered; 0: none */
+    uint64_t number;        /* of the scan that runs or ran last */
+    uint64_t delivering;    /* number of the scan whose report is delivered; 0: none */
     bool mirrored;
     bool scheduler_stale; /* it says so of itself */
     int once_code;        /* --once: what went wrong */
@@ -66,25 +66,25 @@ void node_status(const struct node *node, struct node_status *out)
     deliver_status(node->deliver, &out->deliver);
     out->generation = set == NULL ? 0 : set->generation;
     out->published = set == NULL ? 0 : set->published;
-    out->looking = node->look != NULL;
+    out->scanning = node->scan != NULL;
     out->interval = node->config->interval;
     out->host = node->config->host;
     out->scheduler = node->config->scheduler;
     served_set_put(set);
 }
 
-static void look_soon(struct node *node)
+static void scan_soon(struct node *node)
 {
     const struct timeval now = {0};
     node->again = true;
-    if (node->look == NULL)
+    if (node->scan == NULL)
         event_add(node->timer, &now);
 }
 
-uint64_t node_look(struct node *node)
+uint64_t node_scan(struct node *node)
 {
     node->must = true;
-    look_soon(node);
+    scan_soon(node);
     return node->number + 1;
 }
 
@@ -105,7 +105,7 @@ static void set_stale(struct node *node, bool stale, const char *reason)
     snprintf(s->stale_reason, sizeof(s->stale_reason), "%s", stale ? reason : "");
     if (served_is_stale() != stale) {
         served_set_stale(stale);
-        watch_published(); /* of the other servers of this host */
+        subscribers_notify(); /* of the other servers of this host */
     }
 }
 
@@ -115,7 +115,7 @@ static void end_once(struct node *node, int code)
         return;
     if (code != PMIXFAB_OK)
         node->once_code = code;
-    if (code != PMIXFAB_OK || (node->mirrored && node->status.last_look != 0 && node->delivering == 0))
+    if (code != PMIXFAB_OK || (node->mirrored && node->status.last_scan != 0 && node->delivering == 0))
         event_base_loopbreak(node->base);
 }
 
@@ -158,23 +158,23 @@ static void on_mirror_event(bool pending, const struct event_plane *plane, uint6
         control_event(node->control, pending, plane, generation);
 }
 
-/* Whoever waits for this look hears what came of it. */
+/* Whoever waits for this scan hears what came of it. */
 static void node_on_upload(int code, const char *reason, void *arg)
 {
     struct node *node = arg;
     uint64_t number = node->delivering;
     node->delivering = 0;
     if (node->control != NULL && number != 0)
-        node_control_looked(node->control, node, number, code, reason);
+        node_control_scanned(node->control, node, number, code, reason);
     end_once(node, code);
 }
 
-static void on_order(void *arg)
+static void on_scan_request(void *arg)
 {
-    node_look(arg);
+    node_scan(arg);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------ */
+/* ---- scanning ------------------------------------------------------------------------------------ */
 
 static void node_wait_for_next(struct node *node)
 {
@@ -186,42 +186,42 @@ static void node_wait_for_next(struct node *node)
     event_add(node->timer, &interval);
 }
 
-/* A look that came to nothing. */
-static void look_failed(struct node *node, int code, const char *reason)
+/* A scan that came to nothing. */
+static void scan_failed(struct node *node, int code, const char *reason)
 {
-    log_error("look: %s", reason);
+    log_error("host scan: %s", reason);
     node->delivering = node->number;
     node_on_upload(code, reason, node);
     node_wait_for_next(node);
 }
 
-static void keep_probe_error(struct node *node, const struct look_result *result)
+static void keep_probe_error(struct node *node, const struct host_scan_result *result)
 {
-    node->status.last_look = node_now_us();
-    node->status.look_ms = result->milliseconds;
+    node->status.last_scan = node_now_us();
+    node->status.scan_ms = result->milliseconds;
     node->status.probes = result->asked;
     node->status.probes_failed = result->failed;
     snprintf(node->status.probe_error, sizeof(node->status.probe_error), "%s",
              result->failed > 0 ? result->err.text : "");
 }
 
-static void node_on_host_scan(struct look_result *result, void *arg)
+static void node_on_host_scan(struct host_scan_result *result, void *arg)
 {
     struct node *node = arg;
     uint32_t unknown;
     const struct fab_report *before = deliver_current(node->deliver, &unknown);
     bool must = node->must;
-    node->look = NULL;
+    node->scan = NULL;
     keep_probe_error(node, result);
     bool found = before == NULL || !fab_report_equal(before, &result->report);
-    if (node->looks_for_devices || found)
-        devices_looked(node->devices, found);
-    count(result->failed > 0 ? COUNT_LOOKS_FAILED : COUNT_LOOKS);
-    log_debug("look %llu: %.1f ms, %u of %u probes failed, %u items%s", (unsigned long long)node->number,
+    if (node->scans_for_devices || found)
+        netlink_scanned(node->devices, found);
+    count(result->failed > 0 ? COUNT_SCANS_FAILED : COUNT_SCANS);
+    log_debug("host scan %llu: %.1f ms, %u of %u probes failed, %u items%s", (unsigned long long)node->number,
               result->milliseconds, result->failed, result->asked, result->report.n_items,
               found ? ", other than before" : "");
     if (before == NULL && result->asked > 0 && result->failed == result->asked) {
-        look_failed(node, PMIXFAB_ERR_IO, result->err.text); /* nothing is known, which is not "no devices" */
+        scan_failed(node, PMIXFAB_ERR_IO, result->err.text); /* nothing is known, which is not "no devices" */
         return;
     }
     node->must = node->again && node->must; /* of those who asked meanwhile */
@@ -249,7 +249,7 @@ static void node_repair_rundir(struct node *node)
     if (rc == PMIXFAB_OK)
         rc = rundir_mend(node->config->rundir, set, &err);
     served_set_put(set);
-    deliver_keep(node->deliver);
+    deliver_state(node->deliver);
     if (rc == PMIXFAB_OK)
         log_warning("run directory: %s was removed, made anew", node->config->rundir);
     else
@@ -261,15 +261,15 @@ static void node_start_host_scan(struct node *node)
     struct fab_err err = {""};
     node_repair_rundir(node);
     node->again = false;
-    node->looks_for_devices = node->device_changed;
+    node->scans_for_devices = node->device_changed;
     node->device_changed = false;
     node->number++;
     uint32_t unknown;
     const struct fab_report *before = deliver_current(node->deliver, &unknown);
-    int rc =
-        look_start(node->base, node->config, before, unknown, node_on_host_scan, node, &node->look, &err);
+    int rc = host_scan_start(node->base, node->config, before, unknown, node_on_host_scan, node, &node->scan,
+                             &err);
     if (rc != PMIXFAB_OK)
-        look_failed(node, rc, err.text);
+        scan_failed(node, rc, err.text);
 }
 
 static void on_device(void *arg)
@@ -277,7 +277,7 @@ static void on_device(void *arg)
     struct node *node = arg;
     log_info("devices: something has changed");
     node->device_changed = true;
-    look_soon(node);
+    scan_soon(node);
 }
 
 /* ---- events of the loop ------------------------------------------------------------------------- */
@@ -286,7 +286,7 @@ static void node_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct node *node = arg;
     (void)fd, (void)what;
-    if (node->look == NULL)
+    if (node->scan == NULL)
         node_start_host_scan(node);
 }
 
@@ -295,8 +295,8 @@ static void node_on_signal(evutil_socket_t signo, short what, void *arg)
     struct node *node = arg;
     (void)what;
     if (signo == SIGHUP) {
-        log_info("SIGHUP: looking");
-        look_soon(node);
+        log_info("SIGHUP: scanning");
+        scan_soon(node);
         return;
     }
     log_info("%s: stopping", signo == SIGTERM ? "SIGTERM" : "SIGINT");
@@ -322,7 +322,7 @@ static int node_make_events(struct node *node, struct fab_err *err)
 
 static void node_stop(struct node *node)
 {
-    look_cancel(node->look);
+    host_scan_cancel(node->scan);
     process_remove_uri(node->config);
     control_free(node->control);
     node->control = NULL;
@@ -330,10 +330,10 @@ static void node_stop(struct node *node)
     devices_free(node->devices);
     if (node->relaying)
         pmixfab_relay_close();
-    watch_stop();
+    subscribers_stop();
     if (node->serving)
         server_stop();
-    mail_free(node->mail);
+    loop_queue_free(node->queue);
     deliver_free(node->deliver);
     mirror_free(node->mirror);
     if (node->timer != NULL)
@@ -361,13 +361,13 @@ static int check_not_own(const struct config *config, struct fab_err *err)
 
 static int make_parts(struct node *node, struct fab_err *err)
 {
-    const struct deliver_calls deliver_calls = {node_on_upload, on_order, node};
+    const struct deliver_calls deliver_calls = {node_on_upload, on_scan_request, node};
     const struct mirror_calls mirror_calls = {on_mirror_event, on_mirrored, node};
-    if (mail_new(node->base, &node->mail) != PMIXFAB_OK ||
-        deliver_new(node->base, node->config, node->mail, &deliver_calls, &node->deliver) != PMIXFAB_OK ||
-        watch_start(node->base) != PMIXFAB_OK)
+    if (loop_queue_new(node->base, &node->queue) != PMIXFAB_OK ||
+        deliver_new(node->base, node->config, node->queue, &deliver_calls, &node->deliver) != PMIXFAB_OK ||
+        subscribers_start(node->base) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    int rc = mirror_new(node->base, node->config, node->mail, &mirror_calls, &node->mirror, err);
+    int rc = mirror_new(node->base, node->config, node->queue, &mirror_calls, &node->mirror, err);
     if (rc == PMIXFAB_OK && !node->config->once)
         rc = devices_new(node->base, on_device, node, &node->devices, err);
     return rc;
@@ -378,7 +378,7 @@ static int open_relay(struct node *node, struct fab_err *err)
     const char *where = node->config->scheduler;
     pmixfab_relay_deadline(RELAY_MS);
     relay_in_between();
-    mail_on_news(node->mail, node_on_news, node);
+    loop_queue_on_news(node->queue, node_on_news, node);
     int rc = pmixfab_relay_open(where);
     node->relaying = rc == PMIXFAB_OK;
     return rc == PMIXFAB_OK
@@ -431,7 +431,7 @@ int node_run(const struct config *config)
     process_ready(true);
     if (!config->once)
         log_info("node %s: serving at %s, scheduler %s", config->host, server_uri(), config->scheduler);
-    look_soon(&node);
+    scan_soon(&node);
     event_base_dispatch(node.base);
     node_stop(&node);
     return node.once_code == PMIXFAB_OK ? 0 : 1;

@@ -19,20 +19,20 @@ struct node;
 struct node_status {
     struct deliver_status deliver;
     uint64_t generation; /* of what is served */
-    int64_t published, stale_since, last_look;
-    double look_ms;
+    int64_t published, stale_since, last_scan;
+    double scan_ms;
     unsigned probes, probes_failed, interval;
-    bool connected, stale, looking;
+    bool connected, stale, scanning;
     char stale_reason[480];
-    char probe_error[480]; /* of the first probe that failed in the last look; "" */
+    char probe_error[480]; /* of the first probe that failed in the last scan; "" */
     const char *host, *scheduler;
 };
 void node_status(const struct node *node, struct node_status *out);
 
 /*
- * Ask for a look that begins after now, and for its delivery. Returns its number: who waits for it or an
+ * Ask for a scan that begins after now, and for its delivery. Returns its number: who waits for it or an
  * earlier one is answered when the scheduler has acknowledged it, or an attempt has failed.
  */
-uint64_t node_look(struct node *node);
+uint64_t node_scan(struct node *node);
 
 #endif

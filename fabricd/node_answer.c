@@ -3,11 +3,11 @@
 #include <pmix.h>
 
 /* Code, reason, and what it holds. False: it is no fabricd's answer. */
-static bool read_scheduler(struct mail_answer *answer, int *code, const char **reason, uint64_t *held)
+static bool read_scheduler(struct loop_queue_answer *answer, int *code, const char **reason, uint64_t *held)
 {
-    const pmix_value_t *c = mail_value(answer, RELAY_CODE, PMIX_INT32);
-    const pmix_value_t *r = mail_value(answer, RELAY_REASON, PMIX_STRING);
-    const pmix_value_t *h = mail_value(answer, RELAY_DIGEST, PMIX_UINT64);
+    const pmix_value_t *c = loop_queue_value(answer, RELAY_CODE, PMIX_INT32);
+    const pmix_value_t *r = loop_queue_value(answer, RELAY_REASON, PMIX_STRING);
+    const pmix_value_t *h = loop_queue_value(answer, RELAY_DIGEST, PMIX_UINT64);
     if (c == NULL || r == NULL || r->data.string == NULL || h == NULL)
         return false;
     *code = c->data.int32;
@@ -41,7 +41,7 @@ bool answer_may_pass(int code)
            code == PMIXFAB_ERR_NOMEM || code == PMIXFAB_ERR_IO;
 }
 
-int answer_read(struct mail_answer *answer, const char **reason, uint64_t *held)
+int answer_read(struct loop_queue_answer *answer, const char **reason, uint64_t *held)
 {
     int code;
     *reason = "";

@@ -8,7 +8,7 @@
 
 /* 0: acknowledged; else why not. *held: what the scheduler holds; untouched where it is not the scheduler
  * that answers. *reason: a line, as long as the answer lives. */
-int answer_read(struct mail_answer *answer, const char **reason, uint64_t *held);
+int answer_read(struct loop_queue_answer *answer, const char **reason, uint64_t *held);
 
 /* Can trying again soon lead to another answer than this one? */
 bool answer_may_pass(int code);

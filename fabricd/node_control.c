@@ -33,15 +33,15 @@ static json_t *node_source_names(uint32_t sources)
 static json_t *about_delivery(const struct deliver_status *d)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "digest", digest_json(d->digest), "held",
-                     digest_json(d->held), "unknown", node_source_names(d->unknown), "delivered",
+                     digest_json(d->acked), "unknown", node_source_names(d->unknown), "delivered",
                      control_time(d->delivered), "delivering", d->under_way, "refused", d->refused, "reason",
                      text_or_null(d->reason));
 }
 
 static json_t *node_scan_status(const struct node_status *s)
 {
-    return json_pack("{s:b, s:o, s:f, s:i, s:i, s:i, s:o}", "looking", s->looking, "last_look",
-                     control_time(s->last_look), "look_ms", s->look_ms, "interval", (int)s->interval,
+    return json_pack("{s:b, s:o, s:f, s:i, s:i, s:i, s:o}", "scanning", s->scanning, "last_scan",
+                     control_time(s->last_scan), "scan_ms", s->scan_ms, "interval", (int)s->interval,
                      "probes", (int)s->probes, "probes_failed", (int)s->probes_failed, "probe_error",
                      text_or_null(s->probe_error));
 }
@@ -76,13 +76,13 @@ static void op_refresh(struct connection *connection, json_t *request)
             (unsigned)connection->uid);
         return;
     }
-    connection_wait(connection, node_look(connection->control->owner));
+    connection_wait(connection, node_scan(connection->control->owner));
     log_info("refresh asked for by uid %u", (unsigned)connection->uid);
-    connection_send(connection, json_pack("{s:s}", "progress", "looking"));
+    connection_send(connection, json_pack("{s:s}", "progress", "scanning"));
 }
 
-void node_control_looked(struct control *control, const struct node *node, uint64_t number, int code,
-                         const char *reason)
+void node_control_scanned(struct control *control, const struct node *node, uint64_t number, int code,
+                          const char *reason)
 {
     struct node_status s;
     node_status(node, &s);

@@ -9,8 +9,8 @@
 
 extern const struct control_op node_control_ops[]; /* their owner is a struct node */
 
-/* What came of a look and its delivery, for those who wait for it. */
-void node_control_looked(struct control *control, const struct node *node, uint64_t number, int code,
-                         const char *reason);
+/* What came of a scan and its delivery, for those who wait for it. */
+void node_control_scanned(struct control *control, const struct node *node, uint64_t number, int code,
+                          const char *reason);
 
 #endif

@@ -24,15 +24,15 @@
 struct deliver {
     struct event_base *base;
     const struct config *config;
-    struct mail *mail;
+    struct loop_queue *queue;
     struct deliver_calls calls;
     struct event *again;
-    struct orders *orders;
+    struct scan_requests *requests;
     struct credential *credential; /* munge makes it; NULL: it does not */
-    struct keep keep;              /* the report: to be delivered, once status.digest is set */
+    struct node_state keep;        /* the report: to be delivered, once status.digest is set */
     struct fab_report acked;       /* what the scheduler holds of us: a change can be told against it */
     uint64_t acked_digest;
-    struct keep_told sent; /* what is on its way; digest 0: nothing is */
+    struct state_announced sent; /* what is on its way; digest 0: nothing is */
     bool sent_delta;
     uint64_t kept; /* digest of the report in the file; 0: there is none */
     bool must, connected;
@@ -51,7 +51,7 @@ static int64_t upload_now_us(void)
 
 static void after_a_pause(struct deliver *d)
 {
-    orders_after(d->again, d->pause_ms);
+    scan_requests_after(d->again, d->pause_ms);
     d->pause_ms = d->pause_ms * 2 > MAX_PAUSE_MS ? MAX_PAUSE_MS : d->pause_ms * 2;
 }
 
@@ -96,7 +96,7 @@ static void upload_rejected(struct deliver *d, int code, const char *reason)
     d->status.refused = true;
     if (!told)
         log_error("deliver: refused: %s", d->status.reason);
-    orders_after(d->again, REFUSED_MS);
+    scan_requests_after(d->again, REFUSED_MS);
     d->calls.done(code, d->status.reason, d->calls.cbdata);
 }
 
@@ -104,7 +104,7 @@ static void upload_rejected(struct deliver *d, int code, const char *reason)
 static void remember_acked(struct deliver *d)
 {
     struct fab_report copy;
-    const uint64_t digest = d->keep.told.digest;
+    const uint64_t digest = d->keep.announced.digest;
     if (digest != d->acked_digest && fab_report_copy(&copy, &d->keep.report) == PMIXFAB_OK) {
         fab_report_destroy(&d->acked);
         d->acked = copy;
@@ -115,22 +115,22 @@ static void remember_acked(struct deliver *d)
 /* Does the scheduler know all that we do? Where sources are unknown to us it holds more. */
 static bool is_told(const struct deliver *d)
 {
-    const struct keep_told *told = &d->keep.told;
+    const struct state_announced *told = &d->keep.announced;
     if (told->digest == 0 || told->failed != d->keep.failed || told->unknown != d->keep.unknown)
         return false;
-    return d->status.held == d->status.digest ||
-           (d->keep.unknown != 0 && told->digest == d->status.digest && told->held == d->status.held);
+    return d->status.acked == d->status.digest ||
+           (d->keep.unknown != 0 && told->digest == d->status.digest && told->acked == d->status.acked);
 }
 
-static void upload_acked(struct deliver *d, const struct keep_told *sent)
+static void upload_acked(struct deliver *d, const struct state_announced *sent)
 {
     d->status.delivered = upload_now_us();
     count(COUNT_DELIVERIES);
-    d->keep.told = *sent;
-    d->keep.told.held = d->status.held;
-    if (sent->digest == d->status.held && sent->digest == d->status.digest)
+    d->keep.announced = *sent;
+    d->keep.announced.acked = d->status.acked;
+    if (sent->digest == d->status.acked && sent->digest == d->status.digest)
         remember_acked(d);
-    deliver_keep(d);
+    deliver_state(d);
     log_debug("deliver: acknowledged %016llx", (unsigned long long)sent->digest);
     if (is_told(d))
         upload_succeeded(d);
@@ -142,12 +142,12 @@ static void upload_acked(struct deliver *d, const struct keep_told *sent)
                       "the scheduler holds another report of this host: does another node have its name?");
 }
 
-static void upload_on_answer(struct mail_answer *answer, void *cbdata)
+static void upload_on_answer(struct loop_queue_answer *answer, void *cbdata)
 {
     struct deliver *d = cbdata;
-    const struct keep_told sent = d->sent;
+    const struct state_announced sent = d->sent;
     const char *reason;
-    int code = answer_read(answer, &reason, &d->status.held);
+    int code = answer_read(answer, &reason, &d->status.acked);
     d->sent.digest = 0;
     if (code == PMIXFAB_OK) {
         upload_acked(d, &sent);
@@ -172,7 +172,7 @@ static int make_bytes(struct deliver *d, void **bytes, size_t *size)
     void *body = NULL;
     memcpy(delivery.host, d->keep.report.host, sizeof(delivery.host));
     d->sent_delta =
-        d->acked_digest != 0 && d->acked_digest == d->status.held && d->status.held != d->status.digest;
+        d->acked_digest != 0 && d->acked_digest == d->status.acked && d->status.acked != d->status.digest;
     int rc;
     if (d->sent_delta) {
         delivery.base = d->acked_digest;
@@ -192,7 +192,7 @@ static int send_credential(struct deliver *d, const char *credential)
     pmix_info_t info;
     PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, credential, PMIX_STRING);
     unsigned deadline = d->config->once ? ONCE_MS : DELIVER_MS;
-    int rc = mail_ask(d->mail, RELAY_DELIVER, &info, 1, deadline, upload_on_answer, d);
+    int rc = loop_queue_ask(d->queue, RELAY_DELIVER, &info, 1, deadline, upload_on_answer, d);
     PMIX_INFO_DESTRUCT(&info);
     return rc;
 }
@@ -228,7 +228,7 @@ static void send_report(struct deliver *d)
     log_debug("deliver: %s, %zu bytes", d->sent_delta ? "what changed" : "the whole report", size);
     rc = credential_make(d->base, bytes, size, on_credential, d, &d->credential);
     if (rc == PMIXFAB_OK)
-        d->sent = (struct keep_told){
+        d->sent = (struct state_announced){
             .digest = d->status.digest, .failed = d->keep.failed, .unknown = d->keep.unknown};
     else
         upload_failed(d, rc, pmixfab_strerror(rc));
@@ -258,24 +258,24 @@ static void upload_on_retry(evutil_socket_t fd, short what, void *arg)
         try_now(d);
 }
 
-/* ---- orders ------------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------------- */
 
-static uint64_t held_now(void *cbdata)
+static uint64_t acked_now(void *cbdata)
 {
     const struct deliver *d = cbdata;
-    return d->status.held;
+    return d->status.acked;
 }
 
-static void take_order(const char *order, uint64_t held, bool at_once, void *cbdata)
+static void accept_scan_request(const char *order, uint64_t acked, bool at_once, void *cbdata)
 {
     struct deliver *d = cbdata;
-    bool news = held != d->status.held || order[0] != '\0';
-    d->status.held = held;
+    bool news = acked != d->status.acked || order[0] != '\0';
+    d->status.acked = acked;
     if (!news && !at_once)
         d->pause_ms = FIRST_PAUSE_MS; /* it was quiet for a while */
-    if (strcmp(order, RELAY_LOOK) == 0) {
-        log_info("deliver: the scheduler asks for a look");
-        d->calls.look(d->calls.cbdata); /* a look may fail: what it does not hold goes out without one, too */
+    if (strcmp(order, RELAY_SCAN) == 0) {
+        log_info("deliver: the scheduler asks for a scan");
+        d->calls.look(d->calls.cbdata); /* a scan may fail: what it does not hold goes out without one, too */
     }
     if (news && d->sent.digest == 0 && d->status.digest != 0 && !is_told(d) && !d->status.refused) {
         log_info("deliver: the scheduler does not hold this host's report");
@@ -290,12 +290,12 @@ void deliver_connected(struct deliver *d, bool connected)
 {
     bool back = connected && !d->connected;
     d->connected = connected;
-    orders_connected(d->orders, connected);
+    scan_requests_connected(d->requests, connected);
     if (!back)
         return;
     d->pause_ms = FIRST_PAUSE_MS;
     if (d->keep.failed != 0 && d->status.digest != 0) { /* a scheduler that was restarted does not know it */
-        d->keep.told.digest = 0;
+        d->keep.announced.digest = 0;
         d->status.under_way = true;
     }
     if (d->status.under_way && d->sent.digest == 0)
@@ -317,10 +317,10 @@ void deliver_report(struct deliver *d, struct fab_report *report, uint32_t faile
     d->keep.failed = failed;
     d->keep.unknown = unknown;
     d->status.digest = digest;
-    if (failed != d->keep.told.failed) /* should the answer get lost, the scheduler may know it or not */
-        d->keep.told.digest = 0;
+    if (failed != d->keep.announced.failed) /* should the answer get lost, the scheduler may know it or not */
+        d->keep.announced.digest = 0;
     if (other)
-        deliver_keep(d);
+        deliver_state(d);
     d->must |= must;
     try_now(d);
 }
@@ -331,30 +331,30 @@ const struct fab_report *deliver_current(const struct deliver *d, uint32_t *unkn
     return d->keep.report.finished ? &d->keep.report : NULL;
 }
 
-void deliver_keep(struct deliver *d)
+void deliver_state(struct deliver *d)
 {
     struct fab_err err = {""};
     if (!d->keep.report.finished)
         return;
-    if (node_keep_write(d->config->rundir, &d->keep, &err) == PMIXFAB_OK)
+    if (node_state_write(d->config->rundir, &d->keep, &err) == PMIXFAB_OK)
         d->kept = fab_report_digest(&d->keep.report);
     else
         log_warning("deliver: %s", err.text);
 }
 
 /* What stands there from before is not delivered until it has been looked again. */
-static void load_kept(struct deliver *d)
+static void load_state(struct deliver *d)
 {
     struct fab_err err = {""};
-    if (node_keep_read(d->config->rundir, d->config->host, &d->keep, &err) != PMIXFAB_OK)
+    if (node_state_read(d->config->rundir, d->config->host, &d->keep, &err) != PMIXFAB_OK)
         log_warning("deliver: %s", err.text);
     if (!d->keep.report.finished)
         return;
     d->kept = fab_report_digest(&d->keep.report);
-    if (d->keep.told.digest == d->kept && d->keep.told.held == d->kept)
+    if (d->keep.announced.digest == d->kept && d->keep.announced.acked == d->kept)
         remember_acked(d);
-    if (d->keep.told.failed != 0) /* it keeps that in memory: it may have been restarted, too */
-        d->keep.told.digest = 0;
+    if (d->keep.announced.failed != 0) /* it keeps that in memory: it may have been restarted, too */
+        d->keep.announced.digest = 0;
     log_debug("deliver: the report of before the restart is %016llx", (unsigned long long)d->kept);
 }
 
@@ -364,19 +364,20 @@ void deliver_status(const struct deliver *d, struct deliver_status *out)
     out->unknown = d->keep.unknown;
 }
 
-int deliver_new(struct event_base *base, const struct config *config, struct mail *mail,
+int deliver_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
                 const struct deliver_calls *calls, struct deliver **out)
 {
     struct deliver *d = *out = calloc(1, sizeof(*d));
     if (d == NULL)
         return PMIXFAB_ERR_NOMEM;
     *d = (struct deliver){
-        .base = base, .config = config, .mail = mail, .calls = *calls, .pause_ms = FIRST_PAUSE_MS};
+        .base = base, .config = config, .queue = queue, .calls = *calls, .pause_ms = FIRST_PAUSE_MS};
     fab_report_init(&d->acked);
-    load_kept(d);
+    load_state(d);
     d->again = evtimer_new(base, upload_on_retry, d);
-    const struct orders_calls orders_calls = {held_now, take_order, d};
-    if (d->again != NULL && orders_new(base, config, mail, &orders_calls, &d->orders) == PMIXFAB_OK)
+    const struct scan_requests_calls scan_requests_calls = {acked_now, accept_scan_request, d};
+    if (d->again != NULL &&
+        scan_requests_new(base, config, queue, &scan_requests_calls, &d->requests) == PMIXFAB_OK)
         return PMIXFAB_OK;
     deliver_free(d);
     *out = NULL;
@@ -389,7 +390,7 @@ void deliver_free(struct deliver *d)
         return;
     if (d->again != NULL)
         event_free(d->again);
-    orders_free(d->orders);
+    scan_requests_free(d->requests);
     credential_cancel(d->credential);
     fab_report_destroy(&d->keep.report);
     fab_report_destroy(&d->acked);

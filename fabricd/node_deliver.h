@@ -21,7 +21,7 @@ struct deliver_calls {
     void *cbdata;
 };
 
-int deliver_new(struct event_base *base, const struct config *config, struct mail *mail,
+int deliver_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
                 const struct deliver_calls *calls, struct deliver **out);
 void deliver_free(struct deliver *deliver); /* NULL allowed */
 
@@ -41,11 +41,11 @@ void deliver_connected(struct deliver *deliver, bool connected);
 const struct fab_report *deliver_current(const struct deliver *deliver, uint32_t *unknown);
 
 /* Write it into the run directory again, which somebody removed. */
-void deliver_keep(struct deliver *deliver);
+void deliver_state(struct deliver *deliver);
 
 struct deliver_status {
     uint64_t digest;   /* of the report */
-    uint64_t held;     /* of what the scheduler says that it holds of this host; 0: nothing, or not known */
+    uint64_t acked;    /* of what the scheduler says that it holds of this host; 0: nothing, or not known */
     int64_t delivered; /* when it was acknowledged last, microseconds since 1970; 0: never */
     uint32_t unknown;  /* failed sources of which it says nothing; what the scheduler holds of them stands */
     bool under_way;    /* it is not acknowledged */

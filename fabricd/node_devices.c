@@ -21,7 +21,7 @@ struct devices {
     int route, uevent, plain; /* plain: an ordinary socket, to ask for MTUs */
     struct event *route_event, *uevent_event, *settled;
     uint64_t fingerprint;
-    unsigned settle_ms;
+    unsigned debounce_ms;
     bool certain; /* a device changed, whatever the fingerprint says */
     void (*changed)(void *cbdata);
     void *cbdata;
@@ -109,8 +109,8 @@ static uint64_t read_fingerprint(struct devices *d)
 
 static void netlink_debounce(struct devices *d)
 {
-    const struct timeval pause = {.tv_sec = d->settle_ms / 1000,
-                                  .tv_usec = (suseconds_t)(d->settle_ms % 1000) * 1000};
+    const struct timeval pause = {.tv_sec = d->debounce_ms / 1000,
+                                  .tv_usec = (suseconds_t)(d->debounce_ms % 1000) * 1000};
     if (!evtimer_pending(d->settled, NULL)) /* the first of a burst sets it: it is not put off for ever */
         event_add(d->settled, &pause);
 }
@@ -127,13 +127,13 @@ static void on_settled(evutil_socket_t fd, short what, void *arg)
     d->changed(d->cbdata);
 }
 
-void devices_looked(struct devices *d, bool found)
+void netlink_scanned(struct devices *d, bool found)
 {
     if (d == NULL)
         return;
-    d->settle_ms = found                                      ? DEVICES_SETTLE_MS
-                   : d->settle_ms * 2 > DEVICES_MAX_SETTLE_MS ? DEVICES_MAX_SETTLE_MS
-                                                              : d->settle_ms * 2;
+    d->debounce_ms = found                                          ? NETLINK_DEBOUNCE_MS
+                     : d->debounce_ms * 2 > NETLINK_DEBOUNCE_MAX_MS ? NETLINK_DEBOUNCE_MAX_MS
+                                                                    : d->debounce_ms * 2;
 }
 
 /* ---- the sockets -------------------------------------------------------------------------------- */
@@ -236,7 +236,7 @@ int devices_new(struct event_base *base, void (*changed)(void *cbdata), void *cb
     struct devices *d = *out = calloc(1, sizeof(*d));
     if (d == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    *d = (struct devices){.settle_ms = DEVICES_SETTLE_MS, .changed = changed, .cbdata = cbdata};
+    *d = (struct devices){.debounce_ms = NETLINK_DEBOUNCE_MS, .changed = changed, .cbdata = cbdata};
     d->plain = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     d->route = open_socket(NETLINK_ROUTE, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
     bool good = listen_to(base, d, d->route, on_route, &d->route_event, "network interfaces");

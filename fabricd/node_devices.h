@@ -13,8 +13,8 @@
 
 #include "topo/model.h"
 
-#define DEVICES_SETTLE_MS     300   /* that moment */
-#define DEVICES_MAX_SETTLE_MS 30000 /* ... after many looks that found nothing */
+#define NETLINK_DEBOUNCE_MS     300   /* that moment */
+#define NETLINK_DEBOUNCE_MAX_MS 30000 /* ... after many looks that found nothing */
 
 struct devices;
 
@@ -24,10 +24,10 @@ int devices_new(struct event_base *base, void (*changed)(void *cbdata), void *cb
 void devices_free(struct devices *devices); /* NULL allowed */
 
 /*
- * What came of a look: a host on which something moves all the time, and nothing that is reported, is looked
+ * What came of a scan: a host on which something moves all the time, and nothing that is reported, is looked
  * at less often.
  */
-void devices_looked(struct devices *devices, bool found);
+void netlink_scanned(struct devices *devices, bool found);
 
 /*
  * What there is to say of the interfaces in this list, whatever its order: names, hardware addresses, up and

@@ -10,19 +10,19 @@
 
 struct letter {
     struct letter *prev, *next;
-    struct mail *mail;
-    mail_answer_fn fn; /* NULL: news */
+    struct loop_queue *queue;
+    loop_queue_answer_fn fn; /* NULL: news */
     void *cbdata;
-    struct mail_answer answer;
+    struct loop_queue_answer answer;
     bool connected;
     struct relay_news news;
 };
 
-struct mail {
+struct loop_queue {
     struct event *bell;
     pthread_mutex_t lock;
     struct letter *box;
-    mail_news_fn news_fn;
+    loop_queue_news_fn news_fn;
     void *news_cbdata;
 };
 
@@ -36,66 +36,66 @@ static void letter_free(struct letter *letter)
 }
 
 /* Any thread. */
-static void queue_post(struct mail *mail, struct letter *letter)
+static void queue_post(struct loop_queue *queue, struct letter *letter)
 {
-    pthread_mutex_lock(&mail->lock);
-    DL_APPEND(mail->box, letter);
-    pthread_mutex_unlock(&mail->lock);
-    event_active(mail->bell, EV_READ, 0);
+    pthread_mutex_lock(&queue->lock);
+    DL_APPEND(queue->box, letter);
+    pthread_mutex_unlock(&queue->lock);
+    event_active(queue->bell, EV_READ, 0);
 }
 
 /* On the loop. */
 static void queue_on_wakeup(evutil_socket_t fd, short what, void *arg)
 {
-    struct mail *mail = arg;
+    struct loop_queue *queue = arg;
     struct letter *letter, *next;
     (void)fd, (void)what;
-    pthread_mutex_lock(&mail->lock);
-    struct letter *all = mail->box;
-    mail->box = NULL;
-    pthread_mutex_unlock(&mail->lock);
+    pthread_mutex_lock(&queue->lock);
+    struct letter *all = queue->box;
+    queue->box = NULL;
+    pthread_mutex_unlock(&queue->lock);
     DL_FOREACH_SAFE(all, letter, next)
     {
         if (letter->fn != NULL)
             letter->fn(&letter->answer, letter->cbdata);
-        else if (mail->news_fn != NULL)
-            mail->news_fn(letter->connected, &letter->news, mail->news_cbdata);
+        else if (queue->news_fn != NULL)
+            queue->news_fn(letter->connected, &letter->news, queue->news_cbdata);
         letter_free(letter);
     }
 }
 
-int mail_new(struct event_base *base, struct mail **out)
+int loop_queue_new(struct event_base *base, struct loop_queue **out)
 {
-    struct mail *mail = *out = calloc(1, sizeof(*mail));
-    if (mail == NULL)
+    struct loop_queue *queue = *out = calloc(1, sizeof(*queue));
+    if (queue == NULL)
         return PMIXFAB_ERR_NOMEM;
-    pthread_mutex_init(&mail->lock, NULL);
-    mail->bell = event_new(base, -1, EV_PERSIST, queue_on_wakeup, mail);
-    if (mail->bell != NULL)
+    pthread_mutex_init(&queue->lock, NULL);
+    queue->bell = event_new(base, -1, EV_PERSIST, queue_on_wakeup, queue);
+    if (queue->bell != NULL)
         return PMIXFAB_OK;
-    mail_free(mail);
+    loop_queue_free(queue);
     *out = NULL;
     return PMIXFAB_ERR_NOMEM;
 }
 
-void mail_free(struct mail *mail)
+void loop_queue_free(struct loop_queue *queue)
 {
     struct letter *letter, *next;
-    if (mail == NULL)
+    if (queue == NULL)
         return;
-    DL_FOREACH_SAFE(mail->box, letter, next)
+    DL_FOREACH_SAFE(queue->box, letter, next)
     {
         letter_free(letter);
     }
-    if (mail->bell != NULL)
-        event_free(mail->bell);
-    pthread_mutex_destroy(&mail->lock);
-    free(mail);
+    if (queue->bell != NULL)
+        event_free(queue->bell);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
 }
 
 /* ---- answers ------------------------------------------------------------------------------------ */
 
-static bool copy_data(struct mail_answer *answer, const pmix_pdata_t *data, size_t n)
+static bool copy_data(struct loop_queue_answer *answer, const pmix_pdata_t *data, size_t n)
 {
     answer->data = n == 0 ? NULL : calloc(n, sizeof(*answer->data));
     if (answer->data == NULL)
@@ -117,23 +117,23 @@ static void queue_post_answer(pmix_status_t status, const pmix_pdata_t *data, si
     letter->answer.status = status;
     if (status == PMIX_SUCCESS && !copy_data(&letter->answer, data, n))
         letter->answer.status = PMIX_ERR_NOMEM;
-    queue_post(letter->mail, letter);
+    queue_post(letter->queue, letter);
 }
 
-int mail_ask(struct mail *mail, const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms,
-             mail_answer_fn fn, void *cbdata)
+int loop_queue_ask(struct loop_queue *queue, const char *op, const pmix_info_t *info, size_t n,
+                   unsigned deadline_ms, loop_queue_answer_fn fn, void *cbdata)
 {
     struct letter *letter = calloc(1, sizeof(*letter));
     if (letter == NULL)
         return PMIXFAB_ERR_NOMEM;
-    *letter = (struct letter){.mail = mail, .fn = fn, .cbdata = cbdata};
+    *letter = (struct letter){.queue = queue, .fn = fn, .cbdata = cbdata};
     int rc = relay_ask(op, info, n, deadline_ms, queue_post_answer, letter);
     if (rc != PMIXFAB_OK)
         free(letter);
     return rc;
 }
 
-pmix_value_t *mail_value(struct mail_answer *answer, const char *key, pmix_data_type_t type)
+pmix_value_t *loop_queue_value(struct loop_queue_answer *answer, const char *key, pmix_data_type_t type)
 {
     for (size_t i = 0; i < answer->n; i++)
         if (strcmp(answer->data[i].key, key) == 0 && answer->data[i].value.type == type)
@@ -146,7 +146,7 @@ pmix_value_t *mail_value(struct mail_answer *answer, const char *key, pmix_data_
 /* On the relay's thread. */
 static void queue_post_news(bool connected, const struct relay_news *news, void *cbdata)
 {
-    struct mail *mail = cbdata;
+    struct loop_queue *queue = cbdata;
     struct letter *letter = calloc(1, sizeof(*letter));
     if (letter != NULL) {
         letter->connected = connected;
@@ -160,12 +160,12 @@ static void queue_post_news(bool connected, const struct relay_news *news, void 
     }
     if (news->n > 0)
         memcpy(letter->news.planes, news->planes, news->n * sizeof(*news->planes));
-    queue_post(mail, letter);
+    queue_post(queue, letter);
 }
 
-void mail_on_news(struct mail *mail, mail_news_fn fn, void *cbdata)
+void loop_queue_on_news(struct loop_queue *queue, loop_queue_news_fn fn, void *cbdata)
 {
-    mail->news_fn = fn;
-    mail->news_cbdata = cbdata;
-    relay_on_news(fn == NULL ? NULL : queue_post_news, mail);
+    queue->news_fn = fn;
+    queue->news_cbdata = cbdata;
+    relay_on_news(fn == NULL ? NULL : queue_post_news, queue);
 }

@@ -23,7 +23,7 @@ struct fetched {
 
 struct mirror {
     const struct config *config;
-    struct mail *mail;
+    struct loop_queue *queue;
     struct mirror_calls calls;
     struct event *start;
     struct relay_news wanted;
@@ -130,7 +130,7 @@ static void mirror_publish_set(struct mirror *m)
     if (rundir_mend(rundir, set, &err) != PMIXFAB_OK)
         log_error("mirror: %s", err.text);
     served_swap(set);
-    watch_published();
+    subscribers_notify();
     m->trusted = true;
     log_info("mirror: generation %llu: %u of %u planes are new", (unsigned long long)m->generation, n_fresh,
              m->n);
@@ -147,7 +147,8 @@ static bool mirror_needs(const struct mirror *m, uint64_t generation, int64_t pu
     return m->wanted.generation == generation && m->wanted.published == published;
 }
 
-static int mirror_request(struct mirror *m, const struct relay_plane *plane, char **keys, mail_answer_fn fn)
+static int mirror_request(struct mirror *m, const struct relay_plane *plane, char **keys,
+                          loop_queue_answer_fn fn)
 {
     pmix_info_t qualifier, info;
     pmix_query_t query = {.keys = keys, .qualifiers = &qualifier, .nqual = 1};
@@ -157,7 +158,7 @@ static int mirror_request(struct mirror *m, const struct relay_plane *plane, cha
     PMIX_LOAD_KEY(info.key, RELAY_QUERIES);
     info.value.type = PMIX_DATA_ARRAY;
     info.value.data.darray = &queries; /* lent: relay_ask() copies it */
-    int rc = mail_ask(m->mail, RELAY_QUERY, &info, 1, FETCH_MS, fn, m);
+    int rc = loop_queue_ask(m->queue, RELAY_QUERY, &info, 1, FETCH_MS, fn, m);
     PMIX_INFO_DESTRUCT(&qualifier);
     m->asking = rc == PMIXFAB_OK;
     return rc;
@@ -222,14 +223,14 @@ static void take_bytes(struct mirror *m, struct fetched *one, pmix_byte_object_t
     mirror_fetch_next(m);
 }
 
-static void on_bytes(struct mail_answer *answer, void *cbdata)
+static void on_bytes(struct loop_queue_answer *answer, void *cbdata)
 {
     struct mirror *m = cbdata;
     struct fetched *one = first_missing(m);
     m->asking = false;
     if (one == NULL)
         return; /* given up meanwhile */
-    pmix_value_t *bytes = mail_value(answer, PMIXFAB_KEY_SNAPSHOT, PMIX_BYTE_OBJECT);
+    pmix_value_t *bytes = loop_queue_value(answer, PMIXFAB_KEY_SNAPSHOT, PMIX_BYTE_OBJECT);
     if (answer->status != PMIX_SUCCESS || bytes == NULL || bytes->data.bo.bytes == NULL)
         not_answered(m, one, answer->status);
     else
@@ -237,15 +238,15 @@ static void on_bytes(struct mail_answer *answer, void *cbdata)
 }
 
 /* Is what is served under this number what the scheduler means, although its history may be another? */
-static void on_identity(struct mail_answer *answer, void *cbdata)
+static void on_identity(struct loop_queue_answer *answer, void *cbdata)
 {
     struct mirror *m = cbdata;
     struct fetched *one = first_missing(m);
     m->asking = false;
     if (one == NULL)
         return;
-    const pmix_value_t *published = mail_value(answer, FAB_KEY_PUBLISHED, PMIX_INT64);
-    const pmix_value_t *generation = mail_value(answer, PMIXFAB_KEY_GENERATION, PMIX_UINT64);
+    const pmix_value_t *published = loop_queue_value(answer, FAB_KEY_PUBLISHED, PMIX_INT64);
+    const pmix_value_t *generation = loop_queue_value(answer, PMIXFAB_KEY_GENERATION, PMIX_UINT64);
     if (answer->status != PMIX_SUCCESS || published == NULL || generation == NULL) {
         not_answered(m, one, answer->status);
         return;
@@ -352,7 +353,7 @@ void mirror_lost(struct mirror *m)
     m->trusted = false;
 }
 
-int mirror_new(struct event_base *base, const struct config *config, struct mail *mail,
+int mirror_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
                const struct mirror_calls *calls, struct mirror **out, struct fab_err *err)
 {
     struct served_set *set = NULL;
@@ -363,7 +364,7 @@ int mirror_new(struct event_base *base, const struct config *config, struct mail
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
     m->config = config;
-    m->mail = mail;
+    m->queue = queue;
     m->calls = *calls;
     int rc = rundir_load(config->rundir, &set, err);
     if (rc != PMIXFAB_OK) {

@@ -24,7 +24,7 @@ struct mirror_calls {
 };
 
 /* Serves what stands in the run directory. */
-int mirror_new(struct event_base *base, const struct config *config, struct mail *mail,
+int mirror_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
                const struct mirror_calls *calls, struct mirror **out, struct fab_err *err);
 void mirror_free(struct mirror *mirror); /* NULL allowed */
 

@@ -6,15 +6,15 @@
 
 #include "fabricd/log.h"
 
-#define ORDERS_MS    (RELAY_WATCH_SECONDS * 1000 + 10000)
-#define MAX_PAUSE_MS 30000
-#define ODD_PAUSE_MS 1000 /* before the next question, where an answer was not as agreed */
-#define MAX_QUICK    4    /* so many in turn may come within that time */
+#define SCAN_REQUESTS_MS (RELAY_SUBSCRIBE_SECONDS * 1000 + 10000)
+#define MAX_PAUSE_MS     30000
+#define ODD_PAUSE_MS     1000 /* before the next question, where an answer was not as agreed */
+#define MAX_QUICK        4    /* so many in turn may come within that time */
 
-struct orders {
+struct scan_requests {
     const struct config *config;
-    struct mail *mail;
-    struct orders_calls calls;
+    struct loop_queue *queue;
+    struct scan_requests_calls calls;
     struct event *again;
     bool connected, asking; /* asking: the question is open */
     int64_t asked;          /* when */
@@ -29,7 +29,7 @@ static int64_t scan_requests_now_us(void)
 }
 
 /* From half of it to one and a half: a thousand nodes do not come back at the same moment. */
-void orders_after(struct event *event, unsigned milliseconds)
+void scan_requests_after(struct event *event, unsigned milliseconds)
 {
     uint32_t chance;
     evutil_secure_rng_get_bytes(&chance, sizeof(chance));
@@ -38,30 +38,31 @@ void orders_after(struct event *event, unsigned milliseconds)
     event_add(event, &pause);
 }
 
-static void ask_orders(struct orders *o);
+static void ask_scan_requests(struct scan_requests *o);
 
-static void on_orders(struct mail_answer *answer, void *cbdata)
+static void on_scan_requests(struct loop_queue_answer *answer, void *cbdata)
 {
-    struct orders *o = cbdata;
-    const pmix_value_t *order = mail_value(answer, RELAY_ORDER, PMIX_STRING);
-    const pmix_value_t *held = mail_value(answer, RELAY_DIGEST, PMIX_UINT64);
+    struct scan_requests *o = cbdata;
+    const pmix_value_t *order = loop_queue_value(answer, RELAY_SCAN_REQUEST, PMIX_STRING);
+    const pmix_value_t *held = loop_queue_value(answer, RELAY_DIGEST, PMIX_UINT64);
     o->asking = false;
     if (answer->status == PMIX_SUCCESS && order != NULL && order->data.string != NULL && held != NULL) {
         o->quick = scan_requests_now_us() - o->asked < ODD_PAUSE_MS * 1000 ? o->quick + 1 : 0;
         o->calls.take(order->data.string, held->data.uint64, o->quick > 0, o->calls.cbdata);
         if (o->quick < MAX_QUICK)
-            ask_orders(o);
+            ask_scan_requests(o);
         else
-            orders_after(o->again, ODD_PAUSE_MS); /* many orders, or something is wrong: no tight loop */
+            scan_requests_after(o->again,
+                                ODD_PAUSE_MS); /* many requests, or something is wrong: no tight loop */
     } else if (answer->status == PMIX_ERR_UNREACH || answer->status == PMIX_ERR_TIMEOUT) {
-        orders_after(o->again, ODD_PAUSE_MS);
+        scan_requests_after(o->again, ODD_PAUSE_MS);
     } else {
         log_debug("deliver: the scheduler gives no orders: %s", PMIx_Error_string(answer->status));
-        orders_after(o->again, MAX_PAUSE_MS);
+        scan_requests_after(o->again, MAX_PAUSE_MS);
     }
 }
 
-static void ask_orders(struct orders *o)
+static void ask_scan_requests(struct scan_requests *o)
 {
     const uint64_t held = o->calls.held(o->calls.cbdata);
     pmix_info_t info[2];
@@ -70,7 +71,8 @@ static void ask_orders(struct orders *o)
     o->asked = scan_requests_now_us();
     PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, o->config->host, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], RELAY_DIGEST, &held, PMIX_UINT64);
-    o->asking = mail_ask(o->mail, RELAY_ORDERS, info, 2, ORDERS_MS, on_orders, o) == PMIXFAB_OK;
+    o->asking = loop_queue_ask(o->queue, RELAY_SCAN_REQUESTS, info, 2, SCAN_REQUESTS_MS, on_scan_requests,
+                               o) == PMIXFAB_OK;
     PMIX_INFO_DESTRUCT(&info[0]);
     evtimer_del(o->again);
 }
@@ -78,33 +80,33 @@ static void ask_orders(struct orders *o)
 static void scan_requests_on_retry(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;
-    ask_orders(arg);
+    ask_scan_requests(arg);
 }
 
-void orders_connected(struct orders *o, bool connected)
+void scan_requests_connected(struct scan_requests *o, bool connected)
 {
     bool back = connected && !o->connected;
     o->connected = connected;
     if (back)
-        ask_orders(o);
+        ask_scan_requests(o);
 }
 
-int orders_new(struct event_base *base, const struct config *config, struct mail *mail,
-               const struct orders_calls *calls, struct orders **out)
+int scan_requests_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
+                      const struct scan_requests_calls *calls, struct scan_requests **out)
 {
-    struct orders *o = *out = calloc(1, sizeof(*o));
+    struct scan_requests *o = *out = calloc(1, sizeof(*o));
     if (o == NULL)
         return PMIXFAB_ERR_NOMEM;
-    *o = (struct orders){.config = config, .mail = mail, .calls = *calls};
+    *o = (struct scan_requests){.config = config, .queue = queue, .calls = *calls};
     o->again = evtimer_new(base, scan_requests_on_retry, o);
     if (o->again != NULL)
         return PMIXFAB_OK;
-    orders_free(o);
+    scan_requests_free(o);
     *out = NULL;
     return PMIXFAB_ERR_NOMEM;
 }
 
-void orders_free(struct orders *o)
+void scan_requests_free(struct scan_requests *o)
 {
     if (o == NULL)
         return;

@@ -9,24 +9,24 @@
 #include "fabricd/config.h"
 #include "fabricd/node_mail.h"
 
-struct orders;
+struct scan_requests;
 
-struct orders_calls {
+struct scan_requests_calls {
     uint64_t (*held)(void *cbdata); /* what the scheduler holds, as far as the node knows */
-    /* order: RELAY_LOOK, or "". at_once: it came sooner than a long poll is answered without a reason. */
+    /* order: RELAY_SCAN, or "". at_once: it came sooner than a long poll is answered without a reason. */
     void (*take)(const char *order, uint64_t held, bool at_once, void *cbdata);
     void *cbdata;
 };
 
-int orders_new(struct event_base *base, const struct config *config, struct mail *mail,
-               const struct orders_calls *calls, struct orders **out);
-void orders_free(struct orders *orders); /* NULL allowed */
+int scan_requests_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
+                      const struct scan_requests_calls *calls, struct scan_requests **out);
+void scan_requests_free(struct scan_requests *requests); /* NULL allowed */
 
 /* There is a connection, or there is none any more. */
-void orders_connected(struct orders *orders, bool connected);
+void scan_requests_connected(struct scan_requests *requests, bool connected);
 
 /* Have an event go off after half to one and a half of that time: a thousand nodes do not come back at the
  * same moment. */
-void orders_after(struct event *event, unsigned milliseconds);
+void scan_requests_after(struct event *event, unsigned milliseconds);
 
 #endif

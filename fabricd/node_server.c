@@ -110,11 +110,11 @@ pmix_status_t node_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n
 }
 
 /* Nodes deliver to the scheduler, not to each other. */
-pmix_status_t node_lookup(const pmix_proc_t *requestor, char **keys, const pmix_info_t info[], size_t n,
-                          pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+pmix_status_t node_relayed(const pmix_proc_t *requestor, char **keys, const pmix_info_t info[], size_t n,
+                           pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
     if (keys != NULL && keys[0] != NULL &&
-        (strcmp(keys[0], RELAY_DELIVER) == 0 || strcmp(keys[0], RELAY_ORDERS) == 0))
+        (strcmp(keys[0], RELAY_DELIVER) == 0 || strcmp(keys[0], RELAY_SCAN_REQUESTS) == 0))
         return PMIX_ERR_NOT_SUPPORTED;
-    return answer_lookup(requestor, keys, info, n, cbfunc, cbdata);
+    return answer_relayed(requestor, keys, info, n, cbfunc, cbdata);
 }

@@ -11,18 +11,18 @@
 #include "fabricd/settle.h"
 #include "topo/inventory.h"
 
-struct nodes {
+struct host_reports {
     struct store *store;
-    nodes_heard_fn heard; /* NULL: nobody listens */
+    host_reports_heard_fn heard; /* NULL: nobody listens */
     void *heard_cbdata;
     struct node_report **reports; /* by host, natural order */
     uint32_t n, cap;
-    struct settle *settle;
+    struct report_debounce *debounce;
 };
 
 /* A delivery that is good, until the whole list is stored. */
 struct taking {
-    struct intake_item *item;
+    struct ingest_item *item;
     struct node_report *report;
     void *bytes;
     size_t size;
@@ -51,7 +51,7 @@ static void report_free(struct node_report *report)
 /* ---- the list ----------------------------------------------------------------------------------- */
 
 /* Where the host is, or would be. */
-static uint32_t host_reports_position(const struct nodes *nodes, const char *host, bool *found)
+static uint32_t host_reports_position(const struct host_reports *nodes, const char *host, bool *found)
 {
     uint32_t low = 0, high = nodes->n;
     *found = false;
@@ -70,7 +70,7 @@ static uint32_t host_reports_position(const struct nodes *nodes, const char *hos
     return low;
 }
 
-static int host_reports_reserve(struct nodes *nodes, uint32_t more)
+static int host_reports_reserve(struct host_reports *nodes, uint32_t more)
 {
     if (nodes->n + more <= nodes->cap)
         return PMIXFAB_OK;
@@ -84,7 +84,7 @@ static int host_reports_reserve(struct nodes *nodes, uint32_t more)
 }
 
 /* Takes the report. There is room. True: the host is new. */
-static bool host_reports_insert(struct nodes *nodes, struct node_report *report)
+static bool host_reports_insert(struct host_reports *nodes, struct node_report *report)
 {
     bool found;
     uint32_t i = host_reports_position(nodes, report->report.host, &found);
@@ -96,18 +96,18 @@ static bool host_reports_insert(struct nodes *nodes, struct node_report *report)
         nodes->n++;
     }
     nodes->reports[i] = report;
-    intake_held(report->report.host, report->digest);
+    ingest_acked(report->report.host, report->digest);
     return !found;
 }
 
-const struct node_report *nodes_find(const struct nodes *nodes, const char *host)
+const struct node_report *host_reports_find(const struct host_reports *nodes, const char *host)
 {
     bool found;
     uint32_t i = host_reports_position(nodes, host, &found);
     return found ? nodes->reports[i] : NULL;
 }
 
-struct fab_host_choice nodes_choose(const struct nodes *nodes, const char *name)
+struct fab_host_choice host_reports_choose(const struct host_reports *nodes, const char *name)
 {
     struct fab_host_choice choice = {0};
     for (uint32_t i = 0; i < nodes->n; i++)
@@ -115,7 +115,7 @@ struct fab_host_choice nodes_choose(const struct nodes *nodes, const char *name)
     return choice;
 }
 
-const struct node_report *const *nodes_all(const struct nodes *nodes, uint32_t *n)
+const struct node_report *const *host_reports_all(const struct host_reports *nodes, uint32_t *n)
 {
     *n = nodes->n;
     return (const struct node_report *const *)nodes->reports;
@@ -123,12 +123,12 @@ const struct node_report *const *nodes_all(const struct nodes *nodes, uint32_t *
 
 /* ---- who hears of it ---------------------------------------------------------------------------- */
 
-void nodes_published(struct nodes *nodes)
+void host_reports_published(struct host_reports *nodes)
 {
-    settle_done(nodes->settle);
+    report_debounce_done(nodes->debounce);
 }
 
-void nodes_listen(struct nodes *nodes, nodes_heard_fn heard, void *cbdata)
+void host_reports_on_heard(struct host_reports *nodes, host_reports_heard_fn heard, void *cbdata)
 {
     nodes->heard = heard;
     nodes->heard_cbdata = cbdata;
@@ -138,10 +138,10 @@ void nodes_listen(struct nodes *nodes, nodes_heard_fn heard, void *cbdata)
  * fail, whichever they are, and once that none does; `fabricctl nodes` shows what it told last. */
 static void log_failed(const char *host, uint32_t sources)
 {
-    char text[80], key[FAB_HOST_MAX + 32], again[INTAKE_AGAIN_TEXT];
+    char text[80], key[FAB_HOST_MAX + 32], again[INGEST_AGAIN_TEXT];
     fab_sources_text(sources, text, sizeof(text));
     snprintf(key, sizeof(key), "probes %s %s", sources != 0 ? "failed" : "work", host);
-    const bool may = intake_may_log(key, again);
+    const bool may = ingest_may_log(key, again);
     if (sources != 0)
         log_line(may ? PMIXFAB_LOG_WARNING : PMIXFAB_LOG_DEBUG,
                  "nodes: %s: probes that failed there: %s; what they said before stands%s", host, text,
@@ -151,7 +151,7 @@ static void log_failed(const char *host, uint32_t sources)
                  host, again);
 }
 
-void nodes_failed(struct nodes *nodes, const char *host, uint32_t sources)
+void host_reports_failed(struct host_reports *nodes, const char *host, uint32_t sources)
 {
     bool found;
     uint32_t i = host_reports_position(nodes, host, &found);
@@ -161,25 +161,27 @@ void nodes_failed(struct nodes *nodes, const char *host, uint32_t sources)
     log_failed(host, sources);
 }
 
-static void host_report_ack(struct nodes *nodes, struct intake_item *item, const struct node_report *held)
+static void host_report_ack(struct host_reports *nodes, struct ingest_item *item,
+                            const struct node_report *acked)
 {
-    nodes_failed(nodes, held->report.host, item->delivery.failed);
-    intake_answer(item, PMIXFAB_OK, held->digest, "");
+    host_reports_failed(nodes, acked->report.host, item->delivery.failed);
+    ingest_answer(item, PMIXFAB_OK, acked->digest, "");
     if (nodes->heard != NULL)
-        nodes->heard(held->report.host, nodes->heard_cbdata);
+        nodes->heard(acked->report.host, nodes->heard_cbdata);
 }
 
 /* ---- taking deliveries -------------------------------------------------------------------------- */
 
-static void host_report_reject(const struct nodes *nodes, struct intake_item *item, int code, const char *why)
+static void host_report_reject(const struct host_reports *nodes, struct ingest_item *item, int code,
+                               const char *why)
 {
     struct fab_err reason = {""};
     const char *host = item->delivery.host;
-    const struct node_report *held = nodes_find(nodes, host);
+    const struct node_report *acked = host_reports_find(nodes, host);
     bool named = strncmp(why, host, strlen(host)) == 0;
     fab_fail(&reason, code, "%s%s%.400s", named ? "" : host, named ? "" : ": ",
              why[0] != '\0' ? why : pmixfab_strerror(code));
-    intake_answer(item, code, held == NULL ? 0 : held->digest, reason.text);
+    ingest_answer(item, code, acked == NULL ? 0 : acked->digest, reason.text);
 }
 
 static struct node_report *new_report(struct fab_report *report, uint64_t digest, unsigned uid)
@@ -198,7 +200,7 @@ static struct node_report *new_report(struct fab_report *report, uint64_t digest
 }
 
 /* All at once into the store; what is stored takes its place here, and its sender hears of it. */
-static void host_reports_store(struct nodes *nodes, struct batch *batch)
+static void host_reports_store(struct host_reports *nodes, struct batch *batch)
 {
     struct fab_err err = {""};
     int rc = host_reports_reserve(nodes, batch->n);
@@ -229,7 +231,7 @@ static void host_reports_store(struct nodes *nodes, struct batch *batch)
         bool is_new = host_reports_insert(nodes, taking->report);
         log_debug("nodes: %s: %u items, delivered by uid %u", report->report.host, report->report.n_items,
                   report->uid);
-        settle_changed(nodes->settle, report->report.host, is_new);
+        report_debounce_changed(nodes->debounce, report->report.host, is_new);
         host_report_ack(nodes, taking->item, report);
     }
     batch->n = 0;
@@ -243,7 +245,7 @@ static bool in_batch(const struct batch *batch, const char *host)
     return false;
 }
 
-static void host_reports_process(struct nodes *nodes, struct batch *batch, struct intake_item *item)
+static void host_reports_process(struct host_reports *nodes, struct batch *batch, struct ingest_item *item)
 {
     const char *host = item->delivery.host;
     struct fab_report report;
@@ -251,8 +253,8 @@ static void host_reports_process(struct nodes *nodes, struct batch *batch, struc
     struct taking *taking = &batch->takings[batch->n];
     if (in_batch(batch, host)) /* the second delivery of a host may build on the first */
         host_reports_store(nodes, batch), taking = batch->takings;
-    const struct node_report *held = nodes_find(nodes, host);
-    int rc = fab_delivery_open(&item->delivery, held == NULL ? NULL : &held->report, &report, &err);
+    const struct node_report *acked = host_reports_find(nodes, host);
+    int rc = fab_delivery_open(&item->delivery, acked == NULL ? NULL : &acked->report, &report, &err);
     /* Who gave the whole is not asked for it again: that it contradicts itself is a fault. */
     if (rc == PMIXFAB_ERR_CONFLICT && item->delivery.base == 0)
         rc = PMIXFAB_ERR_CORRUPT;
@@ -262,9 +264,9 @@ static void host_reports_process(struct nodes *nodes, struct batch *batch, struc
     }
     const uint64_t digest =
         fab_report_digest(&report); /* another than the delivery's: sources were unknown */
-    if (held != NULL && held->digest == digest) {
+    if (acked != NULL && acked->digest == digest) {
         fab_report_destroy(&report);
-        host_report_ack(nodes, item, held);
+        host_report_ack(nodes, item, acked);
         return;
     }
     *taking = (struct taking){.item = item};
@@ -281,11 +283,11 @@ static void host_reports_process(struct nodes *nodes, struct batch *batch, struc
     batch->n++;
 }
 
-void nodes_take(struct intake_item *list, void *arg)
+void host_reports_accept(struct ingest_item *list, void *arg)
 {
-    struct nodes *nodes = arg;
+    struct host_reports *nodes = arg;
     struct batch batch = {.n = 0};
-    struct intake_item *item, *next;
+    struct ingest_item *item, *next;
     DL_COUNT(list, item, batch.cap);
     batch.takings = calloc((size_t)batch.cap + 1, sizeof(*batch.takings));
     DL_FOREACH_SAFE(list, item, next)
@@ -301,13 +303,13 @@ void nodes_take(struct intake_item *list, void *arg)
 
 /* ---- of this host ------------------------------------------------------------------------------- */
 
-bool nodes_own(struct nodes *nodes, struct fab_report *report, struct fab_err *err)
+bool host_reports_own(struct host_reports *nodes, struct fab_report *report, struct fab_err *err)
 {
     void *bytes = NULL;
     size_t size = 0;
-    const struct node_report *held = nodes_find(nodes, report->host);
+    const struct node_report *acked = host_reports_find(nodes, report->host);
     uint64_t digest = fab_report_digest(report);
-    if (held != NULL && held->digest == digest) {
+    if (acked != NULL && acked->digest == digest) {
         fab_report_destroy(report);
         return false;
     }
@@ -332,11 +334,11 @@ bool nodes_own(struct nodes *nodes, struct fab_report *report, struct fab_err *e
         return false;
     }
     bool is_new = host_reports_insert(nodes, made);
-    settle_changed(nodes->settle, made->report.host, is_new);
+    report_debounce_changed(nodes->debounce, made->report.host, is_new);
     return true;
 }
 
-int nodes_forget(struct nodes *nodes, const char *host, struct fab_err *err)
+int host_reports_forget(struct host_reports *nodes, const char *host, struct fab_err *err)
 {
     bool found;
     uint32_t i = host_reports_position(nodes, host, &found);
@@ -345,8 +347,8 @@ int nodes_forget(struct nodes *nodes, const char *host, struct fab_err *err)
     int rc = store_report_forget(nodes->store, host, err);
     if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
         return rc;
-    intake_held(host, 0);
-    settle_changed(nodes->settle, host, false);
+    ingest_acked(host, 0);
+    report_debounce_changed(nodes->debounce, host, false);
     report_free(nodes->reports[i]);
     nodes->n--;
     memmove(nodes->reports + i, nodes->reports + i + 1, (nodes->n - i) * sizeof(struct node_report *));
@@ -356,11 +358,11 @@ int nodes_forget(struct nodes *nodes, const char *host, struct fab_err *err)
 /* ---- life --------------------------------------------------------------------------------------- */
 
 struct loading {
-    struct nodes *nodes;
+    struct host_reports *nodes;
     int rc;
 };
 
-/* One that is damaged is not there: its host hears that nothing is held of it, and delivers the whole. */
+/* One that is damaged is not there: its host hears that nothing is acked of it, and delivers the whole. */
 static int load_report(const struct store_report *row, void *arg)
 {
     struct loading *loading = arg;
@@ -386,16 +388,17 @@ static int load_report(const struct store_report *row, void *arg)
     return 0;
 }
 
-int nodes_new(struct event_base *base, const struct config *config, struct store *store,
-              void (*changed)(void *cbdata), void *cbdata, struct nodes **out, struct fab_err *err)
+int host_reports_new(struct event_base *base, const struct config *config, struct store *store,
+                     void (*changed)(void *cbdata), void *cbdata, struct host_reports **out,
+                     struct fab_err *err)
 {
     *out = NULL;
-    struct nodes *nodes = calloc(1, sizeof(*nodes));
+    struct host_reports *nodes = calloc(1, sizeof(*nodes));
     struct loading loading = {.nodes = nodes};
     if (nodes == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     nodes->store = store;
-    int rc = settle_new(base, config, changed, cbdata, &nodes->settle);
+    int rc = report_debounce_new(base, config, changed, cbdata, &nodes->debounce);
     if (rc != PMIXFAB_OK)
         fab_fail(err, rc, "out of memory");
     else
@@ -403,20 +406,20 @@ int nodes_new(struct event_base *base, const struct config *config, struct store
     if (rc == PMIXFAB_OK && loading.rc != PMIXFAB_OK)
         rc = fab_fail(err, loading.rc, "out of memory for the reports of %u hosts", nodes->n);
     if (rc != PMIXFAB_OK) {
-        nodes_free(nodes);
+        host_reports_free(nodes);
         return rc;
     }
     *out = nodes;
     return PMIXFAB_OK;
 }
 
-void nodes_free(struct nodes *nodes)
+void host_reports_free(struct host_reports *nodes)
 {
     if (nodes == NULL)
         return;
     for (uint32_t i = 0; i < nodes->n; i++)
         report_free(nodes->reports[i]);
     free(nodes->reports);
-    settle_free(nodes->settle);
+    report_debounce_free(nodes->debounce);
     free(nodes);
 }

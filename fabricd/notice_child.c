@@ -1,4 +1,5 @@
-/* notice_child.c - the child that looks: all probes that can, at one pace, and a few lines about each look.
+/* monitor_child.c - the child that light sweeps: all probes that can, at one pace, and a few lines about each
+ * light sweep.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,9 +13,9 @@
 #include "fabricd/notice.h"
 #include "fabricd/sweep.h"
 
-struct looker {
+struct monitor {
     const struct probe *probe;
-    struct probe_watch *watch;
+    struct probe_monitor *monitor;
     unsigned index; /* of the probes of the fabric */
 };
 
@@ -25,8 +26,8 @@ static double monitor_clock_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-/* What the look found, in one write, so that the daemon wakes up once. */
-static int monitor_send(const struct probe_noticed *noticed, double took)
+/* What the light sweep found, in one write, so that the daemon wakes up once. */
+static int monitor_send(const struct dirty_switches *dirty, double took)
 {
     char *text = NULL;
     size_t size = 0;
@@ -34,30 +35,30 @@ static int monitor_send(const struct probe_noticed *noticed, double took)
     if (out == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (unsigned i = 0; i < CONFIG_MAX_LIST; i++)
-        if ((noticed->probes >> i & 1) != 0)
+        if ((dirty->probes >> i & 1) != 0)
             fprintf(out, "all %u\n", i);
-    for (uint32_t i = 0; i < noticed->n; i++)
-        fprintf(out, "node 0x%016" PRIx64 "\n", noticed->guids[i]);
-    fprintf(out, "look %.0f %" PRIu64 "\n", took, noticed->requests);
+    for (uint32_t i = 0; i < dirty->n; i++)
+        fprintf(out, "node 0x%016" PRIx64 "\n", dirty->guids[i]);
+    fprintf(out, "look %.0f %" PRIu64 "\n", took, dirty->requests);
     int rc = fclose(out) == 0 ? child_write(text, size) : PMIXFAB_ERR_NOMEM;
     free(text);
     return rc;
 }
 
-static int look_all(struct looker *lookers, unsigned n, struct fab_err *err)
+static int poll_all(struct monitor *monitors, unsigned n, struct fab_err *err)
 {
-    struct probe_noticed noticed = {0};
+    struct dirty_switches dirty = {0};
     const double start = monitor_clock_us();
     int rc = PMIXFAB_OK;
     for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++) {
-        noticed.all = false;
-        rc = lookers[i].probe->watch_look(lookers[i].watch, &noticed, err);
-        if (noticed.all)
-            noticed.probes |= 1u << lookers[i].index;
+        dirty.all = false;
+        rc = monitors[i].probe->monitor_poll(monitors[i].monitor, &dirty, err);
+        if (dirty.all)
+            dirty.probes |= 1u << monitors[i].index;
     }
     if (rc == PMIXFAB_OK)
-        rc = monitor_send(&noticed, monitor_clock_us() - start);
-    probe_noticed_free(&noticed);
+        rc = monitor_send(&dirty, monitor_clock_us() - start);
+    dirty_switches_free(&dirty);
     return rc;
 }
 
@@ -82,35 +83,35 @@ static void monitor_wait(struct timespec *next, unsigned pace)
         ;
 }
 
-/* Those that can watch, each what it has seen itself. */
+/* Those that can monitor, each what it has seen itself. */
 static int monitor_open_all(char **specs, unsigned n, struct probe_config *config,
-                            const struct sweep_parts *parts, struct looker *lookers, unsigned *n_lookers,
+                            const struct sweep_parts *parts, struct monitor *monitors, unsigned *n_monitors,
                             struct fab_err *err)
 {
     int rc = PMIXFAB_ERR_UNSUPPORTED;
     if (parts->n != n)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%u probes, and %u inventories of them", n, parts->n);
     for (unsigned i = 0; i < n; i++) {
-        struct looker *to = &lookers[*n_lookers];
+        struct monitor *to = &monitors[*n_monitors];
         to->probe = probe_find(specs[i], &config->arg);
         to->index = i;
-        if (to->probe == NULL || to->probe->watch_open == NULL)
+        if (to->probe == NULL || to->probe->monitor_open == NULL)
             continue;
-        int opened = to->probe->watch_open(config, &parts->inv[i], &to->watch, err);
+        int opened = to->probe->monitor_open(config, &parts->inv[i], &to->monitor, err);
         if (opened == PMIXFAB_OK)
-            *n_lookers += 1;
+            *n_monitors += 1;
         else if (opened != PMIXFAB_ERR_UNSUPPORTED)
             return opened;
     }
-    return *n_lookers > 0 ? PMIXFAB_OK : rc;
+    return *n_monitors > 0 ? PMIXFAB_OK : rc;
 }
 
-/* argv: fabricd --notice-child PID_OF_THE_DAEMON SECONDS MAX_SMPS TIMEOUT_MS RETRIES PROBE... */
-int notice_child(int argc, char **argv)
+/* argv: fabricd --monitor-child PID_OF_THE_DAEMON SECONDS MAX_SMPS TIMEOUT_MS RETRIES PROBE... */
+int monitor_child(int argc, char **argv)
 {
     struct fab_err err = {""};
     struct sweep_parts parts = {.n = 0};
-    struct looker lookers[CONFIG_MAX_LIST] = {{0}};
+    struct monitor monitors[CONFIG_MAX_LIST] = {{0}};
     struct timespec next;
     unsigned n = 0;
     if (argc < 8 || argc - 7 > CONFIG_MAX_LIST)
@@ -129,17 +130,17 @@ int notice_child(int argc, char **argv)
         rc = sweep_parts_decode(bytes, size, &parts, &err);
     free(bytes);
     if (rc == PMIXFAB_OK)
-        rc = monitor_open_all(argv + 7, (unsigned)argc - 7, &config, &parts, lookers, &n, &err);
+        rc = monitor_open_all(argv + 7, (unsigned)argc - 7, &config, &parts, monitors, &n, &err);
     clock_gettime(CLOCK_MONOTONIC, &next);
     while (rc == PMIXFAB_OK && !stop) {
-        rc = look_all(lookers, n, &err);
+        rc = poll_all(monitors, n, &err);
         if (rc == PMIXFAB_OK)
             monitor_wait(&next, pace > 0 ? pace : 1);
     }
     if (!stop)
         child_note(PMIXFAB_LOG_ERROR, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc), NULL);
     for (unsigned i = 0; i < n; i++)
-        lookers[i].probe->watch_close(lookers[i].watch);
+        monitors[i].probe->monitor_close(monitors[i].monitor);
     sweep_parts_destroy(&parts);
     return rc == PMIXFAB_ERR_UNSUPPORTED ? CHILD_NOTHING : 1;
 }

@@ -176,7 +176,7 @@ int number_planes(const struct fab_planes *planes, const struct store_plane *kno
         goto cleanup;
     }
     if (members.n > 0)
-        fab_keys_sort(members.keys, members.keys + members.n, (uint32_t)members.n);
+        fab_radix_sort(members.keys, members.keys + members.n, (uint32_t)members.n);
     number_by_name(out, planes->n, done, known, n_known, taken);
     for (uint32_t i = 0; i < planes->n; i++) {
         if (is_fixed(&out[i]))

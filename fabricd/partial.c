@@ -25,7 +25,7 @@ static void port_text(const struct fab_inventory *inv, const struct fab_port *po
  * that always did (a cable to something that never answers) says nothing about this sweep.
  */
 static void count_dangling(const struct fab_inventory *inv, const struct fab_inventory *before,
-                           struct publish_report *report)
+                           struct sweep_findings *report)
 {
     for (uint32_t i = 0; inv->n_dangling > 0 && i < inv->n_ports; i++) {
         if (!fab_port_dangles(inv, &inv->ports[i]))
@@ -44,7 +44,7 @@ static void count_dangling(const struct fab_inventory *inv, const struct fab_inv
 }
 
 /* "leaf1[8] (node1 HCA-1[1]), leaf2[1], ...": as many as a message has room for. */
-static void list_named(const struct publish_report *report, char *text, size_t size)
+static void list_named(const struct sweep_findings *report, char *text, size_t size)
 {
     const uint32_t most = report->dangling < 3 ? report->dangling : 3;
     size_t used = 0;
@@ -67,8 +67,8 @@ static bool has_cables(const struct fab_inventory *inv)
     return false;
 }
 
-int publish_check_whole(const struct publisher *publisher, const struct fab_inventory *inv,
-                        const struct publish_report *report, struct fab_err *err)
+int check_complete(const struct publisher *publisher, const struct fab_inventory *inv,
+                   const struct sweep_findings *report, struct fab_err *err)
 {
     unsigned long long serving = publisher->generation;
     if (publisher->generation == 0 || report->lost == 0)
@@ -93,9 +93,9 @@ int publish_check_whole(const struct publisher *publisher, const struct fab_inve
 }
 
 void publish_fill_report(const struct publisher *publisher, const struct fab_inventory *inv,
-                         const struct fab_diff *diff, struct publish_report *report)
+                         const struct fab_diff *diff, struct sweep_findings *report)
 {
-    *report = (struct publish_report){.lost = diff->n_lost};
+    *report = (struct sweep_findings){.lost = diff->n_lost};
     count_dangling(inv, &publisher->current, report);
     report->nowhere = inv->n_dangling;
     for (uint32_t i = 0; i < inv->n_nodes; i++)

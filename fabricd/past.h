@@ -1,4 +1,4 @@
-/* past.h - whose a GUID or a MAC is in what is served, for a join that finds several who claim it. */
+/* prior.h - whose a GUID or a MAC is in what is served, for a join that finds several who claim it. */
 #ifndef FABRICD_PAST_H
 #define FABRICD_PAST_H
 
@@ -7,8 +7,8 @@
 
 /* Devices by what facts alone tell, a MAC or a system image GUID with a node GUID, collected when it is first
  * asked for: a report may claim thousands. */
-struct past_table {
-    struct past_entry {
+struct prior_owner_table {
+    struct prior_owner_entry {
         uint64_t value, node; /* node: 0 of a MAC */
         const char *host;
         uint32_t place; /* of those alike the first counts */
@@ -17,16 +17,16 @@ struct past_table {
     bool collected;
 };
 
-struct past {
+struct prior_owner {
     struct served_set *served;
-    struct past_table macs, ids;
+    struct prior_owner_table macs, ids;
 };
 
-/* Holds what is served until past_close(). One thread. */
-void past_open(struct past *past);
-void past_close(struct past *past);
+/* Holds what is served until prior_owner_close(). One thread. */
+void prior_owner_open(struct prior_owner *prior);
+void prior_owner_close(struct prior_owner *prior);
 
-/* As struct fab_past wants it; cbdata: the past. NULL also without memory. */
-const char *past_holder(void *cbdata, enum fab_fact kind, uint64_t value, uint64_t node);
+/* As struct fab_prior_owners wants it; cbdata: the prior. NULL also without memory. */
+const char *prior_owner_of(void *cbdata, enum fab_fact kind, uint64_t value, uint64_t node);
 
 #endif

@@ -28,88 +28,88 @@ void publication_free(struct publication *publication)
 /* ---- into the store ------------------------------------------------------------------------------- */
 
 /* What was drafted is in the store now. */
-static void take_draft(struct draft *draft)
+static void commit_update(struct update *update)
 {
-    struct publisher *publisher = draft->publisher;
-    if (draft->after == &draft->inv) {
+    struct publisher *publisher = update->publisher;
+    if (update->after == &update->inv) {
         fab_inventory_destroy(&publisher->current);
-        publisher->current = draft->inv;
-        fab_inventory_init(&draft->inv);
-        draft->after = &publisher->current;
+        publisher->current = update->inv;
+        fab_inventory_init(&update->inv);
+        update->after = &publisher->current;
     }
-    keep_take(draft);
-    publish_remembered(draft);
-    publish_told(publisher, &draft->told);
+    retention_accept(update);
+    publish_remembered(update);
+    publish_announced(publisher, &update->announced);
     fab_findings_destroy(&publisher->findings);
     publisher->checked = false;
     publisher->compare = true;
 }
 
 /* Facts that no reader sees (a LID, say) are stored without a generation. */
-static int store_quietly(struct draft *draft, struct fab_err *err)
+static int store_quietly(struct update *update, struct fab_err *err)
 {
-    struct publisher *publisher = draft->publisher;
+    struct publisher *publisher = update->publisher;
     const struct store_publication facts = {.before = &publisher->current,
-                                            .after = draft->after,
-                                            .told = draft->told.rows,
-                                            .n_told = draft->told.n,
-                                            .missing = draft->missing_rows,
-                                            .n_missing = draft->missing.n};
+                                            .after = update->after,
+                                            .announced = update->announced.rows,
+                                            .n_announced = update->announced.n,
+                                            .missing = update->missing_rows,
+                                            .n_missing = update->missing.n};
     int rc = PMIXFAB_OK;
-    if (draft->told.n > 0 || !fab_inventory_equal(&publisher->current, draft->after))
+    if (update->announced.n > 0 || !fab_inventory_equal(&publisher->current, update->after))
         rc = store_publish(publisher->store, &facts, err);
     if (rc == PMIXFAB_OK)
-        take_draft(draft);
+        commit_update(update);
     return rc;
 }
 
 /* Everything that can fail: files beside the old ones, then the commit. */
-static int publish_write_change(struct draft *draft, uint64_t generation, int64_t published, bool partial,
+static int publish_write_change(struct update *update, uint64_t generation, int64_t published, bool partial,
                                 struct publication **out, struct fab_err *err)
 {
-    struct publisher *publisher = draft->publisher;
-    struct ready ready = {.draft = draft, .generation = generation, .published = published, .out = out};
-    const struct store_publication change = {.ready = ready_wait,
+    struct publisher *publisher = update->publisher;
+    struct staging ready = {.update = update, .generation = generation, .published = published, .out = out};
+    const struct store_publication change = {.ready = staging_wait,
                                              .ready_data = &ready,
                                              .generation = generation,
                                              .published = published,
                                              .partial = partial,
                                              .before = &publisher->current,
-                                             .after = draft->after,
-                                             .diff = &draft->diff,
-                                             .planes = draft->rows,
-                                             .n_planes = draft->n_rows,
-                                             .told = draft->told.rows,
-                                             .n_told = draft->told.n,
-                                             .missing = draft->missing_rows,
-                                             .n_missing = draft->missing.n,
+                                             .after = update->after,
+                                             .diff = &update->diff,
+                                             .planes = update->rows,
+                                             .n_planes = update->n_rows,
+                                             .announced = update->announced.rows,
+                                             .n_announced = update->announced.n,
+                                             .missing = update->missing_rows,
+                                             .n_missing = update->missing.n,
                                              .lost_before = &publisher->lost,
-                                             .lost = draft->remembers ? &draft->lost : NULL};
-    ready_begin(&ready);
+                                             .lost = update->remembers ? &update->lost : NULL};
+    staging_begin(&ready);
     int rc = store_publish(publisher->store, &change, err);
-    ready_end(&ready);
+    staging_end(&ready);
     return rc;
 }
 
-static int store_change(struct draft *draft, bool partial, struct publication **out, struct fab_err *err)
+static int store_change(struct update *update, bool partial, struct publication **out, struct fab_err *err)
 {
-    struct publisher *publisher = draft->publisher;
+    struct publisher *publisher = update->publisher;
     struct store_plane *retired = NULL;
     uint32_t n_retired = 0;
     uint64_t generation = 0;
     int64_t published = publish_now_us();
     int rc = store_next_generation(publisher->store, &generation, err);
     if (rc == PMIXFAB_OK)
-        rc = draft_remember(draft, generation, err);
+        rc = update_remember(update, generation, err);
     if (rc == PMIXFAB_OK)
-        rc = draft_plan_retired(draft, &retired, &n_retired, err);
+        rc = update_plan_retired(update, &retired, &n_retired, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    expected_mark(publisher->expected, &draft->diff, published);
-    rc = publish_write_change(draft, generation, published, partial, out, err);
+    planned_mark(publisher->planned, &update->diff, published);
+    rc = publish_write_change(update, generation, published, partial, out, err);
     if (rc != PMIXFAB_OK) {
-        for (uint32_t i = 0; i < draft->n_rows; i++)
-            rundir_discard(publisher->config->rundir, draft->rows[i].name);
+        for (uint32_t i = 0; i < update->n_rows; i++)
+            rundir_discard(publisher->config->rundir, update->rows[i].name);
         for (uint32_t i = 0; i < n_retired; i++)
             free(retired[i].snapshot);
         free(retired);
@@ -119,11 +119,11 @@ static int store_change(struct draft *draft, bool partial, struct publication **
     }
     publisher->generation = generation;
     publisher->published = published;
-    for (uint32_t i = 0; i < draft->diff.n; i++)
-        count_change(draft->diff.changes[i].kind);
-    draft_take_retired(draft, retired, n_retired);
-    keep_was_told(publisher);
-    take_draft(draft);
+    for (uint32_t i = 0; i < update->diff.n; i++)
+        count_change(update->diff.changes[i].kind);
+    update_accept_retired(update, retired, n_retired);
+    retention_announced(publisher);
+    commit_update(update);
     return PMIXFAB_OK;
 }
 
@@ -131,126 +131,127 @@ static int store_change(struct draft *draft, bool partial, struct publication **
 
 /* A sweep's inventory: named, compared, and refused where it is a part of the fabric only. What is missing in
  * it keeps its place, unless an operator takes it as it is. */
-static int judge_sweep(struct draft *draft, bool accept_partial, struct publish_report *report,
+static int judge_sweep(struct update *update, bool accept_partial, struct sweep_findings *report,
                        struct fab_err *err)
 {
-    struct publisher *publisher = draft->publisher;
-    int rc = publish_fill_gaps(publisher, &draft->inv);
+    struct publisher *publisher = update->publisher;
+    int rc = publish_fill_gaps(publisher, &update->inv);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "out of memory");
-    rc = fab_names_apply(publisher->names, &draft->inv, err);
+    rc = fab_names_apply(publisher->names, &update->inv, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = keep_compare_seen(draft, report, err);
+    rc = retention_compare_swept(update, report, err);
     if (rc == PMIXFAB_OK && !accept_partial)
-        rc = publish_check_whole(publisher, &draft->inv, report, err);
+        rc = check_complete(publisher, &update->inv, report, err);
     if (rc == PMIXFAB_OK && !accept_partial)
-        rc = keep_sweep(draft, err);
+        rc = retention_sweep(update, err);
     else if (rc == PMIXFAB_OK)
         publisher_release_now(publisher, NULL); /* else the next sweep would take it away again */
-    return rc == PMIXFAB_OK ? draft_understand(draft, err) : rc;
+    return rc == PMIXFAB_OK ? update_correlate(update, err) : rc;
 }
 
 /* Without a sweep: what was swept last stands, but for what is to be retired. And if none is configured any
  * more, there is no fabric. */
-static int no_sweep(struct draft *draft, bool retire, struct fab_err *err)
+static int no_sweep(struct update *update, bool retire, struct fab_err *err)
 {
-    struct publisher *publisher = draft->publisher;
+    struct publisher *publisher = update->publisher;
     bool none;
-    int rc = keep_retire(draft, retire, &none, err);
+    int rc = retention_retire(update, retire, &none, err);
     if (rc != PMIXFAB_OK || !none)
-        return rc == PMIXFAB_OK ? draft_understand(draft, err) : rc;
+        return rc == PMIXFAB_OK ? update_correlate(update, err) : rc;
     if (sweep_wanted(publisher->config) || publisher->current.n_nodes == 0) {
-        draft->after = &publisher->current;
+        update->after = &publisher->current;
         return PMIXFAB_OK;
     }
-    rc = fab_inventory_finish(&draft->inv, err);
+    rc = fab_inventory_finish(&update->inv, err);
     if (rc == PMIXFAB_OK)
-        rc = fab_diff_compute(&publisher->current, &draft->inv, &draft->diff);
-    return rc == PMIXFAB_OK ? draft_understand(draft, err) : rc;
+        rc = fab_diff_compute(&publisher->current, &update->inv, &update->diff);
+    return rc == PMIXFAB_OK ? update_correlate(update, err) : rc;
 }
 
-static int publish_compute(struct draft *draft, const struct publish_input *input, struct fab_err *err)
+static int publish_compute(struct update *update, const struct publish_request *input, struct fab_err *err)
 {
-    struct publisher *publisher = draft->publisher;
+    struct publisher *publisher = update->publisher;
     struct fab_joined joined;
-    int rc = publish_join(publisher, draft->after, input->reports, input->n_reports, &joined, err);
+    int rc = publish_join(publisher, update->after, input->reports, input->n_reports, &joined, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = draft_collect_known(draft);
+    rc = update_collect_known(update);
     if (rc == PMIXFAB_OK)
-        rc = build_planes(&joined, publisher->config, draft->known, draft->n_known, &draft->built, err);
+        rc = compute_planes(&joined, publisher->config, update->known, update->n_known, &update->built, err);
     if (rc == PMIXFAB_OK)
-        rc = draft_find_changed(draft);
+        rc = update_find_changed(update);
     if (rc == PMIXFAB_ERR_NOMEM)
         fab_fail(err, rc, "out of memory");
     fab_joined_destroy(&joined);
     return rc;
 }
 
-static int publish_prepare_update(struct draft *draft, const struct publish_input *input,
-                                  struct publication **out, struct publish_report *report,
+static int publish_prepare_update(struct update *update, const struct publish_request *input,
+                                  struct publication **out, struct sweep_findings *report,
                                   struct fab_err *err)
 {
-    struct publisher *publisher = draft->publisher;
-    int rc = input->inv == NULL ? no_sweep(draft, input->retire, err)
-                                : judge_sweep(draft, input->accept_partial, report, err);
+    struct publisher *publisher = update->publisher;
+    int rc = input->inv == NULL ? no_sweep(update, input->retire, err)
+                                : judge_sweep(update, input->accept_partial, report, err);
     if (rc == PMIXFAB_OK)
-        rc = publish_tell(publisher, input->reports, input->n_reports, &draft->diff, &draft->told, err);
+        rc =
+            publish_tell(publisher, input->reports, input->n_reports, &update->diff, &update->announced, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    if (publisher->compare && draft->told.n == 0 && publisher->keeper.news.n == 0 &&
-        (draft->after == &publisher->current || fab_inventory_equal(&publisher->current, draft->after)))
+    if (publisher->compare && update->announced.n == 0 && publisher->retention.news.n == 0 &&
+        (update->after == &publisher->current || fab_inventory_equal(&publisher->current, update->after)))
         return PMIXFAB_OK;
-    rc = publish_compute(draft, input, err);
+    rc = publish_compute(update, input, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = keep_plan(draft, err);
+    rc = retention_plan(update, err);
     if (rc == PMIXFAB_OK)
-        rc = keep_tell_flaps(draft, err);
+        rc = retention_announce_flaps(update, err);
     if (rc == PMIXFAB_OK)
-        rc = draft_tell_indices(draft, err);
+        rc = update_announce_indices(update, err);
     if (rc != PMIXFAB_OK)
         return rc;
     bool partial = input->inv != NULL && report->dangling > 0;
     /* That something is held is told even where nothing that is served changes by it. */
-    return draft->n_rows == 0 && publisher->keeper.news.n == 0 ? store_quietly(draft, err)
-                                                               : store_change(draft, partial, out, err);
+    return update->n_rows == 0 && publisher->retention.news.n == 0 ? store_quietly(update, err)
+                                                                   : store_change(update, partial, out, err);
 }
 
-int publish_prepare(struct publisher *publisher, const struct publish_input *input, struct publication **out,
-                    struct publish_report *report, struct fab_err *err)
+int publish_prepare(struct publisher *publisher, const struct publish_request *input,
+                    struct publication **out, struct sweep_findings *report, struct fab_err *err)
 {
-    struct draft draft = {.publisher = publisher, .served = served_get()};
+    struct update update = {.publisher = publisher, .served = served_get()};
     const int64_t swept_at = input->swept != 0 ? input->swept : publish_now_us();
-    draft.seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at;
+    update.seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at;
     struct fab_err why = {""};
     *out = NULL;
-    draft.after = &draft.inv;
-    fab_inventory_init(&draft.inv);
+    update.after = &update.inv;
+    fab_inventory_init(&update.inv);
     if (input->inv != NULL) {
-        draft.inv = *input->inv;
+        update.inv = *input->inv;
         fab_inventory_init(input->inv);
         /* A map that was broken by an edit must not rename every host: the old one stays in force. */
         if (publisher_read_names(publisher, &why) != PMIXFAB_OK)
             log_warning("names: %s; going on with the names as they were", why.text);
     }
     bool swept = input->inv != NULL;
-    int rc = publish_prepare_update(&draft, input, out, report, err);
+    int rc = publish_prepare_update(&update, input, out, report, err);
     if (rc == PMIXFAB_OK && swept)
         publisher->swept = swept_at;
     if (rc == PMIXFAB_OK && *out == NULL)
-        rc = rundir_mend(publisher->config->rundir, draft.served, err);
-    built_destroy(&draft.built);
-    fab_diff_destroy(&draft.diff);
-    fab_inventory_destroy(&draft.inv);
-    told_free(&draft.told);
-    missing_free(&draft.missing);
-    fab_lost_destroy(&draft.lost);
-    free(draft.missing_rows);
-    free(draft.known);
-    free(draft.rows);
-    served_set_put(draft.served);
+        rc = rundir_mend(publisher->config->rundir, update.served, err);
+    built_destroy(&update.built);
+    fab_diff_destroy(&update.diff);
+    fab_inventory_destroy(&update.inv);
+    announced_free(&update.announced);
+    absent_free(&update.missing);
+    fab_retired_destroy(&update.lost);
+    free(update.missing_rows);
+    free(update.known);
+    free(update.rows);
+    served_set_put(update.served);
     if (input->inv != NULL)
         malloc_trim(0); /* a sweep's peak would stay resident for years otherwise */
     return rc;
@@ -259,14 +260,15 @@ int publish_prepare(struct publisher *publisher, const struct publish_input *inp
 int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struct fab_diff *diff,
                    struct fab_err *err)
 {
-    struct draft draft = {.publisher = publisher, .after = &draft.inv, .inv = *inv, .seen = publish_now_us()};
-    struct publish_report report = {0};
+    struct update update = {
+        .publisher = publisher, .after = &update.inv, .inv = *inv, .seen = publish_now_us()};
+    struct sweep_findings report = {0};
     fab_inventory_init(inv);
-    int rc = judge_sweep(&draft, false, &report, err);
+    int rc = judge_sweep(&update, false, &report, err);
     if (rc == PMIXFAB_OK)
-        expected_mark(publisher->expected, &draft.diff, draft.seen);
-    *diff = draft.diff;
-    fab_inventory_destroy(&draft.inv);
+        planned_mark(publisher->planned, &update.diff, update.seen);
+    *diff = update.diff;
+    fab_inventory_destroy(&update.inv);
     return rc;
 }
 

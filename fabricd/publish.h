@@ -43,7 +43,7 @@ struct publish_nowhere {
 };
 
 /* What a sweep found out beside a change. */
-struct publish_report {
+struct sweep_findings {
     uint32_t dangling; /* ports that are up and lead nowhere, and did not so before */
     struct publish_nowhere named[PUBLISH_NAMED]; /* the first of them */
     uint32_t nowhere;                            /* all ports that are up and lead nowhere */
@@ -53,12 +53,12 @@ struct publish_report {
 };
 
 /* What is to be published. */
-struct publish_input {
+struct publish_request {
     struct fab_inventory *inv; /* of a sweep: finished, not yet named; it is emptied */
     bool accept_partial;       /* take the sweep as it is: nothing that is missing in it is kept */
     bool retire;   /* inv NULL, and the last sweep was good: retire what has been missing for too long */
     int64_t swept; /* when inv was, microseconds since 1970; 0: just now */
-    int64_t seen;  /* when the first of what is new in it was noticed; 0: by the sweep */
+    int64_t seen;  /* when the first of what is new in it was dirty; 0: by the sweep */
     const struct node_report *const *reports; /* by host */
     uint32_t n_reports;
 };
@@ -69,8 +69,8 @@ struct publish_input {
  * caller does that, when it has time. PMIXFAB_ERR_PARTIAL: a partial answer that would shrink what is served,
  * and accept_partial was not given. On error nothing has changed.
  */
-int publish_prepare(struct publisher *publisher, const struct publish_input *input, struct publication **out,
-                    struct publish_report *report, struct fab_err *err);
+int publish_prepare(struct publisher *publisher, const struct publish_request *input,
+                    struct publication **out, struct sweep_findings *report, struct fab_err *err);
 
 /* Can reports be published without a sweep: is there one whose fabric they can be joined with, or is none
  * wanted? */
@@ -107,7 +107,7 @@ int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struc
 /* Why what is served may not be what there is. */
 struct publish_doubts {
     const char *stale;                    /* what the last sweep said; NULL: it was good */
-    const struct publish_report *partial; /* of the last sweep, if it was refused as a part; else NULL */
+    const struct sweep_findings *partial; /* of the last sweep, if it was refused as a part; else NULL */
 };
 
 /* What looks wrong in what is served (topo/check.h). Valid until something is published. */
@@ -126,8 +126,8 @@ bool publisher_next_switch(const struct publisher *publisher, const char *name, 
 bool publisher_has_host(const struct publisher *publisher, const char *name);
 
 /* Swaps that were announced. */
-struct expected;
-struct expected *publisher_expected(const struct publisher *publisher);
+struct planned;
+struct planned *publisher_planned(const struct publisher *publisher);
 
 /*
  * Retire what is missing of a host, or at a missing switch (and the switch with it), at the next
@@ -139,17 +139,17 @@ uint32_t publisher_forget(struct publisher *publisher, const char *name, bool *t
 /* What time will bring. */
 struct publisher_waits {
     int64_t retire;   /* in so many microseconds something is to be retired; -1: nothing is */
-    int64_t release;  /* in so many something that is held down is released; -1: nothing is held */
+    int64_t release;  /* in so many something that is suppressed is released; -1: nothing is suppressed */
     uint32_t missing; /* HCAs, wholly or in part */
-    uint32_t held, held_switches; /* cables; and switches, with all of theirs */
+    uint32_t suppressed, suppressed_switches; /* cables; and switches, with all of theirs */
 };
 void publisher_waits(const struct publisher *publisher, struct publisher_waits *out);
 
 /* Release what is due. True: something was, so a sweep should see it. */
 bool publisher_release(struct publisher *publisher);
 
-/* What is held down, one after the other: *at begins with 0. False: there is no more. */
-struct publisher_held {
+/* What is suppressed, one after the other: *at begins with 0. False: there is no more. */
+struct publisher_suppressed {
     const char *what; /* as the history calls it; valid until the next sweep */
     uint64_t guid;    /* of the switch; of a cable: of its lower end */
     bool is_switch;
@@ -157,9 +157,11 @@ struct publisher_held {
     int64_t until;    /* if nothing changes any more */
     uint32_t changes; /* since then */
 };
-bool publisher_next_held(const struct publisher *publisher, uint32_t *at, struct publisher_held *out);
+bool publisher_next_suppressed(const struct publisher *publisher, uint32_t *at,
+                               struct publisher_suppressed *out);
 
-/* Release now what is held of a host or switch (a name, or a GUID as above), NULL: all. Returns how many. */
+/* Release now what is suppressed of a host or switch (a name, or a GUID as above), NULL: all. Returns how
+ * many. */
 uint32_t publisher_release_now(struct publisher *publisher, const char *name);
 
 struct store *publisher_store(struct publisher *publisher);

@@ -15,21 +15,21 @@ static void time_text(int64_t microseconds, char *text, size_t size)
     strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* What is held down now, which changes without anything being published. */
-static int tell_held(struct publisher *publisher)
+/* What is suppressed now, which changes without anything being published. */
+static int tell_suppressed(struct publisher *publisher)
 {
-    struct publisher_held held;
+    struct publisher_suppressed suppressed;
     int rc = PMIXFAB_OK;
     fab_findings_drop(&publisher->findings, FAB_CHECK_FLAPPING);
-    for (uint32_t at = 0; rc == PMIXFAB_OK && publisher_next_held(publisher, &at, &held);) {
+    for (uint32_t at = 0; rc == PMIXFAB_OK && publisher_next_suppressed(publisher, &at, &suppressed);) {
         char where[24], since[32], until[32], what[160];
-        snprintf(where, sizeof(where), "0x%016" PRIx64, held.guid);
-        time_text(held.since, since, sizeof(since));
-        time_text(held.until, until, sizeof(until));
-        snprintf(what, sizeof(what), "it came or went %u times since %s; held down until %s", held.changes,
-                 since, until);
+        snprintf(where, sizeof(where), "0x%016" PRIx64, suppressed.guid);
+        time_text(suppressed.since, since, sizeof(since));
+        time_text(suppressed.until, until, sizeof(until));
+        snprintf(what, sizeof(what), "it came or went %u times since %s; suppressed until %s",
+                 suppressed.changes, since, until);
         rc = fab_findings_add(&publisher->findings, FAB_CHECK_FLAPPING,
-                              held.what[0] != '\0' ? held.what : where, what);
+                              suppressed.what[0] != '\0' ? suppressed.what : where, what);
     }
     return rc;
 }
@@ -60,7 +60,7 @@ static int tell_now(struct publisher *publisher, const struct publish_doubts *do
 {
     int rc = tell_doubts(publisher, doubts);
     if (rc == PMIXFAB_OK)
-        rc = tell_held(publisher);
+        rc = tell_suppressed(publisher);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "out of memory");
     fab_findings_sort(&publisher->findings);

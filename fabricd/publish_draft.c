@@ -8,15 +8,15 @@
 
 /* ---- which planes change ------------------------------------------------------------------------ */
 
-int draft_collect_known(struct draft *draft)
+int update_collect_known(struct update *update)
 {
-    const struct publisher *publisher = draft->publisher;
-    const struct served_set *set = draft->served;
-    draft->known = calloc(set->n + publisher->n_retired + 1, sizeof(*draft->known));
-    if (draft->known == NULL)
+    const struct publisher *publisher = update->publisher;
+    const struct served_set *set = update->served;
+    update->known = calloc(set->n + publisher->n_retired + 1, sizeof(*update->known));
+    if (update->known == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < set->n; i++) {
-        struct store_plane *known = &draft->known[draft->n_known++];
+        struct store_plane *known = &update->known[update->n_known++];
         known->index = set->planes[i]->info.index;
         known->snapshot = set->planes[i]->bytes;
         known->size = set->planes[i]->size;
@@ -24,60 +24,60 @@ int draft_collect_known(struct draft *draft)
         snprintf(known->name, sizeof(known->name), "%s", set->planes[i]->info.name);
     }
     for (uint32_t i = 0; i < publisher->n_retired; i++)
-        draft->known[draft->n_known++] = publisher->retired[i];
+        update->known[update->n_known++] = publisher->retired[i];
     return PMIXFAB_OK;
 }
 
-static void update_add_plane_row(struct draft *draft, uint32_t index, const char *name, bool retired,
+static void update_add_plane_row(struct update *update, uint32_t index, const char *name, bool retired,
                                  void *bytes, size_t size)
 {
-    struct store_plane *row = &draft->rows[draft->n_rows++];
+    struct store_plane *row = &update->rows[update->n_rows++];
     *row = (struct store_plane){.index = index, .retired = retired, .snapshot = bytes, .size = size};
     snprintf(row->name, sizeof(row->name), "%s", name);
 }
 
 /* The rows: built planes whose content is not what is served, and served planes that were not built. */
-int draft_find_changed(struct draft *draft)
+int update_find_changed(struct update *update)
 {
-    const struct served_set *set = draft->served;
-    draft->rows = calloc(set->n + draft->built.n + 1, sizeof(*draft->rows));
-    if (draft->rows == NULL)
+    const struct served_set *set = update->served;
+    update->rows = calloc(set->n + update->built.n + 1, sizeof(*update->rows));
+    if (update->rows == NULL)
         return PMIXFAB_ERR_NOMEM;
-    for (uint32_t i = 0; i < draft->built.n; i++) {
-        const struct built_plane *plane = &draft->built.planes[i];
+    for (uint32_t i = 0; i < update->built.n; i++) {
+        const struct built_plane *plane = &update->built.planes[i];
         const struct served_plane *old = served_find(set, plane->index);
         if (old == NULL || fab_snapshot_content(old->bytes) != fab_snapshot_content(plane->bytes))
-            update_add_plane_row(draft, plane->index, plane->name, false, plane->bytes, plane->size);
+            update_add_plane_row(update, plane->index, plane->name, false, plane->bytes, plane->size);
     }
     for (uint32_t i = 0; i < set->n; i++) {
         bool still_there = false;
-        for (uint32_t k = 0; k < draft->built.n; k++)
-            still_there |= draft->built.planes[k].index == set->planes[i]->info.index;
+        for (uint32_t k = 0; k < update->built.n; k++)
+            still_there |= update->built.planes[k].index == set->planes[i]->info.index;
         if (!still_there)
-            update_add_plane_row(draft, set->planes[i]->info.index, set->planes[i]->info.name, true,
+            update_add_plane_row(update, set->planes[i]->info.index, set->planes[i]->info.name, true,
                                  set->planes[i]->bytes, set->planes[i]->size);
     }
     return PMIXFAB_OK;
 }
 
-void draft_stamp_rows(struct draft *draft, uint64_t generation, int64_t published)
+void update_stamp_rows(struct update *update, uint64_t generation, int64_t published)
 {
-    for (uint32_t i = 0; i < draft->n_rows; i++) {
-        struct store_plane *row = &draft->rows[i];
+    for (uint32_t i = 0; i < update->n_rows; i++) {
+        struct store_plane *row = &update->rows[i];
         row->generation = generation;
         if (!row->retired)
             fab_snapshot_stamp(row->snapshot, generation, published);
     }
 }
 
-int draft_write_rows(struct draft *draft, struct fab_err *err)
+int update_write_rows(struct update *update, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < draft->n_rows; i++) {
-        struct store_plane *row = &draft->rows[i];
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < update->n_rows; i++) {
+        struct store_plane *row = &update->rows[i];
         if (row->retired)
             continue;
-        rc = rundir_write(draft->publisher->config->rundir, row->name, row->snapshot, row->size, err);
+        rc = rundir_write(update->publisher->config->rundir, row->name, row->snapshot, row->size, err);
         if (rc == PMIXFAB_OK)
             rc = fab_snapshot_borrow(row->snapshot, row->size, &row->fab, err);
     }
@@ -86,30 +86,30 @@ int draft_write_rows(struct draft *draft, struct fab_err *err)
 
 /* ---- what will be served ------------------------------------------------------------------------ */
 
-static struct store_plane *row_of(const struct draft *draft, uint32_t index)
+static struct store_plane *row_of(const struct update *update, uint32_t index)
 {
-    for (uint32_t i = 0; i < draft->n_rows; i++)
-        if (draft->rows[i].index == index)
-            return &draft->rows[i];
+    for (uint32_t i = 0; i < update->n_rows; i++)
+        if (update->rows[i].index == index)
+            return &update->rows[i];
     return NULL;
 }
 
-/* The set after the change: changed planes with their new bytes (taken from the draft), the others as they
+/* The set after the change: changed planes with their new bytes (taken from the update), the others as they
  * are. */
-static int update_make_set(struct draft *draft, uint64_t generation, int64_t published,
+static int update_make_set(struct update *update, uint64_t generation, int64_t published,
                            struct served_set **out, struct fab_err *err)
 {
     uint32_t n = 0;
     int rc = PMIXFAB_OK;
-    struct served_plane **planes = calloc(draft->built.n + 1, sizeof(*planes));
+    struct served_plane **planes = calloc(update->built.n + 1, sizeof(*planes));
     *out = NULL;
     if (planes == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < draft->built.n; i++) {
-        struct built_plane *plane = &draft->built.planes[i];
-        struct store_plane *row = row_of(draft, plane->index);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < update->built.n; i++) {
+        struct built_plane *plane = &update->built.planes[i];
+        struct store_plane *row = row_of(update, plane->index);
         if (row == NULL) {
-            struct served_plane *old = (struct served_plane *)served_find(draft->served, plane->index);
+            struct served_plane *old = (struct served_plane *)served_find(update->served, plane->index);
             planes[n++] = served_plane_ref(old);
             continue;
         }
@@ -117,7 +117,7 @@ static int update_make_set(struct draft *draft, uint64_t generation, int64_t pub
         plane->bytes = NULL; /* the store's row still points at it; it lives as long as the set */
         struct pmixfab *fab = row->fab;
         row->fab = NULL;
-        rc = served_plane_opened(bytes, plane->size, fab, draft->publisher->config->rundir, &planes[n], err);
+        rc = served_plane_opened(bytes, plane->size, fab, update->publisher->config->rundir, &planes[n], err);
         n += rc == PMIXFAB_OK;
     }
     if (rc == PMIXFAB_OK) {
@@ -130,24 +130,24 @@ static int update_make_set(struct draft *draft, uint64_t generation, int64_t pub
     return rc;
 }
 
-int draft_make_publication(struct draft *draft, uint64_t generation, int64_t published,
-                           struct publication **out, struct fab_err *err)
+int update_make_publication(struct update *update, uint64_t generation, int64_t published,
+                            struct publication **out, struct fab_err *err)
 {
     struct publication *publication = calloc(1, sizeof(*publication));
     *out = NULL;
     if (publication == NULL ||
-        (publication->planes = calloc(draft->n_rows + 1, sizeof(*publication->planes))) == NULL) {
+        (publication->planes = calloc(update->n_rows + 1, sizeof(*publication->planes))) == NULL) {
         free(publication);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
     publication->generation = generation;
-    publication->n = draft->n_rows;
-    publication->n_changes = draft->diff.n;
-    for (uint32_t i = 0; i < draft->n_rows; i++) {
-        publication->planes[i].index = draft->rows[i].index;
-        memcpy(publication->planes[i].name, draft->rows[i].name, sizeof(draft->rows[i].name));
+    publication->n = update->n_rows;
+    publication->n_changes = update->diff.n;
+    for (uint32_t i = 0; i < update->n_rows; i++) {
+        publication->planes[i].index = update->rows[i].index;
+        memcpy(publication->planes[i].name, update->rows[i].name, sizeof(update->rows[i].name));
     }
-    int rc = update_make_set(draft, generation, published, &publication->set, err);
+    int rc = update_make_set(update, generation, published, &publication->set, err);
     if (rc != PMIXFAB_OK) {
         publication_free(publication);
         return rc;
@@ -159,34 +159,34 @@ int draft_make_publication(struct draft *draft, uint64_t generation, int64_t pub
 /* ---- after the commit --------------------------------------------------------------------------- */
 
 /* Keep the list of retired planes: those that came back leave it, those that went join it. */
-int draft_plan_retired(struct draft *draft, struct store_plane **list, uint32_t *n, struct fab_err *err)
+int update_plan_retired(struct update *update, struct store_plane **list, uint32_t *n, struct fab_err *err)
 {
-    const struct publisher *publisher = draft->publisher;
+    const struct publisher *publisher = update->publisher;
     *n = 0;
-    *list = calloc(publisher->n_retired + draft->n_rows + 1, sizeof(**list));
+    *list = calloc(publisher->n_retired + update->n_rows + 1, sizeof(**list));
     if (*list == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    for (uint32_t i = 0; i < draft->n_rows; i++) {
-        if (!draft->rows[i].retired)
+    for (uint32_t i = 0; i < update->n_rows; i++) {
+        if (!update->rows[i].retired)
             continue;
-        (*list)[*n] = draft->rows[i];
-        (*list)[*n].snapshot = malloc(draft->rows[i].size);
+        (*list)[*n] = update->rows[i];
+        (*list)[*n].snapshot = malloc(update->rows[i].size);
         if ((*list)[*n].snapshot == NULL) {
             while (*n > 0)
                 free((*list)[--*n].snapshot);
             free(*list);
             return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
         }
-        memcpy((*list)[(*n)++].snapshot, draft->rows[i].snapshot, draft->rows[i].size);
+        memcpy((*list)[(*n)++].snapshot, update->rows[i].snapshot, update->rows[i].size);
     }
     return PMIXFAB_OK;
 }
 
-void draft_take_retired(struct draft *draft, struct store_plane *list, uint32_t n)
+void update_accept_retired(struct update *update, struct store_plane *list, uint32_t n)
 {
-    struct publisher *publisher = draft->publisher;
+    struct publisher *publisher = update->publisher;
     for (uint32_t i = 0; i < publisher->n_retired; i++) {
-        if (row_of(draft, publisher->retired[i].index) != NULL)
+        if (row_of(update, publisher->retired[i].index) != NULL)
             free(publisher->retired[i].snapshot);
         else
             list[n++] = publisher->retired[i];

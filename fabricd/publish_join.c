@@ -123,10 +123,10 @@ static int publish_join_reports(struct publisher *publisher, const struct fab_in
                                 struct fab_joined *out, struct fab_err *err)
 {
     struct ethernet_planes ethernet;
-    struct past served;
-    const struct fab_past past = {past_holder, &served};
+    struct prior_owner served;
+    const struct fab_prior_owners past = {prior_owner_of, &served};
     const struct fab_report **list = calloc((size_t)n + 1, sizeof(const struct fab_report *));
-    past_open(&served);
+    prior_owner_open(&served);
     uint64_t *digests = calloc((size_t)n + 1, sizeof(*digests));
     int rc = PMIXFAB_ERR_NOMEM;
     if (list == NULL || digests == NULL) {
@@ -137,10 +137,10 @@ static int publish_join_reports(struct publisher *publisher, const struct fab_in
             digests[i] = reports[i]->digest;
         }
         ethernet_planes(publisher->config, &ethernet);
-        rc = fab_join_again(publisher->joins, swept, list, digests, n, ethernet.planes, ethernet.n, &past,
-                            on_remark, remarks, out, err);
+        rc = fab_join_revised(publisher->joins, swept, list, digests, n, ethernet.planes, ethernet.n, &past,
+                              on_remark, remarks, out, err);
     }
-    past_close(&served);
+    prior_owner_close(&served);
     free(list);
     free(digests);
     return rc;

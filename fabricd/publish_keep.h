@@ -9,41 +9,41 @@
 #include "fabricd/missing.h"
 #include "topo/diff.h"
 
-struct draft;
+struct update;
 struct publisher;
 
 /* What the publisher remembers for this. */
-struct keeper {
-    struct missing missing; /* of the current inventory */
-    struct hold *hold;
-    struct flaps_seen seen; /* by the last good sweep */
-    struct fab_diff news;   /* what is held and no generation has told of yet */
+struct retention {
+    struct absent missing; /* of the current inventory */
+    struct damping *damping;
+    struct sweep_links seen; /* by the last good sweep */
+    struct fab_diff news;    /* what is suppressed and no generation has told of yet */
 };
-int keeper_init(struct publisher *publisher, struct fab_err *err); /* when the inventory is loaded */
-void keeper_free(struct keeper *keeper);
+int retention_init(struct publisher *publisher, struct fab_err *err); /* when the inventory is loaded */
+void retention_free(struct retention *retention);
 
-/* Compute the difference from what is published, as far as that was seen, to the draft's sweep; and fill in
+/* Compute the difference from what is published, as far as that was seen, to the update's sweep; and fill in
  * the report. */
-struct publish_report;
-int keep_compare_seen(struct draft *draft, struct publish_report *report, struct fab_err *err);
+struct sweep_findings;
+int retention_compare_swept(struct update *update, struct sweep_findings *report, struct fab_err *err);
 
 /* The first part of the next: count, and cut. *cut: something was. */
-int keep_hold_down(struct draft *draft, bool *cut, struct fab_err *err);
+int publish_suppress(struct update *update, bool *cut, struct fab_err *err);
 
-/* Of a sweep that is whole: count what flaps, cut what is held, keep what is not seen. Fills the draft's inv
- * anew, and named. */
-int keep_sweep(struct draft *draft, struct fab_err *err);
+/* Of a sweep that is whole: count what flaps, cut what is suppressed, keep what is not seen. Fills the
+ * update's inv anew, and named. */
+int retention_sweep(struct update *update, struct fab_err *err);
 
 /* Without a sweep: retire what an operator has forgotten, and where `due` what has been missing for too long.
  * *none: nothing is to be retired. */
-int keep_retire(struct draft *draft, bool due, bool *none, struct fab_err *err);
+int retention_retire(struct update *update, bool due, bool *none, struct fab_err *err);
 
-/* Append the flaps that were not told yet to the draft's diff; and when it is stored. */
-int keep_tell_flaps(struct draft *draft, struct fab_err *err);
-void keep_was_told(struct publisher *publisher);
+/* Append the flaps that were not told yet to the update's diff; and when it is stored. */
+int retention_announce_flaps(struct update *update, struct fab_err *err);
+void retention_announced(struct publisher *publisher);
 
-/* The draft's inventory is in the store, and so is its list of what is missing. */
-int keep_plan(struct draft *draft, struct fab_err *err); /* fill in draft->missing and its rows */
-void keep_take(struct draft *draft);
+/* The update's inventory is in the store, and so is its list of what is missing. */
+int retention_plan(struct update *update, struct fab_err *err); /* fill in update->missing and its rows */
+void retention_accept(struct update *update);
 
 #endif

@@ -4,26 +4,26 @@
 
 int publisher_read_lost(struct publisher *publisher, struct fab_err *err)
 {
-    return store_lost_load(publisher->store, &publisher->lost, err);
+    return store_retired_load(publisher->store, &publisher->lost, err);
 }
 
 /* Of a cable at either end: a port of an HCA, or a switch as a whole, has been missing. */
-static const struct missing_place *cable_missing(const struct missing *missing,
-                                                 const struct fab_inventory *inv, uint32_t node, uint32_t num)
+static const struct absent_place *cable_missing(const struct absent *missing, const struct fab_inventory *inv,
+                                                uint32_t node, uint32_t num)
 {
     uint32_t port = fab_inventory_port(inv, node, num);
-    const struct missing_place *first = NULL;
+    const struct absent_place *first = NULL;
     for (int i = 0; i < 2 && port != FAB_NONE; i++, port = inv->ports[port].peer) {
         const struct fab_node *end = &inv->nodes[inv->ports[port].node];
-        const struct missing_place *place =
-            missing_find(missing, end->guid, end->kind == FAB_HCA ? inv->ports[port].num : 0);
+        const struct absent_place *place =
+            absent_find(missing, end->guid, end->kind == FAB_HCA ? inv->ports[port].num : 0);
         if (place != NULL && (first == NULL || place->since < first->since))
             first = place;
     }
     return first;
 }
 
-static int64_t seen_at(const struct missing_place *place)
+static int64_t seen_at(const struct absent_place *place)
 {
     return place->seen != 0 ? place->seen : place->since;
 }
@@ -31,8 +31,9 @@ static int64_t seen_at(const struct missing_place *place)
 static int64_t cable_seen(const struct publisher *publisher, uint64_t guid, uint32_t num)
 {
     const uint32_t node = fab_inventory_find(&publisher->current, guid);
-    const struct missing_place *place =
-        node == FAB_NONE ? NULL : cable_missing(&publisher->keeper.missing, &publisher->current, node, num);
+    const struct absent_place *place =
+        node == FAB_NONE ? NULL
+                         : cable_missing(&publisher->retention.missing, &publisher->current, node, num);
     return place == NULL ? 0 : seen_at(place);
 }
 
@@ -49,7 +50,7 @@ static int64_t missing_seen(const struct publisher *publisher, uint64_t guid, ui
     for (uint32_t i = 0; i <= node->n_ports; i++) {
         const uint32_t port =
             i == 0 ? 0 : inv->ports[node->first_port + i - 1].num; /* a switch has 0 alone */
-        const struct missing_place *place = missing_find(&publisher->keeper.missing, guid, port);
+        const struct absent_place *place = absent_find(&publisher->retention.missing, guid, port);
         if (place == NULL || (num != 0 && port != num))
             continue;
         int64_t seen = seen_at(place);
@@ -58,11 +59,11 @@ static int64_t missing_seen(const struct publisher *publisher, uint64_t guid, ui
     return last;
 }
 
-void draft_correct_seen(struct draft *draft)
+void update_correct_seen(struct update *update)
 {
-    const struct publisher *publisher = draft->publisher;
-    for (uint32_t i = 0; publisher->keeper.missing.n > 0 && i < draft->diff.n; i++) {
-        struct fab_change *change = &draft->diff.changes[i];
+    const struct publisher *publisher = update->publisher;
+    for (uint32_t i = 0; publisher->retention.missing.n > 0 && i < update->diff.n; i++) {
+        struct fab_change *change = &update->diff.changes[i];
         int64_t seen = 0;
         switch (change->kind) {
         case FAB_CHANGE_HOST_LOST:
@@ -91,27 +92,27 @@ void draft_correct_seen(struct draft *draft)
     }
 }
 
-int draft_remember(struct draft *draft, uint64_t generation, struct fab_err *err)
+int update_remember(struct update *update, uint64_t generation, struct fab_err *err)
 {
-    struct publisher *publisher = draft->publisher;
+    struct publisher *publisher = update->publisher;
     struct store_bounds bounds;
-    if (draft->after != &draft->inv) /* reports alone */
+    if (update->after != &update->inv) /* reports alone */
         return PMIXFAB_OK;
     int rc = store_bounds(publisher->store, &bounds, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = fab_lost_follow(&publisher->lost, &publisher->current, &draft->inv, &draft->diff, generation,
-                         bounds.trimmed, &draft->lost);
-    draft->remembers = rc == PMIXFAB_OK;
+    rc = fab_retired_update(&publisher->lost, &publisher->current, &update->inv, &update->diff, generation,
+                            bounds.trimmed, &update->lost);
+    update->remembers = rc == PMIXFAB_OK;
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
 }
 
-void publish_remembered(struct draft *draft)
+void publish_remembered(struct update *update)
 {
-    if (!draft->remembers)
+    if (!update->remembers)
         return;
-    fab_lost_destroy(&draft->publisher->lost);
-    draft->publisher->lost = draft->lost;
-    draft->lost = (struct fab_lost){0};
-    draft->remembers = false;
+    fab_retired_destroy(&update->publisher->lost);
+    update->publisher->lost = update->lost;
+    update->lost = (struct fab_retired){0};
+    update->remembers = false;
 }

@@ -6,40 +6,41 @@
 
 static void *staging_thread(void *arg)
 {
-    struct ready *ready = arg;
-    ready->rc = draft_write_rows(ready->draft, &ready->err);
+    struct staging *staging = arg;
+    staging->rc = update_write_rows(staging->update, &staging->err);
     return NULL;
 }
 
-void ready_begin(struct ready *ready)
+void staging_begin(struct staging *staging)
 {
-    draft_stamp_rows(ready->draft, ready->generation, ready->published);
-    ready->running = pthread_create(&ready->thread, NULL, staging_thread, ready) == 0;
-    if (!ready->running)
-        staging_thread(ready);
+    update_stamp_rows(staging->update, staging->generation, staging->published);
+    staging->running = pthread_create(&staging->thread, NULL, staging_thread, staging) == 0;
+    if (!staging->running)
+        staging_thread(staging);
 }
 
-static void staging_join_thread(struct ready *ready)
+static void staging_join_thread(struct staging *staging)
 {
-    if (ready->running)
-        pthread_join(ready->thread, NULL);
-    ready->running = false;
+    if (staging->running)
+        pthread_join(staging->thread, NULL);
+    staging->running = false;
 }
 
-int ready_wait(void *arg, struct fab_err *err)
+int staging_wait(void *arg, struct fab_err *err)
 {
-    struct ready *ready = arg;
-    staging_join_thread(ready);
-    if (ready->rc != PMIXFAB_OK)
-        return fab_fail(err, ready->rc, "%s", ready->err.text);
-    return draft_make_publication(ready->draft, ready->generation, ready->published, ready->out, err);
+    struct staging *staging = arg;
+    staging_join_thread(staging);
+    if (staging->rc != PMIXFAB_OK)
+        return fab_fail(err, staging->rc, "%s", staging->err.text);
+    return update_make_publication(staging->update, staging->generation, staging->published, staging->out,
+                                   err);
 }
 
-void ready_end(struct ready *ready)
+void staging_end(struct staging *staging)
 {
-    staging_join_thread(ready);
-    for (uint32_t i = 0; i < ready->draft->n_rows; i++) {
-        pmixfab_close(ready->draft->rows[i].fab); /* NULL where the publication has it */
-        ready->draft->rows[i].fab = NULL;
+    staging_join_thread(staging);
+    for (uint32_t i = 0; i < staging->update->n_rows; i++) {
+        pmixfab_close(staging->update->rows[i].fab); /* NULL where the publication has it */
+        staging->update->rows[i].fab = NULL;
     }
 }

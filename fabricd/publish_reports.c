@@ -78,11 +78,11 @@ int publisher_read_reports(struct publisher *publisher, struct fab_err *err)
 
 /* ---- what is to be told of them ------------------------------------------------------------------- */
 
-void told_free(struct told *told)
+void announced_free(struct announced *announced)
 {
-    published_reports_free(&told->next);
-    free(told->rows);
-    *told = (struct told){0};
+    published_reports_free(&announced->next);
+    free(announced->rows);
+    *announced = (struct announced){0};
 }
 
 /* The report that was published last. One that cannot be read any more (it is of another version of fabricd)
@@ -108,7 +108,7 @@ static int read_published(struct publisher *publisher, const char *host, struct 
 
 /* One host whose report is another than the one published last. NULL: there was none, or is none any more. */
 static int tell_one(struct publisher *publisher, const struct published_report *before,
-                    const struct node_report *after, struct told *told, struct fab_diff *diff,
+                    const struct node_report *after, struct announced *announced, struct fab_diff *diff,
                     struct fab_err *err)
 {
     struct fab_report old;
@@ -124,39 +124,41 @@ static int tell_one(struct publisher *publisher, const struct published_report *
         rc = published_nomem(err);
     fab_diff_destroy(&changes);
     fab_report_destroy(&old);
-    told->rows[told->n++] = (struct store_report){.host = after == NULL ? before->host : after->report.host,
-                                                  .digest = after == NULL ? 0 : after->digest};
+    announced->rows[announced->n++] =
+        (struct store_report){.host = after == NULL ? before->host : after->report.host,
+                              .digest = after == NULL ? 0 : after->digest};
     return rc;
 }
 
 int publish_tell(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
-                 struct fab_diff *diff, struct told *told, struct fab_err *err)
+                 struct fab_diff *diff, struct announced *announced, struct fab_err *err)
 {
     const struct published_reports *before = &publisher->reports;
     int rc = PMIXFAB_OK;
-    *told = (struct told){.rows = calloc((size_t)n + before->n + 1, sizeof(*told->rows))};
-    if (told->rows == NULL)
+    *announced = (struct announced){.rows = calloc((size_t)n + before->n + 1, sizeof(*announced->rows))};
+    if (announced->rows == NULL)
         return published_nomem(err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++) {
         const struct published_report *old = published_find(before, reports[i]->report.host);
-        if (published_append(&told->next, reports[i]->report.host, reports[i]->digest,
+        if (published_append(&announced->next, reports[i]->report.host, reports[i]->digest,
                              reports[i]->received) != PMIXFAB_OK)
             rc = published_nomem(err);
         else if (old == NULL || old->digest != reports[i]->digest)
-            rc = tell_one(publisher, old, reports[i], told, diff, err);
+            rc = tell_one(publisher, old, reports[i], announced, diff, err);
     }
-    if (told->next.n > 1) /* they come in natural order */
-        qsort(told->next.reports, told->next.n, sizeof(*told->next.reports), published_compare_host);
+    if (announced->next.n > 1) /* they come in natural order */
+        qsort(announced->next.reports, announced->next.n, sizeof(*announced->next.reports),
+              published_compare_host);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < before->n; i++)
-        if (published_find(&told->next, before->reports[i].host) == NULL)
-            rc = tell_one(publisher, &before->reports[i], NULL, told, diff, err);
+        if (published_find(&announced->next, before->reports[i].host) == NULL)
+            rc = tell_one(publisher, &before->reports[i], NULL, announced, diff, err);
     fab_diff_sort(diff);
     return rc;
 }
 
-void publish_told(struct publisher *publisher, struct told *told)
+void publish_announced(struct publisher *publisher, struct announced *announced)
 {
     struct published_reports old = publisher->reports;
-    publisher->reports = told->next;
-    told->next = old; /* the rows point at names in it */
+    publisher->reports = announced->next;
+    announced->next = old; /* the rows point at names in it */
 }

@@ -29,8 +29,8 @@ static uint32_t plane_rows_stamp(struct store_plane *known, uint32_t n, uint64_t
     return n_rows;
 }
 
-static int publish_again(struct publisher *publisher, struct store_plane *known, uint32_t n,
-                         struct store_plane *rows, struct fab_err *err)
+static int publish_renumbered(struct publisher *publisher, struct store_plane *known, uint32_t n,
+                              struct store_plane *rows, struct fab_err *err)
 {
     char before[40], after[40];
     uint64_t generation = 0;
@@ -70,8 +70,7 @@ static int publish_again(struct publisher *publisher, struct store_plane *known,
     return PMIXFAB_OK;
 }
 
-int publish_above_seen(struct publisher *publisher, struct store_plane *known, uint32_t n,
-                       struct fab_err *err)
+int publish_renumber(struct publisher *publisher, struct store_plane *known, uint32_t n, struct fab_err *err)
 {
     struct store_bounds bounds = {0};
     uint64_t seen = rundir_newest(publisher->config->rundir);
@@ -90,7 +89,7 @@ int publish_above_seen(struct publisher *publisher, struct store_plane *known, u
         return rc;
     struct store_plane *rows = calloc(n + 1, sizeof(*rows));
     rc = rows == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
-                      : publish_again(publisher, known, n, rows, err);
+                      : publish_renumbered(publisher, known, n, rows, err);
     free(rows);
     return rc;
 }

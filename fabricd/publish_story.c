@@ -3,31 +3,31 @@
 #include "topo/index_diff.h"
 #include "topo/understand.h"
 
-int draft_understand(struct draft *draft, struct fab_err *err)
+int update_correlate(struct update *update, struct fab_err *err)
 {
-    const struct publisher *publisher = draft->publisher;
+    const struct publisher *publisher = update->publisher;
     int rc =
-        fab_diff_understand_with(&publisher->current, &draft->inv, &draft->publisher->lost, &draft->diff);
+        fab_diff_correlate_with(&publisher->current, &update->inv, &update->publisher->lost, &update->diff);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "the difference cannot be understood: %s", pmixfab_strerror(rc));
-    publish_stamp(&draft->diff, draft->seen, publish_seen_before(publisher));
-    draft_correct_seen(draft);
+    publish_stamp(&update->diff, update->seen, publish_history_since(publisher));
+    update_correct_seen(update);
     return PMIXFAB_OK;
 }
 
-int64_t publish_seen_before(const struct publisher *publisher)
+int64_t publish_history_since(const struct publisher *publisher)
 {
     return publisher->swept != 0 ? publisher->swept : publisher->published;
 }
 
-int draft_tell_indices(struct draft *draft, struct fab_err *err)
+int update_announce_indices(struct update *update, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < draft->n_rows; i++) {
-        const struct store_plane *row = &draft->rows[i];
-        const struct served_plane *old = served_find(draft->served, row->index);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < update->n_rows; i++) {
+        const struct store_plane *row = &update->rows[i];
+        const struct served_plane *old = served_find(update->served, row->index);
         if (!row->retired && old != NULL)
-            rc = fab_index_changes(old->bytes, row->snapshot, &draft->diff);
+            rc = fab_index_changes(old->bytes, row->snapshot, &update->diff);
     }
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
 }

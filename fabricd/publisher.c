@@ -108,7 +108,7 @@ static int publisher_load_served(struct publisher *publisher, struct fab_err *er
     int rc = store_load_planes(publisher->store, &known, &n_known, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = publish_above_seen(publisher, known, n_known, err);
+    rc = publish_renumber(publisher, known, n_known, err);
     if (rc != PMIXFAB_OK) {
         store_planes_free(known, n_known);
         return rc;
@@ -163,11 +163,11 @@ int publisher_new(const struct config *config, struct publisher **out, struct fa
     if (rc == PMIXFAB_OK)
         rc = store_generation(publisher->store, &publisher->generation, &publisher->published, err);
     if (rc == PMIXFAB_OK)
-        rc = expected_new(publisher->store, &publisher->expected, err);
+        rc = planned_new(publisher->store, &publisher->planned, err);
     if (rc == PMIXFAB_OK)
         rc = store_load_inventory(publisher->store, &publisher->current, err);
     if (rc == PMIXFAB_OK)
-        rc = keeper_init(publisher, err);
+        rc = retention_init(publisher, err);
     if (rc == PMIXFAB_OK)
         rc = publisher_read_lost(publisher, err);
     if (rc == PMIXFAB_OK)
@@ -191,21 +191,21 @@ void publisher_free(struct publisher *publisher)
         free(publisher->retired[i].snapshot);
     free(publisher->retired);
     fab_names_free(publisher->names);
-    keeper_free(&publisher->keeper);
+    retention_free(&publisher->retention);
     fab_inventory_destroy(&publisher->current);
-    fab_lost_destroy(&publisher->lost);
+    fab_retired_destroy(&publisher->lost);
     published_reports_free(&publisher->reports);
     join_findings_free(&publisher->found);
     fab_join_cache_free(publisher->joins);
     fab_findings_destroy(&publisher->findings);
-    expected_free(publisher->expected);
+    planned_free(publisher->planned);
     store_close(publisher->store);
     free(publisher);
 }
 
-struct expected *publisher_expected(const struct publisher *publisher)
+struct planned *publisher_planned(const struct publisher *publisher)
 {
-    return publisher->expected;
+    return publisher->planned;
 }
 
 struct store *publisher_store(struct publisher *publisher)

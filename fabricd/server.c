@@ -73,7 +73,7 @@ static pmix_server_module_t scheduler_module = {
     .client_connected2 = client_connected,
     .client_finalized = client_finalized,
     .tool_connected = server_tool_connected,
-    .lookup = answer_lookup,
+    .lookup = answer_relayed,
     .query = answer_query,
     .fabric = answer_fabric,
 };
@@ -82,7 +82,7 @@ static pmix_server_module_t node_module = {
     .client_connected2 = client_connected,
     .client_finalized = client_finalized,
     .tool_connected = server_tool_connected,
-    .lookup = node_lookup,
+    .lookup = node_relayed,
     .query = node_query,
     .fabric = node_fabric,
 };

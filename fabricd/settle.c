@@ -11,7 +11,7 @@
 #define QUIET_MS 5 /* after a change of one host that is known */
 #define PATIENCE 3 /* times the quiet: then it is time, quiet or not */
 
-struct settle {
+struct report_debounce {
     const struct config *config;
     struct event *timer;
     void (*fn)(void *cbdata);
@@ -30,62 +30,62 @@ static int64_t debounce_clock_ms(void)
 
 static void debounce_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
-    struct settle *settle = arg;
+    struct report_debounce *debounce = arg;
     (void)fd, (void)what;
-    settle_done(settle);
-    settle->fn(settle->cbdata);
+    report_debounce_done(debounce);
+    debounce->fn(debounce->cbdata);
 }
 
-void settle_done(struct settle *settle)
+void report_debounce_done(struct report_debounce *debounce)
 {
-    settle->since = 0;
-    settle->burst = false;
-    settle->who[0] = '\0';
-    event_del(settle->timer);
+    debounce->since = 0;
+    debounce->burst = false;
+    debounce->who[0] = '\0';
+    event_del(debounce->timer);
 }
 
-void settle_changed(struct settle *settle, const char *host, bool is_new)
+void report_debounce_changed(struct report_debounce *debounce, const char *host, bool is_new)
 {
     const int64_t now = debounce_clock_ms();
-    if (settle->since == 0)
-        settle->since = now;
-    else if (strcmp(settle->who, host) != 0)
-        settle->burst = true;
-    settle->burst |= is_new;
-    snprintf(settle->who, sizeof(settle->who), "%s", host);
-    const int64_t quiet = settle->burst ? (int64_t)settle->config->settle_ms : QUIET_MS;
-    int64_t wait = settle->since + PATIENCE * quiet - now;
+    if (debounce->since == 0)
+        debounce->since = now;
+    else if (strcmp(debounce->who, host) != 0)
+        debounce->burst = true;
+    debounce->burst |= is_new;
+    snprintf(debounce->who, sizeof(debounce->who), "%s", host);
+    const int64_t quiet = debounce->burst ? (int64_t)debounce->config->debounce_ms : QUIET_MS;
+    int64_t wait = debounce->since + PATIENCE * quiet - now;
     if (wait > quiet)
         wait = quiet;
     if (wait <= 0) {
         /* It may be about to run: adding it again would put that off, delivery by delivery. */
-        if (event_pending(settle->timer, EV_TIMEOUT, NULL))
+        if (event_pending(debounce->timer, EV_TIMEOUT, NULL))
             return;
         wait = 0;
     }
     const struct timeval limit = {.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000};
-    event_add(settle->timer, &limit);
+    event_add(debounce->timer, &limit);
 }
 
-int settle_new(struct event_base *base, const struct config *config, void (*fn)(void *cbdata), void *cbdata,
-               struct settle **out)
+int report_debounce_new(struct event_base *base, const struct config *config, void (*fn)(void *cbdata),
+                        void *cbdata, struct report_debounce **out)
 {
-    struct settle *settle = *out = calloc(1, sizeof(*settle));
-    if (settle == NULL)
+    struct report_debounce *debounce = *out = calloc(1, sizeof(*debounce));
+    if (debounce == NULL)
         return PMIXFAB_ERR_NOMEM;
-    *settle = (struct settle){.config = config, .fn = fn, .cbdata = cbdata};
-    settle->timer = evtimer_new(base, debounce_on_timeout, settle);
-    if (settle->timer != NULL)
+    *debounce = (struct report_debounce){.config = config, .fn = fn, .cbdata = cbdata};
+    debounce->timer = evtimer_new(base, debounce_on_timeout, debounce);
+    if (debounce->timer != NULL)
         return PMIXFAB_OK;
-    free(settle);
+    free(debounce);
     *out = NULL;
     return PMIXFAB_ERR_NOMEM;
 }
 
-void settle_free(struct settle *settle)
+void report_debounce_free(struct report_debounce *debounce)
 {
-    if (settle == NULL)
+    if (debounce == NULL)
         return;
-    event_free(settle->timer);
-    free(settle);
+    event_free(debounce->timer);
+    free(debounce);
 }

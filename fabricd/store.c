@@ -142,7 +142,7 @@ static int check_integrity(struct store *store, bool current, struct fab_err *er
         "PRAGMA quick_check(report)",  "PRAGMA quick_check(report_published)",
     };
     struct stat st;
-    if (!current || stat(store->path, &st) != 0 || st.st_size <= STORE_SMALL)
+    if (!current || stat(store->path, &st) != 0 || st.st_size <= STORE_CHECK_MAX)
         return run_check(store, "PRAGMA quick_check(1)", err);
     int rc = PMIXFAB_OK;
     for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof served / sizeof served[0]; i++)
@@ -156,7 +156,7 @@ static int make_shrinkable(struct store *store, struct fab_err *err)
 {
     struct store_pages pages;
     int rc = store_pages(store, &pages, err);
-    if (rc != PMIXFAB_OK || pages.shrinks || pages.pages * pages.page_size > STORE_REMAKE)
+    if (rc != PMIXFAB_OK || pages.shrinks || pages.pages * pages.page_size > STORE_VACUUM_MAX)
         return rc;
     int code = sqlite3_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", NULL, NULL, NULL);
     /* Without room for that it is as good as before. */
@@ -186,7 +186,7 @@ static int store_prepare_schema(struct store *store, struct fab_err *err)
     if (rc == PMIXFAB_OK)
         rc = store_trim_prepare(store, err);
     if (rc == PMIXFAB_OK)
-        rc = store_missing_prepare(store, err);
+        rc = store_retained_prepare(store, err);
     return rc;
 }
 

@@ -30,7 +30,7 @@ int store_open(const char *path, struct store **out, struct fab_err *err);
 void store_close(struct store *store); /* NULL allowed */
 
 struct pmixfab;
-struct fab_lost;
+struct fab_retired;
 
 /* One plane as known to the store. */
 struct store_plane {
@@ -80,7 +80,7 @@ int store_reports_put(struct store *store, const struct store_report *reports, u
 /* PMIXFAB_ERR_NOTFOUND: there is none. */
 int store_report_forget(struct store *store, const char *host, struct fab_err *err);
 
-/* As above, of the reports that were published last (store_publication.told): host and digest only. */
+/* As above, of the reports that were published last (store_publication.announced): host and digest only. */
 int store_reports_published(struct store *store, store_report_fn fn, void *cbdata, struct fab_err *err);
 /* The bytes of the one of a host; free(*bytes). PMIXFAB_ERR_NOTFOUND. */
 int store_report_published(struct store *store, const char *host, void **bytes, size_t *size,
@@ -88,7 +88,7 @@ int store_report_published(struct store *store, const char *host, void **bytes, 
 
 /* ---- since when ports and switches are missing ---- */
 
-struct store_missing {
+struct store_retained {
     uint64_t guid;
     uint32_t port;    /* 0: the node as a whole: a switch, or an HCA as older versions wrote it */
     int64_t since;    /* microseconds since 1970, as the clock was */
@@ -96,9 +96,9 @@ struct store_missing {
     const char *boot; /* of the machine, by its id */
     int64_t counted;  /* microseconds since that boot */
 };
-typedef int (*store_missing_fn)(const struct store_missing *row, void *cbdata); /* non-zero ends the walk */
+typedef int (*store_retained_fn)(const struct store_retained *row, void *cbdata); /* non-zero ends the walk */
 /* In no order. Negative what fn returns is an error and returned; fn must not call the store. */
-int store_missing_load(struct store *store, store_missing_fn fn, void *cbdata, struct fab_err *err);
+int store_retained_load(struct store *store, store_retained_fn fn, void *cbdata, struct fab_err *err);
 
 /* A change to publish: all of it or nothing, in one transaction. */
 struct store_publication {
@@ -118,14 +118,14 @@ struct store_publication {
     uint32_t n_planes;
     /* Reports that were not published before (host and digest: the one that is stored), and those that are
      * published no more (digest 0). */
-    const struct store_report *told;
-    uint32_t n_told;
+    const struct store_report *announced;
+    uint32_t n_announced;
     /* Since when which ports and switches are missing: all of them, in place of those that stand there. NULL:
      * as it is. */
-    const struct store_missing *missing;
+    const struct store_retained *missing;
     uint32_t n_missing;
     /* What was lost and is not back: what the store holds, and what it shall hold. NULL: as it is. */
-    const struct fab_lost *lost_before, *lost;
+    const struct fab_retired *lost_before, *lost;
 };
 
 /*

@@ -96,11 +96,11 @@ uint64_t store_report_checksum(const struct store_report *report)
     return XXH3_64bits_digest(&state);
 }
 
-uint64_t store_told_checksum(const struct store_report *told)
+uint64_t store_announced_checksum(const struct store_report *announced)
 {
     XXH3_state_t state;
     XXH3_64bits_reset(&state);
-    add_words(&state, (uint64_t[]){told->digest}, 1);
-    hash_text(&state, told->host);
+    add_words(&state, (uint64_t[]){announced->digest}, 1);
+    hash_text(&state, announced->host);
     return XXH3_64bits_digest(&state);
 }

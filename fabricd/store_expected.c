@@ -12,17 +12,17 @@ static int planned_prepare(struct store *store, const char *sql, sqlite3_stmt **
     return store_prepare(store, &one, 1, err);
 }
 
-int store_expected_load(struct store *store, store_expected_fn fn, void *cbdata, struct fab_err *err)
+int store_planned_load(struct store *store, store_planned_fn fn, void *cbdata, struct fab_err *err)
 {
     sqlite3_stmt *stmt;
     int rc = planned_prepare(store, "SELECT name, since, until, uid FROM expected ORDER BY name", &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     while ((rc = store_step(store, stmt, "reading what is expected", err)) == 1) {
-        const struct store_expected row = {.name = (const char *)sqlite3_column_text(stmt, 0),
-                                           .since = sqlite3_column_int64(stmt, 1),
-                                           .until = sqlite3_column_int64(stmt, 2),
-                                           .uid = (unsigned)sqlite3_column_int64(stmt, 3)};
+        const struct store_planned row = {.name = (const char *)sqlite3_column_text(stmt, 0),
+                                          .since = sqlite3_column_int64(stmt, 1),
+                                          .until = sqlite3_column_int64(stmt, 2),
+                                          .uid = (unsigned)sqlite3_column_int64(stmt, 3)};
         if (row.name != NULL && fn(&row, cbdata) != 0)
             break;
     }
@@ -30,7 +30,7 @@ int store_expected_load(struct store *store, store_expected_fn fn, void *cbdata,
     return rc == 1 ? PMIXFAB_OK : rc;
 }
 
-int store_expected_put(struct store *store, const struct store_expected *row, struct fab_err *err)
+int store_planned_put(struct store *store, const struct store_planned *row, struct fab_err *err)
 {
     sqlite3_stmt *stmt;
     int rc = planned_prepare(
@@ -47,7 +47,7 @@ int store_expected_put(struct store *store, const struct store_expected *row, st
     return rc;
 }
 
-int store_expected_delete(struct store *store, const char *name, struct fab_err *err)
+int store_planned_delete(struct store *store, const char *name, struct fab_err *err)
 {
     sqlite3_stmt *stmt;
     int rc = planned_prepare(store, "DELETE FROM expected WHERE name = ?1", &stmt, err);

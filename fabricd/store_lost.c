@@ -21,23 +21,23 @@ static char *retired_column_text(sqlite3_stmt *stmt, int column, bool *bad)
     return said;
 }
 
-typedef int (*row_fn)(sqlite3_stmt *stmt, struct fab_lost *out, bool *bad);
+typedef int (*row_fn)(sqlite3_stmt *stmt, struct fab_retired *out, bool *bad);
 
-static int retired_read_node(sqlite3_stmt *stmt, struct fab_lost *out, bool *bad)
+static int retired_read_node(sqlite3_stmt *stmt, struct fab_retired *out, bool *bad)
 {
-    const struct fab_lost_node node = {.guid = (uint64_t)sqlite3_column_int64(stmt, 0),
-                                       .kind = (uint8_t)store_number(stmt, 1, FAB_HCA, bad),
-                                       .host = retired_column_text(stmt, 2, bad),
-                                       .name = retired_column_text(stmt, 3, bad),
-                                       .generation = store_number(stmt, 4, STORE_MAX_GENERATION, bad),
-                                       .seen = sqlite3_column_int64(stmt, 5)};
+    const struct fab_retired_node node = {.guid = (uint64_t)sqlite3_column_int64(stmt, 0),
+                                          .kind = (uint8_t)store_number(stmt, 1, FAB_HCA, bad),
+                                          .host = retired_column_text(stmt, 2, bad),
+                                          .name = retired_column_text(stmt, 3, bad),
+                                          .generation = store_number(stmt, 4, STORE_MAX_GENERATION, bad),
+                                          .seen = sqlite3_column_int64(stmt, 5)};
     *bad |= node.kind != FAB_SWITCH && node.kind != FAB_HCA;
-    return *bad ? PMIXFAB_OK : fab_lost_add_node(out, &node);
+    return *bad ? PMIXFAB_OK : fab_retired_add_node(out, &node);
 }
 
-static int read_cable(sqlite3_stmt *stmt, struct fab_lost *out, bool *bad)
+static int read_cable(sqlite3_stmt *stmt, struct fab_retired *out, bool *bad)
 {
-    const struct fab_lost_cable cable = {
+    const struct fab_retired_cable cable = {
         .end = {{(uint64_t)sqlite3_column_int64(stmt, 0), (uint32_t)store_number(stmt, 1, 254, bad)},
                 {(uint64_t)sqlite3_column_int64(stmt, 2), (uint32_t)store_number(stmt, 3, 254, bad)}},
         .text = {retired_column_text(stmt, 4, bad), retired_column_text(stmt, 5, bad)},
@@ -45,10 +45,10 @@ static int read_cable(sqlite3_stmt *stmt, struct fab_lost *out, bool *bad)
         .speed = (uint8_t)store_number(stmt, 7, FAB_SPEEDS - 1, bad),
         .generation = store_number(stmt, 8, STORE_MAX_GENERATION, bad),
         .seen = sqlite3_column_int64(stmt, 9)};
-    return *bad ? PMIXFAB_OK : fab_lost_add_cable(out, &cable);
+    return *bad ? PMIXFAB_OK : fab_retired_add_cable(out, &cable);
 }
 
-static int read_rows(struct store *store, const char *sql, row_fn fn, struct fab_lost *out,
+static int read_rows(struct store *store, const char *sql, row_fn fn, struct fab_retired *out,
                      struct fab_err *err)
 {
     sqlite3_stmt *stmt;
@@ -65,9 +65,9 @@ static int read_rows(struct store *store, const char *sql, row_fn fn, struct fab
                            "store %s: what was lost is not what was written: " STORE_RESTORE, store->path);
 }
 
-int store_lost_load(struct store *store, struct fab_lost *out, struct fab_err *err)
+int store_retired_load(struct store *store, struct fab_retired *out, struct fab_err *err)
 {
-    *out = (struct fab_lost){0};
+    *out = (struct fab_retired){0};
     int rc = read_rows(store, "SELECT guid, kind, host, name, generation, seen FROM lost_node",
                        retired_read_node, out, err);
     if (rc == PMIXFAB_OK)
@@ -76,9 +76,9 @@ int store_lost_load(struct store *store, struct fab_lost *out, struct fab_err *e
                        " FROM lost_cable",
                        read_cable, out, err);
     if (rc == PMIXFAB_OK)
-        fab_lost_finish(out);
+        fab_retired_finish(out);
     else
-        fab_lost_destroy(out);
+        fab_retired_destroy(out);
     return rc;
 }
 
@@ -90,7 +90,7 @@ struct writing {
     struct fab_err *err;
 };
 
-static int write_node(struct writing *w, const struct fab_lost_node *node, bool drop)
+static int write_node(struct writing *w, const struct fab_retired_node *node, bool drop)
 {
     sqlite3_stmt *stmt = drop ? w->drop : w->put;
     int bound = sqlite3_bind_int64(stmt, 1, (int64_t)node->guid);
@@ -104,7 +104,7 @@ static int write_node(struct writing *w, const struct fab_lost_node *node, bool 
     return store_run(w->store, stmt, bound, "writing what was lost", w->err);
 }
 
-static int write_cable(struct writing *w, const struct fab_lost_cable *cable, bool drop)
+static int write_cable(struct writing *w, const struct fab_retired_cable *cable, bool drop)
 {
     sqlite3_stmt *stmt = drop ? w->drop : w->put;
     int bound = SQLITE_OK;
@@ -123,26 +123,27 @@ static int write_cable(struct writing *w, const struct fab_lost_cable *cable, bo
     return store_run(w->store, stmt, bound, "writing what was lost", w->err);
 }
 
-static bool retired_same_node(const struct fab_lost_node *a, const struct fab_lost_node *b)
+static bool retired_same_node(const struct fab_retired_node *a, const struct fab_retired_node *b)
 {
     return a->generation == b->generation && a->seen == b->seen && a->kind == b->kind &&
            strcmp(a->host, b->host) == 0 && strcmp(a->name, b->name) == 0;
 }
 
-static bool same_cable(const struct fab_lost_cable *a, const struct fab_lost_cable *b)
+static bool same_cable(const struct fab_retired_cable *a, const struct fab_retired_cable *b)
 {
     return a->generation == b->generation && a->seen == b->seen && a->width == b->width &&
            a->speed == b->speed && strcmp(a->text[0], b->text[0]) == 0 && strcmp(a->text[1], b->text[1]) == 0;
 }
 
-static int retired_write_nodes(struct writing *w, const struct fab_lost *before, const struct fab_lost *after)
+static int retired_write_nodes(struct writing *w, const struct fab_retired *before,
+                               const struct fab_retired *after)
 {
     uint32_t b = 0, a = 0;
     int rc = PMIXFAB_OK;
     while (rc == PMIXFAB_OK && (b < before->n_nodes || a < after->n_nodes)) {
         int order = b == before->n_nodes  ? 1
                     : a == after->n_nodes ? -1
-                                          : fab_lost_order_nodes(&before->nodes[b], &after->nodes[a]);
+                                          : fab_retired_order_nodes(&before->nodes[b], &after->nodes[a]);
         if (order < 0)
             rc = write_node(w, &before->nodes[b], true);
         else if (order > 0 || !retired_same_node(&before->nodes[b], &after->nodes[a]))
@@ -153,14 +154,14 @@ static int retired_write_nodes(struct writing *w, const struct fab_lost *before,
     return rc;
 }
 
-static int write_cables(struct writing *w, const struct fab_lost *before, const struct fab_lost *after)
+static int write_cables(struct writing *w, const struct fab_retired *before, const struct fab_retired *after)
 {
     uint32_t b = 0, a = 0;
     int rc = PMIXFAB_OK;
     while (rc == PMIXFAB_OK && (b < before->n_cables || a < after->n_cables)) {
         int order = b == before->n_cables  ? 1
                     : a == after->n_cables ? -1
-                                           : fab_lost_order_cables(&before->cables[b], &after->cables[a]);
+                                           : fab_retired_order_cables(&before->cables[b], &after->cables[a]);
         if (order < 0)
             rc = write_cable(w, &before->cables[b], true);
         else if (order > 0 || !same_cable(&before->cables[b], &after->cables[a]))
@@ -172,8 +173,8 @@ static int write_cables(struct writing *w, const struct fab_lost *before, const 
 }
 
 static int write_table(struct store *store, const char *put, const char *drop,
-                       int (*write)(struct writing *, const struct fab_lost *, const struct fab_lost *),
-                       const struct fab_lost *before, const struct fab_lost *after, struct fab_err *err)
+                       int (*write)(struct writing *, const struct fab_retired *, const struct fab_retired *),
+                       const struct fab_retired *before, const struct fab_retired *after, struct fab_err *err)
 {
     struct writing w = {.store = store, .err = err};
     int rc = retired_prepare(store, put, &w.put, err);
@@ -186,8 +187,8 @@ static int write_table(struct store *store, const char *put, const char *drop,
     return rc;
 }
 
-int store_write_lost(struct store *store, const struct fab_lost *before, const struct fab_lost *after,
-                     struct fab_err *err)
+int store_write_retired(struct store *store, const struct fab_retired *before,
+                        const struct fab_retired *after, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
     if (before->n_nodes + after->n_nodes > 0)

@@ -8,10 +8,10 @@
 #include "topo/lost.h"
 
 /* The list, finished; *out is initialised here. PMIXFAB_ERR_CORRUPT: a row is none that was written. */
-int store_lost_load(struct store *store, struct fab_lost *out, struct fab_err *err);
+int store_retired_load(struct store *store, struct fab_retired *out, struct fab_err *err);
 
 /* From one list to the next, both finished: only rows that differ. In a transaction (store_priv.h). */
-int store_write_lost(struct store *store, const struct fab_lost *before, const struct fab_lost *after,
-                     struct fab_err *err);
+int store_write_retired(struct store *store, const struct fab_retired *before,
+                        const struct fab_retired *after, struct fab_err *err);
 
 #endif

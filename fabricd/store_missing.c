@@ -3,7 +3,7 @@
 
 #include "fabricd/store_priv.h"
 
-int store_missing_prepare(struct store *store, struct fab_err *err)
+int store_retained_prepare(struct store *store, struct fab_err *err)
 {
     const struct store_sql list[] = {
         {&store->missing, "SELECT node, num, since, boot, counted, seen FROM missing"},
@@ -14,17 +14,17 @@ int store_missing_prepare(struct store *store, struct fab_err *err)
     return store_prepare(store, list, sizeof list / sizeof list[0], err);
 }
 
-int store_missing_load(struct store *store, store_missing_fn fn, void *cbdata, struct fab_err *err)
+int store_retained_load(struct store *store, store_retained_fn fn, void *cbdata, struct fab_err *err)
 {
     int rc;
     while ((rc = store_step(store, store->missing, "reading what is missing", err)) == 1) {
         const char *boot = (const char *)sqlite3_column_text(store->missing, 3);
-        const struct store_missing row = {.guid = (uint64_t)sqlite3_column_int64(store->missing, 0),
-                                          .port = (uint32_t)sqlite3_column_int(store->missing, 1),
-                                          .since = sqlite3_column_int64(store->missing, 2),
-                                          .boot = boot == NULL ? "" : boot,
-                                          .counted = sqlite3_column_int64(store->missing, 4),
-                                          .seen = sqlite3_column_int64(store->missing, 5)};
+        const struct store_retained row = {.guid = (uint64_t)sqlite3_column_int64(store->missing, 0),
+                                           .port = (uint32_t)sqlite3_column_int(store->missing, 1),
+                                           .since = sqlite3_column_int64(store->missing, 2),
+                                           .boot = boot == NULL ? "" : boot,
+                                           .counted = sqlite3_column_int64(store->missing, 4),
+                                           .seen = sqlite3_column_int64(store->missing, 5)};
         rc = fn(&row, cbdata);
         if (rc != 0)
             break;
@@ -33,8 +33,8 @@ int store_missing_load(struct store *store, store_missing_fn fn, void *cbdata, s
     return rc > 0 ? PMIXFAB_OK : rc;
 }
 
-int store_write_missing(struct store *store, const struct store_missing *rows, uint32_t n,
-                        struct fab_err *err)
+int store_write_retained(struct store *store, const struct store_retained *rows, uint32_t n,
+                         struct fab_err *err)
 {
     int rc = store_run(store, store->missing_clear, SQLITE_OK, "writing what is missing", err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++) {

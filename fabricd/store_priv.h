@@ -20,7 +20,7 @@
 #define STORE_BUSY_MS 1000
 
 /* Up to this size a database is checked wholly when it is opened: tens of milliseconds. */
-#define STORE_SMALL (64 << 20)
+#define STORE_CHECK_MAX (64 << 20)
 
 /* The WAL is folded into the database when it has this many pages: not at every publication of a large
  * fabric, yet small enough to be read in milliseconds at a start after a crash. */
@@ -28,7 +28,7 @@
 
 /* Up to this size a database that was made without the means to become smaller is made anew with them when it
  * is opened: some hundredths of a second. */
-#define STORE_REMAKE (16 << 20)
+#define STORE_VACUUM_MAX (16 << 20)
 
 /* What to do about a broken database. */
 #define STORE_RESTORE "restore it from a backup, or move it away and let fabricd begin anew"
@@ -61,7 +61,8 @@ struct store {
     sqlite3_stmt *missing, *missing_put, *missing_clear;
 
     sqlite3_stmt *reports, *report_put, *report_delete, *report_keep;
-    sqlite3_stmt *told, *told_bytes, *told_put, *told_delete; /* what was published of the reports */
+    sqlite3_stmt *announced, *announced_bytes, *announced_put,
+        *announced_delete; /* what was published of the reports */
 };
 
 /* ---- store.c, store_lock.c, store_migrate.c ---- */
@@ -115,7 +116,7 @@ int store_rows_prepare(struct store *store, struct fab_err *err);
 int store_planes_prepare(struct store *store, struct fab_err *err);
 int store_history_prepare(struct store *store, struct fab_err *err);
 int store_reports_prepare(struct store *store, struct fab_err *err);
-int store_missing_prepare(struct store *store, struct fab_err *err);
+int store_retained_prepare(struct store *store, struct fab_err *err);
 int store_trim_prepare(struct store *store, struct fab_err *err);
 
 /* ---- store_publish.c ---- */
@@ -136,9 +137,9 @@ int store_write_generation(struct store *store, const struct store_publication *
                            struct fab_err *err);
 /* So many changes more. */
 int store_count_changes(struct store *store, uint32_t n, struct fab_err *err);
-int store_write_missing(struct store *store, const struct store_missing *rows, uint32_t n,
-                        struct fab_err *err);
-int store_write_told(struct store *store, const struct store_report *told, struct fab_err *err);
+int store_write_retained(struct store *store, const struct store_retained *rows, uint32_t n,
+                         struct fab_err *err);
+int store_write_announced(struct store *store, const struct store_report *announced, struct fab_err *err);
 
 /* The digest of the stored inventory; *found is false where none was stored. */
 int store_read_digest(struct store *store, uint64_t *digest, bool *found, struct fab_err *err);
@@ -147,6 +148,6 @@ int store_read_digest(struct store *store, uint64_t *digest, bool *found, struct
 uint64_t store_inventory_digest(const struct fab_inventory *inv);
 uint64_t store_plane_digest(const struct store_plane *plane);
 uint64_t store_report_checksum(const struct store_report *report);
-uint64_t store_told_checksum(const struct store_report *told); /* host and digest */
+uint64_t store_announced_checksum(const struct store_report *announced); /* host and digest */
 
 #endif

@@ -7,7 +7,7 @@ static int check_arguments(const struct store *store, const struct store_publica
 {
     if (store == NULL || publication == NULL || publication->before == NULL || publication->after == NULL ||
         (publication->planes == NULL && publication->n_planes > 0) ||
-        (publication->told == NULL && publication->n_told > 0))
+        (publication->announced == NULL && publication->n_announced > 0))
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store: nothing to publish, or nowhere to publish it");
     if (!publication->before->finished || !publication->after->finished)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: only a finished inventory can be published",
@@ -53,12 +53,12 @@ static int store_write_update(struct store *store, const struct store_publicatio
         rc = store_write_inventory(store, publication->before, publication->after, err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < publication->n_planes; i++)
         rc = store_write_plane(store, &publication->planes[i], err);
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < publication->n_told; i++)
-        rc = store_write_told(store, &publication->told[i], err);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < publication->n_announced; i++)
+        rc = store_write_announced(store, &publication->announced[i], err);
     if (rc == PMIXFAB_OK && publication->missing != NULL)
-        rc = store_write_missing(store, publication->missing, publication->n_missing, err);
+        rc = store_write_retained(store, publication->missing, publication->n_missing, err);
     if (rc == PMIXFAB_OK && publication->lost != NULL)
-        rc = store_write_lost(store, publication->lost_before, publication->lost, err);
+        rc = store_write_retired(store, publication->lost_before, publication->lost, err);
     if (rc == PMIXFAB_OK && publication->ready != NULL)
         rc = publication->ready(publication->ready_data, err);
     return rc;

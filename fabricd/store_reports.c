@@ -20,12 +20,12 @@ int store_reports_prepare(struct store *store, struct fab_err *err)
         {&store->report_delete, "DELETE FROM report WHERE host = ?1"},
         {&store->report_keep, "UPDATE report_published SET bytes = (SELECT bytes FROM report WHERE host = ?1)"
                               " WHERE host = ?1 AND bytes IS NULL AND digest IS NOT ?2"},
-        {&store->told, "SELECT host, digest, checksum FROM report_published ORDER BY host"},
-        {&store->told_bytes, "SELECT coalesce(p.bytes, r.bytes) FROM report_published p"
-                             " LEFT JOIN report r USING (host) WHERE host = ?1"},
-        {&store->told_put, "INSERT OR REPLACE INTO report_published (host, digest, bytes, checksum)"
-                           " SELECT host, digest, NULL, ?3 FROM report WHERE host = ?1 AND digest = ?2"},
-        {&store->told_delete, "DELETE FROM report_published WHERE host = ?1"},
+        {&store->announced, "SELECT host, digest, checksum FROM report_published ORDER BY host"},
+        {&store->announced_bytes, "SELECT coalesce(p.bytes, r.bytes) FROM report_published p"
+                                  " LEFT JOIN report r USING (host) WHERE host = ?1"},
+        {&store->announced_put, "INSERT OR REPLACE INTO report_published (host, digest, bytes, checksum)"
+                                " SELECT host, digest, NULL, ?3 FROM report WHERE host = ?1 AND digest = ?2"},
+        {&store->announced_delete, "DELETE FROM report_published WHERE host = ?1"},
     };
     return store_prepare(store, list, sizeof list / sizeof list[0], err);
 }
@@ -96,9 +96,9 @@ int store_reports_load(struct store *store, store_report_fn fn, void *cbdata, st
 static int read_told(struct store *store, struct store_report *report, struct fab_err *err)
 {
     bool bad = false;
-    *report = (struct store_report){.host = report_column_text(store->told, 0, &bad),
-                                    .digest = store_number(store->told, 1, UINT64_MAX, &bad)};
-    if (bad || store_number(store->told, 2, UINT64_MAX, &bad) != store_told_checksum(report))
+    *report = (struct store_report){.host = report_column_text(store->announced, 0, &bad),
+                                    .digest = store_number(store->announced, 1, UINT64_MAX, &bad)};
+    if (bad || store_number(store->announced, 2, UINT64_MAX, &bad) != store_announced_checksum(report))
         return report_row_corrupt(store, report->host, err);
     return PMIXFAB_OK;
 }
@@ -107,7 +107,7 @@ int store_reports_published(struct store *store, store_report_fn fn, void *cbdat
 {
     if (store == NULL || fn == NULL)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or nobody to give the reports to");
-    return report_rows_each(store, store->told, read_told, fn, cbdata, err);
+    return report_rows_each(store, store->announced, read_told, fn, cbdata, err);
 }
 
 int store_report_published(struct store *store, const char *host, void **bytes, size_t *size,
@@ -117,7 +117,7 @@ int store_report_published(struct store *store, const char *host, void **bytes, 
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or no place for a report");
     *bytes = NULL;
     *size = 0;
-    sqlite3_stmt *stmt = store->told_bytes;
+    sqlite3_stmt *stmt = store->announced_bytes;
     int rc = store_bind_text(stmt, 1, host);
     rc = rc != SQLITE_OK ? store_fail(store, rc, "reading a report", err)
                          : store_step(store, stmt, "reading a report", err);
@@ -197,16 +197,17 @@ int store_report_forget(struct store *store, const char *host, struct fab_err *e
     return store_end(store, rc, err);
 }
 
-int store_write_told(struct store *store, const struct store_report *told, struct fab_err *err)
+int store_write_announced(struct store *store, const struct store_report *announced, struct fab_err *err)
 {
-    if (told->host == NULL)
+    if (announced->host == NULL)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: a report without a host", store->path);
-    if (told->digest == 0)
-        return store_run(store, store->told_delete, store_bind_text(store->told_delete, 1, told->host),
+    if (announced->digest == 0)
+        return store_run(store, store->announced_delete,
+                         store_bind_text(store->announced_delete, 1, announced->host),
                          "writing what was published", err);
-    sqlite3_stmt *stmt = store->told_put;
-    int bound = store_bind_text(stmt, 1, told->host);
-    bound |= sqlite3_bind_int64(stmt, 2, (int64_t)told->digest);
-    bound |= sqlite3_bind_int64(stmt, 3, (int64_t)store_told_checksum(told));
+    sqlite3_stmt *stmt = store->announced_put;
+    int bound = store_bind_text(stmt, 1, announced->host);
+    bound |= sqlite3_bind_int64(stmt, 2, (int64_t)announced->digest);
+    bound |= sqlite3_bind_int64(stmt, 3, (int64_t)store_announced_checksum(announced));
     return store_run_one(store, stmt, bound, "writing what was published", err);
 }

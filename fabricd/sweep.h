@@ -1,7 +1,7 @@
 /*
  * sweep.h - probes run in a child process, with a deadline, and hand over through a pipe.
  *
- * libibnetdisc can abort or hang its process; so can a driver below it. The child is this program again,
+ * libibnetdisc can abort or hang its process; so can a driver below it. The child is this program partial,
  * started with --sweep-child; whatever becomes of it costs one sweep and nothing else.
  */
 #ifndef FABRICD_SWEEP_H
@@ -16,8 +16,8 @@
 struct sweep_result {
     int code; /* 0, or why there is no inventory */
     struct fab_err err;
-    struct fab_inventory inv; /* finished, not named; whose owner may take it (and init it again) */
-    void *bytes; /* what a sweep of a part begins from (struct sweep_again); likewise (and NULL) */
+    struct fab_inventory inv; /* finished, not named; whose owner may take it (and init it partial) */
+    void *bytes; /* what a sweep of a part begins from (struct partial_sweep); likewise (and NULL) */
     size_t size;
     bool whole;         /* everything was asked, and not only what was ordered */
     struct fab_err why; /* why, where that was not the order */
@@ -33,14 +33,14 @@ typedef void (*sweep_done_fn)(struct sweep_result *result, void *cbdata);
  * A sweep of what changed only, each probe in its own part of what was seen last. Where that does not tell
  * enough, the child has a probe sweep everything that it sees.
  */
-struct sweep_again {
-    const struct probe_noticed *noticed;
+struct partial_sweep {
+    const struct dirty_switches *dirty;
     const void *parts; /* of the last sweep: the bytes of struct sweep_result */
     size_t size;
 };
 
 /* Start the child. again: NULL for a full sweep; not needed after the call. On error `done` is not called. */
-int sweep_start(struct event_base *base, const struct config *config, const struct sweep_again *again,
+int sweep_start(struct event_base *base, const struct config *config, const struct partial_sweep *partial,
                 sweep_done_fn done, void *cbdata, struct sweep **out, struct fab_err *err);
 
 /* Kill the child and forget it; `done` is not called any more. NULL is allowed. */
@@ -54,7 +54,7 @@ void sweep_leave(struct sweep *sweep);
 unsigned sweep_probes(const struct config *config, char **argv);
 
 /* The child: runs the probes named by argv, writes to descriptor 3, returns its exit status. What it finds on
- * its standard input, if anything, is a sweep_again as sweep_order_encode() writes it. */
+ * its standard input, if anything, is a partial_sweep as sweep_order_encode() writes it. */
 int sweep_child(int argc, char **argv);
 
 /* argv[1] that makes the program a sweeping child. */
@@ -73,10 +73,10 @@ void sweep_parts_destroy(struct sweep_parts *parts);
  * or what fab_wire_decode() says. */
 int sweep_parts_decode(const void *bytes, size_t size, struct sweep_parts *parts, struct fab_err *err);
 
-/* "again" as bytes; free(*bytes). PMIXFAB_ERR_NOMEM. And back: *noticed (free it) and *parts are initialised
+/* "again" as bytes; free(*bytes). PMIXFAB_ERR_NOMEM. And back: *dirty (free it) and *parts are initialised
  * here; errors as above. */
-int sweep_order_encode(const struct sweep_again *again, void **bytes, size_t *size);
-int sweep_order_decode(const void *bytes, size_t size, struct probe_noticed *noticed,
+int sweep_order_encode(const struct partial_sweep *partial, void **bytes, size_t *size);
+int sweep_order_decode(const void *bytes, size_t size, struct dirty_switches *dirty,
                        struct sweep_parts *parts, struct fab_err *err);
 
 /* What the child answers beside the parts. */

@@ -49,29 +49,29 @@ struct order_head {
     uint64_t all;
 };
 
-int sweep_order_encode(const struct sweep_again *again, void **bytes, size_t *size)
+int sweep_order_encode(const struct partial_sweep *partial, void **bytes, size_t *size)
 {
-    const struct probe_noticed *noticed = again->noticed;
+    const struct dirty_switches *dirty = partial->dirty;
     const struct order_head head = {
-        .probes = noticed->probes, .n = noticed->n, .parts = again->size, .all = noticed->all};
-    const size_t guids = noticed->n * sizeof(*noticed->guids);
-    *size = sizeof(head) + guids + again->size;
+        .probes = dirty->probes, .n = dirty->n, .parts = partial->size, .all = dirty->all};
+    const size_t guids = dirty->n * sizeof(*dirty->guids);
+    *size = sizeof(head) + guids + partial->size;
     char *to = *bytes = malloc(*size);
     if (to == NULL)
         return PMIXFAB_ERR_NOMEM;
     memcpy(to, &head, sizeof(head));
     if (guids > 0)
-        memcpy(to + sizeof(head), noticed->guids, guids);
-    memcpy(to + sizeof(head) + guids, again->parts, again->size);
+        memcpy(to + sizeof(head), dirty->guids, guids);
+    memcpy(to + sizeof(head) + guids, partial->parts, partial->size);
     return PMIXFAB_OK;
 }
 
-int sweep_order_decode(const void *bytes, size_t size, struct probe_noticed *noticed,
+int sweep_order_decode(const void *bytes, size_t size, struct dirty_switches *dirty,
                        struct sweep_parts *parts, struct fab_err *err)
 {
     struct order_head head;
     const char *at = bytes;
-    *noticed = (struct probe_noticed){0};
+    *dirty = (struct dirty_switches){0};
     parts->n = 0;
     if (size < sizeof(head))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the order is too short");
@@ -80,14 +80,14 @@ int sweep_order_decode(const void *bytes, size_t size, struct probe_noticed *not
     size -= sizeof(head);
     if (head.n > size / sizeof(uint64_t) || size - head.n * sizeof(uint64_t) != head.parts)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the order is not as long as it says");
-    noticed->all = head.all != 0;
-    noticed->probes = head.probes;
-    noticed->guids = malloc((head.n + 1) * sizeof(*noticed->guids));
-    if (noticed->guids == NULL)
+    dirty->all = head.all != 0;
+    dirty->probes = head.probes;
+    dirty->guids = malloc((head.n + 1) * sizeof(*dirty->guids));
+    if (dirty->guids == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory for %u changes", head.n);
-    memcpy(noticed->guids, at, head.n * sizeof(*noticed->guids));
-    noticed->n = noticed->cap = head.n;
-    return sweep_parts_decode(at + head.n * sizeof(*noticed->guids), (size_t)head.parts, parts, err);
+    memcpy(dirty->guids, at, head.n * sizeof(*dirty->guids));
+    dirty->n = dirty->cap = head.n;
+    return sweep_parts_decode(at + head.n * sizeof(*dirty->guids), (size_t)head.parts, parts, err);
 }
 
 /* ---- the answer ----------------------------------------------------------------------------------- */

@@ -36,45 +36,45 @@ static bool is_in(const struct fab_inventory *inv, uint64_t guid)
     return fab_inventory_find(inv, guid) != FAB_NONE;
 }
 
-/* Is everything known of what was noticed? */
-static int check_known(const struct sweep_parts *parts, const struct probe_noticed *noticed,
+/* Is everything known of what was dirty? */
+static int check_known(const struct sweep_parts *parts, const struct dirty_switches *dirty,
                        struct fab_err *err)
 {
-    if (noticed->all)
+    if (dirty->all)
         return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "everything may have changed");
-    for (uint32_t i = 0; i < noticed->n; i++) {
+    for (uint32_t i = 0; i < dirty->n; i++) {
         bool known = false;
         for (unsigned k = 0; k < parts->n && !known; k++)
-            known = is_in(&parts->inv[k], noticed->guids[i]);
+            known = is_in(&parts->inv[k], dirty->guids[i]);
         if (!known)
             return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
-                            "the last sweep did not see the switch 0x%016" PRIx64, noticed->guids[i]);
+                            "the last sweep did not see the switch 0x%016" PRIx64, dirty->guids[i]);
     }
     return PMIXFAB_OK;
 }
 
-/* One probe reads anew what was noticed in its part of what was seen last; all: everything is that. The
- * answer says where it read more than what was noticed. */
-static int again_one(const char *spec, struct probe_config *config, const struct probe_noticed *noticed,
-                     bool all, struct fab_inventory *part, struct sweep_answer *answer, struct fab_err *err)
+/* One probe reads anew what was dirty in its part of what was seen last; all: everything is that. The
+ * answer says where it read more than what was dirty. */
+static int partial_one(const char *spec, struct probe_config *config, const struct dirty_switches *dirty,
+                       bool all, struct fab_inventory *part, struct sweep_answer *answer, struct fab_err *err)
 {
-    struct probe_noticed own = {0};
+    struct dirty_switches own = {0};
     struct fab_inventory next;
     int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; i < noticed->n && rc == PMIXFAB_OK; i++)
-        if (is_in(part, noticed->guids[i]))
-            rc = probe_noticed_add(&own, noticed->guids[i], err);
-    if (rc == PMIXFAB_OK && own.n == 0 && !all) /* what others noticed is none of its business */
+    for (uint32_t i = 0; i < dirty->n && rc == PMIXFAB_OK; i++)
+        if (is_in(part, dirty->guids[i]))
+            rc = dirty_switches_add(&own, dirty->guids[i], err);
+    if (rc == PMIXFAB_OK && own.n == 0 && !all) /* what others dirty is none of its business */
         return PMIXFAB_OK;
     const struct probe *probe = probe_find(spec, &config->arg);
     fab_inventory_init(&next);
     if (rc == PMIXFAB_OK && all)
         rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s: everything may have changed", spec);
     else if (rc == PMIXFAB_OK)
-        rc = probe == NULL || probe->again == NULL
+        rc = probe == NULL || probe->sweep_partial == NULL
                  ? fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s cannot look at a part", spec)
-                 : probe->again(config, &sink, part, &own, &next, err);
-    probe_noticed_free(&own);
+                 : probe->sweep_partial(config, &sink, part, &own, &next, err);
+    dirty_switches_free(&own);
     if (rc != PMIXFAB_OK) {
         if (!answer->whole)
             answer->why = *err;
@@ -88,14 +88,13 @@ static int again_one(const char *spec, struct probe_config *config, const struct
     return rc;
 }
 
-static int again_all(char **specs, struct probe_config *config, const struct probe_noticed *noticed,
-                     struct sweep_parts *parts, struct sweep_answer *answer, struct fab_err *err)
+static int partial_all(char **specs, struct probe_config *config, const struct dirty_switches *dirty,
+                       struct sweep_parts *parts, struct sweep_answer *answer, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
     answer->whole = false;
     for (unsigned i = 0; i < parts->n && rc == PMIXFAB_OK; i++)
-        rc = again_one(specs[i], config, noticed, (noticed->probes >> i & 1) != 0, &parts->inv[i], answer,
-                       err);
+        rc = partial_one(specs[i], config, dirty, (dirty->probes >> i & 1) != 0, &parts->inv[i], answer, err);
     return rc;
 }
 
@@ -105,27 +104,27 @@ static int again_all(char **specs, struct probe_config *config, const struct pro
 static int sweep_run_probes(char **specs, unsigned n, struct probe_config *config, struct sweep_parts *parts,
                             struct sweep_answer *answer, struct fab_err *err)
 {
-    struct probe_noticed noticed = {0};
+    struct dirty_switches dirty = {0};
     void *order = NULL;
     size_t size = 0;
     int rc = child_read(&order, &size, SWEEP_ANSWER_MAX);
     bool part = rc == PMIXFAB_OK && size > 0;
     if (part) {
-        rc = sweep_order_decode(order, size, &noticed, parts, &answer->why);
+        rc = sweep_order_decode(order, size, &dirty, parts, &answer->why);
         if (rc == PMIXFAB_OK && parts->n != n)
             rc = fab_fail(&answer->why, PMIXFAB_ERR_CORRUPT, "there were %u probes", parts->n);
         if (rc == PMIXFAB_OK)
-            rc = check_known(parts, &noticed, &answer->why);
+            rc = check_known(parts, &dirty, &answer->why);
         part = rc == PMIXFAB_OK;
     }
     free(order);
     if (part) {
-        rc = again_all(specs, config, &noticed, parts, answer, err);
+        rc = partial_all(specs, config, &dirty, parts, answer, err);
     } else {
         sweep_parts_destroy(parts);
         rc = run_all(specs, n, config, parts, err);
     }
-    probe_noticed_free(&noticed);
+    dirty_switches_free(&dirty);
     if (answer->why.text[0] != '\0') {
         char line[sizeof(answer->why.text) + 40];
         snprintf(line, sizeof(line), "everything is swept: %s", answer->why.text);

@@ -12,19 +12,19 @@
 #include "pmix/relay.h"
 #include "pmix/thread.h"
 
-#define MAX_WATCHERS 65536
+#define MAX_SUBSCRIBERS 65536
 
-struct watcher {
-    struct watcher *prev, *next;
-    struct watch_known known;
+struct subscriber {
+    struct subscriber *prev, *next;
+    struct subscriber_knows known;
     time_t until; /* monotonic seconds; the list is in this order */
     pmix_lookup_cbfunc_t cbfunc;
     void *cbdata;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct watcher *list;
-static unsigned n_watchers;
+static struct subscriber *list;
+static unsigned n_subscribers;
 static struct event *timer; /* NULL: not started, or stopped */
 
 static time_t subscriber_clock_seconds(void)
@@ -66,7 +66,7 @@ static bool fill_arrays(const struct served_set *set, struct arrays *arrays)
 }
 
 /* The library packs the answer before cbfunc returns, so everything in it stays ours. */
-static void subscriber_answer(const struct watcher *watcher, const struct served_set *set)
+static void subscriber_answer(const struct subscriber *subscriber, const struct served_set *set)
 {
     pmix_pdata_t data[6];
     struct arrays arrays = {.indices = {.array = NULL}};
@@ -91,25 +91,25 @@ static void subscriber_answer(const struct watcher *watcher, const struct served
         n = 6;
     }
     if (good)
-        watcher->cbfunc(PMIX_SUCCESS, data, n, watcher->cbdata);
+        subscriber->cbfunc(PMIX_SUCCESS, data, n, subscriber->cbdata);
     else
-        watcher->cbfunc(PMIX_ERR_NOMEM, NULL, 0, watcher->cbdata);
+        subscriber->cbfunc(PMIX_ERR_NOMEM, NULL, 0, subscriber->cbdata);
     free(arrays.indices.array);
     free(arrays.generations.array);
     free(arrays.names.array);
 }
 
-static void answer_list(struct watcher *due, bool refuse)
+static void answer_list(struct subscriber *due, bool refuse)
 {
-    struct watcher *watcher, *next;
+    struct subscriber *subscriber, *next;
     struct served_set *set = served_get();
-    DL_FOREACH_SAFE(due, watcher, next)
+    DL_FOREACH_SAFE(due, subscriber, next)
     {
         if (refuse)
-            watcher->cbfunc(PMIX_ERR_NOT_AVAILABLE, NULL, 0, watcher->cbdata);
+            subscriber->cbfunc(PMIX_ERR_NOT_AVAILABLE, NULL, 0, subscriber->cbdata);
         else
-            subscriber_answer(watcher, set);
-        free(watcher);
+            subscriber_answer(subscriber, set);
+        free(subscriber);
     }
     served_set_put(set);
 }
@@ -129,50 +129,50 @@ static void subscriber_refuse_due(pmix_status_t status, void *due)
 
 /* ---- waiting ------------------------------------------------------------------------------------ */
 
-static bool subscriber_is_outdated(const struct watch_known *known, const struct served_set *set)
+static bool subscriber_is_outdated(const struct subscriber_knows *known, const struct served_set *set)
 {
     return !known->any || set == NULL || known->generation != set->generation ||
            known->published != set->published || (known->says_stale && known->stale != served_is_stale());
 }
 
-static void subscriber_move(struct watcher *watcher, struct watcher **to)
+static void subscriber_move(struct subscriber *subscriber, struct subscriber **to)
 {
     if (list == NULL)
         return;
-    DL_DELETE(list, watcher);
-    DL_APPEND(*to, watcher);
-    n_watchers--;
+    DL_DELETE(list, subscriber);
+    DL_APPEND(*to, subscriber);
+    n_subscribers--;
 }
 
-unsigned watch_count(void)
+unsigned subscribers_count(void)
 {
     pthread_mutex_lock(&lock);
-    unsigned n = n_watchers;
+    unsigned n = n_subscribers;
     pthread_mutex_unlock(&lock);
     return n;
 }
 
-pmix_status_t watch_add(const struct watch_known *known, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+pmix_status_t subscriber_add(const struct subscriber_knows *known, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
-    struct watcher *watcher = calloc(1, sizeof(*watcher)), *due = NULL;
-    if (watcher == NULL)
+    struct subscriber *subscriber = calloc(1, sizeof(*subscriber)), *due = NULL;
+    if (subscriber == NULL)
         return PMIX_ERR_NOMEM;
-    *watcher = (struct watcher){.known = *known,
-                                .until = subscriber_clock_seconds() + RELAY_WATCH_SECONDS,
-                                .cbfunc = cbfunc,
-                                .cbdata = cbdata};
-    /* Under the lock: what is published after this look finds the watcher in the list. */
+    *subscriber = (struct subscriber){.known = *known,
+                                      .until = subscriber_clock_seconds() + RELAY_SUBSCRIBE_SECONDS,
+                                      .cbfunc = cbfunc,
+                                      .cbdata = cbdata};
+    /* Under the lock: what is published after this look finds the subscriber in the list. */
     pthread_mutex_lock(&lock);
     struct served_set *set = served_get();
-    bool refused = timer == NULL || n_watchers >= MAX_WATCHERS;
+    bool refused = timer == NULL || n_subscribers >= MAX_SUBSCRIBERS;
     if (refused || subscriber_is_outdated(known, set)) {
-        DL_APPEND(due, watcher);
+        DL_APPEND(due, subscriber);
     } else {
-        const struct timeval limit = {.tv_sec = RELAY_WATCH_SECONDS};
+        const struct timeval limit = {.tv_sec = RELAY_SUBSCRIBE_SECONDS};
         if (list == NULL)
             event_add(timer, &limit);
-        DL_APPEND(list, watcher);
-        n_watchers++;
+        DL_APPEND(list, subscriber);
+        n_subscribers++;
     }
     pthread_mutex_unlock(&lock);
     served_set_put(set);
@@ -180,15 +180,15 @@ pmix_status_t watch_add(const struct watch_known *known, pmix_lookup_cbfunc_t cb
     return PMIX_SUCCESS;
 }
 
-void watch_published(void)
+void subscribers_notify(void)
 {
-    struct watcher *watcher, *next, *due = NULL;
+    struct subscriber *subscriber, *next, *due = NULL;
     pthread_mutex_lock(&lock);
     struct served_set *set = served_get();
-    DL_FOREACH_SAFE(list, watcher, next)
+    DL_FOREACH_SAFE(list, subscriber, next)
     {
-        if (subscriber_is_outdated(&watcher->known, set))
-            subscriber_move(watcher, &due);
+        if (subscriber_is_outdated(&subscriber->known, set))
+            subscriber_move(subscriber, &due);
     }
     pthread_mutex_unlock(&lock);
     served_set_put(set);
@@ -199,7 +199,7 @@ void watch_published(void)
 /* Those that have waited long enough hear that nothing has changed. */
 static void subscriber_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
-    struct watcher *due = NULL;
+    struct subscriber *due = NULL;
     const time_t now = subscriber_clock_seconds();
     (void)fd, (void)what, (void)arg;
     pthread_mutex_lock(&lock);
@@ -216,7 +216,7 @@ static void subscriber_on_timeout(evutil_socket_t fd, short what, void *arg)
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-int watch_start(struct event_base *base)
+int subscribers_start(struct event_base *base)
 {
     struct event *made = evtimer_new(base, subscriber_on_timeout, NULL);
     if (made == NULL)
@@ -227,14 +227,14 @@ int watch_start(struct event_base *base)
     return PMIXFAB_OK;
 }
 
-void watch_stop(void)
+void subscribers_stop(void)
 {
     pthread_mutex_lock(&lock);
-    struct watcher *due = list;
+    struct subscriber *due = list;
     struct event *old = timer;
     list = NULL;
     timer = NULL;
-    n_watchers = 0;
+    n_subscribers = 0;
     pthread_mutex_unlock(&lock);
     if (old != NULL)
         event_free(old);

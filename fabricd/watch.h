@@ -1,9 +1,9 @@
 /*
- * watch.h - the server side of the long poll: a watcher is answered when something newer is published, or
- * what is has become stale.
+ * subscriber.h - the server side of the long poll: a subscriber is answered when something newer is
+ * published, or what is has become stale.
  *
  * Each is answered exactly once: at once when it does not know what is served, when something else is
- * published, after RELAY_WATCH_SECONDS, or (PMIX_ERR_NOT_AVAILABLE) at the stop.
+ * published, after RELAY_SUBSCRIBE_SECONDS, or (PMIX_ERR_NOT_AVAILABLE) at the stop.
  */
 #ifndef FABRICD_WATCH_H
 #define FABRICD_WATCH_H
@@ -14,12 +14,12 @@
 #include <stdint.h>
 
 /* On the loop's thread, before the server starts and after it was last called. */
-int watch_start(struct event_base *base);
+int subscribers_start(struct event_base *base);
 /* Refuse all, and those that come later. */
-void watch_stop(void);
+void subscribers_stop(void);
 
-/* What a watcher knows. `any` false: nothing. */
-struct watch_known {
+/* What a subscriber knows. `any` false: nothing. */
+struct subscriber_knows {
     bool any;
     uint64_t generation;
     int64_t published;
@@ -28,12 +28,12 @@ struct watch_known {
 };
 
 /* PMIX_SUCCESS: it is answered through cbfunc, perhaps before this returns. On the library's thread. */
-pmix_status_t watch_add(const struct watch_known *known, pmix_lookup_cbfunc_t cbfunc, void *cbdata);
+pmix_status_t subscriber_add(const struct subscriber_knows *known, pmix_lookup_cbfunc_t cbfunc, void *cbdata);
 
 /* Another set is being served, or it has become stale, or is it no more. */
-void watch_published(void);
+void subscribers_notify(void);
 
 /* How many wait. */
-unsigned watch_count(void);
+unsigned subscribers_count(void);
 
 #endif

@@ -285,7 +285,7 @@ static int ethernet_scan(const struct probe_config *config, const struct probe_s
 {
     struct ifaddrs *addresses = NULL;
     if (config->arg != NULL)
-        return record_look(config->arg, FAB_FROM_ETHERNET, report, err);
+        return record_scan(config->arg, FAB_FROM_ETHERNET, report, err);
     if (getifaddrs(&addresses) != 0)
         return fab_fail(err, errno == ENOMEM ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO,
                         "ethernet: the kernel does not tell the network interfaces: %s", strerror(errno));
@@ -321,6 +321,6 @@ static int ethernet_available(char *text, size_t size)
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "ethernet",
     .summary = "this host: network interfaces and their addresses; or FILE, a recorded machine",
-    .look = ethernet_scan,
+    .scan = ethernet_scan,
     .available = ethernet_available,
 };

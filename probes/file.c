@@ -137,11 +137,11 @@ cleanup:
     return rc;
 }
 
-/* ---- the cheap look: is it another file, or has it been written? -------------------------------- */
+/* ---- the light sweep: is it another file, or has it been written? -------------------------------- */
 
 #define FRESH_SECONDS 2 /* a file that was written so shortly before may have been so after it was read */
 
-struct probe_watch {
+struct probe_monitor {
     char *path;
     struct stat seen; /* all zero: there was none that can be watched */
     bool fresh;
@@ -155,58 +155,58 @@ static void file_stat(const char *path, struct stat *st)
         memset(st, 0, sizeof(*st));
 }
 
-static int watch_open(const struct probe_config *config, const struct fab_inventory *inv,
-                      struct probe_watch **out, struct fab_err *err)
+static int monitor_open(const struct probe_config *config, const struct fab_inventory *inv,
+                        struct probe_monitor **out, struct fab_err *err)
 {
     uint64_t prefix;
     struct timespec now;
     (void)inv;
-    struct probe_watch *watch = calloc(1, sizeof(*watch));
-    if (watch == NULL)
+    struct probe_monitor *monitor = calloc(1, sizeof(*monitor));
+    if (monitor == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    int rc = file_split_argument(config->arg, &watch->path, &prefix, err);
+    int rc = file_split_argument(config->arg, &monitor->path, &prefix, err);
     if (rc != PMIXFAB_OK) {
-        free(watch->path);
-        free(watch);
+        free(monitor->path);
+        free(monitor);
         return rc;
     }
-    file_stat(watch->path, &watch->seen);
+    file_stat(monitor->path, &monitor->seen);
     clock_gettime(CLOCK_REALTIME, &now);
-    watch->fresh = watch->seen.st_ctim.tv_sec + FRESH_SECONDS > now.tv_sec;
-    *out = watch;
+    monitor->fresh = monitor->seen.st_ctim.tv_sec + FRESH_SECONDS > now.tv_sec;
+    *out = monitor;
     return PMIXFAB_OK;
 }
 
-static int watch_look(struct probe_watch *watch, struct probe_noticed *noticed, struct fab_err *err)
+static int monitor_poll(struct probe_monitor *monitor, struct dirty_switches *dirty, struct fab_err *err)
 {
     struct stat now;
-    const struct stat *seen = &watch->seen;
+    const struct stat *seen = &monitor->seen;
     (void)err;
-    file_stat(watch->path, &now);
-    if (watch->fresh || now.st_ino != seen->st_ino || now.st_dev != seen->st_dev ||
+    file_stat(monitor->path, &now);
+    if (monitor->fresh || now.st_ino != seen->st_ino || now.st_dev != seen->st_dev ||
         now.st_size != seen->st_size || now.st_mtim.tv_sec != seen->st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != seen->st_mtim.tv_nsec)
-        noticed->all = true;
-    watch->fresh = false;
-    watch->seen = now;
-    noticed->requests++;
+        dirty->all = true;
+    monitor->fresh = false;
+    monitor->seen = now;
+    dirty->requests++;
     return PMIXFAB_OK;
 }
 
-static void watch_close(struct probe_watch *watch)
+static void monitor_close(struct probe_monitor *monitor)
 {
-    if (watch == NULL)
+    if (monitor == NULL)
         return;
-    free(watch->path);
-    free(watch);
+    free(monitor->path);
+    free(monitor);
 }
 
 /* A file is read as a whole. */
 static int file_sweep_partial(const struct probe_config *config, const struct probe_sink *sink,
-                              const struct fab_inventory *last, const struct probe_noticed *noticed,
+                              const struct fab_inventory *last, const struct dirty_switches *dirty,
                               struct fab_inventory *inv, struct fab_err *err)
 {
-    (void)config, (void)sink, (void)last, (void)noticed, (void)inv;
+    (void)config, (void)sink, (void)last, (void)dirty, (void)inv;
     return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a file is read as a whole");
 }
 
@@ -221,9 +221,9 @@ const struct probe probe_file = {
     .summary = "PATH[,prefix=0x...]: what `ibnetdiscover` printed, or its --cache file",
     .check = file_check,
     .run = file_sweep,
-    .watch_open = watch_open,
-    .watch_look = watch_look,
-    .watch_close = watch_close,
-    .again = file_sweep_partial,
+    .monitor_open = monitor_open,
+    .monitor_poll = monitor_poll,
+    .monitor_close = monitor_close,
+    .sweep_partial = file_sweep_partial,
     .available = file_available,
 };

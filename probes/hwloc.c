@@ -161,6 +161,6 @@ __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "hwloc",
     .summary =
         "this host: PCI addresses, names, NUMA nodes of network and RDMA devices, by hwloc; or FILE.xml",
-    .look = hwloc_scan,
+    .scan = hwloc_scan,
     .available = hwloc_available,
 };

@@ -174,9 +174,9 @@ const struct probe probe_ibnetdisc = {
     .summary = "[CA[:PORT]]: the InfiniBand subnet that an HCA of this host is on",
     .check = ibnetdisc_check,
     .run = ibnetdisc_sweep,
-    .watch_open = ibnetdisc_watch_open,
-    .watch_look = ibnetdisc_watch_look,
-    .watch_close = ibnetdisc_watch_close,
-    .again = ibnetdisc_again,
+    .monitor_open = ibnetdisc_monitor_open,
+    .monitor_poll = ibnetdisc_monitor_poll,
+    .monitor_close = ibnetdisc_monitor_close,
+    .sweep_partial = ibnetdisc_partial,
     .available = ibnetdisc_available,
 };

@@ -1,7 +1,7 @@
 /*
- * ibnetdisc_again.h - reading a few switches anew, in three parts: which, and the way to them
- * (ibnetdisc_again.c); what they and their neighbours answer (ibnetdisc_ask.c); the inventory that this makes
- * of the last one (ibnetdisc_build.c).
+ * ibnetdisc_partial.h - reading a few switches anew, in three parts: which, and the way to them
+ * (ibnetdisc_partial.c); what they and their neighbours answer (ibnetdisc_ask.c); the inventory that this
+ * makes of the last one (ibnetdisc_build.c).
  */
 #ifndef FAB_PROBE_IBNETDISC_AGAIN_H
 #define FAB_PROBE_IBNETDISC_AGAIN_H
@@ -36,7 +36,7 @@ struct reread {
     unsigned num_ports;
 };
 
-struct again {
+struct partial {
     const struct fab_inventory *last;
     struct view view; /* for routes: ports of what is not read yet count as down */
     struct smp_port *port;
@@ -47,21 +47,21 @@ struct again {
 
 /* Read the switches, and those of their neighbours that turn out to have changed. PMIXFAB_ERR_UNSUPPORTED
  * where what is seen is more than this can tell. */
-int again_read(struct again *again, struct fab_err *err);
+int partial_read(struct partial *partial, struct fab_err *err);
 
 /* It was found and not yet asked. */
-static inline bool again_fresh(const struct reread *reread)
+static inline bool partial_fresh(const struct reread *reread)
 {
     return reread->found && !reread->read;
 }
 
 /* Ask those that are fresh. */
-int again_ask(struct again *again, struct fab_err *err);
+int partial_ask(struct partial *partial, struct fab_err *err);
 
 /* PMIXFAB_ERR_UNSUPPORTED with the reason. */
-int again_surprise(struct fab_err *err, const char *what);
+int partial_surprise(struct fab_err *err, const char *what);
 
 /* The inventory of it. */
-int again_build(struct again *again, struct fab_inventory *inv, struct fab_err *err);
+int partial_build(struct partial *partial, struct fab_inventory *inv, struct fab_err *err);
 
 #endif

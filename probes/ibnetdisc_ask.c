@@ -8,7 +8,7 @@
 
 #define MELLANOX 0x2c9u
 
-int again_surprise(struct fab_err *err, const char *what)
+int partial_surprise(struct fab_err *err, const char *what)
 {
     return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "ibnetdisc: %s", what);
 }
@@ -54,12 +54,12 @@ static int batch_add(struct batch *batch, const struct smp_path *path, unsigned 
     return PMIXFAB_OK;
 }
 
-static int batch_ask(struct again *again, struct batch *batch, struct fab_err *err)
+static int batch_ask(struct partial *partial, struct batch *batch, struct fab_err *err)
 {
-    int rc = smp_ask(again->port, batch->questions, batch->n, PATIENCE, err);
+    int rc = smp_ask(partial->port, batch->questions, batch->n, PATIENCE, err);
     for (size_t i = 0; rc == PMIXFAB_OK && i < batch->n; i++) {
         if (!batch->questions[i].answered && batch->heard[i] == NULL)
-            rc = again_surprise(err, "a node does not answer");
+            rc = partial_surprise(err, "a node does not answer");
         if (batch->questions[i].answered && batch->to[i] != NULL)
             memcpy(batch->to[i], batch->questions[i].data, ATTRIBUTE_SIZE);
         if (batch->heard[i] != NULL) /* Mellanox' own attribute, of which one bit counts */
@@ -87,12 +87,12 @@ static bool ask_fdr10(const uint8_t node[ATTRIBUTE_SIZE], const uint8_t port[ATT
 }
 
 /* First the switches themselves with the states of their ports. */
-static int ask_themselves(struct again *again, struct batch *batch, struct fab_err *err)
+static int ask_themselves(struct partial *partial, struct batch *batch, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; i < again->n_rereads && rc == PMIXFAB_OK; i++) {
-        struct reread *r = &again->rereads[i];
-        if (!again_fresh(r))
+    for (uint32_t i = 0; i < partial->n_rereads && rc == PMIXFAB_OK; i++) {
+        struct reread *r = &partial->rereads[i];
+        if (!partial_fresh(r))
             continue;
         rc = batch_add(batch, &r->path, IB_ATTR_NODE_DESC, 0, r->desc, NULL);
         if (rc == PMIXFAB_OK)
@@ -100,38 +100,38 @@ static int ask_themselves(struct again *again, struct batch *batch, struct fab_e
         for (unsigned num = 0; num <= r->num_ports && rc == PMIXFAB_OK; num++)
             rc = batch_add(batch, &r->path, IB_ATTR_PORT_INFO, num, r->ports[num].info, NULL);
     }
-    return rc == PMIXFAB_OK ? batch_ask(again, batch, err) : rc;
+    return rc == PMIXFAB_OK ? batch_ask(partial, batch, err) : rc;
 }
 
 /* Then who is behind the ports that are up. */
-static int ask_neighbours(struct again *again, struct batch *batch, struct fab_err *err)
+static int ask_neighbours(struct partial *partial, struct batch *batch, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; i < again->n_rereads && rc == PMIXFAB_OK; i++) {
-        struct reread *r = &again->rereads[i];
-        for (unsigned num = 1; again_fresh(r) && num <= r->num_ports && rc == PMIXFAB_OK; num++) {
+    for (uint32_t i = 0; i < partial->n_rereads && rc == PMIXFAB_OK; i++) {
+        struct reread *r = &partial->rereads[i];
+        for (unsigned num = 1; partial_fresh(r) && num <= r->num_ports && rc == PMIXFAB_OK; num++) {
             struct reread_port *port = &r->ports[num];
             struct smp_path path = r->path;
             if (!reread_port_is_up(port))
                 continue;
             if (!smp_path_extend(&path, num))
-                return again_surprise(err, "a node is too far away");
+                return partial_surprise(err, "a node is too far away");
             port->behind.there = true;
             rc = batch_add(batch, &path, IB_ATTR_NODE_INFO, 0, port->behind.info, NULL);
             if (rc == PMIXFAB_OK && ask_fdr10(r->info, port->info))
                 rc = batch_add(batch, &r->path, IB_ATTR_MLNX_EXT_PORT_INFO, num, NULL, &port->fdr10);
         }
     }
-    return rc == PMIXFAB_OK ? batch_ask(again, batch, err) : rc;
+    return rc == PMIXFAB_OK ? batch_ask(partial, batch, err) : rc;
 }
 
 /* Then what hosts there are called, and their ports. fdr10: once that is known. */
-static int ask_hosts(struct again *again, struct batch *batch, bool fdr10, struct fab_err *err)
+static int ask_hosts(struct partial *partial, struct batch *batch, bool fdr10, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; i < again->n_rereads && rc == PMIXFAB_OK; i++) {
-        struct reread *r = &again->rereads[i];
-        for (unsigned num = 1; again_fresh(r) && num <= r->num_ports && rc == PMIXFAB_OK; num++) {
+    for (uint32_t i = 0; i < partial->n_rereads && rc == PMIXFAB_OK; i++) {
+        struct reread *r = &partial->rereads[i];
+        for (unsigned num = 1; partial_fresh(r) && num <= r->num_ports && rc == PMIXFAB_OK; num++) {
             struct behind *behind = &r->ports[num].behind;
             struct smp_path path = r->path;
             struct node_info info;
@@ -149,19 +149,19 @@ static int ask_hosts(struct again *again, struct batch *batch, bool fdr10, struc
                 rc = batch_add(batch, &path, IB_ATTR_PORT_INFO, info.local_port, behind->port_info, NULL);
         }
     }
-    return rc == PMIXFAB_OK ? batch_ask(again, batch, err) : rc;
+    return rc == PMIXFAB_OK ? batch_ask(partial, batch, err) : rc;
 }
 
-int again_ask(struct again *again, struct fab_err *err)
+int partial_ask(struct partial *partial, struct fab_err *err)
 {
     struct batch batch = {0};
-    int rc = ask_themselves(again, &batch, err);
+    int rc = ask_themselves(partial, &batch, err);
     if (rc == PMIXFAB_OK)
-        rc = ask_neighbours(again, &batch, err);
+        rc = ask_neighbours(partial, &batch, err);
     if (rc == PMIXFAB_OK)
-        rc = ask_hosts(again, &batch, false, err);
+        rc = ask_hosts(partial, &batch, false, err);
     if (rc == PMIXFAB_OK)
-        rc = ask_hosts(again, &batch, true, err);
+        rc = ask_hosts(partial, &batch, true, err);
     batch_free(&batch);
     return rc;
 }

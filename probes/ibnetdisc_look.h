@@ -5,12 +5,12 @@
 #include "probes/probe.h"
 
 /* As struct probe's functions of these names. */
-int ibnetdisc_watch_open(const struct probe_config *config, const struct fab_inventory *inv,
-                         struct probe_watch **out, struct fab_err *err);
-int ibnetdisc_watch_look(struct probe_watch *watch, struct probe_noticed *noticed, struct fab_err *err);
-void ibnetdisc_watch_close(struct probe_watch *watch);
-int ibnetdisc_again(const struct probe_config *config, const struct probe_sink *sink,
-                    const struct fab_inventory *last, const struct probe_noticed *noticed,
-                    struct fab_inventory *inv, struct fab_err *err);
+int ibnetdisc_monitor_open(const struct probe_config *config, const struct fab_inventory *inv,
+                           struct probe_monitor **out, struct fab_err *err);
+int ibnetdisc_monitor_poll(struct probe_monitor *monitor, struct dirty_switches *dirty, struct fab_err *err);
+void ibnetdisc_monitor_close(struct probe_monitor *monitor);
+int ibnetdisc_partial(const struct probe_config *config, const struct probe_sink *sink,
+                      const struct fab_inventory *last, const struct dirty_switches *dirty,
+                      struct fab_inventory *inv, struct fab_err *err);
 
 #endif

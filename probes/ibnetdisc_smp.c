@@ -127,7 +127,7 @@ static uint32_t take_one(struct smp_port *port, struct smp *questions, size_t *s
 }
 
 /* umad_recv() may give up by itself before the kernel does; this long nothing at all is a fault. */
-static int longest_wait(const struct smp_port *port)
+static int debounce_max(const struct smp_port *port)
 {
     return (int)(port->timeout_ms * (port->retries + 1) * 2 + 1000);
 }
@@ -143,7 +143,7 @@ int smp_ask(struct smp_port *port, struct smp *questions, size_t n, size_t patie
             return fab_fail(err, PMIXFAB_ERR_IO, "ibnetdisc: a packet cannot be sent: %s", strerror(errno));
     while (out > 0) {
         int length = IB_MAD_SIZE;
-        if (umad_recv(port->fd, port->in, &length, longest_wait(port)) < 0) {
+        if (umad_recv(port->fd, port->in, &length, debounce_max(port)) < 0) {
             if (errno == EINTR)
                 continue;
             return fab_fail(err, PMIXFAB_ERR_IO, "ibnetdisc: no packet comes back: %s", strerror(errno));

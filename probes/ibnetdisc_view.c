@@ -1,11 +1,11 @@
-/* ibnetdisc_view.c - what a cheap look believes and asks: decisions, no questions. */
+/* ibnetdisc_view.c - what a light sweep believes and asks: decisions, no questions. */
 #include "probes/ibnetdisc_view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define LEAST_BUDGET 512u /* questions: nothing, and the whole of a small subnet */
-#define PART         20u  /* of the questions of a sweep a look may ask one in so many */
+#define PART         20u  /* of the questions of a sweep a scan may ask one in so many */
 
 void view_free(struct view *view)
 {
@@ -209,7 +209,7 @@ bool view_answered(struct view *view, uint32_t at, bool bit)
     return is_new;
 }
 
-bool view_silent(struct view *view, uint32_t at)
+bool view_link_down(struct view *view, uint32_t at)
 {
     const bool is_new = !view->switches[at].silent;
     view->switches[at].silent = true;
@@ -243,17 +243,17 @@ bool view_edge(struct view *view, uint32_t edge, const uint8_t info[ATTRIBUTE_SI
 
 /* ---- the subnet manager ---------------------------------------------------------------------------- */
 
-#define AT_REST 16u /* packets between two looks: answers, and what else is no sweep */
+#define AT_REST 16u /* packets between two light sweeps: answers, and what else is no sweep */
 
-bool view_manager(struct view *view, uint32_t count, bool noticed)
+bool view_manager(struct view *view, uint32_t count, bool dirty)
 {
     const uint32_t sent = count - view->acted_last;
     const bool another = view->manager && count < view->acted_last;
-    const bool first = !view->manager, before = view->noticed;
+    const bool first = !view->manager, before = view->dirty;
     view->acted_last = count;
     view->manager = true;
-    view->noticed = noticed;
-    if (first || another) { /* what it does now may be for what was noticed before this view */
+    view->dirty = dirty;
+    if (first || another) { /* what it does now may be for what was dirty before this view */
         view->busy = view->explained = true;
         view->acted = 0;
         return another;
@@ -266,7 +266,7 @@ bool view_manager(struct view *view, uint32_t count, bool noticed)
     if (!view->busy)
         return false;
     view->acted += sent;
-    view->explained |= noticed;
+    view->explained |= dirty;
     if (sent > AT_REST)
         return false;
     view->busy = false;

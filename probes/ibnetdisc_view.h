@@ -1,10 +1,10 @@
 /*
- * ibnetdisc_view.h - what a cheap look at a subnet believes, and what it should ask next.
+ * ibnetdisc_view.h - what a light sweep at a subnet believes, and what it should ask next.
  *
  * Decisions only: what was asked and answered comes in, what is different from the last inventory goes out.
  * Three things are looked at. A switch sets the bit PortStateChange when a port's state changes; the subnet
- * manager clears it when it has swept, so that a look may come too late for it. So the states of all switch
- * ports are read, too, in turns within a budget: of a small subnet all of them at each look, of a large one
+ * manager clears it when it has swept, so that a scan may come too late for it. So the states of all switch
+ * ports are read, too, in turns within a budget: of a small subnet all of them at each scan, of a large one
  * a few switches, those first whose bit is set. And ports that the subnet manager is about to bring up are
  * asked until they are.
  */
@@ -17,8 +17,8 @@
 struct view_switch {
     uint32_t node;
     uint32_t first_sign; /* of its port 0 */
-    uint8_t bit;         /* PortStateChange: 0, 1, or VIEW_UNKNOWN before the first look */
-    bool silent;         /* it did not answer the last look */
+    uint8_t bit;         /* PortStateChange: 0, 1, or VIEW_UNKNOWN before the first scan */
+    bool silent;         /* it did not answer the last scan */
     bool unsettled;      /* one of its ports is being brought up */
     bool suspect;        /* its ports are to be read next */
     bool avoid;          /* it does not answer now: no route leads through it */
@@ -44,12 +44,12 @@ struct view {
     uint32_t own;         /* this host's port */
     uint32_t next;        /* the switch whose turn it is */
     uint32_t next_edge;   /* and the edge */
-    uint32_t budget;      /* questions a look may cost beside one a switch */
-    uint32_t acted_last;  /* the subnet manager's count of its packets, at the last look */
+    uint32_t budget;      /* questions a scan may cost beside one a switch */
+    uint32_t acted_last;  /* the subnet manager's count of its packets, at the last scan */
     uint32_t acted;       /* how many it has sent since it began to */
     bool manager;         /* it has told that count before */
-    bool busy, explained; /* it is at work; and something was noticed that it does so for */
-    bool noticed;         /* something was at the last look */
+    bool busy, explained; /* it is at work; and something was dirty that it does so for */
+    bool dirty;           /* something was at the last scan */
     bool moved;           /* a link went or came: routes are not what they were */
 };
 
@@ -67,7 +67,7 @@ bool view_path(const struct view *view, uint32_t node, struct smp_path *path);
 
 /* A switch answered, or did not. True: something is new. */
 bool view_answered(struct view *view, uint32_t at, bool bit);
-bool view_silent(struct view *view, uint32_t at);
+bool view_link_down(struct view *view, uint32_t at);
 
 /* The PortInfo of its port `num`. True: it is not as it was. */
 bool view_port(struct view *view, uint32_t at, unsigned num, const uint8_t info[ATTRIBUTE_SIZE]);
@@ -76,10 +76,10 @@ bool view_edge(struct view *view, uint32_t edge, const uint8_t info[ATTRIBUTE_SI
 
 /*
  * The subnet manager says how many packets it has sent so far. It sweeps the subnet when something changed:
- * has it, and nothing was noticed, then what changed cannot be noticed (a host that was swapped, all within a
- * look), and the answer is true. noticed: something was at this look.
+ * has it, and nothing was dirty, then what changed cannot be dirty (a host that was swapped, all within a
+ * look), and the answer is true. dirty: something was at this scan.
  */
-bool view_manager(struct view *view, uint32_t count, bool noticed);
+bool view_manager(struct view *view, uint32_t count, bool dirty);
 /* The way to the subnet manager with this LID. False: it is nowhere in the inventory. */
 bool view_manager_path(const struct view *view, uint16_t lid, struct smp_path *path);
 

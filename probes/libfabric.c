@@ -33,7 +33,7 @@ static int libfabric_scan(const struct probe_config *config, const struct probe_
     struct fi_info *list = NULL;
     (void)sink;
     if (config->arg != NULL)
-        return record_look(config->arg, FAB_FROM_LIBFABRIC, report, err);
+        return record_scan(config->arg, FAB_FROM_LIBFABRIC, report, err);
     int rc = get_list(&list, err);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -68,6 +68,6 @@ static int libfabric_available(char *text, size_t size)
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "libfabric",
     .summary = "this host: what libfabric's providers can use; or FILE, a recorded machine",
-    .look = libfabric_scan,
+    .scan = libfabric_scan,
     .available = libfabric_available,
 };

@@ -43,6 +43,6 @@ __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "lldp",
     .summary = "this host: the switches that its interfaces are cabled to, by lldpd; or FILE, a recorded "
                "machine or what `lldpctl -f json0` said",
-    .look = lldp_scan,
+    .scan = lldp_scan,
     .available = lldp_available,
 };

@@ -1,27 +1,27 @@
-/* noticed.c - the list of what a cheap look noticed. */
+/* dirty.c - the list of what a light sweep dirty. */
 #include <stdlib.h>
 
 #include "probes/probe.h"
 
-int probe_noticed_add(struct probe_noticed *noticed, uint64_t guid, struct fab_err *err)
+int dirty_switches_add(struct dirty_switches *dirty, uint64_t guid, struct fab_err *err)
 {
-    for (uint32_t i = 0; i < noticed->n; i++)
-        if (noticed->guids[i] == guid)
+    for (uint32_t i = 0; i < dirty->n; i++)
+        if (dirty->guids[i] == guid)
             return PMIXFAB_OK;
-    if (noticed->n == noticed->cap) {
-        const uint32_t cap = noticed->cap == 0 ? 16 : noticed->cap * 2;
-        uint64_t *guids = realloc(noticed->guids, cap * sizeof(*guids));
+    if (dirty->n == dirty->cap) {
+        const uint32_t cap = dirty->cap == 0 ? 16 : dirty->cap * 2;
+        uint64_t *guids = realloc(dirty->guids, cap * sizeof(*guids));
         if (guids == NULL)
             return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory for %u changes", cap);
-        noticed->guids = guids;
-        noticed->cap = cap;
+        dirty->guids = guids;
+        dirty->cap = cap;
     }
-    noticed->guids[noticed->n++] = guid;
+    dirty->guids[dirty->n++] = guid;
     return PMIXFAB_OK;
 }
 
-void probe_noticed_free(struct probe_noticed *noticed)
+void dirty_switches_free(struct dirty_switches *dirty)
 {
-    free(noticed->guids);
-    *noticed = (struct probe_noticed){0};
+    free(dirty->guids);
+    *dirty = (struct dirty_switches){0};
 }

@@ -97,8 +97,8 @@ static int add_ports(struct fab_inventory *inv, const struct observed *seen, uin
  * Ports of a switch that gave no PortInfo: nobody knows where they lead. They are listed as unknown, because
  * a discovery that ends early (its packets are lost from some moment on) leaves no other trace.
  */
-static int add_silent_ports(struct fab_inventory *inv, const struct observed *seen, uint32_t from,
-                            uint32_t node, struct fab_err *err)
+static int add_ports_without_link(struct fab_inventory *inv, const struct observed *seen, uint32_t from,
+                                  uint32_t node, struct fab_err *err)
 {
     const struct observed_node *owner = &seen->nodes[from];
     bool answered[256] = {false};
@@ -141,7 +141,7 @@ int observed_inventory(const struct observed *seen, const struct probe_sink *sin
         if (rc == PMIXFAB_OK)
             rc = add_ports(inv, seen, i, node, map, &loops, err);
         if (rc == PMIXFAB_OK)
-            rc = add_silent_ports(inv, seen, i, node, err);
+            rc = add_ports_without_link(inv, seen, i, node, err);
     }
     for (uint32_t i = 0; i < seen->n_ports && rc == PMIXFAB_OK; i++) {
         uint32_t peer = seen->ports[i].peer;

@@ -30,8 +30,8 @@ struct probe_config {
     unsigned retries;
 };
 
-/* What a cheap look noticed: switches whose ports are not as they were, or that a few words do not say it. */
-struct probe_noticed {
+/* What a light sweep dirty: switches whose ports are not as they were, or that a few words do not say it. */
+struct dirty_switches {
     uint64_t *guids; /* of nodes, each once */
     uint32_t n, cap;
     uint64_t requests; /* packets that were sent for it */
@@ -39,10 +39,10 @@ struct probe_noticed {
     uint32_t probes;   /* not a probe's: which ones said so, a bit each in the order of the configuration */
 };
 /* PMIXFAB_ERR_NOMEM. What is there already is not added again. */
-int probe_noticed_add(struct probe_noticed *noticed, uint64_t guid, struct fab_err *err);
-void probe_noticed_free(struct probe_noticed *noticed); /* leaves it empty */
+int dirty_switches_add(struct dirty_switches *dirty, uint64_t guid, struct fab_err *err);
+void dirty_switches_free(struct dirty_switches *dirty); /* leaves it empty */
 
-struct probe_watch; /* a probe's own */
+struct probe_monitor; /* a probe's own */
 
 /* A probe of the fabric has run(), a probe of this host look(). */
 struct probe {
@@ -65,27 +65,27 @@ struct probe {
      * (initialised, not finished, all of one source). A device that cannot be asked is left out, with a note.
      * PMIXFAB_ERR_UNSUPPORTED: this host has nothing that the source could know of; that is no failure.
      */
-    int (*look)(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
+    int (*scan)(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
                 struct fab_err *err);
     /*
      * Between two runs of a fabric's probe, all four or none of them: notice cheaply that something changed.
-     * watch_open() begins from the last inventory (finished; it stays the caller's and outlives the watch),
-     * watch_look() adds what is not any more as it was at the open or at the look before: each change is
-     * noticed once. An error ends the watch: close it, open another one later. PMIXFAB_ERR_UNSUPPORTED from
-     * watch_open(): this inventory cannot be watched.
+     * monitor_open() begins from the last inventory (finished; it stays the caller's and outlives the
+     * monitor), monitor_poll() adds what is not any more as it was at the open or at the scan before: each
+     * change is dirty once. An error ends the monitor: close it, open another one later.
+     * PMIXFAB_ERR_UNSUPPORTED from monitor_open(): this inventory cannot be watched.
      */
-    int (*watch_open)(const struct probe_config *config, const struct fab_inventory *inv,
-                      struct probe_watch **out, struct fab_err *err);
-    int (*watch_look)(struct probe_watch *watch, struct probe_noticed *noticed, struct fab_err *err);
-    void (*watch_close)(struct probe_watch *watch); /* NULL allowed */
+    int (*monitor_open)(const struct probe_config *config, const struct fab_inventory *inv,
+                        struct probe_monitor **out, struct fab_err *err);
+    int (*monitor_poll)(struct probe_monitor *monitor, struct dirty_switches *dirty, struct fab_err *err);
+    void (*monitor_close)(struct probe_monitor *monitor); /* NULL allowed */
     /*
-     * A run that asks only about what was noticed and takes the rest from the last inventory: inv
+     * A run that asks only about what was dirty and takes the rest from the last inventory: inv
      * (initialised, empty) becomes what run() would give, finished. `last` may hold more than this probe's
      * subnet, and so does inv. PMIXFAB_ERR_UNSUPPORTED: it takes a run() to know.
      */
-    int (*again)(const struct probe_config *config, const struct probe_sink *sink,
-                 const struct fab_inventory *last, const struct probe_noticed *noticed,
-                 struct fab_inventory *inv, struct fab_err *err);
+    int (*sweep_partial)(const struct probe_config *config, const struct probe_sink *sink,
+                         const struct fab_inventory *last, const struct dirty_switches *dirty,
+                         struct fab_inventory *inv, struct fab_err *err);
     /* One line on whether this probe could work on this host (for `./dev run --real`): what it found or not.
      */
     int (*available)(char *text, size_t size);

@@ -199,7 +199,7 @@ int record_file(const char *path, char **out, size_t *out_size, struct fab_err *
     return PMIXFAB_OK;
 }
 
-int record_look(const char *path, enum fab_source source, struct fab_report *report, struct fab_err *err)
+int record_scan(const char *path, enum fab_source source, struct fab_report *report, struct fab_err *err)
 {
     char *text;
     size_t size;

@@ -23,7 +23,7 @@
  * _SYNTAX, _RANGE, _NOMEM; err names the file and the place in it. The whole record is checked, the items of
  * other sources too.
  */
-int record_look(const char *path, enum fab_source source, struct fab_report *report, struct fab_err *err);
+int record_scan(const char *path, enum fab_source source, struct fab_report *report, struct fab_err *err);
 
 /* The same of a record in memory; `name` is what errors call it. */
 int record_parse(const char *text, size_t size, const char *name, enum fab_source source,

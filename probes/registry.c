@@ -36,7 +36,7 @@ const struct probe *const probe_registry[] = {
 
 bool probe_is_local(const struct probe *probe)
 {
-    return probe->module || probe->look != NULL;
+    return probe->module || probe->scan != NULL;
 }
 
 const struct probe *probe_find(const char *spec, const char **arg)

@@ -158,7 +158,7 @@ static int ucx_scan(const struct probe_config *config, const struct probe_sink *
 {
     struct survey s = {.sink = sink};
     if (config->arg != NULL)
-        return record_look(config->arg, FAB_FROM_UCX, report, err);
+        return record_scan(config->arg, FAB_FROM_UCX, report, err);
     int rc = ask_all(&s, err);
     if (rc == PMIXFAB_OK && s.n == 0)
         rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "ucx: no transport can be used on this host");
@@ -190,6 +190,6 @@ static int ucx_available(char *text, size_t size)
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "ucx",
     .summary = "this host: UCX's transports and their estimates; or FILE, a recorded machine",
-    .look = ucx_scan,
+    .scan = ucx_scan,
     .available = ucx_available,
 };

@@ -36,7 +36,7 @@ static int verbs_scan(const struct probe_config *config, const struct probe_sink
     struct fab_err why = {{0}};
     int n, failed = 0;
     if (config->arg != NULL)
-        return record_look(config->arg, FAB_FROM_VERBS, report, err);
+        return record_scan(config->arg, FAB_FROM_VERBS, report, err);
     int rc = verbs_list_devices(&list, &n, err);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -75,6 +75,6 @@ static int verbs_available(char *text, size_t size)
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "verbs",
     .summary = "this host: RDMA devices and their ports, by libibverbs; or FILE, a recorded machine",
-    .look = verbs_scan,
+    .scan = verbs_scan,
     .available = verbs_available,
 };

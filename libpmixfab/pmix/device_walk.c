@@ -64,7 +64,7 @@ static bool device_index_fits(const struct fab_device_walk *walk, const struct p
     const struct fab_request *request = walk->request;
     return (request->hostname == NULL || strcmp(request->hostname, device->host) == 0) &&
            (!request->has_nodeid || request->nodeid == device->host_index) &&
-           (request->device_id == NULL || fab_handle_has_id(walk->fab, device->index, request->device_id)) &&
+           (request->device_id == NULL || fab_reader_has_id(walk->fab, device->index, request->device_id)) &&
            (request->device_name == NULL || strcmp(request->device_name, device->name) == 0) &&
            (request->switch_id == NULL || walk->on_switch == device->switch_index);
 }

@@ -69,8 +69,8 @@ static int64_t relay_reconnect(struct relay *relay, int64_t now)
         relay->pause_ms = relay->pause_ms * 2 > MAX_PAUSE_MS ? MAX_PAUSE_MS : relay->pause_ms * 2;
     }
     if (connected) {
-        relay->watch.id = 0;
-        relay->watch.due = now; /* before any request: no change is missed after the first answer */
+        relay->subscription.id = 0;
+        relay->subscription.due = now; /* before any request: no change is missed after the first answer */
     }
     return now;
 }
@@ -92,10 +92,10 @@ static void *relay_thread(void *arg)
         relay->poked = false;
         if (!relay->connected)
             next = relay_reconnect(relay, now);
-        when = relay_watch_step(relay, now);
+        when = relay_subscription_step(relay, now);
         next = when < next ? when : next;
-        relay_watch_tell_host(relay);
-        if (relay->watch.confirmed && relay->connected)
+        relay_subscription_tell_host(relay);
+        if (relay->subscription.confirmed && relay->connected)
             relay->pause_ms = FIRST_PAUSE_MS; /* it has said something sensible */
         relay_send_waiting(relay);
         when = relay_expire(relay, relay_now(), false);
@@ -118,7 +118,7 @@ static int relay_start_thread(struct relay *relay)
     relay->try_at = 0;
     relay->wakes_at = INT64_MAX;
     relay->socket = -1;
-    relay_watch_reset(relay);
+    relay_subscription_reset(relay);
     int rc = relay_repair_tags(relay->in_between ? RELAY_IN_BETWEEN_TAG : RELAY_FIRST_TAG);
     if (rc != PMIXFAB_OK) {
         fab_log(PMIXFAB_LOG_ERROR, "relay: not with this version of the PMIx library: %s",
@@ -204,7 +204,7 @@ void pmixfab_relay_close(void)
         relay->open = false;
         close(relay->bell);
         relay->bell = -1;
-        relay_watch_reset(relay);
+        relay_subscription_reset(relay);
         pthread_mutex_unlock(&relay->lock);
         free(relay->where);
         relay->where = NULL;

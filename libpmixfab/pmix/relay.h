@@ -17,7 +17,8 @@
 #define RELAY_REGISTER "pmixfab.relay.register"
 #define RELAY_UPDATE   "pmixfab.relay.update"
 #define RELAY_QUERY    "pmixfab.relay.query" /* info: RELAY_QUERIES */
-#define RELAY_WATCH    "pmixfab.relay.watch" /* info: what is known, see below; nothing: answer at once */
+#define RELAY_SUBSCRIBE                                                                                      \
+    "pmixfab.relay.subscribe" /* info: what is known, see below; nothing: answer at once */
 
 #define RELAY_QUERIES "pmixfab.relay.queries" /* PMIX_DATA_ARRAY of PMIX_QUERY */
 
@@ -28,16 +29,16 @@
 #define RELAY_REQUESTOR "pmixfab.relay.requestor"
 
 /*
- * A watch is answered when something else is published than the PMIXFAB_KEY_GENERATION and FAB_KEY_PUBLISHED
- * that the watcher knows, when PMIXFAB_KEY_STALE is not what it says (if it does), or after
- * RELAY_WATCH_SECONDS. The answer: the three of the published set, and, where there are planes, three arrays
- * of one length.
+ * A subscription is answered when something else is published than the PMIXFAB_KEY_GENERATION and
+ * FAB_KEY_PUBLISHED that the watcher knows, when PMIXFAB_KEY_STALE is not what it says (if it does), or after
+ * RELAY_SUBSCRIBE_SECONDS. The answer: the three of the published set, and, where there are planes, three
+ * arrays of one length.
  */
-#define RELAY_WATCH_SECONDS 20
-#define RELAY_INDICES       "pmixfab.relay.indices"     /* PMIX_DATA_ARRAY of PMIX_SIZE */
-#define RELAY_GENERATIONS   "pmixfab.relay.generations" /* PMIX_DATA_ARRAY of PMIX_UINT64 */
-#define RELAY_NAMES         "pmixfab.relay.names"       /* PMIX_DATA_ARRAY of PMIX_STRING */
-#define RELAY_MAX_PLANES    4096
+#define RELAY_SUBSCRIBE_SECONDS 20
+#define RELAY_INDICES           "pmixfab.relay.indices"     /* PMIX_DATA_ARRAY of PMIX_SIZE */
+#define RELAY_GENERATIONS       "pmixfab.relay.generations" /* PMIX_DATA_ARRAY of PMIX_UINT64 */
+#define RELAY_NAMES             "pmixfab.relay.names"       /* PMIX_DATA_ARRAY of PMIX_STRING */
+#define RELAY_MAX_PLANES        4096
 
 /*
  * A node hands over what it has (topo/delivery.h, in a munge credential). The answer: RELAY_CODE,
@@ -51,12 +52,12 @@
 
 /*
  * A node waits for what the scheduler wants of it. Answered at once when RELAY_DIGEST is not what is held,
- * when there is an order, or after RELAY_WATCH_SECONDS. The answer: RELAY_ORDER and RELAY_DIGEST.
+ * when there is an order, or after RELAY_SUBSCRIBE_SECONDS. The answer: RELAY_SCAN_REQUEST and RELAY_DIGEST.
  */
-#define RELAY_ORDERS                                                                                         \
-    "pmixfab.relay.orders" /* info: PMIX_HOSTNAME, RELAY_DIGEST (what the node last delivered) */
-#define RELAY_ORDER "pmixfab.relay.order" /* string: "look", or "" */
-#define RELAY_LOOK  "look"
+#define RELAY_SCAN_REQUESTS                                                                                  \
+    "pmixfab.relay.scan_requests" /* info: PMIX_HOSTNAME, RELAY_DIGEST (what the node last delivered) */
+#define RELAY_SCAN_REQUEST "pmixfab.relay.scan_request" /* string: "look", or "" */
+#define RELAY_SCAN         "scan"
 
 /* ---- the relay's own host ------------------------------------------------------------------------ */
 
@@ -75,10 +76,10 @@ int relay_ask(const char *op, const pmix_info_t *info, size_t n, unsigned deadli
 struct relay_news;
 
 /*
- * Tell the host what the relay hears: after each answer to a watch (also one that brings nothing new), and
- * when the connection is lost. connected: the scheduler has told the news over the connection that stands.
- * Called on the relay's own thread, without its lock; news is only lent. To be set while the relay is closed;
- * NULL: nobody.
+ * Tell the host what the relay hears: after each answer to a subscription (also one that brings nothing new),
+ * and when the connection is lost. connected: the scheduler has told the news over the connection that
+ * stands. Called on the relay's own thread, without its lock; news is only lent. To be set while the relay is
+ * closed; NULL: nobody.
  */
 typedef void (*relay_news_fn)(bool connected, const struct relay_news *news, void *cbdata);
 void relay_on_news(relay_news_fn fn, void *cbdata);
@@ -104,7 +105,7 @@ pmix_status_t relay_query(pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cb
  */
 pmix_status_t relay_decode(pmix_pdata_t *data, size_t n, bool whole, pmix_info_t **info, size_t *ninfo);
 
-/* What a scheduler serves, as a watch tells it. */
+/* What a scheduler serves, as a subscription tells it. */
 struct relay_plane {
     size_t index;
     uint64_t generation;

@@ -1,5 +1,5 @@
 /*
- * relay_priv.h - the relay's parts: requests, the connection, the watch. One relay a process.
+ * relay_priv.h - the relay's parts: requests, the connection, the subscription. One relay a process.
  *
  * Two threads meet here: PMIx's progress thread brings requests, answers and the news of a lost connection;
  * the keeper, a thread of the relay's own, does what takes time (connect, notify) or comes with time
@@ -31,8 +31,8 @@ struct relay_request {
     bool over;  /* was on its way when the connection broke: to be answered, not sent */
 };
 
-struct relay_watch {
-    uint64_t id;     /* of the watch under way; 0: none */
+struct relay_subscription {
+    uint64_t id;     /* of the subscription under way; 0: none */
     int64_t due;     /* when to ask again, or when to give the connection up if it is under way */
     int64_t asked;   /* when that was sent */
     bool known_any;  /* known holds something */
@@ -70,7 +70,7 @@ struct relay {
     struct relay_request *list;
     size_t waiting;   /* of the list, how many are not on their way */
     int64_t wakes_at; /* when the keeper looks up next */
-    struct relay_watch watch;
+    struct relay_subscription subscription;
     relay_news_fn news_fn;
     void *news_cbdata;
 };
@@ -102,14 +102,15 @@ void relay_wait(struct relay *relay, int milliseconds);
 /* Is it a PMIx URI (and not a run directory)? */
 bool relay_is_uri(const char *where);
 
-/* ---- relay_watch.c: lock held, as above ---------------------------------------------------------- */
+/* ---- relay_subscription.c: lock held, as above ----------------------------------------------------------
+ */
 
 /* Do what is to be done now; returns when there is more to do. */
-int64_t relay_watch_step(struct relay *relay, int64_t now);
-void relay_watch_reset(struct relay *relay);
+int64_t relay_subscription_step(struct relay *relay, int64_t now);
+void relay_subscription_reset(struct relay *relay);
 /* The connection is gone. */
-void relay_watch_lost(struct relay *relay);
+void relay_subscription_lost(struct relay *relay);
 /* Tell the host what it does not know yet. The keeper only. */
-void relay_watch_tell_host(struct relay *relay);
+void relay_subscription_tell_host(struct relay *relay);
 
 #endif

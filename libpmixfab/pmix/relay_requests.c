@@ -108,7 +108,7 @@ void relay_lost(struct relay *relay)
     if (relay->connected)
         fab_log(PMIXFAB_LOG_WARNING, "relay: the connection to the scheduler is lost");
     relay->connected = false;
-    relay_watch_lost(relay);
+    relay_subscription_lost(relay);
     DL_FOREACH_SAFE(relay->list, request, next)
     {
         bool over = request->id != 0 && request->answer != NULL;

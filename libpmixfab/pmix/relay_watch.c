@@ -1,4 +1,4 @@
-/* relay_watch.c - the long poll: what the scheduler has published meanwhile, as events for a server's
+/* relay_subscription.c - the long poll: what the scheduler has published meanwhile, as events for a server's
  * clients. */
 #include <pmix.h>
 #include <stdlib.h>
@@ -18,21 +18,24 @@
 static void subscription_on_news(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cbdata)
 {
     struct relay *relay = &fab_relay;
-    struct relay_watch *watch = &relay->watch;
+    struct relay_subscription *subscription = &relay->subscription;
     pthread_mutex_lock(&relay->lock);
-    if (watch->id == (uint64_t)(uintptr_t)cbdata) {
-        watch->id = 0;
-        watch->due = relay_now();
+    if (subscription->id == (uint64_t)(uintptr_t)cbdata) {
+        subscription->id = 0;
+        subscription->due = relay_now();
         if (status == PMIX_SUCCESS)
-            status = relay_decode_news(data, n, &watch->news);
-        watch->news_ready = status == PMIX_SUCCESS;
-        if (status == PMIX_SUCCESS && watch->confirmed && relay_now() < watch->asked + AGAIN_MS &&
-            watch->news.generation == watch->known.generation &&
-            watch->news.published == watch->known.published && watch->news.stale == watch->known.stale)
-            watch->due += AGAIN_MS; /* nothing new, and at once: not as agreed, so not in a tight loop */
+            status = relay_decode_news(data, n, &subscription->news);
+        subscription->news_ready = status == PMIX_SUCCESS;
+        if (status == PMIX_SUCCESS && subscription->confirmed &&
+            relay_now() < subscription->asked + AGAIN_MS &&
+            subscription->news.generation == subscription->known.generation &&
+            subscription->news.published == subscription->known.published &&
+            subscription->news.stale == subscription->known.stale)
+            subscription->due +=
+                AGAIN_MS; /* nothing new, and at once: not as agreed, so not in a tight loop */
         if (status != PMIX_SUCCESS) {
             fab_log(PMIXFAB_LOG_WARNING, "relay: watching the scheduler: %s", PMIx_Error_string(status));
-            watch->due += AGAIN_MS;
+            subscription->due += AGAIN_MS;
         }
         relay_poke(relay);
     }
@@ -41,38 +44,38 @@ static void subscription_on_news(pmix_status_t status, pmix_pdata_t *data, size_
 
 static void subscription_request(struct relay *relay, int64_t now)
 {
-    struct relay_watch *watch = &relay->watch;
-    char *keys[] = {RELAY_WATCH, NULL};
+    struct relay_subscription *subscription = &relay->subscription;
+    char *keys[] = {RELAY_SUBSCRIBE, NULL};
     pmix_info_t info[3];
-    size_t n = watch->confirmed ? 3 : 0; /* the first answer on a connection comes at once */
-    PMIX_INFO_LOAD(&info[0], PMIXFAB_KEY_GENERATION, &watch->known.generation, PMIX_UINT64);
-    PMIX_INFO_LOAD(&info[1], FAB_KEY_PUBLISHED, &watch->known.published, PMIX_INT64);
-    PMIX_INFO_LOAD(&info[2], PMIXFAB_KEY_STALE, &watch->known.stale, PMIX_BOOL);
-    uint64_t id = watch->id = ++relay->last_id;
-    watch->asked = now;
-    watch->due = now + RELAY_WATCH_SECONDS * 1000 + SLACK_MS;
+    size_t n = subscription->confirmed ? 3 : 0; /* the first answer on a connection comes at once */
+    PMIX_INFO_LOAD(&info[0], PMIXFAB_KEY_GENERATION, &subscription->known.generation, PMIX_UINT64);
+    PMIX_INFO_LOAD(&info[1], FAB_KEY_PUBLISHED, &subscription->known.published, PMIX_INT64);
+    PMIX_INFO_LOAD(&info[2], PMIXFAB_KEY_STALE, &subscription->known.stale, PMIX_BOOL);
+    uint64_t id = subscription->id = ++relay->last_id;
+    subscription->asked = now;
+    subscription->due = now + RELAY_SUBSCRIBE_SECONDS * 1000 + SLACK_MS;
     relay->sending++;
     pthread_mutex_unlock(&relay->lock);
     pmix_status_t rc =
         PMIx_Lookup_nb(keys, n == 0 ? NULL : info, n, subscription_on_news, (void *)(uintptr_t)id);
     pthread_mutex_lock(&relay->lock);
     relay->sending--;
-    if (rc != PMIX_SUCCESS && watch->id == id)
+    if (rc != PMIX_SUCCESS && subscription->id == id)
         relay_lost(relay);
 }
 
 /* ---- telling ------------------------------------------------------------------------------------ */
 
-struct notice {
+struct notification {
     size_t n;
     pmix_info_t info[4];
 };
 
-static void subscription_news_free(struct notice *notice)
+static void subscription_news_free(struct notification *notification)
 {
-    for (size_t i = 0; i < notice->n; i++)
-        PMIX_INFO_DESTRUCT(&notice->info[i]);
-    free(notice);
+    for (size_t i = 0; i < notification->n; i++)
+        PMIX_INFO_DESTRUCT(&notification->info[i]);
+    free(notification);
 }
 
 /* On PMIx's thread: the handlers of this process have finished. */
@@ -82,41 +85,41 @@ static void on_told(pmix_status_t status, void *cbdata)
     (void)status;
     subscription_news_free(cbdata);
     pthread_mutex_lock(&relay->lock);
-    if (relay->watch.telling > 0 && --relay->watch.telling == 0)
+    if (relay->subscription.telling > 0 && --relay->subscription.telling == 0)
         relay_poke(relay);
     pthread_mutex_unlock(&relay->lock);
 }
 
-static struct notice *subscription_news_new(const struct relay_plane *plane)
+static struct notification *subscription_news_new(const struct relay_plane *plane)
 {
-    struct notice *notice = calloc(1, sizeof(*notice));
+    struct notification *notification = calloc(1, sizeof(*notification));
     size_t index = plane->index;
     bool yes = true;
-    if (notice == NULL)
+    if (notification == NULL)
         return NULL;
-    PMIX_INFO_LOAD(&notice->info[0], PMIX_FABRIC_INDEX, &index, PMIX_SIZE);
-    PMIX_INFO_LOAD(&notice->info[1], PMIXFAB_KEY_GENERATION, &plane->generation, PMIX_UINT64);
-    PMIX_INFO_LOAD(&notice->info[2], PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
+    PMIX_INFO_LOAD(&notification->info[0], PMIX_FABRIC_INDEX, &index, PMIX_SIZE);
+    PMIX_INFO_LOAD(&notification->info[1], PMIXFAB_KEY_GENERATION, &plane->generation, PMIX_UINT64);
+    PMIX_INFO_LOAD(&notification->info[2], PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
     /* A client that comes later must not be told of what was before it. */
-    PMIX_INFO_LOAD(&notice->info[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
-    notice->n = 4;
-    return notice;
+    PMIX_INFO_LOAD(&notification->info[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
+    notification->n = 4;
+    return notification;
 }
 
 static void subscription_report(struct relay *relay, pmix_status_t code)
 {
-    struct relay_watch *watch = &relay->watch;
+    struct relay_subscription *subscription = &relay->subscription;
     const pmix_proc_t self = relay->self;
-    for (uint32_t i = 0; i < watch->n_changed; i++) {
-        struct notice *notice = subscription_news_new(&watch->changed[i]);
-        if (notice == NULL)
+    for (uint32_t i = 0; i < subscription->n_changed; i++) {
+        struct notification *notification = subscription_news_new(&subscription->changed[i]);
+        if (notification == NULL)
             continue;
-        watch->telling++;
+        subscription->telling++;
         pthread_mutex_unlock(&relay->lock);
-        pmix_status_t rc =
-            PMIx_Notify_event(code, &self, PMIX_RANGE_SESSION, notice->info, notice->n, on_told, notice);
+        pmix_status_t rc = PMIx_Notify_event(code, &self, PMIX_RANGE_SESSION, notification->info,
+                                             notification->n, on_told, notification);
         if (rc != PMIX_SUCCESS)
-            on_told(rc, notice); /* its callback does not come */
+            on_told(rc, notification); /* its callback does not come */
         pthread_mutex_lock(&relay->lock);
     }
 }
@@ -125,86 +128,88 @@ static void subscription_report(struct relay *relay, pmix_status_t code)
 
 static void start_telling(struct relay *relay, int64_t now)
 {
-    struct relay_watch *watch = &relay->watch;
-    watch->news_ready = false;
-    if (watch->known_any &&
-        relay_changed(&watch->known, &watch->news, &watch->changed, &watch->n_changed) != PMIXFAB_OK)
+    struct relay_subscription *subscription = &relay->subscription;
+    subscription->news_ready = false;
+    if (subscription->known_any &&
+        relay_changed(&subscription->known, &subscription->news, &subscription->changed,
+                      &subscription->n_changed) != PMIXFAB_OK)
         fab_log(PMIXFAB_LOG_ERROR, "relay: out of memory: a change is not announced");
-    free(watch->known.planes);
-    watch->known = watch->news;
-    watch->known_any = true;
-    watch->confirmed = relay->connected;
-    watch->host_due = true;
-    memset(&watch->news, 0, sizeof(watch->news));
-    if (watch->n_changed == 0) {
-        free(watch->changed);
-        watch->changed = NULL;
+    free(subscription->known.planes);
+    subscription->known = subscription->news;
+    subscription->known_any = true;
+    subscription->confirmed = relay->connected;
+    subscription->host_due = true;
+    memset(&subscription->news, 0, sizeof(subscription->news));
+    if (subscription->n_changed == 0) {
+        free(subscription->changed);
+        subscription->changed = NULL;
         return;
     }
     fab_log(PMIXFAB_LOG_INFO, "relay: generation %llu: %u planes changed",
-            (unsigned long long)watch->known.generation, watch->n_changed);
-    watch->pending_told = true;
-    watch->told_until = now + HANDLERS_MS;
+            (unsigned long long)subscription->known.generation, subscription->n_changed);
+    subscription->pending_told = true;
+    subscription->told_until = now + HANDLERS_MS;
     subscription_report(relay, PMIX_FABRIC_UPDATE_PENDING);
 }
 
-int64_t relay_watch_step(struct relay *relay, int64_t now)
+int64_t relay_subscription_step(struct relay *relay, int64_t now)
 {
-    struct relay_watch *watch = &relay->watch;
-    if (watch->pending_told && (watch->telling == 0 || now >= watch->told_until)) {
+    struct relay_subscription *subscription = &relay->subscription;
+    if (subscription->pending_told && (subscription->telling == 0 || now >= subscription->told_until)) {
         subscription_report(relay, PMIX_FABRIC_UPDATED);
-        watch->pending_told = false;
-        watch->n_changed = 0;
-        free(watch->changed);
-        watch->changed = NULL;
+        subscription->pending_told = false;
+        subscription->n_changed = 0;
+        free(subscription->changed);
+        subscription->changed = NULL;
     }
-    if (watch->pending_told)
-        return watch->told_until;
-    if (watch->news_ready) {
+    if (subscription->pending_told)
+        return subscription->told_until;
+    if (subscription->news_ready) {
         start_telling(relay, now);
         return now; /* once more */
     }
     if (!relay->connected)
         return INT64_MAX;
-    if (watch->due > now)
-        return watch->due;
-    if (watch->id == 0) {
+    if (subscription->due > now)
+        return subscription->due;
+    if (subscription->id == 0) {
         subscription_request(relay, now);
-        return watch->due;
+        return subscription->due;
     }
     fab_log(PMIXFAB_LOG_WARNING, "relay: the scheduler does not answer any more");
     relay_lost(relay);
     return now;
 }
 
-void relay_watch_lost(struct relay *relay)
+void relay_subscription_lost(struct relay *relay)
 {
-    struct relay_watch *watch = &relay->watch;
-    watch->id = 0;
-    watch->confirmed = watch->news_ready = false;
-    free(watch->news.planes);
-    memset(&watch->news, 0, sizeof(watch->news));
+    struct relay_subscription *subscription = &relay->subscription;
+    subscription->id = 0;
+    subscription->confirmed = subscription->news_ready = false;
+    free(subscription->news.planes);
+    memset(&subscription->news, 0, sizeof(subscription->news));
 }
 
-void relay_watch_tell_host(struct relay *relay)
+void relay_subscription_tell_host(struct relay *relay)
 {
-    struct relay_watch *watch = &relay->watch;
-    bool connected = relay->connected && watch->confirmed;
-    if (relay->news_fn == NULL || (!watch->host_due && connected == watch->host_knows))
+    struct relay_subscription *subscription = &relay->subscription;
+    bool connected = relay->connected && subscription->confirmed;
+    if (relay->news_fn == NULL || (!subscription->host_due && connected == subscription->host_knows))
         return;
-    watch->host_due = false;
-    watch->host_knows = connected;
+    subscription->host_due = false;
+    subscription->host_knows = connected;
     pthread_mutex_unlock(&relay->lock);
-    relay->news_fn(connected, &watch->known, relay->news_cbdata); /* known changes on this thread only */
+    relay->news_fn(connected, &subscription->known,
+                   relay->news_cbdata); /* known changes on this thread only */
     pthread_mutex_lock(&relay->lock);
 }
 
-void relay_watch_reset(struct relay *relay)
+void relay_subscription_reset(struct relay *relay)
 {
-    struct relay_watch *watch = &relay->watch;
-    free(watch->known.planes);
-    free(watch->news.planes);
-    free(watch->changed);
-    unsigned telling = watch->telling; /* their callbacks still come */
-    *watch = (struct relay_watch){.telling = telling};
+    struct relay_subscription *subscription = &relay->subscription;
+    free(subscription->known.planes);
+    free(subscription->news.planes);
+    free(subscription->changed);
+    unsigned telling = subscription->telling; /* their callbacks still come */
+    *subscription = (struct relay_subscription){.telling = telling};
 }

@@ -33,7 +33,7 @@
 static const char *rundir; /* the MCA parameter; the library's memory */
 static struct pnet_inventory_params inventory_params;
 static struct pnet_registry *registry;
-static struct pnet_watch *watch; /* runs from the first registration on */
+static struct rundir_watcher *watcher; /* runs from the first registration on */
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void component_on_log(enum pmixfab_level level, const char *line, void *cbdata)
@@ -87,7 +87,8 @@ static pmix_pnet_fabric_t *new_tag(void)
 static void start_watching(void)
 {
     pthread_mutex_lock(&watch_lock);
-    if (watch == NULL && pnet_watch_start(registry, rundir, pnet_announce, NULL, &watch) != PMIXFAB_OK)
+    if (watcher == NULL &&
+        rundir_watcher_start(registry, rundir, pnet_announce, NULL, &watcher) != PMIXFAB_OK)
         say("%s cannot be watched: objects change at PMIx_Fabric_update only", rundir);
     pthread_mutex_unlock(&watch_lock);
 }
@@ -187,8 +188,8 @@ static pmix_status_t component_init(void)
 static void component_finalize(void)
 {
     pnet_announce_stop();
-    pnet_watch_stop(watch);
-    watch = NULL;
+    rundir_watcher_stop(watcher);
+    watcher = NULL;
     pnet_inventory_stop();
     pnet_registry_free(registry);
     registry = NULL;

@@ -96,7 +96,7 @@ static void take_content(struct pnet_plane *plane, struct pnet_content *content)
 }
 
 /* The file's state before and after the opening must be one, or it is not known which file was opened. */
-static void look_at_plane(struct pnet_published *published, const char *name)
+static void refresh_plane(struct pnet_published *published, const char *name)
 {
     struct pnet_plane *plane = published_find_or_add(published, name);
     char path[4096];
@@ -162,7 +162,7 @@ static void settle_missing(struct pnet_published *published)
     }
 }
 
-int pnet_published_look(struct pnet_published *published, struct fab_err *err)
+int pnet_published_refresh(struct pnet_published *published, struct fab_err *err)
 {
     struct pnet_plane *plane;
     int rc = PMIXFAB_OK;
@@ -181,7 +181,7 @@ int pnet_published_look(struct pnet_published *published, struct fab_err *err)
         char name[64];
         for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
             if (published_plane_name(entry->d_name, name))
-                look_at_plane(published, name);
+                refresh_plane(published, name);
         closedir(dir);
     }
     settle_missing(published);

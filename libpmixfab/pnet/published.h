@@ -47,7 +47,7 @@ void pnet_published_destroy(struct pnet_published *published);
  * Look again. PMIXFAB_ERR_NOTFOUND, _PERM, _IO: the directory cannot be read; nothing is readable then. Files
  * that are no good are logged and skipped.
  */
-int pnet_published_look(struct pnet_published *published, struct fab_err *err);
+int pnet_published_refresh(struct pnet_published *published, struct fab_err *err);
 
 /* Of the readable planes the one that is asked for: the default one if it matches, else by index. An empty
  * request is for the default plane. NULL: none. */

@@ -12,9 +12,9 @@ struct registration {
     struct registration *prev, *next;
     pmix_fabric_t *object;
     void *tag;
-    struct pnet_content *now;    /* what the object shows */
-    struct pnet_content *before; /* what it showed until the last switch */
-    struct pnet_content *handed; /* what the last register or update put in */
+    struct pnet_content *now;        /* what the object shows */
+    struct pnet_content *before;     /* what it showed until the last switch */
+    struct pnet_content *last_given; /* what the last register or update put in */
 };
 
 struct pnet_registry {
@@ -43,7 +43,7 @@ int pnet_registry_new(const char *rundir, struct pnet_registry **out)
 static void free_registration(struct pnet_registry *registry, struct registration *r)
 {
     DL_DELETE(registry->objects, r);
-    pnet_content_release(r->handed);
+    pnet_content_release(r->last_given);
     pnet_content_release(r->before);
     pnet_content_release(r->now);
     free(r->tag);
@@ -124,7 +124,7 @@ static bool any_readable(const struct pnet_published *published)
 static pmix_status_t registry_choose(struct pnet_registry *registry, const struct fab_request *request,
                                      struct pnet_plane **out, struct fab_err *err)
 {
-    int rc = pnet_published_look(&registry->published, err);
+    int rc = pnet_published_refresh(&registry->published, err);
     *out = NULL;
     if (rc != PMIXFAB_OK)
         return PMIX_ERR_UNREACH;
@@ -158,8 +158,8 @@ static pmix_status_t register_locked(struct pnet_registry *registry, const struc
         mark_told(plane);
     r->object = fabric;
     r->tag = tag;
-    r->now = r->handed = plane->content;
-    r->handed->users++;
+    r->now = r->last_given = plane->content;
+    r->last_given->users++;
     DL_APPEND(registry->objects, r);
     registration_export(r);
     return PMIX_SUCCESS;
@@ -198,7 +198,7 @@ static pmix_status_t update_locked(struct pnet_registry *registry, struct regist
                                    struct fab_err *err)
 {
     const char *name = r->now->plane.name;
-    int rc = pnet_published_look(&registry->published, err);
+    int rc = pnet_published_refresh(&registry->published, err);
     struct pnet_plane *plane = pnet_published_find(&registry->published, name);
     if (rc != PMIXFAB_OK)
         return PMIX_ERR_UNREACH;
@@ -208,17 +208,17 @@ static pmix_status_t update_locked(struct pnet_registry *registry, struct regist
                  gone ? "is no more" : "its snapshot is missing or cannot be read");
         return gone ? PMIX_ERR_NOT_FOUND : PMIX_ERR_UNREACH;
     }
-    struct pnet_content *now = r->now, *before = r->before, *handed = r->handed;
-    unsigned own = 1u + (before == now) + (handed == now);
+    struct pnet_content *now = r->now, *before = r->before, *last_given = r->last_given;
+    unsigned own = 1u + (before == now) + (last_given == now);
     if (pnet_content_use_instead(plane->content, now, own) != PMIXFAB_OK) {
         fab_fail(err, PMIXFAB_ERR_NOMEM, "plane %s: no memory for its matrix", name);
         return PMIX_ERR_NOMEM;
     }
-    r->now = r->handed = plane->content;
-    r->handed->users++;
+    r->now = r->last_given = plane->content;
+    r->last_given->users++;
     r->before = NULL;
     registration_export(r);
-    pnet_content_release(handed);
+    pnet_content_release(last_given);
     pnet_content_release(before);
     pnet_content_release(now);
     return PMIX_SUCCESS;
@@ -286,12 +286,12 @@ static int make_ready(struct pnet_plane *plane, struct pnet_change *change)
     return PMIXFAB_OK;
 }
 
-static int look_locked(struct pnet_registry *registry, struct pnet_change **changes, size_t *n)
+static int refresh_locked(struct pnet_registry *registry, struct pnet_change **changes, size_t *n)
 {
     struct pnet_plane *plane;
     unsigned planes = 0;
     int rc = PMIXFAB_OK;
-    pnet_published_look(&registry->published, NULL);
+    pnet_published_refresh(&registry->published, NULL);
     DL_COUNT(registry->published.planes, plane, planes);
     *changes = calloc(planes + 1, sizeof(**changes));
     if (*changes == NULL)
@@ -309,14 +309,14 @@ static int look_locked(struct pnet_registry *registry, struct pnet_change **chan
     return rc;
 }
 
-int pnet_look(struct pnet_registry *registry, struct pnet_change **changes, size_t *n)
+int pnet_refresh(struct pnet_registry *registry, struct pnet_change **changes, size_t *n)
 {
     int rc = PMIXFAB_OK;
     *changes = NULL;
     *n = 0;
     pthread_mutex_lock(&registry->lock);
     if (registry->objects != NULL)
-        rc = look_locked(registry, changes, n);
+        rc = refresh_locked(registry, changes, n);
     pthread_mutex_unlock(&registry->lock);
     if (*n == 0) {
         free(*changes);

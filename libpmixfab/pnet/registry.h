@@ -63,9 +63,9 @@ struct pnet_change {
  * objects keep what they show). *changes is to be free()d; NULL and 0 when there is nothing new. Until
  * pnet_switch() the same change is not listed again.
  */
-int pnet_look(struct pnet_registry *registry, struct pnet_change **changes, size_t *n);
+int pnet_refresh(struct pnet_registry *registry, struct pnet_change **changes, size_t *n);
 
-/* Put what pnet_look() made ready into the objects of those planes. */
+/* Put what pnet_refresh() made ready into the objects of those planes. */
 void pnet_switch(struct pnet_registry *registry);
 
 /* Registered objects, and matrices in memory: for tests. */

@@ -1,5 +1,5 @@
 /*
- * watch.h - a thread that notices what is published, and brings it to the registered objects:
+ * watcher.h - a thread that notices what is published, and brings it to the registered objects:
  * look, announce PENDING, switch, announce UPDATED.
  */
 #ifndef FAB_PNET_WATCH_H
@@ -9,7 +9,7 @@
 
 #include "pnet/registry.h"
 
-struct pnet_watch;
+struct rundir_watcher;
 
 /*
  * Announce a change in this process. Returns when the handlers have finished, or when it is told by other
@@ -17,12 +17,12 @@ struct pnet_watch;
  */
 typedef void (*pnet_announce_fn)(bool pending, const struct pnet_change *change, void *cbdata);
 
-/* Start watching a registry's run directory. PMIXFAB_ERR_NOMEM or _IO. The registry must outlive the watch.
+/* Start watching a registry's run directory. PMIXFAB_ERR_NOMEM or _IO. The registry must outlive the watcher.
  */
-int pnet_watch_start(struct pnet_registry *registry, const char *rundir, pnet_announce_fn announce,
-                     void *cbdata, struct pnet_watch **out);
+int rundir_watcher_start(struct pnet_registry *registry, const char *rundir, pnet_announce_fn announce,
+                         void *cbdata, struct rundir_watcher **out);
 
 /* Ends the thread and waits for it. NULL allowed. */
-void pnet_watch_stop(struct pnet_watch *watch);
+void rundir_watcher_stop(struct rundir_watcher *watcher);
 
 #endif

@@ -24,13 +24,13 @@ int pmixfab_fact(const struct pmixfab *fab, uint32_t index, uint32_t i, struct p
         return PMIXFAB_ERR_NOTFOUND;
     *out = (struct pmixfab_fact){
         .kind = fab_fact_name((enum fab_fact)facts[i].kind),
-        .text = fab_handle_string(fab, facts[i].text),
+        .text = fab_reader_string(fab, facts[i].text),
         .sources = facts[i].sources,
         .chosen = (facts[i].flags & FAB_DETAIL_CHOSEN) != 0,
         .conflict = (facts[i].flags & FAB_DETAIL_CONFLICT) != 0,
         .estimate = (facts[i].flags & FAB_DETAIL_ESTIMATE) != 0,
         .software = (facts[i].flags & FAB_DETAIL_SOFTWARE) != 0,
-        .yielded = (facts[i].flags & FAB_DETAIL_YIELDED) != 0,
+        .yielded = (facts[i].flags & FAB_DETAIL_OUTRANKED) != 0,
     };
     return PMIXFAB_OK;
 }
@@ -45,7 +45,7 @@ const char *pmixfab_fact_text(const struct pmixfab *fab, uint32_t index, const c
     const struct snap_fact *facts = facts_of(fab, index, &n);
     for (uint32_t i = 0; wanted != 0 && i < n && facts[i].kind <= wanted; i++)
         if (facts[i].kind == wanted)
-            return (facts[i].flags & FAB_DETAIL_CHOSEN) != 0 ? fab_handle_string(fab, facts[i].text) : NULL;
+            return (facts[i].flags & FAB_DETAIL_CHOSEN) != 0 ? fab_reader_string(fab, facts[i].text) : NULL;
     return NULL;
 }
 

@@ -59,7 +59,7 @@ static uint32_t identity_find_guid(const struct pmixfab *fab, const uint32_t *or
     return place < fab->meta->n_devices && identity_guid(fab, order, place) == guid ? order[place] : FAB_NONE;
 }
 
-uint32_t fab_handle_port(const struct pmixfab *fab, uint64_t guid)
+uint32_t fab_reader_port(const struct pmixfab *fab, uint64_t guid)
 {
     return identity_find_guid(fab, fab->by_port, guid);
 }
@@ -123,14 +123,14 @@ static uint64_t identity_fact_number(const struct pmixfab *fab, const struct sna
     uint64_t number = 0;
     if (fact == NULL)
         return 0;
-    const char *text = fab_handle_string(fab, fact->text);
+    const char *text = fab_reader_string(fab, fact->text);
     for (text += strncmp(text, "0x", 2) == 0 ? 2 : 0; *text != '\0'; text++)
         if (*text != ':')
             number = number << 4 | (uint64_t)(identity_hex_digit(*text) & 15);
     return number;
 }
 
-void fab_handle_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, uint64_t *system,
+void fab_reader_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, uint64_t *system,
                     uint64_t *mac)
 {
     const struct snap_device *device = &fab->devices[index];
@@ -153,8 +153,8 @@ static void take_better(const struct pmixfab *fab, uint32_t index, enum fab_fact
     const struct snap_fact *own = fact_of(fab, index, kind);
     if (*found != FAB_NONE) {
         const struct snap_fact *other = fact_of(fab, *found, kind);
-        bool yields = own != NULL && (own->flags & FAB_DETAIL_YIELDED) != 0;
-        bool other_yields = other != NULL && (other->flags & FAB_DETAIL_YIELDED) != 0;
+        bool yields = own != NULL && (own->flags & FAB_DETAIL_OUTRANKED) != 0;
+        bool other_yields = other != NULL && (other->flags & FAB_DETAIL_OUTRANKED) != 0;
         if (yields != other_yields ? yields : *found < index)
             return;
     }
@@ -180,7 +180,7 @@ static uint32_t identity_find_id(const struct pmixfab *fab, const char *guids)
     if (index != FAB_NONE && fab->devices[index].system_guid == system)
         return index;
     for (uint32_t i = place_of(fab, fab->by_node, FAB_ETHERNET_GUID); i < fab->meta->n_devices; i++) {
-        fab_handle_own(fab, fab->by_node[i], &own, &own_system, &mac);
+        fab_reader_own(fab, fab->by_node[i], &own, &own_system, &mac);
         if (own == node && own_system == system)
             take_better(fab, fab->by_node[i], FAB_FACT_NODE_GUID, &found);
     }
@@ -207,7 +207,7 @@ static uint32_t with_port(const struct pmixfab *fab, uint64_t guid)
     return found;
 }
 
-bool fab_handle_has_id(const struct pmixfab *fab, uint32_t index, const char *id)
+bool fab_reader_has_id(const struct pmixfab *fab, uint32_t index, const char *id)
 {
     struct pmixfab_device device;
     uint64_t mac = identity_mac(id), port = identity_ipoib_port(id);
@@ -221,28 +221,28 @@ bool fab_handle_has_id(const struct pmixfab *fab, uint32_t index, const char *id
     return strncmp(device.id, id, strlen("fab://")) == 0 && strcasecmp(device.id, id) == 0;
 }
 
-uint64_t fab_handle_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint64_t *node)
+uint64_t fab_reader_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint64_t *node)
 {
     *node = 0;
     if (kind == FAB_FACT_SYSTEM_GUID && !FAB_GUID_IS_MADE_UP(fab->devices[index].node_guid))
         return 0;
     const struct snap_fact *fact = fact_of(fab, index, kind);
     const struct snap_fact *claim = kind == FAB_FACT_MAC ? fact : fact_of(fab, index, FAB_FACT_NODE_GUID);
-    if (claim == NULL || (claim->flags & FAB_DETAIL_YIELDED) != 0)
+    if (claim == NULL || (claim->flags & FAB_DETAIL_OUTRANKED) != 0)
         return 0;
     if (kind == FAB_FACT_SYSTEM_GUID)
         *node = identity_fact_number(fab, claim);
     return identity_fact_number(fab, fact);
 }
 
-const char *fab_handle_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value, uint64_t node)
+const char *fab_reader_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value, uint64_t node)
 {
     const bool id = kind == FAB_FACT_SYSTEM_GUID;
     uint32_t found =
         identity_find_guid(fab, kind == FAB_FACT_PORT_GUID ? fab->by_port : fab->by_node, id ? node : value);
     if (found != FAB_NONE && id && fab->devices[found].system_guid != value)
         found = FAB_NONE;
-    return found == FAB_NONE ? NULL : fab_handle_host(fab, fab->costs.host[found]);
+    return found == FAB_NONE ? NULL : fab_reader_host(fab, fab->costs.host[found]);
 }
 
 static uint32_t host_named(const struct pmixfab *fab, const char *name)
@@ -251,7 +251,7 @@ static uint32_t host_named(const struct pmixfab *fab, const char *name)
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        int order = fab_natural_cmp(fab_handle_host(fab, middle), name);
+        int order = fab_natural_cmp(fab_reader_host(fab, middle), name);
         if (order == 0)
             return middle;
         if (order < 0)
@@ -266,10 +266,10 @@ static uint32_t host_named(const struct pmixfab *fab, const char *name)
 static uint32_t device_named(const struct pmixfab *fab, uint32_t host, const char *name, size_t len,
                              uint32_t port)
 {
-    uint32_t end = fab_handle_host_end(fab, host);
+    uint32_t end = fab_reader_host_end(fab, host);
 
     for (uint32_t i = fab->hosts[host].first; i < end; i++) {
-        const char *own = fab_handle_string(fab, fab->devices[i].name);
+        const char *own = fab_reader_string(fab, fab->devices[i].name);
         if (strncmp(own, name, len) == 0 && own[len] == '\0' && (port == 0 || fab->devices[i].port == port))
             return i;
     }

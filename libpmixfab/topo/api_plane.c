@@ -16,10 +16,10 @@ int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out)
         .published = fab->head->published,
         .index = meta->index,
         .is_default = meta->is_default,
-        .name = fab_handle_string(fab, meta->name),
-        .vendor = fab_handle_string(fab, meta->vendor),
-        .identifier = fab_handle_string(fab, meta->identifier),
-        .kind = fab_handle_string(fab, meta->kind),
+        .name = fab_reader_string(fab, meta->name),
+        .vendor = fab_reader_string(fab, meta->vendor),
+        .identifier = fab_reader_string(fab, meta->identifier),
+        .kind = fab_reader_string(fab, meta->kind),
         .n_devices = meta->n_devices,
         .n_hosts = meta->n_hosts,
         .n_switches = meta->n_switches,
@@ -61,7 +61,7 @@ static void write_mac(char *to, uint64_t mac)
 static void write_id(char *to, const struct pmixfab *fab, uint32_t index)
 {
     uint64_t node, system, mac;
-    fab_handle_own(fab, index, &node, &system, &mac);
+    fab_reader_own(fab, index, &node, &system, &mac);
     if (node == 0) {
         write_mac(stpcpy(to, "ipv4://"), mac);
         return;
@@ -88,8 +88,8 @@ int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_dev
         .port_guid = device->port_guid,
         .system_guid = device->system_guid,
         .mbps = device->mbps,
-        .host = fab_handle_host(fab, fab->costs.host[index]),
-        .name = fab_handle_string(fab, device->name),
+        .host = fab_reader_host(fab, fab->costs.host[index]),
+        .name = fab_reader_string(fab, device->name),
         .seen = device->seen != 0 ? device->seen : PMIXFAB_SEEN_SUBNET,
     };
     write_id(out->id, fab, index);
@@ -100,9 +100,9 @@ int pmixfab_host(const struct pmixfab *fab, uint32_t i, const char **name, uint3
 {
     if (fab == NULL || name == NULL || first == NULL || n == NULL || i >= fab->meta->n_hosts)
         return PMIXFAB_ERR_INVAL;
-    *name = fab_handle_host(fab, i);
+    *name = fab_reader_host(fab, i);
     *first = fab->hosts[i].first;
-    *n = fab_handle_host_end(fab, i) - fab->hosts[i].first;
+    *n = fab_reader_host_end(fab, i) - fab->hosts[i].first;
     return PMIXFAB_OK;
 }
 
@@ -128,7 +128,7 @@ int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_swi
         .n_ports = sw->n_ports,
         .n_hosts = sw->n_hosts,
         .guid = sw->guid,
-        .name = fab_handle_string(fab, sw->name),
+        .name = fab_reader_string(fab, sw->name),
         .missing = sw->missing,
     };
     snprintf(out->id, sizeof(out->id), "0x%016llx", (unsigned long long)sw->guid);
@@ -195,7 +195,7 @@ int pmixfab_groups_string(const struct pmixfab *fab, char **out)
     size_t size = 1 + (size_t)meta->n_groups * sizeof("4294967295:;");
 
     for (uint32_t m = 0; m < meta->n_members; m++)
-        if (__builtin_add_overflow(size, strlen(fab_handle_host(fab, fab->group_members[m])) + 1, &size))
+        if (__builtin_add_overflow(size, strlen(fab_reader_host(fab, fab->group_members[m])) + 1, &size))
             return PMIXFAB_ERR_RANGE;
     char *text = malloc(size);
     if (text == NULL)
@@ -206,7 +206,7 @@ int pmixfab_groups_string(const struct pmixfab *fab, char **out)
         for (uint32_t m = fab->group_start[g]; m < fab->group_start[g + 1]; m++) {
             if (m > fab->group_start[g])
                 *to++ = ',';
-            to = stpcpy(to, fab_handle_host(fab, fab->group_members[m]));
+            to = stpcpy(to, fab_reader_host(fab, fab->group_members[m]));
         }
     }
     *to = '\0';

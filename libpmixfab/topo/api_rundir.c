@@ -25,9 +25,9 @@ static int rundir_open_plane(const char *rundir, const char *plane, struct pmixf
     *out = NULL;
     if (asprintf(&path, "%s/%s" SUFFIX, rundir, plane) < 0)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "no memory for a path");
-    int rc = fab_handle_open(path, out, err);
+    int rc = fab_reader_open(path, out, err);
     if (rc == 0) {
-        const char *name = fab_handle_string(*out, (*out)->meta->name);
+        const char *name = fab_reader_string(*out, (*out)->meta->name);
         if (strcmp(name, plane) != 0) {
             rc = fab_fail(err, PMIXFAB_ERR_CONFLICT, "%s: holds plane %s: remove it", path, name);
             pmixfab_close(*out);

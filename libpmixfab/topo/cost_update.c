@@ -47,8 +47,8 @@ struct update {
     uint16_t *found; /* n_rows x n_edges: what was searched */
 };
 
-/* What a search from nothing takes, in cables that fab_walk_search() looks at in the same time. Measured: it
- * does all sources of a vector at once, and then writes what it found. */
+/* What a search from nothing takes, in cables that fab_affected_search() looks at in the same time. Measured:
+ * it does all sources of a vector at once, and then writes what it found. */
 static uint64_t fair_budget(const struct update *u)
 {
     uint64_t n_edges = u->costing->out->view.n_edges, all = n_edges * u->plane->n_adj;
@@ -121,7 +121,7 @@ static bool update_is_affected(struct update *u, uint32_t from, uint32_t to, uin
 {
     uint64_t left = u->walk.budget, part = left < most ? left : most;
     u->walk.budget = part;
-    bool done = fab_walk_affected(&u->walk, from, to, u->wanted);
+    bool done = fab_affected_affected(&u->walk, from, to, u->wanted);
     u->walk.budget += left - part;
     return done;
 }
@@ -165,11 +165,11 @@ static bool update_apply_change(struct update *u, const struct fab_change *chang
 {
     bool worse = change->now == 0 || (change->was != 0 && change->now > change->was);
     if (!worse)
-        fab_walk_set(&u->walk, change->a, change->b, change->now);
+        fab_affected_set(&u->walk, change->a, change->b, change->now);
     if (!list_affected(u, change))
         return false;
     if (worse)
-        fab_walk_set(&u->walk, change->a, change->b, change->now);
+        fab_affected_set(&u->walk, change->a, change->b, change->now);
     return true;
 }
 
@@ -182,7 +182,8 @@ static bool search_rows(struct update *u)
     uint32_t n = costing->out->view.n_edges;
     for (uint32_t i = 0; i < u->n_rows; i++) {
         uint16_t *row = u->found + (size_t)i * n;
-        if (!fab_walk_search(&u->walk, costing->sources[u->rows[i]], costing->edge_of, costing->n_searched))
+        if (!fab_affected_search(&u->walk, costing->sources[u->rows[i]], costing->edge_of,
+                                 costing->n_searched))
             return false;
         for (uint32_t e = 0; e < n; e++) {
             uint32_t dist = u->walk.dist[costing->sources[e]];
@@ -257,7 +258,7 @@ static int update_dist(struct update *u)
     if (rc == PMIXFAB_OK)
         rc = match_rows(u);
     if (rc == PMIXFAB_OK && (u->changes.n > 0 || u->n_rows > 0)) {
-        rc = fab_walk_begin(&u->walk, u->plane, &u->changes);
+        rc = fab_affected_begin(&u->walk, u->plane, &u->changes);
         if (rc != PMIXFAB_OK)
             return rc;
         u->walk.budget = fair_budget(u);
@@ -278,7 +279,7 @@ static int update_dist(struct update *u)
 static void update_release(struct update *u)
 {
     fab_changes_destroy(&u->changes);
-    fab_walk_destroy(&u->walk);
+    fab_affected_destroy(&u->walk);
     free(u->from);
     free(u->wanted);
     free(u->rows);

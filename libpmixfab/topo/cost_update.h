@@ -62,19 +62,20 @@ struct fab_walk {
 };
 
 /* The graph as it was before all changes. No budget is given yet. */
-int fab_walk_begin(struct fab_walk *walk, const struct fab_plane *plane, const struct fab_changes *changes);
-void fab_walk_set(struct fab_walk *walk, uint32_t a, uint32_t b, uint16_t cost);
-void fab_walk_destroy(struct fab_walk *walk);
+int fab_affected_begin(struct fab_walk *walk, const struct fab_plane *plane,
+                       const struct fab_changes *changes);
+void fab_affected_set(struct fab_walk *walk, uint32_t a, uint32_t b, uint16_t cost);
+void fab_affected_destroy(struct fab_walk *walk);
 
 /* Distances from one switch to those that edge_of names, n of them; of the others some. False: the budget is
  * spent. */
-bool fab_walk_search(struct fab_walk *walk, uint32_t from, const uint32_t *edge_of, uint32_t n);
+bool fab_affected_search(struct fab_walk *walk, uint32_t from, const uint32_t *edge_of, uint32_t n);
 
 /*
  * Which switches are reached from `from` on shortest ways that all begin with its cable to `to`: they are the
  * farther from it for the loss of that cable, and no others. Those of them that are `wanted` stand in
  * walk->found. False: the budget is spent.
  */
-bool fab_walk_affected(struct fab_walk *walk, uint32_t from, uint32_t to, const uint8_t *wanted);
+bool fab_affected_affected(struct fab_walk *walk, uint32_t from, uint32_t to, const uint8_t *wanted);
 
 #endif

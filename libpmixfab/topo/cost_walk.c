@@ -75,13 +75,14 @@ static void set_one(struct fab_walk *walk, uint32_t s, uint32_t to, uint16_t cos
         list[walk->own_n[s]++] = (struct fab_edge){to, cost, 1};
 }
 
-void fab_walk_set(struct fab_walk *walk, uint32_t a, uint32_t b, uint16_t cost)
+void fab_affected_set(struct fab_walk *walk, uint32_t a, uint32_t b, uint16_t cost)
 {
     set_one(walk, a, b, cost);
     set_one(walk, b, a, cost);
 }
 
-int fab_walk_begin(struct fab_walk *walk, const struct fab_plane *plane, const struct fab_changes *changes)
+int fab_affected_begin(struct fab_walk *walk, const struct fab_plane *plane,
+                       const struct fab_changes *changes)
 {
     size_t n = changes->n_switches + (size_t)1;
     *walk = (struct fab_walk){.plane = plane, .n = changes->n_switches, .uniform = changes->uniform};
@@ -103,13 +104,13 @@ int fab_walk_begin(struct fab_walk *walk, const struct fab_plane *plane, const s
         rc = make_lists(walk, changes);
     }
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < changes->n; i++)
-        fab_walk_set(walk, changes->list[i].a, changes->list[i].b, changes->list[i].was);
+        fab_affected_set(walk, changes->list[i].a, changes->list[i].b, changes->list[i].was);
     if (rc != PMIXFAB_OK)
-        fab_walk_destroy(walk);
+        fab_affected_destroy(walk);
     return rc;
 }
 
-void fab_walk_destroy(struct fab_walk *walk)
+void fab_affected_destroy(struct fab_walk *walk)
 {
     free(walk->own);
     free(walk->own_first);
@@ -163,7 +164,7 @@ static void affected_start(struct fab_walk *walk, uint32_t from)
 /* ---- searches ----------------------------------------------------------------------------------- */
 
 /* What is still to be found: where all cables cost the same, the first way to a switch is a shortest one. */
-bool fab_walk_search(struct fab_walk *walk, uint32_t from, const uint32_t *edge_of, uint32_t n)
+bool fab_affected_search(struct fab_walk *walk, uint32_t from, const uint32_t *edge_of, uint32_t n)
 {
     uint32_t missing = n, switches = walk->plane->n_switches;
     affected_start(walk, from);
@@ -194,7 +195,7 @@ bool fab_walk_search(struct fab_walk *walk, uint32_t from, const uint32_t *edge_
  * away can be reached through the cable only as soon as none is waiting that is: there the search ends, in
  * most fabrics after a few steps.
  */
-bool fab_walk_affected(struct fab_walk *walk, uint32_t from, uint32_t to, const uint8_t *wanted)
+bool fab_affected_affected(struct fab_walk *walk, uint32_t from, uint32_t to, const uint8_t *wanted)
 {
     uint32_t waiting = 0; /* of those that are to be looked at, reached through the cable only */
     walk->n_found = 0;

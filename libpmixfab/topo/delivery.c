@@ -1,7 +1,7 @@
 /*
  * delivery.c - the bytes in which a host hands over its report.
  *
- * Behind the head (packet.h): digest of the base u64, of the result u64; sources that failed u16, those of
+ * Behind the head (frame.h): digest of the base u64, of the result u64; sources that failed u16, those of
  * them that are unknown u16; length of the host's name u8 and the name; the body.
  */
 #include "topo/delivery.h"
@@ -14,7 +14,7 @@
 #include "topo/packet.h"
 #include "topo/report_priv.h"
 
-static const struct packet_kind kind = {
+static const struct frame_kind kind = {
     {'f', 'a', 'b', 'g', 'i', 'v', 'e', '\n'}, 2, FAB_DELIVERY_MAX, "the delivery of a host's report"};
 
 /* What is unknown has failed, and the subnet is no source of a report. */
@@ -33,51 +33,51 @@ int fab_delivery_encode(const struct fab_delivery *delivery, void **bytes, size_
         return PMIXFAB_ERR_INVAL;
     if (delivery->size > FAB_REPORT_MAX_SIZE)
         return PMIXFAB_ERR_RANGE;
-    size_t len = strlen(delivery->host), total = PACKET_HEAD + 8 + 8 + 2 + 2 + 1 + len + delivery->size;
+    size_t len = strlen(delivery->host), total = FRAME_HEAD + 8 + 8 + 2 + 2 + 1 + len + delivery->size;
     uint8_t *start = malloc(total);
     if (start == NULL)
         return PMIXFAB_ERR_NOMEM;
 
-    uint8_t *at = packet_put(start + PACKET_HEAD, delivery->base, 8);
-    at = packet_put(at, delivery->digest, 8);
-    at = packet_put(at, delivery->failed, 2);
-    at = packet_put(at, delivery->unknown, 2);
-    at = packet_put(at, len, 1);
+    uint8_t *at = frame_put(start + FRAME_HEAD, delivery->base, 8);
+    at = frame_put(at, delivery->digest, 8);
+    at = frame_put(at, delivery->failed, 2);
+    at = frame_put(at, delivery->unknown, 2);
+    at = frame_put(at, len, 1);
     memcpy(at, delivery->host, len);
     memcpy(at + len, delivery->body, delivery->size);
-    packet_seal(&kind, start, total);
+    frame_seal(&kind, start, total);
     *bytes = start;
     *size = total;
     return PMIXFAB_OK;
 }
 
-static int read_delivery(struct packet *in, struct fab_delivery *out, struct fab_err *err)
+static int read_delivery(struct frame *in, struct fab_delivery *out, struct fab_err *err)
 {
-    out->base = packet_get(in, 8);
-    out->digest = packet_get(in, 8);
-    out->failed = (uint32_t)packet_get(in, 2);
-    out->unknown = (uint32_t)packet_get(in, 2);
-    uint64_t len = packet_get(in, 1);
-    const void *host = packet_take(in, len);
+    out->base = frame_get(in, 8);
+    out->digest = frame_get(in, 8);
+    out->failed = (uint32_t)frame_get(in, 2);
+    out->unknown = (uint32_t)frame_get(in, 2);
+    uint64_t len = frame_get(in, 1);
+    const void *host = frame_bytes(in, len);
 
     if (in->overrun || len > FAB_HOST_MAX || memchr(host, 0, len) != NULL || out->digest == 0)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a delivery does not say of which report it is");
     if (!good_sources(out->failed, out->unknown))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a delivery names sources that there are not");
     memcpy(out->host, host, len);
-    out->size = packet_left(in);
+    out->size = frame_left(in);
     if (out->size == 0 || out->size > FAB_REPORT_MAX_SIZE)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a delivery holds an impossible %zu bytes", out->size);
-    out->body = packet_take(in, out->size);
+    out->body = frame_bytes(in, out->size);
     return report_check_host(out->host, err);
 }
 
 int fab_delivery_decode(const void *bytes, size_t size, struct fab_delivery *out, struct fab_err *err)
 {
-    struct packet in;
+    struct frame in;
 
     memset(out, 0, sizeof(*out));
-    int rc = packet_open(&kind, bytes, size, &in, err);
+    int rc = frame_open(&kind, bytes, size, &in, err);
     if (rc == PMIXFAB_OK)
         rc = read_delivery(&in, out, err);
     if (rc != PMIXFAB_OK)

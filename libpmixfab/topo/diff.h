@@ -49,7 +49,7 @@ enum fab_change_kind {
     FAB_CHANGE_PORT_MISSING, /* of an HCA that is seen: the cable in one of its ports is not */
     FAB_CHANGE_PORT_BACK,
     FAB_CHANGE_LINK_BACK, /* a cable between switches that was lost is there again */
-    FAB_CHANGE_FLAPPING,  /* a cable comes and goes, and is held down for a while */
+    FAB_CHANGE_FLAPPING,  /* a cable comes and goes, and is suppressed for a while */
     FAB_CHANGE_KINDS      /* one more than the last */
 };
 

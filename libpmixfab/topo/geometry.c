@@ -247,10 +247,10 @@ static bool shared_switches(const struct fab_plane *plane)
 
 static int number_logical(const struct fab_plane *plane, struct fab_layout *layout, uint32_t *rank)
 {
-    const struct fab_past *past = layout->past;
+    const struct fab_stable *past = layout->past;
     int rc = rank_by_name(plane, layout, rank);
     if (rc == 0 && past != NULL && past->kind == layout->kind && layout->dims == 0)
-        rc = fab_past_number(plane, layout->ranked, past->logical, FAB_GRID_DIMS, false, layout->pod, rank);
+        rc = fab_stable_number(plane, layout->ranked, past->logical, FAB_GRID_DIMS, false, layout->pod, rank);
     return rc;
 }
 
@@ -261,7 +261,7 @@ static int number_physical(const struct fab_plane *plane, const struct fab_layou
         chassis[s] = plane->inv->nodes[plane->switches[s].node].chassis;
     int rc = rank_by_slot(plane, layout, rank);
     if (rc == 0 && layout->past != NULL)
-        rc = fab_past_number(plane, layout->ranked, layout->past->physical, 2, true, chassis, rank);
+        rc = fab_stable_number(plane, layout->ranked, layout->past->physical, 2, true, chassis, rank);
     return rc;
 }
 
@@ -269,7 +269,7 @@ static int number_physical(const struct fab_plane *plane, const struct fab_layou
 static int geometry_fill(const struct fab_plane *plane, struct fab_layout *layout, uint32_t *rank,
                          uint32_t *chassis, struct fab_geometry *out)
 {
-    const struct fab_past *past = layout->past;
+    const struct fab_stable *past = layout->past;
     out->kind = layout->kind;
     out->dims = 3;
     if (layout->dims > 0) {
@@ -302,7 +302,7 @@ static int geometry_fill(const struct fab_plane *plane, struct fab_layout *layou
 int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *before, struct fab_geometry *out)
 {
     struct fab_layout layout = {.kind = FAB_KIND_OTHER};
-    struct fab_past past = {.kind = FAB_KIND_OTHER};
+    struct fab_stable past = {.kind = FAB_KIND_OTHER};
     uint32_t n = plane->n_switches, *rank = NULL, *chassis = NULL;
     int rc = PMIXFAB_ERR_NOMEM;
 
@@ -319,7 +319,7 @@ int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *bef
     layout.pod = out->pod;
     layout.level = out->level;
 
-    rc = before != NULL ? fab_past_find(plane, before, &past) : 0;
+    rc = before != NULL ? fab_stable_find(plane, before, &past) : 0;
     layout.past = before != NULL && rc == 0 ? &past : NULL;
     if (rc == 0)
         rc = geometry_find_levels(plane, out->level);
@@ -329,7 +329,7 @@ int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *bef
         rc = geometry_fill(plane, &layout, rank, chassis, out);
 
 cleanup:
-    fab_past_destroy(&past);
+    fab_stable_destroy(&past);
     free(layout.pos);
     free(layout.ranked);
     free(rank);

@@ -16,7 +16,7 @@
 
 static enum fab_kind snapshot_kind(const struct pmixfab *before)
 {
-    const char *name = fab_handle_string(before, before->meta->kind);
+    const char *name = fab_reader_string(before, before->meta->kind);
     for (int kind = FAB_KIND_OTHER; kind <= FAB_KIND_UNATTACHED; kind++)
         if (strcmp(fab_kind_name((enum fab_kind)kind), name) == 0)
             return (enum fab_kind)kind;
@@ -24,7 +24,7 @@ static enum fab_kind snapshot_kind(const struct pmixfab *before)
 }
 
 /* Where old switch o stood, by its first device. */
-static void stable_set_position(struct fab_past *past, uint32_t s, const struct pmixfab *before,
+static void stable_set_position(struct fab_stable *past, uint32_t s, const struct pmixfab *before,
                                 uint32_t device)
 {
     const uint32_t *logical = before->logical + (size_t)device * before->meta->dims;
@@ -43,8 +43,9 @@ static void stable_set_position(struct fab_past *past, uint32_t s, const struct 
  * Switches that are new, in the places of those that are gone: by most of the devices that they carry. Two
  * that share what one carried: the first by GUID has its place. gone: per old switch.
  */
-static int find_successors(const struct fab_plane *plane, const struct pmixfab *before, struct fab_past *past,
-                           const uint32_t *first, const uint8_t *known, uint8_t *gone)
+static int find_successors(const struct fab_plane *plane, const struct pmixfab *before,
+                           struct fab_stable *past, const uint32_t *first, const uint8_t *known,
+                           uint8_t *gone)
 {
     uint32_t n = plane->n_switches, *best = fab_array(n, sizeof *best), *votes = fab_array(n, sizeof *votes);
     if (best == NULL || votes == NULL) {
@@ -57,7 +58,7 @@ static int find_successors(const struct fab_plane *plane, const struct pmixfab *
         uint32_t s = plane->devices[i].sw;
         if (s == FAB_NONE || known[s])
             continue;
-        uint32_t old = fab_handle_port(before, plane->inv->ports[plane->devices[i].port].guid);
+        uint32_t old = fab_reader_port(before, plane->inv->ports[plane->devices[i].port].guid);
         uint32_t o = old == FAB_NONE ? FAB_NONE : before->devices[old].sw;
         if (o == FAB_NONE || !gone[o])
             continue;
@@ -76,14 +77,14 @@ static int find_successors(const struct fab_plane *plane, const struct pmixfab *
     return 0;
 }
 
-int fab_past_find(const struct fab_plane *plane, const struct pmixfab *before, struct fab_past *past)
+int fab_stable_find(const struct fab_plane *plane, const struct pmixfab *before, struct fab_stable *past)
 {
     uint32_t n = plane->n_switches, n_old = before->meta->n_switches;
     uint32_t *first = fab_array(n_old, sizeof *first); /* device on each old switch */
     uint8_t *known = fab_array(n, 1), *gone = fab_array(n_old, 1);
     int rc = PMIXFAB_ERR_NOMEM;
 
-    *past = (struct fab_past){.kind = snapshot_kind(before), .dims = before->meta->dims};
+    *past = (struct fab_stable){.kind = snapshot_kind(before), .dims = before->meta->dims};
     past->logical = fab_array((size_t)n * FAB_GRID_DIMS, sizeof *past->logical);
     past->physical = fab_array((size_t)n * 2, sizeof *past->physical);
     if (first == NULL || known == NULL || gone == NULL || past->logical == NULL || past->physical == NULL)
@@ -111,15 +112,15 @@ cleanup:
     free(known);
     free(gone);
     if (rc != 0)
-        fab_past_destroy(past);
+        fab_stable_destroy(past);
     return rc;
 }
 
-void fab_past_destroy(struct fab_past *past)
+void fab_stable_destroy(struct fab_stable *past)
 {
     free(past->logical);
     free(past->physical);
-    *past = (struct fab_past){0};
+    *past = (struct fab_stable){0};
 }
 
 /* ---- numbers that stay -------------------------------------------------------------------------- */
@@ -251,8 +252,8 @@ static void number_items(struct item *items, uint32_t n, uint32_t number)
     }
 }
 
-int fab_past_number(const struct fab_plane *plane, const uint8_t *ranked, const uint32_t *was,
-                    unsigned stride, bool chassis, uint32_t *group, uint32_t *rank)
+int fab_stable_number(const struct fab_plane *plane, const uint8_t *ranked, const uint32_t *was,
+                      unsigned stride, bool chassis, uint32_t *group, uint32_t *rank)
 {
     uint32_t n = 0, n_bundles = 0;
     struct item *items = fab_array(plane->n_switches, sizeof *items);

@@ -15,7 +15,7 @@
 #define FAB_GRID_DIMS 3
 
 /* Where the plane's switches stood before. */
-struct fab_past {
+struct fab_stable {
     enum fab_kind kind;
     uint32_t dims;      /* of the logical coordinates */
     uint32_t *logical;  /* per switch: FAB_GRID_DIMS numbers; FAB_NONE: it carried no device */
@@ -30,7 +30,7 @@ struct fab_layout {
     uint32_t *pod;                /* per switch; any distinct numbers below n_switches, FAB_NONE: in no pod */
     uint8_t *ranked;              /* per switch: 1 where it is numbered, in its pod and in its chassis */
     const uint8_t *level;         /* per switch, as in struct fab_geometry */
-    const struct fab_past *past;  /* NULL: nothing is known */
+    const struct fab_stable *past; /* NULL: nothing is known */
 };
 
 /* Plain trees are those that are no grid by accident: two levels, and leaves without a device fully cabled.
@@ -40,16 +40,16 @@ int fab_layout_tree(const struct fab_plane *plane, struct fab_layout *layout);
 int fab_layout_dragonfly(const struct fab_plane *plane, struct fab_layout *layout);
 int fab_layout_grid(const struct fab_plane *plane, struct fab_layout *layout);
 
-int fab_past_find(const struct fab_plane *plane, const struct pmixfab *before, struct fab_past *past);
-void fab_past_destroy(struct fab_past *past);
+int fab_stable_find(const struct fab_plane *plane, const struct pmixfab *before, struct fab_stable *past);
+void fab_stable_destroy(struct fab_stable *past);
 
 /*
  * Numbers that stay. group and rank, per switch: a pod or chassis and a place in it, as computed from
  * nothing; replaced by what follows from the past. was: group and place before, `stride` numbers a switch.
  * chassis: 0 is none and stays 0.
  */
-int fab_past_number(const struct fab_plane *plane, const uint8_t *ranked, const uint32_t *was,
-                    unsigned stride, bool chassis, uint32_t *group, uint32_t *rank);
+int fab_stable_number(const struct fab_plane *plane, const uint8_t *ranked, const uint32_t *was,
+                      unsigned stride, bool chassis, uint32_t *group, uint32_t *rank);
 
 /* calloc() that gives memory for an array of none, too, so that NULL always means out of memory. */
 static inline void *fab_array(size_t n, size_t size)

@@ -168,7 +168,7 @@ static bool unite_hosts(struct sort_key *keys, uint32_t n, struct fab_key *hashe
     *n_hosts = 0;
     for (uint32_t i = 0; i < n; i++)
         hashes[i] = (struct fab_key){XXH3_64bits(keys[i].host, strlen(keys[i].host)), i};
-    fab_keys_sort(hashes, hashes + n, n);
+    fab_radix_sort(hashes, hashes + n, n);
     for (uint32_t i = 0; i < n; i++) {
         struct sort_key *key = &keys[hashes[i].index];
         bool first = i == 0 || hashes[i].value != hashes[i - 1].value;

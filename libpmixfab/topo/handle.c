@@ -102,7 +102,7 @@ cleanup:
     return rc;
 }
 
-int fab_handle_open(const char *path, struct pmixfab **out, struct fab_err *err)
+int fab_reader_open(const char *path, struct pmixfab **out, struct fab_err *err)
 {
     struct fab_err why = {""};
     void *map = NULL;
@@ -132,7 +132,7 @@ int pmixfab_open_file(const char *path, struct pmixfab **out)
     *out = NULL;
     if (path == NULL || path[0] == '\0')
         return PMIXFAB_ERR_INVAL;
-    int rc = fab_handle_open(path, out, &err);
+    int rc = fab_reader_open(path, out, &err);
     if (rc != 0)
         fab_log(PMIXFAB_LOG_ERROR, "%s", err.text);
     return rc;

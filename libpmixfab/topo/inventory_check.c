@@ -134,7 +134,7 @@ static int inventory_order_nodes(struct fab_inventory *inv, struct fab_key *keys
 
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         keys[i] = (struct fab_key){inv->nodes[i].guid, i};
-    bool changed = fab_keys_sort(keys, keys + inv->n_nodes, inv->n_nodes);
+    bool changed = fab_radix_sort(keys, keys + inv->n_nodes, inv->n_nodes);
     for (uint32_t i = 1; i < inv->n_nodes; i++) {
         if (keys[i - 1].value == keys[i].value)
             return inv_reject(err, PMIXFAB_ERR_CONFLICT, inv->nodes[keys[i].index].line,
@@ -166,7 +166,7 @@ static int inventory_order_ports(struct fab_inventory *inv, struct fab_key *keys
 
     for (uint32_t i = 0; i < inv->n_ports; i++)
         keys[i] = (struct fab_key){(uint64_t)inv->ports[i].node << 8 | inv->ports[i].num, i};
-    bool changed = fab_keys_sort(keys, keys + inv->n_ports, inv->n_ports);
+    bool changed = fab_radix_sort(keys, keys + inv->n_ports, inv->n_ports);
     for (uint32_t i = 1; i < inv->n_ports; i++) {
         const struct fab_port *port = &inv->ports[keys[i].index];
         if (keys[i - 1].value == keys[i].value)
@@ -205,7 +205,7 @@ static int check_port_guids(const struct fab_inventory *inv, struct fab_key *key
         if (port->guid != 0 && inv->nodes[port->node].kind == FAB_HCA)
             keys[n++] = (struct fab_key){port->guid, i};
     }
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     for (uint32_t i = 1; i < n; i++) {
         const struct fab_port *a = &inv->ports[keys[i - 1].index], *b = &inv->ports[keys[i].index];
         if (keys[i - 1].value != keys[i].value)

@@ -92,13 +92,13 @@ static int merge_nodes(struct merge *m)
     }
     for (uint32_t i = 0; i < old; i++)
         keys[i] = (struct fab_key){into->nodes[i].guid, i};
-    fab_keys_sort(keys, keys + old, old);
+    fab_radix_sort(keys, keys + old, old);
     for (uint32_t i = 0; i < m->from->n_nodes && rc == 0; i++) {
         struct fab_node node = m->from->nodes[i];
         node.desc += node.desc == 0 ? 0 : base;
         node.host += node.host == 0 ? 0 : base;
         node.name += node.name == 0 ? 0 : base;
-        m->node[i] = fab_keys_find(keys, old, node.guid);
+        m->node[i] = fab_radix_find(keys, old, node.guid);
         if (m->node[i] == FAB_NONE)
             rc = fab_inventory_add_node(into, &node, &m->node[i]);
         else
@@ -118,10 +118,10 @@ static int match_ports(struct merge *m)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < n; i++)
         keys[i] = (struct fab_key){(uint64_t)m->into->ports[i].node << 8 | m->into->ports[i].num, i};
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     for (uint32_t i = 0; i < m->from->n_ports; i++) {
         const struct fab_port *port = &m->from->ports[i];
-        m->port[i] = fab_keys_find(keys, n, (uint64_t)m->node[port->node] << 8 | port->num);
+        m->port[i] = fab_radix_find(keys, n, (uint64_t)m->node[port->node] << 8 | port->num);
     }
     free(keys);
     return 0;

@@ -211,7 +211,7 @@ int join_all(const struct join_input *input, struct fab_join_cache *cache, const
 }
 
 int fab_join(const struct fab_inventory *swept, const struct fab_report *const *reports, uint32_t n_reports,
-             const struct fab_ethernet_plane *planes, uint32_t n_planes, const struct fab_past *past,
+             const struct fab_ethernet_plane *planes, uint32_t n_planes, const struct fab_prior_owners *past,
              fab_remark_fn remark, void *cbdata, struct fab_joined *out, struct fab_err *err)
 {
     const struct join_input input = {swept, reports, n_reports, planes, n_planes, past, remark, cbdata};

@@ -36,10 +36,10 @@
  * said.
  *
  * Claims. No host can take another's device away: two hosts that say one node GUID, port GUID or MAC of
- * devices of theirs both keep them. One goes by it: that of the host whose it was before (struct fab_past),
- * else of the first in natural order; the other has a GUID made up of its host and name. Both facts are in
- * conflict, the other's is YIELDED, and both hosts have a remark. What a device is not known by is still its
- * fact: its id is made of those.
+ * devices of theirs both keep them. One goes by it: that of the host whose it was before (struct
+ * fab_prior_owners), else of the first in natural order; the other has a GUID made up of its host and name.
+ * Both facts are in conflict, the other's is YIELDED, and both hosts have a remark. What a device is not
+ * known by is still its fact: its id is made of those.
  *
  * Facts. Which source is believed is decided per kind by one table (join_order.c; fab_join_order), never by
  * which came first; of one source's texts the first in natural order is (of bandwidths the greatest). A fact
@@ -79,11 +79,11 @@ struct fab_detail {
     uint8_t kind;     /* enum fab_fact */
     uint8_t flags;    /* FAB_DETAIL_* */
 };
-#define FAB_DETAIL_CHOSEN   1u /* believed (of a kind with many: all that nobody contradicts) */
-#define FAB_DETAIL_CONFLICT 2u /* sources contradict each other about this kind */
-#define FAB_DETAIL_ESTIMATE 4u
-#define FAB_DETAIL_SOFTWARE 8u  /* a way of using the device that its hardware has no part in (TCP) */
-#define FAB_DETAIL_YIELDED  16u /* a GUID or MAC that another host's device goes by */
+#define FAB_DETAIL_CHOSEN    1u /* believed (of a kind with many: all that nobody contradicts) */
+#define FAB_DETAIL_CONFLICT  2u /* sources contradict each other about this kind */
+#define FAB_DETAIL_ESTIMATE  4u
+#define FAB_DETAIL_SOFTWARE  8u  /* a way of using the device that its hardware has no part in (TCP) */
+#define FAB_DETAIL_OUTRANKED 16u /* a GUID or MAC that another host's device goes by */
 
 /* Seen by whom. A port without a cable that is not up is its host's alone once that speaks of it: the sweep
  * has no word of it but that it is there. What is made up for Ethernet planes is nodes' word. */
@@ -121,7 +121,7 @@ typedef void (*fab_remark_fn)(const char *line, void *cbdata);
  * number of 48 bits), or with this FAB_FACT_SYSTEM_GUID and, of this kind alone, that node GUID (0 of the
  * others): the two are an id, also of devices that do not go by their node GUID. NULL: none. Asked for where
  * several hosts claim it, and then only. */
-struct fab_past {
+struct fab_prior_owners {
     const char *(*holder)(void *cbdata, enum fab_fact kind, uint64_t value, uint64_t node);
     void *cbdata;
 };
@@ -135,7 +135,7 @@ struct fab_past {
  * a plane's network is none; _INVAL: not finished. *out is initialised here; on error it is empty.
  */
 int fab_join(const struct fab_inventory *swept, const struct fab_report *const *reports, uint32_t n_reports,
-             const struct fab_ethernet_plane *planes, uint32_t n_planes, const struct fab_past *past,
+             const struct fab_ethernet_plane *planes, uint32_t n_planes, const struct fab_prior_owners *past,
              fab_remark_fn remark, void *cbdata, struct fab_joined *out, struct fab_err *err);
 void fab_joined_destroy(struct fab_joined *joined);
 
@@ -153,10 +153,11 @@ void fab_join_cache_free(struct fab_join_cache *cache); /* NULL allowed */
  * fact has. digests: fab_report_digest() of each report; two of one host with one digest are taken for equal.
  * After an error the cache is empty, or what it was. cache NULL: fab_join().
  */
-int fab_join_again(struct fab_join_cache *cache, const struct fab_inventory *swept,
-                   const struct fab_report *const *reports, const uint64_t *digests, uint32_t n_reports,
-                   const struct fab_ethernet_plane *planes, uint32_t n_planes, const struct fab_past *past,
-                   fab_remark_fn remark, void *cbdata, struct fab_joined *out, struct fab_err *err);
+int fab_join_revised(struct fab_join_cache *cache, const struct fab_inventory *swept,
+                     const struct fab_report *const *reports, const uint64_t *digests, uint32_t n_reports,
+                     const struct fab_ethernet_plane *planes, uint32_t n_planes,
+                     const struct fab_prior_owners *past, fab_remark_fn remark, void *cbdata,
+                     struct fab_joined *out, struct fab_err *err);
 
 /* Sources of a kind, the most believed first, ended by FAB_SOURCES. */
 const enum fab_source *fab_join_order(enum fab_fact kind);

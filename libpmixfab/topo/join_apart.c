@@ -1,5 +1,5 @@
 /*
- * join_apart.c - which devices of one report are several nodes although they have one node GUID.
+ * join_shared_guid.c - which devices of one report are several nodes although they have one node GUID.
  *
  * A node GUID is one RDMA device's. There are drivers that give all of their devices one, usnic does; that is
  * then nobody's. Devices are told apart by their name, which the operating system gives to one alone. A port
@@ -99,7 +99,7 @@ static bool is_plain(struct join_dev *const *list, uint32_t n)
     return true;
 }
 
-void join_apart(struct join *j, struct join_dev **list)
+void join_shared_guid(struct join *j, struct join_dev **list)
 {
     for (uint32_t first = 0, end; first < j->n_devs; first = end) {
         uint32_t n = 0;

@@ -168,10 +168,11 @@ void join_cache_keep(struct join *j)
 
 /* ---- joining again ------------------------------------------------------------------------------------ */
 
-int fab_join_again(struct fab_join_cache *cache, const struct fab_inventory *swept,
-                   const struct fab_report *const *reports, const uint64_t *digests, uint32_t n_reports,
-                   const struct fab_ethernet_plane *planes, uint32_t n_planes, const struct fab_past *past,
-                   fab_remark_fn remark, void *cbdata, struct fab_joined *out, struct fab_err *err)
+int fab_join_revised(struct fab_join_cache *cache, const struct fab_inventory *swept,
+                     const struct fab_report *const *reports, const uint64_t *digests, uint32_t n_reports,
+                     const struct fab_ethernet_plane *planes, uint32_t n_planes,
+                     const struct fab_prior_owners *past, fab_remark_fn remark, void *cbdata,
+                     struct fab_joined *out, struct fab_err *err)
 {
     if (cache == NULL || digests == NULL)
         return fab_join(swept, reports, n_reports, planes, n_planes, past, remark, cbdata, out, err);

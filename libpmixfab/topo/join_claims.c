@@ -86,7 +86,7 @@ static void leave_out(struct join *j, struct join_dev *dev, enum fab_fact kind, 
 {
     struct join_trouble *trouble = &j->trouble[dev->report];
     if (kind != FAB_FACT_MAC) {
-        join_refuse(j, dev, j->reports[own->report]->host);
+        join_foreign(j, dev, j->reports[own->report]->host);
         return;
     }
     if (dev->plane == FAB_NONE)
@@ -126,7 +126,7 @@ static void claim_resolve(struct join *j, enum fab_fact kind, const struct fab_k
         if (own->report != dev->report) {
             leave_out(j, dev, kind, own);
         } else if (own != dev && !shared) {
-            join_odd(j, dev);
+            join_inconsistent(j, dev);
         } else if (several) {
             bool yields = j->host_group[dev->report] != j->host_group[holder->report];
             join_dispute(j, dev, kind, bits[kind], yields,
@@ -158,10 +158,10 @@ void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chosen)
         if (dev->rdma && dev->fate == JOIN_NEW && said_node(dev) != 0 && dev->system_guid != 0)
             keys[n++] = (struct fab_key){dev->system_guid, d};
     }
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     for (uint32_t i = 0; i < n; i++) /* sorting keeps the order of those alike: by node, then by system */
         keys[i].value = said_node(&j->devs[keys[i].index]);
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     for (uint32_t first = 0, end; first < n; first = end) {
         const uint64_t system = j->devs[keys[first].index].system_guid;
         bool apart = false;

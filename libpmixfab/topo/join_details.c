@@ -168,7 +168,7 @@ static void mark_disputed(struct join_heap *heap, const struct join_dev *dev)
             continue;
         said->flags |= FAB_DETAIL_CONFLICT;
         if ((dev->yielded & bit) != 0)
-            said->flags |= FAB_DETAIL_YIELDED;
+            said->flags |= FAB_DETAIL_OUTRANKED;
     }
 }
 

@@ -112,7 +112,7 @@ static void settle_macs(struct join *j, struct fab_key *keys, uint32_t *chosen)
         if (dev->mac != 0 && (dev->plane != FAB_NONE || dev->fate == JOIN_NEW || dev->fate == JOIN_SWEPT))
             keys[n++] = (struct fab_key){dev->mac, d};
     }
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     join_settle(j, FAB_FACT_MAC, keys, n, true, chosen);
 }
 

@@ -73,7 +73,7 @@ static uint32_t join_collect_hosts(const struct fab_inventory *inv, struct known
         if (node->kind == FAB_HCA && !join_unnamed(inv, node))
             keys[n++] = (struct fab_key){short_hash(fab_str(inv, node->host)), i};
     }
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     for (uint32_t first = 0, end; first < n; first = end) {
         for (end = first; end < n && keys[end].value == keys[first].value; end++)
             hosts[kept + end - first] =
@@ -106,7 +106,7 @@ static void group_reports(struct join *j, struct fab_key *keys)
 {
     for (uint32_t r = 0; r < j->n_reports; r++)
         keys[r] = (struct fab_key){XXH3_64bits(j->host[r], strlen(j->host[r])), r};
-    fab_keys_sort(keys, keys + j->n_reports, j->n_reports);
+    fab_radix_sort(keys, keys + j->n_reports, j->n_reports);
     for (uint32_t i = 0; i < j->n_reports; i++) {
         bool same = i > 0 && keys[i].value == keys[i - 1].value;
         j->host_group[keys[i].index] = same ? j->host_group[keys[i - 1].index] : keys[i].index;

@@ -10,7 +10,7 @@
 
 #include "topo/join_priv.h"
 
-void join_refuse(struct join *j, struct join_dev *dev, const char *other)
+void join_foreign(struct join *j, struct join_dev *dev, const char *other)
 {
     struct join_trouble *trouble = &j->trouble[dev->report];
     uint32_t n = j->groups.groups[dev->group].n;
@@ -21,7 +21,7 @@ void join_refuse(struct join *j, struct join_dev *dev, const char *other)
     j->n_refused += n;
 }
 
-void join_odd(struct join *j, struct join_dev *dev)
+void join_inconsistent(struct join *j, struct join_dev *dev)
 {
     dev->fate = JOIN_ODD;
     j->trouble[dev->report].odd += j->groups.groups[dev->group].n;
@@ -49,7 +49,7 @@ static uint32_t collect_ports(const struct fab_inventory *inv, struct fab_key *k
             if (port->guid != 0 && kind != FAB_SWITCH && (kind != FAB_HCA) == others)
                 keys[n++] = (struct fab_key){port->guid, p};
         }
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     return n;
 }
 
@@ -59,7 +59,7 @@ static void match_by_port_guid(struct join *j, const struct fab_key *keys, uint3
     for (uint32_t d = 0; d < j->n_devs; d++) {
         struct join_dev *dev = &j->devs[d];
         if (dev->rdma && dev->port_guid != 0)
-            dev->swept_port = fab_keys_find(keys, n, dev->port_guid);
+            dev->swept_port = fab_radix_find(keys, n, dev->port_guid);
         if (dev->swept_port != FAB_NONE) {
             dev->swept_node = j->swept->ports[dev->swept_port].node;
             dev->node_guid = j->swept->nodes[dev->swept_node].guid;
@@ -213,7 +213,7 @@ static void settle_swept(struct join *j, uint32_t *joined, uint32_t *rival)
         if (j->owner[dev->swept_node] != dev->report && is_anybodys(j, dev)) {
             part_from_swept(j, dev, rival);
         } else if (j->owner[dev->swept_node] != dev->report) {
-            join_refuse(j, dev, owner_name(j, dev->swept_node));
+            join_foreign(j, dev, owner_name(j, dev->swept_node));
         } else if (dev->swept_port != FAB_NONE && joined[dev->swept_port] == FAB_NONE) {
             const struct fab_port *port = &j->swept->ports[dev->swept_port];
             joined[dev->swept_port] = d;
@@ -224,13 +224,13 @@ static void settle_swept(struct join *j, uint32_t *joined, uint32_t *rival)
                    fab_inventory_port(j->swept, dev->swept_node, dev->num) == FAB_NONE) {
             dev->fate = JOIN_NEW;
         } else {
-            join_odd(j, dev);
+            join_inconsistent(j, dev);
         }
     }
 }
 
 /* Who has a node of the sweep that others claim, too. */
-static void mark_rivals(struct join *j, const uint32_t *rival)
+static void mark_contenders(struct join *j, const uint32_t *rival)
 {
     for (uint32_t d = 0; d < j->n_devs; d++) {
         struct join_dev *dev = &j->devs[d];
@@ -250,7 +250,7 @@ static void join_assign_new(struct join *j, struct fab_key *keys, uint32_t *chos
         if (dev->fate == JOIN_NEW)
             keys[n++] = (struct fab_key){(uint64_t)dev->swept_node << 8 | dev->num, d};
     }
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     join_settle(j, FAB_FACT_PORT, keys, n, false, chosen); /* of one report: the node's owner */
     n = 0;
     for (uint32_t d = 0; d < j->n_devs; d++) {
@@ -261,7 +261,7 @@ static void join_assign_new(struct join *j, struct fab_key *keys, uint32_t *chos
         if (dev->node_guid != 0)
             keys[n++] = (struct fab_key){dev->node_guid, d};
     }
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     join_settle(j, FAB_FACT_NODE_GUID, keys, n, true, chosen);
     join_settle_ids(j, keys, chosen);
     n = 0;
@@ -271,7 +271,7 @@ static void join_assign_new(struct join *j, struct fab_key *keys, uint32_t *chos
         if ((dev->fate == JOIN_NEW || fills) && dev->port_guid != 0)
             keys[n++] = (struct fab_key){dev->port_guid, d};
     }
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     join_settle(j, FAB_FACT_PORT_GUID, keys, n, false, chosen);
 }
 
@@ -293,11 +293,11 @@ int join_match(struct join *j)
     if (rc == PMIXFAB_OK) {
         match_by_port_guid(j, keys, collect_ports(inv, keys));
         fill_node_guids(j, list);
-        join_apart(j, list);
+        join_shared_guid(j, list);
         match_by_node(j);
         find_owners(j);
         settle_swept(j, joined, rival);
-        mark_rivals(j, rival);
+        mark_contenders(j, rival);
         join_assign_new(j, keys, chosen);
     }
     free(keys);

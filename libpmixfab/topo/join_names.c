@@ -107,7 +107,7 @@ static uint32_t naming_sort_by_host(struct naming *naming)
         if (inv->nodes[i].kind == FAB_HCA)
             naming->keys[n++] = (struct fab_key){XXH3_64bits(host, strlen(host)), i};
     }
-    fab_keys_sort(naming->keys, naming->keys + n, n);
+    fab_radix_sort(naming->keys, naming->keys + n, n);
     return n;
 }
 

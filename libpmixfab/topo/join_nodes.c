@@ -45,7 +45,7 @@ static void number_ports(struct join *j, struct join_node *node, struct join_dev
                 continue;
             unsigned num = join_take_number(node->used, free ? dev->num : 0, 254);
             if (num == 0) {
-                join_odd(j, dev);
+                join_inconsistent(j, dev);
                 continue;
             }
             dev->num = (uint8_t)num;
@@ -165,7 +165,7 @@ static uint32_t move_apart(struct request *list, uint32_t n, struct fab_key *key
     uint32_t moved = 0;
     for (uint32_t i = 0; i < n; i++)
         keys[i] = (struct fab_key){list[i].value, i};
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     for (uint32_t i = 1, first = 0; i < n; i++) {
         struct request *own = &list[keys[i].index];
         if (keys[i].value != keys[first].value) {

@@ -167,7 +167,7 @@ struct join {
     const struct fab_report *const *reports; /* by host */
     const struct fab_report **sorted;
     uint32_t n_reports;
-    const struct fab_past *past;
+    const struct fab_prior_owners *past;
     struct fab_join_cache *cache; /* NULL: none */
     const uint64_t *digests;      /* of the reports, in the caller's order, then by host */
     uint64_t *sorted_digests;
@@ -274,7 +274,7 @@ struct join_input {
     uint32_t n_reports;
     const struct fab_ethernet_plane *planes;
     uint32_t n_planes;
-    const struct fab_past *past;
+    const struct fab_prior_owners *past;
     fab_remark_fn remark;
     void *cbdata;
 };
@@ -309,10 +309,10 @@ uint64_t join_made_up(const char *kind, const char *a, const char *b, uint64_t n
 /* Is this swept node one that nobody named? */
 bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node);
 /* A device is not joined: it counts for its report. */
-void join_refuse(struct join *j, struct join_dev *dev, const char *other);
-void join_odd(struct join *j, struct join_dev *dev);
+void join_foreign(struct join *j, struct join_dev *dev, const char *other);
+void join_inconsistent(struct join *j, struct join_dev *dev);
 /* Which devices of one report that share a node GUID are several nodes. list: room for all devices. */
-void join_apart(struct join *j, struct join_dev **list);
+void join_shared_guid(struct join *j, struct join_dev **list);
 /* It does not go by its node GUID. */
 void join_disown(struct join_dev *dev);
 

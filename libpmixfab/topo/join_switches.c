@@ -126,12 +126,12 @@ static int make_switches(struct join *j, struct fab_key *keys, struct fab_key *o
                 XXH3_64bits_withSeed(text, strlen(text), (uint64_t)dev->plane * 2 + (dev->switch_id != NULL)),
                 d};
     }
-    fab_keys_sort(keys, order, n);
+    fab_radix_sort(keys, order, n);
     for (uint32_t i = 0; i < n; i++)
         if (i == 0 || keys[i].value != keys[i - 1].value)
             order[n_runs++] =
                 (struct fab_key){(uint64_t)j->devs[keys[i].index].plane << 32 | keys[i].index, i};
-    fab_keys_sort(order, order + n_runs, n_runs);
+    fab_radix_sort(order, order + n_runs, n_runs);
     for (uint32_t r = 0; r < n_runs && rc == PMIXFAB_OK; r++) {
         uint32_t first = order[r].index, end = first + 1;
         while (end < n && keys[end].value == keys[first].value)
@@ -199,7 +199,7 @@ int join_switches(struct join *j)
         for (uint32_t d = 0; d < j->n_devs; d++) /* by plane, of one plane by report */
             if (j->devs[d].plane != FAB_NONE && !cabled[d])
                 keys[n++] = (struct fab_key){j->devs[d].plane, d};
-        fab_keys_sort(keys, order, n);
+        fab_radix_sort(keys, order, n);
         for (uint32_t i = 0; i < n; i++)
             list[i] = keys[i].index;
     }

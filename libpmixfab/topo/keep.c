@@ -16,13 +16,13 @@ static bool retain_is_cabled(const struct fab_inventory *inv, const struct fab_n
     return false;
 }
 
-bool keep_is_unseen(const struct keeping *k, uint32_t node)
+bool retain_is_unseen(const struct retaining *k, uint32_t node)
 {
     return k->there[node] == FAB_NONE || !retain_is_cabled(k->swept, &k->swept->nodes[k->there[node]]);
 }
 
 /* Both are sorted by GUID. */
-static void match_nodes(struct keeping *k)
+static void match_nodes(struct retaining *k)
 {
     for (uint32_t s = 0; s < k->swept->n_nodes; s++)
         k->was[s] = FAB_NONE;
@@ -71,7 +71,7 @@ bool fab_inventory_lacks_port(const struct fab_inventory *before, const struct f
     return false;
 }
 
-static uint32_t find_candidates(struct keeping *k, fab_keep_fn may, void *cbdata)
+static uint32_t find_candidates(struct retaining *k, fab_retain_fn may, void *cbdata)
 {
     uint32_t n = 0;
     for (uint32_t b = 0; b < k->before->n_nodes; b++) {
@@ -79,7 +79,7 @@ static uint32_t find_candidates(struct keeping *k, fab_keep_fn may, void *cbdata
         const struct fab_node *now = k->there[b] == FAB_NONE ? NULL : &k->swept->nodes[k->there[b]];
         if (!is_same_hca(node, now))
             continue;
-        bool unseen = keep_is_unseen(k, b);
+        bool unseen = retain_is_unseen(k, b);
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
             if (!is_lacking(k->before, p, k->swept, k->there[b]) || !may(k->before, p, cbdata))
                 continue;
@@ -91,7 +91,7 @@ static uint32_t find_candidates(struct keeping *k, fab_keep_fn may, void *cbdata
     return n;
 }
 
-static void drop_hca(struct keeping *k, uint32_t hca)
+static void drop_hca(struct retaining *k, uint32_t hca)
 {
     const struct fab_node *node = &k->before->nodes[hca];
     memset(k->may + node->first_port, 0, node->n_ports);
@@ -99,7 +99,7 @@ static void drop_hca(struct keeping *k, uint32_t hca)
 }
 
 /* A port GUID that is another HCA's now, or at another port of its own: the port has moved. */
-static int drop_moved_ports(struct keeping *k)
+static int drop_moved_ports(struct retaining *k)
 {
     const struct fab_inventory *swept = k->swept, *before = k->before;
     struct fab_key *keys = malloc((2 * (size_t)swept->n_ports + 1) * sizeof(*keys));
@@ -109,12 +109,12 @@ static int drop_moved_ports(struct keeping *k)
     for (uint32_t p = 0; p < swept->n_ports; p++)
         if (swept->ports[p].guid != 0 && swept->nodes[swept->ports[p].node].kind == FAB_HCA)
             keys[n++] = (struct fab_key){swept->ports[p].guid, p};
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     for (uint32_t p = 0; p < before->n_ports; p++) {
         uint32_t node = before->ports[p].node;
         if ((!k->kept[node] && !k->may[p]) || before->ports[p].guid == 0)
             continue;
-        uint32_t same = fab_keys_find(keys, n, before->ports[p].guid);
+        uint32_t same = fab_radix_find(keys, n, before->ports[p].guid);
         if (same == FAB_NONE ||
             (swept->ports[same].node == k->there[node] && swept->ports[same].num == before->ports[p].num))
             continue;
@@ -127,16 +127,16 @@ static int drop_moved_ports(struct keeping *k)
 }
 
 /* The HCA that was where this port of swept is now; FAB_NONE. */
-static uint32_t hca_before(const struct keeping *k, uint32_t port)
+static uint32_t hca_before(const struct retaining *k, uint32_t port)
 {
     uint32_t peer = k->swept->ports[port].peer;
-    uint32_t at = peer == FAB_NONE ? FAB_NONE : keep_port_then(k, peer);
+    uint32_t at = peer == FAB_NONE ? FAB_NONE : retain_port_then(k, peer);
     at = at == FAB_NONE ? FAB_NONE : k->before->ports[at].peer;
     return at == FAB_NONE ? FAB_NONE : k->before->ports[at].node;
 }
 
 /* Of the candidates of this host the one that the new HCA most likely replaces; FAB_NONE. */
-static uint32_t replaced_by(const struct keeping *k, const struct fab_node *new)
+static uint32_t replaced_by(const struct retaining *k, const struct fab_node *new)
 {
     const char *host = fab_str(k->swept, new->host), *desc = fab_str(k->swept, new->desc);
     uint32_t first = FAB_NONE;
@@ -154,7 +154,7 @@ static uint32_t replaced_by(const struct keeping *k, const struct fab_node *new)
 }
 
 /* Each HCA of a new GUID ends the keeping of one that it may have taken the place of. */
-static void drop_replaced(struct keeping *k)
+static void drop_replaced(struct retaining *k)
 {
     for (uint32_t s = 0; s < k->swept->n_nodes; s++) {
         const struct fab_node *new = &k->swept->nodes[s];
@@ -178,7 +178,7 @@ static void drop_replaced(struct keeping *k)
 /* ---- cables -------------------------------------------------------------------------------------- */
 
 /* Can this end of an old cable have it still: is its node there and nothing else cabled to the port? */
-static bool end_is_free(const struct keeping *k, uint32_t port)
+static bool end_is_free(const struct retaining *k, uint32_t port)
 {
     const struct fab_port *end = &k->before->ports[port];
     uint32_t node = k->there[end->node];
@@ -191,23 +191,23 @@ static bool end_is_free(const struct keeping *k, uint32_t port)
     return same == FAB_NONE || k->swept->ports[same].peer == FAB_NONE;
 }
 
-static bool retain_is_switch_port(const struct keeping *k, uint32_t port)
+static bool retain_is_switch_port(const struct retaining *k, uint32_t port)
 {
     return k->before->nodes[k->before->ports[port].node].kind == FAB_SWITCH;
 }
 
-static bool is_gone(const struct keeping *k, uint32_t port)
+static bool is_gone(const struct retaining *k, uint32_t port)
 {
     return k->there[k->before->ports[port].node] == FAB_NONE;
 }
 
-static void keep_cable(struct keeping *k, uint32_t port)
+static void retain_cable(struct retaining *k, uint32_t port)
 {
     k->cable[port] = k->cable[k->before->ports[port].peer] = 1;
 }
 
 /* An HCA that is not seen stays with a cable only. */
-static void drop_cableless(struct keeping *k)
+static void drop_cableless(struct retaining *k)
 {
     for (uint32_t b = 0; b < k->before->n_nodes; b++) {
         const struct fab_node *node = &k->before->nodes[b];
@@ -220,13 +220,13 @@ static void drop_cableless(struct keeping *k)
 }
 
 /* The candidates' cables. Switches that are not seen and carry one are kept. */
-static void keep_ports(struct keeping *k)
+static void retain_ports(struct retaining *k)
 {
     for (uint32_t p = 0; p < k->before->n_ports; p++) {
         uint32_t peer = k->before->ports[p].peer;
         if (!k->may[p] || (!is_gone(k, peer) && !end_is_free(k, peer)))
             continue;
-        keep_cable(k, p);
+        retain_cable(k, p);
         if (is_gone(k, peer))
             k->kept[k->before->ports[peer].node] = 1;
     }
@@ -234,7 +234,7 @@ static void keep_ports(struct keeping *k)
 }
 
 /* A kept switch's cables to what is there, and to other kept switches. HCAs' ports have been looked at. */
-static void keep_switch_cables(struct keeping *k)
+static void retain_switch_cables(struct retaining *k)
 {
     for (uint32_t p = 0; p < k->before->n_ports; p++) {
         const struct fab_port *port = &k->before->ports[p];
@@ -245,12 +245,12 @@ static void keep_switch_cables(struct keeping *k)
             continue;
         if (k->there[to] == FAB_NONE ? k->kept[to] && retain_is_switch_port(k, port->peer)
                                      : end_is_free(k, port->peer))
-            keep_cable(k, p);
+            retain_cable(k, p);
     }
 }
 
 /* From which kept switches can a switch be reached that is seen? */
-static void find_anchors(struct keeping *k)
+static void find_anchors(struct retaining *k)
 {
     for (bool more = true; more;) {
         more = false;
@@ -269,7 +269,7 @@ static void find_anchors(struct keeping *k)
 }
 
 /* The neighbours, not seen either, of kept switches without an anchor. False: nothing to add. */
-static bool keep_between(struct keeping *k)
+static bool retain_between(struct retaining *k)
 {
     bool added = false;
     for (uint32_t p = 0; p < k->before->n_ports; p++) {
@@ -288,7 +288,7 @@ static bool keep_between(struct keeping *k)
     return added;
 }
 
-static void drop_unanchored(struct keeping *k)
+static void drop_unanchored(struct retaining *k)
 {
     for (uint32_t b = 0; b < k->before->n_nodes; b++) {
         const struct fab_node *node = &k->before->nodes[b];
@@ -302,22 +302,22 @@ static void drop_unanchored(struct keeping *k)
     drop_cableless(k);
 }
 
-static int retain_choose(struct keeping *k)
+static int retain_choose(struct retaining *k)
 {
     drop_replaced(k);
-    keep_ports(k);
-    keep_switch_cables(k);
+    retain_ports(k);
+    retain_switch_cables(k);
     find_anchors(k);
-    while (keep_between(k)) {
-        keep_switch_cables(k);
+    while (retain_between(k)) {
+        retain_switch_cables(k);
         find_anchors(k);
     }
     drop_unanchored(k);
-    return keep_elsewhere(k);
+    return retain_elsewhere(k);
 }
 
 /* Two pieces of memory: there and kept. */
-static int retain_prepare(struct keeping *k)
+static int retain_prepare(struct retaining *k)
 {
     const size_t nodes = (size_t)k->before->n_nodes + 1, ports = (size_t)k->before->n_ports + 1;
     k->there = malloc((nodes + k->swept->n_nodes + 1 + 2 * ports) * sizeof(*k->there));
@@ -336,10 +336,10 @@ static int retain_prepare(struct keeping *k)
     return PMIXFAB_OK;
 }
 
-int fab_inventory_keep(const struct fab_inventory *before, const struct fab_inventory *swept, fab_keep_fn may,
-                       void *cbdata, struct fab_inventory *out, struct fab_err *err)
+int fab_retain(const struct fab_inventory *before, const struct fab_inventory *swept, fab_retain_fn may,
+               void *cbdata, struct fab_inventory *out, struct fab_err *err)
 {
-    struct keeping k = {.before = before, .swept = swept, .out = out};
+    struct retaining k = {.before = before, .swept = swept, .out = out};
     fab_inventory_init(out);
     if (!swept->finished || (!before->finished && before->n_nodes > 0))
         return fab_fail(err, PMIXFAB_ERR_INVAL, "keep: an inventory is not finished");
@@ -349,12 +349,12 @@ int fab_inventory_keep(const struct fab_inventory *before, const struct fab_inve
     if (rc == PMIXFAB_OK) {
         match_nodes(&k);
         if (find_candidates(&k, may, cbdata) > 0) {
-            keep_match_switches(&k);
+            retain_match_switches(&k);
             rc = drop_moved_ports(&k);
             if (rc == PMIXFAB_OK)
                 rc = retain_choose(&k);
             if (rc == PMIXFAB_OK)
-                rc = keep_write(&k);
+                rc = retain_write(&k);
             if (rc == PMIXFAB_OK)
                 rc = fab_inventory_finish(out, err);
         }

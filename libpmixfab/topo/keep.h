@@ -12,7 +12,7 @@
 #include "topo/inventory.h"
 
 /* May this port (of an HCA of `before`, with a cable that is not seen) keep its place? */
-typedef bool (*fab_keep_fn)(const struct fab_inventory *before, uint32_t port, void *cbdata);
+typedef bool (*fab_retain_fn)(const struct fab_inventory *before, uint32_t port, void *cbdata);
 
 /*
  * What `swept` sees, and what of `before` keeps its place. A port of an HCA is kept when it had a cable to a
@@ -44,8 +44,8 @@ typedef bool (*fab_keep_fn)(const struct fab_inventory *before, uint32_t port, v
  * both finished and named (before may be named as it was; *out is to be named anew); *out is initialised
  * here and finished. PMIXFAB_ERR_INVAL, _NOMEM; _RANGE: more than an inventory can hold.
  */
-int fab_inventory_keep(const struct fab_inventory *before, const struct fab_inventory *swept, fab_keep_fn may,
-                       void *cbdata, struct fab_inventory *out, struct fab_err *err);
+int fab_retain(const struct fab_inventory *before, const struct fab_inventory *swept, fab_retain_fn may,
+               void *cbdata, struct fab_inventory *out, struct fab_err *err);
 
 /* Is there anything to keep: a port of an HCA of `before` that had a cable to a switch and has none now? */
 bool fab_inventory_lacks_port(const struct fab_inventory *before, const struct fab_inventory *swept);

@@ -4,13 +4,13 @@
 #include "topo/keep_priv.h"
 #include "topo/votes.h"
 
-uint32_t keep_port_now(const struct keeping *k, uint32_t port)
+uint32_t retain_port_now(const struct retaining *k, uint32_t port)
 {
     uint32_t node = k->there[k->before->ports[port].node];
     return node == FAB_NONE ? FAB_NONE : fab_inventory_port(k->swept, node, k->before->ports[port].num);
 }
 
-uint32_t keep_port_then(const struct keeping *k, uint32_t port)
+uint32_t retain_port_then(const struct retaining *k, uint32_t port)
 {
     uint32_t node = k->was[k->swept->ports[port].node];
     return node == FAB_NONE ? FAB_NONE : fab_inventory_port(k->before, node, k->swept->ports[port].num);
@@ -19,29 +19,29 @@ uint32_t keep_port_then(const struct keeping *k, uint32_t port)
 /* ---- switches that were replaced ----------------------------------------------------------------- */
 
 /* Where the ports around a switch of the one inventory lead in the other. */
-static uint32_t relocate_count_majority(const struct keeping *k, const struct fab_inventory *in,
+static uint32_t relocate_count_majority(const struct retaining *k, const struct fab_inventory *in,
                                         uint32_t node)
 {
     const bool forth = in == k->before;
     const struct fab_inventory *other = forth ? k->swept : k->before;
     const struct fab_node *sw = &in->nodes[node];
-    struct votes votes = {.n = 0};
+    struct majority votes = {.n = 0};
 
     for (uint32_t p = sw->first_port; p < sw->first_port + sw->n_ports; p++) {
         uint32_t far = in->ports[p].peer;
         if (far == FAB_NONE)
             continue;
-        uint32_t same = forth ? keep_port_now(k, far) : keep_port_then(k, far);
+        uint32_t same = forth ? retain_port_now(k, far) : retain_port_then(k, far);
         if (same != FAB_NONE && other->ports[same].peer != FAB_NONE)
-            votes_add(&votes, other->ports[other->ports[same].peer].node);
+            majority_add(&votes, other->ports[other->ports[same].peer].node);
     }
     uint64_t whom;
-    return votes_elected(&votes, &whom) ? (uint32_t)whom : FAB_NONE;
+    return majority_elected(&votes, &whom) ? (uint32_t)whom : FAB_NONE;
 }
 
 /* As understand_switches.c does, so that what is kept is told as what it is. One that is found says more
  * about its neighbours. */
-void keep_match_switches(struct keeping *k)
+void retain_match_switches(struct retaining *k)
 {
     for (bool found = true; found;) {
         found = false;
@@ -75,7 +75,7 @@ static void used_ports_set(used_ports used, unsigned num)
 }
 
 /* Those that are listed, and those where a cable stays. */
-static used_ports *list_used(const struct keeping *k)
+static used_ports *list_used(const struct retaining *k)
 {
     used_ports *used = calloc((size_t)k->swept->n_nodes + 1, sizeof(*used));
     for (uint32_t p = 0; used != NULL && p < k->swept->n_ports; p++)
@@ -89,13 +89,13 @@ static used_ports *list_used(const struct keeping *k)
 }
 
 /* The place that the HCA which is in this port's place has left. */
-static bool find_left(struct keeping *k, used_ports *used, uint32_t p)
+static bool find_left(struct retaining *k, used_ports *used, uint32_t p)
 {
-    uint32_t at = keep_port_now(k, k->before->ports[p].peer);
+    uint32_t at = retain_port_now(k, k->before->ports[p].peer);
     uint32_t taker = at == FAB_NONE ? FAB_NONE : k->swept->ports[at].peer;
     if (taker == FAB_NONE || k->swept->nodes[k->swept->ports[taker].node].kind != FAB_HCA)
         return false;
-    uint32_t then = keep_port_then(k, taker);
+    uint32_t then = retain_port_then(k, taker);
     uint32_t left = then == FAB_NONE ? FAB_NONE : k->before->ports[then].peer;
     if (left == FAB_NONE || k->before->ports[left].subnet != k->before->ports[p].subnet)
         return false;
@@ -110,7 +110,7 @@ static bool find_left(struct keeping *k, used_ports *used, uint32_t p)
 }
 
 /* Its own port of this switch, else the first one that nobody uses. */
-static bool find_beside(struct keeping *k, used_ports *used, uint32_t p, uint32_t sw)
+static bool find_beside(struct retaining *k, used_ports *used, uint32_t p, uint32_t sw)
 {
     const unsigned own = k->before->ports[k->before->ports[p].peer].num, n = k->swept->nodes[sw].num_ports;
     unsigned num = own <= n && !is_used(used[sw], own) ? own : 1;
@@ -124,14 +124,14 @@ static bool find_beside(struct keeping *k, used_ports *used, uint32_t p, uint32_
 }
 
 /* The switch of swept where it can be: its own, or the one to which the cables of its own lead now. */
-static uint32_t find_switch(const struct keeping *k, uint32_t p)
+static uint32_t find_switch(const struct retaining *k, uint32_t p)
 {
     const uint32_t own = k->before->ports[k->before->ports[p].peer].node;
     uint32_t sw = k->there[own] == FAB_NONE ? relocate_count_majority(k, k->before, own) : k->there[own];
     return sw == FAB_NONE || k->swept->nodes[sw].kind != FAB_SWITCH ? FAB_NONE : sw;
 }
 
-int keep_elsewhere(struct keeping *k)
+int retain_elsewhere(struct retaining *k)
 {
     used_ports *used = NULL;
     for (uint32_t p = 0; p < k->before->n_ports; p++) {
@@ -147,7 +147,7 @@ int keep_elsewhere(struct keeping *k)
             continue;
         used_ports_set(used[k->away[p]], k->num[p]);
         k->cable[p] = 1;
-        k->kept[port->node] = keep_is_unseen(k, port->node);
+        k->kept[port->node] = retain_is_unseen(k, port->node);
     }
     free(used);
     return PMIXFAB_OK;

@@ -5,7 +5,7 @@
 #include "topo/keep.h"
 
 /* A keeping on its way. Arrays run over the elements of `before`. */
-struct keeping {
+struct retaining {
     const struct fab_inventory *before, *swept;
     struct fab_inventory *out;
     uint32_t *there; /* the node of swept that it is, or of a switch what stands in its place; FAB_NONE */
@@ -21,18 +21,18 @@ struct keeping {
 };
 
 /* keep_place.c: there and was, of switches that were replaced. */
-void keep_match_switches(struct keeping *k);
+void retain_match_switches(struct retaining *k);
 /* The port of swept where this one of `before` was, and back; FAB_NONE. */
-uint32_t keep_port_now(const struct keeping *k, uint32_t port);
-uint32_t keep_port_then(const struct keeping *k, uint32_t port);
+uint32_t retain_port_now(const struct retaining *k, uint32_t port);
+uint32_t retain_port_then(const struct retaining *k, uint32_t port);
 /* The ports that may stay, and whose switch is there but has no room for them where they were. After all
  * others: cable is set for them, and not for the port where they were. PMIXFAB_ERR_NOMEM. */
-int keep_elsewhere(struct keeping *k);
+int retain_elsewhere(struct retaining *k);
 
 /* keep.c: has this node of before no cable in swept? */
-bool keep_is_unseen(const struct keeping *k, uint32_t node);
+bool retain_is_unseen(const struct retaining *k, uint32_t node);
 
-/* keep_write.c: what was chosen, into out, which is a copy of swept; unfinished afterwards. */
-int keep_write(struct keeping *k);
+/* retain_write.c: what was chosen, into out, which is a copy of swept; unfinished afterwards. */
+int retain_write(struct retaining *k);
 
 #endif

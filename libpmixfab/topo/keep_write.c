@@ -1,10 +1,10 @@
-/* keep_write.c - what keeps its place, into the new inventory. */
+/* retain_write.c - what keeps its place, into the new inventory. */
 #include <string.h>
 
 #include "topo/keep_priv.h"
 
 /* Which subnet of swept each of before's is: by a switch that stands in both, else by its prefix. */
-static void retain_match_subnets(struct keeping *k)
+static void retain_match_subnets(struct retaining *k)
 {
     const struct fab_inventory *before = k->before, *swept = k->swept;
     for (uint32_t i = 0; i < before->n_subnets; i++) {
@@ -23,7 +23,7 @@ static void retain_match_subnets(struct keeping *k)
     }
 }
 
-static int copy_text(const struct keeping *k, uint32_t *offset)
+static int copy_text(const struct retaining *k, uint32_t *offset)
 {
     const char *text = fab_str(k->before, *offset);
     *offset = fab_inventory_string(k->out, text, strlen(text));
@@ -31,7 +31,7 @@ static int copy_text(const struct keeping *k, uint32_t *offset)
 }
 
 /* *number is its number in out. */
-static int retain_add_node(struct keeping *k, uint32_t b, uint32_t *number)
+static int retain_add_node(struct retaining *k, uint32_t b, uint32_t *number)
 {
     struct fab_node node = k->before->nodes[b];
     *number = k->there[b];
@@ -49,14 +49,14 @@ static int retain_add_node(struct keeping *k, uint32_t b, uint32_t *number)
 }
 
 /* Is it a port of an HCA that is seen? */
-static bool is_alone(const struct keeping *k, uint32_t p)
+static bool is_alone(const struct retaining *k, uint32_t p)
 {
     const uint32_t node = k->before->ports[p].node;
     return k->before->nodes[node].kind == FAB_HCA && !k->kept[node];
 }
 
 /* A port of `before`, down, at node `number` of out: in place of one without a cable, or new. */
-static int retain_add_port(struct keeping *k, uint32_t p, uint32_t number)
+static int retain_add_port(struct retaining *k, uint32_t p, uint32_t number)
 {
     struct fab_port port = k->before->ports[p];
     uint32_t same = number < k->swept->n_nodes ? fab_inventory_port(k->swept, number, port.num) : FAB_NONE;
@@ -72,7 +72,7 @@ static int retain_add_port(struct keeping *k, uint32_t p, uint32_t number)
     return PMIXFAB_OK;
 }
 
-static int retain_write_ports(struct keeping *k, uint32_t b, uint32_t number)
+static int retain_write_ports(struct retaining *k, uint32_t b, uint32_t number)
 {
     const struct fab_node *node = &k->before->nodes[b];
     int rc = PMIXFAB_OK;
@@ -83,7 +83,7 @@ static int retain_write_ports(struct keeping *k, uint32_t b, uint32_t number)
 }
 
 /* The cable of a port that stays elsewhere. */
-static int link_away(struct keeping *k, uint32_t p)
+static int link_away(struct retaining *k, uint32_t p)
 {
     const struct fab_port *port = &k->before->ports[p];
     const struct fab_port end = {.node = k->away[p],
@@ -98,7 +98,7 @@ static int link_away(struct keeping *k, uint32_t p)
     return rc == PMIXFAB_OK ? fab_inventory_link(k->out, k->port[p], number) : rc;
 }
 
-int keep_write(struct keeping *k)
+int retain_write(struct retaining *k)
 {
     int rc = PMIXFAB_OK;
     k->out->finished = false; /* nodes and ports of swept stand in front, at their places */

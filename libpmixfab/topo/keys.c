@@ -12,7 +12,7 @@ static bool is_sorted(const struct fab_key *keys, uint32_t n)
     return true;
 }
 
-bool fab_keys_sort(struct fab_key *keys, struct fab_key *scratch, uint32_t n)
+bool fab_radix_sort(struct fab_key *keys, struct fab_key *scratch, uint32_t n)
 {
     struct fab_key *from = keys, *to = scratch;
     uint64_t differ = 0; /* bits in which any two differ */
@@ -40,7 +40,7 @@ bool fab_keys_sort(struct fab_key *keys, struct fab_key *scratch, uint32_t n)
     return true;
 }
 
-uint32_t fab_keys_find(const struct fab_key *keys, uint32_t n, uint64_t value)
+uint32_t fab_radix_find(const struct fab_key *keys, uint32_t n, uint64_t value)
 {
     uint32_t low = 0, high = n;
     while (low < high) {

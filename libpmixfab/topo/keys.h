@@ -15,9 +15,9 @@ struct fab_key {
 
 /* Sort n keys by value; of two alike, the one that came first stays first. `scratch` has room for n. Linear;
  * sorted input, which is what a probe mostly brings, costs one walk. True where the order was changed. */
-bool fab_keys_sort(struct fab_key *keys, struct fab_key *scratch, uint32_t n);
+bool fab_radix_sort(struct fab_key *keys, struct fab_key *scratch, uint32_t n);
 
 /* The first element with this value in sorted keys, UINT32_MAX: none. */
-uint32_t fab_keys_find(const struct fab_key *keys, uint32_t n, uint64_t value);
+uint32_t fab_radix_find(const struct fab_key *keys, uint32_t n, uint64_t value);
 
 #endif

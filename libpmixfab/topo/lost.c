@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void fab_lost_destroy(struct fab_lost *lost)
+void fab_retired_destroy(struct fab_retired *lost)
 {
     for (uint32_t i = 0; i < lost->n_nodes; i++)
         free(lost->nodes[i].host);
@@ -12,7 +12,7 @@ void fab_lost_destroy(struct fab_lost *lost)
         free(lost->cables[i].text[0]);
     free(lost->nodes);
     free(lost->cables);
-    *lost = (struct fab_lost){0};
+    *lost = (struct fab_retired){0};
 }
 
 /* Two texts in one piece of memory. */
@@ -33,10 +33,10 @@ static void *retired_grow(void *list, uint32_t n, size_t size)
     return n != 0 && (n & (n - 1)) != 0 ? list : reallocarray(list, n == 0 ? 1 : 2 * (size_t)n, size);
 }
 
-int fab_lost_add_node(struct fab_lost *lost, const struct fab_lost_node *node)
+int fab_retired_add_node(struct fab_retired *lost, const struct fab_retired_node *node)
 {
-    struct fab_lost_node copy = *node;
-    struct fab_lost_node *larger = retired_grow(lost->nodes, lost->n_nodes, sizeof(*larger));
+    struct fab_retired_node copy = *node;
+    struct fab_retired_node *larger = retired_grow(lost->nodes, lost->n_nodes, sizeof(*larger));
     if (larger == NULL)
         return PMIXFAB_ERR_NOMEM;
     lost->nodes = larger;
@@ -46,12 +46,12 @@ int fab_lost_add_node(struct fab_lost *lost, const struct fab_lost_node *node)
     return PMIXFAB_OK;
 }
 
-int fab_lost_add_cable(struct fab_lost *lost, const struct fab_lost_cable *cable)
+int fab_retired_add_cable(struct fab_retired *lost, const struct fab_retired_cable *cable)
 {
-    struct fab_lost_cable copy = *cable;
+    struct fab_retired_cable copy = *cable;
     bool swap = cable->end[0].guid > cable->end[1].guid ||
                 (cable->end[0].guid == cable->end[1].guid && cable->end[0].num > cable->end[1].num);
-    struct fab_lost_cable *larger = retired_grow(lost->cables, lost->n_cables, sizeof(*larger));
+    struct fab_retired_cable *larger = retired_grow(lost->cables, lost->n_cables, sizeof(*larger));
     if (larger == NULL)
         return PMIXFAB_ERR_NOMEM;
     lost->cables = larger;
@@ -65,12 +65,12 @@ int fab_lost_add_cable(struct fab_lost *lost, const struct fab_lost_cable *cable
 
 /* ---- order ---------------------------------------------------------------------------------------- */
 
-int fab_lost_order_nodes(const struct fab_lost_node *a, const struct fab_lost_node *b)
+int fab_retired_order_nodes(const struct fab_retired_node *a, const struct fab_retired_node *b)
 {
     return a->guid < b->guid ? -1 : a->guid > b->guid;
 }
 
-int fab_lost_order_cables(const struct fab_lost_cable *a, const struct fab_lost_cable *b)
+int fab_retired_order_cables(const struct fab_retired_cable *a, const struct fab_retired_cable *b)
 {
     for (int i = 0; i < 2; i++) {
         if (a->end[i].guid != b->end[i].guid)
@@ -84,30 +84,30 @@ int fab_lost_order_cables(const struct fab_lost_cable *a, const struct fab_lost_
 /* Those lost last first. */
 static int newest_node(const void *a, const void *b)
 {
-    const struct fab_lost_node *x = a, *y = b;
+    const struct fab_retired_node *x = a, *y = b;
     if (x->generation != y->generation)
         return x->generation > y->generation ? -1 : 1;
-    return fab_lost_order_nodes(x, y);
+    return fab_retired_order_nodes(x, y);
 }
 
 static int newest_cable(const void *a, const void *b)
 {
-    const struct fab_lost_cable *x = a, *y = b;
+    const struct fab_retired_cable *x = a, *y = b;
     if (x->generation != y->generation)
         return x->generation > y->generation ? -1 : 1;
-    return fab_lost_order_cables(x, y);
+    return fab_retired_order_cables(x, y);
 }
 
 /* The same, the one lost last first. */
 static int retired_compare_nodes(const void *a, const void *b)
 {
-    int order = fab_lost_order_nodes(a, b);
+    int order = fab_retired_order_nodes(a, b);
     return order != 0 ? order : newest_node(a, b);
 }
 
 static int retired_compare_cables(const void *a, const void *b)
 {
-    int order = fab_lost_order_cables(a, b);
+    int order = fab_retired_order_cables(a, b);
     return order != 0 ? order : newest_cable(a, b);
 }
 
@@ -117,51 +117,51 @@ static void retired_sort(void *list, uint32_t n, size_t size, int (*compare)(con
         qsort(list, n, size, compare);
 }
 
-static void finish_nodes(struct fab_lost *lost)
+static void finish_nodes(struct fab_retired *lost)
 {
     uint32_t n = 0;
     retired_sort(lost->nodes, lost->n_nodes, sizeof(*lost->nodes), retired_compare_nodes);
     for (uint32_t i = 0; i < lost->n_nodes; i++) {
-        if (n > 0 && fab_lost_order_nodes(&lost->nodes[n - 1], &lost->nodes[i]) == 0)
+        if (n > 0 && fab_retired_order_nodes(&lost->nodes[n - 1], &lost->nodes[i]) == 0)
             free(lost->nodes[i].host);
         else
             lost->nodes[n++] = lost->nodes[i];
     }
     lost->n_nodes = n;
-    if (n <= FAB_LOST_MAX)
+    if (n <= FAB_RETIRED_MAX)
         return;
     retired_sort(lost->nodes, n, sizeof(*lost->nodes), newest_node);
-    while (lost->n_nodes > FAB_LOST_MAX)
+    while (lost->n_nodes > FAB_RETIRED_MAX)
         free(lost->nodes[--lost->n_nodes].host);
     retired_sort(lost->nodes, lost->n_nodes, sizeof(*lost->nodes), retired_compare_nodes);
 }
 
-static void finish_cables(struct fab_lost *lost)
+static void finish_cables(struct fab_retired *lost)
 {
     uint32_t n = 0;
     retired_sort(lost->cables, lost->n_cables, sizeof(*lost->cables), retired_compare_cables);
     for (uint32_t i = 0; i < lost->n_cables; i++) {
-        if (n > 0 && fab_lost_order_cables(&lost->cables[n - 1], &lost->cables[i]) == 0)
+        if (n > 0 && fab_retired_order_cables(&lost->cables[n - 1], &lost->cables[i]) == 0)
             free(lost->cables[i].text[0]);
         else
             lost->cables[n++] = lost->cables[i];
     }
     lost->n_cables = n;
-    if (n <= FAB_LOST_MAX)
+    if (n <= FAB_RETIRED_MAX)
         return;
     retired_sort(lost->cables, n, sizeof(*lost->cables), newest_cable);
-    while (lost->n_cables > FAB_LOST_MAX)
+    while (lost->n_cables > FAB_RETIRED_MAX)
         free(lost->cables[--lost->n_cables].text[0]);
     retired_sort(lost->cables, lost->n_cables, sizeof(*lost->cables), retired_compare_cables);
 }
 
-void fab_lost_finish(struct fab_lost *lost)
+void fab_retired_finish(struct fab_retired *lost)
 {
     finish_nodes(lost);
     finish_cables(lost);
 }
 
-uint32_t fab_lost_find(const struct fab_lost *lost, uint64_t guid)
+uint32_t fab_retired_find(const struct fab_retired *lost, uint64_t guid)
 {
     uint32_t low = 0, high = lost->n_nodes;
     while (low < high) {

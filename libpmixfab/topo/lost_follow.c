@@ -15,7 +15,7 @@ struct follow {
     const struct fab_change **replaced, **hosts; /* those with a former GUID, by that; hosts lost, by name */
     uint32_t n_replaced, n_hosts;
     uint64_t generation;
-    struct fab_lost *next;
+    struct fab_retired *next;
     int rc;
 };
 
@@ -72,14 +72,14 @@ static uint64_t retired_successor(const struct follow *f, uint64_t guid)
 
 /* ---- what stays ------------------------------------------------------------------------------------ */
 
-static void retired_append_node(struct follow *f, const struct fab_lost_node *node)
+static void retired_append_node(struct follow *f, const struct fab_retired_node *node)
 {
     if (f->rc == 0 && retired_successor(f, node->guid) == 0 &&
         fab_inventory_find(f->after, node->guid) == FAB_NONE)
-        f->rc = fab_lost_add_node(f->next, node);
+        f->rc = fab_retired_add_node(f->next, node);
 }
 
-static bool retired_cable_exists(const struct fab_inventory *inv, const struct fab_lost_cable *cable)
+static bool retired_cable_exists(const struct fab_inventory *inv, const struct fab_retired_cable *cable)
 {
     uint32_t ports[2];
     for (int i = 0; i < 2; i++) {
@@ -92,7 +92,7 @@ static bool retired_cable_exists(const struct fab_inventory *inv, const struct f
 }
 
 /* A port of an HCA that is seen with a cable waits for no other. */
-static bool is_settled(const struct fab_inventory *inv, const struct fab_lost_cable *cable)
+static bool is_settled(const struct fab_inventory *inv, const struct fab_retired_cable *cable)
 {
     for (int i = 0; i < 2; i++) {
         uint32_t node = fab_inventory_find(inv, cable->end[i].guid);
@@ -106,9 +106,9 @@ static bool is_settled(const struct fab_inventory *inv, const struct fab_lost_ca
     return false;
 }
 
-static void add_cable(struct follow *f, const struct fab_lost_cable *cable)
+static void add_cable(struct follow *f, const struct fab_retired_cable *cable)
 {
-    struct fab_lost_cable now = *cable;
+    struct fab_retired_cable now = *cable;
     char text[2][DIFF_PORT_TEXT + 8], name[DIFF_NODE_TEXT];
 
     for (int i = 0; i < 2; i++) {
@@ -122,7 +122,7 @@ static void add_cable(struct follow *f, const struct fab_lost_cable *cable)
         now.text[i] = text[i];
     }
     if (f->rc == 0 && !retired_cable_exists(f->after, &now) && !is_settled(f->after, &now))
-        f->rc = fab_lost_add_cable(f->next, &now);
+        f->rc = fab_retired_add_cable(f->next, &now);
 }
 
 /* ---- what is lost ---------------------------------------------------------------------------------- */
@@ -137,13 +137,13 @@ static void lose_cable(struct follow *f, const struct fab_change *change, uint32
     const struct fab_port *b = &f->before->ports[a->peer];
     diff_port_text(f->before, a, text[0]);
     diff_port_text(f->before, b, text[1]);
-    add_cable(f, &(struct fab_lost_cable){.end = {{f->before->nodes[a->node].guid, a->num},
-                                                  {f->before->nodes[b->node].guid, b->num}},
-                                          .generation = f->generation,
-                                          .seen = change->last_seen,
-                                          .text = {text[0], text[1]},
-                                          .width = a->width,
-                                          .speed = a->speed});
+    add_cable(f, &(struct fab_retired_cable){.end = {{f->before->nodes[a->node].guid, a->num},
+                                                     {f->before->nodes[b->node].guid, b->num}},
+                                             .generation = f->generation,
+                                             .seen = change->last_seen,
+                                             .text = {text[0], text[1]},
+                                             .width = a->width,
+                                             .speed = a->speed});
 }
 
 /* With its cables, or only with the one of this port. */
@@ -153,12 +153,12 @@ static void lose_node(struct follow *f, const struct fab_change *change, uint32_
 
     if (retired_successor(f, node->guid) != 0)
         return;
-    retired_append_node(f, &(struct fab_lost_node){.guid = node->guid,
-                                                   .generation = f->generation,
-                                                   .seen = change->last_seen,
-                                                   .host = (char *)fab_str(f->before, node->host),
-                                                   .name = (char *)fab_str(f->before, node->name),
-                                                   .kind = node->kind});
+    retired_append_node(f, &(struct fab_retired_node){.guid = node->guid,
+                                                      .generation = f->generation,
+                                                      .seen = change->last_seen,
+                                                      .host = (char *)fab_str(f->before, node->host),
+                                                      .name = (char *)fab_str(f->before, node->name),
+                                                      .kind = node->kind});
     for (uint32_t i = 0; i < node->n_ports; i++) {
         if (num == 0 || f->before->ports[node->first_port + i].num == num)
             lose_cable(f, change, node->first_port + i);
@@ -208,14 +208,14 @@ static void retired_add_change(struct follow *f, const struct fab_change *change
     }
 }
 
-int fab_lost_follow(const struct fab_lost *lost, const struct fab_inventory *before,
-                    const struct fab_inventory *after, const struct fab_diff *told, uint64_t generation,
-                    uint64_t trimmed, struct fab_lost *next)
+int fab_retired_update(const struct fab_retired *lost, const struct fab_inventory *before,
+                       const struct fab_inventory *after, const struct fab_diff *told, uint64_t generation,
+                       uint64_t trimmed, struct fab_retired *next)
 {
     struct follow f = {
         .before = before, .after = after, .told = told, .generation = generation, .next = next};
 
-    *next = (struct fab_lost){0};
+    *next = (struct fab_retired){0};
     list_told(&f);
     for (uint32_t i = 0; i < lost->n_nodes; i++) {
         if (lost->nodes[i].generation > trimmed)
@@ -231,8 +231,8 @@ int fab_lost_follow(const struct fab_lost *lost, const struct fab_inventory *bef
     free(f.replaced);
     free(f.hosts);
     if (f.rc != 0)
-        fab_lost_destroy(next);
+        fab_retired_destroy(next);
     else
-        fab_lost_finish(next);
+        fab_retired_finish(next);
     return f.rc;
 }

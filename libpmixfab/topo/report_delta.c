@@ -1,7 +1,7 @@
 /*
  * report_delta.c - what leads from one report of a host to another.
  *
- * Behind the head (packet.h): digest of the one u64, of the other u64; number of items that went u32, their
+ * Behind the head (frame.h): digest of the one u64, of the other u64; number of items that went u32, their
  * indices in the one, ascending, u16 each; number of items that came u32, and these as in report_wire.c.
  * An item of which a fact changed has gone and come.
  */
@@ -9,9 +9,9 @@
 
 #include "topo/report_wire.h"
 
-#define FIXED (PACKET_HEAD + 8 + 8 + 4 + 4)
+#define FIXED (FRAME_HEAD + 8 + 8 + 4 + 4)
 
-static const struct packet_kind kind = {
+static const struct frame_kind kind = {
     {'f', 'a', 'b', 'd', 'e', 'l', 't', 'a'}, 1, FAB_REPORT_MAX_SIZE, "the change of a host's report"};
 
 /* Items that only one of the reports has: indices, ascending. */
@@ -66,15 +66,15 @@ static int delta_write(const struct fab_report *before, const struct fab_report 
         free(start);
         return PMIXFAB_ERR_NOMEM;
     }
-    uint8_t *at = packet_put(start + PACKET_HEAD, base, 8);
-    at = packet_put(at, result, 8);
-    at = packet_put(at, delta->n_gone, 4);
+    uint8_t *at = frame_put(start + FRAME_HEAD, base, 8);
+    at = frame_put(at, result, 8);
+    at = frame_put(at, delta->n_gone, 4);
     for (uint32_t i = 0; i < delta->n_gone; i++)
-        at = packet_put(at, delta->gone[i], 2);
-    at = packet_put(at, delta->n_came, 4);
+        at = frame_put(at, delta->gone[i], 2);
+    at = frame_put(at, delta->n_came, 4);
     for (uint32_t i = 0; i < delta->n_came; i++)
         at = report_wire_put_item(at, after, delta->came[i]);
-    packet_seal(&kind, start, total);
+    frame_seal(&kind, start, total);
     *bytes = start;
     *size = total;
     return PMIXFAB_OK;
@@ -109,15 +109,15 @@ static int append_kept(const struct fab_report *before, uint32_t from, uint32_t 
 }
 
 /* Everything but what went. */
-static int read_gone(const struct fab_report *before, struct packet *in, struct fab_report *after,
+static int read_gone(const struct fab_report *before, struct frame *in, struct fab_report *after,
                      struct fab_err *err)
 {
-    uint64_t n = packet_get(in, 4);
+    uint64_t n = frame_get(in, 4);
     uint32_t next = 0;
     int rc = PMIXFAB_OK;
 
     for (uint64_t i = 0; rc == PMIXFAB_OK && i < n; i++) {
-        uint32_t gone = (uint32_t)packet_get(in, 2);
+        uint32_t gone = (uint32_t)frame_get(in, 2);
         if (in->overrun || gone < next || gone >= before->n_items)
             return fab_fail(err, PMIXFAB_ERR_CORRUPT,
                             "%s: a change of the report takes away what is not there", before->host);
@@ -127,25 +127,25 @@ static int read_gone(const struct fab_report *before, struct packet *in, struct 
     return rc == PMIXFAB_OK ? append_kept(before, next, before->n_items, after, err) : rc;
 }
 
-static int read_came(struct packet *in, struct fab_report *after, struct fab_err *err)
+static int read_came(struct frame *in, struct fab_report *after, struct fab_err *err)
 {
-    uint64_t n = packet_get(in, 4);
+    uint64_t n = frame_get(in, 4);
     int rc = PMIXFAB_OK;
 
     if (in->overrun)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s: a change of the report has no end", after->host);
     for (uint64_t i = 0; rc == PMIXFAB_OK && i < n; i++)
         rc = report_wire_get_item(in, after, err);
-    if (rc == PMIXFAB_OK && packet_left(in) > 0)
+    if (rc == PMIXFAB_OK && frame_left(in) > 0)
         rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s: %zu bytes of a change of the report belong to no item",
-                      after->host, packet_left(in));
+                      after->host, frame_left(in));
     return rc;
 }
 
-static int delta_apply(const struct fab_report *before, struct packet *in, struct fab_report *after,
+static int delta_apply(const struct fab_report *before, struct frame *in, struct fab_report *after,
                        struct fab_err *err)
 {
-    uint64_t base = packet_get(in, 8), result = packet_get(in, 8);
+    uint64_t base = frame_get(in, 8), result = frame_get(in, 8);
 
     if (base != fab_report_digest(before))
         return fab_fail(err, PMIXFAB_ERR_CONFLICT,
@@ -166,12 +166,12 @@ static int delta_apply(const struct fab_report *before, struct packet *in, struc
 int fab_report_apply(const struct fab_report *before, const void *bytes, size_t size,
                      struct fab_report *after, struct fab_err *err)
 {
-    struct packet in;
+    struct frame in;
 
     fab_report_init(after);
     if (!before->finished)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "a change is applied to an unfinished report");
-    int rc = packet_open(&kind, bytes, size, &in, err);
+    int rc = frame_open(&kind, bytes, size, &in, err);
     if (rc == PMIXFAB_OK)
         rc = delta_apply(before, &in, after, err);
     if (rc != PMIXFAB_OK)

@@ -15,7 +15,7 @@
 /* Bytes before the first item. */
 static inline size_t report_wire_head(const char *host)
 {
-    return PACKET_HEAD + 1 + strlen(host) + 4;
+    return FRAME_HEAD + 1 + strlen(host) + 4;
 }
 
 /* An item of a finished report: how many bytes, and these; returns what is behind them. */
@@ -23,6 +23,6 @@ size_t report_wire_item_size(const struct fab_report *report, uint32_t item);
 uint8_t *report_wire_put_item(uint8_t *at, const struct fab_report *report, uint32_t item);
 
 /* The next item, appended to a report. PMIXFAB_ERR_CORRUPT, _NOMEM, _RANGE. */
-int report_wire_get_item(struct packet *in, struct fab_report *report, struct fab_err *err);
+int report_wire_get_item(struct frame *in, struct fab_report *report, struct fab_err *err);
 
 #endif

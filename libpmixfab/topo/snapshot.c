@@ -54,7 +54,7 @@ static void compile_write_devices(struct snap_build *b)
             .node_guid = node->guid,
             .port_guid = port->guid,
             .system_guid = node->system_guid,
-            .name = intern(b, fab_snapshot_past_device(b, i), fab_str(inv, node->name)),
+            .name = intern(b, fab_snapshot_reuse_device(b, i), fab_str(inv, node->name)),
             .sw = device->sw,
             .mbps = fab_rate_mbps(port->width, port->speed),
             .port = port->num,
@@ -73,7 +73,7 @@ static void write_hosts(struct snap_build *b)
 
     for (uint32_t i = 0; i < b->meta.n_hosts; i++) {
         const struct fab_host *host = &b->plane->hosts[i];
-        out[i] = (struct snap_host){.name = intern(b, fab_snapshot_past_host(b, host->first), host->name),
+        out[i] = (struct snap_host){.name = intern(b, fab_snapshot_reuse_host(b, host->first), host->name),
                                     .first = host->first};
         b->meta.n_unnamed += inv->nodes[inv->ports[b->plane->devices[host->first].port].node].unnamed != 0;
     }
@@ -93,7 +93,7 @@ static int write_switches(struct snap_build *b)
         const struct fab_node *node = &inv->nodes[b->plane->switches[i].node];
         out[i] = (struct snap_switch){
             .guid = node->guid,
-            .name = intern(b, fab_snapshot_past_switch(b, node->guid, &past), fab_str(inv, node->name)),
+            .name = intern(b, fab_snapshot_reuse_switch(b, node->guid, &past), fab_str(inv, node->name)),
             .level = b->geometry->level[i],
             .n_ports = node->num_ports,
             .missing = node->missing,
@@ -185,7 +185,7 @@ static int write_index(struct snap_build *b, enum snap_section which)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < n; i++)
         keys[i] = (struct fab_key){which == SNAP_BY_NODE ? devices[i].node_guid : devices[i].port_guid, i};
-    fab_keys_sort(keys, keys + n, n);
+    fab_radix_sort(keys, keys + n, n);
     for (uint32_t i = 0; i < n; i++)
         out[i] = keys[i].index;
     free(keys);
@@ -323,7 +323,7 @@ static int compile_all_sections(const struct fab_snapshot_meta *meta, const stru
     b->before = before;
     int rc = compile_describe(b, meta);
     if (rc == 0)
-        rc = fab_snapshot_find_past(b);
+        rc = fab_snapshot_find_reusable(b);
     if (rc == 0)
         rc = find_ends(b);
     if (rc == 0)

@@ -29,14 +29,14 @@ static inline void *fab_snapshot_section(struct snap_build *b, enum snap_section
 }
 
 /* Find `was`; memory alone can be missing. */
-int fab_snapshot_find_past(struct snap_build *b);
+int fab_snapshot_find_reusable(struct snap_build *b);
 /* Where the name of a device, of its host, of a switch stood; 0: nobody knows. *at: where to go on looking.
  */
-uint32_t fab_snapshot_past_device(const struct snap_build *b, uint32_t device);
-uint32_t fab_snapshot_past_host(const struct snap_build *b, uint32_t device);
-uint32_t fab_snapshot_past_switch(const struct snap_build *b, uint64_t guid, uint32_t *at);
+uint32_t fab_snapshot_reuse_device(const struct snap_build *b, uint32_t device);
+uint32_t fab_snapshot_reuse_host(const struct snap_build *b, uint32_t device);
+uint32_t fab_snapshot_reuse_switch(const struct snap_build *b, uint64_t guid, uint32_t *at);
 /* The facts of a device there; *n of them. */
-const struct snap_fact *fab_snapshot_past_facts(const struct snap_build *b, uint32_t device, uint32_t *n);
+const struct snap_fact *fab_snapshot_reuse_facts(const struct snap_build *b, uint32_t device, uint32_t *n);
 
 /* How much meta has to announce of b->details, and writing it once there is room. */
 void fab_snapshot_count_facts(struct snap_build *b);

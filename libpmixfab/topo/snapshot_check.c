@@ -217,7 +217,7 @@ static bool good_costs(const void *bytes)
 static bool good_facts_of(const struct snap_fact *facts, uint32_t n, uint32_t string_bytes)
 {
     const uint8_t known = FAB_DETAIL_CHOSEN | FAB_DETAIL_CONFLICT | FAB_DETAIL_ESTIMATE |
-                          FAB_DETAIL_SOFTWARE | FAB_DETAIL_YIELDED;
+                          FAB_DETAIL_SOFTWARE | FAB_DETAIL_OUTRANKED;
 
     for (uint32_t i = 0; i < n; i++) {
         const struct snap_fact *fact = &facts[i];

@@ -33,7 +33,7 @@ void fab_snapshot_count_facts(struct snap_build *b)
 static uint32_t past_text(const struct snap_build *b, uint32_t device, uint32_t at, uint8_t kind)
 {
     uint32_t n;
-    const struct snap_fact *past = fab_snapshot_past_facts(b, device, &n);
+    const struct snap_fact *past = fab_snapshot_reuse_facts(b, device, &n);
     if (at < n && past[at].kind == kind) /* mostly it has as many as it had */
         return past[at].text;
     for (uint32_t f = 0; f < n; f++)

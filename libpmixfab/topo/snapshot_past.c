@@ -10,7 +10,7 @@
 #include "topo/handle.h"
 #include "topo/snapshot_build.h"
 
-int fab_snapshot_find_past(struct snap_build *b)
+int fab_snapshot_find_reusable(struct snap_build *b)
 {
     const struct pmixfab *before = b->before;
     const struct fab_plane *plane = b->plane;
@@ -24,25 +24,25 @@ int fab_snapshot_find_past(struct snap_build *b)
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         uint64_t guid = plane->inv->ports[plane->devices[i].port].guid;
         bool here = next < before->meta->n_devices && before->devices[next].port_guid == guid;
-        b->was[i] = here ? next : fab_handle_port(before, guid); /* mostly the order is the same */
+        b->was[i] = here ? next : fab_reader_port(before, guid); /* mostly the order is the same */
         next = b->was[i] == FAB_NONE ? next : b->was[i] + 1;
     }
     return PMIXFAB_OK;
 }
 
-uint32_t fab_snapshot_past_device(const struct snap_build *b, uint32_t device)
+uint32_t fab_snapshot_reuse_device(const struct snap_build *b, uint32_t device)
 {
     return b->was == NULL || b->was[device] == FAB_NONE ? 0 : b->before->devices[b->was[device]].name;
 }
 
-uint32_t fab_snapshot_past_host(const struct snap_build *b, uint32_t device)
+uint32_t fab_snapshot_reuse_host(const struct snap_build *b, uint32_t device)
 {
     if (b->was == NULL || b->was[device] == FAB_NONE)
         return 0;
     return b->before->hosts[b->before->costs.host[b->was[device]]].name;
 }
 
-uint32_t fab_snapshot_past_switch(const struct snap_build *b, uint64_t guid, uint32_t *at)
+uint32_t fab_snapshot_reuse_switch(const struct snap_build *b, uint64_t guid, uint32_t *at)
 {
     const struct pmixfab *before = b->before;
 
@@ -55,7 +55,7 @@ uint32_t fab_snapshot_past_switch(const struct snap_build *b, uint64_t guid, uin
     return before->switches[*at].name;
 }
 
-const struct snap_fact *fab_snapshot_past_facts(const struct snap_build *b, uint32_t device, uint32_t *n)
+const struct snap_fact *fab_snapshot_reuse_facts(const struct snap_build *b, uint32_t device, uint32_t *n)
 {
     *n = 0;
     if (b->was == NULL || b->was[device] == FAB_NONE || b->before->facts == NULL)

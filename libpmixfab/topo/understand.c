@@ -25,7 +25,8 @@ static int raw_compare_key(const void *a, const void *b, void *raw)
 }
 
 /* The first place in by_key that is not before this key. */
-static uint32_t lower_bound(const struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port)
+static uint32_t lower_bound(const struct correlation *s, enum fab_change_kind kind, uint64_t guid,
+                            uint32_t port)
 {
     uint32_t low = 0, high = s->raw->n;
 
@@ -41,12 +42,12 @@ static uint32_t lower_bound(const struct story *s, enum fab_change_kind kind, ui
     return low;
 }
 
-bool story_is_taken(const struct story *s, uint32_t raw)
+bool correlation_is_taken(const struct correlation *s, uint32_t raw)
 {
     return s->taken[raw];
 }
 
-const struct fab_change *story_take_this(struct story *s, uint32_t raw)
+const struct fab_change *claim_raw_this(struct correlation *s, uint32_t raw)
 {
     s->taken[raw] = true;
     s->n_taken++;
@@ -54,7 +55,8 @@ const struct fab_change *story_take_this(struct story *s, uint32_t raw)
 }
 
 /* One of those about this node: of this port, or with port FAB_NONE of any. */
-static uint32_t raw_claim_first(struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port)
+static uint32_t raw_claim_first(struct correlation *s, enum fab_change_kind kind, uint64_t guid,
+                                uint32_t port)
 {
     uint32_t at = lower_bound(s, kind, guid, port == FAB_NONE ? 0 : port);
 
@@ -63,26 +65,26 @@ static uint32_t raw_claim_first(struct story *s, enum fab_change_kind kind, uint
         if (c->kind != kind || c->guid != guid || (port != FAB_NONE && c->port != port))
             break;
         if (!s->taken[s->by_key[at]]) {
-            story_take_this(s, s->by_key[at]);
+            claim_raw_this(s, s->by_key[at]);
             return s->by_key[at];
         }
     }
     return FAB_NONE;
 }
 
-uint32_t story_take(struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port)
+uint32_t claim_raw(struct correlation *s, enum fab_change_kind kind, uint64_t guid, uint32_t port)
 {
     return raw_claim_first(s, kind, guid, port);
 }
 
-void story_take_node(struct story *s, enum fab_change_kind kind, uint64_t guid)
+void claim_raw_node(struct correlation *s, enum fab_change_kind kind, uint64_t guid)
 {
     while (raw_claim_first(s, kind, guid, FAB_NONE) != FAB_NONE) {
     }
 }
 
 /* Changes are in the order of their kinds, then of what they are about. */
-uint32_t story_take_host(struct story *s, enum fab_change_kind kind, const char *name)
+uint32_t claim_raw_host(struct correlation *s, enum fab_change_kind kind, const char *name)
 {
     char what[DIFF_NODE_TEXT];
     uint32_t low = 0, high = s->raw->n;
@@ -101,26 +103,26 @@ uint32_t story_take_host(struct story *s, enum fab_change_kind kind, const char 
         if (c->kind != kind || strcmp(c->what, what) != 0)
             break;
         if (!s->taken[low]) {
-            story_take_this(s, low);
+            claim_raw_this(s, low);
             return low;
         }
     }
     return FAB_NONE;
 }
 
-uint32_t story_take_link(struct story *s, enum fab_change_kind kind, const struct fab_inventory *inv,
-                         uint32_t port)
+uint32_t claim_raw_link(struct correlation *s, enum fab_change_kind kind, const struct fab_inventory *inv,
+                        uint32_t port)
 {
     uint32_t peer = inv->ports[port].peer, lower = peer < port ? peer : port;
 
     return peer == FAB_NONE
                ? FAB_NONE
-               : story_take(s, kind, inv->nodes[inv->ports[lower].node].guid, inv->ports[lower].num);
+               : claim_raw(s, kind, inv->nodes[inv->ports[lower].node].guid, inv->ports[lower].num);
 }
 
 /* ---- subjects ------------------------------------------------------------------------------------- */
 
-void story_subject(struct story *s, const char *name)
+void correlation_subject(struct correlation *s, const char *name)
 {
     struct subjects *list = &s->subjects;
     char clean[DIFF_NODE_TEXT];
@@ -147,29 +149,29 @@ void story_subject(struct story *s, const char *name)
     list->text[list->used] = '\0';
 }
 
-void story_subject_node(struct story *s, const struct fab_inventory *inv, uint32_t node)
+void correlation_subject_node(struct correlation *s, const struct fab_inventory *inv, uint32_t node)
 {
     char text[DIFF_NODE_TEXT];
     const char *name =
         fab_str(inv, is_kind(inv, node, FAB_HCA) ? inv->nodes[node].host : inv->nodes[node].name);
 
     if (*name != '\0') {
-        story_subject(s, name);
+        correlation_subject(s, name);
         return;
     }
     diff_node_text(inv, &inv->nodes[node], text);
-    story_subject(s, text);
+    correlation_subject(s, text);
 }
 
-void story_subject_link(struct story *s, const struct fab_inventory *inv, uint32_t port)
+void correlation_subject_link(struct correlation *s, const struct fab_inventory *inv, uint32_t port)
 {
-    story_subject_node(s, inv, inv->ports[port].node);
+    correlation_subject_node(s, inv, inv->ports[port].node);
     if (inv->ports[port].peer != FAB_NONE)
-        story_subject_node(s, inv, inv->ports[inv->ports[port].peer].node);
+        correlation_subject_node(s, inv, inv->ports[inv->ports[port].peer].node);
 }
 
-void story_tell(struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port, const char *what,
-                const char *before, const char *after, const char *why)
+void correlation_conclude(struct correlation *s, enum fab_change_kind kind, uint64_t guid, uint32_t port,
+                          const char *what, const char *before, const char *after, const char *why)
 {
     diff_put(&s->out, &(struct fab_change){.kind = kind,
                                            .guid = guid,
@@ -184,19 +186,19 @@ void story_tell(struct story *s, enum fab_change_kind kind, uint64_t guid, uint3
                                            .former = s->past.former,
                                            .last_seen = s->past.seen});
     s->n_taken = 0;
-    s->past = (struct past){0};
+    s->past = (struct conclusion){0};
     s->subjects.used = 0;
 }
 
 /* ---- ports of nodes that are matched ------------------------------------------------------------- */
 
-uint32_t story_port_after(const struct story *s, uint32_t port)
+uint32_t correlation_port_after(const struct correlation *s, uint32_t port)
 {
     uint32_t node = s->to_after[s->before->ports[port].node];
     return node == FAB_NONE ? FAB_NONE : fab_inventory_port(s->after, node, s->before->ports[port].num);
 }
 
-uint32_t story_port_before(const struct story *s, uint32_t port)
+uint32_t correlation_port_before(const struct correlation *s, uint32_t port)
 {
     uint32_t node = s->to_before[s->after->ports[port].node];
     return node == FAB_NONE ? FAB_NONE : fab_inventory_port(s->before, node, s->after->ports[port].num);
@@ -204,7 +206,7 @@ uint32_t story_port_before(const struct story *s, uint32_t port)
 
 /* ---- the way -------------------------------------------------------------------------------------- */
 
-static bool correlate_prepare(struct story *s)
+static bool correlate_prepare(struct correlation *s)
 {
     const struct fab_diff *raw = s->raw;
 
@@ -221,32 +223,33 @@ static bool correlate_prepare(struct story *s)
     return true;
 }
 
-static void correlate_conclude(struct story *s)
+static void correlate_conclude(struct correlation *s)
 {
-    story_switches_replaced(s);
-    story_hcas_replaced(s);
-    story_hosts_moved(s);
-    story_cables_moved(s);
-    story_claims(s);
-    story_renamed(s);
-    if (story_match_lost(s))
-        story_returned(s);
-    story_gone(s);
-    story_ports(s);
-    story_rest(s);
+    correlation_switches_replaced(s);
+    correlation_hcas_replaced(s);
+    correlation_hosts_moved(s);
+    correlation_cables_moved(s);
+    correlation_claims(s);
+    correlation_renamed(s);
+    if (correlation_match_lost(s))
+        correlation_returned(s);
+    correlation_gone(s);
+    correlation_ports(s);
+    correlation_rest(s);
 }
 
-int fab_diff_understand(const struct fab_inventory *before, const struct fab_inventory *after,
-                        struct fab_diff *diff)
+int fab_diff_correlate(const struct fab_inventory *before, const struct fab_inventory *after,
+                       struct fab_diff *diff)
 {
-    return fab_diff_understand_with(before, after, NULL, diff);
+    return fab_diff_correlate_with(before, after, NULL, diff);
 }
 
-int fab_diff_understand_with(const struct fab_inventory *before, const struct fab_inventory *after,
-                             struct fab_lost *lost, struct fab_diff *diff)
+int fab_diff_correlate_with(const struct fab_inventory *before, const struct fab_inventory *after,
+                            struct fab_retired *lost, struct fab_diff *diff)
 {
     struct fab_diff told = {0};
-    struct story s = {.before = before, .after = after, .raw = diff, .lost = lost, .out = {.diff = &told}};
+    struct correlation s = {
+        .before = before, .after = after, .raw = diff, .lost = lost, .out = {.diff = &told}};
 
     if ((!before->finished && before->n_nodes > 0) || !after->finished)
         return PMIXFAB_ERR_INVAL;
@@ -254,7 +257,7 @@ int fab_diff_understand_with(const struct fab_inventory *before, const struct fa
         lost->cables[i].used = false;
     if (diff->n == 0)
         return PMIXFAB_OK;
-    s.out.rc = correlate_prepare(&s) ? story_match(&s) : PMIXFAB_ERR_NOMEM;
+    s.out.rc = correlate_prepare(&s) ? correlation_match(&s) : PMIXFAB_ERR_NOMEM;
     if (s.out.rc == PMIXFAB_OK)
         correlate_conclude(&s);
     free(s.by_key);

@@ -48,8 +48,8 @@
  * subjects. n_lost stays what it was. Equal inventories and diffs give equal results.
  * PMIXFAB_ERR_NOMEM, PMIXFAB_ERR_INVAL where one is not finished; *diff is then as it was.
  */
-int fab_diff_understand(const struct fab_inventory *before, const struct fab_inventory *after,
-                        struct fab_diff *diff);
+int fab_diff_correlate(const struct fab_inventory *before, const struct fab_inventory *after,
+                       struct fab_diff *diff);
 
 /*
  * As above, and what comes is looked for among what was lost before (NULL allowed; finished), by the same
@@ -64,7 +64,7 @@ int fab_diff_understand(const struct fab_inventory *before, const struct fab_inv
  * Each raw change is still told once. Marks the cables of `lost` that were found elsewhere as used, and all
  * others as not.
  */
-int fab_diff_understand_with(const struct fab_inventory *before, const struct fab_inventory *after,
-                             struct fab_lost *lost, struct fab_diff *diff);
+int fab_diff_correlate_with(const struct fab_inventory *before, const struct fab_inventory *after,
+                            struct fab_retired *lost, struct fab_diff *diff);
 
 #endif

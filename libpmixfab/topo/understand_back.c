@@ -8,7 +8,7 @@
 #include "topo/understand_priv.h"
 
 /* "lost in generation 7, last seen 2026-11-21T18:36:52Z" */
-void story_lost_text(uint64_t generation, int64_t seen, char text[DIFF_LOST_TEXT])
+void correlation_lost_text(uint64_t generation, int64_t seen, char text[DIFF_LOST_TEXT])
 {
     int n = snprintf(text, DIFF_LOST_TEXT, "lost in generation %" PRIu64, generation);
     time_t seconds = (time_t)(seen / 1000000);
@@ -21,18 +21,18 @@ void story_lost_text(uint64_t generation, int64_t seen, char text[DIFF_LOST_TEXT
 /* ---- cables ---------------------------------------------------------------------------------------- */
 
 /* Is this cable where it was? The port at that side of it. */
-uint32_t story_back_at(const struct story *s, const struct fab_lost_cable *cable, int side)
+uint32_t correlation_back_at(const struct correlation *s, const struct fab_retired_cable *cable, int side)
 {
-    uint32_t near = story_end_now(s, cable, side), far = story_end_now(s, cable, !side);
+    uint32_t near = correlation_end_now(s, cable, side), far = correlation_end_now(s, cable, !side);
     return near != FAB_NONE && far != FAB_NONE && s->after->ports[near].peer == far ? near : FAB_NONE;
 }
 
-static bool returned_same_rate(const struct fab_lost_cable *cable, const struct fab_port *port)
+static bool returned_same_rate(const struct fab_retired_cable *cable, const struct fab_port *port)
 {
     return cable->width == port->width && cable->speed == port->speed;
 }
 
-void story_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed)
+void correlation_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed)
 {
     const struct fab_port port = {.width = (uint8_t)width, .speed = (uint8_t)speed};
     char rate[32];
@@ -44,8 +44,8 @@ void story_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned spee
 }
 
 /* An end of a cable that was lost, and one that is there: with the rates, where they differ. */
-void story_end_texts(const struct story *s, const struct fab_lost_cable *cable, int side, uint32_t port,
-                     char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT])
+void correlation_end_texts(const struct correlation *s, const struct fab_retired_cable *cable, int side,
+                           uint32_t port, char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT])
 {
     char end[DIFF_PORT_TEXT];
 
@@ -53,14 +53,14 @@ void story_end_texts(const struct story *s, const struct fab_lost_cable *cable, 
     snprintf(before, DIFF_VALUE_TEXT, "%.220s", cable->text[side]);
     snprintf(after, DIFF_VALUE_TEXT, "%.220s", end);
     if (!returned_same_rate(cable, &s->after->ports[port])) {
-        story_append_rate(before, cable->width, cable->speed);
-        story_append_rate(after, s->after->ports[port].width, s->after->ports[port].speed);
+        correlation_append_rate(before, cable->width, cable->speed);
+        correlation_append_rate(after, s->after->ports[port].width, s->after->ports[port].speed);
     }
 }
 
 /* ---- switches -------------------------------------------------------------------------------------- */
 
-static void lost_node_text(const struct fab_lost_node *lost, char text[DIFF_NODE_TEXT])
+static void lost_node_text(const struct fab_retired_node *lost, char text[DIFF_NODE_TEXT])
 {
     const bool both = lost->kind == FAB_HCA && *lost->host != '\0' && *lost->name != '\0';
     if (*lost->name == '\0' && (lost->kind != FAB_HCA || *lost->host == '\0'))
@@ -73,12 +73,12 @@ static void lost_node_text(const struct fab_lost_node *lost, char text[DIFF_NODE
 
 /* What to tell of a node that was lost: what it was, and is. */
 struct returned {
-    const struct fab_lost_node *lost;
+    const struct fab_retired_node *lost;
     char what[DIFF_NODE_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], when[DIFF_LOST_TEXT];
     bool same; /* the same GUID */
 };
 
-static void returned_describe(const struct story *s, uint32_t i, struct returned *out)
+static void returned_describe(const struct correlation *s, uint32_t i, struct returned *out)
 {
     const struct fab_node *node = &s->after->nodes[s->lost_after[i]];
     char name[DIFF_NODE_TEXT];
@@ -87,7 +87,7 @@ static void returned_describe(const struct story *s, uint32_t i, struct returned
     out->same = out->lost->guid == node->guid;
     lost_node_text(out->lost, out->what);
     diff_node_text(s->after, node, name);
-    story_lost_text(out->lost->generation, out->lost->seen, out->when);
+    correlation_lost_text(out->lost->generation, out->lost->seen, out->when);
     const bool renamed = strcmp(name, out->what) != 0;
     if (out->same) {
         snprintf(out->before, DIFF_VALUE_TEXT, "lost");
@@ -101,50 +101,50 @@ static void returned_describe(const struct story *s, uint32_t i, struct returned
 }
 
 /* The name that it had, and the one that it has. */
-static void returned_subjects(struct story *s, const struct fab_lost_node *lost, uint32_t a)
+static void returned_subjects(struct correlation *s, const struct fab_retired_node *lost, uint32_t a)
 {
     const char *name = lost->kind == FAB_HCA ? lost->host : lost->name;
     if (*name != '\0')
-        story_subject(s, name);
-    story_subject_node(s, s->after, a);
+        correlation_subject(s, name);
+    correlation_subject_node(s, s->after, a);
 }
 
-static void tell_returned(struct story *s, const struct returned *r, enum fab_change_kind kind, uint32_t a,
-                          const char *why)
+static void tell_returned(struct correlation *s, const struct returned *r, enum fab_change_kind kind,
+                          uint32_t a, const char *why)
 {
     const struct fab_node *node = &s->after->nodes[a];
     const char *was = r->lost->kind == FAB_HCA ? r->lost->host : r->lost->name;
-    s->past = (struct past){.former = r->same ? 0 : r->lost->guid,
-                            .seen = r->lost->seen,
-                            .renamed = story_renamed_node(s, was, a)};
-    story_tell(s, kind, node->guid, 0, r->what, r->before, r->after, why);
+    s->past = (struct conclusion){.former = r->same ? 0 : r->lost->guid,
+                                  .seen = r->lost->seen,
+                                  .renamed = correlation_renamed_node(s, was, a)};
+    correlation_conclude(s, kind, node->guid, 0, r->what, r->before, r->after, why);
 }
 
-static void switch_returned(struct story *s, uint32_t i)
+static void switch_returned(struct correlation *s, uint32_t i)
 {
     const uint32_t a = s->lost_after[i];
     uint32_t n = 0, back = 0;
     struct returned r;
     char why[DIFF_WHY_TEXT];
 
-    if (story_take(s, FAB_CHANGE_SWITCH_ADDED, s->after->nodes[a].guid, 0) == FAB_NONE)
+    if (claim_raw(s, FAB_CHANGE_SWITCH_ADDED, s->after->nodes[a].guid, 0) == FAB_NONE)
         return;
     returned_describe(s, i, &r);
     returned_subjects(s, r.lost, a);
-    for (uint32_t e = story_lost_ends(s, r.lost->guid, 0); e < s->n_ends && s->ends[e].guid == r.lost->guid;
-         e++) {
+    for (uint32_t e = correlation_lost_ends(s, r.lost->guid, 0);
+         e < s->n_ends && s->ends[e].guid == r.lost->guid; e++) {
         const struct lost_end *end = &s->ends[e];
-        const struct fab_lost_cable *cable = &s->lost->cables[end->cable];
+        const struct fab_retired_cable *cable = &s->lost->cables[end->cable];
         if (e > 0 && end[-1].guid == end->guid && end[-1].num == end->num)
             continue; /* what was in this port before that */
-        uint32_t port = story_back_at(s, cable, end->side);
+        uint32_t port = correlation_back_at(s, cable, end->side);
         n++;
         if (port == FAB_NONE)
             continue;
         back++;
         if (!is_kind(s->after, s->after->ports[s->after->ports[port].peer].node, FAB_HCA))
-            story_take_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
-        story_subject_link(s, s->after, port);
+            claim_raw_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
+        correlation_subject_link(s, s->after, port);
     }
     if (r.same)
         snprintf(why, sizeof(why), "the same GUID, with %" PRIu32 " of its %" PRIu32 " cables; it was %s",
@@ -159,42 +159,44 @@ static void switch_returned(struct story *s, uint32_t i)
 /* ---- HCAs ------------------------------------------------------------------------------------------ */
 
 /* A port of an HCA that has a cable at another place than the one that was lost. */
-static void port_moved(struct story *s, uint32_t a, uint32_t port, struct fab_lost_cable *cable, int side)
+static void port_moved(struct correlation *s, uint32_t a, uint32_t port, struct fab_retired_cable *cable,
+                       int side)
 {
     char what[DIFF_PORT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
     char when[DIFF_LOST_TEXT];
     const struct fab_port *now = &s->after->ports[port];
     const bool same = cable->end[side].guid == s->after->nodes[a].guid;
 
-    story_take_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
+    claim_raw_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
     cable->used = true;
     if (s->n_taken == 0) /* the other end is an HCA as well, and it was told of that */
         return;
-    story_subject_node(s, s->after, a);
-    uint32_t was = story_now(s, cable->end[!side].guid);
+    correlation_subject_node(s, s->after, a);
+    uint32_t was = correlation_now(s, cable->end[!side].guid);
     if (was != FAB_NONE)
-        story_subject_node(s, s->after, was);
-    story_subject_link(s, s->after, port);
+        correlation_subject_node(s, s->after, was);
+    correlation_subject_link(s, s->after, port);
     diff_port_text(s->after, now, what);
-    story_end_texts(s, cable, !side, now->peer, before, after);
-    story_lost_text(cable->generation, cable->seen, when);
+    correlation_end_texts(s, cable, !side, now->peer, before, after);
+    correlation_lost_text(cable->generation, cable->seen, when);
     snprintf(why, sizeof(why), "%s at another port; its cable was %s",
              same ? "the same GUID" : "what replaced it is", when);
-    s->past = (struct past){.seen = cable->seen};
-    story_tell(s, FAB_CHANGE_HOST_MOVED, s->after->nodes[a].guid, now->num, what, before, after, why);
+    s->past = (struct conclusion){.seen = cable->seen};
+    correlation_conclude(s, FAB_CHANGE_HOST_MOVED, s->after->nodes[a].guid, now->num, what, before, after,
+                         why);
 }
 
 /* The cable of a port of an HCA that was lost last; NULL. */
-static const struct lost_end *returned_cable(const struct story *s, uint32_t a, uint32_t port)
+static const struct lost_end *returned_cable(const struct correlation *s, uint32_t a, uint32_t port)
 {
     return s->after->ports[port].peer == FAB_NONE
                ? NULL
-               : story_lost_at(s, story_then(s, a), s->after->ports[port].num);
+               : correlation_lost_at(s, correlation_then(s, a), s->after->ports[port].num);
 }
 
 /* Take the devices of a node that came, and the cables that are where they were. `place`: the first one's
  * switch port. */
-static void returned_claim_devices(struct story *s, uint32_t a, bool all, char place[DIFF_PORT_TEXT],
+static void returned_claim_devices(struct correlation *s, uint32_t a, bool all, char place[DIFF_PORT_TEXT],
                                    uint32_t *n_moved)
 {
     const struct fab_node *node = &s->after->nodes[a];
@@ -206,32 +208,32 @@ static void returned_claim_devices(struct story *s, uint32_t a, bool all, char p
         const struct lost_end *end = returned_cable(s, a, port);
         if (end == NULL && !all)
             continue;
-        story_take(s, FAB_CHANGE_DEVICE_ADDED, node->guid, s->after->ports[port].num);
-        if (end != NULL && story_back_at(s, &s->lost->cables[end->cable], end->side) == FAB_NONE) {
+        claim_raw(s, FAB_CHANGE_DEVICE_ADDED, node->guid, s->after->ports[port].num);
+        if (end != NULL && correlation_back_at(s, &s->lost->cables[end->cable], end->side) == FAB_NONE) {
             ++*n_moved;
             continue;
         }
         if (s->after->ports[port].peer == FAB_NONE)
             continue;
-        story_take_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
-        story_subject_link(s, s->after, port);
+        claim_raw_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
+        correlation_subject_link(s, s->after, port);
         if (!stayed && end != NULL)
             diff_port_text(s->after, &s->after->ports[s->after->ports[port].peer], place);
         stayed |= end != NULL;
     }
 }
 
-static void ports_moved(struct story *s, uint32_t a)
+static void ports_moved(struct correlation *s, uint32_t a)
 {
     const struct fab_node *node = &s->after->nodes[a];
     for (uint32_t port = node->first_port; port < node->first_port + node->n_ports; port++) {
         const struct lost_end *end = returned_cable(s, a, port);
-        if (end != NULL && story_back_at(s, &s->lost->cables[end->cable], end->side) == FAB_NONE)
+        if (end != NULL && correlation_back_at(s, &s->lost->cables[end->cable], end->side) == FAB_NONE)
             port_moved(s, a, port, &s->lost->cables[end->cable], end->side);
     }
 }
 
-static bool has_known_port(const struct story *s, uint32_t a)
+static bool has_known_port(const struct correlation *s, uint32_t a)
 {
     const struct fab_node *node = &s->after->nodes[a];
     for (uint32_t port = node->first_port; port < node->first_port + node->n_ports; port++) {
@@ -241,7 +243,7 @@ static bool has_known_port(const struct story *s, uint32_t a)
     return false;
 }
 
-static void hca_returned(struct story *s, uint32_t i)
+static void hca_returned(struct correlation *s, uint32_t i)
 {
     const uint32_t a = s->lost_after[i];
     const struct fab_node *node = &s->after->nodes[a];
@@ -253,7 +255,7 @@ static void hca_returned(struct story *s, uint32_t i)
     returned_subjects(s, r.lost, a);
     returned_claim_devices(s, a, !r.same || !has_known_port(s, a), place, &n_moved);
     if (s->n_taken > 0)
-        story_take_host(s, FAB_CHANGE_HOST_ADDED, fab_str(s->after, node->host));
+        claim_raw_host(s, FAB_CHANGE_HOST_ADDED, fab_str(s->after, node->host));
     if (r.same && n_moved > 0 && place[0] == '\0' && strncmp(r.after, "there as", 8) != 0) {
         s->subjects.used = 0; /* all that there is to tell is where it is now */
         ports_moved(s, a);
@@ -277,7 +279,7 @@ static void hca_returned(struct story *s, uint32_t i)
 }
 
 /* A port of an HCA that was there all the time, or without any cable. */
-static void port_returned(struct story *s, uint32_t raw)
+static void port_returned(struct correlation *s, uint32_t raw)
 {
     const struct fab_change *change = &s->raw->changes[raw];
     uint32_t a = fab_inventory_find(s->after, change->guid);
@@ -289,23 +291,23 @@ static void port_returned(struct story *s, uint32_t raw)
 
     if (end == NULL)
         return;
-    struct fab_lost_cable *cable = &s->lost->cables[end->cable];
-    story_take_this(s, raw);
-    story_take_host(s, FAB_CHANGE_HOST_ADDED, fab_str(s->after, s->after->nodes[a].host));
-    if (story_back_at(s, cable, end->side) == FAB_NONE) {
+    struct fab_retired_cable *cable = &s->lost->cables[end->cable];
+    claim_raw_this(s, raw);
+    claim_raw_host(s, FAB_CHANGE_HOST_ADDED, fab_str(s->after, s->after->nodes[a].host));
+    if (correlation_back_at(s, cable, end->side) == FAB_NONE) {
         port_moved(s, a, port, cable, end->side);
         return;
     }
-    story_take_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
-    story_subject_link(s, s->after, port);
+    claim_raw_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
+    correlation_subject_link(s, s->after, port);
     diff_link_text(s->after, &s->after->ports[port], what);
-    story_lost_text(cable->generation, cable->seen, when);
+    correlation_lost_text(cable->generation, cable->seen, when);
     snprintf(why, sizeof(why), "the cable is seen again, at its old place; it was %s", when);
-    s->past = (struct past){.seen = cable->seen};
-    story_tell(s, FAB_CHANGE_PORT_BACK, change->guid, change->port, what, "lost", "there", why);
+    s->past = (struct conclusion){.seen = cable->seen};
+    correlation_conclude(s, FAB_CHANGE_PORT_BACK, change->guid, change->port, what, "lost", "there", why);
 }
 
-void story_returned(struct story *s)
+void correlation_returned(struct correlation *s)
 {
     for (uint32_t i = 0; i < s->lost->n_nodes; i++) {
         if (s->lost_after[i] != FAB_NONE && s->lost->nodes[i].kind == FAB_SWITCH)
@@ -316,8 +318,8 @@ void story_returned(struct story *s)
             hca_returned(s, i);
     }
     for (uint32_t i = 0; i < s->raw->n; i++) {
-        if (s->raw->changes[i].kind == FAB_CHANGE_DEVICE_ADDED && !story_is_taken(s, i))
+        if (s->raw->changes[i].kind == FAB_CHANGE_DEVICE_ADDED && !correlation_is_taken(s, i))
             port_returned(s, i);
     }
-    story_links_returned(s);
+    correlation_links_returned(s);
 }

@@ -85,7 +85,7 @@ struct claim {
 };
 
 /* Are all HCAs of this one's host, in the one inventory, those of a host in the other? */
-static bool all_of(const struct story *s, const struct by_name *names, uint32_t node, const char *other)
+static bool all_of(const struct correlation *s, const struct by_name *names, uint32_t node, const char *other)
 {
     const bool old = names->inv == s->before;
     const struct fab_inventory *there = old ? s->after : s->before;
@@ -115,8 +115,9 @@ static void duplicate_place_text(const struct fab_inventory *inv, uint32_t node,
 }
 
 /* What they are called, where hosts are counted by HCAs of one host's and device's name. */
-static void duplicate_explain(const struct story *s, const struct claim *claim, const struct by_name *names,
-                              struct alike alike, bool sure, char why[DIFF_WHY_TEXT])
+static void duplicate_explain(const struct correlation *s, const struct claim *claim,
+                              const struct by_name *names, struct alike alike, bool sure,
+                              char why[DIFF_WHY_TEXT])
 {
     const bool now = names->inv == s->after;
     const uint32_t node = now ? claim->after : claim->before;
@@ -135,15 +136,16 @@ static void duplicate_explain(const struct story *s, const struct claim *claim, 
                  name, mine, sure ? "" : "; or one host had both");
 }
 
-static void duplicate_add(struct story *s, const struct claim *claim, const char *why)
+static void duplicate_add(struct correlation *s, const struct claim *claim, const char *why)
 {
-    const struct fab_change *change = story_take_this(s, claim->raw);
-    story_subject_node(s, s->before, claim->before);
-    story_subject_node(s, s->after, claim->after);
-    story_tell(s, FAB_CHANGE_NAME, change->guid, 0, change->what, change->before, change->after, why);
+    const struct fab_change *change = claim_raw_this(s, claim->raw);
+    correlation_subject_node(s, s->before, claim->before);
+    correlation_subject_node(s, s->after, claim->after);
+    correlation_conclude(s, FAB_CHANGE_NAME, change->guid, 0, change->what, change->before, change->after,
+                         why);
 }
 
-static void give_back(struct story *s, uint32_t raw)
+static void give_back(struct correlation *s, uint32_t raw)
 {
     if (raw != FAB_NONE) {
         s->taken[raw] = false;
@@ -152,18 +154,18 @@ static void give_back(struct story *s, uint32_t raw)
 }
 
 /* A host that is lost, or that came, only because all of it is called otherwise. */
-static uint32_t take_host(struct story *s, enum fab_change_kind kind, const struct by_name *names,
+static uint32_t take_host(struct correlation *s, enum fab_change_kind kind, const struct by_name *names,
                           uint32_t node, const char *other)
 {
     const char *host = fab_str(names->inv, names->inv->nodes[node].host);
-    uint32_t raw = story_take_host(s, kind, host);
+    uint32_t raw = claim_raw_host(s, kind, host);
     if (raw == FAB_NONE || all_of(s, names, node, other))
         return raw;
     give_back(s, raw);
     return FAB_NONE;
 }
 
-static void duplicate_conclude(struct story *s, const struct claim *claim, const struct by_name *before,
+static void duplicate_conclude(struct correlation *s, const struct claim *claim, const struct by_name *before,
                                const struct by_name *after)
 {
     const struct alike is = duplicate_find(after, claim->after, false),
@@ -195,7 +197,7 @@ static void duplicate_conclude(struct story *s, const struct claim *claim, const
     duplicate_add(s, claim, why);
 }
 
-void story_claims(struct story *s)
+void correlation_claims(struct correlation *s)
 {
     struct by_name before = {0}, after = {0};
     for (uint32_t i = 0; i < s->raw->n && s->out.rc == PMIXFAB_OK; i++) {

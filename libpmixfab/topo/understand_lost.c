@@ -14,9 +14,9 @@ static int retired_compare_ends(const void *a, const void *b)
     return x->generation > y->generation ? -1 : x->generation < y->generation;
 }
 
-bool story_prepare_lost(struct story *s)
+bool correlation_prepare_lost(struct correlation *s)
 {
-    struct fab_lost *lost = s->lost;
+    struct fab_retired *lost = s->lost;
 
     if (s->lost == NULL || s->out.rc != PMIXFAB_OK)
         return false;
@@ -45,7 +45,7 @@ bool story_prepare_lost(struct story *s)
 
 /* ---- places, now and then -------------------------------------------------------------------------- */
 
-uint32_t story_lost_ends(const struct story *s, uint64_t guid, uint32_t num)
+uint32_t correlation_lost_ends(const struct correlation *s, uint64_t guid, uint32_t num)
 {
     uint32_t low = 0, high = s->n_ends;
     while (low < high) {
@@ -59,28 +59,28 @@ uint32_t story_lost_ends(const struct story *s, uint64_t guid, uint32_t num)
     return low;
 }
 
-const struct lost_end *story_lost_at(const struct story *s, uint64_t guid, uint32_t num)
+const struct lost_end *correlation_lost_at(const struct correlation *s, uint64_t guid, uint32_t num)
 {
-    uint32_t at = story_lost_ends(s, guid, num);
+    uint32_t at = correlation_lost_ends(s, guid, num);
     return at < s->n_ends && s->ends[at].guid == guid && s->ends[at].num == num ? &s->ends[at] : NULL;
 }
 
-uint32_t story_now(const struct story *s, uint64_t guid)
+uint32_t correlation_now(const struct correlation *s, uint64_t guid)
 {
-    uint32_t lost = fab_lost_find(s->lost, guid);
+    uint32_t lost = fab_retired_find(s->lost, guid);
     if (lost != FAB_NONE && s->lost_after[lost] != FAB_NONE)
         return s->lost_after[lost];
     uint32_t before = fab_inventory_find(s->before, guid);
     return before == FAB_NONE ? FAB_NONE : s->to_after[before];
 }
 
-uint32_t story_end_now(const struct story *s, const struct fab_lost_cable *cable, int side)
+uint32_t correlation_end_now(const struct correlation *s, const struct fab_retired_cable *cable, int side)
 {
-    uint32_t node = story_now(s, cable->end[side].guid);
+    uint32_t node = correlation_now(s, cable->end[side].guid);
     return node == FAB_NONE ? FAB_NONE : fab_inventory_port(s->after, node, cable->end[side].num);
 }
 
-uint64_t story_then(const struct story *s, uint32_t after)
+uint64_t correlation_then(const struct correlation *s, uint32_t after)
 {
     if (s->after_lost[after] != FAB_NONE)
         return s->lost->nodes[s->after_lost[after]].guid;
@@ -88,12 +88,12 @@ uint64_t story_then(const struct story *s, uint32_t after)
     return before == FAB_NONE ? s->after->nodes[after].guid : s->before->nodes[before].guid;
 }
 
-bool story_is_new(const struct story *s, uint32_t after)
+bool correlation_is_new(const struct correlation *s, uint32_t after)
 {
     return s->to_before[after] == FAB_NONE && s->after_lost[after] == FAB_NONE;
 }
 
-static void retired_match(struct story *s, uint32_t lost, uint32_t after)
+static void retired_match(struct correlation *s, uint32_t lost, uint32_t after)
 {
     s->lost_after[lost] = after;
     s->after_lost[after] = lost;
@@ -101,7 +101,7 @@ static void retired_match(struct story *s, uint32_t lost, uint32_t after)
 
 /* ---- by GUID --------------------------------------------------------------------------------------- */
 
-static bool retired_same_name(const struct story *s, uint32_t lost, uint32_t after)
+static bool retired_same_name(const struct correlation *s, uint32_t lost, uint32_t after)
 {
     const struct fab_node *node = &s->after->nodes[after];
     return strcmp(s->lost->nodes[lost].host, fab_str(s->after, node->host)) == 0 &&
@@ -109,13 +109,13 @@ static bool retired_same_name(const struct story *s, uint32_t lost, uint32_t aft
 }
 
 /* One that has neither its name nor its place may be another host's now: `sure` leaves it. */
-static void retired_match_guids(struct story *s, bool sure)
+static void retired_match_guids(struct correlation *s, bool sure)
 {
     for (uint32_t i = 0; i < s->lost->n_nodes; i++) {
-        const struct fab_lost_node *node = &s->lost->nodes[i];
+        const struct fab_retired_node *node = &s->lost->nodes[i];
         uint32_t a = fab_inventory_find(s->after, node->guid);
         if (a != FAB_NONE && s->lost_after[i] == FAB_NONE && is_kind(s->after, a, node->kind) &&
-            story_is_new(s, a) && (!sure || node->kind == FAB_SWITCH || retired_same_name(s, i, a)))
+            correlation_is_new(s, a) && (!sure || node->kind == FAB_SWITCH || retired_same_name(s, i, a)))
             retired_match(s, i, a);
     }
 }
@@ -142,7 +142,7 @@ static uint32_t retired_name_run(const struct named *list, uint32_t n, uint32_t 
     return end - at;
 }
 
-static void pair_names(struct story *s, struct named *lost, uint32_t n_lost, struct named *came,
+static void pair_names(struct correlation *s, struct named *lost, uint32_t n_lost, struct named *came,
                        uint32_t n_came)
 {
     uint32_t b = 0, a = 0;
@@ -163,7 +163,7 @@ static void pair_names(struct story *s, struct named *lost, uint32_t n_lost, str
 }
 
 /* A name that two have recognises neither. */
-static void retired_match_names(struct story *s)
+static void retired_match_names(struct correlation *s)
 {
     struct named *lost = malloc((s->lost->n_nodes + 1u) * sizeof(*lost));
     struct named *came = malloc((s->after->n_nodes + 1u) * sizeof(*came));
@@ -172,13 +172,13 @@ static void retired_match_names(struct story *s)
     if (lost == NULL || came == NULL)
         s->out.rc = PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; s->out.rc == 0 && i < s->lost->n_nodes; i++) {
-        const struct fab_lost_node *node = &s->lost->nodes[i];
+        const struct fab_retired_node *node = &s->lost->nodes[i];
         if (node->kind == FAB_HCA && s->lost_after[i] == FAB_NONE)
             lost[n_lost++] = (struct named){node->host, node->name, i};
     }
     for (uint32_t i = 0; s->out.rc == 0 && i < s->after->n_nodes; i++) {
         const struct fab_node *node = &s->after->nodes[i];
-        if (node->kind == FAB_HCA && story_is_new(s, i))
+        if (node->kind == FAB_HCA && correlation_is_new(s, i))
             came[n_came++] = (struct named){fab_str(s->after, node->host), fab_str(s->after, node->name), i};
     }
     if (s->out.rc == 0)
@@ -190,55 +190,55 @@ static void retired_match_names(struct story *s)
 /* ---- switches by their neighbours ------------------------------------------------------------------ */
 
 /* Where the ports that led to a lost switch lead now. */
-static uint32_t vote_now(const struct story *s, uint64_t guid)
+static uint32_t vote_now(const struct correlation *s, uint64_t guid)
 {
-    struct votes votes = {.n = 0};
+    struct majority votes = {.n = 0};
 
-    for (uint32_t i = story_lost_ends(s, guid, 0); i < s->n_ends && s->ends[i].guid == guid; i++) {
+    for (uint32_t i = correlation_lost_ends(s, guid, 0); i < s->n_ends && s->ends[i].guid == guid; i++) {
         const struct lost_end *end = &s->ends[i];
-        uint32_t far = story_end_now(s, &s->lost->cables[end->cable], !end->side);
+        uint32_t far = correlation_end_now(s, &s->lost->cables[end->cable], !end->side);
         uint32_t near = far == FAB_NONE ? FAB_NONE : s->after->ports[far].peer;
         if (near != FAB_NONE)
-            votes_add(&votes, s->after->ports[near].node);
+            majority_add(&votes, s->after->ports[near].node);
     }
     uint64_t whom;
-    return votes_elected(&votes, &whom) ? (uint32_t)whom : FAB_NONE;
+    return majority_elected(&votes, &whom) ? (uint32_t)whom : FAB_NONE;
 }
 
 /* Which switch (by its GUID then) the ports that lead to this one led to last; 0: none. */
-static uint64_t vote_then(const struct story *s, uint32_t after)
+static uint64_t vote_then(const struct correlation *s, uint32_t after)
 {
-    struct votes votes = {.n = 0};
+    struct majority votes = {.n = 0};
     uint64_t whom;
 
     for (uint32_t i = 0; i < s->after->nodes[after].n_ports; i++) {
         uint32_t far = peer_of(s->after, after, i);
         if (far == FAB_NONE)
             continue;
-        uint32_t before = story_port_before(s, far);
+        uint32_t before = correlation_port_before(s, far);
         const struct fab_port *port = &s->after->ports[far];
-        const struct lost_end *end = story_lost_at(s, story_then(s, port->node), port->num);
+        const struct lost_end *end = correlation_lost_at(s, correlation_then(s, port->node), port->num);
         if (before != FAB_NONE && s->before->ports[before].peer != FAB_NONE)
-            votes_add(&votes, s->before->nodes[s->before->ports[s->before->ports[before].peer].node].guid);
+            majority_add(&votes, s->before->nodes[s->before->ports[s->before->ports[before].peer].node].guid);
         else if (end != NULL)
-            votes_add(&votes, s->lost->cables[end->cable].end[!end->side].guid);
+            majority_add(&votes, s->lost->cables[end->cable].end[!end->side].guid);
     }
-    return votes_elected(&votes, &whom) ? whom : 0;
+    return majority_elected(&votes, &whom) ? whom : 0;
 }
 
-/* As story_match_switches(): one that is found says more about its neighbours. */
-static void match_switches(struct story *s)
+/* As correlation_match_switches(): one that is found says more about its neighbours. */
+static void match_switches(struct correlation *s)
 {
     bool found = true;
 
     while (found) {
         found = false;
         for (uint32_t i = 0; i < s->lost->n_nodes; i++) {
-            const struct fab_lost_node *node = &s->lost->nodes[i];
+            const struct fab_retired_node *node = &s->lost->nodes[i];
             if (node->kind != FAB_SWITCH || s->lost_after[i] != FAB_NONE)
                 continue;
             uint32_t a = vote_now(s, node->guid);
-            if (a == FAB_NONE || !is_kind(s->after, a, FAB_SWITCH) || !story_is_new(s, a) ||
+            if (a == FAB_NONE || !is_kind(s->after, a, FAB_SWITCH) || !correlation_is_new(s, a) ||
                 vote_then(s, a) != node->guid)
                 continue;
             retired_match(s, i, a);
@@ -250,19 +250,19 @@ static void match_switches(struct story *s)
 /* ---- HCAs by place --------------------------------------------------------------------------------- */
 
 /* At a switch port where one that was lost was last. */
-static void retired_match_places(struct story *s)
+static void retired_match_places(struct correlation *s)
 {
     for (uint32_t a = 0; a < s->after->n_nodes; a++) {
         for (uint32_t i = 0; is_kind(s->after, a, FAB_HCA) && i < s->after->nodes[a].n_ports; i++) {
             uint32_t far = peer_of(s->after, a, i);
-            if (far == FAB_NONE || !story_is_new(s, a))
+            if (far == FAB_NONE || !correlation_is_new(s, a))
                 continue;
             const struct fab_port *port = &s->after->ports[far];
-            uint32_t before = story_port_before(s, far);
-            const struct lost_end *end = story_lost_at(s, story_then(s, port->node), port->num);
+            uint32_t before = correlation_port_before(s, far);
+            const struct lost_end *end = correlation_lost_at(s, correlation_then(s, port->node), port->num);
             if (end == NULL || (before != FAB_NONE && s->before->ports[before].peer != FAB_NONE))
                 continue;
-            uint32_t lost = fab_lost_find(s->lost, s->lost->cables[end->cable].end[!end->side].guid);
+            uint32_t lost = fab_retired_find(s->lost, s->lost->cables[end->cable].end[!end->side].guid);
             if (lost != FAB_NONE && s->lost->nodes[lost].kind == FAB_HCA && s->lost_after[lost] == FAB_NONE)
                 retired_match(s, lost, a);
         }
@@ -270,7 +270,7 @@ static void retired_match_places(struct story *s)
 }
 
 /* Did anything come that could have been lost? */
-static bool anything_came(const struct story *s)
+static bool anything_came(const struct correlation *s)
 {
     for (uint32_t i = 0; i < s->raw->n; i++) {
         if (came(s->raw->changes[i].kind))
@@ -279,11 +279,11 @@ static bool anything_came(const struct story *s)
     return false;
 }
 
-bool story_match_lost(struct story *s)
+bool correlation_match_lost(struct correlation *s)
 {
     if (s->lost == NULL || s->lost->n_nodes + s->lost->n_cables == 0 || !anything_came(s))
         return false;
-    if (!story_prepare_lost(s))
+    if (!correlation_prepare_lost(s))
         return false;
     retired_match_guids(s, true);
     retired_match_names(s);

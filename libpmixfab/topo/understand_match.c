@@ -4,7 +4,7 @@
 
 #include "topo/understand_priv.h"
 
-static void match_pair(struct story *s, uint32_t before, uint32_t after)
+static void match_pair(struct correlation *s, uint32_t before, uint32_t after)
 {
     s->to_after[before] = after;
     s->to_before[after] = before;
@@ -12,7 +12,7 @@ static void match_pair(struct story *s, uint32_t before, uint32_t after)
 
 /* ---- the same GUID, where there is no doubt ------------------------------------------------------- */
 
-static bool match_same_name(const struct story *s, uint32_t b, uint32_t a)
+static bool match_same_name(const struct correlation *s, uint32_t b, uint32_t a)
 {
     const struct fab_node *x = &s->before->nodes[b], *y = &s->after->nodes[a];
     return strcmp(fab_str(s->before, x->host), fab_str(s->after, y->host)) == 0 &&
@@ -20,7 +20,7 @@ static bool match_same_name(const struct story *s, uint32_t b, uint32_t a)
 }
 
 /* The same port of the same GUID at the other end. */
-static bool same_peer(const struct story *s, const struct fab_port *b, const struct fab_port *a)
+static bool same_peer(const struct correlation *s, const struct fab_port *b, const struct fab_port *a)
 {
     if (b->peer == FAB_NONE || a->peer == FAB_NONE)
         return false;
@@ -33,7 +33,7 @@ struct cables {
     uint32_t before, after, kept;
 };
 
-static struct cables match_count_cables(const struct story *s, const struct fab_node *b,
+static struct cables match_count_cables(const struct correlation *s, const struct fab_node *b,
                                         const struct fab_node *a)
 {
     const struct fab_port *x = s->before->ports + b->first_port, *y = s->after->ports + a->first_port;
@@ -54,7 +54,7 @@ static struct cables match_count_cables(const struct story *s, const struct fab_
 
 /* An HCA that has neither its name nor its place may be another host's now; a switch that has none of its
  * cables may be where another one was. */
-static bool is_certain(const struct story *s, uint32_t b, uint32_t a)
+static bool is_certain(const struct correlation *s, uint32_t b, uint32_t a)
 {
     const struct fab_node *x = &s->before->nodes[b], *y = &s->after->nodes[a];
 
@@ -67,7 +67,8 @@ static bool is_certain(const struct story *s, uint32_t b, uint32_t a)
 }
 
 /* Both are in the order of their GUIDs. */
-static void match_by_guid(struct story *s, bool (*accept)(const struct story *, uint32_t, uint32_t))
+static void match_by_guid(struct correlation *s,
+                          bool (*accept)(const struct correlation *, uint32_t, uint32_t))
 {
     uint32_t b = 0, a = 0;
 
@@ -82,13 +83,13 @@ static void match_by_guid(struct story *s, bool (*accept)(const struct story *, 
     }
 }
 
-static bool match_is_hca(const struct story *s, uint32_t b, uint32_t a)
+static bool match_is_hca(const struct correlation *s, uint32_t b, uint32_t a)
 {
     (void)a;
     return is_kind(s->before, b, FAB_HCA);
 }
 
-static bool match_is_switch(const struct story *s, uint32_t b, uint32_t a)
+static bool match_is_switch(const struct correlation *s, uint32_t b, uint32_t a)
 {
     (void)a;
     return is_kind(s->before, b, FAB_SWITCH);
@@ -146,7 +147,7 @@ static uint32_t match_name_run(const struct unmatched *list, uint32_t n, uint32_
 }
 
 /* A name that two HCAs have recognises neither. */
-static int match_by_name(struct story *s)
+static int match_by_name(struct correlation *s)
 {
     uint32_t n_before, n_after, b = 0, a = 0;
     struct unmatched *before = list_unmatched(s->before, s->to_after, &n_before);
@@ -172,11 +173,11 @@ static int match_by_name(struct story *s)
 /* ---- HCAs by place -------------------------------------------------------------------------------- */
 
 /* At the switch port where this one was. */
-static uint32_t in_its_place(const struct story *s, uint32_t hca)
+static uint32_t in_its_place(const struct correlation *s, uint32_t hca)
 {
     for (uint32_t i = 0; i < s->before->nodes[hca].n_ports; i++) {
         uint32_t port = peer_of(s->before, hca, i);
-        uint32_t now = port == FAB_NONE ? FAB_NONE : story_port_after(s, port);
+        uint32_t now = port == FAB_NONE ? FAB_NONE : correlation_port_after(s, port);
         uint32_t end = now == FAB_NONE ? FAB_NONE : s->after->ports[now].peer;
         uint32_t node = end == FAB_NONE ? FAB_NONE : s->after->ports[end].node;
         if (node != FAB_NONE && is_kind(s->after, node, FAB_HCA) && s->to_before[node] == FAB_NONE)
@@ -185,7 +186,7 @@ static uint32_t in_its_place(const struct story *s, uint32_t hca)
     return FAB_NONE;
 }
 
-static void match_by_place(struct story *s)
+static void match_by_place(struct correlation *s)
 {
     for (uint32_t i = 0; i < s->before->n_nodes; i++) {
         if (!is_kind(s->before, i, FAB_HCA) || s->to_after[i] != FAB_NONE)
@@ -196,7 +197,7 @@ static void match_by_place(struct story *s)
     }
 }
 
-int story_match(struct story *s)
+int correlation_match(struct correlation *s)
 {
     for (uint32_t i = 0; i < s->before->n_nodes; i++)
         s->to_after[i] = FAB_NONE;
@@ -205,9 +206,9 @@ int story_match(struct story *s)
     match_by_guid(s, is_certain);
     int rc = match_by_name(s);
     match_by_guid(s, match_is_hca);
-    story_match_switches(s);
+    correlation_match_switches(s);
     match_by_guid(s, match_is_switch);
-    story_match_switches(s);
+    correlation_match_switches(s);
     match_by_place(s);
     return rc;
 }

@@ -22,24 +22,24 @@ static bool has_name(const struct fab_inventory *inv, const char *name)
     return false;
 }
 
-bool story_renamed_node(const struct story *s, const char *was, uint32_t after)
+bool correlation_renamed_node(const struct correlation *s, const char *was, uint32_t after)
 {
     const char *name = renamed_node_name(s->after, after);
     return *was != '\0' && *name != '\0' && strcmp(was, name) != 0 && !has_name(s->after, was) &&
            !has_name(s->before, name);
 }
 
-bool story_switch_renamed(const struct story *s, uint64_t guid)
+bool correlation_switch_renamed(const struct correlation *s, uint64_t guid)
 {
     uint32_t b = fab_inventory_find(s->before, guid), a = fab_inventory_find(s->after, guid);
     return b != FAB_NONE && a != FAB_NONE && is_kind(s->after, a, FAB_SWITCH) &&
-           story_renamed_node(s, renamed_node_name(s->before, b), a);
+           correlation_renamed_node(s, renamed_node_name(s->before, b), a);
 }
 
 /* ---- hosts by another name ------------------------------------------------------------------------ */
 
 /* A change of an HCA's name, as far as that is its host's. */
-static bool host_renamed(const struct story *s, uint32_t raw, const char **before, const char **after)
+static bool host_renamed(const struct correlation *s, uint32_t raw, const char **before, const char **after)
 {
     const struct fab_change *change = &s->raw->changes[raw];
     if (change->kind != FAB_CHANGE_NAME || s->taken[raw])
@@ -71,12 +71,12 @@ static int compare_renamings(const void *x, const void *y)
 }
 
 /* The host's last HCA with its old name went, and the first one with its new name came. */
-static void rename_host(struct story *s, const struct renaming *run)
+static void rename_host(struct correlation *s, const struct renaming *run)
 {
     const char *from = run->from, *to = run->to;
     char clean_from[DIFF_NODE_TEXT], clean_to[DIFF_NODE_TEXT];
-    uint32_t lost = story_take_host(s, FAB_CHANGE_HOST_LOST, from);
-    uint32_t added = lost == FAB_NONE ? FAB_NONE : story_take_host(s, FAB_CHANGE_HOST_ADDED, to);
+    uint32_t lost = claim_raw_host(s, FAB_CHANGE_HOST_LOST, from);
+    uint32_t added = lost == FAB_NONE ? FAB_NONE : claim_raw_host(s, FAB_CHANGE_HOST_ADDED, to);
 
     if (added == FAB_NONE) { /* a part of a host: told as it is */
         if (lost != FAB_NONE)
@@ -86,14 +86,14 @@ static void rename_host(struct story *s, const struct renaming *run)
     }
     uint64_t guid = s->raw->changes[run->raw].guid;
     for (; run != NULL; run = run->next)
-        story_take_this(s, run->raw);
-    story_subject(s, from);
-    story_subject(s, to);
+        claim_raw_this(s, run->raw);
+    correlation_subject(s, from);
+    correlation_subject(s, to);
     fab_text_clean(clean_from, sizeof(clean_from), from, strlen(from), NULL);
     fab_text_clean(clean_to, sizeof(clean_to), to, strlen(to), NULL);
     s->past.renamed = true;
-    story_tell(s, FAB_CHANGE_NAME, guid, 0, clean_from, clean_from, clean_to,
-               "the same GUIDs under another host's name");
+    correlation_conclude(s, FAB_CHANGE_NAME, guid, 0, clean_from, clean_from, clean_to,
+                         "the same GUIDs under another host's name");
 }
 
 /* Sorted by their names, so that a name map under which all are called otherwise costs no pass for each. */
@@ -113,7 +113,7 @@ static void find_runs(struct renaming *list, struct renaming **by_name, uint32_t
 }
 
 /* A run that is no host's renaming at its first HCA is none at the others: what is taken stays taken. */
-void story_renamed(struct story *s)
+void correlation_renamed(struct correlation *s)
 {
     uint32_t n = 0;
     struct renaming *list = calloc(s->raw->n + 1u, sizeof(*list));

@@ -14,33 +14,33 @@ static void replaced_guid_text(uint64_t guid, char text[GUID_TEXT])
 
 /* What is told by GUID of a node that was another's place before compares two places: it is told with the one
  * where the node is now. */
-static void take_comparison(struct story *s, uint64_t guid)
+static void take_comparison(struct correlation *s, uint64_t guid)
 {
     static const enum fab_change_kind kinds[] = {FAB_CHANGE_NAME, FAB_CHANGE_LID, FAB_CHANGE_OTHER,
                                                  FAB_CHANGE_PORT_STATE};
 
     for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        story_take_node(s, kinds[i], guid);
+        claim_raw_node(s, kinds[i], guid);
 }
 
 /* The cable of this port of before, if the port at its other end now leads to that node of after: its two
  * changes are taken. FAB_NONE: it does not; else the node's port. */
-static uint32_t take_same_cable(struct story *s, uint32_t port, uint32_t node)
+static uint32_t take_same_cable(struct correlation *s, uint32_t port, uint32_t node)
 {
     uint32_t peer = s->before->ports[port].peer;
-    uint32_t near = peer == FAB_NONE ? FAB_NONE : story_port_after(s, peer);
+    uint32_t near = peer == FAB_NONE ? FAB_NONE : correlation_port_after(s, peer);
     uint32_t end = near == FAB_NONE ? FAB_NONE : s->after->ports[near].peer;
 
     if (end == FAB_NONE || s->after->ports[end].node != node)
         return FAB_NONE;
-    story_take_link(s, FAB_CHANGE_LINK_LOST, s->before, port);
-    story_take_link(s, FAB_CHANGE_LINK_ADDED, s->after, end);
+    claim_raw_link(s, FAB_CHANGE_LINK_LOST, s->before, port);
+    claim_raw_link(s, FAB_CHANGE_LINK_ADDED, s->after, end);
     return end;
 }
 
 /* GUIDs before and after, with the names where they differ. */
-static void replaced_identities(const struct story *s, uint32_t b, uint32_t a, char before[DIFF_VALUE_TEXT],
-                                char after[DIFF_VALUE_TEXT])
+static void replaced_identities(const struct correlation *s, uint32_t b, uint32_t a,
+                                char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT])
 {
     char name_b[DIFF_NODE_TEXT], name_a[DIFF_NODE_TEXT], guid_b[GUID_TEXT], guid_a[GUID_TEXT];
 
@@ -55,17 +55,17 @@ static void replaced_identities(const struct story *s, uint32_t b, uint32_t a, c
 
 /* ---- switches ------------------------------------------------------------------------------------- */
 
-static void switch_replaced(struct story *s, uint32_t b, uint32_t a)
+static void switch_replaced(struct correlation *s, uint32_t b, uint32_t a)
 {
     const struct fab_node *old = &s->before->nodes[b], *new = &s->after->nodes[a];
     char what[DIFF_NODE_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
     uint32_t n = 0, back = 0;
 
-    story_take(s, FAB_CHANGE_SWITCH_LOST, old->guid, 0);
-    story_take(s, FAB_CHANGE_SWITCH_ADDED, new->guid, 0);
+    claim_raw(s, FAB_CHANGE_SWITCH_LOST, old->guid, 0);
+    claim_raw(s, FAB_CHANGE_SWITCH_ADDED, new->guid, 0);
     take_comparison(s, new->guid);
-    story_subject_node(s, s->before, b);
-    story_subject_node(s, s->after, a);
+    correlation_subject_node(s, s->before, b);
+    correlation_subject_node(s, s->after, a);
     for (uint32_t i = 0; i < old->n_ports; i++) {
         uint32_t port = old->first_port + i;
         if (s->before->ports[port].peer == FAB_NONE)
@@ -75,17 +75,17 @@ static void switch_replaced(struct story *s, uint32_t b, uint32_t a)
         if (end == FAB_NONE)
             continue;
         back += !fab_port_is_missing(s->after, &s->after->ports[end]);
-        story_subject_link(s, s->before, port);
+        correlation_subject_link(s, s->before, port);
     }
     diff_node_text(s->before, old, what);
     replaced_identities(s, b, a, before, after);
     snprintf(why, sizeof(why), "%" PRIu32 " of its %" PRIu32 " cables lead to another switch now", back, n);
     s->past.former = old->guid;
-    s->past.renamed = story_renamed_node(s, fab_str(s->before, old->name), a);
-    story_tell(s, FAB_CHANGE_SWITCH_REPLACED, new->guid, 0, what, before, after, why);
+    s->past.renamed = correlation_renamed_node(s, fab_str(s->before, old->name), a);
+    correlation_conclude(s, FAB_CHANGE_SWITCH_REPLACED, new->guid, 0, what, before, after, why);
 }
 
-void story_switches_replaced(struct story *s)
+void correlation_switches_replaced(struct correlation *s)
 {
     for (uint32_t b = 0; b < s->before->n_nodes; b++) {
         uint32_t a = s->to_after[b];
@@ -97,18 +97,18 @@ void story_switches_replaced(struct story *s)
 
 /* ---- HCAs ----------------------------------------------------------------------------------------- */
 
-static void replaced_claim_devices(struct story *s, enum fab_change_kind kind,
+static void replaced_claim_devices(struct correlation *s, enum fab_change_kind kind,
                                    const struct fab_inventory *inv, const struct fab_node *node)
 {
     for (uint32_t i = 0; i < node->n_ports; i++)
-        story_take(s, kind, node->guid, inv->ports[node->first_port + i].num);
+        claim_raw(s, kind, node->guid, inv->ports[node->first_port + i].num);
     /* of one that had no cable, and of ports that were listed without */
-    story_take_node(s, FAB_CHANGE_OTHER, node->guid);
+    claim_raw_node(s, FAB_CHANGE_OTHER, node->guid);
 }
 
 /* The cables that stay where they are. `place`: the first one's switch port; *slower: its rates, if they
  * differ. */
-static uint32_t take_cables(struct story *s, uint32_t b, uint32_t a, char place[DIFF_PORT_TEXT],
+static uint32_t take_cables(struct correlation *s, uint32_t b, uint32_t a, char place[DIFF_PORT_TEXT],
                             char rates[2][32])
 {
     const struct fab_node *old = &s->before->nodes[b];
@@ -119,7 +119,7 @@ static uint32_t take_cables(struct story *s, uint32_t b, uint32_t a, char place[
         uint32_t port = old->first_port + i, end = take_same_cable(s, port, a);
         if (end == FAB_NONE)
             continue;
-        story_subject_link(s, s->before, port);
+        correlation_subject_link(s, s->before, port);
         const struct fab_port *x = &s->before->ports[port], *y = &s->after->ports[end];
         if (n++ == 0)
             diff_port_text(s->before, &s->before->ports[x->peer], place);
@@ -138,7 +138,7 @@ static void append_rate(char text[DIFF_VALUE_TEXT], const char *rate)
         snprintf(text + used, DIFF_VALUE_TEXT - used, ", %s", rate);
 }
 
-static void hca_replaced(struct story *s, uint32_t b, uint32_t a)
+static void hca_replaced(struct correlation *s, uint32_t b, uint32_t a)
 {
     const struct fab_node *old = &s->before->nodes[b], *new = &s->after->nodes[a];
     const char *host_b = fab_str(s->before, old->host), *host_a = fab_str(s->after, new->host);
@@ -147,14 +147,14 @@ static void hca_replaced(struct story *s, uint32_t b, uint32_t a)
     bool same_host = strcmp(host_b, host_a) == 0;
     bool same_slot = same_host && strcmp(fab_str(s->before, old->name), fab_str(s->after, new->name)) == 0;
 
-    story_subject_node(s, s->before, b);
-    story_subject_node(s, s->after, a);
+    correlation_subject_node(s, s->before, b);
+    correlation_subject_node(s, s->after, a);
     replaced_claim_devices(s, FAB_CHANGE_DEVICE_LOST, s->before, old);
     replaced_claim_devices(s, FAB_CHANGE_DEVICE_ADDED, s->after, new);
     take_comparison(s, new->guid);
     if (!same_host) {
-        story_take_host(s, FAB_CHANGE_HOST_LOST, host_b);
-        story_take_host(s, FAB_CHANGE_HOST_ADDED, host_a);
+        claim_raw_host(s, FAB_CHANGE_HOST_LOST, host_b);
+        claim_raw_host(s, FAB_CHANGE_HOST_ADDED, host_a);
     }
     bool stayed = take_cables(s, b, a, place, rates) > 0;
     diff_node_text(s->before, old, what);
@@ -165,11 +165,11 @@ static void hca_replaced(struct story *s, uint32_t b, uint32_t a)
              same_slot ? " under the same host's and device's name" : "", stayed ? " at the same port " : "",
              place);
     s->past.former = old->guid;
-    s->past.renamed = story_renamed_node(s, host_b, a);
-    story_tell(s, FAB_CHANGE_HCA_REPLACED, new->guid, 0, what, before, after, why);
+    s->past.renamed = correlation_renamed_node(s, host_b, a);
+    correlation_conclude(s, FAB_CHANGE_HCA_REPLACED, new->guid, 0, what, before, after, why);
 }
 
-void story_hcas_replaced(struct story *s)
+void correlation_hcas_replaced(struct correlation *s)
 {
     for (uint32_t b = 0; b < s->before->n_nodes; b++) {
         uint32_t a = s->to_after[b];

@@ -29,13 +29,13 @@ struct lost_end {
 };
 
 /* What a conclusion says beside its texts. */
-struct past {
+struct conclusion {
     uint64_t former;
     int64_t seen; /* last; 0: whoever publishes knows */
     bool renamed;
 };
 
-struct story {
+struct correlation {
     const struct fab_inventory *before, *after;
     const struct fab_diff *raw;
     uint32_t *by_key;         /* the raw changes by kind, GUID and port */
@@ -45,42 +45,42 @@ struct story {
     /* Which node is which: of each node of before its successor in after, and back. FAB_NONE: none. */
     uint32_t *to_after, *to_before;
     /* Of those that have none: of each node that was lost what came, and back. */
-    struct fab_lost *lost; /* NULL: nothing is known of it */
+    struct fab_retired *lost; /* NULL: nothing is known of it */
     uint32_t *lost_after, *after_lost;
     struct lost_end *ends; /* by GUID and port, the one lost last first */
     uint32_t n_ends;
-    struct past past;     /* of the conclusion that is being drawn */
-    struct diff_walk out; /* what is understood; its rc is that of everything */
+    struct conclusion past; /* of the conclusion that is being drawn */
+    struct diff_walk out;   /* what is understood; its rc is that of everything */
 };
 
 /* ---- understand.c: raw changes ---- */
 
 /* Take a change that nobody took; FAB_NONE: there is none. */
-uint32_t story_take(struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port);
+uint32_t claim_raw(struct correlation *s, enum fab_change_kind kind, uint64_t guid, uint32_t port);
 /* All of this kind that are about a node, whichever port. */
-void story_take_node(struct story *s, enum fab_change_kind kind, uint64_t guid);
+void claim_raw_node(struct correlation *s, enum fab_change_kind kind, uint64_t guid);
 /* A host's, by its name. */
-uint32_t story_take_host(struct story *s, enum fab_change_kind kind, const char *name);
+uint32_t claim_raw_host(struct correlation *s, enum fab_change_kind kind, const char *name);
 /* A cable's, from either of its ports. */
-uint32_t story_take_link(struct story *s, enum fab_change_kind kind, const struct fab_inventory *inv,
-                         uint32_t port);
-bool story_is_taken(const struct story *s, uint32_t raw);
+uint32_t claim_raw_link(struct correlation *s, enum fab_change_kind kind, const struct fab_inventory *inv,
+                        uint32_t port);
+bool correlation_is_taken(const struct correlation *s, uint32_t raw);
 /* Take this one, which nobody took. */
-const struct fab_change *story_take_this(struct story *s, uint32_t raw);
+const struct fab_change *claim_raw_this(struct correlation *s, uint32_t raw);
 
 /* A subject of the conclusion; of a node the host's name, or the switch's. Once each. */
-void story_subject(struct story *s, const char *name);
-void story_subject_node(struct story *s, const struct fab_inventory *inv, uint32_t node);
+void correlation_subject(struct correlation *s, const char *name);
+void correlation_subject_node(struct correlation *s, const struct fab_inventory *inv, uint32_t node);
 /* Of a cable, from one of its ports: the nodes at both ends. */
-void story_subject_link(struct story *s, const struct fab_inventory *inv, uint32_t port);
+void correlation_subject_link(struct correlation *s, const struct fab_inventory *inv, uint32_t port);
 
 /* Tell the conclusion, with the raw changes taken and the subjects named since the last one. */
-void story_tell(struct story *s, enum fab_change_kind kind, uint64_t guid, uint32_t port, const char *what,
-                const char *before, const char *after, const char *why);
+void correlation_conclude(struct correlation *s, enum fab_change_kind kind, uint64_t guid, uint32_t port,
+                          const char *what, const char *before, const char *after, const char *why);
 
 /* Where a port of `before` is in `after`; FAB_NONE. And back. */
-uint32_t story_port_after(const struct story *s, uint32_t port);
-uint32_t story_port_before(const struct story *s, uint32_t port);
+uint32_t correlation_port_after(const struct correlation *s, uint32_t port);
+uint32_t correlation_port_before(const struct correlation *s, uint32_t port);
 
 static inline bool is_kind(const struct fab_inventory *inv, uint32_t node, enum fab_node_kind kind)
 {
@@ -101,56 +101,57 @@ static inline bool came(enum fab_change_kind kind)
 }
 
 /* The lower end of the cable that a change is about, if no HCA is at it; FAB_NONE. */
-uint32_t story_switch_link(const struct fab_inventory *inv, const struct fab_change *change);
+uint32_t correlation_switch_link(const struct fab_inventory *inv, const struct fab_change *change);
 
 /* Is this node of after what had that name, which nobody has any more, under a name that nobody had? */
-bool story_renamed_node(const struct story *s, const char *was, uint32_t after);
-bool story_switch_renamed(const struct story *s, uint64_t guid); /* a switch that both have */
+bool correlation_renamed_node(const struct correlation *s, const char *was, uint32_t after);
+bool correlation_switch_renamed(const struct correlation *s, uint64_t guid); /* a switch that both have */
 
 /* ---- which node is which ---- */
 
-int story_match(struct story *s);           /* understand_match.c: all of it */
-void story_match_switches(struct story *s); /* understand_switches.c: those that are not matched */
+int correlation_match(struct correlation *s); /* understand_match.c: all of it */
+void correlation_match_switches(
+    struct correlation *s); /* understand_switches.c: those that are not matched */
 
 /* ---- understand_lost.c: what came and was lost before. All but the first need a list. ---- */
 
 /* Its cables can be looked for from here on; false: there is no list, or no memory. More than once is fine.
  */
-bool story_prepare_lost(struct story *s);
+bool correlation_prepare_lost(struct correlation *s);
 /* Which lost node is which of after. False: there is nothing to tell of any. */
-bool story_match_lost(struct story *s);
-bool story_is_new(const struct story *s, uint32_t after); /* neither seen before nor lost */
+bool correlation_match_lost(struct correlation *s);
+bool correlation_is_new(const struct correlation *s, uint32_t after); /* neither seen before nor lost */
 /* The node of after that is what had this GUID, or in its place; FAB_NONE. And back. */
-uint32_t story_now(const struct story *s, uint64_t guid);
-uint64_t story_then(const struct story *s, uint32_t after);
-uint32_t story_end_now(const struct story *s, const struct fab_lost_cable *cable, int side);
+uint32_t correlation_now(const struct correlation *s, uint64_t guid);
+uint64_t correlation_then(const struct correlation *s, uint32_t after);
+uint32_t correlation_end_now(const struct correlation *s, const struct fab_retired_cable *cable, int side);
 /* The first end of the list that is not before this one; the cable lost last at a port, or NULL. */
-uint32_t story_lost_ends(const struct story *s, uint64_t guid, uint32_t num);
-const struct lost_end *story_lost_at(const struct story *s, uint64_t guid, uint32_t num);
+uint32_t correlation_lost_ends(const struct correlation *s, uint64_t guid, uint32_t num);
+const struct lost_end *correlation_lost_at(const struct correlation *s, uint64_t guid, uint32_t num);
 
 /* ---- understand_back.c: shared with understand_back_links.c ---- */
 
 /* "lost in generation 7, last seen 2026-11-21T18:36:52Z" */
-void story_lost_text(uint64_t generation, int64_t seen, char text[DIFF_LOST_TEXT]);
+void correlation_lost_text(uint64_t generation, int64_t seen, char text[DIFF_LOST_TEXT]);
 /* Is this cable where it was? The port at that side of it, or FAB_NONE. */
-uint32_t story_back_at(const struct story *s, const struct fab_lost_cable *cable, int side);
-void story_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed);
+uint32_t correlation_back_at(const struct correlation *s, const struct fab_retired_cable *cable, int side);
+void correlation_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed);
 /* An end of a cable that was lost, and one that is there: with the rates, where they differ. */
-void story_end_texts(const struct story *s, const struct fab_lost_cable *cable, int side, uint32_t port,
-                     char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT]);
+void correlation_end_texts(const struct correlation *s, const struct fab_retired_cable *cable, int side,
+                           uint32_t port, char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT]);
 
 /* ---- conclusions ---- */
 
-void story_switches_replaced(struct story *s); /* understand_nodes.c */
-void story_hcas_replaced(struct story *s);
-void story_hosts_moved(struct story *s); /* understand_cables.c */
-void story_cables_moved(struct story *s);
-void story_ports(struct story *s);
-void story_claims(struct story *s);   /* understand_claims.c */
-void story_renamed(struct story *s);  /* understand_names.c */
-void story_returned(struct story *s); /* understand_back.c: what was lost */
-void story_links_returned(struct story *s);
-void story_gone(struct story *s); /* understand_rest.c */
-void story_rest(struct story *s);
+void correlation_switches_replaced(struct correlation *s); /* understand_nodes.c */
+void correlation_hcas_replaced(struct correlation *s);
+void correlation_hosts_moved(struct correlation *s); /* understand_cables.c */
+void correlation_cables_moved(struct correlation *s);
+void correlation_ports(struct correlation *s);
+void correlation_claims(struct correlation *s);   /* understand_claims.c */
+void correlation_renamed(struct correlation *s);  /* understand_names.c */
+void correlation_returned(struct correlation *s); /* understand_back.c: what was lost */
+void correlation_links_returned(struct correlation *s);
+void correlation_gone(struct correlation *s); /* understand_rest.c */
+void correlation_rest(struct correlation *s);
 
 #endif

@@ -7,7 +7,7 @@
 #include "topo/text.h"
 #include "topo/understand_priv.h"
 
-static const struct fab_inventory *remaining_inventory(const struct story *s, bool added)
+static const struct fab_inventory *remaining_inventory(const struct correlation *s, bool added)
 {
     return added ? s->after : s->before;
 }
@@ -32,7 +32,7 @@ static int remaining_compare_devices(const void *a, const void *b)
     return order != 0 ? order : x->raw < y->raw ? -1 : x->raw > y->raw;
 }
 
-static struct devices remaining_list_devices(struct story *s, enum fab_change_kind kind)
+static struct devices remaining_list_devices(struct correlation *s, enum fab_change_kind kind)
 {
     const struct fab_inventory *inv = remaining_inventory(s, came(kind));
     struct devices devices = {malloc((s->raw->n + 1u) * sizeof(struct device)), 0};
@@ -54,27 +54,27 @@ static struct devices remaining_list_devices(struct story *s, enum fab_change_ki
 }
 
 /* One that is not told yet goes with the host or device that it was of. */
-static void take_device_link(struct story *s, const struct fab_inventory *inv, uint32_t port,
+static void take_device_link(struct correlation *s, const struct fab_inventory *inv, uint32_t port,
                              char place[DIFF_PORT_TEXT])
 {
     bool added = inv == s->after;
     uint32_t peer = inv->ports[port].peer;
 
-    story_subject_link(s, inv, port);
-    story_take_link(s, added ? FAB_CHANGE_LINK_ADDED : FAB_CHANGE_LINK_LOST, inv, port);
+    correlation_subject_link(s, inv, port);
+    claim_raw_link(s, added ? FAB_CHANGE_LINK_ADDED : FAB_CHANGE_LINK_LOST, inv, port);
     if (place[0] == '\0')
         diff_port_text(inv, &inv->ports[peer], place);
 }
 
 /* Is what this port leads to in the other inventory as well? */
-static bool has_switch(const struct story *s, const struct fab_inventory *inv, uint32_t port)
+static bool has_switch(const struct correlation *s, const struct fab_inventory *inv, uint32_t port)
 {
     uint32_t node = inv->ports[inv->ports[port].peer].node;
     return (inv == s->before ? s->to_after[node] : s->to_before[node]) != FAB_NONE;
 }
 
 /* Of a host's change, which has no port: its HCA was. */
-static bool was_missing(const struct story *s, uint32_t node, uint32_t num)
+static bool was_missing(const struct correlation *s, uint32_t node, uint32_t num)
 {
     uint32_t port = node == FAB_NONE || num == 0 ? FAB_NONE : fab_inventory_port(s->before, node, num);
     return node != FAB_NONE &&
@@ -97,8 +97,8 @@ static void append_device(const struct fab_inventory *inv, uint32_t port, char l
 }
 
 /* `value`: what it was, or is. */
-static void tell_gone(struct story *s, const struct fab_change *change, const char *value, const char *place,
-                      uint32_t cables, bool with_switch, const char *more)
+static void tell_gone(struct correlation *s, const struct fab_change *change, const char *value,
+                      const char *place, uint32_t cables, bool with_switch, const char *more)
 {
     bool added = came(change->kind);
     uint32_t node = added ? FAB_NONE : fab_inventory_find(s->before, change->guid);
@@ -116,13 +116,13 @@ static void tell_gone(struct story *s, const struct fab_change *change, const ch
     else
         snprintf(why, sizeof(why), "a cable at %.200s%s %s%s", place, others, added ? "came" : "is gone",
                  more);
-    story_tell(s, change->kind, change->guid, change->port, change->what, added ? "" : value,
-               added ? value : "", why);
+    correlation_conclude(s, change->kind, change->guid, change->port, change->what, added ? "" : value,
+                         added ? value : "", why);
 }
 
-static void host_gone(struct story *s, uint32_t raw, const struct devices *devices)
+static void host_gone(struct correlation *s, uint32_t raw, const struct devices *devices)
 {
-    const struct fab_change *change = story_take_this(s, raw);
+    const struct fab_change *change = claim_raw_this(s, raw);
     const struct fab_inventory *inv = remaining_inventory(s, came(change->kind));
     uint32_t node = fab_inventory_find(inv, change->guid), cables = 0, low = 0, high = devices->n;
     const char *host = node == FAB_NONE ? "" : fab_str(inv, inv->nodes[node].host);
@@ -136,12 +136,12 @@ static void host_gone(struct story *s, uint32_t raw, const struct devices *devic
         else
             high = mid;
     }
-    story_subject(s, change->what);
+    correlation_subject(s, change->what);
     for (; low < devices->n && strcmp(devices->list[low].host, host) == 0; low++) {
         const struct device *device = &devices->list[low];
         if (s->taken[device->raw])
             continue;
-        story_take_this(s, device->raw);
+        claim_raw_this(s, device->raw);
         with_switch |= cables++ == 0 && !has_switch(s, inv, device->port);
         append_device(inv, device->port, list);
         take_device_link(s, inv, device->port, place);
@@ -196,13 +196,13 @@ static uint32_t count_name(const struct fab_inventory *inv, const uint32_t *list
 
 /* ---- devices and switches -------------------------------------------------------------------------- */
 
-static void device_gone(struct story *s, const struct device *device, bool twice)
+static void device_gone(struct correlation *s, const struct device *device, bool twice)
 {
-    const struct fab_change *change = story_take_this(s, device->raw);
+    const struct fab_change *change = claim_raw_this(s, device->raw);
     const struct fab_inventory *inv = remaining_inventory(s, came(change->kind));
     char place[DIFF_PORT_TEXT] = "", value[DIFF_VALUE_TEXT] = "";
 
-    story_subject_node(s, inv, inv->ports[device->port].node);
+    correlation_subject_node(s, inv, inv->ports[device->port].node);
     append_device(inv, device->port, value);
     bool with_switch = !has_switch(s, inv, device->port);
     take_device_link(s, inv, device->port, place);
@@ -211,7 +211,8 @@ static void device_gone(struct story *s, const struct device *device, bool twice
 }
 
 /* Those whose host is still there, or was before. */
-static void devices_gone(struct story *s, const struct fab_inventory *inv, const struct devices *devices)
+static void devices_gone(struct correlation *s, const struct fab_inventory *inv,
+                         const struct devices *devices)
 {
     uint32_t *by_name = NULL, n = 0;
 
@@ -227,31 +228,31 @@ static void devices_gone(struct story *s, const struct fab_inventory *inv, const
     free(by_name);
 }
 
-static void switch_gone(struct story *s, uint32_t raw)
+static void switch_gone(struct correlation *s, uint32_t raw)
 {
-    const struct fab_change *change = story_take_this(s, raw);
+    const struct fab_change *change = claim_raw_this(s, raw);
     bool added = came(change->kind);
     const struct fab_inventory *inv = remaining_inventory(s, added);
     uint32_t node = fab_inventory_find(inv, change->guid), cables = 0;
     char why[DIFF_WHY_TEXT];
 
     if (node != FAB_NONE)
-        story_subject_node(s, inv, node);
+        correlation_subject_node(s, inv, node);
     for (uint32_t i = 0; node != FAB_NONE && i < inv->nodes[node].n_ports; i++) {
         uint32_t port = inv->nodes[node].first_port + i;
         if (inv->ports[port].peer == FAB_NONE)
             continue;
         cables++;
-        if (story_take_link(s, added ? FAB_CHANGE_LINK_ADDED : FAB_CHANGE_LINK_LOST, inv, port) != FAB_NONE)
-            story_subject_link(s, inv, port);
+        if (claim_raw_link(s, added ? FAB_CHANGE_LINK_ADDED : FAB_CHANGE_LINK_LOST, inv, port) != FAB_NONE)
+            correlation_subject_link(s, inv, port);
     }
     snprintf(why, sizeof(why), "it %s, with %" PRIu32 " cable%s",
              added ? "is seen now" : "is not seen any more", cables, cables == 1 ? "" : "s");
-    story_tell(s, change->kind, change->guid, 0, change->what, change->before, change->after, why);
+    correlation_conclude(s, change->kind, change->guid, 0, change->what, change->before, change->after, why);
 }
 
 /* Those that came, or those that went. Hosts have their cables, then devices, then switches. */
-static void remaining_conclude(struct story *s, enum fab_change_kind host, enum fab_change_kind device,
+static void remaining_conclude(struct correlation *s, enum fab_change_kind host, enum fab_change_kind device,
                                enum fab_change_kind sw)
 {
     struct devices devices = remaining_list_devices(s, device);
@@ -268,7 +269,7 @@ static void remaining_conclude(struct story *s, enum fab_change_kind host, enum 
     free(devices.list);
 }
 
-void story_gone(struct story *s)
+void correlation_gone(struct correlation *s)
 {
     remaining_conclude(s, FAB_CHANGE_HOST_LOST, FAB_CHANGE_DEVICE_LOST, FAB_CHANGE_SWITCH_LOST);
     remaining_conclude(s, FAB_CHANGE_HOST_ADDED, FAB_CHANGE_DEVICE_ADDED, FAB_CHANGE_SWITCH_ADDED);
@@ -277,7 +278,7 @@ void story_gone(struct story *s)
 /* ---- what is told as it is ------------------------------------------------------------------------- */
 
 /* Of a node that is seen again: are its cables where they were? */
-static const char *back_where(const struct story *s, uint64_t guid)
+static const char *back_where(const struct correlation *s, uint64_t guid)
 {
     uint32_t b = fab_inventory_find(s->before, guid), a = fab_inventory_find(s->after, guid);
     uint32_t had = 0, has = 0, stayed = 0;
@@ -290,7 +291,7 @@ static const char *back_where(const struct story *s, uint64_t guid)
             fab_inventory_port(s->before, b, s->after->ports[s->after->nodes[a].first_port + i].num);
         has += far != FAB_NONE;
         stayed += far != FAB_NONE && was != FAB_NONE && s->before->ports[was].peer != FAB_NONE &&
-                  story_port_after(s, s->before->ports[was].peer) == far;
+                  correlation_port_after(s, s->before->ports[was].peer) == far;
     }
     if (stayed == has || stayed == had) /* the others are out, or are more than it had */
         return "it is seen again, at its old place";
@@ -298,7 +299,7 @@ static const char *back_where(const struct story *s, uint64_t guid)
                       : "it is seen again, at another place";
 }
 
-static const char *remaining_reason(const struct story *s, const struct fab_change *change)
+static const char *remaining_reason(const struct correlation *s, const struct fab_change *change)
 {
     switch (change->kind) {
     case FAB_CHANGE_LINK_ADDED:
@@ -326,7 +327,7 @@ static const char *remaining_reason(const struct story *s, const struct fab_chan
     }
 }
 
-static void remaining_subjects(struct story *s, const struct fab_inventory *inv,
+static void remaining_subjects(struct correlation *s, const struct fab_inventory *inv,
                                const struct fab_change *change)
 {
     uint32_t node = change->guid == 0 ? FAB_NONE : fab_inventory_find(inv, change->guid);
@@ -341,26 +342,26 @@ static void remaining_subjects(struct story *s, const struct fab_inventory *inv,
     if (link)
         port = fab_inventory_port(inv, node, change->port);
     if (port != FAB_NONE)
-        story_subject_link(s, inv, port);
+        correlation_subject_link(s, inv, port);
     else
-        story_subject_node(s, inv, node);
+        correlation_subject_node(s, inv, node);
     for (uint32_t i = 0; host && i < inv->nodes[node].n_ports; i++) /* whose switch may be why */
-        story_subject_link(s, inv, inv->nodes[node].first_port + i);
+        correlation_subject_link(s, inv, inv->nodes[node].first_port + i);
 }
 
-void story_rest(struct story *s)
+void correlation_rest(struct correlation *s)
 {
     for (uint32_t i = 0; i < s->raw->n; i++) {
         if (s->taken[i])
             continue;
-        const struct fab_change *change = story_take_this(s, i);
+        const struct fab_change *change = claim_raw_this(s, i);
         if (change->kind != FAB_CHANGE_LINK_ADDED)
             remaining_subjects(s, s->before, change);
         if (change->kind != FAB_CHANGE_LINK_LOST)
             remaining_subjects(s, s->after, change);
         if (change->kind == FAB_CHANGE_NAME)
-            s->past.renamed = story_switch_renamed(s, change->guid);
-        story_tell(s, change->kind, change->guid, change->port, change->what, change->before, change->after,
-                   remaining_reason(s, change));
+            s->past.renamed = correlation_switch_renamed(s, change->guid);
+        correlation_conclude(s, change->kind, change->guid, change->port, change->what, change->before,
+                             change->after, remaining_reason(s, change));
     }
 }

@@ -3,7 +3,7 @@
 
 #include "topo/understand_priv.h"
 
-void votes_add(struct votes *votes, uint64_t whom)
+void majority_add(struct majority *votes, uint64_t whom)
 {
     uint32_t i = 0;
 
@@ -19,7 +19,7 @@ void votes_add(struct votes *votes, uint64_t whom)
     votes->n_votes[i]++;
 }
 
-bool votes_elected(const struct votes *votes, uint64_t *whom)
+bool majority_elected(const struct majority *votes, uint64_t *whom)
 {
     for (uint32_t i = 0; i < votes->n; i++) {
         *whom = votes->whom[i];
@@ -30,26 +30,27 @@ bool votes_elected(const struct votes *votes, uint64_t *whom)
 }
 
 /* Where the ports around a switch of `in` lead in the other inventory. */
-static uint32_t switch_count_majority(const struct story *s, const struct fab_inventory *in, uint32_t node)
+static uint32_t switch_count_majority(const struct correlation *s, const struct fab_inventory *in,
+                                      uint32_t node)
 {
     bool forth = in == s->before;
     const struct fab_inventory *other = forth ? s->after : s->before;
-    struct votes votes = {.n = 0};
+    struct majority votes = {.n = 0};
 
     for (uint32_t i = 0; i < in->nodes[node].n_ports; i++) {
         uint32_t near = peer_of(in, node, i);
         if (near == FAB_NONE)
             continue;
-        uint32_t there = forth ? story_port_after(s, near) : story_port_before(s, near);
+        uint32_t there = forth ? correlation_port_after(s, near) : correlation_port_before(s, near);
         if (there != FAB_NONE && other->ports[there].peer != FAB_NONE)
-            votes_add(&votes, other->ports[other->ports[there].peer].node);
+            majority_add(&votes, other->ports[other->ports[there].peer].node);
     }
     uint64_t whom;
-    return votes_elected(&votes, &whom) ? (uint32_t)whom : FAB_NONE;
+    return majority_elected(&votes, &whom) ? (uint32_t)whom : FAB_NONE;
 }
 
 /* One round. A switch that is found says more about its neighbours: there may be another one. */
-static bool match_some(struct story *s)
+static bool match_some(struct correlation *s)
 {
     bool found = false;
 
@@ -67,7 +68,7 @@ static bool match_some(struct story *s)
     return found;
 }
 
-void story_match_switches(struct story *s)
+void correlation_match_switches(struct correlation *s)
 {
     while (match_some(s)) {
     }

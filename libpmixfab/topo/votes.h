@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 /* Votes of the ports around a switch: for whom, and how many lead anywhere. */
-struct votes {
+struct majority {
     uint64_t whom[256];
     uint32_t n_votes[256];
     uint32_t n, all;
 };
-void votes_add(struct votes *votes, uint64_t whom);
-bool votes_elected(const struct votes *votes, uint64_t *whom); /* by more than half */
+void majority_add(struct majority *votes, uint64_t whom);
+bool majority_elected(const struct majority *votes, uint64_t *whom); /* by more than half */
 
 #endif

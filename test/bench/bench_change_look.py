@@ -1,4 +1,4 @@
-"""bench_change_look - what a cheap look costs against a sweep, and how soon a pulled cable is known.
+"""bench_change_look - what a light sweep costs against a sweep, and how soon a pulled cable is known.
 
 A simulated fat tree with 9,826 hosts, every port active, no subnet manager afterwards: it would work at the same
 time, on the same processors. Packets and time of a look and of a sweep are the probe's own, in one process each; so
@@ -103,11 +103,11 @@ def work():
     sim = lab.Ibsim(lab.fabric(FABRIC))
     sim.sweep(timeout=600)
     sweep, packets, look, most, again = probe_alone(sim)
-    bench.report("change", f"{NAME}, packets of a cheap look", most, "", "sweep", packets, 0.1)
-    bench.report("change", f"{NAME}, cheap look", look, "ms", "sweep", sweep, 0.1)
+    bench.report("change", f"{NAME}, packets of a light sweep", most, "", "sweep", packets, 0.1)
+    bench.report("change", f"{NAME}, light sweep", look, "ms", "sweep", sweep, 0.1)
     bench.report("change", f"{NAME}, reading one cable anew", again, "ms", "sweep", sweep, 0.1)
-    daemon = lab.Fabricd(sim, config={"changes": {"look": 1}})
-    lab.wait_for(lambda: daemon.status()["looks"] > 1, 60, "looks")
+    daemon = lab.Fabricd(sim, config={"changes": {"light_sweep": 1}})
+    lab.wait_for(lambda: daemon.status()["light_sweeps"] > 1, 60, "light_sweeps")
     spent = pulled(sim, daemon)
     bench.note(f"change, from the cable to UPDATED: {bench.rounded(spent)} ms")
     limit = 1500 + sweep / 10
@@ -118,8 +118,8 @@ def work():
     sim.quit()
     sim = lab.Ibsim(lab.fabric("fattree2:4,2,4"))
     sim.sweep()
-    daemon = lab.Fabricd(sim, config={"changes": {"look": 1}})
-    lab.wait_for(lambda: daemon.status()["looks"] > 1, 60, "looks")
+    daemon = lab.Fabricd(sim, config={"changes": {"light_sweep": 1}})
+    lab.wait_for(lambda: daemon.status()["light_sweeps"] > 1, 60, "light_sweeps")
     bench.report("change", "16 hosts, idle, one processor", idle(daemon), "%", to_reach=1)
     daemon.stop()
     sim.quit()

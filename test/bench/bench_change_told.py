@@ -3,7 +3,7 @@
 A simulated fat tree with 9,826 hosts, every port active. One cable: pulled or put back, then a sweep by request;
 measured is from the moment at which the daemon has the finished sweep (last_sweep of its status) to the event in a
 connected tool that knows nothing but PMIx. The storm: a hundred cables of as many leaves pulled within one second under
-the default cheap look and settle time, and put back; counted are generations, changes told, and the daemon's memory. A
+the default light sweep and settle time, and put back; counted are generations, changes told, and the daemon's memory. A
 first storm is not counted: it is what the memory is compared with.
 """
 import datetime
@@ -74,8 +74,8 @@ def work():
     bench.report("change", f"{NAME}, finished sweep to UPDATED", bench.median(spent), "ms", to_reach=40)
     daemon.stop()
 
-    daemon = lab.Fabricd(sim, config={"changes": {"look": 1, "flap_count": 0}})
-    lab.wait_for(lambda: daemon.status()["looks"] > 1, 60, "looks")
+    daemon = lab.Fabricd(sim, config={"changes": {"light_sweep": 1, "flap_count": 0}})
+    lab.wait_for(lambda: daemon.status()["light_sweeps"] > 1, 60, "light_sweeps")
     cables = [(f"leaf{turn // 17}-{turn % 17}", 18 + turn % 17) for turn in range(STORM)]
     generations, used = [], []
     for _ in range(3):

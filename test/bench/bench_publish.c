@@ -56,12 +56,12 @@ static int publish_once(struct bench *b, const struct fab_inventory *state, doub
 {
     struct fab_inventory inv;
     struct publication *publication = NULL;
-    struct publish_report report;
+    struct sweep_findings report;
     int rc = fab_inventory_copy(&inv, state);
     if (rc != PMIXFAB_OK)
         return rc;
     double start = bench_now();
-    const struct publish_input input = {.inv = &inv, .accept_partial = true};
+    const struct publish_request input = {.inv = &inv, .accept_partial = true};
     rc = publish_prepare(b->publisher, &input, &publication, &report, err);
     if (rc == PMIXFAB_OK && publication == NULL)
         rc = fab_fail(err, PMIXFAB_ERR_CONFLICT, "nothing changed");

@@ -139,8 +139,8 @@ static int put(struct bench *b, unsigned first, unsigned n, struct fab_err *err)
 static int publish(struct bench *b, struct fab_inventory *inv, struct fab_err *err)
 {
     struct publication *publication = NULL;
-    struct publish_report report;
-    const struct publish_input input = {
+    struct sweep_findings report;
+    const struct publish_request input = {
         .inv = inv, .accept_partial = true, .reports = b->list, .n_reports = HOSTS};
     int rc = publish_prepare(b->publisher, &input, &publication, &report, err);
     if (rc == PMIXFAB_OK && publication == NULL)
@@ -217,7 +217,7 @@ static int time_steps(struct bench *b, const struct fab_inventory *swept, unsign
     }
     double start = bench_now();
     int rc =
-        fab_join_again(b->joins, swept, reports, digests, HOSTS, NULL, 0, NULL, NULL, NULL, &joined, NULL);
+        fab_join_revised(b->joins, swept, reports, digests, HOSTS, NULL, 0, NULL, NULL, NULL, &joined, NULL);
     b->steps[AGAIN][round] = lap(&start);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -227,7 +227,7 @@ static int time_steps(struct bench *b, const struct fab_inventory *swept, unsign
     b->steps[JOIN][round] = lap(&start);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = build_planes(&joined, &b->config, NULL, 0, &built, NULL);
+    rc = compute_planes(&joined, &b->config, NULL, 0, &built, NULL);
     b->steps[NUMBER][round] = lap(&start);
     if (rc == PMIXFAB_OK)
         rc = plane_steps(b, &joined, round);

@@ -68,7 +68,7 @@ static void print_answer(const pmix_pdata_t *data, size_t n)
             code = data[i].value.data.int32;
         else if (PMIX_CHECK_KEY(&data[i], RELAY_DIGEST) && data[i].value.type == PMIX_UINT64)
             digest = data[i].value.data.uint64;
-        else if ((PMIX_CHECK_KEY(&data[i], RELAY_REASON) || PMIX_CHECK_KEY(&data[i], RELAY_ORDER)) &&
+        else if ((PMIX_CHECK_KEY(&data[i], RELAY_REASON) || PMIX_CHECK_KEY(&data[i], RELAY_SCAN_REQUEST)) &&
                  data[i].value.type == PMIX_STRING)
             text = data[i].value.data.string;
     }
@@ -292,7 +292,7 @@ int main(int argc, char **argv)
         uint64_t digest = strtoull(argv[4], NULL, 16);
         PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, argv[3], PMIX_STRING);
         PMIX_INFO_LOAD(&info[1], RELAY_DIGEST, &digest, PMIX_UINT64);
-        ask(RELAY_ORDERS, info, 2);
+        ask(RELAY_SCAN_REQUESTS, info, 2);
         wait_answers();
     } else {
         for (int i = 2; i < argc; i++)

@@ -459,7 +459,7 @@ class Fabricd:
         self.process = None
         self.env = dict(os.environ, TMPDIR=self.dir, **sanitizer_env(), **(env or {}))
         # It sweeps when a test says so, and only then.
-        sections = {"fabricd": {"rundir": self.rundir, "store": self.store, "interval": 0}, "changes": {"look": 0}}
+        sections = {"fabricd": {"rundir": self.rundir, "store": self.store, "interval": 0}, "changes": {"light_sweep": 0}}
         if sim is not None:
             sections["fabricd"]["probe"] = "ibnetdisc"
             sections["sweep.env"] = sim.client_env(host, self.binary)

@@ -34,7 +34,7 @@ static int look(const char *spec, struct fab_report *report, struct fab_err *err
     if (probe == NULL)
         return PMIXFAB_ERR_NOTFOUND;
     fab_report_init(&seen);
-    int rc = probe->look(&config, &sink, &seen, err);
+    int rc = probe->scan(&config, &sink, &seen, err);
     if (rc == PMIXFAB_OK && seen.host[0] == '\0')
         rc = fab_report_host(&seen, "this", err);
     if (rc == PMIXFAB_OK)

@@ -15,7 +15,7 @@ static int read_machine(const char *path, struct fab_report *report, struct fab_
 {
     fab_report_init(report);
     for (int source = 1; source < FAB_SOURCES; source++) {
-        int rc = record_look(path, (enum fab_source)source, report, err);
+        int rc = record_scan(path, (enum fab_source)source, report, err);
         if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_UNSUPPORTED)
             return rc;
     }

@@ -67,7 +67,7 @@ class EthernetFabric(unittest.TestCase):
             {"source": "ethernet", "interface": "eth0", "mac": "02:00:00:00:00:01"}]}))
         scheduler = hosts.Fabricd(self.hosts["scheduler"], config={
             "fabricd": {"probe": f"ethernet:{record}", "host": "scheduler"}, "security": {"remote": "yes"},
-            "nodes": {"settle_ms": 20}, "ethernet": {"roce0": NETWORK}}, start=False)
+            "nodes": {"debounce_ms": 20}, "ethernet": {"roce0": NETWORK}}, start=False)
         scheduler.start(wait=False)
         scheduler.wait_up()
         self.addCleanup(self.end, scheduler)

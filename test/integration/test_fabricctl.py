@@ -466,35 +466,35 @@ class Asking(Case):
     def test_status_between_sweeps(self):
         told = {"ok": True, "daemon": True, "role": "scheduler", "generation": 8, "published": "2025-01-02T03:04:05Z",
                 "stale": False, "sweeping": True, "last_sweep": "2025-01-02T03:04:04Z", "sweep_ms": 12.3, "interval": 60,
-                "look": 2, "looks": 471, "noticed": 3, "look_ms": 0.44, "watching": True, "noticed_since": None,
+                "light_sweep": 2, "light_sweeps": 471, "light_sweeps_dirty": 3, "light_sweep_ms": 0.44, "monitoring": True, "dirty_since": None,
                 "missing": 0, "flapping": 0}
         quiet = dict(told, sweeping=False)
         storm = dict(told, watching=False, noticed_since="2025-01-02T03:05:06Z", missing=1, flapping=2)
-        answers = iter([quiet, storm, dict(told, look=0, watching=None)])
+        answers = iter([quiet, storm, dict(told, light_sweep=0, watching=None)])
         self.daemon(status=lambda request, stream: [next(answers)])
         text = self.ctl("status")
         self.assertRegex(text, r"(?m)^last sweep +2025-01-02T03:04:04Z, took 12.3 ms, every 60 s$")
         self.assertRegex(text, r"(?m)^looks +471, 3 found a change, the last took 0.4 ms, every 2 s$")
-        self.assertNotRegex(text, "(?m)^(noticed|missing|flapping) ")
+        self.assertNotRegex(text, "(?m)^(dirty|missing|flapping) ")
         text = self.ctl("status")
         self.assertRegex(text, r"(?m)^last sweep +.*; sweeping now$")
         self.assertRegex(text, r"(?m)^looks +471, .*, every 2 s; NOT LOOKING NOW: changes are seen at sweeps only$")
-        self.assertRegex(text, r"(?m)^noticed +since 2025-01-02T03:05:06Z: swept when it is quiet$")
+        self.assertRegex(text, r"(?m)^dirty +since 2025-01-02T03:05:06Z: swept when it is quiet$")
         self.assertRegex(text, r"(?m)^missing +1 HCA, which keeps its place$")
-        self.assertRegex(text, r"(?m)^flapping +2 cables and switches, held down$")
+        self.assertRegex(text, r"(?m)^flapping +2 cables and switches, suppressed$")
         self.assertNotRegex(self.ctl("status"), "(?m)^looks ")
 
     def test_status_of_a_node(self):
         told = {"ok": True, "daemon": True, "role": "node", "host": "node0001", "generation": 8,
                 "published": "2025-01-02T03:04:05Z", "stale": True, "stale_since": "2025-01-02T04:04:05Z",
-                "stale_reason": "the scheduler is away", "scheduler": "x", "connected": False, "looking": True,
-                "last_look": "2025-01-02T03:04:04Z", "look_ms": 8.25, "interval": 300, "probes": 5, "probes_failed": 1,
+                "stale_reason": "the scheduler is away", "scheduler": "x", "connected": False, "scanning": True,
+                "last_scan": "2025-01-02T03:04:04Z", "scan_ms": 8.25, "interval": 300, "probes": 5, "probes_failed": 1,
                 "probe_error": "lldp: nobody answers", "digest": "0a", "held": "0b", "delivered": "2025-01-02T03:00:00Z",
                 "delivering": True, "refused": True, "reason": "who are you?"}
         self.daemon(status=[told])
         text = self.ctl("status")
         for line in ("role +node", "host +node0001", "STALE +since 2025-01-02T04:04:05Z: the scheduler is away",
-                     "scheduler +x, not connected", "last look +2025-01-02T03:04:04Z, took 8.2 ms, every 300 s; looking now",
+                     "scheduler +x, not connected", "last scan +2025-01-02T03:04:04Z, took 8.2 ms, every 300 s; scanning now",
                      "FAILED PROBES +1 of 5: lldp: nobody answers",
                      "report +0a, which the scheduler does not hold, delivered 2025-01-02T03:00:00Z; delivering now",
                      r"REFUSED +who are you\?"):

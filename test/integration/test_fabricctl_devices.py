@@ -199,8 +199,8 @@ class Nodes(Asking):
 
 NODE = {"ok": True, "daemon": True, "role": "node", "pid": 4712, "version": "0.1.0", "uri": "x;tcp4://127.0.0.1:1",
         "host": "node0003", "scheduler": "s;tcp4://10.0.0.1:2", "connected": True, "generation": 3,
-        "published": "2025-01-02T03:04:05Z", "stale": False, "stale_since": None, "stale_reason": None, "looking": False,
-        "last_look": "2025-01-02T03:00:00Z", "look_ms": 17, "interval": 600, "probes": 5, "probes_failed": 0,
+        "published": "2025-01-02T03:04:05Z", "stale": False, "stale_since": None, "stale_reason": None, "scanning": False,
+        "last_scan": "2025-01-02T03:00:00Z", "scan_ms": 17, "interval": 600, "probes": 5, "probes_failed": 0,
         "probe_error": None, "digest": "984d7295c9dc12f4", "held": "984d7295c9dc12f4", "delivered": "2025-01-02T03:00:01Z",
         "delivering": False, "refused": False, "reason": None}
 
@@ -230,7 +230,7 @@ class OnANode(Asking):
         self.assertRegex(text, r"(?m)^REFUSED +of\? another host$")
 
     def test_refresh(self):
-        self.daemon(refresh=[{"progress": "looking"}, {"ok": True, "generation": 3, "digest": "984d7295c9dc12f4",
+        self.daemon(refresh=[{"progress": "scanning"}, {"ok": True, "generation": 3, "digest": "984d7295c9dc12f4",
                                                        "probes_failed": 1}])
         self.assertEqual(self.value("refresh"), {"generation": 3, "digest": "984d7295c9dc12f4", "probes_failed": 1})
         self.assertRegex(self.ctl("refresh"), "report 984d7295c9dc12f4; 1 probes failed")

@@ -1,4 +1,4 @@
-"""What comes and goes too often is held down: told, listed, and released when an operator says so."""
+"""What comes and goes too often is suppressed: told, listed, and released when an operator says so."""
 import json
 import os
 import re
@@ -14,7 +14,7 @@ class Case(unittest.TestCase):
         room = re.sub(r"^Switch +\d+ ", "Switch 12 ", lab.fabric(fabric), flags=re.MULTILINE)  # ports without a cable
         self.sim = lab.Ibsim(room)
         self.sim.sweep()
-        self.daemon = lab.Fabricd(self.sim, {"changes": dict({"look": 0, "hold_down": 600}, **changes)})
+        self.daemon = lab.Fabricd(self.sim, {"changes": dict({"light_sweep": 0, "suppress": 600}, **changes)})
         return self.daemon
 
     def refresh(self):
@@ -69,10 +69,10 @@ class Telling(Case):
         watch.wait("^watching$")
         self.sim.link("leaf3", 9, "node0003", 1)
         answer = self.refresh()
-        self.assertEqual((answer["changed"], answer["held"], answer["held_switches"]), (True, 1, 0))
+        self.assertEqual((answer["changed"], answer["suppressed"], answer["suppressed_switches"]), (True, 1, 0))
         self.assertEqual([(c["kind"], c["what"], c["before"], c["after"]) for c in answer["changes"]],
                          [("flapping", "leaf3[9] - node0003 HCA-1[1]", "3 changes within 60 s",
-                           "held down for at least 600 s")])
+                           "suppressed for at least 600 s")])
         self.assertEqual(self.generation(), generation + 1)
         self.assertEqual(self.daemon.ctl_json("planes"), planes)  # nobody is disturbed by it
         self.assertNotIn("node0003", self.seen())
@@ -105,15 +105,15 @@ class Telling(Case):
         self.restart("spine2")
         self.sim.unlink("spine2")
         self.daemon.refresh()
-        said = "1 cable and 1 switch are held down: see fabricctl check\n"
+        said = "1 cable and 1 switch are suppressed: see fabricctl check\n"
         verified = self.daemon.ctl("verify")
         self.assertEqual((verified.returncode, verified.stdout.splitlines(True)[-1]), (0, said), verified)
         self.assertEqual(self.daemon.ctl("refresh").stdout.splitlines(True)[-1], said)
         told = self.daemon.ctl_json("verify")
-        self.assertEqual((told["equal"], told["held"], told["held_switches"]), (True, 1, 1))
+        self.assertEqual((told["equal"], told["suppressed"], told["suppressed_switches"]), (True, 1, 1))
         self.assertEqual(self.daemon.status()["flapping"], 2)
         self.assertRegex(self.daemon.ctl("metrics").stdout,
-                         r"(?m)^fabricd_held_cables 1\n(#.*\n)*fabricd_held_switches 1$")
+                         r"(?m)^fabricd_suppressed_cables 1\n(#.*\n)*fabricd_suppressed_switches 1$")
         found = [f["where"] for f in json.loads(self.daemon.ctl("--format", "json", "check").stdout)["findings"]
                  if f["kind"] == "flapping"]
         self.assertEqual(sorted(found), sorted([f"leaf1[{port}] - spine1[1]", "spine2"]))
@@ -160,7 +160,7 @@ class Switches(Case):
 
     def test_a_leaf_keeps_its_hosts(self):
         """A leaf that is held is missing with its hosts, as one that is off: nobody becomes a plane of its own."""
-        self.start(hold_down=2, hold_down_max=2)
+        self.start(suppress=2, suppress_max=2)
         devices = self.daemon.ctl_json("devices")
         self.restart("leaf1")
         self.sim.unlink("leaf1")
@@ -214,9 +214,9 @@ class Hands(Case):
         done = self.daemon.ctl("refresh", "--release")
         self.assertIn("1 cable or switch is released", done.stderr)
         self.assertIn("host-back", done.stdout)
-        self.assertNotIn("held down", done.stdout)
+        self.assertNotIn("suppressed", done.stdout)
         self.assertEqual(self.seen()["node0002"], ("up", "subnet"))
-        self.assertIn("nothing was held down", self.daemon.ctl("refresh", "--release").stderr)
+        self.assertIn("nothing was suppressed", self.daemon.ctl("refresh", "--release").stderr)
         # it begins anew: three more changes until it is held again
         port = self.sim.cable("leaf1", "node0002")
         self.sim.unlink("leaf1", port)
@@ -232,7 +232,7 @@ class Hands(Case):
         self.assertEqual(refused.returncode, 1, refused)
         self.assertEqual(self.daemon.status()["flapping"], 2)
         told = self.daemon.ctl_json("refresh", "--release", "--switch", "spine2")  # it is no switch of the fabric now
-        self.assertEqual((told["held"], told["held_switches"]), (1, 0))
+        self.assertEqual((told["suppressed"], told["suppressed_switches"]), (1, 0))
         self.assertIn("spine2", self.switches())
         self.assertEqual(self.seen()["node0002"], ("down", "missing"))
         self.daemon.ctl_json("refresh", "--release", "--no-wait", "--host", "node0002")

@@ -32,7 +32,7 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def config():
-        return {"fabricd": {"interval": 0}, "changes": {"look": 0}}
+        return {"fabricd": {"interval": 0}, "changes": {"light_sweep": 0}}
 
     def no(self, *args):
         """A command whose answer is no: what it says in JSON."""
@@ -92,7 +92,7 @@ class Check(Case):
             ("error", "missing", "node0002 HCA-1", "not seen any more; its place is kept at leaf1[2]")])
         # its place is kept: what is served is what is seen
         self.assertEqual(self.daemon.ctl_json("verify"),
-                         {"generation": 2, "equal": True, "changes": [], "held": 0, "held_switches": 0})
+                         {"generation": 2, "equal": True, "changes": [], "suppressed": 0, "suppressed_switches": 0})
 
     def test_names_of_two(self):
         names = os.path.join(lab.tmpdir(), "names.map")
@@ -112,7 +112,7 @@ class Verify(Case):
         done = self.daemon.ctl("verify")
         self.assertEqual((done.returncode, done.stdout), (0, "generation 1 is what a sweep sees now\n"), done)
         self.assertEqual(self.daemon.ctl_json("verify"),
-                         {"generation": 1, "equal": True, "changes": [], "held": 0, "held_switches": 0})
+                         {"generation": 1, "equal": True, "changes": [], "suppressed": 0, "suppressed_switches": 0})
         port = self.sim.cable("leaf1", "spine2")
         self.sim.unlink("leaf1", port)
         differs = self.no("verify")

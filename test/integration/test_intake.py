@@ -43,7 +43,7 @@ class Intake(unittest.TestCase):
         capture = os.path.join(lab.tmpdir(), "fabric.txt")
         lab.replace_file(capture, lab.fabric("fattree2:2,1,2", "capture"))
         cls.daemon = hosts.Fabricd(cls.here, config={"fabricd": {"probe": f"file:{capture}", "host": "scheduler"},
-                                                     "nodes": {"user": "daemon", "settle_ms": 1000},
+                                                     "nodes": {"user": "daemon", "debounce_ms": 1000},
                                                      "security": {"remote": "yes"}})
         cls.addClassCleanup(cls.end)
         cls.names = list(NAMES)

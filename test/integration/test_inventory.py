@@ -177,7 +177,7 @@ class Collect(Case):
         self.assertEqual(whole[head:head + 4], bytes(4))
         self.assertEqual(inventory[head + 4:], whole[head + 4:])
         self.assertLess(milliseconds, deadline * 1000 + 200)
-        server.said(r".*look verbs: not done after")
+        server.said(r".*scan verbs: not done after")
         self.assertEqual(server.left_behind()[0], 0)
         self.gone(fifo)
         server.quit()
@@ -227,7 +227,7 @@ class Deliver(Case):
     def setUp(self):
         super().setUp()
         self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}", "host": "scheduler"},
-                                          "nodes": {"settle_ms": 20}})
+                                          "nodes": {"debounce_ms": 20}})
         self.addCleanup(self.daemon.stop)
         self.guids = {device["host"]: device["guid"] for device in self.daemon.ctl_json("devices")}
 

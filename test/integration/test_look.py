@@ -77,7 +77,7 @@ class Record(unittest.TestCase):
         first, *rest = self.built
         done = self.record(f"--probe={first}:/nowhere.json", *(f"--probe={source}:{self.path}" for source in rest))
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, f"warning: look {first}: .*/nowhere.json")
+        self.assertRegex(done.stderr, f"warning: scan {first}: .*/nowhere.json")
         want = {"items": [item for item in MACHINE["items"] if item["source"] in rest]}
         self.assertEqual(normal(json.loads(done.stdout)), normal(want))
 
@@ -88,7 +88,7 @@ class Record(unittest.TestCase):
         shutil.copy(lab.program("fabricd"), binary)
         done = self.record(binary=binary)
         self.assertEqual((done.returncode, json.loads(done.stdout)["items"]), (0, []))
-        self.assertIn("info: look verbs: probe verbs: not built in: there is no ", done.stderr)
+        self.assertIn("info: scan verbs: probe verbs: not built in: there is no ", done.stderr)
         if "ethernet" not in modules():
             return
         place = os.path.join(self.dir, "prefix", os.path.relpath(os.path.dirname(modules()["ethernet"]), lab.BUILD))
@@ -97,8 +97,8 @@ class Record(unittest.TestCase):
         lab.replace_file(os.path.join(place, "probe_ucx.so"), "no library")
         done = self.record(f"--probe=verbs:{self.path}", f"--probe=ucx:{self.path}", binary=binary)
         self.assertEqual((done.returncode, json.loads(done.stdout)["items"]), (0, []))
-        self.assertRegex(done.stderr, "info: look verbs: probe verbs: .* is no probe of this name")
-        self.assertRegex(done.stderr, "info: look ucx: probe ucx: .*probe_ucx.so: ")
+        self.assertRegex(done.stderr, "info: scan verbs: probe verbs: .* is no probe of this name")
+        self.assertRegex(done.stderr, "info: scan ucx: probe ucx: .*probe_ucx.so: ")
 
     def test_where_it_cannot_be_written(self):
         for place in ("/nowhere/record.json", "/dev/full", self.dir):
@@ -116,9 +116,9 @@ class Record(unittest.TestCase):
     def test_usage(self):
         done = lab.run([lab.program("fabricd"), "--help"])
         self.assertIn("--record=FILE", done.stdout)
-        done = lab.run([lab.program("fabricd"), "--look-child"])
+        done = lab.run([lab.program("fabricd"), "--host-scan-child"])
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        done = lab.run([lab.program("fabricd"), "--look-child", "1", "ethernet", "node1"])  # not its child
+        done = lab.run([lab.program("fabricd"), "--host-scan-child", "1", "ethernet", "node1"])  # not its child
         self.assertEqual((done.returncode, done.stdout), (1, ""))
 
 

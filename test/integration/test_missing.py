@@ -1,4 +1,4 @@
-"""What a sweep does not see any more keeps its place for a while, and what flaps is held down."""
+"""What a sweep does not see any more keeps its place for a while, and what flaps is suppressed."""
 import json
 import os
 import re
@@ -85,7 +85,7 @@ class Missing(Case):
         self.assertEqual(self.daemon.status()["missing"], 0)
 
     def test_what_is_missing_for_too_long_is_lost_without_a_sweep(self):
-        self.start(retire=2)
+        self.start(retain_seconds=2)
         self.pull()
         self.sim.unlink("leaf2", self.sim.cable("leaf2", "node0003"))
         self.daemon.refresh()
@@ -158,7 +158,7 @@ class Missing(Case):
         self.assertEqual(self.devices()["node0003"]["index"], 1)
 
     def test_without_keeping_it_is_lost_at_once(self):
-        self.start(retire=0)
+        self.start(retain_seconds=0)
         self.pull()
         self.assertNotIn("node0002", self.devices())
         self.assertIn("host-lost", kinds(self.last()))
@@ -258,7 +258,7 @@ class Ports(Case):
         self.assertEqual(self.daemon.status()["missing"], 0)
 
     def test_after_its_time_it_is_lost(self):
-        self.start(retire=2)
+        self.start(retain_seconds=2)
         self.pull()
         sweep = self.daemon.status()["last_sweep"]
         lab.wait_for(lambda: (HOST, 2) not in self.devices(), 20, "the port to be retired")
@@ -372,7 +372,7 @@ class Ports(Case):
         self.assertEqual(self.states()[HOST, 2], ("down", "missing"))
 
     def test_a_cable_that_flaps_keeps_its_place(self):
-        self.start(hold_down=3, hold_down_max=3)
+        self.start(suppress=3, suppress_max=3)
         places = self.places()
         self.pull()
         self.sim.relink("leaf2", self.port)
@@ -390,7 +390,7 @@ class Sweeps(Case):
     """Nobody is retired while nobody knows who is missing."""
 
     def test_the_own_cable_is_out(self):
-        self.start(retire=1)
+        self.start(retain_seconds=1)
         self.pull()
         own = self.sim.cable("leaf3", "node0006")
         self.sim.unlink("leaf3", own)  # where the sweeps are made
@@ -426,7 +426,7 @@ class Sweeps(Case):
         lab.wait_for(lambda: "node0002" not in self.devices(), what="node0002 to be retired")
 
     def test_killed_between_missing_and_lost(self):
-        self.start(retire=2)
+        self.start(retain_seconds=2)
         self.pull()
         self.daemon.kill9()
         self.daemon.start()
@@ -490,7 +490,7 @@ class Flapping(Case):
             self.sweep()
 
     def test_a_cable_that_flaps_is_held_down_and_released(self):
-        self.start(hold_down=3, hold_down_max=3)
+        self.start(suppress=3, suppress_max=3)
         places = self.places()
         port = self.sim.cable("leaf1", "node0002")
         self.flap(port, 1)
@@ -501,7 +501,7 @@ class Flapping(Case):
         flapping = next(c for c in self.last() if c["kind"] == "flapping")
         self.assertEqual(flapping["what"], f"leaf1[{port}] - node0002 HCA-1[1]")
         self.assertIn("3 changes within 60 s", flapping["before"])
-        self.assertEqual(flapping["after"], "held down for at least 3 s")
+        self.assertEqual(flapping["after"], "suppressed for at least 3 s")
         self.assertEqual(self.daemon.status()["flapping"], 1)
         generation = self.generation()
         self.sim.relink("leaf1", port)
@@ -516,7 +516,7 @@ class Flapping(Case):
         self.assertEqual(self.daemon.status()["flapping"], 0)
 
     def test_a_cable_between_switches(self):
-        self.start(hold_down=600)
+        self.start(suppress=600)
         port = self.sim.cable("leaf1", "spine1")
         links = len(self.daemon.ctl_json("links"))
         self.flap(port, 1)
@@ -540,7 +540,7 @@ class Flapping(Case):
         return [finding for finding in found if finding["kind"] == "flapping"]
 
     def test_check_says_what_is_held(self):
-        self.start(hold_down=60)
+        self.start(suppress=60)
         port = self.sim.cable("leaf1", "spine1")
         self.flap(port, 1)
         self.assertEqual(self.flapping(), [])
@@ -554,7 +554,7 @@ class Flapping(Case):
         self.sim.relink("leaf1", port)
         self.sweep()  # nothing is published, and it is held for longer
         self.assertEqual(self.generation(), generation)
-        what = r"^it came or went (\d+) times since (\S+Z); held down until (\S+Z)$"
+        what = r"^it came or went (\d+) times since (\S+Z); suppressed until (\S+Z)$"
         times, since, until = zip(*(re.match(what, f["what"]).groups() for f in (finding, *self.flapping())))
         self.assertEqual(times, ("3", "4"))
         self.assertEqual(since[0], since[1])

@@ -63,7 +63,7 @@ class Case(unittest.TestCase):
         self.scheduler = hosts.Fabricd(
             self.hosts["scheduler"], env={"PMIX_MCA_ptl_tcp_ipv4_port": "24242"},  # the same after a restart
             config={"fabricd": {"probe": f"file:{self.capture}", "host": "scheduler"}, "security": {"remote": "yes"},
-                    "nodes": {"settle_ms": 20}})
+                    "nodes": {"debounce_ms": 20}})
         self.addCleanup(self.end, self.scheduler)
         self.uri = self.scheduler.uri()
 
@@ -362,7 +362,7 @@ class Deliver(Case):
         node.wait_delivered()
         self.record("node0001", "20.40.2000")
         self.assertTrue(self.scheduler.control("refresh", host="node0001")["ok"])
-        lab.wait_for(lambda: "the scheduler asks for a look" in node.log(), what="the order")
+        lab.wait_for(lambda: "the scheduler asks for a scan" in node.log(), what="the order")
         self.wait_published("20.40.2000")
 
     def test_a_host_that_is_another(self):
@@ -391,9 +391,9 @@ class Devices(Case):
         node = self.node(probe="ethernet")
         node.wait_delivered()
         for command in ("link add spare7 type veth peer name spare8", "link set spare7 mtu 1400", "link del spare7"):
-            before = node.status()["last_look"]
+            before = node.status()["last_scan"]
             node.on.do("ip", *command.split())
-            node.wait_status(lambda status, old=before: status["last_look"] != old, f"to notice {command}")
+            node.wait_status(lambda status, old=before: status["last_scan"] != old, f"to notice {command}")
 
     def test_an_address_comes_and_goes(self):
         node = self.node(probe="ethernet")

@@ -56,9 +56,9 @@ class Case(test_node.Case):
         text = "node0001 delivers more often than once a second: come again later"
         for i in range(100):
             self.record("node0001", f"20.1.{i}")
-            before = node.status()["last_look"]
+            before = node.status()["last_scan"]
             node.hup()
-            node.wait_status(lambda status, old=before: status["last_look"] != old, "to look")
+            node.wait_status(lambda status, old=before: status["last_scan"] != old, "to look")
             if text in node.log() or time.monotonic() > stop:
                 break
         lab.wait_for(lambda: text in node.log(), 10, "the node to be told")
@@ -72,7 +72,7 @@ class Case(test_node.Case):
         listener = lab.Watch([*node.on.prefix(), "/usr/bin/python3", "-c", LISTEN], dict(os.environ))
         self.addCleanup(listener.stop)
         listener.wait("listening")
-        before = node.status()["last_look"]
+        before = node.status()["last_scan"]
         try:
             with open(sorted(glob.glob("/sys/bus/pci/devices/*/uevent"))[0], "w", encoding="ascii") as file:
                 file.write("change")
@@ -80,7 +80,7 @@ class Case(test_node.Case):
             self.skipTest(f"the kernel makes no event of a PCI device here: {error}")
         if listener.wait("^(heard|nothing)$").group(1) == "nothing":
             self.skipTest("the kernel tells this namespace nothing of PCI devices")
-        node.wait_status(lambda status: status["last_look"] != before, "to look")
+        node.wait_status(lambda status: status["last_scan"] != before, "to look")
         self.assertIn("devices: something has changed", node.log())
 
 

@@ -404,7 +404,7 @@ class Restarts(Case):
 
     def test_killed_between_the_store_and_publishing(self):
         """Delivered and acknowledged, and killed before it was published: the next one publishes and tells it."""
-        daemon = self.start(config={"nodes": {"settle_ms": 60000}})  # milliseconds: it stays unpublished
+        daemon = self.start(config={"nodes": {"debounce_ms": 60000}})  # milliseconds: it stays unpublished
         self.deliver(daemon, machine(1))
         self.assertEqual(daemon.status()["generation"], 1)
         daemon.kill9()
@@ -432,7 +432,7 @@ class Restarts(Case):
     def test_killed_at_any_moment(self):
         """What was acknowledged is never lost, and the history tells each change once: its steps join."""
         moments = random.Random(self.id())
-        daemon = self.start(config={"nodes": {"settle_ms": 20}})
+        daemon = self.start(config={"nodes": {"debounce_ms": 20}})
         last = "20.31.1014"
         self.deliver(daemon, machine(1))
         for kill in range(12):

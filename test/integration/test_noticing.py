@@ -1,4 +1,4 @@
-"""Changes between sweeps: the cheap look notices them, what it leads to is what a sweep of everything would see."""
+"""Changes between sweeps: the light sweep notices them, what it leads to is what a sweep of everything would see."""
 import datetime
 import glob
 import os
@@ -15,7 +15,7 @@ LEAF, SPINE = "leaf1", "spine1"
 
 
 class Tool:
-    """watch_tool: the probe's cheap look, command by command."""
+    """watch_tool: the probe's light sweep, command by command."""
 
     def __init__(self, sim, host=None):
         binary = lab.program("watch_tool")
@@ -32,13 +32,13 @@ class Tool:
 
 
 def looker(daemon):
-    """The process number of the daemon's cheap look; None."""
+    """The process number of the daemon's light sweep; None."""
     for path in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
                 fields = file.read().rsplit(")", 1)[1].split()
             with open(path.replace("/stat", "/cmdline"), "rb") as file:
-                if int(fields[1]) == daemon.process.pid and b"--notice-child" in file.read():
+                if int(fields[1]) == daemon.process.pid and b"--monitor-child" in file.read():
                     return int(path.split("/")[2])
         except (OSError, IndexError):
             pass
@@ -177,7 +177,7 @@ def moment(text):
 
 
 class Daemon(unittest.TestCase):
-    config = {"changes": {"look": 1}, "fabricd": {"log": "debug"}}
+    config = {"changes": {"light_sweep": 1}, "fabricd": {"log": "debug"}}
 
     def start(self, spec=SMALL, manager=True, config=None):
         lab.require("ibsim", "opensm")
@@ -195,8 +195,8 @@ class Daemon(unittest.TestCase):
 
     def looks(self, more):
         """Wait for so many more looks."""
-        start = (self.daemon.try_control("status") or {}).get("looks", 0)
-        lab.wait_for(lambda: self.daemon.status()["looks"] >= start + more, 30, "looks")
+        start = (self.daemon.try_control("status") or {}).get("light_sweeps", 0)
+        lab.wait_for(lambda: self.daemon.status()["light_sweeps"] >= start + more, 30, "light_sweeps")
 
     def generation(self):
         return self.daemon.status()["generation"]
@@ -212,7 +212,7 @@ class Daemon(unittest.TestCase):
                 return False
             time.sleep(3.2)  # looks, and the time to settle
             after = self.daemon.status()
-            return after["looks"] > before["looks"] + 1 and after["noticed"] == before["noticed"] \
+            return after["light_sweeps"] > before["light_sweeps"] + 1 and after["light_sweeps_dirty"] == before["light_sweeps_dirty"] \
                 and after["last_sweep"] == before["last_sweep"]
         lab.wait_for(quiet, 60, "quiet")
         self.assertFalse(self.daemon.refresh()["changed"], "a sweep of everything sees what looks did not notice")
@@ -267,7 +267,7 @@ class Noticed(Daemon):
         self.assertEqual(len(re.findall("PMIX_FABRIC_UPDATED", watch.output.text)), self.generation() - generation)
 
     def test_a_hundred_changes_in_a_second(self):
-        self.start("fattree2:16,8,8", manager=False, config={"changes": {"look": 1, "settle": 2}, "fabricd": {"log": "debug"}})
+        self.start("fattree2:16,8,8", manager=False, config={"changes": {"light_sweep": 1, "debounce": 2}, "fabricd": {"log": "debug"}})
         generation = self.generation()
         pulled = [(leaf, port) for leaf in range(2, 15) for port in range(9, 17)][:100]
         for leaf, port in pulled:
@@ -280,19 +280,19 @@ class Noticed(Daemon):
 
     def test_since_when_a_storm_is_seen(self):
         """Its changes wait until it is quiet, and say when the first of them was noticed."""
-        self.start("fattree2:8,4,4", manager=False, config={"changes": {"look": 1, "settle": 6}})
+        self.start("fattree2:8,4,4", manager=False, config={"changes": {"light_sweep": 1, "debounce": 6}})
         self.settled()
         generation = self.generation()
-        self.assertIsNone(self.daemon.status()["noticed_since"])
+        self.assertIsNone(self.daemon.status()["dirty_since"])
         self.sim.unlink("leaf1", self.sim.cable("leaf1", "spine1"))
         self.wait_generation(generation + 1)
         self.sim.unlink("leaf1", self.sim.cable("leaf1", "spine2"))
-        since = lab.wait_for(lambda: self.daemon.status()["noticed_since"], 20, "what waits for its sweep")
-        self.assertIn(f"noticed       since {since[:16]}", self.daemon.ctl("status").stdout)
+        since = lab.wait_for(lambda: self.daemon.status()["dirty_since"], 20, "what waits for its sweep")
+        self.assertIn(f"dirty         since {since[:16]}", self.daemon.ctl("status").stdout)
         self.assertEqual(self.generation(), generation + 1)
         self.sim.unlink("leaf2", self.sim.cable("leaf2", "spine1"))
         self.wait_generation(generation + 2, 60)
-        self.assertIsNone(self.daemon.status()["noticed_since"])
+        self.assertIsNone(self.daemon.status()["dirty_since"])
         at_once, gathered = [self.daemon.ctl_json("diff", str(one), str(one + 1))["changes"]
                              for one in (generation, generation + 1)]
         self.assertLess(moment(at_once[0]["time"]) - moment(at_once[0]["first_seen"]), 5)
@@ -333,10 +333,10 @@ class Noticed(Daemon):
         self.sim = lab.Ibsim(lab.fabric(SMALL))
         self.addCleanup(self.sim.quit)
         self.sim.sweep()
-        daemon = lab.Fabricd(self.sim, config={"changes": {"look": 0}})
+        daemon = lab.Fabricd(self.sim, config={"changes": {"light_sweep": 0}})
         self.addCleanup(daemon.stop)
         self.assertIsNone(looker(daemon))
-        self.assertEqual((daemon.status()["look"], daemon.status()["looks"]), (0, 0))
+        self.assertEqual((daemon.status()["light_sweep"], daemon.status()["light_sweeps"]), (0, 0))
 
 
 class Hurt(Daemon):
@@ -398,9 +398,9 @@ class File(unittest.TestCase):
         folder = lab.tmpdir()
         path = os.path.join(folder, "fabric.txt")
         lab.replace_file(path, lab.fabric(SMALL, "capture"))
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}, "changes": {"look": 1}})
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}, "changes": {"light_sweep": 1}})
         self.addCleanup(daemon.stop)
-        lab.wait_for(lambda: daemon.status()["looks"] > 0, what="a look")
+        lab.wait_for(lambda: daemon.status()["light_sweeps"] > 0, what="a look")
         generation = daemon.status()["generation"]
         for text in (lab.fabric("fattree2:5,2,4", "capture"), lab.fabric(SMALL, "capture")):
             lab.replace_file(path, text)
@@ -412,9 +412,9 @@ class File(unittest.TestCase):
         folder = lab.tmpdir()
         path = os.path.join(folder, "fabric.txt")
         lab.replace_file(path, lab.fabric(SMALL, "capture"))
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}, "changes": {"look": 1}})
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}, "changes": {"light_sweep": 1}})
         self.addCleanup(daemon.stop)
-        lab.wait_for(lambda: daemon.status()["looks"] > 0, what="a look")
+        lab.wait_for(lambda: daemon.status()["light_sweeps"] > 0, what="a look")
         os.unlink(path)
         lab.wait_for(lambda: daemon.status()["stale"], 20, "stale")
         lab.replace_file(path, lab.fabric(SMALL, "capture"))

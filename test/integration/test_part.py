@@ -26,7 +26,7 @@ class Case(unittest.TestCase):
         self.serve(changes)
 
     def serve(self, changes=None, probe="ibnetdisc"):
-        config = {"fabricd": {"log": "debug", "probe": probe}, "changes": dict({"look": 0, "flap_count": 0}, **changes or {})}
+        config = {"fabricd": {"log": "debug", "probe": probe}, "changes": dict({"light_sweep": 0, "flap_count": 0}, **changes or {})}
         self.daemon = lab.Fabricd(self.sim, config=config)
         self.addCleanup(self.daemon.stop)
 
@@ -181,7 +181,7 @@ class Switch(Case):
         self.same()
 
     def test_random_edits_against_sweeps_of_everything(self):
-        self.start(retire=0)
+        self.start(retain_seconds=0)
         dice, pulled = random.Random(11), {}
         home = {self.sim.cable(switch, host) for switch, host in (("leaf1", "node0001"), ("leaf4", self.sim.hosts[-1]))}
         parts = 0
@@ -258,7 +258,7 @@ class Missing(Case):
 
     def test_it_is_retired_in_its_time(self):
         """Not before, however many parts are swept, and not after because of them."""
-        self.start(retire=4)
+        self.start(retain_seconds=4)
         places, start = self.places(), time.monotonic()
         self.pull("leaf1", "node0002")
         self.switch("leaf1")
@@ -272,7 +272,7 @@ class Missing(Case):
         self.assertEqual((set(places) - set(self.places()), self.generation()), ({"node0002"}, 3))
 
     def test_while_only_parts_of_the_fabric_answer_nobody_is_retired(self):
-        self.start(retire=1)
+        self.start(retain_seconds=1)
         places = self.places()
         self.sim.command('Error "leaf3" 100')
         self.pull("leaf1", "node0002")
@@ -288,13 +288,13 @@ class Stops(Case):
 
     def test_no_place_is_left_taken(self):
         sim = self.simulate()
-        daemon = lab.Fabricd(sim, config={"changes": {"look": 1}}, start=False)
+        daemon = lab.Fabricd(sim, config={"changes": {"light_sweep": 1}}, start=False)
         self.addCleanup(daemon.stop)
         took = []
         for turn in range(14):
             daemon.start(wait=turn % 2 == 0)  # else it is stopped while it sweeps, or looks for the first time
             if turn % 2 == 0:
-                lab.wait_for(lambda: daemon.status()["looks"] > 0, 20, "a look")
+                lab.wait_for(lambda: daemon.status()["light_sweeps"] > 0, 20, "a look")
             else:
                 daemon.wait_up()
                 if turn % 4 == 1:
@@ -303,12 +303,12 @@ class Stops(Case):
             self.assertEqual(daemon.stop(), 0)
             took.append(time.monotonic() - start)
         daemon.start()
-        lab.wait_for(lambda: daemon.status()["looks"] > 0, 20, "a look")
+        lab.wait_for(lambda: daemon.status()["light_sweeps"] > 0, 20, "a look")
         self.assertEqual(daemon.errors(), [])
         self.assertLess(sorted(took)[len(took) // 2], .5 * lab.SLOW, took)
 
     def test_one_that_hangs_is_killed(self):
-        self.start(look=1)
+        self.start(light_sweep=1)
         pid = lab.wait_for(lambda: looker(self.daemon), what="a child that looks")
         os.kill(pid, signal.SIGSTOP)
         start = time.monotonic()

@@ -93,7 +93,7 @@ class Case(unittest.TestCase):
         folder = lab.tmpdir()
         self.path = os.path.join(folder, "fabric.txt")
         lab.replace_file(self.path, text)
-        # Its cables come and go as none does that is not to be held down.
+        # Its cables come and go as none does that is not to be suppressed.
         daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}, "changes": {"flap_count": 0}})
         self.addCleanup(daemon.stop)
         return daemon

@@ -27,7 +27,7 @@ class Hands(unittest.TestCase):
         self.addCleanup(self.manager.stop)
         self.map = os.path.join(lab.tmpdir(), "names")
         lab.replace_file(self.map, "")
-        self.daemon = lab.Fabricd(self.sim, {"changes": {"flap_count": 0, "settle": 0, "retire": 600},
+        self.daemon = lab.Fabricd(self.sim, {"changes": {"flap_count": 0, "debounce": 0, "retain_seconds": 600},
                                              "names": {"map": self.map}})
         self.addCleanup(self.daemon.stop)
         self.places, self.generation = self.devices(), self.daemon.status()["generation"]

@@ -219,7 +219,7 @@ class Random(unittest.TestCase):
         self.manager = lab.OpenSM(self.sim)
         self.addCleanup(self.manager.stop)
         self.dice = random.Random(self.seed)
-        self.daemon = lab.Fabricd(self.sim, {"changes": {"flap_count": 0, "settle": 0}, **self.operator.config})
+        self.daemon = lab.Fabricd(self.sim, {"changes": {"flap_count": 0, "debounce": 0}, **self.operator.config})
         self.addCleanup(self.daemon.stop)
         self.told, self.changes, self.kills = [], 0, 0
 

@@ -67,8 +67,8 @@ class Probes(Case):
         self.same()
 
     def test_both_are_watched(self):
-        self.both(look=1, settle=0)
-        lab.wait_for(lambda: self.daemon.status()["looks"] > 0, what="a look")
+        self.both(light_sweep=1, debounce=0)
+        lab.wait_for(lambda: self.daemon.status()["light_sweeps"] > 0, what="a look")
         places = self.places()
         for hand in (self.sim.unlink, self.sim.relink):
             generation, whole = self.generation(), len(self.packets()[1])

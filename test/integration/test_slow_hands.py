@@ -31,7 +31,7 @@ class Slow(unittest.TestCase):
         self.call("")
 
     def begin(self, **changes):
-        self.daemon = lab.Fabricd(self.sim, {"changes": {"flap_count": 0, "settle": 0, "retire": 600, **changes},
+        self.daemon = lab.Fabricd(self.sim, {"changes": {"flap_count": 0, "debounce": 0, "retain_seconds": 600, **changes},
                                              "names": {"map": self.map}})
         self.addCleanup(self.daemon.stop)
         self.generation = self.daemon.status()["generation"]
@@ -88,7 +88,7 @@ class Slow(unittest.TestCase):
 
     def test_a_cable_is_moved_while_looks_see_it(self):
         """Nobody asks for a sweep: at the pace of looks."""
-        self.begin(look=1)
+        self.begin(light_sweep=1)
         near, far = self.sim.cable(LEAF, SPINE), self.sim.cable(SPINE, LEAF)
         self.sim.unlink(LEAF, near)
         lab.wait_for(lambda: self.daemon.status()["generation"] > self.generation, 30, "the loss to be published")
@@ -102,7 +102,7 @@ class Slow(unittest.TestCase):
         self.remembers(found[0], lost)
 
     def test_an_hca_is_replaced_after_it_was_retired(self):
-        self.begin(retire=2)
+        self.begin(retain_seconds=2)
         port = self.sim.cable(LEAF, HOST)
         self.sim.unlink(LEAF, port)
         self.daemon.refresh()

@@ -23,7 +23,7 @@ class Swap(unittest.TestCase):
         self.addCleanup(self.sim.quit)
         self.manager = lab.OpenSM(self.sim)
         self.addCleanup(lambda: self.manager.stop())
-        self.daemon = lab.Fabricd(self.sim, {"changes": {"flap_count": 0, "retire": 600}})
+        self.daemon = lab.Fabricd(self.sim, {"changes": {"flap_count": 0, "retain_seconds": 600}})
         self.addCleanup(self.daemon.stop)
         self.tool = self.daemon.watch()
         self.addCleanup(self.tool.stop)

@@ -77,7 +77,7 @@ class Site(unittest.TestCase):
     def start_scheduler(cls):
         scheduler = hosts.Fabricd(
             cls.hosts["scheduler"], cls.sim, env={"PMIX_MCA_ptl_tcp_ipv4_port": "24242"},
-            config={"fabricd": {"host": "scheduler"}, "security": {"remote": "yes"}, "nodes": {"settle_ms": 50},
+            config={"fabricd": {"host": "scheduler"}, "security": {"remote": "yes"}, "nodes": {"debounce_ms": 50},
                     "ethernet": {"lan": "10.92.0.0/16"}})
         cls.uri = scheduler.uri()
         return scheduler

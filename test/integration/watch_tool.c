@@ -1,8 +1,8 @@
 /*
- * watch_tool PROBE[:ARG]: a probe's cheap look in this process, for commands on standard input, a line each:
+ * watch_tool PROBE[:ARG]: a probe's light sweep in this process, for commands on standard input, a line each:
  *   run     discover everything, begin to watch that: "nodes N"
  *   look    look: "look MILLISECONDS REQUESTS all|GUID..."
- *   again   read anew what was noticed since the run: "again MILLISECONDS" or "full REASON"
+ *   again   read anew what was dirty since the run: "again MILLISECONDS" or "full REASON"
  *   same    discover everything: is the last result the same? "same MILLISECONDS" or "differs" and both
  *   watch   begin to watch the last result
  */
@@ -25,8 +25,8 @@ static struct probe_config config;
 static const struct probe *probe;
 static const char *spec;
 static struct fab_inventory last;
-static struct probe_watch *watch;
-static struct probe_noticed noticed;
+static struct probe_monitor *watch;
+static struct dirty_switches dirty;
 static struct fab_err err;
 
 static double now(void)
@@ -90,7 +90,7 @@ static int hand_over(void)
 
 static void replace(struct fab_inventory *inv)
 {
-    probe->watch_close(watch); /* which looks at the old one */
+    probe->monitor_close(watch); /* which looks at the old one */
     watch = NULL;
     fab_inventory_destroy(&last);
     last = *inv;
@@ -98,10 +98,10 @@ static void replace(struct fab_inventory *inv)
 
 static int begin(void)
 {
-    probe->watch_close(watch);
+    probe->monitor_close(watch);
     watch = NULL;
-    probe_noticed_free(&noticed);
-    return probe->watch_open(&config, &last, &watch, &err);
+    dirty_switches_free(&dirty);
+    return probe->monitor_open(&config, &last, &watch, &err);
 }
 
 static void do_run(void)
@@ -122,21 +122,21 @@ static void do_run(void)
 static void do_look(void)
 {
     const double start = now();
-    const uint64_t before = noticed.requests;
+    const uint64_t before = dirty.requests;
     int rc = watch == NULL ? begin() : PMIXFAB_OK;
     if (rc == PMIXFAB_OK)
-        rc = probe->watch_look(watch, &noticed, &err);
+        rc = probe->monitor_poll(watch, &dirty, &err);
     if (rc != PMIXFAB_OK) {
         printf("failed %s\n", err.text);
-        probe->watch_close(watch);
+        probe->monitor_close(watch);
         watch = NULL;
         return;
     }
-    printf("look %.3f %" PRIu64, now() - start, noticed.requests - before);
-    if (noticed.all)
+    printf("look %.3f %" PRIu64, now() - start, dirty.requests - before);
+    if (dirty.all)
         printf(" all");
-    for (uint32_t i = 0; i < noticed.n; i++)
-        printf(" 0x%016" PRIx64, noticed.guids[i]);
+    for (uint32_t i = 0; i < dirty.n; i++)
+        printf(" 0x%016" PRIx64, dirty.guids[i]);
     printf("\n");
 }
 
@@ -145,7 +145,7 @@ static void do_again(void)
     struct fab_inventory inv;
     const double start = now();
     fab_inventory_init(&inv);
-    int rc = probe->again(&config, &sink, &last, &noticed, &inv, &err);
+    int rc = probe->sweep_partial(&config, &sink, &last, &dirty, &inv, &err);
     if (rc == PMIXFAB_OK) {
         replace(&inv);
         printf("again %.3f\n", now() - start);
@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 {
     char line[80];
     spec = argc > 1 ? argv[1] : NULL;
-    if (argc < 2 || (probe = probe_find(spec, &config.arg)) == NULL || probe->watch_open == NULL) {
+    if (argc < 2 || (probe = probe_find(spec, &config.arg)) == NULL || probe->monitor_open == NULL) {
         fprintf(stderr, "usage: watch_tool PROBE[:ARG]\n");
         return 2;
     }
@@ -201,8 +201,8 @@ int main(int argc, char **argv)
         printf(".\n");
         fflush(stdout);
     }
-    probe->watch_close(watch);
-    probe_noticed_free(&noticed);
+    probe->monitor_close(watch);
+    dirty_switches_free(&dirty);
     fab_inventory_destroy(&last);
     return 0;
 }

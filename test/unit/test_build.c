@@ -63,7 +63,7 @@ static void build(const struct fab_inventory *inv, const struct known *known, st
 {
     struct fab_err err = {""};
     const struct fab_joined joined = {.inv = *inv}; /* borrowed, and nothing is said of its ports */
-    if (build_planes(&joined, &config, known->planes, known->n, out, &err) != PMIXFAB_OK)
+    if (compute_planes(&joined, &config, known->planes, known->n, out, &err) != PMIXFAB_OK)
         fail_msg("%s", err.text);
 }
 

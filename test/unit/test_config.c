@@ -85,10 +85,9 @@ static const struct {
     {"[ibnetdisc]\nmax_smps = 257\n", ":2:1: max_smps is \"257\": give a number from 1 to 256"},
     {"[fabricd\ninterval = 1\n", ":1:1: neither a [section]"},
     {"[fabricd]\njust words\n", ":2:1: neither a [section]"},
-    {"[changes]\nhold_down_max = 20\nhold_down = 60\n",
-     ":3:1: hold_down_max is 20, less than hold_down, 60: "},
-    {"[changes]\nhold_down = 601\n", ":2:1: hold_down_max is 600 (the default), less than hold_down, 601: "},
-    {"[changes]\nlongest_wait = 1\n", ":2:1: longest_wait is 1, less than settle, 2 (the default): "},
+    {"[changes]\nsuppress_max = 20\nsuppress = 60\n", ":3:1: suppress_max is 20, less than suppress, 60: "},
+    {"[changes]\nsuppress = 601\n", ":2:1: suppress_max is 600 (the default), less than suppress, 601: "},
+    {"[changes]\ndebounce_max = 1\n", ":2:1: debounce_max is 1, less than debounce, 2 (the default): "},
     {"[metrics]\nfile = fabricd.prom\n", ":2:1: file is \"fabricd.prom\": give the file's whole path"},
     {"[metrics]\nfile = /nonexistent/fabricd.prom\n", ":2:1: file: there is no folder \"/nonexistent\""},
     {"[metrics]\nfile = /tmp/\n", ":2:1: file is \"/tmp/\""},
@@ -98,7 +97,7 @@ static const struct {
 TEST(takes_what_fits)
 {
     static const char *const taken[] = {
-        "[changes]\nhold_down = 60\nhold_down_max = 60\nsettle = 20\nlongest_wait = 20\n",
+        "[changes]\nsuppress = 60\nsuppress_max = 60\ndebounce = 20\ndebounce_max = 20\n",
         "[metrics]\nfile = /fabricd.prom\n",
         "[metrics]\nfile = /nonexistent/fabricd.prom\n[fabricd]\nrundir = /nonexistent\n",
     };

@@ -15,21 +15,21 @@ static bool is_switch(uint64_t guid)
     return guid <= SWITCHES;
 }
 
-static struct hold_key key_of(unsigned cable)
+static struct damping_key key_of(unsigned cable)
 {
-    return hold_cable((struct hold_end){ends[cable][0], cable + 1},
-                      (struct hold_end){ends[cable][1], cable + 1});
+    return damping_cable((struct damping_end){ends[cable][0], cable + 1},
+                         (struct damping_end){ends[cable][1], cable + 1});
 }
 
 /* ---- what is tested ---- */
 
 struct bed {
-    struct hold *hold;
-    struct flaps_seen seen;
+    struct damping *damping;
+    struct sweep_links seen;
     uint8_t up[CABLES];
     bool planned[HOSTS + 11];
-    struct hold_key told[64];
-    unsigned n_told;
+    struct damping_key told[64];
+    unsigned n_announced;
 };
 
 static bool is_planned(uint64_t guid, void *cbdata)
@@ -37,32 +37,33 @@ static bool is_planned(uint64_t guid, void *cbdata)
     return ((struct bed *)cbdata)->planned[guid];
 }
 
-static void on_held(const struct hold_key *key, void *cbdata)
+static void on_suppressed(const struct damping_key *key, void *cbdata)
 {
     struct bed *bed = cbdata;
-    assert_true(bed->n_told < 64);
-    bed->told[bed->n_told++] = *key;
+    assert_true(bed->n_announced < 64);
+    bed->told[bed->n_announced++] = *key;
 }
 
 static int by_key(const void *a, const void *b)
 {
-    return hold_compare(&((const struct flaps_cable *)a)->key, &((const struct flaps_cable *)b)->key);
+    return damping_compare(&((const struct transition_cable *)a)->key,
+                           &((const struct transition_cable *)b)->key);
 }
 
 /* A sweep that sees the cables that are up. */
 static void sweep(struct bed *bed, int64_t now)
 {
-    const struct flaps_calls calls = {is_planned, on_held, bed};
-    struct flaps_seen seen = {.known = true, .cables = calloc(CABLES, sizeof(*seen.cables))};
+    const struct transition_calls calls = {is_planned, on_suppressed, bed};
+    struct sweep_links seen = {.known = true, .cables = calloc(CABLES, sizeof(*seen.cables))};
     assert_non_null(seen.cables);
     for (unsigned i = 0; i < CABLES; i++)
         if (bed->up[i])
             seen.cables[seen.n++] =
-                (struct flaps_cable){key_of(i), is_switch(ends[i][0]), is_switch(ends[i][1])};
+                (struct transition_cable){key_of(i), is_switch(ends[i][0]), is_switch(ends[i][1])};
     qsort(seen.cables, seen.n, sizeof(*seen.cables), by_key);
-    bed->n_told = 0;
-    hold_pass(bed->hold, now);
-    assert_int_equal(flaps_count(bed->hold, &bed->seen, &seen, now, &calls), PMIXFAB_OK);
+    bed->n_announced = 0;
+    damping_advance(bed->damping, now);
+    assert_int_equal(transition_count(bed->damping, &bed->seen, &seen, now, &calls), PMIXFAB_OK);
     assert_null(seen.cables);
 }
 
@@ -73,41 +74,41 @@ static void set_switch(struct bed *bed, uint64_t guid, bool up)
             bed->up[i] = up;
 }
 
-static void begin(struct bed *bed, const struct hold_limits *limits)
+static void begin(struct bed *bed, const struct damping_limits *limits)
 {
-    *bed = (struct bed){.hold = hold_new(limits)};
-    assert_non_null(bed->hold);
+    *bed = (struct bed){.damping = damping_new(limits)};
+    assert_non_null(bed->damping);
     memset(bed->up, 1, sizeof(bed->up));
 }
 
 static void end(struct bed *bed)
 {
-    flaps_seen_free(&bed->seen);
-    hold_free(bed->hold);
+    sweep_links_free(&bed->seen);
+    damping_free(bed->damping);
 }
 
-static const struct hold_limits usual = {.count = 3, .window = 60, .down = 30, .down_max = 600};
+static const struct damping_limits usual = {.count = 3, .window = 60, .down = 30, .down_max = 600};
 
 /* ---- by hand ---- */
 
 TEST(the_first_sweep_counts_nothing)
 {
     struct bed bed;
-    const struct hold_limits at_once = {.count = 1, .window = 60, .down = 30, .down_max = 600};
+    const struct damping_limits at_once = {.count = 1, .window = 60, .down = 30, .down_max = 600};
     begin(&bed, &at_once);
     sweep(&bed, 1 * S);
     sweep(&bed, 2 * S);
-    assert_int_equal(bed.n_told, 0);
+    assert_int_equal(bed.n_announced, 0);
     bed.up[5] = false;
     sweep(&bed, 3 * S);
-    assert_int_equal(bed.n_told, 1);
+    assert_int_equal(bed.n_announced, 1);
     end(&bed);
 }
 
 TEST(a_switch_that_restarts_is_one)
 {
     struct bed bed;
-    struct held held;
+    struct suppressed suppressed;
     uint32_t at = 0;
     for (uint64_t guid = 1; guid <= SWITCHES; guid++) {
         begin(&bed, &usual);
@@ -115,16 +116,17 @@ TEST(a_switch_that_restarts_is_one)
         for (int i = 0; i < 3; i++) { /* gone, there, gone */
             set_switch(&bed, guid, i == 1);
             sweep(&bed, (2 + i) * S);
-            assert_int_equal(bed.n_told, i == 2);
+            assert_int_equal(bed.n_announced, i == 2);
         }
         at = 0;
-        assert_true(hold_next(bed.hold, &at, &held));
-        assert_true(hold_is_switch(&held.key));
-        assert_int_equal(held.key.end.guid, guid);
-        assert_int_equal(hold_count(bed.hold).cables, 0);
+        assert_true(damping_next(bed.damping, &at, &suppressed));
+        assert_true(damping_is_switch(&suppressed.key));
+        assert_int_equal(suppressed.key.end.guid, guid);
+        assert_int_equal(damping_count(bed.damping).cables, 0);
         for (unsigned i = 0; i < CABLES; i++) {
-            const struct hold_key key = key_of(i);
-            assert_int_equal(hold_is_held(bed.hold, &key), ends[i][0] == guid || ends[i][1] == guid);
+            const struct damping_key key = key_of(i);
+            assert_int_equal(damping_is_suppressed(bed.damping, &key),
+                             ends[i][0] == guid || ends[i][1] == guid);
         }
         end(&bed);
     }
@@ -144,8 +146,8 @@ TEST(it_may_go_and_come_in_pieces)
         sweep(&bed, (10 * i + 4) * S);
         set_switch(&bed, 1, true);
         sweep(&bed, (10 * i + 5) * S);
-        assert_int_equal(hold_count(bed.hold).cables, 0);
-        assert_int_equal(hold_count(bed.hold).switches, i > 0);
+        assert_int_equal(damping_count(bed.damping).cables, 0);
+        assert_int_equal(damping_count(bed.damping).switches, i > 0);
     }
     end(&bed);
 }
@@ -153,7 +155,7 @@ TEST(it_may_go_and_come_in_pieces)
 TEST(what_is_behind_it_goes_along)
 {
     struct bed bed;
-    struct held held;
+    struct suppressed suppressed;
     uint32_t at = 0;
     begin(&bed, &usual);
     bed.up[0] = false; /* leaf 1 is behind spine 4 only */
@@ -164,9 +166,9 @@ TEST(what_is_behind_it_goes_along)
         bed.up[0] = false;
         sweep(&bed, (2 + i) * S);
     }
-    assert_int_equal(bed.n_told, 1);
-    assert_true(hold_next(bed.hold, &at, &held));
-    assert_int_equal(held.key.end.guid, 4);
+    assert_int_equal(bed.n_announced, 1);
+    assert_true(damping_next(bed.damping, &at, &suppressed));
+    assert_int_equal(suppressed.key.end.guid, 4);
     end(&bed);
 }
 
@@ -179,19 +181,19 @@ TEST(one_cable_is_not_its_switch)
         bed.up[1] = i == 1;
         sweep(&bed, (2 + i) * S);
     }
-    assert_int_equal(bed.n_told, 1);
-    assert_int_equal(hold_count(bed.hold).switches, 0);
+    assert_int_equal(bed.n_announced, 1);
+    assert_int_equal(damping_count(bed.damping).switches, 0);
     for (int i = 0; i < 4; i++) { /* another one, of a host that is announced */
         bed.planned[13] = true;
         bed.up[6] = i % 2 == 1;
         sweep(&bed, (6 + i) * S);
-        assert_int_equal(bed.n_told, 0);
+        assert_int_equal(bed.n_announced, 0);
     }
     bed.planned[13] = false;
     for (int i = 0; i < 3; i++) {
         bed.up[6] = i % 2 == 1;
         sweep(&bed, (20 + i) * S);
-        assert_int_equal(bed.n_told, i == 2);
+        assert_int_equal(bed.n_announced, i == 2);
     }
     end(&bed);
 }
@@ -235,14 +237,14 @@ static bool is_itself(const struct past *past, unsigned step, uint64_t guid)
     return false;
 }
 
-/* Something that changes: when is it held? */
+/* Something that changes: when is it suppressed? */
 struct life {
     int64_t times[STEPS];
     unsigned n;
     int64_t period, until;
 };
 
-static void live(struct life *life, const struct hold_limits *l, int64_t t)
+static void live(struct life *life, const struct damping_limits *l, int64_t t)
 {
     unsigned within = 0;
     if (life->period != 0 && t < life->until) {
@@ -267,7 +269,7 @@ static void live(struct life *life, const struct hold_limits *l, int64_t t)
     life->n = 0;
 }
 
-static struct life life_of_switch(const struct past *past, const struct hold_limits *l, uint64_t guid)
+static struct life life_of_switch(const struct past *past, const struct damping_limits *l, uint64_t guid)
 {
     struct life life = {.n = 0};
     for (unsigned step = 1; step < past->n; step++)
@@ -284,7 +286,7 @@ static bool goes_along(const struct past *past, unsigned step, unsigned cable)
     return false;
 }
 
-static struct life life_of_cable(const struct past *past, const struct hold_limits *l, unsigned cable)
+static struct life life_of_cable(const struct past *past, const struct damping_limits *l, unsigned cable)
 {
     struct life life = {.n = 0};
     const int64_t never = -1000000 * S;
@@ -313,12 +315,12 @@ static struct life life_of_cable(const struct past *past, const struct hold_limi
     return life;
 }
 
-static void compare(const struct bed *bed, const struct past *past, const struct hold_limits *l,
+static void compare(const struct bed *bed, const struct past *past, const struct damping_limits *l,
                     unsigned seed)
 {
     const int64_t now = past->when[past->n - 1];
     uint32_t cables = 0, switches = 0, at = 0, found = 0;
-    struct held held;
+    struct suppressed suppressed;
     for (uint64_t guid = 1; guid <= SWITCHES; guid++) {
         struct life life = life_of_switch(past, l, guid);
         switches += life.period != 0 && now < life.until;
@@ -327,14 +329,15 @@ static void compare(const struct bed *bed, const struct past *past, const struct
         struct life life = life_of_cable(past, l, i);
         cables += life.period != 0 && now < life.until;
     }
-    const struct hold_counts counts = hold_count(bed->hold);
+    const struct damping_counts counts = damping_count(bed->damping);
     if (counts.cables != cables || counts.switches != switches)
         fail_msg("seed %u, step %u: %u cables and %u switches are held, and %u and %u should be", seed,
                  past->n, counts.cables, counts.switches, cables, switches);
-    while (hold_next(bed->hold, &at, &held)) {
-        const struct life life = hold_is_switch(&held.key) ? life_of_switch(past, l, held.key.end.guid)
-                                                           : life_of_cable(past, l, held.key.end.port - 1);
-        assert_int_equal(held.until, life.until);
+    while (damping_next(bed->damping, &at, &suppressed)) {
+        const struct life life = damping_is_switch(&suppressed.key)
+                                     ? life_of_switch(past, l, suppressed.key.end.guid)
+                                     : life_of_cable(past, l, suppressed.key.end.port - 1);
+        assert_int_equal(suppressed.until, life.until);
         found++;
     }
     assert_int_equal(found, cables + switches);
@@ -375,10 +378,10 @@ TEST(random_changes_are_as_the_model_says)
     assert_non_null(past);
     for (unsigned seed = 1; seed <= 40; seed++) {
         uint64_t dice = seed;
-        const struct hold_limits limits = {.count = 1 + (unsigned)(fabric_random_next(&dice) % 4),
-                                           .window = 64, /* halves evenly */
-                                           .down = 32,
-                                           .down_max = 32u << fabric_random_next(&dice) % 6};
+        const struct damping_limits limits = {.count = 1 + (unsigned)(fabric_random_next(&dice) % 4),
+                                              .window = 64, /* halves evenly */
+                                              .down = 32,
+                                              .down_max = 32u << fabric_random_next(&dice) % 6};
         static const int64_t pace[] = {1, 3, 10, 30, 100, 1000};
         struct bed bed;
         int64_t now = 1 * S;
@@ -388,7 +391,7 @@ TEST(random_changes_are_as_the_model_says)
             for (uint64_t n = fabric_random_next(&dice) % 4; past->n > 0 && n > 0; n--)
                 change_something(&bed, &dice);
             sweep(&bed, now);
-            told += bed.n_told;
+            told += bed.n_announced;
             past->when[past->n] = now;
             memcpy(past->up[past->n], bed.up, sizeof(bed.up));
             memcpy(past->planned[past->n++], bed.planned, sizeof(bed.planned));
@@ -396,8 +399,8 @@ TEST(random_changes_are_as_the_model_says)
             now += 1 +
                    (int64_t)(fabric_random_next(&dice) % (uint64_t)(pace[fabric_random_next(&dice) % 6] * S));
         }
-        hold_pass(bed.hold, now + 1000000 * S);
-        assert_int_equal(hold_remembered(bed.hold), 0);
+        damping_advance(bed.damping, now + 1000000 * S);
+        assert_int_equal(damping_remembered(bed.damping), 0);
         end(&bed);
     }
     assert_true(told > 100);

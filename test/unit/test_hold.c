@@ -1,4 +1,4 @@
-/* test_hold.c - which cables are held down: by hand, and against a model that keeps every change. */
+/* test_hold.c - which cables are suppressed: by hand, and against a model that keeps every change. */
 
 #include "fabricd/hold.h"
 #include "test/fabrics/fabrics.h"
@@ -6,165 +6,165 @@
 
 #define S 1000000ll
 
-static const struct hold_limits usual = {.count = 3, .window = 60, .down = 30, .down_max = 600};
+static const struct damping_limits usual = {.count = 3, .window = 60, .down = 30, .down_max = 600};
 
 /* The cable from this port to one of the same number elsewhere. */
-static struct hold_key cable(uint64_t guid, uint32_t port)
+static struct damping_key cable(uint64_t guid, uint32_t port)
 {
-    return hold_cable((struct hold_end){1000 + guid, port}, (struct hold_end){guid, port});
+    return damping_cable((struct damping_end){1000 + guid, port}, (struct damping_end){guid, port});
 }
 
-static bool change(struct hold *hold, uint64_t guid, uint32_t port, int64_t now)
+static bool change(struct damping *damping, uint64_t guid, uint32_t port, int64_t now)
 {
-    const struct hold_key key = cable(guid, port);
-    return hold_change(hold, &key, true, now);
+    const struct damping_key key = cable(guid, port);
+    return damping_change(damping, &key, true, now);
 }
 
-static bool is_held(const struct hold *hold, uint64_t guid, uint32_t port, int64_t *until)
+static bool is_suppressed(const struct damping *damping, uint64_t guid, uint32_t port, int64_t *until)
 {
-    const struct hold_key key = cable(guid, port);
-    struct held held;
+    const struct damping_key key = cable(guid, port);
+    struct suppressed suppressed;
     bool found = false;
-    for (uint32_t at = 0; !found && hold_next(hold, &at, &held);)
-        found = hold_compare(&held.key, &key) == 0;
-    assert_int_equal(hold_is_held(hold, &key), found);
-    assert_int_equal(hold_find(hold, &key, &held), found);
-    assert_int_equal(hold_holds_end(hold, guid, port), found);
-    assert_int_equal(hold_holds_end(hold, 1000 + guid, port), found);
+    for (uint32_t at = 0; !found && damping_next(damping, &at, &suppressed);)
+        found = damping_compare(&suppressed.key, &key) == 0;
+    assert_int_equal(damping_is_suppressed(damping, &key), found);
+    assert_int_equal(damping_find(damping, &key, &suppressed), found);
+    assert_int_equal(damping_suppresses_end(damping, guid, port), found);
+    assert_int_equal(damping_suppresses_end(damping, 1000 + guid, port), found);
     if (found && until != NULL)
-        *until = held.until;
+        *until = suppressed.until;
     return found;
 }
 
-static struct hold *make(const struct hold_limits *limits)
+static struct damping *make(const struct damping_limits *limits)
 {
-    struct hold *hold = hold_new(limits);
-    assert_non_null(hold);
-    return hold;
+    struct damping *damping = damping_new(limits);
+    assert_non_null(damping);
+    return damping;
 }
 
 TEST(a_pulled_cable_that_comes_back_is_not_held)
 {
-    struct hold *hold = make(&usual);
+    struct damping *damping = make(&usual);
     for (int64_t t = 1; t < 100000; t += 61) { /* again and again, but never three times within a minute */
-        assert_false(change(hold, 7, 1, t * S));
-        assert_false(change(hold, 7, 1, t * S));
-        assert_int_equal(hold_pass(hold, t * S), 0);
+        assert_false(change(damping, 7, 1, t * S));
+        assert_false(change(damping, 7, 1, t * S));
+        assert_int_equal(damping_advance(damping, t * S), 0);
     }
-    assert_int_equal(hold_count(hold).cables, 0);
-    hold_pass(hold, 200000 * S);
-    assert_int_equal(hold_remembered(hold), 0);
-    hold_free(hold);
+    assert_int_equal(damping_count(damping).cables, 0);
+    damping_advance(damping, 200000 * S);
+    assert_int_equal(damping_remembered(damping), 0);
+    damping_free(damping);
 }
 
 TEST(three_changes_hold_and_quiet_releases)
 {
-    struct hold *hold = make(&usual);
+    struct damping *damping = make(&usual);
     int64_t until = 0;
-    assert_false(change(hold, 7, 1, 1 * S));
-    assert_false(change(hold, 7, 2, 2 * S)); /* another port */
-    assert_false(change(hold, 7, 1, 3 * S));
-    assert_true(change(hold, 7, 1, 61 * S)); /* 60 s are within */
-    assert_true(is_held(hold, 7, 1, &until));
-    assert_false(is_held(hold, 7, 2, NULL));
+    assert_false(change(damping, 7, 1, 1 * S));
+    assert_false(change(damping, 7, 2, 2 * S)); /* another port */
+    assert_false(change(damping, 7, 1, 3 * S));
+    assert_true(change(damping, 7, 1, 61 * S)); /* 60 s are within */
+    assert_true(is_suppressed(damping, 7, 1, &until));
+    assert_false(is_suppressed(damping, 7, 2, NULL));
     assert_int_equal(until, 91 * S);
-    assert_int_equal(hold_count(hold).cables, 1);
-    assert_int_equal(hold_count(hold).next, 91 * S);
-    assert_int_equal(hold_pass(hold, 91 * S - 1), 0);
-    assert_int_equal(hold_pass(hold, 91 * S), 1);
-    assert_false(is_held(hold, 7, 1, NULL));
-    hold_free(hold);
+    assert_int_equal(damping_count(damping).cables, 1);
+    assert_int_equal(damping_count(damping).next, 91 * S);
+    assert_int_equal(damping_advance(damping, 91 * S - 1), 0);
+    assert_int_equal(damping_advance(damping, 91 * S), 1);
+    assert_false(is_suppressed(damping, 7, 1, NULL));
+    damping_free(damping);
 }
 
 TEST(each_flap_doubles_it_and_quiet_halves_it)
 {
-    struct hold *hold = make(&usual);
+    struct damping *damping = make(&usual);
     int64_t until = 0, t = 100;
     for (int i = 0; i < 3; i++)
-        change(hold, 7, 1, t * S);
+        change(damping, 7, 1, t * S);
     static const int64_t periods[] = {60, 120, 240, 480, 600, 600};
     for (size_t i = 0; i < 6; i++) {
         t += 5;
-        assert_false(change(hold, 7, 1, t * S)); /* it is held already */
-        assert_true(is_held(hold, 7, 1, &until));
+        assert_false(change(damping, 7, 1, t * S)); /* it is suppressed already */
+        assert_true(is_suppressed(damping, 7, 1, &until));
         assert_int_equal(until, (t + periods[i]) * S);
     }
     t += 600;
-    assert_int_equal(hold_pass(hold, t * S), 1);
+    assert_int_equal(damping_advance(damping, t * S), 1);
     t += 2 * 60; /* 1200, 600, 300 */
     for (int i = 0; i < 3; i++)
-        assert_int_equal(change(hold, 7, 1, t * S), i == 2);
-    assert_true(is_held(hold, 7, 1, &until));
+        assert_int_equal(change(damping, 7, 1, t * S), i == 2);
+    assert_true(is_suppressed(damping, 7, 1, &until));
     assert_int_equal(until, (t + 300) * S);
     t += 300;
-    hold_pass(hold, t * S);
-    assert_int_equal(hold_remembered(hold), 1);
-    hold_pass(hold, (t + 3600) * S); /* long quiet: as if nothing had been */
-    assert_int_equal(hold_remembered(hold), 0);
-    hold_free(hold);
+    damping_advance(damping, t * S);
+    assert_int_equal(damping_remembered(damping), 1);
+    damping_advance(damping, (t + 3600) * S); /* long quiet: as if nothing had been */
+    assert_int_equal(damping_remembered(damping), 0);
+    damping_free(damping);
 }
 
 TEST(a_clock_that_goes_back_stands_still)
 {
-    struct hold *hold = make(&usual);
+    struct damping *damping = make(&usual);
     int64_t until = 0;
-    change(hold, 7, 1, 5000 * S);
-    change(hold, 7, 1, 1400 * S);
-    assert_true(change(hold, 7, 1, 1401 * S));
-    assert_true(is_held(hold, 7, 1, &until));
+    change(damping, 7, 1, 5000 * S);
+    change(damping, 7, 1, 1400 * S);
+    assert_true(change(damping, 7, 1, 1401 * S));
+    assert_true(is_suppressed(damping, 7, 1, &until));
     assert_int_equal(until, 5030 * S);
-    assert_int_equal(hold_pass(hold, 1500 * S), 0);
-    assert_int_equal(hold_pass(hold, 5030 * S), 1);
-    hold_free(hold);
+    assert_int_equal(damping_advance(damping, 1500 * S), 0);
+    assert_int_equal(damping_advance(damping, 5030 * S), 1);
+    damping_free(damping);
 }
 
 TEST(what_is_held_has_its_names_until_it_is_released)
 {
-    struct hold *hold = make(&usual);
-    const struct hold_key key = cable(7, 1), other = cable(7, 2), sw = hold_switch(7);
-    struct held held;
+    struct damping *damping = make(&usual);
+    const struct damping_key key = cable(7, 1), other = cable(7, 2), sw = damping_switch(7);
+    struct suppressed suppressed;
     uint32_t at = 0;
-    hold_name(hold, &key, "leaf1[1] - spine1[1]", "leaf1\0spine1\0"); /* not held: nothing */
-    assert_false(hold_release(hold, &key));
+    damping_name(damping, &key, "leaf1[1] - spine1[1]", "leaf1\0spine1\0"); /* not suppressed: nothing */
+    assert_false(damping_release(damping, &key));
     for (int64_t t = 1; t <= 3; t++) {
-        change(hold, 7, 1, t * S);
-        hold_change(hold, &sw, true, t * S);
-        change(hold, 7, 2, t * S - 1);
+        change(damping, 7, 1, t * S);
+        damping_change(damping, &sw, true, t * S);
+        change(damping, 7, 2, t * S - 1);
     }
-    hold_name(hold, &key, "leaf1[1] - spine1[1]", "leaf1\0spine1\0");
-    hold_name(hold, &sw, "spine1", "spine1\0");
-    assert_true(hold_find(hold, &key, &held));
-    assert_string_equal(held.what, "leaf1[1] - spine1[1]");
-    assert_memory_equal(held.subjects, "leaf1\0spine1\0", 14);
-    assert_true(hold_find(hold, &other, &held));
-    assert_string_equal(held.what, "");
-    assert_string_equal(held.subjects, "");
-    assert_int_equal(hold_count(hold).cables, 2);
-    assert_int_equal(hold_count(hold).switches, 1);
-    assert_true(hold_release(hold, &key));
-    assert_true(hold_is_held(hold, &key)); /* its switch is */
-    assert_true(hold_release(hold, &sw));
-    assert_false(hold_is_held(hold, &key));
-    assert_true(hold_next(hold, &at, &held));
-    assert_int_equal(hold_compare(&held.key, &other), 0);
-    assert_false(hold_next(hold, &at, &held));
-    assert_false(change(hold, 7, 1, 4 * S)); /* it begins anew */
-    assert_false(change(hold, 7, 1, 5 * S));
-    assert_true(change(hold, 7, 1, 6 * S));
-    assert_true(hold_find(hold, &key, &held));
-    assert_int_equal(held.until, 36 * S);
-    assert_string_equal(held.what, "");
-    hold_free(hold);
+    damping_name(damping, &key, "leaf1[1] - spine1[1]", "leaf1\0spine1\0");
+    damping_name(damping, &sw, "spine1", "spine1\0");
+    assert_true(damping_find(damping, &key, &suppressed));
+    assert_string_equal(suppressed.what, "leaf1[1] - spine1[1]");
+    assert_memory_equal(suppressed.subjects, "leaf1\0spine1\0", 14);
+    assert_true(damping_find(damping, &other, &suppressed));
+    assert_string_equal(suppressed.what, "");
+    assert_string_equal(suppressed.subjects, "");
+    assert_int_equal(damping_count(damping).cables, 2);
+    assert_int_equal(damping_count(damping).switches, 1);
+    assert_true(damping_release(damping, &key));
+    assert_true(damping_is_suppressed(damping, &key)); /* its switch is */
+    assert_true(damping_release(damping, &sw));
+    assert_false(damping_is_suppressed(damping, &key));
+    assert_true(damping_next(damping, &at, &suppressed));
+    assert_int_equal(damping_compare(&suppressed.key, &other), 0);
+    assert_false(damping_next(damping, &at, &suppressed));
+    assert_false(change(damping, 7, 1, 4 * S)); /* it begins anew */
+    assert_false(change(damping, 7, 1, 5 * S));
+    assert_true(change(damping, 7, 1, 6 * S));
+    assert_true(damping_find(damping, &key, &suppressed));
+    assert_int_equal(suppressed.until, 36 * S);
+    assert_string_equal(suppressed.what, "");
+    damping_free(damping);
 }
 
 TEST(it_can_be_switched_off)
 {
-    const struct hold_limits off = {.count = 0, .window = 60, .down = 30, .down_max = 600};
-    struct hold *hold = make(&off);
+    const struct damping_limits off = {.count = 0, .window = 60, .down = 30, .down_max = 600};
+    struct damping *damping = make(&off);
     for (int i = 0; i < 100; i++)
-        assert_false(change(hold, 7, 1, i));
-    assert_int_equal(hold_remembered(hold), 0);
-    hold_free(hold);
+        assert_false(change(damping, 7, 1, i));
+    assert_int_equal(damping_remembered(damping), 0);
+    damping_free(damping);
 }
 
 /* ---- the model: one end, all its changes ---- */
@@ -174,14 +174,14 @@ struct model {
     unsigned n;
 };
 
-/* Everything from the beginning again: is it held at `now`, and until when? */
-static bool model_held(const struct model *m, const struct hold_limits *l, int64_t now, int64_t *until)
+/* Everything from the beginning again: is it suppressed at `now`, and until when? */
+static bool model_held(const struct model *m, const struct damping_limits *l, int64_t now, int64_t *until)
 {
     unsigned begin = 0; /* changes before it do not count any more */
     int64_t period = 0, end = 0;
     for (unsigned i = 0; i < m->n; i++) {
         int64_t t = m->changes[i];
-        if (period != 0 && t < end) { /* while it is held */
+        if (period != 0 && t < end) { /* while it is suppressed */
             period = period * 2 > l->down_max * S ? l->down_max * S : period * 2;
             end = t + period;
             begin = i + 1;
@@ -211,11 +211,11 @@ TEST(random_changes_are_as_the_model_says)
     enum { ENDS = 5 };
     for (uint64_t seed = 1; seed <= 60; seed++) {
         uint64_t dice = seed;
-        struct hold_limits limits = {.count = 2 + (unsigned)(fabric_random_next(&dice) % 4),
-                                     .window = 64, /* halves evenly */
-                                     .down = 32,
-                                     .down_max = 32u << fabric_random_next(&dice) % 6};
-        struct hold *hold = make(&limits);
+        struct damping_limits limits = {.count = 2 + (unsigned)(fabric_random_next(&dice) % 4),
+                                        .window = 64, /* halves evenly */
+                                        .down = 32,
+                                        .down_max = 32u << fabric_random_next(&dice) % 6};
+        struct damping *damping = make(&limits);
         struct model *models = calloc(ENDS, sizeof(*models));
         assert_non_null(models);
         int64_t now = 1 * S;
@@ -224,55 +224,55 @@ TEST(random_changes_are_as_the_model_says)
             uint64_t which = fabric_random_next(&dice) % ENDS;
             int64_t until = 0, wanted = 0;
             now += (int64_t)(fabric_random_next(&dice) % (uint64_t)(pace[fabric_random_next(&dice) % 7] * S));
-            hold_pass(hold, now);
+            damping_advance(damping, now);
             struct model *m = &models[which];
             bool was = model_held(m, &limits, now, &wanted);
-            assert_int_equal(is_held(hold, which / 2, (uint32_t)(which % 2), &until), was);
+            assert_int_equal(is_suppressed(damping, which / 2, (uint32_t)(which % 2), &until), was);
             m->changes[m->n++] = now;
             bool is = model_held(m, &limits, now, &wanted);
-            assert_int_equal(change(hold, which / 2, (uint32_t)(which % 2), now), !was && is);
-            uint32_t held = 0;
+            assert_int_equal(change(damping, which / 2, (uint32_t)(which % 2), now), !was && is);
+            uint32_t suppressed = 0;
             for (uint64_t e = 0; e < ENDS; e++) {
                 bool now_held = model_held(&models[e], &limits, now, &wanted);
-                assert_int_equal(is_held(hold, e / 2, (uint32_t)(e % 2), &until), now_held);
+                assert_int_equal(is_suppressed(damping, e / 2, (uint32_t)(e % 2), &until), now_held);
                 if (now_held)
                     assert_int_equal(until, wanted);
-                held += now_held;
+                suppressed += now_held;
             }
-            assert_int_equal(hold_count(hold).cables, held);
+            assert_int_equal(damping_count(damping).cables, suppressed);
         }
-        hold_pass(hold, now + 1000000 * S);
-        assert_int_equal(hold_remembered(hold), 0);
+        damping_advance(damping, now + 1000000 * S);
+        assert_int_equal(damping_remembered(damping), 0);
         free(models);
-        hold_free(hold);
+        damping_free(damping);
     }
 }
 
-static struct held only(const struct hold *hold)
+static struct suppressed only(const struct damping *damping)
 {
-    struct held held, more;
+    struct suppressed suppressed, more;
     uint32_t at = 0;
-    assert_true(hold_next(hold, &at, &held));
-    assert_false(hold_next(hold, &at, &more));
-    return held;
+    assert_true(damping_next(damping, &at, &suppressed));
+    assert_false(damping_next(damping, &at, &more));
+    return suppressed;
 }
 
 TEST(it_is_known_since_when_and_how_often)
 {
-    struct hold *hold = make(&usual);
-    change(hold, 7, 1, 10 * S); /* too long ago to count */
-    change(hold, 7, 1, 100 * S);
-    change(hold, 7, 1, 110 * S);
-    assert_true(change(hold, 7, 1, 120 * S));
-    assert_int_equal(only(hold).since, 100 * S);
-    assert_int_equal(only(hold).changes, 3);
-    change(hold, 7, 1, 130 * S);
-    assert_int_equal(only(hold).since, 100 * S);
-    assert_int_equal(only(hold).changes, 4);
-    hold_pass(hold, 1000 * S);
+    struct damping *damping = make(&usual);
+    change(damping, 7, 1, 10 * S); /* too long ago to count */
+    change(damping, 7, 1, 100 * S);
+    change(damping, 7, 1, 110 * S);
+    assert_true(change(damping, 7, 1, 120 * S));
+    assert_int_equal(only(damping).since, 100 * S);
+    assert_int_equal(only(damping).changes, 3);
+    change(damping, 7, 1, 130 * S);
+    assert_int_equal(only(damping).since, 100 * S);
+    assert_int_equal(only(damping).changes, 4);
+    damping_advance(damping, 1000 * S);
     for (int64_t t = 1001; t <= 1003; t++) /* another time */
-        change(hold, 7, 1, t * S);
-    assert_int_equal(only(hold).since, 1001 * S);
-    assert_int_equal(only(hold).changes, 3);
-    hold_free(hold);
+        change(damping, 7, 1, t * S);
+    assert_int_equal(only(damping).since, 1001 * S);
+    assert_int_equal(only(damping).changes, 3);
+    damping_free(damping);
 }

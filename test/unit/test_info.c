@@ -154,7 +154,7 @@ TEST(array_types)
 
 /* ---- answers ----------------------------------------------------------------------------------------- */
 
-struct told {
+struct announced {
     unsigned answers;
     pmix_status_t status;
     size_t n;
@@ -165,7 +165,7 @@ struct told {
 static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
                       pmix_release_cbfunc_t release, void *release_data)
 {
-    struct told *told = cbdata;
+    struct announced *told = cbdata;
     told->answers++;
     told->status = status;
     told->n = n;
@@ -179,15 +179,15 @@ static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *c
         release(release_data);
 }
 
-static struct told ask(pmix_fabric_operation_t op, pmix_info_t *directives, size_t n)
+static struct announced ask(pmix_fabric_operation_t op, pmix_info_t *directives, size_t n)
 {
-    struct told told = {0};
+    struct announced told = {0};
     assert_int_equal(answer_fabric(NULL, op, directives, n, on_answer, &told), PMIX_SUCCESS);
     assert_int_equal(told.answers, 1);
     return told;
 }
 
-static struct told update(size_t index)
+static struct announced update(size_t index)
 {
     pmix_info_t info;
     PMIX_INFO_LOAD(&info, PMIX_FABRIC_INDEX, &index, PMIX_SIZE);
@@ -231,11 +231,11 @@ static pmix_status_t take(const pmix_proc_t *requestor, pmix_query_t *queries, s
     return PMIX_SUCCESS;
 }
 
-static struct told query(char *key, size_t times)
+static struct announced query(char *key, size_t times)
 {
     char **all = calloc(times + 1, sizeof(*all));
     pmix_query_t one = {.keys = all};
-    struct told told = {0};
+    struct announced told = {0};
     assert_non_null(all);
     for (size_t i = 0; i < times; i++)
         all[i] = key;
@@ -254,8 +254,8 @@ TEST(no_more_than_so_many)
     assert_int_equal(query(switches, ANSWERS_MAX_LARGE + 1).status, PMIX_ERR_OUT_OF_RESOURCE);
     assert_int_equal(query(dims, 0).status, PMIX_ERR_BAD_PARAM);
     assert_int_equal(query(mine, 1).status, PMIX_ERR_NOT_FOUND);
-    assert_int_equal(answers_take_over("test.mine", take), 0);
-    assert_int_equal(answers_take_over("test.mine", take), 0); /* the same again */
+    assert_int_equal(answers_delegate("test.mine", take), 0);
+    assert_int_equal(answers_delegate("test.mine", take), 0); /* the same again */
     assert_int_equal(query(mine, 1).status, PMIX_ERR_TIMEOUT);
     assert_int_equal(taken, 1);
 }

@@ -39,7 +39,7 @@ static void set_gate(bool closed)
     pthread_mutex_unlock(&gate);
 }
 
-static munge_err_t lab_decode(const char *credential, struct intake_credential *out)
+static munge_err_t lab_decode(const char *credential, struct ingest_credential *out)
 {
     (void)credential;
     pthread_mutex_lock(&gate);
@@ -86,8 +86,8 @@ static bool lab_is_ours(struct in_addr address)
     return lab.ours != NULL && inet_pton(AF_INET, lab.ours, &ours) == 1 && ours.s_addr == address.s_addr;
 }
 
-static const struct intake_calls lab_calls = {lab_decode, lab_resolve, lab_is_ours, 60, lab_clock};
-static const struct intake_calls hasty_calls = {lab_decode, lab_resolve, lab_is_ours, 0, lab_clock};
+static const struct ingest_calls lab_calls = {lab_decode, lab_resolve, lab_is_ours, 60, lab_clock};
+static const struct ingest_calls hasty_calls = {lab_decode, lab_resolve, lab_is_ours, 0, lab_clock};
 
 static void *delivery_of(const char *host, int *size)
 {
@@ -114,8 +114,8 @@ static int lab_setup(void **state)
     memset(&lab, 0, sizeof(lab));
     lab.origin = lab.address = "10.0.0.7";
     lab.bytes = *state = delivery_of("node7", &lab.size);
-    intake_calls = &lab_calls;
-    intake_names_clear();
+    ingest_calls = &lab_calls;
+    ingest_names_clear();
     return 0;
 }
 
@@ -129,13 +129,13 @@ static int lab_teardown(void **state)
 
 static void open_as(int code, const char *part)
 {
-    const struct intake_rules rules = {
+    const struct ingest_rules rules = {
         .calls = &lab_calls, .host = "head", .node_user = "fab", .node_uid = 77};
     struct fab_delivery delivery;
     struct fab_err err = {""};
     void *bytes = NULL;
     unsigned uid;
-    int rc = intake_open(&rules, "MUNGE:x:", &delivery, &bytes, &uid, &err);
+    int rc = ingest_open(&rules, "MUNGE:x:", &delivery, &bytes, &uid, &err);
     if (rc != code || (part != NULL && strstr(err.text, part) == NULL))
         print_error("%d: %s\n", rc, err.text);
     assert_int_equal(rc, code);
@@ -195,7 +195,7 @@ TEST_WITH(test_no_name_server, lab_setup, lab_teardown)
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         lab.resolver = errors[i];
         open_as(PMIXFAB_ERR_BUSY, "node7: the scheduler's host cannot resolve this name now");
-        intake_names_clear();
+        ingest_names_clear();
     }
     lab.resolver = 0;
     open_as(PMIXFAB_OK, NULL);
@@ -346,12 +346,12 @@ TEST_WITH(test_credentials, lab_setup, lab_teardown)
 
 static void no_delivery(void)
 {
-    const struct intake_rules rules = {.calls = &lab_calls, .host = "head"};
+    const struct ingest_rules rules = {.calls = &lab_calls, .host = "head"};
     struct fab_delivery delivery;
     struct fab_err err = {""};
     void *bytes = NULL;
     unsigned uid;
-    assert_true(intake_open(&rules, "MUNGE:x:", &delivery, &bytes, &uid, &err) < 0);
+    assert_true(ingest_open(&rules, "MUNGE:x:", &delivery, &bytes, &uid, &err) < 0);
     assert_non_null(strstr(err.text, "the credential of uid 0 on 10.0.0.7 holds no delivery: "));
     free(bytes);
 }
@@ -382,61 +382,61 @@ TEST_WITH(test_buckets, lab_setup, lab_teardown)
 {
     int64_t now = 1000000;
     char host[32];
-    for (int i = 0; i < INTAKE_BURST; i++)
-        assert_true(intake_allow("node1", now));
-    assert_false(intake_allow("node1", now));
-    assert_true(intake_allow("node2", now)); /* another host's is its own */
-    assert_false(intake_allow("node1", now + INTAKE_REFILL_MS - 1));
-    assert_true(intake_allow("node1", now + INTAKE_REFILL_MS));
-    assert_false(intake_allow("node1", now + INTAKE_REFILL_MS));
-    now += 1000 * INTAKE_REFILL_MS; /* never more than the burst */
-    for (int i = 0; i < INTAKE_BURST; i++)
-        assert_true(intake_allow("node1", now));
-    assert_false(intake_allow("node1", now));
+    for (int i = 0; i < INGEST_BURST; i++)
+        assert_true(ingest_allow("node1", now));
+    assert_false(ingest_allow("node1", now));
+    assert_true(ingest_allow("node2", now)); /* another host's is its own */
+    assert_false(ingest_allow("node1", now + INGEST_REFILL_MS - 1));
+    assert_true(ingest_allow("node1", now + INGEST_REFILL_MS));
+    assert_false(ingest_allow("node1", now + INGEST_REFILL_MS));
+    now += 1000 * INGEST_REFILL_MS; /* never more than the burst */
+    for (int i = 0; i < INGEST_BURST; i++)
+        assert_true(ingest_allow("node1", now));
+    assert_false(ingest_allow("node1", now));
     /* Forgetting those that are full again forgets nobody else. */
     for (int i = 0; i < 20000; i++) {
         snprintf(host, sizeof(host), "many%d", i);
-        assert_true(intake_allow(host, now + i / 4));
+        assert_true(ingest_allow(host, now + i / 4));
     }
-    assert_false(intake_allow("node1", now + 10));
+    assert_false(ingest_allow("node1", now + 10));
     /* A plain model of it: tokens that grow. */
-    double tokens = INTAKE_BURST;
+    double tokens = INGEST_BURST;
     int64_t last = now;
     uint64_t random = 88172645463325252u;
     for (int i = 0; i < 20000; i++) {
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
         now += (int64_t)(random % 1700);
-        tokens += (double)(now - last) / INTAKE_REFILL_MS;
-        tokens = tokens > INTAKE_BURST ? INTAKE_BURST : tokens;
+        tokens += (double)(now - last) / INGEST_REFILL_MS;
+        tokens = tokens > INGEST_BURST ? INGEST_BURST : tokens;
         last = now;
         bool expected = tokens > 1 - 1e-6;
-        assert_int_equal(intake_allow("model", now), expected);
+        assert_int_equal(ingest_allow("model", now), expected);
         tokens -= expected;
     }
-    intake_limits_clear();
-    for (int i = 0; i < INTAKE_BURST; i++)
-        assert_true(intake_allow("node1", 0));
+    ingest_limits_clear();
+    for (int i = 0; i < INGEST_BURST; i++)
+        assert_true(ingest_allow("node1", 0));
 }
 
 TEST_WITH(test_lines, lab_setup, lab_teardown)
 {
     unsigned unsaid = 9, said = 0;
     char line[32];
-    assert_true(intake_say("a", 1000, &unsaid));
+    assert_true(ingest_say("a", 1000, &unsaid));
     assert_int_equal(unsaid, 0);
-    assert_false(intake_say("a", 1000, &unsaid));
-    assert_false(intake_say("a", 60999, &unsaid));
-    assert_true(intake_say("b", 60999, &unsaid));
-    assert_true(intake_say("a", 61000, &unsaid));
+    assert_false(ingest_say("a", 1000, &unsaid));
+    assert_false(ingest_say("a", 60999, &unsaid));
+    assert_true(ingest_say("b", 60999, &unsaid));
+    assert_true(ingest_say("a", 61000, &unsaid));
     assert_int_equal(unsaid, 2);
-    assert_false(intake_say("a", 61001, &unsaid));
+    assert_false(ingest_say("a", 61001, &unsaid));
     for (int i = 0; i < 100000; i++) { /* who varies his lines does not fill the log, nor the memory */
         snprintf(line, sizeof(line), "line %d", i);
-        said += intake_say(line, 61002, &unsaid);
+        said += ingest_say(line, 61002, &unsaid);
     }
     assert_true(said > 100 && said < 2000);
-    assert_true(intake_say("later", 130000, &unsaid));
-    intake_limits_clear();
+    assert_true(ingest_say("later", 130000, &unsaid));
+    ingest_limits_clear();
 }
 
 /* ---- the queue ---- */
@@ -481,24 +481,24 @@ static pmix_status_t give(const char *credential, struct answers *answers)
 {
     pmix_info_t info;
     PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, credential, PMIX_STRING);
-    pmix_status_t rc = intake_deliver(&info, 1, on_answer, answers);
+    pmix_status_t rc = ingest_deliver(&info, 1, on_answer, answers);
     PMIX_INFO_DESTRUCT(&info);
     return rc;
 }
 
-static void take_all(struct intake_item *list, void *cbdata)
+static void take_all(struct ingest_item *list, void *cbdata)
 {
-    struct intake_item *item, *next;
+    struct ingest_item *item, *next;
     (void)cbdata;
     DL_FOREACH_SAFE(list, item, next)
     {
         assert_string_equal(item->delivery.host, "node7");
         assert_int_equal(item->uid, lab.uid);
-        intake_answer(item, PMIXFAB_OK, item->delivery.digest, "");
+        ingest_answer(item, PMIXFAB_OK, item->delivery.digest, "");
     }
 }
 
-static struct event_base *start_intake(struct config *config)
+static struct event_base *start_ingest(struct config *config)
 {
     struct fab_err err = {""};
     config_init(config);
@@ -506,13 +506,13 @@ static struct event_base *start_intake(struct config *config)
     evthread_use_pthreads();
     struct event_base *base = event_base_new();
     assert_non_null(base);
-    assert_int_equal(intake_start(base, config, take_all, NULL, &err), PMIXFAB_OK);
+    assert_int_equal(ingest_start(base, config, take_all, NULL, &err), PMIXFAB_OK);
     return base;
 }
 
 static void stop_intake(struct event_base *base, struct config *config)
 {
-    intake_stop();
+    ingest_stop();
     config_destroy(config);
     event_base_free(base);
 }
@@ -533,22 +533,22 @@ TEST_WITH(test_at_the_door, lab_setup, lab_teardown)
     pmix_info_t info;
     assert_int_equal(give("MUNGE:x:", &answers), PMIX_SUCCESS); /* not started */
     assert_int_equal(answers.refused, 1);
-    struct event_base *base = start_intake(&config);
-    assert_int_equal(intake_deliver(NULL, 0, on_answer, &answers), PMIX_ERR_BAD_PARAM);
+    struct event_base *base = start_ingest(&config);
+    assert_int_equal(ingest_deliver(NULL, 0, on_answer, &answers), PMIX_ERR_BAD_PARAM);
     PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, &(bool){true}, PMIX_BOOL);
-    assert_int_equal(intake_deliver(&info, 1, on_answer, &answers), PMIX_ERR_BAD_PARAM);
+    assert_int_equal(ingest_deliver(&info, 1, on_answer, &answers), PMIX_ERR_BAD_PARAM);
     give("", &answers);
     give("x", &answers);
     assert_int_equal(answers.other, 2);
     assert_string_equal(answers.reason, "what was delivered is no munge credential");
-    char *large = malloc(INTAKE_MAX_CREDENTIAL + 2);
-    memset(large, 'x', INTAKE_MAX_CREDENTIAL + 1);
+    char *large = malloc(INGEST_MAX_CREDENTIAL + 2);
+    memset(large, 'x', INGEST_MAX_CREDENTIAL + 1);
     memcpy(large, "MUNGE:", 6);
-    large[INTAKE_MAX_CREDENTIAL + 1] = '\0';
+    large[INGEST_MAX_CREDENTIAL + 1] = '\0';
     give(large, &answers);
     assert_int_equal(answers.other, 3);
     assert_non_null(strstr(answers.reason, "bytes: at most"));
-    large[INTAKE_MAX_CREDENTIAL] = '\0';
+    large[INGEST_MAX_CREDENTIAL] = '\0';
     give(large, &answers);
     turn_until(base, &answers, 5);
     assert_int_equal(answers.good, 1);
@@ -560,27 +560,27 @@ TEST_WITH(test_bounds, lab_setup, lab_teardown)
 {
     struct config config;
     struct answers answers = {0};
-    struct event_base *base = start_intake(&config);
+    struct event_base *base = start_ingest(&config);
     set_gate(true);
-    for (int i = 0; i < INTAKE_MAX_ITEMS; i++)
+    for (int i = 0; i < INGEST_MAX_ITEMS; i++)
         give("MUNGE:x:", &answers);
     assert_int_equal(count(&answers), 0);
     give("MUNGE:x:", &answers);
     assert_int_equal(answers.busy, 1);
     assert_non_null(strstr(answers.reason, "come again later"));
     set_gate(false);
-    turn_until(base, &answers, INTAKE_MAX_ITEMS + 1);
-    assert_true(answers.good >= INTAKE_BURST); /* the rest is more than one host may deliver at once */
+    turn_until(base, &answers, INGEST_MAX_ITEMS + 1);
+    assert_true(answers.good >= INGEST_BURST); /* the rest is more than one host may deliver at once */
     assert_int_equal(answers.good + answers.busy, answers.n);
     assert_non_null(strstr(answers.reason, "node7 delivers more often"));
 
     memset(&answers, 0, sizeof(answers));
-    char *large = malloc(INTAKE_MAX_CREDENTIAL + 1);
-    memset(large, 'x', INTAKE_MAX_CREDENTIAL);
+    char *large = malloc(INGEST_MAX_CREDENTIAL + 1);
+    memset(large, 'x', INGEST_MAX_CREDENTIAL);
     memcpy(large, "MUNGE:", 6);
-    large[INTAKE_MAX_CREDENTIAL] = '\0';
+    large[INGEST_MAX_CREDENTIAL] = '\0';
     set_gate(true);
-    unsigned fit = INTAKE_MAX_BYTES / INTAKE_MAX_CREDENTIAL;
+    unsigned fit = INGEST_MAX_BYTES / INGEST_MAX_CREDENTIAL;
     for (unsigned i = 0; i < fit; i++)
         give(large, &answers);
     assert_int_equal(count(&answers), 0);
@@ -597,12 +597,12 @@ TEST_WITH(test_no_munged, lab_setup, lab_teardown)
     struct config config;
     struct answers answers = {0};
     lab.error = EMUNGE_SOCKET;
-    struct event_base *base = start_intake(&config);
+    struct event_base *base = start_ingest(&config);
     for (int i = 0; i < 100; i++)
         give("MUNGE:x:", &answers);
     turn_until(base, &answers, 100);
     assert_int_equal(answers.other, 100);
-    assert_string_equal(answers.reason, INTAKE_NO_MUNGED);
+    assert_string_equal(answers.reason, INGEST_NO_MUNGED);
     stop_intake(base, &config);
 }
 
@@ -619,7 +619,7 @@ TEST_WITH(test_stop, lab_setup, lab_teardown)
     struct config config;
     struct answers answers = {0}, late = {0};
     pthread_t thread;
-    struct event_base *base = start_intake(&config);
+    struct event_base *base = start_ingest(&config);
     set_gate(true);
     for (int i = 0; i < 50; i++)
         give("MUNGE:x:", &answers);
@@ -629,7 +629,7 @@ TEST_WITH(test_stop, lab_setup, lab_teardown)
     assert_int_equal(answers.refused, 50);
     give("MUNGE:x:", &late);
     assert_int_equal(late.refused, 1);
-    base = start_intake(&config); /* and again */
+    base = start_ingest(&config); /* and again */
     give("MUNGE:x:", &late);
     turn_until(base, &late, 2);
     assert_int_equal(late.good, 1);
@@ -641,8 +641,8 @@ TEST_WITH(test_stop_without_waiting, lab_setup, lab_teardown)
 {
     struct config config;
     struct answers answers = {0};
-    intake_calls = &hasty_calls;
-    struct event_base *base = start_intake(&config);
+    ingest_calls = &hasty_calls;
+    struct event_base *base = start_ingest(&config);
     set_gate(true);
     for (int i = 0; i < 3; i++)
         give("MUNGE:x:", &answers);
@@ -670,14 +670,14 @@ struct order {
     uint64_t held;
 };
 
-static void on_order(pmix_status_t status, pmix_pdata_t data[], size_t n, void *cbdata)
+static void on_scan_request(pmix_status_t status, pmix_pdata_t data[], size_t n, void *cbdata)
 {
     struct order *order = cbdata;
     order->n++;
     order->status = status;
     if (status == PMIX_SUCCESS) {
         assert_int_equal(n, 2);
-        assert_true(PMIX_CHECK_KEY(&data[0], RELAY_ORDER) && PMIX_CHECK_KEY(&data[1], RELAY_DIGEST));
+        assert_true(PMIX_CHECK_KEY(&data[0], RELAY_SCAN_REQUEST) && PMIX_CHECK_KEY(&data[1], RELAY_DIGEST));
         snprintf(order->order, sizeof(order->order), "%s", data[0].value.data.string);
         order->held = data[1].value.data.uint64;
     }
@@ -689,7 +689,7 @@ static pmix_status_t wait_order(const char *host, uint64_t digest, struct order 
     memset(order, 0, sizeof(*order));
     PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, host, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], RELAY_DIGEST, &digest, PMIX_UINT64);
-    pmix_status_t rc = intake_orders(info, 2, on_order, order);
+    pmix_status_t rc = ingest_scan_requests(info, 2, on_scan_request, order);
     PMIX_INFO_DESTRUCT(&info[0]);
     return rc;
 }
@@ -707,40 +707,40 @@ TEST_WITH(test_orders, lab_setup, lab_teardown)
     struct config config;
     struct order one, again, two, three;
     assert_int_equal(wait_order("node1", 0, &one), PMIX_ERR_NOT_AVAILABLE);
-    struct event_base *base = start_intake(&config);
+    struct event_base *base = start_ingest(&config);
     assert_int_equal(wait_order("no name", 0, &one), PMIX_ERR_BAD_PARAM);
     assert_int_equal(wait_order("", 0, &one), PMIX_ERR_BAD_PARAM);
-    assert_int_equal(intake_orders(NULL, 0, on_order, &one), PMIX_ERR_BAD_PARAM);
+    assert_int_equal(ingest_scan_requests(NULL, 0, on_scan_request, &one), PMIX_ERR_BAD_PARAM);
 
     assert_int_equal(wait_order("node1", 11, &one), PMIX_SUCCESS); /* nothing is held */
     was_told(&one, "", 0);
-    intake_held("node1", 11);
-    intake_held("node2", 22);
+    ingest_acked("node1", 11);
+    ingest_acked("node2", 22);
     wait_order("node1", 11, &one);
     wait_order("node1", 11, &again);
     wait_order("node2", 22, &two);
     wait_order("node3", 0, &three); /* has delivered nothing, and nothing is held */
     assert_int_equal(one.n + again.n + two.n + three.n, 0);
-    assert_int_equal(intake_order_look("node1"), 1);
-    was_told(&one, RELAY_LOOK, 11);
-    was_told(&again, RELAY_LOOK, 11);
+    assert_int_equal(ingest_request_scan("node1"), 1);
+    was_told(&one, RELAY_SCAN, 11);
+    was_told(&again, RELAY_SCAN, 11);
     assert_int_equal(two.n + three.n, 0);
-    assert_int_equal(intake_order_look("node9"), 0);
-    assert_int_equal(intake_order_look(NULL), 2);
-    was_told(&two, RELAY_LOOK, 22);
-    was_told(&three, RELAY_LOOK, 0);
+    assert_int_equal(ingest_request_scan("node9"), 0);
+    assert_int_equal(ingest_request_scan(NULL), 2);
+    was_told(&two, RELAY_SCAN, 22);
+    was_told(&three, RELAY_SCAN, 0);
 
     wait_order("node1", 11, &one); /* the order to all came between two questions of this one */
-    was_told(&one, RELAY_LOOK, 11);
+    was_told(&one, RELAY_SCAN, 11);
     wait_order("node1", 11, &one); /* and it is one order */
     assert_int_equal(one.n, 0);
-    intake_held("node1", 12);
+    ingest_acked("node1", 12);
     was_told(&one, "", 12);
     wait_order("node1", 12, &one);
     wait_order("node2", 22, &two);
-    intake_held("node1", 12);
+    ingest_acked("node1", 12);
     assert_int_equal(one.n, 0);
-    intake_held("node2", 0); /* forgotten */
+    ingest_acked("node2", 0); /* forgotten */
     was_told(&two, "", 0);
     stop_intake(base, &config);
     assert_int_equal(one.n, 1);

@@ -459,14 +459,14 @@ TEST(test_sort_by_number)
         bool changed = false;
         for (uint32_t i = 0; i < n; i++)
             changed = changed || plain[i].index != i;
-        assert_int_equal(fab_keys_sort(keys, scratch, n), changed);
+        assert_int_equal(fab_radix_sort(keys, scratch, n), changed);
         for (uint32_t i = 0; i < n; i++) {
             assert_true(keys[i].value == plain[i].value);
             assert_int_equal(keys[i].index, plain[i].index);
             if (i == 0 || keys[i - 1].value != keys[i].value)
-                assert_int_equal(fab_keys_find(keys, n, keys[i].value), keys[i].index);
+                assert_int_equal(fab_radix_find(keys, n, keys[i].value), keys[i].index);
         }
-        assert_int_equal(fab_keys_find(keys, n, mask + 1),
+        assert_int_equal(fab_radix_find(keys, n, mask + 1),
                          mask == UINT64_MAX && n > 0 && keys[0].value == 0 ? keys[0].index : UINT32_MAX);
     }
 }

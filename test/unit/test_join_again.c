@@ -81,10 +81,10 @@ static uint32_t join_both(struct fab_join_cache *cache, const struct fab_invento
     uint64_t digests[MAX_HOSTS] = {0};
     for (uint32_t i = 0; i < n; i++)
         digests[i] = fab_report_digest(reports[i]);
-    const struct fab_past past = {liar_holder, &before};
+    const struct fab_prior_owners past = {liar_holder, &before};
     int rc = fab_join(swept, reports, n, list, n_planes, &past, add_line, &was, &plain, &one);
-    assert_int_equal(fab_join_again(cache, swept, reports, digests, n, list, n_planes, &past, add_line, &is,
-                                    &again, &other),
+    assert_int_equal(fab_join_revised(cache, swept, reports, digests, n, list, n_planes, &past, add_line, &is,
+                                      &again, &other),
                      rc);
     assert_string_equal(one.text, other.text);
     if (rc == 0) {

@@ -43,7 +43,7 @@ static const char *holder(void *cbdata, enum fab_fact kind, uint64_t value, uint
 static void join(struct hosts *h, const char *held_by)
 {
     struct fab_err err = {{0}};
-    const struct fab_past past = {holder, (void *)held_by};
+    const struct fab_prior_owners past = {holder, (void *)held_by};
     for (uint32_t i = 0; i < h->n; i++)
         world_finish(&h->reports[i]);
     if (!h->swept.finished)
@@ -89,11 +89,11 @@ static unsigned flags(const struct hosts *h, uint32_t port, enum fab_fact kind)
 {
     const struct fab_detail *detail = world_detail(&h->joined, port, kind);
     assert_non_null(detail);
-    return detail->flags & (FAB_DETAIL_CONFLICT | FAB_DETAIL_YIELDED);
+    return detail->flags & (FAB_DETAIL_CONFLICT | FAB_DETAIL_OUTRANKED);
 }
 
 #define KEEPS  FAB_DETAIL_CONFLICT
-#define YIELDS (FAB_DETAIL_CONFLICT | FAB_DETAIL_YIELDED)
+#define YIELDS (FAB_DETAIL_CONFLICT | FAB_DETAIL_OUTRANKED)
 
 /* h1 says it has what h5 has. Who was published with it keeps it; else the first. */
 TEST(test_a_claim_takes_nothing_away)
@@ -361,7 +361,7 @@ TEST(test_nobody_loses_a_device)
         }
         const char *past = names[liar_below(&seed, MAX)];
         for (uint32_t i = 0; i < MAX; i++) {
-            const struct fab_past nothing = {holder, NULL};
+            const struct fab_prior_owners nothing = {holder, NULL};
             struct fab_joined joined;
             assert_int_equal(
                 fab_join(&h.swept, &h.list[i], 1, planes, 2, &nothing, NULL, NULL, &joined, NULL), 0);
@@ -380,7 +380,7 @@ TEST(test_nobody_loses_a_device)
         const struct fab_details *d = &h.joined.details;
         for (uint32_t f = 0; f < d->first[d->n_ports]; f++) {
             disputed += (d->facts[f].flags & FAB_DETAIL_CONFLICT) != 0;
-            yielded += (d->facts[f].flags & FAB_DETAIL_YIELDED) != 0;
+            yielded += (d->facts[f].flags & FAB_DETAIL_OUTRANKED) != 0;
         }
         end(&h);
     }

@@ -150,7 +150,7 @@ TEST(test_anything)
             mixed[n - 1 - i] = &again[i];
         }
         uint64_t before = round / 2;
-        const struct fab_past past = {liar_holder, &before};
+        const struct fab_prior_owners past = {liar_holder, &before};
         int rc = fab_join(&inv, list, n, planes, 3, &past, count_line, &lines, &joined, &err);
         if (rc != 0)
             fail_msg("round %u: %d: %s", round, rc, err.text);

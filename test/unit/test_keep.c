@@ -39,7 +39,7 @@ static void keep(const struct fab_inventory *before, const struct fab_inventory 
                  struct fab_inventory *out)
 {
     struct fab_err err = {""};
-    if (fab_inventory_keep(before, swept, always, NULL, out, &err) != PMIXFAB_OK)
+    if (fab_retain(before, swept, always, NULL, out, &err) != PMIXFAB_OK)
         fail_msg("keep: %s", err.text);
 }
 
@@ -238,7 +238,7 @@ TEST(a_port_that_has_no_place_goes)
     uint64_t guid = guid_of(&before, "node0003");
     assert_int_equal(fabric_unlink(&swept, "node0003", 2), PMIXFAB_OK);
     wanted = (struct fab_port){.node = fabric_find(&before, "node0003"), .num = 2};
-    assert_int_equal(fab_inventory_keep(&before, &swept, is_not_port, &wanted, &out, NULL), PMIXFAB_OK);
+    assert_int_equal(fab_retain(&before, &swept, is_not_port, &wanted, &out, NULL), PMIXFAB_OK);
     assert_true(fab_inventory_equal(&out, &swept));
     fab_inventory_destroy(&out);
 
@@ -285,7 +285,7 @@ TEST(a_leaf_of_second_ports_stays)
     fab_inventory_destroy(&out);
     /* without that port it is lost */
     struct fab_port wanted = {.node = fabric_find(&before, "node0001"), .num = 2};
-    assert_int_equal(fab_inventory_keep(&before, &swept, is_not_port, &wanted, &out, NULL), PMIXFAB_OK);
+    assert_int_equal(fab_retain(&before, &swept, is_not_port, &wanted, &out, NULL), PMIXFAB_OK);
     assert_true(fab_inventory_equal(&out, &swept));
     destroy(&before, &swept, &out);
     /* and so is that port alone where another one keeps the leaf */
@@ -295,7 +295,7 @@ TEST(a_leaf_of_second_ports_stays)
     lose_guid(&swept, guid_of(&before, "node0005"));
     assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
     uint64_t guid = guid_of(&before, "node0003");
-    assert_int_equal(fab_inventory_keep(&before, &swept, all_but, "node0003", &out, NULL), PMIXFAB_OK);
+    assert_int_equal(fab_retain(&before, &swept, all_but, "node0003", &out, NULL), PMIXFAB_OK);
     assert_int_equal(count_missing(&out, FAB_SWITCH), 1);
     assert_int_equal(count_missing(&out, FAB_HCA), 1);
     assert_false(missing_port(&out, guid, 2));
@@ -332,7 +332,7 @@ TEST(who_may_not_goes)
     make("fattree2:4,2,3", &before, &swept);
     assert_int_equal(fabric_lose(&swept, "node0005"), PMIXFAB_OK);
     assert_int_equal(fabric_lose(&swept, "node0006"), PMIXFAB_OK);
-    assert_int_equal(fab_inventory_keep(&before, &swept, all_but, "node0005", &out, NULL), PMIXFAB_OK);
+    assert_int_equal(fab_retain(&before, &swept, all_but, "node0005", &out, NULL), PMIXFAB_OK);
     assert_int_equal(out.n_nodes, before.n_nodes - 1);
     assert_true(is_missing(&out, guid_of(&before, "node0006")));
     destroy(&before, &swept, &out);

@@ -21,7 +21,7 @@ static void keep(const struct fab_inventory *before, const struct fab_inventory 
                  struct fab_inventory *out)
 {
     struct fab_err err = {""};
-    if (fab_inventory_keep(before, swept, always, NULL, out, &err) != PMIXFAB_OK)
+    if (fab_retain(before, swept, always, NULL, out, &err) != PMIXFAB_OK)
         fail_msg("keep: %s", err.text);
 }
 
@@ -198,17 +198,17 @@ TEST(a_leaf_between_two)
 /* ---- a host whose place is another's --------------------------------------------------------------- */
 
 /* What is kept of a sweep, and what is told of it, as "kind what before -> after" in lines. */
-static void tell(struct fab_inventory *now, const struct fab_inventory *swept, struct fab_lost *lost,
+static void tell(struct fab_inventory *now, const struct fab_inventory *swept, struct fab_retired *lost,
                  uint64_t generation, const char *expected)
 {
     struct fab_inventory next;
     struct fab_diff diff;
-    struct fab_lost after;
+    struct fab_retired after;
     char text[2000] = "";
     keep(now, swept, &next);
     assert_int_equal(fab_diff_compute(now, &next, &diff), PMIXFAB_OK);
     uint32_t n_raw = diff.n, n = 0;
-    assert_int_equal(fab_diff_understand_with(now, &next, lost, &diff), PMIXFAB_OK);
+    assert_int_equal(fab_diff_correlate_with(now, &next, lost, &diff), PMIXFAB_OK);
     for (uint32_t i = 0; i < diff.n; i++) {
         const struct fab_change *c = &diff.changes[i];
         size_t used = strlen(text);
@@ -218,9 +218,9 @@ static void tell(struct fab_inventory *now, const struct fab_inventory *swept, s
     }
     assert_string_equal(text, expected);
     assert_int_equal(n, n_raw);
-    assert_int_equal(fab_lost_follow(lost, now, &next, &diff, generation, 0, &after), PMIXFAB_OK);
+    assert_int_equal(fab_retired_update(lost, now, &next, &diff, generation, 0, &after), PMIXFAB_OK);
     fab_diff_destroy(&diff);
-    fab_lost_destroy(lost);
+    fab_retired_destroy(lost);
     fab_inventory_destroy(now);
     *lost = after;
     *now = next;
@@ -230,7 +230,7 @@ static void tell(struct fab_inventory *now, const struct fab_inventory *swept, s
 TEST(a_host_that_is_displaced_twice)
 {
     struct fab_inventory now, swept, with;
-    struct fab_lost lost = {0};
+    struct fab_retired lost = {0};
     make("fattree2:4,2,3", &now);
     now.nodes[fabric_find(&now, "leaf3")].num_ports = 8;
     assert_int_equal(fab_inventory_copy(&swept, &now), PMIXFAB_OK);
@@ -254,7 +254,7 @@ TEST(a_host_that_is_displaced_twice)
     tell(&now, &with, &lost, 4, "host-moved node0008 HCA-1[1] leaf3[2] -> leaf3[3]\n");
     assert_int_equal(lost.n_cables, 0);
     assert_true(fab_inventory_equal(&now, &with));
-    fab_lost_destroy(&lost);
+    fab_retired_destroy(&lost);
     fab_inventory_destroy(&now);
     fab_inventory_destroy(&swept);
     fab_inventory_destroy(&with);
@@ -264,25 +264,25 @@ TEST(a_host_that_is_displaced_twice)
 TEST(a_port_with_a_cable_waits_for_none)
 {
     struct fab_inventory now, kept, swept;
-    struct fab_lost lost = {0}, after;
+    struct fab_retired lost = {0}, after;
     const struct fab_diff nothing = {0};
     make("fattree2:4,2,3", &now);
     const uint64_t hca = now.nodes[fabric_find(&now, "node0002")].guid;
     const uint64_t leaf = now.nodes[fabric_find(&now, "leaf4")].guid;
-    const struct fab_lost_cable cable = {
+    const struct fab_retired_cable cable = {
         .end = {{hca, 1}, {leaf, 9}}, .generation = 1, .text = {"node0002 HCA-1[1]", "leaf4[9]"}};
-    assert_int_equal(fab_lost_add_cable(&lost, &cable), PMIXFAB_OK);
-    fab_lost_finish(&lost);
+    assert_int_equal(fab_retired_add_cable(&lost, &cable), PMIXFAB_OK);
+    fab_retired_finish(&lost);
     assert_int_equal(fab_inventory_copy(&swept, &now), PMIXFAB_OK);
     assert_int_equal(fabric_lose(&swept, "node0002"), PMIXFAB_OK);
     keep(&now, &swept, &kept);
-    assert_int_equal(fab_lost_follow(&lost, &now, &kept, &nothing, 2, 0, &after), PMIXFAB_OK);
+    assert_int_equal(fab_retired_update(&lost, &now, &kept, &nothing, 2, 0, &after), PMIXFAB_OK);
     assert_int_equal(after.n_cables, 1);
-    fab_lost_destroy(&after);
-    assert_int_equal(fab_lost_follow(&lost, &kept, &now, &nothing, 2, 0, &after), PMIXFAB_OK);
+    fab_retired_destroy(&after);
+    assert_int_equal(fab_retired_update(&lost, &kept, &now, &nothing, 2, 0, &after), PMIXFAB_OK);
     assert_int_equal(after.n_cables, 0);
-    fab_lost_destroy(&after);
-    fab_lost_destroy(&lost);
+    fab_retired_destroy(&after);
+    fab_retired_destroy(&lost);
     fab_inventory_destroy(&now);
     fab_inventory_destroy(&kept);
     fab_inventory_destroy(&swept);
@@ -294,7 +294,7 @@ struct work {
     const char *what;
     struct fab_inventory whole, now; /* with all successors and cables; as it is kept */
     uint8_t *in;                     /* ports of whole: the cable is in again */
-    struct fab_lost lost;
+    struct fab_retired lost;
     uint64_t generation;
     unsigned n_replaced, wanted; /* told so far; all */
     bool strict;                 /* no two neighbours are replaced */
@@ -391,17 +391,18 @@ static void step(struct work *w)
 {
     struct fab_inventory swept, next, again;
     struct fab_diff diff;
-    struct fab_lost lost;
+    struct fab_retired lost;
     sweep(w, &swept);
     keep(&w->now, &swept, &next);
     keep(&next, &swept, &again);
     if (!fab_inventory_equal(&again, &next))
         fail_msg("%s: kept twice is something else", w->what);
     assert_int_equal(fab_diff_compute(&w->now, &next, &diff), PMIXFAB_OK);
-    assert_int_equal(fab_diff_understand_with(&w->now, &next, &w->lost, &diff), PMIXFAB_OK);
+    assert_int_equal(fab_diff_correlate_with(&w->now, &next, &w->lost, &diff), PMIXFAB_OK);
     listen(w, &diff);
-    assert_int_equal(fab_lost_follow(&w->lost, &w->now, &next, &diff, ++w->generation, 0, &lost), PMIXFAB_OK);
-    fab_lost_destroy(&w->lost);
+    assert_int_equal(fab_retired_update(&w->lost, &w->now, &next, &diff, ++w->generation, 0, &lost),
+                     PMIXFAB_OK);
+    fab_retired_destroy(&w->lost);
     w->lost = lost;
     fab_diff_destroy(&diff);
     fab_inventory_destroy(&w->now);
@@ -499,7 +500,7 @@ TEST(random_replacements)
             fail_msg("%s: %u of %u are told", what, w.n_replaced, w.wanted);
         told += w.n_replaced;
         free(w.in);
-        fab_lost_destroy(&w.lost);
+        fab_retired_destroy(&w.lost);
         fab_inventory_destroy(&w.now);
         fab_inventory_destroy(&w.whole);
     }

@@ -103,7 +103,7 @@ static int play(const char *part, enum fab_source source)
         for (int level = 1; level <= 3; level++)
             child_note((enum pmixfab_level)level, "a note", NULL);
         fprintf(stderr, "chatter without end");
-    } else if (strcmp(part, "fds") == 0) { /* none but the first four, and the one of this look */
+    } else if (strcmp(part, "fds") == 0) { /* none but the first four, and the one of this scan */
         for (int fd = 4; fd < 256; fd++)
             if (write(fd, "", 0) == 0 || errno != EBADF)
                 return 1;
@@ -168,7 +168,7 @@ static struct child *begin_child(struct event_base *base, char *part, unsigned d
     struct fab_err err = {""};
     snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
     snprintf(spec, sizeof(spec), "verbs:%s", part);
-    char *argv[] = {"test_look", LOOK_CHILD_OPTION, daemon, spec, NULL};
+    char *argv[] = {"test_look", HOST_SCAN_CHILD_OPTION, daemon, spec, NULL};
     const struct child_order order = {.what = "child",
                                       .argv = argv,
                                       .env = &no_env,
@@ -308,24 +308,24 @@ TEST(test_side_by_side)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-/* ---- a look ------------------------------------------------------------------------------------- */
+/* ---- a scan ------------------------------------------------------------------------------------- */
 
-struct looked {
+struct scanned {
     unsigned n, asked, failed;
     struct fab_err err;
     struct fab_report report;
     double milliseconds;
 };
 
-static void on_looked(struct look_result *result, void *cbdata)
+static void on_scanned(struct host_scan_result *result, void *cbdata)
 {
-    struct looked *looked = cbdata;
-    looked->n++;
-    looked->asked = result->asked;
-    looked->failed = result->failed;
-    looked->err = result->err;
-    looked->milliseconds = result->milliseconds;
-    looked->report = result->report;
+    struct scanned *scanned = cbdata;
+    scanned->n++;
+    scanned->asked = result->asked;
+    scanned->failed = result->failed;
+    scanned->err = result->err;
+    scanned->milliseconds = result->milliseconds;
+    scanned->report = result->report;
     fab_report_init(&result->report); /* taken */
 }
 
@@ -338,22 +338,22 @@ static void set_probes(struct config *config, const char *const *probes)
         assert_int_equal(config_append(&config->probes, probes[i]), PMIXFAB_OK);
 }
 
-static void look(const char *const *probes, unsigned deadline, const struct fab_report *before,
-                 struct looked *looked)
+static void scan(const char *const *probes, unsigned deadline, const struct fab_report *before,
+                 struct scanned *scanned)
 {
     struct config config;
-    struct look *one;
+    struct host_scan *one;
     struct fab_err err = {""};
     struct event_base *base = event_base_new();
-    memset(looked, 0, sizeof(*looked));
+    memset(scanned, 0, sizeof(*scanned));
     set_probes(&config, probes);
     config.deadline = deadline;
-    assert_true(look_wanted(&config));
-    assert_int_equal(look_start(base, &config, before, 0, on_looked, looked, &one, &err), PMIXFAB_OK);
+    assert_true(host_scan_wanted(&config));
+    assert_int_equal(host_scan_start(base, &config, before, 0, on_scanned, scanned, &one, &err), PMIXFAB_OK);
     event_base_dispatch(base);
-    assert_int_equal(looked->n, 1);
-    assert_true(looked->report.finished);
-    assert_string_equal(looked->report.host, "node7");
+    assert_int_equal(scanned->n, 1);
+    assert_true(scanned->report.finished);
+    assert_string_equal(scanned->report.host, "node7");
     config_destroy(&config);
     event_base_free(base);
 }
@@ -361,29 +361,29 @@ static void look(const char *const *probes, unsigned deadline, const struct fab_
 #define PROBES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* What a source says, "" where it says nothing. */
-static const char *said(const struct looked *looked, enum fab_source source)
+static const char *said(const struct scanned *scanned, enum fab_source source)
 {
     const char *text = "";
-    for (uint32_t i = 0; i < looked->report.n_items; i++)
-        if (looked->report.items[i].source == source)
-            text = fab_report_text(&looked->report, i, FAB_FACT_FIRMWARE);
+    for (uint32_t i = 0; i < scanned->report.n_items; i++)
+        if (scanned->report.items[i].source == source)
+            text = fab_report_text(&scanned->report, i, FAB_FACT_FIRMWARE);
     return text;
 }
 
 TEST(test_one_report)
 {
-    struct looked looked;
-    look(PROBES("verbs:see=1.0", "ibnetdisc", "hwloc:see=2.0", "ucx:nothing=no ucx here", "file:x"), 20, NULL,
-         &looked);
-    assert_int_equal(looked.asked, 3); /* those of the fabric are the sweep's */
-    assert_int_equal(looked.failed, 0);
-    assert_int_equal(looked.report.n_items, 2);
-    assert_string_equal(said(&looked, FAB_FROM_VERBS), "1.0");
-    assert_string_equal(said(&looked, FAB_FROM_HWLOC), "2.0");
-    fab_report_destroy(&looked.report);
-    look(PROBES("ucx:nothing=no ucx here"), 20, NULL, &looked);
-    assert_int_equal(looked.failed + looked.report.n_items, 0);
-    fab_report_destroy(&looked.report);
+    struct scanned scanned;
+    scan(PROBES("verbs:see=1.0", "ibnetdisc", "hwloc:see=2.0", "ucx:nothing=no ucx here", "file:x"), 20, NULL,
+         &scanned);
+    assert_int_equal(scanned.asked, 3); /* those of the fabric are the sweep's */
+    assert_int_equal(scanned.failed, 0);
+    assert_int_equal(scanned.report.n_items, 2);
+    assert_string_equal(said(&scanned, FAB_FROM_VERBS), "1.0");
+    assert_string_equal(said(&scanned, FAB_FROM_HWLOC), "2.0");
+    fab_report_destroy(&scanned.report);
+    scan(PROBES("ucx:nothing=no ucx here"), 20, NULL, &scanned);
+    assert_int_equal(scanned.failed + scanned.report.n_items, 0);
+    fab_report_destroy(&scanned.report);
 }
 
 /* A probe that fails costs its own news only, and what it said before stands. */
@@ -392,58 +392,58 @@ TEST(test_failures)
     static const char *const failures[] = {"hang",      "crash", "fail=no luck", "exit=5", "endless",
                                            "bytes=100", "",      "notes"};
     static const char *const others[] = {"hwloc:see=2.0", "ucx:see=3.0"};
-    struct looked before, looked;
-    look(PROBES("verbs:see=1.0", "hwloc:see=1.5", "ucx:see=1.7"), 20, NULL, &before);
+    struct scanned before, scanned;
+    scan(PROBES("verbs:see=1.0", "hwloc:see=1.5", "ucx:see=1.7"), 20, NULL, &before);
     assert_int_equal(before.report.n_items, 3);
     for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
         char spec[64];
         snprintf(spec, sizeof(spec), "verbs:%s", failures[i]);
-        look(PROBES(spec, others[0], others[1]), i == 0 ? 1 : 20, &before.report, &looked);
-        assert_int_equal(looked.asked, 3);
-        assert_int_equal(looked.failed, 1);
-        assert_true(strncmp(looked.err.text, "look verbs: ", 12) == 0);
-        assert_string_equal(said(&looked, FAB_FROM_VERBS), "1.0");
-        assert_string_equal(said(&looked, FAB_FROM_HWLOC), "2.0");
-        assert_string_equal(said(&looked, FAB_FROM_UCX), "3.0");
-        fab_report_destroy(&looked.report);
-        look(PROBES(spec, others[0]), i == 0 ? 1 : 20, NULL, &looked); /* it has said nothing before */
-        assert_string_equal(said(&looked, FAB_FROM_VERBS), "");
-        assert_int_equal(looked.report.n_items, 1);
-        fab_report_destroy(&looked.report);
+        scan(PROBES(spec, others[0], others[1]), i == 0 ? 1 : 20, &before.report, &scanned);
+        assert_int_equal(scanned.asked, 3);
+        assert_int_equal(scanned.failed, 1);
+        assert_true(strncmp(scanned.err.text, "look verbs: ", 12) == 0);
+        assert_string_equal(said(&scanned, FAB_FROM_VERBS), "1.0");
+        assert_string_equal(said(&scanned, FAB_FROM_HWLOC), "2.0");
+        assert_string_equal(said(&scanned, FAB_FROM_UCX), "3.0");
+        fab_report_destroy(&scanned.report);
+        scan(PROBES(spec, others[0]), i == 0 ? 1 : 20, NULL, &scanned); /* it has said nothing before */
+        assert_string_equal(said(&scanned, FAB_FROM_VERBS), "");
+        assert_int_equal(scanned.report.n_items, 1);
+        fab_report_destroy(&scanned.report);
     }
     /* What is no more there is gone: that is news, and no failure. */
-    look(PROBES("verbs:nothing=gone", others[0], others[1]), 20, &before.report, &looked);
-    assert_int_equal(looked.failed, 0);
-    assert_string_equal(said(&looked, FAB_FROM_VERBS), "");
-    fab_report_destroy(&looked.report);
+    scan(PROBES("verbs:nothing=gone", others[0], others[1]), 20, &before.report, &scanned);
+    assert_int_equal(scanned.failed, 0);
+    assert_string_equal(said(&scanned, FAB_FROM_VERBS), "");
+    fab_report_destroy(&scanned.report);
     fab_report_destroy(&before.report);
 }
 
 TEST(test_in_parallel)
 {
-    struct looked looked;
-    look(PROBES("verbs:hang", "hwloc:hang", "ucx:hang", "libfabric:hang", "lldp:hang", "ethernet:see=1"), 2,
-         NULL, &looked);
-    assert_int_equal(looked.failed, 5);
-    assert_true(looked.milliseconds >= 2000);
-    assert_true(looked.milliseconds < 9000);
-    fab_report_destroy(&looked.report);
+    struct scanned scanned;
+    scan(PROBES("verbs:hang", "hwloc:hang", "ucx:hang", "libfabric:hang", "lldp:hang", "ethernet:see=1"), 2,
+         NULL, &scanned);
+    assert_int_equal(scanned.failed, 5);
+    assert_true(scanned.milliseconds >= 2000);
+    assert_true(scanned.milliseconds < 9000);
+    fab_report_destroy(&scanned.report);
 }
 
 TEST(test_cancelled)
 {
     struct config config;
-    struct looked looked = {0};
-    struct look *one;
+    struct scanned scanned = {0};
+    struct host_scan *one;
     struct fab_err err = {""};
     struct event_base *base = event_base_new();
     set_probes(&config, PROBES("verbs:hang", "hwloc:hang", "ucx:see=1"));
-    assert_int_equal(look_start(base, &config, NULL, 0, on_looked, &looked, &one, &err), PMIXFAB_OK);
+    assert_int_equal(host_scan_start(base, &config, NULL, 0, on_scanned, &scanned, &one, &err), PMIXFAB_OK);
     event_base_loop(base, EVLOOP_NONBLOCK);
-    look_cancel(one);
-    look_cancel(NULL);
+    host_scan_cancel(one);
+    host_scan_cancel(NULL);
     assert_int_equal(event_base_loop(base, EVLOOP_NONBLOCK), 1);
-    assert_int_equal(looked.n, 0);
+    assert_int_equal(scanned.n, 0);
     config_destroy(&config);
     event_base_free(base);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
@@ -452,21 +452,22 @@ TEST(test_cancelled)
 TEST(test_wanted)
 {
     struct config config;
-    struct look *one;
+    struct host_scan *one;
     struct fab_err err = {""};
     struct event_base *base = event_base_new();
     set_probes(&config, PROBES("file:x"));
     assert_true(sweep_wanted(&config));
-    assert_false(look_wanted(&config));
-    assert_int_equal(look_start(base, &config, NULL, 0, on_looked, NULL, &one, &err), PMIXFAB_ERR_NOTFOUND);
+    assert_false(host_scan_wanted(&config));
+    assert_int_equal(host_scan_start(base, &config, NULL, 0, on_scanned, NULL, &one, &err),
+                     PMIXFAB_ERR_NOTFOUND);
     assert_null(one);
     config_append(&config.probes, "hwloc");
     assert_true(sweep_wanted(&config));
-    assert_true(look_wanted(&config));
+    assert_true(host_scan_wanted(&config));
     config_clear(&config.probes);
     config_append(&config.probes, "hwloc");
     assert_false(sweep_wanted(&config));
-    assert_true(look_wanted(&config));
+    assert_true(host_scan_wanted(&config));
     config_destroy(&config);
     event_base_free(base);
 }
@@ -479,4 +480,4 @@ static int say_little(void **state)
 }
 
 TEST_GROUP(say_little, NULL)
-TEST_CHILD(LOOK_CHILD_OPTION, play_child)
+TEST_CHILD(HOST_SCAN_CHILD_OPTION, play_child)

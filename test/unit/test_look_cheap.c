@@ -1,4 +1,4 @@
-/* test_look_cheap.c - the decisions of the cheap look: when changes lead to a sweep, what is asked, what is
+/* test_look_cheap.c - the decisions of the light sweep: when changes lead to a sweep, what is asked, what is
  * new. */
 
 #include "fabricd/gather.h"
@@ -10,28 +10,28 @@
 
 TEST(one_change_after_quiet_is_swept_at_once)
 {
-    struct gather gather;
-    gather_init(&gather, 2000, 15000);
-    assert_int_equal(gather_when(&gather), -1);
+    struct debounce debounce;
+    debounce_init(&debounce, 2000, 15000);
+    assert_int_equal(debounce_when(&debounce), -1);
     for (int64_t now = 100000; now < 200000; now += 2001) {
-        gather_changed(&gather, now);
-        assert_int_equal(gather_when(&gather), now);
-        gather_taken(&gather);
-        assert_int_equal(gather_when(&gather), -1);
+        debounce_changed(&debounce, now);
+        assert_int_equal(debounce_when(&debounce), now);
+        debounce_covered(&debounce);
+        assert_int_equal(debounce_when(&debounce), -1);
     }
 }
 
 TEST(a_storm_makes_two_sweeps)
 {
-    struct gather gather;
+    struct debounce debounce;
     unsigned sweeps = 0;
     int64_t last = 0;
-    gather_init(&gather, 2000, 15000);
+    debounce_init(&debounce, 2000, 15000);
     for (int64_t now = 100000; now < 110000; now++) {
         if (now < 101000 && now % 10 == 0)
-            gather_changed(&gather, now);
-        if (gather_when(&gather) >= 0 && gather_when(&gather) <= now) {
-            gather_taken(&gather);
+            debounce_changed(&debounce, now);
+        if (debounce_when(&debounce) >= 0 && debounce_when(&debounce) <= now) {
+            debounce_covered(&debounce);
             sweeps++;
             last = now;
         }
@@ -42,15 +42,15 @@ TEST(a_storm_makes_two_sweeps)
 
 TEST(what_never_rests_is_swept_at_its_longest_wait)
 {
-    struct gather gather;
+    struct debounce debounce;
     int64_t swept[8];
     unsigned sweeps = 0;
-    gather_init(&gather, 2000, 15000);
+    debounce_init(&debounce, 2000, 15000);
     for (int64_t now = 100000; sweeps < 4; now += 500) {
-        gather_changed(&gather, now);
-        if (gather_when(&gather) > now)
+        debounce_changed(&debounce, now);
+        if (debounce_when(&debounce) > now)
             continue;
-        gather_taken(&gather);
+        debounce_covered(&debounce);
         swept[sweeps++] = now;
     }
     assert_int_equal(swept[0], 100000);
@@ -58,26 +58,26 @@ TEST(what_never_rests_is_swept_at_its_longest_wait)
     assert_int_equal(swept[2], swept[1] + 500 + 15000);
 }
 
-/* A sweep that begins for another reason takes what is gathered, one that takes nothing has noticed nothing.
+/* A sweep that begins for another reason takes what is gathered, one that takes nothing has dirty nothing.
  */
 TEST(the_first_of_a_storm_says_since_when)
 {
-    struct gather gather;
-    gather_init(&gather, 2000, 15000);
-    assert_int_equal(gather_since(&gather), -1);
-    assert_int_equal(gather_taken_since(&gather), -1);
-    gather_changed(&gather, 100000);
-    assert_int_equal(gather_since(&gather), 100000);
-    gather_taken(&gather);
-    assert_int_equal(gather_taken_since(&gather), 100000);
-    gather_changed(&gather, 100500);
-    gather_changed(&gather, 101500);
-    assert_int_equal(gather_since(&gather), 100500);
-    assert_int_equal(gather_taken_since(&gather), 100000); /* the sweep goes on */
-    gather_taken(&gather);
-    assert_int_equal(gather_taken_since(&gather), 100500);
-    gather_taken(&gather);
-    assert_int_equal(gather_taken_since(&gather), -1);
+    struct debounce debounce;
+    debounce_init(&debounce, 2000, 15000);
+    assert_int_equal(debounce_since(&debounce), -1);
+    assert_int_equal(debounce_covered_since(&debounce), -1);
+    debounce_changed(&debounce, 100000);
+    assert_int_equal(debounce_since(&debounce), 100000);
+    debounce_covered(&debounce);
+    assert_int_equal(debounce_covered_since(&debounce), 100000);
+    debounce_changed(&debounce, 100500);
+    debounce_changed(&debounce, 101500);
+    assert_int_equal(debounce_since(&debounce), 100500);
+    assert_int_equal(debounce_covered_since(&debounce), 100000); /* the sweep goes on */
+    debounce_covered(&debounce);
+    assert_int_equal(debounce_covered_since(&debounce), 100500);
+    debounce_covered(&debounce);
+    assert_int_equal(debounce_covered_since(&debounce), -1);
 }
 
 /* Against the rule said in another way, on random changes. */
@@ -85,31 +85,31 @@ TEST(gathering_keeps_its_promises)
 {
     uint64_t random = 7;
     for (unsigned round = 0; round < 300; round++) {
-        struct gather gather;
+        struct debounce debounce;
         const int64_t settle = (int64_t)(fabric_random_next(&random) >> 32) % 3000;
         const int64_t longest = settle + (int64_t)(fabric_random_next(&random) >> 32) % 20000;
         int64_t oldest = -1, newest = -1, before = -1;
-        gather_init(&gather, settle, longest);
+        debounce_init(&debounce, settle, longest);
         for (int64_t now = 50000; now < 90000;
              now += 1 + (int64_t)(fabric_random_next(&random) >> 32) % 700) {
-            const int64_t when = gather_when(&gather);
+            const int64_t when = debounce_when(&debounce);
             assert_int_equal(when >= 0, oldest >= 0);
-            assert_int_equal(gather_since(&gather), oldest);
+            assert_int_equal(debounce_since(&debounce), oldest);
             if (when >= 0 && when <= now) { /* whatever is due was due for one of three reasons */
                 const bool first = before < 0 || oldest - before > settle;
                 assert_true(first || when == newest + settle || when == oldest + longest);
                 assert_true(when <= oldest + longest && when <= newest + settle);
                 assert_true(!first || when == oldest || when <= newest);
-                gather_taken(&gather);
-                assert_int_equal(gather_taken_since(&gather), oldest);
-                assert_int_equal(gather_since(&gather), -1);
+                debounce_covered(&debounce);
+                assert_int_equal(debounce_covered_since(&debounce), oldest);
+                assert_int_equal(debounce_since(&debounce), -1);
                 before = newest;
                 oldest = newest = -1;
             } else if (fabric_random_next(&random) >> 63) {
                 if (oldest < 0)
                     oldest = now;
                 newest = now;
-                gather_changed(&gather, now);
+                debounce_changed(&debounce, now);
             }
         }
     }
@@ -119,37 +119,37 @@ TEST(gathering_keeps_its_promises)
 
 TEST(lines_of_a_look)
 {
-    struct notice_lines lines = {0};
-    assert_false(notice_line(&lines, "node 0x0000000000200001"));
-    assert_false(notice_line(&lines, "node 0x0000000000200002"));
-    assert_false(notice_line(&lines, "node 0x0000000000200001"));
-    assert_true(notice_line(&lines, "look 1500 77"));
-    assert_int_equal(lines.noticed.n, 2);
-    assert_int_equal(lines.noticed.guids[1], 0x200002);
-    assert_int_equal(lines.noticed.probes, 0);
-    assert_int_equal(lines.status.looks, 1);
-    assert_int_equal(lines.status.noticed, 1);
+    struct monitor_lines lines = {0};
+    assert_false(monitor_line(&lines, "node 0x0000000000200001"));
+    assert_false(monitor_line(&lines, "node 0x0000000000200002"));
+    assert_false(monitor_line(&lines, "node 0x0000000000200001"));
+    assert_true(monitor_line(&lines, "look 1500 77"));
+    assert_int_equal(lines.dirty.n, 2);
+    assert_int_equal(lines.dirty.guids[1], 0x200002);
+    assert_int_equal(lines.dirty.probes, 0);
+    assert_int_equal(lines.status.light_sweeps, 1);
+    assert_int_equal(lines.status.dirty, 1);
     assert_int_equal(lines.status.requests, 77);
-    assert_true(lines.status.look_ms > 1.49 && lines.status.look_ms < 1.51);
-    probe_noticed_free(&lines.noticed);
-    assert_false(notice_line(&lines, "all 31"));
-    assert_false(notice_line(&lines, "all 2"));
-    assert_true(notice_line(&lines, "look 1500 77"));
-    assert_int_equal(lines.noticed.probes, 1u << 31 | 1u << 2);
-    assert_int_equal(lines.status.noticed, 2);
-    notice_forget(&lines.noticed);
-    assert_true(notice_line(&lines, "look 1500 77"));
-    assert_int_equal(lines.status.noticed, 2);
-    lines.status.looks = 1;
+    assert_true(lines.status.poll_ms > 1.49 && lines.status.poll_ms < 1.51);
+    dirty_switches_free(&lines.dirty);
+    assert_false(monitor_line(&lines, "all 31"));
+    assert_false(monitor_line(&lines, "all 2"));
+    assert_true(monitor_line(&lines, "look 1500 77"));
+    assert_int_equal(lines.dirty.probes, 1u << 31 | 1u << 2);
+    assert_int_equal(lines.status.dirty, 2);
+    monitor_forget(&lines.dirty);
+    assert_true(monitor_line(&lines, "look 1500 77"));
+    assert_int_equal(lines.status.dirty, 2);
+    lines.status.light_sweeps = 1;
     static const char *const none[] = {
         "",       "look",    "look 1",         "look 1 2 3",   "look x 2",
         "node",   "node 12", "node 0x",        "allright",     "all",
         "all 32", "all 1 2", "all 4294967296", "node 0x1 0x2", "look 1 2 look 3 4"};
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        assert_false(notice_line(&lines, none[i]));
-    assert_int_equal(lines.noticed.n, 0);
-    assert_int_equal(lines.noticed.probes, 0);
-    assert_int_equal(lines.status.looks, 1);
+        assert_false(monitor_line(&lines, none[i]));
+    assert_int_equal(lines.dirty.n, 0);
+    assert_int_equal(lines.dirty.probes, 0);
+    assert_int_equal(lines.status.light_sweeps, 1);
 }
 
 /* ---- what is asked ---------------------------------------------------------------------------------- */
@@ -238,7 +238,7 @@ TEST(a_port_that_nobody_has_cannot_look)
     end(&world);
 }
 
-/* Nothing changes: nothing is new, every port has its turn, and no look costs more than it may. */
+/* Nothing changes: nothing is new, every port has its turn, and no light sweep costs more than it may. */
 static void turns(const char *fabric)
 {
     struct world world;
@@ -281,7 +281,7 @@ TEST(all_ports_have_their_turn_within_the_budget)
     turns("dragonfly:4,8,4");
 }
 
-/* A switch whose bit comes is read at this look, wherever the turn is. */
+/* A switch whose bit comes is read at this light sweep, wherever the turn is. */
 TEST(a_bit_goes_before_the_turn)
 {
     struct world world;
@@ -330,8 +330,8 @@ TEST(a_change_is_new_once)
         assert_true(view_port(view, at, port->num, info));
         assert_false(view_port(view, at, port->num, info));
     }
-    assert_true(view_silent(view, 1));
-    assert_false(view_silent(view, 1));
+    assert_true(view_link_down(view, 1));
+    assert_false(view_link_down(view, 1));
     assert_true(view_answered(view, 1, false));
     assert_false(view_answered(view, 1, false));
     end(&world);
@@ -425,7 +425,7 @@ TEST(a_subnet_manager_that_sweeps_for_nothing_that_was_noticed)
         for (unsigned k = 0; k < 30; k++) /* its usual rounds */
             assert_false(view_manager(view, count += k % 10 == 0 ? 28 : 1, false));
         assert_false(view_manager(view, ++count, true));
-        assert_false(manager_sweeps(view, &count, looks, 99)); /* for what the look before has noticed */
+        assert_false(manager_sweeps(view, &count, looks, 99)); /* for what the light sweep before has dirty */
     }
     assert_true(view_manager(view, 17, false)); /* another one */
     assert_false(view_manager(view, 18, false));

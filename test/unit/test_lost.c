@@ -6,7 +6,7 @@
 /* The fabric as it is published, and what is remembered. */
 struct world {
     struct fab_inventory now;
-    struct fab_lost lost;
+    struct fab_retired lost;
     struct fab_diff told; /* of the last step */
     uint64_t generation;
 };
@@ -36,7 +36,7 @@ static struct world begin(const char *fabric)
 static void end(struct world *w)
 {
     fab_inventory_destroy(&w->now);
-    fab_lost_destroy(&w->lost);
+    fab_retired_destroy(&w->lost);
     fab_diff_destroy(&w->told);
 }
 
@@ -57,10 +57,10 @@ static bool same_change(const struct fab_change *a, const struct fab_change *b)
 static void check_told(const struct world *w, const struct fab_inventory *next)
 {
     struct fab_diff raw, plain;
-    uint32_t n_raw = 0, n_plain = 0, n_told = 0;
+    uint32_t n_raw = 0, n_plain = 0, n_announced = 0;
     assert_int_equal(fab_diff_compute(&w->now, next, &raw), 0);
     assert_int_equal(fab_diff_compute(&w->now, next, &plain), 0);
-    assert_int_equal(fab_diff_understand(&w->now, next, &plain), 0);
+    assert_int_equal(fab_diff_correlate(&w->now, next, &plain), 0);
     assert_int_equal(w->told.n_lost, raw.n_lost);
     for (uint32_t i = 0; i < w->told.n; i++) {
         const struct fab_change *c = &w->told.changes[i];
@@ -68,7 +68,7 @@ static void check_told(const struct world *w, const struct fab_inventory *next)
         assert_true(c->n_raw > 0 && c->why[0] != '\0' && (c->guid == 0 || c->subjects[0] != '\0'));
         if (c->last_seen != 0) /* of what was lost */
             assert_non_null(strstr(c->why, "lost in generation "));
-        n_told += !is_added(c->kind) && c->last_seen == 0;
+        n_announced += !is_added(c->kind) && c->last_seen == 0;
     }
     assert_int_equal(n_raw, raw.n);
     for (uint32_t i = 0; i < plain.n; i++) {
@@ -81,12 +81,12 @@ static void check_told(const struct world *w, const struct fab_inventory *next)
             fail_msg("not told any more: %s|%s|%s|%s", fab_change_name(c->kind), c->what, c->before,
                      c->after);
     }
-    assert_int_equal(n_plain, n_told);
+    assert_int_equal(n_plain, n_announced);
     fab_diff_destroy(&raw);
     fab_diff_destroy(&plain);
 }
 
-static bool has_cable(const struct fab_inventory *inv, const struct fab_lost_cable *cable)
+static bool has_cable(const struct fab_inventory *inv, const struct fab_retired_cable *cable)
 {
     uint32_t ports[2];
     for (int i = 0; i < 2; i++) {
@@ -102,32 +102,32 @@ static void check_list(const struct world *w)
     for (uint32_t i = 0; i < w->lost.n_nodes; i++) {
         assert_int_equal(fab_inventory_find(&w->now, w->lost.nodes[i].guid), FAB_NONE);
         assert_true(w->lost.nodes[i].generation <= w->generation);
-        assert_int_equal(fab_lost_find(&w->lost, w->lost.nodes[i].guid), i);
+        assert_int_equal(fab_retired_find(&w->lost, w->lost.nodes[i].guid), i);
         if (i > 0)
-            assert_true(fab_lost_order_nodes(&w->lost.nodes[i - 1], &w->lost.nodes[i]) < 0);
+            assert_true(fab_retired_order_nodes(&w->lost.nodes[i - 1], &w->lost.nodes[i]) < 0);
     }
     for (uint32_t i = 0; i < w->lost.n_cables; i++) {
         assert_false(has_cable(&w->now, &w->lost.cables[i]));
         if (i > 0)
-            assert_true(fab_lost_order_cables(&w->lost.cables[i - 1], &w->lost.cables[i]) < 0);
+            assert_true(fab_retired_order_cables(&w->lost.cables[i - 1], &w->lost.cables[i]) < 0);
     }
 }
 
 /* The next sweep, which is emptied: w->told is what it comes to. */
 static void sweep(struct world *w, struct fab_inventory *next)
 {
-    struct fab_lost lost;
+    struct fab_retired lost;
     fab_diff_destroy(&w->told);
     assert_int_equal(fab_diff_compute(&w->now, next, &w->told), 0);
-    assert_int_equal(fab_diff_understand_with(&w->now, next, &w->lost, &w->told), 0);
+    assert_int_equal(fab_diff_correlate_with(&w->now, next, &w->lost, &w->told), 0);
     check_told(w, next);
     w->generation++;
     for (uint32_t i = 0; i < w->told.n; i++) { /* as when it is published */
         if (w->told.changes[i].last_seen == 0)
             w->told.changes[i].last_seen = (int64_t)w->generation * 1000000;
     }
-    assert_int_equal(fab_lost_follow(&w->lost, &w->now, next, &w->told, w->generation, 0, &lost), 0);
-    fab_lost_destroy(&w->lost);
+    assert_int_equal(fab_retired_update(&w->lost, &w->now, next, &w->told, w->generation, 0, &lost), 0);
+    fab_retired_destroy(&w->lost);
     w->lost = lost;
     fab_inventory_destroy(&w->now);
     w->now = *next;
@@ -381,31 +381,31 @@ TEST(test_no_guess)
 TEST(test_bounds)
 {
     struct world w = begin(SMALL);
-    struct fab_lost next, none = {0};
+    struct fab_retired next, none = {0};
     struct fab_diff nothing = {0};
     away(&w, "spine1");
     away(&w, "node0001");
     assert_int_equal(w.lost.n_nodes, 2);
-    assert_int_equal(fab_lost_follow(&w.lost, &w.now, &w.now, &nothing, 4, 2, &next), 0);
+    assert_int_equal(fab_retired_update(&w.lost, &w.now, &w.now, &nothing, 4, 2, &next), 0);
     assert_int_equal(next.n_nodes, 1);
     assert_int_equal(next.n_cables, 1);
     assert_string_equal(next.nodes[0].host, "node0001");
-    fab_lost_destroy(&next);
-    assert_int_equal(fab_lost_follow(&w.lost, &w.now, &w.now, &nothing, 4, 3, &next), 0);
+    fab_retired_destroy(&next);
+    assert_int_equal(fab_retired_update(&w.lost, &w.now, &w.now, &nothing, 4, 3, &next), 0);
     assert_int_equal(next.n_nodes + next.n_cables, 0);
-    fab_lost_destroy(&next);
-    for (uint64_t i = 1; i <= FAB_LOST_MAX + 10; i++) {
-        const struct fab_lost_node node = {.guid = i,
-                                           .generation = i % 7 + (i <= 10 ? 0 : 7),
-                                           .host = (char *)"h",
-                                           .name = (char *)"n",
-                                           .kind = FAB_HCA};
-        assert_int_equal(fab_lost_add_node(&none, &node), 0);
+    fab_retired_destroy(&next);
+    for (uint64_t i = 1; i <= FAB_RETIRED_MAX + 10; i++) {
+        const struct fab_retired_node node = {.guid = i,
+                                              .generation = i % 7 + (i <= 10 ? 0 : 7),
+                                              .host = (char *)"h",
+                                              .name = (char *)"n",
+                                              .kind = FAB_HCA};
+        assert_int_equal(fab_retired_add_node(&none, &node), 0);
     }
-    fab_lost_finish(&none);
-    assert_int_equal(none.n_nodes, FAB_LOST_MAX);
+    fab_retired_finish(&none);
+    assert_int_equal(none.n_nodes, FAB_RETIRED_MAX);
     assert_int_equal(none.nodes[0].guid, 11); /* those lost first went */
-    fab_lost_destroy(&none);
+    fab_retired_destroy(&none);
     end(&w);
 }
 
@@ -454,7 +454,7 @@ static void one_slow_hand(const char *fabric, uint64_t *dice)
     if (fine) {
         struct fab_inventory at_once = copy_of(&next);
         assert_int_equal(fab_diff_compute(&w.now, &at_once, &quick), 0);
-        assert_int_equal(fab_diff_understand(&w.now, &at_once, &quick), 0);
+        assert_int_equal(fab_diff_correlate(&w.now, &at_once, &quick), 0);
         assert_int_equal(quick.n, 1);
         sweep(&w, &between);
         sweep(&w, &next);

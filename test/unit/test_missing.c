@@ -26,34 +26,34 @@ static void make(struct fab_inventory *inv, const char *missing)
 TEST(it_is_due_when_its_time_is_over)
 {
     struct fab_inventory inv;
-    struct missing none = {0}, first, second;
+    struct absent none = {0}, first, second;
     struct moment now = at(1000, 5000, "a");
     make(&inv, "node0001");
-    assert_int_equal(missing_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
+    assert_int_equal(absent_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
     assert_int_equal(first.n, 2);
-    const struct missing_place *host = missing_find(&first, inv.nodes[fabric_find(&inv, "node0001")].guid, 1);
+    const struct absent_place *host = absent_find(&first, inv.nodes[fabric_find(&inv, "node0001")].guid, 1);
     assert_non_null(host);
     assert_true(host->port == 1);
     assert_int_equal(host->since, 5000 * S);
     assert_int_equal(host->seen, 4000 * S);
-    assert_int_equal(missing_next(&first, RETIRE, &now), 600 * S); /* the switch does not count */
+    assert_int_equal(absent_next(&first, RETIRE, &now), 600 * S); /* the switch does not count */
     now = at(1000 + 598, 5598, "a");
-    assert_false(missing_is_due(host, RETIRE, &now));
+    assert_false(absent_is_due(host, RETIRE, &now));
     now = at(1000 + 599, 5599, "a"); /* within a second: together with others */
-    assert_true(missing_is_due(host, RETIRE, &now));
-    assert_int_equal(missing_next(&first, RETIRE, &now), 1 * S);
+    assert_true(absent_is_due(host, RETIRE, &now));
+    assert_int_equal(absent_next(&first, RETIRE, &now), 1 * S);
     /* another one later; the first goes on */
     inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
     now = at(1300, 5300, "a");
-    assert_int_equal(missing_follow(&first, &inv, &now, 5200 * S, &second), PMIXFAB_OK);
+    assert_int_equal(absent_follow(&first, &inv, &now, 5200 * S, &second), PMIXFAB_OK);
     assert_int_equal(second.n, 3);
-    assert_int_equal(missing_find(&second, inv.nodes[fabric_find(&inv, "node0001")].guid, 1)->seen, 4000 * S);
-    assert_int_equal(missing_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->seen, 5200 * S);
-    assert_int_equal(missing_next(&second, RETIRE, &now), 300 * S);
-    missing_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->forgotten = true;
-    assert_int_equal(missing_next(&second, RETIRE, &now), 0);
-    missing_free(&first);
-    missing_free(&second);
+    assert_int_equal(absent_find(&second, inv.nodes[fabric_find(&inv, "node0001")].guid, 1)->seen, 4000 * S);
+    assert_int_equal(absent_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->seen, 5200 * S);
+    assert_int_equal(absent_next(&second, RETIRE, &now), 300 * S);
+    absent_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->forgotten = true;
+    assert_int_equal(absent_next(&second, RETIRE, &now), 0);
+    absent_free(&first);
+    absent_free(&second);
     fab_inventory_destroy(&inv);
 }
 
@@ -61,35 +61,35 @@ TEST(a_clock_that_jumps_changes_nothing)
 {
     static const int64_t jumps[] = {-3600, 3600, -86400 * 365, 86400 * 365};
     struct fab_inventory inv;
-    struct missing none = {0}, list, again;
+    struct absent none = {0}, list, again;
     struct moment now = at(1000, 1000000000, "a");
     make(&inv, "node0001");
-    assert_int_equal(missing_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
+    assert_int_equal(absent_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
     for (size_t i = 0; i < 4; i++) {
         now = at(1100, 1000000100 + jumps[i], "a");
-        assert_int_equal(missing_next(&list, RETIRE, &now), 500 * S);
-        assert_int_equal(missing_follow(&list, &inv, &now, 4000 * S, &again), PMIXFAB_OK);
-        assert_int_equal(missing_next(&again, RETIRE, &now), 500 * S);
-        missing_free(&again);
+        assert_int_equal(absent_next(&list, RETIRE, &now), 500 * S);
+        assert_int_equal(absent_follow(&list, &inv, &now, 4000 * S, &again), PMIXFAB_OK);
+        assert_int_equal(absent_next(&again, RETIRE, &now), 500 * S);
+        absent_free(&again);
     }
-    missing_free(&list);
+    absent_free(&list);
     fab_inventory_destroy(&inv);
 }
 
-static void write_list(const char *path, const struct fab_inventory *inv, const struct missing *list,
+static void write_list(const char *path, const struct fab_inventory *inv, const struct absent *list,
                        const char *boot)
 {
     struct fab_err err = {""};
     struct fab_inventory empty;
-    struct store_missing rows[8];
+    struct store_retained rows[8];
     assert_true(list->n <= 8);
     for (uint32_t i = 0; i < list->n; i++)
-        rows[i] = (struct store_missing){.guid = list->places[i].guid,
-                                         .port = list->places[i].port,
-                                         .since = list->places[i].since,
-                                         .seen = list->places[i].seen,
-                                         .boot = boot,
-                                         .counted = list->places[i].counted};
+        rows[i] = (struct store_retained){.guid = list->places[i].guid,
+                                          .port = list->places[i].port,
+                                          .since = list->places[i].since,
+                                          .seen = list->places[i].seen,
+                                          .boot = boot,
+                                          .counted = list->places[i].counted};
     struct store *store = open_store(path);
     empty_inventory(&empty);
     const struct store_publication publication = {.generation = 1,
@@ -121,29 +121,29 @@ TEST_WITH(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup, folder
     };
     struct folder *folder = *state;
     struct fab_inventory inv, loaded;
-    struct missing none = {0}, list, read, followed;
+    struct absent none = {0}, list, read, followed;
     struct fab_err err = {""};
     struct moment now = at(1000, 1000000000, "a");
     make(&inv, "node0001");
-    assert_int_equal(missing_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
+    assert_int_equal(absent_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
     write_list(folder->db, &inv, &list, "a");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct store *store = open_store(folder->db);
         now = at(cases[i].running, cases[i].wall, cases[i].boot);
-        assert_int_equal(missing_load(store, &now, &read, &err), PMIXFAB_OK);
+        assert_int_equal(absent_load(store, &now, &read, &err), PMIXFAB_OK);
         assert_int_equal(store_load_inventory(store, &loaded, &err), PMIXFAB_OK);
         assert_true(fab_inventory_equal(&loaded, &inv)); /* who is missing is part of it */
-        assert_int_equal(missing_follow(&read, &loaded, &now, 4000 * S, &followed), PMIXFAB_OK);
+        assert_int_equal(absent_follow(&read, &loaded, &now, 4000 * S, &followed), PMIXFAB_OK);
         assert_int_equal(followed.n, 2);
         assert_int_equal(followed.places[0].since, 1000000000 * S);
         assert_int_equal(followed.places[0].seen, 4000 * S);
-        assert_int_equal(missing_next(&followed, RETIRE, &now), cases[i].left * S);
-        missing_free(&read);
-        missing_free(&followed);
+        assert_int_equal(absent_next(&followed, RETIRE, &now), cases[i].left * S);
+        absent_free(&read);
+        absent_free(&followed);
         fab_inventory_destroy(&loaded);
         store_close(store);
     }
-    missing_free(&list);
+    absent_free(&list);
     fab_inventory_destroy(&inv);
 }
 
@@ -151,7 +151,7 @@ TEST_WITH(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup, folder
 TEST(each_port_counts_for_itself)
 {
     struct fab_inventory inv;
-    struct missing none = {0}, first, second;
+    struct absent none = {0}, first, second;
     struct moment now = at(1000, 5000, "a");
     assert_int_equal(fabric_parse("random:4,40,6:5", &inv), PMIXFAB_OK);
     uint32_t hca = 0;
@@ -160,29 +160,29 @@ TEST(each_port_counts_for_itself)
     struct fab_port *ports = inv.ports + inv.nodes[hca].first_port;
     const uint64_t guid = inv.nodes[hca].guid;
     ports[1].missing = 1;
-    assert_int_equal(missing_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
+    assert_int_equal(absent_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
     assert_int_equal(first.n, 1);
-    assert_null(missing_find(&first, guid, 1));
-    missing_find(&first, guid, 2)->forgotten = true;
+    assert_null(absent_find(&first, guid, 1));
+    absent_find(&first, guid, 2)->forgotten = true;
     now = at(1400, 5400, "a"); /* all of it is missing */
     ports[1].missing = 0;
     inv.nodes[hca].missing = 1;
-    assert_int_equal(missing_follow(&first, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
+    assert_int_equal(absent_follow(&first, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
     assert_int_equal(second.n, 2);
-    assert_int_equal(missing_find(&second, guid, 1)->since, 5400 * S);
-    assert_int_equal(missing_find(&second, guid, 2)->since, 5000 * S);
-    assert_true(missing_find(&second, guid, 2)->forgotten && !missing_find(&second, guid, 1)->forgotten);
-    missing_free(&second);
-    missing_free(&first);
+    assert_int_equal(absent_find(&second, guid, 1)->since, 5400 * S);
+    assert_int_equal(absent_find(&second, guid, 2)->since, 5000 * S);
+    assert_true(absent_find(&second, guid, 2)->forgotten && !absent_find(&second, guid, 1)->forgotten);
+    absent_free(&second);
+    absent_free(&first);
 
-    struct missing_place whole = {.guid = guid, .since = 4000 * S, .counted = 900 * S};
-    const struct missing older = {&whole, 1};
-    assert_int_equal(missing_follow(&older, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
+    struct absent_place whole = {.guid = guid, .since = 4000 * S, .counted = 900 * S};
+    const struct absent older = {&whole, 1};
+    assert_int_equal(absent_follow(&older, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
     assert_int_equal(second.n, 2);
-    assert_int_equal(missing_find(&second, guid, 1)->since, 4000 * S);
-    assert_int_equal(missing_find(&second, guid, 2)->since, 4000 * S);
-    assert_int_equal(missing_next(&second, RETIRE, &now), 100 * S);
-    missing_free(&second);
+    assert_int_equal(absent_find(&second, guid, 1)->since, 4000 * S);
+    assert_int_equal(absent_find(&second, guid, 2)->since, 4000 * S);
+    assert_int_equal(absent_next(&second, RETIRE, &now), 100 * S);
+    absent_free(&second);
     fab_inventory_destroy(&inv);
 }
 

@@ -134,18 +134,18 @@ static size_t decode_credential(const char *text, unsigned char **bytes)
 /* ---- the relay: one delivery and one question for orders at most ------------------------------------ */
 
 struct asked {
-    mail_answer_fn fn;
+    loop_queue_answer_fn fn;
     void *cbdata;
     char *credential;
-    uint64_t known; /* what the node believes to be held */
+    uint64_t known; /* what the node believes to be acked */
 };
 static struct asked delivery, orders;
 static unsigned n_whole, n_changes;
 
-int mail_ask(struct mail *mail, const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms,
-             mail_answer_fn fn, void *cbdata)
+int loop_queue_ask(struct loop_queue *queue, const char *op, const pmix_info_t *info, size_t n,
+                   unsigned deadline_ms, loop_queue_answer_fn fn, void *cbdata)
 {
-    (void)mail, (void)deadline_ms;
+    (void)queue, (void)deadline_ms;
     struct asked *asked = strcmp(op, RELAY_DELIVER) == 0 ? &delivery : &orders;
     assert_null(asked->fn); /* one at a time */
     *asked = (struct asked){.fn = fn, .cbdata = cbdata};
@@ -161,7 +161,7 @@ int mail_ask(struct mail *mail, const char *op, const pmix_info_t *info, size_t 
     return PMIXFAB_OK;
 }
 
-pmix_value_t *mail_value(struct mail_answer *answer, const char *key, pmix_data_type_t type)
+pmix_value_t *loop_queue_value(struct loop_queue_answer *answer, const char *key, pmix_data_type_t type)
 {
     for (size_t i = 0; i < answer->n; i++)
         if (strcmp(answer->data[i].key, key) == 0 && answer->data[i].value.type == type)
@@ -169,7 +169,7 @@ pmix_value_t *mail_value(struct mail_answer *answer, const char *key, pmix_data_
     return NULL;
 }
 
-static void reply(struct asked *asked, struct mail_answer *answer)
+static void reply(struct asked *asked, struct loop_queue_answer *answer)
 {
     struct asked was = *asked;
     *asked = (struct asked){.fn = NULL};
@@ -180,7 +180,7 @@ static void reply(struct asked *asked, struct mail_answer *answer)
 
 static void reply_status(struct asked *asked, pmix_status_t status)
 {
-    struct mail_answer answer = {.status = status};
+    struct loop_queue_answer answer = {.status = status};
     reply(asked, &answer);
 }
 
@@ -191,7 +191,7 @@ static void load(pmix_pdata_t *data, const char *key, pmix_data_type_t type)
     data->value.type = type;
 }
 
-static void reply_delivery(int code, const char *reason, uint64_t held)
+static void reply_delivery(int code, const char *reason, uint64_t acked)
 {
     pmix_pdata_t data[3];
     load(&data[0], RELAY_CODE, PMIX_INT32);
@@ -199,35 +199,35 @@ static void reply_delivery(int code, const char *reason, uint64_t held)
     load(&data[2], RELAY_DIGEST, PMIX_UINT64);
     data[0].value.data.int32 = code;
     data[1].value.data.string = (char *)reason;
-    data[2].value.data.uint64 = held;
-    struct mail_answer answer = {.status = PMIX_SUCCESS, .data = data, .n = 3};
+    data[2].value.data.uint64 = acked;
+    struct loop_queue_answer answer = {.status = PMIX_SUCCESS, .data = data, .n = 3};
     reply(&delivery, &answer);
 }
 
-static void reply_orders(const char *order, uint64_t held)
+static void reply_orders(const char *order, uint64_t acked)
 {
     pmix_pdata_t data[2];
-    load(&data[0], RELAY_ORDER, PMIX_STRING);
+    load(&data[0], RELAY_SCAN_REQUEST, PMIX_STRING);
     load(&data[1], RELAY_DIGEST, PMIX_UINT64);
     data[0].value.data.string = (char *)order;
-    data[1].value.data.uint64 = held;
-    struct mail_answer answer = {.status = PMIX_SUCCESS, .data = data, .n = 2};
+    data[1].value.data.uint64 = acked;
+    struct loop_queue_answer answer = {.status = PMIX_SUCCESS, .data = data, .n = 2};
     reply(&orders, &answer);
 }
 
 /* ---- the file: NULL where there is none -------------------------------------------------------------- */
 
-static struct keep file;
+static struct node_state file;
 static bool file_cannot; /* be written */
 
 static void remove_file(void)
 {
     fab_report_destroy(&file.report);
-    file = (struct keep){.failed = 0};
+    file = (struct node_state){.failed = 0};
     fab_report_init(&file.report);
 }
 
-int node_keep_write(const char *rundir, const struct keep *keep, struct fab_err *err)
+int node_state_write(const char *rundir, const struct node_state *keep, struct fab_err *err)
 {
     assert_string_equal(rundir, "/run");
     assert_true(keep->report.finished);
@@ -238,7 +238,7 @@ int node_keep_write(const char *rundir, const struct keep *keep, struct fab_err 
     return fab_report_copy(&file.report, &keep->report);
 }
 
-int node_keep_read(const char *rundir, const char *host, struct keep *out, struct fab_err *err)
+int node_state_read(const char *rundir, const char *host, struct node_state *out, struct fab_err *err)
 {
     (void)err;
     assert_string_equal(rundir, "/run");
@@ -250,13 +250,13 @@ int node_keep_read(const char *rundir, const char *host, struct keep *out, struc
 
 /* ---- the scheduler ------------------------------------------------------------------------------ */
 
-static struct fab_report held;
+static struct fab_report acked;
 static uint64_t held_digest;
 static uint32_t held_failed; /* of that host's probes; lost with a restart */
 
 static void forget(void)
 {
-    fab_report_destroy(&held);
+    fab_report_destroy(&acked);
     held_digest = 0;
     held_failed = 0;
 }
@@ -273,10 +273,10 @@ static void take_delivery(bool answer_lost)
     assert_string_equal(d.host, "node1");
     n_whole += d.base == 0;
     n_changes += d.base != 0;
-    int rc = fab_delivery_open(&d, held_digest == 0 ? NULL : &held, &report, &err);
+    int rc = fab_delivery_open(&d, held_digest == 0 ? NULL : &acked, &report, &err);
     if (rc == PMIXFAB_OK) {
-        fab_report_destroy(&held);
-        held = report;
+        fab_report_destroy(&acked);
+        acked = report;
         held_digest = fab_report_digest(&report);
         held_failed = d.failed;
         assert_true(held_digest == d.digest || d.unknown != 0);
@@ -333,7 +333,7 @@ static int open_node(void **state)
     n_whole = n_changes = n_done = n_looks = 0;
     munge_status = EMUNGE_SUCCESS;
     munge_hangs = file_cannot = false;
-    fab_report_init(&held);
+    fab_report_init(&acked);
     forget();
     *state = base = event_base_new();
     remove_file();
@@ -389,9 +389,9 @@ static void report(unsigned firmware, bool must)
 /* What the scheduler holds of a source; "": nothing. */
 static const char *ucx_held(void)
 {
-    for (uint32_t i = 0; i < held.n_items; i++)
-        if (held.items[i].source == FAB_FROM_UCX)
-            return fab_report_text(&held, i, FAB_FACT_TRANSPORT);
+    for (uint32_t i = 0; i < acked.n_items; i++)
+        if (acked.items[i].source == FAB_FROM_UCX)
+            return fab_report_text(&acked, i, FAB_FACT_TRANSPORT);
     return "";
 }
 
@@ -408,7 +408,7 @@ static bool agreed(void)
     struct deliver_status s = status();
     uint32_t unknown;
     deliver_current(node, &unknown);
-    return !s.under_way && (s.digest == held_digest || unknown != 0) && s.held == held_digest;
+    return !s.under_way && (s.digest == held_digest || unknown != 0) && s.acked == held_digest;
 }
 
 /* ---- tests -------------------------------------------------------------------------------------- */
@@ -461,7 +461,7 @@ TEST_WITH(test_orders, open_node, close_node)
     deliver_connected(node, true);
     report(1, false);
     take_delivery(false);
-    reply_orders(RELAY_LOOK, held_digest);
+    reply_orders(RELAY_SCAN, held_digest);
     assert_int_equal(n_looks, 1);
     assert_non_null(orders.fn); /* the next question is open */
     assert_int_equal(orders.known, held_digest);
@@ -478,14 +478,14 @@ TEST_WITH(test_orders, open_node, close_node)
     assert_non_null(orders.fn);
 }
 
-/* One answer can say both: look again, and that nothing is held. The look may come to nothing. */
+/* One answer can say both: look again, and that nothing is acked. The look may come to nothing. */
 TEST_WITH(test_order_after_forgetting, open_node, close_node)
 {
     deliver_connected(node, true);
     report(1, false);
     take_delivery(false);
     forget();
-    reply_orders(RELAY_LOOK, held_digest);
+    reply_orders(RELAY_SCAN, held_digest);
     assert_int_equal(n_looks, 1);
     for (int i = 0; i < 3 && !agreed(); i++)
         if (delivery.fn != NULL)
@@ -610,8 +610,8 @@ TEST_WITH(test_restarted, open_node, close_node)
         kill_node();
         start_node();
         uint32_t unknown;
-        assert_true(fab_report_equal(deliver_current(node, &unknown), &held));
-        assert_int_equal(status().digest, 0); /* but it is not delivered before there was a look */
+        assert_true(fab_report_equal(deliver_current(node, &unknown), &acked));
+        assert_int_equal(status().digest, 0); /* but it is not delivered before there was a scan */
         deliver_connected(node, true);
         reply_orders("", held_digest);
         assert_null(delivery.fn);
@@ -671,7 +671,7 @@ TEST_WITH(test_munge_hangs, open_node, close_node)
     munge_hangs = true;
     report(1, false);
     report(2, false);
-    reply_orders(RELAY_LOOK, 0);
+    reply_orders(RELAY_SCAN, 0);
     assert_int_equal(n_looks, 1);
     assert_true(status().under_way);
     assert_null(delivery.fn);
@@ -729,7 +729,7 @@ TEST_WITH(test_random, open_node, close_node)
             break;
         case 6:
             if (orders.fn != NULL)
-                reply_orders(rand() % 3 == 0 ? RELAY_LOOK : "", held_digest);
+                reply_orders(rand() % 3 == 0 ? RELAY_SCAN : "", held_digest);
             break;
         case 7:
             munge_status = rand() % 3 == 0 ? EMUNGE_SOCKET : EMUNGE_SUCCESS;
@@ -776,7 +776,7 @@ TEST_WITH(test_random, open_node, close_node)
         assert_true(agreed());
         uint32_t unknown;
         const struct fab_report *current = deliver_current(node, &unknown);
-        assert_true(fab_report_equal(&held, current) || unknown == UCX);
+        assert_true(fab_report_equal(&acked, current) || unknown == UCX);
     }
     assert_true(n_changes > 100 && n_whole > 100);
 }

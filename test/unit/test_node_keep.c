@@ -16,7 +16,7 @@ static int make_dir(void **state)
     (void)state;
     if (mkdtemp(dir) == NULL)
         return -1;
-    snprintf(path, sizeof(path), "%s/%s", dir, KEEP_FILE);
+    snprintf(path, sizeof(path), "%s/%s", dir, NODE_STATE_FILE);
     return 0;
 }
 
@@ -27,13 +27,13 @@ static int remove_dir(void **state)
     return rmdir(dir); /* nothing else is left there */
 }
 
-static void random_keep(struct keep *keep, uint64_t seed)
+static void random_keep(struct node_state *keep, uint64_t seed)
 {
     memset(keep, 0, sizeof(*keep));
     report_random(&keep->report, &seed, "node017", 3, 2);
     keep->failed = 6;
     keep->unknown = 4;
-    keep->told = (struct keep_told){fab_report_digest(&keep->report), UINT64_MAX - seed, 2, 0};
+    keep->announced = (struct state_announced){fab_report_digest(&keep->report), UINT64_MAX - seed, 2, 0};
 }
 
 static size_t read_bytes(uint8_t *bytes, size_t room)
@@ -56,30 +56,30 @@ static void write_bytes(const uint8_t *bytes, size_t n)
 /* It is as if there were none, and somebody hears why. */
 static void assert_left_out(const char *host, const char *why)
 {
-    struct keep out;
+    struct node_state out;
     struct fab_err err = {""};
-    assert_true(node_keep_read(dir, host, &out, &err) < 0);
+    assert_true(node_state_read(dir, host, &out, &err) < 0);
     assert_non_null(strstr(err.text, path));
     assert_non_null(strstr(err.text, why));
     assert_true(!out.report.finished && out.report.n_items == 0);
-    assert_true(out.told.digest == 0 && out.told.held == 0 && out.failed == 0 && out.unknown == 0);
+    assert_true(out.announced.digest == 0 && out.announced.acked == 0 && out.failed == 0 && out.unknown == 0);
 }
 
 TEST(test_as_it_was)
 {
-    struct keep keep, out;
+    struct node_state keep, out;
     struct fab_err err = {""};
-    assert_int_equal(node_keep_read(dir, "node017", &out, &err), PMIXFAB_OK);
+    assert_int_equal(node_state_read(dir, "node017", &out, &err), PMIXFAB_OK);
     assert_false(out.report.finished); /* there is none yet */
     assert_string_equal(err.text, "");
     for (uint64_t seed = 1; seed < 50; seed++) {
         random_keep(&keep, seed);
-        assert_int_equal(node_keep_write(dir, &keep, &err), PMIXFAB_OK);
-        assert_int_equal(node_keep_read(dir, "node017", &out, &err), PMIXFAB_OK);
+        assert_int_equal(node_state_write(dir, &keep, &err), PMIXFAB_OK);
+        assert_int_equal(node_state_read(dir, "node017", &out, &err), PMIXFAB_OK);
         assert_true(fab_report_equal(&keep.report, &out.report));
         assert_int_equal(out.failed, keep.failed);
         assert_int_equal(out.unknown, keep.unknown);
-        assert_memory_equal(&out.told, &keep.told, sizeof(out.told));
+        assert_memory_equal(&out.announced, &keep.announced, sizeof(out.announced));
         fab_report_destroy(&out.report);
         fab_report_destroy(&keep.report);
     }
@@ -89,9 +89,9 @@ TEST(test_as_it_was)
 TEST(test_damaged)
 {
     static uint8_t good[1 << 16], bytes[1 << 16];
-    struct keep keep;
+    struct node_state keep;
     random_keep(&keep, 7);
-    assert_int_equal(node_keep_write(dir, &keep, NULL), PMIXFAB_OK);
+    assert_int_equal(node_state_write(dir, &keep, NULL), PMIXFAB_OK);
     const size_t n = read_bytes(good, sizeof(good));
     assert_true(n > 32 && n < sizeof(good));
     for (size_t i = 0; i < n; i++) {
@@ -121,19 +121,19 @@ TEST(test_damaged)
 
 TEST(test_no_file)
 {
-    struct keep keep;
+    struct node_state keep;
     struct fab_err err = {""};
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_left_out("node017", "not a file");
     random_keep(&keep, 8);
-    assert_int_equal(node_keep_write(dir, &keep, &err), PMIXFAB_ERR_IO);
+    assert_int_equal(node_state_write(dir, &keep, &err), PMIXFAB_ERR_IO);
     assert_non_null(strstr(err.text, path));
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(symlink("/etc/hostname", path), 0);
     assert_left_out("node017", "");
-    assert_int_equal(node_keep_write(dir, &keep, &err), PMIXFAB_OK); /* in its place, not through it */
-    assert_int_equal(node_keep_write("/nowhere/at/all", &keep, &err), PMIXFAB_ERR_IO);
+    assert_int_equal(node_state_write(dir, &keep, &err), PMIXFAB_OK); /* in its place, not through it */
+    assert_int_equal(node_state_write("/nowhere/at/all", &keep, &err), PMIXFAB_ERR_IO);
     fab_report_destroy(&keep.report);
 }
 

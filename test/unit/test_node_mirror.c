@@ -39,16 +39,16 @@ static void let_time_pass(void)
 }
 
 static struct {
-    mail_answer_fn fn;
+    loop_queue_answer_fn fn;
     void *cbdata;
     char plane[64];
     bool identity; /* generation and time are asked for, not the bytes */
 } asked;
 
-int mail_ask(struct mail *mail, const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms,
-             mail_answer_fn fn, void *cbdata)
+int loop_queue_ask(struct loop_queue *queue, const char *op, const pmix_info_t *info, size_t n,
+                   unsigned deadline_ms, loop_queue_answer_fn fn, void *cbdata)
 {
-    (void)mail, (void)deadline_ms;
+    (void)queue, (void)deadline_ms;
     assert_null(asked.fn);
     assert_string_equal(op, RELAY_QUERY);
     assert_int_equal(n, 1);
@@ -60,7 +60,7 @@ int mail_ask(struct mail *mail, const char *op, const pmix_info_t *info, size_t 
     return PMIXFAB_OK;
 }
 
-pmix_value_t *mail_value(struct mail_answer *answer, const char *key, pmix_data_type_t type)
+pmix_value_t *loop_queue_value(struct loop_queue_answer *answer, const char *key, pmix_data_type_t type)
 {
     for (size_t i = 0; i < answer->n; i++)
         if (strcmp(answer->data[i].key, key) == 0 && answer->data[i].value.type == type)
@@ -68,9 +68,9 @@ pmix_value_t *mail_value(struct mail_answer *answer, const char *key, pmix_data_
     return NULL;
 }
 
-static void reply(struct mail_answer *answer)
+static void reply(struct loop_queue_answer *answer)
 {
-    mail_answer_fn fn = asked.fn;
+    loop_queue_answer_fn fn = asked.fn;
     assert_non_null(fn);
     asked.fn = NULL;
     fn(answer, asked.cbdata);
@@ -78,7 +78,7 @@ static void reply(struct mail_answer *answer)
 
 static void reply_status(pmix_status_t status)
 {
-    struct mail_answer answer = {.status = status};
+    struct loop_queue_answer answer = {.status = status};
     reply(&answer);
 }
 
@@ -91,7 +91,7 @@ static void reply_bytes(const void *bytes, size_t size)
     data.value.data.bo.bytes = malloc(size + 1);
     data.value.data.bo.size = size;
     memcpy(data.value.data.bo.bytes, bytes, size);
-    struct mail_answer answer = {.status = PMIX_SUCCESS, .data = &data, .n = 1};
+    struct loop_queue_answer answer = {.status = PMIX_SUCCESS, .data = &data, .n = 1};
     reply(&answer);
     PMIX_PDATA_DESTRUCT(&data); /* taken, or still there */
 }
@@ -107,7 +107,7 @@ static void reply_identity(uint64_t generation, int64_t published)
     data[0].value.data.uint64 = generation;
     data[1].value.type = PMIX_INT64;
     data[1].value.data.int64 = published;
-    struct mail_answer answer = {.status = PMIX_SUCCESS, .data = data, .n = 2};
+    struct loop_queue_answer answer = {.status = PMIX_SUCCESS, .data = data, .n = 2};
     reply(&answer);
 }
 

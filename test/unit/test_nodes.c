@@ -20,7 +20,7 @@ struct world {
     struct event_base *base;
     struct config config;
     struct store *store;
-    struct nodes *nodes;
+    struct host_reports *nodes;
     unsigned changed;
 };
 
@@ -37,21 +37,22 @@ static void open_world(struct world *world, void **state)
     world->folder = *state;
     config_init(&world->config);
     assert_int_equal(config_text(&world->config.host, "head"), PMIXFAB_OK);
-    world->config.settle_ms = 60;
+    world->config.debounce_ms = 60;
     evthread_use_pthreads();
     world->base = event_base_new();
     assert_non_null(world->base);
     world->store = open_store(world->folder->db);
     assert_int_equal(
-        nodes_new(world->base, &world->config, world->store, on_changed, world, &world->nodes, &err),
+        host_reports_new(world->base, &world->config, world->store, on_changed, world, &world->nodes, &err),
         PMIXFAB_OK);
-    assert_int_equal(intake_start(world->base, &world->config, nodes_take, world->nodes, &err), PMIXFAB_OK);
+    assert_int_equal(ingest_start(world->base, &world->config, host_reports_accept, world->nodes, &err),
+                     PMIXFAB_OK);
 }
 
 static void close_world(struct world *world)
 {
-    intake_stop();
-    nodes_free(world->nodes);
+    ingest_stop();
+    host_reports_free(world->nodes);
     store_close(world->store);
     config_destroy(&world->config);
     event_base_free(world->base);
@@ -115,7 +116,7 @@ static void deliver(const char *host, const struct fab_report *before, const str
     delivery.body = body;
     assert_int_equal(fab_delivery_encode(&delivery, &bytes, &size), PMIXFAB_OK);
     memset(answer, 0, sizeof(*answer));
-    assert_int_equal(intake_local(bytes, size, 7, on_answer, answer, &err), PMIXFAB_OK);
+    assert_int_equal(ingest_local(bytes, size, 7, on_answer, answer, &err), PMIXFAB_OK);
     free(body);
     free(bytes);
 }
@@ -149,7 +150,7 @@ static void must_refuse(struct world *world, struct answer *answer, int code, co
 
 static void must_know(struct world *world, const struct fab_report *report)
 {
-    const struct node_report *held = nodes_find(world->nodes, report->host);
+    const struct node_report *held = host_reports_find(world->nodes, report->host);
     assert_non_null(held);
     assert_true(fab_report_equal(&held->report, report));
     assert_int_equal(held->digest, fab_report_digest(report));
@@ -166,15 +167,15 @@ TEST_WITH(test_taken_and_kept, folder_setup, folder_teardown)
     make_report(&first, "node10", 2, "1.0");
     make_report(&second, "node10", 1, "2.0");
     make_report(&other, "node2", 1, "1.0");
-    assert_null(nodes_find(world.nodes, "node10"));
+    assert_null(host_reports_find(world.nodes, "node10"));
     must_deliver(&world, "node10", NULL, &first);
     must_deliver(&world, "node2", NULL, &other);
     must_know(&world, &first);
     must_deliver(&world, "node10", &first, &second);
     must_know(&world, &second);
-    assert_int_equal(nodes_find(world.nodes, "node10")->uid, 7);
-    assert_true(nodes_find(world.nodes, "node10")->received > 0);
-    const struct node_report *const *all = nodes_all(world.nodes, &n);
+    assert_int_equal(host_reports_find(world.nodes, "node10")->uid, 7);
+    assert_true(host_reports_find(world.nodes, "node10")->received > 0);
+    const struct node_report *const *all = host_reports_all(world.nodes, &n);
     assert_int_equal(n, 2);
     assert_string_equal(all[0]->report.host, "node2"); /* as people count */
     assert_string_equal(all[1]->report.host, "node10");
@@ -235,7 +236,7 @@ TEST_WITH(test_refused, folder_setup, folder_teardown)
     deliver("node1", NULL, &foreign, &answer); /* says something else inside; asking for it again is no use */
     must_refuse(&world, &answer, PMIXFAB_ERR_CORRUPT, "node1");
     must_know(&world, &first);
-    assert_null(nodes_find(world.nodes, "node2"));
+    assert_null(host_reports_find(world.nodes, "node2"));
     close_world(&world);
     fab_report_destroy(&first);
     fab_report_destroy(&second);
@@ -251,12 +252,12 @@ TEST_WITH(test_unchanged, folder_setup, folder_teardown)
     make_report(&report, "node1", 1, "1.0");
     must_deliver(&world, "node1", NULL, &report);
     turn_until(&world, &world.changed, 1);
-    int64_t received = nodes_find(world.nodes, "node1")->received;
+    int64_t received = host_reports_find(world.nodes, "node1")->received;
     int before = sqlite3_total_changes(world.store->db);
     must_deliver(&world, "node1", NULL, &report);
     must_deliver(&world, "node1", &report, &report);
     assert_int_equal(sqlite3_total_changes(world.store->db), before);
-    assert_int_equal(nodes_find(world.nodes, "node1")->received, received);
+    assert_int_equal(host_reports_find(world.nodes, "node1")->received, received);
     assert_int_equal(world.changed, 1);
     close_world(&world);
     fab_report_destroy(&report);
@@ -281,7 +282,7 @@ TEST_WITH(test_store_refuses, folder_setup, folder_teardown)
     must_know(&world, &first);
     struct fab_report own;
     assert_int_equal(fab_report_copy(&own, &second), PMIXFAB_OK);
-    assert_false(nodes_own(world.nodes, &own, &err));
+    assert_false(host_reports_own(world.nodes, &own, &err));
     assert_non_null(strstr(err.text, "store "));
     must_know(&world, &first);
     assert_int_equal(sqlite3_exec(world.store->db, "PRAGMA query_only = 0", NULL, NULL, NULL), SQLITE_OK);
@@ -304,7 +305,7 @@ static void deliver_failed(const struct fab_report *report, uint32_t failed, uin
     delivery.body = body;
     assert_int_equal(fab_delivery_encode(&delivery, &bytes, &size), PMIXFAB_OK);
     memset(answer, 0, sizeof(*answer));
-    assert_int_equal(intake_local(bytes, size, 7, on_answer, answer, &err), PMIXFAB_OK);
+    assert_int_equal(ingest_local(bytes, size, 7, on_answer, answer, &err), PMIXFAB_OK);
     free(body);
     free(bytes);
 }
@@ -320,26 +321,27 @@ TEST_WITH(test_probes_that_failed, folder_setup, folder_teardown)
     make_report(&whole, "node1", 2, "1.0");
     make_report(&empty, "node1", 0, "");
     must_deliver(&world, "node1", NULL, &whole);
-    assert_int_equal(nodes_find(world.nodes, "node1")->failed, 0);
+    assert_int_equal(host_reports_find(world.nodes, "node1")->failed, 0);
     deliver_failed(&empty, verbs | ucx, verbs, &answer);
     wait_answer(&world, &answer);
     assert_int_equal(answer.code, PMIXFAB_OK);
     assert_int_equal(answer.held, fab_report_digest(&whole));
     must_know(&world, &whole);
-    assert_int_equal(nodes_find(world.nodes, "node1")->failed, verbs | ucx);
+    assert_int_equal(host_reports_find(world.nodes, "node1")->failed, verbs | ucx);
     deliver_failed(&whole, 0, 0, &answer);
     wait_answer(&world, &answer);
-    assert_int_equal(nodes_find(world.nodes, "node1")->failed, 0);
+    assert_int_equal(host_reports_find(world.nodes, "node1")->failed, 0);
     deliver_failed(&empty, ucx, ucx, &answer); /* the other one works, and says that there is nothing */
     wait_answer(&world, &answer);
     assert_int_equal(answer.held, fab_report_digest(&empty));
     must_know(&world, &empty);
-    nodes_failed(world.nodes, "node2", verbs); /* nobody knows this one */
-    assert_null(nodes_find(world.nodes, "node2"));
+    host_reports_failed(world.nodes, "node2", verbs); /* nobody knows this one */
+    assert_null(host_reports_find(world.nodes, "node2"));
     close_world(&world);
     open_world(&world, state);
     must_know(&world, &empty);
-    assert_int_equal(nodes_find(world.nodes, "node1")->failed, 0); /* not stored: the node tells again */
+    assert_int_equal(host_reports_find(world.nodes, "node1")->failed,
+                     0); /* not stored: the node tells again */
     close_world(&world);
     fab_report_destroy(&whole);
     fab_report_destroy(&empty);
@@ -371,15 +373,16 @@ TEST_WITH(test_probes_that_flip, folder_setup, folder_teardown)
     assert_true(log != NULL && kept >= 0 && dup2(fileno(log), STDERR_FILENO) >= 0);
     for (uint32_t i = 1; i < 200; i++) {
         uint32_t sources = i % 3 == 0 ? 0 : 1u << FAB_FROM_VERBS | i % 2 << FAB_FROM_UCX;
-        nodes_failed(world.nodes, "node1", sources);
-        if (nodes_find(world.nodes, "node1")->failed != sources)
+        host_reports_failed(world.nodes, "node1", sources);
+        if (host_reports_find(world.nodes, "node1")->failed != sources)
             break;
     }
-    nodes_failed(world.nodes, "node2", 1u << FAB_FROM_UCX);
-    nodes_failed(world.nodes, "node2", 0);
+    host_reports_failed(world.nodes, "node2", 1u << FAB_FROM_UCX);
+    host_reports_failed(world.nodes, "node2", 0);
     dup2(kept, STDERR_FILENO);
     close(kept);
-    assert_int_equal(nodes_find(world.nodes, "node1")->failed, 1u << FAB_FROM_VERBS | 1u << FAB_FROM_UCX);
+    assert_int_equal(host_reports_find(world.nodes, "node1")->failed,
+                     1u << FAB_FROM_VERBS | 1u << FAB_FROM_UCX);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(count_lines(log, reports[i].host, "probes that failed there"), 1);
         assert_int_equal(count_lines(log, reports[i].host, "no probe fails there any more"), 1);
@@ -399,17 +402,17 @@ TEST_WITH(test_own_and_forgotten, folder_setup, folder_teardown)
     make_report(&report, "head", 3, "1.0");
     for (int i = 0; i < 2; i++) {
         assert_int_equal(fab_report_copy(&copy, &report), PMIXFAB_OK);
-        assert_int_equal(nodes_own(world.nodes, &copy, &err), i == 0);
+        assert_int_equal(host_reports_own(world.nodes, &copy, &err), i == 0);
         assert_string_equal(err.text, "");
         must_know(&world, &report);
     }
-    assert_int_equal(nodes_forget(world.nodes, "node1", &err), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(host_reports_forget(world.nodes, "node1", &err), PMIXFAB_ERR_NOTFOUND);
     check_line(&err, "node1");
-    assert_int_equal(nodes_forget(world.nodes, "head", &err), PMIXFAB_OK);
-    assert_null(nodes_find(world.nodes, "head"));
+    assert_int_equal(host_reports_forget(world.nodes, "head", &err), PMIXFAB_OK);
+    assert_null(host_reports_find(world.nodes, "head"));
     close_world(&world);
     open_world(&world, state);
-    assert_null(nodes_find(world.nodes, "head"));
+    assert_null(host_reports_find(world.nodes, "head"));
     close_world(&world);
     fab_report_destroy(&report);
 }
@@ -438,7 +441,7 @@ TEST_WITH(test_damaged, folder_setup, folder_teardown)
     assert_int_equal(store_reports_put(world.store, rows, 4, &err), PMIXFAB_OK);
     close_world(&world);
     open_world(&world, state);
-    nodes_all(world.nodes, &n);
+    host_reports_all(world.nodes, &n);
     assert_int_equal(n, 1);
     must_know(&world, &good);
     must_deliver(&world, "node1", NULL, &report);
@@ -479,7 +482,7 @@ TEST_WITH(test_settling, folder_setup, folder_teardown)
 
     /* Published meanwhile for another reason: nothing is due any more. */
     must_deliver(&world, "node7", &changed, &reports[7]);
-    nodes_published(world.nodes);
+    host_reports_published(world.nodes);
     bool late = false;
     const struct timeval moment = {.tv_usec = 50000};
     event_base_once(world.base, -1, EV_TIMEOUT, on_limit, &late, &moment);

@@ -33,7 +33,7 @@ static void build(const struct fab_inventory *inv, const struct store_plane *kno
 {
     struct fab_err err = {""};
     const struct fab_joined joined = {.inv = *inv}; /* borrowed, and nothing is said of its ports */
-    assert_int_equal(build_planes(&joined, &config, known, n, out, &err), PMIXFAB_OK);
+    assert_int_equal(compute_planes(&joined, &config, known, n, out, &err), PMIXFAB_OK);
 }
 
 /* What a store would know after publishing this. */

@@ -26,13 +26,13 @@ static int teardown(void **state)
 }
 
 /* Would this be published in place of the current one? */
-static int judge(const struct fab_inventory *inv, struct publish_report *report, struct fab_err *err)
+static int judge(const struct fab_inventory *inv, struct sweep_findings *report, struct fab_err *err)
 {
     struct fab_diff diff;
     assert_int_equal(fab_diff_compute(&publisher.current, inv, &diff), PMIXFAB_OK);
     publish_fill_report(&publisher, inv, &diff, report);
     fab_diff_destroy(&diff);
-    return publish_check_whole(&publisher, inv, report, err);
+    return check_complete(&publisher, inv, report, err);
 }
 
 static void again(struct fab_inventory *inv)
@@ -44,7 +44,7 @@ static void again(struct fab_inventory *inv)
 TEST_WITH(the_same_and_a_pulled_cable_pass, setup, teardown)
 {
     struct fab_inventory inv;
-    struct publish_report report;
+    struct sweep_findings report;
     struct fab_err err = {""};
     again(&inv);
     assert_int_equal(judge(&inv, &report, &err), PMIXFAB_OK);
@@ -78,7 +78,7 @@ TEST_WITH(a_part_does_not_pass, setup, teardown)
     static const enum fab_port_state states[] = {FAB_PORT_ACTIVE, FAB_PORT_UNKNOWN, FAB_PORT_DOWN};
     for (size_t i = 0; i < 3; i++) { /* up and leading nowhere; not answered; nothing cabled at all */
         struct fab_inventory inv;
-        struct publish_report report;
+        struct sweep_findings report;
         struct fab_err err = {""};
         lone_switch(&inv, states[i]);
         assert_int_equal(judge(&inv, &report, &err), PMIXFAB_ERR_PARTIAL);
@@ -94,7 +94,7 @@ TEST_WITH(a_part_does_not_pass, setup, teardown)
 TEST_WITH(an_old_loose_end_is_no_sign, setup, teardown)
 {
     struct fab_inventory inv;
-    struct publish_report report;
+    struct sweep_findings report;
     struct fab_err err = {""};
     uint32_t leaf = fab_inventory_find(&publisher.current, LEAF1);
     const struct fab_node *node = &publisher.current.nodes[leaf];
@@ -115,9 +115,9 @@ TEST_WITH(an_old_loose_end_is_no_sign, setup, teardown)
 TEST_WITH(what_is_missing_is_not_lost_again, setup, teardown)
 {
     for (int missing = 0; missing <= 1; missing++) {
-        struct publish_report report;
+        struct sweep_findings report;
         struct fab_err err = {""};
-        struct draft draft = {.publisher = &publisher};
+        struct update draft = {.publisher = &publisher};
         uint32_t hca = fabric_find(&publisher.current, "node0001");
         uint32_t port = publisher.current.nodes[hca].first_port, peer = publisher.current.ports[port].peer;
         struct fab_port loose = publisher.current.ports[peer];
@@ -131,10 +131,10 @@ TEST_WITH(what_is_missing_is_not_lost_again, setup, teardown)
         publisher.current.nodes[hca].missing = (uint8_t)missing;
         publisher.current.ports[port].state = publisher.current.ports[peer].state =
             missing ? FAB_PORT_DOWN : FAB_PORT_ACTIVE;
-        assert_int_equal(keep_compare_seen(&draft, &report, &err), PMIXFAB_OK);
+        assert_int_equal(retention_compare_swept(&draft, &report, &err), PMIXFAB_OK);
         assert_int_equal(report.dangling, 1);
         assert_int_equal(report.lost > 0, !missing);
-        assert_int_equal(publish_check_whole(&publisher, &draft.inv, &report, &err),
+        assert_int_equal(check_complete(&publisher, &draft.inv, &report, &err),
                          missing ? PMIXFAB_OK : PMIXFAB_ERR_PARTIAL);
         fab_diff_destroy(&draft.diff);
         fab_inventory_destroy(&draft.inv);

@@ -39,15 +39,15 @@ static void card(struct fab_report *report, const char *name, uint64_t node, uin
 /* Beside what is published. */
 static void join(struct hosts *h)
 {
-    struct past served;
+    struct prior_owner served;
     struct fab_err err = {{0}};
-    const struct fab_past past = {past_holder, &served};
+    const struct fab_prior_owners past = {prior_owner_of, &served};
     for (uint32_t i = 0; i < h->n; i++)
         world_finish(&h->reports[i]);
     hand_finish(&h->swept);
-    past_open(&served);
+    prior_owner_open(&served);
     int rc = fab_join(&h->swept, h->list, h->n, NULL, 0, &past, NULL, NULL, &h->joined, &err);
-    past_close(&served);
+    prior_owner_close(&served);
     if (rc != 0)
         fail_msg("%d: %s", rc, err.text);
 }
@@ -105,7 +105,7 @@ static uint64_t goes_by(const struct hosts *h, const char *name, const char *dev
             const struct fab_detail *said =
                 world_detail(&h->joined, inv->nodes[i].first_port, FAB_FACT_NODE_GUID);
             assert_non_null(said);
-            *yields = (said->flags & FAB_DETAIL_YIELDED) != 0;
+            *yields = (said->flags & FAB_DETAIL_OUTRANKED) != 0;
             return inv->nodes[i].guid;
         }
     fail_msg("%s has no %s", name, device);
@@ -206,7 +206,7 @@ static bool is_published(const struct fab_joined *joined, enum fab_fact kind, ui
                         (kind == FAB_FACT_NODE_GUID || of->system_guid == value);
             if (made_up == 1 && kind == FAB_FACT_SYSTEM_GUID && FAB_GUID_IS_MADE_UP(of->guid))
                 fits = said(joined, p, FAB_FACT_NODE_GUID) == node && said(joined, p, kind) == value &&
-                       (world_detail(joined, p, FAB_FACT_NODE_GUID)->flags & FAB_DETAIL_YIELDED) == 0;
+                       (world_detail(joined, p, FAB_FACT_NODE_GUID)->flags & FAB_DETAIL_OUTRANKED) == 0;
             any = any || fits;
             its = its || (fits && name != NULL && strcmp(fab_str(inv, of->host), name) == 0);
         }
@@ -218,20 +218,20 @@ static bool is_published(const struct fab_joined *joined, enum fab_fact kind, ui
 
 static unsigned compare(const struct fab_joined *joined)
 {
-    struct past past;
+    struct prior_owner past;
     unsigned found = 0;
-    past_open(&past);
+    prior_owner_open(&past);
     for (unsigned n = 0; n < 4; n++)
         for (unsigned s = 0; s < 20; s++) {
             enum fab_fact kind = s == 0 ? FAB_FACT_NODE_GUID : FAB_FACT_SYSTEM_GUID;
             uint64_t node = s == 0 ? 0 : nodes[n], value = s == 0 ? nodes[n] : systems[s % 4];
             if (s >= 4)
                 value ^= node * ODD ^ nodes[s / 4 - 1] * ODD;
-            const char *name = past_holder(&past, kind, value, node);
+            const char *name = prior_owner_of(&past, kind, value, node);
             found += name != NULL;
             assert_int_equal(is_published(joined, kind, value, node, name), name != NULL);
         }
-    past_close(&past);
+    prior_owner_close(&past);
     return found;
 }
 

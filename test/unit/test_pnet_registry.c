@@ -146,7 +146,7 @@ static size_t news(const struct fixture *f, struct pnet_change *first)
 {
     struct pnet_change *changes;
     size_t n;
-    assert_int_equal(pnet_look(f->registry, &changes, &n), 0);
+    assert_int_equal(pnet_refresh(f->registry, &changes, &n), 0);
     assert_int_equal(changes == NULL, n == 0);
     if (n > 0 && first != NULL)
         *first = changes[0];
@@ -464,13 +464,13 @@ TEST_WITH(test_watch, setup, teardown)
     struct fixture *f = *state;
     pmix_fabric_t a = {0};
     struct heard heard = {.object = &a};
-    struct pnet_watch *watch;
+    struct rundir_watcher *watch;
     char away[128], fresh[] = "/tmp/pmixfab-fresh-XXXXXX";
     pthread_mutex_init(&heard.lock, NULL);
     pthread_cond_init(&heard.changed, NULL);
     publish(f, "ib0", 0, 4);
     assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
-    assert_int_equal(pnet_watch_start(f->registry, f->dir, hear, &heard, &watch), 0);
+    assert_int_equal(rundir_watcher_start(f->registry, f->dir, hear, &heard, &watch), 0);
     publish(f, "ib0", 0, 5);
     wait_to_hear(&heard, "updated ib0 5");
     publish(f, "ib0", 0, 6);
@@ -483,8 +483,8 @@ TEST_WITH(test_watch, setup, teardown)
     wait_to_hear(&heard, "updated ib0 7");
     publish(f, "ib0", 0, 8);
     wait_to_hear(&heard, "updated ib0 8");
-    pnet_watch_stop(watch);
-    pnet_watch_stop(NULL);
+    rundir_watcher_stop(watch);
+    rundir_watcher_stop(NULL);
     publish(f, "ib0", 0, 9);
     assert_string_equal(heard.text, "pending ib0 5 shows 4\nupdated ib0 5 shows 5\n"
                                     "pending ib0 6 shows 5\nupdated ib0 6 shows 6\n"

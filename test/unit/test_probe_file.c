@@ -221,7 +221,7 @@ TEST(test_probe)
     }
 }
 
-/* ---- the cheap look ---- */
+/* ---- the light sweep ---- */
 
 static void write_text(const char *path, const char *text)
 {
@@ -231,22 +231,22 @@ static void write_text(const char *path, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-static bool notices(const struct probe *probe, struct probe_watch *watch)
+static bool notices(const struct probe *probe, struct probe_monitor *watch)
 {
-    struct probe_noticed noticed = {0};
+    struct dirty_switches noticed = {0};
     struct fab_err err;
-    assert_int_equal(probe->watch_look(watch, &noticed, &err), PMIXFAB_OK);
+    assert_int_equal(probe->monitor_poll(watch, &noticed, &err), PMIXFAB_OK);
     const bool any = noticed.all || noticed.n > 0;
-    probe_noticed_free(&noticed);
+    dirty_switches_free(&noticed);
     return any;
 }
 
-static struct probe_watch *watch_file(const struct probe *probe, const char *path)
+static struct probe_monitor *watch_file(const struct probe *probe, const char *path)
 {
     const struct probe_config config = {.arg = path};
-    struct probe_watch *watch = NULL;
+    struct probe_monitor *watch = NULL;
     struct fab_err err;
-    assert_int_equal(probe->watch_open(&config, NULL, &watch, &err), PMIXFAB_OK);
+    assert_int_equal(probe->monitor_open(&config, NULL, &watch, &err), PMIXFAB_OK);
     return watch;
 }
 
@@ -262,7 +262,7 @@ TEST(test_noticed)
     snprintf(pipe, sizeof(pipe), "%s/fabric.fifo", dir);
 
     write_text(file, "one");
-    struct probe_watch *watch = watch_file(probe, file);
+    struct probe_monitor *watch = watch_file(probe, file);
     notices(probe, watch); /* just written: it is, unless this machine was very slow between */
     assert_false(notices(probe, watch));
     assert_int_equal(utimensat(AT_FDCWD, file, old, 0), 0);
@@ -274,7 +274,7 @@ TEST(test_noticed)
     write_text(file, "two");
     assert_true(notices(probe, watch));
     assert_false(notices(probe, watch));
-    probe->watch_close(watch);
+    probe->monitor_close(watch);
 
     assert_int_equal(mkfifo(pipe, 0600), 0);
     watch = watch_file(probe, pipe);
@@ -284,7 +284,7 @@ TEST(test_noticed)
     assert_int_equal(read(both, &byte, 1), 1);
     close(both);
     assert_false(notices(probe, watch));
-    probe->watch_close(watch);
+    probe->monitor_close(watch);
     unlink(pipe);
     unlink(file);
     assert_int_equal(rmdir(dir), 0);

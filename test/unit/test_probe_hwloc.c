@@ -11,7 +11,7 @@ static int look(const char *path, const struct probe_sink *sink, struct fab_repo
 {
     const struct probe_config config = {.arg = path};
     fab_report_init(report);
-    int rc = fabricd_probe.look(&config, sink, report, err);
+    int rc = fabricd_probe.scan(&config, sink, report, err);
     if (rc == PMIXFAB_OK) {
         assert_int_equal(fab_report_host(report, "here", NULL), PMIXFAB_OK);
         assert_int_equal(fab_report_finish(report, NULL), PMIXFAB_OK);

@@ -365,7 +365,7 @@ TEST(test_this_host)
     struct fi_info *list = NULL;
     char text[256] = "";
     fab_report_init(&report);
-    int rc = fabricd_probe.look(&config, NULL, &report, &err);
+    int rc = fabricd_probe.scan(&config, NULL, &report, &err);
     if (rc == PMIXFAB_ERR_UNSUPPORTED)
         skip();
     if (rc != PMIXFAB_OK)

@@ -297,13 +297,13 @@ TEST(test_probe)
     free(out.text);
     setenv("LLDPD_SOCKET", "/x", 1);
     fab_report_init(&report);
-    assert_int_equal(fabricd_probe.look(&config, NULL, &report, &err), PMIXFAB_OK);
+    assert_int_equal(fabricd_probe.scan(&config, NULL, &report, &err), PMIXFAB_OK);
     unsetenv("LLDPD_SOCKET");
     expect_items(&report, "{'source': 'lldp', 'interface': 'eth0', 'switch-id': 'local /x'}\n");
     assert_int_equal(fabricd_probe.available(text, sizeof(text)), PMIXFAB_OK);
     assert_string_equal(text, "lldpd answers, switches on 0 interfaces"); /* without a name: no switch */
     fab_report_init(&report);
-    assert_int_equal(fabricd_probe.look(&missing, NULL, &report, &err), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(fabricd_probe.scan(&missing, NULL, &report, &err), PMIXFAB_ERR_NOTFOUND);
     fab_report_destroy(&report);
 }
 

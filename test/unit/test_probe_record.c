@@ -111,14 +111,14 @@ TEST(test_files)
     struct fab_report report;
     struct fab_err err = {{0}};
     fab_report_init(&report);
-    assert_int_equal(record_look("/nonexistent/m", FAB_FROM_VERBS, &report, &err), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(record_scan("/nonexistent/m", FAB_FROM_VERBS, &report, &err), PMIXFAB_ERR_NOTFOUND);
     assert_non_null(strstr(err.text, "/nonexistent/m: No such file"));
-    assert_int_equal(record_look("/", FAB_FROM_VERBS, &report, &err), PMIXFAB_ERR_IO);
-    assert_int_equal(record_look("/dev/zero", FAB_FROM_VERBS, &report, &err), PMIXFAB_ERR_RANGE);
+    assert_int_equal(record_scan("/", FAB_FROM_VERBS, &report, &err), PMIXFAB_ERR_IO);
+    assert_int_equal(record_scan("/dev/zero", FAB_FROM_VERBS, &report, &err), PMIXFAB_ERR_RANGE);
     int fd = mkstemp(path);
     assert_int_equal(write(fd, machine, sizeof(machine) - 1), sizeof(machine) - 1);
     close(fd);
-    assert_int_equal(record_look(path, FAB_FROM_VERBS, &report, &err), PMIXFAB_OK);
+    assert_int_equal(record_scan(path, FAB_FROM_VERBS, &report, &err), PMIXFAB_OK);
     only_item(&report, 2);
     unlink(path);
     fab_report_destroy(&report);

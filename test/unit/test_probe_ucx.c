@@ -116,7 +116,7 @@ TEST(test_this_host)
     char text[256] = "";
     for (int i = 0; i < 2; i++) {
         fab_report_init(&reports[i]);
-        int rc = fabricd_probe.look(&config, NULL, &reports[i], &err);
+        int rc = fabricd_probe.scan(&config, NULL, &reports[i], &err);
         if (rc != PMIXFAB_OK)
             fail_msg("%s", err.text);
         free(report_text(&reports[i]));

@@ -148,7 +148,7 @@ TEST(test_this_host)
     struct fab_err err = {{0}};
     char text[200] = "";
     fab_report_init(&report);
-    int rc = fabricd_probe.look(&config, NULL, &report, &err);
+    int rc = fabricd_probe.scan(&config, NULL, &report, &err);
     if (access("/sys/class/infiniband", F_OK) != 0) {
         assert_int_equal(rc, PMIXFAB_ERR_UNSUPPORTED);
         assert_int_equal(report.n_items, 0);

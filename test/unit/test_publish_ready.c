@@ -15,8 +15,8 @@ static int publish(struct publisher *publisher, const char *fabric, struct publi
                    struct fab_err *err)
 {
     struct fab_inventory inv;
-    struct publish_report report = {0};
-    const struct publish_input input = {.inv = &inv, .accept_partial = true};
+    struct sweep_findings report = {0};
+    const struct publish_request input = {.inv = &inv, .accept_partial = true};
     assert_int_equal(fabric_parse(fabric, &inv), 0);
     int rc = publish_prepare(publisher, &input, out, &report, err);
     fab_inventory_destroy(&inv);

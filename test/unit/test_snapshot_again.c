@@ -49,7 +49,7 @@ static struct pmixfab *open_checked(const void *bytes, size_t size)
 
 static void same_text(const struct pmixfab *a, uint32_t *at, const struct pmixfab *b, uint32_t *bt)
 {
-    assert_string_equal(fab_handle_string(a, *at), fab_handle_string(b, *bt));
+    assert_string_equal(fab_reader_string(a, *at), fab_reader_string(b, *bt));
     *at = *bt = 0;
 }
 

@@ -203,8 +203,8 @@ static void write_original(struct original *original, const char *path)
                                                   .after = &original->inv,
                                                   .planes = &plane,
                                                   .n_planes = 1,
-                                                  .told = original->reports,
-                                                  .n_told = 1};
+                                                  .announced = original->reports,
+                                                  .n_announced = 1};
     struct store *store = open_store(path);
     assert_int_equal(store_reports_put(store, original->reports, 2, &err), PMIXFAB_OK);
     assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
@@ -439,7 +439,7 @@ TEST_WITH(test_large_store, folder_setup, folder_teardown)
     char text[] = "something";
     struct fab_change changes[] = {{.kind = FAB_CHANGE_NAME, .what = text, .before = text, .after = text}};
     struct fab_diff diff = {.changes = changes, .n = 1};
-    struct store_plane plane = {.generation = 1, .name = "plane0", .size = STORE_SMALL + 1};
+    struct store_plane plane = {.generation = 1, .name = "plane0", .size = STORE_CHECK_MAX + 1};
     plane.snapshot = calloc(1, plane.size);
     assert_non_null(plane.snapshot);
     struct store_publication publication = {.generation = 1,

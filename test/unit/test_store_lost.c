@@ -8,52 +8,52 @@
 
 /* ---- what was lost --------------------------------------------------------------------------------- */
 
-static void random_list(struct fab_lost *lost, uint64_t *dice)
+static void random_list(struct fab_retired *lost, uint64_t *dice)
 {
     char text[2][40];
-    *lost = (struct fab_lost){0};
+    *lost = (struct fab_retired){0};
     for (unsigned i = 0; i < fabric_random_next(dice) % 20; i++) {
         uint64_t r = fabric_random_next(dice);
         snprintf(text[0], sizeof(text[0]), "node\xc3\xa4%u", (unsigned)(r % 9));
         snprintf(text[1], sizeof(text[1]), "HCA-%u", (unsigned)(r >> 8) % 3);
-        const struct fab_lost_node node = {.guid = r % 30 - 15, /* from both ends of the numbers */
-                                           .generation = 1 + (r >> 16) % 5,
-                                           .seen = (int64_t)(r >> 20) % 1000,
-                                           .kind = (uint8_t)(FAB_SWITCH + (r >> 40) % 2),
-                                           .host = text[0],
-                                           .name = text[1]};
-        assert_int_equal(fab_lost_add_node(lost, &node), 0);
+        const struct fab_retired_node node = {.guid = r % 30 - 15, /* from both ends of the numbers */
+                                              .generation = 1 + (r >> 16) % 5,
+                                              .seen = (int64_t)(r >> 20) % 1000,
+                                              .kind = (uint8_t)(FAB_SWITCH + (r >> 40) % 2),
+                                              .host = text[0],
+                                              .name = text[1]};
+        assert_int_equal(fab_retired_add_node(lost, &node), 0);
     }
     for (unsigned i = 0; i < fabric_random_next(dice) % 20; i++) {
         uint64_t r = fabric_random_next(dice);
         snprintf(text[0], sizeof(text[0]), "leaf%u", (unsigned)(r >> 10) % 3);
         snprintf(text[1], sizeof(text[1]), "spine%u", (unsigned)(r >> 12) % 3);
-        const struct fab_lost_cable cable = {
+        const struct fab_retired_cable cable = {
             .end = {{r % 7 - 3, 1 + (r >> 20) % 254}, {r % 5 + 100, 1 + (r >> 30) % 3}},
             .generation = 1 + (r >> 40) % 5,
             .seen = (int64_t)(r >> 44) % 1000,
             .width = 4,
             .speed = (uint8_t)((r >> 50) % FAB_SPEEDS),
             .text = {text[0], text[1]}};
-        assert_int_equal(fab_lost_add_cable(lost, &cable), 0);
+        assert_int_equal(fab_retired_add_cable(lost, &cable), 0);
     }
-    fab_lost_finish(lost);
+    fab_retired_finish(lost);
 }
 
-static void assert_same(const struct fab_lost *a, const struct fab_lost *b)
+static void assert_same(const struct fab_retired *a, const struct fab_retired *b)
 {
     assert_int_equal(a->n_nodes, b->n_nodes);
     assert_int_equal(a->n_cables, b->n_cables);
     for (uint32_t i = 0; i < a->n_nodes; i++) {
-        const struct fab_lost_node *x = &a->nodes[i], *y = &b->nodes[i];
+        const struct fab_retired_node *x = &a->nodes[i], *y = &b->nodes[i];
         assert_true(x->guid == y->guid && x->generation == y->generation && x->seen == y->seen &&
                     x->kind == y->kind);
         assert_string_equal(x->host, y->host);
         assert_string_equal(x->name, y->name);
     }
     for (uint32_t i = 0; i < a->n_cables; i++) {
-        const struct fab_lost_cable *x = &a->cables[i], *y = &b->cables[i];
-        assert_int_equal(fab_lost_order_cables(x, y), 0);
+        const struct fab_retired_cable *x = &a->cables[i], *y = &b->cables[i];
+        assert_int_equal(fab_retired_order_cables(x, y), 0);
         assert_true(x->generation == y->generation && x->seen == y->seen && x->width == y->width &&
                     x->speed == y->speed);
         assert_string_equal(x->text[0], y->text[0]);
@@ -61,11 +61,11 @@ static void assert_same(const struct fab_lost *a, const struct fab_lost *b)
     }
 }
 
-static struct fab_lost load(struct store *store)
+static struct fab_retired load(struct store *store)
 {
-    struct fab_lost lost;
+    struct fab_retired lost;
     struct fab_err err = {{0}};
-    int rc = store_lost_load(store, &lost, &err);
+    int rc = store_retired_load(store, &lost, &err);
     if (rc != PMIXFAB_OK)
         print_error("%s\n", err.text);
     assert_int_equal(rc, PMIXFAB_OK);
@@ -73,7 +73,7 @@ static struct fab_lost load(struct store *store)
 }
 
 static int publish_lost(struct store *store, uint64_t generation, const struct fab_inventory *inv,
-                        const struct fab_lost *before, const struct fab_lost *after)
+                        const struct fab_retired *before, const struct fab_retired *after)
 {
     struct fab_err err = {{0}};
     const struct store_publication publication = {.generation = generation,
@@ -91,12 +91,12 @@ TEST_WITH(test_lists, folder_setup, folder_teardown)
     struct folder *folder = *state;
     struct store *store = open_store(folder->db);
     struct fab_inventory none;
-    struct fab_lost now = {0};
+    struct fab_retired now = {0};
     uint64_t dice = 5;
     fab_inventory_init(&none);
     assert_int_equal(fab_inventory_finish(&none, NULL), 0);
     for (uint64_t generation = 1; generation <= 60; generation++) {
-        struct fab_lost next, stored;
+        struct fab_retired next, stored;
         random_list(&next, &dice);
         assert_int_equal(publish_lost(store, generation, &none, &now, &next), PMIXFAB_OK);
         if (fabric_random_next(&dice) % 3 == 0) {
@@ -105,21 +105,21 @@ TEST_WITH(test_lists, folder_setup, folder_teardown)
         }
         stored = load(store);
         assert_same(&stored, &next);
-        fab_lost_destroy(&stored);
-        fab_lost_destroy(&now);
+        fab_retired_destroy(&stored);
+        fab_retired_destroy(&now);
         now = next;
     }
     /* a generation without: it stays */
     assert_int_equal(publish_lost(store, 61, &none, &now, NULL), PMIXFAB_OK);
-    struct fab_lost stored = load(store);
+    struct fab_retired stored = load(store);
     assert_same(&stored, &now);
     /* one that is refused: nothing of it */
-    assert_int_equal(publish_lost(store, 99, &none, &now, &(struct fab_lost){0}), PMIXFAB_ERR_CONFLICT);
-    fab_lost_destroy(&stored);
+    assert_int_equal(publish_lost(store, 99, &none, &now, &(struct fab_retired){0}), PMIXFAB_ERR_CONFLICT);
+    fab_retired_destroy(&stored);
     stored = load(store);
     assert_same(&stored, &now);
-    fab_lost_destroy(&stored);
-    fab_lost_destroy(&now);
+    fab_retired_destroy(&stored);
+    fab_retired_destroy(&now);
     fab_inventory_destroy(&none);
     store_close(store);
 }
@@ -139,13 +139,13 @@ TEST_WITH(test_killed, folder_setup, folder_teardown)
             uint64_t generation;
             int64_t published;
             store_generation(store, &generation, &published, NULL);
-            struct fab_lost now = load(store), next;
+            struct fab_retired now = load(store), next;
             for (;;) {
                 uint64_t dice = ++generation;
                 random_list(&next, &dice);
                 if (publish_lost(store, generation, &none, &now, &next) != PMIXFAB_OK)
                     _exit(1);
-                fab_lost_destroy(&now);
+                fab_retired_destroy(&now);
                 now = next;
             }
         }
@@ -157,14 +157,14 @@ TEST_WITH(test_killed, folder_setup, folder_teardown)
         struct store *store = open_store(folder->db);
         uint64_t generation;
         int64_t published;
-        struct fab_lost expected = {0}, stored = load(store);
+        struct fab_retired expected = {0}, stored = load(store);
         assert_int_equal(store_generation(store, &generation, &published, NULL), PMIXFAB_OK);
         uint64_t dice = generation;
         if (generation > 0)
             random_list(&expected, &dice);
         assert_same(&stored, &expected);
-        fab_lost_destroy(&stored);
-        fab_lost_destroy(&expected);
+        fab_retired_destroy(&stored);
+        fab_retired_destroy(&expected);
         fab_inventory_destroy(&none);
         store_close(store);
     }
@@ -182,9 +182,9 @@ TEST_WITH(test_bad_rows, folder_setup, folder_teardown)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct store *store = open_store(folder->db);
         struct fab_err err = {{0}};
-        struct fab_lost lost;
+        struct fab_retired lost;
         assert_int_equal(sqlite3_exec(store->db, bad[i], NULL, NULL, NULL), SQLITE_OK);
-        assert_int_equal(store_lost_load(store, &lost, &err), PMIXFAB_ERR_CORRUPT);
+        assert_int_equal(store_retired_load(store, &lost, &err), PMIXFAB_ERR_CORRUPT);
         check_line(&err, "what was lost is not what was written");
         sqlite3_exec(store->db, "DELETE FROM lost_node; DELETE FROM lost_cable", NULL, NULL, NULL);
         store_close(store);

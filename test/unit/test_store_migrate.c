@@ -206,9 +206,9 @@ TEST_WITH(test_file_of_version_1, folder_setup, folder_teardown)
     fab_inventory_destroy(&inv);
 }
 
-static int one_row(const struct store_missing *row, void *cbdata)
+static int one_row(const struct store_retained *row, void *cbdata)
 {
-    struct store_missing *out = cbdata;
+    struct store_retained *out = cbdata;
     assert_int_equal(out->guid, 0);
     *out = *row;
     out->boot = strcmp(row->boot, "a boot") == 0 ? "a boot" : "another";
@@ -219,7 +219,7 @@ static int one_row(const struct store_missing *row, void *cbdata)
 TEST_WITH(test_missing_nodes_stay_missing, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
-    struct store_missing row = {0};
+    struct store_retained row = {0};
     struct fab_err err = {{0}};
     struct fab_inventory inv;
     char sql[256];
@@ -231,7 +231,7 @@ TEST_WITH(test_missing_nodes_stay_missing, folder_setup, folder_teardown)
              (long long)inv.nodes[inv.n_nodes - 1].guid);
     run_sql(folder->db, sql);
     struct store *store = open_store(folder->db);
-    assert_int_equal(store_missing_load(store, one_row, &row, &err), PMIXFAB_OK);
+    assert_int_equal(store_retained_load(store, one_row, &row, &err), PMIXFAB_OK);
     assert_true(row.guid == inv.nodes[inv.n_nodes - 1].guid && row.port == 0 && row.since == 17 &&
                 row.seen == 0 && row.counted == 4);
     assert_string_equal(row.boot, "a boot");

@@ -115,8 +115,12 @@ static int tell(struct store *store, uint64_t generation, const struct fab_inven
         told[n++] = (struct store_report){
             .host = samples[host].host, .digest = model->stored[host] == 0 ? 0 : samples[host].report.digest};
     }
-    const struct store_publication publication = {
-        .generation = generation, .published = 1000, .before = inv, .after = inv, .told = told, .n_told = n};
+    const struct store_publication publication = {.generation = generation,
+                                                  .published = 1000,
+                                                  .before = inv,
+                                                  .after = inv,
+                                                  .announced = told,
+                                                  .n_announced = n};
     return store_publish(store, &publication, err);
 }
 

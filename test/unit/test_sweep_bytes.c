@@ -40,43 +40,43 @@ static struct sweep_parts two_parts(void)
 
 static int decode_order(void *bytes, size_t size)
 {
-    struct probe_noticed got;
+    struct dirty_switches got;
     struct sweep_parts back;
     struct fab_err err;
     int rc = sweep_order_decode(bytes, size, &got, &back, &err);
     sweep_parts_destroy(&back);
-    probe_noticed_free(&got);
+    dirty_switches_free(&got);
     return rc;
 }
 
 TEST(an_order_comes_back)
 {
     struct sweep_parts parts = two_parts(), back;
-    struct probe_noticed noticed = {.probes = 5}, got;
+    struct dirty_switches dirty = {.probes = 5}, got;
     struct fab_err err;
     void *wires[2], *order;
     size_t sizes[2], size;
     for (uint64_t guid = 1; guid < 40; guid++)
-        assert_int_equal(probe_noticed_add(&noticed, guid % 20, &err), PMIXFAB_OK);
-    assert_int_equal(noticed.n, 20);
+        assert_int_equal(dirty_switches_add(&dirty, guid % 20, &err), PMIXFAB_OK);
+    assert_int_equal(dirty.n, 20);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(fab_wire_encode(&parts.inv[i], &wires[i], &sizes[i]), PMIXFAB_OK);
     for (unsigned n = 1; n <= 2; n++) {
         char *both = malloc(sizes[0] + sizes[1]);
         memcpy(both, wires[0], sizes[0]);
         memcpy(both + sizes[0], wires[1], sizes[1]);
-        const struct sweep_again again = {
-            .noticed = &noticed, .parts = both, .size = n == 1 ? sizes[0] : sizes[0] + sizes[1]};
+        const struct partial_sweep again = {
+            .dirty = &dirty, .parts = both, .size = n == 1 ? sizes[0] : sizes[0] + sizes[1]};
         assert_int_equal(sweep_order_encode(&again, &order, &size), PMIXFAB_OK);
         assert_int_equal(sweep_order_decode(order, size, &got, &back, &err), PMIXFAB_OK);
         assert_int_equal(got.n, 20);
         assert_int_equal(got.probes, 5);
-        assert_memory_equal(got.guids, noticed.guids, 20 * sizeof(uint64_t));
+        assert_memory_equal(got.guids, dirty.guids, 20 * sizeof(uint64_t));
         assert_int_equal(back.n, n);
         for (unsigned i = 0; i < n; i++)
             assert_true(fab_inventory_equal(&parts.inv[i], &back.inv[i]));
         sweep_parts_destroy(&back);
-        probe_noticed_free(&got);
+        dirty_switches_free(&got);
         refuses_parts_of(order, size, decode_order);
         memset((char *)order + 4, 0xff, 4); /* so many changes */
         assert_int_not_equal(decode_order(order, size), PMIXFAB_OK);
@@ -85,7 +85,7 @@ TEST(an_order_comes_back)
     }
     free(wires[0]);
     free(wires[1]);
-    probe_noticed_free(&noticed);
+    dirty_switches_free(&dirty);
     sweep_parts_destroy(&parts);
 }
 

@@ -472,7 +472,7 @@ TEST_WITH(test_stores_of_an_older_fabricd, folder_setup, folder_teardown)
         publish(store, model, 10, 2);
         store_close(store);
         run_sql(path, old);
-        assert_int_equal(size_of(path) > STORE_REMAKE, large);
+        assert_int_equal(size_of(path) > STORE_VACUUM_MAX, large);
         store = open_store(path);
         assert_int_equal(store_pages(store, &pages, NULL), PMIXFAB_OK);
         assert_int_equal(pages.shrinks, !large);

@@ -31,7 +31,7 @@ static void call(struct fab_inventory *inv, uint32_t hca, const char *host, cons
 
 /* ---- the plain way: of each change all others are looked at ---------------------------------------- */
 
-static bool plain_renamed(const struct story *s, uint32_t raw, const char **from, const char **to)
+static bool plain_renamed(const struct correlation *s, uint32_t raw, const char **from, const char **to)
 {
     const struct fab_change *change = &s->raw->changes[raw];
     if (change->kind != FAB_CHANGE_NAME || s->taken[raw])
@@ -44,7 +44,7 @@ static bool plain_renamed(const struct story *s, uint32_t raw, const char **from
 }
 
 /* The first that nobody took, looking at all. */
-static uint32_t plain_host(const struct story *s, enum fab_change_kind kind, const char *name)
+static uint32_t plain_host(const struct correlation *s, enum fab_change_kind kind, const char *name)
 {
     char what[DIFF_NODE_TEXT];
     fab_text_clean(what, sizeof(what), name, strlen(name), NULL);
@@ -54,7 +54,7 @@ static uint32_t plain_host(const struct story *s, enum fab_change_kind kind, con
     return FAB_NONE;
 }
 
-static void plain_way(struct story *s)
+static void plain_way(struct correlation *s)
 {
     for (uint32_t i = 0; i < s->raw->n; i++) {
         const char *from, *to, *other_from, *other_to;
@@ -65,34 +65,37 @@ static void plain_way(struct story *s)
         uint32_t added = plain_host(s, FAB_CHANGE_HOST_ADDED, to);
         if (lost == FAB_NONE || added == FAB_NONE)
             continue;
-        story_take_this(s, lost);
-        story_take_this(s, added);
+        claim_raw_this(s, lost);
+        claim_raw_this(s, added);
         for (uint32_t k = 0; k < s->raw->n; k++)
             if (plain_renamed(s, k, &other_from, &other_to) && strcmp(from, other_from) == 0 &&
                 strcmp(to, other_to) == 0)
-                story_take_this(s, k);
-        story_subject(s, from);
-        story_subject(s, to);
+                claim_raw_this(s, k);
+        correlation_subject(s, from);
+        correlation_subject(s, to);
         fab_text_clean(clean_from, sizeof(clean_from), from, strlen(from), NULL);
         fab_text_clean(clean_to, sizeof(clean_to), to, strlen(to), NULL);
         s->past.renamed = true;
-        story_tell(s, FAB_CHANGE_NAME, s->raw->changes[i].guid, 0, clean_from, clean_from, clean_to, RENAMED);
+        correlation_conclude(s, FAB_CHANGE_NAME, s->raw->changes[i].guid, 0, clean_from, clean_from, clean_to,
+                             RENAMED);
     }
 }
 
 /* ---- both on the same ------------------------------------------------------------------------------ */
 
-struct told {
+struct announced {
     struct fab_diff diff;
-    struct story story;
+    struct correlation story;
 };
 
 /* As much of a story as is looked at; what others took before is the same for both. */
-static void tell(struct told *told, const struct fab_inventory *before, const struct fab_inventory *after,
-                 const struct fab_diff *raw, uint64_t dice, void (*way)(struct story *s))
+static void tell(struct announced *told, const struct fab_inventory *before,
+                 const struct fab_inventory *after, const struct fab_diff *raw, uint64_t dice,
+                 void (*way)(struct correlation *s))
 {
     memset(told, 0, sizeof(*told));
-    told->story = (struct story){.before = before, .after = after, .raw = raw, .out = {.diff = &told->diff}};
+    told->story =
+        (struct correlation){.before = before, .after = after, .raw = raw, .out = {.diff = &told->diff}};
     told->story.taken = calloc(raw->n + 1u, sizeof(bool));
     assert_non_null(told->story.taken);
     for (uint32_t i = 0; i < raw->n; i++)
@@ -102,14 +105,14 @@ static void tell(struct told *told, const struct fab_inventory *before, const st
     assert_int_equal(told->story.n_taken, 0);
 }
 
-static void forget(struct told *told)
+static void forget(struct announced *told)
 {
     free(told->story.taken);
     free(told->story.subjects.text);
     fab_diff_destroy(&told->diff);
 }
 
-static void assert_same(const struct told *a, const struct told *b)
+static void assert_same(const struct announced *a, const struct announced *b)
 {
     assert_int_equal(a->diff.n, b->diff.n);
     for (uint32_t i = 0; i < a->diff.n; i++) {
@@ -154,7 +157,7 @@ TEST(test_as_one_by_one)
     for (uint64_t seed = 1; seed <= 3000; seed++) {
         struct fab_inventory before, after;
         struct fab_diff raw;
-        struct told one, all;
+        struct announced one, all;
         uint64_t dice = seed * 7919;
         uint32_t n = 1 + (uint32_t)(seed % 20);
         make_hcas(&before, n);
@@ -162,7 +165,7 @@ TEST(test_as_one_by_one)
         random_names(&before, &after, n, &dice);
         assert_int_equal(fab_diff_compute(&before, &after, &raw), 0);
         tell(&one, &before, &after, &raw, seed, plain_way);
-        tell(&all, &before, &after, &raw, seed, story_renamed);
+        tell(&all, &before, &after, &raw, seed, correlation_renamed);
         assert_same(&all, &one);
         renamed += all.diff.n;
         for (uint32_t i = 0; i < all.diff.n; i++)
@@ -195,7 +198,7 @@ TEST(test_all_at_once)
     assert_int_equal(fab_diff_compute(&before, &after, &diff), 0);
     assert_int_equal(diff.n, 4 * hosts);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
-    assert_int_equal(fab_diff_understand(&before, &after, &diff), 0);
+    assert_int_equal(fab_diff_correlate(&before, &after, &diff), 0);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     assert_int_equal(diff.n, hosts);
     for (uint32_t i = 0; i < hosts; i++) {
