@@ -401,7 +401,7 @@ TEST(test_failures)
         scan(PROBES(spec, others[0], others[1]), i == 0 ? 1 : 20, &before.report, &scanned);
         assert_int_equal(scanned.asked, 3);
         assert_int_equal(scanned.failed, 1);
-        assert_true(strncmp(scanned.err.text, "look verbs: ", 12) == 0);
+        assert_true(strncmp(scanned.err.text, "scan verbs: ", 12) == 0);
         assert_string_equal(said(&scanned, FAB_FROM_VERBS), "1.0");
         assert_string_equal(said(&scanned, FAB_FROM_HWLOC), "2.0");
         assert_string_equal(said(&scanned, FAB_FROM_UCX), "3.0");
