@@ -20,7 +20,7 @@ else()
   message(STATUS "libibnetdisc not found: the probe ibnetdisc is not built")
 endif()
 
-# The local probes, each built where its library is (probes/NAME.cmake).
+# The local probes, each built where its library is (probes/NAME/NAME.cmake).
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
 pkg_check_modules(VERBS IMPORTED_TARGET libibverbs)
 pkg_check_modules(LIBFABRIC IMPORTED_TARGET libfabric)

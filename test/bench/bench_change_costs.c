@@ -19,7 +19,7 @@
 
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/handle.h"
+#include "topo/snapshot/reader.h"
 
 #define FABRIC  "fattree3:34"
 #define ROUNDS  15

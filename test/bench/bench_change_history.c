@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabricd/store_priv.h"
+#include "fabricd/store/handle.h"
 #include "test/bench/bench.h"
 
 #define MINUTES 525600u

@@ -14,7 +14,7 @@
 
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/cost.h"
+#include "topo/cost/cost.h"
 
 #define ROUNDS 15
 

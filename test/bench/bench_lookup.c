@@ -4,7 +4,7 @@
 
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/snapshot.h"
+#include "topo/snapshot/snapshot.h"
 
 #define PAIRS  (1u << 20)
 #define ROUNDS 15

@@ -14,7 +14,7 @@
 
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/snapshot.h"
+#include "topo/snapshot/snapshot.h"
 
 #define FABRIC "fattree3:34" /* 9,826 devices */
 #define ROUNDS 21

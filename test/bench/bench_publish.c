@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabricd/publish.h"
+#include "fabricd/publish/publish.h"
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/diff.h"
-#include "topo/names.h"
-#include "topo/snapshot.h"
+#include "topo/diff/diff.h"
+#include "topo/inventory/names.h"
+#include "topo/snapshot/snapshot.h"
 
 #define FABRIC "fattree3:34"
 #define ROUNDS 21 /* odd: the last state is the unlinked one */

@@ -13,13 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabricd/build.h"
-#include "fabricd/publish.h"
+#include "fabricd/publish/compute.h"
+#include "fabricd/publish/publish.h"
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
 #include "test/fabrics/reports.h"
-#include "topo/names.h"
-#include "topo/snapshot.h"
+#include "topo/inventory/names.h"
+#include "topo/snapshot/snapshot.h"
 
 #define FABRIC "fattree2:250,16,32"
 #define HOSTS  1000

@@ -4,7 +4,7 @@
 #ifndef FAB_TEST_DETAILS_H
 #define FAB_TEST_DETAILS_H
 
-#include "topo/join.h"
+#include "topo/join/join.h"
 
 /*
  * Of every HCA port. seed 0: each knows everything, speeds of some are in conflict. Else of some ports some

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/file.h"
+#include "probes/capture/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

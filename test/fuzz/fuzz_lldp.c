@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/lldp.h"
-#include "probes/record.h"
+#include "probes/core/record.h"
+#include "probes/lldp/lldp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/names.h"
-#include "topo/text.h"
+#include "topo/base/text.h"
+#include "topo/inventory/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

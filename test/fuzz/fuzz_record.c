@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/record.h"
+#include "probes/core/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

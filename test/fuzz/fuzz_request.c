@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/answers.h"
-#include "pmix/info.h"
+#include "fabricd/server/answers.h"
+#include "pmix/values/info.h"
 #include "test/unit/served_small.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

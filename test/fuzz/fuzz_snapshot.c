@@ -4,7 +4,7 @@
  * that is how a lying writer looks.
  */
 #include "test/unit/snapshot_walk.h"
-#include "topo/snapshot_format.h"
+#include "topo/snapshot/format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "test/unit/wire_seal.h"
-#include "topo/diff.h"
-#include "topo/names.h"
-#include "topo/wire.h"
+#include "topo/diff/diff.h"
+#include "topo/inventory/inventory_wire.h"
+#include "topo/inventory/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

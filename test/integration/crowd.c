@@ -26,9 +26,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pmix/relay.h"
+#include "pmix/relay/relay.h"
 #include "test/fabrics/reports.h"
-#include "topo/delivery.h"
+#include "topo/report/delivery.h"
 
 #define FIRST_HCA      0x100000u /* its GUID; the port's is the next, the next HCA's the one after that */
 #define MOST_HOSTS     10000u

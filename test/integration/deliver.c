@@ -34,8 +34,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pmix/relay.h"
-#include "topo/delivery.h"
+#include "pmix/relay/relay.h"
+#include "topo/report/delivery.h"
 
 #define CHECK(what)                                                                                          \
     do {                                                                                                     \

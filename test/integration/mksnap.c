@@ -11,7 +11,7 @@
 
 #include "test/fabrics/details.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/snapshot.h"
+#include "topo/snapshot/snapshot.h"
 
 static int fail(const char *what, const char *text)
 {

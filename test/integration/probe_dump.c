@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "probes/probe.h"
+#include "probes/core/probe.h"
 #include "test/fabrics/dump.h"
-#include "topo/names.h"
+#include "topo/inventory/names.h"
 
 static void print_note(enum pmixfab_level level, const char *line, void *cbdata)
 {

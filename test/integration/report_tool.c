@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/record.h"
-#include "topo/delivery.h"
+#include "probes/core/record.h"
+#include "topo/report/delivery.h"
 
 static int read_machine(const char *path, struct fab_report *report, struct fab_err *err)
 {

@@ -13,9 +13,9 @@ MAY_INCLUDE = {
     "libpmixfab/topo": ["pmixfab.h", "topo/"],
     "libpmixfab/pmix": ["pmixfab.h", "topo/", "pmix/"],
     "libpmixfab/pnet": ["pmixfab.h", "topo/", "pmix/", "pnet/"],
-    "probes": ["pmixfab.h", "topo/model.h", "topo/inventory.h", "topo/report.h", "topo/cidr.h",
-               "topo/text.h", "probes/"],
-    "fabricd": ["pmixfab.h", "topo/", "pmix/", "pnet/", "probes/probe.h", "fabricd/"],
+    "probes": ["pmixfab.h", "topo/inventory/model.h", "topo/inventory/inventory.h", "topo/report/report.h", "topo/base/cidr.h",
+               "topo/base/text.h", "probes/"],
+    "fabricd": ["pmixfab.h", "topo/", "pmix/", "pnet/", "probes/core/probe.h", "fabricd/"],
     "fabricctl": ["pmixfab.h", "fabricctl/"],
 }
 

@@ -6,7 +6,7 @@
 
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
-#include "topo/names.h"
+#include "topo/inventory/names.h"
 
 static inline uint32_t hand_node(struct fab_inventory *inv, unsigned kind, uint64_t guid, const char *desc,
                                  unsigned ports, uint32_t line)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "test/fabrics/fabrics.h"
-#include "topo/report.h"
+#include "topo/report/report.h"
 
 static inline uint32_t report_random_below(uint64_t *random, uint32_t n)
 {

@@ -2,7 +2,7 @@
 #ifndef TEST_REPORT_TEXT_H
 #define TEST_REPORT_TEXT_H
 
-#include "probes/probe.h"
+#include "probes/core/probe.h"
 #include "test/unit/test.h"
 
 /* The report, finished, as a recorded machine of the host "h". Free it. */

@@ -12,7 +12,7 @@
 
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
-#include "topo/join.h"
+#include "topo/join/join.h"
 
 /* Reports of hosts, in natural order, and pointers to them as fab_join() wants them. */
 struct report_world {

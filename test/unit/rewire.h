@@ -7,7 +7,7 @@
 
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
-#include "topo/groups.h"
+#include "topo/geometry/groups.h"
 
 /* What to change. Start from REWIRE_NONE. */
 struct rewire {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/served.h"
+#include "fabricd/serving/served.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/snapshot.h"
+#include "topo/snapshot/snapshot.h"
 
 /* One plane's snapshot; NULL when it cannot be built. */
 static inline struct served_plane *small_plane(const char *spec, const char *name, uint32_t index,

@@ -4,8 +4,8 @@
 
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
-#include "topo/snapshot.h"
-#include "topo/snapshot_format.h"
+#include "topo/snapshot/format.h"
+#include "topo/snapshot/snapshot.h"
 
 /* One of every kind, and some of none. */
 #define WORLD_FABRICS 10

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabricd/store_priv.h"
+#include "fabricd/store/handle.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
 

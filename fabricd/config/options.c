@@ -1,0 +1,199 @@
+#include "fabricd/config/options.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes/core/probe.h"
+
+#define DEFAULT_FILE "/etc/fabricd.conf"
+
+enum {
+    OPT_RUNDIR = 256,
+    OPT_STORE,
+    OPT_ONCE,
+    OPT_CHECK,
+    OPT_ROLE,
+    OPT_SCHEDULER,
+    OPT_AVAILABLE,
+    OPT_RECORD,
+    OPT_RESTORE
+};
+
+static const struct argp_option options[] = {
+    {"config", 'c', "FILE", 0, "read this configuration (default " DEFAULT_FILE ", where it exists)", 0},
+    {"role", OPT_ROLE, "ROLE", 0, "scheduler (the default), or node: on a compute node", 0},
+    {"scheduler", OPT_SCHEDULER, "URI", 0,
+     "of the scheduler's fabricd (or its run directory), for the role node", 0},
+    {"rundir", OPT_RUNDIR, "DIR", 0, "run directory: snapshots, URI, control socket (default /run/fabricd)",
+     0},
+    {"store", OPT_STORE, "FILE", 0, "database (default /var/lib/fabricd/fabricd.db)", 0},
+    {"probe", 'p', "NAME[:ARG]", 0, "ask this source; may be given several times (default ibnetdisc)", 0},
+    {"interval", 'i', "SECONDS", 0, "between sweeps; 0: only when asked (default 60)", 0},
+    {"foreground", 'f', NULL, 0, "stay in the foreground and log to standard error", 0},
+    {"once", OPT_ONCE, NULL, 0, "sweep, store, publish, exit", 0},
+    {"check-config", OPT_CHECK, NULL, 0, "read the configuration, say whether it is good, exit", 0},
+    {"available", OPT_AVAILABLE, NULL, 0, "say for each probe whether it can work on this host, exit", 0},
+    {"record", OPT_RECORD, "FILE", 0,
+     "look at this host once, write what its probes see (\"-\": to standard output), exit", 0},
+    {"restore", OPT_RESTORE, "FILE", 0,
+     "put this backup in place of the database, which is kept, then start as usual", 0},
+    {"version", 'V', NULL, 0, "print the version and exit", 0},
+    {0},
+};
+
+/* The command line, kept until the file was read: it goes over the file. */
+struct command_line {
+    const char *file, *role, *scheduler, *rundir, *store, *interval, *record, *restore;
+    char *probes[CONFIG_MAX_LIST];
+    unsigned n_probes;
+    bool foreground, once, check;
+};
+
+static void print_available(void)
+{
+    for (unsigned i = 0; probe_registry[i] != NULL && probe_registry[i]->name != NULL; i++) {
+        struct fab_err err = {""};
+        char text[256] = "";
+        const struct probe *probe = probe_load(probe_registry[i], &err);
+        int rc = probe == NULL ? PMIXFAB_ERR_UNSUPPORTED : probe->available(text, sizeof(text));
+        printf("%-10s %-3s %s\n", probe_registry[i]->name, rc == PMIXFAB_OK ? "yes" : "no",
+               probe == NULL ? err.text : text);
+    }
+}
+
+static error_t take_option(int key, char *arg, struct argp_state *state)
+{
+    struct command_line *line = state->input;
+    switch (key) {
+    case 'c':
+        line->file = arg;
+        return 0;
+    case OPT_ROLE:
+        line->role = arg;
+        return 0;
+    case OPT_SCHEDULER:
+        line->scheduler = arg;
+        return 0;
+    case OPT_RUNDIR:
+        line->rundir = arg;
+        return 0;
+    case OPT_STORE:
+        line->store = arg;
+        return 0;
+    case 'p':
+        if (line->n_probes == CONFIG_MAX_LIST)
+            argp_error(state, "more than %d probes", CONFIG_MAX_LIST);
+        else
+            line->probes[line->n_probes++] = arg;
+        return 0;
+    case 'i':
+        line->interval = arg;
+        return 0;
+    case 'f':
+        line->foreground = true;
+        return 0;
+    case OPT_ONCE:
+        line->once = true;
+        return 0;
+    case OPT_CHECK:
+        line->check = true;
+        return 0;
+    case OPT_RECORD:
+        line->record = arg;
+        return 0;
+    case OPT_RESTORE:
+        line->restore = arg;
+        return 0;
+    case OPT_AVAILABLE:
+        print_available();
+        exit(0);
+    case 'V':
+        printf("fabricd %s\n", pmixfab_version());
+        exit(0);
+    case ARGP_KEY_ARG:
+        argp_error(state, "unexpected argument: %s", arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* --help ends with the probes that are built in. */
+static char *help_filter(int key, const char *text, void *input)
+{
+    (void)input;
+    if (key != ARGP_KEY_HELP_POST_DOC)
+        return (char *)text;
+    char *doc = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&doc, &size);
+    if (out == NULL)
+        return (char *)text;
+    fprintf(out, "Probes:\n");
+    for (unsigned i = 0; probe_registry[i] != NULL && probe_registry[i]->name != NULL; i++)
+        fprintf(out, "  %-10s %s\n", probe_registry[i]->name, probe_registry[i]->summary);
+    fprintf(out, "\nSee fabricd(8) and fabricd.conf(5).");
+    fclose(out);
+    return doc;
+}
+
+/* One option over the file's setting, where it is given. */
+static int option_override(struct config *config, const char *name, const char *value, struct fab_err *err)
+{
+    return value == NULL ? PMIXFAB_OK : config_set(config, "fabricd", name, value, err);
+}
+
+static int options_override_config(const struct command_line *line, struct config *config,
+                                   struct fab_err *err)
+{
+    int rc = PMIXFAB_OK;
+    if (line->file != NULL)
+        rc = config_read(config, line->file, err);
+    else if (access(DEFAULT_FILE, F_OK) == 0)
+        rc = config_read(config, DEFAULT_FILE, err);
+    if (rc == PMIXFAB_OK)
+        rc = option_override(config, "role", line->role, err);
+    if (rc == PMIXFAB_OK)
+        rc = option_override(config, "scheduler", line->scheduler, err);
+    if (rc == PMIXFAB_OK)
+        rc = option_override(config, "rundir", line->rundir, err);
+    if (rc == PMIXFAB_OK)
+        rc = option_override(config, "store", line->store, err);
+    if (rc == PMIXFAB_OK)
+        rc = option_override(config, "interval", line->interval, err);
+    if (rc == PMIXFAB_OK && line->n_probes > 0)
+        config_clear(&config->probes);
+    for (unsigned i = 0; rc == PMIXFAB_OK && i < line->n_probes; i++)
+        rc = option_override(config, "probe", line->probes[i], err);
+    config->foreground = line->foreground || line->once || line->check || line->record != NULL;
+    config->once = line->once;
+    config->check_only = line->check;
+    config->record = line->record;
+    config->restore = line->restore;
+    return rc == PMIXFAB_OK ? config_check(config, err) : rc;
+}
+
+int options_parse(int argc, char **argv, struct config *config)
+{
+    static const struct argp argp = {
+        .options = options,
+        .parser = take_option,
+        .doc = "Fabric topology service: discovers the fabric, serves costs, coordinates and groups over "
+               "PMIx, and "
+               "announces changes.\v ",
+        .help_filter = help_filter,
+    };
+    struct command_line line = {0};
+    struct fab_err err = {""};
+    argp_err_exit_status = 2;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &line) != 0)
+        return PMIXFAB_ERR_INVAL;
+    if (options_override_config(&line, config, &err) != PMIXFAB_OK) {
+        fprintf(stderr, "fabricd: %s\n", err.text);
+        return PMIXFAB_ERR_INVAL;
+    }
+    return PMIXFAB_OK;
+}

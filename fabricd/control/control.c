@@ -1,0 +1,385 @@
+#include "fabricd/control/control.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "fabricd/control/control_priv.h"
+#include "fabricd/metrics/counters.h"
+#include "fabricd/util/log.h"
+#include "topo/base/text.h"
+
+static void connection_free(struct connection *connection)
+{
+    struct pending *pending;
+    while ((pending = connection->pendings) != NULL) {
+        DL_DELETE2(connection->pendings, pending, prev_pending, next_pending);
+        pending->connection = NULL;
+        if (pending->gone != NULL)
+            pending->gone(pending);
+    }
+    DL_DELETE(connection->control->connections, connection);
+    connection->control->n_connections--;
+    bufferevent_free(connection->bev);
+    free(connection);
+}
+
+/* ---- one connection ----------------------------------------------------------------------------- */
+
+static void connection_serve(struct connection *connection);
+
+static size_t connection_backlog(const struct connection *connection)
+{
+    return evbuffer_get_length(bufferevent_get_output(connection->bev));
+}
+
+static void on_written(struct bufferevent *bev, void *arg)
+{
+    struct connection *connection = arg;
+    (void)bev;
+    if (connection_backlog(connection) > 0)
+        return;
+    if (connection->closing)
+        connection_free(connection);
+    else
+        connection_serve(connection); /* with what was left until our answers were read */
+}
+
+static void close_when_written(struct connection *connection)
+{
+    connection->closing = true;
+    bufferevent_disable(connection->bev, EV_READ);
+    on_written(connection->bev, connection);
+}
+
+/* Answers are larger than questions: while they are not read, no more are made. */
+static bool reads_answers(const struct connection *connection)
+{
+    return connection_backlog(connection) <= CONTROL_MAX_UNREAD;
+}
+
+/* Do what a line asks. */
+static void answer_line(struct connection *connection, const char *line, size_t len)
+{
+    const struct control_op *op = connection->control->ops;
+    json_error_t error;
+    json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
+    const char *name = json_string_value(json_object_get(request, "op"));
+    if (name == NULL) {
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX,
+                        "control: a request is a JSON object with a string op%s%s",
+                        request == NULL ? ": " : "", request == NULL ? error.text : "");
+        connection->closing = true;
+        json_decref(request);
+        return;
+    }
+    while (op->name != NULL && strcmp(name, op->name) != 0)
+        op++;
+    if (op->name != NULL)
+        op->fn(connection, request);
+    else
+        connection_fail(connection, PMIXFAB_ERR_UNSUPPORTED, "control: there is no op \"%.40s\"", name);
+    json_decref(request);
+}
+
+static void refuse_line(struct connection *connection)
+{
+    connection_fail(connection, PMIXFAB_ERR_RANGE, "control: the line is longer than %zu bytes",
+                    connection->max_line);
+    connection->closing = true;
+}
+
+/* Is so much more than a line? Deliveries are long, so those who may deliver get more room when they need it.
+ */
+static bool too_long(struct connection *connection, size_t len)
+{
+    if (len > connection->max_line && connection->max_line == CONTROL_MAX_LINE &&
+        connection_may_deliver(connection)) {
+        connection->max_line = CONTROL_MAX_DELIVERY;
+        bufferevent_setwatermark(connection->bev, EV_READ, 0, 2 * CONTROL_MAX_DELIVERY);
+    }
+    return len > connection->max_line;
+}
+
+/* Answer what came, as far as the caller reads the answers. */
+static void connection_serve(struct connection *connection)
+{
+    struct evbuffer *input = bufferevent_get_input(connection->bev);
+    size_t len;
+    char *line = NULL;
+    while (!connection->closing && reads_answers(connection) &&
+           (line = evbuffer_readln(input, &len, EVBUFFER_EOL_LF)) != NULL) {
+        if (too_long(connection, len))
+            refuse_line(connection);
+        else
+            answer_line(connection, line, len);
+        free(line);
+    }
+    if (!connection->closing && reads_answers(connection)) {
+        if (too_long(connection, evbuffer_get_length(input)))
+            refuse_line(connection);
+        else if (connection->ended && connection->waits == 0 && connection->pendings == NULL)
+            connection->closing = true;
+    }
+    if (connection->closing)
+        close_when_written(connection);
+}
+
+static void connection_on_read(struct bufferevent *bev, void *arg)
+{
+    (void)bev;
+    connection_serve(arg);
+}
+
+/* A caller who says that nothing more comes still gets the answers to what came. */
+static void on_closed(struct bufferevent *bev, short what, void *arg)
+{
+    struct connection *connection = arg;
+    (void)bev;
+    if ((what & BEV_EVENT_EOF) != 0 && (what & BEV_EVENT_READING) != 0) {
+        connection->ended = true;
+        connection_serve(connection);
+    } else {
+        connection_free(connection);
+    }
+}
+
+/* Some places are kept for those who may change things: readers cannot lock them out. */
+static bool has_place(struct control *control, uid_t uid)
+{
+    bool full = control->n_connections >= CONTROL_MAX_CONNECTIONS;
+    if (uid != 0 && uid != geteuid())
+        full = control->n_connections >= CONTROL_MAX_CONNECTIONS - CONTROL_KEPT;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (full && (control->told_full == 0 || now.tv_sec - control->told_full >= CONTROL_TELL_S)) {
+        log_warning("control: there are %u connections, more are refused", control->n_connections);
+        control->told_full = now.tv_sec;
+    }
+    return !full;
+}
+
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int len,
+                      void *arg)
+{
+    struct control *control = arg;
+    struct ucred caller;
+    socklen_t size = sizeof(caller);
+    (void)listener, (void)address, (void)len;
+    struct connection *connection = NULL;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &size) != 0 || !has_place(control, caller.uid) ||
+        (connection = calloc(1, sizeof(*connection))) == NULL ||
+        (connection->bev = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE)) == NULL) {
+        free(connection);
+        close(fd);
+        return;
+    }
+    connection->control = control;
+    connection->uid = caller.uid;
+    connection->max_line = CONTROL_MAX_LINE;
+    DL_APPEND(control->connections, connection);
+    control->n_connections++;
+    count(COUNT_CONNECTIONS);
+    bufferevent_setwatermark(connection->bev, EV_READ, 0, 2 * CONTROL_MAX_LINE);
+    bufferevent_setcb(connection->bev, connection_on_read, on_written, on_closed, connection);
+    bufferevent_enable(connection->bev, EV_READ | EV_WRITE);
+}
+
+/* ---- all of them -------------------------------------------------------------------------------- */
+
+void connection_later(struct connection *connection, struct pending *pending)
+{
+    pending->connection = connection;
+    DL_APPEND2(connection->pendings, pending, prev_pending, next_pending);
+}
+
+void connection_answered(struct pending *pending)
+{
+    struct connection *connection = pending->connection;
+    if (connection == NULL)
+        return;
+    DL_DELETE2(connection->pendings, pending, prev_pending, next_pending);
+    pending->connection = NULL;
+    if (connection->ended)
+        connection_serve(connection);
+}
+
+void connection_wait(struct connection *connection, uint64_t number)
+{
+    connection->waits = number;
+    connection->n_waits++;
+}
+
+void control_finished(struct control *control, uint64_t number, int code, const char *message, json_t *answer)
+{
+    struct connection *connection, *next;
+    DL_FOREACH_SAFE(control->connections, connection, next)
+    {
+        if (connection->waits == 0 || connection->waits > number)
+            continue;
+        connection->waits = 0;
+        for (; connection->n_waits > 0; connection->n_waits--) { /* one answer for each request */
+            if (code != PMIXFAB_OK)
+                connection_fail(connection, code, "%s", message);
+            else
+                connection_send(connection, json_incref(answer));
+        }
+    }
+    json_decref(answer);
+}
+
+void control_swept(struct control *control, const struct swept *swept)
+{
+    char why[sizeof(((struct fab_err *)NULL)->text)];
+    fab_text_clean(why, sizeof(why), swept->why_full, strlen(swept->why_full), NULL);
+    json_t *answer = json_pack("{s:b, s:I, s:b, s:b, s:s, s:s?, s:I, s:I}", "ok", 1, "generation",
+                               (json_int_t)swept->generation, "changed", swept->changed, "partial",
+                               swept->partial, "scope", swept->part ? "switch" : "fabric", "scope_reason",
+                               why[0] != '\0' ? why : NULL, "suppressed", (json_int_t)swept->suppressed,
+                               "suppressed_switches", (json_int_t)swept->suppressed_switches);
+    control_finished(control, swept->number, swept->code, swept->message, answer);
+}
+
+void control_progress(struct control *control, const char *what)
+{
+    struct connection *connection, *next;
+    DL_FOREACH_SAFE(control->connections, connection, next)
+    {
+        if (connection->waits != 0)
+            connection_send(connection, json_pack("{s:s}", "progress", what));
+    }
+}
+
+void control_event(struct control *control, bool pending, const struct event_plane *plane,
+                   uint64_t generation)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    json_t *event = json_pack(
+        "{s:s, s:s, s:I, s:I, s:o}", "event", pending ? "PMIX_FABRIC_UPDATE_PENDING" : "PMIX_FABRIC_UPDATED",
+        "plane", plane->name, "index", (json_int_t)plane->index, "generation", (json_int_t)generation, "time",
+        control_time((int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000));
+    if (event == NULL)
+        return;
+    if (json_array_size(control->events) >= CONTROL_EVENTS)
+        json_array_remove(control->events, 0);
+    json_array_append(control->events, event);
+    struct connection *connection, *next;
+    DL_FOREACH_SAFE(control->connections, connection, next)
+    {
+        if (!connection->follows)
+            continue;
+        if (evbuffer_get_length(bufferevent_get_output(connection->bev)) > CONTROL_MAX_PENDING)
+            connection_free(connection); /* it does not read */
+        else
+            connection_send(connection, json_incref(event));
+    }
+    json_decref(event);
+}
+
+void control_op_events(struct connection *connection, json_t *request)
+{
+    if (json_is_true(json_object_get(request, "follow"))) {
+        connection->follows = true;
+        connection_send(connection, json_pack("{s:b}", "ok", 1));
+    } else {
+        connection_send(connection, json_pack("{s:b, s:O}", "ok", 1, "events", connection->control->events));
+    }
+}
+
+/* Out of descriptors: the loop would come back at once, for ever. */
+static void on_accept_error(struct evconnlistener *listener, void *arg)
+{
+    struct control *control = arg;
+    const struct timeval pause = {.tv_sec = 1};
+    log_error("control: a connection cannot be accepted: %s", strerror(errno));
+    evconnlistener_disable(listener);
+    event_add(control->resume, &pause);
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *arg)
+{
+    struct control *control = arg;
+    (void)fd;
+    (void)what;
+    if (control->listener != NULL)
+        evconnlistener_enable(control->listener);
+}
+
+int control_listen(struct control *control, struct fab_err *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, control->path, strlen(control->path) + 1);
+    unlink(control->path); /* the lock of the run directory is suppressed: nobody listens there */
+    struct evconnlistener *listener = evconnlistener_new_bind(
+        control->base, on_accept, control, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 64,
+        (struct sockaddr *)&address, sizeof(address));
+    if (listener == NULL || chmod(control->path, 0666) != 0) { /* reading is for all */
+        int rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot listen: %s", control->path, strerror(errno));
+        if (listener != NULL)
+            evconnlistener_free(listener);
+        return rc;
+    }
+    evconnlistener_set_error_cb(listener, on_accept_error);
+    if (control->listener != NULL)
+        evconnlistener_free(control->listener);
+    control->listener = listener;
+    return PMIXFAB_OK;
+}
+
+int control_new(struct event_base *base, const struct config *config, const struct control_op *ops,
+                void *owner, struct control **out, struct fab_err *err)
+{
+    const char *rundir = config->rundir;
+    *out = NULL;
+    struct control *control = calloc(1, sizeof(*control));
+    if (control == NULL || (control->events = json_array()) == NULL ||
+        (control->resume = evtimer_new(base, on_resume, control)) == NULL) {
+        control_free(control);
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    control->base = base;
+    control->config = config;
+    control->ops = ops;
+    control->owner = owner;
+    int len = snprintf(control->path, sizeof(control->path), "%s/control.sock", rundir);
+    int rc = PMIXFAB_OK;
+    if (len >= (int)sizeof(control->path))
+        rc = fab_fail(err, PMIXFAB_ERR_RANGE,
+                      "%s/control.sock: the path is too long for a socket: choose a shorter rundir", rundir);
+    if (rc == PMIXFAB_OK)
+        rc = control_listen(control, err);
+    if (rc != PMIXFAB_OK) {
+        control_free(control);
+        return rc;
+    }
+    *out = control;
+    return PMIXFAB_OK;
+}
+
+void control_free(struct control *control)
+{
+    if (control == NULL)
+        return;
+    struct connection *connection, *next;
+    DL_FOREACH_SAFE(control->connections, connection, next)
+    {
+        connection_free(connection);
+    }
+    if (control->listener != NULL) {
+        evconnlistener_free(control->listener);
+        unlink(control->path);
+    }
+    if (control->resume != NULL)
+        event_free(control->resume);
+    json_decref(control->events);
+    free(control);
+}

@@ -1,0 +1,48 @@
+/*
+ * control.h - the control socket: JSON lines from fabricctl (docs/control.md).
+ */
+#ifndef FABRICD_CONTROL_H
+#define FABRICD_CONTROL_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabricd/config/config.h"
+#include "fabricd/server/events.h"
+
+struct control;
+struct control_op; /* control_priv.h */
+
+/*
+ * The socket in config->rundir. ops: what can be asked (of the role), ended by an entry without a name;
+ * owner: what they work on.
+ */
+int control_new(struct event_base *base, const struct config *config, const struct control_op *ops,
+                void *owner, struct control **out, struct fab_err *err);
+void control_free(struct control *control); /* NULL allowed; removes the socket */
+
+/* Listen anew, because the socket's file is gone. Those who are connected stay so. */
+int control_listen(struct control *control, struct fab_err *err);
+
+/* What came of a sweep, for those who wait for it. */
+struct swept {
+    uint64_t number;
+    int code;
+    const char *message; /* why it failed */
+    uint64_t generation;
+    bool changed, partial;
+    bool part;                                /* only what was asked for was swept, and what was dirty */
+    const char *why_full;                     /* why it was everything where a part was asked for; "" */
+    uint32_t suppressed, suppressed_switches; /* cables and switches that are suppressed */
+};
+void control_swept(struct control *control, const struct swept *swept);
+
+/* A line for those who wait, on what is being done for them. */
+void control_progress(struct control *control, const char *what);
+
+/* Tell followers of an event, and remember it for those who ask later. */
+void control_event(struct control *control, bool pending, const struct event_plane *plane,
+                   uint64_t generation);
+
+#endif

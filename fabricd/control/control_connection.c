@@ -1,0 +1,70 @@
+/* control_connection.c - what an op does with its connection: who is it, and the answer. */
+#include <event2/buffer.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fabricd/control/control_priv.h"
+#include "topo/base/text.h"
+
+void connection_send(struct connection *connection, json_t *object)
+{
+    char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(object);
+    if (text == NULL) {
+        connection->closing = true;
+        return;
+    }
+    struct evbuffer *output = bufferevent_get_output(connection->bev);
+    evbuffer_add_printf(output, "%s\n", text);
+    free(text);
+}
+
+void connection_fail(struct connection *connection, int code, const char *fmt, ...)
+{
+    char message[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(message, sizeof(message), fmt, args);
+    va_end(args);
+    fab_text_clean(message, sizeof(message), message, strlen(message), NULL); /* JSON is UTF-8 */
+    connection_send(connection, json_pack("{s:b, s:i, s:s}", "ok", 0, "error", code, "message", message));
+}
+
+json_t *control_time(int64_t microseconds)
+{
+    char text[40];
+    struct tm tm;
+    time_t seconds = (time_t)(microseconds / 1000000);
+    if (microseconds <= 0 || gmtime_r(&seconds, &tm) == NULL)
+        return json_null();
+    size_t len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(text + len, sizeof(text) - len, ".%06dZ", (int)(microseconds % 1000000));
+    return json_string(text);
+}
+
+static bool is_user(const struct connection *connection, const char *name)
+{
+    const struct passwd *user = name == NULL ? NULL : getpwnam(name);
+    return user != NULL && user->pw_uid == connection->uid;
+}
+
+bool connection_may_change(const struct connection *connection)
+{
+    const struct config *config = connection->control->config;
+    if (connection->uid == 0 || connection->uid == geteuid())
+        return true;
+    for (unsigned i = 0; i < config->admins.n; i++)
+        if (is_user(connection, config->admins.items[i]))
+            return true;
+    return false;
+}
+
+bool connection_may_deliver(const struct connection *connection)
+{
+    return connection_may_change(connection) || is_user(connection, connection->control->config->node_user);
+}

@@ -1,0 +1,100 @@
+/* control_priv.h - what the parts of the control socket share. */
+#ifndef FABRICD_CONTROL_PRIV_H
+#define FABRICD_CONTROL_PRIV_H
+
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <jansson.h>
+#include <sys/types.h>
+
+#include "fabricd/control/control.h"
+#include "fabricd/util/base64.h"
+#include "topo/report/delivery.h"
+
+#define CONTROL_MAX_LINE        65536
+#define CONTROL_MAX_DELIVERY    (BASE64_LENGTH(FAB_DELIVERY_MAX) + 256) /* a line of those who may deliver */
+#define CONTROL_MAX_CONNECTIONS 256
+#define CONTROL_KEPT            32         /* of them, for root and the daemon's own user */
+#define CONTROL_TELL_S          60         /* the log says that there is no place once in this time */
+#define CONTROL_MAX_UNREAD      65536      /* bytes of answers that a caller may leave unread and ask on */
+#define CONTROL_MAX_PENDING     (4u << 20) /* bytes that a follower may leave unread */
+#define CONTROL_EVENTS          128        /* events that are remembered */
+
+struct connection {
+    struct connection *prev, *next; /* utlist */
+    struct control *control;
+    struct bufferevent *bev;
+    uid_t uid;
+    bool follows;     /* gets events */
+    bool ended;       /* nothing more comes from it; it goes when all is answered */
+    bool closing;     /* goes when its output is written */
+    uint64_t waits;   /* for the sweep (or the look) of this number; 0: for none */
+    unsigned n_waits; /* requests that wait for it */
+    struct pending *pendings;
+    size_t max_line; /* bytes */
+};
+
+/*
+ * A request that is answered later, and not by a number. When its connection goes before, connection becomes
+ * NULL and gone() is called (where there is one), which may free it.
+ */
+struct pending {
+    struct pending *prev_pending, *next_pending;
+    struct connection *connection;
+    void (*gone)(struct pending *pending);
+};
+
+/* One thing that can be asked. */
+struct control_op {
+    const char *name;
+    void (*fn)(struct connection *connection, json_t *request);
+};
+extern const struct control_op control_scheduler_ops[]; /* control_ops.c; their owner is a struct daemon */
+
+struct control {
+    struct event_base *base;
+    const struct config *config;
+    const struct control_op *ops;
+    void *owner; /* of a scheduler its struct daemon, of a node its struct node */
+    struct evconnlistener *listener;
+    struct event *resume; /* goes on listening after a pause */
+    struct connection *connections;
+    unsigned n_connections;
+    time_t told_full; /* when the log said last that there is no place; 0: never */
+    json_t *events;   /* array of the latest */
+    char path[108];
+};
+
+/* Send one line; takes the reference over. */
+void connection_send(struct connection *connection, json_t *object);
+void connection_fail(struct connection *connection, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Root, the daemon's own user, and the configured administrators. The kernel named the caller. */
+bool connection_may_change(const struct connection *connection);
+
+/* These, and the user of the nodes. */
+bool connection_may_deliver(const struct connection *connection);
+
+/* The request is answered later; and now it has been, as far as its connection is still there (which may end
+ * here). */
+void connection_later(struct connection *connection, struct pending *pending);
+void connection_answered(struct pending *pending);
+
+/* Wait for the end of this number: control_finished() answers. */
+void connection_wait(struct connection *connection, uint64_t number);
+
+/*
+ * Answer those who wait for this number or an earlier one: with a copy of `answer` (takes the reference
+ * over), or with the error and its message.
+ */
+void control_finished(struct control *control, uint64_t number, int code, const char *message,
+                      json_t *answer);
+
+/* Remembered events, or these and those to come: the same for both roles. */
+void control_op_events(struct connection *connection, json_t *request);
+
+/* A time as ISO 8601 in UTC; null for 0. */
+json_t *control_time(int64_t microseconds);
+
+#endif

@@ -1,0 +1,146 @@
+/* monitor_child.c - the child that light sweeps: all probes that can, at one pace, and a few lines about each
+ * light sweep.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fabricd/discovery/monitor.h"
+#include "fabricd/discovery/sweep.h"
+#include "fabricd/process/child.h"
+
+struct monitor {
+    const struct probe *probe;
+    struct probe_monitor *monitor;
+    unsigned index; /* of the probes of the fabric */
+};
+
+static double monitor_clock_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+/* What the light sweep found, in one write, so that the daemon wakes up once. */
+static int monitor_send(const struct dirty_switches *dirty, double took)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (unsigned i = 0; i < CONFIG_MAX_LIST; i++)
+        if ((dirty->probes >> i & 1) != 0)
+            fprintf(out, "all %u\n", i);
+    for (uint32_t i = 0; i < dirty->n; i++)
+        fprintf(out, "node 0x%016" PRIx64 "\n", dirty->guids[i]);
+    fprintf(out, "look %.0f %" PRIu64 "\n", took, dirty->requests);
+    int rc = fclose(out) == 0 ? child_write(text, size) : PMIXFAB_ERR_NOMEM;
+    free(text);
+    return rc;
+}
+
+static int poll_all(struct monitor *monitors, unsigned n, struct fab_err *err)
+{
+    struct dirty_switches dirty = {0};
+    const double start = monitor_clock_us();
+    int rc = PMIXFAB_OK;
+    for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++) {
+        dirty.all = false;
+        rc = monitors[i].probe->monitor_poll(monitors[i].monitor, &dirty, err);
+        if (dirty.all)
+            dirty.probes |= 1u << monitors[i].index;
+    }
+    if (rc == PMIXFAB_OK)
+        rc = monitor_send(&dirty, monitor_clock_us() - start);
+    dirty_switches_free(&dirty);
+    return rc;
+}
+
+/* The daemon has another inventory: end in order, so that what was opened is closed. */
+static volatile sig_atomic_t stop;
+
+static void on_term(int signo)
+{
+    (void)signo;
+    stop = 1;
+}
+
+/* At the beginnings of seconds that are `pace` apart; one that was missed is left out. */
+static void monitor_wait(struct timespec *next, unsigned pace)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    next->tv_sec += pace;
+    if (now.tv_sec >= next->tv_sec + (time_t)pace)
+        *next = now;
+    while (!stop && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL) == EINTR)
+        ;
+}
+
+/* Those that can monitor, each what it has seen itself. */
+static int monitor_open_all(char **specs, unsigned n, struct probe_config *config,
+                            const struct sweep_parts *parts, struct monitor *monitors, unsigned *n_monitors,
+                            struct fab_err *err)
+{
+    int rc = PMIXFAB_ERR_UNSUPPORTED;
+    if (parts->n != n)
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "%u probes, and %u inventories of them", n, parts->n);
+    for (unsigned i = 0; i < n; i++) {
+        struct monitor *to = &monitors[*n_monitors];
+        to->probe = probe_find(specs[i], &config->arg);
+        to->index = i;
+        if (to->probe == NULL || to->probe->monitor_open == NULL)
+            continue;
+        int opened = to->probe->monitor_open(config, &parts->inv[i], &to->monitor, err);
+        if (opened == PMIXFAB_OK)
+            *n_monitors += 1;
+        else if (opened != PMIXFAB_ERR_UNSUPPORTED)
+            return opened;
+    }
+    return *n_monitors > 0 ? PMIXFAB_OK : rc;
+}
+
+/* argv: fabricd --monitor-child PID_OF_THE_DAEMON SECONDS MAX_SMPS TIMEOUT_MS RETRIES PROBE... */
+int monitor_child(int argc, char **argv)
+{
+    struct fab_err err = {""};
+    struct sweep_parts parts = {.n = 0};
+    struct monitor monitors[CONFIG_MAX_LIST] = {{0}};
+    struct timespec next;
+    unsigned n = 0;
+    if (argc < 8 || argc - 7 > CONFIG_MAX_LIST)
+        return 2;
+    if (!child_begin(argv[2]))
+        return 1;
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_term}, NULL);
+    const unsigned pace = (unsigned)strtoul(argv[3], NULL, 10);
+    struct probe_config config = {.max_smps = (unsigned)strtoul(argv[4], NULL, 10),
+                                  .timeout_ms = (unsigned)strtoul(argv[5], NULL, 10),
+                                  .retries = (unsigned)strtoul(argv[6], NULL, 10)};
+    void *bytes = NULL;
+    size_t size = 0;
+    int rc = child_read(&bytes, &size, SWEEP_ANSWER_MAX);
+    if (rc == PMIXFAB_OK)
+        rc = sweep_parts_decode(bytes, size, &parts, &err);
+    free(bytes);
+    if (rc == PMIXFAB_OK)
+        rc = monitor_open_all(argv + 7, (unsigned)argc - 7, &config, &parts, monitors, &n, &err);
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    while (rc == PMIXFAB_OK && !stop) {
+        rc = poll_all(monitors, n, &err);
+        if (rc == PMIXFAB_OK)
+            monitor_wait(&next, pace > 0 ? pace : 1);
+    }
+    if (!stop)
+        child_note(PMIXFAB_LOG_ERROR, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc), NULL);
+    for (unsigned i = 0; i < n; i++)
+        monitors[i].probe->monitor_close(monitors[i].monitor);
+    sweep_parts_destroy(&parts);
+    return rc == PMIXFAB_ERR_UNSUPPORTED ? CHILD_NOTHING : 1;
+}

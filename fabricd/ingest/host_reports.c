@@ -1,0 +1,425 @@
+#include "fabricd/ingest/host_reports.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "fabricd/ingest/report_debounce.h"
+#include "fabricd/util/log.h"
+#include "topo/inventory/inventory.h"
+
+struct host_reports {
+    struct store *store;
+    host_reports_heard_fn heard; /* NULL: nobody listens */
+    void *heard_cbdata;
+    struct node_report **reports; /* by host, natural order */
+    uint32_t n, cap;
+    struct report_debounce *debounce;
+};
+
+/* A delivery that is good, until the whole list is stored. */
+struct taking {
+    struct ingest_item *item;
+    struct node_report *report;
+    void *bytes;
+    size_t size;
+};
+
+struct batch {
+    struct taking *takings;
+    uint32_t n, cap;
+};
+
+static int64_t host_reports_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void report_free(struct node_report *report)
+{
+    if (report == NULL)
+        return;
+    fab_report_destroy(&report->report);
+    free(report);
+}
+
+/* ---- the list ----------------------------------------------------------------------------------- */
+
+/* Where the host is, or would be. */
+static uint32_t host_reports_position(const struct host_reports *nodes, const char *host, bool *found)
+{
+    uint32_t low = 0, high = nodes->n;
+    *found = false;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = fab_natural_cmp(nodes->reports[middle]->report.host, host);
+        if (order == 0) {
+            *found = true;
+            return middle;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int host_reports_reserve(struct host_reports *nodes, uint32_t more)
+{
+    if (nodes->n + more <= nodes->cap)
+        return PMIXFAB_OK;
+    uint32_t cap = nodes->cap * 2 > nodes->n + more ? nodes->cap * 2 : nodes->n + more;
+    struct node_report **reports = realloc(nodes->reports, cap * sizeof(struct node_report *));
+    if (reports == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    nodes->reports = reports;
+    nodes->cap = cap;
+    return PMIXFAB_OK;
+}
+
+/* Takes the report. There is room. True: the host is new. */
+static bool host_reports_insert(struct host_reports *nodes, struct node_report *report)
+{
+    bool found;
+    uint32_t i = host_reports_position(nodes, report->report.host, &found);
+    if (found) {
+        report->failed = nodes->reports[i]->failed;
+        report_free(nodes->reports[i]);
+    } else {
+        memmove(nodes->reports + i + 1, nodes->reports + i, (nodes->n - i) * sizeof(struct node_report *));
+        nodes->n++;
+    }
+    nodes->reports[i] = report;
+    ingest_acked(report->report.host, report->digest);
+    return !found;
+}
+
+const struct node_report *host_reports_find(const struct host_reports *nodes, const char *host)
+{
+    bool found;
+    uint32_t i = host_reports_position(nodes, host, &found);
+    return found ? nodes->reports[i] : NULL;
+}
+
+struct fab_host_choice host_reports_choose(const struct host_reports *nodes, const char *name)
+{
+    struct fab_host_choice choice = {0};
+    for (uint32_t i = 0; i < nodes->n; i++)
+        fab_choose_host(&choice, name, nodes->reports[i]->report.host);
+    return choice;
+}
+
+const struct node_report *const *host_reports_all(const struct host_reports *nodes, uint32_t *n)
+{
+    *n = nodes->n;
+    return (const struct node_report *const *)nodes->reports;
+}
+
+/* ---- who hears of it ---------------------------------------------------------------------------- */
+
+void host_reports_published(struct host_reports *nodes)
+{
+    report_debounce_done(nodes->debounce);
+}
+
+void host_reports_on_heard(struct host_reports *nodes, host_reports_heard_fn heard, void *cbdata)
+{
+    nodes->heard = heard;
+    nodes->heard_cbdata = cbdata;
+}
+
+/* A node may tell another thing with each delivery. So the log says of each host once a minute that some
+ * fail, whichever they are, and once that none does; `fabricctl nodes` shows what it told last. */
+static void log_failed(const char *host, uint32_t sources)
+{
+    char text[80], key[FAB_HOST_MAX + 32], again[INGEST_AGAIN_TEXT];
+    fab_sources_text(sources, text, sizeof(text));
+    snprintf(key, sizeof(key), "probes %s %s", sources != 0 ? "failed" : "work", host);
+    const bool may = ingest_may_log(key, again);
+    if (sources != 0)
+        log_line(may ? PMIXFAB_LOG_WARNING : PMIXFAB_LOG_DEBUG,
+                 "nodes: %s: probes that failed there: %s; what they said before stands%s", host, text,
+                 again);
+    else
+        log_line(may ? PMIXFAB_LOG_INFO : PMIXFAB_LOG_DEBUG, "nodes: %s: no probe fails there any more%s",
+                 host, again);
+}
+
+void host_reports_failed(struct host_reports *nodes, const char *host, uint32_t sources)
+{
+    bool found;
+    uint32_t i = host_reports_position(nodes, host, &found);
+    if (!found || nodes->reports[i]->failed == sources)
+        return;
+    nodes->reports[i]->failed = sources;
+    log_failed(host, sources);
+}
+
+static void host_report_ack(struct host_reports *nodes, struct ingest_item *item,
+                            const struct node_report *acked)
+{
+    host_reports_failed(nodes, acked->report.host, item->delivery.failed);
+    ingest_answer(item, PMIXFAB_OK, acked->digest, "");
+    if (nodes->heard != NULL)
+        nodes->heard(acked->report.host, nodes->heard_cbdata);
+}
+
+/* ---- taking deliveries -------------------------------------------------------------------------- */
+
+static void host_report_reject(const struct host_reports *nodes, struct ingest_item *item, int code,
+                               const char *why)
+{
+    struct fab_err reason = {""};
+    const char *host = item->delivery.host;
+    const struct node_report *acked = host_reports_find(nodes, host);
+    bool named = strncmp(why, host, strlen(host)) == 0;
+    fab_fail(&reason, code, "%s%s%.400s", named ? "" : host, named ? "" : ": ",
+             why[0] != '\0' ? why : pmixfab_strerror(code));
+    ingest_answer(item, code, acked == NULL ? 0 : acked->digest, reason.text);
+}
+
+static struct node_report *new_report(struct fab_report *report, uint64_t digest, unsigned uid)
+{
+    struct node_report *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        fab_report_destroy(report);
+        return NULL;
+    }
+    made->report = *report;
+    fab_report_init(report);
+    made->digest = digest;
+    made->received = host_reports_now_us();
+    made->uid = uid;
+    return made;
+}
+
+/* All at once into the store; what is stored takes its place here, and its sender hears of it. */
+static void host_reports_store(struct host_reports *nodes, struct batch *batch)
+{
+    struct fab_err err = {""};
+    int rc = host_reports_reserve(nodes, batch->n);
+    struct store_report *rows = batch->n == 0 ? NULL : calloc(batch->n, sizeof(*rows));
+    for (uint32_t i = 0; rows != NULL && i < batch->n; i++) {
+        const struct taking *taking = &batch->takings[i];
+        rows[i] = (struct store_report){.host = taking->report->report.host,
+                                        .digest = taking->report->digest,
+                                        .received = taking->report->received,
+                                        .uid = taking->report->uid,
+                                        .bytes = taking->bytes,
+                                        .size = taking->size};
+    }
+    if (batch->n > 0 && rows == NULL)
+        rc = PMIXFAB_ERR_NOMEM;
+    if (rc == PMIXFAB_OK && batch->n > 0)
+        rc = store_reports_put(nodes->store, rows, batch->n, &err);
+    free(rows);
+    for (uint32_t i = 0; i < batch->n; i++) {
+        struct taking *taking = &batch->takings[i];
+        free(taking->bytes);
+        if (rc != PMIXFAB_OK) {
+            report_free(taking->report);
+            host_report_reject(nodes, taking->item, rc, err.text);
+            continue;
+        }
+        const struct node_report *report = taking->report;
+        bool is_new = host_reports_insert(nodes, taking->report);
+        log_debug("nodes: %s: %u items, delivered by uid %u", report->report.host, report->report.n_items,
+                  report->uid);
+        report_debounce_changed(nodes->debounce, report->report.host, is_new);
+        host_report_ack(nodes, taking->item, report);
+    }
+    batch->n = 0;
+}
+
+static bool in_batch(const struct batch *batch, const char *host)
+{
+    for (uint32_t i = 0; i < batch->n; i++)
+        if (strcmp(batch->takings[i].report->report.host, host) == 0)
+            return true;
+    return false;
+}
+
+static void host_reports_process(struct host_reports *nodes, struct batch *batch, struct ingest_item *item)
+{
+    const char *host = item->delivery.host;
+    struct fab_report report;
+    struct fab_err err = {""};
+    struct taking *taking = &batch->takings[batch->n];
+    if (in_batch(batch, host)) /* the second delivery of a host may build on the first */
+        host_reports_store(nodes, batch), taking = batch->takings;
+    const struct node_report *acked = host_reports_find(nodes, host);
+    int rc = fab_delivery_open(&item->delivery, acked == NULL ? NULL : &acked->report, &report, &err);
+    /* Who gave the whole is not asked for it again: that it contradicts itself is a fault. */
+    if (rc == PMIXFAB_ERR_CONFLICT && item->delivery.base == 0)
+        rc = PMIXFAB_ERR_CORRUPT;
+    if (rc != PMIXFAB_OK) {
+        host_report_reject(nodes, item, rc, err.text);
+        return;
+    }
+    const uint64_t digest =
+        fab_report_digest(&report); /* another than the delivery's: sources were unknown */
+    if (acked != NULL && acked->digest == digest) {
+        fab_report_destroy(&report);
+        host_report_ack(nodes, item, acked);
+        return;
+    }
+    *taking = (struct taking){.item = item};
+    rc = fab_report_encode(&report, &taking->bytes, &taking->size);
+    taking->report = new_report(&report, digest, item->uid);
+    if (rc == PMIXFAB_OK && digest == 0)
+        rc = PMIXFAB_ERR_NOMEM;
+    if (rc != PMIXFAB_OK || taking->report == NULL) {
+        free(taking->bytes);
+        report_free(taking->report);
+        host_report_reject(nodes, item, rc == PMIXFAB_OK ? PMIXFAB_ERR_NOMEM : rc, "");
+        return;
+    }
+    batch->n++;
+}
+
+void host_reports_accept(struct ingest_item *list, void *arg)
+{
+    struct host_reports *nodes = arg;
+    struct batch batch = {.n = 0};
+    struct ingest_item *item, *next;
+    DL_COUNT(list, item, batch.cap);
+    batch.takings = calloc((size_t)batch.cap + 1, sizeof(*batch.takings));
+    DL_FOREACH_SAFE(list, item, next)
+    {
+        if (batch.takings == NULL)
+            host_report_reject(nodes, item, PMIXFAB_ERR_NOMEM, "");
+        else
+            host_reports_process(nodes, &batch, item);
+    }
+    host_reports_store(nodes, &batch);
+    free(batch.takings);
+}
+
+/* ---- of this host ------------------------------------------------------------------------------- */
+
+bool host_reports_own(struct host_reports *nodes, struct fab_report *report, struct fab_err *err)
+{
+    void *bytes = NULL;
+    size_t size = 0;
+    const struct node_report *acked = host_reports_find(nodes, report->host);
+    uint64_t digest = fab_report_digest(report);
+    if (acked != NULL && acked->digest == digest) {
+        fab_report_destroy(report);
+        return false;
+    }
+    int rc = digest == 0 ? PMIXFAB_ERR_NOMEM : fab_report_encode(report, &bytes, &size);
+    struct node_report *made = new_report(report, digest, (unsigned)geteuid());
+    if (rc == PMIXFAB_OK && (made == NULL || host_reports_reserve(nodes, 1) != PMIXFAB_OK))
+        rc = PMIXFAB_ERR_NOMEM;
+    if (rc != PMIXFAB_OK) {
+        fab_fail(err, rc, "the report of this host: %s", pmixfab_strerror(rc));
+    } else {
+        const struct store_report row = {.host = made->report.host,
+                                         .digest = digest,
+                                         .received = made->received,
+                                         .uid = made->uid,
+                                         .bytes = bytes,
+                                         .size = size};
+        rc = store_reports_put(nodes->store, &row, 1, err);
+    }
+    free(bytes);
+    if (rc != PMIXFAB_OK) {
+        report_free(made);
+        return false;
+    }
+    bool is_new = host_reports_insert(nodes, made);
+    report_debounce_changed(nodes->debounce, made->report.host, is_new);
+    return true;
+}
+
+int host_reports_forget(struct host_reports *nodes, const char *host, struct fab_err *err)
+{
+    bool found;
+    uint32_t i = host_reports_position(nodes, host, &found);
+    if (!found)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%.80s: this host has reported nothing", host);
+    int rc = store_report_forget(nodes->store, host, err);
+    if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
+        return rc;
+    ingest_acked(host, 0);
+    report_debounce_changed(nodes->debounce, host, false);
+    report_free(nodes->reports[i]);
+    nodes->n--;
+    memmove(nodes->reports + i, nodes->reports + i + 1, (nodes->n - i) * sizeof(struct node_report *));
+    return PMIXFAB_OK;
+}
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+struct loading {
+    struct host_reports *nodes;
+    int rc;
+};
+
+/* One that is damaged is not there: its host hears that nothing is acked of it, and delivers the whole. */
+static int load_report(const struct store_report *row, void *arg)
+{
+    struct loading *loading = arg;
+    struct fab_report report;
+    struct fab_err err = {""};
+    int rc = fab_report_decode(row->bytes, row->size, &report, &err);
+    bool good =
+        rc == PMIXFAB_OK && strcmp(report.host, row->host) == 0 && fab_report_digest(&report) == row->digest;
+    if (!good) {
+        fab_report_destroy(&report);
+        log_warning("the stored report of %.80s is damaged and left out until it is delivered again: %s",
+                    row->host, rc != PMIXFAB_OK ? err.text : "it is another one than its digest says");
+        return 0;
+    }
+    struct node_report *made = new_report(&report, row->digest, row->uid);
+    if (made == NULL || host_reports_reserve(loading->nodes, 1) != PMIXFAB_OK) {
+        report_free(made);
+        loading->rc = PMIXFAB_ERR_NOMEM;
+        return 1;
+    }
+    made->received = row->received;
+    host_reports_insert(loading->nodes, made);
+    return 0;
+}
+
+int host_reports_new(struct event_base *base, const struct config *config, struct store *store,
+                     void (*changed)(void *cbdata), void *cbdata, struct host_reports **out,
+                     struct fab_err *err)
+{
+    *out = NULL;
+    struct host_reports *nodes = calloc(1, sizeof(*nodes));
+    struct loading loading = {.nodes = nodes};
+    if (nodes == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    nodes->store = store;
+    int rc = report_debounce_new(base, config, changed, cbdata, &nodes->debounce);
+    if (rc != PMIXFAB_OK)
+        fab_fail(err, rc, "out of memory");
+    else
+        rc = store_reports_load(store, load_report, &loading, err);
+    if (rc == PMIXFAB_OK && loading.rc != PMIXFAB_OK)
+        rc = fab_fail(err, loading.rc, "out of memory for the reports of %u hosts", nodes->n);
+    if (rc != PMIXFAB_OK) {
+        host_reports_free(nodes);
+        return rc;
+    }
+    *out = nodes;
+    return PMIXFAB_OK;
+}
+
+void host_reports_free(struct host_reports *nodes)
+{
+    if (nodes == NULL)
+        return;
+    for (uint32_t i = 0; i < nodes->n; i++)
+        report_free(nodes->reports[i]);
+    free(nodes->reports);
+    report_debounce_free(nodes->debounce);
+    free(nodes);
+}

@@ -1,0 +1,75 @@
+/* ingest_door.c - where deliveries come in: over PMIx as a credential, over the control socket as they are.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/ingest/entry.h"
+#include "pmix/relay/relay.h"
+
+static int let_in(struct ingest_entry *entry, const char *credential, struct fab_err *err)
+{
+    size_t len = strlen(credential);
+    if (len > INGEST_MAX_CREDENTIAL)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "a credential of %zu bytes: at most %zu are taken", len,
+                        INGEST_MAX_CREDENTIAL);
+    if (strncmp(credential, "MUNGE:", 6) != 0)
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "what was delivered is no munge credential");
+    int rc = ingest_room(entry, len, err);
+    if (rc == PMIXFAB_OK && (entry->credential = strdup(credential)) == NULL)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    return rc;
+}
+
+pmix_status_t ingest_deliver(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+{
+    const char *credential = NULL;
+    struct fab_err err = {""};
+    for (size_t i = 0; i < n && credential == NULL; i++)
+        if (PMIX_CHECK_KEY(&info[i], RELAY_CREDENTIAL) && info[i].value.type == PMIX_STRING)
+            credential = info[i].value.data.string;
+    if (credential == NULL)
+        return PMIX_ERR_BAD_PARAM;
+    struct ingest_entry *entry = ingest_new();
+    if (entry == NULL)
+        return PMIX_ERR_NOMEM;
+    entry->cbfunc = cbfunc;
+    entry->cbdata = cbdata;
+    int rc = let_in(entry, credential, &err);
+    if (rc != PMIXFAB_OK)
+        ingest_refuse(entry, rc, err.text);
+    else if (!ingest_queue(entry))
+        ingest_turn_away(entry);
+    return PMIX_SUCCESS;
+}
+
+static int let_in_local(struct ingest_entry *entry, const void *bytes, size_t size, struct fab_err *err)
+{
+    if (size == 0 || size > FAB_DELIVERY_MAX)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "a delivery of %zu bytes: 1 to %d are taken", size,
+                        FAB_DELIVERY_MAX);
+    entry->bytes = malloc(size);
+    if (entry->bytes == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    memcpy(entry->bytes, bytes, size);
+    int rc = fab_delivery_decode(entry->bytes, size, &entry->item.delivery, err);
+    if (rc == PMIXFAB_OK)
+        rc = ingest_room(entry, size, err);
+    if (rc == PMIXFAB_OK && !ingest_queue(entry))
+        rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "reports of nodes are taken by a scheduler only");
+    return rc;
+}
+
+int ingest_local(const void *bytes, size_t size, unsigned uid, ingest_done_fn done, void *cbdata,
+                 struct fab_err *err)
+{
+    struct ingest_entry *entry = ingest_new();
+    if (entry == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    entry->done = done;
+    entry->cbdata = cbdata;
+    entry->item.uid = uid;
+    int rc = let_in_local(entry, bytes, size, err);
+    if (rc != PMIXFAB_OK)
+        ingest_free(entry);
+    return rc;
+}

@@ -1,0 +1,193 @@
+/* ingest_munge.c - who made a credential, and may he say that of this host? */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabricd/ingest/entry.h"
+#include "topo/join/join.h"
+
+/* ---- the real calls ----------------------------------------------------------------------------- */
+
+static munge_err_t real_decode(const char *credential, struct ingest_credential *out)
+{
+    munge_ctx_t ctx = munge_ctx_create();
+    if (ctx == NULL)
+        return EMUNGE_NO_MEMORY;
+    munge_err_t rc = munge_decode(credential, ctx, &out->bytes, &out->size, &out->uid, &out->gid);
+    if (munge_ctx_get(ctx, MUNGE_OPT_ADDR4, &out->origin) != EMUNGE_SUCCESS)
+        out->origin.s_addr = INADDR_ANY;
+    munge_ctx_destroy(ctx);
+    return rc;
+}
+
+/* The origin of a credential is an IPv4 address, so that is what is compared. */
+static int real_resolve(const char *host, struct addrinfo **out)
+{
+    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    return getaddrinfo(host, NULL, &hints, out);
+}
+
+/* Loopback and no address at all are what some munged says of its host. */
+static bool is_anywhere(struct in_addr address)
+{
+    return address.s_addr == htonl(INADDR_ANY) || ntohl(address.s_addr) >> 24 == 127;
+}
+
+/* Does this host's own munged say that of itself? */
+static bool is_own_munged(struct in_addr address)
+{
+    struct ingest_credential made = {.uid = 0};
+    char *credential = NULL;
+    bool own = munge_encode(&credential, NULL, NULL, 0) == EMUNGE_SUCCESS &&
+               real_decode(credential, &made) == EMUNGE_SUCCESS && made.origin.s_addr == address.s_addr;
+    free(made.bytes);
+    free(credential);
+    return own;
+}
+
+static bool real_is_ours(struct in_addr address)
+{
+    struct ifaddrs *all = NULL;
+    bool ours = false;
+    if (is_anywhere(address))
+        return is_own_munged(address);
+    if (getifaddrs(&all) != 0)
+        return false;
+    for (const struct ifaddrs *one = all; one != NULL && !ours; one = one->ifa_next)
+        ours = one->ifa_addr != NULL && one->ifa_addr->sa_family == AF_INET &&
+               ((const struct sockaddr_in *)(const void *)one->ifa_addr)->sin_addr.s_addr == address.s_addr;
+    freeifaddrs(all);
+    return ours;
+}
+
+const struct ingest_calls ingest_real_calls = {real_decode, real_resolve, real_is_ours, 5, NULL};
+const struct ingest_calls *ingest_calls = &ingest_real_calls;
+
+/* ---- the rules ---------------------------------------------------------------------------------- */
+
+struct where {
+    char text[INET_ADDRSTRLEN];
+};
+
+static struct where origin_address_text(struct in_addr address)
+{
+    struct where where = {"?"};
+    inet_ntop(AF_INET, &address, where.text, sizeof(where.text));
+    return where;
+}
+
+/* What munged says of a credential that it does not accept. */
+static int munge_explain(munge_err_t rc, const struct ingest_credential *made, struct fab_err *err)
+{
+    const struct where where = origin_address_text(made->origin);
+    switch (rc) {
+    case EMUNGE_SOCKET:
+    case EMUNGE_TIMEOUT:
+        return fab_fail(err, PMIXFAB_ERR_UNREACH, INGEST_NO_MUNGED);
+    case EMUNGE_CRED_EXPIRED:
+        return fab_fail(err, PMIXFAB_ERR_PERM,
+                        "the credential of uid %u on %s has expired: are the clocks of that host and the "
+                        "scheduler's alike?",
+                        (unsigned)made->uid, where.text);
+    case EMUNGE_CRED_REWOUND:
+        return fab_fail(err, PMIXFAB_ERR_PERM,
+                        "the credential of uid %u on %s was made in the future: are the clocks of that host "
+                        "and the scheduler's alike?",
+                        (unsigned)made->uid, where.text);
+    case EMUNGE_CRED_REPLAYED:
+        return fab_fail(err, PMIXFAB_ERR_PERM,
+                        "the credential of uid %u on %s was used before: each is good once",
+                        (unsigned)made->uid, where.text);
+    case EMUNGE_CRED_UNAUTHORIZED:
+        return fab_fail(err, PMIXFAB_ERR_PERM, "the credential is for another user than the scheduler's");
+    case EMUNGE_NO_MEMORY:
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    default:
+        return fab_fail(
+            err, PMIXFAB_ERR_PERM,
+            "munged does not accept the credential (%s): it was altered, or made with another key",
+            munge_strerror(rc));
+    }
+}
+
+static bool is_this_host(const struct ingest_rules *rules, const char *host)
+{
+    char name[256] = "";
+    if (fab_same_host(rules->host, host))
+        return true;
+    return gethostname(name, sizeof(name) - 1) == 0 && fab_same_host(name, host);
+}
+
+/* Is the origin an address of the host that is described? */
+static int check_host(const struct ingest_rules *rules, const struct ingest_credential *made,
+                      const char *host, struct fab_err *err)
+{
+    const struct where where = origin_address_text(made->origin);
+    if (is_this_host(rules, host) && rules->calls->is_ours(made->origin))
+        return PMIXFAB_OK;
+    const struct ingest_name name = ingest_name_check(rules->calls, host, made->origin);
+    if (name.state == NAME_RIGHT)
+        return PMIXFAB_OK;
+    if (name.state == NAME_LATER)
+        return fab_fail(
+            err, PMIXFAB_ERR_BUSY,
+            "%s: uid %u on %s has named hosts that the scheduler's host could not resolve, which took "
+            "long: come again later",
+            host, (unsigned)made->uid, where.text);
+    if (name.state == NAME_FAILED && ingest_names_may_pass(name.error))
+        return fab_fail(
+            err, PMIXFAB_ERR_BUSY,
+            "%s: the scheduler's host cannot resolve this name now (%s), so that uid %u on %s is not "
+            "believed yet: does its name server answer? Else put it into /etc/hosts there",
+            host, gai_strerror(name.error), (unsigned)made->uid, where.text);
+    if (name.state == NAME_FAILED)
+        return fab_fail(err, PMIXFAB_ERR_PERM,
+                        "%s: the scheduler's host cannot resolve this name (%s), so that uid %u on %s is not "
+                        "believed: put it into DNS or /etc/hosts there",
+                        host, gai_strerror(name.error), (unsigned)made->uid, where.text);
+    if (is_anywhere(made->origin))
+        return fab_fail(err, PMIXFAB_ERR_PERM,
+                        "%s: the credential of uid %u says that it was made on %s, which can be any host: "
+                        "give the munged there its address with --origin",
+                        host, (unsigned)made->uid, where.text);
+    return fab_fail(err, PMIXFAB_ERR_PERM,
+                    "%s: uid %u on %s may not describe this host, which is %s: a host describes itself only",
+                    host, (unsigned)made->uid, where.text,
+                    name.first.s_addr == INADDR_ANY ? "elsewhere" : origin_address_text(name.first).text);
+}
+
+static int check_user(const struct ingest_rules *rules, const struct ingest_credential *made,
+                      const char *host, struct fab_err *err)
+{
+    if (made->uid == 0 || (rules->node_user != NULL && made->uid == rules->node_uid))
+        return PMIXFAB_OK;
+    return fab_fail(
+        err, PMIXFAB_ERR_PERM, "%s: uid %u on %s may not describe a host: that is for root%s%.60s", host,
+        (unsigned)made->uid, origin_address_text(made->origin).text, rules->node_user == NULL ? "" : " and ",
+        rules->node_user == NULL ? "" : rules->node_user);
+}
+
+int ingest_open(const struct ingest_rules *rules, const char *credential, struct fab_delivery *delivery,
+                void **bytes, unsigned *uid, struct fab_err *err)
+{
+    struct ingest_credential made = {.uid = (uid_t)-1};
+    struct fab_err why = {""};
+    munge_err_t munge = rules->calls->decode(credential, &made);
+    *bytes = made.bytes;
+    *uid = (unsigned)made.uid;
+    if (munge != EMUNGE_SUCCESS)
+        return munge_explain(munge, &made, err);
+    int rc = made.size <= 0 ? fab_fail(&why, PMIXFAB_ERR_TRUNCATED, "it is empty") : PMIXFAB_OK;
+    if (rc == PMIXFAB_OK)
+        rc = fab_delivery_decode(made.bytes, (size_t)made.size, delivery, &why);
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "the credential of uid %u on %s holds no delivery: %.300s",
+                        (unsigned)made.uid, origin_address_text(made.origin).text,
+                        why.text[0] != '\0' ? why.text : pmixfab_strerror(rc));
+    rc = check_user(rules, &made, delivery->host, err);
+    return rc == PMIXFAB_OK ? check_host(rules, &made, delivery->host, err) : rc;
+}

@@ -1,0 +1,248 @@
+/*
+ * ingest_names.c - is a host's name that of the address from which it delivers?
+ *
+ * The resolver may take seconds, and the intake has one thread: so what it said is remembered for a moment,
+ * who names what cannot be resolved waits several times as long as that took, and while a name server is away
+ * names that are not known are not asked for. A name that was right for an address stays right meanwhile.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <uthash.h>
+
+#include "fabricd/ingest/entry.h"
+
+#define GOOD_MS   30000   /* an answer is believed so long without asking again, */
+#define OLD_MS    3600000 /* so long while the name server is away, */
+#define BAD_MS    2000    /* and so long if it was none */
+#define MAX_AWAY  10000   /* so long at most nothing is asked where the name server was away */
+#define PENALTY   4       /* times what a failure took: so long its origin does not ask again, */
+#define MAX_WAIT  60000   /* at most */
+#define LONG_MS   100     /* what took less holds nobody up */
+#define MAX_NAMES 16384
+#define MAX_HERE  16 /* addresses of a name that are remembered */
+
+struct name {
+    UT_hash_handle hh;
+    int64_t asked; /* when it was resolved last; meaningless where n is 0 */
+    int64_t bad_until;
+    int bad; /* what the resolver said then */
+    uint32_t n;
+    struct in_addr addresses[MAX_HERE];
+    char host[];
+};
+
+/* Who named something that took long and came to nothing. */
+struct origin {
+    UT_hash_handle hh;
+    struct in_addr address;
+    int64_t until;
+};
+
+/* NOLINTBEGIN(clang-analyzer-unix.Malloc): as in ingest_limits.c. */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct name *names;
+static struct origin *origins;
+static int64_t away_until;
+static int away; /* what the resolver said then */
+
+static int64_t now_of(const struct ingest_calls *calls)
+{
+    struct timespec now;
+    if (calls->milliseconds != NULL)
+        return calls->milliseconds();
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void forget_names(bool unknown_only)
+{
+    struct name *name, *next;
+    HASH_ITER(hh, names, name, next)
+    {
+        if (unknown_only && name->n > 0)
+            continue;
+        HASH_DEL(names, name);
+        free(name);
+    }
+}
+
+static void forget_origins(int64_t now)
+{
+    struct origin *origin, *next;
+    HASH_ITER(hh, origins, origin, next)
+    {
+        if (origin->until <= now) {
+            HASH_DEL(origins, origin);
+            free(origin);
+        }
+    }
+}
+
+void ingest_names_clear(void)
+{
+    pthread_mutex_lock(&lock);
+    forget_names(false);
+    forget_origins(INT64_MAX);
+    away_until = INT64_MIN;
+    away = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static bool resolved_has_address(const struct name *name, struct in_addr address)
+{
+    for (uint32_t i = 0; i < name->n; i++)
+        if (name->addresses[i].s_addr == address.s_addr)
+            return true;
+    return false;
+}
+
+static struct name *resolved_find(const char *host, bool make)
+{
+    struct name *name;
+    const size_t len = strlen(host);
+    HASH_FIND(hh, names, host, len, name);
+    if (name != NULL || !make)
+        return name;
+    if (HASH_COUNT(names) >= MAX_NAMES)
+        forget_names(true); /* what one makes up costs those that are known nothing */
+    if (HASH_COUNT(names) >= MAX_NAMES)
+        forget_names(false);
+    name = calloc(1, sizeof(*name) + len + 1);
+    if (name != NULL) {
+        memcpy(name->host, host, len + 1);
+        HASH_ADD_KEYPTR(hh, names, name->host, len, name);
+    }
+    return name;
+}
+
+/* ---- before the resolver is asked --------------------------------------------------------------- */
+
+/* What is known without it. False: it has to be asked. */
+static bool resolved_cached(const char *host, struct in_addr origin, int64_t now, struct ingest_name *out)
+{
+    const struct name *name = resolved_find(host, false);
+    struct origin *waits;
+    const bool is_away = now < away_until;
+    HASH_FIND(hh, origins, &origin, sizeof(origin), waits);
+    if (name != NULL && resolved_has_address(name, origin) &&
+        now < name->asked + (is_away ? OLD_MS : GOOD_MS))
+        *out = (struct ingest_name){.state = NAME_RIGHT};
+    else if (name != NULL && now < name->bad_until)
+        *out = (struct ingest_name){.state = NAME_FAILED, .error = name->bad};
+    else if (is_away)
+        *out = (struct ingest_name){.state = NAME_FAILED, .error = away};
+    else if (waits != NULL && now < waits->until)
+        *out = (struct ingest_name){.state = NAME_LATER};
+    else
+        return false;
+    return true;
+}
+
+/* ---- what it said ------------------------------------------------------------------------------- */
+
+static void resolve_penalize(struct in_addr address, int64_t now, int64_t took)
+{
+    const int64_t wait = took * PENALTY < MAX_WAIT ? took * PENALTY : MAX_WAIT;
+    struct origin *origin;
+    if (took < LONG_MS)
+        return;
+    HASH_FIND(hh, origins, &address, sizeof(address), origin);
+    if (origin == NULL) {
+        if (HASH_COUNT(origins) >= MAX_NAMES)
+            forget_origins(now);
+        if (HASH_COUNT(origins) < MAX_NAMES && (origin = calloc(1, sizeof(*origin))) != NULL) {
+            origin->address = address;
+            HASH_ADD(hh, origins, address, sizeof(origin->address), origin);
+        }
+    }
+    if (origin != NULL)
+        origin->until = now + wait;
+}
+
+static void take_addresses(struct name *name, const struct addrinfo *all)
+{
+    name->n = 0;
+    for (const struct addrinfo *one = all; one != NULL && name->n < MAX_HERE; one = one->ai_next)
+        if (one->ai_family == AF_INET)
+            name->addresses[name->n++] = ((const struct sockaddr_in *)(const void *)one->ai_addr)->sin_addr;
+}
+
+static struct ingest_name take_answer(const struct addrinfo *all, struct in_addr origin)
+{
+    struct ingest_name out = {.state = NAME_WRONG};
+    for (const struct addrinfo *one = all; one != NULL; one = one->ai_next) {
+        if (one->ai_family != AF_INET)
+            continue;
+        struct in_addr address = ((const struct sockaddr_in *)(const void *)one->ai_addr)->sin_addr;
+        if (out.first.s_addr == INADDR_ANY)
+            out.first = address;
+        if (address.s_addr == origin.s_addr)
+            out.state = NAME_RIGHT;
+    }
+    return out;
+}
+
+bool ingest_names_may_pass(int error)
+{
+    return error == EAI_AGAIN || error == EAI_SYSTEM || error == EAI_MEMORY || error == EAI_FAIL;
+}
+
+static struct ingest_name resolve_failed(const char *host, struct in_addr origin, int error, int64_t began,
+                                         int64_t now)
+{
+    const int64_t took = now - began;
+    struct name *name = resolved_find(host, true);
+    if (error == EAI_AGAIN && took >= LONG_MS) { /* a quick one may be about this name alone */
+        away = error;
+        away_until = now + (took < MAX_AWAY ? took : MAX_AWAY);
+    }
+    if (name != NULL && ingest_names_may_pass(error) && resolved_has_address(name, origin) &&
+        now < name->asked + OLD_MS)
+        return (struct ingest_name){.state = NAME_RIGHT};
+    resolve_penalize(origin, now, took);
+    if (name != NULL) {
+        name->bad = error;
+        name->bad_until = now + BAD_MS;
+        if (!ingest_names_may_pass(error))
+            name->n = 0;
+    }
+    return (struct ingest_name){.state = NAME_FAILED, .error = error};
+}
+
+struct ingest_name ingest_name_check(const struct ingest_calls *calls, const char *host,
+                                     struct in_addr origin)
+{
+    struct addrinfo *all = NULL;
+    struct ingest_name out;
+    const int64_t began = now_of(calls);
+    pthread_mutex_lock(&lock);
+    bool is_known = resolved_cached(host, origin, began, &out);
+    pthread_mutex_unlock(&lock);
+    if (is_known)
+        return out;
+    const int error = calls->resolve(host, &all);
+    const int64_t now = now_of(calls);
+    pthread_mutex_lock(&lock);
+    if (error != 0) {
+        out = resolve_failed(host, origin, error, began, now);
+    } else {
+        struct name *name = resolved_find(host, true);
+        if (name != NULL) {
+            take_addresses(name, all);
+            name->asked = now;
+            name->bad_until = INT64_MIN;
+        }
+        out = take_answer(all, origin);
+        if (out.state == NAME_WRONG)
+            resolve_penalize(origin, now, now - began);
+    }
+    pthread_mutex_unlock(&lock);
+    if (error == 0)
+        freeaddrinfo(all);
+    return out;
+}
+
+/* NOLINTEND(clang-analyzer-unix.Malloc) */

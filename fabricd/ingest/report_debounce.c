@@ -1,0 +1,91 @@
+#include "fabricd/ingest/report_debounce.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "topo/report/report.h"
+
+#define QUIET_MS 5 /* after a change of one host that is known */
+#define PATIENCE 3 /* times the quiet: then it is time, quiet or not */
+
+struct report_debounce {
+    const struct config *config;
+    struct event *timer;
+    void (*fn)(void *cbdata);
+    void *cbdata;
+    int64_t since;              /* monotonic milliseconds of the first change that is due; 0: none */
+    bool burst;                 /* several hosts changed, or a new one came */
+    char who[FAB_HOST_MAX + 1]; /* the host that changed last */
+};
+
+static int64_t debounce_clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void debounce_on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    struct report_debounce *debounce = arg;
+    (void)fd, (void)what;
+    report_debounce_done(debounce);
+    debounce->fn(debounce->cbdata);
+}
+
+void report_debounce_done(struct report_debounce *debounce)
+{
+    debounce->since = 0;
+    debounce->burst = false;
+    debounce->who[0] = '\0';
+    event_del(debounce->timer);
+}
+
+void report_debounce_changed(struct report_debounce *debounce, const char *host, bool is_new)
+{
+    const int64_t now = debounce_clock_ms();
+    if (debounce->since == 0)
+        debounce->since = now;
+    else if (strcmp(debounce->who, host) != 0)
+        debounce->burst = true;
+    debounce->burst |= is_new;
+    snprintf(debounce->who, sizeof(debounce->who), "%s", host);
+    const int64_t quiet = debounce->burst ? (int64_t)debounce->config->debounce_ms : QUIET_MS;
+    int64_t wait = debounce->since + PATIENCE * quiet - now;
+    if (wait > quiet)
+        wait = quiet;
+    if (wait <= 0) {
+        /* It may be about to run: adding it again would put that off, delivery by delivery. */
+        if (event_pending(debounce->timer, EV_TIMEOUT, NULL))
+            return;
+        wait = 0;
+    }
+    const struct timeval limit = {.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000};
+    event_add(debounce->timer, &limit);
+}
+
+int report_debounce_new(struct event_base *base, const struct config *config, void (*fn)(void *cbdata),
+                        void *cbdata, struct report_debounce **out)
+{
+    struct report_debounce *debounce = *out = calloc(1, sizeof(*debounce));
+    if (debounce == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    *debounce = (struct report_debounce){.config = config, .fn = fn, .cbdata = cbdata};
+    debounce->timer = evtimer_new(base, debounce_on_timeout, debounce);
+    if (debounce->timer != NULL)
+        return PMIXFAB_OK;
+    free(debounce);
+    *out = NULL;
+    return PMIXFAB_ERR_NOMEM;
+}
+
+void report_debounce_free(struct report_debounce *debounce)
+{
+    if (debounce == NULL)
+        return;
+    event_free(debounce->timer);
+    free(debounce);
+}

@@ -1,0 +1,223 @@
+#include "fabricd/jobs/backup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabricd/metrics/counters.h"
+#include "fabricd/store/store_copy.h"
+#include "fabricd/util/log.h"
+
+struct backup {
+    const struct config *config;
+    struct event *tell; /* from the thread to the loop */
+    struct backup_order order;
+    char file[PATH_MAX], part[PATH_MAX];
+    pthread_t thread;
+    bool running;
+    atomic_bool stop, ended;
+    pthread_mutex_t lock; /* of the next three */
+    const char *doing;
+    uint64_t bytes, all;
+    unsigned told; /* tenths */
+    int code;
+    struct fab_err err;
+    struct timespec start;
+};
+
+/* ---- the thread -------------------------------------------------------------------------------------- */
+
+static bool backup_on_progress(const char *doing, uint64_t bytes, uint64_t all, void *arg)
+{
+    struct backup *b = arg;
+    pthread_mutex_lock(&b->lock);
+    bool other = b->doing != doing || bytes * 10 / (all + 1) != b->bytes * 10 / (b->all + 1);
+    b->doing = doing;
+    b->bytes = bytes;
+    b->all = all;
+    pthread_mutex_unlock(&b->lock);
+    if (other)
+        event_active(b->tell, EV_TIMEOUT, 0);
+    return !atomic_load(&b->stop);
+}
+
+static int sync_folder(const char *file)
+{
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof(folder), "%s", file);
+    *strrchr(folder, '/') = '\0';
+    int fd = open(folder[0] != '\0' ? folder : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 ? -1 : fsync(fd);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* Whole, or not at all; and what appeared there meanwhile is not overwritten. */
+static int backup_install(struct backup *b)
+{
+    int rc = b->order.force ? rename(b->part, b->file)
+                            : renameat2(AT_FDCWD, b->part, AT_FDCWD, b->file, RENAME_NOREPLACE);
+    if (rc != 0 && !b->order.force && errno == EINVAL) { /* not every file system can */
+        rc = link(b->part, b->file);
+        if (rc == 0)
+            unlink(b->part);
+    }
+    if (rc == 0 && sync_folder(b->file) == 0)
+        return PMIXFAB_OK;
+    int why = errno;
+    unlink(b->part);
+    return fab_fail(&b->err, PMIXFAB_ERR_IO, "backup: %s: cannot be put in place: %s", b->file,
+                    strerror(why));
+}
+
+static void *backup_thread(void *arg)
+{
+    struct backup *b = arg;
+    uint64_t bytes = 0;
+    const struct store_copy order = {
+        .from = b->config->store, .to = b->part, .progress = backup_on_progress, .cbdata = b};
+    b->code = store_copy(&order, &bytes, &b->err);
+    if (b->code == PMIXFAB_OK)
+        b->code = backup_install(b);
+    b->bytes = bytes;
+    atomic_store(&b->ended, true);
+    event_active(b->tell, EV_TIMEOUT, 0);
+    return NULL;
+}
+
+/* ---- the loop ---------------------------------------------------------------------------------------- */
+
+static void backup_end(struct backup *b)
+{
+    pthread_join(b->thread, NULL);
+    b->running = false;
+    if (b->code == PMIXFAB_OK) {
+        log_info("backup: %s: %llu bytes", b->file, (unsigned long long)b->bytes);
+        count(COUNT_BACKUPS);
+    } else {
+        log_warning("%s", b->err.text);
+    }
+}
+
+static void on_tell(evutil_socket_t fd, short what, void *arg)
+{
+    struct backup *b = arg;
+    char line[128];
+    (void)fd, (void)what;
+    if (!b->running)
+        return;
+    if (atomic_load(&b->ended)) {
+        backup_end(b);
+        if (b->order.done != NULL)
+            b->order.done(b->code, b->err.text, b->bytes, b->order.cbdata);
+        return;
+    }
+    pthread_mutex_lock(&b->lock);
+    if (b->bytes < b->all)
+        snprintf(line, sizeof(line), "%s %llu of %llu MiB", b->doing, (unsigned long long)b->bytes >> 20,
+                 (unsigned long long)b->all >> 20);
+    else
+        snprintf(line, sizeof(line), "checking the copy");
+    pthread_mutex_unlock(&b->lock);
+    if (b->order.progress != NULL)
+        b->order.progress(line, b->order.cbdata);
+}
+
+/* May the file be written? Only what is a backup can be replaced, whoever asks: the daemon may write more
+ * than its administrators should. */
+static int backup_check_target(const struct backup *b, bool force, struct fab_err *err)
+{
+    struct stat st, store;
+    if (lstat(b->file, &st) != 0)
+        return errno == ENOENT ? PMIXFAB_OK
+                               : fab_fail(err, PMIXFAB_ERR_IO, "backup: %s: %s", b->file, strerror(errno));
+    if (stat(b->config->store, &store) == 0 && st.st_ino == store.st_ino && st.st_dev == store.st_dev)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "backup: %s: this is the store itself", b->file);
+    if (!force)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                        "backup: %s: is there already: choose another name, or --force to replace it",
+                        b->file);
+    if (!S_ISREG(st.st_mode) || !store_is_one(b->file))
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                        "backup: %s: is no backup of fabricd's, and is not replaced: choose another name",
+                        b->file);
+    return PMIXFAB_OK;
+}
+
+/* What a backup that was killed has left. */
+static void remove_part(const struct backup *b)
+{
+    struct stat st;
+    if (lstat(b->part, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+        store_is_unfinished(b->part))
+        unlink(b->part);
+}
+
+int backup_start(struct backup *b, const struct backup_order *order, struct fab_err *err)
+{
+    if (order->file[0] != '/')
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX,
+                        "backup: %.200s: give the whole path: it is the daemon that writes the file",
+                        order->file);
+    if (b->running)
+        return fab_fail(err, PMIXFAB_ERR_BUSY, "backup: one to %s is under way: wait for its end", b->file);
+    if (snprintf(b->part, sizeof(b->part), "%s.part", order->file) >= (int)sizeof(b->part))
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "backup: %.200s...: the path is too long", order->file);
+    snprintf(b->file, sizeof(b->file), "%.*s", (int)sizeof(b->file) - 1, order->file);
+    int rc = backup_check_target(b, order->force, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    remove_part(b);
+    b->order = *order;
+    b->order.file = b->file;
+    b->bytes = b->all = 0;
+    b->doing = "copied";
+    b->err.text[0] = '\0';
+    atomic_store(&b->stop, false);
+    atomic_store(&b->ended, false);
+    if (pthread_create(&b->thread, NULL, backup_thread, b) != 0)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "backup: no thread can be started");
+    b->running = true;
+    return PMIXFAB_OK;
+}
+
+void backup_give_up(struct backup *b)
+{
+    atomic_store(&b->stop, true);
+    b->order.progress = NULL;
+    b->order.done = NULL;
+}
+
+int backup_new(struct event_base *base, const struct config *config, struct backup **out, struct fab_err *err)
+{
+    struct backup *b = calloc(1, sizeof(*b));
+    *out = NULL;
+    if (b == NULL || (b->tell = event_new(base, -1, 0, on_tell, b)) == NULL) {
+        free(b);
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    pthread_mutex_init(&b->lock, NULL);
+    b->config = config;
+    *out = b;
+    return PMIXFAB_OK;
+}
+
+void backup_free(struct backup *b)
+{
+    if (b == NULL)
+        return;
+    backup_give_up(b);
+    if (b->running)
+        backup_end(b);
+    event_free(b->tell);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}

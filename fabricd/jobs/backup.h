@@ -1,0 +1,31 @@
+/*
+ * backup.h - the store into a file, while it is served and published: on a thread of its own.
+ */
+#ifndef FABRICD_BACKUP_H
+#define FABRICD_BACKUP_H
+
+#include <event2/event.h>
+
+#include "fabricd/config/config.h"
+
+struct backup;
+
+int backup_new(struct event_base *base, const struct config *config, struct backup **out,
+               struct fab_err *err);
+void backup_free(struct backup *backup); /* NULL allowed; gives up what is under way */
+
+struct backup_order {
+    const char *file; /* absolute; not there, but for a backup of before with `force` */
+    bool force;
+    void (*progress)(const char *line, void *cbdata);                          /* both on the loop */
+    void (*done)(int code, const char *message, uint64_t bytes, void *cbdata); /* once */
+    void *cbdata;
+};
+
+/* On error nothing is called. PMIXFAB_ERR_BUSY: there is one under way. */
+int backup_start(struct backup *backup, const struct backup_order *order, struct fab_err *err);
+
+/* Nobody waits for it any more: give it up; nothing is called. */
+void backup_give_up(struct backup *backup);
+
+#endif

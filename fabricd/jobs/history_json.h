@@ -1,0 +1,20 @@
+/*
+ * change_json.h - a change of the history as it is told in JSON: by the control socket, and to the hook.
+ */
+#ifndef FABRICD_CHANGE_JSON_H
+#define FABRICD_CHANGE_JSON_H
+
+#include <jansson.h>
+
+#include "fabricd/store/store.h"
+
+/* In one array: the first publication of a large fabric has about 50,000. */
+#define CHANGE_JSON_MAX 100000
+
+/* Append it to the array (a json_t); non-zero when that is full. (a store_change_fn) */
+int change_json(const struct store_change *change, void *array);
+
+/* Likewise the changes of a diff that is in no generation: as of this time (microseconds since 1970). */
+void change_json_diff(const struct fab_diff *diff, int64_t time, json_t *array);
+
+#endif

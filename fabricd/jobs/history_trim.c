@@ -1,0 +1,209 @@
+/*
+ * How old a generation is counts back from the newest one: a fabric that does not change keeps its history.
+ * Nothing goes for its age by a clock that has jumped within the last day, or by one that is behind what it
+ * said before: a clock set to next year would take all of it away, and setting it right brings nothing back.
+ */
+#include "fabricd/jobs/history_trim.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "fabricd/jobs/clock_trust.h"
+#include "fabricd/metrics/counters.h"
+#include "fabricd/util/log.h"
+
+#define FIRST_MS 1000 /* from a publication to the first step */
+#define NEXT_MS  50   /* from a step to the next: they take a tenth of the time */
+#define BUSY_MS  500
+#define MONTH    (30 * CLOCK_TRUST)
+
+struct trim {
+    const struct config *config;
+    struct store *store;
+    bool (*busy)(void *cbdata);
+    void *cbdata;
+    struct event *timer;
+    uint64_t rows; /* that went since it was begun */
+    bool shrinking;
+    struct clock_watch clock;
+    bool doubted;     /* the clock, and it was said */
+    pthread_t thread; /* while folding: what a step has written goes to the disk */
+    bool folding;
+    atomic_bool folded;
+    struct fab_err err; /* of the thread */
+};
+
+static void trim_schedule(struct trim *trim, unsigned milliseconds)
+{
+    const struct timeval wait = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+    event_add(trim->timer, &wait);
+}
+
+static void *trim_checkpoint_thread(void *arg)
+{
+    struct trim *trim = arg;
+    trim->err.text[0] = '\0';
+    store_fold(trim->config->store, &trim->err);
+    atomic_store(&trim->folded, true);
+    return NULL;
+}
+
+/* Without a thread the log grows until the next publication folds it in. */
+static void start_folding(struct trim *trim)
+{
+    atomic_store(&trim->folded, false);
+    trim->folding = pthread_create(&trim->thread, NULL, trim_checkpoint_thread, trim) == 0;
+}
+
+/* False: it failed. */
+static bool end_folding(struct trim *trim)
+{
+    if (!trim->folding)
+        return true;
+    pthread_join(trim->thread, NULL);
+    trim->folding = false;
+    if (trim->err.text[0] != '\0')
+        log_warning("history: %s", trim->err.text);
+    return trim->err.text[0] == '\0';
+}
+
+static int64_t trim_clock_us(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static bool trim_is_clock_trusted(struct trim *trim, int64_t published)
+{
+    bool believed =
+        clock_trusted(&trim->clock, trim_clock_us(CLOCK_REALTIME), trim_clock_us(CLOCK_BOOTTIME), published);
+    if (!believed && !trim->doubted)
+        log_warning(
+            "history: the clock may be wrong, it was set or is far from what it was: nothing goes for its "
+            "age until it has gone on for a day");
+    trim->doubted = !believed;
+    return believed;
+}
+
+/* What is older goes; 0: nothing for its age. */
+static int64_t trim_cutoff(struct trim *trim, int64_t published)
+{
+    if (trim->config->history_days == 0 || !trim_is_clock_trusted(trim, published))
+        return 0;
+    return published - (int64_t)trim->config->history_days * 86400 * 1000000;
+}
+
+static int trim_step(struct trim *trim, bool *more, struct fab_err *err)
+{
+    struct store_limits limits = {.changes = trim->config->history_changes};
+    struct store_trimmed trimmed = {0};
+    uint64_t newest;
+    int64_t published;
+    int rc = store_generation(trim->store, &newest, &published, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    if (trim->shrinking)
+        return store_shrink(trim->store, more, err);
+    limits.before = trim_cutoff(trim, published);
+    rc = store_trim(trim->store, &limits, &trimmed, err);
+    trim->rows += trimmed.rows;
+    if (trimmed.rows > 0)
+        count_add(COUNT_TRIMMED, trimmed.rows);
+    if (rc == PMIXFAB_OK && !trimmed.more && trim->rows > 0) {
+        log_info("history: %llu changes removed, up to generation %llu", (unsigned long long)trim->rows,
+                 (unsigned long long)trimmed.trimmed);
+        trim->rows = 0;
+    }
+    trim->shrinking = !trimmed.more;
+    *more = true;
+    return rc;
+}
+
+static void trim_on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    struct trim *trim = arg;
+    struct fab_err err = {""};
+    struct timespec start, end;
+    bool more = false;
+    (void)fd, (void)what;
+    if (trim->busy(trim->cbdata)) {
+        trim_schedule(trim, BUSY_MS);
+        return;
+    }
+    if (trim->folding && !atomic_load(&trim->folded)) {
+        trim_schedule(trim, NEXT_MS);
+        return;
+    }
+    if (!end_folding(trim))
+        return; /* until something is published */
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    int rc = trim_step(trim, &more, &err);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    log_debug("history: a step of %.1f ms%s",
+              (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6,
+              more ? "" : ", the last");
+    if (rc != PMIXFAB_OK)
+        log_warning("history: it is not kept within its bounds: %s", err.text);
+    else if (more)
+        trim_schedule(trim, NEXT_MS);
+    if (rc == PMIXFAB_OK && store_must_fold(trim->store, !more))
+        start_folding(trim);
+}
+
+void trim_soon(struct trim *trim)
+{
+    if (trim == NULL || event_pending(trim->timer, EV_TIMEOUT, NULL))
+        return;
+    trim->shrinking = false;
+    trim_schedule(trim, FIRST_MS);
+}
+
+/*
+ * What is remembered of the clock ends with the process. So at the start, too: one that is a month ahead of
+ * the newest generation, as after a boot with a wrong one, or by which that one is a month ahead of the one
+ * before it, has to go on for a day first.
+ */
+static int look_at_clock(struct trim *trim, struct fab_err *err)
+{
+    const int64_t wall = trim_clock_us(CLOCK_REALTIME), boot = trim_clock_us(CLOCK_BOOTTIME);
+    int64_t published[2];
+    int rc = store_newest_times(trim->store, published, err);
+    clock_trusted(&trim->clock, wall, boot, 0);
+    if ((published[0] != 0 && wall - published[0] > MONTH) ||
+        (published[1] != 0 && published[0] - published[1] > MONTH))
+        clock_doubt(&trim->clock, boot);
+    return rc;
+}
+
+int trim_new(struct event_base *base, const struct config *config, struct store *store,
+             bool (*busy)(void *cbdata), void *cbdata, struct trim **out, struct fab_err *err)
+{
+    *out = NULL;
+    struct trim *trim = calloc(1, sizeof(*trim));
+    if (trim == NULL || (trim->timer = evtimer_new(base, trim_on_timeout, trim)) == NULL) {
+        free(trim);
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    trim->config = config;
+    trim->store = store;
+    trim->busy = busy;
+    trim->cbdata = cbdata;
+    int rc = look_at_clock(trim, err);
+    if (rc == PMIXFAB_OK)
+        *out = trim;
+    else
+        trim_free(trim);
+    return rc;
+}
+
+void trim_free(struct trim *trim)
+{
+    if (trim == NULL)
+        return;
+    end_folding(trim);
+    event_free(trim->timer);
+    free(trim);
+}

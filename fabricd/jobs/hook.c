@@ -1,0 +1,196 @@
+#include "fabricd/jobs/hook.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "fabricd/control/control_priv.h"
+#include "fabricd/jobs/history_json.h"
+#include "fabricd/metrics/counters.h"
+#include "fabricd/process/child.h"
+#include "fabricd/util/log.h"
+
+/* A generation that waits. Its changes are read when its turn comes: the first one of a large fabric has
+ * megabytes of them. */
+struct waiting {
+    struct waiting *prev, *next; /* utlist */
+    uint64_t generation;
+    int64_t published;
+    json_t *planes;
+};
+
+struct hooks {
+    struct event_base *base;
+    const struct config *config;
+    struct store *store;
+    struct waiting *queue;
+    unsigned n;
+    struct child *child;
+    char *input; /* of the one that runs */
+    uint64_t generation;
+};
+
+static void waiting_free(struct waiting *waiting)
+{
+    if (waiting != NULL)
+        json_decref(waiting->planes);
+    free(waiting);
+}
+
+static json_t *planes_json(const struct hook_news *news)
+{
+    json_t *planes = json_array();
+    for (uint32_t i = 0; planes != NULL && i < news->n; i++)
+        json_array_append_new(planes, json_pack("{s:I, s:s}", "index", (json_int_t)news->planes[i].index,
+                                                "name", news->planes[i].name));
+    return planes;
+}
+
+/* As the control socket answers `diff`, and what was published when. NULL, told. */
+static char *make_input(const struct hooks *hooks, const struct waiting *waiting)
+{
+    struct fab_err err = {"out of memory"};
+    char *text = NULL;
+    json_t *changes = json_array();
+    json_int_t generation = (json_int_t)waiting->generation;
+    int rc = store_history(hooks->store, waiting->generation - 1, waiting->generation, NULL, 0, change_json,
+                           changes, &err);
+    json_t *news = rc != PMIXFAB_OK
+                       ? NULL
+                       : json_pack("{s:I, s:o, s:O, s:I, s:I, s:O}", "generation", generation, "published",
+                                   control_time(waiting->published), "planes", waiting->planes, "from",
+                                   generation - 1, "to", generation, "changes", changes);
+    if (news != NULL)
+        text = json_dumps(news, JSON_COMPACT);
+    if (text == NULL)
+        log_error("hook: generation %llu is not told: %s", (unsigned long long)waiting->generation, err.text);
+    json_decref(news);
+    json_decref(changes);
+    return text;
+}
+
+static void hook_start_next(struct hooks *hooks);
+
+static void hook_on_ended(struct child_result *result, void *arg)
+{
+    struct hooks *hooks = arg;
+    hooks->child = NULL;
+    free(hooks->input);
+    hooks->input = NULL;
+    if (result->code != PMIXFAB_OK)
+        log_warning("%s", result->err.text);
+    else
+        log_debug("hook: generation %llu: %.1f ms", (unsigned long long)hooks->generation,
+                  result->milliseconds);
+    count(result->code == PMIXFAB_OK ? COUNT_HOOKS : COUNT_HOOKS_FAILED);
+    hook_start_next(hooks);
+}
+
+/* It can ask more with fabricctl, which finds the daemon by this. */
+static int make_env(const struct hooks *hooks, struct config_list *env)
+{
+    char text[4096];
+    snprintf(text, sizeof(text), "FABRICD_RUNDIR=%s", hooks->config->rundir);
+    int rc = config_append(env, text);
+    snprintf(text, sizeof(text), "FABRICD_GENERATION=%llu", (unsigned long long)hooks->generation);
+    return rc == PMIXFAB_OK ? config_append(env, text) : rc;
+}
+
+static int hook_start(struct hooks *hooks, struct fab_err *err)
+{
+    char what[60];
+    char *argv[CONFIG_MAX_LIST + 1] = {NULL};
+    struct config_list env = {.n = 0};
+    memcpy(argv, hooks->config->hook.items, hooks->config->hook.n * sizeof(argv[0]));
+    snprintf(what, sizeof(what), "hook for generation %llu", (unsigned long long)hooks->generation);
+    const struct child_order order = {.what = what,
+                                      .program = argv[0],
+                                      .argv = argv,
+                                      .env = &env,
+                                      .input = hooks->input,
+                                      .input_size = strlen(hooks->input),
+                                      .deadline = hooks->config->hook_deadline,
+                                      .done = hook_on_ended,
+                                      .cbdata = hooks};
+    int rc = make_env(hooks, &env);
+    if (rc == PMIXFAB_OK)
+        rc = child_start(hooks->base, &order, &hooks->child, err);
+    else
+        fab_fail(err, rc, "%s: out of memory", what);
+    config_clear(&env);
+    return rc;
+}
+
+/* Start the next one, if none runs; what cannot be started is left out. */
+static void hook_start_next(struct hooks *hooks)
+{
+    while (hooks->child == NULL && hooks->queue != NULL) {
+        struct waiting *waiting = hooks->queue;
+        struct fab_err err = {""};
+        DL_DELETE(hooks->queue, waiting);
+        hooks->n--;
+        hooks->generation = waiting->generation;
+        hooks->input = make_input(hooks, waiting);
+        waiting_free(waiting);
+        if (hooks->input != NULL && hook_start(hooks, &err) == PMIXFAB_OK)
+            return;
+        if (err.text[0] != '\0')
+            log_warning("%s", err.text);
+        count(COUNT_HOOKS_FAILED);
+        free(hooks->input);
+        hooks->input = NULL;
+    }
+}
+
+void hooks_tell(struct hooks *hooks, const struct hook_news *news)
+{
+    if (hooks == NULL || hooks->config->hook.n == 0)
+        return;
+    struct waiting *waiting = calloc(1, sizeof(*waiting));
+    if (waiting == NULL || (waiting->planes = planes_json(news)) == NULL) {
+        waiting_free(waiting);
+        log_error("hook: generation %llu is not told: out of memory", (unsigned long long)news->generation);
+        return;
+    }
+    if (hooks->n == HOOK_WAITING) {
+        struct waiting *oldest = hooks->queue;
+        log_warning("hook: generation %llu is not told: %d wait already, and the hook is slower than the "
+                    "fabric changes",
+                    (unsigned long long)oldest->generation, HOOK_WAITING);
+        count(COUNT_HOOKS_DROPPED);
+        DL_DELETE(hooks->queue, oldest);
+        waiting_free(oldest);
+        hooks->n--;
+    }
+    waiting->generation = news->generation;
+    waiting->published = news->published;
+    DL_APPEND(hooks->queue, waiting);
+    hooks->n++;
+    hook_start_next(hooks);
+}
+
+int hooks_new(struct event_base *base, const struct config *config, struct store *store, struct hooks **out,
+              struct fab_err *err)
+{
+    *out = calloc(1, sizeof(**out));
+    if (*out == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    **out = (struct hooks){.base = base, .config = config, .store = store};
+    return PMIXFAB_OK;
+}
+
+void hooks_free(struct hooks *hooks)
+{
+    struct waiting *waiting, *after;
+    if (hooks == NULL)
+        return;
+    child_cancel(hooks->child);
+    DL_FOREACH_SAFE(hooks->queue, waiting, after)
+    {
+        DL_DELETE(hooks->queue, waiting);
+        waiting_free(waiting);
+    }
+    free(hooks->input);
+    free(hooks);
+}

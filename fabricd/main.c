@@ -1,6 +1,0 @@
-#include "fabricd/daemon.h"
-
-int main(int argc, char **argv)
-{
-    return fabricd_main(argc, argv);
-}

@@ -1,0 +1,110 @@
+/* metrics_file.c - the metrics in a file, which is replaced as a whole. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabricd/metrics/counters.h"
+#include "fabricd/operator/ops_metrics.h"
+#include "fabricd/util/log.h"
+
+#define LATER_S 15
+
+struct metrics_file {
+    const char *path;
+    metrics_fn make;
+    const void *owner;
+    struct event *arm, *timer;
+    bool failed; /* told */
+};
+
+/* On any thread. */
+static void on_count(void *arg)
+{
+    struct metrics_file *file = arg;
+    event_active(file->arm, EV_TIMEOUT, 0);
+}
+
+static void on_arm(evutil_socket_t fd, short what, void *arg)
+{
+    const struct timeval later = {.tv_sec = LATER_S};
+    struct metrics_file *file = arg;
+    (void)fd, (void)what;
+    if (!event_pending(file->timer, EV_TIMEOUT, NULL))
+        event_add(file->timer, &later);
+}
+
+static void metrics_file_on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    metrics_write(arg);
+}
+
+/* 0, or why not. A name that the collector does not read, beside the file. */
+static int metrics_file_replace(const char *path, const char *text)
+{
+    char beside[PATH_MAX];
+    if (snprintf(beside, sizeof(beside), "%s.new", path) >= (int)sizeof(beside))
+        return ENAMETOOLONG;
+    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return errno;
+    size_t size = strlen(text);
+    ssize_t n = write(fd, text, size);
+    int rc = n < 0 ? errno : (size_t)n < size ? ENOSPC : fchmod(fd, 0644) != 0 ? errno : 0;
+    if (close(fd) != 0 && rc == 0)
+        rc = errno;
+    if (rc == 0 && rename(beside, path) != 0)
+        rc = errno;
+    if (rc != 0)
+        unlink(beside);
+    return rc;
+}
+
+void metrics_write(struct metrics_file *file)
+{
+    if (file == NULL || file->path == NULL)
+        return;
+    event_del(file->timer);
+    count_seen(); /* what is counted from here on is for the next time */
+    char *text = file->make(file->owner);
+    int rc = text == NULL ? ENOMEM : metrics_file_replace(file->path, text);
+    if (rc != 0 && !file->failed)
+        log_warning("metrics: %s: cannot be written: %s", file->path, strerror(rc));
+    file->failed = rc != 0;
+    free(text);
+}
+
+int metrics_file_new(struct event_base *base, const struct config *config, metrics_fn make, const void *owner,
+                     struct metrics_file **out, struct fab_err *err)
+{
+    struct metrics_file *file = calloc(1, sizeof(*file));
+    *out = file;
+    if (file == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    *file = (struct metrics_file){.path = config->metrics_file, .make = make, .owner = owner};
+    if (file->path == NULL)
+        return PMIXFAB_OK;
+    file->arm = event_new(base, -1, 0, on_arm, file);
+    file->timer = evtimer_new(base, metrics_file_on_timeout, file);
+    if (file->arm == NULL || file->timer == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    count_listen(on_count, file);
+    metrics_write(file);
+    return PMIXFAB_OK;
+}
+
+void metrics_file_free(struct metrics_file *file)
+{
+    if (file == NULL)
+        return;
+    count_listen(NULL, NULL);
+    if (file->arm != NULL)
+        event_free(file->arm);
+    if (file->timer != NULL)
+        event_free(file->timer);
+    free(file);
+}

@@ -1,0 +1,71 @@
+/* metrics_text.c - the format, and what both roles tell. */
+#include <math.h>
+#include <time.h>
+
+#include "fabricd/metrics/counters.h"
+#include "fabricd/operator/ops_metrics.h"
+
+void metrics_family(FILE *out, const char *name, const char *type, const char *help)
+{
+    fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* A label's value: three characters are written otherwise. */
+static void metrics_put_label(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '\\' || *text == '"')
+            fputc('\\', out);
+        if (*text == '\n')
+            fputs("\\n", out);
+        else
+            fputc(*text, out);
+    }
+}
+
+void metrics_sample(FILE *out, const char *name, const char *label, const char *value, double number)
+{
+    fputs(name, out);
+    if (label != NULL) {
+        fprintf(out, "{%s=\"", label);
+        metrics_put_label(out, value);
+        fputs("\"}", out);
+    }
+    if (number == floor(number) && fabs(number) < 1e15)
+        fprintf(out, " %.0f\n", number);
+    else
+        fprintf(out, " %.16g\n", number); /* of a time, microseconds */
+}
+
+void metrics_one(FILE *out, const char *name, const char *type, const char *help, double number)
+{
+    metrics_family(out, name, type, help);
+    metrics_sample(out, name, NULL, NULL, number);
+}
+
+static double metrics_clock(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static double started;
+
+void metrics_started(void)
+{
+    started = metrics_clock(CLOCK_MONOTONIC);
+}
+
+void metrics_of_both(FILE *out, const char *role)
+{
+    metrics_family(out, "fabricd_build_info", "gauge", "Always 1; the version is in its label.");
+    metrics_sample(out, "fabricd_build_info", "version", pmixfab_version(), 1);
+    metrics_family(out, "fabricd_role_info", "gauge",
+                   "Always 1; the role, scheduler or node, is in its label.");
+    metrics_sample(out, "fabricd_role_info", "role", role, 1);
+    metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since fabricd was started.",
+                metrics_clock(CLOCK_MONOTONIC) - started);
+    metrics_one(out, "fabricd_control_connections_total", "counter", "Connections to the control socket.",
+                (double)counted(COUNT_CONNECTIONS));
+}

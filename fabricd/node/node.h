@@ -1,0 +1,38 @@
+/*
+ * node.h - fabricd in the role node: looks at its host, delivers to the scheduler, mirrors what that
+ * publishes, and serves the programs of its host.
+ */
+#ifndef FABRICD_NODE_H
+#define FABRICD_NODE_H
+
+#include "fabricd/config/config.h"
+#include "fabricd/node/node_deliver.h"
+
+/* The whole program in this role, after the options; its exit status. */
+int node_run(const struct config *config);
+
+struct node;
+
+/* ---- what the control socket asks ------------------------------------------------------------------ */
+
+/* Times are microseconds since 1970, 0: none. */
+struct node_status {
+    struct deliver_status deliver;
+    uint64_t generation; /* of what is served */
+    int64_t published, stale_since, last_scan;
+    double scan_ms;
+    unsigned probes, probes_failed, interval;
+    bool connected, stale, scanning;
+    char stale_reason[480];
+    char probe_error[480]; /* of the first probe that failed in the last scan; "" */
+    const char *host, *scheduler;
+};
+void node_status(const struct node *node, struct node_status *out);
+
+/*
+ * Ask for a scan that begins after now, and for its delivery. Returns its number: who waits for it or an
+ * earlier one is answered when the scheduler has acknowledged it, or an attempt has failed.
+ */
+uint64_t node_scan(struct node *node);
+
+#endif

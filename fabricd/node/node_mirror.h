@@ -1,0 +1,37 @@
+/*
+ * node_mirror.h - a node's copy of what the scheduler publishes: in service, and in the run directory.
+ *
+ * What stands in the run directory from before is served at once; it is stale until the scheduler has said
+ * that it is still so. Each plane is fetched whole, checked, and put in place with the others of its
+ * generation. All on the loop.
+ */
+#ifndef FABRICD_NODE_MIRROR_H
+#define FABRICD_NODE_MIRROR_H
+
+#include "fabricd/config/config.h"
+#include "fabricd/node/node_queue.h"
+#include "fabricd/server/events.h"
+
+struct mirror;
+
+struct mirror_calls {
+    /* A plane's snapshot is about to be replaced (pending), or was. */
+    void (*event)(bool pending, const struct event_plane *plane, uint64_t generation, void *cbdata);
+    /* What the scheduler published is in place (0), or why it is not; it is tried again with the next news.
+     */
+    void (*done)(int code, const char *reason, void *cbdata);
+    void *cbdata;
+};
+
+/* Serves what stands in the run directory. */
+int mirror_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
+               const struct mirror_calls *calls, struct mirror **out, struct fab_err *err);
+void mirror_free(struct mirror *mirror); /* NULL allowed */
+
+/* What the scheduler serves, as it says itself; after a random delay the mirror follows. */
+void mirror_news(struct mirror *mirror, const struct relay_news *news);
+
+/* There is no connection any more: it may be another history that the scheduler comes back with. */
+void mirror_lost(struct mirror *mirror);
+
+#endif

@@ -1,0 +1,268 @@
+#include "fabricd/node/node_netlink.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netpacket/packet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "fabricd/util/log.h"
+
+#define BUFFER_SIZE 65536 /* of a socket: an overflow is a change like any other */
+
+struct devices {
+    int route, uevent, plain; /* plain: an ordinary socket, to ask for MTUs */
+    struct event *route_event, *uevent_event, *settled;
+    uint64_t fingerprint;
+    unsigned debounce_ms;
+    bool certain; /* a device changed, whatever the fingerprint says */
+    void (*changed)(void *cbdata);
+    void *cbdata;
+};
+
+/* ---- the fingerprint ---------------------------------------------------------------------------- */
+
+/* One entry of the list as bytes without holes or chance in them. */
+struct record {
+    char name[IF_NAMESIZE];
+    uint32_t flags, mtu, family, prefix;
+    unsigned char address[32];
+};
+
+static unsigned prefix_length(const unsigned char *mask, size_t n)
+{
+    unsigned bits = 0;
+    for (size_t i = 0; i < n; i++)
+        bits += (unsigned)__builtin_popcount(mask[i]);
+    return bits;
+}
+
+static void take_address(struct record *record, const struct ifaddrs *entry)
+{
+    const struct sockaddr *address = entry->ifa_addr, *mask = entry->ifa_netmask;
+    if (address == NULL)
+        return;
+    record->family = address->sa_family;
+    if (address->sa_family == AF_PACKET) {
+        const struct sockaddr_ll *link = (const void *)address;
+        size_t n = link->sll_halen;
+        memcpy(record->address, link->sll_addr, n > sizeof(link->sll_addr) ? sizeof(link->sll_addr) : n);
+    } else if (address->sa_family == AF_INET) {
+        memcpy(record->address, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
+        if (mask != NULL)
+            record->prefix =
+                prefix_length((const void *)&((const struct sockaddr_in *)(const void *)mask)->sin_addr, 4);
+    } else if (address->sa_family == AF_INET6) {
+        memcpy(record->address, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
+        if (mask != NULL)
+            record->prefix = prefix_length(
+                (const void *)&((const struct sockaddr_in6 *)(const void *)mask)->sin6_addr, 16);
+    }
+}
+
+uint64_t devices_fingerprint(const struct ifaddrs *list, unsigned (*mtu)(const char *name, void *cbdata),
+                             void *cbdata)
+{
+    uint64_t sum = 0, n = 0;
+    for (const struct ifaddrs *entry = list; entry != NULL; entry = entry->ifa_next) {
+        struct record record;
+        if (entry->ifa_name == NULL || (entry->ifa_flags & IFF_LOOPBACK) != 0)
+            continue;
+        memset(&record, 0, sizeof(record));
+        strncpy(record.name, entry->ifa_name, sizeof(record.name) - 1);
+        record.flags = entry->ifa_flags & (IFF_UP | IFF_RUNNING);
+        record.mtu = mtu(record.name, cbdata);
+        take_address(&record, entry);
+        sum += XXH3_64bits(&record, sizeof(record)); /* a sum: their order says nothing */
+        n++;
+    }
+    return XXH3_64bits_withSeed(&sum, sizeof(sum), n);
+}
+
+static unsigned netlink_query_mtu(const char *name, void *cbdata)
+{
+    const struct devices *d = cbdata;
+    struct ifreq request = {.ifr_mtu = 0};
+    strncpy(request.ifr_name, name, sizeof(request.ifr_name) - 1);
+    return ioctl(d->plain, SIOCGIFMTU, &request) == 0 ? (unsigned)request.ifr_mtu : 0;
+}
+
+/* 0 where the kernel does not say. */
+static uint64_t read_fingerprint(struct devices *d)
+{
+    struct ifaddrs *list;
+    if (getifaddrs(&list) != 0)
+        return 0;
+    uint64_t fingerprint = devices_fingerprint(list, netlink_query_mtu, d);
+    freeifaddrs(list);
+    return fingerprint;
+}
+
+/* ---- settling ----------------------------------------------------------------------------------- */
+
+static void netlink_debounce(struct devices *d)
+{
+    const struct timeval pause = {.tv_sec = d->debounce_ms / 1000,
+                                  .tv_usec = (suseconds_t)(d->debounce_ms % 1000) * 1000};
+    if (!evtimer_pending(d->settled, NULL)) /* the first of a burst sets it: it is not put off for ever */
+        event_add(d->settled, &pause);
+}
+
+static void on_settled(evutil_socket_t fd, short what, void *arg)
+{
+    struct devices *d = arg;
+    (void)fd, (void)what;
+    uint64_t fingerprint = read_fingerprint(d);
+    if (!d->certain && fingerprint == d->fingerprint)
+        return;
+    d->fingerprint = fingerprint;
+    d->certain = false;
+    d->changed(d->cbdata);
+}
+
+void netlink_scanned(struct devices *d, bool found)
+{
+    if (d == NULL)
+        return;
+    d->debounce_ms = found                                          ? NETLINK_DEBOUNCE_MS
+                     : d->debounce_ms * 2 > NETLINK_DEBOUNCE_MAX_MS ? NETLINK_DEBOUNCE_MAX_MS
+                                                                    : d->debounce_ms * 2;
+}
+
+/* ---- the sockets -------------------------------------------------------------------------------- */
+
+/* Only the kernel is believed: whoever may send on this socket could make us look all the time. */
+static ssize_t netlink_receive(int fd, char *buffer, size_t size)
+{
+    struct sockaddr_nl from = {.nl_pid = 1};
+    socklen_t len = sizeof(from);
+    ssize_t n = recvfrom(fd, buffer, size, MSG_DONTWAIT, (struct sockaddr *)&from, &len);
+    if (n > 0 && from.nl_pid != 0)
+        return 0;
+    return n;
+}
+
+static void on_route(evutil_socket_t fd, short what, void *arg)
+{
+    struct devices *d = arg;
+    static char buffer[16384];
+    (void)what;
+    /* What it says in detail does not matter: the fingerprint is compared when it is quiet. */
+    while (netlink_receive(fd, buffer, sizeof(buffer)) >= 0 || errno == EINTR)
+        ;
+    if (errno == ENOBUFS)
+        d->certain = true;
+    netlink_debounce(d);
+}
+
+/* "add@/devices/..." and KEY=VALUE, each ended by a zero. */
+static bool is_a_device(const char *text, size_t n)
+{
+    static const char *const subsystems[] = {"SUBSYSTEM=infiniband", "SUBSYSTEM=infiniband_verbs",
+                                             "SUBSYSTEM=pci"};
+    for (size_t at = 0; at < n; at += strnlen(text + at, n - at) + 1)
+        for (size_t i = 0; i < sizeof(subsystems) / sizeof(subsystems[0]); i++)
+            if (strnlen(text + at, n - at) < n - at && strcmp(text + at, subsystems[i]) == 0)
+                return true;
+    return false;
+}
+
+static bool is_an_interface(const char *text, size_t n)
+{
+    for (size_t at = 0; at < n; at += strnlen(text + at, n - at) + 1)
+        if (strnlen(text + at, n - at) < n - at && strcmp(text + at, "SUBSYSTEM=net") == 0)
+            return true;
+    return false;
+}
+
+static void on_uevent(evutil_socket_t fd, short what, void *arg)
+{
+    struct devices *d = arg;
+    static char buffer[16384];
+    bool told = false;
+    ssize_t n;
+    (void)what;
+    while ((n = netlink_receive(fd, buffer, sizeof(buffer))) >= 0 || errno == EINTR) {
+        if (n <= 0)
+            continue;
+        bool device = is_a_device(buffer, (size_t)n);
+        d->certain |= device;
+        told |= device || is_an_interface(buffer, (size_t)n);
+    }
+    if (errno == ENOBUFS)
+        told = d->certain = true;
+    if (told)
+        netlink_debounce(d);
+}
+
+static int open_socket(int protocol, unsigned groups)
+{
+    struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
+    int size = BUFFER_SIZE;
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* A host where the kernel tells nothing (a container, say) is still looked at in turn. */
+static bool listen_to(struct event_base *base, struct devices *d, int fd, event_callback_fn fn,
+                      struct event **out, const char *what)
+{
+    if (fd < 0) {
+        log_warning("devices: the kernel does not tell of changes of %s: %s; they are noticed by looking in "
+                    "turn only",
+                    what, strerror(errno));
+        return true;
+    }
+    *out = event_new(base, fd, EV_READ | EV_PERSIST, fn, d);
+    return *out != NULL && event_add(*out, NULL) == 0;
+}
+
+int devices_new(struct event_base *base, void (*changed)(void *cbdata), void *cbdata, struct devices **out,
+                struct fab_err *err)
+{
+    struct devices *d = *out = calloc(1, sizeof(*d));
+    if (d == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    *d = (struct devices){.debounce_ms = NETLINK_DEBOUNCE_MS, .changed = changed, .cbdata = cbdata};
+    d->plain = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    d->route = open_socket(NETLINK_ROUTE, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
+    bool good = listen_to(base, d, d->route, on_route, &d->route_event, "network interfaces");
+    d->uevent = open_socket(NETLINK_KOBJECT_UEVENT, 1);
+    good = listen_to(base, d, d->uevent, on_uevent, &d->uevent_event, "RDMA devices") && good;
+    d->settled = evtimer_new(base, on_settled, d);
+    if (!good || d->settled == NULL) {
+        devices_free(d);
+        *out = NULL;
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    d->fingerprint = read_fingerprint(d); /* after the sockets: no change falls between */
+    return PMIXFAB_OK;
+}
+
+void devices_free(struct devices *d)
+{
+    if (d == NULL)
+        return;
+    struct event *events[] = {d->route_event, d->uevent_event, d->settled};
+    for (size_t i = 0; i < 3; i++)
+        if (events[i] != NULL)
+            event_free(events[i]);
+    int fds[] = {d->route, d->uevent, d->plain};
+    for (size_t i = 0; i < 3; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    free(d);
+}

@@ -1,0 +1,71 @@
+/* control_backup.c - `backup` on the control socket: answered when the file is in place. */
+#include <stdlib.h>
+
+#include "fabricd/jobs/backup.h"
+#include "fabricd/operator/ops_hosts.h"
+#include "fabricd/scheduler/scheduler.h"
+#include "fabricd/util/log.h"
+
+struct waiting {
+    struct pending pending; /* the first member */
+    struct backup *backup;
+};
+
+static void backup_send_progress(const char *line, void *arg)
+{
+    struct waiting *waiting = arg;
+    connection_send(waiting->pending.connection, json_pack("{s:s}", "progress", line));
+}
+
+static void on_done(int code, const char *message, uint64_t bytes, void *arg)
+{
+    struct waiting *waiting = arg;
+    if (code == PMIXFAB_OK)
+        connection_send(waiting->pending.connection,
+                        json_pack("{s:b, s:I}", "ok", 1, "bytes", (json_int_t)bytes));
+    else
+        connection_fail(waiting->pending.connection, code, "%s", message);
+    connection_answered(&waiting->pending);
+    free(waiting);
+}
+
+static void backup_on_caller_gone(struct pending *pending)
+{
+    struct waiting *waiting = (struct waiting *)pending;
+    backup_give_up(waiting->backup);
+    free(waiting);
+}
+
+void control_op_backup(struct connection *connection, json_t *request)
+{
+    const char *file = json_string_value(json_object_get(request, "file"));
+    struct fab_err err = {""};
+    if (!connection_may_change(connection)) {
+        connection_fail(
+            connection, PMIXFAB_ERR_PERM,
+            "backup: uid %u may not do that: it is for root, the daemon's user and the configured admins",
+            (unsigned)connection->uid);
+        return;
+    }
+    struct waiting *waiting = calloc(1, sizeof(*waiting));
+    if (file == NULL || waiting == NULL) {
+        free(waiting);
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: backup needs a file, as a string");
+        return;
+    }
+    waiting->backup = daemon_backup(connection->control->owner);
+    waiting->pending.gone = backup_on_caller_gone;
+    const struct backup_order order = {.file = file,
+                                       .force = json_is_true(json_object_get(request, "force")),
+                                       .progress = backup_send_progress,
+                                       .done = on_done,
+                                       .cbdata = waiting};
+    int rc = backup_start(waiting->backup, &order, &err);
+    if (rc != PMIXFAB_OK) {
+        free(waiting);
+        connection_fail(connection, rc, "%s", err.text);
+        return;
+    }
+    log_info("backup to %s asked for by uid %u", file, (unsigned)connection->uid);
+    connection_later(connection, &waiting->pending);
+}

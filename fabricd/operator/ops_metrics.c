@@ -1,0 +1,216 @@
+/* metrics.c - what the scheduler's fabricd tells. One function a subject: put what is new beside its kind. */
+#include "fabricd/operator/ops_metrics.h"
+
+#include <stdlib.h>
+
+#include "fabricd/metrics/counters.h"
+#include "fabricd/scheduler/scheduler.h"
+#include "fabricd/server/subscribers.h"
+#include "fabricd/serving/served.h"
+#include "fabricd/store/store.h"
+#include "topo/diff/diff.h"
+
+#define COUNTER "counter"
+#define GAUGE   "gauge"
+
+static double microseconds_to_seconds(int64_t microseconds)
+{
+    return (double)microseconds / 1e6;
+}
+
+static void about_publishing(FILE *out, const struct daemon_status *s)
+{
+    metrics_one(out, "fabricd_generation", GAUGE, "Number of the newest published change.",
+                (double)s->generation);
+    metrics_one(out, "fabricd_published_timestamp_seconds", GAUGE, "When it was published; 0: nothing was.",
+                microseconds_to_seconds(s->published));
+    metrics_one(out, "fabricd_publications_total", COUNTER, "Generations published since the start.",
+                (double)counted(COUNT_PUBLISHED));
+    metrics_one(out, "fabricd_publish_duration_seconds", GAUGE,
+                "The last publication, from the finished sweep to the files in place.", s->publish_s);
+    metrics_family(out, "fabricd_changes_total", COUNTER, "Changes published since the start, by kind.");
+    for (unsigned kind = 1; kind < FAB_CHANGE_KINDS; kind++)
+        metrics_sample(out, "fabricd_changes_total", "kind", fab_change_name((enum fab_change_kind)kind),
+                       (double)counted_changes(kind));
+}
+
+static void about_sweeps(FILE *out, const struct daemon_status *s)
+{
+    metrics_family(out, "fabricd_sweeps_total", COUNTER, "Sweeps of the fabric, by how they ended.");
+    metrics_sample(out, "fabricd_sweeps_total", "result", "ok", (double)counted(COUNT_SWEEPS_OK));
+    metrics_sample(out, "fabricd_sweeps_total", "result", "partial", (double)counted(COUNT_SWEEPS_PARTIAL));
+    metrics_sample(out, "fabricd_sweeps_total", "result", "failed", (double)counted(COUNT_SWEEPS_FAILED));
+    metrics_one(out, "fabricd_sweep_duration_seconds", GAUGE, "Time that the last sweep took.",
+                s->sweep_ms / 1e3);
+    metrics_one(out, "fabricd_sweep_timestamp_seconds", GAUGE, "When the last sweep ended; 0: none has.",
+                microseconds_to_seconds(s->last_sweep));
+    metrics_one(out, "fabricd_stale", GAUGE, "1: sweeps fail, and what is served may be out of date.",
+                s->stale);
+    metrics_one(out, "fabricd_partial", GAUGE, "1: only a part of the fabric answered the last sweep.",
+                s->partial);
+    metrics_one(out, "fabricd_dangling_ports", GAUGE, "Ports that are up and lead nowhere.", s->dangling);
+    metrics_one(out, "fabricd_inactive_ports", GAUGE, "Cabled ports that no subnet manager has brought up.",
+                s->inactive);
+    metrics_one(out, "fabricd_unnamed_hcas", GAUGE, "HCAs that go by their GUID.", s->unnamed);
+    metrics_one(out, "fabricd_missing_hcas", GAUGE,
+                "HCAs that are not seen, or not with all cables, and keep their places for a while.",
+                s->missing);
+    metrics_one(out, "fabricd_suppressed_cables", GAUGE, "Cables that flap and are suppressed.",
+                s->suppressed);
+    metrics_one(out, "fabricd_suppressed_switches", GAUGE,
+                "Switches that flap and are suppressed with all of their cables.", s->suppressed_switches);
+}
+
+typedef double (*plane_fn)(const struct pmixfab_plane *plane);
+static double n_devices(const struct pmixfab_plane *plane)
+{
+    return plane->n_devices;
+}
+static double n_hosts(const struct pmixfab_plane *plane)
+{
+    return plane->n_hosts;
+}
+static double n_switches(const struct pmixfab_plane *plane)
+{
+    return plane->n_switches;
+}
+static double n_links(const struct pmixfab_plane *plane)
+{
+    return plane->n_links;
+}
+
+static void about_planes(FILE *out)
+{
+    static const struct {
+        const char *name, *help;
+        plane_fn fn;
+    } families[] = {
+        {"fabricd_plane_devices", "Devices of a plane.", n_devices},
+        {"fabricd_plane_hosts", "Hosts of a plane.", n_hosts},
+        {"fabricd_plane_switches", "Switches of a plane.", n_switches},
+        {"fabricd_plane_links", "Cables of a plane, those of devices included.", n_links},
+    };
+    struct served_set *set = served_get();
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        metrics_family(out, families[i].name, GAUGE, families[i].help);
+        for (uint32_t k = 0; set != NULL && k < set->n; k++)
+            metrics_sample(out, families[i].name, "plane", set->planes[k]->info.name,
+                           families[i].fn(&set->planes[k]->info));
+    }
+    served_set_put(set);
+}
+
+static const char *reason_name(int code)
+{
+    switch (code) {
+    case PMIXFAB_ERR_PERM:
+        return "not-believed";
+    case PMIXFAB_ERR_BUSY:
+        return "too-many";
+    case PMIXFAB_ERR_CONFLICT:
+        return "another-report-held";
+    case PMIXFAB_ERR_UNREACH:
+        return "no-munged";
+    case PMIXFAB_ERR_IO:
+        return "store";
+    default:
+        return "malformed";
+    }
+}
+
+static void about_nodes(FILE *out, const struct daemon_status *s)
+{
+    static const int codes[] = {PMIXFAB_ERR_PERM, PMIXFAB_ERR_BUSY, PMIXFAB_ERR_CONFLICT, PMIXFAB_ERR_UNREACH,
+                                PMIXFAB_ERR_IO};
+    uint64_t rest = 0;
+    metrics_one(out, "fabricd_reports", GAUGE, "Hosts that report their own devices.", s->nodes);
+    metrics_one(out, "fabricd_deliveries_total", COUNTER, "Deliveries of reports that were taken.",
+                (double)counted(COUNT_DELIVERIES));
+    metrics_family(out, "fabricd_deliveries_refused_total", COUNTER,
+                   "Deliveries that were refused, by reason.");
+    for (int code = 0; code > -64; code--)
+        rest += counted_refused(code);
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+        metrics_sample(out, "fabricd_deliveries_refused_total", "reason", reason_name(codes[i]),
+                       (double)counted_refused(codes[i]));
+        rest -= counted_refused(codes[i]);
+    }
+    metrics_sample(out, "fabricd_deliveries_refused_total", "reason", reason_name(0), (double)rest);
+    metrics_one(out, "fabricd_subscribers", GAUGE, "Nodes that wait for the next generation.",
+                subscribers_count());
+}
+
+static void about_store(FILE *out, struct store *store)
+{
+    struct store_pages pages;
+    struct store_bounds bounds;
+    store_pages(store, &pages, NULL);
+    if (store_bounds(store, &bounds, NULL) != PMIXFAB_OK)
+        bounds = (struct store_bounds){0};
+    metrics_one(out, "fabricd_store_size_bytes", GAUGE, "Size of the database, its log not counted.",
+                (double)pages.pages * (double)pages.page_size);
+    metrics_one(out, "fabricd_store_free_bytes", GAUGE, "Of it, what is free to be used again.",
+                (double)pages.free * (double)pages.page_size);
+    metrics_one(out, "fabricd_history_changes", GAUGE, "Changes that the history holds.",
+                (double)bounds.changes);
+    metrics_one(out, "fabricd_history_trimmed_generation", GAUGE,
+                "Changes of generations up to this one are no more; 0: all are there.",
+                (double)bounds.trimmed);
+    metrics_one(out, "fabricd_history_trimmed_total", COUNTER, "Changes removed from the history.",
+                (double)counted(COUNT_TRIMMED));
+    metrics_one(out, "fabricd_backups_total", COUNTER, "Backups that were made.",
+                (double)counted(COUNT_BACKUPS));
+}
+
+static void about_hooks(FILE *out)
+{
+    metrics_family(out, "fabricd_hooks_total", COUNTER,
+                   "Generations that the hook was told of, by what came of it.");
+    metrics_sample(out, "fabricd_hooks_total", "result", "ok", (double)counted(COUNT_HOOKS));
+    metrics_sample(out, "fabricd_hooks_total", "result", "failed", (double)counted(COUNT_HOOKS_FAILED));
+    metrics_sample(out, "fabricd_hooks_total", "result", "left-out", (double)counted(COUNT_HOOKS_DROPPED));
+}
+
+char *metrics_of_scheduler(const void *owner)
+{
+    struct daemon *daemon = (struct daemon *)owner;
+    struct daemon_status status;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return NULL;
+    daemon_status(daemon, &status);
+    metrics_of_both(out, "scheduler");
+    about_publishing(out, &status);
+    about_sweeps(out, &status);
+    about_planes(out);
+    about_nodes(out, &status);
+    about_store(out, daemon_store(daemon));
+    about_hooks(out);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void metrics_answer(struct connection *connection, char *text)
+{
+    if (text == NULL)
+        connection_fail(connection, PMIXFAB_ERR_NOMEM, "metrics: out of memory");
+    else
+        connection_send(connection, json_pack("{s:b, s:s}", "ok", 1, "text", text));
+    free(text);
+}
+
+void control_op_metrics(struct connection *connection, json_t *request)
+{
+    (void)request;
+    metrics_answer(connection, metrics_of_scheduler(connection->control->owner));
+}
+
+void node_op_metrics(struct connection *connection, json_t *request)
+{
+    (void)request;
+    metrics_answer(connection, metrics_of_node(connection->control->owner));
+}

@@ -1,0 +1,216 @@
+#include "fabricd/operator/ops_refresh.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "fabricd/operator/ops_hosts.h"
+#include "fabricd/policy/planned.h"
+#include "fabricd/scheduler/state.h"
+#include "fabricd/util/log.h"
+#include "topo/check/check.h"
+#include "topo/join/join.h"
+
+bool control_allowed(struct connection *connection, const char *op)
+{
+    if (connection_may_change(connection))
+        return true;
+    connection_fail(connection, PMIXFAB_ERR_PERM,
+                    "%s: uid %u may not do that: it is for root, the daemon's user and the configured admins",
+                    op, (unsigned)connection->uid);
+    return false;
+}
+
+/* A member that is a string where it is there at all; else that is answered. */
+static bool bad_text(struct connection *connection, json_t *request, const char *op, const char *key,
+                     const char **out)
+{
+    json_t *value = json_object_get(request, key);
+    *out = json_string_value(value);
+    if (value == NULL || json_is_null(value) || (*out != NULL && (*out)[0] != '\0'))
+        return false;
+    connection_fail(connection, PMIXFAB_ERR_SYNTAX, "%s: %s is not a name", op, key);
+    return true;
+}
+
+/* ---- refresh -------------------------------------------------------------------------------------- */
+
+/* Taken up: the answer is not waited for. */
+static void answer_taken(struct connection *connection)
+{
+    const struct daemon *daemon = connection->control->owner;
+    connection_send(connection, json_pack("{s:b, s:b, s:I}", "ok", 1, "taken", 1, "generation",
+                                          (json_int_t)publisher_generation(daemon->publisher)));
+}
+
+/* Before the sweep: what is suppressed is released, where that was asked for. Returns how many are. */
+static uint32_t request_release_damping(struct connection *connection, json_t *request, const char *name,
+                                        bool waits)
+{
+    char progress[80];
+    if (!json_is_true(json_object_get(request, "release")))
+        return 0;
+    uint32_t n = daemon_release(connection->control->owner, name);
+    if (waits) {
+        snprintf(progress, sizeof(progress), "%u cable%s or switch%s released", (unsigned)n,
+                 n == 1 ? "" : "s", n == 1 ? " is" : "es are");
+        connection_send(connection,
+                        json_pack("{s:s}", "progress", n == 0 ? "nothing was suppressed" : progress));
+    }
+    return n;
+}
+
+void control_op_refresh(struct connection *connection, json_t *request)
+{
+    struct daemon *daemon = connection->control->owner;
+    const char *host, *sw;
+    if (!control_allowed(connection, "refresh") || bad_text(connection, request, "refresh", "host", &host) ||
+        bad_text(connection, request, "refresh", "switch", &sw))
+        return;
+    bool accept = json_is_true(json_object_get(request, "accept_partial"));
+    bool waits = !json_is_false(json_object_get(request, "wait"));
+    uint32_t released = request_release_damping(connection, request, sw != NULL ? sw : host, waits);
+    if (sw != NULL && released == 0 && !publisher_has_switch(daemon->publisher, sw)) {
+        connection_fail(connection, PMIXFAB_ERR_NOTFOUND,
+                        "refresh: no switch %s: `fabricctl switches` shows those that there are", sw);
+        return;
+    }
+    log_info("refresh%s%s asked for by uid %u%s", sw != NULL ? " of " : "", sw != NULL ? sw : "",
+             (unsigned)connection->uid, accept ? ", partial answers accepted" : "");
+    if (host != NULL && waits) {
+        control_refresh_node(connection, host, accept);
+        return;
+    }
+    if (host != NULL)
+        control_request_scan(daemon, host);
+    /* What is accepted is taken as the fabric, and who was held may be anywhere: then all of it is asked. */
+    bool part = sw != NULL && !accept && released == 0;
+    uint64_t number = part ? daemon_sweep_switch(daemon, sw) : daemon_sweep(daemon, accept);
+    if (!waits) {
+        answer_taken(connection);
+        return;
+    }
+    connection_wait(connection, number);
+    connection_send(connection,
+                    part ? json_pack("{s:s++}", "progress", "sweeping ", sw, " and what hangs on it")
+                         : json_pack("{s:s}", "progress", "sweeping"));
+}
+
+/* ---- check ---------------------------------------------------------------------------------------- */
+
+void control_op_check(struct connection *connection, json_t *request)
+{
+    struct daemon *daemon = connection->control->owner;
+    const struct fab_findings *found;
+    struct fab_err err = {""};
+    uint32_t n;
+    const struct node_report *const *reports = host_reports_all(daemon->nodes, &n);
+    (void)request;
+    const bool stale = daemon->status.stale;
+    const struct publish_doubts doubts = {
+        .stale = stale ? daemon->status.stale_reason : NULL,
+        .partial = stale && daemon->last_code == PMIXFAB_ERR_PARTIAL ? &daemon->report : NULL};
+    int rc = publisher_check(daemon->publisher, reports, n, &doubts, &found, &err);
+    if (rc != PMIXFAB_OK) {
+        connection_fail(connection, rc, "%s", err.text);
+        return;
+    }
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < found->n; i++) {
+        const struct fab_finding *f = &found->findings[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "severity",
+                                              fab_severity_name(fab_check_severity(f->kind)), "kind",
+                                              fab_check_name(f->kind), "where", f->where, "what", f->what,
+                                              "hint", fab_check_hint(f->kind)));
+    }
+    connection_send(connection,
+                    json_pack("{s:b, s:I, s:o}", "ok", 1, "generation",
+                              (json_int_t)publisher_generation(daemon->publisher), "findings", list));
+}
+
+/* ---- expect --------------------------------------------------------------------------------------- */
+
+struct knowing {
+    const char *name;
+    bool found;
+};
+
+/* Is it among the subjects, which are lines? */
+static int change_has_subject(const struct store_change *change, void *cbdata)
+{
+    struct knowing *knowing = cbdata;
+    size_t len = strlen(knowing->name);
+    for (const char *at = change->subjects; *at != '\0' && !knowing->found;) {
+        size_t line = strcspn(at, "\n");
+        knowing->found = line == len && memcmp(at, knowing->name, len) == 0;
+        at += line + (at[line] != '\0');
+    }
+    return knowing->found;
+}
+
+/* Of the fabric, or of its history: one that is away for its swap can be announced, too. */
+static bool daemon_knows_name(struct daemon *daemon, const char *name)
+{
+    if (publisher_has_host(daemon->publisher, name) || publisher_has_switch(daemon->publisher, name))
+        return true;
+    struct knowing knowing = {.name = name};
+    struct fab_err err = {""};
+    store_history(publisher_store(daemon->publisher), 0, INT64_MAX, name, 100, change_has_subject, &knowing,
+                  &err);
+    return knowing.found;
+}
+
+static void answer_expected(struct connection *connection, const char *name)
+{
+    const struct daemon *daemon = connection->control->owner;
+    uint32_t n;
+    const struct store_planned *all = planned_all(publisher_planned(daemon->publisher), daemon_now(), &n);
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < n; i++)
+        if (name == NULL || fab_same_host(all[i].name, name))
+            json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:I}", "name", all[i].name, "since",
+                                                  control_time(all[i].since), "until",
+                                                  control_time(all[i].until), "uid", (json_int_t)all[i].uid));
+    connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "expected", list));
+}
+
+static void ops_plan_maintenance(struct connection *connection, json_t *request, const char *name)
+{
+    struct daemon *daemon = connection->control->owner;
+    struct planned *expected = publisher_planned(daemon->publisher);
+    struct fab_err err = {""};
+    json_t *seconds = json_object_get(request, "seconds");
+    json_int_t time = seconds == NULL ? PLANNED_SECONDS : json_integer_value(seconds);
+    int rc;
+    if (json_is_true(json_object_get(request, "cancel")))
+        rc = planned_cancel(expected, name, daemon_now(), &err);
+    else if (!daemon_knows_name(daemon, name))
+        rc = fab_fail(&err, PMIXFAB_ERR_NOTFOUND,
+                      "expect: no host or switch %s, now or in the history: see fabricctl devices, switches",
+                      name);
+    else
+        rc = planned_add(expected, name, daemon_now(), time < 0 || time > INT32_MAX ? 0 : (unsigned)time,
+                         (unsigned)connection->uid, &err);
+    if (rc != PMIXFAB_OK) {
+        connection_fail(connection, rc, "%s", err.text);
+        return;
+    }
+    log_info("a swap of %s is %s by uid %u", name,
+             json_is_true(json_object_get(request, "cancel")) ? "not expected any more, said" : "announced",
+             (unsigned)connection->uid);
+    answer_expected(connection, name);
+}
+
+void control_op_expect(struct connection *connection, json_t *request)
+{
+    const char *name;
+    bool changes =
+        json_is_true(json_object_get(request, "replace")) || json_is_true(json_object_get(request, "cancel"));
+    if (bad_text(connection, request, "expect", "name", &name))
+        return;
+    if (!changes)
+        answer_expected(connection, name);
+    else if (name == NULL)
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "expect: no name: say which host or switch");
+    else if (control_allowed(connection, "expect"))
+        ops_plan_maintenance(connection, request, name);
+}

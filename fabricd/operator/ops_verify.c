@@ -1,0 +1,199 @@
+/*
+ * control_verify.c - a sweep of its own, which is compared with what is served and not published.
+ *
+ * Who asks while one goes on waits for the next one: it must not get an answer that is older than its
+ * question. When all who asked are gone the sweep is cancelled.
+ */
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "fabricd/jobs/history_json.h"
+#include "fabricd/operator/ops_refresh.h"
+#include "fabricd/scheduler/state.h"
+#include "fabricd/util/log.h"
+
+#define TRIES 3 /* so often something is published meanwhile */
+
+/* Somebody who waits for the answer. */
+struct asking {
+    struct pending pending; /* first */
+    struct asking *prev, *next;
+    bool in_time; /* before the sweep that goes on began */
+};
+
+/* There is one at a time. */
+static struct {
+    struct asking *asking;
+    struct sweep *sweep;
+    struct event *tick;
+    struct daemon *daemon;
+    uint64_t generation; /* that was served when the sweep began */
+    unsigned tries;
+    int64_t since; /* microseconds since 1970 */
+} verifying;
+
+static void verify_stop(void)
+{
+    sweep_cancel(verifying.sweep);
+    verifying.sweep = NULL;
+    if (verifying.tick != NULL)
+        event_free(verifying.tick);
+    verifying.tick = NULL;
+}
+
+static void verify_on_caller_gone(struct pending *pending)
+{
+    struct asking *asking = (struct asking *)pending;
+    DL_DELETE(verifying.asking, asking);
+    connection_answered(pending);
+    free(asking);
+    if (verifying.asking == NULL)
+        verify_stop();
+}
+
+/* Those whose sweep it was get it; takes the reference. NULL: the error. */
+static void verify_answer(json_t *line, int code, const char *why)
+{
+    struct asking *asking, *next, *answered = NULL;
+    DL_FOREACH_SAFE(verifying.asking, asking, next)
+    {
+        if (!asking->in_time || verifying.asking == NULL)
+            continue;
+        DL_DELETE(verifying.asking, asking);
+        DL_APPEND(answered, asking);
+        asking->pending.gone = NULL; /* a connection may end by its answer, with all that it asked */
+    }
+    DL_FOREACH_SAFE(answered, asking, next)
+    {
+        struct connection *connection = asking->pending.connection;
+        if (connection != NULL && line == NULL)
+            connection_fail(connection, code, "verify: %s", why);
+        else if (connection != NULL)
+            connection_send(connection, json_incref(line));
+        connection_answered(&asking->pending);
+        free(asking);
+    }
+    json_decref(line);
+}
+
+static json_t *answer_of(const struct fab_diff *diff)
+{
+    json_t *changes = json_array();
+    struct publisher_waits waits;
+    publisher_waits(verifying.daemon->publisher, &waits);
+    change_json_diff(diff, daemon_now(), changes);
+    return json_pack("{s:b, s:b, s:I, s:o, s:I, s:I}", "ok", 1, "equal", diff->n == 0, "generation",
+                     (json_int_t)verifying.generation, "changes", changes, "suppressed",
+                     (json_int_t)waits.suppressed, "suppressed_switches",
+                     (json_int_t)waits.suppressed_switches);
+}
+
+static void verify_on_swept(struct sweep_result *result, void *arg);
+
+/* For all who wait now. */
+static int verify_begin(struct fab_err *err)
+{
+    struct daemon *d = verifying.daemon;
+    struct asking *asking;
+    DL_FOREACH(verifying.asking, asking)
+    {
+        asking->in_time = true;
+    }
+    verifying.generation = publisher_generation(d->publisher);
+    return sweep_start(d->base, d->config, NULL, verify_on_swept, NULL, &verifying.sweep, err);
+}
+
+/* For those who came while the last one went on. */
+static void verify_next(void)
+{
+    struct fab_err err = {""};
+    verifying.tries = 0;
+    int rc = verifying.asking == NULL ? PMIXFAB_OK : verify_begin(&err);
+    if (rc != PMIXFAB_OK)
+        verify_answer(NULL, rc, err.text);
+    if (verifying.asking == NULL)
+        verify_stop();
+}
+
+static void verify_on_swept(struct sweep_result *result, void *arg)
+{
+    struct fab_diff diff = {0};
+    struct fab_err err = result->err;
+    json_t *line = NULL;
+    int rc = result->code;
+    (void)arg;
+    verifying.sweep = NULL;
+    /* What was published meanwhile may be newer than what this sweep saw. */
+    if (rc == PMIXFAB_OK && verifying.generation != publisher_generation(verifying.daemon->publisher) &&
+        ++verifying.tries < TRIES) {
+        rc = verify_begin(&err);
+        if (rc == PMIXFAB_OK)
+            return;
+    } else if (rc == PMIXFAB_OK) {
+        rc = publish_verify(verifying.daemon->publisher, &result->inv, &diff, &err);
+        if (rc == PMIXFAB_OK && (line = answer_of(&diff)) == NULL)
+            rc = fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    verify_answer(line, rc, err.text);
+    fab_diff_destroy(&diff);
+    verify_next();
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+    const struct timeval pause = {.tv_sec = ROUND_PROGRESS};
+    struct asking *asking, *next;
+    char text[ROUND_PROGRESS_TEXT];
+    (void)fd, (void)what, (void)arg;
+    round_progress_text(verifying.daemon, verifying.since, text);
+    event_add(verifying.tick, &pause);
+    DL_FOREACH_SAFE(verifying.asking, asking, next)
+    {
+        connection_send(asking->pending.connection, json_pack("{s:s}", "progress", text));
+    }
+}
+
+static int verify_start(struct daemon *daemon, struct fab_err *err)
+{
+    const struct timeval first = {.tv_sec = ROUND_FIRST_PROGRESS};
+    verifying.daemon = daemon;
+    verifying.tries = 0;
+    verifying.since = daemon_now();
+    verifying.tick = evtimer_new(daemon->base, on_tick, NULL);
+    if (verifying.tick == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    event_add(verifying.tick, &first);
+    return verify_begin(err);
+}
+
+void control_op_verify(struct connection *connection, json_t *request)
+{
+    struct daemon *daemon = connection->control->owner;
+    struct fab_err err = {""};
+    (void)request;
+    if (!control_allowed(connection, "verify"))
+        return;
+    if (!sweep_wanted(daemon->config) || publisher_generation(daemon->publisher) == 0) {
+        connection_fail(connection, PMIXFAB_ERR_NOTFOUND, "verify: %s",
+                        sweep_wanted(daemon->config)
+                            ? "nothing was published yet: see fabricctl status"
+                            : "no probe of the fabric is configured: nothing sweeps");
+        return;
+    }
+    log_info("verify asked for by uid %u", (unsigned)connection->uid);
+    struct asking *asking = calloc(1, sizeof(*asking));
+    if (asking == NULL) {
+        connection_fail(connection, PMIXFAB_ERR_NOMEM, "verify: out of memory");
+        return;
+    }
+    bool first = verifying.asking == NULL;
+    asking->pending.gone = verify_on_caller_gone;
+    DL_APPEND(verifying.asking, asking);
+    connection_later(connection, &asking->pending);
+    int rc = first ? verify_start(daemon, &err) : PMIXFAB_OK;
+    if (rc != PMIXFAB_OK) {
+        asking->in_time = true;
+        verify_answer(NULL, rc, err.text);
+        verify_stop();
+    }
+}

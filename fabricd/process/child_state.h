@@ -1,0 +1,50 @@
+/* child_priv.h - what child.c (what a child says, and its end) and child_start.c share. */
+#ifndef FABRICD_CHILD_PRIV_H
+#define FABRICD_CHILD_PRIV_H
+
+#include <sys/types.h>
+#include <time.h>
+
+#include "fabricd/process/child.h"
+
+struct child {
+    char what[64];
+    pid_t pid;
+    int data_fd, text_fd, input_fd; /* -1: none */
+    struct event *data_event, *text_event, *input_event, *deadline_event, *child_event;
+    void (*done)(struct child_result *result, void *cbdata);
+    void *cbdata;
+    size_t (*total)(const void *head, size_t n);
+    size_t (*said)(const unsigned char *bytes, size_t n, void *cbdata);
+    size_t limit;
+    struct timespec start, left; /* left: where child_leave() was called */
+    unsigned deadline;
+    bool foreign;      /* another program: its lines are its own */
+    unsigned lines;    /* of it that were logged */
+    const char *input; /* what it has not read yet */
+    size_t input_size;
+
+    unsigned char *bytes; /* what came through the pipe */
+    size_t size, cap;
+    bool ended;  /* the pipe is at its end */
+    bool reaped; /* the child was waited for */
+    bool leaves; /* it is to end by itself */
+    bool timed_out;
+    bool oversize;
+    int status;
+    char line[400]; /* the line of standard error that is being read */
+    size_t line_len;
+    char reason[400];  /* the last error that the child gave */
+    char chatter[200]; /* the last line of a library's */
+};
+
+void child_free(struct child *child);
+void child_close(int *fd);
+
+/* Hear of its end. */
+int child_watch(struct child *child, struct event_base *base);
+
+/* Its pipes are open, non-blocking, and on the loop from here on. */
+int child_listen(struct child *child, struct event_base *base);
+
+#endif

@@ -1,0 +1,155 @@
+#include "fabricd/process/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabricd/util/log.h"
+
+static int lock_fd = -1;
+static int ready_fd = -1; /* the child's end of the pipe to the waiting parent */
+static enum pmixfab_level background_level;
+
+int process_lock(const struct config *config, struct fab_err *err)
+{
+    char path[4096], pid[32] = "";
+    /* Reading is for all, whatever the umask; a directory that was there before is as somebody wanted it. */
+    bool made = mkdir(config->rundir, 0755) == 0;
+    if (made ? chmod(config->rundir, 0755) != 0 : errno != EEXIST)
+        return fab_fail(err, PMIXFAB_ERR_IO, "run directory %s: cannot be made: %s", config->rundir,
+                        strerror(errno));
+    snprintf(path, sizeof(path), "%s/lock", config->rundir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        ssize_t n = read(fd, pid, sizeof(pid) - 1);
+        pid[n > 0 ? n : 0] = '\0';
+        pid[strcspn(pid, "\n")] = '\0';
+        close(fd);
+        return fab_fail(err, PMIXFAB_ERR_BUSY,
+                        "run directory %s: another fabricd (process %s) has it: stop that one, "
+                        "or choose another --rundir",
+                        config->rundir, pid[0] != '\0' ? pid : "unknown");
+    }
+    int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)len, 0) != len) {
+        int rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+        close(fd);
+        return rc;
+    }
+    lock_fd = fd;
+    return PMIXFAB_OK;
+}
+
+void process_unlock(void)
+{
+    if (lock_fd >= 0)
+        close(lock_fd);
+    lock_fd = -1;
+}
+
+bool process_lost(const struct config *config)
+{
+    char path[4096];
+    struct stat held, there;
+    snprintf(path, sizeof(path), "%s/lock", config->rundir);
+    return lock_fd >= 0 && fstat(lock_fd, &held) == 0 &&
+           (stat(path, &there) != 0 || there.st_ino != held.st_ino || there.st_dev != held.st_dev);
+}
+
+int process_write_uri(const struct config *config, const char *uri, struct fab_err *err)
+{
+    char path[4096], beside[4096 + 8];
+    snprintf(path, sizeof(path), "%s/fabricd.uri", config->rundir);
+    snprintf(beside, sizeof(beside), "%s.new", path);
+    FILE *f = fopen(beside, "we");
+    bool ok = f != NULL && fchmod(fileno(f), 0644) == 0 && fprintf(f, "%s\n", uri) > 0;
+    if (f != NULL)
+        ok &= fclose(f) == 0;
+    if (!ok || rename(beside, path) != 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    return PMIXFAB_OK;
+}
+
+void process_remove_uri(const struct config *config)
+{
+    char path[4096];
+    if (lock_fd < 0)
+        return; /* another fabricd's run directory */
+    snprintf(path, sizeof(path), "%s/fabricd.uri", config->rundir);
+    unlink(path);
+}
+
+static struct rlimit usual; /* rlim_max 0: not changed */
+
+void process_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+        return;
+    usual = limit;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        log_warning("the limit of %llu descriptors cannot be raised: %s", (unsigned long long)usual.rlim_cur,
+                    strerror(errno));
+        usual.rlim_max = 0;
+    }
+}
+
+/* The child runs already: it cannot have opened so many yet. */
+void process_descriptors_of_child(pid_t pid)
+{
+    if (usual.rlim_max != 0 && prlimit(pid, RLIMIT_NOFILE, &usual, NULL) != 0)
+        log_debug("child %d keeps our limit of descriptors: %s", (int)pid, strerror(errno));
+}
+
+int process_daemonize(const struct config *config)
+{
+    int fds[2];
+    background_level = config->log;
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        log_error("no pipe: %s", strerror(errno));
+        return PMIXFAB_ERR_IO;
+    }
+    pid_t pid = fork();
+    if (pid < 0) {
+        log_error("fork: %s", strerror(errno));
+        return PMIXFAB_ERR_IO;
+    }
+    if (pid > 0) {
+        char ok = 0;
+        close(fds[1]);
+        ssize_t n = read(fds[0], &ok, 1); /* nothing comes when the child dies */
+        _exit(n == 1 && ok == 1 ? 0 : 1);
+    }
+    close(fds[0]);
+    ready_fd = fds[1];
+    setsid();
+    return PMIXFAB_OK;
+}
+
+void process_ready(bool ok)
+{
+    if (ready_fd < 0)
+        return;
+    const char byte = ok;
+    if (write(ready_fd, &byte, 1) != 1)
+        log_debug("the parent is gone");
+    close(ready_fd);
+    ready_fd = -1;
+    if (!ok)
+        return;
+    log_open(background_level, 1);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; null >= 0 && fd < 3; fd++)
+        dup2(null, fd);
+    if (null > 2)
+        close(null);
+}

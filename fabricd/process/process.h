@@ -1,0 +1,38 @@
+/*
+ * process.h - fabricd as a process among others: its lock, its URI file, the background.
+ */
+#ifndef FABRICD_PROCESS_H
+#define FABRICD_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "fabricd/config/config.h"
+
+/* Make the run directory where it is absent, and take its lock. PMIXFAB_ERR_BUSY: another fabricd has it. */
+int process_lock(const struct config *config, struct fab_err *err);
+void process_unlock(void);
+
+/* Is the run directory that is locked not the one that stands at its path any more (somebody removed it)? */
+bool process_lost(const struct config *config);
+
+/* RUNDIR/fabricd.uri: one line, the URI that tools connect to. */
+int process_write_uri(const struct config *config, const char *uri, struct fab_err *err);
+void process_remove_uri(const struct config *config);
+
+/*
+ * As many descriptors as the system lets us have: each node and each tool that is connected is one, and the
+ * usual limit is there for programs that use select(). What we start gets the usual one back
+ * (process_descriptors_of_child).
+ */
+void process_descriptors(void);
+void process_descriptors_of_child(pid_t pid);
+
+/*
+ * Go into the background. The parent waits for process_ready() of the child and exits with 0 or 1; only the
+ * child returns.
+ */
+int process_daemonize(const struct config *config);
+void process_ready(bool ok);
+
+#endif

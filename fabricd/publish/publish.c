@@ -1,0 +1,293 @@
+#include "fabricd/publish/publish.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "fabricd/discovery/host_scan.h"
+#include "fabricd/metrics/counters.h"
+#include "fabricd/publish/update.h"
+#include "fabricd/util/log.h"
+
+static int64_t publish_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void publication_free(struct publication *publication)
+{
+    if (publication == NULL)
+        return;
+    served_set_put(publication->set);
+    free(publication->planes);
+    free(publication);
+}
+
+/* ---- into the store ------------------------------------------------------------------------------- */
+
+/* What was drafted is in the store now. */
+static void commit_update(struct update *update)
+{
+    struct publisher *publisher = update->publisher;
+    if (update->after == &update->inv) {
+        fab_inventory_destroy(&publisher->current);
+        publisher->current = update->inv;
+        fab_inventory_init(&update->inv);
+        update->after = &publisher->current;
+    }
+    retention_accept(update);
+    publish_remembered(update);
+    publish_announced(publisher, &update->announced);
+    fab_findings_destroy(&publisher->findings);
+    publisher->checked = false;
+    publisher->compare = true;
+}
+
+/* Facts that no reader sees (a LID, say) are stored without a generation. */
+static int store_quietly(struct update *update, struct fab_err *err)
+{
+    struct publisher *publisher = update->publisher;
+    const struct store_publication facts = {.before = &publisher->current,
+                                            .after = update->after,
+                                            .announced = update->announced.rows,
+                                            .n_announced = update->announced.n,
+                                            .missing = update->missing_rows,
+                                            .n_missing = update->missing.n};
+    int rc = PMIXFAB_OK;
+    if (update->announced.n > 0 || !fab_inventory_equal(&publisher->current, update->after))
+        rc = store_publish(publisher->store, &facts, err);
+    if (rc == PMIXFAB_OK)
+        commit_update(update);
+    return rc;
+}
+
+/* Everything that can fail: files beside the old ones, then the commit. */
+static int publish_write_change(struct update *update, uint64_t generation, int64_t published, bool partial,
+                                struct publication **out, struct fab_err *err)
+{
+    struct publisher *publisher = update->publisher;
+    struct staging ready = {.update = update, .generation = generation, .published = published, .out = out};
+    const struct store_publication change = {.ready = staging_wait,
+                                             .ready_data = &ready,
+                                             .generation = generation,
+                                             .published = published,
+                                             .partial = partial,
+                                             .before = &publisher->current,
+                                             .after = update->after,
+                                             .diff = &update->diff,
+                                             .planes = update->rows,
+                                             .n_planes = update->n_rows,
+                                             .announced = update->announced.rows,
+                                             .n_announced = update->announced.n,
+                                             .missing = update->missing_rows,
+                                             .n_missing = update->missing.n,
+                                             .lost_before = &publisher->lost,
+                                             .lost = update->remembers ? &update->lost : NULL};
+    staging_begin(&ready);
+    int rc = store_publish(publisher->store, &change, err);
+    staging_end(&ready);
+    return rc;
+}
+
+static int store_change(struct update *update, bool partial, struct publication **out, struct fab_err *err)
+{
+    struct publisher *publisher = update->publisher;
+    struct store_plane *retired = NULL;
+    uint32_t n_retired = 0;
+    uint64_t generation = 0;
+    int64_t published = publish_now_us();
+    int rc = store_next_generation(publisher->store, &generation, err);
+    if (rc == PMIXFAB_OK)
+        rc = update_remember(update, generation, err);
+    if (rc == PMIXFAB_OK)
+        rc = update_plan_retired(update, &retired, &n_retired, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    planned_mark(publisher->planned, &update->diff, published);
+    rc = publish_write_change(update, generation, published, partial, out, err);
+    if (rc != PMIXFAB_OK) {
+        for (uint32_t i = 0; i < update->n_rows; i++)
+            rundir_discard(publisher->config->rundir, update->rows[i].name);
+        for (uint32_t i = 0; i < n_retired; i++)
+            free(retired[i].snapshot);
+        free(retired);
+        publication_free(*out);
+        *out = NULL;
+        return rc;
+    }
+    publisher->generation = generation;
+    publisher->published = published;
+    for (uint32_t i = 0; i < update->diff.n; i++)
+        count_change(update->diff.changes[i].kind);
+    update_accept_retired(update, retired, n_retired);
+    retention_announced(publisher);
+    commit_update(update);
+    return PMIXFAB_OK;
+}
+
+/* ---- the way ------------------------------------------------------------------------------------ */
+
+/* A sweep's inventory: named, compared, and refused where it is a part of the fabric only. What is missing in
+ * it keeps its place, unless an operator takes it as it is. */
+static int judge_sweep(struct update *update, bool accept_partial, struct sweep_findings *report,
+                       struct fab_err *err)
+{
+    struct publisher *publisher = update->publisher;
+    int rc = publish_fill_gaps(publisher, &update->inv);
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "out of memory");
+    rc = fab_names_apply(publisher->names, &update->inv, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = retention_compare_swept(update, report, err);
+    if (rc == PMIXFAB_OK && !accept_partial)
+        rc = check_complete(publisher, &update->inv, report, err);
+    if (rc == PMIXFAB_OK && !accept_partial)
+        rc = retention_sweep(update, err);
+    else if (rc == PMIXFAB_OK)
+        publisher_release_now(publisher, NULL); /* else the next sweep would take it away again */
+    return rc == PMIXFAB_OK ? update_correlate(update, err) : rc;
+}
+
+/* Without a sweep: what was swept last stands, but for what is to be retired. And if none is configured any
+ * more, there is no fabric. */
+static int no_sweep(struct update *update, bool retire, struct fab_err *err)
+{
+    struct publisher *publisher = update->publisher;
+    bool none;
+    int rc = retention_retire(update, retire, &none, err);
+    if (rc != PMIXFAB_OK || !none)
+        return rc == PMIXFAB_OK ? update_correlate(update, err) : rc;
+    if (sweep_wanted(publisher->config) || publisher->current.n_nodes == 0) {
+        update->after = &publisher->current;
+        return PMIXFAB_OK;
+    }
+    rc = fab_inventory_finish(&update->inv, err);
+    if (rc == PMIXFAB_OK)
+        rc = fab_diff_compute(&publisher->current, &update->inv, &update->diff);
+    return rc == PMIXFAB_OK ? update_correlate(update, err) : rc;
+}
+
+static int publish_compute(struct update *update, const struct publish_request *input, struct fab_err *err)
+{
+    struct publisher *publisher = update->publisher;
+    struct fab_joined joined;
+    int rc = publish_join(publisher, update->after, input->reports, input->n_reports, &joined, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = update_collect_known(update);
+    if (rc == PMIXFAB_OK)
+        rc = compute_planes(&joined, publisher->config, update->known, update->n_known, &update->built, err);
+    if (rc == PMIXFAB_OK)
+        rc = update_find_changed(update);
+    if (rc == PMIXFAB_ERR_NOMEM)
+        fab_fail(err, rc, "out of memory");
+    fab_joined_destroy(&joined);
+    return rc;
+}
+
+static int publish_prepare_update(struct update *update, const struct publish_request *input,
+                                  struct publication **out, struct sweep_findings *report,
+                                  struct fab_err *err)
+{
+    struct publisher *publisher = update->publisher;
+    int rc = input->inv == NULL ? no_sweep(update, input->retire, err)
+                                : judge_sweep(update, input->accept_partial, report, err);
+    if (rc == PMIXFAB_OK)
+        rc =
+            publish_tell(publisher, input->reports, input->n_reports, &update->diff, &update->announced, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    if (publisher->compare && update->announced.n == 0 && publisher->retention.news.n == 0 &&
+        (update->after == &publisher->current || fab_inventory_equal(&publisher->current, update->after)))
+        return PMIXFAB_OK;
+    rc = publish_compute(update, input, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = retention_plan(update, err);
+    if (rc == PMIXFAB_OK)
+        rc = retention_announce_flaps(update, err);
+    if (rc == PMIXFAB_OK)
+        rc = update_announce_indices(update, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    bool partial = input->inv != NULL && report->dangling > 0;
+    /* That something is held is told even where nothing that is served changes by it. */
+    return update->n_rows == 0 && publisher->retention.news.n == 0 ? store_quietly(update, err)
+                                                                   : store_change(update, partial, out, err);
+}
+
+int publish_prepare(struct publisher *publisher, const struct publish_request *input,
+                    struct publication **out, struct sweep_findings *report, struct fab_err *err)
+{
+    struct update update = {.publisher = publisher, .served = served_get()};
+    const int64_t swept_at = input->swept != 0 ? input->swept : publish_now_us();
+    update.seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at;
+    struct fab_err why = {""};
+    *out = NULL;
+    update.after = &update.inv;
+    fab_inventory_init(&update.inv);
+    if (input->inv != NULL) {
+        update.inv = *input->inv;
+        fab_inventory_init(input->inv);
+        /* A map that was broken by an edit must not rename every host: the old one stays in force. */
+        if (publisher_read_names(publisher, &why) != PMIXFAB_OK)
+            log_warning("names: %s; going on with the names as they were", why.text);
+    }
+    bool swept = input->inv != NULL;
+    int rc = publish_prepare_update(&update, input, out, report, err);
+    if (rc == PMIXFAB_OK && swept)
+        publisher->swept = swept_at;
+    if (rc == PMIXFAB_OK && *out == NULL)
+        rc = rundir_mend(publisher->config->rundir, update.served, err);
+    built_destroy(&update.built);
+    fab_diff_destroy(&update.diff);
+    fab_inventory_destroy(&update.inv);
+    announced_free(&update.announced);
+    absent_free(&update.missing);
+    fab_retired_destroy(&update.lost);
+    free(update.missing_rows);
+    free(update.known);
+    free(update.rows);
+    served_set_put(update.served);
+    if (input->inv != NULL)
+        malloc_trim(0); /* a sweep's peak would stay resident for years otherwise */
+    return rc;
+}
+
+int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struct fab_diff *diff,
+                   struct fab_err *err)
+{
+    struct update update = {
+        .publisher = publisher, .after = &update.inv, .inv = *inv, .seen = publish_now_us()};
+    struct sweep_findings report = {0};
+    fab_inventory_init(inv);
+    int rc = judge_sweep(&update, false, &report, err);
+    if (rc == PMIXFAB_OK)
+        planned_mark(publisher->planned, &update.diff, update.seen);
+    *diff = update.diff;
+    fab_inventory_destroy(&update.inv);
+    return rc;
+}
+
+bool publish_can_without_sweep(const struct publisher *publisher)
+{
+    return publisher->generation > 0 || !sweep_wanted(publisher->config);
+}
+
+void publish_finish(struct publisher *publisher, struct publication *publication)
+{
+    const char *rundir = publisher->config->rundir;
+    struct served_set *set = publication->set;
+    for (uint32_t i = 0; i < publication->n; i++) {
+        struct fab_err err = {""};
+        if (served_find(set, publication->planes[i].index) == NULL)
+            rundir_remove(rundir, publication->planes[i].name);
+        else if (rundir_commit(rundir, publication->planes[i].name, &err) != PMIXFAB_OK)
+            log_error("publish: %s; callers on this host go on with the old snapshot", err.text);
+    }
+    publication->set = NULL;
+    served_swap(set);
+}

@@ -1,0 +1,169 @@
+/*
+ * publish.h - from a sweep's inventory and the hosts' reports to what is served: compare, join, compute,
+ * store, put in place.
+ *
+ * In two steps, with the events around the second: prepare (all that can fail) and finish (rename and swap).
+ */
+#ifndef FABRICD_PUBLISH_H
+#define FABRICD_PUBLISH_H
+
+#include "fabricd/config/config.h"
+#include "fabricd/ingest/host_reports.h"
+#include "fabricd/server/events.h"
+#include "fabricd/serving/served.h"
+#include "fabricd/store/store.h"
+
+struct publisher;
+
+/*
+ * Open the store and bring what it published last into the run directory and into service. Snapshots of a
+ * format that is no longer read are left out; the next sweep makes new ones.
+ */
+int publisher_new(const struct config *config, struct publisher **out, struct fab_err *err);
+void publisher_free(struct publisher *publisher); /* NULL allowed */
+
+/* Pattern and map as configured; free with fab_names_free(). */
+struct fab_names;
+int publisher_names(const struct config *config, struct fab_names **out, struct fab_err *err);
+
+/* A change that is stored and ready to be served. */
+struct publication {
+    uint64_t generation;
+    struct event_plane *planes; /* that changed, came or went */
+    uint32_t n;
+    uint32_t n_changes;     /* in an operator's words, in the history */
+    struct served_set *set; /* to be served */
+};
+
+/* A port that is up and leads nowhere: "leaf1[8]", and what was at its other end, or "". Clean; long names
+ * are cut. */
+#define PUBLISH_NAMED 8
+struct publish_nowhere {
+    char port[96], was[96];
+};
+
+/* What a sweep found out beside a change. */
+struct sweep_findings {
+    uint32_t dangling; /* ports that are up and lead nowhere, and did not so before */
+    struct publish_nowhere named[PUBLISH_NAMED]; /* the first of them */
+    uint32_t nowhere;                            /* all ports that are up and lead nowhere */
+    uint32_t lost;     /* hosts, devices, switches and links less than what is served */
+    uint32_t unnamed;  /* HCAs that no pattern names */
+    uint32_t inactive; /* cabled ports that no subnet manager has made active */
+};
+
+/* What is to be published. */
+struct publish_request {
+    struct fab_inventory *inv; /* of a sweep: finished, not yet named; it is emptied */
+    bool accept_partial;       /* take the sweep as it is: nothing that is missing in it is kept */
+    bool retire;   /* inv NULL, and the last sweep was good: retire what has been missing for too long */
+    int64_t swept; /* when inv was, microseconds since 1970; 0: just now */
+    int64_t seen;  /* when the first of what is new in it was dirty; 0: by the sweep */
+    const struct node_report *const *reports; /* by host */
+    uint32_t n_reports;
+};
+
+/*
+ * Where inv is NULL the fabric is what was swept last; *report is not touched then. *out is NULL where
+ * nothing that is served changes. Memory is given back to the system after a sweep; after reports alone the
+ * caller does that, when it has time. PMIXFAB_ERR_PARTIAL: a partial answer that would shrink what is served,
+ * and accept_partial was not given. On error nothing has changed.
+ */
+int publish_prepare(struct publisher *publisher, const struct publish_request *input,
+                    struct publication **out, struct sweep_findings *report, struct fab_err *err);
+
+/* Can reports be published without a sweep: is there one whose fabric they can be joined with, or is none
+ * wanted? */
+bool publish_can_without_sweep(const struct publisher *publisher);
+
+/* Put it in place: files renamed, set swapped (publication->set is NULL then). */
+void publish_finish(struct publisher *publisher, struct publication *publication);
+void publication_free(struct publication *publication); /* NULL allowed */
+
+/* Which of the hosts that were swept is meant by a name that may have a domain or not. */
+struct fab_host_choice publisher_choose_host(const struct publisher *publisher, const char *name);
+
+/* What joining found out of a host that reports. False: it was not joined yet. */
+struct joined_host {
+    char *name;
+    uint32_t devices; /* that its report tells of */
+    uint32_t unseen;  /* of them, that the sweep does not see */
+};
+bool publisher_joined(const struct publisher *publisher, const char *host, struct joined_host *out);
+
+/* Remarks on what a host reports, from the one of number *from (begin with 0), which moves on. NULL: no more.
+ */
+const char *publisher_remark(const struct publisher *publisher, const char *host, uint32_t *from);
+
+/*
+ * Compare a sweep's inventory (finished, not yet named; it is emptied) with what is served, as publishing it
+ * would, and publish nothing. *diff is initialised here: what would be told of it. PMIXFAB_ERR_PARTIAL as
+ * above.
+ */
+struct fab_diff;
+int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struct fab_diff *diff,
+                   struct fab_err *err);
+
+/* Why what is served may not be what there is. */
+struct publish_doubts {
+    const char *stale;                    /* what the last sweep said; NULL: it was good */
+    const struct sweep_findings *partial; /* of the last sweep, if it was refused as a part; else NULL */
+};
+
+/* What looks wrong in what is served (topo/check/check.h). Valid until something is published. */
+struct fab_findings;
+int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
+                    const struct publish_doubts *doubts, const struct fab_findings **out,
+                    struct fab_err *err);
+
+uint64_t publisher_generation(const struct publisher *publisher); /* the newest, 0: none yet */
+
+/* Is there such a one in what was swept (of hosts: or among those that report)? A switch also by its GUID,
+ * "0x" and 16 digits. */
+bool publisher_has_switch(const struct publisher *publisher, const char *name);
+/* Those of this name, one after the other: *at begins with 0. False: there is no more. */
+bool publisher_next_switch(const struct publisher *publisher, const char *name, uint32_t *at, uint64_t *guid);
+bool publisher_has_host(const struct publisher *publisher, const char *name);
+
+/* Swaps that were announced. */
+struct planned;
+struct planned *publisher_planned(const struct publisher *publisher);
+
+/*
+ * Retire what is missing of a host, or at a missing switch (and the switch with it), at the next
+ * publish_prepare() (without a sweep will do). name: its whole name. Returns of how many HCAs that is;
+ * *there: the last sweep saw one of a host of this name.
+ */
+uint32_t publisher_forget(struct publisher *publisher, const char *name, bool *there);
+
+/* What time will bring. */
+struct publisher_waits {
+    int64_t retire;   /* in so many microseconds something is to be retired; -1: nothing is */
+    int64_t release;  /* in so many something that is suppressed is released; -1: nothing is suppressed */
+    uint32_t missing; /* HCAs, wholly or in part */
+    uint32_t suppressed, suppressed_switches; /* cables; and switches, with all of theirs */
+};
+void publisher_waits(const struct publisher *publisher, struct publisher_waits *out);
+
+/* Release what is due. True: something was, so a sweep should see it. */
+bool publisher_release(struct publisher *publisher);
+
+/* What is suppressed, one after the other: *at begins with 0. False: there is no more. */
+struct publisher_suppressed {
+    const char *what; /* as the history calls it; valid until the next sweep */
+    uint64_t guid;    /* of the switch; of a cable: of its lower end */
+    bool is_switch;
+    int64_t since;    /* microseconds since 1970 */
+    int64_t until;    /* if nothing changes any more */
+    uint32_t changes; /* since then */
+};
+bool publisher_next_suppressed(const struct publisher *publisher, uint32_t *at,
+                               struct publisher_suppressed *out);
+
+/* Release now what is suppressed of a host or switch (a name, or a GUID as above), NULL: all. Returns how
+ * many. */
+uint32_t publisher_release_now(struct publisher *publisher, const char *name);
+
+struct store *publisher_store(struct publisher *publisher);
+
+#endif

@@ -1,0 +1,214 @@
+/* publisher.c - the publisher's start: what the store published last goes into service again. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/publish/update.h"
+#include "fabricd/util/log.h"
+#include "topo/snapshot/snapshot.h"
+
+/* A whole file, with an end. */
+static int publisher_read_file(const char *path, char **text, size_t *len, struct fab_err *err)
+{
+    enum { LIMIT = 64 << 20 };
+    *text = NULL;
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    size_t cap = 0, n = 0;
+    int rc = PMIXFAB_OK;
+    for (;;) {
+        if (n + 1 >= cap) {
+            cap = cap == 0 ? 65536 : cap * 2;
+            char *grown = cap > LIMIT ? NULL : realloc(*text, cap);
+            if (grown == NULL) {
+                rc = fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than %d MiB", path, LIMIT >> 20);
+                break;
+            }
+            *text = grown;
+        }
+        size_t got = fread(*text + n, 1, cap - n - 1, f);
+        n += got;
+        if (got == 0)
+            break;
+    }
+    if (rc == PMIXFAB_OK && ferror(f))
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: reading it failed", path);
+    fclose(f);
+    if (rc != PMIXFAB_OK || *text == NULL) {
+        free(*text);
+        *text = NULL;
+        return rc;
+    }
+    (*text)[n] = '\0';
+    *len = n;
+    return PMIXFAB_OK;
+}
+
+int publisher_names(const struct config *config, struct fab_names **out, struct fab_err *err)
+{
+    struct fab_names *names = NULL;
+    char *text = NULL;
+    size_t len = 0;
+    *out = NULL;
+    int rc = fab_names_new(config->names_pattern, &names, err);
+    if (rc == PMIXFAB_OK && config->names_map != NULL)
+        rc = publisher_read_file(config->names_map, &text, &len, err);
+    if (rc == PMIXFAB_OK && text != NULL)
+        rc = fab_names_map(names, config->names_map, text, len, err);
+    free(text);
+    if (rc != PMIXFAB_OK) {
+        fab_names_free(names);
+        return rc;
+    }
+    *out = names;
+    return PMIXFAB_OK;
+}
+
+int publisher_read_names(struct publisher *publisher, struct fab_err *err)
+{
+    struct fab_names *names = NULL;
+    int rc = publisher_names(publisher->config, &names, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    fab_names_free(publisher->names);
+    publisher->names = names;
+    return PMIXFAB_OK;
+}
+
+/* Move a stored plane into service. What cannot be read any more is no error: the next sweep makes it anew.
+ */
+static int restore_plane(struct publisher *publisher, struct store_plane *known, struct served_plane **out,
+                         struct fab_err *err)
+{
+    struct fab_err why = {""};
+    void *bytes = known->snapshot;
+    known->snapshot = NULL;
+    int rc = served_plane_new(bytes, known->size, publisher->config->rundir, out, &why);
+    known->size = 0;
+    if (rc == PMIXFAB_ERR_NOMEM)
+        return fab_fail(err, rc, "%s", why.text);
+    if (rc != PMIXFAB_OK) {
+        log_warning("store: the snapshot of plane %s is not served: %s", known->name, why.text);
+        return PMIXFAB_OK;
+    }
+    rc = rundir_write(publisher->config->rundir, known->name, (*out)->bytes, (*out)->size, err);
+    if (rc == PMIXFAB_OK)
+        rc = rundir_commit(publisher->config->rundir, known->name, err);
+    return rc;
+}
+
+static int publisher_load_served(struct publisher *publisher, struct fab_err *err)
+{
+    struct store_plane *known = NULL;
+    struct served_plane **planes = NULL;
+    struct served_set *set = NULL;
+    uint32_t n_known = 0, n = 0;
+    int rc = store_load_planes(publisher->store, &known, &n_known, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = publish_renumber(publisher, known, n_known, err);
+    if (rc != PMIXFAB_OK) {
+        store_planes_free(known, n_known);
+        return rc;
+    }
+    planes = calloc(n_known + 1, sizeof(*planes));
+    publisher->retired = calloc(n_known + 1, sizeof(*publisher->retired));
+    if (planes == NULL || publisher->retired == NULL) {
+        free(planes);
+        store_planes_free(known, n_known);
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n_known; i++) {
+        struct served_plane *plane = NULL;
+        if (!known[i].retired)
+            rc = restore_plane(publisher, &known[i], &plane, err);
+        if (plane != NULL) {
+            planes[n++] = plane;
+        } else if (rc ==
+                   PMIXFAB_OK) { /* not served: its number stays taken, and its last members vote for it */
+            publisher->retired[publisher->n_retired++] = known[i];
+            known[i].snapshot = NULL;
+        }
+    }
+    if (rc == PMIXFAB_OK) {
+        set = served_set_new(planes, n, publisher->generation, publisher->published);
+        rc = set == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
+    }
+    if (rc == PMIXFAB_OK) {
+        rundir_clean(publisher->config->rundir, set);
+        served_swap(set);
+    } else {
+        for (uint32_t i = 0; i < n; i++)
+            served_plane_put(planes[i]);
+    }
+    free(planes);
+    store_planes_free(known, n_known);
+    return rc;
+}
+
+int publisher_new(const struct config *config, struct publisher **out, struct fab_err *err)
+{
+    *out = NULL;
+    struct publisher *publisher = calloc(1, sizeof(*publisher));
+    if (publisher == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    publisher->config = config;
+    fab_inventory_init(&publisher->current);
+    publisher->joins = fab_join_cache_new(); /* without memory for it joining takes longer */
+    int rc = publisher_read_names(publisher, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_open(config->store, &publisher->store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_generation(publisher->store, &publisher->generation, &publisher->published, err);
+    if (rc == PMIXFAB_OK)
+        rc = planned_new(publisher->store, &publisher->planned, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_load_inventory(publisher->store, &publisher->current, err);
+    if (rc == PMIXFAB_OK)
+        rc = retention_init(publisher, err);
+    if (rc == PMIXFAB_OK)
+        rc = publisher_read_lost(publisher, err);
+    if (rc == PMIXFAB_OK)
+        rc = publisher_read_reports(publisher, err);
+    if (rc == PMIXFAB_OK)
+        rc = publisher_load_served(publisher, err);
+    if (rc != PMIXFAB_OK) {
+        publisher_free(publisher);
+        return rc;
+    }
+    *out = publisher;
+    return PMIXFAB_OK;
+}
+
+void publisher_free(struct publisher *publisher)
+{
+    if (publisher == NULL)
+        return;
+    served_swap(NULL);
+    for (uint32_t i = 0; i < publisher->n_retired; i++)
+        free(publisher->retired[i].snapshot);
+    free(publisher->retired);
+    fab_names_free(publisher->names);
+    retention_free(&publisher->retention);
+    fab_inventory_destroy(&publisher->current);
+    fab_retired_destroy(&publisher->lost);
+    published_reports_free(&publisher->reports);
+    join_findings_free(&publisher->found);
+    fab_join_cache_free(publisher->joins);
+    fab_findings_destroy(&publisher->findings);
+    planned_free(publisher->planned);
+    store_close(publisher->store);
+    free(publisher);
+}
+
+struct planned *publisher_planned(const struct publisher *publisher)
+{
+    return publisher->planned;
+}
+
+struct store *publisher_store(struct publisher *publisher)
+{
+    return publisher->store;
+}

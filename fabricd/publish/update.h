@@ -1,0 +1,184 @@
+/* publish_priv.h - what the parts of the publisher share. */
+#ifndef FABRICD_PUBLISH_PRIV_H
+#define FABRICD_PUBLISH_PRIV_H
+
+#include <pthread.h>
+
+#include "fabricd/policy/planned.h"
+#include "fabricd/publish/compute.h"
+#include "fabricd/publish/publish.h"
+#include "fabricd/publish/publish_retention.h"
+#include "fabricd/serving/rundir.h"
+#include "topo/check/check.h"
+#include "topo/correlate/retired.h"
+#include "topo/diff/diff.h"
+#include "topo/inventory/names.h"
+
+/* The reports that were published last, by host (strcmp). */
+struct published_report {
+    char *host;
+    uint64_t digest;
+    int64_t received; /* microseconds since 1970; 0: not known */
+};
+struct published_reports {
+    struct published_report *reports;
+    uint32_t n;
+    bool failed; /* out of memory while it was read */
+};
+void published_reports_free(struct published_reports *list);
+
+/* What the last joining found out. */
+struct join_findings {
+    char **remarks;            /* lines */
+    struct joined_host *hosts; /* that report, by their names */
+    uint32_t n_remarks, n_hosts;
+};
+void join_findings_free(struct join_findings *findings);
+
+struct publisher {
+    const struct config *config;
+    struct store *store;
+    struct fab_names *names;
+    struct fab_inventory current; /* what the sweep saw, as published last, finished and named */
+    struct retention retention;   /* what is missing in it, and what flaps */
+    struct fab_retired lost;      /* what was lost before, and is not back */
+    struct published_reports reports;
+    struct fab_join_cache *joins; /* the last joining, for the next */
+    struct join_findings found;
+    struct planned *planned;
+    struct fab_findings findings; /* of what is served, where it was checked since it changed last */
+    bool checked;
+    /* Known planes that are not served; their numbers stay taken. Those not marked retired are to be served
+     * but could not be read. */
+    struct store_plane *retired;
+    uint32_t n_retired;
+    uint64_t generation;
+    int64_t published;
+    int64_t swept; /* when the last good sweep was taken, microseconds since 1970; 0: none since the start */
+    bool compare;  /* false until one sweep was computed with this configuration: equality proves nothing
+                     before */
+};
+
+/* Reports that are about to be published: those that are new, and what the list of all will be. */
+struct announced {
+    struct store_report *rows; /* for the store; they borrow their names */
+    uint32_t n;
+    struct published_reports next;
+};
+
+/* A change in the making. What it holds is given back at the end, whether it came to something or not. */
+struct update {
+    struct publisher *publisher;
+    struct served_set *served;   /* what is served now */
+    struct fab_inventory inv;    /* of a sweep: named */
+    struct fab_inventory *after; /* that, or the publisher's current one */
+    struct fab_diff diff;        /* understood */
+    int64_t seen;                /* when its sweep was taken */
+    struct announced announced;
+    struct fab_retired lost;             /* as it will be, */
+    bool remembers;                      /* if it will be another list */
+    struct absent missing;               /* where its inventory is a new one: of that */
+    struct store_retained *missing_rows; /* for the store */
+    char boot[ABSENT_BOOT_MAX];
+    struct built built;
+    struct store_plane *known; /* borrowed snapshots: served planes, then retired ones */
+    uint32_t n_known;
+    struct store_plane *rows; /* for the store: planes that changed, came or went (snapshots borrowed) */
+    uint32_t n_rows;
+};
+
+/* Fill in known. */
+int update_collect_known(struct update *update);
+/* The rows: built planes whose content is not what is served, and served planes that were not built. */
+int update_find_changed(struct update *update);
+/* Generation and time into the rows' snapshots. */
+void update_stamp_rows(struct update *update, uint64_t generation, int64_t published);
+/* They are written beside those that are served, checked and opened. */
+int update_write_rows(struct update *update, struct fab_err *err);
+/* Takes the built snapshots; the rows still point at them, and they live as long as the publication's set. */
+int update_make_publication(struct update *update, uint64_t generation, int64_t published,
+                            struct publication **out, struct fab_err *err);
+/* ---- publish_ready.c: files and checks, beside the store's work ---- */
+
+struct staging {
+    struct update *update;
+    uint64_t generation;
+    int64_t published;
+    struct publication **out;
+    pthread_t thread;
+    bool running; /* the thread is not joined yet */
+    int rc;       /* of writing and checking */
+    struct fab_err err;
+};
+/* Stamp the rows, then write and check them in a thread; without one, at once. */
+void staging_begin(struct staging *ready);
+/* Before the store's commit: wait for that, and make the publication of it. */
+int staging_wait(void *ready, struct fab_err *err);
+/* Always: nothing is left behind. */
+void staging_end(struct staging *ready);
+
+/* The list of retired planes as it will be, and putting it in force. */
+int update_plan_retired(struct update *update, struct store_plane **list, uint32_t *n, struct fab_err *err);
+void update_accept_retired(struct update *update, struct store_plane *list, uint32_t n);
+
+/* A node that gave no description this time (the answer was lost) keeps the one it had: it is not renamed. */
+int publish_fill_gaps(const struct publisher *publisher, struct fab_inventory *inv);
+
+/* What a sweep's inventory (named) says beside the change itself. */
+void publish_fill_report(const struct publisher *publisher, const struct fab_inventory *inv,
+                         const struct fab_diff *diff, struct sweep_findings *report);
+
+/*
+ * May this inventory replace what is published? A part of a fabric may not, nor what is seen when the
+ * sweeping host's own cable is out: nothing but itself, without a sign that anything is missing.
+ */
+int check_complete(const struct publisher *publisher, const struct fab_inventory *inv,
+                   const struct sweep_findings *report, struct fab_err *err);
+
+/* Find the reports that are new, and append what changes in them to the diff. *announced is initialised here,
+ * also on error. */
+int publish_tell(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
+                 struct fab_diff *diff, struct announced *announced, struct fab_err *err);
+
+/* ---- publish_story.c: the update's changes as they go into the history ---- */
+
+/* Understand the difference from the publisher's inventory to the update's. */
+int update_correlate(struct update *update, struct fab_err *err);
+/* Add which device indices move, of the planes that change. */
+int update_announce_indices(struct update *update, struct fab_err *err);
+/* When what is now was first seen, and what was before last seen. A clock that went back in between has both
+ * at the same time. 0: not known. */
+void publish_stamp(struct fab_diff *diff, int64_t first_seen, int64_t last_seen);
+/* When what is published was seen last; before the first sweep since the start, when it was published. */
+int64_t publish_history_since(const struct publisher *publisher);
+
+/* ---- publish_lost.c: what was lost ---- */
+
+/* The list from the store. */
+int publisher_read_lost(struct publisher *publisher, struct fab_err *err);
+/* What was missing was last seen before it was. */
+void update_correct_seen(struct update *update);
+/* The list as it will be after this generation. The update's changes are as they will be told. */
+int update_remember(struct update *update, uint64_t generation, struct fab_err *err);
+void publish_remembered(struct update *update); /* it is in the store */
+
+void publish_announced(struct publisher *publisher, struct announced *announced); /* they are in the store */
+void announced_free(struct announced *announced);
+
+/* The list from the store. */
+int publisher_read_reports(struct publisher *publisher, struct fab_err *err);
+
+/* Join what was swept (finished and named) with the reports. Remarks that were not made last time are logged.
+ */
+int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
+                 const struct node_report *const *reports, uint32_t n, struct fab_joined *out,
+                 struct fab_err *err);
+
+/* Before anything is served: where readers have seen a newer generation than the store's, publish what it
+ * holds (known: its planes) once more, above. */
+int publish_renumber(struct publisher *publisher, struct store_plane *known, uint32_t n, struct fab_err *err);
+
+/* Read pattern and map again; the old ones stay on error. */
+int publisher_read_names(struct publisher *publisher, struct fab_err *err);
+
+#endif

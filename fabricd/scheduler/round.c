@@ -1,0 +1,277 @@
+/* daemon_round.c - rounds: a sweep of the fabric and a scan at this host, side by side. */
+#include <stdio.h>
+#include <string.h>
+
+#include "fabricd/metrics/counters.h"
+#include "fabricd/process/process.h"
+#include "fabricd/scheduler/state.h"
+#include "fabricd/server/server.h"
+#include "fabricd/server/subscribers.h"
+#include "fabricd/serving/served.h"
+#include "fabricd/util/log.h"
+
+#define DIRTY_RETRY_ROUNDS 5 /* seconds after a sweep of what was dirty that failed */
+
+uint64_t daemon_sweep(struct daemon *d, bool accept_partial)
+{
+    const struct timeval now = {0};
+    d->pending_round = true;
+    d->pending_accept |= accept_partial;
+    if (!d->round)
+        event_add(d->timer, &now);
+    return d->number + 1;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------- */
+
+static void round_wait_for_next(struct daemon *d)
+{
+    struct timeval interval = {.tv_sec = d->config->interval};
+    if (d->config->once) {
+        event_base_loopbreak(d->base);
+        return;
+    }
+    if (d->pending_round)
+        interval.tv_sec = 0;
+    monitoring_round_ended(d);
+    if (d->part && d->last_code != PMIXFAB_OK && !d->pending_round) {
+        /* What was dirty is not lost: soon it is swept with everything else. */
+        if (interval.tv_sec == 0 || interval.tv_sec > DIRTY_RETRY_ROUNDS)
+            interval.tv_sec = DIRTY_RETRY_ROUNDS;
+        event_add(d->timer, &interval);
+        return;
+    }
+    if (!d->pending_round && (d->config->interval == 0 || event_pending(d->timer, EV_TIMEOUT, NULL)))
+        return; /* a round of what was dirty does not put off the next one of everything */
+    event_add(d->timer, &interval);
+}
+
+/* The text goes to people and into JSON: what is not printable ASCII does not. */
+static void round_set_reason(struct daemon *d, const char *text)
+{
+    snprintf(d->status.stale_reason, sizeof(d->status.stale_reason), "%s", text);
+    for (char *p = d->status.stale_reason; *p != '\0'; p++)
+        if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
+            *p = '?';
+}
+
+static void take_code(struct daemon *d, int code, const char *message)
+{
+    d->last_code = code;
+    d->status.partial = code == PMIXFAB_ERR_PARTIAL || (code == PMIXFAB_OK && d->partial);
+    if (code == PMIXFAB_OK) {
+        if (d->status.stale)
+            log_info("sweep: the fabric answers again");
+        d->status.stale = false;
+        d->status.stale_since = 0;
+    } else {
+        round_set_reason(d, message);
+        log_error("%s", message);
+        if (!d->status.stale)
+            d->status.stale_since = daemon_now();
+        d->status.stale = true;
+    }
+    if (served_is_stale() != d->status.stale) {
+        served_set_stale(d->status.stale);
+        subscribers_notify();
+    }
+}
+
+/* ---- how it goes ---------------------------------------------------------------------------------- */
+
+void round_progress_text(const struct daemon *d, int64_t since, char text[ROUND_PROGRESS_TEXT])
+{
+    const double seconds = (double)(daemon_now() - since) / 1e6;
+    int n = snprintf(text, ROUND_PROGRESS_TEXT, "sweeping for %.0f s", seconds > 0 ? seconds : 0);
+    if (d->whole_ms > 0 && n < ROUND_PROGRESS_TEXT)
+        snprintf(text + n, (size_t)(ROUND_PROGRESS_TEXT - n), "; the last sweep took %.1f s",
+                 d->whole_ms / 1e3);
+}
+
+static void round_on_progress(evutil_socket_t fd, short what, void *arg)
+{
+    struct daemon *d = arg;
+    const struct timeval pause = {.tv_sec = ROUND_PROGRESS};
+    char text[ROUND_PROGRESS_TEXT];
+    (void)fd, (void)what;
+    round_progress_text(d, d->round_began, text);
+    event_add(d->progress, &pause);
+    control_progress(d->control, text);
+}
+
+/* Without memory for it nobody is told. */
+static void progress_begin(struct daemon *d)
+{
+    const struct timeval first = {.tv_sec = ROUND_FIRST_PROGRESS};
+    d->round_began = daemon_now();
+    if (d->control == NULL)
+        return;
+    if (d->progress == NULL)
+        d->progress = evtimer_new(d->base, round_on_progress, d);
+    if (d->progress != NULL)
+        event_add(d->progress, &first);
+}
+
+static void progress_end(struct daemon *d)
+{
+    if (d->progress != NULL)
+        event_del(d->progress);
+}
+
+void round_end(struct daemon *d, int code, const char *message, bool changed)
+{
+    d->round = false;
+    d->ends_round = false;
+    progress_end(d);
+    fab_inventory_destroy(&d->swept.inv);
+    take_code(d, code, message);
+    count(d->status.partial    ? COUNT_SWEEPS_PARTIAL
+          : code == PMIXFAB_OK ? COUNT_SWEEPS_OK
+                               : COUNT_SWEEPS_FAILED);
+    metrics_write(d->metrics);
+    if (d->control != NULL) {
+        struct publisher_waits waits;
+        publisher_waits(d->publisher, &waits);
+        const struct swept swept = {.number = d->number,
+                                    .code = code,
+                                    .message = d->status.stale_reason,
+                                    .generation = d->status.generation,
+                                    .changed = changed,
+                                    .partial = d->status.partial,
+                                    .part = d->part && !d->swept.whole,
+                                    .why_full = d->why_full.text,
+                                    .suppressed = waits.suppressed,
+                                    .suppressed_switches = waits.suppressed_switches};
+        control_swept(d->control, &swept);
+    }
+    round_wait_for_next(d);
+}
+
+/* ---- the answers --------------------------------------------------------------------------------- */
+
+static void round_on_swept(struct sweep_result *result, void *arg)
+{
+    struct daemon *d = arg;
+    d->sweep = NULL;
+    d->swept = *result;
+    fab_inventory_init(&result->inv); /* taken over */
+    d->status.last_sweep = daemon_now();
+    d->status.sweep_ms = result->milliseconds;
+    if (result->code == PMIXFAB_OK && (!d->part || result->whole))
+        d->whole_ms = result->milliseconds;
+    if (d->part && result->whole && d->why_full.text[0] == '\0')
+        d->why_full = result->why;
+    monitoring_swept(d, result);
+    d->swept.bytes = NULL; /* not ours */
+    daemon_go_on(d);
+}
+
+/* Without a sweep the round is as good as its scan: where no probe could say anything, it failed. */
+static void round_on_host_scan(struct host_scan_result *result, void *arg)
+{
+    struct daemon *d = arg;
+    struct fab_err err = {""};
+    d->look = NULL;
+    d->scan_failed = result->failed > 0;
+    if (!sweep_wanted(d->config)) {
+        d->swept.code = result->failed == result->asked ? PMIXFAB_ERR_IO : PMIXFAB_OK;
+        d->swept.err = result->err;
+        d->swept.milliseconds = result->milliseconds;
+        d->status.last_sweep = daemon_now();
+        d->status.sweep_ms = result->milliseconds;
+    }
+    const uint32_t failed = result->failed_sources;
+    if (host_reports_own(d->nodes, &result->report, &err))
+        d->reports_due = true;
+    else if (err.text[0] != '\0')
+        log_error("host scan: %s", err.text);
+    host_reports_failed(d->nodes, d->config->host, failed);
+    daemon_go_on(d);
+}
+
+bool round_answered(const struct daemon *d)
+{
+    bool waits = !d->scan_failed || d->config->once || !sweep_wanted(d->config);
+    return d->round && d->sweep == NULL && (d->look == NULL || !waits);
+}
+
+/* ---- the beginning ------------------------------------------------------------------------------- */
+
+/* Somebody removed the run directory: make it anew, so that callers find us again. Its snapshots follow when
+ * the sweep is done. */
+static void round_repair_rundir(struct daemon *d)
+{
+    struct fab_err err = {""};
+    if (d->control == NULL || !process_lost(d->config))
+        return;
+    process_unlock();
+    int rc = process_lock(d->config, &err);
+    if (rc == PMIXFAB_OK)
+        rc = control_listen(d->control, &err);
+    if (rc == PMIXFAB_OK)
+        rc = process_write_uri(d->config, server_uri(), &err);
+    if (rc == PMIXFAB_OK)
+        log_warning("run directory: %s was removed, made anew", d->config->rundir);
+    else
+        log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
+}
+
+static void round_start_host_scan(struct daemon *d)
+{
+    struct fab_err err = {""};
+    const struct node_report *before = host_reports_find(d->nodes, d->config->host);
+    if (!host_scan_wanted(d->config) || d->look != NULL)
+        return;
+    int rc = host_scan_start(d->base, d->config, before == NULL ? NULL : &before->report, 0,
+                             round_on_host_scan, d, &d->look, &err);
+    if (rc == PMIXFAB_OK)
+        return;
+    log_error("%s", err.text);
+    if (!sweep_wanted(d->config)) {
+        d->swept.code = rc;
+        d->swept.err = err;
+    }
+}
+
+static void start_sweep(struct daemon *d)
+{
+    struct partial_sweep again;
+    const bool part = d->part && monitoring_scope(d, &again, &d->why_full);
+    if (sweep_start(d->base, d->config, part ? &again : NULL, round_on_swept, d, &d->sweep, &d->swept.err) !=
+        PMIXFAB_OK)
+        d->swept.code = PMIXFAB_ERR_IO;
+    monitoring_covered(d);
+}
+
+void round_start(struct daemon *d, bool part)
+{
+    round_repair_rundir(d);
+    d->part = part;
+    d->why_full.text[0] = '\0';
+    if (d->scope_asked && !part)
+        snprintf(d->why_full.text, sizeof(d->why_full.text), "that was due");
+    d->scope_asked = false;
+    d->accept_partial = !part && d->pending_accept;
+    if (!part)
+        d->pending_round = d->pending_accept = false;
+    d->number++;
+    d->round = true;
+    progress_begin(d);
+    memset(&d->swept, 0, sizeof(d->swept));
+    fab_inventory_init(&d->swept.inv);
+    if (sweep_wanted(d->config))
+        start_sweep(d);
+    if (!part)
+        round_start_host_scan(d);
+    daemon_go_on(d); /* neither may have been started */
+}
+
+void round_cancel(struct daemon *d)
+{
+    sweep_cancel(d->sweep);
+    host_scan_cancel(d->look);
+    if (d->progress != NULL)
+        event_free(d->progress);
+    d->progress = NULL;
+    fab_inventory_destroy(&d->swept.inv);
+}

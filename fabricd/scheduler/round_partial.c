@@ -1,0 +1,134 @@
+/* round_partial.c - what a light sweep dirty is gathered, and leads to a round that sweeps only that. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "fabricd/scheduler/state.h"
+#include "fabricd/util/log.h"
+
+static int64_t round_clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* As this host's clock is now: it may have jumped since. */
+static int64_t on_the_clock(int64_t monotonic)
+{
+    return monotonic < 0 ? 0 : daemon_now() - (round_clock_ms() - monotonic) * 1000;
+}
+
+static void round_schedule(struct daemon *d)
+{
+    const int64_t when = d->scope_asked ? 0 : debounce_when(&d->debounce), now = round_clock_ms();
+    if (when < 0)
+        return;
+    const int64_t wait = when > now ? when - now : 0;
+    const struct timeval limit = {.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000};
+    event_add(d->monitor_timer, &limit);
+}
+
+/* A look has found something. */
+static void on_dirty(const struct dirty_switches *dirty, void *cbdata)
+{
+    struct daemon *d = cbdata;
+    d->dirty.all |= dirty->all;
+    d->dirty.probes |= dirty->probes;
+    for (uint32_t i = 0; i < dirty->n; i++)
+        if (dirty_switches_add(&d->dirty, dirty->guids[i], NULL) != PMIXFAB_OK)
+            d->dirty.all = true;
+    log_debug("light sweep: %u switches are not as they were%s", dirty->n,
+              dirty->all || dirty->probes != 0 ? ", or all of them" : "");
+    debounce_changed(&d->debounce, round_clock_ms());
+    round_schedule(d);
+}
+
+/* It is time. What waits for a round, or is about to be swept with everything else, need not be started. */
+static void round_on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    struct daemon *d = arg;
+    (void)fd, (void)what;
+    if (!d->round && !d->pending_round && (d->scope_asked || debounce_when(&d->debounce) >= 0))
+        round_start(d, true);
+}
+
+/* As if it had been dirty, and waited for long enough. */
+uint64_t daemon_sweep_switch(struct daemon *d, const char *name)
+{
+    uint32_t at = 0;
+    uint64_t guid;
+    while (publisher_next_switch(d->publisher, name, &at, &guid))
+        if (dirty_switches_add(&d->dirty, guid, NULL) != PMIXFAB_OK)
+            d->dirty.all = true;
+    d->scope_asked = true;
+    if (!d->round)
+        round_schedule(d);
+    return d->number + 1;
+}
+
+int monitoring_start(struct daemon *d, struct fab_err *err)
+{
+    debounce_init(&d->debounce, (int64_t)d->config->debounce * 1000, (int64_t)d->config->debounce_max * 1000);
+    d->monitor_timer = evtimer_new(d->base, round_on_timeout, d);
+    if (d->monitor_timer == NULL || (monitor_wanted(d->config) &&
+                                     monitor_new(d->base, d->config, on_dirty, d, &d->monitor) != PMIXFAB_OK))
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    return PMIXFAB_OK;
+}
+
+void monitoring_stop(struct daemon *d)
+{
+    monitor_free(d->monitor);
+    if (d->monitor_timer != NULL)
+        event_free(d->monitor_timer);
+    dirty_switches_free(&d->dirty);
+    free(d->last);
+}
+
+int64_t monitoring_since(const struct daemon *d)
+{
+    return d->monitor == NULL ? 0 : on_the_clock(debounce_since(&d->debounce));
+}
+
+int64_t monitoring_covered_since(const struct daemon *d)
+{
+    return d->monitor == NULL ? 0 : on_the_clock(debounce_covered_since(&d->debounce));
+}
+
+bool monitoring_scope(struct daemon *d, struct partial_sweep *again, struct fab_err *err)
+{
+    *again = (struct partial_sweep){.dirty = &d->dirty, .parts = d->last, .size = d->last_size};
+    if (d->monitor != NULL)
+        again->parts = monitor_inventory(d->monitor, &again->size);
+    if (again->parts == NULL)
+        fab_fail(err, PMIXFAB_ERR_NOTFOUND, "nothing was swept yet");
+    else if (d->status.stale) /* nor may a part hide that */
+        fab_fail(err, PMIXFAB_ERR_PARTIAL, "the last sweep failed");
+    return again->parts != NULL && !d->status.stale;
+}
+
+void monitoring_covered(struct daemon *d)
+{
+    debounce_covered(&d->debounce);
+    monitor_forget(&d->dirty);
+}
+
+void monitoring_swept(struct daemon *d, struct sweep_result *result)
+{
+    if (result->code != PMIXFAB_OK || d->monitor_timer == NULL)
+        return;
+    if (d->monitor != NULL) {
+        monitor_watch(d->monitor, result->bytes, result->size);
+    } else {
+        free(d->last);
+        d->last = result->bytes;
+        d->last_size = result->size;
+    }
+    result->bytes = NULL;
+}
+
+void monitoring_round_ended(struct daemon *d)
+{
+    if (d->monitor_timer != NULL)
+        round_schedule(d);
+}

@@ -1,0 +1,135 @@
+/* daemon_publish.c - publishing, with the events around it: for a round, or for reports alone. */
+#include "fabricd/metrics/counters.h"
+#include "fabricd/scheduler/state.h"
+#include "fabricd/server/subscribers.h"
+#include "fabricd/util/log.h"
+
+static void round_send_events(struct daemon *d, bool pending, events_done_fn next)
+{
+    const struct publication *p = d->publication;
+    if (d->control != NULL)
+        for (uint32_t i = 0; i < p->n; i++)
+            control_event(d->control, pending, &p->planes[i], p->generation);
+    if (d->serving)
+        events_announce(d->base, pending, p->planes, p->n, p->generation, next, d);
+    else
+        next(d);
+}
+
+static void after_updated(void *arg)
+{
+    struct daemon *d = arg;
+    const struct hook_news news = {.generation = d->publication->generation,
+                                   .published = d->status.published,
+                                   .planes = d->publication->planes,
+                                   .n = d->publication->n};
+    hooks_tell(d->hooks, &news);
+    trim_soon(d->trimmer);
+    publication_free(d->publication);
+    d->publication = NULL;
+    if (d->ends_round)
+        round_end(d, PMIXFAB_OK, "", true);
+    else
+        metrics_write(d->metrics);
+    daemon_go_on(d);
+}
+
+/* Handlers in this process have let go of the old content: put the new one in place. */
+static void after_pending(void *arg)
+{
+    struct daemon *d = arg;
+    d->status.generation = d->publication->generation;
+    d->status.published = d->publication->set->published;
+    publish_finish(d->publisher, d->publication);
+    subscribers_notify();
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    d->status.publish_s = (double)(now.tv_sec - d->publish_began.tv_sec) +
+                          (double)(now.tv_nsec - d->publish_began.tv_nsec) / 1e9;
+    count(COUNT_PUBLISHED);
+    round_send_events(d, false, after_updated);
+}
+
+static void round_announce(struct daemon *d, struct publication *publication, bool ends_round)
+{
+    d->publication = publication;
+    d->ends_round = ends_round;
+    log_info("generation %llu: %u change%s, %u plane%s published",
+             (unsigned long long)publication->generation, publication->n_changes,
+             publication->n_changes == 1 ? "" : "s", publication->n, publication->n == 1 ? "" : "s");
+    round_send_events(d, true, after_pending);
+}
+
+/* Up to the commit. inv NULL: with the fabric as it was swept last. */
+static int round_prepare(struct daemon *d, struct fab_inventory *inv, struct publication **publication,
+                         struct sweep_findings *report, struct fab_err *err)
+{
+    struct publish_request input = {
+        .inv = inv, .accept_partial = d->accept_partial, .retire = inv == NULL && round_timers_may_retire(d)};
+    if (inv != NULL) {
+        input.swept = d->status.last_sweep;
+        input.seen = monitoring_covered_since(d);
+    }
+    input.reports = host_reports_all(d->nodes, &input.n_reports);
+    clock_gettime(CLOCK_MONOTONIC, &d->publish_began);
+    int rc = publish_prepare(d->publisher, &input, publication, report, err);
+    if (rc == PMIXFAB_OK) {
+        d->reports_due = false;
+        host_reports_published(d->nodes);
+    } else if (err->text[0] == '\0') {
+        fab_fail(err, rc, "publish: %s", pmixfab_strerror(rc));
+    }
+    return rc;
+}
+
+/* What a sweep found out is said when it changes, not at each sweep. */
+static void take_findings(struct daemon *d, const struct sweep_findings *report)
+{
+    d->partial = report->dangling > 0;
+    d->report = *report;
+    if (report->nowhere > 0 && d->status.dangling != report->nowhere)
+        log_warning("sweep: %u port%s up and lead%s nowhere, or did not answer", report->nowhere,
+                    report->nowhere == 1 ? " is" : "s are", report->nowhere == 1 ? "s" : "");
+    d->status.dangling = report->nowhere;
+    d->status.unnamed = report->unnamed;
+    if (report->inactive > 0 && d->status.inactive != report->inactive)
+        log_warning("sweep: %u cabled port%s not active: does a subnet manager run?", report->inactive,
+                    report->inactive == 1 ? " is" : "s are");
+    d->status.inactive = report->inactive;
+}
+
+void publish_round(struct daemon *d)
+{
+    struct fab_err err = d->swept.err;
+    struct publication *publication = NULL;
+    struct sweep_findings report = {0};
+    bool swept = sweep_wanted(d->config);
+    int rc = d->swept.code;
+    if (rc == PMIXFAB_OK) {
+        rc = round_prepare(d, swept ? &d->swept.inv : NULL, &publication, &report, &err);
+        if (swept)
+            take_findings(d, &report);
+    }
+    log_debug("sweep %llu: %.1f ms, %s", (unsigned long long)d->number, d->swept.milliseconds,
+              pmixfab_strerror(rc));
+    if (rc == PMIXFAB_OK && publication != NULL)
+        round_announce(d, publication, true);
+    else
+        round_end(d, rc, err.text, false);
+}
+
+void publish_reports(struct daemon *d)
+{
+    const struct timeval quiet = {.tv_sec = 1};
+    struct fab_err err = {""};
+    struct publication *publication = NULL;
+    daemon_retain_memory(true);
+    d->reports_due = false; /* so that what fails is tried again at the next occasion, not at once */
+    int rc = round_prepare(d, NULL, &publication, NULL, &err);
+    event_add(d->trim, &quiet);
+    if (rc != PMIXFAB_OK) {
+        log_error("reports: %s", err.text);
+    } else if (publication != NULL) {
+        round_announce(d, publication, false);
+    }
+}

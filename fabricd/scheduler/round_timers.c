@@ -1,0 +1,74 @@
+/*
+ * daemon_keep.c - what time brings without a sweep: what has been missing for too long is retired, a cable
+ * that was suppressed is looked at again.
+ */
+#include "fabricd/scheduler/state.h"
+
+#define SECOND 1000000ll
+
+/* While sweeps fail, or see a part only, nobody knows who is missing. */
+static bool is_good(const struct daemon *d)
+{
+    return d->last_code == PMIXFAB_OK && !d->status.stale && !d->status.partial;
+}
+
+bool round_timers_may_retire(const struct daemon *d)
+{
+    return is_good(d) && !d->round;
+}
+
+void round_timers_plan(struct daemon *d)
+{
+    struct publisher_waits waits;
+    int64_t wait = -1;
+    if (d->retain_timer == NULL || d->config->once)
+        return;
+    publisher_waits(d->publisher, &waits);
+    if (waits.retire >= 0 && round_timers_may_retire(d))
+        wait = waits.retire < SECOND ? SECOND : waits.retire; /* what fails is not tried again at once */
+    if (waits.release >= 0 && (wait < 0 || waits.release < wait))
+        wait = waits.release;
+    if (wait < 0) {
+        event_del(d->retain_timer);
+        return;
+    }
+    const struct timeval limit = {.tv_sec = wait / SECOND, .tv_usec = wait % SECOND};
+    event_add(d->retain_timer, &limit);
+}
+
+static void round_timer_on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    struct daemon *d = arg;
+    (void)fd, (void)what;
+    if (publisher_release(d->publisher))
+        daemon_sweep(d, false);
+    d->reports_due = true; /* also what is to be retired is published without a sweep */
+    daemon_go_on(d);
+}
+
+int round_timers_start(struct daemon *d, struct fab_err *err)
+{
+    d->retain_timer = evtimer_new(d->base, round_timer_on_timeout, d);
+    return d->retain_timer == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
+}
+
+void round_timers_stop(struct daemon *d)
+{
+    if (d->retain_timer != NULL)
+        event_free(d->retain_timer);
+}
+
+uint32_t daemon_release(struct daemon *d, const char *name)
+{
+    return publisher_release_now(d->publisher, name);
+}
+
+uint32_t daemon_forget(struct daemon *d, const char *host, bool *there)
+{
+    uint32_t n = publisher_forget(d->publisher, host, there);
+    if (n > 0) {
+        d->reports_due = true;
+        daemon_go_on(d);
+    }
+    return n;
+}

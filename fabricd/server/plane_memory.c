@@ -1,0 +1,54 @@
+#include "fabricd/server/plane_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+struct plane_memory {
+    pmix_proc_t who; /* compared as bytes: the rest of its name is zero */
+    uint32_t meant;  /* by index 0 */
+    UT_hash_handle hh;
+};
+
+static struct plane_memory *all; /* in order of insertion */
+
+static struct plane_memory *plane_memory_find(const pmix_proc_t *requestor, pmix_proc_t *key)
+{
+    struct plane_memory *found = NULL;
+    memset(key, 0, sizeof(*key));
+    memcpy(key->nspace, requestor->nspace, strnlen(requestor->nspace, sizeof(key->nspace) - 1));
+    key->rank = requestor->rank;
+    HASH_FIND(hh, all, key, sizeof(*key), found);
+    return found;
+}
+
+uint32_t plane_memory_meant_by_zero(const pmix_proc_t *requestor)
+{
+    pmix_proc_t key;
+    const struct plane_memory *found = requestor == NULL ? NULL : plane_memory_find(requestor, &key);
+    return found == NULL ? PLANE_MEMORY_NOTHING : found->meant;
+}
+
+void plane_memory_note(const pmix_proc_t *requestor, uint32_t index)
+{
+    pmix_proc_t key;
+    if (requestor == NULL)
+        return;
+    struct plane_memory *one = plane_memory_find(requestor, &key);
+    if (one != NULL) {
+        if (one->meant != 0)
+            one->meant = index;
+        return;
+    }
+    one = calloc(1, sizeof(*one));
+    if (one == NULL)
+        return;
+    one->who = key;
+    one->meant = index;
+    HASH_ADD(hh, all, who, sizeof(one->who), one);
+    if (HASH_COUNT(all) > PLANE_MEMORY_MAX) {
+        struct plane_memory *oldest = all;
+        HASH_DEL(all, oldest);
+        free(oldest);
+    }
+}

@@ -1,0 +1,258 @@
+#include "fabricd/server/server.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <pmix.h>
+#include <pmix_server.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fabricd/node/node_server.h"
+#include "fabricd/server/answers.h"
+#include "fabricd/server/answers_keys.h"
+#include "fabricd/server/attributes.h"
+#include "fabricd/server/relayed_requests.h"
+#include "fabricd/util/log.h"
+
+static pmix_proc_t self;
+static char uri[512];
+static char library_dir[4096]; /* the PMIx library's files */
+static bool running;
+
+/* ---- who is connected --------------------------------------------------------------------------- */
+
+static pmix_status_t client_connected(const pmix_proc_t *proc, void *object, pmix_info_t *info, size_t n,
+                                      pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)object, (void)info, (void)n, (void)cbfunc, (void)cbdata;
+    log_debug("pmix: client %s:%u connected", proc->nspace, proc->rank);
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t cbfunc,
+                                      void *cbdata)
+{
+    (void)object, (void)cbfunc, (void)cbdata;
+    log_debug("pmix: client %s:%u left", proc->nspace, proc->rank);
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+/*
+ * A tool connects: give it a name when it has none of its own. The library allows only one tool of a name,
+ * and keeps what it knows of each namespace for as long as it runs (50 KB), so they all share one.
+ */
+static void server_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc,
+                                  void *cbdata)
+{
+    static atomic_uint last;
+    pmix_proc_t proc;
+    PMIX_PROC_CONSTRUCT(&proc);
+    for (size_t i = 0; i < n; i++) {
+        if (PMIX_CHECK_KEY(&info[i], PMIX_NSPACE) && info[i].value.type == PMIX_STRING &&
+            info[i].value.data.string != NULL)
+            PMIX_LOAD_NSPACE(proc.nspace, info[i].value.data.string);
+        else if (PMIX_CHECK_KEY(&info[i], PMIX_RANK) && info[i].value.type == PMIX_PROC_RANK)
+            proc.rank = info[i].value.data.rank;
+    }
+    if (proc.nspace[0] == '\0') {
+        snprintf(proc.nspace, sizeof(proc.nspace), "%.200s.tool", self.nspace);
+        proc.rank = atomic_fetch_add(&last, 1) % (PMIX_RANK_VALID);
+    }
+    log_debug("pmix: tool %s:%u connected", proc.nspace, proc.rank);
+    cbfunc(PMIX_SUCCESS, &proc, cbdata);
+}
+
+static pmix_server_module_t scheduler_module = {
+    .client_connected2 = client_connected,
+    .client_finalized = client_finalized,
+    .tool_connected = server_tool_connected,
+    .lookup = answer_relayed,
+    .query = answer_query,
+    .fabric = answer_fabric,
+};
+
+static pmix_server_module_t node_module = {
+    .client_connected2 = client_connected,
+    .client_finalized = client_finalized,
+    .tool_connected = server_tool_connected,
+    .lookup = node_relayed,
+    .query = node_query,
+    .fabric = node_fabric,
+};
+
+/* ---- start -------------------------------------------------------------------------------------- */
+
+/*
+ * A directory of the library's own, below the run directory. One whose mode lacks a bit of 0755 the library
+ * takes for its own work: it opens it to all, and at its end removes all that is in it. The run directory
+ * must not be that one. (The library also leaves files behind when its process is killed; the lock of the run
+ * directory is held, so they are of the past.)
+ */
+static int make_library_dir(const char *rundir, struct fab_err *err)
+{
+    snprintf(library_dir, sizeof(library_dir), "%s/pmix", rundir);
+    if ((mkdir(library_dir, 0755) != 0 && errno != EEXIST) || chmod(library_dir, 0755) != 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", library_dir, strerror(errno));
+    DIR *d = opendir(library_dir);
+    if (d == NULL)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", library_dir, strerror(errno));
+    for (struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d))
+        if (strncmp(entry->d_name, "pmix.", 5) == 0)
+            unlinkat(dirfd(d), entry->d_name, 0);
+    closedir(d);
+    return PMIXFAB_OK;
+}
+
+/* Does a munged listen there? The file alone says nothing: a munged that was killed leaves it. */
+static bool munged_answers(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    bool answers = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
+    close(fd);
+    return answers;
+}
+
+/*
+ * Connections of other hosts only with munge: the library's own security believes any uid that is claimed. A
+ * node can do without where its scheduler is on the same host, and takes no others; without munged it cannot
+ * deliver, and says so then.
+ */
+static int choose_security(bool remote, struct fab_err *err)
+{
+    /* libmunge knows this place only, and PMIx gives it no other. */
+    static const char *const sockets[] = {"/run/munge/munge.socket.2", "/var/run/munge/munge.socket.2"};
+    bool found = false;
+    for (size_t i = 0; !found && i < sizeof(sockets) / sizeof(sockets[0]); i++)
+        found = munged_answers(sockets[i]);
+    if (!found && !remote)
+        return PMIXFAB_OK;
+    if (!found)
+        return fab_fail(
+            err, PMIXFAB_ERR_PERM,
+            "remote = yes: connections of other hosts need munge, and no munged answers at %s: start "
+            "munged, or set remote = no",
+            sockets[0]);
+    setenv("PMIX_MCA_psec", "munge", 1);
+    return PMIXFAB_OK;
+}
+
+/* The library writes its URI and its version into a file, a line each. */
+static int server_read_uri(const char *path, bool remote, struct fab_err *err)
+{
+    FILE *f = fopen(path, "re");
+    if (f == NULL || fgets(uri, sizeof(uri), f) == NULL)
+        uri[0] = '\0';
+    if (f != NULL)
+        fclose(f);
+    unlink(path);
+    uri[strcspn(uri, "\r\n")] = '\0';
+    if (uri[0] == '\0')
+        return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx library told no URI in %s", path);
+    bool loopback = strstr(uri, "://127.") != NULL || strstr(uri, "://[::1]") != NULL;
+    if (remote && loopback)
+        log_warning(
+            "remote = yes, but the PMIx library listens at %s: no other interface is up, so no other host "
+            "can connect; bring one up and restart",
+            uri);
+    /* Without a loopback interface the library takes another one: that would open the door unasked. */
+    if (!remote && !loopback)
+        return fab_fail(err, PMIXFAB_ERR_PERM,
+                        "the PMIx library listens at %s, not on loopback: bring the interface lo up, or set "
+                        "remote = yes",
+                        uri);
+    return PMIXFAB_OK;
+}
+
+/* The server's name; every server that is connected to another one needs one of its own. */
+static int choose_name(const struct config *config, struct fab_err *err)
+{
+    char nspace[sizeof(self.nspace)];
+    int len =
+        snprintf(nspace, sizeof(nspace), "%s", config->role == ROLE_SCHEDULER ? "fabricd" : "fabricd.node.");
+    if (config->role == ROLE_NODE)
+        len += snprintf(nspace + len, sizeof(nspace) - (size_t)len, "%s", config->host);
+    if (len >= (int)sizeof(nspace))
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "the name of this host is too long for PMIx: set host");
+    PMIX_LOAD_PROCID(&self, nspace, 0);
+    return PMIXFAB_OK;
+}
+
+/* What has to stand before the library starts. */
+static int server_prepare(const struct config *config, bool remote, struct fab_err *err)
+{
+    int rc = choose_name(config, err);
+    if (rc == PMIXFAB_OK && (remote || config->role == ROLE_NODE))
+        rc = choose_security(remote, err);
+    if (rc == PMIXFAB_OK)
+        rc = make_library_dir(config->rundir, err);
+    return rc;
+}
+
+int server_start(const struct config *config, struct fab_err *err)
+{
+    char report[4096];
+    pmix_info_t info[8];
+    size_t n = 0;
+    uint32_t rank = 0;
+    bool yes = true, is_scheduler = config->role == ROLE_SCHEDULER, remote = is_scheduler && config->remote;
+    int prepared = server_prepare(config, remote, err);
+    if (prepared != PMIXFAB_OK)
+        return prepared;
+    /* No job is launched from here, so there is nothing to share with clients through memory-mapped files. */
+    setenv("PMIX_MCA_gds", "hash", 1);
+    snprintf(report, sizeof(report), "%s/.pmix-uri", config->rundir);
+    answers_init(remote);
+    answer_host_is(config->host);
+    if (is_scheduler)
+        PMIX_INFO_LOAD(&info[n], PMIX_SERVER_SCHEDULER, &yes, PMIX_BOOL), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_TOOL_SUPPORT, &yes, PMIX_BOOL), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_NSPACE, self.nspace, PMIX_STRING), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SERVER_TMPDIR, library_dir, PMIX_STRING), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_SYSTEM_TMPDIR, library_dir, PMIX_STRING), n++;
+    PMIX_INFO_LOAD(&info[n], PMIX_TCP_REPORT_URI, report, PMIX_STRING), n++;
+    if (remote)
+        PMIX_INFO_LOAD(&info[n], PMIX_SERVER_REMOTE_CONNECTIONS, &yes, PMIX_BOOL), n++;
+    pmix_status_t rc = PMIx_server_init(is_scheduler ? &scheduler_module : &node_module, info, n);
+    for (size_t i = 0; i < n; i++)
+        PMIX_INFO_DESTRUCT(&info[i]);
+    if (rc != PMIX_SUCCESS)
+        return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx server cannot be started: %s", PMIx_Error_string(rc));
+    running = true;
+    attributes_register();
+    int failed = server_read_uri(report, remote, err);
+    if (failed != PMIXFAB_OK)
+        server_stop();
+    return failed;
+}
+
+void server_stop(void)
+{
+    if (running)
+        PMIx_server_finalize();
+    running = false;
+    if (library_dir[0] != '\0')
+        rmdir(library_dir);
+    uri[0] = '\0';
+}
+
+const char *server_uri(void)
+{
+    return uri;
+}
+
+const pmix_proc_t *server_self(void)
+{
+    return &self;
+}

@@ -1,0 +1,26 @@
+/*
+ * server.h - the PMIx server: answers fabric calls and queries from what is being served.
+ *
+ * The library calls in on its own thread; everything here that it calls only reads the current served set.
+ */
+#ifndef FABRICD_SERVER_H
+#define FABRICD_SERVER_H
+
+#include <pmix_common.h>
+
+#include "fabricd/config/config.h"
+
+/*
+ * Start the server in the role that is configured. Files of its own go into the run directory. A node's is
+ * for its own host only, and not called as any other node's: a relay's name has to be its own.
+ */
+int server_start(const struct config *config, struct fab_err *err);
+void server_stop(void);
+
+/* The URI that tools connect to; empty before the start. */
+const char *server_uri(void);
+
+/* The server's own name, for events. */
+const pmix_proc_t *server_self(void);
+
+#endif

@@ -1,0 +1,244 @@
+#include "fabricd/serving/rundir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabricd/util/log.h"
+#include "topo/snapshot/snapshot.h"
+
+#define PATH_SIZE 4096
+
+static void final_path(char *path, const char *rundir, const char *plane)
+{
+    snprintf(path, PATH_SIZE, "%s/%s.snap", rundir, plane);
+}
+
+/* Readers look for *.snap: this name is none. */
+static void new_path(char *path, const char *rundir, const char *plane)
+{
+    snprintf(path, PATH_SIZE, "%s/.%s.snap.new", rundir, plane);
+}
+
+static int rundir_write_bytes(int fd, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    while (size > 0) {
+        ssize_t n = write(fd, at, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        at += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+int rundir_write(const char *rundir, const char *plane, const void *bytes, size_t size, struct fab_err *err)
+{
+    char path[PATH_SIZE];
+    new_path(path, rundir, plane);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    /* Reading is for all, whatever the umask that fabricd was started with. */
+    int failed = fchmod(fd, 0644) != 0 || rundir_write_bytes(fd, bytes, size) != 0 ? errno : 0;
+    if (close(fd) != 0 && failed == 0)
+        failed = errno;
+    if (failed != 0) {
+        unlink(path);
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: writing failed: %s", path, strerror(failed));
+    }
+    return PMIXFAB_OK;
+}
+
+int rundir_commit(const char *rundir, const char *plane, struct fab_err *err)
+{
+    char from[PATH_SIZE], to[PATH_SIZE];
+    new_path(from, rundir, plane);
+    final_path(to, rundir, plane);
+    if (rename(from, to) != 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be put in place: %s", to, strerror(errno));
+    return PMIXFAB_OK;
+}
+
+int rundir_mend(const char *rundir, const struct served_set *set, struct fab_err *err)
+{
+    char path[PATH_SIZE];
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && set != NULL && i < set->n; i++) {
+        const struct served_plane *plane = set->planes[i];
+        final_path(path, rundir, plane->info.name);
+        if (access(path, F_OK) == 0 || errno != ENOENT)
+            continue;
+        log_warning("run directory: %s is gone, writing it again", path);
+        rc = rundir_write(rundir, plane->info.name, plane->bytes, plane->size, err);
+        if (rc == PMIXFAB_OK)
+            rc = rundir_commit(rundir, plane->info.name, err);
+    }
+    return rc;
+}
+
+void rundir_discard(const char *rundir, const char *plane)
+{
+    char path[PATH_SIZE];
+    new_path(path, rundir, plane);
+    unlink(path);
+}
+
+void rundir_remove(const char *rundir, const char *plane)
+{
+    char path[PATH_SIZE];
+    final_path(path, rundir, plane);
+    unlink(path);
+}
+
+static bool in_set(const struct served_set *set, const char *file)
+{
+    for (uint32_t i = 0; i < set->n; i++) {
+        size_t len = strlen(set->planes[i]->info.name);
+        if (strncmp(file, set->planes[i]->info.name, len) == 0 && strcmp(file + len, ".snap") == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t len = strlen(text), n = strlen(end);
+    return len >= n && strcmp(text + len - n, end) == 0;
+}
+
+void rundir_clean(const char *rundir, const struct served_set *set)
+{
+    DIR *dir = opendir(rundir);
+    if (dir == NULL)
+        return;
+    for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        bool left_over = ends_with(entry->d_name, ".snap.new");
+        bool foreign = ends_with(entry->d_name, ".snap") && !in_set(set, entry->d_name);
+        if (left_over || foreign) {
+            log_debug("run directory: removing %s", entry->d_name);
+            unlinkat(dirfd(dir), entry->d_name, 0);
+        }
+    }
+    closedir(dir);
+}
+
+uint64_t rundir_newest(const char *rundir)
+{
+    char head[FAB_SNAPSHOT_HEAD] __attribute__((aligned(8)));
+    uint64_t newest = 0;
+    DIR *dir = opendir(rundir);
+    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        if (entry->d_name[0] == '.' || !ends_with(entry->d_name, ".snap"))
+            continue;
+        int fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head));
+        uint64_t generation = n == (ssize_t)sizeof(head) ? fab_snapshot_generation(head) : 0;
+        if (generation > newest)
+            newest = generation;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return newest;
+}
+
+/* ---- from before -------------------------------------------------------------------------------- */
+
+/* Only a file of a sensible size, read at once into memory of its own. */
+static void *rundir_read_file(const char *path, size_t *size)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    void *bytes = NULL;
+    *size = 0;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+        bytes = malloc((size_t)st.st_size);
+    while (bytes != NULL && *size < (size_t)st.st_size) {
+        ssize_t n = read(fd, (char *)bytes + *size, (size_t)st.st_size - *size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        *size += (size_t)n;
+    }
+    if (fd >= 0)
+        close(fd);
+    return bytes;
+}
+
+/* NULL: it is none, or not a good one. */
+static struct served_plane *load_plane(const char *rundir, const char *file)
+{
+    char path[PATH_SIZE];
+    struct fab_err err = {""};
+    struct served_plane *plane = NULL;
+    size_t size;
+    snprintf(path, sizeof(path), "%s/%s", rundir, file);
+    void *bytes = rundir_read_file(path, &size);
+    if (bytes == NULL || served_plane_new(bytes, size, rundir, &plane, &err) != PMIXFAB_OK) {
+        log_warning("run directory: %s is left out: %s", path, bytes == NULL ? "cannot be read" : err.text);
+        return NULL;
+    }
+    if (strcmp(plane->path, path) == 0)
+        return plane;
+    log_warning("run directory: %s is left out: it holds plane %s", path, plane->info.name);
+    served_plane_put(plane);
+    return NULL;
+}
+
+static bool has_index(struct served_plane *const *planes, uint32_t n, uint32_t index)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (planes[i]->info.index == index)
+            return true;
+    return false;
+}
+
+int rundir_load(const char *rundir, struct served_set **out, struct fab_err *err)
+{
+    struct served_plane **planes = NULL, **more, *plane;
+    uint64_t generation = 0;
+    int64_t published = 0;
+    uint32_t n = 0;
+    DIR *dir = opendir(rundir);
+    int rc = PMIXFAB_OK;
+    *out = NULL;
+    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        if (entry->d_name[0] == '.' || !ends_with(entry->d_name, ".snap") ||
+            (plane = load_plane(rundir, entry->d_name)) == NULL)
+            continue;
+        more = has_index(planes, n, plane->info.index) ? NULL : realloc(planes, (n + 1) * sizeof(*planes));
+        if (more == NULL) {
+            log_warning("run directory: %s is left out: there is another plane %u", plane->path,
+                        plane->info.index);
+            served_plane_put(plane);
+            continue;
+        }
+        planes = more;
+        planes[n++] = plane;
+        if (plane->info.generation > generation) {
+            generation = plane->info.generation;
+            published = plane->info.published;
+        }
+    }
+    if (dir != NULL)
+        closedir(dir);
+    *out = served_set_new(planes, n, generation, published);
+    if (*out == NULL) {
+        for (uint32_t i = 0; i < n; i++)
+            served_plane_put(planes[i]);
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    free(planes);
+    return rc;
+}

@@ -1,0 +1,29 @@
+/*
+ * rundir.h - the snapshot files in the run directory: written beside, put in place by renaming.
+ */
+#ifndef FABRICD_RUNDIR_H
+#define FABRICD_RUNDIR_H
+
+#include "fabricd/serving/served.h"
+
+int rundir_write(const char *rundir, const char *plane, const void *bytes, size_t size, struct fab_err *err);
+int rundir_commit(const char *rundir, const char *plane, struct fab_err *err);
+void rundir_discard(const char *rundir, const char *plane); /* what rundir_write() wrote */
+void rundir_remove(const char *rundir, const char *plane);  /* a plane that is served no more */
+
+/* Write again what is served and whose file somebody removed. */
+int rundir_mend(const char *rundir, const struct served_set *set, struct fab_err *err);
+
+/* The newest generation of all snapshots there; 0: there is none. Their heads alone are read. */
+uint64_t rundir_newest(const char *rundir);
+
+/* Remove every snapshot that is not in the set, and what an interrupted writer left. */
+void rundir_clean(const char *rundir, const struct served_set *set);
+
+/*
+ * What stands there from before: every file that is a snapshot of its name's plane, no two of one index; the
+ * newest of them says the set's generation and time. Others are left out, with a line in the log.
+ */
+int rundir_load(const char *rundir, struct served_set **out, struct fab_err *err);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * served.h - what is being served: the newest published snapshot of each plane.
+ *
+ * A set is immutable and counted. The main thread puts a new one in place of the old; any thread takes a
+ * reference to the current one and reads it without a lock.
+ */
+#ifndef FABRICD_SERVED_H
+#define FABRICD_SERVED_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "topo/inventory/model.h"
+
+/* One plane: the checked bytes of its snapshot and a handle on them. Counted, since sets share planes. */
+struct served_plane {
+    atomic_uint refs;
+    void *bytes;
+    size_t size;
+    struct pmixfab *fab;
+    struct pmixfab_plane info;
+    char *path; /* its file in the run directory */
+};
+
+struct served_set {
+    atomic_uint refs;
+    uint64_t generation; /* the newest of all planes; 0: nothing was ever published */
+    int64_t published;
+    uint32_t n;
+    struct served_plane *planes[]; /* by index */
+};
+
+/* Takes bytes (malloc'ed), also on error: they are checked. The file's path is for callers on this host. */
+int served_plane_new(void *bytes, size_t size, const char *rundir, struct served_plane **out,
+                     struct fab_err *err);
+/* The same with what fab_snapshot_borrow() has made of the bytes; takes that, too. */
+int served_plane_opened(void *bytes, size_t size, struct pmixfab *fab, const char *rundir,
+                        struct served_plane **out, struct fab_err *err);
+struct served_plane *served_plane_ref(struct served_plane *plane);
+void served_plane_put(struct served_plane *plane); /* NULL allowed */
+
+/* A set of n planes, whose references it takes over; ordered by index here. NULL without memory. */
+struct served_set *served_set_new(struct served_plane **planes, uint32_t n, uint64_t generation,
+                                  int64_t published);
+void served_set_put(struct served_set *set); /* NULL allowed */
+
+/* The current set, referenced; never NULL after served_swap() was called once. */
+struct served_set *served_get(void);
+/* Put another in its place (takes the reference over). */
+void served_swap(struct served_set *set);
+
+/* Did the last sweep fail? Told by the main thread, asked by any. */
+void served_set_stale(bool stale);
+bool served_is_stale(void);
+
+/* The plane that a request without directives gets; NULL where there is none. */
+const struct served_plane *served_default(const struct served_set *set);
+const struct served_plane *served_find(const struct served_set *set, uint32_t index);
+
+#endif

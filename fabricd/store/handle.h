@@ -1,0 +1,153 @@
+/*
+ * store_priv.h - inside the store: the handle, and what its files share.
+ *
+ * store.c opens and closes, store_lock.c keeps a second fabricd out, store_migrate.c brings the schema up to
+ * date, store_sql.c runs statements and explains SQLite's errors. A table family each: store_inventory.c
+ * (reading), store_rows.c (writing) and store_digest.c; store_planes.c; store_history.c; store_trim.c;
+ * store_reports.c; store_missing.c.
+ * store_publish.c makes one transaction of them.
+ */
+#ifndef FABRICD_STORE_PRIV_H
+#define FABRICD_STORE_PRIV_H
+
+#include <sqlite3.h>
+
+#include "fabricd/store/store.h"
+
+#define STORE_APPLICATION_ID 0x66616264 /* "fabd" */
+
+/* How long another process's lock (an operator's sqlite3, a backup) is waited for. */
+#define STORE_BUSY_MS 1000
+
+/* Up to this size a database is checked wholly when it is opened: tens of milliseconds. */
+#define STORE_CHECK_MAX (64 << 20)
+
+/* The WAL is folded into the database when it has this many pages: not at every publication of a large
+ * fabric, yet small enough to be read in milliseconds at a start after a crash. */
+#define STORE_WAL_PAGES 4000
+
+/* Up to this size a database that was made without the means to become smaller is made anew with them when it
+ * is opened: some hundredths of a second. */
+#define STORE_VACUUM_MAX (16 << 20)
+
+/* What to do about a broken database. */
+#define STORE_RESTORE "restore it from a backup, or move it away and let fabricd begin anew"
+
+struct store {
+    sqlite3 *db;
+    char *path;
+    int lock_fd;
+
+    sqlite3_stmt *begin, *commit, *rollback;
+
+    sqlite3_stmt *subnets, *nodes, *ports, *links; /* whole tables, in the order of their keys */
+    sqlite3_stmt *subnet_put, *subnet_cut;
+    sqlite3_stmt *node_insert, *node_update, *node_delete;
+    sqlite3_stmt *port_insert, *port_update, *port_delete;
+    sqlite3_stmt *link_insert, *link_delete;
+    sqlite3_stmt *digest, *digest_put;
+
+    sqlite3_stmt *planes, *plane_insert, *plane_update;
+
+    sqlite3_stmt *newest, *generation_insert;
+    sqlite3_stmt *change_insert, *subject_insert, *subject_known;
+    sqlite3_stmt *changes, *changes_newest, *changes_about; /* all, the newest, of one subject, */
+    sqlite3_stmt *changes_line;                             /* of one under all its names */
+
+    sqlite3_stmt *bounds, *bounds_put, *bounds_count, *pages; /* the history as a whole */
+    sqlite3_stmt *trim_next, *trim_left, *trim_oldest, *trim_change, *trim_subject, *trim_generations;
+    uint32_t log_pages; /* that trimming has left to be folded in */
+
+    sqlite3_stmt *missing, *missing_put, *missing_clear;
+
+    sqlite3_stmt *reports, *report_put, *report_delete, *report_keep;
+    sqlite3_stmt *announced, *announced_bytes, *announced_put,
+        *announced_delete; /* what was published of the reports */
+};
+
+/* ---- store.c, store_lock.c, store_migrate.c ---- */
+
+/* store_open() with a schema of the caller's: steps as schema_sql. */
+int store_open_schema(const char *path, const char *const *steps, struct store **out, struct fab_err *err);
+
+int store_lock(struct store *store, struct fab_err *err);
+void store_unlock(struct store *store);
+
+/* Refuse a database of another program or of a newer fabricd. *version is the schema's. Reads only. */
+int store_identify(struct store *store, const char *const *steps, int *version, struct fab_err *err);
+
+/* Apply the steps that are missing, all in one transaction. Requires foreign keys to be off: steps may
+ * rebuild tables. */
+int store_migrate(struct store *store, const char *const *steps, struct fab_err *err);
+
+/* ---- store_sql.c ---- */
+
+struct store_sql {
+    sqlite3_stmt **stmt;
+    const char *sql;
+};
+
+/* Prepare a list. */
+int store_prepare(struct store *store, const struct store_sql *list, size_t n, struct fab_err *err);
+
+/* Explain SQLite's code rc, which came of `doing` ("writing a node"); returns the code of pmixfab.h. */
+int store_fail(struct store *store, int rc, const char *doing, struct fab_err *err);
+
+/* Run a statement without rows and make it ready for its next use. `bound` is the OR of the codes of its
+ * sqlite3_bind calls. */
+int store_run(struct store *store, sqlite3_stmt *stmt, int bound, const char *doing, struct fab_err *err);
+
+/* As above for a statement that must have met exactly one row: PMIXFAB_ERR_CONFLICT otherwise. */
+int store_run_one(struct store *store, sqlite3_stmt *stmt, int bound, const char *doing, struct fab_err *err);
+
+/* Next row: 1 there is one, 0 the end, or negative. The caller resets the statement in any case. */
+int store_step(struct store *store, sqlite3_stmt *stmt, const char *doing, struct fab_err *err);
+
+/* Text of known length; no byte of it is interpreted. */
+int store_bind_text(sqlite3_stmt *stmt, int column, const char *text);
+
+/* A column as an unsigned number; *bad is set where it is none or larger than max. */
+uint64_t store_number(sqlite3_stmt *stmt, int column, uint64_t max, bool *bad);
+
+/* ---- the tables: each prepares its own statements ---- */
+
+int store_inventory_prepare(struct store *store, struct fab_err *err);
+int store_rows_prepare(struct store *store, struct fab_err *err);
+int store_planes_prepare(struct store *store, struct fab_err *err);
+int store_history_prepare(struct store *store, struct fab_err *err);
+int store_reports_prepare(struct store *store, struct fab_err *err);
+int store_retained_prepare(struct store *store, struct fab_err *err);
+int store_trim_prepare(struct store *store, struct fab_err *err);
+
+/* ---- store_publish.c ---- */
+
+/* Begin to write. PMIXFAB_ERR_IO where the file is not in its place any more. */
+int store_begin(struct store *store, struct fab_err *err);
+
+/* Commit where rc is PMIXFAB_OK, else take everything back. Returns rc, or why it could not be committed. */
+int store_end(struct store *store, int rc, struct fab_err *err);
+
+/* What follows requires that we are in a transaction. */
+
+/* Bring the tables from before to after. PMIXFAB_ERR_CONFLICT where they do not hold `before`. */
+int store_write_inventory(struct store *store, const struct fab_inventory *before,
+                          const struct fab_inventory *after, struct fab_err *err);
+int store_write_plane(struct store *store, const struct store_plane *plane, struct fab_err *err);
+int store_write_generation(struct store *store, const struct store_publication *publication,
+                           struct fab_err *err);
+/* So many changes more. */
+int store_count_changes(struct store *store, uint32_t n, struct fab_err *err);
+int store_write_retained(struct store *store, const struct store_retained *rows, uint32_t n,
+                         struct fab_err *err);
+int store_write_announced(struct store *store, const struct store_report *announced, struct fab_err *err);
+
+/* The digest of the stored inventory; *found is false where none was stored. */
+int store_read_digest(struct store *store, uint64_t *digest, bool *found, struct fab_err *err);
+
+/* A number that differs when a finished inventory says anything else (lines aside); of a row. */
+uint64_t store_inventory_digest(const struct fab_inventory *inv);
+uint64_t store_plane_digest(const struct store_plane *plane);
+uint64_t store_report_checksum(const struct store_report *report);
+uint64_t store_announced_checksum(const struct store_report *announced); /* host and digest */
+
+#endif

@@ -1,0 +1,266 @@
+/*
+ * store.c - open and close.
+ *
+ * Durability: WAL with synchronous=FULL. Each commit is on the disk before store_publish() returns, at the
+ * price of one fsync of the log a publication. synchronous=NORMAL would survive a killed process as well, but
+ * not a power cut: the last generations could be gone after they were announced, and their numbers given out
+ * again.
+ *
+ * Integrity: at open every page of what is served is walked (PRAGMA quick_check); what the pages say
+ * is held against digests when it is loaded.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabricd/store/handle.h"
+#include "fabricd/store/schema.h"
+#include "fabricd/store/store_copy.h"
+
+/* A lock and a log belong to a file, not to one of its names. */
+static char *store_canonical_path(const char *path)
+{
+    char *real = realpath(path, NULL);
+    return real != NULL ? real : strdup(path);
+}
+
+/*
+ * A file that is there must be a database, or empty. Asked before SQLite is, which would take one of less
+ * than its smallest page for empty, and overwrite it; and which leaves read-only files of its own beside one
+ * that cannot be written.
+ */
+static int store_check_file(const struct store *store, struct fab_err *err)
+{
+    static const char magic[16] = "SQLite format 3";
+    char head[512]; /* the smallest page */
+    struct stat st;
+    int fd = open(store->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT
+                   ? PMIXFAB_OK
+                   : fab_fail(err, PMIXFAB_ERR_IO, "store %s: %s: fabricd must be able to read and write it",
+                              store->path, strerror(errno));
+    int rc = PMIXFAB_OK;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "store %s: not a regular file; give fabricd another --store",
+                      store->path);
+    else if (st.st_size > 0 && (pread(fd, head, sizeof head, 0) != (ssize_t)sizeof head ||
+                                memcmp(head, magic, sizeof magic) != 0))
+        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: not a database: " STORE_RESTORE, store->path);
+    close(fd);
+    return rc;
+}
+
+static int open_database(struct store *store, struct fab_err *err)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int rc = sqlite3_open_v2(store->path, &store->db, flags, NULL);
+    if (rc != SQLITE_OK)
+        return store_fail(store, rc, "opening", err);
+    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
+    return PMIXFAB_OK;
+}
+
+/* "wal" where it is possible, else the mode that stays. */
+static int set_wal(struct store *store, struct fab_err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(store->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    int result = PMIXFAB_OK;
+    if (rc != SQLITE_ROW)
+        result = store_fail(store, rc, "switching to a write-ahead log", err);
+    else if (sqlite3_stricmp((const char *)sqlite3_column_text(stmt, 0), "wal") != 0)
+        result =
+            fab_fail(err, PMIXFAB_ERR_IO,
+                     "store %s: its file system cannot hold a write-ahead log: put the store on a local one",
+                     store->path);
+    sqlite3_finalize(stmt);
+    return result;
+}
+
+static int store_configure(struct store *store, struct fab_err *err)
+{
+    if (sqlite3_db_readonly(store->db, "main") != 0) /* BEGIN EXCLUSIVE would not say so */
+        return store_fail(store, SQLITE_READONLY, "opening", err);
+    int rc = sqlite3_exec(store->db,
+                          "PRAGMA auto_vacuum = INCREMENTAL;" /* of a new database */
+                          "PRAGMA synchronous = FULL;"
+                          "PRAGMA foreign_keys = OFF;" /* until the schema is up to date */
+                          "PRAGMA trusted_schema = OFF;"
+                          "PRAGMA cell_size_check = ON;"
+                          "PRAGMA temp_store = MEMORY;"
+                          "PRAGMA cache_size = -8192",
+                          NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_wal_autocheckpoint(store->db, STORE_WAL_PAGES);
+    if (rc != SQLITE_OK)
+        return store_fail(store, rc, "configuring", err);
+    return set_wal(store, err);
+}
+
+/* The first complaint of one check, or success. */
+static int run_check(struct store *store, const char *check, struct fab_err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(store->db, check, -1, &stmt, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    const char *said = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
+    int result = PMIXFAB_OK;
+    if (rc != SQLITE_ROW) {
+        result = store_fail(store, rc, "checking its integrity", err);
+    } else if (said == NULL || strcmp(said, "ok") != 0) {
+        char line[160];
+        snprintf(line, sizeof line, "%s", said == NULL ? "out of memory" : said);
+        for (char *end = line; (end = strchr(end, '\n')) != NULL;)
+            *end = ' ';
+        result = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its integrity is broken (%s): " STORE_RESTORE,
+                          store->path, line);
+    }
+    sqlite3_finalize(stmt);
+    return result;
+}
+
+/*
+ * Walk all pages. The history, generations too, grows and is not served, so a store that has become large is
+ * walked without it: a broken page in there is found by whoever reads it. A database that is going to be
+ * migrated is walked wholly.
+ */
+static int check_integrity(struct store *store, bool current, struct fab_err *err)
+{
+    static const char *const served[] = {
+        "PRAGMA quick_check(plane)",   "PRAGMA quick_check(inventory)",
+        "PRAGMA quick_check(subnet)",  "PRAGMA quick_check(node)",
+        "PRAGMA quick_check(port)",    "PRAGMA quick_check(link)",
+        "PRAGMA quick_check(history)", "PRAGMA quick_check(missing)",
+        "PRAGMA quick_check(report)",  "PRAGMA quick_check(report_published)",
+    };
+    struct stat st;
+    if (!current || stat(store->path, &st) != 0 || st.st_size <= STORE_CHECK_MAX)
+        return run_check(store, "PRAGMA quick_check(1)", err);
+    int rc = PMIXFAB_OK;
+    for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof served / sizeof served[0]; i++)
+        rc = run_check(store, served[i], err);
+    return rc;
+}
+
+/* A database of an older fabricd keeps the pages that become free. A large one stays so: making it anew would
+ * delay the start. */
+static int make_shrinkable(struct store *store, struct fab_err *err)
+{
+    struct store_pages pages;
+    int rc = store_pages(store, &pages, err);
+    if (rc != PMIXFAB_OK || pages.shrinks || pages.pages * pages.page_size > STORE_VACUUM_MAX)
+        return rc;
+    int code = sqlite3_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", NULL, NULL, NULL);
+    /* Without room for that it is as good as before. */
+    if (code != SQLITE_OK && (code & 0xff) != SQLITE_FULL && (code & 0xff) != SQLITE_IOERR)
+        return store_fail(store, code, "making it anew", err);
+    return PMIXFAB_OK;
+}
+
+static int store_prepare_schema(struct store *store, struct fab_err *err)
+{
+    const struct store_sql list[] = {
+        {&store->begin, "BEGIN IMMEDIATE"},
+        {&store->commit, "COMMIT"},
+        {&store->rollback, "ROLLBACK"},
+    };
+    int rc = store_prepare(store, list, sizeof list / sizeof list[0], err);
+    if (rc == PMIXFAB_OK)
+        rc = store_inventory_prepare(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_rows_prepare(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_planes_prepare(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_history_prepare(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_reports_prepare(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_trim_prepare(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_retained_prepare(store, err);
+    return rc;
+}
+
+/*
+ * Nothing is written before it is certain that the database is ours, whole and not newer. The lock comes
+ * first: closing the descriptor in store_check_file() would drop the locks of SQLite if this process had it
+ * open already.
+ */
+static int open_steps(struct store *store, const char *const *steps, struct fab_err *err)
+{
+    int version = 0;
+    int rc = store_lock(store, err);
+    if (rc == PMIXFAB_OK) {
+        store_undo_restore(store->path);
+        rc = store_check_file(store, err);
+    }
+    if (rc == PMIXFAB_OK)
+        rc = open_database(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_identify(store, steps, &version, err);
+    if (rc == PMIXFAB_OK && version > 0)
+        rc = check_integrity(store, steps[version] == NULL, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_configure(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_migrate(store, steps, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    int code = sqlite3_exec(store->db, "PRAGMA foreign_keys = ON", NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return store_fail(store, code, "configuring", err);
+    struct store_bounds bounds;
+    rc = store_prepare_schema(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_bounds(store, &bounds, err);
+    return rc == PMIXFAB_OK ? make_shrinkable(store, err) : rc;
+}
+
+int store_open_schema(const char *path, const char *const *steps, struct store **out, struct fab_err *err)
+{
+    if (out == NULL)
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: no place for the handle");
+    *out = NULL;
+    if (path == NULL || path[0] == '\0')
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: no path given; set --store");
+    struct store *store = calloc(1, sizeof *store);
+    if (store == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", path);
+    store->lock_fd = -1;
+    store->path = store_canonical_path(path);
+    int rc = store->path == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", path)
+                                 : open_steps(store, steps, err);
+    if (rc != PMIXFAB_OK) {
+        store_close(store);
+        return rc;
+    }
+    *out = store;
+    return PMIXFAB_OK;
+}
+
+int store_open(const char *path, struct store **out, struct fab_err *err)
+{
+    return store_open_schema(path, schema_sql, out, err);
+}
+
+void store_close(struct store *store)
+{
+    if (store == NULL)
+        return;
+    sqlite3_stmt *stmt;
+    while (store->db != NULL && (stmt = sqlite3_next_stmt(store->db, NULL)) != NULL)
+        sqlite3_finalize(stmt);
+    sqlite3_close(store->db);
+    store_unlock(store);
+    free(store->path);
+    free(store);
+}

@@ -1,0 +1,92 @@
+/* store_publish.c - a change, whole or not at all: transactions. */
+#include "fabricd/store/handle.h"
+#include "fabricd/store/store_retired.h"
+
+static int check_arguments(const struct store *store, const struct store_publication *publication,
+                           struct fab_err *err)
+{
+    if (store == NULL || publication == NULL || publication->before == NULL || publication->after == NULL ||
+        (publication->planes == NULL && publication->n_planes > 0) ||
+        (publication->announced == NULL && publication->n_announced > 0))
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: nothing to publish, or nowhere to publish it");
+    if (!publication->before->finished || !publication->after->finished)
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: only a finished inventory can be published",
+                        store->path);
+    return PMIXFAB_OK;
+}
+
+/* Numbers of generations leave no gap, but after a restore, and are never given twice. */
+static int check_generation(struct store *store, uint64_t generation, struct fab_err *err)
+{
+    uint64_t next;
+    int rc = store_next_generation(store, &next, err);
+    if (rc == PMIXFAB_OK && generation != 0 && generation != next)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                        "store %s: generation %llu cannot follow generation %llu; restart fabricd",
+                        store->path, (unsigned long long)generation, (unsigned long long)next - 1);
+    return rc;
+}
+
+/* SQLite goes on writing into a file that has no name any more: all of it would be lost at the end. */
+static int check_in_place(struct store *store, struct fab_err *err)
+{
+    int moved = 0;
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved)
+        return fab_fail(
+            err, PMIXFAB_ERR_IO,
+            "store %s: its file was moved or removed while fabricd has it open: put it back, or restart "
+            "fabricd",
+            store->path);
+    return PMIXFAB_OK;
+}
+
+static int store_write_update(struct store *store, const struct store_publication *publication,
+                              struct fab_err *err)
+{
+    int rc = check_generation(store, publication->generation, err);
+    if (rc == PMIXFAB_OK && publication->generation != 0)
+        rc = store_write_generation(store, publication, err);
+    if (rc == PMIXFAB_OK && publication->generation != 0 && publication->diff != NULL &&
+        publication->diff->n > 0)
+        rc = store_count_changes(store, publication->diff->n, err);
+    if (rc == PMIXFAB_OK && publication->before != publication->after)
+        rc = store_write_inventory(store, publication->before, publication->after, err);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < publication->n_planes; i++)
+        rc = store_write_plane(store, &publication->planes[i], err);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < publication->n_announced; i++)
+        rc = store_write_announced(store, &publication->announced[i], err);
+    if (rc == PMIXFAB_OK && publication->missing != NULL)
+        rc = store_write_retained(store, publication->missing, publication->n_missing, err);
+    if (rc == PMIXFAB_OK && publication->lost != NULL)
+        rc = store_write_retired(store, publication->lost_before, publication->lost, err);
+    if (rc == PMIXFAB_OK && publication->ready != NULL)
+        rc = publication->ready(publication->ready_data, err);
+    return rc;
+}
+
+int store_begin(struct store *store, struct fab_err *err)
+{
+    int rc = check_in_place(store, err);
+    return rc != PMIXFAB_OK ? rc : store_run(store, store->begin, SQLITE_OK, "beginning to write", err);
+}
+
+int store_end(struct store *store, int rc, struct fab_err *err)
+{
+    if (rc == PMIXFAB_OK)
+        rc = store_run(store, store->commit, SQLITE_OK, "committing", err);
+    /* SQLite has rolled back by itself after some errors, a full disk for one. */
+    if (rc != PMIXFAB_OK && !sqlite3_get_autocommit(store->db))
+        store_run(store, store->rollback, SQLITE_OK, "rolling back", NULL);
+    sqlite3_db_release_memory(store->db); /* the next change may be days away */
+    return rc;
+}
+
+int store_publish(struct store *store, const struct store_publication *publication, struct fab_err *err)
+{
+    int rc = check_arguments(store, publication, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_begin(store, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    return store_end(store, store_write_update(store, publication, err), err);
+}

@@ -1,0 +1,330 @@
+/*
+ * store_trim.c - the history is kept within bounds, and numbers of generations above all that were given out.
+ *
+ * The oldest generations go first, a few rows a transaction. The newest generation's row is never removed,
+ * nor one that a plane refers to.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "fabricd/store/handle.h"
+
+#define ROWS    100 /* that one step removes at most, */
+#define STEP_MS 2   /* or as many as it can in this time */
+
+/* The log after a step from which on it is folded in: not after each, since the first commit behind that has
+ * to wait for the disk once. */
+#define FOLD_PAGES 2000
+
+/* Free pages are used again, so the file is made smaller only where much of it is empty. */
+#define FREE_PAGES   1024 /* 4 MiB */
+#define FREE_PART    4    /* of the file */
+#define VACUUM_PAGES 128  /* in one step */
+
+int store_trim_prepare(struct store *store, struct fab_err *err)
+{
+    const struct store_sql list[] = {
+        {&store->bounds, "SELECT trimmed, changes, above, checked FROM history"},
+        {&store->bounds_put, "UPDATE history SET trimmed = ?1, changes = ?2, above = ?3, checked = ?4"},
+        {&store->bounds_count, "UPDATE history SET changes = changes + ?1, checked = checked + 3 * ?1"},
+        {&store->trim_next, "SELECT generation, published FROM generation WHERE generation > ?1"
+                            " AND generation < (SELECT max(generation) FROM generation)"
+                            " ORDER BY generation LIMIT 1"},
+        {&store->trim_oldest, "SELECT generation, seq, subjects FROM change WHERE generation <= ?1"
+                              " ORDER BY generation, seq LIMIT 1"},
+        {&store->trim_change, "DELETE FROM change WHERE generation = ?1 AND seq = ?2"},
+        {&store->trim_subject, "DELETE FROM subject WHERE name = ?1 AND generation = ?2 AND seq = ?3"},
+        {&store->trim_left, "SELECT 1 FROM change WHERE generation <= ?1 UNION ALL"
+                            " SELECT 1 FROM generation WHERE generation <= ?1"
+                            " AND generation NOT IN (SELECT generation FROM plane) LIMIT 1"},
+        {&store->trim_generations, "DELETE FROM generation WHERE generation <= ?1"
+                                   " AND generation NOT IN (SELECT generation FROM plane)"},
+        {&store->pages, "SELECT page_count, freelist_count, page_size, auto_vacuum FROM"
+                        " pragma_page_count, pragma_freelist_count, pragma_page_size, pragma_auto_vacuum"},
+    };
+    return store_prepare(store, list, sizeof list / sizeof list[0], err);
+}
+
+/* As the schema has it. */
+static int64_t trim_checked_bound(const struct store_bounds *bounds)
+{
+    return (int64_t)(7 * bounds->trimmed + 3 * bounds->changes + 5 * bounds->above + STORE_APPLICATION_ID);
+}
+
+int store_bounds(struct store *store, struct store_bounds *out, struct fab_err *err)
+{
+    bool bad = false;
+    *out = (struct store_bounds){0};
+    int rc = store_step(store, store->bounds, "reading what the history is", err);
+    if (rc == 1) {
+        out->trimmed = store_number(store->bounds, 0, STORE_MAX_GENERATION, &bad);
+        out->changes = store_number(store->bounds, 1, STORE_MAX_GENERATION, &bad);
+        out->above = store_number(store->bounds, 2, STORE_MAX_GENERATION, &bad);
+    }
+    bad |= rc == 1 && sqlite3_column_int64(store->bounds, 3) != trim_checked_bound(out);
+    sqlite3_reset(store->bounds);
+    if (rc == 0 || bad)
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT,
+                        "store %s: what is known of the history is not what was written: " STORE_RESTORE,
+                        store->path);
+    return rc == 1 ? PMIXFAB_OK : rc;
+}
+
+static int put_bounds(struct store *store, const struct store_bounds *bounds, struct fab_err *err)
+{
+    int bound = sqlite3_bind_int64(store->bounds_put, 1, (int64_t)bounds->trimmed);
+    bound |= sqlite3_bind_int64(store->bounds_put, 2, (int64_t)bounds->changes);
+    bound |= sqlite3_bind_int64(store->bounds_put, 3, (int64_t)bounds->above);
+    bound |= sqlite3_bind_int64(store->bounds_put, 4, trim_checked_bound(bounds));
+    return store_run_one(store, store->bounds_put, bound, "writing what the history is", err);
+}
+
+int store_count_changes(struct store *store, uint32_t n, struct fab_err *err)
+{
+    int bound = sqlite3_bind_int64(store->bounds_count, 1, n);
+    return store_run_one(store, store->bounds_count, bound, "counting the history", err);
+}
+
+/* ---- numbers ---------------------------------------------------------------------------------------- */
+
+int store_next_generation(struct store *store, uint64_t *next, struct fab_err *err)
+{
+    struct store_bounds bounds;
+    uint64_t newest;
+    int64_t published;
+    int rc = store_generation(store, &newest, &published, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_bounds(store, &bounds, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    *next = (newest > bounds.above ? newest : bounds.above) + 1;
+    return PMIXFAB_OK;
+}
+
+int store_raise(struct store *store, uint64_t above, struct fab_err *err)
+{
+    struct store_bounds bounds;
+    if (above >= STORE_MAX_GENERATION)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "store %s: generation %llu is too high to be one",
+                        store->path, (unsigned long long)above);
+    int rc = store_begin(store, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = store_bounds(store, &bounds, err);
+    if (rc == PMIXFAB_OK && above > bounds.above) {
+        bounds.above = above;
+        rc = put_bounds(store, &bounds, err);
+    }
+    return store_end(store, rc, err);
+}
+
+/* ---- trimming --------------------------------------------------------------------------------------- */
+
+static double trim_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+/* The next generation that has to go; 0: none. */
+static int find_next(struct store *store, const struct store_limits *limits,
+                     const struct store_bounds *bounds, uint64_t *out, struct fab_err *err)
+{
+    sqlite3_stmt *stmt = store->trim_next;
+    *out = 0;
+    int rc = sqlite3_bind_int64(stmt, 1, (int64_t)bounds->trimmed);
+    if (rc != SQLITE_OK)
+        return store_fail(store, rc, "trimming the history", err);
+    rc = store_step(store, stmt, "trimming the history", err);
+    if (rc == 1) {
+        bool old = limits->before != 0 && sqlite3_column_int64(stmt, 1) < limits->before;
+        if (old || (limits->changes != 0 && bounds->changes > limits->changes))
+            *out = (uint64_t)sqlite3_column_int64(stmt, 0);
+    }
+    sqlite3_reset(stmt);
+    return rc < 0 ? rc : PMIXFAB_OK;
+}
+
+/* The places in the index by subject: a line of the change's subjects each, or the empty name. */
+static int remove_subjects(struct store *store, sqlite3_stmt *row, struct fab_err *err)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 2);
+    int rc = name == NULL ? store_fail(store, SQLITE_NOMEM, "trimming the history", err) : PMIXFAB_OK;
+    for (bool more = name != NULL; rc == PMIXFAB_OK && more;) {
+        size_t len = strcspn(name, "\n");
+        int bound = sqlite3_bind_text64(store->trim_subject, 1, name, len, SQLITE_STATIC, SQLITE_UTF8);
+        bound |= sqlite3_bind_int64(store->trim_subject, 2, sqlite3_column_int64(row, 0));
+        bound |= sqlite3_bind_int64(store->trim_subject, 3, sqlite3_column_int64(row, 1));
+        rc = store_run(store, store->trim_subject, bound, "trimming the history", err);
+        more = name[len] != '\0';
+        name += len + more;
+    }
+    return rc;
+}
+
+/* The oldest change, if its generation counts as trimmed already; *n is 0 if there is none. */
+static int remove_one(struct store *store, const struct store_bounds *bounds, uint32_t *n,
+                      struct fab_err *err)
+{
+    sqlite3_stmt *row = store->trim_oldest;
+    *n = 0;
+    int code = sqlite3_bind_int64(row, 1, (int64_t)bounds->trimmed);
+    int rc = code != SQLITE_OK ? store_fail(store, code, "trimming the history", err)
+                               : store_step(store, row, "trimming the history", err);
+    if (rc == 1) {
+        int bound = sqlite3_bind_int64(store->trim_change, 1, sqlite3_column_int64(row, 0));
+        bound |= sqlite3_bind_int64(store->trim_change, 2, sqlite3_column_int64(row, 1));
+        rc = remove_subjects(store, row, err);
+        sqlite3_reset(row);
+        if (rc == PMIXFAB_OK)
+            rc = store_run_one(store, store->trim_change, bound, "trimming the history", err);
+        *n = 1;
+    }
+    sqlite3_reset(row);
+    return rc;
+}
+
+/* The rows of generations that have no changes any more: all that are trimmed, but the last while it is
+ * begun. */
+static int remove_generations(struct store *store, const struct store_bounds *bounds, bool begun,
+                              struct fab_err *err)
+{
+    int bound = sqlite3_bind_int64(store->trim_generations, 1, (int64_t)(bounds->trimmed - begun));
+    return store_run(store, store->trim_generations, bound, "trimming the history", err);
+}
+
+static int trim_in_steps(struct store *store, const struct store_limits *limits, struct store_trimmed *out,
+                         struct fab_err *err)
+{
+    struct store_bounds bounds;
+    double start = trim_now_ms();
+    int rc = store_bounds(store, &bounds, err);
+    out->more = true;
+    while (rc == PMIXFAB_OK && out->more && out->rows < ROWS && trim_now_ms() - start < STEP_MS) {
+        uint32_t n;
+        uint64_t next = 0;
+        rc = remove_one(store, &bounds, &n, err);
+        out->rows += n;
+        bounds.changes -= n < bounds.changes ? n : bounds.changes;
+        if (rc != PMIXFAB_OK || n > 0)
+            continue;
+        rc = find_next(store, limits, &bounds, &next, err);
+        out->more = next != 0;
+        if (next != 0)
+            bounds.trimmed = next;
+    }
+    if (rc == PMIXFAB_OK)
+        rc = remove_generations(store, &bounds, out->more, err);
+    out->trimmed = bounds.trimmed;
+    return rc == PMIXFAB_OK ? put_bounds(store, &bounds, err) : rc;
+}
+
+/* Are there rows of a generation that was begun to be trimmed, or its own row only: a step can end between
+ * the two. */
+static int left_over(struct store *store, const struct store_bounds *bounds, bool *out, struct fab_err *err)
+{
+    int rc = sqlite3_bind_int64(store->trim_left, 1, (int64_t)bounds->trimmed);
+    rc = rc != SQLITE_OK ? store_fail(store, rc, "trimming the history", err)
+                         : store_step(store, store->trim_left, "trimming the history", err);
+    sqlite3_reset(store->trim_left);
+    *out = rc == 1;
+    return rc < 0 ? rc : PMIXFAB_OK;
+}
+
+static int trim_on_wal(void *arg, sqlite3 *db, const char *name, int pages)
+{
+    struct store *store = arg;
+    (void)db, (void)name;
+    store->log_pages = (uint32_t)pages;
+    return SQLITE_OK;
+}
+
+/* What is trimmed may come back after a power cut, so no commit has to wait for the disk; and the log is left
+ * to store_fold(), which does: that took ten times as long as the step itself. */
+static void trim_set_synchronous(struct store *store, bool on)
+{
+    sqlite3_exec(store->db, on ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", NULL, NULL,
+                 NULL);
+    if (on)
+        sqlite3_wal_hook(store->db, trim_on_wal, store); /* instead of the automatic one */
+    else
+        sqlite3_wal_autocheckpoint(store->db, STORE_WAL_PAGES);
+}
+
+bool store_must_fold(struct store *store, bool last)
+{
+    bool now = store->log_pages >= (last ? 1 : FOLD_PAGES);
+    if (now)
+        store->log_pages = 0;
+    return now;
+}
+
+int store_trim(struct store *store, const struct store_limits *limits, struct store_trimmed *out,
+               struct fab_err *err)
+{
+    struct store_bounds bounds;
+    uint64_t next = 0;
+    bool left = false;
+    *out = (struct store_trimmed){0};
+    /* Mostly there is nothing to do: that writes nothing. */
+    int rc = store_bounds(store, &bounds, err);
+    if (rc == PMIXFAB_OK)
+        rc = find_next(store, limits, &bounds, &next, err);
+    if (rc == PMIXFAB_OK && next == 0)
+        rc = left_over(store, &bounds, &left, err);
+    out->trimmed = bounds.trimmed;
+    if (rc != PMIXFAB_OK || (next == 0 && !left))
+        return rc;
+    trim_set_synchronous(store, true);
+    rc = store_begin(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_end(store, trim_in_steps(store, limits, out, err), err);
+    trim_set_synchronous(store, false);
+    return rc;
+}
+
+int store_fold(const char *path, struct fab_err *err)
+{
+    struct store named = {.path = (char *)path};
+    int rc = sqlite3_open_v2(path, &named.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
+    if (rc == SQLITE_OK) /* not sqlite3_wal_checkpoint(): it does nothing before something was read */
+        rc = sqlite3_exec(named.db, "PRAGMA wal_checkpoint(PASSIVE)", NULL, NULL, NULL);
+    bool good = rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY; /* who is in the way does it */
+    int result = good ? PMIXFAB_OK : store_fail(&named, rc, "folding in its log", err);
+    sqlite3_close(named.db);
+    return result;
+}
+
+/* ---- the file --------------------------------------------------------------------------------------- */
+
+int store_pages(struct store *store, struct store_pages *out, struct fab_err *err)
+{
+    bool bad = false;
+    *out = (struct store_pages){0};
+    int rc = store_step(store, store->pages, "reading its size", err);
+    if (rc == 1) {
+        out->pages = store_number(store->pages, 0, INT64_MAX, &bad);
+        out->free = store_number(store->pages, 1, INT64_MAX, &bad);
+        out->page_size = store_number(store->pages, 2, INT64_MAX, &bad);
+        out->shrinks = store_number(store->pages, 3, INT64_MAX, &bad) == 2;
+    }
+    sqlite3_reset(store->pages);
+    return rc < 0 ? rc : PMIXFAB_OK;
+}
+
+int store_shrink(struct store *store, bool *more, struct fab_err *err)
+{
+    struct store_pages pages;
+    char sql[64];
+    int rc = store_pages(store, &pages, err);
+    *more =
+        rc == PMIXFAB_OK && pages.shrinks && pages.free > FREE_PAGES && pages.free > pages.pages / FREE_PART;
+    if (!*more)
+        return rc;
+    sqlite3_snprintf(sizeof sql, sql, "PRAGMA incremental_vacuum(%d)", VACUUM_PAGES);
+    trim_set_synchronous(store, true);
+    int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+    trim_set_synchronous(store, false);
+    return code == SQLITE_OK ? PMIXFAB_OK : store_fail(store, code, "giving back free pages", err);
+}

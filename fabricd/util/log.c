@@ -1,0 +1,53 @@
+#include "fabricd/util/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <syslog.h>
+#include <time.h>
+
+static enum pmixfab_level log_level = PMIXFAB_LOG_INFO;
+static int log_to_syslog;
+
+static const char *const level_names[] = {"error", "warning", "info", "debug"};
+static const int level_priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
+
+/* What libpmixfab has to say goes the same way. */
+static void library_line(enum pmixfab_level level, const char *line, void *cbdata)
+{
+    (void)cbdata;
+    log_line(level, "%s", line);
+}
+
+void log_open(enum pmixfab_level level, int to_syslog)
+{
+    log_level = level;
+    log_to_syslog = to_syslog;
+    if (to_syslog)
+        openlog("fabricd", LOG_PID, LOG_DAEMON);
+    pmixfab_set_log(library_line, NULL);
+}
+
+void log_line(enum pmixfab_level level, const char *fmt, ...)
+{
+    if (level > log_level)
+        return;
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    for (char *p = text; *p != '\0'; p++) /* names from the fabric must not forge lines */
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
+    if (log_to_syslog) {
+        syslog(level_priorities[level], "%s", text);
+        return;
+    }
+    struct timespec now;
+    struct tm tm;
+    char stamp[32];
+    clock_gettime(CLOCK_REALTIME, &now);
+    localtime_r(&now.tv_sec, &tm);
+    strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &tm);
+    fprintf(stderr, "%s.%03ld fabricd %s: %s\n", stamp, now.tv_nsec / 1000000, level_names[level], text);
+}

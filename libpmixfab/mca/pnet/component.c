@@ -1,0 +1,267 @@
+/*
+ * component.c - the PMIx component pnet/fabricd: a scheduler's own fabric calls, answered in its process from
+ * the run directory of the fabricd on its host, and the inventory of nodes.
+ *
+ * What is answered where, and why not everywhere: docs/architecture.md, "The component".
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <src/include/pmix_config.h>
+
+#include <pmix_version.h>
+#include <src/include/pmix_globals.h>
+#include <src/mca/mca.h>
+#include <src/mca/pnet/base/base.h>
+#include <src/util/pmix_output.h>
+
+#include "mca/pnet/announce.h"
+#include "mca/pnet/component.h"
+#include "mca/pnet/inventory.h"
+#include "mca/pnet/registry.h"
+#include "mca/rundir/rundir_watcher.h"
+#include "topo/base/log.h"
+
+#define DEFAULT_RUNDIR "/run/fabricd"
+
+#define say(...)                                                                                             \
+    pmix_output_verbose(2, pmix_pnet_base_framework.framework_output, "pnet:fabricd: " __VA_ARGS__)
+
+static const char *rundir; /* the MCA parameter; the library's memory */
+static struct pnet_inventory_params inventory_params;
+static struct pnet_registry *registry;
+static struct rundir_watcher *watcher; /* runs from the first registration on */
+static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void component_on_log(enum pmixfab_level level, const char *line, void *cbdata)
+{
+    (void)level, (void)cbdata;
+    say("%s", line);
+}
+
+/* ---- who asks --------------------------------------------------------------------------------------- */
+
+enum caller {
+    CALLER_WAITS,   /* PMIx_Fabric_register of this process: the library waits for its own callback */
+    CALLER_RETURNS, /* PMIx_Fabric_register_nb of this process */
+    CALLER_REMOTE   /* a tool's or client's request, on the library's thread */
+};
+
+/*
+ * The thread does not tell (a host may drive the library from a thread of its own, and may call from a
+ * handler), the callback does. A callback of the host's: it called the non-blocking function. One of the
+ * library's comes with one of its objects: the blocking function's pmix_cb_t of this very fabric, or a remote
+ * request's.
+ */
+static enum caller component_caller(const pmix_fabric_t *fabric, pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    Dl_info library, callback;
+    if (cbfunc == NULL)
+        return CALLER_RETURNS;
+    /* a static function of the library: its address is never that of a stub in another object */
+    if (dladdr((void *)pmix_pnet_base_framework.framework_open, &library) == 0)
+        return CALLER_REMOTE;
+    if (dladdr((void *)cbfunc, &callback) == 0 || callback.dli_fbase != library.dli_fbase)
+        return CALLER_RETURNS;
+    const pmix_cb_t *cb = cbdata;
+    if (((const pmix_object_t *)cbdata)->obj_class == PMIX_CLASS(pmix_cb_t) && cb->fabric == fabric)
+        return CALLER_WAITS;
+    return CALLER_REMOTE;
+}
+
+/* ---- the three calls -------------------------------------------------------------------------------- */
+
+/* What the object's module points at: by it the library finds this component at an update, whatever the
+ * object's index and name are, and without its own list, which it never shortens. */
+static pmix_pnet_fabric_t *new_tag(void)
+{
+    pmix_pnet_fabric_t *tag = calloc(1, sizeof(*tag));
+    if (tag != NULL)
+        tag->module = &pnet_fabricd_module;
+    return tag;
+}
+
+static void start_watching(void)
+{
+    pthread_mutex_lock(&watch_lock);
+    if (watcher == NULL &&
+        rundir_watcher_start(registry, rundir, pnet_announce, NULL, &watcher) != PMIXFAB_OK)
+        say("%s cannot be watched: objects change at PMIx_Fabric_update only", rundir);
+    pthread_mutex_unlock(&watch_lock);
+}
+
+/* An answer to who waits. Handing back PMIX_SUCCESS after the callback keeps the library from recording the
+ * fabric in a list that only grows. */
+static pmix_status_t component_finish(enum caller caller, pmix_status_t status, pmix_op_cbfunc_t cbfunc,
+                                      void *cbdata)
+{
+    if (caller != CALLER_WAITS)
+        return status == PMIX_SUCCESS ? PMIX_OPERATION_SUCCEEDED : status;
+    cbfunc(status, cbdata);
+    return PMIX_SUCCESS;
+}
+
+static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t directives[], size_t ndirs,
+                                     pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    struct fab_err err = {""};
+    if (!PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer)) {
+        say("register: not the scheduler, so nobody would say when the object ends: declined");
+        return PMIX_ERR_TAKE_NEXT_OPTION;
+    }
+    enum caller caller = component_caller(fabric, cbfunc, cbdata);
+    if (caller == CALLER_REMOTE) {
+        say("register: from another process: left to the host");
+        return PMIX_ERR_TAKE_NEXT_OPTION;
+    }
+    pmix_pnet_fabric_t *tag = new_tag();
+    pmix_status_t rc =
+        tag == NULL ? PMIX_ERR_NOMEM : pnet_register(registry, directives, ndirs, fabric, tag, &err);
+    if (rc == PMIX_SUCCESS) {
+        fabric->module = tag;
+        start_watching();
+        return component_finish(caller, rc, cbfunc, cbdata);
+    }
+    free(tag);
+    say("register: %s: declined", err.text);
+    /* Where nobody else will be asked, the caller is told the reason instead of "not supported". */
+    if (rc != PMIX_ERR_UNREACH && caller == CALLER_WAITS && pmix_host_server.fabric == NULL)
+        return component_finish(caller, rc, cbfunc, cbdata);
+    return PMIX_ERR_TAKE_NEXT_OPTION;
+}
+
+/*
+ * Never PMIX_SUCCESS: the library would take it for "the callback comes", and wait for ever. It hands
+ * PMIX_OPERATION_SUCCEEDED through to the caller of PMIx_Fabric_update. Its global lock is held here.
+ */
+static pmix_status_t update_fabric(pmix_fabric_t *fabric)
+{
+    struct fab_err err = {""};
+    pmix_status_t rc = pnet_update(registry, fabric, &err);
+    if (rc == PMIX_SUCCESS)
+        return PMIX_OPERATION_SUCCEEDED;
+    say("update: %s", err.text);
+    return rc;
+}
+
+/* The library's global lock is held here, too. */
+static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
+{
+    return pnet_deregister(registry, fabric);
+}
+
+/* ---- inventory --------------------------------------------------------------------------------------
+ *
+ * On the library's thread, in every server: nodes collect, and whoever gets what they collected delivers. */
+
+static pmix_status_t collect_inventory(pmix_info_t directives[], size_t ndirs, pmix_list_t *inventory)
+{
+    inventory_params.rundir = rundir;
+    return pnet_inventory_collect(&inventory_params, directives, ndirs, inventory);
+}
+
+static pmix_status_t deliver_inventory(pmix_info_t info[], size_t ninfo, pmix_info_t directives[],
+                                       size_t ndirs)
+{
+    (void)directives, (void)ndirs;
+    inventory_params.rundir = rundir;
+    return pnet_inventory_deliver(&inventory_params, info, ninfo);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------- */
+
+static pmix_status_t component_init(void)
+{
+    if (registry == NULL && pnet_registry_new(rundir, &registry) != PMIXFAB_OK) {
+        say("no run directory is set, or no memory: declined");
+        return PMIX_ERR_NOT_AVAILABLE;
+    }
+    pmixfab_set_log(component_on_log, NULL);
+    pnet_announce_start();
+    return PMIX_SUCCESS;
+}
+
+/* The library's thread stands still by now: what waits for a handler is told to give up. */
+static void component_finalize(void)
+{
+    pnet_announce_stop();
+    rundir_watcher_stop(watcher);
+    watcher = NULL;
+    pnet_inventory_stop();
+    pnet_registry_free(registry);
+    registry = NULL;
+    pmixfab_set_log(NULL, NULL);
+}
+
+pmix_pnet_module_t pnet_fabricd_module = {
+    .name = "fabricd",
+    .init = component_init,
+    .finalize = component_finalize,
+    .collect_inventory = collect_inventory,
+    .deliver_inventory = deliver_inventory,
+    .register_fabric = register_fabric,
+    .update_fabric = update_fabric,
+    .deregister_fabric = deregister_fabric,
+};
+
+/* Private structures may differ between any two releases. */
+static bool same_library(void)
+{
+    const char *version = strpbrk(PMIx_Get_version(), "0123456789");
+    long major = 0, minor = 0, release = 0;
+    if (version == NULL || sscanf(version, "%ld.%ld.%ld", &major, &minor, &release) < 2)
+        return false;
+    return major == PMIX_VERSION_MAJOR && minor == PMIX_VERSION_MINOR && release == PMIX_VERSION_RELEASE;
+}
+
+static void add_parameter(const char *name, const char *what, pmix_mca_base_var_type_t type, void *storage)
+{
+    (void)pmix_mca_base_component_var_register(&pmix_mca_pnet_fabricd_component.base, name, what, type,
+                                               storage);
+}
+
+static int component_register(void)
+{
+    rundir = DEFAULT_RUNDIR;
+    inventory_params = (struct pnet_inventory_params){
+        .program = FABRICD_PROGRAM, .probes = "", .seconds = PNET_INVENTORY_SECONDS};
+    add_parameter("rundir", "Run directory of the fabricd on this host", PMIX_MCA_BASE_VAR_TYPE_STRING,
+                  &rundir);
+    add_parameter("program", "The program fabricd, which looks for PMIx_server_collect_inventory",
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &inventory_params.program);
+    add_parameter("probes", "NAME[:ARG],... that it looks with (default: all of this host)",
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &inventory_params.probes);
+    add_parameter("inventory_deadline", "Seconds that it may take", PMIX_MCA_BASE_VAR_TYPE_INT,
+                  &inventory_params.seconds);
+    return PMIX_SUCCESS;
+}
+
+static int component_query(pmix_mca_base_module_t **module, int *priority)
+{
+    *module = NULL;
+    *priority = 50;
+    if (!PMIX_PEER_IS_SERVER(pmix_globals.mypeer))
+        return PMIX_ERROR;
+    if (!same_library()) {
+        say("built for PMIx %ld.%ld.%ld, this is %s: declined", PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR,
+            PMIX_VERSION_RELEASE, PMIx_Get_version());
+        return PMIX_ERROR;
+    }
+    *module = (pmix_mca_base_module_t *)&pnet_fabricd_module;
+    return PMIX_SUCCESS;
+}
+
+pmix_pnet_base_component_t pmix_mca_pnet_fabricd_component = {
+    .base =
+        {
+            PMIX_PNET_BASE_VERSION_1_0_0,
+            .pmix_mca_component_name = "fabricd",
+            PMIX_MCA_BASE_MAKE_VERSION(component, PMIX_MAJOR_VERSION, PMIX_MINOR_VERSION,
+                                       PMIX_RELEASE_VERSION),
+            .pmix_mca_query_component = component_query,
+            .pmix_mca_register_component_params = component_register,
+        },
+};

@@ -1,0 +1,226 @@
+/*
+ * repair_get.c - a PMIx_Get of a fabric's key is a question to the server program.
+ *
+ * The library looks such a key up in the job of the process that is named. A tool's job has nothing, so that
+ * the tool is told NOT-FOUND; and what it would take from the program once, as the job's data, it would keep
+ * and tell for ever. Here the program answers each time, as it answers a query: the key, with what came
+ * with it as qualifiers. Nothing is kept on this side.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <src/include/pmix_config.h>
+
+#include <src/include/pmix_globals.h>
+#include <src/mca/bfrops/base/base.h>
+#include <src/server/pmix_server_ops.h>
+
+#include "mca/repairs/repair.h"
+
+#include <pmix_version.h>
+
+#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+
+#define FABRIC_KEYS "pmix.fab" /* "pmix.fab.NAME" and "pmix.fabdev", "pmix.fabdev.NAME" */
+
+/* A request, as long as it is not answered. The library frees cd when it has sent the answer. */
+struct get {
+    pmix_server_caddy_t *cd;
+    pmix_modex_cbfunc_t cbfunc;
+    pmix_proc_t proc; /* whose data is asked for */
+    char *key;
+    pmix_info_t *info;
+    size_t n;
+};
+
+static void get_free(struct get *get)
+{
+    if (get == NULL)
+        return;
+    if (get->info != NULL)
+        PMIX_INFO_FREE(get->info, get->n);
+    free(get->key);
+    free(get);
+}
+
+/* Each packed info takes a byte at least: more than there are bytes is a lie that would cost memory. */
+static pmix_status_t unpack_infos(struct get *get, pmix_buffer_t *buf)
+{
+    pmix_status_t rc;
+    int32_t count = 1;
+    size_t n = 0;
+    PMIX_BFROPS_UNPACK(rc, get->cd->peer, buf, &n, &count, PMIX_SIZE);
+    if (rc != PMIX_SUCCESS || n == 0)
+        return rc;
+    if (n > (size_t)(buf->pack_ptr - buf->unpack_ptr) || n > INT32_MAX)
+        return PMIX_ERR_BAD_PARAM;
+    PMIX_INFO_CREATE(get->info, n);
+    if (get->info == NULL)
+        return PMIX_ERR_NOMEM;
+    get->n = n;
+    count = (int32_t)n;
+    PMIX_BFROPS_UNPACK(rc, get->cd->peer, buf, get->info, &count, PMIX_INFO);
+    return rc;
+}
+
+static pmix_status_t get_unpack(struct get *get, pmix_buffer_t *buf)
+{
+    pmix_status_t rc;
+    int32_t count = 1;
+    char *nspace = NULL;
+    PMIX_BFROPS_UNPACK(rc, get->cd->peer, buf, &nspace, &count, PMIX_STRING);
+    if (rc != PMIX_SUCCESS)
+        return rc;
+    PMIX_LOAD_NSPACE(get->proc.nspace, nspace);
+    free(nspace);
+    count = 1;
+    PMIX_BFROPS_UNPACK(rc, get->cd->peer, buf, &get->proc.rank, &count, PMIX_PROC_RANK);
+    if (rc == PMIX_SUCCESS)
+        rc = unpack_infos(get, buf);
+    if (rc != PMIX_SUCCESS)
+        return rc;
+    count = 1;
+    PMIX_BFROPS_UNPACK(rc, get->cd->peer, buf, &get->key, &count, PMIX_STRING);
+    return rc;
+}
+
+/* ---- the answer ---------------------------------------------------------------------------------------- */
+
+static const pmix_info_t *get_find_info(const struct get *get, const char *key)
+{
+    for (size_t i = 0; i < get->n; i++)
+        if (PMIX_CHECK_KEY(&get->info[i], key))
+            return &get->info[i];
+    return NULL;
+}
+
+/* Where the caller's library, which puts the answer away first, then looks for it. */
+static void set_place(struct get *get)
+{
+    bool own = PMIX_CHECK_NSPACE(get->proc.nspace, get->cd->peer->info->pname.nspace);
+    if (get->proc.rank == PMIX_RANK_UNDEF || !own)
+        get->proc.rank = PMIX_RANK_WILDCARD;
+}
+
+/* It looks below a node that was named, where that is how it sees the key, else below the process. */
+static bool belongs_to_node(const struct get *get)
+{
+    const pmix_info_t *directive = get_find_info(get, PMIX_NODE_INFO);
+    bool node = directive != NULL ? PMIX_INFO_TRUE(directive) : pmix_check_node_info(get->key);
+    return node && !PMIX_RANK_IS_VALID(get->proc.rank) &&
+           (get_find_info(get, PMIX_HOSTNAME) != NULL || get_find_info(get, PMIX_NODEID) != NULL);
+}
+
+/* Infos that say which node, and of it the key's value, which stays the program's. */
+static pmix_status_t pack_node(const struct get *get, pmix_value_t *value, pmix_buffer_t *buf)
+{
+    static const char *const names[] = {PMIX_HOSTNAME, PMIX_NODEID};
+    pmix_info_t infos[3];
+    pmix_data_array_t array = {.type = PMIX_INFO, .array = infos};
+    pmix_value_t node = {.type = PMIX_DATA_ARRAY, .data.darray = &array};
+    pmix_kval_t kv = {.key = (char[]){PMIX_NODE_INFO_ARRAY}, .value = &node};
+    pmix_status_t rc;
+    memset(infos, 0, sizeof(infos));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const pmix_info_t *name = get_find_info(get, names[i]);
+        if (name != NULL)
+            infos[array.size++] = *name;
+    }
+    PMIX_LOAD_KEY(infos[array.size].key, get->key);
+    infos[array.size++].value = *value;
+    PMIX_BFROPS_PACK(rc, get->cd->peer, buf, &kv, 1, PMIX_KVAL);
+    return rc;
+}
+
+static pmix_status_t pack_proc(const struct get *get, pmix_value_t *value, pmix_buffer_t *buf)
+{
+    pmix_kval_t kv = {.key = get->key, .value = value};
+    pmix_status_t rc;
+    PMIX_BFROPS_PACK(rc, get->cd->peer, buf, &kv, 1, PMIX_KVAL);
+    return rc;
+}
+
+/* What a caller's library expects: a byte object with the process, and its data. */
+static pmix_status_t get_pack(const struct get *get, pmix_value_t *value, pmix_buffer_t *out)
+{
+    pmix_buffer_t data;
+    pmix_status_t rc;
+    PMIX_CONSTRUCT(&data, pmix_buffer_t);
+    PMIX_BFROPS_PACK(rc, get->cd->peer, &data, &get->proc, 1, PMIX_PROC);
+    if (rc == PMIX_SUCCESS)
+        rc = belongs_to_node(get) ? pack_node(get, value, &data) : pack_proc(get, value, &data);
+    if (rc == PMIX_SUCCESS) {
+        pmix_byte_object_t bytes = {.bytes = data.base_ptr, .size = data.bytes_used};
+        PMIX_BFROPS_PACK(rc, get->cd->peer, out, &bytes, 1, PMIX_BYTE_OBJECT);
+    }
+    PMIX_DESTRUCT(&data);
+    return rc;
+}
+
+static void get_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                          pmix_release_cbfunc_t release, void *release_data)
+{
+    struct get *get = cbdata;
+    pmix_buffer_t reply;
+    char *bytes = NULL;
+    size_t size = 0;
+    if (status == PMIX_SUCCESS && n != 1)
+        status = PMIX_ERR_NOT_FOUND;
+    PMIX_CONSTRUCT(&reply, pmix_buffer_t);
+    set_place(get);
+    if (status == PMIX_SUCCESS)
+        status = get_pack(get, &info[0].value, &reply);
+    if (release != NULL)
+        release(release_data);
+    if (status == PMIX_SUCCESS)
+        PMIX_UNLOAD_BUFFER(&reply, bytes, size);
+    PMIX_DESTRUCT(&reply);
+    get->cbfunc(status, bytes, size, get->cd, free, bytes);
+    get_free(get);
+}
+
+/* ---- the question -------------------------------------------------------------------------------------- */
+
+/* On success the answer has taken over `get`. The program answers at once, on this thread. */
+static pmix_status_t get_ask_host(struct get *get)
+{
+    char *keys[] = {get->key, NULL};
+    pmix_query_t query = {.keys = keys, .qualifiers = get->info, .nqual = get->n};
+    pmix_proc_t requestor;
+    PMIX_LOAD_PROCID(&requestor, get->cd->peer->info->pname.nspace, get->cd->peer->info->pname.rank);
+    return pmix_host_server.query(&requestor, &query, 1, get_on_answer, get);
+}
+
+static pmix_status_t get_forward(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, void *cbdata)
+{
+    pmix_status_t (*original)(pmix_buffer_t *, pmix_modex_cbfunc_t, void *) = NULL;
+    *(void **)&original = fab_repair_original("pmix_server_get");
+    return original == NULL ? PMIX_ERR_NOT_SUPPORTED : original(buf, cbfunc, cbdata);
+}
+
+pmix_status_t pmix_server_get(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, void *cbdata)
+{
+    char *start = buf->unpack_ptr;
+    struct get *get = NULL;
+    pmix_status_t rc;
+    if (!fab_repair_wanted() || pmix_host_server.query == NULL)
+        return get_forward(buf, cbfunc, cbdata);
+    if ((get = calloc(1, sizeof(*get))) == NULL)
+        return PMIX_ERR_NOMEM;
+    get->cd = cbdata;
+    get->cbfunc = cbfunc;
+    rc = get_unpack(get, buf);
+    if (rc == PMIX_SUCCESS && get->key != NULL && strncmp(get->key, FABRIC_KEYS, strlen(FABRIC_KEYS)) == 0) {
+        rc = get_ask_host(get);
+        if (rc != PMIX_SUCCESS)
+            get_free(get);
+        return rc;
+    }
+    get_free(get);
+    if (rc == PMIX_ERR_BAD_PARAM || rc == PMIX_ERR_NOMEM)
+        return rc;
+    buf->unpack_ptr = start; /* not ours: the library's own function reads it from where it begins */
+    return get_forward(buf, cbfunc, cbdata);
+}
+
+#endif

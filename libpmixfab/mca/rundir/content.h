@@ -1,0 +1,50 @@
+/*
+ * content.h - one generation of one plane, as registered objects show it; counted.
+ *
+ * Not locked: the registry's lock covers it.
+ */
+#ifndef FAB_PNET_CONTENT_H
+#define FAB_PNET_CONTENT_H
+
+#include <pmix_common.h>
+#include <stdbool.h>
+
+#include "topo/inventory/model.h"
+
+struct pnet_content {
+    struct pmixfab *fab;
+    struct pmixfab_plane plane; /* strings point into fab */
+    char *path;
+    uint16_t *matrix; /* these three while there are users; matrix NULL on an empty plane */
+    pmix_info_t *info;
+    size_t ninfo;
+    unsigned users;
+    bool listed; /* the registry knows it as what is published now */
+};
+
+/* Take over an opened snapshot (also on error). Listed, without users. NULL: no memory. */
+struct pnet_content *pnet_content_new(struct pmixfab *fab, const char *path);
+
+/* One user more; the first has matrix and info array made. PMIXFAB_ERR_NOMEM. */
+int pnet_content_use(struct pnet_content *content);
+
+/*
+ * The same, with the matrix of `before` changed in its place, which is much faster after a small change,
+ * where it is nobody's but the caller's, who counts as `users` of `before`, lets go of all of them if this
+ * succeeds, and looks at its matrix no more. Else, or where that cannot be done, as above.
+ */
+int pnet_content_use_instead(struct pnet_content *content, struct pnet_content *before, unsigned users);
+
+/* One user less; the last takes the matrix along. NULL allowed. */
+void pnet_content_release(struct pnet_content *content);
+
+/* It is no longer what is published. NULL allowed. */
+void pnet_content_unlist(struct pnet_content *content);
+
+/* Do both tell their readers the same, as the same publication? */
+bool pnet_content_same(const struct pnet_content *a, const struct pnet_content *b);
+
+/* Matrices in memory in this process. */
+size_t pnet_content_matrices(void);
+
+#endif

@@ -1,0 +1,215 @@
+#include "mca/rundir/published.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "topo/base/log.h"
+
+#define SUFFIX ".snap"
+
+int pnet_published_init(struct pnet_published *published, const char *rundir)
+{
+    *published = (struct pnet_published){.rundir = strdup(rundir)};
+    return published->rundir == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+}
+
+void pnet_published_forget(struct pnet_published *published)
+{
+    struct pnet_plane *plane = published->planes, *next;
+    published->planes = NULL;
+    for (; plane != NULL; plane = next) {
+        next = plane->next;
+        pnet_content_release(plane->ready);
+        pnet_content_unlist(plane->content);
+        free(plane);
+    }
+}
+
+void pnet_published_destroy(struct pnet_published *published)
+{
+    pnet_published_forget(published);
+    free(published->rundir);
+    published->rundir = NULL;
+}
+
+struct pnet_plane *pnet_published_find(const struct pnet_published *published, const char *name)
+{
+    struct pnet_plane *plane;
+    DL_FOREACH(published->planes, plane)
+    {
+        if (strcmp(plane->name, name) == 0)
+            return plane;
+    }
+    return NULL;
+}
+
+/* ---- one file --------------------------------------------------------------------------------------- */
+
+static int stat_file(const char *path, struct pnet_file *out)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return -1;
+    *out = (struct pnet_file){.device = st.st_dev,
+                              .inode = st.st_ino,
+                              .size = st.st_size,
+                              .modified = st.st_mtim,
+                              .changed = st.st_ctim};
+    return 0;
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool same_file(const struct pnet_file *a, const struct pnet_file *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           same_time(a->modified, b->modified) && same_time(a->changed, b->changed);
+}
+
+static struct pnet_plane *published_find_or_add(struct pnet_published *published, const char *name)
+{
+    struct pnet_plane *plane = pnet_published_find(published, name);
+    if (plane == NULL && (plane = calloc(1, sizeof(*plane))) != NULL) {
+        snprintf(plane->name, sizeof(plane->name), "%s", name);
+        DL_APPEND(published->planes, plane);
+    }
+    return plane;
+}
+
+/* What a new file holds becomes the plane's content, unless it is what is known already (a daemon that starts
+ * writes its files anew). */
+static void take_content(struct pnet_plane *plane, struct pnet_content *content)
+{
+    if (plane->content != NULL && pnet_content_same(plane->content, content)) {
+        pnet_content_unlist(content);
+        return;
+    }
+    pnet_content_unlist(plane->content);
+    plane->content = content;
+}
+
+/* The file's state before and after the opening must be one, or it is not known which file was opened. */
+static void refresh_plane(struct pnet_published *published, const char *name)
+{
+    struct pnet_plane *plane = published_find_or_add(published, name);
+    char path[4096];
+    if (plane == NULL ||
+        snprintf(path, sizeof(path), "%s/%s" SUFFIX, published->rundir, name) >= (int)sizeof(path))
+        return;
+    for (unsigned tries = 0; tries < 8; tries++) {
+        struct pnet_file before, after;
+        struct pmixfab *fab = NULL;
+        if (stat_file(path, &before) != 0)
+            return; /* renamed away meanwhile */
+        plane->seen = true;
+        plane->gone = false;
+        if (same_file(&before, &plane->file))
+            return;
+        int rc = pmixfab_open_rundir(published->rundir, name, &fab);
+        if (stat_file(path, &after) != 0 || !same_file(&before, &after)) {
+            pmixfab_close(fab);
+            continue;
+        }
+        struct pnet_content *content = rc == PMIXFAB_OK ? pnet_content_new(fab, path) : NULL;
+        plane->readable = content != NULL;
+        if (content != NULL)
+            take_content(plane, content);
+        if (content != NULL || rc != PMIXFAB_ERR_NOMEM)
+            plane->file = after;
+        return;
+    }
+}
+
+/* The plane's name in "NAME.snap", into name[64]. */
+static bool published_plane_name(const char *file, char *name)
+{
+    size_t len = strlen(file), end = strlen(SUFFIX);
+    if (file[0] == '.' || len <= end || len - end > 63 || strcmp(file + len - end, SUFFIX) != 0)
+        return false;
+    memcpy(name, file, len - end);
+    name[len - end] = '\0';
+    return true;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------ */
+
+/* A file that is missing says that its plane is gone only beside newer ones: a daemon that is shut down may
+ * take its whole directory along, and then nothing has become known about the fabric. */
+static void settle_missing(struct pnet_published *published)
+{
+    struct pnet_plane *plane;
+    uint64_t newest = 0;
+    DL_FOREACH(published->planes, plane)
+    {
+        if (plane->seen && plane->readable && plane->content->plane.generation > newest)
+            newest = plane->content->plane.generation;
+    }
+    DL_FOREACH(published->planes, plane)
+    {
+        if (plane->seen)
+            continue;
+        plane->readable = false;
+        memset(&plane->file, 0, sizeof(plane->file));
+        if (plane->content != NULL && newest > plane->content->plane.generation)
+            plane->gone = true;
+    }
+}
+
+int pnet_published_refresh(struct pnet_published *published, struct fab_err *err)
+{
+    struct pnet_plane *plane;
+    int rc = PMIXFAB_OK;
+    DIR *dir = opendir(published->rundir);
+    DL_FOREACH(published->planes, plane)
+    {
+        plane->seen = false;
+    }
+    if (dir == NULL) {
+        rc = errno == ENOENT || errno == ENOTDIR ? PMIXFAB_ERR_NOTFOUND
+             : errno == EACCES                   ? PMIXFAB_ERR_PERM
+                                                 : PMIXFAB_ERR_IO;
+        fab_fail(err, rc, "%s: cannot be read: %s: is a fabricd running here?", published->rundir,
+                 strerror(errno));
+    } else {
+        char name[64];
+        for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+            if (published_plane_name(entry->d_name, name))
+                refresh_plane(published, name);
+        closedir(dir);
+    }
+    settle_missing(published);
+    return rc;
+}
+
+/* Is a before b, of those that match? Default first (of several the newest), then by index. */
+static bool goes_before(const struct pmixfab_plane *a, const struct pmixfab_plane *b)
+{
+    if (a->is_default != b->is_default)
+        return a->is_default != 0;
+    if (a->is_default && a->generation != b->generation)
+        return a->generation > b->generation;
+    return a->index < b->index;
+}
+
+struct pnet_plane *pnet_published_select(const struct pnet_published *published,
+                                         const struct fab_request *request)
+{
+    struct pnet_plane *plane, *best = NULL;
+    DL_FOREACH(published->planes, plane)
+    {
+        if (!plane->readable || !fab_request_matches(request, &plane->content->plane))
+            continue;
+        if (fab_request_empty(request) && !plane->content->plane.is_default)
+            continue;
+        if (best == NULL || goes_before(&plane->content->plane, &best->content->plane))
+            best = plane;
+    }
+    return best;
+}

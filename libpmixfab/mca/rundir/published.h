@@ -1,0 +1,63 @@
+/*
+ * published.h - the planes of a run directory, looked at again and again: a file is opened and checked when
+ * it is new, and known by its inode afterwards.
+ *
+ * Not locked: the registry's lock covers it.
+ */
+#ifndef FAB_PNET_PUBLISHED_H
+#define FAB_PNET_PUBLISHED_H
+
+#include <sys/stat.h>
+
+#include "mca/rundir/content.h"
+#include "pmix/values/request.h"
+
+/* Which file it was. Publishers rename whole new files into place, so another content is another inode. */
+struct pnet_file {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec modified, changed;
+};
+
+struct pnet_plane {
+    struct pnet_plane *prev, *next;
+    char name[64];
+    struct pnet_file file;
+    struct pnet_content *content; /* the last one that could be read; NULL: none yet */
+    bool seen;                    /* by the look that is under way */
+    bool readable;                /* the file is there and good: content is what it holds */
+    bool gone;                    /* the plane is no more: its file is missing among newer ones */
+    /* kept by the registry: what its objects were told of last */
+    uint64_t told_generation;
+    int64_t told_published;
+    bool told_gone;
+    struct pnet_content *ready; /* to be switched in; counted as a user */
+};
+
+struct pnet_published {
+    char *rundir;
+    struct pnet_plane *planes;
+};
+
+int pnet_published_init(struct pnet_published *published, const char *rundir);
+void pnet_published_destroy(struct pnet_published *published);
+
+/*
+ * Look again. PMIXFAB_ERR_NOTFOUND, _PERM, _IO: the directory cannot be read; nothing is readable then. Files
+ * that are no good are logged and skipped.
+ */
+int pnet_published_refresh(struct pnet_published *published, struct fab_err *err);
+
+/* Of the readable planes the one that is asked for: the default one if it matches, else by index. An empty
+ * request is for the default plane. NULL: none. */
+struct pnet_plane *pnet_published_select(const struct pnet_published *published,
+                                         const struct fab_request *request);
+
+/* By name; NULL: never seen. */
+struct pnet_plane *pnet_published_find(const struct pnet_published *published, const char *name);
+
+/* Forget what is published and has no users; called when the last object is gone. */
+void pnet_published_forget(struct pnet_published *published);
+
+#endif

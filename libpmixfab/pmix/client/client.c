@@ -1,0 +1,140 @@
+/* client.c - a snapshot over PMIx: its file where we are on the daemon's host, else its bytes. */
+#include <pmix_common.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pmix/relay/query.h"
+#include "pmix/values/info.h"
+#include "topo/base/log.h"
+
+/* Which snapshot the server means: its file may be another one's that has the same name on this host. */
+struct identity {
+    uint64_t generation;
+    int64_t published;
+    size_t index;
+};
+
+static bool is_the_one(const struct pmixfab *fab, const struct identity *id)
+{
+    struct pmixfab_plane plane;
+    return pmixfab_plane(fab, &plane) == PMIXFAB_OK && plane.generation == id->generation &&
+           plane.published == id->published && plane.index == id->index;
+}
+
+/* *path stays the answer's. */
+static int read_identity(const struct fab_answer *answer, struct identity *id, const char **path)
+{
+    const pmix_value_t *generation = fab_answer_value(answer, PMIXFAB_KEY_GENERATION, PMIX_UINT64);
+    const pmix_value_t *published = fab_answer_value(answer, FAB_KEY_PUBLISHED, PMIX_INT64);
+    const pmix_value_t *index = fab_answer_value(answer, PMIX_FABRIC_INDEX, PMIX_SIZE);
+    const pmix_value_t *file = fab_answer_value(answer, PMIXFAB_KEY_SNAPSHOT_PATH, PMIX_STRING);
+    if (generation == NULL || published == NULL || index == NULL || file == NULL || file->data.string == NULL)
+        return PMIXFAB_ERR_UNSUPPORTED; /* whoever answered is no fabricd */
+    *id = (struct identity){generation->data.uint64, published->data.int64, index->data.size};
+    *path = file->data.string;
+    return PMIXFAB_OK;
+}
+
+/* Map the file that the server names. PMIXFAB_ERR_NOTFOUND: it is not here, or not the same. */
+static int open_named_file(const pmix_info_t *directives, size_t ndirs, struct pmixfab **out)
+{
+    static const char *const keys[] = {PMIXFAB_KEY_SNAPSHOT_PATH, PMIXFAB_KEY_GENERATION, FAB_KEY_PUBLISHED,
+                                       PMIX_FABRIC_INDEX, NULL};
+    struct fab_answer *answer;
+    struct identity id;
+    const char *path;
+    int rc = fab_query(keys, directives, ndirs, &answer);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = read_identity(answer, &id, &path);
+    if (rc == PMIXFAB_OK && pmixfab_open_file(path, out) == PMIXFAB_OK && !is_the_one(*out, &id)) {
+        pmixfab_close(*out);
+        *out = NULL;
+    }
+    fab_answer_free(answer);
+    return rc;
+}
+
+static int fetch_bytes(const pmix_info_t *directives, size_t ndirs, struct pmixfab **out)
+{
+    static const char *const keys[] = {PMIXFAB_KEY_SNAPSHOT, NULL};
+    struct fab_answer *answer;
+    int rc = fab_query(keys, directives, ndirs, &answer);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    const pmix_value_t *bytes = fab_answer_value(answer, PMIXFAB_KEY_SNAPSHOT, PMIX_BYTE_OBJECT);
+    rc = bytes == NULL ? PMIXFAB_ERR_UNSUPPORTED
+                       : pmixfab_open_memory(bytes->data.bo.bytes, bytes->data.bo.size, out);
+    fab_answer_free(answer);
+    return rc;
+}
+
+int pmixfab_open_pmix(const struct pmix_info *directives, size_t ndirs, struct pmixfab **out)
+{
+    if (out == NULL)
+        return PMIXFAB_ERR_INVAL;
+    *out = NULL;
+    if (directives == NULL && ndirs > 0)
+        return PMIXFAB_ERR_INVAL;
+    int rc = PMIXFAB_OK;
+    /* Twice: the file may have been replaced between the answer and the opening. */
+    for (int i = 0; rc == PMIXFAB_OK && *out == NULL && i < 2; i++)
+        rc = open_named_file(directives, ndirs, out);
+    if (rc == PMIXFAB_OK && *out == NULL)
+        rc = fetch_bytes(directives, ndirs, out);
+    return rc;
+}
+
+int pmixfab_stale_pmix(int *stale)
+{
+    static const char *const keys[] = {PMIXFAB_KEY_STALE, NULL};
+    struct fab_answer *answer;
+    if (stale == NULL)
+        return PMIXFAB_ERR_INVAL;
+    int rc = fab_query(keys, NULL, 0, &answer);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    const pmix_value_t *value = fab_answer_value(answer, PMIXFAB_KEY_STALE, PMIX_BOOL);
+    if (value == NULL)
+        rc = PMIXFAB_ERR_UNSUPPORTED;
+    else
+        *stale = value->data.flag;
+    fab_answer_free(answer);
+    return rc;
+}
+
+int pmixfab_list_pmix(char ***names, size_t *n)
+{
+    static const char *const keys[] = {PMIX_FABRIC_PLANE, NULL};
+    struct fab_answer *answer;
+    if (names == NULL || n == NULL)
+        return PMIXFAB_ERR_INVAL;
+    *names = NULL;
+    *n = 0;
+    int rc = fab_query(keys, NULL, 0, &answer);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    const pmix_value_t *value = fab_answer_value(answer, PMIX_FABRIC_PLANE, PMIX_DATA_ARRAY);
+    const pmix_data_array_t *array = value == NULL ? NULL : value->data.darray;
+    if (array == NULL || array->type != PMIX_STRING || array->size == 0) {
+        fab_answer_free(answer);
+        return PMIXFAB_ERR_UNSUPPORTED;
+    }
+    char **list = calloc(array->size, sizeof(*list));
+    rc = list == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    for (size_t i = 0; rc == PMIXFAB_OK && i < array->size; i++) {
+        const char *name = ((char **)array->array)[i];
+        list[i] = strdup(name == NULL ? "" : name);
+        rc = list[i] == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    }
+    size_t count = array->size;
+    fab_answer_free(answer);
+    if (rc != PMIXFAB_OK) {
+        pmixfab_list_free(list, count);
+        return rc;
+    }
+    *names = list;
+    *n = count;
+    return PMIXFAB_OK;
+}

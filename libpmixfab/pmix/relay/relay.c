@@ -1,0 +1,213 @@
+/* relay.c - a PMIx server's clients, answered by the scheduler's fabricd: opening, keeping, closing. */
+#include "pmix/relay/relay.h"
+
+#include <pmix.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pmix/relay/relay_state.h"
+#include "pmix/relay/relay_tags.h"
+#include "pmix/relay/thread.h"
+#include "topo/base/log.h"
+
+#define DEADLINE_MS    10000
+#define FIRST_PAUSE_MS 50
+#define MAX_PAUSE_MS   5000
+
+struct relay fab_relay = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .tried_changed = PTHREAD_COND_INITIALIZER, .deadline_ms = DEADLINE_MS};
+
+/* One open or close at a time. */
+static pthread_mutex_t doing = PTHREAD_MUTEX_INITIALIZER;
+
+int64_t relay_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void relay_poke(struct relay *relay)
+{
+    const uint64_t one = 1;
+    relay->poked = true;
+    if (write(relay->bell, &one, sizeof(one)) < 0)
+        return; /* it is ringing already */
+}
+
+/* ---- the keeper ---------------------------------------------------------------------------------- */
+
+/* Not from the clock: a thousand servers may have been started in the same second. */
+int64_t relay_with_jitter(unsigned pause)
+{
+    static unsigned count;
+    unsigned chance;
+    if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != (ssize_t)sizeof(chance))
+        chance =
+            ((unsigned)(uintptr_t)pthread_self() >> 4) + (unsigned)getpid() * 7919 + ++count * 2654435761u;
+    return pause / 2 + chance % (pause + 1);
+}
+
+static int64_t relay_reconnect(struct relay *relay, int64_t now)
+{
+    if (now < relay->try_at)
+        return relay->try_at;
+    if (relay->sending > 0) /* whoever leaves the library last wakes us */
+        return now + 10;
+    pthread_mutex_unlock(&relay->lock);
+    bool connected = relay_link_connect(relay);
+    pthread_mutex_lock(&relay->lock);
+    relay->tried = true;
+    pthread_cond_broadcast(&relay->tried_changed);
+    now = relay_now();
+    if (!connected || relay->pause_ms == 0) {
+        relay->try_at = now + relay_with_jitter(relay->pause_ms);
+        relay->pause_ms = relay->pause_ms * 2 > MAX_PAUSE_MS ? MAX_PAUSE_MS : relay->pause_ms * 2;
+    }
+    if (connected) {
+        relay->subscription.id = 0;
+        relay->subscription.due = now; /* before any request: no change is missed after the first answer */
+    }
+    return now;
+}
+
+static void sleep_until(struct relay *relay, int64_t when)
+{
+    int64_t rest = when - relay_now();
+    relay->wakes_at = when;
+    relay_wait(relay, when == INT64_MAX ? -1 : rest < 0 ? 0 : (int)rest + 1);
+    relay->wakes_at = INT64_MAX; /* while it is awake every new request makes it look again */
+}
+
+static void *relay_thread(void *arg)
+{
+    struct relay *relay = arg;
+    pthread_mutex_lock(&relay->lock);
+    while (!relay->closing) {
+        int64_t now = relay_now(), next = INT64_MAX, when;
+        relay->poked = false;
+        if (!relay->connected)
+            next = relay_reconnect(relay, now);
+        when = relay_subscription_step(relay, now);
+        next = when < next ? when : next;
+        relay_subscription_tell_host(relay);
+        if (relay->subscription.confirmed && relay->connected)
+            relay->pause_ms = FIRST_PAUSE_MS; /* it has said something sensible */
+        relay_send_waiting(relay);
+        when = relay_expire(relay, relay_now(), false);
+        next = when < next ? when : next;
+        if (next > now && !relay->poked)
+            sleep_until(relay, next);
+    }
+    relay->connected = false;
+    relay_expire(relay, 0, true);
+    pthread_mutex_unlock(&relay->lock);
+    return NULL;
+}
+
+/* ---- for the host -------------------------------------------------------------------------------- */
+
+static int relay_start_thread(struct relay *relay)
+{
+    relay->closing = relay->tried = relay->connected = false;
+    relay->pause_ms = FIRST_PAUSE_MS;
+    relay->try_at = 0;
+    relay->wakes_at = INT64_MAX;
+    relay->socket = -1;
+    relay_subscription_reset(relay);
+    int rc = relay_repair_tags(relay->in_between ? RELAY_IN_BETWEEN_TAG : RELAY_FIRST_TAG);
+    if (rc != PMIXFAB_OK) {
+        fab_log(PMIXFAB_LOG_ERROR, "relay: not with this version of the PMIx library: %s",
+                PMIx_Get_version());
+        return rc;
+    }
+    relay->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (relay->bell < 0)
+        return PMIXFAB_ERR_IO;
+    if (pthread_create(&relay->keeper, NULL, relay_thread, relay) != 0) {
+        close(relay->bell);
+        return PMIXFAB_ERR_NOMEM;
+    }
+    pthread_mutex_lock(&relay->lock);
+    relay->open = true;
+    while (!relay->tried)
+        pthread_cond_wait(&relay->tried_changed, &relay->lock);
+    pthread_mutex_unlock(&relay->lock);
+    return PMIXFAB_OK;
+}
+
+int pmixfab_relay_open(const char *scheduler)
+{
+    struct relay *relay = &fab_relay;
+    int rc;
+    if (scheduler == NULL)
+        scheduler = "/run/fabricd";
+    if (scheduler[0] == '\0')
+        return PMIXFAB_ERR_INVAL;
+    if (!relay_is_uri(scheduler) && strstr(scheduler, "://") != NULL)
+        return PMIXFAB_ERR_SYNTAX;
+    if (!PMIx_Initialized())
+        return PMIXFAB_ERR_UNREACH;
+    pthread_mutex_lock(&doing);
+    if (relay->open) {
+        rc = PMIXFAB_ERR_BUSY;
+    } else if ((relay->where = strdup(scheduler)) == NULL) {
+        rc = PMIXFAB_ERR_NOMEM;
+    } else if ((rc = relay_start_thread(relay)) != PMIXFAB_OK) {
+        free(relay->where);
+        relay->where = NULL;
+    }
+    pthread_mutex_unlock(&doing);
+    return rc;
+}
+
+int pmixfab_relay_deadline(unsigned milliseconds)
+{
+    if (milliseconds == 0 || milliseconds > 3600000)
+        return PMIXFAB_ERR_RANGE;
+    pthread_mutex_lock(&fab_relay.lock);
+    fab_relay.deadline_ms = milliseconds;
+    pthread_mutex_unlock(&fab_relay.lock);
+    return PMIXFAB_OK;
+}
+
+void relay_on_news(relay_news_fn fn, void *cbdata)
+{
+    pthread_mutex_lock(&fab_relay.lock);
+    fab_relay.news_fn = fn;
+    fab_relay.news_cbdata = cbdata;
+    pthread_mutex_unlock(&fab_relay.lock);
+}
+
+void relay_in_between(void)
+{
+    fab_relay.in_between = true;
+}
+
+void pmixfab_relay_close(void)
+{
+    struct relay *relay = &fab_relay;
+    pthread_mutex_lock(&doing);
+    if (relay->open) {
+        pthread_mutex_lock(&relay->lock);
+        relay->closing = true;
+        relay_poke(relay);
+        pthread_mutex_unlock(&relay->lock);
+        pthread_join(relay->keeper, NULL);
+        fab_wait_for_pmix_thread(); /* all are answered when the host goes on */
+        relay_link_close(relay);
+        pthread_mutex_lock(&relay->lock);
+        relay->open = false;
+        close(relay->bell);
+        relay->bell = -1;
+        relay_subscription_reset(relay);
+        pthread_mutex_unlock(&relay->lock);
+        free(relay->where);
+        relay->where = NULL;
+    }
+    pthread_mutex_unlock(&doing);
+}

@@ -1,0 +1,129 @@
+/*
+ * relay.h - what a relaying PMIx server and fabricd say to each other.
+ *
+ * A server reaches another one by PMIx_Lookup(), whatever functions its own module has; a query would end in
+ * the server's own query function. The one key that is looked up is the request, the info array carries what
+ * the request is about, and each attribute of the answer is one published value.
+ */
+#ifndef FAB_PMIX_RELAY_H
+#define FAB_PMIX_RELAY_H
+
+#include <pmix_server.h>
+#include <stdbool.h>
+
+#include "pmixfab.h"
+
+/* Requests. The directives of a register and an update are the info array. */
+#define RELAY_REGISTER "pmixfab.relay.register"
+#define RELAY_UPDATE   "pmixfab.relay.update"
+#define RELAY_QUERY    "pmixfab.relay.query" /* info: RELAY_QUERIES */
+#define RELAY_SUBSCRIBE                                                                                      \
+    "pmixfab.relay.subscribe" /* info: what is known, see below; nothing: answer at once */
+
+#define RELAY_QUERIES "pmixfab.relay.queries" /* PMIX_DATA_ARRAY of PMIX_QUERY */
+
+/*
+ * The first info of a register and an update: PMIX_PROC, the relay's client that asks. What index 0 means is
+ * another thing for each of them.
+ */
+#define RELAY_REQUESTOR "pmixfab.relay.requestor"
+
+/*
+ * A subscription is answered when something else is published than the PMIXFAB_KEY_GENERATION and
+ * FAB_KEY_PUBLISHED that the watcher knows, when PMIXFAB_KEY_STALE is not what it says (if it does), or after
+ * RELAY_SUBSCRIBE_SECONDS. The answer: the three of the published set, and, where there are planes, three
+ * arrays of one length.
+ */
+#define RELAY_SUBSCRIBE_SECONDS 20
+#define RELAY_INDICES           "pmixfab.relay.indices"     /* PMIX_DATA_ARRAY of PMIX_SIZE */
+#define RELAY_GENERATIONS       "pmixfab.relay.generations" /* PMIX_DATA_ARRAY of PMIX_UINT64 */
+#define RELAY_NAMES             "pmixfab.relay.names"       /* PMIX_DATA_ARRAY of PMIX_STRING */
+#define RELAY_MAX_PLANES        4096
+
+/*
+ * A node hands over what it has (topo/report/delivery.h, in a munge credential). The answer: RELAY_CODE,
+ * RELAY_REASON and RELAY_DIGEST, also where it is refused.
+ */
+#define RELAY_DELIVER    "pmixfab.relay.deliver"    /* info: RELAY_CREDENTIAL */
+#define RELAY_CREDENTIAL "pmixfab.relay.credential" /* string */
+#define RELAY_CODE       "pmixfab.relay.code"       /* int32_t: 0 or enum pmixfab_err */
+#define RELAY_REASON     "pmixfab.relay.reason"     /* string */
+#define RELAY_DIGEST     "pmixfab.relay.digest"     /* uint64_t: of the report held of this host; 0: none */
+
+/*
+ * A node waits for what the scheduler wants of it. Answered at once when RELAY_DIGEST is not what is held,
+ * when there is an order, or after RELAY_SUBSCRIBE_SECONDS. The answer: RELAY_SCAN_REQUEST and RELAY_DIGEST.
+ */
+#define RELAY_SCAN_REQUESTS                                                                                  \
+    "pmixfab.relay.scan_requests" /* info: PMIX_HOSTNAME, RELAY_DIGEST (what the node last delivered) */
+#define RELAY_SCAN_REQUEST "pmixfab.relay.scan_request" /* string: "look", or "" */
+#define RELAY_SCAN         "scan"
+
+/* ---- the relay's own host ------------------------------------------------------------------------ */
+
+/*
+ * A request of this process's own, on the relay's connection: any of the operations above. op lives for ever;
+ * info is copied, it need not outlive the call. Answered once, with the scheduler's status or
+ * PMIX_ERR_TIMEOUT or PMIX_ERR_UNREACH, on PMIx's thread; data is only lent. It waits for a connection while
+ * its deadline lasts, and is sent once: when the connection breaks then, it is answered PMIX_ERR_UNREACH and
+ * not sent again, since the scheduler may have taken it. Not answered (fn is not called):
+ * PMIXFAB_ERR_UNREACH, the relay is not open; _INVAL, _RANGE (a deadline of 0 or more than an hour), _NOMEM.
+ */
+typedef void (*relay_answer_fn)(pmix_status_t status, const pmix_pdata_t *data, size_t n, void *cbdata);
+int relay_ask(const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms, relay_answer_fn fn,
+              void *cbdata);
+
+struct relay_news;
+
+/*
+ * Tell the host what the relay hears: after each answer to a subscription (also one that brings nothing new),
+ * and when the connection is lost. connected: the scheduler has told the news over the connection that
+ * stands. Called on the relay's own thread, without its lock; news is only lent. To be set while the relay is
+ * closed; NULL: nobody.
+ */
+typedef void (*relay_news_fn)(bool connected, const struct relay_news *news, void *cbdata);
+void relay_on_news(relay_news_fn fn, void *cbdata);
+
+/*
+ * Other servers relay to this one, which relays itself: its questions must not have the numbers of theirs
+ * (relay_tags.h). To be called before the relay is opened.
+ */
+void relay_in_between(void);
+
+/*
+ * pmixfab_server_query(), with the scheduler's errors as they are: for a host that has an answer of its own
+ * then. It must not hand an error on to a client itself (docs/relay.md says why).
+ */
+pmix_status_t relay_query(pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata);
+
+/* ---- reading answers ---------------------------------------------------------------------------- */
+
+/*
+ * The answer to a register, update or query as an info array (free with PMIX_INFO_FREE); values are moved out
+ * of `data`, which stays the caller's to free. `whole`: everything that a fabric object needs must be there.
+ * PMIX_ERR_UNPACK_FAILURE: not what a fabricd says.
+ */
+pmix_status_t relay_decode(pmix_pdata_t *data, size_t n, bool whole, pmix_info_t **info, size_t *ninfo);
+
+/* What a scheduler serves, as a subscription tells it. */
+struct relay_plane {
+    size_t index;
+    uint64_t generation;
+    char name[64];
+};
+struct relay_news {
+    uint64_t generation;
+    int64_t published;
+    uint32_t n;
+    struct relay_plane *planes; /* free with free() */
+    bool stale;                 /* the scheduler says it of itself */
+};
+pmix_status_t relay_decode_news(const pmix_pdata_t *data, size_t n, struct relay_news *out);
+
+/*
+ * The planes that differ from before to after, those that are gone included, into *out (free with free()).
+ */
+int relay_changed(const struct relay_news *before, const struct relay_news *after, struct relay_plane **out,
+                  uint32_t *n);
+
+#endif

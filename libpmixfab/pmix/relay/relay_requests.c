@@ -1,0 +1,342 @@
+/* relay_requests.c - requests of a server's clients on their way to the scheduler: each is answered once. */
+#include <pmix.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "pmix/relay/relay_state.h"
+#include "pmix/relay/thread.h"
+#include "topo/base/log.h"
+
+/* ---- answers ------------------------------------------------------------------------------------ */
+
+struct answer {
+    pmix_info_t *info;
+    size_t n;
+};
+
+static void relay_answer_free(void *cbdata)
+{
+    struct answer *answer = cbdata;
+    PMIX_INFO_FREE(answer->info, answer->n);
+    free(answer);
+}
+
+static void answer_error(const struct relay_request *request, pmix_status_t status)
+{
+    if (request->answer != NULL) {
+        request->answer(status, NULL, 0, request->cbdata);
+        return;
+    }
+#if PMIX_VERSION_MAJOR < 6
+    /*
+     * A server that is attached to another one and has a query function of its own never passes an error on
+     * to its client, which then waits for ever. An answer without any value says the same.
+     */
+    if (strcmp(request->op, RELAY_QUERY) == 0 && !request->plain)
+        status = PMIX_SUCCESS;
+#endif
+    fab_log(PMIXFAB_LOG_DEBUG, "relay: %s: %s", request->op, PMIx_Error_string(status));
+    request->cbfunc(status, NULL, 0, request->cbdata, NULL, NULL);
+}
+
+static void answer_data(const struct relay_request *request, pmix_pdata_t *data, size_t n)
+{
+    if (request->answer != NULL) {
+        request->answer(PMIX_SUCCESS, data, n, request->cbdata);
+        return;
+    }
+    struct answer *answer = calloc(1, sizeof(*answer));
+    pmix_status_t rc = PMIX_ERR_NOMEM;
+    if (answer != NULL)
+        rc = relay_decode(data, n, strcmp(request->op, RELAY_QUERY) != 0, &answer->info, &answer->n);
+    if (rc == PMIX_SUCCESS) {
+        request->cbfunc(rc, answer->info, answer->n, request->cbdata, relay_answer_free, answer);
+        return;
+    }
+    free(answer);
+    fab_log(PMIXFAB_LOG_ERROR, "relay: the scheduler's answer to %s cannot be used: %s", request->op,
+            PMIx_Error_string(rc));
+    answer_error(request, rc);
+}
+
+/* ---- the table ---------------------------------------------------------------------------------- */
+
+static void relay_request_put(struct relay_request *request)
+{
+    if (--request->refs > 0)
+        return;
+    if (request->info != NULL)
+        PMIX_INFO_FREE(request->info, request->n);
+    free(request);
+}
+
+/* Into the table, where its deadline puts it: nearly always at the end. */
+static void relay_request_insert(struct relay *relay, struct relay_request *request)
+{
+    struct relay_request *before = relay->list == NULL ? NULL : relay->list->prev;
+    while (before != NULL && before->deadline > request->deadline)
+        before = before == relay->list ? NULL : before->prev;
+    if (before == NULL)
+        DL_PREPEND(relay->list, request);
+    else
+        DL_APPEND_ELEM(relay->list, before, request);
+    relay->waiting++;
+    if (relay->wakes_at > request->deadline)
+        relay_poke(relay);
+}
+
+static void forget_attempt(struct relay *relay, struct relay_request *request)
+{
+    if (request->id == 0)
+        return;
+    request->id = 0;
+    relay->waiting++;
+}
+
+/* Out of the table: whoever has taken it answers it. */
+static void relay_request_remove(struct relay *relay, struct relay_request *request)
+{
+    forget_attempt(relay, request);
+    relay->waiting--;
+    DL_DELETE(relay->list, request);
+}
+
+void relay_lost(struct relay *relay)
+{
+    struct relay_request *request, *next;
+    if (relay->connected)
+        fab_log(PMIXFAB_LOG_WARNING, "relay: the connection to the scheduler is lost");
+    relay->connected = false;
+    relay_subscription_lost(relay);
+    DL_FOREACH_SAFE(relay->list, request, next)
+    {
+        bool over = request->id != 0 && request->answer != NULL;
+        forget_attempt(relay, request);
+        if (!over)
+            continue;
+        request->over = true;
+        request->deadline = 0;
+        DL_DELETE(relay->list, request);
+        DL_PREPEND(relay->list, request);
+    }
+    relay_poke(relay);
+}
+
+static bool means_lost(pmix_status_t status)
+{
+    return status == PMIX_ERR_UNREACH || status == PMIX_ERR_LOST_CONNECTION ||
+           status == PMIX_ERR_COMM_FAILURE;
+}
+
+/* On PMIx's thread. The number stands for the attempt: an answer that comes too late finds nothing. */
+static void relay_request_on_answer(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cbdata)
+{
+    struct relay *relay = &fab_relay;
+    struct relay_request *request;
+    uint64_t id = (uint64_t)(uintptr_t)cbdata;
+    pthread_mutex_lock(&relay->lock);
+    DL_SEARCH_SCALAR(relay->list, request, id, id);
+    if (request != NULL && means_lost(status)) {
+        relay_lost(relay);
+        request = NULL;
+    }
+    if (request != NULL)
+        relay_request_remove(relay, request);
+    pthread_mutex_unlock(&relay->lock);
+    if (request == NULL)
+        return;
+    if (status == PMIX_SUCCESS)
+        answer_data(request, data, n);
+    else
+        answer_error(request, status);
+    pthread_mutex_lock(&relay->lock);
+    relay_request_put(request);
+    pthread_mutex_unlock(&relay->lock);
+}
+
+/* ---- sending ------------------------------------------------------------------------------------ */
+
+static void send_request(struct relay *relay, struct relay_request *request)
+{
+    char *keys[] = {(char *)request->op, NULL};
+    uint64_t id = ++relay->last_id;
+    request->id = id;
+    request->refs++;
+    relay->waiting--;
+    relay->sending++;
+    pthread_mutex_unlock(&relay->lock);
+    pmix_status_t rc =
+        PMIx_Lookup_nb(keys, request->info, request->n, relay_request_on_answer, (void *)(uintptr_t)id);
+    pthread_mutex_lock(&relay->lock);
+    if (--relay->sending == 0 && !relay->connected)
+        relay_poke(relay);
+    if (rc != PMIX_SUCCESS && request->id == id) /* no answer comes: the connection is no more */
+        relay_lost(relay);
+    relay_request_put(request);
+}
+
+void relay_send_waiting(struct relay *relay)
+{
+    struct relay_request *request;
+    while (relay->connected && relay->waiting > 0) {
+        DL_FOREACH(relay->list, request)
+        {
+            if (request->id == 0 && !request->over)
+                break;
+        }
+        if (request == NULL)
+            return;
+        send_request(relay, request);
+    }
+}
+
+/* On PMIx's thread. */
+static void answer_expired(pmix_status_t status, void *cbdata)
+{
+    struct relay_request *request = cbdata;
+    (void)status;
+    answer_error(request, request->outcome);
+    pthread_mutex_lock(&fab_relay.lock);
+    relay_request_put(request);
+    pthread_mutex_unlock(&fab_relay.lock);
+}
+
+int64_t relay_expire(struct relay *relay, int64_t now, bool all)
+{
+    while (relay->list != NULL && (all || relay->list->deadline <= now)) {
+        struct relay_request *request = relay->list;
+        relay_request_remove(relay, request);
+        request->outcome = relay->connected && !all && !request->over ? PMIX_ERR_TIMEOUT : PMIX_ERR_UNREACH;
+        pthread_mutex_unlock(&relay->lock);
+        fab_on_pmix_thread(answer_expired, request);
+        pthread_mutex_lock(&relay->lock);
+    }
+    return relay->list == NULL ? INT64_MAX : relay->list->deadline;
+}
+
+/* ---- what a server's module calls ----------------------------------------------------------------- */
+
+/* Takes info over, also on error. plain: errors of a query as they are. */
+static void relay_submit(const char *op, pmix_info_t *info, size_t n, bool plain, pmix_info_cbfunc_t cbfunc,
+                         void *cbdata)
+{
+    struct relay *relay = &fab_relay;
+    struct relay_request *request = calloc(1, sizeof(*request));
+    if (request == NULL) {
+        if (info != NULL)
+            PMIX_INFO_FREE(info, n);
+        cbfunc(PMIX_ERR_NOMEM, NULL, 0, cbdata, NULL, NULL);
+        return;
+    }
+    *request = (struct relay_request){
+        .refs = 1, .op = op, .info = info, .n = n, .plain = plain, .cbfunc = cbfunc, .cbdata = cbdata};
+    pthread_mutex_lock(&relay->lock);
+    if (!relay->open || relay->closing || !relay->connected) {
+        pthread_mutex_unlock(&relay->lock);
+        answer_error(request, PMIX_ERR_UNREACH);
+        pthread_mutex_lock(&relay->lock);
+        relay_request_put(request);
+    } else {
+        request->deadline = relay_now() + relay->deadline_ms;
+        relay_request_insert(relay, request);
+        send_request(relay, request);
+    }
+    pthread_mutex_unlock(&relay->lock);
+}
+
+pmix_status_t pmixfab_server_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
+                                    const pmix_info_t directives[], size_t n, pmix_info_cbfunc_t cbfunc,
+                                    void *cbdata)
+{
+    pmix_info_t *copy = NULL;
+    size_t given = 0, all = n + (requestor != NULL);
+    if (cbfunc == NULL || (directives == NULL && n > 0) ||
+        (op != PMIX_FABRIC_REQUEST_INFO && op != PMIX_FABRIC_UPDATE_INFO))
+        return PMIX_ERR_BAD_PARAM;
+    if (all > 0) {
+        PMIX_INFO_CREATE(copy, all);
+        if (copy == NULL)
+            return PMIX_ERR_NOMEM;
+        if (requestor != NULL)
+            PMIX_INFO_LOAD(&copy[given++], RELAY_REQUESTOR, requestor, PMIX_PROC);
+        for (size_t i = 0; i < n; i++)
+            PMIX_INFO_XFER(&copy[given++], &directives[i]);
+    }
+    relay_submit(op == PMIX_FABRIC_REQUEST_INFO ? RELAY_REGISTER : RELAY_UPDATE, copy, all, false, cbfunc,
+                 cbdata);
+    return PMIX_SUCCESS;
+}
+
+static bool copy_queries(pmix_value_t *value, const pmix_query_t *queries, size_t n)
+{
+    pmix_data_array_t whole = {.type = PMIX_QUERY, .size = n, .array = (void *)queries};
+    const pmix_value_t from = {.type = PMIX_DATA_ARRAY, .data.darray = &whole};
+    return PMIx_Value_xfer(value, &from) == PMIX_SUCCESS;
+}
+
+static pmix_status_t submit_query(pmix_query_t *queries, size_t n, bool plain, pmix_info_cbfunc_t cbfunc,
+                                  void *cbdata)
+{
+    pmix_info_t *info;
+    if (cbfunc == NULL || queries == NULL || n == 0)
+        return PMIX_ERR_BAD_PARAM;
+    PMIX_INFO_CREATE(info, 1);
+    if (info == NULL)
+        return PMIX_ERR_NOMEM;
+    PMIX_LOAD_KEY(info->key, RELAY_QUERIES);
+    if (!copy_queries(&info->value, queries, n)) {
+        PMIX_INFO_FREE(info, 1);
+        return PMIX_ERR_NOMEM;
+    }
+    relay_submit(RELAY_QUERY, info, 1, plain, cbfunc, cbdata);
+    return PMIX_SUCCESS;
+}
+
+pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n,
+                                   pmix_info_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)requestor;
+    return submit_query(queries, n, false, cbfunc, cbdata);
+}
+
+pmix_status_t relay_query(pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata)
+{
+    return submit_query(queries, n, true, cbfunc, cbdata);
+}
+
+/* ---- the host's own ------------------------------------------------------------------------------- */
+
+int relay_ask(const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms, relay_answer_fn fn,
+              void *cbdata)
+{
+    struct relay *relay = &fab_relay;
+    if (op == NULL || fn == NULL || (info == NULL && n > 0))
+        return PMIXFAB_ERR_INVAL;
+    if (deadline_ms == 0 || deadline_ms > 3600000)
+        return PMIXFAB_ERR_RANGE;
+    struct relay_request *request = calloc(1, sizeof(*request));
+    if (request == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    *request = (struct relay_request){.refs = 1, .op = op, .answer = fn, .cbdata = cbdata};
+    if (n > 0) {
+        PMIX_INFO_CREATE(request->info, n);
+        request->n = request->info == NULL ? 0 : n;
+    }
+    for (size_t i = 0; i < request->n; i++)
+        PMIX_INFO_XFER(&request->info[i], &info[i]);
+    int rc = request->n < n ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    pthread_mutex_lock(&relay->lock);
+    if (rc == PMIXFAB_OK && (!relay->open || relay->closing))
+        rc = PMIXFAB_ERR_UNREACH;
+    if (rc != PMIXFAB_OK) {
+        relay_request_put(request);
+    } else {
+        request->deadline = relay_now() + deadline_ms;
+        relay_request_insert(relay, request);
+        if (relay->connected)
+            send_request(relay, request);
+    }
+    pthread_mutex_unlock(&relay->lock);
+    return rc;
+}

@@ -1,0 +1,116 @@
+/*
+ * relay_priv.h - the relay's parts: requests, the connection, the subscription. One relay a process.
+ *
+ * Two threads meet here: PMIx's progress thread brings requests, answers and the news of a lost connection;
+ * the keeper, a thread of the relay's own, does what takes time (connect, notify) or comes with time
+ * (deadlines). PMIx functions are called without the lock, since the library may call back, or hold a lock of
+ * its own.
+ */
+#ifndef FAB_PMIX_RELAY_PRIV_H
+#define FAB_PMIX_RELAY_PRIV_H
+
+#include <pmix_server.h>
+#include <pthread.h>
+
+#include "pmix/relay/relay.h"
+
+/* One request, of a client or the host's own. The list is in the order of deadlines. */
+struct relay_request {
+    struct relay_request *prev, *next;
+    uint64_t id; /* of the latest attempt; 0: not sent */
+    unsigned refs;
+    int64_t deadline;
+    pmix_status_t outcome; /* of one that the scheduler does not answer */
+    const char *op;
+    pmix_info_t *info;
+    size_t n;
+    pmix_info_cbfunc_t cbfunc; /* of a client's */
+    relay_answer_fn answer;    /* of the host's own, which is sent once */
+    void *cbdata;
+    bool plain; /* errors of a query as they are */
+    bool over;  /* was on its way when the connection broke: to be answered, not sent */
+};
+
+struct relay_subscription {
+    uint64_t id;     /* of the subscription under way; 0: none */
+    int64_t due;     /* when to ask again, or when to give the connection up if it is under way */
+    int64_t asked;   /* when that was sent */
+    bool known_any;  /* known holds something */
+    bool confirmed;  /* on this connection there was an answer: known is what the scheduler serves */
+    bool host_due;   /* the host is to hear of it */
+    bool host_knows; /* what the host heard last: connected */
+    bool news_ready; /* news is to be worked off */
+    struct relay_news known, news;
+    struct relay_plane *changed;
+    uint32_t n_changed;
+    bool pending_told;
+    unsigned telling; /* handlers of this process that have not finished */
+    int64_t told_until;
+};
+
+struct relay {
+    pthread_mutex_t lock;
+    pthread_cond_t tried_changed;
+    int bell; /* eventfd that wakes the keeper */
+    pthread_t keeper;
+    bool open, closing, tried; /* tried: the first attempt to connect is over */
+    bool in_between;           /* other servers relay to this one */
+    bool poked;                /* something happened that the keeper has not seen */
+    char *where;
+    unsigned deadline_ms;
+    /* the connection */
+    bool connected, attached; /* attached: the library has an object for it, connected or not */
+    unsigned sending;         /* threads inside PMIx_Lookup_nb() */
+    unsigned pause_ms;
+    int64_t try_at;
+    pmix_proc_t self, server;
+    int socket; /* on the library's connection; -1: none */
+    /* requests */
+    uint64_t last_id;
+    struct relay_request *list;
+    size_t waiting;   /* of the list, how many are not on their way */
+    int64_t wakes_at; /* when the keeper looks up next */
+    struct relay_subscription subscription;
+    relay_news_fn news_fn;
+    void *news_cbdata;
+};
+extern struct relay fab_relay;
+
+int64_t relay_now(void); /* milliseconds, monotonic */
+/* From half of the pause to one and a half, by chance: a thousand servers do not come back at the same
+ * moment. */
+int64_t relay_with_jitter(unsigned pause);
+void relay_poke(struct relay *relay); /* lock held: the keeper is to look up */
+
+/* ---- relay_requests.c: all with the lock held, and they may give it up meanwhile -------------------------
+ */
+
+/* Send what waits. */
+void relay_send_waiting(struct relay *relay);
+/* Answer all that are past their deadline (all: every one) and return when the next is; INT64_MAX: none. */
+int64_t relay_expire(struct relay *relay, int64_t now, bool all);
+/* The connection is gone: what was on its way waits again. */
+void relay_lost(struct relay *relay);
+
+/* ---- relay_link.c -------------------------------------------------------------------------------- */
+
+/* One attempt, and the end of what came of it. Lock not held; the keeper only. */
+bool relay_link_connect(struct relay *relay);
+void relay_link_close(struct relay *relay);
+/* Sleep until the bell rings, the connection is lost, or that time is over (-1: never). Lock held. */
+void relay_wait(struct relay *relay, int milliseconds);
+/* Is it a PMIx URI (and not a run directory)? */
+bool relay_is_uri(const char *where);
+
+/* ---- relay_subscription.c: lock held, as above ----------------------------------------------------------
+ */
+
+/* Do what is to be done now; returns when there is more to do. */
+int64_t relay_subscription_step(struct relay *relay, int64_t now);
+void relay_subscription_reset(struct relay *relay);
+/* The connection is gone. */
+void relay_subscription_lost(struct relay *relay);
+/* Tell the host what it does not know yet. The keeper only. */
+void relay_subscription_tell_host(struct relay *relay);
+
+#endif

@@ -1,0 +1,215 @@
+/* relay_subscription.c - the long poll: what the scheduler has published meanwhile, as events for a server's
+ * clients. */
+#include <pmix.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pmix/relay/relay_state.h"
+#include "pmix/values/info.h"
+#include "topo/base/log.h"
+
+#define HANDLERS_MS 5000 /* how long handlers of this process may take before UPDATED comes nevertheless */
+#define SLACK_MS    10000
+#define AGAIN_MS    1000
+
+/* ---- asking ------------------------------------------------------------------------------------- */
+
+/* On PMIx's thread. */
+static void subscription_on_news(pmix_status_t status, pmix_pdata_t *data, size_t n, void *cbdata)
+{
+    struct relay *relay = &fab_relay;
+    struct relay_subscription *subscription = &relay->subscription;
+    pthread_mutex_lock(&relay->lock);
+    if (subscription->id == (uint64_t)(uintptr_t)cbdata) {
+        subscription->id = 0;
+        subscription->due = relay_now();
+        if (status == PMIX_SUCCESS)
+            status = relay_decode_news(data, n, &subscription->news);
+        subscription->news_ready = status == PMIX_SUCCESS;
+        if (status == PMIX_SUCCESS && subscription->confirmed &&
+            relay_now() < subscription->asked + AGAIN_MS &&
+            subscription->news.generation == subscription->known.generation &&
+            subscription->news.published == subscription->known.published &&
+            subscription->news.stale == subscription->known.stale)
+            subscription->due +=
+                AGAIN_MS; /* nothing new, and at once: not as agreed, so not in a tight loop */
+        if (status != PMIX_SUCCESS) {
+            fab_log(PMIXFAB_LOG_WARNING, "relay: watching the scheduler: %s", PMIx_Error_string(status));
+            subscription->due += AGAIN_MS;
+        }
+        relay_poke(relay);
+    }
+    pthread_mutex_unlock(&relay->lock);
+}
+
+static void subscription_request(struct relay *relay, int64_t now)
+{
+    struct relay_subscription *subscription = &relay->subscription;
+    char *keys[] = {RELAY_SUBSCRIBE, NULL};
+    pmix_info_t info[3];
+    size_t n = subscription->confirmed ? 3 : 0; /* the first answer on a connection comes at once */
+    PMIX_INFO_LOAD(&info[0], PMIXFAB_KEY_GENERATION, &subscription->known.generation, PMIX_UINT64);
+    PMIX_INFO_LOAD(&info[1], FAB_KEY_PUBLISHED, &subscription->known.published, PMIX_INT64);
+    PMIX_INFO_LOAD(&info[2], PMIXFAB_KEY_STALE, &subscription->known.stale, PMIX_BOOL);
+    uint64_t id = subscription->id = ++relay->last_id;
+    subscription->asked = now;
+    subscription->due = now + RELAY_SUBSCRIBE_SECONDS * 1000 + SLACK_MS;
+    relay->sending++;
+    pthread_mutex_unlock(&relay->lock);
+    pmix_status_t rc =
+        PMIx_Lookup_nb(keys, n == 0 ? NULL : info, n, subscription_on_news, (void *)(uintptr_t)id);
+    pthread_mutex_lock(&relay->lock);
+    relay->sending--;
+    if (rc != PMIX_SUCCESS && subscription->id == id)
+        relay_lost(relay);
+}
+
+/* ---- telling ------------------------------------------------------------------------------------ */
+
+struct notification {
+    size_t n;
+    pmix_info_t info[4];
+};
+
+static void subscription_news_free(struct notification *notification)
+{
+    for (size_t i = 0; i < notification->n; i++)
+        PMIX_INFO_DESTRUCT(&notification->info[i]);
+    free(notification);
+}
+
+/* On PMIx's thread: the handlers of this process have finished. */
+static void on_told(pmix_status_t status, void *cbdata)
+{
+    struct relay *relay = &fab_relay;
+    (void)status;
+    subscription_news_free(cbdata);
+    pthread_mutex_lock(&relay->lock);
+    if (relay->subscription.telling > 0 && --relay->subscription.telling == 0)
+        relay_poke(relay);
+    pthread_mutex_unlock(&relay->lock);
+}
+
+static struct notification *subscription_news_new(const struct relay_plane *plane)
+{
+    struct notification *notification = calloc(1, sizeof(*notification));
+    size_t index = plane->index;
+    bool yes = true;
+    if (notification == NULL)
+        return NULL;
+    PMIX_INFO_LOAD(&notification->info[0], PMIX_FABRIC_INDEX, &index, PMIX_SIZE);
+    PMIX_INFO_LOAD(&notification->info[1], PMIXFAB_KEY_GENERATION, &plane->generation, PMIX_UINT64);
+    PMIX_INFO_LOAD(&notification->info[2], PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
+    /* A client that comes later must not be told of what was before it. */
+    PMIX_INFO_LOAD(&notification->info[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
+    notification->n = 4;
+    return notification;
+}
+
+static void subscription_report(struct relay *relay, pmix_status_t code)
+{
+    struct relay_subscription *subscription = &relay->subscription;
+    const pmix_proc_t self = relay->self;
+    for (uint32_t i = 0; i < subscription->n_changed; i++) {
+        struct notification *notification = subscription_news_new(&subscription->changed[i]);
+        if (notification == NULL)
+            continue;
+        subscription->telling++;
+        pthread_mutex_unlock(&relay->lock);
+        pmix_status_t rc = PMIx_Notify_event(code, &self, PMIX_RANGE_SESSION, notification->info,
+                                             notification->n, on_told, notification);
+        if (rc != PMIX_SUCCESS)
+            on_told(rc, notification); /* its callback does not come */
+        pthread_mutex_lock(&relay->lock);
+    }
+}
+
+/* ---- step by step ------------------------------------------------------------------------------- */
+
+static void start_telling(struct relay *relay, int64_t now)
+{
+    struct relay_subscription *subscription = &relay->subscription;
+    subscription->news_ready = false;
+    if (subscription->known_any &&
+        relay_changed(&subscription->known, &subscription->news, &subscription->changed,
+                      &subscription->n_changed) != PMIXFAB_OK)
+        fab_log(PMIXFAB_LOG_ERROR, "relay: out of memory: a change is not announced");
+    free(subscription->known.planes);
+    subscription->known = subscription->news;
+    subscription->known_any = true;
+    subscription->confirmed = relay->connected;
+    subscription->host_due = true;
+    memset(&subscription->news, 0, sizeof(subscription->news));
+    if (subscription->n_changed == 0) {
+        free(subscription->changed);
+        subscription->changed = NULL;
+        return;
+    }
+    fab_log(PMIXFAB_LOG_INFO, "relay: generation %llu: %u planes changed",
+            (unsigned long long)subscription->known.generation, subscription->n_changed);
+    subscription->pending_told = true;
+    subscription->told_until = now + HANDLERS_MS;
+    subscription_report(relay, PMIX_FABRIC_UPDATE_PENDING);
+}
+
+int64_t relay_subscription_step(struct relay *relay, int64_t now)
+{
+    struct relay_subscription *subscription = &relay->subscription;
+    if (subscription->pending_told && (subscription->telling == 0 || now >= subscription->told_until)) {
+        subscription_report(relay, PMIX_FABRIC_UPDATED);
+        subscription->pending_told = false;
+        subscription->n_changed = 0;
+        free(subscription->changed);
+        subscription->changed = NULL;
+    }
+    if (subscription->pending_told)
+        return subscription->told_until;
+    if (subscription->news_ready) {
+        start_telling(relay, now);
+        return now; /* once more */
+    }
+    if (!relay->connected)
+        return INT64_MAX;
+    if (subscription->due > now)
+        return subscription->due;
+    if (subscription->id == 0) {
+        subscription_request(relay, now);
+        return subscription->due;
+    }
+    fab_log(PMIXFAB_LOG_WARNING, "relay: the scheduler does not answer any more");
+    relay_lost(relay);
+    return now;
+}
+
+void relay_subscription_lost(struct relay *relay)
+{
+    struct relay_subscription *subscription = &relay->subscription;
+    subscription->id = 0;
+    subscription->confirmed = subscription->news_ready = false;
+    free(subscription->news.planes);
+    memset(&subscription->news, 0, sizeof(subscription->news));
+}
+
+void relay_subscription_tell_host(struct relay *relay)
+{
+    struct relay_subscription *subscription = &relay->subscription;
+    bool connected = relay->connected && subscription->confirmed;
+    if (relay->news_fn == NULL || (!subscription->host_due && connected == subscription->host_knows))
+        return;
+    subscription->host_due = false;
+    subscription->host_knows = connected;
+    pthread_mutex_unlock(&relay->lock);
+    relay->news_fn(connected, &subscription->known,
+                   relay->news_cbdata); /* known changes on this thread only */
+    pthread_mutex_lock(&relay->lock);
+}
+
+void relay_subscription_reset(struct relay *relay)
+{
+    struct relay_subscription *subscription = &relay->subscription;
+    free(subscription->known.planes);
+    free(subscription->news.planes);
+    free(subscription->changed);
+    unsigned telling = subscription->telling; /* their callbacks still come */
+    *subscription = (struct relay_subscription){.telling = telling};
+}

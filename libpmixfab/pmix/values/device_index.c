@@ -1,0 +1,90 @@
+#include "pmix/values/device.h"
+
+#include <string.h>
+
+#include "topo/snapshot/reader.h"
+
+/* The devices of a host are neighbours. */
+static bool host_range(const struct pmixfab *fab, uint32_t host, struct fab_device_walk *walk)
+{
+    const char *name;
+    uint32_t n;
+    if (pmixfab_host(fab, host, &name, &walk->next, &n) != PMIXFAB_OK)
+        return false;
+    walk->end = walk->next + n;
+    return true;
+}
+
+static bool named_range(const struct pmixfab *fab, const char *host, struct fab_device_walk *walk)
+{
+    const char *name;
+    uint32_t first, n;
+    for (uint32_t i = 0; pmixfab_host(fab, i, &name, &first, &n) == PMIXFAB_OK; i++)
+        if (strcmp(name, host) == 0)
+            return host_range(fab, i, walk);
+    return false;
+}
+
+/* Where the devices can be that are asked for; false: nowhere. */
+static bool device_index_range(const struct pmixfab *fab, const struct fab_request *request,
+                               struct fab_device_walk *walk)
+{
+    struct pmixfab_plane plane;
+    struct pmixfab_device device;
+    uint32_t index;
+    if (pmixfab_plane(fab, &plane) != PMIXFAB_OK ||
+        (request->switch_id != NULL && !fab_request_switch(fab, request->switch_id, &walk->on_switch)))
+        return false;
+    if (request->has_device_index) {
+        walk->next = request->device_index;
+        walk->end = request->device_index < plane.n_devices ? request->device_index + 1 : 0;
+        return true;
+    }
+    if (request->hostname != NULL)
+        return named_range(fab, request->hostname, walk);
+    if (request->has_nodeid)
+        return host_range(fab, request->nodeid, walk);
+    if (request->device_id != NULL)
+        return pmixfab_find(fab, request->device_id, &index) == PMIXFAB_OK &&
+               pmixfab_device(fab, index, &device) == PMIXFAB_OK && host_range(fab, device.host_index, walk);
+    walk->end = plane.n_devices;
+    return true;
+}
+
+void fab_device_walk(const struct pmixfab *fab, const struct fab_request *request,
+                     struct fab_device_walk *out)
+{
+    *out = (struct fab_device_walk){.fab = fab, .request = request, .on_switch = UINT32_MAX};
+    if (!device_index_range(fab, request, out))
+        out->end = 0;
+}
+
+static bool device_index_fits(const struct fab_device_walk *walk, const struct pmixfab_device *device)
+{
+    const struct fab_request *request = walk->request;
+    return (request->hostname == NULL || strcmp(request->hostname, device->host) == 0) &&
+           (!request->has_nodeid || request->nodeid == device->host_index) &&
+           (request->device_id == NULL || fab_reader_has_id(walk->fab, device->index, request->device_id)) &&
+           (request->device_name == NULL || strcmp(request->device_name, device->name) == 0) &&
+           (request->switch_id == NULL || walk->on_switch == device->switch_index);
+}
+
+bool fab_device_next(struct fab_device_walk *walk, uint32_t *index)
+{
+    struct pmixfab_device device;
+    while (walk->next < walk->end) {
+        *index = walk->next++;
+        if (pmixfab_device(walk->fab, *index, &device) == PMIXFAB_OK && device_index_fits(walk, &device))
+            return true;
+    }
+    return false;
+}
+
+uint32_t fab_device_count(const struct pmixfab *fab, const struct fab_request *request)
+{
+    struct fab_device_walk walk;
+    uint32_t index, n = 0;
+    for (fab_device_walk(fab, request, &walk); fab_device_next(&walk, &index);)
+        n++;
+    return n;
+}

@@ -1,0 +1,222 @@
+#include "pmix/values/info.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fills in value->type and its data; what it points at is malloc'ed. */
+typedef pmix_status_t (*value_fn)(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                  pmix_value_t *value);
+
+#define UNUSED_SOURCE (void)source
+
+static pmix_status_t value_vendor(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                  pmix_value_t *value)
+{
+    UNUSED_SOURCE;
+    return fab_value_string(value, plane->vendor);
+}
+
+static pmix_status_t value_identifier(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                      pmix_value_t *value)
+{
+    UNUSED_SOURCE;
+    return fab_value_string(value, plane->identifier);
+}
+
+static pmix_status_t value_plane(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                 pmix_value_t *value)
+{
+    UNUSED_SOURCE;
+    return fab_value_string(value, plane->name);
+}
+
+static pmix_status_t value_devices(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                   pmix_value_t *value)
+{
+    UNUSED_SOURCE;
+    value->type = PMIX_SIZE;
+    value->data.size = plane->n_devices;
+    return PMIX_SUCCESS;
+}
+
+static pmix_status_t value_index(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                 pmix_value_t *value)
+{
+    UNUSED_SOURCE;
+    value->type = PMIX_SIZE;
+    value->data.size = plane->index;
+    return PMIX_SUCCESS;
+}
+
+static bool info_is_physical(const struct fab_info_source *source)
+{
+    return source->view == PMIXFAB_PHYSICAL;
+}
+
+static pmix_status_t value_dims(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                pmix_value_t *value)
+{
+    value->type = PMIX_UINT32;
+    value->data.uint32 = info_is_physical(source) ? plane->physical_dims : plane->dims;
+    return PMIX_SUCCESS;
+}
+
+static pmix_status_t value_shape(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                 pmix_value_t *value)
+{
+    const uint32_t *shape = info_is_physical(source) ? plane->physical_shape : plane->shape;
+    uint32_t dims = info_is_physical(source) ? plane->physical_dims : plane->dims;
+    pmix_status_t rc = fab_value_array(value, PMIX_UINT32, dims);
+    if (rc == PMIX_SUCCESS)
+        memcpy(value->data.darray->array, shape, dims * sizeof(*shape));
+    return rc;
+}
+
+static pmix_status_t value_shape_string(const struct fab_info_source *source,
+                                        const struct pmixfab_plane *plane, pmix_value_t *value)
+{
+    enum pmixfab_view view = info_is_physical(source) ? PMIXFAB_PHYSICAL : PMIXFAB_LOGICAL;
+    char text[64];
+    (void)plane;
+    if (pmixfab_shape_string(source->fab, view, text, sizeof(text)) != PMIXFAB_OK)
+        return PMIX_ERROR;
+    return fab_value_string(value, text);
+}
+
+static pmix_status_t value_groups(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                  pmix_value_t *value)
+{
+    (void)plane;
+    value->type = PMIX_STRING;
+    return pmixfab_groups_string(source->fab, &value->data.string) == PMIXFAB_OK ? PMIX_SUCCESS
+                                                                                 : PMIX_ERR_NOMEM;
+}
+
+static pmix_status_t value_generation(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                      pmix_value_t *value)
+{
+    UNUSED_SOURCE;
+    value->type = PMIX_UINT64;
+    value->data.uint64 = plane->generation;
+    return PMIX_SUCCESS;
+}
+
+static pmix_status_t value_published(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                     pmix_value_t *value)
+{
+    UNUSED_SOURCE;
+    value->type = PMIX_INT64;
+    value->data.int64 = plane->published;
+    return PMIX_SUCCESS;
+}
+
+static pmix_status_t value_path(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                pmix_value_t *value)
+{
+    (void)plane;
+    return source->path == NULL ? PMIX_ERR_NOT_FOUND : fab_value_string(value, source->path);
+}
+
+static pmix_status_t value_matrix(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                  pmix_value_t *value)
+{
+    (void)plane;
+    if (source->matrix == NULL)
+        return PMIX_ERR_NOT_FOUND;
+    value->type = PMIX_POINTER;
+    value->data.ptr = (void *)source->matrix;
+    return PMIX_SUCCESS;
+}
+
+static pmix_status_t value_snapshot(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                    pmix_value_t *value)
+{
+    const void *bytes;
+    size_t size;
+    (void)plane;
+    if (pmixfab_bytes(source->fab, &bytes, &size) != PMIXFAB_OK)
+        return PMIX_ERROR;
+    value->data.bo.bytes = malloc(size);
+    if (value->data.bo.bytes == NULL)
+        return PMIX_ERR_NOMEM;
+    memcpy(value->data.bo.bytes, bytes, size);
+    value->data.bo.size = size;
+    value->type = PMIX_BYTE_OBJECT;
+    return PMIX_SUCCESS;
+}
+
+static const struct {
+    const char *key;
+    value_fn fn;
+} keys[] = {
+    {PMIX_FABRIC_VENDOR, value_vendor},
+    {PMIX_FABRIC_IDENTIFIER, value_identifier},
+    {PMIX_FABRIC_NUM_DEVICES, value_devices},
+    {PMIX_FABRIC_INDEX, value_index},
+    {PMIX_FABRIC_COST_MATRIX, value_matrix},
+    {PMIX_FABRIC_GROUPS, value_groups},
+    {PMIX_FABRIC_PLANE, value_plane},
+    {PMIX_FABRIC_DIMS, value_dims},
+    {PMIX_FABRIC_SHAPE, value_shape},
+    {PMIX_FABRIC_SHAPE_STRING, value_shape_string},
+    {PMIXFAB_KEY_GENERATION, value_generation},
+    {FAB_KEY_PUBLISHED, value_published},
+    {PMIXFAB_KEY_SNAPSHOT_PATH, value_path},
+    {PMIXFAB_KEY_SNAPSHOT, value_snapshot}, /* the last: it is the one that may be left out */
+};
+#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
+
+static value_fn info_find_key(const char *key)
+{
+    for (size_t i = 0; i < N_KEYS; i++)
+        if (strcmp(key, keys[i].key) == 0)
+            return keys[i].fn;
+    return NULL;
+}
+
+int fab_info_known(const char *key)
+{
+    return info_find_key(key) != NULL;
+}
+
+pmix_status_t fab_info_value(const struct fab_info_source *source, const char *key, pmix_value_t *value)
+{
+    struct pmixfab_plane plane;
+    value_fn fn = info_find_key(key);
+    PMIX_VALUE_CONSTRUCT(value);
+    if (fn == NULL)
+        return PMIX_ERR_NOT_FOUND;
+    if (pmixfab_plane(source->fab, &plane) != PMIXFAB_OK)
+        return PMIX_ERR_BAD_PARAM;
+    pmix_status_t rc = fn(source, &plane, value);
+    if (rc != PMIX_SUCCESS)
+        PMIX_VALUE_CONSTRUCT(value);
+    return rc;
+}
+
+pmix_status_t fab_info_all(const struct fab_info_source *source, int with_bytes, pmix_info_t **info,
+                           size_t *n)
+{
+    size_t last = with_bytes ? N_KEYS : N_KEYS - 1, count = 0;
+    pmix_info_t *array;
+    *info = NULL;
+    *n = 0;
+    PMIX_INFO_CREATE(array, last);
+    if (array == NULL)
+        return PMIX_ERR_NOMEM;
+    for (size_t i = 0; i < last; i++) {
+        pmix_status_t rc = fab_info_value(source, keys[i].key, &array[count].value);
+        if (rc == PMIX_SUCCESS) {
+            PMIX_LOAD_KEY(array[count].key, keys[i].key);
+            count++;
+        } else if (rc != PMIX_ERR_NOT_FOUND) {
+            PMIX_INFO_FREE(array, last);
+            return rc;
+        }
+    }
+    array[count - 1].flags |= PMIX_INFO_ARRAY_END; /* vendor and the like are always there: count > 0 */
+    *info = array;
+    *n = count;
+    return PMIX_SUCCESS;
+}

@@ -1,0 +1,55 @@
+/* api_fact.c - what is known of a device beside its place in the fabric, fact by fact. */
+#include "topo/join/join.h"
+#include "topo/snapshot/reader.h"
+
+/* The facts of a device, *n of them. Kinds ascend, so those of a newer writer, which have no name, are last.
+ */
+static const struct snap_fact *facts_of(const struct pmixfab *fab, uint32_t index, uint32_t *n)
+{
+    *n = 0;
+    if (fab->fact_at == NULL)
+        return NULL;
+    *n = fab->fact_at[index + 1] - fab->fact_at[index];
+    return fab->facts + fab->fact_at[index];
+}
+
+int pmixfab_fact(const struct pmixfab *fab, uint32_t index, uint32_t i, struct pmixfab_fact *out)
+{
+    uint32_t n;
+
+    if (fab == NULL || out == NULL || index >= fab->meta->n_devices)
+        return PMIXFAB_ERR_INVAL;
+    const struct snap_fact *facts = facts_of(fab, index, &n);
+    if (i >= n || facts[i].kind >= FAB_FACTS)
+        return PMIXFAB_ERR_NOTFOUND;
+    *out = (struct pmixfab_fact){
+        .kind = fab_fact_name((enum fab_fact)facts[i].kind),
+        .text = fab_reader_string(fab, facts[i].text),
+        .sources = facts[i].sources,
+        .chosen = (facts[i].flags & FAB_DETAIL_CHOSEN) != 0,
+        .conflict = (facts[i].flags & FAB_DETAIL_CONFLICT) != 0,
+        .estimate = (facts[i].flags & FAB_DETAIL_ESTIMATE) != 0,
+        .software = (facts[i].flags & FAB_DETAIL_SOFTWARE) != 0,
+        .yielded = (facts[i].flags & FAB_DETAIL_OUTRANKED) != 0,
+    };
+    return PMIXFAB_OK;
+}
+
+const char *pmixfab_fact_text(const struct pmixfab *fab, uint32_t index, const char *kind)
+{
+    uint32_t n;
+
+    if (fab == NULL || kind == NULL || index >= fab->meta->n_devices)
+        return NULL;
+    const uint32_t wanted = (uint32_t)fab_fact_parse(kind);
+    const struct snap_fact *facts = facts_of(fab, index, &n);
+    for (uint32_t i = 0; wanted != 0 && i < n && facts[i].kind <= wanted; i++)
+        if (facts[i].kind == wanted)
+            return (facts[i].flags & FAB_DETAIL_CHOSEN) != 0 ? fab_reader_string(fab, facts[i].text) : NULL;
+    return NULL;
+}
+
+const char *pmixfab_source_name(uint32_t i)
+{
+    return i < FAB_SOURCES ? fab_source_name((enum fab_source)i) : NULL;
+}

@@ -1,0 +1,232 @@
+/* api_plane.c - what a snapshot says of its plane, devices, hosts, switches, links and groups. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/join/join.h"
+#include "topo/snapshot/reader.h"
+
+int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out)
+{
+    if (fab == NULL || out == NULL)
+        return PMIXFAB_ERR_INVAL;
+    const struct snap_meta *meta = fab->meta;
+    *out = (struct pmixfab_plane){
+        .generation = fab->head->generation,
+        .published = fab->head->published,
+        .index = meta->index,
+        .is_default = meta->is_default,
+        .name = fab_reader_string(fab, meta->name),
+        .vendor = fab_reader_string(fab, meta->vendor),
+        .identifier = fab_reader_string(fab, meta->identifier),
+        .kind = fab_reader_string(fab, meta->kind),
+        .n_devices = meta->n_devices,
+        .n_hosts = meta->n_hosts,
+        .n_switches = meta->n_switches,
+        .n_links = meta->n_links,
+        .n_groups = meta->n_groups,
+        .n_unnamed = meta->n_unnamed,
+        .dims = meta->dims,
+        .physical_dims = meta->physical_dims,
+        .fastest_mbps = meta->fastest_mbps,
+    };
+    memcpy(out->shape, meta->shape, sizeof(out->shape));
+    memcpy(out->physical_shape, meta->physical_shape, sizeof(out->physical_shape));
+    return PMIXFAB_OK;
+}
+
+/* A GUID as sysfs, hwloc and so the stock library write it: "0002:c903:00a5:0d10", 19 characters. */
+static char *write_guid(char *to, uint64_t guid)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (int shift = 60; shift >= 0; shift -= 4) {
+        *to++ = digits[guid >> shift & 15];
+        if (shift % 16 == 0 && shift > 0)
+            *to++ = ':';
+    }
+    return to;
+}
+
+/* A MAC as the kernel, hwloc and so the stock library write it: "00:21:5e:c4:86:1a", 17 characters. */
+static void write_mac(char *to, uint64_t mac)
+{
+    snprintf(to, sizeof("00:21:5e:c4:86:1a"), "%02x:%02x:%02x:%02x:%02x:%02x", (unsigned)(mac >> 40 & 255),
+             (unsigned)(mac >> 32 & 255), (unsigned)(mac >> 24 & 255), (unsigned)(mac >> 16 & 255),
+             (unsigned)(mac >> 8 & 255), (unsigned)(mac & 255));
+}
+
+/* What the stock library calls this device in PMIx_Compute_distances: by its GUIDs, also where it goes by one
+ * that is made up here. */
+static void write_id(char *to, const struct pmixfab *fab, uint32_t index)
+{
+    uint64_t node, system, mac;
+    fab_reader_own(fab, index, &node, &system, &mac);
+    if (node == 0) {
+        write_mac(stpcpy(to, "ipv4://"), mac);
+        return;
+    }
+    char *end = write_guid(stpcpy(to, "fab://"), node);
+    *end++ = ':';
+    *end++ = ':';
+    *write_guid(end, system) = '\0';
+}
+
+int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out)
+{
+    if (fab == NULL || out == NULL || index >= fab->meta->n_devices)
+        return PMIXFAB_ERR_INVAL;
+    const struct snap_device *device = &fab->devices[index];
+    *out = (struct pmixfab_device){
+        .index = index,
+        .host_index = fab->costs.host[index],
+        .switch_index = device->sw,
+        .switch_port = device->switch_port,
+        .port = device->port,
+        .state = device->state,
+        .node_guid = device->node_guid,
+        .port_guid = device->port_guid,
+        .system_guid = device->system_guid,
+        .mbps = device->mbps,
+        .host = fab_reader_host(fab, fab->costs.host[index]),
+        .name = fab_reader_string(fab, device->name),
+        .seen = device->seen != 0 ? device->seen : PMIXFAB_SEEN_SUBNET,
+    };
+    write_id(out->id, fab, index);
+    return PMIXFAB_OK;
+}
+
+int pmixfab_host(const struct pmixfab *fab, uint32_t i, const char **name, uint32_t *first, uint32_t *n)
+{
+    if (fab == NULL || name == NULL || first == NULL || n == NULL || i >= fab->meta->n_hosts)
+        return PMIXFAB_ERR_INVAL;
+    *name = fab_reader_host(fab, i);
+    *first = fab->hosts[i].first;
+    *n = fab_reader_host_end(fab, i) - fab->hosts[i].first;
+    return PMIXFAB_OK;
+}
+
+int pmixfab_coords(const struct pmixfab *fab, uint32_t index, enum pmixfab_view view, const uint32_t **coords,
+                   uint32_t *dims)
+{
+    if (fab == NULL || coords == NULL || dims == NULL || index >= fab->meta->n_devices ||
+        (view != PMIXFAB_LOGICAL && view != PMIXFAB_PHYSICAL))
+        return PMIXFAB_ERR_INVAL;
+    *dims = view == PMIXFAB_LOGICAL ? fab->meta->dims : fab->meta->physical_dims;
+    *coords = (view == PMIXFAB_LOGICAL ? fab->logical : fab->physical) + (size_t)index * *dims;
+    return PMIXFAB_OK;
+}
+
+int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out)
+{
+    if (fab == NULL || out == NULL || index >= fab->meta->n_switches)
+        return PMIXFAB_ERR_INVAL;
+    const struct snap_switch *sw = &fab->switches[index];
+    *out = (struct pmixfab_switch){
+        .index = index,
+        .level = sw->level,
+        .n_ports = sw->n_ports,
+        .n_hosts = sw->n_hosts,
+        .guid = sw->guid,
+        .name = fab_reader_string(fab, sw->name),
+        .missing = sw->missing,
+    };
+    snprintf(out->id, sizeof(out->id), "0x%016llx", (unsigned long long)sw->guid);
+    return PMIXFAB_OK;
+}
+
+static struct pmixfab_end end_of(const struct pmixfab *fab, uint32_t end, uint32_t port)
+{
+    uint32_t index = end & ~SNAP_END_KIND;
+
+    switch (end & SNAP_END_KIND) {
+    case SNAP_END_SWITCH:
+        return (struct pmixfab_end){1, index, port, fab->switches[index].guid};
+    case SNAP_END_DEVICE:
+        return (struct pmixfab_end){0, index, port, fab->devices[index].node_guid};
+    default:
+        return (struct pmixfab_end){0, UINT32_MAX, port, fab->others[index]};
+    }
+}
+
+static bool is_missing(const struct pmixfab *fab, uint32_t end)
+{
+    uint32_t index = end & ~SNAP_END_KIND;
+
+    switch (end & SNAP_END_KIND) {
+    case SNAP_END_SWITCH:
+        return fab->switches[index].missing != 0;
+    case SNAP_END_DEVICE:
+        return (fab->devices[index].seen & PMIXFAB_SEEN_MISSING) != 0;
+    default:
+        return false;
+    }
+}
+
+int pmixfab_link(const struct pmixfab *fab, uint32_t index, struct pmixfab_link *out)
+{
+    if (fab == NULL || out == NULL || index >= fab->meta->n_links)
+        return PMIXFAB_ERR_INVAL;
+    const struct snap_link *cable = &fab->links[index];
+    *out = (struct pmixfab_link){
+        .a = end_of(fab, cable->a, cable->a_port),
+        .b = end_of(fab, cable->b, cable->b_port),
+        .mbps = cable->mbps,
+        .cost = cable->cost,
+        .missing = is_missing(fab, cable->a) || is_missing(fab, cable->b),
+    };
+    return PMIXFAB_OK;
+}
+
+int pmixfab_group(const struct pmixfab *fab, uint32_t g, const uint32_t **hosts, uint32_t *n)
+{
+    if (fab == NULL || hosts == NULL || n == NULL || g >= fab->meta->n_groups)
+        return PMIXFAB_ERR_INVAL;
+    *hosts = fab->group_members + fab->group_start[g];
+    *n = fab->group_start[g + 1] - fab->group_start[g];
+    return PMIXFAB_OK;
+}
+
+int pmixfab_groups_string(const struct pmixfab *fab, char **out)
+{
+    if (fab == NULL || out == NULL)
+        return PMIXFAB_ERR_INVAL;
+    const struct snap_meta *meta = fab->meta;
+    size_t size = 1 + (size_t)meta->n_groups * sizeof("4294967295:;");
+
+    for (uint32_t m = 0; m < meta->n_members; m++)
+        if (__builtin_add_overflow(size, strlen(fab_reader_host(fab, fab->group_members[m])) + 1, &size))
+            return PMIXFAB_ERR_RANGE;
+    char *text = malloc(size);
+    if (text == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    char *to = text;
+    for (uint32_t g = 0; g < meta->n_groups; g++) {
+        to += sprintf(to, g == 0 ? "%u:" : ";%u:", g);
+        for (uint32_t m = fab->group_start[g]; m < fab->group_start[g + 1]; m++) {
+            if (m > fab->group_start[g])
+                *to++ = ',';
+            to = stpcpy(to, fab_reader_host(fab, fab->group_members[m]));
+        }
+    }
+    *to = '\0';
+    *out = text;
+    return PMIXFAB_OK;
+}
+
+int pmixfab_shape_string(const struct pmixfab *fab, enum pmixfab_view view, char *buf, size_t size)
+{
+    char text[PMIXFAB_MAX_DIMS * sizeof("4294967295x")] = "";
+
+    if (fab == NULL || buf == NULL || size == 0 || (view != PMIXFAB_LOGICAL && view != PMIXFAB_PHYSICAL))
+        return PMIXFAB_ERR_INVAL;
+    uint32_t dims = view == PMIXFAB_LOGICAL ? fab->meta->dims : fab->meta->physical_dims;
+    const uint32_t *shape = view == PMIXFAB_LOGICAL ? fab->meta->shape : fab->meta->physical_shape;
+    char *to = text;
+    for (uint32_t d = 0; d < dims; d++)
+        to += sprintf(to, d == 0 ? "%u" : "x%u", shape[d]);
+    if ((size_t)(to - text) >= size)
+        return PMIXFAB_ERR_RANGE;
+    memcpy(buf, text, (size_t)(to - text) + 1);
+    return PMIXFAB_OK;
+}

@@ -1,0 +1,250 @@
+/* check.c - findings: their words and their order, and how one finds what is not usual. */
+#include "topo/check/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "topo/base/text.h"
+#include "topo/check/finding.h"
+
+static const struct {
+    const char *name;
+    enum fab_severity severity;
+    const char *hint;
+} kinds[] = {
+    [FAB_CHECK_STALE] =
+        {"stale", FAB_SEVERITY_ERROR,
+         "what is served is older than that; put right what it says, then: fabricctl refresh"},
+    [FAB_CHECK_PARTIAL] = {"partial", FAB_SEVERITY_ERROR,
+                           "does what is there hang, or restart? When it is gone for good: fabricctl refresh "
+                           "--accept-partial"},
+    [FAB_CHECK_MISSING] = {"missing", FAB_SEVERITY_ERROR,
+                           "is it up, and its cable in? When it is gone for good: fabricctl forget HOST"},
+    [FAB_CHECK_FLAPPING] =
+        {"flapping", FAB_SEVERITY_ERROR,
+         "reseat or replace the cable, look at what is at its ends; it is believed again when it "
+         "is quiet, or now: fabricctl refresh --release"},
+    [FAB_CHECK_DUPLICATE_NAME] = {"duplicate-name", FAB_SEVERITY_ERROR,
+                                  "give each a name of its own: its node description, or a line of the "
+                                  "configured map"},
+    [FAB_CHECK_NO_MANAGER] = {"no-manager", FAB_SEVERITY_ERROR,
+                              "does a subnet manager run? (sminfo; systemctl status opensm)"},
+    [FAB_CHECK_PORT_DOWN] = {"port-down", FAB_SEVERITY_ERROR,
+                             "look at the cable and at both of its ports; was one disabled?"},
+    [FAB_CHECK_INACTIVE] = {"inactive", FAB_SEVERITY_WARNING,
+                            "the subnet manager has not brought it up: look at the manager's log"},
+    [FAB_CHECK_SLOW_LINK] = {"slow-link", FAB_SEVERITY_WARNING,
+                             "reseat or replace the cable; compare the speeds and widths that both ports are "
+                             "set to (ibportstate)"},
+    [FAB_CHECK_FEW_UPLINKS] = {"few-uplinks", FAB_SEVERITY_WARNING,
+                               "look for a cable that is out, dead, or plugged in elsewhere"},
+    [FAB_CHECK_FEW_PORTS] = {"few-ports", FAB_SEVERITY_WARNING,
+                             "is an HCA dead or not in its slot, or a cable out? (lspci and ibstat there)"},
+    [FAB_CHECK_MANY_PORTS] = {"many-ports", FAB_SEVERITY_WARNING,
+                              "do two hosts have this name? Compare the GUIDs: fabricctl devices HOST"},
+    [FAB_CHECK_NOWHERE] = {"leads-nowhere", FAB_SEVERITY_WARNING,
+                           "what is at the other end does not answer: a hung device, or firmware that wants "
+                           "a reset"},
+    [FAB_CHECK_NOT_SWEPT] = {"not-swept", FAB_SEVERITY_WARNING,
+                             "is it in a fabric that this fabricd does not sweep? Else look at its cable"},
+    [FAB_CHECK_CONFLICT] = {"conflict", FAB_SEVERITY_WARNING,
+                            "ask both again: fabricctl refresh --host HOST; if it stays, look at the port"},
+    [FAB_CHECK_SLOW_SLOT] = {"slow-slot", FAB_SEVERITY_WARNING,
+                             "reseat the card, or put it into a wider or newer slot (lspci -vv: LnkSta)"},
+    [FAB_CHECK_NOT_REPORTED] = {"not-reported", FAB_SEVERITY_NOTE,
+                                "does the host's driver know the device? (ibv_devinfo there)"},
+    [FAB_CHECK_FIRMWARE] = {"firmware", FAB_SEVERITY_NOTE, "bring it to the version of the others"},
+    [FAB_CHECK_UNNAMED] = {"unnamed", FAB_SEVERITY_NOTE,
+                           "set its node description, [names] pattern, or a line of the configured map"},
+};
+
+static bool is_kind(enum fab_check_kind kind)
+{
+    return kind >= FAB_CHECK_STALE && kind < FAB_CHECK_KINDS;
+}
+
+const char *fab_check_name(enum fab_check_kind kind)
+{
+    return is_kind(kind) ? kinds[kind].name : "unknown";
+}
+
+const char *fab_check_hint(enum fab_check_kind kind)
+{
+    return is_kind(kind) ? kinds[kind].hint : "";
+}
+
+enum fab_severity fab_check_severity(enum fab_check_kind kind)
+{
+    return is_kind(kind) ? kinds[kind].severity : FAB_SEVERITY_NOTE;
+}
+
+const char *fab_severity_name(enum fab_severity severity)
+{
+    return severity == FAB_SEVERITY_ERROR ? "error" : severity == FAB_SEVERITY_WARNING ? "warning" : "note";
+}
+
+/* ---- findings -------------------------------------------------------------------------------------- */
+
+void *check_array(struct check *c, size_t n, size_t size)
+{
+    void *array = c->rc == PMIXFAB_OK ? calloc(n + 1, size) : NULL;
+    if (array == NULL && c->rc == PMIXFAB_OK)
+        c->rc = PMIXFAB_ERR_NOMEM;
+    return array;
+}
+
+static bool findings_reserve(struct fab_findings *list)
+{
+    if (list->n < list->cap)
+        return true;
+    uint32_t cap = list->cap == 0 ? 32 : 2 * list->cap;
+    struct fab_finding *grown = reallocarray(list->findings, cap, sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    list->findings = grown;
+    list->cap = cap;
+    return true;
+}
+
+int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, const char *where,
+                     const char *what)
+{
+    char clean_what[CHECK_WHAT_TEXT], clean[DIFF_WHAT_TEXT];
+    size_t len = fab_text_clean(clean_what, sizeof(clean_what), what, strlen(what), NULL) + 1;
+    size_t at = fab_text_clean(clean, sizeof(clean), where, strlen(where), NULL) + 1;
+    char *text = findings_reserve(findings) ? malloc(at + len) : NULL;
+    if (text == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    memcpy(text, clean, at);
+    memcpy(text + at, clean_what, len);
+    findings->findings[findings->n++] = (struct fab_finding){.kind = kind, .where = text, .what = text + at};
+    return PMIXFAB_OK;
+}
+
+void check_add(struct check *c, enum fab_check_kind kind, const char *where, const char *fmt, ...)
+{
+    char what[CHECK_WHAT_TEXT];
+    va_list args;
+    if (c->rc != PMIXFAB_OK)
+        return;
+    va_start(args, fmt);
+    vsnprintf(what, sizeof(what), fmt, args);
+    va_end(args);
+    c->rc = fab_findings_add(c->out, kind, where, what);
+}
+
+static int compare_findings(const void *x, const void *y)
+{
+    const struct fab_finding *a = x, *b = y;
+    int order = (int)fab_check_severity(b->kind) - (int)fab_check_severity(a->kind);
+    if (order == 0)
+        order = (int)a->kind - (int)b->kind;
+    if (order == 0)
+        order = fab_natural_cmp(a->where, b->where);
+    return order != 0 ? order : strcmp(a->what, b->what);
+}
+
+void fab_findings_drop(struct fab_findings *findings, enum fab_check_kind kind)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < findings->n; i++) {
+        if (findings->findings[i].kind == kind)
+            free(findings->findings[i].where);
+        else
+            findings->findings[n++] = findings->findings[i];
+    }
+    findings->n = n;
+}
+
+void fab_findings_sort(struct fab_findings *findings)
+{
+    if (findings->n > 1)
+        qsort(findings->findings, findings->n, sizeof(*findings->findings), compare_findings);
+}
+
+void fab_findings_destroy(struct fab_findings *findings)
+{
+    if (findings == NULL)
+        return;
+    for (uint32_t i = 0; i < findings->n; i++)
+        free(findings->findings[i].where);
+    free(findings->findings);
+    *findings = (struct fab_findings){0};
+}
+
+/* ---- what is usual --------------------------------------------------------------------------------- */
+
+#define PEERS 3 /* fewer have no usual */
+
+uint64_t check_hash(const char *text, size_t len, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(text, len, seed);
+}
+
+void check_rate_text(uint64_t mbps, char text[32])
+{
+    snprintf(text, 32, "%g Gb/s", (double)mbps / 1000);
+}
+
+static int compare_votes(const void *x, const void *y)
+{
+    const struct check_vote *a = x, *b = y;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    if (a->value != b->value)
+        return a->value < b->value ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* The n votes of one group, sorted. More than half have what the middle one has, or nobody is in a majority.
+ */
+static void count_group(struct check *c, const struct check_vote *votes, uint32_t n, check_odd_fn fn,
+                        void *cbdata)
+{
+    struct check_usual usual = {.value = votes[n / 2].value, .of = n};
+    for (uint32_t i = 0; i < n; i++)
+        usual.n += votes[i].value == usual.value;
+    if (n < PEERS || usual.n <= n / 2)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        if (votes[i].value != usual.value)
+            fn(c, &votes[i], &usual, cbdata);
+}
+
+void check_count(struct check *c, struct check_vote *votes, uint32_t n, check_odd_fn fn, void *cbdata)
+{
+    if (n == 0 || c->rc != PMIXFAB_OK)
+        return;
+    qsort(votes, n, sizeof(*votes), compare_votes);
+    for (uint32_t from = 0, to = 0; from < n; from = to) {
+        while (to < n && votes[to].group == votes[from].group)
+            to++;
+        count_group(c, votes + from, to - from, fn, cbdata);
+    }
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------- */
+
+int fab_check(const struct fab_inventory *inv, const struct fab_details *details, struct fab_findings *out)
+{
+    struct check c = {.inv = inv, .details = details, .out = out};
+    *out = (struct fab_findings){0};
+    if (!inv->finished || (details != NULL && details->n_ports != inv->n_ports))
+        return PMIXFAB_ERR_INVAL;
+    c.rc = fab_planes_build(inv, FAB_COST_HOPS, &c.planes, NULL);
+    if (c.rc != PMIXFAB_OK)
+        return c.rc;
+    check_links(&c);
+    check_uplinks(&c);
+    check_hosts(&c);
+    check_facts(&c);
+    fab_planes_destroy(&c.planes);
+    if (c.rc != PMIXFAB_OK)
+        fab_findings_destroy(out);
+    else
+        fab_findings_sort(out);
+    return c.rc;
+}

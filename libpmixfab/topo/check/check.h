@@ -1,0 +1,78 @@
+/*
+ * check.h - what looks wrong in a fabric as it stands, whether or not anything changed.
+ *
+ * Nothing here knows how the fabric was meant to be. Most findings are about one of many: what has less than
+ * more than half of its peers have, where there are at least three of them. So where a fault is everywhere,
+ * or half of a fabric was built otherwise, nothing is found.
+ */
+#ifndef FAB_TOPO_CHECK_H
+#define FAB_TOPO_CHECK_H
+
+#include "topo/inventory/inventory.h"
+#include "topo/join/join.h"
+
+/* Graver ones first. */
+enum fab_check_kind {
+    FAB_CHECK_STALE = 1, /* the last sweep was not good: all that follows may be past (fab_findings_add) */
+    FAB_CHECK_PARTIAL,   /* a port because of which it was not (fab_findings_add) */
+    FAB_CHECK_MISSING,   /* an HCA, switch or port that no sweep sees; its place is kept (keep.h) */
+    FAB_CHECK_FLAPPING,  /* a cable or switch that came and went too often (fab_findings_add) */
+    FAB_CHECK_DUPLICATE_NAME, /* switches, or HCAs of one host, that are called the same */
+    FAB_CHECK_NO_MANAGER,     /* most cabled ports are not active */
+    FAB_CHECK_PORT_DOWN,      /* a cable with a port that is down */
+    FAB_CHECK_INACTIVE,       /* a cable with a port that is INIT or ARMED */
+    FAB_CHECK_SLOW_LINK,      /* below what the links of its plane have: those of hosts, those of switches */
+    FAB_CHECK_FEW_UPLINKS,    /* a switch with fewer cables up, or to one switch above, than its peers */
+    FAB_CHECK_FEW_PORTS,      /* a host with fewer cabled ports than those whose names are alike */
+    FAB_CHECK_MANY_PORTS,     /* or more: two hosts of one name? */
+    FAB_CHECK_NOWHERE,        /* a port that is up and leads nowhere */
+    FAB_CHECK_NOT_SWEPT,      /* a port that is up by its host's word, and no sweep sees */
+    FAB_CHECK_CONFLICT,       /* sources contradict each other about a port's state or speed */
+    FAB_CHECK_SLOW_SLOT,      /* a PCI slot that is slower than the card's link */
+    FAB_CHECK_NOT_REPORTED,   /* a device of a host that reports, but not about it */
+    FAB_CHECK_FIRMWARE,       /* another than most devices of the same part have */
+    FAB_CHECK_UNNAMED,        /* an HCA that goes by its GUID, or is called localhost */
+    FAB_CHECK_KINDS           /* one more than the last */
+};
+
+enum fab_severity {
+    FAB_SEVERITY_NOTE = 1, /* worth knowing */
+    FAB_SEVERITY_WARNING,  /* slower or less than it could be */
+    FAB_SEVERITY_ERROR     /* something does not work, or is taken for something else */
+};
+
+/* Texts are clean: UTF-8, no control characters, one line. */
+struct fab_finding {
+    enum fab_check_kind kind;
+    char *where; /* "leaf1[8] - node001 HCA-1[1]", "node001", "leaf1": as in a change (diff.h) */
+    char *what;  /* in the same piece of memory */
+};
+
+struct fab_findings {
+    struct fab_finding *findings; /* by severity, gravest first, then kind, then natural order of where */
+    uint32_t n, cap;
+};
+
+/* "missing", "slow-link", ..., "unknown"; what to do about it; how grave it is ("error", "warning", "note").
+ */
+const char *fab_check_name(enum fab_check_kind kind);
+const char *fab_check_hint(enum fab_check_kind kind);
+enum fab_severity fab_check_severity(enum fab_check_kind kind);
+const char *fab_severity_name(enum fab_severity severity);
+
+/*
+ * inv: finished and named, what is served. details: of the same inventory (fab_join), or NULL: then what only
+ * hosts know is not looked at. Pure, any thread; the order is total. *out is initialised here, and empty on
+ * error: PMIXFAB_ERR_NOMEM, _INVAL (not finished, details of another inventory).
+ */
+int fab_check(const struct fab_inventory *inv, const struct fab_details *details, struct fab_findings *out);
+
+/* What is known elsewhere: drop those of a kind, add each of now behind the others, then sort once, since
+ * there may be thousands. The texts are cleaned and copied. PMIXFAB_ERR_NOMEM: the list is as it was. */
+void fab_findings_drop(struct fab_findings *findings, enum fab_check_kind kind);
+int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, const char *where,
+                     const char *what);
+void fab_findings_sort(struct fab_findings *findings);
+void fab_findings_destroy(struct fab_findings *findings);
+
+#endif

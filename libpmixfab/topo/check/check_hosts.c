@@ -1,0 +1,288 @@
+/* check_hosts.c - hosts and names: too few ports, too many, names that are none or that several have. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/check/finding.h"
+
+/* ---- names that several have ----------------------------------------------------------------------- */
+
+#define NAMED 4 /* GUIDs that one finding names */
+
+/* An HCA by its host and name, a switch by its name. */
+struct called {
+    const char *host, *name;
+    const struct fab_node *node;
+};
+
+static int compare_called(const struct called *a, const struct called *b)
+{
+    int order = (int)a->node->kind - (int)b->node->kind;
+    if (order == 0)
+        order = strcmp(a->host, b->host);
+    return order != 0 ? order : strcmp(a->name, b->name);
+}
+
+static int check_compare_hcas(const void *x, const void *y)
+{
+    const struct called *a = x, *b = y;
+    int order = compare_called(a, b);
+    return order != 0 ? order : (a->node->guid > b->node->guid) - (a->node->guid < b->node->guid);
+}
+
+static void tell_name(struct check *c, const struct called *same, uint32_t n)
+{
+    char where[DIFF_NODE_TEXT], guids[NAMED * 24 + 8] = "";
+    if (same->name[0] == '\0')
+        return;
+    for (uint32_t i = 0; i < n && i < NAMED; i++) {
+        size_t len = strlen(guids);
+        snprintf(guids + len, sizeof(guids) - len, "%s0x%016" PRIx64, i == 0 ? "" : ", ", same[i].node->guid);
+    }
+    diff_node_text(c->inv, same->node, where);
+    check_add(c, FAB_CHECK_DUPLICATE_NAME, where, "%u %s have this name: %s%s", n,
+              same->node->kind == FAB_SWITCH ? "switches" : "devices", guids, n > NAMED ? ", ..." : "");
+}
+
+static void check_host_names(struct check *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    struct called *all = check_array(c, inv->n_nodes, sizeof(*all));
+    uint32_t n = 0;
+    for (uint32_t i = 0; all != NULL && i < inv->n_nodes; i++) {
+        const struct fab_node *node = &inv->nodes[i];
+        if (node->kind == FAB_SWITCH || node->kind == FAB_HCA)
+            all[n++] = (struct called){fab_str(inv, node->host), fab_str(inv, node->name), node};
+    }
+    if (n > 1)
+        qsort(all, n, sizeof(*all), check_compare_hcas);
+    for (uint32_t from = 0, to = 0; from < n; from = to) {
+        while (to < n && compare_called(&all[from], &all[to]) == 0)
+            to++;
+        if (to - from > 1)
+            tell_name(c, all + from, to - from);
+    }
+    free(all);
+}
+
+/* ---- names that are none --------------------------------------------------------------------------- */
+
+static bool is_localhost(const char *host)
+{
+    return strncmp(host, "localhost", 9) == 0 && (host[9] == '\0' || host[9] == '.');
+}
+
+static void check_unnamed(struct check *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    for (uint32_t n = 0; n < inv->n_nodes; n++) {
+        const struct fab_node *node = &inv->nodes[n];
+        char where[DIFF_NODE_TEXT], at[DIFF_PORT_TEXT] = "";
+        uint32_t p = node->first_port;
+        if (node->kind != FAB_HCA || (!node->unnamed && !is_localhost(fab_str(inv, node->host))))
+            continue;
+        while (p < node->first_port + node->n_ports && inv->ports[p].peer == FAB_NONE)
+            p++;
+        if (p < node->first_port + node->n_ports)
+            diff_port_text(inv, &inv->ports[inv->ports[p].peer], at);
+        diff_node_text(inv, node, where);
+        check_add(c, FAB_CHECK_UNNAMED, where, "%s%s%s",
+                  node->unnamed ? "goes by its GUID: nothing names its host"
+                                : "its host has no name of its own",
+                  at[0] != '\0' ? "; its cable is at " : "", at);
+    }
+}
+
+/* Hosts are alike whose names are, numbers aside: node001 and node17, but not login1. */
+static uint64_t stem_of(const char *host)
+{
+    char stem[FAB_HOST_MAX + 1];
+    size_t n = 0;
+    for (const char *s = host; *s != '\0' && n < sizeof(stem); s++) {
+        bool digit = isdigit((unsigned char)*s) != 0;
+        if (!digit)
+            stem[n++] = *s;
+        else if (n == 0 || stem[n - 1] != '#')
+            stem[n++] = '#';
+    }
+    return check_hash(stem, n, 0);
+}
+
+/* ---- hosts that may be two ------------------------------------------------------------------------- */
+
+/* An HCA by its host and by what it says of itself; then a host, which is alike to others. */
+struct described {
+    const char *host, *desc;
+    const struct fab_node *node;
+    uint64_t stem;
+    uint32_t first, n; /* so many in a row that say the same, most of all */
+};
+
+static int compare_described(const void *x, const void *y)
+{
+    const struct described *a = x, *b = y;
+    int order = strcmp(a->host, b->host);
+    if (order == 0)
+        order = strcmp(a->desc, b->desc);
+    return order != 0 ? order : (a->node->guid > b->node->guid) - (a->node->guid < b->node->guid);
+}
+
+static int compare_stems(const void *x, const void *y)
+{
+    const struct described *a = x, *b = y;
+    if (a->stem != b->stem)
+        return a->stem < b->stem ? -1 : 1;
+    return strcmp(a->host, b->host);
+}
+
+/* Does its host say that it has this one? */
+static bool is_reported(const struct check *c, const struct fab_node *node)
+{
+    for (uint32_t p = node->first_port; c->details != NULL && p < node->first_port + node->n_ports; p++)
+        if ((c->details->seen[p] & FAB_SEEN_NODE) != 0)
+            return true;
+    return false;
+}
+
+static uint32_t list_described(struct check *c, struct described *list)
+{
+    const struct fab_inventory *inv = c->inv;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        const struct fab_node *node = &inv->nodes[i];
+        const char *host = fab_str(inv, node->host), *desc = fab_str(inv, node->desc);
+        if (node->kind == FAB_HCA && !node->missing && !node->unnamed && !is_localhost(host) &&
+            desc[0] != '\0' && !is_reported(c, node))
+            list[n++] = (struct described){.host = host, .desc = desc, .node = node};
+    }
+    if (n > 1)
+        qsort(list, n, sizeof(*list), compare_described);
+    return n;
+}
+
+/* Each host once, with the longest row of its HCAs that say the same; returns how many hosts. */
+static uint32_t check_list_hosts(const struct described *list, uint32_t n, struct described *hosts)
+{
+    uint32_t n_hosts = 0;
+    for (uint32_t from = 0, to = 0; from < n; from = to) {
+        while (to < n && strcmp(list[from].host, list[to].host) == 0 &&
+               strcmp(list[from].desc, list[to].desc) == 0)
+            to++;
+        if (n_hosts == 0 || strcmp(hosts[n_hosts - 1].host, list[from].host) != 0) {
+            hosts[n_hosts] = list[from];
+            hosts[n_hosts++].stem = stem_of(list[from].host);
+        }
+        struct described *host = &hosts[n_hosts - 1];
+        if (to - from > host->n) {
+            host->first = from;
+            host->n = to - from;
+        }
+    }
+    if (n_hosts > 1)
+        qsort(hosts, n_hosts, sizeof(*hosts), compare_stems);
+    return n_hosts;
+}
+
+static void tell_described(struct check *c, const struct described *host, const struct described *same)
+{
+    char guids[NAMED * 24 + 8] = "";
+    if (strcmp(fab_str(c->inv, same[0].node->name), fab_str(c->inv, same[1].node->name)) == 0)
+        return; /* that has been told */
+    for (uint32_t i = 0; i < host->n && i < NAMED; i++) {
+        size_t len = strlen(guids);
+        snprintf(guids + len, sizeof(guids) - len, "%s0x%016" PRIx64, i == 0 ? "" : ", ", same[i].node->guid);
+    }
+    check_add(c, FAB_CHECK_DUPLICATE_NAME, host->host,
+              "%u devices say no more of themselves than this name: %s%s; are they of two hosts?", host->n,
+              guids, host->n > NAMED ? ", ..." : "");
+}
+
+/*
+ * Descriptions without a device's name: two HCAs of one host say the same, and so do two hosts of one name.
+ * Where all hosts that are alike have as many that say the same, they are built so.
+ */
+static void check_described(struct check *c)
+{
+    struct described *list = check_array(c, c->inv->n_nodes, sizeof(*list));
+    struct described *hosts = check_array(c, c->inv->n_nodes, sizeof(*hosts));
+    uint32_t n = list == NULL || hosts == NULL ? 0 : check_list_hosts(list, list_described(c, list), hosts);
+    for (uint32_t from = 0, to = 0; from < n; from = to) {
+        uint32_t least = UINT32_MAX;
+        for (; to < n && hosts[to].stem == hosts[from].stem; to++)
+            least = hosts[to].n < least ? hosts[to].n : least;
+        for (uint32_t i = from; i < to; i++)
+            if (hosts[i].n > least)
+                tell_described(c, &hosts[i], list + hosts[i].first);
+    }
+    free(hosts);
+    free(list);
+}
+
+/* ---- ports of hosts -------------------------------------------------------------------------------- */
+
+/* A host of a plane, with its cabled ports there; those of one host are neighbours after sorting. */
+struct counted {
+    const char *host;
+    uint32_t ports;
+};
+
+static int check_compare_hosts(const void *x, const void *y)
+{
+    const struct counted *a = x, *b = y;
+    return strcmp(a->host, b->host);
+}
+
+/* Each host once, with all of its cabled ports that the sweep sees; returns how many hosts. */
+static uint32_t check_count_host_ports(struct check *c, struct counted *hosts)
+{
+    const struct fab_inventory *inv = c->inv;
+    uint32_t n = 0, kept = 0;
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        const struct fab_node *node = &inv->nodes[port->node];
+        if (check_is_cabled_hca(c, port) && check_is_swept(c, port) && !node->unnamed &&
+            !is_localhost(fab_str(inv, node->host)))
+            hosts[n++] = (struct counted){.host = fab_str(inv, node->host), .ports = 1};
+    }
+    if (n > 1)
+        qsort(hosts, n, sizeof(*hosts), check_compare_hosts);
+    for (uint32_t i = 0; i < n; i++) {
+        if (kept > 0 && strcmp(hosts[kept - 1].host, hosts[i].host) == 0)
+            hosts[kept - 1].ports++;
+        else
+            hosts[kept++] = hosts[i];
+    }
+    return kept;
+}
+
+static void on_odd_host(struct check *c, const struct check_vote *odd, const struct check_usual *usual,
+                        void *cbdata)
+{
+    const struct counted *host = (const struct counted *)cbdata + odd->index;
+    bool few = odd->value < usual->value;
+    check_add(c, few ? FAB_CHECK_FEW_PORTS : FAB_CHECK_MANY_PORTS, host->host,
+              "%u cabled port%s, %u of %u such hosts have %u", host->ports, host->ports == 1 ? "" : "s",
+              usual->n, usual->of, (unsigned)usual->value);
+}
+
+static void check_host_ports(struct check *c)
+{
+    struct counted *hosts = check_array(c, c->inv->n_ports, sizeof(*hosts));
+    uint32_t n = hosts == NULL ? 0 : check_count_host_ports(c, hosts);
+    struct check_vote *votes = check_array(c, n, sizeof(*votes));
+    for (uint32_t i = 0; votes != NULL && i < n; i++)
+        votes[i] = (struct check_vote){.group = stem_of(hosts[i].host), .value = hosts[i].ports, .index = i};
+    check_count(c, votes, votes == NULL ? 0 : n, on_odd_host, hosts);
+    free(votes);
+    free(hosts);
+}
+
+void check_hosts(struct check *c)
+{
+    check_host_names(c);
+    check_described(c);
+    check_unnamed(c);
+    check_host_ports(c);
+}

@@ -1,0 +1,159 @@
+/* check_links.c - cables and ports: down, not active, slow, leading nowhere. */
+#include <stdlib.h>
+
+#include "topo/check/finding.h"
+
+/* ---- what is missing ------------------------------------------------------------------------------- */
+
+static void tell_missing(struct check *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    for (uint32_t n = 0; n < inv->n_nodes; n++) {
+        const struct fab_node *node = &inv->nodes[n];
+        char where[DIFF_NODE_TEXT], cable[DIFF_WHAT_TEXT] = "";
+        uint32_t cables = 0;
+        if (!node->missing)
+            continue;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+            if (inv->ports[p].peer != FAB_NONE && cables++ == 0)
+                diff_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
+        diff_node_text(inv, node, where);
+        if (cables == 1)
+            check_add(c, FAB_CHECK_MISSING, where, "not seen any more; its place is kept at %s", cable);
+        else
+            check_add(c, FAB_CHECK_MISSING, where,
+                      "not seen any more; the places of its %u cables are kept, the first at %s", cables,
+                      cable);
+    }
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        char where[DIFF_PORT_TEXT], cable[DIFF_PORT_TEXT];
+        if (!inv->ports[p].missing || inv->ports[p].peer == FAB_NONE)
+            continue;
+        diff_port_text(inv, &inv->ports[p], where);
+        diff_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
+        check_add(c, FAB_CHECK_MISSING, where, "its cable is not seen any more; its place is kept at %s",
+                  cable);
+    }
+}
+
+/* ---- states ---------------------------------------------------------------------------------------- */
+
+static bool is_inactive(const struct fab_port *port)
+{
+    return port->state == FAB_PORT_INIT || port->state == FAB_PORT_ARMED;
+}
+
+/* A cable, from its lower end. */
+static void check_state(struct check *c, const struct fab_port *port, bool managed)
+{
+    const struct fab_port *peer = &c->inv->ports[port->peer];
+    bool down = port->state == FAB_PORT_DOWN || peer->state == FAB_PORT_DOWN;
+    bool inactive = is_inactive(port) || is_inactive(peer);
+    const struct fab_port *first = (down ? port->state == FAB_PORT_DOWN : is_inactive(port)) ? port : peer;
+    char where[DIFF_WHAT_TEXT], end[DIFF_PORT_TEXT];
+    if (fab_port_is_missing(c->inv, port) || (!down && (!inactive || !managed)))
+        return;
+    diff_link_text(c->inv, port, where);
+    diff_port_text(c->inv, first, end);
+    check_add(c, down ? FAB_CHECK_PORT_DOWN : FAB_CHECK_INACTIVE, where, "%s is %s", end,
+              diff_state_text(first->state));
+}
+
+static void check_states(struct check *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    uint32_t cabled = 0, inactive = 0;
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        if (port->peer == FAB_NONE || !check_is_swept(c, port) || fab_port_is_missing(inv, port))
+            continue;
+        cabled++;
+        inactive += is_inactive(port);
+    }
+    bool managed = inactive <= cabled / 2;
+    if (!managed)
+        check_add(c, FAB_CHECK_NO_MANAGER, "the fabric", "%u of %u cabled ports are not active", inactive,
+                  cabled);
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        if (port->peer != FAB_NONE && p < port->peer && check_is_swept(c, port))
+            check_state(c, port, managed);
+    }
+}
+
+/* Of what hosts alone tell, no switch has a word. */
+static void check_nowhere(struct check *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    for (uint32_t p = 0; inv->n_dangling > 0 && p < inv->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        char where[DIFF_PORT_TEXT];
+        if (!fab_port_dangles(inv, port) || !check_is_swept(c, port))
+            continue;
+        diff_port_text(inv, port, where);
+        check_add(c, FAB_CHECK_NOWHERE, where, "%s, and nothing is seen at its other end",
+                  port->state == FAB_PORT_UNKNOWN ? "it does not answer" : diff_state_text(port->state));
+    }
+}
+
+/* ---- rates ----------------------------------------------------------------------------------------- */
+
+/* Of the slower end; 0 where neither is known. */
+static uint32_t cable_rate(const struct fab_inventory *inv, uint32_t p, const struct fab_port **slower)
+{
+    const struct fab_port *a = &inv->ports[p], *b = &inv->ports[a->peer];
+    uint32_t rate_a = fab_rate_mbps(a->width, a->speed), rate_b = fab_rate_mbps(b->width, b->speed);
+    *slower = rate_b != 0 && (rate_a == 0 || rate_b < rate_a) ? b : a;
+    return *slower == b ? rate_b : rate_a;
+}
+
+static bool is_host_link(const struct fab_inventory *inv, uint32_t p)
+{
+    return inv->nodes[inv->ports[p].node].kind != FAB_SWITCH ||
+           inv->nodes[inv->ports[inv->ports[p].peer].node].kind != FAB_SWITCH;
+}
+
+static void on_odd_rate(struct check *c, const struct check_vote *odd, const struct check_usual *usual,
+                        void *cbdata)
+{
+    const struct fab_port *slower;
+    char where[DIFF_WHAT_TEXT], rate[32], has[32], should[32];
+    (void)cbdata;
+    if (odd->value > usual->value)
+        return;
+    cable_rate(c->inv, odd->index, &slower);
+    diff_link_text(c->inv, &c->inv->ports[odd->index], where);
+    diff_rate_text(slower, rate);
+    check_rate_text(odd->value, has);
+    check_rate_text(usual->value, should);
+    check_add(c, FAB_CHECK_SLOW_LINK, where, "%s (%s); %u of %u links of %s there have %s", rate, has,
+              usual->n, usual->of, is_host_link(c->inv, odd->index) ? "hosts" : "switches", should);
+}
+
+static void check_rates(struct check *c)
+{
+    struct check_vote *votes = check_array(c, c->inv->n_ports, sizeof(*votes));
+    uint32_t n = 0;
+    for (uint32_t i = 0; votes != NULL && i < c->planes.n; i++) {
+        const struct fab_plane *plane = &c->planes.planes[i];
+        for (uint32_t k = 0; k < plane->n_cables; k++) {
+            const struct fab_port *slower, *port = &c->inv->ports[plane->cables[k].a];
+            uint32_t mbps = cable_rate(c->inv, plane->cables[k].a, &slower);
+            if (mbps == 0 || port->state == FAB_PORT_DOWN || fab_port_is_missing(c->inv, port))
+                continue;
+            votes[n++] = (struct check_vote){.group = 2 * i + is_host_link(c->inv, plane->cables[k].a),
+                                             .value = mbps,
+                                             .index = plane->cables[k].a};
+        }
+    }
+    check_count(c, votes, n, on_odd_rate, NULL);
+    free(votes);
+}
+
+void check_links(struct check *c)
+{
+    tell_missing(c);
+    check_states(c);
+    check_nowhere(c);
+    check_rates(c);
+}

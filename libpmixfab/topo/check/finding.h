@@ -1,0 +1,68 @@
+/*
+ * check_priv.h - shared by the files of check only.
+ */
+#ifndef FAB_TOPO_CHECK_PRIV_H
+#define FAB_TOPO_CHECK_PRIV_H
+
+#include "topo/check/check.h"
+#include "topo/diff/text_sizes.h"
+#include "topo/graph/graph.h"
+
+#define CHECK_WHAT_TEXT 1200
+
+/* A check on its way. */
+struct check {
+    const struct fab_inventory *inv;
+    const struct fab_details *details; /* or NULL */
+    struct fab_planes planes;
+    struct fab_findings *out;
+    int rc; /* the first failure; nothing is found after it */
+};
+
+void check_add(struct check *c, enum fab_check_kind kind, const char *where, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Memory for n things, zeroed; NULL: the check has failed. Free with free(). */
+void *check_array(struct check *c, size_t n, size_t size);
+
+/* What one of many has. Those of one group are peers. */
+struct check_vote {
+    uint64_t group, value;
+    uint32_t index; /* of what it is about */
+};
+
+/* What is usual in a group: what more than half have, where they are at least three. */
+struct check_usual {
+    uint64_t value;
+    uint32_t n, of; /* so many of so many have it */
+};
+typedef void (*check_odd_fn)(struct check *c, const struct check_vote *odd, const struct check_usual *usual,
+                             void *cbdata);
+
+/* Count (the votes are sorted) and call fn for each one that has something else than is usual. */
+void check_count(struct check *c, struct check_vote *votes, uint32_t n, check_odd_fn fn, void *cbdata);
+
+uint64_t check_hash(const char *text, size_t len, uint64_t seed);
+
+/* "200 Gb/s" */
+void check_rate_text(uint64_t mbps, char text[32]);
+
+static inline bool check_is_cabled_hca(const struct check *c, const struct fab_port *port)
+{
+    return port->peer != FAB_NONE && c->inv->nodes[port->node].kind == FAB_HCA;
+}
+
+/* Does a sweep see this subnet, or is it made up from what hosts say? */
+static inline bool check_is_swept(const struct check *c, const struct fab_port *port)
+{
+    uint64_t prefix = c->inv->subnets[port->subnet].prefix;
+    return prefix != FAB_UNATTACHED && !fab_prefix_is_ethernet(prefix);
+}
+
+/* check_links.c, check_uplinks.c, check_hosts.c, check_facts.c */
+void check_links(struct check *c);
+void check_uplinks(struct check *c);
+void check_hosts(struct check *c);
+void check_facts(struct check *c);
+
+#endif

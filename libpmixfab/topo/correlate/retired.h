@@ -1,0 +1,70 @@
+/*
+ * lost.h - what is lost is remembered, so that what comes later can be told as what it is.
+ *
+ * A hand takes its time: a switch is gone for minutes before another one is in its place, a host's board for
+ * hours. The sweeps between see first a loss, then something new. What was lost, with its GUIDs, names and
+ * cables, stands in this list until it is back, something took its place, or its generation leaves the
+ * history; fab_diff_correlate_with() looks there for what came.
+ */
+#ifndef FAB_TOPO_LOST_H
+#define FAB_TOPO_LOST_H
+
+#include "topo/diff/diff.h"
+
+/* So many nodes and so many cables at most: those lost last. */
+#define FAB_RETIRED_MAX 65536
+
+/* A switch, or an HCA that had a cable. */
+struct fab_retired_node {
+    uint64_t guid;
+    uint64_t generation; /* in which it was lost */
+    int64_t seen;        /* when it was last seen, microseconds since 1970; 0: not known */
+    char *host, *name;   /* as in fab_node; one piece of memory, `host`. NULL: out of memory */
+    uint8_t kind;        /* FAB_SWITCH or FAB_HCA */
+};
+
+/* A cable, also those of lost nodes. */
+struct fab_retired_cable {
+    struct {
+        uint64_t guid; /* of its node; of what took the node's place, if something did since */
+        uint32_t num;
+    } end[2]; /* the lower GUID first */
+    uint64_t generation;
+    int64_t seen;
+    char *text[2]; /* "leaf1[8]": the ends, as people knew them; one piece of memory, text[0] */
+    uint8_t width, speed;
+    bool used; /* it was found again, elsewhere: fab_diff_correlate_with() says so */
+};
+
+struct fab_retired {
+    struct fab_retired_node *nodes;   /* by GUID, each once */
+    struct fab_retired_cable *cables; /* by their ends, each once */
+    uint32_t n_nodes, n_cables;
+};
+
+void fab_retired_destroy(struct fab_retired *lost); /* leaves it empty */
+
+/* Append; in no order until fab_retired_finish(). Texts are copied. PMIXFAB_ERR_NOMEM. */
+int fab_retired_add_node(struct fab_retired *lost, const struct fab_retired_node *node);
+int fab_retired_add_cable(struct fab_retired *lost, const struct fab_retired_cable *cable);
+/* In order; of those that are there twice the one lost last; not more than FAB_RETIRED_MAX. */
+void fab_retired_finish(struct fab_retired *lost);
+
+/* A node by its GUID (binary search); FAB_NONE. */
+uint32_t fab_retired_find(const struct fab_retired *lost, uint64_t guid);
+
+/*
+ * The list after a generation: without what is there (again), or was used; with what `told` (understood, and
+ * stamped with last_seen) says is lost from `before` to `after`; ends at what was replaced are at what is in
+ * its place. What was lost up to generation `trimmed` is forgotten. *next is initialised here.
+ * PMIXFAB_ERR_NOMEM.
+ */
+int fab_retired_update(const struct fab_retired *lost, const struct fab_inventory *before,
+                       const struct fab_inventory *after, const struct fab_diff *told, uint64_t generation,
+                       uint64_t trimmed, struct fab_retired *next);
+
+/* Orders of nodes and of cables: as strcmp. 0: the same ones. */
+int fab_retired_order_nodes(const struct fab_retired_node *a, const struct fab_retired_node *b);
+int fab_retired_order_cables(const struct fab_retired_cable *a, const struct fab_retired_cable *b);
+
+#endif

@@ -1,0 +1,238 @@
+/* lost_follow.c - what is remembered after a generation: what is back goes, what is lost comes. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/base/text.h"
+#include "topo/correlate/retired.h"
+#include "topo/diff/text_sizes.h"
+
+/* A list in the making. */
+struct follow {
+    const struct fab_inventory *before, *after;
+    const struct fab_diff *told;
+    const struct fab_change **replaced, **hosts; /* those with a former GUID, by that; hosts lost, by name */
+    uint32_t n_replaced, n_hosts;
+    uint64_t generation;
+    struct fab_retired *next;
+    int rc;
+};
+
+/* ---- what was replaced ----------------------------------------------------------------------------- */
+
+static int compare_former(const void *a, const void *b)
+{
+    const struct fab_change *x = *(const struct fab_change *const *)a,
+                            *y = *(const struct fab_change *const *)b;
+    return x->former < y->former ? -1 : x->former > y->former;
+}
+
+static int retired_compare_what(const void *a, const void *b)
+{
+    const struct fab_change *x = *(const struct fab_change *const *)a,
+                            *y = *(const struct fab_change *const *)b;
+    return strcmp(x->what, y->what);
+}
+
+static void list_told(struct follow *f)
+{
+    f->replaced = malloc((f->told->n + 1u) * sizeof(const struct fab_change *));
+    f->hosts = malloc((f->told->n + 1u) * sizeof(const struct fab_change *));
+    if (f->replaced == NULL || f->hosts == NULL) {
+        f->rc = PMIXFAB_ERR_NOMEM;
+        return;
+    }
+    for (uint32_t i = 0; i < f->told->n; i++) {
+        const struct fab_change *change = &f->told->changes[i];
+        if (change->former != 0)
+            f->replaced[f->n_replaced++] = change;
+        if (change->kind == FAB_CHANGE_HOST_LOST)
+            f->hosts[f->n_hosts++] = change;
+    }
+    if (f->n_replaced > 1)
+        qsort(f->replaced, f->n_replaced, sizeof(const struct fab_change *), compare_former);
+    if (f->n_hosts > 1)
+        qsort(f->hosts, f->n_hosts, sizeof(const struct fab_change *), retired_compare_what);
+}
+
+/* What took its place in this generation; 0: nothing did. */
+static uint64_t retired_successor(const struct follow *f, uint64_t guid)
+{
+    uint32_t low = 0, high = f->n_replaced;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (f->replaced[mid]->former < guid)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < f->n_replaced && f->replaced[low]->former == guid ? f->replaced[low]->guid : 0;
+}
+
+/* ---- what stays ------------------------------------------------------------------------------------ */
+
+static void retired_append_node(struct follow *f, const struct fab_retired_node *node)
+{
+    if (f->rc == 0 && retired_successor(f, node->guid) == 0 &&
+        fab_inventory_find(f->after, node->guid) == FAB_NONE)
+        f->rc = fab_retired_add_node(f->next, node);
+}
+
+static bool retired_cable_exists(const struct fab_inventory *inv, const struct fab_retired_cable *cable)
+{
+    uint32_t ports[2];
+    for (int i = 0; i < 2; i++) {
+        uint32_t node = fab_inventory_find(inv, cable->end[i].guid);
+        ports[i] = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, cable->end[i].num);
+        if (ports[i] == FAB_NONE)
+            return false;
+    }
+    return inv->ports[ports[0]].peer == ports[1];
+}
+
+/* A port of an HCA that is seen with a cable waits for no other. */
+static bool is_settled(const struct fab_inventory *inv, const struct fab_retired_cable *cable)
+{
+    for (int i = 0; i < 2; i++) {
+        uint32_t node = fab_inventory_find(inv, cable->end[i].guid);
+        uint32_t port = node == FAB_NONE || inv->nodes[node].kind != FAB_HCA
+                            ? FAB_NONE
+                            : fab_inventory_port(inv, node, cable->end[i].num);
+        if (port != FAB_NONE && inv->ports[port].peer != FAB_NONE &&
+            !fab_port_is_missing(inv, &inv->ports[port]))
+            return true;
+    }
+    return false;
+}
+
+static void add_cable(struct follow *f, const struct fab_retired_cable *cable)
+{
+    struct fab_retired_cable now = *cable;
+    char text[2][DIFF_PORT_TEXT + 8], name[DIFF_NODE_TEXT];
+
+    for (int i = 0; i < 2; i++) {
+        uint64_t guid = retired_successor(f, cable->end[i].guid);
+        uint32_t node = guid == 0 ? FAB_NONE : fab_inventory_find(f->after, guid);
+        if (node == FAB_NONE)
+            continue;
+        now.end[i].guid = guid;
+        diff_node_text(f->after, &f->after->nodes[node], name);
+        snprintf(text[i], sizeof(text[i]), "%s[%" PRIu32 "]", name, now.end[i].num);
+        now.text[i] = text[i];
+    }
+    if (f->rc == 0 && !retired_cable_exists(f->after, &now) && !is_settled(f->after, &now))
+        f->rc = fab_retired_add_cable(f->next, &now);
+}
+
+/* ---- what is lost ---------------------------------------------------------------------------------- */
+
+static void lose_cable(struct follow *f, const struct fab_change *change, uint32_t port)
+{
+    const struct fab_port *a = &f->before->ports[port];
+    char text[2][DIFF_PORT_TEXT];
+
+    if (a->peer == FAB_NONE)
+        return;
+    const struct fab_port *b = &f->before->ports[a->peer];
+    diff_port_text(f->before, a, text[0]);
+    diff_port_text(f->before, b, text[1]);
+    add_cable(f, &(struct fab_retired_cable){.end = {{f->before->nodes[a->node].guid, a->num},
+                                                     {f->before->nodes[b->node].guid, b->num}},
+                                             .generation = f->generation,
+                                             .seen = change->last_seen,
+                                             .text = {text[0], text[1]},
+                                             .width = a->width,
+                                             .speed = a->speed});
+}
+
+/* With its cables, or only with the one of this port. */
+static void lose_node(struct follow *f, const struct fab_change *change, uint32_t index, uint32_t num)
+{
+    const struct fab_node *node = &f->before->nodes[index];
+
+    if (retired_successor(f, node->guid) != 0)
+        return;
+    retired_append_node(f, &(struct fab_retired_node){.guid = node->guid,
+                                                      .generation = f->generation,
+                                                      .seen = change->last_seen,
+                                                      .host = (char *)fab_str(f->before, node->host),
+                                                      .name = (char *)fab_str(f->before, node->name),
+                                                      .kind = node->kind});
+    for (uint32_t i = 0; i < node->n_ports; i++) {
+        if (num == 0 || f->before->ports[node->first_port + i].num == num)
+            lose_cable(f, change, node->first_port + i);
+    }
+}
+
+static bool retired_has_cable(const struct fab_inventory *inv, uint32_t node)
+{
+    for (uint32_t i = 0; node != FAB_NONE && i < inv->nodes[node].n_ports; i++) {
+        if (inv->ports[inv->nodes[node].first_port + i].peer != FAB_NONE)
+            return true;
+    }
+    return false;
+}
+
+/* The HCAs of hosts that are lost. */
+static void lose_hosts(struct follow *f)
+{
+    char name[DIFF_NODE_TEXT];
+    struct fab_change change = {.what = name};
+    const struct fab_change *key = &change;
+
+    for (uint32_t i = 0; i < f->before->n_nodes && f->rc == 0 && f->n_hosts > 0; i++) {
+        const struct fab_node *node = &f->before->nodes[i];
+        if (node->kind != FAB_HCA || retired_has_cable(f->after, fab_inventory_find(f->after, node->guid)))
+            continue;
+        const char *host = fab_str(f->before, node->host);
+        fab_text_clean(name, sizeof(name), host, strlen(host), NULL);
+        const struct fab_change **found =
+            bsearch(&key, f->hosts, f->n_hosts, sizeof(const struct fab_change *), retired_compare_what);
+        if (found != NULL)
+            lose_node(f, *found, i, 0);
+    }
+}
+
+static void retired_add_change(struct follow *f, const struct fab_change *change)
+{
+    uint32_t node = fab_inventory_find(f->before, change->guid);
+    if (node == FAB_NONE)
+        return;
+    if (change->kind == FAB_CHANGE_SWITCH_LOST || change->kind == FAB_CHANGE_DEVICE_LOST) {
+        lose_node(f, change, node, change->port);
+    } else if (change->kind == FAB_CHANGE_LINK_LOST) {
+        uint32_t port = fab_inventory_port(f->before, node, change->port);
+        if (port != FAB_NONE)
+            lose_cable(f, change, port);
+    }
+}
+
+int fab_retired_update(const struct fab_retired *lost, const struct fab_inventory *before,
+                       const struct fab_inventory *after, const struct fab_diff *told, uint64_t generation,
+                       uint64_t trimmed, struct fab_retired *next)
+{
+    struct follow f = {
+        .before = before, .after = after, .told = told, .generation = generation, .next = next};
+
+    *next = (struct fab_retired){0};
+    list_told(&f);
+    for (uint32_t i = 0; i < lost->n_nodes; i++) {
+        if (lost->nodes[i].generation > trimmed)
+            retired_append_node(&f, &lost->nodes[i]);
+    }
+    for (uint32_t i = 0; i < lost->n_cables; i++) {
+        if (lost->cables[i].generation > trimmed && !lost->cables[i].used)
+            add_cable(&f, &lost->cables[i]);
+    }
+    for (uint32_t i = 0; i < told->n && f.rc == 0; i++)
+        retired_add_change(&f, &told->changes[i]);
+    lose_hosts(&f);
+    free(f.replaced);
+    free(f.hosts);
+    if (f.rc != 0)
+        fab_retired_destroy(next);
+    else
+        fab_retired_finish(next);
+    return f.rc;
+}

@@ -1,0 +1,325 @@
+/* understand_back.c - what came, told as what was lost: back, replaced or moved. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "topo/base/text.h"
+#include "topo/correlate/correlation.h"
+
+/* "lost in generation 7, last seen 2026-11-21T18:36:52Z" */
+void correlation_lost_text(uint64_t generation, int64_t seen, char text[DIFF_LOST_TEXT])
+{
+    int n = snprintf(text, DIFF_LOST_TEXT, "lost in generation %" PRIu64, generation);
+    time_t seconds = (time_t)(seen / 1000000);
+    struct tm tm;
+
+    if (seen > 0 && n > 0 && n < DIFF_LOST_TEXT && gmtime_r(&seconds, &tm) != NULL)
+        strftime(text + n, (size_t)(DIFF_LOST_TEXT - n), ", last seen %Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+/* ---- cables ---------------------------------------------------------------------------------------- */
+
+/* Is this cable where it was? The port at that side of it. */
+uint32_t correlation_back_at(const struct correlation *s, const struct fab_retired_cable *cable, int side)
+{
+    uint32_t near = correlation_end_now(s, cable, side), far = correlation_end_now(s, cable, !side);
+    return near != FAB_NONE && far != FAB_NONE && s->after->ports[near].peer == far ? near : FAB_NONE;
+}
+
+static bool returned_same_rate(const struct fab_retired_cable *cable, const struct fab_port *port)
+{
+    return cable->width == port->width && cable->speed == port->speed;
+}
+
+void correlation_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed)
+{
+    const struct fab_port port = {.width = (uint8_t)width, .speed = (uint8_t)speed};
+    char rate[32];
+    size_t used = strlen(text);
+
+    diff_rate_text(&port, rate);
+    if (used < DIFF_VALUE_TEXT)
+        snprintf(text + used, DIFF_VALUE_TEXT - used, ", %s", rate);
+}
+
+/* An end of a cable that was lost, and one that is there: with the rates, where they differ. */
+void correlation_end_texts(const struct correlation *s, const struct fab_retired_cable *cable, int side,
+                           uint32_t port, char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT])
+{
+    char end[DIFF_PORT_TEXT];
+
+    diff_port_text(s->after, &s->after->ports[port], end);
+    snprintf(before, DIFF_VALUE_TEXT, "%.220s", cable->text[side]);
+    snprintf(after, DIFF_VALUE_TEXT, "%.220s", end);
+    if (!returned_same_rate(cable, &s->after->ports[port])) {
+        correlation_append_rate(before, cable->width, cable->speed);
+        correlation_append_rate(after, s->after->ports[port].width, s->after->ports[port].speed);
+    }
+}
+
+/* ---- switches -------------------------------------------------------------------------------------- */
+
+static void lost_node_text(const struct fab_retired_node *lost, char text[DIFF_NODE_TEXT])
+{
+    const bool both = lost->kind == FAB_HCA && *lost->host != '\0' && *lost->name != '\0';
+    if (*lost->name == '\0' && (lost->kind != FAB_HCA || *lost->host == '\0'))
+        snprintf(text, DIFF_NODE_TEXT, "0x%016" PRIx64, lost->guid);
+    else
+        snprintf(text, DIFF_NODE_TEXT, "%s%s%s", lost->kind == FAB_HCA ? lost->host : "", both ? " " : "",
+                 lost->name);
+    fab_text_clean(text, DIFF_NODE_TEXT, text, strlen(text), NULL);
+}
+
+/* What to tell of a node that was lost: what it was, and is. */
+struct returned {
+    const struct fab_retired_node *lost;
+    char what[DIFF_NODE_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], when[DIFF_LOST_TEXT];
+    bool same; /* the same GUID */
+};
+
+static void returned_describe(const struct correlation *s, uint32_t i, struct returned *out)
+{
+    const struct fab_node *node = &s->after->nodes[s->lost_after[i]];
+    char name[DIFF_NODE_TEXT];
+
+    out->lost = &s->lost->nodes[i];
+    out->same = out->lost->guid == node->guid;
+    lost_node_text(out->lost, out->what);
+    diff_node_text(s->after, node, name);
+    correlation_lost_text(out->lost->generation, out->lost->seen, out->when);
+    const bool renamed = strcmp(name, out->what) != 0;
+    if (out->same) {
+        snprintf(out->before, DIFF_VALUE_TEXT, "lost");
+        snprintf(out->after, DIFF_VALUE_TEXT, "there%s%.240s", renamed ? " as " : "", renamed ? name : "");
+        return;
+    }
+    snprintf(out->before, DIFF_VALUE_TEXT, "0x%016" PRIx64 "%s%.240s", out->lost->guid, renamed ? " " : "",
+             renamed ? out->what : "");
+    snprintf(out->after, DIFF_VALUE_TEXT, "0x%016" PRIx64 "%s%.240s", node->guid, renamed ? " " : "",
+             renamed ? name : "");
+}
+
+/* The name that it had, and the one that it has. */
+static void returned_subjects(struct correlation *s, const struct fab_retired_node *lost, uint32_t a)
+{
+    const char *name = lost->kind == FAB_HCA ? lost->host : lost->name;
+    if (*name != '\0')
+        correlation_subject(s, name);
+    correlation_subject_node(s, s->after, a);
+}
+
+static void tell_returned(struct correlation *s, const struct returned *r, enum fab_change_kind kind,
+                          uint32_t a, const char *why)
+{
+    const struct fab_node *node = &s->after->nodes[a];
+    const char *was = r->lost->kind == FAB_HCA ? r->lost->host : r->lost->name;
+    s->past = (struct conclusion){.former = r->same ? 0 : r->lost->guid,
+                                  .seen = r->lost->seen,
+                                  .renamed = correlation_renamed_node(s, was, a)};
+    correlation_conclude(s, kind, node->guid, 0, r->what, r->before, r->after, why);
+}
+
+static void switch_returned(struct correlation *s, uint32_t i)
+{
+    const uint32_t a = s->lost_after[i];
+    uint32_t n = 0, back = 0;
+    struct returned r;
+    char why[DIFF_WHY_TEXT];
+
+    if (claim_raw(s, FAB_CHANGE_SWITCH_ADDED, s->after->nodes[a].guid, 0) == FAB_NONE)
+        return;
+    returned_describe(s, i, &r);
+    returned_subjects(s, r.lost, a);
+    for (uint32_t e = correlation_lost_ends(s, r.lost->guid, 0);
+         e < s->n_ends && s->ends[e].guid == r.lost->guid; e++) {
+        const struct lost_end *end = &s->ends[e];
+        const struct fab_retired_cable *cable = &s->lost->cables[end->cable];
+        if (e > 0 && end[-1].guid == end->guid && end[-1].num == end->num)
+            continue; /* what was in this port before that */
+        uint32_t port = correlation_back_at(s, cable, end->side);
+        n++;
+        if (port == FAB_NONE)
+            continue;
+        back++;
+        if (!is_kind(s->after, s->after->ports[s->after->ports[port].peer].node, FAB_HCA))
+            claim_raw_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
+        correlation_subject_link(s, s->after, port);
+    }
+    if (r.same)
+        snprintf(why, sizeof(why), "the same GUID, with %" PRIu32 " of its %" PRIu32 " cables; it was %s",
+                 back, n, r.when);
+    else
+        snprintf(why, sizeof(why),
+                 "%" PRIu32 " of its %" PRIu32 " cables lead to another switch now; it was %s", back, n,
+                 r.when);
+    tell_returned(s, &r, r.same ? FAB_CHANGE_SWITCH_BACK : FAB_CHANGE_SWITCH_REPLACED, a, why);
+}
+
+/* ---- HCAs ------------------------------------------------------------------------------------------ */
+
+/* A port of an HCA that has a cable at another place than the one that was lost. */
+static void port_moved(struct correlation *s, uint32_t a, uint32_t port, struct fab_retired_cable *cable,
+                       int side)
+{
+    char what[DIFF_PORT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
+    char when[DIFF_LOST_TEXT];
+    const struct fab_port *now = &s->after->ports[port];
+    const bool same = cable->end[side].guid == s->after->nodes[a].guid;
+
+    claim_raw_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
+    cable->used = true;
+    if (s->n_taken == 0) /* the other end is an HCA as well, and it was told of that */
+        return;
+    correlation_subject_node(s, s->after, a);
+    uint32_t was = correlation_now(s, cable->end[!side].guid);
+    if (was != FAB_NONE)
+        correlation_subject_node(s, s->after, was);
+    correlation_subject_link(s, s->after, port);
+    diff_port_text(s->after, now, what);
+    correlation_end_texts(s, cable, !side, now->peer, before, after);
+    correlation_lost_text(cable->generation, cable->seen, when);
+    snprintf(why, sizeof(why), "%s at another port; its cable was %s",
+             same ? "the same GUID" : "what replaced it is", when);
+    s->past = (struct conclusion){.seen = cable->seen};
+    correlation_conclude(s, FAB_CHANGE_HOST_MOVED, s->after->nodes[a].guid, now->num, what, before, after,
+                         why);
+}
+
+/* The cable of a port of an HCA that was lost last; NULL. */
+static const struct lost_end *returned_cable(const struct correlation *s, uint32_t a, uint32_t port)
+{
+    return s->after->ports[port].peer == FAB_NONE
+               ? NULL
+               : correlation_lost_at(s, correlation_then(s, a), s->after->ports[port].num);
+}
+
+/* Take the devices of a node that came, and the cables that are where they were. `place`: the first one's
+ * switch port. */
+static void returned_claim_devices(struct correlation *s, uint32_t a, bool all, char place[DIFF_PORT_TEXT],
+                                   uint32_t *n_moved)
+{
+    const struct fab_node *node = &s->after->nodes[a];
+    bool stayed = false;
+
+    place[0] = '\0';
+    *n_moved = 0;
+    for (uint32_t port = node->first_port; port < node->first_port + node->n_ports; port++) {
+        const struct lost_end *end = returned_cable(s, a, port);
+        if (end == NULL && !all)
+            continue;
+        claim_raw(s, FAB_CHANGE_DEVICE_ADDED, node->guid, s->after->ports[port].num);
+        if (end != NULL && correlation_back_at(s, &s->lost->cables[end->cable], end->side) == FAB_NONE) {
+            ++*n_moved;
+            continue;
+        }
+        if (s->after->ports[port].peer == FAB_NONE)
+            continue;
+        claim_raw_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
+        correlation_subject_link(s, s->after, port);
+        if (!stayed && end != NULL)
+            diff_port_text(s->after, &s->after->ports[s->after->ports[port].peer], place);
+        stayed |= end != NULL;
+    }
+}
+
+static void ports_moved(struct correlation *s, uint32_t a)
+{
+    const struct fab_node *node = &s->after->nodes[a];
+    for (uint32_t port = node->first_port; port < node->first_port + node->n_ports; port++) {
+        const struct lost_end *end = returned_cable(s, a, port);
+        if (end != NULL && correlation_back_at(s, &s->lost->cables[end->cable], end->side) == FAB_NONE)
+            port_moved(s, a, port, &s->lost->cables[end->cable], end->side);
+    }
+}
+
+static bool has_known_port(const struct correlation *s, uint32_t a)
+{
+    const struct fab_node *node = &s->after->nodes[a];
+    for (uint32_t port = node->first_port; port < node->first_port + node->n_ports; port++) {
+        if (returned_cable(s, a, port) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static void hca_returned(struct correlation *s, uint32_t i)
+{
+    const uint32_t a = s->lost_after[i];
+    const struct fab_node *node = &s->after->nodes[a];
+    char place[DIFF_PORT_TEXT], why[DIFF_WHY_TEXT];
+    struct returned r;
+    uint32_t n_moved;
+
+    returned_describe(s, i, &r);
+    returned_subjects(s, r.lost, a);
+    returned_claim_devices(s, a, !r.same || !has_known_port(s, a), place, &n_moved);
+    if (s->n_taken > 0)
+        claim_raw_host(s, FAB_CHANGE_HOST_ADDED, fab_str(s->after, node->host));
+    if (r.same && n_moved > 0 && place[0] == '\0' && strncmp(r.after, "there as", 8) != 0) {
+        s->subjects.used = 0; /* all that there is to tell is where it is now */
+        ports_moved(s, a);
+        return;
+    }
+    if (s->n_taken == 0) {
+        s->subjects.used = 0;
+        return;
+    }
+    if (r.same)
+        snprintf(why, sizeof(why), "the same GUID%s%.200s; it was %s",
+                 place[0] == '\0' ? "" : " at its old port ", place, r.when);
+    else
+        snprintf(why, sizeof(why), "another GUID%s%s%.200s; the former was %s",
+                 strcmp(r.what, "") != 0 && strchr(r.before, ' ') == NULL
+                     ? " under the same host's and device's name"
+                     : "",
+                 place[0] == '\0' ? "" : " at the same port ", place, r.when);
+    tell_returned(s, &r, r.same ? FAB_CHANGE_HOST_BACK : FAB_CHANGE_HCA_REPLACED, a, why);
+    ports_moved(s, a);
+}
+
+/* A port of an HCA that was there all the time, or without any cable. */
+static void port_returned(struct correlation *s, uint32_t raw)
+{
+    const struct fab_change *change = &s->raw->changes[raw];
+    uint32_t a = fab_inventory_find(s->after, change->guid);
+    uint32_t port = a == FAB_NONE || s->to_before[a] == FAB_NONE
+                        ? FAB_NONE
+                        : fab_inventory_port(s->after, a, change->port);
+    const struct lost_end *end = port == FAB_NONE ? NULL : returned_cable(s, a, port);
+    char what[DIFF_WHAT_TEXT], when[DIFF_LOST_TEXT], why[DIFF_WHY_TEXT];
+
+    if (end == NULL)
+        return;
+    struct fab_retired_cable *cable = &s->lost->cables[end->cable];
+    claim_raw_this(s, raw);
+    claim_raw_host(s, FAB_CHANGE_HOST_ADDED, fab_str(s->after, s->after->nodes[a].host));
+    if (correlation_back_at(s, cable, end->side) == FAB_NONE) {
+        port_moved(s, a, port, cable, end->side);
+        return;
+    }
+    claim_raw_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
+    correlation_subject_link(s, s->after, port);
+    diff_link_text(s->after, &s->after->ports[port], what);
+    correlation_lost_text(cable->generation, cable->seen, when);
+    snprintf(why, sizeof(why), "the cable is seen again, at its old place; it was %s", when);
+    s->past = (struct conclusion){.seen = cable->seen};
+    correlation_conclude(s, FAB_CHANGE_PORT_BACK, change->guid, change->port, what, "lost", "there", why);
+}
+
+void correlation_returned(struct correlation *s)
+{
+    for (uint32_t i = 0; i < s->lost->n_nodes; i++) {
+        if (s->lost_after[i] != FAB_NONE && s->lost->nodes[i].kind == FAB_SWITCH)
+            switch_returned(s, i);
+    }
+    for (uint32_t i = 0; i < s->lost->n_nodes; i++) {
+        if (s->lost_after[i] != FAB_NONE && s->lost->nodes[i].kind == FAB_HCA)
+            hca_returned(s, i);
+    }
+    for (uint32_t i = 0; i < s->raw->n; i++) {
+        if (s->raw->changes[i].kind == FAB_CHANGE_DEVICE_ADDED && !correlation_is_taken(s, i))
+            port_returned(s, i);
+    }
+    correlation_links_returned(s);
+}

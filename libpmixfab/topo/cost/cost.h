@@ -1,0 +1,110 @@
+/*
+ * cost.h - costs between devices, held as costs between the switches that carry them.
+ *
+ * cost(i,j) = 0 for i == j; for two devices of one host what lies between them inside it; else access(i) +
+ * dist(sw(i), sw(j)) + access(j), saturating at 65534, 65535 where there is no path. `dist` is E x E over the
+ * E edge switches (those with devices); shortest paths run over all switches.
+ */
+#ifndef FAB_TOPO_COST_H
+#define FAB_TOPO_COST_H
+
+#include "topo/graph/graph.h"
+
+#define FAB_COST_NO_PATH   65535u
+#define FAB_COST_MAX       65534u
+#define FAB_COST_SAME_HOST 5u /* distance inside the host not known */
+
+/*
+ * Where in its host a device is. Numbers are per host and mean nothing else; 0: not known. Two devices of one
+ * host, of which both are known, cost by the nearest thing that they share.
+ */
+struct fab_locality {
+    uint16_t card;    /* PCI card: the functions of one device */
+    uint16_t sw;      /* PCI switch */
+    uint16_t numa;    /* NUMA node */
+    uint16_t package; /* processor package */
+};
+#define FAB_COST_SAME_CARD    1u
+#define FAB_COST_SAME_SWITCH  2u
+#define FAB_COST_SAME_NUMA    4u
+#define FAB_COST_SAME_PACKAGE 6u
+#define FAB_COST_ACROSS       9u
+
+/*
+ * Read-only arrays; they may point into a mapped snapshot. edge[i] < n_edges always: a device without a
+ * switch (cabled to another device, or alone) has an edge of the computation's own. All devices of an
+ * unattached plane share one, from which nothing leads anywhere, not even to itself.
+ */
+struct fab_cost_view {
+    uint32_t n_devices, n_edges;
+    const uint32_t *edge;              /* per device: row in dist */
+    const uint16_t *access;            /* per device */
+    const uint32_t *host;              /* per device; devices of one host are neighbours */
+    const uint16_t *dist;              /* n_edges x n_edges, symmetric; diagonal: 0, or all are unattached */
+    const struct fab_locality *places; /* per device; NULL: nothing is known */
+};
+
+/* Between two different devices of one host. */
+static inline uint16_t fab_cost_inside(const struct fab_cost_view *v, uint32_t a, uint32_t b)
+{
+    if (v->places == NULL)
+        return FAB_COST_SAME_HOST;
+    const struct fab_locality *x = &v->places[a], *y = &v->places[b];
+    if (x->card != 0 && x->card == y->card)
+        return FAB_COST_SAME_CARD;
+    if (x->sw != 0 && x->sw == y->sw)
+        return FAB_COST_SAME_SWITCH;
+    if (x->numa == 0 || y->numa == 0)
+        return FAB_COST_SAME_HOST;
+    if (x->numa == y->numa)
+        return FAB_COST_SAME_NUMA;
+    return x->package != 0 && x->package == y->package ? FAB_COST_SAME_PACKAGE : FAB_COST_ACROSS;
+}
+
+struct fab_costs {
+    struct fab_cost_view view; /* points at the arrays below */
+    uint32_t *edge, *host;
+    uint16_t *access, *dist; /* dist NULL: the view's is another's */
+    uint32_t n_searched;     /* rows of dist that were searched */
+};
+
+/* Compute the compact form; threads 0: as many as the process may run on. */
+int fab_costs_compute(const struct fab_plane *plane, unsigned threads, struct fab_costs *out);
+
+/*
+ * The same, byte for byte, from the costs of the plane as it was: what cannot have changed is taken from
+ * there, and where that would be no gain all is computed from nothing. Where dist is the same altogether the
+ * view points into `before`, which must then outlive the costs. before: any snapshot of any plane, or NULL;
+ * it is faster the more the two have in common.
+ */
+int fab_costs_update(const struct fab_plane *plane, const struct pmixfab *before, unsigned threads,
+                     struct fab_costs *out);
+void fab_costs_destroy(struct fab_costs *costs);
+
+static inline uint16_t fab_cost_of(const struct fab_cost_view *v, uint32_t a, uint32_t b)
+{
+    if (a == b)
+        return 0;
+    if (v->host[a] == v->host[b])
+        return fab_cost_inside(v, a, b);
+    uint32_t d = v->dist[(size_t)v->edge[a] * v->n_edges + v->edge[b]];
+    if (d == FAB_COST_NO_PATH)
+        return FAB_COST_NO_PATH;
+    d += (uint32_t)v->access[a] + v->access[b];
+    return (uint16_t)(d > FAB_COST_MAX ? FAB_COST_MAX : d);
+}
+
+/* One row (n_devices values), and the whole matrix (n_devices squared). threads as above. */
+void fab_cost_row(const struct fab_cost_view *v, uint32_t a, uint16_t *row);
+int fab_cost_matrix(const struct fab_cost_view *v, uint16_t *cells, unsigned threads);
+
+/*
+ * The matrix of `was`, in cells, becomes that of `now`, in place: cells that are the same are mostly not
+ * touched, and where many differ all are written from nothing. Both have as many devices, or it is
+ * PMIXFAB_ERR_INVAL. *written (NULL: not wanted): how many cells were written, about. On error the cells are
+ * as they were.
+ */
+int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cost_view *now, uint16_t *cells,
+                           unsigned threads, uint64_t *written);
+
+#endif

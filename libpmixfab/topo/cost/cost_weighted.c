@@ -1,0 +1,194 @@
+/*
+ * cost_mixed.c - distances where links cost different amounts.
+ *
+ * Each switch holds its distances to a block of sources, a vector lane a source. A switch whose distances
+ * became smaller offers them to its neighbours, until nothing becomes smaller. The switches are gone
+ * through forwards and backwards in turn; in a real fabric four to eight passes do, whatever the costs are.
+ */
+#include "topo/cost/engine.h"
+
+#include <string.h>
+
+typedef uint16_t lanes __attribute__((vector_size(64)));
+#define LANES 32
+
+struct space {
+    lanes *dist;    /* per switch, `chunks` of them */
+    uint8_t *dirty; /* per switch: has something to offer */
+    uint32_t chunks;
+};
+
+static uint32_t chunks_of(const struct fab_search *search)
+{
+    return (search->width + LANES - 1) / LANES;
+}
+
+size_t fab_search_mixed_space(const struct fab_search *search)
+{
+    size_t vectors = (size_t)search->plane->n_switches * chunks_of(search);
+    return vectors * sizeof(lanes) + search->plane->n_switches + sizeof(lanes);
+}
+
+/* to = min(to, from + cost), saturating at all ones. Returns whether anything became smaller. */
+static FAB_ALWAYS_INLINE bool lanes_relax(lanes *to, const lanes *from, uint32_t chunks, uint16_t cost)
+{
+    lanes change = {0};
+    for (uint32_t i = 0; i < chunks; i++) {
+        lanes sum = from[i] + cost;
+        sum |= (lanes)(sum < from[i]);
+        lanes old = to[i], less = (lanes)(sum < old);
+        to[i] = (sum & less) | (old & ~less);
+        change |= less;
+    }
+    uint64_t words[sizeof(lanes) / 8], all = 0;
+    memcpy(words, &change, sizeof(words));
+    for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+        all |= words[w];
+    return all != 0;
+}
+
+static FAB_ALWAYS_INLINE bool weighted_pass(const struct fab_search *search, struct space *sp, bool forwards)
+{
+    const struct fab_plane *plane = search->plane;
+    bool busy = false;
+    for (uint32_t i = 0; i < plane->n_switches; i++) {
+        uint32_t v = forwards ? i : plane->n_switches - 1 - i;
+        if (!sp->dirty[v])
+            continue;
+        sp->dirty[v] = 0;
+        if (plane->switches[v].missing) /* reached, but nothing goes on from here */
+            continue;
+        busy = true;
+        const struct fab_edge *adj = plane->adj + plane->switches[v].adj_first;
+        for (uint32_t e = 0; e < plane->switches[v].n_adj; e++) {
+            lanes *to = sp->dist + (size_t)adj[e].to * sp->chunks;
+            if (lanes_relax(to, sp->dist + (size_t)v * sp->chunks, sp->chunks, adj[e].cost))
+                sp->dirty[adj[e].to] = 1;
+        }
+    }
+    return busy;
+}
+
+/* A source that is missing reaches its neighbours, once. */
+static void leave_missing(const struct fab_search *search, struct space *sp, uint32_t v, uint32_t s)
+{
+    const struct fab_vertex *from = &search->plane->switches[v];
+    const struct fab_edge *adj = search->plane->adj + from->adj_first;
+    for (uint32_t e = 0; e < from->n_adj; e++) {
+        uint16_t cost = adj[e].cost;
+        lanes *to = sp->dist + (size_t)adj[e].to * sp->chunks + s / LANES;
+        if (cost < (*to)[s % LANES])
+            (*to)[s % LANES] = cost;
+        sp->dirty[adj[e].to] = 1;
+    }
+}
+
+/* Where missing switches are all that joins two parts there is no path: dirty[v] becomes 1 for the switches
+ * that a source reaches, and 0 for the others. */
+static void find_reach(const struct fab_search *search, struct space *sp, uint32_t source)
+{
+    enum { UNREACHED, DONE, NEW };
+    const struct fab_plane *plane = search->plane;
+    bool busy = true;
+    memset(sp->dirty, UNREACHED, plane->n_switches);
+    sp->dirty[source] = NEW;
+    while (busy) {
+        busy = false;
+        for (uint32_t v = 0; v < plane->n_switches; v++) {
+            if (sp->dirty[v] != NEW)
+                continue;
+            sp->dirty[v] = DONE;
+            if (plane->switches[v].missing && v != source)
+                continue;
+            busy = true;
+            const struct fab_edge *adj = plane->adj + plane->switches[v].adj_first;
+            for (uint32_t e = 0; e < plane->switches[v].n_adj; e++)
+                if (sp->dirty[adj[e].to] == UNREACHED)
+                    sp->dirty[adj[e].to] = NEW;
+        }
+    }
+}
+
+/* What is still at all ones is too far, or out of reach. */
+static void end_source(const struct fab_search *search, struct space *sp, uint32_t source)
+{
+    bool known = false;
+    for (uint32_t e = 0; e < search->n_edges; e++) {
+        uint16_t *cell = search->dist + (size_t)e * search->n_edges + source;
+        if (*cell != UINT16_MAX)
+            continue;
+        if (!known)
+            find_reach(search, sp, search->sources[source]);
+        known = true;
+        *cell -= sp->dirty[search->sources[e]];
+    }
+}
+
+static FAB_ALWAYS_INLINE void weighted_block(const struct fab_search *search, struct space *sp,
+                                             uint32_t first, uint32_t width)
+{
+    const struct fab_plane *plane = search->plane;
+    memset(sp->dist, 0xff, (size_t)plane->n_switches * sp->chunks * sizeof(lanes));
+    memset(sp->dirty, 0, plane->n_switches);
+    for (uint32_t s = 0; s < width; s++) {
+        uint32_t v = search->sources[first + s];
+        sp->dist[(size_t)v * sp->chunks + s / LANES][s % LANES] = 0;
+        sp->dirty[v] = 1;
+        if (plane->switches[v].missing)
+            leave_missing(search, sp, v, s);
+    }
+    for (bool forwards = true; weighted_pass(search, sp, forwards); forwards = !forwards)
+        ;
+    /* A plane is connected: what is still at all ones is too far, not out of reach, unless switches are
+     * missing. */
+    for (uint32_t e = 0; e < search->n_edges; e++) {
+        const lanes *from = sp->dist + (size_t)search->sources[e] * sp->chunks;
+        uint16_t *row = search->dist + (size_t)e * search->n_edges + first;
+        memcpy(row, from, width * sizeof(uint16_t));
+        for (uint32_t s = 0; s < width && plane->n_missing == 0; s++)
+            row[s] -= row[s] == UINT16_MAX;
+    }
+    for (uint32_t s = 0; s < width && plane->n_missing > 0; s++)
+        end_source(search, sp, first + s);
+}
+
+static void weighted_block_any(const struct fab_search *search, struct space *sp, uint32_t first,
+                               uint32_t width)
+{
+    weighted_block(search, sp, first, width);
+}
+
+#if defined(__x86_64__)
+FAB_TARGET_AVX2 static void weighted_block_avx2(const struct fab_search *search, struct space *sp,
+                                                uint32_t first, uint32_t width)
+{
+    weighted_block(search, sp, first, width);
+}
+
+FAB_TARGET_AVX512 static void weighted_block_avx512(const struct fab_search *search, struct space *sp,
+                                                    uint32_t first, uint32_t width)
+{
+    weighted_block(search, sp, first, width);
+}
+#endif
+
+void fab_search_mixed(void *job, unsigned thread)
+{
+    struct fab_search *search = job;
+    struct space sp = {.dist = search->workspace[thread], .chunks = chunks_of(search)};
+    sp.dirty = (uint8_t *)(sp.dist + (size_t)search->plane->n_switches * sp.chunks);
+    enum fab_isa isa = fab_cost_isa();
+    for (uint32_t b; (b = atomic_fetch_add(&search->next_block, 1)) < search->n_blocks;) {
+        uint32_t first = b * search->width, left = search->n_edges - first;
+        uint32_t width = left < search->width ? left : search->width;
+#if defined(__x86_64__)
+        if (isa == FAB_ISA_AVX512)
+            weighted_block_avx512(search, &sp, first, width);
+        else if (isa == FAB_ISA_AVX2)
+            weighted_block_avx2(search, &sp, first, width);
+        else
+#endif
+            weighted_block_any(search, &sp, first, width);
+    }
+    (void)isa;
+}

@@ -1,0 +1,57 @@
+/*
+ * diff_internal.h - shared by the files of diff only.
+ */
+#ifndef FAB_TOPO_DIFF_INTERNAL_H
+#define FAB_TOPO_DIFF_INTERNAL_H
+
+#include "topo/diff/diff.h"
+
+/* Texts that fit any change: two names of 255 bytes each at both ends of a cable. */
+#define DIFF_NODE_TEXT  520
+#define DIFF_PORT_TEXT  (DIFF_NODE_TEXT + 8)
+#define DIFF_WHAT_TEXT  (2 * DIFF_PORT_TEXT + 4)
+#define DIFF_VALUE_TEXT 272
+#define DIFF_WHY_TEXT   400
+#define DIFF_LOST_TEXT  96
+
+/* A comparison on its way. */
+struct diff_walk {
+    const struct fab_inventory *before, *after;
+    struct fab_diff *diff;
+    const char **hosts; /* names of hosts that may have come or gone */
+    uint32_t n_hosts, cap_hosts;
+    int rc; /* the first failure; nothing is added after it */
+};
+
+/* Append a change. `before` and `after` are cleaned here, `what` has been. */
+void diff_add(struct diff_walk *w, enum fab_change_kind kind, uint64_t guid, uint32_t port, const char *what,
+              const char *before, const char *after);
+
+/* As diff_add(), with everything that `like` says; its `before`, `after` and `why` are cleaned here, the
+ * other texts have been. Its texts are copied. */
+void diff_put(struct diff_walk *w, const struct fab_change *like);
+
+/* A number that is kept but has no kind of its own, where it differs. digits: hexadecimal ones, 0: decimal.
+ */
+void diff_number(struct diff_walk *w, const char *of, uint64_t guid, uint32_t port, const char *word,
+                 uint64_t before, uint64_t after, int digits);
+
+/* "node001 HCA-1", "leaf1"; its GUID where it has no name. */
+void diff_node_text(const struct fab_inventory *inv, const struct fab_node *node, char text[DIFF_NODE_TEXT]);
+/* "leaf1[8]" */
+void diff_port_text(const struct fab_inventory *inv, const struct fab_port *port, char text[DIFF_PORT_TEXT]);
+/* "leaf1[8] - node001 HCA-1[1]", the switch first. */
+void diff_link_text(const struct fab_inventory *inv, const struct fab_port *port, char text[DIFF_WHAT_TEXT]);
+/* "4xHDR", "?" */
+void diff_rate_text(const struct fab_port *port, char text[32]);
+const char *diff_state_text(unsigned state);
+
+/* Second half of the walk: ports, devices, cables. */
+void diff_ports(struct diff_walk *w);
+
+/* A host that may have come or gone with a device. */
+void diff_note_host(struct diff_walk *w, const char *name);
+/* Which of the noted hosts have. */
+void diff_hosts(struct diff_walk *w);
+
+#endif

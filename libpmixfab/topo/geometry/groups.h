@@ -1,0 +1,27 @@
+/*
+ * groups.h - which hosts stand together (PMIX_FABRIC_GROUPS).
+ */
+#ifndef FAB_TOPO_GROUPS_H
+#define FAB_TOPO_GROUPS_H
+
+#include "topo/geometry/geometry.h"
+
+enum fab_group_by {
+    FAB_GROUP_LEAF = 0, /* hosts that share an edge switch */
+    FAB_GROUP_POD = 1   /* hosts in one pod or dragonfly group; one group of all where the kind has neither */
+};
+
+struct fab_groups {
+    uint32_t n, n_members;
+    uint32_t *start;   /* n+1: group g is members[start[g] .. start[g+1]-1] */
+    uint32_t *members; /* host indices, ascending within a group */
+};
+
+/* Ordered by their first host, then second, ...; numbered from 0. A host on two edge switches is in two
+ * groups. Devices without a switch: one group for each connected pair or single; of an unattached plane one
+ * for each host. */
+int fab_groups_compute(const struct fab_plane *plane, const struct fab_geometry *geometry,
+                       enum fab_group_by by, struct fab_groups *out);
+void fab_groups_destroy(struct fab_groups *groups);
+
+#endif

@@ -1,0 +1,212 @@
+/* inventory.c - building, finding, copying and comparing inventories. */
+#include "topo/inventory/inventory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ELEMENTS (1u << 24)
+#define MAX_POOL     (1u << 31)
+
+void fab_inventory_init(struct fab_inventory *inv)
+{
+    memset(inv, 0, sizeof(*inv));
+}
+
+void fab_inventory_destroy(struct fab_inventory *inv)
+{
+    if (inv == NULL)
+        return;
+    free(inv->nodes);
+    free(inv->ports);
+    free(inv->pool);
+    fab_inventory_init(inv);
+}
+
+/* Room for one more element of `size` bytes in *array. */
+static int inventory_grow(void **array, uint32_t n, uint32_t *cap, size_t size)
+{
+    if (n >= MAX_ELEMENTS)
+        return PMIXFAB_ERR_RANGE;
+    if (n < *cap)
+        return 0;
+    uint32_t want = *cap == 0 ? 64 : *cap * 2;
+    void *bigger = realloc(*array, want * size);
+    if (bigger == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    *array = bigger;
+    *cap = want;
+    return 0;
+}
+
+uint32_t fab_inventory_string(struct fab_inventory *inv, const char *text, size_t len)
+{
+    len = text == NULL ? 0 : strnlen(text, len);
+    if (len == 0)
+        return 0;
+    uint32_t used = inv->pool == NULL ? 1 : inv->pool_size;
+    if (len >= MAX_POOL - used)
+        return FAB_NONE;
+    uint32_t need = used + (uint32_t)len + 1;
+    if (inv->pool == NULL || need > inv->pool_cap) {
+        uint32_t want = inv->pool_cap < 4096 ? 4096 : inv->pool_cap;
+        while (want < need)
+            want *= 2; /* at most MAX_POOL, a power of two */
+        char *bigger = realloc(inv->pool, want);
+        if (bigger == NULL)
+            return FAB_NONE;
+        bigger[0] = '\0';
+        inv->pool = bigger;
+        inv->pool_cap = want;
+    }
+    memcpy(inv->pool + used, text, len);
+    inv->pool[used + len] = '\0';
+    inv->pool_size = need;
+    return used;
+}
+
+int fab_inventory_add_node(struct fab_inventory *inv, const struct fab_node *node, uint32_t *index)
+{
+    if (inv->finished)
+        return PMIXFAB_ERR_INVAL;
+    void *nodes = inv->nodes;
+    int rc = inventory_grow(&nodes, inv->n_nodes, &inv->cap_nodes, sizeof(*inv->nodes));
+    inv->nodes = nodes;
+    if (rc != 0)
+        return rc;
+    if (index != NULL)
+        *index = inv->n_nodes;
+    inv->nodes[inv->n_nodes++] = *node;
+    return 0;
+}
+
+int fab_inventory_add_port(struct fab_inventory *inv, const struct fab_port *port, uint32_t *index)
+{
+    if (inv->finished)
+        return PMIXFAB_ERR_INVAL;
+    void *ports = inv->ports;
+    int rc = inventory_grow(&ports, inv->n_ports, &inv->cap_ports, sizeof(*inv->ports));
+    inv->ports = ports;
+    if (rc != 0)
+        return rc;
+    if (index != NULL)
+        *index = inv->n_ports;
+    inv->ports[inv->n_ports] = *port;
+    inv->ports[inv->n_ports++].peer = FAB_NONE;
+    return 0;
+}
+
+int fab_inventory_link(struct fab_inventory *inv, uint32_t a, uint32_t b)
+{
+    if (inv->finished || a >= inv->n_ports || b >= inv->n_ports)
+        return PMIXFAB_ERR_INVAL;
+    if (inv->ports[a].peer != FAB_NONE || inv->ports[b].peer != FAB_NONE)
+        return PMIXFAB_ERR_CONFLICT;
+    inv->ports[a].peer = b;
+    inv->ports[b].peer = a;
+    return 0;
+}
+
+static int copy_array(void **to, const void *from, size_t n, size_t size)
+{
+    *to = NULL;
+    if (n == 0)
+        return 0;
+    *to = malloc(n * size);
+    if (*to == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    memcpy(*to, from, n * size);
+    return 0;
+}
+
+int fab_inventory_copy(struct fab_inventory *to, const struct fab_inventory *from)
+{
+    void *nodes = NULL, *ports = NULL, *pool = NULL;
+
+    fab_inventory_init(to);
+    if (!from->finished)
+        return PMIXFAB_ERR_INVAL;
+    if (copy_array(&nodes, from->nodes, from->n_nodes, sizeof(*from->nodes)) != 0 ||
+        copy_array(&ports, from->ports, from->n_ports, sizeof(*from->ports)) != 0 ||
+        copy_array(&pool, from->pool, from->pool_size, 1) != 0) {
+        free(nodes);
+        free(ports);
+        free(pool);
+        return PMIXFAB_ERR_NOMEM;
+    }
+    *to = *from;
+    to->nodes = nodes;
+    to->ports = ports;
+    to->pool = pool;
+    to->cap_nodes = from->n_nodes;
+    to->cap_ports = from->n_ports;
+    to->pool_cap = from->pool_size;
+    return 0;
+}
+
+uint32_t fab_inventory_find(const struct fab_inventory *inv, uint64_t guid)
+{
+    uint32_t low = 0, high = inv->finished ? inv->n_nodes : 0;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (inv->nodes[mid].guid < guid)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return inv->finished && low < inv->n_nodes && inv->nodes[low].guid == guid ? low : FAB_NONE;
+}
+
+uint32_t fab_inventory_port(const struct fab_inventory *inv, uint32_t node, unsigned num)
+{
+    if (!inv->finished || node >= inv->n_nodes)
+        return FAB_NONE;
+    uint32_t low = inv->nodes[node].first_port, end = low + inv->nodes[node].n_ports, high = end;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (inv->ports[mid].num < num)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < end && inv->ports[low].num == num ? low : FAB_NONE;
+}
+
+static bool nodes_equal(const struct fab_inventory *ia, const struct fab_node *a,
+                        const struct fab_inventory *ib, const struct fab_node *b)
+{
+    return a->guid == b->guid && a->system_guid == b->system_guid && a->vendor_id == b->vendor_id &&
+           a->device_id == b->device_id && a->first_port == b->first_port && a->n_ports == b->n_ports &&
+           a->lid == b->lid && a->chassis == b->chassis && a->slot_type == b->slot_type &&
+           a->slot == b->slot && a->chip == b->chip && a->kind == b->kind && a->lmc == b->lmc &&
+           a->num_ports == b->num_ports && a->enhanced == b->enhanced && a->unnamed == b->unnamed &&
+           a->missing == b->missing && strcmp(fab_str(ia, a->desc), fab_str(ib, b->desc)) == 0 &&
+           strcmp(fab_str(ia, a->host), fab_str(ib, b->host)) == 0 &&
+           strcmp(fab_str(ia, a->name), fab_str(ib, b->name)) == 0;
+}
+
+static bool ports_equal(const struct fab_port *a, const struct fab_port *b)
+{
+    return a->guid == b->guid && a->node == b->node && a->peer == b->peer && a->lid == b->lid &&
+           a->num == b->num && a->lmc == b->lmc && a->state == b->state && a->width == b->width &&
+           a->speed == b->speed && a->subnet == b->subnet && a->missing == b->missing;
+}
+
+bool fab_inventory_equal(const struct fab_inventory *a, const struct fab_inventory *b)
+{
+    if (!a->finished || !b->finished || a->n_nodes != b->n_nodes || a->n_ports != b->n_ports ||
+        a->n_subnets != b->n_subnets)
+        return false;
+    for (uint32_t i = 0; i < a->n_subnets; i++) {
+        if (a->subnets[i].prefix != b->subnets[i].prefix)
+            return false;
+    }
+    for (uint32_t i = 0; i < a->n_ports; i++) {
+        if (!ports_equal(&a->ports[i], &b->ports[i]))
+            return false;
+    }
+    for (uint32_t i = 0; i < a->n_nodes; i++) {
+        if (!nodes_equal(a, &a->nodes[i], b, &b->nodes[i]))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,123 @@
+/*
+ * model.h - the things a fabric is made of, as observed: nodes, ports, cables.
+ *
+ * This is what probes report and what everything else is computed from. It holds facts, no conclusions.
+ */
+#ifndef FAB_TOPO_MODEL_H
+#define FAB_TOPO_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pmixfab.h"
+
+#define FAB_NONE UINT32_MAX /* no index */
+
+/* Where a failure is explained to a person: what, where, what to do; one line, no newline. */
+struct fab_err {
+    char text[480];
+};
+
+/* Write the message (err may be NULL) and return code. */
+int fab_fail(struct fab_err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+enum fab_node_kind {
+    FAB_SWITCH = 1,
+    FAB_HCA = 2,
+    FAB_ROUTER = 3,
+    FAB_AGGREGATOR = 4 /* a SHARP aggregation node: answers like an HCA, is part of a switch */
+};
+
+/* Logical state of a port. */
+enum fab_port_state {
+    FAB_PORT_UNKNOWN = 0,
+    FAB_PORT_DOWN = 1,
+    FAB_PORT_INIT = 2, /* cabled, not yet configured by a subnet manager */
+    FAB_PORT_ARMED = 3,
+    FAB_PORT_ACTIVE = 4
+};
+
+/* Speed of one lane. InfiniBand's in the order of their rates; the numbers stand in stores, so what came
+ * later is behind them. */
+enum fab_speed {
+    FAB_SPEED_UNKNOWN = 0,
+    FAB_SDR,
+    FAB_DDR,
+    FAB_QDR,
+    FAB_FDR10,
+    FAB_FDR,
+    FAB_EDR,
+    FAB_HDR,
+    FAB_NDR,
+    FAB_XDR,
+    FAB_1GE,   /* Ethernet of 1 Gbit/s; its faster ones have a lane's rate that is above */
+    FAB_SPEEDS /* one more than the last */
+};
+
+/* Nominal rate in megabits per second: lanes (1, 2, 4, 8, 12) times the lane's rate; 0 where unknown. */
+uint32_t fab_rate_mbps(unsigned width, enum fab_speed speed);
+
+/* Lanes and lane's speed of an Ethernet rate, as it is mostly built: 1x below 40 Gbit/s, else 4x where that
+ * fits. True: exactly this rate. Else the next one below, or the slowest of all; 0 is width 0, not known. */
+bool fab_rate_parse(uint64_t mbps, unsigned *width, enum fab_speed *speed);
+
+/* "SDR" ... "XDR", "1GE", "?" ; and back (FAB_SPEED_UNKNOWN where the text is none of them). */
+const char *fab_speed_name(enum fab_speed speed);
+enum fab_speed fab_speed_parse(const char *text, size_t len);
+
+/* A switch, an HCA, a router. Strings are offsets into the inventory's pool; 0 is the empty string. */
+struct fab_node {
+    uint64_t guid;
+    uint64_t system_guid;
+    uint32_t vendor_id;
+    uint32_t device_id;
+    uint32_t desc;       /* node description, bytes as the node says it */
+    uint32_t host;       /* HCA: host name (set by fab_names_apply) */
+    uint32_t name;       /* HCA: device name on that host; else: the name to show */
+    uint32_t first_port; /* the node's ports in the inventory: set by fab_inventory_finish */
+    uint32_t n_ports;
+    uint32_t line;     /* line of the capture it stands in, 0 for live ones; not compared */
+    uint16_t lid;      /* switch: of port 0 */
+    uint16_t chassis;  /* chassis number, 0: none known */
+    uint8_t slot_type; /* 0 none, 1 line card, 2 spine, 3 switch router (ibnetdisc's numbers) */
+    uint8_t slot;
+    uint8_t chip;
+    uint8_t kind; /* enum fab_node_kind */
+    uint8_t lmc;
+    uint8_t num_ports; /* physical ports, 1..254 */
+    uint8_t enhanced;  /* switch: enhanced port 0 */
+    uint8_t unnamed;   /* HCA: no pattern names it, its host name is its GUID */
+    uint8_t
+        missing; /* no sweep sees it any more, its place is kept (topo/retain/retain.h): no probe sets it */
+};
+
+/*
+ * A port. An inventory holds every HCA port that was seen, and those switch ports that are cabled (or up and
+ * lead nowhere). A switch's empty ports are not listed.
+ */
+struct fab_port {
+    uint64_t guid; /* HCA and router: port GUID. Switch: 0 */
+    uint32_t node;
+    uint32_t peer; /* the port at the other end, FAB_NONE: none */
+    uint32_t line; /* as in fab_node */
+    uint16_t lid;  /* HCA and router; switch ports: 0 */
+    uint8_t num;   /* 1..254 */
+    uint8_t lmc;
+    uint8_t state;   /* enum fab_port_state */
+    uint8_t width;   /* lanes */
+    uint8_t speed;   /* enum fab_speed */
+    uint8_t subnet;  /* index of its subnet */
+    uint8_t missing; /* HCA that is seen: the cable is not, its place is kept (topo/retain/retain.h): no probe
+                        sets it */
+};
+
+/* A subnet: what one run of one probe reaches. */
+struct fab_subnet {
+    uint64_t prefix; /* GID prefix; 0xfe80000000000000 unless configured by the subnet manager */
+};
+
+#define FAB_DEFAULT_PREFIX 0xfe80000000000000ull
+#define FAB_MAX_SUBNETS    32
+
+#endif

@@ -1,0 +1,233 @@
+/* join.c - the passes of a join, and what is said of hosts whose reports do not fit. */
+#include "topo/join/join.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/join/state.h"
+
+/* ", and 3 more" behind what is told of one of several. */
+static const char *join_more_text(char *buf, size_t size, uint32_t n)
+{
+    buf[0] = '\0';
+    if (n > 1)
+        snprintf(buf, size, " (and %" PRIu32 " more)", n - 1);
+    return buf;
+}
+
+/* What a host's devices share with those of others. */
+static void tell_dispute(const char *host, const struct join_dispute *dispute, bool yields,
+                         fab_remark_fn remark, void *cbdata)
+{
+    char line[1200], rest[40];
+    const char *kind = dispute->kind == FAB_FACT_MAC         ? "MAC"
+                       : dispute->kind == FAB_FACT_PORT_GUID ? "port GUID"
+                                                             : "node GUID";
+    if (dispute->n == 0)
+        return;
+    join_more_text(rest, sizeof(rest), dispute->n);
+    if (yields)
+        snprintf(line, sizeof(line),
+                 "%s: the %s of %.64s is that of a device of %.255s, too, which keeps it%s", host, kind,
+                 dispute->of, dispute->host, rest);
+    else
+        snprintf(line, sizeof(line), "%s: the %s of %.64s is claimed by %.255s, too%s", host, kind,
+                 dispute->of, dispute->host, rest);
+    remark(line, cbdata);
+}
+
+static void join_report_troubles(const struct join *j, fab_remark_fn remark, void *cbdata)
+{
+    char line[1200], rest[40];
+    for (uint32_t r = 0; r < j->n_reports && remark != NULL; r++) {
+        const struct join_trouble *t = &j->trouble[r];
+        const char *host = j->reports[r]->host;
+        if (t->refused != 0) {
+            snprintf(line, sizeof(line), "%s: %" PRIu32 " %s not joined: the devices are those of %.255s",
+                     host, t->refused, t->refused == 1 ? "item is" : "items are",
+                     t->other[0] == '\0' ? "no host" : t->other);
+            remark(line, cbdata);
+        }
+        if (t->odd != 0) {
+            snprintf(line, sizeof(line),
+                     "%s: %" PRIu32 " %s left out: against what the fabric or other items say", host, t->odd,
+                     t->odd == 1 ? "item is" : "items are");
+            remark(line, cbdata);
+        }
+        tell_dispute(host, &t->yielded, true, remark, cbdata);
+        tell_dispute(host, &t->kept, false, remark, cbdata);
+        if (t->two_planes != 0) {
+            snprintf(line, sizeof(line),
+                     "%s: %.64s has addresses in planes %.64s and %.64s, it stands in %.64s%s", host,
+                     t->two_planes_of, t->first_plane, t->second_plane, t->first_plane,
+                     join_more_text(rest, sizeof(rest), t->two_planes));
+            remark(line, cbdata);
+        }
+        if (t->same_mac != 0) {
+            snprintf(line, sizeof(line),
+                     "%s: %.64s is left out of plane %.64s, its MAC is that of a device of %s%s", host,
+                     t->mac_of, t->mac_plane, t->mac_host, join_more_text(rest, sizeof(rest), t->same_mac));
+            remark(line, cbdata);
+        }
+    }
+}
+
+/* A report with what it is known by. */
+struct known_report {
+    const struct fab_report *report;
+    uint64_t digest;
+};
+
+static int cmp_report(const void *va, const void *vb)
+{
+    const struct known_report *a = va, *b = vb;
+    return fab_natural_cmp(a->report->host, b->report->host);
+}
+
+/* Reports by host: who comes first decides some things, the caller's order shall not. */
+static int sort_reports(struct join *j)
+{
+    bool sorted = true;
+    struct known_report *list = join_alloc(j->n_reports, sizeof(*list));
+    j->sorted = join_alloc(j->n_reports, sizeof(*j->sorted));
+    j->sorted_digests = join_alloc(j->n_reports, sizeof(*j->sorted_digests));
+    if (list == NULL || j->sorted == NULL || j->sorted_digests == NULL) {
+        free(list);
+        return PMIXFAB_ERR_NOMEM;
+    }
+    for (uint32_t r = 0; r < j->n_reports; r++) {
+        list[r] = (struct known_report){j->reports[r], j->digests == NULL ? 0 : j->digests[r]};
+        sorted = sorted && (r == 0 || cmp_report(&list[r - 1], &list[r]) <= 0);
+    }
+    if (!sorted)
+        qsort(list, j->n_reports, sizeof(*list), cmp_report);
+    for (uint32_t r = 0; r < j->n_reports; r++) {
+        j->sorted[r] = list[r].report;
+        j->sorted_digests[r] = list[r].digest;
+    }
+    free(list);
+    j->reports = j->sorted;
+    j->digests = j->sorted_digests;
+    return PMIXFAB_OK;
+}
+
+/* What each report's devices are. Those of one report are neighbours. */
+static int join_count_devices(struct join *j)
+{
+    struct fab_joined *out = j->out;
+    uint32_t *counted = join_alloc(out->inv.n_ports, sizeof(*counted)); /* for which report, from 1 */
+    out->hosts = join_alloc(j->n_reports, sizeof(*out->hosts));
+    if (counted == NULL || out->hosts == NULL) {
+        free(counted);
+        return PMIXFAB_ERR_NOMEM;
+    }
+    out->n_hosts = j->n_reports;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        const struct join_dev *dev = &j->devs[d];
+        struct fab_joined_host *host = &out->hosts[dev->report];
+        if (dev->port == FAB_NONE || counted[dev->port] == dev->report + 1 ||
+            (out->details.seen[dev->port] & FAB_SEEN_NODE) == 0)
+            continue;
+        counted[dev->port] = dev->report + 1;
+        host->devices++;
+        host->unseen +=
+            (out->details.seen[dev->port] & (FAB_SEEN_SUBNET | FAB_SEEN_MISSING)) != FAB_SEEN_SUBNET;
+    }
+    free(counted);
+    return PMIXFAB_OK;
+}
+
+static int join_run(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n_planes)
+{
+    j->trouble = join_alloc(j->n_reports, sizeof(*j->trouble));
+    int rc = j->trouble == NULL ? PMIXFAB_ERR_NOMEM : join_planes_read(j, planes, n_planes);
+    int (*const passes[])(struct join *) = {
+        sort_reports,  join_cache_pair,   join_read,  join_hosts, join_match,   join_ethernet,     join_nodes,
+        join_switches, join_number_guids, join_build, join_names, join_details, join_count_devices};
+    for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && rc == PMIXFAB_OK; i++)
+        rc = passes[i](j);
+    return rc;
+}
+
+static void join_release(struct join *j)
+{
+    join_groups_free(&j->groups);
+    free(j->devs);
+    free(j->words);
+    free(j->nodes);
+    free(j->host);
+    free(j->host_group);
+    free(j->owner);
+    free(j->planes);
+    free(j->networks);
+    free(j->switches);
+    free(j->cables);
+    free(j->trouble);
+    free(j->sorted);
+    free(j->sorted_digests);
+    free(j->before);
+    free(j->from);
+    free(j->sources);
+}
+
+int join_all(const struct join_input *input, struct fab_join_cache *cache, const uint64_t *digests,
+             struct fab_joined *out, struct fab_err *err)
+{
+    const struct fab_inventory *swept = input->swept;
+    if (out == NULL)
+        return PMIXFAB_ERR_INVAL;
+    memset(out, 0, sizeof(*out));
+    if (err != NULL)
+        err->text[0] = '\0';
+    if (swept == NULL || !swept->finished)
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "joining: the sweep's inventory is not finished");
+    for (uint32_t r = 0; r < input->n_reports; r++)
+        if (input->reports[r] == NULL || !input->reports[r]->finished)
+            return fab_fail(err, PMIXFAB_ERR_INVAL, "joining: a host's report is not finished");
+    struct join j = {.swept = swept,
+                     .reports = input->reports,
+                     .n_reports = input->n_reports,
+                     .past = input->past,
+                     .cache = cache,
+                     .digests = digests,
+                     .err = err,
+                     .unattached = FAB_NONE,
+                     .out = out};
+    int rc = join_run(&j, input->planes, input->n_planes);
+    out->n_refused = j.n_refused;
+    if (rc == PMIXFAB_OK)
+        join_report_troubles(&j, input->remark, input->cbdata);
+    else
+        fab_joined_destroy(out);
+    if (rc == PMIXFAB_OK && cache != NULL)
+        join_cache_keep(&j);
+    join_release(&j);
+    if (rc != PMIXFAB_OK && (err == NULL || err->text[0] == '\0'))
+        fab_fail(err, rc, "joining %" PRIu32 " reports to a fabric of %" PRIu32 " nodes: %s",
+                 input->n_reports, swept->n_nodes, pmixfab_strerror(rc));
+    return rc;
+}
+
+int fab_join(const struct fab_inventory *swept, const struct fab_report *const *reports, uint32_t n_reports,
+             const struct fab_ethernet_plane *planes, uint32_t n_planes, const struct fab_prior_owners *past,
+             fab_remark_fn remark, void *cbdata, struct fab_joined *out, struct fab_err *err)
+{
+    const struct join_input input = {swept, reports, n_reports, planes, n_planes, past, remark, cbdata};
+    return join_all(&input, NULL, NULL, out, err);
+}
+
+void fab_joined_destroy(struct fab_joined *joined)
+{
+    if (joined == NULL)
+        return;
+    fab_inventory_destroy(&joined->inv);
+    free(joined->details.first);
+    free(joined->details.facts);
+    free(joined->details.places);
+    free(joined->details.seen);
+    free(joined->details.pool);
+    free(joined->hosts);
+    memset(joined, 0, sizeof(*joined));
+}

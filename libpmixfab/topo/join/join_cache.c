@@ -1,0 +1,185 @@
+/*
+ * join_cache.c - what a join leaves for the next one.
+ *
+ * The devices of a report come from that report alone. The facts of a port come from its device and from what
+ * the sweep says of the port, struct join_source. So the devices are kept by report, and the facts by port
+ * with their source. What more than one host decides (whose a device is, planes, numbers, names) is found
+ * anew by each join, and what it leads to is in the source again: which device a port is, and whether the
+ * sweep has a word of it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/join/state.h"
+
+struct fab_join_cache *fab_join_cache_new(void)
+{
+    return calloc(1, sizeof(struct fab_join_cache));
+}
+
+static void join_cache_clear(struct fab_join_cache *cache)
+{
+    free(cache->reports);
+    free(cache->hosts);
+    join_groups_free(&cache->groups);
+    free(cache->words);
+    free(cache->sources);
+    free(cache->first);
+    free(cache->facts);
+    free(cache->places);
+    join_texts_free(&cache->texts);
+    *cache = (struct fab_join_cache){0};
+}
+
+void fab_join_cache_free(struct fab_join_cache *cache)
+{
+    if (cache == NULL)
+        return;
+    join_cache_clear(cache);
+    free(cache);
+}
+
+int join_cache_pair(struct join *j)
+{
+    const struct fab_join_cache *cache = j->cache;
+    uint32_t at = 0;
+    j->before = join_alloc(j->n_reports, sizeof(*j->before));
+    if (j->before == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t r = 0; r < j->n_reports; r++) {
+        int order = -1;
+        j->before[r] = FAB_NONE;
+        for (; cache != NULL && at < cache->n_reports; at++) {
+            order = fab_natural_cmp(cache->reports[at].host, j->reports[r]->host);
+            if (order >= 0)
+                break;
+        }
+        if (cache != NULL && at < cache->n_reports && order == 0 &&
+            cache->reports[at].digest == j->digests[r])
+            j->before[r] = at++;
+    }
+    return PMIXFAB_OK;
+}
+
+/* ---- keeping ------------------------------------------------------------------------------------------ */
+
+/* Names of hosts in memory of their own: reports may be gone by the next join. */
+static int keep_reports(struct join *j, struct fab_join_cache *next)
+{
+    size_t size = 1;
+    for (uint32_t r = 0; r < j->n_reports; r++)
+        size += strlen(j->reports[r]->host) + 1;
+    char *at = next->hosts = malloc(size);
+    uint32_t *of_host = join_alloc(j->n_reports, sizeof(*of_host));
+    next->reports = join_alloc(j->n_reports, sizeof(*next->reports));
+    next->n_reports = j->n_reports;
+    if (at == NULL || of_host == NULL || next->reports == NULL) {
+        free(of_host);
+        return PMIXFAB_ERR_NOMEM;
+    }
+    for (uint32_t r = 0; r < j->n_reports; r++)
+        of_host[j->host_group[r]]++;
+    for (uint32_t r = 0, d = 0; r < j->n_reports; r++) {
+        struct join_cached_report *report = &next->reports[r];
+        size_t len = strlen(j->reports[r]->host) + 1;
+        *report = (struct join_cached_report){
+            .host = at, .digest = j->digests[r], .first = d, .alone = of_host[j->host_group[r]] == 1};
+        memcpy(at, j->reports[r]->host, len);
+        at += len;
+        for (; d < j->n_devs && j->devs[d].report == r; d++)
+            report->n_joined += j->devs[d].port != FAB_NONE;
+        report->n = d - report->first;
+    }
+    free(of_host);
+    return PMIXFAB_OK;
+}
+
+static void *copy_of(const void *from, size_t n, size_t size)
+{
+    void *to = join_alloc(n, size);
+    if (to != NULL && n > 0)
+        memcpy(to, from, n * size);
+    return to;
+}
+
+static int keep_facts(const struct join *j, struct fab_join_cache *next)
+{
+    const struct fab_details *details = &j->out->details;
+    const size_t n = next->n_ports = details->n_ports;
+    next->first = copy_of(details->first, n + 1, sizeof(*details->first));
+    next->facts = copy_of(details->facts, details->first[n], sizeof(*details->facts));
+    next->places = copy_of(details->places, n, sizeof(*details->places));
+    for (size_t p = 0; p < n; p++)
+        next->taken += j->from[p] != FAB_NONE;
+    return next->first == NULL || next->facts == NULL || next->places == NULL ? PMIXFAB_ERR_NOMEM
+                                                                              : PMIXFAB_OK;
+}
+
+/* Move the texts that are in use to a pool of their own. */
+static int join_cache_compact(struct fab_join_cache *cache)
+{
+    struct join_texts texts = {0};
+    uint32_t *moved = join_alloc(cache->texts.size, sizeof(*moved)), n = cache->first[cache->n_ports];
+    int rc = moved == NULL ? PMIXFAB_ERR_NOMEM : join_texts_begin(&texts);
+    for (uint32_t f = 0; f < n && rc == PMIXFAB_OK; f++) {
+        struct fab_detail *fact = &cache->facts[f];
+        if (moved[fact->text] == 0)
+            rc = join_texts_add(&texts, fact->kind, cache->texts.pool + fact->text, &moved[fact->text]);
+        fact->text = moved[fact->text];
+    }
+    for (uint32_t p = 0; p < cache->n_ports && rc == PMIXFAB_OK; p++)
+        cache->sources[p].name = moved[cache->sources[p].name]; /* it is a fact's, too */
+    free(moved);
+    if (rc != PMIXFAB_OK) {
+        join_texts_free(&texts);
+        return rc;
+    }
+    join_texts_free(&cache->texts);
+    cache->texts = texts;
+    cache->tidy = texts.size;
+    return PMIXFAB_OK;
+}
+
+#define UNTIDY 65536u /* bytes of texts more than twice those that are used */
+
+void join_cache_keep(struct join *j)
+{
+    struct fab_join_cache *cache = j->cache, next = {.groups = j->groups,
+                                                     .words = j->words,
+                                                     .sources = j->sources,
+                                                     .texts = cache->texts,
+                                                     .tidy = cache->tidy};
+    j->groups = (struct join_groups){0};
+    j->words = NULL;
+    j->sources = NULL;
+    cache->texts = (struct join_texts){0};
+    join_cache_clear(cache);
+    int rc = j->n_reports == 0 ? PMIXFAB_ERR_NOTFOUND : keep_reports(j, &next);
+    if (rc == PMIXFAB_OK)
+        rc = keep_facts(j, &next);
+    if (rc == PMIXFAB_OK && next.tidy == 0)
+        next.tidy = next.texts.size;
+    if (rc == PMIXFAB_OK && next.texts.size > 2 * (uint64_t)next.tidy + UNTIDY)
+        rc = join_cache_compact(&next);
+    *cache = next;
+    if (rc != PMIXFAB_OK)
+        join_cache_clear(cache);
+}
+
+/* ---- joining again ------------------------------------------------------------------------------------ */
+
+int fab_join_revised(struct fab_join_cache *cache, const struct fab_inventory *swept,
+                     const struct fab_report *const *reports, const uint64_t *digests, uint32_t n_reports,
+                     const struct fab_ethernet_plane *planes, uint32_t n_planes,
+                     const struct fab_prior_owners *past, fab_remark_fn remark, void *cbdata,
+                     struct fab_joined *out, struct fab_err *err)
+{
+    if (cache == NULL || digests == NULL)
+        return fab_join(swept, reports, n_reports, planes, n_planes, past, remark, cbdata, out, err);
+    const struct join_input input = {swept, reports, n_reports, planes, n_planes, past, remark, cbdata};
+    int rc = join_all(&input, cache, digests, out, err);
+    if (rc != PMIXFAB_ERR_NOMEM && rc != PMIXFAB_ERR_RANGE)
+        return rc;
+    join_cache_clear(cache); /* there may be room without it */
+    return join_all(&input, NULL, NULL, out, err);
+}

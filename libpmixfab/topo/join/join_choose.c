@@ -1,0 +1,147 @@
+/* join_choose.c - of all that is said of one port, what is believed, and what is in conflict. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/join/state.h"
+
+void join_heap_free(struct join_heap *heap)
+{
+    free(heap->facts);
+    free(heap->sorted);
+    free(heap->said);
+    memset(heap, 0, sizeof(*heap));
+}
+
+int join_heap_add(struct join_heap *heap, const struct join_fact *fact)
+{
+    if (heap->n_facts == heap->cap_facts) {
+        uint32_t cap = heap->cap_facts == 0 ? 128 : heap->cap_facts * 2;
+        struct join_fact *bigger = realloc(heap->facts, cap * sizeof(*bigger));
+        if (bigger == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        heap->facts = bigger;
+        heap->cap_facts = cap;
+    }
+    heap->facts[heap->n_facts++] = *fact;
+    return PMIXFAB_OK;
+}
+
+/* Of one kind. */
+static int cmp_fact(const void *va, const void *vb)
+{
+    const struct join_fact *a = va, *b = vb;
+    int order = a->text == b->text ? 0 : fab_natural_cmp(a->text, b->text);
+    if (order != 0)
+        return order;
+    if (a->estimate != b->estimate)
+        return a->estimate < b->estimate ? -1 : 1;
+    return a->source < b->source ? -1 : a->source > b->source;
+}
+
+/* Facts of one kind: one a source, mostly. */
+static void sort_kind(struct join_fact *facts, uint32_t n)
+{
+    if (n > 64) {
+        qsort(facts, n, sizeof(*facts), cmp_fact);
+        return;
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        struct join_fact fact = facts[i];
+        uint32_t at = i;
+        for (; at > 0 && cmp_fact(&facts[at - 1], &fact) > 0; at--)
+            facts[at] = facts[at - 1];
+        facts[at] = fact;
+    }
+}
+
+/* By kind, then as above. There are few kinds: they are counted, and only what is of one kind is compared. */
+static void join_heap_sort(struct join_heap *heap)
+{
+    uint32_t first[FAB_FACTS + 1] = {0};
+    for (uint32_t i = 0; i < heap->n_facts; i++)
+        first[heap->facts[i].kind + 1]++;
+    for (unsigned kind = 0; kind < FAB_FACTS; kind++)
+        first[kind + 1] += first[kind];
+    uint32_t at[FAB_FACTS];
+    memcpy(at, first, sizeof(at));
+    for (uint32_t i = 0; i < heap->n_facts; i++)
+        heap->sorted[at[heap->facts[i].kind]++] = heap->facts[i];
+    for (unsigned kind = 0; kind < FAB_FACTS; kind++)
+        if (first[kind + 1] - first[kind] > 1)
+            sort_kind(heap->sorted + first[kind], first[kind + 1] - first[kind]);
+}
+
+/* What the sweep calls a device is its fabric's name for it, not a contradiction. */
+static bool join_fact_disputes(const struct join_fact *fact)
+{
+    return !fact->estimate && !(fact->kind == FAB_FACT_NAME && fact->source == FAB_FROM_SUBNET);
+}
+
+/* Facts of one text, which are neighbours, become one. */
+static void join_heap_merge_equal(struct join_heap *heap)
+{
+    heap->n_said = 0;
+    for (uint32_t i = 0; i < heap->n_facts; i++) {
+        const struct join_fact *fact = &heap->sorted[i];
+        struct join_said *said = heap->n_said == 0 ? NULL : &heap->said[heap->n_said - 1];
+        if (said == NULL || said->fact.kind != fact->kind || strcmp(said->fact.text, fact->text) != 0) {
+            said = &heap->said[heap->n_said++];
+            *said = (struct join_said){.fact = *fact, .software = true};
+        } else if (join_better(fact, &said->fact)) {
+            said->fact = *fact;
+        }
+        said->sources |= (uint16_t)(1u << fact->source);
+        said->software = said->software && fact->software;
+        said->disputes = said->disputes || join_fact_disputes(fact);
+    }
+}
+
+/* The texts of one kind. */
+static void join_texts_decide(struct join_said *said, uint32_t n)
+{
+    bool many = fab_fact_many((enum fab_fact)said[0].fact.kind);
+    uint32_t best = 0, n_disputes = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        said[i].flags = (uint8_t)((said[i].fact.estimate ? FAB_DETAIL_ESTIMATE : 0) |
+                                  (said[i].software ? FAB_DETAIL_SOFTWARE : 0));
+        n_disputes += said[i].disputes;
+        if (i > 0 && join_better(&said[i].fact, &said[best].fact))
+            best = i;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (many)
+            said[i].flags |= FAB_DETAIL_CHOSEN;
+        else if (n_disputes > 1 && said[i].disputes)
+            said[i].flags |= FAB_DETAIL_CONFLICT;
+    }
+    if (many)
+        return;
+    struct join_said chosen = said[best];
+    chosen.flags |= FAB_DETAIL_CHOSEN;
+    memmove(said + 1, said, best * sizeof(*said));
+    said[0] = chosen;
+}
+
+int join_choose(struct join_heap *heap)
+{
+    if (heap->n_facts > heap->cap_said) {
+        struct join_said *bigger = realloc(heap->said, heap->cap_facts * sizeof(*bigger));
+        if (bigger == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        heap->said = bigger;
+        struct join_fact *sorted = realloc(heap->sorted, heap->cap_facts * sizeof(*sorted));
+        if (sorted == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        heap->sorted = sorted;
+        heap->cap_said = heap->cap_facts;
+    }
+    join_heap_sort(heap);
+    join_heap_merge_equal(heap);
+    for (uint32_t first = 0, end; first < heap->n_said; first = end) {
+        for (end = first + 1; end < heap->n_said && heap->said[end].fact.kind == heap->said[first].fact.kind;)
+            end++;
+        join_texts_decide(heap->said + first, end - first);
+    }
+    heap->n_facts = 0;
+    return PMIXFAB_OK;
+}

@@ -1,0 +1,373 @@
+/* join_details.c - facts of every port, from the sweep and from its host. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "topo/join/state.h"
+
+#define NAME_BYTES 63 /* of a name that is a fact */
+
+struct making {
+    struct join *j;
+    struct join_texts *texts; /* the cache's, or for this join alone */
+    struct join_heap heap;
+    struct fab_detail *facts;
+    uint32_t n_facts, cap_facts;
+};
+
+/* "0x" and 16 digits. */
+static const char *join_guid_text(uint64_t guid, char *buf)
+{
+    buf[0] = '0';
+    buf[1] = 'x';
+    for (unsigned i = 0; i < 16; i++)
+        buf[2 + i] = "0123456789abcdef"[guid >> (60 - 4 * i) & 15];
+    buf[18] = '\0';
+    return buf;
+}
+
+static const char *number_text(uint32_t n, char buf[12])
+{
+    char *at = buf + 11;
+    *at = '\0';
+    do {
+        *--at = (char)('0' + n % 10);
+        n /= 10;
+    } while (n > 0);
+    return at;
+}
+
+/* What the sweep says of a port of its own; of a silent one only what it is. */
+struct swept_texts {
+    char node[20], system[20], guid[20], num[12], lid[12], speed[12];
+};
+
+static int add_swept(struct making *m, const struct fab_port *port, const struct fab_node *node, bool silent,
+                     struct swept_texts *texts)
+{
+    const char *said[FAB_FACTS] = {NULL}, *name = fab_str(m->j->swept, node->name);
+    uint32_t mbps = fab_rate_mbps(port->width, (enum fab_speed)port->speed);
+    int rc = PMIXFAB_OK;
+    said[FAB_FACT_NODE_GUID] = join_guid_text(node->guid, texts->node);
+    if (node->system_guid != 0)
+        said[FAB_FACT_SYSTEM_GUID] = join_guid_text(node->system_guid, texts->system);
+    if (port->guid != 0)
+        said[FAB_FACT_PORT_GUID] = join_guid_text(port->guid, texts->guid);
+    said[FAB_FACT_PORT] = number_text(port->num, texts->num);
+    if (name[0] != '\0' && strlen(name) <= NAME_BYTES)
+        said[FAB_FACT_NAME] = name;
+    if (!silent) {
+        said[FAB_FACT_TYPE] = "InfiniBand";
+        if (port->state != FAB_PORT_UNKNOWN)
+            said[FAB_FACT_STATE] = port->state == FAB_PORT_ACTIVE ? "up" : "down";
+        if (mbps != 0)
+            said[FAB_FACT_SPEED] = number_text(mbps, texts->speed);
+        if (port->lid != 0)
+            said[FAB_FACT_LID] = number_text(port->lid, texts->lid);
+    }
+    for (unsigned kind = 1; kind < FAB_FACTS && rc == PMIXFAB_OK; kind++)
+        if (said[kind] != NULL)
+            rc = join_heap_add(
+                &m->heap, &(struct join_fact){.text = said[kind], .source = FAB_FROM_SUBNET, .kind = kind});
+    return rc;
+}
+
+/* Is this an item about a way of using a device, and that is software? It says nothing of the device: TCP
+ * runs on any card. */
+static bool is_soft_use(const struct fab_report *report, uint32_t item)
+{
+    unsigned source = report->items[item].source;
+    return (source == FAB_FROM_LIBFABRIC || source == FAB_FROM_UCX) &&
+           fab_report_text(report, item, FAB_FACT_SOFTWARE) != NULL;
+}
+
+static bool is_way(unsigned kind)
+{
+    return kind == FAB_FACT_PROVIDER || kind == FAB_FACT_PROTOCOL || kind == FAB_FACT_TRANSPORT;
+}
+
+static int add_reported(struct making *m, const struct join_dev *dev)
+{
+    const struct join_group *group = &m->j->groups.groups[dev->group];
+    const struct fab_report *report = m->j->reports[dev->report];
+    int rc = PMIXFAB_OK;
+    for (uint32_t l = 0; l < group->n; l++) {
+        const struct join_link *link = &m->j->groups.links[group->first + l];
+        const struct fab_report_item *item = &report->items[link->item];
+        bool soft = is_soft_use(report, link->item);
+        for (uint32_t f = item->first; f < item->first + item->n && rc == PMIXFAB_OK; f++) {
+            const struct fab_report_fact *fact = &report->facts[f];
+            const struct join_fact said = {.text = report->pool + fact->text,
+                                           .source = item->source,
+                                           .kind = fact->kind,
+                                           .estimate = fact->estimate,
+                                           .software = soft && is_way(fact->kind)};
+            if ((!link->shared || !join_per_port((enum fab_fact)fact->kind)) &&
+                !(soft && fact->kind == FAB_FACT_SOFTWARE))
+                rc = join_heap_add(&m->heap, &said);
+        }
+    }
+    return rc;
+}
+
+/* Room for n more facts. */
+static int join_facts_reserve(struct making *m, uint32_t n)
+{
+    const uint64_t need = m->n_facts + (uint64_t)n;
+    uint64_t cap = m->cap_facts == 0 ? 1024 : m->cap_facts;
+    if (need <= m->cap_facts)
+        return PMIXFAB_OK;
+    while (cap < need)
+        cap *= 2;
+    struct fab_detail *bigger = cap > UINT32_MAX / 2 ? NULL : realloc(m->facts, cap * sizeof(*bigger));
+    if (bigger == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    m->facts = bigger;
+    m->cap_facts = (uint32_t)cap;
+    return PMIXFAB_OK;
+}
+
+/* What was chosen, behind what is there. */
+static int append_facts(struct making *m)
+{
+    if (join_facts_reserve(m, m->heap.n_said) != PMIXFAB_OK)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; i < m->heap.n_said; i++) {
+        const struct join_said *said = &m->heap.said[i];
+        struct fab_detail *detail = &m->facts[m->n_facts];
+        *detail = (struct fab_detail){0, said->sources, said->fact.kind, said->flags};
+        int rc = join_texts_add(m->texts, said->fact.kind, said->fact.text, &detail->text);
+        if (rc != PMIXFAB_OK)
+            return rc;
+        m->n_facts++;
+    }
+    return PMIXFAB_OK;
+}
+
+static uint8_t who_saw(const struct join *j, uint32_t swept, const struct join_dev *dev)
+{
+    bool by_subnet = swept != FAB_NONE && (dev == NULL || !dev->silent);
+    bool by_node = dev != NULL || swept == FAB_NONE;
+    bool missing = by_subnet && fab_port_is_missing(j->swept, &j->swept->ports[swept]);
+    return (uint8_t)((by_subnet ? FAB_SEEN_SUBNET : 0u) | (by_node ? FAB_SEEN_NODE : 0u) |
+                     (missing ? FAB_SEEN_MISSING : 0u));
+}
+
+/* What other hosts' devices, or others of its own host, say of themselves, too. */
+static void mark_disputed(struct join_heap *heap, const struct join_dev *dev)
+{
+    for (uint32_t i = 0; i < heap->n_said; i++) {
+        struct join_said *said = &heap->said[i];
+        unsigned bit = said->fact.kind == FAB_FACT_NODE_GUID   ? JOIN_NODE_GUID
+                       : said->fact.kind == FAB_FACT_PORT_GUID ? JOIN_PORT_GUID
+                       : said->fact.kind == FAB_FACT_MAC       ? JOIN_MAC
+                                                               : 0;
+        if ((said->flags & FAB_DETAIL_CHOSEN) == 0 || (dev->disputed & bit) == 0)
+            continue;
+        said->flags |= FAB_DETAIL_CONFLICT;
+        if ((dev->yielded & bit) != 0)
+            said->flags |= FAB_DETAIL_OUTRANKED;
+    }
+}
+
+/* Facts of a port, which is the sweep's port `swept` (FAB_NONE: none of its) and a report's device. */
+static int make_port(struct making *m, uint32_t swept, const struct join_dev *dev)
+{
+    const struct fab_inventory *inv = m->j->swept;
+    struct swept_texts texts;
+    int rc = PMIXFAB_OK;
+    if (swept != FAB_NONE) {
+        const struct fab_node *node = &inv->nodes[inv->ports[swept].node];
+        if (node->kind == FAB_HCA)
+            rc = add_swept(m, &inv->ports[swept], node, dev != NULL && dev->silent, &texts);
+    }
+    if (rc == PMIXFAB_OK && dev != NULL)
+        rc = add_reported(m, dev);
+    if (rc == PMIXFAB_OK)
+        rc = join_choose(&m->heap);
+    if (rc == PMIXFAB_OK && dev != NULL && dev->disputed != 0)
+        mark_disputed(&m->heap, dev);
+    return rc == PMIXFAB_OK ? append_facts(m) : rc;
+}
+
+/* The sweep's port for each port of the joined inventory: both are by node GUID and number. */
+static void pair_ports(const struct join *j, uint32_t *swept)
+{
+    const struct fab_inventory *inv = &j->out->inv, *old = j->swept;
+    uint32_t at = 0;
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        uint64_t guid = inv->nodes[inv->ports[p].node].guid;
+        unsigned num = inv->ports[p].num;
+        swept[p] = FAB_NONE;
+        if (at < old->n_ports && old->nodes[old->ports[at].node].guid == guid && old->ports[at].num == num)
+            swept[p] = at++;
+    }
+}
+
+/* ---- taking over ------------------------------------------------------------------------------------- */
+
+/* The sweep's name for a node, where it is a fact; "". */
+static const char *swept_name(const struct join *j, uint32_t swept)
+{
+    const struct fab_inventory *inv = j->swept;
+    const char *name = fab_str(inv, inv->nodes[inv->ports[swept].node].name);
+    return strlen(name) <= NAME_BYTES ? name : "";
+}
+
+/* What the facts of port p come from. The sweep's name is left out. */
+static void find_source(const struct join *j, uint32_t p, uint32_t swept, uint32_t dev,
+                        struct join_source *out)
+{
+    const struct fab_inventory *inv = &j->out->inv;
+    *out = (struct join_source){
+        .node_guid = inv->nodes[inv->ports[p].node].guid, .num = inv->ports[p].num, .dev = dev};
+    if (dev != FAB_NONE) {
+        out->disputed = j->devs[dev].disputed;
+        out->yielded = j->devs[dev].yielded;
+    }
+    if (swept == FAB_NONE || j->swept->nodes[j->swept->ports[swept].node].kind != FAB_HCA)
+        return;
+    const struct fab_port *port = &j->swept->ports[swept];
+    out->swept = true;
+    out->silent = dev != FAB_NONE && j->devs[dev].silent;
+    out->system_guid = j->swept->nodes[port->node].system_guid;
+    out->port_guid = port->guid;
+    if (out->silent)
+        return;
+    out->mbps = fab_rate_mbps(port->width, (enum fab_speed)port->speed);
+    out->lid = port->lid;
+    out->state = port->state;
+}
+
+static bool same_source(const struct join *j, const struct join_source *now, const struct join_source *old,
+                        uint32_t swept)
+{
+    uint32_t before = now->dev == FAB_NONE ? FAB_NONE : j->devs[now->dev].before;
+    return (now->dev == FAB_NONE || before != FAB_NONE) && old->dev == before && old->swept == now->swept &&
+           old->silent == now->silent && old->disputed == now->disputed && old->yielded == now->yielded &&
+           old->system_guid == now->system_guid && old->port_guid == now->port_guid &&
+           old->mbps == now->mbps && old->lid == now->lid && old->state == now->state &&
+           (!now->swept || strcmp(j->cache->texts.pool + old->name, swept_name(j, swept)) == 0);
+}
+
+/* The cache's port of which the facts of port p can be taken; FAB_NONE. *at: where to go on looking. */
+static uint32_t find_before(const struct join *j, const struct join_source *now, uint32_t swept, uint32_t *at)
+{
+    const struct fab_join_cache *cache = j->cache;
+    for (; *at < cache->n_ports; ++*at) {
+        const struct join_source *old = &cache->sources[*at];
+        if (old->node_guid == now->node_guid && old->num == now->num)
+            return same_source(j, now, old, swept) ? *at : FAB_NONE;
+        if (old->node_guid > now->node_guid || (old->node_guid == now->node_guid && old->num > now->num))
+            break;
+    }
+    return FAB_NONE;
+}
+
+static int take_facts(struct making *m, uint32_t before)
+{
+    const struct fab_join_cache *cache = m->j->cache;
+    uint32_t n = cache->first[before + 1] - cache->first[before];
+    int rc = join_facts_reserve(m, n);
+    if (rc == PMIXFAB_OK && n > 0)
+        memcpy(m->facts + m->n_facts, cache->facts + cache->first[before], n * sizeof(*m->facts));
+    m->n_facts += rc == PMIXFAB_OK ? n : 0;
+    return rc;
+}
+
+/* Where the sweep's name stands in the pool, now that the facts of a port are there; 0: it is none. */
+static uint32_t name_in_pool(const struct fab_detail *facts, uint32_t n)
+{
+    for (uint32_t f = 0; f < n && facts[f].kind <= FAB_FACT_NAME; f++)
+        if ((facts[f].sources & 1u << FAB_FROM_SUBNET) != 0)
+            return facts[f].text;
+    return 0;
+}
+
+/* ---- all ports --------------------------------------------------------------------------------------- */
+
+static int make_details(struct making *m, const uint32_t *swept, const uint32_t *dev_of)
+{
+    struct join *j = m->j;
+    struct fab_details *details = &j->out->details;
+    uint32_t at = 0;
+    int rc = m->texts->size == 0 ? join_texts_begin(m->texts) : PMIXFAB_OK;
+    if (rc == PMIXFAB_OK && j->cache != NULL && j->cache->n_ports > 0)
+        rc = join_facts_reserve(m, j->cache->first[j->cache->n_ports]);
+    for (uint32_t p = 0; p < details->n_ports && rc == PMIXFAB_OK; p++) {
+        uint32_t before = FAB_NONE, first = m->n_facts;
+        details->first[p] = first;
+        if (j->cache != NULL) {
+            find_source(j, p, swept[p], dev_of[p], &j->sources[p]);
+            before = j->from[p] = find_before(j, &j->sources[p], swept[p], &at);
+        }
+        const struct join_dev *dev = dev_of[p] == FAB_NONE ? NULL : &j->devs[dev_of[p]];
+        details->seen[p] = who_saw(j, swept[p], dev);
+        rc = before == FAB_NONE ? make_port(m, swept[p], dev) : take_facts(m, before);
+        if (j->cache != NULL)
+            j->sources[p].name = name_in_pool(m->facts + first, m->n_facts - first);
+    }
+    details->first[details->n_ports] = m->n_facts;
+    details->facts = m->facts;
+    return rc;
+}
+
+/* The pool is the cache's, and the caller gets a copy, or it is this join's alone. */
+static int hand_out_texts(struct join *j, struct join_texts *own)
+{
+    const struct join_texts *texts = j->cache == NULL ? own : &j->cache->texts;
+    struct fab_details *details = &j->out->details;
+    details->pool_size = texts->size;
+    details->pool = texts->pool;
+    if (j->cache == NULL) {
+        own->pool = NULL;
+        return PMIXFAB_OK;
+    }
+    details->pool = malloc((size_t)texts->size + 1);
+    if (details->pool == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    memcpy(details->pool, texts->pool, texts->size);
+    return PMIXFAB_OK;
+}
+
+static int join_facts_alloc(struct join *j)
+{
+    struct fab_details *details = &j->out->details;
+    const uint32_t n = details->n_ports = j->out->inv.n_ports;
+    details->first = join_alloc(n, sizeof(*details->first));
+    details->places = join_alloc(n, sizeof(*details->places));
+    details->seen = join_alloc(n, sizeof(*details->seen));
+    j->from = join_alloc(n, sizeof(*j->from));
+    j->sources = join_alloc(j->cache == NULL ? 0 : n, sizeof(*j->sources));
+    return details->first == NULL || details->places == NULL || details->seen == NULL || j->from == NULL ||
+                   j->sources == NULL
+               ? PMIXFAB_ERR_NOMEM
+               : PMIXFAB_OK;
+}
+
+int join_details(struct join *j)
+{
+    const uint32_t n = j->out->inv.n_ports;
+    struct join_texts own = {0};
+    struct making m = {.j = j, .texts = j->cache == NULL ? &own : &j->cache->texts};
+    uint32_t *swept = join_alloc(n, sizeof(*swept)), *dev_of = join_alloc(n, sizeof(*dev_of));
+    int rc = swept == NULL || dev_of == NULL ? PMIXFAB_ERR_NOMEM : join_facts_alloc(j);
+    if (rc == PMIXFAB_OK) {
+        pair_ports(j, swept);
+        for (uint32_t p = 0; p < n; p++)
+            dev_of[p] = j->from[p] = FAB_NONE;
+        for (uint32_t d = 0; d < j->n_devs; d++)
+            if (j->devs[d].port != FAB_NONE)
+                dev_of[j->devs[d].port] = d;
+        rc = make_details(&m, swept, dev_of);
+    }
+    if (rc == PMIXFAB_OK)
+        rc = hand_out_texts(j, &own);
+    join_heap_free(&m.heap);
+    join_texts_free(&own);
+    free(swept);
+    free(dev_of);
+    return rc == PMIXFAB_OK ? join_places(j) : rc;
+}

@@ -1,0 +1,29 @@
+/*
+ * file.h - recorded fabrics: ibnetdiscover's text and libibnetdisc's cache.
+ *
+ * Both readers take memory and believe nothing of it. `file` is the name for messages. inv is initialised and
+ * empty; on success it is finished, on error of no use.
+ */
+#ifndef FAB_PROBE_FILE_H
+#define FAB_PROBE_FILE_H
+
+#include <stdbool.h>
+
+#include "probes/core/probe.h"
+
+#define FILE_LIMIT (1u << 30) /* bytes; larger files are refused */
+#define LINE_LIMIT 4096u      /* bytes in a line of text; ibnetdiscover's are below 300 */
+
+/* ibnetdiscover's text, plain or grouped (-g), with -s, -f and -m or without. Errors begin file:line:column.
+ */
+int capture_parse(const char *file, const char *text, size_t len, struct fab_inventory *inv,
+                  struct fab_err *err);
+
+/* Do the bytes begin like a libibnetdisc cache? */
+bool cache_is(const void *bytes, size_t len);
+
+/* A cache. Errors begin file:byte. sink (may be NULL) gets remarks on what was left out. */
+int cache_parse(const char *file, const void *bytes, size_t len, const struct probe_sink *sink,
+                struct fab_inventory *inv, struct fab_err *err);
+
+#endif

@@ -1,0 +1,298 @@
+/*
+ * file_records.c - the lines that make a node's record in a capture.
+ *
+ * A record is a few `key=value` lines, a line that names the node, and a line for each cabled port:
+ *   vendid=0x2c9
+ *   devid=0xd2f0
+ *   sysimgguid=0x248a070300a1b2c0
+ *   switchguid=0x248a070300a1b2c0(248a070300a1b2c0)
+ *   Switch  40 "S-248a070300a1b2c0"    # "leaf1" enhanced port 0 lid 3 lmc 0
+ *   [1]     "H-98039b0300112200"[1](98039b0300112200)    # "node1 HCA-1" lid 7 4xHDR
+ * An HCA's port names itself first: [1](port GUID)  "S-..."[1]  # lid 7 lmc 0 "leaf1" lid 3 4xHDR
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/capture/file_capture.h"
+#include "probes/capture/file_scan.h"
+
+/* Only blanks or a comment may follow. */
+static int scan_rest(struct scan *s)
+{
+    scan_blank(s);
+    if (s->at < s->end && *s->at != '#')
+        return scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "unexpected text at the end of the line");
+    return PMIXFAB_OK;
+}
+
+int capture_no_room(const struct reader *r, int code)
+{
+    return scan_fail(&r->s, r->s.line, code, "%s", pmixfab_strerror(code));
+}
+
+/* ---- key=value ---- */
+
+static int read_key(struct reader *r, const char *what, uint64_t max, uint64_t *out)
+{
+    int rc = scan_word(&r->s, "0x");
+    if (rc == PMIXFAB_OK)
+        rc = scan_hex(&r->s, what, max, out);
+    r->node = FAB_NONE;
+    if (r->head.line == 0)
+        r->head.line = r->s.number;
+    return rc;
+}
+
+int capture_read_vendor(struct reader *r)
+{
+    uint64_t v = 0;
+    if (r->head.line != 0)
+        return scan_fail(&r->s, r->s.line, PMIXFAB_ERR_SYNTAX,
+                         "the record begun in line %" PRIu32 " names no node", r->head.line);
+    r->head = (struct head){0};
+    int rc = read_key(r, "vendor id", 0xffffff, &v);
+    r->head.vendor_id = (uint32_t)v;
+    return rc == PMIXFAB_OK ? scan_rest(&r->s) : rc;
+}
+
+int capture_read_device(struct reader *r)
+{
+    uint64_t v = 0;
+    int rc = read_key(r, "device id", 0xffff, &v);
+    r->head.device_id = (uint32_t)v;
+    return rc == PMIXFAB_OK ? scan_rest(&r->s) : rc;
+}
+
+int capture_read_system_guid(struct reader *r)
+{
+    int rc = read_key(r, "system image GUID", UINT64_MAX, &r->head.system_guid);
+    return rc == PMIXFAB_OK ? scan_rest(&r->s) : rc;
+}
+
+/* switchguid=0x200000(200000), caguid=0x100000, rtguid=0x300000 */
+int capture_read_guid(struct reader *r)
+{
+    uint64_t port_guid;
+    int rc = read_key(r, "node GUID", UINT64_MAX, &r->head.guid);
+    if (rc == PMIXFAB_OK && scan_has(&r->s, "(")) {
+        rc = scan_hex(&r->s, "port GUID", UINT64_MAX, &port_guid);
+        if (rc == PMIXFAB_OK)
+            rc = scan_word(&r->s, ")");
+    }
+    return rc == PMIXFAB_OK ? scan_rest(&r->s) : rc;
+}
+
+/* ---- the node's line ---- */
+
+static int remember_node(struct reader *r, const struct fab_node *node, const char *place)
+{
+    struct capture *c = &r->c;
+    if (c->inv->n_nodes >= c->cap_nodes) {
+        uint32_t want = c->cap_nodes == 0 ? 64 : c->cap_nodes * 2;
+        struct capture_node *bigger = realloc(c->nodes, want * sizeof(*bigger));
+        if (bigger == NULL)
+            return capture_no_room(r, PMIXFAB_ERR_NOMEM);
+        c->nodes = bigger;
+        c->cap_nodes = want;
+    }
+    int rc = fab_inventory_add_node(c->inv, node, &r->node);
+    if (rc != PMIXFAB_OK)
+        return capture_no_room(r, rc);
+    c->nodes[r->node] = (struct capture_node){.guid = node->guid,
+                                              .index = r->node,
+                                              .first_port = c->inv->n_ports,
+                                              .column = (uint16_t)scan_column(&r->s, place)};
+    memset(r->seen, 0, sizeof(r->seen));
+    r->head = (struct head){0};
+    return PMIXFAB_OK;
+}
+
+/* ` enhanced port 0 lid 6 lmc 0`, behind a switch's description. */
+static int read_port0(struct scan *s, struct fab_node *node)
+{
+    uint32_t lid = 0, lmc = 0;
+    scan_blank(s);
+    if (scan_has(s, "enhanced"))
+        node->enhanced = 1;
+    else if (!scan_has(s, "base"))
+        return scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected `base port 0` or `enhanced port 0`");
+    int rc = scan_word(s, " port 0 lid ");
+    if (rc == PMIXFAB_OK)
+        rc = scan_number(s, "LID", 0, UINT16_MAX, &lid);
+    if (rc == PMIXFAB_OK)
+        rc = scan_word(s, " lmc ");
+    if (rc == PMIXFAB_OK)
+        rc = scan_number(s, "LMC", 0, 7, &lmc);
+    node->lid = (uint16_t)lid;
+    node->lmc = (uint8_t)lmc;
+    return rc == PMIXFAB_OK ? scan_rest(s) : rc;
+}
+
+int capture_read_node(struct reader *r, enum node_type type, char letter)
+{
+    struct scan *s = &r->s;
+    struct fab_node node = {.vendor_id = r->head.vendor_id,
+                            .device_id = r->head.device_id,
+                            .system_guid = r->head.system_guid,
+                            .line = s->number};
+    uint32_t ports = 0;
+    char said = 0;
+    const char *desc = "";
+    size_t len = 0;
+
+    int rc = scan_number(s, "number of ports", 1, 254, &ports);
+    scan_blank(s);
+    const char *place = s->at;
+    if (rc == PMIXFAB_OK)
+        rc = scan_node(s, &said, &node.guid);
+    if (rc == PMIXFAB_OK && said != letter)
+        rc = scan_fail(s, place, PMIXFAB_ERR_CONFLICT, "a node of this kind is named \"%c-, not \"%c-",
+                       letter, said);
+    if (rc == PMIXFAB_OK && r->head.guid != 0 && r->head.guid != node.guid)
+        rc = scan_fail(s, place, PMIXFAB_ERR_CONFLICT, "the line before says the GUID is 0x%016" PRIx64,
+                       r->head.guid);
+    scan_blank(s);
+    if (rc == PMIXFAB_OK)
+        rc = scan_word(s, "#");
+    scan_blank(s);
+    if (rc == PMIXFAB_OK)
+        rc = scan_quoted(s, &desc, &len);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    node.num_ports = (uint8_t)ports;
+    node.kind = (uint8_t)node_kind(type, node.vendor_id, node.device_id, desc, len);
+    if (type == NODE_TYPE_SWITCH && (rc = read_port0(s, &node)) != PMIXFAB_OK)
+        return rc;
+    node.desc = fab_inventory_string(r->c.inv, desc, len);
+    if (node.desc == FAB_NONE)
+        return capture_no_room(r, PMIXFAB_ERR_NOMEM);
+    return remember_node(r, &node, place);
+}
+
+/* ---- a port's line ---- */
+
+static int remember_port(struct reader *r, const struct fab_port *port, const struct capture_peer *peer)
+{
+    struct capture *c = &r->c;
+    if (c->inv->n_ports >= c->cap_peers) {
+        uint32_t want = c->cap_peers == 0 ? 256 : c->cap_peers * 2;
+        struct capture_peer *bigger = realloc(c->peers, want * sizeof(*bigger));
+        if (bigger == NULL)
+            return capture_no_room(r, PMIXFAB_ERR_NOMEM);
+        c->peers = bigger;
+        c->cap_peers = want;
+    }
+    uint32_t index;
+    int rc = fab_inventory_add_port(c->inv, port, &index);
+    if (rc != PMIXFAB_OK)
+        return capture_no_room(r, rc);
+    c->peers[index] = *peer;
+    c->nodes[r->node].n_ports++;
+    return PMIXFAB_OK;
+}
+
+/* `[ext 5]`, the number on a chassis's front, in grouped captures. */
+static int skip_external(struct scan *s)
+{
+    uint32_t number;
+    if (!scan_has(s, "[ext "))
+        return PMIXFAB_OK;
+    int rc = scan_number(s, "external port", 0, 255, &number);
+    return rc == PMIXFAB_OK ? scan_word(s, "]") : rc;
+}
+
+/* `(98039b0300112200)`, where it is there. */
+static int read_port_guid(struct scan *s, uint64_t *guid)
+{
+    if (!scan_has(s, "("))
+        return PMIXFAB_OK;
+    int rc = scan_hex(s, "port GUID", UINT64_MAX, guid);
+    return rc == PMIXFAB_OK ? scan_word(s, ")") : rc;
+}
+
+static int read_peer(struct scan *s, struct capture_peer *peer)
+{
+    uint32_t number = 0;
+    char letter = 0;
+    scan_blank(s);
+    peer->column = (uint16_t)scan_column(s, s->at);
+    int rc = scan_node(s, &letter, &peer->guid);
+    if (rc == PMIXFAB_OK)
+        rc = scan_port(s, &number);
+    if (rc == PMIXFAB_OK)
+        rc = skip_external(s);
+    scan_blank(s);
+    if (rc == PMIXFAB_OK)
+        rc = read_port_guid(s, &peer->port_guid);
+    peer->is_switch = letter == 'S';
+    peer->port = (uint8_t)number;
+    return rc;
+}
+
+/* `# lid 7 lmc 0 "leaf1" lid 3 4xHDR`; of a switch's port, the first LID and the LMC are not there. */
+static int read_port_comment(struct scan *s, bool is_switch, struct fab_port *port)
+{
+    uint32_t lid = 0, lmc = 0, peer_lid;
+    const char *name;
+    size_t len;
+    scan_blank(s);
+    int rc = scan_word(s, "#");
+    scan_blank(s);
+    if (!is_switch) {
+        if (rc == PMIXFAB_OK)
+            rc = scan_word(s, "lid ");
+        if (rc == PMIXFAB_OK)
+            rc = scan_number(s, "LID", 0, UINT16_MAX, &lid);
+        if (rc == PMIXFAB_OK)
+            rc = scan_word(s, " lmc ");
+        if (rc == PMIXFAB_OK)
+            rc = scan_number(s, "LMC", 0, 7, &lmc);
+        scan_blank(s);
+    }
+    if (rc == PMIXFAB_OK)
+        rc = scan_quoted(s, &name, &len);
+    scan_blank(s);
+    if (rc == PMIXFAB_OK)
+        rc = scan_word(s, "lid ");
+    if (rc == PMIXFAB_OK)
+        rc = scan_number(s, "LID", 0, UINT16_MAX, &peer_lid);
+    scan_blank(s);
+    if (rc == PMIXFAB_OK)
+        rc = scan_rate(s, &port->width, &port->speed);
+    port->lid = (uint16_t)lid;
+    port->lmc = (uint8_t)lmc;
+    return rc; /* what may follow (s=, w=, slot) is of no use here */
+}
+
+int capture_read_port(struct reader *r)
+{
+    struct scan *s = &r->s;
+    struct fab_port port = {.peer = FAB_NONE, .node = r->node, .line = s->number, .state = FAB_PORT_ACTIVE};
+    struct capture_peer peer = {0};
+    uint32_t number = 0;
+
+    if (r->node == FAB_NONE)
+        return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "a port, but no node's record is open here");
+    const struct fab_node *node = &r->c.inv->nodes[r->node];
+    int rc = scan_port(s, &number);
+    if (rc == PMIXFAB_OK && number > node->num_ports)
+        rc = scan_fail(s, s->line + 1, PMIXFAB_ERR_RANGE, "port %" PRIu32 ", but the node has 1 to %u",
+                       number, node->num_ports);
+    if (rc == PMIXFAB_OK && r->seen[number / 8] >> (number % 8) & 1)
+        rc = scan_fail(s, s->line + 1, PMIXFAB_ERR_CONFLICT,
+                       "a second line for port %" PRIu32 " of this node", number);
+    if (rc == PMIXFAB_OK)
+        rc = skip_external(s);
+    if (rc == PMIXFAB_OK && node->kind != FAB_SWITCH)
+        rc = read_port_guid(s, &port.guid);
+    if (rc == PMIXFAB_OK)
+        rc = read_peer(s, &peer);
+    if (rc == PMIXFAB_OK)
+        rc = read_port_comment(s, node->kind == FAB_SWITCH, &port);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    port.num = (uint8_t)number;
+    r->seen[number / 8] |= (uint8_t)(1u << (number % 8));
+    return remember_port(r, &port, &peer);
+}

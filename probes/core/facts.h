@@ -1,0 +1,31 @@
+/*
+ * facts.h - for the probes that ask libraries: adding facts as they come, some twice, some of no use.
+ *
+ * A library says hundreds of times what a report says once, and not all that it says has the form of a fact.
+ * What is added here never makes the report one that cannot be finished.
+ */
+#ifndef FAB_PROBE_FACTS_H
+#define FAB_PROBE_FACTS_H
+
+#include "probes/core/probe.h"
+
+/* Facts of one kind in an item; more are left out. Four such kinds leave room for one of all others. */
+#define FACTS_MANY 12
+
+/*
+ * Left out, which is no error: NULL, an empty text, one that has not the form of its kind, one that the item
+ * has, a second one of a kind without many. PMIXFAB_ERR_NOMEM, _RANGE (the limits of report.h), _INVAL.
+ */
+int fact_add(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *text);
+int fact_estimate(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *text);
+int fact_printf(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* A GID from its 16 bytes; and, where the port runs InfiniBand, the port's GUID, which is its second half. */
+int fact_gid(struct fab_report *report, uint32_t item, const unsigned char gid[16], bool infiniband);
+
+/* What a name is on this host. */
+enum fact_interface { FACT_NO_INTERFACE = 0, FACT_INTERFACE = 1, FACT_LOOPBACK = 2 };
+enum fact_interface fact_interface(const char *name);
+
+#endif

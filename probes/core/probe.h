@@ -1,0 +1,115 @@
+/*
+ * probe.h - a probe asks one source and reports what it sees.
+ *
+ * It never exits, never prints, never writes a store. It runs in the sweeping child, so it may hang or crash
+ * without harm to the daemon; it must still return an error for everything that it can notice.
+ */
+#ifndef FAB_PROBE_H
+#define FAB_PROBE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "topo/inventory/inventory.h"
+#include "topo/report/report.h"
+
+/* Where a probe's remarks go: one line, no newline. */
+struct probe_sink {
+    void (*note)(enum pmixfab_level level, const char *line, void *cbdata);
+    void *cbdata;
+};
+
+/* A remark through a sink that may be NULL. */
+void probe_note(const struct probe_sink *sink, enum pmixfab_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+struct probe_config {
+    const char *arg;     /* what follows the probe's name and a colon; NULL: nothing */
+    unsigned max_smps;   /* requests in flight, ibnetdisc (default 32) */
+    unsigned timeout_ms; /* of one request; 0: the library's default */
+    unsigned retries;
+};
+
+/* What a light sweep dirty: switches whose ports are not as they were, or that a few words do not say it. */
+struct dirty_switches {
+    uint64_t *guids; /* of nodes, each once */
+    uint32_t n, cap;
+    uint64_t requests; /* packets that were sent for it */
+    bool all;          /* everything is to be looked at */
+    uint32_t probes;   /* not a probe's: which ones said so, a bit each in the order of the configuration */
+};
+/* PMIXFAB_ERR_NOMEM. What is there already is not added again. */
+int dirty_switches_add(struct dirty_switches *dirty, uint64_t guid, struct fab_err *err);
+void dirty_switches_free(struct dirty_switches *dirty); /* leaves it empty */
+
+struct probe_monitor; /* a probe's own */
+
+/* A probe of the fabric has run(), a probe of this host look(). */
+struct probe {
+    const char *name;
+    const char *summary; /* for --help: what it asks, and its argument */
+    /*
+     * A probe whose library is not to be loaded by anybody else is a module, a shared object of its own that
+     * exports `const struct probe fabricd_probe`; its entry in the registry has the name, the summary and
+     * this mark, and no functions but check().
+     */
+    bool module;
+    /* Is the argument one that run() or look() could take? No I/O. */
+    int (*check)(const struct probe_config *config, struct fab_err *err);
+    /* Look, and add to inv (initialised, empty). On success inv is finished, not named. On error the contents
+     * of inv are of no use. */
+    int (*run)(const struct probe_config *config, const struct probe_sink *sink, struct fab_inventory *inv,
+               struct fab_err *err);
+    /*
+     * Look at this host, or at the recorded one that the argument names, and add what is seen to the report
+     * (initialised, not finished, all of one source). A device that cannot be asked is left out, with a note.
+     * PMIXFAB_ERR_UNSUPPORTED: this host has nothing that the source could know of; that is no failure.
+     */
+    int (*scan)(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
+                struct fab_err *err);
+    /*
+     * Between two runs of a fabric's probe, all four or none of them: notice cheaply that something changed.
+     * monitor_open() begins from the last inventory (finished; it stays the caller's and outlives the
+     * monitor), monitor_poll() adds what is not any more as it was at the open or at the scan before: each
+     * change is dirty once. An error ends the monitor: close it, open another one later.
+     * PMIXFAB_ERR_UNSUPPORTED from monitor_open(): this inventory cannot be watched.
+     */
+    int (*monitor_open)(const struct probe_config *config, const struct fab_inventory *inv,
+                        struct probe_monitor **out, struct fab_err *err);
+    int (*monitor_poll)(struct probe_monitor *monitor, struct dirty_switches *dirty, struct fab_err *err);
+    void (*monitor_close)(struct probe_monitor *monitor); /* NULL allowed */
+    /*
+     * A run that asks only about what was dirty and takes the rest from the last inventory: inv
+     * (initialised, empty) becomes what run() would give, finished. `last` may hold more than this probe's
+     * subnet, and so does inv. PMIXFAB_ERR_UNSUPPORTED: it takes a run() to know.
+     */
+    int (*sweep_partial)(const struct probe_config *config, const struct probe_sink *sink,
+                         const struct fab_inventory *last, const struct dirty_switches *dirty,
+                         struct fab_inventory *inv, struct fab_err *err);
+    /* One line on whether this probe could work on this host (for `./dev run --real`): what it found or not.
+     */
+    int (*available)(char *text, size_t size);
+};
+
+/* All probes that this version knows, ended by an entry with a NULL name. */
+extern const struct probe *const probe_registry[];
+
+/* By name; NULL. `spec` is "name" or "name:arg": *arg becomes the part behind the colon or NULL. */
+const struct probe *probe_find(const char *spec, const char **arg);
+
+/* Is it a probe of this host (and not of the fabric)? */
+bool probe_is_local(const struct probe *probe);
+
+/*
+ * The probe with its functions: itself, or what its module holds. Loads libraries, so only a process that is
+ * there to probe calls it. NULL: the module or a library that it needs is not there; err says which.
+ */
+const struct probe *probe_load(const struct probe *probe, struct fab_err *err);
+
+/*
+ * Write a finished report as a recorded machine, which every local probe takes as its argument (record.h says
+ * the form). A report that is read back is equal to it. PMIXFAB_ERR_INVAL (not finished), _NOMEM, _IO.
+ */
+int probe_record(const struct fab_report *report, FILE *out);
+
+#endif

@@ -1,0 +1,211 @@
+/* record.c - reading recorded machines. */
+#include "probes/core/record.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/base/text.h"
+
+struct record {
+    const char *name; /* of the file */
+    struct fab_report *report;
+    struct fab_err *err;
+    size_t number; /* the item that is being read, from 1 */
+    bool wanted;   /* is it of the source that is asked for? */
+    uint32_t item; /* then: its index in the report */
+};
+
+/* Explain at the item that is being read. `key` (may be NULL) comes from the file. */
+static int item_fail(const struct record *r, int code, const char *key, const char *reason)
+{
+    char clean[64] = "";
+    if (key != NULL)
+        fab_text_clean(clean, sizeof(clean), key, strlen(key), "\"");
+    return fab_fail(r->err, code, "%s: item %zu: %s%s%s%s", r->name, r->number, key != NULL ? "\"" : "",
+                    clean, key != NULL ? "\": " : "", reason);
+}
+
+static int read_fact(const struct record *r, const char *key, enum fab_fact kind, const json_t *value,
+                     bool estimate)
+{
+    struct fab_err why = {{0}};
+    if (!json_is_string(value))
+        return item_fail(r, PMIXFAB_ERR_SYNTAX, key, "is no string and no array of strings");
+    int rc = fab_fact_check(kind, json_string_value(value), &why);
+    if (rc != PMIXFAB_OK)
+        return item_fail(r, rc, key, why.text);
+    if (!r->wanted)
+        return PMIXFAB_OK;
+    rc = (estimate ? fab_report_estimate : fab_report_fact)(r->report, r->item, kind,
+                                                            json_string_value(value));
+    return rc == PMIXFAB_OK ? rc : item_fail(r, rc, key, pmixfab_strerror(rc));
+}
+
+static int read_facts(const struct record *r, const char *key, const json_t *value, bool estimate)
+{
+    enum fab_fact kind = fab_fact_parse(key);
+    int rc = PMIXFAB_OK;
+    if (kind == 0)
+        return item_fail(r, PMIXFAB_ERR_SYNTAX, key, "there is no fact of this name");
+    if (!json_is_array(value))
+        return read_fact(r, key, kind, value, estimate);
+    if (!fab_fact_many(kind))
+        return item_fail(r, PMIXFAB_ERR_SYNTAX, key, "an item has only one of these, no array");
+    for (size_t i = 0; i < json_array_size(value) && rc == PMIXFAB_OK; i++)
+        rc = read_fact(r, key, kind, json_array_get(value, i), estimate);
+    return rc;
+}
+
+static int read_item(struct record *r, json_t *item, enum fab_source source)
+{
+    const char *key;
+    json_t *value;
+    const char *from = json_string_value(json_object_get(item, "source"));
+    enum fab_source has = from == NULL ? FAB_SOURCES : fab_source_parse(from);
+    if (has == FAB_SOURCES || has == FAB_FROM_SUBNET)
+        return item_fail(r, PMIXFAB_ERR_SYNTAX, "source", "is missing, or names no local probe");
+    r->wanted = has == source;
+    int rc = r->wanted ? fab_report_item(r->report, has, &r->item) : PMIXFAB_OK;
+    if (rc != PMIXFAB_OK)
+        return item_fail(r, rc, NULL, pmixfab_strerror(rc));
+    json_object_foreach(item, key, value)
+    {
+        if (strcmp(key, "source") == 0)
+            continue;
+        if (strcmp(key, "estimates") != 0) {
+            rc = read_facts(r, key, value, false);
+        } else if (!json_is_object(value)) {
+            rc = item_fail(r, PMIXFAB_ERR_SYNTAX, key, "is no object");
+        } else {
+            const char *estimate;
+            json_t *of;
+            json_object_foreach(value, estimate, of)
+            {
+                rc = read_facts(r, estimate, of, true);
+                if (rc != PMIXFAB_OK)
+                    return rc;
+            }
+        }
+        if (rc != PMIXFAB_OK)
+            return rc;
+    }
+    return PMIXFAB_OK;
+}
+
+static int read_host(struct record *r, const json_t *host)
+{
+    struct fab_report none;
+    struct fab_err why = {{0}};
+    if (!json_is_string(host))
+        return fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: \"host\" is missing or no string", r->name);
+    fab_report_init(&none);
+    int rc = fab_report_host(r->report->host[0] == '\0' ? r->report : &none, json_string_value(host), &why);
+    fab_report_destroy(&none);
+    return rc == PMIXFAB_OK ? rc : fab_fail(r->err, rc, "%s: %s", r->name, why.text);
+}
+
+static int read_record(struct record *r, json_t *root, enum fab_source source)
+{
+    const char *key;
+    json_t *value;
+    const json_t *items = json_object_get(root, "items");
+    if (!json_is_object(root) || !json_is_array(items))
+        return fab_fail(
+            r->err, PMIXFAB_ERR_SYNTAX,
+            "%s: no recorded machine: an object with \"host\" and the array \"items\" is expected", r->name);
+    json_object_foreach(root, key, value)
+    {
+        char clean[64];
+        if (strcmp(key, "host") == 0 || strcmp(key, "items") == 0)
+            continue;
+        fab_text_clean(clean, sizeof(clean), key, strlen(key), "\"");
+        return fab_fail(r->err, PMIXFAB_ERR_SYNTAX, "%s: \"%s\" is no part of a recorded machine", r->name,
+                        clean);
+    }
+    int rc = read_host(r, json_object_get(root, "host"));
+    uint32_t before = r->report->n_items;
+    for (size_t i = 0; i < json_array_size(items) && rc == PMIXFAB_OK; i++) {
+        r->number = i + 1;
+        json_t *item = json_array_get(items, i);
+        rc = json_is_object(item) ? read_item(r, item, source)
+                                  : item_fail(r, PMIXFAB_ERR_SYNTAX, NULL, "is no object");
+    }
+    if (rc == PMIXFAB_OK && r->report->n_items == before)
+        rc = fab_fail(r->err, PMIXFAB_ERR_UNSUPPORTED, "%s: the recorded machine has nothing of %s", r->name,
+                      fab_source_name(source));
+    return rc;
+}
+
+static int too_large(const char *name, struct fab_err *err)
+{
+    return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than any recorded machine (%u MiB)", name,
+                    RECORD_MAX_SIZE >> 20);
+}
+
+int record_parse(const char *text, size_t size, const char *name, enum fab_source source,
+                 struct fab_report *report, struct fab_err *err)
+{
+    json_error_t at;
+    struct record r = {.name = name, .report = report, .err = err};
+    if (size > RECORD_MAX_SIZE)
+        return too_large(name, err);
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &at);
+    if (root == NULL)
+        return json_error_code(&at) == json_error_out_of_memory
+                   ? fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory", name)
+                   : fab_fail(err, PMIXFAB_ERR_SYNTAX, "%s:%d:%d: %s", name, at.line, at.column, at.text);
+    int rc = read_record(&r, root, source);
+    json_decref(root);
+    return rc;
+}
+
+int record_file(const char *path, char **out, size_t *out_size, struct fab_err *err)
+{
+    size_t size = 0, room = 0;
+    char *text = NULL;
+    FILE *file = fopen(path, "rb");
+    int rc = PMIXFAB_OK;
+    *out = NULL;
+    *out_size = 0;
+    if (file == NULL)
+        return fab_fail(err, errno == ENOENT ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO, "%s: %s", path,
+                        strerror(errno));
+    while (rc == PMIXFAB_OK && !feof(file) && size <= RECORD_MAX_SIZE) {
+        if (size == room) {
+            room = room == 0 ? 65536 : 2 * room;
+            char *more = realloc(text, room);
+            if (more == NULL) {
+                rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory", path);
+                break;
+            }
+            text = more;
+        }
+        size += fread(text + size, 1, room - size, file);
+        if (ferror(file))
+            rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    fclose(file);
+    if (rc == PMIXFAB_OK && size > RECORD_MAX_SIZE)
+        rc = too_large(path, err);
+    if (rc != PMIXFAB_OK) {
+        free(text);
+        return rc;
+    }
+    *out = text;
+    *out_size = size;
+    return PMIXFAB_OK;
+}
+
+int record_scan(const char *path, enum fab_source source, struct fab_report *report, struct fab_err *err)
+{
+    char *text;
+    size_t size;
+    int rc = record_file(path, &text, &size, err);
+    if (rc == PMIXFAB_OK)
+        rc = record_parse(text != NULL ? text : "", size, path, source, report, err);
+    free(text);
+    return rc;
+}

@@ -1,1 +1,0 @@
-probe_module(ethernet ethernet.c ethernet_sysfs.c facts.c)

@@ -1,0 +1,326 @@
+/*
+ * ethernet.c - the probe `ethernet`: this host's network interfaces and their addresses, as the kernel has
+ * them. The interfaces and their addresses come from netlink (getifaddrs), so they are those of the network
+ * namespace; sysfs and ethtool add what they know of each.
+ */
+#include "probes/ethernet/ethernet.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/sockios.h>
+#include <net/if_arp.h>
+#include <netinet/in.h>
+#include <netpacket/packet.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "probes/core/record.h"
+
+#define MAX_ADDRESSES 32 /* of an interface */
+#define IPOIB_LENGTH  20 /* of a hardware address: 4 bytes of queue pair, and the port's GID */
+
+struct interface {
+    const struct ifaddrs *at;
+    const struct sockaddr_ll *hardware;
+    char name[IF_NAMESIZE];
+    struct ethernet_device device;
+    struct ethtool_drvinfo driver; /* empty texts: none */
+    bool software;
+};
+
+/* The label of an address may be "eth0:1". */
+static bool same_interface(const struct ifaddrs *a, const char *name)
+{
+    size_t len = strcspn(a->ifa_name, ":");
+    return strlen(name) == len && memcmp(a->ifa_name, name, len) == 0;
+}
+
+static unsigned mask_length(const void *mask, size_t n)
+{
+    const unsigned char *bytes = mask;
+    unsigned bits = 0;
+    for (size_t i = 0; i < n; i++)
+        bits += (unsigned)__builtin_popcount(bytes[i]);
+    return bits;
+}
+
+/* "10.91.0.2/16"; false: no IP address, or one that every link has (fe80::). */
+static bool ethernet_address_text(const struct ifaddrs *a, char *out, size_t size)
+{
+    char text[INET6_ADDRSTRLEN];
+    unsigned length;
+    if (a->ifa_addr == NULL)
+        return false;
+    if (a->ifa_addr->sa_family == AF_INET) {
+        const struct sockaddr_in *at = (const void *)a->ifa_addr, *mask = (const void *)a->ifa_netmask;
+        length = mask == NULL ? 32 : mask_length(&mask->sin_addr, 4);
+        inet_ntop(AF_INET, &at->sin_addr, text, sizeof(text));
+    } else if (a->ifa_addr->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *at = (const void *)a->ifa_addr, *mask = (const void *)a->ifa_netmask;
+        if (IN6_IS_ADDR_LINKLOCAL(&at->sin6_addr))
+            return false;
+        length = mask == NULL ? 128 : mask_length(&mask->sin6_addr, 16);
+        inet_ntop(AF_INET6, &at->sin6_addr, text, sizeof(text));
+    } else {
+        return false;
+    }
+    snprintf(out, size, "%s/%u", text, length);
+    return true;
+}
+
+static bool has_address(const struct ethernet_host *host, const char *name)
+{
+    char text[64];
+    for (const struct ifaddrs *a = host->addresses; a != NULL; a = a->ifa_next)
+        if (same_interface(a, name) && ethernet_address_text(a, text, sizeof(text)))
+            return true;
+    return false;
+}
+
+static int add_addresses(const struct ethernet_host *host, const char *name, const struct probe_sink *sink,
+                         struct fab_report *report, uint32_t item)
+{
+    char text[64];
+    unsigned n = 0;
+    for (const struct ifaddrs *a = host->addresses; a != NULL; a = a->ifa_next) {
+        if (!same_interface(a, name) || !ethernet_address_text(a, text, sizeof(text)))
+            continue;
+        if (n++ == MAX_ADDRESSES) {
+            probe_note(sink, PMIXFAB_LOG_WARNING,
+                       "ethernet: %s has more than %d addresses; the rest is left out", name, MAX_ADDRESSES);
+            break;
+        }
+        int rc = fab_report_fact(report, item, FAB_FACT_ADDRESS, text);
+        if (rc != PMIXFAB_OK)
+            return rc;
+    }
+    return PMIXFAB_OK;
+}
+
+/* The MAC of Ethernet; of IPoIB the port's GUID, which is the end of its hardware address. */
+static int add_hardware_address(const struct sockaddr_ll *at, struct fab_report *report, uint32_t item)
+{
+    static const unsigned char none[8];
+    const unsigned char *b = at->sll_addr;
+    if (at->sll_hatype == ARPHRD_ETHER && at->sll_halen == 6 && memcmp(b, none, 6) != 0)
+        return fact_printf(report, item, FAB_FACT_MAC, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2],
+                           b[3], b[4], b[5]);
+    if (at->sll_hatype == ARPHRD_INFINIBAND && at->sll_halen == IPOIB_LENGTH) {
+        /* The kernel's address is longer than the structure's array; getifaddrs() makes room for it. */
+        b = (const unsigned char *)at + offsetof(struct sockaddr_ll, sll_addr) + IPOIB_LENGTH - 8;
+        uint64_t guid = 0;
+        for (int i = 0; i < 8; i++)
+            guid = guid << 8 | b[i];
+        if (guid != 0)
+            return fact_printf(report, item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, guid);
+    }
+    return PMIXFAB_OK;
+}
+
+static const char *ethernet_state_text(const struct interface *i)
+{
+    if (i->device.state[0] == '\0') {
+        const unsigned runs = IFF_UP | IFF_RUNNING;
+        return (i->at->ifa_flags & runs) == runs ? "up" : "down";
+    }
+    if (strcmp(i->device.state, "up") == 0 || strcmp(i->device.state, "unknown") == 0)
+        return i->device.state;
+    return "down"; /* also dormant, lowerlayerdown, notpresent, testing */
+}
+
+/* "20.31.1014 (MT_0000000222)": behind it Mellanox's drivers put the name of the board. */
+static void firmware_text(const struct interface *i, char *out, size_t size)
+{
+    snprintf(out, size, "%.*s", (int)sizeof(i->driver.fw_version), i->driver.fw_version);
+    if (strncmp(i->driver.driver, "mlx", 3) == 0)
+        out[strcspn(out, " ")] = '\0';
+    if (strcmp(out, "N/A") == 0)
+        out[0] = '\0';
+}
+
+static int ethernet_add_device(const struct interface *i, struct fab_report *report, uint32_t item)
+{
+    const struct ethernet_device *device = &i->device;
+    char firmware[64], number[16], pci[16] = "";
+    int rc = PMIXFAB_OK;
+    firmware_text(i, firmware, sizeof(firmware));
+    if (device->found)
+        strcpy(pci, device->pci);
+    else
+        ethernet_pci(i->driver.bus_info, pci, sizeof(pci));
+    const struct {
+        enum fab_fact kind;
+        const char *text;
+    } facts[] = {
+        {FAB_FACT_PCI, pci},
+        {FAB_FACT_BUS, device->found    ? device->bus
+                       : pci[0] != '\0' ? "PCI"
+                                        : ""},
+        {FAB_FACT_DRIVER, i->driver.driver[0] != '\0' ? i->driver.driver : device->driver},
+        {FAB_FACT_FIRMWARE, firmware},
+        {FAB_FACT_STATE, ethernet_state_text(i)},
+        {FAB_FACT_TYPE, i->hardware->sll_hatype == ARPHRD_INFINIBAND ? "InfiniBand" : "Ethernet"},
+        {FAB_FACT_SOFTWARE, i->software ? "yes" : ""},
+    };
+    for (size_t k = 0; k < sizeof(facts) / sizeof(facts[0]) && rc == PMIXFAB_OK; k++)
+        rc = fact_add(report, item, facts[k].kind, facts[k].text);
+    if (rc == PMIXFAB_OK && device->vendor > 0 && device->vendor <= 0xffff)
+        rc = fact_printf(report, item, FAB_FACT_VENDOR_ID, "0x%04x", device->vendor);
+    if (rc == PMIXFAB_OK && device->part > 0 && device->part <= 0xffff)
+        rc = fact_printf(report, item, FAB_FACT_PART_ID, "0x%04x", device->part);
+    if (rc == PMIXFAB_OK && device->mtu > 0)
+        rc = fact_printf(report, item, FAB_FACT_MTU, "%u", device->mtu);
+    if (rc == PMIXFAB_OK && device->speed > 0) {
+        /* What software calls its speed is a constant. */
+        snprintf(number, sizeof(number), "%u", device->speed);
+        rc = (i->software ? fact_estimate : fact_add)(report, item, FAB_FACT_SPEED, number);
+    }
+    return rc;
+}
+
+/* Without sysfs the driver's name has to tell. */
+static bool ethernet_is_software(const struct interface *i)
+{
+    static const char *const drivers[] = {"veth", "bridge", "dummy", "tun", "openvswitch", "vxlan"};
+    if (i->device.found)
+        return !i->device.hardware;
+    for (size_t k = 0; k < sizeof(drivers) / sizeof(drivers[0]); k++)
+        if (strcmp(i->driver.driver, drivers[k]) == 0)
+            return true;
+    return false;
+}
+
+/* False: an interface of another kind. */
+static bool ethernet_read_interface(const struct ethernet_host *host, const struct ifaddrs *a,
+                                    struct interface *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (a->ifa_addr == NULL || a->ifa_addr->sa_family != AF_PACKET || (a->ifa_flags & IFF_LOOPBACK) != 0 ||
+        strlen(a->ifa_name) >= sizeof(out->name))
+        return false;
+    out->at = a;
+    out->hardware = (const void *)a->ifa_addr;
+    if (out->hardware->sll_hatype != ARPHRD_ETHER && out->hardware->sll_hatype != ARPHRD_INFINIBAND)
+        return false;
+    strcpy(out->name, a->ifa_name);
+    const unsigned char *mac = (const unsigned char *)a->ifa_addr + offsetof(struct sockaddr_ll, sll_addr);
+    ethernet_sysfs(host->sysfs, out->name, (unsigned)out->hardware->sll_ifindex, mac,
+                   out->hardware->sll_halen <= IPOIB_LENGTH ? out->hardware->sll_halen : 0, &out->device);
+    if (!out->device.found && host->mtu != NULL)
+        out->device.mtu = host->mtu(out->name, host->cbdata);
+    if (host->driver == NULL || !host->driver(out->name, &out->driver, host->cbdata))
+        memset(&out->driver, 0, sizeof(out->driver));
+    out->driver.driver[sizeof(out->driver.driver) - 1] = '\0';
+    out->driver.bus_info[sizeof(out->driver.bus_info) - 1] = '\0';
+    out->software = ethernet_is_software(out);
+    return true;
+}
+
+static int add_interface(const struct ethernet_host *host, const struct interface *i,
+                         const struct probe_sink *sink, struct fab_report *report)
+{
+    uint32_t item;
+    int rc = fab_report_item(report, FAB_FROM_ETHERNET, &item);
+    if (rc == PMIXFAB_OK)
+        rc = fact_add(report, item, FAB_FACT_INTERFACE, i->name);
+    if (rc == PMIXFAB_OK)
+        rc = add_hardware_address(i->hardware, report, item);
+    if (rc == PMIXFAB_OK)
+        rc = ethernet_add_device(i, report, item);
+    if (rc == PMIXFAB_OK)
+        rc = add_addresses(host, i->name, sink, report, item);
+    return rc;
+}
+
+int ethernet_report(const struct ethernet_host *host, const struct probe_sink *sink,
+                    struct fab_report *report)
+{
+    unsigned n_software = 0;
+    int rc = PMIXFAB_OK;
+    for (const struct ifaddrs *a = host->addresses; a != NULL && rc == PMIXFAB_OK; a = a->ifa_next) {
+        struct interface i;
+        if (!ethernet_read_interface(host, a, &i))
+            continue;
+        if (i.software && !has_address(host, i.name))
+            continue;
+        if (i.software && n_software++ >= ETHERNET_MAX_SOFTWARE)
+            continue;
+        rc = add_interface(host, &i, sink, report);
+    }
+    if (n_software > ETHERNET_MAX_SOFTWARE)
+        probe_note(sink, PMIXFAB_LOG_WARNING,
+                   "ethernet: %u of %u interfaces that are software alone are left out",
+                   n_software - ETHERNET_MAX_SOFTWARE, n_software);
+    return rc;
+}
+
+static bool ask_driver(const char *interface, struct ethtool_drvinfo *info, void *cbdata)
+{
+    struct ifreq request = {0};
+    const int *fd = cbdata;
+    if (*fd < 0)
+        return false;
+    memset(info, 0, sizeof(*info));
+    info->cmd = ETHTOOL_GDRVINFO;
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
+    request.ifr_data = (void *)info;
+    return ioctl(*fd, SIOCETHTOOL, &request) == 0;
+}
+
+static unsigned ethernet_query_mtu(const char *interface, void *cbdata)
+{
+    struct ifreq request = {0};
+    const int *fd = cbdata;
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
+    return *fd >= 0 && ioctl(*fd, SIOCGIFMTU, &request) == 0 && request.ifr_mtu > 0
+               ? (unsigned)request.ifr_mtu
+               : 0;
+}
+
+static int ethernet_scan(const struct probe_config *config, const struct probe_sink *sink,
+                         struct fab_report *report, struct fab_err *err)
+{
+    struct ifaddrs *addresses = NULL;
+    if (config->arg != NULL)
+        return record_scan(config->arg, FAB_FROM_ETHERNET, report, err);
+    if (getifaddrs(&addresses) != 0)
+        return fab_fail(err, errno == ENOMEM ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO,
+                        "ethernet: the kernel does not tell the network interfaces: %s", strerror(errno));
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const struct ethernet_host host = {"/sys", addresses, ask_driver, ethernet_query_mtu, &fd};
+    uint32_t before = report->n_items;
+    int rc = ethernet_report(&host, sink, report);
+    if (fd >= 0)
+        close(fd);
+    freeifaddrs(addresses);
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "ethernet: %s", pmixfab_strerror(rc));
+    return report->n_items > before
+               ? PMIXFAB_OK
+               : fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "ethernet: no network interface but loopback");
+}
+
+static int ethernet_available(char *text, size_t size)
+{
+    const struct probe_config config = {0};
+    struct fab_report report;
+    struct fab_err err = {{0}};
+    fab_report_init(&report);
+    int rc = ethernet_scan(&config, NULL, &report, &err);
+    if (rc == PMIXFAB_OK)
+        snprintf(text, size, "%u network interface%s", report.n_items, report.n_items == 1 ? "" : "s");
+    else
+        snprintf(text, size, "%s", err.text);
+    fab_report_destroy(&report);
+    return rc;
+}
+
+__attribute__((visibility("default"))) const struct probe fabricd_probe = {
+    .name = "ethernet",
+    .summary = "this host: network interfaces and their addresses; or FILE, a recorded machine",
+    .scan = ethernet_scan,
+    .available = ethernet_available,
+};

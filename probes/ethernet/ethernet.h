@@ -1,0 +1,52 @@
+/*
+ * ethernet.h - inside of the probe `ethernet`: what the kernel says of the network interfaces of a host.
+ */
+#ifndef FAB_PROBE_ETHERNET_H
+#define FAB_PROBE_ETHERNET_H
+
+#include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <net/if.h>
+#include <stdio.h>
+
+#include "probes/core/facts.h"
+
+/* Where it is asked; tests make up their own. */
+struct ethernet_host {
+    const char *sysfs;               /* "/sys" */
+    const struct ifaddrs *addresses; /* as getifaddrs() gives them: they say which interfaces there are */
+    /* ethtool's drvinfo of an interface; false: it gives none. */
+    bool (*driver)(const char *interface, struct ethtool_drvinfo *info, void *cbdata);
+    unsigned (*mtu)(const char *interface, void *cbdata); /* where sysfs is another's; NULL, 0: not known */
+    void *cbdata;
+};
+
+/* Interfaces without hardware in a report: a host of containers has many. */
+#define ETHERNET_MAX_SOFTWARE 256
+
+/* An item for each interface that is Ethernet or InfiniBand and no loopback. Interfaces of software alone
+ * only where they have an address: containers' ends of cables come and go, and are in no fabric. */
+int ethernet_report(const struct ethernet_host *host, const struct probe_sink *sink,
+                    struct fab_report *report);
+
+/* What sysfs says of an interface. Empty texts and zeros: nothing. */
+struct ethernet_device {
+    bool found;    /* sysfs knows this very interface, and not one of the same name elsewhere */
+    bool hardware; /* a device is behind it, or behind the interfaces that it stands on */
+    bool own;      /* a device is behind it */
+    char bus[16];
+    char pci[16]; /* in the form of FAB_FACT_PCI */
+    unsigned vendor, part;
+    char driver[64];
+    char state[16]; /* as operstate has it */
+    unsigned mtu, speed;
+};
+
+/* index and mac (of n bytes): as the network namespace of this process has them. */
+void ethernet_sysfs(const char *sysfs, const char *interface, unsigned index, const unsigned char *mac,
+                    size_t n, struct ethernet_device *out);
+
+/* "0000:c1:00.1", as the kernel writes it, in the form of FAB_FACT_PCI; false: it is none. */
+bool ethernet_pci(const char *text, char *out, size_t size);
+
+#endif

@@ -1,0 +1,121 @@
+/* decode.c - the fields of NodeInfo and PortInfo that an inventory is made of. */
+#include <string.h>
+
+#include "probes/fabric/observed.h"
+
+static uint64_t decode_be(const uint8_t *p, unsigned bytes)
+{
+    uint64_t v = 0;
+    for (unsigned i = 0; i < bytes; i++)
+        v = v << 8 | p[i];
+    return v;
+}
+
+void node_info_decode(const uint8_t info[ATTRIBUTE_SIZE], struct node_info *out)
+{
+    *out = (struct node_info){
+        .type = info[2],
+        .num_ports = info[3],
+        .system_guid = decode_be(info + 4, 8),
+        .node_guid = decode_be(info + 12, 8),
+        .port_guid = decode_be(info + 20, 8),
+        .device_id = (uint16_t)decode_be(info + 30, 2),
+        .local_port = info[36],
+        .vendor_id = (uint32_t)decode_be(info + 37, 3),
+    };
+}
+
+static uint8_t decode_lanes(unsigned link_width_active)
+{
+    switch (link_width_active) {
+    case 1:
+        return 1;
+    case 2:
+        return 4;
+    case 4:
+        return 8;
+    case 8:
+        return 12;
+    case 16:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+/* The three places where a PortInfo tells its speed, the newest first. */
+static enum fab_speed decode_speed(const uint8_t *info, const uint8_t *capabilities, bool fdr10)
+{
+    const uint32_t has_ext_speeds = 1u << 14, has_mask2 = 1u << 15;
+    const uint32_t has_ext_speeds2 = 1u << 11;
+    if (capabilities == NULL)
+        return FAB_SPEED_UNKNOWN;
+    uint32_t mask = (uint32_t)decode_be(capabilities + 20, 4);
+    uint32_t mask2 = mask & has_mask2 ? (uint32_t)decode_be(capabilities + 60, 2) : 0;
+    unsigned ext2 = mask2 & has_ext_speeds2 ? info[56] >> 5 & 3 : 0;
+    unsigned ext = info[62] >> 4;
+    if (mask & has_ext_speeds && ext2 != 0)
+        return ext2 == 1 ? FAB_XDR : FAB_SPEED_UNKNOWN;
+    if (mask & has_ext_speeds && ext != 0)
+        return ext == 1   ? FAB_FDR
+               : ext == 2 ? FAB_EDR
+               : ext == 4 ? FAB_HDR
+               : ext == 8 ? FAB_NDR
+                          : FAB_SPEED_UNKNOWN;
+    switch (info[35] >> 4) {
+    case 1:
+        return FAB_SDR;
+    case 2:
+        return FAB_DDR;
+    case 4:
+        return fdr10 ? FAB_FDR10 : FAB_QDR;
+    default:
+        return FAB_SPEED_UNKNOWN;
+    }
+}
+
+void port_info_decode(const uint8_t info[ATTRIBUTE_SIZE], const uint8_t *capabilities, bool fdr10,
+                      struct port_info *out)
+{
+    unsigned state = info[32] & 15;
+    *out = (struct port_info){
+        .prefix = decode_be(info + 8, 8),
+        .lid = (uint16_t)decode_be(info + 16, 2),
+        .lmc = info[34] & 7,
+        .state = (uint8_t)(state <= FAB_PORT_ACTIVE ? state : FAB_PORT_UNKNOWN),
+        .width = decode_lanes(info[31]),
+        .speed = (uint8_t)decode_speed(info, capabilities, fdr10),
+        .link_up = info[33] >> 4 == 5,
+    };
+}
+
+/* Chips of switches. What answers as an HCA with one of these is the aggregation node inside the switch. */
+static bool is_switch_chip(uint32_t vendor_id, uint32_t device_id)
+{
+    static const uint16_t chips[] = {0xcb20, 0xcf08, 0xcf09, 0xd2f0, 0xd2f2, 0xd2f4};
+    if (vendor_id != 0x2c9)
+        return false;
+    for (size_t i = 0; i < sizeof(chips) / sizeof(chips[0]); i++)
+        if (chips[i] == device_id)
+            return true;
+    return false;
+}
+
+enum fab_node_kind node_kind(unsigned type, uint32_t vendor_id, uint32_t device_id, const char *desc,
+                             size_t len)
+{
+    static const char aggregation[] = "Aggregation Node";
+    switch (type) {
+    case NODE_TYPE_SWITCH:
+        return FAB_SWITCH;
+    case NODE_TYPE_ROUTER:
+        return FAB_ROUTER;
+    case NODE_TYPE_CA:
+        if (is_switch_chip(vendor_id, device_id) ||
+            memmem(desc, len, aggregation, sizeof(aggregation) - 1) != NULL)
+            return FAB_AGGREGATOR;
+        return FAB_HCA;
+    default:
+        return 0;
+    }
+}

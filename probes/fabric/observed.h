@@ -1,0 +1,96 @@
+/*
+ * observed.h - from raw management attributes to an inventory.
+ *
+ * A live sweep and a libibnetdisc cache hold the same facts: NodeInfo and PortInfo as the devices answered
+ * them (InfiniBand architecture, volume 1, 14.2.5). Both are laid out as below and turned into an inventory
+ * by one function, so that both say the same, and the same as ibnetdiscover's text of the subnet:
+ *   - of a switch, the ports that are cabled, those that are up and lead nowhere, and those that did not say;
+ *   - of an HCA likewise, but all that were seen where none is cabled;
+ *   - descriptions as ibnetdiscover prints them: bytes that are no printable ASCII become blanks;
+ *   - cables from a node to itself are dropped.
+ */
+#ifndef FAB_PROBE_OBSERVED_H
+#define FAB_PROBE_OBSERVED_H
+
+#include "probes/core/probe.h"
+
+#define ATTRIBUTE_SIZE 64 /* bytes of NodeInfo, PortInfo, NodeDescription in a MAD */
+
+enum node_type { NODE_TYPE_CA = 1, NODE_TYPE_SWITCH = 2, NODE_TYPE_ROUTER = 3 };
+
+/* What NodeInfo says. */
+struct node_info {
+    uint64_t system_guid, node_guid, port_guid;
+    uint32_t vendor_id;
+    uint16_t device_id;
+    uint8_t type; /* enum node_type, or what the node answered */
+    uint8_t num_ports;
+    uint8_t local_port;
+};
+void node_info_decode(const uint8_t info[ATTRIBUTE_SIZE], struct node_info *out);
+
+/* What PortInfo says. */
+struct port_info {
+    uint64_t prefix;
+    uint16_t lid;
+    uint8_t lmc;
+    uint8_t state; /* enum fab_port_state */
+    uint8_t width; /* lanes, 0 unknown */
+    uint8_t speed; /* enum fab_speed */
+    bool link_up;  /* physical state LinkUp */
+};
+/* `capabilities` is the PortInfo whose capability masks count: of a switch, that of port 0. NULL where it is
+ * not known; then the speed is not known either. */
+void port_info_decode(const uint8_t info[ATTRIBUTE_SIZE], const uint8_t *capabilities, bool fdr10,
+                      struct port_info *out);
+
+/* A switch, an HCA, a router, an aggregation node by what NodeInfo and the description say; 0: none of them.
+ */
+enum fab_node_kind node_kind(unsigned type, uint32_t vendor_id, uint32_t device_id, const char *desc,
+                             size_t len);
+
+/*
+ * Number the chassis and read slots. A chassis is two or more switches with one system image GUID; they are
+ * numbered from 1 by their lowest node GUID, and not as libibnetdisc does, whose numbers change with the
+ * order in which it comes by. Slots stand in the description of switches that are parts of a larger one
+ * ("MF0;name:type/L01/U1").
+ */
+int chassis_number(struct fab_inventory *inv, struct fab_err *err);
+
+/* Raw observations. Pointers stay the caller's. */
+struct observed_node {
+    const uint8_t *info;
+    const char *desc; /* ATTRIBUTE_SIZE bytes, or up to the first 0 */
+    uint16_t lid;     /* switch: of port 0 */
+    uint8_t lmc;
+    uint8_t enhanced;
+    uint32_t first_port, n_ports; /* its ports, neighbours in the array of ports; port 0 is not among them */
+};
+struct observed_port {
+    const uint8_t *info;
+    const uint8_t *capabilities;
+    uint64_t guid;
+    uint32_t node;
+    uint32_t peer; /* FAB_NONE: none */
+    uint8_t num;
+    bool fdr10;
+};
+struct observed {
+    struct observed_node *nodes;
+    struct observed_port *ports;
+    uint32_t n_nodes, n_ports;
+    uint64_t prefix; /* 0: the default */
+};
+
+/* Fill inv (initialised, empty) and finish it. Peers must name each other. */
+int observed_inventory(const struct observed *seen, const struct probe_sink *sink, struct fab_inventory *inv,
+                       struct fab_err *err);
+
+/* Add one node to an inventory, without its ports. */
+int observed_add_node(struct fab_inventory *inv, const struct observed_node *from, uint32_t *index,
+                      struct fab_err *err);
+
+/* Free the two arrays. */
+void observed_free(struct observed *seen);
+
+#endif

@@ -1,5 +1,0 @@
-if(HWLOC_FOUND)
-  probe_module(hwloc hwloc.c hwloc_device.c hwloc_place.c LINK PkgConfig::HWLOC m)
-else()
-  message(STATUS "hwloc not found: the probe hwloc is not built")
-endif()

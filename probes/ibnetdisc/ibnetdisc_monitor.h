@@ -1,0 +1,16 @@
+/* ibnetdisc_look.h - inside of the probe `ibnetdisc`: what it does between two discoveries. */
+#ifndef FAB_PROBE_IBNETDISC_LOOK_H
+#define FAB_PROBE_IBNETDISC_LOOK_H
+
+#include "probes/core/probe.h"
+
+/* As struct probe's functions of these names. */
+int ibnetdisc_monitor_open(const struct probe_config *config, const struct fab_inventory *inv,
+                           struct probe_monitor **out, struct fab_err *err);
+int ibnetdisc_monitor_poll(struct probe_monitor *monitor, struct dirty_switches *dirty, struct fab_err *err);
+void ibnetdisc_monitor_close(struct probe_monitor *monitor);
+int ibnetdisc_partial(const struct probe_config *config, const struct probe_sink *sink,
+                      const struct fab_inventory *last, const struct dirty_switches *dirty,
+                      struct fab_inventory *inv, struct fab_err *err);
+
+#endif

@@ -1,0 +1,285 @@
+/*
+ * ibnetdisc_partial.c - ask a few switches for their ports, and who is behind them.
+ *
+ * Whatever does not fit to the last inventory (a switch that cannot be found where it was, one that nobody
+ * knew, a part that is not reached any more) is left to a discovery of everything.
+ */
+#include "probes/ibnetdisc/ibnetdisc_partial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/ibnetdisc/ibnetdisc.h"
+#include "probes/ibnetdisc/ibnetdisc_monitor.h"
+
+#define CHEAP      2000u /* questions that are always worth it */
+#define CANDIDATES 8     /* ways into a switch that are tried */
+
+/* ---- which switches ------------------------------------------------------------------------------- */
+
+/* Its cables do not count from now on, until they are read. */
+static void reread_distrust(struct partial *partial, uint32_t node)
+{
+    const uint32_t at = partial->view.at[node];
+    const unsigned n = partial->last->nodes[node].num_ports;
+    memset(&partial->view.signs[partial->view.switches[at].first_sign], 0,
+           (n + 1) * sizeof(*partial->view.signs));
+}
+
+static int reread_add(struct partial *partial, uint32_t node, struct fab_err *err)
+{
+    if (partial->which[node] != FAB_NONE)
+        return PMIXFAB_OK;
+    if (partial->n_rereads == partial->cap) {
+        const uint32_t cap = partial->cap == 0 ? 16 : partial->cap * 2;
+        struct reread *bigger = realloc(partial->rereads, cap * sizeof(*bigger));
+        if (bigger == NULL)
+            return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
+        partial->rereads = bigger;
+        partial->cap = cap;
+    }
+    struct reread *to = &partial->rereads[partial->n_rereads];
+    *to = (struct reread){.node = node, .num_ports = partial->last->nodes[node].num_ports};
+    to->ports = calloc(to->num_ports + 1, sizeof(*to->ports));
+    if (to->ports == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
+    partial->which[node] = partial->n_rereads++;
+    reread_distrust(partial, node);
+    return PMIXFAB_OK;
+}
+
+/* Those that were dirty and are in this port's subnet. */
+static int add_dirty(struct partial *partial, const struct dirty_switches *dirty, struct fab_err *err)
+{
+    uint32_t cost = 0;
+    for (uint32_t i = 0; i < dirty->n; i++) {
+        const uint32_t node = fab_inventory_find(partial->last, dirty->guids[i]);
+        if (node == FAB_NONE)
+            return partial_surprise(err, "a switch changed that the last inventory does not have");
+        if (partial->view.at[node] == FAB_NONE)
+            continue;
+        cost += partial->last->nodes[node].num_ports * 2u;
+        int rc = reread_add(partial, node, err);
+        if (rc != PMIXFAB_OK)
+            return rc;
+    }
+    if (cost > CHEAP && cost > view_sweep_cost(partial->last) / 2)
+        return partial_surprise(err, "too much has changed");
+    return PMIXFAB_OK;
+}
+
+/* ---- the way to them ------------------------------------------------------------------------------ */
+
+/* Ways into a switch from those that are believed. */
+static unsigned reread_candidates(const struct partial *partial, const struct reread *to,
+                                  struct smp *questions)
+{
+    const struct fab_inventory *last = partial->last;
+    const struct fab_node *node = &last->nodes[to->node];
+    unsigned n = 0;
+    for (uint32_t i = node->first_port; i < node->first_port + node->n_ports && n < CANDIDATES; i++) {
+        const uint32_t peer = last->ports[i].peer;
+        if (peer == FAB_NONE)
+            continue;
+        struct smp *question = &questions[n];
+        *question = (struct smp){.attribute = IB_ATTR_NODE_INFO};
+        const uint32_t from = last->ports[peer].node;
+        const uint32_t at = partial->view.at[from];
+        const bool home = peer == partial->view.own;
+        /* A neighbour that was read anew says itself whether that cable is still there. */
+        if (!home &&
+            (at == FAB_NONE ||
+             partial->view.signs[partial->view.switches[at].first_sign + last->ports[peer].num] == 0))
+            continue;
+        if (home ? smp_path_extend(&question->path, last->ports[peer].num)
+                 : view_path(&partial->view, from, &question->path) &&
+                       smp_path_extend(&question->path, last->ports[peer].num))
+            n++;
+    }
+    return n;
+}
+
+/* Find some of those that are not found yet: *found says how many. */
+static int find_some(struct partial *partial, uint32_t *found, struct fab_err *err)
+{
+    struct smp *questions = calloc((size_t)partial->n_rereads * CANDIDATES + 1, sizeof(*questions));
+    unsigned *counts = calloc(partial->n_rereads + 1, sizeof(*counts));
+    size_t n = 0;
+    int rc = questions == NULL || counts == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    if (rc != PMIXFAB_OK)
+        fab_fail(err, rc, "ibnetdisc: out of memory");
+    view_route(&partial->view);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < partial->n_rereads; i++) {
+        if (!partial->rereads[i].found)
+            counts[i] = reread_candidates(partial, &partial->rereads[i], questions + n);
+        n += counts[i];
+    }
+    if (rc == PMIXFAB_OK)
+        rc = smp_ask(partial->port, questions, n, n, err);
+    const struct smp *question = questions;
+    *found = 0;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < partial->n_rereads; i++) {
+        struct reread *to = &partial->rereads[i];
+        for (unsigned k = 0; k < counts[i]; k++, question++) {
+            struct node_info info;
+            node_info_decode(question->data, &info);
+            if (!question->answered || to->found || info.node_guid != partial->last->nodes[to->node].guid)
+                continue;
+            to->found = true;
+            to->path = question->path;
+            memcpy(to->info, question->data, ATTRIBUTE_SIZE);
+            *found += 1;
+            if (info.type != NODE_TYPE_SWITCH || info.num_ports != to->num_ports)
+                rc = partial_surprise(err, "a switch has become another one");
+        }
+    }
+    free(questions);
+    free(counts);
+    return rc;
+}
+
+/* ---- what it means for others --------------------------------------------------------------------- */
+
+/* The switch of the last inventory, whose port has another cable than it says now, is to be read, too. */
+static int reread_suspect(struct partial *partial, uint32_t port, struct fab_err *err)
+{
+    const uint32_t node = port == FAB_NONE ? FAB_NONE : partial->last->ports[port].node;
+    if (node == FAB_NONE || partial->view.at[node] == FAB_NONE)
+        return PMIXFAB_OK;
+    return reread_add(partial, node, err);
+}
+
+/* A port of a switch that was read: is it the cable that it had? */
+static int reread_compare_port(struct partial *partial, uint32_t node, unsigned num, struct fab_err *err)
+{
+    const struct fab_inventory *last = partial->last;
+    const struct behind *behind = &partial->rereads[partial->which[node]].ports[num].behind;
+    const uint32_t port = fab_inventory_port(last, node, num);
+    const uint32_t before = port == FAB_NONE ? FAB_NONE : last->ports[port].peer;
+    struct node_info info;
+    node_info_decode(behind->info, &info);
+    const uint32_t other = behind->there ? fab_inventory_find(last, info.node_guid) : FAB_NONE;
+    if (behind->there && info.type == NODE_TYPE_SWITCH &&
+        (other == FAB_NONE || last->nodes[other].kind != FAB_SWITCH || partial->view.at[other] == FAB_NONE))
+        return partial_surprise(err, "there is a switch that was not there");
+    const uint32_t now = other == FAB_NONE ? FAB_NONE : fab_inventory_port(last, other, info.local_port);
+    if (before != FAB_NONE && now == before) {
+        struct view *view = &partial->view;
+        view->signs[view->switches[view->at[node]].first_sign + num] = 1;
+        return PMIXFAB_OK;
+    }
+    int rc = reread_suspect(partial, before, err);
+    if (rc == PMIXFAB_OK && now != FAB_NONE) /* who had that port before has lost it */
+        rc = reread_suspect(partial, last->ports[now].peer, err);
+    if (rc == PMIXFAB_OK && other != FAB_NONE && other != node && info.type == NODE_TYPE_SWITCH)
+        rc = reread_add(partial, other, err);
+    return rc;
+}
+
+static int compare_all(struct partial *partial, struct fab_err *err)
+{
+    int rc = PMIXFAB_OK;
+    const uint32_t n = partial->n_rereads; /* what is added meanwhile is not read yet */
+    for (uint32_t i = 0; i < n && rc == PMIXFAB_OK; i++) {
+        if (!partial_fresh(&partial->rereads[i]))
+            continue;
+        for (unsigned num = 1; num <= partial->rereads[i].num_ports && rc == PMIXFAB_OK; num++)
+            rc = reread_compare_port(partial, partial->rereads[i].node, num, err);
+        partial->rereads[i].read = true;
+    }
+    return rc;
+}
+
+/* Are all switches reached, as far as cables are known to be there? */
+static int check_reached(struct partial *partial, struct fab_err *err)
+{
+    struct view *view = &partial->view;
+    view_route(view);
+    for (uint32_t i = 0; i < view->n_switches; i++)
+        if (view->up[view->switches[i].node] == FAB_NONE)
+            return partial_surprise(err, "a part of the subnet is not reached any more");
+    return PMIXFAB_OK;
+}
+
+int partial_read(struct partial *partial, struct fab_err *err)
+{
+    uint32_t left = partial->n_rereads;
+    int rc = PMIXFAB_OK;
+    while (left > 0 && rc == PMIXFAB_OK) {
+        uint32_t found = 0;
+        rc = find_some(partial, &found, err);
+        if (rc == PMIXFAB_OK && found == 0)
+            rc = partial_surprise(err, "a switch is not where it was");
+        if (rc == PMIXFAB_OK)
+            rc = partial_ask(partial, err);
+        if (rc == PMIXFAB_OK)
+            rc = compare_all(partial, err);
+        left = 0;
+        for (uint32_t i = 0; i < partial->n_rereads; i++)
+            left += !partial->rereads[i].read;
+    }
+    return rc == PMIXFAB_OK ? check_reached(partial, err) : rc;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
+static void partial_free(struct partial *partial)
+{
+    for (uint32_t i = 0; i < partial->n_rereads; i++)
+        free(partial->rereads[i].ports);
+    free(partial->rereads);
+    free(partial->which);
+    view_free(&partial->view);
+    smp_close(partial->port);
+}
+
+static int partial_open(struct partial *partial, const umad_port_t *at, const struct probe_config *config,
+                        struct fab_err *err)
+{
+    int rc = view_new(partial->last, be64toh(at->port_guid), &partial->view, err);
+    if (rc == PMIXFAB_OK)
+        rc = smp_open(at, config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
+                      config->timeout_ms != 0 ? config->timeout_ms : IBNETDISC_TIMEOUT_MS,
+                      config->retries != 0 ? config->retries : IBNETDISC_RETRIES, &partial->port, err);
+    if (rc == PMIXFAB_OK) {
+        partial->which = malloc((partial->last->n_nodes + 1) * sizeof(*partial->which));
+        if (partial->which == NULL)
+            rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
+        else
+            memset(partial->which, 0xff, (partial->last->n_nodes + 1) * sizeof(*partial->which));
+    }
+    return rc;
+}
+
+int ibnetdisc_partial(const struct probe_config *config, const struct probe_sink *sink,
+                      const struct fab_inventory *last, const struct dirty_switches *dirty,
+                      struct fab_inventory *inv, struct fab_err *err)
+{
+    char ca[UMAD_CA_NAME_LEN], why[200];
+    int num;
+    umad_port_t at;
+    struct partial partial = {.last = last};
+    int rc = ibnetdisc_target(config->arg, ca, &num, err);
+    if (rc == PMIXFAB_OK && dirty->all)
+        rc = partial_surprise(err, "everything may have changed");
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = ibnetdisc_port(ca, num, &at, why, sizeof(why));
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "ibnetdisc: %s", why);
+    rc = ibnetdisc_usable(&at, err);
+    if (rc == PMIXFAB_OK)
+        rc = partial_open(&partial, &at, config, err);
+    if (rc == PMIXFAB_OK)
+        rc = add_dirty(&partial, dirty, err);
+    if (rc == PMIXFAB_OK)
+        rc = partial_read(&partial, err);
+    if (rc == PMIXFAB_OK)
+        rc = partial_build(&partial, inv, err);
+    if (rc == PMIXFAB_OK)
+        probe_note(sink, PMIXFAB_LOG_DEBUG, "%u switches read anew with %ju packets", partial.n_rereads,
+                   (uintmax_t)smp_sent(partial.port));
+    partial_free(&partial);
+    umad_release_port(&at);
+    return rc;
+}

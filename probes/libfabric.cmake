@@ -1,5 +1,0 @@
-if(LIBFABRIC_FOUND)
-  probe_module(libfabric libfabric.c libfabric_facts.c facts.c LINK PkgConfig::LIBFABRIC)
-else()
-  message(STATUS "libfabric not found: the probe libfabric is not built")
-endif()

@@ -1,5 +1,0 @@
-if(UCX_FOUND)
-  probe_module(ucx ucx.c ucx_facts.c facts.c LINK PkgConfig::UCX m)
-else()
-  message(STATUS "UCX not found: the probe ucx is not built")
-endif()

@@ -1,0 +1,195 @@
+/*
+ * ucx.c - the probe `ucx`: UCX's transports on the devices of this host, and what it estimates of them.
+ *
+ * UCT is asked, the layer in which a transport on a device is one thing. Estimates stand with opened
+ * interfaces only, so each transport is opened, asked and closed.
+ */
+#include "probes/ucx/ucx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucs/async/async_fwd.h>
+#include <ucs/config/global_opts.h>
+#include <ucs/sys/topo/base/topo.h>
+
+#include "probes/core/record.h"
+
+struct survey {
+    ucs_async_context_t *async;
+    uct_worker_h worker;
+    const struct probe_sink *sink;
+    struct ucx_resource *list;
+    size_t n, room;
+};
+
+static void find_pci(ucs_sys_device_t device, char *out, size_t size)
+{
+    ucs_sys_bus_id_t id;
+    out[0] = '\0';
+    if (device != UCS_SYS_DEVICE_ID_UNKNOWN && ucs_topo_get_device_bus_id(device, &id) == UCS_OK)
+        snprintf(out, size, "%04x:%02x:%02x:%02x", id.domain, id.bus, id.slot, id.function);
+}
+
+static void ask_interface(const struct survey *s, uct_md_h md, uct_tl_resource_desc_t *resource,
+                          struct ucx_resource *out)
+{
+    uct_iface_config_t *config = NULL;
+    uct_iface_h iface = NULL;
+    uct_iface_attr_t attr;
+    uct_iface_params_t params = {
+        .field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
+                      UCT_IFACE_PARAM_FIELD_STATS_ROOT | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
+                      UCT_IFACE_PARAM_FIELD_CPU_MASK,
+        .open_mode = UCT_IFACE_OPEN_MODE_DEVICE,
+        .mode.device = {resource->tl_name, resource->dev_name},
+    };
+    if (uct_md_iface_config_read(md, resource->tl_name, NULL, NULL, &config) != UCS_OK)
+        return;
+    ucs_status_t status = uct_iface_open(md, s->worker, &params, config, &iface);
+    uct_config_release(config);
+    if (status == UCS_OK) {
+        status = uct_iface_query(iface, &attr);
+        uct_iface_close(iface);
+    }
+    if (status != UCS_OK) {
+        probe_note(s->sink, PMIXFAB_LOG_DEBUG, "ucx: %s on %s gives no estimates: %s", resource->tl_name,
+                   resource->dev_name, ucs_status_string(status));
+        return;
+    }
+    out->bandwidth = attr.bandwidth.dedicated + attr.bandwidth.shared;
+    out->latency = attr.latency.c + attr.latency.m;
+}
+
+static int add_resource(struct survey *s, uct_md_h md, uct_tl_resource_desc_t *resource)
+{
+    if (s->n == s->room) {
+        size_t room = s->room == 0 ? 16 : 2 * s->room;
+        struct ucx_resource *list = realloc(s->list, room * sizeof(*list));
+        if (list == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        s->list = list;
+        s->room = room;
+    }
+    struct ucx_resource *out = &s->list[s->n++];
+    *out = (struct ucx_resource){.type = resource->dev_type, .latency = -1};
+    snprintf(out->transport, sizeof(out->transport), "%s", resource->tl_name);
+    snprintf(out->device, sizeof(out->device), "%s", resource->dev_name);
+    find_pci(resource->sys_device, out->pci, sizeof(out->pci));
+    ask_interface(s, md, resource, out);
+    return PMIXFAB_OK;
+}
+
+/* A memory domain is a device or a way of sharing memory; its transports are those that use it. */
+static int ask_domain(struct survey *s, uct_component_h component, const char *name)
+{
+    uct_tl_resource_desc_t *resources = NULL;
+    unsigned n = 0;
+    uct_md_config_t *config = NULL;
+    uct_md_h md;
+    int rc = PMIXFAB_OK;
+    if (uct_md_config_read(component, NULL, NULL, &config) != UCS_OK)
+        return rc;
+    ucs_status_t status = uct_md_open(component, name, config, &md);
+    uct_config_release(config);
+    if (status != UCS_OK) {
+        probe_note(s->sink, PMIXFAB_LOG_DEBUG, "ucx: memory domain %s is left out: %s", name,
+                   ucs_status_string(status));
+        return rc;
+    }
+    if (uct_md_query_tl_resources(md, &resources, &n) == UCS_OK) {
+        for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++)
+            rc = add_resource(s, md, &resources[i]);
+        uct_release_tl_resource_list(resources);
+    }
+    uct_md_close(md);
+    return rc;
+}
+
+static int ask_component(struct survey *s, uct_component_h component)
+{
+    uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT};
+    if (uct_component_query(component, &attr) != UCS_OK || attr.md_resource_count == 0)
+        return PMIXFAB_OK;
+    unsigned n = attr.md_resource_count;
+    attr.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+    attr.md_resources = calloc(n, sizeof(*attr.md_resources));
+    if (attr.md_resources == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    int rc = PMIXFAB_OK;
+    if (uct_component_query(component, &attr) == UCS_OK)
+        for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++)
+            rc = ask_domain(s, component, attr.md_resources[i].md_name);
+    free(attr.md_resources);
+    return rc;
+}
+
+static int ask_all(struct survey *s, struct fab_err *err)
+{
+    uct_component_h *components = NULL;
+    unsigned n = 0;
+    int rc = PMIXFAB_OK;
+    if (getenv("UCX_LOG_LEVEL") == NULL)
+        ucs_global_opts_set_value("LOG_LEVEL", "fatal");
+    ucs_status_t status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &s->async);
+    if (status != UCS_OK)
+        goto fail;
+    status = uct_worker_create(s->async, UCS_THREAD_MODE_SINGLE, &s->worker);
+    if (status != UCS_OK)
+        goto destroy_async;
+    status = uct_query_components(&components, &n);
+    if (status != UCS_OK)
+        goto destroy_worker;
+    for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++)
+        rc = ask_component(s, components[i]);
+    uct_release_component_list(components);
+destroy_worker:
+    uct_worker_destroy(s->worker);
+destroy_async:
+    ucs_async_context_destroy(s->async);
+fail:
+    if (status != UCS_OK)
+        return fab_fail(err, PMIXFAB_ERR_IO, "ucx: %s", ucs_status_string(status));
+    return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "ucx: %s", pmixfab_strerror(rc));
+}
+
+static int ucx_scan(const struct probe_config *config, const struct probe_sink *sink,
+                    struct fab_report *report, struct fab_err *err)
+{
+    struct survey s = {.sink = sink};
+    if (config->arg != NULL)
+        return record_scan(config->arg, FAB_FROM_UCX, report, err);
+    int rc = ask_all(&s, err);
+    if (rc == PMIXFAB_OK && s.n == 0)
+        rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "ucx: no transport can be used on this host");
+    if (rc == PMIXFAB_OK) {
+        rc = ucx_report(s.list, s.n, fact_interface, report);
+        if (rc != PMIXFAB_OK)
+            fab_fail(err, rc, "ucx: %s", pmixfab_strerror(rc));
+    }
+    free(s.list);
+    return rc;
+}
+
+static int ucx_available(char *text, size_t size)
+{
+    const struct probe_config config = {0};
+    struct fab_report report;
+    struct fab_err err = {{0}};
+    fab_report_init(&report);
+    int rc = ucx_scan(&config, NULL, &report, &err);
+    if (rc == PMIXFAB_OK)
+        snprintf(text, size, "UCX has transports on %u device%s", report.n_items,
+                 report.n_items == 1 ? "" : "s");
+    else
+        snprintf(text, size, "%s", err.text);
+    fab_report_destroy(&report);
+    return rc;
+}
+
+__attribute__((visibility("default"))) const struct probe fabricd_probe = {
+    .name = "ucx",
+    .summary = "this host: UCX's transports and their estimates; or FILE, a recorded machine",
+    .scan = ucx_scan,
+    .available = ucx_available,
+};

@@ -1,5 +1,0 @@
-if(VERBS_FOUND)
-  probe_module(verbs verbs.c verbs_device.c verbs_sysfs.c LINK PkgConfig::VERBS)
-else()
-  message(STATUS "libibverbs not found: the probe verbs is not built")
-endif()

@@ -1,0 +1,146 @@
+/* verbs_sysfs.c - what stands of an RDMA device below /sys/class/infiniband. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes/verbs/verbs_priv.h"
+#include "topo/inventory/inventory.h"
+
+/* A file of one line; false: there is none, or it cannot be read. */
+static bool verbs_read_line(const char *folder, const char *name, char *text, size_t size)
+{
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
+        return false;
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    bool ok = fgets(text, (int)size, file) != NULL;
+    fclose(file);
+    if (ok)
+        text[strcspn(text, "\n")] = '\0';
+    return ok && text[0] != '\0';
+}
+
+static unsigned long verbs_read_number(const char *folder, const char *name)
+{
+    char text[32];
+    return verbs_read_line(folder, name, text, sizeof(text)) ? strtoul(text, NULL, 0) : 0;
+}
+
+/* The last part of what a link leads to. */
+static bool link_name(const char *folder, const char *name, char *out, size_t size)
+{
+    char path[PATH_MAX], target[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
+        return false;
+    ssize_t n = readlink(path, target, sizeof(target) - 1);
+    if (n <= 0)
+        return false;
+    target[n] = '\0';
+    const char *slash = strrchr(target, '/');
+    const char *last = slash == NULL ? target : slash + 1;
+    return last[0] != '\0' && (size_t)snprintf(out, size, "%s", last) < size;
+}
+
+static void pci_facts(const char *folder, const char *address, struct probe_item *item)
+{
+    unsigned domain, bus, device, function;
+    int end = -1;
+    if (sscanf(address, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) == 4 && end > 0 &&
+        address[end] == '\0')
+        probe_item_pci(item, FAB_FACT_PCI, domain, bus, device, function);
+    unsigned long vendor = verbs_read_number(folder, "device/vendor");
+    if (vendor != 0)
+        probe_item_fact(item, FAB_FACT_VENDOR_ID, "0x%04lx", vendor);
+}
+
+void verbs_sysfs_facts(const char *folder, struct probe_item *item)
+{
+    char name[NAME_MAX + 1], bus[64];
+    if (access(folder, F_OK) != 0)
+        return;
+    if (!link_name(folder, "device", name, sizeof(name))) { /* rxe and siw: over any network interface */
+        probe_item_fact(item, FAB_FACT_BUS, "virtual");
+        probe_item_fact(item, FAB_FACT_SOFTWARE, "yes");
+        return;
+    }
+    if (!link_name(folder, "device/subsystem", bus, sizeof(bus)))
+        bus[0] = '\0';
+    if (strcmp(bus, "pci") == 0) {
+        probe_item_fact(item, FAB_FACT_BUS, "PCI");
+        pci_facts(folder, name, item);
+    } else if (bus[0] != '\0') {
+        probe_item_fact(item, FAB_FACT_BUS, "%s", bus);
+    }
+    if (link_name(folder, "device/driver", name, sizeof(name)))
+        probe_item_fact(item, FAB_FACT_DRIVER, "%s", name);
+}
+
+/* Interfaces of a virtual function's other end ("pf0vf3"), and of a partition ("ib0.8001"), stand beside that
+ * of the port. */
+static bool is_of_port(const char *net, const char *name, unsigned port, unsigned n_ports)
+{
+    char folder[PATH_MAX], text[64];
+    if ((size_t)snprintf(folder, sizeof(folder), "%s/%s", net, name) >= sizeof(folder))
+        return false;
+    if (verbs_read_line(folder, "parent", text, sizeof(text)))
+        return false;
+    if (verbs_read_line(folder, "phys_port_name", text, sizeof(text)) &&
+        (strstr(text, "vf") != NULL || strstr(text, "sf") != NULL))
+        return false;
+    if (n_ports == 1) /* some drivers number the ports of a card, whose functions are devices of their own */
+        return true;
+    unsigned long number = verbs_read_number(folder, "dev_port"), id = verbs_read_number(folder, "dev_id");
+    return (number > id ? number : id) + 1 == port;
+}
+
+/* The first of them by name, so that it is always the same one. */
+static bool interface_of_device(const char *folder, unsigned port, unsigned n_ports, char *name, size_t size)
+{
+    char net[PATH_MAX];
+    bool found = false;
+    if ((size_t)snprintf(net, sizeof(net), "%s/device/net", folder) >= sizeof(net))
+        return false;
+    DIR *dir = opendir(net);
+    if (dir == NULL)
+        return false;
+    for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        if (entry->d_name[0] == '.' || strlen(entry->d_name) >= size ||
+            !is_of_port(net, entry->d_name, port, n_ports))
+            continue;
+        if (!found || fab_natural_cmp(entry->d_name, name) < 0)
+            snprintf(name, size, "%s", entry->d_name);
+        found = true;
+    }
+    closedir(dir);
+    return found;
+}
+
+bool verbs_sysfs_interface(const char *folder, unsigned port, unsigned n_ports, char *name, size_t size)
+{
+    char file[64];
+    if (interface_of_device(folder, port, n_ports, name, size))
+        return true;
+    /* A device of software hangs on an interface, and its GIDs come from there. */
+    snprintf(file, sizeof(file), "ports/%u/gid_attrs/ndevs/0", port);
+    return verbs_read_line(folder, file, name, size) || verbs_read_line(folder, "parent", name, size);
+}
+
+/* "800 Gb/sec (4X XDR)" */
+enum fab_speed verbs_sysfs_speed(const char *folder, unsigned port)
+{
+    char file[64], text[64];
+    snprintf(file, sizeof(file), "ports/%u/rate", port);
+    if (!verbs_read_line(folder, file, text, sizeof(text)))
+        return FAB_SPEED_UNKNOWN;
+    char *open = strchr(text, '('), *close = strchr(text, ')');
+    char *word = open == NULL ? NULL : strchr(open, ' ');
+    return word == NULL || close == NULL || close < word
+               ? FAB_SPEED_UNKNOWN
+               : fab_speed_parse(word + 1, (size_t)(close - word - 1));
+}

@@ -1,0 +1,347 @@
+/* A node's mirror against a scheduler that says anything: only what is whole, and what was asked for, gets
+ * into the run directory and into service. The relay is played here; the delay is over when a test says so.
+ */
+
+#include <event2/event.h>
+#include <pmix.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabricd/node/node_mirror.h"
+#include "fabricd/serving/rundir.h"
+#include "pmix/values/info.h"
+#include "test/unit/served_small.h"
+#include "test/unit/test.h"
+
+/* ---- time and the relay --------------------------------------------------------------------------- */
+
+static struct event *due; /* the one timer that a mirror has */
+
+int event_add(struct event *event, const struct timeval *tv)
+{
+    (void)tv;
+    due = event;
+    return 0;
+}
+
+int event_pending(const struct event *event, short what, struct timeval *tv)
+{
+    (void)event, (void)what, (void)tv;
+    return due != NULL;
+}
+
+static void let_time_pass(void)
+{
+    struct event *event = due;
+    assert_non_null(event);
+    due = NULL;
+    event_get_callback(event)(-1, EV_TIMEOUT, event_get_callback_arg(event));
+}
+
+static struct {
+    loop_queue_answer_fn fn;
+    void *cbdata;
+    char plane[64];
+    bool identity; /* generation and time are asked for, not the bytes */
+} asked;
+
+int loop_queue_ask(struct loop_queue *queue, const char *op, const pmix_info_t *info, size_t n,
+                   unsigned deadline_ms, loop_queue_answer_fn fn, void *cbdata)
+{
+    (void)queue, (void)deadline_ms;
+    assert_null(asked.fn);
+    assert_string_equal(op, RELAY_QUERY);
+    assert_int_equal(n, 1);
+    const pmix_query_t *query = info[0].value.data.darray->array;
+    asked.fn = fn;
+    asked.cbdata = cbdata;
+    asked.identity = strcmp(query->keys[0], PMIXFAB_KEY_SNAPSHOT) != 0;
+    snprintf(asked.plane, sizeof(asked.plane), "%s", query->qualifiers[0].value.data.string);
+    return PMIXFAB_OK;
+}
+
+pmix_value_t *loop_queue_value(struct loop_queue_answer *answer, const char *key, pmix_data_type_t type)
+{
+    for (size_t i = 0; i < answer->n; i++)
+        if (strcmp(answer->data[i].key, key) == 0 && answer->data[i].value.type == type)
+            return &answer->data[i].value;
+    return NULL;
+}
+
+static void reply(struct loop_queue_answer *answer)
+{
+    loop_queue_answer_fn fn = asked.fn;
+    assert_non_null(fn);
+    asked.fn = NULL;
+    fn(answer, asked.cbdata);
+}
+
+static void reply_status(pmix_status_t status)
+{
+    struct loop_queue_answer answer = {.status = status};
+    reply(&answer);
+}
+
+static void reply_bytes(const void *bytes, size_t size)
+{
+    pmix_pdata_t data;
+    PMIX_PDATA_CONSTRUCT(&data);
+    PMIX_LOAD_KEY(data.key, PMIXFAB_KEY_SNAPSHOT);
+    data.value.type = PMIX_BYTE_OBJECT;
+    data.value.data.bo.bytes = malloc(size + 1);
+    data.value.data.bo.size = size;
+    memcpy(data.value.data.bo.bytes, bytes, size);
+    struct loop_queue_answer answer = {.status = PMIX_SUCCESS, .data = &data, .n = 1};
+    reply(&answer);
+    PMIX_PDATA_DESTRUCT(&data); /* taken, or still there */
+}
+
+static void reply_identity(uint64_t generation, int64_t published)
+{
+    pmix_pdata_t data[2];
+    PMIX_PDATA_CONSTRUCT(&data[0]);
+    PMIX_PDATA_CONSTRUCT(&data[1]);
+    PMIX_LOAD_KEY(data[0].key, PMIXFAB_KEY_GENERATION);
+    PMIX_LOAD_KEY(data[1].key, FAB_KEY_PUBLISHED);
+    data[0].value.type = PMIX_UINT64;
+    data[0].value.data.uint64 = generation;
+    data[1].value.type = PMIX_INT64;
+    data[1].value.data.int64 = published;
+    struct loop_queue_answer answer = {.status = PMIX_SUCCESS, .data = data, .n = 2};
+    reply(&answer);
+}
+
+/* ---- the node ----------------------------------------------------------------------------------- */
+
+static char rundir[64];
+static struct config config = {.rundir = rundir};
+static struct mirror *mirror;
+static unsigned n_events, n_done;
+static int last_code;
+
+static void on_event(bool pending, const struct event_plane *plane, uint64_t generation, void *cbdata)
+{
+    (void)pending, (void)plane, (void)generation, (void)cbdata;
+    n_events++;
+}
+
+static void on_done(int code, const char *reason, void *cbdata)
+{
+    (void)cbdata;
+    assert_true((code == PMIXFAB_OK) == (reason[0] == '\0'));
+    last_code = code;
+    n_done++;
+}
+
+static void start(struct event_base *base)
+{
+    const struct mirror_calls calls = {on_event, on_done, NULL};
+    struct fab_err err;
+    n_events = n_done = 0;
+    due = NULL;
+    asked.fn = NULL;
+    assert_int_equal(mirror_new(base, &config, NULL, &calls, &mirror, &err), PMIXFAB_OK);
+}
+
+static void stop(void)
+{
+    mirror_free(mirror);
+    served_swap(NULL);
+}
+
+static int setup(void **state)
+{
+    strcpy(rundir, "/tmp/fabricd-mirror-XXXXXX");
+    if (mkdtemp(rundir) == NULL)
+        return 1;
+    *state = event_base_new();
+    start(*state);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    char command[128];
+    stop();
+    event_base_free(*state);
+    snprintf(command, sizeof(command), "rm -rf '%s'", rundir);
+    return system(command);
+}
+
+/* The scheduler's planes. */
+static struct served_plane *ib0, *ib1;
+
+static void news(uint64_t generation, int64_t published, bool both)
+{
+    struct relay_plane planes[2] = {{.index = 0, .generation = 7, .name = "ib0"},
+                                    {.index = 1, .generation = 7, .name = "ib1"}};
+    const struct relay_news told = {generation, published, both ? 2 : 1, planes, false};
+    mirror_news(mirror, &told);
+}
+
+static void serves(uint64_t generation, uint32_t n)
+{
+    struct served_set *set = served_get();
+    assert_int_equal(set->generation, generation);
+    assert_int_equal(set->n, n);
+    served_set_put(set);
+}
+
+static bool has_file(const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", rundir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void fetch_both(void)
+{
+    news(7, 100, true);
+    let_time_pass();
+    assert_string_equal(asked.plane, "ib0");
+    reply_bytes(ib0->bytes, ib0->size);
+    reply_bytes(ib1->bytes, ib1->size);
+    assert_int_equal(last_code, PMIXFAB_OK);
+    serves(7, 2);
+}
+
+TEST_WITH(test_follows, setup, teardown)
+{
+    serves(0, 0);
+    fetch_both();
+    assert_true(has_file("ib0.snap") && has_file("ib1.snap"));
+    assert_int_equal(n_events, 4);
+    news(7, 100, true); /* nothing new */
+    assert_null(due);
+    assert_int_equal(n_done, 2);
+    news(8, 200, false); /* ib1 is gone, and ib0 as it was: nothing is fetched */
+    let_time_pass();
+    assert_null(asked.fn);
+    serves(8, 1);
+    assert_true(has_file("ib0.snap") && !has_file("ib1.snap"));
+    assert_int_equal(n_events, 6);
+    news(0, 0, false); /* a scheduler that knows nothing */
+    assert_null(due);
+    assert_int_equal(last_code, PMIXFAB_ERR_NOTFOUND);
+    serves(8, 1);
+}
+
+/* Nothing of a generation gets in before all of it is there and good. */
+TEST_WITH(test_what_is_refused, setup, teardown)
+{
+    char *damaged = malloc(ib1->size);
+    assert_non_null(damaged);
+    for (int i = 0; i < 8; i++) {
+        news(7, 100, true);
+        let_time_pass();
+        reply_bytes(ib0->bytes, ib0->size);
+        assert_string_equal(asked.plane, "ib1");
+        memcpy(damaged, ib1->bytes, ib1->size);
+        damaged[ib1->size / 2] ^= 1;
+        if (i == 0)
+            reply_status(PMIX_ERR_TIMEOUT);
+        else if (i == 1)
+            reply_status(PMIX_SUCCESS); /* without anything */
+        else if (i == 2)
+            reply_identity(7, 100); /* something else */
+        else if (i == 3)
+            reply_bytes("", 0);
+        else if (i == 4)
+            reply_bytes(ib1->bytes, ib1->size - 1);
+        else if (i == 5)
+            reply_bytes(damaged, ib1->size);
+        else if (i == 6)
+            reply_bytes(ib0->bytes, ib0->size); /* another plane */
+        else
+            news(9, 300, false), reply_bytes(ib1->bytes, ib1->size); /* it has gone on meanwhile */
+        serves(0, 0);
+        assert_false(has_file("ib0.snap") || has_file("ib1.snap"));
+        if (i < 7)
+            assert_true(last_code != PMIXFAB_OK);
+    }
+    free(damaged);
+    assert_string_equal(asked.plane, "ib0"); /* of the newer one */
+    reply_bytes(ib0->bytes, ib0->size);
+    serves(9, 1);
+    stop();
+    start(*state); /* for the teardown */
+}
+
+/* After a start, and after a loss, equal numbers are not enough. */
+TEST_WITH(test_another_history, setup, teardown)
+{
+    fetch_both();
+    stop();
+    start(*state);
+    serves(7, 2); /* from the files */
+    news(8, 200, true);
+    let_time_pass();
+    assert_true(asked.identity);
+    reply_identity(7, ib0->info.published); /* as it is */
+    assert_true(asked.identity);
+    reply_identity(7, 12345); /* another one */
+    assert_false(asked.identity);
+    assert_string_equal(asked.plane, "ib1");
+    reply_bytes(ib1->bytes, ib1->size);
+    serves(8, 2);
+    news(9, 300, true); /* trusted now */
+    let_time_pass();
+    assert_null(asked.fn);
+    serves(9, 2);
+    mirror_lost(mirror);
+    news(10, 400, true);
+    let_time_pass();
+    assert_true(asked.identity);
+}
+
+/* ---- what stands in the run directory ------------------------------------------------------------- */
+
+static void put(const char *name, const void *bytes, size_t size)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", rundir, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+TEST_WITH(test_loads_what_is_good, setup, teardown)
+{
+    char path[128];
+    put("ib0.snap", ib0->bytes, ib0->size);
+    put("other.snap", ib1->bytes, ib1->size); /* not this name's plane */
+    put("cut.snap", ib0->bytes, ib0->size / 2);
+    put("empty.snap", "", 0);
+    put(".ib1.snap.new", ib1->bytes, ib1->size);
+    put("text", "no snapshot", 11);
+    snprintf(path, sizeof(path), "%s/folder.snap", rundir);
+    assert_int_equal(mkdir(path, 0755), 0);
+    snprintf(path, sizeof(path), "%s/fifo.snap", rundir);
+    assert_int_equal(mkfifo(path, 0644), 0); /* nobody writes: it must not wait */
+    snprintf(path, sizeof(path), "%s/link.snap", rundir);
+    assert_int_equal(symlink("ib0.snap", path), 0);
+    stop();
+    start(*state);
+    serves(7, 1);
+    assert_true(has_file("ib0.snap") && has_file("text"));
+    assert_false(has_file("other.snap") || has_file("cut.snap") || has_file(".ib1.snap.new"));
+}
+
+static int make_planes(void **state)
+{
+    (void)state;
+    ib0 = small_plane("fattree2:2,1,2", "ib0", 0, true);
+    ib1 = small_plane("torus:3,3:1", "ib1", 1, false);
+    return ib0 == NULL || ib1 == NULL;
+}
+
+static int put_planes(void **state)
+{
+    (void)state;
+    served_plane_put(ib0);
+    served_plane_put(ib1);
+    return 0;
+}
+
+TEST_GROUP(make_planes, put_planes)

@@ -1,0 +1,197 @@
+/* test_missing.c - for how long ports are missing: over restarts, boots, and clocks that jump. */
+
+#include "fabricd/policy/absent.h"
+#include "test/unit/store_fixture.h"
+#include "test/unit/test.h"
+
+#define S      1000000ll
+#define RETIRE 600
+
+/* A moment: so many seconds since the boot, with a wall clock that may say anything. */
+static struct moment at(int64_t running, int64_t wall, const char *boot)
+{
+    struct moment now = {.wall = wall * S, .running = running * S};
+    snprintf(now.boot, sizeof(now.boot), "%s", boot);
+    return now;
+}
+
+/* A fabric, where the node of this name and leaf1 are missing. */
+static void make(struct fab_inventory *inv, const char *missing)
+{
+    assert_int_equal(fabric_parse("fattree2:3,2,2", inv), PMIXFAB_OK);
+    inv->nodes[fabric_find(inv, missing)].missing = 1;
+    inv->nodes[fabric_find(inv, "leaf1")].missing = 1;
+}
+
+TEST(it_is_due_when_its_time_is_over)
+{
+    struct fab_inventory inv;
+    struct absent none = {0}, first, second;
+    struct moment now = at(1000, 5000, "a");
+    make(&inv, "node0001");
+    assert_int_equal(absent_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
+    assert_int_equal(first.n, 2);
+    const struct absent_place *host = absent_find(&first, inv.nodes[fabric_find(&inv, "node0001")].guid, 1);
+    assert_non_null(host);
+    assert_true(host->port == 1);
+    assert_int_equal(host->since, 5000 * S);
+    assert_int_equal(host->seen, 4000 * S);
+    assert_int_equal(absent_next(&first, RETIRE, &now), 600 * S); /* the switch does not count */
+    now = at(1000 + 598, 5598, "a");
+    assert_false(absent_is_due(host, RETIRE, &now));
+    now = at(1000 + 599, 5599, "a"); /* within a second: together with others */
+    assert_true(absent_is_due(host, RETIRE, &now));
+    assert_int_equal(absent_next(&first, RETIRE, &now), 1 * S);
+    /* another one later; the first goes on */
+    inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
+    now = at(1300, 5300, "a");
+    assert_int_equal(absent_follow(&first, &inv, &now, 5200 * S, &second), PMIXFAB_OK);
+    assert_int_equal(second.n, 3);
+    assert_int_equal(absent_find(&second, inv.nodes[fabric_find(&inv, "node0001")].guid, 1)->seen, 4000 * S);
+    assert_int_equal(absent_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->seen, 5200 * S);
+    assert_int_equal(absent_next(&second, RETIRE, &now), 300 * S);
+    absent_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->forgotten = true;
+    assert_int_equal(absent_next(&second, RETIRE, &now), 0);
+    absent_free(&first);
+    absent_free(&second);
+    fab_inventory_destroy(&inv);
+}
+
+TEST(a_clock_that_jumps_changes_nothing)
+{
+    static const int64_t jumps[] = {-3600, 3600, -86400 * 365, 86400 * 365};
+    struct fab_inventory inv;
+    struct absent none = {0}, list, again;
+    struct moment now = at(1000, 1000000000, "a");
+    make(&inv, "node0001");
+    assert_int_equal(absent_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
+    for (size_t i = 0; i < 4; i++) {
+        now = at(1100, 1000000100 + jumps[i], "a");
+        assert_int_equal(absent_next(&list, RETIRE, &now), 500 * S);
+        assert_int_equal(absent_follow(&list, &inv, &now, 4000 * S, &again), PMIXFAB_OK);
+        assert_int_equal(absent_next(&again, RETIRE, &now), 500 * S);
+        absent_free(&again);
+    }
+    absent_free(&list);
+    fab_inventory_destroy(&inv);
+}
+
+static void write_list(const char *path, const struct fab_inventory *inv, const struct absent *list,
+                       const char *boot)
+{
+    struct fab_err err = {""};
+    struct fab_inventory empty;
+    struct store_retained rows[8];
+    assert_true(list->n <= 8);
+    for (uint32_t i = 0; i < list->n; i++)
+        rows[i] = (struct store_retained){.guid = list->places[i].guid,
+                                          .port = list->places[i].port,
+                                          .since = list->places[i].since,
+                                          .seen = list->places[i].seen,
+                                          .boot = boot,
+                                          .counted = list->places[i].counted};
+    struct store *store = open_store(path);
+    empty_inventory(&empty);
+    const struct store_publication publication = {.generation = 1,
+                                                  .published = 1,
+                                                  .before = &empty,
+                                                  .after = inv,
+                                                  .missing = rows,
+                                                  .n_missing = list->n};
+    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
+    store_close(store);
+    fab_inventory_destroy(&empty);
+}
+
+/* A restart goes on counting, whatever the wall clock says by then; a boot, or another machine, begins anew.
+ */
+TEST_WITH(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup, folder_teardown)
+{
+    static const struct {
+        int64_t running, wall, left;
+        const char *boot;
+    } cases[] = {
+        {1100, 1000000100, 500, "a"},          /* as it should be */
+        {1100, 1000000100 - 3600, 500, "a"},   /* the clock was set back meanwhile */
+        {1100, 1000000100 + 3600, 500, "a"},   /* or forth */
+        {90000, 1000000100, 0, "a"},           /* fabricd was stopped for a day */
+        {30, 1000000100, 600, "b"},            /* the machine was booted */
+        {90000, 1000000100 + 86400, 600, "b"}, /* that was yesterday */
+        {900, 1000000100, 600, "a"},           /* a store from the future cannot be */
+    };
+    struct folder *folder = *state;
+    struct fab_inventory inv, loaded;
+    struct absent none = {0}, list, read, followed;
+    struct fab_err err = {""};
+    struct moment now = at(1000, 1000000000, "a");
+    make(&inv, "node0001");
+    assert_int_equal(absent_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
+    write_list(folder->db, &inv, &list, "a");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct store *store = open_store(folder->db);
+        now = at(cases[i].running, cases[i].wall, cases[i].boot);
+        assert_int_equal(absent_load(store, &now, &read, &err), PMIXFAB_OK);
+        assert_int_equal(store_load_inventory(store, &loaded, &err), PMIXFAB_OK);
+        assert_true(fab_inventory_equal(&loaded, &inv)); /* who is missing is part of it */
+        assert_int_equal(absent_follow(&read, &loaded, &now, 4000 * S, &followed), PMIXFAB_OK);
+        assert_int_equal(followed.n, 2);
+        assert_int_equal(followed.places[0].since, 1000000000 * S);
+        assert_int_equal(followed.places[0].seen, 4000 * S);
+        assert_int_equal(absent_next(&followed, RETIRE, &now), cases[i].left * S);
+        absent_free(&read);
+        absent_free(&followed);
+        fab_inventory_destroy(&loaded);
+        store_close(store);
+    }
+    absent_free(&list);
+    fab_inventory_destroy(&inv);
+}
+
+/* Ports of one HCA, each since it is missing itself. A list from before counted HCAs as a whole. */
+TEST(each_port_counts_for_itself)
+{
+    struct fab_inventory inv;
+    struct absent none = {0}, first, second;
+    struct moment now = at(1000, 5000, "a");
+    assert_int_equal(fabric_parse("random:4,40,6:5", &inv), PMIXFAB_OK);
+    uint32_t hca = 0;
+    while (inv.nodes[hca].kind != FAB_HCA || inv.nodes[hca].n_ports != 2)
+        hca++;
+    struct fab_port *ports = inv.ports + inv.nodes[hca].first_port;
+    const uint64_t guid = inv.nodes[hca].guid;
+    ports[1].missing = 1;
+    assert_int_equal(absent_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
+    assert_int_equal(first.n, 1);
+    assert_null(absent_find(&first, guid, 1));
+    absent_find(&first, guid, 2)->forgotten = true;
+    now = at(1400, 5400, "a"); /* all of it is missing */
+    ports[1].missing = 0;
+    inv.nodes[hca].missing = 1;
+    assert_int_equal(absent_follow(&first, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
+    assert_int_equal(second.n, 2);
+    assert_int_equal(absent_find(&second, guid, 1)->since, 5400 * S);
+    assert_int_equal(absent_find(&second, guid, 2)->since, 5000 * S);
+    assert_true(absent_find(&second, guid, 2)->forgotten && !absent_find(&second, guid, 1)->forgotten);
+    absent_free(&second);
+    absent_free(&first);
+
+    struct absent_place whole = {.guid = guid, .since = 4000 * S, .counted = 900 * S};
+    const struct absent older = {&whole, 1};
+    assert_int_equal(absent_follow(&older, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
+    assert_int_equal(second.n, 2);
+    assert_int_equal(absent_find(&second, guid, 1)->since, 4000 * S);
+    assert_int_equal(absent_find(&second, guid, 2)->since, 4000 * S);
+    assert_int_equal(absent_next(&second, RETIRE, &now), 100 * S);
+    absent_free(&second);
+    fab_inventory_destroy(&inv);
+}
+
+TEST(the_moment_is_now)
+{
+    struct moment one, two;
+    moment_now(&one);
+    moment_now(&two);
+    assert_true(two.running >= one.running && one.running > 0 && one.wall > 0);
+    assert_string_equal(one.boot, two.boot);
+    assert_true(one.boot[0] != '\0');
+}

@@ -1,0 +1,247 @@
+/* Planes in a run directory: which is opened, what is skipped, what an error is called. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test/unit/snapshot_walk.h"
+#include "test/unit/snapshot_world.h"
+
+/* A run directory of the test's own, one fabric whose snapshots go there, and what the library logged. */
+struct fixture {
+    char dir[64];
+    struct world world;
+    char log[8192];
+};
+
+static void keep_line(enum pmixfab_level level, const char *line, void *cbdata)
+{
+    struct fixture *fixture = cbdata;
+    size_t used = strlen(fixture->log);
+    snprintf(fixture->log + used, sizeof(fixture->log) - used, "%d %s\n", (int)level, line);
+}
+
+static int setup(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    assert_non_null(fixture);
+    strcpy(fixture->dir, "/tmp/pmixfab-rundir-XXXXXX");
+    assert_non_null(mkdtemp(fixture->dir));
+    world_open(&fixture->world, "fattree2:2,1,2");
+    pmixfab_set_log(keep_line, fixture);
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+    char command[128];
+    pmixfab_set_log(NULL, NULL);
+    world_close(&fixture->world);
+    snprintf(command, sizeof(command), "rm -rf '%s'", fixture->dir);
+    int rc = system(command);
+    free(fixture);
+    return rc;
+}
+
+static void put_bytes(const struct fixture *fixture, const char *file, const void *bytes, size_t size)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", fixture->dir, file);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void put_plane(const struct fixture *fixture, const char *name, uint32_t index, uint32_t is_default,
+                      uint64_t generation)
+{
+    const struct layer *layer = &fixture->world.layers[0];
+    struct fab_snapshot_meta meta = layer->meta;
+    void *bytes;
+    size_t size;
+    char file[128];
+
+    meta.name = name;
+    meta.index = index;
+    meta.is_default = is_default;
+    meta.generation = generation;
+    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
+                                        &meta, &bytes, &size),
+                     0);
+    snprintf(file, sizeof(file), "%s.snap", name);
+    put_bytes(fixture, file, bytes, size);
+    free(bytes);
+}
+
+static void opens_as(const struct fixture *fixture, const char *plane, const char *expected)
+{
+    struct pmixfab *fab = NULL;
+    struct pmixfab_plane out;
+    assert_int_equal(pmixfab_open_rundir(fixture->dir, plane, &fab), 0);
+    assert_int_equal(pmixfab_plane(fab, &out), 0);
+    assert_string_equal(out.name, expected);
+    walk_everything(fab);
+    pmixfab_close(fab);
+}
+
+static void refuses(const struct fixture *fixture, const char *plane, int code)
+{
+    struct pmixfab *fab = (struct pmixfab *)fixture;
+    assert_int_equal(pmixfab_open_rundir(fixture->dir, plane, &fab), code);
+    assert_null(fab);
+}
+
+static void lists(const struct fixture *fixture, const char *expected)
+{
+    char **names, text[256] = "";
+    size_t n;
+    assert_int_equal(pmixfab_list_rundir(fixture->dir, &names, &n), 0);
+    for (size_t i = 0; i < n; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i > 0 ? " " : "", names[i]);
+    assert_string_equal(text, expected);
+    pmixfab_list_free(names, n);
+}
+
+TEST_WITH(test_planes, setup, teardown)
+{
+    struct fixture *fixture = *state;
+    put_plane(fixture, "ib2", 2, 0, 9);
+    put_plane(fixture, "ib0", 0, 0, 9);
+    put_plane(fixture, "rail-1.a_b", 5, 1, 3);
+    put_plane(fixture, "ib1", 1, 0, 9);
+    lists(fixture, "rail-1.a_b ib0 ib1 ib2");
+    opens_as(fixture, NULL, "rail-1.a_b");
+    opens_as(fixture, "ib2", "ib2");
+    put_plane(fixture, "ib1", 1, 1, 10); /* the default moved, the old file is not gone yet */
+    opens_as(fixture, NULL, "ib1");
+    lists(fixture, "ib1 rail-1.a_b ib0 ib2");
+    assert_string_equal(fixture->log, "");
+    refuses(fixture, "ib3", PMIXFAB_ERR_NOTFOUND);
+    assert_non_null(strstr(fixture->log, "ib3.snap"));
+}
+
+TEST_WITH(test_names_that_are_none, setup, teardown)
+{
+    struct fixture *fixture = *state;
+    static const char *const names[] = {"",        ".",   "..",  "../x", "a/b", "/etc/passwd",
+                                        ".hidden", "a b", "a\n", "\xff"};
+    put_plane(fixture, "ib0", 0, 1, 1);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        refuses(fixture, names[i], PMIXFAB_ERR_INVAL);
+}
+
+TEST_WITH(test_skips_what_is_none, setup, teardown)
+{
+    struct fixture *fixture = *state;
+    const struct layer *layer = &fixture->world.layers[0];
+    char path[256], target[256];
+
+    put_plane(fixture, "ib0", 0, 1, 1);
+    put_bytes(fixture, "text.snap", "hello, world\n", 13);
+    put_bytes(fixture, "empty.snap", "", 0);
+    put_bytes(fixture, "short.snap", layer->bytes, layer->size / 2);
+    put_bytes(fixture, "copy.snap", layer->bytes, layer->size); /* holds ib0 */
+    put_bytes(fixture, ".ib0.snap.tmp", "half", 4);
+    put_bytes(fixture, ".snap", "x", 1);
+    put_bytes(fixture, "fabricd.uri", "x", 1);
+    snprintf(path, sizeof(path), "%s/dir.snap", fixture->dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof(path), "%s/fifo.snap", fixture->dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    snprintf(path, sizeof(path), "%s/loop.snap", fixture->dir);
+    assert_int_equal(symlink("loop.snap", path), 0);
+    snprintf(path, sizeof(path), "%s/gone.snap", fixture->dir);
+    snprintf(target, sizeof(target), "%s/nowhere", fixture->dir);
+    assert_int_equal(symlink(target, path), 0);
+
+    lists(fixture, "ib0");
+    opens_as(fixture, NULL, "ib0");
+    static const char *const skipped[] = {"text.snap", "empty.snap", "short.snap", "copy.snap",
+                                          "dir.snap",  "fifo.snap",  "loop.snap"};
+    for (size_t i = 0; i < sizeof(skipped) / sizeof(skipped[0]); i++)
+        if (strstr(fixture->log, skipped[i]) == NULL)
+            fail_msg("%s is not named in: %s", skipped[i], fixture->log);
+    assert_null(strstr(fixture->log, "gone.snap"));
+    assert_null(strstr(fixture->log, ".tmp"));
+
+    refuses(fixture, "text", PMIXFAB_ERR_FOREIGN);
+    refuses(fixture, "empty", PMIXFAB_ERR_TRUNCATED);
+    refuses(fixture, "short", PMIXFAB_ERR_TRUNCATED);
+    refuses(fixture, "copy", PMIXFAB_ERR_CONFLICT);
+    refuses(fixture, "dir", PMIXFAB_ERR_FOREIGN);
+    refuses(fixture, "fifo", PMIXFAB_ERR_FOREIGN);
+    refuses(fixture, "loop", PMIXFAB_ERR_IO);
+    refuses(fixture, "gone", PMIXFAB_ERR_NOTFOUND);
+}
+
+TEST_WITH(test_no_default, setup, teardown)
+{
+    struct fixture *fixture = *state;
+    const struct layer *layer = &fixture->world.layers[0];
+    char **names = NULL;
+    size_t n = 5;
+
+    refuses(fixture, NULL, PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(pmixfab_list_rundir(fixture->dir, &names, &n), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(n, 5);
+    put_plane(fixture, "ib1", 1, 0, 1);
+    refuses(fixture, NULL, PMIXFAB_ERR_NOTFOUND);
+    lists(fixture, "ib1");
+    /* the default's file is damaged: that is the reason to give */
+    char *bytes = malloc(layer->size);
+    assert_non_null(bytes);
+    memcpy(bytes, layer->bytes, layer->size);
+    bytes[layer->size / 2] ^= 1;
+    put_bytes(fixture, "ib0.snap", bytes, layer->size);
+    free(bytes);
+    refuses(fixture, NULL, PMIXFAB_ERR_CORRUPT);
+    refuses(fixture, "ib0", PMIXFAB_ERR_CORRUPT);
+    assert_non_null(strstr(fixture->log, "ib0.snap: snapshot damaged"));
+}
+
+TEST_WITH(test_no_directory, setup, teardown)
+{
+    struct fixture *fixture = *state;
+    struct pmixfab *fab;
+    char path[256], **names;
+    size_t n;
+
+    snprintf(path, sizeof(path), "%s/none", fixture->dir);
+    assert_int_equal(pmixfab_open_rundir(path, NULL, &fab), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(pmixfab_open_rundir(path, "ib0", &fab), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(pmixfab_list_rundir(path, &names, &n), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(pmixfab_open_file(path, &fab), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(pmixfab_open_file(fixture->dir, &fab), PMIXFAB_ERR_FOREIGN);
+    assert_non_null(strstr(fixture->log, "not a regular file"));
+    if (geteuid() != 0) {
+        assert_int_equal(chmod(fixture->dir, 0), 0);
+        assert_int_equal(pmixfab_open_rundir(fixture->dir, NULL, &fab), PMIXFAB_ERR_PERM);
+        assert_int_equal(chmod(fixture->dir, 0700), 0);
+    }
+}
+
+/* A handle goes on reading what it has opened while publishers rename new files over it. */
+TEST_WITH(test_replaced_while_open, setup, teardown)
+{
+    struct fixture *fixture = *state;
+    struct pmixfab *fab = NULL;
+    struct pmixfab_plane plane;
+    char from[256], to[256];
+
+    put_plane(fixture, "ib0", 0, 1, 1);
+    assert_int_equal(pmixfab_open_rundir(fixture->dir, NULL, &fab), 0);
+    snprintf(to, sizeof(to), "%s/ib0.snap", fixture->dir);
+    snprintf(from, sizeof(from), "%s/ib0.new", fixture->dir);
+    assert_int_equal(rename(to, from), 0);
+    put_plane(fixture, "ib0", 0, 1, 2);
+    assert_int_equal(unlink(from), 0);
+    walk_everything(fab);
+    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+    assert_int_equal(plane.generation, 1);
+    pmixfab_close(fab);
+    assert_int_equal(pmixfab_open_rundir(fixture->dir, "ib0", &fab), 0);
+    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+    assert_int_equal(plane.generation, 2);
+    pmixfab_close(fab);
+}

@@ -1,0 +1,547 @@
+/* test_store_damage.c - what is not ours, not whole or not to be had is refused by name, and stays as it is.
+ */
+#include "test/unit/store_fixture.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+static int try_open(const char *path, struct fab_err *err)
+{
+    struct store *store = (struct store *)&store;
+    int rc = store_open(path, &store, err);
+    if (rc == PMIXFAB_OK)
+        store_close(store);
+    else
+        assert_null(store);
+    return rc;
+}
+
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static uint8_t *read_file(const char *path, size_t *size)
+{
+    struct stat st;
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fstat(fileno(file), &st), 0);
+    *size = (size_t)st.st_size;
+    uint8_t *bytes = malloc(*size + 1);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    fclose(file);
+    return bytes;
+}
+
+/* ---- who else has it ---- */
+
+TEST_WITH(test_second_fabricd_is_refused, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    struct fab_err err = {{0}};
+    char pid[64], link[PATH_SIZE];
+    struct store *store = open_store(folder->db);
+    snprintf(pid, sizeof pid, "fabricd with pid %ld has it open", (long)getpid());
+    assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_BUSY);
+    check_line(&err, pid);
+    check_line(&err, folder->db);
+    /* Another name of the same file is the same store. */
+    snprintf(link, sizeof link, "%s/link.db", folder->dir);
+    assert_int_equal(symlink(folder->db, link), 0);
+    assert_int_equal(try_open(link, &err), PMIXFAB_ERR_BUSY);
+    /* What fabricd starts must not keep the lock. */
+    assert_true(fcntl(store->lock_fd, F_GETFD) & FD_CLOEXEC);
+    store_close(store);
+    assert_int_equal(try_open(link, &err), PMIXFAB_OK);
+    assert_int_equal(try_open(folder->db, &err), PMIXFAB_OK);
+}
+
+TEST_WITH(test_lock_of_another_process, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    struct fab_err err = {{0}};
+    int ready[2];
+    char byte, pid[64];
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct store *store;
+        int rc = store_open(folder->db, &store, NULL);
+        if (rc != PMIXFAB_OK || write(ready[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    snprintf(pid, sizeof pid, "pid %ld", (long)child);
+    assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_BUSY);
+    check_line(&err, pid);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(try_open(folder->db, &err), PMIXFAB_OK);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+/* Somebody works on the database with another program. */
+TEST_WITH(test_locked_database, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    struct fab_inventory empty, inv;
+    struct fab_err err = {{0}};
+    sqlite3 *other = NULL;
+    empty_inventory(&empty);
+    odd_inventory(&inv, 10, 1, 0);
+    struct store *store = open_store(folder->db);
+    sqlite3_busy_timeout(store->db, 20);
+    assert_int_equal(sqlite3_open(folder->db, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(publish_inventory(store, 1, &empty, &inv, &err), PMIXFAB_ERR_BUSY);
+    check_line(&err, "another process has the database locked");
+    must_hold(store, 0, &empty); /* readers go on */
+    assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    must_publish(store, 1, &empty, &inv);
+    store_close(store);
+
+    assert_int_equal(
+        sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_BUSY);
+    check_line(&err, "another process has the database locked");
+    sqlite3_close(other);
+    store = open_store(folder->db);
+    must_hold(store, 1, &inv);
+    store_close(store);
+    fab_inventory_destroy(&inv);
+}
+
+/* ---- what it is ---- */
+
+TEST_WITH(test_foreign_database, folder_setup, folder_teardown)
+{
+    static const char *const makers[] = {
+        "CREATE TABLE node (guid INTEGER)",
+        "PRAGMA user_version = 1",
+        "PRAGMA application_id = 1234",
+        "CREATE TABLE x (y); PRAGMA application_id = 1234; PRAGMA user_version = 1",
+    };
+    struct folder *folder = *state;
+    struct fab_err err = {{0}};
+    for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) {
+        sqlite3 *db = NULL;
+        size_t size, size_after;
+        unlink(folder->db);
+        assert_int_equal(sqlite3_open(folder->db, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, makers[i], NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(db);
+        uint8_t *before = read_file(folder->db, &size);
+        assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_FOREIGN);
+        check_line(&err, "another program");
+        uint8_t *after = read_file(folder->db, &size_after);
+        assert_int_equal(size, size_after);
+        assert_memory_equal(before, after, size);
+        free(before);
+        free(after);
+    }
+}
+
+TEST_WITH(test_garbage, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    struct fab_err err = {{0}};
+    static uint8_t bytes[20000];
+    uint64_t random = 99;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(fabric_random_next(&random) >> 30);
+    static const size_t sizes[] = {1, 15, 99, 100, 511, 512, 4096, 20000};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        write_file(folder->db, bytes, sizes[i]);
+        assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_CORRUPT);
+        check_line(&err, "restore it from a backup");
+    }
+    /* Nothing in it: nothing to lose. */
+    write_file(folder->db, bytes, 0);
+    assert_int_equal(try_open(folder->db, &err), PMIXFAB_OK);
+}
+
+/* ---- bits that changed ---- */
+
+struct original {
+    struct fab_inventory inv;
+    uint8_t snapshot[30000];
+    struct store_report reports[2]; /* the first was published; bytes are the snapshot's */
+    uint8_t *bytes;
+    size_t size;
+};
+
+/* A store with one generation, a plane and reports, closed: one file. */
+static void write_original(struct original *original, const char *path)
+{
+    struct fab_inventory empty;
+    struct fab_err err = {{0}};
+    empty_inventory(&empty);
+    odd_inventory(&original->inv, 20, 4, 0);
+    for (size_t i = 0; i < sizeof original->snapshot; i++)
+        original->snapshot[i] = (uint8_t)(i * 7);
+    struct store_plane plane = {
+        .generation = 1, .name = "plane0", .snapshot = original->snapshot, .size = sizeof original->snapshot};
+    for (unsigned i = 0; i < 2; i++)
+        original->reports[i] = (struct store_report){.host = i == 0 ? "node001" : "node002",
+                                                     .digest = 0x8000000000000001u + i,
+                                                     .received = 1000 + i,
+                                                     .uid = i,
+                                                     .bytes = original->snapshot,
+                                                     .size = i == 0 ? 9000 : 700};
+    const struct store_publication publication = {.generation = 1,
+                                                  .published = 1000,
+                                                  .before = &empty,
+                                                  .after = &original->inv,
+                                                  .planes = &plane,
+                                                  .n_planes = 1,
+                                                  .announced = original->reports,
+                                                  .n_announced = 1};
+    struct store *store = open_store(path);
+    assert_int_equal(store_reports_put(store, original->reports, 2, &err), PMIXFAB_OK);
+    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
+    store_close(store);
+    original->bytes = read_file(path, &original->size);
+}
+
+static void free_original(struct original *original)
+{
+    fab_inventory_destroy(&original->inv);
+    free(original->bytes);
+}
+
+static void must_be_plane(const struct original *original, const struct store_plane *plane)
+{
+    assert_int_equal(plane->generation, 1);
+    assert_false(plane->retired);
+    assert_string_equal(plane->name, "plane0");
+    assert_int_equal(plane->size, sizeof original->snapshot);
+    assert_memory_equal(plane->snapshot, original->snapshot, plane->size);
+}
+
+struct reports_seen {
+    const struct original *original;
+    unsigned n;
+};
+
+static int must_be_report(const struct store_report *report, void *cbdata)
+{
+    struct reports_seen *seen = cbdata;
+    assert_true(seen->n < 2);
+    const struct store_report *original = &seen->original->reports[seen->n++];
+    assert_string_equal(report->host, original->host);
+    assert_true(report->digest == original->digest && report->received == original->received);
+    assert_int_equal(report->uid, original->uid);
+    assert_int_equal(report->size, original->size);
+    assert_memory_equal(report->bytes, original->bytes, report->size);
+    return 0;
+}
+
+static int must_be_told(const struct store_report *told, void *cbdata)
+{
+    struct reports_seen *seen = cbdata;
+    assert_int_equal(seen->n++, 0);
+    assert_string_equal(told->host, seen->original->reports[0].host);
+    assert_true(told->digest == seen->original->reports[0].digest);
+    return 0;
+}
+
+/* The bytes are refused by name, or say exactly what the original says. True: refused. */
+static bool refused_or_equal(const struct original *original, const char *path, const uint8_t *bytes,
+                             size_t size)
+{
+    struct store *store = NULL;
+    struct store_plane *planes = NULL;
+    struct fab_inventory inv;
+    struct fab_err err = {{0}};
+    uint32_t n = 0;
+    fab_inventory_init(&inv);
+    write_file(path, bytes, size);
+    int rc = store_open(path, &store, &err);
+    if (rc == PMIXFAB_OK)
+        rc = store_load_inventory(store, &inv, &err);
+    if (rc == PMIXFAB_OK)
+        rc = store_load_planes(store, &planes, &n, &err);
+    struct reports_seen reports = {.original = original}, told = reports;
+    if (rc == PMIXFAB_OK)
+        rc = store_reports_load(store, must_be_report, &reports, &err);
+    if (rc == PMIXFAB_OK)
+        rc = store_reports_published(store, must_be_told, &told, &err);
+    if (rc == PMIXFAB_OK) {
+        assert_int_equal(reports.n, 2);
+        assert_int_equal(told.n, 1);
+        assert_true(fab_inventory_equal(&inv, &original->inv));
+        assert_int_equal(n, 1);
+        must_be_plane(original, &planes[0]);
+    } else {
+        if (rc != PMIXFAB_ERR_CORRUPT && rc != PMIXFAB_ERR_FOREIGN && rc != PMIXFAB_ERR_NEWER &&
+            rc != PMIXFAB_ERR_IO)
+            print_error("%d: %s\n", rc, err.text);
+        assert_true(rc == PMIXFAB_ERR_CORRUPT || rc == PMIXFAB_ERR_FOREIGN || rc == PMIXFAB_ERR_NEWER ||
+                    rc == PMIXFAB_ERR_IO);
+        check_line(&err, path);
+    }
+    store_planes_free(planes, n);
+    fab_inventory_destroy(&inv);
+    store_close(store);
+    return rc != PMIXFAB_OK;
+}
+
+TEST_WITH(test_flipped_bits, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    struct original *original = calloc(1, sizeof *original);
+    assert_non_null(original);
+    write_original(original, folder->db);
+    uint64_t random = 4711;
+    unsigned refused = 0;
+    for (int i = 0; i < 1000; i++) {
+        uint64_t pick = fabric_random_next(&random) >> 10;
+        /* every third in the head and the schema, which are a small part of it all */
+        size_t at = pick / 8 % (i % 3 == 0 ? 4096 : original->size);
+        original->bytes[at] ^= (uint8_t)(1u << pick % 8);
+        refused += refused_or_equal(original, folder->db, original->bytes, original->size);
+        original->bytes[at] ^= (uint8_t)(1u << pick % 8);
+    }
+    print_message("%u of 1000 refused, the others make no difference\n", refused);
+    assert_true(refused > 250);
+    assert_false(refused_or_equal(original, folder->db, original->bytes, original->size));
+    free_original(original);
+    free(original);
+}
+
+TEST_WITH(test_flipped_pages, folder_setup, folder_teardown)
+{
+    enum { PAGE = 4096 };
+    struct folder *folder = *state;
+    struct original *original = calloc(1, sizeof *original);
+    assert_non_null(original);
+    write_original(original, folder->db);
+    assert_int_equal(original->size % PAGE, 0);
+    unsigned pages = (unsigned)(original->size / PAGE), refused = 0;
+    uint8_t kept[PAGE];
+    for (unsigned i = 0; i < 2 * pages; i++) {
+        uint8_t *page = original->bytes + (size_t)(i / 2) * PAGE;
+        memcpy(kept, page, PAGE);
+        for (size_t b = 0; b < PAGE; b++)
+            page[b] = i % 2 == 0 ? 0 : (uint8_t)~kept[b];
+        bool no = refused_or_equal(original, folder->db, original->bytes, original->size);
+        refused += no;
+        memcpy(page, kept, PAGE);
+    }
+    /* But for the pages of tables that hold nothing (the history) all of them count. */
+    print_message("%u of %u refused\n", refused, 2 * pages);
+    assert_true(refused >= 2 * pages - 4);
+    free_original(original);
+    free(original);
+}
+
+TEST_WITH(test_truncated, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    struct original *original = calloc(1, sizeof *original);
+    assert_non_null(original);
+    write_original(original, folder->db);
+    for (size_t size = 1; size < original->size; size += size < 600 ? 37 : 1931) {
+        /* But for the last page, which is of a table that holds nothing. */
+        if (!refused_or_equal(original, folder->db, original->bytes, size) && size < original->size - 4096)
+            fail_msg("%zu of %zu bytes are taken for a whole store", size, original->size);
+    }
+    free_original(original);
+    free(original);
+}
+
+/* A broken log costs what was not yet folded into the database, from the break on, and nothing before it. */
+TEST_WITH(test_broken_log, folder_setup, folder_teardown)
+{
+    enum { GENERATIONS = 5 };
+    struct folder *folder = *state;
+    struct fab_inventory inv[GENERATIONS + 1];
+    char wal[PATH_SIZE], copy[PATH_SIZE], copy_wal[PATH_SIZE];
+    size_t db_size, wal_size;
+    uint64_t random = 42;
+    snprintf(wal, sizeof wal, "%s-wal", folder->db);
+    snprintf(copy, sizeof copy, "%s/copy.db", folder->dir);
+    snprintf(copy_wal, sizeof copy_wal, "%s/copy.db-wal", folder->dir);
+    empty_inventory(&inv[0]);
+    store_close(open_store(folder->db));
+    struct store *store = open_store(folder->db);
+    for (unsigned i = 1; i <= GENERATIONS; i++) {
+        odd_inventory(&inv[i], 15, 2, i);
+        must_publish(store, i, &inv[i - 1], &inv[i]);
+    }
+    uint8_t *db = read_file(folder->db, &db_size), *log = read_file(wal, &wal_size);
+    store_close(store);
+    for (int i = 0; i < 150; i++) {
+        size_t at = (size_t)(fabric_random_next(&random) >> 10) % wal_size;
+        log[at] ^= (uint8_t)(1 + i);
+        write_file(copy, db, db_size);
+        write_file(copy_wal, log, wal_size);
+        log[at] ^= (uint8_t)(1 + i);
+        uint64_t generation;
+        int64_t published;
+        store = open_store(copy);
+        assert_int_equal(store_generation(store, &generation, &published, NULL), PMIXFAB_OK);
+        assert_true(generation < GENERATIONS);
+        must_hold(store, generation, &inv[generation]);
+        store_close(store);
+    }
+    free(db);
+    free(log);
+    for (unsigned i = 0; i <= GENERATIONS; i++)
+        fab_inventory_destroy(&inv[i]);
+}
+
+/* ---- a store that has become too large to be walked wholly ---- */
+
+/* Zero the first page of a table. */
+static void wipe_table(const char *path, const char *table)
+{
+    static const uint8_t zeros[4096];
+    char sql[128];
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    snprintf(sql, sizeof sql, "SELECT rootpage FROM sqlite_schema WHERE name = '%s'", table);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    off_t page = sqlite3_column_int(stmt, 0);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, zeros, sizeof zeros, (page - 1) * (off_t)sizeof zeros), sizeof zeros);
+    close(fd);
+}
+
+static int ignore_change(const struct store_change *change, void *cbdata)
+{
+    (void)change;
+    (void)cbdata;
+    return 0;
+}
+
+TEST_WITH(test_large_store, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    struct fab_inventory empty, inv;
+    struct fab_err err = {{0}};
+    empty_inventory(&empty);
+    odd_inventory(&inv, 20, 4, 0);
+    char text[] = "something";
+    struct fab_change changes[] = {{.kind = FAB_CHANGE_NAME, .what = text, .before = text, .after = text}};
+    struct fab_diff diff = {.changes = changes, .n = 1};
+    struct store_plane plane = {.generation = 1, .name = "plane0", .size = STORE_CHECK_MAX + 1};
+    plane.snapshot = calloc(1, plane.size);
+    assert_non_null(plane.snapshot);
+    struct store_publication publication = {.generation = 1,
+                                            .published = 1000,
+                                            .before = &empty,
+                                            .after = &inv,
+                                            .diff = &diff,
+                                            .planes = &plane,
+                                            .n_planes = 1};
+    struct store *store = open_store(folder->db);
+    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
+    store_close(store);
+    free(plane.snapshot);
+
+    /* A broken history is not in the way of what is served, and says so where it is read or written. */
+    wipe_table(folder->db, "change");
+    store = open_store(folder->db);
+    must_hold(store, 1, &inv);
+    assert_int_equal(store_history(store, 0, 9, NULL, 0, ignore_change, NULL, &err), PMIXFAB_ERR_CORRUPT);
+    check_line(&err, "reading the history");
+    publication.before = &inv;
+    publication.after = &empty;
+    publication.generation = 2;
+    publication.n_planes = 0;
+    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_ERR_CORRUPT);
+    check_line(&err, "writing the history");
+    must_hold(store, 1, &inv);
+    store_close(store);
+
+    wipe_table(folder->db, "link");
+    assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_CORRUPT);
+    check_line(&err, "its integrity is broken");
+    fab_inventory_destroy(&inv);
+}
+
+/* ---- places where nothing can be written ---- */
+
+TEST_WITH(test_bad_places, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    struct fab_err err = {{0}};
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/absent/fabric.db", folder->dir);
+    assert_int_equal(try_open(path, &err), PMIXFAB_ERR_IO);
+    check_line(&err, "absent");
+    check_line(&err, "No such file or directory");
+    write_file(folder->db, "", 0);
+    snprintf(path, sizeof path, "%s/fabric.db", folder->db);
+    assert_int_equal(try_open(path, &err), PMIXFAB_ERR_IO);
+    check_line(&err, "Not a directory");
+    snprintf(path, sizeof path, "%s/folder.db", folder->dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(try_open(path, &err), PMIXFAB_ERR_IO);
+    check_line(&err, "Is a directory");
+    snprintf(path, sizeof path, "%s/fifo.db", folder->dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(try_open(path, &err), PMIXFAB_ERR_IO);
+    check_line(&err, "not a regular file");
+    char *longest = malloc(6000);
+    assert_non_null(longest);
+    memset(longest, 'x', 5999);
+    longest[0] = '/';
+    longest[5999] = '\0';
+    assert_int_equal(try_open(longest, &err), PMIXFAB_ERR_RANGE);
+    free(longest);
+}
+
+/* The code of store_open() as a user who is not root, in a process of its own. */
+static int open_unprivileged(const char *path)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct store *store;
+        struct fab_err err = {{0}};
+        if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
+            _exit(100);
+        int rc = store_open(path, &store, &err);
+        if (rc != PMIXFAB_OK && (strstr(err.text, path) == NULL || strchr(err.text, '\n') != NULL))
+            _exit(101);
+        _exit(-rc);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return -WEXITSTATUS(status);
+}
+
+TEST_WITH(test_no_permission, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    char lock[PATH_SIZE];
+    snprintf(lock, sizeof lock, "%s.lock", folder->db);
+    assert_int_equal(chmod(folder->dir, 0555), 0);
+    assert_int_equal(open_unprivileged(folder->db), PMIXFAB_ERR_IO);
+    assert_int_equal(chmod(folder->dir, 0777), 0);
+    store_close(open_store(folder->db));
+    assert_int_equal(chmod(lock, 0444), 0);
+    assert_int_equal(open_unprivileged(folder->db), PMIXFAB_ERR_IO);
+    assert_int_equal(chmod(lock, 0666), 0);
+    assert_int_equal(chmod(folder->db, 0444), 0);
+    assert_int_equal(open_unprivileged(folder->db), PMIXFAB_ERR_IO);
+    assert_int_equal(chmod(folder->db, 0666), 0);
+    assert_int_equal(open_unprivileged(folder->db), PMIXFAB_OK);
+}

@@ -1,0 +1,364 @@
+/* What the store keeps of what was lost, and of names that follow each other. */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "fabricd/store/store_renames.h"
+#include "fabricd/store/store_retired.h"
+#include "test/unit/store_fixture.h"
+
+/* ---- what was lost --------------------------------------------------------------------------------- */
+
+static void random_list(struct fab_retired *lost, uint64_t *dice)
+{
+    char text[2][40];
+    *lost = (struct fab_retired){0};
+    for (unsigned i = 0; i < fabric_random_next(dice) % 20; i++) {
+        uint64_t r = fabric_random_next(dice);
+        snprintf(text[0], sizeof(text[0]), "node\xc3\xa4%u", (unsigned)(r % 9));
+        snprintf(text[1], sizeof(text[1]), "HCA-%u", (unsigned)(r >> 8) % 3);
+        const struct fab_retired_node node = {.guid = r % 30 - 15, /* from both ends of the numbers */
+                                              .generation = 1 + (r >> 16) % 5,
+                                              .seen = (int64_t)(r >> 20) % 1000,
+                                              .kind = (uint8_t)(FAB_SWITCH + (r >> 40) % 2),
+                                              .host = text[0],
+                                              .name = text[1]};
+        assert_int_equal(fab_retired_add_node(lost, &node), 0);
+    }
+    for (unsigned i = 0; i < fabric_random_next(dice) % 20; i++) {
+        uint64_t r = fabric_random_next(dice);
+        snprintf(text[0], sizeof(text[0]), "leaf%u", (unsigned)(r >> 10) % 3);
+        snprintf(text[1], sizeof(text[1]), "spine%u", (unsigned)(r >> 12) % 3);
+        const struct fab_retired_cable cable = {
+            .end = {{r % 7 - 3, 1 + (r >> 20) % 254}, {r % 5 + 100, 1 + (r >> 30) % 3}},
+            .generation = 1 + (r >> 40) % 5,
+            .seen = (int64_t)(r >> 44) % 1000,
+            .width = 4,
+            .speed = (uint8_t)((r >> 50) % FAB_SPEEDS),
+            .text = {text[0], text[1]}};
+        assert_int_equal(fab_retired_add_cable(lost, &cable), 0);
+    }
+    fab_retired_finish(lost);
+}
+
+static void assert_same(const struct fab_retired *a, const struct fab_retired *b)
+{
+    assert_int_equal(a->n_nodes, b->n_nodes);
+    assert_int_equal(a->n_cables, b->n_cables);
+    for (uint32_t i = 0; i < a->n_nodes; i++) {
+        const struct fab_retired_node *x = &a->nodes[i], *y = &b->nodes[i];
+        assert_true(x->guid == y->guid && x->generation == y->generation && x->seen == y->seen &&
+                    x->kind == y->kind);
+        assert_string_equal(x->host, y->host);
+        assert_string_equal(x->name, y->name);
+    }
+    for (uint32_t i = 0; i < a->n_cables; i++) {
+        const struct fab_retired_cable *x = &a->cables[i], *y = &b->cables[i];
+        assert_int_equal(fab_retired_order_cables(x, y), 0);
+        assert_true(x->generation == y->generation && x->seen == y->seen && x->width == y->width &&
+                    x->speed == y->speed);
+        assert_string_equal(x->text[0], y->text[0]);
+        assert_string_equal(x->text[1], y->text[1]);
+    }
+}
+
+static struct fab_retired load(struct store *store)
+{
+    struct fab_retired lost;
+    struct fab_err err = {{0}};
+    int rc = store_retired_load(store, &lost, &err);
+    if (rc != PMIXFAB_OK)
+        print_error("%s\n", err.text);
+    assert_int_equal(rc, PMIXFAB_OK);
+    return lost;
+}
+
+static int publish_lost(struct store *store, uint64_t generation, const struct fab_inventory *inv,
+                        const struct fab_retired *before, const struct fab_retired *after)
+{
+    struct fab_err err = {{0}};
+    const struct store_publication publication = {.generation = generation,
+                                                  .published = (int64_t)generation * 1000,
+                                                  .before = inv,
+                                                  .after = inv,
+                                                  .lost_before = before,
+                                                  .lost = after};
+    return store_publish(store, &publication, &err);
+}
+
+/* From one list to the next, the store closed in between at random. */
+TEST_WITH(test_lists, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    struct store *store = open_store(folder->db);
+    struct fab_inventory none;
+    struct fab_retired now = {0};
+    uint64_t dice = 5;
+    fab_inventory_init(&none);
+    assert_int_equal(fab_inventory_finish(&none, NULL), 0);
+    for (uint64_t generation = 1; generation <= 60; generation++) {
+        struct fab_retired next, stored;
+        random_list(&next, &dice);
+        assert_int_equal(publish_lost(store, generation, &none, &now, &next), PMIXFAB_OK);
+        if (fabric_random_next(&dice) % 3 == 0) {
+            store_close(store);
+            store = open_store(folder->db);
+        }
+        stored = load(store);
+        assert_same(&stored, &next);
+        fab_retired_destroy(&stored);
+        fab_retired_destroy(&now);
+        now = next;
+    }
+    /* a generation without: it stays */
+    assert_int_equal(publish_lost(store, 61, &none, &now, NULL), PMIXFAB_OK);
+    struct fab_retired stored = load(store);
+    assert_same(&stored, &now);
+    /* one that is refused: nothing of it */
+    assert_int_equal(publish_lost(store, 99, &none, &now, &(struct fab_retired){0}), PMIXFAB_ERR_CONFLICT);
+    fab_retired_destroy(&stored);
+    stored = load(store);
+    assert_same(&stored, &now);
+    fab_retired_destroy(&stored);
+    fab_retired_destroy(&now);
+    fab_inventory_destroy(&none);
+    store_close(store);
+}
+
+/* The list of a generation is the one that was published with it, whenever it is killed. */
+TEST_WITH(test_killed, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    for (unsigned round = 0; round < 8; round++) {
+        struct fab_inventory none;
+        fab_inventory_init(&none);
+        assert_int_equal(fab_inventory_finish(&none, NULL), 0);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct store *store = open_store(folder->db);
+            uint64_t generation;
+            int64_t published;
+            store_generation(store, &generation, &published, NULL);
+            struct fab_retired now = load(store), next;
+            for (;;) {
+                uint64_t dice = ++generation;
+                random_list(&next, &dice);
+                if (publish_lost(store, generation, &none, &now, &next) != PMIXFAB_OK)
+                    _exit(1);
+                fab_retired_destroy(&now);
+                now = next;
+            }
+        }
+        usleep(20000 + 7000 * round);
+        kill(child, SIGKILL);
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+        struct store *store = open_store(folder->db);
+        uint64_t generation;
+        int64_t published;
+        struct fab_retired expected = {0}, stored = load(store);
+        assert_int_equal(store_generation(store, &generation, &published, NULL), PMIXFAB_OK);
+        uint64_t dice = generation;
+        if (generation > 0)
+            random_list(&expected, &dice);
+        assert_same(&stored, &expected);
+        fab_retired_destroy(&stored);
+        fab_retired_destroy(&expected);
+        fab_inventory_destroy(&none);
+        store_close(store);
+    }
+}
+
+TEST_WITH(test_bad_rows, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    static const char *const bad[] = {
+        "INSERT INTO lost_node VALUES (1, 3, 'h', 'n', 1, 0)",
+        "INSERT INTO lost_node VALUES (1, 2, 'h', 'n', -1, 0)",
+        "INSERT INTO lost_cable VALUES (1, 300, 2, 1, 'a', 'b', 4, 7, 1, 0)",
+        "INSERT INTO lost_cable VALUES (1, 1, 2, 1, 'a', 'b', 4, 77, 1, 0)",
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct store *store = open_store(folder->db);
+        struct fab_err err = {{0}};
+        struct fab_retired lost;
+        assert_int_equal(sqlite3_exec(store->db, bad[i], NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(store_retired_load(store, &lost, &err), PMIXFAB_ERR_CORRUPT);
+        check_line(&err, "what was lost is not what was written");
+        sqlite3_exec(store->db, "DELETE FROM lost_node; DELETE FROM lost_cable", NULL, NULL, NULL);
+        store_close(store);
+    }
+}
+
+/* ---- names ----------------------------------------------------------------------------------------- */
+
+/* A generation with one change: of `what`, which is called `name` since (NULL: it is not). */
+static void tell(struct store *store, uint64_t generation, const char *what, const char *name)
+{
+    struct fab_inventory none;
+    struct fab_err err = {{0}};
+    char subjects[200];
+    fab_inventory_init(&none);
+    assert_int_equal(fab_inventory_finish(&none, NULL), 0);
+    int n = snprintf(subjects, sizeof(subjects) - 1, "%s%c%s", what, '\0', name == NULL ? "" : name);
+    subjects[n + 1] = '\0';
+    struct fab_change change = {.kind = name == NULL ? FAB_CHANGE_LID : FAB_CHANGE_NAME,
+                                .what = (char *)what,
+                                .before = (char *)"",
+                                .after = (char *)"",
+                                .why = "",
+                                .subjects = subjects,
+                                .renamed = name != NULL};
+    const struct fab_diff diff = {.changes = &change, .n = 1};
+    const struct store_publication publication = {.generation = generation,
+                                                  .published = (int64_t)generation,
+                                                  .before = &none,
+                                                  .after = &none,
+                                                  .diff = &diff};
+    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
+    fab_inventory_destroy(&none);
+}
+
+static int append_change(const struct store_change *change, void *text)
+{
+    size_t used = strlen(text);
+    snprintf((char *)text + used, 400 - used, "%s%llu", used == 0 ? "" : " ",
+             (unsigned long long)change->generation);
+    return 0;
+}
+
+static int append_name(const struct store_name *name, void *text)
+{
+    size_t used = strlen(text);
+    snprintf((char *)text + used, 400 - used, "%s%s:%llu-%llu", used == 0 ? "" : " ", name->name,
+             (unsigned long long)name->from, (unsigned long long)name->to);
+    return 0;
+}
+
+static void assert_history(struct store *store, const char *what, uint32_t limit, const char *generations,
+                           const char *others)
+{
+    char text[400] = "";
+    struct fab_err err = {{0}};
+    assert_int_equal(store_history(store, 0, INT64_MAX, what, limit, append_change, text, &err), PMIXFAB_OK);
+    assert_string_equal(text, generations);
+    text[0] = '\0';
+    assert_int_equal(store_names(store, what, append_name, text, &err), PMIXFAB_OK);
+    assert_string_equal(text, others);
+}
+
+TEST_WITH(test_names_are_followed, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    struct store *store = open_store(folder->db);
+    tell(store, 1, "a", NULL);
+    tell(store, 2, "x", NULL); /* of nobody here */
+    tell(store, 3, "a", "b");
+    tell(store, 4, "a", NULL); /* another one that is called so now */
+    tell(store, 5, "b", NULL);
+    tell(store, 6, "b", "c");
+    tell(store, 7, "c", NULL);
+    tell(store, 8, "b", NULL); /* another one again */
+    assert_history(store, "c", 0, "1 3 5 6 7", "a:1-3 b:1-6");
+    assert_history(store, "b", 0, "1 3 5 6 7 8", "a:1-3 c:6-0");
+    assert_history(store, "a", 0, "1 3 4 5 6 7", "b:3-6 c:6-0");
+    assert_history(store, "c", 2, "6 7", "a:1-3 b:1-6");
+    assert_history(store, "x", 0, "2", "");
+    /* the second one that was called a goes on as d, and as c when the first one is not any more */
+    tell(store, 9, "a", "d");
+    tell(store, 10, "c", "e");
+    tell(store, 11, "d", "c");
+    tell(store, 12, "c", NULL);
+    assert_history(store, "e", 0, "1 3 5 6 7 10", "a:1-3 b:1-6 c:1-10");
+    assert_history(store, "d", 0, "4 9 11 12", "a:4-9 c:11-0");
+    store_close(store);
+    store = open_store(folder->db);
+    assert_history(store, "d", 0, "4 9 11 12", "a:4-9 c:11-0");
+    store_close(store);
+}
+
+/* Pairs of one generation, of what was called and is: pairs[0], pairs[1], ... ended by NULL. */
+static void tell_all(struct store *store, uint64_t generation, const char *const *pairs)
+{
+    struct fab_inventory none;
+    struct fab_err err = {{0}};
+    struct fab_change changes[8];
+    char subjects[8][100];
+    struct fab_diff diff = {.changes = changes};
+    fab_inventory_init(&none);
+    assert_int_equal(fab_inventory_finish(&none, NULL), 0);
+    for (; *pairs != NULL; pairs += 2, diff.n++) {
+        int n = snprintf(subjects[diff.n], 99, "%s%c%s", pairs[0], '\0', pairs[1]);
+        subjects[diff.n][n + 1] = '\0';
+        changes[diff.n] = (struct fab_change){.kind = FAB_CHANGE_NAME,
+                                              .what = (char *)pairs[0],
+                                              .before = (char *)"",
+                                              .after = (char *)"",
+                                              .why = "",
+                                              .subjects = subjects[diff.n],
+                                              .renamed = true};
+    }
+    const struct store_publication publication = {.generation = generation,
+                                                  .published = (int64_t)generation,
+                                                  .before = &none,
+                                                  .after = &none,
+                                                  .diff = &diff};
+    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
+    fab_inventory_destroy(&none);
+}
+
+/* A name map that is lost for a while: all switches have one name then, and it says of none which it was. */
+TEST_WITH(test_names_of_several, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    struct store *store = open_store(folder->db);
+    static const char *const lost[] = {"leaf1", "SX", "leaf2", "SX", "spine1", "SY", NULL};
+    static const char *const back[] = {"SX", "leaf1", "SX", "leaf2", "SY", "spine1", NULL};
+    tell(store, 1, "leaf2", NULL);
+    tell_all(store, 2, lost);
+    tell(store, 3, "SX", NULL);
+    tell_all(store, 4, back);
+    tell(store, 5, "leaf2", NULL);
+    assert_history(store, "leaf1", 0, "2 4", "");
+    assert_history(store, "leaf2", 0, "1 2 4 5", "");
+    assert_history(store, "spine1", 0, "2 4", "SY:1-4");
+    store_close(store);
+}
+
+static int count_name(const struct store_name *name, void *n)
+{
+    (void)name;
+    ++*(uint32_t *)n;
+    return 0;
+}
+
+static int count_change(const struct store_change *change, void *n)
+{
+    (void)change;
+    ++*(uint32_t *)n;
+    return 0;
+}
+
+/* To and fro, and long chains: an end is found. */
+TEST_WITH(test_names_in_circles, folder_setup, folder_teardown)
+{
+    struct folder *folder = *state;
+    struct store *store = open_store(folder->db);
+    char one[20], other[20];
+    struct fab_err err = {{0}};
+    for (uint64_t i = 1; i <= 100; i++)
+        tell(store, i, i % 2 == 1 ? "a" : "b", i % 2 == 1 ? "b" : "a");
+    for (uint64_t i = 101; i <= 300; i++) {
+        snprintf(one, sizeof(one), "n%u", (unsigned)i);
+        snprintf(other, sizeof(other), "n%u", (unsigned)i + 1);
+        tell(store, i, one, other);
+    }
+    uint32_t n = 0;
+    assert_int_equal(store_names(store, "n301", count_name, &n, &err), PMIXFAB_OK);
+    assert_int_equal(n, STORE_NAMES_MAX - 1);
+    n = 0;
+    assert_int_equal(store_history(store, 0, INT64_MAX, "a", 0, count_change, &n, &err), PMIXFAB_OK);
+    assert_int_equal(n, 100);
+    store_close(store);
+}

@@ -1,0 +1,496 @@
+/* Registered fabric objects: what they share, what they show, what stays readable for how long. */
+#include "mca/pnet/registry.h"
+
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mca/rundir/rundir_watcher.h"
+#include "test/unit/snapshot_world.h"
+
+/* A run directory of the test's own, two fabrics to publish, and what is registered from it. */
+struct fixture {
+    char dir[64];
+    struct world worlds[2];
+    struct pnet_registry *registry;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    strcpy(f->dir, "/tmp/pmixfab-pnet-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    world_open(&f->worlds[0], "fattree2:2,1,2");
+    world_open(&f->worlds[1], "fattree2:3,2,2");
+    assert_int_equal(pnet_registry_new(f->dir, &f->registry), 0);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    char command[128];
+    pnet_registry_free(f->registry);
+    assert_int_equal(pnet_registry_new(f->dir, &f->registry), 0);
+    assert_int_equal(pnet_registry_matrices(f->registry), 0); /* whatever a test left behind */
+    pnet_registry_free(f->registry);
+    world_close(&f->worlds[0]);
+    world_close(&f->worlds[1]);
+    snprintf(command, sizeof(command), "rm -rf '%s'", f->dir);
+    int rc = system(command);
+    free(f);
+    return rc;
+}
+
+static void path_of(const struct fixture *f, const char *plane, char path[256])
+{
+    snprintf(path, 256, "%s/%s.snap", f->dir, plane);
+}
+
+static void put_bytes(const struct fixture *f, const char *plane, const void *bytes, size_t size)
+{
+    char path[256], beside[256];
+    path_of(f, plane, path);
+    snprintf(beside, sizeof(beside), "%s/.%s.snap.new", f->dir, plane);
+    FILE *file = fopen(beside, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(rename(beside, path), 0);
+}
+
+/* As a daemon does it: beside, then renamed. The generation chooses the fabric: odd and even ones differ. */
+static void publish(const struct fixture *f, const char *plane, uint32_t index, uint64_t generation)
+{
+    const struct layer *layer = &f->worlds[generation % 2].layers[0];
+    struct fab_snapshot_meta meta = layer->meta;
+    void *bytes;
+    size_t size;
+    meta.name = plane;
+    meta.index = index;
+    meta.is_default = index == 0;
+    meta.generation = generation;
+    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
+                                        &meta, &bytes, &size),
+                     0);
+    put_bytes(f, plane, bytes, size);
+    free(bytes);
+}
+
+static void withdraw(const struct fixture *f, const char *plane)
+{
+    char path[256];
+    path_of(f, plane, path);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* ---- what an object shows --------------------------------------------------------------------------- */
+
+static const pmix_value_t *value_of(const pmix_fabric_t *fabric, const char *key)
+{
+    for (size_t i = 0; i < fabric->ninfo; i++)
+        if (PMIX_CHECK_KEY(&fabric->info[i], key))
+            return &fabric->info[i].value;
+    fail_msg("%s is missing", key);
+    return NULL;
+}
+
+static uint16_t *matrix_of(const pmix_fabric_t *fabric)
+{
+    return value_of(fabric, PMIX_FABRIC_COST_MATRIX)->data.ptr;
+}
+
+/* Every cell against the cost of its pair. */
+static void matrix_is(const struct fixture *f, const uint16_t *cells, uint64_t generation)
+{
+    const struct layer *layer = &f->worlds[generation % 2].layers[0];
+    struct pmixfab *fab;
+    struct pmixfab_plane plane;
+    assert_int_equal(fab_snapshot_borrow(layer->bytes, layer->size, &fab, NULL), 0);
+    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+    for (uint32_t a = 0; a < plane.n_devices; a++)
+        for (uint32_t b = 0; b < plane.n_devices; b++) {
+            uint16_t cost;
+            assert_int_equal(pmixfab_cost(fab, a, b, &cost), 0);
+            assert_int_equal(cells[(size_t)a * plane.n_devices + b], cost);
+        }
+    pmixfab_close(fab);
+}
+
+static void shows(const struct fixture *f, const pmix_fabric_t *fabric, const char *plane, uint32_t index,
+                  uint64_t generation)
+{
+    assert_int_equal(fabric->index, index);
+    assert_int_equal(value_of(fabric, PMIX_FABRIC_INDEX)->data.size, index);
+    assert_string_equal(value_of(fabric, PMIX_FABRIC_PLANE)->data.string, plane);
+    assert_int_equal(value_of(fabric, PMIXFAB_KEY_GENERATION)->data.uint64, generation);
+    matrix_is(f, matrix_of(fabric), generation);
+}
+
+static pmix_status_t do_register(const struct fixture *f, const char *plane, pmix_fabric_t *fabric)
+{
+    struct fab_err err = {""};
+    pmix_info_t info;
+    if (plane == NULL)
+        return pnet_register(f->registry, NULL, 0, fabric, NULL, &err);
+    PMIX_INFO_LOAD(&info, PMIX_FABRIC_PLANE, plane, PMIX_STRING);
+    pmix_status_t rc = pnet_register(f->registry, &info, 1, fabric, NULL, &err);
+    PMIX_INFO_DESTRUCT(&info);
+    assert_true(rc == PMIX_SUCCESS || err.text[0] != '\0');
+    return rc;
+}
+
+static size_t news(const struct fixture *f, struct pnet_change *first)
+{
+    struct pnet_change *changes;
+    size_t n;
+    assert_int_equal(pnet_refresh(f->registry, &changes, &n), 0);
+    assert_int_equal(changes == NULL, n == 0);
+    if (n > 0 && first != NULL)
+        *first = changes[0];
+    free(changes);
+    return n;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------ */
+
+TEST_WITH(test_shared, setup, teardown)
+{
+    struct fixture *f = *state;
+    pmix_fabric_t a = {0}, b = {0};
+    publish(f, "ib0", 0, 4);
+    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
+    assert_int_equal(do_register(f, "ib0", &b), PMIX_SUCCESS);
+    shows(f, &a, "ib0", 0, 4);
+    assert_ptr_equal(matrix_of(&a), matrix_of(&b));
+    assert_int_equal(pnet_registry_matrices(f->registry), 1);
+    assert_int_equal(pnet_deregister(f->registry, &a), PMIX_SUCCESS);
+    assert_null(a.info);
+    shows(f, &b, "ib0", 0, 4);
+    assert_int_equal(pnet_deregister(f->registry, &b), PMIX_SUCCESS);
+    assert_int_equal(pnet_registry_matrices(f->registry), 0);
+    assert_int_equal(pnet_deregister(f->registry, &b), PMIX_ERR_BAD_PARAM);
+    assert_int_equal(do_register(f, NULL, &b), PMIX_SUCCESS);
+    shows(f, &b, "ib0", 0, 4);
+}
+
+TEST_WITH(test_refused, setup, teardown)
+{
+    struct fixture *f = *state;
+    struct pnet_registry *none;
+    struct fab_err err;
+    pmix_fabric_t a = {0};
+    pmix_info_t info;
+    size_t wrong = 1;
+    assert_int_equal(do_register(f, NULL, &a), PMIX_ERR_UNREACH); /* an empty directory */
+    put_bytes(f, "ib0", "not at all", 10);
+    assert_int_equal(do_register(f, NULL, &a), PMIX_ERR_UNREACH);
+    publish(f, "ib1", 1, 3); /* a plane is there, but none is the default */
+    assert_int_equal(do_register(f, NULL, &a), PMIX_ERR_NOT_FOUND);
+    assert_int_equal(do_register(f, "ib0", &a), PMIX_ERR_NOT_FOUND);
+    assert_int_equal(do_register(f, "ib1", &a), PMIX_SUCCESS);
+    assert_int_equal(pnet_deregister(f->registry, &a), PMIX_SUCCESS);
+    PMIX_INFO_LOAD(&info, PMIX_FABRIC_PLANE, &wrong, PMIX_SIZE);
+    assert_int_equal(pnet_register(f->registry, &info, 1, &a, NULL, &err), PMIX_ERR_BAD_PARAM);
+    assert_int_equal(pnet_register(f->registry, NULL, 1, &a, NULL, &err), PMIX_ERR_BAD_PARAM);
+    assert_int_equal(pnet_register(f->registry, NULL, 0, NULL, NULL, &err), PMIX_ERR_BAD_PARAM);
+    assert_int_equal(pnet_update(f->registry, &a, &err), PMIX_ERR_BAD_PARAM);
+    assert_int_equal(pnet_update(f->registry, NULL, &err), PMIX_ERR_BAD_PARAM);
+    assert_null(a.info);
+    assert_int_equal(pnet_registry_new(NULL, &none), PMIXFAB_ERR_INVAL);
+    assert_int_equal(pnet_registry_new("", &none), PMIXFAB_ERR_INVAL);
+    assert_int_equal(pnet_registry_new("/nonexistent/run", &none), PMIXFAB_OK);
+    assert_int_equal(pnet_register(none, NULL, 0, &a, NULL, &err), PMIX_ERR_UNREACH);
+    assert_non_null(strstr(err.text, "/nonexistent/run"));
+    pnet_registry_free(none);
+    pnet_registry_free(NULL);
+}
+
+TEST_WITH(test_news, setup, teardown)
+{
+    struct fixture *f = *state;
+    pmix_fabric_t a = {0}, b = {0};
+    struct pnet_change change;
+    publish(f, "ib0", 0, 4);
+    publish(f, "ib1", 1, 4);
+    assert_int_equal(news(f, NULL), 0); /* nobody to tell */
+    assert_int_equal(do_register(f, "ib0", &a), PMIX_SUCCESS);
+    assert_int_equal(do_register(f, "ib0", &b), PMIX_SUCCESS);
+    const uint16_t *held = matrix_of(&a);
+    assert_int_equal(news(f, NULL), 0);
+    publish(f, "ib1", 1, 5);
+    assert_int_equal(news(f, NULL), 0); /* not theirs */
+    publish(f, "ib0", 0, 5);
+    assert_int_equal(news(f, &change), 1);
+    assert_string_equal(change.name, "ib0");
+    assert_int_equal(change.generation, 5);
+    assert_int_equal(news(f, NULL), 0); /* told once */
+    shows(f, &a, "ib0", 0, 4);          /* until it is switched */
+    pnet_switch(f->registry);
+    shows(f, &a, "ib0", 0, 5);
+    shows(f, &b, "ib0", 0, 5);
+    matrix_is(f, held, 4);
+    for (uint64_t generation = 6; generation < 12; generation++) {
+        const uint16_t *last = matrix_of(&a);
+        publish(f, "ib0", 0, generation);
+        assert_int_equal(news(f, NULL), 1);
+        pnet_switch(f->registry);
+        shows(f, &b, "ib0", 0, generation);
+        matrix_is(f, held, 4);
+        matrix_is(f, last, generation - 1);
+        assert_int_equal(pnet_registry_matrices(f->registry), 3); /* and no more */
+    }
+    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    assert_int_equal(pnet_update(f->registry, &b, NULL), PMIX_SUCCESS);
+    assert_int_equal(pnet_registry_matrices(f->registry), 1);
+}
+
+TEST_WITH(test_update_is_faster, setup, teardown)
+{
+    struct fixture *f = *state;
+    pmix_fabric_t a = {0}, b = {0};
+    publish(f, "ib0", 0, 4);
+    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
+    assert_int_equal(do_register(f, NULL, &b), PMIX_SUCCESS);
+    publish(f, "ib0", 0, 5);
+    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    shows(f, &a, "ib0", 0, 5);
+    shows(f, &b, "ib0", 0, 4);
+    assert_int_equal(news(f, NULL), 1);
+    publish(f, "ib0", 0, 6); /* while generation 5 is announced */
+    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    pnet_switch(f->registry);
+    shows(f, &a, "ib0", 0, 6);
+    shows(f, &b, "ib0", 0, 5);
+    assert_int_equal(news(f, NULL), 1);
+    pnet_switch(f->registry);
+    shows(f, &b, "ib0", 0, 6);
+    const uint16_t *cells = matrix_of(&a);
+    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    assert_ptr_equal(matrix_of(&a), cells); /* nothing new: it stays as it is */
+}
+
+/* An update of who has a matrix alone changes it in its place; where others see it, or the size is another,
+ * it is a new one. */
+TEST_WITH(test_update_in_place, setup, teardown)
+{
+    struct fixture *f = *state;
+    pmix_fabric_t a = {0}, b = {0};
+    world_close(&f->worlds[1]);
+    world_open(&f->worlds[1], "torus:2,2:1"); /* as many devices, at other costs */
+    publish(f, "ib0", 0, 4);
+    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
+    const uint16_t *cells = matrix_of(&a);
+    for (uint64_t generation = 5; generation < 9; generation++) {
+        publish(f, "ib0", 0, generation);
+        assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+        shows(f, &a, "ib0", 0, generation);
+        assert_ptr_equal(matrix_of(&a), cells);
+        assert_int_equal(pnet_registry_matrices(f->registry), 1);
+    }
+    assert_int_equal(do_register(f, NULL, &b), PMIX_SUCCESS);
+    publish(f, "ib0", 0, 9);
+    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    shows(f, &a, "ib0", 0, 9);
+    shows(f, &b, "ib0", 0, 8);
+    assert_ptr_equal(matrix_of(&b), cells);
+    publish(f, "ib0", 0, 10); /* that of b is b's alone by now, but news are ready for it */
+    assert_int_equal(news(f, NULL), 1);
+    assert_int_equal(pnet_update(f->registry, &b, NULL), PMIX_SUCCESS);
+    shows(f, &a, "ib0", 0, 9);
+    shows(f, &b, "ib0", 0, 10);
+    pnet_switch(f->registry);
+    shows(f, &a, "ib0", 0, 10);
+    assert_ptr_equal(matrix_of(&a), matrix_of(&b));
+    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    assert_int_equal(pnet_registry_matrices(f->registry), 1);
+}
+
+TEST_WITH(test_gone_and_back, setup, teardown)
+{
+    struct fixture *f = *state;
+    pmix_fabric_t a = {0};
+    struct pnet_change change;
+    publish(f, "ib0", 0, 4);
+    publish(f, "ib1", 1, 4);
+    assert_int_equal(do_register(f, "ib1", &a), PMIX_SUCCESS);
+    withdraw(f, "ib1");
+    assert_int_equal(news(f, NULL), 0); /* no newer one beside it: nothing is known */
+    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_ERR_UNREACH);
+    publish(f, "ib0", 0, 5);
+    assert_int_equal(news(f, &change), 1);
+    assert_string_equal(change.name, "ib1");
+    pnet_switch(f->registry);
+    shows(f, &a, "ib1", 1, 4);
+    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_ERR_NOT_FOUND);
+    assert_int_equal(news(f, NULL), 0);
+    publish(f, "ib1", 1, 6);
+    assert_int_equal(news(f, NULL), 1);
+    pnet_switch(f->registry);
+    shows(f, &a, "ib1", 1, 6);
+}
+
+TEST_WITH(test_the_same_again, setup, teardown)
+{
+    struct fixture *f = *state;
+    pmix_fabric_t a = {0};
+    publish(f, "ib0", 0, 4);
+    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
+    const uint16_t *cells = matrix_of(&a);
+    publish(f, "ib0", 0, 4);
+    assert_int_equal(news(f, NULL), 0);
+    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    assert_ptr_equal(matrix_of(&a), cells);
+    put_bytes(f, "ib0", "not at all", 10);
+    assert_int_equal(news(f, NULL), 0);
+    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_ERR_UNREACH);
+    shows(f, &a, "ib0", 0, 4);
+}
+
+TEST_WITH(test_places, setup, teardown)
+{
+    struct fixture *f = *state;
+    pmix_fabric_t a = {0}, moved;
+    void *tag = malloc(1);
+    publish(f, "ib0", 0, 4);
+    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
+    memset(&a, 0, sizeof(a)); /* its owner has forgotten it */
+    assert_int_equal(pnet_register(f->registry, NULL, 0, &a, tag, NULL), PMIX_SUCCESS);
+    assert_int_equal(pnet_registry_objects(f->registry), 1);
+    a.module = tag;
+    moved = a;
+    memset(&a, 0xa5, sizeof(a));
+    publish(f, "ib0", 0, 5);
+    assert_int_equal(pnet_update(f->registry, &moved, NULL), PMIX_SUCCESS);
+    shows(f, &moved, "ib0", 0, 5);
+    publish(f, "ib0", 0, 6);
+    assert_int_equal(news(f, NULL), 1);
+    pnet_switch(f->registry);
+    shows(f, &moved, "ib0", 0, 6);
+    assert_int_equal(pnet_deregister(f->registry, &moved), PMIX_SUCCESS);
+    assert_int_equal(pnet_registry_objects(f->registry), 0);
+}
+
+/* Random calls on some objects, against what each must show by the book. */
+#define OBJECTS 6
+TEST_WITH(test_at_random, setup, teardown)
+{
+    struct fixture *f = *state;
+    static const char *const names[] = {"ib0", "ib1"};
+    pmix_fabric_t objects[OBJECTS] = {{0}};
+    int plane_of[OBJECTS];
+    uint64_t published[2] = {1, 1}, shown[OBJECTS] = {0};
+    uint64_t generation = 1;
+    unsigned seed = 12345;
+    publish(f, "ib0", 0, 1);
+    publish(f, "ib1", 1, 1);
+    for (unsigned round = 0; round < 3000; round++) {
+        int i = rand_r(&seed) % OBJECTS, p = rand_r(&seed) % 2;
+        switch (rand_r(&seed) % 6) {
+        case 0:
+            if (shown[i] == 0) {
+                assert_int_equal(do_register(f, names[p], &objects[i]), PMIX_SUCCESS);
+                plane_of[i] = p;
+                shown[i] = published[p];
+            }
+            break;
+        case 1:
+            if (shown[i] != 0) {
+                assert_int_equal(pnet_deregister(f->registry, &objects[i]), PMIX_SUCCESS);
+                shown[i] = 0;
+            }
+            break;
+        case 2:
+            if (shown[i] != 0) {
+                assert_int_equal(pnet_update(f->registry, &objects[i], NULL), PMIX_SUCCESS);
+                shown[i] = published[plane_of[i]];
+            }
+            break;
+        case 3:
+            published[p] = ++generation;
+            publish(f, names[p], (uint32_t)p, generation);
+            break;
+        default:
+            news(f, NULL);
+            pnet_switch(f->registry);
+            for (int k = 0; k < OBJECTS; k++)
+                if (shown[k] != 0)
+                    shown[k] = published[plane_of[k]];
+            break;
+        }
+        for (int k = 0; k < OBJECTS; k++)
+            if (shown[k] != 0)
+                shows(f, &objects[k], names[plane_of[k]], (uint32_t)plane_of[k], shown[k]);
+        assert_true(pnet_registry_matrices(f->registry) <= 3 * OBJECTS);
+    }
+}
+
+/* ---- the watching thread ---------------------------------------------------------------------------- */
+
+struct heard {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    const pmix_fabric_t *object;
+    char text[1024];
+};
+
+static void hear(bool pending, const struct pnet_change *change, void *cbdata)
+{
+    struct heard *heard = cbdata;
+    pthread_mutex_lock(&heard->lock);
+    size_t used = strlen(heard->text);
+    snprintf(heard->text + used, sizeof(heard->text) - used, "%s %s %lu shows %lu\n",
+             pending ? "pending" : "updated", change->name, (unsigned long)change->generation,
+             (unsigned long)value_of(heard->object, PMIXFAB_KEY_GENERATION)->data.uint64);
+    pthread_cond_broadcast(&heard->changed);
+    pthread_mutex_unlock(&heard->lock);
+}
+
+static void wait_to_hear(struct heard *heard, const char *text)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 30;
+    pthread_mutex_lock(&heard->lock);
+    while (strstr(heard->text, text) == NULL)
+        assert_int_equal(pthread_cond_timedwait(&heard->changed, &heard->lock, &end), 0);
+    pthread_mutex_unlock(&heard->lock);
+}
+
+TEST_WITH(test_watch, setup, teardown)
+{
+    struct fixture *f = *state;
+    pmix_fabric_t a = {0};
+    struct heard heard = {.object = &a};
+    struct rundir_watcher *watch;
+    char away[128], fresh[] = "/tmp/pmixfab-fresh-XXXXXX";
+    pthread_mutex_init(&heard.lock, NULL);
+    pthread_cond_init(&heard.changed, NULL);
+    publish(f, "ib0", 0, 4);
+    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
+    assert_int_equal(rundir_watcher_start(f->registry, f->dir, hear, &heard, &watch), 0);
+    publish(f, "ib0", 0, 5);
+    wait_to_hear(&heard, "updated ib0 5");
+    publish(f, "ib0", 0, 6);
+    wait_to_hear(&heard, "updated ib0 6");
+    snprintf(away, sizeof(away), "%s.away", f->dir); /* another directory takes its name */
+    assert_int_equal(rename(f->dir, away), 0);
+    assert_non_null(mkdtemp(fresh));
+    assert_int_equal(rename(fresh, f->dir), 0);
+    publish(f, "ib0", 0, 7);
+    wait_to_hear(&heard, "updated ib0 7");
+    publish(f, "ib0", 0, 8);
+    wait_to_hear(&heard, "updated ib0 8");
+    rundir_watcher_stop(watch);
+    rundir_watcher_stop(NULL);
+    publish(f, "ib0", 0, 9);
+    assert_string_equal(heard.text, "pending ib0 5 shows 4\nupdated ib0 5 shows 5\n"
+                                    "pending ib0 6 shows 5\nupdated ib0 6 shows 6\n"
+                                    "pending ib0 7 shows 6\nupdated ib0 7 shows 7\n"
+                                    "pending ib0 8 shows 7\nupdated ib0 8 shows 8\n");
+    char command[160];
+    snprintf(command, sizeof(command), "rm -rf '%s'", away);
+    assert_int_equal(system(command), 0);
+}

@@ -1,0 +1,145 @@
+/* Devices by id, by name and by GUID, against a plain search. */
+#include "test/unit/snapshot_world.h"
+
+/* The first device that a plain search over all of them says has this host, name and port (0: any). */
+static uint32_t plain_find(const struct pmixfab *fab, uint32_t n, const char *host, const char *name,
+                           uint32_t port)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct pmixfab_device device;
+        assert_int_equal(pmixfab_device(fab, i, &device), 0);
+        if (strcmp(device.host, host) == 0 && (name == NULL || strcmp(device.name, name) == 0) &&
+            (port == 0 || device.port == port))
+            return i;
+    }
+    return FAB_NONE;
+}
+
+static void must_find(const struct pmixfab *fab, const char *what, uint32_t expected)
+{
+    uint32_t index = FAB_NONE;
+    int rc = pmixfab_find(fab, what, &index);
+    if (rc != 0 || index != expected)
+        fail_msg("%s: %d, %u instead of %u", what, rc, index, expected);
+}
+
+static void must_not_find(const struct pmixfab *fab, const char *what)
+{
+    uint32_t index = 77;
+    assert_int_equal(pmixfab_find(fab, what, &index), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(index, 77);
+}
+
+/* A colon in a device's name makes "host:a:b:2" mean device "a:b:2" where there is one: the plain search
+ * knows. */
+static void find_all(const struct layer *layer)
+{
+    struct pmixfab *fab = layer_open(layer);
+    uint32_t n = layer->plane->n_devices;
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct pmixfab_device device, other;
+        char what[256];
+        assert_int_equal(pmixfab_device(fab, i, &device), 0);
+        uint32_t same_id = i;
+        for (uint32_t k = 0; k < i && same_id == i; k++) {
+            assert_int_equal(pmixfab_device(fab, k, &other), 0);
+            if (other.node_guid == device.node_guid)
+                same_id = k;
+        }
+        must_find(fab, device.id, same_id);
+        for (char *c = strchr(device.id, '/'); *c != '\0'; c++)
+            if (*c >= 'a' && *c <= 'f')
+                *c = (char)(*c - 'a' + 'A');
+        must_find(fab, device.id, same_id);
+        must_find(fab, device.host, plain_find(fab, n, device.host, NULL, 0));
+        snprintf(what, sizeof(what), "%s:%s", device.host, device.name);
+        must_find(fab, what, plain_find(fab, n, device.host, device.name, 0));
+        snprintf(what, sizeof(what), "%s:%s:%u", device.host, device.name, device.port);
+        uint32_t full = plain_find(fab, n, device.host, what + strlen(device.host) + 1, 0);
+        must_find(fab, what, full != FAB_NONE ? full : i);
+        snprintf(what, sizeof(what), "0x%016llx", (unsigned long long)device.port_guid);
+        must_find(fab, what, i);
+    }
+    pmixfab_close(fab);
+}
+
+TEST(test_find_every_device)
+{
+    struct world world;
+    for (size_t f = 0; f < WORLD_FABRICS; f++) {
+        world_open(&world, world_fabrics[f]);
+        for (uint32_t p = 0; p < world.planes.n; p++)
+            find_all(&world.layers[p]);
+        world_close(&world);
+    }
+    world_odd(&world);
+    find_all(&world.layers[0]);
+    world_close(&world);
+}
+
+TEST(test_find_refuses)
+{
+    struct world world;
+    world_odd(&world);
+    struct pmixfab *fab = layer_open(&world.layers[0]);
+    static const char *const nothing[] = {
+        "",
+        ":",
+        "::",
+        "n",
+        "n1",
+        "n02",
+        "N2",
+        "n2 ",
+        "n2:",
+        "n2:mlx5_1",
+        "n2:mlx5",
+        "n2:mlx5_0:",
+        "n2:mlx5_0:2",
+        "n2:mlx5_0:01",
+        "n2:mlx5_0:0",
+        "n2:mlx5_0:-1",
+        "n2:mlx5_0:+1",
+        "n2:mlx5_0:1x",
+        "n2:mlx5_0:1:1",
+        "n2:mlx5_0:4294967297",
+        "n2:mlx5_0:257",
+        "n10:a:b:3",
+        "n10:a",
+        "router",
+        "0x",
+        "0x1",
+        "0x0000000000000001",
+        "0x00000000000010510",
+        "0x9999",
+        "0x0000000000009999",
+        "fab://",
+        "fab://0000:0000:0000:0050",
+        "fab://0000:0000:0000:0050::0000:0000:0000:0050",
+        "fab://0000:0000:0000:0050:0000:0000:0000:0053",
+        "fab://0000:0000:0000:0050::0000:0000:0000:00531",
+        "fab://0000:0000:0000:005::0000:0000:0000:0053",
+        "fab://0000-0000-0000-0050::0000:0000:0000:0053",
+        "FAB://0000:0000:0000:0050::0000:0000:0000:0053",
+        "fab://000000000000000050::0000000000000053",
+        "fab://zzzz:0000:0000:0050::0000:0000:0000:0053",
+    };
+    must_find(fab, "fab://0000:0000:0000:0050::0000:0000:0000:0053", 2);
+    must_find(fab, "n2:mlx5_0:1", 2);
+    must_find(fab, "0x0000000000000050", 2); /* node GUID */
+    must_find(fab, "0x0000000000001042", 4); /* port GUID of n10 a:b, second port */
+    must_find(fab, "n10:a:b:2", 5);          /* the device of that name, not port 2 of a:b */
+    for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++)
+        must_not_find(fab, nothing[i]);
+    char *huge = malloc(1 << 20);
+    assert_non_null(huge);
+    memset(huge, 'n', 1 << 20);
+    huge[(1 << 20) - 1] = '\0';
+    must_not_find(fab, huge);
+    huge[1 << 19] = ':';
+    must_not_find(fab, huge);
+    free(huge);
+    pmixfab_close(fab);
+    world_close(&world);
+}

@@ -1,0 +1,100 @@
+/* Null pointers and impossible numbers: every public call that needs no PMIx says no. */
+#include "test/unit/snapshot_world.h"
+
+TEST(test_null_and_out_of_range)
+{
+    struct world world;
+    world_open(&world, "fattree2:2,2,2");
+    struct pmixfab *fab = layer_open(&world.layers[0]);
+    struct pmixfab *out = fab;
+    struct pmixfab_plane plane;
+    struct pmixfab_device device;
+    struct pmixfab_switch sw;
+    struct pmixfab_link cable;
+    const char *name;
+    char *text, **names, buf[32];
+    const uint32_t *coords;
+    const void *bytes;
+    uint16_t cells[16], *own;
+    uint32_t a, b;
+    size_t n;
+
+    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+#define REFUSED(call) assert_int_equal(call, PMIXFAB_ERR_INVAL)
+    REFUSED(pmixfab_open_rundir("x", "ib0", NULL));
+    REFUSED(pmixfab_open_rundir("", "ib0", &out));
+    assert_null(out);
+    REFUSED(pmixfab_open_file("x", NULL));
+    REFUSED(pmixfab_open_file(NULL, &out));
+    REFUSED(pmixfab_open_file("", &out));
+    REFUSED(pmixfab_open_memory("x", 1, NULL));
+    REFUSED(pmixfab_open_memory(NULL, 0, &out));
+    REFUSED(pmixfab_open_memory(NULL, 99, &out));
+    assert_int_equal(pmixfab_open_memory("x", 0, &out), PMIXFAB_ERR_TRUNCATED);
+    REFUSED(fab_snapshot_borrow(NULL, 0, &out, NULL));
+    REFUSED(fab_snapshot_borrow(world.layers[0].bytes, world.layers[0].size, NULL, NULL));
+    REFUSED(pmixfab_list_rundir("x", NULL, &n));
+    REFUSED(pmixfab_list_rundir("x", &names, NULL));
+    REFUSED(pmixfab_list_rundir("", &names, &n));
+    pmixfab_list_free(NULL, 7);
+    pmixfab_close(NULL);
+    REFUSED(pmixfab_plane(NULL, &plane));
+    REFUSED(pmixfab_plane(fab, NULL));
+    REFUSED(pmixfab_cost(NULL, 0, 0, cells));
+    REFUSED(pmixfab_cost(fab, 0, 0, NULL));
+    REFUSED(pmixfab_cost(fab, 4, 0, cells));
+    REFUSED(pmixfab_cost(fab, 0, UINT32_MAX, cells));
+    REFUSED(pmixfab_row(NULL, 0, cells, 4));
+    REFUSED(pmixfab_row(fab, 0, NULL, 4));
+    REFUSED(pmixfab_row(fab, 4, cells, 4));
+    REFUSED(pmixfab_row(fab, 0, cells, 3));
+    REFUSED(pmixfab_row(fab, 0, cells, 5));
+    REFUSED(pmixfab_matrix(NULL, cells, 16, 1));
+    REFUSED(pmixfab_matrix(fab, NULL, 16, 1));
+    REFUSED(pmixfab_matrix(fab, cells, 15, 1));
+    REFUSED(pmixfab_matrix(fab, cells, 0, 1));
+    REFUSED(pmixfab_matrix_alloc(NULL, 1, &own));
+    REFUSED(pmixfab_matrix_alloc(fab, 1, NULL));
+    assert_int_equal(pmixfab_matrix(fab, cells, 16, UINT32_MAX), 0); /* more threads than there can be */
+    pmixfab_matrix_free(NULL, 4);
+    pmixfab_matrix_free(NULL, UINT32_MAX);
+    REFUSED(pmixfab_device(NULL, 0, &device));
+    REFUSED(pmixfab_device(fab, 0, NULL));
+    REFUSED(pmixfab_device(fab, 4, &device));
+    REFUSED(pmixfab_device(fab, UINT32_MAX, &device));
+    REFUSED(pmixfab_find(NULL, "x", &a));
+    REFUSED(pmixfab_find(fab, NULL, &a));
+    REFUSED(pmixfab_find(fab, "node0001", NULL));
+    REFUSED(pmixfab_host(NULL, 0, &name, &a, &b));
+    REFUSED(pmixfab_host(fab, 0, NULL, &a, &b));
+    REFUSED(pmixfab_host(fab, 0, &name, NULL, &b));
+    REFUSED(pmixfab_host(fab, 0, &name, &a, NULL));
+    REFUSED(pmixfab_host(fab, 4, &name, &a, &b));
+    REFUSED(pmixfab_coords(NULL, 0, PMIXFAB_LOGICAL, &coords, &a));
+    REFUSED(pmixfab_coords(fab, 0, PMIXFAB_LOGICAL, NULL, &a));
+    REFUSED(pmixfab_coords(fab, 0, PMIXFAB_LOGICAL, &coords, NULL));
+    REFUSED(pmixfab_coords(fab, 4, PMIXFAB_LOGICAL, &coords, &a));
+    REFUSED(pmixfab_coords(fab, 0, (enum pmixfab_view)0, &coords, &a));
+    REFUSED(pmixfab_coords(fab, 0, (enum pmixfab_view)3, &coords, &a));
+    REFUSED(pmixfab_switch(NULL, 0, &sw));
+    REFUSED(pmixfab_switch(fab, 0, NULL));
+    REFUSED(pmixfab_switch(fab, plane.n_switches, &sw));
+    REFUSED(pmixfab_link(NULL, 0, &cable));
+    REFUSED(pmixfab_link(fab, 0, NULL));
+    REFUSED(pmixfab_link(fab, plane.n_links, &cable));
+    REFUSED(pmixfab_group(NULL, 0, &coords, &a));
+    REFUSED(pmixfab_group(fab, 0, NULL, &a));
+    REFUSED(pmixfab_group(fab, 0, &coords, NULL));
+    REFUSED(pmixfab_group(fab, plane.n_groups, &coords, &a));
+    REFUSED(pmixfab_groups_string(NULL, &text));
+    REFUSED(pmixfab_groups_string(fab, NULL));
+    REFUSED(pmixfab_shape_string(NULL, PMIXFAB_LOGICAL, buf, sizeof(buf)));
+    REFUSED(pmixfab_shape_string(fab, PMIXFAB_LOGICAL, NULL, sizeof(buf)));
+    REFUSED(pmixfab_shape_string(fab, (enum pmixfab_view)9, buf, sizeof(buf)));
+    REFUSED(pmixfab_shape_string(fab, PMIXFAB_LOGICAL, buf, 0));
+    REFUSED(pmixfab_bytes(NULL, &bytes, &n));
+    REFUSED(pmixfab_bytes(fab, NULL, &n));
+    REFUSED(pmixfab_bytes(fab, &bytes, NULL));
+    pmixfab_close(fab);
+    world_close(&world);
+}

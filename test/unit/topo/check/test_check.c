@@ -1,0 +1,624 @@
+/* What looks wrong: nothing in a clean fabric, each fault that is planted exactly once. */
+#include "test/unit/handmade.h"
+
+#include <time.h>
+
+#include "test/fabrics/details.h"
+#include "topo/check/check.h"
+#include "topo/join/join.h"
+
+static void check(const struct fab_inventory *inv, const struct fab_details *details,
+                  struct fab_findings *found)
+{
+    assert_int_equal(fab_check(inv, details, found), 0);
+    for (uint32_t i = 0; i < found->n; i++) {
+        const struct fab_finding *f = &found->findings[i];
+        assert_true(f->where[0] != '\0' && f->what[0] != '\0' && fab_check_hint(f->kind)[0] != '\0');
+        assert_true(i == 0 || fab_check_severity(found->findings[i - 1].kind) >= fab_check_severity(f->kind));
+    }
+}
+
+/* All of it as lines "kind|where|what". */
+static void assert_found(const struct fab_inventory *inv, const struct fab_details *details,
+                         const char *const *lines, uint32_t n)
+{
+    struct fab_findings found;
+    check(inv, details, &found);
+    for (uint32_t i = 0; i < found.n || i < n; i++) {
+        char line[1600] = "(no more)";
+        if (i < found.n)
+            snprintf(line, sizeof(line), "%s|%s|%s", fab_check_name(found.findings[i].kind),
+                     found.findings[i].where, found.findings[i].what);
+        assert_string_equal(line, lines != NULL && i < n ? lines[i] : "(no more)");
+    }
+    fab_findings_destroy(&found);
+}
+
+#define ASSERT_FOUND(inv, details, ...)                                                                      \
+    do {                                                                                                     \
+        static const char *const lines_[] = {__VA_ARGS__};                                                   \
+        assert_found(inv, details, lines_, sizeof(lines_) / sizeof(lines_[0]));                              \
+    } while (0)
+
+/* Facts that fit the fabric: those of details.c without their contradictions. */
+static void clean_details(const struct fab_inventory *inv, struct fab_details *details)
+{
+    assert_int_equal(fabric_details(inv, 0, details), 0);
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        uint32_t to = details->first[p];
+        for (uint32_t f = details->first[p]; f < details->first[p + 1]; f++) {
+            struct fab_detail fact = details->facts[f];
+            if (fact.flags == FAB_DETAIL_CONFLICT)
+                continue; /* its place stays empty, behind the others */
+            fact.flags &= (uint8_t)~FAB_DETAIL_CONFLICT;
+            details->facts[to++] = fact;
+        }
+        for (; to < details->first[p + 1]; to++)
+            details->facts[to] = (struct fab_detail){0};
+    }
+}
+
+/* The believed fact of a kind, to be changed. */
+static struct fab_detail *fact_of(struct fab_details *details, uint32_t port, enum fab_fact kind)
+{
+    for (uint32_t f = details->first[port]; f < details->first[port + 1]; f++)
+        if (details->facts[f].kind == kind)
+            return &details->facts[f];
+    fail_msg("port %u has no fact %s", port, fab_fact_name(kind));
+    return NULL;
+}
+
+/* A text that the pool of the details does not have yet. */
+static uint32_t add_text(struct fab_details *details, const char *text)
+{
+    uint32_t at = details->pool_size, len = (uint32_t)strlen(text) + 1;
+    details->pool = realloc(details->pool, at + len);
+    assert_non_null(details->pool);
+    memcpy(details->pool + at, text, len);
+    details->pool_size += len;
+    return at;
+}
+
+static uint32_t port_of(const struct fab_inventory *inv, const char *node, unsigned num)
+{
+    uint32_t n = fabric_find(inv, node);
+    assert_int_not_equal(n, FAB_NONE);
+    uint32_t port = fab_inventory_port(inv, n, num);
+    assert_int_not_equal(port, FAB_NONE);
+    return port;
+}
+
+static void one_firmware(const struct fab_inventory *inv, struct fab_details *details)
+{
+    uint32_t text = add_text(details, "20.31.1014");
+    for (uint32_t p = 0; p < inv->n_ports; p++)
+        if (details->first[p + 1] > details->first[p])
+            fact_of(details, p, FAB_FACT_FIRMWARE)->text = text;
+}
+
+/* ---- clean ---------------------------------------------------------------------------------------- */
+
+static const char *const fabrics[] = {"fattree2:2,1,1",  "fattree2:16,8,4",    "fattree3:4",    "fattree3:8",
+                                      "dragonfly:2,4,2", "torus:4,4,4:1",      "torus:5,3:2",   "mesh:4,4:2",
+                                      "mesh:9,2:1",      "random:30,100,40:7", "random:1,5,0:3"};
+#define N_FABRICS (sizeof(fabrics) / sizeof(fabrics[0]))
+
+/* Wiring at random has no usual; what of it is not about uplinks and ports is as clean as the others. */
+static void drop_wiring(struct fab_findings *found)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < found->n; i++) {
+        struct fab_finding *f = &found->findings[i];
+        if (f->kind == FAB_CHECK_FEW_UPLINKS || f->kind == FAB_CHECK_FEW_PORTS ||
+            f->kind == FAB_CHECK_MANY_PORTS || f->kind == FAB_CHECK_SLOW_LINK)
+            free(f->where);
+        else
+            found->findings[kept++] = *f;
+    }
+    found->n = kept;
+}
+
+TEST(test_clean)
+{
+    for (size_t i = 0; i < N_FABRICS; i++) {
+        struct fab_inventory inv;
+        struct fab_details details;
+        struct fab_findings found;
+        assert_int_equal(fabric_parse(fabrics[i], &inv), 0);
+        clean_details(&inv, &details);
+        one_firmware(&inv, &details);
+        for (int with = 0; with < 2; with++) {
+            check(&inv, with ? &details : NULL, &found);
+            if (strncmp(fabrics[i], "random", 6) == 0)
+                drop_wiring(&found);
+            if (found.n > 0)
+                fail_msg("%s: %s: %s: %s", fabrics[i], fab_check_name(found.findings[0].kind),
+                         found.findings[0].where, found.findings[0].what);
+            fab_findings_destroy(&found);
+        }
+        fabric_details_destroy(&details);
+        fab_inventory_destroy(&inv);
+    }
+}
+
+TEST(test_words)
+{
+    for (int k = FAB_CHECK_STALE; k < FAB_CHECK_KINDS; k++) {
+        assert_string_not_equal(fab_check_name((enum fab_check_kind)k), "unknown");
+        assert_true(strlen(fab_check_hint((enum fab_check_kind)k)) > 10);
+        for (int other = FAB_CHECK_STALE; other < k; other++)
+            assert_string_not_equal(fab_check_name((enum fab_check_kind)k),
+                                    fab_check_name((enum fab_check_kind)other));
+    }
+    assert_string_equal(fab_check_name(0), "unknown");
+    assert_string_equal(fab_check_name(FAB_CHECK_KINDS), "unknown");
+    assert_string_equal(fab_check_hint(FAB_CHECK_KINDS), "");
+    assert_string_equal(fab_severity_name(FAB_SEVERITY_ERROR), "error");
+    assert_string_equal(fab_severity_name(FAB_SEVERITY_WARNING), "warning");
+    assert_string_equal(fab_severity_name(FAB_SEVERITY_NOTE), "note");
+}
+
+TEST(test_refused)
+{
+    struct fab_inventory inv;
+    struct fab_findings found = {.n = 7};
+    struct fab_details details = {.n_ports = 1};
+    fab_inventory_init(&inv);
+    assert_int_equal(fab_check(&inv, NULL, &found), PMIXFAB_ERR_INVAL);
+    assert_int_equal(found.n, 0);
+    assert_int_equal(fab_inventory_finish(&inv, NULL), 0);
+    assert_int_equal(fab_check(&inv, &details, &found), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_check(&inv, NULL, &found), 0);
+    assert_int_equal(found.n, 0);
+    fab_findings_destroy(&found);
+    fab_findings_destroy(NULL);
+    fab_inventory_destroy(&inv);
+}
+
+/* ---- cables --------------------------------------------------------------------------------------- */
+
+TEST(test_slow_links)
+{
+    struct fab_inventory inv;
+    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    assert_int_equal(fabric_set_rate(&inv, "leaf1", 2, 4, FAB_EDR), 0);
+    ASSERT_FOUND(&inv, NULL,
+                 "slow-link|leaf1[2] - node0002 HCA-1[1]|4xEDR (100 Gb/s); 15 of 16 links of hosts there "
+                 "have 200 Gb/s");
+    assert_int_equal(fabric_set_rate(&inv, "leaf2", 5, 1, FAB_HDR), 0);
+    ASSERT_FOUND(&inv, NULL,
+                 "slow-link|leaf1[2] - node0002 HCA-1[1]|4xEDR (100 Gb/s); 15 of 16 links of hosts there "
+                 "have 200 Gb/s",
+                 "slow-link|leaf2[5] - spine1[2]|1xHDR (50 Gb/s); 7 of 8 links of switches there have 200 "
+                 "Gb/s");
+    fab_inventory_destroy(&inv);
+    /* a faster one, one end that is not known, and links of switches that are faster than those of hosts */
+    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    assert_int_equal(fabric_set_rate(&inv, "leaf1", 1, 4, FAB_NDR), 0);
+    inv.ports[port_of(&inv, "node0002", 1)].width = 0;
+    for (unsigned leaf = 1; leaf <= 4; leaf++)
+        for (unsigned up = 5; up <= 6; up++) {
+            char name[16];
+            snprintf(name, sizeof(name), "leaf%u", leaf);
+            assert_int_equal(fabric_set_rate(&inv, name, up, 4, FAB_NDR), 0);
+        }
+    assert_found(&inv, NULL, NULL, 0);
+    fab_inventory_destroy(&inv);
+    /* half of them: nobody knows which is right */
+    assert_int_equal(fabric_fattree2(&inv, 2, 1, 4, 1), 0);
+    for (unsigned p = 1; p <= 4; p++)
+        assert_int_equal(fabric_set_rate(&inv, "leaf1", p, 4, FAB_EDR), 0);
+    assert_found(&inv, NULL, NULL, 0);
+    fab_inventory_destroy(&inv);
+}
+
+TEST(test_states)
+{
+    struct fab_inventory inv;
+    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    inv.ports[port_of(&inv, "leaf1", 2)].state = FAB_PORT_INIT;
+    inv.ports[port_of(&inv, "node0002", 1)].state = FAB_PORT_INIT;
+    inv.ports[port_of(&inv, "leaf2", 1)].state = FAB_PORT_DOWN;
+    ASSERT_FOUND(&inv, NULL, "port-down|leaf2[1] - node0005 HCA-1[1]|leaf2[1] is DOWN",
+                 "inactive|leaf1[2] - node0002 HCA-1[1]|node0002 HCA-1[1] is INIT");
+    for (uint32_t p = 0; p < inv.n_ports; p++)
+        inv.ports[p].state = FAB_PORT_INIT;
+    ASSERT_FOUND(&inv, NULL, "no-manager|the fabric|48 of 48 cabled ports are not active");
+    fab_inventory_destroy(&inv);
+}
+
+TEST(test_missing)
+{
+    struct fab_inventory inv;
+    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
+    inv.ports[port_of(&inv, "leaf1", 2)].state = FAB_PORT_DOWN;
+    inv.ports[port_of(&inv, "node0002", 1)].state = FAB_PORT_DOWN;
+    ASSERT_FOUND(&inv, NULL, "missing|node0002 HCA-1|not seen any more; its place is kept at leaf1[2]");
+    inv.nodes[fabric_find(&inv, "node0002")].missing = 0;
+    inv.ports[port_of(&inv, "node0002", 1)].missing = 1; /* its other port would be seen */
+    ASSERT_FOUND(&inv, NULL,
+                 "missing|node0002 HCA-1[1]|its cable is not seen any more; its place is kept at leaf1[2]");
+    fab_inventory_destroy(&inv);
+}
+
+/* What is known elsewhere stands among the others, and can be taken out again. */
+TEST(test_added)
+{
+    struct fab_inventory inv;
+    struct fab_findings found;
+    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
+    inv.ports[port_of(&inv, "leaf3", 2)].state = FAB_PORT_DOWN;
+    assert_int_equal(fab_check(&inv, NULL, &found), 0);
+    assert_int_equal(found.n, 2);
+    for (int round = 0; round < 2; round++) {
+        fab_findings_drop(&found, FAB_CHECK_FLAPPING);
+        assert_int_equal(found.n, 2);
+        assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, "spine1", "often\n"), 0);
+        assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, "leaf2[6] - spine1[2]", "twice"), 0);
+        fab_findings_sort(&found);
+        assert_int_equal(found.n, 4);
+        assert_int_equal(found.findings[0].kind, FAB_CHECK_MISSING);
+        assert_string_equal(found.findings[1].where, "leaf2[6] - spine1[2]");
+        assert_string_equal(found.findings[2].where, "spine1");
+        assert_string_equal(found.findings[2].what, "often?");
+        assert_int_equal(found.findings[3].kind, FAB_CHECK_PORT_DOWN);
+    }
+    fab_findings_destroy(&found);
+    fab_findings_drop(&found, FAB_CHECK_FLAPPING); /* of none */
+    fab_inventory_destroy(&inv);
+}
+
+/* Many that are held at once cost one sorting: while the daemon looks for them, it does nothing else. */
+TEST(test_added_many)
+{
+    const uint32_t n = 10000;
+    struct fab_findings found = {0};
+    struct timespec start, end;
+    char where[32];
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+    for (int round = 0; round < 2; round++) {
+        fab_findings_drop(&found, FAB_CHECK_FLAPPING);
+        for (uint32_t i = 0; i < n; i++) {
+            snprintf(where, sizeof(where), "leaf%u[%u]", i * 7919 % n / 50 + 1, i * 7919 % 50 + 1);
+            assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, where, "often"), 0);
+        }
+        assert_int_equal(fab_findings_add(&found, FAB_CHECK_STALE, "sweep", "old"), 0);
+        fab_findings_sort(&found);
+        assert_int_equal(found.n, n + 1);
+        fab_findings_drop(&found, FAB_CHECK_STALE);
+        for (uint32_t i = 0; i < n; i++) {
+            snprintf(where, sizeof(where), "leaf%u[%u]", i / 50 + 1, i % 50 + 1);
+            assert_string_equal(found.findings[i].where, where);
+        }
+    }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    assert_true(end.tv_sec - start.tv_sec < 5); /* one for each takes longer */
+    fab_findings_destroy(&found);
+}
+
+TEST(test_nowhere)
+{
+    struct fab_inventory inv, cut;
+    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    struct hand_without without = hand_without_new(&inv);
+    without.node[fabric_find(&inv, "node0003")] = true;
+    hand_copy(&cut, &inv, &without, 0);
+    hand_finish(&cut);
+    ASSERT_FOUND(&cut, NULL, "leads-nowhere|leaf1[3]|ACTIVE, and nothing is seen at its other end");
+    cut.ports[port_of(&cut, "leaf1", 3)].state = FAB_PORT_UNKNOWN;
+    ASSERT_FOUND(&cut, NULL,
+                 "leads-nowhere|leaf1[3]|it does not answer, and nothing is seen at its other end");
+    cut.ports[port_of(&cut, "leaf1", 3)].state = FAB_PORT_DOWN;
+    assert_found(&cut, NULL, NULL, 0);
+    hand_without_free(&without);
+    fab_inventory_destroy(&cut);
+    fab_inventory_destroy(&inv);
+}
+
+/* ---- uplinks -------------------------------------------------------------------------------------- */
+
+TEST(test_an_uplink)
+{
+    struct fab_inventory inv;
+    assert_int_equal(fabric_fattree2(&inv, 8, 4, 4, 1), 0);
+    assert_int_equal(fabric_unlink(&inv, "leaf3", 6), 0);
+    ASSERT_FOUND(&inv, NULL, "few-uplinks|leaf3|3 cables up, 7 of 8 such switches have 4; none to spine2");
+    fab_inventory_destroy(&inv);
+    /* of two in parallel */
+    assert_int_equal(fabric_fattree2(&inv, 8, 4, 4, 2), 0);
+    assert_int_equal(fabric_unlink(&inv, "leaf3", 6), 0);
+    ASSERT_FOUND(&inv, NULL,
+                 "few-uplinks|leaf3|7 cables up, 7 of 8 such switches have 8; to spine1: 1 of the usual 2");
+    fab_inventory_destroy(&inv);
+    /* in the wrong place: leaf3 has as many as others, where the last leaf's cable was */
+    assert_int_equal(fabric_fattree2(&inv, 8, 4, 4, 1), 0);
+    assert_int_equal(fabric_unlink(&inv, "leaf8", 5), 0);
+    assert_int_equal(fabric_move(&inv, "leaf3", 6, "spine1", 8), 0);
+    ASSERT_FOUND(&inv, NULL,
+                 "few-uplinks|leaf3|cables to 3 switches above, 6 of 8 such switches to 4; none to spine2",
+                 "few-uplinks|leaf8|3 cables up, 7 of 8 such switches have 4; none to spine1");
+    fab_inventory_destroy(&inv);
+    /* above the leaves */
+    assert_int_equal(fabric_fattree3(&inv, 8), 0);
+    char name[64];
+    uint32_t n = FAB_NONE;
+    for (uint32_t i = 0; i < inv.n_nodes && n == FAB_NONE; i++)
+        if (strncmp(fabric_node_name(&inv, i, name, sizeof(name)), "core", 4) == 0)
+            n = i;
+    assert_int_not_equal(n, FAB_NONE);
+    assert_int_equal(fabric_unlink(&inv, name, 3), 0);
+    struct fab_findings found;
+    check(&inv, NULL, &found);
+    assert_int_equal(found.n, 1);
+    assert_int_equal(found.findings[0].kind, FAB_CHECK_FEW_UPLINKS);
+    assert_non_null(strstr(found.findings[0].what, "3 cables up, 31 of 32 such switches have 4; none to "));
+    assert_non_null(strstr(found.findings[0].what, name));
+    fab_findings_destroy(&found);
+    fab_inventory_destroy(&inv);
+}
+
+/* A host on a spine makes a leaf of it, with nothing above. */
+TEST(test_a_host_on_a_spine)
+{
+    struct fab_inventory inv;
+    fab_inventory_init(&inv);
+    uint32_t leaf[4], spine[2], hca = 0;
+    char name[32];
+    for (uint32_t i = 0; i < 4; i++) {
+        snprintf(name, sizeof(name), "leaf%u", i + 1);
+        leaf[i] = hand_node(&inv, FAB_SWITCH, 0x200 + i, name, 36, 0);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        snprintf(name, sizeof(name), "spine%u", i + 1);
+        spine[i] = hand_node(&inv, FAB_SWITCH, 0x300 + i, name, 36, 0);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t k = 0; k < 2; k++)
+            hand_cable(&inv, leaf[i], 10 + k, spine[k], 1 + i);
+        for (uint32_t k = 0; k < 2; k++, hca++) {
+            snprintf(name, sizeof(name), "node%u HCA-1", hca + 1);
+            hand_cable(&inv, leaf[i], 1 + k, hand_node(&inv, FAB_HCA, 0x1000 + 16 * hca, name, 1, 0), 1);
+        }
+    }
+    hand_cable(&inv, spine[0], 30, hand_node(&inv, FAB_HCA, 0x2000, "manager HCA-1", 1, 0), 1);
+    hand_finish(&inv);
+    hand_names(&inv, NULL);
+    assert_found(&inv, NULL, NULL, 0);
+    fab_inventory_destroy(&inv);
+}
+
+/* ---- hosts and names ------------------------------------------------------------------------------ */
+
+/* Four hosts on one switch, each with the HCAs that its line says. */
+static void some_hosts(struct fab_inventory *inv, const char *const *descs, uint32_t n)
+{
+    fab_inventory_init(inv);
+    uint32_t sw = hand_node(inv, FAB_SWITCH, 0x200, "leaf1", 36, 0);
+    for (uint32_t i = 0; i < n; i++)
+        hand_cable(inv, sw, i + 1, hand_node(inv, FAB_HCA, 0x1000 + 16 * i, descs[i], 1, 0), 1);
+    hand_finish(inv);
+    hand_names(inv, NULL);
+}
+
+#define SOME_HOSTS(inv, ...)                                                                                 \
+    do {                                                                                                     \
+        static const char *const descs_[] = {__VA_ARGS__};                                                   \
+        some_hosts(inv, descs_, sizeof(descs_) / sizeof(descs_[0]));                                         \
+    } while (0)
+
+TEST(test_ports_of_hosts)
+{
+    struct fab_inventory inv;
+    SOME_HOSTS(&inv, "n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1", "n3 mlx5_0", "n10 mlx5_0",
+               "n10 mlx5_1", "login1 mlx5_0");
+    ASSERT_FOUND(&inv, NULL, "few-ports|n3|1 cabled port, 3 of 4 such hosts have 2");
+    fab_inventory_destroy(&inv);
+    /* without device names, two of one name are one host with more ports */
+    SOME_HOSTS(&inv, "n1", "n2", "n3", "n4", "n4");
+    ASSERT_FOUND(&inv, NULL,
+                 "duplicate-name|n4|2 devices say no more of themselves than this name: 0x0000000000001030, "
+                 "0x0000000000001040; are they of two hosts?",
+                 "many-ports|n4|2 cabled ports, 3 of 4 such hosts have 1");
+    fab_inventory_destroy(&inv);
+    SOME_HOSTS(&inv, "n1", "n2", "n1", "n2", "login1"); /* built so */
+    assert_found(&inv, NULL, NULL, 0);
+    fab_inventory_destroy(&inv);
+    SOME_HOSTS(&inv, "n1", "n1", "n3", "n3", "n5", "n5", "n7"); /* also where most are doubled */
+    ASSERT_FOUND(&inv, NULL,
+                 "duplicate-name|n1|2 devices say no more of themselves than this name: 0x0000000000001000, "
+                 "0x0000000000001010; are they of two hosts?",
+                 "duplicate-name|n3|2 devices say no more of themselves than this name: 0x0000000000001020, "
+                 "0x0000000000001030; are they of two hosts?",
+                 "duplicate-name|n5|2 devices say no more of themselves than this name: 0x0000000000001040, "
+                 "0x0000000000001050; are they of two hosts?",
+                 "few-ports|n7|1 cabled port, 3 of 4 such hosts have 2");
+    fab_inventory_destroy(&inv);
+}
+
+TEST(test_names)
+{
+    struct fab_inventory inv;
+    SOME_HOSTS(&inv, "n1 mlx5_0", "n2 mlx5_0", "n2 mlx5_0");
+    ASSERT_FOUND(&inv, NULL,
+                 "duplicate-name|n2 mlx5_0|2 devices have this name: 0x0000000000001010, 0x0000000000001020");
+    fab_inventory_destroy(&inv);
+    SOME_HOSTS(&inv, "n1 mlx5_0", "MT4123 ConnectX6", "localhost mlx5_0");
+    ASSERT_FOUND(&inv, NULL,
+                 "unnamed|0x0000000000001010 HCA-1|goes by its GUID: nothing names its host; its cable is at "
+                 "leaf1[2]",
+                 "unnamed|localhost mlx5_0|its host has no name of its own; its cable is at leaf1[3]");
+    fab_inventory_destroy(&inv);
+    fab_inventory_init(&inv);
+    uint32_t sw[6];
+    for (uint32_t i = 0; i < 6; i++)
+        sw[i] = hand_node(&inv, FAB_SWITCH, 0x200 + i, i < 5 ? "Quantum" : "leaf\t1", 36, 0);
+    for (uint32_t i = 0; i < 5; i++)
+        hand_cable(&inv, sw[i], 1, sw[i + 1], 2);
+    hand_finish(&inv);
+    hand_names(&inv, NULL);
+    ASSERT_FOUND(&inv, NULL,
+                 "duplicate-name|Quantum|5 switches have this name: 0x0000000000000200, 0x0000000000000201, "
+                 "0x0000000000000202, 0x0000000000000203, ...");
+    fab_inventory_destroy(&inv);
+}
+
+/* ---- facts ---------------------------------------------------------------------------------------- */
+
+TEST(test_facts)
+{
+    struct fab_inventory inv;
+    struct fab_details details;
+    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    clean_details(&inv, &details);
+    one_firmware(&inv, &details);
+    uint32_t one = port_of(&inv, "node0003", 1), two = port_of(&inv, "node0004", 1);
+    fact_of(&details, one, FAB_FACT_FIRMWARE)->text = add_text(&details, "20.28.2006");
+    *fact_of(&details, two, FAB_FACT_NUMA) = (struct fab_detail){.kind = FAB_FACT_SLOT_SPEED,
+                                                                 .text = add_text(&details, "126016"),
+                                                                 .sources = 1u << FAB_FROM_HWLOC,
+                                                                 .flags = FAB_DETAIL_CHOSEN};
+    ASSERT_FOUND(&inv, &details,
+                 "slow-slot|node0004 HCA-1|its PCI slot has 126.016 Gb/s, the link of port 1 200 Gb/s",
+                 "firmware|node0003 HCA-1|20.28.2006; 15 of 16 MT28908 Family [ConnectX-6] have 20.31.1014");
+    fact_of(&details, two, FAB_FACT_SLOT_SPEED)->text = add_text(&details, "252000");
+    fact_of(&details, one, FAB_FACT_FIRMWARE)->text = fact_of(&details, two, FAB_FACT_FIRMWARE)->text;
+    assert_found(&inv, &details, NULL, 0);
+    /* what sources say otherwise */
+    struct fab_detail *speed = fact_of(&details, one, FAB_FACT_SPEED),
+                      *mtu = fact_of(&details, one, FAB_FACT_MTU);
+    speed->flags |= FAB_DETAIL_CONFLICT;
+    speed->sources = 1u << FAB_FROM_SUBNET;
+    *mtu = *speed;
+    mtu->flags = FAB_DETAIL_CONFLICT;
+    mtu->sources = 1u << FAB_FROM_VERBS | 1u << FAB_FROM_UCX;
+    mtu->text = add_text(&details, "100000");
+    ASSERT_FOUND(&inv, &details,
+                 "conflict|node0003 HCA-1[1]|speed: 100 Gb/s (verbs, ucx); 200 Gb/s (subnet)");
+    fabric_details_destroy(&details);
+    fab_inventory_destroy(&inv);
+}
+
+TEST(test_seen_by_one)
+{
+    struct fab_inventory inv;
+    struct fab_details details;
+    SOME_HOSTS(&inv, "n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1");
+    clean_details(&inv, &details);
+    one_firmware(&inv, &details);
+    uint32_t p = fab_inventory_port(&inv, fab_inventory_find(&inv, 0x1010), 1);
+    details.seen[p] = FAB_SEEN_SUBNET;
+    ASSERT_FOUND(
+        &inv, &details,
+        "not-reported|n1 mlx5_1[1]|it is at leaf1[2], and its host, which reports, does not know of it");
+    /* a host of which no word came says nothing by that */
+    details.seen[fab_inventory_port(&inv, fab_inventory_find(&inv, 0x1000), 1)] = FAB_SEEN_SUBNET;
+    assert_found(&inv, &details, NULL, 0);
+    fabric_details_destroy(&details);
+    fab_inventory_destroy(&inv);
+    /* up by its host's word, and in no subnet that is swept */
+    fab_inventory_init(&inv);
+    uint32_t sw = hand_node(&inv, FAB_SWITCH, 0x200, "leaf1", 36, 0);
+    hand_cable(&inv, sw, 1, hand_node(&inv, FAB_HCA, 0x1000, "n1 mlx5_0", 1, 0), 1);
+    uint32_t other = hand_node(&inv, FAB_HCA, 0x1010, "n1 mlx5_1", 1, 0);
+    inv.subnets[0].prefix = FAB_DEFAULT_PREFIX;
+    inv.subnets[1].prefix = FAB_UNATTACHED;
+    inv.n_subnets = 2;
+    inv.ports[hand_port(&inv, other, 1, 0x1011, 0)].subnet = 1;
+    hand_finish(&inv);
+    hand_names(&inv, NULL);
+    clean_details(&inv, &details);
+    one_firmware(&inv, &details);
+    p = fab_inventory_port(&inv, fab_inventory_find(&inv, 0x1010), 1);
+    details.seen[p] = FAB_SEEN_NODE;
+    ASSERT_FOUND(&inv, &details, "not-swept|n1 mlx5_1[1]|its host says that it is up, and no sweep sees it");
+    inv.ports[p].state = FAB_PORT_DOWN;
+    assert_found(&inv, &details, NULL, 0);
+    fabric_details_destroy(&details);
+    fab_inventory_destroy(&inv);
+}
+
+/* ---- many at random ------------------------------------------------------------------------------- */
+
+/* Whatever is planted where: it is found, once, and nothing else is. */
+TEST(test_planted)
+{
+    uint64_t dice = 17;
+    for (int round = 0; round < 300; round++) {
+        struct fab_inventory inv;
+        struct fab_findings found;
+        unsigned leaves = 4 + (unsigned)(fabric_random_next(&dice) % 12);
+        unsigned spines = 2 + (unsigned)(fabric_random_next(&dice) % 6);
+        unsigned hosts = 3 + (unsigned)(fabric_random_next(&dice) % 8);
+        unsigned cables = 1 + (unsigned)(fabric_random_next(&dice) % 3);
+        assert_int_equal(fabric_fattree2(&inv, leaves, spines, hosts, cables), 0);
+        char leaf[16];
+        snprintf(leaf, sizeof(leaf), "leaf%u", 1 + (unsigned)(fabric_random_next(&dice) % leaves));
+        unsigned port = 1 + (unsigned)(fabric_random_next(&dice) % (hosts + spines * cables));
+        enum fab_check_kind kind = FAB_CHECK_SLOW_LINK;
+        switch (fabric_random_next(&dice) % 3) {
+        case 0:
+            assert_int_equal(
+                fabric_set_rate(&inv, leaf, port, 1 + (unsigned)(fabric_random_next(&dice) % 2), FAB_HDR), 0);
+            break;
+        case 1:
+            port = hosts + 1 + (unsigned)(fabric_random_next(&dice) % (spines * cables));
+            assert_int_equal(fabric_unlink(&inv, leaf, port), 0);
+            kind = FAB_CHECK_FEW_UPLINKS;
+            break;
+        default:
+            inv.ports[port_of(&inv, leaf, port)].state = FAB_PORT_ARMED;
+            kind = FAB_CHECK_INACTIVE;
+            break;
+        }
+        check(&inv, NULL, &found);
+        if (found.n != 1 || found.findings[0].kind != kind ||
+            strncmp(found.findings[0].where, leaf, strlen(leaf)) != 0)
+            fail_msg("round %d: %s planted at %s[%u] of %u,%u,%u,%u: %u found, first %s %s: %s", round,
+                     fab_check_name(kind), leaf, port, leaves, spines, hosts, cables, found.n,
+                     found.n > 0 ? fab_check_name(found.findings[0].kind) : "-",
+                     found.n > 0 ? found.findings[0].where : "-", found.n > 0 ? found.findings[0].what : "-");
+        fab_findings_destroy(&found);
+        fab_inventory_destroy(&inv);
+    }
+}
+
+/* Random fabrics with random facts and states: never more than an answer, the same for each order of input.
+ */
+TEST(test_any)
+{
+    uint64_t dice = 5;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct fab_inventory inv, other;
+        struct fab_details details;
+        struct fab_findings found, again;
+        assert_int_equal(fabric_random(&inv, 1 + (unsigned)(seed % 20), (unsigned)(seed * 3 % 70),
+                                       (unsigned)(seed % 30), 1, seed),
+                         0);
+        for (uint32_t p = 0; p < inv.n_ports; p++)
+            if (fabric_random_next(&dice) % 5 == 0)
+                inv.ports[p].state = (uint8_t)(fabric_random_next(&dice) % 5);
+        for (uint32_t n = 0; n < inv.n_nodes; n++)
+            inv.nodes[n].missing = fabric_random_next(&dice) % 20 == 0;
+        assert_int_equal(fabric_details(&inv, seed, &details), 0);
+        check(&inv, &details, &found);
+        fab_findings_destroy(&found);
+        struct hand_without without = hand_without_new(&inv);
+        hand_copy(&other, &inv, &without, seed);
+        hand_finish(&other);
+        check(&inv, NULL, &found);
+        check(&other, NULL, &again);
+        assert_int_equal(found.n, again.n);
+        for (uint32_t i = 0; i < found.n; i++) {
+            assert_string_equal(found.findings[i].where, again.findings[i].where);
+            assert_string_equal(found.findings[i].what, again.findings[i].what);
+        }
+        hand_without_free(&without);
+        fab_findings_destroy(&found);
+        fab_findings_destroy(&again);
+        fabric_details_destroy(&details);
+        fab_inventory_destroy(&other);
+        fab_inventory_destroy(&inv);
+    }
+}

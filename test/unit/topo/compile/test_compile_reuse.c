@@ -1,0 +1,258 @@
+/* Snapshots built from the one before, held against those from nothing, over chains of random edits. */
+#include "test/fabrics/details.h"
+#include "test/unit/edits.h"
+#include "topo/compile/string_table.h"
+#include "topo/snapshot/reader.h"
+
+/* A fabric and what is said of its devices. */
+struct site {
+    struct fab_inventory inv;
+    struct fab_details details;
+    bool told;
+};
+
+static void *build(const struct site *site, const struct pmixfab *before, size_t *size)
+{
+    struct fab_planes planes;
+    struct fab_costs costs;
+    struct fab_geometry geometry;
+    struct fab_groups groups;
+    const struct fab_snapshot_meta meta = {
+        .name = "ib0", .vendor = "Mellanox", .generation = 1, .before = before};
+    void *bytes = NULL;
+    assert_int_equal(fab_planes_build(&site->inv, FAB_COST_RATE, &planes, NULL), 0);
+    assert_true(planes.n > 0);
+    const struct fab_plane *plane = &planes.planes[0];
+    assert_int_equal(fab_costs_compute(plane, 1, &costs), 0);
+    assert_int_equal(fab_geometry_compute(plane, &geometry), 0);
+    assert_int_equal(fab_groups_compute(plane, &geometry, FAB_GROUP_LEAF, &groups), 0);
+    assert_int_equal(fab_snapshot_build(plane, &costs, &geometry, &groups, site->told ? &site->details : NULL,
+                                        &meta, &bytes, size),
+                     0);
+    fab_groups_destroy(&groups);
+    fab_geometry_destroy(&geometry);
+    fab_costs_destroy(&costs);
+    fab_planes_destroy(&planes);
+    return bytes;
+}
+
+static struct pmixfab *open_checked(const void *bytes, size_t size)
+{
+    struct pmixfab *fab;
+    struct fab_err err = {""};
+    if (fab_snapshot_borrow(bytes, size, &fab, &err) != PMIXFAB_OK)
+        fail_msg("%s", err.text);
+    return fab;
+}
+
+/* ---- the same, but for the places of strings ------------------------------------------------------- */
+
+static void same_text(const struct pmixfab *a, uint32_t *at, const struct pmixfab *b, uint32_t *bt)
+{
+    assert_string_equal(fab_reader_string(a, *at), fab_reader_string(b, *bt));
+    *at = *bt = 0;
+}
+
+#define TEXTS_OF(which, type, field)                                                                         \
+    case which:                                                                                              \
+        for (size_t i = 0; i < n; i++)                                                                       \
+            same_text(a, &((type *)x)[i].field, b, &((type *)y)[i].field);                                   \
+        break
+
+static void same_section(const struct pmixfab *a, const struct pmixfab *b, enum snap_section which)
+{
+    const struct snap_entry *p = &snap_table(a->head)[which], *q = &snap_table(b->head)[which];
+    size_t n = p->count, size = n * p->element;
+    assert_int_equal(p->offset, q->offset);
+    assert_int_equal(p->count, q->count);
+    char *x = malloc(2 * size + 1), *y = x + size;
+    assert_non_null(x);
+    memcpy(x, snap_section(a->head, which), size);
+    memcpy(y, snap_section(b->head, which), size);
+    switch (which) {
+        TEXTS_OF(SNAP_DEVICES, struct snap_device, name);
+        TEXTS_OF(SNAP_HOSTS, struct snap_host, name);
+        TEXTS_OF(SNAP_SWITCHES, struct snap_switch, name);
+        TEXTS_OF(SNAP_FACTS, struct snap_fact, text);
+    default:
+        break;
+    }
+    assert_memory_equal(x, y, size);
+    free(x);
+}
+
+static void same(const struct pmixfab *a, const struct pmixfab *b)
+{
+    struct snap_meta x = *a->meta, y = *b->meta;
+    same_text(a, &x.name, b, &y.name);
+    same_text(a, &x.vendor, b, &y.vendor);
+    same_text(a, &x.identifier, b, &y.identifier);
+    same_text(a, &x.kind, b, &y.kind);
+    x.string_bytes = y.string_bytes = 0;
+    assert_memory_equal(&x, &y, sizeof(x));
+    for (unsigned s = 0; s < SNAP_SECTIONS; s++)
+        if (s != SNAP_STRINGS)
+            same_section(a, b, (enum snap_section)s);
+}
+
+/* plain: of the same, from nothing, so it has nothing that is not used. */
+static void tidy(const struct pmixfab *again, const struct pmixfab *plain)
+{
+    size_t used = plain->meta->string_bytes, idle = used / 8 > 4096 ? used / 8 : 4096;
+    assert_in_range(again->meta->string_bytes, used, used + idle);
+    for (uint32_t i = 1; i < again->meta->string_bytes; i += (uint32_t)strlen(again->strings + i) + 1)
+        for (uint32_t k = 1; k < i; k += (uint32_t)strlen(again->strings + k) + 1)
+            if (strcmp(again->strings + i, again->strings + k) == 0)
+                fail_msg("\"%s\" stands twice", again->strings + i);
+}
+
+/* ---- chains of edits --------------------------------------------------------------------------------- */
+
+/* A few facts say something else: what nobody has said, or what others say. */
+static void say_otherwise(struct site *site, struct edits_source *source)
+{
+    struct fab_details *details = &site->details;
+    uint32_t n = details->first[details->n_ports];
+    for (unsigned i = edits_roll(source, 12); n > 0 && i > 0; i--) {
+        struct fab_detail *fact = &details->facts[edits_roll(source, n)];
+        char text[64];
+        int len = snprintf(text, sizeof(text), "firmware %u%s", source->next++,
+                           edits_roll(source, 2) == 0 ? "" : ", with a longer text");
+        if (edits_roll(source, 3) == 0) {
+            fact->text = details->facts[edits_roll(source, n)].text;
+            continue;
+        }
+        details->pool = realloc(details->pool, details->pool_size + sizeof(text));
+        assert_non_null(details->pool);
+        memcpy(details->pool + details->pool_size, text, (size_t)len + 1);
+        fact->text = details->pool_size;
+        details->pool_size += (uint32_t)len + 1;
+    }
+}
+
+static void edit(struct site *site, struct edits_source *source)
+{
+    unsigned what = edits_roll(source, 8);
+    if (what == 0)
+        edits_random(&site->inv, source, (1u << EDITS_KINDS) - 1, 3);
+    if (what <= 1) {
+        fabric_details_destroy(&site->details);
+        assert_int_equal(fabric_details(&site->inv, edits_roll(source, 3), &site->details), 0);
+    }
+    site->told = what == 2 ? !site->told : site->told;
+    say_otherwise(site, source);
+}
+
+/* One step of a chain; what it leaves takes the place of *last. */
+static void step(const struct site *site, void **last, size_t *last_size, unsigned *tidied)
+{
+    size_t size, plain_size, twice_size;
+    struct pmixfab *before = *last == NULL ? NULL : open_checked(*last, *last_size);
+    void *bytes = build(site, before, &size), *plain_bytes = build(site, NULL, &plain_size);
+    struct pmixfab *again = open_checked(bytes, size), *plain = open_checked(plain_bytes, plain_size);
+    same(again, plain);
+    tidy(again, plain);
+    *tidied += before != NULL && before->meta->string_bytes > again->meta->string_bytes;
+    void *twice = build(site, again, &twice_size);
+    assert_int_equal(twice_size, size);
+    assert_memory_equal(twice, bytes, size);
+    free(twice);
+    pmixfab_close(again);
+    pmixfab_close(plain);
+    pmixfab_close(before);
+    free(plain_bytes);
+    free(*last);
+    *last = bytes;
+    *last_size = size;
+}
+
+TEST(chains)
+{
+    static const char *const fabrics[] = {"fattree2:4,2,3", "fattree3:4", "dragonfly:2,3,1", "torus:3,4:2",
+                                          "random:12,40,20:7"};
+    unsigned tidied = 0;
+    for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
+        struct edits_source source = {1 + f, 1};
+        struct site site = {.told = true};
+        void *last = NULL;
+        size_t size = 0;
+        assert_int_equal(fabric_parse(fabrics[f], &site.inv), 0);
+        assert_int_equal(fabric_details(&site.inv, 0, &site.details), 0);
+        for (unsigned i = 0; i < 150 && site.inv.n_nodes > 4; i++) {
+            step(&site, &last, &size, &tidied);
+            edit(&site, &source);
+        }
+        free(last);
+        fabric_details_destroy(&site.details);
+        fab_inventory_destroy(&site.inv);
+    }
+    assert_true(tidied > 3);
+}
+
+/* What one device says otherwise is a few bytes: its facts, the text, what counts and hashes. */
+TEST(little_changes)
+{
+    struct site site = {.told = true};
+    size_t size, other, differ = 0;
+    assert_int_equal(fabric_parse("fattree3:8", &site.inv), 0);
+    assert_int_equal(fabric_details(&site.inv, 0, &site.details), 0);
+    void *bytes = build(&site, NULL, &size);
+    struct pmixfab *before = open_checked(bytes, size);
+    struct fab_details *details = &site.details;
+    details->pool = realloc(details->pool, details->pool_size + 8);
+    assert_non_null(details->pool);
+    memcpy(details->pool + details->pool_size, "another", 8);
+    details->facts[details->first[details->n_ports] / 2].text = details->pool_size;
+    details->pool_size += 8;
+    char *again = build(&site, before, &other);
+    assert_int_equal(other, size + 8);
+    for (size_t i = 0; i < size; i++)
+        differ += again[i] != ((char *)bytes)[i];
+    assert_in_range(differ, 4, 64);
+    free(again);
+    pmixfab_close(before);
+    free(bytes);
+    fabric_details_destroy(&site.details);
+    fab_inventory_destroy(&site.inv);
+}
+
+/* ---- the strings themselves ---------------------------------------------------------------------------- */
+
+#define TEXTS 200u
+
+/* Text number i; one in 50 is too long to be looked for without a table. */
+static const char *text_of(unsigned i)
+{
+    static char text[400];
+    snprintf(text, sizeof(text), "%u: %0*u", i, i % 50 == 7 ? 300 : 1, i);
+    return text;
+}
+
+/* Ten texts that stand there, some with a right guess, and n that do not: few, and so many that a table is
+ * made. */
+TEST(strings_again)
+{
+    for (unsigned n = 1; n < 400; n = 2 * n + 1) {
+        struct snap_strings first, second;
+        uint32_t offsets[TEXTS + 400];
+        assert_int_equal(fab_strings_init(&first), 0);
+        for (unsigned i = 0; i < TEXTS; i++)
+            offsets[i] = fab_strings_add(&first, text_of(i));
+        assert_int_equal(fab_strings_begin(&second, first.text, first.size), 0);
+        for (unsigned round = 0; round < 2; round++)
+            for (unsigned i = TEXTS - 10; i < TEXTS + n; i++) {
+                uint32_t guess = i % 3 == 0 && i < TEXTS ? offsets[i] : i;
+                uint32_t offset = fab_strings_take(&second, guess, text_of(i));
+                assert_string_equal(second.text + offset, text_of(i));
+                if (round == 0 && i >= TEXTS)
+                    offsets[i] = offset;
+                else if (strlen(text_of(i)) < 250)
+                    assert_int_equal(offset, offsets[i]);
+            }
+        assert_int_equal(second.error, 0);
+        assert_int_equal(second.kept, first.size);
+        assert_memory_equal(second.text, first.text, first.size);
+        fab_strings_destroy(&first);
+        fab_strings_destroy(&second);
+    }
+}

@@ -1,0 +1,572 @@
+/* What was lost is remembered, and what comes is told as what it is: hands that take longer than a sweep. */
+#include "test/unit/handmade.h"
+#include "topo/correlate/correlate.h"
+#include "topo/correlate/retired.h"
+
+/* The fabric as it is published, and what is remembered. */
+struct world {
+    struct fab_inventory now;
+    struct fab_retired lost;
+    struct fab_diff told; /* of the last step */
+    uint64_t generation;
+};
+
+static void names(struct fab_inventory *inv)
+{
+    char desc[80];
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        struct fab_node *node = &inv->nodes[i];
+        snprintf(desc, sizeof(desc), "%s %s", fab_str(inv, node->host), fab_str(inv, node->name));
+        if (node->kind == FAB_HCA && *fab_str(inv, node->host) != '\0')
+            node->desc = fab_inventory_string(inv, desc, strlen(desc));
+        else if (node->kind == FAB_SWITCH)
+            node->num_ports = 254;
+    }
+    hand_names(inv, NULL);
+}
+
+static struct world begin(const char *fabric)
+{
+    struct world w = {.generation = 1};
+    assert_int_equal(fabric_parse(fabric, &w.now), 0);
+    names(&w.now);
+    return w;
+}
+
+static void end(struct world *w)
+{
+    fab_inventory_destroy(&w->now);
+    fab_retired_destroy(&w->lost);
+    fab_diff_destroy(&w->told);
+}
+
+static bool is_added(enum fab_change_kind kind)
+{
+    return kind == FAB_CHANGE_HOST_ADDED || kind == FAB_CHANGE_DEVICE_ADDED ||
+           kind == FAB_CHANGE_SWITCH_ADDED || kind == FAB_CHANGE_LINK_ADDED;
+}
+
+static bool same_change(const struct fab_change *a, const struct fab_change *b)
+{
+    return a->kind == b->kind && a->guid == b->guid && a->port == b->port && a->n_raw == b->n_raw &&
+           strcmp(a->what, b->what) == 0 && strcmp(a->before, b->before) == 0 &&
+           strcmp(a->after, b->after) == 0 && strcmp(a->why, b->why) == 0;
+}
+
+/* What is told without the list stands, but for what came; no raw change is lost or told twice. */
+static void check_told(const struct world *w, const struct fab_inventory *next)
+{
+    struct fab_diff raw, plain;
+    uint32_t n_raw = 0, n_plain = 0, n_announced = 0;
+    assert_int_equal(fab_diff_compute(&w->now, next, &raw), 0);
+    assert_int_equal(fab_diff_compute(&w->now, next, &plain), 0);
+    assert_int_equal(fab_diff_correlate(&w->now, next, &plain), 0);
+    assert_int_equal(w->told.n_lost, raw.n_lost);
+    for (uint32_t i = 0; i < w->told.n; i++) {
+        const struct fab_change *c = &w->told.changes[i];
+        n_raw += c->n_raw;
+        assert_true(c->n_raw > 0 && c->why[0] != '\0' && (c->guid == 0 || c->subjects[0] != '\0'));
+        if (c->last_seen != 0) /* of what was lost */
+            assert_non_null(strstr(c->why, "lost in generation "));
+        n_announced += !is_added(c->kind) && c->last_seen == 0;
+    }
+    assert_int_equal(n_raw, raw.n);
+    for (uint32_t i = 0; i < plain.n; i++) {
+        const struct fab_change *c = &plain.changes[i];
+        bool found = is_added(c->kind);
+        n_plain += !found;
+        for (uint32_t k = 0; k < w->told.n && !found; k++)
+            found = same_change(c, &w->told.changes[k]);
+        if (!found)
+            fail_msg("not told any more: %s|%s|%s|%s", fab_change_name(c->kind), c->what, c->before,
+                     c->after);
+    }
+    assert_int_equal(n_plain, n_announced);
+    fab_diff_destroy(&raw);
+    fab_diff_destroy(&plain);
+}
+
+static bool has_cable(const struct fab_inventory *inv, const struct fab_retired_cable *cable)
+{
+    uint32_t ports[2];
+    for (int i = 0; i < 2; i++) {
+        uint32_t node = fab_inventory_find(inv, cable->end[i].guid);
+        ports[i] = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, cable->end[i].num);
+    }
+    return ports[0] != FAB_NONE && ports[1] != FAB_NONE && inv->ports[ports[0]].peer == ports[1];
+}
+
+/* Nothing that is there is remembered as lost; everything once, in order. */
+static void check_list(const struct world *w)
+{
+    for (uint32_t i = 0; i < w->lost.n_nodes; i++) {
+        assert_int_equal(fab_inventory_find(&w->now, w->lost.nodes[i].guid), FAB_NONE);
+        assert_true(w->lost.nodes[i].generation <= w->generation);
+        assert_int_equal(fab_retired_find(&w->lost, w->lost.nodes[i].guid), i);
+        if (i > 0)
+            assert_true(fab_retired_order_nodes(&w->lost.nodes[i - 1], &w->lost.nodes[i]) < 0);
+    }
+    for (uint32_t i = 0; i < w->lost.n_cables; i++) {
+        assert_false(has_cable(&w->now, &w->lost.cables[i]));
+        if (i > 0)
+            assert_true(fab_retired_order_cables(&w->lost.cables[i - 1], &w->lost.cables[i]) < 0);
+    }
+}
+
+/* The next sweep, which is emptied: w->told is what it comes to. */
+static void sweep(struct world *w, struct fab_inventory *next)
+{
+    struct fab_retired lost;
+    fab_diff_destroy(&w->told);
+    assert_int_equal(fab_diff_compute(&w->now, next, &w->told), 0);
+    assert_int_equal(fab_diff_correlate_with(&w->now, next, &w->lost, &w->told), 0);
+    check_told(w, next);
+    w->generation++;
+    for (uint32_t i = 0; i < w->told.n; i++) { /* as when it is published */
+        if (w->told.changes[i].last_seen == 0)
+            w->told.changes[i].last_seen = (int64_t)w->generation * 1000000;
+    }
+    assert_int_equal(fab_retired_update(&w->lost, &w->now, next, &w->told, w->generation, 0, &lost), 0);
+    fab_retired_destroy(&w->lost);
+    w->lost = lost;
+    fab_inventory_destroy(&w->now);
+    w->now = *next;
+    fab_inventory_init(next);
+    check_list(w);
+}
+
+static struct fab_inventory copy_of(const struct fab_inventory *inv)
+{
+    struct fab_inventory copy;
+    assert_int_equal(fab_inventory_copy(&copy, inv), 0);
+    return copy;
+}
+
+static void assert_told(const struct world *w, const char *const *lines, uint32_t n)
+{
+    char line[3000];
+    for (uint32_t i = 0; i < w->told.n || i < n; i++) {
+        const struct fab_change *c = &w->told.changes[i];
+        if (i < w->told.n)
+            snprintf(line, sizeof(line), "%s|%s|%s|%s", fab_change_name(c->kind), c->what, c->before,
+                     c->after);
+        assert_string_equal(i < w->told.n ? line : "(no more)", i < n ? lines[i] : "(no more)");
+    }
+}
+
+#define ASSERT_TOLD(w, ...)                                                                                  \
+    do {                                                                                                     \
+        static const char *const lines_[] = {__VA_ARGS__};                                                   \
+        assert_told(w, lines_, sizeof(lines_) / sizeof(lines_[0]));                                          \
+    } while (0)
+
+/* Swept without it, then with it. */
+static void away(struct world *w, const char *node)
+{
+    struct fab_inventory next = copy_of(&w->now);
+    assert_int_equal(fabric_lose(&next, node), 0);
+    sweep(w, &next);
+}
+
+static void unplugged(struct world *w, const char *node, unsigned port)
+{
+    struct fab_inventory next = copy_of(&w->now);
+    assert_int_equal(fabric_unlink(&next, node, port), 0);
+    sweep(w, &next);
+}
+
+#define SMALL "fattree2:2,2,2,1"
+
+/* ---- one hand at a time ---------------------------------------------------------------------------- */
+
+TEST(test_a_switch)
+{
+    struct world w = begin(SMALL);
+    struct fab_inventory whole = copy_of(&w.now), next = copy_of(&whole);
+    away(&w, "spine1");
+    ASSERT_TOLD(&w, "switch-lost|spine1|0x0000000000200002|");
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "switch-back|spine1|lost|there");
+    assert_string_equal(w.told.changes[0].why,
+                        "the same GUID, with 2 of its 2 cables; it was lost in generation 2, "
+                        "last seen 1970-01-01T00:00:02Z");
+    assert_int_equal(w.lost.n_nodes + w.lost.n_cables, 0);
+
+    away(&w, "spine1");
+    next = copy_of(&whole);
+    assert_int_equal(fabric_replace(&next, "spine1", 0x990001, 1), 0);
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "switch-replaced|spine1|0x0000000000200002|0x0000000000990001");
+    assert_int_equal(w.told.changes[0].former, 0x200002);
+    assert_int_equal(w.told.changes[0].last_seen, 4000000);
+    /* the other one is back later, at what is in its place now */
+    assert_int_equal(w.lost.n_nodes, 0);
+    assert_int_equal(w.lost.n_cables, 1);
+    next = copy_of(&whole);
+    assert_int_equal(fabric_replace(&next, "spine1", 0x990001, 9), 0);
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "link-back|leaf2[3] - spine1[2]|lost|4xHDR");
+    assert_int_equal(w.lost.n_cables, 0);
+    fab_inventory_destroy(&whole);
+    end(&w);
+}
+
+/* A leaf with its hosts, which are retired meanwhile, and a spine that is swapped at the same time. */
+TEST(test_a_leaf_with_its_hosts)
+{
+    struct world w = begin("fattree2:3,3,2,1");
+    struct fab_inventory next = copy_of(&w.now);
+    away(&w, "leaf1");
+    assert_int_equal(w.told.n, 3);
+    assert_int_equal(w.lost.n_nodes, 3);
+    assert_int_equal(w.lost.n_cables, 5);
+    assert_int_equal(fabric_replace(&next, "leaf1", 0x990001, 99), 0);
+    assert_int_equal(fabric_replace(&next, "spine2", 0x990002, 99), 0);
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "switch-replaced|leaf1|0x0000000000200000|0x0000000000990001",
+                "switch-replaced|spine2|0x0000000000200004|0x0000000000990002",
+                "host-back|node0001 HCA-1|lost|there", "host-back|node0002 HCA-1|lost|there");
+    assert_int_equal(w.lost.n_nodes + w.lost.n_cables, 0);
+    end(&w);
+}
+
+TEST(test_an_hca)
+{
+    struct world w = begin(SMALL);
+    struct fab_inventory whole = copy_of(&w.now), next = copy_of(&whole);
+    away(&w, "node0001");
+    ASSERT_TOLD(&w, "host-lost|node0001|1 device: 0x0000000000100000 at leaf1[1]|");
+    assert_int_equal(fabric_replace(&next, "node0001", 0x990001, 9), 0);
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "hca-replaced|node0001 HCA-1|0x0000000000100000|0x0000000000990001");
+    assert_string_equal(
+        w.told.changes[0].why,
+        "another GUID under the same host's and device's name at the same port leaf1[1]; the former "
+        "was lost in generation 2, last seen 1970-01-01T00:00:02Z");
+    assert_int_equal(w.lost.n_nodes + w.lost.n_cables, 0);
+
+    away(&w, "node0001"); /* and put elsewhere, as another one */
+    next = copy_of(&whole);
+    assert_int_equal(fabric_replace(&next, "node0001", 0x990002, 9), 0);
+    assert_int_equal(fabric_move(&next, "node0001", 1, "leaf2", 40), 0);
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "hca-replaced|node0001 HCA-1|0x0000000000990001|0x0000000000990002",
+                "host-moved|node0001 HCA-1[1]|leaf1[1]|leaf2[40]");
+    assert_int_equal(w.lost.n_nodes + w.lost.n_cables, 0);
+
+    next = copy_of(&w.now);
+    away(&w, "node0001"); /* and back, as it was */
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "host-back|node0001 HCA-1|lost|there");
+    away(&w, "node0001"); /* and moved */
+    next = copy_of(&whole);
+    assert_int_equal(fabric_replace(&next, "node0001", 0x990002, 9), 0);
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "host-moved|node0001 HCA-1[1]|leaf2[40]|leaf1[1]");
+    fab_inventory_destroy(&whole);
+    end(&w);
+}
+
+static void rename_to(struct fab_inventory *inv, const char *node, const char *desc)
+{
+    uint32_t at = fabric_find(inv, node);
+    assert_true(at != FAB_NONE);
+    inv->nodes[at].desc = fab_inventory_string(inv, desc, strlen(desc));
+    hand_names(inv, NULL);
+}
+
+/* Under another name: by its GUID, or by its place. */
+TEST(test_other_names)
+{
+    struct world w = begin(SMALL);
+    struct fab_inventory whole = copy_of(&w.now), next = copy_of(&whole);
+    away(&w, "node0001");
+    rename_to(&next, "node0001", "gpu17 HCA-1");
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "host-back|node0001 HCA-1|lost|there as gpu17 HCA-1");
+    assert_true(w.told.changes[0].renamed);
+    assert_string_equal(w.told.changes[0].subjects, "node0001");
+    assert_string_equal(fab_subject_next(w.told.changes[0].subjects), "gpu17");
+
+    away(&w, "gpu17");
+    next = copy_of(&whole);
+    assert_int_equal(fabric_replace(&next, "node0001", 0x990001, 9), 0);
+    rename_to(&next, "node0001", "gpu18 HCA-1");
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "hca-replaced|gpu17 HCA-1|0x0000000000100000 gpu17 HCA-1|0x0000000000990001 gpu18 HCA-1");
+    assert_true(w.told.changes[0].renamed);
+
+    away(&w, "spine2");
+    next = copy_of(&w.now); /* without it; and another one by another name */
+    fab_inventory_destroy(&next);
+    next = copy_of(&whole);
+    assert_int_equal(fabric_replace(&next, "node0001", 0x990001, 9), 0);
+    rename_to(&next, "node0001", "gpu18 HCA-1");
+    assert_int_equal(fabric_replace(&next, "spine2", 0x990002, 9), 0);
+    rename_to(&next, "spine2", "core7");
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "switch-replaced|spine2|0x0000000000200003 spine2|0x0000000000990002 core7");
+    assert_true(w.told.changes[0].renamed);
+    fab_inventory_destroy(&whole);
+    end(&w);
+}
+
+TEST(test_cables)
+{
+    struct world w = begin(SMALL);
+    struct fab_inventory whole = copy_of(&w.now), next = copy_of(&whole);
+    unplugged(&w, "leaf1", 3);
+    ASSERT_TOLD(&w, "link-lost|leaf1[3] - spine1[1]|4xHDR|");
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "link-back|leaf1[3] - spine1[1]|lost|4xHDR");
+    assert_int_equal(w.told.changes[0].last_seen, 2000000);
+
+    next = copy_of(&whole);
+    unplugged(&w, "leaf1", 3);
+    assert_int_equal(fabric_move(&next, "leaf1", 3, "spine1", 30), 0);
+    assert_int_equal(fabric_set_rate(&next, "leaf1", 3, 4, FAB_EDR), 0);
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "cable-moved|leaf1[3] - spine1[1]|spine1[1], 4xHDR|spine1[30], 4xEDR");
+    assert_int_equal(w.lost.n_cables, 0);
+
+    next = copy_of(&whole); /* both ends */
+    unplugged(&w, "leaf1", 3);
+    assert_int_equal(fabric_move(&next, "leaf1", 3, "spine1", 31), 0);
+    assert_int_equal(fabric_move(&next, "spine1", 31, "leaf1", 41), 0);
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "cable-moved|leaf1[3] - spine1[30]|leaf1[3] - spine1[30]|leaf1[41] - spine1[31]");
+    assert_int_equal(w.lost.n_cables, 0);
+    fab_inventory_destroy(&whole);
+    end(&w);
+}
+
+/* Two cables that were lost at once, and one from each: nobody knows which of them it is. */
+TEST(test_no_guess)
+{
+    struct world w = begin(SMALL);
+    struct fab_inventory third = copy_of(&w.now);
+    unplugged(&w, "leaf1", 4); /* - spine2[1] */
+    struct fab_inventory next = copy_of(&w.now);
+    assert_int_equal(fabric_unlink(&next, "leaf1", 3), 0); /* - spine1[1] */
+    assert_int_equal(fabric_unlink(&next, "leaf2", 4), 0); /* - spine2[2] */
+    sweep(&w, &next);
+    assert_int_equal(fabric_unlink(&third, "leaf1", 3), 0);
+    assert_int_equal(fabric_unlink(&third, "leaf2", 4), 0);
+    assert_int_equal(fabric_move(&third, "leaf1", 4, "spine2", 2), 0);
+    assert_int_equal(fabric_move(&third, "spine2", 2, "leaf1", 3), 0);
+    sweep(&w, &third);
+    ASSERT_TOLD(&w, "link-added|leaf1[3] - spine2[2]||4xHDR");
+    assert_int_equal(w.lost.n_cables, 3);
+    end(&w);
+
+    w = begin(SMALL); /* a name that two have recognises neither */
+    next = copy_of(&w.now);
+    assert_int_equal(fabric_lose(&next, "node0001"), 0);
+    assert_int_equal(fabric_lose(&next, "node0003"), 0);
+    struct fab_inventory back = copy_of(&w.now);
+    sweep(&w, &next);
+    assert_int_equal(fabric_replace(&back, "node0001", 0x990001, 9), 0);
+    assert_int_equal(fabric_replace(&back, "node0003", 0x990003, 9), 0);
+    assert_int_equal(fabric_move(&back, "node0001", 1, "leaf2", 40), 0);
+    assert_int_equal(fabric_move(&back, "node0003", 1, "leaf1", 40), 0);
+    rename_to(&back, "node0003", "node0001 HCA-1");
+    sweep(&w, &back);
+    for (uint32_t i = 0; i < w.told.n; i++)
+        assert_true(is_added(w.told.changes[i].kind));
+    assert_int_equal(w.lost.n_nodes, 2);
+    end(&w);
+}
+
+/* What leaves the history is forgotten. */
+TEST(test_bounds)
+{
+    struct world w = begin(SMALL);
+    struct fab_retired next, none = {0};
+    struct fab_diff nothing = {0};
+    away(&w, "spine1");
+    away(&w, "node0001");
+    assert_int_equal(w.lost.n_nodes, 2);
+    assert_int_equal(fab_retired_update(&w.lost, &w.now, &w.now, &nothing, 4, 2, &next), 0);
+    assert_int_equal(next.n_nodes, 1);
+    assert_int_equal(next.n_cables, 1);
+    assert_string_equal(next.nodes[0].host, "node0001");
+    fab_retired_destroy(&next);
+    assert_int_equal(fab_retired_update(&w.lost, &w.now, &w.now, &nothing, 4, 3, &next), 0);
+    assert_int_equal(next.n_nodes + next.n_cables, 0);
+    fab_retired_destroy(&next);
+    for (uint64_t i = 1; i <= FAB_RETIRED_MAX + 10; i++) {
+        const struct fab_retired_node node = {.guid = i,
+                                              .generation = i % 7 + (i <= 10 ? 0 : 7),
+                                              .host = (char *)"h",
+                                              .name = (char *)"n",
+                                              .kind = FAB_HCA};
+        assert_int_equal(fab_retired_add_node(&none, &node), 0);
+    }
+    fab_retired_finish(&none);
+    assert_int_equal(none.n_nodes, FAB_RETIRED_MAX);
+    assert_int_equal(none.nodes[0].guid, 11); /* those lost first went */
+    fab_retired_destroy(&none);
+    end(&w);
+}
+
+/* ---- every kind of fabric: slow is told as quick --------------------------------------------------- */
+
+static uint32_t pick(const struct fab_inventory *inv, unsigned kind, uint64_t *dice, char name[64])
+{
+    uint32_t node;
+    do {
+        node = (uint32_t)(fabric_random_next(dice) % inv->n_nodes);
+    } while (inv->nodes[node].kind != kind);
+    fabric_node_name(inv, node, name, 64);
+    return node;
+}
+
+static unsigned free_port(const struct fab_inventory *inv, uint32_t node)
+{
+    unsigned num = 254;
+    while (fab_inventory_port(inv, node, num) != FAB_NONE)
+        num--;
+    return num;
+}
+
+/* The change of a kind that is told of a hand at once is told of its second half as well. */
+static void one_slow_hand(const char *fabric, uint64_t *dice)
+{
+    struct world w = begin(fabric);
+    struct fab_inventory next = copy_of(&w.now), between = copy_of(&w.now);
+    struct fab_diff quick;
+    char name[64], other[64];
+    unsigned what = (unsigned)(fabric_random_next(dice) % 4);
+    uint32_t node = pick(&next, what % 2 == 0 ? FAB_HCA : FAB_SWITCH, dice, name),
+             to = pick(&next, FAB_SWITCH, dice, other);
+    const struct fab_port *port =
+        &next.ports[next.nodes[node].first_port + fabric_random_next(dice) % next.nodes[node].n_ports];
+    unsigned num = port->num;
+    bool fine = port->peer != FAB_NONE;
+    if (what < 2) {
+        assert_int_equal(fabric_lose(&between, name), 0);
+        assert_int_equal(fabric_replace(&next, name, 0x990001, 999), 0);
+    } else if (fine) {
+        fine = (what == 2 || next.nodes[next.ports[port->peer].node].kind == FAB_SWITCH) && to != node;
+        fine = fine && fabric_move(&next, name, num, other, free_port(&next, to)) == 0;
+        assert_int_equal(fabric_unlink(&between, name, num), 0);
+    }
+    if (fine) {
+        struct fab_inventory at_once = copy_of(&next);
+        assert_int_equal(fab_diff_compute(&w.now, &at_once, &quick), 0);
+        assert_int_equal(fab_diff_correlate(&w.now, &at_once, &quick), 0);
+        assert_int_equal(quick.n, 1);
+        sweep(&w, &between);
+        sweep(&w, &next);
+        const struct fab_change *told = NULL;
+        for (uint32_t i = 0; i < w.told.n; i++) {
+            if (w.told.changes[i].kind == quick.changes[0].kind && told == NULL)
+                told = &w.told.changes[i];
+            else if (what != 1 ||
+                     (w.told.changes[i].kind != FAB_CHANGE_HOST_BACK && /* its hosts were away, */
+                      w.told.changes[i].kind != FAB_CHANGE_PORT_BACK))  /* or one of their ports */
+                fail_msg("%s: hand %u on %s: %s|%s|%s|%s|%s", fabric, what, name,
+                         fab_change_name(w.told.changes[i].kind), w.told.changes[i].what,
+                         w.told.changes[i].before, w.told.changes[i].after, w.told.changes[i].why);
+        }
+        assert_non_null(told);
+        assert_string_equal(told->what, quick.changes[0].what);
+        assert_string_equal(told->before, quick.changes[0].before);
+        assert_string_equal(told->after, quick.changes[0].after);
+        assert_string_equal(told->subjects, quick.changes[0].subjects);
+        assert_int_equal(w.lost.n_nodes + w.lost.n_cables, 0);
+        fab_diff_destroy(&quick);
+        fab_inventory_destroy(&at_once);
+    }
+    fab_inventory_destroy(&between);
+    fab_inventory_destroy(&next);
+    end(&w);
+}
+
+TEST(test_slow_as_quick)
+{
+    static const char *const fabrics[] = {"fattree2:6,3,5,1", "fattree2:4,3,4,2", "fattree3:4",
+                                          "dragonfly:3,4,2",  "torus:4,4:2",      "torus:3,3,3:1",
+                                          "mesh:4,4:2",       "random:12,40,10:5"};
+    uint64_t dice = 17;
+    for (unsigned i = 0; i < 200; i++)
+        one_slow_hand(fabrics[i % (sizeof(fabrics) / sizeof(fabrics[0]))], &dice);
+}
+
+/* ---- random edits, one after the other ------------------------------------------------------------- */
+
+static void edit(struct fab_inventory *inv, uint64_t *dice)
+{
+    char name[64], other[64], desc[40];
+    uint64_t r = fabric_random_next(dice);
+    uint32_t node = pick(inv, r % 2 == 0 ? FAB_HCA : FAB_SWITCH, dice, name),
+             to = pick(inv, FAB_SWITCH, dice, other);
+    unsigned num = 1 + (unsigned)(r >> 32) % 4;
+    switch ((r >> 8) % 6) { /* some are refused: there is no such cable, or it would lead to itself */
+    case 0:
+        (void)fabric_replace(inv, name, 0x900000 + (r >> 20) % 50, (unsigned)(r >> 16) % 9);
+        break;
+    case 1:
+        (void)fabric_move(inv, name, num, other, free_port(inv, to));
+        break;
+    case 2:
+        if (inv->n_nodes > 8)
+            (void)fabric_lose(inv, name);
+        break;
+    case 3:
+    case 4:
+        (void)fabric_unlink(inv, name, num);
+        break;
+    default:
+        snprintf(desc, sizeof(desc), "node%04u HCA-%u", (unsigned)(r >> 16) % 30,
+                 1 + (unsigned)(r >> 40) % 2);
+        inv->nodes[node].desc = fab_inventory_string(inv, desc, strlen(desc));
+        break;
+    }
+}
+
+static bool can_be_edited(const struct fab_inventory *inv)
+{
+    uint32_t n[5] = {0};
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        n[inv->nodes[i].kind]++;
+    return n[FAB_SWITCH] > 0 && n[FAB_HCA] > 0;
+}
+
+/* Forth from one state to the next, and at random back to one that was before: much returns, and much is
+ * replaced meanwhile. sweep() checks each step. */
+TEST(test_random_steps)
+{
+    static const char *const fabrics[] = {"fattree2:4,2,4,1", "dragonfly:2,3,1", "torus:3,3:1",
+                                          "random:6,25,8:3"};
+    uint32_t seen[FAB_CHANGE_KINDS] = {0};
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct world w = begin(fabrics[seed % 4]);
+        struct fab_inventory past = copy_of(&w.now);
+        uint64_t dice = seed * 77;
+        for (unsigned step = 0; step < 16; step++) {
+            struct fab_inventory next = copy_of(fabric_random_next(&dice) % 3 == 0 ? &past : &w.now);
+            for (unsigned i = 0; i < fabric_random_next(&dice) % 5 && can_be_edited(&next); i++) {
+                edit(&next, &dice);
+                hand_finish(&next);
+                hand_names(&next, NULL);
+            }
+            if (fabric_random_next(&dice) % 6 == 0) {
+                fab_inventory_destroy(&past);
+                past = copy_of(&next);
+            }
+            sweep(&w, &next);
+            for (uint32_t i = 0; i < w.told.n; i++)
+                seen[w.told.changes[i].kind] += strstr(w.told.changes[i].why, "lost in generation ") != NULL;
+        }
+        fab_inventory_destroy(&past);
+        end(&w);
+    }
+    static const enum fab_change_kind kinds[] = {
+        FAB_CHANGE_HCA_REPLACED, FAB_CHANGE_HOST_MOVED,  FAB_CHANGE_CABLE_MOVED, FAB_CHANGE_SWITCH_REPLACED,
+        FAB_CHANGE_HOST_BACK,    FAB_CHANGE_SWITCH_BACK, FAB_CHANGE_LINK_BACK};
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (seen[kinds[i]] == 0)
+            fail_msg("no %s was told of anything lost", fab_change_name(kinds[i]));
+    }
+}

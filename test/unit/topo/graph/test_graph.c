@@ -1,0 +1,375 @@
+/* Planes: what they consist of, in which order, and what their cables cost. */
+
+#include "test/fabrics/build.h"
+#include "test/unit/test.h"
+#include "topo/graph/graph.h"
+
+static uint32_t string(struct fab_inventory *inv, const char *text)
+{
+    uint32_t offset = fab_inventory_string(inv, text, strlen(text));
+    assert_int_not_equal(offset, FAB_NONE);
+    return offset;
+}
+
+/* An HCA with names of our choice. */
+static uint32_t named_hca(struct build *b, const char *host, const char *name, unsigned ports)
+{
+    uint32_t node = build_hca(b, build_host(b), 1, 1, ports);
+    assert_int_equal(b->rc, PMIXFAB_OK);
+    b->inv->nodes[node].host = string(b->inv, host);
+    b->inv->nodes[node].name = string(b->inv, name);
+    return node;
+}
+
+static void planes_of(const struct fab_inventory *inv, struct fab_planes *planes)
+{
+    struct fab_err err = {""};
+    int rc = fab_planes_build(inv, FAB_COST_RATE, planes, &err);
+    if (rc != PMIXFAB_OK)
+        fail_msg("planes: %d %s", rc, err.text);
+}
+
+static const struct fab_node *node_of(const struct fab_plane *plane, uint32_t device)
+{
+    return &plane->inv->nodes[plane->inv->ports[plane->devices[device].port].node];
+}
+
+/* host natural, then name natural, then port. */
+TEST(test_device_order)
+{
+    static const struct {
+        const char *host, *name;
+        unsigned ports;
+    } hcas[] = {{"node10", "HCA-1", 1}, {"node2", "HCA-10", 1}, {"node2", "HCA-9", 2},
+                {"Node2", "HCA-1", 1},  {"node2", "HCA-2", 1},  {"node1", "mlx5_0", 1},
+                {"a", "HCA-1", 1},      {"node02", "HCA-1", 1}};
+    static const char *const want[] = {"Node2 HCA-1 1",  "a HCA-1 1",      "node1 mlx5_0 1",
+                                       "node2 HCA-2 1",  "node2 HCA-9 1",  "node2 HCA-9 2",
+                                       "node2 HCA-10 1", "node02 HCA-1 1", "node10 HCA-1 1"};
+    struct fab_inventory inv;
+    struct build b;
+    build_begin(&b, &inv);
+    uint32_t sw = build_switch(&b, 20, "sw");
+    for (unsigned i = 0, at = 1; i < sizeof(hcas) / sizeof(hcas[0]); i++) {
+        uint32_t hca = named_hca(&b, hcas[i].host, hcas[i].name, hcas[i].ports);
+        for (unsigned p = 1; p <= hcas[i].ports; p++)
+            build_cable(&b, sw, at++, hca, p, 4, FAB_HDR);
+    }
+    assert_int_equal(build_end(&b), PMIXFAB_OK);
+    struct fab_planes planes;
+    planes_of(&inv, &planes);
+    assert_int_equal(planes.n, 1);
+    const struct fab_plane *plane = &planes.planes[0];
+    assert_int_equal(plane->n_devices, 9);
+    for (uint32_t i = 0; i < 9; i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "%s %s %u", fab_str(&inv, node_of(plane, i)->host),
+                 fab_str(&inv, node_of(plane, i)->name), inv.ports[plane->devices[i].port].num);
+        /* node2 and node02 are near each other, in an order that fab_natural_cmp decides */
+        if (fab_natural_cmp("node02", "node2") < 0 && i >= 3 && i <= 7)
+            assert_string_equal(text, i == 3 ? want[7] : want[i - 1]);
+        else
+            assert_string_equal(text, want[i]);
+    }
+    assert_int_equal(plane->n_hosts, 6);
+    for (uint32_t h = 0; h < plane->n_hosts; h++)
+        for (uint32_t i = 0; i < plane->hosts[h].n; i++) {
+            assert_int_equal(plane->devices[plane->hosts[h].first + i].host, h);
+            assert_string_equal(fab_str(&inv, node_of(plane, plane->hosts[h].first + i)->host),
+                                plane->hosts[h].name);
+        }
+    fab_planes_destroy(&planes);
+    fab_inventory_destroy(&inv);
+}
+
+/* Many, in no order, of few hosts: each comes behind the one before it. */
+TEST(test_order_of_many)
+{
+    uint64_t dice = (uint64_t)(*state == NULL);
+    for (unsigned n = 20; n <= 240; n += 20) {
+        struct fab_inventory inv;
+        struct fab_planes planes;
+        struct build b;
+        build_begin(&b, &inv);
+        uint32_t sw = build_switch(&b, 250, "sw");
+        for (unsigned i = 0; i < n; i++) {
+            char host[16], name[16];
+            snprintf(host, sizeof(host), "node%u", (unsigned)(fabric_random_next(&dice) % 4));
+            snprintf(name, sizeof(name), "mlx5_%u", (unsigned)(fabric_random_next(&dice) % 30));
+            build_cable(&b, sw, i + 1, named_hca(&b, host, name, 1), 1, 4, FAB_HDR);
+        }
+        assert_int_equal(build_end(&b), PMIXFAB_OK);
+        planes_of(&inv, &planes);
+        const struct fab_plane *plane = &planes.planes[0];
+        for (uint32_t i = 1; i < n; i++) {
+            const struct fab_node *last = node_of(plane, i - 1), *node = node_of(plane, i);
+            int order = fab_natural_cmp(fab_str(&inv, last->host), fab_str(&inv, node->host));
+            order =
+                order != 0 ? order : fab_natural_cmp(fab_str(&inv, last->name), fab_str(&inv, node->name));
+            assert_true(order < 0 || (order == 0 && inv.ports[plane->devices[i - 1].port].guid <
+                                                        inv.ports[plane->devices[i].port].guid));
+        }
+        fab_planes_destroy(&planes);
+        fab_inventory_destroy(&inv);
+    }
+}
+
+/* Most devices first, then most switches, then the lowest GUID; what has neither is no plane. */
+TEST(test_plane_order)
+{
+    struct fab_inventory inv;
+    struct build b;
+    build_begin(&b, &inv);
+    uint32_t a = build_switch(&b, 8, "a"), c = build_switch(&b, 8, "c"), d = build_switch(&b, 8, "d");
+    uint32_t e = build_switch(&b, 8, "e"), f = build_switch(&b, 8, "f");
+    build_switch(&b, 8, "lonely");
+    build_simple_host(&b, a, 1); /* one device, one switch */
+    build_simple_host(&b, c, 1); /* two devices, one switch */
+    build_simple_host(&b, c, 2);
+    build_simple_host(&b, d, 1); /* one device, one switch, higher GUIDs */
+    build_simple_host(&b, e, 1); /* one device, two switches */
+    build_cable(&b, e, 2, f, 2, 4, FAB_HDR);
+    uint32_t one = named_hca(&b, "r1", "x", 1), other = named_hca(&b, "r2", "x", 1);
+    build_cable(&b, one, 1, other, 1, 4, FAB_HDR);
+    inv.nodes[one].kind = inv.nodes[other].kind = FAB_ROUTER;
+    assert_int_equal(build_end(&b), PMIXFAB_OK);
+    struct fab_planes planes;
+    planes_of(&inv, &planes);
+    static const char *const first_switch[] = {"c", "e", "a", "d"};
+    assert_int_equal(planes.n, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct fab_plane *plane = &planes.planes[i];
+        assert_string_equal(fab_str(&inv, inv.nodes[plane->switches[0].node].name), first_switch[i]);
+        assert_int_equal(plane->n_devices, i == 0 ? 2 : 1);
+        assert_int_equal(plane->n_switches, i == 1 ? 2 : 1);
+        assert_int_equal(plane->n_adj, i == 1 ? 2 : 0);
+    }
+    fab_planes_destroy(&planes);
+    fab_inventory_destroy(&inv);
+}
+
+/* Without any cable: the first HCA port, or else each switch, or nothing. */
+TEST(test_uncabled)
+{
+    struct fab_inventory inv;
+    struct fab_planes planes;
+    struct build b;
+    fab_inventory_init(&inv);
+    assert_int_equal(fab_inventory_finish(&inv, NULL), PMIXFAB_OK);
+    planes_of(&inv, &planes);
+    assert_int_equal(planes.n, 0);
+    fab_planes_destroy(&planes);
+    fab_inventory_destroy(&inv);
+
+    build_begin(&b, &inv);
+    build_switch(&b, 8, "one");
+    build_switch(&b, 8, "two");
+    assert_int_equal(build_end(&b), PMIXFAB_OK);
+    planes_of(&inv, &planes);
+    assert_int_equal(planes.n, 2);
+    assert_int_equal(planes.planes[1].n_switches, 1);
+    assert_int_equal(planes.planes[1].switches[0].node, 1);
+    assert_int_equal(planes.planes[1].fastest_mbps, 0);
+    fab_planes_destroy(&planes);
+    fab_inventory_destroy(&inv);
+
+    build_begin(&b, &inv);
+    build_switch(&b, 8, "one");
+    build_hca(&b, build_host(&b), 1, 1, 2);
+    build_hca(&b, build_host(&b), 1, 1, 1);
+    assert_int_equal(build_end(&b), PMIXFAB_OK);
+    planes_of(&inv, &planes);
+    assert_int_equal(planes.n, 1);
+    const struct fab_plane *plane = &planes.planes[0];
+    assert_int_equal(plane->n_devices, 1);
+    assert_int_equal(plane->n_switches, 0);
+    assert_int_equal(plane->devices[0].sw, FAB_NONE);
+    assert_int_equal(plane->devices[0].access, 0);
+    assert_string_equal(plane->hosts[0].name, "node0001");
+    assert_int_equal(inv.ports[plane->devices[0].port].num, 1);
+    fab_planes_destroy(&planes);
+    fab_inventory_destroy(&inv);
+}
+
+/* One edge for parallel cables, at the cheapest; costs rounded up; unknown rates and disagreeing ends. */
+TEST(test_cable_costs)
+{
+    struct fab_inventory inv;
+    struct build b;
+    build_begin(&b, &inv);
+    uint32_t x = build_switch(&b, 20, "x"), y = build_switch(&b, 20, "y"), z = build_switch(&b, 20, "z");
+    build_simple_host(&b, x, 1); /* 200 Gb/s */
+    build_cable(&b, x, 2, y, 2, 4, FAB_QDR);
+    build_cable(&b, x, 3, y, 3, 4, FAB_FDR); /* 56: 35.7 */
+    build_cable(&b, y, 4, x, 4, 4, FAB_DDR);
+    build_cable(&b, x, 5, z, 5, 0, FAB_SPEED_UNKNOWN);
+    build_cable(&b, y, 6, z, 6, 4, FAB_EDR);
+    assert_int_equal(build_end(&b), PMIXFAB_OK);
+    uint32_t end = fab_inventory_port(&inv, fabric_find(&inv, "z"), 6);
+    inv.ports[end].speed = FAB_HDR; /* its other end still says EDR */
+    struct fab_planes planes;
+    planes_of(&inv, &planes);
+    const struct fab_plane *plane = &planes.planes[0];
+    assert_int_equal(plane->fastest_mbps, 200000);
+    assert_int_equal(plane->n_cables, 6);
+    assert_int_equal(plane->n_adj, 6);
+    static const struct {
+        uint32_t to;
+        unsigned cost, cables;
+    } want[] = {{1, 36, 3}, {2, 10, 1}, {0, 36, 3}, {2, 20, 1}, {0, 10, 1}, {1, 20, 1}};
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(plane->adj[i].to, want[i].to);
+        assert_int_equal(plane->adj[i].cost, want[i].cost);
+        assert_int_equal(plane->adj[i].cables, want[i].cables);
+    }
+    assert_int_equal(plane->devices[0].access, 10);
+    assert_int_equal(plane->switches[plane->devices[0].sw].n_devices, 1);
+    fab_planes_destroy(&planes);
+    assert_int_equal(fab_planes_build(&inv, FAB_COST_HOPS, &planes, NULL), PMIXFAB_OK);
+    for (uint32_t i = 0; i < 6; i++)
+        assert_int_equal(planes.planes[0].adj[i].cost, 1);
+    assert_int_equal(planes.planes[0].devices[0].access, 1);
+    fab_planes_destroy(&planes);
+    fab_inventory_destroy(&inv);
+}
+
+/* Neither a dual-port HCA nor a router joins what it is cabled to. An aggregation node is no device. */
+TEST(test_only_switches_connect)
+{
+    struct fab_inventory inv;
+    struct build b;
+    build_begin(&b, &inv);
+    uint32_t x = build_switch(&b, 20, "x"), y = build_switch(&b, 20, "y");
+    uint32_t dual = build_hca(&b, build_host(&b), 1, 1, 2);
+    build_cable(&b, x, 1, dual, 1, 4, FAB_HDR);
+    build_cable(&b, y, 1, dual, 2, 4, FAB_HDR);
+    uint32_t router = named_hca(&b, "", "router", 2), sharp = named_hca(&b, "", "sharp", 1);
+    build_cable(&b, x, 2, router, 1, 4, FAB_NDR);
+    build_cable(&b, y, 2, router, 2, 4, FAB_HDR);
+    build_cable(&b, x, 3, sharp, 1, 4, FAB_HDR);
+    build_simple_host(&b, x, 4);
+    inv.nodes[router].kind = FAB_ROUTER;
+    inv.nodes[sharp].kind = FAB_AGGREGATOR;
+    assert_int_equal(build_end(&b), PMIXFAB_OK);
+    struct fab_planes planes;
+    planes_of(&inv, &planes);
+    assert_int_equal(planes.n, 2);
+    assert_int_equal(planes.planes[0].n_devices, 2);
+    assert_int_equal(planes.planes[0].n_cables, 4);
+    assert_int_equal(planes.planes[0].fastest_mbps, 400000); /* the router's cable counts */
+    assert_int_equal(planes.planes[0].switches[0].n_devices, 2);
+    assert_int_equal(planes.planes[1].n_devices, 1);
+    assert_int_equal(planes.planes[1].n_cables, 2);
+    assert_int_equal(inv.ports[planes.planes[1].devices[0].port].num, 2);
+    fab_planes_destroy(&planes);
+    fab_inventory_destroy(&inv);
+}
+
+/* The number of its plane by a plain flood, for every switch and port; FAB_NONE where nothing is cabled. */
+static void flood(const struct fab_inventory *inv, uint32_t port, uint32_t *part, uint32_t number)
+{
+    uint32_t node = inv->ports[port].node;
+    bool is_switch = inv->nodes[node].kind == FAB_SWITCH;
+    if (part[port] != FAB_NONE || inv->ports[port].peer == FAB_NONE)
+        return;
+    part[port] = number;
+    flood(inv, inv->ports[port].peer, part, number);
+    if (is_switch)
+        for (uint32_t p = inv->nodes[node].first_port;
+             p < inv->nodes[node].first_port + inv->nodes[node].n_ports; p++)
+            flood(inv, p, part, number);
+}
+
+/* Planes against the flood: same cables together, everything in exactly one plane, all cross references
+ * right. */
+static void check_planes(const struct fab_inventory *inv)
+{
+    struct fab_planes planes;
+    planes_of(inv, &planes);
+    uint32_t *part = malloc((inv->n_ports + 1u) * sizeof(*part)), cables = 0, devices = 0;
+    assert_non_null(part);
+    for (uint32_t p = 0; p < inv->n_ports; p++)
+        part[p] = FAB_NONE;
+    for (uint32_t i = 0; i < planes.n; i++) {
+        const struct fab_plane *plane = &planes.planes[i];
+        if (i > 0)
+            assert_true(plane[-1].n_devices >= plane->n_devices);
+        if (plane->n_cables > 0)
+            flood(inv, plane->cables[0].a, part, i);
+        for (uint32_t c = 0; c < plane->n_cables; c++) {
+            assert_int_equal(part[plane->cables[c].a], i);
+            assert_int_equal(inv->ports[plane->cables[c].a].peer, plane->cables[c].b);
+            assert_true(plane->cables[c].a < plane->cables[c].b);
+            assert_true(c == 0 || plane->cables[c - 1].a < plane->cables[c].a);
+        }
+        for (uint32_t d = 0; d < plane->n_devices; d++) {
+            const struct fab_device *device = &plane->devices[d];
+            uint32_t peer = inv->ports[device->port].peer;
+            assert_int_equal(part[device->port], i);
+            assert_int_equal(inv->ports[peer].node, plane->switches[device->sw].node);
+        }
+        for (uint32_t s = 0; s < plane->n_switches; s++) {
+            const struct fab_vertex *v = &plane->switches[s];
+            assert_true(s == 0 || inv->nodes[v[-1].node].guid < inv->nodes[v->node].guid);
+            for (uint32_t e = v->adj_first; e < v->adj_first + v->n_adj; e++) {
+                assert_true(e == v->adj_first || plane->adj[e - 1].to < plane->adj[e].to);
+                assert_int_not_equal(plane->adj[e].to, s);
+            }
+        }
+        cables += plane->n_cables;
+        devices += plane->n_devices;
+    }
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        bool cabled = inv->ports[p].peer != FAB_NONE;
+        assert_int_equal(cabled, part[p] != FAB_NONE);
+        cables -= cabled && inv->ports[p].peer < p;
+        devices -= cabled && inv->nodes[inv->ports[p].node].kind == FAB_HCA;
+    }
+    assert_int_equal(cables, 0);
+    assert_int_equal(devices, 0);
+    free(part);
+    fab_planes_destroy(&planes);
+}
+
+TEST(test_random)
+{
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct fab_inventory inv;
+        char name[256];
+        uint64_t dice = seed;
+        assert_int_equal(fabric_random(&inv, 2 + seed % 20, (unsigned)(seed * 7 % 40), seed % 9, 1, seed),
+                         PMIXFAB_OK);
+        for (unsigned i = 0; i < seed % 30; i++) {
+            uint32_t p = (uint32_t)(fabric_random_next(&dice) % inv.n_ports);
+            if (inv.ports[p].peer == FAB_NONE || inv.n_ports < 6)
+                continue;
+            fabric_node_name(&inv, inv.ports[p].node, name, sizeof(name));
+            assert_int_equal(fabric_unlink(&inv, name, inv.ports[p].num), PMIXFAB_OK);
+        }
+        bool cabled = false;
+        for (uint32_t p = 0; p < inv.n_ports; p++)
+            cabled |= inv.ports[p].peer != FAB_NONE;
+        if (cabled)
+            check_planes(&inv);
+        fab_inventory_destroy(&inv);
+    }
+}
+
+TEST(test_bad_arguments)
+{
+    struct fab_inventory inv;
+    struct fab_planes planes;
+    struct fab_err err;
+    fab_inventory_init(&inv);
+    assert_int_equal(fab_planes_build(&inv, FAB_COST_RATE, &planes, &err), PMIXFAB_ERR_INVAL);
+    assert_non_null(strstr(err.text, "not finished"));
+    assert_null(planes.planes);
+    assert_int_equal(fab_planes_build(NULL, FAB_COST_RATE, &planes, NULL), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_planes_build(&inv, FAB_COST_RATE, NULL, NULL), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_inventory_finish(&inv, NULL), PMIXFAB_OK);
+    assert_int_equal(fab_planes_build(&inv, (enum fab_cost_model)77, &planes, NULL), PMIXFAB_ERR_INVAL);
+    fab_planes_destroy(&planes);
+    fab_planes_destroy(&planes);
+    fab_planes_destroy(NULL);
+    fab_inventory_destroy(&inv);
+}

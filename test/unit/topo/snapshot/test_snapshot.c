@@ -1,0 +1,424 @@
+/* The bytes of a snapshot: made the same each time, and believed only when nothing is wrong with them. */
+#include "test/unit/snapshot_walk.h"
+#include "test/unit/snapshot_world.h"
+
+static uint64_t content_of(const struct world *world, const struct fab_snapshot_meta *meta)
+{
+    const struct layer *layer = &world->layers[0];
+    void *bytes;
+    size_t size;
+    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
+                                        meta, &bytes, &size),
+                     0);
+    uint64_t content = fab_snapshot_content(bytes);
+    free(bytes);
+    return content;
+}
+
+/* The check on a copy that ends where memory ends, so that a sanitizer sees a step too far. */
+static int check_copy(const void *bytes, size_t size, struct fab_err *err)
+{
+    void *copy = malloc(size > 0 ? size : 1);
+    assert_non_null(copy);
+    if (size > 0)
+        memcpy(copy, bytes, size);
+    int rc = fab_snapshot_check(copy, size, err);
+    free(copy);
+    return rc;
+}
+
+TEST(test_built_is_good_and_repeatable)
+{
+    for (size_t f = 0; f < WORLD_FABRICS; f++) {
+        struct world one, two;
+        world_open(&one, world_fabrics[f]);
+        world_open(&two, world_fabrics[f]);
+        assert_int_equal(one.planes.n, two.planes.n);
+        assert_true(one.planes.n >= 1);
+        for (uint32_t p = 0; p < one.planes.n; p++) {
+            struct fab_err err = {""};
+            int rc = fab_snapshot_check(one.layers[p].bytes, one.layers[p].size, &err);
+            if (rc != 0)
+                fail_msg("%s: %s", world_fabrics[f], err.text);
+            assert_int_equal(one.layers[p].size, two.layers[p].size);
+            assert_memory_equal(one.layers[p].bytes, two.layers[p].bytes, one.layers[p].size);
+        }
+        world_close(&one);
+        world_close(&two);
+    }
+}
+
+TEST(test_content_hash)
+{
+    struct world world, other;
+    world_open(&world, "fattree2:3,2,2");
+    struct fab_snapshot_meta meta = world.layers[0].meta;
+    uint64_t content = fab_snapshot_content(world.layers[0].bytes);
+
+    meta.generation++;
+    meta.published++;
+    assert_true(content_of(&world, &meta) == content);
+    meta.index++;
+    assert_true(content_of(&world, &meta) != content);
+    meta = world.layers[0].meta;
+    meta.is_default = !meta.is_default;
+    assert_true(content_of(&world, &meta) != content);
+    meta = world.layers[0].meta;
+    meta.name = "ib9";
+    assert_true(content_of(&world, &meta) != content);
+    meta = world.layers[0].meta;
+    meta.vendor = NULL;
+    assert_true(content_of(&world, &meta) != content);
+    meta = world.layers[0].meta;
+    meta.identifier = "other";
+    assert_true(content_of(&world, &meta) != content);
+
+    /* a LID is not served, a rate is */
+    memset(&other, 0, sizeof(other));
+    assert_int_equal(fabric_parse("fattree2:3,2,2", &other.inv), 0);
+    for (uint32_t p = 0; p < other.inv.n_ports; p++)
+        other.inv.ports[p].lid++;
+    world_compute(&other);
+    assert_true(fab_snapshot_content(other.layers[0].bytes) == content);
+    world_close(&other);
+    memset(&other, 0, sizeof(other));
+    assert_int_equal(fabric_parse("fattree2:3,2,2", &other.inv), 0);
+    assert_int_equal(fabric_set_rate(&other.inv, "leaf1", 3, 4, FAB_EDR), 0);
+    world_compute(&other);
+    assert_true(fab_snapshot_content(other.layers[0].bytes) != content);
+    world_close(&other);
+    world_close(&world);
+}
+
+TEST(test_stamp)
+{
+    struct world world;
+    world_open(&world, "fattree2:3,2,2");
+    struct layer *layer = &world.layers[0];
+    uint64_t content = fab_snapshot_content(layer->bytes);
+    struct pmixfab_plane plane;
+    struct pmixfab *fab;
+
+    fab_snapshot_stamp(layer->bytes, 4711, -5);
+    assert_true(fab_snapshot_content(layer->bytes) == content);
+    assert_int_equal(fab_snapshot_borrow(layer->bytes, layer->size, &fab, NULL), 0);
+    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+    assert_int_equal(plane.generation, 4711);
+    assert_int_equal(plane.published, -5);
+    pmixfab_close(fab);
+    /* stamping is what building with these values would have been */
+    struct fab_snapshot_meta meta = layer->meta;
+    void *bytes;
+    size_t size;
+    meta.generation = 4711;
+    meta.published = -5;
+    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
+                                        &meta, &bytes, &size),
+                     0);
+    assert_int_equal(size, layer->size);
+    assert_memory_equal(bytes, layer->bytes, size);
+    free(bytes);
+    world_close(&world);
+}
+
+TEST(test_build_refuses)
+{
+    struct world world;
+    world_open(&world, "fattree2:2,1,1");
+    const struct layer *l = &world.layers[0];
+    void *bytes = &bytes;
+    size_t size;
+    static const char *const names[] = {
+        "",     ".",
+        "..",   ".hidden",
+        "../x", "a/b",
+        "a b",  "pl\xc3\xa4ne",
+        "a\n",  "0123456789012345678901234567890123456789012345678901234567890123"};
+
+    for (size_t i = 0; i <= sizeof(names) / sizeof(names[0]); i++) {
+        struct fab_snapshot_meta meta = l->meta;
+        meta.name = i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
+        assert_int_equal(
+            fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, &meta, &bytes, &size),
+            PMIXFAB_ERR_INVAL);
+        assert_null(bytes);
+    }
+    assert_int_equal(
+        fab_snapshot_build(NULL, &l->costs, &l->geometry, &l->groups, NULL, &l->meta, &bytes, &size),
+        PMIXFAB_ERR_INVAL);
+    assert_int_equal(
+        fab_snapshot_build(l->plane, NULL, &l->geometry, &l->groups, NULL, &l->meta, &bytes, &size),
+        PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_snapshot_build(l->plane, &l->costs, NULL, &l->groups, NULL, &l->meta, &bytes, &size),
+                     PMIXFAB_ERR_INVAL);
+    assert_int_equal(
+        fab_snapshot_build(l->plane, &l->costs, &l->geometry, NULL, NULL, &l->meta, &bytes, &size),
+        PMIXFAB_ERR_INVAL);
+    assert_int_equal(
+        fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, NULL, &bytes, &size),
+        PMIXFAB_ERR_INVAL);
+    assert_int_equal(
+        fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, &l->meta, NULL, &size),
+        PMIXFAB_ERR_INVAL);
+    assert_int_equal(
+        fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, &l->meta, &bytes, NULL),
+        PMIXFAB_ERR_INVAL);
+    struct fab_costs foreign = l->costs;
+    foreign.view.n_devices++;
+    assert_int_equal(
+        fab_snapshot_build(l->plane, &foreign, &l->geometry, &l->groups, NULL, &l->meta, &bytes, &size),
+        PMIXFAB_ERR_INVAL);
+    world_close(&world);
+}
+
+/* What a flipped bit in byte `at` of a snapshot of version 3 is called. */
+static int name_of_flip(size_t at, unsigned bit, uint64_t size)
+{
+    if (at < 12)
+        return PMIXFAB_ERR_FOREIGN;
+    if (at < 16)
+        return at == 12 && bit <= 1 ? PMIXFAB_ERR_CORRUPT : PMIXFAB_ERR_NEWER; /* 1 and 2 are still read */
+    if (at < 24)
+        return size >> (8 * (at - 16) + bit) & 1 ? PMIXFAB_ERR_CORRUPT : PMIXFAB_ERR_TRUNCATED;
+    return PMIXFAB_ERR_CORRUPT;
+}
+
+static void flip_bits(const char *fabric, size_t step)
+{
+    struct world world;
+    world_open(&world, fabric);
+    unsigned char *bytes = world.layers[0].bytes;
+    size_t size = world.layers[0].size;
+
+    for (size_t at = 0; at < size; at += at < SNAP_BODY ? 1 : step)
+        for (unsigned bit = 0; bit < 8; bit++) {
+            struct fab_err err = {""};
+            bytes[at] ^= (unsigned char)(1u << bit);
+            int rc = fab_snapshot_check(bytes, size, &err);
+            if (rc != name_of_flip(at, bit, size))
+                fail_msg("bit %u of byte %zu: %d %s", bit, at, rc, err.text);
+            assert_true(strlen(err.text) > 10);
+            bytes[at] ^= (unsigned char)(1u << bit);
+        }
+    assert_int_equal(fab_snapshot_check(bytes, size, NULL), 0);
+    world_close(&world);
+}
+
+TEST(test_every_bit_flip)
+{
+    flip_bits("fattree2:2,1,2", 1);
+    flip_bits("fattree3:8", 97);
+}
+
+TEST(test_every_truncation)
+{
+    struct world world;
+    world_open(&world, "fattree2:2,2,2");
+    const struct layer *layer = &world.layers[0];
+    struct fab_err err;
+    for (size_t size = 0; size < layer->size; size++) {
+        assert_int_equal(check_copy(layer->bytes, size, &err), PMIXFAB_ERR_TRUNCATED);
+        assert_non_null(strstr(err.text, "cut off"));
+    }
+    char *longer = calloc(1, layer->size + 8);
+    assert_non_null(longer);
+    memcpy(longer, layer->bytes, layer->size);
+    assert_int_equal(fab_snapshot_check(longer, layer->size + 8, &err), PMIXFAB_ERR_CORRUPT);
+    assert_non_null(strstr(err.text, "after its end"));
+    free(longer);
+    world_close(&world);
+}
+
+TEST(test_foreign_and_versions)
+{
+    struct world world;
+    world_open(&world, "fattree2:2,2,2");
+    const struct layer *layer = &world.layers[0];
+    struct snap_head *head = layer->bytes;
+    struct fab_err err;
+    char text[4096];
+
+    memset(text, 'x', sizeof(text));
+    for (size_t size = 1; size < sizeof(text); size += 13)
+        assert_int_equal(check_copy(text, size, &err), PMIXFAB_ERR_FOREIGN);
+    head->version = SNAP_OLDEST - 1;
+    fab_snapshot_seal(head);
+    assert_int_equal(fab_snapshot_check(head, layer->size, &err), PMIXFAB_ERR_OLDER);
+    assert_non_null(strstr(err.text, "format 0"));
+    head->version = SNAP_VERSION + 1;
+    fab_snapshot_seal(head);
+    assert_int_equal(fab_snapshot_check(head, layer->size, &err), PMIXFAB_ERR_NEWER);
+    assert_non_null(strstr(err.text, "update libpmixfab"));
+    head->version = SNAP_VERSION;
+    head->order = __builtin_bswap32(SNAP_ORDER);
+    fab_snapshot_seal(head);
+    assert_int_equal(fab_snapshot_check(head, layer->size, &err), PMIXFAB_ERR_FOREIGN);
+    assert_non_null(strstr(err.text, "byte order"));
+    assert_int_equal(fab_snapshot_check(NULL, 64, &err), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_snapshot_check((char *)layer->bytes + 4, layer->size - 4, &err), PMIXFAB_ERR_INVAL);
+    world_close(&world);
+}
+
+/* ---- a lying writer: one value is impossible, both hashes are right ---- */
+
+struct lie {
+    const char *about;
+    enum snap_section section; /* SNAP_SECTIONS: the meta */
+    size_t offset;
+    size_t width;
+    uint64_t value;
+};
+
+#define META(field)                 SNAP_SECTIONS, offsetof(struct snap_meta, field)
+#define FIRST(section, type, field) section, offsetof(struct type, field)
+
+static const struct lie lies[] = {
+    {"counts", META(n_devices), 4, 5},
+    {"counts", META(n_devices), 4, UINT32_MAX},
+    {"counts", META(n_edges), 4, UINT32_MAX},
+    {"counts", META(n_groups), 4, UINT32_MAX},
+    {"counts", META(string_bytes), 4, 0},
+    {"dimensions", META(dims), 4, 5},
+    {"dimensions", META(physical_dims), 4, UINT32_MAX},
+    {"description", META(name), 4, UINT32_MAX},
+    {"description", META(name), 4, 0},
+    {"description", META(vendor), 4, 1u << 20},
+    {"description", META(identifier), 4, 1u << 20},
+    {"description", META(kind), 4, 1u << 20},
+    {"description", META(is_default), 4, 2},
+    {"description", META(n_unnamed), 4, 5},
+    {"description", META(zero), 4, 1},
+    {"description", META(n_missing), 4, 1u << 20},
+    {"logical", META(shape), 4, 0},
+    {"logical", META(shape[3]), 4, 1},
+    {"physical", META(physical_shape), 4, 0},
+    {"device", FIRST(SNAP_DEVICES, snap_device, name), 4, 1u << 20},
+    {"device", FIRST(SNAP_DEVICES, snap_device, sw), 4, 3},
+    {"device", FIRST(SNAP_DEVICES, snap_device, sw), 4, FAB_NONE},
+    {"device", FIRST(SNAP_DEVICES, snap_device, state), 1, 3},
+    {"device", FIRST(SNAP_DEVICES, snap_device, seen), 1, 0},
+    {"device", FIRST(SNAP_DEVICES, snap_device, seen), 1, 4},
+    {"host", FIRST(SNAP_HOSTS, snap_host, name), 4, 1u << 20},
+    {"host", FIRST(SNAP_HOSTS, snap_host, first), 4, 1},
+    {"host", SNAP_HOSTS, sizeof(struct snap_host) + offsetof(struct snap_host, first), 4, 0},
+    {"host", SNAP_HOSTS, sizeof(struct snap_host) + offsetof(struct snap_host, first), 4, 2},
+    {"host", SNAP_HOSTS, sizeof(struct snap_host) + offsetof(struct snap_host, first), 4, UINT32_MAX},
+    {"order of hosts", SNAP_HOSTS, sizeof(struct snap_host) + offsetof(struct snap_host, name), 4, 0},
+    {"host", SNAP_HOST, 0, 4, 1},
+    {"host", SNAP_HOST, 0, 4, UINT32_MAX},
+    {"switch", FIRST(SNAP_SWITCHES, snap_switch, name), 4, 1u << 20},
+    {"switch", FIRST(SNAP_SWITCHES, snap_switch, n_hosts), 4, 5},
+    {"switch", FIRST(SNAP_SWITCHES, snap_switch, missing), 2, 1}, /* meta says that none is */
+    {"switch", FIRST(SNAP_SWITCHES, snap_switch, missing), 2, 2},
+    {"switch", META(n_missing), 4, 1},
+    {"switch", FIRST(SNAP_SWITCHES, snap_switch, guid), 8, UINT64_MAX},
+    {"link", FIRST(SNAP_LINKS, snap_link, a), 4, SNAP_END_DEVICE | 4},
+    {"link", FIRST(SNAP_LINKS, snap_link, a), 4, SNAP_END_SWITCH | 3},
+    {"link", FIRST(SNAP_LINKS, snap_link, b), 4, SNAP_END_OTHER},
+    {"link", FIRST(SNAP_LINKS, snap_link, b), 4, SNAP_END_KIND},
+    {"costs", SNAP_EDGE, 0, 4, 2},
+    {"costs", SNAP_EDGE, 12, 4, UINT32_MAX},
+    {"costs", SNAP_DIST, 0, 2, 1},
+    {"costs", SNAP_DIST, 6, 2, 1},
+    {"group", SNAP_GROUP_START, 0, 4, 1},
+    {"group", SNAP_GROUP_START, 4, 4, UINT32_MAX},
+    {"group", SNAP_GROUP_START, 8, 4, 3},
+    {"group", SNAP_GROUP_MEMBER, 0, 4, 4},
+    {"group", SNAP_GROUP_MEMBER, 0, 4, 1},
+    {"order of GUIDs", SNAP_BY_NODE, 0, 4, 4},
+    {"order of GUIDs", SNAP_BY_NODE, 0, 4, 1},
+    {"order of GUIDs", SNAP_BY_PORT, 12, 4, UINT32_MAX},
+    {"order of GUIDs", SNAP_BY_PORT, 12, 4, 0},
+    {"description", SNAP_STRINGS, 0, 1, 'x'},
+};
+
+TEST(test_lies_are_found)
+{
+    struct world world;
+    world_open(&world, "fattree2:2,1,2"); /* 4 devices, 4 hosts, 3 switches, 2 edges, 2 groups */
+    const struct layer *layer = &world.layers[0];
+    char *bytes = malloc(layer->size);
+    assert_non_null(bytes);
+
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+        const struct lie *lie = &lies[i];
+        size_t start = lie->section == SNAP_SECTIONS ? sizeof(struct snap_head)
+                                                     : snap_table(layer->bytes)[lie->section].offset;
+        struct fab_err err = {""};
+        memcpy(bytes, layer->bytes, layer->size);
+        assert_memory_not_equal(bytes + start + lie->offset, &lie->value, lie->width);
+        memcpy(bytes + start + lie->offset, &lie->value, lie->width);
+        fab_snapshot_seal(bytes);
+        int rc = fab_snapshot_check(bytes, layer->size, &err);
+        if (rc != PMIXFAB_ERR_CORRUPT || strstr(err.text, lie->about) == NULL)
+            fail_msg("lie %zu about %s: %d %s", i, lie->about, rc, err.text);
+    }
+    /* the last string without its end; a section elsewhere; something between sections */
+    memcpy(bytes, layer->bytes, layer->size);
+    bytes[layer->size - 1] = 'x';
+    fab_snapshot_seal(bytes);
+    assert_int_equal(fab_snapshot_check(bytes, layer->size, NULL), PMIXFAB_ERR_CORRUPT);
+    for (size_t at = SNAP_TABLE; at < SNAP_BODY; at++) {
+        memcpy(bytes, layer->bytes, layer->size);
+        bytes[at] ^= 4;
+        fab_snapshot_seal(bytes);
+        assert_int_equal(fab_snapshot_check(bytes, layer->size, NULL), PMIXFAB_ERR_CORRUPT);
+    }
+    memcpy(bytes, layer->bytes, layer->size);
+    bytes[snap_table(bytes)[SNAP_HOSTS].offset - 1] = 1; /* 4 devices of 40 bytes leave a gap of 32 */
+    fab_snapshot_seal(bytes);
+    assert_int_equal(fab_snapshot_check(bytes, layer->size, NULL), PMIXFAB_ERR_CORRUPT);
+    free(bytes);
+    world_close(&world);
+}
+
+/* A head that claims a size which the section table cannot fit into. */
+TEST(test_tiny)
+{
+    _Alignas(64) char bytes[SNAP_BODY] = {0};
+    struct snap_head *head = (struct snap_head *)bytes;
+    memcpy(head->magic, SNAP_MAGIC, SNAP_MAGIC_SIZE);
+    head->order = SNAP_ORDER;
+    head->version = SNAP_VERSION;
+    for (size_t size = sizeof(*head); size <= sizeof(bytes); size++) {
+        head->size = size;
+        fab_snapshot_seal(head);
+        assert_int_equal(fab_snapshot_check(bytes, size, NULL), PMIXFAB_ERR_CORRUPT);
+    }
+    head->size = 0; /* a size below the head's own */
+    head->checksum = fab_snapshot_checksum(head);
+    assert_int_equal(fab_snapshot_check(bytes, sizeof(bytes), NULL), PMIXFAB_ERR_CORRUPT);
+}
+
+/* Random damage with right hashes: refused, or safe to read. */
+TEST(test_random_lies_are_safe)
+{
+    uint64_t seed = 20240611;
+    unsigned believed = 0;
+    static const char *const few[] = {"fattree2:2,1,2", "random:6,12,6:5", "torus:2,2:2"};
+    for (size_t f = 0; f < sizeof(few) / sizeof(few[0]); f++) {
+        struct world world;
+        world_open(&world, few[f]);
+        const struct layer *layer = &world.layers[0];
+        char *bytes = malloc(layer->size);
+        assert_non_null(bytes);
+        for (int round = 0; round < 20000; round++) {
+            struct pmixfab *fab = NULL;
+            memcpy(bytes, layer->bytes, layer->size);
+            for (unsigned n = 1 + fabric_random_next(&seed) % 3; n > 0; n--) {
+                size_t at = sizeof(struct snap_head) +
+                            fabric_random_next(&seed) % (layer->size - sizeof(struct snap_head));
+                bytes[at] = (char)fabric_random_next(&seed);
+            }
+            fab_snapshot_seal(bytes);
+            if (fab_snapshot_borrow(bytes, layer->size, &fab, NULL) == 0) {
+                walk_everything(fab);
+                believed++;
+            }
+            pmixfab_close(fab);
+        }
+        free(bytes);
+        world_close(&world);
+    }
+    assert_true(believed > 100); /* else the walk was not tried */
+}

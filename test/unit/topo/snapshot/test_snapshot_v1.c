@@ -1,0 +1,238 @@
+/*
+ * A snapshot of version 1, written by the last program that wrote it: it says what one of today's of the same
+ * fabric says. test/data/snapshot_v1.snap is world_odd().
+ */
+#include "test/unit/snapshot_walk.h"
+#include "test/unit/snapshot_world.h"
+
+#define V1 TEST_DATA "/snapshot_v1.snap"
+
+static char *load(size_t *size)
+{
+    FILE *f = fopen(V1, "rb");
+    assert_non_null(f);
+    char *bytes = malloc(65536);
+    assert_non_null(bytes);
+    *size = fread(bytes, 1, 65536, f);
+    fclose(f);
+    return bytes;
+}
+
+static void compare_planes(const struct pmixfab *old, const struct pmixfab *new)
+{
+    struct pmixfab_plane a, b;
+    char *groups_a, *groups_b;
+    assert_int_equal(pmixfab_plane(old, &a), 0);
+    assert_int_equal(pmixfab_plane(new, &b), 0);
+    assert_int_equal(a.n_devices, 6);
+    assert_int_equal(a.generation, b.generation);
+    assert_int_equal(a.published, b.published);
+    assert_int_equal(a.is_default, b.is_default);
+    assert_string_equal(a.name, b.name);
+    assert_string_equal(a.vendor, b.vendor);
+    assert_string_equal(a.identifier, b.identifier);
+    assert_string_equal(a.kind, b.kind);
+    assert_int_equal(a.n_devices, b.n_devices);
+    assert_int_equal(a.n_hosts, b.n_hosts);
+    assert_int_equal(a.n_switches, b.n_switches);
+    assert_int_equal(a.n_links, b.n_links);
+    assert_int_equal(a.n_unnamed, b.n_unnamed);
+    assert_int_equal(a.fastest_mbps, b.fastest_mbps);
+    assert_memory_equal(a.shape, b.shape, sizeof(a.shape));
+    assert_memory_equal(a.physical_shape, b.physical_shape, sizeof(a.physical_shape));
+    assert_int_equal(pmixfab_groups_string(old, &groups_a), 0);
+    assert_int_equal(pmixfab_groups_string(new, &groups_b), 0);
+    assert_string_equal(groups_a, groups_b);
+    free(groups_a);
+    free(groups_b);
+}
+
+static void compare_devices(const struct pmixfab *old, const struct pmixfab *new, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct pmixfab_device a, b;
+        struct pmixfab_fact fact;
+        assert_int_equal(pmixfab_device(old, i, &a), 0);
+        assert_int_equal(pmixfab_device(new, i, &b), 0);
+        assert_string_equal(a.id, b.id);
+        assert_string_equal(a.host, b.host);
+        assert_string_equal(a.name, b.name);
+        assert_true(a.port_guid == b.port_guid && a.mbps == b.mbps);
+        assert_int_equal(a.port, b.port);
+        assert_int_equal(a.switch_index, b.switch_index);
+        assert_int_equal(a.switch_port, b.switch_port);
+        assert_int_equal(a.state, b.state);
+        assert_int_equal(a.seen, PMIXFAB_SEEN_SUBNET);
+        assert_int_equal(pmixfab_fact(old, i, 0, &fact), PMIXFAB_ERR_NOTFOUND);
+        assert_null(pmixfab_fact_text(old, i, "name"));
+        for (uint32_t k = 0; k < n; k++) {
+            uint16_t one, other;
+            assert_int_equal(pmixfab_cost(old, i, k, &one), 0);
+            assert_int_equal(pmixfab_cost(new, i, k, &other), 0);
+            assert_int_equal(one, other);
+        }
+    }
+}
+
+static void compare_wiring(const struct pmixfab *old, const struct pmixfab *new)
+{
+    struct pmixfab_plane plane;
+    assert_int_equal(pmixfab_plane(old, &plane), 0);
+    for (uint32_t i = 0; i < plane.n_switches; i++) {
+        struct pmixfab_switch a, b;
+        assert_int_equal(pmixfab_switch(old, i, &a), 0);
+        assert_int_equal(pmixfab_switch(new, i, &b), 0);
+        assert_string_equal(a.name, b.name);
+        assert_string_equal(a.id, b.id);
+        assert_int_equal(a.n_hosts, b.n_hosts);
+        assert_int_equal(a.level, b.level);
+        assert_int_equal(a.n_ports, b.n_ports);
+        assert_true(a.missing == 0 && b.missing == 0);
+    }
+    for (uint32_t i = 0; i < plane.n_links; i++) {
+        struct pmixfab_link a, b;
+        assert_int_equal(pmixfab_link(old, i, &a), 0);
+        assert_int_equal(pmixfab_link(new, i, &b), 0);
+        assert_true(a.a.guid == b.a.guid && a.b.guid == b.b.guid && a.mbps == b.mbps);
+        assert_int_equal(a.cost, b.cost);
+    }
+}
+
+TEST(test_same_facts)
+{
+    struct world world;
+    struct pmixfab *old;
+    size_t size;
+    char *bytes = load(&size);
+    assert_int_equal(snap_head(bytes)->version, 1);
+    world_odd(&world);
+    struct pmixfab *new = layer_open(&world.layers[0]);
+    assert_int_equal(pmixfab_open_file(V1, &old), 0);
+    compare_planes(old, new);
+    compare_devices(old, new, 6);
+    compare_wiring(old, new);
+    walk_everything(old);
+    pmixfab_close(old);
+    pmixfab_close(new);
+    world_close(&world);
+    free(bytes);
+}
+
+/* A stamp renews the head and leaves the version: what the store kept from then can be put in place again. */
+TEST(test_stamp)
+{
+    struct pmixfab *fab;
+    struct pmixfab_plane plane;
+    size_t size;
+    char *bytes = load(&size);
+    uint64_t content = fab_snapshot_content(bytes);
+    fab_snapshot_stamp(bytes, 99, 5);
+    assert_int_equal(fab_snapshot_borrow(bytes, size, &fab, NULL), 0);
+    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+    assert_int_equal(plane.generation, 99);
+    assert_true(fab_snapshot_content(bytes) == content);
+    pmixfab_close(fab);
+    free(bytes);
+}
+
+static void must_be_corrupt(char *bytes, size_t size)
+{
+    fab_snapshot_seal(bytes);
+    assert_int_equal(fab_snapshot_check(bytes, size, NULL), PMIXFAB_ERR_CORRUPT);
+}
+
+/* Nothing of version 2 is believed of it, and the other way round. */
+TEST(test_lies)
+{
+    size_t size;
+    char *bytes = load(&size);
+    struct snap_head *head = (struct snap_head *)bytes;
+    struct snap_meta *meta = (struct snap_meta *)(bytes + sizeof(*head));
+    struct snap_device *device = (struct snap_device *)(bytes + snap_table(bytes)[SNAP_DEVICES].offset);
+
+    meta->n_places = meta->n_devices;
+    must_be_corrupt(bytes, size);
+    meta->n_places = 0;
+    meta->n_facts = 1;
+    must_be_corrupt(bytes, size);
+    meta->n_facts = 0;
+    device->seen = PMIXFAB_SEEN_SUBNET;
+    must_be_corrupt(bytes, size);
+    device->seen = 0;
+    head->version = 2;
+    must_be_corrupt(bytes, size);
+    head->version = 1;
+    fab_snapshot_seal(bytes);
+    assert_int_equal(fab_snapshot_check(bytes, size, NULL), 0);
+    for (size_t cut = 0; cut < size; cut++)
+        assert_int_equal(fab_snapshot_check(bytes, cut, NULL), PMIXFAB_ERR_TRUNCATED);
+    free(bytes);
+
+    struct world world;
+    world_odd(&world);
+    head = world.layers[0].bytes;
+    head->version = 1;
+    must_be_corrupt(world.layers[0].bytes, world.layers[0].size);
+    world_close(&world);
+}
+
+/* Random damage with right hashes: refused, or safe to read. */
+TEST(test_random_lies_are_safe)
+{
+    size_t size;
+    char *bytes = load(&size), *copy = malloc(size);
+    uint64_t dice = 7;
+    unsigned believed = 0;
+    assert_non_null(copy);
+    for (int round = 0; round < 20000; round++) {
+        struct pmixfab *fab = NULL;
+        memcpy(copy, bytes, size);
+        size_t at = sizeof(struct snap_head) + fabric_random_next(&dice) % (size - sizeof(struct snap_head));
+        copy[at] = (char)fabric_random_next(&dice);
+        fab_snapshot_seal(copy);
+        if (fab_snapshot_borrow(copy, size, &fab, NULL) == 0) {
+            walk_everything(fab);
+            believed++;
+        }
+        pmixfab_close(fab);
+    }
+    assert_true(believed > 100);
+    free(copy);
+    free(bytes);
+}
+
+/* Version 2 has the number of switches that are missing and does not say which; the bytes are the same else.
+ */
+TEST(test_version_2)
+{
+    struct world world;
+    struct pmixfab_switch sw;
+    world_odd(&world);
+    char *bytes = world.layers[0].bytes;
+    struct snap_head *head = (struct snap_head *)bytes;
+    struct snap_meta *meta = (struct snap_meta *)(head + 1);
+    struct snap_switch *first = (struct snap_switch *)(bytes + snap_table(bytes)[SNAP_SWITCHES].offset);
+    const size_t size = world.layers[0].size;
+    struct pmixfab *old, *new = layer_open(&world.layers[0]);
+    char *copy = malloc(size);
+    assert_non_null(copy);
+    memcpy(copy, bytes, size);
+    head->version = 2;
+    meta->n_missing = 1;
+    fab_snapshot_seal(bytes);
+    assert_int_equal(fab_snapshot_borrow(bytes, size, &old, NULL), 0);
+    compare_wiring(old, new);
+    walk_everything(old);
+    assert_int_equal(pmixfab_switch(old, 0, &sw), 0);
+    assert_int_equal(sw.missing, 0);
+    pmixfab_close(old);
+    first->missing = 1;
+    must_be_corrupt(bytes, size);
+    head->version = 3;
+    fab_snapshot_seal(bytes);
+    assert_int_equal(fab_snapshot_check(bytes, size, NULL), 0);
+    memcpy(bytes, copy, size); /* what the new handle may still look at */
+    pmixfab_close(new);
+    free(copy);
+    world_close(&world);
+}
