@@ -15,6 +15,7 @@
 #include "fabricd/control/control_priv.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 #include "topo/base/text.h"
 
 static void connection_free(struct connection *connection)
@@ -261,12 +262,10 @@ void control_progress(struct control *control, const char *what)
 void control_event(struct control *control, bool pending, const struct event_plane *plane,
                    uint64_t generation)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    json_t *event = json_pack(
-        "{s:s, s:s, s:I, s:I, s:o}", "event", pending ? "PMIX_FABRIC_UPDATE_PENDING" : "PMIX_FABRIC_UPDATED",
-        "plane", plane->name, "index", (json_int_t)plane->index, "generation", (json_int_t)generation, "time",
-        control_time((int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000));
+    json_t *event = json_pack("{s:s, s:s, s:I, s:I, s:o}", "event",
+                              pending ? "PMIX_FABRIC_UPDATE_PENDING" : "PMIX_FABRIC_UPDATED", "plane",
+                              plane->name, "index", (json_int_t)plane->index, "generation",
+                              (json_int_t)generation, "time", control_time(microseconds_now(CLOCK_REALTIME)));
     if (event == NULL)
         return;
     if (json_array_size(control->events) >= CONTROL_EVENTS)

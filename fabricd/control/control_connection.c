@@ -47,6 +47,15 @@ json_t *control_time(int64_t microseconds)
     return json_string(text);
 }
 
+json_t *control_digest(uint64_t digest)
+{
+    char text[24];
+    if (digest == 0)
+        return json_null();
+    snprintf(text, sizeof(text), "%016llx", (unsigned long long)digest);
+    return json_string(text);
+}
+
 static bool is_user(const struct connection *connection, const char *name)
 {
     const struct passwd *user = name == NULL ? NULL : getpwnam(name);

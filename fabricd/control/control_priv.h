@@ -94,6 +94,9 @@ void control_finished(struct control *control, uint64_t number, int code, const 
 /* Remembered events, or these and those to come: the same for both roles. */
 void control_op_events(struct connection *connection, json_t *request);
 
+/* As text, null for 0: it is 64 bits, which many readers of JSON do not keep in a number. */
+json_t *control_digest(uint64_t digest);
+
 /* A time as ISO 8601 in UTC; null for 0. */
 json_t *control_time(int64_t microseconds);
 

@@ -1,6 +1,6 @@
 /*
  * look_inventory.c - the local probes' report as a delivery, for a PMIx server of this host without a node
- * daemon: its component starts this program (libpmixfab/mca/pnet/inventory_look.h).
+ * daemon: its component starts this program (libpmixfab/mca/pnet/inventory_child.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,10 +109,10 @@ int host_scan_inventory_child(int argc, char **argv)
     if (!child_begin(argv[2]))
         return 1;
     log_open(PMIXFAB_LOG_INFO, 0);
+    log_as("pnet:fabricd");
     int rc = inventory_child_scan(argc, argv, &inventory);
     if (rc != PMIXFAB_OK)
-        child_note(PMIXFAB_LOG_ERROR,
-                   inventory.err.text[0] != '\0' ? inventory.err.text : pmixfab_strerror(rc), NULL);
+        log_error("inventory: %s", inventory.err.text[0] != '\0' ? inventory.err.text : pmixfab_strerror(rc));
     fflush(stderr);
     return rc == PMIXFAB_OK ? 0 : rc == PMIXFAB_ERR_UNSUPPORTED ? CHILD_NOTHING : 1;
 }

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <utlist.h>
 
 #include "fabricd/ingest/report_debounce.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 #include "topo/inventory/inventory.h"
 
 struct host_reports {
@@ -32,13 +32,6 @@ struct batch {
     struct taking *takings;
     uint32_t n, cap;
 };
-
-static int64_t host_reports_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 static void report_free(struct node_report *report)
 {
@@ -194,7 +187,7 @@ static struct node_report *new_report(struct fab_report *report, uint64_t digest
     made->report = *report;
     fab_report_init(report);
     made->digest = digest;
-    made->received = host_reports_now_us();
+    made->received = microseconds_now(CLOCK_REALTIME);
     made->uid = uid;
     return made;
 }

@@ -13,6 +13,7 @@
 #include "fabricd/jobs/clock_trust.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 
 #define FIRST_MS 1000 /* from a publication to the first step */
 #define NEXT_MS  50   /* from a step to the next: they take a tenth of the time */
@@ -69,17 +70,10 @@ static bool end_folding(struct trim *trim)
     return trim->err.text[0] == '\0';
 }
 
-static int64_t trim_clock_us(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static bool trim_is_clock_trusted(struct trim *trim, int64_t published)
 {
-    bool believed =
-        clock_trusted(&trim->clock, trim_clock_us(CLOCK_REALTIME), trim_clock_us(CLOCK_BOOTTIME), published);
+    bool believed = clock_trusted(&trim->clock, microseconds_now(CLOCK_REALTIME),
+                                  microseconds_now(CLOCK_BOOTTIME), published);
     if (!believed && !trim->doubted)
         log_warning(
             "history: the clock may be wrong, it was set or is far from what it was: nothing goes for its "
@@ -168,7 +162,7 @@ void trim_soon(struct trim *trim)
  */
 static int look_at_clock(struct trim *trim, struct fab_err *err)
 {
-    const int64_t wall = trim_clock_us(CLOCK_REALTIME), boot = trim_clock_us(CLOCK_BOOTTIME);
+    const int64_t wall = microseconds_now(CLOCK_REALTIME), boot = microseconds_now(CLOCK_BOOTTIME);
     int64_t published[2];
     int rc = store_newest_times(trim->store, published, err);
     clock_trusted(&trim->clock, wall, boot, 0);

@@ -1,14 +1,13 @@
 /* metrics_file.c - the metrics in a file, which is replaced as a whole. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "fabricd/metrics/counters.h"
 #include "fabricd/operator/ops_metrics.h"
+#include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
 
 #define LATER_S 15
@@ -49,19 +48,7 @@ static int metrics_file_replace(const char *path, const char *text)
     char beside[PATH_MAX];
     if (snprintf(beside, sizeof(beside), "%s.new", path) >= (int)sizeof(beside))
         return ENAMETOOLONG;
-    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return errno;
-    size_t size = strlen(text);
-    ssize_t n = write(fd, text, size);
-    int rc = n < 0 ? errno : (size_t)n < size ? ENOSPC : fchmod(fd, 0644) != 0 ? errno : 0;
-    if (close(fd) != 0 && rc == 0)
-        rc = errno;
-    if (rc == 0 && rename(beside, path) != 0)
-        rc = errno;
-    if (rc != 0)
-        unlink(beside);
-    return rc;
+    return file_replace(path, beside, text, strlen(text));
 }
 
 void metrics_write(struct metrics_file *file)

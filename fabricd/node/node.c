@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/metrics/counters.h"
@@ -20,6 +19,7 @@
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 
 #define RELAY_MS 5000 /* a tool waits so long for the scheduler, then the mirror answers */
 
@@ -49,13 +49,6 @@ struct node {
     int once_code;        /* --once: what went wrong */
     struct node_status status;
 };
-
-static int64_t node_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 /* ---- for the control socket --------------------------------------------------------------------- */
 
@@ -94,7 +87,7 @@ static void set_stale(struct node *node, bool stale, const char *reason)
 {
     struct node_status *s = &node->status;
     if (stale && !s->stale)
-        s->stale_since = node_now_us();
+        s->stale_since = microseconds_now(CLOCK_REALTIME);
     if (stale && strcmp(s->stale_reason, reason) != 0)
         log_warning("%s; what was published last is served", reason);
     if (!stale && s->stale)
@@ -197,7 +190,7 @@ static void scan_failed(struct node *node, int code, const char *reason)
 
 static void keep_probe_error(struct node *node, const struct host_scan_result *result)
 {
-    node->status.last_scan = node_now_us();
+    node->status.last_scan = microseconds_now(CLOCK_REALTIME);
     node->status.scan_ms = result->milliseconds;
     node->status.probes = result->asked;
     node->status.probes_failed = result->failed;
@@ -403,7 +396,7 @@ static int node_start(struct node *node, struct fab_err *err)
         return rc;
     node->serving = true;
     node->status.stale = true; /* until the scheduler has said that it is still so */
-    node->status.stale_since = node_now_us();
+    node->status.stale_since = microseconds_now(CLOCK_REALTIME);
     snprintf(node->status.stale_reason, sizeof(node->status.stale_reason),
              "the scheduler has not answered yet");
     served_set_stale(true);

@@ -7,16 +7,6 @@
 #include "fabricd/server/server.h"
 #include "fabricd/util/log.h"
 
-/* A digest is 64 bits, which many readers of JSON do not keep in a number. */
-static json_t *digest_json(uint64_t digest)
-{
-    char text[24];
-    if (digest == 0)
-        return json_null();
-    snprintf(text, sizeof(text), "%016llx", (unsigned long long)digest);
-    return json_string(text);
-}
-
 static json_t *text_or_null(const char *text)
 {
     return text[0] == '\0' ? json_null() : json_string(text);
@@ -32,8 +22,8 @@ static json_t *node_source_names(uint32_t sources)
 
 static json_t *about_delivery(const struct deliver_status *d)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "digest", digest_json(d->digest), "held",
-                     digest_json(d->acked), "unknown", node_source_names(d->unknown), "delivered",
+    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "digest", control_digest(d->digest), "held",
+                     control_digest(d->acked), "unknown", node_source_names(d->unknown), "delivered",
                      control_time(d->delivered), "delivering", d->under_way, "refused", d->refused, "reason",
                      text_or_null(d->reason));
 }
@@ -88,7 +78,7 @@ void node_control_scanned(struct control *control, const struct node *node, uint
     node_status(node, &s);
     json_t *answer =
         json_pack("{s:b, s:I, s:o, s:i}", "ok", 1, "generation", (json_int_t)s.generation, "digest",
-                  digest_json(s.deliver.digest), "probes_failed", (int)s.probes_failed);
+                  control_digest(s.deliver.digest), "probes_failed", (int)s.probes_failed);
     control_finished(control, number, code, reason, answer);
 }
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "fabricd/metrics/counters.h"
 #include "fabricd/node/node_answer.h"
@@ -12,6 +11,7 @@
 #include "fabricd/node/node_scan_requests.h"
 #include "fabricd/node/node_state.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 #include "topo/base/text.h"
 #include "topo/report/delivery.h"
 
@@ -41,13 +41,6 @@ struct deliver {
 };
 
 static void try_now(struct deliver *d);
-
-static int64_t upload_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 static void after_a_pause(struct deliver *d)
 {
@@ -124,7 +117,7 @@ static bool is_told(const struct deliver *d)
 
 static void upload_acked(struct deliver *d, const struct state_announced *sent)
 {
-    d->status.delivered = upload_now_us();
+    d->status.delivered = microseconds_now(CLOCK_REALTIME);
     count(COUNT_DELIVERIES);
     d->keep.announced = *sent;
     d->keep.announced.acked = d->status.acked;

@@ -162,22 +162,11 @@ static void on_route(evutil_socket_t fd, short what, void *arg)
     netlink_debounce(d);
 }
 
-/* "add@/devices/..." and KEY=VALUE, each ended by a zero. */
-static bool is_a_device(const char *text, size_t n)
-{
-    static const char *const subsystems[] = {"SUBSYSTEM=infiniband", "SUBSYSTEM=infiniband_verbs",
-                                             "SUBSYSTEM=pci"};
-    for (size_t at = 0; at < n; at += strnlen(text + at, n - at) + 1)
-        for (size_t i = 0; i < sizeof(subsystems) / sizeof(subsystems[0]); i++)
-            if (strnlen(text + at, n - at) < n - at && strcmp(text + at, subsystems[i]) == 0)
-                return true;
-    return false;
-}
-
-static bool is_an_interface(const char *text, size_t n)
+/* Is it of this subsystem? "add@/devices/..." and KEY=VALUE, each ended by a zero. */
+static bool is_of(const char *text, size_t n, const char *subsystem)
 {
     for (size_t at = 0; at < n; at += strnlen(text + at, n - at) + 1)
-        if (strnlen(text + at, n - at) < n - at && strcmp(text + at, "SUBSYSTEM=net") == 0)
+        if (strnlen(text + at, n - at) < n - at && strcmp(text + at, subsystem) == 0)
             return true;
     return false;
 }
@@ -192,9 +181,11 @@ static void on_uevent(evutil_socket_t fd, short what, void *arg)
     while ((n = netlink_receive(fd, buffer, sizeof(buffer))) >= 0 || errno == EINTR) {
         if (n <= 0)
             continue;
-        bool device = is_a_device(buffer, (size_t)n);
+        bool device = is_of(buffer, (size_t)n, "SUBSYSTEM=infiniband") ||
+                      is_of(buffer, (size_t)n, "SUBSYSTEM=infiniband_verbs") ||
+                      is_of(buffer, (size_t)n, "SUBSYSTEM=pci");
         d->certain |= device;
-        told |= device || is_an_interface(buffer, (size_t)n);
+        told |= device || is_of(buffer, (size_t)n, "SUBSYSTEM=net");
     }
     if (errno == ENOBUFS)
         told = d->certain = true;

@@ -2,9 +2,9 @@
 
 #include <pmix.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 
 #define SCAN_REQUESTS_MS (RELAY_SUBSCRIBE_SECONDS * 1000 + 10000)
 #define MAX_PAUSE_MS     30000
@@ -20,13 +20,6 @@ struct scan_requests {
     int64_t asked;          /* when */
     unsigned quick;         /* answers in turn that came at once */
 };
-
-static int64_t scan_requests_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 /* From half of it to one and a half: a thousand nodes do not come back at the same moment. */
 void scan_requests_after(struct event *event, unsigned milliseconds)
@@ -47,7 +40,7 @@ static void on_scan_requests(struct loop_queue_answer *answer, void *cbdata)
     const pmix_value_t *held = loop_queue_value(answer, RELAY_DIGEST, PMIX_UINT64);
     o->asking = false;
     if (answer->status == PMIX_SUCCESS && order != NULL && order->data.string != NULL && held != NULL) {
-        o->quick = scan_requests_now_us() - o->asked < ODD_PAUSE_MS * 1000 ? o->quick + 1 : 0;
+        o->quick = microseconds_now(CLOCK_MONOTONIC) - o->asked < ODD_PAUSE_MS * 1000 ? o->quick + 1 : 0;
         o->calls.take(order->data.string, held->data.uint64, o->quick > 0, o->calls.cbdata);
         if (o->quick < MAX_QUICK)
             ask_scan_requests(o);
@@ -68,7 +61,7 @@ static void ask_scan_requests(struct scan_requests *o)
     pmix_info_t info[2];
     if (!o->connected || o->asking || o->config->once)
         return;
-    o->asked = scan_requests_now_us();
+    o->asked = microseconds_now(CLOCK_MONOTONIC);
     PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, o->config->host, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], RELAY_DIGEST, &held, PMIX_UINT64);
     o->asking = loop_queue_ask(o->queue, RELAY_SCAN_REQUESTS, info, 2, SCAN_REQUESTS_MS, on_scan_requests,

@@ -7,13 +7,11 @@
 #include "fabricd/node/node_state.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "fabricd/util/file.h"
 #include "topo/base/frame.h"
 
 #define FIXED (FRAME_HEAD + 2 + 2 + 8 + 8 + 2 + 2)
@@ -47,27 +45,6 @@ static int node_state_encode(const struct node_state *state, void **bytes, size_
     return rc != PMIXFAB_OK ? rc : start == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
 }
 
-static int write_file(const char *path, const void *bytes, size_t size)
-{
-    const char *at = bytes;
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return errno;
-    int failed = 0;
-    while (size > 0 && failed == 0) {
-        ssize_t n = write(fd, at, size);
-        if (n > 0) {
-            at += n;
-            size -= (size_t)n;
-        } else if (n == 0 || errno != EINTR) {
-            failed = n == 0 ? ENOSPC : errno;
-        }
-    }
-    if (close(fd) != 0 && failed == 0)
-        failed = errno;
-    return failed;
-}
-
 int node_state_write(const char *rundir, const struct node_state *state, struct fab_err *err)
 {
     char path[4096], beside[4096];
@@ -79,48 +56,15 @@ int node_state_write(const char *rundir, const struct node_state *state, struct 
     if (rc != PMIXFAB_OK) {
         fab_fail(err, rc, "%s: cannot be written: %s", path, pmixfab_strerror(rc));
     } else {
-        int failed = write_file(beside, bytes, size);
-        if (failed == 0 && rename(beside, path) != 0)
-            failed = errno;
-        if (failed != 0) {
-            unlink(beside);
+        int failed = file_replace(path, beside, bytes, size);
+        if (failed != 0)
             rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(failed));
-        }
     }
     free(bytes);
     return rc;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
-
-/* Only a file of a sensible size, read at once; one byte too many is seen by who decodes. */
-static int node_state_read_file(const char *path, uint8_t **bytes, size_t *size, struct fab_err *err)
-{
-    const size_t limit = kind.max + 1;
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    *bytes = NULL;
-    *size = 0;
-    if (fd < 0 && errno == ENOENT)
-        return PMIXFAB_ERR_NOTFOUND;
-    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        int rc = fab_fail(err, PMIXFAB_ERR_IO, "%s", fd < 0 ? strerror(errno) : "not a file");
-        if (fd >= 0)
-            close(fd);
-        return rc;
-    }
-    *bytes = malloc(limit);
-    ssize_t n = *bytes == NULL ? 0 : 1;
-    while (n > 0 && *size < limit) {
-        n = read(fd, *bytes + *size, limit - *size);
-        if (n < 0 && errno == EINTR)
-            n = 1;
-        else if (n > 0)
-            *size += (size_t)n;
-    }
-    close(fd);
-    return *bytes == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
-}
 
 static int node_state_decode(const uint8_t *bytes, size_t size, const char *host, struct node_state *out,
                              struct fab_err *err)
@@ -146,16 +90,20 @@ int node_state_read(const char *rundir, const char *host, struct node_state *out
 {
     struct fab_err why = {""};
     char path[4096];
-    uint8_t *bytes;
+    void *bytes;
     size_t size;
     *out = (struct node_state){.failed = 0};
     fab_report_init(&out->report);
     snprintf(path, sizeof(path), "%s/%s", rundir, NODE_STATE_FILE);
-    int rc = node_state_read_file(path, &bytes, &size, &why);
-    if (rc == PMIXFAB_OK)
-        rc = node_state_decode(bytes, size, host, out, &why);
+    /* One byte too many is seen by who decodes. */
+    int failed = file_read(path, kind.max + 1, &bytes, &size);
+    if (failed == ENOENT)
+        return PMIXFAB_OK;
+    int rc = failed != 0
+                 ? fab_fail(&why, PMIXFAB_ERR_IO, "%s", failed == EINVAL ? "not a file" : strerror(failed))
+                 : node_state_decode(bytes, size, host, out, &why);
     free(bytes);
-    if (rc == PMIXFAB_OK || rc == PMIXFAB_ERR_NOTFOUND)
+    if (rc == PMIXFAB_OK)
         return PMIXFAB_OK;
     fab_report_destroy(&out->report);
     *out = (struct node_state){.failed = 0};

@@ -34,16 +34,6 @@ static const char *request_text(struct connection *connection, json_t *request, 
     return text;
 }
 
-/* A digest is 64 bits, which many readers of JSON do not keep in a number. */
-static json_t *digest_to_json(uint64_t digest)
-{
-    char text[24];
-    if (digest == 0)
-        return json_null();
-    snprintf(text, sizeof(text), "%016llx", (unsigned long long)digest);
-    return json_string(text);
-}
-
 /* ---- nodes --------------------------------------------------------------------------------------- */
 
 static json_t *source_set_json(uint32_t set)
@@ -84,7 +74,7 @@ static json_t *about_node(const struct publisher *publisher, const struct node_r
     publisher_joined(publisher, node->report.host, &joined);
     return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:f, s:I, s:o, s:o, s:o}", "host", node->report.host,
                      "devices", (json_int_t)joined.devices, "unseen", (json_int_t)joined.unseen, "items",
-                     (json_int_t)node->report.n_items, "digest", digest_to_json(node->digest), "received",
+                     (json_int_t)node->report.n_items, "digest", control_digest(node->digest), "received",
                      control_time(node->received), "age",
                      now > node->received ? (double)(now - node->received) / 1e6 : 0.0, "uid",
                      (json_int_t)node->uid, "sources", report_sources_json(&node->report), "failed",
@@ -179,7 +169,7 @@ static void upload_on_reply(int code, uint64_t acked, const char *reason, void *
     if (pending->connection != NULL && code != PMIXFAB_OK)
         connection_fail(pending->connection, code, "deliver: %s", reason);
     else if (pending->connection != NULL)
-        connection_send(pending->connection, json_pack("{s:b, s:o}", "ok", 1, "held", digest_to_json(acked)));
+        connection_send(pending->connection, json_pack("{s:b, s:o}", "ok", 1, "held", control_digest(acked)));
     connection_answered(pending);
     free(pending);
 }

@@ -3,16 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "fabricd/util/now.h"
 
 #define SECOND 1000000ll
-
-static int64_t read_clock(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * SECOND + now.tv_nsec / 1000;
-}
 
 void moment_now(struct moment *out)
 {
@@ -24,8 +18,8 @@ void moment_now(struct moment *out)
         if (f != NULL)
             fclose(f);
     }
-    out->wall = read_clock(CLOCK_REALTIME);
-    out->running = read_clock(CLOCK_BOOTTIME);
+    out->wall = microseconds_now(CLOCK_REALTIME);
+    out->running = microseconds_now(CLOCK_BOOTTIME);
     snprintf(out->boot, sizeof(out->boot), "%s", boot);
 }
 

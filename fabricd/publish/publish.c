@@ -2,19 +2,12 @@
 
 #include <malloc.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/publish/update.h"
 #include "fabricd/util/log.h"
-
-static int64_t publish_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
+#include "fabricd/util/now.h"
 
 void publication_free(struct publication *publication)
 {
@@ -97,7 +90,7 @@ static int store_change(struct update *update, bool partial, struct publication 
     struct store_plane *retired = NULL;
     uint32_t n_retired = 0;
     uint64_t generation = 0;
-    int64_t published = publish_now_us();
+    int64_t published = microseconds_now(CLOCK_REALTIME);
     int rc = store_next_generation(publisher->store, &generation, err);
     if (rc == PMIXFAB_OK)
         rc = update_remember(update, generation, err);
@@ -223,7 +216,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
                     struct publication **out, struct sweep_findings *report, struct fab_err *err)
 {
     struct update update = {.publisher = publisher, .served = served_get()};
-    const int64_t swept_at = input->swept != 0 ? input->swept : publish_now_us();
+    const int64_t swept_at = input->swept != 0 ? input->swept : microseconds_now(CLOCK_REALTIME);
     update.seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at;
     struct fab_err why = {""};
     *out = NULL;
@@ -261,7 +254,7 @@ int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struc
                    struct fab_err *err)
 {
     struct update update = {
-        .publisher = publisher, .after = &update.inv, .inv = *inv, .seen = publish_now_us()};
+        .publisher = publisher, .after = &update.inv, .inv = *inv, .seen = microseconds_now(CLOCK_REALTIME)};
     struct sweep_findings report = {0};
     fab_inventory_init(inv);
     int rc = judge_sweep(&update, false, &report, err);

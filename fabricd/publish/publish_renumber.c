@@ -7,10 +7,10 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "fabricd/publish/update.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 #include "topo/snapshot/snapshot.h"
 
 /* Generation and time into the snapshots that are served from the store. */
@@ -34,12 +34,10 @@ static int publish_renumbered(struct publisher *publisher, struct store_plane *k
 {
     char before[40], after[40];
     uint64_t generation = 0;
-    struct timespec now;
     int rc = store_next_generation(publisher->store, &generation, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t published = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    int64_t published = microseconds_now(CLOCK_REALTIME);
     snprintf(before, sizeof(before), "generation %llu", (unsigned long long)publisher->generation);
     snprintf(after, sizeof(after), "generation %llu", (unsigned long long)generation);
     struct fab_change change = {.kind = FAB_CHANGE_OTHER,

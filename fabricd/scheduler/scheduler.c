@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "fabricd/config/options.h"
 #include "fabricd/ingest/ingest.h"
+#include "fabricd/node/deliver_child.h"
 #include "fabricd/node/node.h"
 #include "fabricd/operator/ops_hosts.h"
 #include "fabricd/operator/ops_metrics.h"
@@ -19,13 +19,12 @@
 #include "fabricd/server/subscribers.h"
 #include "fabricd/store/store_copy.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 #include "topo/inventory/names.h"
 
 int64_t daemon_now(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return microseconds_now(CLOCK_REALTIME);
 }
 
 /* ---- for the control socket --------------------------------------------------------------------- */
@@ -310,6 +309,8 @@ int fabricd_main(int argc, char **argv)
         return monitor_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], INVENTORY_CHILD_OPTION) == 0)
         return host_scan_inventory_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], DELIVER_CHILD_OPTION) == 0)
+        return deliver_child(argc, argv);
     struct config config;
     config_init(&config);
     int status = 2;

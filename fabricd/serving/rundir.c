@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
 #include "topo/snapshot/snapshot.h"
 
@@ -25,36 +25,13 @@ static void new_path(char *path, const char *rundir, const char *plane)
     snprintf(path, PATH_SIZE, "%s/.%s.snap.new", rundir, plane);
 }
 
-static int rundir_write_bytes(int fd, const void *bytes, size_t size)
-{
-    const char *at = bytes;
-    while (size > 0) {
-        ssize_t n = write(fd, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        at += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
-
 int rundir_write(const char *rundir, const char *plane, const void *bytes, size_t size, struct fab_err *err)
 {
     char path[PATH_SIZE];
     new_path(path, rundir, plane);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-    /* Reading is for all, whatever the umask that fabricd was started with. */
-    int failed = fchmod(fd, 0644) != 0 || rundir_write_bytes(fd, bytes, size) != 0 ? errno : 0;
-    if (close(fd) != 0 && failed == 0)
-        failed = errno;
-    if (failed != 0) {
-        unlink(path);
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: writing failed: %s", path, strerror(failed));
-    }
+    int failed = file_write(path, bytes, size);
+    if (failed != 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(failed));
     return PMIXFAB_OK;
 }
 
@@ -154,39 +131,18 @@ uint64_t rundir_newest(const char *rundir)
 
 /* ---- from before -------------------------------------------------------------------------------- */
 
-/* Only a file of a sensible size, read at once into memory of its own. */
-static void *rundir_read_file(const char *path, size_t *size)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    void *bytes = NULL;
-    *size = 0;
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
-        bytes = malloc((size_t)st.st_size);
-    while (bytes != NULL && *size < (size_t)st.st_size) {
-        ssize_t n = read(fd, (char *)bytes + *size, (size_t)st.st_size - *size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        *size += (size_t)n;
-    }
-    if (fd >= 0)
-        close(fd);
-    return bytes;
-}
-
 /* NULL: it is none, or not a good one. */
 static struct served_plane *load_plane(const char *rundir, const char *file)
 {
     char path[PATH_SIZE];
     struct fab_err err = {""};
     struct served_plane *plane = NULL;
+    void *bytes;
     size_t size;
     snprintf(path, sizeof(path), "%s/%s", rundir, file);
-    void *bytes = rundir_read_file(path, &size);
-    if (bytes == NULL || served_plane_new(bytes, size, rundir, &plane, &err) != PMIXFAB_OK) {
-        log_warning("run directory: %s is left out: %s", path, bytes == NULL ? "cannot be read" : err.text);
+    int failed = file_read(path, SIZE_MAX, &bytes, &size);
+    if (failed != 0 || served_plane_new(bytes, size, rundir, &plane, &err) != PMIXFAB_OK) {
+        log_warning("run directory: %s is left out: %s", path, failed != 0 ? "cannot be read" : err.text);
         return NULL;
     }
     if (strcmp(plane->path, path) == 0)

@@ -6,10 +6,31 @@
 
 #include "pmixfab.h"
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+char *base64_encode(const void *bytes, size_t size)
+{
+    const uint8_t *from = bytes;
+    char *text = malloc(BASE64_LENGTH(size) + 1), *to = text;
+    if (text == NULL)
+        return NULL;
+    for (size_t i = 0; i < size; i += 3) {
+        size_t n = size - i < 3 ? size - i : 3;
+        uint32_t three = (uint32_t)from[i] << 16;
+        three |= n > 1 ? (uint32_t)from[i + 1] << 8 : 0;
+        three |= n > 2 ? (uint32_t)from[i + 2] : 0;
+        *to++ = digits[three >> 18];
+        *to++ = digits[three >> 12 & 63];
+        *to++ = n > 1 ? digits[three >> 6 & 63] : '=';
+        *to++ = n > 2 ? digits[three & 63] : '=';
+    }
+    *to = '\0';
+    return text;
+}
+
 /* The value of a digit, or -1. */
 static int base64_digit(char c)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const char *found = c == '\0' ? NULL : strchr(digits, c);
     return found == NULL ? -1 : (int)(found - digits);
 }

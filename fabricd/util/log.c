@@ -7,6 +7,7 @@
 
 static enum pmixfab_level log_level = PMIXFAB_LOG_INFO;
 static int log_to_syslog;
+static const char *log_name;
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 static const int level_priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
@@ -27,6 +28,11 @@ void log_open(enum pmixfab_level level, int to_syslog)
     pmixfab_set_log(library_line, NULL);
 }
 
+void log_as(const char *name)
+{
+    log_name = name;
+}
+
 void log_line(enum pmixfab_level level, const char *fmt, ...)
 {
     if (level > log_level)
@@ -41,6 +47,10 @@ void log_line(enum pmixfab_level level, const char *fmt, ...)
             *p = '?';
     if (log_to_syslog) {
         syslog(level_priorities[level], "%s", text);
+        return;
+    }
+    if (log_name != NULL) {
+        fprintf(stderr, "%s: %s\n", log_name, text);
         return;
     }
     struct timespec now;

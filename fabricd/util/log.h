@@ -11,6 +11,9 @@
 /* Start logging up to `level`; to syslog or to standard error. Can be called again. */
 void log_open(enum pmixfab_level level, int to_syslog);
 
+/* On standard error each line begins with this name, instead of time and level: it is another program's. */
+void log_as(const char *name);
+
 void log_line(enum pmixfab_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...)   log_line(PMIXFAB_LOG_ERROR, __VA_ARGS__)

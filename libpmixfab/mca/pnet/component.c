@@ -157,18 +157,23 @@ static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
  *
  * On the library's thread, in every server: nodes collect, and whoever gets what they collected delivers. */
 
-static pmix_status_t collect_inventory(pmix_info_t directives[], size_t ndirs, pmix_list_t *inventory)
+static const struct pnet_inventory_params *params_now(void)
 {
     inventory_params.rundir = rundir;
-    return pnet_inventory_collect(&inventory_params, directives, ndirs, inventory);
+    inventory_params.talks = pmix_output_check_verbosity(2, pmix_pnet_base_framework.framework_output);
+    return &inventory_params;
+}
+
+static pmix_status_t collect_inventory(pmix_info_t directives[], size_t ndirs, pmix_list_t *inventory)
+{
+    return pnet_inventory_collect(params_now(), directives, ndirs, inventory);
 }
 
 static pmix_status_t deliver_inventory(pmix_info_t info[], size_t ninfo, pmix_info_t directives[],
                                        size_t ndirs)
 {
     (void)directives, (void)ndirs;
-    inventory_params.rundir = rundir;
-    return pnet_inventory_deliver(&inventory_params, info, ninfo);
+    return pnet_inventory_deliver(params_now(), info, ninfo);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------- */
@@ -230,7 +235,7 @@ static int component_register(void)
         .program = FABRICD_PROGRAM, .probes = "", .seconds = PNET_INVENTORY_SECONDS};
     add_parameter("rundir", "Run directory of the fabricd on this host", PMIX_MCA_BASE_VAR_TYPE_STRING,
                   &rundir);
-    add_parameter("program", "The program fabricd, which looks for PMIx_server_collect_inventory",
+    add_parameter("program", "The program fabricd, which looks and delivers for PMIx's inventory calls",
                   PMIX_MCA_BASE_VAR_TYPE_STRING, &inventory_params.program);
     add_parameter("probes", "NAME[:ARG],... that it looks with (default: all of this host)",
                   PMIX_MCA_BASE_VAR_TYPE_STRING, &inventory_params.probes);

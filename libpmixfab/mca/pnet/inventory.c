@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mca/pnet/inventory_look.h"
-#include "mca/pnet/inventory_send.h"
+#include "mca/pnet/inventory_child.h"
 #include "topo/base/log.h"
-#include "topo/report/delivery.h"
 
 #define MAX_SECONDS 600
 #define MAX_DEPTH   4 /* of arrays of infos in each other */
@@ -38,7 +36,8 @@ pmix_status_t pnet_inventory_collect(const struct pnet_inventory_params *params,
     const struct pnet_inspection wanted = {.program = params->program,
                                            .host = pmix_globals.hostname,
                                            .probes = params->probes,
-                                           .seconds = seconds_of(params, directives, ndirs)};
+                                           .seconds = seconds_of(params, directives, ndirs),
+                                           .talks = params->talks};
     void *bytes;
     pmix_byte_object_t object;
     if (wanted.host == NULL || pnet_inspect(&wanted, &bytes, &object.size, &err) != PMIXFAB_OK) {
@@ -54,59 +53,55 @@ pmix_status_t pnet_inventory_collect(const struct pnet_inventory_params *params,
 
 /* ---- deliver ------------------------------------------------------------------------------------ */
 
-static struct pnet_sender *sender; /* from the first delivery on */
+static struct pnet_sender sender = {.fd = -1};
 
-static void pnet_send_report(const struct pnet_inventory_params *params, const void *bytes, size_t size)
+static void hand_over(const struct pnet_inventory_params *params, const void *bytes, size_t size)
 {
     struct fab_err err = {""};
-    int rc = PMIXFAB_OK;
-    if (sender == NULL)
-        rc = pnet_sender_start(params->rundir, &sender, &err);
-    if (rc == PMIXFAB_OK)
-        rc = pnet_sender_add(sender, bytes, size, &err);
-    if (rc != PMIXFAB_OK)
+    sender.program = params->program;
+    sender.rundir = params->rundir;
+    sender.talks = params->talks;
+    if (pnet_send(&sender, bytes, size, &err) != PMIXFAB_OK)
         fab_log(PMIXFAB_LOG_WARNING, "inventory refused: %s", err.text);
 }
 
-static void take_value(const struct pnet_inventory_params *params, const pmix_value_t *value)
+static void take_inventory_value(const struct pnet_inventory_params *params, const pmix_value_t *value)
 {
     const pmix_data_array_t *array = value->type == PMIX_DATA_ARRAY ? value->data.darray : NULL;
     if (value->type == PMIX_BYTE_OBJECT && value->data.bo.bytes != NULL) {
-        pnet_send_report(params, value->data.bo.bytes, value->data.bo.size);
+        hand_over(params, value->data.bo.bytes, value->data.bo.size);
     } else if (array != NULL && array->type == PMIX_BYTE_OBJECT && array->array != NULL) {
         const pmix_byte_object_t *objects = array->array;
         for (size_t i = 0; i < array->size; i++)
             if (objects[i].bytes != NULL)
-                pnet_send_report(params, objects[i].bytes, objects[i].size);
+                hand_over(params, objects[i].bytes, objects[i].size);
     } else {
         fab_log(PMIXFAB_LOG_WARNING, "inventory refused: " PMIXFAB_KEY_INVENTORY " holds no bytes");
     }
 }
 
 /* A host that collects from many nodes puts what each of them said into an array, or an array of arrays. */
-static void pnet_search_reports(const struct pnet_inventory_params *params, const pmix_info_t *info, size_t n,
-                                unsigned depth)
+static void search_infos(const struct pnet_inventory_params *params, const pmix_info_t *info, size_t n,
+                         unsigned depth)
 {
     for (size_t i = 0; info != NULL && i < n; i++) {
         const pmix_value_t *value = &info[i].value;
         if (PMIX_CHECK_KEY(&info[i], PMIXFAB_KEY_INVENTORY))
-            take_value(params, value);
+            take_inventory_value(params, value);
         else if (value->type == PMIX_DATA_ARRAY && value->data.darray != NULL &&
                  value->data.darray->type == PMIX_INFO && depth < MAX_DEPTH)
-            pnet_search_reports(params, value->data.darray->array, value->data.darray->size, depth + 1);
+            search_infos(params, value->data.darray->array, value->data.darray->size, depth + 1);
     }
 }
 
 pmix_status_t pnet_inventory_deliver(const struct pnet_inventory_params *params, const pmix_info_t info[],
                                      size_t ninfo)
 {
-    pnet_search_reports(params, info, ninfo, 1);
+    search_infos(params, info, ninfo, 1);
     return PMIX_SUCCESS;
 }
 
 void pnet_inventory_stop(void)
 {
-    pnet_sender_stop(sender);
-    sender = NULL;
-    pnet_inspect_reap();
+    pnet_send_stop(&sender);
 }

@@ -14,9 +14,10 @@
 /* The component's parameters; the library's memory. */
 struct pnet_inventory_params {
     const char *rundir;  /* of the fabricd that is delivered to */
-    const char *program; /* that looks */
+    const char *program; /* that looks, and that delivers */
     const char *probes;  /* with which; empty: all local ones */
     int seconds;         /* at most */
+    bool talks;          /* the verbosity is such that the program may say what it has to say */
 };
 
 /*

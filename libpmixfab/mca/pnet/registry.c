@@ -357,21 +357,3 @@ void pnet_switch(struct pnet_registry *registry)
     }
     pthread_mutex_unlock(&registry->lock);
 }
-
-size_t pnet_registry_objects(struct pnet_registry *registry)
-{
-    const struct registration *r;
-    unsigned n = 0;
-    pthread_mutex_lock(&registry->lock);
-    DL_COUNT(registry->objects, r, n);
-    pthread_mutex_unlock(&registry->lock);
-    return n;
-}
-
-size_t pnet_registry_matrices(struct pnet_registry *registry)
-{
-    pthread_mutex_lock(&registry->lock);
-    size_t n = pnet_content_matrices();
-    pthread_mutex_unlock(&registry->lock);
-    return n;
-}

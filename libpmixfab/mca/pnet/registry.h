@@ -68,8 +68,4 @@ int pnet_refresh(struct pnet_registry *registry, struct pnet_change **changes, s
 /* Put what pnet_refresh() made ready into the objects of those planes. */
 void pnet_switch(struct pnet_registry *registry);
 
-/* Registered objects, and matrices in memory: for tests. */
-size_t pnet_registry_objects(struct pnet_registry *registry);
-size_t pnet_registry_matrices(struct pnet_registry *registry);
-
 #endif

@@ -49,28 +49,15 @@ struct pnet_plane *pnet_published_find(const struct pnet_published *published, c
 
 /* ---- one file --------------------------------------------------------------------------------------- */
 
-static int stat_file(const char *path, struct pnet_file *out)
-{
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return -1;
-    *out = (struct pnet_file){.device = st.st_dev,
-                              .inode = st.st_ino,
-                              .size = st.st_size,
-                              .modified = st.st_mtim,
-                              .changed = st.st_ctim};
-    return 0;
-}
-
 static bool same_time(struct timespec a, struct timespec b)
 {
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-static bool same_file(const struct pnet_file *a, const struct pnet_file *b)
+static bool same_file(const struct stat *a, const struct stat *b)
 {
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           same_time(a->modified, b->modified) && same_time(a->changed, b->changed);
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           same_time(a->st_mtim, b->st_mtim) && same_time(a->st_ctim, b->st_ctim);
 }
 
 static struct pnet_plane *published_find_or_add(struct pnet_published *published, const char *name)
@@ -104,16 +91,16 @@ static void refresh_plane(struct pnet_published *published, const char *name)
         snprintf(path, sizeof(path), "%s/%s" SUFFIX, published->rundir, name) >= (int)sizeof(path))
         return;
     for (unsigned tries = 0; tries < 8; tries++) {
-        struct pnet_file before, after;
+        struct stat before, after;
         struct pmixfab *fab = NULL;
-        if (stat_file(path, &before) != 0)
+        if (stat(path, &before) != 0)
             return; /* renamed away meanwhile */
         plane->seen = true;
         plane->gone = false;
         if (same_file(&before, &plane->file))
             return;
         int rc = pmixfab_open_rundir(published->rundir, name, &fab);
-        if (stat_file(path, &after) != 0 || !same_file(&before, &after)) {
+        if (stat(path, &after) != 0 || !same_file(&before, &after)) {
             pmixfab_close(fab);
             continue;
         }

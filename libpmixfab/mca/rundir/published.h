@@ -12,18 +12,10 @@
 #include "mca/rundir/content.h"
 #include "pmix/values/request.h"
 
-/* Which file it was. Publishers rename whole new files into place, so another content is another inode. */
-struct pnet_file {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec modified, changed;
-};
-
 struct pnet_plane {
     struct pnet_plane *prev, *next;
     char name[64];
-    struct pnet_file file;
+    struct stat file; /* Publishers rename whole new files into place, so another content is another inode. */
     struct pnet_content *content; /* the last one that could be read; NULL: none yet */
     bool seen;                    /* by the look that is under way */
     bool readable;                /* the file is there and good: content is what it holds */

@@ -25,9 +25,6 @@ struct fab_info_source {
  */
 pmix_status_t fab_info_value(const struct fab_info_source *source, const char *key, pmix_value_t *value);
 
-/* Is it a key that fab_info_value() knows? */
-int fab_info_known(const char *key);
-
 /*
  * The answer to a register or update: every key that has a value. The snapshot's bytes only when
  * `with_bytes`. Free with fab_infos_free(), or PMIX_INFO_FREE.

@@ -45,19 +45,6 @@ static struct store_plane known_of(const struct built_plane *plane, bool retired
     return known;
 }
 
-static int setup_storage(void **state)
-{
-    (void)state;
-    return config_set(&config, "ethernet", "storage", "10.91.0.0/16", NULL);
-}
-
-static int teardown_storage(void **state)
-{
-    (void)state;
-    config_clear(&config.ethernet);
-    return 0;
-}
-
 TEST(first_numbers_by_size)
 {
     struct fab_inventory inv;
@@ -247,6 +234,19 @@ static struct pmixfab_plane about(const struct built_plane *plane, char identifi
     snprintf(identifier, 80, "%s", info.identifier);
     pmixfab_close(fab);
     return info;
+}
+
+static int setup_storage(void **state)
+{
+    (void)state;
+    return config_set(&config, "ethernet", "storage", "10.91.0.0/16", NULL);
+}
+
+static int teardown_storage(void **state)
+{
+    (void)state;
+    config_clear(&config.ethernet);
+    return 0;
 }
 
 TEST_WITH(names_of_the_configuration, setup_storage, teardown_storage)

@@ -39,6 +39,9 @@ TEST(there_and_back)
         assert_int_equal(size, n);
         assert_memory_equal(got, bytes, n);
         free(got);
+        char *written = base64_encode(bytes, n);
+        assert_string_equal(written, text);
+        free(written);
     }
 }
 

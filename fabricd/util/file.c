@@ -1,0 +1,71 @@
+#include "fabricd/util/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int file_write(const char *path, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return errno;
+    int failed = fchmod(fd, 0644) != 0 ? errno : 0;
+    while (size > 0 && failed == 0) {
+        ssize_t n = write(fd, at, size);
+        if (n > 0) {
+            at += n;
+            size -= (size_t)n;
+        } else if (n == 0 || errno != EINTR) {
+            failed = n == 0 ? ENOSPC : errno;
+        }
+    }
+    if (close(fd) != 0 && failed == 0)
+        failed = errno;
+    if (failed != 0)
+        unlink(path);
+    return failed;
+}
+
+int file_replace(const char *path, const char *beside, const void *bytes, size_t size)
+{
+    int failed = file_write(beside, bytes, size);
+    if (failed == 0 && rename(beside, path) != 0) {
+        failed = errno;
+        unlink(beside);
+    }
+    return failed;
+}
+
+int file_read(const char *path, size_t limit, void **bytes, size_t *size)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), failed = 0;
+    *bytes = NULL;
+    *size = 0;
+    if (fd < 0)
+        return errno;
+    if (fstat(fd, &st) != 0)
+        failed = errno;
+    else if (!S_ISREG(st.st_mode))
+        failed = EINVAL;
+    size_t room = failed == 0 && (size_t)st.st_size < limit ? (size_t)st.st_size : limit;
+    if (failed == 0 && (*bytes = malloc(room + 1)) == NULL)
+        failed = ENOMEM;
+    for (ssize_t n = 1; failed == 0 && n != 0 && *size < room;) {
+        n = read(fd, (char *)*bytes + *size, room - *size);
+        if (n > 0)
+            *size += (size_t)n;
+        else if (n < 0 && errno != EINTR)
+            failed = errno;
+    }
+    close(fd);
+    if (failed != 0)
+        free(*bytes);
+    if (failed != 0)
+        *bytes = NULL;
+    return failed;
+}

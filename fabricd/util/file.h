@@ -1,0 +1,16 @@
+/* file.h - small files, read and written as a whole. Errors are numbers of errno, 0: none. */
+#ifndef FABRICD_FILE_H
+#define FABRICD_FILE_H
+
+#include <stddef.h>
+
+/* A new file that all may read, whatever the umask is; on error it is removed. No link is followed. */
+int file_write(const char *path, const void *bytes, size_t size);
+
+/* The same, put in the place of what is there only when it is written: under the name `beside` until then. */
+int file_replace(const char *path, const char *beside, const void *bytes, size_t size);
+
+/* free(*bytes). Of a longer file the first `limit` bytes. What is no ordinary file: EINVAL. */
+int file_read(const char *path, size_t limit, void **bytes, size_t *size);
+
+#endif

@@ -1,0 +1,287 @@
+#include "mca/pnet/inventory_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "topo/base/log.h"
+#include "topo/report/delivery.h"
+
+#define LOOK           "--inventory-child" /* fabricd/discovery/host_scan_inventory.c */
+#define DELIVER        "--deliver-child"   /* fabricd/node/deliver_child.c */
+#define NOTHING        3                   /* its status when the host has no devices */
+#define STATUS_UNKNOWN (-1)                /* somebody else has waited for it */
+#define MAX_PROBES     32
+#define DEATH_MS       1000 /* how long a killed child is waited for */
+#define SEND_SECONDS   2    /* who delivers does nothing that takes long: it reads all the time */
+#define END_MS         2000 /* it ends by itself in less, unless it has only just been started */
+
+extern char **environ;
+
+/* ---- a child ------------------------------------------------------------------------------------ */
+
+static pid_t left; /* killed, and still there; it is waited for at the next call */
+
+static int child_actions(posix_spawn_file_actions_t *actions, int fd, int as, bool talks)
+{
+    /* The descriptor first: where the host has closed its own, it may have one of the numbers below. */
+    int rc = posix_spawn_file_actions_adddup2(actions, fd, as);
+    if (rc == 0 && as != STDIN_FILENO)
+        rc = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if (rc == 0 && !talks)
+        rc = posix_spawn_file_actions_addopen(actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_addclosefrom_np(actions, as == STDIN_FILENO ? 3 : as + 1);
+    return rc;
+}
+
+/* In a group of its own, with nothing open but `fd`, which becomes its number `as` (0 or 3), and standard
+ * error where it talks. */
+static int spawn_fabricd(const char *program, char *const *argv, int fd, int as, bool talks, pid_t *pid,
+                         struct fab_err *err)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &all); /* the host may ignore some, SIGCHLD among them */
+    posix_spawnattr_setpgroup(&attr, 0);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawn_file_actions_init(&actions);
+    int rc = child_actions(&actions, fd, as, talks);
+    if (rc == 0)
+        rc = posix_spawn(pid, program, &actions, &attr, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attr);
+    if (rc != 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be started: %s", program, strerror(rc));
+    return PMIXFAB_OK;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Has it ended within that time? Then it is waited for. */
+static bool wait_ended(pid_t pid, int64_t milliseconds, int *status)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    const int64_t end = now_ms() + milliseconds;
+    for (;;) {
+        pid_t ended = waitpid(pid, status, WNOHANG);
+        if (ended == pid)
+            return true;
+        if (ended < 0 && errno == ECHILD) { /* somebody else's waiting has got it, or SIGCHLD is ignored */
+            *status = STATUS_UNKNOWN;
+            return true;
+        }
+        if (now_ms() >= end)
+            return false;
+        nanosleep(&moment, NULL);
+    }
+}
+
+static void kill_group(pid_t pid)
+{
+    int status;
+    kill(-pid, SIGKILL);
+    if (!wait_ended(pid, DEATH_MS, &status))
+        left = pid;
+}
+
+static void reap_left(void)
+{
+    if (left != 0 && waitpid(left, NULL, WNOHANG) != 0)
+        left = 0;
+}
+
+/* ---- that looks --------------------------------------------------------------------------------- */
+
+/* What the child writes into: a file, so that nobody has to read while it works. It cannot grow, whatever the
+ * child does. */
+static int new_file(struct fab_err *err)
+{
+    int fd = memfd_create("fabricd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 && ftruncate(fd, FAB_DELIVERY_MAX + 1) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0)
+        return fd;
+    fab_fail(err, PMIXFAB_ERR_IO, "inventory: no file: %s", strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static int explain_status(int status, struct fab_err *err)
+{
+    if (status == 0 || status == STATUS_UNKNOWN)
+        return PMIXFAB_OK;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NOTHING)
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "inventory: fabricd found nothing");
+    return fab_fail(err, PMIXFAB_ERR_IO, "inventory: fabricd failed, status 0x%x", (unsigned)status);
+}
+
+/* What was written: the child's place in the file is ours, too. Damaged bytes are not for others to find. */
+static int take_inventory_bytes(int fd, const char *host, void **bytes, size_t *size, struct fab_err *err)
+{
+    struct fab_delivery delivery;
+    off_t n = lseek(fd, 0, SEEK_CUR);
+    if (n <= 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "inventory: fabricd ended without a word");
+    void *copy = malloc((size_t)n);
+    if (copy == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "inventory: out of memory");
+    int rc = pread(fd, copy, (size_t)n, 0) == n
+                 ? fab_delivery_decode(copy, (size_t)n, &delivery, err)
+                 : fab_fail(err, PMIXFAB_ERR_IO, "inventory: %s", strerror(errno));
+    if (rc == PMIXFAB_OK && strcmp(delivery.host, host) != 0)
+        rc =
+            fab_fail(err, PMIXFAB_ERR_CORRUPT, "inventory: of %s, but %s was asked for", delivery.host, host);
+    if (rc != PMIXFAB_OK) {
+        free(copy);
+        return rc;
+    }
+    *bytes = copy;
+    *size = (size_t)n;
+    return PMIXFAB_OK;
+}
+
+/* The list behind the fixed arguments; `text` is cut up. */
+static int add_probes(char **argv, size_t n, char *text, struct fab_err *err)
+{
+    const size_t end = n + MAX_PROBES;
+    char *rest = NULL;
+    for (char *one = strtok_r(text, ",", &rest); one != NULL; one = strtok_r(NULL, ",", &rest)) {
+        if (n == end)
+            return fab_fail(err, PMIXFAB_ERR_INVAL, "inventory: more than %d probes", MAX_PROBES);
+        argv[n++] = one;
+    }
+    return PMIXFAB_OK;
+}
+
+static int run_child(const struct pnet_inspection *wanted, char *const *argv, int fd, struct fab_err *err)
+{
+    pid_t pid;
+    int status;
+    int rc = spawn_fabricd(wanted->program, argv, fd, 3, wanted->talks, &pid, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    if (wait_ended(pid, (int64_t)wanted->seconds * 1000, &status))
+        return explain_status(status, err);
+    kill_group(pid); /* its probes have groups of their own, and die with it */
+    return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "inventory: not done after %u s, killed", wanted->seconds);
+}
+
+int pnet_inspect(const struct pnet_inspection *wanted, void **bytes, size_t *size, struct fab_err *err)
+{
+    char pid[16], seconds[16],
+        *argv[5 + MAX_PROBES + 1] = {"fabricd", LOOK, pid, (char *)wanted->host, seconds};
+    *bytes = NULL;
+    *size = 0;
+    reap_left();
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    /* A probe that hangs is ended by its own deadline, a second before all is. */
+    snprintf(seconds, sizeof(seconds), "%u", wanted->seconds > 1 ? wanted->seconds - 1 : 1);
+    char *probes = strdup(wanted->probes != NULL ? wanted->probes : "");
+    if (probes == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "inventory: out of memory");
+    int fd = -1, rc = add_probes(argv, 5, probes, err);
+    if (rc == PMIXFAB_OK && (fd = new_file(err)) < 0)
+        rc = PMIXFAB_ERR_IO;
+    if (rc == PMIXFAB_OK)
+        rc = run_child(wanted, argv, fd, err);
+    if (rc == PMIXFAB_OK)
+        rc = take_inventory_bytes(fd, wanted->host, bytes, size, err);
+    if (fd >= 0)
+        close(fd);
+    free(probes);
+    return rc;
+}
+
+/* ---- that delivers ------------------------------------------------------------------------------ */
+
+static int start_sender(struct pnet_sender *s, struct fab_err *err)
+{
+    char *argv[] = {"fabricd", DELIVER, (char *)s->rundir, NULL};
+    const struct timeval limit = {.tv_sec = SEND_SECONDS};
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "no socket: %s", strerror(errno));
+    setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    int rc = spawn_fabricd(s->program, argv, ends[1], STDIN_FILENO, s->talks, &s->pid, err);
+    close(ends[1]);
+    if (rc == PMIXFAB_OK)
+        s->fd = ends[0];
+    else
+        close(ends[0]);
+    return rc;
+}
+
+static void end_sender(struct pnet_sender *s, int64_t milliseconds)
+{
+    int status;
+    shutdown(s->fd,
+             SHUT_RDWR); /* it sees that, also while a process forked by the host has the socket open */
+    close(s->fd);
+    s->fd = -1;
+    if (!wait_ended(s->pid, milliseconds, &status))
+        kill_group(s->pid);
+}
+
+static bool send_all(const struct pnet_sender *s, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    while (size > 0) {
+        ssize_t n = send(s->fd, at, size, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+int pnet_send(struct pnet_sender *s, const void *bytes, size_t size, struct fab_err *err)
+{
+    const uint32_t length = (uint32_t)size;
+    if (size > FAB_DELIVERY_MAX)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "%zu bytes: no host has so much to say", size);
+    reap_left();
+    for (int attempt = 0; attempt < 2; attempt++) {
+        int rc = s->fd >= 0 ? PMIXFAB_OK : start_sender(s, err);
+        if (rc != PMIXFAB_OK)
+            return rc;
+        if (send_all(s, &length, sizeof(length)) && send_all(s, bytes, size))
+            return PMIXFAB_OK;
+        fab_log(PMIXFAB_LOG_WARNING,
+                "inventories: the child that delivers takes no more (%s): what it held is lost",
+                strerror(errno));
+        end_sender(s, 0);
+    }
+    return fab_fail(err, PMIXFAB_ERR_IO, "%s: the child that delivers takes nothing", s->program);
+}
+
+void pnet_send_stop(struct pnet_sender *s)
+{
+    if (s->fd >= 0)
+        end_sender(s, END_MS);
+    reap_left();
+}
