@@ -25,6 +25,7 @@ pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
 pkg_check_modules(VERBS IMPORTED_TARGET libibverbs)
 pkg_check_modules(LIBFABRIC IMPORTED_TARGET libfabric)
 pkg_check_modules(UCX IMPORTED_TARGET ucx)
+pkg_check_modules(LLDPCTL IMPORTED_TARGET lldpctl)
 
 # Who a node is, the scheduler learns from munge.
 find_library(MUNGE_LIBRARY munge REQUIRED)

@@ -12,8 +12,7 @@ enum ctl_exit ctl_backup(const struct ctl *ctl)
     static const struct ctl_column told[] = {{"file", "FILE", false}, {"bytes", "BYTES", true}};
     enum ctl_exit status = ctl_control_only(ctl, "backup");
     struct ctl_table *table;
-    json_t *request, *answer = NULL;
-    char why[CTL_WHY_SIZE];
+    json_t *request, *answer;
 
     if (status != CTL_DONE)
         return status;
@@ -22,8 +21,9 @@ enum ctl_exit ctl_backup(const struct ctl *ctl)
     request = json_pack("{s:s, s:s, s:b}", "op", "backup", "file", ctl->args[0], "force", ctl->force);
     if (request == NULL)
         return ctl_usage("not UTF-8: backup: give the file another name");
-    if (ctl_control_ask(ctl->rundir, request, BACKUP_SECONDS, &answer, why) != CTL_DONE)
-        return ctl_error("%s", why);
+    status = ctl_ask(ctl, request, BACKUP_SECONDS, &answer);
+    if (status != CTL_DONE)
+        return status;
     table = ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, told, CTL_COUNT(told));
     ctl_put_text(table, ctl->args[0]);
     ctl_put_number(table, json_integer_value(json_object_get(answer, "bytes")));

@@ -41,15 +41,17 @@ enum ctl_exit ctl_control_only(const struct ctl *ctl, const char *command)
     return ctl_usage("%s does not go over PMIx: --uri: run it on fabricd's own host, with --rundir", command);
 }
 
-/* A member that is a number or else text. */
-static void change_add_cell(struct ctl_table *table, const json_t *row, const char *key)
+enum ctl_exit ctl_ask(const struct ctl *ctl, json_t *request, int seconds, json_t **answer)
 {
-    const json_t *value = json_object_get(row, key);
+    enum ctl_exit status = ctl_control_only(ctl, json_string_value(json_object_get(request, "op")));
+    char why[CTL_WHY_SIZE];
 
-    if (json_is_integer(value))
-        ctl_put_number(table, json_integer_value(value));
-    else
-        ctl_put_text(table, json_string_value(value));
+    *answer = NULL;
+    if (status != CTL_DONE)
+        json_decref(request);
+    else if (ctl_control_ask(ctl->rundir, request, seconds, answer, why) != CTL_DONE)
+        status = ctl_error("%s", why);
+    return status;
 }
 
 static void put_for_programs(struct ctl_table *table, const json_t *row)
@@ -62,7 +64,7 @@ static void put_for_programs(struct ctl_table *table, const json_t *row)
         else if (strcmp(key, "subjects") == 0)
             ctl_put_list(table, json_object_get(row, key));
         else
-            change_add_cell(table, row, key);
+            ctl_put_member(table, row, key);
     }
 }
 
@@ -81,16 +83,16 @@ static void put_for_people(const struct ctl *ctl, struct ctl_table *table, const
     const char *after = json_string_value(json_object_get(row, "after"));
     bool planned = json_is_true(json_object_get(row, "planned"));
 
-    change_add_cell(table, row, "time");
-    change_add_cell(table, row, "generation");
+    ctl_put_member(table, row, "time");
+    ctl_put_member(table, row, "generation");
     put_joined(table, json_string_value(json_object_get(row, "kind")), planned ? ", planned" : "", NULL);
-    change_add_cell(table, row, "what");
+    ctl_put_member(table, row, "what");
     put_joined(table, before, before != NULL && after != NULL && *before != '\0' ? " -> " : "", after);
     if (ctl->longer) {
-        change_add_cell(table, row, "last_seen");
-        change_add_cell(table, row, "first_seen");
+        ctl_put_member(table, row, "last_seen");
+        ctl_put_member(table, row, "first_seen");
     }
-    change_add_cell(table, row, "why");
+    ctl_put_member(table, row, "why");
 }
 
 /* Which columns, for whom. */
@@ -137,6 +139,16 @@ enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, js
     return ctl_table_close(table);
 }
 
+json_t *ctl_changes_json(const struct ctl *ctl, const json_t *changes)
+{
+    json_t *rows = json_array();
+
+    if (ctl_changes_table(ctl, changes, rows) == CTL_DONE)
+        return rows;
+    json_decref(rows);
+    return NULL;
+}
+
 /* Under which other names it was, or is, known. */
 static void print_names(const json_t *names, const char *what)
 {
@@ -173,22 +185,18 @@ static enum ctl_exit show_history(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_history(const struct ctl *ctl)
 {
-    json_t *request = json_pack("{s:s}", "op", "history"), *answer = NULL;
-    enum ctl_exit status = ctl_control_only(ctl, "history");
-    char why[CTL_WHY_SIZE];
+    json_t *request = json_pack("{s:s}", "op", "history"), *answer;
+    enum ctl_exit status;
 
-    if (status != CTL_DONE) {
-        json_decref(request);
-        return status;
-    }
     if (ctl->n_args > 0 && json_object_set_new(request, "what", json_string(ctl->args[0])) != 0) {
         json_decref(request);
         return ctl_usage("not UTF-8: %s: history takes a part of a name", ctl->args[0]);
     }
     if (ctl->limit > 0)
         json_object_set_new(request, "limit", json_integer(ctl->limit));
-    if (ctl_control_ask(ctl->rundir, request, CTL_ANSWER_SECONDS, &answer, why) != CTL_DONE)
-        return ctl_error("%s", why);
+    status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, &answer);
+    if (status != CTL_DONE)
+        return status;
     if (ctl->format == CTL_TEXT && ctl->n_args > 0)
         print_names(json_object_get(answer, "names"), ctl->args[0]);
     status = show_history(ctl, answer);
@@ -216,34 +224,21 @@ static enum ctl_exit show_diff(const struct ctl *ctl, const json_t *answer)
     const json_t *changes = json_object_get(answer, "changes");
     json_int_t from = json_integer_value(json_object_get(answer, "from"));
     json_int_t to = json_integer_value(json_object_get(answer, "to"));
-    enum ctl_exit status;
     json_t *rows;
 
     if (ctl->format == CTL_TEXT && json_array_size(changes) == 0)
         printf("generation %lld to %lld: nothing changed\n", (long long)from, (long long)to);
     if (ctl->format != CTL_JSON)
         return ctl_changes_table(ctl, changes, NULL);
-    rows = json_array();
-    status = ctl_changes_table(ctl, changes, rows);
-    if (status != CTL_DONE) {
-        json_decref(rows);
-        return status;
-    }
-    return ctl_json_print(stdout, json_pack("{s:I, s:I, s:o}", "from", from, "to", to, "changes", rows));
-}
-
-static enum ctl_exit ask_diff(const struct ctl *ctl, json_t *request, json_t **answer)
-{
-    char why[CTL_WHY_SIZE];
-
-    if (ctl_control_ask(ctl->rundir, request, CTL_ANSWER_SECONDS, answer, why) != CTL_DONE)
-        return ctl_error("%s", why);
-    return CTL_DONE;
+    rows = ctl_changes_json(ctl, changes);
+    return rows == NULL ? CTL_FAILED
+                        : ctl_json_print(
+                              stdout, json_pack("{s:I, s:I, s:o}", "from", from, "to", to, "changes", rows));
 }
 
 enum ctl_exit ctl_diff(const struct ctl *ctl)
 {
-    json_t *request = json_pack("{s:s}", "op", "diff"), *answer = NULL;
+    json_t *request = json_pack("{s:s}", "op", "diff"), *answer;
     enum ctl_exit status = ctl_control_only(ctl, "diff");
     json_int_t generation[2] = {0, 0};
 
@@ -261,7 +256,7 @@ enum ctl_exit ctl_diff(const struct ctl *ctl)
         json_decref(request);
         return status;
     }
-    status = ask_diff(ctl, request, &answer);
+    status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, &answer);
     if (status == CTL_DONE)
         status = show_diff(ctl, answer);
     json_decref(answer);

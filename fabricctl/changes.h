@@ -20,7 +20,13 @@ bool ctl_mentions(const char *what, const char *host);
 /* Of an answer about a sweep: a line on what is suppressed, where anything is. */
 void ctl_print_suppressed(const json_t *answer);
 
+/* The same rows as JSON, a new reference; NULL: told. */
+json_t *ctl_changes_json(const struct ctl *ctl, const json_t *changes);
+
 /* The daemon cannot be asked over PMIx: tells so. */
 enum ctl_exit ctl_control_only(const struct ctl *ctl, const char *command);
+
+/* Ask the daemon; takes the request, whose "op" is called as the command. Tells its failures. */
+enum ctl_exit ctl_ask(const struct ctl *ctl, json_t *request, int seconds, json_t **answer);
 
 #endif

@@ -40,6 +40,7 @@ struct ctl {
     bool longer;          /* history, diff */
     bool force;           /* backup --force */
     bool follow;
+    bool help, version;
     uint32_t limit; /* history --limit; 0: all */
     char *const *args;
     int n_args;

@@ -11,33 +11,25 @@ static const struct ctl_column columns[] = {
 
 static bool put_event(struct ctl_table *table, const json_t *event)
 {
-    for (size_t i = 0; i < CTL_COUNT(columns); i++) {
-        const json_t *value = json_object_get(event, columns[i].key);
-
-        if (json_is_integer(value))
-            ctl_put_number(table, json_integer_value(value));
-        else
-            ctl_put_text(table, json_string_value(value));
-    }
+    for (size_t i = 0; i < CTL_COUNT(columns); i++)
+        ctl_put_member(table, event, columns[i].key);
     return ctl_table_row(table);
+}
+
+static json_t *request_of(bool follow)
+{
+    return json_pack("{s:s, s:b}", "op", "events", "follow", follow);
 }
 
 static enum ctl_exit show_latest(const struct ctl *ctl)
 {
-    json_t *answer, *events;
-    struct ctl_table *table;
-    char why[CTL_WHY_SIZE];
+    json_t *answer;
+    enum ctl_exit status = ctl_ask(ctl, request_of(false), CTL_ANSWER_SECONDS, &answer);
 
-    if (ctl_control_ask(ctl->rundir, json_pack("{s:s, s:b}", "op", "events", "follow", 0), CTL_ANSWER_SECONDS,
-                        &answer, why) != CTL_DONE)
-        return ctl_error("%s", why);
-    events = json_object_get(answer, "events");
-    table = ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, NULL, columns, CTL_COUNT(columns));
-    for (size_t i = 0; table != NULL && i < json_array_size(events); i++)
-        if (!put_event(table, json_array_get(events, i)))
-            break;
+    if (status == CTL_DONE)
+        status = ctl_rows_table(ctl, columns, CTL_COUNT(columns), json_object_get(answer, "events"), NULL);
     json_decref(answer);
-    return ctl_table_close(table);
+    return status;
 }
 
 /* A line for people; a table cannot be laid out before its last row is known. */
@@ -96,7 +88,7 @@ enum ctl_exit ctl_events(const struct ctl *ctl)
     if (ctl_control_open(ctl->rundir, &control, why) != CTL_DONE)
         return ctl_error("%s", why);
     ctl_catch_interrupts();
-    status = ctl_control_send(control, json_pack("{s:s, s:b}", "op", "events", "follow", 1), why);
+    status = ctl_control_send(control, request_of(true), why);
     if (status == CTL_DONE)
         status = ctl_control_next(control, CTL_ANSWER_SECONDS, &first, why);
     if (status != CTL_DONE) {

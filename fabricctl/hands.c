@@ -20,20 +20,6 @@ static const char *op_row_text(const json_t *row, const char *key)
     return json_string_value(json_object_get(row, key));
 }
 
-static enum ctl_exit findings_table(const struct ctl *ctl, const json_t *findings, json_t *into)
-{
-    struct ctl_table *table = ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, finding_columns,
-                                             CTL_COUNT(finding_columns));
-    bool going = table != NULL;
-
-    for (size_t i = 0; going && i < json_array_size(findings); i++) {
-        for (size_t k = 0; k < CTL_COUNT(finding_columns); k++)
-            ctl_put_text(table, op_row_text(json_array_get(findings, i), finding_columns[k].key));
-        going = ctl_table_row(table);
-    }
-    return ctl_table_close(table);
-}
-
 /* What to do about each kind, once; those of a kind are neighbours. */
 static void print_hints(const json_t *findings)
 {
@@ -64,7 +50,7 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
         return CTL_DONE;
     }
     rows = ctl->format == CTL_JSON ? json_array() : NULL;
-    status = findings_table(ctl, findings, rows);
+    status = ctl_rows_table(ctl, finding_columns, CTL_COUNT(finding_columns), findings, rows);
     if (status == CTL_DONE && ctl->format == CTL_TEXT)
         print_hints(findings);
     if (status == CTL_DONE && ctl->format == CTL_JSON)
@@ -75,16 +61,11 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_check(const struct ctl *ctl)
 {
-    enum ctl_exit status = ctl_control_only(ctl, "check");
-    json_t *answer = NULL;
-    char why[CTL_WHY_SIZE];
+    json_t *answer;
+    enum ctl_exit status = ctl_ask(ctl, json_pack("{s:s}", "op", "check"), CTL_ANSWER_SECONDS, &answer);
 
-    if (status != CTL_DONE)
-        return status;
-    if (ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "check"), CTL_ANSWER_SECONDS, &answer, why) !=
-        CTL_DONE)
-        return ctl_error("%s", why);
-    status = show_findings(ctl, answer);
+    if (status == CTL_DONE)
+        status = show_findings(ctl, answer);
     json_decref(answer);
     return status;
 }
@@ -102,9 +83,10 @@ static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
         printf("generation %lld %s\n", (long long)json_integer_value(generation),
                equal ? "is what a sweep sees now" : "is not what a sweep sees now:");
     if (ctl->format == CTL_JSON) {
-        rows = json_array();
-        status = ctl_changes_table(ctl, changes, rows);
-        if (status == CTL_DONE)
+        rows = ctl_changes_json(ctl, changes);
+        if (rows == NULL)
+            status = CTL_FAILED;
+        else
             status = ctl_json_print(
                 stdout, json_pack("{s:O, s:b, s:O, s:O?, s:O?}", "generation", generation, "equal", equal,
                                   "changes", rows, "held", json_object_get(answer, "suppressed"),
@@ -120,16 +102,11 @@ static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_verify(const struct ctl *ctl)
 {
-    enum ctl_exit status = ctl_control_only(ctl, "verify");
-    json_t *answer = NULL;
-    char why[CTL_WHY_SIZE];
+    json_t *answer;
+    enum ctl_exit status = ctl_ask(ctl, json_pack("{s:s}", "op", "verify"), CTL_SWEEP_SECONDS, &answer);
 
-    if (status != CTL_DONE)
-        return status;
-    if (ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "verify"), CTL_SWEEP_SECONDS, &answer, why) !=
-        CTL_DONE)
-        return ctl_error("%s", why);
-    status = show_verified(ctl, answer);
+    if (status == CTL_DONE)
+        status = show_verified(ctl, answer);
     json_decref(answer);
     return status;
 }
@@ -145,9 +122,6 @@ static const struct ctl_column expected_columns[] = {
 
 static enum ctl_exit show_expected(const struct ctl *ctl, const json_t *expected)
 {
-    struct ctl_table *table;
-    bool going;
-
     if (ctl->format == CTL_TEXT && ctl->cancel) {
         printf("%s is not expected to change any more\n", ctl->args[0]);
         return CTL_DONE;
@@ -156,19 +130,7 @@ static enum ctl_exit show_expected(const struct ctl *ctl, const json_t *expected
         puts("no swap is announced");
         return CTL_DONE;
     }
-    table = ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, NULL, expected_columns,
-                           CTL_COUNT(expected_columns));
-    going = table != NULL;
-    for (size_t i = 0; going && i < json_array_size(expected); i++) {
-        const json_t *row = json_array_get(expected, i);
-
-        ctl_put_text(table, op_row_text(row, "name"));
-        ctl_put_text(table, op_row_text(row, "since"));
-        ctl_put_text(table, op_row_text(row, "until"));
-        ctl_put_number(table, json_integer_value(json_object_get(row, "uid")));
-        going = ctl_table_row(table);
-    }
-    return ctl_table_close(table);
+    return ctl_rows_table(ctl, expected_columns, CTL_COUNT(expected_columns), expected, NULL);
 }
 
 static enum ctl_exit op_check_options(const struct ctl *ctl)
@@ -180,14 +142,13 @@ static enum ctl_exit op_check_options(const struct ctl *ctl)
                          ctl->replace ? "--replace" : "--cancel");
     if (ctl->seconds > 0 && !ctl->replace)
         return ctl_usage("says for how long a swap is announced: --for: give --replace, too");
-    return ctl_control_only(ctl, "expect");
+    return CTL_DONE;
 }
 
 enum ctl_exit ctl_expect(const struct ctl *ctl)
 {
     enum ctl_exit status = op_check_options(ctl);
-    json_t *request, *answer = NULL;
-    char why[CTL_WHY_SIZE];
+    json_t *request, *answer;
 
     if (status != CTL_DONE)
         return status;
@@ -198,9 +159,9 @@ enum ctl_exit ctl_expect(const struct ctl *ctl)
         json_decref(request);
         return ctl_usage("not UTF-8: expect: give a name as `fabricctl devices` or `switches` shows it");
     }
-    if (ctl_control_ask(ctl->rundir, request, CTL_ANSWER_SECONDS, &answer, why) != CTL_DONE)
-        return ctl_error("%s", why);
-    status = show_expected(ctl, json_object_get(answer, "expected"));
+    status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, &answer);
+    if (status == CTL_DONE)
+        status = show_expected(ctl, json_object_get(answer, "expected"));
     json_decref(answer);
     return status;
 }

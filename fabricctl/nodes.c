@@ -14,22 +14,6 @@ static const struct ctl_column columns[] = {
     {"failed", NULL, false}, {"remarks", NULL, false},
 };
 
-/* Numbers of the daemon's are shown as they are. */
-static void node_add_cell(struct ctl_table *table, const json_t *node, const char *key)
-{
-    json_t *value = json_object_get(node, key);
-
-    if (json_is_array(value)) {
-        ctl_put_list(table, value);
-    } else if (json_is_integer(value)) {
-        ctl_put_number(table, json_integer_value(value));
-    } else if (json_is_real(value)) {
-        ctl_put_seconds(table, json_real_value(value));
-    } else {
-        ctl_put_text(table, json_string_value(value));
-    }
-}
-
 /* What could not be joined, and what failed, is told below the table, a line each. */
 static void print_remarks(const json_t *nodes)
 {
@@ -52,48 +36,32 @@ static void print_remarks(const json_t *nodes)
 
 static enum ctl_exit nodes_show(const struct ctl *ctl, const json_t *nodes)
 {
-    struct ctl_table *table =
-        ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, NULL, columns, CTL_COUNT(columns));
-    bool going = table != NULL;
-    enum ctl_exit status;
+    enum ctl_exit status = ctl_rows_table(ctl, columns, CTL_COUNT(columns), nodes, NULL);
 
-    for (size_t i = 0; going && i < json_array_size(nodes); i++) {
-        for (size_t k = 0; k < CTL_COUNT(columns); k++)
-            node_add_cell(table, json_array_get(nodes, i), columns[k].key);
-        going = ctl_table_row(table);
-    }
-    status = ctl_table_close(table);
     if (status == CTL_DONE && ctl->format == CTL_TEXT)
         print_remarks(nodes);
     return status;
 }
 
-/* A request about the host of the command line, if one stands there. NULL: not UTF-8, told. */
-static json_t *request_of(const struct ctl *ctl, const char *op)
+/* Ask about the host of the command line, if one stands there. */
+static enum ctl_exit ask(const struct ctl *ctl, const char *op, json_t **answer)
 {
     json_t *request = json_pack("{s:s}", "op", op);
 
     if (ctl->n_args > 0 && json_object_set_new(request, "host", json_string(ctl->args[0])) != 0) {
         json_decref(request);
-        ctl_usage("not UTF-8: %s: give a host's name as `fabricctl nodes` shows it", op);
-        return NULL;
+        return ctl_usage("not UTF-8: %s: give a host's name as `fabricctl nodes` shows it", op);
     }
-    return request;
+    return ctl_ask(ctl, request, CTL_ANSWER_SECONDS, answer);
 }
 
 enum ctl_exit ctl_nodes(const struct ctl *ctl)
 {
-    enum ctl_exit status = ctl_control_only(ctl, "nodes");
-    json_t *request, *answer = NULL;
-    char why[CTL_WHY_SIZE];
+    json_t *answer;
+    enum ctl_exit status = ask(ctl, "nodes", &answer);
 
     if (status != CTL_DONE)
         return status;
-    request = request_of(ctl, "nodes");
-    if (request == NULL)
-        return CTL_USAGE;
-    if (ctl_control_ask(ctl->rundir, request, CTL_ANSWER_SECONDS, &answer, why) != CTL_DONE)
-        return ctl_error("%s", why);
     if (ctl->n_args > 0 && json_array_size(json_object_get(answer, "nodes")) == 0)
         status = ctl_error("no report of host %s: %s: `fabricctl nodes` shows the hosts that report",
                            ctl->args[0], ctl->rundir);
@@ -107,17 +75,11 @@ enum ctl_exit ctl_forget(const struct ctl *ctl)
 {
     static const struct ctl_column told[] = {{"host", "HOST", false}, {"forgotten", "FORGOTTEN", false}};
     struct ctl_table *table;
-    enum ctl_exit status = ctl_control_only(ctl, "forget");
-    json_t *request, *answer = NULL;
-    char why[CTL_WHY_SIZE];
+    json_t *answer;
+    enum ctl_exit status = ask(ctl, "forget", &answer);
 
     if (status != CTL_DONE)
         return status;
-    request = request_of(ctl, "forget");
-    if (request == NULL)
-        return CTL_USAGE;
-    if (ctl_control_ask(ctl->rundir, request, CTL_ANSWER_SECONDS, &answer, why) != CTL_DONE)
-        return ctl_error("%s", why);
     json_int_t retired = json_integer_value(json_object_get(answer, "retired"));
     json_decref(answer);
     if (ctl->format == CTL_TEXT && retired > 0)

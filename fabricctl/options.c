@@ -13,133 +13,6 @@
 
 #include "source.h"
 
-/* Every option by its letter; those without a short form have letters that are in no optstring. */
-struct option_help {
-    char letter;
-    const char *shown;
-    const char *text;
-};
-
-static const struct option_help helps[] = {
-    {'r', "    --rundir DIR",
-     "the daemon's run directory (environment FABRICD_RUNDIR, else " CTL_DEFAULT_RUNDIR ")"},
-    {'u', "    --uri URI", "read over PMIx, from the server with this URI, instead"},
-    {'p', "    --plane P",
-     "that plane only (else: all planes; cost: the first that has both; matrix: the default)"},
-    {'F', "    --format FORMAT", "text (for people), json or csv (for programs)"},
-    {'h', "-h, --help", "this help; after a command, the command's"},
-    {'V', "-V, --version", "the version"},
-    {'o', "-o, --output FILE.npy", "write a file that numpy.load() reads; - is standard output"},
-    {'H', "    --host H", "have this host look at its devices first, and show what changed about it"},
-    {'S', "    --switch S", "sweep only this switch (a name or a GUID), and show what changed there"},
-    {'w', "    --wait", "wait until it is done, as without this option"},
-    {'W', "    --no-wait", "return as soon as the daemon has taken it up"},
-    {'a', "    --accept-partial", "publish what answered, even if the fabric shrinks by it"},
-    {'L', "    --release",
-     "what is suppressed, of that host or switch or all of it, is believed again first"},
-    {'O', "    --force", "replace a backup that is there"},
-    {'R', "    --replace", "what changes of it from now on is planned"},
-    {'t', "    --for TIME", "for so long: 90s, 30m, 4h (the default), 2d"},
-    {'c', "    --cancel", "it is not expected any more"},
-    {'f', "-f, --follow", "go on printing events as they happen"},
-    {'n', "-n, --limit N", "the latest N changes only"},
-    {'l', "-l, --long", "also when the old was last seen, and the new first"},
-};
-
-#define GLOBAL_OPTIONS "rupFhV"
-
-static const struct option long_options[] = {
-    {"rundir", required_argument, NULL, 'r'},
-    {"uri", required_argument, NULL, 'u'},
-    {"plane", required_argument, NULL, 'p'},
-    {"format", required_argument, NULL, 'F'},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {"output", required_argument, NULL, 'o'},
-    {"host", required_argument, NULL, 'H'},
-    {"switch", required_argument, NULL, 'S'},
-    {"wait", no_argument, NULL, 'w'},
-    {"no-wait", no_argument, NULL, 'W'},
-    {"replace", no_argument, NULL, 'R'},
-    {"for", required_argument, NULL, 't'},
-    {"cancel", no_argument, NULL, 'c'},
-    {"accept-partial", no_argument, NULL, 'a'},
-    {"release", no_argument, NULL, 'L'},
-    {"follow", no_argument, NULL, 'f'},
-    {"force", no_argument, NULL, 'O'},
-    {"limit", required_argument, NULL, 'n'},
-    {"long", no_argument, NULL, 'l'},
-    {NULL, 0, NULL, 0},
-};
-
-static const struct ctl_command commands[] = {
-    {"status", "", "what is published, how fresh it is, and whether fabricd is running", "", 0, 0,
-     ctl_status},
-    {"planes", "", "the planes of the fabric", "", 0, 0, ctl_planes},
-    {"devices", "[HOST]", "the devices, in index order; or those of one host", "", 0, 1, ctl_devices},
-    {"switches", "", "the switches", "", 0, 0, ctl_switches},
-    {"links", "", "the cables", "", 0, 0, ctl_links},
-    {"groups", "", "the hosts that stand together", "", 0, 0, ctl_groups},
-    {"coords", "", "the coordinates of each device", "", 0, 0, ctl_coords},
-    {"cost", "A B", "the cost between two devices: host, host:device or a device id", "", 2, 2, ctl_cost},
-    {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
-    {"nodes", "[HOST]", "the hosts that report their own devices", "", 0, 1, ctl_nodes},
-    {"forget", "HOST", "forget what a host reported, until it does so again", "", 1, 1, ctl_forget},
-    {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},
-    {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify},
-    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "", 0, 0, ctl_check},
-    {"expect", "[NAME]", "announce a swap of a host or switch, or list what is announced", "Rtc", 0, 1,
-     ctl_expect},
-    {"events", "", "the latest events, or those to come", "f", 0, 0, ctl_events},
-    {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "nl", 0, 1, ctl_history},
-    {"diff", "[FROM [TO]]", "what changed between two generations", "l", 0, 2, ctl_diff},
-    {"metrics", "", "the daemon's counters and gauges, in Prometheus' text format", "", 0, 0, ctl_metrics},
-    {"backup", "FILE", "the daemon's database into a file, while it is in use", "O", 1, 1, ctl_backup},
-};
-
-#define N_COMMANDS (sizeof commands / sizeof commands[0])
-
-/* What the options ask for beside the command's own. */
-struct asked {
-    bool help, version;
-    char letters[32]; /* options seen */
-};
-
-static const struct ctl_command *find_command(const char *name)
-{
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (strcmp(commands[i].name, name) == 0)
-            return &commands[i];
-    return NULL;
-}
-
-static void print_options(const char *letters)
-{
-    for (size_t i = 0; i < sizeof helps / sizeof helps[0]; i++)
-        if (strchr(letters, helps[i].letter) != NULL)
-            printf("  %-24s %s\n", helps[i].shown, helps[i].text);
-}
-
-static enum ctl_exit print_help(const struct ctl_command *command)
-{
-    if (command == NULL) {
-        puts("Usage: fabricctl [OPTION]... COMMAND [ARGUMENT]...\nAsk fabricd what it knows about the "
-             "fabric.\n\nCommands:");
-        for (size_t i = 0; i < N_COMMANDS; i++)
-            printf("  %-9s%-13s %s\n", commands[i].name, commands[i].args, commands[i].summary);
-    } else {
-        printf("Usage: fabricctl %s%s%s [OPTION]...\n\n%s: %s.\n", command->name,
-               command->args[0] != '\0' ? " " : "", command->args, command->name, command->summary);
-        if (command->options[0] != '\0')
-            puts("\nOptions of this command:");
-        print_options(command->options);
-    }
-    puts(command == NULL ? "\nOptions:" : "\nOptions of all commands:");
-    print_options(GLOBAL_OPTIONS);
-    puts("\nExit status: 0 done, 1 the answer is no or the work failed, 2 bad usage. More in fabricctl(1).");
-    return CTL_DONE;
-}
-
 static enum ctl_exit set_format(struct ctl *ctl, const char *text)
 {
     static const char *const names[] = {[CTL_TEXT] = "text", [CTL_JSON] = "json", [CTL_CSV] = "csv"};
@@ -184,82 +57,161 @@ static enum ctl_exit set_time(struct ctl *ctl, const char *text)
     return CTL_DONE;
 }
 
-static enum ctl_exit set_text(const char **to, const char *option, const char *text)
+/* Options, in the order of the help. Those without a short form have letters that are in no optstring. */
+#define SHORT_OPTIONS "hVo:fn:l"
+
+struct option_of {
+    char letter;
+    const char *name;
+    const char *value; /* as the help shows it; NULL: it takes none */
+    const char *text;
+    size_t offset; /* in struct ctl: of a text, or without value of a bool */
+    enum ctl_exit (*set)(struct ctl *ctl, const char *value); /* where it is neither */
+};
+
+#define AT(field) offsetof(struct ctl, field), NULL
+static const struct option_of all_options[] = {
+    {'r', "rundir", "DIR",
+     "the daemon's run directory (environment FABRICD_RUNDIR, else " CTL_DEFAULT_RUNDIR ")", AT(rundir)},
+    {'u', "uri", "URI", "read over PMIx, from the server with this URI, instead", AT(uri)},
+    {'p', "plane", "P",
+     "that plane only (else: all planes; cost: the first that has both; matrix: the default)", AT(plane)},
+    {'F', "format", "FORMAT", "text (for people), json or csv (for programs)", 0, set_format},
+    {'h', "help", NULL, "this help; after a command, the command's", AT(help)},
+    {'V', "version", NULL, "the version", AT(version)},
+    {'o', "output", "FILE.npy", "write a file that numpy.load() reads; - is standard output", AT(output)},
+    {'H', "host", "H", "have this host look at its devices first, and show what changed about it", AT(host)},
+    {'S', "switch", "S", "sweep only this switch (a name or a GUID), and show what changed there", AT(sw)},
+    {'w', "wait", NULL, "wait until it is done, as without this option", AT(wait)},
+    {'W', "no-wait", NULL, "return as soon as the daemon has taken it up", AT(no_wait)},
+    {'a', "accept-partial", NULL, "publish what answered, even if the fabric shrinks by it",
+     AT(accept_partial)},
+    {'L', "release", NULL, "what is suppressed, of that host or switch or all of it, is believed again first",
+     AT(release)},
+    {'O', "force", NULL, "replace a backup that is there", AT(force)},
+    {'R', "replace", NULL, "what changes of it from now on is planned", AT(replace)},
+    {'t', "for", "TIME", "for so long: 90s, 30m, 4h (the default), 2d", 0, set_time},
+    {'c', "cancel", NULL, "it is not expected any more", AT(cancel)},
+    {'f', "follow", NULL, "go on printing events as they happen", AT(follow)},
+    {'n', "limit", "N", "the latest N changes only", 0, set_limit},
+    {'l', "long", NULL, "also when the old was last seen, and the new first", AT(longer)},
+};
+
+#define N_OPTIONS      (sizeof all_options / sizeof all_options[0])
+#define GLOBAL_OPTIONS "rupFhV"
+
+static const struct option_of *option_by_letter(int letter)
 {
-    if (text[0] == '\0')
-        return ctl_usage("empty: %s: give it a value, or leave it out", option);
-    *to = text;
+    const struct option_of *option = all_options;
+
+    while (option->letter != letter)
+        option++;
+    return option;
+}
+
+static const struct ctl_command commands[] = {
+    {"status", "", "what is published, how fresh it is, and whether fabricd is running", "", 0, 0,
+     ctl_status},
+    {"planes", "", "the planes of the fabric", "", 0, 0, ctl_planes},
+    {"devices", "[HOST]", "the devices, in index order; or those of one host", "", 0, 1, ctl_devices},
+    {"switches", "", "the switches", "", 0, 0, ctl_switches},
+    {"links", "", "the cables", "", 0, 0, ctl_links},
+    {"groups", "", "the hosts that stand together", "", 0, 0, ctl_groups},
+    {"coords", "", "the coordinates of each device", "", 0, 0, ctl_coords},
+    {"cost", "A B", "the cost between two devices: host, host:device or a device id", "", 2, 2, ctl_cost},
+    {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
+    {"nodes", "[HOST]", "the hosts that report their own devices", "", 0, 1, ctl_nodes},
+    {"forget", "HOST", "forget what a host reported, until it does so again", "", 1, 1, ctl_forget},
+    {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},
+    {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify},
+    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "", 0, 0, ctl_check},
+    {"expect", "[NAME]", "announce a swap of a host or switch, or list what is announced", "Rtc", 0, 1,
+     ctl_expect},
+    {"events", "", "the latest events, or those to come", "f", 0, 0, ctl_events},
+    {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "nl", 0, 1, ctl_history},
+    {"diff", "[FROM [TO]]", "what changed between two generations", "l", 0, 2, ctl_diff},
+    {"metrics", "", "the daemon's counters and gauges, in Prometheus' text format", "", 0, 0, ctl_metrics},
+    {"backup", "FILE", "the daemon's database into a file, while it is in use", "O", 1, 1, ctl_backup},
+};
+
+#define N_COMMANDS (sizeof commands / sizeof commands[0])
+
+static const struct ctl_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static void print_options(const char *letters)
+{
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        const struct option_of *option = &all_options[i];
+        char begin[] = "-x, ", shown[40];
+
+        if (strchr(letters, option->letter) == NULL)
+            continue;
+        begin[1] = option->letter;
+        snprintf(shown, sizeof shown, "%s--%s%s%s",
+                 strchr(SHORT_OPTIONS, option->letter) != NULL ? begin : "    ", option->name,
+                 option->value != NULL ? " " : "", option->value != NULL ? option->value : "");
+        printf("  %-24s %s\n", shown, option->text);
+    }
+}
+
+static enum ctl_exit print_help(const struct ctl_command *command)
+{
+    if (command == NULL) {
+        puts("Usage: fabricctl [OPTION]... COMMAND [ARGUMENT]...\nAsk fabricd what it knows about the "
+             "fabric.\n\nCommands:");
+        for (size_t i = 0; i < N_COMMANDS; i++)
+            printf("  %-9s%-13s %s\n", commands[i].name, commands[i].args, commands[i].summary);
+    } else {
+        printf("Usage: fabricctl %s%s%s [OPTION]...\n\n%s: %s.\n", command->name,
+               command->args[0] != '\0' ? " " : "", command->args, command->name, command->summary);
+        if (command->options[0] != '\0')
+            puts("\nOptions of this command:");
+        print_options(command->options);
+    }
+    puts(command == NULL ? "\nOptions:" : "\nOptions of all commands:");
+    print_options(GLOBAL_OPTIONS);
+    puts("\nExit status: 0 done, 1 the answer is no or the work failed, 2 bad usage. More in fabricctl(1).");
     return CTL_DONE;
 }
 
-static enum ctl_exit set_option(struct ctl *ctl, struct asked *asked, int letter, const char *value)
+/* seen: letters of the options so far, with room for all. */
+static enum ctl_exit set_option(struct ctl *ctl, char *seen, int letter, const char *value)
 {
-    size_t seen = strlen(asked->letters);
+    const struct option_of *option = option_by_letter(letter);
 
-    if (strchr(asked->letters, letter) == NULL && seen + 1 < sizeof asked->letters)
-        asked->letters[seen] = (char)letter;
-    switch (letter) {
-    case 'r':
-        return set_text(&ctl->rundir, "--rundir", value);
-    case 'u':
-        return set_text(&ctl->uri, "--uri", value);
-    case 'p':
-        return set_text(&ctl->plane, "--plane", value);
-    case 'o':
-        return set_text(&ctl->output, "--output", value);
-    case 'H':
-        return set_text(&ctl->host, "--host", value);
-    case 'S':
-        return set_text(&ctl->sw, "--switch", value);
-    case 't':
-        return set_time(ctl, value);
-    case 'F':
-        return set_format(ctl, value);
-    case 'n':
-        return set_limit(ctl, value);
-    case 'h':
-        asked->help = true;
-        break;
-    case 'V':
-        asked->version = true;
-        break;
-    case 'O':
-        ctl->force = true;
-        break;
-    case 'a':
-        ctl->accept_partial = true;
-        break;
-    case 'L':
-        ctl->release = true;
-        break;
-    case 'l':
-        ctl->longer = true;
-        break;
-    case 'w':
-        ctl->wait = true;
-        break;
-    case 'W':
-        ctl->no_wait = true;
-        break;
-    case 'R':
-        ctl->replace = true;
-        break;
-    case 'c':
-        ctl->cancel = true;
-        break;
-    default:
-        ctl->follow = true;
-        break;
+    if (strchr(seen, letter) == NULL)
+        seen[strlen(seen)] = (char)letter;
+    if (option->set != NULL)
+        return option->set(ctl, value);
+    if (option->value == NULL) {
+        *(bool *)((char *)ctl + option->offset) = true;
+        return CTL_DONE;
     }
+    if (value[0] == '\0')
+        return ctl_usage("empty: --%s: give it a value, or leave it out", option->name);
+    *(const char **)((char *)ctl + option->offset) = value;
     return CTL_DONE;
 }
 
 /* Options of argv[1..]; `shortform` begins with + to stop at the first argument. optind is where they end. */
-static enum ctl_exit read_options(struct ctl *ctl, struct asked *asked, int argc, char **argv,
-                                  const char *shortform)
+static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **argv, const char *shortform)
 {
+    struct option long_options[N_OPTIONS + 1] = {0};
     enum ctl_exit status = CTL_DONE;
     int letter;
+
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        long_options[i] = (struct option){
+            .name = all_options[i].name,
+            .has_arg = all_options[i].value != NULL ? required_argument : no_argument,
+            .val = all_options[i].letter,
+        };
 
     opterr = 0;
     optind = 0; /* GNU: begin anew */
@@ -275,24 +227,23 @@ static enum ctl_exit read_options(struct ctl *ctl, struct asked *asked, int argc
         else if (letter == '?')
             status = ctl_usage("no such option: %s: see fabricctl --help", word);
         else
-            status = set_option(ctl, asked, letter, optarg);
+            status = set_option(ctl, seen, letter, optarg);
     }
     return status;
 }
 
 /* Is every option one that the command has, and are there as many arguments as it takes? */
-static enum ctl_exit check_usage(const struct ctl *ctl, const struct asked *asked,
-                                 const struct ctl_command *command)
+static enum ctl_exit check_usage(const struct ctl *ctl, const char *seen, const struct ctl_command *command)
 {
-    for (const char *p = asked->letters; *p != '\0'; p++) {
-        if (strchr(GLOBAL_OPTIONS, *p) != NULL || strchr(command->options, *p) != NULL)
-            continue;
-        for (size_t i = 0; i < sizeof helps / sizeof helps[0]; i++)
-            if (helps[i].letter == *p)
-                return ctl_usage("not an option of %s: %s: see fabricctl %s --help", command->name,
-                                 strstr(helps[i].shown, "--"), command->name);
+    for (const char *p = seen; *p != '\0'; p++) {
+        const struct option_of *option = option_by_letter(*p);
+
+        if (strchr(GLOBAL_OPTIONS, *p) == NULL && strchr(command->options, *p) == NULL)
+            return ctl_usage("not an option of %s: --%s%s%s: see fabricctl %s --help", command->name,
+                             option->name, option->value != NULL ? " " : "",
+                             option->value != NULL ? option->value : "", command->name);
     }
-    if (strchr(asked->letters, 'r') != NULL && ctl->uri != NULL)
+    if (strchr(seen, 'r') != NULL && ctl->uri != NULL)
         return ctl_usage("one or the other: --rundir and --uri: read files of this host, or over PMIx");
     if (ctl->n_args < command->min_args)
         return ctl_usage("too few arguments: %s: usage: fabricctl %s %s", command->name, command->name,
@@ -316,29 +267,29 @@ static enum ctl_exit command_run(int argc, char **argv)
     const char *rundir = getenv("FABRICD_RUNDIR");
     struct ctl ctl = {.rundir = rundir != NULL && rundir[0] != '\0' ? rundir : CTL_DEFAULT_RUNDIR};
     const struct ctl_command *command;
-    struct asked asked = {0};
-    enum ctl_exit status = read_options(&ctl, &asked, argc, argv, "+:hVo:fn:l");
+    char seen[N_OPTIONS + 1] = "";
+    enum ctl_exit status = read_options(&ctl, seen, argc, argv, "+:" SHORT_OPTIONS);
     int at = optind;
 
     if (status != CTL_DONE)
         return status;
-    if (asked.version) {
+    if (ctl.version) {
         printf("fabricctl %s\n", PMIXFAB_VERSION);
         return CTL_DONE;
     }
     if (at >= argc)
-        return asked.help ? print_help(NULL) : ctl_usage("no command: say what to do: see fabricctl --help");
+        return ctl.help ? print_help(NULL) : ctl_usage("no command: say what to do: see fabricctl --help");
     command = find_command(argv[at]);
     if (command == NULL)
         return ctl_usage("no such command: %s: see fabricctl --help", argv[at]);
-    status = read_options(&ctl, &asked, argc - at, argv + at, ":hVo:fn:l");
+    status = read_options(&ctl, seen, argc - at, argv + at, ":" SHORT_OPTIONS);
     if (status != CTL_DONE)
         return status;
-    if (asked.help)
+    if (ctl.help)
         return print_help(command);
     ctl.args = argv + at + optind;
     ctl.n_args = argc - at - optind;
-    status = check_usage(&ctl, &asked, command);
+    status = check_usage(&ctl, seen, command);
     return status == CTL_DONE ? command->run(&ctl) : status;
 }
 

@@ -163,12 +163,9 @@ static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, c
             ctl_print_suppressed(answer);
         return status;
     }
-    rows = json_array();
-    status = ctl_changes_table(ctl, changes, rows);
-    if (status != CTL_DONE) {
-        json_decref(rows);
-        return status;
-    }
+    rows = ctl_changes_json(ctl, changes);
+    if (rows == NULL)
+        return CTL_FAILED;
     return ctl_json_print(stdout, json_pack("{s:I, s:b, s:b, s:O?, s:O?, s:O?, s:O?, s:o}", "generation",
                                             generation, "changed", changed, "partial", partial, "scope",
                                             scope, "scope_reason", why, "suppressed",
@@ -243,12 +240,13 @@ static enum ctl_exit ask_changes(const struct ctl *ctl, const json_t *answer, js
     bool changed = json_is_true(json_object_get(answer, "changed"));
     json_t *request =
         json_pack("{s:s, s:I, s:I}", "op", "diff", "from", generation - changed, "to", generation);
-    char why[CTL_WHY_SIZE];
+    enum ctl_exit status;
 
     if (ctl->host != NULL)
         json_object_set_new(request, "host", json_string(ctl->host));
-    if (ctl_control_ask(ctl->rundir, request, CTL_ANSWER_SECONDS, diff, why) != CTL_DONE)
-        return ctl_error("%s", why);
+    status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, diff);
+    if (status != CTL_DONE)
+        return status;
     if (json_is_false(json_object_get(*diff, "known")) &&
         json_array_size(json_object_get(*diff, "changes")) == 0)
         return ctl_error("no host %s: the fabric as just seen: check the name, its cable, and that it is up",
@@ -299,22 +297,22 @@ static enum ctl_exit refresh_check_options(const struct ctl *ctl)
         return ctl_usage("one or the other: --host and --switch: refresh twice for both");
     if (ctl->wait && ctl->no_wait)
         return ctl_usage("one or the other: --wait and --no-wait: without both it waits");
-    return ctl_control_only(ctl, "refresh");
+    return CTL_DONE;
 }
 
 enum ctl_exit ctl_refresh(const struct ctl *ctl)
 {
-    json_t *request, *answer = NULL;
+    json_t *request, *answer;
     enum ctl_exit status = refresh_check_options(ctl);
-    char why[CTL_WHY_SIZE];
 
     if (status != CTL_DONE)
         return status;
     request = refresh_request(ctl);
     if (request == NULL)
         return CTL_USAGE;
-    if (ctl_control_ask(ctl->rundir, request, CTL_SWEEP_SECONDS, &answer, why) != CTL_DONE)
-        return ctl_error("%s", why);
+    status = ctl_ask(ctl, request, CTL_SWEEP_SECONDS, &answer);
+    if (status != CTL_DONE)
+        return status;
     if (json_object_get(answer, "digest") != NULL)
         status = show_scanned(ctl, answer);
     else if (json_object_get(answer, "taken") != NULL)

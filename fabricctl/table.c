@@ -333,6 +333,20 @@ void ctl_put_list(struct ctl_table *table, const json_t *strings)
     free(names);
 }
 
+void ctl_put_member(struct ctl_table *table, const json_t *row, const char *key)
+{
+    const json_t *value = json_object_get(row, key);
+
+    if (json_is_array(value))
+        ctl_put_list(table, value);
+    else if (json_is_integer(value))
+        ctl_put_number(table, json_integer_value(value));
+    else if (json_is_real(value))
+        ctl_put_seconds(table, json_real_value(value));
+    else
+        ctl_put_text(table, json_string_value(value));
+}
+
 static void end_json_row(struct ctl_table *t)
 {
     if (t->into != NULL) {
@@ -384,6 +398,20 @@ enum ctl_exit ctl_table_close(struct ctl_table *table)
     no_memory = table->no_memory;
     free_table(table);
     return no_memory ? ctl_nomem() : CTL_DONE;
+}
+
+enum ctl_exit ctl_rows_table(const struct ctl *ctl, const struct ctl_column *columns, size_t n_columns,
+                             const json_t *rows, json_t *into)
+{
+    struct ctl_table *table = ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, columns, n_columns);
+    bool going = table != NULL;
+
+    for (size_t i = 0; going && i < json_array_size(rows); i++) {
+        for (size_t k = 0; k < n_columns; k++)
+            ctl_put_member(table, json_array_get(rows, i), columns[k].key);
+        going = ctl_table_row(table);
+    }
+    return ctl_table_close(table);
 }
 
 enum ctl_exit ctl_json_print(FILE *out, json_t *value)

@@ -48,6 +48,9 @@ void ctl_put_numbers(struct ctl_table *table, const uint32_t *numbers, size_t n)
 void ctl_put_hosts(struct ctl_table *table, const char *const *names,
                    size_t n); /* an array; folded for people */
 
+/* A member of the daemon's: an array of strings, a number, or a text; null for anything else. */
+void ctl_put_member(struct ctl_table *table, const json_t *row, const char *key);
+
 /* An array of strings as it came from the daemon; of anything else an empty one. */
 void ctl_put_list(struct ctl_table *table, const json_t *strings);
 /* A value that only JSON has (in a column without head): takes the reference. NULL: no memory. */
@@ -58,6 +61,11 @@ bool ctl_table_row(struct ctl_table *table);
 
 /* Write what is left and free; `table` may be NULL (no memory). */
 enum ctl_exit ctl_table_close(struct ctl_table *table);
+
+/* Objects of the daemon's on standard output, their members by the columns' keys; with `into` appended to it.
+ */
+enum ctl_exit ctl_rows_table(const struct ctl *ctl, const struct ctl_column *columns, size_t n_columns,
+                             const json_t *rows, json_t *into);
 
 /* A JSON value in the form that all commands use, and a newline. Takes the reference; NULL: no memory. */
 enum ctl_exit ctl_json_print(FILE *out, json_t *value);

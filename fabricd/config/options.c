@@ -64,48 +64,54 @@ static void print_available(void)
     }
 }
 
+/* Options whose values are kept as they are; those that go over a setting of [fabricd] do so in this order.
+ */
+#define AT(field) offsetof(struct command_line, field)
+static const struct kept_option {
+    int key;
+    size_t offset; /* of a text, or where the option takes none of a bool */
+    const char *setting;
+} kept_options[] = {
+    {'c', AT(file), NULL},
+    {OPT_ROLE, AT(role), "role"},
+    {OPT_SCHEDULER, AT(scheduler), "scheduler"},
+    {OPT_RUNDIR, AT(rundir), "rundir"},
+    {OPT_STORE, AT(store), "store"},
+    {'i', AT(interval), "interval"},
+    {OPT_RECORD, AT(record), NULL},
+    {OPT_RESTORE, AT(restore), NULL},
+    {'f', AT(foreground), NULL},
+    {OPT_ONCE, AT(once), NULL},
+    {OPT_CHECK, AT(check), NULL},
+};
+#define N_KEPT (sizeof(kept_options) / sizeof(kept_options[0]))
+
+static bool keep_option(struct command_line *line, int key, const char *arg)
+{
+    for (size_t i = 0; i < N_KEPT; i++) {
+        void *field = (char *)line + kept_options[i].offset;
+        if (kept_options[i].key != key)
+            continue;
+        if (arg != NULL)
+            *(const char **)field = arg;
+        else
+            *(bool *)field = true;
+        return true;
+    }
+    return false;
+}
+
 static error_t take_option(int key, char *arg, struct argp_state *state)
 {
     struct command_line *line = state->input;
+    if (keep_option(line, key, arg))
+        return 0;
     switch (key) {
-    case 'c':
-        line->file = arg;
-        return 0;
-    case OPT_ROLE:
-        line->role = arg;
-        return 0;
-    case OPT_SCHEDULER:
-        line->scheduler = arg;
-        return 0;
-    case OPT_RUNDIR:
-        line->rundir = arg;
-        return 0;
-    case OPT_STORE:
-        line->store = arg;
-        return 0;
     case 'p':
         if (line->n_probes == CONFIG_MAX_LIST)
             argp_error(state, "more than %d probes", CONFIG_MAX_LIST);
         else
             line->probes[line->n_probes++] = arg;
-        return 0;
-    case 'i':
-        line->interval = arg;
-        return 0;
-    case 'f':
-        line->foreground = true;
-        return 0;
-    case OPT_ONCE:
-        line->once = true;
-        return 0;
-    case OPT_CHECK:
-        line->check = true;
-        return 0;
-    case OPT_RECORD:
-        line->record = arg;
-        return 0;
-    case OPT_RESTORE:
-        line->restore = arg;
         return 0;
     case OPT_AVAILABLE:
         print_available();
@@ -140,12 +146,6 @@ static char *help_filter(int key, const char *text, void *input)
     return doc;
 }
 
-/* One option over the file's setting, where it is given. */
-static int option_override(struct config *config, const char *name, const char *value, struct fab_err *err)
-{
-    return value == NULL ? PMIXFAB_OK : config_set(config, "fabricd", name, value, err);
-}
-
 static int options_override_config(const struct command_line *line, struct config *config,
                                    struct fab_err *err)
 {
@@ -154,20 +154,17 @@ static int options_override_config(const struct command_line *line, struct confi
         rc = config_read(config, line->file, err);
     else if (access(DEFAULT_FILE, F_OK) == 0)
         rc = config_read(config, DEFAULT_FILE, err);
-    if (rc == PMIXFAB_OK)
-        rc = option_override(config, "role", line->role, err);
-    if (rc == PMIXFAB_OK)
-        rc = option_override(config, "scheduler", line->scheduler, err);
-    if (rc == PMIXFAB_OK)
-        rc = option_override(config, "rundir", line->rundir, err);
-    if (rc == PMIXFAB_OK)
-        rc = option_override(config, "store", line->store, err);
-    if (rc == PMIXFAB_OK)
-        rc = option_override(config, "interval", line->interval, err);
+    for (size_t i = 0; rc == PMIXFAB_OK && i < N_KEPT; i++) {
+        const char *setting = kept_options[i].setting;
+        const char *value =
+            setting == NULL ? NULL : *(const char *const *)((const char *)line + kept_options[i].offset);
+        if (value != NULL)
+            rc = config_set(config, "fabricd", setting, value, err);
+    }
     if (rc == PMIXFAB_OK && line->n_probes > 0)
         config_clear(&config->probes);
     for (unsigned i = 0; rc == PMIXFAB_OK && i < line->n_probes; i++)
-        rc = option_override(config, "probe", line->probes[i], err);
+        rc = config_set(config, "fabricd", "probe", line->probes[i], err);
     config->foreground = line->foreground || line->once || line->check || line->record != NULL;
     config->once = line->once;
     config->check_only = line->check;

@@ -61,67 +61,38 @@ static void about_sweeps(FILE *out, const struct daemon_status *s)
                 "Switches that flap and are suppressed with all of their cables.", s->suppressed_switches);
 }
 
-typedef double (*plane_fn)(const struct pmixfab_plane *plane);
-static double n_devices(const struct pmixfab_plane *plane)
-{
-    return plane->n_devices;
-}
-static double n_hosts(const struct pmixfab_plane *plane)
-{
-    return plane->n_hosts;
-}
-static double n_switches(const struct pmixfab_plane *plane)
-{
-    return plane->n_switches;
-}
-static double n_links(const struct pmixfab_plane *plane)
-{
-    return plane->n_links;
-}
-
 static void about_planes(FILE *out)
 {
     static const struct {
         const char *name, *help;
-        plane_fn fn;
+        size_t offset; /* in struct pmixfab_plane, a uint32_t */
     } families[] = {
-        {"fabricd_plane_devices", "Devices of a plane.", n_devices},
-        {"fabricd_plane_hosts", "Hosts of a plane.", n_hosts},
-        {"fabricd_plane_switches", "Switches of a plane.", n_switches},
-        {"fabricd_plane_links", "Cables of a plane, those of devices included.", n_links},
+        {"fabricd_plane_devices", "Devices of a plane.", offsetof(struct pmixfab_plane, n_devices)},
+        {"fabricd_plane_hosts", "Hosts of a plane.", offsetof(struct pmixfab_plane, n_hosts)},
+        {"fabricd_plane_switches", "Switches of a plane.", offsetof(struct pmixfab_plane, n_switches)},
+        {"fabricd_plane_links", "Cables of a plane, those of devices included.",
+         offsetof(struct pmixfab_plane, n_links)},
     };
     struct served_set *set = served_get();
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
         metrics_family(out, families[i].name, GAUGE, families[i].help);
         for (uint32_t k = 0; set != NULL && k < set->n; k++)
             metrics_sample(out, families[i].name, "plane", set->planes[k]->info.name,
-                           families[i].fn(&set->planes[k]->info));
+                           *(const uint32_t *)((const char *)&set->planes[k]->info + families[i].offset));
     }
     served_set_put(set);
 }
 
-static const char *reason_name(int code)
-{
-    switch (code) {
-    case PMIXFAB_ERR_PERM:
-        return "not-believed";
-    case PMIXFAB_ERR_BUSY:
-        return "too-many";
-    case PMIXFAB_ERR_CONFLICT:
-        return "another-report-held";
-    case PMIXFAB_ERR_UNREACH:
-        return "no-munged";
-    case PMIXFAB_ERR_IO:
-        return "store";
-    default:
-        return "malformed";
-    }
-}
-
 static void about_nodes(FILE *out, const struct daemon_status *s)
 {
-    static const int codes[] = {PMIXFAB_ERR_PERM, PMIXFAB_ERR_BUSY, PMIXFAB_ERR_CONFLICT, PMIXFAB_ERR_UNREACH,
-                                PMIXFAB_ERR_IO};
+    static const struct {
+        int code;
+        const char *name;
+    } reasons[] = {{PMIXFAB_ERR_PERM, "not-believed"},
+                   {PMIXFAB_ERR_BUSY, "too-many"},
+                   {PMIXFAB_ERR_CONFLICT, "another-report-held"},
+                   {PMIXFAB_ERR_UNREACH, "no-munged"},
+                   {PMIXFAB_ERR_IO, "store"}};
     uint64_t rest = 0;
     metrics_one(out, "fabricd_reports", GAUGE, "Hosts that report their own devices.", s->nodes);
     metrics_one(out, "fabricd_deliveries_total", COUNTER, "Deliveries of reports that were taken.",
@@ -130,12 +101,12 @@ static void about_nodes(FILE *out, const struct daemon_status *s)
                    "Deliveries that were refused, by reason.");
     for (int code = 0; code > -64; code--)
         rest += counted_refused(code);
-    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-        metrics_sample(out, "fabricd_deliveries_refused_total", "reason", reason_name(codes[i]),
-                       (double)counted_refused(codes[i]));
-        rest -= counted_refused(codes[i]);
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        const uint64_t refused = counted_refused(reasons[i].code);
+        metrics_sample(out, "fabricd_deliveries_refused_total", "reason", reasons[i].name, (double)refused);
+        rest -= refused;
     }
-    metrics_sample(out, "fabricd_deliveries_refused_total", "reason", reason_name(0), (double)rest);
+    metrics_sample(out, "fabricd_deliveries_refused_total", "reason", "malformed", (double)rest);
     metrics_one(out, "fabricd_subscribers", GAUGE, "Nodes that wait for the next generation.",
                 subscribers_count());
 }

@@ -15,9 +15,12 @@
 static int read_comment(struct reader *r)
 {
     struct scan *s = &r->s;
-    if (scan_has(s, " Initiated from node ") &&
-        scan_hex(s, "GUID", UINT64_MAX, &r->initiator) == PMIXFAB_OK && scan_has(s, " port "))
-        (void)scan_hex(s, "GUID", UINT64_MAX, &r->initiator_port);
+    if (!scan_has(s, " Initiated from node "))
+        return PMIXFAB_OK;
+    scan_hex(s, "GUID", UINT64_MAX, &r->initiator);
+    if (scan_has(s, " port "))
+        scan_hex(s, "GUID", UINT64_MAX, &r->initiator_port);
+    s->rc = PMIXFAB_OK; /* a comment may say anything */
     return PMIXFAB_OK;
 }
 
@@ -39,7 +42,7 @@ static bool is_chatter(const struct scan *s)
            memmem(s->line, (size_t)(s->end - s->line), ".c:", 3) != NULL;
 }
 
-static int unknown_line(const struct scan *s)
+static int unknown_line(struct scan *s)
 {
     size_t len = (size_t)(s->end - s->line);
     if (memmem(s->line, len, " : 0x", 5) != NULL)

@@ -65,6 +65,6 @@ int capture_read_node(struct reader *r, enum node_type type, char letter);
 int capture_read_port(struct reader *r);
 
 /* Memory or the model's limits are exhausted in this line. */
-int capture_no_room(const struct reader *r, int code);
+int capture_no_room(struct reader *r, int code);
 
 #endif

@@ -4,25 +4,23 @@
 
 #include "probes/capture/file_capture.h"
 
+static int same_guid(const void *a, const void *b)
+{
+    const struct capture_node *x = a, *y = b;
+    return x->guid < y->guid ? -1 : x->guid > y->guid;
+}
+
 static int capture_compare_guid(const void *a, const void *b)
 {
     const struct capture_node *x = a, *y = b;
-    if (x->guid != y->guid)
-        return x->guid < y->guid ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    int order = same_guid(a, b);
+    return order != 0 ? order : x->index < y->index ? -1 : x->index > y->index;
 }
 
 static const struct capture_node *capture_find_node(const struct capture *c, uint64_t guid)
 {
-    uint32_t lo = 0, hi = c->inv->n_nodes;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (c->nodes[mid].guid < guid)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < c->inv->n_nodes && c->nodes[lo].guid == guid ? &c->nodes[lo] : NULL;
+    const struct capture_node key = {.guid = guid};
+    return bsearch(&key, c->nodes, c->inv->n_nodes, sizeof(key), same_guid);
 }
 
 static uint32_t capture_find_port(const struct capture *c, const struct capture_node *node, uint8_t num)

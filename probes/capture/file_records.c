@@ -22,26 +22,24 @@ static int scan_rest(struct scan *s)
 {
     scan_blank(s);
     if (s->at < s->end && *s->at != '#')
-        return scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "unexpected text at the end of the line");
-    return PMIXFAB_OK;
+        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "unexpected text at the end of the line");
+    return s->rc;
 }
 
-int capture_no_room(const struct reader *r, int code)
+int capture_no_room(struct reader *r, int code)
 {
     return scan_fail(&r->s, r->s.line, code, "%s", pmixfab_strerror(code));
 }
 
 /* ---- key=value ---- */
 
-static int read_key(struct reader *r, const char *what, uint64_t max, uint64_t *out)
+static void read_key(struct reader *r, const char *what, uint64_t max, uint64_t *out)
 {
-    int rc = scan_word(&r->s, "0x");
-    if (rc == PMIXFAB_OK)
-        rc = scan_hex(&r->s, what, max, out);
+    scan_word(&r->s, "0x");
+    scan_hex(&r->s, what, max, out);
     r->node = FAB_NONE;
     if (r->head.line == 0)
         r->head.line = r->s.number;
-    return rc;
 }
 
 int capture_read_vendor(struct reader *r)
@@ -51,36 +49,41 @@ int capture_read_vendor(struct reader *r)
         return scan_fail(&r->s, r->s.line, PMIXFAB_ERR_SYNTAX,
                          "the record begun in line %" PRIu32 " names no node", r->head.line);
     r->head = (struct head){0};
-    int rc = read_key(r, "vendor id", 0xffffff, &v);
+    read_key(r, "vendor id", 0xffffff, &v);
     r->head.vendor_id = (uint32_t)v;
-    return rc == PMIXFAB_OK ? scan_rest(&r->s) : rc;
+    return scan_rest(&r->s);
 }
 
 int capture_read_device(struct reader *r)
 {
     uint64_t v = 0;
-    int rc = read_key(r, "device id", 0xffff, &v);
+    read_key(r, "device id", 0xffff, &v);
     r->head.device_id = (uint32_t)v;
-    return rc == PMIXFAB_OK ? scan_rest(&r->s) : rc;
+    return scan_rest(&r->s);
 }
 
 int capture_read_system_guid(struct reader *r)
 {
-    int rc = read_key(r, "system image GUID", UINT64_MAX, &r->head.system_guid);
-    return rc == PMIXFAB_OK ? scan_rest(&r->s) : rc;
+    read_key(r, "system image GUID", UINT64_MAX, &r->head.system_guid);
+    return scan_rest(&r->s);
+}
+
+/* `(98039b0300112200)`, where it is there. */
+static void read_port_guid(struct scan *s, uint64_t *guid)
+{
+    if (!scan_has(s, "("))
+        return;
+    scan_hex(s, "port GUID", UINT64_MAX, guid);
+    scan_word(s, ")");
 }
 
 /* switchguid=0x200000(200000), caguid=0x100000, rtguid=0x300000 */
 int capture_read_guid(struct reader *r)
 {
     uint64_t port_guid;
-    int rc = read_key(r, "node GUID", UINT64_MAX, &r->head.guid);
-    if (rc == PMIXFAB_OK && scan_has(&r->s, "(")) {
-        rc = scan_hex(&r->s, "port GUID", UINT64_MAX, &port_guid);
-        if (rc == PMIXFAB_OK)
-            rc = scan_word(&r->s, ")");
-    }
-    return rc == PMIXFAB_OK ? scan_rest(&r->s) : rc;
+    read_key(r, "node GUID", UINT64_MAX, &r->head.guid);
+    read_port_guid(&r->s, &port_guid);
+    return scan_rest(&r->s);
 }
 
 /* ---- the node's line ---- */
@@ -109,24 +112,21 @@ static int remember_node(struct reader *r, const struct fab_node *node, const ch
 }
 
 /* ` enhanced port 0 lid 6 lmc 0`, behind a switch's description. */
-static int read_port0(struct scan *s, struct fab_node *node)
+static void read_port0(struct scan *s, struct fab_node *node)
 {
     uint32_t lid = 0, lmc = 0;
     scan_blank(s);
     if (scan_has(s, "enhanced"))
         node->enhanced = 1;
     else if (!scan_has(s, "base"))
-        return scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected `base port 0` or `enhanced port 0`");
-    int rc = scan_word(s, " port 0 lid ");
-    if (rc == PMIXFAB_OK)
-        rc = scan_number(s, "LID", 0, UINT16_MAX, &lid);
-    if (rc == PMIXFAB_OK)
-        rc = scan_word(s, " lmc ");
-    if (rc == PMIXFAB_OK)
-        rc = scan_number(s, "LMC", 0, 7, &lmc);
+        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected `base port 0` or `enhanced port 0`");
+    scan_word(s, " port 0 lid ");
+    scan_number(s, "LID", 0, UINT16_MAX, &lid);
+    scan_word(s, " lmc ");
+    scan_number(s, "LMC", 0, 7, &lmc);
     node->lid = (uint16_t)lid;
     node->lmc = (uint8_t)lmc;
-    return rc == PMIXFAB_OK ? scan_rest(s) : rc;
+    scan_rest(s);
 }
 
 int capture_read_node(struct reader *r, enum node_type type, char letter)
@@ -141,29 +141,26 @@ int capture_read_node(struct reader *r, enum node_type type, char letter)
     const char *desc = "";
     size_t len = 0;
 
-    int rc = scan_number(s, "number of ports", 1, 254, &ports);
+    scan_number(s, "number of ports", 1, 254, &ports);
     scan_blank(s);
     const char *place = s->at;
-    if (rc == PMIXFAB_OK)
-        rc = scan_node(s, &said, &node.guid);
-    if (rc == PMIXFAB_OK && said != letter)
-        rc = scan_fail(s, place, PMIXFAB_ERR_CONFLICT, "a node of this kind is named \"%c-, not \"%c-",
-                       letter, said);
-    if (rc == PMIXFAB_OK && r->head.guid != 0 && r->head.guid != node.guid)
-        rc = scan_fail(s, place, PMIXFAB_ERR_CONFLICT, "the line before says the GUID is 0x%016" PRIx64,
-                       r->head.guid);
+    scan_node(s, &said, &node.guid);
+    if (said != letter)
+        scan_fail(s, place, PMIXFAB_ERR_CONFLICT, "a node of this kind is named \"%c-, not \"%c-", letter,
+                  said);
+    if (r->head.guid != 0 && r->head.guid != node.guid)
+        scan_fail(s, place, PMIXFAB_ERR_CONFLICT, "the line before says the GUID is 0x%016" PRIx64,
+                  r->head.guid);
     scan_blank(s);
-    if (rc == PMIXFAB_OK)
-        rc = scan_word(s, "#");
+    scan_word(s, "#");
     scan_blank(s);
-    if (rc == PMIXFAB_OK)
-        rc = scan_quoted(s, &desc, &len);
-    if (rc != PMIXFAB_OK)
-        return rc;
+    scan_quoted(s, &desc, &len);
     node.num_ports = (uint8_t)ports;
     node.kind = (uint8_t)node_kind(type, node.vendor_id, node.device_id, desc, len);
-    if (type == NODE_TYPE_SWITCH && (rc = read_port0(s, &node)) != PMIXFAB_OK)
-        return rc;
+    if (type == NODE_TYPE_SWITCH)
+        read_port0(s, &node);
+    if (s->rc != PMIXFAB_OK)
+        return s->rc;
     node.desc = fab_inventory_string(r->c.inv, desc, len);
     if (node.desc == FAB_NONE)
         return capture_no_room(r, PMIXFAB_ERR_NOMEM);
@@ -193,76 +190,54 @@ static int remember_port(struct reader *r, const struct fab_port *port, const st
 }
 
 /* `[ext 5]`, the number on a chassis's front, in grouped captures. */
-static int skip_external(struct scan *s)
+static void skip_external(struct scan *s)
 {
     uint32_t number;
     if (!scan_has(s, "[ext "))
-        return PMIXFAB_OK;
-    int rc = scan_number(s, "external port", 0, 255, &number);
-    return rc == PMIXFAB_OK ? scan_word(s, "]") : rc;
+        return;
+    scan_number(s, "external port", 0, 255, &number);
+    scan_word(s, "]");
 }
 
-/* `(98039b0300112200)`, where it is there. */
-static int read_port_guid(struct scan *s, uint64_t *guid)
-{
-    if (!scan_has(s, "("))
-        return PMIXFAB_OK;
-    int rc = scan_hex(s, "port GUID", UINT64_MAX, guid);
-    return rc == PMIXFAB_OK ? scan_word(s, ")") : rc;
-}
-
-static int read_peer(struct scan *s, struct capture_peer *peer)
+static void read_peer(struct scan *s, struct capture_peer *peer)
 {
     uint32_t number = 0;
     char letter = 0;
     scan_blank(s);
     peer->column = (uint16_t)scan_column(s, s->at);
-    int rc = scan_node(s, &letter, &peer->guid);
-    if (rc == PMIXFAB_OK)
-        rc = scan_port(s, &number);
-    if (rc == PMIXFAB_OK)
-        rc = skip_external(s);
+    scan_node(s, &letter, &peer->guid);
+    scan_port(s, &number);
+    skip_external(s);
     scan_blank(s);
-    if (rc == PMIXFAB_OK)
-        rc = read_port_guid(s, &peer->port_guid);
+    read_port_guid(s, &peer->port_guid);
     peer->is_switch = letter == 'S';
     peer->port = (uint8_t)number;
-    return rc;
 }
 
 /* `# lid 7 lmc 0 "leaf1" lid 3 4xHDR`; of a switch's port, the first LID and the LMC are not there. */
-static int read_port_comment(struct scan *s, bool is_switch, struct fab_port *port)
+static void read_port_comment(struct scan *s, bool is_switch, struct fab_port *port)
 {
     uint32_t lid = 0, lmc = 0, peer_lid;
     const char *name;
     size_t len;
     scan_blank(s);
-    int rc = scan_word(s, "#");
+    scan_word(s, "#");
     scan_blank(s);
     if (!is_switch) {
-        if (rc == PMIXFAB_OK)
-            rc = scan_word(s, "lid ");
-        if (rc == PMIXFAB_OK)
-            rc = scan_number(s, "LID", 0, UINT16_MAX, &lid);
-        if (rc == PMIXFAB_OK)
-            rc = scan_word(s, " lmc ");
-        if (rc == PMIXFAB_OK)
-            rc = scan_number(s, "LMC", 0, 7, &lmc);
+        scan_word(s, "lid ");
+        scan_number(s, "LID", 0, UINT16_MAX, &lid);
+        scan_word(s, " lmc ");
+        scan_number(s, "LMC", 0, 7, &lmc);
         scan_blank(s);
     }
-    if (rc == PMIXFAB_OK)
-        rc = scan_quoted(s, &name, &len);
+    scan_quoted(s, &name, &len);
     scan_blank(s);
-    if (rc == PMIXFAB_OK)
-        rc = scan_word(s, "lid ");
-    if (rc == PMIXFAB_OK)
-        rc = scan_number(s, "LID", 0, UINT16_MAX, &peer_lid);
+    scan_word(s, "lid ");
+    scan_number(s, "LID", 0, UINT16_MAX, &peer_lid);
     scan_blank(s);
-    if (rc == PMIXFAB_OK)
-        rc = scan_rate(s, &port->width, &port->speed);
+    scan_rate(s, &port->width, &port->speed);
     port->lid = (uint16_t)lid;
-    port->lmc = (uint8_t)lmc;
-    return rc; /* what may follow (s=, w=, slot) is of no use here */
+    port->lmc = (uint8_t)lmc; /* what may follow (s=, w=, slot) is of no use here */
 }
 
 int capture_read_port(struct reader *r)
@@ -275,23 +250,20 @@ int capture_read_port(struct reader *r)
     if (r->node == FAB_NONE)
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "a port, but no node's record is open here");
     const struct fab_node *node = &r->c.inv->nodes[r->node];
-    int rc = scan_port(s, &number);
-    if (rc == PMIXFAB_OK && number > node->num_ports)
-        rc = scan_fail(s, s->line + 1, PMIXFAB_ERR_RANGE, "port %" PRIu32 ", but the node has 1 to %u",
-                       number, node->num_ports);
-    if (rc == PMIXFAB_OK && r->seen[number / 8] >> (number % 8) & 1)
-        rc = scan_fail(s, s->line + 1, PMIXFAB_ERR_CONFLICT,
-                       "a second line for port %" PRIu32 " of this node", number);
-    if (rc == PMIXFAB_OK)
-        rc = skip_external(s);
-    if (rc == PMIXFAB_OK && node->kind != FAB_SWITCH)
-        rc = read_port_guid(s, &port.guid);
-    if (rc == PMIXFAB_OK)
-        rc = read_peer(s, &peer);
-    if (rc == PMIXFAB_OK)
-        rc = read_port_comment(s, node->kind == FAB_SWITCH, &port);
-    if (rc != PMIXFAB_OK)
-        return rc;
+    scan_port(s, &number);
+    if (number > node->num_ports)
+        scan_fail(s, s->line + 1, PMIXFAB_ERR_RANGE, "port %" PRIu32 ", but the node has 1 to %u", number,
+                  node->num_ports);
+    if (r->seen[number / 8] >> (number % 8) & 1)
+        scan_fail(s, s->line + 1, PMIXFAB_ERR_CONFLICT, "a second line for port %" PRIu32 " of this node",
+                  number);
+    skip_external(s);
+    if (node->kind != FAB_SWITCH)
+        read_port_guid(s, &port.guid);
+    read_peer(s, &peer);
+    read_port_comment(s, node->kind == FAB_SWITCH, &port);
+    if (s->rc != PMIXFAB_OK)
+        return s->rc;
     port.num = (uint8_t)number;
     r->seen[number / 8] |= (uint8_t)(1u << (number % 8));
     return remember_port(r, &port, &peer);

@@ -11,20 +11,24 @@ uint32_t scan_column(const struct scan *s, const char *place)
     return (uint32_t)(place - s->line) + 1;
 }
 
-int scan_fail(const struct scan *s, const char *place, int code, const char *fmt, ...)
+int scan_fail(struct scan *s, const char *place, int code, const char *fmt, ...)
 {
     char text[256];
     va_list ap;
+    if (s->rc != PMIXFAB_OK)
+        return s->rc;
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     if (s->unended && code == PMIXFAB_ERR_SYNTAX)
-        return fab_fail(s->err, PMIXFAB_ERR_TRUNCATED,
-                        "%s:%" PRIu32 ":%" PRIu32 ": the file ends inside this line (%s); record it again",
-                        s->file, s->number, scan_column(s, s->end), text);
-    return fab_fail(s->err, code, "%s:%" PRIu32 ":%" PRIu32 ": %s%s", s->file, s->number,
-                    scan_column(s, place), text,
-                    strchr(fmt, ';') != NULL ? "" : "; mend this line or record the file again");
+        s->rc = fab_fail(s->err, PMIXFAB_ERR_TRUNCATED,
+                         "%s:%" PRIu32 ":%" PRIu32 ": the file ends inside this line (%s); record it again",
+                         s->file, s->number, scan_column(s, s->end), text);
+    else
+        s->rc = fab_fail(s->err, code, "%s:%" PRIu32 ":%" PRIu32 ": %s%s", s->file, s->number,
+                         scan_column(s, place), text,
+                         strchr(fmt, ';') != NULL ? "" : "; mend this line or record the file again");
+    return s->rc;
 }
 
 void scan_blank(struct scan *s)
@@ -36,20 +40,19 @@ void scan_blank(struct scan *s)
 bool scan_has(struct scan *s, const char *text)
 {
     size_t len = strlen(text);
-    if ((size_t)(s->end - s->at) < len || memcmp(s->at, text, len) != 0)
+    if (s->rc != PMIXFAB_OK || (size_t)(s->end - s->at) < len || memcmp(s->at, text, len) != 0)
         return false;
     s->at += len;
     return true;
 }
 
-int scan_word(struct scan *s, const char *text)
+void scan_word(struct scan *s, const char *text)
 {
-    if (scan_has(s, text))
-        return PMIXFAB_OK;
-    return scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected `%s`", text);
+    if (!scan_has(s, text))
+        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected `%s`", text);
 }
 
-int scan_number(struct scan *s, const char *what, uint32_t min, uint32_t max, uint32_t *out)
+void scan_number(struct scan *s, const char *what, uint32_t min, uint32_t max, uint32_t *out)
 {
     const char *p = s->at;
     uint64_t v = 0;
@@ -59,13 +62,14 @@ int scan_number(struct scan *s, const char *what, uint32_t min, uint32_t max, ui
         p++;
     }
     if (p == s->at)
-        return scan_fail(s, p, PMIXFAB_ERR_SYNTAX, "expected a number: %s", what);
-    if (v < min || v > max)
-        return scan_fail(s, s->at, PMIXFAB_ERR_RANGE, "%s %.*s is not in %" PRIu32 " to %" PRIu32, what,
-                         (int)(p - s->at > 40 ? 40 : p - s->at), s->at, min, max);
+        scan_fail(s, p, PMIXFAB_ERR_SYNTAX, "expected a number: %s", what);
+    else if (v < min || v > max)
+        scan_fail(s, s->at, PMIXFAB_ERR_RANGE, "%s %.*s is not in %" PRIu32 " to %" PRIu32, what,
+                  (int)(p - s->at > 40 ? 40 : p - s->at), s->at, min, max);
+    if (s->rc != PMIXFAB_OK)
+        return;
     s->at = p;
     *out = (uint32_t)v;
-    return PMIXFAB_OK;
 }
 
 static int scan_hex_digit(char c)
@@ -79,7 +83,7 @@ static int scan_hex_digit(char c)
     return -1;
 }
 
-int scan_hex(struct scan *s, const char *what, uint64_t max, uint64_t *out)
+void scan_hex(struct scan *s, const char *what, uint64_t max, uint64_t *out)
 {
     const char *p = s->at;
     uint64_t v = 0;
@@ -89,71 +93,64 @@ int scan_hex(struct scan *s, const char *what, uint64_t max, uint64_t *out)
         v = v << 4 | (uint64_t)d;
     }
     if (p == s->at)
-        return scan_fail(s, p, PMIXFAB_ERR_SYNTAX, "expected a hexadecimal number: %s", what);
-    if (over || v > max)
-        return scan_fail(s, s->at, PMIXFAB_ERR_RANGE, "%s %.*s is larger than 0x%" PRIx64, what,
-                         (int)(p - s->at > 40 ? 40 : p - s->at), s->at, max);
+        scan_fail(s, p, PMIXFAB_ERR_SYNTAX, "expected a hexadecimal number: %s", what);
+    else if (over || v > max)
+        scan_fail(s, s->at, PMIXFAB_ERR_RANGE, "%s %.*s is larger than 0x%" PRIx64, what,
+                  (int)(p - s->at > 40 ? 40 : p - s->at), s->at, max);
+    if (s->rc != PMIXFAB_OK)
+        return;
     s->at = p;
     *out = v;
-    return PMIXFAB_OK;
 }
 
-int scan_node(struct scan *s, char *letter, uint64_t *guid)
+void scan_node(struct scan *s, char *letter, uint64_t *guid)
 {
     const char *start = s->at;
     if (s->end - s->at < 3 || s->at[0] != '"' || s->at[1] == '\0' || strchr("SHR?", s->at[1]) == NULL ||
         s->at[2] != '-')
-        return scan_fail(s, start, PMIXFAB_ERR_SYNTAX, "expected a node: \"S-, \"H- or \"R- and its GUID");
-    char kind = s->at[1];
+        scan_fail(s, start, PMIXFAB_ERR_SYNTAX, "expected a node: \"S-, \"H- or \"R- and its GUID");
+    if (s->rc != PMIXFAB_OK)
+        return;
+    *letter = s->at[1];
     s->at += 3;
-    int rc = scan_hex(s, "node GUID", UINT64_MAX, guid);
-    if (rc == PMIXFAB_OK)
-        rc = scan_word(s, "\"");
-    if (rc == PMIXFAB_OK && *guid == 0)
-        rc = scan_fail(s, start, PMIXFAB_ERR_RANGE, "a node GUID of zero");
-    *letter = kind;
-    return rc;
+    scan_hex(s, "node GUID", UINT64_MAX, guid);
+    scan_word(s, "\"");
+    if (s->rc == PMIXFAB_OK && *guid == 0)
+        scan_fail(s, start, PMIXFAB_ERR_RANGE, "a node GUID of zero");
 }
 
-int scan_port(struct scan *s, uint32_t *number)
+void scan_port(struct scan *s, uint32_t *number)
 {
-    int rc = scan_word(s, "[");
-    if (rc == PMIXFAB_OK)
-        rc = scan_number(s, "port", 1, 254, number);
-    if (rc == PMIXFAB_OK)
-        rc = scan_word(s, "]");
-    return rc;
+    scan_word(s, "[");
+    scan_number(s, "port", 1, 254, number);
+    scan_word(s, "]");
 }
 
-int scan_quoted(struct scan *s, const char **text, size_t *len)
+void scan_quoted(struct scan *s, const char **text, size_t *len)
 {
+    const char *first = s->at + 1, *last = NULL;
     if (s->at >= s->end || *s->at != '"')
-        return scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected a name in double quotes");
-    const char *first = s->at + 1;
-    const char *last = memrchr(first, '"', (size_t)(s->end - first));
-    if (last == NULL)
-        return scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "this quote is not closed");
+        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected a name in double quotes");
+    else if ((last = memrchr(first, '"', (size_t)(s->end - first))) == NULL)
+        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "this quote is not closed");
+    if (s->rc != PMIXFAB_OK)
+        return;
     *text = first;
     *len = (size_t)(last - first);
     s->at = last + 1;
-    return PMIXFAB_OK;
 }
 
-int scan_rate(struct scan *s, uint8_t *width, uint8_t *speed)
+void scan_rate(struct scan *s, uint8_t *width, uint8_t *speed)
 {
     const char *start = s->at;
     uint32_t lanes = 0;
     if (scan_has(s, "??") || scan_has(s, "?x") || scan_has(s, "?")) {
         scan_has(s, "x");
     } else {
-        int rc = scan_number(s, "link width", 1, 12, &lanes);
-        if (rc == PMIXFAB_OK)
-            rc = scan_word(s, "x");
-        if (rc != PMIXFAB_OK)
-            return rc;
+        scan_number(s, "link width", 1, 12, &lanes);
+        scan_word(s, "x");
         if (lanes != 1 && lanes != 2 && lanes != 4 && lanes != 8 && lanes != 12)
-            return scan_fail(s, start, PMIXFAB_ERR_RANGE, "link width %ux is none of 1x, 2x, 4x, 8x, 12x",
-                             lanes);
+            scan_fail(s, start, PMIXFAB_ERR_RANGE, "link width %ux is none of 1x, 2x, 4x, 8x, 12x", lanes);
     }
     const char *word = s->at;
     while (s->at < s->end && *s->at != ' ' && *s->at != '\t')
@@ -162,10 +159,9 @@ int scan_rate(struct scan *s, uint8_t *width, uint8_t *speed)
     enum fab_speed found = fab_speed_parse(word, len);
     bool unknown = len > 0 && len <= 3 && memcmp(word, "???", len) == 0;
     if (found == FAB_SPEED_UNKNOWN && !unknown)
-        return scan_fail(s, word, PMIXFAB_ERR_SYNTAX,
-                         "\"%.*s\" is no link speed: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR or ???",
-                         (int)(len > 40 ? 40 : len), word);
+        scan_fail(s, word, PMIXFAB_ERR_SYNTAX,
+                  "\"%.*s\" is no link speed: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR or ???",
+                  (int)(len > 40 ? 40 : len), word);
     *width = (uint8_t)lanes;
     *speed = (uint8_t)found;
-    return PMIXFAB_OK;
 }

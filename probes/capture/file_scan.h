@@ -2,7 +2,7 @@
  * file_scan.h - reading one line of a capture from left to right.
  *
  * Each scan_ function either moves behind what it names, or leaves the place and explains in err what was
- * expected there.
+ * expected there. The first failure stays: after it the others do nothing.
  */
 #ifndef FAB_PROBE_FILE_SCAN_H
 #define FAB_PROBE_FILE_SCAN_H
@@ -19,12 +19,13 @@ struct scan {
     uint32_t number;  /* from 1 */
     bool unended;     /* the last line, without a line end */
     struct fab_err *err;
+    int rc; /* of the first failure */
 };
 
 /* Explain at `place` in the line: "file:line:column: ...". What to do goes behind a semicolon; without one
- * the usual advice is added. Returns code; PMIXFAB_ERR_TRUNCATED when the file ends inside this line, because
- * that is the likelier reason. */
-int scan_fail(const struct scan *s, const char *place, int code, const char *fmt, ...)
+ * the usual advice is added. Returns s->rc: the code, or PMIXFAB_ERR_TRUNCATED when the file ends inside this
+ * line, because that is the likelier reason. */
+int scan_fail(struct scan *s, const char *place, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 uint32_t scan_column(const struct scan *s, const char *place);
@@ -34,18 +35,18 @@ void scan_blank(struct scan *s);
 /* Does this text come next? Moves behind it. */
 bool scan_has(struct scan *s, const char *text);
 /* This text must come next. */
-int scan_word(struct scan *s, const char *text);
+void scan_word(struct scan *s, const char *text);
 /* A decimal number from min to max, called `what` in errors. */
-int scan_number(struct scan *s, const char *what, uint32_t min, uint32_t max, uint32_t *out);
+void scan_number(struct scan *s, const char *what, uint32_t min, uint32_t max, uint32_t *out);
 /* 1 to 16 hexadecimal digits, at most `max`. */
-int scan_hex(struct scan *s, const char *what, uint64_t max, uint64_t *out);
+void scan_hex(struct scan *s, const char *what, uint64_t max, uint64_t *out);
 /* `"S-0123456789abcdef"`: letter (S, H, R, and ? where the node said no kind) and GUID. */
-int scan_node(struct scan *s, char *letter, uint64_t *guid);
+void scan_node(struct scan *s, char *letter, uint64_t *guid);
 /* `[number]`, 1 to 254. */
-int scan_port(struct scan *s, uint32_t *number);
+void scan_port(struct scan *s, uint32_t *number);
 /* A text in quotes up to the last quote of the line: descriptions may have quotes inside. */
-int scan_quoted(struct scan *s, const char **text, size_t *len);
+void scan_quoted(struct scan *s, const char **text, size_t *len);
 /* "4xHDR", "??SDR", "4x???". */
-int scan_rate(struct scan *s, uint8_t *width, uint8_t *speed);
+void scan_rate(struct scan *s, uint8_t *width, uint8_t *speed);
 
 #endif

@@ -50,45 +50,42 @@ static bool is_enough(const struct fab_report *report, uint32_t item, enum fab_f
     return false;
 }
 
-static int facts_add(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *text,
-                     bool estimate)
+static void add_fact(struct probe_item *item, enum fab_fact kind, const char *text, bool estimate)
 {
-    if (text == NULL || text[0] == '\0' || (!report->finished && is_enough(report, item, kind, text)) ||
+    struct fab_report *report = item->report;
+    if (item->rc != PMIXFAB_OK || text == NULL || text[0] == '\0' ||
+        (!report->finished && is_enough(report, item->index, kind, text)) ||
         (!is_free(kind) && fab_fact_check(kind, text, NULL) != PMIXFAB_OK))
-        return PMIXFAB_OK;
-    return (estimate ? fab_report_estimate : fab_report_fact)(report, item, kind, text);
+        return;
+    item->rc = (estimate ? fab_report_estimate : fab_report_fact)(report, item->index, kind, text);
 }
 
-int fact_add(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *text)
+void fact_add(struct probe_item *item, enum fab_fact kind, const char *text)
 {
-    return facts_add(report, item, kind, text, false);
+    add_fact(item, kind, text, false);
 }
 
-int fact_estimate(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *text)
+void fact_estimate(struct probe_item *item, enum fab_fact kind, const char *text)
 {
-    return facts_add(report, item, kind, text, true);
+    add_fact(item, kind, text, true);
 }
 
-int fact_printf(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *fmt, ...)
+void fact_printf(struct probe_item *item, enum fab_fact kind, const char *fmt, ...)
 {
     char text[FAB_REPORT_MAX_TEXT + 1];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    return facts_add(report, item, kind, text, false);
+    fact_add(item, kind, text);
 }
 
-int fact_gid(struct fab_report *report, uint32_t item, const unsigned char gid[16], bool infiniband)
+void fact_gid(struct probe_item *item, const unsigned char gid[16], bool infiniband)
 {
     char text[INET6_ADDRSTRLEN];
-    uint64_t guid = 0;
-    int rc = fact_add(report, item, FAB_FACT_GID, inet_ntop(AF_INET6, gid, text, sizeof(text)));
-    for (int i = 8; i < 16; i++)
-        guid = guid << 8 | gid[i];
-    if (rc == PMIXFAB_OK && infiniband)
-        rc = fact_printf(report, item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, guid);
-    return rc;
+    fact_add(item, FAB_FACT_GID, inet_ntop(AF_INET6, gid, text, sizeof(text)));
+    if (infiniband)
+        fact_printf(item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, probe_be64(gid + 8));
 }
 
 enum fact_interface fact_interface(const char *name)
@@ -103,4 +100,21 @@ enum fact_interface fact_interface(const char *name)
     if (fd >= 0)
         close(fd);
     return loopback ? FACT_LOOPBACK : FACT_INTERFACE;
+}
+
+int fact_available(int (*look)(const struct probe_config *config, const struct probe_sink *sink,
+                               struct fab_report *report, struct fab_err *err),
+                   const char *prefix, const char *noun, char *text, size_t size)
+{
+    const struct probe_config config = {0};
+    struct fab_report report;
+    struct fab_err err = {{0}};
+    fab_report_init(&report);
+    int rc = look(&config, NULL, &report, &err);
+    if (rc == PMIXFAB_OK)
+        snprintf(text, size, "%s%u %s%s", prefix, report.n_items, noun, report.n_items == 1 ? "" : "s");
+    else
+        snprintf(text, size, "%s", err.text);
+    fab_report_destroy(&report);
+    return rc;
 }

@@ -75,3 +75,9 @@ uint64_t probe_be64(const uint8_t bytes[8])
         value = value << 8 | bytes[i];
     return value;
 }
+
+uint8_t probe_lanes(unsigned width)
+{
+    static const uint8_t lanes[] = {[1] = 1, [2] = 4, [4] = 8, [8] = 12, [16] = 2};
+    return width < sizeof(lanes) ? lanes[width] : 0;
+}

@@ -40,4 +40,8 @@ bool probe_item_gid(struct probe_item *item, const uint8_t gid[16]);
 /* Big-endian, as GUIDs and GIDs stand in memory. */
 uint64_t probe_be64(const uint8_t bytes[8]);
 
+/* A link's width as PortInfo and struct ibv_port_attr encode it (InfiniBand architecture, 14.2.5.6), in
+ * lanes; 0: not known. */
+uint8_t probe_lanes(unsigned width);
+
 #endif

@@ -50,8 +50,8 @@ struct probe {
     const char *summary; /* for --help: what it asks, and its argument */
     /*
      * A probe whose library is not to be loaded by anybody else is a module, a shared object of its own that
-     * exports `const struct probe fabricd_probe`; its entry in the registry has the name, the summary and
-     * this mark, and no functions but check().
+     * exports `const struct probe fabricd_probe`; its entry in the registry has the name, the summary, which
+     * the module does without, and this mark, and no functions but check().
      */
     bool module;
     /* Is the argument one that run() or look() could take? No I/O. */

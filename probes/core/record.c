@@ -162,7 +162,9 @@ int record_parse(const char *text, size_t size, const char *name, enum fab_sourc
     return rc;
 }
 
-int record_file(const char *path, char **out, size_t *out_size, struct fab_err *err)
+/* All bytes of a file, at most RECORD_MAX_SIZE; *out is to be freed, NULL on error and may be for no bytes.
+ */
+static int record_file(const char *path, char **out, size_t *out_size, struct fab_err *err)
 {
     size_t size = 0, room = 0;
     char *text = NULL;

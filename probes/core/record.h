@@ -29,8 +29,4 @@ int record_scan(const char *path, enum fab_source source, struct fab_report *rep
 int record_parse(const char *text, size_t size, const char *name, enum fab_source source,
                  struct fab_report *report, struct fab_err *err);
 
-/* All bytes of a file, at most RECORD_MAX_SIZE; *text is to be freed, NULL on error and may be for no bytes.
- * PMIXFAB_ERR_NOTFOUND, _IO, _RANGE, _NOMEM. */
-int record_file(const char *path, char **text, size_t *size, struct fab_err *err);
-
 #endif

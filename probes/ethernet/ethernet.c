@@ -80,44 +80,36 @@ static bool has_address(const struct ethernet_host *host, const char *name)
     return false;
 }
 
-static int add_addresses(const struct ethernet_host *host, const char *name, const struct probe_sink *sink,
-                         struct fab_report *report, uint32_t item)
+static void add_addresses(const struct ethernet_host *host, struct probe_item *item)
 {
     char text[64];
     unsigned n = 0;
-    for (const struct ifaddrs *a = host->addresses; a != NULL; a = a->ifa_next) {
-        if (!same_interface(a, name) || !ethernet_address_text(a, text, sizeof(text)))
+    for (const struct ifaddrs *a = host->addresses; a != NULL && item->rc == PMIXFAB_OK; a = a->ifa_next) {
+        if (!same_interface(a, item->what) || !ethernet_address_text(a, text, sizeof(text)))
             continue;
         if (n++ == MAX_ADDRESSES) {
-            probe_note(sink, PMIXFAB_LOG_WARNING,
-                       "ethernet: %s has more than %d addresses; the rest is left out", name, MAX_ADDRESSES);
+            probe_note(item->sink, PMIXFAB_LOG_WARNING,
+                       "ethernet: %s has more than %d addresses; the rest is left out", item->what,
+                       MAX_ADDRESSES);
             break;
         }
-        int rc = fab_report_fact(report, item, FAB_FACT_ADDRESS, text);
-        if (rc != PMIXFAB_OK)
-            return rc;
+        item->rc = fab_report_fact(item->report, item->index, FAB_FACT_ADDRESS, text);
     }
-    return PMIXFAB_OK;
 }
 
 /* The MAC of Ethernet; of IPoIB the port's GUID, which is the end of its hardware address. */
-static int add_hardware_address(const struct sockaddr_ll *at, struct fab_report *report, uint32_t item)
+static void add_hardware_address(const struct sockaddr_ll *at, struct probe_item *item)
 {
     static const unsigned char none[8];
     const unsigned char *b = at->sll_addr;
-    if (at->sll_hatype == ARPHRD_ETHER && at->sll_halen == 6 && memcmp(b, none, 6) != 0)
-        return fact_printf(report, item, FAB_FACT_MAC, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2],
-                           b[3], b[4], b[5]);
-    if (at->sll_hatype == ARPHRD_INFINIBAND && at->sll_halen == IPOIB_LENGTH) {
+    if (at->sll_hatype == ARPHRD_ETHER && at->sll_halen == 6 && memcmp(b, none, 6) != 0) {
+        fact_printf(item, FAB_FACT_MAC, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4], b[5]);
+    } else if (at->sll_hatype == ARPHRD_INFINIBAND && at->sll_halen == IPOIB_LENGTH) {
         /* The kernel's address is longer than the structure's array; getifaddrs() makes room for it. */
         b = (const unsigned char *)at + offsetof(struct sockaddr_ll, sll_addr) + IPOIB_LENGTH - 8;
-        uint64_t guid = 0;
-        for (int i = 0; i < 8; i++)
-            guid = guid << 8 | b[i];
-        if (guid != 0)
-            return fact_printf(report, item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, guid);
+        if (memcmp(b, none, 8) != 0)
+            fact_printf(item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, probe_be64(b));
     }
-    return PMIXFAB_OK;
 }
 
 static const char *ethernet_state_text(const struct interface *i)
@@ -141,44 +133,33 @@ static void firmware_text(const struct interface *i, char *out, size_t size)
         out[0] = '\0';
 }
 
-static int ethernet_add_device(const struct interface *i, struct fab_report *report, uint32_t item)
+static void ethernet_add_device(const struct interface *i, struct probe_item *item)
 {
     const struct ethernet_device *device = &i->device;
     char firmware[64], number[16], pci[16] = "";
-    int rc = PMIXFAB_OK;
     firmware_text(i, firmware, sizeof(firmware));
     if (device->found)
         strcpy(pci, device->pci);
     else
         ethernet_pci(i->driver.bus_info, pci, sizeof(pci));
-    const struct {
-        enum fab_fact kind;
-        const char *text;
-    } facts[] = {
-        {FAB_FACT_PCI, pci},
-        {FAB_FACT_BUS, device->found    ? device->bus
-                       : pci[0] != '\0' ? "PCI"
-                                        : ""},
-        {FAB_FACT_DRIVER, i->driver.driver[0] != '\0' ? i->driver.driver : device->driver},
-        {FAB_FACT_FIRMWARE, firmware},
-        {FAB_FACT_STATE, ethernet_state_text(i)},
-        {FAB_FACT_TYPE, i->hardware->sll_hatype == ARPHRD_INFINIBAND ? "InfiniBand" : "Ethernet"},
-        {FAB_FACT_SOFTWARE, i->software ? "yes" : ""},
-    };
-    for (size_t k = 0; k < sizeof(facts) / sizeof(facts[0]) && rc == PMIXFAB_OK; k++)
-        rc = fact_add(report, item, facts[k].kind, facts[k].text);
-    if (rc == PMIXFAB_OK && device->vendor > 0 && device->vendor <= 0xffff)
-        rc = fact_printf(report, item, FAB_FACT_VENDOR_ID, "0x%04x", device->vendor);
-    if (rc == PMIXFAB_OK && device->part > 0 && device->part <= 0xffff)
-        rc = fact_printf(report, item, FAB_FACT_PART_ID, "0x%04x", device->part);
-    if (rc == PMIXFAB_OK && device->mtu > 0)
-        rc = fact_printf(report, item, FAB_FACT_MTU, "%u", device->mtu);
-    if (rc == PMIXFAB_OK && device->speed > 0) {
+    fact_add(item, FAB_FACT_PCI, pci);
+    fact_add(item, FAB_FACT_BUS, device->found ? device->bus : pci[0] != '\0' ? "PCI" : "");
+    fact_add(item, FAB_FACT_DRIVER, i->driver.driver[0] != '\0' ? i->driver.driver : device->driver);
+    fact_add(item, FAB_FACT_FIRMWARE, firmware);
+    fact_add(item, FAB_FACT_STATE, ethernet_state_text(i));
+    fact_add(item, FAB_FACT_TYPE, i->hardware->sll_hatype == ARPHRD_INFINIBAND ? "InfiniBand" : "Ethernet");
+    fact_add(item, FAB_FACT_SOFTWARE, i->software ? "yes" : "");
+    if (device->vendor > 0 && device->vendor <= 0xffff)
+        fact_printf(item, FAB_FACT_VENDOR_ID, "0x%04x", device->vendor);
+    if (device->part > 0 && device->part <= 0xffff)
+        fact_printf(item, FAB_FACT_PART_ID, "0x%04x", device->part);
+    if (device->mtu > 0)
+        fact_printf(item, FAB_FACT_MTU, "%u", device->mtu);
+    if (device->speed > 0) {
         /* What software calls its speed is a constant. */
         snprintf(number, sizeof(number), "%u", device->speed);
-        rc = (i->software ? fact_estimate : fact_add)(report, item, FAB_FACT_SPEED, number);
+        (i->software ? fact_estimate : fact_add)(item, FAB_FACT_SPEED, number);
     }
-    return rc;
 }
 
 /* Without sysfs the driver's name has to tell. */
@@ -222,17 +203,13 @@ static bool ethernet_read_interface(const struct ethernet_host *host, const stru
 static int add_interface(const struct ethernet_host *host, const struct interface *i,
                          const struct probe_sink *sink, struct fab_report *report)
 {
-    uint32_t item;
-    int rc = fab_report_item(report, FAB_FROM_ETHERNET, &item);
-    if (rc == PMIXFAB_OK)
-        rc = fact_add(report, item, FAB_FACT_INTERFACE, i->name);
-    if (rc == PMIXFAB_OK)
-        rc = add_hardware_address(i->hardware, report, item);
-    if (rc == PMIXFAB_OK)
-        rc = ethernet_add_device(i, report, item);
-    if (rc == PMIXFAB_OK)
-        rc = add_addresses(host, i->name, sink, report, item);
-    return rc;
+    struct probe_item item;
+    probe_item_open(&item, FAB_FROM_ETHERNET, i->name, sink, report);
+    fact_add(&item, FAB_FACT_INTERFACE, i->name);
+    add_hardware_address(i->hardware, &item);
+    ethernet_add_device(i, &item);
+    add_addresses(host, &item);
+    return item.rc;
 }
 
 int ethernet_report(const struct ethernet_host *host, const struct probe_sink *sink,
@@ -305,22 +282,11 @@ static int ethernet_scan(const struct probe_config *config, const struct probe_s
 
 static int ethernet_available(char *text, size_t size)
 {
-    const struct probe_config config = {0};
-    struct fab_report report;
-    struct fab_err err = {{0}};
-    fab_report_init(&report);
-    int rc = ethernet_scan(&config, NULL, &report, &err);
-    if (rc == PMIXFAB_OK)
-        snprintf(text, size, "%u network interface%s", report.n_items, report.n_items == 1 ? "" : "s");
-    else
-        snprintf(text, size, "%s", err.text);
-    fab_report_destroy(&report);
-    return rc;
+    return fact_available(ethernet_scan, "", "network interface", text, size);
 }
 
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "ethernet",
-    .summary = "this host: network interfaces and their addresses; or FILE, a recorded machine",
     .scan = ethernet_scan,
     .available = ethernet_available,
 };

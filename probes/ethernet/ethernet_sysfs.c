@@ -1,12 +1,12 @@
 /* ethernet_sysfs.c - what stands of a network interface below /sys/class/net. */
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "probes/core/sysfs.h"
 #include "probes/ethernet/ethernet.h"
 
 #define MAX_DEPTH 4 /* a VLAN on a bond on an interface is 2 */
@@ -19,33 +19,6 @@ bool ethernet_pci(const char *text, char *out, size_t size)
         text[n] != '\0' || !isxdigit((unsigned char)text[0]))
         return false;
     return (size_t)snprintf(out, size, "%04x:%02x:%02x:%02x", domain, bus, device, function) < size;
-}
-
-/* A file of one line; false: there is none, or it cannot be read now. */
-static bool ethernet_read_line(const char *folder, const char *name, char *text, size_t size)
-{
-    char path[PATH_MAX];
-    if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
-        return false;
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return false;
-    bool ok = fgets(text, (int)size, file) != NULL;
-    fclose(file);
-    if (ok)
-        text[strcspn(text, "\n")] = '\0';
-    return ok && text[0] != '\0';
-}
-
-/* A number of a file; 0 for what is none, and for -1, which drivers say when they do not know. */
-static unsigned ethernet_read_number(const char *folder, const char *name)
-{
-    char text[32], *end;
-    if (!ethernet_read_line(folder, name, text, sizeof(text)))
-        return 0;
-    errno = 0;
-    long value = strtol(text, &end, 0);
-    return errno == 0 && *end == '\0' && value > 0 && value < INT_MAX ? (unsigned)value : 0;
 }
 
 /* Where a link leads to; false: it is none. */
@@ -66,9 +39,9 @@ static const char *last_part(const char *path)
 static bool is_this(const char *folder, unsigned index, const unsigned char *mac, size_t n)
 {
     char text[128];
-    if (ethernet_read_number(folder, "ifindex") != index)
+    if (sysfs_number(folder, "ifindex") != index)
         return false;
-    if (n == 0 || !ethernet_read_line(folder, "address", text, sizeof(text)))
+    if (n == 0 || !sysfs_line(folder, "address", text, sizeof(text)))
         return n == 0;
     for (size_t i = 0; i < n; i++) {
         unsigned byte;
@@ -95,8 +68,8 @@ static void read_bus(const char *device, struct ethernet_device *out)
         }
         if (ethernet_pci(slash + 1, out->pci, sizeof(out->pci))) {
             strcpy(out->bus, "PCI");
-            out->vendor = ethernet_read_number(path, "vendor");
-            out->part = ethernet_read_number(path, "device");
+            out->vendor = sysfs_number(path, "vendor");
+            out->part = sysfs_number(path, "device");
             return;
         }
         *slash = '\0';
@@ -129,9 +102,9 @@ void ethernet_sysfs(const char *sysfs, const char *interface, unsigned index, co
     out->found = true;
     out->own = ethernet_read_link(folder, "device", device);
     out->hardware = has_hardware(folder, MAX_DEPTH);
-    out->mtu = ethernet_read_number(folder, "mtu");
-    out->speed = ethernet_read_number(folder, "speed");
-    if (!ethernet_read_line(folder, "operstate", out->state, sizeof(out->state)))
+    out->mtu = sysfs_number(folder, "mtu");
+    out->speed = sysfs_number(folder, "speed");
+    if (!sysfs_line(folder, "operstate", out->state, sizeof(out->state)))
         out->state[0] = '\0';
     if (!out->own) {
         strcpy(out->bus, "virtual");

@@ -10,12 +10,10 @@ struct member {
     uint32_t node;
 };
 
-static int by_system(const void *a, const void *b)
+static int same_system(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
-    if (x->system != y->system)
-        return x->system < y->system ? -1 : 1;
-    return x->guid < y->guid ? -1 : x->guid > y->guid;
+    return x->system < y->system ? -1 : x->system > y->system;
 }
 
 /* Members that stand first in their chassis, by GUID. */
@@ -23,6 +21,12 @@ static int chassis_compare_guid(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
     return x->guid < y->guid ? -1 : x->guid > y->guid;
+}
+
+static int by_system(const void *a, const void *b)
+{
+    int order = same_system(a, b);
+    return order != 0 ? order : chassis_compare_guid(a, b);
 }
 
 /* Cisco's and InfiniCon's system image GUIDs carry the slot in their fourth byte. */
@@ -79,16 +83,9 @@ static uint32_t chassis_leaders(struct member *m, uint32_t n)
 
 static uint16_t chassis_number_of(const struct member *by_system_sorted, uint32_t n, uint64_t system)
 {
-    struct member key = {.system = system};
-    uint32_t lo = 0, hi = n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (by_system_sorted[mid].system < key.system)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return (uint16_t)(lo < n && by_system_sorted[lo].system == system ? by_system_sorted[lo].node : 0);
+    const struct member key = {.system = system};
+    const struct member *found = bsearch(&key, by_system_sorted, n, sizeof(key), same_system);
+    return (uint16_t)(found != NULL ? found->node : 0);
 }
 
 int chassis_number(struct fab_inventory *inv, struct fab_err *err)

@@ -1,6 +1,7 @@
 /* decode.c - the fields of NodeInfo and PortInfo that an inventory is made of. */
 #include <string.h>
 
+#include "probes/core/item.h"
 #include "probes/fabric/observed.h"
 
 static uint64_t decode_be(const uint8_t *p, unsigned bytes)
@@ -23,24 +24,6 @@ void node_info_decode(const uint8_t info[ATTRIBUTE_SIZE], struct node_info *out)
         .local_port = info[36],
         .vendor_id = (uint32_t)decode_be(info + 37, 3),
     };
-}
-
-static uint8_t decode_lanes(unsigned link_width_active)
-{
-    switch (link_width_active) {
-    case 1:
-        return 1;
-    case 2:
-        return 4;
-    case 4:
-        return 8;
-    case 8:
-        return 12;
-    case 16:
-        return 2;
-    default:
-        return 0;
-    }
 }
 
 /* The three places where a PortInfo tells its speed, the newest first. */
@@ -83,7 +66,7 @@ void port_info_decode(const uint8_t info[ATTRIBUTE_SIZE], const uint8_t *capabil
         .lid = (uint16_t)decode_be(info + 16, 2),
         .lmc = info[34] & 7,
         .state = (uint8_t)(state <= FAB_PORT_ACTIVE ? state : FAB_PORT_UNKNOWN),
-        .width = decode_lanes(info[31]),
+        .width = probe_lanes(info[31]),
         .speed = (uint8_t)decode_speed(info, capabilities, fdr10),
         .link_up = info[33] >> 4 == 5,
     };

@@ -159,8 +159,6 @@ static int hwloc_available(char *text, size_t size)
 
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "hwloc",
-    .summary =
-        "this host: PCI addresses, names, NUMA nodes of network and RDMA devices, by hwloc; or FILE.xml",
     .scan = hwloc_scan,
     .available = hwloc_available,
 };

@@ -99,7 +99,7 @@ static int ibnetdisc_available(char *text, size_t size)
 
 /* A port that no subnet manager has brought up sees itself at most. That must not pass for the whole subnet.
  */
-int ibnetdisc_usable(const umad_port_t *port, struct fab_err *err)
+static int check_port(const umad_port_t *port, struct fab_err *err)
 {
     if (strcmp(port->link_layer, "Ethernet") == 0)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
@@ -114,6 +114,22 @@ int ibnetdisc_usable(const umad_port_t *port, struct fab_err *err)
                         "ibnetdisc:%s:%d: the port has no link (state %s); check its cable", port->ca_name,
                         port->portnum, ibnetdisc_state_name(port->state));
     return PMIXFAB_OK;
+}
+
+int ibnetdisc_usable(const struct probe_config *config, umad_port_t *port, struct fab_err *err)
+{
+    char ca[UMAD_CA_NAME_LEN], why[200];
+    int num;
+    int rc = ibnetdisc_target(config->arg, ca, &num, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = ibnetdisc_port(ca, num, port, why, sizeof(why));
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "ibnetdisc: %s", why);
+    rc = check_port(port, err);
+    if (rc != PMIXFAB_OK)
+        umad_release_port(port);
+    return rc;
 }
 
 static int ibnetdisc_discover(umad_port_t *port, const struct probe_config *config,
@@ -140,20 +156,13 @@ static int ibnetdisc_discover(umad_port_t *port, const struct probe_config *conf
 static int ibnetdisc_sweep(const struct probe_config *config, const struct probe_sink *sink,
                            struct fab_inventory *inv, struct fab_err *err)
 {
-    char ca[UMAD_CA_NAME_LEN], why[200];
-    int num;
     umad_port_t port;
     ibnd_fabric_t *fabric = NULL;
     struct observed seen = {0};
-    int rc = ibnetdisc_target(config->arg, ca, &num, err);
+    int rc = ibnetdisc_usable(config, &port, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = ibnetdisc_port(ca, num, &port, why, sizeof(why));
-    if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "ibnetdisc: %s", why);
-    rc = ibnetdisc_usable(&port, err);
-    if (rc == PMIXFAB_OK)
-        rc = ibnetdisc_discover(&port, config, sink, &fabric, err);
+    rc = ibnetdisc_discover(&port, config, sink, &fabric, err);
     if (rc == PMIXFAB_OK)
         rc = ibnetdisc_observe(fabric, &seen, err);
     if (rc == PMIXFAB_OK)

@@ -16,8 +16,10 @@ int ibnetdisc_target(const char *arg, char ca[UMAD_CA_NAME_LEN], int *port, stru
 
 /* The port to ask through; release it. PMIXFAB_ERR_NOTFOUND, and `why` says what there is instead. */
 int ibnetdisc_port(const char *ca, int num, umad_port_t *port, char *why, size_t size);
-/* Has a subnet manager brought it up? PMIXFAB_ERR_NOTFOUND. */
-int ibnetdisc_usable(const umad_port_t *port, struct fab_err *err);
+
+/* The port that is configured, which a subnet manager has brought up; release it. PMIXFAB_ERR_INVAL,
+ * _NOTFOUND. */
+int ibnetdisc_usable(const struct probe_config *config, umad_port_t *port, struct fab_err *err);
 
 /* Requests in flight: 32 is about ten times as fast as the library's 2, and more gains nothing. */
 #define IBNETDISC_MAX_SMPS   32u

@@ -15,57 +15,35 @@ int partial_surprise(struct fab_err *err, const char *what)
 
 /* Questions with the places that their answers go to. */
 struct batch {
-    struct smp *questions;
-    uint8_t **to;
-    bool **heard; /* NULL: an answer is a must */
-    size_t n, cap;
+    struct smp *questions; /* room for all that one round can ask */
+    struct place {
+        uint8_t *to;
+        bool *heard; /* NULL: an answer is a must */
+    } * places;
+    size_t n;
 };
 
-static void batch_free(struct batch *batch)
+static void batch_add(struct batch *batch, const struct smp_path *path, unsigned attribute, unsigned modifier,
+                      uint8_t *to, bool *heard)
 {
-    free(batch->questions);
-    free(batch->to);
-    free(batch->heard);
-    *batch = (struct batch){0};
-}
-
-static int batch_add(struct batch *batch, const struct smp_path *path, unsigned attribute, unsigned modifier,
-                     uint8_t *to, bool *heard)
-{
-    if (batch->n == batch->cap) {
-        const size_t cap = batch->cap == 0 ? 256 : batch->cap * 2;
-        void *questions = realloc(batch->questions, cap * sizeof(*batch->questions));
-        if (questions != NULL)
-            batch->questions = questions;
-        void *places = realloc(batch->to, cap * sizeof(*batch->to));
-        if (places != NULL)
-            batch->to = places;
-        void *marks = realloc(batch->heard, cap * sizeof(*batch->heard));
-        if (marks != NULL)
-            batch->heard = marks;
-        if (questions == NULL || places == NULL || marks == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        batch->cap = cap;
-    }
     batch->questions[batch->n] =
         (struct smp){.path = *path, .attribute = (uint16_t)attribute, .modifier = modifier};
-    batch->to[batch->n] = to;
-    batch->heard[batch->n++] = heard;
-    return PMIXFAB_OK;
+    batch->places[batch->n++] = (struct place){to, heard};
 }
 
 static int batch_ask(struct partial *partial, struct batch *batch, struct fab_err *err)
 {
     int rc = smp_ask(partial->port, batch->questions, batch->n, PATIENCE, err);
     for (size_t i = 0; rc == PMIXFAB_OK && i < batch->n; i++) {
-        if (!batch->questions[i].answered && batch->heard[i] == NULL)
+        struct smp *question = &batch->questions[i];
+        const struct place *place = &batch->places[i];
+        if (!question->answered && place->heard == NULL)
             rc = partial_surprise(err, "a node does not answer");
-        if (batch->questions[i].answered && batch->to[i] != NULL)
-            memcpy(batch->to[i], batch->questions[i].data, ATTRIBUTE_SIZE);
-        if (batch->heard[i] != NULL) /* Mellanox' own attribute, of which one bit counts */
-            *batch->heard[i] =
-                batch->questions[i].answered &&
-                (mad_get_field(batch->questions[i].data, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F) & 1) != 0;
+        if (question->answered && place->to != NULL)
+            memcpy(place->to, question->data, ATTRIBUTE_SIZE);
+        if (place->heard != NULL) /* Mellanox' own attribute, of which one bit counts */
+            *place->heard = question->answered &&
+                            (mad_get_field(question->data, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F) & 1) != 0;
     }
     batch->n = 0;
     return rc;
@@ -87,81 +65,76 @@ static bool ask_fdr10(const uint8_t node[ATTRIBUTE_SIZE], const uint8_t port[ATT
 }
 
 /* First the switches themselves with the states of their ports. */
-static int ask_themselves(struct partial *partial, struct batch *batch, struct fab_err *err)
+static void ask_themselves(struct reread *r, struct batch *batch)
 {
-    int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; i < partial->n_rereads && rc == PMIXFAB_OK; i++) {
-        struct reread *r = &partial->rereads[i];
-        if (!partial_fresh(r))
-            continue;
-        rc = batch_add(batch, &r->path, IB_ATTR_NODE_DESC, 0, r->desc, NULL);
-        if (rc == PMIXFAB_OK)
-            rc = batch_add(batch, &r->path, IB_ATTR_SWITCH_INFO, 0, r->switch_info, NULL);
-        for (unsigned num = 0; num <= r->num_ports && rc == PMIXFAB_OK; num++)
-            rc = batch_add(batch, &r->path, IB_ATTR_PORT_INFO, num, r->ports[num].info, NULL);
-    }
-    return rc == PMIXFAB_OK ? batch_ask(partial, batch, err) : rc;
+    batch_add(batch, &r->path, IB_ATTR_NODE_DESC, 0, r->desc, NULL);
+    batch_add(batch, &r->path, IB_ATTR_SWITCH_INFO, 0, r->switch_info, NULL);
+    for (unsigned num = 0; num <= r->num_ports; num++)
+        batch_add(batch, &r->path, IB_ATTR_PORT_INFO, num, r->ports[num].info, NULL);
 }
 
 /* Then who is behind the ports that are up. */
-static int ask_neighbours(struct partial *partial, struct batch *batch, struct fab_err *err)
+static int ask_neighbours(struct reread *r, struct batch *batch, struct fab_err *err)
 {
-    int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; i < partial->n_rereads && rc == PMIXFAB_OK; i++) {
-        struct reread *r = &partial->rereads[i];
-        for (unsigned num = 1; partial_fresh(r) && num <= r->num_ports && rc == PMIXFAB_OK; num++) {
-            struct reread_port *port = &r->ports[num];
-            struct smp_path path = r->path;
-            if (!reread_port_is_up(port))
-                continue;
-            if (!smp_path_extend(&path, num))
-                return partial_surprise(err, "a node is too far away");
-            port->behind.there = true;
-            rc = batch_add(batch, &path, IB_ATTR_NODE_INFO, 0, port->behind.info, NULL);
-            if (rc == PMIXFAB_OK && ask_fdr10(r->info, port->info))
-                rc = batch_add(batch, &r->path, IB_ATTR_MLNX_EXT_PORT_INFO, num, NULL, &port->fdr10);
-        }
+    for (unsigned num = 1; num <= r->num_ports; num++) {
+        struct reread_port *port = &r->ports[num];
+        struct smp_path path = r->path;
+        if (!reread_port_is_up(port))
+            continue;
+        if (!smp_path_extend(&path, num))
+            return partial_surprise(err, "a node is too far away");
+        port->behind.there = true;
+        batch_add(batch, &path, IB_ATTR_NODE_INFO, 0, port->behind.info, NULL);
+        if (ask_fdr10(r->info, port->info))
+            batch_add(batch, &r->path, IB_ATTR_MLNX_EXT_PORT_INFO, num, NULL, &port->fdr10);
     }
-    return rc == PMIXFAB_OK ? batch_ask(partial, batch, err) : rc;
+    return PMIXFAB_OK;
 }
 
 /* Then what hosts there are called, and their ports. fdr10: once that is known. */
-static int ask_hosts(struct partial *partial, struct batch *batch, bool fdr10, struct fab_err *err)
+static void ask_hosts(struct reread *r, struct batch *batch, bool fdr10)
 {
-    int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; i < partial->n_rereads && rc == PMIXFAB_OK; i++) {
-        struct reread *r = &partial->rereads[i];
-        for (unsigned num = 1; partial_fresh(r) && num <= r->num_ports && rc == PMIXFAB_OK; num++) {
-            struct behind *behind = &r->ports[num].behind;
-            struct smp_path path = r->path;
-            struct node_info info;
-            node_info_decode(behind->info, &info);
-            if (!behind->there || info.type == NODE_TYPE_SWITCH || !smp_path_extend(&path, num))
-                continue;
-            if (fdr10) {
-                if (ask_fdr10(behind->info, behind->port_info))
-                    rc = batch_add(batch, &path, IB_ATTR_MLNX_EXT_PORT_INFO, info.local_port, NULL,
-                                   &behind->fdr10);
-                continue;
-            }
-            rc = batch_add(batch, &path, IB_ATTR_NODE_DESC, 0, behind->desc, NULL);
-            if (rc == PMIXFAB_OK)
-                rc = batch_add(batch, &path, IB_ATTR_PORT_INFO, info.local_port, behind->port_info, NULL);
+    for (unsigned num = 1; num <= r->num_ports; num++) {
+        struct behind *behind = &r->ports[num].behind;
+        struct smp_path path = r->path;
+        struct node_info info;
+        node_info_decode(behind->info, &info);
+        if (!behind->there || info.type == NODE_TYPE_SWITCH || !smp_path_extend(&path, num))
+            continue;
+        if (!fdr10) {
+            batch_add(batch, &path, IB_ATTR_NODE_DESC, 0, behind->desc, NULL);
+            batch_add(batch, &path, IB_ATTR_PORT_INFO, info.local_port, behind->port_info, NULL);
+        } else if (ask_fdr10(behind->info, behind->port_info)) {
+            batch_add(batch, &path, IB_ATTR_MLNX_EXT_PORT_INFO, info.local_port, NULL, &behind->fdr10);
         }
     }
-    return rc == PMIXFAB_OK ? batch_ask(partial, batch, err) : rc;
 }
 
 int partial_ask(struct partial *partial, struct fab_err *err)
 {
-    struct batch batch = {0};
-    int rc = ask_themselves(partial, &batch, err);
-    if (rc == PMIXFAB_OK)
-        rc = ask_neighbours(partial, &batch, err);
-    if (rc == PMIXFAB_OK)
-        rc = ask_hosts(partial, &batch, false, err);
-    if (rc == PMIXFAB_OK)
-        rc = ask_hosts(partial, &batch, true, err);
-    batch_free(&batch);
+    size_t most = 1;
+    for (uint32_t i = 0; i < partial->n_rereads; i++)
+        most += 2u * partial->rereads[i].num_ports + 3u;
+    struct batch batch = {calloc(most, sizeof(*batch.questions)), calloc(most, sizeof(*batch.places)), 0};
+    int rc = batch.questions == NULL || batch.places == NULL
+                 ? fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory")
+                 : PMIXFAB_OK;
+    for (unsigned round = 0; round < 4 && rc == PMIXFAB_OK; round++) {
+        for (uint32_t i = 0; i < partial->n_rereads && rc == PMIXFAB_OK; i++) {
+            struct reread *r = &partial->rereads[i];
+            if (!partial_fresh(r))
+                continue;
+            if (round == 0)
+                ask_themselves(r, &batch);
+            else if (round == 1)
+                rc = ask_neighbours(r, &batch, err);
+            else
+                ask_hosts(r, &batch, round == 3);
+        }
+        if (rc == PMIXFAB_OK)
+            rc = batch_ask(partial, &batch, err);
+    }
+    free(batch.questions);
+    free(batch.places);
     return rc;
 }

@@ -61,22 +61,15 @@ static unsigned monitor_lower_limit(unsigned configured, unsigned own)
 int ibnetdisc_monitor_open(const struct probe_config *config, const struct fab_inventory *inv,
                            struct probe_monitor **out, struct fab_err *err)
 {
-    char ca[UMAD_CA_NAME_LEN], why[200];
-    int num;
-    int rc = ibnetdisc_target(config->arg, ca, &num, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
     struct probe_monitor *monitor = calloc(1, sizeof(*monitor));
     if (monitor == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
-    rc = ibnetdisc_port(ca, num, &monitor->at, why, sizeof(why));
+    int rc = ibnetdisc_usable(config, &monitor->at, err);
     if (rc != PMIXFAB_OK) {
         free(monitor);
-        return fab_fail(err, rc, "ibnetdisc: %s", why);
+        return rc;
     }
-    rc = ibnetdisc_usable(&monitor->at, err);
-    if (rc == PMIXFAB_OK)
-        rc = view_new(inv, be64toh(monitor->at.port_guid), &monitor->view, err);
+    rc = view_new(inv, be64toh(monitor->at.port_guid), &monitor->view, err);
     if (rc == PMIXFAB_OK)
         rc = monitor_reserve(monitor, err);
     if (rc == PMIXFAB_OK)

@@ -30,14 +30,6 @@ static int reread_add(struct partial *partial, uint32_t node, struct fab_err *er
 {
     if (partial->which[node] != FAB_NONE)
         return PMIXFAB_OK;
-    if (partial->n_rereads == partial->cap) {
-        const uint32_t cap = partial->cap == 0 ? 16 : partial->cap * 2;
-        struct reread *bigger = realloc(partial->rereads, cap * sizeof(*bigger));
-        if (bigger == NULL)
-            return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
-        partial->rereads = bigger;
-        partial->cap = cap;
-    }
     struct reread *to = &partial->rereads[partial->n_rereads];
     *to = (struct reread){.node = node, .num_ports = partial->last->nodes[node].num_ports};
     to->ports = calloc(to->num_ports + 1, sizeof(*to->ports));
@@ -243,7 +235,8 @@ static int partial_open(struct partial *partial, const umad_port_t *at, const st
                       config->retries != 0 ? config->retries : IBNETDISC_RETRIES, &partial->port, err);
     if (rc == PMIXFAB_OK) {
         partial->which = malloc((partial->last->n_nodes + 1) * sizeof(*partial->which));
-        if (partial->which == NULL)
+        partial->rereads = calloc(partial->view.n_switches + 1, sizeof(*partial->rereads));
+        if (partial->which == NULL || partial->rereads == NULL)
             rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
         else
             memset(partial->which, 0xff, (partial->last->n_nodes + 1) * sizeof(*partial->which));
@@ -255,21 +248,14 @@ int ibnetdisc_partial(const struct probe_config *config, const struct probe_sink
                       const struct fab_inventory *last, const struct dirty_switches *dirty,
                       struct fab_inventory *inv, struct fab_err *err)
 {
-    char ca[UMAD_CA_NAME_LEN], why[200];
-    int num;
     umad_port_t at;
     struct partial partial = {.last = last};
-    int rc = ibnetdisc_target(config->arg, ca, &num, err);
-    if (rc == PMIXFAB_OK && dirty->all)
-        rc = partial_surprise(err, "everything may have changed");
+    if (dirty->all)
+        return partial_surprise(err, "everything may have changed");
+    int rc = ibnetdisc_usable(config, &at, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = ibnetdisc_port(ca, num, &at, why, sizeof(why));
-    if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "ibnetdisc: %s", why);
-    rc = ibnetdisc_usable(&at, err);
-    if (rc == PMIXFAB_OK)
-        rc = partial_open(&partial, &at, config, err);
+    rc = partial_open(&partial, &at, config, err);
     if (rc == PMIXFAB_OK)
         rc = add_dirty(&partial, dirty, err);
     if (rc == PMIXFAB_OK)

@@ -40,8 +40,8 @@ struct partial {
     const struct fab_inventory *last;
     struct view view; /* for routes: ports of what is not read yet count as down */
     struct smp_port *port;
-    struct reread *rereads;
-    uint32_t n_rereads, cap;
+    struct reread *rereads; /* room for all switches */
+    uint32_t n_rereads;
     uint32_t *which; /* node of the last inventory: its reread, FAB_NONE */
 };
 

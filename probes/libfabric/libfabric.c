@@ -67,7 +67,6 @@ static int libfabric_available(char *text, size_t size)
 
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "libfabric",
-    .summary = "this host: what libfabric's providers can use; or FILE, a recorded machine",
     .scan = libfabric_scan,
     .available = libfabric_available,
 };

@@ -18,8 +18,8 @@ struct device {
 };
 
 struct devices {
-    struct device *list;
-    uint32_t n, room;
+    struct device *list; /* room for one an entry */
+    uint32_t n;
 };
 
 /* An entry of the list, its NULL pointers filled in. */
@@ -90,199 +90,184 @@ static void device_name(const struct entry *e, char out[MAX_NAME + 1])
 }
 
 /* "0x101b" of four digits, however many the provider writes. */
-static int add_id(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *text)
+static void add_id(struct probe_item *item, enum fab_fact kind, const char *text)
 {
     char *end;
     if (text == NULL || text[0] == '\0')
-        return PMIXFAB_OK;
+        return;
     errno = 0;
     unsigned long value = strtoul(text, &end, 0);
-    if (errno != 0 || *end != '\0' || value == 0 || value > 0xffff)
-        return PMIXFAB_OK;
-    return fact_printf(report, item, kind, "0x%04lx", value);
+    if (errno == 0 && *end == '\0' && value > 0 && value <= 0xffff)
+        fact_printf(item, kind, "0x%04lx", value);
 }
 
-static int libfabric_add_device(const struct entry *e, struct fab_report *report, uint32_t item)
+static void libfabric_add_device(const struct entry *e, struct probe_item *item)
 {
     const struct fi_device_attr *device = e->device;
-    int rc = fact_add(report, item, FAB_FACT_DRIVER, device->driver);
-    if (rc == PMIXFAB_OK)
-        rc = fact_add(report, item, FAB_FACT_FIRMWARE, device->firmware);
-    if (rc == PMIXFAB_OK)
-        rc = add_id(report, item, FAB_FACT_PART_ID, device->device_id);
+    fact_add(item, FAB_FACT_DRIVER, device->driver);
+    fact_add(item, FAB_FACT_FIRMWARE, device->firmware);
+    add_id(item, FAB_FACT_PART_ID, device->device_id);
     /* verbs gives the vendor's number from IEEE, which is not the one of PCI. */
-    if (rc == PMIXFAB_OK && !is_provider(e->provider, "verbs"))
-        rc = add_id(report, item, FAB_FACT_VENDOR_ID, device->vendor_id);
-    return rc;
+    if (!is_provider(e->provider, "verbs"))
+        add_id(item, FAB_FACT_VENDOR_ID, device->vendor_id);
 }
 
-static int add_bus(const struct fi_bus_attr *bus, struct fab_report *report, uint32_t item)
+static void add_bus(const struct fi_bus_attr *bus, struct probe_item *item)
 {
     const struct fi_pci_attr *pci = &bus->attr.pci;
     if (bus->bus_type != FI_BUS_PCI)
-        return PMIXFAB_OK;
-    int rc = fact_add(report, item, FAB_FACT_BUS, "PCI");
-    if (rc != PMIXFAB_OK)
-        return rc;
-    return fact_printf(report, item, FAB_FACT_PCI, "%04x:%02x:%02x:%02x", pci->domain_id, pci->bus_id,
-                       pci->device_id, pci->function_id);
+        return;
+    fact_add(item, FAB_FACT_BUS, "PCI");
+    fact_printf(item, FAB_FACT_PCI, "%04x:%02x:%02x:%02x", pci->domain_id, pci->bus_id, pci->device_id,
+                pci->function_id);
 }
 
 /* What stands in the link's address depends on the provider: "EFA-fe80::1", a LID, a MAC. */
-static int add_link_address(const struct fi_link_attr *link, bool infiniband, struct fab_report *report,
-                            uint32_t item)
+static void add_link_address(const struct fi_link_attr *link, bool infiniband, struct probe_item *item)
 {
     unsigned char gid[16];
     const char *text = link->address;
     char *end;
     if (text == NULL)
-        return PMIXFAB_OK;
+        return;
     if (strncmp(text, "EFA-", 4) == 0)
         text += 4;
-    if (inet_pton(AF_INET6, text, gid) == 1)
-        return fact_gid(report, item, gid, infiniband);
-    if (link->network_type != NULL && strcasecmp(link->network_type, "OmniPath") == 0) {
+    if (inet_pton(AF_INET6, text, gid) == 1) {
+        fact_gid(item, gid, infiniband);
+    } else if (link->network_type != NULL && strcasecmp(link->network_type, "OmniPath") == 0) {
         unsigned long lid = strtoul(text, &end, 16);
-        return *end != '\0' ? PMIXFAB_OK : fact_printf(report, item, FAB_FACT_LID, "%lu", lid);
+        if (*end == '\0')
+            fact_printf(item, FAB_FACT_LID, "%lu", lid);
+    } else {
+        fact_add(item, FAB_FACT_MAC, text);
     }
-    return fact_add(report, item, FAB_FACT_MAC, text);
 }
 
-static int add_link(const struct fi_link_attr *link, struct fab_report *report, uint32_t item)
+static void add_link(const struct fi_link_attr *link, struct probe_item *item)
 {
     static const char *const states[] = {
         [FI_LINK_UNKNOWN] = "unknown", [FI_LINK_DOWN] = "down", [FI_LINK_UP] = "up"};
     bool infiniband = link->network_type != NULL && strcasestr(link->network_type, "InfiniBand") != NULL;
     bool ethernet = link->network_type != NULL && strcasestr(link->network_type, "Ethernet") != NULL;
-    int rc = add_link_address(link, infiniband, report, item);
-    if (rc == PMIXFAB_OK)
-        rc = fact_printf(report, item, FAB_FACT_MTU, "%zu", link->mtu);
-    if (rc == PMIXFAB_OK)
-        rc = fact_printf(report, item, FAB_FACT_SPEED, "%zu", link->speed / 1000000);
-    if (rc == PMIXFAB_OK && (unsigned)link->state <= FI_LINK_UP)
-        rc = fact_add(report, item, FAB_FACT_STATE, states[link->state]);
-    if (rc == PMIXFAB_OK && (infiniband || ethernet))
-        rc = fact_add(report, item, FAB_FACT_TYPE, infiniband ? "InfiniBand" : "Ethernet");
-    return rc;
+    add_link_address(link, infiniband, item);
+    fact_printf(item, FAB_FACT_MTU, "%zu", link->mtu);
+    fact_printf(item, FAB_FACT_SPEED, "%zu", link->speed / 1000000);
+    if ((unsigned)link->state <= FI_LINK_UP)
+        fact_add(item, FAB_FACT_STATE, states[link->state]);
+    if (infiniband || ethernet)
+        fact_add(item, FAB_FACT_TYPE, infiniband ? "InfiniBand" : "Ethernet");
 }
 
 /* The fabrics of socket providers are IP networks: "10.91.0.0/16". */
-static int add_ip(const struct entry *e, int family, const void *address, struct fab_report *report,
-                  uint32_t item)
+static void add_ip(const struct entry *e, int family, const void *address, struct probe_item *item)
 {
     const struct in6_addr *v6 = family == AF_INET6 ? address : NULL;
     const char *fabric = e->info->fabric_attr != NULL ? e->info->fabric_attr->name : NULL;
     const char *slash = fabric != NULL ? strrchr(fabric, '/') : NULL;
     char text[INET6_ADDRSTRLEN];
-    if (slash == NULL || (v6 != NULL && IN6_IS_ADDR_LINKLOCAL(v6)) ||
-        inet_ntop(family, address, text, sizeof(text)) == NULL)
-        return PMIXFAB_OK;
-    return fact_printf(report, item, FAB_FACT_ADDRESS, "%s%s", text, slash);
+    if (slash != NULL && !(v6 != NULL && IN6_IS_ADDR_LINKLOCAL(v6)) &&
+        inet_ntop(family, address, text, sizeof(text)) != NULL)
+        fact_printf(item, FAB_FACT_ADDRESS, "%s%s", text, slash);
 }
 
 /* Where a GID begins in a struct sockaddr_ib: behind family, partition and flow. */
 #define SOCKADDR_IB_GID 8
 
-static int add_source(const struct entry *e, struct fab_report *report, uint32_t item)
+static void add_source(const struct entry *e, struct probe_item *item)
 {
     const unsigned char *source = e->info->src_addr;
-    size_t size = e->info->src_addrlen;
+    size_t size = source != NULL ? e->info->src_addrlen : 0;
     bool infiniband =
         e->link != NULL && e->link->network_type != NULL && strcmp(e->link->network_type, "InfiniBand") == 0;
-    if (source == NULL)
-        return PMIXFAB_OK;
     switch (e->info->addr_format) {
     case FI_SOCKADDR_IN:
-        return size < sizeof(struct sockaddr_in)
-                   ? PMIXFAB_OK
-                   : add_ip(e, AF_INET, source + offsetof(struct sockaddr_in, sin_addr), report, item);
+        if (size >= sizeof(struct sockaddr_in))
+            add_ip(e, AF_INET, source + offsetof(struct sockaddr_in, sin_addr), item);
+        break;
     case FI_SOCKADDR_IN6:
-        return size < sizeof(struct sockaddr_in6)
-                   ? PMIXFAB_OK
-                   : add_ip(e, AF_INET6, source + offsetof(struct sockaddr_in6, sin6_addr), report, item);
+        if (size >= sizeof(struct sockaddr_in6))
+            add_ip(e, AF_INET6, source + offsetof(struct sockaddr_in6, sin6_addr), item);
+        break;
     case FI_SOCKADDR_IB:
-        return size < SOCKADDR_IB_GID + 16 ? PMIXFAB_OK
-                                           : fact_gid(report, item, source + SOCKADDR_IB_GID, infiniband);
+        if (size >= SOCKADDR_IB_GID + 16)
+            fact_gid(item, source + SOCKADDR_IB_GID, infiniband);
+        break;
     case FI_ADDR_IB_UD:
     case FI_ADDR_EFA:
-        return size < 16 ? PMIXFAB_OK : fact_gid(report, item, source, infiniband);
+        if (size >= 16)
+            fact_gid(item, source, infiniband);
+        break;
     default:
-        return PMIXFAB_OK;
+        break;
     }
 }
 
-static int add_protocol(const struct entry *e, struct fab_report *report, uint32_t item)
+static void add_protocol(const struct entry *e, struct probe_item *item)
 {
     if (e->info->ep_attr == NULL || e->info->ep_attr->protocol == FI_PROTO_UNSPEC)
-        return PMIXFAB_OK;
+        return;
     const char *text = fi_tostr(&e->info->ep_attr->protocol, FI_TYPE_PROTOCOL);
-    return strncmp(text, "FI_PROTO_", 9) != 0 ? PMIXFAB_OK : fact_add(report, item, FAB_FACT_PROTOCOL, text);
+    if (strncmp(text, "FI_PROTO_", 9) == 0)
+        fact_add(item, FAB_FACT_PROTOCOL, text);
 }
 
 /* The item of a device, with its name in it; a new one at the first time. */
-static int device_item(struct devices *devices, const char *name, const struct entry *e,
-                       enum fact_interface kind, struct fab_report *report, uint32_t *item)
+static void device_item(struct devices *devices, const char *name, const struct entry *e,
+                        enum fact_interface kind, struct fab_report *report, struct probe_item *item)
 {
+    *item = (struct probe_item){.report = report};
     for (uint32_t i = 0; i < devices->n; i++) {
         if (devices->list[i].software == e->software && strcmp(devices->list[i].name, name) == 0) {
-            *item = devices->list[i].item;
-            return PMIXFAB_OK;
+            item->index = devices->list[i].item;
+            return;
         }
     }
-    if (devices->n == devices->room) {
-        uint32_t room = devices->room == 0 ? 16 : 2 * devices->room;
-        struct device *list = realloc(devices->list, room * sizeof(*list));
-        if (list == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        devices->list = list;
-        devices->room = room;
-    }
-    int rc = fab_report_item(report, FAB_FROM_LIBFABRIC, item);
-    if (rc != PMIXFAB_OK)
-        return rc;
+    probe_item_open(item, FAB_FROM_LIBFABRIC, name, NULL, report);
+    if (item->rc != PMIXFAB_OK)
+        return;
     struct device *new = &devices->list[devices->n++];
     snprintf(new->name, sizeof(new->name), "%s", name);
     new->software = e->software;
-    new->item = *item;
+    new->item = item->index;
     if (e->software)
-        rc = fact_add(report, *item, FAB_FACT_SOFTWARE, "yes");
-    if (rc == PMIXFAB_OK && kind == FACT_INTERFACE)
-        rc = fact_add(report, *item, FAB_FACT_INTERFACE, name);
-    else if (rc == PMIXFAB_OK && !e->software && !is_provider(e->provider, name))
-        rc = fact_add(report, *item, FAB_FACT_NAME, name);
-    return rc;
+        fact_add(item, FAB_FACT_SOFTWARE, "yes");
+    if (kind == FACT_INTERFACE)
+        fact_add(item, FAB_FACT_INTERFACE, name);
+    else if (!e->software && !is_provider(e->provider, name))
+        fact_add(item, FAB_FACT_NAME, name);
 }
 
 static int add_entry(const struct entry *e, struct devices *devices,
                      enum fact_interface (*interface)(const char *name), struct fab_report *report)
 {
     char name[MAX_NAME + 1];
-    uint32_t item;
+    struct probe_item item;
     device_name(e, name);
     enum fact_interface kind = interface(name);
     if (kind == FACT_LOOPBACK)
         return PMIXFAB_OK;
-    int rc = device_item(devices, name, e, kind, report, &item);
-    if (rc == PMIXFAB_OK)
-        rc = fact_add(report, item, FAB_FACT_PROVIDER, e->provider);
-    if (rc == PMIXFAB_OK)
-        rc = add_protocol(e, report, item);
-    if (rc == PMIXFAB_OK && e->device != NULL)
-        rc = libfabric_add_device(e, report, item);
-    if (rc == PMIXFAB_OK && e->bus != NULL)
-        rc = add_bus(e->bus, report, item);
-    if (rc == PMIXFAB_OK && e->link != NULL)
-        rc = add_link(e->link, report, item);
-    if (rc == PMIXFAB_OK)
-        rc = add_source(e, report, item);
-    return rc;
+    device_item(devices, name, e, kind, report, &item);
+    fact_add(&item, FAB_FACT_PROVIDER, e->provider);
+    add_protocol(e, &item);
+    if (e->device != NULL)
+        libfabric_add_device(e, &item);
+    if (e->bus != NULL)
+        add_bus(e->bus, &item);
+    if (e->link != NULL)
+        add_link(e->link, &item);
+    add_source(e, &item);
+    return item.rc;
 }
 
 int libfabric_report(const struct fi_info *list, enum fact_interface (*interface)(const char *name),
                      struct fab_report *report)
 {
     struct devices devices = {0};
-    int rc = PMIXFAB_OK;
+    size_t n_entries = 0;
+    for (const struct fi_info *info = list; info != NULL; info = info->next)
+        n_entries++;
+    devices.list = calloc(n_entries + 1, sizeof(*devices.list));
+    int rc = devices.list == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
     for (const struct fi_info *info = list; info != NULL && rc == PMIXFAB_OK; info = info->next) {
         const struct entry e = read_entry(info);
         rc = add_entry(&e, &devices, interface, report);

@@ -1,1 +1,5 @@
-probe_module(lldp lldp/lldp.c lldp/lldp_run.c lldp/lldp_read.c core/facts.c)
+if(LLDPCTL_FOUND)
+  probe_module(lldp lldp/lldp.c core/facts.c LINK PkgConfig::LLDPCTL)
+else()
+  message(STATUS "liblldpctl not found: the probe lldp is not built")
+endif()

@@ -173,23 +173,11 @@ static int ucx_scan(const struct probe_config *config, const struct probe_sink *
 
 static int ucx_available(char *text, size_t size)
 {
-    const struct probe_config config = {0};
-    struct fab_report report;
-    struct fab_err err = {{0}};
-    fab_report_init(&report);
-    int rc = ucx_scan(&config, NULL, &report, &err);
-    if (rc == PMIXFAB_OK)
-        snprintf(text, size, "UCX has transports on %u device%s", report.n_items,
-                 report.n_items == 1 ? "" : "s");
-    else
-        snprintf(text, size, "%s", err.text);
-    fab_report_destroy(&report);
-    return rc;
+    return fact_available(ucx_scan, "UCX has transports on ", "device", text, size);
 }
 
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "ucx",
-    .summary = "this host: UCX's transports and their estimates; or FILE, a recorded machine",
     .scan = ucx_scan,
     .available = ucx_available,
 };

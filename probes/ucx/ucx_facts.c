@@ -19,28 +19,29 @@ static bool same_device(const struct ucx_resource *a, const struct ucx_resource 
 }
 
 /* "mlx5_0:1" is a port of an RDMA device, "eth0" an interface; other names are no device's of the system. */
-static int add_name(const struct ucx_resource *r, enum fact_interface kind, struct fab_report *report,
-                    uint32_t item)
+static void add_name(const struct ucx_resource *r, enum fact_interface kind, struct probe_item *item)
 {
     const char *colon = strrchr(r->device, ':');
     if (r->type != UCT_DEVICE_TYPE_NET)
-        return PMIXFAB_OK;
-    if (kind == FACT_INTERFACE)
-        return fact_add(report, item, FAB_FACT_INTERFACE, r->device);
-    if (colon == NULL || strspn(colon + 1, "0123456789") != strlen(colon + 1))
-        return fact_add(report, item, FAB_FACT_NAME, r->device);
-    int rc = fact_printf(report, item, FAB_FACT_NAME, "%.*s", (int)(colon - r->device), r->device);
-    return rc == PMIXFAB_OK ? fact_add(report, item, FAB_FACT_PORT, colon + 1) : rc;
+        return;
+    if (kind == FACT_INTERFACE) {
+        fact_add(item, FAB_FACT_INTERFACE, r->device);
+    } else if (colon == NULL || strspn(colon + 1, "0123456789") != strlen(colon + 1)) {
+        fact_add(item, FAB_FACT_NAME, r->device);
+    } else {
+        fact_printf(item, FAB_FACT_NAME, "%.*s", (int)(colon - r->device), r->device);
+        fact_add(item, FAB_FACT_PORT, colon + 1);
+    }
 }
 
 /* A number that a transport is said to reach; what no device reaches is none. */
-static int add_number(struct fab_report *report, uint32_t item, enum fab_fact kind, double value)
+static void add_number(struct probe_item *item, enum fab_fact kind, double value)
 {
     char text[32];
     if (!isfinite(value) || value < 0 || value >= (double)UINT32_MAX)
-        return PMIXFAB_OK;
+        return;
     snprintf(text, sizeof(text), "%.0f", value);
-    return fact_estimate(report, item, kind, text);
+    fact_estimate(item, kind, text);
 }
 
 /* The device of list[first], of which that is the first transport. */
@@ -50,11 +51,10 @@ static int ucx_add_device(const struct ucx_resource *list, size_t n, size_t firs
     const struct ucx_resource *device = &list[first];
     double bandwidth = 0, latency = HUGE_VAL;
     bool software = true;
-    uint32_t item;
-    int rc = fab_report_item(report, FAB_FROM_UCX, &item);
-    if (rc == PMIXFAB_OK)
-        rc = add_name(device, kind, report, item);
-    for (size_t i = first; i < n && rc == PMIXFAB_OK; i++) {
+    struct probe_item item;
+    probe_item_open(&item, FAB_FROM_UCX, device->device, NULL, report);
+    add_name(device, kind, &item);
+    for (size_t i = first; i < n; i++) {
         const struct ucx_resource *r = &list[i];
         if (!same_device(r, device))
             continue;
@@ -63,17 +63,15 @@ static int ucx_add_device(const struct ucx_resource *list, size_t n, size_t firs
             bandwidth = r->bandwidth;
         if (r->latency >= 0 && r->latency < latency)
             latency = r->latency;
-        rc = fact_add(report, item, FAB_FACT_TRANSPORT, r->transport);
-        if (rc == PMIXFAB_OK)
-            rc = fact_add(report, item, FAB_FACT_PCI, r->pci);
+        fact_add(&item, FAB_FACT_TRANSPORT, r->transport);
+        fact_add(&item, FAB_FACT_PCI, r->pci);
     }
-    if (rc == PMIXFAB_OK && bandwidth > 0)
-        rc = add_number(report, item, FAB_FACT_BANDWIDTH, bandwidth * 8 / 1e6);
-    if (rc == PMIXFAB_OK)
-        rc = add_number(report, item, FAB_FACT_LATENCY, latency * 1e9);
-    if (rc == PMIXFAB_OK && software)
-        rc = fact_add(report, item, FAB_FACT_SOFTWARE, "yes");
-    return rc;
+    if (bandwidth > 0)
+        add_number(&item, FAB_FACT_BANDWIDTH, bandwidth * 8 / 1e6);
+    add_number(&item, FAB_FACT_LATENCY, latency * 1e9);
+    if (software)
+        fact_add(&item, FAB_FACT_SOFTWARE, "yes");
+    return item.rc;
 }
 
 int ucx_report(const struct ucx_resource *list, size_t n, enum fact_interface (*interface)(const char *name),

@@ -74,7 +74,6 @@ static int verbs_available(char *text, size_t size)
 
 __attribute__((visibility("default"))) const struct probe fabricd_probe = {
     .name = "verbs",
-    .summary = "this host: RDMA devices and their ports, by libibverbs; or FILE, a recorded machine",
     .scan = verbs_scan,
     .available = verbs_available,
 };

@@ -6,25 +6,6 @@
 
 #define MAX_GID_INDEX 4096 /* a table that is longer is not believed */
 
-/* Of struct ibv_port_attr; the InfiniBand architecture's PortInfo has the same numbers (14.2.5.6). */
-unsigned verbs_lanes(unsigned width)
-{
-    switch (width) {
-    case 1:
-        return 1;
-    case 2:
-        return 4;
-    case 4:
-        return 8;
-    case 8:
-        return 12;
-    case 16:
-        return 2;
-    default:
-        return 0;
-    }
-}
-
 enum fab_speed verbs_speed(unsigned speed)
 {
     static const enum fab_speed bits[] = {FAB_SDR, FAB_DDR, FAB_QDR, FAB_FDR10,
@@ -100,7 +81,7 @@ static void speed_fact(const struct asked *a, const struct ibv_port_attr *port, 
     }
     if (ethernet && speed == FAB_SDR) /* what drivers say of 1 Gbit/s and less, for want of a number */
         return;
-    uint32_t mbps = fab_rate_mbps(verbs_lanes(port->active_width), speed);
+    uint32_t mbps = fab_rate_mbps(probe_lanes(port->active_width), speed);
     if (mbps != 0 && port->state == IBV_PORT_ACTIVE)
         probe_item_fact(item, FAB_FACT_SPEED, "%u", mbps);
 }

@@ -11,9 +11,7 @@
 int verbs_device_report(struct ibv_device *device, const struct probe_sink *sink, struct fab_report *report,
                         struct fab_err *err);
 
-/* active_width of a port as lanes, active_speed as the speed of a lane. 0 and FAB_SPEED_UNKNOWN: not known.
- */
-unsigned verbs_lanes(unsigned width);
+/* active_speed of a port as the speed of a lane. FAB_SPEED_UNKNOWN: not known. */
 enum fab_speed verbs_speed(unsigned speed);
 
 /*

@@ -1,36 +1,13 @@
 /* verbs_sysfs.c - what stands of an RDMA device below /sys/class/infiniband. */
 #include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <net/if.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "probes/core/sysfs.h"
 #include "probes/verbs/verbs_priv.h"
 #include "topo/inventory/inventory.h"
-
-/* A file of one line; false: there is none, or it cannot be read. */
-static bool verbs_read_line(const char *folder, const char *name, char *text, size_t size)
-{
-    char path[PATH_MAX];
-    if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
-        return false;
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return false;
-    bool ok = fgets(text, (int)size, file) != NULL;
-    fclose(file);
-    if (ok)
-        text[strcspn(text, "\n")] = '\0';
-    return ok && text[0] != '\0';
-}
-
-static unsigned long verbs_read_number(const char *folder, const char *name)
-{
-    char text[32];
-    return verbs_read_line(folder, name, text, sizeof(text)) ? strtoul(text, NULL, 0) : 0;
-}
 
 /* The last part of what a link leads to. */
 static bool link_name(const char *folder, const char *name, char *out, size_t size)
@@ -54,9 +31,9 @@ static void pci_facts(const char *folder, const char *address, struct probe_item
     if (sscanf(address, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) == 4 && end > 0 &&
         address[end] == '\0')
         probe_item_pci(item, FAB_FACT_PCI, domain, bus, device, function);
-    unsigned long vendor = verbs_read_number(folder, "device/vendor");
+    unsigned vendor = sysfs_number(folder, "device/vendor");
     if (vendor != 0)
-        probe_item_fact(item, FAB_FACT_VENDOR_ID, "0x%04lx", vendor);
+        probe_item_fact(item, FAB_FACT_VENDOR_ID, "0x%04x", vendor);
 }
 
 void verbs_sysfs_facts(const char *folder, struct probe_item *item)
@@ -88,14 +65,14 @@ static bool is_of_port(const char *net, const char *name, unsigned port, unsigne
     char folder[PATH_MAX], text[64];
     if ((size_t)snprintf(folder, sizeof(folder), "%s/%s", net, name) >= sizeof(folder))
         return false;
-    if (verbs_read_line(folder, "parent", text, sizeof(text)))
+    if (sysfs_line(folder, "parent", text, sizeof(text)))
         return false;
-    if (verbs_read_line(folder, "phys_port_name", text, sizeof(text)) &&
+    if (sysfs_line(folder, "phys_port_name", text, sizeof(text)) &&
         (strstr(text, "vf") != NULL || strstr(text, "sf") != NULL))
         return false;
     if (n_ports == 1) /* some drivers number the ports of a card, whose functions are devices of their own */
         return true;
-    unsigned long number = verbs_read_number(folder, "dev_port"), id = verbs_read_number(folder, "dev_id");
+    unsigned number = sysfs_number(folder, "dev_port"), id = sysfs_number(folder, "dev_id");
     return (number > id ? number : id) + 1 == port;
 }
 
@@ -128,7 +105,7 @@ bool verbs_sysfs_interface(const char *folder, unsigned port, unsigned n_ports, 
         return true;
     /* A device of software hangs on an interface, and its GIDs come from there. */
     snprintf(file, sizeof(file), "ports/%u/gid_attrs/ndevs/0", port);
-    return verbs_read_line(folder, file, name, size) || verbs_read_line(folder, "parent", name, size);
+    return sysfs_line(folder, file, name, size) || sysfs_line(folder, "parent", name, size);
 }
 
 /* "800 Gb/sec (4X XDR)" */
@@ -136,7 +113,7 @@ enum fab_speed verbs_sysfs_speed(const char *folder, unsigned port)
 {
     char file[64], text[64];
     snprintf(file, sizeof(file), "ports/%u/rate", port);
-    if (!verbs_read_line(folder, file, text, sizeof(text)))
+    if (!sysfs_line(folder, file, text, sizeof(text)))
         return FAB_SPEED_UNKNOWN;
     char *open = strchr(text, '('), *close = strchr(text, ')');
     char *word = open == NULL ? NULL : strchr(open, ' ');

@@ -191,14 +191,11 @@ class Lldpd:
         self.process = lab.spawn([*host.prefix(), "lldpd", "-d", "-u", self.socket, "-I", "eth*", "-O", path],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def ctl(self, form):
-        done = self.on.run(["lldpctl", "-u", self.socket, "-f", form])
-        return done.stdout if done.returncode == 0 else ""
-
     def heard(self):
         """Interface -> what lldpctl says of the neighbour in its simplest form."""
+        done = self.on.run(["lldpctl", "-u", self.socket, "-f", "keyvalue"])
         found = {}
-        for line in self.ctl("keyvalue").splitlines():
+        for line in done.stdout.splitlines() if done.returncode == 0 else ():
             key, _, value = line.partition("=")
             words = key.split(".", 2)
             if len(words) == 3:

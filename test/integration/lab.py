@@ -52,6 +52,16 @@ def program(name):
     return path
 
 
+def probe_built(name):
+    """Is the module of this local probe there?"""
+    return bool(glob.glob(os.path.join(BUILD, "lib*", "**", "fabricd", f"probe_{name}.so"), recursive=True))
+
+
+def require_probe(name):
+    if not probe_built(name):
+        raise unittest.SkipTest(f"the probe {name} is not built")
+
+
 def require(*commands):
     """Skip the test where a command is not installed."""
     for command in commands:

@@ -17,6 +17,7 @@ class EthernetFabric(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         lab.require("lldpd", "lldpctl", "lldpcli", "munged")
+        lab.require_probe("lldp")
         hosts.need()
         cls.hosts = {name: hosts.Host(name) for name in (*LEAVES, *NODES, "scheduler")}
         for host in cls.hosts.values():

@@ -14,7 +14,6 @@ DATA = os.path.join(lab.ROOT, "test", "data", "hwloc")
 # Machines of other people that may lie beside the project; compared in addition.
 MORE = os.environ.get("FABRICD_HWLOC_MACHINES",
                       os.path.join(os.path.dirname(lab.ROOT), "shared", "data", "hwloc"))
-MODULE = glob.glob(os.path.join(lab.BUILD, "lib*", "**", "fabricd", "probe_hwloc.so"), recursive=True)
 
 
 def run(*args, **environment):
@@ -43,7 +42,7 @@ def ordered(items):
     return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
 
 
-@unittest.skipUnless(MODULE, "the probe hwloc is not built")
+@unittest.skipUnless(lab.probe_built("hwloc"), "the probe hwloc is not built")
 class Hwloc(unittest.TestCase):
     maxDiff = None
 

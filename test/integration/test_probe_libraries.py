@@ -1,15 +1,10 @@
 """The probes libfabric and ucx on this host, against fi_info and ucx_info, which ask the same libraries."""
-import glob
 import json
 import os
 import re
 import unittest
 
 import lab
-
-
-def built(name):
-    return bool(glob.glob(os.path.join(lab.BUILD, "lib*", "**", "fabricd", f"probe_{name}.so"), recursive=True))
 
 
 def look(spec):
@@ -29,8 +24,7 @@ class Libfabric(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
-        if not built("libfabric"):
-            self.skipTest("the probe libfabric is not built")
+        lab.require_probe("libfabric")
 
     def test_as_fi_info_says(self):
         lab.require("fi_info")
@@ -71,8 +65,7 @@ class Ucx(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
-        if not built("ucx"):
-            self.skipTest("the probe ucx is not built")
+        lab.require_probe("ucx")
 
     @staticmethod
     def told():

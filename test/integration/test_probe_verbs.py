@@ -1,5 +1,4 @@
 """The probe `verbs` against a stand-in for libibverbs that describes hosts we do not have, and the real library here."""
-import glob
 import json
 import os
 import subprocess
@@ -10,7 +9,6 @@ import hwloc_machines
 import lab
 import verbs_machines as vm
 
-MODULE = glob.glob(os.path.join(lab.BUILD, "lib*", "**", "fabricd", "probe_verbs.so"), recursive=True)
 STANDIN = os.path.join(lab.BUILD, "lib", "standin")
 
 
@@ -25,7 +23,7 @@ def run(*args, machine=None, timeout=60):
     return start([lab.program("look_dump"), *args], machine, timeout=timeout * lab.SLOW)
 
 
-@unittest.skipUnless(MODULE and os.path.isdir(STANDIN), "the probe verbs is not built")
+@unittest.skipUnless(lab.probe_built("verbs") and os.path.isdir(STANDIN), "the probe verbs is not built")
 class Verbs(unittest.TestCase):
     maxDiff = None
 

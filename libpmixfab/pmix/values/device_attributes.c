@@ -22,41 +22,6 @@ static pmix_status_t get_id(const struct known *known, pmix_value_t *value)
     return fab_value_string(value, known->device.id);
 }
 
-static pmix_status_t attribute_host(const struct known *known, pmix_value_t *value)
-{
-    return fab_value_string(value, known->device.host);
-}
-
-static pmix_status_t uint32_value(uint32_t number, pmix_value_t *value)
-{
-    value->type = PMIX_UINT32;
-    value->data.uint32 = number;
-    return PMIX_SUCCESS;
-}
-
-static pmix_status_t size_value(size_t number, pmix_value_t *value)
-{
-    value->type = PMIX_SIZE;
-    value->data.size = number;
-    return PMIX_SUCCESS;
-}
-
-/* As a qualifier names it: the number in this plane. */
-static pmix_status_t get_host_number(const struct known *known, pmix_value_t *value)
-{
-    return uint32_value(known->device.host_index, value);
-}
-
-static pmix_status_t get_name(const struct known *known, pmix_value_t *value)
-{
-    return fab_value_string(value, known->device.name);
-}
-
-static pmix_status_t get_index(const struct known *known, pmix_value_t *value)
-{
-    return uint32_value(known->device.index, value);
-}
-
 static pmix_status_t attribute_coordinates(const struct known *known, pmix_value_t *value)
 {
     value->data.geometry = calloc(1, sizeof(*value->data.geometry));
@@ -67,11 +32,6 @@ static pmix_status_t attribute_coordinates(const struct known *known, pmix_value
     if (rc != PMIX_SUCCESS)
         fab_value_free(value);
     return rc;
-}
-
-static pmix_status_t get_plane(const struct known *known, pmix_value_t *value)
-{
-    return fab_value_string(value, known->plane.name);
 }
 
 static pmix_status_t get_switch(const struct known *known, pmix_value_t *value)
@@ -112,7 +72,7 @@ static pmix_status_t number_value(const char *text, size_t unit, pmix_value_t *v
     unsigned long long number = strtoull(text, &end, 10);
     if (errno != 0 || *end != '\0' || number == 0 || number > SIZE_MAX / unit)
         return PMIX_ERR_NOT_FOUND;
-    return size_value((size_t)number * unit, value);
+    return fab_value_number(value, PMIX_SIZE, number * unit);
 }
 
 /* The standard wants it to be there. That of the plane is that of what the sweep saw there. */
@@ -129,21 +89,6 @@ static pmix_status_t get_vendor_id(const struct known *known, pmix_value_t *valu
 {
     const char *part = attribute_fact(known, "part-id");
     return text_value(part != NULL ? part : attribute_fact(known, "vendor-id"), value);
-}
-
-static pmix_status_t get_driver(const struct known *known, pmix_value_t *value)
-{
-    return text_value(attribute_fact(known, "driver"), value);
-}
-
-static pmix_status_t get_firmware(const struct known *known, pmix_value_t *value)
-{
-    return text_value(attribute_fact(known, "firmware"), value);
-}
-
-static pmix_status_t get_pci(const struct known *known, pmix_value_t *value)
-{
-    return text_value(attribute_fact(known, "pci"), value);
 }
 
 /* The standard wants it to be there. What has a PCI address is on that bus, whoever named it. */
@@ -163,7 +108,7 @@ static pmix_status_t get_mtu(const struct known *known, pmix_value_t *value)
 static pmix_status_t get_speed(const struct known *known, pmix_value_t *value)
 {
     if (known->device.mbps != 0)
-        return size_value(known->device.mbps * 1000000u, value);
+        return fab_value_number(value, PMIX_SIZE, known->device.mbps * 1000000u);
     return number_value(attribute_fact(known, "speed"), 1000000u, value);
 }
 
@@ -217,32 +162,50 @@ static pmix_status_t get_address(const struct known *known, pmix_value_t *value)
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
-static const struct {
+/* A field of struct known, a fact as it was said, or what get() makes of several. */
+#define FIELD(type, field)                                                                                   \
+    FAB_FIELD_TYPE(type, ((struct known *)NULL)->field), offsetof(struct known, field), NULL, NULL
+#define FACT(kind) PMIX_STRING, 0, (kind), NULL
+#define MADE(get)  PMIX_UNDEF, 0, NULL, (get)
+static const struct attribute {
     const char *key;
+    pmix_data_type_t type;
+    size_t offset;
+    const char *fact;
     pmix_status_t (*get)(const struct known *known, pmix_value_t *value);
 } attributes[] = {
-    {PMIX_DEVICE_ID, get_id}, /* the standard: the first element */
-    {PMIX_HOSTNAME, attribute_host},
-    {PMIX_NODEID, get_host_number},
-    {PMIX_FABRIC_DEVICE_NAME, get_name},
-    {PMIX_FABRIC_DEVICE_VENDOR, get_vendor},
-    {PMIX_FABRIC_DEVICE_VENDORID, get_vendor_id},
-    {PMIX_FABRIC_DEVICE_BUS_TYPE, get_bus},
-    {PMIX_FABRIC_DEVICE_PCI_DEVID, get_pci},
-    {PMIX_FABRIC_DEVICE_DRIVER, get_driver},
-    {PMIX_FABRIC_DEVICE_FIRMWARE, get_firmware},
-    {PMIX_FABRIC_DEVICE_INDEX, get_index},
-    {PMIX_FABRIC_DEVICE_ADDRESS, get_address},
-    {PMIX_FABRIC_DEVICE_COORDINATES, attribute_coordinates},
-    {PMIX_FABRIC_DEVICE_MTU, get_mtu},
-    {PMIX_FABRIC_DEVICE_SPEED, get_speed},
-    {PMIX_FABRIC_DEVICE_STATE, get_state},
-    {PMIX_FABRIC_DEVICE_TYPE, get_type},
-    {PMIX_FABRIC_PLANE, get_plane}, /* the plane that the index is of */
-    {PMIX_FABRIC_SWITCH, get_switch},
-    {PMIXFAB_KEY_SEEN, get_seen},
+    {PMIX_DEVICE_ID, MADE(get_id)}, /* the standard: the first element */
+    {PMIX_HOSTNAME, FIELD(PMIX_STRING, device.host)},
+    {PMIX_NODEID, FIELD(PMIX_UINT32, device.host_index)}, /* as a qualifier names it: in this plane */
+    {PMIX_FABRIC_DEVICE_NAME, FIELD(PMIX_STRING, device.name)},
+    {PMIX_FABRIC_DEVICE_VENDOR, MADE(get_vendor)},
+    {PMIX_FABRIC_DEVICE_VENDORID, MADE(get_vendor_id)},
+    {PMIX_FABRIC_DEVICE_BUS_TYPE, MADE(get_bus)},
+    {PMIX_FABRIC_DEVICE_PCI_DEVID, FACT("pci")},
+    {PMIX_FABRIC_DEVICE_DRIVER, FACT("driver")},
+    {PMIX_FABRIC_DEVICE_FIRMWARE, FACT("firmware")},
+    {PMIX_FABRIC_DEVICE_INDEX, FIELD(PMIX_UINT32, device.index)},
+    {PMIX_FABRIC_DEVICE_ADDRESS, MADE(get_address)},
+    {PMIX_FABRIC_DEVICE_COORDINATES, MADE(attribute_coordinates)},
+    {PMIX_FABRIC_DEVICE_MTU, MADE(get_mtu)},
+    {PMIX_FABRIC_DEVICE_SPEED, MADE(get_speed)},
+    {PMIX_FABRIC_DEVICE_STATE, MADE(get_state)},
+    {PMIX_FABRIC_DEVICE_TYPE, MADE(get_type)},
+    {PMIX_FABRIC_PLANE, FIELD(PMIX_STRING, plane.name)}, /* the plane that the index is of */
+    {PMIX_FABRIC_SWITCH, MADE(get_switch)},
+    {PMIXFAB_KEY_SEEN, MADE(get_seen)},
 };
 #define N_ATTRIBUTES (sizeof(attributes) / sizeof(attributes[0]))
+
+static pmix_status_t get_attribute(const struct attribute *attribute, const struct known *known,
+                                   pmix_value_t *value)
+{
+    if (attribute->get != NULL)
+        return attribute->get(known, value);
+    if (attribute->fact != NULL)
+        return text_value(attribute_fact(known, attribute->fact), value);
+    return fab_value_field(value, attribute->type, (const char *)known + attribute->offset);
+}
 
 static pmix_status_t attribute_find_device(const struct pmixfab *fab, uint32_t index, struct known *known)
 {
@@ -268,7 +231,7 @@ pmix_status_t fab_device_attribute(const struct pmixfab *fab, uint32_t index, co
     pmix_status_t rc = attribute_find_device(fab, index, &known);
     for (size_t i = 0; rc == PMIX_SUCCESS && i < N_ATTRIBUTES; i++)
         if (strcmp(key, attributes[i].key) == 0)
-            return attributes[i].get(&known, value);
+            return get_attribute(&attributes[i], &known, value);
     return rc == PMIX_SUCCESS ? PMIX_ERR_NOT_FOUND : rc;
 }
 
@@ -283,7 +246,7 @@ pmix_status_t fab_device_value(const struct pmixfab *fab, uint32_t index, pmix_v
         return rc;
     pmix_info_t *info = value->data.darray->array;
     for (size_t i = 0; i < N_ATTRIBUTES; i++) {
-        rc = attributes[i].get(&known, &info[n].value);
+        rc = get_attribute(&attributes[i], &known, &info[n].value);
         if (rc == PMIX_SUCCESS) {
             PMIX_LOAD_KEY(info[n].key, attributes[i].key);
             n++;

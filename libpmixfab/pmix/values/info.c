@@ -4,63 +4,78 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of an answer. The snapshot is the last: it is the one that may be left out. */
-static const char *const keys[] = {
-    PMIX_FABRIC_VENDOR,        PMIX_FABRIC_IDENTIFIER,   PMIX_FABRIC_NUM_DEVICES, PMIX_FABRIC_INDEX,
-    PMIX_FABRIC_COST_MATRIX,   PMIX_FABRIC_GROUPS,       PMIX_FABRIC_PLANE,       PMIX_FABRIC_DIMS,
-    PMIX_FABRIC_SHAPE,         PMIX_FABRIC_SHAPE_STRING, PMIXFAB_KEY_GENERATION,  FAB_KEY_PUBLISHED,
-    PMIXFAB_KEY_SNAPSHOT_PATH, PMIXFAB_KEY_SNAPSHOT,
-};
-#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
+/* Fills in value->type and its data; what it points at is malloc'ed. */
+typedef pmix_status_t (*value_fn)(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                  pmix_value_t *value);
 
-static pmix_status_t info_number(pmix_value_t *value, pmix_data_type_t type, uint64_t number)
+static bool info_is_physical(const struct fab_info_source *source)
 {
-    value->type = type;
-    if (type == PMIX_UINT32)
-        value->data.uint32 = (uint32_t)number;
-    else if (type == PMIX_SIZE)
-        value->data.size = number;
-    else if (type == PMIX_INT64)
-        value->data.int64 = (int64_t)number;
-    else
-        value->data.uint64 = number;
-    return PMIX_SUCCESS;
+    return source->view == PMIXFAB_PHYSICAL;
 }
 
-static pmix_status_t info_matrix(pmix_value_t *value, const uint16_t *matrix)
+static pmix_status_t value_dims(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                pmix_value_t *value)
 {
-    value->type = PMIX_POINTER;
-    value->data.ptr = (void *)matrix;
-    return PMIX_SUCCESS;
+    return fab_value_number(value, PMIX_UINT32,
+                            info_is_physical(source) ? plane->physical_dims : plane->dims);
 }
 
-static pmix_status_t info_groups(pmix_value_t *value, const struct pmixfab *fab)
+static pmix_status_t value_shape(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                 pmix_value_t *value)
 {
-    value->type = PMIX_STRING;
-    return pmixfab_groups_string(fab, &value->data.string) == PMIXFAB_OK ? PMIX_SUCCESS : PMIX_ERR_NOMEM;
-}
-
-static pmix_status_t info_shape(pmix_value_t *value, const uint32_t *shape, uint32_t dims)
-{
+    const uint32_t *shape = info_is_physical(source) ? plane->physical_shape : plane->shape;
+    uint32_t dims = info_is_physical(source) ? plane->physical_dims : plane->dims;
     pmix_status_t rc = fab_value_array(value, PMIX_UINT32, dims);
     if (rc == PMIX_SUCCESS)
         memcpy(value->data.darray->array, shape, dims * sizeof(*shape));
     return rc;
 }
 
-static pmix_status_t info_shape_string(pmix_value_t *value, const struct pmixfab *fab, enum pmixfab_view view)
+static pmix_status_t value_shape_string(const struct fab_info_source *source,
+                                        const struct pmixfab_plane *plane, pmix_value_t *value)
 {
+    enum pmixfab_view view = info_is_physical(source) ? PMIXFAB_PHYSICAL : PMIXFAB_LOGICAL;
     char text[64];
-    if (pmixfab_shape_string(fab, view, text, sizeof(text)) != PMIXFAB_OK)
+    (void)plane;
+    if (pmixfab_shape_string(source->fab, view, text, sizeof(text)) != PMIXFAB_OK)
         return PMIX_ERROR;
     return fab_value_string(value, text);
 }
 
-static pmix_status_t info_bytes(pmix_value_t *value, const struct pmixfab *fab)
+static pmix_status_t value_groups(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                  pmix_value_t *value)
+{
+    (void)plane;
+    value->type = PMIX_STRING;
+    return pmixfab_groups_string(source->fab, &value->data.string) == PMIXFAB_OK ? PMIX_SUCCESS
+                                                                                 : PMIX_ERR_NOMEM;
+}
+
+static pmix_status_t value_path(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                pmix_value_t *value)
+{
+    (void)plane;
+    return source->path == NULL ? PMIX_ERR_NOT_FOUND : fab_value_string(value, source->path);
+}
+
+static pmix_status_t value_matrix(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                  pmix_value_t *value)
+{
+    (void)plane;
+    if (source->matrix == NULL)
+        return PMIX_ERR_NOT_FOUND;
+    value->type = PMIX_POINTER;
+    value->data.ptr = (void *)source->matrix;
+    return PMIX_SUCCESS;
+}
+
+static pmix_status_t value_snapshot(const struct fab_info_source *source, const struct pmixfab_plane *plane,
+                                    pmix_value_t *value)
 {
     const void *bytes;
     size_t size;
-    if (pmixfab_bytes(fab, &bytes, &size) != PMIXFAB_OK)
+    (void)plane;
+    if (pmixfab_bytes(source->fab, &bytes, &size) != PMIXFAB_OK)
         return PMIX_ERROR;
     value->data.bo.bytes = malloc(size);
     if (value->data.bo.bytes == NULL)
@@ -71,50 +86,53 @@ static pmix_status_t info_bytes(pmix_value_t *value, const struct pmixfab *fab)
     return PMIX_SUCCESS;
 }
 
-/* Fills in value->type and its data; what it points at is malloc'ed. */
-static pmix_status_t info_of_plane(const struct fab_info_source *source, const struct pmixfab_plane *plane,
-                                   const char *key, pmix_value_t *value)
+/* A field of struct pmixfab_plane, or what fn() makes of it. */
+#define FIELD(type, field)                                                                                   \
+    FAB_FIELD_TYPE(type, ((struct pmixfab_plane *)NULL)->field), offsetof(struct pmixfab_plane, field), NULL
+#define MADE(fn) PMIX_UNDEF, 0, (fn)
+static const struct plane_key {
+    const char *key;
+    pmix_data_type_t type;
+    size_t offset;
+    value_fn fn;
+} keys[] = {
+    {PMIX_FABRIC_VENDOR, FIELD(PMIX_STRING, vendor)},
+    {PMIX_FABRIC_IDENTIFIER, FIELD(PMIX_STRING, identifier)},
+    {PMIX_FABRIC_NUM_DEVICES, FIELD(PMIX_SIZE, n_devices)},
+    {PMIX_FABRIC_INDEX, FIELD(PMIX_SIZE, index)},
+    {PMIX_FABRIC_COST_MATRIX, MADE(value_matrix)},
+    {PMIX_FABRIC_GROUPS, MADE(value_groups)},
+    {PMIX_FABRIC_PLANE, FIELD(PMIX_STRING, name)},
+    {PMIX_FABRIC_DIMS, MADE(value_dims)},
+    {PMIX_FABRIC_SHAPE, MADE(value_shape)},
+    {PMIX_FABRIC_SHAPE_STRING, MADE(value_shape_string)},
+    {PMIXFAB_KEY_GENERATION, FIELD(PMIX_UINT64, generation)},
+    {FAB_KEY_PUBLISHED, FIELD(PMIX_INT64, published)},
+    {PMIXFAB_KEY_SNAPSHOT_PATH, MADE(value_path)},
+    {PMIXFAB_KEY_SNAPSHOT, MADE(value_snapshot)}, /* the last: it is the one that may be left out */
+};
+#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
+
+static const struct plane_key *info_find_key(const char *key)
 {
-    const bool physical = source->view == PMIXFAB_PHYSICAL;
-    const uint32_t dims = physical ? plane->physical_dims : plane->dims;
-    if (strcmp(key, PMIX_FABRIC_VENDOR) == 0)
-        return fab_value_string(value, plane->vendor);
-    if (strcmp(key, PMIX_FABRIC_IDENTIFIER) == 0)
-        return fab_value_string(value, plane->identifier);
-    if (strcmp(key, PMIX_FABRIC_NUM_DEVICES) == 0)
-        return info_number(value, PMIX_SIZE, plane->n_devices);
-    if (strcmp(key, PMIX_FABRIC_INDEX) == 0)
-        return info_number(value, PMIX_SIZE, plane->index);
-    if (strcmp(key, PMIX_FABRIC_COST_MATRIX) == 0 && source->matrix != NULL)
-        return info_matrix(value, source->matrix);
-    if (strcmp(key, PMIX_FABRIC_GROUPS) == 0)
-        return info_groups(value, source->fab);
-    if (strcmp(key, PMIX_FABRIC_PLANE) == 0)
-        return fab_value_string(value, plane->name);
-    if (strcmp(key, PMIX_FABRIC_DIMS) == 0)
-        return info_number(value, PMIX_UINT32, dims);
-    if (strcmp(key, PMIX_FABRIC_SHAPE) == 0)
-        return info_shape(value, physical ? plane->physical_shape : plane->shape, dims);
-    if (strcmp(key, PMIX_FABRIC_SHAPE_STRING) == 0)
-        return info_shape_string(value, source->fab, physical ? PMIXFAB_PHYSICAL : PMIXFAB_LOGICAL);
-    if (strcmp(key, PMIXFAB_KEY_GENERATION) == 0)
-        return info_number(value, PMIX_UINT64, plane->generation);
-    if (strcmp(key, FAB_KEY_PUBLISHED) == 0)
-        return info_number(value, PMIX_INT64, (uint64_t)plane->published);
-    if (strcmp(key, PMIXFAB_KEY_SNAPSHOT_PATH) == 0 && source->path != NULL)
-        return fab_value_string(value, source->path);
-    if (strcmp(key, PMIXFAB_KEY_SNAPSHOT) == 0)
-        return info_bytes(value, source->fab);
-    return PMIX_ERR_NOT_FOUND;
+    for (size_t i = 0; i < N_KEYS; i++)
+        if (strcmp(key, keys[i].key) == 0)
+            return &keys[i];
+    return NULL;
 }
 
 pmix_status_t fab_info_value(const struct fab_info_source *source, const char *key, pmix_value_t *value)
 {
     struct pmixfab_plane plane;
+    const struct plane_key *found = info_find_key(key);
     PMIX_VALUE_CONSTRUCT(value);
+    if (found == NULL)
+        return PMIX_ERR_NOT_FOUND;
     if (pmixfab_plane(source->fab, &plane) != PMIXFAB_OK)
         return PMIX_ERR_BAD_PARAM;
-    pmix_status_t rc = info_of_plane(source, &plane, key, value);
+    pmix_status_t rc = found->fn != NULL
+                           ? found->fn(source, &plane, value)
+                           : fab_value_field(value, found->type, (const char *)&plane + found->offset);
     if (rc != PMIX_SUCCESS)
         PMIX_VALUE_CONSTRUCT(value);
     return rc;
@@ -131,9 +149,9 @@ pmix_status_t fab_info_all(const struct fab_info_source *source, int with_bytes,
     if (array == NULL)
         return PMIX_ERR_NOMEM;
     for (size_t i = 0; i < last; i++) {
-        pmix_status_t rc = fab_info_value(source, keys[i], &array[count].value);
+        pmix_status_t rc = fab_info_value(source, keys[i].key, &array[count].value);
         if (rc == PMIX_SUCCESS) {
-            PMIX_LOAD_KEY(array[count].key, keys[i]);
+            PMIX_LOAD_KEY(array[count].key, keys[i].key);
             count++;
         } else if (rc != PMIX_ERR_NOT_FOUND) {
             PMIX_INFO_FREE(array, last);

@@ -10,6 +10,37 @@ pmix_status_t fab_value_string(pmix_value_t *value, const char *text)
     return value->data.string == NULL ? PMIX_ERR_NOMEM : PMIX_SUCCESS;
 }
 
+pmix_status_t fab_value_number(pmix_value_t *value, pmix_data_type_t type, uint64_t number)
+{
+    value->type = type;
+    switch (type) {
+    case PMIX_UINT32:
+        value->data.uint32 = (uint32_t)number;
+        return PMIX_SUCCESS;
+    case PMIX_SIZE:
+        value->data.size = number;
+        return PMIX_SUCCESS;
+    case PMIX_UINT64:
+        value->data.uint64 = number;
+        return PMIX_SUCCESS;
+    case PMIX_INT64:
+        value->data.int64 = (int64_t)number;
+        return PMIX_SUCCESS;
+    default:
+        value->type = PMIX_UNDEF;
+        return PMIX_ERR_BAD_PARAM;
+    }
+}
+
+pmix_status_t fab_value_field(pmix_value_t *value, pmix_data_type_t type, const void *field)
+{
+    if (type == PMIX_STRING)
+        return fab_value_string(value, *(const char *const *)field);
+    if (type == PMIX_UINT64 || type == PMIX_INT64)
+        return fab_value_number(value, type, *(const uint64_t *)field);
+    return fab_value_number(value, type, *(const uint32_t *)field);
+}
+
 static size_t size_of(pmix_data_type_t type)
 {
     switch (type) {

@@ -13,6 +13,19 @@
 /* A copy of a string. */
 pmix_status_t fab_value_string(pmix_value_t *value, const char *text);
 
+/* A number, of one of the types PMIX_UINT32, PMIX_SIZE, PMIX_UINT64, PMIX_INT64. */
+pmix_status_t fab_value_number(pmix_value_t *value, pmix_data_type_t type, uint64_t number);
+
+/*
+ * A field of a structure as the attribute `type` has it: a uint32_t as PMIX_UINT32 or PMIX_SIZE, a uint64_t
+ * as PMIX_UINT64, an int64_t as PMIX_INT64, a const char * as PMIX_STRING.
+ */
+pmix_status_t fab_value_field(pmix_value_t *value, pmix_data_type_t type, const void *field);
+
+/* `type`; the compiler refuses a field of a type that fab_value_field() does not read, as an array. */
+#define FAB_FIELD_TYPE(type, field)                                                                          \
+    _Generic((field), const char * : (type), uint32_t : (type), uint64_t : (type), int64_t : (type))
+
 /*
  * An array of n zeroed elements: of type PMIX_UINT32, PMIX_STRING, PMIX_INFO, PMIX_GEOMETRY or
  * PMIX_DATA_ARRAY. The elements are value->data.darray->array.

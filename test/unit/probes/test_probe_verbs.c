@@ -11,7 +11,7 @@ extern const struct probe fabricd_probe;
 TEST(test_numbers)
 {
     for (unsigned code = 0; code < 256; code++) {
-        unsigned lanes = verbs_lanes(code);
+        unsigned lanes = probe_lanes(code);
         assert_int_equal(lanes, code == 1    ? 1
                                 : code == 2  ? 4
                                 : code == 4  ? 8
