@@ -26,10 +26,8 @@ struct backup {
     pthread_mutex_t lock; /* of the next three */
     const char *doing;
     uint64_t bytes, all;
-    unsigned told; /* tenths */
     int code;
     struct fab_err err;
-    struct timespec start;
 };
 
 /* ---- the thread -------------------------------------------------------------------------------------- */

@@ -9,10 +9,8 @@ void clock_doubt(struct clock_watch *watch, int64_t boot)
 bool clock_trusted(struct clock_watch *watch, int64_t wall, int64_t boot, int64_t latest)
 {
     int64_t offset = wall - boot, jump = offset - watch->offset;
-    if (watch->looked && (jump > CLOCK_JUMP || jump < -CLOCK_JUMP)) {
+    if (watch->looked && (jump > CLOCK_JUMP || jump < -CLOCK_JUMP))
         clock_doubt(watch, boot);
-        watch->jump = jump;
-    }
     watch->looked = true;
     watch->offset = offset;
     return (!watch->jumped || boot - watch->jump_at >= CLOCK_TRUST) && latest <= wall + CLOCK_JUMP;

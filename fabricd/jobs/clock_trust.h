@@ -11,8 +11,7 @@
 struct clock_watch {
     bool looked, jumped;
     int64_t offset;  /* of the clock of the day to the one since the boot, when looked at last */
-    int64_t jump;    /* how far it jumped the last time */
-    int64_t jump_at; /* when that was seen, since the boot */
+    int64_t jump_at; /* when it was seen to have jumped, since the boot */
 };
 
 /* As if it had jumped now. */

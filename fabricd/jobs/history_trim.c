@@ -5,8 +5,6 @@
  */
 #include "fabricd/jobs/history_trim.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -29,45 +27,13 @@ struct trim {
     uint64_t rows; /* that went since it was begun */
     bool shrinking;
     struct clock_watch clock;
-    bool doubted;     /* the clock, and it was said */
-    pthread_t thread; /* while folding: what a step has written goes to the disk */
-    bool folding;
-    atomic_bool folded;
-    struct fab_err err; /* of the thread */
+    bool doubted; /* the clock, and it was said */
 };
 
 static void trim_schedule(struct trim *trim, unsigned milliseconds)
 {
     const struct timeval wait = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
     event_add(trim->timer, &wait);
-}
-
-static void *trim_checkpoint_thread(void *arg)
-{
-    struct trim *trim = arg;
-    trim->err.text[0] = '\0';
-    store_fold(trim->config->store, &trim->err);
-    atomic_store(&trim->folded, true);
-    return NULL;
-}
-
-/* Without a thread the log grows until the next publication folds it in. */
-static void start_folding(struct trim *trim)
-{
-    atomic_store(&trim->folded, false);
-    trim->folding = pthread_create(&trim->thread, NULL, trim_checkpoint_thread, trim) == 0;
-}
-
-/* False: it failed. */
-static bool end_folding(struct trim *trim)
-{
-    if (!trim->folding)
-        return true;
-    pthread_join(trim->thread, NULL);
-    trim->folding = false;
-    if (trim->err.text[0] != '\0')
-        log_warning("history: %s", trim->err.text);
-    return trim->err.text[0] == '\0';
 }
 
 static bool trim_is_clock_trusted(struct trim *trim, int64_t published)
@@ -120,31 +86,20 @@ static void trim_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct trim *trim = arg;
     struct fab_err err = {""};
-    struct timespec start, end;
     bool more = false;
     (void)fd, (void)what;
     if (trim->busy(trim->cbdata)) {
         trim_schedule(trim, BUSY_MS);
         return;
     }
-    if (trim->folding && !atomic_load(&trim->folded)) {
-        trim_schedule(trim, NEXT_MS);
-        return;
-    }
-    if (!end_folding(trim))
-        return; /* until something is published */
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    int64_t start = microseconds_now(CLOCK_MONOTONIC);
     int rc = trim_step(trim, &more, &err);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    log_debug("history: a step of %.1f ms%s",
-              (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6,
+    log_debug("history: a step of %.1f ms%s", (double)(microseconds_now(CLOCK_MONOTONIC) - start) / 1e3,
               more ? "" : ", the last");
     if (rc != PMIXFAB_OK)
         log_warning("history: it is not kept within its bounds: %s", err.text);
     else if (more)
         trim_schedule(trim, NEXT_MS);
-    if (rc == PMIXFAB_OK && store_must_fold(trim->store, !more))
-        start_folding(trim);
 }
 
 void trim_soon(struct trim *trim)
@@ -197,7 +152,6 @@ void trim_free(struct trim *trim)
 {
     if (trim == NULL)
         return;
-    end_folding(trim);
     event_free(trim->timer);
     free(trim);
 }

@@ -8,7 +8,7 @@
 #include "fabricd/operator/ops_metrics.h"
 #include "fabricd/operator/ops_refresh.h"
 #include "fabricd/publish/publish.h"
-#include "fabricd/scheduler/scheduler.h"
+#include "fabricd/scheduler/state.h"
 #include "fabricd/server/server.h"
 #include "fabricd/store/store.h"
 #include "fabricd/store/store_renames.h"
@@ -52,13 +52,18 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
 
 /* ---- history ------------------------------------------------------------------------------------ */
 
+static struct store *store_of(const struct connection *connection)
+{
+    const struct daemon *daemon = connection->control->owner;
+    return publisher_store(daemon->publisher);
+}
+
 static json_t *changes_of(struct connection *connection, uint64_t from, uint64_t to, const char *what,
                           uint32_t limit)
 {
     struct fab_err err = {""};
     json_t *changes = json_array();
-    int rc = store_history(daemon_store(connection->control->owner), from, to, what, limit, change_json,
-                           changes, &err);
+    int rc = store_history(store_of(connection), from, to, what, limit, change_json, changes, &err);
     if (rc == PMIXFAB_OK)
         return changes;
     json_decref(changes);
@@ -79,8 +84,8 @@ static json_t *names_of(struct connection *connection, const json_t *what)
 {
     json_t *names = json_array();
     struct fab_err err = {""};
-    if (json_is_string(what) && store_names(daemon_store(connection->control->owner), json_string_value(what),
-                                            name_json, names, &err) != PMIXFAB_OK)
+    if (json_is_string(what) &&
+        store_names(store_of(connection), json_string_value(what), name_json, names, &err) != PMIXFAB_OK)
         log_warning("history: %s", err.text);
     return names;
 }
@@ -103,7 +108,7 @@ static bool get_trimmed(struct connection *connection, uint64_t *trimmed)
 {
     struct fab_err err = {""};
     struct store_bounds bounds;
-    int rc = store_bounds(daemon_store(connection->control->owner), &bounds, &err);
+    int rc = store_bounds(store_of(connection), &bounds, &err);
     *trimmed = bounds.trimmed;
     if (rc != PMIXFAB_OK)
         connection_fail(connection, rc, "%s", err.text);
@@ -139,13 +144,13 @@ static bool change_mentions_host(json_t *change, const char *host)
 /* Of one host only: those that are about it, and is there such a host? */
 static void answer_about(struct connection *connection, json_t *answer, const char *host)
 {
+    const struct daemon *daemon = connection->control->owner;
     json_t *changes = json_object_get(answer, "changes"), *kept = json_array();
     for (size_t i = 0; i < json_array_size(changes); i++)
         if (change_mentions_host(json_array_get(changes, i), host))
             json_array_append(kept, json_array_get(changes, i));
     json_object_set_new(answer, "changes", kept);
-    json_object_set_new(answer, "known",
-                        json_boolean(publisher_has_host(daemon_publisher(connection->control->owner), host)));
+    json_object_set_new(answer, "known", json_boolean(publisher_has_host(daemon->publisher, host)));
     connection_send(connection, answer);
 }
 

@@ -3,7 +3,8 @@
 
 #include "fabricd/jobs/backup.h"
 #include "fabricd/operator/ops_hosts.h"
-#include "fabricd/scheduler/scheduler.h"
+#include "fabricd/operator/ops_refresh.h"
+#include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
 
 struct waiting {
@@ -38,22 +39,18 @@ static void backup_on_caller_gone(struct pending *pending)
 
 void control_op_backup(struct connection *connection, json_t *request)
 {
+    const struct daemon *daemon = connection->control->owner;
     const char *file = json_string_value(json_object_get(request, "file"));
     struct fab_err err = {""};
-    if (!connection_may_change(connection)) {
-        connection_fail(
-            connection, PMIXFAB_ERR_PERM,
-            "backup: uid %u may not do that: it is for root, the daemon's user and the configured admins",
-            (unsigned)connection->uid);
+    if (!control_allowed(connection, "backup"))
         return;
-    }
     struct waiting *waiting = calloc(1, sizeof(*waiting));
     if (file == NULL || waiting == NULL) {
         free(waiting);
         connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: backup needs a file, as a string");
         return;
     }
-    waiting->backup = daemon_backup(connection->control->owner);
+    waiting->backup = daemon->backup;
     waiting->pending.gone = backup_on_caller_gone;
     const struct backup_order order = {.file = file,
                                        .force = json_is_true(json_object_get(request, "force")),

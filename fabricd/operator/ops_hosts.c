@@ -8,21 +8,14 @@
 #include "fabricd/ingest/host_reports.h"
 #include "fabricd/ingest/ingest.h"
 #include "fabricd/metrics/counters.h"
+#include "fabricd/operator/ops_refresh.h"
 #include "fabricd/publish/publish.h"
-#include "fabricd/scheduler/scheduler.h"
+#include "fabricd/scheduler/state.h"
 #include "fabricd/util/base64.h"
 #include "fabricd/util/log.h"
 #include "topo/join/join.h"
 
 #define NODE_SECONDS 10 /* so long may a node take to look and deliver */
-
-static void not_allowed(struct connection *connection, const char *op, const char *also)
-{
-    connection_fail(
-        connection, PMIXFAB_ERR_PERM,
-        "%s: uid %u may not do that: it is for root, the daemon's user%s and the configured admins", op,
-        (unsigned)connection->uid, also);
-}
 
 /* A string of the request; where it is none, that is answered. */
 static const char *request_text(struct connection *connection, json_t *request, const char *op,
@@ -85,13 +78,13 @@ void control_op_nodes(struct connection *connection, json_t *request)
 {
     const struct daemon *daemon = connection->control->owner;
     uint32_t n;
-    const struct node_report *const *all = host_reports_all(daemon_nodes(daemon), &n);
+    const struct node_report *const *all = host_reports_all(daemon->nodes, &n);
     const char *host = json_string_value(json_object_get(request, "host"));
     json_t *list = json_array();
     int64_t now = daemon_now();
     for (uint32_t i = 0; i < n; i++)
         if (host == NULL || fab_same_host(all[i]->report.host, host))
-            json_array_append_new(list, about_node(daemon_publisher(daemon), all[i], now));
+            json_array_append_new(list, about_node(daemon->publisher, all[i], now));
     connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "nodes", list));
 }
 
@@ -104,8 +97,8 @@ struct forgotten {
 static int choose_forgotten(const struct daemon *daemon, const char *host, struct forgotten *out,
                             struct fab_err *err)
 {
-    const struct fab_host_choice swept = publisher_choose_host(daemon_publisher(daemon), host);
-    const struct fab_host_choice reports = host_reports_choose(daemon_nodes(daemon), host);
+    const struct fab_host_choice swept = publisher_choose_host(daemon->publisher, host);
+    const struct fab_host_choice reports = host_reports_choose(daemon->nodes, host);
     const bool two = swept.host != NULL && reports.host != NULL && !fab_same_host(swept.host, reports.host);
     *out = (struct forgotten){swept.host, reports.host};
     if (swept.exact && (two || reports.several))
@@ -122,10 +115,8 @@ void control_op_forget(struct connection *connection, json_t *request)
 {
     struct fab_err err = {""};
     struct forgotten names;
-    if (!connection_may_change(connection)) {
-        not_allowed(connection, "forget", "");
+    if (!control_allowed(connection, "forget"))
         return;
-    }
     const char *host = request_text(connection, request, "forget", "host");
     if (host == NULL)
         return;
@@ -136,8 +127,8 @@ void control_op_forget(struct connection *connection, json_t *request)
         connection_fail(connection, rc, "%s", err.text);
         return;
     }
-    rc = host_reports_forget(daemon_nodes(daemon), names.reports != NULL ? names.reports : host, &err);
-    const bool is_switch = names.swept == NULL && publisher_has_switch(daemon_publisher(daemon), host);
+    rc = host_reports_forget(daemon->nodes, names.reports != NULL ? names.reports : host, &err);
+    const bool is_switch = names.swept == NULL && publisher_has_switch(daemon->publisher, host);
     uint32_t retired =
         names.swept == NULL && !is_switch ? 0 : daemon_forget(daemon, is_switch ? host : names.swept, &there);
     if (rc == PMIXFAB_ERR_NOTFOUND && retired == 0 && is_switch) {
@@ -180,7 +171,10 @@ void control_op_deliver(struct connection *connection, json_t *request)
     void *bytes = NULL;
     size_t size = 0;
     if (!connection_may_deliver(connection)) {
-        not_allowed(connection, "deliver", ", the user of the nodes");
+        connection_fail(connection, PMIXFAB_ERR_PERM,
+                        "deliver: uid %u may not do that: it is for root, the daemon's user, the user of the "
+                        "nodes and the configured admins",
+                        (unsigned)connection->uid);
         return;
     }
     const char *text = request_text(connection, request, "deliver", "bytes");
@@ -228,7 +222,7 @@ static void end_asking(struct asking *asking)
 static void sweep_now(struct connection *connection, bool accept_partial, const char *progress)
 {
     connection_send(connection, json_pack("{s:s}", "progress", progress));
-    connection_wait(connection, daemon_sweep(connection->control->owner, accept_partial));
+    connection_wait(connection, daemon_refresh(connection->control->owner, NULL, accept_partial));
     connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
 }
 
@@ -264,7 +258,7 @@ void ops_host_heard(const char *host, void *cbdata)
 
 void control_request_scan(const struct daemon *daemon, const char *host)
 {
-    const char *known = host_reports_choose(daemon_nodes(daemon), host).host;
+    const char *known = host_reports_choose(daemon->nodes, host).host;
     ingest_request_scan(known != NULL ? known : host);
 }
 
@@ -272,9 +266,9 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
 {
     const struct daemon *daemon = connection->control->owner;
     const struct timeval limit = {.tv_sec = NODE_SECONDS};
-    const char *known = host_reports_choose(daemon_nodes(daemon), host).host;
+    const char *known = host_reports_choose(daemon->nodes, host).host;
     /* This host is looked at beside each sweep. */
-    if (fab_same_host(host, daemon_config(daemon)->host)) {
+    if (fab_same_host(host, daemon->config->host)) {
         sweep_now(connection, accept_partial, "looking");
         return;
     }

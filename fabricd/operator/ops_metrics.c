@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "fabricd/metrics/counters.h"
-#include "fabricd/scheduler/scheduler.h"
+#include "fabricd/scheduler/state.h"
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/store/store.h"
@@ -157,7 +157,7 @@ char *metrics_of_scheduler(const void *owner)
     about_sweeps(out, &status);
     about_planes(out);
     about_nodes(out, &status);
-    about_store(out, daemon_store(daemon));
+    about_store(out, publisher_store(daemon->publisher));
     about_hooks(out);
     if (fclose(out) == 0)
         return text;

@@ -46,10 +46,11 @@ static void answer_taken(struct connection *connection)
 static uint32_t request_release_damping(struct connection *connection, json_t *request, const char *name,
                                         bool waits)
 {
+    const struct daemon *daemon = connection->control->owner;
     char progress[80];
     if (!json_is_true(json_object_get(request, "release")))
         return 0;
-    uint32_t n = daemon_release(connection->control->owner, name);
+    uint32_t n = publisher_release_now(daemon->publisher, name);
     if (waits) {
         snprintf(progress, sizeof(progress), "%u cable%s or switch%s released", (unsigned)n,
                  n == 1 ? "" : "s", n == 1 ? " is" : "es are");
@@ -83,8 +84,8 @@ void control_op_refresh(struct connection *connection, json_t *request)
     if (host != NULL)
         control_request_scan(daemon, host);
     /* What is accepted is taken as the fabric, and who was held may be anywhere: then all of it is asked. */
-    bool part = sw != NULL && !accept && released == 0;
-    uint64_t number = part ? daemon_sweep_switch(daemon, sw) : daemon_sweep(daemon, accept);
+    const bool part = sw != NULL && !accept && released == 0;
+    const uint64_t number = daemon_refresh(daemon, part ? sw : NULL, accept);
     if (!waits) {
         answer_taken(connection);
         return;

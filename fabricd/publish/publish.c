@@ -38,7 +38,8 @@ static void commit_update(struct update *update)
     publisher->compare = true;
 }
 
-/* Facts that no reader sees (a LID, say) are stored without a generation. */
+/* Facts that no reader sees (a LID, say) are stored without a generation, and that is all. That something is
+ * held is told even where nothing that is served changes by it. */
 static int store_quietly(struct update *update, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
@@ -49,6 +50,9 @@ static int store_quietly(struct update *update, struct fab_err *err)
                                             .missing = update->missing_rows,
                                             .n_missing = update->missing.n};
     int rc = PMIXFAB_OK;
+    if (update->n_rows > 0 || publisher->retention.news.n > 0)
+        return PMIXFAB_OK;
+    update->done = true;
     if (update->announced.n > 0 || !fab_inventory_equal(&publisher->current, update->after))
         rc = store_publish(publisher->store, &facts, err);
     if (rc == PMIXFAB_OK)
@@ -56,17 +60,28 @@ static int store_quietly(struct update *update, struct fab_err *err)
     return rc;
 }
 
-/* Everything that can fail: files beside the old ones, then the commit. */
-static int publish_write_change(struct update *update, uint64_t generation, int64_t published, bool partial,
-                                struct publication **out, struct fab_err *err)
+static int number_draft(struct update *update, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
-    struct staging ready = {.update = update, .generation = generation, .published = published, .out = out};
+    update->published = microseconds_now(CLOCK_REALTIME);
+    int rc = store_next_generation(publisher->store, &update->generation, err);
+    if (rc == PMIXFAB_OK)
+        rc = update_remember(update, update->generation, err);
+    if (rc == PMIXFAB_OK)
+        planned_mark(publisher->planned, &update->diff, update->published);
+    return rc;
+}
+
+/* Everything that can fail: files beside the old ones, then the commit. */
+static int publish_write_change(struct update *update, struct fab_err *err)
+{
+    struct publisher *publisher = update->publisher;
+    const struct publish_request *input = update->input;
     const struct store_publication change = {.ready = staging_wait,
-                                             .ready_data = &ready,
-                                             .generation = generation,
-                                             .published = published,
-                                             .partial = partial,
+                                             .ready_data = update,
+                                             .generation = update->generation,
+                                             .published = update->published,
+                                             .partial = input->inv != NULL && update->report->dangling > 0,
                                              .before = &publisher->current,
                                              .after = update->after,
                                              .diff = &update->diff,
@@ -78,65 +93,50 @@ static int publish_write_change(struct update *update, uint64_t generation, int6
                                              .n_missing = update->missing.n,
                                              .lost_before = &publisher->lost,
                                              .lost = update->remembers ? &update->lost : NULL};
-    staging_begin(&ready);
+    staging_begin(update);
     int rc = store_publish(publisher->store, &change, err);
-    staging_end(&ready);
+    staging_end(update);
     return rc;
 }
 
-static int store_change(struct update *update, bool partial, struct publication **out, struct fab_err *err)
+static int store_change(struct update *update, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
-    struct store_plane *retired = NULL;
-    uint32_t n_retired = 0;
-    uint64_t generation = 0;
-    int64_t published = microseconds_now(CLOCK_REALTIME);
-    int rc = store_next_generation(publisher->store, &generation, err);
-    if (rc == PMIXFAB_OK)
-        rc = update_remember(update, generation, err);
-    if (rc == PMIXFAB_OK)
-        rc = update_plan_retired(update, &retired, &n_retired, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    planned_mark(publisher->planned, &update->diff, published);
-    rc = publish_write_change(update, generation, published, partial, out, err);
+    int rc = publish_write_change(update, err);
     if (rc != PMIXFAB_OK) {
         for (uint32_t i = 0; i < update->n_rows; i++)
             rundir_discard(publisher->config->rundir, update->rows[i].name);
-        for (uint32_t i = 0; i < n_retired; i++)
-            free(retired[i].snapshot);
-        free(retired);
-        publication_free(*out);
-        *out = NULL;
+        publication_free(update->publication);
+        update->publication = NULL;
         return rc;
     }
-    publisher->generation = generation;
-    publisher->published = published;
+    publisher->generation = update->generation;
+    publisher->published = update->published;
     for (uint32_t i = 0; i < update->diff.n; i++)
         count_change(update->diff.changes[i].kind);
-    update_accept_retired(update, retired, n_retired);
+    update_accept_retired(update);
     retention_announced(publisher);
     commit_update(update);
     return PMIXFAB_OK;
 }
 
-/* ---- the way ------------------------------------------------------------------------------------ */
+/* ---- the stages --------------------------------------------------------------------------------- */
 
 /* A sweep's inventory: named, compared, and refused where it is a part of the fabric only. What is missing in
  * it keeps its place, unless an operator takes it as it is. */
-static int judge_sweep(struct update *update, bool accept_partial, struct sweep_findings *report,
-                       struct fab_err *err)
+static int judge_sweep(struct update *update, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
+    const bool accept_partial = update->input->accept_partial;
     int rc = publish_fill_gaps(publisher, &update->inv);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "out of memory");
     rc = fab_names_apply(publisher->names, &update->inv, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = retention_compare_swept(update, report, err);
+    rc = retention_compare_swept(update, update->report, err);
     if (rc == PMIXFAB_OK && !accept_partial)
-        rc = check_complete(publisher, &update->inv, report, err);
+        rc = check_complete(publisher, &update->inv, update->report, err);
     if (rc == PMIXFAB_OK && !accept_partial)
         rc = retention_sweep(update, err);
     else if (rc == PMIXFAB_OK)
@@ -146,11 +146,11 @@ static int judge_sweep(struct update *update, bool accept_partial, struct sweep_
 
 /* Without a sweep: what was swept last stands, but for what is to be retired. And if none is configured any
  * more, there is no fabric. */
-static int no_sweep(struct update *update, bool retire, struct fab_err *err)
+static int no_sweep(struct update *update, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
     bool none;
-    int rc = retention_retire(update, retire, &none, err);
+    int rc = retention_retire(update, update->input->retire, &none, err);
     if (rc != PMIXFAB_OK || !none)
         return rc == PMIXFAB_OK ? update_correlate(update, err) : rc;
     if (sweep_wanted(publisher->config) || publisher->current.n_nodes == 0) {
@@ -163,9 +163,27 @@ static int no_sweep(struct update *update, bool retire, struct fab_err *err)
     return rc == PMIXFAB_OK ? update_correlate(update, err) : rc;
 }
 
-static int publish_compute(struct update *update, const struct publish_request *input, struct fab_err *err)
+static int take_fabric(struct update *update, struct fab_err *err)
+{
+    return update->input->inv == NULL ? no_sweep(update, err) : judge_sweep(update, err);
+}
+
+static int tell_reports(struct update *update, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
+    const struct publish_request *input = update->input;
+    int rc =
+        publish_tell(publisher, input->reports, input->n_reports, &update->diff, &update->announced, err);
+    update->done =
+        publisher->compare && update->announced.n == 0 && publisher->retention.news.n == 0 &&
+        (update->after == &publisher->current || fab_inventory_equal(&publisher->current, update->after));
+    return rc;
+}
+
+static int build_draft(struct update *update, struct fab_err *err)
+{
+    struct publisher *publisher = update->publisher;
+    const struct publish_request *input = update->input;
     struct fab_joined joined;
     int rc = publish_join(publisher, update->after, input->reports, input->n_reports, &joined, err);
     if (rc != PMIXFAB_OK)
@@ -181,71 +199,67 @@ static int publish_compute(struct update *update, const struct publish_request *
     return rc;
 }
 
-static int publish_prepare_update(struct update *update, const struct publish_request *input,
-                                  struct publication **out, struct sweep_findings *report,
-                                  struct fab_err *err)
+/* One after the other, until one fails or says that it is done. */
+static int run_stages(struct update *update, struct fab_err *err)
 {
-    struct publisher *publisher = update->publisher;
-    int rc = input->inv == NULL ? no_sweep(update, input->retire, err)
-                                : judge_sweep(update, input->accept_partial, report, err);
-    if (rc == PMIXFAB_OK)
-        rc =
-            publish_tell(publisher, input->reports, input->n_reports, &update->diff, &update->announced, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    if (publisher->compare && update->announced.n == 0 && publisher->retention.news.n == 0 &&
-        (update->after == &publisher->current || fab_inventory_equal(&publisher->current, update->after)))
-        return PMIXFAB_OK;
-    rc = publish_compute(update, input, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    rc = retention_plan(update, err);
-    if (rc == PMIXFAB_OK)
-        rc = retention_announce_flaps(update, err);
-    if (rc == PMIXFAB_OK)
-        rc = update_announce_indices(update, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    bool partial = input->inv != NULL && report->dangling > 0;
-    /* That something is held is told even where nothing that is served changes by it. */
-    return update->n_rows == 0 && publisher->retention.news.n == 0 ? store_quietly(update, err)
-                                                                   : store_change(update, partial, out, err);
+    int (*const stages[])(struct update * update, struct fab_err * err) = {
+        take_fabric,
+        tell_reports,
+        build_draft,
+        retention_plan,
+        retention_announce_flaps,
+        update_announce_indices,
+        store_quietly,
+        number_draft,
+        update_plan_retired,
+        store_change,
+    };
+    int rc = PMIXFAB_OK;
+    for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && rc == PMIXFAB_OK && !update->done; i++)
+        rc = stages[i](update, err);
+    return rc;
+}
+
+static void update_destroy(struct update *update)
+{
+    built_destroy(&update->built);
+    fab_diff_destroy(&update->diff);
+    fab_inventory_destroy(&update->inv);
+    announced_free(&update->announced);
+    absent_free(&update->missing);
+    fab_retired_destroy(&update->lost);
+    store_planes_free(update->retired, update->n_retired);
+    free(update->missing_rows);
+    free(update->known);
+    free(update->rows);
+    served_set_put(update->served);
 }
 
 int publish_prepare(struct publisher *publisher, const struct publish_request *input,
                     struct publication **out, struct sweep_findings *report, struct fab_err *err)
 {
-    struct update update = {.publisher = publisher, .served = served_get()};
+    struct update update = {.publisher = publisher, .input = input, .report = report, .served = served_get()};
+    const bool swept = input->inv != NULL;
     const int64_t swept_at = input->swept != 0 ? input->swept : microseconds_now(CLOCK_REALTIME);
     update.seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at;
-    struct fab_err why = {""};
-    *out = NULL;
     update.after = &update.inv;
     fab_inventory_init(&update.inv);
-    if (input->inv != NULL) {
+    if (swept) {
+        struct fab_err why = {""};
         update.inv = *input->inv;
         fab_inventory_init(input->inv);
         /* A map that was broken by an edit must not rename every host: the old one stays in force. */
         if (publisher_read_names(publisher, &why) != PMIXFAB_OK)
             log_warning("names: %s; going on with the names as they were", why.text);
     }
-    bool swept = input->inv != NULL;
-    int rc = publish_prepare_update(&update, input, out, report, err);
+    int rc = run_stages(&update, err);
     if (rc == PMIXFAB_OK && swept)
         publisher->swept = swept_at;
-    if (rc == PMIXFAB_OK && *out == NULL)
+    if (rc == PMIXFAB_OK && update.publication == NULL)
         rc = rundir_mend(publisher->config->rundir, update.served, err);
-    built_destroy(&update.built);
-    fab_diff_destroy(&update.diff);
-    fab_inventory_destroy(&update.inv);
-    announced_free(&update.announced);
-    absent_free(&update.missing);
-    fab_retired_destroy(&update.lost);
-    free(update.missing_rows);
-    free(update.known);
-    free(update.rows);
-    served_set_put(update.served);
-    if (input->inv != NULL)
+    *out = update.publication;
+    update_destroy(&update);
+    if (swept)
         malloc_trim(0); /* a sweep's peak would stay resident for years otherwise */
     return rc;
 }
@@ -253,11 +267,16 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
 int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struct fab_diff *diff,
                    struct fab_err *err)
 {
-    struct update update = {
-        .publisher = publisher, .after = &update.inv, .inv = *inv, .seen = microseconds_now(CLOCK_REALTIME)};
+    const struct publish_request input = {.inv = inv};
     struct sweep_findings report = {0};
+    struct update update = {.publisher = publisher,
+                            .input = &input,
+                            .report = &report,
+                            .after = &update.inv,
+                            .inv = *inv,
+                            .seen = microseconds_now(CLOCK_REALTIME)};
     fab_inventory_init(inv);
-    int rc = judge_sweep(&update, false, &report, err);
+    int rc = judge_sweep(&update, err);
     if (rc == PMIXFAB_OK)
         planned_mark(publisher->planned, &update.diff, update.seen);
     *diff = update.diff;

@@ -60,13 +60,13 @@ int update_find_changed(struct update *update)
     return PMIXFAB_OK;
 }
 
-void update_stamp_rows(struct update *update, uint64_t generation, int64_t published)
+void update_stamp_rows(struct update *update)
 {
     for (uint32_t i = 0; i < update->n_rows; i++) {
         struct store_plane *row = &update->rows[i];
-        row->generation = generation;
+        row->generation = update->generation;
         if (!row->retired)
-            fab_snapshot_stamp(row->snapshot, generation, published);
+            fab_snapshot_stamp(row->snapshot, update->generation, update->published);
     }
 }
 
@@ -96,8 +96,7 @@ static struct store_plane *row_of(const struct update *update, uint32_t index)
 
 /* The set after the change: changed planes with their new bytes (taken from the update), the others as they
  * are. */
-static int update_make_set(struct update *update, uint64_t generation, int64_t published,
-                           struct served_set **out, struct fab_err *err)
+static int update_make_set(struct update *update, struct served_set **out, struct fab_err *err)
 {
     uint32_t n = 0;
     int rc = PMIXFAB_OK;
@@ -121,7 +120,7 @@ static int update_make_set(struct update *update, uint64_t generation, int64_t p
         n += rc == PMIXFAB_OK;
     }
     if (rc == PMIXFAB_OK) {
-        *out = served_set_new(planes, n, generation, published);
+        *out = served_set_new(planes, n, update->generation, update->published);
         rc = *out == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
     }
     for (uint32_t i = 0; rc != PMIXFAB_OK && i < n; i++)
@@ -130,68 +129,59 @@ static int update_make_set(struct update *update, uint64_t generation, int64_t p
     return rc;
 }
 
-int update_make_publication(struct update *update, uint64_t generation, int64_t published,
-                            struct publication **out, struct fab_err *err)
+int update_make_publication(struct update *update, struct fab_err *err)
 {
     struct publication *publication = calloc(1, sizeof(*publication));
-    *out = NULL;
     if (publication == NULL ||
         (publication->planes = calloc(update->n_rows + 1, sizeof(*publication->planes))) == NULL) {
         free(publication);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
-    publication->generation = generation;
+    publication->generation = update->generation;
     publication->n = update->n_rows;
     publication->n_changes = update->diff.n;
     for (uint32_t i = 0; i < update->n_rows; i++) {
         publication->planes[i].index = update->rows[i].index;
         memcpy(publication->planes[i].name, update->rows[i].name, sizeof(update->rows[i].name));
     }
-    int rc = update_make_set(update, generation, published, &publication->set, err);
-    if (rc != PMIXFAB_OK) {
-        publication_free(publication);
-        return rc;
-    }
-    *out = publication;
-    return PMIXFAB_OK;
+    update->publication = publication;
+    return update_make_set(update, &publication->set, err);
 }
 
 /* ---- after the commit --------------------------------------------------------------------------- */
 
 /* Keep the list of retired planes: those that came back leave it, those that went join it. */
-int update_plan_retired(struct update *update, struct store_plane **list, uint32_t *n, struct fab_err *err)
+int update_plan_retired(struct update *update, struct fab_err *err)
 {
-    const struct publisher *publisher = update->publisher;
-    *n = 0;
-    *list = calloc(publisher->n_retired + update->n_rows + 1, sizeof(**list));
-    if (*list == NULL)
+    update->retired = calloc(update->publisher->n_retired + update->n_rows + 1, sizeof(*update->retired));
+    if (update->retired == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     for (uint32_t i = 0; i < update->n_rows; i++) {
         if (!update->rows[i].retired)
             continue;
-        (*list)[*n] = update->rows[i];
-        (*list)[*n].snapshot = malloc(update->rows[i].size);
-        if ((*list)[*n].snapshot == NULL) {
-            while (*n > 0)
-                free((*list)[--*n].snapshot);
-            free(*list);
+        struct store_plane *plane = &update->retired[update->n_retired];
+        *plane = update->rows[i];
+        plane->snapshot = malloc(plane->size);
+        if (plane->snapshot == NULL)
             return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-        }
-        memcpy((*list)[(*n)++].snapshot, update->rows[i].snapshot, update->rows[i].size);
+        memcpy(plane->snapshot, update->rows[i].snapshot, plane->size);
+        update->n_retired++;
     }
     return PMIXFAB_OK;
 }
 
-void update_accept_retired(struct update *update, struct store_plane *list, uint32_t n)
+void update_accept_retired(struct update *update)
 {
     struct publisher *publisher = update->publisher;
     for (uint32_t i = 0; i < publisher->n_retired; i++) {
         if (row_of(update, publisher->retired[i].index) != NULL)
             free(publisher->retired[i].snapshot);
         else
-            list[n++] = publisher->retired[i];
+            update->retired[update->n_retired++] = publisher->retired[i];
     }
     free(publisher->retired);
-    publisher->retired = list;
-    publisher->n_retired = n;
+    publisher->retired = update->retired;
+    publisher->n_retired = update->n_retired;
+    update->retired = NULL;
+    update->n_retired = 0;
 }

@@ -6,41 +6,40 @@
 
 static void *staging_thread(void *arg)
 {
-    struct staging *staging = arg;
-    staging->rc = update_write_rows(staging->update, &staging->err);
+    struct update *update = arg;
+    update->written = update_write_rows(update, &update->write_err);
     return NULL;
 }
 
-void staging_begin(struct staging *staging)
+void staging_begin(struct update *update)
 {
-    update_stamp_rows(staging->update, staging->generation, staging->published);
-    staging->running = pthread_create(&staging->thread, NULL, staging_thread, staging) == 0;
-    if (!staging->running)
-        staging_thread(staging);
+    update_stamp_rows(update);
+    update->running = pthread_create(&update->thread, NULL, staging_thread, update) == 0;
+    if (!update->running)
+        staging_thread(update);
 }
 
-static void staging_join_thread(struct staging *staging)
+static void staging_join_thread(struct update *update)
 {
-    if (staging->running)
-        pthread_join(staging->thread, NULL);
-    staging->running = false;
+    if (update->running)
+        pthread_join(update->thread, NULL);
+    update->running = false;
 }
 
 int staging_wait(void *arg, struct fab_err *err)
 {
-    struct staging *staging = arg;
-    staging_join_thread(staging);
-    if (staging->rc != PMIXFAB_OK)
-        return fab_fail(err, staging->rc, "%s", staging->err.text);
-    return update_make_publication(staging->update, staging->generation, staging->published, staging->out,
-                                   err);
+    struct update *update = arg;
+    staging_join_thread(update);
+    if (update->written != PMIXFAB_OK)
+        return fab_fail(err, update->written, "%s", update->write_err.text);
+    return update_make_publication(update, err);
 }
 
-void staging_end(struct staging *staging)
+void staging_end(struct update *update)
 {
-    staging_join_thread(staging);
-    for (uint32_t i = 0; i < staging->update->n_rows; i++) {
-        pmixfab_close(staging->update->rows[i].fab); /* NULL where the publication has it */
-        staging->update->rows[i].fab = NULL;
+    staging_join_thread(update);
+    for (uint32_t i = 0; i < update->n_rows; i++) {
+        pmixfab_close(update->rows[i].fab); /* NULL where the publication has it */
+        update->rows[i].fab = NULL;
     }
 }

@@ -69,6 +69,9 @@ struct announced {
 /* A change in the making. What it holds is given back at the end, whether it came to something or not. */
 struct update {
     struct publisher *publisher;
+    const struct publish_request *input;
+    struct sweep_findings *report;
+    bool done;                   /* there is nothing more to do */
     struct served_set *served;   /* what is served now */
     struct fab_inventory inv;    /* of a sweep: named */
     struct fab_inventory *after; /* that, or the publisher's current one */
@@ -85,6 +88,16 @@ struct update {
     uint32_t n_known;
     struct store_plane *rows; /* for the store: planes that changed, came or went (snapshots borrowed) */
     uint32_t n_rows;
+    struct store_plane *retired; /* that will be: what goes, and behind it room for the others */
+    uint32_t n_retired;
+    uint64_t generation; /* that it becomes */
+    int64_t published;
+    struct publication *publication; /* what came of it */
+    /* Its files are written and checked beside the store's work. */
+    pthread_t thread;
+    bool running; /* the thread is not joined yet */
+    int written;  /* how that went */
+    struct fab_err write_err;
 };
 
 /* Fill in known. */
@@ -92,34 +105,23 @@ int update_collect_known(struct update *update);
 /* The rows: built planes whose content is not what is served, and served planes that were not built. */
 int update_find_changed(struct update *update);
 /* Generation and time into the rows' snapshots. */
-void update_stamp_rows(struct update *update, uint64_t generation, int64_t published);
+void update_stamp_rows(struct update *update);
 /* They are written beside those that are served, checked and opened. */
 int update_write_rows(struct update *update, struct fab_err *err);
 /* Takes the built snapshots; the rows still point at them, and they live as long as the publication's set. */
-int update_make_publication(struct update *update, uint64_t generation, int64_t published,
-                            struct publication **out, struct fab_err *err);
-/* ---- publish_ready.c: files and checks, beside the store's work ---- */
-
-struct staging {
-    struct update *update;
-    uint64_t generation;
-    int64_t published;
-    struct publication **out;
-    pthread_t thread;
-    bool running; /* the thread is not joined yet */
-    int rc;       /* of writing and checking */
-    struct fab_err err;
-};
-/* Stamp the rows, then write and check them in a thread; without one, at once. */
-void staging_begin(struct staging *ready);
-/* Before the store's commit: wait for that, and make the publication of it. */
-int staging_wait(void *ready, struct fab_err *err);
-/* Always: nothing is left behind. */
-void staging_end(struct staging *ready);
+int update_make_publication(struct update *update, struct fab_err *err);
 
 /* The list of retired planes as it will be, and putting it in force. */
-int update_plan_retired(struct update *update, struct store_plane **list, uint32_t *n, struct fab_err *err);
-void update_accept_retired(struct update *update, struct store_plane *list, uint32_t n);
+int update_plan_retired(struct update *update, struct fab_err *err);
+void update_accept_retired(struct update *update);
+
+/* ---- publish_ready.c: files and checks, beside the store's work ---- */
+
+void staging_begin(struct update *update);
+/* Before the store's commit: wait for that, and make the publication of it. */
+int staging_wait(void *update, struct fab_err *err);
+/* Always: nothing is left behind. */
+void staging_end(struct update *update);
 
 /* A node that gave no description this time (the answer was lost) keeps the one it had: it is not renamed. */
 int publish_fill_gaps(const struct publisher *publisher, struct fab_inventory *inv);

@@ -12,13 +12,17 @@
 
 #define DIRTY_RETRY_ROUNDS 5 /* seconds after a sweep of what was dirty that failed */
 
-uint64_t daemon_sweep(struct daemon *d, bool accept_partial)
+uint64_t daemon_refresh(struct daemon *d, const char *sw, bool accept_partial)
 {
     const struct timeval now = {0};
-    d->pending_round = true;
-    d->pending_accept |= accept_partial;
-    if (!d->round)
-        event_add(d->timer, &now);
+    if (sw != NULL) {
+        notices_ask(d, sw);
+    } else {
+        d->pending_round = true;
+        d->pending_accept |= accept_partial;
+        if (!d->round)
+            event_add(d->timer, &now);
+    }
     return d->number + 1;
 }
 

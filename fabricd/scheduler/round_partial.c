@@ -52,8 +52,7 @@ static void round_on_timeout(evutil_socket_t fd, short what, void *arg)
         round_start(d, true);
 }
 
-/* As if it had been dirty, and waited for long enough. */
-uint64_t daemon_sweep_switch(struct daemon *d, const char *name)
+void notices_ask(struct daemon *d, const char *name)
 {
     uint32_t at = 0;
     uint64_t guid;
@@ -63,7 +62,6 @@ uint64_t daemon_sweep_switch(struct daemon *d, const char *name)
     d->scope_asked = true;
     if (!d->round)
         round_schedule(d);
-    return d->number + 1;
 }
 
 int monitoring_start(struct daemon *d, struct fab_err *err)

@@ -41,7 +41,7 @@ static void round_timer_on_timeout(evutil_socket_t fd, short what, void *arg)
     struct daemon *d = arg;
     (void)fd, (void)what;
     if (publisher_release(d->publisher))
-        daemon_sweep(d, false);
+        daemon_refresh(d, NULL, false);
     d->reports_due = true; /* also what is to be retired is published without a sweep */
     daemon_go_on(d);
 }
@@ -56,11 +56,6 @@ void round_timers_stop(struct daemon *d)
 {
     if (d->retain_timer != NULL)
         event_free(d->retain_timer);
-}
-
-uint32_t daemon_release(struct daemon *d, const char *name)
-{
-    return publisher_release_now(d->publisher, name);
 }
 
 uint32_t daemon_forget(struct daemon *d, const char *host, bool *there)

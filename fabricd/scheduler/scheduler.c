@@ -49,31 +49,6 @@ void daemon_status(const struct daemon *d, struct daemon_status *out)
     out->suppressed_switches = waits.suppressed_switches;
 }
 
-struct store *daemon_store(struct daemon *d)
-{
-    return publisher_store(d->publisher);
-}
-
-const struct config *daemon_config(const struct daemon *d)
-{
-    return d->config;
-}
-
-struct host_reports *daemon_nodes(const struct daemon *d)
-{
-    return d->nodes;
-}
-
-const struct publisher *daemon_publisher(const struct daemon *d)
-{
-    return d->publisher;
-}
-
-struct backup *daemon_backup(const struct daemon *d)
-{
-    return d->backup;
-}
-
 /* ---- what is next -------------------------------------------------------------------------------- */
 
 void daemon_go_on(struct daemon *d)
@@ -114,7 +89,7 @@ static void scheduler_on_signal(evutil_socket_t signo, short what, void *arg)
     (void)what;
     if (signo == SIGHUP) {
         log_info("SIGHUP: sweeping");
-        daemon_sweep(d, false);
+        daemon_refresh(d, NULL, false);
         return;
     }
     log_info("%s: stopping", signo == SIGTERM ? "SIGTERM" : "SIGINT");
@@ -278,7 +253,7 @@ static int scheduler_run(const struct config *config)
     trim_soon(d.trimmer);
     if (!config->once)
         log_info("serving generation %llu at %s", (unsigned long long)d.status.generation, server_uri());
-    daemon_sweep(&d, false); /* from within the loop, which can be left then */
+    daemon_refresh(&d, NULL, false); /* from within the loop, which can be left then */
     event_base_dispatch(d.base);
     rc = config->once ? d.last_code : PMIXFAB_OK;
     scheduler_stop(&d);

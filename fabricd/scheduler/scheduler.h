@@ -36,31 +36,15 @@ struct daemon_status {
 void daemon_status(const struct daemon *daemon, struct daemon_status *out);
 
 /*
- * Ask for a sweep that begins after now. Returns its number: daemon_swept() of the control socket is called
- * with it, or with a higher one, when it is done.
+ * Ask for a sweep that begins after now. sw: one of the switches of this name (or GUID) is enough, and of
+ * what was dirty; where that cannot be, everything is swept, and it is told why. NULL: of everything.
+ * Returns its number: control_swept() is called with it, or with a higher one, when it is done.
  */
-uint64_t daemon_sweep(struct daemon *daemon, bool accept_partial);
-
-/* Likewise, but a sweep of the switches of this name (or GUID) is enough, and of what was dirty. Where that
- * cannot be, everything is swept, and it is told why. */
-uint64_t daemon_sweep_switch(struct daemon *daemon, const char *name);
-
-/* Release what is suppressed of a host or switch (NULL: everything), for a sweep that follows. Returns how
- * many cables and switches that were. */
-uint32_t daemon_release(struct daemon *daemon, const char *name);
+uint64_t daemon_refresh(struct daemon *daemon, const char *sw, bool accept_partial);
 
 /* As publisher_forget(), now. */
 uint32_t daemon_forget(struct daemon *daemon, const char *name, bool *there);
 
-struct store;
-struct store *daemon_store(struct daemon *daemon);
-struct host_reports;
-struct host_reports *daemon_nodes(const struct daemon *daemon);
-struct publisher;
-const struct publisher *daemon_publisher(const struct daemon *daemon);
 int64_t daemon_now(void); /* microseconds since 1970 */
-struct backup;
-struct backup *daemon_backup(const struct daemon *daemon);
-const struct config *daemon_config(const struct daemon *daemon);
 
 #endif

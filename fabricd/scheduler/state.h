@@ -101,6 +101,8 @@ void round_progress_text(const struct daemon *d, int64_t since, char text[ROUND_
 
 int monitoring_start(struct daemon *d, struct fab_err *err);
 void monitoring_stop(struct daemon *d);
+/* The switches of this name (or GUID) are swept as if they had been dirty, and waited for long enough. */
+void notices_ask(struct daemon *d, const char *name);
 /* What a sweep of what was dirty needs to know. False: everything is to be swept, and err says why. */
 bool monitoring_scope(struct daemon *d, struct partial_sweep *again, struct fab_err *err);
 /* A sweep has begun that sees what was dirty. */

@@ -55,8 +55,7 @@ struct store {
     sqlite3_stmt *changes_line;                             /* of one under all its names */
 
     sqlite3_stmt *bounds, *bounds_put, *bounds_count, *pages; /* the history as a whole */
-    sqlite3_stmt *trim_next, *trim_left, *trim_oldest, *trim_change, *trim_subject, *trim_generations;
-    uint32_t log_pages; /* that trimming has left to be folded in */
+    sqlite3_stmt *trim_next, *trim_oldest, *trim_subject, *trim_generations;
 
     sqlite3_stmt *missing, *missing_put, *missing_clear;
 
@@ -90,6 +89,9 @@ struct store_sql {
 /* Prepare a list. */
 int store_prepare(struct store *store, const struct store_sql *list, size_t n, struct fab_err *err);
 
+/* One that is rarely run: the caller finalizes it. NULL on error. */
+int store_prepare_one(struct store *store, const char *sql, sqlite3_stmt **stmt, struct fab_err *err);
+
 /* Explain SQLite's code rc, which came of `doing` ("writing a node"); returns the code of pmixfab.h. */
 int store_fail(struct store *store, int rc, const char *doing, struct fab_err *err);
 
@@ -118,6 +120,18 @@ int store_history_prepare(struct store *store, struct fab_err *err);
 int store_reports_prepare(struct store *store, struct fab_err *err);
 int store_retained_prepare(struct store *store, struct fab_err *err);
 int store_trim_prepare(struct store *store, struct fab_err *err);
+
+/* The numbers among the columns of a node and of a port, which are called as the members are; and all
+ * columns, the others first. What is added here is written, compared and read. */
+// clang-format off
+#define STORE_NODE_NUMBERS(X) \
+    X(system_guid) X(kind) X(unnamed) X(vendor_id) X(device_id) X(num_ports) X(enhanced) X(lid) X(lmc) \
+    X(chassis) X(slot_type) X(slot) X(chip) X(missing)
+#define STORE_PORT_NUMBERS(X) X(lid) X(lmc) X(state) X(width) X(speed) X(subnet) X(missing)
+// clang-format on
+#define STORE_NAME(number) ", " #number
+#define STORE_NODE_COLUMNS "guid, description, host, name" STORE_NODE_NUMBERS(STORE_NAME)
+#define STORE_PORT_COLUMNS "node, num, guid" STORE_PORT_NUMBERS(STORE_NAME)
 
 /* ---- store_publish.c ---- */
 

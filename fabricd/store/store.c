@@ -227,8 +227,6 @@ static int open_steps(struct store *store, const char *const *steps, struct fab_
 
 int store_open_schema(const char *path, const char *const *steps, struct store **out, struct fab_err *err)
 {
-    if (out == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: no place for the handle");
     *out = NULL;
     if (path == NULL || path[0] == '\0')
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store: no path given; set --store");

@@ -186,23 +186,13 @@ struct store_trimmed {
     bool more;        /* call again */
 };
 
-/*
- * One short step of trimming: some milliseconds and one transaction, or none where there is nothing to do. It
- * leaves the disk alone: that is store_fold()'s.
- */
+/* One short step of trimming: some milliseconds and one transaction, which writes nothing where there is
+ * nothing to do. */
 int store_trim(struct store *store, const struct store_limits *limits, struct store_trimmed *out,
                struct fab_err *err);
 
 /* One short step of giving free pages back to the file system, where there are many. *more: call again. */
 int store_shrink(struct store *store, bool *more, struct fab_err *err);
-
-/*
- * The log that such steps have written goes into the file. From any thread, while the store is open and used;
- * it waits for the disk. store_must_fold(): is it time, after a step, which is the last one for now? Said
- * once.
- */
-bool store_must_fold(struct store *store, bool last);
-int store_fold(const char *path, struct fab_err *err);
 
 struct store_pages {
     uint64_t pages, free, page_size;

@@ -48,8 +48,6 @@ int store_history_prepare(struct store *store, struct fab_err *err)
 
 int store_generation(struct store *store, uint64_t *generation, int64_t *published, struct fab_err *err)
 {
-    if (store == NULL || generation == NULL || published == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or no place for the generation");
     *generation = 0;
     *published = 0;
     int rc = store_step(store, store->newest, "reading the generation", err);
@@ -63,10 +61,10 @@ int store_generation(struct store *store, uint64_t *generation, int64_t *publish
 
 int store_newest_times(struct store *store, int64_t published[2], struct fab_err *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    const struct store_sql one = {&stmt, "SELECT published FROM generation ORDER BY generation DESC LIMIT 2"};
+    sqlite3_stmt *stmt;
     published[0] = published[1] = 0;
-    int rc = store_prepare(store, &one, 1, err);
+    int rc = store_prepare_one(store, "SELECT published FROM generation ORDER BY generation DESC LIMIT 2",
+                               &stmt, err);
     for (int i = 0; i < 2 && rc == PMIXFAB_OK; i++) {
         int step = store_step(store, stmt, "reading the generation", err);
         if (step == 1)
@@ -193,8 +191,6 @@ static struct store_change read_change(sqlite3_stmt *stmt)
 int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
                   store_change_fn fn, void *cbdata, struct fab_err *err)
 {
-    if (store == NULL || fn == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or nobody to tell the history to");
     sqlite3_stmt *stmt;
     int rc = history_select(store, what, limit, &stmt, err);
     if (rc != PMIXFAB_OK)

@@ -7,11 +7,8 @@ int store_inventory_prepare(struct store *store, struct fab_err *err)
 {
     const struct store_sql list[] = {
         {&store->subnets, "SELECT number, prefix FROM subnet ORDER BY number"},
-        {&store->nodes,
-         "SELECT guid, system_guid, kind, description, host, name, unnamed, vendor_id, device_id,"
-         " num_ports, enhanced, lid, lmc, chassis, slot_type, slot, chip, missing FROM node ORDER BY guid"},
-        {&store->ports, "SELECT node, num, guid, lid, lmc, state, width, speed, subnet, missing FROM port"
-                        " ORDER BY node, num"},
+        {&store->nodes, "SELECT " STORE_NODE_COLUMNS " FROM node ORDER BY guid"},
+        {&store->ports, "SELECT " STORE_PORT_COLUMNS " FROM port ORDER BY node, num"},
         {&store->links, "SELECT a_node, a_num, b_node, b_num FROM link ORDER BY a_node, a_num"},
         {&store->digest, "SELECT digest FROM inventory"},
     };
@@ -32,6 +29,10 @@ static uint64_t column_number(struct reading *r, int column, uint64_t max)
 {
     return store_number(r->stmt, column, max, &r->bad);
 }
+
+/* A member is as large a number as it holds. */
+#define MAX_OF(member) (UINT64_MAX >> (64 - 8 * sizeof(member)))
+#define READ(member)   row.member = (typeof(row.member))column_number(r, ++column, MAX_OF(row.member));
 
 static uint32_t column_string(struct reading *r, int column)
 {
@@ -73,31 +74,19 @@ static int read_subnet(struct reading *r)
 
 static int inventory_read_node(struct reading *r)
 {
-    struct fab_node node = {
+    struct fab_node row = {
         .guid = column_number(r, 0, UINT64_MAX),
-        .system_guid = column_number(r, 1, UINT64_MAX),
-        .kind = (uint8_t)column_number(r, 2, UINT8_MAX),
-        .desc = column_string(r, 3),
-        .host = column_string(r, 4),
-        .name = column_string(r, 5),
-        .unnamed = (uint8_t)column_number(r, 6, UINT8_MAX),
-        .vendor_id = (uint32_t)column_number(r, 7, UINT32_MAX),
-        .device_id = (uint32_t)column_number(r, 8, UINT32_MAX),
-        .num_ports = (uint8_t)column_number(r, 9, UINT8_MAX),
-        .enhanced = (uint8_t)column_number(r, 10, UINT8_MAX),
-        .lid = (uint16_t)column_number(r, 11, UINT16_MAX),
-        .lmc = (uint8_t)column_number(r, 12, UINT8_MAX),
-        .chassis = (uint16_t)column_number(r, 13, UINT16_MAX),
-        .slot_type = (uint8_t)column_number(r, 14, UINT8_MAX),
-        .slot = (uint8_t)column_number(r, 15, UINT8_MAX),
-        .chip = (uint8_t)column_number(r, 16, UINT8_MAX),
-        .missing = (uint8_t)column_number(r, 17, 1),
+        .desc = column_string(r, 1),
+        .host = column_string(r, 2),
+        .name = column_string(r, 3),
     };
-    if (r->bad)
+    int column = 3;
+    STORE_NODE_NUMBERS(READ)
+    if (r->bad || row.missing > 1)
         return inventory_corrupt(r, "node");
-    if (node.desc == FAB_NONE || node.host == FAB_NONE || node.name == FAB_NONE)
+    if (row.desc == FAB_NONE || row.host == FAB_NONE || row.name == FAB_NONE)
         return inventory_nomem(r);
-    return inventory_added(r, fab_inventory_add_node(r->inv, &node, NULL), "node");
+    return inventory_added(r, fab_inventory_add_node(r->inv, &row, NULL), "node");
 }
 
 /* Nodes stand in SQLite's order, by signed GUID, until the inventory is finished; so do ports. */
@@ -112,22 +101,17 @@ static int inventory_read_port(struct reading *r)
     int64_t guid = (int64_t)column_number(r, 0, UINT64_MAX);
     while (r->node < inv->n_nodes && key_of(inv, r->node) < guid)
         r->node++;
-    struct fab_port port = {
+    struct fab_port row = {
         .node = r->node,
         .peer = FAB_NONE,
         .num = (uint8_t)column_number(r, 1, UINT8_MAX),
         .guid = column_number(r, 2, UINT64_MAX),
-        .lid = (uint16_t)column_number(r, 3, UINT16_MAX),
-        .lmc = (uint8_t)column_number(r, 4, UINT8_MAX),
-        .state = (uint8_t)column_number(r, 5, UINT8_MAX),
-        .width = (uint8_t)column_number(r, 6, UINT8_MAX),
-        .speed = (uint8_t)column_number(r, 7, UINT8_MAX),
-        .subnet = (uint8_t)column_number(r, 8, UINT8_MAX),
-        .missing = (uint8_t)column_number(r, 9, 1),
     };
-    if (r->bad || r->node == inv->n_nodes || key_of(inv, r->node) != guid)
+    int column = 2;
+    STORE_PORT_NUMBERS(READ)
+    if (r->bad || row.missing > 1 || r->node == inv->n_nodes || key_of(inv, r->node) != guid)
         return inventory_corrupt(r, "port");
-    return inventory_added(r, fab_inventory_add_port(inv, &port, NULL), "port");
+    return inventory_added(r, fab_inventory_add_port(inv, &row, NULL), "port");
 }
 
 /* The port (node GUID, number) among those that were read; FAB_NONE. */
@@ -207,12 +191,7 @@ static int inventory_verify(struct reading *r)
 
 int store_load_inventory(struct store *store, struct fab_inventory *inv, struct fab_err *err)
 {
-    if (inv == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: no place for the inventory");
     fab_inventory_init(inv);
-    if (store == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open");
-
     struct reading r = {.store = store, .inv = inv, .err = err};
     int rc = read_table(&r, store->subnets, read_subnet);
     if (rc == PMIXFAB_OK)

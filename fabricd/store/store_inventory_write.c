@@ -9,6 +9,11 @@
 
 #include "fabricd/store/handle.h"
 
+#define PLACE(number)   ", ?"
+#define ASSIGN(number)  ", " #number " = ?"
+#define IS_SAME(number) &&b->number == a->number
+#define BIND(number)    rc |= sqlite3_bind_int64(stmt, ++last, (int64_t)row->number);
+
 int store_rows_prepare(struct store *store, struct fab_err *err)
 {
     const struct store_sql list[] = {
@@ -16,21 +21,14 @@ int store_rows_prepare(struct store *store, struct fab_err *err)
                              " ON CONFLICT (number) DO UPDATE SET prefix = excluded.prefix"},
         {&store->subnet_cut, "DELETE FROM subnet WHERE number >= ?1"},
         {&store->node_insert,
-         "INSERT INTO node (guid, system_guid, kind, description, host, name, unnamed, vendor_id, device_id,"
-         " num_ports, enhanced, lid, lmc, chassis, slot_type, slot, chip, missing)"
-         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)"},
-        {&store->node_update,
-         "UPDATE node SET system_guid = ?2, kind = ?3, description = ?4, host = ?5, name = ?6, unnamed = ?7,"
-         " vendor_id = ?8, device_id = ?9, num_ports = ?10, enhanced = ?11, lid = ?12, lmc = ?13, chassis = "
-         "?14,"
-         " slot_type = ?15, slot = ?16, chip = ?17, missing = ?18 WHERE guid = ?1"},
+         "INSERT INTO node (" STORE_NODE_COLUMNS ") VALUES (?, ?, ?, ?" STORE_NODE_NUMBERS(PLACE) ")"},
+        {&store->node_update, "UPDATE node SET description = ?2, host = ?3, name = ?4" STORE_NODE_NUMBERS(
+                                  ASSIGN) " WHERE guid = ?1"},
         {&store->node_delete, "DELETE FROM node WHERE guid = ?1"},
         {&store->port_insert,
-         "INSERT INTO port (node, num, guid, lid, lmc, state, width, speed, subnet, missing)"
-         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"},
+         "INSERT INTO port (" STORE_PORT_COLUMNS ") VALUES (?, ?, ?" STORE_PORT_NUMBERS(PLACE) ")"},
         {&store->port_update,
-         "UPDATE port SET guid = ?3, lid = ?4, lmc = ?5, state = ?6, width = ?7, speed = ?8,"
-         " subnet = ?9, missing = ?10 WHERE node = ?1 AND num = ?2"},
+         "UPDATE port SET guid = ?3" STORE_PORT_NUMBERS(ASSIGN) " WHERE node = ?1 AND num = ?2"},
         {&store->port_delete, "DELETE FROM port WHERE node = ?1 AND num = ?2"},
         {&store->link_insert, "INSERT INTO link (a_node, a_num, b_node, b_num) VALUES (?1, ?2, ?3, ?4)"},
         {&store->link_delete,
@@ -104,11 +102,7 @@ static bool row_same_text(const struct writing *w, uint32_t before, uint32_t aft
 
 static bool row_same_node(const struct writing *w, const struct fab_node *b, const struct fab_node *a)
 {
-    return b->system_guid == a->system_guid && b->kind == a->kind && b->unnamed == a->unnamed &&
-           b->vendor_id == a->vendor_id && b->device_id == a->device_id && b->num_ports == a->num_ports &&
-           b->enhanced == a->enhanced && b->lid == a->lid && b->lmc == a->lmc && b->chassis == a->chassis &&
-           b->slot_type == a->slot_type && b->slot == a->slot && b->chip == a->chip &&
-           b->missing == a->missing && row_same_text(w, b->desc, a->desc) &&
+    return true STORE_NODE_NUMBERS(IS_SAME) && row_same_text(w, b->desc, a->desc) &&
            row_same_text(w, b->host, a->host) && row_same_text(w, b->name, a->name);
 }
 
@@ -121,27 +115,14 @@ static int delete_node(const struct writing *w, uint32_t b, uint32_t a)
     return store_run_one(w->store, stmt, bound, "removing a node", w->err);
 }
 
-static int bind_node(sqlite3_stmt *stmt, const struct fab_inventory *inv, const struct fab_node *node)
+static int bind_node(sqlite3_stmt *stmt, const struct fab_inventory *inv, const struct fab_node *row)
 {
-    const char *desc = fab_str(inv, node->desc);
-    int rc = sqlite3_bind_int64(stmt, 1, (int64_t)node->guid);
-    rc |= sqlite3_bind_int64(stmt, 2, (int64_t)node->system_guid);
-    rc |= sqlite3_bind_int(stmt, 3, node->kind);
-    rc |= sqlite3_bind_blob64(stmt, 4, desc, strlen(desc), SQLITE_STATIC);
-    rc |= store_bind_text(stmt, 5, fab_str(inv, node->host));
-    rc |= store_bind_text(stmt, 6, fab_str(inv, node->name));
-    rc |= sqlite3_bind_int(stmt, 7, node->unnamed);
-    rc |= sqlite3_bind_int64(stmt, 8, node->vendor_id);
-    rc |= sqlite3_bind_int64(stmt, 9, node->device_id);
-    rc |= sqlite3_bind_int(stmt, 10, node->num_ports);
-    rc |= sqlite3_bind_int(stmt, 11, node->enhanced);
-    rc |= sqlite3_bind_int(stmt, 12, node->lid);
-    rc |= sqlite3_bind_int(stmt, 13, node->lmc);
-    rc |= sqlite3_bind_int(stmt, 14, node->chassis);
-    rc |= sqlite3_bind_int(stmt, 15, node->slot_type);
-    rc |= sqlite3_bind_int(stmt, 16, node->slot);
-    rc |= sqlite3_bind_int(stmt, 17, node->chip);
-    rc |= sqlite3_bind_int(stmt, 18, node->missing);
+    const char *desc = fab_str(inv, row->desc);
+    int last = 4, rc = sqlite3_bind_int64(stmt, 1, (int64_t)row->guid);
+    rc |= sqlite3_bind_blob64(stmt, 2, desc, strlen(desc), SQLITE_STATIC);
+    rc |= store_bind_text(stmt, 3, fab_str(inv, row->host));
+    rc |= store_bind_text(stmt, 4, fab_str(inv, row->name));
+    STORE_NODE_NUMBERS(BIND)
     return rc;
 }
 
@@ -160,8 +141,7 @@ static int row_put_node(const struct writing *w, uint32_t b, uint32_t a)
 
 static bool same_port(const struct fab_port *b, const struct fab_port *a)
 {
-    return b->guid == a->guid && b->lid == a->lid && b->lmc == a->lmc && b->state == a->state &&
-           b->width == a->width && b->speed == a->speed && b->subnet == a->subnet && b->missing == a->missing;
+    return b->guid == a->guid STORE_PORT_NUMBERS(IS_SAME);
 }
 
 static int delete_port(const struct writing *w, uint32_t b, uint32_t a)
@@ -178,21 +158,15 @@ static int row_put_port(const struct writing *w, uint32_t b, uint32_t a)
 {
     if (a == FAB_NONE)
         return PMIXFAB_OK;
-    const struct fab_port *port = &w->after->ports[a];
-    if (b != FAB_NONE && same_port(&w->before->ports[b], port))
+    const struct fab_port *row = &w->after->ports[a];
+    if (b != FAB_NONE && same_port(&w->before->ports[b], row))
         return PMIXFAB_OK;
     sqlite3_stmt *stmt = b == FAB_NONE ? w->store->port_insert : w->store->port_update;
-    int bound = sqlite3_bind_int64(stmt, 1, (int64_t)row_port_guid(w->after, a));
-    bound |= sqlite3_bind_int(stmt, 2, port->num);
-    bound |= sqlite3_bind_int64(stmt, 3, (int64_t)port->guid);
-    bound |= sqlite3_bind_int(stmt, 4, port->lid);
-    bound |= sqlite3_bind_int(stmt, 5, port->lmc);
-    bound |= sqlite3_bind_int(stmt, 6, port->state);
-    bound |= sqlite3_bind_int(stmt, 7, port->width);
-    bound |= sqlite3_bind_int(stmt, 8, port->speed);
-    bound |= sqlite3_bind_int(stmt, 9, port->subnet);
-    bound |= sqlite3_bind_int(stmt, 10, port->missing);
-    return store_run_one(w->store, stmt, bound, "writing a port", w->err);
+    int last = 3, rc = sqlite3_bind_int64(stmt, 1, (int64_t)row_port_guid(w->after, a));
+    rc |= sqlite3_bind_int(stmt, 2, row->num);
+    rc |= sqlite3_bind_int64(stmt, 3, (int64_t)row->guid);
+    STORE_PORT_NUMBERS(BIND)
+    return store_run_one(w->store, stmt, rc, "writing a port", w->err);
 }
 
 /* ---- cables: each stands at the lower of its two ports ---- */

@@ -94,8 +94,6 @@ static int read_plane(struct store *store, struct store_plane *plane, struct fab
 
 int store_load_planes(struct store *store, struct store_plane **planes, uint32_t *n, struct fab_err *err)
 {
-    if (planes == NULL || n == NULL || store == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or no place for the planes");
     *planes = NULL;
     *n = 0;
 

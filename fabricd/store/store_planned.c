@@ -3,19 +3,11 @@
 
 #include "fabricd/store/handle.h"
 
-static int planned_prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, struct fab_err *err)
-{
-    const struct store_sql one = {stmt, sql};
-    *stmt = NULL;
-    if (store == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open");
-    return store_prepare(store, &one, 1, err);
-}
-
 int store_planned_load(struct store *store, store_planned_fn fn, void *cbdata, struct fab_err *err)
 {
     sqlite3_stmt *stmt;
-    int rc = planned_prepare(store, "SELECT name, since, until, uid FROM expected ORDER BY name", &stmt, err);
+    int rc =
+        store_prepare_one(store, "SELECT name, since, until, uid FROM expected ORDER BY name", &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     while ((rc = store_step(store, stmt, "reading what is expected", err)) == 1) {
@@ -33,7 +25,7 @@ int store_planned_load(struct store *store, store_planned_fn fn, void *cbdata, s
 int store_planned_put(struct store *store, const struct store_planned *row, struct fab_err *err)
 {
     sqlite3_stmt *stmt;
-    int rc = planned_prepare(
+    int rc = store_prepare_one(
         store, "INSERT OR REPLACE INTO expected (name, since, until, uid) VALUES (?1, ?2, ?3, ?4)", &stmt,
         err);
     if (rc != PMIXFAB_OK)
@@ -50,7 +42,7 @@ int store_planned_put(struct store *store, const struct store_planned *row, stru
 int store_planned_delete(struct store *store, const char *name, struct fab_err *err)
 {
     sqlite3_stmt *stmt;
-    int rc = planned_prepare(store, "DELETE FROM expected WHERE name = ?1", &stmt, err);
+    int rc = store_prepare_one(store, "DELETE FROM expected WHERE name = ?1", &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = store_run(store, stmt, store_bind_text(stmt, 1, name), "removing what was expected", err);

@@ -2,19 +2,6 @@
 #include "fabricd/store/handle.h"
 #include "fabricd/store/store_retired.h"
 
-static int check_arguments(const struct store *store, const struct store_publication *publication,
-                           struct fab_err *err)
-{
-    if (store == NULL || publication == NULL || publication->before == NULL || publication->after == NULL ||
-        (publication->planes == NULL && publication->n_planes > 0) ||
-        (publication->announced == NULL && publication->n_announced > 0))
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: nothing to publish, or nowhere to publish it");
-    if (!publication->before->finished || !publication->after->finished)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: only a finished inventory can be published",
-                        store->path);
-    return PMIXFAB_OK;
-}
-
 /* Numbers of generations leave no gap, but after a restore, and are never given twice. */
 static int check_generation(struct store *store, uint64_t generation, struct fab_err *err)
 {
@@ -83,9 +70,10 @@ int store_end(struct store *store, int rc, struct fab_err *err)
 
 int store_publish(struct store *store, const struct store_publication *publication, struct fab_err *err)
 {
-    int rc = check_arguments(store, publication, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_begin(store, err);
+    if (!publication->before->finished || !publication->after->finished)
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: only a finished inventory can be published",
+                        store->path);
+    int rc = store_begin(store, err);
     if (rc != PMIXFAB_OK)
         return rc;
     return store_end(store, store_write_update(store, publication, err), err);

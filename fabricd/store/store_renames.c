@@ -6,17 +6,10 @@
 
 #include "fabricd/store/handle.h"
 
-static int renames_prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, struct fab_err *err)
-{
-    const struct store_sql one = {stmt, sql};
-    *stmt = NULL;
-    return store_prepare(store, &one, 1, err);
-}
-
 static int renames_run_sql(struct store *store, const char *sql, uint64_t generation, struct fab_err *err)
 {
     sqlite3_stmt *stmt;
-    int rc = renames_prepare(store, sql, &stmt, err);
+    int rc = store_prepare_one(store, sql, &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     int bound = sqlite3_bind_parameter_count(stmt) == 0 ? SQLITE_OK
@@ -55,9 +48,9 @@ int store_write_renamed(struct store *store, uint64_t generation, const struct f
     int rc = renames_run_sql(store, "DELETE FROM renamed WHERE generation <= (SELECT trimmed FROM history)",
                              generation, err);
     if (rc == PMIXFAB_OK)
-        rc = renames_prepare(store,
-                             "INSERT OR IGNORE INTO renamed (former, name, generation) VALUES (?1, ?2, ?3)",
-                             &stmt, err);
+        rc = store_prepare_one(store,
+                               "INSERT OR IGNORE INTO renamed (former, name, generation) VALUES (?1, ?2, ?3)",
+                               &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = write_pairs(store, stmt, generation, diff, err);
@@ -112,10 +105,10 @@ int store_names(struct store *store, const char *what, store_name_fn fn, void *c
     struct pending pending = {NULL, 0, 0};
     sqlite3_stmt *stmt;
     bool ended = false;
-    int rc = renames_prepare(store,
-                             STORE_LINE "SELECT name, after, until FROM line WHERE way <> 0 AND name <> ?3"
-                                        " ORDER BY name, after, until",
-                             &stmt, err);
+    int rc = store_prepare_one(store,
+                               STORE_LINE "SELECT name, after, until FROM line WHERE way <> 0 AND name <> ?3"
+                                          " ORDER BY name, after, until",
+                               &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     int bound = store_bind_text(stmt, 3, what);

@@ -88,8 +88,6 @@ static int report_rows_each(struct store *store, sqlite3_stmt *stmt,
 
 int store_reports_load(struct store *store, store_report_fn fn, void *cbdata, struct fab_err *err)
 {
-    if (store == NULL || fn == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or nobody to give the reports to");
     return report_rows_each(store, store->reports, read_report, fn, cbdata, err);
 }
 
@@ -105,16 +103,12 @@ static int read_told(struct store *store, struct store_report *report, struct fa
 
 int store_reports_published(struct store *store, store_report_fn fn, void *cbdata, struct fab_err *err)
 {
-    if (store == NULL || fn == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or nobody to give the reports to");
     return report_rows_each(store, store->announced, read_told, fn, cbdata, err);
 }
 
 int store_report_published(struct store *store, const char *host, void **bytes, size_t *size,
                            struct fab_err *err)
 {
-    if (store == NULL || host == NULL || bytes == NULL || size == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or no place for a report");
     *bytes = NULL;
     *size = 0;
     sqlite3_stmt *stmt = store->announced_bytes;
@@ -171,8 +165,6 @@ static int put_report(struct store *store, const struct store_report *report, st
 int store_reports_put(struct store *store, const struct store_report *reports, uint32_t n,
                       struct fab_err *err)
 {
-    if (store == NULL || (reports == NULL && n > 0))
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or no reports to write");
     int rc = store_begin(store, err);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -183,8 +175,6 @@ int store_reports_put(struct store *store, const struct store_report *reports, u
 
 int store_report_forget(struct store *store, const char *host, struct fab_err *err)
 {
-    if (store == NULL || host == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store: not open, or no host named");
     int rc = store_begin(store, err);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -199,8 +189,6 @@ int store_report_forget(struct store *store, const char *host, struct fab_err *e
 
 int store_write_announced(struct store *store, const struct store_report *announced, struct fab_err *err)
 {
-    if (announced->host == NULL)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "store %s: a report without a host", store->path);
     if (announced->digest == 0)
         return store_run(store, store->announced_delete,
                          store_bind_text(store->announced_delete, 1, announced->host),

@@ -12,6 +12,13 @@ int store_prepare(struct store *store, const struct store_sql *list, size_t n, s
     return PMIXFAB_OK;
 }
 
+int store_prepare_one(struct store *store, const char *sql, sqlite3_stmt **stmt, struct fab_err *err)
+{
+    const struct store_sql one = {stmt, sql};
+    *stmt = NULL;
+    return store_prepare(store, &one, 1, err);
+}
+
 /* What the operator can do about it; the code of pmixfab.h in *code. */
 static const char *sqlite_advice(int rc, int *code)
 {

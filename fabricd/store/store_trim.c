@@ -12,9 +12,8 @@
 #define ROWS    100 /* that one step removes at most, */
 #define STEP_MS 2   /* or as many as it can in this time */
 
-/* The log after a step from which on it is folded in: not after each, since the first commit behind that has
- * to wait for the disk once. */
-#define FOLD_PAGES 2000
+/* After a step the log goes into the file if it has this many pages: that takes some milliseconds. */
+#define STEP_WAL_PAGES 200
 
 /* Free pages are used again, so the file is made smaller only where much of it is empty. */
 #define FREE_PAGES   1024 /* 4 MiB */
@@ -30,15 +29,14 @@ int store_trim_prepare(struct store *store, struct fab_err *err)
         {&store->trim_next, "SELECT generation, published FROM generation WHERE generation > ?1"
                             " AND generation < (SELECT max(generation) FROM generation)"
                             " ORDER BY generation LIMIT 1"},
-        {&store->trim_oldest, "SELECT generation, seq, subjects FROM change WHERE generation <= ?1"
-                              " ORDER BY generation, seq LIMIT 1"},
-        {&store->trim_change, "DELETE FROM change WHERE generation = ?1 AND seq = ?2"},
+        {&store->trim_oldest, "DELETE FROM change WHERE (generation, seq) = (SELECT generation, seq"
+                              " FROM change WHERE generation <= ?1 ORDER BY generation, seq LIMIT 1)"
+                              " RETURNING generation, seq, subjects"},
         {&store->trim_subject, "DELETE FROM subject WHERE name = ?1 AND generation = ?2 AND seq = ?3"},
-        {&store->trim_left, "SELECT 1 FROM change WHERE generation <= ?1 UNION ALL"
-                            " SELECT 1 FROM generation WHERE generation <= ?1"
-                            " AND generation NOT IN (SELECT generation FROM plane) LIMIT 1"},
         {&store->trim_generations, "DELETE FROM generation WHERE generation <= ?1"
-                                   " AND generation NOT IN (SELECT generation FROM plane)"},
+                                   " AND generation NOT IN (SELECT generation FROM plane)"
+                                   " AND NOT EXISTS (SELECT 1 FROM change"
+                                   "  WHERE change.generation = generation.generation)"},
         {&store->pages, "SELECT page_count, freelist_count, page_size, auto_vacuum FROM"
                         " pragma_page_count, pragma_freelist_count, pragma_page_size, pragma_auto_vacuum"},
     };
@@ -173,24 +171,17 @@ static int remove_one(struct store *store, const struct store_bounds *bounds, ui
     int rc = code != SQLITE_OK ? store_fail(store, code, "trimming the history", err)
                                : store_step(store, row, "trimming the history", err);
     if (rc == 1) {
-        int bound = sqlite3_bind_int64(store->trim_change, 1, sqlite3_column_int64(row, 0));
-        bound |= sqlite3_bind_int64(store->trim_change, 2, sqlite3_column_int64(row, 1));
-        rc = remove_subjects(store, row, err);
-        sqlite3_reset(row);
-        if (rc == PMIXFAB_OK)
-            rc = store_run_one(store, store->trim_change, bound, "trimming the history", err);
         *n = 1;
+        rc = remove_subjects(store, row, err);
     }
     sqlite3_reset(row);
     return rc;
 }
 
-/* The rows of generations that have no changes any more: all that are trimmed, but the last while it is
- * begun. */
-static int remove_generations(struct store *store, const struct store_bounds *bounds, bool begun,
-                              struct fab_err *err)
+/* The rows of generations that have no changes any more. */
+static int remove_generations(struct store *store, const struct store_bounds *bounds, struct fab_err *err)
 {
-    int bound = sqlite3_bind_int64(store->trim_generations, 1, (int64_t)(bounds->trimmed - begun));
+    int bound = sqlite3_bind_int64(store->trim_generations, 1, (int64_t)bounds->trimmed);
     return store_run(store, store->trim_generations, bound, "trimming the history", err);
 }
 
@@ -200,6 +191,7 @@ static int trim_in_steps(struct store *store, const struct store_limits *limits,
     struct store_bounds bounds;
     double start = trim_now_ms();
     int rc = store_bounds(store, &bounds, err);
+    const uint64_t before = bounds.trimmed;
     out->more = true;
     while (rc == PMIXFAB_OK && out->more && out->rows < ROWS && trim_now_ms() - start < STEP_MS) {
         uint32_t n;
@@ -215,85 +207,36 @@ static int trim_in_steps(struct store *store, const struct store_limits *limits,
             bounds.trimmed = next;
     }
     if (rc == PMIXFAB_OK)
-        rc = remove_generations(store, &bounds, out->more, err);
+        rc = remove_generations(store, &bounds, err);
     out->trimmed = bounds.trimmed;
-    return rc == PMIXFAB_OK ? put_bounds(store, &bounds, err) : rc;
+    /* Mostly there is nothing to do: that writes nothing. */
+    if (rc != PMIXFAB_OK || (out->rows == 0 && bounds.trimmed == before))
+        return rc;
+    return put_bounds(store, &bounds, err);
 }
 
-/* Are there rows of a generation that was begun to be trimmed, or its own row only: a step can end between
- * the two. */
-static int left_over(struct store *store, const struct store_bounds *bounds, bool *out, struct fab_err *err)
-{
-    int rc = sqlite3_bind_int64(store->trim_left, 1, (int64_t)bounds->trimmed);
-    rc = rc != SQLITE_OK ? store_fail(store, rc, "trimming the history", err)
-                         : store_step(store, store->trim_left, "trimming the history", err);
-    sqlite3_reset(store->trim_left);
-    *out = rc == 1;
-    return rc < 0 ? rc : PMIXFAB_OK;
-}
-
-static int trim_on_wal(void *arg, sqlite3 *db, const char *name, int pages)
-{
-    struct store *store = arg;
-    (void)db, (void)name;
-    store->log_pages = (uint32_t)pages;
-    return SQLITE_OK;
-}
-
-/* What is trimmed may come back after a power cut, so no commit has to wait for the disk; and the log is left
- * to store_fold(), which does: that took ten times as long as the step itself. */
+/* What is trimmed may come back after a power cut, so no commit has to wait for the disk. */
 static void trim_set_synchronous(struct store *store, bool on)
 {
     sqlite3_exec(store->db, on ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", NULL, NULL,
                  NULL);
-    if (on)
-        sqlite3_wal_hook(store->db, trim_on_wal, store); /* instead of the automatic one */
-    else
-        sqlite3_wal_autocheckpoint(store->db, STORE_WAL_PAGES);
-}
-
-bool store_must_fold(struct store *store, bool last)
-{
-    bool now = store->log_pages >= (last ? 1 : FOLD_PAGES);
-    if (now)
-        store->log_pages = 0;
-    return now;
+    sqlite3_wal_autocheckpoint(store->db, STORE_WAL_PAGES);
 }
 
 int store_trim(struct store *store, const struct store_limits *limits, struct store_trimmed *out,
                struct fab_err *err)
 {
-    struct store_bounds bounds;
-    uint64_t next = 0;
-    bool left = false;
     *out = (struct store_trimmed){0};
-    /* Mostly there is nothing to do: that writes nothing. */
-    int rc = store_bounds(store, &bounds, err);
-    if (rc == PMIXFAB_OK)
-        rc = find_next(store, limits, &bounds, &next, err);
-    if (rc == PMIXFAB_OK && next == 0)
-        rc = left_over(store, &bounds, &left, err);
-    out->trimmed = bounds.trimmed;
-    if (rc != PMIXFAB_OK || (next == 0 && !left))
-        return rc;
     trim_set_synchronous(store, true);
-    rc = store_begin(store, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_end(store, trim_in_steps(store, limits, out, err), err);
+    int rc = store_begin(store, err);
+    if (rc == PMIXFAB_OK) {
+        rc = trim_in_steps(store, limits, out, err);
+        if (out->more) /* else the log is left to publications */
+            sqlite3_wal_autocheckpoint(store->db, STEP_WAL_PAGES);
+        rc = store_end(store, rc, err);
+    }
     trim_set_synchronous(store, false);
     return rc;
-}
-
-int store_fold(const char *path, struct fab_err *err)
-{
-    struct store named = {.path = (char *)path};
-    int rc = sqlite3_open_v2(path, &named.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
-    if (rc == SQLITE_OK) /* not sqlite3_wal_checkpoint(): it does nothing before something was read */
-        rc = sqlite3_exec(named.db, "PRAGMA wal_checkpoint(PASSIVE)", NULL, NULL, NULL);
-    bool good = rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY; /* who is in the way does it */
-    int result = good ? PMIXFAB_OK : store_fail(&named, rc, "folding in its log", err);
-    sqlite3_close(named.db);
-    return result;
 }
 
 /* ---- the file --------------------------------------------------------------------------------------- */
@@ -324,6 +267,7 @@ int store_shrink(struct store *store, bool *more, struct fab_err *err)
         return rc;
     sqlite3_snprintf(sizeof sql, sql, "PRAGMA incremental_vacuum(%d)", VACUUM_PAGES);
     trim_set_synchronous(store, true);
+    sqlite3_wal_autocheckpoint(store->db, STEP_WAL_PAGES);
     int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
     trim_set_synchronous(store, false);
     return code == SQLITE_OK ? PMIXFAB_OK : store_fail(store, code, "giving back free pages", err);

@@ -248,8 +248,6 @@ static void trimming(struct bench *b)
             die("trimming", &err);
         b->values[b->n] = bench_now() - begun;
         rows += step.rows;
-        if (store_must_fold(b->store, !step.more) && store_fold(b->path, &err) != PMIXFAB_OK)
-            die("trimming", &err); /* a thread of the daemon's does that */
     }
     double all = bench_now() - start, median = bench_median(b->values, b->n);
     const struct bench_figure longest = {.bench = "change",

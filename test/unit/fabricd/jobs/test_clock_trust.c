@@ -22,7 +22,6 @@ TEST(test_jumps)
         int64_t jump = sign * 500 * DAY;
         assert_true(clock_trusted(&watch, NOW, HOUR, NOW));
         assert_false(clock_trusted(&watch, NOW + jump, HOUR, NOW + jump));
-        assert_int_equal(watch.jump, jump);
         assert_false(clock_trusted(&watch, NOW + jump + DAY - 1, HOUR + DAY - 1, NOW + jump));
         assert_true(clock_trusted(&watch, NOW + jump + DAY, HOUR + DAY, NOW + jump));
         assert_false(clock_trusted(&watch, NOW + 2 * DAY, HOUR + 2 * DAY, NOW)); /* and set right */
