@@ -226,7 +226,7 @@ static void update_destroy(struct update *update)
     fab_diff_destroy(&update->diff);
     fab_inventory_destroy(&update->inv);
     announced_free(&update->announced);
-    absent_free(&update->missing);
+    retained_free(&update->missing);
     fab_retired_destroy(&update->lost);
     store_planes_free(update->retired, update->n_retired);
     free(update->missing_rows);

@@ -12,23 +12,23 @@ int retention_init(struct publisher *publisher, struct fab_err *err)
     const struct config *config = publisher->config;
     const struct damping_limits limits = {config->flap_count, config->flap_window, config->suppress,
                                           config->suppress_max};
-    struct absent loaded;
+    struct retained loaded;
     struct moment now;
     moment_now(&now);
     publisher->retention.damping = damping_new(&limits);
     if (publisher->retention.damping == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    int rc = absent_load(publisher->store, &now, &loaded, err);
+    int rc = retained_load(publisher->store, &now, &loaded, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = absent_follow(&loaded, &publisher->current, &now, 0, &publisher->retention.missing);
-    absent_free(&loaded);
+    rc = retained_follow(&loaded, &publisher->current, &now, 0, &publisher->retention.missing);
+    retained_free(&loaded);
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
 }
 
 void retention_free(struct retention *retention)
 {
-    absent_free(&retention->missing);
+    retained_free(&retention->missing);
     damping_free(retention->damping);
     sweep_links_free(&retention->seen);
     fab_diff_destroy(&retention->news);
@@ -90,7 +90,7 @@ static bool may_stay(const struct fab_inventory *before, uint32_t port, void *cb
 {
     const struct deciding *deciding = cbdata;
     const struct publisher *publisher = deciding->publisher;
-    const struct absent_place *known = absent_find(
+    const struct retained_place *known = retained_find(
         &publisher->retention.missing, before->nodes[before->ports[port].node].guid, before->ports[port].num);
     if (publisher->config->retain_seconds == 0)
         return false;
@@ -98,7 +98,7 @@ static bool may_stay(const struct fab_inventory *before, uint32_t port, void *cb
         return true;
     if (known->forgotten)
         return false;
-    return !deciding->due || !absent_is_due(known, publisher->config->retain_seconds, &deciding->now) ||
+    return !deciding->due || !retained_is_due(known, publisher->config->retain_seconds, &deciding->now) ||
            port_is_damped(publisher, before, port);
 }
 
@@ -142,9 +142,9 @@ int retention_retire(struct update *update, bool due, bool *none, struct fab_err
     moment_now(&now);
     *none = true;
     for (uint32_t i = 0; i < publisher->retention.missing.n; i++) {
-        const struct absent_place *place = &publisher->retention.missing.places[i];
+        const struct retained_place *place = &publisher->retention.missing.places[i];
         if (place->forgotten ||
-            (due && place->port != 0 && absent_is_due(place, publisher->config->retain_seconds, &now)))
+            (due && place->port != 0 && retained_is_due(place, publisher->config->retain_seconds, &now)))
             *none = false;
     }
     if (*none)
@@ -161,8 +161,8 @@ int retention_plan(struct update *update, struct fab_err *err)
     if (update->after != &update->inv)
         return PMIXFAB_OK;
     moment_now(&now);
-    int rc = absent_follow(&update->publisher->retention.missing, update->after, &now,
-                           publish_history_since(update->publisher), &update->missing);
+    int rc = retained_follow(&update->publisher->retention.missing, update->after, &now,
+                             publish_history_since(update->publisher), &update->missing);
     if (rc == PMIXFAB_OK) {
         update->missing_rows = calloc((size_t)update->missing.n + 1, sizeof(*update->missing_rows));
         rc = update->missing_rows == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
@@ -171,7 +171,7 @@ int retention_plan(struct update *update, struct fab_err *err)
         return fab_fail(err, rc, "out of memory");
     snprintf(update->boot, sizeof(update->boot), "%s", now.boot);
     for (uint32_t i = 0; i < update->missing.n; i++) {
-        const struct absent_place *place = &update->missing.places[i];
+        const struct retained_place *place = &update->missing.places[i];
         update->missing_rows[i] = (struct store_retained){.guid = place->guid,
                                                           .port = place->port,
                                                           .since = place->since,
@@ -186,9 +186,9 @@ void retention_accept(struct update *update)
 {
     if (update->missing_rows == NULL)
         return;
-    absent_free(&update->publisher->retention.missing);
+    retained_free(&update->publisher->retention.missing);
     update->publisher->retention.missing = update->missing;
-    update->missing = (struct absent){0};
+    update->missing = (struct retained){0};
 }
 
 /* ---- for the daemon ------------------------------------------------------------------------------ */
@@ -216,8 +216,8 @@ uint32_t publisher_forget(struct publisher *publisher, const char *name, bool *t
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
             if (!named && !at_missing(inv, p, name))
                 continue;
-            struct absent_place *place =
-                absent_find(&publisher->retention.missing, node->guid, inv->ports[p].num);
+            struct retained_place *place =
+                retained_find(&publisher->retention.missing, node->guid, inv->ports[p].num);
             if (place != NULL)
                 found = place->forgotten = true;
         }
@@ -238,11 +238,11 @@ void publisher_waits(const struct publisher *publisher, struct publisher_waits *
                                     .suppressed = suppressed.cables,
                                     .suppressed_switches = suppressed.switches};
     if (publisher->swept != 0)
-        out->retire = absent_next(&retention->missing, publisher->config->retain_seconds, &now);
+        out->retire = retained_next(&retention->missing, publisher->config->retain_seconds, &now);
     if (suppressed.next != 0)
         out->release = suppressed.next > now.running ? suppressed.next - now.running : 0;
     for (uint32_t i = 0; i < retention->missing.n; i++) { /* each HCA once */
-        const struct absent_place *place = &retention->missing.places[i];
+        const struct retained_place *place = &retention->missing.places[i];
         out->missing += place->port != 0 && (i == 0 || place[-1].guid != place->guid);
     }
 }

@@ -5,8 +5,8 @@
 #ifndef FABRICD_PUBLISH_KEEP_H
 #define FABRICD_PUBLISH_KEEP_H
 
-#include "fabricd/policy/absent.h"
 #include "fabricd/policy/flap_count.h"
+#include "fabricd/policy/retained.h"
 #include "topo/diff/diff.h"
 
 struct update;
@@ -14,7 +14,7 @@ struct publisher;
 
 /* What the publisher remembers for this. */
 struct retention {
-    struct absent missing; /* of the current inventory */
+    struct retained missing; /* of the current inventory */
     struct damping *damping;
     struct sweep_links seen; /* by the last good sweep */
     struct fab_diff news;    /* what is suppressed and no generation has told of yet */

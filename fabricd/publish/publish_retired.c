@@ -8,22 +8,22 @@ int publisher_read_lost(struct publisher *publisher, struct fab_err *err)
 }
 
 /* Of a cable at either end: a port of an HCA, or a switch as a whole, has been missing. */
-static const struct absent_place *cable_missing(const struct absent *missing, const struct fab_inventory *inv,
-                                                uint32_t node, uint32_t num)
+static const struct retained_place *
+cable_missing(const struct retained *missing, const struct fab_inventory *inv, uint32_t node, uint32_t num)
 {
     uint32_t port = fab_inventory_port(inv, node, num);
-    const struct absent_place *first = NULL;
+    const struct retained_place *first = NULL;
     for (int i = 0; i < 2 && port != FAB_NONE; i++, port = inv->ports[port].peer) {
         const struct fab_node *end = &inv->nodes[inv->ports[port].node];
-        const struct absent_place *place =
-            absent_find(missing, end->guid, end->kind == FAB_HCA ? inv->ports[port].num : 0);
+        const struct retained_place *place =
+            retained_find(missing, end->guid, end->kind == FAB_HCA ? inv->ports[port].num : 0);
         if (place != NULL && (first == NULL || place->since < first->since))
             first = place;
     }
     return first;
 }
 
-static int64_t seen_at(const struct absent_place *place)
+static int64_t seen_at(const struct retained_place *place)
 {
     return place->seen != 0 ? place->seen : place->since;
 }
@@ -31,7 +31,7 @@ static int64_t seen_at(const struct absent_place *place)
 static int64_t cable_seen(const struct publisher *publisher, uint64_t guid, uint32_t num)
 {
     const uint32_t node = fab_inventory_find(&publisher->current, guid);
-    const struct absent_place *place =
+    const struct retained_place *place =
         node == FAB_NONE ? NULL
                          : cable_missing(&publisher->retention.missing, &publisher->current, node, num);
     return place == NULL ? 0 : seen_at(place);
@@ -50,7 +50,7 @@ static int64_t missing_seen(const struct publisher *publisher, uint64_t guid, ui
     for (uint32_t i = 0; i <= node->n_ports; i++) {
         const uint32_t port =
             i == 0 ? 0 : inv->ports[node->first_port + i - 1].num; /* a switch has 0 alone */
-        const struct absent_place *place = absent_find(&publisher->retention.missing, guid, port);
+        const struct retained_place *place = retained_find(&publisher->retention.missing, guid, port);
         if (place == NULL || (num != 0 && port != num))
             continue;
         int64_t seen = seen_at(place);

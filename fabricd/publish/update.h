@@ -80,9 +80,9 @@ struct update {
     struct announced announced;
     struct fab_retired lost;             /* as it will be, */
     bool remembers;                      /* if it will be another list */
-    struct absent missing;               /* where its inventory is a new one: of that */
+    struct retained missing;             /* where its inventory is a new one: of that */
     struct store_retained *missing_rows; /* for the store */
-    char boot[ABSENT_BOOT_MAX];
+    char boot[RETAINED_BOOT_MAX];
     struct built built;
     struct store_plane *known; /* borrowed snapshots: served planes, then retired ones */
     uint32_t n_known;

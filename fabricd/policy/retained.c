@@ -1,4 +1,4 @@
-#include "fabricd/policy/absent.h"
+#include "fabricd/policy/retained.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 void moment_now(struct moment *out)
 {
-    static char boot[ABSENT_BOOT_MAX]; /* it stays the same for as long as we live */
+    static char boot[RETAINED_BOOT_MAX]; /* it stays the same for as long as we live */
     if (boot[0] == '\0') {
         FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
         if (f == NULL || fscanf(f, "%39s", boot) != 1)
@@ -23,64 +23,64 @@ void moment_now(struct moment *out)
     snprintf(out->boot, sizeof(out->boot), "%s", boot);
 }
 
-void absent_free(struct absent *missing)
+void retained_free(struct retained *missing)
 {
     free(missing->places);
-    *missing = (struct absent){0};
+    *missing = (struct retained){0};
 }
 
 /* ---- from the store ---- */
 
 struct loading {
     const struct moment *now;
-    struct absent *out;
+    struct retained *out;
 };
 
 static int retention_load_row(const struct store_retained *row, void *cbdata)
 {
     const struct loading *loading = cbdata;
     const struct moment *now = loading->now;
-    struct absent *out = loading->out;
-    struct absent_place *larger = reallocarray(out->places, (size_t)out->n + 1, sizeof(*larger));
+    struct retained *out = loading->out;
+    struct retained_place *larger = reallocarray(out->places, (size_t)out->n + 1, sizeof(*larger));
     if (larger == NULL)
         return PMIXFAB_ERR_NOMEM;
     bool same_boot = strcmp(row->boot, now->boot) == 0 && row->counted <= now->running;
     out->places = larger;
-    out->places[out->n++] = (struct absent_place){.guid = row->guid,
-                                                  .port = row->port,
-                                                  .since = row->since,
-                                                  .seen = row->seen,
-                                                  .counted = same_boot ? row->counted : now->running};
+    out->places[out->n++] = (struct retained_place){.guid = row->guid,
+                                                    .port = row->port,
+                                                    .since = row->since,
+                                                    .seen = row->seen,
+                                                    .counted = same_boot ? row->counted : now->running};
     return 0;
 }
 
 static int retention_compare_place(const void *a, const void *b)
 {
-    const struct absent_place *x = a, *y = b;
+    const struct retained_place *x = a, *y = b;
     if (x->guid != y->guid)
         return x->guid < y->guid ? -1 : 1;
     return (x->port > y->port) - (x->port < y->port);
 }
 
-int absent_load(struct store *store, const struct moment *now, struct absent *out, struct fab_err *err)
+int retained_load(struct store *store, const struct moment *now, struct retained *out, struct fab_err *err)
 {
     struct loading loading = {now, out};
-    *out = (struct absent){0};
+    *out = (struct retained){0};
     int rc = store_retained_load(store, retention_load_row, &loading, err);
     if (rc == PMIXFAB_OK && out->n > 1)
         qsort(out->places, out->n, sizeof(*out->places), retention_compare_place);
     if (rc == PMIXFAB_ERR_NOMEM)
         fab_fail(err, rc, "out of memory");
     if (rc != PMIXFAB_OK)
-        absent_free(out);
+        retained_free(out);
     return rc;
 }
 
 /* ---- following ---- */
 
-struct absent_place *absent_find(const struct absent *missing, uint64_t guid, uint32_t port)
+struct retained_place *retained_find(const struct retained *missing, uint64_t guid, uint32_t port)
 {
-    const struct absent_place key = {.guid = guid, .port = port};
+    const struct retained_place key = {.guid = guid, .port = port};
     return missing->n == 0 ? NULL
                            : bsearch(&key, missing->places, missing->n, sizeof(key), retention_compare_place);
 }
@@ -92,25 +92,25 @@ static bool is_place(const struct fab_inventory *inv, const struct fab_node *nod
            (node->missing || inv->ports[p].missing);
 }
 
-static void add_place(const struct absent *before, uint64_t guid, uint32_t port, const struct moment *now,
-                      int64_t seen, struct absent *out)
+static void add_place(const struct retained *before, uint64_t guid, uint32_t port, const struct moment *now,
+                      int64_t seen, struct retained *out)
 {
-    const struct absent_place *known = absent_find(before, guid, port);
+    const struct retained_place *known = retained_find(before, guid, port);
     if (known == NULL)
-        known = absent_find(before, guid, 0);
-    struct absent_place *place = &out->places[out->n++];
-    *place = (struct absent_place){.since = now->wall, .seen = seen, .counted = now->running};
+        known = retained_find(before, guid, 0);
+    struct retained_place *place = &out->places[out->n++];
+    *place = (struct retained_place){.since = now->wall, .seen = seen, .counted = now->running};
     if (known != NULL)
         *place = *known;
     place->guid = guid;
     place->port = port;
 }
 
-int absent_follow(const struct absent *before, const struct fab_inventory *inv, const struct moment *now,
-                  int64_t seen, struct absent *out)
+int retained_follow(const struct retained *before, const struct fab_inventory *inv, const struct moment *now,
+                    int64_t seen, struct retained *out)
 {
     uint32_t n = 0;
-    *out = (struct absent){0};
+    *out = (struct retained){0};
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         n += inv->nodes[i].kind != FAB_HCA && inv->nodes[i].missing;
     for (uint32_t p = 0; p < inv->n_ports; p++)
@@ -131,18 +131,18 @@ int absent_follow(const struct absent *before, const struct fab_inventory *inv, 
 
 /* ---- time ---- */
 
-static int64_t retention_time_left(const struct absent_place *place, unsigned retire,
+static int64_t retention_time_left(const struct retained_place *place, unsigned retire,
                                    const struct moment *now)
 {
     return place->counted + retire * SECOND - now->running;
 }
 
-bool absent_is_due(const struct absent_place *place, unsigned retire, const struct moment *now)
+bool retained_is_due(const struct retained_place *place, unsigned retire, const struct moment *now)
 {
     return retention_time_left(place, retire, now) <= SECOND;
 }
 
-int64_t absent_next(const struct absent *missing, unsigned retire, const struct moment *now)
+int64_t retained_next(const struct retained *missing, unsigned retire, const struct moment *now)
 {
     int64_t first = -1;
     for (uint32_t i = 0; i < missing->n; i++) {

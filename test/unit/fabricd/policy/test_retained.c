@@ -1,6 +1,6 @@
 /* test_missing.c - for how long ports are missing: over restarts, boots, and clocks that jump. */
 
-#include "fabricd/policy/absent.h"
+#include "fabricd/policy/retained.h"
 #include "test/unit/store_fixture.h"
 #include "test/unit/test.h"
 
@@ -26,34 +26,37 @@ static void make(struct fab_inventory *inv, const char *missing)
 TEST(it_is_due_when_its_time_is_over)
 {
     struct fab_inventory inv;
-    struct absent none = {0}, first, second;
+    struct retained none = {0}, first, second;
     struct moment now = at(1000, 5000, "a");
     make(&inv, "node0001");
-    assert_int_equal(absent_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
+    assert_int_equal(retained_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
     assert_int_equal(first.n, 2);
-    const struct absent_place *host = absent_find(&first, inv.nodes[fabric_find(&inv, "node0001")].guid, 1);
+    const struct retained_place *host =
+        retained_find(&first, inv.nodes[fabric_find(&inv, "node0001")].guid, 1);
     assert_non_null(host);
     assert_true(host->port == 1);
     assert_int_equal(host->since, 5000 * S);
     assert_int_equal(host->seen, 4000 * S);
-    assert_int_equal(absent_next(&first, RETIRE, &now), 600 * S); /* the switch does not count */
+    assert_int_equal(retained_next(&first, RETIRE, &now), 600 * S); /* the switch does not count */
     now = at(1000 + 598, 5598, "a");
-    assert_false(absent_is_due(host, RETIRE, &now));
+    assert_false(retained_is_due(host, RETIRE, &now));
     now = at(1000 + 599, 5599, "a"); /* within a second: together with others */
-    assert_true(absent_is_due(host, RETIRE, &now));
-    assert_int_equal(absent_next(&first, RETIRE, &now), 1 * S);
+    assert_true(retained_is_due(host, RETIRE, &now));
+    assert_int_equal(retained_next(&first, RETIRE, &now), 1 * S);
     /* another one later; the first goes on */
     inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
     now = at(1300, 5300, "a");
-    assert_int_equal(absent_follow(&first, &inv, &now, 5200 * S, &second), PMIXFAB_OK);
+    assert_int_equal(retained_follow(&first, &inv, &now, 5200 * S, &second), PMIXFAB_OK);
     assert_int_equal(second.n, 3);
-    assert_int_equal(absent_find(&second, inv.nodes[fabric_find(&inv, "node0001")].guid, 1)->seen, 4000 * S);
-    assert_int_equal(absent_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->seen, 5200 * S);
-    assert_int_equal(absent_next(&second, RETIRE, &now), 300 * S);
-    absent_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->forgotten = true;
-    assert_int_equal(absent_next(&second, RETIRE, &now), 0);
-    absent_free(&first);
-    absent_free(&second);
+    assert_int_equal(retained_find(&second, inv.nodes[fabric_find(&inv, "node0001")].guid, 1)->seen,
+                     4000 * S);
+    assert_int_equal(retained_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->seen,
+                     5200 * S);
+    assert_int_equal(retained_next(&second, RETIRE, &now), 300 * S);
+    retained_find(&second, inv.nodes[fabric_find(&inv, "node0002")].guid, 1)->forgotten = true;
+    assert_int_equal(retained_next(&second, RETIRE, &now), 0);
+    retained_free(&first);
+    retained_free(&second);
     fab_inventory_destroy(&inv);
 }
 
@@ -61,22 +64,22 @@ TEST(a_clock_that_jumps_changes_nothing)
 {
     static const int64_t jumps[] = {-3600, 3600, -86400 * 365, 86400 * 365};
     struct fab_inventory inv;
-    struct absent none = {0}, list, again;
+    struct retained none = {0}, list, again;
     struct moment now = at(1000, 1000000000, "a");
     make(&inv, "node0001");
-    assert_int_equal(absent_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
+    assert_int_equal(retained_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
     for (size_t i = 0; i < 4; i++) {
         now = at(1100, 1000000100 + jumps[i], "a");
-        assert_int_equal(absent_next(&list, RETIRE, &now), 500 * S);
-        assert_int_equal(absent_follow(&list, &inv, &now, 4000 * S, &again), PMIXFAB_OK);
-        assert_int_equal(absent_next(&again, RETIRE, &now), 500 * S);
-        absent_free(&again);
+        assert_int_equal(retained_next(&list, RETIRE, &now), 500 * S);
+        assert_int_equal(retained_follow(&list, &inv, &now, 4000 * S, &again), PMIXFAB_OK);
+        assert_int_equal(retained_next(&again, RETIRE, &now), 500 * S);
+        retained_free(&again);
     }
-    absent_free(&list);
+    retained_free(&list);
     fab_inventory_destroy(&inv);
 }
 
-static void write_list(const char *path, const struct fab_inventory *inv, const struct absent *list,
+static void write_list(const char *path, const struct fab_inventory *inv, const struct retained *list,
                        const char *boot)
 {
     struct fab_err err = {""};
@@ -121,29 +124,29 @@ TEST_WITH(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup, folder
     };
     struct folder *folder = *state;
     struct fab_inventory inv, loaded;
-    struct absent none = {0}, list, read, followed;
+    struct retained none = {0}, list, read, followed;
     struct fab_err err = {""};
     struct moment now = at(1000, 1000000000, "a");
     make(&inv, "node0001");
-    assert_int_equal(absent_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
+    assert_int_equal(retained_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
     write_list(folder->db, &inv, &list, "a");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct store *store = open_store(folder->db);
         now = at(cases[i].running, cases[i].wall, cases[i].boot);
-        assert_int_equal(absent_load(store, &now, &read, &err), PMIXFAB_OK);
+        assert_int_equal(retained_load(store, &now, &read, &err), PMIXFAB_OK);
         assert_int_equal(store_load_inventory(store, &loaded, &err), PMIXFAB_OK);
         assert_true(fab_inventory_equal(&loaded, &inv)); /* who is missing is part of it */
-        assert_int_equal(absent_follow(&read, &loaded, &now, 4000 * S, &followed), PMIXFAB_OK);
+        assert_int_equal(retained_follow(&read, &loaded, &now, 4000 * S, &followed), PMIXFAB_OK);
         assert_int_equal(followed.n, 2);
         assert_int_equal(followed.places[0].since, 1000000000 * S);
         assert_int_equal(followed.places[0].seen, 4000 * S);
-        assert_int_equal(absent_next(&followed, RETIRE, &now), cases[i].left * S);
-        absent_free(&read);
-        absent_free(&followed);
+        assert_int_equal(retained_next(&followed, RETIRE, &now), cases[i].left * S);
+        retained_free(&read);
+        retained_free(&followed);
         fab_inventory_destroy(&loaded);
         store_close(store);
     }
-    absent_free(&list);
+    retained_free(&list);
     fab_inventory_destroy(&inv);
 }
 
@@ -151,7 +154,7 @@ TEST_WITH(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup, folder
 TEST(each_port_counts_for_itself)
 {
     struct fab_inventory inv;
-    struct absent none = {0}, first, second;
+    struct retained none = {0}, first, second;
     struct moment now = at(1000, 5000, "a");
     assert_int_equal(fabric_parse("random:4,40,6:5", &inv), PMIXFAB_OK);
     uint32_t hca = 0;
@@ -160,29 +163,29 @@ TEST(each_port_counts_for_itself)
     struct fab_port *ports = inv.ports + inv.nodes[hca].first_port;
     const uint64_t guid = inv.nodes[hca].guid;
     ports[1].missing = 1;
-    assert_int_equal(absent_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
+    assert_int_equal(retained_follow(&none, &inv, &now, 4000 * S, &first), PMIXFAB_OK);
     assert_int_equal(first.n, 1);
-    assert_null(absent_find(&first, guid, 1));
-    absent_find(&first, guid, 2)->forgotten = true;
+    assert_null(retained_find(&first, guid, 1));
+    retained_find(&first, guid, 2)->forgotten = true;
     now = at(1400, 5400, "a"); /* all of it is missing */
     ports[1].missing = 0;
     inv.nodes[hca].missing = 1;
-    assert_int_equal(absent_follow(&first, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
+    assert_int_equal(retained_follow(&first, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
     assert_int_equal(second.n, 2);
-    assert_int_equal(absent_find(&second, guid, 1)->since, 5400 * S);
-    assert_int_equal(absent_find(&second, guid, 2)->since, 5000 * S);
-    assert_true(absent_find(&second, guid, 2)->forgotten && !absent_find(&second, guid, 1)->forgotten);
-    absent_free(&second);
-    absent_free(&first);
+    assert_int_equal(retained_find(&second, guid, 1)->since, 5400 * S);
+    assert_int_equal(retained_find(&second, guid, 2)->since, 5000 * S);
+    assert_true(retained_find(&second, guid, 2)->forgotten && !retained_find(&second, guid, 1)->forgotten);
+    retained_free(&second);
+    retained_free(&first);
 
-    struct absent_place whole = {.guid = guid, .since = 4000 * S, .counted = 900 * S};
-    const struct absent older = {&whole, 1};
-    assert_int_equal(absent_follow(&older, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
+    struct retained_place whole = {.guid = guid, .since = 4000 * S, .counted = 900 * S};
+    const struct retained older = {&whole, 1};
+    assert_int_equal(retained_follow(&older, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
     assert_int_equal(second.n, 2);
-    assert_int_equal(absent_find(&second, guid, 1)->since, 4000 * S);
-    assert_int_equal(absent_find(&second, guid, 2)->since, 4000 * S);
-    assert_int_equal(absent_next(&second, RETIRE, &now), 100 * S);
-    absent_free(&second);
+    assert_int_equal(retained_find(&second, guid, 1)->since, 4000 * S);
+    assert_int_equal(retained_find(&second, guid, 2)->since, 4000 * S);
+    assert_int_equal(retained_next(&second, RETIRE, &now), 100 * S);
+    retained_free(&second);
     fab_inventory_destroy(&inv);
 }
 

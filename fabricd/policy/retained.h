@@ -12,19 +12,19 @@
 
 #include "fabricd/store/store.h"
 
-#define ABSENT_BOOT_MAX 40
+#define RETAINED_BOOT_MAX 40
 
 /* A moment by both clocks, in microseconds. */
 struct moment {
     int64_t wall;
     int64_t running; /* since the boot */
-    char boot[ABSENT_BOOT_MAX];
+    char boot[RETAINED_BOOT_MAX];
 };
 void moment_now(struct moment *out);
 
 /* A port of an HCA whose cable is not seen; or a switch. Of an HCA that is missing altogether each port
  * counts for itself, too. */
-struct absent_place {
+struct retained_place {
     uint64_t guid;
     uint32_t port;   /* 0: a switch (in a store's list also an HCA, as older versions wrote it) */
     int64_t since;   /* by the wall clock: the first sweep that did not see it */
@@ -32,27 +32,27 @@ struct absent_place {
     int64_t counted; /* by the running clock of this boot */
     bool forgotten;  /* an operator wants it retired now */
 };
-struct absent {
-    struct absent_place *places; /* by GUID and port */
+struct retained {
+    struct retained_place *places; /* by GUID and port */
     uint32_t n;
 };
-void absent_free(struct absent *missing);
+void retained_free(struct retained *missing);
 
 /* The store's list, as of this boot. */
-int absent_load(struct store *store, const struct moment *now, struct absent *out, struct fab_err *err);
+int retained_load(struct store *store, const struct moment *now, struct retained *out, struct fab_err *err);
 
 /* The list for an inventory: those that are in `before` go on, the others begin now, and were last seen at
  * `seen`. PMIXFAB_ERR_NOMEM. */
-int absent_follow(const struct absent *before, const struct fab_inventory *inv, const struct moment *now,
-                  int64_t seen, struct absent *out);
+int retained_follow(const struct retained *before, const struct fab_inventory *inv, const struct moment *now,
+                    int64_t seen, struct retained *out);
 
-struct absent_place *absent_find(const struct absent *missing, uint64_t guid, uint32_t port);
+struct retained_place *retained_find(const struct retained *missing, uint64_t guid, uint32_t port);
 
 /* Has it been missing for so many seconds, or will it within the next one (so that those of one accident are
  * retired together)? */
-bool absent_is_due(const struct absent_place *place, unsigned retire, const struct moment *now);
+bool retained_is_due(const struct retained_place *place, unsigned retire, const struct moment *now);
 
 /* In how many microseconds the first port is due, not below 0; -1: none is missing. */
-int64_t absent_next(const struct absent *missing, unsigned retire, const struct moment *now);
+int64_t retained_next(const struct retained *missing, unsigned retire, const struct moment *now);
 
 #endif
