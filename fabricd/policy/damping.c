@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/lower_bound.h"
+
 #define SECOND 1000000ll
 
 struct entry {
@@ -88,15 +90,7 @@ bool damping_is_switch(const struct damping_key *key)
 /* Where it stands, or would. */
 static uint32_t damping_position(const struct damping *damping, const struct damping_key *key)
 {
-    uint32_t low = 0, high = damping->n;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (damping_compare(&damping->entries[mid]->key, key) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return FAB_LOWER_BOUND(0, damping->n, i, damping_compare(&damping->entries[i]->key, key) < 0);
 }
 
 static struct entry *damping_find_entry(const struct damping *damping, const struct damping_key *key)

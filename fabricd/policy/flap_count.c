@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "topo/base/lower_bound.h"
+
 /* A node with a cable that came or went. */
 struct concerned {
     uint64_t guid;
@@ -52,15 +54,8 @@ static int transition_compare_guid(const void *a, const void *b)
 /* Asked for both ends of all cables: no bsearch(), which would take several times as long. */
 static struct concerned *find_node(const struct counting *c, uint64_t guid)
 {
-    uint32_t low = 0, high = c->n_nodes;
-    while (low < high) {
-        const uint32_t mid = low + (high - low) / 2;
-        if (c->nodes[mid].guid < guid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < c->n_nodes && c->nodes[low].guid == guid ? &c->nodes[low] : NULL;
+    uint32_t at = FAB_LOWER_BOUND(0, c->n_nodes, i, c->nodes[i].guid < guid);
+    return at < c->n_nodes && c->nodes[at].guid == guid ? &c->nodes[at] : NULL;
 }
 
 static void note_nodes(struct counting *c, const struct transition_cable *cable)

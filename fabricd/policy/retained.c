@@ -23,36 +23,7 @@ void moment_now(struct moment *out)
     snprintf(out->boot, sizeof(out->boot), "%s", boot);
 }
 
-void retained_free(struct retained *missing)
-{
-    free(missing->places);
-    *missing = (struct retained){0};
-}
-
-/* ---- from the store ---- */
-
-struct loading {
-    const struct moment *now;
-    struct retained *out;
-};
-
-static int retention_load_row(const struct store_retained *row, void *cbdata)
-{
-    const struct loading *loading = cbdata;
-    const struct moment *now = loading->now;
-    struct retained *out = loading->out;
-    struct retained_place *larger = reallocarray(out->places, (size_t)out->n + 1, sizeof(*larger));
-    if (larger == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    bool same_boot = strcmp(row->boot, now->boot) == 0 && row->counted <= now->running;
-    out->places = larger;
-    out->places[out->n++] = (struct retained_place){.guid = row->guid,
-                                                    .port = row->port,
-                                                    .since = row->since,
-                                                    .seen = row->seen,
-                                                    .counted = same_boot ? row->counted : now->running};
-    return 0;
-}
+/* ---- following ---- */
 
 static int retention_compare_place(const void *a, const void *b)
 {
@@ -61,22 +32,6 @@ static int retention_compare_place(const void *a, const void *b)
         return x->guid < y->guid ? -1 : 1;
     return (x->port > y->port) - (x->port < y->port);
 }
-
-int retained_load(struct store *store, const struct moment *now, struct retained *out, struct fab_err *err)
-{
-    struct loading loading = {now, out};
-    *out = (struct retained){0};
-    int rc = store_retained_load(store, retention_load_row, &loading, err);
-    if (rc == PMIXFAB_OK && out->n > 1)
-        qsort(out->places, out->n, sizeof(*out->places), retention_compare_place);
-    if (rc == PMIXFAB_ERR_NOMEM)
-        fab_fail(err, rc, "out of memory");
-    if (rc != PMIXFAB_OK)
-        retained_free(out);
-    return rc;
-}
-
-/* ---- following ---- */
 
 struct retained_place *retained_find(const struct retained *missing, uint64_t guid, uint32_t port)
 {
@@ -102,6 +57,8 @@ static void add_place(const struct retained *before, uint64_t guid, uint32_t por
     *place = (struct retained_place){.since = now->wall, .seen = seen, .counted = now->running};
     if (known != NULL)
         *place = *known;
+    if (strcmp(before->boot, now->boot) != 0 || place->counted > now->running)
+        place->counted = now->running;
     place->guid = guid;
     place->port = port;
 }
@@ -111,6 +68,7 @@ int retained_follow(const struct retained *before, const struct fab_inventory *i
 {
     uint32_t n = 0;
     *out = (struct retained){0};
+    snprintf(out->boot, sizeof(out->boot), "%s", now->boot);
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         n += inv->nodes[i].kind != FAB_HCA && inv->nodes[i].missing;
     for (uint32_t p = 0; p < inv->n_ports; p++)

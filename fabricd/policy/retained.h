@@ -10,9 +10,7 @@
 #ifndef FABRICD_MISSING_H
 #define FABRICD_MISSING_H
 
-#include "fabricd/store/store.h"
-
-#define RETAINED_BOOT_MAX 40
+#include "fabricd/store/store_absent.h"
 
 /* A moment by both clocks, in microseconds. */
 struct moment {
@@ -22,27 +20,8 @@ struct moment {
 };
 void moment_now(struct moment *out);
 
-/* A port of an HCA whose cable is not seen; or a switch. Of an HCA that is missing altogether each port
- * counts for itself, too. */
-struct retained_place {
-    uint64_t guid;
-    uint32_t port;   /* 0: a switch (in a store's list also an HCA, as older versions wrote it) */
-    int64_t since;   /* by the wall clock: the first sweep that did not see it */
-    int64_t seen;    /* the last one that did; 0: not known */
-    int64_t counted; /* by the running clock of this boot */
-    bool forgotten;  /* an operator wants it retired now */
-};
-struct retained {
-    struct retained_place *places; /* by GUID and port */
-    uint32_t n;
-};
-void retained_free(struct retained *missing);
-
-/* The store's list, as of this boot. */
-int retained_load(struct store *store, const struct moment *now, struct retained *out, struct fab_err *err);
-
-/* The list for an inventory: those that are in `before` go on, the others begin now, and were last seen at
- * `seen`. PMIXFAB_ERR_NOMEM. */
+/* The list for an inventory: those that are in `before` (of another boot: anew) go on, the others begin now,
+ * and were last seen at `seen`. *out is initialised here. PMIXFAB_ERR_NOMEM. */
 int retained_follow(const struct retained *before, const struct fab_inventory *inv, const struct moment *now,
                     int64_t seen, struct retained *out);
 

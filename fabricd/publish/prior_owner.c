@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "topo/base/lower_bound.h"
 #include "topo/snapshot/reader.h"
 
 void prior_owner_open(struct prior_owner *prior)
@@ -57,15 +58,8 @@ static const char *prior_owner_name(const struct served_set *served, enum fab_fa
     if (!table->collected)
         prior_owner_collect(served, kind, table);
     const struct prior_owner_entry wanted = {.value = value, .node = node};
-    uint32_t low = 0, high = table->n;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (by_value(&table->entries[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const struct prior_owner_entry *found = low < table->n ? &table->entries[low] : NULL;
+    uint32_t at = FAB_LOWER_BOUND(0, table->n, i, by_value(&table->entries[i], &wanted) < 0);
+    const struct prior_owner_entry *found = at < table->n ? &table->entries[at] : NULL;
     return found != NULL && found->value == value && found->node == node ? found->host : NULL;
 }
 

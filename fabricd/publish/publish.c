@@ -21,7 +21,7 @@ void publication_free(struct publication *publication)
 /* ---- into the store ------------------------------------------------------------------------------- */
 
 /* What was drafted is in the store now. */
-static void commit_update(struct update *update)
+static void commit_update(struct update *update, bool announced)
 {
     struct publisher *publisher = update->publisher;
     if (update->after == &update->inv) {
@@ -30,8 +30,7 @@ static void commit_update(struct update *update)
         fab_inventory_init(&update->inv);
         update->after = &publisher->current;
     }
-    retention_accept(update);
-    publish_remembered(update);
+    publish_remembered(update, announced);
     publish_announced(publisher, &update->announced);
     fab_findings_destroy(&publisher->findings);
     publisher->checked = false;
@@ -43,20 +42,22 @@ static void commit_update(struct update *update)
 static int store_quietly(struct update *update, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
+    if (update->n_rows > 0 || publisher->retention.news.n > 0)
+        return PMIXFAB_OK;
+    update->done = true;
+    int rc = update_remember(update, 0, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
     const struct store_publication facts = {.before = &publisher->current,
                                             .after = update->after,
                                             .announced = update->announced.rows,
                                             .n_announced = update->announced.n,
-                                            .missing = update->missing_rows,
-                                            .n_missing = update->missing.n};
-    int rc = PMIXFAB_OK;
-    if (update->n_rows > 0 || publisher->retention.news.n > 0)
-        return PMIXFAB_OK;
-    update->done = true;
+                                            .absent_before = &publisher->absent,
+                                            .absent = update->remembers ? &update->absent : NULL};
     if (update->announced.n > 0 || !fab_inventory_equal(&publisher->current, update->after))
         rc = store_publish(publisher->store, &facts, err);
     if (rc == PMIXFAB_OK)
-        commit_update(update);
+        commit_update(update, false);
     return rc;
 }
 
@@ -89,10 +90,8 @@ static int publish_write_change(struct update *update, struct fab_err *err)
                                              .n_planes = update->n_rows,
                                              .announced = update->announced.rows,
                                              .n_announced = update->announced.n,
-                                             .missing = update->missing_rows,
-                                             .n_missing = update->missing.n,
-                                             .lost_before = &publisher->lost,
-                                             .lost = update->remembers ? &update->lost : NULL};
+                                             .absent_before = &publisher->absent,
+                                             .absent = update->remembers ? &update->absent : NULL};
     staging_begin(update);
     int rc = store_publish(publisher->store, &change, err);
     staging_end(update);
@@ -116,7 +115,7 @@ static int store_change(struct update *update, struct fab_err *err)
         count_change(update->diff.changes[i].kind);
     update_accept_retired(update);
     retention_announced(publisher);
-    commit_update(update);
+    commit_update(update, true);
     return PMIXFAB_OK;
 }
 
@@ -206,7 +205,6 @@ static int run_stages(struct update *update, struct fab_err *err)
         take_fabric,
         tell_reports,
         build_draft,
-        retention_plan,
         retention_announce_flaps,
         update_announce_indices,
         store_quietly,
@@ -226,10 +224,8 @@ static void update_destroy(struct update *update)
     fab_diff_destroy(&update->diff);
     fab_inventory_destroy(&update->inv);
     announced_free(&update->announced);
-    retained_free(&update->missing);
-    fab_retired_destroy(&update->lost);
+    absent_free(&update->absent);
     store_planes_free(update->retired, update->n_retired);
-    free(update->missing_rows);
     free(update->known);
     free(update->rows);
     served_set_put(update->served);

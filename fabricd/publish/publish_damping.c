@@ -66,8 +66,7 @@ static bool damping_is_planned(uint64_t guid, void *cbdata)
         uint32_t at = fab_inventory_find(invs[i], guid);
         if (at == FAB_NONE)
             continue;
-        const struct fab_node *node = &invs[i]->nodes[at];
-        const char *name = fab_str(invs[i], node->kind == FAB_HCA ? node->host : node->name);
+        const char *name = fab_node_known_as(invs[i], &invs[i]->nodes[at]);
         for (uint32_t k = 0; k < n; k++)
             if (fab_same_host(all[k].name, name))
                 return true;

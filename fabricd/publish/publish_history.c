@@ -6,8 +6,8 @@
 int update_correlate(struct update *update, struct fab_err *err)
 {
     const struct publisher *publisher = update->publisher;
-    int rc =
-        fab_diff_correlate_with(&publisher->current, &update->inv, &update->publisher->lost, &update->diff);
+    int rc = fab_diff_correlate_with(&publisher->current, &update->inv, &update->publisher->absent.lost,
+                                     &update->diff);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "the difference cannot be understood: %s", pmixfab_strerror(rc));
     publish_stamp(&update->diff, update->seen, publish_history_since(publisher));

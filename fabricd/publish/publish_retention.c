@@ -12,23 +12,13 @@ int retention_init(struct publisher *publisher, struct fab_err *err)
     const struct config *config = publisher->config;
     const struct damping_limits limits = {config->flap_count, config->flap_window, config->suppress,
                                           config->suppress_max};
-    struct retained loaded;
-    struct moment now;
-    moment_now(&now);
     publisher->retention.damping = damping_new(&limits);
-    if (publisher->retention.damping == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    int rc = retained_load(publisher->store, &now, &loaded, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    rc = retained_follow(&loaded, &publisher->current, &now, 0, &publisher->retention.missing);
-    retained_free(&loaded);
-    return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
+    return publisher->retention.damping != NULL ? PMIXFAB_OK
+                                                : fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
 }
 
 void retention_free(struct retention *retention)
 {
-    retained_free(&retention->missing);
     damping_free(retention->damping);
     sweep_links_free(&retention->seen);
     fab_diff_destroy(&retention->news);
@@ -91,7 +81,7 @@ static bool may_stay(const struct fab_inventory *before, uint32_t port, void *cb
     const struct deciding *deciding = cbdata;
     const struct publisher *publisher = deciding->publisher;
     const struct retained_place *known = retained_find(
-        &publisher->retention.missing, before->nodes[before->ports[port].node].guid, before->ports[port].num);
+        &publisher->absent.missing, before->nodes[before->ports[port].node].guid, before->ports[port].num);
     if (publisher->config->retain_seconds == 0)
         return false;
     if (known == NULL)
@@ -141,8 +131,8 @@ int retention_retire(struct update *update, bool due, bool *none, struct fab_err
     struct moment now;
     moment_now(&now);
     *none = true;
-    for (uint32_t i = 0; i < publisher->retention.missing.n; i++) {
-        const struct retained_place *place = &publisher->retention.missing.places[i];
+    for (uint32_t i = 0; i < publisher->absent.missing.n; i++) {
+        const struct retained_place *place = &publisher->absent.missing.places[i];
         if (place->forgotten ||
             (due && place->port != 0 && retained_is_due(place, publisher->config->retain_seconds, &now)))
             *none = false;
@@ -151,44 +141,6 @@ int retention_retire(struct update *update, bool due, bool *none, struct fab_err
         return PMIXFAB_OK;
     int rc = fab_inventory_seen(&publisher->current, &update->inv, err);
     return rc == PMIXFAB_OK ? retain_what_lacks(update, due, err) : rc;
-}
-
-/* ---- the list ------------------------------------------------------------------------------------ */
-
-int retention_plan(struct update *update, struct fab_err *err)
-{
-    struct moment now;
-    if (update->after != &update->inv)
-        return PMIXFAB_OK;
-    moment_now(&now);
-    int rc = retained_follow(&update->publisher->retention.missing, update->after, &now,
-                             publish_history_since(update->publisher), &update->missing);
-    if (rc == PMIXFAB_OK) {
-        update->missing_rows = calloc((size_t)update->missing.n + 1, sizeof(*update->missing_rows));
-        rc = update->missing_rows == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
-    }
-    if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "out of memory");
-    snprintf(update->boot, sizeof(update->boot), "%s", now.boot);
-    for (uint32_t i = 0; i < update->missing.n; i++) {
-        const struct retained_place *place = &update->missing.places[i];
-        update->missing_rows[i] = (struct store_retained){.guid = place->guid,
-                                                          .port = place->port,
-                                                          .since = place->since,
-                                                          .seen = place->seen,
-                                                          .boot = update->boot,
-                                                          .counted = place->counted};
-    }
-    return PMIXFAB_OK;
-}
-
-void retention_accept(struct update *update)
-{
-    if (update->missing_rows == NULL)
-        return;
-    retained_free(&update->publisher->retention.missing);
-    update->publisher->retention.missing = update->missing;
-    update->missing = (struct retained){0};
 }
 
 /* ---- for the daemon ------------------------------------------------------------------------------ */
@@ -217,7 +169,7 @@ uint32_t publisher_forget(struct publisher *publisher, const char *name, bool *t
             if (!named && !at_missing(inv, p, name))
                 continue;
             struct retained_place *place =
-                retained_find(&publisher->retention.missing, node->guid, inv->ports[p].num);
+                retained_find(&publisher->absent.missing, node->guid, inv->ports[p].num);
             if (place != NULL)
                 found = place->forgotten = true;
         }
@@ -238,11 +190,11 @@ void publisher_waits(const struct publisher *publisher, struct publisher_waits *
                                     .suppressed = suppressed.cables,
                                     .suppressed_switches = suppressed.switches};
     if (publisher->swept != 0)
-        out->retire = retained_next(&retention->missing, publisher->config->retain_seconds, &now);
+        out->retire = retained_next(&publisher->absent.missing, publisher->config->retain_seconds, &now);
     if (suppressed.next != 0)
         out->release = suppressed.next > now.running ? suppressed.next - now.running : 0;
-    for (uint32_t i = 0; i < retention->missing.n; i++) { /* each HCA once */
-        const struct retained_place *place = &retention->missing.places[i];
+    for (uint32_t i = 0; i < publisher->absent.missing.n; i++) { /* each HCA once */
+        const struct retained_place *place = &publisher->absent.missing.places[i];
         out->missing += place->port != 0 && (i == 0 || place[-1].guid != place->guid);
     }
 }

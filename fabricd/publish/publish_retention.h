@@ -14,12 +14,11 @@ struct publisher;
 
 /* What the publisher remembers for this. */
 struct retention {
-    struct retained missing; /* of the current inventory */
     struct damping *damping;
     struct sweep_links seen; /* by the last good sweep */
     struct fab_diff news;    /* what is suppressed and no generation has told of yet */
 };
-int retention_init(struct publisher *publisher, struct fab_err *err); /* when the inventory is loaded */
+int retention_init(struct publisher *publisher, struct fab_err *err);
 void retention_free(struct retention *retention);
 
 /* Compute the difference from what is published, as far as that was seen, to the update's sweep; and fill in
@@ -41,9 +40,5 @@ int retention_retire(struct update *update, bool due, bool *none, struct fab_err
 /* Append the flaps that were not told yet to the update's diff; and when it is stored. */
 int retention_announce_flaps(struct update *update, struct fab_err *err);
 void retention_announced(struct publisher *publisher);
-
-/* The update's inventory is in the store, and so is its list of what is missing. */
-int retention_plan(struct update *update, struct fab_err *err); /* fill in update->missing and its rows */
-void retention_accept(struct update *update);
 
 #endif

@@ -1,10 +1,19 @@
-/* publish_lost.c - what was lost is remembered, so that what comes can be told as what it is. */
+/* publish_lost.c - what is absent, so that what comes can be told as what it is. */
 #include "fabricd/publish/update.h"
-#include "fabricd/store/store_retired.h"
+#include "topo/base/lower_bound.h"
 
-int publisher_read_lost(struct publisher *publisher, struct fab_err *err)
+int publisher_read_absent(struct publisher *publisher, struct fab_err *err)
 {
-    return store_retired_load(publisher->store, &publisher->lost, err);
+    struct moment now;
+    struct retained followed;
+    int rc = store_absent_load(publisher->store, &publisher->absent, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    moment_now(&now);
+    rc = retained_follow(&publisher->absent.missing, &publisher->current, &now, 0, &followed);
+    retained_free(&publisher->absent.missing);
+    publisher->absent.missing = followed;
+    return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
 }
 
 /* Of a cable at either end: a port of an HCA, or a switch as a whole, has been missing. */
@@ -32,8 +41,7 @@ static int64_t cable_seen(const struct publisher *publisher, uint64_t guid, uint
 {
     const uint32_t node = fab_inventory_find(&publisher->current, guid);
     const struct retained_place *place =
-        node == FAB_NONE ? NULL
-                         : cable_missing(&publisher->retention.missing, &publisher->current, node, num);
+        node == FAB_NONE ? NULL : cable_missing(&publisher->absent.missing, &publisher->current, node, num);
     return place == NULL ? 0 : seen_at(place);
 }
 
@@ -44,17 +52,15 @@ static int64_t missing_seen(const struct publisher *publisher, uint64_t guid, ui
     const struct fab_inventory *inv = &publisher->current;
     const uint32_t at = fab_inventory_find(inv, guid);
     const struct fab_node *node = at == FAB_NONE ? NULL : &inv->nodes[at];
+    const struct retained *missing = &publisher->absent.missing;
     int64_t last = 0;
     if (node == NULL || (num == 0 && !node->missing))
         return 0;
-    for (uint32_t i = 0; i <= node->n_ports; i++) {
-        const uint32_t port =
-            i == 0 ? 0 : inv->ports[node->first_port + i - 1].num; /* a switch has 0 alone */
-        const struct retained_place *place = retained_find(&publisher->retention.missing, guid, port);
-        if (place == NULL || (num != 0 && port != num))
-            continue;
-        int64_t seen = seen_at(place);
-        last = seen > last ? seen : last;
+    uint32_t place = FAB_LOWER_BOUND(0, missing->n, i, missing->places[i].guid < guid);
+    for (; place < missing->n && missing->places[place].guid == guid; place++) {
+        int64_t seen = seen_at(&missing->places[place]);
+        if ((num == 0 || missing->places[place].port == num) && seen > last)
+            last = seen;
     }
     return last;
 }
@@ -62,7 +68,7 @@ static int64_t missing_seen(const struct publisher *publisher, uint64_t guid, ui
 void update_correct_seen(struct update *update)
 {
     const struct publisher *publisher = update->publisher;
-    for (uint32_t i = 0; publisher->retention.missing.n > 0 && i < update->diff.n; i++) {
+    for (uint32_t i = 0; publisher->absent.missing.n > 0 && i < update->diff.n; i++) {
         struct fab_change *change = &update->diff.changes[i];
         int64_t seen = 0;
         switch (change->kind) {
@@ -96,23 +102,34 @@ int update_remember(struct update *update, uint64_t generation, struct fab_err *
 {
     struct publisher *publisher = update->publisher;
     struct store_bounds bounds;
+    struct moment now;
     if (update->after != &update->inv) /* reports alone */
         return PMIXFAB_OK;
-    int rc = store_bounds(publisher->store, &bounds, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    rc = fab_retired_update(&publisher->lost, &publisher->current, &update->inv, &update->diff, generation,
-                            bounds.trimmed, &update->lost);
+    moment_now(&now);
+    int rc = retained_follow(&publisher->absent.missing, &update->inv, &now, publish_history_since(publisher),
+                             &update->absent.missing);
+    if (rc == PMIXFAB_OK && generation != 0) {
+        rc = store_bounds(publisher->store, &bounds, err);
+        if (rc != PMIXFAB_OK)
+            return rc;
+        rc = fab_retired_update(&publisher->absent.lost, &publisher->current, &update->inv, &update->diff,
+                                generation, bounds.trimmed, &update->absent.lost);
+    }
     update->remembers = rc == PMIXFAB_OK;
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
 }
 
-void publish_remembered(struct update *update)
+void publish_remembered(struct update *update, bool lost)
 {
+    struct absent *now = &update->publisher->absent;
     if (!update->remembers)
         return;
-    fab_retired_destroy(&update->publisher->lost);
-    update->publisher->lost = update->lost;
-    update->lost = (struct fab_retired){0};
+    if (!lost) { /* is as it was */
+        update->absent.lost = now->lost;
+        now->lost = (struct fab_retired){0};
+    }
+    absent_free(now);
+    *now = update->absent;
+    update->absent = (struct absent){0};
     update->remembers = false;
 }

@@ -169,7 +169,7 @@ int publisher_new(const struct config *config, struct publisher **out, struct fa
     if (rc == PMIXFAB_OK)
         rc = retention_init(publisher, err);
     if (rc == PMIXFAB_OK)
-        rc = publisher_read_lost(publisher, err);
+        rc = publisher_read_absent(publisher, err);
     if (rc == PMIXFAB_OK)
         rc = publisher_read_reports(publisher, err);
     if (rc == PMIXFAB_OK)
@@ -193,7 +193,7 @@ void publisher_free(struct publisher *publisher)
     fab_names_free(publisher->names);
     retention_free(&publisher->retention);
     fab_inventory_destroy(&publisher->current);
-    fab_retired_destroy(&publisher->lost);
+    absent_free(&publisher->absent);
     published_reports_free(&publisher->reports);
     join_findings_free(&publisher->found);
     fab_join_cache_free(publisher->joins);

@@ -10,7 +10,6 @@
 #include "fabricd/publish/publish_retention.h"
 #include "fabricd/serving/rundir.h"
 #include "topo/check/check.h"
-#include "topo/correlate/retired.h"
 #include "topo/diff/diff.h"
 #include "topo/inventory/names.h"
 
@@ -40,8 +39,8 @@ struct publisher {
     struct store *store;
     struct fab_names *names;
     struct fab_inventory current; /* what the sweep saw, as published last, finished and named */
-    struct retention retention;   /* what is missing in it, and what flaps */
-    struct fab_retired lost;      /* what was lost before, and is not back */
+    struct absent absent;         /* what is missing in it, and what was lost before and is not back */
+    struct retention retention;   /* what flaps */
     struct published_reports reports;
     struct fab_join_cache *joins; /* the last joining, for the next */
     struct join_findings found;
@@ -78,11 +77,8 @@ struct update {
     struct fab_diff diff;        /* understood */
     int64_t seen;                /* when its sweep was taken */
     struct announced announced;
-    struct fab_retired lost;             /* as it will be, */
-    bool remembers;                      /* if it will be another list */
-    struct retained missing;             /* where its inventory is a new one: of that */
-    struct store_retained *missing_rows; /* for the store */
-    char boot[RETAINED_BOOT_MAX];
+    struct absent absent; /* where its inventory is a new one: as it will be */
+    bool remembers;       /* that is so */
     struct built built;
     struct store_plane *known; /* borrowed snapshots: served planes, then retired ones */
     uint32_t n_known;
@@ -154,15 +150,16 @@ void publish_stamp(struct fab_diff *diff, int64_t first_seen, int64_t last_seen)
 /* When what is published was seen last; before the first sweep since the start, when it was published. */
 int64_t publish_history_since(const struct publisher *publisher);
 
-/* ---- publish_lost.c: what was lost ---- */
+/* ---- publish_lost.c: what is absent ---- */
 
-/* The list from the store. */
-int publisher_read_lost(struct publisher *publisher, struct fab_err *err);
+/* From the store, when the inventory is loaded. */
+int publisher_read_absent(struct publisher *publisher, struct fab_err *err);
 /* What was missing was last seen before it was. */
 void update_correct_seen(struct update *update);
-/* The list as it will be after this generation. The update's changes are as they will be told. */
+/* As it will be after this generation (0: none is told of, and what was lost stays). The update's changes are
+ * as they will be told. */
 int update_remember(struct update *update, uint64_t generation, struct fab_err *err);
-void publish_remembered(struct update *update); /* it is in the store */
+void publish_remembered(struct update *update, bool lost); /* it is in the store, also what was lost */
 
 void publish_announced(struct publisher *publisher, struct announced *announced); /* they are in the store */
 void announced_free(struct announced *announced);

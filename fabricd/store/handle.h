@@ -4,7 +4,7 @@
  * store.c opens and closes, store_lock.c keeps a second fabricd out, store_migrate.c brings the schema up to
  * date, store_sql.c runs statements and explains SQLite's errors. A table family each: store_inventory.c
  * (reading), store_rows.c (writing) and store_digest.c; store_planes.c; store_history.c; store_trim.c;
- * store_reports.c; store_missing.c.
+ * store_reports.c; store_absent.c.
  * store_publish.c makes one transaction of them.
  */
 #ifndef FABRICD_STORE_PRIV_H
@@ -56,8 +56,6 @@ struct store {
 
     sqlite3_stmt *bounds, *bounds_put, *bounds_count, *pages; /* the history as a whole */
     sqlite3_stmt *trim_next, *trim_oldest, *trim_subject, *trim_generations;
-
-    sqlite3_stmt *missing, *missing_put, *missing_clear;
 
     sqlite3_stmt *reports, *report_put, *report_delete, *report_keep;
     sqlite3_stmt *announced, *announced_bytes, *announced_put,
@@ -118,7 +116,6 @@ int store_rows_prepare(struct store *store, struct fab_err *err);
 int store_planes_prepare(struct store *store, struct fab_err *err);
 int store_history_prepare(struct store *store, struct fab_err *err);
 int store_reports_prepare(struct store *store, struct fab_err *err);
-int store_retained_prepare(struct store *store, struct fab_err *err);
 int store_trim_prepare(struct store *store, struct fab_err *err);
 
 /* The numbers among the columns of a node and of a port, which are called as the members are; and all
@@ -151,8 +148,6 @@ int store_write_generation(struct store *store, const struct store_publication *
                            struct fab_err *err);
 /* So many changes more. */
 int store_count_changes(struct store *store, uint32_t n, struct fab_err *err);
-int store_write_retained(struct store *store, const struct store_retained *rows, uint32_t n,
-                         struct fab_err *err);
 int store_write_announced(struct store *store, const struct store_report *announced, struct fab_err *err);
 
 /* The digest of the stored inventory; *found is false where none was stored. */

@@ -185,8 +185,6 @@ static int store_prepare_schema(struct store *store, struct fab_err *err)
         rc = store_reports_prepare(store, err);
     if (rc == PMIXFAB_OK)
         rc = store_trim_prepare(store, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_retained_prepare(store, err);
     return rc;
 }
 

@@ -30,7 +30,7 @@ int store_open(const char *path, struct store **out, struct fab_err *err);
 void store_close(struct store *store); /* NULL allowed */
 
 struct pmixfab;
-struct fab_retired;
+struct absent;
 
 /* One plane as known to the store. */
 struct store_plane {
@@ -86,20 +86,6 @@ int store_reports_published(struct store *store, store_report_fn fn, void *cbdat
 int store_report_published(struct store *store, const char *host, void **bytes, size_t *size,
                            struct fab_err *err);
 
-/* ---- since when ports and switches are missing ---- */
-
-struct store_retained {
-    uint64_t guid;
-    uint32_t port;    /* 0: the node as a whole: a switch, or an HCA as older versions wrote it */
-    int64_t since;    /* microseconds since 1970, as the clock was */
-    int64_t seen;     /* when it was there last, likewise; 0: not known */
-    const char *boot; /* of the machine, by its id */
-    int64_t counted;  /* microseconds since that boot */
-};
-typedef int (*store_retained_fn)(const struct store_retained *row, void *cbdata); /* non-zero ends the walk */
-/* In no order. Negative what fn returns is an error and returned; fn must not call the store. */
-int store_retained_load(struct store *store, store_retained_fn fn, void *cbdata, struct fab_err *err);
-
 /* A change to publish: all of it or nothing, in one transaction. */
 struct store_publication {
     /* Asked when everything is written, right before the commit: an error of it is that of the whole. NULL:
@@ -120,12 +106,9 @@ struct store_publication {
      * published no more (digest 0). */
     const struct store_report *announced;
     uint32_t n_announced;
-    /* Since when which ports and switches are missing: all of them, in place of those that stand there. NULL:
-     * as it is. */
-    const struct store_retained *missing;
-    uint32_t n_missing;
-    /* What was lost and is not back: what the store holds, and what it shall hold. NULL: as it is. */
-    const struct fab_retired *lost_before, *lost;
+    /* What is absent (store_absent.h): what the store holds, and what it shall hold; what was lost, with a
+     * generation only. NULL: as it is. */
+    const struct absent *absent_before, *absent;
 };
 
 /*

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "fabricd/store/handle.h"
+#include "topo/base/lower_bound.h"
 
 int store_inventory_prepare(struct store *store, struct fab_err *err)
 {
@@ -117,19 +118,11 @@ static int inventory_read_port(struct reading *r)
 /* The port (node GUID, number) among those that were read; FAB_NONE. */
 static uint32_t reading_find_port(const struct fab_inventory *inv, int64_t guid, uint64_t num)
 {
-    uint32_t low = 0, high = inv->n_ports;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const struct fab_port *port = &inv->ports[middle];
-        int64_t key = key_of(inv, port->node);
-        if (key == guid && port->num == num)
-            return middle;
-        if (key < guid || (key == guid && port->num < num))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return FAB_NONE;
+    const struct fab_port *ports = inv->ports;
+    uint32_t at = FAB_LOWER_BOUND(0, inv->n_ports, i,
+                                  key_of(inv, ports[i].node) < guid ||
+                                      (key_of(inv, ports[i].node) == guid && ports[i].num < num));
+    return at < inv->n_ports && key_of(inv, ports[at].node) == guid && ports[at].num == num ? at : FAB_NONE;
 }
 
 static int read_link(struct reading *r)

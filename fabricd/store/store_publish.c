@@ -1,6 +1,6 @@
 /* store_publish.c - a change, whole or not at all: transactions. */
 #include "fabricd/store/handle.h"
-#include "fabricd/store/store_retired.h"
+#include "fabricd/store/store_absent.h"
 
 /* Numbers of generations leave no gap, but after a restore, and are never given twice. */
 static int check_generation(struct store *store, uint64_t generation, struct fab_err *err)
@@ -42,10 +42,9 @@ static int store_write_update(struct store *store, const struct store_publicatio
         rc = store_write_plane(store, &publication->planes[i], err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < publication->n_announced; i++)
         rc = store_write_announced(store, &publication->announced[i], err);
-    if (rc == PMIXFAB_OK && publication->missing != NULL)
-        rc = store_write_retained(store, publication->missing, publication->n_missing, err);
-    if (rc == PMIXFAB_OK && publication->lost != NULL)
-        rc = store_write_retired(store, publication->lost_before, publication->lost, err);
+    if (rc == PMIXFAB_OK && publication->absent != NULL)
+        rc = store_write_absent(store, publication->absent_before, publication->absent,
+                                publication->generation != 0, err);
     if (rc == PMIXFAB_OK && publication->ready != NULL)
         rc = publication->ready(publication->ready_data, err);
     return rc;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "topo/base/lower_bound.h"
+
 static bool is_sorted(const struct fab_key *keys, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
@@ -42,13 +44,6 @@ bool fab_radix_sort(struct fab_key *keys, struct fab_key *scratch, uint32_t n)
 
 uint32_t fab_radix_find(const struct fab_key *keys, uint32_t n, uint64_t value)
 {
-    uint32_t low = 0, high = n;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (keys[mid].value < value)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < n && keys[low].value == value ? keys[low].index : UINT32_MAX;
+    uint32_t at = FAB_LOWER_BOUND(0, n, i, keys[i].value < value);
+    return at < n && keys[at].value == value ? keys[at].index : UINT32_MAX;
 }

@@ -9,42 +9,30 @@
 
 /* ---- raw changes ---------------------------------------------------------------------------------- */
 
-static int raw_compare_key(const void *a, const void *b, void *raw)
+static int correlation_order_keys(const struct fab_change *x, const struct fab_change *y)
 {
-    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const struct fab_change *x = &((const struct fab_diff *)raw)->changes[i],
-                            *y = &((const struct fab_diff *)raw)->changes[k];
-
     if (x->kind != y->kind)
         return x->kind < y->kind ? -1 : 1;
     if (x->guid != y->guid)
         return x->guid < y->guid ? -1 : 1;
-    if (x->port != y->port)
-        return x->port < y->port ? -1 : 1;
-    return i < k ? -1 : i > k; /* several facts of one port */
+    return x->port < y->port ? -1 : x->port > y->port;
+}
+
+static int raw_compare_key(const void *a, const void *b, void *raw)
+{
+    const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const struct fab_diff *diff = raw;
+    int order = correlation_order_keys(&diff->changes[i], &diff->changes[k]);
+    return order != 0 ? order : i < k ? -1 : i > k; /* several facts of one port */
 }
 
 /* The first place in by_key that is not before this key. */
 static uint32_t lower_bound(const struct correlation *s, enum fab_change_kind kind, uint64_t guid,
                             uint32_t port)
 {
-    uint32_t low = 0, high = s->raw->n;
-
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        const struct fab_change *c = &s->raw->changes[s->by_key[mid]];
-        bool before = c->kind != kind ? c->kind < kind : c->guid != guid ? c->guid < guid : c->port < port;
-        if (before)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
-bool correlation_is_taken(const struct correlation *s, uint32_t raw)
-{
-    return s->taken[raw];
+    const struct fab_change key = {.kind = kind, .guid = guid, .port = port};
+    return FAB_LOWER_BOUND(0, s->raw->n, mid,
+                           correlation_order_keys(&s->raw->changes[s->by_key[mid]], &key) < 0);
 }
 
 const struct fab_change *claim_raw_this(struct correlation *s, uint32_t raw)
@@ -54,9 +42,7 @@ const struct fab_change *claim_raw_this(struct correlation *s, uint32_t raw)
     return &s->raw->changes[raw];
 }
 
-/* One of those about this node: of this port, or with port FAB_NONE of any. */
-static uint32_t raw_claim_first(struct correlation *s, enum fab_change_kind kind, uint64_t guid,
-                                uint32_t port)
+uint32_t claim_raw(struct correlation *s, enum fab_change_kind kind, uint64_t guid, uint32_t port)
 {
     uint32_t at = lower_bound(s, kind, guid, port == FAB_NONE ? 0 : port);
 
@@ -72,14 +58,9 @@ static uint32_t raw_claim_first(struct correlation *s, enum fab_change_kind kind
     return FAB_NONE;
 }
 
-uint32_t claim_raw(struct correlation *s, enum fab_change_kind kind, uint64_t guid, uint32_t port)
-{
-    return raw_claim_first(s, kind, guid, port);
-}
-
 void claim_raw_node(struct correlation *s, enum fab_change_kind kind, uint64_t guid)
 {
-    while (raw_claim_first(s, kind, guid, FAB_NONE) != FAB_NONE) {
+    while (claim_raw(s, kind, guid, FAB_NONE) != FAB_NONE) {
     }
 }
 
@@ -87,24 +68,16 @@ void claim_raw_node(struct correlation *s, enum fab_change_kind kind, uint64_t g
 uint32_t claim_raw_host(struct correlation *s, enum fab_change_kind kind, const char *name)
 {
     char what[DIFF_NODE_TEXT];
-    uint32_t low = 0, high = s->raw->n;
+    const struct fab_change *list = s->raw->changes;
 
     fab_text_clean(what, sizeof(what), name, strlen(name), NULL);
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        const struct fab_change *c = &s->raw->changes[mid];
-        if (c->kind != kind ? c->kind < kind : fab_natural_cmp(c->what, what) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    for (; low < s->raw->n; low++) {
-        const struct fab_change *c = &s->raw->changes[low];
-        if (c->kind != kind || strcmp(c->what, what) != 0)
-            break;
-        if (!s->taken[low]) {
-            claim_raw_this(s, low);
-            return low;
+    uint32_t at =
+        FAB_LOWER_BOUND(0, s->raw->n, i,
+                        list[i].kind != kind ? list[i].kind < kind : fab_natural_cmp(list[i].what, what) < 0);
+    for (; at < s->raw->n && list[at].kind == kind && strcmp(list[at].what, what) == 0; at++) {
+        if (!s->taken[at]) {
+            claim_raw_this(s, at);
+            return at;
         }
     }
     return FAB_NONE;
@@ -152,8 +125,7 @@ void correlation_subject(struct correlation *s, const char *name)
 void correlation_subject_node(struct correlation *s, const struct fab_inventory *inv, uint32_t node)
 {
     char text[DIFF_NODE_TEXT];
-    const char *name =
-        fab_str(inv, is_kind(inv, node, FAB_HCA) ? inv->nodes[node].host : inv->nodes[node].name);
+    const char *name = fab_node_known_as(inv, &inv->nodes[node]);
 
     if (*name != '\0') {
         correlation_subject(s, name);
@@ -182,26 +154,13 @@ void correlation_conclude(struct correlation *s, enum fab_change_kind kind, uint
                                            .why = why,
                                            .subjects = s->subjects.used > 0 ? s->subjects.text : "",
                                            .n_raw = s->n_taken,
+                                           .was_lost = s->past.was_lost,
                                            .renamed = s->past.renamed,
                                            .former = s->past.former,
                                            .last_seen = s->past.seen});
     s->n_taken = 0;
     s->past = (struct conclusion){0};
     s->subjects.used = 0;
-}
-
-/* ---- ports of nodes that are matched ------------------------------------------------------------- */
-
-uint32_t correlation_port_after(const struct correlation *s, uint32_t port)
-{
-    uint32_t node = s->to_after[s->before->ports[port].node];
-    return node == FAB_NONE ? FAB_NONE : fab_inventory_port(s->after, node, s->before->ports[port].num);
-}
-
-uint32_t correlation_port_before(const struct correlation *s, uint32_t port)
-{
-    uint32_t node = s->to_before[s->after->ports[port].node];
-    return node == FAB_NONE ? FAB_NONE : fab_inventory_port(s->before, node, s->after->ports[port].num);
 }
 
 /* ---- the way -------------------------------------------------------------------------------------- */
@@ -238,12 +197,6 @@ static void correlate_conclude(struct correlation *s)
     correlation_rest(s);
 }
 
-int fab_diff_correlate(const struct fab_inventory *before, const struct fab_inventory *after,
-                       struct fab_diff *diff)
-{
-    return fab_diff_correlate_with(before, after, NULL, diff);
-}
-
 int fab_diff_correlate_with(const struct fab_inventory *before, const struct fab_inventory *after,
                             struct fab_retired *lost, struct fab_diff *diff)
 {
@@ -253,8 +206,8 @@ int fab_diff_correlate_with(const struct fab_inventory *before, const struct fab
 
     if ((!before->finished && before->n_nodes > 0) || !after->finished)
         return PMIXFAB_ERR_INVAL;
-    for (uint32_t i = 0; lost != NULL && i < lost->n_cables; i++)
-        lost->cables[i].used = false;
+    for (uint32_t i = 0; lost != NULL && i < lost->cables.n; i++)
+        lost->cables.items[i].used = false;
     if (diff->n == 0)
         return PMIXFAB_OK;
     s.out.rc = correlate_prepare(&s) ? correlation_match(&s) : PMIXFAB_ERR_NOMEM;

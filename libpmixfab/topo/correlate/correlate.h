@@ -46,23 +46,20 @@
 /*
  * Put *diff, as fab_diff_compute(before, after) has made it, into these words: every change gets `why` and
  * subjects. n_lost stays what it was. Equal inventories and diffs give equal results.
- * PMIXFAB_ERR_NOMEM, PMIXFAB_ERR_INVAL where one is not finished; *diff is then as it was.
- */
-int fab_diff_correlate(const struct fab_inventory *before, const struct fab_inventory *after,
-                       struct fab_diff *diff);
-
-/*
- * As above, and what comes is looked for among what was lost before (NULL allowed; finished), by the same
- * rules:
+ *
+ * What comes is looked for among what was lost before (NULL allowed; finished), by the same rules:
  *  switch-back      the same GUID; cables that are not where they were are told for themselves
  *  switch-replaced  by more than half of the ports around it, as above
  *  host-back        an HCA with the same GUID at its old place, or renamed; else host-moved
  *  hca-replaced     the same host's and device's name, which no other HCA that came or was lost has; or at
- * the switch port where one was last port-back        a cable of an HCA that was there meanwhile link-back a
- * cable between the same two ports of switches cable-moved      of two cables that were lost at its ends the
- * one lost last; none of two lost at once `why` says in which generation it was lost, and last_seen is set.
- * Each raw change is still told once. Marks the cables of `lost` that were found elsewhere as used, and all
- * others as not.
+ *                   the switch port where one was last
+ *  port-back        a cable of an HCA that was there meanwhile
+ *  link-back        a cable between the same two ports of switches
+ *  cable-moved      of two cables that were lost at its ends the one lost last; none of two lost at once
+ * `why` says in which generation it was lost, and last_seen is set. Each raw change is still told once. Marks
+ * the cables of `lost` that were found elsewhere as used, and all others as not.
+ *
+ * PMIXFAB_ERR_NOMEM, PMIXFAB_ERR_INVAL where one is not finished; *diff is then as it was.
  */
 int fab_diff_correlate_with(const struct fab_inventory *before, const struct fab_inventory *after,
                             struct fab_retired *lost, struct fab_diff *diff);

@@ -1,19 +1,19 @@
 /*
  * understand_priv.h - shared by the files of understand only.
  *
- * understand.c holds the list of raw changes and which are told already; understand_match.c and
- * understand_switches.c find out which node is which; understand_nodes.c, understand_cables.c,
- * understand_claims.c and understand_rest.c draw the conclusions, in an order that matters: who comes first
- * has the raw changes. understand_lost.c and understand_back.c do both with what was lost in generations
- * before.
+ * understand.c holds the list of raw changes and which are told already; understand_match.c finds out which
+ * node is which; understand_nodes.c, understand_cables.c, understand_claims.c and understand_rest.c draw the
+ * conclusions, in an order that matters: who comes first has the raw changes. understand_lost.c and
+ * understand_back.c do both with what was lost in generations before.
  */
 #ifndef FAB_TOPO_UNDERSTAND_PRIV_H
 #define FAB_TOPO_UNDERSTAND_PRIV_H
 
-#include "topo/base/majority.h"
+#include "topo/base/lower_bound.h"
 #include "topo/correlate/correlate.h"
 #include "topo/correlate/retired.h"
 #include "topo/diff/text_sizes.h"
+#include "topo/inventory/pairing.h"
 
 /* A list of subjects in the making. */
 struct subjects {
@@ -32,7 +32,7 @@ struct lost_end {
 struct conclusion {
     uint64_t former;
     int64_t seen; /* last; 0: whoever publishes knows */
-    bool renamed;
+    bool renamed, was_lost;
 };
 
 struct correlation {
@@ -55,7 +55,7 @@ struct correlation {
 
 /* ---- understand.c: raw changes ---- */
 
-/* Take a change that nobody took; FAB_NONE: there is none. */
+/* Take a change of this port, or with FAB_NONE of any, that nobody took; FAB_NONE: there is none. */
 uint32_t claim_raw(struct correlation *s, enum fab_change_kind kind, uint64_t guid, uint32_t port);
 /* All of this kind that are about a node, whichever port. */
 void claim_raw_node(struct correlation *s, enum fab_change_kind kind, uint64_t guid);
@@ -64,7 +64,6 @@ uint32_t claim_raw_host(struct correlation *s, enum fab_change_kind kind, const 
 /* A cable's, from either of its ports. */
 uint32_t claim_raw_link(struct correlation *s, enum fab_change_kind kind, const struct fab_inventory *inv,
                         uint32_t port);
-bool correlation_is_taken(const struct correlation *s, uint32_t raw);
 /* Take this one, which nobody took. */
 const struct fab_change *claim_raw_this(struct correlation *s, uint32_t raw);
 
@@ -79,8 +78,28 @@ void correlation_conclude(struct correlation *s, enum fab_change_kind kind, uint
                           const char *what, const char *before, const char *after, const char *why);
 
 /* Where a port of `before` is in `after`; FAB_NONE. And back. */
-uint32_t correlation_port_after(const struct correlation *s, uint32_t port);
-uint32_t correlation_port_before(const struct correlation *s, uint32_t port);
+static inline struct pairing correlation_pairs(const struct correlation *s)
+{
+    return (struct pairing){s->before, s->after, s->to_after, s->to_before};
+}
+
+static inline uint32_t correlation_port_after(const struct correlation *s, uint32_t port)
+{
+    const struct pairing pairs = correlation_pairs(s);
+    return pairing_port_after(&pairs, port);
+}
+
+static inline uint32_t correlation_port_before(const struct correlation *s, uint32_t port)
+{
+    const struct pairing pairs = correlation_pairs(s);
+    return pairing_port_before(&pairs, port);
+}
+
+/* The cable of which this is an end. */
+static inline struct fab_lost_item *correlation_cable(const struct correlation *s, const struct lost_end *end)
+{
+    return &s->lost->cables.items[end->cable];
+}
 
 static inline bool is_kind(const struct fab_inventory *inv, uint32_t node, enum fab_node_kind kind)
 {
@@ -109,9 +128,28 @@ bool correlation_switch_renamed(const struct correlation *s, uint64_t guid); /* 
 
 /* ---- which node is which ---- */
 
-int correlation_match(struct correlation *s); /* understand_match.c: all of it */
-void correlation_match_switches(
-    struct correlation *s); /* understand_switches.c: those that are not matched */
+int correlation_match(struct correlation *s); /* understand_match.c */
+
+/* HCAs by the names of their hosts, then their own. */
+struct correlation_named {
+    const char *host, *name;
+    uint32_t node;
+};
+static inline struct correlation_named correlation_name_of(const struct fab_inventory *inv, uint32_t node)
+{
+    return (struct correlation_named){fab_str(inv, inv->nodes[node].host),
+                                      fab_str(inv, inv->nodes[node].name), node};
+}
+/* Those of an inventory that neither of two lists has a match for (NULL: it has for none), in order;
+ * NULL: no memory. */
+struct correlation_named *correlation_list_named(const struct fab_inventory *inv, const uint32_t *matches,
+                                                 const uint32_t *others, uint32_t *n);
+int correlation_compare_named(const void *a, const void *b);
+/* pair() what has the same name in both lists, which are in order. A name that two have recognises neither.
+ */
+void correlation_pair_names(struct correlation *s, const struct correlation_named *before, uint32_t n_before,
+                            const struct correlation_named *after, uint32_t n_after,
+                            void (*pair)(struct correlation *s, uint32_t before, uint32_t after));
 
 /* ---- understand_lost.c: what came and was lost before. All but the first need a list. ---- */
 
@@ -124,7 +162,7 @@ bool correlation_is_new(const struct correlation *s, uint32_t after); /* neither
 /* The node of after that is what had this GUID, or in its place; FAB_NONE. And back. */
 uint32_t correlation_now(const struct correlation *s, uint64_t guid);
 uint64_t correlation_then(const struct correlation *s, uint32_t after);
-uint32_t correlation_end_now(const struct correlation *s, const struct fab_retired_cable *cable, int side);
+uint32_t correlation_end_now(const struct correlation *s, const struct fab_lost_item *cable, int side);
 /* The first end of the list that is not before this one; the cable lost last at a port, or NULL. */
 uint32_t correlation_lost_ends(const struct correlation *s, uint64_t guid, uint32_t num);
 const struct lost_end *correlation_lost_at(const struct correlation *s, uint64_t guid, uint32_t num);
@@ -134,14 +172,24 @@ const struct lost_end *correlation_lost_at(const struct correlation *s, uint64_t
 /* "lost in generation 7, last seen 2026-11-21T18:36:52Z" */
 void correlation_lost_text(uint64_t generation, int64_t seen, char text[DIFF_LOST_TEXT]);
 /* Is this cable where it was? The port at that side of it, or FAB_NONE. */
-uint32_t correlation_back_at(const struct correlation *s, const struct fab_retired_cable *cable, int side);
+uint32_t correlation_back_at(const struct correlation *s, const struct fab_lost_item *cable, int side);
+static inline bool correlation_same_rate(const struct fab_lost_item *cable, const struct fab_port *port)
+{
+    return cable->width == port->width && cable->speed == port->speed;
+}
 void correlation_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed);
+/* "leaf1[8]", or with the cable's rate. */
+void correlation_end_text(const struct fab_inventory *inv, uint32_t port, bool with_rate,
+                          char text[DIFF_VALUE_TEXT]);
 /* An end of a cable that was lost, and one that is there: with the rates, where they differ. */
-void correlation_end_texts(const struct correlation *s, const struct fab_retired_cable *cable, int side,
+void correlation_end_texts(const struct correlation *s, const struct fab_lost_item *cable, int side,
                            uint32_t port, char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT]);
 
 /* ---- conclusions ---- */
 
+/* GUIDs before and after, with the names where they differ. */
+void story_identities(uint64_t guid_b, const char *name_b, uint64_t guid_a, const char *name_a,
+                      char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT]);
 void correlation_switches_replaced(struct correlation *s); /* understand_nodes.c */
 void correlation_hcas_replaced(struct correlation *s);
 void correlation_hosts_moved(struct correlation *s); /* understand_cables.c */

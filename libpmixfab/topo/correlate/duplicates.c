@@ -12,51 +12,24 @@
 #include "topo/base/text.h"
 #include "topo/correlate/correlation.h"
 
-/* HCAs by the names of their hosts, then their own. */
+/* The HCAs of an inventory, by their names. */
 struct by_name {
     const struct fab_inventory *inv;
-    uint32_t *list;
+    struct correlation_named *list;
     uint32_t n;
 };
 
-static int duplicate_compare(const struct fab_inventory *inv, uint32_t a, uint32_t b, bool hosts_only)
-{
-    const struct fab_node *x = &inv->nodes[a], *y = &inv->nodes[b];
-    int order = strcmp(fab_str(inv, x->host), fab_str(inv, y->host));
-    return order != 0 || hosts_only ? order : strcmp(fab_str(inv, x->name), fab_str(inv, y->name));
-}
-
-static int duplicate_compare_nodes(const void *a, const void *b, void *inv)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = duplicate_compare(inv, x, y, false);
-    return order != 0 ? order : x < y ? -1 : x > y;
-}
-
 static bool duplicate_sort(const struct fab_inventory *inv, struct by_name *out)
 {
-    *out = (struct by_name){.inv = inv, .list = calloc(inv->n_nodes + 1u, sizeof(*out->list))};
-    for (uint32_t i = 0; out->list != NULL && i < inv->n_nodes; i++)
-        if (is_kind(inv, i, FAB_HCA))
-            out->list[out->n++] = i;
-    if (out->n > 1)
-        qsort_r(out->list, out->n, sizeof(*out->list), duplicate_compare_nodes, (void *)inv);
+    *out = (struct by_name){.inv = inv};
+    out->list = correlation_list_named(inv, NULL, NULL, &out->n);
     return out->list != NULL;
 }
 
-/* The first place whose node is not before this one's name, or with `behind` that is behind it. */
-static uint32_t duplicate_bound(const struct by_name *names, uint32_t node, bool hosts_only, bool behind)
+static int correlation_compare_hosts(const void *a, const void *b)
 {
-    uint32_t low = 0, high = names->n;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        int order = duplicate_compare(names->inv, names->list[mid], node, hosts_only);
-        if (order < 0 || (behind && order == 0))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    const struct correlation_named *x = a, *y = b;
+    return strcmp(x->host, y->host);
 }
 
 /* The HCAs that have an HCA's host, or its whole name: list[first .. first+n-1]. */
@@ -66,15 +39,19 @@ struct alike {
 
 static struct alike duplicate_find(const struct by_name *names, uint32_t node, bool hosts_only)
 {
-    uint32_t first = duplicate_bound(names, node, hosts_only, false);
-    return (struct alike){first, duplicate_bound(names, node, hosts_only, true) - first};
+    const struct correlation_named key = correlation_name_of(names->inv, node), *list = names->list;
+    int (*compare)(const void *, const void *) =
+        hosts_only ? correlation_compare_hosts : correlation_compare_named;
+    uint32_t first = FAB_LOWER_BOUND(0, names->n, i, compare(&list[i], &key) < 0);
+    uint32_t end = FAB_LOWER_BOUND(first, names->n, i, compare(&list[i], &key) <= 0);
+    return (struct alike){first, end - first};
 }
 
 /* Another one of them. */
 static uint32_t other_than(const struct by_name *names, struct alike alike, uint32_t node)
 {
-    uint32_t first = names->list[alike.first];
-    return first != node ? first : names->list[alike.first + 1];
+    uint32_t first = names->list[alike.first].node;
+    return first != node ? first : names->list[alike.first + 1].node;
 }
 
 /* ---- one claim ----------------------------------------------------------------------------------- */
@@ -91,7 +68,7 @@ static bool all_of(const struct correlation *s, const struct by_name *names, uin
     const struct fab_inventory *there = old ? s->after : s->before;
     const struct alike host = duplicate_find(names, node, true);
     for (uint32_t i = host.first; i < host.first + host.n; i++) {
-        uint32_t is = (old ? s->to_after : s->to_before)[names->list[i]];
+        uint32_t is = (old ? s->to_after : s->to_before)[names->list[i].node];
         if (is == FAB_NONE || strcmp(fab_str(there, there->nodes[is].host), other) != 0)
             return false;
     }

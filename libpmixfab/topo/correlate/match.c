@@ -66,20 +66,15 @@ static bool is_certain(const struct correlation *s, uint32_t b, uint32_t a)
     return n.kept > 0 || (x->kind == FAB_SWITCH && (n.before == 0 || n.after == 0));
 }
 
-/* Both are in the order of their GUIDs. */
 static void match_by_guid(struct correlation *s,
                           bool (*accept)(const struct correlation *, uint32_t, uint32_t))
 {
-    uint32_t b = 0, a = 0;
-
-    while (b < s->before->n_nodes && a < s->after->n_nodes) {
-        const struct fab_node *x = &s->before->nodes[b], *y = &s->after->nodes[a];
-        if (x->guid == y->guid && x->kind == y->kind && s->to_after[b] == FAB_NONE &&
-            s->to_before[a] == FAB_NONE && accept(s, b, a))
+    for (uint32_t b = 0; b < s->before->n_nodes; b++) {
+        const struct fab_node *node = &s->before->nodes[b];
+        uint32_t a = s->to_after[b] == FAB_NONE ? fab_inventory_find(s->after, node->guid) : FAB_NONE;
+        if (a != FAB_NONE && is_kind(s->after, a, node->kind) && s->to_before[a] == FAB_NONE &&
+            accept(s, b, a))
             match_pair(s, b, a);
-        bool next_b = x->guid <= y->guid, next_a = y->guid <= x->guid;
-        b += next_b;
-        a += next_a;
     }
 }
 
@@ -97,74 +92,72 @@ static bool match_is_switch(const struct correlation *s, uint32_t b, uint32_t a)
 
 /* ---- HCAs by name -------------------------------------------------------------------------------- */
 
-/* An HCA that is not matched. */
-struct unmatched {
-    const char *host, *name;
-    uint32_t node;
-};
-
-static int compare_unmatched(const void *a, const void *b)
+int correlation_compare_named(const void *a, const void *b)
 {
-    const struct unmatched *x = a, *y = b;
+    const struct correlation_named *x = a, *y = b;
     int order = strcmp(x->host, y->host);
-    if (order == 0)
-        order = strcmp(x->name, y->name);
+    return order != 0 ? order : strcmp(x->name, y->name);
+}
+
+/* Those alike stay in their order. */
+static int correlation_compare_in_list(const void *a, const void *b)
+{
+    const struct correlation_named *x = a, *y = b;
+    int order = correlation_compare_named(a, b);
     return order != 0 ? order : x->node < y->node ? -1 : x->node > y->node;
 }
 
-static bool same_slot(const struct unmatched *a, const struct unmatched *b)
+struct correlation_named *correlation_list_named(const struct fab_inventory *inv, const uint32_t *matches,
+                                                 const uint32_t *others, uint32_t *n)
 {
-    return strcmp(a->host, b->host) == 0 && strcmp(a->name, b->name) == 0;
-}
+    struct correlation_named *list = malloc((inv->n_nodes + 1u) * sizeof(*list));
 
-static struct unmatched *list_unmatched(const struct fab_inventory *inv, const uint32_t *match_of,
-                                        uint32_t *n)
-{
-    struct unmatched *list = NULL;
-
-    *n = 0;
-    for (uint32_t i = 0; i < inv->n_nodes; i++)
-        *n += inv->nodes[i].kind == FAB_HCA && match_of[i] == FAB_NONE;
-    list = malloc((*n + 1u) * sizeof(*list));
     *n = 0;
     for (uint32_t i = 0; list != NULL && i < inv->n_nodes; i++) {
-        const struct fab_node *node = &inv->nodes[i];
-        if (node->kind == FAB_HCA && match_of[i] == FAB_NONE)
-            list[(*n)++] = (struct unmatched){fab_str(inv, node->host), fab_str(inv, node->name), i};
+        if (is_kind(inv, i, FAB_HCA) && (matches == NULL || matches[i] == FAB_NONE) &&
+            (others == NULL || others[i] == FAB_NONE))
+            list[(*n)++] = correlation_name_of(inv, i);
     }
-    if (list != NULL && *n > 1)
-        qsort(list, *n, sizeof(*list), compare_unmatched);
+    if (*n > 1)
+        qsort(list, *n, sizeof(*list), correlation_compare_in_list);
     return list;
 }
 
 /* How many of the list, from `at` on, have its name. */
-static uint32_t match_name_run(const struct unmatched *list, uint32_t n, uint32_t at)
+static uint32_t match_name_run(const struct correlation_named *list, uint32_t n, uint32_t at)
 {
     uint32_t end = at + 1;
-    while (end < n && same_slot(&list[at], &list[end]))
+    while (end < n && correlation_compare_named(&list[at], &list[end]) == 0)
         end++;
     return end - at;
 }
 
-/* A name that two HCAs have recognises neither. */
-static int match_by_name(struct correlation *s)
+void correlation_pair_names(struct correlation *s, const struct correlation_named *before, uint32_t n_before,
+                            const struct correlation_named *after, uint32_t n_after,
+                            void (*pair)(struct correlation *s, uint32_t before, uint32_t after))
 {
-    uint32_t n_before, n_after, b = 0, a = 0;
-    struct unmatched *before = list_unmatched(s->before, s->to_after, &n_before);
-    struct unmatched *after = list_unmatched(s->after, s->to_before, &n_after);
-    int rc = before == NULL || after == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    uint32_t b = 0, a = 0;
 
-    while (rc == PMIXFAB_OK && b < n_before && a < n_after) {
-        struct unmatched x = before[b], y = after[a];
-        x.node = y.node = 0;
-        int order = compare_unmatched(&x, &y);
+    while (b < n_before && a < n_after) {
+        int order = correlation_compare_named(&before[b], &after[a]);
         uint32_t run_b = order <= 0 ? match_name_run(before, n_before, b) : 0;
         uint32_t run_a = order >= 0 ? match_name_run(after, n_after, a) : 0;
         if (run_b == 1 && run_a == 1)
-            match_pair(s, before[b].node, after[a].node);
+            pair(s, before[b].node, after[a].node);
         b += run_b;
         a += run_a;
     }
+}
+
+static int match_by_name(struct correlation *s)
+{
+    uint32_t n_before, n_after;
+    struct correlation_named *before = correlation_list_named(s->before, s->to_after, NULL, &n_before);
+    struct correlation_named *after = correlation_list_named(s->after, s->to_before, NULL, &n_after);
+    int rc = before == NULL || after == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+
+    if (rc == PMIXFAB_OK)
+        correlation_pair_names(s, before, n_before, after, n_after, match_pair);
     free(before);
     free(after);
     return rc;
@@ -199,6 +192,8 @@ static void match_by_place(struct correlation *s)
 
 int correlation_match(struct correlation *s)
 {
+    const struct pairing pairs = correlation_pairs(s);
+
     for (uint32_t i = 0; i < s->before->n_nodes; i++)
         s->to_after[i] = FAB_NONE;
     for (uint32_t i = 0; i < s->after->n_nodes; i++)
@@ -206,9 +201,9 @@ int correlation_match(struct correlation *s)
     match_by_guid(s, is_certain);
     int rc = match_by_name(s);
     match_by_guid(s, match_is_hca);
-    correlation_match_switches(s);
+    pairing_switches(&pairs);
     match_by_guid(s, match_is_switch);
-    correlation_match_switches(s);
+    pairing_switches(&pairs);
     match_by_place(s);
     return rc;
 }

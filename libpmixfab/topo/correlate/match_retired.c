@@ -22,21 +22,22 @@ bool correlation_prepare_lost(struct correlation *s)
         return false;
     if (s->ends != NULL)
         return true;
-    s->lost_after = malloc((lost->n_nodes + 1u) * sizeof(*s->lost_after));
+    s->lost_after = malloc((lost->nodes.n + 1u) * sizeof(*s->lost_after));
     s->after_lost = malloc((s->after->n_nodes + 1u) * sizeof(*s->after_lost));
-    s->ends = calloc(2 * (size_t)lost->n_cables + 1, sizeof(*s->ends));
+    s->ends = calloc(2 * (size_t)lost->cables.n + 1, sizeof(*s->ends));
     if (s->lost_after == NULL || s->after_lost == NULL || s->ends == NULL) {
         s->out.rc = PMIXFAB_ERR_NOMEM;
         return false;
     }
-    for (uint32_t i = 0; i < lost->n_nodes; i++)
+    for (uint32_t i = 0; i < lost->nodes.n; i++)
         s->lost_after[i] = FAB_NONE;
     for (uint32_t i = 0; i < s->after->n_nodes; i++)
         s->after_lost[i] = FAB_NONE;
-    for (uint32_t i = 0; i < lost->n_cables; i++) {
+    for (uint32_t i = 0; i < lost->cables.n; i++) {
         for (int k = 0; k < 2; k++)
-            s->ends[s->n_ends++] = (struct lost_end){lost->cables[i].end[k].guid, lost->cables[i].generation,
-                                                     lost->cables[i].end[k].num, i, k};
+            s->ends[s->n_ends++] =
+                (struct lost_end){lost->cables.items[i].end[k].guid, lost->cables.items[i].generation,
+                                  lost->cables.items[i].end[k].num, i, k};
     }
     if (s->n_ends > 1)
         qsort(s->ends, s->n_ends, sizeof(*s->ends), retired_compare_ends);
@@ -47,16 +48,8 @@ bool correlation_prepare_lost(struct correlation *s)
 
 uint32_t correlation_lost_ends(const struct correlation *s, uint64_t guid, uint32_t num)
 {
-    uint32_t low = 0, high = s->n_ends;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        const struct lost_end *end = &s->ends[mid];
-        if (end->guid != guid ? end->guid < guid : end->num < num)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    const struct lost_end *ends = s->ends;
+    return FAB_LOWER_BOUND(0, s->n_ends, i, ends[i].guid != guid ? ends[i].guid < guid : ends[i].num < num);
 }
 
 const struct lost_end *correlation_lost_at(const struct correlation *s, uint64_t guid, uint32_t num)
@@ -74,7 +67,7 @@ uint32_t correlation_now(const struct correlation *s, uint64_t guid)
     return before == FAB_NONE ? FAB_NONE : s->to_after[before];
 }
 
-uint32_t correlation_end_now(const struct correlation *s, const struct fab_retired_cable *cable, int side)
+uint32_t correlation_end_now(const struct correlation *s, const struct fab_lost_item *cable, int side)
 {
     uint32_t node = correlation_now(s, cable->end[side].guid);
     return node == FAB_NONE ? FAB_NONE : fab_inventory_port(s->after, node, cable->end[side].num);
@@ -83,7 +76,7 @@ uint32_t correlation_end_now(const struct correlation *s, const struct fab_retir
 uint64_t correlation_then(const struct correlation *s, uint32_t after)
 {
     if (s->after_lost[after] != FAB_NONE)
-        return s->lost->nodes[s->after_lost[after]].guid;
+        return s->lost->nodes.items[s->after_lost[after]].guid;
     uint32_t before = s->to_before[after];
     return before == FAB_NONE ? s->after->nodes[after].guid : s->before->nodes[before].guid;
 }
@@ -104,15 +97,15 @@ static void retired_match(struct correlation *s, uint32_t lost, uint32_t after)
 static bool retired_same_name(const struct correlation *s, uint32_t lost, uint32_t after)
 {
     const struct fab_node *node = &s->after->nodes[after];
-    return strcmp(s->lost->nodes[lost].host, fab_str(s->after, node->host)) == 0 &&
-           strcmp(s->lost->nodes[lost].name, fab_str(s->after, node->name)) == 0;
+    return strcmp(s->lost->nodes.items[lost].host, fab_str(s->after, node->host)) == 0 &&
+           strcmp(s->lost->nodes.items[lost].name, fab_str(s->after, node->name)) == 0;
 }
 
 /* One that has neither its name nor its place may be another host's now: `sure` leaves it. */
 static void retired_match_guids(struct correlation *s, bool sure)
 {
-    for (uint32_t i = 0; i < s->lost->n_nodes; i++) {
-        const struct fab_retired_node *node = &s->lost->nodes[i];
+    for (uint32_t i = 0; i < s->lost->nodes.n; i++) {
+        const struct fab_lost_item *node = &s->lost->nodes.items[i];
         uint32_t a = fab_inventory_find(s->after, node->guid);
         if (a != FAB_NONE && s->lost_after[i] == FAB_NONE && is_kind(s->after, a, node->kind) &&
             correlation_is_new(s, a) && (!sure || node->kind == FAB_SWITCH || retired_same_name(s, i, a)))
@@ -122,67 +115,23 @@ static void retired_match_guids(struct correlation *s, bool sure)
 
 /* ---- HCAs by name ---------------------------------------------------------------------------------- */
 
-struct named {
-    const char *host, *name;
-    uint32_t node;
-};
-
-static int compare_named(const void *a, const void *b)
-{
-    const struct named *x = a, *y = b;
-    int order = strcmp(x->host, y->host);
-    return order != 0 ? order : strcmp(x->name, y->name);
-}
-
-static uint32_t retired_name_run(const struct named *list, uint32_t n, uint32_t at)
-{
-    uint32_t end = at + 1;
-    while (end < n && compare_named(&list[at], &list[end]) == 0)
-        end++;
-    return end - at;
-}
-
-static void pair_names(struct correlation *s, struct named *lost, uint32_t n_lost, struct named *came,
-                       uint32_t n_came)
-{
-    uint32_t b = 0, a = 0;
-
-    if (n_lost > 1)
-        qsort(lost, n_lost, sizeof(*lost), compare_named);
-    if (n_came > 1)
-        qsort(came, n_came, sizeof(*came), compare_named);
-    while (b < n_lost && a < n_came) {
-        int order = compare_named(&lost[b], &came[a]);
-        uint32_t run_b = order <= 0 ? retired_name_run(lost, n_lost, b) : 0,
-                 run_a = order >= 0 ? retired_name_run(came, n_came, a) : 0;
-        if (run_b == 1 && run_a == 1)
-            retired_match(s, lost[b].node, came[a].node);
-        b += run_b;
-        a += run_a;
-    }
-}
-
-/* A name that two have recognises neither. */
 static void retired_match_names(struct correlation *s)
 {
-    struct named *lost = malloc((s->lost->n_nodes + 1u) * sizeof(*lost));
-    struct named *came = malloc((s->after->n_nodes + 1u) * sizeof(*came));
-    uint32_t n_lost = 0, n_came = 0;
+    struct correlation_named *lost = malloc((s->lost->nodes.n + 1u) * sizeof(*lost));
+    uint32_t n_lost = 0, n_came;
+    struct correlation_named *came = correlation_list_named(s->after, s->to_before, s->after_lost, &n_came);
 
+    for (uint32_t i = 0; lost != NULL && i < s->lost->nodes.n; i++) {
+        const struct fab_lost_item *node = &s->lost->nodes.items[i];
+        if (node->kind == FAB_HCA && s->lost_after[i] == FAB_NONE)
+            lost[n_lost++] = (struct correlation_named){node->host, node->name, i};
+    }
+    if (n_lost > 1)
+        qsort(lost, n_lost, sizeof(*lost), correlation_compare_named);
     if (lost == NULL || came == NULL)
         s->out.rc = PMIXFAB_ERR_NOMEM;
-    for (uint32_t i = 0; s->out.rc == 0 && i < s->lost->n_nodes; i++) {
-        const struct fab_retired_node *node = &s->lost->nodes[i];
-        if (node->kind == FAB_HCA && s->lost_after[i] == FAB_NONE)
-            lost[n_lost++] = (struct named){node->host, node->name, i};
-    }
-    for (uint32_t i = 0; s->out.rc == 0 && i < s->after->n_nodes; i++) {
-        const struct fab_node *node = &s->after->nodes[i];
-        if (node->kind == FAB_HCA && correlation_is_new(s, i))
-            came[n_came++] = (struct named){fab_str(s->after, node->host), fab_str(s->after, node->name), i};
-    }
-    if (s->out.rc == 0)
-        pair_names(s, lost, n_lost, came, n_came);
+    else
+        correlation_pair_names(s, lost, n_lost, came, n_came, retired_match);
     free(lost);
     free(came);
 }
@@ -196,7 +145,7 @@ static uint32_t vote_now(const struct correlation *s, uint64_t guid)
 
     for (uint32_t i = correlation_lost_ends(s, guid, 0); i < s->n_ends && s->ends[i].guid == guid; i++) {
         const struct lost_end *end = &s->ends[i];
-        uint32_t far = correlation_end_now(s, &s->lost->cables[end->cable], !end->side);
+        uint32_t far = correlation_end_now(s, correlation_cable(s, end), !end->side);
         uint32_t near = far == FAB_NONE ? FAB_NONE : s->after->ports[far].peer;
         if (near != FAB_NONE)
             majority_add(&votes, s->after->ports[near].node);
@@ -221,20 +170,20 @@ static uint64_t vote_then(const struct correlation *s, uint32_t after)
         if (before != FAB_NONE && s->before->ports[before].peer != FAB_NONE)
             majority_add(&votes, s->before->nodes[s->before->ports[s->before->ports[before].peer].node].guid);
         else if (end != NULL)
-            majority_add(&votes, s->lost->cables[end->cable].end[!end->side].guid);
+            majority_add(&votes, correlation_cable(s, end)->end[!end->side].guid);
     }
     return majority_elected(&votes, &whom) ? whom : 0;
 }
 
-/* As correlation_match_switches(): one that is found says more about its neighbours. */
+/* As pairing_switches(): one that is found says more about its neighbours. */
 static void match_switches(struct correlation *s)
 {
     bool found = true;
 
     while (found) {
         found = false;
-        for (uint32_t i = 0; i < s->lost->n_nodes; i++) {
-            const struct fab_retired_node *node = &s->lost->nodes[i];
+        for (uint32_t i = 0; i < s->lost->nodes.n; i++) {
+            const struct fab_lost_item *node = &s->lost->nodes.items[i];
             if (node->kind != FAB_SWITCH || s->lost_after[i] != FAB_NONE)
                 continue;
             uint32_t a = vote_now(s, node->guid);
@@ -262,8 +211,9 @@ static void retired_match_places(struct correlation *s)
             const struct lost_end *end = correlation_lost_at(s, correlation_then(s, port->node), port->num);
             if (end == NULL || (before != FAB_NONE && s->before->ports[before].peer != FAB_NONE))
                 continue;
-            uint32_t lost = fab_retired_find(s->lost, s->lost->cables[end->cable].end[!end->side].guid);
-            if (lost != FAB_NONE && s->lost->nodes[lost].kind == FAB_HCA && s->lost_after[lost] == FAB_NONE)
+            uint32_t lost = fab_retired_find(s->lost, correlation_cable(s, end)->end[!end->side].guid);
+            if (lost != FAB_NONE && s->lost->nodes.items[lost].kind == FAB_HCA &&
+                s->lost_after[lost] == FAB_NONE)
                 retired_match(s, lost, a);
         }
     }
@@ -281,7 +231,7 @@ static bool anything_came(const struct correlation *s)
 
 bool correlation_match_lost(struct correlation *s)
 {
-    if (s->lost == NULL || s->lost->n_nodes + s->lost->n_cables == 0 || !anything_came(s))
+    if (s->lost == NULL || s->lost->nodes.n + s->lost->cables.n == 0 || !anything_came(s))
         return false;
     if (!correlation_prepare_lost(s))
         return false;

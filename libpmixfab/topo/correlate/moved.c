@@ -5,38 +5,21 @@
 
 #include "topo/correlate/correlation.h"
 
-/* "leaf1[8]", with the cable's rate where that is another one now. */
-static void end_text(const struct fab_inventory *inv, uint32_t port, bool with_rate,
-                     char text[DIFF_VALUE_TEXT])
-{
-    char end[DIFF_PORT_TEXT], rate[32];
-
-    diff_port_text(inv, &inv->ports[port], end);
-    diff_rate_text(&inv->ports[port], rate);
-    snprintf(text, DIFF_VALUE_TEXT, "%.220s%s%s", end, with_rate ? ", " : "", with_rate ? rate : "");
-}
-
-static bool moved_same_rate(const struct correlation *s, uint32_t b, uint32_t a)
-{
-    const struct fab_port *x = &s->before->ports[b], *y = &s->after->ports[a];
-    return x->width == y->width && x->speed == y->speed;
-}
-
 /* ---- hosts ---------------------------------------------------------------------------------------- */
 
 /* A port of before that is missing and has lost its cable, too, is kept where it never was
  * (topo/retain/retain.h): that cable, and which end of it the port is. NULL: it is none of these. */
-static struct fab_retired_cable *displaced_from(struct correlation *s, uint32_t b, int *side)
+static struct fab_lost_item *displaced_from(struct correlation *s, uint32_t b, int *side)
 {
     const struct fab_port *port = &s->before->ports[b];
 
     if (!fab_port_is_missing(s->before, port) || !correlation_prepare_lost(s))
         return NULL;
     const struct lost_end *end = correlation_lost_at(s, s->before->nodes[port->node].guid, port->num);
-    if (end == NULL || s->lost->cables[end->cable].used)
+    if (end == NULL || correlation_cable(s, end)->used)
         return NULL;
     *side = end->side;
-    return &s->lost->cables[end->cable];
+    return correlation_cable(s, end);
 }
 
 /* A port that is missing, and is kept elsewhere from now on, since another cable is where it was. */
@@ -52,8 +35,8 @@ static void host_displaced(struct correlation *s, uint32_t b, uint32_t a)
     if (displaced_from(s, b, &side) != NULL) { /* once more */
         diff_port_text(s->before, old, port);
         snprintf(what, sizeof(what), "%s: kept at", port);
-        end_text(s->before, from, false, before);
-        end_text(s->after, s->after->ports[a].peer, false, after);
+        correlation_end_text(s->before, from, false, before);
+        correlation_end_text(s->after, s->after->ports[a].peer, false, after);
         correlation_conclude(s, FAB_CHANGE_OTHER, guid, old->num, what, before, after,
                              "it is missing, and another cable is in the port that was kept for it");
         return;
@@ -66,7 +49,7 @@ static void host_displaced(struct correlation *s, uint32_t b, uint32_t a)
 }
 
 /* It is back: at a place, or where it was before it was kept elsewhere. */
-static void displaced_back(struct correlation *s, uint32_t b, uint32_t a, struct fab_retired_cable *lost,
+static void displaced_back(struct correlation *s, uint32_t b, uint32_t a, struct fab_lost_item *lost,
                            int side)
 {
     const struct fab_port *port = &s->after->ports[a], *to = &s->after->ports[port->peer];
@@ -102,7 +85,7 @@ static void displaced_stays(struct correlation *s, uint32_t b, uint32_t a)
 
     if (fab_port_is_missing(s->after, port))
         return;
-    struct fab_retired_cable *lost = displaced_from(s, b, &side);
+    struct fab_lost_item *lost = displaced_from(s, b, &side);
     if (lost == NULL ||
         (lost->end[!side].guid == s->after->nodes[to->node].guid && lost->end[!side].num == to->num))
         return;
@@ -129,16 +112,17 @@ static void host_moved(struct correlation *s, uint32_t b, uint32_t a)
         host_displaced(s, b, a);
         return;
     }
-    struct fab_retired_cable *lost = displaced_from(s, b, &side);
+    struct fab_lost_item *lost = displaced_from(s, b, &side);
     if (lost != NULL) {
         displaced_back(s, b, a, lost, side);
         return;
     }
+    const bool same_rate = fab_same_rate(&s->before->ports[b], &s->after->ports[a]);
     correlation_subject_link(s, s->before, b);
     correlation_subject_link(s, s->after, a);
     diff_port_text(s->before, &s->before->ports[b], what);
-    end_text(s->before, from, !moved_same_rate(s, b, a), before);
-    end_text(s->after, to, !moved_same_rate(s, b, a), after);
+    correlation_end_text(s->before, from, !same_rate, before);
+    correlation_end_text(s->after, to, !same_rate, after);
     correlation_conclude(s, FAB_CHANGE_HOST_MOVED, new->guid, s->after->ports[a].num, what, before, after,
                          old->guid == new->guid ? "the same GUID at another port"
                                                 : "what replaced it is at another port");
@@ -161,18 +145,11 @@ void correlation_hosts_moved(struct correlation *s)
 
 /* ---- cables between switches ---------------------------------------------------------------------- */
 
-/* The lower end of the cable that a change is about. */
-static uint32_t link_port(const struct fab_inventory *inv, const struct fab_change *change)
+uint32_t correlation_switch_link(const struct fab_inventory *inv, const struct fab_change *change)
 {
     uint32_t node = fab_inventory_find(inv, change->guid);
     uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, change->port);
-    return port == FAB_NONE || inv->ports[port].peer == FAB_NONE ? FAB_NONE : port;
-}
-
-uint32_t correlation_switch_link(const struct fab_inventory *inv, const struct fab_change *change)
-{
-    uint32_t port = link_port(inv, change);
-    if (port == FAB_NONE || is_kind(inv, inv->ports[port].node, FAB_HCA) ||
+    if (port == FAB_NONE || inv->ports[port].peer == FAB_NONE || is_kind(inv, node, FAB_HCA) ||
         is_kind(inv, inv->ports[inv->ports[port].peer].node, FAB_HCA))
         return FAB_NONE;
     return port;
@@ -183,6 +160,7 @@ static void cable_moved(struct correlation *s, uint32_t b, uint32_t a, bool both
 {
     char what[DIFF_WHAT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_WHAT_TEXT];
     const struct fab_port *old = &s->before->ports[b], *new = &s->after->ports[a];
+    const bool same_rate = fab_same_rate(old, new);
 
     correlation_subject_link(s, s->before, b);
     correlation_subject_link(s, s->after, a);
@@ -191,8 +169,8 @@ static void cable_moved(struct correlation *s, uint32_t b, uint32_t a, bool both
         snprintf(before, sizeof(before), "%.270s", what);
         diff_link_text(s->after, new, after);
     } else {
-        end_text(s->before, old->peer, !moved_same_rate(s, b, a), before);
-        end_text(s->after, new->peer, !moved_same_rate(s, b, a), after);
+        correlation_end_text(s->before, old->peer, !same_rate, before);
+        correlation_end_text(s->after, new->peer, !same_rate, after);
     }
     correlation_conclude(s, FAB_CHANGE_CABLE_MOVED, s->after->nodes[new->node].guid, new->num, what, before,
                          after,
@@ -242,8 +220,7 @@ static struct span find_kind(const struct correlation *s, enum fab_change_kind k
 static void both_ends_moved(struct correlation *s, uint32_t lost, uint32_t b, struct span added)
 {
     for (uint32_t i = added.first; i < added.end; i++) {
-        uint32_t a =
-            correlation_is_taken(s, i) ? FAB_NONE : correlation_switch_link(s->after, &s->raw->changes[i]);
+        uint32_t a = s->taken[i] ? FAB_NONE : correlation_switch_link(s->after, &s->raw->changes[i]);
         if (a == FAB_NONE || !same_switches(s, b, a))
             continue;
         claim_raw_this(s, lost);
@@ -258,7 +235,7 @@ static uint32_t list_links(const struct correlation *s, struct span span, const 
 {
     uint32_t n = 0;
     for (uint32_t i = span.first; i < span.end; i++)
-        n += !correlation_is_taken(s, i) && correlation_switch_link(inv, &s->raw->changes[i]) != FAB_NONE;
+        n += !s->taken[i] && correlation_switch_link(inv, &s->raw->changes[i]) != FAB_NONE;
     return n;
 }
 
@@ -267,16 +244,14 @@ void correlation_cables_moved(struct correlation *s)
     struct span lost = find_kind(s, FAB_CHANGE_LINK_LOST), added = find_kind(s, FAB_CHANGE_LINK_ADDED);
 
     for (uint32_t i = lost.first; i < lost.end; i++) {
-        uint32_t b =
-            correlation_is_taken(s, i) ? FAB_NONE : correlation_switch_link(s->before, &s->raw->changes[i]);
+        uint32_t b = s->taken[i] ? FAB_NONE : correlation_switch_link(s->before, &s->raw->changes[i]);
         if (b != FAB_NONE && !moved_from(s, i, b))
             moved_from(s, i, s->before->ports[b].peer);
     }
     /* A storm that rewires everything is not searched for pairs. */
     uint64_t pairs = (uint64_t)list_links(s, lost, s->before) * list_links(s, added, s->after);
     for (uint32_t i = lost.first; pairs > 0 && pairs <= 1000000 && i < lost.end; i++) {
-        uint32_t b =
-            correlation_is_taken(s, i) ? FAB_NONE : correlation_switch_link(s->before, &s->raw->changes[i]);
+        uint32_t b = s->taken[i] ? FAB_NONE : correlation_switch_link(s->before, &s->raw->changes[i]);
         if (b != FAB_NONE)
             both_ends_moved(s, i, b, added);
     }
@@ -289,7 +264,7 @@ static void port_changed(struct correlation *s, uint32_t raw)
     const struct fab_change *change = claim_raw_this(s, raw);
     uint32_t node = fab_inventory_find(s->after, change->guid);
     uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(s->after, node, change->port);
-    bool up = strcmp(change->after, "ACTIVE") == 0;
+    bool up = port != FAB_NONE && s->after->ports[port].state == FAB_PORT_ACTIVE;
     const char *why = "the cable is there, its port says so";
     char what[DIFF_WHAT_TEXT];
 
@@ -311,7 +286,7 @@ void correlation_ports(struct correlation *s)
 {
     struct span states = find_kind(s, FAB_CHANGE_PORT_STATE);
     for (uint32_t i = states.first; i < states.end; i++) {
-        if (!correlation_is_taken(s, i))
+        if (!s->taken[i])
             port_changed(s, i);
     }
 }

@@ -82,8 +82,8 @@ static bool was_missing(const struct correlation *s, uint32_t node, uint32_t num
             (port != FAB_NONE && fab_port_is_missing(s->before, &s->before->ports[port])));
 }
 
-/* Append "0x0000000000100004 at leaf2[3]" to a list. */
-static void append_device(const struct fab_inventory *inv, uint32_t port, char list[DIFF_VALUE_TEXT])
+/* Append "0x0000000000100004 at leaf2[3]" to a list. False: the list ends here. */
+static bool append_device(const struct fab_inventory *inv, uint32_t port, char list[DIFF_VALUE_TEXT])
 {
     const struct fab_port *device = &inv->ports[port];
     size_t used = strlen(list);
@@ -92,8 +92,8 @@ static void append_device(const struct fab_inventory *inv, uint32_t port, char l
     diff_port_text(inv, &inv->ports[device->peer], place);
     int n = snprintf(one, sizeof(one), "0x%016" PRIx64 " at %.200s", inv->nodes[device->node].guid, place);
     bool fits = n > 0 && used + (size_t)n + sizeof(", ...") + 2 < DIFF_VALUE_TEXT;
-    if (used < 4 || strcmp(list + used - 4, " ...") != 0)
-        snprintf(list + used, DIFF_VALUE_TEXT - used, "%s%s", used == 0 ? "" : ", ", fits ? one : "...");
+    snprintf(list + used, DIFF_VALUE_TEXT - used, "%s%s", used == 0 ? "" : ", ", fits ? one : "...");
+    return fits;
 }
 
 /* `value`: what it was, or is. */
@@ -110,12 +110,9 @@ static void tell_gone(struct correlation *s, const struct fab_change *change, co
         snprintf(why, sizeof(why), "it was missing, and its place is not kept any more");
     else if (cables == 0)
         snprintf(why, sizeof(why), "%s", added ? "it is seen now" : "it is not seen any more");
-    else if (with_switch)
-        snprintf(why, sizeof(why), "a cable at %.200s%s %s, with the switch%s", place, others,
-                 added ? "came" : "is gone", more);
     else
-        snprintf(why, sizeof(why), "a cable at %.200s%s %s%s", place, others, added ? "came" : "is gone",
-                 more);
+        snprintf(why, sizeof(why), "a cable at %.200s%s %s%s%s", place, others, added ? "came" : "is gone",
+                 with_switch ? ", with the switch" : "", more);
     correlation_conclude(s, change->kind, change->guid, change->port, change->what, added ? "" : value,
                          added ? value : "", why);
 }
@@ -124,18 +121,12 @@ static void host_gone(struct correlation *s, uint32_t raw, const struct devices 
 {
     const struct fab_change *change = claim_raw_this(s, raw);
     const struct fab_inventory *inv = remaining_inventory(s, came(change->kind));
-    uint32_t node = fab_inventory_find(inv, change->guid), cables = 0, low = 0, high = devices->n;
+    uint32_t node = fab_inventory_find(inv, change->guid), cables = 0;
     const char *host = node == FAB_NONE ? "" : fab_str(inv, inv->nodes[node].host);
     char place[DIFF_PORT_TEXT] = "", list[DIFF_VALUE_TEXT] = "", value[DIFF_VALUE_TEXT + 40];
-    bool with_switch = false;
+    bool with_switch = false, room = true;
 
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (strcmp(devices->list[mid].host, host) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    uint32_t low = FAB_LOWER_BOUND(0, devices->n, i, strcmp(devices->list[i].host, host) < 0);
     correlation_subject(s, change->what);
     for (; low < devices->n && strcmp(devices->list[low].host, host) == 0; low++) {
         const struct device *device = &devices->list[low];
@@ -143,55 +134,11 @@ static void host_gone(struct correlation *s, uint32_t raw, const struct devices 
             continue;
         claim_raw_this(s, device->raw);
         with_switch |= cables++ == 0 && !has_switch(s, inv, device->port);
-        append_device(inv, device->port, list);
+        room = room && append_device(inv, device->port, list);
         take_device_link(s, inv, device->port, place);
     }
     snprintf(value, sizeof(value), "%s%s%s%s", change->before, change->after, cables == 0 ? "" : ": ", list);
     tell_gone(s, change, value, place, cables, with_switch, "");
-}
-
-/* ---- two HCAs of one name -------------------------------------------------------------------------- */
-
-static int remaining_compare_names(const void *a, const void *b, void *of)
-{
-    const struct fab_inventory *inv = of;
-    const struct fab_node *x = &inv->nodes[*(const uint32_t *)a], *y = &inv->nodes[*(const uint32_t *)b];
-    int order = strcmp(fab_str(inv, x->host), fab_str(inv, y->host));
-    return order != 0 ? order : strcmp(fab_str(inv, x->name), fab_str(inv, y->name));
-}
-
-/* All HCAs in the order of their names; NULL: no memory. */
-static uint32_t *hcas_by_name(const struct fab_inventory *inv, uint32_t *n)
-{
-    uint32_t *list = malloc((inv->n_nodes + 1u) * sizeof(*list));
-
-    *n = 0;
-    for (uint32_t i = 0; list != NULL && i < inv->n_nodes; i++) {
-        if (inv->nodes[i].kind == FAB_HCA)
-            list[(*n)++] = i;
-    }
-    if (*n > 1)
-        qsort_r(list, *n, sizeof(*list), remaining_compare_names, (void *)inv);
-    return list;
-}
-
-/* How many HCAs have this one's name? */
-static uint32_t count_name(const struct fab_inventory *inv, const uint32_t *list, uint32_t n, uint32_t node)
-{
-    uint32_t low = 0, high = n, count = 0;
-
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (remaining_compare_names(&list[mid], &node, (void *)inv) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    while (low < n && remaining_compare_names(&list[low], &node, (void *)inv) == 0) {
-        low++;
-        count++;
-    }
-    return count;
 }
 
 /* ---- devices and switches -------------------------------------------------------------------------- */
@@ -210,20 +157,30 @@ static void device_gone(struct correlation *s, const struct device *device, bool
               twice ? "; another HCA has this host's and device's name: two hosts of one name?" : "");
 }
 
+/* Has another HCA this one's name? */
+static bool correlation_is_twice(const struct fab_inventory *inv, const struct correlation_named *list,
+                                 uint32_t n, uint32_t node)
+{
+    const struct correlation_named key = correlation_name_of(inv, node);
+    uint32_t at = FAB_LOWER_BOUND(0, n, i, correlation_compare_named(&list[i], &key) < 0);
+    return at + 1 < n && correlation_compare_named(&list[at + 1], &key) == 0;
+}
+
 /* Those whose host is still there, or was before. */
 static void devices_gone(struct correlation *s, const struct fab_inventory *inv,
                          const struct devices *devices)
 {
-    uint32_t *by_name = NULL, n = 0;
+    struct correlation_named *by_name = NULL;
+    uint32_t n = 0;
 
     for (uint32_t i = 0; i < devices->n && s->out.rc == 0; i++) {
         const struct device *device = &devices->list[i];
         if (s->taken[device->raw])
             continue;
-        if (by_name == NULL && (by_name = hcas_by_name(inv, &n)) == NULL)
+        if (by_name == NULL && (by_name = correlation_list_named(inv, NULL, NULL, &n)) == NULL)
             s->out.rc = PMIXFAB_ERR_NOMEM;
         else
-            device_gone(s, device, count_name(inv, by_name, n, inv->ports[device->port].node) > 1);
+            device_gone(s, device, correlation_is_twice(inv, by_name, n, inv->ports[device->port].node));
     }
     free(by_name);
 }

@@ -7,16 +7,10 @@
 
 /* ---- who has a name -------------------------------------------------------------------------------- */
 
-/* The name under which people look for a node. */
-static const char *renamed_node_name(const struct fab_inventory *inv, uint32_t node)
-{
-    return fab_str(inv, is_kind(inv, node, FAB_HCA) ? inv->nodes[node].host : inv->nodes[node].name);
-}
-
 static bool has_name(const struct fab_inventory *inv, const char *name)
 {
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
-        if (strcmp(renamed_node_name(inv, i), name) == 0)
+        if (strcmp(fab_node_known_as(inv, &inv->nodes[i]), name) == 0)
             return true;
     }
     return false;
@@ -24,7 +18,7 @@ static bool has_name(const struct fab_inventory *inv, const char *name)
 
 bool correlation_renamed_node(const struct correlation *s, const char *was, uint32_t after)
 {
-    const char *name = renamed_node_name(s->after, after);
+    const char *name = fab_node_known_as(s->after, &s->after->nodes[after]);
     return *was != '\0' && *name != '\0' && strcmp(was, name) != 0 && !has_name(s->after, was) &&
            !has_name(s->before, name);
 }
@@ -33,7 +27,7 @@ bool correlation_switch_renamed(const struct correlation *s, uint64_t guid)
 {
     uint32_t b = fab_inventory_find(s->before, guid), a = fab_inventory_find(s->after, guid);
     return b != FAB_NONE && a != FAB_NONE && is_kind(s->after, a, FAB_SWITCH) &&
-           correlation_renamed_node(s, renamed_node_name(s->before, b), a);
+           correlation_renamed_node(s, fab_node_known_as(s->before, &s->before->nodes[b]), a);
 }
 
 /* ---- hosts by another name ------------------------------------------------------------------------ */

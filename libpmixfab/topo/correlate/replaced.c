@@ -5,13 +5,6 @@
 
 #include "topo/correlate/correlation.h"
 
-#define GUID_TEXT 24
-
-static void replaced_guid_text(uint64_t guid, char text[GUID_TEXT])
-{
-    snprintf(text, GUID_TEXT, "0x%016" PRIx64, guid);
-}
-
 /* What is told by GUID of a node that was another's place before compares two places: it is told with the one
  * where the node is now. */
 static void take_comparison(struct correlation *s, uint64_t guid)
@@ -38,19 +31,25 @@ static uint32_t take_same_cable(struct correlation *s, uint32_t port, uint32_t n
     return end;
 }
 
-/* GUIDs before and after, with the names where they differ. */
-static void replaced_identities(const struct correlation *s, uint32_t b, uint32_t a,
-                                char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT])
+void story_identities(uint64_t guid_b, const char *name_b, uint64_t guid_a, const char *name_a,
+                      char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT])
 {
-    char name_b[DIFF_NODE_TEXT], name_a[DIFF_NODE_TEXT], guid_b[GUID_TEXT], guid_a[GUID_TEXT];
+    const bool same = strcmp(name_b, name_a) == 0;
+    snprintf(before, DIFF_VALUE_TEXT, "0x%016" PRIx64 "%s%.240s", guid_b, same ? "" : " ",
+             same ? "" : name_b);
+    snprintf(after, DIFF_VALUE_TEXT, "0x%016" PRIx64 "%s%.240s", guid_a, same ? "" : " ", same ? "" : name_a);
+}
 
-    diff_node_text(s->before, &s->before->nodes[b], name_b);
-    diff_node_text(s->after, &s->after->nodes[a], name_a);
-    replaced_guid_text(s->before->nodes[b].guid, guid_b);
-    replaced_guid_text(s->after->nodes[a].guid, guid_a);
-    bool same = strcmp(name_b, name_a) == 0;
-    snprintf(before, DIFF_VALUE_TEXT, "%s%s%.240s", guid_b, same ? "" : " ", same ? "" : name_b);
-    snprintf(after, DIFF_VALUE_TEXT, "%s%s%.240s", guid_a, same ? "" : " ", same ? "" : name_a);
+/* `what`: the name before. */
+static void replaced_describe(const struct correlation *s, uint32_t b, uint32_t a, char what[DIFF_NODE_TEXT],
+                              char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT])
+{
+    const struct fab_node *old = &s->before->nodes[b], *new = &s->after->nodes[a];
+    char name[DIFF_NODE_TEXT];
+
+    diff_node_text(s->before, old, what);
+    diff_node_text(s->after, new, name);
+    story_identities(old->guid, what, new->guid, name, before, after);
 }
 
 /* ---- switches ------------------------------------------------------------------------------------- */
@@ -77,8 +76,7 @@ static void switch_replaced(struct correlation *s, uint32_t b, uint32_t a)
         back += !fab_port_is_missing(s->after, &s->after->ports[end]);
         correlation_subject_link(s, s->before, port);
     }
-    diff_node_text(s->before, old, what);
-    replaced_identities(s, b, a, before, after);
+    replaced_describe(s, b, a, what, before, after);
     snprintf(why, sizeof(why), "%" PRIu32 " of its %" PRIu32 " cables lead to another switch now", back, n);
     s->past.former = old->guid;
     s->past.renamed = correlation_renamed_node(s, fab_str(s->before, old->name), a);
@@ -106,15 +104,16 @@ static void replaced_claim_devices(struct correlation *s, enum fab_change_kind k
     claim_raw_node(s, FAB_CHANGE_OTHER, node->guid);
 }
 
-/* The cables that stay where they are. `place`: the first one's switch port; *slower: its rates, if they
- * differ. */
+/* The cables that stay where they are. `place`: the first one's switch port; rated: the ports of the first
+ * one whose rate is another now, before and after; NULL. */
 static uint32_t take_cables(struct correlation *s, uint32_t b, uint32_t a, char place[DIFF_PORT_TEXT],
-                            char rates[2][32])
+                            const struct fab_port *rated[2])
 {
     const struct fab_node *old = &s->before->nodes[b];
     uint32_t n = 0;
 
-    place[0] = rates[0][0] = rates[1][0] = '\0';
+    place[0] = '\0';
+    rated[0] = NULL;
     for (uint32_t i = 0; i < old->n_ports; i++) {
         uint32_t port = old->first_port + i, end = take_same_cable(s, port, a);
         if (end == FAB_NONE)
@@ -123,19 +122,12 @@ static uint32_t take_cables(struct correlation *s, uint32_t b, uint32_t a, char 
         const struct fab_port *x = &s->before->ports[port], *y = &s->after->ports[end];
         if (n++ == 0)
             diff_port_text(s->before, &s->before->ports[x->peer], place);
-        if (rates[0][0] == '\0' && (x->width != y->width || x->speed != y->speed)) {
-            diff_rate_text(x, rates[0]);
-            diff_rate_text(y, rates[1]);
+        if (rated[0] == NULL && !fab_same_rate(x, y)) {
+            rated[0] = x;
+            rated[1] = y;
         }
     }
     return n;
-}
-
-static void append_rate(char text[DIFF_VALUE_TEXT], const char *rate)
-{
-    size_t used = strlen(text);
-    if (rate[0] != '\0' && used < DIFF_VALUE_TEXT)
-        snprintf(text + used, DIFF_VALUE_TEXT - used, ", %s", rate);
 }
 
 static void hca_replaced(struct correlation *s, uint32_t b, uint32_t a)
@@ -143,7 +135,8 @@ static void hca_replaced(struct correlation *s, uint32_t b, uint32_t a)
     const struct fab_node *old = &s->before->nodes[b], *new = &s->after->nodes[a];
     const char *host_b = fab_str(s->before, old->host), *host_a = fab_str(s->after, new->host);
     char what[DIFF_NODE_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
-    char place[DIFF_PORT_TEXT], rates[2][32];
+    char place[DIFF_PORT_TEXT];
+    const struct fab_port *rated[2];
     bool same_host = strcmp(host_b, host_a) == 0;
     bool same_slot = same_host && strcmp(fab_str(s->before, old->name), fab_str(s->after, new->name)) == 0;
 
@@ -156,11 +149,12 @@ static void hca_replaced(struct correlation *s, uint32_t b, uint32_t a)
         claim_raw_host(s, FAB_CHANGE_HOST_LOST, host_b);
         claim_raw_host(s, FAB_CHANGE_HOST_ADDED, host_a);
     }
-    bool stayed = take_cables(s, b, a, place, rates) > 0;
-    diff_node_text(s->before, old, what);
-    replaced_identities(s, b, a, before, after);
-    append_rate(before, rates[0]);
-    append_rate(after, rates[1]);
+    bool stayed = take_cables(s, b, a, place, rated) > 0;
+    replaced_describe(s, b, a, what, before, after);
+    if (rated[0] != NULL) {
+        correlation_append_rate(before, rated[0]->width, rated[0]->speed);
+        correlation_append_rate(after, rated[1]->width, rated[1]->speed);
+    }
     snprintf(why, sizeof(why), "another GUID%s%s%.300s",
              same_slot ? " under the same host's and device's name" : "", stayed ? " at the same port " : "",
              place);

@@ -2,174 +2,127 @@
 #include "topo/correlate/retired.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+#include "topo/base/lower_bound.h"
+
+/* Its items from `first` on. */
+static void lost_cut_list(struct fab_lost_list *list, uint32_t first)
+{
+    while (list->n > first)
+        free(list->items[--list->n].text[0]);
+}
 
 void fab_retired_destroy(struct fab_retired *lost)
 {
-    for (uint32_t i = 0; i < lost->n_nodes; i++)
-        free(lost->nodes[i].host);
-    for (uint32_t i = 0; i < lost->n_cables; i++)
-        free(lost->cables[i].text[0]);
-    free(lost->nodes);
-    free(lost->cables);
+    lost_cut_list(&lost->nodes, 0);
+    lost_cut_list(&lost->cables, 0);
+    free(lost->nodes.items);
+    free(lost->cables.items);
     *lost = (struct fab_retired){0};
 }
 
 /* Two texts in one piece of memory. */
-static bool copy_texts(const char *a, const char *b, char **to_a, char **to_b)
+static bool copy_texts(const char *a, const char *b, char *to[2])
 {
     size_t n_a = strlen(a) + 1, n_b = strlen(b) + 1;
-    *to_a = malloc(n_a + n_b);
-    if (*to_a == NULL)
+    to[0] = malloc(n_a + n_b);
+    if (to[0] == NULL)
         return false;
-    memcpy(*to_a, a, n_a);
-    *to_b = memcpy(*to_a + n_a, b, n_b);
+    memcpy(to[0], a, n_a);
+    to[1] = memcpy(to[0] + n_a, b, n_b);
     return true;
 }
 
-/* Room for one more behind n: memory doubles where n is a power of two. */
-static void *retired_grow(void *list, uint32_t n, size_t size)
+static int lost_order_ends(const struct fab_lost_item *a, int side, const struct fab_lost_item *b, int other)
 {
-    return n != 0 && (n & (n - 1)) != 0 ? list : reallocarray(list, n == 0 ? 1 : 2 * (size_t)n, size);
+    if (a->end[side].guid != b->end[other].guid)
+        return a->end[side].guid < b->end[other].guid ? -1 : 1;
+    return (a->end[side].num > b->end[other].num) - (a->end[side].num < b->end[other].num);
 }
 
-int fab_retired_add_node(struct fab_retired *lost, const struct fab_retired_node *node)
+int fab_lost_add(struct fab_retired *lost, const struct fab_lost_item *item)
 {
-    struct fab_retired_node copy = *node;
-    struct fab_retired_node *larger = retired_grow(lost->nodes, lost->n_nodes, sizeof(*larger));
-    if (larger == NULL)
+    struct fab_lost_list *list = item->kind == 0 ? &lost->cables : &lost->nodes;
+    const bool swap = item->kind == 0 && lost_order_ends(item, 0, item, 1) > 0;
+    if ((list->n & (list->n - 1)) == 0) { /* full: memory doubles */
+        struct fab_lost_item *larger =
+            reallocarray(list->items, list->n == 0 ? 1 : 2 * (size_t)list->n, sizeof(*larger));
+        if (larger == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        list->items = larger;
+    }
+    struct fab_lost_item *to = &list->items[list->n];
+    *to = *item;
+    if (item->kind != 0) {
+        memset(to->end, 0, sizeof(to->end));
+        to->guid = item->guid;
+    } else if (swap) {
+        to->end[0] = item->end[1];
+        to->end[1] = item->end[0];
+    }
+    if (!copy_texts(item->text[swap], item->text[!swap], to->text))
         return PMIXFAB_ERR_NOMEM;
-    lost->nodes = larger;
-    if (!copy_texts(node->host, node->name, &copy.host, &copy.name))
-        return PMIXFAB_ERR_NOMEM;
-    lost->nodes[lost->n_nodes++] = copy;
-    return PMIXFAB_OK;
-}
-
-int fab_retired_add_cable(struct fab_retired *lost, const struct fab_retired_cable *cable)
-{
-    struct fab_retired_cable copy = *cable;
-    bool swap = cable->end[0].guid > cable->end[1].guid ||
-                (cable->end[0].guid == cable->end[1].guid && cable->end[0].num > cable->end[1].num);
-    struct fab_retired_cable *larger = retired_grow(lost->cables, lost->n_cables, sizeof(*larger));
-    if (larger == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    lost->cables = larger;
-    if (!copy_texts(cable->text[swap], cable->text[!swap], &copy.text[0], &copy.text[1]))
-        return PMIXFAB_ERR_NOMEM;
-    copy.end[0] = cable->end[swap];
-    copy.end[1] = cable->end[!swap];
-    lost->cables[lost->n_cables++] = copy;
+    list->n++;
     return PMIXFAB_OK;
 }
 
 /* ---- order ---------------------------------------------------------------------------------------- */
 
-int fab_retired_order_nodes(const struct fab_retired_node *a, const struct fab_retired_node *b)
+int fab_lost_order(const struct fab_lost_item *a, const struct fab_lost_item *b)
 {
-    return a->guid < b->guid ? -1 : a->guid > b->guid;
-}
-
-int fab_retired_order_cables(const struct fab_retired_cable *a, const struct fab_retired_cable *b)
-{
-    for (int i = 0; i < 2; i++) {
-        if (a->end[i].guid != b->end[i].guid)
-            return a->end[i].guid < b->end[i].guid ? -1 : 1;
-        if (a->end[i].num != b->end[i].num)
-            return a->end[i].num < b->end[i].num ? -1 : 1;
-    }
-    return 0;
+    int order = lost_order_ends(a, 0, b, 0);
+    return order != 0 ? order : lost_order_ends(a, 1, b, 1);
 }
 
 /* Those lost last first. */
-static int newest_node(const void *a, const void *b)
+static int lost_compare_newest(const void *a, const void *b)
 {
-    const struct fab_retired_node *x = a, *y = b;
+    const struct fab_lost_item *x = a, *y = b;
     if (x->generation != y->generation)
         return x->generation > y->generation ? -1 : 1;
-    return fab_retired_order_nodes(x, y);
+    return fab_lost_order(x, y);
 }
 
-static int newest_cable(const void *a, const void *b)
+/* Of the same ones the one lost last first. */
+static int lost_compare_items(const void *a, const void *b)
 {
-    const struct fab_retired_cable *x = a, *y = b;
-    if (x->generation != y->generation)
-        return x->generation > y->generation ? -1 : 1;
-    return fab_retired_order_cables(x, y);
+    int order = fab_lost_order(a, b);
+    return order != 0 ? order : lost_compare_newest(a, b);
 }
 
-/* The same, the one lost last first. */
-static int retired_compare_nodes(const void *a, const void *b)
+static void retired_sort(struct fab_lost_list *list, int (*compare)(const void *, const void *))
 {
-    int order = fab_retired_order_nodes(a, b);
-    return order != 0 ? order : newest_node(a, b);
+    if (list->n > 1)
+        qsort(list->items, list->n, sizeof(*list->items), compare);
 }
 
-static int retired_compare_cables(const void *a, const void *b)
-{
-    int order = fab_retired_order_cables(a, b);
-    return order != 0 ? order : newest_cable(a, b);
-}
-
-static void retired_sort(void *list, uint32_t n, size_t size, int (*compare)(const void *, const void *))
-{
-    if (n > 1)
-        qsort(list, n, size, compare);
-}
-
-static void finish_nodes(struct fab_retired *lost)
+static void lost_finish_list(struct fab_lost_list *list)
 {
     uint32_t n = 0;
-    retired_sort(lost->nodes, lost->n_nodes, sizeof(*lost->nodes), retired_compare_nodes);
-    for (uint32_t i = 0; i < lost->n_nodes; i++) {
-        if (n > 0 && fab_retired_order_nodes(&lost->nodes[n - 1], &lost->nodes[i]) == 0)
-            free(lost->nodes[i].host);
+    retired_sort(list, lost_compare_items);
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (n > 0 && fab_lost_order(&list->items[n - 1], &list->items[i]) == 0)
+            free(list->items[i].text[0]);
         else
-            lost->nodes[n++] = lost->nodes[i];
+            list->items[n++] = list->items[i];
     }
-    lost->n_nodes = n;
+    list->n = n;
     if (n <= FAB_RETIRED_MAX)
         return;
-    retired_sort(lost->nodes, n, sizeof(*lost->nodes), newest_node);
-    while (lost->n_nodes > FAB_RETIRED_MAX)
-        free(lost->nodes[--lost->n_nodes].host);
-    retired_sort(lost->nodes, lost->n_nodes, sizeof(*lost->nodes), retired_compare_nodes);
-}
-
-static void finish_cables(struct fab_retired *lost)
-{
-    uint32_t n = 0;
-    retired_sort(lost->cables, lost->n_cables, sizeof(*lost->cables), retired_compare_cables);
-    for (uint32_t i = 0; i < lost->n_cables; i++) {
-        if (n > 0 && fab_retired_order_cables(&lost->cables[n - 1], &lost->cables[i]) == 0)
-            free(lost->cables[i].text[0]);
-        else
-            lost->cables[n++] = lost->cables[i];
-    }
-    lost->n_cables = n;
-    if (n <= FAB_RETIRED_MAX)
-        return;
-    retired_sort(lost->cables, n, sizeof(*lost->cables), newest_cable);
-    while (lost->n_cables > FAB_RETIRED_MAX)
-        free(lost->cables[--lost->n_cables].text[0]);
-    retired_sort(lost->cables, lost->n_cables, sizeof(*lost->cables), retired_compare_cables);
+    retired_sort(list, lost_compare_newest);
+    lost_cut_list(list, FAB_RETIRED_MAX);
+    retired_sort(list, lost_compare_items);
 }
 
 void fab_retired_finish(struct fab_retired *lost)
 {
-    finish_nodes(lost);
-    finish_cables(lost);
+    lost_finish_list(&lost->nodes);
+    lost_finish_list(&lost->cables);
 }
 
 uint32_t fab_retired_find(const struct fab_retired *lost, uint64_t guid)
 {
-    uint32_t low = 0, high = lost->n_nodes;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (lost->nodes[mid].guid < guid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < lost->n_nodes && lost->nodes[low].guid == guid ? low : FAB_NONE;
+    const struct fab_lost_list *nodes = &lost->nodes;
+    uint32_t at = FAB_LOWER_BOUND(0, nodes->n, i, nodes->items[i].guid < guid);
+    return at < nodes->n && nodes->items[at].guid == guid ? at : FAB_NONE;
 }

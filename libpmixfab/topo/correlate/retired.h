@@ -14,40 +14,43 @@
 /* So many nodes and so many cables at most: those lost last. */
 #define FAB_RETIRED_MAX 65536
 
-/* A switch, or an HCA that had a cable. */
-struct fab_retired_node {
-    uint64_t guid;
+/* A node, which is a switch or an HCA that had a cable; or a cable, also those of lost nodes. */
+struct fab_lost_item {
+    union {
+        struct {
+            uint64_t guid; /* of its node; of what took the node's place, if something did since */
+            uint32_t num;
+        } end[2];      /* of a cable, the lower GUID first */
+        uint64_t guid; /* of a node: end[0].guid, and nothing else */
+    };
     uint64_t generation; /* in which it was lost */
     int64_t seen;        /* when it was last seen, microseconds since 1970; 0: not known */
-    char *host, *name;   /* as in fab_node; one piece of memory, `host`. NULL: out of memory */
-    uint8_t kind;        /* FAB_SWITCH or FAB_HCA */
+    union {              /* one piece of memory, text[0] */
+        char *text[2];   /* of a cable "leaf1[8]": the ends, as people knew them */
+        struct {
+            char *host, *name; /* of a node, as in fab_node */
+        };
+    };
+    uint8_t kind; /* FAB_SWITCH or FAB_HCA; 0: a cable */
+    uint8_t width, speed;
+    bool used; /* a cable that was found again, elsewhere: fab_diff_correlate_with() says so */
 };
 
-/* A cable, also those of lost nodes. */
-struct fab_retired_cable {
-    struct {
-        uint64_t guid; /* of its node; of what took the node's place, if something did since */
-        uint32_t num;
-    } end[2]; /* the lower GUID first */
-    uint64_t generation;
-    int64_t seen;
-    char *text[2]; /* "leaf1[8]": the ends, as people knew them; one piece of memory, text[0] */
-    uint8_t width, speed;
-    bool used; /* it was found again, elsewhere: fab_diff_correlate_with() says so */
+struct fab_lost_list {
+    struct fab_lost_item *items; /* in order, each once */
+    uint32_t n;
 };
 
 struct fab_retired {
-    struct fab_retired_node *nodes;   /* by GUID, each once */
-    struct fab_retired_cable *cables; /* by their ends, each once */
-    uint32_t n_nodes, n_cables;
+    struct fab_lost_list nodes, cables;
 };
 
 void fab_retired_destroy(struct fab_retired *lost); /* leaves it empty */
 
-/* Append; in no order until fab_retired_finish(). Texts are copied. PMIXFAB_ERR_NOMEM. */
-int fab_retired_add_node(struct fab_retired *lost, const struct fab_retired_node *node);
-int fab_retired_add_cable(struct fab_retired *lost, const struct fab_retired_cable *cable);
-/* In order; of those that are there twice the one lost last; not more than FAB_RETIRED_MAX. */
+/* Append to the nodes or the cables; in no order until fab_retired_finish(). Texts are copied.
+ * PMIXFAB_ERR_NOMEM. */
+int fab_lost_add(struct fab_retired *lost, const struct fab_lost_item *item);
+/* In order; of those that are there twice the one lost last; not more than FAB_RETIRED_MAX of either. */
 void fab_retired_finish(struct fab_retired *lost);
 
 /* A node by its GUID (binary search); FAB_NONE. */
@@ -63,8 +66,7 @@ int fab_retired_update(const struct fab_retired *lost, const struct fab_inventor
                        const struct fab_inventory *after, const struct fab_diff *told, uint64_t generation,
                        uint64_t trimmed, struct fab_retired *next);
 
-/* Orders of nodes and of cables: as strcmp. 0: the same ones. */
-int fab_retired_order_nodes(const struct fab_retired_node *a, const struct fab_retired_node *b);
-int fab_retired_order_cables(const struct fab_retired_cable *a, const struct fab_retired_cable *b);
+/* The order of a list, by GUIDs and ports: as strcmp. 0: the same node or cable. */
+int fab_lost_order(const struct fab_lost_item *a, const struct fab_lost_item *b);
 
 #endif

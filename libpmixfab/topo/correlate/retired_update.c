@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/lower_bound.h"
 #include "topo/base/text.h"
 #include "topo/correlate/retired.h"
 #include "topo/diff/text_sizes.h"
@@ -59,56 +60,48 @@ static void list_told(struct follow *f)
 /* What took its place in this generation; 0: nothing did. */
 static uint64_t retired_successor(const struct follow *f, uint64_t guid)
 {
-    uint32_t low = 0, high = f->n_replaced;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (f->replaced[mid]->former < guid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < f->n_replaced && f->replaced[low]->former == guid ? f->replaced[low]->guid : 0;
+    uint32_t at = FAB_LOWER_BOUND(0, f->n_replaced, i, f->replaced[i]->former < guid);
+    return at < f->n_replaced && f->replaced[at]->former == guid ? f->replaced[at]->guid : 0;
 }
 
 /* ---- what stays ------------------------------------------------------------------------------------ */
 
-static void retired_append_node(struct follow *f, const struct fab_retired_node *node)
+static void retired_append_node(struct follow *f, const struct fab_lost_item *node)
 {
     if (f->rc == 0 && retired_successor(f, node->guid) == 0 &&
         fab_inventory_find(f->after, node->guid) == FAB_NONE)
-        f->rc = fab_retired_add_node(f->next, node);
+        f->rc = fab_lost_add(f->next, node);
 }
 
-static bool retired_cable_exists(const struct fab_inventory *inv, const struct fab_retired_cable *cable)
+/* The port at an end of it; FAB_NONE. */
+static uint32_t lost_end_in(const struct fab_inventory *inv, const struct fab_lost_item *cable, int side)
 {
-    uint32_t ports[2];
-    for (int i = 0; i < 2; i++) {
-        uint32_t node = fab_inventory_find(inv, cable->end[i].guid);
-        ports[i] = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, cable->end[i].num);
-        if (ports[i] == FAB_NONE)
-            return false;
-    }
-    return inv->ports[ports[0]].peer == ports[1];
+    uint32_t node = fab_inventory_find(inv, cable->end[side].guid);
+    return node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, cable->end[side].num);
+}
+
+static bool retired_cable_exists(const struct fab_inventory *inv, const struct fab_lost_item *cable)
+{
+    uint32_t port = lost_end_in(inv, cable, 0), far = lost_end_in(inv, cable, 1);
+    return port != FAB_NONE && far != FAB_NONE && inv->ports[port].peer == far;
 }
 
 /* A port of an HCA that is seen with a cable waits for no other. */
-static bool is_settled(const struct fab_inventory *inv, const struct fab_retired_cable *cable)
+static bool is_settled(const struct fab_inventory *inv, const struct fab_lost_item *cable)
 {
     for (int i = 0; i < 2; i++) {
-        uint32_t node = fab_inventory_find(inv, cable->end[i].guid);
-        uint32_t port = node == FAB_NONE || inv->nodes[node].kind != FAB_HCA
-                            ? FAB_NONE
-                            : fab_inventory_port(inv, node, cable->end[i].num);
-        if (port != FAB_NONE && inv->ports[port].peer != FAB_NONE &&
-            !fab_port_is_missing(inv, &inv->ports[port]))
+        uint32_t at = lost_end_in(inv, cable, i);
+        const struct fab_port *port = at == FAB_NONE ? NULL : &inv->ports[at];
+        if (port != NULL && inv->nodes[port->node].kind == FAB_HCA && port->peer != FAB_NONE &&
+            !fab_port_is_missing(inv, port))
             return true;
     }
     return false;
 }
 
-static void add_cable(struct follow *f, const struct fab_retired_cable *cable)
+static void add_cable(struct follow *f, const struct fab_lost_item *cable)
 {
-    struct fab_retired_cable now = *cable;
+    struct fab_lost_item now = *cable;
     char text[2][DIFF_PORT_TEXT + 8], name[DIFF_NODE_TEXT];
 
     for (int i = 0; i < 2; i++) {
@@ -122,7 +115,7 @@ static void add_cable(struct follow *f, const struct fab_retired_cable *cable)
         now.text[i] = text[i];
     }
     if (f->rc == 0 && !retired_cable_exists(f->after, &now) && !is_settled(f->after, &now))
-        f->rc = fab_retired_add_cable(f->next, &now);
+        f->rc = fab_lost_add(f->next, &now);
 }
 
 /* ---- what is lost ---------------------------------------------------------------------------------- */
@@ -137,13 +130,13 @@ static void lose_cable(struct follow *f, const struct fab_change *change, uint32
     const struct fab_port *b = &f->before->ports[a->peer];
     diff_port_text(f->before, a, text[0]);
     diff_port_text(f->before, b, text[1]);
-    add_cable(f, &(struct fab_retired_cable){.end = {{f->before->nodes[a->node].guid, a->num},
-                                                     {f->before->nodes[b->node].guid, b->num}},
-                                             .generation = f->generation,
-                                             .seen = change->last_seen,
-                                             .text = {text[0], text[1]},
-                                             .width = a->width,
-                                             .speed = a->speed});
+    add_cable(f, &(struct fab_lost_item){.end = {{f->before->nodes[a->node].guid, a->num},
+                                                 {f->before->nodes[b->node].guid, b->num}},
+                                         .generation = f->generation,
+                                         .seen = change->last_seen,
+                                         .text = {text[0], text[1]},
+                                         .width = a->width,
+                                         .speed = a->speed});
 }
 
 /* With its cables, or only with the one of this port. */
@@ -153,25 +146,22 @@ static void lose_node(struct follow *f, const struct fab_change *change, uint32_
 
     if (retired_successor(f, node->guid) != 0)
         return;
-    retired_append_node(f, &(struct fab_retired_node){.guid = node->guid,
-                                                      .generation = f->generation,
-                                                      .seen = change->last_seen,
-                                                      .host = (char *)fab_str(f->before, node->host),
-                                                      .name = (char *)fab_str(f->before, node->name),
-                                                      .kind = node->kind});
+    retired_append_node(f, &(struct fab_lost_item){.guid = node->guid,
+                                                   .generation = f->generation,
+                                                   .seen = change->last_seen,
+                                                   .host = (char *)fab_str(f->before, node->host),
+                                                   .name = (char *)fab_str(f->before, node->name),
+                                                   .kind = node->kind});
     for (uint32_t i = 0; i < node->n_ports; i++) {
         if (num == 0 || f->before->ports[node->first_port + i].num == num)
             lose_cable(f, change, node->first_port + i);
     }
 }
 
-static bool retired_has_cable(const struct fab_inventory *inv, uint32_t node)
+static bool lost_is_cabled(const struct fab_inventory *inv, uint64_t guid)
 {
-    for (uint32_t i = 0; node != FAB_NONE && i < inv->nodes[node].n_ports; i++) {
-        if (inv->ports[inv->nodes[node].first_port + i].peer != FAB_NONE)
-            return true;
-    }
-    return false;
+    uint32_t node = fab_inventory_find(inv, guid);
+    return node != FAB_NONE && fab_node_is_cabled(inv, &inv->nodes[node]);
 }
 
 /* The HCAs of hosts that are lost. */
@@ -183,7 +173,7 @@ static void lose_hosts(struct follow *f)
 
     for (uint32_t i = 0; i < f->before->n_nodes && f->rc == 0 && f->n_hosts > 0; i++) {
         const struct fab_node *node = &f->before->nodes[i];
-        if (node->kind != FAB_HCA || retired_has_cable(f->after, fab_inventory_find(f->after, node->guid)))
+        if (node->kind != FAB_HCA || lost_is_cabled(f->after, node->guid))
             continue;
         const char *host = fab_str(f->before, node->host);
         fab_text_clean(name, sizeof(name), host, strlen(host), NULL);
@@ -217,13 +207,13 @@ int fab_retired_update(const struct fab_retired *lost, const struct fab_inventor
 
     *next = (struct fab_retired){0};
     list_told(&f);
-    for (uint32_t i = 0; i < lost->n_nodes; i++) {
-        if (lost->nodes[i].generation > trimmed)
-            retired_append_node(&f, &lost->nodes[i]);
+    for (uint32_t i = 0; i < lost->nodes.n; i++) {
+        if (lost->nodes.items[i].generation > trimmed)
+            retired_append_node(&f, &lost->nodes.items[i]);
     }
-    for (uint32_t i = 0; i < lost->n_cables; i++) {
-        if (lost->cables[i].generation > trimmed && !lost->cables[i].used)
-            add_cable(&f, &lost->cables[i]);
+    for (uint32_t i = 0; i < lost->cables.n; i++) {
+        if (lost->cables.items[i].generation > trimmed && !lost->cables.items[i].used)
+            add_cable(&f, &lost->cables.items[i]);
     }
     for (uint32_t i = 0; i < told->n && f.rc == 0; i++)
         retired_add_change(&f, &told->changes[i]);

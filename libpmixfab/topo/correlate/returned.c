@@ -21,15 +21,10 @@ void correlation_lost_text(uint64_t generation, int64_t seen, char text[DIFF_LOS
 /* ---- cables ---------------------------------------------------------------------------------------- */
 
 /* Is this cable where it was? The port at that side of it. */
-uint32_t correlation_back_at(const struct correlation *s, const struct fab_retired_cable *cable, int side)
+uint32_t correlation_back_at(const struct correlation *s, const struct fab_lost_item *cable, int side)
 {
     uint32_t near = correlation_end_now(s, cable, side), far = correlation_end_now(s, cable, !side);
     return near != FAB_NONE && far != FAB_NONE && s->after->ports[near].peer == far ? near : FAB_NONE;
-}
-
-static bool returned_same_rate(const struct fab_retired_cable *cable, const struct fab_port *port)
-{
-    return cable->width == port->width && cable->speed == port->speed;
 }
 
 void correlation_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed)
@@ -43,39 +38,35 @@ void correlation_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigne
         snprintf(text + used, DIFF_VALUE_TEXT - used, ", %s", rate);
 }
 
-/* An end of a cable that was lost, and one that is there: with the rates, where they differ. */
-void correlation_end_texts(const struct correlation *s, const struct fab_retired_cable *cable, int side,
-                           uint32_t port, char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT])
+void correlation_end_text(const struct fab_inventory *inv, uint32_t port, bool with_rate,
+                          char text[DIFF_VALUE_TEXT])
 {
     char end[DIFF_PORT_TEXT];
 
-    diff_port_text(s->after, &s->after->ports[port], end);
+    diff_port_text(inv, &inv->ports[port], end);
+    snprintf(text, DIFF_VALUE_TEXT, "%.220s", end);
+    if (with_rate)
+        correlation_append_rate(text, inv->ports[port].width, inv->ports[port].speed);
+}
+
+void correlation_end_texts(const struct correlation *s, const struct fab_lost_item *cable, int side,
+                           uint32_t port, char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT])
+{
+    const bool same_rate = correlation_same_rate(cable, &s->after->ports[port]);
+
     snprintf(before, DIFF_VALUE_TEXT, "%.220s", cable->text[side]);
-    snprintf(after, DIFF_VALUE_TEXT, "%.220s", end);
-    if (!returned_same_rate(cable, &s->after->ports[port])) {
+    if (!same_rate)
         correlation_append_rate(before, cable->width, cable->speed);
-        correlation_append_rate(after, s->after->ports[port].width, s->after->ports[port].speed);
-    }
+    correlation_end_text(s->after, port, !same_rate, after);
 }
 
 /* ---- switches -------------------------------------------------------------------------------------- */
 
-static void lost_node_text(const struct fab_retired_node *lost, char text[DIFF_NODE_TEXT])
-{
-    const bool both = lost->kind == FAB_HCA && *lost->host != '\0' && *lost->name != '\0';
-    if (*lost->name == '\0' && (lost->kind != FAB_HCA || *lost->host == '\0'))
-        snprintf(text, DIFF_NODE_TEXT, "0x%016" PRIx64, lost->guid);
-    else
-        snprintf(text, DIFF_NODE_TEXT, "%s%s%s", lost->kind == FAB_HCA ? lost->host : "", both ? " " : "",
-                 lost->name);
-    fab_text_clean(text, DIFF_NODE_TEXT, text, strlen(text), NULL);
-}
-
 /* What to tell of a node that was lost: what it was, and is. */
 struct returned {
-    const struct fab_retired_node *lost;
+    const struct fab_lost_item *lost;
     char what[DIFF_NODE_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], when[DIFF_LOST_TEXT];
-    bool same; /* the same GUID */
+    bool same, renamed; /* the same GUID; another name */
 };
 
 static void returned_describe(const struct correlation *s, uint32_t i, struct returned *out)
@@ -83,25 +74,23 @@ static void returned_describe(const struct correlation *s, uint32_t i, struct re
     const struct fab_node *node = &s->after->nodes[s->lost_after[i]];
     char name[DIFF_NODE_TEXT];
 
-    out->lost = &s->lost->nodes[i];
+    out->lost = &s->lost->nodes.items[i];
     out->same = out->lost->guid == node->guid;
-    lost_node_text(out->lost, out->what);
+    diff_name_text(out->lost->kind, out->lost->guid, out->lost->host, out->lost->name, out->what);
     diff_node_text(s->after, node, name);
     correlation_lost_text(out->lost->generation, out->lost->seen, out->when);
-    const bool renamed = strcmp(name, out->what) != 0;
-    if (out->same) {
-        snprintf(out->before, DIFF_VALUE_TEXT, "lost");
-        snprintf(out->after, DIFF_VALUE_TEXT, "there%s%.240s", renamed ? " as " : "", renamed ? name : "");
+    out->renamed = strcmp(name, out->what) != 0;
+    if (!out->same) {
+        story_identities(out->lost->guid, out->what, node->guid, name, out->before, out->after);
         return;
     }
-    snprintf(out->before, DIFF_VALUE_TEXT, "0x%016" PRIx64 "%s%.240s", out->lost->guid, renamed ? " " : "",
-             renamed ? out->what : "");
-    snprintf(out->after, DIFF_VALUE_TEXT, "0x%016" PRIx64 "%s%.240s", node->guid, renamed ? " " : "",
-             renamed ? name : "");
+    snprintf(out->before, DIFF_VALUE_TEXT, "lost");
+    snprintf(out->after, DIFF_VALUE_TEXT, "there%s%.240s", out->renamed ? " as " : "",
+             out->renamed ? name : "");
 }
 
 /* The name that it had, and the one that it has. */
-static void returned_subjects(struct correlation *s, const struct fab_retired_node *lost, uint32_t a)
+static void returned_subjects(struct correlation *s, const struct fab_lost_item *lost, uint32_t a)
 {
     const char *name = lost->kind == FAB_HCA ? lost->host : lost->name;
     if (*name != '\0')
@@ -116,6 +105,7 @@ static void tell_returned(struct correlation *s, const struct returned *r, enum 
     const char *was = r->lost->kind == FAB_HCA ? r->lost->host : r->lost->name;
     s->past = (struct conclusion){.former = r->same ? 0 : r->lost->guid,
                                   .seen = r->lost->seen,
+                                  .was_lost = true,
                                   .renamed = correlation_renamed_node(s, was, a)};
     correlation_conclude(s, kind, node->guid, 0, r->what, r->before, r->after, why);
 }
@@ -134,7 +124,7 @@ static void switch_returned(struct correlation *s, uint32_t i)
     for (uint32_t e = correlation_lost_ends(s, r.lost->guid, 0);
          e < s->n_ends && s->ends[e].guid == r.lost->guid; e++) {
         const struct lost_end *end = &s->ends[e];
-        const struct fab_retired_cable *cable = &s->lost->cables[end->cable];
+        const struct fab_lost_item *cable = correlation_cable(s, end);
         if (e > 0 && end[-1].guid == end->guid && end[-1].num == end->num)
             continue; /* what was in this port before that */
         uint32_t port = correlation_back_at(s, cable, end->side);
@@ -159,7 +149,7 @@ static void switch_returned(struct correlation *s, uint32_t i)
 /* ---- HCAs ------------------------------------------------------------------------------------------ */
 
 /* A port of an HCA that has a cable at another place than the one that was lost. */
-static void port_moved(struct correlation *s, uint32_t a, uint32_t port, struct fab_retired_cable *cable,
+static void port_moved(struct correlation *s, uint32_t a, uint32_t port, struct fab_lost_item *cable,
                        int side)
 {
     char what[DIFF_PORT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
@@ -209,7 +199,7 @@ static void returned_claim_devices(struct correlation *s, uint32_t a, bool all, 
         if (end == NULL && !all)
             continue;
         claim_raw(s, FAB_CHANGE_DEVICE_ADDED, node->guid, s->after->ports[port].num);
-        if (end != NULL && correlation_back_at(s, &s->lost->cables[end->cable], end->side) == FAB_NONE) {
+        if (end != NULL && correlation_back_at(s, correlation_cable(s, end), end->side) == FAB_NONE) {
             ++*n_moved;
             continue;
         }
@@ -228,8 +218,8 @@ static void ports_moved(struct correlation *s, uint32_t a)
     const struct fab_node *node = &s->after->nodes[a];
     for (uint32_t port = node->first_port; port < node->first_port + node->n_ports; port++) {
         const struct lost_end *end = returned_cable(s, a, port);
-        if (end != NULL && correlation_back_at(s, &s->lost->cables[end->cable], end->side) == FAB_NONE)
-            port_moved(s, a, port, &s->lost->cables[end->cable], end->side);
+        if (end != NULL && correlation_back_at(s, correlation_cable(s, end), end->side) == FAB_NONE)
+            port_moved(s, a, port, correlation_cable(s, end), end->side);
     }
 }
 
@@ -256,7 +246,7 @@ static void hca_returned(struct correlation *s, uint32_t i)
     returned_claim_devices(s, a, !r.same || !has_known_port(s, a), place, &n_moved);
     if (s->n_taken > 0)
         claim_raw_host(s, FAB_CHANGE_HOST_ADDED, fab_str(s->after, node->host));
-    if (r.same && n_moved > 0 && place[0] == '\0' && strncmp(r.after, "there as", 8) != 0) {
+    if (r.same && n_moved > 0 && place[0] == '\0' && !r.renamed) {
         s->subjects.used = 0; /* all that there is to tell is where it is now */
         ports_moved(s, a);
         return;
@@ -270,9 +260,7 @@ static void hca_returned(struct correlation *s, uint32_t i)
                  place[0] == '\0' ? "" : " at its old port ", place, r.when);
     else
         snprintf(why, sizeof(why), "another GUID%s%s%.200s; the former was %s",
-                 strcmp(r.what, "") != 0 && strchr(r.before, ' ') == NULL
-                     ? " under the same host's and device's name"
-                     : "",
+                 r.renamed ? "" : " under the same host's and device's name",
                  place[0] == '\0' ? "" : " at the same port ", place, r.when);
     tell_returned(s, &r, r.same ? FAB_CHANGE_HOST_BACK : FAB_CHANGE_HCA_REPLACED, a, why);
     ports_moved(s, a);
@@ -291,7 +279,7 @@ static void port_returned(struct correlation *s, uint32_t raw)
 
     if (end == NULL)
         return;
-    struct fab_retired_cable *cable = &s->lost->cables[end->cable];
+    struct fab_lost_item *cable = correlation_cable(s, end);
     claim_raw_this(s, raw);
     claim_raw_host(s, FAB_CHANGE_HOST_ADDED, fab_str(s->after, s->after->nodes[a].host));
     if (correlation_back_at(s, cable, end->side) == FAB_NONE) {
@@ -303,22 +291,22 @@ static void port_returned(struct correlation *s, uint32_t raw)
     diff_link_text(s->after, &s->after->ports[port], what);
     correlation_lost_text(cable->generation, cable->seen, when);
     snprintf(why, sizeof(why), "the cable is seen again, at its old place; it was %s", when);
-    s->past = (struct conclusion){.seen = cable->seen};
+    s->past = (struct conclusion){.seen = cable->seen, .was_lost = true};
     correlation_conclude(s, FAB_CHANGE_PORT_BACK, change->guid, change->port, what, "lost", "there", why);
 }
 
 void correlation_returned(struct correlation *s)
 {
-    for (uint32_t i = 0; i < s->lost->n_nodes; i++) {
-        if (s->lost_after[i] != FAB_NONE && s->lost->nodes[i].kind == FAB_SWITCH)
+    for (uint32_t i = 0; i < s->lost->nodes.n; i++) {
+        if (s->lost_after[i] != FAB_NONE && s->lost->nodes.items[i].kind == FAB_SWITCH)
             switch_returned(s, i);
     }
-    for (uint32_t i = 0; i < s->lost->n_nodes; i++) {
-        if (s->lost_after[i] != FAB_NONE && s->lost->nodes[i].kind == FAB_HCA)
+    for (uint32_t i = 0; i < s->lost->nodes.n; i++) {
+        if (s->lost_after[i] != FAB_NONE && s->lost->nodes.items[i].kind == FAB_HCA)
             hca_returned(s, i);
     }
     for (uint32_t i = 0; i < s->raw->n; i++) {
-        if (s->raw->changes[i].kind == FAB_CHANGE_DEVICE_ADDED && !correlation_is_taken(s, i))
+        if (s->raw->changes[i].kind == FAB_CHANGE_DEVICE_ADDED && !s->taken[i])
             port_returned(s, i);
     }
     correlation_links_returned(s);

@@ -5,13 +5,8 @@
 
 #include "topo/correlate/correlation.h"
 
-static bool returned_link_same_rate(const struct fab_retired_cable *cable, const struct fab_port *port)
-{
-    return cable->width == port->width && cable->speed == port->speed;
-}
-
 /* Both of its nodes are there and no HCA. */
-static bool returned_link_is_known(const struct correlation *s, const struct fab_retired_cable *cable)
+static bool returned_link_is_known(const struct correlation *s, const struct fab_lost_item *cable)
 {
     for (int side = 0; side < 2; side++) {
         uint32_t node = correlation_now(s, cable->end[side].guid);
@@ -21,7 +16,7 @@ static bool returned_link_is_known(const struct correlation *s, const struct fab
     return !cable->used;
 }
 
-static void link_back(struct correlation *s, uint32_t port, struct fab_retired_cable *cable)
+static void link_back(struct correlation *s, uint32_t port, struct fab_lost_item *cable)
 {
     char what[DIFF_WHAT_TEXT], before[DIFF_VALUE_TEXT] = "lost", after[32], when[DIFF_LOST_TEXT],
                                why[DIFF_WHY_TEXT];
@@ -29,7 +24,7 @@ static void link_back(struct correlation *s, uint32_t port, struct fab_retired_c
 
     correlation_subject_link(s, s->after, port);
     diff_link_text(s->after, now, what);
-    if (!returned_link_same_rate(cable, now))
+    if (!correlation_same_rate(cable, now))
         correlation_append_rate(before, cable->width, cable->speed);
     diff_rate_text(now, after);
     correlation_lost_text(cable->generation, cable->seen, when);
@@ -40,7 +35,7 @@ static void link_back(struct correlation *s, uint32_t port, struct fab_retired_c
 }
 
 /* side: the end that stayed; 2: neither. */
-static void link_moved(struct correlation *s, uint32_t port, struct fab_retired_cable *cable, int side)
+static void link_moved(struct correlation *s, uint32_t port, struct fab_lost_item *cable, int side)
 {
     char what[DIFF_WHAT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_WHAT_TEXT], when[DIFF_LOST_TEXT],
         why[DIFF_WHY_TEXT];
@@ -75,19 +70,19 @@ static const struct lost_end *lost_link(const struct correlation *s, uint32_t po
 {
     const struct fab_port *now = &s->after->ports[port];
     const struct lost_end *end = correlation_lost_at(s, correlation_then(s, now->node), now->num);
-    return end != NULL && returned_link_is_known(s, &s->lost->cables[end->cable]) ? end : NULL;
+    return end != NULL && returned_link_is_known(s, correlation_cable(s, end)) ? end : NULL;
 }
 
 /* The only one that was lost between these two switches; NULL: none, or several. */
-static struct fab_retired_cable *only_between(struct correlation *s, uint32_t port)
+static struct fab_lost_item *only_between(struct correlation *s, uint32_t port)
 {
     const struct fab_port *now = &s->after->ports[port];
     const uint64_t one = correlation_then(s, now->node),
                    other = correlation_then(s, s->after->ports[now->peer].node);
-    struct fab_retired_cable *only = NULL;
+    struct fab_lost_item *only = NULL;
 
     for (uint32_t e = correlation_lost_ends(s, one, 0); e < s->n_ends && s->ends[e].guid == one; e++) {
-        struct fab_retired_cable *cable = &s->lost->cables[s->ends[e].cable];
+        struct fab_lost_item *cable = correlation_cable(s, &s->ends[e]);
         if (cable->end[!s->ends[e].side].guid != other || cable->used ||
             correlation_back_at(s, cable, 0) != FAB_NONE)
             continue;
@@ -107,7 +102,7 @@ static void link_returned(struct correlation *s, uint32_t raw, bool between)
     uint32_t peer = s->after->ports[port].peer;
     const struct lost_end *near = lost_link(s, port), *far = lost_link(s, peer);
     if (between) {
-        struct fab_retired_cable *only = near == NULL && far == NULL ? only_between(s, port) : NULL;
+        struct fab_lost_item *only = near == NULL && far == NULL ? only_between(s, port) : NULL;
         if (only == NULL)
             return;
         claim_raw_this(s, raw);
@@ -120,7 +115,7 @@ static void link_returned(struct correlation *s, uint32_t raw, bool between)
         near == NULL || (far != NULL && far->generation > near->generation) ? far : near;
     if (end == NULL)
         return;
-    struct fab_retired_cable *cable = &s->lost->cables[end->cable];
+    struct fab_lost_item *cable = correlation_cable(s, end);
     claim_raw_this(s, raw);
     if (correlation_back_at(s, cable, 0) != FAB_NONE)
         link_back(s, port, cable);
@@ -132,7 +127,7 @@ void correlation_links_returned(struct correlation *s)
 {
     for (int between = 0; between < 2; between++) {
         for (uint32_t i = 0; i < s->raw->n; i++) {
-            if (s->raw->changes[i].kind == FAB_CHANGE_LINK_ADDED && !correlation_is_taken(s, i))
+            if (s->raw->changes[i].kind == FAB_CHANGE_LINK_ADDED && !s->taken[i])
                 link_returned(s, i, between);
         }
     }

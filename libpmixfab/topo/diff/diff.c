@@ -20,15 +20,6 @@ static void diff_guid_text(uint64_t guid, char text[GUID_TEXT])
     snprintf(text, GUID_TEXT, "0x%016" PRIx64, guid);
 }
 
-static bool diff_node_has_cable(const struct fab_inventory *inv, const struct fab_node *node)
-{
-    for (uint32_t i = 0; i < node->n_ports; i++) {
-        if (inv->ports[node->first_port + i].peer != FAB_NONE)
-            return true;
-    }
-    return false;
-}
-
 /* A node that only one side has. An HCA with cables is told of by its devices. */
 static void one_sided_node(struct diff_walk *w, const struct fab_inventory *inv, const struct fab_node *node)
 {
@@ -41,7 +32,7 @@ static void one_sided_node(struct diff_walk *w, const struct fab_inventory *inv,
     char what[DIFF_NODE_TEXT], guid[GUID_TEXT];
     const char *value = words[node->kind];
 
-    if (node->kind == FAB_HCA && diff_node_has_cable(inv, node))
+    if (node->kind == FAB_HCA && fab_node_is_cabled(inv, node))
         return;
     diff_node_text(inv, node, what);
     if (node->kind == FAB_SWITCH) {
@@ -52,8 +43,8 @@ static void one_sided_node(struct diff_walk *w, const struct fab_inventory *inv,
     diff_add(w, kind, node->guid, 0, what, added ? "" : value, added ? value : "");
 }
 
-static void lid_changed(struct diff_walk *w, const char *what, uint64_t guid, uint32_t port, unsigned before,
-                        unsigned after)
+void diff_lid(struct diff_walk *w, const char *what, uint64_t guid, uint32_t port, unsigned before,
+              unsigned after)
 {
     char a[16], b[16];
 
@@ -88,17 +79,6 @@ static void diff_compare_names(struct diff_walk *w, const struct fab_node *b, co
     }
 }
 
-static bool diff_same_node(const struct diff_walk *w, const struct fab_node *b, const struct fab_node *a)
-{
-    return b->system_guid == a->system_guid && b->vendor_id == a->vendor_id && b->device_id == a->device_id &&
-           b->lid == a->lid && b->chassis == a->chassis && b->slot_type == a->slot_type &&
-           b->slot == a->slot && b->chip == a->chip && b->lmc == a->lmc && b->num_ports == a->num_ports &&
-           b->enhanced == a->enhanced && b->unnamed == a->unnamed && b->missing == a->missing &&
-           strcmp(fab_str(w->before, b->host), fab_str(w->after, a->host)) == 0 &&
-           strcmp(fab_str(w->before, b->name), fab_str(w->after, a->name)) == 0 &&
-           strcmp(fab_str(w->before, b->desc), fab_str(w->after, a->desc)) == 0;
-}
-
 /* It keeps its place, or has come back to it. */
 static void diff_compare_absent_node(struct diff_walk *w, const struct fab_node *b, const struct fab_node *a,
                                      const char *what)
@@ -119,12 +99,12 @@ static void diff_compare_nodes(struct diff_walk *w, const struct fab_node *b, co
     char what[DIFF_NODE_TEXT];
     uint64_t guid = a->guid;
 
-    if (diff_same_node(w, b, a))
+    if (fab_node_equal(w->before, b, w->after, a))
         return;
     diff_node_text(w->before, b, what);
     diff_compare_absent_node(w, b, a, what);
     diff_compare_names(w, b, a, what);
-    lid_changed(w, what, guid, 0, b->lid, a->lid);
+    diff_lid(w, what, guid, 0, b->lid, a->lid);
     diff_number(w, what, guid, 0, "system image GUID", b->system_guid, a->system_guid, 16);
     diff_number(w, what, guid, 0, "vendor", b->vendor_id, a->vendor_id, 6);
     diff_number(w, what, guid, 0, "device id", b->device_id, a->device_id, 4);

@@ -65,6 +65,7 @@ struct fab_change {
     const char *subjects;
     uint32_t n_raw;  /* how many changes of fab_diff_compute() are in it */
     bool planned;    /* the operator had announced it */
+    bool was_lost;   /* of what is back: it had lost its place, and its index with it */
     bool renamed;    /* the first of the subjects is called as the second one now, and nobody as the first */
     uint64_t former; /* of what was replaced: its GUID; 0: nothing was */
     /* Microseconds since 1970: when what is now was first seen, and what was before last seen; 0: not known.
@@ -84,9 +85,8 @@ struct fab_diff {
     uint32_t n_lost; /* hosts, devices, switches and links lost: does the fabric shrink? */
 };
 
-/* Word for a kind: "host-added", "link-rate", ..., "unknown"; and back (0: none). */
+/* Word for a kind: "host-added", "link-rate", ..., "unknown". */
 const char *fab_change_name(enum fab_change_kind kind);
-enum fab_change_kind fab_change_parse(const char *name);
 
 /*
  * Both finished and named. `before` may be empty. *diff is initialised here. Nodes are matched by GUID, ports

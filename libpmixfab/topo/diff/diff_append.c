@@ -5,11 +5,11 @@
 #include "topo/base/text.h"
 #include "topo/diff/text_sizes.h"
 
-/* The name under which people look for this node, as the next one in the list; the list's end behind it. */
+/* The name of this node, as the next one in the list; the list's end behind it. */
 static size_t add_subject(const struct fab_inventory *inv, const struct fab_node *node, char *list,
                           size_t size)
 {
-    const char *name = fab_str(inv, node->kind == FAB_HCA ? node->host : node->name);
+    const char *name = fab_node_known_as(inv, node);
     size_t n = fab_text_clean(list, size - 1, name, strlen(name), NULL);
     n += n > 0;
     list[n] = '\0';

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/lower_bound.h"
 #include "topo/base/text.h"
 #include "topo/diff/text_sizes.h"
 
@@ -43,18 +44,8 @@ static int diff_compare_host_names(const void *a, const void *b)
 
 static struct noted *find_noted(struct noted *list, uint32_t n, const char *name)
 {
-    uint32_t low = 0, high = n;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        int order = strcmp(list[mid].name, name);
-        if (order == 0)
-            return &list[mid];
-        if (order < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return NULL;
+    uint32_t at = FAB_LOWER_BOUND(0, n, i, strcmp(list[i].name, name) < 0);
+    return at < n && strcmp(list[at].name, name) == 0 ? &list[at] : NULL;
 }
 
 static void diff_count_devices(const struct fab_inventory *inv, struct noted *list, uint32_t n, bool is_after)

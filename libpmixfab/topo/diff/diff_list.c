@@ -53,26 +53,23 @@ const char *fab_change_name(enum fab_change_kind kind)
     return (size_t)kind < N_KINDS && kinds[kind] != NULL ? kinds[kind] : "unknown";
 }
 
-enum fab_change_kind fab_change_parse(const char *name)
+void diff_name_text(enum fab_node_kind kind, uint64_t guid, const char *host, const char *name,
+                    char text[DIFF_NODE_TEXT])
 {
-    for (size_t i = 1; name != NULL && i < N_KINDS; i++) {
-        if (strcmp(kinds[i], name) == 0)
-            return (enum fab_change_kind)i;
-    }
-    return 0;
+    int n;
+
+    if (kind != FAB_HCA)
+        host = "";
+    if (*host == '\0' && *name == '\0')
+        n = snprintf(text, DIFF_NODE_TEXT, "0x%016" PRIx64, guid);
+    else
+        n = snprintf(text, DIFF_NODE_TEXT, "%s%s%s", host, *host != '\0' && *name != '\0' ? " " : "", name);
+    fab_text_clean(text, DIFF_NODE_TEXT, text, n < 0 ? 0 : DIFF_NODE_TEXT - 1, NULL);
 }
 
 void diff_node_text(const struct fab_inventory *inv, const struct fab_node *node, char text[DIFF_NODE_TEXT])
 {
-    const char *host = node->kind == FAB_HCA ? fab_str(inv, node->host) : "",
-               *name = fab_str(inv, node->name);
-    int n;
-
-    if (*host == '\0' && *name == '\0')
-        n = snprintf(text, DIFF_NODE_TEXT, "0x%016" PRIx64, node->guid);
-    else
-        n = snprintf(text, DIFF_NODE_TEXT, "%s%s%s", host, *host != '\0' && *name != '\0' ? " " : "", name);
-    fab_text_clean(text, DIFF_NODE_TEXT, text, n < 0 ? 0 : DIFF_NODE_TEXT - 1, NULL);
+    diff_name_text(node->kind, node->guid, fab_str(inv, node->host), fab_str(inv, node->name), text);
 }
 
 void diff_port_text(const struct fab_inventory *inv, const struct fab_port *port, char text[DIFF_PORT_TEXT])

@@ -54,11 +54,6 @@ static void one_sided_link(struct diff_walk *w, const struct fab_inventory *inv,
              what, added ? "" : rate, added ? rate : "");
 }
 
-static bool diff_same_rate(const struct fab_port *b, const struct fab_port *a)
-{
-    return b->width == a->width && b->speed == a->speed;
-}
-
 static void diff_compare_cables(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
     bool had = is_lower_end(w->before, b), has = is_lower_end(w->after, a);
@@ -74,8 +69,8 @@ static void diff_compare_cables(struct diff_walk *w, const struct fab_port *b, c
             one_sided_link(w, w->after, a);
         return;
     }
-    bool lower_same = diff_same_rate(b, a);
-    if (lower_same && diff_same_rate(peer_b, peer_a))
+    bool lower_same = fab_same_rate(b, a);
+    if (lower_same && fab_same_rate(peer_b, peer_a))
         return;
     char what[DIFF_WHAT_TEXT], rate_b[32], rate_a[32];
     diff_link_text(w->after, a, what);
@@ -116,7 +111,7 @@ static void diff_compare_facts(struct diff_walk *w, const struct fab_port *b, co
 
     if (cabled != diff_port_is_cabled(a) ||
         (b->guid == a->guid && b->lid == a->lid && b->lmc == a->lmc && b->state == a->state &&
-         b->subnet == a->subnet && b->missing == a->missing && (cabled || diff_same_rate(b, a))))
+         b->subnet == a->subnet && b->missing == a->missing && (cabled || fab_same_rate(b, a))))
         return;
     if (cabled)
         diff_compare_absent_port(w, b, a);
@@ -129,12 +124,8 @@ static void diff_compare_facts(struct diff_walk *w, const struct fab_port *b, co
         else
             other_fact(w, a, of, "state", state_b, state_a);
     }
-    if (b->lid != a->lid) {
-        snprintf(text_b, sizeof(text_b), "%u", b->lid);
-        snprintf(text_a, sizeof(text_a), "%u", a->lid);
-        diff_add(w, FAB_CHANGE_LID, guid, a->num, of, text_b, text_a);
-    }
-    if (!cabled && !diff_same_rate(b, a)) {
+    diff_lid(w, of, guid, a->num, b->lid, a->lid);
+    if (!cabled && !fab_same_rate(b, a)) {
         diff_rate_text(b, text_b);
         diff_rate_text(a, text_a);
         other_fact(w, a, of, "rate", text_b, text_a);

@@ -36,7 +36,13 @@ void diff_put(struct diff_walk *w, const struct fab_change *like);
 void diff_number(struct diff_walk *w, const char *of, uint64_t guid, uint32_t port, const char *word,
                  uint64_t before, uint64_t after, int digits);
 
+/* A LID, where it differs. */
+void diff_lid(struct diff_walk *w, const char *what, uint64_t guid, uint32_t port, unsigned before,
+              unsigned after);
+
 /* "node001 HCA-1", "leaf1"; its GUID where it has no name. */
+void diff_name_text(enum fab_node_kind kind, uint64_t guid, const char *host, const char *name,
+                    char text[DIFF_NODE_TEXT]);
 void diff_node_text(const struct fab_inventory *inv, const struct fab_node *node, char text[DIFF_NODE_TEXT]);
 /* "leaf1[8]" */
 void diff_port_text(const struct fab_inventory *inv, const struct fab_port *port, char text[DIFF_PORT_TEXT]);

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "topo/base/lower_bound.h"
 #include "topo/geometry/layout.h"
 #include "topo/snapshot/reader.h"
 
@@ -281,16 +282,9 @@ int fab_stable_number(const struct fab_plane *plane, const uint8_t *ranked, cons
     for (uint32_t i = 0; i < n; i++)
         rank[items[i].sw] = items[i].rank;
     for (uint32_t s = 0; s < plane->n_switches; s++) {
-        uint32_t low = 0, high = n_bundles;
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            if (bundles[middle].id < group[s])
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low < n_bundles && bundles[low].id == group[s])
-            group[s] = bundles[low].number;
+        uint32_t at = FAB_LOWER_BOUND(0, n_bundles, i, bundles[i].id < group[s]);
+        if (at < n_bundles && bundles[at].id == group[s])
+            group[s] = bundles[at].number;
     }
     rc = 0;
 

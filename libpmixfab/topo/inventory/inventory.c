@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/lower_bound.h"
+
 #define MAX_ELEMENTS (1u << 24)
 #define MAX_POOL     (1u << 31)
 
@@ -145,41 +147,29 @@ int fab_inventory_copy(struct fab_inventory *to, const struct fab_inventory *fro
 
 uint32_t fab_inventory_find(const struct fab_inventory *inv, uint64_t guid)
 {
-    uint32_t low = 0, high = inv->finished ? inv->n_nodes : 0;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (inv->nodes[mid].guid < guid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return inv->finished && low < inv->n_nodes && inv->nodes[low].guid == guid ? low : FAB_NONE;
+    const uint32_t n = inv->finished ? inv->n_nodes : 0;
+    uint32_t at = FAB_LOWER_BOUND(0, n, i, inv->nodes[i].guid < guid);
+    return at < n && inv->nodes[at].guid == guid ? at : FAB_NONE;
 }
 
 uint32_t fab_inventory_port(const struct fab_inventory *inv, uint32_t node, unsigned num)
 {
     if (!inv->finished || node >= inv->n_nodes)
         return FAB_NONE;
-    uint32_t low = inv->nodes[node].first_port, end = low + inv->nodes[node].n_ports, high = end;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (inv->ports[mid].num < num)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < end && inv->ports[low].num == num ? low : FAB_NONE;
+    const uint32_t first = inv->nodes[node].first_port, end = first + inv->nodes[node].n_ports;
+    uint32_t at = FAB_LOWER_BOUND(first, end, i, inv->ports[i].num < num);
+    return at < end && inv->ports[at].num == num ? at : FAB_NONE;
 }
 
-static bool nodes_equal(const struct fab_inventory *ia, const struct fab_node *a,
-                        const struct fab_inventory *ib, const struct fab_node *b)
+bool fab_node_equal(const struct fab_inventory *ia, const struct fab_node *a, const struct fab_inventory *ib,
+                    const struct fab_node *b)
 {
     return a->guid == b->guid && a->system_guid == b->system_guid && a->vendor_id == b->vendor_id &&
-           a->device_id == b->device_id && a->first_port == b->first_port && a->n_ports == b->n_ports &&
-           a->lid == b->lid && a->chassis == b->chassis && a->slot_type == b->slot_type &&
-           a->slot == b->slot && a->chip == b->chip && a->kind == b->kind && a->lmc == b->lmc &&
-           a->num_ports == b->num_ports && a->enhanced == b->enhanced && a->unnamed == b->unnamed &&
-           a->missing == b->missing && strcmp(fab_str(ia, a->desc), fab_str(ib, b->desc)) == 0 &&
+           a->device_id == b->device_id && a->lid == b->lid && a->chassis == b->chassis &&
+           a->slot_type == b->slot_type && a->slot == b->slot && a->chip == b->chip && a->kind == b->kind &&
+           a->lmc == b->lmc && a->num_ports == b->num_ports && a->enhanced == b->enhanced &&
+           a->unnamed == b->unnamed && a->missing == b->missing &&
+           strcmp(fab_str(ia, a->desc), fab_str(ib, b->desc)) == 0 &&
            strcmp(fab_str(ia, a->host), fab_str(ib, b->host)) == 0 &&
            strcmp(fab_str(ia, a->name), fab_str(ib, b->name)) == 0;
 }
@@ -205,7 +195,7 @@ bool fab_inventory_equal(const struct fab_inventory *a, const struct fab_invento
             return false;
     }
     for (uint32_t i = 0; i < a->n_nodes; i++) {
-        if (!nodes_equal(a, &a->nodes[i], b, &b->nodes[i]))
+        if (!fab_node_equal(a, &a->nodes[i], b, &b->nodes[i]))
             return false;
     }
     return true;

@@ -80,6 +80,25 @@ static inline bool fab_port_dangles(const struct fab_inventory *inv, const struc
             (port->state == FAB_PORT_UNKNOWN && inv->nodes[port->node].kind == FAB_SWITCH));
 }
 
+static inline bool fab_same_rate(const struct fab_port *a, const struct fab_port *b)
+{
+    return a->width == b->width && a->speed == b->speed;
+}
+
+static inline bool fab_node_is_cabled(const struct fab_inventory *inv, const struct fab_node *node)
+{
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+        if (inv->ports[p].peer != FAB_NONE)
+            return true;
+    return false;
+}
+
+/* The name under which people look for a node: an HCA's is its host's. */
+static inline const char *fab_node_known_as(const struct fab_inventory *inv, const struct fab_node *node)
+{
+    return fab_str(inv, node->kind == FAB_HCA ? node->host : node->name);
+}
+
 /* Does no sweep see this port's cable any more, or its node, and its place is kept? Of either end. */
 static inline bool fab_port_is_missing(const struct fab_inventory *inv, const struct fab_port *port)
 {
@@ -94,6 +113,9 @@ uint32_t fab_inventory_find(const struct fab_inventory *inv, uint64_t guid);
 /* Port `num` of a node; FAB_NONE. */
 uint32_t fab_inventory_port(const struct fab_inventory *inv, uint32_t node, unsigned num);
 
+/* Do both say the same of a node, its ports aside? */
+bool fab_node_equal(const struct fab_inventory *ia, const struct fab_node *a, const struct fab_inventory *ib,
+                    const struct fab_node *b);
 /* True where both (finished) say the same, lines aside. */
 bool fab_inventory_equal(const struct fab_inventory *a, const struct fab_inventory *b);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/lower_bound.h"
 #include "topo/inventory/names_priv.h"
 
 #define NAME_LENGTH 255
@@ -232,13 +233,6 @@ int fab_names_map(struct fab_names *names, const char *file, const char *text, s
 
 const char *fab_names_mapped(const struct fab_names *names, uint64_t guid)
 {
-    uint32_t low = 0, high = names->n_map;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (names->map[mid].guid < guid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < names->n_map && names->map[low].guid == guid ? names->map[low].name : NULL;
+    uint32_t at = FAB_LOWER_BOUND(0, names->n_map, i, names->map[i].guid < guid);
+    return at < names->n_map && names->map[at].guid == guid ? names->map[at].name : NULL;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/lower_bound.h"
 #include "topo/join/state.h"
 
 uint64_t fab_ethernet_prefix(const char *name)
@@ -129,15 +130,8 @@ static int cmp_mac(const void *va, const void *vb)
 /* The first interface of this MAC in a list by MAC and name; NULL. */
 static const struct join_dev *find_mac(struct join_dev *const *list, uint32_t n, uint64_t mac)
 {
-    uint32_t low = 0, high = n;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (list[mid]->mac < mac)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < n && list[low]->mac == mac ? list[low] : NULL;
+    uint32_t at = FAB_LOWER_BOUND(0, n, i, list[i]->mac < mac);
+    return at < n && list[at]->mac == mac ? list[at] : NULL;
 }
 
 /*

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "topo/base/lower_bound.h"
 #include "topo/join/state.h"
 
 bool fab_same_host(const char *a, const char *b)
@@ -87,17 +88,10 @@ static uint32_t join_collect_hosts(const struct fab_inventory *inv, struct known
 static const char *join_host_name(const struct known *hosts, uint32_t n, const char *own)
 {
     uint64_t hash = short_hash(own);
-    uint32_t low = 0, high = n;
     struct fab_host_choice choice = {0};
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (hosts[mid].hash < hash)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    for (; low < n && hosts[low].hash == hash; low++)
-        fab_choose_host(&choice, own, hosts[low].host);
+    uint32_t at = FAB_LOWER_BOUND(0, n, i, hosts[i].hash < hash);
+    for (; at < n && hosts[at].hash == hash; at++)
+        fab_choose_host(&choice, own, hosts[at].host);
     return choice.host == NULL ? own : choice.host;
 }
 

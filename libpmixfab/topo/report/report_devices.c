@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/lower_bound.h"
+
 /* A text by which other items can be found: the item whose label is theirs. */
 struct alias {
     const char *text;
@@ -72,20 +74,13 @@ static int find_aliases(const struct fab_report *report, struct aliases *aliases
 static uint32_t alias_same_text(const struct aliases *aliases, uint32_t item, unsigned kind)
 {
     const char *text = fab_report_text(aliases->report, item, kind);
-    uint32_t low = 0, high = aliases->n;
 
     if (text == NULL)
         return FAB_NONE;
     struct alias wanted = {text, 0, (uint8_t)kind, 0};
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (compare_alias(&aliases->list[mid], &wanted) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    const struct alias *found = &aliases->list[low];
-    return low < aliases->n && found->kind == kind && strcmp(found->text, text) == 0 ? found->item : FAB_NONE;
+    uint32_t at = FAB_LOWER_BOUND(0, aliases->n, i, compare_alias(&aliases->list[i], &wanted) < 0);
+    const struct alias *found = &aliases->list[at];
+    return at < aliases->n && found->kind == kind && strcmp(found->text, text) == 0 ? found->item : FAB_NONE;
 }
 
 /* The item under whose label this one goes; itself, if it has its own. Each step is to an item of a higher

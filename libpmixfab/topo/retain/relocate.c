@@ -1,63 +1,7 @@
-/* keep_place.c - what stands in a missing switch's place, and where a port stays whose place is another's. */
+/* keep_place.c - where a port stays whose place is another's. */
 #include <stdlib.h>
 
-#include "topo/base/majority.h"
 #include "topo/retain/state.h"
-
-uint32_t retain_port_now(const struct retaining *k, uint32_t port)
-{
-    uint32_t node = k->there[k->before->ports[port].node];
-    return node == FAB_NONE ? FAB_NONE : fab_inventory_port(k->swept, node, k->before->ports[port].num);
-}
-
-uint32_t retain_port_then(const struct retaining *k, uint32_t port)
-{
-    uint32_t node = k->was[k->swept->ports[port].node];
-    return node == FAB_NONE ? FAB_NONE : fab_inventory_port(k->before, node, k->swept->ports[port].num);
-}
-
-/* ---- switches that were replaced ----------------------------------------------------------------- */
-
-/* Where the ports around a switch of the one inventory lead in the other. */
-static uint32_t relocate_count_majority(const struct retaining *k, const struct fab_inventory *in,
-                                        uint32_t node)
-{
-    const bool forth = in == k->before;
-    const struct fab_inventory *other = forth ? k->swept : k->before;
-    const struct fab_node *sw = &in->nodes[node];
-    struct majority votes = {.n = 0};
-
-    for (uint32_t p = sw->first_port; p < sw->first_port + sw->n_ports; p++) {
-        uint32_t far = in->ports[p].peer;
-        if (far == FAB_NONE)
-            continue;
-        uint32_t same = forth ? retain_port_now(k, far) : retain_port_then(k, far);
-        if (same != FAB_NONE && other->ports[same].peer != FAB_NONE)
-            majority_add(&votes, other->ports[other->ports[same].peer].node);
-    }
-    uint64_t whom;
-    return majority_elected(&votes, &whom) ? (uint32_t)whom : FAB_NONE;
-}
-
-/* As understand_switches.c does, so that what is kept is told as what it is. One that is found says more
- * about its neighbours. */
-void retain_match_switches(struct retaining *k)
-{
-    for (bool found = true; found;) {
-        found = false;
-        for (uint32_t b = 0; b < k->before->n_nodes; b++) {
-            if (k->before->nodes[b].kind != FAB_SWITCH || k->there[b] != FAB_NONE)
-                continue;
-            uint32_t s = relocate_count_majority(k, k->before, b);
-            if (s == FAB_NONE || k->swept->nodes[s].kind != FAB_SWITCH || k->was[s] != FAB_NONE ||
-                relocate_count_majority(k, k->swept, s) != b)
-                continue;
-            k->there[b] = s;
-            k->was[s] = b;
-            found = true;
-        }
-    }
-}
 
 /* ---- another place ------------------------------------------------------------------------------- */
 
@@ -91,11 +35,11 @@ static used_ports *list_used(const struct retaining *k)
 /* The place that the HCA which is in this port's place has left. */
 static bool find_left(struct retaining *k, used_ports *used, uint32_t p)
 {
-    uint32_t at = retain_port_now(k, k->before->ports[p].peer);
+    uint32_t at = pairing_port_after(&k->pairs, k->before->ports[p].peer);
     uint32_t taker = at == FAB_NONE ? FAB_NONE : k->swept->ports[at].peer;
     if (taker == FAB_NONE || k->swept->nodes[k->swept->ports[taker].node].kind != FAB_HCA)
         return false;
-    uint32_t then = retain_port_then(k, taker);
+    uint32_t then = pairing_port_before(&k->pairs, taker);
     uint32_t left = then == FAB_NONE ? FAB_NONE : k->before->ports[then].peer;
     if (left == FAB_NONE || k->before->ports[left].subnet != k->before->ports[p].subnet)
         return false;
@@ -127,7 +71,7 @@ static bool find_beside(struct retaining *k, used_ports *used, uint32_t p, uint3
 static uint32_t find_switch(const struct retaining *k, uint32_t p)
 {
     const uint32_t own = k->before->ports[k->before->ports[p].peer].node;
-    uint32_t sw = k->there[own] == FAB_NONE ? relocate_count_majority(k, k->before, own) : k->there[own];
+    uint32_t sw = k->there[own] == FAB_NONE ? pairing_vote_after(&k->pairs, own) : k->there[own];
     return sw == FAB_NONE || k->swept->nodes[sw].kind != FAB_SWITCH ? FAB_NONE : sw;
 }
 

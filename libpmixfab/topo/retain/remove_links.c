@@ -87,19 +87,12 @@ static int write_rest(const struct fab_inventory *from, const uint8_t *loses, co
     c.node = calloc((size_t)from->n_nodes + 1, sizeof(*c.node));
     c.port = calloc((size_t)from->n_ports + 1, sizeof(*c.port));
     int rc = c.node == NULL || c.port == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
-    if (rc == PMIXFAB_OK && from->pool_size > 1) {
-        /* All strings, at their old places: what goes leaves a little waste. */
-        out->pool = malloc(from->pool_size);
-        rc = out->pool == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
-        for (uint32_t i = 0; rc == PMIXFAB_OK && i < from->pool_size; i++)
-            out->pool[i] = from->pool[i];
-        if (rc == PMIXFAB_OK)
-            out->pool_size = out->pool_cap = from->pool_size;
-    }
+    if (rc == PMIXFAB_OK)
+        rc =
+            fab_inventory_copy(out, from); /* strings stay at their places: what goes leaves a little waste */
     if (rc == PMIXFAB_OK) {
-        out->n_subnets = from->n_subnets;
-        for (uint32_t i = 0; i < from->n_subnets; i++)
-            out->subnets[i] = from->subnets[i];
+        out->n_nodes = out->n_ports = 0;
+        out->finished = false;
         remove_plan(&c, loses, node_goes);
         rc = remove_write_nodes(&c, out);
     }
@@ -187,42 +180,42 @@ static int mark_cut_off(const struct fab_inventory *inv, uint8_t *loses, uint8_t
     return PMIXFAB_OK;
 }
 
-int fab_inventory_cut(const struct fab_inventory *inv, fab_cut_fn cut, void *cbdata,
-                      struct fab_inventory *out, struct fab_err *err)
+/* far: and what no sweep would reach then; else the nodes that are missing. */
+static int inventory_cut_out(const struct fab_inventory *inv, fab_cut_fn cut, void *cbdata, bool far,
+                             struct fab_inventory *out, struct fab_err *err)
 {
     fab_inventory_init(out);
     if (!inv->finished)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "cut: the inventory is not finished");
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "%s: the inventory is not finished", far ? "cut" : "seen");
     uint8_t *loses = calloc((size_t)inv->n_ports + 1, 1), *goes = calloc((size_t)inv->n_nodes + 1, 1);
-    int rc = PMIXFAB_ERR_NOMEM;
-    if (loses != NULL && goes != NULL) {
-        for (uint32_t p = 0; p < inv->n_ports; p++)
-            if (inv->ports[p].peer != FAB_NONE && cut(inv, p, cbdata))
-                loses[p] = loses[inv->ports[p].peer] = 1;
+    int rc = loses == NULL || goes == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    for (uint32_t p = 0; rc == PMIXFAB_OK && p < inv->n_ports; p++)
+        if (inv->ports[p].peer != FAB_NONE && cut(inv, p, cbdata))
+            loses[p] = loses[inv->ports[p].peer] = 1;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && !far && i < inv->n_nodes; i++)
+        goes[i] = inv->nodes[i].missing;
+    if (rc == PMIXFAB_OK && far)
         rc = mark_cut_off(inv, loses, goes);
-        rc = rc == PMIXFAB_OK ? write_rest(inv, loses, goes, out, err) : rc;
-    }
+    if (rc == PMIXFAB_OK)
+        rc = write_rest(inv, loses, goes, out, err);
     free(loses);
     free(goes);
     return rc;
 }
 
+int fab_inventory_cut(const struct fab_inventory *inv, fab_cut_fn cut, void *cbdata,
+                      struct fab_inventory *out, struct fab_err *err)
+{
+    return inventory_cut_out(inv, cut, cbdata, true, out, err);
+}
+
+static bool cut_is_missing(const struct fab_inventory *inv, uint32_t port, void *cbdata)
+{
+    (void)cbdata;
+    return fab_port_is_missing(inv, &inv->ports[port]);
+}
+
 int fab_inventory_seen(const struct fab_inventory *inv, struct fab_inventory *out, struct fab_err *err)
 {
-    fab_inventory_init(out);
-    if (!inv->finished)
-        return fab_fail(err, PMIXFAB_ERR_INVAL, "seen: the inventory is not finished");
-    uint8_t *loses = calloc((size_t)inv->n_ports + 1, 1), *goes = calloc((size_t)inv->n_nodes + 1, 1);
-    int rc = PMIXFAB_ERR_NOMEM;
-    if (loses != NULL && goes != NULL) {
-        for (uint32_t i = 0; i < inv->n_nodes; i++)
-            goes[i] = inv->nodes[i].missing;
-        for (uint32_t p = 0; p < inv->n_ports; p++)
-            if (inv->ports[p].peer != FAB_NONE && fab_port_is_missing(inv, &inv->ports[p]))
-                loses[p] = loses[inv->ports[p].peer] = 1;
-        rc = write_rest(inv, loses, goes, out, err);
-    }
-    free(loses);
-    free(goes);
-    return rc;
+    return inventory_cut_out(inv, cut_is_missing, NULL, false, out, err);
 }

@@ -8,32 +8,19 @@
 
 /* ---- who is a candidate -------------------------------------------------------------------------- */
 
-static bool retain_is_cabled(const struct fab_inventory *inv, const struct fab_node *node)
-{
-    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
-        if (inv->ports[p].peer != FAB_NONE)
-            return true;
-    return false;
-}
-
 bool retain_is_unseen(const struct retaining *k, uint32_t node)
 {
-    return k->there[node] == FAB_NONE || !retain_is_cabled(k->swept, &k->swept->nodes[k->there[node]]);
+    return k->there[node] == FAB_NONE || !fab_node_is_cabled(k->swept, &k->swept->nodes[k->there[node]]);
 }
 
-/* Both are sorted by GUID. */
 static void match_nodes(struct retaining *k)
 {
     for (uint32_t s = 0; s < k->swept->n_nodes; s++)
         k->was[s] = FAB_NONE;
-    for (uint32_t b = 0, s = 0; b < k->before->n_nodes; b++) {
-        uint64_t guid = k->before->nodes[b].guid;
-        while (s < k->swept->n_nodes && k->swept->nodes[s].guid < guid)
-            s++;
-        bool same = s < k->swept->n_nodes && k->swept->nodes[s].guid == guid;
-        k->there[b] = same ? s : FAB_NONE;
-        if (same)
-            k->was[s] = b;
+    for (uint32_t b = 0; b < k->before->n_nodes; b++) {
+        k->there[b] = fab_inventory_find(k->swept, k->before->nodes[b].guid);
+        if (k->there[b] != FAB_NONE)
+            k->was[k->there[b]] = b;
     }
 }
 
@@ -57,11 +44,9 @@ static bool is_lacking(const struct fab_inventory *before, uint32_t port, const 
 
 bool fab_inventory_lacks_port(const struct fab_inventory *before, const struct fab_inventory *swept)
 {
-    for (uint32_t b = 0, s = 0; b < before->n_nodes; b++) {
+    for (uint32_t b = 0; b < before->n_nodes; b++) {
         const struct fab_node *node = &before->nodes[b];
-        while (s < swept->n_nodes && swept->nodes[s].guid < node->guid)
-            s++;
-        uint32_t now = s < swept->n_nodes && swept->nodes[s].guid == node->guid ? s : FAB_NONE;
+        uint32_t now = fab_inventory_find(swept, node->guid);
         if (!is_same_hca(node, now == FAB_NONE ? NULL : &swept->nodes[now]))
             continue;
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
@@ -130,7 +115,7 @@ static int drop_moved_ports(struct retaining *k)
 static uint32_t hca_before(const struct retaining *k, uint32_t port)
 {
     uint32_t peer = k->swept->ports[port].peer;
-    uint32_t at = peer == FAB_NONE ? FAB_NONE : retain_port_then(k, peer);
+    uint32_t at = peer == FAB_NONE ? FAB_NONE : pairing_port_before(&k->pairs, peer);
     at = at == FAB_NONE ? FAB_NONE : k->before->ports[at].peer;
     return at == FAB_NONE ? FAB_NONE : k->before->ports[at].node;
 }
@@ -158,7 +143,7 @@ static void drop_replaced(struct retaining *k)
 {
     for (uint32_t s = 0; s < k->swept->n_nodes; s++) {
         const struct fab_node *new = &k->swept->nodes[s];
-        if (new->kind != FAB_HCA || !retain_is_cabled(k->swept, new) ||
+        if (new->kind != FAB_HCA || !fab_node_is_cabled(k->swept, new) ||
             fab_inventory_find(k->before, new->guid) != FAB_NONE)
             continue;
         bool took_place = false;
@@ -333,6 +318,7 @@ static int retain_prepare(struct retaining *k)
     k->cable = k->anchor + nodes;
     k->may = k->cable + ports;
     k->num = k->may + ports;
+    k->pairs = (struct pairing){k->before, k->swept, k->there, k->was};
     return PMIXFAB_OK;
 }
 
@@ -349,7 +335,7 @@ int fab_retain(const struct fab_inventory *before, const struct fab_inventory *s
     if (rc == PMIXFAB_OK) {
         match_nodes(&k);
         if (find_candidates(&k, may, cbdata) > 0) {
-            retain_match_switches(&k);
+            pairing_switches(&k.pairs); /* as it will be told */
             rc = drop_moved_ports(&k);
             if (rc == PMIXFAB_OK)
                 rc = retain_choose(&k);

@@ -2,6 +2,7 @@
 #ifndef FAB_TOPO_KEEP_PRIV_H
 #define FAB_TOPO_KEEP_PRIV_H
 
+#include "topo/inventory/pairing.h"
 #include "topo/retain/retain.h"
 
 /* A keeping on its way. Arrays run over the elements of `before`. */
@@ -10,23 +11,19 @@ struct retaining {
     struct fab_inventory *out;
     uint32_t *there; /* the node of swept that it is, or of a switch what stands in its place; FAB_NONE */
     uint32_t *was;   /* back: of each node of swept */
-    uint8_t *kept;   /* nodes that are not seen, or without a cable: it keeps its place */
-    uint8_t *may;    /* ports of HCAs: it may keep its place */
-    uint8_t *cable;  /* ports: its cable stays, down */
-    uint8_t *anchor; /* nodes: a kept switch from which something that is seen can be reached */
-    uint32_t *port;  /* the port of out that it became */
-    uint32_t *away;  /* ports of HCAs whose place another cable has: a switch of swept, else FAB_NONE, */
-    uint8_t *num;    /* and its port where they are kept instead */
+    struct pairing pairs; /* both */
+    uint8_t *kept;        /* nodes that are not seen, or without a cable: it keeps its place */
+    uint8_t *may;         /* ports of HCAs: it may keep its place */
+    uint8_t *cable;       /* ports: its cable stays, down */
+    uint8_t *anchor;      /* nodes: a kept switch from which something that is seen can be reached */
+    uint32_t *port;       /* the port of out that it became */
+    uint32_t *away;       /* ports of HCAs whose place another cable has: a switch of swept, else FAB_NONE, */
+    uint8_t *num;         /* and its port where they are kept instead */
     uint8_t subnet[FAB_MAX_SUBNETS];
 };
 
-/* keep_place.c: there and was, of switches that were replaced. */
-void retain_match_switches(struct retaining *k);
-/* The port of swept where this one of `before` was, and back; FAB_NONE. */
-uint32_t retain_port_now(const struct retaining *k, uint32_t port);
-uint32_t retain_port_then(const struct retaining *k, uint32_t port);
-/* The ports that may stay, and whose switch is there but has no room for them where they were. After all
- * others: cable is set for them, and not for the port where they were. PMIXFAB_ERR_NOMEM. */
+/* keep_place.c: the ports that may stay, and whose switch is there but has no room for them where they were.
+ * After all others: cable is set for them, and not for the port where they were. PMIXFAB_ERR_NOMEM. */
 int retain_elsewhere(struct retaining *k);
 
 /* keep.c: has this node of before no cable in swept? */

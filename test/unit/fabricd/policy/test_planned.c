@@ -143,7 +143,7 @@ TEST_WITH(test_indices, folder_setup, folder_teardown)
     planned_mark(planned, &diff, NOW);
     assert_true(changes[1].planned);
     changes[0].planned = changes[1].planned = false;
-    changes[2].before = "lost"; /* it comes, too, and nobody said so */
+    changes[2].was_lost = true; /* it comes, too, and nobody said so */
     planned_mark(planned, &diff, NOW);
     assert_true(changes[0].planned);
     assert_false(changes[1].planned);

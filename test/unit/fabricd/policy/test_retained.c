@@ -79,28 +79,19 @@ TEST(a_clock_that_jumps_changes_nothing)
     fab_inventory_destroy(&inv);
 }
 
-static void write_list(const char *path, const struct fab_inventory *inv, const struct retained *list,
-                       const char *boot)
+static void write_list(const char *path, const struct fab_inventory *inv, const struct retained *list)
 {
     struct fab_err err = {""};
     struct fab_inventory empty;
-    struct store_retained rows[8];
-    assert_true(list->n <= 8);
-    for (uint32_t i = 0; i < list->n; i++)
-        rows[i] = (struct store_retained){.guid = list->places[i].guid,
-                                          .port = list->places[i].port,
-                                          .since = list->places[i].since,
-                                          .seen = list->places[i].seen,
-                                          .boot = boot,
-                                          .counted = list->places[i].counted};
+    const struct absent none = {0}, absent = {.missing = *list};
     struct store *store = open_store(path);
     empty_inventory(&empty);
     const struct store_publication publication = {.generation = 1,
                                                   .published = 1,
                                                   .before = &empty,
                                                   .after = inv,
-                                                  .missing = rows,
-                                                  .n_missing = list->n};
+                                                  .absent_before = &none,
+                                                  .absent = &absent};
     assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
     store_close(store);
     fab_inventory_destroy(&empty);
@@ -124,24 +115,25 @@ TEST_WITH(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup, folder
     };
     struct folder *folder = *state;
     struct fab_inventory inv, loaded;
-    struct retained none = {0}, list, read, followed;
+    struct retained none = {0}, list, followed;
+    struct absent read;
     struct fab_err err = {""};
     struct moment now = at(1000, 1000000000, "a");
     make(&inv, "node0001");
     assert_int_equal(retained_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
-    write_list(folder->db, &inv, &list, "a");
+    write_list(folder->db, &inv, &list);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct store *store = open_store(folder->db);
         now = at(cases[i].running, cases[i].wall, cases[i].boot);
-        assert_int_equal(retained_load(store, &now, &read, &err), PMIXFAB_OK);
+        assert_int_equal(store_absent_load(store, &read, &err), PMIXFAB_OK);
         assert_int_equal(store_load_inventory(store, &loaded, &err), PMIXFAB_OK);
         assert_true(fab_inventory_equal(&loaded, &inv)); /* who is missing is part of it */
-        assert_int_equal(retained_follow(&read, &loaded, &now, 4000 * S, &followed), PMIXFAB_OK);
+        assert_int_equal(retained_follow(&read.missing, &loaded, &now, 4000 * S, &followed), PMIXFAB_OK);
         assert_int_equal(followed.n, 2);
         assert_int_equal(followed.places[0].since, 1000000000 * S);
         assert_int_equal(followed.places[0].seen, 4000 * S);
         assert_int_equal(retained_next(&followed, RETIRE, &now), cases[i].left * S);
-        retained_free(&read);
+        absent_free(&read);
         retained_free(&followed);
         fab_inventory_destroy(&loaded);
         store_close(store);
@@ -179,7 +171,7 @@ TEST(each_port_counts_for_itself)
     retained_free(&first);
 
     struct retained_place whole = {.guid = guid, .since = 4000 * S, .counted = 900 * S};
-    const struct retained older = {&whole, 1};
+    const struct retained older = {&whole, 1, "a"};
     assert_int_equal(retained_follow(&older, &inv, &now, 4000 * S, &second), PMIXFAB_OK);
     assert_int_equal(second.n, 2);
     assert_int_equal(retained_find(&second, guid, 1)->since, 4000 * S);

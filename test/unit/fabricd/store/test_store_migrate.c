@@ -2,6 +2,7 @@
 #include "test/unit/store_fixture.h"
 
 #include "fabricd/store/schema.h"
+#include "fabricd/store/store_absent.h"
 
 /* The schema as it could be in a few releases: what is built in, and these. */
 static const char *const later[] = {
@@ -206,20 +207,11 @@ TEST_WITH(test_file_of_version_1, folder_setup, folder_teardown)
     fab_inventory_destroy(&inv);
 }
 
-static int one_row(const struct store_retained *row, void *cbdata)
-{
-    struct store_retained *out = cbdata;
-    assert_int_equal(out->guid, 0);
-    *out = *row;
-    out->boot = strcmp(row->boot, "a boot") == 0 ? "a boot" : "another";
-    return 0;
-}
-
 /* Who was missing as a whole is so still, since then. */
 TEST_WITH(test_missing_nodes_stay_missing, folder_setup, folder_teardown)
 {
     struct folder *folder = *state;
-    struct store_retained row = {0};
+    struct absent absent;
     struct fab_err err = {{0}};
     struct fab_inventory inv;
     char sql[256];
@@ -231,10 +223,13 @@ TEST_WITH(test_missing_nodes_stay_missing, folder_setup, folder_teardown)
              (long long)inv.nodes[inv.n_nodes - 1].guid);
     run_sql(folder->db, sql);
     struct store *store = open_store(folder->db);
-    assert_int_equal(store_retained_load(store, one_row, &row, &err), PMIXFAB_OK);
-    assert_true(row.guid == inv.nodes[inv.n_nodes - 1].guid && row.port == 0 && row.since == 17 &&
-                row.seen == 0 && row.counted == 4);
-    assert_string_equal(row.boot, "a boot");
+    assert_int_equal(store_absent_load(store, &absent, &err), PMIXFAB_OK);
+    assert_int_equal(absent.missing.n, 1);
+    const struct retained_place *place = &absent.missing.places[0];
+    assert_true(place->guid == inv.nodes[inv.n_nodes - 1].guid && place->port == 0 && place->since == 17 &&
+                place->seen == 0 && place->counted == 4);
+    assert_string_equal(absent.missing.boot, "a boot");
+    absent_free(&absent);
     store_close(store);
     fab_inventory_destroy(&inv);
 }

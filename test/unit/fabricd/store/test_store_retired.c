@@ -2,8 +2,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "fabricd/store/store_absent.h"
 #include "fabricd/store/store_renames.h"
-#include "fabricd/store/store_retired.h"
 #include "test/unit/store_fixture.h"
 
 /* ---- what was lost --------------------------------------------------------------------------------- */
@@ -16,72 +16,72 @@ static void random_list(struct fab_retired *lost, uint64_t *dice)
         uint64_t r = fabric_random_next(dice);
         snprintf(text[0], sizeof(text[0]), "node\xc3\xa4%u", (unsigned)(r % 9));
         snprintf(text[1], sizeof(text[1]), "HCA-%u", (unsigned)(r >> 8) % 3);
-        const struct fab_retired_node node = {.guid = r % 30 - 15, /* from both ends of the numbers */
-                                              .generation = 1 + (r >> 16) % 5,
-                                              .seen = (int64_t)(r >> 20) % 1000,
-                                              .kind = (uint8_t)(FAB_SWITCH + (r >> 40) % 2),
-                                              .host = text[0],
-                                              .name = text[1]};
-        assert_int_equal(fab_retired_add_node(lost, &node), 0);
+        const struct fab_lost_item node = {.guid = r % 30 - 15, /* from both ends of the numbers */
+                                           .generation = 1 + (r >> 16) % 5,
+                                           .seen = (int64_t)(r >> 20) % 1000,
+                                           .kind = (uint8_t)(FAB_SWITCH + (r >> 40) % 2),
+                                           .host = text[0],
+                                           .name = text[1]};
+        assert_int_equal(fab_lost_add(lost, &node), 0);
     }
     for (unsigned i = 0; i < fabric_random_next(dice) % 20; i++) {
         uint64_t r = fabric_random_next(dice);
         snprintf(text[0], sizeof(text[0]), "leaf%u", (unsigned)(r >> 10) % 3);
         snprintf(text[1], sizeof(text[1]), "spine%u", (unsigned)(r >> 12) % 3);
-        const struct fab_retired_cable cable = {
+        const struct fab_lost_item cable = {
             .end = {{r % 7 - 3, 1 + (r >> 20) % 254}, {r % 5 + 100, 1 + (r >> 30) % 3}},
             .generation = 1 + (r >> 40) % 5,
             .seen = (int64_t)(r >> 44) % 1000,
             .width = 4,
             .speed = (uint8_t)((r >> 50) % FAB_SPEEDS),
             .text = {text[0], text[1]}};
-        assert_int_equal(fab_retired_add_cable(lost, &cable), 0);
+        assert_int_equal(fab_lost_add(lost, &cable), 0);
     }
     fab_retired_finish(lost);
 }
 
-static void assert_same(const struct fab_retired *a, const struct fab_retired *b)
+static void assert_same_list(const struct fab_lost_list *a, const struct fab_lost_list *b)
 {
-    assert_int_equal(a->n_nodes, b->n_nodes);
-    assert_int_equal(a->n_cables, b->n_cables);
-    for (uint32_t i = 0; i < a->n_nodes; i++) {
-        const struct fab_retired_node *x = &a->nodes[i], *y = &b->nodes[i];
-        assert_true(x->guid == y->guid && x->generation == y->generation && x->seen == y->seen &&
-                    x->kind == y->kind);
-        assert_string_equal(x->host, y->host);
-        assert_string_equal(x->name, y->name);
-    }
-    for (uint32_t i = 0; i < a->n_cables; i++) {
-        const struct fab_retired_cable *x = &a->cables[i], *y = &b->cables[i];
-        assert_int_equal(fab_retired_order_cables(x, y), 0);
-        assert_true(x->generation == y->generation && x->seen == y->seen && x->width == y->width &&
-                    x->speed == y->speed);
+    assert_int_equal(a->n, b->n);
+    for (uint32_t i = 0; i < a->n; i++) {
+        const struct fab_lost_item *x = &a->items[i], *y = &b->items[i];
+        assert_int_equal(fab_lost_order(x, y), 0);
+        assert_true(x->generation == y->generation && x->seen == y->seen && x->kind == y->kind &&
+                    x->width == y->width && x->speed == y->speed);
         assert_string_equal(x->text[0], y->text[0]);
         assert_string_equal(x->text[1], y->text[1]);
     }
 }
 
+static void assert_same(const struct fab_retired *a, const struct fab_retired *b)
+{
+    assert_same_list(&a->nodes, &b->nodes);
+    assert_same_list(&a->cables, &b->cables);
+}
+
 static struct fab_retired load(struct store *store)
 {
-    struct fab_retired lost;
+    struct absent absent;
     struct fab_err err = {{0}};
-    int rc = store_retired_load(store, &lost, &err);
+    int rc = store_absent_load(store, &absent, &err);
     if (rc != PMIXFAB_OK)
         print_error("%s\n", err.text);
     assert_int_equal(rc, PMIXFAB_OK);
-    return lost;
+    assert_int_equal(absent.missing.n, 0);
+    return absent.lost;
 }
 
 static int publish_lost(struct store *store, uint64_t generation, const struct fab_inventory *inv,
                         const struct fab_retired *before, const struct fab_retired *after)
 {
+    const struct absent was = {.lost = *before}, is = {.lost = after == NULL ? *before : *after};
     struct fab_err err = {{0}};
     const struct store_publication publication = {.generation = generation,
                                                   .published = (int64_t)generation * 1000,
                                                   .before = inv,
                                                   .after = inv,
-                                                  .lost_before = before,
-                                                  .lost = after};
+                                                  .absent_before = &was,
+                                                  .absent = after == NULL ? NULL : &is};
     return store_publish(store, &publication, &err);
 }
 
@@ -175,6 +175,7 @@ TEST_WITH(test_bad_rows, folder_setup, folder_teardown)
     struct folder *folder = *state;
     static const char *const bad[] = {
         "INSERT INTO lost_node VALUES (1, 3, 'h', 'n', 1, 0)",
+        "INSERT INTO lost_node VALUES (1, 0, 'h', 'n', 1, 0)",
         "INSERT INTO lost_node VALUES (1, 2, 'h', 'n', -1, 0)",
         "INSERT INTO lost_cable VALUES (1, 300, 2, 1, 'a', 'b', 4, 7, 1, 0)",
         "INSERT INTO lost_cable VALUES (1, 1, 2, 1, 'a', 'b', 4, 77, 1, 0)",
@@ -182,9 +183,9 @@ TEST_WITH(test_bad_rows, folder_setup, folder_teardown)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct store *store = open_store(folder->db);
         struct fab_err err = {{0}};
-        struct fab_retired lost;
+        struct absent lost;
         assert_int_equal(sqlite3_exec(store->db, bad[i], NULL, NULL, NULL), SQLITE_OK);
-        assert_int_equal(store_retired_load(store, &lost, &err), PMIXFAB_ERR_CORRUPT);
+        assert_int_equal(store_absent_load(store, &lost, &err), PMIXFAB_ERR_CORRUPT);
         check_line(&err, "what was lost is not what was written");
         sqlite3_exec(store->db, "DELETE FROM lost_node; DELETE FROM lost_cable", NULL, NULL, NULL);
         store_close(store);

@@ -14,7 +14,7 @@ static struct fab_diff understand(const struct fab_inventory *before, const stru
 {
     struct fab_diff raw = raw_diff(before, after), diff = raw_diff(before, after);
     uint32_t n_raw = 0;
-    assert_int_equal(fab_diff_correlate(before, after, &diff), 0);
+    assert_int_equal(fab_diff_correlate_with(before, after, NULL, &diff), 0);
     assert_int_equal(diff.n_lost, raw.n_lost);
     for (uint32_t i = 0; i < diff.n; i++) {
         const struct fab_change *c = &diff.changes[i];
@@ -664,9 +664,9 @@ TEST(test_from_nothing_and_errors)
         "switch-added|spine1||0x0000000000200002|spine1", "switch-added|spine2||0x0000000000200003|spine2",
         "other|subnet 0: prefix||0xfe80000000000000|");
     struct fab_diff diff = raw_diff(&p.before, &p.after);
-    assert_int_equal(fab_diff_correlate(&p.before, &p.after, &diff), 0);
+    assert_int_equal(fab_diff_correlate_with(&p.before, &p.after, NULL, &diff), 0);
     assert_int_equal(diff.n, 0);
     p.before.finished = false;
-    assert_int_equal(fab_diff_correlate(&p.before, &p.after, &diff), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_diff_correlate_with(&p.before, &p.after, NULL, &diff), PMIXFAB_ERR_INVAL);
     free_pair(&p);
 }

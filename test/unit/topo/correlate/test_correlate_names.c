@@ -198,7 +198,7 @@ TEST(test_all_at_once)
     assert_int_equal(fab_diff_compute(&before, &after, &diff), 0);
     assert_int_equal(diff.n, 4 * hosts);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
-    assert_int_equal(fab_diff_correlate(&before, &after, &diff), 0);
+    assert_int_equal(fab_diff_correlate_with(&before, &after, NULL, &diff), 0);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     assert_int_equal(diff.n, hosts);
     for (uint32_t i = 0; i < hosts; i++) {

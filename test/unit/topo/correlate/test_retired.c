@@ -60,7 +60,7 @@ static void check_told(const struct world *w, const struct fab_inventory *next)
     uint32_t n_raw = 0, n_plain = 0, n_announced = 0;
     assert_int_equal(fab_diff_compute(&w->now, next, &raw), 0);
     assert_int_equal(fab_diff_compute(&w->now, next, &plain), 0);
-    assert_int_equal(fab_diff_correlate(&w->now, next, &plain), 0);
+    assert_int_equal(fab_diff_correlate_with(&w->now, next, NULL, &plain), 0);
     assert_int_equal(w->told.n_lost, raw.n_lost);
     for (uint32_t i = 0; i < w->told.n; i++) {
         const struct fab_change *c = &w->told.changes[i];
@@ -86,7 +86,7 @@ static void check_told(const struct world *w, const struct fab_inventory *next)
     fab_diff_destroy(&plain);
 }
 
-static bool has_cable(const struct fab_inventory *inv, const struct fab_retired_cable *cable)
+static bool has_cable(const struct fab_inventory *inv, const struct fab_lost_item *cable)
 {
     uint32_t ports[2];
     for (int i = 0; i < 2; i++) {
@@ -99,17 +99,17 @@ static bool has_cable(const struct fab_inventory *inv, const struct fab_retired_
 /* Nothing that is there is remembered as lost; everything once, in order. */
 static void check_list(const struct world *w)
 {
-    for (uint32_t i = 0; i < w->lost.n_nodes; i++) {
-        assert_int_equal(fab_inventory_find(&w->now, w->lost.nodes[i].guid), FAB_NONE);
-        assert_true(w->lost.nodes[i].generation <= w->generation);
-        assert_int_equal(fab_retired_find(&w->lost, w->lost.nodes[i].guid), i);
+    for (uint32_t i = 0; i < w->lost.nodes.n; i++) {
+        assert_int_equal(fab_inventory_find(&w->now, w->lost.nodes.items[i].guid), FAB_NONE);
+        assert_true(w->lost.nodes.items[i].generation <= w->generation);
+        assert_int_equal(fab_retired_find(&w->lost, w->lost.nodes.items[i].guid), i);
         if (i > 0)
-            assert_true(fab_retired_order_nodes(&w->lost.nodes[i - 1], &w->lost.nodes[i]) < 0);
+            assert_true(fab_lost_order(&w->lost.nodes.items[i - 1], &w->lost.nodes.items[i]) < 0);
     }
-    for (uint32_t i = 0; i < w->lost.n_cables; i++) {
-        assert_false(has_cable(&w->now, &w->lost.cables[i]));
+    for (uint32_t i = 0; i < w->lost.cables.n; i++) {
+        assert_false(has_cable(&w->now, &w->lost.cables.items[i]));
         if (i > 0)
-            assert_true(fab_retired_order_cables(&w->lost.cables[i - 1], &w->lost.cables[i]) < 0);
+            assert_true(fab_lost_order(&w->lost.cables.items[i - 1], &w->lost.cables.items[i]) < 0);
     }
 }
 
@@ -190,7 +190,7 @@ TEST(test_a_switch)
     assert_string_equal(w.told.changes[0].why,
                         "the same GUID, with 2 of its 2 cables; it was lost in generation 2, "
                         "last seen 1970-01-01T00:00:02Z");
-    assert_int_equal(w.lost.n_nodes + w.lost.n_cables, 0);
+    assert_int_equal(w.lost.nodes.n + w.lost.cables.n, 0);
 
     away(&w, "spine1");
     next = copy_of(&whole);
@@ -200,13 +200,13 @@ TEST(test_a_switch)
     assert_int_equal(w.told.changes[0].former, 0x200002);
     assert_int_equal(w.told.changes[0].last_seen, 4000000);
     /* the other one is back later, at what is in its place now */
-    assert_int_equal(w.lost.n_nodes, 0);
-    assert_int_equal(w.lost.n_cables, 1);
+    assert_int_equal(w.lost.nodes.n, 0);
+    assert_int_equal(w.lost.cables.n, 1);
     next = copy_of(&whole);
     assert_int_equal(fabric_replace(&next, "spine1", 0x990001, 9), 0);
     sweep(&w, &next);
     ASSERT_TOLD(&w, "link-back|leaf2[3] - spine1[2]|lost|4xHDR");
-    assert_int_equal(w.lost.n_cables, 0);
+    assert_int_equal(w.lost.cables.n, 0);
     fab_inventory_destroy(&whole);
     end(&w);
 }
@@ -218,15 +218,15 @@ TEST(test_a_leaf_with_its_hosts)
     struct fab_inventory next = copy_of(&w.now);
     away(&w, "leaf1");
     assert_int_equal(w.told.n, 3);
-    assert_int_equal(w.lost.n_nodes, 3);
-    assert_int_equal(w.lost.n_cables, 5);
+    assert_int_equal(w.lost.nodes.n, 3);
+    assert_int_equal(w.lost.cables.n, 5);
     assert_int_equal(fabric_replace(&next, "leaf1", 0x990001, 99), 0);
     assert_int_equal(fabric_replace(&next, "spine2", 0x990002, 99), 0);
     sweep(&w, &next);
     ASSERT_TOLD(&w, "switch-replaced|leaf1|0x0000000000200000|0x0000000000990001",
                 "switch-replaced|spine2|0x0000000000200004|0x0000000000990002",
                 "host-back|node0001 HCA-1|lost|there", "host-back|node0002 HCA-1|lost|there");
-    assert_int_equal(w.lost.n_nodes + w.lost.n_cables, 0);
+    assert_int_equal(w.lost.nodes.n + w.lost.cables.n, 0);
     end(&w);
 }
 
@@ -243,7 +243,7 @@ TEST(test_an_hca)
         w.told.changes[0].why,
         "another GUID under the same host's and device's name at the same port leaf1[1]; the former "
         "was lost in generation 2, last seen 1970-01-01T00:00:02Z");
-    assert_int_equal(w.lost.n_nodes + w.lost.n_cables, 0);
+    assert_int_equal(w.lost.nodes.n + w.lost.cables.n, 0);
 
     away(&w, "node0001"); /* and put elsewhere, as another one */
     next = copy_of(&whole);
@@ -252,7 +252,7 @@ TEST(test_an_hca)
     sweep(&w, &next);
     ASSERT_TOLD(&w, "hca-replaced|node0001 HCA-1|0x0000000000990001|0x0000000000990002",
                 "host-moved|node0001 HCA-1[1]|leaf1[1]|leaf2[40]");
-    assert_int_equal(w.lost.n_nodes + w.lost.n_cables, 0);
+    assert_int_equal(w.lost.nodes.n + w.lost.cables.n, 0);
 
     next = copy_of(&w.now);
     away(&w, "node0001"); /* and back, as it was */
@@ -327,7 +327,7 @@ TEST(test_cables)
     assert_int_equal(fabric_set_rate(&next, "leaf1", 3, 4, FAB_EDR), 0);
     sweep(&w, &next);
     ASSERT_TOLD(&w, "cable-moved|leaf1[3] - spine1[1]|spine1[1], 4xHDR|spine1[30], 4xEDR");
-    assert_int_equal(w.lost.n_cables, 0);
+    assert_int_equal(w.lost.cables.n, 0);
 
     next = copy_of(&whole); /* both ends */
     unplugged(&w, "leaf1", 3);
@@ -335,7 +335,7 @@ TEST(test_cables)
     assert_int_equal(fabric_move(&next, "spine1", 31, "leaf1", 41), 0);
     sweep(&w, &next);
     ASSERT_TOLD(&w, "cable-moved|leaf1[3] - spine1[30]|leaf1[3] - spine1[30]|leaf1[41] - spine1[31]");
-    assert_int_equal(w.lost.n_cables, 0);
+    assert_int_equal(w.lost.cables.n, 0);
     fab_inventory_destroy(&whole);
     end(&w);
 }
@@ -356,7 +356,7 @@ TEST(test_no_guess)
     assert_int_equal(fabric_move(&third, "spine2", 2, "leaf1", 3), 0);
     sweep(&w, &third);
     ASSERT_TOLD(&w, "link-added|leaf1[3] - spine2[2]||4xHDR");
-    assert_int_equal(w.lost.n_cables, 3);
+    assert_int_equal(w.lost.cables.n, 3);
     end(&w);
 
     w = begin(SMALL); /* a name that two have recognises neither */
@@ -373,7 +373,7 @@ TEST(test_no_guess)
     sweep(&w, &back);
     for (uint32_t i = 0; i < w.told.n; i++)
         assert_true(is_added(w.told.changes[i].kind));
-    assert_int_equal(w.lost.n_nodes, 2);
+    assert_int_equal(w.lost.nodes.n, 2);
     end(&w);
 }
 
@@ -385,26 +385,26 @@ TEST(test_bounds)
     struct fab_diff nothing = {0};
     away(&w, "spine1");
     away(&w, "node0001");
-    assert_int_equal(w.lost.n_nodes, 2);
+    assert_int_equal(w.lost.nodes.n, 2);
     assert_int_equal(fab_retired_update(&w.lost, &w.now, &w.now, &nothing, 4, 2, &next), 0);
-    assert_int_equal(next.n_nodes, 1);
-    assert_int_equal(next.n_cables, 1);
-    assert_string_equal(next.nodes[0].host, "node0001");
+    assert_int_equal(next.nodes.n, 1);
+    assert_int_equal(next.cables.n, 1);
+    assert_string_equal(next.nodes.items[0].host, "node0001");
     fab_retired_destroy(&next);
     assert_int_equal(fab_retired_update(&w.lost, &w.now, &w.now, &nothing, 4, 3, &next), 0);
-    assert_int_equal(next.n_nodes + next.n_cables, 0);
+    assert_int_equal(next.nodes.n + next.cables.n, 0);
     fab_retired_destroy(&next);
     for (uint64_t i = 1; i <= FAB_RETIRED_MAX + 10; i++) {
-        const struct fab_retired_node node = {.guid = i,
-                                              .generation = i % 7 + (i <= 10 ? 0 : 7),
-                                              .host = (char *)"h",
-                                              .name = (char *)"n",
-                                              .kind = FAB_HCA};
-        assert_int_equal(fab_retired_add_node(&none, &node), 0);
+        const struct fab_lost_item node = {.guid = i,
+                                           .generation = i % 7 + (i <= 10 ? 0 : 7),
+                                           .host = (char *)"h",
+                                           .name = (char *)"n",
+                                           .kind = FAB_HCA};
+        assert_int_equal(fab_lost_add(&none, &node), 0);
     }
     fab_retired_finish(&none);
-    assert_int_equal(none.n_nodes, FAB_RETIRED_MAX);
-    assert_int_equal(none.nodes[0].guid, 11); /* those lost first went */
+    assert_int_equal(none.nodes.n, FAB_RETIRED_MAX);
+    assert_int_equal(none.nodes.items[0].guid, 11); /* those lost first went */
     fab_retired_destroy(&none);
     end(&w);
 }
@@ -454,7 +454,7 @@ static void one_slow_hand(const char *fabric, uint64_t *dice)
     if (fine) {
         struct fab_inventory at_once = copy_of(&next);
         assert_int_equal(fab_diff_compute(&w.now, &at_once, &quick), 0);
-        assert_int_equal(fab_diff_correlate(&w.now, &at_once, &quick), 0);
+        assert_int_equal(fab_diff_correlate_with(&w.now, &at_once, NULL, &quick), 0);
         assert_int_equal(quick.n, 1);
         sweep(&w, &between);
         sweep(&w, &next);
@@ -474,7 +474,7 @@ static void one_slow_hand(const char *fabric, uint64_t *dice)
         assert_string_equal(told->before, quick.changes[0].before);
         assert_string_equal(told->after, quick.changes[0].after);
         assert_string_equal(told->subjects, quick.changes[0].subjects);
-        assert_int_equal(w.lost.n_nodes + w.lost.n_cables, 0);
+        assert_int_equal(w.lost.nodes.n + w.lost.cables.n, 0);
         fab_diff_destroy(&quick);
         fab_inventory_destroy(&at_once);
     }

@@ -44,14 +44,13 @@ static void assert_lines(const struct fab_diff *diff, const char *const *lines, 
 TEST(test_kinds_have_words)
 {
     for (int k = FAB_CHANGE_HOST_ADDED; k < FAB_CHANGE_KINDS; k++) {
-        assert_int_equal(fab_change_parse(fab_change_name((enum fab_change_kind)k)), k);
+        for (int other = FAB_CHANGE_HOST_ADDED; other < k; other++)
+            assert_string_not_equal(fab_change_name((enum fab_change_kind)k),
+                                    fab_change_name((enum fab_change_kind)other));
         assert_string_not_equal(fab_change_name((enum fab_change_kind)k), "unknown");
     }
     assert_string_equal(fab_change_name(0), "unknown");
     assert_string_equal(fab_change_name(FAB_CHANGE_KINDS), "unknown");
-    assert_int_equal(fab_change_parse("unknown"), 0);
-    assert_int_equal(fab_change_parse(""), 0);
-    assert_int_equal(fab_change_parse(NULL), 0);
 }
 
 TEST(test_a_cable_of_a_host)

@@ -241,18 +241,18 @@ TEST(a_host_that_is_displaced_twice)
     tell(&now, &swept, &lost, 2,
          "link-lost leaf3[2] - node0008 HCA-1[1] 4xHDR -> \n"
          "host-moved node0005 HCA-1[1] leaf2[2] -> leaf3[2]\n");
-    assert_int_equal(lost.n_cables, 1);
+    assert_int_equal(lost.cables.n, 1);
     assert_int_equal(fabric_move(&swept, "node0009", 1, "leaf2", 2), PMIXFAB_OK);
     tell(&now, &swept, &lost, 3,
          "other node0008 HCA-1[1]: kept at leaf2[2] -> leaf3[3]\n"
          "host-moved node0009 HCA-1[1] leaf3[3] -> leaf2[2]\n");
-    assert_int_equal(lost.n_cables, 1);
+    assert_int_equal(lost.cables.n, 1);
     assert_int_equal(fabric_move(&with, "node0008", 1, "leaf3", 7), PMIXFAB_OK);
     assert_int_equal(fabric_move(&with, "node0005", 1, "leaf3", 2), PMIXFAB_OK);
     assert_int_equal(fabric_move(&with, "node0009", 1, "leaf2", 2), PMIXFAB_OK);
     assert_int_equal(fabric_move(&with, "node0008", 1, "leaf3", 3), PMIXFAB_OK);
     tell(&now, &with, &lost, 4, "host-moved node0008 HCA-1[1] leaf3[2] -> leaf3[3]\n");
-    assert_int_equal(lost.n_cables, 0);
+    assert_int_equal(lost.cables.n, 0);
     assert_true(fab_inventory_equal(&now, &with));
     fab_retired_destroy(&lost);
     fab_inventory_destroy(&now);
@@ -269,18 +269,18 @@ TEST(a_port_with_a_cable_waits_for_none)
     make("fattree2:4,2,3", &now);
     const uint64_t hca = now.nodes[fabric_find(&now, "node0002")].guid;
     const uint64_t leaf = now.nodes[fabric_find(&now, "leaf4")].guid;
-    const struct fab_retired_cable cable = {
+    const struct fab_lost_item cable = {
         .end = {{hca, 1}, {leaf, 9}}, .generation = 1, .text = {"node0002 HCA-1[1]", "leaf4[9]"}};
-    assert_int_equal(fab_retired_add_cable(&lost, &cable), PMIXFAB_OK);
+    assert_int_equal(fab_lost_add(&lost, &cable), PMIXFAB_OK);
     fab_retired_finish(&lost);
     assert_int_equal(fab_inventory_copy(&swept, &now), PMIXFAB_OK);
     assert_int_equal(fabric_lose(&swept, "node0002"), PMIXFAB_OK);
     keep(&now, &swept, &kept);
     assert_int_equal(fab_retired_update(&lost, &now, &kept, &nothing, 2, 0, &after), PMIXFAB_OK);
-    assert_int_equal(after.n_cables, 1);
+    assert_int_equal(after.cables.n, 1);
     fab_retired_destroy(&after);
     assert_int_equal(fab_retired_update(&lost, &kept, &now, &nothing, 2, 0, &after), PMIXFAB_OK);
-    assert_int_equal(after.n_cables, 0);
+    assert_int_equal(after.cables.n, 0);
     fab_retired_destroy(&after);
     fab_retired_destroy(&lost);
     fab_inventory_destroy(&now);
