@@ -22,7 +22,7 @@ class Tool:
 
     def __init__(self, sim):
         binary = lab.program("watch_tool")
-        self.watch = lab.Watch([binary, "ibnetdisc"], sim.env_for(None, binary), talk=True)
+        self.watch = lab.Watch([binary, "ibnetdisc"], sim.env_for(None, binary), talk=True, cwd=sim.dir)
 
     def ask(self, command):
         start = len(self.watch.output.text)
@@ -54,7 +54,7 @@ def probe_alone(sim):
         raise lab.LabError("what was read anew is not what a sweep sees")
     sim.relink("leaf0-0", sim.cable("leaf0-0", "mid0-0"))
     tool.watch.stop()
-    sim.sweep()
+    sim.sweep(timeout=600)
     return sweep, packets, look, most, again
 
 
@@ -92,7 +92,7 @@ def pulled(sim, daemon):
         time.sleep(2.5 + chance.random())  # it is quiet again
         start = time.perf_counter()
         sim.unlink(leaf, port)
-        watch.wait(f"^PMIX_FABRIC_UPDATED .*generation {generation + 1} ")
+        watch.wait(f"^PMIX_FABRIC_UPDATED .*generation {generation + 1} ", timeout=120)
         spent.append((time.perf_counter() - start) * 1e3)
     watch.stop()
     return spent

@@ -56,7 +56,8 @@ def work():
     text = lab.fabric(FABRIC, "capture")
     states = text, without_a_cable(text)
     change(capture, text)
-    daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{capture}"}}, directory=directory)
+    config = {"fabricd": {"probe": f"file:{capture}"}, "changes": {"flap_count": 0}}
+    daemon = lab.Fabricd(config=config, directory=directory)
     first, first_peak = resident(daemon)
     use(daemon, capture, states)
     later, later_peak = resident(daemon)

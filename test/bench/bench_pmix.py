@@ -62,7 +62,7 @@ def work():
     path = os.path.join(lab.tmpdir(), "fabric.txt")
     whole = lab.fabric(FABRIC, "capture")
     lab.replace_file(path, whole)
-    daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
+    daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}, "changes": {"flap_count": 0}})
     tools = tools_of(daemon)
     requests(tools)
     events(daemon, tools, path, [whole, fabric_text.without_cables(whole, "leaf1", "spine1")])

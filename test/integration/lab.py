@@ -38,6 +38,8 @@ BUILD = os.path.abspath(os.environ.get("FABRICD_BUILD") or os.path.join(ROOT, "b
 # A sanitized build is several times slower; deadlines stretch.
 SANITIZE = os.environ.get("FABRICD_SANITIZE", "")
 SLOW = 6 if SANITIZE else 1
+# ./dev test --all: a test that can go on for as long as one likes goes on for longer.
+ALL = bool(os.environ.get("FABRICD_ALL"))
 
 
 class LabError(Exception):
@@ -684,8 +686,8 @@ class Feed:
 class Watch:
     """A program that runs and prints a line now and then; with `talk`, one that is told things with say()."""
 
-    def __init__(self, argv, env=None, talk=False):
-        self.process = spawn(argv, env=env, stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
+    def __init__(self, argv, env=None, talk=False, cwd=None):
+        self.process = spawn(argv, env=env, cwd=cwd, stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.output = Lines(self.process.stdout)
 

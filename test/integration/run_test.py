@@ -1,6 +1,12 @@
-"""Run one unittest module for ctest: status 0 passed, 1 failed, 77 when every test of it was skipped."""
+"""Run one unittest module for ctest: status 0 passed, 1 failed, 77 when every test of it was skipped.
+
+usage: run_test.py FILE [K/N | NAME...]
+
+K/N: the K-th of N parts of its tests, for modules whose parts run side by side. Parts have no say in conforms.py.
+"""
 import importlib
 import os
+import re
 import sys
 import unittest
 
@@ -8,22 +14,40 @@ here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, here)
 
 
+def tests(suite):
+    """The single tests of a suite of suites."""
+    for one in suite:
+        if isinstance(one, unittest.TestSuite):
+            yield from tests(one)
+        else:
+            yield one
+
+
+def chosen(module, which):
+    """The tests of a module: all, those that are named, or a part of them."""
+    load = unittest.defaultTestLoader
+    part = re.fullmatch(r"(\d+)/(\d+)", which[0]) if which else None
+    if which and not part:
+        return load.loadTestsFromNames(which, module)
+    suite = load.loadTestsFromModule(module)
+    if part:
+        number, of = int(part.group(1)), int(part.group(2))
+        suite = unittest.TestSuite(list(tests(suite))[number - 1::of])
+    return suite
+
+
 def main():
     import conforms
-    name = os.path.splitext(os.path.basename(sys.argv[1]))[0]
+    name, which = os.path.splitext(os.path.basename(sys.argv[1]))[0], sys.argv[2:]
     conforms.begin(name)
-    module = importlib.import_module(name)
-    if len(sys.argv) > 2:
-        suite = unittest.defaultTestLoader.loadTestsFromNames(sys.argv[2:], module)
-    else:
-        suite = unittest.defaultTestLoader.loadTestsFromModule(module)
+    suite = chosen(importlib.import_module(name), which)
     result = unittest.TextTestRunner(verbosity=2).run(suite)
     if not result.wasSuccessful():
         return 1
     if result.testsRun == 0 and not result.skipped:
         print(f"{name}: no tests in it", file=sys.stderr)
         return 1
-    if len(sys.argv) == 2 and not result.skipped:
+    if not which and not result.skipped:
         conforms.finish(name)
     return 77 if len(result.skipped) >= result.testsRun else 0  # a skipped class counts no runs
 

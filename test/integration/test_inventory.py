@@ -10,7 +10,6 @@ import unittest
 
 import lab
 import test_pnet
-import test_valgrind
 
 FABRIC = "fattree2:4,2,4"
 HWLOC = os.path.join(lab.ROOT, "test", "data", "hwloc", "places.xml")
@@ -218,7 +217,9 @@ class Collect(Case):
                 server.quit()
 
 
-class Deliver(Case):
+class Site(Case):
+    """A fabricd that inventories are delivered to."""
+
     @classmethod
     def setUpClass(cls):
         cls.capture = os.path.join(lab.tmpdir(), "fabric.txt")
@@ -261,6 +262,8 @@ class Deliver(Case):
                         return True
         return False
 
+
+class Deliver(Site):
     def test_from_the_node_to_the_fabric(self):
         host = "node0002"
         before = self.daemon.ctl_json("devices", host)[0]
@@ -356,30 +359,6 @@ class Deliver(Case):
         scheduler.said("inventory of node0001 waits")
         self.assertLess(scheduler.quit(), 1500 * lab.SLOW)
         self.assertIn("inventories that fabricd has not taken, dropped: 1", scheduler.program.output.text)
-
-    def test_under_valgrind(self):
-        """No wrong access, and what is lost (the library loses something at its end) does not grow."""
-        if lab.SANITIZE:
-            self.skipTest("a sanitizer and valgrind exclude each other")
-        lab.require("valgrind")
-        held = []
-        record = self.record("node0001", self.guids["node0001"])
-        for rounds in (3, 9):
-            log = os.path.join(self.dir, f"valgrind.{rounds}")
-            server = self.server("node0001", rundir=self.daemon.rundir, probes=f"verbs:{record},hwloc:{HWLOC}",
-                                 under=test_valgrind.valgrind(log))
-            for _ in range(rounds):
-                inventory = server.collect()[0]
-                self.assertIsNotNone(inventory)
-                for how in ("deliver", "nested", "array", "wait"):
-                    self.assertIn("SUCC", server.deliver(inventory, inventory[:-1], how=how))
-            self.wait_held("node0001")
-            server.quit()
-            text = test_valgrind.read(log)
-            self.assertIn("ERROR SUMMARY: 0 errors", text, text[-4000:])
-            held.append(test_valgrind.held(text))
-        for kind in ("definitely lost", "indirectly lost", "suppressed"):
-            self.assertEqual(held[0][kind], held[1][kind], kind)
 
     def test_the_end_at_once(self):
         """What was delivered last still arrives."""

@@ -10,8 +10,8 @@ import unittest
 import fabric_text
 import lab
 
-KILLS_OF_THE_SUBNET = 20
-KILLS_OF_THE_DAEMON = 50
+KILLS_OF_THE_SUBNET = 20 if lab.ALL else 8
+KILLS_OF_THE_DAEMON = 50 if lab.ALL else 20
 DEADLINE = 2 * lab.SLOW
 NEAR, FAR = "node0001", "node0016"
 
@@ -63,7 +63,7 @@ class Subnet(Case):
 
     def test_killed_at_any_moment(self):
         failures, reasons = [0] * len(self.sims), set()
-        for _ in range(KILLS_OF_THE_SUBNET):
+        for _ in range(20):
             channels = [self.kill_under_sweep(*both) for both in zip(self.sims, self.daemons)]
             for i, daemon in enumerate(self.daemons):
                 answer = daemon.answer(channels[i])
@@ -181,7 +181,7 @@ class Daemon(Case):
         self.daemon.wait_ready(1)
         self.daemon.kill9()
         generation, heard, delay, done = 1, 0, 0.02, {True: 0, False: 0}
-        for i in range(KILLS_OF_THE_DAEMON):
+        for i in range(3 * KILLS_OF_THE_DAEMON):  # more only where they were not around the commit
             self.daemon.start(wait=False)
             self.daemon.wait_up()
             now = self.daemon.status()["generation"]
@@ -201,6 +201,8 @@ class Daemon(Case):
             heard = self.announced(follower)
             # without a daemon, the run directory can be read, too
             self.assertIn(self.daemon.ctl_json("status")["generation"], (generation, generation + 1))
+            if i >= KILLS_OF_THE_DAEMON and min(done.values()) >= KILLS_OF_THE_DAEMON // 10:
+                break
         self.assertGreaterEqual(min(done.values()), KILLS_OF_THE_DAEMON // 10, f"{done}: not around the commit")
         self.daemon.start(wait=False)
         self.daemon.wait_up()

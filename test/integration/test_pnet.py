@@ -492,34 +492,5 @@ class Tools(Case):
         return path
 
 
-class Memory(Case):
-    def test_valgrind(self):
-        """Nothing is lost that grows: twice as many objects lose as much as once."""
-        lab.require("valgrind")
-        if lab.SANITIZE:
-            self.skipTest("valgrind and sanitizers do not go together")
-        rundir, lost = self.made(), []
-        for n in (20, 60):
-            env = environment(rundir)
-            done = lab.run(["valgrind", "--leak-check=full", "--error-exitcode=0", "--num-callers=30",
-                            lab.program("stock_scheduler")], timeout=200, env=env,
-                           stdin=self.commands(f"cycle {n}\nregister 0\nupdate 0\nquit\n"))
-            self.assertIn("cycled wrong 0", done.stdout)
-            summary = re.search(r"definitely lost: ([\d,]+) bytes", done.stderr)
-            lost.append(int(summary.group(1).replace(",", "")) if summary else 0)
-            self.assertNotIn("Invalid", done.stderr)
-            for block in re.split(r"\n==\d+== \n", done.stderr):  # nothing of ours
-                if "definitely lost in loss" in block:
-                    self.assertNotIn("pnet_", block)
-        self.assertEqual(lost[0], lost[1])
-
-    @staticmethod
-    def commands(text):
-        path = os.path.join(lab.tmpdir(), "commands")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return open(path, encoding="utf-8")  # pylint: disable=consider-using-with
-
-
 if __name__ == "__main__":
     unittest.main()

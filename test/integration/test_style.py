@@ -1,4 +1,5 @@
 """Rules of the house that a compiler does not hold: who may include whom, what leaves the library, how it looks."""
+import concurrent.futures
 import glob
 import json
 import os
@@ -54,6 +55,12 @@ def read(path):
 
 def code(*suffixes):
     return [path for path in tree(*suffixes) if path.split("/")[0] in CODE]
+
+
+def side_by_side(work, things):
+    """What a function that waits for a program returns for each of these."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(work, things))
 
 
 def includes(path):
@@ -131,9 +138,10 @@ class Headers(unittest.TestCase):
                 self.assertEqual(self.compile(language, "pmixfab.h", f"-std={standard}", "-pedantic"), "")
 
     def test_every_header_alone(self):
-        for path in code(".h"):
+        headers, flags = code(".h"), ["-std=gnu17", "-D_GNU_SOURCE", *self.folders()]
+        for path, said in zip(headers, side_by_side(lambda path: self.compile("c", path, *flags), headers)):
             with self.subTest(path):
-                self.assertEqual(self.compile("c", path, "-std=gnu17", "-D_GNU_SOURCE", *self.folders()), "")
+                self.assertEqual(said, "")
 
     def test_every_header_has_a_guard_and_says_what_it_is(self):
         for path in code(".h"):
@@ -196,9 +204,13 @@ class Modules(unittest.TestCase):
 class Look(unittest.TestCase):
     def test_clang_format(self):
         lab.require("clang-format")
-        done = subprocess.run(["clang-format", "--dry-run", "-Werror", *code(".c", ".h")], cwd=lab.ROOT,
-                              capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr[-3000:] + "\n./dev format repairs that")
+        files = code(".c", ".h")
+
+        def run(some):
+            return subprocess.run(["clang-format", "--dry-run", "-Werror", *some], cwd=lab.ROOT, capture_output=True,
+                                  text=True, check=False)
+        for done in side_by_side(run, [files[first::8] for first in range(8)]):
+            self.assertEqual(done.returncode, 0, done.stderr[-3000:] + "\n./dev format repairs that")
 
     def test_text(self):
         wrong = []

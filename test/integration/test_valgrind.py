@@ -1,9 +1,12 @@
-"""fabricd and a relay under valgrind: no wrong access, and nothing lost that grows with the number of requests."""
+"""fabricd, a relay and the component's hosts under valgrind: no wrong access, and nothing lost that grows with the
+number of requests."""
 import os
 import re
 import unittest
 
 import lab
+import test_inventory
+import test_pnet
 
 FEW, MANY = 40, 120  # rounds of register, update and query
 SUPPRESSIONS = os.path.join(lab.ROOT, "test", "san", "valgrind.supp")
@@ -37,12 +40,15 @@ def held(log):
                                            r"([\d,]+) bytes", log)}
 
 
+def setUpModule():
+    if lab.SANITIZE:
+        raise unittest.SkipTest("a sanitizer and valgrind exclude each other")
+    lab.require("valgrind")
+
+
 class Valgrind(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if lab.SANITIZE:
-            raise unittest.SkipTest("a sanitizer and valgrind exclude each other")
-        lab.require("valgrind")
         cls.repair = os.path.join(lab.BUILD, "lib", "libpmixfab_repair.so")
         if not os.path.exists(cls.repair):
             raise unittest.SkipTest("without PMIx's private headers the library's own losses are not repaired")
@@ -108,6 +114,55 @@ class Valgrind(unittest.TestCase):
             self.assertEqual(host.process.wait(30), 0, read(log)[-4000:])
             logs.append(read(log))
         self.check(*logs)
+
+
+class Component(test_pnet.Case):
+    def test_objects(self):
+        """Nothing is lost that grows: three times as many objects lose as much as once."""
+        rundir, lost = self.made(), []
+        for n in (20, 60):
+            env = test_pnet.environment(rundir)
+            done = lab.run(["valgrind", "--leak-check=full", "--error-exitcode=0", "--num-callers=30",
+                            lab.program("stock_scheduler")], timeout=200, env=env,
+                           stdin=self.commands(f"cycle {n}\nregister 0\nupdate 0\nquit\n"))
+            self.assertIn("cycled wrong 0", done.stdout)
+            summary = re.search(r"definitely lost: ([\d,]+) bytes", done.stderr)
+            lost.append(int(summary.group(1).replace(",", "")) if summary else 0)
+            self.assertNotIn("Invalid", done.stderr)
+            for block in re.split(r"\n==\d+== \n", done.stderr):  # nothing of ours
+                if "definitely lost in loss" in block:
+                    self.assertNotIn("pnet_", block)
+        self.assertEqual(lost[0], lost[1])
+
+    @staticmethod
+    def commands(text):
+        path = os.path.join(lab.tmpdir(), "commands")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return open(path, encoding="utf-8")  # pylint: disable=consider-using-with
+
+
+class Inventory(test_inventory.Site):
+    def test_collected_and_delivered(self):
+        """No wrong access, and what is lost (the library loses something at its end) does not grow."""
+        sums = []
+        record = self.record("node0001", self.guids["node0001"])
+        for rounds in (3, 9):
+            log = os.path.join(self.dir, f"valgrind.{rounds}")
+            server = self.server("node0001", rundir=self.daemon.rundir, under=valgrind(log),
+                                 probes=f"verbs:{record},hwloc:{test_inventory.HWLOC}")
+            for _ in range(rounds):
+                inventory = server.collect()[0]
+                self.assertIsNotNone(inventory)
+                for how in ("deliver", "nested", "array", "wait"):
+                    self.assertIn("SUCC", server.deliver(inventory, inventory[:-1], how=how))
+            self.wait_held("node0001")
+            server.quit()
+            text = read(log)
+            self.assertIn("ERROR SUMMARY: 0 errors", text, text[-4000:])
+            sums.append(held(text))
+        for kind in ("definitely lost", "indirectly lost", "suppressed"):
+            self.assertEqual(sums[0][kind], sums[1][kind], kind)
 
 
 if __name__ == "__main__":
