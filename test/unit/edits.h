@@ -4,8 +4,7 @@
 #ifndef FAB_TEST_EDITS_H
 #define FAB_TEST_EDITS_H
 
-#include "test/fabrics/fabrics.h"
-#include "test/unit/test.h"
+#include "test/unit/handmade.h"
 
 #define EDITS_ADDS 16
 
@@ -159,13 +158,6 @@ static inline void edits_one(struct edits_source *source, const struct fab_inven
     }
 }
 
-static inline uint32_t edits_string(struct fab_inventory *to, const struct fab_inventory *from,
-                                    uint32_t offset)
-{
-    const char *text = fab_str(from, offset);
-    return fab_inventory_string(to, text, strlen(text));
-}
-
 /* A free port of a node that is not finished yet. False: it has none. */
 static inline bool edits_free_port(const struct fab_inventory *inv, uint32_t node, uint8_t *num)
 {
@@ -221,7 +213,7 @@ static inline void edits_ports(const struct fab_inventory *from, const struct ed
                                const uint32_t *node, struct fab_inventory *to)
 {
     static const uint8_t speeds[] = {0, FAB_EDR, FAB_FDR, FAB_QDR, FAB_HDR};
-    uint32_t *port = edits_array(from->n_ports, sizeof(*port));
+    OWNED(free) uint32_t *port = edits_array(from->n_ports, sizeof(*port));
     for (uint32_t i = 0; i < from->n_ports; i++) {
         struct fab_port p = from->ports[i];
         uint32_t peer = p.peer;
@@ -239,14 +231,13 @@ static inline void edits_ports(const struct fab_inventory *from, const struct ed
         if (cabled && peer < i)
             assert_int_equal(fab_inventory_link(to, port[peer], port[i]), 0);
     }
-    free(port);
 }
 
 /* `to` is initialised here, and finished. */
 static inline void edits_apply(const struct fab_inventory *from, const struct edits *edits,
                                struct edits_source *source, struct fab_inventory *to)
 {
-    uint32_t *node = edits_array(from->n_nodes, sizeof(*node));
+    OWNED(free) uint32_t *node = edits_array(from->n_nodes, sizeof(*node));
     fab_inventory_init(to);
     to->n_subnets = from->n_subnets;
     memcpy(to->subnets, from->subnets, sizeof(to->subnets));
@@ -258,9 +249,9 @@ static inline void edits_apply(const struct fab_inventory *from, const struct ed
         copy.guid = edits->guid[i] != 0 ? edits->guid[i] : copy.guid;
         if (edits->missing != FAB_NONE)
             copy.missing = !edits->found && edits->missing == i;
-        copy.desc = edits_string(to, from, copy.desc);
-        copy.host = edits_string(to, from, copy.host);
-        copy.name = edits_string(to, from, copy.name);
+        copy.desc = hand_string(to, from, copy.desc);
+        copy.host = hand_string(to, from, copy.host);
+        copy.name = hand_string(to, from, copy.name);
         assert_int_equal(fab_inventory_add_node(to, &copy, &node[i]), 0);
     }
     edits_ports(from, edits, node, to);
@@ -274,17 +265,14 @@ static inline void edits_apply(const struct fab_inventory *from, const struct ed
         if (from_port != FAB_NONE)
             assert_int_equal(fab_inventory_link(to, from_port, to_port), 0);
     }
-    free(node);
-    struct fab_err err = {{0}};
-    if (fab_inventory_finish(to, &err) != 0)
-        fail_msg("%s", err.text);
+    hand_finish(to);
 }
 
 /* inv becomes another one: up to `most` random edits at once, each of a kind that is in `kinds` (bits). */
 static inline void edits_random(struct fab_inventory *inv, struct edits_source *source, unsigned kinds,
                                 unsigned most)
 {
-    struct edits edits;
+    SCOPED_BY(edits_end) struct edits edits;
     struct fab_inventory after;
     edits_begin(&edits, inv);
     for (unsigned n = 1 + edits_roll(source, most); n > 0; n--) {
@@ -294,7 +282,6 @@ static inline void edits_random(struct fab_inventory *inv, struct edits_source *
         edits_one(source, inv, kind, &edits);
     }
     edits_apply(inv, &edits, source, &after);
-    edits_end(&edits);
     fab_inventory_destroy(inv);
     *inv = after;
 }

@@ -4,9 +4,10 @@
 #ifndef FAB_TEST_HANDMADE_H
 #define FAB_TEST_HANDMADE_H
 
-#include "test/fabrics/fabrics.h"
-#include "test/unit/test.h"
+#include "test/unit/generated.h"
 #include "topo/inventory/names.h"
+
+OWNER(fab_names_free, struct fab_names)
 
 static inline uint32_t hand_node(struct fab_inventory *inv, unsigned kind, uint64_t guid, const char *desc,
                                  unsigned ports, uint32_t line)
@@ -46,18 +47,51 @@ static inline void hand_cable(struct fab_inventory *inv, uint32_t node_a, unsign
 static inline void hand_finish(struct fab_inventory *inv)
 {
     struct fab_err err = {{0}};
-    int rc = fab_inventory_finish(inv, &err);
-    if (rc != 0)
-        fail_msg("%d: %s", rc, err.text);
+    must(fab_inventory_finish(inv, &err), &err);
 }
 
 static inline void hand_names(struct fab_inventory *inv, const char *pattern)
 {
-    struct fab_names *names = NULL;
+    OWNED(fab_names_free) struct fab_names *names = NULL;
     assert_int_equal(fab_names_new(pattern, &names, NULL), 0);
     assert_int_equal(fab_names_apply(names, inv, NULL), 0);
-    fab_names_free(names);
 }
+
+/* HCAs of so many ports on one switch, 0x200, "leaf1": `first`, first + 0x10..., port 1 of each cabled. Named
+ * and finished; *inv is initialised here. */
+static inline void hand_star(struct fab_inventory *inv, uint64_t first, unsigned ports,
+                             const char *const *descs, uint32_t n)
+{
+    fab_inventory_init(inv);
+    inv->n_subnets = 1;
+    inv->subnets[0].prefix = FAB_DEFAULT_PREFIX;
+    uint32_t sw = hand_node(inv, FAB_SWITCH, 0x200, "leaf1", 36, 0);
+    for (uint32_t i = 0; i < n; i++)
+        hand_cable(inv, sw, i + 1, hand_node(inv, FAB_HCA, first + 0x10 * i, descs[i], ports, 0), 1);
+    hand_finish(inv);
+    hand_names(inv, NULL);
+}
+
+/* One more port of a node of a finished inventory: nothing is known of it but its state. */
+static inline void hand_uncabled(struct fab_inventory *inv, uint64_t node_guid, unsigned num,
+                                 enum fab_port_state state)
+{
+    struct fab_port port = {.node = fab_inventory_find(inv, node_guid),
+                            .peer = FAB_NONE,
+                            .num = (uint8_t)num,
+                            .state = (uint8_t)state};
+    if (inv->nodes[port.node].num_ports < num)
+        inv->nodes[port.node].num_ports = (uint8_t)num;
+    inv->finished = false;
+    assert_int_equal(fab_inventory_add_port(inv, &port, NULL), 0);
+    hand_finish(inv);
+}
+
+#define HAND_STAR(inv, first, ports, ...)                                                                    \
+    do {                                                                                                     \
+        static const char *const descs_[] = {__VA_ARGS__};                                                   \
+        hand_star(inv, first, ports, descs_, sizeof(descs_) / sizeof(descs_[0]));                            \
+    } while (0)
 
 /* What a copy leaves out: one flag an element of the original. A cable goes with either end's flag or node.
  */
@@ -79,13 +113,20 @@ static inline void hand_without_free(struct hand_without *w)
     free(w->port);
 }
 
+/* A text of one inventory, in another. */
+static inline uint32_t hand_string(struct fab_inventory *to, const struct fab_inventory *from,
+                                   uint32_t offset)
+{
+    return fab_inventory_string(to, fab_str(from, offset), strlen(fab_str(from, offset)));
+}
+
 /* A plain copy into *to (initialised here, not finished), element by element in another order where seed !=
  * 0. */
 static inline void hand_copy(struct fab_inventory *to, const struct fab_inventory *from,
                              const struct hand_without *without, uint64_t seed)
 {
-    uint32_t *order = malloc((from->n_nodes + from->n_ports + 1u) * sizeof(*order));
-    uint32_t *at = malloc((from->n_nodes + from->n_ports + 1u) * sizeof(*at));
+    OWNED(free) uint32_t *order = malloc((from->n_nodes + from->n_ports + 1u) * sizeof(*order));
+    OWNED(free) uint32_t *at = malloc((from->n_nodes + from->n_ports + 1u) * sizeof(*at));
     uint32_t *port_order = order + from->n_nodes, *port_at = at + from->n_nodes;
 
     fab_inventory_init(to);
@@ -106,7 +147,7 @@ static inline void hand_copy(struct fab_inventory *to, const struct fab_inventor
         if (without->node[order[i]])
             continue;
         for (int t = 0; t < 3; t++)
-            *texts[t] = fab_inventory_string(to, fab_str(from, *texts[t]), strlen(fab_str(from, *texts[t])));
+            *texts[t] = hand_string(to, from, *texts[t]);
         assert_int_equal(fab_inventory_add_node(to, &node, &at[order[i]]), 0);
     }
     for (uint32_t i = 0; i < from->n_ports; i++) {
@@ -124,8 +165,6 @@ static inline void hand_copy(struct fab_inventory *to, const struct fab_inventor
             continue;
         assert_int_equal(fab_inventory_link(to, port_at[i], port_at[peer]), 0);
     }
-    free(order);
-    free(at);
 }
 
 #endif

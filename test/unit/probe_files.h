@@ -34,9 +34,7 @@ static inline void parse(const char *text, size_t len, struct fab_inventory *inv
 {
     struct fab_err err = {{0}};
     fab_inventory_init(inv);
-    int rc = capture_parse("c.txt", text, len, inv, &err);
-    if (rc != PMIXFAB_OK)
-        fail_msg("%s (%d)", err.text, rc);
+    must(capture_parse("c.txt", text, len, inv, &err), &err);
 }
 
 #endif

@@ -5,13 +5,8 @@
 #ifndef FAB_TEST_REPORT_RANDOM_H
 #define FAB_TEST_REPORT_RANDOM_H
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/fabrics/fabrics.h"
-#include "topo/report/report.h"
+#include "test/unit/report_say.h"
 
 static inline uint32_t report_random_below(uint64_t *random, uint32_t n)
 {
@@ -32,84 +27,52 @@ static inline uint32_t report_random_item(struct fab_report *report, enum fab_so
     return item;
 }
 
-static inline void report_random_fact(struct fab_report *report, uint32_t item, enum fab_fact kind,
-                                      const char *text)
-{
-    report_random_must(fab_report_fact(report, item, kind, text));
-}
+/* A MAC's bytes for "mac %02x:...". */
+#define REPORT_RANDOM_MAC "%02x:%02x:%02x:%02x:%02x:%02x"
+#define REPORT_RANDOM_BYTES(mac)                                                                             \
+    (unsigned)((mac) >> 40 & 0xff), (unsigned)((mac) >> 32 & 0xff), (unsigned)((mac) >> 24 & 0xff),          \
+        (unsigned)((mac) >> 16 & 0xff), (unsigned)((mac) >> 8 & 0xff), (unsigned)((mac)&0xff)
 
-#define REPORT_RANDOM_PRINT(report, item, kind, ...)                                                         \
-    report_random_must(fab_report_printf(report, item, kind, __VA_ARGS__))
-
-/* PCI address of a host's device: RDMA devices first, then interfaces. */
-static inline void report_random_pci(struct fab_report *report, uint32_t item, enum fab_fact kind,
-                                     unsigned bus)
-{
-    REPORT_RANDOM_PRINT(report, item, kind, "%04x:%02x:00:00", bus / 200, 1 + bus % 200);
-}
-
-static inline void report_random_mac(struct fab_report *report, uint32_t item, enum fab_fact kind,
-                                     uint64_t mac)
-{
-    REPORT_RANDOM_PRINT(report, item, kind, "%02x:%02x:%02x:%02x:%02x:%02x", (unsigned)(mac >> 40 & 0xff),
-                        (unsigned)(mac >> 32 & 0xff), (unsigned)(mac >> 24 & 0xff),
-                        (unsigned)(mac >> 16 & 0xff), (unsigned)(mac >> 8 & 0xff), (unsigned)(mac & 0xff));
-}
+/* PCI addresses of a host's devices: RDMA devices first, then interfaces. */
+#define REPORT_RANDOM_PCI      "%04x:%02x:00:00"
+#define REPORT_RANDOM_BUS(bus) (bus) / 200, 1 + (bus) % 200
 
 /* "mlx5_2" as libibverbs and hwloc see it, and often libfabric and UCX. */
 static inline void report_random_rdma(struct fab_report *report, uint64_t *random, unsigned i)
 {
     static const char *const speeds[] = {"100000", "200000", "400000"};
     static const char *const transports[] = {"rc_mlx5", "dc_mlx5", "ud_mlx5", "rc_verbs", "ud_verbs"};
-    uint64_t guid = (UINT64_C(0x0c42a1) << 40) | (fabric_random_next(random) & UINT64_C(0xffffffffff));
-    uint32_t item = report_random_item(report, FAB_FROM_VERBS);
-
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_NAME, "mlx5_%u", i);
-    report_random_fact(report, item, FAB_FACT_PORT, "1");
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_NODE_GUID, "0x%016" PRIx64, guid);
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_SYSTEM_GUID, "0x%016" PRIx64, guid);
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, guid);
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_GID, "fe80::%x:%x:%x:%x", 0xc42,
-                        (unsigned)(guid >> 32 & 0xffff), (unsigned)(guid >> 16 & 0xffff) | 1,
-                        (unsigned)(guid & 0xffff) | 1);
-    report_random_fact(report, item, FAB_FACT_VENDOR_ID, "0x15b3");
-    report_random_fact(report, item, FAB_FACT_PART_ID, "0x101b");
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_FIRMWARE, "20.%u.1014", 30 + report_random_below(random, 5));
-    report_random_fact(report, item, FAB_FACT_TYPE, "InfiniBand");
-    report_random_fact(report, item, FAB_FACT_STATE, report_random_below(random, 8) == 0 ? "down" : "up");
-    report_random_fact(report, item, FAB_FACT_MTU, "4096");
-    report_random_fact(report, item, FAB_FACT_SPEED, speeds[report_random_below(random, 3)]);
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_LID, "%u", 1 + report_random_below(random, 48000));
-
-    item = report_random_item(report, FAB_FROM_HWLOC);
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_NAME, "mlx5_%u", i);
-    report_random_fact(report, item, FAB_FACT_PORT, "1");
-    report_random_pci(report, item, FAB_FACT_PCI, i);
-    report_random_pci(report, item, FAB_FACT_SWITCH, 100 + i / 2);
-    report_random_fact(report, item, FAB_FACT_BUS, "PCI");
-    report_random_fact(report, item, FAB_FACT_VENDOR, "Mellanox Technologies");
-    report_random_fact(report, item, FAB_FACT_PART, "MT28908 Family [ConnectX-6]");
-    report_random_fact(report, item, FAB_FACT_SLOT_SPEED, "252000");
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_NUMA, "%u", i / 2);
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_PACKAGE, "%u", i / 4);
-
+    const uint64_t guid = (UINT64_C(0x0c42a1) << 40) | (fabric_random_next(random) & UINT64_C(0xffffffffff));
+    const unsigned firmware = 30 + report_random_below(random, 5);
+    const char *state = report_random_below(random, 8) == 0 ? "down" : "up";
+    const char *speed = speeds[report_random_below(random, 3)];
+    report_say(
+        report,
+        "verbs: name mlx5_%u, port 1, node-guid #%" PRIx64 ", system-guid #%" PRIx64 ", port-guid #%" PRIx64
+        ", gid fe80::c42:%x:%x:%x, vendor-id 0x15b3, part-id 0x101b, firmware 20.%u.1014, type InfiniBand, "
+        "state %s, mtu 4096, speed %s, lid %u",
+        i, guid, guid, guid, (unsigned)(guid >> 32 & 0xffff), (unsigned)(guid >> 16 & 0xffff) | 1,
+        (unsigned)(guid & 0xffff) | 1, firmware, state, speed, 1 + report_random_below(random, 48000));
+    report_say(
+        report,
+        "hwloc: name mlx5_%u, port 1, pci " REPORT_RANDOM_PCI ", switch " REPORT_RANDOM_PCI
+        ", bus PCI, vendor Mellanox Technologies, part MT28908 Family [ConnectX-6], slot-speed 252000, "
+        "numa %u, package %u",
+        i, REPORT_RANDOM_BUS(i), REPORT_RANDOM_BUS(100 + i / 2), i / 2, i / 4);
+    if (report_random_below(random, 3) > 0)
+        report_say(
+            report,
+            "libfabric: name mlx5_%u, pci " REPORT_RANDOM_PCI
+            ", provider verbs, provider verbs;ofi_rxm, protocol FI_PROTO_RDMA_CM_IB_RC, driver mlx5_core",
+            i, REPORT_RANDOM_BUS(i));
     if (report_random_below(random, 3) > 0) {
-        item = report_random_item(report, FAB_FROM_LIBFABRIC);
-        REPORT_RANDOM_PRINT(report, item, FAB_FACT_NAME, "mlx5_%u", i);
-        report_random_pci(report, item, FAB_FACT_PCI, i);
-        report_random_fact(report, item, FAB_FACT_PROVIDER, "verbs");
-        report_random_fact(report, item, FAB_FACT_PROVIDER, "verbs;ofi_rxm");
-        report_random_fact(report, item, FAB_FACT_PROTOCOL, "FI_PROTO_RDMA_CM_IB_RC");
-        report_random_fact(report, item, FAB_FACT_DRIVER, "mlx5_core");
-    }
-    if (report_random_below(random, 3) > 0) {
-        item = report_random_item(report, FAB_FROM_UCX);
-        REPORT_RANDOM_PRINT(report, item, FAB_FACT_NAME, "mlx5_%u", i);
-        report_random_fact(report, item, FAB_FACT_PORT, "1");
+        const char *some[3];
         for (unsigned k = 0; k < 3; k++)
-            report_random_fact(report, item, FAB_FACT_TRANSPORT, transports[report_random_below(random, 5)]);
-        report_random_must(fab_report_estimate(report, item, FAB_FACT_LATENCY, "600"));
-        report_random_must(fab_report_estimate(report, item, FAB_FACT_BANDWIDTH, "188000"));
+            some[k] = transports[report_random_below(random, 5)];
+        report_say(report,
+                   "ucx: name mlx5_%u, port 1, transport %s, transport %s, transport %s, ~latency 600, "
+                   "~bandwidth 188000",
+                   i, some[0], some[1], some[2]);
     }
 }
 
@@ -117,36 +80,23 @@ static inline void report_random_rdma(struct fab_report *report, uint64_t *rando
 static inline void report_random_interface(struct fab_report *report, uint64_t *random, unsigned i,
                                            unsigned bus)
 {
-    uint64_t mac = (UINT64_C(0x02) << 40) | (fabric_random_next(random) & UINT64_C(0xffffffffff));
-    uint32_t item = report_random_item(report, FAB_FROM_ETHERNET);
-
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_INTERFACE, "eth%u", i);
-    report_random_mac(report, item, FAB_FACT_MAC, mac);
-    report_random_fact(report, item, FAB_FACT_TYPE, "Ethernet");
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_ADDRESS, "10.%u.%u.%u/16", 91 + i % 100,
-                        report_random_below(random, 256), 1 + report_random_below(random, 250));
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_ADDRESS, "fd00:%x::%x/64", 1 + i,
-                        1 + report_random_below(random, 65535));
-    report_random_fact(report, item, FAB_FACT_STATE, report_random_below(random, 8) == 0 ? "down" : "up");
-    report_random_fact(report, item, FAB_FACT_MTU, report_random_below(random, 2) == 0 ? "1500" : "9000");
-    report_random_fact(report, item, FAB_FACT_SPEED, "25000");
-    report_random_fact(report, item, FAB_FACT_DRIVER, "ice");
-
-    item = report_random_item(report, FAB_FROM_HWLOC);
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_INTERFACE, "eth%u", i);
-    report_random_mac(report, item, FAB_FACT_MAC, mac);
-    report_random_pci(report, item, FAB_FACT_PCI, bus);
-    report_random_fact(report, item, FAB_FACT_BUS, "PCI");
-    REPORT_RANDOM_PRINT(report, item, FAB_FACT_NUMA, "%u", i % 2);
-
-    if (report_random_below(random, 3) > 0) {
-        item = report_random_item(report, FAB_FROM_LLDP);
-        REPORT_RANDOM_PRINT(report, item, FAB_FACT_INTERFACE, "eth%u", i);
-        report_random_mac(report, item, FAB_FACT_SWITCH_ID, UINT64_C(0x00215ec48600) + i % 4);
-        REPORT_RANDOM_PRINT(report, item, FAB_FACT_SWITCH_NAME, "tor%u", i % 4);
-        REPORT_RANDOM_PRINT(report, item, FAB_FACT_SWITCH_PORT, "Ethernet%u",
-                            report_random_below(random, 64));
-    }
+    const uint64_t mac = (UINT64_C(0x02) << 40) | (fabric_random_next(random) & UINT64_C(0xffffffffff));
+    const unsigned net = report_random_below(random, 256), host = 1 + report_random_below(random, 250);
+    const unsigned v6 = 1 + report_random_below(random, 65535);
+    const char *state = report_random_below(random, 8) == 0 ? "down" : "up";
+    const char *mtu = report_random_below(random, 2) == 0 ? "1500" : "9000";
+    report_say(report,
+               "ethernet: interface eth%u, mac " REPORT_RANDOM_MAC ", type Ethernet, address 10.%u.%u.%u/16, "
+               "address fd00:%x::%x/64, state %s, mtu %s, speed 25000, driver ice\n"
+               "hwloc: interface eth%u, mac " REPORT_RANDOM_MAC ", pci " REPORT_RANDOM_PCI
+               ", bus PCI, numa %u",
+               i, REPORT_RANDOM_BYTES(mac), 91 + i % 100, net, host, 1 + i, v6, state, mtu, i,
+               REPORT_RANDOM_BYTES(mac), REPORT_RANDOM_BUS(bus), i % 2);
+    if (report_random_below(random, 3) > 0)
+        report_say(report,
+                   "lldp: interface eth%u, switch-id 00:21:5e:c4:86:%02x, switch-name tor%u, "
+                   "switch-port Ethernet%u",
+                   i, i % 4, i % 4, report_random_below(random, 64));
 }
 
 /* A finished report of a host. *report is initialised here. */
@@ -203,7 +153,7 @@ static inline void report_random_later(struct fab_report *later, const struct fa
                                                    : fab_report_fact(later, item, fact->kind, text));
         }
         if (report_random_below(random, 100) < percent)
-            report_random_fact(later, item, FAB_FACT_PROVIDER, "tcp;ofi_rxm");
+            report_random_must(fab_report_fact(later, item, FAB_FACT_PROVIDER, "tcp;ofi_rxm"));
     }
     if (report_random_below(random, 100) < percent)
         report_random_rdma(later, random, 50 + report_random_below(random, 50));

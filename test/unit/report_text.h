@@ -12,9 +12,7 @@ static inline char *report_text(struct fab_report *report)
     char *text = NULL;
     size_t size = 0;
     assert_int_equal(fab_report_host(report, "h", NULL), PMIXFAB_OK);
-    int rc = fab_report_finish(report, &err);
-    if (rc != PMIXFAB_OK)
-        fail_msg("%s (%d)", err.text, rc);
+    must(fab_report_finish(report, &err), &err);
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
     assert_int_equal(probe_record(report, out), PMIXFAB_OK);
@@ -27,7 +25,7 @@ static inline char *report_text(struct fab_report *report)
  */
 static inline void expect_items(struct fab_report *report, const char *items)
 {
-    char *wanted = NULL, *text = report_text(report);
+    OWNED(free) char *wanted = NULL, *text = report_text(report);
     size_t size = 0;
     FILE *out = open_memstream(&wanted, &size);
     assert_non_null(out);
@@ -41,8 +39,6 @@ static inline void expect_items(struct fab_report *report, const char *items)
     fprintf(out, "%s]}\n", items[0] != '\0' ? "\n" : "");
     fclose(out);
     assert_string_equal(text, wanted);
-    free(text);
-    free(wanted);
     fab_report_destroy(report);
 }
 

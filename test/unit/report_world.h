@@ -10,8 +10,8 @@
 
 #include <inttypes.h>
 
-#include "test/fabrics/fabrics.h"
-#include "test/unit/test.h"
+#include "test/unit/generated.h"
+#include "test/unit/report_say.h"
 #include "topo/join/join.h"
 
 /* Reports of hosts, in natural order, and pointers to them as fab_join() wants them. */
@@ -69,9 +69,7 @@ static inline void world_begin(struct fab_report *report, const char *host)
 static inline void world_finish(struct fab_report *report)
 {
     struct fab_err err = {{0}};
-    int rc = fab_report_finish(report, &err);
-    if (rc != 0)
-        fail_msg("%d: %s", rc, err.text);
+    must(fab_report_finish(report, &err), &err);
 }
 
 /* What a host says of one of its HCAs, the `nth` (from 0). Numbers give it an address, a NUMA node and so on.
@@ -79,59 +77,39 @@ static inline void world_finish(struct fab_report *report)
 static inline void world_hca(struct fab_report *r, const struct fab_inventory *inv,
                              const struct fab_node *node, unsigned nth)
 {
-    uint32_t item = world_item(r, FAB_FROM_HWLOC);
-    world_fact(r, item, FAB_FACT_NAME, "mlx5_%u", nth);
-    world_fact(r, item, FAB_FACT_NODE_GUID, "0x%016" PRIx64, node->guid);
-    world_fact(r, item, FAB_FACT_PCI, "0000:%02x:00:00", 0x41 + nth * 0x10);
-    world_fact(r, item, FAB_FACT_BUS, "PCI");
-    world_fact(r, item, FAB_FACT_VENDOR, "Mellanox Technologies");
-    world_fact(r, item, FAB_FACT_VENDOR_ID, "0x15b3");
-    world_fact(r, item, FAB_FACT_PART, "MT28908 Family [ConnectX-6]");
-    world_fact(r, item, FAB_FACT_PART_ID, "0x101b");
-    world_fact(r, item, FAB_FACT_NUMA, "%u", nth % 8);
-    world_fact(r, item, FAB_FACT_PACKAGE, "%u", nth % 8 / 4);
-    world_fact(r, item, FAB_FACT_SLOT_SPEED, "252000");
+    const unsigned bus = 0x41 + nth * 0x10;
+    report_say(
+        r,
+        "hwloc: name mlx5_%u, node-guid #%" PRIx64 ", pci 0000:%02x:00:00, bus PCI, "
+        "vendor Mellanox Technologies, vendor-id 0x15b3, part MT28908 Family [ConnectX-6], part-id 0x101b, "
+        "numa %u, package %u, slot-speed 252000",
+        nth, node->guid, bus, nth % 8, nth % 8 / 4);
     for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
+        char known[200] = "";
         uint32_t mbps = fab_rate_mbps(port->width, (enum fab_speed)port->speed);
-        item = world_item(r, FAB_FROM_VERBS);
-        world_fact(r, item, FAB_FACT_NAME, "mlx5_%u", nth);
-        world_fact(r, item, FAB_FACT_PORT, "%u", port->num);
-        world_fact(r, item, FAB_FACT_NODE_GUID, "0x%016" PRIx64, node->guid);
-        world_fact(r, item, FAB_FACT_SYSTEM_GUID, "0x%016" PRIx64,
-                   node->system_guid == 0 ? node->guid : node->system_guid);
         if (port->guid != 0)
-            world_fact(r, item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, port->guid);
-        world_fact(r, item, FAB_FACT_PCI, "0000:%02x:00:00", 0x41 + nth * 0x10);
-        world_fact(r, item, FAB_FACT_TYPE, "InfiniBand");
-        world_fact(r, item, FAB_FACT_STATE, port->state == FAB_PORT_ACTIVE ? "up" : "down");
-        world_fact(r, item, FAB_FACT_FIRMWARE, "20.31.1014");
-        world_fact(r, item, FAB_FACT_DRIVER, "mlx5_core");
-        world_fact(r, item, FAB_FACT_MTU, "4096");
+            snprintf(known, sizeof(known), ", port-guid #%" PRIx64 ", gid fe80::%x:%x:%x:%x", port->guid,
+                     (unsigned)(port->guid >> 48 & 0xffff) | 0x1000u,
+                     (unsigned)(port->guid >> 32 & 0xffff) | 0x1000u,
+                     (unsigned)(port->guid >> 16 & 0xffff) | 0x1000u,
+                     (unsigned)(port->guid & 0xffff) | 0x1000u);
         if (mbps != 0)
-            world_fact(r, item, FAB_FACT_SPEED, "%" PRIu32, mbps);
+            snprintf(known + strlen(known), sizeof(known) - strlen(known), ", speed %" PRIu32, mbps);
         if (port->lid != 0)
-            world_fact(r, item, FAB_FACT_LID, "%u", port->lid);
-        if (port->guid != 0)
-            world_fact(
-                r, item, FAB_FACT_GID, "fe80::%x:%x:%x:%x", (unsigned)(port->guid >> 48 & 0xffff) | 0x1000u,
-                (unsigned)(port->guid >> 32 & 0xffff) | 0x1000u,
-                (unsigned)(port->guid >> 16 & 0xffff) | 0x1000u, (unsigned)(port->guid & 0xffff) | 0x1000u);
-        item = world_item(r, FAB_FROM_LIBFABRIC);
-        world_fact(r, item, FAB_FACT_NAME, "mlx5_%u", nth);
-        world_fact(r, item, FAB_FACT_PORT, "%u", port->num);
-        world_fact(r, item, FAB_FACT_PROVIDER, "verbs;ofi_rxm");
-        world_fact(r, item, FAB_FACT_PROTOCOL, "FI_PROTO_RXM");
-        item = world_item(r, FAB_FROM_UCX);
-        world_fact(r, item, FAB_FACT_NAME, "mlx5_%u", nth);
-        world_fact(r, item, FAB_FACT_PORT, "%u", port->num);
-        world_fact(r, item, FAB_FACT_TRANSPORT, "rc_mlx5");
-        assert_int_equal(fab_report_estimate(r, item, FAB_FACT_LATENCY, "600"), 0);
-        item = world_item(r, FAB_FROM_ETHERNET);
-        world_fact(r, item, FAB_FACT_INTERFACE, "ib%u", nth * 2 + port->num - 1);
-        world_fact(r, item, FAB_FACT_PORT, "%u", port->num);
-        world_fact(r, item, FAB_FACT_PCI, "0000:%02x:00:00", 0x41 + nth * 0x10);
-        world_fact(r, item, FAB_FACT_TYPE, "InfiniBand");
+            snprintf(known + strlen(known), sizeof(known) - strlen(known), ", lid %u", port->lid);
+        report_say(
+            r,
+            "verbs: name mlx5_%u, port %u, node-guid #%" PRIx64 ", system-guid #%" PRIx64
+            ", pci 0000:%02x:00:00, type InfiniBand, state %s, firmware 20.31.1014, driver mlx5_core, mtu "
+            "4096%s",
+            nth, port->num, node->guid, node->system_guid == 0 ? node->guid : node->system_guid, bus,
+            port->state == FAB_PORT_ACTIVE ? "up" : "down", known);
+        report_say(r,
+                   "libfabric: name mlx5_%u, port %u, provider verbs;ofi_rxm, protocol FI_PROTO_RXM\n"
+                   "ucx: name mlx5_%u, port %u, transport rc_mlx5, ~latency 600\n"
+                   "ethernet: interface ib%u, port %u, pci 0000:%02x:00:00, type InfiniBand",
+                   nth, port->num, nth, port->num, nth * 2 + port->num - 1, port->num, bus);
     }
 }
 
@@ -150,7 +128,7 @@ static inline int world_cmp(const void *va, const void *vb)
 /* A report for each host of a finished and named fabric. */
 static inline void world_reports(struct report_world *world, const struct fab_inventory *inv)
 {
-    struct world_hca_of *hcas = calloc(inv->n_nodes + 1u, sizeof(*hcas));
+    OWNED(free) struct world_hca_of *hcas = calloc(inv->n_nodes + 1u, sizeof(*hcas));
     uint32_t n = 0;
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         if (inv->nodes[i].kind == FAB_HCA)
@@ -166,7 +144,6 @@ static inline void world_reports(struct report_world *world, const struct fab_in
         world_finish(report);
         world->list[world->n++] = report;
     }
-    free(hcas);
 }
 
 static inline void world_reports_free(struct report_world *world)
@@ -175,15 +152,6 @@ static inline void world_reports_free(struct report_world *world)
         fab_report_destroy(&world->reports[i]);
     free(world->reports);
     free(world->list);
-}
-
-/* The report of one host; NULL. */
-static inline struct fab_report *world_report(struct report_world *world, const char *host)
-{
-    for (uint32_t i = 0; i < world->n; i++)
-        if (strcmp(world->reports[i].host, host) == 0)
-            return &world->reports[i];
-    return NULL;
 }
 
 /* The believed text of a port and kind; NULL: nothing is known. */

@@ -5,8 +5,7 @@
 #ifndef FAB_TEST_REWIRE_H
 #define FAB_TEST_REWIRE_H
 
-#include "test/fabrics/fabrics.h"
-#include "test/unit/test.h"
+#include "test/unit/handmade.h"
 #include "topo/geometry/groups.h"
 
 /* What to change. Start from REWIRE_NONE. */
@@ -19,13 +18,34 @@ struct rewire {
 };
 #define REWIRE_NONE ((struct rewire){0, FAB_NONE, FAB_NONE, FAB_NONE, {FAB_NONE, FAB_NONE}})
 
-/* Zeroed memory, always. */
-static inline void *must_have(size_t size)
+/* One change. */
+static inline struct rewire without_node(uint32_t node)
 {
-    void *memory = calloc(1, size + 1);
-    if (memory == NULL)
-        abort();
-    return memory;
+    struct rewire how = REWIRE_NONE;
+    how.lose_node = node;
+    return how;
+}
+
+static inline struct rewire without_cable(uint32_t port)
+{
+    struct rewire how = REWIRE_NONE;
+    how.lose_cable = port;
+    return how;
+}
+
+static inline struct rewire without_hosts(uint32_t sw)
+{
+    struct rewire how = REWIRE_NONE;
+    how.lose_hosts = sw;
+    return how;
+}
+
+static inline struct rewire with_cable(uint32_t a, uint32_t b)
+{
+    struct rewire how = REWIRE_NONE;
+    how.add[0] = a;
+    how.add[1] = b;
+    return how;
 }
 
 static inline bool rewire_keeps_cable(const struct fab_inventory *inv, const struct rewire *how,
@@ -60,17 +80,10 @@ static inline void rewire_deal(const struct fab_inventory *inv, uint64_t seed, u
     free(switches);
 }
 
-static inline uint32_t rewire_string(struct fab_inventory *to, const struct fab_inventory *from,
-                                     uint32_t offset)
-{
-    const char *text = fab_str(from, offset);
-    return fab_inventory_string(to, text, strlen(text));
-}
-
 static inline void rewire_nodes(const struct fab_inventory *from, const struct rewire *how,
                                 struct fab_inventory *to, uint32_t *index)
 {
-    uint32_t *deal = must_have(from->n_nodes * sizeof *deal);
+    OWNED(free) uint32_t *deal = must_have(from->n_nodes * sizeof *deal);
     rewire_deal(from, how->seed, deal);
     for (uint32_t i = 0; i < from->n_nodes; i++) {
         struct fab_node node = from->nodes[i];
@@ -80,21 +93,20 @@ static inline void rewire_nodes(const struct fab_inventory *from, const struct r
             continue;
         node.guid = label->guid;
         node.system_guid = label->system_guid;
-        node.desc = rewire_string(to, from, node.desc);
-        node.host = rewire_string(to, from, node.host);
-        node.name = rewire_string(to, from, label->name);
+        node.desc = hand_string(to, from, node.desc);
+        node.host = hand_string(to, from, node.host);
+        node.name = hand_string(to, from, label->name);
         if (i == how->add[0] || i == how->add[1])
             node.num_ports++;
         assert_int_equal(fab_inventory_add_node(to, &node, &index[i]), 0);
     }
-    free(deal);
 }
 
 /* `to` is initialised here, and finished. */
 static inline void rewire(const struct fab_inventory *from, struct rewire how, struct fab_inventory *to)
 {
-    uint32_t *node = must_have(from->n_nodes * sizeof *node);
-    uint32_t *port = must_have(from->n_ports * sizeof *port);
+    OWNED(free) uint32_t *node = must_have(from->n_nodes * sizeof *node);
+    OWNED(free) uint32_t *port = must_have(from->n_ports * sizeof *port);
     fab_inventory_init(to);
     to->n_subnets = from->n_subnets;
     memcpy(to->subnets, from->subnets, sizeof to->subnets);
@@ -126,57 +138,66 @@ static inline void rewire(const struct fab_inventory *from, struct rewire how, s
         }
         assert_int_equal(fab_inventory_link(to, ends[0], ends[1]), 0);
     }
-    free(node);
-    free(port);
-    struct fab_err err = {{0}};
-    if (fab_inventory_finish(to, &err) != 0)
-        fail_msg("%s", err.text);
+    hand_finish(to);
 }
 
 /* A fabric, its first plane, and the plane's geometry. */
 struct scene {
-    struct fab_inventory inv;
+    struct fab_inventory *inv;
     struct fab_planes planes;
     const struct fab_plane *plane;
     struct fab_geometry geo;
 };
 
 /* From an inventory that the scene takes over. */
-static inline void scene_take(struct scene *scene, const struct fab_inventory *inv)
+static inline struct scene scene_take(const struct fab_inventory *inv)
 {
     struct fab_err err = {{0}};
-    scene->inv = *inv;
-    if (fab_planes_build(&scene->inv, FAB_COST_RATE, &scene->planes, &err) != 0)
-        fail_msg("%s", err.text);
-    assert_true(scene->planes.n > 0);
-    scene->plane = &scene->planes.planes[0];
-    assert_int_equal(fab_geometry_compute(scene->plane, &scene->geo), 0);
+    struct scene scene = {.inv = must_have(sizeof(*inv))};
+    *scene.inv = *inv;
+    must(fab_planes_build(scene.inv, FAB_COST_RATE, &scene.planes, &err), &err);
+    assert_true(scene.planes.n > 0);
+    scene.plane = &scene.planes.planes[0];
+    assert_int_equal(fab_geometry_compute(scene.plane, &scene.geo), 0);
+    return scene;
 }
 
-/* From another scene's fabric, or from a generator's text, with something changed. */
-static inline void scene_change(struct scene *scene, const struct fab_inventory *from, struct rewire how)
+/* From another fabric, or from a generator's text, with something changed. */
+static inline struct scene scene_change(const struct fab_inventory *from, struct rewire how)
 {
     struct fab_inventory inv;
     rewire(from, how, &inv);
-    scene_take(scene, &inv);
+    return scene_take(&inv);
 }
 
-static inline void scene_make(struct scene *scene, const char *text, uint64_t seed)
+static inline struct scene scene_make(const char *text, uint64_t seed)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv = generated(text);
     struct rewire how = REWIRE_NONE;
-    if (fabric_parse(text, &inv) != 0)
-        fail_msg("cannot generate %s", text);
     how.seed = seed;
-    scene_change(scene, &inv, how);
-    fab_inventory_destroy(&inv);
+    return scene_change(&inv, how);
 }
 
-static inline void scene_free(struct scene *scene)
+static inline void scene_destroy(struct scene *scene)
 {
     fab_geometry_destroy(&scene->geo);
     fab_planes_destroy(&scene->planes);
-    fab_inventory_destroy(&scene->inv);
+    fab_inventory_destroy(scene->inv);
+    free(scene->inv);
+}
+
+/* The same scene with one thing changed more. */
+static inline void scene_replace(struct scene *scene, struct rewire how)
+{
+    struct scene next = scene_change(scene->inv, how);
+    scene_destroy(scene);
+    *scene = next;
+}
+
+static inline void scene_assert_kind(const struct scene *scene, enum fab_kind kind, const char *what)
+{
+    if (scene->geo.kind != kind)
+        fail_msg("%s is %s", what, fab_kind_name(scene->geo.kind));
 }
 
 static inline const uint32_t *scene_logical(const struct scene *scene, uint32_t device)
@@ -192,39 +213,17 @@ static inline const uint32_t *scene_physical(const struct scene *scene, uint32_t
 /* The name that the generator gave to a switch of the plane. */
 static inline const char *scene_old_name(const struct scene *scene, uint32_t sw)
 {
-    return fab_str(&scene->inv, scene->inv.nodes[scene->plane->switches[sw].node].desc);
+    return fab_str(scene->inv, scene->inv->nodes[scene->plane->switches[sw].node].desc);
 }
 
 /* Node of a switch by the generator's name. */
 static inline uint32_t scene_node(const struct scene *scene, const char *old_name)
 {
-    for (uint32_t i = 0; i < scene->inv.n_nodes; i++)
-        if (scene->inv.nodes[i].kind == FAB_SWITCH &&
-            strcmp(fab_str(&scene->inv, scene->inv.nodes[i].desc), old_name) == 0)
+    for (uint32_t i = 0; i < scene->inv->n_nodes; i++)
+        if (scene->inv->nodes[i].kind == FAB_SWITCH &&
+            strcmp(fab_str(scene->inv, scene->inv->nodes[i].desc), old_name) == 0)
             return i;
     fail_msg("no switch %s", old_name);
-    return FAB_NONE;
-}
-
-/* Index into the plane's switches, by the generator's name; FAB_NONE. */
-static inline uint32_t scene_switch(const struct scene *scene, const char *old_name)
-{
-    for (uint32_t s = 0; s < scene->plane->n_switches; s++)
-        if (strcmp(scene_old_name(scene, s), old_name) == 0)
-            return s;
-    return FAB_NONE;
-}
-
-/* A port of switch `a` that is cabled to switch `b`, by the generator's names. */
-static inline uint32_t scene_cable(const struct scene *scene, const char *a, const char *b)
-{
-    uint32_t from = scene_node(scene, a), to = scene_node(scene, b);
-    for (uint32_t i = 0; i < scene->inv.n_ports; i++) {
-        const struct fab_port *port = &scene->inv.ports[i];
-        if (port->node == from && port->peer != FAB_NONE && scene->inv.ports[port->peer].node == to)
-            return i;
-    }
-    fail_msg("no cable %s - %s", a, b);
     return FAB_NONE;
 }
 
@@ -237,7 +236,7 @@ static inline void scene_assert_view(const uint32_t *coords, uint32_t n, uint32_
                                      bool shape_is_tight)
 {
     uint32_t most[PMIXFAB_MAX_DIMS] = {0};
-    uint32_t *rows = must_have((size_t)n * dims * sizeof *rows);
+    OWNED(free) uint32_t *rows = must_have((size_t)n * dims * sizeof *rows);
     assert_in_range(dims, 2, PMIXFAB_MAX_DIMS);
     memcpy(rows, coords, (size_t)n * dims * sizeof *rows);
     qsort_r(rows, n, dims * sizeof *rows, scene_compare_rows, &dims);
@@ -254,7 +253,6 @@ static inline void scene_assert_view(const uint32_t *coords, uint32_t n, uint32_
     }
     for (uint32_t d = dims; d < PMIXFAB_MAX_DIMS; d++)
         assert_int_equal(shape[d], 0);
-    free(rows);
 }
 
 static inline bool scene_is_grid(const struct scene *scene)
@@ -273,7 +271,7 @@ static inline void scene_assert_sound(const struct scene *scene)
 
 static inline uint64_t scene_port_guid(const struct scene *scene, uint32_t device)
 {
-    return scene->inv.ports[scene->plane->devices[device].port].guid;
+    return scene->inv->ports[scene->plane->devices[device].port].guid;
 }
 
 /* Do all devices of `after` stand where they stood in `before`, in both views? */

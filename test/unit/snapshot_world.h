@@ -2,8 +2,7 @@
 #ifndef FAB_TEST_SNAPSHOT_WORLD_H
 #define FAB_TEST_SNAPSHOT_WORLD_H
 
-#include "test/fabrics/fabrics.h"
-#include "test/unit/test.h"
+#include "test/unit/generated.h"
 #include "topo/snapshot/format.h"
 #include "topo/snapshot/snapshot.h"
 
@@ -32,11 +31,38 @@ struct world {
     char (*names)[16];
 };
 
+/* A snapshot of the layer with this of it, and what is told of its devices (NULL: nothing). free() it. */
+static inline void *layer_bytes(const struct layer *layer, const struct fab_snapshot_meta *meta,
+                                const struct fab_details *details, size_t *size)
+{
+    void *bytes = NULL;
+    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups,
+                                        details, meta, &bytes, size),
+                     0);
+    return bytes;
+}
+
+/* The snapshot anew, with what is told of the devices. */
+static inline void layer_tell(struct layer *layer, const struct fab_details *details)
+{
+    free(layer->bytes);
+    layer->bytes = layer_bytes(layer, &layer->meta, details, &layer->size);
+}
+
+static inline void layer_make(struct layer *layer, const struct fab_plane *plane,
+                              const struct fab_snapshot_meta *meta, const struct fab_details *details)
+{
+    *layer = (struct layer){.plane = plane, .meta = *meta};
+    assert_int_equal(fab_costs_compute(plane, 1, &layer->costs), 0);
+    assert_int_equal(fab_geometry_compute(plane, &layer->geometry), 0);
+    assert_int_equal(fab_groups_compute(plane, &layer->geometry, FAB_GROUP_LEAF, &layer->groups), 0);
+    layer_tell(layer, details);
+}
+
 static inline void layer_compute(struct layer *layer, const struct fab_plane *plane, const char *name,
                                  uint32_t index)
 {
-    layer->plane = plane;
-    layer->meta = (struct fab_snapshot_meta){
+    const struct fab_snapshot_meta meta = {
         .generation = 7,
         .published = 1700000000123456,
         .index = index,
@@ -45,22 +71,7 @@ static inline void layer_compute(struct layer *layer, const struct fab_plane *pl
         .vendor = "Mellanox",
         .identifier = "fe80000000000000",
     };
-    assert_int_equal(fab_costs_compute(plane, 1, &layer->costs), 0);
-    assert_int_equal(fab_geometry_compute(plane, &layer->geometry), 0);
-    assert_int_equal(fab_groups_compute(plane, &layer->geometry, FAB_GROUP_LEAF, &layer->groups), 0);
-    assert_int_equal(fab_snapshot_build(plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
-                                        &layer->meta, &layer->bytes, &layer->size),
-                     0);
-}
-
-/* The snapshot anew, with what is told of the devices. */
-static inline void layer_tell(struct layer *layer, const struct fab_details *details)
-{
-    free(layer->bytes);
-    layer->bytes = NULL;
-    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups,
-                                        details, &layer->meta, &layer->bytes, &layer->size),
-                     0);
+    layer_make(layer, plane, &meta, NULL);
 }
 
 static inline struct pmixfab *layer_open(const struct layer *layer)
@@ -69,6 +80,35 @@ static inline struct pmixfab *layer_open(const struct layer *layer)
     assert_int_equal(pmixfab_open_memory(layer->bytes, layer->size, &fab), 0);
     assert_non_null(fab);
     return fab;
+}
+
+/* What a handle says, as values. */
+static inline struct pmixfab_plane plane_at(const struct pmixfab *fab)
+{
+    struct pmixfab_plane plane;
+    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+    return plane;
+}
+
+static inline struct pmixfab_device device_at(const struct pmixfab *fab, uint32_t index)
+{
+    struct pmixfab_device device;
+    assert_int_equal(pmixfab_device(fab, index, &device), 0);
+    return device;
+}
+
+static inline struct pmixfab_switch switch_at(const struct pmixfab *fab, uint32_t index)
+{
+    struct pmixfab_switch sw;
+    assert_int_equal(pmixfab_switch(fab, index, &sw), 0);
+    return sw;
+}
+
+static inline struct pmixfab_link link_at(const struct pmixfab *fab, uint32_t index)
+{
+    struct pmixfab_link cable;
+    assert_int_equal(pmixfab_link(fab, index, &cable), 0);
+    return cable;
 }
 
 static inline void layer_destroy(struct layer *layer)
@@ -100,7 +140,7 @@ static inline void world_open(struct world *world, const char *fabric)
     world_compute(world);
 }
 
-static inline void world_close(struct world *world)
+static inline void world_destroy(struct world *world)
 {
     for (uint32_t i = 0; i < world->planes.n; i++)
         layer_destroy(&world->layers[i]);
@@ -108,6 +148,11 @@ static inline void world_close(struct world *world)
     free(world->names);
     fab_planes_destroy(&world->planes);
     fab_inventory_destroy(&world->inv);
+}
+
+static inline void world_close(struct world *world)
+{
+    world_destroy(world);
 }
 
 /* A world by hand: nodes and cables in any order, then world_compute(). */

@@ -69,13 +69,12 @@ static inline struct store *open_store(const char *path)
 {
     struct store *store = NULL;
     struct fab_err err = {{0}};
-    int rc = store_open(path, &store, &err);
-    if (rc != PMIXFAB_OK)
-        print_error("store_open: %s\n", err.text);
-    assert_int_equal(rc, PMIXFAB_OK);
+    must(store_open(path, &store, &err), &err);
     assert_non_null(store);
     return store;
 }
+
+OWNER(store_close, struct store)
 
 static inline int publish_inventory(struct store *store, uint64_t generation,
                                     const struct fab_inventory *before, const struct fab_inventory *after,
@@ -102,10 +101,7 @@ static inline void must_hold(struct store *store, uint64_t generation, const str
     struct fab_err err = {{0}};
     uint64_t newest;
     int64_t published;
-    int rc = store_load_inventory(store, &loaded, &err);
-    if (rc != PMIXFAB_OK)
-        print_error("store_load_inventory: %s\n", err.text);
-    assert_int_equal(rc, PMIXFAB_OK);
+    must(store_load_inventory(store, &loaded, &err), &err);
     assert_true(fab_inventory_equal(&loaded, inv));
     assert_int_equal(loaded.n_dangling, inv->n_dangling);
     fab_inventory_destroy(&loaded);
@@ -275,10 +271,7 @@ static inline void odd_inventory(struct fab_inventory *inv, unsigned size, uint6
             fab_inventory_link(inv, a, b); /* refused where one of them is taken */
     }
     struct fab_err err = {{0}};
-    int rc = fab_inventory_finish(inv, &err);
-    if (rc != PMIXFAB_OK)
-        print_error("an odd inventory: %s\n", err.text);
-    assert_int_equal(rc, PMIXFAB_OK);
+    must(fab_inventory_finish(inv, &err), &err);
 }
 
 #endif

@@ -23,6 +23,9 @@
 
 #include <cmocka.h>
 
+#include "test/unit/scoped.h"
+#include "topo/inventory/model.h"
+
 /* A test with a fixture: both may be NULL. */
 #define TEST_WITH(name, set_up, tear_down)                                                                   \
     static void name(void **state);                                                                          \
@@ -33,6 +36,15 @@
     static void name(__attribute__((unused)) void **state)
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)
+
+/* A test of what its fixture makes: TEST_IN(name, struct world *world, set_up, tear_down). */
+#define TEST_IN(name, made, set_up, tear_down)                                                               \
+    static void name##_in(made);                                                                             \
+    TEST_WITH(name, set_up, tear_down)                                                                       \
+    {                                                                                                        \
+        name##_in(*state);                                                                                   \
+    }                                                                                                        \
+    static void name##_in(made)
 
 /* What is set up once before all tests of the program, and torn down after them: both may be NULL. */
 #define TEST_GROUP(set_up, tear_down)                                                                        \
@@ -47,6 +59,29 @@
     {                                                                                                        \
         test_register_child(option, play);                                                                   \
     }
+
+/* Zeroed memory of exactly that size, always. */
+static inline void *must_have(size_t size)
+{
+    void *memory = calloc(1, size > 0 ? size : 1);
+    if (memory == NULL)
+        abort();
+    return memory;
+}
+
+/* must(call(..., &err), &err); */
+static inline void must(int rc, const struct fab_err *err)
+{
+    if (rc != 0)
+        fail_msg("%d: %s", rc, err->text);
+}
+
+/* must_fail(call(..., &err), code, &err, part): with this code, and an error that says this. */
+static inline void must_fail(int rc, int code, const struct fab_err *err, const char *part)
+{
+    if (rc != code || strstr(err->text, part) == NULL)
+        fail_msg("%d, not %d: \"%s\" does not say \"%s\"", rc, code, err->text, part);
+}
 
 void test_register(struct CMUnitTest test);
 void test_register_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);

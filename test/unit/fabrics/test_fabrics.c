@@ -1,7 +1,6 @@
 /* The generators themselves: what they say they make, and what they write. */
 
-#include "test/fabrics/fabrics.h"
-#include "test/unit/test.h"
+#include "test/unit/generated.h"
 
 struct counts {
     unsigned hcas, switches, cables;
@@ -40,15 +39,13 @@ TEST(test_sizes)
         {"mesh:1,1:0", {0, 1, 0}},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct fab_inventory inv;
-        assert_int_equal(fabric_parse(cases[i].text, &inv), PMIXFAB_OK);
+        SCOPED(fab_inventory) inv = generated(cases[i].text);
         struct counts got = count(&inv);
         if (memcmp(&got, &cases[i].want, sizeof(got)) != 0)
             fail_msg("%s: %u HCAs, %u switches, %u cables", cases[i].text, got.hcas, got.switches,
                      got.cables);
         assert_true(inv.finished);
         assert_int_equal(inv.n_dangling, 0);
-        fab_inventory_destroy(&inv);
     }
 }
 
@@ -57,7 +54,7 @@ TEST(test_dragonfly_wiring)
 {
     enum { A = 4, H = 2, GROUPS = A * H + 1 };
     unsigned between[GROUPS][GROUPS] = {{0}};
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     assert_int_equal(fabric_dragonfly(&inv, 2, A, H), PMIXFAB_OK);
     for (uint32_t p = 0; p < inv.n_ports; p++) {
         uint32_t peer = inv.ports[p].peer;
@@ -69,12 +66,11 @@ TEST(test_dragonfly_wiring)
     for (unsigned g = 0; g < GROUPS; g++)
         for (unsigned h = 0; h < GROUPS; h++)
             assert_int_equal(between[g][h], g == h ? A * (A - 1) : 1);
-    fab_inventory_destroy(&inv);
 }
 
 TEST(test_random_is_by_seed)
 {
-    struct fab_inventory one, same, other;
+    SCOPED(fab_inventory) one, same, other;
     assert_int_equal(fabric_random(&one, 20, 200, 30, 1, 5), PMIXFAB_OK);
     assert_int_equal(fabric_random(&same, 20, 200, 30, 1, 5), PMIXFAB_OK);
     assert_int_equal(fabric_random(&other, 20, 200, 30, 1, 6), PMIXFAB_OK);
@@ -90,9 +86,6 @@ TEST(test_random_is_by_seed)
     assert_true(dual > 5);
     assert_true(second > 5);
     assert_true(slow > 50);
-    fab_inventory_destroy(&one);
-    fab_inventory_destroy(&same);
-    fab_inventory_destroy(&other);
 }
 
 TEST(test_parse_refuses)
@@ -129,9 +122,7 @@ TEST(test_parse_refuses)
 
 TEST(test_unlink)
 {
-    struct fab_inventory inv, before;
-    assert_int_equal(fabric_parse("fattree2:2,1,2", &inv), PMIXFAB_OK);
-    assert_int_equal(fab_inventory_copy(&before, &inv), PMIXFAB_OK);
+    SCOPED(fab_inventory) inv = generated("fattree2:2,1,2"), before = inventory_copy(&inv);
     assert_int_equal(fabric_unlink(&inv, "leaf1", 9), PMIXFAB_ERR_NOTFOUND);
     assert_int_equal(fabric_unlink(&inv, "nobody", 1), PMIXFAB_ERR_NOTFOUND);
     assert_true(fab_inventory_equal(&inv, &before));
@@ -151,27 +142,22 @@ TEST(test_unlink)
     assert_int_equal(inv.ports[port].peer, FAB_NONE);
     assert_int_equal(inv.ports[port].state, FAB_PORT_DOWN);
     assert_int_equal(inv.n_ports, before.n_ports - 3);
-    fab_inventory_destroy(&inv);
-    fab_inventory_destroy(&before);
 }
 
 TEST(test_set_rate)
 {
-    struct fab_inventory inv;
-    assert_int_equal(fabric_parse("fattree2:2,1,2", &inv), PMIXFAB_OK);
+    SCOPED(fab_inventory) inv = generated("fattree2:2,1,2");
     assert_int_equal(fabric_set_rate(&inv, "spine1", 2, 1, FAB_QDR), PMIXFAB_OK);
     uint32_t port = fab_inventory_port(&inv, fabric_find(&inv, "leaf2"), 3);
     assert_int_equal(inv.ports[port].speed, FAB_QDR);
     assert_int_equal(inv.ports[port].width, 1);
     assert_int_equal(fabric_set_rate(&inv, "spine1", 3, 1, FAB_QDR), PMIXFAB_ERR_NOTFOUND);
-    fab_inventory_destroy(&inv);
 }
 
 TEST(test_names)
 {
-    struct fab_inventory inv;
     char name[256];
-    assert_int_equal(fabric_parse("random:6,60,4:3", &inv), PMIXFAB_OK);
+    SCOPED(fab_inventory) inv = generated("random:6,60,4:3");
     for (uint32_t i = 0; i < inv.n_nodes; i++) {
         fabric_node_name(&inv, i, name, sizeof(name));
         assert_true(strlen(name) < 31);
@@ -179,7 +165,6 @@ TEST(test_names)
         bool second = strcmp(fab_str(&inv, inv.nodes[i].name), "HCA-2") == 0;
         assert_int_equal(second, inv.nodes[i].kind == FAB_HCA && strchr(name, '-') != NULL);
     }
-    fab_inventory_destroy(&inv);
 }
 
 /* Text of a writer, in memory. */
@@ -196,8 +181,8 @@ static char *written(const struct fab_inventory *inv, int (*writer)(const struct
 
 TEST(test_writers)
 {
-    struct fab_inventory inv;
-    assert_int_equal(fabric_parse("fattree2:1,1,1", &inv), PMIXFAB_OK);
+    SCOPED(fab_inventory) inv = generated("fattree2:1,1,1");
+    OWNED(free)
     char *net = written(&inv, fabric_write_netfile), *capture = written(&inv, fabric_write_capture);
     assert_non_null(
         strstr(net, "switchguid=0x200000\nSwitch 2 \"leaf1\"  # \"leaf1\" enhanced port 0 lid 0 lmc 0\n"
@@ -213,7 +198,4 @@ TEST(test_writers)
     assert_non_null(
         strstr(capture, "caguid=0x100000\nCa\t1 \"H-0000000000100000\"\t\t# \"node0001\"\n"
                         "[1](100001) \t\"S-0000000000200000\"[1]\t\t# lid 3 lmc 0 \"leaf1\" lid 1 4xHDR\n"));
-    free(net);
-    free(capture);
-    fab_inventory_destroy(&inv);
 }

@@ -11,16 +11,14 @@
 static void refuses_parts_of(const void *bytes, size_t size, int (*decode)(void *bytes, size_t size))
 {
     for (size_t cut = 0; cut < size; cut += 1 + cut / 7) {
-        void *part = malloc(cut + 1);
+        OWNED(free) void *part = malloc(cut + 1);
         memcpy(part, bytes, cut);
         assert_int_not_equal(decode(part, cut), PMIXFAB_OK);
-        free(part);
     }
-    char *more = calloc(1, size + 1);
+    OWNED(free) char *more = calloc(1, size + 1);
     memcpy(more, bytes, size);
     assert_int_not_equal(decode(more, size + 1), PMIXFAB_OK);
     assert_int_equal(decode(more, size), PMIXFAB_OK);
-    free(more);
 }
 
 static struct sweep_parts two_parts(void)
@@ -40,12 +38,10 @@ static struct sweep_parts two_parts(void)
 
 static int decode_order(void *bytes, size_t size)
 {
-    struct dirty_switches got;
-    struct sweep_parts back;
+    SCOPED_BY(dirty_switches_free) struct dirty_switches got;
+    SCOPED(sweep_parts) back;
     struct fab_err err;
     int rc = sweep_order_decode(bytes, size, &got, &back, &err);
-    sweep_parts_destroy(&back);
-    dirty_switches_free(&got);
     return rc;
 }
 
@@ -102,10 +98,10 @@ static int decode_answer(void *bytes, size_t size)
 TEST(an_answer_comes_back)
 {
     for (unsigned n = 1; n <= 2; n++) {
-        struct sweep_parts parts = two_parts(), back;
+        SCOPED(sweep_parts) parts = two_parts(), back;
         struct sweep_answer said = {.whole = n == 1, .why = {"so it was"}}, heard;
         struct fab_err err;
-        void *bytes, *copy;
+        OWNED(free) void *bytes, *copy;
         size_t size;
         fab_inventory_init(&said.inv);
         if (n == 1)
@@ -130,7 +126,6 @@ TEST(an_answer_comes_back)
             free(part);
             ((unsigned char *)copy)[at] ^= 0x81;
         }
-        free(copy);
         assert_int_equal(sweep_answer_decode(bytes, &size, &heard, &err), PMIXFAB_OK);
         assert_true(fab_inventory_equal(&said.inv, &heard.inv));
         assert_int_equal(heard.whole, said.whole);
@@ -139,10 +134,7 @@ TEST(an_answer_comes_back)
         assert_int_equal(back.n, n);
         for (unsigned i = 0; i < n; i++)
             assert_true(fab_inventory_equal(&parts.inv[i], &back.inv[i]));
-        free(bytes);
         fab_inventory_destroy(&said.inv);
         fab_inventory_destroy(&heard.inv);
-        sweep_parts_destroy(&parts);
-        sweep_parts_destroy(&back);
     }
 }

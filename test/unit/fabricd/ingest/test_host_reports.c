@@ -1,4 +1,5 @@
 /* Reports of hosts: what is taken, stored and kept, and when it is time to publish. */
+#include "test/unit/report_say.h"
 #include "test/unit/store_fixture.h"
 
 #include <event2/thread.h>
@@ -30,11 +31,10 @@ static void on_changed(void *cbdata)
     world->changed++;
 }
 
-static void open_world(struct world *world, void **state)
+static void open_world(struct world *world)
 {
     struct fab_err err = {""};
-    memset(world, 0, sizeof(*world));
-    world->folder = *state;
+    world->changed = 0;
     config_init(&world->config);
     assert_int_equal(config_text(&world->config.host, "head"), PMIXFAB_OK);
     world->config.debounce_ms = 60;
@@ -56,6 +56,32 @@ static void close_world(struct world *world)
     store_close(world->store);
     config_destroy(&world->config);
     event_base_free(world->base);
+}
+
+static void reopen(struct world *world)
+{
+    close_world(world);
+    open_world(world);
+}
+
+static int setup(void **state)
+{
+    struct world *world = must_have(sizeof(*world));
+    void *folder = NULL;
+    if (folder_setup(&folder) != 0)
+        return -1;
+    world->folder = folder;
+    *state = world;
+    open_world(world);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    OWNED(free) struct world *world = *state;
+    void *folder = world->folder;
+    close_world(world);
+    return folder_teardown(&folder);
 }
 
 static void on_limit(evutil_socket_t fd, short what, void *arg)
@@ -87,38 +113,41 @@ static void on_answer(int code, uint64_t held, const char *reason, void *cbdata)
 }
 
 /* A host with so many ports and this firmware. */
-static void make_report(struct fab_report *report, const char *host, unsigned ports, const char *firmware)
+static struct fab_report report_of(const char *host, unsigned ports, const char *firmware)
+{
+    struct fab_report report;
+    fab_report_init(&report);
+    assert_int_equal(fab_report_host(&report, host, NULL), PMIXFAB_OK);
+    for (unsigned i = 0; i < ports; i++)
+        report_say(&report, "verbs: name mlx5_%u, firmware %s", i, firmware);
+    assert_int_equal(fab_report_finish(&report, NULL), PMIXFAB_OK);
+    return report;
+}
+
+/* Fill in who it is of, encode, and deliver. */
+static void deliver_as(struct fab_delivery *delivery, const char *host, const struct fab_report *before,
+                       const struct fab_report *after, struct answer *answer)
 {
     struct fab_err err = {""};
-    fab_report_init(report);
-    assert_int_equal(fab_report_host(report, host, &err), PMIXFAB_OK);
-    for (unsigned i = 0; i < ports; i++) {
-        uint32_t item;
-        assert_int_equal(fab_report_item(report, FAB_FROM_VERBS, &item), PMIXFAB_OK);
-        assert_int_equal(fab_report_printf(report, item, FAB_FACT_NAME, "mlx5_%u", i), PMIXFAB_OK);
-        assert_int_equal(fab_report_fact(report, item, FAB_FACT_FIRMWARE, firmware), PMIXFAB_OK);
-    }
-    assert_int_equal(fab_report_finish(report, &err), PMIXFAB_OK);
+    OWNED(free) void *body = NULL, *bytes = NULL;
+    size_t size;
+    delivery->base = before == NULL ? 0 : fab_report_digest(before);
+    delivery->digest = fab_report_digest(after);
+    snprintf(delivery->host, sizeof(delivery->host), "%s", host);
+    int rc = before == NULL ? fab_report_encode(after, &body, &delivery->size)
+                            : fab_report_delta(before, after, &body, &delivery->size);
+    assert_int_equal(rc, PMIXFAB_OK);
+    delivery->body = body;
+    assert_int_equal(fab_delivery_encode(delivery, &bytes, &size), PMIXFAB_OK);
+    memset(answer, 0, sizeof(*answer));
+    assert_int_equal(ingest_local(bytes, size, 7, on_answer, answer, &err), PMIXFAB_OK);
 }
 
 static void deliver(const char *host, const struct fab_report *before, const struct fab_report *after,
                     struct answer *answer)
 {
-    struct fab_delivery delivery = {.base = before == NULL ? 0 : fab_report_digest(before),
-                                    .digest = fab_report_digest(after)};
-    struct fab_err err = {""};
-    void *body, *bytes;
-    size_t size;
-    snprintf(delivery.host, sizeof(delivery.host), "%s", host);
-    int rc = before == NULL ? fab_report_encode(after, &body, &delivery.size)
-                            : fab_report_delta(before, after, &body, &delivery.size);
-    assert_int_equal(rc, PMIXFAB_OK);
-    delivery.body = body;
-    assert_int_equal(fab_delivery_encode(&delivery, &bytes, &size), PMIXFAB_OK);
-    memset(answer, 0, sizeof(*answer));
-    assert_int_equal(ingest_local(bytes, size, 7, on_answer, answer, &err), PMIXFAB_OK);
-    free(body);
-    free(bytes);
+    struct fab_delivery delivery = {.digest = 0};
+    deliver_as(&delivery, host, before, after, answer);
 }
 
 static void wait_answer(struct world *world, struct answer *answer)
@@ -158,193 +187,137 @@ static void must_know(struct world *world, const struct fab_report *report)
 
 /* ---- taking ---- */
 
-TEST_WITH(test_taken_and_kept, folder_setup, folder_teardown)
+TEST_IN(test_taken_and_kept, struct world *world, setup, teardown)
 {
-    struct world world;
-    struct fab_report first, second, other;
     uint32_t n;
-    open_world(&world, state);
-    make_report(&first, "node10", 2, "1.0");
-    make_report(&second, "node10", 1, "2.0");
-    make_report(&other, "node2", 1, "1.0");
-    assert_null(host_reports_find(world.nodes, "node10"));
-    must_deliver(&world, "node10", NULL, &first);
-    must_deliver(&world, "node2", NULL, &other);
-    must_know(&world, &first);
-    must_deliver(&world, "node10", &first, &second);
-    must_know(&world, &second);
-    assert_int_equal(host_reports_find(world.nodes, "node10")->uid, 7);
-    assert_true(host_reports_find(world.nodes, "node10")->received > 0);
-    const struct node_report *const *all = host_reports_all(world.nodes, &n);
+    SCOPED(fab_report) first = report_of("node10", 2, "1.0"), second = report_of("node10", 1, "2.0");
+    SCOPED(fab_report) other = report_of("node2", 1, "1.0");
+    assert_null(host_reports_find(world->nodes, "node10"));
+    must_deliver(world, "node10", NULL, &first);
+    must_deliver(world, "node2", NULL, &other);
+    must_know(world, &first);
+    must_deliver(world, "node10", &first, &second);
+    must_know(world, &second);
+    assert_int_equal(host_reports_find(world->nodes, "node10")->uid, 7);
+    assert_true(host_reports_find(world->nodes, "node10")->received > 0);
+    const struct node_report *const *all = host_reports_all(world->nodes, &n);
     assert_int_equal(n, 2);
     assert_string_equal(all[0]->report.host, "node2"); /* as people count */
     assert_string_equal(all[1]->report.host, "node10");
 
-    close_world(&world);
-    open_world(&world, state); /* a restart */
-    must_know(&world, &second);
-    must_know(&world, &other);
-    must_deliver(&world, "node10", &second, &first);
-    close_world(&world);
-    fab_report_destroy(&first);
-    fab_report_destroy(&second);
-    fab_report_destroy(&other);
+    reopen(world); /* a restart */
+    must_know(world, &second);
+    must_know(world, &other);
+    must_deliver(world, "node10", &second, &first);
 }
 
-TEST_WITH(test_two_of_one_host_at_once, folder_setup, folder_teardown)
+TEST_IN(test_two_of_one_host_at_once, struct world *world, setup, teardown)
 {
-    struct world world;
-    struct fab_report first, second, third;
     struct answer answers[4];
-    open_world(&world, state);
-    make_report(&first, "node1", 1, "1.0");
-    make_report(&second, "node1", 2, "1.0");
-    make_report(&third, "node1", 3, "1.0");
+    SCOPED(fab_report) first = report_of("node1", 1, "1.0"), second = report_of("node1", 2, "1.0");
+    SCOPED(fab_report) third = report_of("node1", 3, "1.0");
     deliver("node1", NULL, &first, &answers[0]);
     deliver("node1", &first, &second, &answers[1]);
     deliver("node1", &second, &third, &answers[2]);
     deliver("node1", &first, &third, &answers[3]);
     for (int i = 0; i < 3; i++) {
-        wait_answer(&world, &answers[i]);
+        wait_answer(world, &answers[i]);
         assert_int_equal(answers[i].code, PMIXFAB_OK);
     }
-    must_refuse(&world, &answers[3], PMIXFAB_ERR_CONFLICT, "node1");
+    must_refuse(world, &answers[3], PMIXFAB_ERR_CONFLICT, "node1");
     assert_int_equal(answers[3].held, fab_report_digest(&third));
-    must_know(&world, &third);
-    close_world(&world);
-    fab_report_destroy(&first);
-    fab_report_destroy(&second);
-    fab_report_destroy(&third);
+    must_know(world, &third);
 }
 
-TEST_WITH(test_refused, folder_setup, folder_teardown)
+TEST_IN(test_refused, struct world *world, setup, teardown)
 {
-    struct world world;
-    struct fab_report first, second, foreign;
     struct answer answer;
-    open_world(&world, state);
-    make_report(&first, "node1", 1, "1.0");
-    make_report(&second, "node1", 2, "1.0");
-    make_report(&foreign, "node2", 2, "1.0");
+    SCOPED(fab_report) first = report_of("node1", 1, "1.0"), second = report_of("node1", 2, "1.0");
+    SCOPED(fab_report) foreign = report_of("node2", 2, "1.0");
     deliver("node1", &first, &second, &answer); /* a change of what is not held */
-    must_refuse(&world, &answer, PMIXFAB_ERR_CONFLICT, "node1");
+    must_refuse(world, &answer, PMIXFAB_ERR_CONFLICT, "node1");
     assert_int_equal(answer.held, 0);
-    must_deliver(&world, "node1", NULL, &first);
+    must_deliver(world, "node1", NULL, &first);
     deliver("node1", &second, &first, &answer); /* of something else */
-    must_refuse(&world, &answer, PMIXFAB_ERR_CONFLICT, "node1");
+    must_refuse(world, &answer, PMIXFAB_ERR_CONFLICT, "node1");
     assert_int_equal(answer.held, fab_report_digest(&first));
     deliver("node1", NULL, &foreign, &answer); /* says something else inside; asking for it again is no use */
-    must_refuse(&world, &answer, PMIXFAB_ERR_CORRUPT, "node1");
-    must_know(&world, &first);
-    assert_null(host_reports_find(world.nodes, "node2"));
-    close_world(&world);
-    fab_report_destroy(&first);
-    fab_report_destroy(&second);
-    fab_report_destroy(&foreign);
+    must_refuse(world, &answer, PMIXFAB_ERR_CORRUPT, "node1");
+    must_know(world, &first);
+    assert_null(host_reports_find(world->nodes, "node2"));
 }
 
 /* Nothing is written for what is known, and nothing is to be published. */
-TEST_WITH(test_unchanged, folder_setup, folder_teardown)
+TEST_IN(test_unchanged, struct world *world, setup, teardown)
 {
-    struct world world;
-    struct fab_report report;
-    open_world(&world, state);
-    make_report(&report, "node1", 1, "1.0");
-    must_deliver(&world, "node1", NULL, &report);
-    turn_until(&world, &world.changed, 1);
-    int64_t received = host_reports_find(world.nodes, "node1")->received;
-    int before = sqlite3_total_changes(world.store->db);
-    must_deliver(&world, "node1", NULL, &report);
-    must_deliver(&world, "node1", &report, &report);
-    assert_int_equal(sqlite3_total_changes(world.store->db), before);
-    assert_int_equal(host_reports_find(world.nodes, "node1")->received, received);
-    assert_int_equal(world.changed, 1);
-    close_world(&world);
-    fab_report_destroy(&report);
+    SCOPED(fab_report) report = report_of("node1", 1, "1.0");
+    must_deliver(world, "node1", NULL, &report);
+    turn_until(world, &world->changed, 1);
+    int64_t received = host_reports_find(world->nodes, "node1")->received;
+    int before = sqlite3_total_changes(world->store->db);
+    must_deliver(world, "node1", NULL, &report);
+    must_deliver(world, "node1", &report, &report);
+    assert_int_equal(sqlite3_total_changes(world->store->db), before);
+    assert_int_equal(host_reports_find(world->nodes, "node1")->received, received);
+    assert_int_equal(world->changed, 1);
 }
 
-TEST_WITH(test_store_refuses, folder_setup, folder_teardown)
+TEST_IN(test_store_refuses, struct world *world, setup, teardown)
 {
-    struct world world;
-    struct fab_report first, second;
     struct answer answer;
     struct fab_err err = {""};
-    open_world(&world, state);
-    make_report(&first, "node1", 1, "1.0");
-    make_report(&second, "node1", 2, "1.0");
-    must_deliver(&world, "node1", NULL, &first);
-    assert_int_equal(sqlite3_exec(world.store->db, "PRAGMA query_only = 1", NULL, NULL, NULL), SQLITE_OK);
+    SCOPED(fab_report) first = report_of("node1", 1, "1.0"), second = report_of("node1", 2, "1.0");
+    must_deliver(world, "node1", NULL, &first);
+    assert_int_equal(sqlite3_exec(world->store->db, "PRAGMA query_only = 1", NULL, NULL, NULL), SQLITE_OK);
     deliver("node1", &first, &second, &answer);
-    wait_answer(&world, &answer);
+    wait_answer(world, &answer);
     assert_true(answer.code < 0 && answer.code != PMIXFAB_ERR_CONFLICT);
     assert_non_null(strstr(answer.reason, "node1: store "));
     assert_int_equal(answer.held, fab_report_digest(&first));
-    must_know(&world, &first);
+    must_know(world, &first);
     struct fab_report own;
     assert_int_equal(fab_report_copy(&own, &second), PMIXFAB_OK);
-    assert_false(host_reports_own(world.nodes, &own, &err));
+    assert_false(host_reports_own(world->nodes, &own, &err));
     assert_non_null(strstr(err.text, "store "));
-    must_know(&world, &first);
-    assert_int_equal(sqlite3_exec(world.store->db, "PRAGMA query_only = 0", NULL, NULL, NULL), SQLITE_OK);
-    must_deliver(&world, "node1", &first, &second);
-    close_world(&world);
-    fab_report_destroy(&first);
-    fab_report_destroy(&second);
+    must_know(world, &first);
+    assert_int_equal(sqlite3_exec(world->store->db, "PRAGMA query_only = 0", NULL, NULL, NULL), SQLITE_OK);
+    must_deliver(world, "node1", &first, &second);
 }
 
-static void deliver_failed(const struct fab_report *report, uint32_t failed, uint32_t unknown,
-                           struct answer *answer)
+static void deliver_failed(struct world *world, const struct fab_report *report, uint32_t failed,
+                           uint32_t unknown, struct answer *answer)
 {
-    struct fab_delivery delivery = {
-        .digest = fab_report_digest(report), .failed = failed, .unknown = unknown};
-    struct fab_err err = {""};
-    void *body, *bytes;
-    size_t size;
-    snprintf(delivery.host, sizeof(delivery.host), "%s", report->host);
-    assert_int_equal(fab_report_encode(report, &body, &delivery.size), PMIXFAB_OK);
-    delivery.body = body;
-    assert_int_equal(fab_delivery_encode(&delivery, &bytes, &size), PMIXFAB_OK);
-    memset(answer, 0, sizeof(*answer));
-    assert_int_equal(ingest_local(bytes, size, 7, on_answer, answer, &err), PMIXFAB_OK);
-    free(body);
-    free(bytes);
+    struct fab_delivery delivery = {.failed = failed, .unknown = unknown};
+    deliver_as(&delivery, report->host, NULL, report, answer);
+    wait_answer(world, answer);
 }
 
 /* What a node does not know of a probe that fails stands, is acknowledged as what is held, and is stored. */
-TEST_WITH(test_probes_that_failed, folder_setup, folder_teardown)
+TEST_WITH(test_probes_that_failed, setup, teardown)
 {
     const uint32_t verbs = 1u << FAB_FROM_VERBS, ucx = 1u << FAB_FROM_UCX;
-    struct world world;
-    struct fab_report whole, empty;
+    struct world *world = *state;
     struct answer answer;
-    open_world(&world, state);
-    make_report(&whole, "node1", 2, "1.0");
-    make_report(&empty, "node1", 0, "");
-    must_deliver(&world, "node1", NULL, &whole);
-    assert_int_equal(host_reports_find(world.nodes, "node1")->failed, 0);
-    deliver_failed(&empty, verbs | ucx, verbs, &answer);
-    wait_answer(&world, &answer);
+    SCOPED(fab_report) whole = report_of("node1", 2, "1.0"), empty = report_of("node1", 0, "");
+    must_deliver(world, "node1", NULL, &whole);
+    assert_int_equal(host_reports_find(world->nodes, "node1")->failed, 0);
+    deliver_failed(world, &empty, verbs | ucx, verbs, &answer);
     assert_int_equal(answer.code, PMIXFAB_OK);
     assert_int_equal(answer.held, fab_report_digest(&whole));
-    must_know(&world, &whole);
-    assert_int_equal(host_reports_find(world.nodes, "node1")->failed, verbs | ucx);
-    deliver_failed(&whole, 0, 0, &answer);
-    wait_answer(&world, &answer);
-    assert_int_equal(host_reports_find(world.nodes, "node1")->failed, 0);
-    deliver_failed(&empty, ucx, ucx, &answer); /* the other one works, and says that there is nothing */
-    wait_answer(&world, &answer);
+    must_know(world, &whole);
+    assert_int_equal(host_reports_find(world->nodes, "node1")->failed, verbs | ucx);
+    deliver_failed(world, &whole, 0, 0, &answer);
+    assert_int_equal(host_reports_find(world->nodes, "node1")->failed, 0);
+    deliver_failed(world, &empty, ucx, ucx,
+                   &answer); /* the other one works, and says that there is nothing */
     assert_int_equal(answer.held, fab_report_digest(&empty));
-    must_know(&world, &empty);
-    host_reports_failed(world.nodes, "node2", verbs); /* nobody knows this one */
-    assert_null(host_reports_find(world.nodes, "node2"));
-    close_world(&world);
-    open_world(&world, state);
-    must_know(&world, &empty);
-    assert_int_equal(host_reports_find(world.nodes, "node1")->failed,
+    must_know(world, &empty);
+    host_reports_failed(world->nodes, "node2", verbs); /* nobody knows this one */
+    assert_null(host_reports_find(world->nodes, "node2"));
+    reopen(world);
+    must_know(world, &empty);
+    assert_int_equal(host_reports_find(world->nodes, "node1")->failed,
                      0); /* not stored: the node tells again */
-    close_world(&world);
-    fab_report_destroy(&whole);
-    fab_report_destroy(&empty);
 }
 
 /* How many lines of the file have all that. */
@@ -359,76 +332,64 @@ static unsigned count_lines(FILE *log, const char *host, const char *text)
 }
 
 /* A node that tells another thing each time does not fill the log, and takes nobody else's line. */
-TEST_WITH(test_probes_that_flip, folder_setup, folder_teardown)
+TEST_IN(test_probes_that_flip, struct world *world, setup, teardown)
 {
-    struct world world;
     struct fab_report reports[2];
-    open_world(&world, state);
-    make_report(&reports[0], "node1", 1, "1.0");
-    make_report(&reports[1], "node2", 1, "1.0");
-    must_deliver(&world, "node1", NULL, &reports[0]);
-    must_deliver(&world, "node2", NULL, &reports[1]);
+    reports[0] = report_of("node1", 1, "1.0");
+    reports[1] = report_of("node2", 1, "1.0");
+    must_deliver(world, "node1", NULL, &reports[0]);
+    must_deliver(world, "node2", NULL, &reports[1]);
     FILE *log = tmpfile();
     int kept = dup(STDERR_FILENO);
     assert_true(log != NULL && kept >= 0 && dup2(fileno(log), STDERR_FILENO) >= 0);
     for (uint32_t i = 1; i < 200; i++) {
         uint32_t sources = i % 3 == 0 ? 0 : 1u << FAB_FROM_VERBS | i % 2 << FAB_FROM_UCX;
-        host_reports_failed(world.nodes, "node1", sources);
-        if (host_reports_find(world.nodes, "node1")->failed != sources)
+        host_reports_failed(world->nodes, "node1", sources);
+        if (host_reports_find(world->nodes, "node1")->failed != sources)
             break;
     }
-    host_reports_failed(world.nodes, "node2", 1u << FAB_FROM_UCX);
-    host_reports_failed(world.nodes, "node2", 0);
+    host_reports_failed(world->nodes, "node2", 1u << FAB_FROM_UCX);
+    host_reports_failed(world->nodes, "node2", 0);
     dup2(kept, STDERR_FILENO);
     close(kept);
-    assert_int_equal(host_reports_find(world.nodes, "node1")->failed,
+    assert_int_equal(host_reports_find(world->nodes, "node1")->failed,
                      1u << FAB_FROM_VERBS | 1u << FAB_FROM_UCX);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(count_lines(log, reports[i].host, "probes that failed there"), 1);
         assert_int_equal(count_lines(log, reports[i].host, "no probe fails there any more"), 1);
     }
     fclose(log);
-    close_world(&world);
     for (unsigned i = 0; i < 2; i++)
         fab_report_destroy(&reports[i]);
 }
 
-TEST_WITH(test_own_and_forgotten, folder_setup, folder_teardown)
+TEST_IN(test_own_and_forgotten, struct world *world, setup, teardown)
 {
-    struct world world;
-    struct fab_report report, copy;
+    struct fab_report copy;
     struct fab_err err = {""};
-    open_world(&world, state);
-    make_report(&report, "head", 3, "1.0");
+    SCOPED(fab_report) report = report_of("head", 3, "1.0");
     for (int i = 0; i < 2; i++) {
         assert_int_equal(fab_report_copy(&copy, &report), PMIXFAB_OK);
-        assert_int_equal(host_reports_own(world.nodes, &copy, &err), i == 0);
+        assert_int_equal(host_reports_own(world->nodes, &copy, &err), i == 0);
         assert_string_equal(err.text, "");
-        must_know(&world, &report);
+        must_know(world, &report);
     }
-    assert_int_equal(host_reports_forget(world.nodes, "node1", &err), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(host_reports_forget(world->nodes, "node1", &err), PMIXFAB_ERR_NOTFOUND);
     check_line(&err, "node1");
-    assert_int_equal(host_reports_forget(world.nodes, "head", &err), PMIXFAB_OK);
-    assert_null(host_reports_find(world.nodes, "head"));
-    close_world(&world);
-    open_world(&world, state);
-    assert_null(host_reports_find(world.nodes, "head"));
-    close_world(&world);
-    fab_report_destroy(&report);
+    assert_int_equal(host_reports_forget(world->nodes, "head", &err), PMIXFAB_OK);
+    assert_null(host_reports_find(world->nodes, "head"));
+    reopen(world);
+    assert_null(host_reports_find(world->nodes, "head"));
 }
 
 /* ---- what is stored and is no report ---- */
 
-TEST_WITH(test_damaged, folder_setup, folder_teardown)
+TEST_IN(test_damaged, struct world *world, setup, teardown)
 {
-    struct world world;
-    struct fab_report good, report;
     struct fab_err err = {""};
     uint32_t n;
-    open_world(&world, state);
-    make_report(&good, "node2", 1, "1.0");
-    make_report(&report, "node1", 1, "1.0");
-    must_deliver(&world, "node2", NULL, &good);
+    SCOPED(fab_report) good = report_of("node2", 1, "1.0"), report = report_of("node1", 1, "1.0");
+    must_deliver(world, "node2", NULL, &good);
     void *bytes;
     size_t size;
     assert_int_equal(fab_report_encode(&report, &bytes, &size), PMIXFAB_OK);
@@ -438,81 +399,71 @@ TEST_WITH(test_damaged, folder_setup, folder_teardown)
         {.host = "node4", .digest = fab_report_digest(&report), .bytes = bytes, .size = size - 1},
         {.host = "node5", .digest = 1, .bytes = "", .size = 0},
     };
-    assert_int_equal(store_reports_put(world.store, rows, 4, &err), PMIXFAB_OK);
-    close_world(&world);
-    open_world(&world, state);
-    host_reports_all(world.nodes, &n);
+    assert_int_equal(store_reports_put(world->store, rows, 4, &err), PMIXFAB_OK);
+    reopen(world);
+    host_reports_all(world->nodes, &n);
     assert_int_equal(n, 1);
-    must_know(&world, &good);
-    must_deliver(&world, "node1", NULL, &report);
-    close_world(&world);
+    must_know(world, &good);
+    must_deliver(world, "node1", NULL, &report);
     free(bytes);
-    fab_report_destroy(&good);
-    fab_report_destroy(&report);
 }
 
 /* ---- when it is time ---- */
 
-TEST_WITH(test_settling, folder_setup, folder_teardown)
+TEST_IN(test_settling, struct world *world, setup, teardown)
 {
-    struct world world;
     struct fab_report reports[40], changed;
     struct answer answers[40];
-    open_world(&world, state);
     for (unsigned i = 0; i < 40; i++) {
         char host[16];
         snprintf(host, sizeof(host), "node%u", i);
-        make_report(&reports[i], host, 1, "1.0");
+        reports[i] = report_of(host, 1, "1.0");
         deliver(host, NULL, &reports[i], &answers[i]);
     }
     for (unsigned i = 0; i < 40; i++)
-        wait_answer(&world, &answers[i]);
-    assert_int_equal(world.changed, 0); /* answered long before it is quiet */
-    turn_until(&world, &world.changed, 1);
+        wait_answer(world, &answers[i]);
+    assert_int_equal(world->changed, 0); /* answered long before it is quiet */
+    turn_until(world, &world->changed, 1);
 
     /* One host that is known: soon, and once. */
     struct timespec start, end;
-    make_report(&changed, "node7", 1, "2.0");
+    changed = report_of("node7", 1, "2.0");
     clock_gettime(CLOCK_MONOTONIC, &start);
-    must_deliver(&world, "node7", &reports[7], &changed);
-    turn_until(&world, &world.changed, 2);
+    must_deliver(world, "node7", &reports[7], &changed);
+    turn_until(world, &world->changed, 2);
     clock_gettime(CLOCK_MONOTONIC, &end);
     int64_t soon = (end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000;
     assert_true(soon >= 4);
 
     /* Published meanwhile for another reason: nothing is due any more. */
-    must_deliver(&world, "node7", &changed, &reports[7]);
-    host_reports_published(world.nodes);
+    must_deliver(world, "node7", &changed, &reports[7]);
+    host_reports_published(world->nodes);
     bool late = false;
     const struct timeval moment = {.tv_usec = 50000};
-    event_base_once(world.base, -1, EV_TIMEOUT, on_limit, &late, &moment);
+    event_base_once(world->base, -1, EV_TIMEOUT, on_limit, &late, &moment);
     while (!late)
-        event_base_loop(world.base, EVLOOP_ONCE);
-    assert_int_equal(world.changed, 2);
-    close_world(&world);
+        event_base_loop(world->base, EVLOOP_ONCE);
+    assert_int_equal(world->changed, 2);
     fab_report_destroy(&changed);
     for (unsigned i = 0; i < 40; i++)
         fab_report_destroy(&reports[i]);
 }
 
 /* Hosts that never become quiet do not keep it from being published. */
-TEST_WITH(test_patience, folder_setup, folder_teardown)
+TEST_IN(test_patience, struct world *world, setup, teardown)
 {
-    struct world world;
     struct fab_report reports[2];
     unsigned turn = 0;
-    open_world(&world, state);
-    make_report(&reports[0], "node1", 1, "1.0");
-    make_report(&reports[1], "node1", 1, "2.0");
-    must_deliver(&world, "node1", NULL, &reports[0]);
-    turn_until(&world, &world.changed, 1);
-    while (world.changed < 2 && turn < 100000) {
-        must_deliver(&world, "node1", &reports[turn % 2], &reports[(turn + 1) % 2]);
+    reports[0] = report_of("node1", 1, "1.0");
+    reports[1] = report_of("node1", 1, "2.0");
+    must_deliver(world, "node1", NULL, &reports[0]);
+    turn_until(world, &world->changed, 1);
+    while (world->changed < 2 && turn < 100000) {
+        must_deliver(world, "node1", &reports[turn % 2], &reports[(turn + 1) % 2]);
         turn++;
     }
-    assert_int_equal(world.changed, 2);
+    assert_int_equal(world->changed, 2);
     assert_true(turn > 1);
-    close_world(&world);
     fab_report_destroy(&reports[0]);
     fab_report_destroy(&reports[1]);
 }

@@ -66,7 +66,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    struct world *world = *state;
+    OWNED(free) struct world *world = *state;
     void *folder = world->folder;
     hooks_free(world->hooks);
     dup2(world->said, STDERR_FILENO);
@@ -74,7 +74,6 @@ static int teardown(void **state)
     store_close(world->store);
     event_base_free(world->base);
     config_destroy(&world->config);
-    free(world);
     return folder_teardown(&folder);
 }
 
@@ -97,7 +96,7 @@ static void publish(struct world *world, uint32_t n)
     struct fab_change *changes = calloc(n + 1, sizeof(*changes));
     char(*what)[40] = calloc(n + 1, sizeof(*what));
     struct event_plane plane = {.index = 3, .name = "ib3"};
-    struct fab_inventory none;
+    SCOPED(fab_inventory) none;
     struct fab_err err = {{0}};
     const uint64_t generation = ++world->newest;
     assert_true(changes != NULL && what != NULL);
@@ -116,7 +115,6 @@ static void publish(struct world *world, uint32_t n)
     const struct store_publication publication = {
         .generation = generation, .published = published, .before = &none, .after = &none, .diff = &diff};
     assert_int_equal(store_publish(world->store, &publication, &err), PMIXFAB_OK);
-    fab_inventory_destroy(&none);
     free(changes);
     free(what);
     const struct hook_news news = {
@@ -167,8 +165,7 @@ static void must_have_ended(struct world *world, uint64_t good, uint64_t bad)
 static char *text_of(const struct world *world, const char *name)
 {
     FILE *file = fopen(path_of(world, name), "r");
-    char *text = calloc(1, 1 << 20);
-    assert_non_null(text);
+    char *text = must_have(1 << 20);
     if (file != NULL) {
         text[fread(text, 1, (1 << 20) - 1, file)] = '\0';
         fclose(file);
@@ -184,9 +181,8 @@ static bool is_there(const struct world *world, const char *name)
 
 static void must_say(const struct world *world, const char *name, const char *text)
 {
-    char *found = text_of(world, name);
+    OWNED(free) char *found = text_of(world, name);
     assert_string_equal(found, text);
-    free(found);
 }
 
 /* How often the log has this. */
@@ -202,9 +198,8 @@ static unsigned logged(const struct world *world, const char *part)
 
 static pid_t pid_of(const struct world *world, const char *name)
 {
-    char *text = text_of(world, name);
+    OWNED(free) char *text = text_of(world, name);
     const long pid = strtol(text, NULL, 10);
-    free(text);
     assert_true(pid > 1);
     return (pid_t)pid;
 }
@@ -225,9 +220,8 @@ static bool is_gone(pid_t pid)
 
 /* ---- what it is given ------------------------------------------------------------------------------ */
 
-TEST_WITH(it_gets_its_arguments_and_the_change, setup, teardown)
+TEST_IN(it_gets_its_arguments_and_the_change, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     set_hook(world, "cd $1; for one; do echo \"[$one]\"; done | tail -n +2 > args\n"
                     "echo \"$FABRICD_GENERATION $FABRICD_RUNDIR\" > env; cat > \"told.$FABRICD_GENERATION\"");
     assert_int_equal(config_append(&world->config.hook, "two words; $HOME `id` *"), PMIXFAB_OK);
@@ -237,7 +231,7 @@ TEST_WITH(it_gets_its_arguments_and_the_change, setup, teardown)
     must_have_ended(world, 2, 0);
     must_say(world, "args", "[two words; $HOME `id` *]\n[]\n"); /* no shell of ours looks at them */
     must_say(world, "env", "2 /run/of/the test\n");
-    char *text = text_of(world, "told.1");
+    OWNED(free) char *text = text_of(world, "told.1");
     json_t *told = json_loads(text, 0, NULL);
     json_t *expected =
         json_pack("{s:i, s:s, s:[{s:i, s:s}], s:i, s:i}", "generation", 1, "published",
@@ -253,13 +247,11 @@ TEST_WITH(it_gets_its_arguments_and_the_change, setup, teardown)
     free(text);
     text = text_of(world, "told.2"); /* its own changes only */
     assert_non_null(strstr(text, "\"changes\":[]"));
-    free(text);
     assert_int_equal(logged(world, "hook"), 0);
 }
 
-TEST_WITH(without_a_hook_nothing_is_done, setup, teardown)
+TEST_IN(without_a_hook_nothing_is_done, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     publish(world, 1);
     hooks_tell(NULL, NULL);
     assert_int_equal(ended(world), 0);
@@ -267,22 +259,19 @@ TEST_WITH(without_a_hook_nothing_is_done, setup, teardown)
 }
 
 /* Megabytes: more than any pipe holds. */
-TEST_WITH(all_of_a_large_change_comes, setup, teardown)
+TEST_IN(all_of_a_large_change_comes, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     set_hook(world, "wc -c < /dev/stdin > $1/size");
     publish(world, 20000);
     must_have_ended(world, 1, 0);
-    char *text = text_of(world, "size");
+    OWNED(free) char *text = text_of(world, "size");
     assert_true(strtol(text, NULL, 10) > 20000 * 100);
-    free(text);
 }
 
 /* ---- one at a time --------------------------------------------------------------------------------- */
 
-TEST_WITH(the_next_waits_for_the_one_that_runs, setup, teardown)
+TEST_IN(the_next_waits_for_the_one_that_runs, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     set_hook(world, "mkdir $1/lock || exit 9; n=$FABRICD_GENERATION; echo $$ > $1/runs\n"
                     "[ $n -gt 1 ] || read x < $1/gate; echo $n >> $1/order; rmdir $1/lock");
     assert_int_equal(mkfifo(path_of(world, "gate"), 0600), 0);
@@ -297,9 +286,8 @@ TEST_WITH(the_next_waits_for_the_one_that_runs, setup, teardown)
     must_say(world, "order", "1\n2\n3\n4\n5\n");
 }
 
-TEST_WITH(when_too_many_wait_the_oldest_is_left_out, setup, teardown)
+TEST_IN(when_too_many_wait_the_oldest_is_left_out, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     set_hook(world, "echo $FABRICD_GENERATION >> $1/order");
     for (unsigned i = 0; i < HOOK_WAITING + 3;
          i++) /* the loop does not turn: the first one runs all the time */
@@ -308,16 +296,14 @@ TEST_WITH(when_too_many_wait_the_oldest_is_left_out, setup, teardown)
     assert_int_equal(logged(world, "hook: generation 2 is not told"), 1);
     assert_int_equal(logged(world, "is not told"), 2);
     must_have_ended(world, HOOK_WAITING + 1, 0);
-    char *order = text_of(world, "order");
+    OWNED(free) char *order = text_of(world, "order");
     assert_int_equal(strncmp(order, "1\n4\n5\n", 6), 0);
-    free(order);
 }
 
 /* ---- failing --------------------------------------------------------------------------------------- */
 
-TEST_WITH(a_failure_is_one_line_and_the_next_is_told, setup, teardown)
+TEST_IN(a_failure_is_one_line_and_the_next_is_told, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     set_hook(world, "case $FABRICD_GENERATION in 1) echo no such system >&2; exit 5;; 2) kill -9 $$;; esac");
     for (unsigned i = 0; i < 3; i++)
         publish(world, 1);
@@ -330,9 +316,8 @@ TEST_WITH(a_failure_is_one_line_and_the_next_is_told, setup, teardown)
     assert_int_equal(logged(world, "hook for generation 2: the child died of signal 9"), 1);
 }
 
-TEST_WITH(one_that_cannot_be_started_is_one_line, setup, teardown)
+TEST_IN(one_that_cannot_be_started_is_one_line, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     set_hook(world, "exit 0");
     assert_int_equal(unlink(path_of(world, "hook")), 0); /* since the configuration was checked */
     publish(world, 1);
@@ -342,9 +327,8 @@ TEST_WITH(one_that_cannot_be_started_is_one_line, setup, teardown)
     assert_int_equal(logged(world, "hook for generation 2: the child cannot be started: No such file"), 1);
 }
 
-TEST_WITH(a_history_that_cannot_be_read_is_one_line, setup, teardown)
+TEST_IN(a_history_that_cannot_be_read_is_one_line, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     set_hook(world, "echo x > $1/ran");
     publish(world, 1);
     must_have_ended(world, 1, 0);
@@ -357,9 +341,8 @@ TEST_WITH(a_history_that_cannot_be_read_is_one_line, setup, teardown)
     assert_int_equal(logged(world, "\n"), 1);
 }
 
-TEST_WITH(after_the_deadline_all_of_it_is_killed, setup, teardown)
+TEST_IN(after_the_deadline_all_of_it_is_killed, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     world->config.hook_deadline = 1;
     set_hook(world,
              "[ $FABRICD_GENERATION -gt 1 ] && exit 0; trap '' TERM INT HUP\n"
@@ -375,17 +358,15 @@ TEST_WITH(after_the_deadline_all_of_it_is_killed, setup, teardown)
 
 /* ---- odd programs ---------------------------------------------------------------------------------- */
 
-TEST_WITH(one_that_reads_nothing_has_done_well, setup, teardown)
+TEST_IN(one_that_reads_nothing_has_done_well, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     set_hook(world, "exit 0");
     publish(world, 30000);
     must_have_ended(world, 1, 0);
 }
 
-TEST_WITH(one_that_closes_its_input_has_done_well, setup, teardown)
+TEST_IN(one_that_closes_its_input_has_done_well, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     set_hook(world, "head -c 10 > $1/head; exec <&-; while [ ! -s $1/go ]; do sleep .01; done");
     publish(world, 30000);
     wait_until(world, is_there(world, "head"));
@@ -398,9 +379,8 @@ TEST_WITH(one_that_closes_its_input_has_done_well, setup, teardown)
     assert_int_equal(logged(world, "hook"), 0);
 }
 
-TEST_WITH(one_that_writes_without_end_does_not_fill_the_log, setup, teardown)
+TEST_IN(one_that_writes_without_end_does_not_fill_the_log, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     set_hook(world, "yes aloud | head -c 3000000; yes chatter | head -n 100000 >&2\n"
                     "head -c 3000000 /dev/zero | tr '\\0' x >&2");
     publish(world, 1);
@@ -412,9 +392,8 @@ TEST_WITH(one_that_writes_without_end_does_not_fill_the_log, setup, teardown)
 }
 
 /* What it leaves behind in its group goes with it; what has left the group is not waited for. */
-TEST_WITH(one_that_forks_is_done_when_it_ends, setup, teardown)
+TEST_IN(one_that_forks_is_done_when_it_ends, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     set_hook(world,
              "sleep 300 & echo $! > $1/inside; setsid sh -c 'echo $$ > '$1'/outside; exec sleep 300' &\n"
              "while [ ! -s $1/outside ]; do sleep .01; done");
@@ -427,9 +406,8 @@ TEST_WITH(one_that_forks_is_done_when_it_ends, setup, teardown)
 
 /* ---- the end --------------------------------------------------------------------------------------- */
 
-TEST_WITH(the_daemons_end_is_its_end, setup, teardown)
+TEST_IN(the_daemons_end_is_its_end, struct world *world, setup, teardown)
 {
-    struct world *world = *state;
     set_hook(world, "trap '' TERM; sleep 300 & echo $! > $1/grandchild; echo $$ > $1/pid; wait");
     publish(world, 30000);
     publish(world, 1);

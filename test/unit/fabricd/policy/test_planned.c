@@ -5,12 +5,13 @@
 #define SECOND INT64_C(1000000)
 #define NOW    (1000 * SECOND)
 
+OWNER(planned_free, struct planned)
+
 static struct planned *open_expected(struct store *store)
 {
     struct fab_err err = {""};
     struct planned *planned = NULL;
-    if (planned_new(store, &planned, &err) != PMIXFAB_OK)
-        fail_msg("%s", err.text);
+    must(planned_new(store, &planned, &err), &err);
     return planned;
 }
 
@@ -28,12 +29,11 @@ static void assert_names(struct planned *planned, int64_t now, const char *names
     assert_string_equal(text, names);
 }
 
-TEST_WITH(test_kept, folder_setup, folder_teardown)
+TEST_IN(test_kept, const struct folder *folder, folder_setup, folder_teardown)
 {
-    const struct folder *folder = *state;
     struct fab_err err = {""};
-    struct store *store = open_store(folder->db);
-    struct planned *planned = open_expected(store);
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    OWNED(planned_free) struct planned *planned = open_expected(store);
     uint32_t n;
     assert_names(planned, NOW, "");
     assert_int_equal(planned_add(planned, "node2", NOW, 100, 7, &err), 0);
@@ -54,8 +54,8 @@ TEST_WITH(test_kept, folder_setup, folder_teardown)
     planned = open_expected(store);
     assert_names(planned, NOW + 99 * SECOND, "leaf1 node1 node2");
     assert_names(planned, NOW + 100 * SECOND, "leaf1");
-    assert_int_equal(planned_cancel(planned, "node1", NOW + 100 * SECOND, &err), PMIXFAB_ERR_NOTFOUND);
-    assert_non_null(strstr(err.text, "node1"));
+    must_fail(planned_cancel(planned, "node1", NOW + 100 * SECOND, &err), PMIXFAB_ERR_NOTFOUND, &err,
+              "node1");
     planned_free(planned);
     /* what is over is gone from the store, too, whatever the clock says later */
     planned = open_expected(store);
@@ -65,17 +65,14 @@ TEST_WITH(test_kept, folder_setup, folder_teardown)
     planned_free(planned);
     planned = open_expected(store);
     assert_names(planned, NOW, "");
-    planned_free(planned);
     planned_free(NULL);
-    store_close(store);
 }
 
-TEST_WITH(test_limits, folder_setup, folder_teardown)
+TEST_IN(test_limits, const struct folder *folder, folder_setup, folder_teardown)
 {
-    const struct folder *folder = *state;
     struct fab_err err = {""};
-    struct store *store = open_store(folder->db);
-    struct planned *planned = open_expected(store);
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    OWNED(planned_free) struct planned *planned = open_expected(store);
     assert_int_equal(planned_add(planned, "node1", NOW, 0, 7, &err), PMIXFAB_ERR_RANGE);
     assert_int_equal(planned_add(planned, "node1", NOW, PLANNED_MAX_TIME + 1, 7, &err), PMIXFAB_ERR_RANGE);
     assert_int_equal(planned_add(planned, "node1", NOW, PLANNED_MAX_TIME, 7, &err), 0);
@@ -88,16 +85,13 @@ TEST_WITH(test_limits, folder_setup, folder_teardown)
     assert_int_equal(planned_add(planned, "node7", NOW, 10, 7, &err), 0);
     assert_int_equal(planned_add(planned, "one more", NOW + 10 * SECOND, 10, 7, &err), 0);
     assert_names(planned, NOW + 10 * SECOND, "node1 one more");
-    planned_free(planned);
-    store_close(store);
 }
 
-TEST_WITH(test_marked, folder_setup, folder_teardown)
+TEST_IN(test_marked, const struct folder *folder, folder_setup, folder_teardown)
 {
-    const struct folder *folder = *state;
     struct fab_err err = {""};
-    struct store *store = open_store(folder->db);
-    struct planned *planned = open_expected(store);
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    OWNED(planned_free) struct planned *planned = open_expected(store);
     struct fab_change changes[] = {
         {.kind = FAB_CHANGE_HCA_REPLACED, .subjects = "node1\0leaf1\0"},
         {.kind = FAB_CHANGE_LINK_LOST, .subjects = "leaf1\0spine1\0"},
@@ -121,17 +115,14 @@ TEST_WITH(test_marked, folder_setup, folder_teardown)
     assert_false(changes[1].planned);
     assert_false(changes[3].planned);
     assert_false(changes[4].planned);
-    planned_free(planned);
-    store_close(store);
 }
 
 /* Indices move because of what came and went with them. */
-TEST_WITH(test_indices, folder_setup, folder_teardown)
+TEST_IN(test_indices, const struct folder *folder, folder_setup, folder_teardown)
 {
-    const struct folder *folder = *state;
     struct fab_err err = {""};
-    struct store *store = open_store(folder->db);
-    struct planned *planned = open_expected(store);
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    OWNED(planned_free) struct planned *planned = open_expected(store);
     struct fab_change changes[] = {
         {.kind = FAB_CHANGE_HOST_LOST, .subjects = "node1\0leaf1\0", .before = "1 device"},
         {.kind = FAB_CHANGE_INDEX, .subjects = "", .before = "1-3"},
@@ -151,6 +142,4 @@ TEST_WITH(test_indices, folder_setup, folder_teardown)
     changes[0] = (struct fab_change){.kind = FAB_CHANGE_LINK_LOST, .subjects = "leaf1\0spine1\0"};
     planned_mark(planned, &diff, NOW); /* nothing that moves indices is known of */
     assert_false(changes[1].planned);
-    planned_free(planned);
-    store_close(store);
 }

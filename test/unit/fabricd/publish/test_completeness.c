@@ -28,10 +28,9 @@ static int teardown(void **state)
 /* Would this be published in place of the current one? */
 static int judge(const struct fab_inventory *inv, struct sweep_findings *report, struct fab_err *err)
 {
-    struct fab_diff diff;
+    SCOPED(fab_diff) diff;
     assert_int_equal(fab_diff_compute(&publisher.current, inv, &diff), PMIXFAB_OK);
     publish_fill_report(&publisher, inv, &diff, report);
-    fab_diff_destroy(&diff);
     return check_complete(&publisher, inv, report, err);
 }
 
@@ -43,7 +42,7 @@ static void again(struct fab_inventory *inv)
 
 TEST_WITH(the_same_and_a_pulled_cable_pass, setup, teardown)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct sweep_findings report;
     struct fab_err err = {""};
     again(&inv);
@@ -53,7 +52,6 @@ TEST_WITH(the_same_and_a_pulled_cable_pass, setup, teardown)
     assert_int_equal(judge(&inv, &report, &err), PMIXFAB_OK); /* both ends are down: that is the truth */
     assert_true(report.lost > 0);
     assert_int_equal(report.dangling, 0);
-    fab_inventory_destroy(&inv);
 }
 
 /* A switch of the current inventory, alone, with its ports in a state; as a sweep that ended early leaves it.
@@ -93,7 +91,7 @@ TEST_WITH(a_part_does_not_pass, setup, teardown)
 /* What dangled when it was published is no sign that this sweep is a part. */
 TEST_WITH(an_old_loose_end_is_no_sign, setup, teardown)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct sweep_findings report;
     struct fab_err err = {""};
     uint32_t leaf = fab_inventory_find(&publisher.current, LEAF1);
@@ -107,7 +105,6 @@ TEST_WITH(an_old_loose_end_is_no_sign, setup, teardown)
     }
     judge(&inv, &report, &err);
     assert_int_equal(report.dangling, 0);
-    fab_inventory_destroy(&inv);
 }
 
 /* A host that is missing is not lost with each sweep, so that its port, which is up before it answers, makes
@@ -143,7 +140,7 @@ TEST_WITH(what_is_missing_is_not_lost_again, setup, teardown)
 
 TEST_WITH(a_lost_description_renames_nobody, setup, teardown)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct fab_names *names;
     struct fab_err err = {""};
     again(&inv);
@@ -154,5 +151,4 @@ TEST_WITH(a_lost_description_renames_nobody, setup, teardown)
     assert_int_equal(fab_names_apply(names, &inv, &err), PMIXFAB_OK);
     assert_true(fab_inventory_equal(&inv, &publisher.current));
     fab_names_free(names);
-    fab_inventory_destroy(&inv);
 }

@@ -21,8 +21,7 @@ static void keep_line(enum pmixfab_level level, const char *line, void *cbdata)
 
 static int setup(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
-    assert_non_null(fixture);
+    struct fixture *fixture = must_have(sizeof(*fixture));
     strcpy(fixture->dir, "/tmp/pmixfab-rundir-XXXXXX");
     assert_non_null(mkdtemp(fixture->dir));
     world_open(&fixture->world, "fattree2:2,1,2");
@@ -33,13 +32,12 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    struct fixture *fixture = *state;
+    OWNED(free) struct fixture *fixture = *state;
     char command[128];
     pmixfab_set_log(NULL, NULL);
-    world_close(&fixture->world);
+    world_destroy(&fixture->world);
     snprintf(command, sizeof(command), "rm -rf '%s'", fixture->dir);
     int rc = system(command);
-    free(fixture);
     return rc;
 }
 
@@ -56,33 +54,25 @@ static void put_bytes(const struct fixture *fixture, const char *file, const voi
 static void put_plane(const struct fixture *fixture, const char *name, uint32_t index, uint32_t is_default,
                       uint64_t generation)
 {
-    const struct layer *layer = &fixture->world.layers[0];
-    struct fab_snapshot_meta meta = layer->meta;
-    void *bytes;
+    struct fab_snapshot_meta meta = fixture->world.layers[0].meta;
     size_t size;
     char file[128];
-
     meta.name = name;
     meta.index = index;
     meta.is_default = is_default;
     meta.generation = generation;
-    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
-                                        &meta, &bytes, &size),
-                     0);
+    OWNED(free) void *bytes = layer_bytes(&fixture->world.layers[0], &meta, NULL, &size);
     snprintf(file, sizeof(file), "%s.snap", name);
     put_bytes(fixture, file, bytes, size);
-    free(bytes);
 }
 
 static void opens_as(const struct fixture *fixture, const char *plane, const char *expected)
 {
-    struct pmixfab *fab = NULL;
-    struct pmixfab_plane out;
+    OWNED(pmixfab_close) struct pmixfab *fab = NULL;
     assert_int_equal(pmixfab_open_rundir(fixture->dir, plane, &fab), 0);
-    assert_int_equal(pmixfab_plane(fab, &out), 0);
+    struct pmixfab_plane out = plane_at(fab);
     assert_string_equal(out.name, expected);
     walk_everything(fab);
-    pmixfab_close(fab);
 }
 
 static void refuses(const struct fixture *fixture, const char *plane, int code)
@@ -103,9 +93,8 @@ static void lists(const struct fixture *fixture, const char *expected)
     pmixfab_list_free(names, n);
 }
 
-TEST_WITH(test_planes, setup, teardown)
+TEST_IN(test_planes, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     put_plane(fixture, "ib2", 2, 0, 9);
     put_plane(fixture, "ib0", 0, 0, 9);
     put_plane(fixture, "rail-1.a_b", 5, 1, 3);
@@ -121,9 +110,8 @@ TEST_WITH(test_planes, setup, teardown)
     assert_non_null(strstr(fixture->log, "ib3.snap"));
 }
 
-TEST_WITH(test_names_that_are_none, setup, teardown)
+TEST_IN(test_names_that_are_none, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     static const char *const names[] = {"",        ".",   "..",  "../x", "a/b", "/etc/passwd",
                                         ".hidden", "a b", "a\n", "\xff"};
     put_plane(fixture, "ib0", 0, 1, 1);
@@ -131,9 +119,8 @@ TEST_WITH(test_names_that_are_none, setup, teardown)
         refuses(fixture, names[i], PMIXFAB_ERR_INVAL);
 }
 
-TEST_WITH(test_skips_what_is_none, setup, teardown)
+TEST_IN(test_skips_what_is_none, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     const struct layer *layer = &fixture->world.layers[0];
     char path[256], target[256];
 
@@ -175,9 +162,8 @@ TEST_WITH(test_skips_what_is_none, setup, teardown)
     refuses(fixture, "gone", PMIXFAB_ERR_NOTFOUND);
 }
 
-TEST_WITH(test_no_default, setup, teardown)
+TEST_IN(test_no_default, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     const struct layer *layer = &fixture->world.layers[0];
     char **names = NULL;
     size_t n = 5;
@@ -189,20 +175,17 @@ TEST_WITH(test_no_default, setup, teardown)
     refuses(fixture, NULL, PMIXFAB_ERR_NOTFOUND);
     lists(fixture, "ib1");
     /* the default's file is damaged: that is the reason to give */
-    char *bytes = malloc(layer->size);
-    assert_non_null(bytes);
+    OWNED(free) char *bytes = must_have(layer->size);
     memcpy(bytes, layer->bytes, layer->size);
     bytes[layer->size / 2] ^= 1;
     put_bytes(fixture, "ib0.snap", bytes, layer->size);
-    free(bytes);
     refuses(fixture, NULL, PMIXFAB_ERR_CORRUPT);
     refuses(fixture, "ib0", PMIXFAB_ERR_CORRUPT);
     assert_non_null(strstr(fixture->log, "ib0.snap: snapshot damaged"));
 }
 
-TEST_WITH(test_no_directory, setup, teardown)
+TEST_IN(test_no_directory, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct pmixfab *fab;
     char path[256], **names;
     size_t n;
@@ -222,11 +205,9 @@ TEST_WITH(test_no_directory, setup, teardown)
 }
 
 /* A handle goes on reading what it has opened while publishers rename new files over it. */
-TEST_WITH(test_replaced_while_open, setup, teardown)
+TEST_IN(test_replaced_while_open, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-    struct pmixfab *fab = NULL;
-    struct pmixfab_plane plane;
+    OWNED(pmixfab_close) struct pmixfab *fab = NULL;
     char from[256], to[256];
 
     put_plane(fixture, "ib0", 0, 1, 1);
@@ -237,11 +218,10 @@ TEST_WITH(test_replaced_while_open, setup, teardown)
     put_plane(fixture, "ib0", 0, 1, 2);
     assert_int_equal(unlink(from), 0);
     walk_everything(fab);
-    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+    struct pmixfab_plane plane = plane_at(fab);
     assert_int_equal(plane.generation, 1);
     pmixfab_close(fab);
     assert_int_equal(pmixfab_open_rundir(fixture->dir, "ib0", &fab), 0);
-    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+    plane = plane_at(fab);
     assert_int_equal(plane.generation, 2);
-    pmixfab_close(fab);
 }

@@ -5,35 +5,18 @@
 #include "pmix/values/device.h"
 #include "pmix/values/value.h"
 #include "test/fabrics/details.h"
-#include "test/fabrics/fabrics.h"
-#include "test/unit/test.h"
-#include "topo/snapshot/snapshot.h"
+#include "test/unit/snapshot_world.h"
 
 /* A plane of a made-up fabric with these details. */
 static struct pmixfab *plane_of(const struct fab_inventory *inv, const struct fab_details *details)
 {
     const struct fab_snapshot_meta meta = {
         .generation = 1, .is_default = 1, .name = "ib0", .vendor = "Plane & Sons", .identifier = "x"};
-    struct fab_planes planes = {0};
-    struct fab_costs costs = {0};
-    struct fab_geometry geometry = {0};
-    struct fab_groups groups = {0};
-    struct pmixfab *fab;
-    void *bytes;
-    size_t size;
-    assert_int_equal(fab_planes_build(inv, FAB_COST_RATE, &planes, NULL), 0);
-    assert_int_equal(fab_costs_compute(planes.planes, 1, &costs), 0);
-    assert_int_equal(fab_geometry_compute(planes.planes, &geometry), 0);
-    assert_int_equal(fab_groups_compute(planes.planes, &geometry, FAB_GROUP_LEAF, &groups), 0);
-    assert_int_equal(
-        fab_snapshot_build(planes.planes, &costs, &geometry, &groups, details, &meta, &bytes, &size), 0);
-    assert_int_equal(pmixfab_open_memory(bytes, size, &fab), 0);
-    free(bytes);
-    fab_groups_destroy(&groups);
-    fab_geometry_destroy(&geometry);
-    fab_costs_destroy(&costs);
-    fab_planes_destroy(&planes);
-    return fab;
+    SCOPED(fab_planes) planes = {0};
+    SCOPED(layer) layer;
+    planes = planes_of(inv);
+    layer_make(&layer, planes.planes, &meta, details);
+    return layer_open(&layer);
 }
 
 static const char *said(const struct pmixfab *fab, uint32_t index, const char *kind)
@@ -73,9 +56,8 @@ static const char *first_of(const char *a, const char *b)
 static void check(const struct pmixfab *fab, uint32_t i)
 {
     static const char *const seen[] = {"", "subnet", "node", "subnet,node"};
-    struct pmixfab_device device;
     char guid[32];
-    assert_int_equal(pmixfab_device(fab, i, &device), 0);
+    const struct pmixfab_device device = device_at(fab, i);
     snprintf(guid, sizeof(guid), "0x%016llx", (unsigned long long)device.port_guid);
     is_text(fab, i, PMIX_FABRIC_DEVICE_VENDOR,
             first_of(said(fab, i, "vendor"), device.seen & PMIXFAB_SEEN_SUBNET ? "Plane & Sons" : "unknown"));
@@ -120,23 +102,17 @@ TEST(every_fact_stands_in_its_attribute)
 {
     unsigned most = 0, fewest = 99;
     for (uint64_t seed = 0; seed < 40; seed++) {
-        struct fab_inventory inv;
-        struct fab_details details;
-        struct pmixfab_plane plane;
-        fab_inventory_init(&inv);
-        assert_int_equal(fabric_parse("fattree2:3,2,3", &inv), 0);
+        SCOPED(fab_inventory) inv;
+        SCOPED_BY(fabric_details_destroy) struct fab_details details;
+        inv = generated("fattree2:3,2,3");
         assert_int_equal(fabric_details(&inv, seed, &details), 0);
-        struct pmixfab *fab = plane_of(&inv, &details);
-        assert_int_equal(pmixfab_plane(fab, &plane), 0);
-        for (uint32_t i = 0; i < plane.n_devices; i++) {
+        OWNED(pmixfab_close) struct pmixfab *fab = plane_of(&inv, &details);
+        for (uint32_t i = 0; i < plane_at(fab).n_devices; i++) {
             unsigned n = check_whole(fab, i);
             check(fab, i);
             most = n > most ? n : most;
             fewest = n < fewest ? n : fewest;
         }
-        pmixfab_close(fab);
-        fabric_details_destroy(&details);
-        fab_inventory_destroy(&inv);
     }
     assert_int_equal(most, 20);
     assert_true(fewest < 16);
@@ -152,12 +128,12 @@ struct one_fact {
 /* Two hosts, an HCA each; of each HCA the same facts, seen by its host alone. */
 static struct pmixfab *told(const struct one_fact *facts, uint32_t n)
 {
-    struct fab_inventory inv;
-    struct fab_details details;
+    SCOPED(fab_inventory) inv;
+    SCOPED_BY(fabric_details_destroy) struct fab_details details;
     char pool[256] = "";
     uint32_t used = 1, k = 0;
     fab_inventory_init(&inv);
-    assert_int_equal(fabric_parse("fattree2:2,1,1", &inv), 0);
+    inv = generated("fattree2:2,1,1");
     details = (struct fab_details){
         .n_ports = inv.n_ports,
         .first = calloc(inv.n_ports + 1u, sizeof(*details.first)),
@@ -181,8 +157,6 @@ static struct pmixfab *told(const struct one_fact *facts, uint32_t n)
     memcpy(details.pool, pool, used);
     details.pool_size = used;
     struct pmixfab *fab = plane_of(&inv, &details);
-    fabric_details_destroy(&details);
-    fab_inventory_destroy(&inv);
     return fab;
 }
 
@@ -190,14 +164,13 @@ TEST(ethernet_has_a_mac)
 {
     const struct one_fact with[] = {{FAB_FACT_MAC, "b8:59:9f:fa:12:35"}, {FAB_FACT_TYPE, "Ethernet"}};
     const struct one_fact without[] = {{FAB_FACT_TYPE, "Ethernet"}};
-    struct pmixfab *fab = told(with, 2);
+    OWNED(pmixfab_close) struct pmixfab *fab = told(with, 2);
     is_text(fab, 1, PMIX_FABRIC_DEVICE_TYPE, "Ethernet");
     is_text(fab, 1, PMIX_FABRIC_DEVICE_ADDRESS, "b8:59:9f:fa:12:35");
     is_text(fab, 1, PMIXFAB_KEY_SEEN, "node");
     pmixfab_close(fab);
     fab = told(without, 1); /* a RoCE port: its GUID is no address of its link */
     is_text(fab, 1, PMIX_FABRIC_DEVICE_ADDRESS, NULL);
-    pmixfab_close(fab);
 }
 
 TEST(what_nobody_says_is_not_guessed)
@@ -205,7 +178,7 @@ TEST(what_nobody_says_is_not_guessed)
     const struct one_fact vendor_only[] = {{FAB_FACT_PCI, "0000:c1:00:01"}, {FAB_FACT_VENDOR_ID, "0x15b3"}};
     const struct one_fact odd[] = {
         {FAB_FACT_VENDOR_ID, "0x15b3"}, {FAB_FACT_PART_ID, "0x101b"}, {FAB_FACT_MTU, "0"}};
-    struct pmixfab *fab = told(vendor_only, 2);
+    OWNED(pmixfab_close) struct pmixfab *fab = told(vendor_only, 2);
     is_text(fab, 0, PMIX_FABRIC_DEVICE_TYPE, NULL); /* an RDMA device that no sweep saw may be either */
     is_text(fab, 0, PMIX_FABRIC_DEVICE_VENDORID, "0x15b3");
     is_text(fab, 0, PMIX_FABRIC_DEVICE_BUS_TYPE, "PCI"); /* it has an address there */
@@ -217,5 +190,4 @@ TEST(what_nobody_says_is_not_guessed)
     is_text(fab, 0, PMIX_FABRIC_DEVICE_VENDORID, "0x101b");
     is_text(fab, 0, PMIX_FABRIC_DEVICE_BUS_TYPE, "unknown");
     is_size(fab, 0, PMIX_FABRIC_DEVICE_MTU, 0);
-    pmixfab_close(fab);
 }

@@ -113,23 +113,22 @@ TEST(test_each_fact_counts)
     }
     fill(&b, -1);
     assert_int_equal(fingerprint(&b), before);
-    b.mtu = 9000;
-    assert_int_not_equal(fingerprint(&b), before);
-    fill(&b, -1);
-    b.list[0].ifa_flags &= ~(unsigned)IFF_RUNNING; /* the cable is out */
-    assert_int_not_equal(fingerprint(&b), before);
-    fill(&b, -1);
-    ((struct sockaddr_ll *)&b.address[0])->sll_addr[5] = 9;
-    assert_int_not_equal(fingerprint(&b), before);
-    fill(&b, -1);
-    ((unsigned char *)&((struct sockaddr_in *)&b.mask[2])->sin_addr)[2] = 0xff; /* a /24 */
-    assert_int_not_equal(fingerprint(&b), before);
-    fill(&b, -1);
-    ((unsigned char *)&((struct sockaddr_in6 *)&b.address[3])->sin6_addr)[15] = 3;
-    assert_int_not_equal(fingerprint(&b), before);
-    fill(&b, -1);
-    strcpy(b.name[1], "eth2");
-    assert_int_not_equal(fingerprint(&b), before);
+    for (int change = 0; change < 6; change++) {
+        fill(&b, -1);
+        if (change == 0)
+            b.mtu = 9000;
+        else if (change == 1)
+            b.list[0].ifa_flags &= ~(unsigned)IFF_RUNNING; /* the cable is out */
+        else if (change == 2)
+            ((struct sockaddr_ll *)&b.address[0])->sll_addr[5] = 9;
+        else if (change == 3)
+            ((unsigned char *)&((struct sockaddr_in *)&b.mask[2])->sin_addr)[2] = 0xff; /* a /24 */
+        else if (change == 4)
+            ((unsigned char *)&((struct sockaddr_in6 *)&b.address[3])->sin6_addr)[15] = 3;
+        else
+            strcpy(b.name[1], "eth2");
+        assert_int_not_equal(fingerprint(&b), before);
+    }
     b.n = 0;
     assert_int_not_equal(fingerprint(&b), before);
 }

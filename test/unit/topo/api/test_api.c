@@ -6,10 +6,9 @@ static void compare_plane(const struct pmixfab *fab, const struct layer *layer)
 {
     const struct fab_plane *plane = layer->plane;
     const struct fab_geometry *geometry = &layer->geometry;
-    struct pmixfab_plane out;
     uint32_t unnamed = 0;
 
-    assert_int_equal(pmixfab_plane(fab, &out), 0);
+    struct pmixfab_plane out = plane_at(fab);
     assert_int_equal(out.generation, layer->meta.generation);
     assert_int_equal(out.published, layer->meta.published);
     assert_int_equal(out.index, layer->meta.index);
@@ -43,12 +42,11 @@ static void compare_devices(const struct pmixfab *fab, const struct layer *layer
         const struct fab_device *device = &layer->plane->devices[i];
         const struct fab_port *port = &inv->ports[device->port];
         const struct fab_node *node = &inv->nodes[port->node];
-        struct pmixfab_device out;
         const uint32_t *coords;
         uint32_t dims;
         char id[64];
 
-        assert_int_equal(pmixfab_device(fab, i, &out), 0);
+        struct pmixfab_device out = device_at(fab, i);
         assert_int_equal(out.index, i);
         assert_int_equal(out.host_index, device->host);
         assert_int_equal(out.switch_index, device->sw);
@@ -94,7 +92,6 @@ static void compare_switches(const struct pmixfab *fab, const struct layer *laye
     const struct fab_plane *plane = layer->plane;
     for (uint32_t i = 0; i < plane->n_switches; i++) {
         const struct fab_node *node = &plane->inv->nodes[plane->switches[i].node];
-        struct pmixfab_switch out;
         uint32_t hosts = 0;
         char id[24];
         for (uint32_t h = 0; h < plane->n_hosts; h++) {
@@ -103,7 +100,7 @@ static void compare_switches(const struct pmixfab *fab, const struct layer *laye
                 on_it |= plane->devices[plane->hosts[h].first + d].sw == i;
             hosts += on_it;
         }
-        assert_int_equal(pmixfab_switch(fab, i, &out), 0);
+        struct pmixfab_switch out = switch_at(fab, i);
         assert_int_equal(out.index, i);
         assert_int_equal(out.level, layer->geometry.level[i]);
         assert_int_equal(out.n_ports, node->num_ports);
@@ -139,8 +136,7 @@ static void compare_end(const struct pmixfab_end *end, const struct fab_plane *p
 static void compare_links(const struct pmixfab *fab, const struct fab_plane *plane)
 {
     for (uint32_t i = 0; i < plane->n_cables; i++) {
-        struct pmixfab_link out;
-        assert_int_equal(pmixfab_link(fab, i, &out), 0);
+        struct pmixfab_link out = link_at(fab, i);
         compare_end(&out.a, plane, plane->cables[i].a);
         compare_end(&out.b, plane, plane->cables[i].b);
         assert_int_equal(out.mbps, plane->cables[i].mbps);
@@ -152,7 +148,7 @@ static void compare_links(const struct pmixfab *fab, const struct fab_plane *pla
 
 static void compare_groups(const struct pmixfab *fab, const struct layer *layer)
 {
-    char *text, *expected = NULL;
+    OWNED(free) char *text, *expected = NULL;
     size_t size;
     FILE *f = open_memstream(&expected, &size);
     assert_non_null(f);
@@ -169,15 +165,14 @@ static void compare_groups(const struct pmixfab *fab, const struct layer *layer)
     fclose(f);
     assert_int_equal(pmixfab_groups_string(fab, &text), 0);
     assert_string_equal(text, expected);
-    free(text);
-    free(expected);
 }
 
 static void compare_costs(const struct pmixfab *fab, const struct layer *layer)
 {
     uint32_t n = layer->plane->n_devices;
     size_t cells = (size_t)n * n;
-    uint16_t *matrix = calloc(cells + 1, sizeof(*matrix)), *row = calloc(n + 1, sizeof(*row)), *own = NULL;
+    OWNED(free) uint16_t *matrix = calloc(cells + 1, sizeof(*matrix)), *row = calloc(n + 1, sizeof(*row));
+    uint16_t *own = NULL;
 
     assert_non_null(matrix);
     assert_non_null(row);
@@ -198,13 +193,11 @@ static void compare_costs(const struct pmixfab *fab, const struct layer *layer)
     assert_int_equal(matrix[cells], 0xbeef);
     assert_int_equal(row[n], 0xbeef);
     pmixfab_matrix_free(own, n);
-    free(matrix);
-    free(row);
 }
 
 static void compare_all(const struct layer *layer)
 {
-    struct pmixfab *fab = layer_open(layer);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(layer);
     const void *bytes;
     size_t size;
     compare_plane(fab, layer);
@@ -218,17 +211,15 @@ static void compare_all(const struct layer *layer)
     assert_int_equal(pmixfab_bytes(fab, &bytes, &size), 0);
     assert_int_equal(size, layer->size);
     assert_memory_equal(bytes, layer->bytes, size);
-    pmixfab_close(fab);
 }
 
 TEST(test_generated_fabrics)
 {
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
-        struct world world;
+        SCOPED(world) world;
         world_open(&world, world_fabrics[f]);
         for (uint32_t p = 0; p < world.planes.n; p++)
             compare_all(&world.layers[p]);
-        world_close(&world);
     }
 }
 
@@ -237,7 +228,7 @@ TEST(test_missing)
 {
     uint64_t dice = 5;
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
-        struct world world = {0};
+        SCOPED(world) world = {0};
         assert_int_equal(fabric_parse(world_fabrics[f], &world.inv), 0);
         for (uint32_t i = 0; i < world.inv.n_nodes; i++)
             world.inv.nodes[i].missing = fabric_random_next(&dice) % 6 == 0;
@@ -248,26 +239,22 @@ TEST(test_missing)
         world_compute(&world);
         for (uint32_t p = 0; p < world.planes.n; p++)
             compare_all(&world.layers[p]);
-        world_close(&world);
     }
 }
 
 TEST(test_odd_names_and_ends)
 {
-    struct world world;
+    SCOPED(world) world;
     unsigned others = 0;
     world_odd(&world);
     assert_int_equal(world.planes.n, 1);
     compare_all(&world.layers[0]);
-    struct pmixfab *fab = layer_open(&world.layers[0]);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
     for (uint32_t i = 0; i < world.layers[0].plane->n_cables; i++) {
-        struct pmixfab_link cable;
-        assert_int_equal(pmixfab_link(fab, i, &cable), 0);
+        struct pmixfab_link cable = link_at(fab, i);
         others += cable.a.index == UINT32_MAX || cable.b.index == UINT32_MAX;
     }
     assert_int_equal(others, 2); /* the router's and the aggregation node's */
-    pmixfab_close(fab);
-    world_close(&world);
 }
 
 TEST(test_port_states)
@@ -277,7 +264,7 @@ TEST(test_port_states)
         [FAB_PORT_INIT] = PMIXFAB_STATE_DOWN,       [FAB_PORT_ARMED] = PMIXFAB_STATE_DOWN,
         [FAB_PORT_ACTIVE] = PMIXFAB_STATE_UP,
     };
-    struct world world = {.layers = NULL};
+    SCOPED(world) world = {.layers = NULL};
     assert_int_equal(fabric_parse("fattree2:1,1,5", &world.inv), 0);
     uint32_t next = 0;
     for (uint32_t p = 0; p < world.inv.n_ports; p++)
@@ -285,28 +272,24 @@ TEST(test_port_states)
             world.inv.ports[p].state = (uint8_t)next++;
     assert_int_equal(next, 5);
     world_compute(&world);
-    struct pmixfab *fab = layer_open(&world.layers[0]);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
     for (uint32_t i = 0; i < next; i++) {
-        struct pmixfab_device device;
-        assert_int_equal(pmixfab_device(fab, i, &device), 0);
+        struct pmixfab_device device = device_at(fab, i);
         assert_int_equal(device.state, served[i]);
     }
-    pmixfab_close(fab);
-    world_close(&world);
 }
 
 TEST(test_empty_plane)
 {
-    struct world world;
+    SCOPED(world) world;
     world_empty(&world);
-    struct pmixfab *fab = layer_open(&world.layers[0]);
-    struct pmixfab_plane plane;
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
     uint16_t cell = 9, *cells = &cell;
     uint32_t index = 77;
     char *text = NULL, shape[32];
 
     walk_everything(fab);
-    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+    struct pmixfab_plane plane = plane_at(fab);
     assert_int_equal(plane.n_devices + plane.n_hosts + plane.n_switches + plane.n_links + plane.n_groups, 0);
     assert_int_equal(pmixfab_matrix(fab, NULL, 0, 0), 0);
     assert_int_equal(pmixfab_matrix(fab, &cell, 0, 0), 0);
@@ -325,40 +308,34 @@ TEST(test_empty_plane)
     assert_string_equal(text, "");
     free(text);
     assert_int_equal(pmixfab_shape_string(fab, PMIXFAB_LOGICAL, shape, sizeof(shape)), 0);
-    pmixfab_close(fab);
-    world_close(&world);
 }
 
 TEST(test_shape_string)
 {
-    struct world world;
+    SCOPED(world) world;
     char buf[32];
     world_open(&world, "torus:3,4,5:1");
-    struct pmixfab *fab = layer_open(&world.layers[0]);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
     assert_int_equal(pmixfab_shape_string(fab, PMIXFAB_LOGICAL, buf, sizeof(buf)), 0);
     assert_string_equal(buf, "5x4x3");
     assert_int_equal(pmixfab_shape_string(fab, PMIXFAB_LOGICAL, buf, 6), 0);
     strcpy(buf, "kept");
     assert_int_equal(pmixfab_shape_string(fab, PMIXFAB_LOGICAL, buf, 5), PMIXFAB_ERR_RANGE);
     assert_string_equal(buf, "kept");
-    pmixfab_close(fab);
-    world_close(&world);
 }
 
 TEST(test_large_matrix_memory)
 {
-    struct world world;
+    SCOPED(world) world;
     uint16_t *cells[3];
     world_open(&world, "fattree2:32,4,40"); /* 1280 devices: 3.1 MiB, so on huge pages where they exist */
-    struct pmixfab *fab = layer_open(&world.layers[0]);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(pmixfab_matrix_alloc(fab, (unsigned)i, &cells[i]), 0);
         assert_int_equal((uintptr_t)cells[i] % 64, 0);
     }
-    pmixfab_close(fab);
     assert_memory_equal(cells[0], cells[1], sizeof(uint16_t) * 1280 * 1280);
     assert_memory_equal(cells[0], cells[2], sizeof(uint16_t) * 1280 * 1280);
     for (int i = 0; i < 3; i++)
         pmixfab_matrix_free(cells[i], 1280);
-    world_close(&world);
 }

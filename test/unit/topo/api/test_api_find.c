@@ -6,8 +6,7 @@ static uint32_t plain_find(const struct pmixfab *fab, uint32_t n, const char *ho
                            uint32_t port)
 {
     for (uint32_t i = 0; i < n; i++) {
-        struct pmixfab_device device;
-        assert_int_equal(pmixfab_device(fab, i, &device), 0);
+        struct pmixfab_device device = device_at(fab, i);
         if (strcmp(device.host, host) == 0 && (name == NULL || strcmp(device.name, name) == 0) &&
             (port == 0 || device.port == port))
             return i;
@@ -34,16 +33,16 @@ static void must_not_find(const struct pmixfab *fab, const char *what)
  * knows. */
 static void find_all(const struct layer *layer)
 {
-    struct pmixfab *fab = layer_open(layer);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(layer);
     uint32_t n = layer->plane->n_devices;
 
     for (uint32_t i = 0; i < n; i++) {
-        struct pmixfab_device device, other;
+        struct pmixfab_device other;
         char what[256];
-        assert_int_equal(pmixfab_device(fab, i, &device), 0);
+        struct pmixfab_device device = device_at(fab, i);
         uint32_t same_id = i;
         for (uint32_t k = 0; k < i && same_id == i; k++) {
-            assert_int_equal(pmixfab_device(fab, k, &other), 0);
+            other = device_at(fab, k);
             if (other.node_guid == device.node_guid)
                 same_id = k;
         }
@@ -61,28 +60,26 @@ static void find_all(const struct layer *layer)
         snprintf(what, sizeof(what), "0x%016llx", (unsigned long long)device.port_guid);
         must_find(fab, what, i);
     }
-    pmixfab_close(fab);
 }
 
 TEST(test_find_every_device)
 {
-    struct world world;
+    SCOPED(world) world;
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
         world_open(&world, world_fabrics[f]);
         for (uint32_t p = 0; p < world.planes.n; p++)
             find_all(&world.layers[p]);
-        world_close(&world);
+        world_destroy(&world);
     }
     world_odd(&world);
     find_all(&world.layers[0]);
-    world_close(&world);
 }
 
 TEST(test_find_refuses)
 {
-    struct world world;
+    SCOPED(world) world;
     world_odd(&world);
-    struct pmixfab *fab = layer_open(&world.layers[0]);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
     static const char *const nothing[] = {
         "",
         ":",
@@ -132,14 +129,10 @@ TEST(test_find_refuses)
     must_find(fab, "n10:a:b:2", 5);          /* the device of that name, not port 2 of a:b */
     for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++)
         must_not_find(fab, nothing[i]);
-    char *huge = malloc(1 << 20);
-    assert_non_null(huge);
+    OWNED(free) char *huge = must_have(1 << 20);
     memset(huge, 'n', 1 << 20);
     huge[(1 << 20) - 1] = '\0';
     must_not_find(fab, huge);
     huge[1 << 19] = ':';
     must_not_find(fab, huge);
-    free(huge);
-    pmixfab_close(fab);
-    world_close(&world);
 }

@@ -3,7 +3,7 @@
 
 TEST(test_null_and_out_of_range)
 {
-    struct world world;
+    SCOPED(world) world;
     world_open(&world, "fattree2:2,2,2");
     struct pmixfab *fab = layer_open(&world.layers[0]);
     struct pmixfab *out = fab;
@@ -96,5 +96,4 @@ TEST(test_null_and_out_of_range)
     REFUSED(pmixfab_bytes(fab, NULL, &n));
     REFUSED(pmixfab_bytes(fab, &bytes, NULL));
     pmixfab_close(fab);
-    world_close(&world);
 }

@@ -22,7 +22,7 @@ static void check(const struct fab_inventory *inv, const struct fab_details *det
 static void assert_found(const struct fab_inventory *inv, const struct fab_details *details,
                          const char *const *lines, uint32_t n)
 {
-    struct fab_findings found;
+    SCOPED(fab_findings) found;
     check(inv, details, &found);
     for (uint32_t i = 0; i < found.n || i < n; i++) {
         char line[1600] = "(no more)";
@@ -31,7 +31,6 @@ static void assert_found(const struct fab_inventory *inv, const struct fab_detai
                      found.findings[i].where, found.findings[i].what);
         assert_string_equal(line, lines != NULL && i < n ? lines[i] : "(no more)");
     }
-    fab_findings_destroy(&found);
 }
 
 #define ASSERT_FOUND(inv, details, ...)                                                                      \
@@ -121,10 +120,9 @@ static void drop_wiring(struct fab_findings *found)
 TEST(test_clean)
 {
     for (size_t i = 0; i < N_FABRICS; i++) {
-        struct fab_inventory inv;
-        struct fab_details details;
+        SCOPED_BY(fabric_details_destroy) struct fab_details details;
         struct fab_findings found;
-        assert_int_equal(fabric_parse(fabrics[i], &inv), 0);
+        SCOPED(fab_inventory) inv = generated(fabrics[i]);
         clean_details(&inv, &details);
         one_firmware(&inv, &details);
         for (int with = 0; with < 2; with++) {
@@ -136,8 +134,6 @@ TEST(test_clean)
                          found.findings[0].where, found.findings[0].what);
             fab_findings_destroy(&found);
         }
-        fabric_details_destroy(&details);
-        fab_inventory_destroy(&inv);
     }
 }
 
@@ -160,8 +156,8 @@ TEST(test_words)
 
 TEST(test_refused)
 {
-    struct fab_inventory inv;
-    struct fab_findings found = {.n = 7};
+    SCOPED(fab_inventory) inv;
+    SCOPED(fab_findings) found = {.n = 7};
     struct fab_details details = {.n_ports = 1};
     fab_inventory_init(&inv);
     assert_int_equal(fab_check(&inv, NULL, &found), PMIXFAB_ERR_INVAL);
@@ -170,17 +166,14 @@ TEST(test_refused)
     assert_int_equal(fab_check(&inv, &details, &found), PMIXFAB_ERR_INVAL);
     assert_int_equal(fab_check(&inv, NULL, &found), 0);
     assert_int_equal(found.n, 0);
-    fab_findings_destroy(&found);
     fab_findings_destroy(NULL);
-    fab_inventory_destroy(&inv);
 }
 
 /* ---- cables --------------------------------------------------------------------------------------- */
 
 TEST(test_slow_links)
 {
-    struct fab_inventory inv;
-    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    SCOPED(fab_inventory) inv = generated("fattree2:4,2,4");
     assert_int_equal(fabric_set_rate(&inv, "leaf1", 2, 4, FAB_EDR), 0);
     ASSERT_FOUND(&inv, NULL,
                  "slow-link|leaf1[2] - node0002 HCA-1[1]|4xEDR (100 Gb/s); 15 of 16 links of hosts there "
@@ -193,7 +186,7 @@ TEST(test_slow_links)
                  "Gb/s");
     fab_inventory_destroy(&inv);
     /* a faster one, one end that is not known, and links of switches that are faster than those of hosts */
-    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    inv = generated("fattree2:4,2,4");
     assert_int_equal(fabric_set_rate(&inv, "leaf1", 1, 4, FAB_NDR), 0);
     inv.ports[port_of(&inv, "node0002", 1)].width = 0;
     for (unsigned leaf = 1; leaf <= 4; leaf++)
@@ -205,17 +198,15 @@ TEST(test_slow_links)
     assert_found(&inv, NULL, NULL, 0);
     fab_inventory_destroy(&inv);
     /* half of them: nobody knows which is right */
-    assert_int_equal(fabric_fattree2(&inv, 2, 1, 4, 1), 0);
+    inv = generated("fattree2:2,1,4");
     for (unsigned p = 1; p <= 4; p++)
         assert_int_equal(fabric_set_rate(&inv, "leaf1", p, 4, FAB_EDR), 0);
     assert_found(&inv, NULL, NULL, 0);
-    fab_inventory_destroy(&inv);
 }
 
 TEST(test_states)
 {
-    struct fab_inventory inv;
-    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    SCOPED(fab_inventory) inv = generated("fattree2:4,2,4");
     inv.ports[port_of(&inv, "leaf1", 2)].state = FAB_PORT_INIT;
     inv.ports[port_of(&inv, "node0002", 1)].state = FAB_PORT_INIT;
     inv.ports[port_of(&inv, "leaf2", 1)].state = FAB_PORT_DOWN;
@@ -224,13 +215,11 @@ TEST(test_states)
     for (uint32_t p = 0; p < inv.n_ports; p++)
         inv.ports[p].state = FAB_PORT_INIT;
     ASSERT_FOUND(&inv, NULL, "no-manager|the fabric|48 of 48 cabled ports are not active");
-    fab_inventory_destroy(&inv);
 }
 
 TEST(test_missing)
 {
-    struct fab_inventory inv;
-    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    SCOPED(fab_inventory) inv = generated("fattree2:4,2,4");
     inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
     inv.ports[port_of(&inv, "leaf1", 2)].state = FAB_PORT_DOWN;
     inv.ports[port_of(&inv, "node0002", 1)].state = FAB_PORT_DOWN;
@@ -239,15 +228,13 @@ TEST(test_missing)
     inv.ports[port_of(&inv, "node0002", 1)].missing = 1; /* its other port would be seen */
     ASSERT_FOUND(&inv, NULL,
                  "missing|node0002 HCA-1[1]|its cable is not seen any more; its place is kept at leaf1[2]");
-    fab_inventory_destroy(&inv);
 }
 
 /* What is known elsewhere stands among the others, and can be taken out again. */
 TEST(test_added)
 {
-    struct fab_inventory inv;
     struct fab_findings found;
-    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    SCOPED(fab_inventory) inv = generated("fattree2:4,2,4");
     inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
     inv.ports[port_of(&inv, "leaf3", 2)].state = FAB_PORT_DOWN;
     assert_int_equal(fab_check(&inv, NULL, &found), 0);
@@ -267,14 +254,13 @@ TEST(test_added)
     }
     fab_findings_destroy(&found);
     fab_findings_drop(&found, FAB_CHECK_FLAPPING); /* of none */
-    fab_inventory_destroy(&inv);
 }
 
 /* Many that are held at once cost one sorting: while the daemon looks for them, it does nothing else. */
 TEST(test_added_many)
 {
     const uint32_t n = 10000;
-    struct fab_findings found = {0};
+    SCOPED(fab_findings) found = {0};
     struct timespec start, end;
     char where[32];
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
@@ -295,14 +281,12 @@ TEST(test_added_many)
     }
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     assert_true(end.tv_sec - start.tv_sec < 5); /* one for each takes longer */
-    fab_findings_destroy(&found);
 }
 
 TEST(test_nowhere)
 {
-    struct fab_inventory inv, cut;
-    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
-    struct hand_without without = hand_without_new(&inv);
+    SCOPED(fab_inventory) cut, inv = generated("fattree2:4,2,4");
+    SCOPED_BY(hand_without_free) struct hand_without without = hand_without_new(&inv);
     without.node[fabric_find(&inv, "node0003")] = true;
     hand_copy(&cut, &inv, &without, 0);
     hand_finish(&cut);
@@ -312,28 +296,24 @@ TEST(test_nowhere)
                  "leads-nowhere|leaf1[3]|it does not answer, and nothing is seen at its other end");
     cut.ports[port_of(&cut, "leaf1", 3)].state = FAB_PORT_DOWN;
     assert_found(&cut, NULL, NULL, 0);
-    hand_without_free(&without);
-    fab_inventory_destroy(&cut);
-    fab_inventory_destroy(&inv);
 }
 
 /* ---- uplinks -------------------------------------------------------------------------------------- */
 
 TEST(test_an_uplink)
 {
-    struct fab_inventory inv;
-    assert_int_equal(fabric_fattree2(&inv, 8, 4, 4, 1), 0);
+    SCOPED(fab_inventory) inv = generated("fattree2:8,4,4");
     assert_int_equal(fabric_unlink(&inv, "leaf3", 6), 0);
     ASSERT_FOUND(&inv, NULL, "few-uplinks|leaf3|3 cables up, 7 of 8 such switches have 4; none to spine2");
     fab_inventory_destroy(&inv);
     /* of two in parallel */
-    assert_int_equal(fabric_fattree2(&inv, 8, 4, 4, 2), 0);
+    inv = generated("fattree2:8,4,4,2");
     assert_int_equal(fabric_unlink(&inv, "leaf3", 6), 0);
     ASSERT_FOUND(&inv, NULL,
                  "few-uplinks|leaf3|7 cables up, 7 of 8 such switches have 8; to spine1: 1 of the usual 2");
     fab_inventory_destroy(&inv);
     /* in the wrong place: leaf3 has as many as others, where the last leaf's cable was */
-    assert_int_equal(fabric_fattree2(&inv, 8, 4, 4, 1), 0);
+    inv = generated("fattree2:8,4,4");
     assert_int_equal(fabric_unlink(&inv, "leaf8", 5), 0);
     assert_int_equal(fabric_move(&inv, "leaf3", 6, "spine1", 8), 0);
     ASSERT_FOUND(&inv, NULL,
@@ -341,7 +321,7 @@ TEST(test_an_uplink)
                  "few-uplinks|leaf8|3 cables up, 7 of 8 such switches have 4; none to spine1");
     fab_inventory_destroy(&inv);
     /* above the leaves */
-    assert_int_equal(fabric_fattree3(&inv, 8), 0);
+    inv = generated("fattree3:8");
     char name[64];
     uint32_t n = FAB_NONE;
     for (uint32_t i = 0; i < inv.n_nodes && n == FAB_NONE; i++)
@@ -349,83 +329,56 @@ TEST(test_an_uplink)
             n = i;
     assert_int_not_equal(n, FAB_NONE);
     assert_int_equal(fabric_unlink(&inv, name, 3), 0);
-    struct fab_findings found;
+    SCOPED(fab_findings) found;
     check(&inv, NULL, &found);
     assert_int_equal(found.n, 1);
     assert_int_equal(found.findings[0].kind, FAB_CHECK_FEW_UPLINKS);
     assert_non_null(strstr(found.findings[0].what, "3 cables up, 31 of 32 such switches have 4; none to "));
     assert_non_null(strstr(found.findings[0].what, name));
-    fab_findings_destroy(&found);
-    fab_inventory_destroy(&inv);
 }
 
 /* A host on a spine makes a leaf of it, with nothing above. */
 TEST(test_a_host_on_a_spine)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     fab_inventory_init(&inv);
-    uint32_t leaf[4], spine[2], hca = 0;
+    uint32_t leaf[4], spine[2];
     char name[32];
-    for (uint32_t i = 0; i < 4; i++) {
-        snprintf(name, sizeof(name), "leaf%u", i + 1);
-        leaf[i] = hand_node(&inv, FAB_SWITCH, 0x200 + i, name, 36, 0);
+    for (uint32_t i = 0; i < 6; i++) {
+        snprintf(name, sizeof(name), i < 4 ? "leaf%u" : "spine%u", i % 4 + 1);
+        *(i < 4 ? &leaf[i] : &spine[i - 4]) = hand_node(&inv, FAB_SWITCH, 0x200 + i, name, 36, 0);
     }
-    for (uint32_t i = 0; i < 2; i++) {
-        snprintf(name, sizeof(name), "spine%u", i + 1);
-        spine[i] = hand_node(&inv, FAB_SWITCH, 0x300 + i, name, 36, 0);
-    }
-    for (uint32_t i = 0; i < 4; i++) {
-        for (uint32_t k = 0; k < 2; k++)
-            hand_cable(&inv, leaf[i], 10 + k, spine[k], 1 + i);
-        for (uint32_t k = 0; k < 2; k++, hca++) {
-            snprintf(name, sizeof(name), "node%u HCA-1", hca + 1);
-            hand_cable(&inv, leaf[i], 1 + k, hand_node(&inv, FAB_HCA, 0x1000 + 16 * hca, name, 1, 0), 1);
-        }
+    for (uint32_t i = 0; i < 8; i++) { /* two hosts and both spines on each leaf */
+        snprintf(name, sizeof(name), "node%u HCA-1", i + 1);
+        hand_cable(&inv, leaf[i / 2], 10 + i % 2, spine[i % 2], 1 + i / 2);
+        hand_cable(&inv, leaf[i / 2], 1 + i % 2, hand_node(&inv, FAB_HCA, 0x1000 + 16 * i, name, 1, 0), 1);
     }
     hand_cable(&inv, spine[0], 30, hand_node(&inv, FAB_HCA, 0x2000, "manager HCA-1", 1, 0), 1);
     hand_finish(&inv);
     hand_names(&inv, NULL);
     assert_found(&inv, NULL, NULL, 0);
-    fab_inventory_destroy(&inv);
 }
 
 /* ---- hosts and names ------------------------------------------------------------------------------ */
 
-/* Four hosts on one switch, each with the HCAs that its line says. */
-static void some_hosts(struct fab_inventory *inv, const char *const *descs, uint32_t n)
-{
-    fab_inventory_init(inv);
-    uint32_t sw = hand_node(inv, FAB_SWITCH, 0x200, "leaf1", 36, 0);
-    for (uint32_t i = 0; i < n; i++)
-        hand_cable(inv, sw, i + 1, hand_node(inv, FAB_HCA, 0x1000 + 16 * i, descs[i], 1, 0), 1);
-    hand_finish(inv);
-    hand_names(inv, NULL);
-}
-
-#define SOME_HOSTS(inv, ...)                                                                                 \
-    do {                                                                                                     \
-        static const char *const descs_[] = {__VA_ARGS__};                                                   \
-        some_hosts(inv, descs_, sizeof(descs_) / sizeof(descs_[0]));                                         \
-    } while (0)
-
 TEST(test_ports_of_hosts)
 {
-    struct fab_inventory inv;
-    SOME_HOSTS(&inv, "n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1", "n3 mlx5_0", "n10 mlx5_0",
-               "n10 mlx5_1", "login1 mlx5_0");
+    SCOPED(fab_inventory) inv;
+    HAND_STAR(&inv, 0x1000, 1, "n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1", "n3 mlx5_0", "n10 mlx5_0",
+              "n10 mlx5_1", "login1 mlx5_0");
     ASSERT_FOUND(&inv, NULL, "few-ports|n3|1 cabled port, 3 of 4 such hosts have 2");
     fab_inventory_destroy(&inv);
     /* without device names, two of one name are one host with more ports */
-    SOME_HOSTS(&inv, "n1", "n2", "n3", "n4", "n4");
+    HAND_STAR(&inv, 0x1000, 1, "n1", "n2", "n3", "n4", "n4");
     ASSERT_FOUND(&inv, NULL,
                  "duplicate-name|n4|2 devices say no more of themselves than this name: 0x0000000000001030, "
                  "0x0000000000001040; are they of two hosts?",
                  "many-ports|n4|2 cabled ports, 3 of 4 such hosts have 1");
     fab_inventory_destroy(&inv);
-    SOME_HOSTS(&inv, "n1", "n2", "n1", "n2", "login1"); /* built so */
+    HAND_STAR(&inv, 0x1000, 1, "n1", "n2", "n1", "n2", "login1"); /* built so */
     assert_found(&inv, NULL, NULL, 0);
     fab_inventory_destroy(&inv);
-    SOME_HOSTS(&inv, "n1", "n1", "n3", "n3", "n5", "n5", "n7"); /* also where most are doubled */
+    HAND_STAR(&inv, 0x1000, 1, "n1", "n1", "n3", "n3", "n5", "n5", "n7"); /* also where most are doubled */
     ASSERT_FOUND(&inv, NULL,
                  "duplicate-name|n1|2 devices say no more of themselves than this name: 0x0000000000001000, "
                  "0x0000000000001010; are they of two hosts?",
@@ -434,17 +387,16 @@ TEST(test_ports_of_hosts)
                  "duplicate-name|n5|2 devices say no more of themselves than this name: 0x0000000000001040, "
                  "0x0000000000001050; are they of two hosts?",
                  "few-ports|n7|1 cabled port, 3 of 4 such hosts have 2");
-    fab_inventory_destroy(&inv);
 }
 
 TEST(test_names)
 {
-    struct fab_inventory inv;
-    SOME_HOSTS(&inv, "n1 mlx5_0", "n2 mlx5_0", "n2 mlx5_0");
+    SCOPED(fab_inventory) inv;
+    HAND_STAR(&inv, 0x1000, 1, "n1 mlx5_0", "n2 mlx5_0", "n2 mlx5_0");
     ASSERT_FOUND(&inv, NULL,
                  "duplicate-name|n2 mlx5_0|2 devices have this name: 0x0000000000001010, 0x0000000000001020");
     fab_inventory_destroy(&inv);
-    SOME_HOSTS(&inv, "n1 mlx5_0", "MT4123 ConnectX6", "localhost mlx5_0");
+    HAND_STAR(&inv, 0x1000, 1, "n1 mlx5_0", "MT4123 ConnectX6", "localhost mlx5_0");
     ASSERT_FOUND(&inv, NULL,
                  "unnamed|0x0000000000001010 HCA-1|goes by its GUID: nothing names its host; its cable is at "
                  "leaf1[2]",
@@ -461,16 +413,14 @@ TEST(test_names)
     ASSERT_FOUND(&inv, NULL,
                  "duplicate-name|Quantum|5 switches have this name: 0x0000000000000200, 0x0000000000000201, "
                  "0x0000000000000202, 0x0000000000000203, ...");
-    fab_inventory_destroy(&inv);
 }
 
 /* ---- facts ---------------------------------------------------------------------------------------- */
 
 TEST(test_facts)
 {
-    struct fab_inventory inv;
-    struct fab_details details;
-    assert_int_equal(fabric_fattree2(&inv, 4, 2, 4, 1), 0);
+    SCOPED_BY(fabric_details_destroy) struct fab_details details;
+    SCOPED(fab_inventory) inv = generated("fattree2:4,2,4");
     clean_details(&inv, &details);
     one_firmware(&inv, &details);
     uint32_t one = port_of(&inv, "node0003", 1), two = port_of(&inv, "node0004", 1);
@@ -496,15 +446,13 @@ TEST(test_facts)
     mtu->text = add_text(&details, "100000");
     ASSERT_FOUND(&inv, &details,
                  "conflict|node0003 HCA-1[1]|speed: 100 Gb/s (verbs, ucx); 200 Gb/s (subnet)");
-    fabric_details_destroy(&details);
-    fab_inventory_destroy(&inv);
 }
 
 TEST(test_seen_by_one)
 {
-    struct fab_inventory inv;
-    struct fab_details details;
-    SOME_HOSTS(&inv, "n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1");
+    SCOPED(fab_inventory) inv;
+    SCOPED_BY(fabric_details_destroy) struct fab_details details;
+    HAND_STAR(&inv, 0x1000, 1, "n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1");
     clean_details(&inv, &details);
     one_firmware(&inv, &details);
     uint32_t p = fab_inventory_port(&inv, fab_inventory_find(&inv, 0x1010), 1);
@@ -535,11 +483,14 @@ TEST(test_seen_by_one)
     ASSERT_FOUND(&inv, &details, "not-swept|n1 mlx5_1[1]|its host says that it is up, and no sweep sees it");
     inv.ports[p].state = FAB_PORT_DOWN;
     assert_found(&inv, &details, NULL, 0);
-    fabric_details_destroy(&details);
-    fab_inventory_destroy(&inv);
 }
 
 /* ---- many at random ------------------------------------------------------------------------------- */
+
+static unsigned roll(uint64_t *dice, unsigned n)
+{
+    return (unsigned)(fabric_random_next(dice) % n);
+}
 
 /* Whatever is planted where: it is found, once, and nothing else is. */
 TEST(test_planted)
@@ -548,22 +499,19 @@ TEST(test_planted)
     for (int round = 0; round < 300; round++) {
         struct fab_inventory inv;
         struct fab_findings found;
-        unsigned leaves = 4 + (unsigned)(fabric_random_next(&dice) % 12);
-        unsigned spines = 2 + (unsigned)(fabric_random_next(&dice) % 6);
-        unsigned hosts = 3 + (unsigned)(fabric_random_next(&dice) % 8);
-        unsigned cables = 1 + (unsigned)(fabric_random_next(&dice) % 3);
+        const unsigned leaves = 4 + roll(&dice, 12), spines = 2 + roll(&dice, 6);
+        const unsigned hosts = 3 + roll(&dice, 8), cables = 1 + roll(&dice, 3);
         assert_int_equal(fabric_fattree2(&inv, leaves, spines, hosts, cables), 0);
         char leaf[16];
-        snprintf(leaf, sizeof(leaf), "leaf%u", 1 + (unsigned)(fabric_random_next(&dice) % leaves));
-        unsigned port = 1 + (unsigned)(fabric_random_next(&dice) % (hosts + spines * cables));
+        snprintf(leaf, sizeof(leaf), "leaf%u", 1 + roll(&dice, leaves));
+        unsigned port = 1 + roll(&dice, hosts + spines * cables);
         enum fab_check_kind kind = FAB_CHECK_SLOW_LINK;
         switch (fabric_random_next(&dice) % 3) {
         case 0:
-            assert_int_equal(
-                fabric_set_rate(&inv, leaf, port, 1 + (unsigned)(fabric_random_next(&dice) % 2), FAB_HDR), 0);
+            assert_int_equal(fabric_set_rate(&inv, leaf, port, 1 + roll(&dice, 2), FAB_HDR), 0);
             break;
         case 1:
-            port = hosts + 1 + (unsigned)(fabric_random_next(&dice) % (spines * cables));
+            port = hosts + 1 + roll(&dice, spines * cables);
             assert_int_equal(fabric_unlink(&inv, leaf, port), 0);
             kind = FAB_CHECK_FEW_UPLINKS;
             break;
@@ -590,9 +538,9 @@ TEST(test_any)
 {
     uint64_t dice = 5;
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        struct fab_inventory inv, other;
-        struct fab_details details;
-        struct fab_findings found, again;
+        SCOPED(fab_inventory) inv, other;
+        SCOPED_BY(fabric_details_destroy) struct fab_details details;
+        SCOPED(fab_findings) found, again;
         assert_int_equal(fabric_random(&inv, 1 + (unsigned)(seed % 20), (unsigned)(seed * 3 % 70),
                                        (unsigned)(seed % 30), 1, seed),
                          0);
@@ -604,7 +552,7 @@ TEST(test_any)
         assert_int_equal(fabric_details(&inv, seed, &details), 0);
         check(&inv, &details, &found);
         fab_findings_destroy(&found);
-        struct hand_without without = hand_without_new(&inv);
+        SCOPED_BY(hand_without_free) struct hand_without without = hand_without_new(&inv);
         hand_copy(&other, &inv, &without, seed);
         hand_finish(&other);
         check(&inv, NULL, &found);
@@ -614,11 +562,5 @@ TEST(test_any)
             assert_string_equal(found.findings[i].where, again.findings[i].where);
             assert_string_equal(found.findings[i].what, again.findings[i].what);
         }
-        hand_without_free(&without);
-        fab_findings_destroy(&found);
-        fab_findings_destroy(&again);
-        fabric_details_destroy(&details);
-        fab_inventory_destroy(&other);
-        fab_inventory_destroy(&inv);
     }
 }

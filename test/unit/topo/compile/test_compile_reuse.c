@@ -1,6 +1,7 @@
 /* Snapshots built from the one before, held against those from nothing, over chains of random edits. */
 #include "test/fabrics/details.h"
 #include "test/unit/edits.h"
+#include "test/unit/snapshot_world.h"
 #include "topo/compile/string_table.h"
 #include "topo/snapshot/reader.h"
 
@@ -13,26 +14,16 @@ struct site {
 
 static void *build(const struct site *site, const struct pmixfab *before, size_t *size)
 {
-    struct fab_planes planes;
-    struct fab_costs costs;
-    struct fab_geometry geometry;
-    struct fab_groups groups;
+    struct layer layer;
     const struct fab_snapshot_meta meta = {
         .name = "ib0", .vendor = "Mellanox", .generation = 1, .before = before};
-    void *bytes = NULL;
-    assert_int_equal(fab_planes_build(&site->inv, FAB_COST_RATE, &planes, NULL), 0);
+    SCOPED(fab_planes) planes = planes_of(&site->inv);
     assert_true(planes.n > 0);
-    const struct fab_plane *plane = &planes.planes[0];
-    assert_int_equal(fab_costs_compute(plane, 1, &costs), 0);
-    assert_int_equal(fab_geometry_compute(plane, &geometry), 0);
-    assert_int_equal(fab_groups_compute(plane, &geometry, FAB_GROUP_LEAF, &groups), 0);
-    assert_int_equal(fab_snapshot_build(plane, &costs, &geometry, &groups, site->told ? &site->details : NULL,
-                                        &meta, &bytes, size),
-                     0);
-    fab_groups_destroy(&groups);
-    fab_geometry_destroy(&geometry);
-    fab_costs_destroy(&costs);
-    fab_planes_destroy(&planes);
+    layer_make(&layer, &planes.planes[0], &meta, site->told ? &site->details : NULL);
+    void *bytes = layer.bytes;
+    *size = layer.size;
+    layer.bytes = NULL;
+    layer_destroy(&layer);
     return bytes;
 }
 
@@ -40,8 +31,7 @@ static struct pmixfab *open_checked(const void *bytes, size_t size)
 {
     struct pmixfab *fab;
     struct fab_err err = {""};
-    if (fab_snapshot_borrow(bytes, size, &fab, &err) != PMIXFAB_OK)
-        fail_msg("%s", err.text);
+    must(fab_snapshot_borrow(bytes, size, &fab, &err), &err);
     return fab;
 }
 
@@ -65,8 +55,7 @@ static void same_section(const struct pmixfab *a, const struct pmixfab *b, enum 
     size_t n = p->count, size = n * p->element;
     assert_int_equal(p->offset, q->offset);
     assert_int_equal(p->count, q->count);
-    char *x = malloc(2 * size + 1), *y = x + size;
-    assert_non_null(x);
+    char *x = must_have(2 * size + 1), *y = x + size;
     memcpy(x, snap_section(a->head, which), size);
     memcpy(y, snap_section(b->head, which), size);
     switch (which) {
@@ -147,19 +136,16 @@ static void edit(struct site *site, struct edits_source *source)
 static void step(const struct site *site, void **last, size_t *last_size, unsigned *tidied)
 {
     size_t size, plain_size, twice_size;
-    struct pmixfab *before = *last == NULL ? NULL : open_checked(*last, *last_size);
+    OWNED(pmixfab_close) struct pmixfab *before = *last == NULL ? NULL : open_checked(*last, *last_size);
     void *bytes = build(site, before, &size), *plain_bytes = build(site, NULL, &plain_size);
+    OWNED(pmixfab_close)
     struct pmixfab *again = open_checked(bytes, size), *plain = open_checked(plain_bytes, plain_size);
     same(again, plain);
     tidy(again, plain);
     *tidied += before != NULL && before->meta->string_bytes > again->meta->string_bytes;
-    void *twice = build(site, again, &twice_size);
+    OWNED(free) void *twice = build(site, again, &twice_size);
     assert_int_equal(twice_size, size);
     assert_memory_equal(twice, bytes, size);
-    free(twice);
-    pmixfab_close(again);
-    pmixfab_close(plain);
-    pmixfab_close(before);
     free(plain_bytes);
     free(*last);
     *last = bytes;
@@ -174,7 +160,7 @@ TEST(chains)
     for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
         struct edits_source source = {1 + f, 1};
         struct site site = {.told = true};
-        void *last = NULL;
+        OWNED(free) void *last = NULL;
         size_t size = 0;
         assert_int_equal(fabric_parse(fabrics[f], &site.inv), 0);
         assert_int_equal(fabric_details(&site.inv, 0, &site.details), 0);
@@ -182,7 +168,6 @@ TEST(chains)
             step(&site, &last, &size, &tidied);
             edit(&site, &source);
         }
-        free(last);
         fabric_details_destroy(&site.details);
         fab_inventory_destroy(&site.inv);
     }
@@ -196,22 +181,19 @@ TEST(little_changes)
     size_t size, other, differ = 0;
     assert_int_equal(fabric_parse("fattree3:8", &site.inv), 0);
     assert_int_equal(fabric_details(&site.inv, 0, &site.details), 0);
-    void *bytes = build(&site, NULL, &size);
-    struct pmixfab *before = open_checked(bytes, size);
+    OWNED(free) void *bytes = build(&site, NULL, &size);
+    OWNED(pmixfab_close) struct pmixfab *before = open_checked(bytes, size);
     struct fab_details *details = &site.details;
     details->pool = realloc(details->pool, details->pool_size + 8);
     assert_non_null(details->pool);
     memcpy(details->pool + details->pool_size, "another", 8);
     details->facts[details->first[details->n_ports] / 2].text = details->pool_size;
     details->pool_size += 8;
-    char *again = build(&site, before, &other);
+    OWNED(free) char *again = build(&site, before, &other);
     assert_int_equal(other, size + 8);
     for (size_t i = 0; i < size; i++)
         differ += again[i] != ((char *)bytes)[i];
     assert_in_range(differ, 4, 64);
-    free(again);
-    pmixfab_close(before);
-    free(bytes);
     fabric_details_destroy(&site.details);
     fab_inventory_destroy(&site.inv);
 }

@@ -4,7 +4,7 @@
  */
 
 #include "test/fabrics/build.h"
-#include "test/unit/test.h"
+#include "test/unit/generated.h"
 #include "topo/cost/cost.h"
 #include "topo/cost/engine.h"
 
@@ -32,8 +32,7 @@ static void plain_search(const struct fab_inventory *inv, uint32_t from, uint64_
 {
     uint32_t n = inv->n_nodes + inv->n_ports, source = vertex(inv, from);
     uint32_t own = inv->ports[from].peer == FAB_NONE ? FAB_NONE : vertex(inv, inv->ports[from].peer);
-    uint8_t *done = calloc(n, 1);
-    assert_non_null(done);
+    OWNED(free) uint8_t *done = must_have(n);
     for (uint32_t v = 0; v < n; v++)
         dist[v] = FAR;
     dist[source] = 0;
@@ -63,7 +62,6 @@ static void plain_search(const struct fab_inventory *inv, uint32_t from, uint64_
                 dist[to] = dist[best] + cost;
         }
     }
-    free(done);
 }
 
 /* The fastest rate among the cables that the search reached. 1 where none is known: costs are 10 then. */
@@ -104,11 +102,9 @@ static void compare_cells(const char *what, const struct fab_plane *plane, const
 static void check_views(const char *what, const struct fab_plane *plane, const uint16_t *want)
 {
     size_t n = plane->n_devices;
-    uint16_t *got = malloc((n * n + 1) * sizeof(*got));
-    assert_non_null(got);
+    OWNED(free) uint16_t *got = must_have((n * n + 1) * sizeof(*got));
     for (unsigned threads = 0; threads <= 3; threads++) {
-        struct fab_costs costs;
-        assert_int_equal(fab_costs_compute(plane, threads, &costs), PMIXFAB_OK);
+        SCOPED(fab_costs) costs = costs_of(plane, threads);
         const struct fab_cost_view *v = &costs.view;
         assert_int_equal(v->n_devices, n);
         for (uint32_t e = 0; e < v->n_edges; e++)
@@ -127,19 +123,15 @@ static void check_views(const char *what, const struct fab_plane *plane, const u
         assert_int_equal(fab_cost_matrix(v, got, threads), PMIXFAB_OK);
         compare_cells(what, plane, got, want);
         assert_int_equal(got[n * n], 0x1234);
-        fab_costs_destroy(&costs);
     }
-    free(got);
 }
 
 static void check_plane(const char *what, const struct fab_plane *plane)
 {
     const struct fab_inventory *inv = plane->inv;
     size_t n = plane->n_devices;
-    uint16_t *want = malloc((n * n + 1) * sizeof(*want));
-    uint64_t *dist = malloc(((size_t)inv->n_nodes + inv->n_ports + 1) * sizeof(*dist)), fastest = 0;
-    assert_non_null(want);
-    assert_non_null(dist);
+    OWNED(free) uint16_t *want = must_have((n * n + 1) * sizeof(*want));
+    uint64_t *dist = must_have(((size_t)inv->n_nodes + inv->n_ports + 1) * sizeof(*dist)), fastest = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t port = plane->devices[i].port;
         if (i == 0) {
@@ -151,17 +143,15 @@ static void check_plane(const char *what, const struct fab_plane *plane)
             want[i * n + j] = plain_cost(plane, i, j, dist);
     }
     check_views(what, plane, want);
-    free(want);
     free(dist);
 }
 
 static void check_model(const char *what, const struct fab_inventory *inv, enum fab_cost_model model)
 {
-    struct fab_planes planes;
+    SCOPED(fab_planes) planes;
     assert_int_equal(fab_planes_build(inv, model, &planes, NULL), PMIXFAB_OK);
     for (uint32_t i = 0; i < planes.n; i++)
         check_plane(what, &planes.planes[i]);
-    fab_planes_destroy(&planes);
 }
 
 /* Both models, and every body of the kernels that this processor can run. */
@@ -235,8 +225,7 @@ TEST(test_every_kind)
                                         "torus:5,5:2",     "mesh:4,3:1",       "mesh:2,3,3:2",
                                         "mesh:1,70:1",     "torus:9,9:1",      "random:12,40,10:3"};
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-        struct fab_inventory inv;
-        assert_int_equal(fabric_parse(kinds[k], &inv), PMIXFAB_OK);
+        SCOPED(fab_inventory) inv = generated(kinds[k]);
         check_all(kinds[k], &inv);
         uint64_t seed = k;
         shuffle_hosts(&inv, &seed);
@@ -244,19 +233,18 @@ TEST(test_every_kind)
         shuffle_rates(&inv, &seed);
         check_all(kinds[k], &inv);
         fab_inventory_destroy(&inv);
-        assert_int_equal(fabric_parse(kinds[k], &inv), PMIXFAB_OK);
+        inv = generated(kinds[k]);
         lose_switches(&inv, 30, &seed);
         check_all(kinds[k], &inv);
         shuffle_rates(&inv, &seed);
         check_all(kinds[k], &inv);
-        fab_inventory_destroy(&inv);
     }
 }
 
 TEST(test_random)
 {
     for (uint64_t seed = 1; seed <= 500; seed++) {
-        struct fab_inventory inv;
+        SCOPED(fab_inventory) inv;
         char what[64];
         uint64_t dice = seed;
         unsigned switches = 1 + (unsigned)(fabric_random_next(&dice) % 20);
@@ -275,7 +263,6 @@ TEST(test_random)
         fab_cost_limit_isa(seed % 3 == 0 ? FAB_ISA_ANY : seed % 3 == 1 ? FAB_ISA_AVX2 : FAB_ISA_AVX512);
         check_model(what, &inv, FAB_COST_RATE);
         check_model(what, &inv, FAB_COST_HOPS);
-        fab_inventory_destroy(&inv);
     }
     fab_cost_limit_isa(FAB_ISA_AVX512);
 }
@@ -285,19 +272,14 @@ TEST(test_many_switches)
 {
     static const char *const kinds[] = {"torus:29,37:1", "random:577,620,900:5"};
     for (size_t k = 0; k < 2; k++) {
-        struct fab_inventory inv;
-        assert_int_equal(fabric_parse(kinds[k], &inv), PMIXFAB_OK);
-        struct fab_planes planes;
-        assert_int_equal(fab_planes_build(&inv, FAB_COST_RATE, &planes, NULL), PMIXFAB_OK);
+        SCOPED(fab_inventory) inv = generated(kinds[k]);
+        SCOPED(fab_planes) planes = planes_of(&inv);
         struct fab_plane *plane = &planes.planes[0];
         size_t n = plane->n_devices;
-        uint64_t *dist = malloc(((size_t)inv.n_nodes + inv.n_ports) * sizeof(*dist));
-        uint16_t *cells = malloc(n * n * sizeof(*cells));
-        assert_non_null(dist);
-        assert_non_null(cells);
+        OWNED(free) uint64_t *dist = must_have(((size_t)inv.n_nodes + inv.n_ports) * sizeof(*dist));
+        OWNED(free) uint16_t *cells = must_have(n * n * sizeof(*cells));
         for (unsigned threads = 1; threads <= 3; threads++) {
-            struct fab_costs costs;
-            assert_int_equal(fab_costs_compute(plane, threads, &costs), PMIXFAB_OK);
+            SCOPED(fab_costs) costs = costs_of(plane, threads);
             assert_int_equal(fab_cost_matrix(&costs.view, cells, threads), PMIXFAB_OK);
             for (uint32_t i = threads; i < n; i += 211) {
                 plain_search(&inv, plane->devices[i].port, plane->fastest_mbps, dist);
@@ -306,12 +288,7 @@ TEST(test_many_switches)
                     assert_int_equal(cells[i * n + j], plain_cost(plane, i, j, dist));
                 }
             }
-            fab_costs_destroy(&costs);
         }
-        free(dist);
-        free(cells);
-        fab_planes_destroy(&planes);
-        fab_inventory_destroy(&inv);
     }
 }
 
@@ -320,19 +297,15 @@ TEST(test_large_matrix)
 {
     static const char *const kinds[] = {"fattree2:8,2,190", "random:60,1501,100:9"};
     for (size_t k = 0; k < 4; k++) {
-        struct fab_inventory inv;
-        struct fab_planes planes;
-        struct fab_costs costs;
         uint64_t seed = k;
-        assert_int_equal(fabric_parse(kinds[k % 2], &inv), PMIXFAB_OK);
+        SCOPED(fab_inventory) inv = generated(kinds[k % 2]);
         if (k >= 2)
             shuffle_hosts(&inv, &seed);
-        assert_int_equal(fab_planes_build(&inv, FAB_COST_RATE, &planes, NULL), PMIXFAB_OK);
-        assert_int_equal(fab_costs_compute(&planes.planes[0], 2, &costs), PMIXFAB_OK);
+        SCOPED(fab_planes) planes = planes_of(&inv);
+        SCOPED(fab_costs) costs = costs_of(&planes.planes[0], 2);
         size_t n = costs.view.n_devices;
         assert_true(n * n * 2 > 4 << 20);
-        uint16_t *memory = malloc((n * n + 40) * sizeof(*memory));
-        assert_non_null(memory);
+        OWNED(free) uint16_t *memory = must_have((n * n + 40) * sizeof(*memory));
         for (unsigned shift = 1; shift < 36; shift += 7) {
             uint16_t *cells = memory + shift;
             memset(memory, 0x5a, (n * n + 40) * sizeof(*memory));
@@ -344,19 +317,14 @@ TEST(test_large_matrix)
             assert_int_equal(cells[-1], 0x5a5a);
             assert_int_equal(cells[n * n], 0x5a5a);
         }
-        free(memory);
-        fab_costs_destroy(&costs);
-        fab_planes_destroy(&planes);
-        fab_inventory_destroy(&inv);
     }
 }
 
 /* A chain of links 960 times slower than the fastest: costs end at 65534, far before the other end. */
 TEST(test_saturation)
 {
-    struct fab_inventory inv;
     char name[32];
-    assert_int_equal(fabric_parse("mesh:1,40:2", &inv), PMIXFAB_OK);
+    SCOPED(fab_inventory) inv = generated("mesh:1,40:2");
     for (unsigned i = 0; i < 39; i++) {
         snprintf(name, sizeof(name), "s0-%u", i);
         assert_int_equal(fabric_set_rate(&inv, name, 2 + 2 * 1 + 1, 1, FAB_SDR), PMIXFAB_OK);
@@ -369,21 +337,16 @@ TEST(test_saturation)
         assert_int_equal(fabric_set_rate(&inv, name, 2 + 2 * 1 + 1, 1, FAB_DDR), PMIXFAB_OK);
     }
     check_all("chain of unequally slow links", &inv);
-    struct fab_planes planes;
-    struct fab_costs costs;
-    assert_int_equal(fab_planes_build(&inv, FAB_COST_RATE, &planes, NULL), PMIXFAB_OK);
-    assert_int_equal(fab_costs_compute(&planes.planes[0], 1, &costs), PMIXFAB_OK);
+    SCOPED(fab_planes) planes = planes_of(&inv);
+    SCOPED(fab_costs) costs = costs_of(&planes.planes[0], 1);
     assert_int_equal(fab_cost_of(&costs.view, 0, 79), 65534);
-    fab_costs_destroy(&costs);
-    fab_planes_destroy(&planes);
-    fab_inventory_destroy(&inv);
 }
 
 /* The smallest fabrics: a lone switch, hosts alone, hosts cabled to each other, to a router, to themselves.
  */
 TEST(test_smallest)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct build b;
     fab_inventory_init(&inv);
     assert_int_equal(fab_inventory_finish(&inv, NULL), PMIXFAB_OK);
@@ -410,16 +373,11 @@ TEST(test_smallest)
     build_cable(&b, first, 1, second, 1, 4, FAB_HDR);
     assert_int_equal(build_end(&b), PMIXFAB_OK);
     check_all("hosts back to back", &inv);
-    struct fab_planes planes;
-    struct fab_costs costs;
-    assert_int_equal(fab_planes_build(&inv, FAB_COST_RATE, &planes, NULL), PMIXFAB_OK);
+    SCOPED(fab_planes) planes = planes_of(&inv);
     assert_int_equal(planes.n, 4);
-    assert_int_equal(fab_costs_compute(&planes.planes[0], 1, &costs), PMIXFAB_OK);
+    SCOPED(fab_costs) costs = costs_of(&planes.planes[0], 1);
     assert_int_equal(fab_cost_of(&costs.view, 0, 1), 10);
     fab_costs_destroy(&costs);
-    assert_int_equal(fab_costs_compute(&planes.planes[3], 1, &costs), PMIXFAB_OK);
+    costs = costs_of(&planes.planes[3], 1);
     assert_int_equal(fab_cost_of(&costs.view, 0, 1), 5);
-    fab_costs_destroy(&costs);
-    fab_planes_destroy(&planes);
-    fab_inventory_destroy(&inv);
 }

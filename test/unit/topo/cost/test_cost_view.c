@@ -94,7 +94,7 @@ TEST(test_any_view)
 
 TEST(test_bad_arguments)
 {
-    struct fab_costs costs;
+    SCOPED(fab_costs) costs;
     struct fab_plane empty = {0};
     uint16_t cell;
     assert_int_equal(fab_costs_compute(NULL, 1, &costs), PMIXFAB_ERR_INVAL);
@@ -104,6 +104,5 @@ TEST(test_bad_arguments)
     assert_int_equal(fab_cost_matrix(&costs.view, NULL, 1), PMIXFAB_OK);
     fab_costs_destroy(&costs);
     assert_int_equal(fab_cost_matrix(NULL, &cell, 1), PMIXFAB_ERR_INVAL);
-    fab_costs_destroy(&costs);
     fab_costs_destroy(NULL);
 }

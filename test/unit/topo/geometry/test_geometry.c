@@ -11,29 +11,11 @@ static void assert_coords(const uint32_t *coords, uint32_t a, uint32_t b, uint32
 /* Fabrics that no generator makes. */
 static uint32_t add_node(struct fab_inventory *inv, uint64_t guid, enum fab_node_kind kind, const char *name)
 {
-    uint32_t index, text = fab_inventory_string(inv, name, strlen(name));
-    struct fab_node node = {.guid = guid, .desc = text, .name = text, .kind = (uint8_t)kind, .num_ports = 36};
+    uint32_t index = hand_node(inv, kind, guid, name, 36, 0);
+    inv->nodes[index].name = inv->nodes[index].desc;
     if (kind == FAB_HCA)
-        node.host = text;
-    assert_int_equal(fab_inventory_add_node(inv, &node, &index), 0);
+        inv->nodes[index].host = inv->nodes[index].desc;
     return index;
-}
-
-static uint32_t add_port(struct fab_inventory *inv, uint32_t node, uint8_t num)
-{
-    uint32_t index;
-    struct fab_port port = {
-        .node = node, .peer = FAB_NONE, .num = num, .state = FAB_PORT_ACTIVE, .width = 4, .speed = FAB_EDR};
-    if (inv->nodes[node].kind == FAB_HCA)
-        port.guid = inv->nodes[node].guid + num;
-    assert_int_equal(fab_inventory_add_port(inv, &port, &index), 0);
-    return index;
-}
-
-static void add_cable(struct fab_inventory *inv, uint32_t a, uint8_t port_a, uint32_t b, uint8_t port_b)
-{
-    uint32_t end = add_port(inv, a, port_a);
-    assert_int_equal(fab_inventory_link(inv, end, add_port(inv, b, port_b)), 0);
 }
 
 static void begin(struct fab_inventory *inv)
@@ -43,12 +25,10 @@ static void begin(struct fab_inventory *inv)
     inv->subnets[0].prefix = FAB_DEFAULT_PREFIX;
 }
 
-static void finish(struct fab_inventory *inv, struct scene *scene)
+static struct scene finish(struct fab_inventory *inv)
 {
-    struct fab_err err = {{0}};
-    if (fab_inventory_finish(inv, &err) != 0)
-        fail_msg("%s", err.text);
-    scene_take(scene, inv);
+    hand_finish(inv);
+    return scene_take(inv);
 }
 
 TEST(names_of_kinds)
@@ -63,10 +43,9 @@ TEST(names_of_kinds)
 TEST(lone_switch)
 {
     struct fab_inventory inv;
-    struct scene scene;
     begin(&inv);
     add_node(&inv, 0x200000, FAB_SWITCH, "alone");
-    finish(&inv, &scene);
+    SCOPED(scene) scene = finish(&inv);
     assert_int_equal(scene.plane->n_switches, 1);
     assert_int_equal(scene.plane->n_devices, 0);
     assert_int_equal(scene.geo.kind, FAB_KIND_SINGLE);
@@ -75,67 +54,58 @@ TEST(lone_switch)
         assert_int_equal(scene.geo.shape[d], 0);
         assert_int_equal(scene.geo.physical_shape[d], 0);
     }
-    scene_free(&scene);
 }
 
 TEST(single_switch)
 {
-    struct scene scene;
-    scene_make(&scene, "random:1,20,0:3", 0);
+    SCOPED(scene) scene = scene_make("random:1,20,0:3", 0);
     assert_int_equal(scene.geo.kind, FAB_KIND_SINGLE);
     scene_assert_sound(&scene);
     for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
-        uint32_t port = scene.inv.ports[scene.inv.ports[scene.plane->devices[i].port].peer].num;
+        uint32_t port = scene.inv->ports[scene.inv->ports[scene.plane->devices[i].port].peer].num;
         assert_coords(scene_logical(&scene, i), 0, 0, port - 1);
         assert_coords(scene_physical(&scene, i), 0, 0, port);
     }
-    scene_free(&scene);
 }
 
 /* A host on one switch of a chain: nothing but a leaf and what stands above it. */
 TEST(one_host)
 {
     struct fab_inventory inv;
-    struct scene scene;
     begin(&inv);
     uint32_t sw = add_node(&inv, 0x200000, FAB_SWITCH, "sw");
-    add_cable(&inv, sw, 7, add_node(&inv, 0x100000, FAB_HCA, "node1"), 1);
-    finish(&inv, &scene);
+    hand_cable(&inv, sw, 7, add_node(&inv, 0x100000, FAB_HCA, "node1"), 1);
+    SCOPED(scene) scene = finish(&inv);
     assert_int_equal(scene.geo.kind, FAB_KIND_SINGLE);
     assert_coords(scene_logical(&scene, 0), 0, 0, 6);
     assert_coords(scene_physical(&scene, 0), 0, 0, 7);
-    scene_free(&scene);
 }
 
 TEST(uncabled_host)
 {
     struct fab_inventory inv;
-    struct scene scene;
     begin(&inv);
-    add_port(&inv, add_node(&inv, 0x100000, FAB_HCA, "node1"), 1);
-    finish(&inv, &scene);
+    hand_port(&inv, add_node(&inv, 0x100000, FAB_HCA, "node1"), 1, 0x100001, 0);
+    SCOPED(scene) scene = finish(&inv);
     assert_int_equal(scene.plane->n_devices, 1);
     assert_int_equal(scene.geo.kind, FAB_KIND_SINGLE);
     assert_coords(scene_logical(&scene, 0), 0, 0, 0);
     assert_coords(scene_physical(&scene, 0), 0, 0, 1);
-    scene_free(&scene);
 }
 
 TEST(back_to_back)
 {
     struct fab_inventory inv;
-    struct scene scene;
     begin(&inv);
     uint32_t a = add_node(&inv, 0x100000, FAB_HCA, "node1");
-    add_cable(&inv, a, 2, add_node(&inv, 0x100010, FAB_HCA, "node2"), 1);
-    finish(&inv, &scene);
+    hand_cable(&inv, a, 2, add_node(&inv, 0x100010, FAB_HCA, "node2"), 1);
+    SCOPED(scene) scene = finish(&inv);
     assert_int_equal(scene.plane->n_devices, 2);
     assert_int_equal(scene.plane->n_switches, 0);
     assert_int_equal(scene.geo.kind, FAB_KIND_SINGLE);
     assert_coords(scene_logical(&scene, 0), 0, 0, 1);
     assert_coords(scene_logical(&scene, 1), 0, 1, 0);
     scene_assert_sound(&scene);
-    scene_free(&scene);
 }
 
 /* Chassis and slots are facts of the inventory; switches are numbered by them, spines left out. */
@@ -149,7 +119,6 @@ TEST(physical_view)
     } leaves[] = {{"a", 2, 1, 9, 2, 2}, {"b", 0, 0, 0, 0, 0}, {"c", 2, 1, 9, 1, 1},
                   {"d", 2, 1, 3, 1, 0}, {"e", 1, 1, 1, 1, 0}, {"f", 0, 0, 0, 0, 1}};
     struct fab_inventory inv;
-    struct scene scene;
     begin(&inv);
     uint32_t spine = add_node(&inv, 0x200000, FAB_SWITCH, "spine");
     inv.nodes[spine].chassis = 2;
@@ -160,19 +129,18 @@ TEST(physical_view)
         inv.nodes[leaf].slot_type = leaves[i].slot_type;
         inv.nodes[leaf].slot = leaves[i].slot;
         inv.nodes[leaf].chip = leaves[i].chip;
-        add_cable(&inv, leaf, 36, spine, i + 1);
+        hand_cable(&inv, leaf, 36, spine, i + 1);
         char host[16];
         snprintf(host, sizeof host, "node%d", i + 1);
-        add_cable(&inv, leaf, 5, add_node(&inv, 0x100000u + 16u * i, FAB_HCA, host), 1);
+        hand_cable(&inv, leaf, 5, add_node(&inv, 0x100000u + 16u * i, FAB_HCA, host), 1);
     }
-    finish(&inv, &scene);
+    SCOPED(scene) scene = finish(&inv);
     for (uint32_t i = 0; i < 6; i++) {
         assert_coords(scene_physical(&scene, i), leaves[i].chassis, leaves[i].expected, 5);
         assert_coords(scene_logical(&scene, i), 0, i, 4);
     }
     assert_coords(scene.geo.physical_shape, 3, 3, 6);
     scene_assert_sound(&scene);
-    scene_free(&scene);
 }
 
 /* Other: one group, edge switches in natural order. A chain and a ring are other, a clique is. */
@@ -181,18 +149,15 @@ TEST(everything_else)
     static const char *const texts[] = {"mesh:9,1:2",      "mesh:2,1:1",      "dragonfly:2,5,0",
                                         "dragonfly:1,3,0", "dragonfly:1,2,1", "dragonfly:2,1,4"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
-        struct scene scene;
-        scene_make(&scene, texts[t], 0);
-        if (scene.geo.kind != FAB_KIND_OTHER)
-            fail_msg("%s is %s", texts[t], fab_kind_name(scene.geo.kind));
+        SCOPED(scene) scene = scene_make(texts[t], 0);
+        scene_assert_kind(&scene, FAB_KIND_OTHER, texts[t]);
         scene_assert_sound(&scene);
         for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
             const struct fab_device *device = &scene.plane->devices[i];
-            uint32_t port = scene.inv.ports[scene.inv.ports[device->port].peer].num;
+            uint32_t port = scene.inv->ports[scene.inv->ports[device->port].peer].num;
             assert_coords(scene_logical(&scene, i), 0, device->sw,
                           port - 1); /* GUIDs are in order of names */
         }
-        scene_free(&scene);
     }
 }
 
@@ -221,19 +186,16 @@ TEST(random_fabrics)
     for (uint64_t seed = 1; seed <= 400; seed++) {
         uint64_t dice = seed;
         char text[64];
-        struct scene scene, again;
         unsigned switches = 1 + (unsigned)(fabric_random_next(&dice) % 25);
         snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches,
                  (unsigned)(fabric_random_next(&dice) % 60),
                  (unsigned)(fabric_random_next(&dice) % (2ull * switches)), (unsigned)seed);
-        scene_make(&scene, text, seed);
+        SCOPED(scene) scene = scene_make(text, seed);
         scene_assert_sound(&scene);
         assert_levels(&scene);
-        scene_change(&again, &scene.inv, REWIRE_NONE);
+        SCOPED(scene) again = scene_change(scene.inv, REWIRE_NONE);
         assert_int_equal(scene.geo.kind, again.geo.kind);
         assert_true(scene_stable(&scene, &again));
-        scene_free(&again);
-        scene_free(&scene);
     }
 }
 

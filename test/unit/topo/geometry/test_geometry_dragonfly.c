@@ -35,12 +35,6 @@ static void assert_groups(const struct scene *scene, unsigned n_groups, bool who
         assert_int_equal(scene_logical(scene, i)[0], scene->geo.pod[plane->devices[i].sw]);
 }
 
-static void assert_dragonfly(const struct scene *scene, const char *what)
-{
-    if (scene->geo.kind != FAB_KIND_DRAGONFLY)
-        fail_msg("%s is %s", what, fab_kind_name(scene->geo.kind));
-}
-
 TEST(canonical)
 {
     static const unsigned sizes[][3] = {{1, 3, 1}, {2, 3, 2}, {1, 4, 1}, {2, 4, 2}, {1, 3, 5},
@@ -49,39 +43,38 @@ TEST(canonical)
         unsigned p = sizes[t][0], a = sizes[t][1], h = sizes[t][2];
         for (uint64_t seed = 0; seed < 5; seed++) {
             char text[32];
-            struct scene scene;
             snprintf(text, sizeof text, "dragonfly:%u,%u,%u", p, a, h);
-            scene_make(&scene, text, seed);
-            assert_dragonfly(&scene, text);
+            SCOPED(scene) scene = scene_make(text, seed);
+            scene_assert_kind(&scene, FAB_KIND_DRAGONFLY, text);
             scene_assert_sound(&scene);
             assert_groups(&scene, a * h + 1, true);
             assert_int_equal(scene.geo.shape[0], a * h + 1);
             assert_int_equal(scene.geo.shape[1], a);
             assert_int_equal(scene.geo.shape[2], p);
-            scene_free(&scene);
         }
     }
 }
 
 TEST(numbers_of_names)
 {
-    struct scene scene;
-    scene_make(&scene, "dragonfly:2,4,3", 0);
+    SCOPED(scene) scene = scene_make("dragonfly:2,4,3", 0);
     for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
         char name[32];
         snprintf(name, sizeof name, "r%u-%u", scene_logical(&scene, i)[0], scene_logical(&scene, i)[1]);
         assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw), name);
     }
-    scene_free(&scene);
 }
 
-/* Groups of `a` routers, `m` cables between each pair of groups (`between` says which), a host a router. */
-static void build_groups(struct fab_inventory *inv, unsigned n, unsigned a, unsigned m,
-                         bool (*between)(unsigned n, unsigned x, unsigned y))
+/* Groups of `a` routers, `m` cables between each pair of groups (`between` says which), a host a router;
+ * dealt anew. */
+static struct scene groups_of(unsigned n, unsigned a, unsigned m,
+                              bool (*between)(unsigned n, unsigned x, unsigned y), uint64_t seed)
 {
+    SCOPED(fab_inventory) inv;
+    struct rewire how = REWIRE_NONE;
     struct build b;
-    unsigned *ports = must_have((size_t)n * a * sizeof *ports);
-    build_begin(&b, inv);
+    OWNED(free) unsigned *ports = must_have((size_t)n * a * sizeof *ports);
+    build_begin(&b, &inv);
     for (unsigned r = 0; r < n * a; r++) {
         build_switch(&b, 254, "r%u-%u", r / a, r % a);
         ports[r] = 2;
@@ -104,8 +97,9 @@ static void build_groups(struct fab_inventory *inv, unsigned n, unsigned a, unsi
             }
         }
     }
-    free(ports);
     assert_int_equal(build_end(&b), 0);
+    how.seed = seed;
+    return scene_change(&inv, how);
 }
 
 static bool all_pairs(unsigned n, unsigned x, unsigned y)
@@ -125,15 +119,6 @@ static bool first_with_all(unsigned n, unsigned x, unsigned y)
     return x == 0 && y > 0;
 }
 
-/* The fabric is taken over. */
-static void relabelled(struct scene *scene, struct fab_inventory *inv, uint64_t seed)
-{
-    struct rewire how = REWIRE_NONE;
-    how.seed = seed;
-    scene_change(scene, inv, how);
-    fab_inventory_destroy(inv);
-}
-
 /* From one cable a pair of groups to several a router. */
 TEST(numbers_of_global_cables)
 {
@@ -143,16 +128,12 @@ TEST(numbers_of_global_cables)
                                         {6, 10, 20}, {17, 16, 1}, {20, 4, 1}, {16, 8, 2}, {12, 6, 1}};
     for (size_t t = 0; t < sizeof sizes / sizeof sizes[0]; t++) {
         for (uint64_t seed = 1; seed < 4; seed++) {
-            struct fab_inventory inv;
-            struct scene scene;
+            SCOPED(scene) scene = groups_of(sizes[t][0], sizes[t][1], sizes[t][2], all_pairs, seed);
             char what[48];
             snprintf(what, sizeof what, "%u groups of %u, %u cables", sizes[t][0], sizes[t][1], sizes[t][2]);
-            build_groups(&inv, sizes[t][0], sizes[t][1], sizes[t][2], all_pairs);
-            relabelled(&scene, &inv, seed);
-            assert_dragonfly(&scene, what);
+            scene_assert_kind(&scene, FAB_KIND_DRAGONFLY, what);
             scene_assert_sound(&scene);
             assert_groups(&scene, sizes[t][0], true);
-            scene_free(&scene);
         }
     }
 }
@@ -160,15 +141,11 @@ TEST(numbers_of_global_cables)
 /* Routers at one place of nine groups of eight form groups of nine themselves: those are taken. */
 TEST(hyperx)
 {
-    struct fab_inventory inv;
-    struct scene scene;
-    build_groups(&inv, 9, 8, 8, all_pairs);
-    relabelled(&scene, &inv, 7);
-    assert_dragonfly(&scene, "a HyperX");
+    SCOPED(scene) scene = groups_of(9, 8, 8, all_pairs, 7);
+    scene_assert_kind(&scene, FAB_KIND_DRAGONFLY, "a HyperX");
     assert_int_equal(scene.geo.shape[0], 8);
     assert_int_equal(scene.geo.shape[1], 9);
     scene_assert_sound(&scene);
-    scene_free(&scene);
 }
 
 TEST(not_a_dragonfly)
@@ -189,14 +166,9 @@ TEST(not_a_dragonfly)
         {1, 6, 0, all_pairs},      /* one group */
     };
     for (size_t t = 0; t < sizeof groups / sizeof groups[0]; t++) {
-        struct fab_inventory inv;
-        struct scene scene;
-        build_groups(&inv, groups[t].n, groups[t].a, groups[t].m, groups[t].between);
-        relabelled(&scene, &inv, t + 1);
-        if (scene.geo.kind != FAB_KIND_OTHER)
-            fail_msg("case %u is %s", (unsigned)t, fab_kind_name(scene.geo.kind));
+        SCOPED(scene) scene = groups_of(groups[t].n, groups[t].a, groups[t].m, groups[t].between, t + 1);
+        scene_assert_kind(&scene, FAB_KIND_OTHER, "a case");
         scene_assert_sound(&scene);
-        scene_free(&scene);
     }
 }
 
@@ -205,74 +177,59 @@ TEST(any_cable_pulled)
 {
     static const char *const texts[] = {"dragonfly:1,3,1", "dragonfly:2,4,1", "dragonfly:1,5,2"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
-        struct scene whole, less;
-        scene_make(&whole, texts[t], t + 1);
-        for (uint32_t i = 0; i < whole.inv.n_ports; i++) {
-            struct rewire how = REWIRE_NONE;
-            uint32_t peer = whole.inv.ports[i].peer, a = whole.inv.ports[i].node;
-            if (peer == FAB_NONE || peer < i || whole.inv.nodes[a].kind != FAB_SWITCH)
+        SCOPED(scene) whole = scene_make(texts[t], t + 1);
+        for (uint32_t i = 0; i < whole.inv->n_ports; i++) {
+            uint32_t peer = whole.inv->ports[i].peer, a = whole.inv->ports[i].node;
+            if (peer == FAB_NONE || peer < i || whole.inv->nodes[a].kind != FAB_SWITCH)
                 continue;
-            how.lose_cable = i;
-            scene_change(&less, &whole.inv, how);
-            const char *names[2] = {fab_str(&whole.inv, whole.inv.nodes[a].desc),
-                                    fab_str(&whole.inv, whole.inv.nodes[whole.inv.ports[peer].node].desc)};
+            SCOPED(scene) less = scene_change(whole.inv, without_cable(i));
+            const char *names[2] = {fab_str(whole.inv, whole.inv->nodes[a].desc),
+                                    fab_str(whole.inv, whole.inv->nodes[whole.inv->ports[peer].node].desc)};
             bool inside = strtoul(names[0] + 1, NULL, 10) == strtoul(names[1] + 1, NULL, 10);
             if (inside && t == 0) {
                 assert_int_equal(less.geo.kind, FAB_KIND_OTHER);
             } else {
-                assert_dragonfly(&less, texts[t]);
+                scene_assert_kind(&less, FAB_KIND_DRAGONFLY, texts[t]);
                 assert_true(scene_stable(&whole, &less));
             }
             scene_assert_sound(&less);
-            scene_free(&less);
         }
-        scene_free(&whole);
     }
 }
 
 /* An additional cable anywhere: explained as a global one, and nobody moves. */
 TEST(any_cable_added)
 {
-    struct scene whole, more;
-    scene_make(&whole, "dragonfly:1,6,1", 4);
+    SCOPED(scene) whole = scene_make("dragonfly:1,6,1", 4);
+    const struct fab_vertex *switches = whole.plane->switches;
     for (uint32_t a = 0; a < whole.plane->n_switches; a++) {
         for (uint32_t b = a + 1; b < whole.plane->n_switches; b++) {
-            struct rewire how = REWIRE_NONE;
-            how.add[0] = whole.plane->switches[a].node;
-            how.add[1] = whole.plane->switches[b].node;
-            scene_change(&more, &whole.inv, how);
-            assert_dragonfly(&more, "with a cable more");
+            SCOPED(scene) more = scene_change(whole.inv, with_cable(switches[a].node, switches[b].node));
+            scene_assert_kind(&more, FAB_KIND_DRAGONFLY, "with a cable more");
             assert_true(scene_stable(&whole, &more));
-            scene_free(&more);
         }
     }
-    scene_free(&whole);
 }
 
 TEST(routers_lost_and_idle)
 {
-    struct scene whole, less;
-    scene_make(&whole, "dragonfly:2,5,2", 0);
-    struct rewire idle = REWIRE_NONE, lost = REWIRE_NONE;
-    idle.lose_hosts = lost.lose_node = scene_node(&whole, "r4-2");
-    scene_change(&less, &whole.inv, idle);
-    assert_dragonfly(&less, "with an idle router");
-    assert_true(scene_stable(&whole, &less));
-    scene_free(&less);
+    SCOPED(scene) whole = scene_make("dragonfly:2,5,2", 0);
+    const uint32_t router = scene_node(&whole, "r4-2");
+    SCOPED(scene) idle = scene_change(whole.inv, without_hosts(router));
+    scene_assert_kind(&idle, FAB_KIND_DRAGONFLY, "with an idle router");
+    assert_true(scene_stable(&whole, &idle));
 
-    scene_change(&less, &whole.inv, lost);
-    assert_dragonfly(&less, "without a router");
+    SCOPED(scene) less = scene_change(whole.inv, without_node(router));
+    scene_assert_kind(&less, FAB_KIND_DRAGONFLY, "without a router");
     assert_groups(&less, 11, true);
     for (uint32_t i = 0; i < less.plane->n_devices; i++) {
-        unsigned group, router;
+        unsigned group, was;
         const uint32_t *at = scene_logical(&less, i);
-        assert_int_equal(sscanf(scene_old_name(&less, less.plane->devices[i].sw), "r%u-%u", &group, &router),
-                         2);
+        const char *name = scene_old_name(&less, less.plane->devices[i].sw);
+        assert_int_equal(sscanf(name, "r%u-%u", &group, &was), 2);
         assert_int_equal(at[0], group);
-        assert_int_equal(at[1], group == 4 && router > 2 ? router - 1 : router);
+        assert_int_equal(at[1], group == 4 && was > 2 ? was - 1 : was);
     }
-    scene_free(&less);
-    scene_free(&whole);
 }
 
 /* What is still claimed after many cables are gone is still right. */
@@ -280,21 +237,14 @@ TEST(many_cables_pulled)
 {
     for (uint64_t seed = 1; seed <= 8; seed++) {
         uint64_t dice = seed;
-        struct scene now, next;
-        scene_make(&now, "dragonfly:1,6,1", seed);
+        SCOPED(scene) now = scene_make("dragonfly:1,6,1", seed);
         for (unsigned pulled = 0; pulled < 40; pulled++) {
-            struct rewire how = REWIRE_NONE;
-            how.lose_cable = (uint32_t)(fabric_random_next(&dice) % now.inv.n_ports);
-            scene_change(&next, &now.inv, how);
-            scene_free(&now);
-            scene_change(&now, &next.inv, REWIRE_NONE);
-            scene_free(&next);
+            scene_replace(&now, without_cable((uint32_t)(fabric_random_next(&dice) % now.inv->n_ports)));
             assert_true(now.geo.kind == FAB_KIND_DRAGONFLY || now.geo.kind == FAB_KIND_OTHER);
             if (now.geo.kind == FAB_KIND_DRAGONFLY)
                 assert_groups(&now, 7, false);
             scene_assert_sound(&now);
         }
-        scene_free(&now);
     }
 }
 
@@ -304,12 +254,10 @@ TEST(by_chance)
     for (unsigned seed = 1; seed <= 500; seed++) {
         uint64_t dice = seed;
         char text[64];
-        struct scene scene;
         unsigned switches = 8 + (unsigned)(fabric_random_next(&dice) % 10);
         snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches, 20u,
                  switches * (unsigned)(fabric_random_next(&dice) % 5), seed);
-        scene_make(&scene, text, 0);
+        SCOPED(scene) scene = scene_make(text, 0);
         assert_int_not_equal(scene.geo.kind, FAB_KIND_DRAGONFLY);
-        scene_free(&scene);
     }
 }

@@ -51,12 +51,11 @@ static uint32_t distance(const struct scene *scene, uint32_t a, uint32_t b)
 static void assert_distances(const struct scene *scene)
 {
     const struct fab_plane *plane = scene->plane;
-    uint32_t *hops = all_hops(plane);
+    OWNED(free) uint32_t *hops = all_hops(plane);
     for (uint32_t a = 0; a < plane->n_devices; a++)
         for (uint32_t b = 0; b < plane->n_devices; b++)
             assert_int_equal(distance(scene, a, b),
                              hops[(size_t)plane->devices[a].sw * plane->n_switches + plane->devices[b].sw]);
-    free(hops);
 }
 
 static int descending(const void *a, const void *b)
@@ -93,23 +92,20 @@ static void check_size(const unsigned *size, unsigned n, bool wrap, unsigned hos
 {
     unsigned shape[6] = {0};
     char text[64];
-    struct scene scene;
     enum fab_kind kind = expected(size, n, wrap, shape);
     if (n == 2)
         snprintf(text, sizeof text, "%s:%u,%u:%u", wrap ? "torus" : "mesh", size[0], size[1], hosts);
     else
         snprintf(text, sizeof text, "%s:%u,%u,%u:%u", wrap ? "torus" : "mesh", size[0], size[1], size[2],
                  hosts);
-    scene_make(&scene, text, seed);
-    if (scene.geo.kind != kind)
-        fail_msg("%s is %s, seed %u", text, fab_kind_name(scene.geo.kind), (unsigned)seed);
+    SCOPED(scene) scene = scene_make(text, seed);
+    scene_assert_kind(&scene, kind, text);
     unsigned dims = grid_dims(kind);
     assert_int_equal(scene.geo.dims, dims + (hosts > 1));
     for (unsigned d = 0; d < dims; d++)
         assert_int_equal(scene.geo.shape[d], shape[d]);
     scene_assert_sound(&scene);
     assert_distances(&scene);
-    scene_free(&scene);
 }
 
 TEST(all_sizes_2d)
@@ -148,8 +144,7 @@ TEST(orientation)
                                         "torus:6,4,3:1"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         for (uint64_t seed = 1; seed <= 20; seed++) {
-            struct scene scene;
-            scene_make(&scene, texts[t], seed);
+            SCOPED(scene) scene = scene_make(texts[t], seed);
             const struct fab_plane *plane = scene.plane;
             uint32_t origin = 0;
             for (uint32_t s = 1; s < plane->n_switches; s++)
@@ -163,7 +158,6 @@ TEST(orientation)
                 if (plane->devices[i].sw == plane->adj[plane->switches[origin].adj_first].to)
                     assert_int_equal(sum, 1);
             }
-            scene_free(&scene);
         }
     }
 }
@@ -175,43 +169,34 @@ TEST(one_cable_more_or_less)
                                         "mesh:3,3,2:1", "torus:3,3,3:1", "torus:4,3,2:1", "torus:6,6:2",
                                         "torus:3,6:1",  "mesh:2,2:1"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
-        struct scene whole, changed;
-        scene_make(&whole, texts[t], t + 1);
+        SCOPED(scene) whole = scene_make(texts[t], t + 1);
         assert_true(scene_is_grid(&whole));
-        for (uint32_t i = 0; i < whole.inv.n_ports; i++) {
-            struct rewire how = REWIRE_NONE;
-            uint32_t peer = whole.inv.ports[i].peer;
-            if (whole.inv.nodes[whole.inv.ports[i].node].kind != FAB_SWITCH || peer < i ||
-                whole.inv.nodes[whole.inv.ports[peer].node].kind != FAB_SWITCH)
+        for (uint32_t i = 0; i < whole.inv->n_ports; i++) {
+            uint32_t peer = whole.inv->ports[i].peer;
+            if (whole.inv->nodes[whole.inv->ports[i].node].kind != FAB_SWITCH || peer < i ||
+                whole.inv->nodes[whole.inv->ports[peer].node].kind != FAB_SWITCH)
                 continue;
-            how.lose_cable = i;
-            scene_change(&changed, &whole.inv, how);
-            if (changed.geo.kind != FAB_KIND_OTHER)
-                fail_msg("%s less a cable is %s", texts[t], fab_kind_name(changed.geo.kind));
+            SCOPED(scene) changed = scene_change(whole.inv, without_cable(i));
+            scene_assert_kind(&changed, FAB_KIND_OTHER, texts[t]);
             scene_assert_sound(&changed);
-            scene_free(&changed);
         }
         uint32_t n = whole.plane->n_switches;
         for (uint32_t a = 0; a < n; a++) {
             for (uint32_t b = a + 1; b < n; b++) {
-                struct rewire how = REWIRE_NONE;
                 const struct fab_vertex *v = &whole.plane->switches[a];
                 bool parallel = false;
                 for (uint32_t e = v->adj_first; e < v->adj_first + v->n_adj; e++)
                     parallel = parallel || whole.plane->adj[e].to == b;
-                how.add[0] = v->node;
-                how.add[1] = whole.plane->switches[b].node;
-                scene_change(&changed, &whole.inv, how);
+                SCOPED(scene)
+                changed = scene_change(whole.inv, with_cable(v->node, whole.plane->switches[b].node));
                 enum fab_kind kind = changed.geo.kind;
                 /* A second cable in parallel changes nothing. */
                 if (parallel)
                     assert_true(kind == whole.geo.kind && scene_stable(&whole, &changed));
                 else if (kind != FAB_KIND_OTHER)
                     fail_msg("%s and a cable is %s", texts[t], fab_kind_name(kind));
-                scene_free(&changed);
             }
         }
-        scene_free(&whole);
     }
 }
 
@@ -223,16 +208,14 @@ TEST(by_chance)
     for (unsigned seed = 1; seed <= 3000; seed++) {
         uint64_t dice = seed;
         char text[64];
-        struct scene scene;
         unsigned switches = 4 + 2 * (unsigned)(fabric_random_next(&dice) % 3);
         snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches, 20u,
                  1 + (unsigned)(fabric_random_next(&dice) % switches), seed);
-        scene_make(&scene, text, 0);
+        SCOPED(scene) scene = scene_make(text, 0);
         if (scene_is_grid(&scene)) {
             claimed++;
             assert_distances(&scene);
         }
-        scene_free(&scene);
     }
     assert_true(claimed > 0);
 }
@@ -240,50 +223,33 @@ TEST(by_chance)
 /* Cut the devices off most switches: the grid stays, the shape too. */
 TEST(idle_switches)
 {
-    struct scene whole, part;
-    scene_make(&whole, "torus:6,5:1", 5);
+    SCOPED(scene) whole = scene_make("torus:6,5:1", 5);
     uint32_t nodes[30];
     for (uint32_t s = 0; s < 30; s++)
         nodes[s] = whole.plane->switches[s].node;
-    struct rewire how = REWIRE_NONE;
     for (uint32_t s = 0; s < 27; s++) {
-        how.lose_hosts = nodes[s];
-        scene_change(&part, &whole.inv, how);
+        struct scene part = scene_change(whole.inv, without_hosts(nodes[s]));
         assert_int_equal(part.geo.kind, FAB_KIND_TORUS_2D);
         assert_int_equal(part.plane->n_devices, 29 - s);
         assert_int_equal(part.geo.shape[0], 6);
         assert_int_equal(part.geo.shape[1], 5);
         assert_true(scene_stable(&whole, &part));
         scene_assert_sound(&part);
-        scene_free(&whole);
+        scene_destroy(&whole);
         whole = part;
-        whole.plane = &whole.planes.planes[0];
-        whole.planes.planes[0].inv = &whole.inv;
     }
-    scene_free(&whole);
 }
 
 /* Rings in one dimension, ends in the other. */
 TEST(cylinder)
 {
-    struct scene mesh, one, two, three;
-    struct rewire how = REWIRE_NONE;
-    scene_make(&mesh, "mesh:5,3:1", 0);
-    how.add[0] = scene_node(&mesh, "s0-0");
-    how.add[1] = scene_node(&mesh, "s4-0");
-    scene_change(&one, &mesh.inv, how);
-    how.add[0] = scene_node(&one, "s0-1");
-    how.add[1] = scene_node(&one, "s4-1");
-    scene_change(&two, &one.inv, how);
-    how.add[0] = scene_node(&two, "s0-2");
-    how.add[1] = scene_node(&two, "s4-2");
-    scene_change(&three, &two.inv, how);
-    assert_int_equal(mesh.geo.kind, FAB_KIND_MESH_2D);
-    assert_int_equal(one.geo.kind, FAB_KIND_OTHER);
-    assert_int_equal(two.geo.kind, FAB_KIND_OTHER);
-    assert_int_equal(three.geo.kind, FAB_KIND_OTHER);
-    scene_free(&mesh);
-    scene_free(&one);
-    scene_free(&two);
-    scene_free(&three);
+    SCOPED(scene) scene = scene_make("mesh:5,3:1", 0);
+    assert_int_equal(scene.geo.kind, FAB_KIND_MESH_2D);
+    for (unsigned row = 0; row < 3; row++) {
+        char ends[2][16];
+        snprintf(ends[0], sizeof ends[0], "s0-%u", row);
+        snprintf(ends[1], sizeof ends[1], "s4-%u", row);
+        scene_replace(&scene, with_cable(scene_node(&scene, ends[0]), scene_node(&scene, ends[1])));
+        assert_int_equal(scene.geo.kind, FAB_KIND_OTHER);
+    }
 }

@@ -29,28 +29,24 @@ static struct counts {
 static void publish(struct published *p, const struct fab_inventory *inv, const struct pmixfab *before)
 {
     struct fab_err err = {{0}};
-    struct fab_costs costs;
-    struct fab_groups groups;
+    SCOPED(fab_groups) groups;
     size_t size;
     const struct fab_snapshot_meta meta = {.name = "p"};
     memset(p, 0, sizeof(*p));
     p->inv = *inv;
-    if (fab_planes_build(&p->inv, FAB_COST_RATE, &p->planes, &err) != 0)
-        fail_msg("%s", err.text);
+    must(fab_planes_build(&p->inv, FAB_COST_RATE, &p->planes, &err), &err);
     assert_true(p->planes.n > 0);
     p->plane = &p->planes.planes[0];
     assert_int_equal(fab_geometry_settle(p->plane, before, &p->geometry), 0);
     assert_int_equal(fab_geometry_compute(p->plane, &p->plain), 0);
-    assert_int_equal(fab_costs_compute(p->plane, 1, &costs), 0);
+    SCOPED(fab_costs) costs = costs_of(p->plane, 1);
     assert_int_equal(fab_groups_compute(p->plane, &p->geometry, FAB_GROUP_LEAF, &groups), 0);
     assert_int_equal(
         fab_snapshot_build(p->plane, &costs, &p->geometry, &groups, NULL, &meta, &p->bytes, &size), 0);
     assert_int_equal(fab_snapshot_borrow(p->bytes, size, &p->fab, &err), 0);
-    fab_groups_destroy(&groups);
-    fab_costs_destroy(&costs);
 }
 
-static void unpublish(struct published *p)
+static void published_destroy(struct published *p)
 {
     pmixfab_close(p->fab);
     free(p->bytes);
@@ -199,19 +195,19 @@ static void run_chain(const char *fabric, uint64_t seed, unsigned steps, unsigne
         snprintf(what, sizeof(what), "%s, seed %llu, step %u", fabric, (unsigned long long)seed, step);
         if (before.plane == NULL || before.plane->n_switches < nodes / 2 || before.plane->n_devices < 2) {
             if (before.plane != NULL)
-                unpublish(&before);
+                published_destroy(&before);
             make(fabric, &inv);
             publish(&before, &inv, NULL);
             nodes = before.plane->n_switches;
         }
-        assert_int_equal(fab_inventory_copy(&inv, &before.inv), 0);
+        inv = inventory_copy(&before.inv);
         edits_random(&inv, &source, kinds, most);
         publish(&after, &inv, before.fab);
         compare(what, &before, &after);
-        unpublish(&before);
+        published_destroy(&before);
         before = after;
     }
-    unpublish(&before);
+    published_destroy(&before);
 }
 
 TEST(random_edits)
@@ -272,14 +268,14 @@ TEST(replaced_switches)
         make(fabrics[f], &inv);
         publish(&before, &inv, NULL);
         for (unsigned step = 0; step < 40; step++) {
-            assert_int_equal(fab_inventory_copy(&inv, &before.inv), 0);
+            inv = inventory_copy(&before.inv);
             edits_random(&inv, &source, 1u << EDIT_REPLACE_SWITCH, 3);
             publish(&after, &inv, before.fab);
             assert_all_stay(fabrics[f], &before, &after);
-            unpublish(&before);
+            published_destroy(&before);
             before = after;
         }
-        unpublish(&before);
+        published_destroy(&before);
     }
 }
 
@@ -291,35 +287,29 @@ TEST(grids_that_grow)
         {"torus:4,5:1", "torus:6,5:1"}, {"torus:3,3,3:1", "torus:4,3,3:1"}, {"torus:4,4:1", "torus:5,4:1"},
     };
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        struct published small, large, again;
-        struct fab_inventory inv;
-        assert_int_equal(fabric_parse(sizes[i][0], &inv), 0);
+        SCOPED(published) small, large, again;
+        struct fab_inventory inv = generated(sizes[i][0]);
         publish(&small, &inv, NULL);
-        assert_int_equal(fabric_parse(sizes[i][1], &inv), 0);
+        inv = generated(sizes[i][1]);
         publish(&large, &inv, small.fab);
         assert_all_stay(sizes[i][1], &small, &large);
-        assert_int_equal(fabric_parse(sizes[i][0], &inv), 0);
+        inv = generated(sizes[i][0]);
         publish(&again, &inv, large.fab);
         assert_all_stay(sizes[i][0], &large, &again);
-        unpublish(&small);
-        unpublish(&large);
-        unpublish(&again);
     }
 }
 
 /* Lost, the others stay where they are; a newcomer takes the lowest number that is free. */
 TEST(holes_are_filled)
 {
-    struct published all, lost, back;
-    struct fab_inventory inv;
-    struct edits edits;
+    SCOPED(published) all, lost, back;
+    SCOPED_BY(edits_end) struct edits edits;
     struct edits_source source = {1, 1};
-    assert_int_equal(fabric_parse("fattree2:4,2,1", &inv), 0);
+    struct fab_inventory inv = generated("fattree2:4,2,1");
     publish(&all, &inv, NULL);
     edits_begin(&edits, &all.inv);
     edits.drop_node[fabric_find(&all.inv, "leaf2")] = 1;
     edits_apply(&all.inv, &edits, &source, &inv);
-    edits_end(&edits);
     publish(&lost, &inv, all.fab);
     assert_int_equal(lost.plane->n_devices, 3);
     static const uint32_t ranks[] = {0, 2, 3};
@@ -327,11 +317,8 @@ TEST(holes_are_filled)
         assert_int_equal(lost.geometry.logical[3 * i + 1], ranks[i]);
     assert_int_equal(lost.geometry.shape[1], 4);
     assert_int_equal(lost.plain.shape[1], 3);
-    assert_int_equal(fabric_parse("fattree2:4,2,1", &inv), 0);
+    inv = generated("fattree2:4,2,1");
     publish(&back, &inv, lost.fab);
     for (uint32_t i = 0; i < 4; i++)
         assert_int_equal(back.geometry.logical[3 * i + 1], i);
-    unpublish(&all);
-    unpublish(&lost);
-    unpublish(&back);
 }

@@ -2,12 +2,6 @@
  * hands. */
 #include "test/unit/rewire.h"
 
-static void assert_kind(const struct scene *scene, enum fab_kind kind, const char *what)
-{
-    if (scene->geo.kind != kind)
-        fail_msg("%s is %s", what, fab_kind_name(scene->geo.kind));
-}
-
 /* Leaves are numbered by their names as they are now, within the pods of the generator. */
 TEST(two_levels)
 {
@@ -16,32 +10,30 @@ TEST(two_levels)
                                         "fattree2:1,2,3", "fattree2:4,4,1"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         for (uint64_t seed = 0; seed < 10; seed++) {
-            struct scene scene;
-            scene_make(&scene, texts[t], seed);
+            SCOPED(scene) scene = scene_make(texts[t], seed);
             const struct fab_plane *plane = scene.plane;
-            assert_kind(&scene, FAB_KIND_FATTREE_2, texts[t]);
+            scene_assert_kind(&scene, FAB_KIND_FATTREE_2, texts[t]);
             scene_assert_sound(&scene);
             assert_int_equal(scene.geo.shape[0], 1);
             for (uint32_t i = 0; i < plane->n_devices; i++) {
                 const struct fab_device *device = &plane->devices[i];
                 const char *name =
-                    fab_str(&scene.inv, scene.inv.nodes[plane->switches[device->sw].node].name);
+                    fab_str(scene.inv, scene.inv->nodes[plane->switches[device->sw].node].name);
                 uint32_t before = 0;
                 for (uint32_t s = 0; s < plane->n_switches; s++)
                     before +=
                         plane->switches[s].n_devices > 0 &&
-                        fab_natural_cmp(fab_str(&scene.inv, scene.inv.nodes[plane->switches[s].node].name),
+                        fab_natural_cmp(fab_str(scene.inv, scene.inv->nodes[plane->switches[s].node].name),
                                         name) < 0;
                 assert_int_equal(scene_logical(&scene, i)[0], 0);
                 assert_int_equal(scene_logical(&scene, i)[1], before);
                 assert_int_equal(scene_logical(&scene, i)[2],
-                                 scene.inv.ports[scene.inv.ports[device->port].peer].num - 1);
+                                 scene.inv->ports[scene.inv->ports[device->port].peer].num - 1);
             }
             for (uint32_t s = 0; s < plane->n_switches; s++) {
                 assert_int_equal(scene.geo.level[s], scene_old_name(&scene, s)[0] == 's');
                 assert_int_equal(scene.geo.pod[s], 0);
             }
-            scene_free(&scene);
         }
     }
 }
@@ -77,16 +69,14 @@ TEST(three_levels)
     for (unsigned k = 2; k <= 12; k += 2) {
         for (uint64_t seed = 0; seed < 6; seed++) {
             char text[32];
-            struct scene scene;
             snprintf(text, sizeof text, "fattree3:%u", k);
-            scene_make(&scene, text, seed);
-            assert_kind(&scene, FAB_KIND_FATTREE_3, text);
+            SCOPED(scene) scene = scene_make(text, seed);
+            scene_assert_kind(&scene, FAB_KIND_FATTREE_3, text);
             scene_assert_sound(&scene);
             assert_int_equal(scene.geo.shape[0], k);
             assert_int_equal(scene.geo.shape[1], k / 2);
             assert_int_equal(scene.geo.shape[2], k / 2);
             assert_pods(&scene);
-            scene_free(&scene);
         }
     }
 }
@@ -94,21 +84,19 @@ TEST(three_levels)
 /* With the generator's own names the numbers are those in the names. */
 TEST(numbers_of_names)
 {
-    struct scene scene;
-    scene_make(&scene, "fattree3:8", 0);
+    SCOPED(scene) scene = scene_make("fattree3:8", 0);
     for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
         char name[32];
         snprintf(name, sizeof name, "leaf%u-%u", scene_logical(&scene, i)[0], scene_logical(&scene, i)[1]);
         assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw), name);
     }
-    scene_free(&scene);
-    scene_make(&scene, "fattree2:25,3,1", 0);
+    scene_destroy(&scene);
+    scene = scene_make("fattree2:25,3,1", 0);
     for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
         char name[32];
         snprintf(name, sizeof name, "leaf%u", scene_logical(&scene, i)[1] + 1);
         assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw), name);
     }
-    scene_free(&scene);
 }
 
 static bool is_switch_cable(const struct fab_inventory *inv, uint32_t port)
@@ -121,16 +109,14 @@ static bool is_switch_cable(const struct fab_inventory *inv, uint32_t port)
 /* A change that leaves all in one plane must leave kind and coordinates as they were. */
 static void assert_steady(const struct scene *whole, struct rewire how, const char *text)
 {
-    struct scene changed;
-    scene_change(&changed, &whole->inv, how);
+    SCOPED(scene) changed = scene_change(whole->inv, how);
     bool parted = changed.planes.n > 1;
     if (!parted) {
-        assert_kind(&changed, whole->geo.kind, text);
+        scene_assert_kind(&changed, whole->geo.kind, text);
         if (!scene_stable(whole, &changed))
             fail_msg("%s: coordinates moved", text);
     }
     scene_assert_sound(&changed);
-    scene_free(&changed);
 }
 
 static const char *const steady_trees[] = {"fattree2:6,3,2", "fattree2:3,2,2", "fattree2:4,2,1,2",
@@ -140,15 +126,11 @@ static const char *const steady_trees[] = {"fattree2:6,3,2", "fattree2:3,2,2", "
 TEST(any_cable_pulled)
 {
     for (size_t t = 0; t < sizeof steady_trees / sizeof steady_trees[0]; t++) {
-        struct scene whole;
-        scene_make(&whole, steady_trees[t], t);
-        for (uint32_t i = 0; i < whole.inv.n_ports; i++) {
-            struct rewire how = REWIRE_NONE;
-            how.lose_cable = i;
-            if (is_switch_cable(&whole.inv, i))
-                assert_steady(&whole, how, steady_trees[t]);
+        SCOPED(scene) whole = scene_make(steady_trees[t], t);
+        for (uint32_t i = 0; i < whole.inv->n_ports; i++) {
+            if (is_switch_cable(whole.inv, i))
+                assert_steady(&whole, without_cable(i), steady_trees[t]);
         }
-        scene_free(&whole);
     }
 }
 
@@ -156,15 +138,11 @@ TEST(any_cable_pulled)
 TEST(any_spine_lost)
 {
     for (size_t t = 0; t < sizeof steady_trees / sizeof steady_trees[0]; t++) {
-        struct scene whole;
-        scene_make(&whole, steady_trees[t], t + 100);
+        SCOPED(scene) whole = scene_make(steady_trees[t], t + 100);
         for (uint32_t s = 0; s < whole.plane->n_switches; s++) {
-            struct rewire how = REWIRE_NONE;
-            how.lose_node = whole.plane->switches[s].node;
             if (whole.plane->switches[s].n_devices == 0)
-                assert_steady(&whole, how, steady_trees[t]);
+                assert_steady(&whole, without_node(whole.plane->switches[s].node), steady_trees[t]);
         }
-        scene_free(&whole);
     }
 }
 
@@ -174,21 +152,16 @@ TEST(any_leaf_idle)
     static const char *const texts[] = {"fattree2:6,3,2", "fattree2:3,2,2", "fattree2:2,2,1", "fattree3:4",
                                         "fattree3:6"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
-        struct scene whole;
-        scene_make(&whole, texts[t], t);
+        SCOPED(scene) whole = scene_make(texts[t], t);
         for (uint32_t s = 0; s < whole.plane->n_switches; s++) {
-            struct rewire how = REWIRE_NONE;
-            struct scene idle;
-            how.lose_hosts = whole.plane->switches[s].node;
+            const struct rewire how = without_hosts(whole.plane->switches[s].node);
             if (whole.plane->switches[s].n_devices == 0)
                 continue;
             assert_steady(&whole, how, texts[t]);
-            scene_change(&idle, &whole.inv, how);
+            SCOPED(scene) idle = scene_change(whole.inv, how);
             assert_int_equal(idle.geo.level[s], 2);
             assert_int_equal(idle.geo.pod[s], whole.geo.pod[s]);
-            scene_free(&idle);
         }
-        scene_free(&whole);
     }
 }
 
@@ -197,45 +170,31 @@ TEST(many_cables_pulled)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         uint64_t dice = seed;
-        struct scene whole, now;
-        scene_make(&whole, "fattree2:8,6,2", seed);
-        scene_change(&now, &whole.inv, REWIRE_NONE);
+        SCOPED(scene) whole = scene_make("fattree2:8,6,2", seed), now = scene_change(whole.inv, REWIRE_NONE);
         for (unsigned pulled = 0; pulled < 24;) {
-            uint32_t port = (uint32_t)(fabric_random_next(&dice) % now.inv.n_ports);
-            struct rewire how = REWIRE_NONE;
-            struct scene next;
-            how.lose_cable = port;
-            if (!is_switch_cable(&now.inv, port))
+            uint32_t port = (uint32_t)(fabric_random_next(&dice) % now.inv->n_ports);
+            if (!is_switch_cable(now.inv, port))
                 continue;
-            scene_change(&next, &now.inv, how);
-            scene_free(&now);
-            scene_change(&now, &next.inv, REWIRE_NONE);
-            scene_free(&next);
+            scene_replace(&now, without_cable(port));
             if (now.planes.n > 1)
                 break;
             pulled++;
-            assert_kind(&now, FAB_KIND_FATTREE_2, "half a tree");
+            scene_assert_kind(&now, FAB_KIND_FATTREE_2, "half a tree");
             assert_true(scene_stable(&whole, &now));
         }
-        scene_free(&now);
-        scene_free(&whole);
     }
 }
 
 /* Only the leaves behind a lost one move, and only within its pod. */
 TEST(leaf_lost)
 {
-    struct scene whole, less;
-    struct rewire how = REWIRE_NONE;
-    scene_make(&whole, "fattree2:6,3,2", 0);
-    how.lose_node = scene_node(&whole, "leaf6");
-    assert_steady(&whole, how, "without the last leaf");
-    scene_free(&whole);
+    SCOPED(scene) whole = scene_make("fattree2:6,3,2", 0);
+    assert_steady(&whole, without_node(scene_node(&whole, "leaf6")), "without the last leaf");
+    scene_destroy(&whole);
 
-    scene_make(&whole, "fattree3:8", 0);
-    how.lose_node = scene_node(&whole, "leaf3-1");
-    scene_change(&less, &whole.inv, how);
-    assert_kind(&less, FAB_KIND_FATTREE_3, "without a leaf");
+    whole = scene_make("fattree3:8", 0);
+    SCOPED(scene) less = scene_change(whole.inv, without_node(scene_node(&whole, "leaf3-1")));
+    scene_assert_kind(&less, FAB_KIND_FATTREE_3, "without a leaf");
     for (uint32_t i = 0; i < less.plane->n_devices; i++) {
         unsigned pod, leaf;
         const uint32_t *at = scene_logical(&less, i);
@@ -244,8 +203,6 @@ TEST(leaf_lost)
         assert_int_equal(at[0], pod);
         assert_int_equal(at[1], pod == 3 && leaf > 1 ? leaf - 1 : leaf);
     }
-    scene_free(&less);
-    scene_free(&whole);
 }
 
 /* Cables that no tree has: within a level, or a host above the leaves. */
@@ -257,16 +214,12 @@ TEST(not_a_tree)
         {"fattree3:4", "core1", "core2"},     {"fattree3:6", "leaf0-0", "core4"}};
     for (size_t t = 0; t < sizeof pairs / sizeof pairs[0]; t++) {
         for (uint64_t seed = 0; seed < 5; seed++) {
-            struct scene whole, odd;
-            struct rewire how = REWIRE_NONE;
-            scene_make(&whole, pairs[t][0], seed);
-            how.add[0] = scene_node(&whole, pairs[t][1]);
-            how.add[1] = scene_node(&whole, pairs[t][2]);
-            scene_change(&odd, &whole.inv, how);
-            assert_kind(&odd, FAB_KIND_OTHER, pairs[t][1]);
+            SCOPED(scene) whole = scene_make(pairs[t][0], seed);
+            SCOPED(scene)
+            odd = scene_change(whole.inv,
+                               with_cable(scene_node(&whole, pairs[t][1]), scene_node(&whole, pairs[t][2])));
+            scene_assert_kind(&odd, FAB_KIND_OTHER, pairs[t][1]);
             scene_assert_sound(&odd);
-            scene_free(&odd);
-            scene_free(&whole);
         }
     }
 }
@@ -274,26 +227,18 @@ TEST(not_a_tree)
 /* One pod of a larger tree: levels 0 to 2, but a core that joins nothing. */
 TEST(one_pod)
 {
-    struct scene scene;
-    scene_make(&scene, "fattree3:6", 0);
+    SCOPED(scene) scene = scene_make("fattree3:6", 0);
     for (unsigned pod = 1; pod < 6; pod++) {
         for (unsigned i = 0; i < 6; i++) {
             char name[32];
-            struct rewire how = REWIRE_NONE;
-            struct scene less;
             snprintf(name, sizeof name, i < 3 ? "leaf%u-%u" : "mid%u-%u", pod, i % 3);
-            how.lose_node = scene_node(&scene, name);
-            scene_change(&less, &scene.inv, how);
-            scene_free(&scene);
-            scene_change(&scene, &less.inv, REWIRE_NONE);
-            scene_free(&less);
+            scene_replace(&scene, without_node(scene_node(&scene, name)));
         }
     }
     assert_int_equal(scene.planes.planes[0].n_switches, 3 + 3 + 9);
-    assert_kind(&scene, FAB_KIND_OTHER, "one pod");
+    scene_assert_kind(&scene, FAB_KIND_OTHER, "one pod");
     for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
         assert_int_equal(scene_logical(&scene, i)[0], 0);
         assert_int_equal(scene_logical(&scene, i)[1], i / 3);
     }
-    scene_free(&scene);
 }

@@ -65,9 +65,9 @@ static int compare_groups(const struct fab_groups *groups, uint32_t a, uint32_t 
     }
 }
 
-static void check(const struct scene *scene, enum fab_group_by by)
+static void check_by(const struct scene *scene, enum fab_group_by by)
 {
-    struct fab_groups groups;
+    SCOPED(fab_groups) groups;
     struct sets sets = plain_sets(scene, by);
     assert_int_equal(fab_groups_compute(scene->plane, &scene->geo, by, &groups), 0);
     assert_int_equal(groups.n, sets.n);
@@ -81,21 +81,23 @@ static void check(const struct scene *scene, enum fab_group_by by)
         assert_true(g == 0 || compare_groups(&groups, g - 1, g) <= 0);
     }
     free(sets.flags);
-    fab_groups_destroy(&groups);
 }
 
-TEST(generated)
+static void check(const struct scene *scene)
+{
+    check_by(scene, FAB_GROUP_LEAF);
+    check_by(scene, FAB_GROUP_POD);
+}
+
+TEST(generated_fabrics)
 {
     static const char *const texts[] = {"fattree2:16,8,4", "fattree3:6",     "dragonfly:2,4,2",
                                         "torus:4,3:3",     "mesh:3,3,3:1",   "fattree2:1,0,5",
                                         "fattree2:3,2,0",  "dragonfly:3,5,0"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         for (uint64_t seed = 0; seed < 4; seed++) {
-            struct scene scene;
-            scene_make(&scene, texts[t], seed);
-            check(&scene, FAB_GROUP_LEAF);
-            check(&scene, FAB_GROUP_POD);
-            scene_free(&scene);
+            SCOPED(scene) scene = scene_make(texts[t], seed);
+            check(&scene);
         }
     }
 }
@@ -106,14 +108,11 @@ TEST(random_fabrics)
     for (unsigned seed = 1; seed <= 300; seed++) {
         uint64_t dice = seed;
         char text[64];
-        struct scene scene;
         snprintf(text, sizeof text, "random:%u,%u,%u:%u", 1 + (unsigned)(fabric_random_next(&dice) % 12),
                  (unsigned)(fabric_random_next(&dice) % 50), (unsigned)(fabric_random_next(&dice) % 12),
                  seed);
-        scene_make(&scene, text, seed);
-        check(&scene, FAB_GROUP_LEAF);
-        check(&scene, FAB_GROUP_POD);
-        scene_free(&scene);
+        SCOPED(scene) scene = scene_make(text, seed);
+        check(&scene);
     }
 }
 
@@ -124,31 +123,22 @@ static void assert_group(const struct fab_groups *groups, uint32_t g, uint32_t f
         assert_int_equal(groups->members[groups->start[g] + i], first + i);
 }
 
-/* In a generated tree the hosts of a leaf and of a pod are neighbours. */
+/* In a generated fabric the hosts of a leaf and of a pod are neighbours: n groups of `size`. */
+static void must_be_neighbours(const char *fabric, enum fab_group_by by, uint32_t n, uint32_t size)
+{
+    SCOPED(scene) scene = scene_make(fabric, 0);
+    SCOPED(fab_groups) groups;
+    assert_int_equal(fab_groups_compute(scene.plane, &scene.geo, by, &groups), 0);
+    assert_int_equal(groups.n, n);
+    for (uint32_t g = 0; g < n; g++)
+        assert_group(&groups, g, size * g, size);
+}
+
 TEST(leaves_and_pods)
 {
-    struct scene scene;
-    struct fab_groups groups;
-    scene_make(&scene, "fattree3:6", 0);
-    assert_int_equal(fab_groups_compute(scene.plane, &scene.geo, FAB_GROUP_LEAF, &groups), 0);
-    assert_int_equal(groups.n, 18);
-    for (uint32_t g = 0; g < 18; g++)
-        assert_group(&groups, g, 3 * g, 3);
-    fab_groups_destroy(&groups);
-    assert_int_equal(fab_groups_compute(scene.plane, &scene.geo, FAB_GROUP_POD, &groups), 0);
-    assert_int_equal(groups.n, 6);
-    for (uint32_t g = 0; g < 6; g++)
-        assert_group(&groups, g, 9 * g, 9);
-    fab_groups_destroy(&groups);
-    scene_free(&scene);
-
-    scene_make(&scene, "dragonfly:2,4,1", 0);
-    assert_int_equal(fab_groups_compute(scene.plane, &scene.geo, FAB_GROUP_POD, &groups), 0);
-    assert_int_equal(groups.n, 5);
-    for (uint32_t g = 0; g < 5; g++)
-        assert_group(&groups, g, 8 * g, 8);
-    fab_groups_destroy(&groups);
-    scene_free(&scene);
+    must_be_neighbours("fattree3:6", FAB_GROUP_LEAF, 18, 3);
+    must_be_neighbours("fattree3:6", FAB_GROUP_POD, 6, 9);
+    must_be_neighbours("dragonfly:2,4,1", FAB_GROUP_POD, 5, 8);
 }
 
 /* HCAs without a switch: a pair on one cable, or one alone. */
@@ -156,31 +146,26 @@ TEST(without_a_switch)
 {
     for (uint32_t n = 1; n <= 2; n++) {
         struct fab_inventory inv;
-        struct scene scene;
         struct fab_groups groups;
         uint32_t ports[2];
         fab_inventory_init(&inv);
         inv.n_subnets = 1;
         for (uint32_t i = 0; i < n; i++) {
-            uint32_t name = fab_inventory_string(&inv, i == 0 ? "node1" : "node2", 5);
-            struct fab_node node = {
-                .guid = 0x10 + 16 * i, .kind = FAB_HCA, .host = name, .desc = name, .num_ports = 1};
-            struct fab_port port = {
-                .guid = node.guid + 1, .peer = FAB_NONE, .num = 1, .state = FAB_PORT_DOWN};
-            assert_int_equal(fab_inventory_add_node(&inv, &node, &port.node), 0);
-            assert_int_equal(fab_inventory_add_port(&inv, &port, &ports[i]), 0);
+            uint32_t hca = hand_node(&inv, FAB_HCA, 0x10 + 16 * i, i == 0 ? "node1" : "node2", 1, 0);
+            inv.nodes[hca].host = inv.nodes[hca].desc;
+            ports[i] = hand_port(&inv, hca, 1, 0x11 + 16 * i, 0);
+            inv.ports[ports[i]].state = FAB_PORT_DOWN;
         }
         if (n == 2)
             assert_int_equal(fab_inventory_link(&inv, ports[0], ports[1]), 0);
-        assert_int_equal(fab_inventory_finish(&inv, NULL), 0);
-        scene_take(&scene, &inv);
+        hand_finish(&inv);
+        SCOPED(scene) scene = scene_take(&inv);
         for (int by = FAB_GROUP_LEAF; by <= FAB_GROUP_POD; by++) {
             assert_int_equal(fab_groups_compute(scene.plane, &scene.geo, (enum fab_group_by)by, &groups), 0);
             assert_int_equal(groups.n, 1);
             assert_group(&groups, 0, 0, n);
             fab_groups_destroy(&groups);
         }
-        scene_free(&scene);
     }
 }
 

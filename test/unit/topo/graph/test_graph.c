@@ -1,7 +1,7 @@
 /* Planes: what they consist of, in which order, and what their cables cost. */
 
 #include "test/fabrics/build.h"
-#include "test/unit/test.h"
+#include "test/unit/generated.h"
 #include "topo/graph/graph.h"
 
 static uint32_t string(struct fab_inventory *inv, const char *text)
@@ -21,14 +21,6 @@ static uint32_t named_hca(struct build *b, const char *host, const char *name, u
     return node;
 }
 
-static void planes_of(const struct fab_inventory *inv, struct fab_planes *planes)
-{
-    struct fab_err err = {""};
-    int rc = fab_planes_build(inv, FAB_COST_RATE, planes, &err);
-    if (rc != PMIXFAB_OK)
-        fail_msg("planes: %d %s", rc, err.text);
-}
-
 static const struct fab_node *node_of(const struct fab_plane *plane, uint32_t device)
 {
     return &plane->inv->nodes[plane->inv->ports[plane->devices[device].port].node];
@@ -46,7 +38,7 @@ TEST(test_device_order)
     static const char *const want[] = {"Node2 HCA-1 1",  "a HCA-1 1",      "node1 mlx5_0 1",
                                        "node2 HCA-2 1",  "node2 HCA-9 1",  "node2 HCA-9 2",
                                        "node2 HCA-10 1", "node02 HCA-1 1", "node10 HCA-1 1"};
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct build b;
     build_begin(&b, &inv);
     uint32_t sw = build_switch(&b, 20, "sw");
@@ -56,8 +48,7 @@ TEST(test_device_order)
             build_cable(&b, sw, at++, hca, p, 4, FAB_HDR);
     }
     assert_int_equal(build_end(&b), PMIXFAB_OK);
-    struct fab_planes planes;
-    planes_of(&inv, &planes);
+    SCOPED(fab_planes) planes = planes_of(&inv);
     assert_int_equal(planes.n, 1);
     const struct fab_plane *plane = &planes.planes[0];
     assert_int_equal(plane->n_devices, 9);
@@ -78,8 +69,6 @@ TEST(test_device_order)
             assert_string_equal(fab_str(&inv, node_of(plane, plane->hosts[h].first + i)->host),
                                 plane->hosts[h].name);
         }
-    fab_planes_destroy(&planes);
-    fab_inventory_destroy(&inv);
 }
 
 /* Many, in no order, of few hosts: each comes behind the one before it. */
@@ -87,8 +76,7 @@ TEST(test_order_of_many)
 {
     uint64_t dice = (uint64_t)(*state == NULL);
     for (unsigned n = 20; n <= 240; n += 20) {
-        struct fab_inventory inv;
-        struct fab_planes planes;
+        SCOPED(fab_inventory) inv;
         struct build b;
         build_begin(&b, &inv);
         uint32_t sw = build_switch(&b, 250, "sw");
@@ -99,7 +87,7 @@ TEST(test_order_of_many)
             build_cable(&b, sw, i + 1, named_hca(&b, host, name, 1), 1, 4, FAB_HDR);
         }
         assert_int_equal(build_end(&b), PMIXFAB_OK);
-        planes_of(&inv, &planes);
+        SCOPED(fab_planes) planes = planes_of(&inv);
         const struct fab_plane *plane = &planes.planes[0];
         for (uint32_t i = 1; i < n; i++) {
             const struct fab_node *last = node_of(plane, i - 1), *node = node_of(plane, i);
@@ -109,15 +97,13 @@ TEST(test_order_of_many)
             assert_true(order < 0 || (order == 0 && inv.ports[plane->devices[i - 1].port].guid <
                                                         inv.ports[plane->devices[i].port].guid));
         }
-        fab_planes_destroy(&planes);
-        fab_inventory_destroy(&inv);
     }
 }
 
 /* Most devices first, then most switches, then the lowest GUID; what has neither is no plane. */
 TEST(test_plane_order)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct build b;
     build_begin(&b, &inv);
     uint32_t a = build_switch(&b, 8, "a"), c = build_switch(&b, 8, "c"), d = build_switch(&b, 8, "d");
@@ -133,8 +119,7 @@ TEST(test_plane_order)
     build_cable(&b, one, 1, other, 1, 4, FAB_HDR);
     inv.nodes[one].kind = inv.nodes[other].kind = FAB_ROUTER;
     assert_int_equal(build_end(&b), PMIXFAB_OK);
-    struct fab_planes planes;
-    planes_of(&inv, &planes);
+    SCOPED(fab_planes) planes = planes_of(&inv);
     static const char *const first_switch[] = {"c", "e", "a", "d"};
     assert_int_equal(planes.n, 4);
     for (uint32_t i = 0; i < 4; i++) {
@@ -144,19 +129,16 @@ TEST(test_plane_order)
         assert_int_equal(plane->n_switches, i == 1 ? 2 : 1);
         assert_int_equal(plane->n_adj, i == 1 ? 2 : 0);
     }
-    fab_planes_destroy(&planes);
-    fab_inventory_destroy(&inv);
 }
 
 /* Without any cable: the first HCA port, or else each switch, or nothing. */
 TEST(test_uncabled)
 {
-    struct fab_inventory inv;
-    struct fab_planes planes;
+    SCOPED(fab_inventory) inv;
     struct build b;
     fab_inventory_init(&inv);
     assert_int_equal(fab_inventory_finish(&inv, NULL), PMIXFAB_OK);
-    planes_of(&inv, &planes);
+    SCOPED(fab_planes) planes = planes_of(&inv);
     assert_int_equal(planes.n, 0);
     fab_planes_destroy(&planes);
     fab_inventory_destroy(&inv);
@@ -165,7 +147,7 @@ TEST(test_uncabled)
     build_switch(&b, 8, "one");
     build_switch(&b, 8, "two");
     assert_int_equal(build_end(&b), PMIXFAB_OK);
-    planes_of(&inv, &planes);
+    planes = planes_of(&inv);
     assert_int_equal(planes.n, 2);
     assert_int_equal(planes.planes[1].n_switches, 1);
     assert_int_equal(planes.planes[1].switches[0].node, 1);
@@ -178,7 +160,7 @@ TEST(test_uncabled)
     build_hca(&b, build_host(&b), 1, 1, 2);
     build_hca(&b, build_host(&b), 1, 1, 1);
     assert_int_equal(build_end(&b), PMIXFAB_OK);
-    planes_of(&inv, &planes);
+    planes = planes_of(&inv);
     assert_int_equal(planes.n, 1);
     const struct fab_plane *plane = &planes.planes[0];
     assert_int_equal(plane->n_devices, 1);
@@ -187,14 +169,12 @@ TEST(test_uncabled)
     assert_int_equal(plane->devices[0].access, 0);
     assert_string_equal(plane->hosts[0].name, "node0001");
     assert_int_equal(inv.ports[plane->devices[0].port].num, 1);
-    fab_planes_destroy(&planes);
-    fab_inventory_destroy(&inv);
 }
 
 /* One edge for parallel cables, at the cheapest; costs rounded up; unknown rates and disagreeing ends. */
 TEST(test_cable_costs)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct build b;
     build_begin(&b, &inv);
     uint32_t x = build_switch(&b, 20, "x"), y = build_switch(&b, 20, "y"), z = build_switch(&b, 20, "z");
@@ -207,8 +187,7 @@ TEST(test_cable_costs)
     assert_int_equal(build_end(&b), PMIXFAB_OK);
     uint32_t end = fab_inventory_port(&inv, fabric_find(&inv, "z"), 6);
     inv.ports[end].speed = FAB_HDR; /* its other end still says EDR */
-    struct fab_planes planes;
-    planes_of(&inv, &planes);
+    SCOPED(fab_planes) planes = planes_of(&inv);
     const struct fab_plane *plane = &planes.planes[0];
     assert_int_equal(plane->fastest_mbps, 200000);
     assert_int_equal(plane->n_cables, 6);
@@ -229,14 +208,12 @@ TEST(test_cable_costs)
     for (uint32_t i = 0; i < 6; i++)
         assert_int_equal(planes.planes[0].adj[i].cost, 1);
     assert_int_equal(planes.planes[0].devices[0].access, 1);
-    fab_planes_destroy(&planes);
-    fab_inventory_destroy(&inv);
 }
 
 /* Neither a dual-port HCA nor a router joins what it is cabled to. An aggregation node is no device. */
 TEST(test_only_switches_connect)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct build b;
     build_begin(&b, &inv);
     uint32_t x = build_switch(&b, 20, "x"), y = build_switch(&b, 20, "y");
@@ -251,8 +228,7 @@ TEST(test_only_switches_connect)
     inv.nodes[router].kind = FAB_ROUTER;
     inv.nodes[sharp].kind = FAB_AGGREGATOR;
     assert_int_equal(build_end(&b), PMIXFAB_OK);
-    struct fab_planes planes;
-    planes_of(&inv, &planes);
+    SCOPED(fab_planes) planes = planes_of(&inv);
     assert_int_equal(planes.n, 2);
     assert_int_equal(planes.planes[0].n_devices, 2);
     assert_int_equal(planes.planes[0].n_cables, 4);
@@ -261,8 +237,6 @@ TEST(test_only_switches_connect)
     assert_int_equal(planes.planes[1].n_devices, 1);
     assert_int_equal(planes.planes[1].n_cables, 2);
     assert_int_equal(inv.ports[planes.planes[1].devices[0].port].num, 2);
-    fab_planes_destroy(&planes);
-    fab_inventory_destroy(&inv);
 }
 
 /* The number of its plane by a plain flood, for every switch and port; FAB_NONE where nothing is cabled. */
@@ -284,10 +258,8 @@ static void flood(const struct fab_inventory *inv, uint32_t port, uint32_t *part
  * right. */
 static void check_planes(const struct fab_inventory *inv)
 {
-    struct fab_planes planes;
-    planes_of(inv, &planes);
-    uint32_t *part = malloc((inv->n_ports + 1u) * sizeof(*part)), cables = 0, devices = 0;
-    assert_non_null(part);
+    SCOPED(fab_planes) planes = planes_of(inv);
+    uint32_t *part = must_have((inv->n_ports + 1u) * sizeof(*part)), cables = 0, devices = 0;
     for (uint32_t p = 0; p < inv->n_ports; p++)
         part[p] = FAB_NONE;
     for (uint32_t i = 0; i < planes.n; i++) {
@@ -328,13 +300,12 @@ static void check_planes(const struct fab_inventory *inv)
     assert_int_equal(cables, 0);
     assert_int_equal(devices, 0);
     free(part);
-    fab_planes_destroy(&planes);
 }
 
 TEST(test_random)
 {
     for (uint64_t seed = 1; seed <= 300; seed++) {
-        struct fab_inventory inv;
+        SCOPED(fab_inventory) inv;
         char name[256];
         uint64_t dice = seed;
         assert_int_equal(fabric_random(&inv, 2 + seed % 20, (unsigned)(seed * 7 % 40), seed % 9, 1, seed),
@@ -351,25 +322,21 @@ TEST(test_random)
             cabled |= inv.ports[p].peer != FAB_NONE;
         if (cabled)
             check_planes(&inv);
-        fab_inventory_destroy(&inv);
     }
 }
 
 TEST(test_bad_arguments)
 {
-    struct fab_inventory inv;
-    struct fab_planes planes;
+    SCOPED(fab_inventory) inv;
+    SCOPED(fab_planes) planes;
     struct fab_err err;
     fab_inventory_init(&inv);
-    assert_int_equal(fab_planes_build(&inv, FAB_COST_RATE, &planes, &err), PMIXFAB_ERR_INVAL);
-    assert_non_null(strstr(err.text, "not finished"));
+    must_fail(fab_planes_build(&inv, FAB_COST_RATE, &planes, &err), PMIXFAB_ERR_INVAL, &err, "not finished");
     assert_null(planes.planes);
     assert_int_equal(fab_planes_build(NULL, FAB_COST_RATE, &planes, NULL), PMIXFAB_ERR_INVAL);
     assert_int_equal(fab_planes_build(&inv, FAB_COST_RATE, NULL, NULL), PMIXFAB_ERR_INVAL);
     assert_int_equal(fab_inventory_finish(&inv, NULL), PMIXFAB_OK);
     assert_int_equal(fab_planes_build(&inv, (enum fab_cost_model)77, &planes, NULL), PMIXFAB_ERR_INVAL);
     fab_planes_destroy(&planes);
-    fab_planes_destroy(&planes);
     fab_planes_destroy(NULL);
-    fab_inventory_destroy(&inv);
 }

@@ -4,9 +4,7 @@
 static void must_merge(struct fab_inventory *into, const struct fab_inventory *from)
 {
     struct fab_err err = {{0}};
-    int rc = fab_inventory_merge(into, from, &err);
-    if (rc != 0)
-        fail_msg("%d: %s", rc, err.text);
+    must(fab_inventory_merge(into, from, &err), &err);
 }
 
 /* Random parts of one fabric, together again, whichever comes first. */
@@ -59,15 +57,13 @@ TEST(test_parts_make_the_whole)
 
 TEST(test_into_nothing_is_a_copy)
 {
-    struct fab_inventory a, b;
+    SCOPED(fab_inventory) a, b;
     assert_int_equal(fabric_dragonfly(&a, 2, 4, 2), 0);
     fab_inventory_init(&b);
     must_merge(&b, &a);
     assert_false(b.finished);
     hand_finish(&b);
     assert_true(fab_inventory_equal(&a, &b));
-    fab_inventory_destroy(&a);
-    fab_inventory_destroy(&b);
 }
 
 /* Two rails: an HCA with a port on each, two switches that never see each other. */
@@ -87,7 +83,7 @@ static void rail(struct fab_inventory *inv, unsigned which)
 
 TEST(test_two_subnets_of_one_hca)
 {
-    struct fab_inventory one, two, joined;
+    SCOPED(fab_inventory) one, two, joined;
     rail(&one, 1);
     rail(&two, 2);
     fab_inventory_init(&joined);
@@ -108,15 +104,12 @@ TEST(test_two_subnets_of_one_hca)
         assert_int_equal(joined.ports[p->peer].subnet, port - 1);
         assert_true(joined.subnets[p->subnet].prefix == 0xfec0000000000000u + port);
     }
-    fab_inventory_destroy(&one);
-    fab_inventory_destroy(&two);
-    fab_inventory_destroy(&joined);
 }
 
 /* Unknown facts are filled in, known ones stay. */
 TEST(test_facts)
 {
-    struct fab_inventory one, two;
+    SCOPED(fab_inventory) one, two;
     rail(&one, 1);
     rail(&two, 1);
     one.nodes[0].vendor_id = 0x2c9;
@@ -140,14 +133,12 @@ TEST(test_facts)
     assert_int_equal(one.ports[0].lid, 9);
     assert_int_equal(one.ports[0].state, FAB_PORT_INIT);
     assert_int_equal(one.ports[1].guid, 0x102);
-    fab_inventory_destroy(&one);
-    fab_inventory_destroy(&two);
 }
 
 /* A port that the other view knows nothing of but that it is there keeps even what is not known of it. */
 TEST(test_the_cabled_view_holds)
 {
-    struct fab_inventory one, two;
+    SCOPED(fab_inventory) one, two;
     rail(&one, 1); /* sees port 1 cabled */
     rail(&two, 2); /* sees port 1 without a cable */
     one.ports[0].state = FAB_PORT_UNKNOWN;
@@ -156,7 +147,7 @@ TEST(test_the_cabled_view_holds)
     two.ports[0].width = 1;
     two.ports[0].speed = FAB_SDR;
     for (int first = 0; first < 2; first++) {
-        struct fab_inventory joined;
+        SCOPED(fab_inventory) joined;
         fab_inventory_init(&joined);
         must_merge(&joined, first == 0 ? &one : &two);
         must_merge(&joined, first == 0 ? &two : &one);
@@ -166,10 +157,7 @@ TEST(test_the_cabled_view_holds)
         assert_int_equal(joined.ports[0].lid, 0);
         assert_int_equal(joined.ports[0].width, 4);
         assert_int_equal(joined.ports[0].speed, FAB_HDR);
-        fab_inventory_destroy(&joined);
     }
-    fab_inventory_destroy(&one);
-    fab_inventory_destroy(&two);
 }
 
 static void spoil_kind(struct fab_inventory *inv)
@@ -208,7 +196,7 @@ TEST(test_contradictions)
                       "contradicts another at one of its ends"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct fab_inventory one, two;
+        SCOPED(fab_inventory) one, two;
         struct fab_err err = {{0}};
         rail(&one, 1);
         rail(&two, 1);
@@ -219,8 +207,6 @@ TEST(test_contradictions)
         fab_inventory_destroy(&one);
         rail(&one, 1);
         assert_int_equal(fab_inventory_merge(&one, &two, NULL), PMIXFAB_ERR_CONFLICT);
-        fab_inventory_destroy(&one);
-        fab_inventory_destroy(&two);
     }
 }
 

@@ -1,15 +1,10 @@
 /* An inventory as bytes: there and back, and nothing else gets in. */
 #include "test/unit/handmade.h"
-#include "test/unit/wire_seal.h"
+#include "test/unit/wire_lies.h"
 #include "topo/inventory/inventory_wire.h"
 
 /* Where things stand in the bytes of an inventory with one subnet. */
 enum { AT_VERSION = 8, AT_TOTAL = 16, AT_COUNTS = 32, AT_NODES = 56, NODE = 52, PORT = 28 };
-
-struct message {
-    uint8_t *bytes;
-    size_t size;
-};
 
 static struct message encode(const struct fab_inventory *inv)
 {
@@ -24,42 +19,35 @@ static struct message encode(const struct fab_inventory *inv)
 
 static struct message encode_small(void)
 {
-    struct fab_inventory inv;
-    assert_int_equal(fabric_fattree2(&inv, 2, 1, 1, 1), 0);
+    SCOPED(fab_inventory) inv = generated("fattree2:2,1,1");
     struct message m = encode(&inv);
-    fab_inventory_destroy(&inv);
     return m;
 }
 
-/* In memory of exactly that size, so that a sanitizer sees every read too far. */
 static int decode(const uint8_t *bytes, size_t size, struct fab_inventory *inv, struct fab_err *err)
 {
-    uint8_t *exact = malloc(size > 0 ? size : 1);
-    memcpy(exact, bytes, size);
-    int rc = fab_wire_decode(exact, size, inv, err);
-    free(exact);
-    return rc;
+    SCOPED(message) exact = message_copy(bytes, size);
+    return fab_wire_decode(exact.bytes, size, inv, err);
 }
 
-static void assert_refused(const uint8_t *bytes, size_t size, int code)
+static void refused(const uint8_t *bytes, size_t size, int code, const void *cbdata)
 {
     struct fab_inventory inv;
     struct fab_err err = {{0}};
     int rc = decode(bytes, size, &inv, &err);
+    (void)cbdata;
     assert_true(rc < 0);
     if (code != 0)
         assert_int_equal(rc, code);
     assert_true(err.text[0] != '\0');
     assert_int_equal(inv.n_nodes, 0);
-    assert_null(inv.nodes);
-    assert_null(inv.pool);
-    assert_false(inv.finished);
+    assert_true(inv.nodes == NULL && inv.pool == NULL && !inv.finished);
 }
 
 TEST(test_there_and_back)
 {
     for (uint64_t seed = 0; seed < 30; seed++) {
-        struct fab_inventory a, b;
+        SCOPED(fab_inventory) a, b;
         if (seed == 0) {
             fab_inventory_init(&a);
             hand_finish(&a);
@@ -78,7 +66,7 @@ TEST(test_there_and_back)
             a.ports[i].line = 3 * i;
             a.ports[i].subnet = i % 2;
         }
-        struct message m = encode(&a), again;
+        SCOPED(message) m = encode(&a);
         assert_int_equal(decode(m.bytes, m.size, &b, NULL), 0);
         assert_true(fab_inventory_equal(&a, &b));
         assert_int_equal(a.n_dangling, b.n_dangling);
@@ -87,16 +75,12 @@ TEST(test_there_and_back)
         for (uint32_t i = 0; i < a.n_ports; i++)
             assert_int_equal(a.ports[i].line, b.ports[i].line);
         if (seed > 0) {
-            again = encode(&b);
+            SCOPED(message) again = encode(&b);
             assert_int_equal(again.size, m.size);
             assert_memory_equal(again.bytes, m.bytes, m.size);
-            free(again.bytes);
         }
         /* what came over the pipe can go on: named, merged */
         hand_names(&b, NULL);
-        free(m.bytes);
-        fab_inventory_destroy(&a);
-        fab_inventory_destroy(&b);
     }
 }
 
@@ -113,64 +97,42 @@ TEST(test_unfinished_is_not_sent)
 
 TEST(test_every_flip_and_every_cut)
 {
-    struct message m = encode_small();
-    for (size_t i = 0; i < m.size; i++) {
-        for (unsigned bit = 0; bit < 9; bit++) {
-            uint8_t mask = bit == 8 ? 0xff : (uint8_t)(1u << bit);
-            m.bytes[i] ^= mask;
-            assert_refused(m.bytes, m.size, 0);
-            m.bytes[i] ^= mask;
-        }
-    }
-    assert_refused(m.bytes, 0, PMIXFAB_ERR_TRUNCATED);
-    for (size_t size = 1; size < m.size; size++)
-        assert_refused(m.bytes, size, PMIXFAB_ERR_TRUNCATED);
-    uint8_t *longer = calloc(1, m.size + 1);
-    memcpy(longer, m.bytes, m.size);
-    assert_refused(longer, m.size + 1, PMIXFAB_ERR_CORRUPT);
-    free(longer);
-    free(m.bytes);
+    SCOPED(message) m = encode_small();
+    refuses_flips(&m, SIZE_MAX, 0, refused, NULL);
+    refuses_cuts(&m, refused, NULL);
 }
 
 TEST(test_named_errors)
 {
-    struct message m = encode_small();
-    struct fab_inventory inv;
+    SCOPED(message) m = encode_small();
+    SCOPED(fab_inventory) inv;
 
     assert_int_equal(fab_wire_decode(NULL, 0, &inv, NULL), PMIXFAB_ERR_TRUNCATED);
     m.bytes[0] ^= 1;
-    assert_refused(m.bytes, m.size, PMIXFAB_ERR_FOREIGN);
+    refused(m.bytes, m.size, PMIXFAB_ERR_FOREIGN, NULL);
     assert_int_equal(fab_wire_total(m.bytes), 0);
     m.bytes[0] ^= 1;
     wire_put(m.bytes + AT_VERSION, 2, 4);
     wire_seal(m.bytes, m.size);
-    assert_refused(m.bytes, m.size, PMIXFAB_ERR_NEWER);
+    refused(m.bytes, m.size, PMIXFAB_ERR_NEWER, NULL);
     wire_put(m.bytes + AT_VERSION, 0, 4);
     wire_seal(m.bytes, m.size);
-    assert_refused(m.bytes, m.size, PMIXFAB_ERR_OLDER);
+    refused(m.bytes, m.size, PMIXFAB_ERR_OLDER, NULL);
     wire_put(m.bytes + AT_VERSION, 1, 4);
     wire_seal(m.bytes, m.size);
     assert_int_equal(decode(m.bytes, m.size, &inv, NULL), 0); /* the seal is the true one */
-    fab_inventory_destroy(&inv);
     wire_put(m.bytes + AT_TOTAL, (uint64_t)FAB_WIRE_MAX + 1, 8);
     assert_int_equal(fab_wire_total(m.bytes), (uint64_t)FAB_WIRE_MAX + 1);
-    assert_refused(m.bytes, m.size, PMIXFAB_ERR_CORRUPT);
+    refused(m.bytes, m.size, PMIXFAB_ERR_CORRUPT, NULL);
     wire_put(m.bytes + AT_TOTAL, FAB_WIRE_HEAD, 8);
-    assert_refused(m.bytes, m.size, PMIXFAB_ERR_CORRUPT);
-    free(m.bytes);
+    refused(m.bytes, m.size, PMIXFAB_ERR_CORRUPT, NULL);
 }
 
 /* A writer that lies and seals its lies. */
 TEST(test_lies)
 {
-    struct message m = encode_small();
-    uint8_t *copy = malloc(m.size);
-    const struct {
-        size_t at;
-        unsigned bytes;
-        uint64_t value;
-        int code;
-    } lies[] = {
+    SCOPED(message) m = encode_small();
+    const struct lie lies[] = {
         {AT_COUNTS, 4, 0, PMIXFAB_ERR_CORRUPT}, /* subnets */
         {AT_COUNTS, 4, 33, PMIXFAB_ERR_CORRUPT},
         {AT_COUNTS, 4, UINT32_MAX, PMIXFAB_ERR_CORRUPT},
@@ -194,19 +156,11 @@ TEST(test_lies)
         {AT_NODES + 5 * NODE + 27, 1, 200, PMIXFAB_ERR_RANGE},          /* its subnet */
         {m.size - 1, 1, 'x', PMIXFAB_ERR_CORRUPT},                      /* names that do not end */
     };
-    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-        memcpy(copy, m.bytes, m.size);
-        wire_put(copy + lies[i].at, lies[i].value, lies[i].bytes);
-        wire_seal(copy, m.size);
-        assert_refused(copy, m.size, lies[i].code);
-    }
-    uint8_t *longer = calloc(1, m.size + 1); /* a byte that no count speaks of */
-    memcpy(longer, m.bytes, m.size);
-    wire_seal(longer, m.size + 1);
-    assert_refused(longer, m.size + 1, PMIXFAB_ERR_CORRUPT);
-    free(longer);
-    free(copy);
-    free(m.bytes);
+    refuses_lies(&m, lies, sizeof(lies) / sizeof(lies[0]), refused, NULL);
+    SCOPED(message) longer = {must_have(m.size + 1), m.size + 1}; /* a byte that no count speaks of */
+    memcpy(longer.bytes, m.bytes, m.size);
+    wire_seal(longer.bytes, longer.size);
+    refused(longer.bytes, longer.size, PMIXFAB_ERR_CORRUPT, NULL);
 }
 
 /* What must hold in a finished inventory, asked of every element. */
@@ -235,13 +189,13 @@ static void assert_sound(const struct fab_inventory *inv)
 /* Whatever is let in is a finished inventory. */
 TEST(test_random_lies)
 {
-    struct message m = encode_small();
-    uint8_t *copy = malloc(m.size);
+    SCOPED(message) m = encode_small();
+    OWNED(free) uint8_t *copy = malloc(m.size);
     uint64_t seed = 11;
     unsigned let_in = 0;
 
     for (int round = 0; round < 20000; round++) {
-        struct fab_inventory inv, again;
+        struct fab_inventory inv;
         memcpy(copy, m.bytes, m.size);
         for (uint64_t n = 1 + fabric_random_next(&seed) % 3; n > 0; n--)
             copy[FAB_WIRE_HEAD + fabric_random_next(&seed) % (m.size - FAB_WIRE_HEAD)] =
@@ -253,13 +207,10 @@ TEST(test_random_lies)
             continue;
         let_in++;
         assert_sound(&inv);
-        assert_int_equal(fab_inventory_copy(&again, &inv), 0);
+        SCOPED(fab_inventory) again = inventory_copy(&inv);
         hand_finish(&again);
         assert_true(fab_inventory_equal(&inv, &again));
-        fab_inventory_destroy(&again);
         fab_inventory_destroy(&inv);
     }
     assert_true(let_in > 100);
-    free(copy);
-    free(m.bytes);
 }

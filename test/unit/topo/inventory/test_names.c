@@ -6,7 +6,7 @@
 /* One HCA with this description, named; then host and device. */
 static void name_one(const char *pattern, const char *desc, char host[300], char device[300], int *unnamed)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     fab_inventory_init(&inv);
     hand_node(&inv, FAB_HCA, 0x2c903000012ab, desc, 1, 0);
     hand_finish(&inv);
@@ -15,7 +15,6 @@ static void name_one(const char *pattern, const char *desc, char host[300], char
     snprintf(host, 300, "%s", fab_str(&inv, inv.nodes[0].host));
     snprintf(device, 300, "%s", fab_str(&inv, inv.nodes[0].name));
     *unnamed = inv.nodes[0].unnamed;
-    fab_inventory_destroy(&inv);
 }
 
 struct naming {
@@ -164,64 +163,67 @@ TEST(test_long_descriptions_are_cut)
     name_one("^(a*)*$", desc, host, device, &unnamed); /* must not take for ever */
 }
 
-static const char *host_of(const struct fab_inventory *inv, uint64_t guid)
+/* Nodes with a description each, and what they are called: host and name ("" for a switch's host). */
+struct called {
+    unsigned kind;
+    uint64_t guid;
+    const char *desc, *host, *name;
+};
+
+static void make_nodes(struct fab_inventory *inv, const struct called *nodes, size_t n)
 {
-    return fab_str(inv, inv->nodes[fab_inventory_find(inv, guid)].host);
+    fab_inventory_init(inv);
+    for (size_t i = 0; i < n; i++)
+        hand_node(inv, nodes[i].kind, nodes[i].guid, nodes[i].desc, nodes[i].kind == FAB_SWITCH ? 36 : 1, 0);
+    hand_finish(inv);
 }
 
-static const char *name_of(const struct fab_inventory *inv, uint64_t guid)
+static void must_be_called(const struct fab_inventory *inv, const struct called *nodes, size_t n)
 {
-    return fab_str(inv, inv->nodes[fab_inventory_find(inv, guid)].name);
+    for (size_t i = 0; i < n; i++) {
+        const struct fab_node *node = &inv->nodes[fab_inventory_find(inv, nodes[i].guid)];
+        assert_string_equal(fab_str(inv, node->host), nodes[i].host);
+        assert_string_equal(fab_str(inv, node->name), nodes[i].name);
+        assert_int_equal(node->unnamed, 0);
+    }
 }
 
 TEST(test_devices_without_a_name_are_numbered)
 {
-    struct fab_inventory inv;
-    fab_inventory_init(&inv);
-    hand_node(&inv, FAB_HCA, 0x15, "b", 1, 0);
-    hand_node(&inv, FAB_HCA, 0x14, "a", 1, 0);
-    hand_node(&inv, FAB_HCA, 0x13, "a HCA-2", 1, 0);
-    hand_node(&inv, FAB_HCA, 0x12, "a", 1, 0);
-    hand_node(&inv, FAB_HCA, 0x11, "a mlx5_0", 1, 0);
-    hand_node(&inv, FAB_HCA, 0x10, "a", 1, 0);
-    hand_node(&inv, FAB_HCA, 0x0f, "a HCA-2", 1, 0);    /* twice one name: both stay */
-    hand_node(&inv, FAB_HCA, 0x0e, "a HCA-0003", 1, 0); /* another name than HCA-3 */
-    hand_node(&inv, FAB_HCA, 0x0d, "a HCA-99999999999", 1, 0);
-    hand_finish(&inv);
+    static const struct called nodes[] = {
+        {FAB_HCA, 0x15, "b", "b", "HCA-1"},
+        {FAB_HCA, 0x14, "a", "a", "HCA-4"},
+        {FAB_HCA, 0x13, "a HCA-2", "a", "HCA-2"},
+        {FAB_HCA, 0x12, "a", "a", "HCA-3"},
+        {FAB_HCA, 0x11, "a mlx5_0", "a", "mlx5_0"},
+        {FAB_HCA, 0x10, "a", "a", "HCA-1"},
+        {FAB_HCA, 0x0f, "a HCA-2", "a", "HCA-2"},       /* twice one name: both stay */
+        {FAB_HCA, 0x0e, "a HCA-0003", "a", "HCA-0003"}, /* another name than HCA-3 */
+        {FAB_HCA, 0x0d, "a HCA-99999999999", "a", "HCA-99999999999"},
+    };
+    SCOPED(fab_inventory) inv;
+    make_nodes(&inv, nodes, 9);
     hand_names(&inv, NULL);
-    assert_string_equal(name_of(&inv, 0x10), "HCA-1");
-    assert_string_equal(name_of(&inv, 0x12), "HCA-3");
-    assert_string_equal(name_of(&inv, 0x14), "HCA-4");
-    assert_string_equal(name_of(&inv, 0x15), "HCA-1");
-    assert_string_equal(name_of(&inv, 0x13), "HCA-2");
-    assert_string_equal(name_of(&inv, 0x0f), "HCA-2");
-    assert_string_equal(name_of(&inv, 0x11), "mlx5_0");
-    assert_string_equal(name_of(&inv, 0x0e), "HCA-0003");
-    fab_inventory_destroy(&inv);
+    must_be_called(&inv, nodes, 9);
 }
 
 TEST(test_others_than_hcas)
 {
-    struct fab_inventory inv;
-    fab_inventory_init(&inv);
-    hand_node(&inv, FAB_SWITCH, 0x21, "leaf;1:\"a\", MF0;x:MQM8700/U1\n", 36, 0);
-    hand_node(&inv, FAB_SWITCH, 0x22, "", 36, 0);
-    hand_node(&inv, FAB_SWITCH, 0x23, "   ", 36, 0);
-    hand_node(&inv, FAB_ROUTER, 0x24, "router", 1, 0);
-    hand_node(&inv, FAB_AGGREGATOR, 0x25, "Mellanox Technologies Aggregation Node", 1, 0);
-    hand_finish(&inv);
+    static const struct called nodes[] = {
+        {FAB_SWITCH, 0x21, "leaf;1:\"a\", MF0;x:MQM8700/U1\n", "", "leaf;1:\"a\", MF0;x:MQM8700/U1?"},
+        {FAB_SWITCH, 0x22, "", "", "0x0000000000000022"},
+        {FAB_SWITCH, 0x23, "   ", "", "0x0000000000000023"},
+        {FAB_ROUTER, 0x24, "router", "", "router"},
+        {FAB_AGGREGATOR, 0x25, "Mellanox Technologies Aggregation Node", "",
+         "Mellanox Technologies Aggregation Node"},
+    };
+    SCOPED(fab_inventory) inv;
+    make_nodes(&inv, nodes, 5);
     inv.nodes[0].host = inv.nodes[0].unnamed = 1; /* from an earlier naming */
     hand_names(&inv, NULL);
-    assert_string_equal(name_of(&inv, 0x21), "leaf;1:\"a\", MF0;x:MQM8700/U1?");
-    assert_string_equal(name_of(&inv, 0x22), "0x0000000000000022");
-    assert_string_equal(name_of(&inv, 0x23), "0x0000000000000023");
-    assert_string_equal(name_of(&inv, 0x24), "router");
-    assert_string_equal(name_of(&inv, 0x25), "Mellanox Technologies Aggregation Node");
-    for (uint32_t i = 0; i < inv.n_nodes; i++) {
+    must_be_called(&inv, nodes, 5);
+    for (uint32_t i = 0; i < inv.n_nodes; i++)
         assert_int_equal(inv.nodes[i].host, 0);
-        assert_int_equal(inv.nodes[i].unnamed, 0);
-    }
-    fab_inventory_destroy(&inv);
 }
 
 static struct fab_names *with_map(const char *text)
@@ -229,14 +231,22 @@ static struct fab_names *with_map(const char *text)
     struct fab_names *names = NULL;
     struct fab_err err = {{0}};
     assert_int_equal(fab_names_new(NULL, &names, NULL), 0);
-    if (fab_names_map(names, "site.map", text, strlen(text), &err) != 0)
-        fail_msg("%s", err.text);
+    must(fab_names_map(names, "site.map", text, strlen(text), &err), &err);
     return names;
 }
 
 TEST(test_map)
 {
-    struct fab_inventory inv;
+    static struct called nodes[] = {
+        {FAB_HCA, 0x10, "MT4123 ConnectX6   Mellanox Technologies", "login1", "mlx5_2"},
+        {FAB_HCA, 0x11, "ignored HCA-1", "big node? 7",
+         "HCA-1"}, /* no `host device`: the whole is the host */
+        {FAB_HCA, 0x12, "", "login1", "HCA-1"},
+        {FAB_HCA, 0x13, "node13 HCA-1", "node13", "HCA-1"},
+        {FAB_SWITCH, 0x21, "Quantum", "", "leaf 1"},
+        {FAB_SWITCH, UINT64_MAX, "Quantum", "", "last"},
+    };
+    SCOPED(fab_inventory) inv;
     struct fab_names *names = with_map("0x21 \"leaf 1\" # a comment\r\n"
                                        "# comment \"with quotes\"\n\n \t\n"
                                        "\t0x0000000000000010\t\"login1 mlx5_2\"#\n"
@@ -244,59 +254,38 @@ TEST(test_map)
                                        "0x12 \"login1\"\n"
                                        "0x21 \"leaf 1\"\n" /* says the same again */
                                        "0xffffffffffffffff \"last\"");
-    fab_inventory_init(&inv);
-    hand_node(&inv, FAB_HCA, 0x10, "MT4123 ConnectX6   Mellanox Technologies", 1, 0);
-    hand_node(&inv, FAB_HCA, 0x11, "ignored HCA-1", 1, 0);
-    hand_node(&inv, FAB_HCA, 0x12, "", 1, 0);
-    hand_node(&inv, FAB_HCA, 0x13, "node13 HCA-1", 1, 0);
-    hand_node(&inv, FAB_SWITCH, 0x21, "Quantum", 36, 0);
-    hand_node(&inv, FAB_SWITCH, UINT64_MAX, "Quantum", 36, 0);
-    hand_finish(&inv);
+    make_nodes(&inv, nodes, 6);
     assert_int_equal(fab_names_apply(names, &inv, NULL), 0);
-    assert_string_equal(host_of(&inv, 0x10), "login1");
-    assert_string_equal(name_of(&inv, 0x10), "mlx5_2");
-    assert_string_equal(host_of(&inv, 0x11), "big node? 7"); /* no `host device`: the whole is the host */
-    assert_string_equal(name_of(&inv, 0x11), "HCA-1");
-    assert_string_equal(host_of(&inv, 0x12), "login1");
-    assert_string_equal(name_of(&inv, 0x12), "HCA-1");
-    assert_string_equal(host_of(&inv, 0x13), "node13");
-    assert_string_equal(name_of(&inv, 0x21), "leaf 1");
-    assert_string_equal(name_of(&inv, UINT64_MAX), "last");
-    for (uint32_t i = 0; i < inv.n_nodes; i++)
-        assert_int_equal(inv.nodes[i].unnamed, 0);
+    must_be_called(&inv, nodes, 6);
 
     /* a second file adds, and goes before the first; an empty one changes nothing */
     static const char second[] = "0x12 \"other\"\n0x13 \"thirteen\"\n";
     assert_int_equal(fab_names_map(names, NULL, second, strlen(second), NULL), 0);
     assert_int_equal(fab_names_map(names, NULL, NULL, 0, NULL), 0);
     assert_int_equal(fab_names_apply(names, &inv, NULL), 0);
-    assert_string_equal(host_of(&inv, 0x12), "other");
-    assert_string_equal(host_of(&inv, 0x13), "thirteen");
-    assert_string_equal(host_of(&inv, 0x10), "login1");
+    nodes[2].host = "other";
+    nodes[3].host = "thirteen";
+    must_be_called(&inv, nodes, 6);
     fab_names_free(names);
-    fab_inventory_destroy(&inv);
 }
 
 /* A name without a blank is not cut up, whatever the pattern takes from descriptions. */
 TEST(test_map_and_own_pattern)
 {
-    struct fab_inventory inv;
-    struct fab_names *names = NULL;
+    static const struct called nodes[] = {
+        {FAB_HCA, 0x10, "compute-9", "compute-7", "HCA-1"},
+        {FAB_HCA, 0x11, "compute-9", "8", "ib0"},
+        {FAB_HCA, 0x12, "compute-9", "login 1", "HCA-1"},
+        {FAB_HCA, 0x13, "compute-9", "9", "HCA-1"},
+    };
+    SCOPED(fab_inventory) inv;
+    OWNED(fab_names_free) struct fab_names *names = NULL;
     static const char map[] = "0x10 \"compute-7\"\n0x11 \"compute-8 ib0\"\n0x12 \"login 1\"\n";
     assert_int_equal(fab_names_new("^compute-([0-9]+)( (ib[0-9]))?$", &names, NULL), 0);
     assert_int_equal(fab_names_map(names, NULL, map, strlen(map), NULL), 0);
-    fab_inventory_init(&inv);
-    for (uint64_t guid = 0x10; guid < 0x14; guid++)
-        hand_node(&inv, FAB_HCA, guid, "compute-9", 1, 0);
-    hand_finish(&inv);
+    make_nodes(&inv, nodes, 4);
     assert_int_equal(fab_names_apply(names, &inv, NULL), 0);
-    assert_string_equal(host_of(&inv, 0x10), "compute-7");
-    assert_string_equal(host_of(&inv, 0x11), "8");
-    assert_string_equal(name_of(&inv, 0x11), "ib0");
-    assert_string_equal(host_of(&inv, 0x12), "login 1");
-    assert_string_equal(host_of(&inv, 0x13), "9");
-    fab_names_free(names);
-    fab_inventory_destroy(&inv);
+    must_be_called(&inv, nodes, 4);
 }
 
 TEST(test_bad_maps)
@@ -331,41 +320,33 @@ TEST(test_bad_maps)
          "site.map:3:2: node 0x0000000000000021 is called \"c\" here and \"a\" in line 1"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct fab_names *names = with_map("0x30 \"kept\"\n");
+        OWNED(fab_names_free) struct fab_names *names = with_map("0x30 \"kept\"\n");
         struct fab_err err = {{0}};
-        struct fab_inventory inv;
-        char *exact = malloc(strlen(bad[i].text)); /* no 0 behind it: a text has a length */
+        SCOPED(fab_inventory) inv;
+        OWNED(free) char *exact = malloc(strlen(bad[i].text)); /* no 0 behind it: a text has a length */
         memcpy(exact, bad[i].text, strlen(bad[i].text));
         assert_int_equal(fab_names_map(names, "site.map", exact, strlen(bad[i].text), &err), bad[i].code);
         assert_string_equal(err.text, bad[i].message);
         assert_int_equal(fab_names_map(names, NULL, exact, strlen(bad[i].text), NULL), bad[i].code);
-        /* nothing of it was taken */
-        fab_inventory_init(&inv);
-        hand_node(&inv, FAB_SWITCH, 0x21, "desc", 36, 0);
-        hand_node(&inv, FAB_SWITCH, 0x30, "desc", 36, 0);
-        hand_finish(&inv);
+        static const struct called nodes[] = {{FAB_SWITCH, 0x21, "desc", "", "desc"},
+                                              {FAB_SWITCH, 0x30, "desc", "", "kept"}};
+        make_nodes(&inv, nodes, 2); /* nothing of it was taken */
         assert_int_equal(fab_names_apply(names, &inv, NULL), 0);
-        assert_string_equal(name_of(&inv, 0x21), "desc");
-        assert_string_equal(name_of(&inv, 0x30), "kept");
-        fab_inventory_destroy(&inv);
-        fab_names_free(names);
-        free(exact);
+        must_be_called(&inv, nodes, 2);
     }
 }
 
 TEST(test_map_with_odd_bytes)
 {
-    struct fab_names *names = with_map("0x21 \"a\tb\x1b\xff caf\xc3\xa9\"\n");
-    struct fab_inventory inv;
+    OWNED(fab_names_free) struct fab_names *names = with_map("0x21 \"a\tb\x1b\xff caf\xc3\xa9\"\n");
+    SCOPED(fab_inventory) inv;
     struct fab_err err = {{0}};
     char text[400];
 
-    fab_inventory_init(&inv);
-    hand_node(&inv, FAB_SWITCH, 0x21, "", 36, 0);
-    hand_finish(&inv);
+    static const struct called node = {FAB_SWITCH, 0x21, "", "", "a?b?? caf\xc3\xa9"};
+    make_nodes(&inv, &node, 1);
     assert_int_equal(fab_names_apply(names, &inv, NULL), 0);
-    assert_string_equal(name_of(&inv, 0x21), "a?b?? caf\xc3\xa9");
-    fab_inventory_destroy(&inv);
+    must_be_called(&inv, &node, 1);
 
     assert_int_equal(fab_names_map(names, "m", "0x22 \"a\0b\"", 10, &err), PMIXFAB_ERR_SYNTAX);
     assert_string_equal(err.text, "m:1:6: a byte 0 in a name");
@@ -376,15 +357,14 @@ TEST(test_map_with_odd_bytes)
     assert_string_equal(err.text, "m:1:6: a name of 256 bytes, at most 255 can be");
     text[6 + 255] = '"';
     assert_int_equal(fab_names_map(names, "m", text, 6 + 256, &err), 0);
-    fab_names_free(names);
 }
 
 /* Naming a named inventory again, by other rules, leaves nothing of the old names. */
 TEST(test_again)
 {
-    struct fab_inventory a, b;
+    SCOPED(fab_inventory) a;
     assert_int_equal(fabric_random(&a, 5, 40, 5, 0, 4), 0);
-    assert_int_equal(fab_inventory_copy(&b, &a), 0);
+    SCOPED(fab_inventory) b = inventory_copy(&a);
     hand_names(&a, NULL);
     hand_names(&b, "^x(.*)$"); /* fits nothing */
     uint32_t hcas = 0, unnamed = 0;
@@ -396,6 +376,4 @@ TEST(test_again)
     assert_false(fab_inventory_equal(&a, &b));
     hand_names(&b, NULL);
     assert_true(fab_inventory_equal(&a, &b));
-    fab_inventory_destroy(&a);
-    fab_inventory_destroy(&b);
 }

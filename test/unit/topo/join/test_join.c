@@ -1,6 +1,5 @@
 /* Joining what the sweep saw with what hosts report: grouping, choosing, matching, names, places. */
-#include "test/unit/handmade.h"
-#include "test/unit/report_world.h"
+#include "test/unit/join_hosts.h"
 #include "topo/join/state.h"
 
 #define MAX_ITEMS 40
@@ -79,7 +78,7 @@ static void plain_base(struct plain *p)
 /* Attach what is left by one key to devices [from, to). Only items that have the key. */
 static void plain_attach(struct plain *p, enum fab_fact kind, uint32_t from, uint32_t to)
 {
-    struct plain *before = malloc(sizeof(*before));
+    OWNED(free) struct plain *before = malloc(sizeof(*before));
     *before = *p;
     for (uint32_t i = 0; i < p->n_items; i++) {
         const char *key = text_of(p, i, kind), *port = text_of(p, i, FAB_FACT_PORT);
@@ -116,7 +115,6 @@ static void plain_attach(struct plain *p, enum fab_fact kind, uint32_t from, uin
             if (fits[d])
                 p->of[i][d] = p->placed[i] = true;
     }
-    free(before);
 }
 
 static void plain_group(struct plain *p, const struct fab_report *report)
@@ -178,11 +176,11 @@ static void random_report(struct fab_report *report, uint64_t *seed)
 TEST(test_grouping_against_a_plain_one)
 {
     struct join_scratch *scratch = NULL;
-    struct plain *plain = malloc(sizeof(*plain));
+    OWNED(free) struct plain *plain = malloc(sizeof(*plain));
     uint64_t seed = 20;
     unsigned n_shared = 0, n_plain = 0, n_lost = 0;
     for (unsigned round = 0; round < 20000; round++) {
-        struct fab_report report;
+        SCOPED(fab_report) report;
         struct join_groups groups = {0};
         random_report(&report, &seed);
         plain_group(plain, &report);
@@ -213,11 +211,9 @@ TEST(test_grouping_against_a_plain_one)
         for (uint32_t i = 0; i < report.n_items; i++)
             n_lost += !plain->placed[i];
         join_groups_free(&groups);
-        fab_report_destroy(&report);
     }
     assert_true(n_shared > 1000 && n_plain > 1000 && n_lost > 1000); /* all of it happens */
     join_scratch_free(scratch);
-    free(plain);
 }
 
 TEST(test_orders_are_whole)
@@ -378,95 +374,19 @@ TEST(test_which_host_a_name_means)
     }
 }
 
-/* Lines that a join says. */
-struct lines {
-    unsigned n;
-    char all[8192];
-};
-
-static void keep_line(const char *line, void *cbdata)
+static void join(struct hosts *h)
 {
-    struct lines *lines = cbdata;
-    size_t len = strlen(lines->all);
-    lines->n++;
-    snprintf(lines->all + len, sizeof(lines->all) - len, "%s\n", line);
-    assert_null(strchr(line, '\n'));
-}
-
-static void check_joined(const struct fab_joined *joined)
-{
-    const struct fab_details *d = &joined->details;
-    struct fab_planes planes;
-    assert_true(joined->inv.finished);
-    assert_int_equal(d->n_ports, joined->inv.n_ports);
-    assert_int_equal(fab_planes_build(&joined->inv, FAB_COST_RATE, &planes, NULL), 0);
-    fab_planes_destroy(&planes);
-    assert_int_equal(d->first[0], 0);
-    for (uint32_t p = 0; p < d->n_ports; p++) {
-        bool hca = joined->inv.nodes[joined->inv.ports[p].node].kind == FAB_HCA;
-        assert_true(d->first[p] <= d->first[p + 1]);
-        assert_true(d->seen[p] != 0);
-        if (!hca)
-            assert_int_equal(d->first[p], d->first[p + 1]);
-        for (uint32_t f = d->first[p]; f < d->first[p + 1]; f++) {
-            const struct fab_detail *fact = &d->facts[f];
-            assert_true(fact->kind > 0 && fact->kind < FAB_FACTS && fact->sources != 0);
-            assert_true(fact->text > 0 && fact->text < d->pool_size);
-            assert_int_equal(fab_fact_check((enum fab_fact)fact->kind, d->pool + fact->text, NULL), 0);
-            if (f == d->first[p] || fact[-1].kind != fact->kind)
-                assert_true((fact->flags & FAB_DETAIL_CHOSEN) != 0);
-            else
-                assert_true(fact[-1].kind < fact->kind + 1);
-        }
-    }
-}
-
-static void join_n(const struct fab_inventory *swept, const struct fab_report *const *reports, uint32_t n,
-                   struct lines *lines, struct fab_joined *out)
-{
-    struct fab_err err = {{0}};
-    if (lines != NULL)
-        memset(lines, 0, sizeof(*lines));
-    int rc = fab_join(swept, reports, n, NULL, 0, NULL, lines == NULL ? NULL : keep_line, lines, out, &err);
-    if (rc != 0)
-        fail_msg("%d: %s", rc, err.text);
-    check_joined(out);
-}
-
-static uint32_t port_at(const struct fab_joined *joined, uint64_t guid, unsigned num)
-{
-    return fab_inventory_port(&joined->inv, fab_inventory_find(&joined->inv, guid), num);
-}
-
-static const char *name_at(const struct fab_joined *joined, uint64_t guid)
-{
-    return fab_str(&joined->inv, joined->inv.nodes[fab_inventory_find(&joined->inv, guid)].name);
-}
-
-static const char *host_at(const struct fab_joined *joined, uint64_t guid)
-{
-    return fab_str(&joined->inv, joined->inv.nodes[fab_inventory_find(&joined->inv, guid)].host);
+    hosts_join(h, NULL, 0, NULL);
 }
 
 /* Two hosts on a switch: 0x100 (two ports, the second not cabled, no GUID known), 0x110 of "a", 0x120 of "b".
  */
-static void small_fabric(struct fab_inventory *inv)
+static struct fab_inventory small_fabric(void)
 {
-    fab_inventory_init(inv);
-    uint32_t sw = hand_node(inv, FAB_SWITCH, 0x200, "leaf", 36, 0);
-    uint32_t a1 = hand_node(inv, FAB_HCA, 0x100, "a HCA-1", 2, 0);
-    uint32_t a2 = hand_node(inv, FAB_HCA, 0x110, "a HCA-2", 1, 0);
-    uint32_t b = hand_node(inv, FAB_HCA, 0x120, "b", 1, 0);
-    inv->n_subnets = 1;
-    inv->subnets[0].prefix = FAB_DEFAULT_PREFIX;
-    hand_cable(inv, sw, 1, a1, 1);
-    hand_cable(inv, sw, 2, a2, 1);
-    hand_cable(inv, sw, 3, b, 1);
-    uint32_t second = hand_port(inv, a1, 2, 0, 0);
-    inv->ports[second].state = 0;
-    inv->ports[second].width = inv->ports[second].speed = 0;
-    hand_finish(inv);
-    hand_names(inv, NULL);
+    struct fab_inventory inv;
+    HAND_STAR(&inv, 0x100, 1, "a HCA-1", "a HCA-2", "b");
+    hand_uncabled(&inv, 0x100, 2, FAB_PORT_UNKNOWN);
+    return inv;
 }
 
 TEST(test_a_whole_fabric)
@@ -474,136 +394,88 @@ TEST(test_a_whole_fabric)
     static const char *const fabrics[] = {"fattree2:4,2,3", "fattree3:4", "torus:3,3,3:1",
                                           "random:12,40,20:7"};
     for (size_t i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++) {
-        struct fab_inventory inv;
-        struct report_world world;
-        struct fab_joined joined;
-        struct lines lines;
-        assert_int_equal(fabric_parse(fabrics[i], &inv), 0);
-        world_reports(&world, &inv);
-        join_n(&inv, world.list, world.n, &lines, &joined);
-        assert_string_equal(lines.all, "");
-        assert_int_equal(joined.n_refused, 0);
-        assert_int_equal(joined.inv.n_nodes, inv.n_nodes);
-        assert_int_equal(joined.inv.n_ports, inv.n_ports);
-        for (uint32_t p = 0; p < inv.n_ports; p++) {
-            const struct fab_port *port = &inv.ports[p];
-            const struct fab_node *node = &inv.nodes[port->node];
-            char text[24];
+        SCOPED(hosts) h = {.swept = generated(fabrics[i])};
+        SCOPED_BY(world_reports_free) struct report_world world;
+        const struct fab_inventory *inv = &h.swept;
+        const struct fab_joined *joined = &h.joined;
+        world_reports(&world, inv);
+        hosts_join_list(&h, world.list, world.n, NULL, 0, NULL);
+        assert_string_equal(h.lines, "");
+        assert_int_equal(joined->n_refused, 0);
+        assert_int_equal(joined->inv.n_nodes, inv->n_nodes);
+        assert_int_equal(joined->inv.n_ports, inv->n_ports);
+        for (uint32_t p = 0; p < inv->n_ports; p++) {
+            const struct fab_port *port = &inv->ports[p];
+            const struct fab_node *node = &inv->nodes[port->node];
+            char text[40];
             if (node->kind != FAB_HCA)
                 continue;
-            assert_int_equal(joined.inv.ports[p].peer, port->peer);
-            assert_true(strncmp(fab_str(&joined.inv, joined.inv.nodes[port->node].name), "mlx5_", 5) == 0);
-            assert_string_equal(fab_str(&joined.inv, joined.inv.nodes[port->node].host),
-                                fab_str(&inv, node->host));
-            assert_int_equal(joined.details.places[p].card, joined.details.places[p].numa);
-            assert_string_equal(world_text(&joined, p, FAB_FACT_FIRMWARE), "20.31.1014");
-            assert_string_equal(world_text(&joined, p, FAB_FACT_VENDOR), "Mellanox Technologies");
-            assert_string_equal(world_text(&joined, p, FAB_FACT_TRANSPORT), "rc_mlx5");
-            assert_string_equal(world_text(&joined, p, FAB_FACT_PROVIDER), "verbs;ofi_rxm");
-            assert_true((world_detail(&joined, p, FAB_FACT_LATENCY)->flags & FAB_DETAIL_ESTIMATE) != 0);
-            snprintf(text, sizeof(text), "0x%016" PRIx64, port->guid);
-            assert_string_equal(world_text(&joined, p, FAB_FACT_PORT_GUID), text);
-            assert_int_equal(world_detail(&joined, p, FAB_FACT_PORT_GUID)->sources,
+            assert_int_equal(joined->inv.ports[p].peer, port->peer);
+            assert_true(strncmp(fab_str(&joined->inv, joined->inv.nodes[port->node].name), "mlx5_", 5) == 0);
+            assert_string_equal(fab_str(&joined->inv, joined->inv.nodes[port->node].host),
+                                fab_str(inv, node->host));
+            assert_int_equal(joined->details.places[p].card, joined->details.places[p].numa);
+            assert_facts(joined, p,
+                         "firmware 20.31.1014, vendor Mellanox Technologies, transport rc_mlx5, "
+                         "provider verbs;ofi_rxm");
+            assert_true((world_detail(joined, p, FAB_FACT_LATENCY)->flags & FAB_DETAIL_ESTIMATE) != 0);
+            snprintf(text, sizeof(text), "port-guid 0x%016" PRIx64, port->guid);
+            assert_facts(joined, p, text);
+            assert_int_equal(world_detail(joined, p, FAB_FACT_PORT_GUID)->sources,
                              1u << FAB_FROM_SUBNET | 1u << FAB_FROM_VERBS);
-            assert_int_equal(joined.details.seen[p],
+            assert_int_equal(joined->details.seen[p],
                              port->peer == FAB_NONE ? FAB_SEEN_NODE : FAB_SEEN_NODE | FAB_SEEN_SUBNET);
-            for (uint32_t f = joined.details.first[p]; f < joined.details.first[p + 1]; f++)
-                assert_int_equal(joined.details.facts[f].flags & FAB_DETAIL_CONFLICT, 0);
+            for (uint32_t f = joined->details.first[p]; f < joined->details.first[p + 1]; f++)
+                assert_int_equal(joined->details.facts[f].flags & FAB_DETAIL_CONFLICT, 0);
         }
-        fab_joined_destroy(&joined);
-        world_reports_free(&world);
-        fab_inventory_destroy(&inv);
     }
 }
 
 TEST(test_without_reports_the_sweep_is_what_it_was)
 {
-    struct fab_inventory inv;
-    struct fab_joined joined;
-    assert_int_equal(fabric_parse("random:12,40,20:7", &inv), 0);
-    join_n(&inv, NULL, 0, NULL, &joined);
-    assert_true(fab_inventory_equal(&inv, &joined.inv));
-    for (uint32_t p = 0; p < inv.n_ports; p++) {
-        assert_int_equal(joined.details.seen[p], FAB_SEEN_SUBNET);
-        assert_int_equal(joined.details.places[p].card, 0);
-        if (inv.nodes[inv.ports[p].node].kind == FAB_HCA)
-            assert_string_equal(world_text(&joined, p, FAB_FACT_TYPE), "InfiniBand");
+    SCOPED(hosts) h = {.swept = generated("random:12,40,20:7")}, nothing = {.n = 0};
+    join(&h);
+    assert_true(fab_inventory_equal(&h.swept, &h.joined.inv));
+    for (uint32_t p = 0; p < h.swept.n_ports; p++) {
+        assert_int_equal(h.joined.details.seen[p], FAB_SEEN_SUBNET);
+        assert_int_equal(h.joined.details.places[p].card, 0);
+        if (h.swept.nodes[h.swept.ports[p].node].kind == FAB_HCA)
+            assert_facts(&h.joined, p, "type InfiniBand");
     }
-    fab_joined_destroy(&joined);
-    fab_inventory_destroy(&inv);
-    fab_inventory_init(&inv); /* an empty sweep is a sweep */
-    hand_finish(&inv);
-    join_n(&inv, NULL, 0, NULL, &joined);
-    assert_int_equal(joined.inv.n_nodes, 0);
-    fab_joined_destroy(&joined);
-    fab_inventory_destroy(&inv);
+    join(&nothing); /* an empty sweep is a sweep */
+    assert_int_equal(nothing.joined.inv.n_nodes, 0);
 }
 
 TEST(test_conflicts_are_kept)
 {
-    struct fab_inventory inv;
-    struct fab_report a;
-    struct fab_joined joined;
-    const struct fab_report *list[] = {&a};
-    small_fabric(&inv);
-    world_begin(&a, "a");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-              "0x0000000000000101", FAB_FACT_STATE, "down", FAB_FACT_FIRMWARE, "20.1", FAB_FACT_PCI,
-              "0000:c1:00:00", FAB_FACT_LID, "77");
-    world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PCI, "0000:c2:00:00", FAB_FACT_NUMA, "3");
-    world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_FIRMWARE, "20.2");
-    world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_FIRMWARE, "9.2");
-    world_finish(&a);
-    join_n(&inv, list, 1, NULL, &joined);
-    uint32_t p = port_at(&joined, 0x100, 1);
-    assert_string_equal(world_text(&joined, p, FAB_FACT_STATE), "up"); /* the subnet knows better */
-    assert_true((world_detail(&joined, p, FAB_FACT_STATE)->flags & FAB_DETAIL_CONFLICT) != 0);
-    assert_string_equal(world_text(&joined, p, FAB_FACT_LID), "77"); /* the sweep has none here */
-    assert_string_equal(world_text(&joined, p, FAB_FACT_FIRMWARE), "20.1");
-    assert_string_equal(world_text(&joined, p, FAB_FACT_PCI), "0000:c2:00:00");
-    assert_string_equal(world_text(&joined, p, FAB_FACT_NAME), "mlx5_0");
-    assert_int_equal(world_detail(&joined, p, FAB_FACT_NAME)->flags,
-                     FAB_DETAIL_CHOSEN); /* HCA-1 is no conflict */
-    assert_int_equal(world_detail(&joined, p, FAB_FACT_NAME)[1].sources, 1u << FAB_FROM_SUBNET);
-    const struct fab_detail *firmware = world_detail(&joined, p, FAB_FACT_FIRMWARE);
-    assert_string_equal(joined.details.pool + firmware[1].text, "9.2");
-    assert_string_equal(joined.details.pool + firmware[2].text, "20.2");
+    SCOPED(hosts) h = {.swept = small_fabric()};
+    hosts_add(
+        &h, "a",
+        "verbs: name mlx5_0, port 1, port-guid #101, state down, firmware 20.1, pci 0000:c1:00:00, lid 77\n"
+        "hwloc: name mlx5_0, pci 0000:c2:00:00, numa 3\n"
+        "libfabric: name mlx5_0, port 1, firmware 20.2\n"
+        "libfabric: name mlx5_0, firmware 9.2");
+    join(&h);
+    uint32_t p = hosts_port(&h, 0x100, 1);
+    /* of the state the subnet knows better; the sweep has no LID here */
+    assert_facts(&h.joined, p, "state up, lid 77, firmware 20.1, pci 0000:c2:00:00, name mlx5_0");
+    assert_true((world_detail(&h.joined, p, FAB_FACT_STATE)->flags & FAB_DETAIL_CONFLICT) != 0);
+    const struct fab_detail *name = world_detail(&h.joined, p, FAB_FACT_NAME);
+    assert_int_equal(name->flags, FAB_DETAIL_CHOSEN); /* HCA-1 is no conflict */
+    assert_int_equal(name[1].sources, 1u << FAB_FROM_SUBNET);
+    const struct fab_detail *firmware = world_detail(&h.joined, p, FAB_FACT_FIRMWARE);
+    assert_string_equal(h.joined.details.pool + firmware[1].text, "9.2");
+    assert_string_equal(h.joined.details.pool + firmware[2].text, "20.2");
     assert_int_equal(firmware[2].flags, FAB_DETAIL_CONFLICT);
-    assert_int_equal(joined.inv.ports[p].state, FAB_PORT_ACTIVE); /* the sweep's part is as it was */
-    assert_int_equal(joined.inv.ports[p].lid, 0);
-    assert_int_equal(joined.details.places[p].numa, 1);
-    assert_int_equal(joined.details.places[p].package, 0);
-    fab_joined_destroy(&joined);
-    fab_report_destroy(&a);
-    fab_inventory_destroy(&inv);
+    assert_int_equal(h.joined.inv.ports[p].state, FAB_PORT_ACTIVE); /* the sweep's part is as it was */
+    assert_int_equal(h.joined.inv.ports[p].lid, 0);
+    assert_int_equal(h.joined.details.places[p].numa, 1);
+    assert_int_equal(h.joined.details.places[p].package, 0);
 }
 
 /* TCP can use any card: that does not make it one of software alone. What verbs calls software is. */
 TEST(test_software_of_those_who_use_it)
 {
-    struct fab_inventory inv;
-    struct fab_report a;
-    struct fab_joined joined;
-    const struct fab_report *list[] = {&a};
-    small_fabric(&inv);
-    world_begin(&a, "a");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-              "0x0000000000000101", FAB_FACT_INTERFACE, "ib0");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "rxe0", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-              "0x0000000000000111", FAB_FACT_SOFTWARE, "yes");
-    world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_INTERFACE, "ib0", FAB_FACT_PROVIDER, "tcp", FAB_FACT_SOFTWARE,
-              "yes");
-    world_say(&a, FAB_FROM_UCX, FAB_FACT_INTERFACE, "ib0", FAB_FACT_TRANSPORT, "tcp", FAB_FACT_SOFTWARE,
-              "yes");
-    world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_INTERFACE, "ib0", FAB_FACT_PROTOCOL, "x", FAB_FACT_MTU, "9000",
-              FAB_FACT_SOFTWARE, "yes"); /* what another says without is not software */
-    world_say(&a, FAB_FROM_LIBFABRIC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PROTOCOL, "x");
-    world_finish(&a);
-    join_n(&inv, list, 1, NULL, &joined);
-    uint32_t card = port_at(&joined, 0x100, 1), soft = port_at(&joined, 0x110, 1);
-    assert_string_equal(world_text(&joined, card, FAB_FACT_PROVIDER), "tcp");
-    assert_string_equal(world_text(&joined, card, FAB_FACT_TRANSPORT), "tcp");
-    assert_null(world_detail(&joined, card, FAB_FACT_SOFTWARE));
     static const struct {
         enum fab_fact kind;
         unsigned flag;
@@ -612,451 +484,290 @@ TEST(test_software_of_those_who_use_it)
                 {FAB_FACT_PROTOCOL, 0},
                 {FAB_FACT_MTU, 0},
                 {FAB_FACT_NAME, 0}};
+    SCOPED(hosts) h = {.swept = small_fabric()};
+    hosts_add(&h, "a",
+              "verbs: name mlx5_0, port 1, port-guid #101, interface ib0\n"
+              "verbs: name rxe0, port 1, port-guid #111, software yes\n"
+              "libfabric: interface ib0, provider tcp, software yes\n"
+              "ucx: interface ib0, transport tcp, software yes\n"
+              "libfabric: interface ib0, protocol x, mtu 9000, software yes\n"
+              "libfabric: name mlx5_0, protocol x"); /* what another says without is not software */
+    join(&h);
+    uint32_t card = hosts_port(&h, 0x100, 1);
+    assert_facts(&h.joined, card, "provider tcp, transport tcp, software");
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-        assert_int_equal(world_detail(&joined, card, ways[i].kind)->flags & FAB_DETAIL_SOFTWARE,
+        assert_int_equal(world_detail(&h.joined, card, ways[i].kind)->flags & FAB_DETAIL_SOFTWARE,
                          ways[i].flag);
-    assert_string_equal(world_text(&joined, soft, FAB_FACT_SOFTWARE), "yes");
-    fab_joined_destroy(&joined);
-    fab_report_destroy(&a);
-    fab_inventory_destroy(&inv);
+    assert_facts(&h.joined, hosts_port(&h, 0x110, 1), "software yes");
 }
 
 TEST(test_another_hosts_devices_are_not_joined)
 {
-    struct fab_inventory inv;
-    struct fab_report a, b;
-    struct fab_joined joined;
-    struct lines lines;
-    const struct fab_report *list[] = {&a, &b};
-    small_fabric(&inv);
-    world_begin(&a, "a");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "x", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-              "0x0000000000000121");
-    world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "x", FAB_FACT_NUMA, "1");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "y", FAB_FACT_PORT, "1", FAB_FACT_NODE_GUID,
-              "0x0000000000000200"); /* the switch */
-    world_finish(&a);
-    world_begin(&b, "b.cluster");
-    world_say(&b, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_NODE_GUID,
-              "0x0000000000000120");
-    world_say(&b, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_9", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-              "0x0000000000000999");
-    world_finish(&b);
-    join_n(&inv, list, 2, &lines, &joined);
-    assert_int_equal(joined.n_refused, 3);
-    assert_int_equal(lines.n, 1);
-    assert_non_null(strstr(lines.all, "a: 3 items"));
-    assert_non_null(strstr(lines.all, "of b"));
-    assert_string_equal(name_at(&joined, 0x120), "mlx5_0");
-    assert_string_equal(host_at(&joined, 0x120), "b"); /* the operator's name for it */
-    uint32_t p = port_at(&joined, 0x120, 1);
-    assert_null(world_text(&joined, p, FAB_FACT_NUMA));
-    assert_int_equal(joined.details.seen[p], FAB_SEEN_SUBNET | FAB_SEEN_NODE);
-    for (uint32_t i = 0; i < joined.inv.n_nodes; i++) /* what only b.cluster knows is of the same host b */
-        assert_true(strcmp(fab_str(&joined.inv, joined.inv.nodes[i].host), "b.cluster") != 0);
-    fab_joined_destroy(&joined);
-    fab_report_destroy(&a);
-    fab_report_destroy(&b);
-    fab_inventory_destroy(&inv);
+    SCOPED(hosts) h = {.swept = small_fabric()};
+    hosts_add(&h, "a",
+              "verbs: name x, port 1, port-guid #121\n"
+              "hwloc: name x, numa 1\n"
+              "verbs: name y, port 1, node-guid #200"); /* the switch */
+    hosts_add(&h, "b.cluster",
+              "verbs: name mlx5_0, port 1, node-guid #120\n"
+              "verbs: name mlx5_9, port 1, port-guid #999");
+    join(&h);
+    assert_int_equal(h.joined.n_refused, 3);
+    assert_int_equal(strcspn(h.lines, "\n"), strlen(h.lines) - 1);
+    assert_non_null(strstr(h.lines, "a: 3 items"));
+    assert_non_null(strstr(h.lines, "of b"));
+    assert_called(&h, 0x120, "b mlx5_0"); /* the operator's name for the host */
+    uint32_t p = hosts_port(&h, 0x120, 1);
+    assert_facts(&h.joined, p, "numa");
+    assert_int_equal(h.joined.details.seen[p], FAB_SEEN_SUBNET | FAB_SEEN_NODE);
+    for (uint32_t i = 0; i < h.joined.inv.n_nodes; i++) /* what only b.cluster knows is of the same host b */
+        assert_true(strcmp(fab_str(&h.joined.inv, h.joined.inv.nodes[i].host), "b.cluster") != 0);
+}
+
+/* Joined in the other order from that in which they were added. */
+static void turn_round(struct hosts *h)
+{
+    for (uint32_t i = 0; i < h->n; i++)
+        h->list[h->n - 1 - i] = &h->reports[i];
 }
 
 TEST(test_who_names_the_unnamed)
 {
-    struct fab_inventory inv;
-    struct fab_report hosts[3];
-    struct fab_joined joined;
-    struct lines lines;
-    const struct fab_report *list[] = {&hosts[2], &hosts[0], &hosts[1]}; /* order means nothing */
-    fab_inventory_init(&inv);
-    uint32_t sw = hand_node(&inv, FAB_SWITCH, 0x200, "leaf", 36, 0);
-    uint32_t x = hand_node(&inv, FAB_HCA, 0x100, "MT4123", 1, 0);
-    uint32_t y = hand_node(&inv, FAB_HCA, 0x110, "localhost mlx5_0", 1, 0);
-    uint32_t z = hand_node(&inv, FAB_HCA, 0x120, "localhost mlx5_0", 1, 0);
-    hand_cable(&inv, sw, 1, x, 1);
-    hand_cable(&inv, sw, 2, y, 1);
-    hand_cable(&inv, sw, 3, z, 1);
-    inv.n_subnets = 1;
-    inv.subnets[0].prefix = FAB_DEFAULT_PREFIX;
-    hand_finish(&inv);
-    hand_names(&inv, NULL);
-    static const char *const names[] = {"n2", "n10", "n10.x"};
-    static const char *const guids[] = {"0x0000000000000101", "0x0000000000000111", "0x0000000000000101"};
-    for (unsigned i = 0; i < 3; i++) {
-        world_begin(&hosts[i], names[i]);
-        world_say(&hosts[i], FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_3", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-                  guids[i]);
-        world_finish(&hosts[i]);
-    }
-    join_n(&inv, list, 3, &lines, &joined);
-    assert_string_equal(host_at(&joined, 0x100), "n2"); /* n2 is before n10 */
-    assert_string_equal(name_at(&joined, 0x100), "mlx5_3");
-    assert_int_equal(joined.inv.nodes[fab_inventory_find(&joined.inv, 0x100)].unnamed, 0);
-    assert_string_equal(host_at(&joined, 0x110), "n10");
-    assert_string_equal(host_at(&joined, 0x120), "localhost");
-    assert_string_equal(name_at(&joined, 0x120), "mlx5_0");
-    assert_int_equal(joined.n_refused, 0);
-    assert_string_equal(lines.all,
+    SCOPED(hosts) h = {.n = 0};
+    HAND_STAR(&h.swept, 0x100, 1, "MT4123", "localhost mlx5_0", "localhost mlx5_0");
+    hosts_add(&h, "n10", "verbs: name mlx5_3, port 1, port-guid #111");
+    hosts_add(&h, "n2", "verbs: name mlx5_3, port 1, port-guid #101");
+    hosts_add(&h, "n10.x", "verbs: name mlx5_3, port 1, port-guid #101");
+    turn_round(&h); /* order means nothing */
+    join(&h);
+    assert_called(&h, 0x100, "n2 mlx5_3"); /* n2 is before n10 */
+    assert_int_equal(hosts_node(&h, 0x100)->unnamed, 0);
+    assert_called(&h, 0x110, "n10 mlx5_3");
+    assert_called(&h, 0x120, "localhost mlx5_0");
+    assert_int_equal(h.joined.n_refused, 0);
+    assert_string_equal(h.lines,
                         "n2: the node GUID of mlx5_3 is claimed by n10.x, too\n"
                         "n10.x: the node GUID of mlx5_3 is that of a device of n2, too, which keeps it\n");
-    assert_int_equal(joined.inv.n_nodes, inv.n_nodes + 1); /* it has a device all the same */
-    assert_int_equal(joined.hosts[2].devices, 1);
-    fab_joined_destroy(&joined);
-    for (unsigned i = 0; i < 3; i++)
-        fab_report_destroy(&hosts[i]);
-    fab_inventory_destroy(&inv);
+    assert_int_equal(h.joined.inv.n_nodes, h.swept.n_nodes + 1); /* it has a device all the same */
+    assert_int_equal(h.joined.hosts[2].devices, 1);
 }
 
 TEST(test_the_host_that_the_sweep_names_goes_first)
 {
-    struct fab_inventory inv;
-    struct fab_report hosts[2];
-    struct fab_joined joined;
-    const struct fab_report *list[] = {&hosts[0], &hosts[1]};
-    fab_inventory_init(&inv);
-    uint32_t sw = hand_node(&inv, FAB_SWITCH, 0x200, "leaf", 36, 0);
-    uint32_t x = hand_node(&inv, FAB_HCA, 0x100, "n.b", 1, 0);
-    hand_cable(&inv, sw, 1, x, 1);
-    hand_finish(&inv);
-    hand_names(&inv, NULL);
-    for (unsigned i = 0; i < 2; i++) {
-        world_begin(&hosts[i], i == 0 ? "n" : "n.b");
-        world_say(&hosts[i], FAB_FROM_VERBS, FAB_FACT_NAME, i == 0 ? "wrong" : "right", FAB_FACT_PORT, "1",
-                  FAB_FACT_PORT_GUID, "0x0000000000000101");
-        world_finish(&hosts[i]);
-    }
-    join_n(&inv, list, 2, NULL, &joined);
-    assert_string_equal(name_at(&joined, 0x100), "right");
-    assert_int_equal(joined.n_refused, 1);
-    fab_joined_destroy(&joined);
-    join_n(&inv, list, 1, NULL, &joined); /* alone, n is n.b */
-    assert_string_equal(name_at(&joined, 0x100), "wrong");
-    assert_string_equal(host_at(&joined, 0x100), "n.b");
-    fab_joined_destroy(&joined);
-    fab_report_destroy(&hosts[0]);
-    fab_report_destroy(&hosts[1]);
-    fab_inventory_destroy(&inv);
+    SCOPED(hosts) h = {.n = 0};
+    HAND_STAR(&h.swept, 0x100, 1, "n.b");
+    hosts_add(&h, "n", "verbs: name wrong, port 1, port-guid #101");
+    hosts_add(&h, "n.b", "verbs: name right, port 1, port-guid #101");
+    join(&h);
+    assert_called(&h, 0x100, "n.b right");
+    assert_int_equal(h.joined.n_refused, 1);
+    hosts_join_list(&h, h.list, 1, NULL, 0, NULL); /* alone, n is n.b */
+    assert_called(&h, 0x100, "n.b wrong");
 }
 
 TEST(test_names_tell_devices_apart)
 {
-    struct fab_inventory inv;
-    struct fab_report a;
-    struct fab_joined joined;
-    const struct fab_report *list[] = {&a};
-    small_fabric(&inv);
-    /* both HCAs claim one name: both keep the sweep's */
-    world_begin(&a, "a");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "same", FAB_FACT_PORT_GUID, "0x0000000000000101");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "same", FAB_FACT_PORT_GUID, "0x0000000000000111");
-    world_finish(&a);
-    join_n(&inv, list, 1, NULL, &joined);
-    assert_string_equal(name_at(&joined, 0x100), "HCA-1");
-    assert_string_equal(name_at(&joined, 0x110), "HCA-2");
-    fab_joined_destroy(&joined);
-    fab_report_destroy(&a);
-    /* one claims what the other keeps */
-    world_begin(&a, "a");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "HCA-2", FAB_FACT_PORT_GUID, "0x0000000000000101");
-    world_finish(&a);
-    join_n(&inv, list, 1, NULL, &joined);
-    assert_string_equal(name_at(&joined, 0x100), "HCA-1");
-    fab_joined_destroy(&joined);
-    fab_report_destroy(&a);
-    /* changing places is no conflict */
-    world_begin(&a, "a");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "HCA-2", FAB_FACT_PORT_GUID, "0x0000000000000101");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "HCA-1", FAB_FACT_PORT_GUID, "0x0000000000000111");
-    world_finish(&a);
-    join_n(&inv, list, 1, NULL, &joined);
-    assert_string_equal(name_at(&joined, 0x100), "HCA-2");
-    assert_string_equal(name_at(&joined, 0x110), "HCA-1");
-    fab_joined_destroy(&joined);
-    fab_report_destroy(&a);
-    fab_inventory_destroy(&inv);
+    static const struct {
+        const char *says, *first, *second;
+    } names[] = {
+        /* both HCAs claim one name: both keep the sweep's */
+        {"verbs: name same, port-guid #101\nverbs: name same, port-guid #111", "a HCA-1", "a HCA-2"},
+        /* one claims what the other keeps */
+        {"verbs: name HCA-2, port-guid #101", "a HCA-1", "a HCA-2"},
+        /* changing places is no conflict */
+        {"verbs: name HCA-2, port-guid #101\nverbs: name HCA-1, port-guid #111", "a HCA-2", "a HCA-1"},
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        SCOPED(hosts) h = {.swept = small_fabric()};
+        hosts_add(&h, "a", "%s", names[i].says);
+        join(&h);
+        assert_called(&h, 0x100, names[i].first);
+        assert_called(&h, 0x110, names[i].second);
+    }
 }
 
 TEST(test_what_only_the_host_knows)
 {
-    struct fab_inventory inv;
-    struct fab_report a;
-    struct fab_joined joined;
-    struct lines lines;
-    const struct fab_report *list[] = {&a};
-    small_fabric(&inv);
-    world_begin(&a, "a");
+    SCOPED(hosts) h = {.swept = small_fabric()};
+    const struct fab_inventory *inv = &h.joined.inv;
     /* the second port of an HCA of the sweep, which has no cable */
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_PORT_GUID,
-              "0x0000000000000101", FAB_FACT_NODE_GUID, "0x0000000000000100");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "2", FAB_FACT_PORT_GUID,
-              "0x0000000000000102", FAB_FACT_STATE, "down", FAB_FACT_SPEED, "10000");
-    /* an HCA that is in no sweep: port 3 of it, and one whose number nobody says */
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_7", FAB_FACT_PORT, "3", FAB_FACT_NODE_GUID,
-              "0x0000000000000700", FAB_FACT_SYSTEM_GUID, "0x0000000000000777", FAB_FACT_STATE, "up",
-              FAB_FACT_SPEED, "100000", FAB_FACT_LID, "12", FAB_FACT_PCI, "0000:01:00:00");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_7", FAB_FACT_PORT_GUID, "0x0000000000000703");
-    /* one without any GUID */
-    world_say(&a, FAB_FROM_UCX, FAB_FACT_NAME, "irdma0", FAB_FACT_PORT, "1", FAB_FACT_TRANSPORT, "rc_verbs");
+    hosts_add(&h, "a",
+              "verbs: name mlx5_0, port 1, port-guid #101, node-guid #100\n"
+              "verbs: name mlx5_0, port 2, port-guid #102, state down, speed 10000");
+    /* an HCA that is in no sweep: port 3 of it, and one whose number nobody says; one without any GUID */
+    report_say(
+        &h.reports[0],
+        "verbs: name mlx5_7, port 3, node-guid #700, system-guid #777, state up, speed 100000, lid 12, "
+        "pci 0000:01:00:00\n"
+        "verbs: name mlx5_7, port-guid #703\n"
+        "ucx: name irdma0, port 1, transport rc_verbs");
     /* contradictions: a port that the HCA has not, another GUID for a port of the sweep */
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "9");
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "z", FAB_FACT_PORT, "1", FAB_FACT_NODE_GUID,
-              "0x0000000000000110", FAB_FACT_PORT_GUID, "0x0000000000000fff");
-    world_finish(&a);
-    join_n(&inv, list, 1, &lines, &joined);
-    assert_string_equal(lines.all, "a: 2 items are left out: against what the fabric or other items say\n");
-    assert_int_equal(joined.n_refused, 0);
-    assert_int_equal(joined.inv.n_nodes, inv.n_nodes + 2);
+    report_say(&h.reports[0],
+               "verbs: name mlx5_0, port 9\nverbs: name z, port 1, node-guid #110, port-guid #fff");
+    join(&h);
+    assert_string_equal(h.lines, "a: 2 items are left out: against what the fabric or other items say\n");
+    assert_int_equal(h.joined.n_refused, 0);
+    assert_int_equal(inv->n_nodes, h.swept.n_nodes + 2);
+    const struct fab_locality *places = h.joined.details.places;
 
-    uint32_t p = port_at(&joined, 0x100, 2);
-    const struct fab_port *port = &joined.inv.ports[p];
-    assert_true(joined.inv.subnets[port->subnet].prefix == FAB_UNATTACHED);
+    uint32_t p = hosts_port(&h, 0x100, 2);
+    const struct fab_port *port = &inv->ports[p];
+    assert_true(inv->subnets[port->subnet].prefix == FAB_UNATTACHED);
     assert_true(port->guid == 0x102);
     assert_int_equal(port->state, FAB_PORT_DOWN);
     assert_int_equal(fab_rate_mbps(port->width, (enum fab_speed)port->speed), 10000);
-    assert_int_equal(joined.details.seen[p], FAB_SEEN_NODE);
-    assert_string_equal(world_text(&joined, p, FAB_FACT_PORT), "2");
-    assert_int_equal(joined.details.places[p].card, joined.details.places[port_at(&joined, 0x100, 1)].card);
-    assert_int_not_equal(joined.details.places[p].card, 0);
+    assert_int_equal(h.joined.details.seen[p], FAB_SEEN_NODE);
+    assert_facts(&h.joined, p, "port 2");
+    assert_int_equal(places[p].card, places[hosts_port(&h, 0x100, 1)].card);
+    assert_int_not_equal(places[p].card, 0);
 
-    p = port_at(&joined, 0x700, 3);
+    p = hosts_port(&h, 0x700, 3);
     assert_true(p != FAB_NONE);
-    assert_int_equal(joined.inv.ports[p].state, FAB_PORT_ACTIVE);
-    assert_int_equal(joined.inv.ports[p].lid, 12);
-    assert_true(joined.inv.subnets[joined.inv.ports[p].subnet].prefix == FAB_UNATTACHED);
-    assert_true(FAB_GUID_IS_MADE_UP(joined.inv.ports[p].guid));
-    assert_int_equal(joined.inv.nodes[joined.inv.ports[p].node].num_ports, 3);
-    assert_true(joined.inv.nodes[joined.inv.ports[p].node].system_guid == 0x777);
-    assert_string_equal(name_at(&joined, 0x700), "mlx5_7");
-    assert_string_equal(host_at(&joined, 0x700), "a");
-    assert_int_equal(joined.details.places[p].card, joined.details.places[port_at(&joined, 0x700, 1)].card);
-    assert_true(joined.inv.ports[port_at(&joined, 0x700, 1)].guid == 0x703);
+    assert_int_equal(inv->ports[p].state, FAB_PORT_ACTIVE);
+    assert_int_equal(inv->ports[p].lid, 12);
+    assert_true(inv->subnets[inv->ports[p].subnet].prefix == FAB_UNATTACHED);
+    assert_true(FAB_GUID_IS_MADE_UP(inv->ports[p].guid));
+    assert_int_equal(hosts_node(&h, 0x700)->num_ports, 3);
+    assert_true(hosts_node(&h, 0x700)->system_guid == 0x777);
+    assert_called(&h, 0x700, "a mlx5_7");
+    assert_int_equal(places[p].card, places[hosts_port(&h, 0x700, 1)].card);
+    assert_true(inv->ports[hosts_port(&h, 0x700, 1)].guid == 0x703);
 
-    uint32_t last = joined.inv.n_nodes - 1; /* made-up GUIDs are above all others */
-    assert_true(FAB_GUID_IS_MADE_UP(joined.inv.nodes[last].guid));
-    assert_string_equal(fab_str(&joined.inv, joined.inv.nodes[last].name), "irdma0");
-    assert_int_equal(joined.details.places[joined.inv.nodes[last].first_port].card, 0);
-    assert_int_equal(joined.inv.n_subnets, 2);
-    fab_joined_destroy(&joined);
-    fab_report_destroy(&a);
-    fab_inventory_destroy(&inv);
+    const struct fab_node *last = &inv->nodes[inv->n_nodes - 1]; /* made-up GUIDs are above all others */
+    assert_true(FAB_GUID_IS_MADE_UP(last->guid));
+    assert_string_equal(fab_str(inv, last->name), "irdma0");
+    assert_int_equal(places[last->first_port].card, 0);
+    assert_int_equal(inv->n_subnets, 2);
 }
 
 /* A port that is up and leads nowhere is the sweep's word; it moves, and the word stays. */
 TEST(test_dangling)
 {
-    struct fab_inventory inv;
-    struct report_world world;
-    struct fab_joined joined;
-    assert_int_equal(fabric_parse("fattree2:2,2,2", &inv), 0);
-    assert_int_equal(fabric_unlink(&inv, "node0001", 1), 0);
-    uint32_t node = fabric_find(&inv, "node0001"), p = inv.nodes[node].first_port;
-    inv.ports[p].state = FAB_PORT_INIT;
-    world_reports(&world, &inv);
-    join_n(&inv, world.list, world.n, NULL, &joined);
-    assert_true(joined.inv.subnets[joined.inv.ports[p].subnet].prefix == FAB_UNATTACHED);
-    assert_int_equal(joined.details.seen[p], FAB_SEEN_NODE | FAB_SEEN_SUBNET);
-    assert_int_equal(joined.inv.ports[p].state, FAB_PORT_INIT);
-    assert_string_equal(world_text(&joined, p, FAB_FACT_STATE), "down");
-    fab_joined_destroy(&joined);
-    world_reports_free(&world);
-    fab_inventory_destroy(&inv);
+    SCOPED(hosts) h = {.swept = generated("fattree2:2,2,2")};
+    SCOPED_BY(world_reports_free) struct report_world world;
+    const struct fab_joined *joined = &h.joined;
+    assert_int_equal(fabric_unlink(&h.swept, "node0001", 1), 0);
+    uint32_t p = h.swept.nodes[fabric_find(&h.swept, "node0001")].first_port;
+    h.swept.ports[p].state = FAB_PORT_INIT;
+    world_reports(&world, &h.swept);
+    hosts_join_list(&h, world.list, world.n, NULL, 0, NULL);
+    assert_true(joined->inv.subnets[joined->inv.ports[p].subnet].prefix == FAB_UNATTACHED);
+    assert_int_equal(joined->details.seen[p], FAB_SEEN_NODE | FAB_SEEN_SUBNET);
+    assert_int_equal(joined->inv.ports[p].state, FAB_PORT_INIT);
+    assert_facts(joined, p, "state down");
 }
 
 TEST(test_places)
 {
     static const struct {
-        const char *pci, *sw, *numa, *package;
+        const char *says;
         struct fab_locality place;
     } devs[] = {
-        {"0000:02:00:00", "0000:01:00:00", "10", "1", {1, 1, 2, 2}},
-        {"0000:02:00:01", "0000:01:00:00", "10", "1", {1, 1, 2, 2}},
-        {"0000:03:00:00", "0000:01:00:00", "9", "0", {2, 1, 1, 1}},
-        {"0001:02:00:00", NULL, "10", NULL, {3, 0, 2, 0}},
-        {NULL, NULL, NULL, NULL, {0, 0, 0, 0}},
+        {"pci 0000:02:00:00, switch 0000:01:00:00, numa 10, package 1", {1, 1, 2, 2}},
+        {"pci 0000:02:00:01, switch 0000:01:00:00, numa 10, package 1", {1, 1, 2, 2}},
+        {"pci 0000:03:00:00, switch 0000:01:00:00, numa 9, package 0", {2, 1, 1, 1}},
+        {"pci 0001:02:00:00, numa 10", {3, 0, 2, 0}},
+        {"pci", {0, 0, 0, 0}},
     };
-    struct fab_inventory inv;
-    struct fab_report a;
-    struct fab_joined joined;
-    const struct fab_report *list[] = {&a};
-    fab_inventory_init(&inv);
-    hand_finish(&inv);
-    world_begin(&a, "a");
-    for (unsigned i = 0; i < 5; i++) {
-        uint32_t item = world_item(&a, FAB_FROM_VERBS);
-        world_fact(&a, item, FAB_FACT_NODE_GUID, "0x00000000000001%02x", i);
-        world_fact(&a, item, FAB_FACT_PORT_GUID, "0x00000000000001%02x", i);
-        world_fact(&a, item, FAB_FACT_NAME, "mlx5_%u", i);
-        if (devs[i].pci == NULL)
-            continue;
-        fab_report_fact(&a, item, FAB_FACT_PCI, devs[i].pci);
-        fab_report_fact(&a, item, FAB_FACT_SWITCH, devs[i].sw);
-        fab_report_fact(&a, item, FAB_FACT_NUMA, devs[i].numa);
-        fab_report_fact(&a, item, FAB_FACT_PACKAGE, devs[i].package);
-    }
-    world_finish(&a);
-    join_n(&inv, list, 1, NULL, &joined);
-    for (unsigned i = 0; i < 5; i++) {
-        uint32_t p = port_at(&joined, 0x100 + i, 1);
-        assert_memory_equal(&joined.details.places[p], &devs[i].place, sizeof(devs[i].place));
-    }
-    fab_joined_destroy(&joined);
-    fab_report_destroy(&a);
-    fab_inventory_destroy(&inv);
+    SCOPED(hosts) h = {.n = 0};
+    hosts_begin(&h, "a");
+    for (unsigned i = 0; i < 5; i++)
+        report_say(&h.reports[0], "verbs: node-guid #1%02x, port-guid #1%02x, name mlx5_%u, %s", i, i, i,
+                   devs[i].says);
+    join(&h);
+    for (unsigned i = 0; i < 5; i++)
+        assert_memory_equal(&h.joined.details.places[hosts_port(&h, 0x100 + i, 1)], &devs[i].place,
+                            sizeof(devs[i].place));
 }
 
 /* What is said of a device, and not of a port of it, is said of all its ports but for what each has itself.
  */
 TEST(test_shared_items)
 {
-    struct fab_inventory inv;
-    struct fab_report a;
-    struct fab_joined joined;
-    const struct fab_report *list[] = {&a};
-    fab_inventory_init(&inv);
-    hand_finish(&inv);
-    world_begin(&a, "a");
-    for (unsigned i = 0; i < 4; i++) { /* two devices of two ports, no address known */
-        uint32_t item = world_item(&a, FAB_FROM_VERBS);
-        world_fact(&a, item, FAB_FACT_NAME, "mlx5_%u", i / 2);
-        world_fact(&a, item, FAB_FACT_PORT, "%u", i % 2 + 1);
-        world_fact(&a, item, FAB_FACT_NODE_GUID, "0x00000000000001%02x", i / 2);
-    }
-    world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "mlx5_0", FAB_FACT_NUMA, "1", FAB_FACT_STATE, "down",
-              FAB_FACT_GID, "fe80::1");
-    world_finish(&a);
-    join_n(&inv, list, 1, NULL, &joined);
+    SCOPED(hosts) h = {.n = 0};
+    hosts_add(&h, "a", "hwloc: name mlx5_0, numa 1, state down, gid fe80::1");
+    for (unsigned i = 0; i < 4; i++) /* two devices of two ports, no address known */
+        report_say(&h.reports[0], "verbs: name mlx5_%u, port %u, node-guid #1%02x", i / 2, i % 2 + 1, i / 2);
+    join(&h);
     for (unsigned i = 0; i < 4; i++) {
-        uint32_t p = port_at(&joined, 0x100 + i / 2, i % 2 + 1);
-        assert_int_equal(world_text(&joined, p, FAB_FACT_NUMA) != NULL, i < 2);
-        assert_null(world_text(&joined, p, FAB_FACT_STATE));
-        assert_null(world_text(&joined, p, FAB_FACT_GID));
-        assert_int_equal(joined.details.places[p].card, i / 2 + 1);
-        assert_int_equal(joined.details.places[p].numa, i < 2);
-        assert_int_equal(joined.inv.ports[p].state, FAB_PORT_UNKNOWN);
+        uint32_t p = hosts_port(&h, 0x100 + i / 2, i % 2 + 1);
+        assert_int_equal(world_text(&h.joined, p, FAB_FACT_NUMA) != NULL, i < 2);
+        assert_facts(&h.joined, p, "state, gid");
+        assert_int_equal(h.joined.details.places[p].card, i / 2 + 1);
+        assert_int_equal(h.joined.details.places[p].numa, i < 2);
+        assert_int_equal(h.joined.inv.ports[p].state, FAB_PORT_UNKNOWN);
     }
-    fab_joined_destroy(&joined);
-    fab_report_destroy(&a);
-    fab_inventory_destroy(&inv);
 }
 
 TEST(test_numbers_and_names_of_new_nodes)
 {
-    struct fab_inventory inv;
-    struct fab_report a;
-    struct fab_joined joined;
-    const struct fab_report *list[] = {&a};
-    fab_inventory_init(&inv);
-    hand_finish(&inv);
-    world_begin(&a, "a");
-    /* who knows its number has it, whoever is first */
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "x", FAB_FACT_NODE_GUID, "0x0000000000000100",
-              FAB_FACT_PORT_GUID, "0x0000000000000101");
-    world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "x", FAB_FACT_NODE_GUID, "0x0000000000000100",
-              FAB_FACT_PORT_GUID, "0x0000000000000102", FAB_FACT_PORT, "1");
-    /* another name is another device, whatever GUID they share */
-    world_say(&a, FAB_FROM_VERBS, FAB_FACT_NAME, "first", FAB_FACT_NODE_GUID, "0x0000000000000200",
-              FAB_FACT_PORT_GUID, "0x0000000000000201", FAB_FACT_PORT, "1");
-    world_say(&a, FAB_FROM_HWLOC, FAB_FACT_NAME, "second", FAB_FACT_NODE_GUID, "0x0000000000000200",
-              FAB_FACT_PORT_GUID, "0x0000000000000202", FAB_FACT_PORT, "2");
-    world_finish(&a);
-    join_n(&inv, list, 1, NULL, &joined);
-    assert_true(joined.inv.ports[port_at(&joined, 0x100, 1)].guid == 0x102);
-    assert_true(joined.inv.ports[port_at(&joined, 0x100, 2)].guid == 0x101);
-    assert_int_equal(fab_inventory_find(&joined.inv, 0x200), FAB_NONE);
-    assert_int_equal(joined.inv.n_nodes, 3);
-    fab_joined_destroy(&joined);
-    fab_report_destroy(&a);
-    fab_inventory_destroy(&inv);
+    SCOPED(hosts) h = {.n = 0};
+    hosts_add(&h, "a", /* who knows its number has it, whoever is first */
+              "verbs: name x, node-guid #100, port-guid #101\n"
+              "hwloc: name x, node-guid #100, port-guid #102, port 1");
+    report_say(&h.reports[0], /* another name is another device, whatever GUID they share */
+               "verbs: name first, node-guid #200, port-guid #201, port 1\n"
+               "hwloc: name second, node-guid #200, port-guid #202, port 2");
+    join(&h);
+    assert_true(h.joined.inv.ports[hosts_port(&h, 0x100, 1)].guid == 0x102);
+    assert_true(h.joined.inv.ports[hosts_port(&h, 0x100, 2)].guid == 0x101);
+    assert_int_equal(fab_inventory_find(&h.joined.inv, 0x200), FAB_NONE);
+    assert_int_equal(h.joined.inv.n_nodes, 3);
+}
+
+/* Devices that hosts have, and how many of them no sweep sees: in the order of their names. */
+static void assert_counts(const struct hosts *h, const struct fab_joined_host *counts)
+{
+    assert_int_equal(h->joined.n_hosts, 3);
+    assert_memory_equal(h->joined.hosts, counts, 3 * sizeof(*counts));
 }
 
 /* The sweep calls a host n, its report calls it n.x; and the other way round. */
 TEST(test_long_and_short_names)
 {
-    struct fab_inventory inv;
-    struct fab_report hosts[3];
-    struct fab_joined joined;
-    const struct fab_report *list[] = {&hosts[0], &hosts[1], &hosts[2]};
-    static const char *const names[] = {"n", "n.x", "m.b"};
-    fab_inventory_init(&inv);
-    uint32_t sw = hand_node(&inv, FAB_SWITCH, 0x300, "leaf", 36, 0);
-    static const char *const descs[] = {"n HCA-1", "n HCA-2", "MT4123", "m", "m.b"};
-    for (unsigned i = 0; i < 5; i++)
-        hand_cable(&inv, sw, i + 1, hand_node(&inv, FAB_HCA, 0x100 + i * 0x10, descs[i], 2, 0), 1);
-    uint32_t lost = hand_port(&inv, 5, 2, 0, 0);
-    inv.ports[lost].state = FAB_PORT_DOWN;
-    hand_finish(&inv);
-    hand_names(&inv, NULL);
-    for (unsigned i = 0; i < 3; i++)
-        world_begin(&hosts[i], names[i]);
-    world_say(&hosts[0], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000101", FAB_FACT_PCI,
-              "0000:01:00:00");
-    world_say(&hosts[1], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000111", FAB_FACT_PCI,
-              "0000:01:00:00");
-    world_say(&hosts[1], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000121");
-    world_say(&hosts[2], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, "0x0000000000000900", FAB_FACT_NODE_GUID,
-              "0x0000000000000900");
-    world_say(&hosts[2], FAB_FROM_VERBS, FAB_FACT_NAME, "x", FAB_FACT_PORT, "2", FAB_FACT_NODE_GUID,
-              "0x0000000000000140", FAB_FACT_PORT_GUID, "0x0000000000000142");
-    for (unsigned i = 0; i < 3; i++)
-        world_finish(&hosts[i]);
-    join_n(&inv, list, 3, NULL, &joined);
-    assert_int_equal(joined.n_refused, 0);
-    assert_string_equal(host_at(&joined, 0x120), "n"); /* n.x is n: its unnamed device is n's */
-    assert_string_equal(host_at(&joined, 0x900), "m.b");
+    SCOPED(hosts) h = {.n = 0};
+    HAND_STAR(&h.swept, 0x100, 2, "n HCA-1", "n HCA-2", "MT4123", "m", "m.b");
+    hand_uncabled(&h.swept, 0x140, 2, FAB_PORT_DOWN);
+    hosts_add(&h, "n", "verbs: port-guid #101, pci 0000:01:00:00");
+    hosts_add(&h, "n.x", "verbs: port-guid #111, pci 0000:01:00:00\nverbs: port-guid #121");
+    hosts_add(&h, "m.b",
+              "verbs: port-guid #900, node-guid #900\n"
+              "verbs: name x, port 2, node-guid #140, port-guid #142");
+    join(&h);
+    assert_int_equal(h.joined.n_refused, 0);
+    assert_string_equal(fab_str(&h.joined.inv, hosts_node(&h, 0x120)->host), "n"); /* n.x is n: n's device */
+    assert_string_equal(fab_str(&h.joined.inv, hosts_node(&h, 0x900)->host), "m.b");
     /* two reports of one host: their addresses are two machines' */
-    assert_int_equal(joined.details.places[port_at(&joined, 0x100, 1)].card, 1);
-    assert_int_equal(joined.details.places[port_at(&joined, 0x110, 1)].card, 2);
-    const struct fab_port *port = &joined.inv.ports[port_at(&joined, 0x140, 2)];
+    assert_int_equal(h.joined.details.places[hosts_port(&h, 0x100, 1)].card, 1);
+    assert_int_equal(h.joined.details.places[hosts_port(&h, 0x110, 1)].card, 2);
+    const struct fab_port *port = &h.joined.inv.ports[hosts_port(&h, 0x140, 2)];
     assert_int_equal(port->state, FAB_PORT_DOWN); /* its host does not say */
     assert_true(port->guid == 0x142);
-    static const struct fab_joined_host counts[] = {{2, 2}, {1, 0}, {2, 0}}; /* m.b, n, n.x */
-    assert_int_equal(joined.n_hosts, 3);
-    assert_memory_equal(joined.hosts, counts, sizeof(counts));
-    fab_joined_destroy(&joined);
-    for (unsigned i = 0; i < 3; i++)
-        fab_report_destroy(&hosts[i]);
-    fab_inventory_destroy(&inv);
+    assert_counts(&h, (const struct fab_joined_host[]){{2, 2}, {1, 0}, {2, 0}}); /* m.b, n, n.x */
 }
 
 TEST(test_hosts_of_two_domains_are_two)
 {
-    struct fab_inventory inv;
-    struct fab_report hosts[3];
-    struct fab_joined joined;
-    const struct fab_report *list[] = {&hosts[2], &hosts[1], &hosts[0]};
     static const char *const names[] = {"n1.a", "n1.b", "n2"};
-    fab_inventory_init(&inv);
-    uint32_t sw = hand_node(&inv, FAB_SWITCH, 0x300, "leaf", 36, 0);
+    SCOPED(hosts) h = {.n = 0};
+    hand_star(&h.swept, 0x100, 1, names, 3);
     for (unsigned i = 0; i < 3; i++) {
-        char guid[20];
-        hand_cable(&inv, sw, i + 1, hand_node(&inv, FAB_HCA, 0x100 + i * 0x10, names[i], 1, 0), 1);
-        world_begin(&hosts[i], names[i]);
-        snprintf(guid, sizeof(guid), "0x%016x", 0x101 + i * 0x10);
-        world_say(&hosts[i], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, guid, FAB_FACT_DRIVER, "one");
-        world_say(&hosts[i], FAB_FROM_UCX, FAB_FACT_PORT_GUID, guid, FAB_FACT_DRIVER,
-                  "one"); /* counts once */
-        for (unsigned more = 0; more < i; more++) {
-            snprintf(guid, sizeof(guid), "0x%016x", 0x900 + i * 0x10 + more);
-            world_say(&hosts[i], FAB_FROM_VERBS, FAB_FACT_PORT_GUID, guid, FAB_FACT_NODE_GUID, guid);
-        }
-        world_finish(&hosts[i]);
+        const unsigned guid = 0x101 + i * 0x10; /* counts once, whoever says it */
+        hosts_add(&h, names[i], "verbs: port-guid #%x, driver one\nucx: port-guid #%x, driver one", guid,
+                  guid);
+        for (unsigned more = 0x900 + i * 0x10; more < 0x900 + i * 0x11; more++)
+            report_say(&h.reports[i], "verbs: port-guid #%x, node-guid #%x", more, more);
     }
-    hand_finish(&inv);
-    hand_names(&inv, NULL);
-    join_n(&inv, list, 3, NULL, &joined);
-    static const struct fab_joined_host counts[] = {{1, 0}, {2, 1}, {3, 2}};
-    assert_int_equal(joined.n_hosts, 3);
-    assert_memory_equal(joined.hosts, counts, sizeof(counts));
-    assert_string_equal(host_at(&joined, 0x910), "n1.b");
-    fab_joined_destroy(&joined);
-    for (unsigned i = 0; i < 3; i++)
-        fab_report_destroy(&hosts[i]);
-    fab_inventory_destroy(&inv);
+    turn_round(&h);
+    join(&h);
+    assert_counts(&h, (const struct fab_joined_host[]){{1, 0}, {2, 1}, {3, 2}});
+    assert_string_equal(fab_str(&h.joined.inv, hosts_node(&h, 0x910)->host), "n1.b");
 }
 
 TEST(test_bad_calls)
 {
-    struct fab_inventory inv;
-    struct fab_report a;
+    SCOPED(fab_inventory) inv;
+    SCOPED(fab_report) a;
     struct fab_joined joined;
     struct fab_err err = {{0}};
     const struct fab_report *list[] = {&a};
@@ -1065,14 +776,12 @@ TEST(test_bad_calls)
     assert_int_equal(fab_join(&inv, NULL, 0, NULL, 0, NULL, NULL, NULL, &joined, &err), PMIXFAB_ERR_INVAL);
     hand_finish(&inv);
     world_begin(&a, "a");
-    assert_int_equal(fab_join(&inv, list, 1, NULL, 0, NULL, NULL, NULL, &joined, &err), PMIXFAB_ERR_INVAL);
-    assert_non_null(strstr(err.text, "not finished"));
+    must_fail(fab_join(&inv, list, 1, NULL, 0, NULL, NULL, NULL, &joined, &err), PMIXFAB_ERR_INVAL, &err,
+              "not finished");
     world_finish(&a);
-    assert_int_equal(fab_join(&inv, list, 1, &plane, 1, NULL, NULL, NULL, &joined, &err), PMIXFAB_ERR_SYNTAX);
-    assert_non_null(strstr(err.text, "plane net"));
+    must_fail(fab_join(&inv, list, 1, &plane, 1, NULL, NULL, NULL, &joined, &err), PMIXFAB_ERR_SYNTAX, &err,
+              "plane net");
     assert_null(joined.details.first);
     assert_int_equal(fab_join(&inv, list, 1, NULL, 0, NULL, NULL, NULL, NULL, &err), PMIXFAB_ERR_INVAL);
     fab_joined_destroy(NULL);
-    fab_report_destroy(&a);
-    fab_inventory_destroy(&inv);
 }

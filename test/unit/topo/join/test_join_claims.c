@@ -1,35 +1,10 @@
 /* What several hosts say is theirs, and what several devices of one host say of themselves: nobody loses one.
  */
-#include "test/unit/handmade.h"
+#include "test/unit/join_hosts.h"
 #include "test/unit/report_liar.h"
 #include "topo/join/state.h"
 
-#define MAX 8
-
 static const struct fab_ethernet_plane planes[] = {{"lan", "10.0.0.0/16"}, {"san", "10.1.0.0/16"}};
-
-struct hosts {
-    struct fab_report reports[MAX];
-    const struct fab_report *list[MAX];
-    uint32_t n;
-    struct fab_inventory swept;
-    struct fab_joined joined;
-    char lines[4096];
-};
-
-static struct fab_report *host(struct hosts *h, const char *name)
-{
-    world_begin(&h->reports[h->n], name);
-    h->list[h->n] = &h->reports[h->n];
-    return &h->reports[h->n++];
-}
-
-static void keep_line(const char *line, void *cbdata)
-{
-    struct hosts *h = cbdata;
-    size_t len = strlen(h->lines);
-    snprintf(h->lines + len, sizeof(h->lines) - len, "%s\n", line);
-}
 
 /* cbdata: the host that has everything; NULL: none. */
 static const char *holder(void *cbdata, enum fab_fact kind, uint64_t value, uint64_t node)
@@ -42,25 +17,8 @@ static const char *holder(void *cbdata, enum fab_fact kind, uint64_t value, uint
 
 static void join(struct hosts *h, const char *held_by)
 {
-    struct fab_err err = {{0}};
     const struct fab_prior_owners past = {holder, (void *)held_by};
-    for (uint32_t i = 0; i < h->n; i++)
-        world_finish(&h->reports[i]);
-    if (!h->swept.finished)
-        hand_finish(&h->swept);
-    h->lines[0] = '\0';
-    fab_joined_destroy(&h->joined);
-    int rc = fab_join(&h->swept, h->list, h->n, planes, 2, &past, keep_line, h, &h->joined, &err);
-    if (rc != 0)
-        fail_msg("%d: %s", rc, err.text);
-}
-
-static void end(struct hosts *h)
-{
-    for (uint32_t i = 0; i < h->n; i++)
-        fab_report_destroy(&h->reports[i]);
-    fab_inventory_destroy(&h->swept);
-    fab_joined_destroy(&h->joined);
+    hosts_join(h, planes, 2, &past);
 }
 
 /* The only port of a host's device. */
@@ -100,17 +58,15 @@ TEST(test_a_claim_takes_nothing_away)
 {
     static const char *const past[] = {"h5", NULL, "h1", "h9"};
     for (unsigned i = 0; i < 4; i++) {
-        struct hosts h = {.n = 0};
+        SCOPED(hosts) h = {.n = 0};
         const bool first = i != 0;
-        world_say(host(&h, "h5"), FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1",
-                  FAB_FACT_NODE_GUID, "0x0000000000000500", FAB_FACT_SYSTEM_GUID, "0x0000000000000599",
-                  FAB_FACT_PORT_GUID, "0x0000000000000501");
-        world_say(&h.reports[0], FAB_FROM_ETHERNET, FAB_FACT_INTERFACE, "eth0", FAB_FACT_MAC,
-                  "02:00:00:00:00:05", FAB_FACT_ADDRESS, "10.0.0.5/16");
-        world_say(host(&h, "h1"), FAB_FROM_VERBS, FAB_FACT_NAME, "x", FAB_FACT_PORT, "1", FAB_FACT_NODE_GUID,
-                  "0x0000000000000500", FAB_FACT_PORT_GUID, "0x0000000000000501");
-        world_say(&h.reports[1], FAB_FROM_ETHERNET, FAB_FACT_INTERFACE, "e", FAB_FACT_MAC,
-                  "02:00:00:00:00:05", FAB_FACT_ADDRESS, i == 3 ? "10.1.0.9/16" : "10.0.0.9/16");
+        hosts_add(&h, "h5",
+                  "verbs: name mlx5_0, port 1, node-guid #500, system-guid #599, port-guid #501\n"
+                  "ethernet: interface eth0, mac 02:00:00:00:00:05, address 10.0.0.5/16");
+        hosts_add(&h, "h1",
+                  "verbs: name x, port 1, node-guid #500, port-guid #501\n"
+                  "ethernet: interface e, mac 02:00:00:00:00:05, address %s",
+                  i == 3 ? "10.1.0.9/16" : "10.0.0.9/16");
         join(&h, past[i]);
         uint32_t real = port_of(&h, "h5", "mlx5_0"), fake = port_of(&h, "h1", "x");
         assert_true((node_guid(&h, real) == 0x500) == !first && (node_guid(&h, fake) == 0x500) == first);
@@ -136,7 +92,6 @@ TEST(test_a_claim_takes_nothing_away)
                   "h5: the node GUID of mlx5_0 is that of a device of h1, too, which keeps it (and 2 more)\n"
                 : "h1: the node GUID of x is that of a device of h5, too, which keeps it (and 2 more)\n"
                   "h5: the node GUID of mlx5_0 is claimed by h1, too (and 2 more)\n");
-        end(&h);
     }
 }
 
@@ -144,19 +99,10 @@ TEST(test_a_claim_takes_nothing_away)
 TEST(test_claims_to_what_is_swept)
 {
     for (unsigned round = 0; round < 3; round++) {
-        struct hosts h = {.n = 0};
-        fab_inventory_init(&h.swept);
-        uint32_t sw = hand_node(&h.swept, FAB_SWITCH, 0x200, "leaf", 36, 0);
-        uint32_t x = hand_node(&h.swept, FAB_HCA, 0x100, round == 0 ? "h5" : "MT4123", 1, 0);
-        hand_cable(&h.swept, sw, 1, x, 1);
-        h.swept.n_subnets = 1;
-        h.swept.subnets[0].prefix = FAB_DEFAULT_PREFIX;
-        hand_finish(&h.swept);
-        hand_names(&h.swept, NULL);
-        for (unsigned i = 0; i < 2; i++)
-            world_say(host(&h, i == 0 ? "h1" : "h5"), FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT,
-                      "1", FAB_FACT_NODE_GUID, "0x0000000000000100", FAB_FACT_PORT_GUID,
-                      "0x0000000000000101");
+        SCOPED(hosts) h = {.n = 0};
+        hand_star(&h.swept, 0x100, 1, (const char *[]){round == 0 ? "h5" : "MT4123"}, 1);
+        hosts_add(&h, "h1", "verbs: name mlx5_0, port 1, node-guid #100, port-guid #101");
+        hosts_add(&h, "h5", "verbs: name mlx5_0, port 1, node-guid #100, port-guid #101");
         join(&h, round == 2 ? "h5" : NULL);
         uint32_t cabled = h.joined.inv.nodes[fab_inventory_find(&h.joined.inv, 0x100)].first_port;
         assert_int_equal(cabled, port_of(&h, round == 1 ? "h1" : "h5", "mlx5_0"));
@@ -172,52 +118,42 @@ TEST(test_claims_to_what_is_swept)
             assert_true(FAB_GUID_IS_MADE_UP(h.joined.inv.ports[other].guid));
             assert_int_equal(h.joined.inv.ports[other].peer, FAB_NONE);
         }
-        end(&h);
     }
 }
 
 /* Two reports of one host do not double its devices. */
 TEST(test_two_reports_of_one_host)
 {
-    struct hosts h = {.n = 0};
+    SCOPED(hosts) h = {.n = 0};
     hand_node(&h.swept, FAB_HCA, 0x100, "n", 1, 0);
     hand_finish(&h.swept);
     hand_names(&h.swept, NULL);
-    for (unsigned i = 0; i < 2; i++) {
-        world_say(host(&h, i == 0 ? "n.x" : "n"), FAB_FROM_VERBS, FAB_FACT_NAME, i == 0 ? "long" : "short",
-                  FAB_FACT_PORT, "1", FAB_FACT_NODE_GUID, "0x0000000000000900");
-        world_say(&h.reports[i], FAB_FROM_ETHERNET, FAB_FACT_INTERFACE, "e0", FAB_FACT_MAC,
-                  "02:00:00:00:00:05", FAB_FACT_ADDRESS, "10.0.0.5/16");
-    }
+    hosts_add(&h, "n.x",
+              "verbs: name long, port 1, node-guid #900\n"
+              "ethernet: interface e0, mac 02:00:00:00:00:05, address 10.0.0.5/16");
+    hosts_add(&h, "n",
+              "verbs: name short, port 1, node-guid #900\n"
+              "ethernet: interface e0, mac 02:00:00:00:00:05, address 10.0.0.5/16");
     join(&h, "n");
     assert_string_equal(h.lines, "n.x: 1 item is not joined: the devices are those of n\n"
                                  "n.x: e0 is left out of plane lan, its MAC is that of a device of n\n");
     assert_int_equal(flags(&h, port_of(&h, "n", "short"), FAB_FACT_NODE_GUID), 0);
     assert_int_equal(flags(&h, port_of(&h, "n", "e0"), FAB_FACT_MAC), 0);
-    end(&h);
 }
 
-static void card(struct fab_report *report, const char *name, const char *pci, const char *port_guid)
-{
-    uint32_t item = world_item(report, FAB_FROM_VERBS);
-    fab_report_fact(report, item, FAB_FACT_NAME, name);
-    fab_report_fact(report, item, FAB_FACT_PORT, "1");
-    fab_report_fact(report, item, FAB_FACT_NODE_GUID, "0x020000fffe000000");
-    fab_report_fact(report, item, FAB_FACT_PORT_GUID, port_guid);
-    fab_report_fact(report, item, FAB_FACT_PCI, pci);
-}
+/* An item of a driver that gives all of its devices one node GUID. */
+#define CARD(rest) "verbs: port 1, node-guid #020000fffe000000, " rest "\n"
 
 /* A driver that gives all of its devices one node GUID. */
 TEST(test_one_guid_for_all)
 {
-    struct hosts h = {.n = 0};
-    struct fab_report *a = host(&h, "a");
-    card(a, "usnic_0", "0000:0b:00:00", NULL);
-    card(a, "usnic_1", "0000:0c:00:00", NULL);
-    card(a, "usnic_2", "0000:88:00:00", NULL);
-    card(a, NULL, "0000:0c:00:00", "0x0000000000000901");  /* a port of usnic_1, by its PCI function */
-    card(a, NULL, "0000:99:00:00", "0x0000000000000902");  /* of none of them */
-    card(host(&h, "b"), "usnic_0", "0000:0b:00:00", NULL); /* alone on its host */
+    SCOPED(hosts) h = {.n = 0};
+    hosts_add(&h, "a",
+              CARD("name usnic_0, pci 0000:0b:00:00") CARD("name usnic_1, pci 0000:0c:00:00")
+                  CARD("name usnic_2, pci 0000:88:00:00")
+                      CARD("port-guid #901, pci 0000:0c:00:00")  /* a port of usnic_1, by its PCI function */
+              CARD("port-guid #902, pci 0000:99:00:00"));        /* of none of them */
+    hosts_add(&h, "b", CARD("name usnic_0, pci 0000:0b:00:00")); /* alone on its host */
     join(&h, NULL);
     const struct fab_inventory *inv = &h.joined.inv;
     assert_int_equal(inv->n_nodes, 5);
@@ -235,30 +171,23 @@ TEST(test_one_guid_for_all)
     assert_int_equal(two, 2);
     assert_string_equal(h.lines, "");
     const uint64_t was = node_guid(&h, p);
-    end(&h);
-
-    h = (struct hosts){.n = 0}; /* the numbers that are made up do not depend on who else is there */
-    a = host(&h, "a");
-    card(a, "usnic_9", "0000:07:00:00", NULL);
-    card(a, "usnic_0", "0000:0b:00:00", NULL);
-    card(host(&h, "Z"), "usnic_0", "0000:0b:00:00", NULL);
+    hosts_silence(&h); /* the numbers that are made up do not depend on who else is there */
+    hosts_add(&h, "a", CARD("name usnic_9, pci 0000:07:00:00") CARD("name usnic_0, pci 0000:0b:00:00"));
+    hosts_add(&h, "Z", CARD("name usnic_0, pci 0000:0b:00:00"));
     join(&h, NULL);
     assert_true(node_guid(&h, port_of(&h, "a", "usnic_0")) == was);
-    end(&h);
 }
 
 /* The ids of such devices, node and system image GUID together, are not another host's to take either. */
 TEST(test_claims_to_ids)
 {
     for (unsigned round = 0; round < 4; round++) {
-        struct hosts h = {.n = 0};
+        SCOPED(hosts) h = {.n = 0};
         const bool held = round % 2 == 0;
         for (unsigned i = 0; i < 2; i++) {
-            struct fab_report *report = host(&h, i == 0 ? "h5" : "h1");
-            for (unsigned k = 0; k < (i == 0 || round < 2 ? 2u : 1u); k++) /* h1: two of them, or one alone */
-                world_say(report, FAB_FROM_VERBS, FAB_FACT_NAME, k == 0 ? "u0" : "u1", FAB_FACT_PORT, "1",
-                          FAB_FACT_NODE_GUID, "0x020000fffe000000", FAB_FACT_SYSTEM_GUID,
-                          k == 0 ? "0x0000000000000800" : "0x0000000000000801");
+            hosts_add(&h, i == 0 ? "h5" : "h1", CARD("name u0, system-guid #800"));
+            if (i == 0 || round < 2) /* h1: two of them, or one alone */
+                report_say(&h.reports[i], CARD("name u1, system-guid #801"));
         }
         join(&h, held ? "h5" : NULL);
         assert_int_equal(h.joined.hosts[1].devices, 2);
@@ -266,112 +195,88 @@ TEST(test_claims_to_ids)
         assert_int_equal(flags(&h, port_of(&h, "h1", "u0"), FAB_FACT_NODE_GUID), held ? YIELDS : KEEPS);
         assert_int_equal(FAB_GUID_IS_MADE_UP(node_guid(&h, port_of(&h, "h1", "u0"))), held || round < 2);
         assert_true(FAB_GUID_IS_MADE_UP(node_guid(&h, port_of(&h, "h5", "u0"))));
-        end(&h);
     }
 }
 
 /* Nor is the id of another port of a node that the sweep has, even where it was another's before. */
 TEST(test_claims_to_an_id_of_the_sweep)
 {
-    struct hosts h = {.n = 0};
-    fab_inventory_init(&h.swept);
-    uint32_t sw = hand_node(&h.swept, FAB_SWITCH, 0x200, "leaf", 36, 0);
-    uint32_t x = hand_node(&h.swept, FAB_HCA, 0x100, "h5", 2, 0);
-    hand_cable(&h.swept, sw, 1, x, 1);
-    hand_finish(&h.swept);
-    hand_names(&h.swept, NULL);
-    world_say(host(&h, "h5"), FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "2", FAB_FACT_NODE_GUID,
-              "0x0000000000000100", FAB_FACT_SYSTEM_GUID, "0x0000000000000199");
-    struct fab_report *liar = host(&h, "h1");
+    SCOPED(hosts) h = {.n = 0};
+    HAND_STAR(&h.swept, 0x100, 2, "h5");
+    hosts_add(&h, "h5", "verbs: name mlx5_0, port 2, node-guid #100, system-guid #199");
+    hosts_begin(&h, "h1");
     for (unsigned i = 0; i < 3; i++)
-        world_say(liar, FAB_FROM_VERBS, FAB_FACT_NAME,
-                  i == 0   ? "x0"
-                  : i == 1 ? "x1"
-                           : "x2",
-                  FAB_FACT_PORT, "2", FAB_FACT_NODE_GUID, "0x0000000000000100", FAB_FACT_SYSTEM_GUID,
-                  "0x0000000000000199");
+        report_say(&h.reports[1], "verbs: name x%u, port 2, node-guid #100, system-guid #199", i);
     join(&h, "h1");
     const struct fab_node *node = &h.joined.inv.nodes[fab_inventory_find(&h.joined.inv, 0x100)];
     assert_int_equal(node->n_ports, 2);
     assert_int_equal(flags(&h, node->first_port + 1, FAB_FACT_NODE_GUID), KEEPS);
     assert_int_equal(flags(&h, port_of(&h, "h1", "x1"), FAB_FACT_NODE_GUID), YIELDS);
-    end(&h);
 }
 
 /* Two functions without a name are two, one function's ports are one's, and so are ports that are alone. */
 TEST(test_devices_without_a_name)
 {
-    struct hosts h = {.n = 0};
-    struct fab_report *a = host(&h, "a");
-    card(a, NULL, "0000:0b:00:00", "0x0000000000000901");
-    card(a, NULL, "0000:0b:00:00", "0x0000000000000902");
-    card(a, NULL, "0000:0c:00:00", "0x0000000000000903");
-    struct fab_report *b = host(&h, "b");
-    world_say(b, FAB_FROM_VERBS, FAB_FACT_NODE_GUID, "0x0000000000000700", FAB_FACT_PORT_GUID,
-              "0x0000000000000701", FAB_FACT_NAME, "x", FAB_FACT_PCI, "0000:01:00:00");
-    world_say(b, FAB_FROM_VERBS, FAB_FACT_NODE_GUID, "0x0000000000000700", FAB_FACT_PORT_GUID,
-              "0x0000000000000702");
+    SCOPED(hosts) h = {.n = 0};
+    hosts_add(&h, "a",
+              CARD("pci 0000:0b:00:00, port-guid #901") CARD("pci 0000:0b:00:00, port-guid #902")
+                  CARD("pci 0000:0c:00:00, port-guid #903"));
+    hosts_add(&h, "b",
+              "verbs: node-guid #700, port-guid #701, name x, pci 0000:01:00:00\n"
+              "verbs: node-guid #700, port-guid #702");
     join(&h, NULL);
     assert_int_equal(h.joined.inv.n_nodes, 3);
     assert_int_equal(h.joined.inv.nodes[fab_inventory_find(&h.joined.inv, 0x700)].n_ports, 2);
-    end(&h);
 }
 
 /* One of several devices with the GUID of a swept node is it: that with the port's GUID, or the first. */
 TEST(test_one_guid_for_all_and_swept)
 {
     for (unsigned round = 0; round < 2; round++) {
-        struct hosts h = {.n = 0};
-        uint32_t sw = hand_node(&h.swept, FAB_SWITCH, 0x200, "leaf", 36, 0);
-        uint32_t x = hand_node(&h.swept, FAB_HCA, UINT64_C(0x020000fffe000000), "a", 1, 0);
-        hand_cable(&h.swept, sw, 1, x, 1);
-        hand_finish(&h.swept);
-        hand_names(&h.swept, NULL);
-        struct fab_report *a = host(&h, "a");
-        card(a, "u0", "0000:0b:00:00", NULL);
-        card(a, "u1", "0000:0c:00:00", round == 0 ? NULL : "0x020000fffe000001");
+        SCOPED(hosts) h = {.n = 0};
+        HAND_STAR(&h.swept, UINT64_C(0x020000fffe000000), 1, "a");
+        hosts_add(&h, "a", CARD("name u0, pci 0000:0b:00:00") CARD("name u1, pci 0000:0c:00:00, port-guid%s"),
+                  round == 0 ? "" : " #020000fffe000001");
         join(&h, NULL);
         assert_int_equal(h.joined.inv.n_nodes, 3);
         assert_true(node_guid(&h, port_of(&h, "a", round == 0 ? "u0" : "u1")) ==
                     UINT64_C(0x020000fffe000000));
         assert_string_equal(h.lines, "");
-        end(&h);
     }
 }
 
 /* Whatever others say: a host has as many devices beside them as alone. */
 TEST(test_nobody_loses_a_device)
 {
-    static const char *const names[MAX] = {"node0001", "node0002", "node0003",  "node0004",
-                                           "n9",       "x1",       "localhost", "zz"};
+    static const char *const names[HOSTS_MAX] = {"node0001", "node0002", "node0003",  "node0004",
+                                                 "n9",       "x1",       "localhost", "zz"};
     uint64_t seed = 41;
     unsigned disputed = 0, yielded = 0;
     for (unsigned round = 0; round < 3000; round++) {
-        struct hosts h = {.n = 0};
-        uint32_t alone[MAX];
+        SCOPED(hosts) h = {.n = 0};
+        uint32_t alone[HOSTS_MAX];
         assert_int_equal(fabric_parse("fattree2:2,1,3", &h.swept), 0);
         for (uint32_t i = 0; i < h.swept.n_nodes; i++)
             h.swept.nodes[i].unnamed = h.swept.nodes[i].kind == FAB_HCA && liar_below(&seed, 3) == 0;
         fabric_unlink(&h.swept, "node0002", 1);
         if (liar_below(&seed, 2) == 0)
             h.swept.ports[h.swept.nodes[fabric_find(&h.swept, "node0002")].first_port].guid = 0;
-        for (h.n = 0; h.n < MAX; h.n++) {
+        for (h.n = 0; h.n < HOSTS_MAX; h.n++) {
             liar_report(&h.reports[h.n], names[h.n], &h.swept, &seed);
             h.list[h.n] = &h.reports[h.n];
         }
-        const char *past = names[liar_below(&seed, MAX)];
-        for (uint32_t i = 0; i < MAX; i++) {
+        const char *past = names[liar_below(&seed, HOSTS_MAX)];
+        for (uint32_t i = 0; i < HOSTS_MAX; i++) {
             const struct fab_prior_owners nothing = {holder, NULL};
-            struct fab_joined joined;
+            SCOPED(fab_joined) joined;
             assert_int_equal(
                 fab_join(&h.swept, &h.list[i], 1, planes, 2, &nothing, NULL, NULL, &joined, NULL), 0);
             alone[i] = joined.hosts[0].devices;
-            fab_joined_destroy(&joined);
         }
         join(&h, past);
-        for (uint32_t i = 0; i < MAX; i++) {
+        for (uint32_t i = 0; i < HOSTS_MAX; i++) {
             uint32_t at = 0;
-            for (uint32_t k = 0; k < MAX; k++)
+            for (uint32_t k = 0; k < HOSTS_MAX; k++)
                 at += fab_natural_cmp(names[k], names[i]) < 0;
             if (h.joined.hosts[at].devices < alone[i])
                 fail_msg("round %u: %s has %u devices, alone %u", round, names[i], h.joined.hosts[at].devices,
@@ -382,7 +287,6 @@ TEST(test_nobody_loses_a_device)
             disputed += (d->facts[f].flags & FAB_DETAIL_CONFLICT) != 0;
             yielded += (d->facts[f].flags & FAB_DETAIL_OUTRANKED) != 0;
         }
-        end(&h);
     }
     assert_true(disputed > 1000 && yielded > 1000);
 }

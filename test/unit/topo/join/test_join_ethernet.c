@@ -1,82 +1,23 @@
 /* Ethernet planes of joined inventories: who stands in which, switches of LLDP's, segments. */
-#include "test/unit/handmade.h"
-#include "test/unit/report_world.h"
+#include "test/unit/join_hosts.h"
 #include "topo/cost/cost.h"
 
 static const struct fab_ethernet_plane one_plane[] = {{"eth0", "10.91.0.0/16"}};
 
-struct lines {
-    unsigned n;
-    char all[4096];
-};
-
-static void keep_line(const char *line, void *cbdata)
-{
-    struct lines *lines = cbdata;
-    size_t len = strlen(lines->all);
-    lines->n++;
-    snprintf(lines->all + len, sizeof(lines->all) - len, "%s\n", line);
-}
-
-/* Hosts with interfaces: a report each, the list in natural order of their names as given. */
-struct hosts {
-    struct fab_report reports[8];
-    const struct fab_report *list[8];
-    uint32_t n;
-    struct fab_inventory swept; /* empty unless made otherwise */
-    struct fab_joined joined;
-    struct lines lines;
-};
-
-static struct fab_report *host(struct hosts *h, const char *name)
-{
-    world_begin(&h->reports[h->n], name);
-    h->list[h->n] = &h->reports[h->n];
-    return &h->reports[h->n++];
-}
-
-/* An interface; texts may be NULL. `port` with the switch "00:21:5e:00:00:01", tor1. */
+/* An interface; texts may be NULL. `port` with the switch `sw`, tor1. */
 static void interface(struct fab_report *report, const char *name, const char *mac, const char *address,
                       const char *mbps, const char *sw, const char *port)
 {
-    uint32_t item = world_item(report, FAB_FROM_ETHERNET);
-    fab_report_fact(report, item, FAB_FACT_INTERFACE, name);
-    fab_report_fact(report, item, FAB_FACT_MAC, mac);
-    fab_report_fact(report, item, FAB_FACT_ADDRESS, address);
-    fab_report_fact(report, item, FAB_FACT_SPEED, mbps);
-    fab_report_fact(report, item, FAB_FACT_STATE, "up");
-    if (sw == NULL)
-        return;
-    item = world_item(report, FAB_FROM_LLDP);
-    fab_report_fact(report, item, FAB_FACT_INTERFACE, name);
-    fab_report_fact(report, item, FAB_FACT_SWITCH_ID, sw);
-    fab_report_fact(report, item, FAB_FACT_SWITCH_NAME, "tor1");
-    fab_report_fact(report, item, FAB_FACT_SWITCH_PORT, port);
+    report_say(report, "ethernet: interface %s, mac %s, address %s, speed %s, state up", name,
+               mac == NULL ? "" : mac, address == NULL ? "" : address, mbps == NULL ? "" : mbps);
+    if (sw != NULL)
+        report_say(report, "lldp: interface %s, switch-id %s, switch-name tor1, switch-port %s", name, sw,
+                   port);
 }
 
 static void join(struct hosts *h, const struct fab_ethernet_plane *planes, uint32_t n)
 {
-    struct fab_err err = {{0}};
-    struct fab_planes cut;
-    for (uint32_t i = 0; i < h->n; i++)
-        world_finish(&h->reports[i]);
-    if (!h->swept.finished)
-        hand_finish(&h->swept);
-    memset(&h->lines, 0, sizeof(h->lines));
-    int rc = fab_join(&h->swept, h->list, h->n, planes, n, NULL, keep_line, &h->lines, &h->joined, &err);
-    if (rc != 0)
-        fail_msg("%d: %s", rc, err.text);
-    assert_int_equal(fab_planes_build(&h->joined.inv, FAB_COST_RATE, &cut, NULL), 0);
-    fab_planes_destroy(&cut);
-}
-
-static void end(struct hosts *h)
-{
-    for (uint32_t i = 0; i < h->n; i++)
-        fab_report_destroy(&h->reports[i]);
-    fab_inventory_destroy(&h->swept);
-    fab_joined_destroy(&h->joined);
-    memset(h, 0, sizeof(*h));
+    hosts_join(h, planes, n, NULL);
 }
 
 static uint32_t node_of(const struct hosts *h, uint64_t mac)
@@ -93,22 +34,26 @@ static uint32_t node_named(const struct fab_inventory *inv, const char *name)
     return FAB_NONE;
 }
 
-/* The node and port at the other end of port 1. */
-static uint32_t leads_to(const struct fab_inventory *inv, uint32_t node, unsigned *num)
+/* The node at the other end of port 1. */
+static uint32_t leads_to(const struct fab_inventory *inv, uint32_t node)
 {
     uint32_t p = fab_inventory_port(inv, node, 1);
     assert_true(p != FAB_NONE && inv->ports[p].peer != FAB_NONE);
-    const struct fab_port *peer = &inv->ports[inv->ports[p].peer];
-    *num = peer->num;
-    return peer->node;
+    return inv->ports[inv->ports[p].peer].node;
+}
+
+/* Port 1 of a node is cabled to port `num` of another. */
+static void must_lead(const struct fab_inventory *inv, uint32_t node, uint32_t to, unsigned num)
+{
+    assert_int_equal(leads_to(inv, node), to);
+    assert_int_equal(inv->ports[inv->ports[fab_inventory_port(inv, node, 1)].peer].num, num);
 }
 
 TEST(test_segment)
 {
-    struct hosts h = {.n = 0};
-    unsigned num;
-    interface(host(&h, "a"), "ens1", "02:00:00:00:00:0a", "10.91.0.1/16", "25000", NULL, NULL);
-    struct fab_report *b = host(&h, "b");
+    SCOPED(hosts) h = {.n = 0};
+    interface(hosts_begin(&h, "a"), "ens1", "02:00:00:00:00:0a", "10.91.0.1/16", "25000", NULL, NULL);
+    struct fab_report *b = hosts_begin(&h, "b");
     interface(b, "ens1", "02:00:00:00:00:0b", "10.91.0.2/16", "10000", NULL, NULL);
     interface(b, "ens2", "02:00:00:00:00:0c", "10.92.0.2/16", NULL, NULL, NULL); /* in no plane */
     join(&h, one_plane, 1);
@@ -117,14 +62,12 @@ TEST(test_segment)
     assert_int_equal(inv->n_subnets, 1);
     assert_true(inv->subnets[0].prefix == fab_ethernet_prefix("eth0"));
     uint32_t a = node_of(&h, 0x02000000000a), other = node_of(&h, 0x02000000000b);
-    assert_string_equal(fab_str(inv, inv->nodes[a].name), "ens1");
-    assert_string_equal(fab_str(inv, inv->nodes[a].host), "a");
+    assert_called(&h, inv->nodes[a].guid, "a ens1");
     assert_int_equal(inv->nodes[a].kind, FAB_HCA);
     assert_int_equal(inv->nodes[a].num_ports, 1);
-    uint32_t segment = leads_to(inv, a, &num);
-    assert_int_equal(num, 1);
-    assert_int_equal(leads_to(inv, other, &num), segment);
-    assert_int_equal(num, 2);
+    uint32_t segment = leads_to(inv, a);
+    must_lead(inv, a, segment, 1);
+    must_lead(inv, other, segment, 2);
     assert_int_equal(inv->nodes[segment].kind, FAB_SWITCH);
     assert_string_equal(fab_str(inv, inv->nodes[segment].name), "eth0");
     const struct fab_port *port = &inv->ports[inv->nodes[a].first_port];
@@ -134,91 +77,79 @@ TEST(test_segment)
     assert_int_equal(port->state, FAB_PORT_ACTIVE);
     assert_int_equal(h.joined.details.seen[inv->nodes[a].first_port], FAB_SEEN_NODE);
     assert_string_equal(world_text(&h.joined, inv->nodes[a].first_port, FAB_FACT_MAC), "02:00:00:00:00:0a");
-    assert_string_equal(h.lines.all, "");
-    end(&h);
+    assert_string_equal(h.lines, "");
 }
 
 TEST(test_switches_of_lldp)
 {
     static const char tor1[] = "00:21:5e:00:00:01", tor2[] = "local rack 2";
-    struct hosts h = {.n = 0};
-    unsigned num;
-    interface(host(&h, "a"), "e0", "02:00:00:00:00:01", "10.91.0.1/16", "25000", tor1, "Ethernet12");
-    interface(host(&h, "b"), "e0", "02:00:00:00:00:02", "10.91.0.2/16", "25000", tor1, "Eth1/12"); /* taken */
-    interface(host(&h, "c"), "e0", "02:00:00:00:00:03", "10.91.0.3/16", "25000", tor1, "00:21:5e:00:00:77");
+    SCOPED(hosts) h = {.n = 0};
+    interface(hosts_begin(&h, "a"), "e0", "02:00:00:00:00:01", "10.91.0.1/16", "25000", tor1, "Ethernet12");
+    interface(hosts_begin(&h, "b"), "e0", "02:00:00:00:00:02", "10.91.0.2/16", "25000", tor1,
+              "Eth1/12"); /* taken */
+    interface(hosts_begin(&h, "c"), "e0", "02:00:00:00:00:03", "10.91.0.3/16", "25000", tor1,
+              "00:21:5e:00:00:77");
     join(&h, one_plane, 1);
     const struct fab_inventory *inv = &h.joined.inv;
     assert_int_equal(inv->n_nodes, 4); /* one switch and nothing else: no segment */
     uint32_t sw = node_of(&h, 0x00215e000001);
     assert_string_equal(fab_str(inv, inv->nodes[sw].name), "tor1");
-    assert_int_equal(leads_to(inv, node_of(&h, 0x020000000001), &num), sw);
-    assert_int_equal(num, 12);
-    assert_int_equal(leads_to(inv, node_of(&h, 0x020000000002), &num), sw);
-    assert_int_equal(num, 1);
-    assert_int_equal(leads_to(inv, node_of(&h, 0x020000000003), &num), sw);
-    assert_int_equal(num, 2);
+    must_lead(inv, node_of(&h, 0x020000000001), sw, 12);
+    must_lead(inv, node_of(&h, 0x020000000002), sw, 1);
+    must_lead(inv, node_of(&h, 0x020000000003), sw, 2);
 
-    interface(host(&h, "d"), "e0", "02:00:00:00:00:04", "10.91.0.4/16", "25000", tor2, "254");
-    interface(host(&h, "e"), "e0", "02:00:00:00:00:05", "10.91.0.5/16", "25000", NULL, NULL);
-    fab_joined_destroy(&h.joined);
+    interface(hosts_begin(&h, "d"), "e0", "02:00:00:00:00:04", "10.91.0.4/16", "25000", tor2, "254");
+    interface(hosts_begin(&h, "e"), "e0", "02:00:00:00:00:05", "10.91.0.5/16", "25000", NULL, NULL);
     join(&h, one_plane, 1);
     assert_int_equal(inv->n_nodes, 8);
     uint32_t segment = node_named(inv, "eth0");
-    assert_int_equal(leads_to(inv, node_of(&h, 0x020000000005), &num), segment);
-    assert_int_equal(leads_to(inv, node_of(&h, 0x020000000004), &num) == segment, 0);
-    assert_int_equal(num, 254);
+    assert_int_equal(leads_to(inv, node_of(&h, 0x020000000005)), segment);
+    assert_int_not_equal(leads_to(inv, node_of(&h, 0x020000000004)), segment);
+    must_lead(inv, node_of(&h, 0x020000000004), leads_to(inv, node_of(&h, 0x020000000004)), 254);
     sw = node_of(&h, 0x00215e000001);
     assert_int_equal(inv->nodes[sw].n_ports, 4); /* three devices and the segment */
     assert_int_equal(inv->nodes[segment].n_ports, 3);
-    end(&h);
 }
 
 /* A bond has the address, what it is made of hears LLDP. */
 TEST(test_bonds)
 {
-    struct hosts h = {.n = 0};
-    unsigned num;
-    struct fab_report *a = host(&h, "a");
+    SCOPED(hosts) h = {.n = 0};
+    struct fab_report *a = hosts_begin(&h, "a");
     interface(a, "bond0", "02:00:00:00:00:01", "10.91.0.1/16", "25000", NULL, NULL);
     interface(a, "ens10", "02:00:00:00:00:01", NULL, "25000", "00:21:5e:00:00:02", "p8");
     interface(a, "ens2", "02:00:00:00:00:01", NULL, "25000", "00:21:5e:00:00:01", "p9");
-    struct fab_report *b = host(&h, "b");
+    struct fab_report *b = hosts_begin(&h, "b");
     interface(b, "ens2", "02:00:00:00:00:02", "10.91.0.2/16", "25000", NULL, NULL);
     interface(b, "ens3", "02:00:00:00:00:03", NULL, "25000", "00:21:5e:00:00:01", "p1"); /* not its */
     join(&h, one_plane, 1);
     const struct fab_inventory *inv = &h.joined.inv;
-    assert_int_equal(leads_to(inv, node_of(&h, 0x020000000001), &num), node_of(&h, 0x00215e000001));
-    assert_int_equal(num, 9);
-    assert_int_equal(leads_to(inv, node_of(&h, 0x020000000002), &num), node_named(inv, "eth0"));
+    must_lead(inv, node_of(&h, 0x020000000001), node_of(&h, 0x00215e000001), 9);
+    assert_int_equal(leads_to(inv, node_of(&h, 0x020000000002)), node_named(inv, "eth0"));
     assert_int_equal(inv->n_nodes, 4);
-    end(&h);
 }
 
 TEST(test_order_means_nothing)
 {
-    struct hosts h = {.n = 0};
-    struct fab_joined joined;
+    SCOPED(hosts) h = {.n = 0};
+    SCOPED(fab_joined) joined;
     for (unsigned i = 0; i < 8; i++) {
         char name[8], mac[24], address[24];
         snprintf(name, sizeof(name), "n%u", i);
         snprintf(mac, sizeof(mac), "02:00:00:00:00:%02x", i + 1);
         snprintf(address, sizeof(address), "10.91.0.%u/16", i + 1);
-        interface(host(&h, name), "e0", mac, address, "25000", i % 3 == 0 ? NULL : "00:21:5e:00:00:01", "p7");
+        interface(hosts_begin(&h, name), "e0", mac, address, "25000", i % 3 == 0 ? NULL : "00:21:5e:00:00:01",
+                  "p7");
     }
     join(&h, one_plane, 1);
-    for (unsigned i = 0; i < 4; i++) {
-        const struct fab_report *swap = h.list[i];
-        h.list[i] = h.list[7 - i];
-        h.list[7 - i] = swap;
-    }
+    for (unsigned i = 0; i < 8; i++)
+        h.list[i] = &h.reports[7 - i];
     assert_int_equal(fab_join(&h.swept, h.list, h.n, one_plane, 1, NULL, NULL, NULL, &joined, NULL), 0);
     assert_true(fab_inventory_equal(&h.joined.inv, &joined.inv));
     assert_int_equal(joined.details.pool_size, h.joined.details.pool_size);
     assert_memory_equal(joined.details.pool, h.joined.details.pool, joined.details.pool_size);
     assert_memory_equal(joined.details.first, h.joined.details.first,
                         (joined.details.n_ports + 1) * sizeof(*joined.details.first));
-    fab_joined_destroy(&joined);
-    end(&h);
 }
 
 TEST(test_planes_by_name)
@@ -227,19 +158,15 @@ TEST(test_planes_by_name)
                                                        {"net2", "10.2.0.0/16"},
                                                        {"net10", "10.10.0.0/16"},
                                                        {"empty", "10.77.0.0/16"}};
-    struct hosts h = {.n = 0};
-    struct fab_report *a = host(&h, "a");
-    uint32_t item = world_item(a, FAB_FROM_ETHERNET);
-    fab_report_fact(a, item, FAB_FACT_INTERFACE, "e0");
-    fab_report_fact(a, item, FAB_FACT_MAC, "02:00:00:00:00:01");
-    fab_report_fact(a, item, FAB_FACT_ADDRESS, "10.10.0.1/16");
-    fab_report_fact(a, item, FAB_FACT_ADDRESS, "10.2.0.1/16");
+    SCOPED(hosts) h = {.n = 0};
+    struct fab_report *a = hosts_begin(&h, "a");
+    report_say(a, "ethernet: interface e0, mac 02:00:00:00:00:01, address 10.10.0.1/16, address 10.2.0.1/16");
     interface(a, "e1", "02:00:00:00:00:02", "fd00::9/64", NULL, "00:21:5e:00:00:01", "1");
     interface(a, "e2", "02:00:00:00:00:03", "10.2.0.9/16", NULL, "00:21:5e:00:00:01", "2");
     interface(a, "e3", "02:00:00:00:00:04", "10.10.9.9/24", NULL, NULL, NULL);
     join(&h, planes, 4);
     const struct fab_inventory *inv = &h.joined.inv;
-    assert_string_equal(h.lines.all, "a: e0 has addresses in planes net2 and net10, it stands in net2\n");
+    assert_string_equal(h.lines, "a: e0 has addresses in planes net2 and net10, it stands in net2\n");
     assert_int_equal(inv->n_subnets, 2);
     assert_true(inv->subnets[0].prefix == fab_ethernet_prefix("net2"));
     assert_true(inv->subnets[1].prefix == fab_ethernet_prefix("net10"));
@@ -247,26 +174,25 @@ TEST(test_planes_by_name)
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(inv->ports[inv->nodes[node_of(&h, 0x020000000001 + i)].first_port].subnet,
                          subnet[i]);
-    struct fab_planes cut; /* one switch in two planes is two, or the planes would be one */
-    assert_int_equal(fab_planes_build(inv, FAB_COST_RATE, &cut, NULL), 0);
+    SCOPED(fab_planes) cut; /* one switch in two planes is two, or the planes would be one */
+    cut = planes_of(inv);
     assert_int_equal(cut.n, 2);
-    fab_planes_destroy(&cut);
-    end(&h);
 }
 
 TEST(test_one_mac_twice)
 {
     static const struct fab_ethernet_plane planes[] = {{"a", "10.1.0.0/16"}, {"b", "10.2.0.0/16"}};
-    struct hosts h = {.n = 0};
-    struct fab_report *n1 = host(&h, "n1");
+    SCOPED(hosts) h = {.n = 0};
+    struct fab_report *n1 = hosts_begin(&h, "n1");
     interface(n1, "e0", "02:00:00:00:00:01", "10.1.0.1/16", NULL, NULL, NULL);
     interface(n1, "e0.5", "02:00:00:00:00:01", "10.1.5.1/16", NULL, NULL, NULL); /* its own: both are there */
-    interface(host(&h, "n2"), "e0", "02:00:00:00:00:01", "10.1.0.2/16", NULL, NULL, NULL);
-    interface(host(&h, "n3"), "e0", "02:00:00:00:00:01", "10.2.0.3/16", NULL, NULL, NULL); /* another plane */
+    interface(hosts_begin(&h, "n2"), "e0", "02:00:00:00:00:01", "10.1.0.2/16", NULL, NULL, NULL);
+    interface(hosts_begin(&h, "n3"), "e0", "02:00:00:00:00:01", "10.2.0.3/16", NULL, NULL,
+              NULL); /* another plane */
     join(&h, planes, 2);
-    assert_string_equal(h.lines.all, "n1: the MAC of e0 is claimed by n2, too (and 1 more)\n"
-                                     "n2: the MAC of e0 is that of a device of n1, too, which keeps it\n"
-                                     "n3: the MAC of e0 is that of a device of n1, too, which keeps it\n");
+    assert_string_equal(h.lines, "n1: the MAC of e0 is claimed by n2, too (and 1 more)\n"
+                                 "n2: the MAC of e0 is that of a device of n1, too, which keeps it\n"
+                                 "n3: the MAC of e0 is that of a device of n1, too, which keeps it\n");
     const struct fab_inventory *inv = &h.joined.inv;
     unsigned hosts[4] = {0};
     for (uint32_t i = 0; i < inv->n_nodes; i++)
@@ -276,50 +202,43 @@ TEST(test_one_mac_twice)
     assert_int_equal(hosts[2], 1);
     assert_int_equal(hosts[3], 1);
     assert_string_equal(fab_str(inv, inv->nodes[node_of(&h, 0x020000000001)].name), "e0");
-    end(&h);
 }
 
 TEST(test_roce)
 {
-    struct hosts h = {.n = 0};
-    unsigned num;
-    struct fab_report *a = host(&h, "a");
-    world_say(a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", FAB_FACT_PORT, "1", FAB_FACT_NODE_GUID,
-              "0x0000000000000100", FAB_FACT_PORT_GUID, "0x0000000000000101", FAB_FACT_TYPE, "Ethernet",
-              FAB_FACT_PCI, "0000:c1:00:00", FAB_FACT_SPEED, "100000");
-    world_say(a, FAB_FROM_HWLOC, FAB_FACT_INTERFACE, "ens1", FAB_FACT_PCI, "0000:c1:00:00");
+    SCOPED(hosts) h = {.n = 0};
+    struct fab_report *a = hosts_begin(&h, "a");
+    report_say(
+        a, "verbs: name mlx5_0, port 1, node-guid #100, port-guid #101, type Ethernet, pci 0000:c1:00:00, "
+           "speed 100000\n"
+           "hwloc: interface ens1, pci 0000:c1:00:00");
     interface(a, "ens1", "02:00:00:00:00:01", "10.91.0.1/16", "100000", "00:21:5e:00:00:01", "swp3");
     /* InfiniBand with an address of the plane stays what it is */
-    world_say(a, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_1", FAB_FACT_PORT, "1", FAB_FACT_NODE_GUID,
-              "0x0000000000000200", FAB_FACT_TYPE, "InfiniBand", FAB_FACT_INTERFACE, "ib0");
-    world_say(a, FAB_FROM_ETHERNET, FAB_FACT_INTERFACE, "ib0", FAB_FACT_ADDRESS, "10.91.0.9/16");
-    world_say(a, FAB_FROM_ETHERNET, FAB_FACT_INTERFACE, "ib7", FAB_FACT_TYPE, "InfiniBand", FAB_FACT_ADDRESS,
-              "10.91.0.8/16");
-    interface(host(&h, "b"), "e0", "02:00:00:00:00:02", "10.91.0.2/16", "25000", "00:21:5e:00:00:01", "swp4");
+    report_say(a, "verbs: name mlx5_1, port 1, node-guid #200, type InfiniBand, interface ib0\n"
+                  "ethernet: interface ib0, address 10.91.0.9/16\n"
+                  "ethernet: interface ib7, type InfiniBand, address 10.91.0.8/16");
+    interface(hosts_begin(&h, "b"), "e0", "02:00:00:00:00:02", "10.91.0.2/16", "25000", "00:21:5e:00:00:01",
+              "swp4");
     join(&h, one_plane, 1);
     const struct fab_inventory *inv = &h.joined.inv;
     uint32_t roce = fab_inventory_find(inv, 0x100);
     assert_int_equal(inv->n_nodes, 4); /* one device for port and interface */
     assert_string_equal(fab_str(inv, inv->nodes[roce].name), "mlx5_0");
-    assert_int_equal(leads_to(inv, roce, &num), node_of(&h, 0x00215e000001));
-    assert_int_equal(num, 3);
+    must_lead(inv, roce, node_of(&h, 0x00215e000001), 3);
     uint32_t p = inv->nodes[roce].first_port;
     assert_true(inv->ports[p].guid == 0x101);
     assert_int_equal(fab_rate_mbps(inv->ports[p].width, (enum fab_speed)inv->ports[p].speed), 100000);
-    assert_string_equal(world_text(&h.joined, p, FAB_FACT_INTERFACE), "ens1");
-    assert_string_equal(world_text(&h.joined, p, FAB_FACT_ADDRESS), "10.91.0.1/16");
+    assert_facts(&h.joined, p, "interface ens1, address 10.91.0.1/16");
     p = inv->nodes[fab_inventory_find(inv, 0x200)].first_port;
     assert_int_equal(inv->ports[p].peer, FAB_NONE);
     assert_true(inv->subnets[inv->ports[p].subnet].prefix == FAB_UNATTACHED);
-    end(&h);
 }
 
 /* A cabled port of the sweep goes nowhere, whatever address it has; an uncabled one may be an Ethernet port.
  */
 TEST(test_ports_of_the_sweep)
 {
-    struct hosts h = {.n = 0};
-    unsigned num;
+    SCOPED(hosts) h = {.n = 0};
     assert_int_equal(fabric_parse("fattree2:2,2,2", &h.swept), 0);
     assert_int_equal(fabric_unlink(&h.swept, "node0002", 1), 0);
     uint32_t n1 = fabric_find(&h.swept, "node0001"), n2 = fabric_find(&h.swept, "node0002");
@@ -327,12 +246,9 @@ TEST(test_ports_of_the_sweep)
     h.swept.ports[h.swept.nodes[n2].first_port].state = FAB_PORT_DOWN;
     uint32_t peer = h.swept.ports[h.swept.nodes[n1].first_port].peer;
     for (unsigned i = 0; i < 2; i++) {
-        struct fab_report *r = host(&h, i == 0 ? "node0001" : "node0002");
-        uint32_t item = world_item(r, FAB_FROM_VERBS);
-        world_fact(r, item, FAB_FACT_NAME, "mlx5_0");
-        world_fact(r, item, FAB_FACT_PORT, "1");
-        world_fact(r, item, FAB_FACT_NODE_GUID, "0x%016" PRIx64, i == 0 ? guid1 : guid2);
-        world_fact(r, item, FAB_FACT_INTERFACE, "e0");
+        struct fab_report *r = hosts_begin(&h, i == 0 ? "node0001" : "node0002");
+        report_say(r, "verbs: name mlx5_0, port 1, node-guid #%" PRIx64 ", interface e0",
+                   i == 0 ? guid1 : guid2);
         interface(r, "e0", i == 0 ? "02:00:00:00:00:01" : "02:00:00:00:00:02",
                   i == 0 ? "10.91.0.1/16" : "10.91.0.2/16", "25000", NULL, NULL);
     }
@@ -340,23 +256,21 @@ TEST(test_ports_of_the_sweep)
     const struct fab_inventory *inv = &h.joined.inv;
     uint32_t segment = node_named(inv, "eth0");
     assert_int_equal(inv->ports[inv->nodes[n1].first_port].peer, peer);
-    assert_int_equal(leads_to(inv, fab_inventory_find(inv, guid2), &num), segment);
+    assert_int_equal(leads_to(inv, fab_inventory_find(inv, guid2)), segment);
     uint32_t p = inv->nodes[fab_inventory_find(inv, guid2)].first_port;
     assert_true(fab_prefix_is_ethernet(inv->subnets[inv->ports[p].subnet].prefix));
     assert_int_equal(inv->ports[p].state, FAB_PORT_ACTIVE);
     assert_string_equal(world_text(&h.joined, p, FAB_FACT_STATE), "up");
     assert_int_equal(h.joined.details.seen[p], FAB_SEEN_NODE);
-    end(&h);
 }
 
 /* n hosts of an interface each: connected, in one plane, with costs that are what the tree says. */
 static void many(unsigned n, bool lldp, unsigned n_switches)
 {
-    struct fab_report *reports = calloc(n, sizeof(*reports));
+    OWNED(free) struct fab_report *reports = calloc(n, sizeof(*reports));
     const struct fab_report **list = calloc(n, sizeof(*list));
-    struct fab_inventory swept;
-    struct fab_joined joined;
-    struct fab_planes planes;
+    SCOPED(fab_inventory) swept;
+    SCOPED(fab_joined) joined;
     struct fab_costs costs;
     for (unsigned i = 0; i < n; i++) {
         char name[24], mac[24], address[24];
@@ -372,25 +286,21 @@ static void many(unsigned n, bool lldp, unsigned n_switches)
     fab_inventory_init(&swept);
     hand_finish(&swept);
     assert_int_equal(fab_join(&swept, list, n, &plane, 1, NULL, NULL, NULL, &joined, NULL), 0);
-    assert_int_equal(fab_planes_build(&joined.inv, FAB_COST_RATE, &planes, NULL), 0);
+    SCOPED(fab_planes) planes = planes_of(&joined.inv);
     assert_int_equal(planes.n, 1);
     assert_int_equal(planes.planes[0].n_devices, n);
     assert_int_equal(planes.planes[0].n_hosts, n);
     assert_int_equal(planes.planes[0].n_switches, n_switches);
     assert_true(node_named(&joined.inv, "net") != FAB_NONE || n_switches == 1);
     if (n <= 20000) {
-        assert_int_equal(fab_costs_compute(&planes.planes[0], 1, &costs), 0);
+        costs = costs_of(&planes.planes[0], 1);
         assert_int_equal(fab_cost_of(&costs.view, 0, 1), 20);
         assert_true(fab_cost_of(&costs.view, 0, n - 1) <= 60);
         fab_costs_destroy(&costs);
     }
-    fab_planes_destroy(&planes);
-    fab_joined_destroy(&joined);
     for (unsigned i = 0; i < n; i++)
         fab_report_destroy(&reports[i]);
-    free(reports);
     free(list);
-    fab_inventory_destroy(&swept);
 }
 
 TEST(test_many_interfaces)
@@ -417,11 +327,11 @@ TEST(test_prefixes)
 
 TEST(test_too_many_subnets)
 {
-    struct hosts h = {.n = 0};
+    SCOPED(hosts) h = {.n = 0};
     struct fab_ethernet_plane planes[FAB_MAX_SUBNETS + 1];
     char names[FAB_MAX_SUBNETS + 1][16], networks[FAB_MAX_SUBNETS + 1][24];
     struct fab_err err;
-    struct fab_report *a = host(&h, "a");
+    struct fab_report *a = hosts_begin(&h, "a");
     for (unsigned i = 0; i <= FAB_MAX_SUBNETS; i++) {
         char name[8], address[24];
         snprintf(names[i], sizeof(names[i]), "net%u", i);
@@ -434,10 +344,7 @@ TEST(test_too_many_subnets)
     join(&h, planes, FAB_MAX_SUBNETS);
     assert_int_equal(h.joined.inv.n_subnets, FAB_MAX_SUBNETS);
     fab_joined_destroy(&h.joined);
-    assert_int_equal(
-        fab_join(&h.swept, h.list, h.n, planes, FAB_MAX_SUBNETS + 1, NULL, NULL, NULL, &h.joined, &err),
-        PMIXFAB_ERR_RANGE);
-    assert_non_null(strstr(err.text, "subnets"));
+    must_fail(fab_join(&h.swept, h.list, h.n, planes, FAB_MAX_SUBNETS + 1, NULL, NULL, NULL, &h.joined, &err),
+              PMIXFAB_ERR_RANGE, &err, "subnets");
     assert_int_equal(h.joined.inv.n_nodes, 0);
-    end(&h);
 }

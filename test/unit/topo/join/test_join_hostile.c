@@ -123,13 +123,11 @@ TEST(test_anything)
     uint64_t seed = 77;
     unsigned lines = 0, refused = 0, added = 0, ethernet = 0;
     for (unsigned round = 0; round < 6000; round++) {
-        struct fab_inventory inv;
         struct fab_report reports[MAX_HOSTS], again[MAX_HOSTS];
         const struct fab_report *list[MAX_HOSTS], *mixed[MAX_HOSTS];
-        struct fab_joined joined, other;
+        SCOPED(fab_joined) joined, other;
         struct fab_err err = {{0}};
-        struct fab_planes cut;
-        assert_int_equal(fabric_parse("fattree2:2,1,3", &inv), 0);
+        SCOPED(fab_inventory) inv = generated("fattree2:2,1,3");
         for (uint32_t i = 0; i < inv.n_nodes; i++)
             inv.nodes[i].unnamed = inv.nodes[i].kind == FAB_HCA && liar_below(&seed, 4) == 0;
         if (liar_below(&seed, 2) == 0)
@@ -151,34 +149,28 @@ TEST(test_anything)
         }
         uint64_t before = round / 2;
         const struct fab_prior_owners past = {liar_holder, &before};
-        int rc = fab_join(&inv, list, n, planes, 3, &past, count_line, &lines, &joined, &err);
-        if (rc != 0)
-            fail_msg("round %u: %d: %s", round, rc, err.text);
+        must(fab_join(&inv, list, n, planes, 3, &past, count_line, &lines, &joined, &err), &err);
         assert_int_equal(fab_join(&inv, mixed, n, planes, 3, &past, NULL, NULL, &other, &err), 0);
         same_joined(&joined, &other);
         check_swept(&inv, &joined, list, n);
         check_names(&inv, &joined);
         assert_int_equal(fab_inventory_finish(&joined.inv, &err), 0);
-        assert_int_equal(fab_planes_build(&joined.inv, FAB_COST_RATE, &cut, NULL), 0);
-        fab_planes_destroy(&cut);
+        SCOPED(fab_planes) cut = planes_of(&joined.inv);
         refused += joined.n_refused;
         added += joined.inv.n_nodes - inv.n_nodes;
         for (uint32_t s = 0; s < joined.inv.n_subnets; s++)
             ethernet += fab_prefix_is_ethernet(joined.inv.subnets[s].prefix);
-        fab_joined_destroy(&joined);
-        fab_joined_destroy(&other);
         for (uint32_t i = 0; i < n; i++) {
             fab_report_destroy(&reports[i]);
             fab_report_destroy(&again[i]);
         }
-        fab_inventory_destroy(&inv);
     }
     assert_true(lines > 1000 && refused > 1000 && added > 1000 && ethernet > 1000);
 }
 
 static double join_seconds(const struct fab_report *report, struct fab_joined *joined)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct fab_ethernet_plane plane = {"net", "10.0.0.0/8"};
     struct timespec before, after;
     fab_inventory_init(&inv);
@@ -186,7 +178,6 @@ static double join_seconds(const struct fab_report *report, struct fab_joined *j
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
     assert_int_equal(fab_join(&inv, &report, 1, &plane, 1, NULL, NULL, NULL, joined, NULL), 0);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-    fab_inventory_destroy(&inv);
     return (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
 }
 
@@ -194,9 +185,9 @@ static double join_seconds(const struct fab_report *report, struct fab_joined *j
 TEST(test_large_reports_cost_little)
 {
     for (unsigned kind = 0; kind < 5; kind++) {
-        struct fab_report r;
-        struct fab_joined joined;
-        struct fab_inventory nothing;
+        SCOPED(fab_report) r;
+        SCOPED(fab_joined) joined;
+        SCOPED(fab_inventory) nothing;
         fab_inventory_init(&nothing);
         hand_finish(&nothing);
         world_begin(&r, "h");
@@ -239,8 +230,5 @@ TEST(test_large_reports_cost_little)
         if (kind == 4)
             assert_int_equal(joined.inv.n_ports, 254);
         check_names(&nothing, &joined);
-        fab_inventory_destroy(&nothing);
-        fab_joined_destroy(&joined);
-        fab_report_destroy(&r);
     }
 }

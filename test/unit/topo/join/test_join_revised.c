@@ -39,7 +39,7 @@ static int cmp_text(const void *va, const void *vb)
 static void texts_stand_once(const struct fab_details *d)
 {
     uint32_t n = d->first[d->n_ports], kept = 0;
-    uint32_t *at = calloc(n + 1u, sizeof(*at));
+    OWNED(free) uint32_t *at = calloc(n + 1u, sizeof(*at));
     const char **texts = calloc(n + 1u, sizeof(*texts));
     for (uint32_t f = 0; f < n; f++)
         at[f] = d->facts[f].text;
@@ -50,7 +50,6 @@ static void texts_stand_once(const struct fab_details *d)
     qsort(texts, kept, sizeof(*texts), cmp_text);
     for (uint32_t i = 1; i < kept; i++)
         assert_string_not_equal(texts[i], texts[i - 1]);
-    free(at);
     free(texts);
 }
 
@@ -76,7 +75,7 @@ static uint32_t join_both(struct fab_join_cache *cache, const struct fab_invento
                           const struct fab_ethernet_plane *list, uint32_t n_planes)
 {
     struct lines was = {{0}, 0}, is = {{0}, 0};
-    struct fab_joined plain, again;
+    SCOPED(fab_joined) plain, again;
     struct fab_err one = {{0}}, other = {{0}};
     uint64_t digests[MAX_HOSTS] = {0};
     for (uint32_t i = 0; i < n; i++)
@@ -96,8 +95,6 @@ static uint32_t join_both(struct fab_join_cache *cache, const struct fab_invento
         assert_memory_equal(plain.hosts, again.hosts, n * sizeof(*plain.hosts));
         texts_stand_once(&again.details);
     }
-    fab_joined_destroy(&plain);
-    fab_joined_destroy(&again);
     return rc == 0 ? cache->taken : 0;
 }
 
@@ -135,20 +132,18 @@ static void new_report(struct chain *c, uint32_t h)
         if (c->inv.nodes[i].kind == FAB_HCA &&
             fab_same_host(fab_str(&c->inv, c->inv.nodes[i].host), hosts[h]))
             world_hca(&c->reports[h], &c->inv, &c->inv.nodes[i], nth++);
-    world_say(&c->reports[h], FAB_FROM_HWLOC, FAB_FACT_INTERFACE, "e7", FAB_FACT_PART,
-              below(c, 2) == 0 ? "one" : "another");
+    report_say(&c->reports[h], "hwloc: interface e7, part %s", below(c, 2) == 0 ? "one" : "another");
     world_finish(&c->reports[h]);
 }
 
 /* The same report, read anew: texts stand elsewhere in it. */
 static void read_anew(struct chain *c, uint32_t h)
 {
-    void *bytes;
+    OWNED(free) void *bytes;
     size_t size;
     struct fab_report copy;
     assert_int_equal(fab_report_encode(&c->reports[h], &bytes, &size), 0);
     assert_int_equal(fab_report_decode(bytes, size, &copy, NULL), 0);
-    free(bytes);
     fab_report_destroy(&c->reports[h]);
     c->reports[h] = copy;
 }
@@ -317,28 +312,22 @@ TEST(test_nothing_changed)
 /* Texts that nobody has any more do not pile up. */
 TEST(test_the_pool_is_bounded)
 {
-    struct fab_inventory inv;
     struct fab_join_cache *cache = fab_join_cache_new();
     uint32_t largest = 0, smaller = 0, last = 0;
     assert_non_null(cache);
-    assert_int_equal(fabric_parse("fattree2:2,1,3", &inv), 0);
+    SCOPED(fab_inventory) inv = generated("fattree2:2,1,3");
     for (unsigned round = 0; round < 600; round++) {
-        struct fab_report report;
+        SCOPED(fab_report) report;
         const struct fab_report *list = &report;
         world_begin(&report, "node0001");
-        for (unsigned i = 0; i < 10; i++) {
-            uint32_t item = world_item(&report, FAB_FROM_VERBS);
-            world_fact(&report, item, FAB_FACT_PORT_GUID, "0x%016x", 0x700 + i);
-            world_fact(&report, item, FAB_FACT_FIRMWARE, "%0100u", round * 10 + i);
-        }
+        for (unsigned i = 0; i < 10; i++)
+            report_say(&report, "verbs: port-guid #%x, firmware %0100u", 0x700 + i, round * 10 + i);
         world_finish(&report);
         join_both(cache, &inv, &list, 1, NULL, 0);
-        fab_report_destroy(&report);
         smaller += cache->texts.size < last;
         last = cache->texts.size;
         largest = last > largest ? last : largest;
     }
     assert_true(smaller > 2 && largest < 100000);
     fab_join_cache_free(cache);
-    fab_inventory_destroy(&inv);
 }

@@ -35,8 +35,7 @@ static void must_be_unattached(const struct layer *layer, uint32_t devices, uint
 {
     const struct fab_plane *plane = layer->plane;
     const struct fab_cost_view *v = &layer->costs.view;
-    struct pmixfab *fab = layer_open(layer);
-    struct pmixfab_plane out;
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(layer);
 
     assert_true(plane->unattached && plane->prefix == FAB_UNATTACHED);
     assert_true(plane->inv->subnets[plane->subnet].prefix == FAB_UNATTACHED);
@@ -57,39 +56,35 @@ static void must_be_unattached(const struct layer *layer, uint32_t devices, uint
         assert_true(at[0] == 0 && at[1] == i && at[2] == num - 1);
         assert_true(phys[0] == 0 && phys[1] == i && phys[2] == num);
     }
-    assert_int_equal(pmixfab_plane(fab, &out), 0);
+    struct pmixfab_plane out = plane_at(fab);
     assert_string_equal(out.kind, "unattached");
     assert_int_equal(out.n_groups, hosts);
     assert_int_equal(layer->groups.n_members, hosts);
     for (uint32_t g = 0; g < hosts; g++)
         assert_int_equal(layer->groups.members[layer->groups.start[g]], g);
     walk_everything(fab);
-    pmixfab_close(fab);
 }
 
 TEST(test_alone)
 {
-    struct world world = {0};
+    SCOPED(world) world = {0};
     lonely(&world.inv, 5, 2, 2);
     world_compute(&world);
     assert_int_equal(world.planes.n, 1);
     must_be_unattached(&world.layers[0], 20, 5);
-    world_close(&world);
 }
 
 /* The other planes are what they are without them. */
 TEST(test_beside_others)
 {
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
-        struct world with, without;
-        struct fab_inventory fabric;
+        SCOPED(world) with, without;
         world_open(&without, world_fabrics[f]);
         memset(&with, 0, sizeof(with));
         lonely(&with.inv, 3, 1, 1);
-        assert_int_equal(fabric_parse(world_fabrics[f], &fabric), 0);
+        SCOPED(fab_inventory) fabric = generated(world_fabrics[f]);
         assert_int_equal(fab_inventory_merge(&with.inv, &fabric, NULL), 0);
         assert_int_equal(fab_inventory_finish(&with.inv, NULL), 0);
-        fab_inventory_destroy(&fabric);
         world_compute(&with);
         assert_int_equal(with.planes.n, without.planes.n + 1);
         for (uint32_t p = 0; p < without.planes.n; p++) {
@@ -99,8 +94,6 @@ TEST(test_beside_others)
             assert_memory_equal(with.layers[p].bytes, without.layers[p].bytes, with.layers[p].size);
         }
         must_be_unattached(&with.layers[without.planes.n], 3, 3);
-        world_close(&with);
-        world_close(&without);
     }
 }
 
@@ -121,13 +114,13 @@ TEST(test_uncabled_is_another_thing)
     assert_int_equal(world.planes.planes[0].n_devices, 1);
     assert_false(world.planes.planes[0].unattached);
     must_be_unattached(&world.layers[1], 2, 2);
-    world_close(&world);
+    world_destroy(&world);
 }
 
 /* A cable takes a port of that subnet out of the plane: it is where the cable leads. */
 TEST(test_a_cable_counts)
 {
-    struct world world = {0};
+    SCOPED(world) world = {0};
     fab_inventory_init(&world.inv);
     uint32_t sw = world_node(&world, FAB_SWITCH, 0x9000, "", "leaf");
     uint32_t hca = world_node(&world, FAB_HCA, 0x500, "n1", "mlx5_0");
@@ -142,13 +135,12 @@ TEST(test_a_cable_counts)
     assert_int_equal(world.planes.planes[0].n_switches, 1);
     assert_int_equal(world.planes.planes[0].n_devices, 1);
     must_be_unattached(&world.layers[1], 1, 1);
-    world_close(&world);
 }
 
 /* Ids of what has a MAC and no GUID, there and back. */
 TEST(test_ids)
 {
-    struct world world = {0};
+    SCOPED(world) world = {0};
     static const char *const nothing[] = {"ipv4://",
                                           "ipv4://00:21:5e:c4:00:0",
                                           "ipv4://00:21:5e:c4:00:000",
@@ -163,11 +155,10 @@ TEST(test_ids)
     uint32_t index;
     lonely(&world.inv, 3, 2, 2);
     world_compute(&world);
-    struct pmixfab *fab = layer_open(&world.layers[0]);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
     for (uint32_t i = 0; i < 12; i++) {
-        struct pmixfab_device device;
         char id[64];
-        assert_int_equal(pmixfab_device(fab, i, &device), 0);
+        struct pmixfab_device device = device_at(fab, i);
         snprintf(id, sizeof(id), "ipv4://00:21:5e:c4:00:%02x", i / 4 * 64 + i % 4 / 2);
         assert_string_equal(device.id, id);
         assert_int_equal(pmixfab_find(fab, id, &index), 0);
@@ -177,14 +168,12 @@ TEST(test_ids)
     assert_int_equal(index, 4);
     for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++)
         assert_int_equal(pmixfab_find(fab, nothing[i], &index), PMIXFAB_ERR_NOTFOUND);
-    pmixfab_close(fab);
-    world_close(&world);
 }
 
 /* Nothing here may take the square of their number: that would be seconds and 200 MB. */
 TEST(test_ten_thousand)
 {
-    struct world world = {0};
+    SCOPED(world) world = {0};
     lonely(&world.inv, 5000, 2, 1);
     clock_t start = clock();
     world_compute(&world);
@@ -192,5 +181,4 @@ TEST(test_ten_thousand)
     assert_int_equal(world.planes.n, 1);
     assert_true(world.layers[0].size < 2u << 20);
     must_be_unattached(&world.layers[0], 10000, 5000);
-    world_close(&world);
 }

@@ -1,16 +1,10 @@
 /* What leads from one report to the next: applied it gives the same as sending the whole. */
 
 #include "test/unit/report_random.h"
-#include "test/unit/test.h"
-#include "test/unit/wire_seal.h"
+#include "test/unit/wire_lies.h"
 #include "topo/report/report.h"
 
 enum { AT_BASE = 32, AT_RESULT = 40, AT_GONE = 48, AT_FIRST_GONE = 52 };
-
-struct message {
-    uint8_t *bytes;
-    size_t size;
-};
 
 static struct message delta_of(const struct fab_report *before, const struct fab_report *after)
 {
@@ -20,18 +14,15 @@ static struct message delta_of(const struct fab_report *before, const struct fab
     return (struct message){bytes, size};
 }
 
-/* In memory of exactly that size, so that a sanitizer sees every read too far. */
 static int apply(const struct fab_report *before, const uint8_t *bytes, size_t size, struct fab_report *after,
                  struct fab_err *err)
 {
-    uint8_t *exact = malloc(size > 0 ? size : 1);
-    memcpy(exact, bytes, size);
-    int rc = fab_report_apply(before, exact, size, after, err);
-    free(exact);
-    return rc;
+    SCOPED(message) exact = message_copy(bytes, size);
+    return fab_report_apply(before, exact.bytes, size, after, err);
 }
 
-static void assert_refused(const struct fab_report *before, const uint8_t *bytes, size_t size, int code)
+/* before: the report that they change. */
+static void refused(const uint8_t *bytes, size_t size, int code, const void *before)
 {
     struct fab_report after;
     struct fab_err err = {{0}};
@@ -49,21 +40,17 @@ TEST(test_as_the_whole)
     unsigned changed = 0;
 
     for (unsigned round = 0; round < 3000; round++) {
-        struct fab_report before, after, made;
+        SCOPED(fab_report) before, after, made;
         report_random(&before, &random, "node001", report_random_below(&random, 5),
                       report_random_below(&random, 4));
         report_random_later(&after, &before, &random, report_random_below(&random, 30));
-        struct message m = delta_of(&before, &after);
+        SCOPED(message) m = delta_of(&before, &after);
         assert_int_equal(apply(&before, m.bytes, m.size, &made, NULL), 0);
         assert_true(fab_report_equal(&after, &made));
-        fab_report_destroy(&made);
         if (!fab_report_equal(&before, &after)) {
             changed++;
-            assert_refused(&after, m.bytes, m.size, PMIXFAB_ERR_CONFLICT);
+            refused(m.bytes, m.size, PMIXFAB_ERR_CONFLICT, &after);
         }
-        free(m.bytes);
-        fab_report_destroy(&before);
-        fab_report_destroy(&after);
     }
     assert_in_range(changed, 1000, 2999);
 }
@@ -72,72 +59,43 @@ TEST(test_as_the_whole)
 TEST(test_small_change_is_small)
 {
     uint64_t random = 6;
-    struct fab_report before, after;
-    uint32_t item;
-    void *whole;
+    SCOPED(fab_report) before, after;
+    OWNED(free) void *whole;
     size_t size;
 
     report_random(&before, &random, "node001", 8, 8);
     fab_report_init(&after);
     assert_int_equal(fab_report_merge(&after, &before), 0);
     assert_int_equal(fab_report_host(&after, "node001", NULL), 0);
-    assert_int_equal(fab_report_item(&after, FAB_FROM_ETHERNET, &item), 0);
-    assert_int_equal(fab_report_fact(&after, item, FAB_FACT_INTERFACE, "eth99"), 0);
+    report_say(&after, "ethernet: interface eth99");
     assert_int_equal(fab_report_finish(&after, NULL), 0);
-    struct message m = delta_of(&before, &after);
+    SCOPED(message) m = delta_of(&before, &after);
     assert_int_equal(m.size, 32 + 8 + 8 + 4 + 4 + 2 + 3 + 5);
     assert_int_equal(fab_report_encode(&after, &whole, &size), 0);
     assert_true(m.size * 20 < size);
-    free(whole);
-    free(m.bytes);
+    message_destroy(&m);
     m = delta_of(&before, &before);
     assert_int_equal(m.size, 56);
-    free(m.bytes);
-    fab_report_destroy(&before);
-    fab_report_destroy(&after);
 }
 
 TEST(test_every_change_and_every_cut)
 {
     uint64_t random = 8;
-    struct fab_report before, after;
+    SCOPED(fab_report) before, after;
 
     report_random(&before, &random, "node001", 2, 1);
     report_random_later(&after, &before, &random, 30);
-    struct message m = delta_of(&before, &after);
+    SCOPED(message) m = delta_of(&before, &after);
     assert_true(m.size > 100);
-    for (size_t i = 0; i < m.size; i++) {
-        for (unsigned bit = 0; bit < 9; bit++) {
-            uint8_t mask = bit == 8 ? 0xff : (uint8_t)(1u << bit);
-            m.bytes[i] ^= mask;
-            assert_refused(&before, m.bytes, m.size, 0);
-            if (i >= AT_BASE) { /* sealed lies do not lead to another report either */
-                uint8_t sum[8];
-                memcpy(sum, m.bytes + 24, 8);
-                wire_seal(m.bytes, m.size);
-                assert_refused(&before, m.bytes, m.size, 0);
-                memcpy(m.bytes + 24, sum, 8);
-            }
-            m.bytes[i] ^= mask;
-        }
-    }
-    for (size_t size = 0; size < m.size; size++)
-        assert_refused(&before, m.bytes, size, PMIXFAB_ERR_TRUNCATED);
-    free(m.bytes);
-    fab_report_destroy(&before);
-    fab_report_destroy(&after);
+    refuses_flips(&m, AT_BASE, SIZE_MAX, refused, &before); /* sealed lies lead to no other report either */
+    refuses_cuts(&m, refused, &before);
 }
 
 TEST(test_lies)
 {
     uint64_t random = 9;
-    struct fab_report before, after;
-    const struct {
-        size_t at;
-        unsigned bytes;
-        uint64_t value;
-        int code;
-    } lies[] = {
+    SCOPED(fab_report) before, after;
+    static const struct lie lies[] = {
         {0, 1, 'F', PMIXFAB_ERR_FOREIGN},
         {8, 4, 2, PMIXFAB_ERR_NEWER},
         {AT_BASE, 8, 0, PMIXFAB_ERR_CONFLICT},
@@ -149,28 +107,16 @@ TEST(test_lies)
     };
 
     report_random(&before, &random, "node001", 2, 1);
-    fab_report_init(&after);
-    assert_int_equal(fab_report_host(&after, "node001", NULL), 0);
-    assert_int_equal(fab_report_finish(&after, NULL), 0);
-    struct message m = delta_of(&before, &after); /* all gone */
-    uint8_t *copy = malloc(m.size);
-    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-        memcpy(copy, m.bytes, m.size);
-        wire_put(copy + lies[i].at, lies[i].value, lies[i].bytes);
-        wire_seal(copy, m.size);
-        assert_refused(&before, copy, m.size, lies[i].code);
-    }
-    free(copy);
-    free(m.bytes);
-    fab_report_destroy(&before);
-    fab_report_destroy(&after);
+    after = report_said("node001", "%s", "");
+    SCOPED(message) m = delta_of(&before, &after); /* all gone */
+    refuses_lies(&m, lies, sizeof(lies) / sizeof(lies[0]), refused, &before);
 }
 
 TEST(test_what_cannot_be)
 {
     uint64_t random = 10;
     struct fab_report a, b, unfinished, out;
-    void *bytes;
+    OWNED(free) void *bytes;
     size_t size;
 
     report_random(&a, &random, "node001", 2, 1);
@@ -184,7 +130,6 @@ TEST(test_what_cannot_be)
     assert_int_equal(fab_report_encode(&a, &bytes, &size), 0);
     assert_int_equal(fab_report_apply(&unfinished, bytes, size, &out, NULL), PMIXFAB_ERR_INVAL);
     assert_int_equal(fab_report_apply(&a, bytes, size, &out, NULL), PMIXFAB_ERR_FOREIGN); /* a whole one */
-    free(bytes);
     fab_report_destroy(&a);
     fab_report_destroy(&b);
 }
@@ -199,11 +144,8 @@ TEST(test_too_long)
     for (int r = 0; r < 2; r++) {
         fab_report_init(&reports[r]);
         assert_int_equal(fab_report_host(&reports[r], "node001", NULL), 0);
-        for (int i = 0; i < 4000; i++) {
-            uint32_t item;
-            assert_int_equal(fab_report_item(&reports[r], FAB_FROM_VERBS, &item), 0);
-            assert_int_equal(fab_report_printf(&reports[r], item, FAB_FACT_NAME, "%c%058d", 'a' + r, i), 0);
-        }
+        for (int i = 0; i < 4000; i++)
+            report_say(&reports[r], "verbs: name %c%058d", 'a' + r, i);
         assert_int_equal(fab_report_finish(&reports[r], NULL), 0);
     }
     assert_int_equal(fab_report_delta(&reports[0], &reports[1], &bytes, &size), PMIXFAB_ERR_RANGE);

@@ -1,17 +1,11 @@
 /* A report as bytes: there and back, and nothing else gets in. */
 
 #include "test/unit/report_random.h"
-#include "test/unit/test.h"
-#include "test/unit/wire_seal.h"
+#include "test/unit/wire_lies.h"
 #include "topo/report/report.h"
 
 /* Where things stand in the bytes of a report of "node001". */
 enum { AT_VERSION = 8, AT_ZERO = 12, AT_TOTAL = 16, AT_NAME = 32, AT_ITEMS = 40, AT_ITEM = 44, AT_FACT = 46 };
-
-struct message {
-    uint8_t *bytes;
-    size_t size;
-};
 
 static struct message encode(const struct fab_report *report)
 {
@@ -25,28 +19,24 @@ static struct message encode(const struct fab_report *report)
 static struct message encode_small(void)
 {
     uint64_t random = 3;
-    struct fab_report report;
+    SCOPED(fab_report) report;
     report_random(&report, &random, "node001", 2, 1);
     struct message m = encode(&report);
-    fab_report_destroy(&report);
     return m;
 }
 
-/* In memory of exactly that size, so that a sanitizer sees every read too far. */
 static int decode(const uint8_t *bytes, size_t size, struct fab_report *report, struct fab_err *err)
 {
-    uint8_t *exact = malloc(size > 0 ? size : 1);
-    memcpy(exact, bytes, size);
-    int rc = fab_report_decode(exact, size, report, err);
-    free(exact);
-    return rc;
+    SCOPED(message) exact = message_copy(bytes, size);
+    return fab_report_decode(exact.bytes, size, report, err);
 }
 
-static void assert_refused(const uint8_t *bytes, size_t size, int code)
+static void refused(const uint8_t *bytes, size_t size, int code, const void *cbdata)
 {
     struct fab_report report;
     struct fab_err err = {{0}};
     int rc = decode(bytes, size, &report, &err);
+    (void)cbdata;
     assert_true(rc < 0);
     if (code != 0)
         assert_int_equal(rc, code);
@@ -59,21 +49,17 @@ TEST(test_there_and_back)
 {
     uint64_t random = 99;
     for (unsigned round = 0; round < 2000; round++) {
-        struct fab_report a, b;
+        SCOPED(fab_report) a, b;
         report_random(&a, &random, "node001.cluster", report_random_below(&random, 5),
                       report_random_below(&random, 4));
-        struct message m = encode(&a), again;
+        SCOPED(message) m = encode(&a);
         assert_int_equal(decode(m.bytes, m.size, &b, NULL), 0);
         assert_true(fab_report_equal(&a, &b));
         assert_int_equal(fab_report_digest(&a), fab_report_digest(&b));
         assert_true(fab_report_digest(&a) == XXH3_64bits(m.bytes, m.size));
-        again = encode(&b);
+        SCOPED(message) again = encode(&b);
         assert_int_equal(again.size, m.size);
         assert_memory_equal(again.bytes, m.bytes, m.size);
-        free(again.bytes);
-        free(m.bytes);
-        fab_report_destroy(&a);
-        fab_report_destroy(&b);
     }
 }
 
@@ -81,16 +67,8 @@ TEST(test_the_bytes_are_these)
 {
     static const uint8_t body[] = {7, 'n', 'o', 'd', 'e', '0', '0', '1', 1,  0, 0, 0,   1,   2,  1,
                                    0, 6,   'm', 'l', 'x', '5', '_', '0', 30, 1, 3, '1', '8', '8'};
-    struct fab_report report;
-    uint32_t item;
-
-    fab_report_init(&report);
-    assert_int_equal(fab_report_host(&report, "node001", NULL), 0);
-    assert_int_equal(fab_report_item(&report, FAB_FROM_VERBS, &item), 0);
-    assert_int_equal(fab_report_estimate(&report, item, FAB_FACT_BANDWIDTH, "188"), 0);
-    assert_int_equal(fab_report_fact(&report, item, FAB_FACT_NAME, "mlx5_0"), 0);
-    assert_int_equal(fab_report_finish(&report, NULL), 0);
-    struct message m = encode(&report);
+    SCOPED(fab_report) report = report_said("node001", "verbs: ~bandwidth 188, name mlx5_0");
+    SCOPED(message) m = encode(&report);
     assert_int_equal(m.size, 32 + sizeof(body));
     assert_memory_equal(m.bytes, "fabhost\n\1\0\0\0\0\0\0\0", 16);
     assert_memory_equal(m.bytes + 32, body, sizeof(body));
@@ -98,8 +76,6 @@ TEST(test_the_bytes_are_these)
     memcpy(sum, m.bytes + 24, 8);
     wire_seal(m.bytes, m.size);
     assert_memory_equal(m.bytes + 24, sum, 8);
-    free(m.bytes);
-    fab_report_destroy(&report);
 }
 
 TEST(test_unfinished_is_not_sent)
@@ -117,37 +93,26 @@ TEST(test_unfinished_is_not_sent)
 
 TEST(test_every_change_and_every_cut)
 {
-    struct message m = encode_small();
+    SCOPED(message) m = encode_small();
     for (size_t i = 0; i < m.size; i++) {
         uint8_t was = m.bytes[i];
         for (unsigned value = 0; value < 256; value += i % 16 == 0 ? 1 : 37) {
             m.bytes[i] = (uint8_t)value;
             if (value != was)
-                assert_refused(m.bytes, m.size, 0);
+                refused(m.bytes, m.size, 0, NULL);
         }
         m.bytes[i] = was;
     }
-    for (size_t size = 0; size < m.size; size++)
-        assert_refused(m.bytes, size, PMIXFAB_ERR_TRUNCATED);
-    uint8_t *longer = calloc(1, m.size + 1);
-    memcpy(longer, m.bytes, m.size);
-    assert_refused(longer, m.size + 1, PMIXFAB_ERR_CORRUPT);
-    free(longer);
-    free(m.bytes);
+    refuses_cuts(&m, refused, NULL);
 }
 
 /* A writer that lies and seals its lies. */
 TEST(test_lies)
 {
-    struct message m = encode_small();
-    uint8_t *copy = malloc(m.size);
+    SCOPED(message) m = encode_small();
+    OWNED(free) uint8_t *copy = malloc(m.size);
     struct fab_report report;
-    const struct {
-        size_t at;
-        unsigned bytes;
-        uint64_t value;
-        int code;
-    } lies[] = {
+    static const struct lie lies[] = {
         {0, 1, 'F', PMIXFAB_ERR_FOREIGN},
         {AT_VERSION, 4, 2, PMIXFAB_ERR_NEWER},
         {AT_VERSION, 4, 0, PMIXFAB_ERR_OLDER},
@@ -172,28 +137,21 @@ TEST(test_lies)
         {AT_FACT + 3, 1, '\n', PMIXFAB_ERR_SYNTAX},
         {AT_FACT + 3, 1, 0xff, PMIXFAB_ERR_SYNTAX},
     };
-    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-        memcpy(copy, m.bytes, m.size);
-        wire_put(copy + lies[i].at, lies[i].value, lies[i].bytes);
-        wire_seal(copy, m.size);
-        assert_refused(copy, m.size, lies[i].code);
-    }
+    refuses_lies(&m, lies, sizeof(lies) / sizeof(lies[0]), refused, NULL);
     memcpy(copy, m.bytes, m.size);
     wire_seal(copy, m.size); /* the seal is the true one */
     assert_int_equal(decode(copy, m.size, &report, NULL), 0);
     fab_report_destroy(&report);
     wire_put(copy + AT_TOTAL, FAB_REPORT_MAX_SIZE + 1, 8);
-    assert_refused(copy, m.size, PMIXFAB_ERR_CORRUPT);
+    refused(copy, m.size, PMIXFAB_ERR_CORRUPT, NULL);
     assert_int_equal(fab_report_decode(NULL, 0, &report, NULL), PMIXFAB_ERR_TRUNCATED);
-    free(copy);
-    free(m.bytes);
 }
 
 /* Whatever is let in is a finished report, and one that can be sent on. */
 TEST(test_random_lies)
 {
-    struct message m = encode_small();
-    uint8_t *copy = malloc(m.size);
+    SCOPED(message) m = encode_small();
+    OWNED(free) uint8_t *copy = malloc(m.size);
     uint64_t random = 17;
     unsigned let_in = 0;
 
@@ -207,16 +165,13 @@ TEST(test_random_lies)
         if (decode(copy, m.size, &report, NULL) != 0)
             continue;
         let_in++;
-        struct message again = encode(&report);
+        SCOPED(message) again = encode(&report);
         assert_int_equal(decode(again.bytes, again.size, &back, NULL), 0);
         assert_true(fab_report_equal(&report, &back));
-        free(again.bytes);
         fab_report_destroy(&back);
         fab_report_destroy(&report);
     }
     assert_in_range(let_in, 100, 19000);
-    free(copy);
-    free(m.bytes);
 }
 
 /* What is not in order is put in order. */
@@ -228,7 +183,7 @@ TEST(test_other_writers_order)
                       "\1\2\2\0\1\061\1\0\1a"
                       "\2\2\1\0\1b\1\1\1b";
     size_t size = sizeof(bytes) - 1;
-    struct fab_report report;
+    SCOPED(fab_report) report;
 
     memcpy(bytes, "fabhost\n\1\0\0\0\0\0\0\0", 16);
     wire_seal(bytes, size);
@@ -236,5 +191,4 @@ TEST(test_other_writers_order)
     assert_int_equal(report.n_items, 2);
     assert_int_equal(report.n_facts, 3);
     assert_string_equal(fab_report_text(&report, 0, FAB_FACT_NAME), "a");
-    fab_report_destroy(&report);
 }

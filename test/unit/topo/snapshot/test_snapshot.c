@@ -4,53 +4,41 @@
 
 static uint64_t content_of(const struct world *world, const struct fab_snapshot_meta *meta)
 {
-    const struct layer *layer = &world->layers[0];
-    void *bytes;
     size_t size;
-    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
-                                        meta, &bytes, &size),
-                     0);
-    uint64_t content = fab_snapshot_content(bytes);
-    free(bytes);
-    return content;
+    OWNED(free) void *bytes = layer_bytes(&world->layers[0], meta, NULL, &size);
+    return fab_snapshot_content(bytes);
 }
 
 /* The check on a copy that ends where memory ends, so that a sanitizer sees a step too far. */
 static int check_copy(const void *bytes, size_t size, struct fab_err *err)
 {
-    void *copy = malloc(size > 0 ? size : 1);
-    assert_non_null(copy);
+    OWNED(free) void *copy = must_have(size > 0 ? size : 1);
     if (size > 0)
         memcpy(copy, bytes, size);
     int rc = fab_snapshot_check(copy, size, err);
-    free(copy);
     return rc;
 }
 
 TEST(test_built_is_good_and_repeatable)
 {
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
-        struct world one, two;
+        SCOPED(world) one, two;
         world_open(&one, world_fabrics[f]);
         world_open(&two, world_fabrics[f]);
         assert_int_equal(one.planes.n, two.planes.n);
         assert_true(one.planes.n >= 1);
         for (uint32_t p = 0; p < one.planes.n; p++) {
             struct fab_err err = {""};
-            int rc = fab_snapshot_check(one.layers[p].bytes, one.layers[p].size, &err);
-            if (rc != 0)
-                fail_msg("%s: %s", world_fabrics[f], err.text);
+            must(fab_snapshot_check(one.layers[p].bytes, one.layers[p].size, &err), &err);
             assert_int_equal(one.layers[p].size, two.layers[p].size);
             assert_memory_equal(one.layers[p].bytes, two.layers[p].bytes, one.layers[p].size);
         }
-        world_close(&one);
-        world_close(&two);
     }
 }
 
 TEST(test_content_hash)
 {
-    struct world world, other;
+    SCOPED(world) world, other;
     world_open(&world, "fattree2:3,2,2");
     struct fab_snapshot_meta meta = world.layers[0].meta;
     uint64_t content = fab_snapshot_content(world.layers[0].bytes);
@@ -58,20 +46,15 @@ TEST(test_content_hash)
     meta.generation++;
     meta.published++;
     assert_true(content_of(&world, &meta) == content);
-    meta.index++;
-    assert_true(content_of(&world, &meta) != content);
-    meta = world.layers[0].meta;
-    meta.is_default = !meta.is_default;
-    assert_true(content_of(&world, &meta) != content);
-    meta = world.layers[0].meta;
-    meta.name = "ib9";
-    assert_true(content_of(&world, &meta) != content);
-    meta = world.layers[0].meta;
-    meta.vendor = NULL;
-    assert_true(content_of(&world, &meta) != content);
-    meta = world.layers[0].meta;
-    meta.identifier = "other";
-    assert_true(content_of(&world, &meta) != content);
+    for (unsigned which = 0; which < 5; which++) {
+        meta = world.layers[0].meta;
+        meta.index += which == 0;
+        meta.is_default = which == 1 ? !meta.is_default : meta.is_default;
+        meta.name = which == 2 ? "ib9" : meta.name;
+        meta.vendor = which == 3 ? NULL : meta.vendor;
+        meta.identifier = which == 4 ? "other" : meta.identifier;
+        assert_true(content_of(&world, &meta) != content);
+    }
 
     /* a LID is not served, a rate is */
     memset(&other, 0, sizeof(other));
@@ -80,95 +63,78 @@ TEST(test_content_hash)
         other.inv.ports[p].lid++;
     world_compute(&other);
     assert_true(fab_snapshot_content(other.layers[0].bytes) == content);
-    world_close(&other);
+    world_destroy(&other);
     memset(&other, 0, sizeof(other));
     assert_int_equal(fabric_parse("fattree2:3,2,2", &other.inv), 0);
     assert_int_equal(fabric_set_rate(&other.inv, "leaf1", 3, 4, FAB_EDR), 0);
     world_compute(&other);
     assert_true(fab_snapshot_content(other.layers[0].bytes) != content);
-    world_close(&other);
-    world_close(&world);
 }
 
 TEST(test_stamp)
 {
-    struct world world;
+    SCOPED(world) world;
     world_open(&world, "fattree2:3,2,2");
     struct layer *layer = &world.layers[0];
     uint64_t content = fab_snapshot_content(layer->bytes);
-    struct pmixfab_plane plane;
-    struct pmixfab *fab;
+    OWNED(pmixfab_close) struct pmixfab *fab;
 
     fab_snapshot_stamp(layer->bytes, 4711, -5);
     assert_true(fab_snapshot_content(layer->bytes) == content);
     assert_int_equal(fab_snapshot_borrow(layer->bytes, layer->size, &fab, NULL), 0);
-    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+    struct pmixfab_plane plane = plane_at(fab);
     assert_int_equal(plane.generation, 4711);
     assert_int_equal(plane.published, -5);
-    pmixfab_close(fab);
     /* stamping is what building with these values would have been */
     struct fab_snapshot_meta meta = layer->meta;
-    void *bytes;
     size_t size;
     meta.generation = 4711;
     meta.published = -5;
-    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
-                                        &meta, &bytes, &size),
-                     0);
+    OWNED(free) void *bytes = layer_bytes(layer, &meta, NULL, &size);
     assert_int_equal(size, layer->size);
     assert_memory_equal(bytes, layer->bytes, size);
-    free(bytes);
-    world_close(&world);
 }
 
 TEST(test_build_refuses)
 {
-    struct world world;
+    SCOPED(world) world;
     world_open(&world, "fattree2:2,1,1");
     const struct layer *l = &world.layers[0];
     void *bytes = &bytes;
     size_t size;
-    static const char *const names[] = {
-        "",     ".",
-        "..",   ".hidden",
-        "../x", "a/b",
-        "a b",  "pl\xc3\xa4ne",
-        "a\n",  "0123456789012345678901234567890123456789012345678901234567890123"};
+    static const char *const names[] = {NULL,
+                                        "",
+                                        ".",
+                                        "..",
+                                        ".hidden",
+                                        "../x",
+                                        "a/b",
+                                        "a b",
+                                        "pl\xc3\xa4ne",
+                                        "a\n",
+                                        "0123456789012345678901234567890123456789012345678901234567890123"};
 
-    for (size_t i = 0; i <= sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct fab_snapshot_meta meta = l->meta;
-        meta.name = i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
+        meta.name = names[i];
         assert_int_equal(
             fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, &meta, &bytes, &size),
             PMIXFAB_ERR_INVAL);
         assert_null(bytes);
     }
-    assert_int_equal(
-        fab_snapshot_build(NULL, &l->costs, &l->geometry, &l->groups, NULL, &l->meta, &bytes, &size),
-        PMIXFAB_ERR_INVAL);
-    assert_int_equal(
-        fab_snapshot_build(l->plane, NULL, &l->geometry, &l->groups, NULL, &l->meta, &bytes, &size),
-        PMIXFAB_ERR_INVAL);
-    assert_int_equal(fab_snapshot_build(l->plane, &l->costs, NULL, &l->groups, NULL, &l->meta, &bytes, &size),
-                     PMIXFAB_ERR_INVAL);
-    assert_int_equal(
-        fab_snapshot_build(l->plane, &l->costs, &l->geometry, NULL, NULL, &l->meta, &bytes, &size),
-        PMIXFAB_ERR_INVAL);
-    assert_int_equal(
-        fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, NULL, &bytes, &size),
-        PMIXFAB_ERR_INVAL);
-    assert_int_equal(
-        fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, &l->meta, NULL, &size),
-        PMIXFAB_ERR_INVAL);
-    assert_int_equal(
-        fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, NULL, &l->meta, &bytes, NULL),
-        PMIXFAB_ERR_INVAL);
     struct fab_costs foreign = l->costs;
     foreign.view.n_devices++;
-    assert_int_equal(
-        fab_snapshot_build(l->plane, &foreign, &l->geometry, &l->groups, NULL, &l->meta, &bytes, &size),
-        PMIXFAB_ERR_INVAL);
-    world_close(&world);
+    for (unsigned without = 0; without <= 7;
+         without++) /* each of its arguments; the last: costs of another plane */
+        assert_int_equal(fab_snapshot_build(without == 0 ? NULL : l->plane,
+                                            without == 1   ? NULL
+                                            : without == 7 ? &foreign
+                                                           : &l->costs,
+                                            without == 2 ? NULL : &l->geometry,
+                                            without == 3 ? NULL : &l->groups, NULL,
+                                            without == 4 ? NULL : &l->meta, without == 5 ? NULL : &bytes,
+                                            without == 6 ? NULL : &size),
+                         PMIXFAB_ERR_INVAL);
 }
 
 /* What a flipped bit in byte `at` of a snapshot of version 3 is called. */
@@ -185,7 +151,7 @@ static int name_of_flip(size_t at, unsigned bit, uint64_t size)
 
 static void flip_bits(const char *fabric, size_t step)
 {
-    struct world world;
+    SCOPED(world) world;
     world_open(&world, fabric);
     unsigned char *bytes = world.layers[0].bytes;
     size_t size = world.layers[0].size;
@@ -201,7 +167,6 @@ static void flip_bits(const char *fabric, size_t step)
             bytes[at] ^= (unsigned char)(1u << bit);
         }
     assert_int_equal(fab_snapshot_check(bytes, size, NULL), 0);
-    world_close(&world);
 }
 
 TEST(test_every_bit_flip)
@@ -212,26 +177,21 @@ TEST(test_every_bit_flip)
 
 TEST(test_every_truncation)
 {
-    struct world world;
+    SCOPED(world) world;
     world_open(&world, "fattree2:2,2,2");
     const struct layer *layer = &world.layers[0];
     struct fab_err err;
     for (size_t size = 0; size < layer->size; size++) {
-        assert_int_equal(check_copy(layer->bytes, size, &err), PMIXFAB_ERR_TRUNCATED);
-        assert_non_null(strstr(err.text, "cut off"));
+        must_fail(check_copy(layer->bytes, size, &err), PMIXFAB_ERR_TRUNCATED, &err, "cut off");
     }
-    char *longer = calloc(1, layer->size + 8);
-    assert_non_null(longer);
+    OWNED(free) char *longer = must_have(layer->size + 8);
     memcpy(longer, layer->bytes, layer->size);
-    assert_int_equal(fab_snapshot_check(longer, layer->size + 8, &err), PMIXFAB_ERR_CORRUPT);
-    assert_non_null(strstr(err.text, "after its end"));
-    free(longer);
-    world_close(&world);
+    must_fail(fab_snapshot_check(longer, layer->size + 8, &err), PMIXFAB_ERR_CORRUPT, &err, "after its end");
 }
 
 TEST(test_foreign_and_versions)
 {
-    struct world world;
+    SCOPED(world) world;
     world_open(&world, "fattree2:2,2,2");
     const struct layer *layer = &world.layers[0];
     struct snap_head *head = layer->bytes;
@@ -241,22 +201,21 @@ TEST(test_foreign_and_versions)
     memset(text, 'x', sizeof(text));
     for (size_t size = 1; size < sizeof(text); size += 13)
         assert_int_equal(check_copy(text, size, &err), PMIXFAB_ERR_FOREIGN);
-    head->version = SNAP_OLDEST - 1;
-    fab_snapshot_seal(head);
-    assert_int_equal(fab_snapshot_check(head, layer->size, &err), PMIXFAB_ERR_OLDER);
-    assert_non_null(strstr(err.text, "format 0"));
-    head->version = SNAP_VERSION + 1;
-    fab_snapshot_seal(head);
-    assert_int_equal(fab_snapshot_check(head, layer->size, &err), PMIXFAB_ERR_NEWER);
-    assert_non_null(strstr(err.text, "update libpmixfab"));
-    head->version = SNAP_VERSION;
-    head->order = __builtin_bswap32(SNAP_ORDER);
-    fab_snapshot_seal(head);
-    assert_int_equal(fab_snapshot_check(head, layer->size, &err), PMIXFAB_ERR_FOREIGN);
-    assert_non_null(strstr(err.text, "byte order"));
+    static const struct {
+        uint32_t version, order;
+        int code;
+        const char *says;
+    } heads[] = {{SNAP_OLDEST - 1, SNAP_ORDER, PMIXFAB_ERR_OLDER, "format 0"},
+                 {SNAP_VERSION + 1, SNAP_ORDER, PMIXFAB_ERR_NEWER, "update libpmixfab"},
+                 {SNAP_VERSION, __builtin_bswap32(SNAP_ORDER), PMIXFAB_ERR_FOREIGN, "byte order"}};
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        head->version = heads[i].version;
+        head->order = heads[i].order;
+        fab_snapshot_seal(head);
+        must_fail(fab_snapshot_check(head, layer->size, &err), heads[i].code, &err, heads[i].says);
+    }
     assert_int_equal(fab_snapshot_check(NULL, 64, &err), PMIXFAB_ERR_INVAL);
     assert_int_equal(fab_snapshot_check((char *)layer->bytes + 4, layer->size - 4, &err), PMIXFAB_ERR_INVAL);
-    world_close(&world);
 }
 
 /* ---- a lying writer: one value is impossible, both hashes are right ---- */
@@ -264,8 +223,7 @@ TEST(test_foreign_and_versions)
 struct lie {
     const char *about;
     enum snap_section section; /* SNAP_SECTIONS: the meta */
-    size_t offset;
-    size_t width;
+    size_t offset, width;
     uint64_t value;
 };
 
@@ -332,13 +290,21 @@ static const struct lie lies[] = {
     {"description", SNAP_STRINGS, 0, 1, 'x'},
 };
 
+/* The layer's snapshot, copied to `bytes`, with this byte changed and the hashes right. */
+static void must_be_corrupt(const struct layer *layer, char *bytes, size_t at, char value)
+{
+    memcpy(bytes, layer->bytes, layer->size);
+    bytes[at] = value;
+    fab_snapshot_seal(bytes);
+    assert_int_equal(fab_snapshot_check(bytes, layer->size, NULL), PMIXFAB_ERR_CORRUPT);
+}
+
 TEST(test_lies_are_found)
 {
-    struct world world;
+    SCOPED(world) world;
     world_open(&world, "fattree2:2,1,2"); /* 4 devices, 4 hosts, 3 switches, 2 edges, 2 groups */
     const struct layer *layer = &world.layers[0];
-    char *bytes = malloc(layer->size);
-    assert_non_null(bytes);
+    OWNED(free) char *bytes = must_have(layer->size);
 
     for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
         const struct lie *lie = &lies[i];
@@ -354,22 +320,11 @@ TEST(test_lies_are_found)
             fail_msg("lie %zu about %s: %d %s", i, lie->about, rc, err.text);
     }
     /* the last string without its end; a section elsewhere; something between sections */
-    memcpy(bytes, layer->bytes, layer->size);
-    bytes[layer->size - 1] = 'x';
-    fab_snapshot_seal(bytes);
-    assert_int_equal(fab_snapshot_check(bytes, layer->size, NULL), PMIXFAB_ERR_CORRUPT);
-    for (size_t at = SNAP_TABLE; at < SNAP_BODY; at++) {
-        memcpy(bytes, layer->bytes, layer->size);
-        bytes[at] ^= 4;
-        fab_snapshot_seal(bytes);
-        assert_int_equal(fab_snapshot_check(bytes, layer->size, NULL), PMIXFAB_ERR_CORRUPT);
-    }
-    memcpy(bytes, layer->bytes, layer->size);
-    bytes[snap_table(bytes)[SNAP_HOSTS].offset - 1] = 1; /* 4 devices of 40 bytes leave a gap of 32 */
-    fab_snapshot_seal(bytes);
-    assert_int_equal(fab_snapshot_check(bytes, layer->size, NULL), PMIXFAB_ERR_CORRUPT);
-    free(bytes);
-    world_close(&world);
+    must_be_corrupt(layer, bytes, layer->size - 1, 'x');
+    for (size_t at = SNAP_TABLE; at < SNAP_BODY; at++)
+        must_be_corrupt(layer, bytes, at, ((char *)layer->bytes)[at] ^ 4);
+    /* 4 devices of 40 bytes leave a gap of 32 */
+    must_be_corrupt(layer, bytes, snap_table(layer->bytes)[SNAP_HOSTS].offset - 1, 1);
 }
 
 /* A head that claims a size which the section table cannot fit into. */
@@ -397,13 +352,12 @@ TEST(test_random_lies_are_safe)
     unsigned believed = 0;
     static const char *const few[] = {"fattree2:2,1,2", "random:6,12,6:5", "torus:2,2:2"};
     for (size_t f = 0; f < sizeof(few) / sizeof(few[0]); f++) {
-        struct world world;
+        SCOPED(world) world;
         world_open(&world, few[f]);
         const struct layer *layer = &world.layers[0];
-        char *bytes = malloc(layer->size);
-        assert_non_null(bytes);
+        OWNED(free) char *bytes = must_have(layer->size);
         for (int round = 0; round < 20000; round++) {
-            struct pmixfab *fab = NULL;
+            OWNED(pmixfab_close) struct pmixfab *fab = NULL;
             memcpy(bytes, layer->bytes, layer->size);
             for (unsigned n = 1 + fabric_random_next(&seed) % 3; n > 0; n--) {
                 size_t at = sizeof(struct snap_head) +
@@ -415,10 +369,7 @@ TEST(test_random_lies_are_safe)
                 walk_everything(fab);
                 believed++;
             }
-            pmixfab_close(fab);
         }
-        free(bytes);
-        world_close(&world);
     }
     assert_true(believed > 100); /* else the walk was not tried */
 }

@@ -28,7 +28,7 @@ static void write_valid(const char *dir, const char *name, const struct world *w
 
 static void write_broken(const char *dir)
 {
-    struct world world;
+    SCOPED(world) world;
     world_open(&world, "fattree2:2,1,2");
     char *bytes = world.layers[0].bytes;
     size_t size = world.layers[0].size;
@@ -60,12 +60,11 @@ static void write_broken(const char *dir)
     memcpy(bytes + sizeof(*head) + offsetof(struct snap_meta, n_edges), &far, sizeof(far));
     fab_snapshot_seal(bytes);
     write_input(dir, "corrupt-counts", bytes, size);
-    world_close(&world);
 }
 
 static void write_facts(const char *dir)
 {
-    struct world world;
+    SCOPED(world) world;
     struct fab_details details;
 
     world_open(&world, "random:3,9,2:3");
@@ -81,7 +80,6 @@ static void write_facts(const char *dir)
     memcpy(bytes + snap_table(bytes)[SNAP_FACT_AT].offset + sizeof(far), &far, sizeof(far));
     fab_snapshot_seal(bytes);
     write_input(dir, "corrupt-fact-at", bytes, layer->size);
-    world_close(&world);
 }
 
 static void write_corpus(const char *dir)
@@ -91,25 +89,24 @@ static void write_corpus(const char *dir)
         {"valid-torus", "torus:3,3:1"},       {"valid-mesh", "mesh:2,2:2"},
         {"valid-random", "random:5,9,4:3"},
     };
-    struct world world;
+    SCOPED(world) world;
 
     for (size_t i = 0; i < sizeof(valid) / sizeof(valid[0]); i++) {
         world_open(&world, valid[i][1]);
         write_valid(dir, valid[i][0], &world);
-        world_close(&world);
+        world_destroy(&world);
     }
     memset(&world, 0, sizeof(world));
     assert_int_equal(fabric_parse("fattree2:2,1,2", &world.inv), 0);
     world.inv.nodes[fabric_find(&world.inv, "leaf2")].missing = 1;
     world_compute(&world);
     write_valid(dir, "valid-missing", &world);
-    world_close(&world);
+    world_destroy(&world);
     world_odd(&world);
     write_valid(dir, "valid-odd", &world);
-    world_close(&world);
+    world_destroy(&world);
     world_empty(&world);
     write_valid(dir, "valid-empty", &world);
-    world_close(&world);
     write_facts(dir);
     write_broken(dir);
 }

@@ -11,8 +11,7 @@ static char *load(size_t *size)
 {
     FILE *f = fopen(V1, "rb");
     assert_non_null(f);
-    char *bytes = malloc(65536);
-    assert_non_null(bytes);
+    char *bytes = must_have(65536);
     *size = fread(bytes, 1, 65536, f);
     fclose(f);
     return bytes;
@@ -20,10 +19,8 @@ static char *load(size_t *size)
 
 static void compare_planes(const struct pmixfab *old, const struct pmixfab *new)
 {
-    struct pmixfab_plane a, b;
-    char *groups_a, *groups_b;
-    assert_int_equal(pmixfab_plane(old, &a), 0);
-    assert_int_equal(pmixfab_plane(new, &b), 0);
+    OWNED(free) char *groups_a, *groups_b;
+    struct pmixfab_plane a = plane_at(old), b = plane_at(new);
     assert_int_equal(a.n_devices, 6);
     assert_int_equal(a.generation, b.generation);
     assert_int_equal(a.published, b.published);
@@ -43,17 +40,13 @@ static void compare_planes(const struct pmixfab *old, const struct pmixfab *new)
     assert_int_equal(pmixfab_groups_string(old, &groups_a), 0);
     assert_int_equal(pmixfab_groups_string(new, &groups_b), 0);
     assert_string_equal(groups_a, groups_b);
-    free(groups_a);
-    free(groups_b);
 }
 
 static void compare_devices(const struct pmixfab *old, const struct pmixfab *new, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        struct pmixfab_device a, b;
         struct pmixfab_fact fact;
-        assert_int_equal(pmixfab_device(old, i, &a), 0);
-        assert_int_equal(pmixfab_device(new, i, &b), 0);
+        struct pmixfab_device a = device_at(old, i), b = device_at(new, i);
         assert_string_equal(a.id, b.id);
         assert_string_equal(a.host, b.host);
         assert_string_equal(a.name, b.name);
@@ -76,12 +69,9 @@ static void compare_devices(const struct pmixfab *old, const struct pmixfab *new
 
 static void compare_wiring(const struct pmixfab *old, const struct pmixfab *new)
 {
-    struct pmixfab_plane plane;
-    assert_int_equal(pmixfab_plane(old, &plane), 0);
+    struct pmixfab_plane plane = plane_at(old);
     for (uint32_t i = 0; i < plane.n_switches; i++) {
-        struct pmixfab_switch a, b;
-        assert_int_equal(pmixfab_switch(old, i, &a), 0);
-        assert_int_equal(pmixfab_switch(new, i, &b), 0);
+        struct pmixfab_switch a = switch_at(old, i), b = switch_at(new, i);
         assert_string_equal(a.name, b.name);
         assert_string_equal(a.id, b.id);
         assert_int_equal(a.n_hosts, b.n_hosts);
@@ -90,9 +80,7 @@ static void compare_wiring(const struct pmixfab *old, const struct pmixfab *new)
         assert_true(a.missing == 0 && b.missing == 0);
     }
     for (uint32_t i = 0; i < plane.n_links; i++) {
-        struct pmixfab_link a, b;
-        assert_int_equal(pmixfab_link(old, i, &a), 0);
-        assert_int_equal(pmixfab_link(new, i, &b), 0);
+        struct pmixfab_link a = link_at(old, i), b = link_at(new, i);
         assert_true(a.a.guid == b.a.guid && a.b.guid == b.b.guid && a.mbps == b.mbps);
         assert_int_equal(a.cost, b.cost);
     }
@@ -100,39 +88,32 @@ static void compare_wiring(const struct pmixfab *old, const struct pmixfab *new)
 
 TEST(test_same_facts)
 {
-    struct world world;
-    struct pmixfab *old;
+    SCOPED(world) world;
+    OWNED(pmixfab_close) struct pmixfab *old;
     size_t size;
-    char *bytes = load(&size);
+    OWNED(free) char *bytes = load(&size);
     assert_int_equal(snap_head(bytes)->version, 1);
     world_odd(&world);
-    struct pmixfab *new = layer_open(&world.layers[0]);
+    OWNED(pmixfab_close) struct pmixfab *new = layer_open(&world.layers[0]);
     assert_int_equal(pmixfab_open_file(V1, &old), 0);
     compare_planes(old, new);
     compare_devices(old, new, 6);
     compare_wiring(old, new);
     walk_everything(old);
-    pmixfab_close(old);
-    pmixfab_close(new);
-    world_close(&world);
-    free(bytes);
 }
 
 /* A stamp renews the head and leaves the version: what the store kept from then can be put in place again. */
 TEST(test_stamp)
 {
-    struct pmixfab *fab;
-    struct pmixfab_plane plane;
+    OWNED(pmixfab_close) struct pmixfab *fab;
     size_t size;
-    char *bytes = load(&size);
+    OWNED(free) char *bytes = load(&size);
     uint64_t content = fab_snapshot_content(bytes);
     fab_snapshot_stamp(bytes, 99, 5);
     assert_int_equal(fab_snapshot_borrow(bytes, size, &fab, NULL), 0);
-    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+    struct pmixfab_plane plane = plane_at(fab);
     assert_int_equal(plane.generation, 99);
     assert_true(fab_snapshot_content(bytes) == content);
-    pmixfab_close(fab);
-    free(bytes);
 }
 
 static void must_be_corrupt(char *bytes, size_t size)
@@ -145,7 +126,7 @@ static void must_be_corrupt(char *bytes, size_t size)
 TEST(test_lies)
 {
     size_t size;
-    char *bytes = load(&size);
+    OWNED(free) char *bytes = load(&size);
     struct snap_head *head = (struct snap_head *)bytes;
     struct snap_meta *meta = (struct snap_meta *)(bytes + sizeof(*head));
     struct snap_device *device = (struct snap_device *)(bytes + snap_table(bytes)[SNAP_DEVICES].offset);
@@ -166,26 +147,24 @@ TEST(test_lies)
     assert_int_equal(fab_snapshot_check(bytes, size, NULL), 0);
     for (size_t cut = 0; cut < size; cut++)
         assert_int_equal(fab_snapshot_check(bytes, cut, NULL), PMIXFAB_ERR_TRUNCATED);
-    free(bytes);
 
-    struct world world;
+    SCOPED(world) world;
     world_odd(&world);
     head = world.layers[0].bytes;
     head->version = 1;
     must_be_corrupt(world.layers[0].bytes, world.layers[0].size);
-    world_close(&world);
 }
 
 /* Random damage with right hashes: refused, or safe to read. */
 TEST(test_random_lies_are_safe)
 {
     size_t size;
-    char *bytes = load(&size), *copy = malloc(size);
+    OWNED(free) char *bytes = load(&size), *copy = malloc(size);
     uint64_t dice = 7;
     unsigned believed = 0;
     assert_non_null(copy);
     for (int round = 0; round < 20000; round++) {
-        struct pmixfab *fab = NULL;
+        OWNED(pmixfab_close) struct pmixfab *fab = NULL;
         memcpy(copy, bytes, size);
         size_t at = sizeof(struct snap_head) + fabric_random_next(&dice) % (size - sizeof(struct snap_head));
         copy[at] = (char)fabric_random_next(&dice);
@@ -194,28 +173,23 @@ TEST(test_random_lies_are_safe)
             walk_everything(fab);
             believed++;
         }
-        pmixfab_close(fab);
     }
     assert_true(believed > 100);
-    free(copy);
-    free(bytes);
 }
 
 /* Version 2 has the number of switches that are missing and does not say which; the bytes are the same else.
  */
 TEST(test_version_2)
 {
-    struct world world;
-    struct pmixfab_switch sw;
+    SCOPED(world) world;
     world_odd(&world);
     char *bytes = world.layers[0].bytes;
     struct snap_head *head = (struct snap_head *)bytes;
     struct snap_meta *meta = (struct snap_meta *)(head + 1);
     struct snap_switch *first = (struct snap_switch *)(bytes + snap_table(bytes)[SNAP_SWITCHES].offset);
     const size_t size = world.layers[0].size;
-    struct pmixfab *old, *new = layer_open(&world.layers[0]);
-    char *copy = malloc(size);
-    assert_non_null(copy);
+    OWNED(pmixfab_close) struct pmixfab *old, *new = layer_open(&world.layers[0]);
+    OWNED(free) char *copy = must_have(size);
     memcpy(copy, bytes, size);
     head->version = 2;
     meta->n_missing = 1;
@@ -223,16 +197,12 @@ TEST(test_version_2)
     assert_int_equal(fab_snapshot_borrow(bytes, size, &old, NULL), 0);
     compare_wiring(old, new);
     walk_everything(old);
-    assert_int_equal(pmixfab_switch(old, 0, &sw), 0);
+    struct pmixfab_switch sw = switch_at(old, 0);
     assert_int_equal(sw.missing, 0);
-    pmixfab_close(old);
     first->missing = 1;
     must_be_corrupt(bytes, size);
     head->version = 3;
     fab_snapshot_seal(bytes);
     assert_int_equal(fab_snapshot_check(bytes, size, NULL), 0);
     memcpy(bytes, copy, size); /* what the new handle may still look at */
-    pmixfab_close(new);
-    free(copy);
-    world_close(&world);
 }

@@ -1,0 +1,42 @@
+/* generated.h - for tests: a generated fabric, and what is computed of one, as values. */
+#ifndef TEST_UNIT_GENERATED_H
+#define TEST_UNIT_GENERATED_H
+
+#include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
+#include "topo/cost/cost.h"
+
+/* As fabric_parse() has it: generated("fattree2:4,2,4"). */
+static inline struct fab_inventory generated(const char *text)
+{
+    struct fab_inventory inv;
+    int rc = fabric_parse(text, &inv);
+    if (rc != 0)
+        fail_msg("%s cannot be generated: %d", text, rc);
+    return inv;
+}
+
+static inline struct fab_inventory inventory_copy(const struct fab_inventory *inv)
+{
+    struct fab_inventory copy;
+    assert_int_equal(fab_inventory_copy(&copy, inv), 0);
+    return copy;
+}
+
+/* With costs by rate. */
+static inline struct fab_planes planes_of(const struct fab_inventory *inv)
+{
+    struct fab_err err = {{0}};
+    struct fab_planes planes;
+    must(fab_planes_build(inv, FAB_COST_RATE, &planes, &err), &err);
+    return planes;
+}
+
+static inline struct fab_costs costs_of(const struct fab_plane *plane, unsigned threads)
+{
+    struct fab_costs costs;
+    assert_int_equal(fab_costs_compute(plane, threads, &costs), 0);
+    return costs;
+}
+
+#endif
