@@ -113,7 +113,7 @@ struct pmixfab_plane {
     const char *name;       /* [PMIX_FABRIC_PLANE] */
     const char *vendor;     /* [PMIX_FABRIC_VENDOR] */
     const char *identifier; /* [PMIX_FABRIC_IDENTIFIER] */
-    const char *kind;       /* "fat-tree-2", "dragonfly", "torus-3d", ... (docs/architecture.md) */
+    const char *kind;       /* "fat-tree-2", "dragonfly", "torus-3d", ... (docs/design/geometry.md) */
     uint32_t n_devices;     /* rows of the matrix [PMIX_FABRIC_NUM_DEVICES] */
     uint32_t n_hosts;
     uint32_t n_switches;

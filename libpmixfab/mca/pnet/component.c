@@ -2,7 +2,7 @@
  * component.c - the PMIx component pnet/fabricd: a scheduler's own fabric calls, answered in its process from
  * the run directory of the fabricd on its host, and the inventory of nodes.
  *
- * What is answered where, and why not everywhere: docs/architecture.md, "The component".
+ * What is answered where, and why not everywhere: docs/design/component.md.
  */
 #include <dlfcn.h>
 #include <pthread.h>
