@@ -1,0 +1,238 @@
+"""rooms.py - the rooms of the house, from the ground floor up, and which arrows run between their files.
+
+An arrow runs from a file to another one whose header it includes or whose function or object it uses; a header and
+the source of its name are one file here. `python3 test/integration/rooms.py` prints the rooms with their arrows
+and what breaks the rule.
+"""
+import collections
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("FABRICD_BUILD", os.path.join(ROOT, "build"))
+
+# A room, and the rooms that it may include, all of them above it in this list. The public header is the ground.
+# "TREE:" is the folder of the rooms that follow; a room of another tree is named by its whole path.
+PLAN = """
+libpmixfab:
+    .           -
+libpmixfab/topo:
+    base        libpmixfab
+    inventory   libpmixfab base
+    report      libpmixfab base inventory
+    retain      libpmixfab base inventory
+    graph       libpmixfab base inventory
+    join        libpmixfab base inventory report
+    snapshot    libpmixfab base inventory report
+    diff        libpmixfab base inventory report snapshot
+    cost        libpmixfab base inventory graph snapshot
+    geometry    libpmixfab base inventory graph snapshot
+    correlate   libpmixfab base inventory diff
+    compile     libpmixfab base inventory graph report join snapshot cost geometry
+    api         libpmixfab base inventory report snapshot cost
+    check       libpmixfab base inventory report graph join
+libpmixfab/pmix:
+    values      libpmixfab topo/base topo/report topo/snapshot
+    relay       libpmixfab topo/base values
+    client      libpmixfab topo/base values relay
+libpmixfab/mca:
+    rundir      libpmixfab topo/base topo/snapshot pmix/values
+    repairs     libpmixfab topo/base pmix/values pmix/relay
+    pnet        libpmixfab topo/base topo/report pmix/values rundir repairs
+probes:
+    core        libpmixfab topo/base topo/inventory topo/report
+    fabric      libpmixfab topo/base topo/inventory core
+    ibnetdisc   libpmixfab topo/base topo/inventory core fabric
+    capture     libpmixfab topo/base topo/inventory core fabric
+    hwloc       libpmixfab topo/base topo/report core
+    verbs       libpmixfab topo/base topo/inventory topo/report core
+    libfabric   libpmixfab topo/base topo/report core
+    ucx         libpmixfab topo/base topo/report core
+    ethernet    libpmixfab topo/base topo/report core
+    lldp        libpmixfab topo/base topo/report core
+fabricd:
+    util        libpmixfab topo/base
+    config      libpmixfab topo/base topo/inventory topo/report topo/graph topo/geometry probes/core util
+    metrics     libpmixfab topo/base util
+    store       libpmixfab topo/base topo/inventory topo/diff topo/correlate util
+    serving     libpmixfab topo/base topo/inventory topo/snapshot topo/api util
+    process     libpmixfab topo/base util config
+    policy      libpmixfab topo/base topo/inventory topo/diff topo/join util store
+    control     libpmixfab topo/base topo/report util config metrics
+    jobs        libpmixfab topo/base topo/diff util config metrics store process control
+    discovery   libpmixfab topo/base topo/inventory topo/report probes/core util config process
+    server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/relay util config
+                serving
+    ingest      libpmixfab topo/base topo/inventory topo/report topo/join pmix/relay util config metrics store server
+    node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/relay util config metrics serving
+                process control discovery server
+    publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff
+                topo/cost topo/geometry topo/correlate topo/compile topo/api topo/check util config metrics store
+                serving policy discovery server ingest
+    scheduler   libpmixfab topo/base topo/inventory probes/core util config metrics store serving process control jobs
+                discovery server ingest publish
+    operator    libpmixfab topo/base topo/inventory topo/report topo/join topo/diff topo/check util config metrics store
+                serving policy control jobs discovery server ingest publish scheduler
+    main        libpmixfab topo/base topo/inventory pmix/values pmix/relay mca/repairs util config metrics store serving
+                process control jobs discovery server ingest node publish scheduler operator
+fabricctl:
+    .           libpmixfab
+"""
+TREES = ("libpmixfab", "probes", "fabricd", "fabricctl")
+# The repairs of the library stand in for its own functions: that such a one is used is no arrow to the repair.
+STANDS_IN = re.compile(r"pmix_|PMIx_|accept$")
+
+
+def plan():
+    """{room: the rooms that it may include}, in the order of the floors."""
+    rooms, tree, room = {}, "", None
+    for line in PLAN.strip().splitlines():
+        if line.endswith(":"):
+            tree = line[:-1]
+            continue
+        words = line.split()
+        if not line.startswith(" " * 12):
+            room = os.path.normpath(os.path.join(tree, words.pop(0)))
+            rooms[room] = set()
+        for word in words:
+            beside = os.path.join(tree, word)
+            far = os.path.join("libpmixfab", word)
+            rooms[room] |= {next(name for name in (beside, far, word) if name in rooms)} if word != "-" else set()
+    return rooms
+
+
+def sources():
+    found = []
+    for tree in TREES:
+        for folder, _, files in os.walk(os.path.join(ROOT, tree)):
+            found += [os.path.relpath(os.path.join(folder, name), ROOT) for name in sorted(files)
+                      if name.endswith((".c", ".h"))]
+    return sorted(found)
+
+
+def unit(path):
+    return os.path.splitext(path)[0]
+
+
+def header_of(name):
+    """Our own header by the name that stands in an #include; None."""
+    for path in (name, os.path.join("libpmixfab", name)):
+        if os.path.exists(os.path.join(ROOT, path)):
+            return path
+    return None
+
+
+def includes():
+    """{(file, file): a header}: arrows by #include."""
+    arrows = {}
+    for path in sources():
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            for name in re.findall(r'^\s*#\s*include\s*"([^"]+)"', file.read(), re.MULTILINE):
+                header = header_of(name)
+                if header is not None and unit(header) != unit(path):
+                    arrows.setdefault((unit(path), unit(header)), name)
+    return arrows
+
+
+def objects():
+    """{file: its object}, of those that are built."""
+    found = {}
+    for folder, _, files in os.walk(BUILD):
+        for name in files:
+            if name.endswith(".c.o"):
+                head, _, tail = os.path.relpath(os.path.join(folder, name), BUILD).partition("/CMakeFiles/")
+                path = os.path.join(head, tail.partition("/")[2])[:-len(".c.o")]
+                if path.startswith(TREES) and os.path.exists(os.path.join(ROOT, path + ".c")):
+                    found.setdefault(path, os.path.join(folder, name))
+    return found
+
+
+def uses():
+    """{(file, file): a name}: arrows by what an object uses of another one."""
+    defined, used = {}, collections.defaultdict(set)
+    for path, file in objects().items():
+        out = subprocess.run(["nm", "--extern-only", "--format=posix", file], capture_output=True, text=True,
+                             check=True).stdout
+        for line in out.splitlines():
+            name, kind = line.split()[:2]
+            if kind in "TDBRCVW":
+                defined[name] = path
+            elif kind == "U":
+                used[path].add(name)
+    return {(path, defined[name]): name for path, names in used.items() for name in sorted(names)
+            if name in defined and defined[name] != path and not STANDS_IN.match(name)}
+
+
+def circles(arrows):
+    """The groups of more than one end that lead to each other (Tarjan)."""
+    after = collections.defaultdict(list)
+    for one, other in arrows:
+        after[one].append(other)
+    number, low, stack, found = {}, {}, [], []
+
+    def visit(at):
+        number[at] = low[at] = len(number)
+        stack.append(at)
+        for to in after[at]:
+            if to not in number:
+                visit(to)
+                low[at] = min(low[at], low[to])
+            elif to in stack:
+                low[at] = min(low[at], number[to])
+        if low[at] == number[at]:
+            group = stack[stack.index(at):]
+            del stack[stack.index(at):]
+            if len(group) > 1:
+                found.append(sorted(group))
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(100000)
+    for start in list(after):
+        if start not in number:
+            visit(start)
+    sys.setrecursionlimit(limit)
+    return found
+
+
+def arrows():
+    """{(file, file): why}"""
+    found = {pair: f"uses {name}()" for pair, name in uses().items()}
+    found.update({pair: f'includes "{name}"' for pair, name in includes().items()})
+    return found
+
+
+def broken():
+    """What breaks the rule, a line each."""
+    rooms, all_arrows, lines = plan(), arrows(), []
+    for path in sources():
+        if os.path.dirname(path) not in rooms:
+            lines.append(f"{path}: is in no room")
+    between = {}
+    for (one, other), why in sorted(all_arrows.items()):
+        here, there = os.path.dirname(one), os.path.dirname(other)
+        if here != there:
+            between[here, there] = f"{one} -> {other}"
+            if there not in rooms.get(here, ()):
+                lines.append(f"{one} {why} of {other}: {here} does not include {there}")
+    lines += [f"circle of rooms: {' '.join(group)}" for group in circles(between)]
+    for group in circles(all_arrows):
+        lines.append(f"circle of files: {' '.join(group)}")
+    return lines
+
+
+def main():
+    rooms = plan()
+    count = collections.Counter(os.path.dirname(path) for path in sources())
+    between = collections.Counter((os.path.dirname(one), os.path.dirname(other)) for one, other in arrows()
+                                  if os.path.dirname(one) != os.path.dirname(other))
+    for room in rooms:
+        to = ", ".join(f"{there} {n}" for (here, there), n in sorted(between.items()) if here == room)
+        print(f"{room} ({count[room]} files) -> {to or '-'}")
+    lines = broken()
+    print(*lines, sep="\n")
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
