@@ -131,7 +131,7 @@ static int build_one(const struct fab_plane *plane, const struct pmixfab *before
         .index = out->index, .is_default = is_default, .name = out->name, .before = before};
     int rc = snapshot_meta_fill(plane, details, ethernet, config, &meta, identifier, sizeof(identifier));
     if (rc == PMIXFAB_OK)
-        rc = fab_costs_update(plane, before, 0, &costs);
+        rc = fab_costs_compute(plane, 0, &costs);
     if (rc == PMIXFAB_OK)
         rc = fab_geometry_settle(plane, before, &geometry);
     if (rc == PMIXFAB_OK)

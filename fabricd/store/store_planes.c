@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fabricd/store/handle.h"
+#include "topo/large_pages.h"
 
 int store_planes_prepare(struct store *store, struct fab_err *err)
 {
@@ -49,6 +50,7 @@ int store_write_plane(struct store *store, const struct store_plane *plane, stru
     char *padded = malloc(with_room(plane->size));
     if (padded == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", store->path);
+    fab_large_pages(padded, with_room(plane->size));
     if (plane->size > 0)
         memcpy(padded, plane->snapshot, plane->size);
     memset(padded + plane->size, 0, with_room(plane->size) - plane->size);

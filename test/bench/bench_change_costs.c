@@ -1,17 +1,15 @@
 /*
- * bench_change_costs - costs of a plane of which one link changed: from those before, and from nothing.
+ * bench_change_costs - the matrix of a plane of which one link changed: from the one before, and from
+ * nothing.
  *
- * Two steps, in turn, each by one thread: the compact costs, from the changed plane (the daemon's); and the
- * matrix of 9,826 x 9,826 devices from the changed snapshot (of who holds one), in memory that is there
- * already, which spares "from nothing" the taking of 190 MB of pages. Before each of them the matrix was
- * written or gone through, so no cache holds it. What was before is an open snapshot, as the publisher and
- * the holder have it. The figure is both together.
+ * One thread brings the matrix of 9,826 x 9,826 devices up to date from the changed snapshot, as who holds
+ * one does, in memory that is there already, which spares "from nothing" the taking of 190 MB of pages.
+ * Before each step the matrix was written or gone through, so no cache holds it.
  *
  * Links of every class of a three-level fat tree are changed and put back, in the tree as it was built (all
- * of one speed, where a search from nothing is cheapest) and in one of which a leaf's cable upwards has
- * fallen back to a lower speed. A host whose link is lost keeps its device for ten minutes, at the same
- * costs; when it is given up every row of the matrix starts elsewhere, and there is nothing to go out from:
- * that is written down, too.
+ * of one speed) and in one of which a leaf's cable upwards has fallen back to a lower speed. A host whose
+ * link is lost keeps its device for ten minutes, at the same costs; when it is given up every row of the
+ * matrix starts elsewhere, and there is nothing to go out from: that is written down, too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,41 +90,8 @@ struct spent {
     double update, compute;
 };
 
-/* Of one link: the compact costs, the matrix, both. */
-struct costs_spent {
-    struct spent part[3];
-};
-static const char *const parts[] = {"compact", "matrix", "both"};
-
 /* Matrices: what is brought up to date, and what it must be. */
 static uint16_t *cells, *want;
-
-static int same(const struct fab_costs *a, const struct fab_costs *b)
-{
-    const struct fab_cost_view *x = &a->view, *y = &b->view;
-    return x->n_devices == y->n_devices && x->n_edges == y->n_edges &&
-           memcmp(x->edge, y->edge, x->n_devices * sizeof(*x->edge)) == 0 &&
-           memcmp(x->access, y->access, x->n_devices * sizeof(*x->access)) == 0 &&
-           memcmp(x->dist, y->dist, (size_t)x->n_edges * x->n_edges * sizeof(*x->dist)) == 0;
-}
-
-static int compact_once(const struct state *before, const struct state *after, struct spent *spent)
-{
-    struct fab_costs all, part = {0};
-    double start = bench_now();
-    int rc = fab_costs_compute(&after->planes.planes[0], 1, &all);
-    spent->compute = bench_now() - start;
-    if (rc != PMIXFAB_OK)
-        return rc;
-    start = bench_now();
-    rc = fab_costs_update(&after->planes.planes[0], before->fab, 1, &part);
-    spent->update = bench_now() - start;
-    if (rc == PMIXFAB_OK && !same(&all, &part))
-        rc = PMIXFAB_ERR_CONFLICT;
-    fab_costs_destroy(&all);
-    fab_costs_destroy(&part);
-    return rc;
-}
 
 /* cells hold the matrix of `before`, and hold it again at the end. Of another size it is written anew. */
 static int matrix_once(const struct state *before, const struct state *after, struct spent *spent)
@@ -148,33 +113,25 @@ static int matrix_once(const struct state *before, const struct state *after, st
 }
 
 /* Medians of one change. */
-static int measure(const struct state *before, const struct state *after, struct costs_spent *out)
+static int measure(const struct state *before, const struct state *after, struct spent *out)
 {
-    double update[3][ROUNDS], compute[3][ROUNDS];
+    double update[ROUNDS], compute[ROUNDS];
     int rc = fab_cost_matrix(&before->fab->costs, cells, 1);
     for (int i = -1; i < ROUNDS && rc == PMIXFAB_OK; i++) { /* one round to warm up */
-        int at = i < 0 ? 0 : i;
-        struct spent compact = {0}, matrix = {0};
-        rc = compact_once(before, after, &compact);
-        if (rc == PMIXFAB_OK)
-            rc = matrix_once(before, after, &matrix);
-        update[0][at] = compact.update;
-        compute[0][at] = compact.compute;
-        update[1][at] = matrix.update;
-        compute[1][at] = matrix.compute;
-        update[2][at] = compact.update + matrix.update;
-        compute[2][at] = compact.compute + matrix.compute;
+        struct spent spent = {0};
+        rc = matrix_once(before, after, &spent);
+        update[i < 0 ? 0 : i] = spent.update;
+        compute[i < 0 ? 0 : i] = spent.compute;
     }
-    for (int p = 0; p < 3 && rc == PMIXFAB_OK; p++)
-        out->part[p] = (struct spent){bench_median(update[p], ROUNDS), bench_median(compute[p], ROUNDS)};
+    if (rc == PMIXFAB_OK)
+        *out = (struct spent){bench_median(update, ROUNDS), bench_median(compute, ROUNDS)};
     return rc;
 }
 
-static void report(const char *fabric, const char *figure, const char *part, const struct spent *spent,
-                   double to_reach)
+static void report(const char *fabric, const char *figure, const struct spent *spent, double to_reach)
 {
     char text[128];
-    snprintf(text, sizeof(text), "%s, %s: %s", fabric, figure, part);
+    snprintf(text, sizeof(text), "%s, %s: matrix", fabric, figure);
     bench_report(&(struct bench_figure){.bench = "change",
                                         .figure = text,
                                         .value = spent->update,
@@ -185,7 +142,7 @@ static void report(const char *fabric, const char *figure, const char *part, con
                                         .at_least = true});
 }
 
-static int bench_link(const struct state *whole, int class, const struct link *link, struct costs_spent *out)
+static int bench_link(const struct state *whole, int class, const struct link *link, struct spent *out)
 {
     struct state changed = {.fab = NULL};
     int rc = fab_inventory_copy(&changed.inv, &whole->inv);
@@ -206,7 +163,7 @@ static int bench_link(const struct state *whole, int class, const struct link *l
 /* The slowest link of each class, and the median of those after which the matrix has the same size. */
 static int bench_state(const char *name, struct state *whole)
 {
-    struct costs_spent of[LINKS * 2];
+    struct spent of[LINKS * 2];
     double update[CLASSES * LINKS * 2], compute[CLASSES * LINKS * 2];
     unsigned n = 0;
     int rc = state_publish(whole);
@@ -215,18 +172,17 @@ static int bench_state(const char *name, struct state *whole)
         for (int l = 0; l < LINKS && rc == PMIXFAB_OK; l++)
             rc = bench_link(whole, c, &classes[c].links[l], &of[2 * l]);
         for (int i = 0; i < LINKS * 2 && rc == PMIXFAB_OK; i++) {
-            most = of[i].part[2].update > of[most].part[2].update ? i : most;
+            most = of[i].update > of[most].update ? i : most;
             if (!classes[c].same)
                 continue;
-            update[n] = of[i].part[2].update;
-            compute[n++] = of[i].part[2].compute;
+            update[n] = of[i].update;
+            compute[n++] = of[i].compute;
         }
-        for (int p = 0; p < 3 && rc == PMIXFAB_OK; p++)
-            report(name, classes[c].name, parts[p], &of[most].part[p], p == 2 && classes[c].same ? 20 : 0);
+        if (rc == PMIXFAB_OK)
+            report(name, classes[c].name, &of[most], classes[c].same ? 20 : 0);
     }
     if (rc == PMIXFAB_OK)
-        report(name, "median", parts[2], &(struct spent){bench_median(update, n), bench_median(compute, n)},
-               20);
+        report(name, "median", &(struct spent){bench_median(update, n), bench_median(compute, n)}, 20);
     return rc;
 }
 

@@ -6,6 +6,7 @@
 
 #include "topo/base/radix.h"
 #include "topo/compile/compile_priv.h"
+#include "topo/large_pages.h"
 #include "topo/snapshot/reader.h"
 
 static void *section_at(struct snap_build *b, enum snap_section which)
@@ -272,6 +273,7 @@ static int write_sections(struct snap_build *b)
     b->bytes = calloc(1, size + (b->before == NULL ? 0 : b->before->meta->string_bytes + (size_t)4096));
     if (b->bytes == NULL)
         return PMIXFAB_ERR_NOMEM;
+    fab_large_pages(b->bytes, size);
     compile_write_devices(b);
     write_hosts(b);
     write_links(b);

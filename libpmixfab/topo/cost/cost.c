@@ -4,10 +4,14 @@
 #include <string.h>
 
 #include "topo/cost/engine.h"
+#include "topo/large_pages.h"
 
 static void *alloc_vectors(size_t size)
 {
-    return aligned_alloc(64, (size + 63) / 64 * 64 + 64);
+    void *vectors = aligned_alloc(64, (size + 63) / 64 * 64 + 64);
+    if (vectors != NULL)
+        fab_large_pages(vectors, size);
+    return vectors;
 }
 
 /*
@@ -82,17 +86,16 @@ static int share_edge(const struct fab_plane *plane, struct fab_costs *costs)
     return PMIXFAB_OK;
 }
 
-/* All links between switches cost the same: that cost; 0 otherwise. */
-static uint16_t uniform_cost(const struct fab_plane *plane)
+/* What the cheapest link between switches costs, and whether others cost more. */
+static void find_cheapest(struct fab_search *search)
 {
-    for (uint32_t i = 1; i < plane->n_adj; i++)
-        if (plane->adj[i].cost != plane->adj[0].cost)
-            return 0;
-    return plane->n_adj == 0 ? 1 : plane->adj[0].cost;
+    const struct fab_plane *plane = search->plane;
+    search->step = plane->n_adj == 0 ? 1 : plane->adj[0].cost;
+    for (uint32_t i = 1; i < plane->n_adj; i++) {
+        search->mixed = search->mixed || plane->adj[i].cost != search->step;
+        search->step = plane->adj[i].cost < search->step ? plane->adj[i].cost : search->step;
+    }
 }
-
-/* A block's vectors should stay in the second-level cache. */
-#define MIXED_SPACE (512u << 10)
 
 static uint32_t block_width(const struct fab_search *search, unsigned threads, uint32_t most)
 {
@@ -103,21 +106,34 @@ static uint32_t block_width(const struct fab_search *search, unsigned threads, u
     return (width + 63) / 64 * 64;
 }
 
+/* One block at a time until none is left. */
+static void search_blocks(void *job, unsigned thread)
+{
+    struct fab_search *search = job;
+    void *space = search->workspace[thread];
+    for (uint32_t b; (b = atomic_fetch_add(&search->next_block, 1)) < search->n_blocks;) {
+        uint32_t first = b * search->width, left = search->n_edges - first;
+        uint32_t width = left < search->width ? left : search->width;
+        if (search->mixed) {
+            fab_search_mixed(search, space, first, width);
+            continue;
+        }
+        const struct fab_rows rows = {search->dist + first, search->n_edges, search->edge_of};
+        for (uint32_t e = 0; e < search->n_edges; e++)
+            memset(rows.cells + e * rows.stride, 0xff, width * sizeof(uint16_t));
+        fab_search_cheapest(search, space, first, width, &rows);
+    }
+}
+
 /* Distances between the first search->n_edges edges into a dense n_edges x n_edges array. */
 static int search_all(struct fab_search *search, unsigned asked)
 {
-    const struct fab_plane *plane = search->plane;
-    search->step = uniform_cost(plane);
-    uint32_t most = FAB_SEARCH_BITS;
-    if (search->step == 0) {
-        size_t fits = MIXED_SPACE / (plane->n_switches * sizeof(uint16_t)) / 64 * 64;
-        most = fits < 64 ? 64 : fits < most ? (uint32_t)fits : most;
-    }
+    find_cheapest(search);
     /* A thread takes longer to start than a small search takes. */
-    unsigned threads = fab_cost_threads(asked, search->n_edges / (search->step != 0 ? FAB_SEARCH_BITS : 64));
-    search->width = block_width(search, threads, most);
+    unsigned threads = fab_cost_threads(asked, search->n_edges / (search->mixed ? 64 : FAB_SEARCH_BITS));
+    search->width = block_width(search, threads, FAB_SEARCH_BITS);
     search->n_blocks = (search->n_edges + search->width - 1) / search->width;
-    size_t space = search->step != 0 ? fab_search_uniform_space(search) : fab_search_mixed_space(search);
+    size_t space = search->mixed ? fab_search_mixed_space(search) : fab_search_cheapest_space(search);
     void **workspace = calloc(threads, sizeof(*workspace));
     int rc = workspace == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
     for (unsigned t = 0; t < threads && rc == PMIXFAB_OK; t++)
@@ -125,7 +141,7 @@ static int search_all(struct fab_search *search, unsigned asked)
             rc = PMIXFAB_ERR_NOMEM;
     if (rc == PMIXFAB_OK) {
         search->workspace = workspace;
-        fab_cost_run(threads, search->step != 0 ? fab_search_uniform : fab_search_mixed, search);
+        fab_cost_run(threads, search_blocks, search);
     }
     for (unsigned t = 0; t < threads && workspace != NULL; t++)
         free(workspace[t]);
@@ -133,76 +149,49 @@ static int search_all(struct fab_search *search, unsigned asked)
     return rc;
 }
 
-int fab_costing_begin(struct fab_costing *c, const struct fab_plane *plane, struct fab_costs *out)
-{
-    size_t n = plane->n_devices, n_switches = plane->n_switches;
-    *c = (struct fab_costing){.plane = plane, .out = out};
-    memset(out, 0, sizeof(*out));
-    c->edge_of = malloc((n_switches + 1) * sizeof(*c->edge_of));
-    c->sources = malloc((n_switches + 1) * sizeof(*c->sources));
-    out->edge = malloc((n + 1) * sizeof(*out->edge));
-    out->host = malloc((n + 1) * sizeof(*out->host));
-    out->access = malloc((n + 1) * sizeof(*out->access));
-    if (c->edge_of == NULL || c->sources == NULL || out->edge == NULL || out->host == NULL ||
-        out->access == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    if (plane->unattached)
-        return PMIXFAB_OK;
-    uint32_t n_edges;
-    c->n_searched = number_edges(plane, out, c->edge_of, c->sources, &n_edges);
-    out->view =
-        (struct fab_cost_view){plane->n_devices, n_edges, out->edge, out->access, out->host, NULL, NULL};
-    /* A plane is connected: it has switches, or else one or two devices, never devices of both sorts. */
-    return c->n_searched != 0 && n_edges != c->n_searched ? PMIXFAB_ERR_CONFLICT : PMIXFAB_OK;
-}
-
-int fab_costing_room(struct fab_costing *c)
-{
-    size_t n = c->out->view.n_edges;
-    c->out->view.dist = c->out->dist = alloc_vectors(n * n * sizeof(*c->out->dist));
-    return c->out->dist == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
-}
-
-int fab_costing_search(struct fab_costing *c, unsigned threads)
-{
-    if (c->plane->unattached)
-        return share_edge(c->plane, c->out);
-    int rc = fab_costing_room(c);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    c->out->n_searched = c->n_searched;
-    if (c->n_searched > 0) {
-        struct fab_search search = {.plane = c->plane,
-                                    .sources = c->sources,
-                                    .edge_of = c->edge_of,
-                                    .n_edges = c->n_searched,
-                                    .dist = c->out->dist};
-        rc = search_all(&search, threads);
-    }
-    add_private_edges(c->plane, c->out, c->n_searched);
-    return rc;
-}
-
-void fab_costing_end(struct fab_costing *c, int rc)
-{
-    free(c->edge_of);
-    free(c->sources);
-    if (rc != PMIXFAB_OK)
-        fab_costs_destroy(c->out);
-}
-
 int fab_costs_compute(const struct fab_plane *plane, unsigned threads, struct fab_costs *out)
 {
-    struct fab_costing costing;
     if (out == NULL)
         return PMIXFAB_ERR_INVAL;
     memset(out, 0, sizeof(*out));
     if (plane == NULL)
         return PMIXFAB_ERR_INVAL;
-    int rc = fab_costing_begin(&costing, plane, out);
-    if (rc == PMIXFAB_OK)
-        rc = fab_costing_search(&costing, threads);
-    fab_costing_end(&costing, rc);
+    int rc = PMIXFAB_ERR_NOMEM;
+    size_t n = plane->n_devices, n_switches = plane->n_switches;
+    uint32_t *edge_of = malloc((n_switches + 1) * sizeof(*edge_of));
+    uint32_t *sources = malloc((n_switches + 1) * sizeof(*sources));
+    out->edge = malloc((n + 1) * sizeof(*out->edge));
+    out->host = malloc((n + 1) * sizeof(*out->host));
+    out->access = malloc((n + 1) * sizeof(*out->access));
+    if (edge_of == NULL || sources == NULL || out->edge == NULL || out->host == NULL || out->access == NULL)
+        goto cleanup;
+    if (plane->unattached) {
+        rc = share_edge(plane, out);
+        goto cleanup;
+    }
+    uint32_t n_edges, n_searched = number_edges(plane, out, edge_of, sources, &n_edges);
+    /* A plane is connected: it has switches, or else one or two devices, never devices of both sorts. */
+    if (n_searched != 0 && n_edges != n_searched) {
+        rc = PMIXFAB_ERR_CONFLICT;
+        goto cleanup;
+    }
+    out->dist = alloc_vectors((size_t)n_edges * n_edges * sizeof(*out->dist));
+    if (out->dist == NULL)
+        goto cleanup;
+    out->view =
+        (struct fab_cost_view){plane->n_devices, n_edges, out->edge, out->access, out->host, out->dist, NULL};
+    rc = PMIXFAB_OK;
+    if (n_searched > 0) {
+        struct fab_search search = {
+            .plane = plane, .sources = sources, .edge_of = edge_of, .n_edges = n_searched, .dist = out->dist};
+        rc = search_all(&search, threads);
+    }
+    add_private_edges(plane, out, n_searched);
+cleanup:
+    free(edge_of);
+    free(sources);
+    if (rc != PMIXFAB_OK)
+        fab_costs_destroy(out);
     return rc;
 }
 

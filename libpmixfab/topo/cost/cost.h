@@ -64,21 +64,11 @@ static inline uint16_t fab_cost_inside(const struct fab_cost_view *v, uint32_t a
 struct fab_costs {
     struct fab_cost_view view; /* points at the arrays below */
     uint32_t *edge, *host;
-    uint16_t *access, *dist; /* dist NULL: the view's is another's */
-    uint32_t n_searched;     /* rows of dist that were searched */
+    uint16_t *access, *dist;
 };
 
 /* Compute the compact form; threads 0: as many as the process may run on. */
 int fab_costs_compute(const struct fab_plane *plane, unsigned threads, struct fab_costs *out);
-
-/*
- * The same, byte for byte, from the costs of the plane as it was: what cannot have changed is taken from
- * there, and where that would be no gain all is computed from nothing. Where dist is the same altogether the
- * view points into `before`, which must then outlive the costs. before: any snapshot of any plane, or NULL;
- * it is faster the more the two have in common.
- */
-int fab_costs_update(const struct fab_plane *plane, const struct pmixfab *before, unsigned threads,
-                     struct fab_costs *out);
 void fab_costs_destroy(struct fab_costs *costs);
 
 static inline uint16_t fab_cost_of(const struct fab_cost_view *v, uint32_t a, uint32_t b)

@@ -1,5 +1,5 @@
 /*
- * cost_uniform.c - distances where every link between switches costs the same.
+ * cost_uniform.c - distances by the links that cost least, which are all links in most fabrics.
  *
  * Breadth-first search from up to 512 edge switches at once: bit s of a switch's vector says that source s
  * has reached it. A level is one pass over the switches, each gathering its neighbours' vectors.
@@ -18,7 +18,7 @@ struct space {
     bits *seen, *front, *next; /* per switch */
 };
 
-size_t fab_search_uniform_space(const struct fab_search *search)
+size_t fab_search_cheapest_space(const struct fab_search *search)
 {
     return ((size_t)search->plane->n_switches * 3 + 1) * sizeof(bits);
 }
@@ -56,9 +56,15 @@ static FAB_ALWAYS_INLINE bool bfs_any_bit(const bits *v)
     return all != 0;
 }
 
+static FAB_ALWAYS_INLINE uint32_t row_of(const struct fab_rows *rows, uint32_t v)
+{
+    return rows->row_of == NULL ? v : rows->row_of[v];
+}
+
 /* One level for every switch that some source has not reached yet. Returns whether anything was reached. */
 static FAB_ALWAYS_INLINE bool bfs_level(const struct fab_search *search, const struct space *sp,
-                                        const bits *full, uint32_t first, uint32_t width, uint16_t value)
+                                        const bits *full, const struct fab_rows *rows, uint32_t width,
+                                        uint16_t value)
 {
     const struct fab_plane *plane = search->plane;
     bool reached = false;
@@ -67,7 +73,8 @@ static FAB_ALWAYS_INLINE bool bfs_level(const struct fab_search *search, const s
         if (bfs_any_bit(&missing)) {
             const struct fab_edge *adj = plane->adj + plane->switches[v].adj_first;
             for (uint32_t i = 0; i < plane->switches[v].n_adj; i++)
-                found |= sp->front[adj[i].to];
+                if (adj[i].cost == search->step)
+                    found |= sp->front[adj[i].to];
             found &= missing;
         }
         sp->next[v] = found;
@@ -75,11 +82,11 @@ static FAB_ALWAYS_INLINE bool bfs_level(const struct fab_search *search, const s
             continue;
         reached = true;
         sp->seen[v] |= found;
-        uint32_t edge = search->edge_of[v];
-        if (edge != FAB_NONE) {
+        uint32_t row = row_of(rows, v);
+        if (row != FAB_NONE) {
             uint64_t words[WORDS];
             memcpy(words, &found, sizeof(words));
-            bfs_mark(search->dist + (size_t)edge * search->n_edges + first, width, words, value);
+            bfs_mark(rows->cells + row * rows->stride, width, words, value);
         }
     }
     return reached;
@@ -94,26 +101,24 @@ static void stop_at_missing(const struct fab_plane *plane, bits *front)
 }
 
 static FAB_ALWAYS_INLINE void bfs_block(const struct fab_search *search, struct space sp, uint32_t first,
-                                        uint32_t width)
+                                        uint32_t width, const struct fab_rows *rows)
 {
     uint32_t n = search->plane->n_switches;
     uint64_t words[WORDS] = {0};
     bits full;
     memset(sp.seen, 0, n * sizeof(bits));
     memset(sp.front, 0, n * sizeof(bits));
-    for (uint32_t e = 0; e < search->n_edges; e++)
-        memset(search->dist + (size_t)e * search->n_edges + first, 0xff, width * sizeof(uint16_t));
     for (uint32_t s = 0; s < width; s++) {
         uint32_t v = search->sources[first + s];
         words[s / 64] |= 1ull << s % 64;
         sp.seen[v][s / 64] |= 1ull << s % 64;
         sp.front[v][s / 64] |= 1ull << s % 64;
-        search->dist[(size_t)(first + s) * search->n_edges + first + s] = 0;
+        rows->cells[row_of(rows, v) * rows->stride + s] = 0;
     }
     memcpy(&full, words, sizeof(full));
     uint32_t cost = search->step;
     while (
-        bfs_level(search, &sp, &full, first, width, (uint16_t)(cost > FAB_COST_MAX ? FAB_COST_MAX : cost))) {
+        bfs_level(search, &sp, &full, rows, width, (uint16_t)(cost > FAB_COST_MAX ? FAB_COST_MAX : cost))) {
         if (search->plane->n_missing > 0)
             stop_at_missing(search->plane, sp.next);
         bits *swap = sp.front;
@@ -124,43 +129,39 @@ static FAB_ALWAYS_INLINE void bfs_block(const struct fab_search *search, struct 
     }
 }
 
-static void bfs_block_any(const struct fab_search *search, struct space sp, uint32_t first, uint32_t width)
+static void bfs_block_any(const struct fab_search *search, struct space sp, uint32_t first, uint32_t width,
+                          const struct fab_rows *rows)
 {
-    bfs_block(search, sp, first, width);
+    bfs_block(search, sp, first, width, rows);
 }
 
 #if defined(__x86_64__)
 FAB_TARGET_AVX2 static void bfs_block_avx2(const struct fab_search *search, struct space sp, uint32_t first,
-                                           uint32_t width)
+                                           uint32_t width, const struct fab_rows *rows)
 {
-    bfs_block(search, sp, first, width);
+    bfs_block(search, sp, first, width, rows);
 }
 
 FAB_TARGET_AVX512 static void bfs_block_avx512(const struct fab_search *search, struct space sp,
-                                               uint32_t first, uint32_t width)
+                                               uint32_t first, uint32_t width, const struct fab_rows *rows)
 {
-    bfs_block(search, sp, first, width);
+    bfs_block(search, sp, first, width, rows);
 }
 #endif
 
-void fab_search_uniform(void *job, unsigned thread)
+void fab_search_cheapest(const struct fab_search *search, void *space, uint32_t first, uint32_t width,
+                         const struct fab_rows *rows)
 {
-    struct fab_search *search = job;
-    bits *memory = search->workspace[thread];
-    struct space sp = {memory, memory + search->plane->n_switches,
-                       memory + (size_t)2 * search->plane->n_switches};
-    enum fab_isa isa = fab_cost_isa();
-    for (uint32_t b; (b = atomic_fetch_add(&search->next_block, 1)) < search->n_blocks;) {
-        uint32_t first = b * search->width, left = search->n_edges - first;
-        uint32_t width = left < search->width ? left : search->width;
+    uint32_t n = search->plane->n_switches;
+    bits *memory = space;
+    struct space sp = {memory, memory + n, memory + (size_t)2 * n};
 #if defined(__x86_64__)
-        if (isa == FAB_ISA_AVX512)
-            bfs_block_avx512(search, sp, first, width);
-        else if (isa == FAB_ISA_AVX2)
-            bfs_block_avx2(search, sp, first, width);
-        else
+    enum fab_isa isa = fab_cost_isa();
+    if (isa == FAB_ISA_AVX512)
+        bfs_block_avx512(search, sp, first, width, rows);
+    else if (isa == FAB_ISA_AVX2)
+        bfs_block_avx2(search, sp, first, width, rows);
+    else
 #endif
-            bfs_block_any(search, sp, first, width);
-    }
-    (void)isa;
+        bfs_block_any(search, sp, first, width, rows);
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/cost/cost_update.h"
+#include "topo/cost/cost.h"
 
 /* Cells that are written here and there, in the time of one that is written in a row with all others.
  * Measured: the caches hold none of them. */
@@ -246,8 +246,7 @@ int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cos
         *written = 0;
     if (n == 0)
         return PMIXFAB_OK;
-    struct refresh r = {.was = was, .now = now, .cells = cells};
-    r.most = fab_costs_update_unlimited() ? UINT64_MAX / 2 : (uint64_t)n * n / CELL_WORTH;
+    struct refresh r = {.was = was, .now = now, .cells = cells, .most = (uint64_t)n * n / CELL_WORTH};
     r.from = malloc((now->n_edges + (size_t)1) * sizeof(*r.from));
     r.anew = calloc(n + 1, sizeof(*r.anew));
     r.rows = malloc((n + 1) * sizeof(*r.rows));

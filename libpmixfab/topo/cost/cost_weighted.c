@@ -1,9 +1,10 @@
 /*
  * cost_mixed.c - distances where links cost different amounts.
  *
- * Each switch holds its distances to a block of sources, a vector lane a source. A switch whose distances
- * became smaller offers them to its neighbours, until nothing becomes smaller. The switches are gone
- * through forwards and backwards in turn; in a real fabric four to eight passes do, whatever the costs are.
+ * Each switch holds its distances to a block of sources, a vector lane a source. They begin as those by the
+ * cheapest links alone, which are nearly right where few links are dearer. A switch whose distances can make
+ * others smaller offers them to its neighbours, until nothing becomes smaller. The switches are gone through
+ * forwards and backwards in turn; in a real fabric four to eight passes do, whatever the costs are.
  */
 #include "topo/cost/engine.h"
 
@@ -13,6 +14,7 @@ typedef uint16_t lanes __attribute__((vector_size(64)));
 #define LANES 32
 
 struct space {
+    void *cheapest; /* of fab_search_cheapest() */
     lanes *dist;    /* per switch, `chunks` of them */
     uint8_t *dirty; /* per switch: has something to offer */
     uint32_t chunks;
@@ -26,7 +28,7 @@ static uint32_t chunks_of(const struct fab_search *search)
 size_t fab_search_mixed_space(const struct fab_search *search)
 {
     size_t vectors = (size_t)search->plane->n_switches * chunks_of(search);
-    return vectors * sizeof(lanes) + search->plane->n_switches + sizeof(lanes);
+    return fab_search_cheapest_space(search) + vectors * sizeof(lanes) + search->plane->n_switches;
 }
 
 /* to = min(to, from + cost), saturating at all ones. Returns whether anything became smaller. */
@@ -67,6 +69,18 @@ static FAB_ALWAYS_INLINE bool weighted_pass(const struct fab_search *search, str
         }
     }
     return busy;
+}
+
+/* Only a dearer link can give less than the cheapest ones gave: begin with the ends of those. */
+static void begin_at_dearer(const struct fab_search *search, struct space *sp)
+{
+    const struct fab_plane *plane = search->plane;
+    for (uint32_t v = 0; v < plane->n_switches; v++) {
+        const struct fab_edge *adj = plane->adj + plane->switches[v].adj_first;
+        sp->dirty[v] = 0;
+        for (uint32_t e = 0; e < plane->switches[v].n_adj && !sp->dirty[v]; e++)
+            sp->dirty[v] = adj[e].cost != search->step;
+    }
 }
 
 /* A source that is missing reaches its neighbours, once. */
@@ -128,15 +142,13 @@ static FAB_ALWAYS_INLINE void weighted_block(const struct fab_search *search, st
                                              uint32_t first, uint32_t width)
 {
     const struct fab_plane *plane = search->plane;
+    const struct fab_rows rows = {(uint16_t *)sp->dist, (size_t)sp->chunks * LANES, NULL};
     memset(sp->dist, 0xff, (size_t)plane->n_switches * sp->chunks * sizeof(lanes));
-    memset(sp->dirty, 0, plane->n_switches);
-    for (uint32_t s = 0; s < width; s++) {
-        uint32_t v = search->sources[first + s];
-        sp->dist[(size_t)v * sp->chunks + s / LANES][s % LANES] = 0;
-        sp->dirty[v] = 1;
-        if (plane->switches[v].missing)
-            leave_missing(search, sp, v, s);
-    }
+    fab_search_cheapest(search, sp->cheapest, first, width, &rows);
+    begin_at_dearer(search, sp);
+    for (uint32_t s = 0; s < width && plane->n_missing > 0; s++)
+        if (plane->switches[search->sources[first + s]].missing)
+            leave_missing(search, sp, search->sources[first + s], s);
     for (bool forwards = true; weighted_pass(search, sp, forwards); forwards = !forwards)
         ;
     /* A plane is connected: what is still at all ones is too far, not out of reach, unless switches are
@@ -172,23 +184,18 @@ FAB_TARGET_AVX512 static void weighted_block_avx512(const struct fab_search *sea
 }
 #endif
 
-void fab_search_mixed(void *job, unsigned thread)
+void fab_search_mixed(const struct fab_search *search, void *space, uint32_t first, uint32_t width)
 {
-    struct fab_search *search = job;
-    struct space sp = {.dist = search->workspace[thread], .chunks = chunks_of(search)};
+    struct space sp = {.cheapest = space, .chunks = chunks_of(search)};
+    sp.dist = (lanes *)((char *)space + fab_search_cheapest_space(search));
     sp.dirty = (uint8_t *)(sp.dist + (size_t)search->plane->n_switches * sp.chunks);
-    enum fab_isa isa = fab_cost_isa();
-    for (uint32_t b; (b = atomic_fetch_add(&search->next_block, 1)) < search->n_blocks;) {
-        uint32_t first = b * search->width, left = search->n_edges - first;
-        uint32_t width = left < search->width ? left : search->width;
 #if defined(__x86_64__)
-        if (isa == FAB_ISA_AVX512)
-            weighted_block_avx512(search, &sp, first, width);
-        else if (isa == FAB_ISA_AVX2)
-            weighted_block_avx2(search, &sp, first, width);
-        else
+    enum fab_isa isa = fab_cost_isa();
+    if (isa == FAB_ISA_AVX512)
+        weighted_block_avx512(search, &sp, first, width);
+    else if (isa == FAB_ISA_AVX2)
+        weighted_block_avx2(search, &sp, first, width);
+    else
 #endif
-            weighted_block_any(search, &sp, first, width);
-    }
-    (void)isa;
+        weighted_block_any(search, &sp, first, width);
 }

@@ -31,23 +31,6 @@ unsigned fab_cost_threads(unsigned asked, size_t tasks);
  */
 void fab_cost_run(unsigned n, void (*work)(void *job, unsigned i), void *job);
 
-/* ---- the steps of a computation ---- */
-
-struct fab_costing {
-    const struct fab_plane *plane;
-    struct fab_costs *out;
-    uint32_t *edge_of;   /* switch -> edge or FAB_NONE */
-    uint32_t *sources;   /* edge -> switch */
-    uint32_t n_searched; /* edges that are switches */
-};
-
-/* Everything but dist (of an unattached plane nothing); room for dist; dist from nothing, with its room. End
- * always, with the code that it all came to: after an error nothing is left of the costs. */
-int fab_costing_begin(struct fab_costing *costing, const struct fab_plane *plane, struct fab_costs *out);
-int fab_costing_room(struct fab_costing *costing);
-int fab_costing_search(struct fab_costing *costing, unsigned threads);
-void fab_costing_end(struct fab_costing *costing, int rc);
-
 /* ---- shortest paths ---- */
 
 /* Sources searched at once: one bit each in a vector of this many. */
@@ -62,17 +45,26 @@ struct fab_search {
     uint32_t width;    /* sources in a block, a multiple of 64 */
     uint32_t n_blocks; /* taken by the threads one after the other */
     uint16_t *dist;    /* n_edges x n_edges */
-    uint16_t step;     /* uniform searches: cost of each link */
+    uint16_t step;     /* cost of the cheapest link */
+    bool mixed;        /* others cost more */
     atomic_uint next_block;
     void **workspace; /* per thread */
 };
 
-/* One block at a time until none is left. All links of one cost: breadth first, a bit a source. */
-size_t fab_search_uniform_space(const struct fab_search *search);
-void fab_search_uniform(void *search, unsigned thread);
+/* Where distances from a block of sources are written: a row for each switch that has one. */
+struct fab_rows {
+    uint16_t *cells; /* all ones at first */
+    size_t stride;
+    const uint32_t *row_of; /* per switch: its row or FAB_NONE; NULL: each has its own */
+};
 
-/* Links of any costs: distances to all sources of a block relaxed together, a vector lane a source. */
+/* By the cheapest links alone: breadth first, a bit a source. */
+size_t fab_search_cheapest_space(const struct fab_search *search);
+void fab_search_cheapest(const struct fab_search *search, void *space, uint32_t first, uint32_t width,
+                         const struct fab_rows *rows);
+
+/* By links of any costs: what the cheapest ones give, and then relaxed together, a vector lane a source. */
 size_t fab_search_mixed_space(const struct fab_search *search);
-void fab_search_mixed(void *search, unsigned thread);
+void fab_search_mixed(const struct fab_search *search, void *space, uint32_t first, uint32_t width);
 
 #endif
