@@ -1,8 +1,7 @@
 """rooms.py - the rooms of the house, from the ground floor up, and which arrows run between their files.
 
-An arrow runs from a file to another one whose header it includes or whose function or object it uses; a header and
-the source of its name are one file here. `python3 test/integration/rooms.py` prints the rooms with their arrows
-and what breaks the rule.
+An arrow runs from a file to each header that it includes, and from a source to each source whose functions or objects
+it uses. `python3 test/integration/rooms.py` prints the rooms with their arrows and what breaks the rule.
 """
 import collections
 import os
@@ -112,10 +111,6 @@ def sources():
     return sorted(found)
 
 
-def unit(path):
-    return os.path.splitext(path)[0]
-
-
 def header_of(name):
     """Our own header by the name that stands in an #include; None."""
     for path in (name, os.path.join("libpmixfab", name)):
@@ -126,14 +121,14 @@ def header_of(name):
 
 def includes():
     """{(file, file): a header}: arrows by #include."""
-    arrows = {}
+    found = {}
     for path in sources():
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
             for name in re.findall(r'^\s*#\s*include\s*"([^"]+)"', file.read(), re.MULTILINE):
                 header = header_of(name)
-                if header is not None and unit(header) != unit(path):
-                    arrows.setdefault((unit(path), unit(header)), name)
-    return arrows
+                if header is not None:
+                    found[path, header] = name
+    return found
 
 
 def objects():
@@ -143,8 +138,8 @@ def objects():
         for name in files:
             if name.endswith(".c.o"):
                 head, _, tail = os.path.relpath(os.path.join(folder, name), BUILD).partition("/CMakeFiles/")
-                path = os.path.join(head, tail.partition("/")[2])[:-len(".c.o")]
-                if path.startswith(TREES) and os.path.exists(os.path.join(ROOT, path + ".c")):
+                path = os.path.join(head, tail.partition("/")[2])[:-len(".o")]
+                if path.startswith(TREES) and os.path.exists(os.path.join(ROOT, path)):
                     found.setdefault(path, os.path.join(folder, name))
     return found
 
