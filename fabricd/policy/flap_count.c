@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 
 /* A node with a cable that came or went. */
 struct concerned {

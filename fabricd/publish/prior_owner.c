@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 #include "topo/snapshot/reader.h"
 
 void prior_owner_open(struct prior_owner *prior)

@@ -1,6 +1,6 @@
 /* publish_lost.c - what is absent, so that what comes can be told as what it is. */
 #include "fabricd/publish/update.h"
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 
 int publisher_read_absent(struct publisher *publisher, struct fab_err *err)
 {

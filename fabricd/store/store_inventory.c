@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "fabricd/store/handle.h"
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 
 int store_inventory_prepare(struct store *store, struct fab_err *err)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 
 static bool is_sorted(const struct fab_key *keys, uint32_t n)
 {

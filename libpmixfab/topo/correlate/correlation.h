@@ -9,7 +9,7 @@
 #ifndef FAB_TOPO_UNDERSTAND_PRIV_H
 #define FAB_TOPO_UNDERSTAND_PRIV_H
 
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 #include "topo/correlate/correlate.h"
 #include "topo/correlate/retired.h"
 #include "topo/diff/text_sizes.h"

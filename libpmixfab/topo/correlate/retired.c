@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 
 /* Its items from `first` on. */
 static void lost_cut_list(struct fab_lost_list *list, uint32_t first)

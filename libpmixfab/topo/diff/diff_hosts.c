@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 #include "topo/base/text.h"
 #include "topo/diff/text_sizes.h"
 

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 #include "topo/geometry/layout.h"
 #include "topo/snapshot/reader.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 
 #define MAX_ELEMENTS (1u << 24)
 #define MAX_POOL     (1u << 31)

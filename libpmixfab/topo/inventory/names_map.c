@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 #include "topo/inventory/names_priv.h"
 
 #define NAME_LENGTH 255

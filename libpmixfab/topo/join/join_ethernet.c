@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 #include "topo/join/state.h"
 
 uint64_t fab_ethernet_prefix(const char *name)

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 #include "topo/join/state.h"
 
 bool fab_same_host(const char *a, const char *b)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/base/lower_bound.h"
+#include "topo/base/search.h"
 
 /* A text by which other items can be found: the item whose label is theirs. */
 struct alias {

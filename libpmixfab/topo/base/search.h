@@ -1,6 +1,6 @@
-/* lower_bound.h - the one binary search. */
-#ifndef FAB_TOPO_LOWER_BOUND_H
-#define FAB_TOPO_LOWER_BOUND_H
+/* search.h - the one binary search. */
+#ifndef FAB_TOPO_BASE_SEARCH_H
+#define FAB_TOPO_BASE_SEARCH_H
 
 #include <stdint.h>
 
