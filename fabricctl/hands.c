@@ -89,7 +89,7 @@ static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
         else
             status = ctl_json_print(
                 stdout, json_pack("{s:O, s:b, s:O, s:O?, s:O?}", "generation", generation, "equal", equal,
-                                  "changes", rows, "held", json_object_get(answer, "suppressed"),
+                                  "changes", rows, "suppressed", json_object_get(answer, "suppressed"),
                                   "suppressed_switches", json_object_get(answer, "suppressed_switches")));
         json_decref(rows);
     } else if (!equal || ctl->format == CTL_CSV) {

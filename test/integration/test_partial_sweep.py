@@ -7,7 +7,7 @@ import time
 import unittest
 
 import lab
-from test_noticing import gone, looker
+from test_monitor import gone, looker
 
 SMALL = "fattree2:4,2,4"
 

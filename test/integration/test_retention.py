@@ -336,7 +336,7 @@ class Ports(Case):
         self.assertEqual(self.states()[HOST, 2], ("down", "missing"))
         self.daemon.stop()
         with open(self.daemon.conf, "a", encoding="utf-8") as file:
-            file.write("\n[changes]\nretire = 1\n")
+            file.write("\n[changes]\nretain_seconds = 1\n")
         self.daemon.start()
         lab.wait_for(lambda: (HOST, 2) not in self.devices(), what="the port to be retired")
 
@@ -421,7 +421,7 @@ class Sweeps(Case):
         self.assertEqual(self.states()["node0002"], ("down", "missing"))
         self.daemon.stop()
         with open(self.daemon.conf, "a", encoding="utf-8") as file:
-            file.write("\n[changes]\nretire = 1\n")
+            file.write("\n[changes]\nretain_seconds = 1\n")
         self.daemon.start()
         lab.wait_for(lambda: "node0002" not in self.devices(), what="node0002 to be retired")
 

@@ -4,7 +4,7 @@ import re
 import unittest
 
 import lab
-from test_part import SMALL, Case
+from test_partial_sweep import SMALL, Case
 
 
 class Probes(Case):
