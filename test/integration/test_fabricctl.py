@@ -469,8 +469,8 @@ class Asking(Case):
                 "light_sweep": 2, "light_sweeps": 471, "light_sweeps_dirty": 3, "light_sweep_ms": 0.44, "monitoring": True, "dirty_since": None,
                 "missing": 0, "flapping": 0}
         quiet = dict(told, sweeping=False)
-        storm = dict(told, watching=False, noticed_since="2025-01-02T03:05:06Z", missing=1, flapping=2)
-        answers = iter([quiet, storm, dict(told, light_sweep=0, watching=None)])
+        storm = dict(told, monitoring=False, dirty_since="2025-01-02T03:05:06Z", missing=1, flapping=2)
+        answers = iter([quiet, storm, dict(told, light_sweep=0, monitoring=None)])
         self.daemon(status=lambda request, stream: [next(answers)])
         text = self.ctl("status")
         self.assertRegex(text, r"(?m)^last sweep +2025-01-02T03:04:04Z, took 12.3 ms, every 60 s$")
