@@ -19,13 +19,16 @@ struct climb {
     uint32_t *level; /* of each switch */
     uint32_t *queue; /* room for each switch */
     struct low {     /* of each switch: what it has less of than is usual; of 0: of nothing */
-        struct check_usual cables, above;
-        uint32_t has_cables, has_above;
+        struct fewer {
+            struct check_usual usual;
+            uint32_t has;
+        } fewer[2];   /* by enum counted */
         uint32_t few; /* so many switches above have fewer cables to it than to others */
         uint32_t few_to[NAMED];
         uint32_t few_has[NAMED], few_usual[NAMED];
     } * low;
-    uint32_t *seen; /* of each switch: scratch */
+    uint32_t *seen;                         /* of each switch: scratch */
+    enum counted { CABLES, ABOVE } counted; /* what is being counted: cables upwards, or switches above */
 };
 
 static void climb_find_levels(struct climb *climb)
@@ -62,26 +65,13 @@ static uint64_t peers_of(const struct check *c, const struct climb *climb, uint3
 
 /* ---- counting -------------------------------------------------------------------------------------- */
 
-static void on_odd_cables(struct check *c, const struct check_vote *odd, const struct check_usual *usual,
-                          void *cbdata)
-{
-    struct climb *climb = cbdata;
-    (void)c;
-    if (odd->value < usual->value) {
-        climb->low[odd->index].cables = *usual;
-        climb->low[odd->index].has_cables = (uint32_t)odd->value;
-    }
-}
-
-static void on_odd_above(struct check *c, const struct check_vote *odd, const struct check_usual *usual,
+static void on_odd_count(struct check *c, const struct check_vote *odd, const struct check_usual *usual,
                          void *cbdata)
 {
     struct climb *climb = cbdata;
     (void)c;
-    if (odd->value < usual->value) {
-        climb->low[odd->index].above = *usual;
-        climb->low[odd->index].has_above = (uint32_t)odd->value;
-    }
+    if (odd->value < usual->value)
+        climb->low[odd->index].fewer[climb->counted] = (struct fewer){*usual, (uint32_t)odd->value};
 }
 
 /* index is of the edge, from the lower switch. */
@@ -122,7 +112,8 @@ static void count_edges(struct check *c, struct climb *climb, struct check_vote 
 }
 
 /* A switch that has nothing above it, on a level where others have, is a spine with a host of its own. */
-static void count_switches(struct check *c, struct climb *climb, struct check_vote *votes, bool cables)
+static void count_switches(struct check *c, struct climb *climb, struct check_vote *votes,
+                           enum counted counted)
 {
     const struct fab_plane *plane = climb->plane;
     uint32_t n = 0;
@@ -131,11 +122,12 @@ static void count_switches(struct check *c, struct climb *climb, struct check_vo
         uint32_t count = 0;
         for (uint32_t k = sw->adj_first; k < sw->adj_first + sw->n_adj; k++)
             if (is_above(climb, plane->adj[k].to, s))
-                count += cables ? plane->adj[k].cables : 1;
+                count += counted == CABLES ? plane->adj[k].cables : 1;
         if (count > 0)
             votes[n++] = (struct check_vote){.group = peers_of(c, climb, s), .value = count, .index = s};
     }
-    check_count(c, votes, n, cables ? on_odd_cables : on_odd_above, climb);
+    climb->counted = counted;
+    check_count(c, votes, n, on_odd_count, climb);
 }
 
 /* ---- telling --------------------------------------------------------------------------------------- */
@@ -185,22 +177,24 @@ static void uplink_add_finding(struct check *c, struct climb *climb, uint32_t s)
 {
     const struct fab_plane *plane = climb->plane;
     const struct low *low = &climb->low[s];
+    const struct fewer *cables = &low->fewer[CABLES], *above = &low->fewer[ABOVE];
     char where[DIFF_NODE_TEXT], what[CHECK_WHAT_TEXT] = "", number[96];
-    if (low->cables.of == 0 && low->above.of == 0 && low->few == 0)
+    if (cables->usual.of == 0 && above->usual.of == 0 && low->few == 0)
         return;
-    if (low->cables.of > 0)
-        snprintf(what, sizeof(what), "%u cable%s up, %u of %u such switches have %u", low->has_cables,
-                 low->has_cables == 1 ? "" : "s", low->cables.n, low->cables.of, (unsigned)low->cables.value);
-    else if (low->above.of > 0)
-        snprintf(what, sizeof(what), "cables to %u switches above, %u of %u such switches to %u",
-                 low->has_above, low->above.n, low->above.of, (unsigned)low->above.value);
+    if (cables->usual.of > 0)
+        snprintf(what, sizeof(what), "%u cable%s up, %u of %u such switches have %u", cables->has,
+                 cables->has == 1 ? "" : "s", cables->usual.n, cables->usual.of,
+                 (unsigned)cables->usual.value);
+    else if (above->usual.of > 0)
+        snprintf(what, sizeof(what), "cables to %u switches above, %u of %u such switches to %u", above->has,
+                 above->usual.n, above->usual.of, (unsigned)above->usual.value);
     for (uint32_t i = 0; i < low->few && i < NAMED; i++) {
         char name[DIFF_NODE_TEXT];
         diff_node_text(c->inv, &c->inv->nodes[plane->switches[low->few_to[i]].node], name);
         snprintf(number, sizeof(number), ": %u of the usual %u", low->few_has[i], low->few_usual[i]);
         uplink_text_append(what, sizeof(what), what[0] != '\0' ? "; to " : "to ", name, number);
     }
-    if (low->above.of > 0)
+    if (above->usual.of > 0)
         name_absent(c, climb, s, what, sizeof(what));
     diff_node_text(c->inv, &c->inv->nodes[plane->switches[s].node], where);
     check_add(c, FAB_CHECK_FEW_UPLINKS, where, "%s", what);
@@ -216,8 +210,8 @@ static void check_plane(struct check *c, const struct fab_plane *plane)
     struct check_vote *votes = check_array(c, plane->n_adj + plane->n_switches, sizeof(*votes));
     if (c->rc == PMIXFAB_OK) {
         climb_find_levels(&climb);
-        count_switches(c, &climb, votes, true);
-        count_switches(c, &climb, votes, false);
+        count_switches(c, &climb, votes, CABLES);
+        count_switches(c, &climb, votes, ABOVE);
         count_edges(c, &climb, votes);
         for (uint32_t s = 0; s < plane->n_switches; s++)
             uplink_add_finding(c, &climb, s);

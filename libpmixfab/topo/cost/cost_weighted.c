@@ -31,13 +31,17 @@ size_t fab_search_mixed_space(const struct fab_search *search)
     return fab_search_cheapest_space(search) + vectors * sizeof(lanes) + search->plane->n_switches;
 }
 
-/* to = min(to, from + cost), saturating at all ones. Returns whether anything became smaller. */
-static FAB_ALWAYS_INLINE bool lanes_relax(lanes *to, const lanes *from, uint32_t chunks, uint16_t cost)
+/* to = min(to, from + cost). All ones: not reached; sums end there, too, or, where `reach` says that both
+ * must be told apart, at FAB_COST_MAX. Returns whether anything became smaller. */
+static FAB_ALWAYS_INLINE bool lanes_relax(lanes *to, const lanes *from, uint32_t chunks, uint16_t cost,
+                                          bool reach)
 {
     lanes change = {0};
     for (uint32_t i = 0; i < chunks; i++) {
         lanes sum = from[i] + cost;
         sum |= (lanes)(sum < from[i]);
+        if (reach)
+            sum -= (lanes)(sum == FAB_COST_NO_PATH) & (lanes)(from[i] != FAB_COST_NO_PATH) & 1;
         lanes old = to[i], less = (lanes)(sum < old);
         to[i] = (sum & less) | (old & ~less);
         change |= less;
@@ -49,7 +53,8 @@ static FAB_ALWAYS_INLINE bool lanes_relax(lanes *to, const lanes *from, uint32_t
     return all != 0;
 }
 
-static FAB_ALWAYS_INLINE bool weighted_pass(const struct fab_search *search, struct space *sp, bool forwards)
+static FAB_ALWAYS_INLINE bool weighted_pass(const struct fab_search *search, struct space *sp, bool forwards,
+                                            bool reach)
 {
     const struct fab_plane *plane = search->plane;
     bool busy = false;
@@ -64,7 +69,7 @@ static FAB_ALWAYS_INLINE bool weighted_pass(const struct fab_search *search, str
         const struct fab_edge *adj = plane->adj + plane->switches[v].adj_first;
         for (uint32_t e = 0; e < plane->switches[v].n_adj; e++) {
             lanes *to = sp->dist + (size_t)adj[e].to * sp->chunks;
-            if (lanes_relax(to, sp->dist + (size_t)v * sp->chunks, sp->chunks, adj[e].cost))
+            if (lanes_relax(to, sp->dist + (size_t)v * sp->chunks, sp->chunks, adj[e].cost, reach))
                 sp->dirty[adj[e].to] = 1;
         }
     }
@@ -97,47 +102,6 @@ static void leave_missing(const struct fab_search *search, struct space *sp, uin
     }
 }
 
-/* Where missing switches are all that joins two parts there is no path: dirty[v] becomes 1 for the switches
- * that a source reaches, and 0 for the others. */
-static void find_reach(const struct fab_search *search, struct space *sp, uint32_t source)
-{
-    enum { UNREACHED, DONE, NEW };
-    const struct fab_plane *plane = search->plane;
-    bool busy = true;
-    memset(sp->dirty, UNREACHED, plane->n_switches);
-    sp->dirty[source] = NEW;
-    while (busy) {
-        busy = false;
-        for (uint32_t v = 0; v < plane->n_switches; v++) {
-            if (sp->dirty[v] != NEW)
-                continue;
-            sp->dirty[v] = DONE;
-            if (plane->switches[v].missing && v != source)
-                continue;
-            busy = true;
-            const struct fab_edge *adj = plane->adj + plane->switches[v].adj_first;
-            for (uint32_t e = 0; e < plane->switches[v].n_adj; e++)
-                if (sp->dirty[adj[e].to] == UNREACHED)
-                    sp->dirty[adj[e].to] = NEW;
-        }
-    }
-}
-
-/* What is still at all ones is too far, or out of reach. */
-static void end_source(const struct fab_search *search, struct space *sp, uint32_t source)
-{
-    bool known = false;
-    for (uint32_t e = 0; e < search->n_edges; e++) {
-        uint16_t *cell = search->dist + (size_t)e * search->n_edges + source;
-        if (*cell != UINT16_MAX)
-            continue;
-        if (!known)
-            find_reach(search, sp, search->sources[source]);
-        known = true;
-        *cell -= sp->dirty[search->sources[e]];
-    }
-}
-
 static FAB_ALWAYS_INLINE void weighted_block(const struct fab_search *search, struct space *sp,
                                              uint32_t first, uint32_t width)
 {
@@ -149,19 +113,16 @@ static FAB_ALWAYS_INLINE void weighted_block(const struct fab_search *search, st
     for (uint32_t s = 0; s < width && plane->n_missing > 0; s++)
         if (plane->switches[search->sources[first + s]].missing)
             leave_missing(search, sp, search->sources[first + s], s);
-    for (bool forwards = true; weighted_pass(search, sp, forwards); forwards = !forwards)
-        ;
-    /* A plane is connected: what is still at all ones is too far, not out of reach, unless switches are
-     * missing. */
+    const bool reach = plane->n_missing > 0;
+    for (bool forwards = true, busy = true; busy; forwards = !forwards)
+        busy = reach ? weighted_pass(search, sp, forwards, true) : weighted_pass(search, sp, forwards, false);
+    /* A plane is connected: what is still at all ones is too far, unless switches are missing. */
     for (uint32_t e = 0; e < search->n_edges; e++) {
-        const lanes *from = sp->dist + (size_t)search->sources[e] * sp->chunks;
         uint16_t *row = search->dist + (size_t)e * search->n_edges + first;
-        memcpy(row, from, width * sizeof(uint16_t));
-        for (uint32_t s = 0; s < width && plane->n_missing == 0; s++)
-            row[s] -= row[s] == UINT16_MAX;
+        memcpy(row, sp->dist + (size_t)search->sources[e] * sp->chunks, width * sizeof(uint16_t));
+        for (uint32_t s = 0; s < width && !reach; s++)
+            row[s] -= row[s] == FAB_COST_NO_PATH;
     }
-    for (uint32_t s = 0; s < width && plane->n_missing > 0; s++)
-        end_source(search, sp, first + s);
 }
 
 static void weighted_block_any(const struct fab_search *search, struct space *sp, uint32_t first,

@@ -12,11 +12,6 @@ struct bucket {
     uint32_t n;
 };
 
-static void *groups_alloc(size_t n, size_t size)
-{
-    return calloc(n > 0 ? n : 1, size);
-}
-
 /* The lowest device without a switch on the same cable as device i, itself without one. */
 static uint32_t first_on_cable(const struct fab_plane *plane, uint32_t i)
 {
@@ -89,8 +84,8 @@ static int write_groups(struct bucket *buckets, size_t n_buckets, struct fab_gro
     out->n = n;
     qsort(buckets, n, sizeof *buckets, compare_buckets);
 
-    out->start = groups_alloc((size_t)n + 1, sizeof *out->start);
-    out->members = groups_alloc(out->n_members, sizeof *out->members);
+    out->start = calloc((size_t)n + 1, sizeof *out->start);
+    out->members = calloc((size_t)out->n_members + 1, sizeof *out->members);
     if (out->start == NULL || out->members == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t g = 0; g < n; g++) {
@@ -104,9 +99,9 @@ int fab_groups_compute(const struct fab_plane *plane, const struct fab_geometry 
                        enum fab_group_by by, struct fab_groups *out)
 {
     size_t n_buckets = (size_t)plane->n_switches + plane->n_devices;
-    struct bucket *buckets = groups_alloc(n_buckets, sizeof *buckets);
-    uint32_t *bucket = groups_alloc(plane->n_devices, sizeof *bucket);
-    uint32_t *pool = groups_alloc(plane->n_devices, sizeof *pool);
+    struct bucket *buckets = calloc(n_buckets + 1, sizeof *buckets);
+    uint32_t *bucket = calloc((size_t)plane->n_devices + 1, sizeof *bucket);
+    uint32_t *pool = calloc((size_t)plane->n_devices + 1, sizeof *pool);
     int rc = PMIXFAB_ERR_NOMEM;
 
     memset(out, 0, sizeof *out);

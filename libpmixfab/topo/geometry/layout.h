@@ -63,24 +63,4 @@ static inline uint32_t fab_adj_end(const struct fab_plane *plane, uint32_t s)
     return plane->switches[s].adj_first + plane->switches[s].n_adj;
 }
 
-/* Disjoint sets: root of x, halving the path; and union. */
-static inline uint32_t fab_set_root(uint32_t *parent, uint32_t x)
-{
-    while (parent[x] != x) {
-        parent[x] = parent[parent[x]];
-        x = parent[x];
-    }
-    return x;
-}
-
-static inline void fab_set_join(uint32_t *parent, uint32_t a, uint32_t b)
-{
-    a = fab_set_root(parent, a);
-    b = fab_set_root(parent, b);
-    if (a < b)
-        parent[b] = a;
-    else
-        parent[a] = b;
-}
-
 #endif

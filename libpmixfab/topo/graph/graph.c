@@ -16,25 +16,6 @@ static uint32_t vertex_of(const struct fab_inventory *inv, uint32_t port)
     return inv->nodes[node].kind == FAB_SWITCH ? node : inv->n_nodes + port;
 }
 
-static uint32_t find_root(uint32_t *parent, uint32_t v)
-{
-    while (parent[v] != v) {
-        parent[v] = parent[parent[v]];
-        v = parent[v];
-    }
-    return v;
-}
-
-static void graph_union(uint32_t *parent, uint32_t a, uint32_t b)
-{
-    a = find_root(parent, a);
-    b = find_root(parent, b);
-    if (a < b)
-        parent[b] = a;
-    else
-        parent[a] = b;
-}
-
 /* A component of the graph on its way to being a plane. */
 struct part {
     struct fab_part_size size;
@@ -102,7 +83,7 @@ static void cut_cabled(struct cut *cut, uint32_t *parent)
         if (parent[v] == FAB_NONE)
             parent[v] = v;
         if (peer < p)
-            graph_union(parent, v, vertex_of(inv, peer));
+            fab_set_join(parent, v, vertex_of(inv, peer));
         cut->cabled = true;
     }
 }
@@ -135,7 +116,7 @@ static int number_parts(struct cut *cut)
             number[v] = FAB_NONE;
             continue;
         }
-        uint32_t root = find_root(parent, v); /* never above v: join keeps the lower one */
+        uint32_t root = fab_set_root(parent, v); /* never above v */
         if (root < v) {
             number[v] = number[root];
         } else {
