@@ -1,5 +1,5 @@
 /*
- * node.h - fabricd in the role node: looks at its host, delivers to the scheduler, mirrors what that
+ * node.h - fabricd in the role node: scans its host, delivers to the scheduler, mirrors what that
  * publishes, and serves the programs of its host.
  */
 #ifndef FABRICD_NODE_H

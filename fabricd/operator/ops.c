@@ -20,9 +20,9 @@
 /* What happens between sweeps. */
 static json_t *light_sweep_status(const struct daemon_status *s)
 {
-    return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "light_sweep", (int)s->look, "light_sweeps",
-                     (json_int_t)s->monitor.light_sweeps, "light_sweeps_dirty", (json_int_t)s->monitor.dirty,
-                     "light_sweep_ms", s->monitor.poll_ms, "monitoring",
+    return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "light_sweep", (int)s->light_sweep,
+                     "light_sweeps", (json_int_t)s->monitor.light_sweeps, "light_sweeps_dirty",
+                     (json_int_t)s->monitor.dirty, "light_sweep_ms", s->monitor.poll_ms, "monitoring",
                      s->light_sweeps ? json_boolean(s->monitor.monitoring) : json_null(), "dirty_since",
                      control_time(s->dirty_since), "missing", (json_int_t)s->missing, "flapping",
                      (json_int_t)s->suppressed + s->suppressed_switches);

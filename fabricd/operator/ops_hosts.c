@@ -15,7 +15,7 @@
 #include "fabricd/util/log.h"
 #include "topo/join/join.h"
 
-#define NODE_SECONDS 10 /* so long may a node take to look and deliver */
+#define NODE_SECONDS 10 /* seconds that a node may take to scan and deliver */
 
 /* A string of the request; where it is none, that is answered. */
 static const char *request_text(struct connection *connection, json_t *request, const char *op,
@@ -267,7 +267,7 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
     const struct daemon *daemon = connection->control->owner;
     const struct timeval limit = {.tv_sec = NODE_SECONDS};
     const char *known = host_reports_choose(daemon->nodes, host).host;
-    /* This host is looked at beside each sweep. */
+    /* This host is scanned beside each sweep. */
     if (fab_same_host(host, daemon->config->host)) {
         sweep_now(connection, accept_partial, "looking");
         return;

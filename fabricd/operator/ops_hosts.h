@@ -11,12 +11,12 @@ void control_op_forget(struct connection *connection, json_t *request);
 /* A host has delivered: for those who asked it to. (a host_reports_heard_fn) */
 void ops_host_heard(const char *host, void *cbdata);
 
-/* Order a node to look, and wait for nothing. */
+/* Ask a node to scan, and wait for nothing. */
 struct daemon;
 void control_request_scan(const struct daemon *daemon, const char *host);
 
 /*
- * Order a node to look, wait for its delivery or until it is clear that none comes, and go on with a sweep
+ * Ask a node to scan, wait for its delivery or until it is clear that none comes, and go on with a sweep
  * that answers the request.
  */
 void control_refresh_node(struct connection *connection, const char *host, bool accept_partial);

@@ -1,4 +1,5 @@
-/* round_partial.c - what a light sweep dirty is gathered, and leads to a round that sweeps only that. */
+/* round_partial.c - what a light sweep found dirty is debounced, and leads to a round that sweeps only that.
+ */
 #include <stdlib.h>
 #include <time.h>
 
@@ -28,7 +29,7 @@ static void round_schedule(struct daemon *d)
     event_add(d->monitor_timer, &limit);
 }
 
-/* A look has found something. */
+/* A scan has found something. */
 static void on_dirty(const struct dirty_switches *dirty, void *cbdata)
 {
     struct daemon *d = cbdata;

@@ -35,7 +35,7 @@ void daemon_status(const struct daemon *d, struct daemon_status *out)
     out->sweeping = d->round;
     out->interval = d->config->interval;
     out->host = d->config->host;
-    out->look = d->config->look;
+    out->light_sweep = d->config->light_sweep;
     out->light_sweeps = d->monitor != NULL;
     out->monitor = (struct monitor_status){0};
     if (out->light_sweeps)
@@ -130,7 +130,7 @@ static int scheduler_make_events(struct daemon *d, struct fab_err *err)
 
 static void scheduler_stop(struct daemon *d)
 {
-    /* What looks and sweeps may end by itself while the rest is stopped. */
+    /* What scans and sweeps may end by itself while the rest is stopped. */
     sweep_leave(d->sweep);
     monitor_leave(d->monitor);
     round_timers_stop(d);

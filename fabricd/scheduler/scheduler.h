@@ -26,8 +26,8 @@ struct daemon_status {
     uint32_t suppressed, suppressed_switches; /* cables that flap; switches that do, with all of theirs */
     bool stale, partial, sweeping;
     unsigned interval;
-    unsigned look;     /* seconds between light sweeps, 0: none */
-    bool light_sweeps; /* light sweeps are configured, and there is a probe that can */
+    unsigned light_sweep; /* seconds between light sweeps, 0: none */
+    bool light_sweeps;    /* light sweeps are configured, and there is a probe that can */
     struct monitor_status monitor;
     int64_t dirty_since; /* what waits for its sweep, microseconds since 1970; 0: nothing does */
     char stale_reason[480];

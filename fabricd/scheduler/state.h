@@ -44,13 +44,13 @@ struct daemon {
     bool serving;       /* the PMIx server runs */
     bool taking;        /* and nodes can deliver */
 
-    bool round;                /* one is going on, until what it brought is published */
-    struct sweep *sweep;       /* its sweep, until that has answered */
-    struct host_scan *look;    /* its light sweep, or that of the round before */
-    struct sweep_result swept; /* its sweep's answer; without a sweep, how the light sweep went */
-    bool accept_partial;       /* of this round */
-    bool scan_failed;          /* a probe of the last light sweep did: the next one is not waited for */
-    uint64_t number;           /* of the round that goes on or was last */
+    bool round;                  /* one is going on, until what it brought is published */
+    struct sweep *sweep;         /* its sweep, until that has answered */
+    struct host_scan *host_scan; /* its light sweep, or that of the round before */
+    struct sweep_result swept;   /* its sweep's answer; without a sweep, how the light sweep went */
+    bool accept_partial;         /* of this round */
+    bool scan_failed;            /* a probe of the last light sweep did: the next one is not waited for */
+    uint64_t number;             /* of the round that goes on or was last */
     bool pending_round, pending_accept; /* another one was asked for meanwhile */
 
     struct monitor *monitor; /* the light sweeps between rounds; NULL: none */
@@ -86,7 +86,7 @@ void daemon_go_on(struct daemon *d);
 
 /* part: of what was dirty, instead of everything. */
 void round_start(struct daemon *d, bool part);
-/* Sweep and look have answered, as far as they are waited for. */
+/* Sweep and scan have answered, as far as they are waited for. */
 bool round_answered(const struct daemon *d);
 /* Everything that the round was for is done, or failed: tell those who wait, and plan the next one. */
 void round_end(struct daemon *d, int code, const char *message, bool changed);
