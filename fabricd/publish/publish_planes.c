@@ -86,7 +86,7 @@ int update_write_rows(struct update *update, struct fab_err *err)
 
 /* ---- what will be served ------------------------------------------------------------------------ */
 
-static struct store_plane *row_of(const struct update *update, uint32_t index)
+static struct store_plane *publish_row_of(const struct update *update, uint32_t index)
 {
     for (uint32_t i = 0; i < update->n_rows; i++)
         if (update->rows[i].index == index)
@@ -106,7 +106,7 @@ static int update_make_set(struct update *update, struct served_set **out, struc
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < update->built.n; i++) {
         struct built_plane *plane = &update->built.planes[i];
-        struct store_plane *row = row_of(update, plane->index);
+        struct store_plane *row = publish_row_of(update, plane->index);
         if (row == NULL) {
             struct served_plane *old = (struct served_plane *)served_find(update->served, plane->index);
             planes[n++] = served_plane_ref(old);
@@ -174,7 +174,7 @@ void update_accept_retired(struct update *update)
 {
     struct publisher *publisher = update->publisher;
     for (uint32_t i = 0; i < publisher->n_retired; i++) {
-        if (row_of(update, publisher->retired[i].index) != NULL)
+        if (publish_row_of(update, publisher->retired[i].index) != NULL)
             free(publisher->retired[i].snapshot);
         else
             update->retired[update->n_retired++] = publisher->retired[i];

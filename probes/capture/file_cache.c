@@ -226,8 +226,8 @@ static int cache_read_ports(struct cache *c)
 }
 
 /* Of an HCA's port, LID and LMC stand in the record and in its PortInfo; a switch's have those of port 0. */
-static int check_port(const struct cache *c, const struct record *r, const struct node_info *node,
-                      const struct observed_node *owner)
+static int cache_check_port(const struct cache *c, const struct record *r, const struct node_info *node,
+                            const struct observed_node *owner)
 {
     struct port_info info;
     port_info_decode(r->info, r->info, false, &info);
@@ -263,7 +263,7 @@ static int claim_ports(struct cache *c, uint32_t index, const uint8_t *keys, uns
         struct record *r = cache_find(c, key);
         if (r == NULL)
             continue;
-        int rc = check_port(c, r, &node, owner);
+        int rc = cache_check_port(c, r, &node, owner);
         if (rc != PMIXFAB_OK)
             return rc;
         if (r->seen != FAB_NONE)

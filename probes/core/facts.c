@@ -50,7 +50,7 @@ static bool is_enough(const struct fab_report *report, uint32_t item, enum fab_f
     return false;
 }
 
-static void add_fact(struct probe_item *item, enum fab_fact kind, const char *text, bool estimate)
+static void facts_add_one(struct probe_item *item, enum fab_fact kind, const char *text, bool estimate)
 {
     struct fab_report *report = item->report;
     if (item->rc != PMIXFAB_OK || text == NULL || text[0] == '\0' ||
@@ -62,12 +62,12 @@ static void add_fact(struct probe_item *item, enum fab_fact kind, const char *te
 
 void fact_add(struct probe_item *item, enum fab_fact kind, const char *text)
 {
-    add_fact(item, kind, text, false);
+    facts_add_one(item, kind, text, false);
 }
 
 void fact_estimate(struct probe_item *item, enum fab_fact kind, const char *text)
 {
-    add_fact(item, kind, text, true);
+    facts_add_one(item, kind, text, true);
 }
 
 void fact_printf(struct probe_item *item, enum fab_fact kind, const char *fmt, ...)

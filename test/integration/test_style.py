@@ -168,6 +168,18 @@ class Archives(unittest.TestCase):
         self.assertEqual({name: sorted(where) for name, where in of.items() if len(where) > 1}, {})
 
 
+class Names(unittest.TestCase):
+    def test_a_static_function_has_a_name_of_its_own(self):
+        """A debugger, a backtrace and a reader tell them apart. Inline functions of a header stand there once."""
+        of = {}
+        for path in tree(".c"):
+            if path.split("/")[0] not in rooms.TREES:
+                continue
+            for name in set(re.findall(r"^static (?:[\w*]+[ *]+)+(\w+)\([^;]*?\)\n\{", read(path), re.MULTILINE)):
+                of.setdefault(name, []).append(path)
+        self.assertEqual({name: paths for name, paths in of.items() if len(paths) > 1}, {})
+
+
 class Modules(unittest.TestCase):
     @unittest.skipIf(lab.SANITIZE, "sanitizers add names")
     def test_only_the_probe_leaves_them(self):

@@ -55,7 +55,7 @@ pmix_status_t pnet_inventory_collect(const struct pnet_inventory_params *params,
 
 static struct pnet_sender sender = {.fd = -1};
 
-static void hand_over(const struct pnet_inventory_params *params, const void *bytes, size_t size)
+static void inventory_hand_over(const struct pnet_inventory_params *params, const void *bytes, size_t size)
 {
     struct fab_err err = {""};
     sender.program = params->program;
@@ -69,12 +69,12 @@ static void take_inventory_value(const struct pnet_inventory_params *params, con
 {
     const pmix_data_array_t *array = value->type == PMIX_DATA_ARRAY ? value->data.darray : NULL;
     if (value->type == PMIX_BYTE_OBJECT && value->data.bo.bytes != NULL) {
-        hand_over(params, value->data.bo.bytes, value->data.bo.size);
+        inventory_hand_over(params, value->data.bo.bytes, value->data.bo.size);
     } else if (array != NULL && array->type == PMIX_BYTE_OBJECT && array->array != NULL) {
         const pmix_byte_object_t *objects = array->array;
         for (size_t i = 0; i < array->size; i++)
             if (objects[i].bytes != NULL)
-                hand_over(params, objects[i].bytes, objects[i].size);
+                inventory_hand_over(params, objects[i].bytes, objects[i].size);
     } else {
         fab_log(PMIXFAB_LOG_WARNING, "inventory refused: " PMIXFAB_KEY_INVENTORY " holds no bytes");
     }
