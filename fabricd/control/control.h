@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "fabricd/config/config.h"
-#include "fabricd/server/events.h"
+#include "fabricd/serving/plane_ref.h"
 
 struct control;
 struct control_op; /* control_priv.h */

@@ -49,13 +49,12 @@ struct control_op {
     const char *name;
     void (*fn)(struct connection *connection, json_t *request);
 };
-extern const struct control_op control_scheduler_ops[]; /* control_ops.c; their owner is a struct daemon */
 
 struct control {
     struct event_base *base;
     const struct config *config;
     const struct control_op *ops;
-    void *owner; /* of a scheduler its struct daemon, of a node its struct node */
+    void *owner; /* what the ops work on */
     struct evconnlistener *listener;
     struct event *resume; /* goes on listening after a pause */
     struct connection *connections;
@@ -70,8 +69,14 @@ void connection_send(struct connection *connection, json_t *object);
 void connection_fail(struct connection *connection, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The answer to `metrics`; frees the text. */
+void connection_send_metrics(struct connection *connection, char *text);
+
 /* Root, the daemon's own user, and the configured administrators. The kernel named the caller. */
 bool connection_may_change(const struct connection *connection);
+
+/* True where the caller may change things; else that is answered. */
+bool connection_allowed(struct connection *connection, const char *op);
 
 /* These, and the user of the nodes. */
 bool connection_may_deliver(const struct connection *connection);

@@ -11,7 +11,7 @@
 #include <event2/event.h>
 
 #include "fabricd/config/config.h"
-#include "fabricd/server/events.h"
+#include "fabricd/serving/plane_ref.h"
 #include "fabricd/store/store.h"
 
 #define HOOK_WAITING 64 /* generations */

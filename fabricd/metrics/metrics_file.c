@@ -1,12 +1,13 @@
 /* metrics_file.c - the metrics in a file, which is replaced as a whole. */
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabricd/metrics/counters.h"
-#include "fabricd/operator/ops_metrics.h"
+#include "fabricd/metrics/metrics.h"
 #include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
 
@@ -65,20 +66,20 @@ void metrics_write(struct metrics_file *file)
     free(text);
 }
 
-int metrics_file_new(struct event_base *base, const struct config *config, metrics_fn make, const void *owner,
-                     struct metrics_file **out, struct fab_err *err)
+int metrics_file_new(struct event_base *base, const char *path, metrics_fn make, const void *owner,
+                     struct metrics_file **out)
 {
     struct metrics_file *file = calloc(1, sizeof(*file));
     *out = file;
     if (file == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    *file = (struct metrics_file){.path = config->metrics_file, .make = make, .owner = owner};
+        return PMIXFAB_ERR_NOMEM;
+    *file = (struct metrics_file){.path = path, .make = make, .owner = owner};
     if (file->path == NULL)
         return PMIXFAB_OK;
     file->arm = event_new(base, -1, 0, on_arm, file);
     file->timer = evtimer_new(base, metrics_file_on_timeout, file);
     if (file->arm == NULL || file->timer == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+        return PMIXFAB_ERR_NOMEM;
     count_listen(on_count, file);
     metrics_write(file);
     return PMIXFAB_OK;

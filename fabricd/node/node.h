@@ -1,21 +1,12 @@
-/*
- * node.h - fabricd in the role node: looks at its host, delivers to the scheduler, mirrors what that
- * publishes, and serves the programs of its host.
- */
+/* node.h - what the control socket asks of the node. Times are microseconds since 1970, 0: none. */
 #ifndef FABRICD_NODE_H
 #define FABRICD_NODE_H
 
 #include "fabricd/config/config.h"
 #include "fabricd/node/node_deliver.h"
 
-/* The whole program in this role, after the options; its exit status. */
-int node_run(const struct config *config);
-
 struct node;
 
-/* ---- what the control socket asks ------------------------------------------------------------------ */
-
-/* Times are microseconds since 1970, 0: none. */
 struct node_status {
     struct deliver_status deliver;
     uint64_t generation; /* of what is served */

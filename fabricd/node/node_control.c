@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "fabricd/operator/ops_metrics.h"
+#include "fabricd/node/node_priv.h"
 #include "fabricd/server/server.h"
 #include "fabricd/util/log.h"
 
@@ -58,28 +58,29 @@ static void node_status_op(struct connection *connection, json_t *request)
 static void op_refresh(struct connection *connection, json_t *request)
 {
     (void)request;
-    if (!connection_may_change(connection)) {
-        connection_fail(
-            connection, PMIXFAB_ERR_PERM,
-            "refresh: uid %u may not do that: it is for root, the daemon's user and the configured "
-            "admins",
-            (unsigned)connection->uid);
+    if (!connection_allowed(connection, "refresh"))
         return;
-    }
     connection_wait(connection, node_scan(connection->control->owner));
     log_info("refresh asked for by uid %u", (unsigned)connection->uid);
     connection_send(connection, json_pack("{s:s}", "progress", "scanning"));
 }
 
-void node_control_scanned(struct control *control, const struct node *node, uint64_t number, int code,
-                          const char *reason)
+static void node_op_metrics(struct connection *connection, json_t *request)
+{
+    (void)request;
+    connection_send_metrics(connection, metrics_of_node(connection->control->owner));
+}
+
+void node_control_scanned(const struct node *node, uint64_t number, int code, const char *reason)
 {
     struct node_status s;
+    if (node->control == NULL)
+        return;
     node_status(node, &s);
     json_t *answer =
         json_pack("{s:b, s:I, s:o, s:i}", "ok", 1, "generation", (json_int_t)s.generation, "digest",
                   control_digest(s.deliver.digest), "probes_failed", (int)s.probes_failed);
-    control_finished(control, number, code, reason, answer);
+    control_finished(node->control, number, code, reason, answer);
 }
 
 const struct control_op node_control_ops[] = {{"status", node_status_op},

@@ -10,7 +10,9 @@
 extern const struct control_op node_control_ops[]; /* their owner is a struct node */
 
 /* What came of a scan and its delivery, for those who wait for it. */
-void node_control_scanned(struct control *control, const struct node *node, uint64_t number, int code,
-                          const char *reason);
+void node_control_scanned(const struct node *node, uint64_t number, int code, const char *reason);
+
+/* For `metrics`, and the metrics file. (a metrics_fn) */
+char *metrics_of_node(const void *node);
 
 #endif

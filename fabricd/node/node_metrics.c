@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "fabricd/metrics/counters.h"
-#include "fabricd/node/node.h"
-#include "fabricd/operator/ops_metrics.h"
+#include "fabricd/metrics/metrics.h"
+#include "fabricd/node/node_control.h"
 
 char *metrics_of_node(const void *owner)
 {

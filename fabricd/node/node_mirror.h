@@ -10,7 +10,7 @@
 
 #include "fabricd/config/config.h"
 #include "fabricd/node/node_queue.h"
-#include "fabricd/server/events.h"
+#include "fabricd/serving/plane_ref.h"
 
 struct mirror;
 

@@ -10,11 +10,6 @@
 
 #include <pmix_server.h>
 
-pmix_status_t node_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
-                          const pmix_info_t directives[], size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata);
-pmix_status_t node_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc,
-                         void *cbdata);
-pmix_status_t node_relayed(const pmix_proc_t *requestor, char **keys, const pmix_info_t info[], size_t n,
-                           pmix_lookup_cbfunc_t cbfunc, void *cbdata);
+extern pmix_server_module_t node_module;
 
 #endif

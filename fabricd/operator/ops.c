@@ -1,14 +1,12 @@
-/* control_ops.c - what can be asked on the control socket. */
+/* ops.c - what can be asked on the control socket. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fabricd/jobs/history_json.h"
-#include "fabricd/operator/ops_hosts.h"
-#include "fabricd/operator/ops_metrics.h"
-#include "fabricd/operator/ops_refresh.h"
+#include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
-#include "fabricd/scheduler/state.h"
+#include "fabricd/scheduler/scheduler.h"
 #include "fabricd/server/server.h"
 #include "fabricd/store/store.h"
 #include "fabricd/store/store_renames.h"
@@ -17,8 +15,13 @@
 
 #define DEFAULT_HISTORY 1000
 
+static const struct ops_parts *parts_of(const struct connection *connection)
+{
+    return connection->control->owner;
+}
+
 /* What happens between sweeps. */
-static json_t *light_sweep_status(const struct daemon_status *s)
+static json_t *light_sweep_status(const struct scheduler_status *s)
 {
     return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "light_sweep", (int)s->look, "light_sweeps",
                      (json_int_t)s->monitor.light_sweeps, "light_sweeps_dirty", (json_int_t)s->monitor.dirty,
@@ -30,9 +33,9 @@ static json_t *light_sweep_status(const struct daemon_status *s)
 
 static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
-    struct daemon_status s;
+    struct scheduler_status s;
     (void)request;
-    daemon_status(connection->control->owner, &s);
+    scheduler_status(parts_of(connection)->scheduler, &s);
     json_t *answer = json_pack(
         "{s:b, s:b, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:b, s:o, "
         "s:f, s:i}",
@@ -54,8 +57,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
 
 static struct store *store_of(const struct connection *connection)
 {
-    const struct daemon *daemon = connection->control->owner;
-    return publisher_store(daemon->publisher);
+    return publisher_store(parts_of(connection)->publisher);
 }
 
 static json_t *changes_of(struct connection *connection, uint64_t from, uint64_t to, const char *what,
@@ -144,21 +146,21 @@ static bool change_mentions_host(json_t *change, const char *host)
 /* Of one host only: those that are about it, and is there such a host? */
 static void answer_about(struct connection *connection, json_t *answer, const char *host)
 {
-    const struct daemon *daemon = connection->control->owner;
     json_t *changes = json_object_get(answer, "changes"), *kept = json_array();
     for (size_t i = 0; i < json_array_size(changes); i++)
         if (change_mentions_host(json_array_get(changes, i), host))
             json_array_append(kept, json_array_get(changes, i));
     json_object_set_new(answer, "changes", kept);
-    json_object_set_new(answer, "known", json_boolean(publisher_has_host(daemon->publisher, host)));
+    json_object_set_new(answer, "known",
+                        json_boolean(publisher_has_host(parts_of(connection)->publisher, host)));
     connection_send(connection, answer);
 }
 
 static void op_diff(struct connection *connection, json_t *request)
 {
     json_t *about = json_object_get(request, "host");
-    struct daemon_status status;
-    daemon_status(connection->control->owner, &status);
+    struct scheduler_status status;
+    scheduler_status(parts_of(connection)->scheduler, &status);
     uint64_t to = status.generation, from, trimmed;
     if (about != NULL && !json_is_string(about)) {
         connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: host is not a string");
@@ -199,7 +201,7 @@ static void op_diff(struct connection *connection, json_t *request)
 
 /* ---- which one ---------------------------------------------------------------------------------- */
 
-const struct control_op control_scheduler_ops[] = {
+const struct control_op ops_of_scheduler[] = {
     {"status", ops_scheduler_status},
     {"refresh", control_op_refresh},
     {"verify", control_op_verify},

@@ -1,5 +1,4 @@
-#include "fabricd/operator/ops_hosts.h"
-
+/* ops_hosts.c - nodes that report: nodes, forget, deliver, and the refresh of one host. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +7,12 @@
 #include "fabricd/ingest/host_reports.h"
 #include "fabricd/ingest/ingest.h"
 #include "fabricd/metrics/counters.h"
-#include "fabricd/operator/ops_refresh.h"
+#include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
-#include "fabricd/scheduler/state.h"
+#include "fabricd/scheduler/scheduler.h"
 #include "fabricd/util/base64.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 #include "topo/join/join.h"
 
 #define NODE_SECONDS 10 /* so long may a node take to look and deliver */
@@ -76,15 +76,15 @@ static json_t *about_node(const struct publisher *publisher, const struct node_r
 
 void control_op_nodes(struct connection *connection, json_t *request)
 {
-    const struct daemon *daemon = connection->control->owner;
+    const struct ops_parts *parts = connection->control->owner;
     uint32_t n;
-    const struct node_report *const *all = host_reports_all(daemon->nodes, &n);
+    const struct node_report *const *all = host_reports_all(parts->reports, &n);
     const char *host = json_string_value(json_object_get(request, "host"));
     json_t *list = json_array();
-    int64_t now = daemon_now();
+    int64_t now = microseconds_now(CLOCK_REALTIME);
     for (uint32_t i = 0; i < n; i++)
         if (host == NULL || fab_same_host(all[i]->report.host, host))
-            json_array_append_new(list, about_node(daemon->publisher, all[i], now));
+            json_array_append_new(list, about_node(parts->publisher, all[i], now));
     connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "nodes", list));
 }
 
@@ -94,11 +94,11 @@ struct forgotten {
     const char *swept, *reports;
 };
 
-static int choose_forgotten(const struct daemon *daemon, const char *host, struct forgotten *out,
+static int choose_forgotten(const struct ops_parts *parts, const char *host, struct forgotten *out,
                             struct fab_err *err)
 {
-    const struct fab_host_choice swept = publisher_choose_host(daemon->publisher, host);
-    const struct fab_host_choice reports = host_reports_choose(daemon->nodes, host);
+    const struct fab_host_choice swept = publisher_choose_host(parts->publisher, host);
+    const struct fab_host_choice reports = host_reports_choose(parts->reports, host);
     const bool two = swept.host != NULL && reports.host != NULL && !fab_same_host(swept.host, reports.host);
     *out = (struct forgotten){swept.host, reports.host};
     if (swept.exact && (two || reports.several))
@@ -115,22 +115,23 @@ void control_op_forget(struct connection *connection, json_t *request)
 {
     struct fab_err err = {""};
     struct forgotten names;
-    if (!control_allowed(connection, "forget"))
+    if (!connection_allowed(connection, "forget"))
         return;
     const char *host = request_text(connection, request, "forget", "host");
     if (host == NULL)
         return;
     bool there = false;
-    struct daemon *daemon = connection->control->owner;
-    int rc = choose_forgotten(daemon, host, &names, &err);
+    const struct ops_parts *parts = connection->control->owner;
+    int rc = choose_forgotten(parts, host, &names, &err);
     if (rc != PMIXFAB_OK) {
         connection_fail(connection, rc, "%s", err.text);
         return;
     }
-    rc = host_reports_forget(daemon->nodes, names.reports != NULL ? names.reports : host, &err);
-    const bool is_switch = names.swept == NULL && publisher_has_switch(daemon->publisher, host);
-    uint32_t retired =
-        names.swept == NULL && !is_switch ? 0 : daemon_forget(daemon, is_switch ? host : names.swept, &there);
+    rc = host_reports_forget(parts->reports, names.reports != NULL ? names.reports : host, &err);
+    const bool is_switch = names.swept == NULL && publisher_has_switch(parts->publisher, host);
+    uint32_t retired = names.swept == NULL && !is_switch
+                           ? 0
+                           : scheduler_forget(parts->scheduler, is_switch ? host : names.swept, &there);
     if (rc == PMIXFAB_ERR_NOTFOUND && retired == 0 && is_switch) {
         connection_fail(connection, PMIXFAB_ERR_CONFLICT, "forget: %s is a switch that the last sweep saw",
                         host);
@@ -221,8 +222,9 @@ static void end_asking(struct asking *asking)
 /* The rest is a sweep, which is also what publishes the delivery. */
 static void sweep_now(struct connection *connection, bool accept_partial, const char *progress)
 {
+    const struct ops_parts *parts = connection->control->owner;
     connection_send(connection, json_pack("{s:s}", "progress", progress));
-    connection_wait(connection, daemon_refresh(connection->control->owner, NULL, accept_partial));
+    connection_wait(connection, scheduler_refresh(parts->scheduler, NULL, accept_partial));
     connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
 }
 
@@ -256,19 +258,19 @@ void ops_host_heard(const char *host, void *cbdata)
     }
 }
 
-void control_request_scan(const struct daemon *daemon, const char *host)
+void control_request_scan(const struct ops_parts *parts, const char *host)
 {
-    const char *known = host_reports_choose(daemon->nodes, host).host;
+    const char *known = host_reports_choose(parts->reports, host).host;
     ingest_request_scan(known != NULL ? known : host);
 }
 
 void control_refresh_node(struct connection *connection, const char *host, bool accept_partial)
 {
-    const struct daemon *daemon = connection->control->owner;
+    const struct ops_parts *parts = connection->control->owner;
     const struct timeval limit = {.tv_sec = NODE_SECONDS};
-    const char *known = host_reports_choose(daemon->nodes, host).host;
+    const char *known = host_reports_choose(parts->reports, host).host;
     /* This host is looked at beside each sweep. */
-    if (fab_same_host(host, daemon->config->host)) {
+    if (fab_same_host(host, parts->config->host)) {
         sweep_now(connection, accept_partial, "looking");
         return;
     }

@@ -1,10 +1,12 @@
-/* metrics.c - what the scheduler's fabricd tells. One function a subject: put what is new beside its kind. */
-#include "fabricd/operator/ops_metrics.h"
-
+/* ops_metrics.c - what the scheduler's fabricd tells. One function a subject: put what is new beside its
+ * kind. */
 #include <stdlib.h>
 
 #include "fabricd/metrics/counters.h"
-#include "fabricd/scheduler/state.h"
+#include "fabricd/metrics/metrics.h"
+#include "fabricd/operator/ops.h"
+#include "fabricd/publish/publish.h"
+#include "fabricd/scheduler/scheduler.h"
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/store/store.h"
@@ -18,7 +20,7 @@ static double microseconds_to_seconds(int64_t microseconds)
     return (double)microseconds / 1e6;
 }
 
-static void about_publishing(FILE *out, const struct daemon_status *s)
+static void about_publishing(FILE *out, const struct scheduler_status *s)
 {
     metrics_one(out, "fabricd_generation", GAUGE, "Number of the newest published change.",
                 (double)s->generation);
@@ -34,7 +36,7 @@ static void about_publishing(FILE *out, const struct daemon_status *s)
                        (double)counted_changes(kind));
 }
 
-static void about_sweeps(FILE *out, const struct daemon_status *s)
+static void about_sweeps(FILE *out, const struct scheduler_status *s)
 {
     metrics_family(out, "fabricd_sweeps_total", COUNTER, "Sweeps of the fabric, by how they ended.");
     metrics_sample(out, "fabricd_sweeps_total", "result", "ok", (double)counted(COUNT_SWEEPS_OK));
@@ -83,7 +85,7 @@ static void about_planes(FILE *out)
     served_set_put(set);
 }
 
-static void about_nodes(FILE *out, const struct daemon_status *s)
+static void about_nodes(FILE *out, const struct scheduler_status *s)
 {
     static const struct {
         int code;
@@ -144,20 +146,20 @@ static void about_hooks(FILE *out)
 
 char *metrics_of_scheduler(const void *owner)
 {
-    struct daemon *daemon = (struct daemon *)owner;
-    struct daemon_status status;
+    const struct ops_parts *parts = owner;
+    struct scheduler_status status;
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         return NULL;
-    daemon_status(daemon, &status);
+    scheduler_status(parts->scheduler, &status);
     metrics_of_both(out, "scheduler");
     about_publishing(out, &status);
     about_sweeps(out, &status);
     about_planes(out);
     about_nodes(out, &status);
-    about_store(out, publisher_store(daemon->publisher));
+    about_store(out, publisher_store(parts->publisher));
     about_hooks(out);
     if (fclose(out) == 0)
         return text;
@@ -165,23 +167,8 @@ char *metrics_of_scheduler(const void *owner)
     return NULL;
 }
 
-static void metrics_answer(struct connection *connection, char *text)
-{
-    if (text == NULL)
-        connection_fail(connection, PMIXFAB_ERR_NOMEM, "metrics: out of memory");
-    else
-        connection_send(connection, json_pack("{s:b, s:s}", "ok", 1, "text", text));
-    free(text);
-}
-
 void control_op_metrics(struct connection *connection, json_t *request)
 {
     (void)request;
-    metrics_answer(connection, metrics_of_scheduler(connection->control->owner));
-}
-
-void node_op_metrics(struct connection *connection, json_t *request)
-{
-    (void)request;
-    metrics_answer(connection, metrics_of_node(connection->control->owner));
+    connection_send_metrics(connection, metrics_of_scheduler(connection->control->owner));
 }

@@ -59,8 +59,8 @@ fabricd:
     serving     libpmixfab topo/base topo/inventory topo/snapshot topo/api util
     process     libpmixfab topo/base util config
     policy      libpmixfab topo/base topo/inventory topo/diff topo/join util store
-    control     libpmixfab topo/base topo/report util config metrics
-    jobs        libpmixfab topo/base topo/diff util config metrics store process control
+    control     libpmixfab topo/base topo/report util config metrics serving
+    jobs        libpmixfab topo/base topo/diff util config metrics store serving process control
     discovery   libpmixfab topo/base topo/inventory topo/report probes/core util config process
     server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/relay util config
                 serving
