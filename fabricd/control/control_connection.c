@@ -71,7 +71,7 @@ static bool is_user(const struct connection *connection, const char *name)
     return user != NULL && user->pw_uid == connection->uid;
 }
 
-bool connection_may_change(const struct connection *connection)
+static bool connection_may_change(const struct connection *connection)
 {
     const struct config *config = connection->control->config;
     if (connection->uid == 0 || connection->uid == geteuid())

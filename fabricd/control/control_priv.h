@@ -59,8 +59,8 @@ struct control {
     struct event *resume; /* goes on listening after a pause */
     struct connection *connections;
     unsigned n_connections;
-    time_t told_full; /* when the log said last that there is no place; 0: never */
-    json_t *events;   /* array of the latest */
+    int64_t told_full; /* when the log said last that there is no place; 0: never */
+    json_t *events;    /* array of the latest */
     char path[108];
 };
 
@@ -72,10 +72,8 @@ void connection_fail(struct connection *connection, int code, const char *fmt, .
 /* The answer to `metrics`; frees the text. */
 void connection_send_metrics(struct connection *connection, char *text);
 
-/* Root, the daemon's own user, and the configured administrators. The kernel named the caller. */
-bool connection_may_change(const struct connection *connection);
-
-/* True where the caller may change things; else that is answered. */
+/* True where the caller may change things: root, the daemon's own user, and the configured administrators.
+ * The kernel named the caller. Else that is answered. */
 bool connection_allowed(struct connection *connection, const char *op);
 
 /* These, and the user of the nodes. */

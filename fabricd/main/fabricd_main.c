@@ -9,7 +9,7 @@
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/node/deliver_child.h"
-#include "fabricd/node/node_main.h"
+#include "fabricd/node/node.h"
 #include "fabricd/process/process.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/util/log.h"

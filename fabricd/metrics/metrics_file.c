@@ -10,8 +10,9 @@
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 
-#define LATER_S 15
+#define LATER_MS 15000
 
 struct metrics_file {
     const char *path;
@@ -30,11 +31,10 @@ static void on_count(void *arg)
 
 static void on_arm(evutil_socket_t fd, short what, void *arg)
 {
-    const struct timeval later = {.tv_sec = LATER_S};
     struct metrics_file *file = arg;
     (void)fd, (void)what;
     if (!event_pending(file->timer, EV_TIMEOUT, NULL))
-        event_add(file->timer, &later);
+        loop_after(file->timer, LATER_MS);
 }
 
 static void metrics_file_on_timeout(evutil_socket_t fd, short what, void *arg)
@@ -90,9 +90,7 @@ void metrics_file_free(struct metrics_file *file)
     if (file == NULL)
         return;
     count_listen(NULL, NULL);
-    if (file->arm != NULL)
-        event_free(file->arm);
-    if (file->timer != NULL)
-        event_free(file->timer);
+    loop_event_free(file->arm);
+    loop_event_free(file->timer);
     free(file);
 }

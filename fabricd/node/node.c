@@ -31,10 +31,9 @@ void node_status(const struct node *node, struct node_status *out)
 
 void node_scan_soon(struct node *node)
 {
-    const struct timeval now = {0};
     node->again = true;
     if (node->scan == NULL)
-        event_add(node->timer, &now);
+        loop_after(node->timer, 0);
 }
 
 uint64_t node_scan(struct node *node)
@@ -134,12 +133,10 @@ void node_on_scan_request(void *arg)
 
 static void node_wait_for_next(struct node *node)
 {
-    struct timeval interval = {.tv_sec = node->config->interval};
     if (node->again)
-        interval.tv_sec = 0;
-    else if (node->config->interval == 0 || node->config->once)
-        return;
-    event_add(node->timer, &interval);
+        loop_after(node->timer, 0);
+    else if (node->config->interval != 0 && !node->config->once)
+        loop_after(node->timer, node->config->interval * 1000ll);
 }
 
 /* A scan that came to nothing. */

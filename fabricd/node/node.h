@@ -1,12 +1,21 @@
-/* node.h - what the control socket asks of the node. Times are microseconds since 1970, 0: none. */
+/*
+ * node.h - the room of the role node: fabricd on a compute node looks at its host, delivers to the scheduler,
+ * mirrors what that publishes, and serves the programs of its host.
+ */
 #ifndef FABRICD_NODE_H
 #define FABRICD_NODE_H
 
 #include "fabricd/config/config.h"
 #include "fabricd/node/node_deliver.h"
 
+/* The whole program in this role, after the options; its exit status. */
+int node_run(const struct config *config);
+
 struct node;
 
+/* ---- for its control socket and its metrics ---- */
+
+/* Times are microseconds since 1970, 0: none. */
 struct node_status {
     struct deliver_status deliver;
     uint64_t generation; /* of what is served */

@@ -1,5 +1,4 @@
-#include "fabricd/node/node_control.h"
-
+/* node_control.c - what can be asked on a node's control socket. */
 #include <stdio.h>
 #include <unistd.h>
 

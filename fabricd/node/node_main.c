@@ -1,13 +1,10 @@
-#include "fabricd/node/node_main.h"
-
+/* node_main.c - the role node: its parts, made and ended. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/node/node_control.h"
 #include "fabricd/node/node_priv.h"
-#include "fabricd/node/node_server.h"
 #include "fabricd/process/process.h"
 #include "fabricd/server/server.h"
 #include "fabricd/server/subscribers.h"
@@ -39,8 +36,7 @@ static void node_stop(struct node *node)
     loop_queue_free(node->queue);
     deliver_free(node->deliver);
     mirror_free(node->mirror);
-    if (node->timer != NULL)
-        event_free(node->timer);
+    loop_event_free(node->timer);
     served_swap(NULL);
     loop_free(&node->loop);
     process_unlock();

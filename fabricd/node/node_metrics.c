@@ -3,7 +3,7 @@
 
 #include "fabricd/metrics/counters.h"
 #include "fabricd/metrics/metrics.h"
-#include "fabricd/node/node_control.h"
+#include "fabricd/node/node_priv.h"
 
 char *metrics_of_node(const void *owner)
 {

@@ -9,6 +9,7 @@
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 #include "pmix/values/info.h"
 
 #define FETCH_MS 60000 /* a large fabric's snapshot, while a thousand nodes fetch it */
@@ -343,9 +344,7 @@ void mirror_news(struct mirror *m, const struct relay_news *news)
         return;
     uint32_t chance;
     evutil_secure_rng_get_bytes(&chance, sizeof(chance));
-    unsigned ms = m->config->once ? 0 : chance % (m->config->mirror_delay_ms + 1);
-    const struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
-    event_add(m->start, &delay);
+    loop_after(m->start, m->config->once ? 0 : chance % (m->config->mirror_delay_ms + 1));
 }
 
 void mirror_lost(struct mirror *m)

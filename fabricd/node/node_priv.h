@@ -2,7 +2,9 @@
 #ifndef FABRICD_NODE_NODE_PRIV_H
 #define FABRICD_NODE_NODE_PRIV_H
 
-#include "fabricd/control/control.h"
+#include <pmix_server.h>
+
+#include "fabricd/control/control_priv.h"
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/node/node.h"
@@ -50,5 +52,24 @@ void node_on_upload(int code, const char *reason, void *node);
 void node_on_scan_request(void *node);
 void node_on_device(void *node);
 void node_on_timeout(evutil_socket_t fd, short what, void *node);
+
+/* ---- what node_main.c hands to the servers ---- */
+
+/*
+ * What the PMIx server answers to the programs of this host (node_server.c): fabric requests and queries are
+ * handed on to the scheduler; where that does not answer, the mirror does. Other servers of this host may
+ * relay to the node instead of the scheduler: they are answered from the mirror. Called on the PMIx library's
+ * thread.
+ */
+extern pmix_server_module_t node_module;
+
+/* On the control socket (docs/control.md); their owner is a struct node. */
+extern const struct control_op node_control_ops[];
+
+/* What came of a scan and its delivery, for those who wait for it. */
+void node_control_scanned(const struct node *node, uint64_t number, int code, const char *reason);
+
+/* For `metrics`, and the metrics file. (a metrics_fn) */
+char *metrics_of_node(const void *node);
 
 #endif

@@ -1,8 +1,8 @@
-#include "fabricd/node/node_server.h"
-
+/* node_server.c - what a node's PMIx server answers. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/node/node_priv.h"
 #include "fabricd/node/node_questions.h"
 #include "fabricd/server/answers.h"
 #include "fabricd/server/relayed_requests.h"

@@ -12,10 +12,11 @@
 #include "fabricd/scheduler/scheduler.h"
 #include "fabricd/util/base64.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"
 #include "topo/join/join.h"
 
-#define NODE_SECONDS 10 /* so long may a node take to look and deliver */
+#define NODE_MS 10000 /* so long may a node take to look and deliver */
 
 /* A string of the request; where it is none, that is answered. */
 static const char *request_text(struct connection *connection, json_t *request, const char *op,
@@ -267,7 +268,6 @@ void control_request_scan(const struct ops_parts *parts, const char *host)
 void control_refresh_node(struct connection *connection, const char *host, bool accept_partial)
 {
     const struct ops_parts *parts = connection->control->owner;
-    const struct timeval limit = {.tv_sec = NODE_SECONDS};
     const char *known = host_reports_choose(parts->reports, host).host;
     /* This host is looked at beside each sweep. */
     if (fab_same_host(host, parts->config->host)) {
@@ -289,7 +289,7 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
     asking->accept_partial = accept_partial;
     asking->pending.gone = scan_on_caller_gone;
     DL_APPEND(all_asking, asking);
-    event_add(asking->limit, &limit);
+    loop_after(asking->limit, NODE_MS);
     connection_later(connection, &asking->pending);
     connection_send(connection, json_pack("{s:s}", "progress", "the host is asked to look"));
 }

@@ -14,6 +14,7 @@
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"
 
 #define TRIES 3 /* so often something is published meanwhile */
@@ -40,8 +41,7 @@ static void verify_stop(void)
 {
     sweep_cancel(verifying.sweep);
     verifying.sweep = NULL;
-    if (verifying.tick != NULL)
-        event_free(verifying.tick);
+    loop_event_free(verifying.tick);
     verifying.tick = NULL;
 }
 
@@ -145,12 +145,11 @@ static void verify_on_swept(struct sweep_result *result, void *arg)
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
-    const struct timeval pause = {.tv_sec = SCHEDULER_PROGRESS};
     struct asking *asking, *next;
     char text[SCHEDULER_PROGRESS_TEXT];
     (void)fd, (void)what, (void)arg;
     scheduler_progress_text(verifying.parts->scheduler, verifying.since, text);
-    event_add(verifying.tick, &pause);
+    loop_after(verifying.tick, SCHEDULER_PROGRESS_MS);
     DL_FOREACH_SAFE(verifying.asking, asking, next)
     {
         connection_send(asking->pending.connection, json_pack("{s:s}", "progress", text));
@@ -159,14 +158,13 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
 static int verify_start(const struct ops_parts *parts, struct fab_err *err)
 {
-    const struct timeval first = {.tv_sec = SCHEDULER_FIRST_PROGRESS};
     verifying.parts = parts;
     verifying.tries = 0;
     verifying.since = microseconds_now(CLOCK_REALTIME);
     verifying.tick = evtimer_new(parts->base, on_tick, NULL);
     if (verifying.tick == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    event_add(verifying.tick, &first);
+    loop_after(verifying.tick, SCHEDULER_FIRST_PROGRESS_MS);
     return verify_begin(err);
 }
 

@@ -11,18 +11,17 @@
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
 
-#define DIRTY_RETRY_ROUNDS 5 /* seconds after a sweep of what was dirty that failed */
+#define DIRTY_RETRY_MS 5000 /* after a sweep of what was dirty that failed */
 
 uint64_t scheduler_refresh(struct scheduler *d, const char *sw, bool accept_partial)
 {
-    const struct timeval now = {0};
     if (sw != NULL) {
         notices_ask(d, sw);
     } else {
         d->pending_round = true;
         d->pending_accept |= accept_partial;
         if (!d->round)
-            event_add(d->timer, &now);
+            loop_after(d->timer, 0);
     }
     return d->number + 1;
 }
@@ -31,24 +30,22 @@ uint64_t scheduler_refresh(struct scheduler *d, const char *sw, bool accept_part
 
 static void round_wait_for_next(struct scheduler *d)
 {
-    struct timeval interval = {.tv_sec = d->config->interval};
+    int64_t wait = d->config->interval * 1000ll;
     if (d->config->once) {
         event_base_loopbreak(d->base);
         return;
     }
     if (d->pending_round)
-        interval.tv_sec = 0;
+        wait = 0;
     monitoring_round_ended(d);
     if (d->part && d->status.code != PMIXFAB_OK && !d->pending_round) {
         /* What was dirty is not lost: soon it is swept with everything else. */
-        if (interval.tv_sec == 0 || interval.tv_sec > DIRTY_RETRY_ROUNDS)
-            interval.tv_sec = DIRTY_RETRY_ROUNDS;
-        event_add(d->timer, &interval);
+        loop_after(d->timer, wait == 0 || wait > DIRTY_RETRY_MS ? DIRTY_RETRY_MS : wait);
         return;
     }
     if (!d->pending_round && (d->config->interval == 0 || event_pending(d->timer, EV_TIMEOUT, NULL)))
         return; /* a round of what was dirty does not put off the next one of everything */
-    event_add(d->timer, &interval);
+    loop_after(d->timer, wait);
 }
 
 /* The text goes to people and into JSON: what is not printable ASCII does not. */
@@ -96,25 +93,23 @@ void scheduler_progress_text(const struct scheduler *d, int64_t since, char text
 static void round_on_progress(evutil_socket_t fd, short what, void *arg)
 {
     struct scheduler *d = arg;
-    const struct timeval pause = {.tv_sec = SCHEDULER_PROGRESS};
     char text[SCHEDULER_PROGRESS_TEXT];
     (void)fd, (void)what;
     scheduler_progress_text(d, d->round_began, text);
-    event_add(d->progress, &pause);
+    loop_after(d->progress, SCHEDULER_PROGRESS_MS);
     control_progress(d->control, text);
 }
 
 /* Without memory for it nobody is told. */
 static void progress_begin(struct scheduler *d)
 {
-    const struct timeval first = {.tv_sec = SCHEDULER_FIRST_PROGRESS};
     d->round_began = microseconds_now(CLOCK_REALTIME);
     if (d->control == NULL)
         return;
     if (d->progress == NULL)
         d->progress = evtimer_new(d->base, round_on_progress, d);
     if (d->progress != NULL)
-        event_add(d->progress, &first);
+        loop_after(d->progress, SCHEDULER_FIRST_PROGRESS_MS);
 }
 
 static void progress_end(struct scheduler *d)
@@ -275,8 +270,7 @@ void round_cancel(struct scheduler *d)
 {
     sweep_cancel(d->sweep);
     host_scan_cancel(d->look);
-    if (d->progress != NULL)
-        event_free(d->progress);
+    loop_event_free(d->progress);
     d->progress = NULL;
     fab_inventory_destroy(&d->swept.inv);
 }

@@ -21,9 +21,7 @@ static void round_schedule(struct scheduler *d)
     const int64_t when = d->scope_asked ? 0 : debounce_when(&d->debounce), now = round_clock_ms();
     if (when < 0)
         return;
-    const int64_t wait = when > now ? when - now : 0;
-    const struct timeval limit = {.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000};
-    event_add(d->monitor_timer, &limit);
+    loop_after(d->monitor_timer, when > now ? when - now : 0);
 }
 
 /* A look has found something. */
@@ -71,8 +69,7 @@ int monitoring_start(struct scheduler *d, event_callback_fn due, struct fab_err 
 void monitoring_stop(struct scheduler *d)
 {
     monitor_free(d->monitor);
-    if (d->monitor_timer != NULL)
-        event_free(d->monitor_timer);
+    loop_event_free(d->monitor_timer);
     dirty_switches_free(&d->dirty);
     free(d->last);
 }

@@ -137,13 +137,12 @@ void publish_round(struct scheduler *d)
 
 void publish_reports(struct scheduler *d)
 {
-    const struct timeval quiet = {.tv_sec = 1};
     struct fab_err err = {""};
     struct publication *publication = NULL;
     publish_retain_memory(true);
     d->reports_due = false; /* so that what fails is tried again at the next occasion, not at once */
     int rc = round_prepare(d, NULL, &publication, NULL, &err);
-    event_add(d->trim, &quiet);
+    loop_after(d->trim, 1000);
     if (rc != PMIXFAB_OK) {
         log_error("reports: %s", err.text);
     } else if (publication != NULL) {

@@ -54,6 +54,5 @@ int round_timers_start(struct scheduler *d, struct fab_err *err)
 
 void round_timers_stop(struct scheduler *d)
 {
-    if (d->retain_timer != NULL)
-        event_free(d->retain_timer);
+    loop_event_free(d->retain_timer);
 }

@@ -97,6 +97,5 @@ void scheduler_free_events(struct scheduler *d)
 {
     struct event *events[] = {d->timer, d->decide, d->trim};
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-        if (events[i] != NULL)
-            event_free(events[i]);
+        loop_event_free(events[i]);
 }

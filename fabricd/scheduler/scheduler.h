@@ -43,10 +43,10 @@ uint64_t scheduler_refresh(struct scheduler *scheduler, const char *sw, bool acc
 /* As publisher_forget(), now. */
 uint32_t scheduler_forget(struct scheduler *scheduler, const char *name, bool *there);
 
-/* "sweeping for 4 s; the last sweep took 8.1 s": after so many seconds, and then each time after so many. */
-#define SCHEDULER_FIRST_PROGRESS 2
-#define SCHEDULER_PROGRESS       5
-#define SCHEDULER_PROGRESS_TEXT  96
+/* "sweeping for 4 s; the last sweep took 8.1 s": after so long, and then each time after so long. */
+#define SCHEDULER_FIRST_PROGRESS_MS 2000
+#define SCHEDULER_PROGRESS_MS       5000
+#define SCHEDULER_PROGRESS_TEXT     96
 void scheduler_progress_text(const struct scheduler *scheduler, int64_t since,
                              char text[SCHEDULER_PROGRESS_TEXT]);
 

@@ -23,6 +23,7 @@
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
+#include "fabricd/util/loop.h"
 
 struct scheduler {
     const struct config *config;

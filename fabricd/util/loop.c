@@ -35,8 +35,7 @@ int loop_new(struct loop *loop)
 void loop_free(struct loop *loop)
 {
     for (size_t i = 0; i < 3; i++)
-        if (loop->signals[i] != NULL)
-            event_free(loop->signals[i]);
+        loop_event_free(loop->signals[i]);
     if (loop->base != NULL)
         event_base_free(loop->base);
 }
