@@ -18,19 +18,13 @@
 
 struct hooks;
 
-/* What was published. */
-struct hook_news {
-    uint64_t generation;
-    int64_t published; /* microseconds since 1970 */
-    const struct event_plane *planes;
-    uint32_t n;
-};
-
 /* config->hook may be empty: then hooks_tell() does nothing. The changes are read from the store. */
 int hooks_new(struct event_base *base, const struct config *config, struct store *store, struct hooks **out,
               struct fab_err *err);
 void hooks_free(struct hooks *hooks); /* NULL allowed; kills the one that runs */
 
-void hooks_tell(struct hooks *hooks, const struct hook_news *news); /* copied */
+/* What was published, and when (microseconds since 1970). The planes are copied. */
+void hooks_tell(struct hooks *hooks, uint64_t generation, int64_t published, const struct event_plane *planes,
+                uint32_t n);
 
 #endif

@@ -23,9 +23,6 @@ void node_status(const struct node *node, struct node_status *out)
     out->generation = set == NULL ? 0 : set->generation;
     out->published = set == NULL ? 0 : set->published;
     out->scanning = node->scan != NULL;
-    out->interval = node->config->interval;
-    out->host = node->config->host;
-    out->scheduler = node->config->scheduler;
     served_set_put(set);
 }
 

@@ -21,11 +21,10 @@ struct node_status {
     uint64_t generation; /* of what is served */
     int64_t published, stale_since, last_scan;
     double scan_ms;
-    unsigned probes, probes_failed, interval;
+    unsigned probes, probes_failed;
     bool connected, stale, scanning;
     char stale_reason[480];
     char probe_error[480]; /* of the first probe that failed in the last scan; "" */
-    const char *host, *scheduler;
 };
 void node_status(const struct node *node, struct node_status *out);
 

@@ -21,32 +21,33 @@ static const struct ops_parts *parts_of(const struct connection *connection)
 }
 
 /* What happens between sweeps. */
-static json_t *light_sweep_status(const struct scheduler_status *s)
+static json_t *light_sweep_status(const struct scheduler_status *s, unsigned seconds)
 {
-    return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "light_sweep", (int)s->look, "light_sweeps",
+    return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "light_sweep", (int)seconds, "light_sweeps",
                      (json_int_t)s->monitor.light_sweeps, "light_sweeps_dirty", (json_int_t)s->monitor.dirty,
                      "light_sweep_ms", s->monitor.poll_ms, "monitoring",
                      s->light_sweeps ? json_boolean(s->monitor.monitoring) : json_null(), "dirty_since",
-                     control_time(s->dirty_since), "missing", (json_int_t)s->missing, "flapping",
-                     (json_int_t)s->suppressed + s->suppressed_switches);
+                     control_time(s->dirty_since), "missing", (json_int_t)s->waits.missing, "flapping",
+                     (json_int_t)s->waits.suppressed + s->waits.suppressed_switches);
 }
 
 static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
+    const struct config *config = parts_of(connection)->config;
     struct scheduler_status s;
     (void)request;
     scheduler_status(parts_of(connection)->scheduler, &s);
     json_t *answer = json_pack(
         "{s:b, s:b, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:b, s:o, "
         "s:f, s:i}",
-        "ok", 1, "daemon", 1, "role", "scheduler", "host", s.host, "pid", (int)getpid(), "version",
+        "ok", 1, "daemon", 1, "role", "scheduler", "host", config->host, "pid", (int)getpid(), "version",
         pmixfab_version(), "uri", server_uri(), "generation", (json_int_t)s.generation, "published",
         control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
         "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial", s.partial, "nodes",
         (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
         (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
-        s.sweep_ms, "interval", (int)s.interval);
-    if (answer != NULL && json_object_update_new(answer, light_sweep_status(&s)) != 0) {
+        s.sweep_ms, "interval", (int)config->interval);
+    if (answer != NULL && json_object_update_new(answer, light_sweep_status(&s, config->look)) != 0) {
         json_decref(answer);
         answer = NULL;
     }

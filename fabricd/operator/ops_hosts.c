@@ -133,16 +133,11 @@ void control_op_forget(struct connection *connection, json_t *request)
     uint32_t retired = names.swept == NULL && !is_switch
                            ? 0
                            : scheduler_forget(parts->scheduler, is_switch ? host : names.swept, &there);
-    if (rc == PMIXFAB_ERR_NOTFOUND && retired == 0 && is_switch) {
-        connection_fail(connection, PMIXFAB_ERR_CONFLICT, "forget: %s is a switch that the last sweep saw",
-                        host);
-        return;
-    }
-    if (rc == PMIXFAB_ERR_NOTFOUND && retired == 0 && there) {
-        connection_fail(connection, PMIXFAB_ERR_CONFLICT,
-                        "forget: %s is there: the last sweep saw it, and it reports nothing", host);
-        return;
-    }
+    if (rc == PMIXFAB_ERR_NOTFOUND && is_switch)
+        rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT, "forget: %s is a switch that the last sweep saw", host);
+    else if (rc == PMIXFAB_ERR_NOTFOUND && there)
+        rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT,
+                      "forget: %s is there: the last sweep saw it, and it reports nothing", host);
     if (rc != PMIXFAB_OK && retired == 0) {
         connection_fail(connection, rc, "%s", err.text);
         return;

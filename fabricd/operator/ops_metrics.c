@@ -56,11 +56,12 @@ static void about_sweeps(FILE *out, const struct scheduler_status *s)
     metrics_one(out, "fabricd_unnamed_hcas", GAUGE, "HCAs that go by their GUID.", s->unnamed);
     metrics_one(out, "fabricd_missing_hcas", GAUGE,
                 "HCAs that are not seen, or not with all cables, and keep their places for a while.",
-                s->missing);
+                s->waits.missing);
     metrics_one(out, "fabricd_suppressed_cables", GAUGE, "Cables that flap and are suppressed.",
-                s->suppressed);
+                s->waits.suppressed);
     metrics_one(out, "fabricd_suppressed_switches", GAUGE,
-                "Switches that flap and are suppressed with all of their cables.", s->suppressed_switches);
+                "Switches that flap and are suppressed with all of their cables.",
+                s->waits.suppressed_switches);
 }
 
 static void about_planes(FILE *out)

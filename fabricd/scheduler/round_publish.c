@@ -39,11 +39,8 @@ static void round_send_events(struct scheduler *d, bool pending, events_done_fn 
 static void after_updated(void *arg)
 {
     struct scheduler *d = arg;
-    const struct hook_news news = {.generation = d->publication->generation,
-                                   .published = d->status.published,
-                                   .planes = d->publication->planes,
-                                   .n = d->publication->n};
-    hooks_tell(d->hooks, &news);
+    const struct publication *p = d->publication;
+    hooks_tell(d->hooks, p->generation, d->status.published, p->planes, p->n);
     trim_soon(d->trimmer);
     publication_free(d->publication);
     d->publication = NULL;

@@ -8,20 +8,13 @@ void scheduler_status(const struct scheduler *d, struct scheduler_status *out)
 {
     *out = d->status;
     out->sweeping = d->round;
-    out->interval = d->config->interval;
-    out->host = d->config->host;
-    out->look = d->config->look;
     out->light_sweeps = d->monitor != NULL;
     out->monitor = (struct monitor_status){0};
     if (out->light_sweeps)
         monitor_status(d->monitor, &out->monitor);
     out->dirty_since = monitoring_since(d);
     host_reports_all(d->nodes, &out->nodes);
-    struct publisher_waits waits;
-    publisher_waits(d->publisher, &waits);
-    out->missing = waits.missing;
-    out->suppressed = waits.suppressed;
-    out->suppressed_switches = waits.suppressed_switches;
+    publisher_waits(d->publisher, &out->waits);
 }
 
 uint32_t scheduler_forget(struct scheduler *d, const char *host, bool *there)

@@ -17,19 +17,15 @@ struct scheduler_status {
     int64_t published, stale_since, last_sweep;
     double sweep_ms, publish_s; /* publish_s: from the finished sweep to the files in place */
     uint32_t dangling, unnamed, inactive;
-    uint32_t nodes;                           /* how many report */
-    uint32_t missing;                         /* HCAs that keep their places, or ports of theirs */
-    uint32_t suppressed, suppressed_switches; /* cables that flap; switches that do, with all of theirs */
+    uint32_t nodes; /* how many report */
+    struct publisher_waits waits;
     bool stale, partial, sweeping;
-    unsigned interval;
-    unsigned look;     /* seconds between light sweeps, 0: none */
     bool light_sweeps; /* light sweeps are configured, and there is a probe that can */
     struct monitor_status monitor;
     int64_t dirty_since; /* what waits for its sweep, microseconds since 1970; 0: nothing does */
     char stale_reason[480];
     int code;                       /* of the last sweep */
     struct sweep_findings findings; /* of that */
-    const char *host;               /* this one, as nodes know hosts */
 };
 void scheduler_status(const struct scheduler *scheduler, struct scheduler_status *out);
 
