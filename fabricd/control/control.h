@@ -1,8 +1,9 @@
 /*
- * control.h - the control socket: JSON lines from fabricctl (docs/control.md).
+ * control.h - the room of the control socket: JSON lines from fabricctl (docs/control.md), who sends them,
+ * and the answers. What can be asked is the roles'.
  */
-#ifndef FABRICD_CONTROL_H
-#define FABRICD_CONTROL_H
+#ifndef FABRICD_CONTROL_CONTROL_H
+#define FABRICD_CONTROL_CONTROL_H
 
 #include <event2/event.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * One at a time, in order. While one runs further generations wait, the oldest are left out when there are
  * too many. Nothing waits for a hook, and what becomes of it is a line in the log. On the loop.
  */
-#ifndef FABRICD_HOOK_H
-#define FABRICD_HOOK_H
+#ifndef FABRICD_JOBS_HOOK_H
+#define FABRICD_JOBS_HOOK_H
 
 #include <event2/event.h>
 

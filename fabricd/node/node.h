@@ -2,8 +2,8 @@
  * node.h - the room of the role node: fabricd on a compute node looks at its host, delivers to the scheduler,
  * mirrors what that publishes, and serves the programs of its host.
  */
-#ifndef FABRICD_NODE_H
-#define FABRICD_NODE_H
+#ifndef FABRICD_NODE_NODE_H
+#define FABRICD_NODE_NODE_H
 
 #include "fabricd/config/config.h"
 #include "fabricd/node/node_deliver.h"

@@ -1,4 +1,4 @@
-/* metrics_node.c - what fabricd tells on a node. */
+/* node_metrics.c - what fabricd tells on a node. */
 #include <stdlib.h>
 
 #include "fabricd/metrics/counters.h"

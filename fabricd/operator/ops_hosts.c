@@ -191,7 +191,7 @@ void control_op_deliver(struct connection *connection, json_t *request)
         return;
     }
     free(pending);
-    count_refused(rc);
+    count(count_of_refused(rc));
     connection_fail(connection, rc, "deliver: %s", err.text);
 }
 

@@ -33,7 +33,7 @@ static void about_publishing(FILE *out, const struct scheduler_status *s)
     metrics_family(out, "fabricd_changes_total", COUNTER, "Changes published since the start, by kind.");
     for (unsigned kind = 1; kind < FAB_CHANGE_KINDS; kind++)
         metrics_sample(out, "fabricd_changes_total", "kind", fab_change_name((enum fab_change_kind)kind),
-                       (double)counted_changes(kind));
+                       (double)counted(count_of_change(kind)));
 }
 
 static void about_sweeps(FILE *out, const struct scheduler_status *s)
@@ -103,9 +103,9 @@ static void about_nodes(FILE *out, const struct scheduler_status *s)
     metrics_family(out, "fabricd_deliveries_refused_total", COUNTER,
                    "Deliveries that were refused, by reason.");
     for (int code = 0; code > -64; code--)
-        rest += counted_refused(code);
+        rest += counted(count_of_refused(code));
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-        const uint64_t refused = counted_refused(reasons[i].code);
+        const uint64_t refused = counted(count_of_refused(reasons[i].code));
         metrics_sample(out, "fabricd_deliveries_refused_total", "reason", reasons[i].name, (double)refused);
         rest -= refused;
     }
