@@ -35,8 +35,9 @@ void connection_fail(struct connection *connection, int code, const char *fmt, .
     connection_send(connection, json_pack("{s:b, s:i, s:s}", "ok", 0, "error", code, "message", message));
 }
 
-void connection_send_metrics(struct connection *connection, char *text)
+void connection_send_metrics(struct connection *connection, metrics_fn tell)
 {
+    char *text = metrics_text(tell, connection->control->owner);
     if (text == NULL)
         connection_fail(connection, PMIXFAB_ERR_NOMEM, "metrics: out of memory");
     else

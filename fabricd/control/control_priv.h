@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "fabricd/control/control.h"
+#include "fabricd/metrics/metrics.h"
 #include "fabricd/util/base64.h"
 #include "topo/report/delivery.h"
 
@@ -69,8 +70,8 @@ void connection_send(struct connection *connection, json_t *object);
 void connection_fail(struct connection *connection, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The answer to `metrics`; frees the text. */
-void connection_send_metrics(struct connection *connection, char *text);
+/* The answer to `metrics`, of the socket's owner. */
+void connection_send_metrics(struct connection *connection, metrics_fn tell);
 
 /* True where the caller may change things: root, the daemon's own user, and the configured administrators.
  * The kernel named the caller. Else that is answered. */

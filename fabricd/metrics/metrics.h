@@ -10,8 +10,11 @@
 #include <event2/event.h>
 #include <stdio.h>
 
-/* All of a role's metrics; NULL: no memory. free() it. */
-typedef char *(*metrics_fn)(const void *owner);
+/* Tells all of a role's metrics. */
+typedef void (*metrics_fn)(FILE *out, const void *owner);
+
+/* As text; NULL: no memory. free() it. */
+char *metrics_text(metrics_fn tell, const void *owner);
 
 /* ---- in pieces: metrics_text.c ---- */
 
@@ -34,7 +37,7 @@ struct metrics_file;
  * path: config->metrics_file; where it is NULL, this does nothing. Written is when metrics_write() is called,
  * and 15 s after something was counted; while nothing happens, nothing is done. PMIXFAB_ERR_NOMEM.
  */
-int metrics_file_new(struct event_base *base, const char *path, metrics_fn make, const void *owner,
+int metrics_file_new(struct event_base *base, const char *path, metrics_fn tell, const void *owner,
                      struct metrics_file **out);
 void metrics_file_free(struct metrics_file *file); /* NULL allowed; the file stays, its time tells its age */
 void metrics_write(struct metrics_file *file);     /* NULL allowed */

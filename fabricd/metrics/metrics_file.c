@@ -16,7 +16,7 @@
 
 struct metrics_file {
     const char *path;
-    metrics_fn make;
+    metrics_fn tell;
     const void *owner;
     struct event *arm, *timer;
     bool failed; /* told */
@@ -58,7 +58,7 @@ void metrics_write(struct metrics_file *file)
         return;
     event_del(file->timer);
     count_seen(); /* what is counted from here on is for the next time */
-    char *text = file->make(file->owner);
+    char *text = metrics_text(file->tell, file->owner);
     int rc = text == NULL ? ENOMEM : metrics_file_replace(file->path, text);
     if (rc != 0 && !file->failed)
         log_warning("metrics: %s: cannot be written: %s", file->path, strerror(rc));
@@ -66,14 +66,14 @@ void metrics_write(struct metrics_file *file)
     free(text);
 }
 
-int metrics_file_new(struct event_base *base, const char *path, metrics_fn make, const void *owner,
+int metrics_file_new(struct event_base *base, const char *path, metrics_fn tell, const void *owner,
                      struct metrics_file **out)
 {
     struct metrics_file *file = calloc(1, sizeof(*file));
     *out = file;
     if (file == NULL)
         return PMIXFAB_ERR_NOMEM;
-    *file = (struct metrics_file){.path = path, .make = make, .owner = owner};
+    *file = (struct metrics_file){.path = path, .tell = tell, .owner = owner};
     if (file->path == NULL)
         return PMIXFAB_OK;
     file->arm = event_new(base, -1, 0, on_arm, file);

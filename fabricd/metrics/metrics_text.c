@@ -1,10 +1,25 @@
 /* metrics_text.c - the format, and what both roles tell. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "fabricd/metrics/counters.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/util/now.h"
 #include "pmixfab.h"
+
+char *metrics_text(metrics_fn tell, const void *owner)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return NULL;
+    tell(out, owner);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
 
 void metrics_family(FILE *out, const char *name, const char *type, const char *help)
 {

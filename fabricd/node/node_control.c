@@ -68,7 +68,7 @@ static void op_refresh(struct connection *connection, json_t *request)
 static void node_op_metrics(struct connection *connection, json_t *request)
 {
     (void)request;
-    connection_send_metrics(connection, metrics_of_node(connection->control->owner));
+    connection_send_metrics(connection, metrics_of_node);
 }
 
 void node_control_scanned(const struct node *node, uint64_t number, int code, const char *reason)

@@ -70,6 +70,6 @@ extern const struct control_op node_control_ops[];
 void node_control_scanned(const struct node *node, uint64_t number, int code, const char *reason);
 
 /* For `metrics`, and the metrics file. (a metrics_fn) */
-char *metrics_of_node(const void *node);
+void metrics_of_node(FILE *out, const void *node);
 
 #endif

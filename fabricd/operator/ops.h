@@ -5,6 +5,8 @@
 #ifndef FABRICD_OPERATOR_OPS_H
 #define FABRICD_OPERATOR_OPS_H
 
+#include <stdio.h>
+
 #include "fabricd/control/control_priv.h"
 
 /* What the commands work on: the owner of the control socket. main/ hands it over. */
@@ -20,7 +22,7 @@ struct ops_parts {
 extern const struct control_op ops_of_scheduler[];
 
 /* For `metrics`, and the metrics file, of a struct ops_parts. (a metrics_fn) */
-char *metrics_of_scheduler(const void *parts);
+void metrics_of_scheduler(FILE *out, const void *parts);
 
 /* A host has delivered: for those who asked it to. (a host_reports_heard_fn) */
 void ops_host_heard(const char *host, void *cbdata);

@@ -145,15 +145,10 @@ static void about_hooks(FILE *out)
     metrics_sample(out, "fabricd_hooks_total", "result", "left-out", (double)counted(COUNT_HOOKS_DROPPED));
 }
 
-char *metrics_of_scheduler(const void *owner)
+void metrics_of_scheduler(FILE *out, const void *owner)
 {
     const struct ops_parts *parts = owner;
     struct scheduler_status status;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL)
-        return NULL;
     scheduler_status(parts->scheduler, &status);
     metrics_of_both(out, "scheduler");
     about_publishing(out, &status);
@@ -162,14 +157,10 @@ char *metrics_of_scheduler(const void *owner)
     about_nodes(out, &status);
     about_store(out, publisher_store(parts->publisher));
     about_hooks(out);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
 }
 
 void control_op_metrics(struct connection *connection, json_t *request)
 {
     (void)request;
-    connection_send_metrics(connection, metrics_of_scheduler(connection->control->owner));
+    connection_send_metrics(connection, metrics_of_scheduler);
 }
