@@ -81,7 +81,7 @@ static const struct setting settings[] = {
     {"nodes", "user", TEXT, AT(node_user)},
     {"nodes", "debounce_ms", NUMBER, AT(debounce_ms), .min = 10, .max = 60000, .initial = 500},
     {"nodes", "mirror_delay_ms", NUMBER, AT(mirror_delay_ms), .min = 0, .max = 60000, .initial = 1000},
-    {"changes", "light_sweep", NUMBER, AT(look), .min = 0, .max = 3600, .initial = 1},
+    {"changes", "light_sweep", NUMBER, AT(light_sweep), .min = 0, .max = 3600, .initial = 1},
     {"changes", "debounce", NUMBER, AT(debounce), .min = 0, .max = 3600, .initial = 2},
     {"changes", "debounce_max", NUMBER, AT(debounce_max), .min = 0, .max = 3600, .initial = 15},
     {"changes", "hook", ARGUMENTS, AT(hook)},

@@ -12,7 +12,7 @@
 #include "topo/inventory/names.h"
 #include "topo/report/report.h"
 
-/* A node looks at itself with whatever is there. */
+/* A node scans itself with the probes that are there. */
 static int default_probes(struct config *config)
 {
     int rc = PMIXFAB_OK;

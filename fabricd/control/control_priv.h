@@ -29,7 +29,7 @@ struct connection {
     bool follows;     /* gets events */
     bool ended;       /* nothing more comes from it; it goes when all is answered */
     bool closing;     /* goes when its output is written */
-    uint64_t waits;   /* for the sweep (or the look) of this number; 0: for none */
+    uint64_t waits;   /* for the sweep (or the scan) of this number; 0: for none */
     unsigned n_waits; /* requests that wait for it */
     struct pending *pendings;
     size_t max_line; /* bytes */

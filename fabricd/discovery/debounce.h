@@ -1,7 +1,7 @@
 /*
  * debounce.h - when changes that were dirty lead to a sweep.
  *
- * One change after quiet does at once. Changes that come soon after another one are gathered until it has
+ * One change after quiet does at once. Changes that come soon after another one wait until it has
  * been quiet for `quiet`, or until the first of them has waited for `debounce_max`: a storm makes few
  * generations. Times are monotonic milliseconds, given by the caller. No I/O, no timers.
  */

@@ -30,12 +30,12 @@ struct monitor {
     size_t next_size;
     struct monitor_lines lines;
     unsigned pause, good;
-    bool told; /* that it cannot look: once */
+    bool told; /* that it cannot poll: once */
 };
 
 bool monitor_wanted(const struct config *config)
 {
-    if (config->look == 0 || config->once || config->role == ROLE_NODE)
+    if (config->light_sweep == 0 || config->once || config->role == ROLE_NODE)
         return false;
     for (unsigned i = 0; i < config->probes.n; i++) {
         const struct probe *probe = probe_find(config->probes.items[i], NULL);
@@ -70,7 +70,7 @@ bool monitor_line(struct monitor_lines *lines, const char *line)
     } else if (sscanf(line, "node 0x%" SCNx64 "%c", &guid, &more) == 1) {
         if (dirty_switches_add(&lines->dirty, guid, NULL) != PMIXFAB_OK)
             lines->dirty.all = true;
-    } else if (sscanf(line, "look %" SCNu64 " %" SCNu64 "%c", &microseconds, &requests, &more) == 2) {
+    } else if (sscanf(line, "poll %" SCNu64 " %" SCNu64 "%c", &microseconds, &requests, &more) == 2) {
         status->light_sweeps++;
         status->dirty += monitor_any(&lines->dirty);
         status->requests = requests;
@@ -90,7 +90,7 @@ static void monitor_wake(struct monitor *monitor, unsigned seconds)
 /* It may take as long as a sweep, and then hangs. */
 static void watch_over(struct monitor *monitor)
 {
-    monitor_wake(monitor, monitor->config->look + monitor->config->deadline);
+    monitor_wake(monitor, monitor->config->light_sweep + monitor->config->deadline);
 }
 
 static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
@@ -151,7 +151,7 @@ static void monitor_on_child_ended(struct child_result *result, void *cbdata)
         start_next(monitor);
         return;
     }
-    if (result->code == PMIXFAB_ERR_UNSUPPORTED) { /* this inventory cannot be watched */
+    if (result->code == PMIXFAB_ERR_UNSUPPORTED) { /* this inventory cannot be monitored */
         monitor->lines.status.monitoring = false;
         log_debug("%s", result->err.text);
         return;
@@ -163,13 +163,13 @@ static void monitor_start_child(struct monitor *monitor)
 {
     const struct config *config = monitor->config;
     struct fab_err err = {""};
-    char daemon[16], look[16], smps[16], timeout[16], retries[16];
+    char daemon[16], poll[16], smps[16], timeout[16], retries[16];
     snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
-    snprintf(look, sizeof(look), "%u", config->look);
+    snprintf(poll, sizeof(poll), "%u", config->light_sweep);
     snprintf(smps, sizeof(smps), "%u", config->max_smps);
     snprintf(timeout, sizeof(timeout), "%u", config->timeout_ms);
     snprintf(retries, sizeof(retries), "%u", config->retries);
-    char *argv[CONFIG_MAX_LIST + 8] = {"fabricd", MONITOR_CHILD_OPTION, daemon, look, smps, timeout, retries};
+    char *argv[CONFIG_MAX_LIST + 8] = {"fabricd", MONITOR_CHILD_OPTION, daemon, poll, smps, timeout, retries};
     sweep_probes(config, argv + 7);
     const struct child_order order = {.what = "light sweep",
                                       .argv = argv,

@@ -39,7 +39,7 @@ static int monitor_send(const struct dirty_switches *dirty, double took)
             fprintf(out, "all %u\n", i);
     for (uint32_t i = 0; i < dirty->n; i++)
         fprintf(out, "node 0x%016" PRIx64 "\n", dirty->guids[i]);
-    fprintf(out, "look %.0f %" PRIu64 "\n", took, dirty->requests);
+    fprintf(out, "poll %.0f %" PRIu64 "\n", took, dirty->requests);
     int rc = fclose(out) == 0 ? child_write(text, size) : PMIXFAB_ERR_NOMEM;
     free(text);
     return rc;

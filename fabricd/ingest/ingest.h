@@ -61,7 +61,7 @@ int ingest_local(const void *bytes, size_t size, unsigned uid, ingest_done_fn do
 pmix_status_t ingest_scan_requests(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc,
                                    void *cbdata);
 
-/* Ask a node (NULL: every one) to look at its devices and deliver, changed or not. How many were waiting for
+/* Ask a node (NULL: every one) to scan its devices and deliver, changed or not. How many were waiting for
  * an order. On the loop. */
 unsigned ingest_request_scan(const char *host);
 

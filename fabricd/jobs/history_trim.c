@@ -27,7 +27,7 @@ struct trim {
     struct event *timer;
     uint64_t rows; /* that went since it was begun */
     bool shrinking;
-    struct clock_watch clock;
+    struct clock_trust clock;
     bool doubted; /* the clock, and it was said */
 };
 

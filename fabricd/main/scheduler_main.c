@@ -40,7 +40,7 @@ static void scheduler_on_hangup(void *arg)
 static void scheduler_stop(struct role *role)
 {
     struct scheduler *d = &role->scheduler;
-    /* What looks and sweeps may end by itself while the rest is stopped. */
+    /* What scans and sweeps may end by itself while the rest is stopped. */
     sweep_leave(d->sweep);
     monitor_leave(d->monitor);
     round_timers_stop(d);

@@ -269,7 +269,7 @@ static void accept_scan_request(const char *order, uint64_t acked, bool at_once,
         d->pause_ms = FIRST_PAUSE_MS; /* it was quiet for a while */
     if (strcmp(order, RELAY_SCAN) == 0) {
         log_info("deliver: the scheduler asks for a scan");
-        d->calls.look(d->calls.cbdata); /* a scan may fail: what it does not hold goes out without one, too */
+        d->calls.scan(d->calls.cbdata); /* a scan may fail: what it does not hold goes out without one, too */
     }
     if (news && d->sent.digest == 0 && d->status.digest != 0 && !is_told(d) && !d->status.refused) {
         log_info("deliver: the scheduler does not hold this host's report");

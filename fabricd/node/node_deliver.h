@@ -16,8 +16,8 @@ struct deliver;
 struct deliver_calls {
     /* An attempt is over. 0: acknowledged, or nothing was to be done. Others go on by themselves. */
     void (*done)(int code, const char *reason, void *cbdata);
-    /* The scheduler wants this host to be looked at. */
-    void (*look)(void *cbdata);
+    /* The scheduler wants this host to be scanned. */
+    void (*scan)(void *cbdata);
     void *cbdata;
 };
 

@@ -14,7 +14,7 @@
 #include "topo/inventory/model.h"
 
 #define NETLINK_DEBOUNCE_MS     300   /* that moment */
-#define NETLINK_DEBOUNCE_MAX_MS 30000 /* ... after many looks that found nothing */
+#define NETLINK_DEBOUNCE_MAX_MS 30000 /* ... after many scans that found nothing */
 
 struct devices;
 

@@ -47,7 +47,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
         (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
         s.sweep_ms, "interval", (int)config->interval);
-    if (answer != NULL && json_object_update_new(answer, light_sweep_status(&s, config->look)) != 0) {
+    if (answer != NULL && json_object_update_new(answer, light_sweep_status(&s, config->light_sweep)) != 0) {
         json_decref(answer);
         answer = NULL;
     }

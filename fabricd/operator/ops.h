@@ -39,11 +39,11 @@ void control_op_forget(struct connection *connection, json_t *request);
 void control_op_backup(struct connection *connection, json_t *request);
 void control_op_metrics(struct connection *connection, json_t *request);
 
-/* Order a node to look, and wait for nothing. */
+/* Ask a node to scan, and wait for nothing. */
 void control_request_scan(const struct ops_parts *parts, const char *host);
 
 /*
- * Order a node to look, wait for its delivery or until it is clear that none comes, and go on with a sweep
+ * Ask a node to scan, wait for its delivery or until it is clear that none comes, and go on with a sweep
  * that answers the request.
  */
 void control_refresh_node(struct connection *connection, const char *host, bool accept_partial);

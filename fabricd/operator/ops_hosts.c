@@ -16,7 +16,7 @@
 #include "fabricd/util/now.h"
 #include "topo/join/join.h"
 
-#define NODE_MS 10000 /* so long may a node take to look and deliver */
+#define NODE_MS 10000 /* seconds that a node may take to scan and deliver */
 
 /* A string of the request; where it is none, that is answered. */
 static const char *request_text(struct connection *connection, json_t *request, const char *op,
@@ -264,7 +264,7 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
 {
     const struct ops_parts *parts = connection->control->owner;
     const char *known = host_reports_choose(parts->reports, host).host;
-    /* This host is looked at beside each sweep. */
+    /* This host is scanned beside each sweep. */
     if (fab_same_host(host, parts->config->host)) {
         sweep_now(connection, accept_partial, "looking");
         return;

@@ -171,7 +171,7 @@ static void round_on_host_scan(struct host_scan_result *result, void *arg)
 {
     struct scheduler *d = arg;
     struct fab_err err = {""};
-    d->look = NULL;
+    d->host_scan = NULL;
     d->scan_failed = result->failed > 0;
     if (!sweep_wanted(d->config)) {
         d->swept.code = result->failed == result->asked ? PMIXFAB_ERR_IO : PMIXFAB_OK;
@@ -192,7 +192,7 @@ static void round_on_host_scan(struct host_scan_result *result, void *arg)
 bool round_answered(const struct scheduler *d)
 {
     bool waits = !d->scan_failed || d->config->once || !sweep_wanted(d->config);
-    return d->round && d->sweep == NULL && (d->look == NULL || !waits);
+    return d->round && d->sweep == NULL && (d->host_scan == NULL || !waits);
 }
 
 /* ---- the beginning ------------------------------------------------------------------------------- */
@@ -220,10 +220,10 @@ static void round_start_host_scan(struct scheduler *d)
 {
     struct fab_err err = {""};
     const struct node_report *before = host_reports_find(d->nodes, d->config->host);
-    if (!host_scan_wanted(d->config) || d->look != NULL)
+    if (!host_scan_wanted(d->config) || d->host_scan != NULL)
         return;
     int rc = host_scan_start(d->base, d->config, before == NULL ? NULL : &before->report, 0,
-                             round_on_host_scan, d, &d->look, &err);
+                             round_on_host_scan, d, &d->host_scan, &err);
     if (rc == PMIXFAB_OK)
         return;
     log_error("%s", err.text);
@@ -269,7 +269,7 @@ void round_start(struct scheduler *d, bool part)
 void round_cancel(struct scheduler *d)
 {
     sweep_cancel(d->sweep);
-    host_scan_cancel(d->look);
+    host_scan_cancel(d->host_scan);
     loop_event_free(d->progress);
     d->progress = NULL;
     fab_inventory_destroy(&d->swept.inv);

@@ -1,4 +1,5 @@
-/* round_partial.c - what a light sweep dirty is gathered, and leads to a round that sweeps only that. */
+/* round_partial.c - what a light sweep found dirty is debounced, and leads to a round that sweeps only that.
+ */
 #include <stdlib.h>
 
 #include "fabricd/scheduler/state.h"
@@ -24,7 +25,7 @@ static void round_schedule(struct scheduler *d)
     loop_after(d->monitor_timer, when > now ? when - now : 0);
 }
 
-/* A look has found something. */
+/* A scan has found something. */
 static void on_dirty(const struct dirty_switches *dirty, void *cbdata)
 {
     struct scheduler *d = cbdata;

@@ -40,13 +40,13 @@ struct scheduler {
     struct event *trim;   /* gives memory back when reports have been published */
     bool serving;         /* the PMIx server runs */
 
-    bool round;                /* one is going on, until what it brought is published */
-    struct sweep *sweep;       /* its sweep, until that has answered */
-    struct host_scan *look;    /* its light sweep, or that of the round before */
-    struct sweep_result swept; /* its sweep's answer; without a sweep, how the light sweep went */
-    bool accept_partial;       /* of this round */
-    bool scan_failed;          /* a probe of the last light sweep did: the next one is not waited for */
-    uint64_t number;           /* of the round that goes on or was last */
+    bool round;                  /* one is going on, until what it brought is published */
+    struct sweep *sweep;         /* its sweep, until that has answered */
+    struct host_scan *host_scan; /* its light sweep, or that of the round before */
+    struct sweep_result swept;   /* its sweep's answer; without a sweep, how the light sweep went */
+    bool accept_partial;         /* of this round */
+    bool scan_failed;            /* a probe of the last light sweep did: the next one is not waited for */
+    uint64_t number;             /* of the round that goes on or was last */
     bool pending_round, pending_accept; /* another one was asked for meanwhile */
 
     struct monitor *monitor; /* the light sweeps between rounds; NULL: none */
@@ -91,7 +91,7 @@ void scheduler_on_reports(void *scheduler);
 
 /* part: of what was dirty, instead of everything. */
 void round_start(struct scheduler *d, bool part);
-/* Sweep and look have answered, as far as they are waited for. */
+/* Sweep and scan have answered, as far as they are waited for. */
 bool round_answered(const struct scheduler *d);
 /* Everything that the round was for is done, or failed: tell those who wait, and plan the next one. */
 void round_end(struct scheduler *d, int code, const char *message, bool changed);

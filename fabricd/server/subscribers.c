@@ -161,7 +161,7 @@ pmix_status_t subscriber_add(const struct subscriber_knows *known, pmix_lookup_c
                                       .until = subscriber_clock_seconds() + RELAY_SUBSCRIBE_SECONDS,
                                       .cbfunc = cbfunc,
                                       .cbdata = cbdata};
-    /* Under the lock: what is published after this look finds the subscriber in the list. */
+    /* Under the lock: what is published after this answer finds the subscriber in the list. */
     pthread_mutex_lock(&lock);
     struct served_set *set = served_get();
     bool refused = timer == NULL || n_subscribers >= MAX_SUBSCRIBERS;

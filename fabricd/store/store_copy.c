@@ -11,7 +11,7 @@
 #include "fabricd/store/handle.h"
 #include "fabricd/store/schema.h"
 
-#define STEP_PAGES  256 /* 1 MiB between two looks at whether to give up */
+#define STEP_PAGES  256 /* 1 MiB between two checks whether to give up */
 #define SYNC_EACH   16  /* steps: what is written at once at the end delays the commits of others */
 #define PATIENCE_MS 10
 

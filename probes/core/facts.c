@@ -102,7 +102,7 @@ enum fact_interface fact_interface(const char *name)
     return loopback ? FACT_LOOPBACK : FACT_INTERFACE;
 }
 
-int fact_available(int (*look)(const struct probe_config *config, const struct probe_sink *sink,
+int fact_available(int (*scan)(const struct probe_config *config, const struct probe_sink *sink,
                                struct fab_report *report, struct fab_err *err),
                    const char *prefix, const char *noun, char *text, size_t size)
 {
@@ -110,7 +110,7 @@ int fact_available(int (*look)(const struct probe_config *config, const struct p
     struct fab_report report;
     struct fab_err err = {{0}};
     fab_report_init(&report);
-    int rc = look(&config, NULL, &report, &err);
+    int rc = scan(&config, NULL, &report, &err);
     if (rc == PMIXFAB_OK)
         snprintf(text, size, "%s%u %s%s", prefix, report.n_items, noun, report.n_items == 1 ? "" : "s");
     else

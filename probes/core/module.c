@@ -1,4 +1,4 @@
-/* module.c - probes that are shared objects of their own, loaded when they are to look. */
+/* module.c - probes that are shared objects of their own, loaded when they are to scan. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ const struct probe *probe_load(const struct probe *probe, struct fab_err *err)
         return NULL;
     }
     /* UCX reads this when it is loaded: else it writes over the beginnings of mmap() and the like in this
-     * process, to hear of memory that it may have registered. A look registers none, and a sanitizer has its
+     * process, to hear of memory that it may have registered. A scan registers none, and a sanitizer has its
      * own there. */
     setenv("UCX_MEM_EVENTS", "n", 1);
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);

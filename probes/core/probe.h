@@ -44,7 +44,7 @@ void dirty_switches_free(struct dirty_switches *dirty); /* leaves it empty */
 
 struct probe_monitor; /* a probe's own */
 
-/* A probe of the fabric has run(), a probe of this host look(). */
+/* A probe of the fabric has run(), a probe of this host scan(). */
 struct probe {
     const char *name;
     const char *summary; /* for --help: what it asks, and its argument */
@@ -54,7 +54,7 @@ struct probe {
      * the module does without, and this mark, and no functions but check().
      */
     bool module;
-    /* Is the argument one that run() or look() could take? No I/O. */
+    /* Is the argument one that run() or scan() could take? No I/O. */
     int (*check)(const struct probe_config *config, struct fab_err *err);
     /* Look, and add to inv (initialised, empty). On success inv is finished, not named. On error the contents
      * of inv are of no use. */
@@ -68,11 +68,11 @@ struct probe {
     int (*scan)(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
                 struct fab_err *err);
     /*
-     * Between two runs of a fabric's probe, all four or none of them: notice cheaply that something changed.
-     * monitor_open() begins from the last inventory (finished; it stays the caller's and outlives the
-     * monitor), monitor_poll() adds what is not any more as it was at the open or at the scan before: each
-     * change is dirty once. An error ends the monitor: close it, open another one later.
-     * PMIXFAB_ERR_UNSUPPORTED from monitor_open(): this inventory cannot be watched.
+     * Between two runs of a fabric's probe, all four or none of them: a light sweep tells that something
+     * changed. monitor_open() begins from the last inventory (finished; it stays the caller's and outlives
+     * the monitor), monitor_poll() adds what is not any more as it was at the open or at the scan before:
+     * each change is dirty once. An error ends the monitor: close it, open another one later.
+     * PMIXFAB_ERR_UNSUPPORTED from monitor_open(): this inventory cannot be monitored.
      */
     int (*monitor_open)(const struct probe_config *config, const struct fab_inventory *inv,
                         struct probe_monitor **out, struct fab_err *err);

@@ -7,10 +7,10 @@
 #include "probes/ibnetdisc/ibnetdisc.h"
 #include "probes/ibnetdisc/ibnetdisc_view.h"
 
-/* A look is over soon, or it is worth nothing: one that is not answered is asked again at the next. */
+/* A poll is over soon, or it is worth nothing: one that is not answered is asked again at the next. */
 #define POLL_TIMEOUT_MS 200u
 #define POLL_RETRIES    1u
-#define MUTE            3u /* after so many looks a subnet manager that does not answer is asked at some only */
+#define MUTE            3u /* after this number of polls a subnet manager that does not answer is asked at some only */
 #define PATIENCE        256u /* unanswered questions; then something large is broken */
 
 struct probe_monitor {

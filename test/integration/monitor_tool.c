@@ -132,7 +132,7 @@ static void do_look(void)
         watch = NULL;
         return;
     }
-    printf("look %.3f %" PRIu64, now() - start, dirty.requests - before);
+    printf("poll %.3f %" PRIu64, now() - start, dirty.requests - before);
     if (dirty.all)
         printf(" all");
     for (uint32_t i = 0; i < dirty.n; i++)

@@ -113,7 +113,7 @@ static void reap_left(void)
         left = 0;
 }
 
-/* ---- that looks --------------------------------------------------------------------------------- */
+/* ---- that scans --------------------------------------------------------------------------------- */
 
 /* What the child writes into: a file, so that nobody has to read while it works. It cannot grow, whatever the
  * child does. */

@@ -17,7 +17,7 @@ struct pnet_plane {
     char name[64];
     struct stat file; /* Publishers rename whole new files into place, so another content is another inode. */
     struct pnet_content *content; /* the last one that could be read; NULL: none yet */
-    bool seen;                    /* by the look that is under way */
+    bool seen;                    /* by the refresh that is under way */
     bool readable;                /* the file is there and good: content is what it holds */
     bool gone;                    /* the plane is no more: its file is missing among newer ones */
     /* kept by the registry: what its objects were told of last */

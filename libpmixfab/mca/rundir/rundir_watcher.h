@@ -1,5 +1,5 @@
 /*
- * watcher.h - a thread that notices what is published, and brings it to the registered objects:
+ * rundir_watcher.h - a thread that sees what is published, and brings it to the registered objects:
  * look, announce PENDING, switch, announce UPDATED.
  */
 #ifndef FAB_PNET_WATCH_H

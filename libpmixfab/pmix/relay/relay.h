@@ -56,7 +56,7 @@
  */
 #define RELAY_SCAN_REQUESTS                                                                                  \
     "pmixfab.relay.scan_requests" /* info: PMIX_HOSTNAME, RELAY_DIGEST (what the node last delivered) */
-#define RELAY_SCAN_REQUEST "pmixfab.relay.scan_request" /* string: "look", or "" */
+#define RELAY_SCAN_REQUEST "pmixfab.relay.scan_request" /* string: "scan", or "" */
 #define RELAY_SCAN         "scan"
 
 /* ---- the relay's own host ------------------------------------------------------------------------ */

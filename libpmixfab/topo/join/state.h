@@ -281,7 +281,7 @@ struct join_input {
 int join_all(const struct join_input *input, struct fab_join_cache *cache, const uint64_t *digests,
              struct fab_joined *out, struct fab_err *err);
 
-/* The facts of one port, gathered, then chosen. */
+/* The facts of one port, collected, then chosen. */
 struct join_said {
     struct join_fact fact; /* best of those with this text */
     uint16_t sources;

@@ -123,7 +123,7 @@ TEST(lines_of_a_look)
     assert_false(monitor_line(&lines, "node 0x0000000000200001"));
     assert_false(monitor_line(&lines, "node 0x0000000000200002"));
     assert_false(monitor_line(&lines, "node 0x0000000000200001"));
-    assert_true(monitor_line(&lines, "look 1500 77"));
+    assert_true(monitor_line(&lines, "poll 1500 77"));
     assert_int_equal(lines.dirty.n, 2);
     assert_int_equal(lines.dirty.guids[1], 0x200002);
     assert_int_equal(lines.dirty.probes, 0);
@@ -134,11 +134,11 @@ TEST(lines_of_a_look)
     dirty_switches_free(&lines.dirty);
     assert_false(monitor_line(&lines, "all 31"));
     assert_false(monitor_line(&lines, "all 2"));
-    assert_true(monitor_line(&lines, "look 1500 77"));
+    assert_true(monitor_line(&lines, "poll 1500 77"));
     assert_int_equal(lines.dirty.probes, 1u << 31 | 1u << 2);
     assert_int_equal(lines.status.dirty, 2);
     monitor_forget(&lines.dirty);
-    assert_true(monitor_line(&lines, "look 1500 77"));
+    assert_true(monitor_line(&lines, "poll 1500 77"));
     assert_int_equal(lines.status.dirty, 2);
     lines.status.light_sweeps = 1;
     static const char *const none[] = {
