@@ -11,54 +11,11 @@
 #include "fabricd/util/log.h"
 #include "topo/base/cidr.h"
 
-void config_init(struct config *config)
-{
-    *config = (struct config){.interval = CONFIG_UNSET,
-                              .deadline = 60,
-                              .log = PMIXFAB_LOG_INFO,
-                              .max_smps = 32,
-                              .debounce_ms = 500,
-                              .mirror_delay_ms = 1000,
-                              .light_sweep = 1,
-                              .debounce = 2,
-                              .debounce_max = 15,
-                              .hook_deadline = 10,
-                              .retain_seconds = 600,
-                              .flap_count = 3,
-                              .flap_window = 60,
-                              .suppress = 30,
-                              .suppress_max = 600,
-                              .history_days = 400,
-                              .history_changes = 1000000};
-    config->rundir = strdup("/run/fabricd");
-    config->store = strdup("/var/lib/fabricd/fabricd.db");
-}
-
 void config_clear(struct config_list *list)
 {
     for (unsigned i = 0; i < list->n; i++)
         free(list->items[i]);
     list->n = 0;
-}
-
-void config_destroy(struct config *config)
-{
-    free(config->scheduler);
-    free(config->host);
-    free(config->node_user);
-    free(config->rundir);
-    free(config->store);
-    free(config->default_plane);
-    free(config->vendor);
-    free(config->names_pattern);
-    free(config->names_map);
-    free(config->metrics_file);
-    config_clear(&config->hook);
-    config_clear(&config->ethernet);
-    config_clear(&config->probes);
-    config_clear(&config->sweep_env);
-    config_clear(&config->admins);
-    *config = (struct config){0};
 }
 
 int config_text(char **text, const char *value)
@@ -90,8 +47,9 @@ struct setting {
     const char *section, *name;
     enum setting_type type;
     size_t offset;
-    unsigned min, max;          /* NUMBER */
-    const char *const *choices; /* CHOICE: stored as its position */
+    unsigned min, max, initial; /* NUMBER, and CHOICE, which is stored as its position */
+    const char *const *choices;
+    const char *text; /* TEXT: the default, NULL: none */
 };
 
 static const char *const choices_log[] = {"error", "warning", "info", "debug", NULL};
@@ -100,45 +58,73 @@ static const char *const choices_groups[] = {"leaf", "pod", NULL};
 
 static const char *const choices_role[] = {"scheduler", "node", NULL};
 
-#define AT(field) offsetof(struct config, field)
+#define AT(field) .offset = offsetof(struct config, field)
 static const struct setting settings[] = {
-    {"fabricd", "role", CHOICE, AT(role), 0, 0, choices_role},
-    {"fabricd", "scheduler", TEXT, AT(scheduler), 0, 0, NULL},
-    {"fabricd", "host", TEXT, AT(host), 0, 0, NULL},
-    {"fabricd", "rundir", TEXT, AT(rundir), 0, 0, NULL},
-    {"fabricd", "store", TEXT, AT(store), 0, 0, NULL},
-    {"fabricd", "probe", LIST, AT(probes), 0, 0, NULL},
-    {"fabricd", "interval", NUMBER, AT(interval), 0, 86400, NULL},
-    {"fabricd", "deadline", NUMBER, AT(deadline), 1, 3600, NULL},
-    {"fabricd", "log", CHOICE, AT(log), 0, 0, choices_log},
-    {"fabricd", "cost_model", CHOICE, AT(cost_model), 0, 0, choices_cost},
-    {"fabricd", "groups", CHOICE, AT(groups), 0, 0, choices_groups},
-    {"fabricd", "default_plane", TEXT, AT(default_plane), 0, 0, NULL},
-    {"fabricd", "vendor", TEXT, AT(vendor), 0, 0, NULL},
-    {"names", "pattern", TEXT, AT(names_pattern), 0, 0, NULL},
-    {"names", "map", TEXT, AT(names_map), 0, 0, NULL},
-    {"ibnetdisc", "max_smps", NUMBER, AT(max_smps), 1, 256, NULL},
-    {"ibnetdisc", "timeout_ms", NUMBER, AT(timeout_ms), 0, 60000, NULL},
-    {"ibnetdisc", "retries", NUMBER, AT(retries), 0, 100, NULL},
-    {"nodes", "user", TEXT, AT(node_user), 0, 0, NULL},
-    {"nodes", "debounce_ms", NUMBER, AT(debounce_ms), 10, 60000, NULL},
-    {"nodes", "mirror_delay_ms", NUMBER, AT(mirror_delay_ms), 0, 60000, NULL},
-    {"changes", "light_sweep", NUMBER, AT(light_sweep), 0, 3600, NULL},
-    {"changes", "debounce", NUMBER, AT(debounce), 0, 3600, NULL},
-    {"changes", "debounce_max", NUMBER, AT(debounce_max), 0, 3600, NULL},
-    {"changes", "hook", ARGUMENTS, AT(hook), 0, 0, NULL},
-    {"changes", "hook_deadline", NUMBER, AT(hook_deadline), 1, 3600, NULL},
-    {"changes", "retain_seconds", NUMBER, AT(retain_seconds), 0, 31536000, NULL},
-    {"changes", "flap_count", NUMBER, AT(flap_count), 0, 16, NULL},
-    {"changes", "flap_window", NUMBER, AT(flap_window), 1, 86400, NULL},
-    {"changes", "suppress", NUMBER, AT(suppress), 1, 86400, NULL},
-    {"changes", "suppress_max", NUMBER, AT(suppress_max), 1, 86400, NULL},
-    {"metrics", "file", TEXT, AT(metrics_file), 0, 0, NULL},
-    {"history", "days", NUMBER, AT(history_days), 0, 36500, NULL},
-    {"history", "changes", NUMBER, AT(history_changes), 0, 1000000000, NULL},
-    {"security", "admins", WORDS, AT(admins), 0, 0, NULL},
-    {"security", "remote", BOOLEAN, AT(remote), 0, 0, NULL},
+    {"fabricd", "role", CHOICE, AT(role), .choices = choices_role},
+    {"fabricd", "scheduler", TEXT, AT(scheduler)},
+    {"fabricd", "host", TEXT, AT(host)},
+    {"fabricd", "rundir", TEXT, AT(rundir), .text = "/run/fabricd"},
+    {"fabricd", "store", TEXT, AT(store), .text = "/var/lib/fabricd/fabricd.db"},
+    {"fabricd", "probe", LIST, AT(probes)},
+    {"fabricd", "interval", NUMBER, AT(interval), .min = 0, .max = 86400, .initial = CONFIG_UNSET},
+    {"fabricd", "deadline", NUMBER, AT(deadline), .min = 1, .max = 3600, .initial = 60},
+    {"fabricd", "log", CHOICE, AT(log), .choices = choices_log, .initial = PMIXFAB_LOG_INFO},
+    {"fabricd", "cost_model", CHOICE, AT(cost_model), .choices = choices_cost},
+    {"fabricd", "groups", CHOICE, AT(groups), .choices = choices_groups},
+    {"fabricd", "default_plane", TEXT, AT(default_plane)},
+    {"fabricd", "vendor", TEXT, AT(vendor)},
+    {"names", "pattern", TEXT, AT(names_pattern)},
+    {"names", "map", TEXT, AT(names_map)},
+    {"ibnetdisc", "max_smps", NUMBER, AT(max_smps), .min = 1, .max = 256, .initial = 32},
+    {"ibnetdisc", "timeout_ms", NUMBER, AT(timeout_ms), .min = 0, .max = 60000},
+    {"ibnetdisc", "retries", NUMBER, AT(retries), .min = 0, .max = 100},
+    {"nodes", "user", TEXT, AT(node_user)},
+    {"nodes", "debounce_ms", NUMBER, AT(debounce_ms), .min = 10, .max = 60000, .initial = 500},
+    {"nodes", "mirror_delay_ms", NUMBER, AT(mirror_delay_ms), .min = 0, .max = 60000, .initial = 1000},
+    {"changes", "light_sweep", NUMBER, AT(light_sweep), .min = 0, .max = 3600, .initial = 1},
+    {"changes", "debounce", NUMBER, AT(debounce), .min = 0, .max = 3600, .initial = 2},
+    {"changes", "debounce_max", NUMBER, AT(debounce_max), .min = 0, .max = 3600, .initial = 15},
+    {"changes", "hook", ARGUMENTS, AT(hook)},
+    {"changes", "hook_deadline", NUMBER, AT(hook_deadline), .min = 1, .max = 3600, .initial = 10},
+    {"changes", "retain_seconds", NUMBER, AT(retain_seconds), .min = 0, .max = 31536000, .initial = 600},
+    {"changes", "flap_count", NUMBER, AT(flap_count), .min = 0, .max = 16, .initial = 3},
+    {"changes", "flap_window", NUMBER, AT(flap_window), .min = 1, .max = 86400, .initial = 60},
+    {"changes", "suppress", NUMBER, AT(suppress), .min = 1, .max = 86400, .initial = 30},
+    {"changes", "suppress_max", NUMBER, AT(suppress_max), .min = 1, .max = 86400, .initial = 600},
+    {"metrics", "file", TEXT, AT(metrics_file)},
+    {"history", "days", NUMBER, AT(history_days), .min = 0, .max = 36500, .initial = 400},
+    {"history", "changes", NUMBER, AT(history_changes), .min = 0, .max = 1000000000, .initial = 1000000},
+    {"security", "admins", WORDS, AT(admins)},
+    {"security", "remote", BOOLEAN, AT(remote)},
 };
+
+#define N_SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+void config_init(struct config *config)
+{
+    *config = (struct config){0};
+    for (const struct setting *s = settings; s < settings + N_SETTINGS; s++) {
+        void *field = (char *)config + s->offset;
+        if (s->type == NUMBER || s->type == CHOICE)
+            *(unsigned *)field = s->initial;
+        else if (s->text != NULL)
+            *(char **)field = strdup(s->text);
+    }
+}
+
+void config_destroy(struct config *config)
+{
+    for (const struct setting *s = settings; s < settings + N_SETTINGS; s++) {
+        void *field = (char *)config + s->offset;
+        if (s->type == TEXT)
+            free(*(char **)field);
+        else if (s->type == LIST || s->type == WORDS || s->type == ARGUMENTS)
+            config_clear(field);
+    }
+    config_clear(&config->ethernet); /* these two have sections of their own */
+    config_clear(&config->sweep_env);
+    *config = (struct config){0};
+}
 
 static int set_number(const struct setting *s, unsigned *field, const char *value, struct fab_err *err)
 {
@@ -250,7 +236,7 @@ int config_set(struct config *config, const char *section, const char *name, con
         rc = set_pair(&config->sweep_env, name, value);
     if (strcmp(section, "ethernet") == 0)
         rc = set_ethernet(config, name, value, err);
-    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+    for (size_t i = 0; i < N_SETTINGS; i++)
         if (strcmp(section, settings[i].section) == 0 && strcmp(name, settings[i].name) == 0)
             rc = set_field(config, &settings[i], value, err);
     if (rc == PMIXFAB_ERR_NOTFOUND)

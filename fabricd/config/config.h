@@ -1,8 +1,8 @@
 /*
  * config.h - everything that can be configured: defaults, then the configuration file, then the command line.
  */
-#ifndef FABRICD_CONFIG_H
-#define FABRICD_CONFIG_H
+#ifndef FABRICD_CONFIG_CONFIG_H
+#define FABRICD_CONFIG_CONFIG_H
 
 #include <limits.h>
 #include <stdbool.h>

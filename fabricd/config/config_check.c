@@ -113,17 +113,13 @@ static int make_absolute(char **path, struct fab_err *err)
 
 int config_check(struct config *config, struct fab_err *err)
 {
+    char **const paths[] = {&config->rundir, &config->store, &config->names_map, &config->metrics_file};
     int rc = check_role(config, err);
     if (rc == PMIXFAB_OK)
         rc = check_probes(config, err);
-    if (rc == PMIXFAB_OK)
-        rc = make_absolute(&config->rundir, err);
-    if (rc == PMIXFAB_OK)
-        rc = make_absolute(&config->store, err);
-    if (rc == PMIXFAB_OK && config->names_map != NULL)
-        rc = make_absolute(&config->names_map, err);
-    if (rc == PMIXFAB_OK && config->metrics_file != NULL)
-        rc = make_absolute(&config->metrics_file, err);
+    for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof(paths) / sizeof(paths[0]); i++)
+        if (*paths[i] != NULL)
+            rc = make_absolute(paths[i], err);
     if (rc == PMIXFAB_OK)
         rc = check_hook(config, err);
     if (rc != PMIXFAB_OK)

@@ -1,8 +1,8 @@
 /*
  * options.h - fabricd's command line over its configuration file.
  */
-#ifndef FABRICD_OPTIONS_H
-#define FABRICD_OPTIONS_H
+#ifndef FABRICD_CONFIG_OPTIONS_H
+#define FABRICD_CONFIG_OPTIONS_H
 
 #include "fabricd/config/config.h"
 

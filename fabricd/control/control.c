@@ -15,6 +15,7 @@
 #include "fabricd/control/control_priv.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"
 #include "topo/base/text.h"
 
@@ -159,11 +160,10 @@ static bool has_place(struct control *control, uid_t uid)
     bool full = control->n_connections >= CONTROL_MAX_CONNECTIONS;
     if (uid != 0 && uid != geteuid())
         full = control->n_connections >= CONTROL_MAX_CONNECTIONS - CONTROL_KEPT;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (full && (control->told_full == 0 || now.tv_sec - control->told_full >= CONTROL_TELL_S)) {
+    const int64_t now = microseconds_now(CLOCK_MONOTONIC) / 1000000;
+    if (full && (control->told_full == 0 || now - control->told_full >= CONTROL_TELL_S)) {
         log_warning("control: there are %u connections, more are refused", control->n_connections);
-        control->told_full = now.tv_sec;
+        control->told_full = now;
     }
     return !full;
 }
@@ -298,10 +298,9 @@ void control_op_events(struct connection *connection, json_t *request)
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
     struct control *control = arg;
-    const struct timeval pause = {.tv_sec = 1};
     log_error("control: a connection cannot be accepted: %s", strerror(errno));
     evconnlistener_disable(listener);
-    event_add(control->resume, &pause);
+    loop_after(control->resume, 1000);
 }
 
 static void on_resume(evutil_socket_t fd, short what, void *arg)
@@ -377,8 +376,7 @@ void control_free(struct control *control)
         evconnlistener_free(control->listener);
         unlink(control->path);
     }
-    if (control->resume != NULL)
-        event_free(control->resume);
+    loop_event_free(control->resume);
     json_decref(control->events);
     free(control);
 }

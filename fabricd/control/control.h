@@ -1,15 +1,16 @@
 /*
- * control.h - the control socket: JSON lines from fabricctl (docs/control.md).
+ * control.h - the room of the control socket: JSON lines from fabricctl (docs/control.md), who sends them,
+ * and the answers. What can be asked is the roles'.
  */
-#ifndef FABRICD_CONTROL_H
-#define FABRICD_CONTROL_H
+#ifndef FABRICD_CONTROL_CONTROL_H
+#define FABRICD_CONTROL_CONTROL_H
 
 #include <event2/event.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "fabricd/config/config.h"
-#include "fabricd/server/events.h"
+#include "fabricd/serving/plane_ref.h"
 
 struct control;
 struct control_op; /* control_priv.h */

@@ -35,6 +35,16 @@ void connection_fail(struct connection *connection, int code, const char *fmt, .
     connection_send(connection, json_pack("{s:b, s:i, s:s}", "ok", 0, "error", code, "message", message));
 }
 
+void connection_send_metrics(struct connection *connection, metrics_fn tell)
+{
+    char *text = metrics_text(tell, connection->control->owner);
+    if (text == NULL)
+        connection_fail(connection, PMIXFAB_ERR_NOMEM, "metrics: out of memory");
+    else
+        connection_send(connection, json_pack("{s:b, s:s}", "ok", 1, "text", text));
+    free(text);
+}
+
 json_t *control_time(int64_t microseconds)
 {
     char text[40];
@@ -62,7 +72,7 @@ static bool is_user(const struct connection *connection, const char *name)
     return user != NULL && user->pw_uid == connection->uid;
 }
 
-bool connection_may_change(const struct connection *connection)
+static bool connection_may_change(const struct connection *connection)
 {
     const struct config *config = connection->control->config;
     if (connection->uid == 0 || connection->uid == geteuid())
@@ -70,6 +80,16 @@ bool connection_may_change(const struct connection *connection)
     for (unsigned i = 0; i < config->admins.n; i++)
         if (is_user(connection, config->admins.items[i]))
             return true;
+    return false;
+}
+
+bool connection_allowed(struct connection *connection, const char *op)
+{
+    if (connection_may_change(connection))
+        return true;
+    connection_fail(connection, PMIXFAB_ERR_PERM,
+                    "%s: uid %u may not do that: it is for root, the daemon's user and the configured admins",
+                    op, (unsigned)connection->uid);
     return false;
 }
 

@@ -1,6 +1,6 @@
 /* control_priv.h - what the parts of the control socket share. */
-#ifndef FABRICD_CONTROL_PRIV_H
-#define FABRICD_CONTROL_PRIV_H
+#ifndef FABRICD_CONTROL_CONTROL_PRIV_H
+#define FABRICD_CONTROL_CONTROL_PRIV_H
 
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "fabricd/control/control.h"
+#include "fabricd/metrics/metrics.h"
 #include "fabricd/util/base64.h"
 #include "topo/report/delivery.h"
 
@@ -49,19 +50,18 @@ struct control_op {
     const char *name;
     void (*fn)(struct connection *connection, json_t *request);
 };
-extern const struct control_op control_scheduler_ops[]; /* control_ops.c; their owner is a struct daemon */
 
 struct control {
     struct event_base *base;
     const struct config *config;
     const struct control_op *ops;
-    void *owner; /* of a scheduler its struct daemon, of a node its struct node */
+    void *owner; /* what the ops work on */
     struct evconnlistener *listener;
     struct event *resume; /* goes on listening after a pause */
     struct connection *connections;
     unsigned n_connections;
-    time_t told_full; /* when the log said last that there is no place; 0: never */
-    json_t *events;   /* array of the latest */
+    int64_t told_full; /* when the log said last that there is no place; 0: never */
+    json_t *events;    /* array of the latest */
     char path[108];
 };
 
@@ -70,8 +70,12 @@ void connection_send(struct connection *connection, json_t *object);
 void connection_fail(struct connection *connection, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Root, the daemon's own user, and the configured administrators. The kernel named the caller. */
-bool connection_may_change(const struct connection *connection);
+/* The answer to `metrics`, of the socket's owner. */
+void connection_send_metrics(struct connection *connection, metrics_fn tell);
+
+/* True where the caller may change things: root, the daemon's own user, and the configured administrators.
+ * The kernel named the caller. Else that is answered. */
+bool connection_allowed(struct connection *connection, const char *op);
 
 /* These, and the user of the nodes. */
 bool connection_may_deliver(const struct connection *connection);

@@ -121,7 +121,7 @@ static void set_answer(struct ingest_entry *entry, int code, uint64_t held, cons
     if (code == PMIXFAB_OK) {
         count(COUNT_DELIVERIES);
     } else {
-        count_refused(code);
+        count(count_of_refused(code));
         log_refused(entry);
     }
 }

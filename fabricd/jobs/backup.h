@@ -1,8 +1,8 @@
 /*
  * backup.h - the store into a file, while it is served and published: on a thread of its own.
  */
-#ifndef FABRICD_BACKUP_H
-#define FABRICD_BACKUP_H
+#ifndef FABRICD_JOBS_BACKUP_H
+#define FABRICD_JOBS_BACKUP_H
 
 #include <event2/event.h>
 

@@ -1,8 +1,8 @@
 /*
- * clock.h - may the clock of the day be believed? It can be set while the daemon runs, and wrongly.
+ * clock_trust.h - may the clock of the day be believed? It can be set while the daemon runs, and wrongly.
  */
-#ifndef FABRICD_CLOCK_H
-#define FABRICD_CLOCK_H
+#ifndef FABRICD_JOBS_CLOCK_TRUST_H
+#define FABRICD_JOBS_CLOCK_TRUST_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
- * change_json.h - a change of the history as it is told in JSON: by the control socket, and to the hook.
+ * history_json.h - a change of the history as it is told in JSON: by the control socket, and to the hook.
  */
-#ifndef FABRICD_CHANGE_JSON_H
-#define FABRICD_CHANGE_JSON_H
+#ifndef FABRICD_JOBS_HISTORY_JSON_H
+#define FABRICD_JOBS_HISTORY_JSON_H
 
 #include <jansson.h>
 

@@ -11,6 +11,7 @@
 #include "fabricd/jobs/clock_trust.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"
 
 #define FIRST_MS 1000 /* from a publication to the first step */
@@ -29,12 +30,6 @@ struct trim {
     struct clock_trust clock;
     bool doubted; /* the clock, and it was said */
 };
-
-static void trim_schedule(struct trim *trim, unsigned milliseconds)
-{
-    const struct timeval wait = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
-    event_add(trim->timer, &wait);
-}
 
 static bool trim_is_clock_trusted(struct trim *trim, int64_t published)
 {
@@ -89,7 +84,7 @@ static void trim_on_timeout(evutil_socket_t fd, short what, void *arg)
     bool more = false;
     (void)fd, (void)what;
     if (trim->busy(trim->cbdata)) {
-        trim_schedule(trim, BUSY_MS);
+        loop_after(trim->timer, BUSY_MS);
         return;
     }
     int64_t start = microseconds_now(CLOCK_MONOTONIC);
@@ -99,7 +94,7 @@ static void trim_on_timeout(evutil_socket_t fd, short what, void *arg)
     if (rc != PMIXFAB_OK)
         log_warning("history: it is not kept within its bounds: %s", err.text);
     else if (more)
-        trim_schedule(trim, NEXT_MS);
+        loop_after(trim->timer, NEXT_MS);
 }
 
 void trim_soon(struct trim *trim)
@@ -107,7 +102,7 @@ void trim_soon(struct trim *trim)
     if (trim == NULL || event_pending(trim->timer, EV_TIMEOUT, NULL))
         return;
     trim->shrinking = false;
-    trim_schedule(trim, FIRST_MS);
+    loop_after(trim->timer, FIRST_MS);
 }
 
 /*

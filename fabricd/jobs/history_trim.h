@@ -1,8 +1,9 @@
 /*
- * trim.h - keeps the history within its configured bounds, a short step at a time when nothing is published.
+ * history_trim.h - keeps the history within its configured bounds, a short step at a time when nothing is
+ * published.
  */
-#ifndef FABRICD_TRIM_H
-#define FABRICD_TRIM_H
+#ifndef FABRICD_JOBS_HISTORY_TRIM_H
+#define FABRICD_JOBS_HISTORY_TRIM_H
 
 #include <event2/event.h>
 

@@ -38,13 +38,13 @@ static void waiting_free(struct waiting *waiting)
     free(waiting);
 }
 
-static json_t *planes_json(const struct hook_news *news)
+static json_t *planes_json(const struct event_plane *planes, uint32_t n)
 {
-    json_t *planes = json_array();
-    for (uint32_t i = 0; planes != NULL && i < news->n; i++)
-        json_array_append_new(planes, json_pack("{s:I, s:s}", "index", (json_int_t)news->planes[i].index,
-                                                "name", news->planes[i].name));
-    return planes;
+    json_t *list = json_array();
+    for (uint32_t i = 0; list != NULL && i < n; i++)
+        json_array_append_new(
+            list, json_pack("{s:I, s:s}", "index", (json_int_t)planes[i].index, "name", planes[i].name));
+    return list;
 }
 
 /* As the control socket answers `diff`, and what was published when. NULL, told. */
@@ -143,14 +143,15 @@ static void hook_start_next(struct hooks *hooks)
     }
 }
 
-void hooks_tell(struct hooks *hooks, const struct hook_news *news)
+void hooks_tell(struct hooks *hooks, uint64_t generation, int64_t published, const struct event_plane *planes,
+                uint32_t n)
 {
     if (hooks == NULL || hooks->config->hook.n == 0)
         return;
     struct waiting *waiting = calloc(1, sizeof(*waiting));
-    if (waiting == NULL || (waiting->planes = planes_json(news)) == NULL) {
+    if (waiting == NULL || (waiting->planes = planes_json(planes, n)) == NULL) {
         waiting_free(waiting);
-        log_error("hook: generation %llu is not told: out of memory", (unsigned long long)news->generation);
+        log_error("hook: generation %llu is not told: out of memory", (unsigned long long)generation);
         return;
     }
     if (hooks->n == HOOK_WAITING) {
@@ -163,8 +164,8 @@ void hooks_tell(struct hooks *hooks, const struct hook_news *news)
         waiting_free(oldest);
         hooks->n--;
     }
-    waiting->generation = news->generation;
-    waiting->published = news->published;
+    waiting->generation = generation;
+    waiting->published = published;
     DL_APPEND(hooks->queue, waiting);
     hooks->n++;
     hook_start_next(hooks);

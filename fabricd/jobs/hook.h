@@ -5,32 +5,26 @@
  * One at a time, in order. While one runs further generations wait, the oldest are left out when there are
  * too many. Nothing waits for a hook, and what becomes of it is a line in the log. On the loop.
  */
-#ifndef FABRICD_HOOK_H
-#define FABRICD_HOOK_H
+#ifndef FABRICD_JOBS_HOOK_H
+#define FABRICD_JOBS_HOOK_H
 
 #include <event2/event.h>
 
 #include "fabricd/config/config.h"
-#include "fabricd/server/events.h"
+#include "fabricd/serving/plane_ref.h"
 #include "fabricd/store/store.h"
 
 #define HOOK_WAITING 64 /* generations */
 
 struct hooks;
 
-/* What was published. */
-struct hook_news {
-    uint64_t generation;
-    int64_t published; /* microseconds since 1970 */
-    const struct event_plane *planes;
-    uint32_t n;
-};
-
 /* config->hook may be empty: then hooks_tell() does nothing. The changes are read from the store. */
 int hooks_new(struct event_base *base, const struct config *config, struct store *store, struct hooks **out,
               struct fab_err *err);
 void hooks_free(struct hooks *hooks); /* NULL allowed; kills the one that runs */
 
-void hooks_tell(struct hooks *hooks, const struct hook_news *news); /* copied */
+/* What was published, and when (microseconds since 1970). The planes are copied. */
+void hooks_tell(struct hooks *hooks, uint64_t generation, int64_t published, const struct event_plane *planes,
+                uint32_t n);
 
 #endif

@@ -1,4 +1,4 @@
-#include "fabricd/scheduler/scheduler.h"
+#include "fabricd/main/fabricd_main.h"
 
 int main(int argc, char **argv)
 {

@@ -5,10 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define KINDS   128 /* of changes, and more than there are */
-#define REASONS 64  /* error codes are small negative numbers */
-
-static atomic_uint_fast64_t counts[COUNT_KINDS], changes[KINDS], refused[REASONS];
+static atomic_uint_fast64_t counts[COUNT_KINDS];
 static atomic_bool unseen;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the listener only */
 static void (*listener)(void *cbdata);
@@ -51,31 +48,4 @@ void count(enum count what)
 uint64_t counted(enum count what)
 {
     return atomic_load(&counts[what]);
-}
-
-void count_change(unsigned kind)
-{
-    atomic_fetch_add(&changes[kind < KINDS ? kind : 0], 1);
-    counters_log();
-}
-
-uint64_t counted_changes(unsigned kind)
-{
-    return kind < KINDS ? atomic_load(&changes[kind]) : 0;
-}
-
-static unsigned reason_of(int code)
-{
-    return code <= 0 && code > -REASONS ? (unsigned)-code : 0;
-}
-
-void count_refused(int code)
-{
-    atomic_fetch_add(&refused[reason_of(code)], 1);
-    counters_log();
-}
-
-uint64_t counted_refused(int code)
-{
-    return atomic_load(&refused[reason_of(code)]);
 }

@@ -1,14 +1,14 @@
 /*
- * count.h - what has happened since the start, counted, for fabricctl metrics and the metrics file.
+ * counters.h - what has happened since the start, counted, for fabricctl metrics and the metrics file.
  *
  * Any thread, without a lock.
  */
-#ifndef FABRICD_COUNT_H
-#define FABRICD_COUNT_H
+#ifndef FABRICD_METRICS_COUNTERS_H
+#define FABRICD_METRICS_COUNTERS_H
 
 #include <stdint.h>
 
-/* What each is called outside, and its help, stand in metrics.c. */
+/* What each is called outside, and its help, stand with those that tell it. */
 enum count {
     COUNT_SWEEPS_OK,
     COUNT_SWEEPS_PARTIAL,
@@ -23,18 +23,26 @@ enum count {
     COUNT_BACKUPS,
     COUNT_SCANS,
     COUNT_SCANS_FAILED,
-    COUNT_KINDS
+    COUNT_CHANGES,                       /* published, by kind: see count_of_change() */
+    COUNT_REFUSED = COUNT_CHANGES + 128, /* deliveries, by reason: see count_of_refused() */
+    COUNT_KINDS = COUNT_REFUSED + 64
 };
+
+/* Of enum fab_change_kind. */
+static inline enum count count_of_change(unsigned kind)
+{
+    return kind < COUNT_REFUSED - COUNT_CHANGES ? COUNT_CHANGES + kind : COUNT_CHANGES;
+}
+
+/* Of PMIXFAB_ERR_...: small negative numbers. */
+static inline enum count count_of_refused(int code)
+{
+    return code <= 0 && code > COUNT_REFUSED - COUNT_KINDS ? COUNT_REFUSED - code : COUNT_REFUSED;
+}
 
 void count(enum count what);
 void count_add(enum count what, uint64_t n);
 uint64_t counted(enum count what);
-
-/* Published changes by kind (enum fab_change_kind), refused deliveries by reason (PMIXFAB_ERR_...). */
-void count_change(unsigned kind);
-uint64_t counted_changes(unsigned kind);
-void count_refused(int code);
-uint64_t counted_refused(int code);
 
 /* `changed` is called, on whatever thread counts, at the first count after each call of count_seen(). NULL:
  * no more. */

@@ -1,20 +1,22 @@
 /* metrics_file.c - the metrics in a file, which is replaced as a whole. */
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabricd/metrics/counters.h"
-#include "fabricd/operator/ops_metrics.h"
+#include "fabricd/metrics/metrics.h"
 #include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 
-#define LATER_S 15
+#define LATER_MS 15000
 
 struct metrics_file {
     const char *path;
-    metrics_fn make;
+    metrics_fn tell;
     const void *owner;
     struct event *arm, *timer;
     bool failed; /* told */
@@ -29,11 +31,10 @@ static void on_count(void *arg)
 
 static void on_arm(evutil_socket_t fd, short what, void *arg)
 {
-    const struct timeval later = {.tv_sec = LATER_S};
     struct metrics_file *file = arg;
     (void)fd, (void)what;
     if (!event_pending(file->timer, EV_TIMEOUT, NULL))
-        event_add(file->timer, &later);
+        loop_after(file->timer, LATER_MS);
 }
 
 static void metrics_file_on_timeout(evutil_socket_t fd, short what, void *arg)
@@ -57,7 +58,7 @@ void metrics_write(struct metrics_file *file)
         return;
     event_del(file->timer);
     count_seen(); /* what is counted from here on is for the next time */
-    char *text = file->make(file->owner);
+    char *text = metrics_text(file->tell, file->owner);
     int rc = text == NULL ? ENOMEM : metrics_file_replace(file->path, text);
     if (rc != 0 && !file->failed)
         log_warning("metrics: %s: cannot be written: %s", file->path, strerror(rc));
@@ -65,20 +66,20 @@ void metrics_write(struct metrics_file *file)
     free(text);
 }
 
-int metrics_file_new(struct event_base *base, const struct config *config, metrics_fn make, const void *owner,
-                     struct metrics_file **out, struct fab_err *err)
+int metrics_file_new(struct event_base *base, const char *path, metrics_fn tell, const void *owner,
+                     struct metrics_file **out)
 {
     struct metrics_file *file = calloc(1, sizeof(*file));
     *out = file;
     if (file == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    *file = (struct metrics_file){.path = config->metrics_file, .make = make, .owner = owner};
+        return PMIXFAB_ERR_NOMEM;
+    *file = (struct metrics_file){.path = path, .tell = tell, .owner = owner};
     if (file->path == NULL)
         return PMIXFAB_OK;
     file->arm = event_new(base, -1, 0, on_arm, file);
     file->timer = evtimer_new(base, metrics_file_on_timeout, file);
     if (file->arm == NULL || file->timer == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+        return PMIXFAB_ERR_NOMEM;
     count_listen(on_count, file);
     metrics_write(file);
     return PMIXFAB_OK;
@@ -89,9 +90,7 @@ void metrics_file_free(struct metrics_file *file)
     if (file == NULL)
         return;
     count_listen(NULL, NULL);
-    if (file->arm != NULL)
-        event_free(file->arm);
-    if (file->timer != NULL)
-        event_free(file->timer);
+    loop_event_free(file->arm);
+    loop_event_free(file->timer);
     free(file);
 }

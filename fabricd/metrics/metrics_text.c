@@ -1,9 +1,25 @@
 /* metrics_text.c - the format, and what both roles tell. */
 #include <math.h>
-#include <time.h>
+#include <stdlib.h>
 
 #include "fabricd/metrics/counters.h"
-#include "fabricd/operator/ops_metrics.h"
+#include "fabricd/metrics/metrics.h"
+#include "fabricd/util/now.h"
+#include "pmixfab.h"
+
+char *metrics_text(metrics_fn tell, const void *owner)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return NULL;
+    tell(out, owner);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
 
 void metrics_family(FILE *out, const char *name, const char *type, const char *help)
 {
@@ -43,18 +59,11 @@ void metrics_one(FILE *out, const char *name, const char *type, const char *help
     metrics_sample(out, name, NULL, NULL, number);
 }
 
-static double metrics_clock(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static double started;
+static int64_t started; /* microseconds of CLOCK_MONOTONIC */
 
 void metrics_started(void)
 {
-    started = metrics_clock(CLOCK_MONOTONIC);
+    started = microseconds_now(CLOCK_MONOTONIC);
 }
 
 void metrics_of_both(FILE *out, const char *role)
@@ -65,7 +74,7 @@ void metrics_of_both(FILE *out, const char *role)
                    "Always 1; the role, scheduler or node, is in its label.");
     metrics_sample(out, "fabricd_role_info", "role", role, 1);
     metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since fabricd was started.",
-                metrics_clock(CLOCK_MONOTONIC) - started);
+                (double)(microseconds_now(CLOCK_MONOTONIC) - started) / 1e6);
     metrics_one(out, "fabricd_control_connections_total", "counter", "Connections to the control socket.",
                 (double)counted(COUNT_CONNECTIONS));
 }

@@ -18,6 +18,7 @@
 #include "fabricd/node/node_answer.h"
 #include "fabricd/util/base64.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 #include "topo/report/delivery.h"
 
 #define MAX_HOSTS      65536
@@ -149,8 +150,7 @@ static void end_attempt(struct deliverer *d, enum outcome outcome, const char *w
     d->pause_ms = d->pause_ms == 0 ? FIRST_PAUSE_MS : d->pause_ms * 2;
     if (d->pause_ms > MAX_PAUSE_MS)
         d->pause_ms = MAX_PAUSE_MS;
-    const struct timeval pause = {.tv_sec = d->pause_ms / 1000, .tv_usec = d->pause_ms % 1000 * 1000};
-    event_add(d->again, &pause);
+    loop_after(d->again, d->pause_ms);
     if (d->ending)
         event_base_loopbreak(d->base);
 }
@@ -315,8 +315,7 @@ static void tear_down(struct deliverer *d)
     hang_up_out(d);
     if (d->in != NULL)
         bufferevent_free(d->in);
-    if (d->again != NULL)
-        event_free(d->again);
+    loop_event_free(d->again);
     if (d->base != NULL)
         event_base_free(d->base);
 }

@@ -1,54 +1,17 @@
 #include "fabricd/node/node.h"
 
-#include <event2/thread.h>
-#include <limits.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/discovery/host_scan.h"
 #include "fabricd/metrics/counters.h"
-#include "fabricd/node/node_control.h"
-#include "fabricd/node/node_mirror.h"
-#include "fabricd/node/node_netlink.h"
-#include "fabricd/operator/ops_metrics.h"
+#include "fabricd/node/node_priv.h"
 #include "fabricd/process/process.h"
 #include "fabricd/server/server.h"
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
-
-#define RELAY_MS 5000 /* a tool waits so long for the scheduler, then the mirror answers */
-
-/*
- * Two things go on side by side. Looking: idle -> scanning -> delivering -> idle; what is asked for meanwhile
- * is done next. Mirroring: what the scheduler has published is fetched when it says that there is something.
- */
-struct node {
-    const struct config *config;
-    struct event_base *base;
-    struct control *control;
-    struct metrics_file *metrics;
-    struct loop_queue *queue;
-    struct deliver *deliver;
-    struct mirror *mirror;
-    struct devices *devices;
-    struct host_scan *scan;
-    struct event *timer, *signals[3];
-    bool serving, relaying;
-    bool again, must;       /* another scan was asked for; its report is to be delivered in any case */
-    bool scans_for_devices; /* the scan that runs was begun because a device changed */
-    bool device_changed;    /* the next one will be */
-    uint64_t number;        /* of the scan that runs or ran last */
-    uint64_t delivering;    /* number of the scan whose report is delivered; 0: none */
-    bool mirrored;
-    bool scheduler_stale; /* it says so of itself */
-    int once_code;        /* --once: what went wrong */
-    struct node_status status;
-};
 
 /* ---- for the control socket --------------------------------------------------------------------- */
 
@@ -60,24 +23,20 @@ void node_status(const struct node *node, struct node_status *out)
     out->generation = set == NULL ? 0 : set->generation;
     out->published = set == NULL ? 0 : set->published;
     out->scanning = node->scan != NULL;
-    out->interval = node->config->interval;
-    out->host = node->config->host;
-    out->scheduler = node->config->scheduler;
     served_set_put(set);
 }
 
-static void scan_soon(struct node *node)
+void node_scan_soon(struct node *node)
 {
-    const struct timeval now = {0};
     node->again = true;
     if (node->scan == NULL)
-        event_add(node->timer, &now);
+        loop_after(node->timer, 0);
 }
 
 uint64_t node_scan(struct node *node)
 {
     node->must = true;
-    scan_soon(node);
+    node_scan_soon(node);
     return node->number + 1;
 }
 
@@ -109,12 +68,12 @@ static void end_once(struct node *node, int code)
     if (code != PMIXFAB_OK)
         node->once_code = code;
     if (code != PMIXFAB_OK || (node->mirrored && node->status.last_scan != 0 && node->delivering == 0))
-        event_base_loopbreak(node->base);
+        event_base_loopbreak(node->loop.base);
 }
 
 /* ---- the scheduler's side ----------------------------------------------------------------------- */
 
-static void node_on_news(bool connected, const struct relay_news *news, void *arg)
+void node_on_news(bool connected, const struct relay_news *news, void *arg)
 {
     struct node *node = arg;
     node->status.connected = connected;
@@ -128,7 +87,7 @@ static void node_on_news(bool connected, const struct relay_news *news, void *ar
     }
 }
 
-static void on_mirrored(int code, const char *reason, void *arg)
+void node_on_mirrored(int code, const char *reason, void *arg)
 {
     struct node *node = arg;
     char text[400];
@@ -144,7 +103,7 @@ static void on_mirrored(int code, const char *reason, void *arg)
     end_once(node, code);
 }
 
-static void on_mirror_event(bool pending, const struct event_plane *plane, uint64_t generation, void *arg)
+void node_on_mirror_event(bool pending, const struct event_plane *plane, uint64_t generation, void *arg)
 {
     struct node *node = arg;
     if (node->control != NULL)
@@ -152,17 +111,17 @@ static void on_mirror_event(bool pending, const struct event_plane *plane, uint6
 }
 
 /* Whoever waits for this scan hears what came of it. */
-static void node_on_upload(int code, const char *reason, void *arg)
+void node_on_upload(int code, const char *reason, void *arg)
 {
     struct node *node = arg;
     uint64_t number = node->delivering;
     node->delivering = 0;
-    if (node->control != NULL && number != 0)
-        node_control_scanned(node->control, node, number, code, reason);
+    if (number != 0)
+        node->on_scanned(node, number, code, reason);
     end_once(node, code);
 }
 
-static void on_scan_request(void *arg)
+void node_on_scan_request(void *arg)
 {
     node_scan(arg);
 }
@@ -171,12 +130,10 @@ static void on_scan_request(void *arg)
 
 static void node_wait_for_next(struct node *node)
 {
-    struct timeval interval = {.tv_sec = node->config->interval};
     if (node->again)
-        interval.tv_sec = 0;
-    else if (node->config->interval == 0 || node->config->once)
-        return;
-    event_add(node->timer, &interval);
+        loop_after(node->timer, 0);
+    else if (node->config->interval != 0 && !node->config->once)
+        loop_after(node->timer, node->config->interval * 1000ll);
 }
 
 /* A scan that came to nothing. */
@@ -259,173 +216,26 @@ static void node_start_host_scan(struct node *node)
     node->number++;
     uint32_t unknown;
     const struct fab_report *before = deliver_current(node->deliver, &unknown);
-    int rc = host_scan_start(node->base, node->config, before, unknown, node_on_host_scan, node, &node->scan,
-                             &err);
+    int rc = host_scan_start(node->loop.base, node->config, before, unknown, node_on_host_scan, node,
+                             &node->scan, &err);
     if (rc != PMIXFAB_OK)
         scan_failed(node, rc, err.text);
 }
 
-static void on_device(void *arg)
+void node_on_device(void *arg)
 {
     struct node *node = arg;
     log_info("devices: something has changed");
     node->device_changed = true;
-    scan_soon(node);
+    node_scan_soon(node);
 }
 
 /* ---- events of the loop ------------------------------------------------------------------------- */
 
-static void node_on_timeout(evutil_socket_t fd, short what, void *arg)
+void node_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct node *node = arg;
     (void)fd, (void)what;
     if (node->scan == NULL)
         node_start_host_scan(node);
-}
-
-static void node_on_signal(evutil_socket_t signo, short what, void *arg)
-{
-    struct node *node = arg;
-    (void)what;
-    if (signo == SIGHUP) {
-        log_info("SIGHUP: scanning");
-        scan_soon(node);
-        return;
-    }
-    log_info("%s: stopping", signo == SIGTERM ? "SIGTERM" : "SIGINT");
-    event_base_loopbreak(node->base);
-}
-
-static int node_make_events(struct node *node, struct fab_err *err)
-{
-    static const int signals[] = {SIGHUP, SIGTERM, SIGINT};
-    evthread_use_pthreads();
-    node->base = event_base_new();
-    node->timer = node->base == NULL ? NULL : evtimer_new(node->base, node_on_timeout, node);
-    bool ok = node->timer != NULL;
-    for (size_t i = 0; ok && i < 3; i++) {
-        node->signals[i] = evsignal_new(node->base, signals[i], node_on_signal, node);
-        ok = node->signals[i] != NULL && event_add(node->signals[i], NULL) == 0;
-    }
-    signal(SIGPIPE, SIG_IGN);
-    return ok ? PMIXFAB_OK : fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
-}
-
-/* ---- start and stop ----------------------------------------------------------------------------- */
-
-static void node_stop(struct node *node)
-{
-    host_scan_cancel(node->scan);
-    process_remove_uri(node->config);
-    control_free(node->control);
-    node->control = NULL;
-    metrics_file_free(node->metrics);
-    devices_free(node->devices);
-    if (node->relaying)
-        pmixfab_relay_close();
-    subscribers_stop();
-    if (node->serving)
-        server_stop();
-    loop_queue_free(node->queue);
-    deliver_free(node->deliver);
-    mirror_free(node->mirror);
-    if (node->timer != NULL)
-        event_free(node->timer);
-    for (size_t i = 0; i < 3; i++)
-        if (node->signals[i] != NULL)
-            event_free(node->signals[i]);
-    served_swap(NULL);
-    if (node->base != NULL)
-        event_base_free(node->base);
-    process_unlock();
-}
-
-/* Two daemons cannot share a run directory; and one that connects to itself waits for itself. */
-static int check_not_own(const struct config *config, struct fab_err *err)
-{
-    char own[PATH_MAX], other[PATH_MAX];
-    if (realpath(config->rundir, own) == NULL || realpath(config->scheduler, other) == NULL ||
-        strcmp(own, other) != 0)
-        return PMIXFAB_OK;
-    return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                    "the run directory %s is the scheduler's: choose another --rundir for the node",
-                    config->rundir);
-}
-
-static int make_parts(struct node *node, struct fab_err *err)
-{
-    const struct deliver_calls deliver_calls = {node_on_upload, on_scan_request, node};
-    const struct mirror_calls mirror_calls = {on_mirror_event, on_mirrored, node};
-    if (loop_queue_new(node->base, &node->queue) != PMIXFAB_OK ||
-        deliver_new(node->base, node->config, node->queue, &deliver_calls, &node->deliver) != PMIXFAB_OK ||
-        subscribers_start(node->base) != PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    int rc = mirror_new(node->base, node->config, node->queue, &mirror_calls, &node->mirror, err);
-    if (rc == PMIXFAB_OK && !node->config->once)
-        rc = devices_new(node->base, on_device, node, &node->devices, err);
-    return rc;
-}
-
-static int open_relay(struct node *node, struct fab_err *err)
-{
-    const char *where = node->config->scheduler;
-    pmixfab_relay_deadline(RELAY_MS);
-    relay_in_between();
-    loop_queue_on_news(node->queue, node_on_news, node);
-    int rc = pmixfab_relay_open(where);
-    node->relaying = rc == PMIXFAB_OK;
-    return rc == PMIXFAB_OK
-               ? rc
-               : fab_fail(err, rc, "scheduler %s: %s: give the line in its fabricd.uri, or its run directory",
-                          where, pmixfab_strerror(rc));
-}
-
-/* In this order: what was mirrored last is served before anything else is done. */
-static int node_start(struct node *node, struct fab_err *err)
-{
-    int rc = process_lock(node->config, err);
-    if (rc == PMIXFAB_OK)
-        rc = check_not_own(node->config, err);
-    if (rc == PMIXFAB_OK)
-        rc = node_make_events(node, err);
-    if (rc == PMIXFAB_OK)
-        rc = make_parts(node, err);
-    if (rc == PMIXFAB_OK)
-        rc = server_start(node->config, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    node->serving = true;
-    node->status.stale = true; /* until the scheduler has said that it is still so */
-    node->status.stale_since = microseconds_now(CLOCK_REALTIME);
-    snprintf(node->status.stale_reason, sizeof(node->status.stale_reason),
-             "the scheduler has not answered yet");
-    served_set_stale(true);
-    if (!node->config->once) {
-        rc = control_new(node->base, node->config, node_control_ops, node, &node->control, err);
-        if (rc == PMIXFAB_OK)
-            rc = metrics_file_new(node->base, node->config, metrics_of_node, node, &node->metrics, err);
-        if (rc == PMIXFAB_OK)
-            rc = process_write_uri(node->config, server_uri(), err);
-    }
-    return rc == PMIXFAB_OK ? open_relay(node, err) : rc;
-}
-
-int node_run(const struct config *config)
-{
-    struct node node = {.config = config};
-    struct fab_err err = {""};
-    int rc = node_start(&node, &err);
-    if (rc != PMIXFAB_OK) {
-        log_error("%s", err.text);
-        process_ready(false);
-        node_stop(&node);
-        return 1;
-    }
-    process_ready(true);
-    if (!config->once)
-        log_info("node %s: serving at %s, scheduler %s", config->host, server_uri(), config->scheduler);
-    scan_soon(&node);
-    event_base_dispatch(node.base);
-    node_stop(&node);
-    return node.once_code == PMIXFAB_OK ? 0 : 1;
 }

@@ -1,9 +1,9 @@
 /*
- * node.h - fabricd in the role node: scans its host, delivers to the scheduler, mirrors what that
- * publishes, and serves the programs of its host.
+ * node.h - the room of the role node: fabricd on a compute node looks at its host, delivers to the scheduler,
+ * mirrors what that publishes, and serves the programs of its host.
  */
-#ifndef FABRICD_NODE_H
-#define FABRICD_NODE_H
+#ifndef FABRICD_NODE_NODE_H
+#define FABRICD_NODE_NODE_H
 
 #include "fabricd/config/config.h"
 #include "fabricd/node/node_deliver.h"
@@ -13,7 +13,7 @@ int node_run(const struct config *config);
 
 struct node;
 
-/* ---- what the control socket asks ------------------------------------------------------------------ */
+/* ---- for its control socket and its metrics ---- */
 
 /* Times are microseconds since 1970, 0: none. */
 struct node_status {
@@ -21,11 +21,10 @@ struct node_status {
     uint64_t generation; /* of what is served */
     int64_t published, stale_since, last_scan;
     double scan_ms;
-    unsigned probes, probes_failed, interval;
+    unsigned probes, probes_failed;
     bool connected, stale, scanning;
     char stale_reason[480];
     char probe_error[480]; /* of the first probe that failed in the last scan; "" */
-    const char *host, *scheduler;
 };
 void node_status(const struct node *node, struct node_status *out);
 

@@ -1,9 +1,8 @@
-#include "fabricd/node/node_control.h"
-
+/* node_control.c - what can be asked on a node's control socket. */
 #include <stdio.h>
 #include <unistd.h>
 
-#include "fabricd/operator/ops_metrics.h"
+#include "fabricd/node/node_priv.h"
 #include "fabricd/server/server.h"
 #include "fabricd/util/log.h"
 
@@ -28,26 +27,27 @@ static json_t *about_delivery(const struct deliver_status *d)
                      text_or_null(d->reason));
 }
 
-static json_t *node_scan_status(const struct node_status *s)
+static json_t *node_scan_status(const struct node_status *s, unsigned interval)
 {
     return json_pack("{s:b, s:o, s:f, s:i, s:i, s:i, s:o}", "scanning", s->scanning, "last_scan",
-                     control_time(s->last_scan), "scan_ms", s->scan_ms, "interval", (int)s->interval,
-                     "probes", (int)s->probes, "probes_failed", (int)s->probes_failed, "probe_error",
+                     control_time(s->last_scan), "scan_ms", s->scan_ms, "interval", (int)interval, "probes",
+                     (int)s->probes, "probes_failed", (int)s->probes_failed, "probe_error",
                      text_or_null(s->probe_error));
 }
 
 static void node_status_op(struct connection *connection, json_t *request)
 {
+    const struct config *config = connection->control->config;
     struct node_status s;
     (void)request;
     node_status(connection->control->owner, &s);
     json_t *answer = json_pack(
         "{s:b, s:b, s:s, s:i, s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:b, s:o, s:o}", "ok", 1, "daemon", 1,
         "role", "node", "pid", (int)getpid(), "version", pmixfab_version(), "uri", server_uri(), "host",
-        s.host, "scheduler", s.scheduler, "connected", s.connected, "generation", (json_int_t)s.generation,
-        "published", control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
-        "stale_reason", s.stale ? text_or_null(s.stale_reason) : json_null());
-    if (answer != NULL && (json_object_update_new(answer, node_scan_status(&s)) != 0 ||
+        config->host, "scheduler", config->scheduler, "connected", s.connected, "generation",
+        (json_int_t)s.generation, "published", control_time(s.published), "stale", s.stale, "stale_since",
+        control_time(s.stale_since), "stale_reason", s.stale ? text_or_null(s.stale_reason) : json_null());
+    if (answer != NULL && (json_object_update_new(answer, node_scan_status(&s, config->interval)) != 0 ||
                            json_object_update_new(answer, about_delivery(&s.deliver)) != 0)) {
         json_decref(answer);
         answer = NULL;
@@ -58,28 +58,29 @@ static void node_status_op(struct connection *connection, json_t *request)
 static void op_refresh(struct connection *connection, json_t *request)
 {
     (void)request;
-    if (!connection_may_change(connection)) {
-        connection_fail(
-            connection, PMIXFAB_ERR_PERM,
-            "refresh: uid %u may not do that: it is for root, the daemon's user and the configured "
-            "admins",
-            (unsigned)connection->uid);
+    if (!connection_allowed(connection, "refresh"))
         return;
-    }
     connection_wait(connection, node_scan(connection->control->owner));
     log_info("refresh asked for by uid %u", (unsigned)connection->uid);
     connection_send(connection, json_pack("{s:s}", "progress", "scanning"));
 }
 
-void node_control_scanned(struct control *control, const struct node *node, uint64_t number, int code,
-                          const char *reason)
+static void node_op_metrics(struct connection *connection, json_t *request)
+{
+    (void)request;
+    connection_send_metrics(connection, metrics_of_node);
+}
+
+void node_control_scanned(const struct node *node, uint64_t number, int code, const char *reason)
 {
     struct node_status s;
+    if (node->control == NULL)
+        return;
     node_status(node, &s);
     json_t *answer =
         json_pack("{s:b, s:I, s:o, s:i}", "ok", 1, "generation", (json_int_t)s.generation, "digest",
                   control_digest(s.deliver.digest), "probes_failed", (int)s.probes_failed);
-    control_finished(control, number, code, reason, answer);
+    control_finished(node->control, number, code, reason, answer);
 }
 
 const struct control_op node_control_ops[] = {{"status", node_status_op},

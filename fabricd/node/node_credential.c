@@ -1,4 +1,5 @@
 #include "fabricd/node/node_credential.h"
+#include "fabricd/util/loop.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,8 +19,7 @@ struct credential {
 
 static void credential_free(struct credential *c)
 {
-    if (c->bell != NULL)
-        event_free(c->bell);
+    loop_event_free(c->bell);
     pthread_mutex_destroy(&c->lock);
     free(c->bytes);
     free(c->text);

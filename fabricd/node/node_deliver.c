@@ -11,6 +11,7 @@
 #include "fabricd/node/node_scan_requests.h"
 #include "fabricd/node/node_state.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"
 #include "topo/base/text.h"
 #include "topo/report/delivery.h"
@@ -381,8 +382,7 @@ void deliver_free(struct deliver *d)
 {
     if (d == NULL)
         return;
-    if (d->again != NULL)
-        event_free(d->again);
+    loop_event_free(d->again);
     scan_requests_free(d->requests);
     credential_cancel(d->credential);
     fab_report_destroy(&d->keep.report);

@@ -1,18 +1,11 @@
-/* metrics_node.c - what fabricd tells on a node. */
-#include <stdlib.h>
-
+/* node_metrics.c - what fabricd tells on a node. */
 #include "fabricd/metrics/counters.h"
-#include "fabricd/node/node.h"
-#include "fabricd/operator/ops_metrics.h"
+#include "fabricd/metrics/metrics.h"
+#include "fabricd/node/node_priv.h"
 
-char *metrics_of_node(const void *owner)
+void metrics_of_node(FILE *out, const void *owner)
 {
     struct node_status s;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL)
-        return NULL;
     node_status(owner, &s);
     metrics_of_both(out, "node");
     metrics_one(out, "fabricd_generation", "gauge", "Generation that is served.", (double)s.generation);
@@ -38,8 +31,4 @@ char *metrics_of_node(const void *owner)
                 "1: the scheduler does not take what this host has.", s.deliver.refused);
     metrics_one(out, "fabricd_delivery_pending", "gauge", "1: what this host has is not acknowledged.",
                 s.deliver.under_way);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
 }

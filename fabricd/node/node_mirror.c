@@ -9,6 +9,7 @@
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 #include "pmix/values/info.h"
 
 #define FETCH_MS 60000 /* a large fabric's snapshot, while a thousand nodes fetch it */
@@ -59,24 +60,25 @@ static void give_up(struct mirror *m, int code, const char *reason)
 
 /* ---- putting in place --------------------------------------------------------------------------- */
 
+static void mirror_send_event(struct mirror *m, bool pending, uint32_t index, const char *name,
+                              uint64_t generation)
+{
+    struct event_plane plane = {.index = index};
+    snprintf(plane.name, sizeof(plane.name), "%s", name);
+    m->calls.event(pending, &plane, generation, m->calls.cbdata);
+}
+
 static void mirror_send_events(struct mirror *m, bool pending, const struct served_set *old,
                                const struct served_set *set)
 {
-    struct event_plane plane;
-    for (uint32_t i = 0; i < m->n; i++) {
-        if (!m->list[i].fresh)
-            continue;
-        plane.index = (uint32_t)m->list[i].plane.index;
-        snprintf(plane.name, sizeof(plane.name), "%s", m->list[i].plane.name);
-        m->calls.event(pending, &plane, set->generation, m->calls.cbdata);
-    }
-    for (uint32_t i = 0; old != NULL && i < old->n; i++) {
-        if (served_find(set, old->planes[i]->info.index) != NULL)
-            continue;
-        plane.index = old->planes[i]->info.index;
-        snprintf(plane.name, sizeof(plane.name), "%s", old->planes[i]->info.name);
-        m->calls.event(pending, &plane, set->generation, m->calls.cbdata);
-    }
+    for (uint32_t i = 0; i < m->n; i++)
+        if (m->list[i].fresh)
+            mirror_send_event(m, pending, (uint32_t)m->list[i].plane.index, m->list[i].plane.name,
+                              set->generation);
+    for (uint32_t i = 0; old != NULL && i < old->n; i++)
+        if (served_find(set, old->planes[i]->info.index) == NULL)
+            mirror_send_event(m, pending, old->planes[i]->info.index, old->planes[i]->info.name,
+                              set->generation);
 }
 
 static int write_files(struct mirror *m, struct fab_err *err)
@@ -343,9 +345,7 @@ void mirror_news(struct mirror *m, const struct relay_news *news)
         return;
     uint32_t chance;
     evutil_secure_rng_get_bytes(&chance, sizeof(chance));
-    unsigned ms = m->config->once ? 0 : chance % (m->config->mirror_delay_ms + 1);
-    const struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
-    event_add(m->start, &delay);
+    loop_after(m->start, m->config->once ? 0 : chance % (m->config->mirror_delay_ms + 1));
 }
 
 void mirror_lost(struct mirror *m)

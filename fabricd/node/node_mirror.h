@@ -5,12 +5,12 @@
  * that it is still so. Each plane is fetched whole, checked, and put in place with the others of its
  * generation. All on the loop.
  */
-#ifndef FABRICD_NODE_MIRROR_H
-#define FABRICD_NODE_MIRROR_H
+#ifndef FABRICD_NODE_NODE_MIRROR_H
+#define FABRICD_NODE_NODE_MIRROR_H
 
 #include "fabricd/config/config.h"
 #include "fabricd/node/node_queue.h"
-#include "fabricd/server/events.h"
+#include "fabricd/serving/plane_ref.h"
 
 struct mirror;
 

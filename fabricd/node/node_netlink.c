@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 
 #define BUFFER_SIZE 65536 /* of a socket: an overflow is a change like any other */
 
@@ -109,10 +110,8 @@ static uint64_t read_fingerprint(struct devices *d)
 
 static void netlink_debounce(struct devices *d)
 {
-    const struct timeval pause = {.tv_sec = d->debounce_ms / 1000,
-                                  .tv_usec = (suseconds_t)(d->debounce_ms % 1000) * 1000};
     if (!evtimer_pending(d->settled, NULL)) /* the first of a burst sets it: it is not put off for ever */
-        event_add(d->settled, &pause);
+        loop_after(d->settled, d->debounce_ms);
 }
 
 static void on_settled(evutil_socket_t fd, short what, void *arg)
@@ -249,8 +248,7 @@ void devices_free(struct devices *d)
         return;
     struct event *events[] = {d->route_event, d->uevent_event, d->settled};
     for (size_t i = 0; i < 3; i++)
-        if (events[i] != NULL)
-            event_free(events[i]);
+        loop_event_free(events[i]);
     int fds[] = {d->route, d->uevent, d->plain};
     for (size_t i = 0; i < 3; i++)
         if (fds[i] >= 0)

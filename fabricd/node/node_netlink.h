@@ -1,12 +1,12 @@
 /*
- * node_devices.h - the kernel tells when a device of this host comes, goes or changes.
+ * node_netlink.h - the kernel tells when a device of this host comes, goes or changes.
  *
  * Two netlink sockets: network interfaces and their addresses, and events of devices (RDMA, network, PCI).
  * Much of what they say means nothing here, lifetimes of addresses above all: of network interfaces a
  * fingerprint is compared. Changes come in bursts: a moment after the first of them the whole is looked at.
  */
-#ifndef FABRICD_NODE_DEVICES_H
-#define FABRICD_NODE_DEVICES_H
+#ifndef FABRICD_NODE_NODE_NETLINK_H
+#define FABRICD_NODE_NODE_NETLINK_H
 
 #include <event2/event.h>
 #include <ifaddrs.h>

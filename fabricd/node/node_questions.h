@@ -1,8 +1,8 @@
 /*
- * node_local.h - questions about "this node" on their way to the scheduler, which is another one.
+ * node_questions.h - questions about "this node" on their way to the scheduler, which is another one.
  */
-#ifndef FABRICD_NODE_LOCAL_H
-#define FABRICD_NODE_LOCAL_H
+#ifndef FABRICD_NODE_NODE_QUESTIONS_H
+#define FABRICD_NODE_NODE_QUESTIONS_H
 
 #include <pmix_common.h>
 #include <stdbool.h>

@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 
 struct letter {
     struct letter *prev, *next;
@@ -87,8 +88,7 @@ void loop_queue_free(struct loop_queue *queue)
     {
         letter_free(letter);
     }
-    if (queue->bell != NULL)
-        event_free(queue->bell);
+    loop_event_free(queue->bell);
     pthread_mutex_destroy(&queue->lock);
     free(queue);
 }

@@ -1,11 +1,11 @@
 /*
- * node_mail.h - what the relay's threads have to tell the node's loop.
+ * node_queue.h - what the relay's threads have to tell the node's loop.
  *
  * Answers of the scheduler and news of the connection arrive on threads of the PMIx library and of the relay.
  * They are put into a box, which the loop empties.
  */
-#ifndef FABRICD_NODE_MAIL_H
-#define FABRICD_NODE_MAIL_H
+#ifndef FABRICD_NODE_NODE_QUEUE_H
+#define FABRICD_NODE_NODE_QUEUE_H
 
 #include <event2/event.h>
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"
 
 #define SCAN_REQUESTS_MS (RELAY_SUBSCRIBE_SECONDS * 1000 + 10000)
@@ -26,9 +27,7 @@ void scan_requests_after(struct event *event, unsigned milliseconds)
 {
     uint32_t chance;
     evutil_secure_rng_get_bytes(&chance, sizeof(chance));
-    unsigned ms = milliseconds / 2 + chance % (milliseconds + 1);
-    const struct timeval pause = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
-    event_add(event, &pause);
+    loop_after(event, milliseconds / 2 + chance % (milliseconds + 1));
 }
 
 static void ask_scan_requests(struct scan_requests *o);
@@ -103,7 +102,6 @@ void scan_requests_free(struct scan_requests *o)
 {
     if (o == NULL)
         return;
-    if (o->again != NULL)
-        event_free(o->again);
+    loop_event_free(o->again);
     free(o);
 }

@@ -1,10 +1,11 @@
 /*
- * node_orders.h - a node's long poll for what the scheduler wants of it, and what that holds of this host.
+ * node_scan_requests.h - a node's long poll for what the scheduler wants of it, and what that holds of this
+ * host.
  *
  * All on the loop.
  */
-#ifndef FABRICD_NODE_ORDERS_H
-#define FABRICD_NODE_ORDERS_H
+#ifndef FABRICD_NODE_NODE_SCAN_REQUESTS_H
+#define FABRICD_NODE_NODE_SCAN_REQUESTS_H
 
 #include "fabricd/config/config.h"
 #include "fabricd/node/node_queue.h"

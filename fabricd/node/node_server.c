@@ -1,8 +1,8 @@
-#include "fabricd/node/node_server.h"
-
+/* node_server.c - what a node's PMIx server answers. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/node/node_priv.h"
 #include "fabricd/node/node_questions.h"
 #include "fabricd/server/answers.h"
 #include "fabricd/server/relayed_requests.h"
@@ -73,8 +73,9 @@ static void asked_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, v
     free(asked);
 }
 
-pmix_status_t node_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
-                          const pmix_info_t directives[], size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata)
+static pmix_status_t node_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
+                                 const pmix_info_t directives[], size_t n, pmix_info_cbfunc_t cbfunc,
+                                 void *cbdata)
 {
     struct asked *asked = malloc(sizeof(*asked));
     if (asked == NULL)
@@ -91,8 +92,8 @@ pmix_status_t node_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t 
     return rc;
 }
 
-pmix_status_t node_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc,
-                         void *cbdata)
+static pmix_status_t node_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n,
+                                pmix_info_cbfunc_t cbfunc, void *cbdata)
 {
     struct asked *asked = malloc(sizeof(*asked));
     if (asked == NULL)
@@ -110,11 +111,17 @@ pmix_status_t node_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n
 }
 
 /* Nodes deliver to the scheduler, not to each other. */
-pmix_status_t node_relayed(const pmix_proc_t *requestor, char **keys, const pmix_info_t info[], size_t n,
-                           pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+static pmix_status_t node_relayed(const pmix_proc_t *requestor, char **keys, const pmix_info_t info[],
+                                  size_t n, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
     if (keys != NULL && keys[0] != NULL &&
         (strcmp(keys[0], RELAY_DELIVER) == 0 || strcmp(keys[0], RELAY_SCAN_REQUESTS) == 0))
         return PMIX_ERR_NOT_SUPPORTED;
     return answer_relayed(requestor, keys, info, n, cbfunc, cbdata);
 }
+
+pmix_server_module_t node_module = {
+    .lookup = node_relayed,
+    .query = node_query,
+    .fabric = node_fabric,
+};

@@ -1,9 +1,9 @@
 /*
- * node_keep.h - what a node keeps over a restart: its last report, and what the scheduler last said of it. A
+ * node_state.h - what a node keeps over a restart: its last report, and what the scheduler last said of it. A
  * file in the run directory, put in place by renaming.
  */
-#ifndef FABRICD_NODE_KEEP_H
-#define FABRICD_NODE_KEEP_H
+#ifndef FABRICD_NODE_NODE_STATE_H
+#define FABRICD_NODE_NODE_STATE_H
 
 #include "topo/report/report.h"
 

@@ -1,14 +1,12 @@
-/* control_ops.c - what can be asked on the control socket. */
+/* ops.c - what can be asked on the control socket. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fabricd/jobs/history_json.h"
-#include "fabricd/operator/ops_hosts.h"
-#include "fabricd/operator/ops_metrics.h"
-#include "fabricd/operator/ops_refresh.h"
+#include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
-#include "fabricd/scheduler/state.h"
+#include "fabricd/scheduler/scheduler.h"
 #include "fabricd/server/server.h"
 #include "fabricd/store/store.h"
 #include "fabricd/store/store_renames.h"
@@ -17,33 +15,39 @@
 
 #define DEFAULT_HISTORY 1000
 
-/* What happens between sweeps. */
-static json_t *light_sweep_status(const struct daemon_status *s)
+static const struct ops_parts *parts_of(const struct connection *connection)
 {
-    return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "light_sweep", (int)s->light_sweep,
-                     "light_sweeps", (json_int_t)s->monitor.light_sweeps, "light_sweeps_dirty",
-                     (json_int_t)s->monitor.dirty, "light_sweep_ms", s->monitor.poll_ms, "monitoring",
+    return connection->control->owner;
+}
+
+/* What happens between sweeps. */
+static json_t *light_sweep_status(const struct scheduler_status *s, unsigned seconds)
+{
+    return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "light_sweep", (int)seconds, "light_sweeps",
+                     (json_int_t)s->monitor.light_sweeps, "light_sweeps_dirty", (json_int_t)s->monitor.dirty,
+                     "light_sweep_ms", s->monitor.poll_ms, "monitoring",
                      s->light_sweeps ? json_boolean(s->monitor.monitoring) : json_null(), "dirty_since",
-                     control_time(s->dirty_since), "missing", (json_int_t)s->missing, "flapping",
-                     (json_int_t)s->suppressed + s->suppressed_switches);
+                     control_time(s->dirty_since), "missing", (json_int_t)s->waits.missing, "flapping",
+                     (json_int_t)s->waits.suppressed + s->waits.suppressed_switches);
 }
 
 static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
-    struct daemon_status s;
+    const struct config *config = parts_of(connection)->config;
+    struct scheduler_status s;
     (void)request;
-    daemon_status(connection->control->owner, &s);
+    scheduler_status(parts_of(connection)->scheduler, &s);
     json_t *answer = json_pack(
         "{s:b, s:b, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:b, s:o, "
         "s:f, s:i}",
-        "ok", 1, "daemon", 1, "role", "scheduler", "host", s.host, "pid", (int)getpid(), "version",
+        "ok", 1, "daemon", 1, "role", "scheduler", "host", config->host, "pid", (int)getpid(), "version",
         pmixfab_version(), "uri", server_uri(), "generation", (json_int_t)s.generation, "published",
         control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
         "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial", s.partial, "nodes",
         (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
         (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
-        s.sweep_ms, "interval", (int)s.interval);
-    if (answer != NULL && json_object_update_new(answer, light_sweep_status(&s)) != 0) {
+        s.sweep_ms, "interval", (int)config->interval);
+    if (answer != NULL && json_object_update_new(answer, light_sweep_status(&s, config->light_sweep)) != 0) {
         json_decref(answer);
         answer = NULL;
     }
@@ -54,8 +58,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
 
 static struct store *store_of(const struct connection *connection)
 {
-    const struct daemon *daemon = connection->control->owner;
-    return publisher_store(daemon->publisher);
+    return publisher_store(parts_of(connection)->publisher);
 }
 
 static json_t *changes_of(struct connection *connection, uint64_t from, uint64_t to, const char *what,
@@ -144,21 +147,21 @@ static bool change_mentions_host(json_t *change, const char *host)
 /* Of one host only: those that are about it, and is there such a host? */
 static void answer_about(struct connection *connection, json_t *answer, const char *host)
 {
-    const struct daemon *daemon = connection->control->owner;
     json_t *changes = json_object_get(answer, "changes"), *kept = json_array();
     for (size_t i = 0; i < json_array_size(changes); i++)
         if (change_mentions_host(json_array_get(changes, i), host))
             json_array_append(kept, json_array_get(changes, i));
     json_object_set_new(answer, "changes", kept);
-    json_object_set_new(answer, "known", json_boolean(publisher_has_host(daemon->publisher, host)));
+    json_object_set_new(answer, "known",
+                        json_boolean(publisher_has_host(parts_of(connection)->publisher, host)));
     connection_send(connection, answer);
 }
 
 static void op_diff(struct connection *connection, json_t *request)
 {
     json_t *about = json_object_get(request, "host");
-    struct daemon_status status;
-    daemon_status(connection->control->owner, &status);
+    struct scheduler_status status;
+    scheduler_status(parts_of(connection)->scheduler, &status);
     uint64_t to = status.generation, from, trimmed;
     if (about != NULL && !json_is_string(about)) {
         connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: host is not a string");
@@ -199,7 +202,7 @@ static void op_diff(struct connection *connection, json_t *request)
 
 /* ---- which one ---------------------------------------------------------------------------------- */
 
-const struct control_op control_scheduler_ops[] = {
+const struct control_op ops_of_scheduler[] = {
     {"status", ops_scheduler_status},
     {"refresh", control_op_refresh},
     {"verify", control_op_verify},

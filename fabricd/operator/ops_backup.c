@@ -1,10 +1,8 @@
-/* control_backup.c - `backup` on the control socket: answered when the file is in place. */
+/* ops_backup.c - `backup` on the control socket: answered when the file is in place. */
 #include <stdlib.h>
 
 #include "fabricd/jobs/backup.h"
-#include "fabricd/operator/ops_hosts.h"
-#include "fabricd/operator/ops_refresh.h"
-#include "fabricd/scheduler/state.h"
+#include "fabricd/operator/ops.h"
 #include "fabricd/util/log.h"
 
 struct waiting {
@@ -39,10 +37,10 @@ static void backup_on_caller_gone(struct pending *pending)
 
 void control_op_backup(struct connection *connection, json_t *request)
 {
-    const struct daemon *daemon = connection->control->owner;
+    const struct ops_parts *parts = connection->control->owner;
     const char *file = json_string_value(json_object_get(request, "file"));
     struct fab_err err = {""};
-    if (!control_allowed(connection, "backup"))
+    if (!connection_allowed(connection, "backup"))
         return;
     struct waiting *waiting = calloc(1, sizeof(*waiting));
     if (file == NULL || waiting == NULL) {
@@ -50,7 +48,7 @@ void control_op_backup(struct connection *connection, json_t *request)
         connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: backup needs a file, as a string");
         return;
     }
-    waiting->backup = daemon->backup;
+    waiting->backup = parts->backup;
     waiting->pending.gone = backup_on_caller_gone;
     const struct backup_order order = {.file = file,
                                        .force = json_is_true(json_object_get(request, "force")),

@@ -1,5 +1,4 @@
-#include "fabricd/operator/ops_hosts.h"
-
+/* ops_hosts.c - nodes that report: nodes, forget, deliver, and the refresh of one host. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +7,16 @@
 #include "fabricd/ingest/host_reports.h"
 #include "fabricd/ingest/ingest.h"
 #include "fabricd/metrics/counters.h"
-#include "fabricd/operator/ops_refresh.h"
+#include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
-#include "fabricd/scheduler/state.h"
+#include "fabricd/scheduler/scheduler.h"
 #include "fabricd/util/base64.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
+#include "fabricd/util/now.h"
 #include "topo/join/join.h"
 
-#define NODE_SECONDS 10 /* seconds that a node may take to scan and deliver */
+#define NODE_MS 10000 /* in which a node has to scan and deliver */
 
 /* A string of the request; where it is none, that is answered. */
 static const char *request_text(struct connection *connection, json_t *request, const char *op,
@@ -76,15 +77,15 @@ static json_t *about_node(const struct publisher *publisher, const struct node_r
 
 void control_op_nodes(struct connection *connection, json_t *request)
 {
-    const struct daemon *daemon = connection->control->owner;
+    const struct ops_parts *parts = connection->control->owner;
     uint32_t n;
-    const struct node_report *const *all = host_reports_all(daemon->nodes, &n);
+    const struct node_report *const *all = host_reports_all(parts->reports, &n);
     const char *host = json_string_value(json_object_get(request, "host"));
     json_t *list = json_array();
-    int64_t now = daemon_now();
+    int64_t now = microseconds_now(CLOCK_REALTIME);
     for (uint32_t i = 0; i < n; i++)
         if (host == NULL || fab_same_host(all[i]->report.host, host))
-            json_array_append_new(list, about_node(daemon->publisher, all[i], now));
+            json_array_append_new(list, about_node(parts->publisher, all[i], now));
     connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "nodes", list));
 }
 
@@ -94,11 +95,11 @@ struct forgotten {
     const char *swept, *reports;
 };
 
-static int choose_forgotten(const struct daemon *daemon, const char *host, struct forgotten *out,
+static int choose_forgotten(const struct ops_parts *parts, const char *host, struct forgotten *out,
                             struct fab_err *err)
 {
-    const struct fab_host_choice swept = publisher_choose_host(daemon->publisher, host);
-    const struct fab_host_choice reports = host_reports_choose(daemon->nodes, host);
+    const struct fab_host_choice swept = publisher_choose_host(parts->publisher, host);
+    const struct fab_host_choice reports = host_reports_choose(parts->reports, host);
     const bool two = swept.host != NULL && reports.host != NULL && !fab_same_host(swept.host, reports.host);
     *out = (struct forgotten){swept.host, reports.host};
     if (swept.exact && (two || reports.several))
@@ -115,32 +116,28 @@ void control_op_forget(struct connection *connection, json_t *request)
 {
     struct fab_err err = {""};
     struct forgotten names;
-    if (!control_allowed(connection, "forget"))
+    if (!connection_allowed(connection, "forget"))
         return;
     const char *host = request_text(connection, request, "forget", "host");
     if (host == NULL)
         return;
     bool there = false;
-    struct daemon *daemon = connection->control->owner;
-    int rc = choose_forgotten(daemon, host, &names, &err);
+    const struct ops_parts *parts = connection->control->owner;
+    int rc = choose_forgotten(parts, host, &names, &err);
     if (rc != PMIXFAB_OK) {
         connection_fail(connection, rc, "%s", err.text);
         return;
     }
-    rc = host_reports_forget(daemon->nodes, names.reports != NULL ? names.reports : host, &err);
-    const bool is_switch = names.swept == NULL && publisher_has_switch(daemon->publisher, host);
-    uint32_t retired =
-        names.swept == NULL && !is_switch ? 0 : daemon_forget(daemon, is_switch ? host : names.swept, &there);
-    if (rc == PMIXFAB_ERR_NOTFOUND && retired == 0 && is_switch) {
-        connection_fail(connection, PMIXFAB_ERR_CONFLICT, "forget: %s is a switch that the last sweep saw",
-                        host);
-        return;
-    }
-    if (rc == PMIXFAB_ERR_NOTFOUND && retired == 0 && there) {
-        connection_fail(connection, PMIXFAB_ERR_CONFLICT,
-                        "forget: %s is there: the last sweep saw it, and it reports nothing", host);
-        return;
-    }
+    rc = host_reports_forget(parts->reports, names.reports != NULL ? names.reports : host, &err);
+    const bool is_switch = names.swept == NULL && publisher_has_switch(parts->publisher, host);
+    uint32_t retired = names.swept == NULL && !is_switch
+                           ? 0
+                           : scheduler_forget(parts->scheduler, is_switch ? host : names.swept, &there);
+    if (rc == PMIXFAB_ERR_NOTFOUND && is_switch)
+        rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT, "forget: %s is a switch that the last sweep saw", host);
+    else if (rc == PMIXFAB_ERR_NOTFOUND && there)
+        rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT,
+                      "forget: %s is there: the last sweep saw it, and it reports nothing", host);
     if (rc != PMIXFAB_OK && retired == 0) {
         connection_fail(connection, rc, "%s", err.text);
         return;
@@ -194,7 +191,7 @@ void control_op_deliver(struct connection *connection, json_t *request)
         return;
     }
     free(pending);
-    count_refused(rc);
+    count(count_of_refused(rc));
     connection_fail(connection, rc, "deliver: %s", err.text);
 }
 
@@ -221,8 +218,9 @@ static void end_asking(struct asking *asking)
 /* The rest is a sweep, which is also what publishes the delivery. */
 static void sweep_now(struct connection *connection, bool accept_partial, const char *progress)
 {
+    const struct ops_parts *parts = connection->control->owner;
     connection_send(connection, json_pack("{s:s}", "progress", progress));
-    connection_wait(connection, daemon_refresh(connection->control->owner, NULL, accept_partial));
+    connection_wait(connection, scheduler_refresh(parts->scheduler, NULL, accept_partial));
     connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
 }
 
@@ -256,19 +254,18 @@ void ops_host_heard(const char *host, void *cbdata)
     }
 }
 
-void control_request_scan(const struct daemon *daemon, const char *host)
+void control_request_scan(const struct ops_parts *parts, const char *host)
 {
-    const char *known = host_reports_choose(daemon->nodes, host).host;
+    const char *known = host_reports_choose(parts->reports, host).host;
     ingest_request_scan(known != NULL ? known : host);
 }
 
 void control_refresh_node(struct connection *connection, const char *host, bool accept_partial)
 {
-    const struct daemon *daemon = connection->control->owner;
-    const struct timeval limit = {.tv_sec = NODE_SECONDS};
-    const char *known = host_reports_choose(daemon->nodes, host).host;
+    const struct ops_parts *parts = connection->control->owner;
+    const char *known = host_reports_choose(parts->reports, host).host;
     /* This host is scanned beside each sweep. */
-    if (fab_same_host(host, daemon->config->host)) {
+    if (fab_same_host(host, parts->config->host)) {
         sweep_now(connection, accept_partial, "looking");
         return;
     }
@@ -287,7 +284,7 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
     asking->accept_partial = accept_partial;
     asking->pending.gone = scan_on_caller_gone;
     DL_APPEND(all_asking, asking);
-    event_add(asking->limit, &limit);
+    loop_after(asking->limit, NODE_MS);
     connection_later(connection, &asking->pending);
     connection_send(connection, json_pack("{s:s}", "progress", "the host is asked to look"));
 }

@@ -1,10 +1,12 @@
-/* metrics.c - what the scheduler's fabricd tells. One function a subject: put what is new beside its kind. */
-#include "fabricd/operator/ops_metrics.h"
-
+/* ops_metrics.c - what the scheduler's fabricd tells. One function a subject: put what is new beside its
+ * kind. */
 #include <stdlib.h>
 
 #include "fabricd/metrics/counters.h"
-#include "fabricd/scheduler/state.h"
+#include "fabricd/metrics/metrics.h"
+#include "fabricd/operator/ops.h"
+#include "fabricd/publish/publish.h"
+#include "fabricd/scheduler/scheduler.h"
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/store/store.h"
@@ -18,7 +20,7 @@ static double microseconds_to_seconds(int64_t microseconds)
     return (double)microseconds / 1e6;
 }
 
-static void about_publishing(FILE *out, const struct daemon_status *s)
+static void about_publishing(FILE *out, const struct scheduler_status *s)
 {
     metrics_one(out, "fabricd_generation", GAUGE, "Number of the newest published change.",
                 (double)s->generation);
@@ -31,10 +33,10 @@ static void about_publishing(FILE *out, const struct daemon_status *s)
     metrics_family(out, "fabricd_changes_total", COUNTER, "Changes published since the start, by kind.");
     for (unsigned kind = 1; kind < FAB_CHANGE_KINDS; kind++)
         metrics_sample(out, "fabricd_changes_total", "kind", fab_change_name((enum fab_change_kind)kind),
-                       (double)counted_changes(kind));
+                       (double)counted(count_of_change(kind)));
 }
 
-static void about_sweeps(FILE *out, const struct daemon_status *s)
+static void about_sweeps(FILE *out, const struct scheduler_status *s)
 {
     metrics_family(out, "fabricd_sweeps_total", COUNTER, "Sweeps of the fabric, by how they ended.");
     metrics_sample(out, "fabricd_sweeps_total", "result", "ok", (double)counted(COUNT_SWEEPS_OK));
@@ -54,11 +56,12 @@ static void about_sweeps(FILE *out, const struct daemon_status *s)
     metrics_one(out, "fabricd_unnamed_hcas", GAUGE, "HCAs that go by their GUID.", s->unnamed);
     metrics_one(out, "fabricd_missing_hcas", GAUGE,
                 "HCAs that are not seen, or not with all cables, and keep their places for a while.",
-                s->missing);
+                s->waits.missing);
     metrics_one(out, "fabricd_suppressed_cables", GAUGE, "Cables that flap and are suppressed.",
-                s->suppressed);
+                s->waits.suppressed);
     metrics_one(out, "fabricd_suppressed_switches", GAUGE,
-                "Switches that flap and are suppressed with all of their cables.", s->suppressed_switches);
+                "Switches that flap and are suppressed with all of their cables.",
+                s->waits.suppressed_switches);
 }
 
 static void about_planes(FILE *out)
@@ -83,7 +86,7 @@ static void about_planes(FILE *out)
     served_set_put(set);
 }
 
-static void about_nodes(FILE *out, const struct daemon_status *s)
+static void about_nodes(FILE *out, const struct scheduler_status *s)
 {
     static const struct {
         int code;
@@ -100,9 +103,9 @@ static void about_nodes(FILE *out, const struct daemon_status *s)
     metrics_family(out, "fabricd_deliveries_refused_total", COUNTER,
                    "Deliveries that were refused, by reason.");
     for (int code = 0; code > -64; code--)
-        rest += counted_refused(code);
+        rest += counted(count_of_refused(code));
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-        const uint64_t refused = counted_refused(reasons[i].code);
+        const uint64_t refused = counted(count_of_refused(reasons[i].code));
         metrics_sample(out, "fabricd_deliveries_refused_total", "reason", reasons[i].name, (double)refused);
         rest -= refused;
     }
@@ -142,46 +145,22 @@ static void about_hooks(FILE *out)
     metrics_sample(out, "fabricd_hooks_total", "result", "left-out", (double)counted(COUNT_HOOKS_DROPPED));
 }
 
-char *metrics_of_scheduler(const void *owner)
+void metrics_of_scheduler(FILE *out, const void *owner)
 {
-    struct daemon *daemon = (struct daemon *)owner;
-    struct daemon_status status;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL)
-        return NULL;
-    daemon_status(daemon, &status);
+    const struct ops_parts *parts = owner;
+    struct scheduler_status status;
+    scheduler_status(parts->scheduler, &status);
     metrics_of_both(out, "scheduler");
     about_publishing(out, &status);
     about_sweeps(out, &status);
     about_planes(out);
     about_nodes(out, &status);
-    about_store(out, publisher_store(daemon->publisher));
+    about_store(out, publisher_store(parts->publisher));
     about_hooks(out);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
-}
-
-static void metrics_answer(struct connection *connection, char *text)
-{
-    if (text == NULL)
-        connection_fail(connection, PMIXFAB_ERR_NOMEM, "metrics: out of memory");
-    else
-        connection_send(connection, json_pack("{s:b, s:s}", "ok", 1, "text", text));
-    free(text);
 }
 
 void control_op_metrics(struct connection *connection, json_t *request)
 {
     (void)request;
-    metrics_answer(connection, metrics_of_scheduler(connection->control->owner));
-}
-
-void node_op_metrics(struct connection *connection, json_t *request)
-{
-    (void)request;
-    metrics_answer(connection, metrics_of_node(connection->control->owner));
+    connection_send_metrics(connection, metrics_of_scheduler);
 }

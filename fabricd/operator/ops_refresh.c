@@ -1,24 +1,16 @@
-#include "fabricd/operator/ops_refresh.h"
-
+/* ops_refresh.c - refresh, check, expect. */
 #include <stdio.h>
 #include <string.h>
 
-#include "fabricd/operator/ops_hosts.h"
+#include "fabricd/ingest/host_reports.h"
+#include "fabricd/operator/ops.h"
 #include "fabricd/policy/planned.h"
-#include "fabricd/scheduler/state.h"
+#include "fabricd/publish/publish.h"
+#include "fabricd/scheduler/scheduler.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 #include "topo/check/check.h"
 #include "topo/join/join.h"
-
-bool control_allowed(struct connection *connection, const char *op)
-{
-    if (connection_may_change(connection))
-        return true;
-    connection_fail(connection, PMIXFAB_ERR_PERM,
-                    "%s: uid %u may not do that: it is for root, the daemon's user and the configured admins",
-                    op, (unsigned)connection->uid);
-    return false;
-}
 
 /* A member that is a string where it is there at all; else that is answered. */
 static bool bad_text(struct connection *connection, json_t *request, const char *op, const char *key,
@@ -37,20 +29,20 @@ static bool bad_text(struct connection *connection, json_t *request, const char 
 /* Taken up: the answer is not waited for. */
 static void answer_taken(struct connection *connection)
 {
-    const struct daemon *daemon = connection->control->owner;
+    const struct ops_parts *parts = connection->control->owner;
     connection_send(connection, json_pack("{s:b, s:b, s:I}", "ok", 1, "taken", 1, "generation",
-                                          (json_int_t)publisher_generation(daemon->publisher)));
+                                          (json_int_t)publisher_generation(parts->publisher)));
 }
 
 /* Before the sweep: what is suppressed is released, where that was asked for. Returns how many are. */
 static uint32_t request_release_damping(struct connection *connection, json_t *request, const char *name,
                                         bool waits)
 {
-    const struct daemon *daemon = connection->control->owner;
+    const struct ops_parts *parts = connection->control->owner;
     char progress[80];
     if (!json_is_true(json_object_get(request, "release")))
         return 0;
-    uint32_t n = publisher_release_now(daemon->publisher, name);
+    uint32_t n = publisher_release_now(parts->publisher, name);
     if (waits) {
         snprintf(progress, sizeof(progress), "%u cable%s or switch%s released", (unsigned)n,
                  n == 1 ? "" : "s", n == 1 ? " is" : "es are");
@@ -62,15 +54,16 @@ static uint32_t request_release_damping(struct connection *connection, json_t *r
 
 void control_op_refresh(struct connection *connection, json_t *request)
 {
-    struct daemon *daemon = connection->control->owner;
+    const struct ops_parts *parts = connection->control->owner;
     const char *host, *sw;
-    if (!control_allowed(connection, "refresh") || bad_text(connection, request, "refresh", "host", &host) ||
+    if (!connection_allowed(connection, "refresh") ||
+        bad_text(connection, request, "refresh", "host", &host) ||
         bad_text(connection, request, "refresh", "switch", &sw))
         return;
     bool accept = json_is_true(json_object_get(request, "accept_partial"));
     bool waits = !json_is_false(json_object_get(request, "wait"));
     uint32_t released = request_release_damping(connection, request, sw != NULL ? sw : host, waits);
-    if (sw != NULL && released == 0 && !publisher_has_switch(daemon->publisher, sw)) {
+    if (sw != NULL && released == 0 && !publisher_has_switch(parts->publisher, sw)) {
         connection_fail(connection, PMIXFAB_ERR_NOTFOUND,
                         "refresh: no switch %s: `fabricctl switches` shows those that there are", sw);
         return;
@@ -82,10 +75,10 @@ void control_op_refresh(struct connection *connection, json_t *request)
         return;
     }
     if (host != NULL)
-        control_request_scan(daemon, host);
+        control_request_scan(parts, host);
     /* What is accepted is taken as the fabric, and who was held may be anywhere: then all of it is asked. */
     const bool part = sw != NULL && !accept && released == 0;
-    const uint64_t number = daemon_refresh(daemon, part ? sw : NULL, accept);
+    const uint64_t number = scheduler_refresh(parts->scheduler, part ? sw : NULL, accept);
     if (!waits) {
         answer_taken(connection);
         return;
@@ -100,17 +93,18 @@ void control_op_refresh(struct connection *connection, json_t *request)
 
 void control_op_check(struct connection *connection, json_t *request)
 {
-    struct daemon *daemon = connection->control->owner;
+    const struct ops_parts *parts = connection->control->owner;
     const struct fab_findings *found;
     struct fab_err err = {""};
     uint32_t n;
-    const struct node_report *const *reports = host_reports_all(daemon->nodes, &n);
+    const struct node_report *const *reports = host_reports_all(parts->reports, &n);
     (void)request;
-    const bool stale = daemon->status.stale;
+    struct scheduler_status status;
+    scheduler_status(parts->scheduler, &status);
     const struct publish_doubts doubts = {
-        .stale = stale ? daemon->status.stale_reason : NULL,
-        .partial = stale && daemon->last_code == PMIXFAB_ERR_PARTIAL ? &daemon->report : NULL};
-    int rc = publisher_check(daemon->publisher, reports, n, &doubts, &found, &err);
+        .stale = status.stale ? status.stale_reason : NULL,
+        .partial = status.stale && status.code == PMIXFAB_ERR_PARTIAL ? &status.findings : NULL};
+    int rc = publisher_check(parts->publisher, reports, n, &doubts, &found, &err);
     if (rc != PMIXFAB_OK) {
         connection_fail(connection, rc, "%s", err.text);
         return;
@@ -125,7 +119,7 @@ void control_op_check(struct connection *connection, json_t *request)
     }
     connection_send(connection,
                     json_pack("{s:b, s:I, s:o}", "ok", 1, "generation",
-                              (json_int_t)publisher_generation(daemon->publisher), "findings", list));
+                              (json_int_t)publisher_generation(parts->publisher), "findings", list));
 }
 
 /* ---- expect --------------------------------------------------------------------------------------- */
@@ -149,22 +143,23 @@ static int change_has_subject(const struct store_change *change, void *cbdata)
 }
 
 /* Of the fabric, or of its history: one that is away for its swap can be announced, too. */
-static bool daemon_knows_name(struct daemon *daemon, const char *name)
+static bool ops_knows_name(const struct ops_parts *parts, const char *name)
 {
-    if (publisher_has_host(daemon->publisher, name) || publisher_has_switch(daemon->publisher, name))
+    if (publisher_has_host(parts->publisher, name) || publisher_has_switch(parts->publisher, name))
         return true;
     struct knowing knowing = {.name = name};
     struct fab_err err = {""};
-    store_history(publisher_store(daemon->publisher), 0, INT64_MAX, name, 100, change_has_subject, &knowing,
+    store_history(publisher_store(parts->publisher), 0, INT64_MAX, name, 100, change_has_subject, &knowing,
                   &err);
     return knowing.found;
 }
 
 static void answer_expected(struct connection *connection, const char *name)
 {
-    const struct daemon *daemon = connection->control->owner;
+    const struct ops_parts *parts = connection->control->owner;
     uint32_t n;
-    const struct store_planned *all = planned_all(publisher_planned(daemon->publisher), daemon_now(), &n);
+    const struct store_planned *all =
+        planned_all(publisher_planned(parts->publisher), microseconds_now(CLOCK_REALTIME), &n);
     json_t *list = json_array();
     for (uint32_t i = 0; i < n; i++)
         if (name == NULL || fab_same_host(all[i].name, name))
@@ -176,21 +171,21 @@ static void answer_expected(struct connection *connection, const char *name)
 
 static void ops_plan_maintenance(struct connection *connection, json_t *request, const char *name)
 {
-    struct daemon *daemon = connection->control->owner;
-    struct planned *expected = publisher_planned(daemon->publisher);
+    const struct ops_parts *parts = connection->control->owner;
+    struct planned *expected = publisher_planned(parts->publisher);
     struct fab_err err = {""};
     json_t *seconds = json_object_get(request, "seconds");
     json_int_t time = seconds == NULL ? PLANNED_SECONDS : json_integer_value(seconds);
     int rc;
     if (json_is_true(json_object_get(request, "cancel")))
-        rc = planned_cancel(expected, name, daemon_now(), &err);
-    else if (!daemon_knows_name(daemon, name))
+        rc = planned_cancel(expected, name, microseconds_now(CLOCK_REALTIME), &err);
+    else if (!ops_knows_name(parts, name))
         rc = fab_fail(&err, PMIXFAB_ERR_NOTFOUND,
                       "expect: no host or switch %s, now or in the history: see fabricctl devices, switches",
                       name);
     else
-        rc = planned_add(expected, name, daemon_now(), time < 0 || time > INT32_MAX ? 0 : (unsigned)time,
-                         (unsigned)connection->uid, &err);
+        rc = planned_add(expected, name, microseconds_now(CLOCK_REALTIME),
+                         time < 0 || time > INT32_MAX ? 0 : (unsigned)time, (unsigned)connection->uid, &err);
     if (rc != PMIXFAB_OK) {
         connection_fail(connection, rc, "%s", err.text);
         return;
@@ -212,6 +207,6 @@ void control_op_expect(struct connection *connection, json_t *request)
         answer_expected(connection, name);
     else if (name == NULL)
         connection_fail(connection, PMIXFAB_ERR_SYNTAX, "expect: no name: say which host or switch");
-    else if (control_allowed(connection, "expect"))
+    else if (connection_allowed(connection, "expect"))
         ops_plan_maintenance(connection, request, name);
 }

@@ -1,5 +1,5 @@
 /*
- * control_verify.c - a sweep of its own, which is compared with what is served and not published.
+ * ops_verify.c - a sweep of its own, which is compared with what is served and not published.
  *
  * Who asks while one goes on waits for the next one: it must not get an answer that is older than its
  * question. When all who asked are gone the sweep is cancelled.
@@ -7,10 +7,15 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "fabricd/discovery/host_scan.h"
+#include "fabricd/discovery/sweep.h"
 #include "fabricd/jobs/history_json.h"
-#include "fabricd/operator/ops_refresh.h"
-#include "fabricd/scheduler/state.h"
+#include "fabricd/operator/ops.h"
+#include "fabricd/publish/publish.h"
+#include "fabricd/scheduler/scheduler.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
+#include "fabricd/util/now.h"
 
 #define TRIES 3 /* so often something is published meanwhile */
 
@@ -26,7 +31,7 @@ static struct {
     struct asking *asking;
     struct sweep *sweep;
     struct event *tick;
-    struct daemon *daemon;
+    const struct ops_parts *parts;
     uint64_t generation; /* that was served when the sweep began */
     unsigned tries;
     int64_t since; /* microseconds since 1970 */
@@ -36,8 +41,7 @@ static void verify_stop(void)
 {
     sweep_cancel(verifying.sweep);
     verifying.sweep = NULL;
-    if (verifying.tick != NULL)
-        event_free(verifying.tick);
+    loop_event_free(verifying.tick);
     verifying.tick = NULL;
 }
 
@@ -80,8 +84,8 @@ static json_t *answer_of(const struct fab_diff *diff)
 {
     json_t *changes = json_array();
     struct publisher_waits waits;
-    publisher_waits(verifying.daemon->publisher, &waits);
-    change_json_diff(diff, daemon_now(), changes);
+    publisher_waits(verifying.parts->publisher, &waits);
+    change_json_diff(diff, microseconds_now(CLOCK_REALTIME), changes);
     return json_pack("{s:b, s:b, s:I, s:o, s:I, s:I}", "ok", 1, "equal", diff->n == 0, "generation",
                      (json_int_t)verifying.generation, "changes", changes, "suppressed",
                      (json_int_t)waits.suppressed, "suppressed_switches",
@@ -93,14 +97,14 @@ static void verify_on_swept(struct sweep_result *result, void *arg);
 /* For all who wait now. */
 static int verify_begin(struct fab_err *err)
 {
-    struct daemon *d = verifying.daemon;
+    const struct ops_parts *parts = verifying.parts;
     struct asking *asking;
     DL_FOREACH(verifying.asking, asking)
     {
         asking->in_time = true;
     }
-    verifying.generation = publisher_generation(d->publisher);
-    return sweep_start(d->base, d->config, NULL, verify_on_swept, NULL, &verifying.sweep, err);
+    verifying.generation = publisher_generation(parts->publisher);
+    return sweep_start(parts->base, parts->config, NULL, verify_on_swept, NULL, &verifying.sweep, err);
 }
 
 /* For those who came while the last one went on. */
@@ -124,13 +128,13 @@ static void verify_on_swept(struct sweep_result *result, void *arg)
     (void)arg;
     verifying.sweep = NULL;
     /* What was published meanwhile may be newer than what this sweep saw. */
-    if (rc == PMIXFAB_OK && verifying.generation != publisher_generation(verifying.daemon->publisher) &&
+    if (rc == PMIXFAB_OK && verifying.generation != publisher_generation(verifying.parts->publisher) &&
         ++verifying.tries < TRIES) {
         rc = verify_begin(&err);
         if (rc == PMIXFAB_OK)
             return;
     } else if (rc == PMIXFAB_OK) {
-        rc = publish_verify(verifying.daemon->publisher, &result->inv, &diff, &err);
+        rc = publish_verify(verifying.parts->publisher, &result->inv, &diff, &err);
         if (rc == PMIXFAB_OK && (line = answer_of(&diff)) == NULL)
             rc = fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
@@ -141,43 +145,40 @@ static void verify_on_swept(struct sweep_result *result, void *arg)
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
-    const struct timeval pause = {.tv_sec = ROUND_PROGRESS};
     struct asking *asking, *next;
-    char text[ROUND_PROGRESS_TEXT];
+    char text[SCHEDULER_PROGRESS_TEXT];
     (void)fd, (void)what, (void)arg;
-    round_progress_text(verifying.daemon, verifying.since, text);
-    event_add(verifying.tick, &pause);
+    scheduler_progress_text(verifying.parts->scheduler, verifying.since, text);
+    loop_after(verifying.tick, SCHEDULER_PROGRESS_MS);
     DL_FOREACH_SAFE(verifying.asking, asking, next)
     {
         connection_send(asking->pending.connection, json_pack("{s:s}", "progress", text));
     }
 }
 
-static int verify_start(struct daemon *daemon, struct fab_err *err)
+static int verify_start(const struct ops_parts *parts, struct fab_err *err)
 {
-    const struct timeval first = {.tv_sec = ROUND_FIRST_PROGRESS};
-    verifying.daemon = daemon;
+    verifying.parts = parts;
     verifying.tries = 0;
-    verifying.since = daemon_now();
-    verifying.tick = evtimer_new(daemon->base, on_tick, NULL);
+    verifying.since = microseconds_now(CLOCK_REALTIME);
+    verifying.tick = evtimer_new(parts->base, on_tick, NULL);
     if (verifying.tick == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    event_add(verifying.tick, &first);
+    loop_after(verifying.tick, SCHEDULER_FIRST_PROGRESS_MS);
     return verify_begin(err);
 }
 
 void control_op_verify(struct connection *connection, json_t *request)
 {
-    struct daemon *daemon = connection->control->owner;
+    const struct ops_parts *parts = connection->control->owner;
     struct fab_err err = {""};
     (void)request;
-    if (!control_allowed(connection, "verify"))
+    if (!connection_allowed(connection, "verify"))
         return;
-    if (!sweep_wanted(daemon->config) || publisher_generation(daemon->publisher) == 0) {
+    if (!sweep_wanted(parts->config) || publisher_generation(parts->publisher) == 0) {
         connection_fail(connection, PMIXFAB_ERR_NOTFOUND, "verify: %s",
-                        sweep_wanted(daemon->config)
-                            ? "nothing was published yet: see fabricctl status"
-                            : "no probe of the fabric is configured: nothing sweeps");
+                        sweep_wanted(parts->config) ? "nothing was published yet: see fabricctl status"
+                                                    : "no probe of the fabric is configured: nothing sweeps");
         return;
     }
     log_info("verify asked for by uid %u", (unsigned)connection->uid);
@@ -190,7 +191,7 @@ void control_op_verify(struct connection *connection, json_t *request)
     asking->pending.gone = verify_on_caller_gone;
     DL_APPEND(verifying.asking, asking);
     connection_later(connection, &asking->pending);
-    int rc = first ? verify_start(daemon, &err) : PMIXFAB_OK;
+    int rc = first ? verify_start(parts, &err) : PMIXFAB_OK;
     if (rc != PMIXFAB_OK) {
         asking->in_time = true;
         verify_answer(NULL, rc, err.text);

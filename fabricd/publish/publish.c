@@ -112,7 +112,7 @@ static int store_change(struct update *update, struct fab_err *err)
     publisher->generation = update->generation;
     publisher->published = update->published;
     for (uint32_t i = 0; i < update->diff.n; i++)
-        count_change(update->diff.changes[i].kind);
+        count(count_of_change(update->diff.changes[i].kind));
     update_accept_retired(update);
     retention_announced(publisher);
     commit_update(update, true);

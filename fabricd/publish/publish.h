@@ -9,7 +9,7 @@
 
 #include "fabricd/config/config.h"
 #include "fabricd/ingest/host_reports.h"
-#include "fabricd/server/events.h"
+#include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/store/store.h"
 

@@ -1,4 +1,4 @@
-/* daemon_round.c - rounds: a sweep of the fabric and a scan at this host, side by side. */
+/* round.c - rounds: a sweep of the fabric and a scan at this host, side by side. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,49 +9,47 @@
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 
-#define DIRTY_RETRY_ROUNDS 5 /* seconds after a sweep of what was dirty that failed */
+#define DIRTY_RETRY_MS 5000 /* after a sweep of what was dirty that failed */
 
-uint64_t daemon_refresh(struct daemon *d, const char *sw, bool accept_partial)
+uint64_t scheduler_refresh(struct scheduler *d, const char *sw, bool accept_partial)
 {
-    const struct timeval now = {0};
     if (sw != NULL) {
         notices_ask(d, sw);
     } else {
         d->pending_round = true;
         d->pending_accept |= accept_partial;
         if (!d->round)
-            event_add(d->timer, &now);
+            loop_after(d->timer, 0);
     }
     return d->number + 1;
 }
 
 /* ---- the end ------------------------------------------------------------------------------------- */
 
-static void round_wait_for_next(struct daemon *d)
+static void round_wait_for_next(struct scheduler *d)
 {
-    struct timeval interval = {.tv_sec = d->config->interval};
+    int64_t wait = d->config->interval * 1000ll;
     if (d->config->once) {
         event_base_loopbreak(d->base);
         return;
     }
     if (d->pending_round)
-        interval.tv_sec = 0;
+        wait = 0;
     monitoring_round_ended(d);
-    if (d->part && d->last_code != PMIXFAB_OK && !d->pending_round) {
+    if (d->part && d->status.code != PMIXFAB_OK && !d->pending_round) {
         /* What was dirty is not lost: soon it is swept with everything else. */
-        if (interval.tv_sec == 0 || interval.tv_sec > DIRTY_RETRY_ROUNDS)
-            interval.tv_sec = DIRTY_RETRY_ROUNDS;
-        event_add(d->timer, &interval);
+        loop_after(d->timer, wait == 0 || wait > DIRTY_RETRY_MS ? DIRTY_RETRY_MS : wait);
         return;
     }
     if (!d->pending_round && (d->config->interval == 0 || event_pending(d->timer, EV_TIMEOUT, NULL)))
         return; /* a round of what was dirty does not put off the next one of everything */
-    event_add(d->timer, &interval);
+    loop_after(d->timer, wait);
 }
 
 /* The text goes to people and into JSON: what is not printable ASCII does not. */
-static void round_set_reason(struct daemon *d, const char *text)
+static void round_set_reason(struct scheduler *d, const char *text)
 {
     snprintf(d->status.stale_reason, sizeof(d->status.stale_reason), "%s", text);
     for (char *p = d->status.stale_reason; *p != '\0'; p++)
@@ -59,9 +57,9 @@ static void round_set_reason(struct daemon *d, const char *text)
             *p = '?';
 }
 
-static void take_code(struct daemon *d, int code, const char *message)
+static void take_code(struct scheduler *d, int code, const char *message)
 {
-    d->last_code = code;
+    d->status.code = code;
     d->status.partial = code == PMIXFAB_ERR_PARTIAL || (code == PMIXFAB_OK && d->partial);
     if (code == PMIXFAB_OK) {
         if (d->status.stale)
@@ -72,7 +70,7 @@ static void take_code(struct daemon *d, int code, const char *message)
         round_set_reason(d, message);
         log_error("%s", message);
         if (!d->status.stale)
-            d->status.stale_since = daemon_now();
+            d->status.stale_since = microseconds_now(CLOCK_REALTIME);
         d->status.stale = true;
     }
     if (served_is_stale() != d->status.stale) {
@@ -83,46 +81,44 @@ static void take_code(struct daemon *d, int code, const char *message)
 
 /* ---- how it goes ---------------------------------------------------------------------------------- */
 
-void round_progress_text(const struct daemon *d, int64_t since, char text[ROUND_PROGRESS_TEXT])
+void scheduler_progress_text(const struct scheduler *d, int64_t since, char text[SCHEDULER_PROGRESS_TEXT])
 {
-    const double seconds = (double)(daemon_now() - since) / 1e6;
-    int n = snprintf(text, ROUND_PROGRESS_TEXT, "sweeping for %.0f s", seconds > 0 ? seconds : 0);
-    if (d->whole_ms > 0 && n < ROUND_PROGRESS_TEXT)
-        snprintf(text + n, (size_t)(ROUND_PROGRESS_TEXT - n), "; the last sweep took %.1f s",
+    const double seconds = (double)(microseconds_now(CLOCK_REALTIME) - since) / 1e6;
+    int n = snprintf(text, SCHEDULER_PROGRESS_TEXT, "sweeping for %.0f s", seconds > 0 ? seconds : 0);
+    if (d->whole_ms > 0 && n < SCHEDULER_PROGRESS_TEXT)
+        snprintf(text + n, (size_t)(SCHEDULER_PROGRESS_TEXT - n), "; the last sweep took %.1f s",
                  d->whole_ms / 1e3);
 }
 
 static void round_on_progress(evutil_socket_t fd, short what, void *arg)
 {
-    struct daemon *d = arg;
-    const struct timeval pause = {.tv_sec = ROUND_PROGRESS};
-    char text[ROUND_PROGRESS_TEXT];
+    struct scheduler *d = arg;
+    char text[SCHEDULER_PROGRESS_TEXT];
     (void)fd, (void)what;
-    round_progress_text(d, d->round_began, text);
-    event_add(d->progress, &pause);
+    scheduler_progress_text(d, d->round_began, text);
+    loop_after(d->progress, SCHEDULER_PROGRESS_MS);
     control_progress(d->control, text);
 }
 
 /* Without memory for it nobody is told. */
-static void progress_begin(struct daemon *d)
+static void progress_begin(struct scheduler *d)
 {
-    const struct timeval first = {.tv_sec = ROUND_FIRST_PROGRESS};
-    d->round_began = daemon_now();
+    d->round_began = microseconds_now(CLOCK_REALTIME);
     if (d->control == NULL)
         return;
     if (d->progress == NULL)
         d->progress = evtimer_new(d->base, round_on_progress, d);
     if (d->progress != NULL)
-        event_add(d->progress, &first);
+        loop_after(d->progress, SCHEDULER_FIRST_PROGRESS_MS);
 }
 
-static void progress_end(struct daemon *d)
+static void progress_end(struct scheduler *d)
 {
     if (d->progress != NULL)
         event_del(d->progress);
 }
 
-void round_end(struct daemon *d, int code, const char *message, bool changed)
+void round_end(struct scheduler *d, int code, const char *message, bool changed)
 {
     d->round = false;
     d->ends_round = false;
@@ -155,11 +151,11 @@ void round_end(struct daemon *d, int code, const char *message, bool changed)
 
 static void round_on_swept(struct sweep_result *result, void *arg)
 {
-    struct daemon *d = arg;
+    struct scheduler *d = arg;
     d->sweep = NULL;
     d->swept = *result;
     fab_inventory_init(&result->inv); /* taken over */
-    d->status.last_sweep = daemon_now();
+    d->status.last_sweep = microseconds_now(CLOCK_REALTIME);
     d->status.sweep_ms = result->milliseconds;
     if (result->code == PMIXFAB_OK && (!d->part || result->whole))
         d->whole_ms = result->milliseconds;
@@ -167,13 +163,13 @@ static void round_on_swept(struct sweep_result *result, void *arg)
         d->why_full = result->why;
     monitoring_swept(d, result);
     d->swept.bytes = NULL; /* not ours */
-    daemon_go_on(d);
+    scheduler_go_on(d);
 }
 
 /* Without a sweep the round is as good as its scan: where no probe could say anything, it failed. */
 static void round_on_host_scan(struct host_scan_result *result, void *arg)
 {
-    struct daemon *d = arg;
+    struct scheduler *d = arg;
     struct fab_err err = {""};
     d->host_scan = NULL;
     d->scan_failed = result->failed > 0;
@@ -181,7 +177,7 @@ static void round_on_host_scan(struct host_scan_result *result, void *arg)
         d->swept.code = result->failed == result->asked ? PMIXFAB_ERR_IO : PMIXFAB_OK;
         d->swept.err = result->err;
         d->swept.milliseconds = result->milliseconds;
-        d->status.last_sweep = daemon_now();
+        d->status.last_sweep = microseconds_now(CLOCK_REALTIME);
         d->status.sweep_ms = result->milliseconds;
     }
     const uint32_t failed = result->failed_sources;
@@ -190,10 +186,10 @@ static void round_on_host_scan(struct host_scan_result *result, void *arg)
     else if (err.text[0] != '\0')
         log_error("host scan: %s", err.text);
     host_reports_failed(d->nodes, d->config->host, failed);
-    daemon_go_on(d);
+    scheduler_go_on(d);
 }
 
-bool round_answered(const struct daemon *d)
+bool round_answered(const struct scheduler *d)
 {
     bool waits = !d->scan_failed || d->config->once || !sweep_wanted(d->config);
     return d->round && d->sweep == NULL && (d->host_scan == NULL || !waits);
@@ -203,7 +199,7 @@ bool round_answered(const struct daemon *d)
 
 /* Somebody removed the run directory: make it anew, so that callers find us again. Its snapshots follow when
  * the sweep is done. */
-static void round_repair_rundir(struct daemon *d)
+static void round_repair_rundir(struct scheduler *d)
 {
     struct fab_err err = {""};
     if (d->control == NULL || !process_lost(d->config))
@@ -220,7 +216,7 @@ static void round_repair_rundir(struct daemon *d)
         log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
 }
 
-static void round_start_host_scan(struct daemon *d)
+static void round_start_host_scan(struct scheduler *d)
 {
     struct fab_err err = {""};
     const struct node_report *before = host_reports_find(d->nodes, d->config->host);
@@ -237,7 +233,7 @@ static void round_start_host_scan(struct daemon *d)
     }
 }
 
-static void start_sweep(struct daemon *d)
+static void start_sweep(struct scheduler *d)
 {
     struct partial_sweep again;
     const bool part = d->part && monitoring_scope(d, &again, &d->why_full);
@@ -247,7 +243,7 @@ static void start_sweep(struct daemon *d)
     monitoring_covered(d);
 }
 
-void round_start(struct daemon *d, bool part)
+void round_start(struct scheduler *d, bool part)
 {
     round_repair_rundir(d);
     d->part = part;
@@ -267,15 +263,14 @@ void round_start(struct daemon *d, bool part)
         start_sweep(d);
     if (!part)
         round_start_host_scan(d);
-    daemon_go_on(d); /* neither may have been started */
+    scheduler_go_on(d); /* neither may have been started */
 }
 
-void round_cancel(struct daemon *d)
+void round_cancel(struct scheduler *d)
 {
     sweep_cancel(d->sweep);
     host_scan_cancel(d->host_scan);
-    if (d->progress != NULL)
-        event_free(d->progress);
+    loop_event_free(d->progress);
     d->progress = NULL;
     fab_inventory_destroy(&d->swept.inv);
 }

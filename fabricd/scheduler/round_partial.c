@@ -1,38 +1,34 @@
 /* round_partial.c - what a light sweep found dirty is debounced, and leads to a round that sweeps only that.
  */
 #include <stdlib.h>
-#include <time.h>
 
 #include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 
 static int64_t round_clock_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return microseconds_now(CLOCK_MONOTONIC) / 1000;
 }
 
 /* As this host's clock is now: it may have jumped since. */
 static int64_t on_the_clock(int64_t monotonic)
 {
-    return monotonic < 0 ? 0 : daemon_now() - (round_clock_ms() - monotonic) * 1000;
+    return monotonic < 0 ? 0 : microseconds_now(CLOCK_REALTIME) - (round_clock_ms() - monotonic) * 1000;
 }
 
-static void round_schedule(struct daemon *d)
+static void round_schedule(struct scheduler *d)
 {
     const int64_t when = d->scope_asked ? 0 : debounce_when(&d->debounce), now = round_clock_ms();
     if (when < 0)
         return;
-    const int64_t wait = when > now ? when - now : 0;
-    const struct timeval limit = {.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000};
-    event_add(d->monitor_timer, &limit);
+    loop_after(d->monitor_timer, when > now ? when - now : 0);
 }
 
 /* A scan has found something. */
 static void on_dirty(const struct dirty_switches *dirty, void *cbdata)
 {
-    struct daemon *d = cbdata;
+    struct scheduler *d = cbdata;
     d->dirty.all |= dirty->all;
     d->dirty.probes |= dirty->probes;
     for (uint32_t i = 0; i < dirty->n; i++)
@@ -44,16 +40,12 @@ static void on_dirty(const struct dirty_switches *dirty, void *cbdata)
     round_schedule(d);
 }
 
-/* It is time. What waits for a round, or is about to be swept with everything else, need not be started. */
-static void round_on_timeout(evutil_socket_t fd, short what, void *arg)
+bool monitoring_is_due(const struct scheduler *d)
 {
-    struct daemon *d = arg;
-    (void)fd, (void)what;
-    if (!d->round && !d->pending_round && (d->scope_asked || debounce_when(&d->debounce) >= 0))
-        round_start(d, true);
+    return d->scope_asked || debounce_when(&d->debounce) >= 0;
 }
 
-void notices_ask(struct daemon *d, const char *name)
+void notices_ask(struct scheduler *d, const char *name)
 {
     uint32_t at = 0;
     uint64_t guid;
@@ -65,36 +57,35 @@ void notices_ask(struct daemon *d, const char *name)
         round_schedule(d);
 }
 
-int monitoring_start(struct daemon *d, struct fab_err *err)
+int monitoring_start(struct scheduler *d, event_callback_fn due, struct fab_err *err)
 {
     debounce_init(&d->debounce, (int64_t)d->config->debounce * 1000, (int64_t)d->config->debounce_max * 1000);
-    d->monitor_timer = evtimer_new(d->base, round_on_timeout, d);
+    d->monitor_timer = evtimer_new(d->base, due, d);
     if (d->monitor_timer == NULL || (monitor_wanted(d->config) &&
                                      monitor_new(d->base, d->config, on_dirty, d, &d->monitor) != PMIXFAB_OK))
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     return PMIXFAB_OK;
 }
 
-void monitoring_stop(struct daemon *d)
+void monitoring_stop(struct scheduler *d)
 {
     monitor_free(d->monitor);
-    if (d->monitor_timer != NULL)
-        event_free(d->monitor_timer);
+    loop_event_free(d->monitor_timer);
     dirty_switches_free(&d->dirty);
     free(d->last);
 }
 
-int64_t monitoring_since(const struct daemon *d)
+int64_t monitoring_since(const struct scheduler *d)
 {
     return d->monitor == NULL ? 0 : on_the_clock(debounce_since(&d->debounce));
 }
 
-int64_t monitoring_covered_since(const struct daemon *d)
+int64_t monitoring_covered_since(const struct scheduler *d)
 {
     return d->monitor == NULL ? 0 : on_the_clock(debounce_covered_since(&d->debounce));
 }
 
-bool monitoring_scope(struct daemon *d, struct partial_sweep *again, struct fab_err *err)
+bool monitoring_scope(struct scheduler *d, struct partial_sweep *again, struct fab_err *err)
 {
     *again = (struct partial_sweep){.dirty = &d->dirty, .parts = d->last, .size = d->last_size};
     if (d->monitor != NULL)
@@ -106,13 +97,13 @@ bool monitoring_scope(struct daemon *d, struct partial_sweep *again, struct fab_
     return again->parts != NULL && !d->status.stale;
 }
 
-void monitoring_covered(struct daemon *d)
+void monitoring_covered(struct scheduler *d)
 {
     debounce_covered(&d->debounce);
     monitor_forget(&d->dirty);
 }
 
-void monitoring_swept(struct daemon *d, struct sweep_result *result)
+void monitoring_swept(struct scheduler *d, struct sweep_result *result)
 {
     if (result->code != PMIXFAB_OK || d->monitor_timer == NULL)
         return;
@@ -126,7 +117,7 @@ void monitoring_swept(struct daemon *d, struct sweep_result *result)
     result->bytes = NULL;
 }
 
-void monitoring_round_ended(struct daemon *d)
+void monitoring_round_ended(struct scheduler *d)
 {
     if (d->monitor_timer != NULL)
         round_schedule(d);

@@ -1,10 +1,30 @@
-/* daemon_publish.c - publishing, with the events around it: for a round, or for reports alone. */
+/* round_publish.c - publishing, with the events around it: for a round, or for reports alone. */
+#include <malloc.h>
+
 #include "fabricd/metrics/counters.h"
 #include "fabricd/scheduler/state.h"
+#include "fabricd/server/events.h"
 #include "fabricd/server/subscribers.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 
-static void round_send_events(struct daemon *d, bool pending, events_done_fn next)
+/* Memory that is freed stays for what comes next, since pages that are new cost more than what is done in
+ * them: from a publication of reports until the trim a second later. */
+static void publish_retain_memory(bool keep)
+{
+    mallopt(M_MMAP_THRESHOLD, keep ? 32 << 20 : 4 << 20);
+    mallopt(M_TRIM_THRESHOLD, keep ? 64 << 20 : 8 << 20);
+}
+
+/* Not at once: the next publication needs it again, and is quicker with it. */
+void publish_on_trim(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    publish_retain_memory(false);
+    malloc_trim(0);
+}
+
+static void round_send_events(struct scheduler *d, bool pending, events_done_fn next)
 {
     const struct publication *p = d->publication;
     if (d->control != NULL)
@@ -18,12 +38,9 @@ static void round_send_events(struct daemon *d, bool pending, events_done_fn nex
 
 static void after_updated(void *arg)
 {
-    struct daemon *d = arg;
-    const struct hook_news news = {.generation = d->publication->generation,
-                                   .published = d->status.published,
-                                   .planes = d->publication->planes,
-                                   .n = d->publication->n};
-    hooks_tell(d->hooks, &news);
+    struct scheduler *d = arg;
+    const struct publication *p = d->publication;
+    hooks_tell(d->hooks, p->generation, d->status.published, p->planes, p->n);
     trim_soon(d->trimmer);
     publication_free(d->publication);
     d->publication = NULL;
@@ -31,26 +48,23 @@ static void after_updated(void *arg)
         round_end(d, PMIXFAB_OK, "", true);
     else
         metrics_write(d->metrics);
-    daemon_go_on(d);
+    scheduler_go_on(d);
 }
 
 /* Handlers in this process have let go of the old content: put the new one in place. */
 static void after_pending(void *arg)
 {
-    struct daemon *d = arg;
+    struct scheduler *d = arg;
     d->status.generation = d->publication->generation;
     d->status.published = d->publication->set->published;
     publish_finish(d->publisher, d->publication);
     subscribers_notify();
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    d->status.publish_s = (double)(now.tv_sec - d->publish_began.tv_sec) +
-                          (double)(now.tv_nsec - d->publish_began.tv_nsec) / 1e9;
+    d->status.publish_s = (double)(microseconds_now(CLOCK_MONOTONIC) - d->publish_began) / 1e6;
     count(COUNT_PUBLISHED);
     round_send_events(d, false, after_updated);
 }
 
-static void round_announce(struct daemon *d, struct publication *publication, bool ends_round)
+static void round_announce(struct scheduler *d, struct publication *publication, bool ends_round)
 {
     d->publication = publication;
     d->ends_round = ends_round;
@@ -61,7 +75,7 @@ static void round_announce(struct daemon *d, struct publication *publication, bo
 }
 
 /* Up to the commit. inv NULL: with the fabric as it was swept last. */
-static int round_prepare(struct daemon *d, struct fab_inventory *inv, struct publication **publication,
+static int round_prepare(struct scheduler *d, struct fab_inventory *inv, struct publication **publication,
                          struct sweep_findings *report, struct fab_err *err)
 {
     struct publish_request input = {
@@ -71,7 +85,7 @@ static int round_prepare(struct daemon *d, struct fab_inventory *inv, struct pub
         input.seen = monitoring_covered_since(d);
     }
     input.reports = host_reports_all(d->nodes, &input.n_reports);
-    clock_gettime(CLOCK_MONOTONIC, &d->publish_began);
+    d->publish_began = microseconds_now(CLOCK_MONOTONIC);
     int rc = publish_prepare(d->publisher, &input, publication, report, err);
     if (rc == PMIXFAB_OK) {
         d->reports_due = false;
@@ -83,10 +97,10 @@ static int round_prepare(struct daemon *d, struct fab_inventory *inv, struct pub
 }
 
 /* What a sweep found out is said when it changes, not at each sweep. */
-static void take_findings(struct daemon *d, const struct sweep_findings *report)
+static void take_findings(struct scheduler *d, const struct sweep_findings *report)
 {
     d->partial = report->dangling > 0;
-    d->report = *report;
+    d->status.findings = *report;
     if (report->nowhere > 0 && d->status.dangling != report->nowhere)
         log_warning("sweep: %u port%s up and lead%s nowhere, or did not answer", report->nowhere,
                     report->nowhere == 1 ? " is" : "s are", report->nowhere == 1 ? "s" : "");
@@ -98,7 +112,7 @@ static void take_findings(struct daemon *d, const struct sweep_findings *report)
     d->status.inactive = report->inactive;
 }
 
-void publish_round(struct daemon *d)
+void publish_round(struct scheduler *d)
 {
     struct fab_err err = d->swept.err;
     struct publication *publication = NULL;
@@ -118,15 +132,14 @@ void publish_round(struct daemon *d)
         round_end(d, rc, err.text, false);
 }
 
-void publish_reports(struct daemon *d)
+void publish_reports(struct scheduler *d)
 {
-    const struct timeval quiet = {.tv_sec = 1};
     struct fab_err err = {""};
     struct publication *publication = NULL;
-    daemon_retain_memory(true);
+    publish_retain_memory(true);
     d->reports_due = false; /* so that what fails is tried again at the next occasion, not at once */
     int rc = round_prepare(d, NULL, &publication, NULL, &err);
-    event_add(d->trim, &quiet);
+    loop_after(d->trim, 1000);
     if (rc != PMIXFAB_OK) {
         log_error("reports: %s", err.text);
     } else if (publication != NULL) {

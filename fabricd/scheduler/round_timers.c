@@ -1,5 +1,5 @@
 /*
- * daemon_keep.c - what time brings without a sweep: what has been missing for too long is retired, a cable
+ * round_timers.c - what time brings without a sweep: what has been missing for too long is retired, a cable
  * that was suppressed is looked at again.
  */
 #include "fabricd/scheduler/state.h"
@@ -7,17 +7,17 @@
 #define SECOND 1000000ll
 
 /* While sweeps fail, or see a part only, nobody knows who is missing. */
-static bool is_good(const struct daemon *d)
+static bool is_good(const struct scheduler *d)
 {
-    return d->last_code == PMIXFAB_OK && !d->status.stale && !d->status.partial;
+    return d->status.code == PMIXFAB_OK && !d->status.stale && !d->status.partial;
 }
 
-bool round_timers_may_retire(const struct daemon *d)
+bool round_timers_may_retire(const struct scheduler *d)
 {
     return is_good(d) && !d->round;
 }
 
-void round_timers_plan(struct daemon *d)
+void round_timers_plan(struct scheduler *d)
 {
     struct publisher_waits waits;
     int64_t wait = -1;
@@ -38,32 +38,21 @@ void round_timers_plan(struct daemon *d)
 
 static void round_timer_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
-    struct daemon *d = arg;
+    struct scheduler *d = arg;
     (void)fd, (void)what;
     if (publisher_release(d->publisher))
-        daemon_refresh(d, NULL, false);
+        scheduler_refresh(d, NULL, false);
     d->reports_due = true; /* also what is to be retired is published without a sweep */
-    daemon_go_on(d);
+    scheduler_go_on(d);
 }
 
-int round_timers_start(struct daemon *d, struct fab_err *err)
+int round_timers_start(struct scheduler *d, struct fab_err *err)
 {
     d->retain_timer = evtimer_new(d->base, round_timer_on_timeout, d);
     return d->retain_timer == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
 }
 
-void round_timers_stop(struct daemon *d)
+void round_timers_stop(struct scheduler *d)
 {
-    if (d->retain_timer != NULL)
-        event_free(d->retain_timer);
-}
-
-uint32_t daemon_forget(struct daemon *d, const char *host, bool *there)
-{
-    uint32_t n = publisher_forget(d->publisher, host, there);
-    if (n > 0) {
-        d->reports_due = true;
-        daemon_go_on(d);
-    }
-    return n;
+    loop_event_free(d->retain_timer);
 }

@@ -1,19 +1,16 @@
 /*
- * daemon_priv.h - inside the scheduler's daemon: its state, and what its files share.
+ * state.h - the scheduler's state, and what its files share. For them and for main/, which starts it.
  *
  * Two things go on, beside each other: rounds (a sweep of the fabric and a scan at this host's devices), and
  * publishing (pending events, putting in place, updated events), one publication at a time. A round that is
- * done, or reports of nodes that are due, wait for the end of the publication before theirs; daemon_go_on()
- * is called whenever something has ended, and is the only place that decides what is next.
- *
- * daemon.c starts and stops, daemon_round.c holds the rounds, round_partial.c what is dirty between them,
- * daemon_publish.c publishes.
+ * done, or reports of nodes that are due, wait for the end of the publication before theirs;
+ * scheduler_go_on() is called whenever something has ended: the event `decide` is the only place that decides
+ * what is next.
  */
-#ifndef FABRICD_DAEMON_PRIV_H
-#define FABRICD_DAEMON_PRIV_H
+#ifndef FABRICD_SCHEDULER_STATE_H
+#define FABRICD_SCHEDULER_STATE_H
 
 #include <event2/event.h>
-#include <time.h>
 
 #include "fabricd/control/control.h"
 #include "fabricd/discovery/debounce.h"
@@ -21,14 +18,14 @@
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/ingest/host_reports.h"
-#include "fabricd/jobs/backup.h"
 #include "fabricd/jobs/history_trim.h"
 #include "fabricd/jobs/hook.h"
-#include "fabricd/operator/ops_metrics.h"
+#include "fabricd/metrics/metrics.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
+#include "fabricd/util/loop.h"
 
-struct daemon {
+struct scheduler {
     const struct config *config;
     struct event_base *base;
     struct publisher *publisher;
@@ -36,13 +33,12 @@ struct daemon {
     struct control *control;
     struct hooks *hooks;
     struct trim *trimmer; /* of the history */
-    struct backup *backup;
     struct metrics_file *metrics;
-    struct timespec publish_began;
-    struct event *timer, *signals[3];
-    struct event *trim; /* gives memory back when reports have been published */
-    bool serving;       /* the PMIx server runs */
-    bool taking;        /* and nodes can deliver */
+    int64_t publish_began; /* microseconds of CLOCK_MONOTONIC */
+    struct event *timer;
+    struct event *decide; /* what is next? */
+    struct event *trim;   /* gives memory back when reports have been published */
+    bool serving;         /* the PMIx server runs */
 
     bool round;                  /* one is going on, until what it brought is published */
     struct sweep *sweep;         /* its sweep, until that has answered */
@@ -73,66 +69,71 @@ struct daemon {
     int64_t round_began;    /* microseconds since 1970 */
     double whole_ms;        /* the last sweep of everything; 0: none yet */
 
-    bool partial;                 /* in the last sweep, ports lead nowhere that did not before */
-    struct sweep_findings report; /* of that */
-    int last_code;
-    struct daemon_status status;
+    bool partial; /* in the last sweep, ports lead nowhere that did not before */
+    struct scheduler_status status;
 };
 
-/* Do what can be done now. */
-void daemon_go_on(struct daemon *d);
+/* The events of the loop d->base; and, unless it is for one round only, light sweeps and what time brings. */
+int scheduler_new_events(struct scheduler *d); /* PMIXFAB_ERR_NOMEM */
+int scheduler_monitor(struct scheduler *d, struct fab_err *err);
+void scheduler_free_events(struct scheduler *d);
 
-/* ---- daemon_round.c ---- */
+/* Something has ended, or is due: what can be done now is done from the loop. */
+static inline void scheduler_go_on(struct scheduler *d)
+{
+    event_active(d->decide, EV_TIMEOUT, 0);
+}
+
+/* Nodes have delivered. */
+void scheduler_on_reports(void *scheduler);
+
+/* ---- round.c ---- */
 
 /* part: of what was dirty, instead of everything. */
-void round_start(struct daemon *d, bool part);
+void round_start(struct scheduler *d, bool part);
 /* Sweep and scan have answered, as far as they are waited for. */
-bool round_answered(const struct daemon *d);
+bool round_answered(const struct scheduler *d);
 /* Everything that the round was for is done, or failed: tell those who wait, and plan the next one. */
-void round_end(struct daemon *d, int code, const char *message, bool changed);
-void round_cancel(struct daemon *d);
-/* "sweeping for 4 s; the last sweep took 8.1 s": after so many seconds, and then each time after so many. */
-#define ROUND_FIRST_PROGRESS 2
-#define ROUND_PROGRESS       5
-#define ROUND_PROGRESS_TEXT  96
-void round_progress_text(const struct daemon *d, int64_t since, char text[ROUND_PROGRESS_TEXT]);
+void round_end(struct scheduler *d, int code, const char *message, bool changed);
+void round_cancel(struct scheduler *d);
 
 /* ---- round_partial.c ---- */
 
-int monitoring_start(struct daemon *d, struct fab_err *err);
-void monitoring_stop(struct daemon *d);
+/* `due` (of the scheduler) is called when it is time to sweep what is dirty. */
+int monitoring_start(struct scheduler *d, event_callback_fn due, struct fab_err *err);
+void monitoring_stop(struct scheduler *d);
+/* Is something to be swept? */
+bool monitoring_is_due(const struct scheduler *d);
 /* The switches of this name (or GUID) are swept as if they had been dirty, and waited for long enough. */
-void notices_ask(struct daemon *d, const char *name);
+void notices_ask(struct scheduler *d, const char *name);
 /* What a sweep of what was dirty needs to know. False: everything is to be swept, and err says why. */
-bool monitoring_scope(struct daemon *d, struct partial_sweep *again, struct fab_err *err);
+bool monitoring_scope(struct scheduler *d, struct partial_sweep *again, struct fab_err *err);
 /* A sweep has begun that sees what was dirty. */
-void monitoring_covered(struct daemon *d);
+void monitoring_covered(struct scheduler *d);
 /* When the first of what waits for a sweep was dirty, and of what the last sweep took: microseconds since
  * 1970, 0: nothing was. */
-int64_t monitoring_since(const struct daemon *d);
-int64_t monitoring_covered_since(const struct daemon *d);
+int64_t monitoring_since(const struct scheduler *d);
+int64_t monitoring_covered_since(const struct scheduler *d);
 /* It has answered: look on from there. */
-void monitoring_swept(struct daemon *d, struct sweep_result *result);
+void monitoring_swept(struct scheduler *d, struct sweep_result *result);
 /* What was dirty during a round is due. */
-void monitoring_round_ended(struct daemon *d);
+void monitoring_round_ended(struct scheduler *d);
 
-/* ---- daemon_keep.c ---- */
+/* ---- round_timers.c ---- */
 
-int round_timers_start(struct daemon *d, struct fab_err *err);
-void round_timers_stop(struct daemon *d);
+int round_timers_start(struct scheduler *d, struct fab_err *err);
+void round_timers_stop(struct scheduler *d);
 /* Something has ended: when is it time? */
-void round_timers_plan(struct daemon *d);
+void round_timers_plan(struct scheduler *d);
 /* Is the last sweep good enough to retire what it did not see? */
-bool round_timers_may_retire(const struct daemon *d);
+bool round_timers_may_retire(const struct scheduler *d);
 
-/* ---- daemon_publish.c ---- */
+/* ---- round_publish.c ---- */
 
 /* Publish what the round brought, or end it where that is nothing. */
-void publish_round(struct daemon *d);
-/* Memory that is freed stays for what comes next, since pages that are new cost more than what is done in
- * them: from a publication of reports until the trim a second later. */
-void daemon_retain_memory(bool keep);
+void publish_round(struct scheduler *d);
+void publish_on_trim(evutil_socket_t fd, short what, void *scheduler);
 /* Publish what nodes report, with the fabric as it was swept last. */
-void publish_reports(struct daemon *d);
+void publish_reports(struct scheduler *d);
 
 #endif

@@ -8,13 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pmixfab.h"
-
-/* One plane of a change. */
-struct event_plane {
-    uint32_t index;
-    char name[64];
-};
+#include "fabricd/serving/plane_ref.h"
 
 /*
  * Called on the event loop when the handler inside this process has finished, or had five seconds. Of several

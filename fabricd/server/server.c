@@ -14,11 +14,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fabricd/node/node_server.h"
 #include "fabricd/server/answers.h"
 #include "fabricd/server/answers_keys.h"
 #include "fabricd/server/attributes.h"
-#include "fabricd/server/relayed_requests.h"
 #include "fabricd/util/log.h"
 
 static pmix_proc_t self;
@@ -68,24 +66,6 @@ static void server_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connect
     log_debug("pmix: tool %s:%u connected", proc.nspace, proc.rank);
     cbfunc(PMIX_SUCCESS, &proc, cbdata);
 }
-
-static pmix_server_module_t scheduler_module = {
-    .client_connected2 = client_connected,
-    .client_finalized = client_finalized,
-    .tool_connected = server_tool_connected,
-    .lookup = answer_relayed,
-    .query = answer_query,
-    .fabric = answer_fabric,
-};
-
-static pmix_server_module_t node_module = {
-    .client_connected2 = client_connected,
-    .client_finalized = client_finalized,
-    .tool_connected = server_tool_connected,
-    .lookup = node_relayed,
-    .query = node_query,
-    .fabric = node_fabric,
-};
 
 /* ---- start -------------------------------------------------------------------------------------- */
 
@@ -199,7 +179,7 @@ static int server_prepare(const struct config *config, bool remote, struct fab_e
     return rc;
 }
 
-int server_start(const struct config *config, struct fab_err *err)
+int server_start(const struct config *config, pmix_server_module_t *module, struct fab_err *err)
 {
     char report[4096];
     pmix_info_t info[8];
@@ -224,7 +204,10 @@ int server_start(const struct config *config, struct fab_err *err)
     PMIX_INFO_LOAD(&info[n], PMIX_TCP_REPORT_URI, report, PMIX_STRING), n++;
     if (remote)
         PMIX_INFO_LOAD(&info[n], PMIX_SERVER_REMOTE_CONNECTIONS, &yes, PMIX_BOOL), n++;
-    pmix_status_t rc = PMIx_server_init(is_scheduler ? &scheduler_module : &node_module, info, n);
+    module->client_connected2 = client_connected;
+    module->client_finalized = client_finalized;
+    module->tool_connected = server_tool_connected;
+    pmix_status_t rc = PMIx_server_init(module, info, n);
     for (size_t i = 0; i < n; i++)
         PMIX_INFO_DESTRUCT(&info[i]);
     if (rc != PMIX_SUCCESS)

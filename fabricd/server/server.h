@@ -6,15 +6,17 @@
 #ifndef FABRICD_SERVER_H
 #define FABRICD_SERVER_H
 
-#include <pmix_common.h>
+#include <pmix_server.h>
 
 #include "fabricd/config/config.h"
 
 /*
  * Start the server in the role that is configured. Files of its own go into the run directory. A node's is
  * for its own host only, and not called as any other node's: a relay's name has to be its own.
+ *
+ * module: what the role answers, for as long as the server runs. Who is connected is noted here.
  */
-int server_start(const struct config *config, struct fab_err *err);
+int server_start(const struct config *config, pmix_server_module_t *module, struct fab_err *err);
 void server_stop(void);
 
 /* The URI that tools connect to; empty before the start. */

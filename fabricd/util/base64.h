@@ -1,6 +1,6 @@
 /* base64.h - bytes in JSON: RFC 4648, with its padding, nothing else in it. */
-#ifndef FABRICD_BASE64_H
-#define FABRICD_BASE64_H
+#ifndef FABRICD_UTIL_BASE64_H
+#define FABRICD_UTIL_BASE64_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* file.h - small files, read and written as a whole. Errors are numbers of errno, 0: none. */
-#ifndef FABRICD_FILE_H
-#define FABRICD_FILE_H
+#ifndef FABRICD_UTIL_FILE_H
+#define FABRICD_UTIL_FILE_H
 
 #include <stddef.h>
 

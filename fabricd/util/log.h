@@ -3,8 +3,8 @@
  *
  * One line an event. Any thread.
  */
-#ifndef FABRICD_LOG_H
-#define FABRICD_LOG_H
+#ifndef FABRICD_UTIL_LOG_H
+#define FABRICD_UTIL_LOG_H
 
 #include "pmixfab.h"
 

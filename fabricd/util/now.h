@@ -1,6 +1,6 @@
 /* now.h - the time. */
-#ifndef FABRICD_NOW_H
-#define FABRICD_NOW_H
+#ifndef FABRICD_UTIL_NOW_H
+#define FABRICD_UTIL_NOW_H
 
 #include <stdint.h>
 #include <time.h>

@@ -59,8 +59,8 @@ fabricd:
     serving     libpmixfab topo/base topo/inventory topo/snapshot topo/api util
     process     libpmixfab topo/base util config
     policy      libpmixfab topo/base topo/inventory topo/diff topo/join util store
-    control     libpmixfab topo/base topo/report util config metrics
-    jobs        libpmixfab topo/base topo/diff util config metrics store process control
+    control     libpmixfab topo/base topo/report util config metrics serving
+    jobs        libpmixfab topo/base topo/diff util config metrics store serving process control
     discovery   libpmixfab topo/base topo/inventory topo/report probes/core util config process
     server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/relay util config
                 serving
@@ -70,12 +70,12 @@ fabricd:
     publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff
                 topo/cost topo/geometry topo/correlate topo/compile topo/api topo/check util config metrics store
                 serving policy discovery server ingest
-    scheduler   libpmixfab topo/base topo/inventory probes/core util config metrics store serving process control jobs
+    scheduler   libpmixfab topo/base topo/inventory probes/core util config metrics serving process control jobs
                 discovery server ingest publish
     operator    libpmixfab topo/base topo/inventory topo/report topo/join topo/diff topo/check util config metrics store
                 serving policy control jobs discovery server ingest publish scheduler
-    main        libpmixfab topo/base topo/inventory pmix/values pmix/relay mca/repairs util config metrics store serving
-                process control jobs discovery server ingest node publish scheduler operator
+    main        libpmixfab topo/base topo/inventory util config metrics store process control jobs discovery server
+                ingest node publish scheduler operator
 fabricctl:
     .           libpmixfab
 """

@@ -117,9 +117,7 @@ static void publish(struct world *world, uint32_t n)
     assert_int_equal(store_publish(world->store, &publication, &err), PMIXFAB_OK);
     free(changes);
     free(what);
-    const struct hook_news news = {
-        .generation = generation, .published = published, .planes = &plane, .n = 1};
-    hooks_tell(world->hooks, &news);
+    hooks_tell(world->hooks, generation, published, &plane, 1);
     memset(&plane, 0xff, sizeof(plane)); /* what was told is copied */
 }
 
@@ -253,7 +251,7 @@ TEST_IN(it_gets_its_arguments_and_the_change, struct world *world, setup, teardo
 TEST_IN(without_a_hook_nothing_is_done, struct world *world, setup, teardown)
 {
     publish(world, 1);
-    hooks_tell(NULL, NULL);
+    hooks_tell(NULL, 1, 1, NULL, 0);
     assert_int_equal(ended(world), 0);
     assert_int_equal(logged(world, "\n"), 0);
 }

@@ -4,25 +4,17 @@
  *
  * Names follow Prometheus' conventions: base units, _total for what only grows. On the loop.
  */
-#ifndef FABRICD_METRICS_H
-#define FABRICD_METRICS_H
+#ifndef FABRICD_METRICS_METRICS_H
+#define FABRICD_METRICS_METRICS_H
 
 #include <event2/event.h>
 #include <stdio.h>
 
-#include "fabricd/control/control_priv.h"
+/* Tells all of a role's metrics. */
+typedef void (*metrics_fn)(FILE *out, const void *owner);
 
-struct daemon;
-struct node;
-
-/* All of them; NULL: no memory. free() it. The owner is a struct daemon, or a struct node. */
-typedef char *(*metrics_fn)(const void *owner);
-char *metrics_of_scheduler(const void *daemon);
-char *metrics_of_node(const void *node);
-
-/* The op of the control socket, for either role. */
-void control_op_metrics(struct connection *connection, json_t *request);
-void node_op_metrics(struct connection *connection, json_t *request);
+/* As text; NULL: no memory. free() it. */
+char *metrics_text(metrics_fn tell, const void *owner);
 
 /* ---- in pieces: metrics_text.c ---- */
 
@@ -42,11 +34,11 @@ void metrics_of_both(FILE *out, const char *role);
 struct metrics_file;
 
 /*
- * Without a configured file it does nothing. Written is when metrics_write() is called, and 15 s after
- * something was counted; while nothing happens, nothing is done.
+ * path: config->metrics_file; where it is NULL, this does nothing. Written is when metrics_write() is called,
+ * and 15 s after something was counted; while nothing happens, nothing is done. PMIXFAB_ERR_NOMEM.
  */
-int metrics_file_new(struct event_base *base, const struct config *config, metrics_fn make, const void *owner,
-                     struct metrics_file **out, struct fab_err *err);
+int metrics_file_new(struct event_base *base, const char *path, metrics_fn tell, const void *owner,
+                     struct metrics_file **out);
 void metrics_file_free(struct metrics_file *file); /* NULL allowed; the file stays, its time tells its age */
 void metrics_write(struct metrics_file *file);     /* NULL allowed */
 

@@ -1,0 +1,63 @@
+#include "fabricd/main/fabricd_main.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "fabricd/config/options.h"
+#include "fabricd/discovery/host_scan.h"
+#include "fabricd/discovery/monitor.h"
+#include "fabricd/discovery/sweep.h"
+#include "fabricd/metrics/metrics.h"
+#include "fabricd/node/deliver_child.h"
+#include "fabricd/node/node.h"
+#include "fabricd/process/process.h"
+#include "fabricd/publish/publish.h"
+#include "fabricd/util/log.h"
+#include "topo/inventory/names.h"
+
+/* The rest of --check-config: what the configuration names must be readable, too. */
+static int config_check_names(const struct config *config)
+{
+    struct fab_err err = {""};
+    struct fab_names *names = NULL;
+    if (publisher_names(config, &names, &err) != PMIXFAB_OK) {
+        fprintf(stderr, "fabricd: %s\n", err.text);
+        return 2;
+    }
+    fab_names_free(names);
+    printf("the configuration is good\n");
+    return 0;
+}
+
+int fabricd_main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], SWEEP_CHILD_OPTION) == 0)
+        return sweep_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], HOST_SCAN_CHILD_OPTION) == 0)
+        return host_scan_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], MONITOR_CHILD_OPTION) == 0)
+        return monitor_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], INVENTORY_CHILD_OPTION) == 0)
+        return host_scan_inventory_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], DELIVER_CHILD_OPTION) == 0)
+        return deliver_child(argc, argv);
+    struct config config;
+    config_init(&config);
+    int status = 2;
+    if (options_parse(argc, argv, &config) == PMIXFAB_OK) {
+        log_open(config.log, 0);
+        if (config.check_only) {
+            status = config_check_names(&config);
+        } else if (config.record != NULL) {
+            status = host_scan_record(&config);
+        } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
+            process_descriptors();
+            metrics_started();
+            status = config.role == ROLE_NODE ? node_run(&config) : scheduler_run(&config);
+        } else {
+            status = 1;
+        }
+    }
+    config_destroy(&config);
+    return status;
+}

@@ -1,0 +1,195 @@
+/* scheduler_main.c - the role scheduler: its parts, made and ended. */
+#include <pmix_server.h>
+
+#include "fabricd/ingest/ingest.h"
+#include "fabricd/jobs/backup.h"
+#include "fabricd/main/fabricd_main.h"
+#include "fabricd/operator/ops.h"
+#include "fabricd/process/process.h"
+#include "fabricd/scheduler/state.h"
+#include "fabricd/server/answers.h"
+#include "fabricd/server/relayed_requests.h"
+#include "fabricd/server/server.h"
+#include "fabricd/server/subscribers.h"
+#include "fabricd/store/store_copy.h"
+#include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
+
+/* The role: its decisions, what they work on, and the rest that lives as long. */
+struct role {
+    struct loop loop;
+    struct scheduler scheduler;
+    struct ops_parts ops;
+    bool taking; /* nodes can deliver */
+};
+
+static pmix_server_module_t scheduler_module = {
+    .lookup = answer_relayed,
+    .query = answer_query,
+    .fabric = answer_fabric,
+};
+
+static void scheduler_on_hangup(void *arg)
+{
+    log_info("SIGHUP: sweeping");
+    scheduler_refresh(arg, NULL, false);
+}
+
+/* ---- start and stop ----------------------------------------------------------------------------- */
+
+static void scheduler_stop(struct role *role)
+{
+    struct scheduler *d = &role->scheduler;
+    /* What scans and sweeps may end by itself while the rest is stopped. */
+    sweep_leave(d->sweep);
+    monitor_leave(d->monitor);
+    round_timers_stop(d);
+    if (d->publication != NULL &&
+        d->publication->set != NULL) /* stored: leave the run directory as the store is */
+        publish_finish(d->publisher, d->publication);
+    publication_free(d->publication);
+    process_remove_uri(d->config);
+    control_free(d->control);
+    hooks_free(d->hooks);
+    trim_free(d->trimmer);
+    backup_free(role->ops.backup);
+    metrics_file_free(d->metrics);
+    subscribers_stop();
+    if (role->taking)
+        ingest_stop();
+    if (d->serving)
+        server_stop();
+    round_cancel(d);
+    monitoring_stop(d);
+    scheduler_free_events(d);
+    host_reports_free(d->nodes);
+    publisher_free(d->publisher);
+    loop_free(&role->loop);
+    process_unlock();
+}
+
+/* Where nodes cannot be believed (there is no munged, say) the fabric is served all the same. */
+static void start_ingest(struct role *role)
+{
+    const struct scheduler *d = &role->scheduler;
+    struct fab_err err = {""};
+    role->taking = ingest_start(d->base, d->config, host_reports_accept, d->nodes, &err) == PMIXFAB_OK;
+    if (!role->taking)
+        log_warning("nodes cannot deliver what they report: %s", err.text);
+}
+
+static bool is_publishing(void *arg)
+{
+    const struct scheduler *d = arg;
+    return d->publication != NULL;
+}
+
+/* --restore: before anything looks into the store. */
+static int scheduler_restore(const struct config *config, struct fab_err *err)
+{
+    char kept[4096];
+    if (config->restore == NULL)
+        return PMIXFAB_OK;
+    int rc = store_restore(config->store, config->restore, kept, sizeof(kept), err);
+    if (rc == PMIXFAB_OK)
+        log_warning("store: %s is restored from %s%s%s", config->store, config->restore,
+                    kept[0] != '\0' ? "; what it was is kept as " : "", kept);
+    return rc;
+}
+
+/* What is published, stored and believed, and the events that change it. */
+static int scheduler_start_core(struct role *role, struct fab_err *err)
+{
+    struct scheduler *d = &role->scheduler;
+    int rc = process_lock(d->config, err);
+    if (rc == PMIXFAB_OK)
+        rc = scheduler_restore(d->config, err);
+    if (rc == PMIXFAB_OK)
+        rc = publisher_new(d->config, &d->publisher, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = loop_new(&role->loop);
+    d->base = role->loop.base;
+    if (rc != PMIXFAB_OK || scheduler_new_events(d) != PMIXFAB_OK)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
+    struct store *store = publisher_store(d->publisher);
+    rc = host_reports_new(d->base, d->config, store, scheduler_on_reports, d, &d->nodes, err);
+    return rc == PMIXFAB_OK ? store_generation(store, &d->status.generation, &d->status.published, err) : rc;
+}
+
+static int scheduler_start_jobs(struct role *role, struct fab_err *err)
+{
+    struct scheduler *d = &role->scheduler;
+    struct store *store = publisher_store(d->publisher);
+    int rc = scheduler_monitor(d, err);
+    if (rc == PMIXFAB_OK)
+        rc = hooks_new(d->base, d->config, store, &d->hooks, err);
+    if (rc == PMIXFAB_OK)
+        rc = trim_new(d->base, d->config, store, is_publishing, d, &d->trimmer, err);
+    if (rc == PMIXFAB_OK)
+        rc = backup_new(d->base, d->config, &role->ops.backup, err);
+    return rc;
+}
+
+/* For operators, by command and by file. */
+static int scheduler_start_operator(struct role *role, struct fab_err *err)
+{
+    struct scheduler *d = &role->scheduler;
+    struct ops_parts *ops = &role->ops;
+    ops->base = d->base;
+    ops->config = d->config;
+    ops->scheduler = d;
+    ops->publisher = d->publisher;
+    ops->reports = d->nodes;
+    int rc = control_new(d->base, d->config, ops_of_scheduler, ops, &d->control, err);
+    if (rc == PMIXFAB_OK)
+        rc = metrics_file_new(d->base, d->config->metrics_file, metrics_of_scheduler, ops, &d->metrics);
+    host_reports_on_heard(d->nodes, ops_host_heard, NULL);
+    return rc == PMIXFAB_ERR_NOMEM ? fab_fail(err, rc, "out of memory") : rc;
+}
+
+/* In this order: what was published last is served before anything else is done. */
+static int scheduler_start(struct role *role, struct fab_err *err)
+{
+    struct scheduler *d = &role->scheduler;
+    int rc = scheduler_start_core(role, err);
+    if (rc != PMIXFAB_OK || d->config->once)
+        return rc;
+    rc = scheduler_start_jobs(role, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    if (subscribers_start(d->base) != PMIXFAB_OK)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    start_ingest(role);
+    rc = server_start(d->config, &scheduler_module, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    d->serving = true;
+    rc = scheduler_start_operator(role, err);
+    return rc == PMIXFAB_OK ? process_write_uri(d->config, server_uri(), err) : rc;
+}
+
+int scheduler_run(const struct config *config)
+{
+    struct role role = {.scheduler = {.config = config}};
+    struct scheduler *d = &role.scheduler;
+    struct fab_err err = {""};
+    role.loop.on_hangup = scheduler_on_hangup;
+    role.loop.cbdata = d;
+    int rc = scheduler_start(&role, &err);
+    if (rc != PMIXFAB_OK) {
+        log_error("%s", err.text);
+        process_ready(false);
+        scheduler_stop(&role);
+        return 1;
+    }
+    process_ready(true);
+    trim_soon(d->trimmer);
+    if (!config->once)
+        log_info("serving generation %llu at %s", (unsigned long long)d->status.generation, server_uri());
+    scheduler_refresh(d, NULL, false); /* from within the loop, which can be left then */
+    event_base_dispatch(d->base);
+    rc = config->once ? d->status.code : PMIXFAB_OK;
+    scheduler_stop(&role);
+    return rc == PMIXFAB_OK ? 0 : 1;
+}

@@ -1,0 +1,138 @@
+/* node_main.c - the role node: its parts, made and ended. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/node/node_priv.h"
+#include "fabricd/process/process.h"
+#include "fabricd/server/server.h"
+#include "fabricd/server/subscribers.h"
+#include "fabricd/serving/served.h"
+#include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
+
+#define RELAY_MS 5000 /* a tool waits so long for the scheduler, then the mirror answers */
+
+static void node_on_hangup(void *node)
+{
+    log_info("SIGHUP: scanning");
+    node_scan_soon(node);
+}
+
+static void node_stop(struct node *node)
+{
+    host_scan_cancel(node->scan);
+    process_remove_uri(node->config);
+    control_free(node->control);
+    node->control = NULL;
+    metrics_file_free(node->metrics);
+    devices_free(node->devices);
+    if (node->relaying)
+        pmixfab_relay_close();
+    subscribers_stop();
+    if (node->serving)
+        server_stop();
+    loop_queue_free(node->queue);
+    deliver_free(node->deliver);
+    mirror_free(node->mirror);
+    loop_event_free(node->timer);
+    served_swap(NULL);
+    loop_free(&node->loop);
+    process_unlock();
+}
+
+/* Two daemons cannot share a run directory; and one that connects to itself waits for itself. */
+static int check_not_own(const struct config *config, struct fab_err *err)
+{
+    char own[PATH_MAX], other[PATH_MAX];
+    if (realpath(config->rundir, own) == NULL || realpath(config->scheduler, other) == NULL ||
+        strcmp(own, other) != 0)
+        return PMIXFAB_OK;
+    return fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                    "the run directory %s is the scheduler's: choose another --rundir for the node",
+                    config->rundir);
+}
+
+static int make_parts(struct node *node, struct fab_err *err)
+{
+    const struct deliver_calls deliver_calls = {node_on_upload, node_on_scan_request, node};
+    const struct mirror_calls mirror_calls = {node_on_mirror_event, node_on_mirrored, node};
+    if (loop_new(&node->loop) != PMIXFAB_OK ||
+        (node->timer = evtimer_new(node->loop.base, node_on_timeout, node)) == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
+    if (loop_queue_new(node->loop.base, &node->queue) != PMIXFAB_OK ||
+        deliver_new(node->loop.base, node->config, node->queue, &deliver_calls, &node->deliver) !=
+            PMIXFAB_OK ||
+        subscribers_start(node->loop.base) != PMIXFAB_OK)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    int rc = mirror_new(node->loop.base, node->config, node->queue, &mirror_calls, &node->mirror, err);
+    if (rc == PMIXFAB_OK && !node->config->once)
+        rc = devices_new(node->loop.base, node_on_device, node, &node->devices, err);
+    return rc;
+}
+
+static int open_relay(struct node *node, struct fab_err *err)
+{
+    const char *where = node->config->scheduler;
+    pmixfab_relay_deadline(RELAY_MS);
+    relay_in_between();
+    loop_queue_on_news(node->queue, node_on_news, node);
+    int rc = pmixfab_relay_open(where);
+    node->relaying = rc == PMIXFAB_OK;
+    return rc == PMIXFAB_OK
+               ? rc
+               : fab_fail(err, rc, "scheduler %s: %s: give the line in its fabricd.uri, or its run directory",
+                          where, pmixfab_strerror(rc));
+}
+
+/* In this order: what was mirrored last is served before anything else is done. */
+static int node_start(struct node *node, struct fab_err *err)
+{
+    int rc = process_lock(node->config, err);
+    if (rc == PMIXFAB_OK)
+        rc = check_not_own(node->config, err);
+    if (rc == PMIXFAB_OK)
+        rc = make_parts(node, err);
+    if (rc == PMIXFAB_OK)
+        rc = server_start(node->config, &node_module, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    node->serving = true;
+    node->status.stale = true; /* until the scheduler has said that it is still so */
+    node->status.stale_since = microseconds_now(CLOCK_REALTIME);
+    snprintf(node->status.stale_reason, sizeof(node->status.stale_reason),
+             "the scheduler has not answered yet");
+    served_set_stale(true);
+    if (!node->config->once) {
+        rc = control_new(node->loop.base, node->config, node_control_ops, node, &node->control, err);
+        if (rc == PMIXFAB_OK && metrics_file_new(node->loop.base, node->config->metrics_file, metrics_of_node,
+                                                 node, &node->metrics) != PMIXFAB_OK)
+            rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+        if (rc == PMIXFAB_OK)
+            rc = process_write_uri(node->config, server_uri(), err);
+    }
+    return rc == PMIXFAB_OK ? open_relay(node, err) : rc;
+}
+
+int node_run(const struct config *config)
+{
+    struct node node = {.config = config, .on_scanned = node_control_scanned};
+    struct fab_err err = {""};
+    node.loop.on_hangup = node_on_hangup;
+    node.loop.cbdata = &node;
+    int rc = node_start(&node, &err);
+    if (rc != PMIXFAB_OK) {
+        log_error("%s", err.text);
+        process_ready(false);
+        node_stop(&node);
+        return 1;
+    }
+    process_ready(true);
+    if (!config->once)
+        log_info("node %s: serving at %s, scheduler %s", config->host, server_uri(), config->scheduler);
+    node_scan_soon(&node);
+    event_base_dispatch(node.loop.base);
+    node_stop(&node);
+    return node.once_code == PMIXFAB_OK ? 0 : 1;
+}

@@ -1,0 +1,75 @@
+/* node_priv.h - the node's state, and what it is called for. node_main.c makes its parts. */
+#ifndef FABRICD_NODE_NODE_PRIV_H
+#define FABRICD_NODE_NODE_PRIV_H
+
+#include <pmix_server.h>
+
+#include "fabricd/control/control_priv.h"
+#include "fabricd/discovery/host_scan.h"
+#include "fabricd/metrics/metrics.h"
+#include "fabricd/node/node.h"
+#include "fabricd/node/node_mirror.h"
+#include "fabricd/node/node_netlink.h"
+#include "fabricd/util/loop.h"
+
+/*
+ * Two things go on side by side. Looking: idle -> scanning -> delivering -> idle; what is asked for meanwhile
+ * is done next. Mirroring: what the scheduler has published is fetched when it says that there is something.
+ */
+struct node {
+    const struct config *config;
+    struct loop loop;
+    struct control *control;
+    struct metrics_file *metrics;
+    struct loop_queue *queue;
+    struct deliver *deliver;
+    struct mirror *mirror;
+    struct devices *devices;
+    struct host_scan *scan;
+    struct event *timer;
+    bool serving, relaying;
+    bool again, must;       /* another scan was asked for; its report is to be delivered in any case */
+    bool scans_for_devices; /* the scan that runs was begun because a device changed */
+    bool device_changed;    /* the next one will be */
+    uint64_t number;        /* of the scan that runs or ran last */
+    uint64_t delivering;    /* number of the scan whose report is delivered; 0: none */
+    bool mirrored;
+    bool scheduler_stale; /* it says so of itself */
+    int once_code;        /* --once: what went wrong */
+    struct node_status status;
+    /* What came of a scan and its delivery, for those who wait for it. */
+    void (*on_scanned)(const struct node *node, uint64_t number, int code, const char *reason);
+};
+
+/* Scan as soon as the scan that runs has ended. */
+void node_scan_soon(struct node *node);
+
+/* Called by the parts; each takes a struct node. */
+void node_on_news(bool connected, const struct relay_news *news, void *node);
+void node_on_mirrored(int code, const char *reason, void *node);
+void node_on_mirror_event(bool pending, const struct event_plane *plane, uint64_t generation, void *node);
+void node_on_upload(int code, const char *reason, void *node);
+void node_on_scan_request(void *node);
+void node_on_device(void *node);
+void node_on_timeout(evutil_socket_t fd, short what, void *node);
+
+/* ---- what node_main.c hands to the servers ---- */
+
+/*
+ * What the PMIx server answers to the programs of this host (node_server.c): fabric requests and queries are
+ * handed on to the scheduler; where that does not answer, the mirror does. Other servers of this host may
+ * relay to the node instead of the scheduler: they are answered from the mirror. Called on the PMIx library's
+ * thread.
+ */
+extern pmix_server_module_t node_module;
+
+/* On the control socket (docs/control.md); their owner is a struct node. */
+extern const struct control_op node_control_ops[];
+
+/* What came of a scan and its delivery, for those who wait for it. */
+void node_control_scanned(const struct node *node, uint64_t number, int code, const char *reason);
+
+/* For `metrics`, and the metrics file. (a metrics_fn) */
+void metrics_of_node(FILE *out, const void *node);
+
+#endif

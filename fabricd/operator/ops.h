@@ -1,0 +1,51 @@
+/*
+ * ops.h - the room of what an operator asks of the scheduler's fabricd on the control socket
+ * (docs/control.md): the commands, a file a subject.
+ */
+#ifndef FABRICD_OPERATOR_OPS_H
+#define FABRICD_OPERATOR_OPS_H
+
+#include <stdio.h>
+
+#include "fabricd/control/control_priv.h"
+
+/* What the commands work on: the owner of the control socket. main/ hands it over. */
+struct ops_parts {
+    struct event_base *base;
+    const struct config *config;
+    struct scheduler *scheduler;
+    struct publisher *publisher;
+    struct host_reports *reports;
+    struct backup *backup;
+};
+
+extern const struct control_op ops_of_scheduler[];
+
+/* For `metrics`, and the metrics file, of a struct ops_parts. (a metrics_fn) */
+void metrics_of_scheduler(FILE *out, const void *parts);
+
+/* A host has delivered: for those who asked it to. (a host_reports_heard_fn) */
+void ops_host_heard(const char *host, void *cbdata);
+
+/* ---- inside ---- */
+
+void control_op_refresh(struct connection *connection, json_t *request);
+void control_op_check(struct connection *connection, json_t *request);
+void control_op_expect(struct connection *connection, json_t *request);
+void control_op_verify(struct connection *connection, json_t *request);
+void control_op_nodes(struct connection *connection, json_t *request);
+void control_op_deliver(struct connection *connection, json_t *request);
+void control_op_forget(struct connection *connection, json_t *request);
+void control_op_backup(struct connection *connection, json_t *request);
+void control_op_metrics(struct connection *connection, json_t *request);
+
+/* Ask a node to scan, and wait for nothing. */
+void control_request_scan(const struct ops_parts *parts, const char *host);
+
+/*
+ * Ask a node to scan, wait for its delivery or until it is clear that none comes, and go on with a sweep
+ * that answers the request.
+ */
+void control_refresh_node(struct connection *connection, const char *host, bool accept_partial);
+
+#endif
