@@ -3,18 +3,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fabricd/process/child.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 #include "probes/core/probe.h"
 
 /* One probe in its child. */
 struct asked {
     struct host_scan *scan;
-    struct child *child; /* NULL: it has answered */
-    const struct probe *probe;
+    struct child *child;    /* NULL: it has answered */
+    enum fab_source source; /* FAB_SOURCES: none that is known */
     char what[64];
 };
 
@@ -22,7 +22,7 @@ struct host_scan {
     struct host_scan_result result;
     struct fab_report before; /* what was said last time; empty: nothing */
     uint32_t unknown;         /* of which sources it does not say that */
-    struct timespec start;
+    int64_t start;            /* microseconds */
     host_scan_done_fn done;
     void *cbdata;
     unsigned n, open; /* probes; those that have not answered */
@@ -57,9 +57,8 @@ bool sweep_wanted(const struct config *config)
 static void has_nothing(const struct asked *asked, const char *reason)
 {
     static bool said[FAB_SOURCES];
-    enum fab_source source = fab_source_parse(asked->probe->name);
-    if (source < FAB_SOURCES && !said[source]) {
-        said[source] = true;
+    if (asked->source < FAB_SOURCES && !said[asked->source]) {
+        said[asked->source] = true;
         log_info("%s", reason);
     } else {
         log_debug("%s", reason);
@@ -79,16 +78,15 @@ static int take_report(struct host_scan *scan, const struct child_result *child,
 /* What it said last time is better than nothing: its devices do not go because it failed. */
 static void keep_before(struct host_scan *scan, const struct asked *asked, const struct fab_err *err)
 {
-    enum fab_source source = fab_source_parse(asked->probe->name);
     int rc = PMIXFAB_OK;
     log_warning("%s", err->text);
     if (scan->result.failed++ == 0)
         scan->result.err = *err;
-    if (source >= FAB_SOURCES)
+    if (asked->source >= FAB_SOURCES)
         return;
-    scan->result.failed_sources |= 1u << source;
+    scan->result.failed_sources |= 1u << asked->source;
     if (scan->before.finished)
-        rc = fab_report_merge_source(&scan->result.report, &scan->before, source);
+        rc = fab_report_merge_source(&scan->result.report, &scan->before, asked->source);
     if (rc != PMIXFAB_OK)
         log_warning("%s: what it said before is lost: %s", asked->what, pmixfab_strerror(rc));
 }
@@ -103,20 +101,14 @@ static void host_scan_free(struct host_scan *scan)
 static uint32_t sources_asked(const struct host_scan *scan)
 {
     uint32_t sources = 0;
-    for (unsigned i = 0; i < scan->n; i++) {
-        enum fab_source source = fab_source_parse(scan->asked[i].probe->name);
-        if (source < FAB_SOURCES)
-            sources |= 1u << source;
-    }
+    for (unsigned i = 0; i < scan->n; i++)
+        sources |= scan->asked[i].source < FAB_SOURCES ? 1u << scan->asked[i].source : 0;
     return sources;
 }
 
 static void host_scan_finish(struct host_scan *scan)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    scan->result.milliseconds =
-        (double)(now.tv_sec - scan->start.tv_sec) * 1e3 + (double)(now.tv_nsec - scan->start.tv_nsec) / 1e6;
+    scan->result.milliseconds = (double)(microseconds_now(CLOCK_MONOTONIC) - scan->start) / 1e3;
     struct fab_err err = {""};
     if (fab_report_finish(&scan->result.report, &err) != PMIXFAB_OK) {
         /* Each of the parts was a good report, so together they are too many. */
@@ -174,15 +166,15 @@ void host_scan_cancel(struct host_scan *scan)
 }
 
 static int host_scan_start_child(struct host_scan *scan, struct event_base *base, const struct config *config,
-                                 char *spec, struct fab_err *err)
+                                 const struct probe *probe, char *spec, struct fab_err *err)
 {
     char daemon[16];
     snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
     char *argv[] = {"fabricd", HOST_SCAN_CHILD_OPTION, daemon, spec, config->host, NULL};
     struct asked *asked = &scan->asked[scan->n];
     asked->scan = scan;
-    asked->probe = probe_find(spec, NULL);
-    snprintf(asked->what, sizeof(asked->what), "scan %.40s", asked->probe->name);
+    asked->source = fab_source_parse(probe->name);
+    snprintf(asked->what, sizeof(asked->what), "scan %.40s", probe->name);
     const struct child_order order = {.what = asked->what,
                                       .argv = argv,
                                       .env = &config->sweep_env,
@@ -210,7 +202,7 @@ int host_scan_start(struct event_base *base, const struct config *config, const 
     scan->unknown = before == NULL ? UINT32_MAX : unknown;
     scan->done = done;
     scan->cbdata = cbdata;
-    clock_gettime(CLOCK_MONOTONIC, &scan->start);
+    scan->start = microseconds_now(CLOCK_MONOTONIC);
     fab_report_init(&scan->before);
     fab_report_init(&scan->result.report);
     int rc = fab_report_host(&scan->result.report, config->host, err);
@@ -219,7 +211,7 @@ int host_scan_start(struct event_base *base, const struct config *config, const 
     for (unsigned i = 0; rc == PMIXFAB_OK && i < config->probes.n; i++) {
         const struct probe *probe = probe_find(config->probes.items[i], NULL);
         if (probe != NULL && probe_is_local(probe))
-            rc = host_scan_start_child(scan, base, config, config->probes.items[i], err);
+            rc = host_scan_start_child(scan, base, config, probe, config->probes.items[i], err);
     }
     if (rc == PMIXFAB_OK && scan->n == 0)
         rc = fab_fail(err, PMIXFAB_ERR_NOTFOUND, "host scan: no probe of this host is configured");

@@ -1,11 +1,11 @@
 /*
- * scan.h - this host's own devices: every local probe in a child of its own, side by side, one report.
+ * host_scan.h - this host's own devices: every local probe in a child of its own, side by side, one report.
  *
  * A probe that fails or hangs costs its own facts only: what it said last time stands in the report again (of
  * `before`), and the log says so.
  */
-#ifndef FABRICD_LOOK_H
-#define FABRICD_LOOK_H
+#ifndef FABRICD_DISCOVERY_HOST_SCAN_H
+#define FABRICD_DISCOVERY_HOST_SCAN_H
 
 #include <event2/event.h>
 

@@ -1,7 +1,6 @@
 /* host_scan_child.c - the child of one local probe: load it, let it scan, write its report to the pipe. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "fabricd/discovery/host_scan.h"

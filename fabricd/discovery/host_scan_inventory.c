@@ -1,11 +1,10 @@
 /*
- * look_inventory.c - the local probes' report as a delivery, for a PMIx server of this host without a node
- * daemon: its component starts this program (libpmixfab/mca/pnet/inventory_child.h).
+ * host_scan_inventory.c - the local probes' report as a delivery, for a PMIx server of this host without a
+ * node daemon: its component starts this program (libpmixfab/mca/pnet/inventory_child.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/process/child.h"

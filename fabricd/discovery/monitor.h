@@ -5,8 +5,8 @@
  * It is one process that stays, because it knows the last inventory and the ways to its switches; it is begun
  * anew with each new inventory, and with growing pauses where it ends by itself.
  */
-#ifndef FABRICD_NOTICE_H
-#define FABRICD_NOTICE_H
+#ifndef FABRICD_DISCOVERY_MONITOR_H
+#define FABRICD_DISCOVERY_MONITOR_H
 
 #include <event2/event.h>
 

@@ -12,6 +12,7 @@
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/process/child.h"
+#include "fabricd/util/now.h"
 
 struct monitor {
     const struct probe *probe;
@@ -19,15 +20,8 @@ struct monitor {
     unsigned index; /* of the probes of the fabric */
 };
 
-static double monitor_clock_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
 /* What the light sweep found, in one write, so that the daemon wakes up once. */
-static int monitor_send(const struct dirty_switches *dirty, double took)
+static int monitor_send(const struct dirty_switches *dirty, int64_t took)
 {
     char *text = NULL;
     size_t size = 0;
@@ -39,7 +33,7 @@ static int monitor_send(const struct dirty_switches *dirty, double took)
             fprintf(out, "all %u\n", i);
     for (uint32_t i = 0; i < dirty->n; i++)
         fprintf(out, "node 0x%016" PRIx64 "\n", dirty->guids[i]);
-    fprintf(out, "poll %.0f %" PRIu64 "\n", took, dirty->requests);
+    fprintf(out, "poll %" PRId64 " %" PRIu64 "\n", took, dirty->requests);
     int rc = fclose(out) == 0 ? child_write(text, size) : PMIXFAB_ERR_NOMEM;
     free(text);
     return rc;
@@ -48,7 +42,7 @@ static int monitor_send(const struct dirty_switches *dirty, double took)
 static int poll_all(struct monitor *monitors, unsigned n, struct fab_err *err)
 {
     struct dirty_switches dirty = {0};
-    const double start = monitor_clock_us();
+    const int64_t start = microseconds_now(CLOCK_MONOTONIC);
     int rc = PMIXFAB_OK;
     for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++) {
         dirty.all = false;
@@ -57,7 +51,7 @@ static int poll_all(struct monitor *monitors, unsigned n, struct fab_err *err)
             dirty.probes |= 1u << monitors[i].index;
     }
     if (rc == PMIXFAB_OK)
-        rc = monitor_send(&dirty, monitor_clock_us() - start);
+        rc = monitor_send(&dirty, microseconds_now(CLOCK_MONOTONIC) - start);
     dirty_switches_free(&dirty);
     return rc;
 }

@@ -1,11 +1,12 @@
 /*
- * sweep.h - probes run in a child process, with a deadline, and hand over through a pipe.
+ * sweep.h - probes run in a child process, with a deadline, and hand over through a pipe. The room discovery/
+ * asks the fabric so, between sweeps cheaply (monitor.h), and this host (host_scan.h).
  *
  * libibnetdisc can abort or hang its process; so can a driver below it. The child is this program partial,
  * started with --sweep-child; whatever becomes of it costs one sweep and nothing else.
  */
-#ifndef FABRICD_SWEEP_H
-#define FABRICD_SWEEP_H
+#ifndef FABRICD_DISCOVERY_SWEEP_H
+#define FABRICD_DISCOVERY_SWEEP_H
 
 #include <event2/event.h>
 
@@ -60,7 +61,7 @@ int sweep_child(int argc, char **argv);
 /* argv[1] that makes the program a sweeping child. */
 #define SWEEP_CHILD_OPTION "--sweep-child"
 
-/* ---- sweep_bytes.c: what the two tell each other --------------------------------------------------- */
+/* ---- sweep_codec.c: what the two tell each other --------------------------------------------------- */
 
 /* What each probe of the fabric saw, in the order of the configuration: finished inventories. */
 struct sweep_parts {

@@ -29,8 +29,6 @@ static int run_all(char **specs, unsigned n, struct probe_config *config, struct
     return rc;
 }
 
-/* ---- a part only ---------------------------------------------------------------------------------- */
-
 static bool is_in(const struct fab_inventory *inv, uint64_t guid)
 {
     return fab_inventory_find(inv, guid) != FAB_NONE;
@@ -97,8 +95,6 @@ static int partial_all(char **specs, struct probe_config *config, const struct d
         rc = partial_one(specs[i], config, dirty, (dirty->probes >> i & 1) != 0, &parts->inv[i], answer, err);
     return rc;
 }
-
-/* ---- the whole ------------------------------------------------------------------------------------ */
 
 /* What the daemon orders: what changed, or everything where that is not enough. */
 static int sweep_run_probes(char **specs, unsigned n, struct probe_config *config, struct sweep_parts *parts,

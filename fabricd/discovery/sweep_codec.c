@@ -1,5 +1,5 @@
 /*
- * sweep_bytes.c - what the daemon and its sweeping child tell each other.
+ * sweep_codec.c - what the daemon and its sweeping child tell each other.
  *
  * A process tells its own child: numbers are as this machine has them. What a child says is checked all the
  * same, because a library below it may have written where it should not.

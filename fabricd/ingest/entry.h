@@ -1,10 +1,8 @@
 /*
- * ingest_priv.h - inside the intake: ingest_door.c lets in, intake.c has the queue and the thread,
- * ingest_munge.c says who may be believed, ingest_names.c whose address it is, ingest_limits.c how often,
- * ingest_scan_requests.c is the way to the nodes.
+ * entry.h - inside the intake: a delivery on its way, and what the files of the room share.
  */
-#ifndef FABRICD_INTAKE_PRIV_H
-#define FABRICD_INTAKE_PRIV_H
+#ifndef FABRICD_INGEST_ENTRY_H
+#define FABRICD_INGEST_ENTRY_H
 
 #include <munge.h>
 #include <netdb.h>
@@ -19,7 +17,7 @@
 #define INGEST_BURST          8                              /* deliveries of a host at once, */
 #define INGEST_REFILL_MS      1000                           /* and one more each time */
 
-/* ---- intake.c ----------------------------------------------------------------------------------- */
+/* ---- ingest.c ----------------------------------------------------------------------------------- */
 
 /* A delivery on its way. It is in one place at a time: queue -> the thread's hands -> ready -> the loop ->
  * answered; whoever has it answers it, or passes it on. */
@@ -45,11 +43,15 @@ int ingest_room(struct ingest_entry *entry, size_t size, struct fab_err *err);
 /* On to the thread with its credential, or, without one, to the loop. False: nobody is there. */
 bool ingest_queue(struct ingest_entry *entry);
 
+/* ingest_start(), but for the doors. */
+int ingest_start_thread(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
+                        struct fab_err *err);
+
 /* Answer at once, on PMIx's thread: with a reason; because nobody is there. */
 void ingest_refuse(struct ingest_entry *entry, int code, const char *reason);
 void ingest_turn_away(struct ingest_entry *entry);
 
-/* ---- ingest_munge.c ----------------------------------------------------------------------------- */
+/* ---- ingest_auth.c ----------------------------------------------------------------------------- */
 
 struct ingest_credential {
     void *bytes; /* what is inside; free(); may be there where it is refused, too */
@@ -88,7 +90,7 @@ int ingest_open(const struct ingest_rules *rules, const char *credential, struct
 
 #define INGEST_NO_MUNGED "no munged answers on the scheduler's host: nobody can be believed without it"
 
-/* ---- ingest_names.c: any thread ----------------------------------------------------------------- */
+/* ---- ingest_resolve.c: any thread ----------------------------------------------------------------- */
 
 struct ingest_name {
     enum {
@@ -108,7 +110,7 @@ bool ingest_names_may_pass(int error);
 
 void ingest_names_clear(void);
 
-/* ---- ingest_limits.c: any thread ---------------------------------------------------------------- */
+/* ---- ingest_rate.c: any thread ---------------------------------------------------------------- */
 
 /* May this host deliver now? now: monotonic milliseconds. */
 bool ingest_allow(const char *host, int64_t now);
@@ -118,7 +120,7 @@ bool ingest_say(const char *line, int64_t now, unsigned *unsaid);
 
 void ingest_limits_clear(void);
 
-/* ---- ingest_scan_requests.c ---------------------------------------------------------------------------- */
+/* ---- scan_requests.c ---------------------------------------------------------------------------- */
 
 int scan_requests_start_all(struct event_base *base);
 void scan_requests_stop_all(void); /* refuses who waits */

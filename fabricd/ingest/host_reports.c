@@ -9,6 +9,8 @@
 #include "fabricd/ingest/report_debounce.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
+#include "topo/base/array.h"
+#include "topo/base/search.h"
 #include "topo/inventory/inventory.h"
 
 struct host_reports {
@@ -46,34 +48,15 @@ static void report_free(struct node_report *report)
 /* Where the host is, or would be. */
 static uint32_t host_reports_position(const struct host_reports *nodes, const char *host, bool *found)
 {
-    uint32_t low = 0, high = nodes->n;
-    *found = false;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        int order = fab_natural_cmp(nodes->reports[middle]->report.host, host);
-        if (order == 0) {
-            *found = true;
-            return middle;
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    uint32_t at = FAB_LOWER_BOUND(0, nodes->n, i, fab_natural_cmp(nodes->reports[i]->report.host, host) < 0);
+    *found = at < nodes->n && fab_natural_cmp(nodes->reports[at]->report.host, host) == 0;
+    return at;
 }
 
 static int host_reports_reserve(struct host_reports *nodes, uint32_t more)
 {
-    if (nodes->n + more <= nodes->cap)
-        return PMIXFAB_OK;
-    uint32_t cap = nodes->cap * 2 > nodes->n + more ? nodes->cap * 2 : nodes->n + more;
-    struct node_report **reports = realloc(nodes->reports, cap * sizeof(struct node_report *));
-    if (reports == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    nodes->reports = reports;
-    nodes->cap = cap;
-    return PMIXFAB_OK;
+    return FAB_ARRAY_ROOM(&nodes->reports, &nodes->cap, (uint64_t)nodes->n + more) ? PMIXFAB_OK
+                                                                                   : PMIXFAB_ERR_NOMEM;
 }
 
 /* Takes the report. There is room. True: the host is new. */
@@ -192,6 +175,17 @@ static struct node_report *new_report(struct fab_report *report, uint64_t digest
     return made;
 }
 
+/* It borrows the name and the bytes. */
+static struct store_report row_of_report(const struct node_report *report, const void *bytes, size_t size)
+{
+    return (struct store_report){.host = report->report.host,
+                                 .digest = report->digest,
+                                 .received = report->received,
+                                 .uid = report->uid,
+                                 .bytes = bytes,
+                                 .size = size};
+}
+
 /* All at once into the store; what is stored takes its place here, and its sender hears of it. */
 static void host_reports_store(struct host_reports *nodes, struct batch *batch)
 {
@@ -200,12 +194,7 @@ static void host_reports_store(struct host_reports *nodes, struct batch *batch)
     struct store_report *rows = batch->n == 0 ? NULL : calloc(batch->n, sizeof(*rows));
     for (uint32_t i = 0; rows != NULL && i < batch->n; i++) {
         const struct taking *taking = &batch->takings[i];
-        rows[i] = (struct store_report){.host = taking->report->report.host,
-                                        .digest = taking->report->digest,
-                                        .received = taking->report->received,
-                                        .uid = taking->report->uid,
-                                        .bytes = taking->bytes,
-                                        .size = taking->size};
+        rows[i] = row_of_report(taking->report, taking->bytes, taking->size);
     }
     if (batch->n > 0 && rows == NULL)
         rc = PMIXFAB_ERR_NOMEM;
@@ -313,12 +302,7 @@ bool host_reports_own(struct host_reports *nodes, struct fab_report *report, str
     if (rc != PMIXFAB_OK) {
         fab_fail(err, rc, "the report of this host: %s", pmixfab_strerror(rc));
     } else {
-        const struct store_report row = {.host = made->report.host,
-                                         .digest = digest,
-                                         .received = made->received,
-                                         .uid = made->uid,
-                                         .bytes = bytes,
-                                         .size = size};
+        const struct store_report row = row_of_report(made, bytes, size);
         rc = store_reports_put(nodes->store, &row, 1, err);
     }
     free(bytes);

@@ -1,14 +1,14 @@
 /*
- * nodes.h - the reports of all hosts, as stored: taking deliveries, and saying when something is to be
- * published.
+ * host_reports.h - the reports of all hosts, as stored: taking deliveries, and saying when something is to be
+ * published. The room ingest/ lets in what nodes deliver (ingest.h) and keeps it.
  *
  * Deliveries that arrive together are stored in one transaction and answered after it. Published is when it
  * has been quiet for a moment: 5 ms after one known host's change, longer (config->debounce_ms) when several
  * hosts or new ones report, so that a thousand nodes that start are one generation; never later than three
  * times that.
  */
-#ifndef FABRICD_NODES_H
-#define FABRICD_NODES_H
+#ifndef FABRICD_INGEST_HOST_REPORTS_H
+#define FABRICD_INGEST_HOST_REPORTS_H
 
 #include <event2/event.h>
 
@@ -29,8 +29,7 @@ struct node_report {
 
 struct host_reports;
 
-/* Load what is stored. `changed` is called on the loop when reports have changed and it is time to publish.
- */
+/* Load what is stored. `changed` is called on the loop when it is time to publish changed reports. */
 int host_reports_new(struct event_base *base, const struct config *config, struct store *store,
                      void (*changed)(void *cbdata), void *cbdata, struct host_reports **out,
                      struct fab_err *err);

@@ -12,6 +12,7 @@
 #include "fabricd/metrics/counters.h"
 #include "fabricd/server/server.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 #include "pmix/relay/relay.h"
 #include "pmix/relay/thread.h"
 #include "topo/base/text.h"
@@ -38,9 +39,7 @@ static struct {
 
 static int64_t ingest_clock_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return microseconds_now(CLOCK_MONOTONIC) / 1000;
 }
 
 /* ---- the answer --------------------------------------------------------------------------------- */
@@ -285,8 +284,8 @@ static int set_rules(const struct config *config, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-int ingest_start(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
-                 struct fab_err *err)
+int ingest_start_thread(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
+                        struct fab_err *err)
 {
     int rc = set_rules(config, err);
     if (rc != PMIXFAB_OK)

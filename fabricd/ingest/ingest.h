@@ -1,13 +1,13 @@
 /*
- * intake.h - what nodes deliver, on its way in: who is it, may he, is it well formed.
+ * ingest.h - what nodes deliver, on its way in: who is it, may he, is it well formed.
  *
  * A delivery is a munge credential around the bytes of topo/report/delivery.h. A thread of the intake's own
  * opens them, since munged and the resolver may take their time: only root and the configured node user, and
  * only for the host that the credential was made on. What is refused is answered from here, and logged; what
  * is good goes to the loop, many at once.
  */
-#ifndef FABRICD_INTAKE_H
-#define FABRICD_INTAKE_H
+#ifndef FABRICD_INGEST_INGEST_H
+#define FABRICD_INGEST_INGEST_H
 
 #include <event2/event.h>
 #include <pmix_server.h>

@@ -1,9 +1,9 @@
-/* ingest_door.c - where deliveries come in: over PMIx as a credential, over the control socket as they are.
- */
+/* ingest_accept.c - where deliveries come in: over PMIx as a credential, over the control socket as is. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabricd/ingest/entry.h"
+#include "fabricd/server/relayed_requests.h"
 #include "pmix/relay/relay.h"
 
 static int let_in(struct ingest_entry *entry, const char *credential, struct fab_err *err)
@@ -72,4 +72,13 @@ int ingest_local(const void *bytes, size_t size, unsigned uid, ingest_done_fn do
     if (rc != PMIXFAB_OK)
         ingest_free(entry);
     return rc;
+}
+
+int ingest_start(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
+                 struct fab_err *err)
+{
+    /* Also where the rest fails: nodes are told then that nobody is there. */
+    relayed_handle(RELAY_DELIVER, ingest_deliver);
+    relayed_handle(RELAY_SCAN_REQUESTS, ingest_scan_requests);
+    return ingest_start_thread(base, config, fn, cbdata, err);
 }

@@ -1,16 +1,12 @@
-/* ingest_munge.c - who made a credential, and may he say that of this host? */
+/* ingest_auth.c - who made a credential, and may he say that of this host? */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "fabricd/ingest/entry.h"
 #include "topo/join/join.h"
-
-/* ---- the real calls ----------------------------------------------------------------------------- */
 
 static munge_err_t real_decode(const char *credential, struct ingest_credential *out)
 {
@@ -66,8 +62,6 @@ static bool real_is_ours(struct in_addr address)
 
 const struct ingest_calls ingest_real_calls = {real_decode, real_resolve, real_is_ours, 5, NULL};
 const struct ingest_calls *ingest_calls = &ingest_real_calls;
-
-/* ---- the rules ---------------------------------------------------------------------------------- */
 
 struct where {
     char text[INET_ADDRSTRLEN];

@@ -1,4 +1,4 @@
-/* ingest_limits.c - how often a host may deliver, and how often the log says the same. */
+/* ingest_rate.c - how often a host may deliver, and how often the log says the same. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static void forget_old(int64_t now)
     struct said *said, *next;
     HASH_ITER(hh, lines, said, next)
     {
-        if (said->when + SAY_MS <= now) {
+        if (said->when <= now - SAY_MS) {
             HASH_DEL(lines, said);
             free(said);
         }
@@ -120,20 +120,9 @@ bool ingest_say(const char *line, int64_t now, unsigned *unsaid)
 
 void ingest_limits_clear(void)
 {
-    struct bucket *bucket, *next_bucket;
-    struct said *said, *next_said;
     pthread_mutex_lock(&lock);
-    HASH_ITER(hh, buckets, bucket, next_bucket)
-    {
-        HASH_DEL(buckets, bucket);
-        free(bucket);
-    }
-    HASH_ITER(hh, lines, said, next_said)
-    {
-        HASH_DEL(lines, said);
-        free(said);
-    }
-    sweep_above = SWEEP_ABOVE;
+    forget_full(INT64_MAX);
+    forget_old(INT64_MAX);
     pthread_mutex_unlock(&lock);
 }
 

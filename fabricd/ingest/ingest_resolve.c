@@ -1,5 +1,5 @@
 /*
- * ingest_names.c - is a host's name that of the address from which it delivers?
+ * ingest_resolve.c - is a host's name that of the address from which it delivers?
  *
  * The resolver may take seconds, and the intake has one thread: so what it said is remembered for a moment,
  * who names what cannot be resolved waits several times as long as that took, and while a name server is away
@@ -12,6 +12,7 @@
 #include <uthash.h>
 
 #include "fabricd/ingest/entry.h"
+#include "fabricd/util/now.h"
 
 #define GOOD_MS   30000   /* an answer is believed so long without asking again, */
 #define OLD_MS    3600000 /* so long while the name server is away, */
@@ -40,7 +41,7 @@ struct origin {
     int64_t until;
 };
 
-/* NOLINTBEGIN(clang-analyzer-unix.Malloc): as in ingest_limits.c. */
+/* NOLINTBEGIN(clang-analyzer-unix.Malloc): as in ingest_rate.c. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct name *names;
@@ -50,11 +51,7 @@ static int away; /* what the resolver said then */
 
 static int64_t now_of(const struct ingest_calls *calls)
 {
-    struct timespec now;
-    if (calls->milliseconds != NULL)
-        return calls->milliseconds();
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return calls->milliseconds != NULL ? calls->milliseconds() : microseconds_now(CLOCK_MONOTONIC) / 1000;
 }
 
 static void forget_names(bool unknown_only)

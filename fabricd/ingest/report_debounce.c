@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "fabricd/util/debounce.h"
+#include "fabricd/util/now.h"
 #include "topo/report/report.h"
 
 #define QUIET_MS 5 /* after a change of one host that is known */
@@ -16,17 +17,10 @@ struct report_debounce {
     struct event *timer;
     void (*fn)(void *cbdata);
     void *cbdata;
-    int64_t since;              /* monotonic milliseconds of the first change that is due; 0: none */
+    struct debounce when;
     bool burst;                 /* several hosts changed, or a new one came */
     char who[FAB_HOST_MAX + 1]; /* the host that changed last */
 };
-
-static int64_t debounce_clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void debounce_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
@@ -38,7 +32,7 @@ static void debounce_on_timeout(evutil_socket_t fd, short what, void *arg)
 
 void report_debounce_done(struct report_debounce *debounce)
 {
-    debounce->since = 0;
+    debounce_covered(&debounce->when);
     debounce->burst = false;
     debounce->who[0] = '\0';
     event_del(debounce->timer);
@@ -46,17 +40,13 @@ void report_debounce_done(struct report_debounce *debounce)
 
 void report_debounce_changed(struct report_debounce *debounce, const char *host, bool is_new)
 {
-    const int64_t now = debounce_clock_ms();
-    if (debounce->since == 0)
-        debounce->since = now;
-    else if (strcmp(debounce->who, host) != 0)
-        debounce->burst = true;
-    debounce->burst |= is_new;
+    const int64_t now = microseconds_now(CLOCK_MONOTONIC) / 1000;
+    debounce->burst |= is_new || (debounce->when.due && strcmp(debounce->who, host) != 0);
     snprintf(debounce->who, sizeof(debounce->who), "%s", host);
-    const int64_t quiet = debounce->burst ? (int64_t)debounce->config->debounce_ms : QUIET_MS;
-    int64_t wait = debounce->since + PATIENCE * quiet - now;
-    if (wait > quiet)
-        wait = quiet;
+    debounce->when.quiet = debounce->burst ? (int64_t)debounce->config->debounce_ms : QUIET_MS;
+    debounce->when.debounce_max = PATIENCE * debounce->when.quiet;
+    debounce_changed(&debounce->when, now);
+    int64_t wait = debounce_when(&debounce->when) - now;
     if (wait <= 0) {
         /* It may be about to run: adding it again would put that off, delivery by delivery. */
         if (event_pending(debounce->timer, EV_TIMEOUT, NULL))
@@ -73,7 +63,8 @@ int report_debounce_new(struct event_base *base, const struct config *config, vo
     struct report_debounce *debounce = *out = calloc(1, sizeof(*debounce));
     if (debounce == NULL)
         return PMIXFAB_ERR_NOMEM;
-    *debounce = (struct report_debounce){.config = config, .fn = fn, .cbdata = cbdata};
+    *debounce =
+        (struct report_debounce){.config = config, .fn = fn, .cbdata = cbdata, .when = {.more_follow = true}};
     debounce->timer = evtimer_new(base, debounce_on_timeout, debounce);
     if (debounce->timer != NULL)
         return PMIXFAB_OK;

@@ -1,11 +1,11 @@
 /*
- * debounce.h - when it is time to publish what hosts report.
+ * report_debounce.h - when it is time to publish what hosts report.
  *
  * After one known host's change it is quiet soon; where several change or new ones come, more will follow,
  * and a longer quiet makes one generation of them. Three times the quiet is waited for at most.
  */
-#ifndef FABRICD_SETTLE_H
-#define FABRICD_SETTLE_H
+#ifndef FABRICD_INGEST_REPORT_DEBOUNCE_H
+#define FABRICD_INGEST_REPORT_DEBOUNCE_H
 
 #include <event2/event.h>
 

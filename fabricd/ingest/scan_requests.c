@@ -1,4 +1,4 @@
-/* ingest_scan_requests.c - the way to the nodes: each keeps a question open, and an order is its answer. */
+/* scan_requests.c - the way to the nodes: each keeps a question open, and an order is its answer. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "fabricd/ingest/entry.h"
 #include "fabricd/server/server.h"
-#include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 #include "pmix/relay/relay.h"
 #include "pmix/relay/thread.h"
 
@@ -42,9 +42,7 @@ static struct event *timer; /* NULL: not started, or stopped */
 
 static time_t scan_clock_seconds(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
+    return (time_t)(microseconds_now(CLOCK_MONOTONIC) / 1000000);
 }
 
 /* ---- hosts: the lock is acked -------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/array.h"
 #include "topo/base/search.h"
 
 #define SECOND 1000000ll
@@ -105,15 +106,8 @@ static struct entry *damping_find_or_add(struct damping *damping, const struct d
     struct entry *entry = damping_find_entry(damping, key);
     if (entry != NULL)
         return entry;
-    if (damping->n == damping->cap) {
-        uint32_t cap = damping->cap == 0 ? 64 : 2 * damping->cap;
-        struct entry **larger = reallocarray(damping->entries, cap, sizeof(struct entry *));
-        if (larger == NULL)
-            return NULL;
-        damping->entries = larger;
-        damping->cap = cap;
-    }
-    entry = calloc(1, sizeof(*entry));
+    if (FAB_ARRAY_ROOM(&damping->entries, &damping->cap, damping->n + 1))
+        entry = calloc(1, sizeof(*entry));
     if (entry == NULL)
         return NULL;
     entry->key = *key;
@@ -213,14 +207,6 @@ bool damping_release(struct damping *damping, const struct damping_key *key)
 
 /* ---- changes ---- */
 
-/* Is this the return that is not counted? */
-static bool is_excused(const struct damping *damping, struct entry *entry)
-{
-    bool excused = entry->excused != 0 && damping->now <= entry->excused;
-    entry->excused = 0;
-    return excused;
-}
-
 bool damping_change(struct damping *damping, const struct damping_key *key, bool came, int64_t now)
 {
     if (damping->limits.count == 0)
@@ -229,8 +215,10 @@ bool damping_change(struct damping *damping, const struct damping_key *key, bool
     struct entry *entry = damping_find_or_add(damping, key);
     if (entry == NULL)
         return false;
+    const bool excused = entry->excused != 0 && damping->now <= entry->excused; /* it is not counted */
     entry->went = 0;
-    if (is_excused(damping, entry))
+    entry->excused = 0;
+    if (excused)
         return false;
     entry->went = came ? 0 : damping->now;
     if (entry->suppressed && damping->now >= entry->until)

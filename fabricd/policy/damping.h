@@ -1,5 +1,7 @@
 /*
  * damping.h - which cables and switches come and go too often, and are taken as down until they are quiet.
+ * The room policy/ says how to take what sweeps see: this, what is missing (retained.h), and what an operator
+ * has announced (planned.h).
  *
  * One that changes (comes, or goes) `count` times within `window` is suppressed for `down`. Each change while
  * it is suppressed begins that anew and doubles it, up to `down_max`. When the time is over it is released.
@@ -9,8 +11,8 @@
  * No clock is read here: `now` is in microseconds of any clock that does not go back; one that does stands
  * still instead. What is known is lost with the process.
  */
-#ifndef FABRICD_HOLD_H
-#define FABRICD_HOLD_H
+#ifndef FABRICD_POLICY_DAMPING_H
+#define FABRICD_POLICY_DAMPING_H
 
 #include <stdbool.h>
 #include <stdint.h>

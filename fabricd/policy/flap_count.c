@@ -28,8 +28,6 @@ void sweep_links_free(struct sweep_links *seen)
     *seen = (struct sweep_links){0};
 }
 
-/* ---- what is different ---------------------------------------------------------------------------- */
-
 static void find_changes(struct counting *c, const struct sweep_links *before, const struct sweep_links *now)
 {
     for (uint32_t i = 0, k = 0; i < before->n || k < now->n;) {
@@ -66,6 +64,12 @@ static void note_nodes(struct counting *c, const struct transition_cable *cable)
         (struct concerned){.guid = cable->key.far.guid, .is_switch = cable->far_is_switch};
 }
 
+/* What went comes first, then what came. */
+static const struct damping_key *changed_key(const struct counting *c, uint32_t i)
+{
+    return i < c->n_went ? &c->went[i]->key : &c->came[i - c->n_went]->key;
+}
+
 /* Those that the concerned had; and from what came and went, those that they have. */
 static void transition_count_cables(const struct counting *c, const struct sweep_links *before)
 {
@@ -77,13 +81,11 @@ static void transition_count_cables(const struct counting *c, const struct sweep
         if (far != NULL)
             far->after = ++far->before;
     }
-    for (uint32_t i = 0; i < c->n_went; i++) {
-        find_node(c, c->went[i]->key.end.guid)->after--;
-        find_node(c, c->went[i]->key.far.guid)->after--;
-    }
-    for (uint32_t i = 0; i < c->n_came; i++) {
-        find_node(c, c->came[i]->key.end.guid)->after++;
-        find_node(c, c->came[i]->key.far.guid)->after++;
+    for (uint32_t i = 0; i < c->n_went + c->n_came; i++) {
+        const struct damping_key *key = changed_key(c, i);
+        const int more = i < c->n_went ? -1 : 1;
+        find_node(c, key->end.guid)->after += (uint32_t)more;
+        find_node(c, key->far.guid)->after += (uint32_t)more;
     }
 }
 
@@ -92,7 +94,7 @@ static void find_causes(const struct counting *c)
 {
     for (uint32_t i = 0; i < c->n_went + c->n_came; i++) {
         const bool is_went = i < c->n_went;
-        const struct damping_key *key = is_went ? &c->went[i]->key : &c->came[i - c->n_went]->key;
+        const struct damping_key *key = changed_key(c, i);
         struct concerned *end = find_node(c, key->end.guid), *far = find_node(c, key->far.guid);
         end->itself |= is_went ? far->after > 0 : far->before > 0;
         far->itself |= is_went ? end->after > 0 : end->before > 0;
@@ -114,8 +116,6 @@ static void find_nodes(struct counting *c, const struct sweep_links *before)
     transition_count_cables(c, before);
     find_causes(c);
 }
-
-/* ---- counting ------------------------------------------------------------------------------------ */
 
 static bool has_gone(const struct concerned *sw)
 {

@@ -1,5 +1,6 @@
 /*
- * flaps.h - what came and went from one sweep to the next, as it counts for what is suppressed (damping.h).
+ * flap_count.h - what came and went from one sweep to the next, as it counts for what is suppressed
+ * (damping.h).
  *
  * A cable counts by itself. A switch that goes altogether (it had two cables or more, and has none), or comes
  * so, is one change of the switch, and none of its cables: they went because of it. Nor is it counted when
@@ -7,8 +8,8 @@
  * cabled to goes or comes as well, it is not counted either: it was only behind what did. What an operator
  * has announced is not counted at all.
  */
-#ifndef FABRICD_FLAPS_H
-#define FABRICD_FLAPS_H
+#ifndef FABRICD_POLICY_FLAP_COUNT_H
+#define FABRICD_POLICY_FLAP_COUNT_H
 
 #include "fabricd/policy/damping.h"
 #include "pmixfab.h"

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "fabricd/util/log.h"
+#include "topo/base/array.h"
+#include "topo/base/search.h"
 #include "topo/join/join.h"
 
 struct planned {
@@ -20,23 +22,13 @@ static int planned_nomem(struct fab_err *err)
 
 static bool planned_reserve(struct planned *planned)
 {
-    if (planned->n < planned->cap)
-        return true;
-    uint32_t cap = planned->cap == 0 ? 8 : 2 * planned->cap;
-    struct store_planned *grown = reallocarray(planned->rows, cap, sizeof(*grown));
-    if (grown == NULL)
-        return false;
-    planned->rows = grown;
-    planned->cap = cap;
-    return true;
+    return FAB_ARRAY_ROOM(&planned->rows, &planned->cap, planned->n + 1);
 }
 
 /* Where the name stands, or would. */
 static uint32_t planned_position(const struct planned *planned, const char *name, bool *found)
 {
-    uint32_t at = 0;
-    while (at < planned->n && strcmp(planned->rows[at].name, name) < 0)
-        at++;
+    uint32_t at = FAB_LOWER_BOUND(0, planned->n, i, strcmp(planned->rows[i].name, name) < 0);
     *found = at < planned->n && strcmp(planned->rows[at].name, name) == 0;
     return at;
 }

@@ -3,8 +3,8 @@
  *
  * They stand in the store, and are known again after a restart. One thread at a time.
  */
-#ifndef FABRICD_EXPECTED_H
-#define FABRICD_EXPECTED_H
+#ifndef FABRICD_POLICY_PLANNED_H
+#define FABRICD_POLICY_PLANNED_H
 
 #include "fabricd/store/store_planned.h"
 

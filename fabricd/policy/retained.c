@@ -23,8 +23,6 @@ void moment_now(struct moment *out)
     snprintf(out->boot, sizeof(out->boot), "%s", boot);
 }
 
-/* ---- following ---- */
-
 static int retention_compare_place(const void *a, const void *b)
 {
     const struct retained_place *x = a, *y = b;
@@ -86,8 +84,6 @@ int retained_follow(const struct retained *before, const struct fab_inventory *i
     }
     return PMIXFAB_OK;
 }
-
-/* ---- time ---- */
 
 static int64_t retention_time_left(const struct retained_place *place, unsigned retire,
                                    const struct moment *now)

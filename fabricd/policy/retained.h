@@ -1,5 +1,5 @@
 /*
- * missing.h - since when ports and switches are missing, by a clock that nobody sets.
+ * retained.h - since when ports and switches are missing, by a clock that nobody sets.
  *
  * For how long something has been missing is counted by the time since the machine was booted
  * (CLOCK_BOOTTIME, which goes on over a suspend); the wall clock only tells people since when. So a clock
@@ -7,8 +7,8 @@
  * meanwhile. After a boot of the machine, and in a store that comes from another machine, everybody's time
  * begins anew.
  */
-#ifndef FABRICD_MISSING_H
-#define FABRICD_MISSING_H
+#ifndef FABRICD_POLICY_RETAINED_H
+#define FABRICD_POLICY_RETAINED_H
 
 #include "fabricd/store/store_absent.h"
 

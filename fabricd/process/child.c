@@ -9,6 +9,7 @@
 
 #include "fabricd/process/child_state.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 
 void child_close(int *fd)
 {
@@ -24,25 +25,28 @@ static void free_event(struct event **event)
     *event = NULL;
 }
 
-void child_free(struct child *child)
+static void close_pipes(struct child *child)
 {
     free_event(&child->data_event);
     free_event(&child->text_event);
     free_event(&child->input_event);
-    free_event(&child->deadline_event);
-    free_event(&child->child_event);
     child_close(&child->data_fd);
     child_close(&child->text_fd);
     child_close(&child->input_fd);
+}
+
+void child_free(struct child *child)
+{
+    close_pipes(child);
+    free_event(&child->deadline_event);
+    free_event(&child->child_event);
     free(child->bytes);
     free(child);
 }
 
-static double milliseconds_since(const struct timespec *start)
+static double milliseconds_since(int64_t start)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - start->tv_sec) * 1e3 + (double)(now.tv_nsec - start->tv_nsec) / 1e6;
+    return (double)(microseconds_now(CLOCK_MONOTONIC) - start) / 1e3;
 }
 
 /* Until it has ended, which is left to be waited for, or has had its time. */
@@ -50,7 +54,7 @@ static void let_end(const struct child *child)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
     siginfo_t info = {0};
-    while (milliseconds_since(&child->left) < CHILD_LEAVE) {
+    while (milliseconds_since(child->left) < CHILD_LEAVE) {
         if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno != EINTR
                                                                                      : info.si_pid != 0)
             return;
@@ -83,15 +87,9 @@ void child_leave(struct child *child, bool ask)
 {
     if (child == NULL || child->leaves)
         return;
-    free_event(&child->data_event);
-    free_event(&child->text_event);
-    free_event(&child->input_event);
-    child_close(
-        &child->data_fd); /* nor can it wait for us: what it writes or reads is an error from here on */
-    child_close(&child->text_fd);
-    child_close(&child->input_fd);
+    close_pipes(child); /* nor can it wait for us: what it writes or reads is an error from here on */
     child->leaves = true;
-    clock_gettime(CLOCK_MONOTONIC, &child->left);
+    child->left = microseconds_now(CLOCK_MONOTONIC);
     if (ask)
         child_ask_to_end(child);
 }
@@ -206,7 +204,7 @@ static void finish_if_over(struct child *child)
         child_line(child, child->line);
     }
     struct child_result result = {
-        .bytes = child->bytes, .size = child->size, .milliseconds = milliseconds_since(&child->start)};
+        .bytes = child->bytes, .size = child->size, .milliseconds = milliseconds_since(child->start)};
     result.code = child_explain(child, &result.err);
     child->done(&result, child->cbdata);
     child->bytes = result.bytes; /* NULL: taken */

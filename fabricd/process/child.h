@@ -1,12 +1,13 @@
 /*
  * child.h - this program again as a child that probes, with a deadline; what it writes comes back as bytes.
- * Or another program, which is told something and hands nothing back.
+ * Or another program, which is told something and hands nothing back. The room process/ is fabricd among
+ * other processes: its children, and its own life (process.h).
  *
  * Libraries that talk to hardware can abort, hang or flood their process. In a child that costs one attempt
  * and nothing else. The first part is for the daemon, the second (child_side.c) for the child.
  */
-#ifndef FABRICD_CHILD_H
-#define FABRICD_CHILD_H
+#ifndef FABRICD_PROCESS_CHILD_H
+#define FABRICD_PROCESS_CHILD_H
 
 #include <event2/event.h>
 

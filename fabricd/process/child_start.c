@@ -10,6 +10,7 @@
 
 #include "fabricd/process/child_state.h"
 #include "fabricd/process/process.h"
+#include "fabricd/util/now.h"
 
 extern char **environ;
 
@@ -137,7 +138,7 @@ int child_start(struct event_base *base, const struct child_order *order, struct
     child->said = order->said;
     child->limit = order->limit;
     child->deadline = order->deadline;
-    clock_gettime(CLOCK_MONOTONIC, &child->start);
+    child->start = microseconds_now(CLOCK_MONOTONIC);
     /* The handler for SIGCHLD stands before there is a child that could end. */
     if (child_watch(child, base) != PMIXFAB_OK) {
         child_free(child);

@@ -1,9 +1,8 @@
-/* child_priv.h - what child.c (what a child says, and its end) and child_start.c share. */
-#ifndef FABRICD_CHILD_PRIV_H
-#define FABRICD_CHILD_PRIV_H
+/* child_state.h - what child.c (what a child says, and its end) and child_start.c share. */
+#ifndef FABRICD_PROCESS_CHILD_STATE_H
+#define FABRICD_PROCESS_CHILD_STATE_H
 
 #include <sys/types.h>
-#include <time.h>
 
 #include "fabricd/process/child.h"
 
@@ -17,7 +16,7 @@ struct child {
     size_t (*total)(const void *head, size_t n);
     size_t (*said)(const unsigned char *bytes, size_t n, void *cbdata);
     size_t limit;
-    struct timespec start, left; /* left: where child_leave() was called */
+    int64_t start, left; /* monotonic microseconds; left: where child_leave() was called */
     unsigned deadline;
     bool foreign;      /* another program: its lines are its own */
     unsigned lines;    /* of it that were logged */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
 
 static int lock_fd = -1;
@@ -66,16 +67,13 @@ bool process_lost(const struct config *config)
 
 int process_write_uri(const struct config *config, const char *uri, struct fab_err *err)
 {
-    char path[4096], beside[4096 + 8];
+    char path[4096], beside[4096 + 8], line[1024];
     snprintf(path, sizeof(path), "%s/fabricd.uri", config->rundir);
     snprintf(beside, sizeof(beside), "%s.new", path);
-    FILE *f = fopen(beside, "we");
-    bool ok = f != NULL && fchmod(fileno(f), 0644) == 0 && fprintf(f, "%s\n", uri) > 0;
-    if (f != NULL)
-        ok &= fclose(f) == 0;
-    if (!ok || rename(beside, path) != 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-    return PMIXFAB_OK;
+    snprintf(line, sizeof(line), "%s\n", uri);
+    int failed = file_replace(path, beside, line, strlen(line));
+    return failed == 0 ? PMIXFAB_OK
+                       : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(failed));
 }
 
 void process_remove_uri(const struct config *config)

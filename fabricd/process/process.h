@@ -1,8 +1,6 @@
-/*
- * process.h - fabricd as a process among others: its lock, its URI file, the background.
- */
-#ifndef FABRICD_PROCESS_H
-#define FABRICD_PROCESS_H
+/* process.h - fabricd as a process among others: its lock, its URI file, the background. */
+#ifndef FABRICD_PROCESS_PROCESS_H
+#define FABRICD_PROCESS_PROCESS_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-/* partial.c - is what a sweep saw the whole fabric, or a part of it that must not shrink what is served? */
+/* completeness.c - is what a sweep saw the whole fabric, or a part that must not shrink what is served? */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

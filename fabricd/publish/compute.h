@@ -1,10 +1,10 @@
 /*
- * build.h - from a joined inventory to the snapshots of its planes: a pure function of it and of what the
+ * compute.h - from a joined inventory to the snapshots of its planes: a pure function of it and of what the
  * planes were last. From there are the planes' numbers, the coordinates of what did not change, and the costs
  * that cannot have changed.
  */
-#ifndef FABRICD_BUILD_H
-#define FABRICD_BUILD_H
+#ifndef FABRICD_PUBLISH_COMPUTE_H
+#define FABRICD_PUBLISH_COMPUTE_H
 
 #include "fabricd/config/config.h"
 #include "fabricd/store/store.h"

@@ -1,8 +1,6 @@
-/*
- * ethernet.h - the configured planes of network interfaces, as joining wants them.
- */
-#ifndef FABRICD_ETHERNET_H
-#define FABRICD_ETHERNET_H
+/* ethernet_planes.h - the configured planes of network interfaces, as joining wants them. */
+#ifndef FABRICD_PUBLISH_ETHERNET_PLANES_H
+#define FABRICD_PUBLISH_ETHERNET_PLANES_H
 
 #include "fabricd/config/config.h"
 #include "topo/join/join.h"

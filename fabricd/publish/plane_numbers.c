@@ -1,5 +1,5 @@
 /*
- * numbers.c - a plane keeps its number as long as most of it is still there.
+ * plane_numbers.c - a plane keeps its number as long as most of it is still there.
  *
  * Every port GUID and switch GUID of the known planes' last snapshots votes for its plane; pairs are then
  * matched by votes, most first. So after a split the larger part keeps the number, and a part that was cut
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "topo/base/radix.h"
+#include "topo/base/search.h"
 #include "topo/snapshot/reader.h"
 
 /* A plane of today and one of yesterday that share something. */
@@ -78,16 +79,9 @@ static int add_members(const struct pmixfab *fab, uint32_t which, struct members
 
 static void plane_add_majority(const struct members *members, uint64_t guid, uint32_t *votes)
 {
-    size_t low = 0, high = members->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (members->keys[middle].value < guid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < members->n && members->keys[low].value == guid; low++)
-        votes[members->keys[low].index]++;
+    uint32_t at = FAB_LOWER_BOUND(0, (uint32_t)members->n, i, members->keys[i].value < guid);
+    for (; at < members->n && members->keys[at].value == guid; at++)
+        votes[members->keys[at].index]++;
 }
 
 /* Votes of one plane of today for each known one. */

@@ -1,8 +1,6 @@
-/*
- * numbers.h - which plane of today is which plane of yesterday.
- */
-#ifndef FABRICD_NUMBERS_H
-#define FABRICD_NUMBERS_H
+/* plane_numbers.h - which plane of today is which plane of yesterday. */
+#ifndef FABRICD_PUBLISH_PLANE_NUMBERS_H
+#define FABRICD_PUBLISH_PLANE_NUMBERS_H
 
 #include "fabricd/publish/compute.h"
 #include "topo/graph/graph.h"

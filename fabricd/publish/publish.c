@@ -37,6 +37,18 @@ static void commit_update(struct update *update, bool announced)
     publisher->compare = true;
 }
 
+/* What is to be stored of it without a generation. */
+static struct store_publication facts_of(const struct update *update)
+{
+    const struct publisher *publisher = update->publisher;
+    return (struct store_publication){.before = &publisher->current,
+                                      .after = update->after,
+                                      .announced = update->announced.rows,
+                                      .n_announced = update->announced.n,
+                                      .absent_before = &publisher->absent,
+                                      .absent = update->remembers ? &update->absent : NULL};
+}
+
 /* Facts that no reader sees (a LID, say) are stored without a generation, and that is all. That something is
  * held is told even where nothing that is served changes by it. */
 static int store_quietly(struct update *update, struct fab_err *err)
@@ -48,12 +60,7 @@ static int store_quietly(struct update *update, struct fab_err *err)
     int rc = update_remember(update, 0, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    const struct store_publication facts = {.before = &publisher->current,
-                                            .after = update->after,
-                                            .announced = update->announced.rows,
-                                            .n_announced = update->announced.n,
-                                            .absent_before = &publisher->absent,
-                                            .absent = update->remembers ? &update->absent : NULL};
+    const struct store_publication facts = facts_of(update);
     if (update->announced.n > 0 || !fab_inventory_equal(&publisher->current, update->after))
         rc = store_publish(publisher->store, &facts, err);
     if (rc == PMIXFAB_OK)
@@ -76,24 +83,17 @@ static int number_draft(struct update *update, struct fab_err *err)
 /* Everything that can fail: files beside the old ones, then the commit. */
 static int publish_write_change(struct update *update, struct fab_err *err)
 {
-    struct publisher *publisher = update->publisher;
-    const struct publish_request *input = update->input;
-    const struct store_publication change = {.ready = staging_wait,
-                                             .ready_data = update,
-                                             .generation = update->generation,
-                                             .published = update->published,
-                                             .partial = input->inv != NULL && update->report->dangling > 0,
-                                             .before = &publisher->current,
-                                             .after = update->after,
-                                             .diff = &update->diff,
-                                             .planes = update->rows,
-                                             .n_planes = update->n_rows,
-                                             .announced = update->announced.rows,
-                                             .n_announced = update->announced.n,
-                                             .absent_before = &publisher->absent,
-                                             .absent = update->remembers ? &update->absent : NULL};
+    struct store_publication change = facts_of(update);
+    change.ready = staging_wait;
+    change.ready_data = update;
+    change.generation = update->generation;
+    change.published = update->published;
+    change.partial = update->input->inv != NULL && update->report->dangling > 0;
+    change.diff = &update->diff;
+    change.planes = update->rows;
+    change.n_planes = update->n_rows;
     staging_begin(update);
-    int rc = store_publish(publisher->store, &change, err);
+    int rc = store_publish(update->publisher->store, &change, err);
     staging_end(update);
     return rc;
 }

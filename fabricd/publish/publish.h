@@ -4,8 +4,8 @@
  *
  * In two steps, with the events around the second: prepare (all that can fail) and finish (rename and swap).
  */
-#ifndef FABRICD_PUBLISH_H
-#define FABRICD_PUBLISH_H
+#ifndef FABRICD_PUBLISH_PUBLISH_H
+#define FABRICD_PUBLISH_PUBLISH_H
 
 #include "fabricd/config/config.h"
 #include "fabricd/ingest/host_reports.h"

@@ -1,4 +1,4 @@
-/* publish_flaps.c - what comes and goes is counted, and cut while it is suppressed. */
+/* publish_damping.c - what comes and goes is counted, and cut while it is suppressed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

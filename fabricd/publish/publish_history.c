@@ -1,4 +1,4 @@
-/* publish_story.c - the changes of a publication as they go into the history. */
+/* publish_history.c - the changes of a publication as they go into the history. */
 #include "fabricd/publish/update.h"
 #include "topo/correlate/correlate.h"
 #include "topo/diff/index_diff.h"
@@ -13,11 +13,6 @@ int update_correlate(struct update *update, struct fab_err *err)
     publish_stamp(&update->diff, update->seen, publish_history_since(publisher));
     update_correct_seen(update);
     return PMIXFAB_OK;
-}
-
-int64_t publish_history_since(const struct publisher *publisher)
-{
-    return publisher->swept != 0 ? publisher->swept : publisher->published;
 }
 
 int update_announce_indices(struct update *update, struct fab_err *err)

@@ -1,5 +1,4 @@
-/* publish_join.c - joining the reports with what was swept, and what is found out of each host that reports.
- */
+/* publish_join.c - joining the reports with what was swept, and what that finds out of each host. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* publish_draft.c - the planes of a publication: which of them change, and what will be served. */
+/* publish_planes.c - the planes of a publication: which of them change, and what will be served. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,6 @@ static void update_add_plane_row(struct update *update, uint32_t index, const ch
     snprintf(row->name, sizeof(row->name), "%s", name);
 }
 
-/* The rows: built planes whose content is not what is served, and served planes that were not built. */
 int update_find_changed(struct update *update)
 {
     const struct served_set *set = update->served;

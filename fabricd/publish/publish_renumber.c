@@ -1,5 +1,5 @@
 /*
- * publish_seen.c - generations that readers have seen, but this store does not know.
+ * publish_renumber.c - generations that readers have seen, but this store does not know.
  *
  * A store that was restored from last week's backup, or begun anew, has lower numbers than the snapshots in
  * the run directory, which whoever reads there has seen. Numbers never go back: what the store holds is

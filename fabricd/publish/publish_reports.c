@@ -5,20 +5,18 @@
  * Which report of each host was published last stands in the store, written in the transaction that publishes
  * it; so whatever moment the process dies at, the history gets each change of a report once.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabricd/publish/update.h"
 #include "fabricd/util/log.h"
+#include "topo/base/array.h"
 #include "topo/diff/report_diff.h"
 
 static int published_nomem(struct fab_err *err)
 {
     return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
 }
-
-/* ---- what was published of each host -------------------------------------------------------------- */
 
 void published_reports_free(struct published_reports *list)
 {
@@ -43,14 +41,7 @@ static struct published_report *published_find(const struct published_reports *l
 static int published_append(struct published_reports *list, const char *host, uint64_t digest,
                             int64_t received)
 {
-    if ((list->n & (list->n + 1)) == 0) { /* room for the next power of two */
-        struct published_report *larger =
-            reallocarray(list->reports, 2 * (size_t)(list->n + 1), sizeof(*larger));
-        if (larger == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        list->reports = larger;
-    }
-    char *copy = strdup(host);
+    char *copy = FAB_ARRAY_ROOM(&list->reports, &list->room, list->n + 1) ? strdup(host) : NULL;
     if (copy == NULL)
         return PMIXFAB_ERR_NOMEM;
     list->reports[list->n++] =
@@ -75,8 +66,6 @@ int publisher_read_reports(struct publisher *publisher, struct fab_err *err)
         qsort(list->reports, list->n, sizeof(*list->reports), published_compare_host);
     return rc;
 }
-
-/* ---- what is to be told of them ------------------------------------------------------------------- */
 
 void announced_free(struct announced *announced)
 {

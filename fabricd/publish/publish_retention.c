@@ -1,10 +1,7 @@
-/* publish_keep.c - what is not seen any more keeps its place, until it is retired. */
+/* publish_retention.c - what is not seen any more keeps its place, until it is retired. */
 #include "fabricd/publish/publish_retention.h"
 
-#include <stdlib.h>
-
 #include "fabricd/publish/update.h"
-#include "topo/join/join.h"
 #include "topo/retain/retain.h"
 
 int retention_init(struct publisher *publisher, struct fab_err *err)

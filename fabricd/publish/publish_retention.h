@@ -1,9 +1,9 @@
 /*
- * publish_keep.h - between a sweep and what is published of it: what flaps is taken as down, and what
+ * publish_retention.h - between a sweep and what is published of it: what flaps is taken as down, and what
  * is not seen any more keeps its place for a while.
  */
-#ifndef FABRICD_PUBLISH_KEEP_H
-#define FABRICD_PUBLISH_KEEP_H
+#ifndef FABRICD_PUBLISH_PUBLISH_RETENTION_H
+#define FABRICD_PUBLISH_PUBLISH_RETENTION_H
 
 #include "fabricd/policy/flap_count.h"
 #include "fabricd/policy/retained.h"

@@ -1,4 +1,4 @@
-/* publish_lost.c - what is absent, so that what comes can be told as what it is. */
+/* publish_retired.c - what is absent, so that what comes can be told as what it is. */
 #include "fabricd/publish/update.h"
 #include "topo/base/search.h"
 
@@ -96,6 +96,11 @@ void update_correct_seen(struct update *update)
         if (seen != 0 && seen < change->last_seen)
             change->last_seen = seen;
     }
+}
+
+int64_t publish_history_since(const struct publisher *publisher)
+{
+    return publisher->swept != 0 ? publisher->swept : publisher->published;
 }
 
 int update_remember(struct update *update, uint64_t generation, struct fab_err *err)

@@ -6,44 +6,28 @@
 
 #include "fabricd/publish/update.h"
 #include "fabricd/util/log.h"
-#include "topo/snapshot/snapshot.h"
+#include "topo/base/array.h"
 
 /* A whole file, with an end. */
 static int publisher_read_file(const char *path, char **text, size_t *len, struct fab_err *err)
 {
-    enum { LIMIT = 64 << 20 };
-    *text = NULL;
+    enum { LIMIT = 64 << 20, STEP = 65536 };
+    uint32_t room = 0;
+    int rc = PMIXFAB_OK;
     FILE *f = fopen(path, "re");
     if (f == NULL)
         return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    size_t cap = 0, n = 0;
-    int rc = PMIXFAB_OK;
-    for (;;) {
-        if (n + 1 >= cap) {
-            cap = cap == 0 ? 65536 : cap * 2;
-            char *grown = cap > LIMIT ? NULL : realloc(*text, cap);
-            if (grown == NULL) {
-                rc = fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than %d MiB", path, LIMIT >> 20);
-                break;
-            }
-            *text = grown;
-        }
-        size_t got = fread(*text + n, 1, cap - n - 1, f);
-        n += got;
-        if (got == 0)
-            break;
+    for (size_t got = 1; rc == PMIXFAB_OK && got > 0; *len += got) {
+        if (*len >= LIMIT || !FAB_ARRAY_ROOM(text, &room, *len + STEP))
+            rc = fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than %d MiB", path, LIMIT >> 20);
+        got = rc == PMIXFAB_OK ? fread(*text + *len, 1, room - *len - 1, f) : 0;
     }
     if (rc == PMIXFAB_OK && ferror(f))
         rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: reading it failed", path);
+    if (rc == PMIXFAB_OK)
+        (*text)[*len] = '\0';
     fclose(f);
-    if (rc != PMIXFAB_OK || *text == NULL) {
-        free(*text);
-        *text = NULL;
-        return rc;
-    }
-    (*text)[n] = '\0';
-    *len = n;
-    return PMIXFAB_OK;
+    return rc;
 }
 
 int publisher_names(const struct config *config, struct fab_names **out, struct fab_err *err)
@@ -106,28 +90,21 @@ static int publisher_load_served(struct publisher *publisher, struct fab_err *er
     struct served_set *set = NULL;
     uint32_t n_known = 0, n = 0;
     int rc = store_load_planes(publisher->store, &known, &n_known, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    rc = publish_renumber(publisher, known, n_known, err);
-    if (rc != PMIXFAB_OK) {
-        store_planes_free(known, n_known);
-        return rc;
-    }
-    planes = calloc(n_known + 1, sizeof(*planes));
-    publisher->retired = calloc(n_known + 1, sizeof(*publisher->retired));
-    if (planes == NULL || publisher->retired == NULL) {
-        free(planes);
-        store_planes_free(known, n_known);
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    if (rc == PMIXFAB_OK)
+        rc = publish_renumber(publisher, known, n_known, err);
+    if (rc == PMIXFAB_OK) {
+        planes = calloc(n_known + 1, sizeof(*planes));
+        publisher->retired = calloc(n_known + 1, sizeof(*publisher->retired));
+        if (planes == NULL || publisher->retired == NULL)
+            rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n_known; i++) {
-        struct served_plane *plane = NULL;
         if (!known[i].retired)
-            rc = restore_plane(publisher, &known[i], &plane, err);
-        if (plane != NULL) {
-            planes[n++] = plane;
-        } else if (rc ==
-                   PMIXFAB_OK) { /* not served: its number stays taken, and its last members vote for it */
+            rc = restore_plane(publisher, &known[i], &planes[n], err);
+        if (planes[n] != NULL) {
+            n++;
+        } else if (rc == PMIXFAB_OK) {
+            /* Not served: its number stays taken, and its last members vote for it. */
             publisher->retired[publisher->n_retired++] = known[i];
             known[i].snapshot = NULL;
         }
@@ -139,10 +116,9 @@ static int publisher_load_served(struct publisher *publisher, struct fab_err *er
     if (rc == PMIXFAB_OK) {
         rundir_clean(publisher->config->rundir, set);
         served_swap(set);
-    } else {
-        for (uint32_t i = 0; i < n; i++)
-            served_plane_put(planes[i]);
     }
+    for (uint32_t i = 0; rc != PMIXFAB_OK && i < n; i++)
+        served_plane_put(planes[i]);
     free(planes);
     store_planes_free(known, n_known);
     return rc;

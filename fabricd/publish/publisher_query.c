@@ -1,4 +1,4 @@
-/* publish_check.c - what looks wrong in what is served, looked for when somebody asks. */
+/* publisher_query.c - what looks wrong in what is served, looked for when somebody asks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

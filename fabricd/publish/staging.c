@@ -1,5 +1,5 @@
 /*
- * publish_ready.c - the files of a publication are written, and its snapshots checked, while the store takes
+ * staging.c - the files of a publication are written, and its snapshots checked, while the store takes
  * its rows. Both have to be good before the commit: the store waits for them there.
  */
 #include "fabricd/publish/update.h"

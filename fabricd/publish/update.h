@@ -1,6 +1,6 @@
-/* publish_priv.h - what the parts of the publisher share. */
-#ifndef FABRICD_PUBLISH_PRIV_H
-#define FABRICD_PUBLISH_PRIV_H
+/* update.h - what the parts of the publisher share. */
+#ifndef FABRICD_PUBLISH_UPDATE_H
+#define FABRICD_PUBLISH_UPDATE_H
 
 #include <pthread.h>
 
@@ -21,7 +21,7 @@ struct published_report {
 };
 struct published_reports {
     struct published_report *reports;
-    uint32_t n;
+    uint32_t n, room;
     bool failed; /* out of memory while it was read */
 };
 void published_reports_free(struct published_reports *list);
@@ -111,7 +111,7 @@ int update_make_publication(struct update *update, struct fab_err *err);
 int update_plan_retired(struct update *update, struct fab_err *err);
 void update_accept_retired(struct update *update);
 
-/* ---- publish_ready.c: files and checks, beside the store's work ---- */
+/* ---- staging.c: files and checks, beside the store's work ---- */
 
 void staging_begin(struct update *update);
 /* Before the store's commit: wait for that, and make the publication of it. */
@@ -138,7 +138,7 @@ int check_complete(const struct publisher *publisher, const struct fab_inventory
 int publish_tell(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
                  struct fab_diff *diff, struct announced *announced, struct fab_err *err);
 
-/* ---- publish_story.c: the update's changes as they go into the history ---- */
+/* ---- publish_history.c: the update's changes as they go into the history ---- */
 
 /* Understand the difference from the publisher's inventory to the update's. */
 int update_correlate(struct update *update, struct fab_err *err);
@@ -150,7 +150,7 @@ void publish_stamp(struct fab_diff *diff, int64_t first_seen, int64_t last_seen)
 /* When what is published was seen last; before the first sweep since the start, when it was published. */
 int64_t publish_history_since(const struct publisher *publisher);
 
-/* ---- publish_lost.c: what is absent ---- */
+/* ---- publish_retired.c: what is absent ---- */
 
 /* From the store, when the inventory is loaded. */
 int publisher_read_absent(struct publisher *publisher, struct fab_err *err);

@@ -13,7 +13,6 @@
 #include <event2/event.h>
 
 #include "fabricd/control/control.h"
-#include "fabricd/discovery/debounce.h"
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/discovery/sweep.h"
@@ -23,6 +22,7 @@
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
+#include "fabricd/util/debounce.h"
 #include "fabricd/util/loop.h"
 
 struct scheduler {

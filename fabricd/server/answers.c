@@ -5,7 +5,6 @@
 
 #include "fabricd/server/answers_keys.h"
 #include "fabricd/server/plane_memory.h"
-#include "fabricd/util/log.h"
 #include "pmix/values/device.h"
 
 static bool with_bytes;
@@ -36,8 +35,6 @@ static void send_answer(pmix_status_t status, struct answer *answer, pmix_info_c
     }
     cbfunc(PMIX_SUCCESS, answer->info, answer->n, cbdata, pmix_answer_free, answer);
 }
-
-/* ---- register and update ------------------------------------------------------------------------------ */
 
 /*
  * The library leaves 0 in pmix_fabric_t's index whatever we tell it, and an update asks for that: it means
@@ -108,32 +105,6 @@ pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_
     return PMIX_SUCCESS;
 }
 
-/* ---- queries ------------------------------------------------------------------------------------------ */
-
-static struct {
-    const char *key;
-    answers_query_fn fn;
-} taken_over[4];
-
-int answers_delegate(const char *key, answers_query_fn fn)
-{
-    for (size_t i = 0; i < sizeof(taken_over) / sizeof(taken_over[0]); i++)
-        if (taken_over[i].key == NULL || strcmp(taken_over[i].key, key) == 0) {
-            taken_over[i].key = key;
-            taken_over[i].fn = fn;
-            return PMIXFAB_OK;
-        }
-    return PMIXFAB_ERR_RANGE;
-}
-
-static answers_query_fn handler_of(const char *key)
-{
-    for (size_t i = 0; i < sizeof(taken_over) / sizeof(taken_over[0]) && taken_over[i].key != NULL; i++)
-        if (strcmp(taken_over[i].key, key) == 0)
-            return taken_over[i].fn;
-    return NULL;
-}
-
 /* PMIX_SUCCESS: something is asked for, and not so much that the answer would be a danger. */
 static pmix_status_t count_keys(const pmix_query_t *queries, size_t n, size_t *count)
 {
@@ -176,11 +147,7 @@ static pmix_status_t answer_all(const struct served_set *set, const pmix_query_t
 pmix_status_t answer_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc,
                            void *cbdata)
 {
-    answers_query_fn fn = NULL;
-    if (n > 0 && queries != NULL && queries[0].keys != NULL && queries[0].keys[0] != NULL)
-        fn = handler_of(queries[0].keys[0]);
-    if (fn != NULL)
-        return fn(requestor, queries, n, cbfunc, cbdata);
+    (void)requestor;
     struct served_set *set = served_get();
     struct answer *answer = calloc(1, sizeof(*answer));
     pmix_status_t rc =

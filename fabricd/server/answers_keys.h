@@ -2,8 +2,8 @@
  * answers_keys.h - the value of one key over everything that is served: planes, switches, devices,
  * coordinates.
  */
-#ifndef FABRICD_ANSWERS_KEYS_H
-#define FABRICD_ANSWERS_KEYS_H
+#ifndef FABRICD_SERVER_ANSWERS_KEYS_H
+#define FABRICD_SERVER_ANSWERS_KEYS_H
 
 #include "fabricd/serving/served.h"
 #include "pmix/values/info.h"

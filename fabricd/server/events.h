@@ -1,8 +1,6 @@
-/*
- * events.h - PMIX_FABRIC_UPDATE_PENDING and PMIX_FABRIC_UPDATED, in pairs, around each published change.
- */
-#ifndef FABRICD_EVENTS_H
-#define FABRICD_EVENTS_H
+/* events.h - PMIX_FABRIC_UPDATE_PENDING and PMIX_FABRIC_UPDATED, in pairs, around each published change. */
+#ifndef FABRICD_SERVER_EVENTS_H
+#define FABRICD_SERVER_EVENTS_H
 
 #include <event2/event.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /*
- * handed.h - which plane each requestor was given.
+ * plane_memory.h - which plane each requestor was given.
  *
  * The stock library leaves 0 in a tool's pmix_fabric_t whatever the answer said, and an update asks for that.
  * What a requestor was given before says which plane it means: costs of another one would be wrong without
@@ -7,8 +7,8 @@
  *
  * Called on the PMIx library's thread only.
  */
-#ifndef FABRICD_HANDED_H
-#define FABRICD_HANDED_H
+#ifndef FABRICD_SERVER_PLANE_MEMORY_H
+#define FABRICD_SERVER_PLANE_MEMORY_H
 
 #include <pmix_common.h>
 #include <stdint.h>

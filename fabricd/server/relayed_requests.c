@@ -5,12 +5,27 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "fabricd/ingest/ingest.h"
 #include "fabricd/server/answers.h"
 #include "fabricd/server/server.h"
 #include "fabricd/server/subscribers.h"
 #include "pmix/relay/relay.h"
 #include "pmix/values/info.h"
+
+static struct {
+    const char *key;
+    relayed_fn fn;
+} handlers[4];
+
+int relayed_handle(const char *key, relayed_fn fn)
+{
+    for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
+        if (handlers[i].key == NULL || strcmp(handlers[i].key, key) == 0) {
+            handlers[i].key = key;
+            handlers[i].fn = fn;
+            return PMIXFAB_OK;
+        }
+    return PMIXFAB_ERR_RANGE;
+}
 
 /* Where the answer to a relayed request goes. */
 struct way {
@@ -107,10 +122,9 @@ pmix_status_t answer_relayed(const pmix_proc_t *requestor, char **keys, const pm
     const char *op = keys[0];
     if (strcmp(op, RELAY_SUBSCRIBE) == 0)
         return relayed_subscribe(info, n, cbfunc, cbdata);
-    if (strcmp(op, RELAY_DELIVER) == 0)
-        return ingest_deliver(info, n, cbfunc, cbdata);
-    if (strcmp(op, RELAY_SCAN_REQUESTS) == 0)
-        return ingest_scan_requests(info, n, cbfunc, cbdata);
+    for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]) && handlers[i].key != NULL; i++)
+        if (strcmp(op, handlers[i].key) == 0)
+            return handlers[i].fn(info, n, cbfunc, cbdata);
     bool is_register = strcmp(op, RELAY_REGISTER) == 0, is_update = strcmp(op, RELAY_UPDATE) == 0;
     if (!is_register && !is_update && strcmp(op, RELAY_QUERY) != 0)
         return PMIX_ERR_NOT_FOUND;

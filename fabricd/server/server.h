@@ -1,10 +1,11 @@
 /*
- * server.h - the PMIx server: answers fabric calls and queries from what is being served.
+ * server.h - the PMIx server: answers fabric calls and queries from what is being served. The room server/
+ * also sends the events, and serves the relays of other hosts.
  *
  * The library calls in on its own thread; everything here that it calls only reads the current served set.
  */
-#ifndef FABRICD_SERVER_H
-#define FABRICD_SERVER_H
+#ifndef FABRICD_SERVER_SERVER_H
+#define FABRICD_SERVER_SERVER_H
 
 #include <pmix_server.h>
 

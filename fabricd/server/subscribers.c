@@ -7,7 +7,7 @@
 
 #include "fabricd/server/server.h"
 #include "fabricd/serving/served.h"
-#include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 #include "pmix/relay/relay.h"
 #include "pmix/relay/thread.h"
 #include "pmix/values/info.h"
@@ -29,9 +29,7 @@ static struct event *timer; /* NULL: not started, or stopped */
 
 static time_t subscriber_clock_seconds(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
+    return (time_t)(microseconds_now(CLOCK_MONOTONIC) / 1000000);
 }
 
 /* ---- the answer --------------------------------------------------------------------------------- */

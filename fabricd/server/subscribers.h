@@ -1,12 +1,12 @@
 /*
- * subscriber.h - the server side of the long poll: a subscriber is answered when something newer is
+ * subscribers.h - the server side of the long poll: a subscriber is answered when something newer is
  * published, or what is has become stale.
  *
  * Each is answered exactly once: at once when it does not know what is served, when something else is
  * published, after RELAY_SUBSCRIBE_SECONDS, or (PMIX_ERR_NOT_AVAILABLE) at the stop.
  */
-#ifndef FABRICD_WATCH_H
-#define FABRICD_WATCH_H
+#ifndef FABRICD_SERVER_SUBSCRIBERS_H
+#define FABRICD_SERVER_SUBSCRIBERS_H
 
 #include <event2/event.h>
 #include <pmix_server.h>

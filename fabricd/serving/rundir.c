@@ -129,8 +129,6 @@ uint64_t rundir_newest(const char *rundir)
     return newest;
 }
 
-/* ---- from before -------------------------------------------------------------------------------- */
-
 /* NULL: it is none, or not a good one. */
 static struct served_plane *load_plane(const char *rundir, const char *file)
 {

@@ -1,8 +1,6 @@
-/*
- * rundir.h - the snapshot files in the run directory: written beside, put in place by renaming.
- */
-#ifndef FABRICD_RUNDIR_H
-#define FABRICD_RUNDIR_H
+/* rundir.h - the snapshot files in the run directory: written beside, put in place by renaming. */
+#ifndef FABRICD_SERVING_RUNDIR_H
+#define FABRICD_SERVING_RUNDIR_H
 
 #include "fabricd/serving/served.h"
 

@@ -1,11 +1,12 @@
 /*
- * served.h - what is being served: the newest published snapshot of each plane.
+ * served.h - what is being served: the newest published snapshot of each plane. The room serving/ holds it in
+ * memory, and as files in the run directory (rundir.h).
  *
  * A set is immutable and counted. The main thread puts a new one in place of the old; any thread takes a
  * reference to the current one and reads it without a lock.
  */
-#ifndef FABRICD_SERVED_H
-#define FABRICD_SERVED_H
+#ifndef FABRICD_SERVING_SERVED_H
+#define FABRICD_SERVING_SERVED_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,14 +1,9 @@
 /*
- * store_priv.h - inside the store: the handle, and what its files share.
- *
- * store.c opens and closes, store_lock.c keeps a second fabricd out, store_migrate.c brings the schema up to
- * date, store_sql.c runs statements and explains SQLite's errors. A table family each: store_inventory.c
- * (reading), store_rows.c (writing) and store_digest.c; store_planes.c; store_history.c; store_trim.c;
- * store_reports.c; store_absent.c.
+ * handle.h - inside the store: the handle, and what its files share. A family of tables has a file each;
  * store_publish.c makes one transaction of them.
  */
-#ifndef FABRICD_STORE_PRIV_H
-#define FABRICD_STORE_PRIV_H
+#ifndef FABRICD_STORE_HANDLE_H
+#define FABRICD_STORE_HANDLE_H
 
 #include <sqlite3.h>
 
@@ -77,6 +72,24 @@ int store_identify(struct store *store, const char *const *steps, int *version, 
  * rebuild tables. */
 int store_migrate(struct store *store, const char *const *steps, struct fab_err *err);
 
+/* ---- store_undo.c ---- */
+
+#define STORE_KEPT      ".before-restore" /* behind the name of the store that was */
+#define STORE_COPY      ".restoring"      /* behind the name of a copy that will be the store */
+#define STORE_MOST_KEPT 100
+
+extern const char *const store_beside[2]; /* files of SQLite's, behind the name of a store */
+
+void store_copy_name(char *copy, size_t size, const char *path);
+/* The i-th store that was kept, from 1. PMIXFAB_ERR_RANGE. */
+int store_kept_name(char *kept, size_t size, const char *path, unsigned i);
+
+/*
+ * Take back what a restore that was killed has left: half a copy, or a second name of the store. Whoever has
+ * the store's lock calls it before the store is opened.
+ */
+void store_undo_restore(const char *path);
+
 /* ---- store_sql.c ---- */
 
 struct store_sql {
@@ -103,11 +116,21 @@ int store_run_one(struct store *store, sqlite3_stmt *stmt, int bound, const char
 /* Next row: 1 there is one, 0 the end, or negative. The caller resets the statement in any case. */
 int store_step(struct store *store, sqlite3_stmt *stmt, const char *doing, struct fab_err *err);
 
+/* The first column of the first row of a query that is asked once, as a text. */
+int store_ask(struct store *store, const char *sql, char *text, size_t size, const char *doing,
+              struct fab_err *err);
+
 /* Text of known length; no byte of it is interpreted. */
 int store_bind_text(sqlite3_stmt *stmt, int column, const char *text);
 
 /* A column as an unsigned number; *bad is set where it is none or larger than max. */
 uint64_t store_number(sqlite3_stmt *stmt, int column, uint64_t max, bool *bad);
+
+/* Begin to write. PMIXFAB_ERR_IO where the file is not in its place any more. */
+int store_begin(struct store *store, struct fab_err *err);
+
+/* Commit where rc is PMIXFAB_OK, else take everything back. Returns rc, or why it could not be committed. */
+int store_end(struct store *store, int rc, struct fab_err *err);
 
 /* ---- the tables: each prepares its own statements ---- */
 
@@ -130,15 +153,7 @@ int store_trim_prepare(struct store *store, struct fab_err *err);
 #define STORE_NODE_COLUMNS "guid, description, host, name" STORE_NODE_NUMBERS(STORE_NAME)
 #define STORE_PORT_COLUMNS "node, num, guid" STORE_PORT_NUMBERS(STORE_NAME)
 
-/* ---- store_publish.c ---- */
-
-/* Begin to write. PMIXFAB_ERR_IO where the file is not in its place any more. */
-int store_begin(struct store *store, struct fab_err *err);
-
-/* Commit where rc is PMIXFAB_OK, else take everything back. Returns rc, or why it could not be committed. */
-int store_end(struct store *store, int rc, struct fab_err *err);
-
-/* What follows requires that we are in a transaction. */
+/* ---- requires that we are in a transaction ---- */
 
 /* Bring the tables from before to after. PMIXFAB_ERR_CONFLICT where they do not hold `before`. */
 int store_write_inventory(struct store *store, const struct fab_inventory *before,

@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -68,20 +67,15 @@ static int open_database(struct store *store, struct fab_err *err)
 /* "wal" where it is possible, else the mode that stays. */
 static int set_wal(struct store *store, struct fab_err *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(store->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    int result = PMIXFAB_OK;
-    if (rc != SQLITE_ROW)
-        result = store_fail(store, rc, "switching to a write-ahead log", err);
-    else if (sqlite3_stricmp((const char *)sqlite3_column_text(stmt, 0), "wal") != 0)
-        result =
-            fab_fail(err, PMIXFAB_ERR_IO,
-                     "store %s: its file system cannot hold a write-ahead log: put the store on a local one",
-                     store->path);
-    sqlite3_finalize(stmt);
-    return result;
+    char mode[16];
+    int rc = store_ask(store, "PRAGMA journal_mode = WAL", mode, sizeof mode,
+                       "switching to a write-ahead log", err);
+    if (rc == PMIXFAB_OK && sqlite3_stricmp(mode, "wal") != 0)
+        return fab_fail(
+            err, PMIXFAB_ERR_IO,
+            "store %s: its file system cannot hold a write-ahead log: put the store on a local one",
+            store->path);
+    return rc;
 }
 
 static int store_configure(struct store *store, struct fab_err *err)
@@ -107,24 +101,14 @@ static int store_configure(struct store *store, struct fab_err *err)
 /* The first complaint of one check, or success. */
 static int run_check(struct store *store, const char *check, struct fab_err *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(store->db, check, -1, &stmt, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    const char *said = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
-    int result = PMIXFAB_OK;
-    if (rc != SQLITE_ROW) {
-        result = store_fail(store, rc, "checking its integrity", err);
-    } else if (said == NULL || strcmp(said, "ok") != 0) {
-        char line[160];
-        snprintf(line, sizeof line, "%s", said == NULL ? "out of memory" : said);
-        for (char *end = line; (end = strchr(end, '\n')) != NULL;)
-            *end = ' ';
-        result = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its integrity is broken (%s): " STORE_RESTORE,
-                          store->path, line);
-    }
-    sqlite3_finalize(stmt);
-    return result;
+    char said[160];
+    int rc = store_ask(store, check, said, sizeof said, "checking its integrity", err);
+    if (rc != PMIXFAB_OK || strcmp(said, "ok") == 0)
+        return rc;
+    for (char *end = said; (end = strchr(end, '\n')) != NULL;)
+        *end = ' ';
+    return fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its integrity is broken (%s): " STORE_RESTORE,
+                    store->path, said);
 }
 
 /*
@@ -172,19 +156,13 @@ static int store_prepare_schema(struct store *store, struct fab_err *err)
         {&store->commit, "COMMIT"},
         {&store->rollback, "ROLLBACK"},
     };
+    static int (*const tables[])(struct store *, struct fab_err *) = {
+        store_inventory_prepare, store_rows_prepare,    store_planes_prepare,
+        store_history_prepare,   store_reports_prepare, store_trim_prepare,
+    };
     int rc = store_prepare(store, list, sizeof list / sizeof list[0], err);
-    if (rc == PMIXFAB_OK)
-        rc = store_inventory_prepare(store, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_rows_prepare(store, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_planes_prepare(store, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_history_prepare(store, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_reports_prepare(store, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_trim_prepare(store, err);
+    for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof tables / sizeof tables[0]; i++)
+        rc = tables[i](store, err);
     return rc;
 }
 

@@ -8,8 +8,8 @@
  *
  * One thread at a time.
  */
-#ifndef FABRICD_STORE_H
-#define FABRICD_STORE_H
+#ifndef FABRICD_STORE_STORE_H
+#define FABRICD_STORE_STORE_H
 
 #include <stdbool.h>
 

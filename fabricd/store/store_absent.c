@@ -18,15 +18,6 @@ void absent_free(struct absent *absent)
     fab_retired_destroy(&absent->lost);
 }
 
-static int absent_prepare(struct store *store, const char *sql, sqlite3_stmt **stmt, struct fab_err *err)
-{
-    const struct store_sql one = {stmt, sql};
-    *stmt = NULL;
-    return store_prepare(store, &one, 1, err);
-}
-
-/* ---- reading ---------------------------------------------------------------------------------------- */
-
 typedef int (*row_fn)(sqlite3_stmt *stmt, struct absent *out, bool *bad);
 
 /* GUIDs are signed in the table, and come in their own order. */
@@ -76,7 +67,7 @@ static int absent_read_rows(struct store *store, const char *sql, const char *do
 {
     sqlite3_stmt *stmt;
     bool bad = false;
-    int rc = absent_prepare(store, sql, &stmt, err);
+    int rc = store_prepare_one(store, sql, &stmt, err);
     while (rc == PMIXFAB_OK && !bad && (rc = store_step(store, stmt, doing, err)) == 1) {
         rc = fn(stmt, out, &bad);
         if (rc != PMIXFAB_OK)
@@ -104,17 +95,15 @@ int store_absent_load(struct store *store, struct absent *out, struct fab_err *e
     return rc;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------- */
-
 static int absent_write_missing(struct store *store, const struct retained *missing, struct fab_err *err)
 {
     sqlite3_stmt *clear, *put = NULL;
-    int rc = absent_prepare(store, "DELETE FROM missing", &clear, err);
+    int rc = store_prepare_one(store, "DELETE FROM missing", &clear, err);
     if (rc == PMIXFAB_OK)
-        rc = absent_prepare(store,
-                            "INSERT INTO missing (node, num, since, seen, counted, boot)"
-                            " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                            &put, err);
+        rc = store_prepare_one(store,
+                               "INSERT INTO missing (node, num, since, seen, counted, boot)"
+                               " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                               &put, err);
     if (rc == PMIXFAB_OK)
         rc = store_run(store, clear, SQLITE_OK, "writing what is missing", err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < missing->n; i++) {
@@ -171,9 +160,9 @@ static int absent_write_list(struct store *store, const char *put_sql, const cha
     uint32_t b = 0, a = 0;
     if (before->n + after->n == 0)
         return PMIXFAB_OK;
-    int rc = absent_prepare(store, put_sql, &put, err);
+    int rc = store_prepare_one(store, put_sql, &put, err);
     if (rc == PMIXFAB_OK)
-        rc = absent_prepare(store, drop_sql, &drop, err);
+        rc = store_prepare_one(store, drop_sql, &drop, err);
     while (rc == PMIXFAB_OK && (b < before->n || a < after->n)) {
         int order = b == before->n  ? 1
                     : a == after->n ? -1

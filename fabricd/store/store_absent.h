@@ -2,8 +2,8 @@
  * store_absent.h - what is absent, kept over a restart: missing, while its place is kept, and lost from then
  * on.
  */
-#ifndef FABRICD_STORE_ABSENT_H
-#define FABRICD_STORE_ABSENT_H
+#ifndef FABRICD_STORE_STORE_ABSENT_H
+#define FABRICD_STORE_STORE_ABSENT_H
 
 #include "fabricd/store/store.h"
 #include "topo/correlate/retired.h"
@@ -38,7 +38,7 @@ void absent_free(struct absent *absent); /* leaves it empty */
 int store_absent_load(struct store *store, struct absent *out, struct fab_err *err);
 
 /* From one state to the next: what is missing, and (of what was lost, and where `lost`) rows that differ. In
- * a transaction (store_priv.h). */
+ * a transaction (handle.h). */
 int store_write_absent(struct store *store, const struct absent *before, const struct absent *after,
                        bool lost, struct fab_err *err);
 

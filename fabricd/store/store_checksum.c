@@ -1,5 +1,5 @@
 /*
- * store_digest.c - what an inventory, a plane and a report say, in one number each.
+ * store_checksum.c - what an inventory, a plane and a report say, in one number each.
  *
  * SQLite notices broken pages, not a flipped bit in a row; this does. The order of the bytes is fixed, so
  * that a database may move between machines.

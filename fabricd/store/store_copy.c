@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,13 +39,6 @@ static bool copy_report_progress(struct copying *copying, const char *doing, uin
     return !copying->stopped;
 }
 
-static bool copy_file_exists(const char *path, const char *more)
-{
-    char beside[4200];
-    snprintf(beside, sizeof(beside), "%s%s", path, more);
-    return access(beside, F_OK) == 0;
-}
-
 /* A backup may lie where nothing can be written beside it. */
 static int open_source(struct copying *copying, struct fab_err *err)
 {
@@ -54,8 +46,8 @@ static int open_source(struct copying *copying, struct fab_err *err)
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE;
     char uri[4200];
     int rc;
-    if (copying->order->still && !copy_file_exists(path, "-wal") && strpbrk(path, "?#%") == NULL &&
-        path[0] == '/') {
+    snprintf(uri, sizeof(uri), "%s-wal", path);
+    if (copying->order->still && access(uri, F_OK) != 0 && strpbrk(path, "?#%") == NULL && path[0] == '/') {
         snprintf(uri, sizeof(uri), "file:%s?immutable=1", path);
         rc = sqlite3_open_v2(uri, &copying->from, flags | SQLITE_OPEN_URI, NULL);
     } else {

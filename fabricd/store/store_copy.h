@@ -3,8 +3,8 @@
  *
  * Any thread; each call has connections of its own.
  */
-#ifndef FABRICD_STORE_COPY_H
-#define FABRICD_STORE_COPY_H
+#ifndef FABRICD_STORE_STORE_COPY_H
+#define FABRICD_STORE_STORE_COPY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,11 +40,5 @@ bool store_is_unfinished(const char *path);
  * store. PMIXFAB_ERR_NEWER, _FOREIGN, _CORRUPT, _IO, _NOTFOUND: the store is as before.
  */
 int store_restore(const char *path, const char *backup, char *kept, size_t size, struct fab_err *err);
-
-/*
- * Take back what a restore that was killed has left: half a copy, or a second name of the store. Whoever has
- * the store's lock calls it before the store is opened.
- */
-void store_undo_restore(const char *path);
 
 #endif

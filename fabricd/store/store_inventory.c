@@ -1,5 +1,4 @@
 /* store_inventory.c - reading the inventory back, as fab_inventory_equal() to what was published. */
-#include <string.h>
 
 #include "fabricd/store/handle.h"
 #include "topo/base/search.h"

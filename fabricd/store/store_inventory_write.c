@@ -1,5 +1,5 @@
 /*
- * store_rows.c - writing the inventory: only the rows that differ.
+ * store_inventory_write.c - writing the inventory: only the rows that differ.
  *
  * Both inventories are sorted alike, so one walk over both finds what went, what came and what changed.
  * Cables are cut before ports go and ports before nodes, and made in the opposite order; so every foreign key

@@ -5,6 +5,7 @@
  * schema/.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "fabricd/store/handle.h"
 
@@ -19,17 +20,11 @@ static int count_steps(const char *const *steps)
 /* The one number that a query gives. */
 static int migrate_query_number(struct store *store, const char *sql, int64_t *value, struct fab_err *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(store->db, sql, -1, &stmt, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    int result = PMIXFAB_OK;
-    if (rc == SQLITE_ROW)
-        *value = sqlite3_column_int64(stmt, 0);
-    else
-        result = store_fail(store, rc, "opening", err);
-    sqlite3_finalize(stmt);
-    return result;
+    char text[32];
+    int rc = store_ask(store, sql, text, sizeof text, "opening", err);
+    if (rc == PMIXFAB_OK)
+        *value = strtoll(text, NULL, 10);
+    return rc;
 }
 
 static int migrate_schema_newer(const struct store *store, int64_t version, int known, struct fab_err *err)

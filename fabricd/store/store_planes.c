@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fabricd/store/handle.h"
+#include "topo/base/array.h"
 #include "topo/large_pages.h"
 
 int store_planes_prepare(struct store *store, struct fab_err *err)
@@ -103,16 +104,9 @@ int store_load_planes(struct store *store, struct store_plane **planes, uint32_t
     uint32_t count = 0, room = 0;
     int rc;
     while ((rc = store_step(store, store->planes, "reading the planes", err)) == 1) {
-        if (count == room) {
-            room = room == 0 ? 4 : 2 * room;
-            struct store_plane *larger = reallocarray(list, room, sizeof *list);
-            if (larger == NULL) {
-                rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", store->path);
-                break;
-            }
-            list = larger;
-        }
-        rc = read_plane(store, &list[count++], err);
+        rc = FAB_ARRAY_ROOM(&list, &room, count + 1)
+                 ? read_plane(store, &list[count++], err)
+                 : fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", store->path);
         if (rc != PMIXFAB_OK)
             break;
     }

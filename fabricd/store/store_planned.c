@@ -1,4 +1,4 @@
-/* store_expected.c - swaps that were announced. Rarely asked: nothing is prepared beforehand. */
+/* store_planned.c - swaps that were announced. Rarely asked: nothing is prepared beforehand. */
 #include "fabricd/store/store_planned.h"
 
 #include "fabricd/store/handle.h"

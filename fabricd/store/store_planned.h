@@ -1,8 +1,6 @@
-/*
- * store_expected.h - the store's table of announced swaps. As store.h: one thread at a time.
- */
-#ifndef FABRICD_STORE_EXPECTED_H
-#define FABRICD_STORE_EXPECTED_H
+/* store_planned.h - the store's table of announced swaps. As store.h: one thread at a time. */
+#ifndef FABRICD_STORE_STORE_PLANNED_H
+#define FABRICD_STORE_STORE_PLANNED_H
 
 #include "fabricd/store/store.h"
 

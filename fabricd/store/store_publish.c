@@ -14,19 +14,6 @@ static int check_generation(struct store *store, uint64_t generation, struct fab
     return rc;
 }
 
-/* SQLite goes on writing into a file that has no name any more: all of it would be lost at the end. */
-static int check_in_place(struct store *store, struct fab_err *err)
-{
-    int moved = 0;
-    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved)
-        return fab_fail(
-            err, PMIXFAB_ERR_IO,
-            "store %s: its file was moved or removed while fabricd has it open: put it back, or restart "
-            "fabricd",
-            store->path);
-    return PMIXFAB_OK;
-}
-
 static int store_write_update(struct store *store, const struct store_publication *publication,
                               struct fab_err *err)
 {
@@ -47,23 +34,6 @@ static int store_write_update(struct store *store, const struct store_publicatio
                                 publication->generation != 0, err);
     if (rc == PMIXFAB_OK && publication->ready != NULL)
         rc = publication->ready(publication->ready_data, err);
-    return rc;
-}
-
-int store_begin(struct store *store, struct fab_err *err)
-{
-    int rc = check_in_place(store, err);
-    return rc != PMIXFAB_OK ? rc : store_run(store, store->begin, SQLITE_OK, "beginning to write", err);
-}
-
-int store_end(struct store *store, int rc, struct fab_err *err)
-{
-    if (rc == PMIXFAB_OK)
-        rc = store_run(store, store->commit, SQLITE_OK, "committing", err);
-    /* SQLite has rolled back by itself after some errors, a full disk for one. */
-    if (rc != PMIXFAB_OK && !sqlite3_get_autocommit(store->db))
-        store_run(store, store->rollback, SQLITE_OK, "rolling back", NULL);
-    sqlite3_db_release_memory(store->db); /* the next change may be days away */
     return rc;
 }
 

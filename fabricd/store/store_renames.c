@@ -1,4 +1,4 @@
-/* store_names.c - one history for what was called otherwise. Rarely asked: nothing is prepared beforehand. */
+/* store_renames.c - one history for what was called otherwise. Rarely asked: nothing is prepared. */
 #include "fabricd/store/store_renames.h"
 
 #include <stdlib.h>

@@ -30,8 +30,6 @@ int store_reports_prepare(struct store *store, struct fab_err *err)
     return store_prepare(store, list, sizeof list / sizeof list[0], err);
 }
 
-/* ---- reading ---- */
-
 static int report_row_corrupt(struct store *store, const char *host, struct fab_err *err)
 {
     return fab_fail(err, PMIXFAB_ERR_CORRUPT,
@@ -133,8 +131,6 @@ int store_report_published(struct store *store, const char *host, void **bytes, 
     sqlite3_clear_bindings(stmt);
     return rc == 1 ? PMIXFAB_OK : rc;
 }
-
-/* ---- writing ---- */
 
 /* What was published of a host is kept where its row is about to say something else. */
 static int keep_published(struct store *store, const char *host, const uint64_t *digest, struct fab_err *err)

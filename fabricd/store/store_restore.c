@@ -11,10 +11,6 @@
 #include "fabricd/store/store_copy.h"
 #include "fabricd/util/log.h"
 
-#define KEPT      ".before-restore"
-#define COPY      ".restoring"
-#define MOST_KEPT 100
-
 /* The newest generation that the old store gave out; 0: it cannot be told. Closing it folds its log in, so
  * that it is one file. */
 static uint64_t newest_of(const char *path)
@@ -39,75 +35,6 @@ static uint64_t newest_of(const char *path)
     return newest;
 }
 
-/* ---- what a restore that was killed has left ---------------------------------------------------------- */
-
-static const char *const beside[] = {"-wal", "-shm"};
-
-static bool is_copy_of(const char *path, const struct stat *st)
-{
-    struct stat other;
-    return lstat(path, &other) == 0 && other.st_ino == st->st_ino && other.st_dev == st->st_dev;
-}
-
-static void name_copy(char *copy, size_t size, const char *path)
-{
-    snprintf(copy, size, "%s" COPY, path);
-}
-
-/* Of a copy that is no store yet. */
-static void remove_copy(const char *path)
-{
-    static const char *const all[] = {"", "-wal", "-shm", "-journal", ".lock"};
-    char copy[PATH_MAX], name[PATH_MAX + 16];
-    struct stat st;
-    name_copy(copy, sizeof(copy), path);
-    if (lstat(copy, &st) == 0 && (!S_ISREG(st.st_mode) || !store_is_unfinished(copy)))
-        return; /* nothing of ours */
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        snprintf(name, sizeof(name), "%s%s", copy, all[i]);
-        unlink(name);
-    }
-}
-
-static int name_number(char *kept, size_t size, const char *path, unsigned i)
-{
-    int n = i == 1 ? snprintf(kept, size, "%s" KEPT, path) : snprintf(kept, size, "%s" KEPT ".%u", path, i);
-    return n > 0 && (size_t)n < size ? PMIXFAB_OK : PMIXFAB_ERR_RANGE;
-}
-
-/* The store has its second name, and the copy is not in its place: two names of one database would be opened
- * with two logs. */
-static void remove_second_name(const char *path)
-{
-    char kept[PATH_MAX], from[PATH_MAX + 8], to[PATH_MAX + 8];
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return;
-    for (unsigned i = 1;
-         i < MOST_KEPT && name_number(kept, sizeof(kept), path, i) == PMIXFAB_OK && access(kept, F_OK) == 0;
-         i++) {
-        if (!is_copy_of(kept, &st))
-            continue;
-        for (size_t k = 0; k < sizeof(beside) / sizeof(beside[0]); k++) {
-            snprintf(from, sizeof(from), "%s%s", kept, beside[k]);
-            snprintf(to, sizeof(to), "%s%s", path, beside[k]);
-            if (access(to, F_OK) != 0)
-                rename(from, to);
-        }
-        unlink(kept);
-        log_warning("store %s: a restore was interrupted: it is as it was", path);
-        return;
-    }
-}
-
-void store_undo_restore(const char *path)
-{
-    remove_second_name(path);
-    remove_copy(path);
-}
-
-/* ---- the copy ---------------------------------------------------------------------------------------- */
-
 /* A copy beside the store, of this fabricd's schema, whose numbers go on above the old one's. */
 static int prepare_copy(const char *backup, const char *copy, uint64_t above, struct fab_err *err)
 {
@@ -130,16 +57,14 @@ static int prepare_copy(const char *backup, const char *copy, uint64_t above, st
     return rc;
 }
 
-/* ---- the exchange ------------------------------------------------------------------------------------ */
-
 /* The first name that is free. */
 static int name_kept(const char *path, char *kept, size_t size, struct fab_err *err)
 {
-    for (unsigned i = 1; i < MOST_KEPT; i++)
-        if (name_number(kept, size, path, i) == PMIXFAB_OK && access(kept, F_OK) != 0 && errno == ENOENT)
+    for (unsigned i = 1; i < STORE_MOST_KEPT; i++)
+        if (store_kept_name(kept, size, path, i) == PMIXFAB_OK && access(kept, F_OK) != 0 && errno == ENOENT)
             return PMIXFAB_OK;
-    return fab_fail(err, PMIXFAB_ERR_RANGE, "store %s: it was restored often: remove some of %s" KEPT ".*",
-                    path, path);
+    return fab_fail(err, PMIXFAB_ERR_RANGE,
+                    "store %s: it was restored often: remove some of %s" STORE_KEPT ".*", path, path);
 }
 
 /* A log that a broken database left belongs to that one alone. */
@@ -163,8 +88,8 @@ static int store_exchange_files(const char *path, const char *copy, char *kept, 
         rc = fab_fail(err, PMIXFAB_ERR_IO, "store %s: cannot be kept as %s: %s", path, kept, strerror(errno));
     if (rc != PMIXFAB_OK)
         return rc;
-    for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
-        keep_beside(path, kept, beside[i]);
+    for (size_t i = 0; i < sizeof(store_beside) / sizeof(store_beside[0]); i++)
+        keep_beside(path, kept, store_beside[i]);
     if (rename(copy, path) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "store %s: the copy cannot be put in place: %s", path,
                         strerror(errno));
@@ -185,9 +110,9 @@ static int store_restore_locked(const char *path, const char *backup, char *kept
     if (!S_ISREG(new.st_mode) || !store_is_one(backup))
         return fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: cannot be restored: it is no store of fabricd's",
                         backup);
-    if (strlen(path) + sizeof(COPY) > sizeof(copy))
+    if (strlen(path) + sizeof(STORE_COPY) > sizeof(copy))
         return fab_fail(err, PMIXFAB_ERR_RANGE, "store %.200s...: the path is too long", path);
-    name_copy(copy, sizeof(copy), path);
+    store_copy_name(copy, sizeof(copy), path);
     store_undo_restore(path); /* of another one */
     int rc = prepare_copy(backup, copy, is ? newest_of(path) : 0, err);
     if (rc == PMIXFAB_OK)

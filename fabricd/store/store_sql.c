@@ -97,6 +97,21 @@ int store_step(struct store *store, sqlite3_stmt *stmt, const char *doing, struc
     return rc == SQLITE_DONE ? 0 : store_fail(store, rc, doing, err);
 }
 
+int store_ask(struct store *store, const char *sql, char *text, size_t size, const char *doing,
+              struct fab_err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(store->db, sql, -1, &stmt, NULL), result = PMIXFAB_OK;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    const char *said = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
+    sqlite3_snprintf((int)size, text, "%s", said == NULL ? "out of memory" : said);
+    if (rc != SQLITE_ROW)
+        result = store_fail(store, rc, doing, err);
+    sqlite3_finalize(stmt);
+    return result;
+}
+
 int store_bind_text(sqlite3_stmt *stmt, int column, const char *text)
 {
     return sqlite3_bind_text(stmt, column, text, -1, SQLITE_STATIC);
@@ -109,4 +124,34 @@ uint64_t store_number(sqlite3_stmt *stmt, int column, uint64_t max, bool *bad)
         return value;
     *bad = true;
     return 0;
+}
+
+/* SQLite goes on writing into a file that has no name any more: all of it would be lost at the end. */
+static int check_in_place(struct store *store, struct fab_err *err)
+{
+    int moved = 0;
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved)
+        return fab_fail(
+            err, PMIXFAB_ERR_IO,
+            "store %s: its file was moved or removed while fabricd has it open: put it back, or restart "
+            "fabricd",
+            store->path);
+    return PMIXFAB_OK;
+}
+
+int store_begin(struct store *store, struct fab_err *err)
+{
+    int rc = check_in_place(store, err);
+    return rc != PMIXFAB_OK ? rc : store_run(store, store->begin, SQLITE_OK, "beginning to write", err);
+}
+
+int store_end(struct store *store, int rc, struct fab_err *err)
+{
+    if (rc == PMIXFAB_OK)
+        rc = store_run(store, store->commit, SQLITE_OK, "committing", err);
+    /* SQLite has rolled back by itself after some errors, a full disk for one. */
+    if (rc != PMIXFAB_OK && !sqlite3_get_autocommit(store->db))
+        store_run(store, store->rollback, SQLITE_OK, "rolling back", NULL);
+    sqlite3_db_release_memory(store->db); /* the next change may be days away */
+    return rc;
 }

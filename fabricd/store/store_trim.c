@@ -5,9 +5,9 @@
  * nor one that a plane refers to.
  */
 #include <string.h>
-#include <time.h>
 
 #include "fabricd/store/handle.h"
+#include "fabricd/util/now.h"
 
 #define ROWS    100 /* that one step removes at most, */
 #define STEP_MS 2   /* or as many as it can in this time */
@@ -118,13 +118,6 @@ int store_raise(struct store *store, uint64_t above, struct fab_err *err)
 
 /* ---- trimming --------------------------------------------------------------------------------------- */
 
-static double trim_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
 /* The next generation that has to go; 0: none. */
 static int find_next(struct store *store, const struct store_limits *limits,
                      const struct store_bounds *bounds, uint64_t *out, struct fab_err *err)
@@ -178,22 +171,15 @@ static int remove_one(struct store *store, const struct store_bounds *bounds, ui
     return rc;
 }
 
-/* The rows of generations that have no changes any more. */
-static int remove_generations(struct store *store, const struct store_bounds *bounds, struct fab_err *err)
-{
-    int bound = sqlite3_bind_int64(store->trim_generations, 1, (int64_t)bounds->trimmed);
-    return store_run(store, store->trim_generations, bound, "trimming the history", err);
-}
-
 static int trim_in_steps(struct store *store, const struct store_limits *limits, struct store_trimmed *out,
                          struct fab_err *err)
 {
     struct store_bounds bounds;
-    double start = trim_now_ms();
+    const int64_t end = microseconds_now(CLOCK_MONOTONIC) + STEP_MS * 1000;
     int rc = store_bounds(store, &bounds, err);
     const uint64_t before = bounds.trimmed;
     out->more = true;
-    while (rc == PMIXFAB_OK && out->more && out->rows < ROWS && trim_now_ms() - start < STEP_MS) {
+    while (rc == PMIXFAB_OK && out->more && out->rows < ROWS && microseconds_now(CLOCK_MONOTONIC) < end) {
         uint32_t n;
         uint64_t next = 0;
         rc = remove_one(store, &bounds, &n, err);
@@ -206,8 +192,10 @@ static int trim_in_steps(struct store *store, const struct store_limits *limits,
         if (next != 0)
             bounds.trimmed = next;
     }
-    if (rc == PMIXFAB_OK)
-        rc = remove_generations(store, &bounds, err);
+    if (rc == PMIXFAB_OK) /* of the generations that have no changes any more the rows */
+        rc = store_run(store, store->trim_generations,
+                       sqlite3_bind_int64(store->trim_generations, 1, (int64_t)bounds.trimmed),
+                       "trimming the history", err);
     out->trimmed = bounds.trimmed;
     /* Mostly there is nothing to do: that writes nothing. */
     if (rc != PMIXFAB_OK || (out->rows == 0 && bounds.trimmed == before))

@@ -1,8 +1,8 @@
 /* test_look_cheap.c - the decisions of the light sweep: when changes lead to a sweep, what is asked, what is
  * new. */
 
-#include "fabricd/discovery/debounce.h"
 #include "fabricd/discovery/monitor.h"
+#include "fabricd/util/debounce.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
 

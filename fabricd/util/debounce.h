@@ -1,21 +1,22 @@
 /*
- * debounce.h - when changes that were dirty lead to a sweep.
+ * debounce.h - when changes lead to a sweep, or to a publication.
  *
- * One change after quiet does at once. Changes that come soon after another one wait until it has
- * been quiet for `quiet`, or until the first of them has waited for `debounce_max`: a storm makes few
- * generations. Times are monotonic milliseconds, given by the caller. No I/O, no timers.
+ * One change after quiet does at once, unless `more_follow`. Changes that come soon after another one are
+ * gathered until it has been quiet for `quiet`, or until the first of them has waited for `debounce_max`: a
+ * storm makes few generations. Times are monotonic milliseconds, given by the caller. No I/O, no timers.
  */
-#ifndef FABRICD_GATHER_H
-#define FABRICD_GATHER_H
+#ifndef FABRICD_UTIL_DEBOUNCE_H
+#define FABRICD_UTIL_DEBOUNCE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct debounce {
-    int64_t quiet, debounce_max;
-    int64_t last;  /* when something changed last; meaningful after the first change */
-    int64_t first; /* of those that are due */
-    int64_t since; /* when the first of them was dirty */
+    int64_t quiet, debounce_max; /* the caller may change them any time */
+    bool more_follow;            /* after quiet, too, one change waits for others */
+    int64_t last;                /* when something changed last; meaningful after the first change */
+    int64_t first;               /* of those that are due */
+    int64_t since;               /* when the first of them was dirty */
     int64_t taken; /* the same of those that the sweep that began last sees; -1: there are none */
     bool any, due;
 };

@@ -1,4 +1,4 @@
-#include "fabricd/discovery/debounce.h"
+#include "fabricd/util/debounce.h"
 
 void debounce_init(struct debounce *debounce, int64_t quiet, int64_t debounce_max)
 {
@@ -7,11 +7,11 @@ void debounce_init(struct debounce *debounce, int64_t quiet, int64_t debounce_ma
 
 void debounce_changed(struct debounce *debounce, int64_t now)
 {
-    const bool quiet = !debounce->any || now - debounce->last > debounce->quiet;
+    const bool at_once = !debounce->more_follow && (!debounce->any || now - debounce->last > debounce->quiet);
     if (!debounce->due) {
         debounce->due = true;
         /* After quiet it is as if it had waited enough. */
-        debounce->first = quiet ? now - debounce->debounce_max : now;
+        debounce->first = at_once ? now - debounce->debounce_max : now;
         debounce->since = now;
     }
     debounce->any = true;
