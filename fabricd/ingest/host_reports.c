@@ -11,6 +11,8 @@
 #include "fabricd/util/now.h"
 #include "topo/base/array.h"
 #include "topo/base/search.h"
+#include "topo/base/natural.h"
+#include "topo/inventory/host_name.h"
 #include "topo/inventory/inventory.h"
 
 struct host_reports {

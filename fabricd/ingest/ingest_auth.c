@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fabricd/ingest/entry.h"
+#include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 
 static munge_err_t real_decode(const char *credential, struct ingest_credential *out)

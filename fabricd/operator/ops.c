@@ -11,6 +11,7 @@
 #include "fabricd/store/store.h"
 #include "fabricd/store/store_renames.h"
 #include "fabricd/util/log.h"
+#include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 
 #define DEFAULT_HISTORY 1000

@@ -14,6 +14,7 @@
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"
+#include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 
 #define NODE_MS 10000 /* in which a node has to scan and deliver */

@@ -10,6 +10,7 @@
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
 #include "topo/check/check.h"
+#include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 
 /* A member that is a string where it is there at all; else that is answered. */

@@ -6,6 +6,7 @@
 #include "fabricd/util/log.h"
 #include "topo/base/array.h"
 #include "topo/base/search.h"
+#include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 
 struct planned {

@@ -12,6 +12,7 @@
 #include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/store/store.h"
+#include "topo/inventory/host_name.h"
 
 struct publisher;
 

@@ -7,6 +7,7 @@
 #include "fabricd/publish/publish_retention.h"
 #include "fabricd/publish/update.h"
 #include "fabricd/util/log.h"
+#include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 #include "topo/retain/retain.h"
 

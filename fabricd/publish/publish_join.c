@@ -6,6 +6,8 @@
 #include "fabricd/publish/prior_owner.h"
 #include "fabricd/publish/update.h"
 #include "fabricd/util/log.h"
+#include "topo/base/natural.h"
+#include "topo/inventory/host_name.h"
 
 void join_findings_free(struct join_findings *findings)
 {
@@ -136,8 +138,17 @@ static int publish_join_reports(struct publisher *publisher, const struct fab_in
             digests[i] = reports[i]->digest;
         }
         ethernet_planes(publisher->config, &ethernet);
-        rc = fab_join_revised(publisher->joins, swept, list, digests, n, ethernet.planes, ethernet.n, &past,
-                              on_remark, remarks, out, err);
+        rc = fab_join(publisher->joins,
+                      &(struct fab_join_input){.swept = swept,
+                                               .reports = list,
+                                               .digests = digests,
+                                               .n_reports = n,
+                                               .planes = ethernet.planes,
+                                               .n_planes = ethernet.n,
+                                               .past = &past,
+                                               .remark = on_remark,
+                                               .cbdata = remarks},
+                      out, err);
     }
     prior_owner_close(&served);
     free(list);

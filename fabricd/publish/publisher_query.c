@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "fabricd/publish/update.h"
+#include "topo/inventory/host_name.h"
 
 /* "2026-11-21T18:30:00Z" */
 static void time_text(int64_t microseconds, char *text, size_t size)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "pmix/values/device.h"
+#include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 
 /* A question, and the planes it is about: the default one first, then by index. */

@@ -4,7 +4,7 @@
 
 #include "fabricd/store/handle.h"
 #include "topo/base/array.h"
-#include "topo/large_pages.h"
+#include "topo/base/large_pages.h"
 
 int store_planes_prepare(struct store *store, struct fab_err *err)
 {

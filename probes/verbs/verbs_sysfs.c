@@ -7,6 +7,7 @@
 
 #include "probes/core/sysfs.h"
 #include "probes/verbs/verbs_priv.h"
+#include "topo/base/natural.h"
 #include "topo/inventory/inventory.h"
 
 /* The last part of what a link leads to. */

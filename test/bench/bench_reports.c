@@ -216,14 +216,16 @@ static int time_steps(struct bench *b, const struct fab_inventory *swept, unsign
         digests[h] = b->list[h]->digest;
     }
     double start = bench_now();
-    int rc =
-        fab_join_revised(b->joins, swept, reports, digests, HOSTS, NULL, 0, NULL, NULL, NULL, &joined, NULL);
+    int rc = fab_join(b->joins,
+                      &(struct fab_join_input){swept, reports, digests, HOSTS, NULL, 0, NULL, NULL, NULL},
+                      &joined, NULL);
     b->steps[AGAIN][round] = lap(&start);
     if (rc != PMIXFAB_OK)
         return rc;
     fab_joined_destroy(&joined);
     start = bench_now();
-    rc = fab_join(swept, reports, HOSTS, NULL, 0, NULL, NULL, NULL, &joined, NULL);
+    rc = fab_join(NULL, &(struct fab_join_input){swept, reports, NULL, HOSTS, NULL, 0, NULL, NULL, NULL},
+                  &joined, NULL);
     b->steps[JOIN][round] = lap(&start);
     if (rc != PMIXFAB_OK)
         return rc;

@@ -102,7 +102,11 @@ static inline void hosts_join_list(struct hosts *h, const struct fab_report *con
         hand_finish(&h->swept);
     h->lines[0] = '\0';
     fab_joined_destroy(&h->joined);
-    must(fab_join(&h->swept, list, n, planes, n_planes, past, hosts_keep_line, h, &h->joined, &err), &err);
+    must(fab_join(
+             NULL,
+             &(struct fab_join_input){&h->swept, list, NULL, n, planes, n_planes, past, hosts_keep_line, h},
+             &h->joined, &err),
+         &err);
     hosts_check(&h->joined);
 }
 

@@ -12,6 +12,7 @@
 
 #include "test/unit/generated.h"
 #include "test/unit/report_say.h"
+#include "topo/base/natural.h"
 #include "topo/join/join.h"
 
 /* Reports of hosts, in natural order, and pointers to them as fab_join() wants them. */

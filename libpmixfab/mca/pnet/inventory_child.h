@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "topo/inventory/model.h"
+#include "topo/base/error.h"
 
 struct pnet_inspection {
     const char *program; /* path of fabricd */

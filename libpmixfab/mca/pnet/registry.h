@@ -16,7 +16,7 @@
 
 #include <pmix_common.h>
 
-#include "topo/inventory/model.h"
+#include "topo/base/error.h"
 
 struct pnet_registry;
 

@@ -9,7 +9,7 @@
 #include <pmix_common.h>
 #include <stdbool.h>
 
-#include "topo/inventory/model.h"
+#include "topo/base/error.h"
 
 struct pnet_content {
     struct pmixfab *fab;

@@ -1,5 +1,5 @@
 /* api_fact.c - what is known of a device beside its place in the fabric, fact by fact. */
-#include "topo/join/join.h"
+#include "topo/inventory/model.h"
 #include "topo/snapshot/reader.h"
 
 /* The facts of a device, *n of them. Kinds ascend, so those of a newer writer, which have no name, are last.

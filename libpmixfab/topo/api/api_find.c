@@ -3,7 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "topo/join/join.h"
+#include "topo/base/natural.h"
+#include "topo/inventory/model.h"
 #include "topo/snapshot/reader.h"
 
 static int identity_hex_digit(char c)

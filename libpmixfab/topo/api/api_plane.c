@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/join/join.h"
+#include "topo/inventory/model.h"
 #include "topo/snapshot/reader.h"
 
 int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out)

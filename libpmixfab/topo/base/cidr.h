@@ -1,12 +1,12 @@
 /*
  * cidr.h - IP networks and addresses in them, IPv4 and IPv6.
  */
-#ifndef FAB_TOPO_CIDR_H
-#define FAB_TOPO_CIDR_H
+#ifndef FAB_TOPO_BASE_CIDR_H
+#define FAB_TOPO_BASE_CIDR_H
 
 #include <stdbool.h>
 
-#include "topo/inventory/model.h"
+#include "topo/base/error.h"
 
 struct fab_cidr {
     unsigned char bytes[16]; /* 4 or 16 of them count */

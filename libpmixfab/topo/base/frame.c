@@ -5,8 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define AT_TOTAL 16
-#define AT_SUM   24
+#define AT_SUM 24
 
 uint8_t *frame_put(uint8_t *at, uint64_t value, unsigned bytes)
 {

@@ -4,12 +4,12 @@
  * Head (32 bytes): magic[8], version u32, 0 u32, total size u64, XXH3-64 of all other bytes u64; all
  * little-endian. Behind it comes what the writer likes.
  */
-#ifndef FAB_TOPO_PACKET_H
-#define FAB_TOPO_PACKET_H
+#ifndef FAB_TOPO_BASE_FRAME_H
+#define FAB_TOPO_BASE_FRAME_H
 
 #include <stdbool.h>
 
-#include "topo/inventory/model.h"
+#include "topo/base/error.h"
 
 #define FRAME_HEAD 32
 

@@ -1,8 +1,8 @@
 /*
  * log.h - the library's way to its host's log (pmixfab_set_log). Silent until a callback is installed.
  */
-#ifndef FAB_TOPO_LOG_H
-#define FAB_TOPO_LOG_H
+#ifndef FAB_TOPO_BASE_LOG_H
+#define FAB_TOPO_BASE_LOG_H
 
 #include "pmixfab.h"
 

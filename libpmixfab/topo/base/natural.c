@@ -1,8 +1,8 @@
 /* natural.c - the order in which people read names with numbers in them. */
+#include "topo/base/natural.h"
+
 #include <stdbool.h>
 #include <string.h>
-
-#include "topo/inventory/inventory.h"
 
 static bool natural_is_digit(char c)
 {

@@ -1,4 +1,4 @@
-/* keys.c - sorting by a number, byte by byte from the lowest. */
+/* radix.c - sorting by a number, byte by byte from the lowest. */
 #include "topo/base/radix.h"
 
 #include <string.h>

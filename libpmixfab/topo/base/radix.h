@@ -1,8 +1,8 @@
 /*
- * keys.h - sorting many elements by a number: indices are moved, the elements stay.
+ * radix.h - sorting many elements by a number: indices are moved, the elements stay.
  */
-#ifndef FAB_TOPO_KEYS_H
-#define FAB_TOPO_KEYS_H
+#ifndef FAB_TOPO_BASE_RADIX_H
+#define FAB_TOPO_BASE_RADIX_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
  * text.h - making what a device, a file or a peer said fit for a line of text.
  */
-#ifndef FAB_TOPO_TEXT_H
-#define FAB_TOPO_TEXT_H
+#ifndef FAB_TOPO_BASE_TEXT_H
+#define FAB_TOPO_BASE_TEXT_H
 
 #include <stddef.h>
 

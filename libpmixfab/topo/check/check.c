@@ -1,13 +1,11 @@
-/* check.c - findings: their words and their order, and how one finds what is not usual. */
+/* check.c - findings: their words and their order. */
 #include "topo/check/check.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
-#include "topo/base/text.h"
+#include "topo/base/natural.h"
+#include "topo/base/order.h"
 #include "topo/check/finding.h"
 
 static const struct {
@@ -86,65 +84,12 @@ const char *fab_severity_name(enum fab_severity severity)
     return severity == FAB_SEVERITY_ERROR ? "error" : severity == FAB_SEVERITY_WARNING ? "warning" : "note";
 }
 
-/* ---- findings -------------------------------------------------------------------------------------- */
-
-void *check_array(struct check *c, size_t n, size_t size)
-{
-    void *array = c->rc == PMIXFAB_OK ? calloc(n + 1, size) : NULL;
-    if (array == NULL && c->rc == PMIXFAB_OK)
-        c->rc = PMIXFAB_ERR_NOMEM;
-    return array;
-}
-
-static bool findings_reserve(struct fab_findings *list)
-{
-    if (list->n < list->cap)
-        return true;
-    uint32_t cap = list->cap == 0 ? 32 : 2 * list->cap;
-    struct fab_finding *grown = reallocarray(list->findings, cap, sizeof(*grown));
-    if (grown == NULL)
-        return false;
-    list->findings = grown;
-    list->cap = cap;
-    return true;
-}
-
-int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, const char *where,
-                     const char *what)
-{
-    char clean_what[CHECK_WHAT_TEXT], clean[DIFF_WHAT_TEXT];
-    size_t len = fab_text_clean(clean_what, sizeof(clean_what), what, strlen(what), NULL) + 1;
-    size_t at = fab_text_clean(clean, sizeof(clean), where, strlen(where), NULL) + 1;
-    char *text = findings_reserve(findings) ? malloc(at + len) : NULL;
-    if (text == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    memcpy(text, clean, at);
-    memcpy(text + at, clean_what, len);
-    findings->findings[findings->n++] = (struct fab_finding){.kind = kind, .where = text, .what = text + at};
-    return PMIXFAB_OK;
-}
-
-void check_add(struct check *c, enum fab_check_kind kind, const char *where, const char *fmt, ...)
-{
-    char what[CHECK_WHAT_TEXT];
-    va_list args;
-    if (c->rc != PMIXFAB_OK)
-        return;
-    va_start(args, fmt);
-    vsnprintf(what, sizeof(what), fmt, args);
-    va_end(args);
-    c->rc = fab_findings_add(c->out, kind, where, what);
-}
-
 static int compare_findings(const void *x, const void *y)
 {
     const struct fab_finding *a = x, *b = y;
-    int order = (int)fab_check_severity(b->kind) - (int)fab_check_severity(a->kind);
-    if (order == 0)
-        order = (int)a->kind - (int)b->kind;
-    if (order == 0)
-        order = fab_natural_cmp(a->where, b->where);
-    return order != 0 ? order : strcmp(a->what, b->what);
+    return FAB_ORDER(fab_check_severity(b->kind), fab_check_severity(a->kind))
+           ?: FAB_ORDER(a->kind, b->kind) ?: fab_natural_cmp(a->where, b->where)
+           ?: strcmp(a->what, b->what);
 }
 
 void fab_findings_drop(struct fab_findings *findings, enum fab_check_kind kind)
@@ -174,59 +119,6 @@ void fab_findings_destroy(struct fab_findings *findings)
     free(findings->findings);
     *findings = (struct fab_findings){0};
 }
-
-/* ---- what is usual --------------------------------------------------------------------------------- */
-
-#define PEERS 3 /* fewer have no usual */
-
-uint64_t check_hash(const char *text, size_t len, uint64_t seed)
-{
-    return XXH3_64bits_withSeed(text, len, seed);
-}
-
-void check_rate_text(uint64_t mbps, char text[32])
-{
-    snprintf(text, 32, "%g Gb/s", (double)mbps / 1000);
-}
-
-static int compare_votes(const void *x, const void *y)
-{
-    const struct check_vote *a = x, *b = y;
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    if (a->value != b->value)
-        return a->value < b->value ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
-/* The n votes of one group, sorted. More than half have what the middle one has, or nobody is in a majority.
- */
-static void count_group(struct check *c, const struct check_vote *votes, uint32_t n, check_odd_fn fn,
-                        void *cbdata)
-{
-    struct check_usual usual = {.value = votes[n / 2].value, .of = n};
-    for (uint32_t i = 0; i < n; i++)
-        usual.n += votes[i].value == usual.value;
-    if (n < PEERS || usual.n <= n / 2)
-        return;
-    for (uint32_t i = 0; i < n; i++)
-        if (votes[i].value != usual.value)
-            fn(c, &votes[i], &usual, cbdata);
-}
-
-void check_count(struct check *c, struct check_vote *votes, uint32_t n, check_odd_fn fn, void *cbdata)
-{
-    if (n == 0 || c->rc != PMIXFAB_OK)
-        return;
-    qsort(votes, n, sizeof(*votes), compare_votes);
-    for (uint32_t from = 0, to = 0; from < n; from = to) {
-        while (to < n && votes[to].group == votes[from].group)
-            to++;
-        count_group(c, votes + from, to - from, fn, cbdata);
-    }
-}
-
-/* ---- all of it ------------------------------------------------------------------------------------- */
 
 int fab_check(const struct fab_inventory *inv, const struct fab_details *details, struct fab_findings *out)
 {

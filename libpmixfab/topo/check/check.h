@@ -5,8 +5,8 @@
  * more than half of its peers have, where there are at least three of them. So where a fault is everywhere,
  * or half of a fabric was built otherwise, nothing is found.
  */
-#ifndef FAB_TOPO_CHECK_H
-#define FAB_TOPO_CHECK_H
+#ifndef FAB_TOPO_CHECK_CHECK_H
+#define FAB_TOPO_CHECK_CHECK_H
 
 #include "topo/inventory/inventory.h"
 #include "topo/join/join.h"
@@ -15,7 +15,7 @@
 enum fab_check_kind {
     FAB_CHECK_STALE = 1, /* the last sweep was not good: all that follows may be past (fab_findings_add) */
     FAB_CHECK_PARTIAL,   /* a port because of which it was not (fab_findings_add) */
-    FAB_CHECK_MISSING,   /* an HCA, switch or port that no sweep sees; its place is kept (keep.h) */
+    FAB_CHECK_MISSING,   /* an HCA, switch or port that no sweep sees; its place is kept (retain.h) */
     FAB_CHECK_FLAPPING,  /* a cable or switch that came and went too often (fab_findings_add) */
     FAB_CHECK_DUPLICATE_NAME, /* switches, or HCAs of one host, that are called the same */
     FAB_CHECK_NO_MANAGER,     /* most cabled ports are not active */

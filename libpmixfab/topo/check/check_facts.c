@@ -43,10 +43,10 @@ static bool check_is_reporter(const char *const *reporters, uint32_t n, const ch
 static void tell_one_sided(struct check *c, uint32_t p, enum fab_check_kind kind)
 {
     const struct fab_port *port = &c->inv->ports[p];
-    char where[DIFF_PORT_TEXT], at[DIFF_PORT_TEXT] = "?";
-    diff_port_text(c->inv, port, where);
+    char where[FAB_PORT_TEXT], at[FAB_PORT_TEXT] = "?";
+    fab_port_text(c->inv, port, where);
     if (port->peer != FAB_NONE)
-        diff_port_text(c->inv, &c->inv->ports[port->peer], at);
+        fab_port_text(c->inv, &c->inv->ports[port->peer], at);
     if (kind == FAB_CHECK_NOT_SWEPT)
         check_add(c, kind, where, "its host says that it is up, and no sweep sees it");
     else
@@ -100,7 +100,7 @@ static void append_sources(char *text, size_t size, unsigned sources)
 static void check_conflict(struct check *c, uint32_t p, enum fab_fact kind)
 {
     const struct fab_details *details = c->details;
-    char where[DIFF_PORT_TEXT], what[CHECK_WHAT_TEXT] = "", value[64];
+    char where[FAB_PORT_TEXT], what[CHECK_WHAT_TEXT] = "", value[64];
     bool conflict = false;
     for (uint32_t f = details->first[p]; f < details->first[p + 1]; f++) {
         const struct fab_detail *fact = &details->facts[f];
@@ -116,7 +116,7 @@ static void check_conflict(struct check *c, uint32_t p, enum fab_fact kind)
     }
     if (!conflict)
         return;
-    diff_port_text(c->inv, &c->inv->ports[p], where);
+    fab_port_text(c->inv, &c->inv->ports[p], where);
     check_add(c, FAB_CHECK_CONFLICT, where, "%s: %s", fab_fact_name(kind), what);
 }
 
@@ -137,10 +137,10 @@ static void check_slot(struct check *c, const struct fab_node *node)
         const struct fab_port *port = &inv->ports[p];
         const char *text = check_fact_text(c, p, FAB_FACT_SLOT_SPEED);
         uint64_t slot = text == NULL ? 0 : strtoull(text, NULL, 10);
-        char where[DIFF_NODE_TEXT], has[32], needs[32];
+        char where[FAB_NODE_TEXT], has[32], needs[32];
         if (slot == 0 || port->peer == FAB_NONE || slot >= data_rate(port))
             continue;
-        diff_node_text(inv, node, where);
+        fab_node_text(inv, node, where);
         check_rate_text(slot, has);
         check_rate_text(data_rate(port), needs);
         check_add(c, FAB_CHECK_SLOW_SLOT, where, "its PCI slot has %s, the link of port %u %s", has,
@@ -156,9 +156,9 @@ static void on_odd_firmware(struct check *c, const struct check_vote *odd, const
 {
     uint32_t p = odd->index;
     const char *part = check_fact_text(c, p, FAB_FACT_PART);
-    char where[DIFF_NODE_TEXT];
+    char where[FAB_NODE_TEXT];
     (void)cbdata;
-    diff_node_text(c->inv, &c->inv->nodes[c->inv->ports[p].node], where);
+    fab_node_text(c->inv, &c->inv->nodes[c->inv->ports[p].node], where);
     check_add(c, FAB_CHECK_FIRMWARE, where, "%s; %u of %u %s have %s",
               check_fact_text(c, p, FAB_FACT_FIRMWARE), usual->n, usual->of,
               part != NULL ? part : "of its part", c->details->pool + usual->value);

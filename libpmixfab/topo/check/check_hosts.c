@@ -5,11 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/check/finding.h"
 
 /* ---- names that several have ----------------------------------------------------------------------- */
 
-#define NAMED 4 /* GUIDs that one finding names */
+#define NAMED      4 /* GUIDs that one finding names */
+#define GUIDS_TEXT (NAMED * 24 + 8)
+
+static void append_guid(char guids[GUIDS_TEXT], const struct fab_node *node)
+{
+    size_t len = strlen(guids);
+    snprintf(guids + len, GUIDS_TEXT - len, "%s0x%016" PRIx64, len == 0 ? "" : ", ", node->guid);
+}
 
 /* An HCA by its host and name, a switch by its name. */
 struct called {
@@ -19,29 +27,23 @@ struct called {
 
 static int compare_called(const struct called *a, const struct called *b)
 {
-    int order = (int)a->node->kind - (int)b->node->kind;
-    if (order == 0)
-        order = strcmp(a->host, b->host);
-    return order != 0 ? order : strcmp(a->name, b->name);
+    return FAB_ORDER(a->node->kind, b->node->kind) ?: strcmp(a->host, b->host) ?: strcmp(a->name, b->name);
 }
 
 static int check_compare_hcas(const void *x, const void *y)
 {
     const struct called *a = x, *b = y;
-    int order = compare_called(a, b);
-    return order != 0 ? order : (a->node->guid > b->node->guid) - (a->node->guid < b->node->guid);
+    return compare_called(a, b) ?: FAB_ORDER(a->node->guid, b->node->guid);
 }
 
 static void tell_name(struct check *c, const struct called *same, uint32_t n)
 {
-    char where[DIFF_NODE_TEXT], guids[NAMED * 24 + 8] = "";
+    char where[FAB_NODE_TEXT], guids[GUIDS_TEXT] = "";
     if (same->name[0] == '\0')
         return;
-    for (uint32_t i = 0; i < n && i < NAMED; i++) {
-        size_t len = strlen(guids);
-        snprintf(guids + len, sizeof(guids) - len, "%s0x%016" PRIx64, i == 0 ? "" : ", ", same[i].node->guid);
-    }
-    diff_node_text(c->inv, same->node, where);
+    for (uint32_t i = 0; i < n && i < NAMED; i++)
+        append_guid(guids, same[i].node);
+    fab_node_text(c->inv, same->node, where);
     check_add(c, FAB_CHECK_DUPLICATE_NAME, where, "%u %s have this name: %s%s", n,
               same->node->kind == FAB_SWITCH ? "switches" : "devices", guids, n > NAMED ? ", ..." : "");
 }
@@ -79,15 +81,15 @@ static void check_unnamed(struct check *c)
     const struct fab_inventory *inv = c->inv;
     for (uint32_t n = 0; n < inv->n_nodes; n++) {
         const struct fab_node *node = &inv->nodes[n];
-        char where[DIFF_NODE_TEXT], at[DIFF_PORT_TEXT] = "";
+        char where[FAB_NODE_TEXT], at[FAB_PORT_TEXT] = "";
         uint32_t p = node->first_port;
         if (node->kind != FAB_HCA || (!node->unnamed && !is_localhost(fab_str(inv, node->host))))
             continue;
         while (p < node->first_port + node->n_ports && inv->ports[p].peer == FAB_NONE)
             p++;
         if (p < node->first_port + node->n_ports)
-            diff_port_text(inv, &inv->ports[inv->ports[p].peer], at);
-        diff_node_text(inv, node, where);
+            fab_port_text(inv, &inv->ports[inv->ports[p].peer], at);
+        fab_node_text(inv, node, where);
         check_add(c, FAB_CHECK_UNNAMED, where, "%s%s%s",
                   node->unnamed ? "goes by its GUID: nothing names its host"
                                 : "its host has no name of its own",
@@ -123,18 +125,13 @@ struct described {
 static int compare_described(const void *x, const void *y)
 {
     const struct described *a = x, *b = y;
-    int order = strcmp(a->host, b->host);
-    if (order == 0)
-        order = strcmp(a->desc, b->desc);
-    return order != 0 ? order : (a->node->guid > b->node->guid) - (a->node->guid < b->node->guid);
+    return strcmp(a->host, b->host) ?: strcmp(a->desc, b->desc) ?: FAB_ORDER(a->node->guid, b->node->guid);
 }
 
 static int compare_stems(const void *x, const void *y)
 {
     const struct described *a = x, *b = y;
-    if (a->stem != b->stem)
-        return a->stem < b->stem ? -1 : 1;
-    return strcmp(a->host, b->host);
+    return FAB_ORDER(a->stem, b->stem) ?: strcmp(a->host, b->host);
 }
 
 /* Does its host say that it has this one? */
@@ -157,8 +154,7 @@ static uint32_t list_described(struct check *c, struct described *list)
             desc[0] != '\0' && !is_reported(c, node))
             list[n++] = (struct described){.host = host, .desc = desc, .node = node};
     }
-    if (n > 1)
-        qsort(list, n, sizeof(*list), compare_described);
+    qsort(list, n, sizeof(*list), compare_described);
     return n;
 }
 
@@ -180,20 +176,17 @@ static uint32_t check_list_hosts(const struct described *list, uint32_t n, struc
             host->n = to - from;
         }
     }
-    if (n_hosts > 1)
-        qsort(hosts, n_hosts, sizeof(*hosts), compare_stems);
+    qsort(hosts, n_hosts, sizeof(*hosts), compare_stems);
     return n_hosts;
 }
 
 static void tell_described(struct check *c, const struct described *host, const struct described *same)
 {
-    char guids[NAMED * 24 + 8] = "";
+    char guids[GUIDS_TEXT] = "";
     if (strcmp(fab_str(c->inv, same[0].node->name), fab_str(c->inv, same[1].node->name)) == 0)
         return; /* that has been told */
-    for (uint32_t i = 0; i < host->n && i < NAMED; i++) {
-        size_t len = strlen(guids);
-        snprintf(guids + len, sizeof(guids) - len, "%s0x%016" PRIx64, i == 0 ? "" : ", ", same[i].node->guid);
-    }
+    for (uint32_t i = 0; i < host->n && i < NAMED; i++)
+        append_guid(guids, same[i].node);
     check_add(c, FAB_CHECK_DUPLICATE_NAME, host->host,
               "%u devices say no more of themselves than this name: %s%s; are they of two hosts?", host->n,
               guids, host->n > NAMED ? ", ..." : "");
@@ -246,8 +239,7 @@ static uint32_t check_count_host_ports(struct check *c, struct counted *hosts)
             !is_localhost(fab_str(inv, node->host)))
             hosts[n++] = (struct counted){.host = fab_str(inv, node->host), .ports = 1};
     }
-    if (n > 1)
-        qsort(hosts, n, sizeof(*hosts), check_compare_hosts);
+    qsort(hosts, n, sizeof(*hosts), check_compare_hosts);
     for (uint32_t i = 0; i < n; i++) {
         if (kept > 0 && strcmp(hosts[kept - 1].host, hosts[i].host) == 0)
             hosts[kept - 1].ports++;

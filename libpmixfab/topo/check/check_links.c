@@ -10,14 +10,14 @@ static void tell_missing(struct check *c)
     const struct fab_inventory *inv = c->inv;
     for (uint32_t n = 0; n < inv->n_nodes; n++) {
         const struct fab_node *node = &inv->nodes[n];
-        char where[DIFF_NODE_TEXT], cable[DIFF_WHAT_TEXT] = "";
+        char where[FAB_NODE_TEXT], cable[FAB_LINK_TEXT] = "";
         uint32_t cables = 0;
         if (!node->missing)
             continue;
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
             if (inv->ports[p].peer != FAB_NONE && cables++ == 0)
-                diff_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
-        diff_node_text(inv, node, where);
+                fab_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
+        fab_node_text(inv, node, where);
         if (cables == 1)
             check_add(c, FAB_CHECK_MISSING, where, "not seen any more; its place is kept at %s", cable);
         else
@@ -26,11 +26,11 @@ static void tell_missing(struct check *c)
                       cable);
     }
     for (uint32_t p = 0; p < inv->n_ports; p++) {
-        char where[DIFF_PORT_TEXT], cable[DIFF_PORT_TEXT];
+        char where[FAB_PORT_TEXT], cable[FAB_PORT_TEXT];
         if (!inv->ports[p].missing || inv->ports[p].peer == FAB_NONE)
             continue;
-        diff_port_text(inv, &inv->ports[p], where);
-        diff_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
+        fab_port_text(inv, &inv->ports[p], where);
+        fab_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
         check_add(c, FAB_CHECK_MISSING, where, "its cable is not seen any more; its place is kept at %s",
                   cable);
     }
@@ -50,13 +50,13 @@ static void check_state(struct check *c, const struct fab_port *port, bool manag
     bool down = port->state == FAB_PORT_DOWN || peer->state == FAB_PORT_DOWN;
     bool inactive = is_inactive(port) || is_inactive(peer);
     const struct fab_port *first = (down ? port->state == FAB_PORT_DOWN : is_inactive(port)) ? port : peer;
-    char where[DIFF_WHAT_TEXT], end[DIFF_PORT_TEXT];
+    char where[FAB_LINK_TEXT], end[FAB_PORT_TEXT];
     if (fab_port_is_missing(c->inv, port) || (!down && (!inactive || !managed)))
         return;
-    diff_link_text(c->inv, port, where);
-    diff_port_text(c->inv, first, end);
+    fab_link_text(c->inv, port, where);
+    fab_port_text(c->inv, first, end);
     check_add(c, down ? FAB_CHECK_PORT_DOWN : FAB_CHECK_INACTIVE, where, "%s is %s", end,
-              diff_state_text(first->state));
+              fab_state_text(first->state));
 }
 
 static void check_states(struct check *c)
@@ -87,12 +87,12 @@ static void check_nowhere(struct check *c)
     const struct fab_inventory *inv = c->inv;
     for (uint32_t p = 0; inv->n_dangling > 0 && p < inv->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
-        char where[DIFF_PORT_TEXT];
+        char where[FAB_PORT_TEXT];
         if (!fab_port_dangles(inv, port) || !check_is_swept(c, port))
             continue;
-        diff_port_text(inv, port, where);
+        fab_port_text(inv, port, where);
         check_add(c, FAB_CHECK_NOWHERE, where, "%s, and nothing is seen at its other end",
-                  port->state == FAB_PORT_UNKNOWN ? "it does not answer" : diff_state_text(port->state));
+                  port->state == FAB_PORT_UNKNOWN ? "it does not answer" : fab_state_text(port->state));
     }
 }
 
@@ -117,13 +117,13 @@ static void on_odd_rate(struct check *c, const struct check_vote *odd, const str
                         void *cbdata)
 {
     const struct fab_port *slower;
-    char where[DIFF_WHAT_TEXT], rate[32], has[32], should[32];
+    char where[FAB_LINK_TEXT], rate[32], has[32], should[32];
     (void)cbdata;
     if (odd->value > usual->value)
         return;
     cable_rate(c->inv, odd->index, &slower);
-    diff_link_text(c->inv, &c->inv->ports[odd->index], where);
-    diff_rate_text(slower, rate);
+    fab_link_text(c->inv, &c->inv->ports[odd->index], where);
+    fab_rate_text(slower, rate);
     check_rate_text(odd->value, has);
     check_rate_text(usual->value, should);
     check_add(c, FAB_CHECK_SLOW_LINK, where, "%s (%s); %u of %u links of %s there have %s", rate, has,

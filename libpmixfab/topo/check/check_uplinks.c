@@ -165,10 +165,10 @@ static void name_absent(const struct check *c, struct climb *climb, uint32_t s, 
     for (uint32_t k = sw->adj_first; k < sw->adj_first + sw->n_adj; k++)
         climb->seen[plane->adj[k].to] = 0;
     for (uint32_t u = 0; u < plane->n_switches && named < NAMED; u++) {
-        char name[DIFF_NODE_TEXT];
+        char name[FAB_NODE_TEXT];
         if (climb->seen[u] <= n / 2 || !is_above(climb, u, s))
             continue;
-        diff_node_text(c->inv, &c->inv->nodes[plane->switches[u].node], name);
+        fab_node_text(c->inv, &c->inv->nodes[plane->switches[u].node], name);
         uplink_text_append(text, size, named++ == 0 ? "; none to " : ", ", name, "");
     }
 }
@@ -178,7 +178,7 @@ static void uplink_add_finding(struct check *c, struct climb *climb, uint32_t s)
     const struct fab_plane *plane = climb->plane;
     const struct low *low = &climb->low[s];
     const struct fewer *cables = &low->fewer[CABLES], *above = &low->fewer[ABOVE];
-    char where[DIFF_NODE_TEXT], what[CHECK_WHAT_TEXT] = "", number[96];
+    char where[FAB_NODE_TEXT], what[CHECK_WHAT_TEXT] = "", number[96];
     if (cables->usual.of == 0 && above->usual.of == 0 && low->few == 0)
         return;
     if (cables->usual.of > 0)
@@ -189,14 +189,14 @@ static void uplink_add_finding(struct check *c, struct climb *climb, uint32_t s)
         snprintf(what, sizeof(what), "cables to %u switches above, %u of %u such switches to %u", above->has,
                  above->usual.n, above->usual.of, (unsigned)above->usual.value);
     for (uint32_t i = 0; i < low->few && i < NAMED; i++) {
-        char name[DIFF_NODE_TEXT];
-        diff_node_text(c->inv, &c->inv->nodes[plane->switches[low->few_to[i]].node], name);
+        char name[FAB_NODE_TEXT];
+        fab_node_text(c->inv, &c->inv->nodes[plane->switches[low->few_to[i]].node], name);
         snprintf(number, sizeof(number), ": %u of the usual %u", low->few_has[i], low->few_usual[i]);
         uplink_text_append(what, sizeof(what), what[0] != '\0' ? "; to " : "to ", name, number);
     }
     if (above->usual.of > 0)
         name_absent(c, climb, s, what, sizeof(what));
-    diff_node_text(c->inv, &c->inv->nodes[plane->switches[s].node], where);
+    fab_node_text(c->inv, &c->inv->nodes[plane->switches[s].node], where);
     check_add(c, FAB_CHECK_FEW_UPLINKS, where, "%s", what);
 }
 

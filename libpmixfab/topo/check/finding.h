@@ -1,12 +1,12 @@
 /*
- * check_priv.h - shared by the files of check only.
+ * finding.h - shared by the files of check only.
  */
-#ifndef FAB_TOPO_CHECK_PRIV_H
-#define FAB_TOPO_CHECK_PRIV_H
+#ifndef FAB_TOPO_CHECK_FINDING_H
+#define FAB_TOPO_CHECK_FINDING_H
 
 #include "topo/check/check.h"
-#include "topo/diff/text_sizes.h"
 #include "topo/graph/graph.h"
+#include "topo/inventory/inventory_text.h"
 
 #define CHECK_WHAT_TEXT 1200
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/large_pages.h"
 #include "topo/base/radix.h"
 #include "topo/compile/compile_priv.h"
-#include "topo/large_pages.h"
 #include "topo/snapshot/reader.h"
 
 static void *section_at(struct snap_build *b, enum snap_section which)

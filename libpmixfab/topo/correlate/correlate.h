@@ -1,5 +1,5 @@
 /*
- * understand.h - what several changes come to: an HCA replaced, a host moved, a switch replaced.
+ * correlate.h - what several changes come to: an HCA replaced, a host moved, a switch replaced.
  *
  * fab_diff_compute() tells what is not there any more and what is there now, by GUID. An operator's hand does
  * one thing, which is many such changes: a replaced HCA is a device and a cable lost, and a device and a
@@ -37,8 +37,8 @@
  * or one of another name now, whose host is not told as lost; and `why` says that two hosts claim the name.
  * Where the devices are called differently they can be one host's, and `why` says that, too.
  */
-#ifndef FAB_TOPO_UNDERSTAND_H
-#define FAB_TOPO_UNDERSTAND_H
+#ifndef FAB_TOPO_CORRELATE_CORRELATE_H
+#define FAB_TOPO_CORRELATE_CORRELATE_H
 
 #include "topo/correlate/retired.h"
 #include "topo/diff/diff.h"

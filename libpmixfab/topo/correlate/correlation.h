@@ -1,13 +1,12 @@
 /*
- * understand_priv.h - shared by the files of understand only.
+ * correlation.h - shared by the files of correlate only.
  *
- * understand.c holds the list of raw changes and which are told already; understand_match.c finds out which
- * node is which; understand_nodes.c, understand_cables.c, understand_claims.c and understand_rest.c draw the
- * conclusions, in an order that matters: who comes first has the raw changes. understand_lost.c and
- * understand_back.c do both with what was lost in generations before.
+ * raw_changes.c holds the list of raw changes and which are told already; match.c finds out which node is
+ * which, match_retired.c which of them were lost in generations before. The others draw the conclusions, in
+ * an order that matters (correlate.c): who comes first has the raw changes.
  */
-#ifndef FAB_TOPO_UNDERSTAND_PRIV_H
-#define FAB_TOPO_UNDERSTAND_PRIV_H
+#ifndef FAB_TOPO_CORRELATE_CORRELATION_H
+#define FAB_TOPO_CORRELATE_CORRELATION_H
 
 #include "topo/base/search.h"
 #include "topo/correlate/correlate.h"
@@ -18,7 +17,8 @@
 /* A list of subjects in the making. */
 struct subjects {
     char *text; /* as in fab_change; NULL: empty */
-    size_t used, cap;
+    size_t used;
+    uint32_t cap;
 };
 
 /* An end of a cable that was lost. */
@@ -53,7 +53,10 @@ struct correlation {
     struct diff_walk out;   /* what is understood; its rc is that of everything */
 };
 
-/* ---- understand.c: raw changes ---- */
+/* ---- raw_changes.c ---- */
+
+/* by_key and taken; false: there is no memory. */
+bool raw_changes_index(struct correlation *s);
 
 /* Take a change of this port, or with FAB_NONE of any, that nobody took; FAB_NONE: there is none. */
 uint32_t claim_raw(struct correlation *s, enum fab_change_kind kind, uint64_t guid, uint32_t port);
@@ -128,7 +131,7 @@ bool correlation_switch_renamed(const struct correlation *s, uint64_t guid); /* 
 
 /* ---- which node is which ---- */
 
-int correlation_match(struct correlation *s); /* understand_match.c */
+int correlation_match(struct correlation *s); /* match.c */
 
 /* HCAs by the names of their hosts, then their own. */
 struct correlation_named {
@@ -151,7 +154,7 @@ void correlation_pair_names(struct correlation *s, const struct correlation_name
                             const struct correlation_named *after, uint32_t n_after,
                             void (*pair)(struct correlation *s, uint32_t before, uint32_t after));
 
-/* ---- understand_lost.c: what came and was lost before. All but the first need a list. ---- */
+/* ---- match_retired.c: what came and was lost before. All but the first need a list. ---- */
 
 /* Its cables can be looked for from here on; false: there is no list, or no memory. More than once is fine.
  */
@@ -166,8 +169,6 @@ uint32_t correlation_end_now(const struct correlation *s, const struct fab_lost_
 /* The first end of the list that is not before this one; the cable lost last at a port, or NULL. */
 uint32_t correlation_lost_ends(const struct correlation *s, uint64_t guid, uint32_t num);
 const struct lost_end *correlation_lost_at(const struct correlation *s, uint64_t guid, uint32_t num);
-
-/* ---- understand_back.c: shared with understand_back_links.c ---- */
 
 /* "lost in generation 7, last seen 2026-11-21T18:36:52Z" */
 void correlation_lost_text(uint64_t generation, int64_t seen, char text[DIFF_LOST_TEXT]);
@@ -190,16 +191,16 @@ void correlation_end_texts(const struct correlation *s, const struct fab_lost_it
 /* GUIDs before and after, with the names where they differ. */
 void story_identities(uint64_t guid_b, const char *name_b, uint64_t guid_a, const char *name_a,
                       char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT]);
-void correlation_switches_replaced(struct correlation *s); /* understand_nodes.c */
+void correlation_switches_replaced(struct correlation *s); /* replaced.c */
 void correlation_hcas_replaced(struct correlation *s);
-void correlation_hosts_moved(struct correlation *s); /* understand_cables.c */
+void correlation_hosts_moved(struct correlation *s); /* moved.c */
 void correlation_cables_moved(struct correlation *s);
 void correlation_ports(struct correlation *s);
-void correlation_claims(struct correlation *s);   /* understand_claims.c */
-void correlation_renamed(struct correlation *s);  /* understand_names.c */
-void correlation_returned(struct correlation *s); /* understand_back.c: what was lost */
+void correlation_claims(struct correlation *s);   /* duplicates.c */
+void correlation_renamed(struct correlation *s);  /* renamed.c */
+void correlation_returned(struct correlation *s); /* returned.c: what was lost */
 void correlation_links_returned(struct correlation *s);
-void correlation_gone(struct correlation *s); /* understand_rest.c */
+void correlation_gone(struct correlation *s); /* remaining.c */
 void correlation_rest(struct correlation *s);
 
 #endif

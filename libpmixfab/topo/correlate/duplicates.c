@@ -1,5 +1,5 @@
 /*
- * understand_claims.c - two hosts that claim one name, and hosts that did.
+ * duplicates.c - two hosts that claim one name, and hosts that did.
  *
  * An HCA that comes under the name of another host is, in the raw changes, a name, and a host lost: as if its
  * host were gone. What an operator has to see is that a name is somebody's already.
@@ -76,17 +76,17 @@ static bool all_of(const struct correlation *s, const struct by_name *names, uin
 }
 
 static void duplicate_place_text(const struct fab_inventory *inv, uint32_t node,
-                                 char text[DIFF_PORT_TEXT + 24])
+                                 char text[FAB_PORT_TEXT + 24])
 {
     const struct fab_node *hca = &inv->nodes[node];
-    char port[DIFF_PORT_TEXT];
-    snprintf(text, DIFF_PORT_TEXT + 24, "0x%016" PRIx64, hca->guid);
+    char port[FAB_PORT_TEXT];
+    snprintf(text, FAB_PORT_TEXT + 24, "0x%016" PRIx64, hca->guid);
     for (uint32_t i = 0; i < hca->n_ports; i++) {
         uint32_t peer = peer_of(inv, node, i);
         if (peer == FAB_NONE)
             continue;
-        diff_port_text(inv, &inv->ports[peer], port);
-        snprintf(text, DIFF_PORT_TEXT + 24, "0x%016" PRIx64 " at %s", hca->guid, port);
+        fab_port_text(inv, &inv->ports[peer], port);
+        snprintf(text, FAB_PORT_TEXT + 24, "0x%016" PRIx64 " at %s", hca->guid, port);
         return;
     }
 }
@@ -98,7 +98,7 @@ static void duplicate_explain(const struct correlation *s, const struct claim *c
 {
     const bool now = names->inv == s->after;
     const uint32_t node = now ? claim->after : claim->before;
-    char name[DIFF_NODE_TEXT], mine[DIFF_PORT_TEXT + 24], others[DIFF_PORT_TEXT + 24], number[24] = "two";
+    char name[FAB_NODE_TEXT], mine[FAB_PORT_TEXT + 24], others[FAB_PORT_TEXT + 24], number[24] = "two";
     fab_text_clean(name, sizeof(name), now ? claim->to : claim->from, strlen(now ? claim->to : claim->from),
                    NULL);
     duplicate_place_text(names->inv, node, mine);

@@ -1,7 +1,8 @@
-/* understand_match.c - which node of the one inventory is which of the other. */
+/* match.c - which node of the one inventory is which of the other. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/correlate/correlation.h"
 
 static void match_pair(struct correlation *s, uint32_t before, uint32_t after)
@@ -95,16 +96,14 @@ static bool match_is_switch(const struct correlation *s, uint32_t b, uint32_t a)
 int correlation_compare_named(const void *a, const void *b)
 {
     const struct correlation_named *x = a, *y = b;
-    int order = strcmp(x->host, y->host);
-    return order != 0 ? order : strcmp(x->name, y->name);
+    return strcmp(x->host, y->host) ?: strcmp(x->name, y->name);
 }
 
 /* Those alike stay in their order. */
 static int correlation_compare_in_list(const void *a, const void *b)
 {
     const struct correlation_named *x = a, *y = b;
-    int order = correlation_compare_named(a, b);
-    return order != 0 ? order : x->node < y->node ? -1 : x->node > y->node;
+    return correlation_compare_named(a, b) ?: FAB_ORDER(x->node, y->node);
 }
 
 struct correlation_named *correlation_list_named(const struct fab_inventory *inv, const uint32_t *matches,

@@ -1,17 +1,18 @@
-/* understand_lost.c - which node that came is one that was lost, or is in its place. */
+/* match_retired.c - which node that came is one that was lost, or is in its place. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "topo/base/order.h"
 #include "topo/correlate/correlation.h"
 
 static int retired_compare_ends(const void *a, const void *b)
 {
     const struct lost_end *x = a, *y = b;
-    if (x->guid != y->guid)
-        return x->guid < y->guid ? -1 : 1;
-    if (x->num != y->num)
-        return x->num < y->num ? -1 : 1;
-    return x->generation > y->generation ? -1 : x->generation < y->generation;
+    return FAB_ORDER(x->guid, y->guid) ?: FAB_ORDER(x->num, y->num)
+           ?: FAB_ORDER(y->generation, x->generation);
 }
 
 bool correlation_prepare_lost(struct correlation *s)
@@ -39,8 +40,7 @@ bool correlation_prepare_lost(struct correlation *s)
                 (struct lost_end){lost->cables.items[i].end[k].guid, lost->cables.items[i].generation,
                                   lost->cables.items[i].end[k].num, i, k};
     }
-    if (s->n_ends > 1)
-        qsort(s->ends, s->n_ends, sizeof(*s->ends), retired_compare_ends);
+    qsort(s->ends, s->n_ends, sizeof(*s->ends), retired_compare_ends);
     return true;
 }
 
@@ -241,4 +241,55 @@ bool correlation_match_lost(struct correlation *s)
     match_switches(s);
     retired_match_places(s);
     return s->out.rc == 0;
+}
+
+/* ---- what is said of a cable ----------------------------------------------------------------------- */
+
+void correlation_lost_text(uint64_t generation, int64_t seen, char text[DIFF_LOST_TEXT])
+{
+    int n = snprintf(text, DIFF_LOST_TEXT, "lost in generation %" PRIu64, generation);
+    time_t seconds = (time_t)(seen / 1000000);
+    struct tm tm;
+
+    if (seen > 0 && n > 0 && n < DIFF_LOST_TEXT && gmtime_r(&seconds, &tm) != NULL)
+        strftime(text + n, (size_t)(DIFF_LOST_TEXT - n), ", last seen %Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+uint32_t correlation_back_at(const struct correlation *s, const struct fab_lost_item *cable, int side)
+{
+    uint32_t near = correlation_end_now(s, cable, side), far = correlation_end_now(s, cable, !side);
+    return near != FAB_NONE && far != FAB_NONE && s->after->ports[near].peer == far ? near : FAB_NONE;
+}
+
+void correlation_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed)
+{
+    const struct fab_port port = {.width = (uint8_t)width, .speed = (uint8_t)speed};
+    char rate[32];
+    size_t used = strlen(text);
+
+    fab_rate_text(&port, rate);
+    if (used < DIFF_VALUE_TEXT)
+        snprintf(text + used, DIFF_VALUE_TEXT - used, ", %s", rate);
+}
+
+void correlation_end_text(const struct fab_inventory *inv, uint32_t port, bool with_rate,
+                          char text[DIFF_VALUE_TEXT])
+{
+    char end[FAB_PORT_TEXT];
+
+    fab_port_text(inv, &inv->ports[port], end);
+    snprintf(text, DIFF_VALUE_TEXT, "%.220s", end);
+    if (with_rate)
+        correlation_append_rate(text, inv->ports[port].width, inv->ports[port].speed);
+}
+
+void correlation_end_texts(const struct correlation *s, const struct fab_lost_item *cable, int side,
+                           uint32_t port, char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT])
+{
+    const bool same_rate = correlation_same_rate(cable, &s->after->ports[port]);
+
+    snprintf(before, DIFF_VALUE_TEXT, "%.220s", cable->text[side]);
+    if (!same_rate)
+        correlation_append_rate(before, cable->width, cable->speed);
+    correlation_end_text(s->after, port, !same_rate, after);
 }

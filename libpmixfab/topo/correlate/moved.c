@@ -1,4 +1,4 @@
-/* understand_cables.c - cables that moved, and ports that went down or came up. */
+/* moved.c - cables that moved, and ports that went down or came up. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +28,12 @@ static void host_displaced(struct correlation *s, uint32_t b, uint32_t a)
     const uint32_t from = s->before->ports[b].peer, lower = from < b ? from : b;
     const struct fab_port *old = &s->before->ports[b];
     const uint64_t guid = s->before->nodes[old->node].guid;
-    char what[DIFF_WHAT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], port[DIFF_PORT_TEXT];
+    char what[FAB_LINK_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], port[FAB_PORT_TEXT];
     int side;
 
     correlation_subject_link(s, s->before, b);
     if (displaced_from(s, b, &side) != NULL) { /* once more */
-        diff_port_text(s->before, old, port);
+        fab_port_text(s->before, old, port);
         snprintf(what, sizeof(what), "%s: kept at", port);
         correlation_end_text(s->before, from, false, before);
         correlation_end_text(s->after, s->after->ports[a].peer, false, after);
@@ -41,8 +41,8 @@ static void host_displaced(struct correlation *s, uint32_t b, uint32_t a)
                              "it is missing, and another cable is in the port that was kept for it");
         return;
     }
-    diff_link_text(s->before, &s->before->ports[lower], what);
-    diff_rate_text(old, before);
+    fab_link_text(s->before, &s->before->ports[lower], what);
+    fab_rate_text(old, before);
     correlation_conclude(s, FAB_CHANGE_LINK_LOST, s->before->nodes[s->before->ports[lower].node].guid,
                          s->before->ports[lower].num, what, before, "",
                          "its place at the switch is taken; it is missing, and its numbers are kept");
@@ -54,13 +54,13 @@ static void displaced_back(struct correlation *s, uint32_t b, uint32_t a, struct
 {
     const struct fab_port *port = &s->after->ports[a], *to = &s->after->ports[port->peer];
     const struct fab_node *node = &s->after->nodes[port->node];
-    char what[DIFF_WHAT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT];
+    char what[FAB_LINK_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT];
 
     lost->used = true;
     correlation_subject_node(s, s->before, s->before->ports[b].node);
     correlation_subject_link(s, s->after, a);
     if (lost->end[!side].guid != s->after->nodes[to->node].guid || lost->end[!side].num != to->num) {
-        diff_port_text(s->after, port, what);
+        fab_port_text(s->after, port, what);
         correlation_end_texts(s, lost, !side, port->peer, before, after);
         correlation_conclude(s, FAB_CHANGE_HOST_MOVED, node->guid, port->num, what, before, after,
                              "the same GUID at another port");
@@ -68,9 +68,9 @@ static void displaced_back(struct correlation *s, uint32_t b, uint32_t a, struct
     }
     const bool whole = claim_raw(s, FAB_CHANGE_HOST_BACK, node->guid, 0) != FAB_NONE;
     if (whole)
-        diff_node_text(s->after, node, what);
+        fab_node_text(s->after, node, what);
     else
-        diff_link_text(s->after, port, what);
+        fab_link_text(s->after, port, what);
     correlation_conclude(s, whole ? FAB_CHANGE_HOST_BACK : FAB_CHANGE_PORT_BACK, node->guid,
                          whole ? 0 : port->num, what, "missing", "there",
                          "it is seen again, at its old place");
@@ -101,7 +101,7 @@ static void host_moved(struct correlation *s, uint32_t b, uint32_t a)
     uint32_t from = s->before->ports[b].peer, to = s->after->ports[a].peer;
     const struct fab_node *old = &s->before->nodes[s->before->ports[b].node],
                           *new = &s->after->nodes[s->after->ports[a].node];
-    char what[DIFF_PORT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT];
+    char what[FAB_PORT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT];
     int side = 0;
 
     claim_raw_link(s, FAB_CHANGE_LINK_LOST, s->before, b);
@@ -120,7 +120,7 @@ static void host_moved(struct correlation *s, uint32_t b, uint32_t a)
     const bool same_rate = fab_same_rate(&s->before->ports[b], &s->after->ports[a]);
     correlation_subject_link(s, s->before, b);
     correlation_subject_link(s, s->after, a);
-    diff_port_text(s->before, &s->before->ports[b], what);
+    fab_port_text(s->before, &s->before->ports[b], what);
     correlation_end_text(s->before, from, !same_rate, before);
     correlation_end_text(s->after, to, !same_rate, after);
     correlation_conclude(s, FAB_CHANGE_HOST_MOVED, new->guid, s->after->ports[a].num, what, before, after,
@@ -158,16 +158,16 @@ uint32_t correlation_switch_link(const struct fab_inventory *inv, const struct f
 /* b and a: the ends, or one of the two where both moved. */
 static void cable_moved(struct correlation *s, uint32_t b, uint32_t a, bool both)
 {
-    char what[DIFF_WHAT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_WHAT_TEXT];
+    char what[FAB_LINK_TEXT], before[DIFF_VALUE_TEXT], after[FAB_LINK_TEXT];
     const struct fab_port *old = &s->before->ports[b], *new = &s->after->ports[a];
     const bool same_rate = fab_same_rate(old, new);
 
     correlation_subject_link(s, s->before, b);
     correlation_subject_link(s, s->after, a);
-    diff_link_text(s->before, old, what);
+    fab_link_text(s->before, old, what);
     if (both) {
         snprintf(before, sizeof(before), "%.270s", what);
-        diff_link_text(s->after, new, after);
+        fab_link_text(s->after, new, after);
     } else {
         correlation_end_text(s->before, old->peer, !same_rate, before);
         correlation_end_text(s->after, new->peer, !same_rate, after);
@@ -266,14 +266,14 @@ static void port_changed(struct correlation *s, uint32_t raw)
     uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(s->after, node, change->port);
     bool up = port != FAB_NONE && s->after->ports[port].state == FAB_PORT_ACTIVE;
     const char *why = "the cable is there, its port says so";
-    char what[DIFF_WHAT_TEXT];
+    char what[FAB_LINK_TEXT];
 
     snprintf(what, sizeof(what), "%s", change->what);
     if (port != FAB_NONE && s->after->ports[port].peer != FAB_NONE) {
         const struct fab_port *peer = &s->after->ports[s->after->ports[port].peer];
         uint64_t guid = s->after->nodes[peer->node].guid;
         bool peer_up = peer->state == FAB_PORT_ACTIVE;
-        diff_link_text(s->after, &s->after->ports[port], what);
+        fab_link_text(s->after, &s->after->ports[port], what);
         correlation_subject_link(s, s->after, port);
         if (peer_up == up && claim_raw(s, FAB_CHANGE_PORT_STATE, guid, peer->num) != FAB_NONE)
             why = "the cable is there, the ports at both its ends say so";

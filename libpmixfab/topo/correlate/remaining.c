@@ -1,9 +1,10 @@
-/* understand_rest.c - what came and went with its cables, and what is told as it is. */
+/* remaining.c - what came and went with its cables, and what is told as it is. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/base/text.h"
 #include "topo/correlate/correlation.h"
 
@@ -28,8 +29,7 @@ struct devices {
 static int remaining_compare_devices(const void *a, const void *b)
 {
     const struct device *x = a, *y = b;
-    int order = strcmp(x->host, y->host);
-    return order != 0 ? order : x->raw < y->raw ? -1 : x->raw > y->raw;
+    return strcmp(x->host, y->host) ?: FAB_ORDER(x->raw, y->raw);
 }
 
 static struct devices remaining_list_devices(struct correlation *s, enum fab_change_kind kind)
@@ -55,7 +55,7 @@ static struct devices remaining_list_devices(struct correlation *s, enum fab_cha
 
 /* One that is not told yet goes with the host or device that it was of. */
 static void take_device_link(struct correlation *s, const struct fab_inventory *inv, uint32_t port,
-                             char place[DIFF_PORT_TEXT])
+                             char place[FAB_PORT_TEXT])
 {
     bool added = inv == s->after;
     uint32_t peer = inv->ports[port].peer;
@@ -63,7 +63,7 @@ static void take_device_link(struct correlation *s, const struct fab_inventory *
     correlation_subject_link(s, inv, port);
     claim_raw_link(s, added ? FAB_CHANGE_LINK_ADDED : FAB_CHANGE_LINK_LOST, inv, port);
     if (place[0] == '\0')
-        diff_port_text(inv, &inv->ports[peer], place);
+        fab_port_text(inv, &inv->ports[peer], place);
 }
 
 /* Is what this port leads to in the other inventory as well? */
@@ -87,9 +87,9 @@ static bool append_device(const struct fab_inventory *inv, uint32_t port, char l
 {
     const struct fab_port *device = &inv->ports[port];
     size_t used = strlen(list);
-    char place[DIFF_PORT_TEXT], one[DIFF_VALUE_TEXT];
+    char place[FAB_PORT_TEXT], one[DIFF_VALUE_TEXT];
 
-    diff_port_text(inv, &inv->ports[device->peer], place);
+    fab_port_text(inv, &inv->ports[device->peer], place);
     int n = snprintf(one, sizeof(one), "0x%016" PRIx64 " at %.200s", inv->nodes[device->node].guid, place);
     bool fits = n > 0 && used + (size_t)n + sizeof(", ...") + 2 < DIFF_VALUE_TEXT;
     snprintf(list + used, DIFF_VALUE_TEXT - used, "%s%s", used == 0 ? "" : ", ", fits ? one : "...");
@@ -123,7 +123,7 @@ static void host_gone(struct correlation *s, uint32_t raw, const struct devices 
     const struct fab_inventory *inv = remaining_inventory(s, came(change->kind));
     uint32_t node = fab_inventory_find(inv, change->guid), cables = 0;
     const char *host = node == FAB_NONE ? "" : fab_str(inv, inv->nodes[node].host);
-    char place[DIFF_PORT_TEXT] = "", list[DIFF_VALUE_TEXT] = "", value[DIFF_VALUE_TEXT + 40];
+    char place[FAB_PORT_TEXT] = "", list[DIFF_VALUE_TEXT] = "", value[DIFF_VALUE_TEXT + 40];
     bool with_switch = false, room = true;
 
     uint32_t low = FAB_LOWER_BOUND(0, devices->n, i, strcmp(devices->list[i].host, host) < 0);
@@ -147,7 +147,7 @@ static void device_gone(struct correlation *s, const struct device *device, bool
 {
     const struct fab_change *change = claim_raw_this(s, device->raw);
     const struct fab_inventory *inv = remaining_inventory(s, came(change->kind));
-    char place[DIFF_PORT_TEXT] = "", value[DIFF_VALUE_TEXT] = "";
+    char place[FAB_PORT_TEXT] = "", value[DIFF_VALUE_TEXT] = "";
 
     correlation_subject_node(s, inv, inv->ports[device->port].node);
     append_device(inv, device->port, value);
@@ -256,32 +256,25 @@ static const char *back_where(const struct correlation *s, uint64_t guid)
                       : "it is seen again, at another place";
 }
 
+#define NODE_MISSING "it is not seen any more, and nothing took its place, which is kept for a while"
+
 static const char *remaining_reason(const struct correlation *s, const struct fab_change *change)
 {
-    switch (change->kind) {
-    case FAB_CHANGE_LINK_ADDED:
-        return "a cable where none was";
-    case FAB_CHANGE_LINK_LOST:
-        return "the cable is not seen any more, and no other took its place";
-    case FAB_CHANGE_LINK_RATE:
-        return "the same cable at another width or speed";
-    case FAB_CHANGE_NAME:
-        return "the same GUID under another name";
-    case FAB_CHANGE_LID:
-        return "the subnet manager gave it another one";
-    case FAB_CHANGE_HOST_MISSING:
-    case FAB_CHANGE_SWITCH_MISSING:
-        return "it is not seen any more, and nothing took its place, which is kept for a while";
-    case FAB_CHANGE_HOST_BACK:
-    case FAB_CHANGE_SWITCH_BACK:
+    static const char *const reasons[FAB_CHANGE_KINDS] = {
+        [FAB_CHANGE_LINK_ADDED] = "a cable where none was",
+        [FAB_CHANGE_LINK_LOST] = "the cable is not seen any more, and no other took its place",
+        [FAB_CHANGE_LINK_RATE] = "the same cable at another width or speed",
+        [FAB_CHANGE_NAME] = "the same GUID under another name",
+        [FAB_CHANGE_LID] = "the subnet manager gave it another one",
+        [FAB_CHANGE_HOST_MISSING] = NODE_MISSING,
+        [FAB_CHANGE_SWITCH_MISSING] = NODE_MISSING,
+        [FAB_CHANGE_PORT_MISSING] =
+            "the cable is not seen any more, and nothing took its place, which is kept for a while",
+        [FAB_CHANGE_PORT_BACK] = "the cable is seen again, at its old place",
+    };
+    if (change->kind == FAB_CHANGE_HOST_BACK || change->kind == FAB_CHANGE_SWITCH_BACK)
         return back_where(s, change->guid);
-    case FAB_CHANGE_PORT_MISSING:
-        return "the cable is not seen any more, and nothing took its place, which is kept for a while";
-    case FAB_CHANGE_PORT_BACK:
-        return "the cable is seen again, at its old place";
-    default:
-        return "it says so itself";
-    }
+    return reasons[change->kind] != NULL ? reasons[change->kind] : "it says so itself";
 }
 
 static void remaining_subjects(struct correlation *s, const struct fab_inventory *inv,

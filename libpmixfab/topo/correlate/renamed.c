@@ -1,7 +1,8 @@
-/* understand_names.c - hosts and switches that are called otherwise. */
+/* renamed.c - hosts and switches that are called otherwise. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/base/text.h"
 #include "topo/correlate/correlation.h"
 
@@ -58,17 +59,14 @@ struct renaming {
 static int compare_renamings(const void *x, const void *y)
 {
     const struct renaming *a = *(const struct renaming *const *)x, *b = *(const struct renaming *const *)y;
-    int order = strcmp(a->from, b->from);
-    if (order == 0)
-        order = strcmp(a->to, b->to);
-    return order != 0 ? order : (a->raw > b->raw) - (a->raw < b->raw);
+    return strcmp(a->from, b->from) ?: strcmp(a->to, b->to) ?: FAB_ORDER(a->raw, b->raw);
 }
 
 /* The host's last HCA with its old name went, and the first one with its new name came. */
 static void rename_host(struct correlation *s, const struct renaming *run)
 {
     const char *from = run->from, *to = run->to;
-    char clean_from[DIFF_NODE_TEXT], clean_to[DIFF_NODE_TEXT];
+    char clean_from[FAB_NODE_TEXT], clean_to[FAB_NODE_TEXT];
     uint32_t lost = claim_raw_host(s, FAB_CHANGE_HOST_LOST, from);
     uint32_t added = lost == FAB_NONE ? FAB_NONE : claim_raw_host(s, FAB_CHANGE_HOST_ADDED, to);
 
@@ -95,8 +93,7 @@ static void find_runs(struct renaming *list, struct renaming **by_name, uint32_t
 {
     for (uint32_t i = 0; i < n; i++)
         by_name[i] = &list[i];
-    if (n > 1)
-        qsort(by_name, n, sizeof(struct renaming *), compare_renamings);
+    qsort(by_name, n, sizeof(struct renaming *), compare_renamings);
     for (uint32_t i = 0; i < n; i++) {
         struct renaming *before = i == 0 ? NULL : by_name[i - 1], *this = by_name[i];
         this->first =

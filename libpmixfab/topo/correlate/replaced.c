@@ -1,4 +1,4 @@
-/* understand_nodes.c - switches and HCAs in whose place another one is. */
+/* replaced.c - switches and HCAs in whose place another one is. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,14 +41,14 @@ void story_identities(uint64_t guid_b, const char *name_b, uint64_t guid_a, cons
 }
 
 /* `what`: the name before. */
-static void replaced_describe(const struct correlation *s, uint32_t b, uint32_t a, char what[DIFF_NODE_TEXT],
+static void replaced_describe(const struct correlation *s, uint32_t b, uint32_t a, char what[FAB_NODE_TEXT],
                               char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT])
 {
     const struct fab_node *old = &s->before->nodes[b], *new = &s->after->nodes[a];
-    char name[DIFF_NODE_TEXT];
+    char name[FAB_NODE_TEXT];
 
-    diff_node_text(s->before, old, what);
-    diff_node_text(s->after, new, name);
+    fab_node_text(s->before, old, what);
+    fab_node_text(s->after, new, name);
     story_identities(old->guid, what, new->guid, name, before, after);
 }
 
@@ -57,7 +57,7 @@ static void replaced_describe(const struct correlation *s, uint32_t b, uint32_t 
 static void switch_replaced(struct correlation *s, uint32_t b, uint32_t a)
 {
     const struct fab_node *old = &s->before->nodes[b], *new = &s->after->nodes[a];
-    char what[DIFF_NODE_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
+    char what[FAB_NODE_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
     uint32_t n = 0, back = 0;
 
     claim_raw(s, FAB_CHANGE_SWITCH_LOST, old->guid, 0);
@@ -106,7 +106,7 @@ static void replaced_claim_devices(struct correlation *s, enum fab_change_kind k
 
 /* The cables that stay where they are. `place`: the first one's switch port; rated: the ports of the first
  * one whose rate is another now, before and after; NULL. */
-static uint32_t take_cables(struct correlation *s, uint32_t b, uint32_t a, char place[DIFF_PORT_TEXT],
+static uint32_t take_cables(struct correlation *s, uint32_t b, uint32_t a, char place[FAB_PORT_TEXT],
                             const struct fab_port *rated[2])
 {
     const struct fab_node *old = &s->before->nodes[b];
@@ -121,7 +121,7 @@ static uint32_t take_cables(struct correlation *s, uint32_t b, uint32_t a, char 
         correlation_subject_link(s, s->before, port);
         const struct fab_port *x = &s->before->ports[port], *y = &s->after->ports[end];
         if (n++ == 0)
-            diff_port_text(s->before, &s->before->ports[x->peer], place);
+            fab_port_text(s->before, &s->before->ports[x->peer], place);
         if (rated[0] == NULL && !fab_same_rate(x, y)) {
             rated[0] = x;
             rated[1] = y;
@@ -134,8 +134,8 @@ static void hca_replaced(struct correlation *s, uint32_t b, uint32_t a)
 {
     const struct fab_node *old = &s->before->nodes[b], *new = &s->after->nodes[a];
     const char *host_b = fab_str(s->before, old->host), *host_a = fab_str(s->after, new->host);
-    char what[DIFF_NODE_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
-    char place[DIFF_PORT_TEXT];
+    char what[FAB_NODE_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
+    char place[FAB_PORT_TEXT];
     const struct fab_port *rated[2];
     bool same_host = strcmp(host_b, host_a) == 0;
     bool same_slot = same_host && strcmp(fab_str(s->before, old->name), fab_str(s->after, new->name)) == 0;

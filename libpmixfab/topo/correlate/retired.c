@@ -1,8 +1,10 @@
-/* lost.c - the list of what was lost. */
+/* retired.c - the list of what was lost. */
 #include "topo/correlate/retired.h"
 
 #include <stdlib.h>
 
+#include "topo/base/array.h"
+#include "topo/base/order.h"
 #include "topo/base/search.h"
 
 /* Its items from `first` on. */
@@ -35,22 +37,15 @@ static bool copy_texts(const char *a, const char *b, char *to[2])
 
 static int lost_order_ends(const struct fab_lost_item *a, int side, const struct fab_lost_item *b, int other)
 {
-    if (a->end[side].guid != b->end[other].guid)
-        return a->end[side].guid < b->end[other].guid ? -1 : 1;
-    return (a->end[side].num > b->end[other].num) - (a->end[side].num < b->end[other].num);
+    return FAB_ORDER(a->end[side].guid, b->end[other].guid) ?: FAB_ORDER(a->end[side].num, b->end[other].num);
 }
 
 int fab_lost_add(struct fab_retired *lost, const struct fab_lost_item *item)
 {
     struct fab_lost_list *list = item->kind == 0 ? &lost->cables : &lost->nodes;
     const bool swap = item->kind == 0 && lost_order_ends(item, 0, item, 1) > 0;
-    if ((list->n & (list->n - 1)) == 0) { /* full: memory doubles */
-        struct fab_lost_item *larger =
-            reallocarray(list->items, list->n == 0 ? 1 : 2 * (size_t)list->n, sizeof(*larger));
-        if (larger == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        list->items = larger;
-    }
+    if (!FAB_ARRAY_ROOM(&list->items, &list->cap, list->n + 1))
+        return PMIXFAB_ERR_NOMEM;
     struct fab_lost_item *to = &list->items[list->n];
     *to = *item;
     if (item->kind != 0) {
@@ -70,24 +65,20 @@ int fab_lost_add(struct fab_retired *lost, const struct fab_lost_item *item)
 
 int fab_lost_order(const struct fab_lost_item *a, const struct fab_lost_item *b)
 {
-    int order = lost_order_ends(a, 0, b, 0);
-    return order != 0 ? order : lost_order_ends(a, 1, b, 1);
+    return lost_order_ends(a, 0, b, 0) ?: lost_order_ends(a, 1, b, 1);
 }
 
 /* Those lost last first. */
 static int lost_compare_newest(const void *a, const void *b)
 {
     const struct fab_lost_item *x = a, *y = b;
-    if (x->generation != y->generation)
-        return x->generation > y->generation ? -1 : 1;
-    return fab_lost_order(x, y);
+    return FAB_ORDER(y->generation, x->generation) ?: fab_lost_order(x, y);
 }
 
 /* Of the same ones the one lost last first. */
 static int lost_compare_items(const void *a, const void *b)
 {
-    int order = fab_lost_order(a, b);
-    return order != 0 ? order : lost_compare_newest(a, b);
+    return fab_lost_order(a, b) ?: lost_compare_newest(a, b);
 }
 
 static void retired_sort(struct fab_lost_list *list, int (*compare)(const void *, const void *))

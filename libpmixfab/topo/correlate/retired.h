@@ -1,13 +1,13 @@
 /*
- * lost.h - what is lost is remembered, so that what comes later can be told as what it is.
+ * retired.h - what is lost is remembered, so that what comes later can be told as what it is.
  *
  * A hand takes its time: a switch is gone for minutes before another one is in its place, a host's board for
  * hours. The sweeps between see first a loss, then something new. What was lost, with its GUIDs, names and
  * cables, stands in this list until it is back, something took its place, or its generation leaves the
  * history; fab_diff_correlate_with() looks there for what came.
  */
-#ifndef FAB_TOPO_LOST_H
-#define FAB_TOPO_LOST_H
+#ifndef FAB_TOPO_CORRELATE_RETIRED_H
+#define FAB_TOPO_CORRELATE_RETIRED_H
 
 #include "topo/diff/diff.h"
 
@@ -38,7 +38,7 @@ struct fab_lost_item {
 
 struct fab_lost_list {
     struct fab_lost_item *items; /* in order, each once */
-    uint32_t n;
+    uint32_t n, cap;
 };
 
 struct fab_retired {

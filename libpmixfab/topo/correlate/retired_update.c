@@ -1,9 +1,10 @@
-/* lost_follow.c - what is remembered after a generation: what is back goes, what is lost comes. */
+/* retired_update.c - what is remembered after a generation: what is back goes, what is lost comes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/base/search.h"
 #include "topo/base/text.h"
 #include "topo/correlate/retired.h"
@@ -26,7 +27,7 @@ static int compare_former(const void *a, const void *b)
 {
     const struct fab_change *x = *(const struct fab_change *const *)a,
                             *y = *(const struct fab_change *const *)b;
-    return x->former < y->former ? -1 : x->former > y->former;
+    return FAB_ORDER(x->former, y->former);
 }
 
 static int retired_compare_what(const void *a, const void *b)
@@ -51,10 +52,8 @@ static void list_told(struct follow *f)
         if (change->kind == FAB_CHANGE_HOST_LOST)
             f->hosts[f->n_hosts++] = change;
     }
-    if (f->n_replaced > 1)
-        qsort(f->replaced, f->n_replaced, sizeof(const struct fab_change *), compare_former);
-    if (f->n_hosts > 1)
-        qsort(f->hosts, f->n_hosts, sizeof(const struct fab_change *), retired_compare_what);
+    qsort(f->replaced, f->n_replaced, sizeof(const struct fab_change *), compare_former);
+    qsort(f->hosts, f->n_hosts, sizeof(const struct fab_change *), retired_compare_what);
 }
 
 /* What took its place in this generation; 0: nothing did. */
@@ -102,7 +101,7 @@ static bool is_settled(const struct fab_inventory *inv, const struct fab_lost_it
 static void add_cable(struct follow *f, const struct fab_lost_item *cable)
 {
     struct fab_lost_item now = *cable;
-    char text[2][DIFF_PORT_TEXT + 8], name[DIFF_NODE_TEXT];
+    char text[2][FAB_PORT_TEXT + 8], name[FAB_NODE_TEXT];
 
     for (int i = 0; i < 2; i++) {
         uint64_t guid = retired_successor(f, cable->end[i].guid);
@@ -110,7 +109,7 @@ static void add_cable(struct follow *f, const struct fab_lost_item *cable)
         if (node == FAB_NONE)
             continue;
         now.end[i].guid = guid;
-        diff_node_text(f->after, &f->after->nodes[node], name);
+        fab_node_text(f->after, &f->after->nodes[node], name);
         snprintf(text[i], sizeof(text[i]), "%s[%" PRIu32 "]", name, now.end[i].num);
         now.text[i] = text[i];
     }
@@ -123,13 +122,13 @@ static void add_cable(struct follow *f, const struct fab_lost_item *cable)
 static void lose_cable(struct follow *f, const struct fab_change *change, uint32_t port)
 {
     const struct fab_port *a = &f->before->ports[port];
-    char text[2][DIFF_PORT_TEXT];
+    char text[2][FAB_PORT_TEXT];
 
     if (a->peer == FAB_NONE)
         return;
     const struct fab_port *b = &f->before->ports[a->peer];
-    diff_port_text(f->before, a, text[0]);
-    diff_port_text(f->before, b, text[1]);
+    fab_port_text(f->before, a, text[0]);
+    fab_port_text(f->before, b, text[1]);
     add_cable(f, &(struct fab_lost_item){.end = {{f->before->nodes[a->node].guid, a->num},
                                                  {f->before->nodes[b->node].guid, b->num}},
                                          .generation = f->generation,
@@ -167,7 +166,7 @@ static bool lost_is_cabled(const struct fab_inventory *inv, uint64_t guid)
 /* The HCAs of hosts that are lost. */
 static void lose_hosts(struct follow *f)
 {
-    char name[DIFF_NODE_TEXT];
+    char name[FAB_NODE_TEXT];
     struct fab_change change = {.what = name};
     const struct fab_change *key = &change;
 

@@ -1,83 +1,29 @@
-/* understand_back.c - what came, told as what was lost: back, replaced or moved. */
+/* returned.c - what came, told as what was lost: back, replaced or moved. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "topo/base/text.h"
 #include "topo/correlate/correlation.h"
-
-/* "lost in generation 7, last seen 2026-11-21T18:36:52Z" */
-void correlation_lost_text(uint64_t generation, int64_t seen, char text[DIFF_LOST_TEXT])
-{
-    int n = snprintf(text, DIFF_LOST_TEXT, "lost in generation %" PRIu64, generation);
-    time_t seconds = (time_t)(seen / 1000000);
-    struct tm tm;
-
-    if (seen > 0 && n > 0 && n < DIFF_LOST_TEXT && gmtime_r(&seconds, &tm) != NULL)
-        strftime(text + n, (size_t)(DIFF_LOST_TEXT - n), ", last seen %Y-%m-%dT%H:%M:%SZ", &tm);
-}
-
-/* ---- cables ---------------------------------------------------------------------------------------- */
-
-/* Is this cable where it was? The port at that side of it. */
-uint32_t correlation_back_at(const struct correlation *s, const struct fab_lost_item *cable, int side)
-{
-    uint32_t near = correlation_end_now(s, cable, side), far = correlation_end_now(s, cable, !side);
-    return near != FAB_NONE && far != FAB_NONE && s->after->ports[near].peer == far ? near : FAB_NONE;
-}
-
-void correlation_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed)
-{
-    const struct fab_port port = {.width = (uint8_t)width, .speed = (uint8_t)speed};
-    char rate[32];
-    size_t used = strlen(text);
-
-    diff_rate_text(&port, rate);
-    if (used < DIFF_VALUE_TEXT)
-        snprintf(text + used, DIFF_VALUE_TEXT - used, ", %s", rate);
-}
-
-void correlation_end_text(const struct fab_inventory *inv, uint32_t port, bool with_rate,
-                          char text[DIFF_VALUE_TEXT])
-{
-    char end[DIFF_PORT_TEXT];
-
-    diff_port_text(inv, &inv->ports[port], end);
-    snprintf(text, DIFF_VALUE_TEXT, "%.220s", end);
-    if (with_rate)
-        correlation_append_rate(text, inv->ports[port].width, inv->ports[port].speed);
-}
-
-void correlation_end_texts(const struct correlation *s, const struct fab_lost_item *cable, int side,
-                           uint32_t port, char before[DIFF_VALUE_TEXT], char after[DIFF_VALUE_TEXT])
-{
-    const bool same_rate = correlation_same_rate(cable, &s->after->ports[port]);
-
-    snprintf(before, DIFF_VALUE_TEXT, "%.220s", cable->text[side]);
-    if (!same_rate)
-        correlation_append_rate(before, cable->width, cable->speed);
-    correlation_end_text(s->after, port, !same_rate, after);
-}
 
 /* ---- switches -------------------------------------------------------------------------------------- */
 
 /* What to tell of a node that was lost: what it was, and is. */
 struct returned {
     const struct fab_lost_item *lost;
-    char what[DIFF_NODE_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], when[DIFF_LOST_TEXT];
+    char what[FAB_NODE_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], when[DIFF_LOST_TEXT];
     bool same, renamed; /* the same GUID; another name */
 };
 
 static void returned_describe(const struct correlation *s, uint32_t i, struct returned *out)
 {
     const struct fab_node *node = &s->after->nodes[s->lost_after[i]];
-    char name[DIFF_NODE_TEXT];
+    char name[FAB_NODE_TEXT];
 
     out->lost = &s->lost->nodes.items[i];
     out->same = out->lost->guid == node->guid;
-    diff_name_text(out->lost->kind, out->lost->guid, out->lost->host, out->lost->name, out->what);
-    diff_node_text(s->after, node, name);
+    fab_name_text(out->lost->kind, out->lost->guid, out->lost->host, out->lost->name, out->what);
+    fab_node_text(s->after, node, name);
     correlation_lost_text(out->lost->generation, out->lost->seen, out->when);
     out->renamed = strcmp(name, out->what) != 0;
     if (!out->same) {
@@ -152,7 +98,7 @@ static void switch_returned(struct correlation *s, uint32_t i)
 static void port_moved(struct correlation *s, uint32_t a, uint32_t port, struct fab_lost_item *cable,
                        int side)
 {
-    char what[DIFF_PORT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
+    char what[FAB_PORT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
     char when[DIFF_LOST_TEXT];
     const struct fab_port *now = &s->after->ports[port];
     const bool same = cable->end[side].guid == s->after->nodes[a].guid;
@@ -166,7 +112,7 @@ static void port_moved(struct correlation *s, uint32_t a, uint32_t port, struct 
     if (was != FAB_NONE)
         correlation_subject_node(s, s->after, was);
     correlation_subject_link(s, s->after, port);
-    diff_port_text(s->after, now, what);
+    fab_port_text(s->after, now, what);
     correlation_end_texts(s, cable, !side, now->peer, before, after);
     correlation_lost_text(cable->generation, cable->seen, when);
     snprintf(why, sizeof(why), "%s at another port; its cable was %s",
@@ -186,7 +132,7 @@ static const struct lost_end *returned_cable(const struct correlation *s, uint32
 
 /* Take the devices of a node that came, and the cables that are where they were. `place`: the first one's
  * switch port. */
-static void returned_claim_devices(struct correlation *s, uint32_t a, bool all, char place[DIFF_PORT_TEXT],
+static void returned_claim_devices(struct correlation *s, uint32_t a, bool all, char place[FAB_PORT_TEXT],
                                    uint32_t *n_moved)
 {
     const struct fab_node *node = &s->after->nodes[a];
@@ -208,7 +154,7 @@ static void returned_claim_devices(struct correlation *s, uint32_t a, bool all, 
         claim_raw_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
         correlation_subject_link(s, s->after, port);
         if (!stayed && end != NULL)
-            diff_port_text(s->after, &s->after->ports[s->after->ports[port].peer], place);
+            fab_port_text(s->after, &s->after->ports[s->after->ports[port].peer], place);
         stayed |= end != NULL;
     }
 }
@@ -237,7 +183,7 @@ static void hca_returned(struct correlation *s, uint32_t i)
 {
     const uint32_t a = s->lost_after[i];
     const struct fab_node *node = &s->after->nodes[a];
-    char place[DIFF_PORT_TEXT], why[DIFF_WHY_TEXT];
+    char place[FAB_PORT_TEXT], why[DIFF_WHY_TEXT];
     struct returned r;
     uint32_t n_moved;
 
@@ -275,7 +221,7 @@ static void port_returned(struct correlation *s, uint32_t raw)
                         ? FAB_NONE
                         : fab_inventory_port(s->after, a, change->port);
     const struct lost_end *end = port == FAB_NONE ? NULL : returned_cable(s, a, port);
-    char what[DIFF_WHAT_TEXT], when[DIFF_LOST_TEXT], why[DIFF_WHY_TEXT];
+    char what[FAB_LINK_TEXT], when[DIFF_LOST_TEXT], why[DIFF_WHY_TEXT];
 
     if (end == NULL)
         return;
@@ -288,7 +234,7 @@ static void port_returned(struct correlation *s, uint32_t raw)
     }
     claim_raw_link(s, FAB_CHANGE_LINK_ADDED, s->after, port);
     correlation_subject_link(s, s->after, port);
-    diff_link_text(s->after, &s->after->ports[port], what);
+    fab_link_text(s->after, &s->after->ports[port], what);
     correlation_lost_text(cable->generation, cable->seen, when);
     snprintf(why, sizeof(why), "the cable is seen again, at its old place; it was %s", when);
     s->past = (struct conclusion){.seen = cable->seen, .was_lost = true};
@@ -309,5 +255,4 @@ void correlation_returned(struct correlation *s)
         if (s->raw->changes[i].kind == FAB_CHANGE_DEVICE_ADDED && !s->taken[i])
             port_returned(s, i);
     }
-    correlation_links_returned(s);
 }

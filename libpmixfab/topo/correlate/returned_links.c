@@ -1,4 +1,4 @@
-/* understand_back_links.c - cables between switches that came, told as those that were lost. */
+/* returned_links.c - cables between switches that came, told as those that were lost. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,15 +18,15 @@ static bool returned_link_is_known(const struct correlation *s, const struct fab
 
 static void link_back(struct correlation *s, uint32_t port, struct fab_lost_item *cable)
 {
-    char what[DIFF_WHAT_TEXT], before[DIFF_VALUE_TEXT] = "lost", after[32], when[DIFF_LOST_TEXT],
-                               why[DIFF_WHY_TEXT];
+    char what[FAB_LINK_TEXT], before[DIFF_VALUE_TEXT] = "lost", after[32], when[DIFF_LOST_TEXT],
+                              why[DIFF_WHY_TEXT];
     const struct fab_port *now = &s->after->ports[port];
 
     correlation_subject_link(s, s->after, port);
-    diff_link_text(s->after, now, what);
+    fab_link_text(s->after, now, what);
     if (!correlation_same_rate(cable, now))
         correlation_append_rate(before, cable->width, cable->speed);
-    diff_rate_text(now, after);
+    fab_rate_text(now, after);
     correlation_lost_text(cable->generation, cable->seen, when);
     snprintf(why, sizeof(why), "a cable between the same two ports; it was %s", when);
     s->past = (struct conclusion){.seen = cable->seen};
@@ -37,7 +37,7 @@ static void link_back(struct correlation *s, uint32_t port, struct fab_lost_item
 /* side: the end that stayed; 2: neither. */
 static void link_moved(struct correlation *s, uint32_t port, struct fab_lost_item *cable, int side)
 {
-    char what[DIFF_WHAT_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_WHAT_TEXT], when[DIFF_LOST_TEXT],
+    char what[FAB_LINK_TEXT], before[DIFF_VALUE_TEXT], after[FAB_LINK_TEXT], when[DIFF_LOST_TEXT],
         why[DIFF_WHY_TEXT];
     const struct fab_port *now = &s->after->ports[port];
 
@@ -50,7 +50,7 @@ static void link_moved(struct correlation *s, uint32_t port, struct fab_lost_ite
     correlation_subject_link(s, s->after, port);
     if (side == 2) {
         snprintf(before, sizeof(before), "%.270s", what);
-        diff_link_text(s->after, now, after);
+        fab_link_text(s->after, now, after);
     } else {
         correlation_end_texts(s, cable, !side, now->peer, before, after);
     }

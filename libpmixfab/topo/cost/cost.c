@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/large_pages.h"
 #include "topo/cost/engine.h"
-#include "topo/large_pages.h"
 
 static void *alloc_vectors(size_t size)
 {

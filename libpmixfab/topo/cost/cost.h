@@ -9,21 +9,13 @@
 #define FAB_TOPO_COST_H
 
 #include "topo/graph/graph.h"
+#include "topo/inventory/details.h"
 
 #define FAB_COST_NO_PATH   65535u
 #define FAB_COST_MAX       65534u
 #define FAB_COST_SAME_HOST 5u /* distance inside the host not known */
 
-/*
- * Where in its host a device is. Numbers are per host and mean nothing else; 0: not known. Two devices of one
- * host, of which both are known, cost by the nearest thing that they share.
- */
-struct fab_locality {
-    uint16_t card;    /* PCI card: the functions of one device */
-    uint16_t sw;      /* PCI switch */
-    uint16_t numa;    /* NUMA node */
-    uint16_t package; /* processor package */
-};
+/* Two devices of one host, of which both localities are known, cost by the nearest thing that they share. */
 #define FAB_COST_SAME_CARD    1u
 #define FAB_COST_SAME_SWITCH  2u
 #define FAB_COST_SAME_NUMA    4u

@@ -11,14 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/array.h"
+#include "topo/base/natural.h"
+#include "topo/base/order.h"
 #include "topo/diff/text_sizes.h"
-
-#define GUID_TEXT 24
-
-static void diff_guid_text(uint64_t guid, char text[GUID_TEXT])
-{
-    snprintf(text, GUID_TEXT, "0x%016" PRIx64, guid);
-}
 
 /* A node that only one side has. An HCA with cables is told of by its devices. */
 static void one_sided_node(struct diff_walk *w, const struct fab_inventory *inv, const struct fab_node *node)
@@ -29,12 +25,12 @@ static void one_sided_node(struct diff_walk *w, const struct fab_inventory *inv,
                                         [FAB_AGGREGATOR] = "aggregation node"};
     bool added = inv == w->after;
     enum fab_change_kind kind = FAB_CHANGE_OTHER;
-    char what[DIFF_NODE_TEXT], guid[GUID_TEXT];
+    char what[FAB_NODE_TEXT], guid[DIFF_GUID_TEXT];
     const char *value = words[node->kind];
 
     if (node->kind == FAB_HCA && fab_node_is_cabled(inv, node))
         return;
-    diff_node_text(inv, node, what);
+    fab_node_text(inv, node, what);
     if (node->kind == FAB_SWITCH) {
         kind = added ? FAB_CHANGE_SWITCH_ADDED : FAB_CHANGE_SWITCH_LOST;
         diff_guid_text(node->guid, guid);
@@ -43,29 +39,17 @@ static void one_sided_node(struct diff_walk *w, const struct fab_inventory *inv,
     diff_add(w, kind, node->guid, 0, what, added ? "" : value, added ? value : "");
 }
 
-void diff_lid(struct diff_walk *w, const char *what, uint64_t guid, uint32_t port, unsigned before,
-              unsigned after)
-{
-    char a[16], b[16];
-
-    if (before == after)
-        return;
-    snprintf(a, sizeof(a), "%u", before);
-    snprintf(b, sizeof(b), "%u", after);
-    diff_add(w, FAB_CHANGE_LID, guid, port, what, a, b);
-}
-
 static void diff_compare_names(struct diff_walk *w, const struct fab_node *b, const struct fab_node *a,
                                const char *what)
 {
     const char *host_b = fab_str(w->before, b->host), *host_a = fab_str(w->after, a->host);
     const char *desc_b = fab_str(w->before, b->desc), *desc_a = fab_str(w->after, a->desc);
-    char name_b[DIFF_NODE_TEXT], name_a[DIFF_NODE_TEXT], text[DIFF_WHAT_TEXT];
+    char name_b[FAB_NODE_TEXT], name_a[FAB_NODE_TEXT], text[FAB_LINK_TEXT];
     bool host_differs = strcmp(host_b, host_a) != 0;
 
     if (host_differs || strcmp(fab_str(w->before, b->name), fab_str(w->after, a->name)) != 0) {
-        diff_node_text(w->before, b, name_b);
-        diff_node_text(w->after, a, name_a);
+        fab_node_text(w->before, b, name_b);
+        fab_node_text(w->after, a, name_a);
         diff_add(w, FAB_CHANGE_NAME, a->guid, 0, what, name_b, name_a);
     } else if (strcmp(desc_b, desc_a) != 0) {
         snprintf(text, sizeof(text), "%s: description", what);
@@ -86,22 +70,20 @@ static void diff_compare_absent_node(struct diff_walk *w, const struct fab_node 
     bool is_switch = a->kind == FAB_SWITCH;
     if (b->missing == a->missing)
         return;
-    if (a->missing)
-        diff_add(w, is_switch ? FAB_CHANGE_SWITCH_MISSING : FAB_CHANGE_HOST_MISSING, a->guid, 0, what,
-                 "there", "missing");
-    else
-        diff_add(w, is_switch ? FAB_CHANGE_SWITCH_BACK : FAB_CHANGE_HOST_BACK, a->guid, 0, what, "missing",
-                 "there");
+    const enum fab_change_kind missing = is_switch ? FAB_CHANGE_SWITCH_MISSING : FAB_CHANGE_HOST_MISSING;
+    const enum fab_change_kind back = is_switch ? FAB_CHANGE_SWITCH_BACK : FAB_CHANGE_HOST_BACK;
+    diff_add(w, a->missing ? missing : back, a->guid, 0, what, b->missing ? "missing" : "there",
+             a->missing ? "missing" : "there");
 }
 
 static void diff_compare_nodes(struct diff_walk *w, const struct fab_node *b, const struct fab_node *a)
 {
-    char what[DIFF_NODE_TEXT];
+    char what[FAB_NODE_TEXT];
     uint64_t guid = a->guid;
 
     if (fab_node_equal(w->before, b, w->after, a))
         return;
-    diff_node_text(w->before, b, what);
+    fab_node_text(w->before, b, what);
     diff_compare_absent_node(w, b, a, what);
     diff_compare_names(w, b, a, what);
     diff_lid(w, what, guid, 0, b->lid, a->lid);
@@ -142,7 +124,7 @@ static void diff_each_node(struct diff_walk *w)
 static void compare_subnets(struct diff_walk *w)
 {
     uint32_t n_before = w->before->n_subnets, n_after = w->after->n_subnets;
-    char what[40], before[GUID_TEXT], after[GUID_TEXT];
+    char what[40], before[DIFF_GUID_TEXT], after[DIFF_GUID_TEXT];
 
     for (uint32_t i = 0; i < n_before || i < n_after; i++) {
         before[0] = after[0] = '\0';
@@ -160,26 +142,14 @@ static void compare_subnets(struct diff_walk *w)
 static int compare_changes(const void *a, const void *b)
 {
     const struct fab_change *x = a, *y = b;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    int order = fab_natural_cmp(x->what, y->what);
-    if (order != 0)
-        return order;
-    if (x->guid != y->guid)
-        return x->guid < y->guid ? -1 : 1;
-    return x->port < y->port ? -1 : x->port > y->port;
+    return FAB_ORDER(x->kind, y->kind) ?: fab_natural_cmp(x->what, y->what) ?: FAB_ORDER(x->guid, y->guid)
+           ?: FAB_ORDER(x->port, y->port);
 }
 
 int fab_diff_move(struct fab_diff *to, struct fab_diff *from)
 {
-    if (from->n > to->cap - to->n) {
-        uint32_t cap = to->n + from->n > 2 * to->cap ? to->n + from->n : 2 * to->cap;
-        struct fab_change *larger = reallocarray(to->changes, cap, sizeof(*larger));
-        if (larger == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        to->changes = larger;
-        to->cap = cap;
-    }
+    if (!FAB_ARRAY_ROOM(&to->changes, &to->cap, (uint64_t)to->n + from->n))
+        return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < from->n; i++)
         to->changes[to->n++] = from->changes[i];
     to->n_lost += from->n_lost;

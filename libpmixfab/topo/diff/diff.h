@@ -1,8 +1,8 @@
 /*
  * diff.h - what changed from one inventory to the next, in an operator's words.
  */
-#ifndef FAB_TOPO_DIFF_H
-#define FAB_TOPO_DIFF_H
+#ifndef FAB_TOPO_DIFF_DIFF_H
+#define FAB_TOPO_DIFF_DIFF_H
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ enum fab_change_kind {
     FAB_CHANGE_SPEED,
     FAB_CHANGE_MTU,
     FAB_CHANGE_FACT, /* anything else that is reported */
-    /* what several of the above come to (understand.h) */
+    /* what several of the above come to (correlate.h) */
     FAB_CHANGE_HCA_REPLACED,    /* another GUID in the same place */
     FAB_CHANGE_HOST_MOVED,      /* an HCA's port is at another switch port */
     FAB_CHANGE_CABLE_MOVED,     /* between switches */
@@ -41,7 +41,7 @@ enum fab_change_kind {
     FAB_CHANGE_PORT_DOWN,       /* the cable is there, the port not ACTIVE any more */
     FAB_CHANGE_PORT_UP,
     FAB_CHANGE_INDEX, /* device indices of a plane moved */
-    /* of what keeps its place (keep.h) */
+    /* of what keeps its place (retain.h) */
     FAB_CHANGE_HOST_MISSING, /* an HCA is not seen any more, or without a cable */
     FAB_CHANGE_HOST_BACK,    /* it is seen again, as it was */
     FAB_CHANGE_SWITCH_MISSING,

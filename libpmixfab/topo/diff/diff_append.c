@@ -1,4 +1,4 @@
-/* diff_tell.c - a change that is not between two inventories, about a cable or a node. */
+/* diff_append.c - a change that is not between two inventories, about a cable or a node. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,8 +18,8 @@ static size_t add_subject(const struct fab_inventory *inv, const struct fab_node
 
 /* What is told of one end. */
 struct end_words {
-    char text[DIFF_NODE_TEXT + 16];
-    char subject[DIFF_NODE_TEXT]; /* a list of one, or none */
+    char text[FAB_NODE_TEXT + 16];
+    char subject[FAB_NODE_TEXT]; /* a list of one, or none */
     size_t n_subject;
     bool is_switch;
 };
@@ -27,14 +27,14 @@ struct end_words {
 static void say_end(const struct fab_inventory *const *invs, uint32_t n_invs, struct fab_told_end end,
                     struct end_words *out)
 {
-    char node[DIFF_NODE_TEXT];
+    char node[FAB_NODE_TEXT];
     snprintf(node, sizeof(node), "0x%016" PRIx64, end.guid);
     *out = (struct end_words){.subject = ""};
     for (uint32_t i = 0; i < n_invs; i++) {
         uint32_t at = fab_inventory_find(invs[i], end.guid);
         if (at == FAB_NONE)
             continue;
-        diff_node_text(invs[i], &invs[i]->nodes[at], node);
+        fab_node_text(invs[i], &invs[i]->nodes[at], node);
         out->is_switch = invs[i]->nodes[at].kind == FAB_SWITCH;
         out->n_subject = add_subject(invs[i], &invs[i]->nodes[at], out->subject, sizeof(out->subject));
         break;
@@ -51,7 +51,7 @@ int fab_diff_tell(struct fab_diff *diff, enum fab_change_kind kind, const struct
 {
     struct diff_walk walk = {.diff = diff};
     struct end_words one, other;
-    char what[2 * sizeof(one.text) + 4], subjects[2 * DIFF_NODE_TEXT] = "";
+    char what[2 * sizeof(one.text) + 4], subjects[2 * FAB_NODE_TEXT] = "";
 
     say_end(invs, n_invs, end, &one);
     if (far.guid == 0) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/array.h"
 #include "topo/base/search.h"
 #include "topo/base/text.h"
 #include "topo/diff/text_sizes.h"
@@ -22,19 +23,10 @@ struct noted {
 
 void diff_note_host(struct diff_walk *w, const char *name)
 {
-    if (w->rc != 0)
-        return;
-    if (w->n_hosts == w->cap_hosts) {
-        uint32_t cap = w->cap_hosts == 0 ? 16 : w->cap_hosts * 2;
-        const char **bigger = realloc(w->hosts, cap * sizeof(*bigger));
-        if (bigger == NULL) {
-            w->rc = PMIXFAB_ERR_NOMEM;
-            return;
-        }
-        w->hosts = bigger;
-        w->cap_hosts = cap;
-    }
-    w->hosts[w->n_hosts++] = name;
+    if (w->rc == 0 && !FAB_ARRAY_ROOM(&w->hosts, &w->cap_hosts, w->n_hosts + 1))
+        w->rc = PMIXFAB_ERR_NOMEM;
+    if (w->rc == 0)
+        w->hosts[w->n_hosts++] = name;
 }
 
 static int diff_compare_host_names(const void *a, const void *b)
@@ -70,7 +62,7 @@ static void diff_count_devices(const struct fab_inventory *inv, struct noted *li
 void diff_hosts(struct diff_walk *w)
 {
     uint32_t n = 0;
-    char what[DIFF_NODE_TEXT], devices[32];
+    char what[FAB_NODE_TEXT], devices[32];
 
     if (w->rc != 0 || w->n_hosts == 0)
         return;

@@ -1,9 +1,10 @@
-/* diff_text.c - changes in an operator's words. */
+/* diff_list.c - changes in an operator's words. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/array.h"
 #include "topo/base/text.h"
 #include "topo/diff/text_sizes.h"
 
@@ -53,78 +54,9 @@ const char *fab_change_name(enum fab_change_kind kind)
     return (size_t)kind < N_KINDS && kinds[kind] != NULL ? kinds[kind] : "unknown";
 }
 
-void diff_name_text(enum fab_node_kind kind, uint64_t guid, const char *host, const char *name,
-                    char text[DIFF_NODE_TEXT])
+void diff_guid_text(uint64_t guid, char text[DIFF_GUID_TEXT])
 {
-    int n;
-
-    if (kind != FAB_HCA)
-        host = "";
-    if (*host == '\0' && *name == '\0')
-        n = snprintf(text, DIFF_NODE_TEXT, "0x%016" PRIx64, guid);
-    else
-        n = snprintf(text, DIFF_NODE_TEXT, "%s%s%s", host, *host != '\0' && *name != '\0' ? " " : "", name);
-    fab_text_clean(text, DIFF_NODE_TEXT, text, n < 0 ? 0 : DIFF_NODE_TEXT - 1, NULL);
-}
-
-void diff_node_text(const struct fab_inventory *inv, const struct fab_node *node, char text[DIFF_NODE_TEXT])
-{
-    diff_name_text(node->kind, node->guid, fab_str(inv, node->host), fab_str(inv, node->name), text);
-}
-
-void diff_port_text(const struct fab_inventory *inv, const struct fab_port *port, char text[DIFF_PORT_TEXT])
-{
-    char node[DIFF_NODE_TEXT];
-    diff_node_text(inv, &inv->nodes[port->node], node);
-    snprintf(text, DIFF_PORT_TEXT, "%s[%u]", node, port->num);
-}
-
-void diff_link_text(const struct fab_inventory *inv, const struct fab_port *port, char text[DIFF_WHAT_TEXT])
-{
-    const struct fab_port *peer = &inv->ports[port->peer];
-    char a[DIFF_PORT_TEXT], b[DIFF_PORT_TEXT];
-
-    if (inv->nodes[port->node].kind != FAB_SWITCH && inv->nodes[peer->node].kind == FAB_SWITCH) {
-        const struct fab_port *end = port;
-        port = peer;
-        peer = end;
-    }
-    diff_port_text(inv, port, a);
-    diff_port_text(inv, peer, b);
-    snprintf(text, DIFF_WHAT_TEXT, "%s - %s", a, b);
-}
-
-void diff_rate_text(const struct fab_port *port, char text[32])
-{
-    if (port->width == 0 && port->speed == FAB_SPEED_UNKNOWN)
-        snprintf(text, 32, "?");
-    else if (port->width == 0)
-        snprintf(text, 32, "?x%s", fab_speed_name(port->speed));
-    else
-        snprintf(text, 32, "%ux%s", port->width, fab_speed_name(port->speed));
-}
-
-const char *diff_state_text(unsigned state)
-{
-    static const char *const names[] = {"UNKNOWN", "DOWN", "INIT", "ARMED", "ACTIVE"};
-    return state < sizeof(names) / sizeof(names[0]) ? names[state] : "UNKNOWN";
-}
-
-static bool diff_reserve(struct diff_walk *w)
-{
-    struct fab_diff *diff = w->diff;
-
-    if (diff->n < diff->cap)
-        return true;
-    uint32_t cap = diff->cap == 0 ? 16 : diff->cap * 2;
-    struct fab_change *bigger = realloc(diff->changes, cap * sizeof(*bigger));
-    if (bigger == NULL) {
-        w->rc = PMIXFAB_ERR_NOMEM;
-        return false;
-    }
-    diff->changes = bigger;
-    diff->cap = cap;
-    return true;
+    snprintf(text, DIFF_GUID_TEXT, "0x%016" PRIx64, guid);
 }
 
 /* Bytes of a list of subjects, its end too. */
@@ -142,7 +74,9 @@ void diff_put(struct diff_walk *w, const struct fab_change *like)
     struct fab_diff *diff = w->diff;
     char before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT], why[DIFF_WHY_TEXT];
 
-    if (w->rc != 0 || !diff_reserve(w))
+    if (w->rc == 0 && !FAB_ARRAY_ROOM(&diff->changes, &diff->cap, diff->n + 1))
+        w->rc = PMIXFAB_ERR_NOMEM;
+    if (w->rc != 0)
         return;
     size_t n_before = fab_text_clean(before, sizeof(before), like->before, strlen(like->before), NULL) + 1;
     size_t n_after = fab_text_clean(after, sizeof(after), like->after, strlen(like->after), NULL) + 1;
@@ -183,7 +117,7 @@ void diff_add(struct diff_walk *w, enum fab_change_kind kind, uint64_t guid, uin
 void diff_number(struct diff_walk *w, const char *of, uint64_t guid, uint32_t port, const char *word,
                  uint64_t before, uint64_t after, int digits)
 {
-    char what[DIFF_WHAT_TEXT], b[24], a[24];
+    char what[FAB_LINK_TEXT], b[24], a[24];
 
     if (before == after)
         return;
@@ -196,6 +130,18 @@ void diff_number(struct diff_walk *w, const char *of, uint64_t guid, uint32_t po
         snprintf(a, sizeof(a), "%" PRIu64, after);
     }
     diff_add(w, FAB_CHANGE_OTHER, guid, port, what, b, a);
+}
+
+void diff_lid(struct diff_walk *w, const char *what, uint64_t guid, uint32_t port, unsigned before,
+              unsigned after)
+{
+    char a[16], b[16];
+
+    if (before == after)
+        return;
+    snprintf(a, sizeof(a), "%u", before);
+    snprintf(b, sizeof(b), "%u", after);
+    diff_add(w, FAB_CHANGE_LID, guid, port, what, a, b);
 }
 
 void fab_diff_destroy(struct fab_diff *diff)

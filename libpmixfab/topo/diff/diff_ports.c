@@ -2,15 +2,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "topo/base/order.h"
 #include "topo/diff/text_sizes.h"
 
 /* Ports are told apart by their node's GUID and their number, in every inventory the same. */
 static int diff_compare_ports(const struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
     uint64_t guid_b = w->before->nodes[b->node].guid, guid_a = w->after->nodes[a->node].guid;
-    if (guid_b != guid_a)
-        return guid_b < guid_a ? -1 : 1;
-    return (int)b->num - (int)a->num;
+    return FAB_ORDER(guid_b, guid_a) ?: FAB_ORDER(b->num, a->num);
 }
 
 static bool diff_port_is_cabled(const struct fab_port *port)
@@ -34,10 +33,10 @@ static void one_sided_device(struct diff_walk *w, const struct fab_inventory *in
 {
     const struct fab_node *node = &inv->nodes[port->node];
     bool added = inv == w->after;
-    char what[DIFF_PORT_TEXT], guid[24];
+    char what[FAB_PORT_TEXT], guid[DIFF_GUID_TEXT];
 
-    diff_port_text(inv, port, what);
-    snprintf(guid, sizeof(guid), "0x%016" PRIx64, node->guid);
+    fab_port_text(inv, port, what);
+    diff_guid_text(node->guid, guid);
     diff_add(w, added ? FAB_CHANGE_DEVICE_ADDED : FAB_CHANGE_DEVICE_LOST, node->guid, port->num, what,
              added ? "" : guid, added ? guid : "");
     diff_note_host(w, fab_str(inv, node->host));
@@ -46,10 +45,10 @@ static void one_sided_device(struct diff_walk *w, const struct fab_inventory *in
 static void one_sided_link(struct diff_walk *w, const struct fab_inventory *inv, const struct fab_port *port)
 {
     bool added = inv == w->after;
-    char what[DIFF_WHAT_TEXT], rate[32];
+    char what[FAB_LINK_TEXT], rate[32];
 
-    diff_link_text(inv, port, what);
-    diff_rate_text(port, rate);
+    fab_link_text(inv, port, what);
+    fab_rate_text(port, rate);
     diff_add(w, added ? FAB_CHANGE_LINK_ADDED : FAB_CHANGE_LINK_LOST, inv->nodes[port->node].guid, port->num,
              what, added ? "" : rate, added ? rate : "");
 }
@@ -72,17 +71,17 @@ static void diff_compare_cables(struct diff_walk *w, const struct fab_port *b, c
     bool lower_same = fab_same_rate(b, a);
     if (lower_same && fab_same_rate(peer_b, peer_a))
         return;
-    char what[DIFF_WHAT_TEXT], rate_b[32], rate_a[32];
-    diff_link_text(w->after, a, what);
-    diff_rate_text(lower_same ? peer_b : b, rate_b);
-    diff_rate_text(lower_same ? peer_a : a, rate_a);
+    char what[FAB_LINK_TEXT], rate_b[32], rate_a[32];
+    fab_link_text(w->after, a, what);
+    fab_rate_text(lower_same ? peer_b : b, rate_b);
+    fab_rate_text(lower_same ? peer_a : a, rate_a);
     diff_add(w, FAB_CHANGE_LINK_RATE, w->after->nodes[a->node].guid, a->num, what, rate_b, rate_a);
 }
 
 static void other_fact(struct diff_walk *w, const struct fab_port *port, const char *of, const char *word,
                        const char *before, const char *after)
 {
-    char what[DIFF_WHAT_TEXT];
+    char what[FAB_LINK_TEXT];
     snprintf(what, sizeof(what), "%s: %s", of, word);
     diff_add(w, FAB_CHANGE_OTHER, w->after->nodes[port->node].guid, port->num, what, before, after);
 }
@@ -92,12 +91,12 @@ static void other_fact(struct diff_walk *w, const struct fab_port *port, const c
 static void diff_compare_absent_port(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
     const bool gone = w->after->nodes[a->node].missing && !w->before->nodes[b->node].missing;
-    char what[DIFF_WHAT_TEXT];
+    char what[FAB_LINK_TEXT];
 
     if (b->missing == a->missing || (!a->missing && gone) ||
         diff_compare_ports(w, &w->before->ports[b->peer], &w->after->ports[a->peer]) != 0)
         return;
-    diff_link_text(w->after, a, what);
+    fab_link_text(w->after, a, what);
     diff_add(w, a->missing ? FAB_CHANGE_PORT_MISSING : FAB_CHANGE_PORT_BACK, w->after->nodes[a->node].guid,
              a->num, what, a->missing ? "there" : "missing", a->missing ? "missing" : "there");
 }
@@ -105,7 +104,7 @@ static void diff_compare_absent_port(struct diff_walk *w, const struct fab_port 
 /* What is kept of a port beside its cable. A port that lost or got its cable has been told of. */
 static void diff_compare_facts(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
-    char of[DIFF_PORT_TEXT], text_b[32], text_a[32];
+    char of[FAB_PORT_TEXT], text_b[32], text_a[32];
     uint64_t guid = w->after->nodes[a->node].guid;
     bool cabled = diff_port_is_cabled(b);
 
@@ -115,10 +114,10 @@ static void diff_compare_facts(struct diff_walk *w, const struct fab_port *b, co
         return;
     if (cabled)
         diff_compare_absent_port(w, b, a);
-    diff_port_text(w->after, a, of);
+    fab_port_text(w->after, a, of);
     /* That what is missing is down goes without saying. */
     if (b->state != a->state && fab_port_is_missing(w->before, b) == fab_port_is_missing(w->after, a)) {
-        const char *state_b = diff_state_text(b->state), *state_a = diff_state_text(a->state);
+        const char *state_b = fab_state_text(b->state), *state_a = fab_state_text(a->state);
         if (cabled && (b->state == FAB_PORT_ACTIVE || a->state == FAB_PORT_ACTIVE))
             diff_add(w, FAB_CHANGE_PORT_STATE, guid, a->num, of, state_b, state_a);
         else
@@ -126,8 +125,8 @@ static void diff_compare_facts(struct diff_walk *w, const struct fab_port *b, co
     }
     diff_lid(w, of, guid, a->num, b->lid, a->lid);
     if (!cabled && !fab_same_rate(b, a)) {
-        diff_rate_text(b, text_b);
-        diff_rate_text(a, text_a);
+        fab_rate_text(b, text_b);
+        fab_rate_text(a, text_a);
         other_fact(w, a, of, "rate", text_b, text_a);
     }
     diff_number(w, of, guid, a->num, "port GUID", b->guid, a->guid, 16);
@@ -142,12 +141,12 @@ static void one_sided_port(struct diff_walk *w, const struct fab_inventory *inv,
     const struct fab_inventory *other = added ? w->before : w->after;
     const struct fab_node *node = &inv->nodes[port->node];
     uint32_t same = fab_inventory_find(other, node->guid);
-    const char *state = diff_state_text(port->state);
-    char what[DIFF_PORT_TEXT];
+    const char *state = fab_state_text(port->state);
+    char what[FAB_PORT_TEXT];
 
     if (same == FAB_NONE || other->nodes[same].kind != node->kind)
         return;
-    diff_port_text(inv, port, what);
+    fab_port_text(inv, port, what);
     diff_add(w, FAB_CHANGE_OTHER, node->guid, port->num, what, added ? "" : state, added ? state : "");
 }
 

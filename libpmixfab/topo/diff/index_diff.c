@@ -4,8 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "topo/base/natural.h"
+#include "topo/base/order.h"
 #include "topo/diff/text_sizes.h"
 #include "topo/snapshot/format.h"
 
@@ -33,21 +34,14 @@ static void walk_on(struct walk *w)
         w->host++;
 }
 
-static int index_compare_texts(const char *a, const char *b)
-{
-    return strcmp(a, b) == 0 ? 0 : fab_natural_cmp(a, b);
-}
-
 /* In the order of indices. */
 static int index_compare_devices(const struct walk *a, const struct walk *b)
 {
     const struct snap_device *x = &a->devices[a->device], *y = &b->devices[b->device];
-    int order = index_compare_texts(snap_string(a->bytes, a->hosts[a->host].name),
-                                    snap_string(b->bytes, b->hosts[b->host].name));
-
-    if (order == 0)
-        order = index_compare_texts(snap_string(a->bytes, x->name), snap_string(b->bytes, y->name));
-    return order != 0 ? order : (int)x->port - (int)y->port;
+    return fab_natural_cmp(snap_string(a->bytes, a->hosts[a->host].name),
+                           snap_string(b->bytes, b->hosts[b->host].name))
+               ?: fab_natural_cmp(snap_string(a->bytes, x->name), snap_string(b->bytes, y->name))
+               ?: FAB_ORDER(x->port, y->port);
 }
 
 /* The index after of each device before; FAB_NONE: it is gone. NULL: no memory. */

@@ -4,8 +4,8 @@
  * Devices come and go, and those behind them in the order of names get another index: whoever keeps indices
  * must know which. That is told, not which devices came and went.
  */
-#ifndef FAB_TOPO_INDEX_DIFF_H
-#define FAB_TOPO_INDEX_DIFF_H
+#ifndef FAB_TOPO_DIFF_INDEX_DIFF_H
+#define FAB_TOPO_DIFF_INDEX_DIFF_H
 
 #include "topo/diff/diff.h"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/diff/text_sizes.h"
 #include "topo/report/report_devices.h"
 
@@ -54,22 +55,12 @@ static const char *device_kind_text(const struct devices *of, const struct devic
 
 static enum fab_change_kind fact_change_kind(unsigned fact)
 {
-    switch (fact) {
-    case FAB_FACT_FIRMWARE:
-        return FAB_CHANGE_FIRMWARE;
-    case FAB_FACT_DRIVER:
-        return FAB_CHANGE_DRIVER;
-    case FAB_FACT_STATE:
-        return FAB_CHANGE_STATE;
-    case FAB_FACT_SPEED:
-        return FAB_CHANGE_SPEED;
-    case FAB_FACT_MTU:
-        return FAB_CHANGE_MTU;
-    case FAB_FACT_LID:
-        return FAB_CHANGE_LID;
-    default:
-        return FAB_CHANGE_FACT;
-    }
+    static const enum fab_change_kind kinds[FAB_FACTS] = {
+        [FAB_FACT_FIRMWARE] = FAB_CHANGE_FIRMWARE, [FAB_FACT_DRIVER] = FAB_CHANGE_DRIVER,
+        [FAB_FACT_STATE] = FAB_CHANGE_STATE,       [FAB_FACT_SPEED] = FAB_CHANGE_SPEED,
+        [FAB_FACT_MTU] = FAB_CHANGE_MTU,           [FAB_FACT_LID] = FAB_CHANGE_LID,
+    };
+    return kinds[fact] != 0 ? kinds[fact] : FAB_CHANGE_FACT;
 }
 
 /* Texts of one kind. */
@@ -185,8 +176,7 @@ static void match_labels(struct walk *w, bool strict)
 static int compare_ids(const void *a, const void *b)
 {
     const struct device *x = *(const struct device *const *)a, *y = *(const struct device *const *)b;
-    int order = strcmp(x->id, y->id);
-    return order != 0 ? order : strcmp(x->label, y->label);
+    return strcmp(x->id, y->id) ?: strcmp(x->label, y->label);
 }
 
 /* Those without a match that have an id, by id. */

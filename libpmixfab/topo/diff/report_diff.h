@@ -1,8 +1,8 @@
 /*
  * report_diff.h - what changed from one report of a host to the next, in an operator's words.
  */
-#ifndef FAB_TOPO_REPORT_DIFF_H
-#define FAB_TOPO_REPORT_DIFF_H
+#ifndef FAB_TOPO_DIFF_REPORT_DIFF_H
+#define FAB_TOPO_DIFF_REPORT_DIFF_H
 
 #include "topo/diff/diff.h"
 #include "topo/report/report.h"

@@ -1,15 +1,13 @@
 /*
- * diff_internal.h - shared by the files of diff only.
+ * text_sizes.h - shared by the files of diff only.
  */
-#ifndef FAB_TOPO_DIFF_INTERNAL_H
-#define FAB_TOPO_DIFF_INTERNAL_H
+#ifndef FAB_TOPO_DIFF_TEXT_SIZES_H
+#define FAB_TOPO_DIFF_TEXT_SIZES_H
 
 #include "topo/diff/diff.h"
+#include "topo/inventory/inventory_text.h"
 
-/* Texts that fit any change: two names of 255 bytes each at both ends of a cable. */
-#define DIFF_NODE_TEXT  520
-#define DIFF_PORT_TEXT  (DIFF_NODE_TEXT + 8)
-#define DIFF_WHAT_TEXT  (2 * DIFF_PORT_TEXT + 4)
+/* Texts that fit any change. */
 #define DIFF_VALUE_TEXT 272
 #define DIFF_WHY_TEXT   400
 #define DIFF_LOST_TEXT  96
@@ -22,6 +20,9 @@ struct diff_walk {
     uint32_t n_hosts, cap_hosts;
     int rc; /* the first failure; nothing is added after it */
 };
+
+#define DIFF_GUID_TEXT 24
+void diff_guid_text(uint64_t guid, char text[DIFF_GUID_TEXT]);
 
 /* Append a change. `before` and `after` are cleaned here, `what` has been. */
 void diff_add(struct diff_walk *w, enum fab_change_kind kind, uint64_t guid, uint32_t port, const char *what,
@@ -39,18 +40,6 @@ void diff_number(struct diff_walk *w, const char *of, uint64_t guid, uint32_t po
 /* A LID, where it differs. */
 void diff_lid(struct diff_walk *w, const char *what, uint64_t guid, uint32_t port, unsigned before,
               unsigned after);
-
-/* "node001 HCA-1", "leaf1"; its GUID where it has no name. */
-void diff_name_text(enum fab_node_kind kind, uint64_t guid, const char *host, const char *name,
-                    char text[DIFF_NODE_TEXT]);
-void diff_node_text(const struct fab_inventory *inv, const struct fab_node *node, char text[DIFF_NODE_TEXT]);
-/* "leaf1[8]" */
-void diff_port_text(const struct fab_inventory *inv, const struct fab_port *port, char text[DIFF_PORT_TEXT]);
-/* "leaf1[8] - node001 HCA-1[1]", the switch first. */
-void diff_link_text(const struct fab_inventory *inv, const struct fab_port *port, char text[DIFF_WHAT_TEXT]);
-/* "4xHDR", "?" */
-void diff_rate_text(const struct fab_port *port, char text[32]);
-const char *diff_state_text(unsigned state);
 
 /* Second half of the walk: ports, devices, cables. */
 void diff_ports(struct diff_walk *w);

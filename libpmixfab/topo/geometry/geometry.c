@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "topo/base/natural.h"
 #include "topo/geometry/layout.h"
 
 const char *fab_kind_name(enum fab_kind kind)

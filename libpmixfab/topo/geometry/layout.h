@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "topo/base/disjoint.h"
 #include "topo/geometry/geometry.h"
 
 #define FAB_GRID_DIMS 3

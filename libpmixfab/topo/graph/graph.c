@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "topo/graph/graph_parts.h"
-#include "topo/join/join.h"
+#include "topo/inventory/model.h"
 
 /*
  * Ends. Every switch is one vertex for all of its ports, every other port is a vertex of its own; in one

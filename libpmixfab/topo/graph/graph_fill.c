@@ -4,6 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "topo/base/natural.h"
 #include "topo/base/radix.h"
 
 int fab_plane_allocate(struct fab_plane *plane, const struct fab_part_size *size)

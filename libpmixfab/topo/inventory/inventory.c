@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/array.h"
 #include "topo/base/search.h"
 
 #define MAX_ELEMENTS (1u << 24)
@@ -24,20 +25,12 @@ void fab_inventory_destroy(struct fab_inventory *inv)
     fab_inventory_init(inv);
 }
 
-/* Room for one more element of `size` bytes in *array. */
-static int inventory_grow(void **array, uint32_t n, uint32_t *cap, size_t size)
+bool inventory_pool_room(struct fab_inventory *inv, uint64_t need)
 {
-    if (n >= MAX_ELEMENTS)
-        return PMIXFAB_ERR_RANGE;
-    if (n < *cap)
-        return 0;
-    uint32_t want = *cap == 0 ? 64 : *cap * 2;
-    void *bigger = realloc(*array, want * size);
-    if (bigger == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    *array = bigger;
-    *cap = want;
-    return 0;
+    if (!FAB_ARRAY_ROOM(&inv->pool, &inv->pool_cap, need))
+        return false;
+    inv->pool[0] = '\0';
+    return true;
 }
 
 uint32_t fab_inventory_string(struct fab_inventory *inv, const char *text, size_t len)
@@ -48,21 +41,11 @@ uint32_t fab_inventory_string(struct fab_inventory *inv, const char *text, size_
     uint32_t used = inv->pool == NULL ? 1 : inv->pool_size;
     if (len >= MAX_POOL - used)
         return FAB_NONE;
-    uint32_t need = used + (uint32_t)len + 1;
-    if (inv->pool == NULL || need > inv->pool_cap) {
-        uint32_t want = inv->pool_cap < 4096 ? 4096 : inv->pool_cap;
-        while (want < need)
-            want *= 2; /* at most MAX_POOL, a power of two */
-        char *bigger = realloc(inv->pool, want);
-        if (bigger == NULL)
-            return FAB_NONE;
-        bigger[0] = '\0';
-        inv->pool = bigger;
-        inv->pool_cap = want;
-    }
+    if (!inventory_pool_room(inv, used + (uint64_t)len + 1))
+        return FAB_NONE;
     memcpy(inv->pool + used, text, len);
     inv->pool[used + len] = '\0';
-    inv->pool_size = need;
+    inv->pool_size = used + (uint32_t)len + 1;
     return used;
 }
 
@@ -70,11 +53,10 @@ int fab_inventory_add_node(struct fab_inventory *inv, const struct fab_node *nod
 {
     if (inv->finished)
         return PMIXFAB_ERR_INVAL;
-    void *nodes = inv->nodes;
-    int rc = inventory_grow(&nodes, inv->n_nodes, &inv->cap_nodes, sizeof(*inv->nodes));
-    inv->nodes = nodes;
-    if (rc != 0)
-        return rc;
+    if (inv->n_nodes >= MAX_ELEMENTS)
+        return PMIXFAB_ERR_RANGE;
+    if (!FAB_ARRAY_ROOM(&inv->nodes, &inv->cap_nodes, inv->n_nodes + 1))
+        return PMIXFAB_ERR_NOMEM;
     if (index != NULL)
         *index = inv->n_nodes;
     inv->nodes[inv->n_nodes++] = *node;
@@ -85,11 +67,10 @@ int fab_inventory_add_port(struct fab_inventory *inv, const struct fab_port *por
 {
     if (inv->finished)
         return PMIXFAB_ERR_INVAL;
-    void *ports = inv->ports;
-    int rc = inventory_grow(&ports, inv->n_ports, &inv->cap_ports, sizeof(*inv->ports));
-    inv->ports = ports;
-    if (rc != 0)
-        return rc;
+    if (inv->n_ports >= MAX_ELEMENTS)
+        return PMIXFAB_ERR_RANGE;
+    if (!FAB_ARRAY_ROOM(&inv->ports, &inv->cap_ports, inv->n_ports + 1))
+        return PMIXFAB_ERR_NOMEM;
     if (index != NULL)
         *index = inv->n_ports;
     inv->ports[inv->n_ports] = *port;
@@ -108,33 +89,25 @@ int fab_inventory_link(struct fab_inventory *inv, uint32_t a, uint32_t b)
     return 0;
 }
 
-static int copy_array(void **to, const void *from, size_t n, size_t size)
+/* NULL stays NULL. False: no memory. */
+static bool copy_array(void **to, const void *from, size_t n, size_t size)
 {
-    *to = NULL;
-    if (n == 0)
-        return 0;
-    *to = malloc(n * size);
-    if (*to == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    memcpy(*to, from, n * size);
-    return 0;
+    *to = n == 0 ? NULL : malloc(n * size);
+    if (*to != NULL)
+        memcpy(*to, from, n * size);
+    return n == 0 || *to != NULL;
 }
 
 int fab_inventory_copy(struct fab_inventory *to, const struct fab_inventory *from)
 {
-    void *nodes = NULL, *ports = NULL, *pool = NULL;
+    void *nodes, *ports = NULL, *pool = NULL;
 
     fab_inventory_init(to);
     if (!from->finished)
         return PMIXFAB_ERR_INVAL;
-    if (copy_array(&nodes, from->nodes, from->n_nodes, sizeof(*from->nodes)) != 0 ||
-        copy_array(&ports, from->ports, from->n_ports, sizeof(*from->ports)) != 0 ||
-        copy_array(&pool, from->pool, from->pool_size, 1) != 0) {
-        free(nodes);
-        free(ports);
-        free(pool);
-        return PMIXFAB_ERR_NOMEM;
-    }
+    const bool copied = copy_array(&nodes, from->nodes, from->n_nodes, sizeof(*from->nodes)) &&
+                        copy_array(&ports, from->ports, from->n_ports, sizeof(*from->ports)) &&
+                        copy_array(&pool, from->pool, from->pool_size, 1);
     *to = *from;
     to->nodes = nodes;
     to->ports = ports;
@@ -142,7 +115,9 @@ int fab_inventory_copy(struct fab_inventory *to, const struct fab_inventory *fro
     to->cap_nodes = from->n_nodes;
     to->cap_ports = from->n_ports;
     to->pool_cap = from->pool_size;
-    return 0;
+    if (!copied)
+        fab_inventory_destroy(to);
+    return copied ? PMIXFAB_OK : PMIXFAB_ERR_NOMEM;
 }
 
 uint32_t fab_inventory_find(const struct fab_inventory *inv, uint64_t guid)

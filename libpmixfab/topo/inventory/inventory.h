@@ -5,8 +5,8 @@
  * (nodes by GUID, ports by node and number), consistent (checked), and comparable: two sweeps of the same
  * fabric give equal inventories, whichever probe saw it.
  */
-#ifndef FAB_TOPO_INVENTORY_H
-#define FAB_TOPO_INVENTORY_H
+#ifndef FAB_TOPO_INVENTORY_INVENTORY_H
+#define FAB_TOPO_INVENTORY_INVENTORY_H
 
 #include <stdbool.h>
 
@@ -36,6 +36,8 @@ static inline const char *fab_str(const struct fab_inventory *inv, uint32_t offs
  * memory. The empty string is 0.
  */
 uint32_t fab_inventory_string(struct fab_inventory *inv, const char *text, size_t len);
+/* Room for strings of `need` bytes in all. False: no memory. */
+bool inventory_pool_room(struct fab_inventory *inv, uint64_t need);
 
 /* Append; *index (may be NULL) is the new element's. A port starts uncabled, whatever its peer says.
  * PMIXFAB_ERR_NOMEM, PMIXFAB_ERR_RANGE past 2^24, PMIXFAB_ERR_INVAL when finished. */
@@ -118,9 +120,5 @@ bool fab_node_equal(const struct fab_inventory *ia, const struct fab_node *a, co
                     const struct fab_node *b);
 /* True where both (finished) say the same, lines aside. */
 bool fab_inventory_equal(const struct fab_inventory *a, const struct fab_inventory *b);
-
-/* Order of names with numbers in them as people read it: node2 before node10. As strcmp. Total: only equal
- * bytes compare 0. */
-int fab_natural_cmp(const char *a, const char *b);
 
 #endif

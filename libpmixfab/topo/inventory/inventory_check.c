@@ -15,8 +15,7 @@ __attribute__((format(printf, 4, 5))) static int inv_reject(struct fab_err *err,
     va_list args;
 
     va_start(args, fmt);
-    if (vsnprintf(made.text, sizeof(made.text), fmt, args) < 0)
-        made.text[0] = '\0';
+    fab_vfail(&made, code, fmt, args);
     va_end(args);
     return line == 0 ? fab_fail(err, code, "%s", made.text)
                      : fab_fail(err, code, "line %" PRIu32 ": %s", line, made.text);
@@ -126,6 +125,20 @@ static int inventory_check_ports(const struct fab_inventory *inv, struct fab_err
     return 0;
 }
 
+/* The elements in the order of the keys, in place of `old`, and where each one is now. NULL: no memory. */
+static void *inventory_reorder(void *old, uint32_t n, size_t size, const struct fab_key *keys,
+                               uint32_t *moved)
+{
+    char *sorted = malloc(n * size);
+    for (uint32_t i = 0; sorted != NULL && i < n; i++) {
+        memcpy(sorted + i * size, (const char *)old + keys[i].index * size, size);
+        moved[keys[i].index] = i;
+    }
+    if (sorted != NULL)
+        free(old);
+    return sorted;
+}
+
 /* Nodes by GUID. `keys` has room for all nodes twice, `moved` once. */
 static int inventory_order_nodes(struct fab_inventory *inv, struct fab_key *keys, uint32_t *moved,
                                  struct fab_err *err)
@@ -143,16 +156,11 @@ static int inventory_order_nodes(struct fab_inventory *inv, struct fab_key *keys
     }
     if (!changed)
         return 0;
-    struct fab_node *sorted = malloc(inv->n_nodes * sizeof(*sorted));
+    struct fab_node *sorted = inventory_reorder(inv->nodes, inv->n_nodes, sizeof(*sorted), keys, moved);
     if (sorted == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    for (uint32_t i = 0; i < inv->n_nodes; i++) {
-        sorted[i] = inv->nodes[keys[i].index];
-        moved[keys[i].index] = i;
-    }
     for (uint32_t i = 0; i < inv->n_ports; i++)
         inv->ports[i].node = moved[inv->ports[i].node];
-    free(inv->nodes);
     inv->nodes = sorted;
     inv->cap_nodes = inv->n_nodes;
     return 0;
@@ -177,18 +185,13 @@ static int inventory_order_ports(struct fab_inventory *inv, struct fab_key *keys
     }
     if (!changed)
         return 0;
-    struct fab_port *sorted = malloc(inv->n_ports * sizeof(*sorted));
+    struct fab_port *sorted = inventory_reorder(inv->ports, inv->n_ports, sizeof(*sorted), keys, moved);
     if (sorted == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    for (uint32_t i = 0; i < inv->n_ports; i++) {
-        sorted[i] = inv->ports[keys[i].index];
-        moved[keys[i].index] = i;
-    }
     for (uint32_t i = 0; i < inv->n_ports; i++) {
         if (sorted[i].peer != FAB_NONE)
             sorted[i].peer = moved[sorted[i].peer];
     }
-    free(inv->ports);
     inv->ports = sorted;
     inv->cap_ports = inv->n_ports;
     return 0;
@@ -250,9 +253,7 @@ int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err)
                         FAB_MAX_SUBNETS);
     if (inv->n_subnets == 0 && inv->n_nodes > 0)
         inv->subnets[inv->n_subnets++].prefix = FAB_DEFAULT_PREFIX;
-    rc = check_nodes(inv, err);
-    if (rc == 0)
-        rc = inventory_check_ports(inv, err);
+    rc = check_nodes(inv, err) ?: inventory_check_ports(inv, err);
     if (rc != 0)
         return rc;
 
@@ -262,11 +263,8 @@ int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
         goto cleanup;
     }
-    rc = inventory_order_nodes(inv, keys, moved, err);
-    if (rc == 0)
-        rc = inventory_order_ports(inv, keys, moved, err);
-    if (rc == 0)
-        rc = check_port_guids(inv, keys, err);
+    rc = inventory_order_nodes(inv, keys, moved, err) ?: inventory_order_ports(inv, keys, moved, err)
+         ?: check_port_guids(inv, keys, err);
     if (rc != 0)
         goto cleanup;
     inventory_count_ports(inv);

@@ -27,14 +27,8 @@ static int append_pool(struct fab_inventory *into, const struct fab_inventory *f
     uint64_t need = (uint64_t)used + from->pool_size;
     if (need > UINT32_MAX / 2)
         return PMIXFAB_ERR_RANGE;
-    if (into->pool == NULL || need > into->pool_cap) {
-        char *bigger = realloc(into->pool, need);
-        if (bigger == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        bigger[0] = '\0';
-        into->pool = bigger;
-        into->pool_cap = (uint32_t)need;
-    }
+    if (!inventory_pool_room(into, need))
+        return PMIXFAB_ERR_NOMEM;
     memcpy(into->pool + used, from->pool, from->pool_size);
     into->pool_size = (uint32_t)need;
     *base = used;
@@ -241,15 +235,7 @@ int fab_inventory_merge(struct fab_inventory *into, const struct fab_inventory *
         rc = PMIXFAB_ERR_NOMEM;
         goto cleanup;
     }
-    rc = merge_nodes(&m);
-    if (rc == 0)
-        rc = match_ports(&m);
-    if (rc == 0)
-        rc = merge_match_subnets(&m);
-    if (rc == 0)
-        rc = merge_ports(&m);
-    if (rc == 0)
-        rc = merge_cables(&m);
+    rc = merge_nodes(&m) ?: match_ports(&m) ?: merge_match_subnets(&m) ?: merge_ports(&m) ?: merge_cables(&m);
 
 cleanup:
     if (rc != 0 && err != NULL && err->text[0] == '\0')

@@ -1,11 +1,11 @@
 /*
- * wire.h - an inventory as bytes, for the pipe between the sweeping child and the daemon.
+ * inventory_wire.h - an inventory as bytes, for the pipe between the sweeping child and the daemon.
  *
  * Little-endian, versioned, with lengths and an XXH3 checksum over everything. The reader believes nothing:
  * each count, offset and index is checked, and the result has been through fab_inventory_finish().
  */
-#ifndef FAB_TOPO_WIRE_H
-#define FAB_TOPO_WIRE_H
+#ifndef FAB_TOPO_INVENTORY_INVENTORY_WIRE_H
+#define FAB_TOPO_INVENTORY_INVENTORY_WIRE_H
 
 #include "topo/inventory/inventory.h"
 

@@ -1,11 +1,7 @@
 /* model.c - words and numbers of the model. */
 #include "topo/inventory/model.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-#include "topo/base/text.h"
 
 static const struct {
     const char *name;
@@ -18,72 +14,6 @@ static const struct {
 };
 
 #define N_SPEEDS (sizeof(speeds) / sizeof(speeds[0]))
-
-const char *pmixfab_version(void)
-{
-    return PMIXFAB_VERSION;
-}
-
-const char *pmixfab_strerror(int err)
-{
-    switch ((enum pmixfab_err)err) { /* no default: the compiler finds what is missing */
-    case PMIXFAB_OK:
-        return "success";
-    case PMIXFAB_ERR_INVAL:
-        return "invalid argument";
-    case PMIXFAB_ERR_NOMEM:
-        return "out of memory";
-    case PMIXFAB_ERR_IO:
-        return "input or output failed";
-    case PMIXFAB_ERR_NOTFOUND:
-        return "not found";
-    case PMIXFAB_ERR_SYNTAX:
-        return "not in the expected form";
-    case PMIXFAB_ERR_CONFLICT:
-        return "the input contradicts itself";
-    case PMIXFAB_ERR_RANGE:
-        return "a number or size out of range";
-    case PMIXFAB_ERR_TRUNCATED:
-        return "the data end too early";
-    case PMIXFAB_ERR_FOREIGN:
-        return "data of another kind";
-    case PMIXFAB_ERR_OLDER:
-        return "an older format that is no longer read";
-    case PMIXFAB_ERR_NEWER:
-        return "a newer format that is not known yet";
-    case PMIXFAB_ERR_CORRUPT:
-        return "damaged data";
-    case PMIXFAB_ERR_BUSY:
-        return "in use by another";
-    case PMIXFAB_ERR_PERM:
-        return "not permitted";
-    case PMIXFAB_ERR_TIMEOUT:
-        return "timed out";
-    case PMIXFAB_ERR_UNREACH:
-        return "the daemon cannot be reached";
-    case PMIXFAB_ERR_PARTIAL:
-        return "only a part of the fabric answered";
-    case PMIXFAB_ERR_UNSUPPORTED:
-        return "not supported";
-    }
-    return "unknown error";
-}
-
-int fab_fail(struct fab_err *err, int code, const char *fmt, ...)
-{
-    struct fab_err made;
-    va_list args;
-
-    if (err == NULL)
-        return code;
-    /* a buffer of its own: the arguments may hold err->text */
-    va_start(args, fmt);
-    if (vsnprintf(made.text, sizeof(made.text), fmt, args) < 0)
-        made.text[0] = '\0';
-    va_end(args);
-    fab_text_clean(err->text, sizeof(err->text), made.text, strlen(made.text), NULL);
-    return code;
-}
 
 uint32_t fab_rate_mbps(unsigned width, enum fab_speed speed)
 {
@@ -125,4 +55,9 @@ enum fab_speed fab_speed_parse(const char *text, size_t len)
             return (enum fab_speed)i;
     }
     return FAB_SPEED_UNKNOWN;
+}
+
+bool fab_prefix_is_ethernet(uint64_t prefix)
+{
+    return FAB_GUID_IS_MADE_UP(prefix) && prefix != FAB_UNATTACHED;
 }

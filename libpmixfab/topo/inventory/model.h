@@ -3,24 +3,16 @@
  *
  * This is what probes report and what everything else is computed from. It holds facts, no conclusions.
  */
-#ifndef FAB_TOPO_MODEL_H
-#define FAB_TOPO_MODEL_H
+#ifndef FAB_TOPO_INVENTORY_MODEL_H
+#define FAB_TOPO_INVENTORY_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pmixfab.h"
+#include "topo/base/error.h"
 
 #define FAB_NONE UINT32_MAX /* no index */
-
-/* Where a failure is explained to a person: what, where, what to do; one line, no newline. */
-struct fab_err {
-    char text[480];
-};
-
-/* Write the message (err may be NULL) and return code. */
-int fab_fail(struct fab_err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 enum fab_node_kind {
     FAB_SWITCH = 1,
@@ -119,5 +111,13 @@ struct fab_subnet {
 
 #define FAB_DEFAULT_PREFIX 0xfe80000000000000ull
 #define FAB_MAX_SUBNETS    32
+
+/* Prefixes of subnets that are no InfiniBand subnets. */
+#define FAB_UNATTACHED UINT64_MAX /* ports without a cable that only their host knows */
+bool fab_prefix_is_ethernet(uint64_t prefix);
+
+/* GUIDs made up for what has a MAC and no GUID: no vendor's number begins like that. */
+#define FAB_ETHERNET_GUID         (UINT64_C(0xffff) << 48)
+#define FAB_GUID_IS_MADE_UP(guid) ((guid) >> 48 == 0xffff)
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/base/text.h"
 #include "topo/inventory/names_priv.h"
 
@@ -213,10 +214,7 @@ struct hca {
 static int compare_hcas(const void *a, const void *b)
 {
     const struct hca *x = a, *y = b;
-    int order = strcmp(x->host, y->host);
-    if (order != 0)
-        return order;
-    return x->guid < y->guid ? -1 : x->guid > y->guid;
+    return strcmp(x->host, y->host) ?: FAB_ORDER(x->guid, y->guid);
 }
 
 /* The n of a device called HCA-n, 0 where it is called otherwise or n is beyond `most`. */

@@ -1,8 +1,8 @@
 /*
  * names.h - what a host and its device are called, from node descriptions or a node-name-map.
  */
-#ifndef FAB_TOPO_NAMES_H
-#define FAB_TOPO_NAMES_H
+#ifndef FAB_TOPO_INVENTORY_NAMES_H
+#define FAB_TOPO_INVENTORY_NAMES_H
 
 #include "topo/inventory/inventory.h"
 

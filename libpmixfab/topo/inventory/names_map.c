@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/array.h"
+#include "topo/base/order.h"
 #include "topo/base/search.h"
 #include "topo/inventory/names_priv.h"
 
@@ -31,8 +33,7 @@ __attribute__((format(printf, 3, 4))) static int map_reject(const struct reader 
     va_list args;
 
     va_start(args, fmt);
-    if (vsnprintf(made.text, sizeof(made.text), fmt, args) < 0)
-        made.text[0] = '\0';
+    fab_vfail(&made, code, fmt, args);
     va_end(args);
     return fab_fail(r->err, code, "%s:%" PRIu32 ":%zu: %s", r->file, r->line,
                     (size_t)(r->at - r->line_start) + 1, made.text);
@@ -113,15 +114,7 @@ static int read_name(struct reader *r, const char **name, size_t *len)
 
 static int map_append(struct entries *entries, struct fab_map_entry entry, const char *name, size_t len)
 {
-    if (entries->n == entries->cap) {
-        uint32_t cap = entries->cap == 0 ? 64 : entries->cap * 2;
-        struct fab_map_entry *bigger = realloc(entries->list, cap * sizeof(*bigger));
-        if (bigger == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        entries->list = bigger;
-        entries->cap = cap;
-    }
-    entry.name = strndup(name, len);
+    entry.name = FAB_ARRAY_ROOM(&entries->list, &entries->cap, entries->n + 1) ? strndup(name, len) : NULL;
     if (entry.name == NULL)
         return PMIXFAB_ERR_NOMEM;
     entries->list[entries->n++] = entry;
@@ -138,9 +131,7 @@ static int map_read_line(struct reader *r, struct entries *entries)
     if (at_line_end(r))
         return 0;
     entry.column = (uint32_t)(r->at - r->line_start) + 1;
-    int rc = map_read_guid(r, &entry.guid);
-    if (rc == 0)
-        rc = read_name(r, &name, &len);
+    int rc = map_read_guid(r, &entry.guid) ?: read_name(r, &name, &len);
     if (rc == 0 && map_append(entries, entry, name, len) != 0)
         rc = map_reject(r, PMIXFAB_ERR_NOMEM, "out of memory");
     return rc;
@@ -149,9 +140,7 @@ static int map_read_line(struct reader *r, struct entries *entries)
 static int compare_entries(const void *a, const void *b)
 {
     const struct fab_map_entry *x = a, *y = b;
-    if (x->guid != y->guid)
-        return x->guid < y->guid ? -1 : 1;
-    return x->line < y->line ? -1 : x->line > y->line;
+    return FAB_ORDER(x->guid, y->guid) ?: FAB_ORDER(x->line, y->line);
 }
 
 /* Sorted; a GUID with two names is refused, one that says the same twice is not. */

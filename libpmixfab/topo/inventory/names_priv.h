@@ -1,8 +1,8 @@
 /*
- * names_internal.h - shared by names.c and names_map.c only.
+ * names_priv.h - shared by names.c and names_map.c only.
  */
-#ifndef FAB_TOPO_NAMES_INTERNAL_H
-#define FAB_TOPO_NAMES_INTERNAL_H
+#ifndef FAB_TOPO_INVENTORY_NAMES_PRIV_H
+#define FAB_TOPO_INVENTORY_NAMES_PRIV_H
 
 #include <regex.h>
 #include <stdbool.h>

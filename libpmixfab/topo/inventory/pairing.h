@@ -1,8 +1,8 @@
 /*
  * pairing.h - which node of one inventory is which of a later one, and switches that are in another's place.
  */
-#ifndef FAB_TOPO_PAIRING_H
-#define FAB_TOPO_PAIRING_H
+#ifndef FAB_TOPO_INVENTORY_PAIRING_H
+#define FAB_TOPO_INVENTORY_PAIRING_H
 
 #include "topo/inventory/inventory.h"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/natural.h"
 #include "topo/join/state.h"
 
 /* ", and 3 more" behind what is told of one of several. */
@@ -90,13 +91,11 @@ static int cmp_report(const void *va, const void *vb)
 static int sort_reports(struct join *j)
 {
     bool sorted = true;
-    struct known_report *list = join_alloc(j->n_reports, sizeof(*list));
-    j->sorted = join_alloc(j->n_reports, sizeof(*j->sorted));
-    j->sorted_digests = join_alloc(j->n_reports, sizeof(*j->sorted_digests));
-    if (list == NULL || j->sorted == NULL || j->sorted_digests == NULL) {
-        free(list);
+    struct known_report *list = join_temp(j, j->n_reports, sizeof(*list));
+    const struct fab_report **reports = join_alloc(j, j->n_reports, sizeof(const struct fab_report *));
+    uint64_t *digests = join_alloc(j, j->n_reports, sizeof(*digests));
+    if (j->no_memory)
         return PMIXFAB_ERR_NOMEM;
-    }
     for (uint32_t r = 0; r < j->n_reports; r++) {
         list[r] = (struct known_report){j->reports[r], j->digests == NULL ? 0 : j->digests[r]};
         sorted = sorted && (r == 0 || cmp_report(&list[r - 1], &list[r]) <= 0);
@@ -104,12 +103,11 @@ static int sort_reports(struct join *j)
     if (!sorted)
         qsort(list, j->n_reports, sizeof(*list), cmp_report);
     for (uint32_t r = 0; r < j->n_reports; r++) {
-        j->sorted[r] = list[r].report;
-        j->sorted_digests[r] = list[r].digest;
+        reports[r] = list[r].report;
+        digests[r] = list[r].digest;
     }
-    free(list);
-    j->reports = j->sorted;
-    j->digests = j->sorted_digests;
+    j->reports = reports;
+    j->digests = digests;
     return PMIXFAB_OK;
 }
 
@@ -117,12 +115,10 @@ static int sort_reports(struct join *j)
 static int join_count_devices(struct join *j)
 {
     struct fab_joined *out = j->out;
-    uint32_t *counted = join_alloc(out->inv.n_ports, sizeof(*counted)); /* for which report, from 1 */
-    out->hosts = join_alloc(j->n_reports, sizeof(*out->hosts));
-    if (counted == NULL || out->hosts == NULL) {
-        free(counted);
+    uint32_t *counted = join_temp(j, out->inv.n_ports, sizeof(*counted)); /* for which report, from 1 */
+    out->hosts = calloc(j->n_reports + 1u, sizeof(*out->hosts));
+    if (counted == NULL || out->hosts == NULL)
         return PMIXFAB_ERR_NOMEM;
-    }
     out->n_hosts = j->n_reports;
     for (uint32_t d = 0; d < j->n_devs; d++) {
         const struct join_dev *dev = &j->devs[d];
@@ -135,45 +131,35 @@ static int join_count_devices(struct join *j)
         host->unseen +=
             (out->details.seen[dev->port] & (FAB_SEEN_SUBNET | FAB_SEEN_MISSING)) != FAB_SEEN_SUBNET;
     }
-    free(counted);
     return PMIXFAB_OK;
 }
 
 static int join_run(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n_planes)
 {
-    j->trouble = join_alloc(j->n_reports, sizeof(*j->trouble));
-    int rc = j->trouble == NULL ? PMIXFAB_ERR_NOMEM : join_planes_read(j, planes, n_planes);
+    j->trouble = join_alloc(j, j->n_reports, sizeof(*j->trouble));
+    int rc = j->no_memory ? PMIXFAB_ERR_NOMEM : join_planes_read(j, planes, n_planes);
     int (*const passes[])(struct join *) = {
         sort_reports,  join_cache_pair,   join_read,  join_hosts, join_match,   join_ethernet,     join_nodes,
         join_switches, join_number_guids, join_build, join_names, join_details, join_count_devices};
-    for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && rc == PMIXFAB_OK; i++)
+    for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && rc == PMIXFAB_OK; i++) {
         rc = passes[i](j);
+        join_free_blocks(&j->temporary);
+    }
     return rc;
 }
 
 static void join_release(struct join *j)
 {
     join_groups_free(&j->groups);
-    free(j->devs);
     free(j->words);
-    free(j->nodes);
-    free(j->host);
-    free(j->host_group);
-    free(j->owner);
-    free(j->planes);
-    free(j->networks);
     free(j->switches);
-    free(j->cables);
-    free(j->trouble);
-    free(j->sorted);
-    free(j->sorted_digests);
-    free(j->before);
-    free(j->from);
     free(j->sources);
+    join_free_blocks(&j->kept);
+    join_free_blocks(&j->temporary);
 }
 
-int join_all(const struct join_input *input, struct fab_join_cache *cache, const uint64_t *digests,
-             struct fab_joined *out, struct fab_err *err)
+static int join_all(struct fab_join_cache *cache, const struct fab_join_input *input, struct fab_joined *out,
+                    struct fab_err *err)
 {
     const struct fab_inventory *swept = input->swept;
     if (out == NULL)
@@ -191,7 +177,7 @@ int join_all(const struct join_input *input, struct fab_join_cache *cache, const
                      .n_reports = input->n_reports,
                      .past = input->past,
                      .cache = cache,
-                     .digests = digests,
+                     .digests = cache == NULL ? NULL : input->digests,
                      .err = err,
                      .unattached = FAB_NONE,
                      .out = out};
@@ -210,12 +196,16 @@ int join_all(const struct join_input *input, struct fab_join_cache *cache, const
     return rc;
 }
 
-int fab_join(const struct fab_inventory *swept, const struct fab_report *const *reports, uint32_t n_reports,
-             const struct fab_ethernet_plane *planes, uint32_t n_planes, const struct fab_prior_owners *past,
-             fab_remark_fn remark, void *cbdata, struct fab_joined *out, struct fab_err *err)
+int fab_join(struct fab_join_cache *cache, const struct fab_join_input *input, struct fab_joined *out,
+             struct fab_err *err)
 {
-    const struct join_input input = {swept, reports, n_reports, planes, n_planes, past, remark, cbdata};
-    return join_all(&input, NULL, NULL, out, err);
+    if (input->digests == NULL)
+        cache = NULL;
+    int rc = join_all(cache, input, out, err);
+    if (cache == NULL || (rc != PMIXFAB_ERR_NOMEM && rc != PMIXFAB_ERR_RANGE))
+        return rc;
+    join_cache_clear(cache); /* there may be room without it */
+    return join_all(NULL, input, out, err);
 }
 
 void fab_joined_destroy(struct fab_joined *joined)

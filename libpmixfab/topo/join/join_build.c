@@ -114,7 +114,7 @@ static int join_add_node(struct join *j, struct join_node *node, uint32_t *host)
 static int add_devices(struct join *j)
 {
     int rc = PMIXFAB_OK;
-    uint32_t *hosts = join_alloc(j->n_reports, sizeof(*hosts)); /* strings, 0: not made yet */
+    uint32_t *hosts = join_temp(j, j->n_reports, sizeof(*hosts)); /* strings, 0: not made yet */
     if (hosts == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < j->n_nodes && rc == PMIXFAB_OK; i++)
@@ -132,7 +132,6 @@ static int add_devices(struct join *j)
             rc = fab_inventory_add_port(&j->out->inv, &port, &dev->port);
         }
     }
-    free(hosts);
     return rc;
 }
 
@@ -183,9 +182,8 @@ static int add_switches(struct join *j)
         uint32_t index = FAB_NONE;
         if (sw->above == FAB_NONE)
             continue;
-        rc = fab_inventory_add_port(inv, &port, &index);
-        if (rc == PMIXFAB_OK)
-            rc = cable_to(j, &j->switches[sw->above], sw->down, index);
+        rc = fab_inventory_add_port(inv, &port, &index)
+                 ?: cable_to(j, &j->switches[sw->above], sw->down, index);
     }
     return rc;
 }
@@ -205,7 +203,7 @@ static void join_index_ports(struct join *j, const uint64_t *guids)
 int join_build(struct join *j)
 {
     struct fab_inventory *inv = &j->out->inv;
-    uint64_t *guids = join_alloc(j->n_devs, sizeof(*guids));
+    uint64_t *guids = join_temp(j, j->n_devs, sizeof(*guids));
     int rc = guids == NULL ? PMIXFAB_ERR_NOMEM : fab_inventory_copy(inv, j->swept);
     inv->finished = false;
     if (rc == PMIXFAB_OK)
@@ -221,6 +219,5 @@ int join_build(struct join *j)
         rc = fab_inventory_finish(inv, j->err);
     if (rc == PMIXFAB_OK)
         join_index_ports(j, guids);
-    free(guids);
     return rc;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/natural.h"
 #include "topo/join/state.h"
 
 struct fab_join_cache *fab_join_cache_new(void)
@@ -17,7 +18,7 @@ struct fab_join_cache *fab_join_cache_new(void)
     return calloc(1, sizeof(struct fab_join_cache));
 }
 
-static void join_cache_clear(struct fab_join_cache *cache)
+void join_cache_clear(struct fab_join_cache *cache)
 {
     free(cache->reports);
     free(cache->hosts);
@@ -43,8 +44,8 @@ int join_cache_pair(struct join *j)
 {
     const struct fab_join_cache *cache = j->cache;
     uint32_t at = 0;
-    j->before = join_alloc(j->n_reports, sizeof(*j->before));
-    if (j->before == NULL)
+    j->before = join_alloc(j, j->n_reports, sizeof(*j->before));
+    if (j->no_memory)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t r = 0; r < j->n_reports; r++) {
         int order = -1;
@@ -61,8 +62,6 @@ int join_cache_pair(struct join *j)
     return PMIXFAB_OK;
 }
 
-/* ---- keeping ------------------------------------------------------------------------------------------ */
-
 /* Names of hosts in memory of their own: reports may be gone by the next join. */
 static int keep_reports(struct join *j, struct fab_join_cache *next)
 {
@@ -70,13 +69,11 @@ static int keep_reports(struct join *j, struct fab_join_cache *next)
     for (uint32_t r = 0; r < j->n_reports; r++)
         size += strlen(j->reports[r]->host) + 1;
     char *at = next->hosts = malloc(size);
-    uint32_t *of_host = join_alloc(j->n_reports, sizeof(*of_host));
-    next->reports = join_alloc(j->n_reports, sizeof(*next->reports));
+    uint32_t *of_host = join_temp(j, j->n_reports, sizeof(*of_host));
+    next->reports = calloc(j->n_reports + 1u, sizeof(*next->reports));
     next->n_reports = j->n_reports;
-    if (at == NULL || of_host == NULL || next->reports == NULL) {
-        free(of_host);
+    if (at == NULL || of_host == NULL || next->reports == NULL)
         return PMIXFAB_ERR_NOMEM;
-    }
     for (uint32_t r = 0; r < j->n_reports; r++)
         of_host[j->host_group[r]]++;
     for (uint32_t r = 0, d = 0; r < j->n_reports; r++) {
@@ -90,13 +87,12 @@ static int keep_reports(struct join *j, struct fab_join_cache *next)
             report->n_joined += j->devs[d].port != FAB_NONE;
         report->n = d - report->first;
     }
-    free(of_host);
     return PMIXFAB_OK;
 }
 
 static void *copy_of(const void *from, size_t n, size_t size)
 {
-    void *to = join_alloc(n, size);
+    void *to = calloc(n + 1, size);
     if (to != NULL && n > 0)
         memcpy(to, from, n * size);
     return to;
@@ -119,7 +115,7 @@ static int keep_facts(const struct join *j, struct fab_join_cache *next)
 static int join_cache_compact(struct fab_join_cache *cache)
 {
     struct join_texts texts = {0};
-    uint32_t *moved = join_alloc(cache->texts.size, sizeof(*moved)), n = cache->first[cache->n_ports];
+    uint32_t *moved = calloc(cache->texts.size + 1u, sizeof(*moved)), n = cache->first[cache->n_ports];
     int rc = moved == NULL ? PMIXFAB_ERR_NOMEM : join_texts_begin(&texts);
     for (uint32_t f = 0; f < n && rc == PMIXFAB_OK; f++) {
         struct fab_detail *fact = &cache->facts[f];
@@ -164,22 +160,4 @@ void join_cache_keep(struct join *j)
     *cache = next;
     if (rc != PMIXFAB_OK)
         join_cache_clear(cache);
-}
-
-/* ---- joining again ------------------------------------------------------------------------------------ */
-
-int fab_join_revised(struct fab_join_cache *cache, const struct fab_inventory *swept,
-                     const struct fab_report *const *reports, const uint64_t *digests, uint32_t n_reports,
-                     const struct fab_ethernet_plane *planes, uint32_t n_planes,
-                     const struct fab_prior_owners *past, fab_remark_fn remark, void *cbdata,
-                     struct fab_joined *out, struct fab_err *err)
-{
-    if (cache == NULL || digests == NULL)
-        return fab_join(swept, reports, n_reports, planes, n_planes, past, remark, cbdata, out, err);
-    const struct join_input input = {swept, reports, n_reports, planes, n_planes, past, remark, cbdata};
-    int rc = join_all(&input, cache, digests, out, err);
-    if (rc != PMIXFAB_ERR_NOMEM && rc != PMIXFAB_ERR_RANGE)
-        return rc;
-    join_cache_clear(cache); /* there may be room without it */
-    return join_all(&input, NULL, NULL, out, err);
 }

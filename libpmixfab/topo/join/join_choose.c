@@ -2,6 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/array.h"
+#include "topo/base/natural.h"
+#include "topo/base/order.h"
 #include "topo/join/state.h"
 
 void join_heap_free(struct join_heap *heap)
@@ -14,14 +17,8 @@ void join_heap_free(struct join_heap *heap)
 
 int join_heap_add(struct join_heap *heap, const struct join_fact *fact)
 {
-    if (heap->n_facts == heap->cap_facts) {
-        uint32_t cap = heap->cap_facts == 0 ? 128 : heap->cap_facts * 2;
-        struct join_fact *bigger = realloc(heap->facts, cap * sizeof(*bigger));
-        if (bigger == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        heap->facts = bigger;
-        heap->cap_facts = cap;
-    }
+    if (!FAB_ARRAY_ROOM(&heap->facts, &heap->cap_facts, heap->n_facts + 1))
+        return PMIXFAB_ERR_NOMEM;
     heap->facts[heap->n_facts++] = *fact;
     return PMIXFAB_OK;
 }
@@ -31,11 +28,7 @@ static int cmp_fact(const void *va, const void *vb)
 {
     const struct join_fact *a = va, *b = vb;
     int order = a->text == b->text ? 0 : fab_natural_cmp(a->text, b->text);
-    if (order != 0)
-        return order;
-    if (a->estimate != b->estimate)
-        return a->estimate < b->estimate ? -1 : 1;
-    return a->source < b->source ? -1 : a->source > b->source;
+    return order ?: FAB_ORDER(a->estimate, b->estimate) ?: FAB_ORDER(a->source, b->source);
 }
 
 /* Facts of one kind: one a source, mostly. */
@@ -124,17 +117,9 @@ static void join_texts_decide(struct join_said *said, uint32_t n)
 
 int join_choose(struct join_heap *heap)
 {
-    if (heap->n_facts > heap->cap_said) {
-        struct join_said *bigger = realloc(heap->said, heap->cap_facts * sizeof(*bigger));
-        if (bigger == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        heap->said = bigger;
-        struct join_fact *sorted = realloc(heap->sorted, heap->cap_facts * sizeof(*sorted));
-        if (sorted == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        heap->sorted = sorted;
-        heap->cap_said = heap->cap_facts;
-    }
+    if (!FAB_ARRAY_ROOM(&heap->said, &heap->cap_said, heap->n_facts) ||
+        !FAB_ARRAY_ROOM(&heap->sorted, &heap->cap_sorted, heap->n_facts))
+        return PMIXFAB_ERR_NOMEM;
     join_heap_sort(heap);
     join_heap_merge_equal(heap);
     for (uint32_t first = 0, end; first < heap->n_said; first = end) {

@@ -25,6 +25,23 @@ void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsi
         dev->yielded |= (uint8_t)bits;
 }
 
+void join_foreign(struct join *j, struct join_dev *dev, const char *other)
+{
+    struct join_trouble *trouble = &j->trouble[dev->report];
+    uint32_t n = j->groups.groups[dev->group].n;
+    dev->fate = JOIN_REFUSED;
+    if (trouble->other == NULL)
+        trouble->other = other;
+    trouble->refused += n;
+    j->n_refused += n;
+}
+
+void join_inconsistent(struct join *j, struct join_dev *dev)
+{
+    dev->fate = JOIN_ODD;
+    j->trouble[dev->report].odd += j->groups.groups[dev->group].n;
+}
+
 static uint64_t value_of(const struct join_dev *dev, enum fab_fact kind)
 {
     return kind == FAB_FACT_NODE_GUID     ? dev->node_guid

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/natural.h"
+#include "topo/base/order.h"
 #include "topo/base/search.h"
 #include "topo/join/state.h"
 
@@ -11,28 +13,19 @@ uint64_t fab_ethernet_prefix(const char *name)
     return prefix == FAB_UNATTACHED ? prefix - 1 : prefix;
 }
 
-bool fab_prefix_is_ethernet(uint64_t prefix)
-{
-    return FAB_GUID_IS_MADE_UP(prefix) && prefix != FAB_UNATTACHED;
-}
-
 static int cmp_network(const void *va, const void *vb)
 {
     const struct join_network *a = va, *b = vb;
-    int order = fab_natural_cmp(a->name, b->name);
-    if (order != 0)
-        return order;
-    if (a->cidr.v6 != b->cidr.v6)
-        return a->cidr.v6 ? 1 : -1;
-    order = memcmp(a->cidr.bytes, b->cidr.bytes, sizeof(a->cidr.bytes));
-    return order != 0 ? order : a->cidr.length < b->cidr.length ? -1 : a->cidr.length > b->cidr.length;
+    return fab_natural_cmp(a->name, b->name) ?: FAB_ORDER(a->cidr.v6, b->cidr.v6)
+           ?: memcmp(a->cidr.bytes, b->cidr.bytes, sizeof(a->cidr.bytes))
+           ?: FAB_ORDER(a->cidr.length, b->cidr.length);
 }
 
 int join_planes_read(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n)
 {
-    j->planes = join_alloc(n, sizeof(*j->planes));
-    j->networks = join_alloc(n, sizeof(*j->networks));
-    if (j->planes == NULL || j->networks == NULL)
+    j->planes = join_alloc(j, n, sizeof(*j->planes));
+    j->networks = join_alloc(j, n, sizeof(*j->networks));
+    if (j->no_memory)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < n; i++) {
         struct fab_err reason;
@@ -120,11 +113,8 @@ static void settle_macs(struct join *j, struct fab_key *keys, uint32_t *chosen)
 static int cmp_mac(const void *va, const void *vb)
 {
     const struct join_dev *a = *(const struct join_dev *const *)va, *b = *(const struct join_dev *const *)vb;
-    if (a->mac != b->mac)
-        return a->mac < b->mac ? -1 : 1;
     const char *x = a->interface == NULL ? "" : a->interface, *y = b->interface == NULL ? "" : b->interface;
-    int order = fab_natural_cmp(x, y);
-    return order != 0 ? order : a < b ? -1 : a > b;
+    return FAB_ORDER(a->mac, b->mac) ?: fab_natural_cmp(x, y) ?: FAB_ORDER(a, b);
 }
 
 /* The first interface of this MAC in a list by MAC and name; NULL. */
@@ -163,23 +153,16 @@ static void share_neighbours(struct join *j, struct join_dev **list)
 
 int join_ethernet(struct join *j)
 {
-    struct join_dev **list = join_alloc(j->n_devs, sizeof(*list));
-    struct fab_key *keys = join_alloc(2 * (size_t)j->n_devs, sizeof(*keys));
-    uint32_t *chosen = join_alloc(j->n_reports, sizeof(*chosen));
-    if (keys == NULL || list == NULL || chosen == NULL) {
-        free(chosen);
-        free(keys);
-        free(list);
+    struct join_dev **list = join_temp(j, j->n_devs, sizeof(*list));
+    struct fab_key *keys = join_temp(j, 2 * (size_t)j->n_devs, sizeof(*keys));
+    uint32_t *chosen = join_temp(j, j->n_reports, sizeof(*chosen));
+    if (j->no_memory)
         return PMIXFAB_ERR_NOMEM;
-    }
     for (uint32_t d = 0; d < j->n_devs && j->n_networks > 0; d++)
         if (may_be_ethernet(&j->devs[d]))
             ethernet_place_device(j, &j->devs[d]);
     settle_macs(j, keys, chosen);
     share_neighbours(j, list);
-    free(chosen);
-    free(keys);
-    free(list);
     for (uint32_t d = 0; d < j->n_devs; d++) {
         struct join_dev *dev = &j->devs[d];
         if (!dev->rdma && dev->fate == JOIN_OPEN)

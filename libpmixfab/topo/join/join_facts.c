@@ -1,10 +1,11 @@
-/* join_details.c - facts of every port, from the sweep and from its host. */
+/* join_facts.c - facts of every port, from the sweep and from its host. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
+#include "topo/base/array.h"
 #include "topo/join/state.h"
 
 #define NAME_BYTES 63 /* of a name that is a fact */
@@ -115,18 +116,8 @@ static int add_reported(struct making *m, const struct join_dev *dev)
 /* Room for n more facts. */
 static int join_facts_reserve(struct making *m, uint32_t n)
 {
-    const uint64_t need = m->n_facts + (uint64_t)n;
-    uint64_t cap = m->cap_facts == 0 ? 1024 : m->cap_facts;
-    if (need <= m->cap_facts)
-        return PMIXFAB_OK;
-    while (cap < need)
-        cap *= 2;
-    struct fab_detail *bigger = cap > UINT32_MAX / 2 ? NULL : realloc(m->facts, cap * sizeof(*bigger));
-    if (bigger == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    m->facts = bigger;
-    m->cap_facts = (uint32_t)cap;
-    return PMIXFAB_OK;
+    return FAB_ARRAY_ROOM(&m->facts, &m->cap_facts, m->n_facts + (uint64_t)n) ? PMIXFAB_OK
+                                                                              : PMIXFAB_ERR_NOMEM;
 }
 
 /* What was chosen, behind what is there. */
@@ -336,12 +327,12 @@ static int join_facts_alloc(struct join *j)
 {
     struct fab_details *details = &j->out->details;
     const uint32_t n = details->n_ports = j->out->inv.n_ports;
-    details->first = join_alloc(n, sizeof(*details->first));
-    details->places = join_alloc(n, sizeof(*details->places));
-    details->seen = join_alloc(n, sizeof(*details->seen));
-    j->from = join_alloc(n, sizeof(*j->from));
-    j->sources = join_alloc(j->cache == NULL ? 0 : n, sizeof(*j->sources));
-    return details->first == NULL || details->places == NULL || details->seen == NULL || j->from == NULL ||
+    details->first = calloc(n + 1u, sizeof(*details->first));
+    details->places = calloc(n + 1u, sizeof(*details->places));
+    details->seen = calloc(n + 1u, sizeof(*details->seen));
+    j->from = join_alloc(j, n, sizeof(*j->from));
+    j->sources = calloc(j->cache == NULL ? 1 : n + 1u, sizeof(*j->sources));
+    return details->first == NULL || details->places == NULL || details->seen == NULL || j->no_memory ||
                    j->sources == NULL
                ? PMIXFAB_ERR_NOMEM
                : PMIXFAB_OK;
@@ -352,8 +343,8 @@ int join_details(struct join *j)
     const uint32_t n = j->out->inv.n_ports;
     struct join_texts own = {0};
     struct making m = {.j = j, .texts = j->cache == NULL ? &own : &j->cache->texts};
-    uint32_t *swept = join_alloc(n, sizeof(*swept)), *dev_of = join_alloc(n, sizeof(*dev_of));
-    int rc = swept == NULL || dev_of == NULL ? PMIXFAB_ERR_NOMEM : join_facts_alloc(j);
+    uint32_t *swept = join_temp(j, n, sizeof(*swept)), *dev_of = join_temp(j, n, sizeof(*dev_of));
+    int rc = join_facts_alloc(j);
     if (rc == PMIXFAB_OK) {
         pair_ports(j, swept);
         for (uint32_t p = 0; p < n; p++)
@@ -367,7 +358,5 @@ int join_details(struct join *j)
         rc = hand_out_texts(j, &own);
     join_heap_free(&m.heap);
     join_texts_free(&own);
-    free(swept);
-    free(dev_of);
     return rc == PMIXFAB_OK ? join_places(j) : rc;
 }

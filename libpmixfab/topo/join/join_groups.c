@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/array.h"
 #include "topo/join/state.h"
 
 void join_groups_free(struct join_groups *groups)
@@ -11,30 +12,12 @@ void join_groups_free(struct join_groups *groups)
     memset(groups, 0, sizeof(*groups));
 }
 
-static int groups_grow(void **array, uint32_t need, uint32_t *cap, size_t size)
-{
-    uint32_t want = *cap == 0 ? 256 : *cap;
-    if (need <= *cap)
-        return PMIXFAB_OK;
-    while (want < need)
-        want *= 2;
-    void *bigger = realloc(*array, want * size);
-    if (bigger == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    *array = bigger;
-    *cap = want;
-    return PMIXFAB_OK;
-}
-
 int join_groups_room(struct join_groups *out, uint32_t n, uint32_t n_links)
 {
-    void *groups = out->groups, *links = out->links;
-    int rc = groups_grow(&groups, out->n + n, &out->cap, sizeof(*out->groups));
-    out->groups = groups;
-    if (rc == PMIXFAB_OK)
-        rc = groups_grow(&links, out->n_links + n_links, &out->cap_links, sizeof(*out->links));
-    out->links = links;
-    return rc;
+    return FAB_ARRAY_ROOM(&out->groups, &out->cap, (uint64_t)out->n + n) &&
+                   FAB_ARRAY_ROOM(&out->links, &out->cap_links, (uint64_t)out->n_links + n_links)
+               ? PMIXFAB_OK
+               : PMIXFAB_ERR_NOMEM;
 }
 
 int join_groups_copy(const struct join_groups *from, uint32_t first, uint32_t n, uint32_t number,

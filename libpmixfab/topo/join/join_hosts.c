@@ -3,28 +3,10 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "topo/base/natural.h"
 #include "topo/base/search.h"
+#include "topo/inventory/host_name.h"
 #include "topo/join/state.h"
-
-bool fab_same_host(const char *a, const char *b)
-{
-    size_t in_a = strcspn(a, "."), in_b = strcspn(b, ".");
-    if (strcmp(a, b) == 0)
-        return true;
-    /* node1 and node1.cluster are one, node1.here and node1.there are two */
-    return in_a > 0 && in_a == in_b && memcmp(a, b, in_a) == 0 && (a[in_a] == '\0' || b[in_b] == '\0');
-}
-
-void fab_choose_host(struct fab_host_choice *choice, const char *name, const char *host)
-{
-    if (choice->exact || (choice->host != NULL && strcmp(choice->host, host) == 0) ||
-        !fab_same_host(host, name))
-        return;
-    choice->exact = strcmp(host, name) == 0;
-    choice->several = choice->host != NULL && !choice->exact;
-    if (choice->host == NULL || choice->exact || fab_natural_cmp(host, choice->host) < 0)
-        choice->host = host;
-}
 
 bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node)
 {
@@ -109,20 +91,16 @@ static void group_reports(struct join *j, struct fab_key *keys)
 
 int join_hosts(struct join *j)
 {
-    struct known *hosts = join_alloc(j->swept->n_nodes, sizeof(*hosts));
+    struct known *hosts = join_temp(j, j->swept->n_nodes, sizeof(*hosts));
     const size_t most = j->n_reports > j->swept->n_nodes ? j->n_reports : j->swept->n_nodes;
-    struct fab_key *keys = join_alloc(2 * most, sizeof(*keys));
-    j->host = join_alloc(j->n_reports, sizeof(*j->host));
-    j->host_group = join_alloc(j->n_reports, sizeof(*j->host_group));
-    int rc = hosts == NULL || keys == NULL || j->host == NULL || j->host_group == NULL ? PMIXFAB_ERR_NOMEM
-                                                                                       : PMIXFAB_OK;
-    if (rc == PMIXFAB_OK) {
-        uint32_t n = join_collect_hosts(j->swept, hosts, keys);
-        for (uint32_t r = 0; r < j->n_reports; r++)
-            j->host[r] = join_host_name(hosts, n, j->reports[r]->host);
-        group_reports(j, keys);
-    }
-    free(hosts);
-    free(keys);
-    return rc;
+    struct fab_key *keys = join_temp(j, 2 * most, sizeof(*keys));
+    j->host = join_alloc(j, j->n_reports, sizeof(*j->host));
+    j->host_group = join_alloc(j, j->n_reports, sizeof(*j->host_group));
+    if (j->no_memory)
+        return PMIXFAB_ERR_NOMEM;
+    uint32_t n = join_collect_hosts(j->swept, hosts, keys);
+    for (uint32_t r = 0; r < j->n_reports; r++)
+        j->host[r] = join_host_name(hosts, n, j->reports[r]->host);
+    group_reports(j, keys);
+    return PMIXFAB_OK;
 }

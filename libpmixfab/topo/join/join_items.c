@@ -1,5 +1,5 @@
 /*
- * join_group.c - which items of one report are one device.
+ * join_items.c - which items of one report are one device.
  *
  * In this order, each stage with what the ones before it know:
  *   1. An item with a port GUID, or with a name and a port, makes or meets an RDMA port. Name and port lead

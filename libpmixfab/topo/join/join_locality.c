@@ -1,5 +1,5 @@
 /*
- * join_places.c - where in its host each device is, as small numbers.
+ * join_locality.c - where in its host each device is, as small numbers.
  *
  * Card: PCI domain, bus and device; ports of one node are on one card (the first of theirs in natural order).
  * The numbers of one host begin at 1 in the natural order of what they stand for.
@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/natural.h"
+#include "topo/base/order.h"
 #include "topo/join/state.h"
 
 enum { CARD, SWITCH, NUMA, PACKAGE, DIMENSIONS };
@@ -45,15 +47,13 @@ static int cmp_card(const char *a, const char *b)
     const char *end_a = strrchr(a, ':'), *end_b = strrchr(b, ':');
     size_t in_a = end_a == NULL ? strlen(a) : (size_t)(end_a - a);
     size_t in_b = end_b == NULL ? strlen(b) : (size_t)(end_b - b);
-    int order = memcmp(a, b, in_a < in_b ? in_a : in_b);
-    return order != 0 ? order : in_a < in_b ? -1 : in_a > in_b;
+    return memcmp(a, b, in_a < in_b ? in_a : in_b) ?: FAB_ORDER(in_a, in_b);
 }
 
 static int cmp_card_mark(const void *va, const void *vb)
 {
     const struct mark *a = va, *b = vb;
-    int order = cmp_card(a->text, b->text);
-    return order != 0 ? order : a->node < b->node ? -1 : a->node > b->node;
+    return cmp_card(a->text, b->text) ?: FAB_ORDER(a->node, b->node);
 }
 
 static int cmp_mark(const void *va, const void *vb)
@@ -65,9 +65,7 @@ static int cmp_mark(const void *va, const void *vb)
 static int locality_cmp_node(const void *va, const void *vb)
 {
     const struct spot *a = va, *b = vb;
-    if (a->node != b->node)
-        return a->node < b->node ? -1 : 1;
-    return a->port < b->port ? -1 : a->port > b->port;
+    return FAB_ORDER(a->node, b->node) ?: FAB_ORDER(a->port, b->port);
 }
 
 /* Ports of one node: one card. Where none of several knows its address, the node stands for it. */
@@ -166,21 +164,16 @@ static uint32_t number_report(struct places *places, uint32_t first)
 
 int join_places(struct join *j)
 {
-    struct places places = {.j = j};
-    places.spots = join_alloc(j->n_devs, sizeof(*places.spots));
-    places.marks = join_alloc(j->n_devs, sizeof(*places.marks));
-    places.next = join_alloc(j->n_reports, sizeof(*places.next));
-    places.of_host = join_alloc(j->n_reports, sizeof(*places.of_host));
-    int rc = places.spots == NULL || places.marks == NULL || places.next == NULL || places.of_host == NULL
-                 ? PMIXFAB_ERR_NOMEM
-                 : PMIXFAB_OK;
-    for (uint32_t r = 0; r < j->n_reports && rc == PMIXFAB_OK; r++)
+    struct places places = {.j = j,
+                            .spots = join_temp(j, j->n_devs, sizeof(*places.spots)),
+                            .marks = join_temp(j, j->n_devs, sizeof(*places.marks)),
+                            .next = join_temp(j, j->n_reports, sizeof(*places.next)),
+                            .of_host = join_temp(j, j->n_reports, sizeof(*places.of_host))};
+    if (j->no_memory)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t r = 0; r < j->n_reports; r++)
         places.of_host[j->host_group[r]]++;
-    for (uint32_t d = 0; d < j->n_devs && rc == PMIXFAB_OK;)
+    for (uint32_t d = 0; d < j->n_devs;)
         d = number_report(&places, d);
-    free(places.spots);
-    free(places.marks);
-    free(places.next);
-    free(places.of_host);
-    return rc;
+    return PMIXFAB_OK;
 }

@@ -8,24 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
+#include "topo/inventory/host_name.h"
 #include "topo/join/state.h"
-
-void join_foreign(struct join *j, struct join_dev *dev, const char *other)
-{
-    struct join_trouble *trouble = &j->trouble[dev->report];
-    uint32_t n = j->groups.groups[dev->group].n;
-    dev->fate = JOIN_REFUSED;
-    if (trouble->other == NULL)
-        trouble->other = other;
-    trouble->refused += n;
-    j->n_refused += n;
-}
-
-void join_inconsistent(struct join *j, struct join_dev *dev)
-{
-    dev->fate = JOIN_ODD;
-    j->trouble[dev->report].odd += j->groups.groups[dev->group].n;
-}
 
 unsigned join_take_number(uint64_t used[4], unsigned wanted, unsigned most)
 {
@@ -74,12 +59,8 @@ static void match_by_port_guid(struct join *j, const struct fab_key *keys, uint3
 static int cmp_name(const void *va, const void *vb)
 {
     const struct join_dev *a = *(const struct join_dev *const *)va, *b = *(const struct join_dev *const *)vb;
-    int order = strcmp(a->name, b->name);
-    if (order == 0 && (a->node_guid != 0) != (b->node_guid != 0))
-        return a->node_guid != 0 ? -1 : 1;
-    if (order == 0 && a->node_guid != b->node_guid)
-        return a->node_guid < b->node_guid ? -1 : 1;
-    return order != 0 ? order : a < b ? -1 : a > b;
+    return strcmp(a->name, b->name) ?: FAB_ORDER(a->node_guid == 0, b->node_guid == 0)
+           ?: FAB_ORDER(a->node_guid, b->node_guid) ?: FAB_ORDER(a, b);
 }
 
 /* The RDMA ports of one report that have a name, by name. Returns how many. */
@@ -279,31 +260,21 @@ int join_match(struct join *j)
 {
     const struct fab_inventory *inv = j->swept;
     size_t most = j->n_devs > inv->n_ports ? j->n_devs : inv->n_ports;
-    struct fab_key *keys = join_alloc(2 * most, sizeof(*keys));
-    struct join_dev **list = join_alloc(j->n_devs, sizeof(*list));
-    uint32_t *joined = join_alloc(inv->n_ports, sizeof(*joined));
-    uint32_t *rival =
-        join_alloc(inv->n_nodes, sizeof(*rival)); /* the report of one that is in vain, plus 1 */
-    uint32_t *chosen = join_alloc(j->n_reports, sizeof(*chosen));
-    j->owner = join_alloc(inv->n_nodes, sizeof(*j->owner));
-    int rc =
-        keys == NULL || list == NULL || joined == NULL || rival == NULL || chosen == NULL || j->owner == NULL
-            ? PMIXFAB_ERR_NOMEM
-            : PMIXFAB_OK;
-    if (rc == PMIXFAB_OK) {
-        match_by_port_guid(j, keys, collect_ports(inv, keys));
-        fill_node_guids(j, list);
-        join_shared_guid(j, list);
-        match_by_node(j);
-        find_owners(j);
-        settle_swept(j, joined, rival);
-        mark_contenders(j, rival);
-        join_assign_new(j, keys, chosen);
-    }
-    free(keys);
-    free(list);
-    free(joined);
-    free(rival);
-    free(chosen);
-    return rc;
+    struct fab_key *keys = join_temp(j, 2 * most, sizeof(*keys));
+    struct join_dev **list = join_temp(j, j->n_devs, sizeof(*list));
+    uint32_t *joined = join_temp(j, inv->n_ports, sizeof(*joined));
+    uint32_t *rival = join_temp(j, inv->n_nodes, sizeof(*rival)); /* the report of one in vain, plus 1 */
+    uint32_t *chosen = join_temp(j, j->n_reports, sizeof(*chosen));
+    j->owner = join_alloc(j, inv->n_nodes, sizeof(*j->owner));
+    if (j->no_memory)
+        return PMIXFAB_ERR_NOMEM;
+    match_by_port_guid(j, keys, collect_ports(inv, keys));
+    fill_node_guids(j, list);
+    join_shared_guid(j, list);
+    match_by_node(j);
+    find_owners(j);
+    settle_swept(j, joined, rival);
+    mark_contenders(j, rival);
+    join_assign_new(j, keys, chosen);
+    return PMIXFAB_OK;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "topo/base/order.h"
 #include "topo/join/state.h"
 
 #define ROUNDS 4
@@ -34,8 +35,7 @@ struct naming {
 static int cmp_entry(const void *va, const void *vb)
 {
     const struct entry *a = va, *b = vb;
-    int order = strcmp(a->name, b->name);
-    return order != 0 ? order : a->node < b->node ? -1 : a->node > b->node;
+    return strcmp(a->name, b->name) ?: FAB_ORDER(a->node, b->node);
 }
 
 static void fall_back(struct naming *naming, struct entry *entry)
@@ -151,22 +151,14 @@ int join_names(struct join *j)
     struct naming naming = {.j = j};
     if (j->n_devs == 0)
         return PMIXFAB_OK;
-    naming.wanted = join_alloc(n, sizeof(*naming.wanted));
-    naming.from = join_alloc(n, sizeof(*naming.from));
-    naming.keys = join_alloc(2 * (size_t)n, sizeof(*naming.keys));
-    naming.entries = join_alloc(n, sizeof(*naming.entries));
-    naming.guids = join_alloc(n, sizeof(*naming.guids));
-    int rc = PMIXFAB_ERR_NOMEM;
-    if (naming.wanted != NULL && naming.from != NULL && naming.keys != NULL && naming.entries != NULL &&
-        naming.guids != NULL) {
-        collect_wishes(&naming);
-        settle_all(&naming);
-        rc = naming_apply(&naming);
-    }
-    free(naming.wanted);
-    free(naming.from);
-    free(naming.keys);
-    free(naming.entries);
-    free(naming.guids);
-    return rc;
+    naming.wanted = join_temp(j, n, sizeof(*naming.wanted));
+    naming.from = join_temp(j, n, sizeof(*naming.from));
+    naming.keys = join_temp(j, 2 * (size_t)n, sizeof(*naming.keys));
+    naming.entries = join_temp(j, n, sizeof(*naming.entries));
+    naming.guids = join_temp(j, n, sizeof(*naming.guids));
+    if (j->no_memory)
+        return PMIXFAB_ERR_NOMEM;
+    collect_wishes(&naming);
+    settle_all(&naming);
+    return naming_apply(&naming);
 }

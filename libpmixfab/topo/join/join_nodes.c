@@ -2,36 +2,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/join/state.h"
-
-/* Texts, those that are not known last. */
-static int join_nodes_cmp_text(const char *a, const char *b)
-{
-    if (a == NULL || b == NULL)
-        return (a == NULL) - (b == NULL);
-    return strcmp(a, b);
-}
 
 static int join_nodes_cmp(const void *va, const void *vb)
 {
     const struct join_dev *a = *(const struct join_dev *const *)va, *b = *(const struct join_dev *const *)vb;
-    if (a->node_guid != b->node_guid)
-        return a->node_guid < b->node_guid ? -1 : 1;
-    if (a->said_node != b->said_node)
-        return a->said_node < b->said_node ? -1 : 1;
-    int order = a->node_guid != 0 ? 0 : join_nodes_cmp_text(a->node_name, b->node_name);
+    int order = FAB_ORDER(a->node_guid, b->node_guid) ?: FAB_ORDER(a->said_node, b->said_node);
+    if (order == 0 && a->node_guid == 0)
+        order = join_cmp_text(a->node_name, b->node_name);
     if (order == 0 && a->said_node != 0 && a->node_name == NULL)
-        order = join_nodes_cmp_text(a->pci, b->pci);
-    return order != 0 ? order : a < b ? -1 : a > b;
+        order = join_cmp_text(a->pci, b->pci);
+    return order ?: FAB_ORDER(a, b);
 }
 
 static bool one_node(const struct join_dev *a, const struct join_dev *b)
 {
     if (a->node_guid != 0 || b->node_guid != 0)
         return a->node_guid == b->node_guid;
-    if (a->said_node != b->said_node || join_nodes_cmp_text(a->node_name, b->node_name) != 0)
+    if (a->said_node != b->said_node || join_cmp_text(a->node_name, b->node_name) != 0)
         return false;
-    return a->node_name != NULL || (a->said_node != 0 && join_nodes_cmp_text(a->pci, b->pci) == 0);
+    return a->node_name != NULL || (a->said_node != 0 && join_cmp_text(a->pci, b->pci) == 0);
 }
 
 /* Numbers that are known first, then the lowest free ones. */
@@ -94,12 +85,10 @@ static void add_plain_node(struct join *j, struct join_dev *dev)
 
 int join_nodes(struct join *j)
 {
-    struct join_dev **list = join_alloc(j->n_devs, sizeof(*list));
-    j->nodes = join_alloc(j->n_devs, sizeof(*j->nodes));
-    if (list == NULL || j->nodes == NULL) {
-        free(list);
+    struct join_dev **list = join_temp(j, j->n_devs, sizeof(*list));
+    j->nodes = join_alloc(j, j->n_devs, sizeof(*j->nodes));
+    if (j->no_memory)
         return PMIXFAB_ERR_NOMEM;
-    }
     for (uint32_t first = 0, end; first < j->n_devs; first = end) {
         uint32_t n = 0;
         for (end = first; end < j->n_devs && j->devs[end].report == j->devs[first].report; end++)
@@ -121,7 +110,6 @@ int join_nodes(struct join *j)
             dev->port_guid = join_made_up("port", j->reports[dev->report]->host, dev->name,
                                           j->swept->nodes[dev->swept_node].guid ^ dev->num);
     }
-    free(list);
     return PMIXFAB_OK;
 }
 
@@ -181,20 +169,15 @@ static uint32_t move_apart(struct request *list, uint32_t n, struct fab_key *key
 int join_number_guids(struct join *j)
 {
     const uint32_t n = join_collect_requests(j, NULL);
-    struct request *list = join_alloc(n, sizeof(*list));
-    struct fab_key *keys = join_alloc(2 * (size_t)n, sizeof(*keys));
-    if (list == NULL || keys == NULL) {
-        free(list);
-        free(keys);
+    struct request *list = join_temp(j, n, sizeof(*list));
+    struct fab_key *keys = join_temp(j, 2 * (size_t)n, sizeof(*keys));
+    if (j->no_memory)
         return PMIXFAB_ERR_NOMEM;
-    }
     join_collect_requests(j, list);
     while (move_apart(list, n, keys) > 0)
         ;
     for (uint32_t i = 0; i < n; i++)
         if (list[i].guid != NULL)
             *list[i].guid = list[i].value;
-    free(list);
-    free(keys);
     return PMIXFAB_OK;
 }

@@ -1,4 +1,5 @@
-/* join_order.c - who is believed about what. */
+/* join_rank.c - who is believed about what. */
+#include "topo/base/natural.h"
 #include "topo/join/state.h"
 
 #define END FAB_SOURCES

@@ -7,9 +7,35 @@
 
 #include "topo/join/state.h"
 
-void *join_alloc(size_t n, size_t size)
+static void *join_block(struct join *j, struct join_block **list, size_t n, size_t size)
 {
-    return calloc(n + 1, size);
+    struct join_block *block = calloc(1, sizeof(*block) + (n + 1) * size);
+    if (block == NULL) {
+        j->no_memory = true;
+        return NULL;
+    }
+    block->next = *list;
+    *list = block;
+    return block->memory;
+}
+
+void *join_alloc(struct join *j, size_t n, size_t size)
+{
+    return join_block(j, &j->kept, n, size);
+}
+
+void *join_temp(struct join *j, size_t n, size_t size)
+{
+    return join_block(j, &j->temporary, n, size);
+}
+
+void join_free_blocks(struct join_block **list)
+{
+    while (*list != NULL) {
+        struct join_block *block = *list;
+        *list = block->next;
+        free(block);
+    }
 }
 
 uint64_t join_made_up(const char *kind, const char *a, const char *b, uint64_t number)
@@ -42,15 +68,19 @@ static uint64_t join_parse_number(const char *text, uint64_t most)
     return n > most ? 0 : n;
 }
 
-static uint64_t join_parse_mac(const char *text)
+uint64_t join_mac_value(const char *text)
 {
     uint64_t mac = 0;
-    for (; text != NULL && *text != '\0'; text++) {
-        const char *digits = "0123456789abcdef", *digit = *text == ':' ? NULL : strchr(digits, *text);
-        if (digit != NULL)
-            mac = mac << 4 | (uint64_t)(digit - digits);
+    if (text == NULL || strlen(text) != 17)
+        return 0;
+    for (unsigned i = 0; i < 17; i++) {
+        const char *digit = text[i] == '\0' ? NULL : strchr("0123456789abcdef", text[i]);
+        if (i % 3 == 2 ? text[i] != ':' : digit == NULL)
+            return 0;
+        if (i % 3 != 2)
+            mac = mac << 4 | (uint64_t)(digit - "0123456789abcdef");
     }
-    return mac & UINT64_C(0xffffffffffff);
+    return mac;
 }
 
 static uint8_t join_parse_state(const char *text)
@@ -96,7 +126,7 @@ static void read_words(const struct join *j, const struct join_group *group, str
         .port_guid = join_parse_guid(best[FAB_FACT_PORT_GUID].text),
         .node_guid = join_parse_guid(best[FAB_FACT_NODE_GUID].text),
         .system_guid = join_parse_guid(best[FAB_FACT_SYSTEM_GUID].text),
-        .mac = join_parse_mac(best[FAB_FACT_MAC].text),
+        .mac = join_mac_value(best[FAB_FACT_MAC].text),
         .mbps = join_parse_number(best[FAB_FACT_SPEED].text, UINT64_MAX),
         .text = {[JOIN_NAME] = which[FAB_FACT_NAME],
                  [JOIN_INTERFACE] = which[FAB_FACT_INTERFACE],
@@ -166,9 +196,9 @@ int join_read(struct join *j)
     if (rc != PMIXFAB_OK)
         return rc;
     j->n_devs = j->groups.n;
-    j->devs = join_alloc(j->n_devs, sizeof(*j->devs));
-    j->words = join_alloc(j->n_devs, sizeof(*j->words));
-    if (j->devs == NULL || j->words == NULL)
+    j->devs = join_alloc(j, j->n_devs, sizeof(*j->devs));
+    j->words = calloc(j->n_devs + 1u, sizeof(*j->words));
+    if (j->no_memory || j->words == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t g = 0, first = 0; g < j->n_devs; g++) {
         uint32_t r = j->groups.groups[g].report;

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/join/state.h"
 
 #define FEW 16u /* devices of a report that are compared with each other instead of being sorted */
 
-/* Texts, those that are not known last. */
-static int shared_guid_cmp_text(const char *a, const char *b)
+int join_cmp_text(const char *a, const char *b)
 {
     if (a == NULL || b == NULL)
         return (a == NULL) - (b == NULL);
@@ -25,12 +25,8 @@ static int shared_guid_cmp_text(const char *a, const char *b)
 static int cmp_dev(const void *va, const void *vb)
 {
     const struct join_dev *a = *(const struct join_dev *const *)va, *b = *(const struct join_dev *const *)vb;
-    if (a->node_guid != b->node_guid)
-        return a->node_guid < b->node_guid ? -1 : 1;
-    int order = shared_guid_cmp_text(a->pci, b->pci);
-    if (order == 0)
-        order = shared_guid_cmp_text(a->name, b->name);
-    return order != 0 ? order : a < b ? -1 : a > b;
+    return FAB_ORDER(a->node_guid, b->node_guid) ?: join_cmp_text(a->pci, b->pci)
+           ?: join_cmp_text(a->name, b->name) ?: FAB_ORDER(a, b);
 }
 
 void join_disown(struct join_dev *dev)
@@ -42,7 +38,7 @@ void join_disown(struct join_dev *dev)
 static bool shared_guid_same_node(const struct join_dev *a, const struct join_dev *b)
 {
     if (a->node_name != NULL || b->node_name != NULL)
-        return shared_guid_cmp_text(a->node_name, b->node_name) == 0;
+        return join_cmp_text(a->node_name, b->node_name) == 0;
     return a->pci == NULL || b->pci == NULL || strcmp(a->pci, b->pci) == 0;
 }
 
@@ -54,8 +50,7 @@ static bool find_names(struct join_dev **run, uint32_t n)
     for (uint32_t i = 0; i < n;
          i++) { /* at one PCI function those with a name come first; without one, last */
         struct join_dev *dev = run[i];
-        if (dev->name == NULL && dev->pci != NULL && i > 0 &&
-            shared_guid_cmp_text(dev->pci, run[i - 1]->pci) == 0)
+        if (dev->name == NULL && dev->pci != NULL && i > 0 && join_cmp_text(dev->pci, run[i - 1]->pci) == 0)
             dev->node_name = run[i - 1]->node_name;
         if (dev->name != NULL && named == NULL)
             named = dev;

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "topo/base/array.h"
+#include "topo/base/natural.h"
 #include "topo/join/state.h"
 
 #define MAX_DEVICES 253u /* of a switch of LLDP's */
@@ -21,34 +23,12 @@
 
 static int join_add_lldp_switch(struct join *j, const struct join_switch *sw, uint32_t *index)
 {
-    if (j->n_switches == j->cap_switches) {
-        uint32_t cap = j->cap_switches == 0 ? 64 : j->cap_switches * 2;
-        struct join_switch *bigger = realloc(j->switches, cap * sizeof(*bigger));
-        if (bigger == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        j->switches = bigger;
-        j->cap_switches = cap;
-    }
+    if (!FAB_ARRAY_ROOM(&j->switches, &j->cap_switches, j->n_switches + 1))
+        return PMIXFAB_ERR_NOMEM;
     *index = j->n_switches;
     j->switches[j->n_switches] = *sw;
     j->switches[j->n_switches++].above = FAB_NONE;
     return PMIXFAB_OK;
-}
-
-/* A MAC's value; 0: the text is none. */
-static uint64_t mac_value(const char *text)
-{
-    uint64_t mac = 0;
-    if (strlen(text) != 17)
-        return 0;
-    for (unsigned i = 0; i < 17; i++) {
-        const char *digit = text[i] == '\0' ? NULL : strchr("0123456789abcdef", text[i]);
-        if (i % 3 == 2 ? text[i] != ':' : digit == NULL)
-            return 0;
-        if (i % 3 != 2)
-            mac = mac << 4 | (uint64_t)(digit - "0123456789abcdef");
-    }
-    return mac;
 }
 
 /* The port that LLDP's text names: its last number; 0: it has none that a port could have. */
@@ -56,7 +36,7 @@ static unsigned port_of_text(const char *text)
 {
     unsigned n = 0;
     bool inside = false;
-    if (text == NULL || mac_value(text) != 0)
+    if (text == NULL || join_mac_value(text) != 0)
         return 0;
     for (; *text != '\0'; text++) {
         bool digit = *text >= '0' && *text <= '9';
@@ -86,7 +66,7 @@ static int make_switch(struct join *j, const struct fab_key *keys, uint32_t n, b
     const struct join_dev *first = &j->devs[keys[0].index];
     const char *text = join_switch_text(first);
     struct join_switch sw = {.plane = first->plane, .name = NULL};
-    uint64_t mac = mac_value(text);
+    uint64_t mac = join_mac_value(text);
     uint32_t index, taken = 0;
 
     sw.guid = mac != 0 ? FAB_ETHERNET_GUID | mac : join_made_up("switch", text, NULL, 0);
@@ -186,23 +166,21 @@ static int make_segment(struct join *j, uint32_t plane, uint32_t sw, uint32_t sw
 
 int join_switches(struct join *j)
 {
-    struct fab_key *keys = join_alloc(j->n_devs, sizeof(*keys));
-    struct fab_key *order = join_alloc(2 * (size_t)j->n_devs, sizeof(*order));
-    uint32_t *list = join_alloc(j->n_devs, sizeof(*list));
-    bool *cabled = join_alloc(j->n_devs, sizeof(*cabled));
-    j->cables = join_alloc(j->n_devs, sizeof(*j->cables));
-    int rc = keys == NULL || order == NULL || list == NULL || cabled == NULL || j->cables == NULL
-                 ? PMIXFAB_ERR_NOMEM
-                 : make_switches(j, keys, order, cabled);
+    struct fab_key *keys = join_temp(j, j->n_devs, sizeof(*keys));
+    struct fab_key *order = join_temp(j, 2 * (size_t)j->n_devs, sizeof(*order));
+    uint32_t *list = join_temp(j, j->n_devs, sizeof(*list));
+    bool *cabled = join_temp(j, j->n_devs, sizeof(*cabled));
+    j->cables = join_alloc(j, j->n_devs, sizeof(*j->cables));
+    int rc = j->no_memory ? PMIXFAB_ERR_NOMEM : make_switches(j, keys, order, cabled);
+    if (rc != PMIXFAB_OK)
+        return rc;
     uint32_t sw = 0, n_named = j->n_switches, n = 0;
-    if (rc == PMIXFAB_OK) {
-        for (uint32_t d = 0; d < j->n_devs; d++) /* by plane, of one plane by report */
-            if (j->devs[d].plane != FAB_NONE && !cabled[d])
-                keys[n++] = (struct fab_key){j->devs[d].plane, d};
-        fab_radix_sort(keys, order, n);
-        for (uint32_t i = 0; i < n; i++)
-            list[i] = keys[i].index;
-    }
+    for (uint32_t d = 0; d < j->n_devs; d++) /* by plane, of one plane by report */
+        if (j->devs[d].plane != FAB_NONE && !cabled[d])
+            keys[n++] = (struct fab_key){j->devs[d].plane, d};
+    fab_radix_sort(keys, order, n);
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = keys[i].index;
     for (uint32_t plane = 0, at = 0; plane < j->n_planes && rc == PMIXFAB_OK; plane++) {
         uint32_t first = at, sw_first = sw;
         while (at < n && keys[at].value == plane)
@@ -211,9 +189,5 @@ int join_switches(struct join *j)
             sw++;
         rc = make_segment(j, plane, sw_first, sw, list + first, at - first);
     }
-    free(keys);
-    free(order);
-    free(list);
-    free(cabled);
     return rc;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "topo/base/array.h"
 #include "topo/join/state.h"
 
 static int grow_slots(struct join_texts *t)
@@ -26,16 +27,10 @@ static int grow_slots(struct join_texts *t)
 
 static int join_texts_append(struct join_texts *t, const char *text, size_t len, uint32_t *offset)
 {
-    if (t->size + len + 1 > t->cap) {
-        uint64_t cap = t->cap == 0 ? 65536 : (uint64_t)t->cap * 2;
-        if (cap > UINT32_MAX / 2)
-            return PMIXFAB_ERR_RANGE;
-        char *bigger = realloc(t->pool, cap);
-        if (bigger == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        t->pool = bigger;
-        t->cap = (uint32_t)cap;
-    }
+    if (t->size + len + 1 > UINT32_MAX / 2)
+        return PMIXFAB_ERR_RANGE;
+    if (!FAB_ARRAY_ROOM(&t->pool, &t->cap, t->size + len + 1))
+        return PMIXFAB_ERR_NOMEM;
     *offset = t->size;
     memcpy(t->pool + t->size, text, len + 1);
     t->size += (uint32_t)len + 1;

@@ -1,12 +1,12 @@
 /*
- * join_priv.h - shared by the files of join only.
+ * state.h - shared by the files of join only.
  *
  * The way: items of a report -> its devices (group) -> ports of the sweep, or nodes of their own (apart,
  * match, claims) -> Ethernet planes (ethernet, switches) -> the inventory (build) -> names (names) -> facts
  * and places (details).
  */
-#ifndef FAB_TOPO_JOIN_PRIV_H
-#define FAB_TOPO_JOIN_PRIV_H
+#ifndef FAB_TOPO_JOIN_STATE_H
+#define FAB_TOPO_JOIN_STATE_H
 
 #include "topo/base/radix.h"
 #include "topo/join/join.h"
@@ -163,18 +163,18 @@ struct join_words {
 };
 
 struct join {
+    struct join_block *kept, *temporary; /* memory: join_alloc(), join_temp() */
+    bool no_memory;                      /* one of the two has failed */
     const struct fab_inventory *swept;
     const struct fab_report *const *reports; /* by host */
-    const struct fab_report **sorted;
     uint32_t n_reports;
     const struct fab_prior_owners *past;
     struct fab_join_cache *cache; /* NULL: none */
     const uint64_t *digests;      /* of the reports, in the caller's order, then by host */
-    uint64_t *sorted_digests;
-    uint32_t *before;            /* of each report: which of the cache's it is, FAB_NONE */
-    struct join_words *words;    /* of each device */
-    uint32_t *from;              /* of each port: the cache's with the same facts, FAB_NONE */
-    struct join_source *sources; /* of each port, for the next join */
+    uint32_t *before;             /* of each report: which of the cache's it is, FAB_NONE */
+    struct join_words *words;     /* of each device */
+    uint32_t *from;               /* of each port: the cache's with the same facts, FAB_NONE */
+    struct join_source *sources;  /* of each port, for the next join */
     struct fab_err *err;
     struct join_groups groups;
     struct join_dev *devs; /* by report, as groups */
@@ -262,24 +262,11 @@ struct fab_join_cache {
     uint32_t tidy;  /* size of the pool when all of it was in use */
     uint32_t taken; /* ports that this join took over from the one before */
 };
+void join_cache_clear(struct fab_join_cache *cache); /* as it was when new */
 /* Find `before`; memory alone can be missing. */
 int join_cache_pair(struct join *j);
 /* After a join: the cache is this join's, or empty where memory is missing. Takes what it keeps. */
 void join_cache_keep(struct join *j);
-
-/* What fab_join() is given. */
-struct join_input {
-    const struct fab_inventory *swept;
-    const struct fab_report *const *reports;
-    uint32_t n_reports;
-    const struct fab_ethernet_plane *planes;
-    uint32_t n_planes;
-    const struct fab_prior_owners *past;
-    fab_remark_fn remark;
-    void *cbdata;
-};
-int join_all(const struct join_input *input, struct fab_join_cache *cache, const uint64_t *digests,
-             struct fab_joined *out, struct fab_err *err);
 
 /* The facts of one port, collected, then chosen. */
 struct join_said {
@@ -292,7 +279,7 @@ struct join_said {
 struct join_heap {
     struct join_fact *facts, *sorted;
     struct join_said *said;
-    uint32_t n_facts, cap_facts, n_said, cap_said;
+    uint32_t n_facts, cap_facts, n_said, cap_said, cap_sorted;
 };
 int join_heap_add(struct join_heap *heap, const struct join_fact *fact);
 /* facts -> said, in the order of struct fab_details. Empties facts. */
@@ -302,8 +289,15 @@ void join_heap_free(struct join_heap *heap);
 /* Places of all devices, from the chosen facts in j->out->details, or as they were. */
 int join_places(struct join *j);
 
-/* Memory for n elements, zeroed; at least one. */
-void *join_alloc(size_t n, size_t size);
+/* Memory for n elements, zeroed, until the end of the join, or of the pass. NULL: there is none; no_memory is
+ * set. */
+struct join_block {
+    struct join_block *next;
+    max_align_t memory[];
+};
+void *join_alloc(struct join *j, size_t n, size_t size);
+void *join_temp(struct join *j, size_t n, size_t size);
+void join_free_blocks(struct join_block **list);
 /* 48 bits of a hash of texts (any may be NULL) and a number, as a GUID that is made up. */
 uint64_t join_made_up(const char *kind, const char *a, const char *b, uint64_t number);
 /* Is this swept node one that nobody named? */
@@ -313,6 +307,7 @@ void join_foreign(struct join *j, struct join_dev *dev, const char *other);
 void join_inconsistent(struct join *j, struct join_dev *dev);
 /* Which devices of one report that share a node GUID are several nodes. list: room for all devices. */
 void join_shared_guid(struct join *j, struct join_dev **list);
+int join_cmp_text(const char *a, const char *b); /* NULL, not known, is last */
 /* It does not go by its node GUID. */
 void join_disown(struct join_dev *dev);
 
@@ -335,6 +330,7 @@ void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsi
 /* Whose it was; NULL: nobody's, or not known. node: with a FAB_FACT_SYSTEM_GUID, else 0. */
 const char *join_holder(const struct join *j, enum fab_fact kind, uint64_t value, uint64_t node);
 
+uint64_t join_mac_value(const char *text); /* of a MAC; 0: the text is none */
 /* By what LLDP tells switches apart: the chassis, or else the name; NULL: it heard nothing. */
 const char *join_switch_text(const struct join_dev *dev);
 /* Take the number, or the lowest free one up to `most` where it is taken or 0; 0: there is none. */

@@ -77,9 +77,7 @@ int fab_delivery_decode(const void *bytes, size_t size, struct fab_delivery *out
     struct frame in;
 
     memset(out, 0, sizeof(*out));
-    int rc = frame_open(&kind, bytes, size, &in, err);
-    if (rc == PMIXFAB_OK)
-        rc = read_delivery(&in, out, err);
+    int rc = frame_open(&kind, bytes, size, &in, err) ?: read_delivery(&in, out, err);
     if (rc != PMIXFAB_OK)
         memset(out, 0, sizeof(*out));
     return rc;
@@ -149,9 +147,8 @@ int fab_delivery_open(const struct fab_delivery *delivery, const struct fab_repo
     if (delivery->base == 0) {
         rc = fab_report_decode(delivery->body, delivery->size, out, err);
     } else {
-        rc = check_base(delivery, held, err);
-        if (rc == PMIXFAB_OK)
-            rc = fab_report_apply(held, delivery->body, delivery->size, out, err);
+        rc = check_base(delivery, held, err)
+                 ?: fab_report_apply(held, delivery->body, delivery->size, out, err);
     }
     if (rc == PMIXFAB_OK)
         rc = check_result(delivery, out, err);

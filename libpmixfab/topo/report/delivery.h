@@ -3,8 +3,8 @@
  *
  * They travel inside a munge credential, which says who made them and where, and that nobody altered them.
  */
-#ifndef FAB_TOPO_DELIVERY_H
-#define FAB_TOPO_DELIVERY_H
+#ifndef FAB_TOPO_REPORT_DELIVERY_H
+#define FAB_TOPO_REPORT_DELIVERY_H
 
 #include "topo/report/report.h"
 

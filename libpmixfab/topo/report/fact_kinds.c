@@ -1,4 +1,4 @@
-/* report_kinds.c - names of sources and kinds of facts, and the form that each kind's text has. */
+/* fact_kinds.c - names of sources and kinds of facts, and the form that each kind's text has. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/array.h"
+#include "topo/base/order.h"
 #include "topo/base/text.h"
 #include "topo/report/report_parts.h"
 
@@ -49,62 +51,20 @@ int fab_report_host(struct fab_report *report, const char *host, struct fab_err 
     return rc;
 }
 
-/* Room for `more` bytes behind the `used` ones of *bytes. */
-static int report_grow(void **bytes, size_t used, size_t more, size_t *cap)
-{
-    size_t want = *cap < 1024 ? 1024 : *cap;
-    if (used + more <= *cap)
-        return PMIXFAB_OK;
-    while (want < used + more)
-        want *= 2;
-    void *bigger = realloc(*bytes, want);
-    if (bigger == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    *bytes = bigger;
-    *cap = want;
-    return PMIXFAB_OK;
-}
-
-static int grow_items(struct fab_report *report)
-{
-    void *items = report->items;
-    size_t size = sizeof(*report->items), cap = report->cap_items * size;
-    int rc = report_grow(&items, report->n_items * size, size, &cap);
-    report->items = items;
-    report->cap_items = (uint32_t)(cap / size);
-    return rc;
-}
-
 /* Facts and their owners have one capacity. */
-static int grow_facts(struct fab_report *report)
+static bool grow_facts(struct fab_report *report)
 {
-    if (report->n_facts < report->cap_facts)
-        return PMIXFAB_OK;
-    uint32_t want = report->cap_facts == 0 ? 64 : report->cap_facts * 2;
-    struct fab_report_fact *facts = realloc(report->facts, want * sizeof(*facts));
-    if (facts == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    report->facts = facts;
-    uint32_t *owner = realloc(report->owner, want * sizeof(*owner));
-    if (owner == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    report->owner = owner;
-    report->cap_facts = want;
-    return PMIXFAB_OK;
+    uint32_t cap = report->cap_facts;
+    return FAB_ARRAY_ROOM(&report->facts, &cap, report->n_facts + 1) &&
+           FAB_ARRAY_ROOM(&report->owner, &report->cap_facts, report->n_facts + 1);
 }
 
 static int report_add_text(struct fab_report *report, const char *text, size_t len, uint32_t *offset)
 {
-    void *pool = report->pool;
-    size_t cap = report->pool_cap;
-
     if (len + 1 > MAX_POOL - report->pool_size)
         return PMIXFAB_ERR_RANGE;
-    int rc = report_grow(&pool, report->pool_size, len + 1, &cap);
-    report->pool = pool;
-    report->pool_cap = (uint32_t)cap;
-    if (rc != PMIXFAB_OK)
-        return rc;
+    if (!FAB_ARRAY_ROOM(&report->pool, &report->pool_cap, report->pool_size + len + 1))
+        return PMIXFAB_ERR_NOMEM;
     *offset = report->pool_size;
     memcpy(report->pool + *offset, text, len);
     report->pool[*offset + len] = '\0';
@@ -116,10 +76,10 @@ int report_append_item(struct fab_report *report, unsigned source)
 {
     if (report->n_items >= FAB_REPORT_MAX_ITEMS)
         return PMIXFAB_ERR_RANGE;
-    int rc = grow_items(report);
-    if (rc == PMIXFAB_OK)
-        report->items[report->n_items++] = (struct fab_report_item){.source = (uint8_t)source};
-    return rc;
+    if (!FAB_ARRAY_ROOM(&report->items, &report->cap_items, report->n_items + 1))
+        return PMIXFAB_ERR_NOMEM;
+    report->items[report->n_items++] = (struct fab_report_item){.source = (uint8_t)source};
+    return PMIXFAB_OK;
 }
 
 int report_append_fact(struct fab_report *report, uint32_t item, unsigned kind, bool estimate,
@@ -129,9 +89,7 @@ int report_append_fact(struct fab_report *report, uint32_t item, unsigned kind, 
 
     if (report->items[item].n >= FAB_REPORT_MAX_FACTS)
         return PMIXFAB_ERR_RANGE;
-    int rc = grow_facts(report);
-    if (rc == PMIXFAB_OK)
-        rc = report_add_text(report, text, len, &offset);
+    int rc = grow_facts(report) ? report_add_text(report, text, len, &offset) : PMIXFAB_ERR_NOMEM;
     if (rc != PMIXFAB_OK)
         return rc;
     report->owner[report->n_facts] = item;
@@ -252,18 +210,6 @@ int fab_report_merge_source(struct fab_report *into, const struct fab_report *fr
     return report_merge_sources(into, from, source);
 }
 
-int fab_report_copy(struct fab_report *to, const struct fab_report *from)
-{
-    fab_report_init(to);
-    int rc = report_merge_sources(to, from, FAB_SOURCES);
-    memcpy(to->host, from->host, sizeof(to->host));
-    if (rc == PMIXFAB_OK)
-        rc = fab_report_finish(to, NULL);
-    if (rc != PMIXFAB_OK)
-        fab_report_destroy(to);
-    return rc;
-}
-
 const char *fab_report_text(const struct fab_report *report, uint32_t item, enum fab_fact kind)
 {
     if (!report->finished || item >= report->n_items)
@@ -280,20 +226,14 @@ int report_items_compare(const struct fab_report *a, uint32_t item_a, const stru
                          uint32_t item_b)
 {
     const struct fab_report_item *x = &a->items[item_a], *y = &b->items[item_b];
+    int order = FAB_ORDER(x->source, y->source);
 
-    if (x->source != y->source)
-        return x->source < y->source ? -1 : 1;
-    for (uint32_t i = 0; i < x->n && i < y->n; i++) {
+    for (uint32_t i = 0; order == 0 && i < x->n && i < y->n; i++) {
         const struct fab_report_fact *f = &a->facts[x->first + i], *g = &b->facts[y->first + i];
-        if (f->kind != g->kind)
-            return f->kind < g->kind ? -1 : 1;
-        int order = strcmp(a->pool + f->text, b->pool + g->text);
-        if (order == 0)
-            order = (int)f->estimate - (int)g->estimate;
-        if (order != 0)
-            return order;
+        order = FAB_ORDER(f->kind, g->kind) ?: strcmp(a->pool + f->text, b->pool + g->text)
+                ?: FAB_ORDER(f->estimate, g->estimate);
     }
-    return x->n < y->n ? -1 : x->n > y->n;
+    return order ?: FAB_ORDER(x->n, y->n);
 }
 
 bool fab_report_equal(const struct fab_report *a, const struct fab_report *b)

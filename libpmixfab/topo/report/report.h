@@ -8,8 +8,8 @@
  *
  * Built by adding items and facts, then finished once: checked, in canonical order, comparable.
  */
-#ifndef FAB_TOPO_REPORT_H
-#define FAB_TOPO_REPORT_H
+#ifndef FAB_TOPO_REPORT_REPORT_H
+#define FAB_TOPO_REPORT_REPORT_H
 
 #include <stdbool.h>
 

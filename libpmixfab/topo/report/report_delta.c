@@ -152,11 +152,7 @@ static int delta_apply(const struct fab_report *before, struct frame *in, struct
                         "%s: the change is of another report than the one held: the whole is needed",
                         before->host);
     memcpy(after->host, before->host, sizeof(after->host));
-    int rc = read_gone(before, in, after, err);
-    if (rc == PMIXFAB_OK)
-        rc = read_came(in, after, err);
-    if (rc == PMIXFAB_OK)
-        rc = fab_report_finish(after, err);
+    int rc = read_gone(before, in, after, err) ?: read_came(in, after, err) ?: fab_report_finish(after, err);
     if (rc == PMIXFAB_OK && fab_report_digest(after) != result)
         rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "%s: a change leads to another report than it says",
                       before->host);
@@ -171,9 +167,7 @@ int fab_report_apply(const struct fab_report *before, const void *bytes, size_t 
     fab_report_init(after);
     if (!before->finished)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "a change is applied to an unfinished report");
-    int rc = frame_open(&kind, bytes, size, &in, err);
-    if (rc == PMIXFAB_OK)
-        rc = delta_apply(before, &in, after, err);
+    int rc = frame_open(&kind, bytes, size, &in, err) ?: delta_apply(before, &in, after, err);
     if (rc != PMIXFAB_OK)
         fab_report_destroy(after);
     return rc;

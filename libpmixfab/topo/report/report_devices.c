@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/base/search.h"
 
 /* A text by which other items can be found: the item whose label is theirs. */
@@ -29,14 +30,8 @@ struct aliases {
 static int compare_alias(const void *a, const void *b)
 {
     const struct alias *x = a, *y = b;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    int order = strcmp(x->text, y->text);
-    if (order != 0)
-        return order;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return x->item < y->item ? -1 : x->item > y->item;
+    return FAB_ORDER(x->kind, y->kind) ?: strcmp(x->text, y->text) ?: FAB_ORDER(x->rank, y->rank)
+           ?: FAB_ORDER(x->item, y->item);
 }
 
 static void add_alias(struct aliases *aliases, unsigned kind, uint32_t item, unsigned rank)
@@ -65,8 +60,7 @@ static int find_aliases(const struct fab_report *report, struct aliases *aliases
         if (named || fab_report_text(report, i, FAB_FACT_INTERFACE) != NULL)
             add_alias(aliases, FAB_FACT_PCI, i, rank);
     }
-    if (aliases->n > 1)
-        qsort(aliases->list, aliases->n, sizeof(*aliases->list), compare_alias);
+    qsort(aliases->list, aliases->n, sizeof(*aliases->list), compare_alias);
     return PMIXFAB_OK;
 }
 
@@ -131,18 +125,13 @@ struct labelled {
 static int compare_labelled(const void *a, const void *b)
 {
     const struct labelled *x = a, *y = b;
-    int order = strcmp(x->label, y->label);
-    return order != 0 ? order : x->item < y->item ? -1 : x->item > y->item;
+    return strcmp(x->label, y->label) ?: FAB_ORDER(x->item, y->item);
 }
 
 static int compare_said(const void *a, const void *b)
 {
     const struct device_said *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    return strcmp(x->text, y->text);
+    return FAB_ORDER(x->device, y->device) ?: FAB_ORDER(x->kind, y->kind) ?: strcmp(x->text, y->text);
 }
 
 /* Sorted, each text once, and every device knows where its own begin. */
@@ -150,8 +139,7 @@ static void order_said(struct devices *out, uint32_t n)
 {
     uint32_t kept = 0;
 
-    if (n > 1)
-        qsort(out->said, n, sizeof(*out->said), compare_said);
+    qsort(out->said, n, sizeof(*out->said), compare_said);
     for (uint32_t i = 0; i < n; i++) {
         if (kept > 0 && compare_said(&out->said[kept - 1], &out->said[i]) == 0)
             continue;
@@ -200,8 +188,7 @@ int report_devices(const struct fab_report *report, struct devices *out)
             write_label(&aliases, i, out->labels[i]);
             items[i] = (struct labelled){out->labels[i], i};
         }
-        if (report->n_items > 1)
-            qsort(items, report->n_items, sizeof(*items), compare_labelled);
+        qsort(items, report->n_items, sizeof(*items), compare_labelled);
         report_collect_devices(report, items, out);
     } else {
         report_devices_free(out);

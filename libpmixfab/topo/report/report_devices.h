@@ -1,8 +1,8 @@
 /*
  * report_devices.h - the items of a report put together to devices, as far as people's words need it.
  */
-#ifndef FAB_TOPO_REPORT_DEVICES_H
-#define FAB_TOPO_REPORT_DEVICES_H
+#ifndef FAB_TOPO_REPORT_REPORT_DEVICES_H
+#define FAB_TOPO_REPORT_REPORT_DEVICES_H
 
 #include "topo/report/report.h"
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/report/report_parts.h"
 #include "topo/report/report_wire.h"
 
@@ -25,31 +26,22 @@ struct loose_item {
 
 static int report_compare_what(const struct loose_fact *x, const struct loose_fact *y)
 {
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    int order = strcmp(x->text, y->text);
-    return order != 0 ? order : (int)x->estimate - (int)y->estimate;
+    return FAB_ORDER(x->kind, y->kind) ?: strcmp(x->text, y->text) ?: FAB_ORDER(x->estimate, y->estimate);
 }
 
 static int report_compare_facts(const void *a, const void *b)
 {
     const struct loose_fact *x = a, *y = b;
-    if (x->owner != y->owner)
-        return x->owner < y->owner ? -1 : 1;
-    return report_compare_what(x, y);
+    return FAB_ORDER(x->owner, y->owner) ?: report_compare_what(x, y);
 }
 
 static int compare_items(const void *a, const void *b)
 {
     const struct loose_item *x = a, *y = b;
-    if (x->source != y->source)
-        return x->source < y->source ? -1 : 1;
-    for (uint32_t i = 0; i < x->n && i < y->n; i++) {
-        int order = report_compare_what(&x->facts[i], &y->facts[i]);
-        if (order != 0)
-            return order;
-    }
-    return x->n < y->n ? -1 : x->n > y->n;
+    int order = FAB_ORDER(x->source, y->source);
+    for (uint32_t i = 0; order == 0 && i < x->n && i < y->n; i++)
+        order = report_compare_what(&x->facts[i], &y->facts[i]);
+    return order ?: FAB_ORDER(x->n, y->n);
 }
 
 /* Sorted, and each said once: a measured fact stands before an estimate of the same text. Returns how many.
@@ -63,8 +55,7 @@ static uint32_t sort_facts(const struct fab_report *report, struct loose_fact *f
         facts[i] =
             (struct loose_fact){report->pool + fact->text, report->owner[i], fact->kind, fact->estimate != 0};
     }
-    if (report->n_facts > 1)
-        qsort(facts, report->n_facts, sizeof(*facts), report_compare_facts);
+    qsort(facts, report->n_facts, sizeof(*facts), report_compare_facts);
     for (uint32_t i = 0; i < report->n_facts; i++) {
         const struct loose_fact *last = kept == 0 ? NULL : &facts[kept - 1];
         if (last == NULL || last->owner != facts[i].owner || last->kind != facts[i].kind ||
@@ -85,8 +76,7 @@ static uint32_t sort_items(const struct fab_report *report, const struct loose_f
             items[n++] = (struct loose_item){&facts[i], 0, report->items[facts[i].owner].source};
         items[n - 1].n++;
     }
-    if (n > 1)
-        qsort(items, n, sizeof(*items), compare_items);
+    qsort(items, n, sizeof(*items), compare_items);
     for (uint32_t i = 0; i < n; i++) {
         if (kept == 0 || compare_items(&items[kept - 1], &items[i]) != 0)
             items[kept++] = items[i];
@@ -199,5 +189,17 @@ int fab_report_finish(struct fab_report *report, struct fab_err *err)
         fab_fail(err, rc, "out of memory for the report of %s", report->host);
     free(facts);
     free(items);
+    return rc;
+}
+
+int fab_report_copy(struct fab_report *to, const struct fab_report *from)
+{
+    fab_report_init(to);
+    int rc = fab_report_merge(to, from);
+    memcpy(to->host, from->host, sizeof(to->host));
+    if (rc == PMIXFAB_OK)
+        rc = fab_report_finish(to, NULL);
+    if (rc != PMIXFAB_OK)
+        fab_report_destroy(to);
     return rc;
 }

@@ -1,8 +1,8 @@
 /*
- * report_priv.h - shared by the files of report only.
+ * report_parts.h - shared by the files of report only.
  */
-#ifndef FAB_TOPO_REPORT_PRIV_H
-#define FAB_TOPO_REPORT_PRIV_H
+#ifndef FAB_TOPO_REPORT_REPORT_PARTS_H
+#define FAB_TOPO_REPORT_REPORT_PARTS_H
 
 #include "topo/report/report.h"
 

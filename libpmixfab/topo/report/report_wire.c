@@ -125,11 +125,8 @@ int fab_report_decode(const void *bytes, size_t size, struct fab_report *report,
     struct frame in;
 
     fab_report_init(report);
-    int rc = frame_open(&kind, bytes, size, &in, err);
-    if (rc == PMIXFAB_OK)
-        rc = report_read_body(&in, report, err);
-    if (rc == PMIXFAB_OK)
-        rc = fab_report_finish(report, err);
+    int rc = frame_open(&kind, bytes, size, &in, err) ?: report_read_body(&in, report, err)
+             ?: fab_report_finish(report, err);
     if (rc != PMIXFAB_OK)
         fab_report_destroy(report);
     return rc;

@@ -1,8 +1,8 @@
 /*
  * report_wire.h - sizes of a report as bytes; shared by the files of report only.
  */
-#ifndef FAB_TOPO_REPORT_WIRE_H
-#define FAB_TOPO_REPORT_WIRE_H
+#ifndef FAB_TOPO_REPORT_REPORT_WIRE_H
+#define FAB_TOPO_REPORT_REPORT_WIRE_H
 
 #include <string.h>
 

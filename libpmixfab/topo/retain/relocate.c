@@ -1,9 +1,7 @@
-/* keep_place.c - where a port stays whose place is another's. */
+/* relocate.c - where a port stays whose place is another's. */
 #include <stdlib.h>
 
 #include "topo/retain/state.h"
-
-/* ---- another place ------------------------------------------------------------------------------- */
 
 /* Which ports of each switch of swept are used: a bit each. */
 typedef uint8_t used_ports[32];

@@ -1,6 +1,7 @@
-/* keep_cut.c - an inventory without some of its cables and nodes. */
+/* remove_links.c - an inventory without some of its cables and nodes. */
 #include <stdlib.h>
 
+#include "topo/base/disjoint.h"
 #include "topo/retain/retain.h"
 
 /* What goes. Arrays run over the elements of `from`. */
@@ -116,22 +117,6 @@ struct parts {
     uint32_t *largest;        /* of a part before, by its lowest: of the parts that it is in now */
 };
 
-static uint32_t remove_set_root(uint32_t *part, uint32_t node)
-{
-    while (part[node] != node)
-        node = part[node] = part[part[node]];
-    return node;
-}
-
-static void remove_set_union(uint32_t *part, uint32_t a, uint32_t b)
-{
-    a = remove_set_root(part, a), b = remove_set_root(part, b);
-    if (a < b)
-        part[b] = a;
-    else
-        part[a] = b;
-}
-
 static void find_parts(const struct fab_inventory *inv, const uint8_t *loses, struct parts *parts)
 {
     for (uint32_t i = 0; i < inv->n_nodes; i++)
@@ -142,20 +127,20 @@ static void find_parts(const struct fab_inventory *inv, const uint8_t *loses, st
         if (far == FAB_NONE || inv->nodes[port->node].kind != FAB_SWITCH ||
             inv->nodes[far].kind != FAB_SWITCH)
             continue;
-        remove_set_union(parts->before, port->node, far);
+        fab_set_join(parts->before, port->node, far);
         if (!loses[p])
-            remove_set_union(parts->after, port->node, far);
+            fab_set_join(parts->after, port->node, far);
     }
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
         if (port->peer != FAB_NONE && !loses[p] && inv->nodes[port->node].kind == FAB_SWITCH &&
             inv->nodes[inv->ports[port->peer].node].kind == FAB_HCA)
-            parts->weight[remove_set_root(parts->after, port->node)]++;
+            parts->weight[fab_set_root(parts->after, port->node)]++;
     }
     for (uint32_t i = 0; i < inv->n_nodes; i++)
-        parts->largest[i] = remove_set_root(parts->after, i);
+        parts->largest[i] = fab_set_root(parts->after, i);
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
-        const uint32_t whole = remove_set_root(parts->before, i), part = remove_set_root(parts->after, i);
+        const uint32_t whole = fab_set_root(parts->before, i), part = fab_set_root(parts->after, i);
         if (parts->weight[part] > parts->weight[parts->largest[whole]])
             parts->largest[whole] = part;
     }
@@ -172,7 +157,7 @@ static int mark_cut_off(const struct fab_inventory *inv, uint8_t *loses, uint8_t
     find_parts(inv, loses, &parts);
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         goes[i] = inv->nodes[i].kind == FAB_SWITCH &&
-                  remove_set_root(parts.after, i) != parts.largest[remove_set_root(parts.before, i)];
+                  fab_set_root(parts.after, i) != parts.largest[fab_set_root(parts.before, i)];
     for (uint32_t p = 0; p < inv->n_ports; p++)
         if (inv->ports[p].peer != FAB_NONE && goes[inv->ports[p].node])
             loses[p] = loses[inv->ports[p].peer] = 1;

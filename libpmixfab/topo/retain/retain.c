@@ -8,11 +8,6 @@
 
 /* ---- who is a candidate -------------------------------------------------------------------------- */
 
-bool retain_is_unseen(const struct retaining *k, uint32_t node)
-{
-    return k->there[node] == FAB_NONE || !fab_node_is_cabled(k->swept, &k->swept->nodes[k->there[node]]);
-}
-
 static void match_nodes(struct retaining *k)
 {
     for (uint32_t s = 0; s < k->swept->n_nodes; s++)
@@ -329,20 +324,13 @@ int fab_retain(const struct fab_inventory *before, const struct fab_inventory *s
     fab_inventory_init(out);
     if (!swept->finished || (!before->finished && before->n_nodes > 0))
         return fab_fail(err, PMIXFAB_ERR_INVAL, "keep: an inventory is not finished");
-    int rc = fab_inventory_copy(out, swept);
-    if (rc == PMIXFAB_OK)
-        rc = retain_prepare(&k);
+    int rc = fab_inventory_copy(out, swept) ?: retain_prepare(&k);
     if (rc == PMIXFAB_OK) {
         match_nodes(&k);
         if (find_candidates(&k, may, cbdata) > 0) {
             pairing_switches(&k.pairs); /* as it will be told */
-            rc = drop_moved_ports(&k);
-            if (rc == PMIXFAB_OK)
-                rc = retain_choose(&k);
-            if (rc == PMIXFAB_OK)
-                rc = retain_write(&k);
-            if (rc == PMIXFAB_OK)
-                rc = fab_inventory_finish(out, err);
+            rc = drop_moved_ports(&k) ?: retain_choose(&k) ?: retain_write(&k)
+                 ?: fab_inventory_finish(out, err);
         }
     }
     free(k.there);

@@ -1,13 +1,13 @@
 /*
- * keep.h - what a sweep does not see any more keeps its place for a while: missing, not lost.
+ * retain.h - what a sweep does not see any more keeps its place for a while: missing, not lost.
  *
  * A host that restarts, or whose leaf switch does, or one of whose cables is pulled, comes back as what it
  * was. Would it leave the inventory meanwhile, every index and coordinate behind it would move twice. So the
  * ports of its HCAs stay, and their cables, with both ends DOWN, where nothing else is cabled to these switch
  * ports now. Each port for itself: an HCA is missing when it has no other.
  */
-#ifndef FAB_TOPO_KEEP_H
-#define FAB_TOPO_KEEP_H
+#ifndef FAB_TOPO_RETAIN_RETAIN_H
+#define FAB_TOPO_RETAIN_RETAIN_H
 
 #include "topo/inventory/inventory.h"
 

@@ -40,11 +40,7 @@ static int retain_add_node(struct retaining *k, uint32_t b, uint32_t *number)
         return PMIXFAB_OK;
     }
     node.missing = 1;
-    int rc = copy_text(k, &node.desc);
-    if (rc == PMIXFAB_OK)
-        rc = copy_text(k, &node.host);
-    if (rc == PMIXFAB_OK)
-        rc = copy_text(k, &node.name);
+    int rc = copy_text(k, &node.desc) ?: copy_text(k, &node.host) ?: copy_text(k, &node.name);
     return rc == PMIXFAB_OK ? fab_inventory_add_node(k->out, &node, number) : rc;
 }
 

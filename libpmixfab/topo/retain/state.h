@@ -1,6 +1,6 @@
-/* keep_priv.h - what the files of keeping share. */
-#ifndef FAB_TOPO_KEEP_PRIV_H
-#define FAB_TOPO_KEEP_PRIV_H
+/* state.h - what the files of retain share. */
+#ifndef FAB_TOPO_RETAIN_STATE_H
+#define FAB_TOPO_RETAIN_STATE_H
 
 #include "topo/inventory/pairing.h"
 #include "topo/retain/retain.h"
@@ -22,12 +22,15 @@ struct retaining {
     uint8_t subnet[FAB_MAX_SUBNETS];
 };
 
-/* keep_place.c: the ports that may stay, and whose switch is there but has no room for them where they were.
+/* Has this node of before no cable in swept? */
+static inline bool retain_is_unseen(const struct retaining *k, uint32_t node)
+{
+    return k->there[node] == FAB_NONE || !fab_node_is_cabled(k->swept, &k->swept->nodes[k->there[node]]);
+}
+
+/* relocate.c: the ports that may stay, and whose switch is there but has no room for them where they were.
  * After all others: cable is set for them, and not for the port where they were. PMIXFAB_ERR_NOMEM. */
 int retain_elsewhere(struct retaining *k);
-
-/* keep.c: has this node of before no cable in swept? */
-bool retain_is_unseen(const struct retaining *k, uint32_t node);
 
 /* retain_write.c: what was chosen, into out, which is a copy of swept; unfinished afterwards. */
 int retain_write(struct retaining *k);

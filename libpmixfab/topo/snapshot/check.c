@@ -9,7 +9,8 @@
 
 #include <xxhash.h>
 
-#include "topo/join/join.h"
+#include "topo/base/natural.h"
+#include "topo/inventory/details.h"
 #include "topo/snapshot/format.h"
 #include "topo/snapshot/snapshot.h"
 

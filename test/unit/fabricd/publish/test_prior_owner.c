@@ -46,7 +46,9 @@ static void join(struct hosts *h)
         world_finish(&h->reports[i]);
     hand_finish(&h->swept);
     prior_owner_open(&served);
-    int rc = fab_join(&h->swept, h->list, h->n, NULL, 0, &past, NULL, NULL, &h->joined, &err);
+    int rc =
+        fab_join(NULL, &(struct fab_join_input){&h->swept, h->list, NULL, h->n, NULL, 0, &past, NULL, NULL},
+                 &h->joined, &err);
     prior_owner_close(&served);
     if (rc != 0)
         fail_msg("%d: %s", rc, err.text);

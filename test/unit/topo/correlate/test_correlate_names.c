@@ -46,7 +46,7 @@ static bool plain_renamed(const struct correlation *s, uint32_t raw, const char 
 /* The first that nobody took, looking at all. */
 static uint32_t plain_host(const struct correlation *s, enum fab_change_kind kind, const char *name)
 {
-    char what[DIFF_NODE_TEXT];
+    char what[FAB_NODE_TEXT];
     fab_text_clean(what, sizeof(what), name, strlen(name), NULL);
     for (uint32_t i = 0; i < s->raw->n; i++)
         if (s->raw->changes[i].kind == kind && !s->taken[i] && strcmp(s->raw->changes[i].what, what) == 0)
@@ -58,7 +58,7 @@ static void plain_way(struct correlation *s)
 {
     for (uint32_t i = 0; i < s->raw->n; i++) {
         const char *from, *to, *other_from, *other_to;
-        char clean_from[DIFF_NODE_TEXT], clean_to[DIFF_NODE_TEXT];
+        char clean_from[FAB_NODE_TEXT], clean_to[FAB_NODE_TEXT];
         if (!plain_renamed(s, i, &from, &to))
             continue;
         uint32_t lost = plain_host(s, FAB_CHANGE_HOST_LOST, from);

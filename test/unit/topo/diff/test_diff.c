@@ -1,5 +1,6 @@
 /* What changed from one inventory to the next. */
 #include "test/unit/handmade.h"
+#include "topo/base/natural.h"
 #include "topo/diff/diff.h"
 
 static struct fab_diff compute(const struct fab_inventory *before, const struct fab_inventory *after)

@@ -2,6 +2,7 @@
 
 #include "test/unit/report_random.h"
 #include "test/unit/test.h"
+#include "topo/base/natural.h"
 #include "topo/diff/report_diff.h"
 
 static void assert_sound(const struct fab_diff *diff)

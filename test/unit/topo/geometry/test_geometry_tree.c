@@ -1,6 +1,7 @@
 /* Fat trees: recognised under any labels, numbered as people read names, and steady under an operator's
  * hands. */
 #include "test/unit/rewire.h"
+#include "topo/base/natural.h"
 
 /* Leaves are numbered by their names as they are now, within the pods of the generator. */
 TEST(two_levels)

@@ -2,6 +2,7 @@
 
 #include "test/fabrics/build.h"
 #include "test/unit/generated.h"
+#include "topo/base/natural.h"
 #include "topo/graph/graph.h"
 
 static uint32_t string(struct fab_inventory *inv, const char *text)

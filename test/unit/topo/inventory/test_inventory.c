@@ -1,5 +1,6 @@
 /* Building, ordering, checking, copying and comparing inventories. */
 #include "test/unit/handmade.h"
+#include "topo/base/natural.h"
 #include "topo/base/radix.h"
 
 TEST(test_strings)

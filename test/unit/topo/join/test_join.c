@@ -1,5 +1,7 @@
 /* Joining what the sweep saw with what hosts report: grouping, choosing, matching, names, places. */
 #include "test/unit/join_hosts.h"
+#include "topo/base/natural.h"
+#include "topo/inventory/host_name.h"
 #include "topo/join/state.h"
 
 #define MAX_ITEMS 40
@@ -773,15 +775,21 @@ TEST(test_bad_calls)
     const struct fab_report *list[] = {&a};
     struct fab_ethernet_plane plane = {"net", "10.0.0.1/8"};
     fab_inventory_init(&inv);
-    assert_int_equal(fab_join(&inv, NULL, 0, NULL, 0, NULL, NULL, NULL, &joined, &err), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_join(NULL, &(struct fab_join_input){&inv, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL},
+                              &joined, &err),
+                     PMIXFAB_ERR_INVAL);
     hand_finish(&inv);
     world_begin(&a, "a");
-    must_fail(fab_join(&inv, list, 1, NULL, 0, NULL, NULL, NULL, &joined, &err), PMIXFAB_ERR_INVAL, &err,
-              "not finished");
+    must_fail(fab_join(NULL, &(struct fab_join_input){&inv, list, NULL, 1, NULL, 0, NULL, NULL, NULL},
+                       &joined, &err),
+              PMIXFAB_ERR_INVAL, &err, "not finished");
     world_finish(&a);
-    must_fail(fab_join(&inv, list, 1, &plane, 1, NULL, NULL, NULL, &joined, &err), PMIXFAB_ERR_SYNTAX, &err,
-              "plane net");
+    must_fail(fab_join(NULL, &(struct fab_join_input){&inv, list, NULL, 1, &plane, 1, NULL, NULL, NULL},
+                       &joined, &err),
+              PMIXFAB_ERR_SYNTAX, &err, "plane net");
     assert_null(joined.details.first);
-    assert_int_equal(fab_join(&inv, list, 1, NULL, 0, NULL, NULL, NULL, NULL, &err), PMIXFAB_ERR_INVAL);
+    assert_int_equal(
+        fab_join(NULL, &(struct fab_join_input){&inv, list, NULL, 1, NULL, 0, NULL, NULL, NULL}, NULL, &err),
+        PMIXFAB_ERR_INVAL);
     fab_joined_destroy(NULL);
 }

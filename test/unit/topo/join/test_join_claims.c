@@ -2,6 +2,7 @@
  */
 #include "test/unit/join_hosts.h"
 #include "test/unit/report_liar.h"
+#include "topo/base/natural.h"
 #include "topo/join/state.h"
 
 static const struct fab_ethernet_plane planes[] = {{"lan", "10.0.0.0/16"}, {"san", "10.1.0.0/16"}};
@@ -269,8 +270,11 @@ TEST(test_nobody_loses_a_device)
         for (uint32_t i = 0; i < HOSTS_MAX; i++) {
             const struct fab_prior_owners nothing = {holder, NULL};
             SCOPED(fab_joined) joined;
-            assert_int_equal(
-                fab_join(&h.swept, &h.list[i], 1, planes, 2, &nothing, NULL, NULL, &joined, NULL), 0);
+            assert_int_equal(fab_join(NULL,
+                                      &(struct fab_join_input){&h.swept, &h.list[i], NULL, 1, planes, 2,
+                                                               &nothing, NULL, NULL},
+                                      &joined, NULL),
+                             0);
             alone[i] = joined.hosts[0].devices;
         }
         join(&h, past);

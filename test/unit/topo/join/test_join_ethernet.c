@@ -144,7 +144,10 @@ TEST(test_order_means_nothing)
     join(&h, one_plane, 1);
     for (unsigned i = 0; i < 8; i++)
         h.list[i] = &h.reports[7 - i];
-    assert_int_equal(fab_join(&h.swept, h.list, h.n, one_plane, 1, NULL, NULL, NULL, &joined, NULL), 0);
+    assert_int_equal(
+        fab_join(NULL, &(struct fab_join_input){&h.swept, h.list, NULL, h.n, one_plane, 1, NULL, NULL, NULL},
+                 &joined, NULL),
+        0);
     assert_true(fab_inventory_equal(&h.joined.inv, &joined.inv));
     assert_int_equal(joined.details.pool_size, h.joined.details.pool_size);
     assert_memory_equal(joined.details.pool, h.joined.details.pool, joined.details.pool_size);
@@ -285,7 +288,10 @@ static void many(unsigned n, bool lldp, unsigned n_switches)
     struct fab_ethernet_plane plane = {"net", "10.0.0.0/8"};
     fab_inventory_init(&swept);
     hand_finish(&swept);
-    assert_int_equal(fab_join(&swept, list, n, &plane, 1, NULL, NULL, NULL, &joined, NULL), 0);
+    assert_int_equal(fab_join(NULL,
+                              &(struct fab_join_input){&swept, list, NULL, n, &plane, 1, NULL, NULL, NULL},
+                              &joined, NULL),
+                     0);
     SCOPED(fab_planes) planes = planes_of(&joined.inv);
     assert_int_equal(planes.n, 1);
     assert_int_equal(planes.planes[0].n_devices, n);
@@ -344,7 +350,10 @@ TEST(test_too_many_subnets)
     join(&h, planes, FAB_MAX_SUBNETS);
     assert_int_equal(h.joined.inv.n_subnets, FAB_MAX_SUBNETS);
     fab_joined_destroy(&h.joined);
-    must_fail(fab_join(&h.swept, h.list, h.n, planes, FAB_MAX_SUBNETS + 1, NULL, NULL, NULL, &h.joined, &err),
+    must_fail(fab_join(NULL,
+                       &(struct fab_join_input){&h.swept, h.list, NULL, h.n, planes, FAB_MAX_SUBNETS + 1,
+                                                NULL, NULL, NULL},
+                       &h.joined, &err),
               PMIXFAB_ERR_RANGE, &err, "subnets");
     assert_int_equal(h.joined.inv.n_nodes, 0);
 }

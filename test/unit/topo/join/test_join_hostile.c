@@ -4,6 +4,7 @@
 #include "test/unit/handmade.h"
 #include "test/unit/report_liar.h"
 #include "test/unit/report_world.h"
+#include "topo/inventory/host_name.h"
 #include "topo/join/state.h"
 
 #define MAX_HOSTS 8
@@ -149,8 +150,14 @@ TEST(test_anything)
         }
         uint64_t before = round / 2;
         const struct fab_prior_owners past = {liar_holder, &before};
-        must(fab_join(&inv, list, n, planes, 3, &past, count_line, &lines, &joined, &err), &err);
-        assert_int_equal(fab_join(&inv, mixed, n, planes, 3, &past, NULL, NULL, &other, &err), 0);
+        must(fab_join(NULL,
+                      &(struct fab_join_input){&inv, list, NULL, n, planes, 3, &past, count_line, &lines},
+                      &joined, &err),
+             &err);
+        assert_int_equal(
+            fab_join(NULL, &(struct fab_join_input){&inv, mixed, NULL, n, planes, 3, &past, NULL, NULL},
+                     &other, &err),
+            0);
         same_joined(&joined, &other);
         check_swept(&inv, &joined, list, n);
         check_names(&inv, &joined);
@@ -176,7 +183,10 @@ static double join_seconds(const struct fab_report *report, struct fab_joined *j
     fab_inventory_init(&inv);
     hand_finish(&inv);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-    assert_int_equal(fab_join(&inv, &report, 1, &plane, 1, NULL, NULL, NULL, joined, NULL), 0);
+    assert_int_equal(fab_join(NULL,
+                              &(struct fab_join_input){&inv, &report, NULL, 1, &plane, 1, NULL, NULL, NULL},
+                              joined, NULL),
+                     0);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
     return (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
 }

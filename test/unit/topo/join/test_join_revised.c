@@ -1,6 +1,7 @@
 /* Joining with what the last join left: the same as joining anew, through chains of changes. */
 #include "test/unit/handmade.h"
 #include "test/unit/report_liar.h"
+#include "topo/inventory/host_name.h"
 #include "topo/join/state.h"
 
 #define MAX_HOSTS 8
@@ -81,10 +82,14 @@ static uint32_t join_both(struct fab_join_cache *cache, const struct fab_invento
     for (uint32_t i = 0; i < n; i++)
         digests[i] = fab_report_digest(reports[i]);
     const struct fab_prior_owners past = {liar_holder, &before};
-    int rc = fab_join(swept, reports, n, list, n_planes, &past, add_line, &was, &plain, &one);
-    assert_int_equal(fab_join_revised(cache, swept, reports, digests, n, list, n_planes, &past, add_line, &is,
-                                      &again, &other),
-                     rc);
+    int rc = fab_join(
+        NULL, &(struct fab_join_input){swept, reports, NULL, n, list, n_planes, &past, add_line, &was},
+        &plain, &one);
+    assert_int_equal(
+        fab_join(cache,
+                 &(struct fab_join_input){swept, reports, digests, n, list, n_planes, &past, add_line, &is},
+                 &again, &other),
+        rc);
     assert_string_equal(one.text, other.text);
     if (rc == 0) {
         assert_string_equal(was.text, is.text);

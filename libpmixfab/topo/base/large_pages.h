@@ -1,6 +1,6 @@
 /* large_pages.h - memory of many MB: to get it in small pages takes as long as to compute what goes there. */
-#ifndef FAB_TOPO_LARGE_PAGES_H
-#define FAB_TOPO_LARGE_PAGES_H
+#ifndef FAB_TOPO_BASE_LARGE_PAGES_H
+#define FAB_TOPO_BASE_LARGE_PAGES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,0 +1,24 @@
+/* inventory_text.h - nodes, ports and cables in an operator's words. */
+#ifndef FAB_TOPO_INVENTORY_INVENTORY_TEXT_H
+#define FAB_TOPO_INVENTORY_INVENTORY_TEXT_H
+
+#include "topo/inventory/inventory.h"
+
+/* Texts that fit any of them: two names of 255 bytes each at both ends of a cable. */
+#define FAB_NODE_TEXT 520
+#define FAB_PORT_TEXT (FAB_NODE_TEXT + 8)
+#define FAB_LINK_TEXT (2 * FAB_PORT_TEXT + 4)
+
+/* "node001 HCA-1", "leaf1"; its GUID where it has no name. */
+void fab_name_text(enum fab_node_kind kind, uint64_t guid, const char *host, const char *name,
+                   char text[FAB_NODE_TEXT]);
+void fab_node_text(const struct fab_inventory *inv, const struct fab_node *node, char text[FAB_NODE_TEXT]);
+/* "leaf1[8]" */
+void fab_port_text(const struct fab_inventory *inv, const struct fab_port *port, char text[FAB_PORT_TEXT]);
+/* "leaf1[8] - node001 HCA-1[1]", the switch first. */
+void fab_link_text(const struct fab_inventory *inv, const struct fab_port *port, char text[FAB_LINK_TEXT]);
+/* "4xHDR", "?" */
+void fab_rate_text(const struct fab_port *port, char text[32]);
+const char *fab_state_text(unsigned state);
+
+#endif
