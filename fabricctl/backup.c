@@ -7,12 +7,22 @@
 /* From one line of progress to the next: a slow disk may take its time. */
 #define BACKUP_SECONDS 600
 
-enum ctl_exit ctl_backup(const struct ctl *ctl)
+static enum ctl_exit show_backup(const struct ctl *ctl, const json_t *answer)
 {
     static const struct ctl_column told[] = {{"file", "FILE", false}, {"bytes", "BYTES", true}};
+    struct ctl_table *table =
+        ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, told, CTL_COUNT(told));
+
+    ctl_put_text(table, ctl->args[0]);
+    ctl_put_number(table, json_integer_value(json_object_get(answer, "bytes")));
+    ctl_table_row(table);
+    return ctl_table_close(table);
+}
+
+enum ctl_exit ctl_backup(const struct ctl *ctl)
+{
     enum ctl_exit status = ctl_control_only(ctl, "backup");
-    struct ctl_table *table;
-    json_t *request, *answer;
+    json_t *request;
 
     if (status != CTL_DONE)
         return status;
@@ -21,13 +31,5 @@ enum ctl_exit ctl_backup(const struct ctl *ctl)
     request = json_pack("{s:s, s:s, s:b}", "op", "backup", "file", ctl->args[0], "force", ctl->force);
     if (request == NULL)
         return ctl_usage("not UTF-8: backup: give the file another name");
-    status = ctl_ask(ctl, request, BACKUP_SECONDS, &answer);
-    if (status != CTL_DONE)
-        return status;
-    table = ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, told, CTL_COUNT(told));
-    ctl_put_text(table, ctl->args[0]);
-    ctl_put_number(table, json_integer_value(json_object_get(answer, "bytes")));
-    ctl_table_row(table);
-    json_decref(answer);
-    return ctl_table_close(table);
+    return ctl_ask_and_show(ctl, request, BACKUP_SECONDS, show_backup);
 }

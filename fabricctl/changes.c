@@ -17,22 +17,20 @@ static const struct ctl_column for_programs[] = {
 };
 
 /* For people: in the order in which it is read. */
-static const struct ctl_column for_people[] = {
-    {"time", "TIME", false}, {"generation", "GENERATION", true}, {"kind", "KIND", false},
-    {"what", "WHAT", false}, {"change", "CHANGE", false},        {"why", "WHY", false},
-};
-
+#define FOR_PEOPLE                                                                                           \
+    {"time", "TIME", false}, {"generation", "GENERATION", true}, {"kind", "KIND", false},                    \
+        {"what", "WHAT", false},                                                                             \
+    {                                                                                                        \
+        "change", "CHANGE", false                                                                            \
+    }
+#define WHY                                                                                                  \
+    {                                                                                                        \
+        "why", "WHY", false                                                                                  \
+    }
+static const struct ctl_column for_people[] = {FOR_PEOPLE, WHY};
 /* With --long: between which sweeps it happened, too. */
 static const struct ctl_column for_people_long[] = {
-    {"time", "TIME", false},
-    {"generation", "GENERATION", true},
-    {"kind", "KIND", false},
-    {"what", "WHAT", false},
-    {"change", "CHANGE", false},
-    {"last_seen", "LAST-SEEN", false},
-    {"first_seen", "FIRST-SEEN", false},
-    {"why", "WHY", false},
-};
+    FOR_PEOPLE, {"last_seen", "LAST-SEEN", false}, {"first_seen", "FIRST-SEEN", false}, WHY};
 
 enum ctl_exit ctl_control_only(const struct ctl *ctl, const char *command)
 {
@@ -51,6 +49,17 @@ enum ctl_exit ctl_ask(const struct ctl *ctl, json_t *request, int seconds, json_
         json_decref(request);
     else if (ctl_control_ask(ctl->rundir, request, seconds, answer, why) != CTL_DONE)
         status = ctl_error("%s", why);
+    return status;
+}
+
+enum ctl_exit ctl_ask_and_show(const struct ctl *ctl, json_t *request, int seconds, ctl_show_fn show)
+{
+    json_t *answer;
+    enum ctl_exit status = ctl_ask(ctl, request, seconds, &answer);
+
+    if (status == CTL_DONE)
+        status = show(ctl, answer);
+    json_decref(answer);
     return status;
 }
 
@@ -98,13 +107,12 @@ static void put_for_people(const struct ctl *ctl, struct ctl_table *table, const
 /* Which columns, for whom. */
 static struct ctl_table *open_table(const struct ctl *ctl, bool people, json_t *into)
 {
-    if (!people)
-        return ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, for_programs,
-                              CTL_COUNT(for_programs));
-    return ctl->longer
-               ? ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, for_people_long,
-                                CTL_COUNT(for_people_long))
-               : ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, for_people, CTL_COUNT(for_people));
+    const struct ctl_column *columns = !people ? for_programs : ctl->longer ? for_people_long : for_people;
+    size_t n = !people       ? CTL_COUNT(for_programs)
+               : ctl->longer ? CTL_COUNT(for_people_long)
+                             : CTL_COUNT(for_people);
+
+    return ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, columns, n);
 }
 
 void ctl_print_suppressed(const json_t *answer)
@@ -173,8 +181,11 @@ static enum ctl_exit show_history(const struct ctl *ctl, const json_t *answer)
 {
     const json_t *changes = json_object_get(answer, "changes");
     json_int_t trimmed = json_integer_value(json_object_get(answer, "trimmed"));
-    enum ctl_exit status = ctl_changes_table(ctl, changes, NULL);
+    enum ctl_exit status;
 
+    if (ctl->format == CTL_TEXT && ctl->n_args > 0)
+        print_names(json_object_get(answer, "names"), ctl->args[0]);
+    status = ctl_changes_table(ctl, changes, NULL);
     if (status == CTL_DONE && ctl->format == CTL_TEXT && json_array_size(changes) == 0)
         printf("the history has nothing about %s\n", ctl->n_args > 0 ? ctl->args[0] : "anything");
     if (status == CTL_DONE && trimmed > 0 && ctl->limit == 0)
@@ -185,8 +196,7 @@ static enum ctl_exit show_history(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_history(const struct ctl *ctl)
 {
-    json_t *request = json_pack("{s:s}", "op", "history"), *answer;
-    enum ctl_exit status;
+    json_t *request = json_pack("{s:s}", "op", "history");
 
     if (ctl->n_args > 0 && json_object_set_new(request, "what", json_string(ctl->args[0])) != 0) {
         json_decref(request);
@@ -194,14 +204,7 @@ enum ctl_exit ctl_history(const struct ctl *ctl)
     }
     if (ctl->limit > 0)
         json_object_set_new(request, "limit", json_integer(ctl->limit));
-    status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, &answer);
-    if (status != CTL_DONE)
-        return status;
-    if (ctl->format == CTL_TEXT && ctl->n_args > 0)
-        print_names(json_object_get(answer, "names"), ctl->args[0]);
-    status = show_history(ctl, answer);
-    json_decref(answer);
-    return status;
+    return ctl_ask_and_show(ctl, request, CTL_ANSWER_SECONDS, show_history);
 }
 
 /* ---- diff ---- */
@@ -238,7 +241,7 @@ static enum ctl_exit show_diff(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_diff(const struct ctl *ctl)
 {
-    json_t *request = json_pack("{s:s}", "op", "diff"), *answer;
+    json_t *request = json_pack("{s:s}", "op", "diff");
     enum ctl_exit status = ctl_control_only(ctl, "diff");
     json_int_t generation[2] = {0, 0};
 
@@ -256,9 +259,5 @@ enum ctl_exit ctl_diff(const struct ctl *ctl)
         json_decref(request);
         return status;
     }
-    status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, &answer);
-    if (status == CTL_DONE)
-        status = show_diff(ctl, answer);
-    json_decref(answer);
-    return status;
+    return ctl_ask_and_show(ctl, request, CTL_ANSWER_SECONDS, show_diff);
 }

@@ -21,15 +21,9 @@ static json_t *request_of(bool follow)
     return json_pack("{s:s, s:b}", "op", "events", "follow", follow);
 }
 
-static enum ctl_exit show_latest(const struct ctl *ctl)
+static enum ctl_exit show_latest(const struct ctl *ctl, const json_t *answer)
 {
-    json_t *answer;
-    enum ctl_exit status = ctl_ask(ctl, request_of(false), CTL_ANSWER_SECONDS, &answer);
-
-    if (status == CTL_DONE)
-        status = ctl_rows_table(ctl, columns, CTL_COUNT(columns), json_object_get(answer, "events"), NULL);
-    json_decref(answer);
-    return status;
+    return ctl_rows_table(ctl, columns, CTL_COUNT(columns), json_object_get(answer, "events"), NULL);
 }
 
 /* A line for people; a table cannot be laid out before its last row is known. */
@@ -84,7 +78,7 @@ enum ctl_exit ctl_events(const struct ctl *ctl)
     if (status != CTL_DONE)
         return status;
     if (!ctl->follow)
-        return show_latest(ctl);
+        return ctl_ask_and_show(ctl, request_of(false), CTL_ANSWER_SECONDS, show_latest);
     if (ctl_control_open(ctl->rundir, &control, why) != CTL_DONE)
         return ctl_error("%s", why);
     ctl_catch_interrupts();

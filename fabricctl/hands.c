@@ -61,13 +61,7 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_check(const struct ctl *ctl)
 {
-    json_t *answer;
-    enum ctl_exit status = ctl_ask(ctl, json_pack("{s:s}", "op", "check"), CTL_ANSWER_SECONDS, &answer);
-
-    if (status == CTL_DONE)
-        status = show_findings(ctl, answer);
-    json_decref(answer);
-    return status;
+    return ctl_ask_and_show(ctl, json_pack("{s:s}", "op", "check"), CTL_ANSWER_SECONDS, show_findings);
 }
 
 /* ---- verify ---- */
@@ -102,13 +96,7 @@ static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_verify(const struct ctl *ctl)
 {
-    json_t *answer;
-    enum ctl_exit status = ctl_ask(ctl, json_pack("{s:s}", "op", "verify"), CTL_SWEEP_SECONDS, &answer);
-
-    if (status == CTL_DONE)
-        status = show_verified(ctl, answer);
-    json_decref(answer);
-    return status;
+    return ctl_ask_and_show(ctl, json_pack("{s:s}", "op", "verify"), CTL_SWEEP_SECONDS, show_verified);
 }
 
 /* ---- expect ---- */
@@ -120,8 +108,10 @@ static const struct ctl_column expected_columns[] = {
     {"uid", "UID", true},
 };
 
-static enum ctl_exit show_expected(const struct ctl *ctl, const json_t *expected)
+static enum ctl_exit show_expected(const struct ctl *ctl, const json_t *answer)
 {
+    const json_t *expected = json_object_get(answer, "expected");
+
     if (ctl->format == CTL_TEXT && ctl->cancel) {
         printf("%s is not expected to change any more\n", ctl->args[0]);
         return CTL_DONE;
@@ -148,7 +138,7 @@ static enum ctl_exit op_check_options(const struct ctl *ctl)
 enum ctl_exit ctl_expect(const struct ctl *ctl)
 {
     enum ctl_exit status = op_check_options(ctl);
-    json_t *request, *answer;
+    json_t *request;
 
     if (status != CTL_DONE)
         return status;
@@ -159,9 +149,5 @@ enum ctl_exit ctl_expect(const struct ctl *ctl)
         json_decref(request);
         return ctl_usage("not UTF-8: expect: give a name as `fabricctl devices` or `switches` shows it");
     }
-    status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, &answer);
-    if (status == CTL_DONE)
-        status = show_expected(ctl, json_object_get(answer, "expected"));
-    json_decref(answer);
-    return status;
+    return ctl_ask_and_show(ctl, request, CTL_ANSWER_SECONDS, show_expected);
 }

@@ -29,53 +29,38 @@ static bool label_of(const struct rows *r, uint32_t index, char label[static CTL
     return true;
 }
 
-static bool matrix_write_text(const struct rows *r)
+/* For people in columns, with what stands in them by number; or as CSV, by name. */
+static bool write_lines(const struct rows *r, bool csv)
 {
     uint32_t n = r->plane->n_devices;
     char label[CTL_LABEL_SIZE];
     int width = 0;
 
+    if (csv)
+        fputs("device", stdout);
     for (uint32_t i = 0; i < n; i++) {
         if (!label_of(r, i, label))
             return false;
         width = (int)strlen(label) > width ? (int)strlen(label) : width;
+        if (csv) {
+            putchar(',');
+            ctl_csv_field(stdout, label);
+        }
     }
-    for (uint32_t i = 0; i < n; i++) {
-        if (!label_of(r, i, label) || pmixfab_row(r->fab, i, r->row, n) != 0)
-            return false;
-        printf("%5u %-*s", i, width, label);
-        for (uint32_t j = 0; j < n; j++)
-            if (r->row[j] == PMIXFAB_NO_PATH)
-                fputs("     -", stdout);
-            else
-                printf(" %5u", r->row[j]);
+    if (csv)
         putchar('\n');
-    }
-    return true;
-}
-
-static bool write_csv(const struct rows *r)
-{
-    uint32_t n = r->plane->n_devices;
-    char label[CTL_LABEL_SIZE];
-
-    fputs("device", stdout);
-    for (uint32_t i = 0; i < n; i++) {
-        if (!label_of(r, i, label))
-            return false;
-        putchar(',');
-        ctl_csv_field(stdout, label);
-    }
-    putchar('\n');
     for (uint32_t i = 0; i < n; i++) {
         if (!label_of(r, i, label) || pmixfab_row(r->fab, i, r->row, n) != 0)
             return false;
-        ctl_csv_field(stdout, label);
+        if (csv)
+            ctl_csv_field(stdout, label);
+        else
+            printf("%5u %-*s", i, width, label);
         for (uint32_t j = 0; j < n; j++)
             if (r->row[j] == PMIXFAB_NO_PATH)
-                putchar(',');
+                fputs(csv ? "," : "     -", stdout);
             else
-                printf(",%u", r->row[j]);
+                printf(csv ? ",%u" : " %5u", r->row[j]);
         putchar('\n');
     }
     return true;
@@ -136,9 +121,7 @@ static enum ctl_exit matrix_show(const struct ctl *ctl, const struct pmixfab *fa
     rows.row = malloc((plane.n_devices + (size_t)1) * sizeof *rows.row);
     if (rows.row == NULL)
         return ctl_nomem();
-    good = ctl->format == CTL_JSON  ? write_json(&rows)
-           : ctl->format == CTL_CSV ? write_csv(&rows)
-                                    : matrix_write_text(&rows);
+    good = ctl->format == CTL_JSON ? write_json(&rows) : write_lines(&rows, ctl->format == CTL_CSV);
     free(rows.row);
     return good
                ? CTL_DONE

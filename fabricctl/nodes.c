@@ -34,17 +34,41 @@ static void print_remarks(const json_t *nodes)
     }
 }
 
-static enum ctl_exit nodes_show(const struct ctl *ctl, const json_t *nodes)
+static enum ctl_exit nodes_show(const struct ctl *ctl, const json_t *answer)
 {
-    enum ctl_exit status = ctl_rows_table(ctl, columns, CTL_COUNT(columns), nodes, NULL);
+    const json_t *nodes = json_object_get(answer, "nodes");
+    enum ctl_exit status;
 
+    if (ctl->n_args > 0 && json_array_size(nodes) == 0)
+        return ctl_error("no report of host %s: %s: `fabricctl nodes` shows the hosts that report",
+                         ctl->args[0], ctl->rundir);
+    status = ctl_rows_table(ctl, columns, CTL_COUNT(columns), nodes, NULL);
     if (status == CTL_DONE && ctl->format == CTL_TEXT)
         print_remarks(nodes);
     return status;
 }
 
+static enum ctl_exit show_forgotten(const struct ctl *ctl, const json_t *answer)
+{
+    static const struct ctl_column told[] = {{"host", "HOST", false}, {"forgotten", "FORGOTTEN", false}};
+    struct ctl_table *table;
+
+    if (ctl->format == CTL_TEXT) {
+        printf(json_integer_value(json_object_get(answer, "retired")) > 0
+                   ? "%s is forgotten: it keeps no place any more\n"
+                   : "%s is forgotten, until it reports again\n",
+               ctl->args[0]);
+        return CTL_DONE;
+    }
+    table = ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, told, CTL_COUNT(told));
+    ctl_put_text(table, ctl->args[0]);
+    ctl_put_bool(table, true);
+    ctl_table_row(table);
+    return ctl_table_close(table);
+}
+
 /* Ask about the host of the command line, if one stands there. */
-static enum ctl_exit ask(const struct ctl *ctl, const char *op, json_t **answer)
+static enum ctl_exit ask(const struct ctl *ctl, const char *op, ctl_show_fn show)
 {
     json_t *request = json_pack("{s:s}", "op", op);
 
@@ -52,45 +76,15 @@ static enum ctl_exit ask(const struct ctl *ctl, const char *op, json_t **answer)
         json_decref(request);
         return ctl_usage("not UTF-8: %s: give a host's name as `fabricctl nodes` shows it", op);
     }
-    return ctl_ask(ctl, request, CTL_ANSWER_SECONDS, answer);
+    return ctl_ask_and_show(ctl, request, CTL_ANSWER_SECONDS, show);
 }
 
 enum ctl_exit ctl_nodes(const struct ctl *ctl)
 {
-    json_t *answer;
-    enum ctl_exit status = ask(ctl, "nodes", &answer);
-
-    if (status != CTL_DONE)
-        return status;
-    if (ctl->n_args > 0 && json_array_size(json_object_get(answer, "nodes")) == 0)
-        status = ctl_error("no report of host %s: %s: `fabricctl nodes` shows the hosts that report",
-                           ctl->args[0], ctl->rundir);
-    else
-        status = nodes_show(ctl, json_object_get(answer, "nodes"));
-    json_decref(answer);
-    return status;
+    return ask(ctl, "nodes", nodes_show);
 }
 
 enum ctl_exit ctl_forget(const struct ctl *ctl)
 {
-    static const struct ctl_column told[] = {{"host", "HOST", false}, {"forgotten", "FORGOTTEN", false}};
-    struct ctl_table *table;
-    json_t *answer;
-    enum ctl_exit status = ask(ctl, "forget", &answer);
-
-    if (status != CTL_DONE)
-        return status;
-    json_int_t retired = json_integer_value(json_object_get(answer, "retired"));
-    json_decref(answer);
-    if (ctl->format == CTL_TEXT && retired > 0)
-        printf("%s is forgotten: it keeps no place any more\n", ctl->args[0]);
-    else if (ctl->format == CTL_TEXT)
-        printf("%s is forgotten, until it reports again\n", ctl->args[0]);
-    if (ctl->format == CTL_TEXT)
-        return CTL_DONE;
-    table = ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, told, CTL_COUNT(told));
-    ctl_put_text(table, ctl->args[0]);
-    ctl_put_bool(table, true);
-    ctl_table_row(table);
-    return ctl_table_close(table);
+    return ask(ctl, "forget", show_forgotten);
 }

@@ -300,25 +300,17 @@ static enum ctl_exit refresh_check_options(const struct ctl *ctl)
     return CTL_DONE;
 }
 
+static enum ctl_exit show_answer(const struct ctl *ctl, const json_t *answer)
+{
+    if (json_object_get(answer, "digest") != NULL)
+        return show_scanned(ctl, answer);
+    return json_object_get(answer, "taken") != NULL ? show_taken(ctl, answer) : refresh_show(ctl, answer);
+}
+
 enum ctl_exit ctl_refresh(const struct ctl *ctl)
 {
-    json_t *request, *answer;
     enum ctl_exit status = refresh_check_options(ctl);
+    json_t *request = status == CTL_DONE ? refresh_request(ctl) : NULL;
 
-    if (status != CTL_DONE)
-        return status;
-    request = refresh_request(ctl);
-    if (request == NULL)
-        return CTL_USAGE;
-    status = ctl_ask(ctl, request, CTL_SWEEP_SECONDS, &answer);
-    if (status != CTL_DONE)
-        return status;
-    if (json_object_get(answer, "digest") != NULL)
-        status = show_scanned(ctl, answer);
-    else if (json_object_get(answer, "taken") != NULL)
-        status = show_taken(ctl, answer);
-    else
-        status = refresh_show(ctl, answer);
-    json_decref(answer);
-    return status;
+    return request == NULL ? CTL_USAGE : ctl_ask_and_show(ctl, request, CTL_SWEEP_SECONDS, show_answer);
 }

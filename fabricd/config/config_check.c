@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fabricd/config/config.h"
-#include "probes/core/probe.h"
+#include "probes/registry.h"
 #include "topo/inventory/names.h"
 #include "topo/report/report.h"
 

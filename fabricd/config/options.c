@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/core/probe.h"
+#include "probes/registry.h"
 
 #define DEFAULT_FILE "/etc/fabricd.conf"
 

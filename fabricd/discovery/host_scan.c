@@ -9,6 +9,7 @@
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
 #include "probes/core/probe.h"
+#include "probes/registry.h"
 
 /* One probe in its child. */
 struct asked {

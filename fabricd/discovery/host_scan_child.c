@@ -5,7 +5,7 @@
 
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/process/child.h"
-#include "probes/core/probe.h"
+#include "probes/registry.h"
 
 static int scan_run_probe(const char *spec, const char *host, struct fab_report *report, struct fab_err *err)
 {

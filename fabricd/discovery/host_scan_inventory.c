@@ -9,7 +9,7 @@
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/process/child.h"
 #include "fabricd/util/log.h"
-#include "probes/core/probe.h"
+#include "probes/registry.h"
 #include "topo/report/delivery.h"
 
 #define MAX_SECONDS 3600

@@ -7,7 +7,7 @@
 
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/util/log.h"
-#include "probes/core/probe.h"
+#include "probes/registry.h"
 
 struct recording {
     const struct config *config;

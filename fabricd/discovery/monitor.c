@@ -10,6 +10,7 @@
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/process/child.h"
 #include "fabricd/util/log.h"
+#include "probes/registry.h"
 
 #define FIRST_PAUSE 1u /* seconds until a child that ended is started again; then twice as many */
 #define MAX_PAUSE   60u

@@ -13,6 +13,7 @@
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/process/child.h"
 #include "fabricd/util/now.h"
+#include "probes/registry.h"
 
 struct monitor {
     const struct probe *probe;

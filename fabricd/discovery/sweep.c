@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fabricd/process/child.h"
-#include "probes/core/probe.h"
+#include "probes/registry.h"
 
 struct sweep {
     struct child *child;

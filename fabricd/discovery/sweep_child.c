@@ -5,7 +5,7 @@
 
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/process/child.h"
-#include "probes/core/probe.h"
+#include "probes/registry.h"
 
 static const struct probe_sink sink = {.note = child_note};
 

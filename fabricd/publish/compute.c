@@ -6,6 +6,7 @@
 
 #include "fabricd/publish/ethernet_planes.h"
 #include "fabricd/publish/plane_numbers.h"
+#include "topo/compile/compile.h"
 #include "topo/snapshot/snapshot.h"
 
 /* Vendors by the IEEE number in node records; only those that made InfiniBand switches or HCAs. */

@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probes/core/probes.h"
 #include "probes/fabric/observed.h"
 
 static const char option[] = ",prefix=";

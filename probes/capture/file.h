@@ -4,12 +4,14 @@
  * Both readers take memory and believe nothing of it. `file` is the name for messages. inv is initialised and
  * empty; on success it is finished, on error of no use.
  */
-#ifndef FAB_PROBE_FILE_H
-#define FAB_PROBE_FILE_H
+#ifndef FAB_PROBES_CAPTURE_FILE_H
+#define FAB_PROBES_CAPTURE_FILE_H
 
 #include <stdbool.h>
 
 #include "probes/core/probe.h"
+
+extern const struct probe probe_file;
 
 #define FILE_LIMIT (1u << 30) /* bytes; larger files are refused */
 #define LINE_LIMIT 4096u      /* bytes in a line of text; ibnetdiscover's are below 300 */

@@ -1,6 +1,6 @@
 /* file_capture.h - inside of the reader of captures: its state, its records, its cables. */
-#ifndef FAB_PROBE_FILE_CAPTURE_H
-#define FAB_PROBE_FILE_CAPTURE_H
+#ifndef FAB_PROBES_CAPTURE_FILE_CAPTURE_H
+#define FAB_PROBES_CAPTURE_FILE_CAPTURE_H
 
 #include "probes/capture/file_scan.h"
 #include "probes/fabric/observed.h"

@@ -11,11 +11,11 @@
  * An HCA's port names itself first: [1](port GUID)  "S-..."[1]  # lid 7 lmc 0 "leaf1" lid 3 4xHDR
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "probes/capture/file_capture.h"
 #include "probes/capture/file_scan.h"
+#include "topo/base/array.h"
 
 /* Only blanks or a comment may follow. */
 static int scan_rest(struct scan *s)
@@ -91,14 +91,8 @@ int capture_read_guid(struct reader *r)
 static int remember_node(struct reader *r, const struct fab_node *node, const char *place)
 {
     struct capture *c = &r->c;
-    if (c->inv->n_nodes >= c->cap_nodes) {
-        uint32_t want = c->cap_nodes == 0 ? 64 : c->cap_nodes * 2;
-        struct capture_node *bigger = realloc(c->nodes, want * sizeof(*bigger));
-        if (bigger == NULL)
-            return capture_no_room(r, PMIXFAB_ERR_NOMEM);
-        c->nodes = bigger;
-        c->cap_nodes = want;
-    }
+    if (!FAB_ARRAY_ROOM(&c->nodes, &c->cap_nodes, (uint64_t)c->inv->n_nodes + 1))
+        return capture_no_room(r, PMIXFAB_ERR_NOMEM);
     int rc = fab_inventory_add_node(c->inv, node, &r->node);
     if (rc != PMIXFAB_OK)
         return capture_no_room(r, rc);
@@ -172,14 +166,8 @@ int capture_read_node(struct reader *r, enum node_type type, char letter)
 static int remember_port(struct reader *r, const struct fab_port *port, const struct capture_peer *peer)
 {
     struct capture *c = &r->c;
-    if (c->inv->n_ports >= c->cap_peers) {
-        uint32_t want = c->cap_peers == 0 ? 256 : c->cap_peers * 2;
-        struct capture_peer *bigger = realloc(c->peers, want * sizeof(*bigger));
-        if (bigger == NULL)
-            return capture_no_room(r, PMIXFAB_ERR_NOMEM);
-        c->peers = bigger;
-        c->cap_peers = want;
-    }
+    if (!FAB_ARRAY_ROOM(&c->peers, &c->cap_peers, (uint64_t)c->inv->n_ports + 1))
+        return capture_no_room(r, PMIXFAB_ERR_NOMEM);
     uint32_t index;
     int rc = fab_inventory_add_port(c->inv, port, &index);
     if (rc != PMIXFAB_OK)

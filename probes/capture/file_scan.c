@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "topo/base/text.h"
+
 uint32_t scan_column(const struct scan *s, const char *place)
 {
     return (uint32_t)(place - s->line) + 1;
@@ -72,23 +74,12 @@ void scan_number(struct scan *s, const char *what, uint32_t min, uint32_t max, u
     *out = (uint32_t)v;
 }
 
-static int scan_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 void scan_hex(struct scan *s, const char *what, uint64_t max, uint64_t *out)
 {
     const char *p = s->at;
     uint64_t v = 0;
     bool over = false;
-    for (int d; p < s->end && (d = scan_hex_digit(*p)) >= 0; p++) {
+    for (int d; p < s->end && (d = fab_hex_digit(*p)) >= 0; p++) {
         over = over || v >> 60 != 0;
         v = v << 4 | (uint64_t)d;
     }

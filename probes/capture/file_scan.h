@@ -4,8 +4,8 @@
  * Each scan_ function either moves behind what it names, or leaves the place and explains in err what was
  * expected there. The first failure stays: after it the others do nothing.
  */
-#ifndef FAB_PROBE_FILE_SCAN_H
-#define FAB_PROBE_FILE_SCAN_H
+#ifndef FAB_PROBES_CAPTURE_FILE_SCAN_H
+#define FAB_PROBES_CAPTURE_FILE_SCAN_H
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  * A library says hundreds of times what a report says once, and not all that it says has the form of a fact.
  * What is added here never makes the report one that cannot be finished.
  */
-#ifndef FAB_PROBE_FACTS_H
-#define FAB_PROBE_FACTS_H
+#ifndef FAB_PROBES_CORE_FACTS_H
+#define FAB_PROBES_CORE_FACTS_H
 
 #include "probes/core/item.h"
 

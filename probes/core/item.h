@@ -1,8 +1,8 @@
 /*
  * item.h - filling an item of a report: what does not fit costs itself only, and the first failure is kept.
  */
-#ifndef FAB_PROBE_ITEM_H
-#define FAB_PROBE_ITEM_H
+#ifndef FAB_PROBES_CORE_ITEM_H
+#define FAB_PROBES_CORE_ITEM_H
 
 #include "probes/core/probe.h"
 

@@ -1,11 +1,11 @@
 /*
- * probe.h - a probe asks one source and reports what it sees.
+ * probe.h - a probe asks one source and reports what it sees. The room core is what all probes are made of.
  *
  * It never exits, never prints, never writes a store. It runs in the sweeping child, so it may hang or crash
  * without harm to the daemon; it must still return an error for everything that it can notice.
  */
-#ifndef FAB_PROBE_H
-#define FAB_PROBE_H
+#ifndef FAB_PROBES_CORE_PROBE_H
+#define FAB_PROBES_CORE_PROBE_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -90,15 +90,6 @@ struct probe {
      */
     int (*available)(char *text, size_t size);
 };
-
-/* All probes that this version knows, ended by an entry with a NULL name. */
-extern const struct probe *const probe_registry[];
-
-/* By name; NULL. `spec` is "name" or "name:arg": *arg becomes the part behind the colon or NULL. */
-const struct probe *probe_find(const char *spec, const char **arg);
-
-/* Is it a probe of this host (and not of the fabric)? */
-bool probe_is_local(const struct probe *probe);
 
 /*
  * The probe with its functions: itself, or what its module holds. Loads libraries, so only a process that is

@@ -10,8 +10,8 @@
  * may hold many. One file holds what all local probes saw; each takes the items of its source. Written by
  * probe_record() (probe.h).
  */
-#ifndef FAB_PROBE_RECORD_H
-#define FAB_PROBE_RECORD_H
+#ifndef FAB_PROBES_CORE_RECORD_H
+#define FAB_PROBES_CORE_RECORD_H
 
 #include "probes/core/probe.h"
 

@@ -1,8 +1,8 @@
 /*
  * sysfs.h - what the kernel says in files of one line.
  */
-#ifndef FAB_PROBE_SYSFS_H
-#define FAB_PROBE_SYSFS_H
+#ifndef FAB_PROBES_CORE_SYSFS_H
+#define FAB_PROBES_CORE_SYSFS_H
 
 #include <stdbool.h>
 #include <stddef.h>

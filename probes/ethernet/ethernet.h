@@ -1,8 +1,8 @@
 /*
  * ethernet.h - inside of the probe `ethernet`: what the kernel says of the network interfaces of a host.
  */
-#ifndef FAB_PROBE_ETHERNET_H
-#define FAB_PROBE_ETHERNET_H
+#ifndef FAB_PROBES_ETHERNET_ETHERNET_H
+#define FAB_PROBES_ETHERNET_ETHERNET_H
 
 #include <ifaddrs.h>
 #include <linux/ethtool.h>

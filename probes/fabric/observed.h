@@ -1,5 +1,6 @@
 /*
- * observed.h - from raw management attributes to an inventory.
+ * observed.h - from raw management attributes to an inventory. The room fabric is what probes of InfiniBand
+ * share.
  *
  * A live sweep and a libibnetdisc cache hold the same facts: NodeInfo and PortInfo as the devices answered
  * them (InfiniBand architecture, volume 1, 14.2.5). Both are laid out as below and turned into an inventory
@@ -9,8 +10,8 @@
  *   - descriptions as ibnetdiscover prints them: bytes that are no printable ASCII become blanks;
  *   - cables from a node to itself are dropped.
  */
-#ifndef FAB_PROBE_OBSERVED_H
-#define FAB_PROBE_OBSERVED_H
+#ifndef FAB_PROBES_FABRIC_OBSERVED_H
+#define FAB_PROBES_FABRIC_OBSERVED_H
 
 #include "probes/core/probe.h"
 

@@ -1,6 +1,6 @@
-/* hwloc_priv.h - inside of the probe `hwloc`. */
-#ifndef FAB_PROBE_HWLOC_PRIV_H
-#define FAB_PROBE_HWLOC_PRIV_H
+/* hwloc_priv.h - inside of the probe `hwloc`: where in the machine its devices are. */
+#ifndef FAB_PROBES_HWLOC_HWLOC_PRIV_H
+#define FAB_PROBES_HWLOC_HWLOC_PRIV_H
 
 #include <hwloc.h>
 

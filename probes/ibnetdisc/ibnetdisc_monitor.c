@@ -1,4 +1,4 @@
-/* ibnetdisc_look.c - the light sweep: a question to each switch, and a few to some of them. */
+/* ibnetdisc_monitor.c - the light sweep: a question to each switch, and a few to some of them. */
 #include "probes/ibnetdisc/ibnetdisc_monitor.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* ibnetdisc_look.h - inside of the probe `ibnetdisc`: what it does between two discoveries. */
-#ifndef FAB_PROBE_IBNETDISC_LOOK_H
-#define FAB_PROBE_IBNETDISC_LOOK_H
+/* ibnetdisc_monitor.h - inside of the probe `ibnetdisc`: what it does between two discoveries. */
+#ifndef FAB_PROBES_IBNETDISC_IBNETDISC_MONITOR_H
+#define FAB_PROBES_IBNETDISC_IBNETDISC_MONITOR_H
 
 #include "probes/core/probe.h"
 

@@ -3,8 +3,8 @@
  * (ibnetdisc_partial.c); what they and their neighbours answer (ibnetdisc_ask.c); the inventory that this
  * makes of the last one (ibnetdisc_build.c).
  */
-#ifndef FAB_PROBE_IBNETDISC_AGAIN_H
-#define FAB_PROBE_IBNETDISC_AGAIN_H
+#ifndef FAB_PROBES_IBNETDISC_IBNETDISC_PARTIAL_H
+#define FAB_PROBES_IBNETDISC_IBNETDISC_PARTIAL_H
 
 #include "probes/fabric/observed.h"
 #include "probes/ibnetdisc/ibnetdisc_view.h"

@@ -4,8 +4,8 @@
  * For what lies between two discoveries: libibnetdisc can only ask everything. A question goes to the node
  * that a path of port numbers leads to, so it needs no subnet manager and no forwarding table.
  */
-#ifndef FAB_PROBE_IBNETDISC_SMP_H
-#define FAB_PROBE_IBNETDISC_SMP_H
+#ifndef FAB_PROBES_IBNETDISC_IBNETDISC_SMP_H
+#define FAB_PROBES_IBNETDISC_IBNETDISC_SMP_H
 
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>

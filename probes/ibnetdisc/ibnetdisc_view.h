@@ -8,8 +8,8 @@
  * a few switches, those first whose bit is set. And ports that the subnet manager is about to bring up are
  * asked until they are.
  */
-#ifndef FAB_PROBE_IBNETDISC_VIEW_H
-#define FAB_PROBE_IBNETDISC_VIEW_H
+#ifndef FAB_PROBES_IBNETDISC_IBNETDISC_VIEW_H
+#define FAB_PROBES_IBNETDISC_IBNETDISC_VIEW_H
 
 #include "probes/core/probe.h"
 #include "probes/ibnetdisc/ibnetdisc_smp.h"

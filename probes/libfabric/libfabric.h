@@ -1,8 +1,8 @@
 /*
  * libfabric.h - inside of the probe `libfabric`: from the library's list to facts.
  */
-#ifndef FAB_PROBE_LIBFABRIC_H
-#define FAB_PROBE_LIBFABRIC_H
+#ifndef FAB_PROBES_LIBFABRIC_LIBFABRIC_H
+#define FAB_PROBES_LIBFABRIC_LIBFABRIC_H
 
 #include <rdma/fabric.h>
 

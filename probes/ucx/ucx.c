@@ -14,13 +14,14 @@
 #include <ucs/sys/topo/base/topo.h>
 
 #include "probes/core/record.h"
+#include "topo/base/array.h"
 
 struct survey {
     ucs_async_context_t *async;
     uct_worker_h worker;
     const struct probe_sink *sink;
     struct ucx_resource *list;
-    size_t n, room;
+    uint32_t n, room;
 };
 
 static void find_pci(ucs_sys_device_t device, char *out, size_t size)
@@ -63,14 +64,8 @@ static void ask_interface(const struct survey *s, uct_md_h md, uct_tl_resource_d
 
 static int add_resource(struct survey *s, uct_md_h md, uct_tl_resource_desc_t *resource)
 {
-    if (s->n == s->room) {
-        size_t room = s->room == 0 ? 16 : 2 * s->room;
-        struct ucx_resource *list = realloc(s->list, room * sizeof(*list));
-        if (list == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        s->list = list;
-        s->room = room;
-    }
+    if (!FAB_ARRAY_ROOM(&s->list, &s->room, (uint64_t)s->n + 1))
+        return PMIXFAB_ERR_NOMEM;
     struct ucx_resource *out = &s->list[s->n++];
     *out = (struct ucx_resource){.type = resource->dev_type, .latency = -1};
     snprintf(out->transport, sizeof(out->transport), "%s", resource->tl_name);

@@ -1,8 +1,8 @@
 /*
  * ucx.h - inside of the probe `ucx`: from transports as UCT lists them to facts.
  */
-#ifndef FAB_PROBE_UCX_H
-#define FAB_PROBE_UCX_H
+#ifndef FAB_PROBES_UCX_UCX_H
+#define FAB_PROBES_UCX_UCX_H
 
 #include <uct/api/uct.h>
 

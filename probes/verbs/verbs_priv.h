@@ -1,6 +1,6 @@
-/* verbs_priv.h - inside of the probe `verbs`. */
-#ifndef FAB_PROBE_VERBS_PRIV_H
-#define FAB_PROBE_VERBS_PRIV_H
+/* verbs_priv.h - inside of the probe `verbs`: the RDMA devices of this host. */
+#ifndef FAB_PROBES_VERBS_VERBS_PRIV_H
+#define FAB_PROBES_VERBS_VERBS_PRIV_H
 
 #include <infiniband/verbs.h>
 

@@ -17,6 +17,7 @@
 
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
+#include "topo/compile/compile.h"
 #include "topo/snapshot/reader.h"
 
 #define FABRIC  "fattree3:34"
@@ -72,7 +73,7 @@ static int state_publish(struct state *state)
     const struct fab_plane *plane = &state->planes.planes[0];
     rc = fab_costs_compute(plane, 0, &costs);
     if (rc == PMIXFAB_OK)
-        rc = fab_geometry_compute(plane, &geometry);
+        rc = fab_geometry_settle(plane, NULL, &geometry);
     if (rc == PMIXFAB_OK)
         rc = fab_groups_compute(plane, &geometry, FAB_GROUP_LEAF, &groups);
     if (rc == PMIXFAB_OK)

@@ -18,10 +18,10 @@ ROUNDS = 15
 
 
 class Tool:
-    """watch_tool (test/integration), command by command."""
+    """monitor_tool (test/integration), command by command."""
 
     def __init__(self, sim):
-        binary = lab.program("watch_tool")
+        binary = lab.program("monitor_tool")
         self.watch = lab.Watch([binary, "ibnetdisc"], sim.env_for(None, binary), talk=True, cwd=sim.dir)
 
     def ask(self, command):

@@ -4,6 +4,7 @@
 
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
+#include "topo/compile/compile.h"
 #include "topo/snapshot/snapshot.h"
 
 #define PAIRS  (1u << 20)
@@ -27,7 +28,7 @@ static int open_fabric(const char *kind, struct pmixfab **fab)
     if (rc == PMIXFAB_OK)
         rc = fab_costs_compute(&planes.planes[0], 1, &costs);
     if (rc == PMIXFAB_OK)
-        rc = fab_geometry_compute(&planes.planes[0], &geometry);
+        rc = fab_geometry_settle(&planes.planes[0], NULL, &geometry);
     if (rc == PMIXFAB_OK)
         rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_LEAF, &groups);
     if (rc == PMIXFAB_OK)

@@ -14,6 +14,7 @@
 
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
+#include "topo/compile/compile.h"
 #include "topo/snapshot/snapshot.h"
 
 #define FABRIC "fattree3:34" /* 9,826 devices */
@@ -43,7 +44,7 @@ static int build_snapshot(void **bytes, size_t *size)
     if (rc == PMIXFAB_OK)
         rc = fab_costs_compute(&planes.planes[0], 0, &costs);
     if (rc == PMIXFAB_OK)
-        rc = fab_geometry_compute(&planes.planes[0], &geometry);
+        rc = fab_geometry_settle(&planes.planes[0], NULL, &geometry);
     if (rc == PMIXFAB_OK)
         rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_LEAF, &groups);
     if (rc == PMIXFAB_OK)

@@ -16,6 +16,7 @@
 #include "fabricd/publish/publish.h"
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
+#include "topo/compile/compile.h"
 #include "topo/diff/diff.h"
 #include "topo/inventory/names.h"
 #include "topo/snapshot/snapshot.h"
@@ -98,7 +99,7 @@ static int build_steps(struct bench *b, const struct fab_inventory *inv, unsigne
         rc = fab_costs_compute(&planes.planes[0], 0, &costs);
     b->steps[COSTS][round] = lap(&start);
     if (rc == PMIXFAB_OK)
-        rc = fab_geometry_compute(&planes.planes[0], &geometry);
+        rc = fab_geometry_settle(&planes.planes[0], NULL, &geometry);
     b->steps[GEOMETRY][round] = lap(&start);
     if (rc == PMIXFAB_OK)
         rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_LEAF, &groups);

@@ -18,6 +18,7 @@
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
 #include "test/fabrics/reports.h"
+#include "topo/compile/compile.h"
 #include "topo/inventory/names.h"
 #include "topo/snapshot/snapshot.h"
 
@@ -188,7 +189,7 @@ static int plane_steps(struct bench *b, const struct fab_joined *joined, unsigne
         rc = fab_costs_compute(&planes.planes[0], 0, &costs);
     b->steps[COSTS][round] = lap(&start);
     if (rc == PMIXFAB_OK)
-        rc = fab_geometry_compute(&planes.planes[0], &geometry);
+        rc = fab_geometry_settle(&planes.planes[0], NULL, &geometry);
     if (rc == PMIXFAB_OK)
         rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_LEAF, &groups);
     b->steps[SHAPE][round] = lap(&start);

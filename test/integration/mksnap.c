@@ -11,6 +11,7 @@
 
 #include "test/fabrics/details.h"
 #include "test/fabrics/fabrics.h"
+#include "topo/compile/compile.h"
 #include "topo/snapshot/snapshot.h"
 
 static int fail(const char *what, const char *text)
@@ -56,7 +57,7 @@ static int build(const struct fab_plane *plane, const struct fab_details *detail
     int rc = fab_costs_compute(plane, 1, &costs);
 
     if (rc == 0)
-        rc = fab_geometry_compute(plane, &geometry);
+        rc = fab_geometry_settle(plane, NULL, &geometry);
     if (rc == 0)
         rc = fab_groups_compute(plane, &geometry, FAB_GROUP_LEAF, &groups);
     if (rc == 0)

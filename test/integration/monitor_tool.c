@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probes/core/probe.h"
+#include "probes/registry.h"
 #include "test/fabrics/dump.h"
 #include "topo/inventory/inventory_wire.h"
 

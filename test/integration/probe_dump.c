@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "probes/core/probe.h"
+#include "probes/registry.h"
 #include "test/fabrics/dump.h"
 #include "topo/inventory/names.h"
 

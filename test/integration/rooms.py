@@ -51,9 +51,10 @@ probes:
     ucx         libpmixfab topo/base topo/report core
     ethernet    libpmixfab topo/base topo/report core
     lldp        libpmixfab topo/base topo/report core
+    .           libpmixfab topo/base core capture ibnetdisc
 fabricd:
     util        libpmixfab topo/base
-    config      libpmixfab topo/base topo/inventory topo/report topo/graph topo/geometry probes/core util
+    config      libpmixfab topo/base topo/inventory topo/report topo/graph topo/geometry probes/core probes util
     metrics     libpmixfab topo/base util
     store       libpmixfab topo/base topo/inventory topo/diff topo/correlate util
     serving     libpmixfab topo/base topo/inventory topo/snapshot topo/api util
@@ -61,7 +62,7 @@ fabricd:
     policy      libpmixfab topo/base topo/inventory topo/diff topo/join util store
     control     libpmixfab topo/base topo/report util config metrics serving
     jobs        libpmixfab topo/base topo/diff util config metrics store serving process control
-    discovery   libpmixfab topo/base topo/inventory topo/report probes/core util config process
+    discovery   libpmixfab topo/base topo/inventory topo/report probes/core probes util config process
     server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/relay util config
                 serving
     ingest      libpmixfab topo/base topo/inventory topo/report topo/join pmix/relay util config metrics store server
@@ -82,6 +83,8 @@ fabricctl:
 TREES = ("libpmixfab", "probes", "fabricd", "fabricctl")
 # The repairs of the library stand in for its own functions: that such a one is used is no arrow to the repair.
 STANDS_IN = re.compile(r"pmix_|PMIx_|accept$")
+# What the library exports: who is above it uses the public header, wherever the function stands.
+PUBLIC, PUBLIC_HEADER = re.compile(r"pmixfab_"), "libpmixfab/pmixfab.h"
 
 
 def plan():
@@ -156,8 +159,14 @@ def uses():
                 defined[name] = path
             elif kind == "U":
                 used[path].add(name)
-    return {(path, defined[name]): name for path, names in used.items() for name in sorted(names)
-            if name in defined and defined[name] != path and not STANDS_IN.match(name)}
+    found = {}
+    for path, names in used.items():
+        for name in sorted(names):
+            if PUBLIC.match(name) and not path.startswith("libpmixfab/topo/"):
+                found[path, PUBLIC_HEADER] = name
+            elif name in defined and defined[name] != path and not STANDS_IN.match(name):
+                found[path, defined[name]] = name
+    return found
 
 
 def circles(arrows):

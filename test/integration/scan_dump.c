@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "probes/core/probe.h"
+#include "probes/registry.h"
 
 static void print_note(enum pmixfab_level level, const char *line, void *cbdata)
 {

@@ -461,7 +461,7 @@ class Asking(Case):
         text = self.ctl("status")
         self.assertNotIn("\x1b", text)
         self.assertRegex(text, r"STALE +since 2025-01-02T04:04:05Z: the sweep")
-        self.assertNotRegex(text, "(?m)^(looks|noticed|missing|flapping) ")  # an older daemon does not say it
+        self.assertNotRegex(text, "(?m)^(light sweeps|dirty|missing|flapping) ")  # an older daemon does not say it
 
     def test_status_between_sweeps(self):
         told = {"ok": True, "daemon": True, "role": "scheduler", "generation": 8, "published": "2025-01-02T03:04:05Z",
@@ -482,7 +482,7 @@ class Asking(Case):
         self.assertRegex(text, r"(?m)^dirty +since 2025-01-02T03:05:06Z: swept when it is quiet$")
         self.assertRegex(text, r"(?m)^missing +1 HCA, which keeps its place$")
         self.assertRegex(text, r"(?m)^flapping +2 cables and switches, suppressed$")
-        self.assertNotRegex(self.ctl("status"), "(?m)^looks ")
+        self.assertNotRegex(self.ctl("status"), "(?m)^light sweeps ")
 
     def test_status_of_a_node(self):
         told = {"ok": True, "daemon": True, "role": "node", "host": "node0001", "generation": 8,

@@ -15,10 +15,10 @@ LEAF, SPINE = "leaf1", "spine1"
 
 
 class Tool:
-    """watch_tool: the probe's light sweep, command by command."""
+    """monitor_tool: the probe's light sweep, command by command."""
 
     def __init__(self, sim, host=None):
-        binary = lab.program("watch_tool")
+        binary = lab.program("monitor_tool")
         self.watch = lab.Watch([binary, "ibnetdisc"], sim.env_for(host, binary), talk=True, cwd=sim.dir)
 
     def ask(self, command):

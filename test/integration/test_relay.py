@@ -315,7 +315,7 @@ class Many(Case):
     def test_open_questions_do_not_swallow_requests(self):
         """A client counts its requests as the server counts its questions: one of them is open all the time."""
         unrepaired = self.host(FABRICD_NO_REPAIR="1")
-        with self.assertRaises(lab.LabError, msg="the hole is closed: mca/repairs/repair_tags.c has had its time"):
+        with self.assertRaises(lab.LabError, msg="the hole is closed: pmix/relay/relay_tags.c has had its time"):
             for _ in range(3):
                 client = self.client(unrepaired)
                 for _ in range(8):

@@ -13,7 +13,7 @@ import rooms
 # Other people's headers that only some folders may see.
 ONLY_IN = {
     r"pmix": ["libpmixfab/pmix", "libpmixfab/mca", "fabricd", "fabricctl", "test"],
-    r"pmix/src/|src/": ["libpmixfab/mca"],
+    r"pmix/src/|src/": ["libpmixfab/mca", "libpmixfab/pmix/relay"],
     r"infiniband/": ["probes", "test"],
     r"hwloc|rdma/|uct/|ucs/": ["probes", "test"],
     r"munge\.h": ["fabricd", "test"],

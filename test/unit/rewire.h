@@ -158,7 +158,7 @@ static inline struct scene scene_take(const struct fab_inventory *inv)
     must(fab_planes_build(scene.inv, FAB_COST_RATE, &scene.planes, &err), &err);
     assert_true(scene.planes.n > 0);
     scene.plane = &scene.planes.planes[0];
-    assert_int_equal(fab_geometry_compute(scene.plane, &scene.geo), 0);
+    assert_int_equal(fab_geometry_settle(scene.plane, NULL, &scene.geo), 0);
     return scene;
 }
 

@@ -7,6 +7,7 @@
 
 #include "fabricd/serving/served.h"
 #include "test/fabrics/fabrics.h"
+#include "topo/compile/compile.h"
 #include "topo/snapshot/snapshot.h"
 
 /* One plane's snapshot; NULL when it cannot be built. */
@@ -31,7 +32,7 @@ static inline struct served_plane *small_plane(const char *spec, const char *nam
     fab_inventory_init(&inv);
     if (fabric_parse(spec, &inv) == 0 && fab_planes_build(&inv, FAB_COST_RATE, &planes, NULL) == 0 &&
         planes.n == 1 && fab_costs_compute(planes.planes, 1, &costs) == 0 &&
-        fab_geometry_compute(planes.planes, &geometry) == 0 &&
+        fab_geometry_settle(planes.planes, NULL, &geometry) == 0 &&
         fab_groups_compute(planes.planes, &geometry, FAB_GROUP_LEAF, &groups) == 0 &&
         fab_snapshot_build(planes.planes, &costs, &geometry, &groups, NULL, &meta, &bytes, &size) == 0)
         served_plane_new(bytes, size, "/nowhere", &out, NULL);

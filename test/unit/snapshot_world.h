@@ -3,6 +3,7 @@
 #define FAB_TEST_SNAPSHOT_WORLD_H
 
 #include "test/unit/generated.h"
+#include "topo/compile/compile.h"
 #include "topo/snapshot/format.h"
 #include "topo/snapshot/snapshot.h"
 
@@ -54,7 +55,7 @@ static inline void layer_make(struct layer *layer, const struct fab_plane *plane
 {
     *layer = (struct layer){.plane = plane, .meta = *meta};
     assert_int_equal(fab_costs_compute(plane, 1, &layer->costs), 0);
-    assert_int_equal(fab_geometry_compute(plane, &layer->geometry), 0);
+    assert_int_equal(fab_geometry_settle(plane, NULL, &layer->geometry), 0);
     assert_int_equal(fab_groups_compute(plane, &layer->geometry, FAB_GROUP_LEAF, &layer->groups), 0);
     layer_tell(layer, details);
 }

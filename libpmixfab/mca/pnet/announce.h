@@ -2,8 +2,8 @@
  * announce.h - fabric events to the handlers of this process, and the moment when the last of them has
  * finished.
  */
-#ifndef FAB_PNET_ANNOUNCE_H
-#define FAB_PNET_ANNOUNCE_H
+#ifndef FAB_MCA_PNET_ANNOUNCE_H
+#define FAB_MCA_PNET_ANNOUNCE_H
 
 #include <stdbool.h>
 

@@ -22,7 +22,7 @@
 #include "mca/pnet/component.h"
 #include "mca/pnet/inventory.h"
 #include "mca/pnet/registry.h"
-#include "mca/rundir/rundir_watcher.h"
+#include "mca/pnet/rundir_watcher.h"
 #include "topo/base/log.h"
 
 #define DEFAULT_RUNDIR "/run/fabricd"

@@ -1,8 +1,10 @@
 /*
  * component.h - what the PMIx library finds in this object, and the module that its objects are marked with.
+ * The room pnet is the component of the PMIx library: registered objects, their watcher, and the inventory of
+ * nodes.
  */
-#ifndef FAB_PNET_COMPONENT_H
-#define FAB_PNET_COMPONENT_H
+#ifndef FAB_MCA_PNET_COMPONENT_H
+#define FAB_MCA_PNET_COMPONENT_H
 
 #include <src/include/pmix_config.h>
 

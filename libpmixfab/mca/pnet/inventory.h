@@ -1,8 +1,8 @@
 /*
  * inventory.h - the two calls of PMIx about inventory: what this node has, and what nodes have.
  */
-#ifndef FAB_PNET_INVENTORY_H
-#define FAB_PNET_INVENTORY_H
+#ifndef FAB_MCA_PNET_INVENTORY_H
+#define FAB_MCA_PNET_INVENTORY_H
 
 #include <src/include/pmix_config.h>
 

@@ -5,8 +5,8 @@
  * The host's other children are left alone, and no signal handler is set. It may have its own for SIGCHLD,
  * which sees one child more, and may wait for it before we do: that counts as its end. One thread at a time.
  */
-#ifndef FAB_PNET_INVENTORY_CHILD_H
-#define FAB_PNET_INVENTORY_CHILD_H
+#ifndef FAB_MCA_PNET_INVENTORY_CHILD_H
+#define FAB_MCA_PNET_INVENTORY_CHILD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,8 +11,8 @@
  * Threads: any. Everything is under one lock, which is never held while anybody else's code runs, and none of
  * this calls a function of the PMIx library: an update comes with that library's own lock held.
  */
-#ifndef FAB_PNET_REGISTRY_H
-#define FAB_PNET_REGISTRY_H
+#ifndef FAB_MCA_PNET_REGISTRY_H
+#define FAB_MCA_PNET_REGISTRY_H
 
 #include <pmix_common.h>
 

@@ -8,8 +8,8 @@
  *
  * FABRICD_NO_REPAIR=1 in the environment switches them off: the tests show the holes that way.
  */
-#ifndef FAB_PNET_REPAIR_H
-#define FAB_PNET_REPAIR_H
+#ifndef FAB_MCA_REPAIRS_REPAIR_H
+#define FAB_MCA_REPAIRS_REPAIR_H
 
 #include <stdbool.h>
 

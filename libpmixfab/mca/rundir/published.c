@@ -7,9 +7,7 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "topo/base/log.h"
-
-#define SUFFIX ".snap"
+#include "topo/snapshot/format.h"
 
 int pnet_published_init(struct pnet_published *published, const char *rundir)
 {
@@ -88,7 +86,7 @@ static void refresh_plane(struct pnet_published *published, const char *name)
     struct pnet_plane *plane = published_find_or_add(published, name);
     char path[4096];
     if (plane == NULL ||
-        snprintf(path, sizeof(path), "%s/%s" SUFFIX, published->rundir, name) >= (int)sizeof(path))
+        snprintf(path, sizeof(path), "%s/%s" SNAP_SUFFIX, published->rundir, name) >= (int)sizeof(path))
         return;
     for (unsigned tries = 0; tries < 8; tries++) {
         struct stat before, after;
@@ -112,17 +110,6 @@ static void refresh_plane(struct pnet_published *published, const char *name)
             plane->file = after;
         return;
     }
-}
-
-/* The plane's name in "NAME.snap", into name[64]. */
-static bool published_plane_name(const char *file, char *name)
-{
-    size_t len = strlen(file), end = strlen(SUFFIX);
-    if (file[0] == '.' || len <= end || len - end > 63 || strcmp(file + len - end, SUFFIX) != 0)
-        return false;
-    memcpy(name, file, len - end);
-    name[len - end] = '\0';
-    return true;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------ */
@@ -165,9 +152,9 @@ int pnet_published_refresh(struct pnet_published *published, struct fab_err *err
         fab_fail(err, rc, "%s: cannot be read: %s: is a fabricd running here?", published->rundir,
                  strerror(errno));
     } else {
-        char name[64];
+        char name[SNAP_NAME_MAX + 1];
         for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
-            if (published_plane_name(entry->d_name, name))
+            if (fab_snapshot_plane_of(entry->d_name, name))
                 refresh_plane(published, name);
         closedir(dir);
     }

@@ -2,10 +2,11 @@
  * published.h - the planes of a run directory, looked at again and again: a file is opened and checked when
  * it is new, and known by its inode afterwards.
  *
+ * The room rundir holds what the component reads of the host's fabricd: its published files.
  * Not locked: the registry's lock covers it.
  */
-#ifndef FAB_PNET_PUBLISHED_H
-#define FAB_PNET_PUBLISHED_H
+#ifndef FAB_MCA_RUNDIR_PUBLISHED_H
+#define FAB_MCA_RUNDIR_PUBLISHED_H
 
 #include <sys/stat.h>
 

@@ -24,8 +24,10 @@ struct fab_answer {
     void *release_data;
 };
 
-static void answer_put(struct fab_answer *answer)
+void fab_answer_free(struct fab_answer *answer)
 {
+    if (answer == NULL)
+        return;
     pthread_mutex_lock(&answer->lock);
     unsigned left = --answer->refs;
     pthread_mutex_unlock(&answer->lock);
@@ -37,12 +39,6 @@ static void answer_put(struct fab_answer *answer)
     pthread_cond_destroy(&answer->arrived);
     pthread_mutex_destroy(&answer->lock);
     free(answer);
-}
-
-void fab_answer_free(struct fab_answer *answer)
-{
-    if (answer != NULL)
-        answer_put(answer);
 }
 
 int fab_error_of(pmix_status_t status)
@@ -85,7 +81,7 @@ static void query_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, v
     answer->done = true;
     pthread_cond_signal(&answer->arrived);
     pthread_mutex_unlock(&answer->lock);
-    answer_put(answer);
+    fab_answer_free(answer);
 }
 
 /* The question: the keys, the caller's directives, and one more, without which the library answers from what
@@ -161,7 +157,7 @@ int fab_query(const char *const *keys, const pmix_info_t *directives, size_t ndi
     }
     pmix_status_t status = PMIx_Query_info_nb(query, 1, query_on_answer, answer);
     if (status != PMIX_SUCCESS) { /* the callback does not come: its reference */
-        answer_put(answer);
+        fab_answer_free(answer);
     } else if (!query_wait_answer(answer)) {
         status = PMIX_ERR_TIMEOUT;
     } else {
@@ -169,7 +165,7 @@ int fab_query(const char *const *keys, const pmix_info_t *directives, size_t ndi
     }
     if (status != PMIX_SUCCESS) {
         fab_log(PMIXFAB_LOG_INFO, "the PMIx server answers %s: %s", keys[0], PMIx_Error_string(status));
-        answer_put(answer); /* and ours. NOLINT(clang-analyzer-unix.Malloc): it does not count them */
+        fab_answer_free(answer); /* and ours. NOLINT(clang-analyzer-unix.Malloc): it does not count them */
         return fab_error_of(status);
     }
     *out = answer;

@@ -1,8 +1,8 @@
 /*
  * query.h - one question to the connected PMIx server, with an answer or an error within a deadline.
  */
-#ifndef FAB_PMIX_QUERY_H
-#define FAB_PMIX_QUERY_H
+#ifndef FAB_PMIX_RELAY_QUERY_H
+#define FAB_PMIX_RELAY_QUERY_H
 
 #include <pmix_common.h>
 

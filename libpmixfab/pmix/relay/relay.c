@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "pmix/relay/relay_state.h"
@@ -14,43 +12,13 @@
 #include "pmix/relay/thread.h"
 #include "topo/base/log.h"
 
-#define DEADLINE_MS    10000
 #define FIRST_PAUSE_MS 50
 #define MAX_PAUSE_MS   5000
-
-struct relay fab_relay = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .tried_changed = PTHREAD_COND_INITIALIZER, .deadline_ms = DEADLINE_MS};
 
 /* One open or close at a time. */
 static pthread_mutex_t doing = PTHREAD_MUTEX_INITIALIZER;
 
-int64_t relay_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-void relay_poke(struct relay *relay)
-{
-    const uint64_t one = 1;
-    relay->poked = true;
-    if (write(relay->bell, &one, sizeof(one)) < 0)
-        return; /* it is ringing already */
-}
-
 /* ---- the keeper ---------------------------------------------------------------------------------- */
-
-/* Not from the clock: a thousand servers may have been started in the same second. */
-int64_t relay_with_jitter(unsigned pause)
-{
-    static unsigned count;
-    unsigned chance;
-    if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != (ssize_t)sizeof(chance))
-        chance =
-            ((unsigned)(uintptr_t)pthread_self() >> 4) + (unsigned)getpid() * 7919 + ++count * 2654435761u;
-    return pause / 2 + chance % (pause + 1);
-}
 
 static int64_t relay_reconnect(struct relay *relay, int64_t now)
 {

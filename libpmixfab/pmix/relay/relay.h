@@ -1,12 +1,13 @@
 /*
- * relay.h - what a relaying PMIx server and fabricd say to each other.
+ * relay.h - what a relaying PMIx server and fabricd say to each other. The room relay holds what talks
+ * to another PMIx server: the relay, and queries.
  *
  * A server reaches another one by PMIx_Lookup(), whatever functions its own module has; a query would end in
  * the server's own query function. The one key that is looked up is the request, the info array carries what
  * the request is about, and each attribute of the answer is one published value.
  */
-#ifndef FAB_PMIX_RELAY_H
-#define FAB_PMIX_RELAY_H
+#ifndef FAB_PMIX_RELAY_RELAY_H
+#define FAB_PMIX_RELAY_RELAY_H
 
 #include <pmix_server.h>
 #include <stdbool.h>

@@ -86,41 +86,12 @@ static void relay_request_insert(struct relay *relay, struct relay_request *requ
         relay_poke(relay);
 }
 
-static void forget_attempt(struct relay *relay, struct relay_request *request)
-{
-    if (request->id == 0)
-        return;
-    request->id = 0;
-    relay->waiting++;
-}
-
 /* Out of the table: whoever has taken it answers it. */
 static void relay_request_remove(struct relay *relay, struct relay_request *request)
 {
-    forget_attempt(relay, request);
+    relay_forget_attempt(relay, request);
     relay->waiting--;
     DL_DELETE(relay->list, request);
-}
-
-void relay_lost(struct relay *relay)
-{
-    struct relay_request *request, *next;
-    if (relay->connected)
-        fab_log(PMIXFAB_LOG_WARNING, "relay: the connection to the scheduler is lost");
-    relay->connected = false;
-    relay_subscription_lost(relay);
-    DL_FOREACH_SAFE(relay->list, request, next)
-    {
-        bool over = request->id != 0 && request->answer != NULL;
-        forget_attempt(relay, request);
-        if (!over)
-            continue;
-        request->over = true;
-        request->deadline = 0;
-        DL_DELETE(relay->list, request);
-        DL_PREPEND(relay->list, request);
-    }
-    relay_poke(relay);
 }
 
 static bool means_lost(pmix_status_t status)

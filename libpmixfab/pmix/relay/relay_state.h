@@ -1,13 +1,13 @@
 /*
- * relay_priv.h - the relay's parts: requests, the connection, the subscription. One relay a process.
+ * relay_state.h - the relay's parts: requests, the connection, the subscription. One relay a process.
  *
  * Two threads meet here: PMIx's progress thread brings requests, answers and the news of a lost connection;
  * the keeper, a thread of the relay's own, does what takes time (connect, notify) or comes with time
  * (deadlines). PMIx functions are called without the lock, since the library may call back, or hold a lock of
  * its own.
  */
-#ifndef FAB_PMIX_RELAY_PRIV_H
-#define FAB_PMIX_RELAY_PRIV_H
+#ifndef FAB_PMIX_RELAY_RELAY_STATE_H
+#define FAB_PMIX_RELAY_RELAY_STATE_H
 
 #include <pmix_server.h>
 #include <pthread.h>
@@ -80,7 +80,12 @@ int64_t relay_now(void); /* milliseconds, monotonic */
 /* From half of the pause to one and a half, by chance: a thousand servers do not come back at the same
  * moment. */
 int64_t relay_with_jitter(unsigned pause);
-void relay_poke(struct relay *relay); /* lock held: the keeper is to look up */
+/* Lock held: the keeper is to look up. */
+void relay_poke(struct relay *relay);
+/* Lock held: the connection is gone; what was on its way waits again. */
+void relay_lost(struct relay *relay);
+/* Lock held: it is not on its way any more. */
+void relay_forget_attempt(struct relay *relay, struct relay_request *request);
 
 /* ---- relay_requests.c: all with the lock held, and they may give it up meanwhile -------------------------
  */
@@ -89,8 +94,6 @@ void relay_poke(struct relay *relay); /* lock held: the keeper is to look up */
 void relay_send_waiting(struct relay *relay);
 /* Answer all that are past their deadline (all: every one) and return when the next is; INT64_MAX: none. */
 int64_t relay_expire(struct relay *relay, int64_t now, bool all);
-/* The connection is gone: what was on its way waits again. */
-void relay_lost(struct relay *relay);
 
 /* ---- relay_link.c -------------------------------------------------------------------------------- */
 
@@ -108,8 +111,6 @@ bool relay_is_uri(const char *where);
 /* Do what is to be done now; returns when there is more to do. */
 int64_t relay_subscription_step(struct relay *relay, int64_t now);
 void relay_subscription_reset(struct relay *relay);
-/* The connection is gone. */
-void relay_subscription_lost(struct relay *relay);
 /* Tell the host what it does not know yet. The keeper only. */
 void relay_subscription_tell_host(struct relay *relay);
 

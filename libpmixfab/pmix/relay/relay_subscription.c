@@ -181,15 +181,6 @@ int64_t relay_subscription_step(struct relay *relay, int64_t now)
     return now;
 }
 
-void relay_subscription_lost(struct relay *relay)
-{
-    struct relay_subscription *subscription = &relay->subscription;
-    subscription->id = 0;
-    subscription->confirmed = subscription->news_ready = false;
-    free(subscription->news.planes);
-    memset(&subscription->news, 0, sizeof(subscription->news));
-}
-
 void relay_subscription_tell_host(struct relay *relay)
 {
     struct relay_subscription *subscription = &relay->subscription;

@@ -7,8 +7,8 @@
  * The repair lets this process's questions begin at a number that no client reaches. A server that is itself
  * a scheduler to other relays begins at another number than they do.
  */
-#ifndef FAB_PMIX_RELAY_TAGS_H
-#define FAB_PMIX_RELAY_TAGS_H
+#ifndef FAB_PMIX_RELAY_RELAY_TAGS_H
+#define FAB_PMIX_RELAY_RELAY_TAGS_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  * the client's connection right there, without a lock (4.2 to the main line): on another thread than its own
  * that is a race, in which an answer can get lost.
  */
-#ifndef FAB_PMIX_THREAD_H
-#define FAB_PMIX_THREAD_H
+#ifndef FAB_PMIX_RELAY_THREAD_H
+#define FAB_PMIX_RELAY_THREAD_H
 
 #include <pmix_server.h>
 

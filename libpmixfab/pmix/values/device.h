@@ -1,8 +1,8 @@
 /*
  * device.h - devices of a snapshot as the standard describes them: PMIX_FABRIC_DEVICE, pmix_geometry_t.
  */
-#ifndef FAB_PMIX_DEVICE_H
-#define FAB_PMIX_DEVICE_H
+#ifndef FAB_PMIX_VALUES_DEVICE_H
+#define FAB_PMIX_VALUES_DEVICE_H
 
 #include "pmix/values/request.h"
 

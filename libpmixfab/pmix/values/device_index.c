@@ -1,8 +1,9 @@
 #include "pmix/values/device.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "topo/snapshot/reader.h"
+#include "topo/snapshot/identity.h"
 
 /* The devices of a host are neighbours. */
 static bool host_range(const struct pmixfab *fab, uint32_t host, struct fab_device_walk *walk)
@@ -87,4 +88,41 @@ uint32_t fab_device_count(const struct pmixfab *fab, const struct fab_request *r
     for (fab_device_walk(fab, request, &walk); fab_device_next(&walk, &index);)
         n++;
     return n;
+}
+
+static pmix_status_t one_view(const struct pmixfab *fab, uint32_t index, enum pmixfab_view view,
+                              pmix_coord_t *out)
+{
+    const uint32_t *coords;
+    uint32_t dims;
+    if (pmixfab_coords(fab, index, view, &coords, &dims) != PMIXFAB_OK)
+        return PMIX_ERR_NOT_FOUND;
+    out->view = (pmix_coord_view_t)view;
+    out->coord = malloc((dims > 0 ? dims : 1) * sizeof(*out->coord));
+    if (out->coord == NULL)
+        return PMIX_ERR_NOMEM;
+    memcpy(out->coord, coords, dims * sizeof(*out->coord));
+    out->dims = dims;
+    return PMIX_SUCCESS;
+}
+
+pmix_status_t fab_device_geometry(const struct pmixfab *fab, uint32_t index, enum pmixfab_view view,
+                                  pmix_geometry_t *out)
+{
+    static const enum pmixfab_view both[] = {PMIXFAB_LOGICAL, PMIXFAB_PHYSICAL};
+    struct pmixfab_plane plane;
+    struct pmixfab_device device;
+    pmix_status_t rc = PMIX_SUCCESS;
+    if (pmixfab_plane(fab, &plane) != PMIXFAB_OK || pmixfab_device(fab, index, &device) != PMIXFAB_OK)
+        return PMIX_ERR_NOT_FOUND;
+    out->fabric = plane.index;
+    out->uuid = strdup(device.id);
+    out->osname = strdup(device.name);
+    out->coordinates = calloc(2, sizeof(*out->coordinates));
+    if (out->uuid == NULL || out->osname == NULL || out->coordinates == NULL)
+        return PMIX_ERR_NOMEM;
+    for (size_t i = 0; rc == PMIX_SUCCESS && i < 2; i++)
+        if (view == 0 || view == both[i])
+            rc = one_view(fab, index, both[i], &out->coordinates[out->ncoords++]);
+    return rc;
 }

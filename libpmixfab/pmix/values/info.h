@@ -1,8 +1,8 @@
 /*
  * info.h - a snapshot as pmix_info_t: the attributes of the standard's chapter on fabrics, and fabricd's own.
  */
-#ifndef FAB_PMIX_INFO_H
-#define FAB_PMIX_INFO_H
+#ifndef FAB_PMIX_VALUES_INFO_H
+#define FAB_PMIX_VALUES_INFO_H
 
 #include <pmix_common.h>
 

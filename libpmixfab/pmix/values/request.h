@@ -1,8 +1,8 @@
 /*
  * request.h - what a fabric request asks for: directives of a register, qualifiers of a query.
  */
-#ifndef FAB_PMIX_REQUEST_H
-#define FAB_PMIX_REQUEST_H
+#ifndef FAB_PMIX_VALUES_REQUEST_H
+#define FAB_PMIX_VALUES_REQUEST_H
 
 #include <pmix_common.h>
 #include <stdbool.h>

@@ -1,12 +1,13 @@
 /*
- * value.h - values of pmix_info_t made and released, arrays within arrays included.
+ * value.h - values of pmix_info_t made and released, arrays within arrays included. The room
+ * values turns a snapshot into what the standard calls a fabric, its devices and a request, without a server.
  *
  * What is made here is malloc'ed as the library does it, so PMIX_VALUE_DESTRUCT and PMIX_INFO_FREE of the
  * caller work, too; fab_value_free() is for answers that hold arrays of arrays, of which the library forgets
  * a part.
  */
-#ifndef FAB_PMIX_VALUE_H
-#define FAB_PMIX_VALUE_H
+#ifndef FAB_PMIX_VALUES_VALUE_H
+#define FAB_PMIX_VALUES_VALUE_H
 
 #include <pmix_common.h>
 

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "topo/cost/cost.h"
 #include "topo/snapshot/reader.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)

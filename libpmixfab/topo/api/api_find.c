@@ -1,266 +1,16 @@
 /* api_find.c - the device that a text names. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "topo/base/natural.h"
-#include "topo/inventory/model.h"
-#include "topo/snapshot/reader.h"
-
-static int identity_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-/* Read 16 hexadecimal digits, with a colon after each four where `colons`. What follows, NULL: no GUID. */
-static const char *identity_read_guid(const char *text, bool colons, uint64_t *guid)
-{
-    *guid = 0;
-    for (int i = 0; i < 16; i++) {
-        if (colons && i > 0 && i % 4 == 0 && *text++ != ':')
-            return NULL;
-        int digit = identity_hex_digit(*text++);
-        if (digit < 0)
-            return NULL;
-        *guid = *guid << 4 | (uint64_t)digit;
-    }
-    return text;
-}
-
-static uint64_t identity_guid(const struct pmixfab *fab, const uint32_t *order, uint32_t place)
-{
-    const struct snap_device *device = &fab->devices[order[place]];
-    return order == fab->by_node ? device->node_guid : device->port_guid;
-}
-
-/* Where the devices with this GUID or a higher one begin in one of the two orders. */
-static uint32_t place_of(const struct pmixfab *fab, const uint32_t *order, uint64_t guid)
-{
-    uint32_t low = 0, high = fab->meta->n_devices;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (identity_guid(fab, order, middle) < guid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* The first device (lowest index) with this GUID in one of the two orders; FAB_NONE. */
-static uint32_t identity_find_guid(const struct pmixfab *fab, const uint32_t *order, uint64_t guid)
-{
-    uint32_t place = place_of(fab, order, guid);
-    return place < fab->meta->n_devices && identity_guid(fab, order, place) == guid ? order[place] : FAB_NONE;
-}
-
-uint32_t fab_reader_port(const struct pmixfab *fab, uint64_t guid)
-{
-    return identity_find_guid(fab, fab->by_port, guid);
-}
-
-/* Hardware addresses as the stock library writes them: n bytes, a colon before each but the first. */
-static bool read_address(const char *text, uint8_t *bytes, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        if (i > 0 && *text++ != ':')
-            return false;
-        int high = identity_hex_digit(text[0]), low = high < 0 ? -1 : identity_hex_digit(text[1]);
-        if (low < 0)
-            return false;
-        bytes[i] = (uint8_t)(high << 4 | low);
-        text += 2;
-    }
-    return *text == '\0';
-}
-
-/* The last n of some bytes as a number. */
-static uint64_t number_at(const uint8_t *bytes, unsigned n)
-{
-    uint64_t number = 0;
-    for (unsigned i = 0; i < n; i++)
-        number = number << 8 | bytes[i];
-    return number;
-}
-
-/* "ipv4://00:21:5e:c4:86:1a": a MAC; 0: it is none. */
-static uint64_t identity_mac(const char *what)
-{
-    uint8_t bytes[6];
-    return strncmp(what, "ipv4://", 7) == 0 && read_address(what + 7, bytes, 6) ? number_at(bytes, 6) : 0;
-}
-
-/* "ipv6://80:00:10:86:fe:80:...": the address of an interface of IP over InfiniBand, the last half of whose
- * GID is the port's GUID; 0: it is none. */
-static uint64_t identity_ipoib_port(const char *what)
-{
-    uint8_t bytes[20];
-    return strncmp(what, "ipv6://", 7) == 0 && read_address(what + 7, bytes, 20) ? number_at(bytes + 12, 8)
-                                                                                 : 0;
-}
-
-/* ---- what devices say of themselves ---------------------------------------------------------------- */
-
-/* The believed fact of a kind; NULL. */
-static const struct snap_fact *fact_of(const struct pmixfab *fab, uint32_t index, enum fab_fact kind)
-{
-    if (fab->fact_at == NULL)
-        return NULL;
-    for (uint32_t f = fab->fact_at[index]; f < fab->fact_at[index + 1] && fab->facts[f].kind <= kind; f++)
-        if (fab->facts[f].kind == kind)
-            return &fab->facts[f];
-    return NULL;
-}
-
-/* A fact's GUID or MAC; 0: it has none. */
-static uint64_t identity_fact_number(const struct pmixfab *fab, const struct snap_fact *fact)
-{
-    uint64_t number = 0;
-    if (fact == NULL)
-        return 0;
-    const char *text = fab_reader_string(fab, fact->text);
-    for (text += strncmp(text, "0x", 2) == 0 ? 2 : 0; *text != '\0'; text++)
-        if (*text != ':')
-            number = number << 4 | (uint64_t)(identity_hex_digit(*text) & 15);
-    return number;
-}
-
-void fab_reader_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, uint64_t *system,
-                    uint64_t *mac)
-{
-    const struct snap_device *device = &fab->devices[index];
-    *node = device->node_guid;
-    *system = device->system_guid;
-    *mac = 0;
-    if (!FAB_GUID_IS_MADE_UP(device->node_guid))
-        return;
-    *node = identity_fact_number(fab, fact_of(fab, index, FAB_FACT_NODE_GUID));
-    uint64_t said = identity_fact_number(fab, fact_of(fab, index, FAB_FACT_SYSTEM_GUID));
-    *system = said != 0 ? said : *node;
-    *mac = identity_fact_number(fab, fact_of(fab, index, FAB_FACT_MAC));
-    if (*mac == 0)
-        *mac = device->node_guid & ~FAB_ETHERNET_GUID;
-}
-
-/* Of two devices that fit, the one that goes by it, else the one with the lower index. */
-static void take_better(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint32_t *found)
-{
-    const struct snap_fact *own = fact_of(fab, index, kind);
-    if (*found != FAB_NONE) {
-        const struct snap_fact *other = fact_of(fab, *found, kind);
-        bool yields = own != NULL && (own->flags & FAB_DETAIL_OUTRANKED) != 0;
-        bool other_yields = other != NULL && (other->flags & FAB_DETAIL_OUTRANKED) != 0;
-        if (yields != other_yields ? yields : *found < index)
-            return;
-    }
-    *found = index;
-}
-
-/*
- * "fab://NODE::SYSTEM". Several ports of one HCA share an id; the first is meant. Those that go by a GUID
- * that is made up are asked what they have said.
- */
-static uint32_t identity_find_id(const struct pmixfab *fab, const char *guids)
-{
-    uint64_t node, system, own, own_system, mac;
-    uint32_t found = FAB_NONE;
-
-    const char *rest = identity_read_guid(guids, true, &node);
-    if (rest == NULL || strncmp(rest, "::", 2) != 0)
-        return FAB_NONE;
-    rest = identity_read_guid(rest + 2, true, &system);
-    if (rest == NULL || *rest != '\0' || node == 0)
-        return FAB_NONE;
-    uint32_t index = identity_find_guid(fab, fab->by_node, node);
-    if (index != FAB_NONE && fab->devices[index].system_guid == system)
-        return index;
-    for (uint32_t i = place_of(fab, fab->by_node, FAB_ETHERNET_GUID); i < fab->meta->n_devices; i++) {
-        fab_reader_own(fab, fab->by_node[i], &own, &own_system, &mac);
-        if (own == node && own_system == system)
-            take_better(fab, fab->by_node[i], FAB_FACT_NODE_GUID, &found);
-    }
-    return found;
-}
-
-/* The device of a MAC: its GUID is made of it, or it is what its host says of its interface. */
-static uint32_t with_mac(const struct pmixfab *fab, uint64_t mac)
-{
-    uint32_t found = identity_find_guid(fab, fab->by_node, FAB_ETHERNET_GUID | mac);
-    for (uint32_t i = 0; found == FAB_NONE && fab->fact_at != NULL && i < fab->meta->n_devices; i++)
-        if (identity_fact_number(fab, fact_of(fab, i, FAB_FACT_MAC)) == mac)
-            take_better(fab, i, FAB_FACT_MAC, &found);
-    return found;
-}
-/* The device of a port's GUID: it has it, or says so. */
-static uint32_t with_port(const struct pmixfab *fab, uint64_t guid)
-{
-    uint32_t found = identity_find_guid(fab, fab->by_port, guid);
-    for (uint32_t i = place_of(fab, fab->by_port, FAB_ETHERNET_GUID);
-         found == FAB_NONE && i < fab->meta->n_devices; i++)
-        if (identity_fact_number(fab, fact_of(fab, fab->by_port[i], FAB_FACT_PORT_GUID)) == guid)
-            take_better(fab, fab->by_port[i], FAB_FACT_PORT_GUID, &found);
-    return found;
-}
-
-bool fab_reader_has_id(const struct pmixfab *fab, uint32_t index, const char *id)
-{
-    struct pmixfab_device device;
-    uint64_t mac = identity_mac(id), port = identity_ipoib_port(id);
-    if (pmixfab_device(fab, index, &device) != PMIXFAB_OK)
-        return false;
-    if (mac != 0 && identity_fact_number(fab, fact_of(fab, index, FAB_FACT_MAC)) == mac)
-        return true;
-    if (port != 0 && (device.port_guid == port ||
-                      identity_fact_number(fab, fact_of(fab, index, FAB_FACT_PORT_GUID)) == port))
-        return true;
-    return strncmp(device.id, id, strlen("fab://")) == 0 && strcasecmp(device.id, id) == 0;
-}
-
-uint64_t fab_reader_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint64_t *node)
-{
-    *node = 0;
-    if (kind == FAB_FACT_SYSTEM_GUID && !FAB_GUID_IS_MADE_UP(fab->devices[index].node_guid))
-        return 0;
-    const struct snap_fact *fact = fact_of(fab, index, kind);
-    const struct snap_fact *claim = kind == FAB_FACT_MAC ? fact : fact_of(fab, index, FAB_FACT_NODE_GUID);
-    if (claim == NULL || (claim->flags & FAB_DETAIL_OUTRANKED) != 0)
-        return 0;
-    if (kind == FAB_FACT_SYSTEM_GUID)
-        *node = identity_fact_number(fab, claim);
-    return identity_fact_number(fab, fact);
-}
-
-const char *fab_reader_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value, uint64_t node)
-{
-    const bool id = kind == FAB_FACT_SYSTEM_GUID;
-    uint32_t found =
-        identity_find_guid(fab, kind == FAB_FACT_PORT_GUID ? fab->by_port : fab->by_node, id ? node : value);
-    if (found != FAB_NONE && id && fab->devices[found].system_guid != value)
-        found = FAB_NONE;
-    return found == FAB_NONE ? NULL : fab_reader_host(fab, fab->costs.host[found]);
-}
+#include "topo/base/search.h"
+#include "topo/snapshot/identity.h"
 
 static uint32_t host_named(const struct pmixfab *fab, const char *name)
 {
-    uint32_t low = 0, high = fab->meta->n_hosts;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        int order = fab_natural_cmp(fab_reader_host(fab, middle), name);
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return FAB_NONE;
+    uint32_t at =
+        FAB_LOWER_BOUND(0, fab->meta->n_hosts, i, fab_natural_cmp(fab_reader_host(fab, i), name) < 0);
+    return at < fab->meta->n_hosts && fab_natural_cmp(fab_reader_host(fab, at), name) == 0 ? at : FAB_NONE;
 }
 
 /* First device of a host with this name and, unless 0, this port. */
@@ -324,37 +74,17 @@ static int identity_find_name(const struct pmixfab *fab, const char *what, uint3
     return PMIXFAB_OK;
 }
 
-/* "0x" and 16 digits: a port GUID, or a node GUID. */
-static uint32_t by_bare_guid(const struct pmixfab *fab, const char *what)
-{
-    uint64_t guid;
-
-    if (strncmp(what, "0x", 2) != 0)
-        return FAB_NONE;
-    const char *rest = identity_read_guid(what + 2, false, &guid);
-    if (rest == NULL || *rest != '\0')
-        return FAB_NONE;
-    uint32_t index = identity_find_guid(fab, fab->by_port, guid);
-    return index != FAB_NONE ? index : identity_find_guid(fab, fab->by_node, guid);
-}
-
 int pmixfab_find(const struct pmixfab *fab, const char *what, uint32_t *index)
 {
-    uint32_t found = FAB_NONE;
     int rc = PMIXFAB_OK;
 
     if (fab == NULL || what == NULL || index == NULL)
         return PMIXFAB_ERR_INVAL;
-    if (strncmp(what, "fab://", strlen("fab://")) == 0)
-        found = identity_find_id(fab, what + strlen("fab://"));
-    else if (identity_mac(what) != 0)
-        found = with_mac(fab, identity_mac(what));
-    else if (identity_ipoib_port(what) != 0)
-        found = with_port(fab, identity_ipoib_port(what));
+    uint32_t found = fab_reader_find_id(fab, what);
     if (found == FAB_NONE)
         rc = identity_find_name(fab, what, &found);
     if (rc == 0 && found == FAB_NONE)
-        found = by_bare_guid(fab, what);
+        found = fab_reader_find_guid(fab, what);
     if (rc == 0 && found == FAB_NONE)
         rc = PMIXFAB_ERR_NOTFOUND;
     if (rc == 0)

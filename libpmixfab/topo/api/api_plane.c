@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/inventory/model.h"
-#include "topo/snapshot/reader.h"
+#include "topo/snapshot/identity.h"
 
 int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out)
 {
@@ -35,43 +34,6 @@ int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out)
     return PMIXFAB_OK;
 }
 
-/* A GUID as sysfs, hwloc and so the stock library write it: "0002:c903:00a5:0d10", 19 characters. */
-static char *write_guid(char *to, uint64_t guid)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    for (int shift = 60; shift >= 0; shift -= 4) {
-        *to++ = digits[guid >> shift & 15];
-        if (shift % 16 == 0 && shift > 0)
-            *to++ = ':';
-    }
-    return to;
-}
-
-/* A MAC as the kernel, hwloc and so the stock library write it: "00:21:5e:c4:86:1a", 17 characters. */
-static void write_mac(char *to, uint64_t mac)
-{
-    snprintf(to, sizeof("00:21:5e:c4:86:1a"), "%02x:%02x:%02x:%02x:%02x:%02x", (unsigned)(mac >> 40 & 255),
-             (unsigned)(mac >> 32 & 255), (unsigned)(mac >> 24 & 255), (unsigned)(mac >> 16 & 255),
-             (unsigned)(mac >> 8 & 255), (unsigned)(mac & 255));
-}
-
-/* What the stock library calls this device in PMIx_Compute_distances: by its GUIDs, also where it goes by one
- * that is made up here. */
-static void write_id(char *to, const struct pmixfab *fab, uint32_t index)
-{
-    uint64_t node, system, mac;
-    fab_reader_own(fab, index, &node, &system, &mac);
-    if (node == 0) {
-        write_mac(stpcpy(to, "ipv4://"), mac);
-        return;
-    }
-    char *end = write_guid(stpcpy(to, "fab://"), node);
-    *end++ = ':';
-    *end++ = ':';
-    *write_guid(end, system) = '\0';
-}
-
 int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out)
 {
     if (fab == NULL || out == NULL || index >= fab->meta->n_devices)
@@ -92,7 +54,7 @@ int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_dev
         .name = fab_reader_string(fab, device->name),
         .seen = device->seen != 0 ? device->seen : PMIXFAB_SEEN_SUBNET,
     };
-    write_id(out->id, fab, index);
+    fab_reader_write_id(fab, index, out->id);
     return PMIXFAB_OK;
 }
 

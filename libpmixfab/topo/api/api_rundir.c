@@ -9,7 +9,6 @@
 #include "topo/snapshot/reader.h"
 
 #define DEFAULT_RUNDIR "/run/fabricd"
-#define SUFFIX         ".snap"
 
 /* A published plane that was opened and found good. */
 struct found {
@@ -23,7 +22,7 @@ static int rundir_open_plane(const char *rundir, const char *plane, struct pmixf
     char *path = NULL;
 
     *out = NULL;
-    if (asprintf(&path, "%s/%s" SUFFIX, rundir, plane) < 0)
+    if (asprintf(&path, "%s/%s" SNAP_SUFFIX, rundir, plane) < 0)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "no memory for a path");
     int rc = fab_reader_open(path, out, err);
     if (rc == 0) {
@@ -36,21 +35,6 @@ static int rundir_open_plane(const char *rundir, const char *plane, struct pmixf
     }
     free(path);
     return rc;
-}
-
-/* The plane's name in "NAME.snap"; false for files that are called otherwise. */
-static bool rundir_plane_name(const char *file, char name[SNAP_NAME_MAX + 1])
-{
-    size_t len = strlen(file);
-
-    if (len <= strlen(SUFFIX) || len - strlen(SUFFIX) > SNAP_NAME_MAX)
-        return false;
-    len -= strlen(SUFFIX);
-    if (strcmp(file + len, SUFFIX) != 0)
-        return false;
-    memcpy(name, file, len);
-    name[len] = '\0';
-    return fab_snapshot_name_ok(name);
 }
 
 static void free_found(struct found *found, size_t n)
@@ -86,7 +70,7 @@ static int rundir_add_file(const char *rundir, const char *file, struct found **
     struct found one = {.fab = NULL};
     struct fab_err why = {""};
 
-    if (!rundir_plane_name(file, one.name))
+    if (!fab_snapshot_plane_of(file, one.name))
         return PMIXFAB_OK;
     int bad = rundir_open_plane(rundir, one.name, &one.fab, &why);
     if (bad == PMIXFAB_ERR_NOTFOUND)

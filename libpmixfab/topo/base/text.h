@@ -13,4 +13,14 @@
  */
 size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, const char *also);
 
+/* 0 to 15; -1: it is none. */
+static inline int fab_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 #endif

@@ -1,5 +1,5 @@
-/* snapshot.c - write one computed plane as a snapshot. */
-#include "topo/snapshot/snapshot.h"
+/* compile.c - write one computed plane as a snapshot. */
+#include "topo/compile/compile.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* snapshot_facts.c - what the hosts say of their devices, written into a snapshot. */
+/* compile_facts.c - what the hosts say of their devices, written into a snapshot. */
 #include <stdlib.h>
 #include <string.h>
 

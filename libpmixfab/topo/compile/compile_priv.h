@@ -1,7 +1,8 @@
-/* snapshot_build.h - between the files that write a snapshot. */
-#ifndef FAB_TOPO_SNAPSHOT_BUILD_H
-#define FAB_TOPO_SNAPSHOT_BUILD_H
+/* compile_priv.h - between the files that write a snapshot. */
+#ifndef FAB_TOPO_COMPILE_COMPILE_PRIV_H
+#define FAB_TOPO_COMPILE_COMPILE_PRIV_H
 
+#include "topo/compile/compile.h"
 #include "topo/compile/string_table.h"
 #include "topo/join/join.h"
 #include "topo/snapshot/format.h"

@@ -1,5 +1,5 @@
 /*
- * snapshot_past.c - where the strings of a plane stood in its last snapshot.
+ * compile_reuse.c - where the strings of a plane stood in its last snapshot.
  *
  * A text that is new shifts those behind it, and with them every fact that points at one: of a small change
  * the whole snapshot would be other bytes, and all of it be written. So strings keep their places. It is a
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "topo/compile/compile_priv.h"
-#include "topo/snapshot/reader.h"
+#include "topo/snapshot/identity.h"
 
 int fab_snapshot_find_reusable(struct snap_build *b)
 {

@@ -1,11 +1,11 @@
 /*
- * snapshot_strings.h - the strings of a snapshot while it is being built: each text stands once.
+ * string_table.h - the strings of a snapshot while it is being built: each text stands once.
  *
  * They may begin with those of an earlier snapshot: what stood there keeps its place, and what nobody asks
  * for any more goes on standing there until it is too much (fab_strings_untidy).
  */
-#ifndef FAB_TOPO_SNAPSHOT_STRINGS_H
-#define FAB_TOPO_SNAPSHOT_STRINGS_H
+#ifndef FAB_TOPO_COMPILE_STRING_TABLE_H
+#define FAB_TOPO_COMPILE_STRING_TABLE_H
 
 #include <stdbool.h>
 

@@ -1,57 +1,13 @@
 /*
- * cost.h - costs between devices, held as costs between the switches that carry them.
- *
- * cost(i,j) = 0 for i == j; for two devices of one host what lies between them inside it; else access(i) +
- * dist(sw(i), sw(j)) + access(j), saturating at 65534, 65535 where there is no path. `dist` is E x E over the
- * E edge switches (those with devices); shortest paths run over all switches.
+ * cost.h - costs between devices: computed (the arrays of snapshot/cost_view.h), and written out as a matrix.
+ * The room cost searches the shortest paths and fills the matrix, on as many threads and with as wide vectors
+ * as there are.
  */
-#ifndef FAB_TOPO_COST_H
-#define FAB_TOPO_COST_H
+#ifndef FAB_TOPO_COST_COST_H
+#define FAB_TOPO_COST_COST_H
 
 #include "topo/graph/graph.h"
-#include "topo/inventory/details.h"
-
-#define FAB_COST_NO_PATH   65535u
-#define FAB_COST_MAX       65534u
-#define FAB_COST_SAME_HOST 5u /* distance inside the host not known */
-
-/* Two devices of one host, of which both localities are known, cost by the nearest thing that they share. */
-#define FAB_COST_SAME_CARD    1u
-#define FAB_COST_SAME_SWITCH  2u
-#define FAB_COST_SAME_NUMA    4u
-#define FAB_COST_SAME_PACKAGE 6u
-#define FAB_COST_ACROSS       9u
-
-/*
- * Read-only arrays; they may point into a mapped snapshot. edge[i] < n_edges always: a device without a
- * switch (cabled to another device, or alone) has an edge of the computation's own. All devices of an
- * unattached plane share one, from which nothing leads anywhere, not even to itself.
- */
-struct fab_cost_view {
-    uint32_t n_devices, n_edges;
-    const uint32_t *edge;              /* per device: row in dist */
-    const uint16_t *access;            /* per device */
-    const uint32_t *host;              /* per device; devices of one host are neighbours */
-    const uint16_t *dist;              /* n_edges x n_edges, symmetric; diagonal: 0, or all are unattached */
-    const struct fab_locality *places; /* per device; NULL: nothing is known */
-};
-
-/* Between two different devices of one host. */
-static inline uint16_t fab_cost_inside(const struct fab_cost_view *v, uint32_t a, uint32_t b)
-{
-    if (v->places == NULL)
-        return FAB_COST_SAME_HOST;
-    const struct fab_locality *x = &v->places[a], *y = &v->places[b];
-    if (x->card != 0 && x->card == y->card)
-        return FAB_COST_SAME_CARD;
-    if (x->sw != 0 && x->sw == y->sw)
-        return FAB_COST_SAME_SWITCH;
-    if (x->numa == 0 || y->numa == 0)
-        return FAB_COST_SAME_HOST;
-    if (x->numa == y->numa)
-        return FAB_COST_SAME_NUMA;
-    return x->package != 0 && x->package == y->package ? FAB_COST_SAME_PACKAGE : FAB_COST_ACROSS;
-}
+#include "topo/snapshot/cost_view.h"
 
 struct fab_costs {
     struct fab_cost_view view; /* points at the arrays below */
@@ -62,19 +18,6 @@ struct fab_costs {
 /* Compute the compact form; threads 0: as many as the process may run on. */
 int fab_costs_compute(const struct fab_plane *plane, unsigned threads, struct fab_costs *out);
 void fab_costs_destroy(struct fab_costs *costs);
-
-static inline uint16_t fab_cost_of(const struct fab_cost_view *v, uint32_t a, uint32_t b)
-{
-    if (a == b)
-        return 0;
-    if (v->host[a] == v->host[b])
-        return fab_cost_inside(v, a, b);
-    uint32_t d = v->dist[(size_t)v->edge[a] * v->n_edges + v->edge[b]];
-    if (d == FAB_COST_NO_PATH)
-        return FAB_COST_NO_PATH;
-    d += (uint32_t)v->access[a] + v->access[b];
-    return (uint16_t)(d > FAB_COST_MAX ? FAB_COST_MAX : d);
-}
 
 /* One row (n_devices values), and the whole matrix (n_devices squared). threads as above. */
 void fab_cost_row(const struct fab_cost_view *v, uint32_t a, uint16_t *row);

@@ -1,5 +1,5 @@
 /*
- * cost_uniform.c - distances by the links that cost least, which are all links in most fabrics.
+ * cost_bfs.c - distances by the links that cost least, which are all links in most fabrics.
  *
  * Breadth-first search from up to 512 edge switches at once: bit s of a switch's vector says that source s
  * has reached it. A level is one pass over the switches, each gathering its neighbours' vectors.

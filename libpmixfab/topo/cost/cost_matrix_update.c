@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/array.h"
 #include "topo/cost/cost.h"
 
 /* Cells that are written here and there, in the time of one that is written in a row with all others.
@@ -31,7 +32,7 @@ struct refresh {
     uint32_t *rows;  /* these devices */
     uint32_t n_rows;
     struct pair *pairs; /* of edges, whose cost is another one */
-    size_t n_pairs, cap;
+    uint32_t n_pairs, cap;
     uint32_t *start, *member; /* devices by edge: member[start[e] .. start[e + 1] - 1] */
     uint32_t *hosts;          /* first devices of hosts with other places */
     uint32_t n_hosts;
@@ -150,14 +151,8 @@ static int add_pair(struct refresh *r, uint32_t e, uint32_t f)
         return PMIXFAB_OK;
     if (!refresh_spend(r, cells))
         return PMIXFAB_ERR_RANGE;
-    if (r->n_pairs == r->cap) {
-        size_t cap = r->cap == 0 ? 256 : 2 * r->cap;
-        struct pair *grown = realloc(r->pairs, cap * sizeof(*grown));
-        if (grown == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        r->pairs = grown;
-        r->cap = cap;
-    }
+    if (!FAB_ARRAY_ROOM(&r->pairs, &r->cap, (uint64_t)r->n_pairs + 1))
+        return PMIXFAB_ERR_NOMEM;
     r->pairs[r->n_pairs++] = (struct pair){e, f};
     return PMIXFAB_OK;
 }
@@ -255,7 +250,7 @@ int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cos
     int rc = room ? refresh_compare(&r) : PMIXFAB_ERR_NOMEM;
     if (rc == PMIXFAB_OK) {
         refresh_write_devices(&r);
-        for (size_t i = 0; i < r.n_pairs; i++)
+        for (uint32_t i = 0; i < r.n_pairs; i++)
             write_pair(&r, &r.pairs[i]);
         for (uint32_t i = 0; i < r.n_hosts; i++)
             write_host(&r, r.hosts[i]);

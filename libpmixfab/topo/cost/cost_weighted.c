@@ -1,5 +1,5 @@
 /*
- * cost_mixed.c - distances where links cost different amounts.
+ * cost_weighted.c - distances where links cost different amounts.
  *
  * Each switch holds its distances to a block of sources, a vector lane a source. They begin as those by the
  * cheapest links alone, which are nearly right where few links are dearer. A switch whose distances can make

@@ -1,6 +1,6 @@
-/* cost_priv.h - what the files of the cost computation share. */
-#ifndef FAB_TOPO_COST_PRIV_H
-#define FAB_TOPO_COST_PRIV_H
+/* engine.h - what the files of the cost computation share. */
+#ifndef FAB_TOPO_COST_ENGINE_H
+#define FAB_TOPO_COST_ENGINE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /*
- * geometry_dragonfly.c - recognises dragonflies: groups of at least three routers, each group cabled all to
+ * dragonfly.c - recognises dragonflies: groups of at least three routers, each group cabled all to
  * all, and cables between all pairs of groups.
  *
  * Two routers of one group share the rest of the group as neighbours; two routers joined by a global cable

@@ -8,33 +8,6 @@
 #include "topo/base/natural.h"
 #include "topo/geometry/layout.h"
 
-const char *fab_kind_name(enum fab_kind kind)
-{
-    switch (kind) {
-    case FAB_KIND_OTHER:
-        return "other";
-    case FAB_KIND_SINGLE:
-        return "single-switch";
-    case FAB_KIND_FATTREE_2:
-        return "fat-tree-2";
-    case FAB_KIND_FATTREE_3:
-        return "fat-tree-3";
-    case FAB_KIND_DRAGONFLY:
-        return "dragonfly";
-    case FAB_KIND_MESH_2D:
-        return "mesh-2d";
-    case FAB_KIND_MESH_3D:
-        return "mesh-3d";
-    case FAB_KIND_TORUS_2D:
-        return "torus-2d";
-    case FAB_KIND_TORUS_3D:
-        return "torus-3d";
-    case FAB_KIND_UNATTACHED:
-        return "unattached";
-    }
-    return "other";
-}
-
 /* Cables from each switch to the nearest one with devices, at most 255. */
 static int geometry_find_levels(const struct fab_plane *plane, uint8_t *level)
 {
@@ -338,11 +311,6 @@ cleanup:
     if (rc != 0)
         fab_geometry_destroy(out);
     return rc;
-}
-
-int fab_geometry_compute(const struct fab_plane *plane, struct fab_geometry *out)
-{
-    return fab_geometry_settle(plane, NULL, out);
 }
 
 void fab_geometry_destroy(struct fab_geometry *geometry)

@@ -56,26 +56,11 @@
  * shape[d] is the largest value in dimension d plus one, or the length of that dimension of a mesh or
  * torus; of an empty plane 0.
  */
-#ifndef FAB_TOPO_GEOMETRY_H
-#define FAB_TOPO_GEOMETRY_H
+#ifndef FAB_TOPO_GEOMETRY_GEOMETRY_H
+#define FAB_TOPO_GEOMETRY_GEOMETRY_H
 
+#include "topo/geometry/kind.h"
 #include "topo/graph/graph.h"
-
-enum fab_kind {
-    FAB_KIND_OTHER = 0,
-    FAB_KIND_SINGLE,    /* at most one switch */
-    FAB_KIND_FATTREE_2, /* leaves and spines */
-    FAB_KIND_FATTREE_3, /* pods of leaves and middle switches, and a core */
-    FAB_KIND_DRAGONFLY, /* fully connected groups, cables between the groups */
-    FAB_KIND_MESH_2D,
-    FAB_KIND_MESH_3D,
-    FAB_KIND_TORUS_2D,
-    FAB_KIND_TORUS_3D,
-    FAB_KIND_UNATTACHED /* no network at all */
-};
-
-/* "other", "single-switch", "fat-tree-2", "fat-tree-3", "dragonfly", "mesh-2d", "torus-3d", ... */
-const char *fab_kind_name(enum fab_kind kind);
 
 struct fab_geometry {
     enum fab_kind kind;
@@ -86,9 +71,6 @@ struct fab_geometry {
     uint8_t *level;     /* per switch: cables to the nearest switch with devices; 0 for those themselves */
     uint32_t *pod;      /* per switch: pod or dragonfly group; FAB_NONE: a tree's core, in no pod */
 };
-
-/* From nothing. */
-int fab_geometry_compute(const struct fab_plane *plane, struct fab_geometry *out);
 
 /* With the numbers of the plane as it was; NULL: from nothing. */
 int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *before,

@@ -1,5 +1,5 @@
 /*
- * geometry_past.c - where a plane's switches stood before, and numbers that follow from it.
+ * geometry_stable.c - where a plane's switches stood before, and numbers that follow from it.
  *
  * A switch is known again by its GUID. One that was not there before, but carries what a switch carried that
  * is gone, has come in its place.
@@ -8,7 +8,7 @@
 
 #include "topo/base/search.h"
 #include "topo/geometry/layout.h"
-#include "topo/snapshot/reader.h"
+#include "topo/snapshot/identity.h"
 
 /* No number of a switch, pod or chassis is as large: one that is was not written by us. */
 #define MOST_NUMBER (1u << 24)

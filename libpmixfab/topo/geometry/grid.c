@@ -1,5 +1,5 @@
 /*
- * geometry_grid.c - recognises meshes and tori of two and three dimensions and recovers the coordinates.
+ * grid.c - recognises meshes and tori of two and three dimensions and recovers the coordinates.
  *
  * A grid is a product of paths and rings. In a product, two cables at one switch run along different factors
  * exactly where they are two sides of a square, and opposite sides of a square run along the same factor.

@@ -1,4 +1,4 @@
-/* geometry_grid.h - what the files that recognise meshes and tori share. */
+/* grid.h - what the files that recognise meshes and tori share. */
 #ifndef FAB_TOPO_GEOMETRY_GRID_H
 #define FAB_TOPO_GEOMETRY_GRID_H
 

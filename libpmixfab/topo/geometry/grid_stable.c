@@ -1,5 +1,5 @@
 /*
- * geometry_grid_past.c - a mesh or torus that is numbered as it was before.
+ * grid_stable.c - a mesh or torus that is numbered as it was before.
  *
  * All numberings of a grid differ by the order of its dimensions, by which factors of two make a ring of
  * four, and by how each dimension is turned and shifted. There are few orders, so all are tried; turn and

@@ -1,8 +1,8 @@
 /*
  * groups.h - which hosts stand together (PMIX_FABRIC_GROUPS).
  */
-#ifndef FAB_TOPO_GROUPS_H
-#define FAB_TOPO_GROUPS_H
+#ifndef FAB_TOPO_GEOMETRY_GROUPS_H
+#define FAB_TOPO_GEOMETRY_GROUPS_H
 
 #include "topo/geometry/geometry.h"
 

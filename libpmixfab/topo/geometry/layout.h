@@ -1,11 +1,11 @@
 /*
- * geometry_priv.h - between geometry.c and the recognisers, one file a family of networks.
+ * layout.h - between geometry.c and the recognisers, one file a family of networks.
  *
  * A recogniser looks at the switch graph alone, never at names, and returns 1 where the plane is of its kind
  * (and has filled in the layout), 0 where it is not (the layout is as before), or a negative code.
  */
-#ifndef FAB_TOPO_GEOMETRY_PRIV_H
-#define FAB_TOPO_GEOMETRY_PRIV_H
+#ifndef FAB_TOPO_GEOMETRY_LAYOUT_H
+#define FAB_TOPO_GEOMETRY_LAYOUT_H
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * geometry_tree.c - recognises two and three level fat trees.
+ * tree.c - recognises two and three level fat trees.
  *
  * What makes a tree is that devices hang at the bottom only and each cable goes one level up. It need not be
  * complete: operators pull cables and lose spines all day, and that must not move anybody's coordinates.

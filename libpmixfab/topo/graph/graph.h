@@ -6,11 +6,11 @@
  * cable is in no plane, unless the whole inventory has no cable: then the first HCA port, or else each
  * switch, is a plane. Planes are ordered by number of devices (most first), then switches, then lowest GUID.
  *
- * HCA ports of the subnet FAB_UNATTACHED (topo/join/join.h) that have no cable: nothing is known of what they
- * reach. They make one plane, the last, which connects nothing.
+ * HCA ports of the subnet FAB_UNATTACHED (topo/inventory/model.h) that have no cable: nothing is known of
+ * what they reach. They make one plane, the last, which connects nothing.
  */
-#ifndef FAB_TOPO_GRAPH_H
-#define FAB_TOPO_GRAPH_H
+#ifndef FAB_TOPO_GRAPH_GRAPH_H
+#define FAB_TOPO_GRAPH_GRAPH_H
 
 #include "topo/inventory/inventory.h"
 

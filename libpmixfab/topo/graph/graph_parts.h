@@ -1,7 +1,7 @@
-/* graph_priv.h - between graph.c, which finds the connected parts, and graph_fill.c, which makes planes of
+/* graph_parts.h - between graph.c, which finds the connected parts, and graph_fill.c, which makes planes of
  * them. */
-#ifndef FAB_TOPO_GRAPH_PRIV_H
-#define FAB_TOPO_GRAPH_PRIV_H
+#ifndef FAB_TOPO_GRAPH_GRAPH_PARTS_H
+#define FAB_TOPO_GRAPH_GRAPH_PARTS_H
 
 #include "topo/graph/graph.h"
 

@@ -1,5 +1,5 @@
 /*
- * snapshot_check.c - believe a snapshot only after everything in it was looked at.
+ * check.c - believe a snapshot only after everything in it was looked at.
  *
  * What is checked is what readers rely on without looking again: bounds, indices, ends of strings, and the
  * orders that they search by. Hashes say that the bytes are what a writer wrote; the rest of the checks do

@@ -1,4 +1,4 @@
-/* snapshot_format.c - what writers and readers of snapshots have to agree on. */
+/* format.c - what writers and readers of snapshots have to agree on. */
 #include "topo/snapshot/format.h"
 
 #include <string.h>
@@ -99,6 +99,20 @@ bool fab_snapshot_name_ok(const char *name)
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     size_t len = strspn(name, allowed);
     return len > 0 && len <= SNAP_NAME_MAX && name[len] == '\0' && name[0] != '.';
+}
+
+bool fab_snapshot_plane_of(const char *file, char name[SNAP_NAME_MAX + 1])
+{
+    size_t len = strlen(file);
+
+    if (len <= strlen(SNAP_SUFFIX) || len - strlen(SNAP_SUFFIX) > SNAP_NAME_MAX)
+        return false;
+    len -= strlen(SNAP_SUFFIX);
+    if (strcmp(file + len, SNAP_SUFFIX) != 0)
+        return false;
+    memcpy(name, file, len);
+    name[len] = '\0';
+    return fab_snapshot_name_ok(name);
 }
 
 void fab_snapshot_costs(const void *bytes, struct fab_cost_view *view)

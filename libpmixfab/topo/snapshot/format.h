@@ -1,5 +1,5 @@
 /*
- * snapshot_format.h - the bytes of a snapshot, for those who write, check and read them (and nobody else).
+ * format.h - the bytes of a snapshot, for those who write, check and read them (and nobody else).
  *
  *   head | meta | section table | section 0 | section 1 | ... | strings
  *
@@ -7,7 +7,7 @@
  * and no other gap. Two hashes cover every bit: `content` all bytes after the head, `checksum` the head. So a
  * new generation of equal content rewrites the head alone.
  *
- * Only where strings stand depends on what was before (snapshot_past.c), and strings that nobody points at
+ * Only where strings stand depends on what was before (compile_reuse.c), and strings that nobody points at
  * any more may stand among them. What is built of the same twice, from the same snapshot or from the first of
  * the two, has equal bytes.
  *
@@ -24,7 +24,8 @@
 #include <assert.h>
 #include <stdbool.h>
 
-#include "topo/cost/cost.h"
+#include "topo/inventory/model.h"
+#include "topo/snapshot/cost_view.h"
 
 /* The high bit, the line ends and the ^Z show transfers that take the file for text. */
 #define SNAP_MAGIC                                                                                           \
@@ -36,6 +37,7 @@
 #define SNAP_OLDEST     1u /* the oldest version still read */
 #define SNAP_ALIGN      64u
 #define SNAP_NAME_MAX   63u /* bytes of a plane's name */
+#define SNAP_SUFFIX     ".snap"
 
 struct snap_head {
     unsigned char magic[SNAP_MAGIC_SIZE];
@@ -208,5 +210,7 @@ uint64_t fab_snapshot_checksum(const struct snap_head *head);
 
 /* May this be a plane's name, and so a file's: 1 to 63 of A-Z a-z 0-9 . _ - and not a leading dot? */
 bool fab_snapshot_name_ok(const char *name);
+/* The plane's name in "NAME.snap"; false for files that are called otherwise. */
+bool fab_snapshot_plane_of(const char *file, char name[SNAP_NAME_MAX + 1]);
 
 #endif

@@ -1,4 +1,4 @@
-/* handle.c - open and close snapshots. */
+/* reader.c - open and close snapshots. */
 #include "topo/snapshot/reader.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
- * handle.h - what stands behind the public `struct pmixfab`: pointers into one checked snapshot.
+ * reader.h - what stands behind the public `struct pmixfab`: pointers into one checked snapshot.
  */
-#ifndef FAB_TOPO_HANDLE_H
-#define FAB_TOPO_HANDLE_H
+#ifndef FAB_TOPO_SNAPSHOT_READER_H
+#define FAB_TOPO_SNAPSHOT_READER_H
 
 #include "topo/report/report.h"
 #include "topo/snapshot/format.h"
@@ -42,27 +42,6 @@ static inline uint32_t fab_reader_host_end(const struct pmixfab *fab, uint32_t h
 {
     return host + 1 < fab->meta->n_hosts ? fab->hosts[host + 1].first : fab->meta->n_devices;
 }
-
-/* The device that is served with this port GUID; FAB_NONE. */
-uint32_t fab_reader_port(const struct pmixfab *fab, uint64_t guid);
-
-/* What a device itself says it is: its node GUID, 0 where it has none, with its system image GUID; and its
- * MAC, or else what stands for it. */
-void fab_reader_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, uint64_t *system,
-                    uint64_t *mac);
-
-/* Does a device have this id? That is its own, or the one that the stock library gives an interface of it:
- * "ipv4://" with a MAC, "ipv6://" with the 20 bytes of IP over InfiniBand. The case of digits means nothing.
- */
-bool fab_reader_has_id(const struct pmixfab *fab, uint32_t index, const char *id);
-
-/* By what a device goes that its facts alone tell; 0: by none. FAB_FACT_MAC: its interface's; _SYSTEM_GUID:
- * where it does not go by its node GUID, and no other host's device has the same id: that with the node GUID
- * that it says, else *node is 0. */
-uint64_t fab_reader_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint64_t *node);
-/* The host of the device that goes by this FAB_FACT_NODE_GUID or _PORT_GUID, or by that node GUID and has
- * this _SYSTEM_GUID; NULL. */
-const char *fab_reader_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value, uint64_t node);
 
 /* Map and check a file. As pmixfab_open_file(), but the reason goes to err, not to the log. */
 int fab_reader_open(const char *path, struct pmixfab **out, struct fab_err *err);

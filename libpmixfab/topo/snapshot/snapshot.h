@@ -1,5 +1,6 @@
 /*
- * snapshot.h - one plane, computed, as one flat run of bytes that can be mapped and used as it is.
+ * snapshot.h - one plane, computed, as one flat run of bytes that can be mapped and used as it is. The room
+ * snapshot reads, checks and stamps such bytes; how they are computed is above it.
  *
  * Immutable, position-independent, checksummed (XXH3), little-endian; a version and a size in its head. The
  * content (everything but generation, time and checksums) has a hash of its own: two snapshots with equal
@@ -13,36 +14,11 @@
  * A device is UP while its port is ACTIVE, DOWN in every other known state (a port that is INIT or ARMED
  * carries no traffic), UNKNOWN where the state is. LIDs are not in a snapshot.
  */
-#ifndef FAB_TOPO_SNAPSHOT_H
-#define FAB_TOPO_SNAPSHOT_H
+#ifndef FAB_TOPO_SNAPSHOT_SNAPSHOT_H
+#define FAB_TOPO_SNAPSHOT_SNAPSHOT_H
 
-#include "topo/cost/cost.h"
-#include "topo/geometry/geometry.h"
-#include "topo/geometry/groups.h"
-
-struct fab_details; /* topo/join/join.h */
-
-struct fab_snapshot_meta {
-    uint64_t generation;
-    int64_t published; /* microseconds since 1970, UTC */
-    uint32_t index;    /* the plane's number */
-    uint32_t is_default;
-    const char *name; /* 1 to 63 of A-Z a-z 0-9 . _ - and no leading dot: it is the file's name, too */
-    const char *vendor, *identifier; /* NULL: empty */
-    const struct pmixfab *before;    /* the plane's last snapshot, which is built from; NULL: from nothing */
-};
-
-/*
- * Build into memory of its own; free(*bytes). Everything but the places of strings is the same whatever was
- * before: those that stood in `before` stand where they stood, so that a small change is a change of few
- * bytes, and what says the same as `before` has the same bytes. details: what the hosts say of the
- * inventory's ports; NULL: nothing is known beside what the subnet shows. PMIXFAB_ERR_INVAL for another null
- * argument, a name that is none, parts that do not belong together.
- */
-int fab_snapshot_build(const struct fab_plane *plane, const struct fab_costs *costs,
-                       const struct fab_geometry *geometry, const struct fab_groups *groups,
-                       const struct fab_details *details, const struct fab_snapshot_meta *meta, void **bytes,
-                       size_t *size);
+#include "topo/base/error.h"
+#include "topo/snapshot/cost_view.h"
 
 /* Content hash of a built or opened snapshot's bytes (trusted: no checks). */
 uint64_t fab_snapshot_content(const void *bytes);

@@ -6,8 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mca/rundir/rundir_watcher.h"
+#include "mca/pnet/rundir_watcher.h"
 #include "test/unit/snapshot_world.h"
+#include "topo/compile/compile.h"
 
 /* A run directory of the test's own, two fabrics to publish, and what is registered from it. */
 struct fixture {

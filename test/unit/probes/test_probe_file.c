@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "probes/registry.h"
 #include "test/fabrics/dump.h"
 #include "test/fabrics/fabrics.h"
 #include "topo/inventory/names.h"

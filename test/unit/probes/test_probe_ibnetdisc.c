@@ -9,6 +9,7 @@
 #include <infiniband/mad.h>
 
 #include "probes/ibnetdisc/ibnetdisc.h"
+#include "probes/registry.h"
 
 #define EXT_SPEEDS  (1u << 14)
 #define CAP_MASK2   (1u << 15)

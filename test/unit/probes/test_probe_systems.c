@@ -4,6 +4,7 @@
 #include <infiniband/mad.h>
 
 #include "probes/ibnetdisc/ibnetdisc.h"
+#include "probes/registry.h"
 #include "test/unit/test.h"
 
 #define CACHE TEST_DATA "/ibsim_small.cache"

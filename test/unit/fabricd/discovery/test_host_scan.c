@@ -13,7 +13,7 @@
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/process/child.h"
 #include "fabricd/util/log.h"
-#include "probes/core/probe.h"
+#include "probes/registry.h"
 #include "test/unit/test.h"
 
 /* ---- the child ---------------------------------------------------------------------------------- */

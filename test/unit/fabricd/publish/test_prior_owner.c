@@ -3,6 +3,7 @@
 #include "fabricd/publish/prior_owner.h"
 #include "test/unit/handmade.h"
 #include "test/unit/report_liar.h"
+#include "topo/compile/compile.h"
 #include "topo/geometry/geometry.h"
 #include "topo/geometry/groups.h"
 #include "topo/snapshot/snapshot.h"
@@ -64,7 +65,7 @@ static struct served_plane *publish_plane(const struct fab_plane *plane, const s
     void *bytes;
     size_t size;
     assert_int_equal(fab_costs_compute(plane, 1, &costs), 0);
-    assert_int_equal(fab_geometry_compute(plane, &geometry), 0);
+    assert_int_equal(fab_geometry_settle(plane, NULL, &geometry), 0);
     assert_int_equal(fab_groups_compute(plane, &geometry, FAB_GROUP_LEAF, &groups), 0);
     assert_int_equal(fab_snapshot_build(plane, &costs, &geometry, &groups, details, &meta, &bytes, &size), 0);
     assert_int_equal(served_plane_new(bytes, size, "/nowhere", &out, NULL), 0);

@@ -1,5 +1,6 @@
 /* Coordinates that stay: what is on its switch and port still has its numbers, whatever changes around it. */
 #include "test/unit/edits.h"
+#include "topo/compile/compile.h"
 #include "topo/snapshot/snapshot.h"
 
 #define FABRICS (sizeof(fabrics) / sizeof(fabrics[0]))
@@ -38,7 +39,7 @@ static void publish(struct published *p, const struct fab_inventory *inv, const 
     assert_true(p->planes.n > 0);
     p->plane = &p->planes.planes[0];
     assert_int_equal(fab_geometry_settle(p->plane, before, &p->geometry), 0);
-    assert_int_equal(fab_geometry_compute(p->plane, &p->plain), 0);
+    assert_int_equal(fab_geometry_settle(p->plane, NULL, &p->plain), 0);
     SCOPED(fab_costs) costs = costs_of(p->plane, 1);
     assert_int_equal(fab_groups_compute(p->plane, &p->geometry, FAB_GROUP_LEAF, &groups), 0);
     assert_int_equal(

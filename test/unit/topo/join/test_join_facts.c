@@ -2,6 +2,7 @@
 #include "test/fabrics/details.h"
 #include "test/unit/snapshot_walk.h"
 #include "test/unit/snapshot_world.h"
+#include "topo/compile/compile.h"
 #include "topo/compile/string_table.h"
 
 /* Fact by fact against what the snapshot was made of. */

@@ -1,6 +1,7 @@
 /* The bytes of a snapshot: made the same each time, and believed only when nothing is wrong with them. */
 #include "test/unit/snapshot_walk.h"
 #include "test/unit/snapshot_world.h"
+#include "topo/compile/compile.h"
 
 static uint64_t content_of(const struct world *world, const struct fab_snapshot_meta *meta)
 {

@@ -1,4 +1,3 @@
-/* repair_tags.c - see pmix/relay/relay_tags.h. */
 #include "pmix/relay/relay_tags.h"
 
 #include <pmix.h>

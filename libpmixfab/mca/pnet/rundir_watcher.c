@@ -1,4 +1,4 @@
-#include "mca/rundir/rundir_watcher.h"
+#include "mca/pnet/rundir_watcher.h"
 
 #include <errno.h>
 #include <poll.h>

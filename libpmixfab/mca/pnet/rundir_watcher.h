@@ -1,9 +1,9 @@
 /*
- * rundir_watcher.h - a thread that sees what is published, and brings it to the registered objects:
+ * rundir_rundir_watcher.h - a thread that sees what is published, and brings it to the registered objects:
  * look, announce PENDING, switch, announce UPDATED.
  */
-#ifndef FAB_PNET_WATCH_H
-#define FAB_PNET_WATCH_H
+#ifndef FAB_MCA_PNET_RUNDIR_WATCHER_H
+#define FAB_MCA_PNET_RUNDIR_WATCHER_H
 
 #include <stdbool.h>
 

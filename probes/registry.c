@@ -1,7 +1,11 @@
-/* registry.c - the one table that a new probe is added to. */
+#include "probes/registry.h"
+
 #include <string.h>
 
-#include "probes/core/probes.h"
+#include "probes/capture/file.h"
+#ifdef HAVE_IBNETDISC
+#include "probes/ibnetdisc/ibnetdisc.h"
+#endif
 
 static const struct probe end = {0};
 

@@ -1,0 +1,292 @@
+#include "topo/snapshot/identity.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "topo/base/search.h"
+#include "topo/base/text.h"
+#include "topo/inventory/details.h"
+#include "topo/inventory/model.h"
+
+/* Read 16 hexadecimal digits, with a colon after each four where `colons`. What follows, NULL: no GUID. */
+static const char *identity_read_guid(const char *text, bool colons, uint64_t *guid)
+{
+    *guid = 0;
+    for (int i = 0; i < 16; i++) {
+        if (colons && i > 0 && i % 4 == 0 && *text++ != ':')
+            return NULL;
+        int digit = fab_hex_digit(*text++);
+        if (digit < 0)
+            return NULL;
+        *guid = *guid << 4 | (uint64_t)digit;
+    }
+    return text;
+}
+
+static uint64_t identity_guid(const struct pmixfab *fab, const uint32_t *order, uint32_t place)
+{
+    const struct snap_device *device = &fab->devices[order[place]];
+    return order == fab->by_node ? device->node_guid : device->port_guid;
+}
+
+/* Where the devices with this GUID or a higher one begin in one of the two orders. */
+static uint32_t place_of(const struct pmixfab *fab, const uint32_t *order, uint64_t guid)
+{
+    return FAB_LOWER_BOUND(0, fab->meta->n_devices, i, identity_guid(fab, order, i) < guid);
+}
+
+/* The first device (lowest index) with this GUID in one of the two orders; FAB_NONE. */
+static uint32_t identity_find_guid(const struct pmixfab *fab, const uint32_t *order, uint64_t guid)
+{
+    uint32_t place = place_of(fab, order, guid);
+    return place < fab->meta->n_devices && identity_guid(fab, order, place) == guid ? order[place] : FAB_NONE;
+}
+
+uint32_t fab_reader_port(const struct pmixfab *fab, uint64_t guid)
+{
+    return identity_find_guid(fab, fab->by_port, guid);
+}
+
+/* Hardware addresses as the stock library writes them: n bytes, a colon before each but the first. */
+static bool read_address(const char *text, uint8_t *bytes, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (i > 0 && *text++ != ':')
+            return false;
+        int high = fab_hex_digit(text[0]), low = high < 0 ? -1 : fab_hex_digit(text[1]);
+        if (low < 0)
+            return false;
+        bytes[i] = (uint8_t)(high << 4 | low);
+        text += 2;
+    }
+    return *text == '\0';
+}
+
+/* The last n of some bytes as a number. */
+static uint64_t number_at(const uint8_t *bytes, unsigned n)
+{
+    uint64_t number = 0;
+    for (unsigned i = 0; i < n; i++)
+        number = number << 8 | bytes[i];
+    return number;
+}
+
+/* "ipv4://00:21:5e:c4:86:1a": a MAC; 0: it is none. */
+static uint64_t identity_mac(const char *what)
+{
+    uint8_t bytes[6];
+    return strncmp(what, "ipv4://", 7) == 0 && read_address(what + 7, bytes, 6) ? number_at(bytes, 6) : 0;
+}
+
+/* "ipv6://80:00:10:86:fe:80:...": the address of an interface of IP over InfiniBand, the last half of whose
+ * GID is the port's GUID; 0: it is none. */
+static uint64_t identity_ipoib_port(const char *what)
+{
+    uint8_t bytes[20];
+    return strncmp(what, "ipv6://", 7) == 0 && read_address(what + 7, bytes, 20) ? number_at(bytes + 12, 8)
+                                                                                 : 0;
+}
+
+/* ---- what devices say of themselves ---------------------------------------------------------------- */
+
+/* The believed fact of a kind; NULL. */
+static const struct snap_fact *fact_of(const struct pmixfab *fab, uint32_t index, enum fab_fact kind)
+{
+    if (fab->fact_at == NULL)
+        return NULL;
+    for (uint32_t f = fab->fact_at[index]; f < fab->fact_at[index + 1] && fab->facts[f].kind <= kind; f++)
+        if (fab->facts[f].kind == kind)
+            return &fab->facts[f];
+    return NULL;
+}
+
+/* A fact's GUID or MAC; 0: it has none. */
+static uint64_t identity_fact_number(const struct pmixfab *fab, const struct snap_fact *fact)
+{
+    uint64_t number = 0;
+    if (fact == NULL)
+        return 0;
+    const char *text = fab_reader_string(fab, fact->text);
+    for (text += strncmp(text, "0x", 2) == 0 ? 2 : 0; *text != '\0'; text++)
+        if (*text != ':')
+            number = number << 4 | (uint64_t)(fab_hex_digit(*text) & 15);
+    return number;
+}
+
+/* What a device itself says it is: its node GUID, 0 where it has none, with its system image GUID; and its
+ * MAC, or else what stands for it. */
+static void identity_own(const struct pmixfab *fab, uint32_t index, uint64_t *node, uint64_t *system,
+                         uint64_t *mac)
+{
+    const struct snap_device *device = &fab->devices[index];
+    *node = device->node_guid;
+    *system = device->system_guid;
+    *mac = 0;
+    if (!FAB_GUID_IS_MADE_UP(device->node_guid))
+        return;
+    *node = identity_fact_number(fab, fact_of(fab, index, FAB_FACT_NODE_GUID));
+    uint64_t said = identity_fact_number(fab, fact_of(fab, index, FAB_FACT_SYSTEM_GUID));
+    *system = said != 0 ? said : *node;
+    *mac = identity_fact_number(fab, fact_of(fab, index, FAB_FACT_MAC));
+    if (*mac == 0)
+        *mac = device->node_guid & ~FAB_ETHERNET_GUID;
+}
+
+/* Of two devices that fit, the one that goes by it, else the one with the lower index. */
+static void take_better(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint32_t *found)
+{
+    const struct snap_fact *own = fact_of(fab, index, kind);
+    if (*found != FAB_NONE) {
+        const struct snap_fact *other = fact_of(fab, *found, kind);
+        bool yields = own != NULL && (own->flags & FAB_DETAIL_OUTRANKED) != 0;
+        bool other_yields = other != NULL && (other->flags & FAB_DETAIL_OUTRANKED) != 0;
+        if (yields != other_yields ? yields : *found < index)
+            return;
+    }
+    *found = index;
+}
+
+/*
+ * "fab://NODE::SYSTEM". Several ports of one HCA share an id; the first is meant. Those that go by a GUID
+ * that is made up are asked what they have said.
+ */
+static uint32_t identity_find_id(const struct pmixfab *fab, const char *guids)
+{
+    uint64_t node, system, own, own_system, mac;
+    uint32_t found = FAB_NONE;
+
+    const char *rest = identity_read_guid(guids, true, &node);
+    if (rest == NULL || strncmp(rest, "::", 2) != 0)
+        return FAB_NONE;
+    rest = identity_read_guid(rest + 2, true, &system);
+    if (rest == NULL || *rest != '\0' || node == 0)
+        return FAB_NONE;
+    uint32_t index = identity_find_guid(fab, fab->by_node, node);
+    if (index != FAB_NONE && fab->devices[index].system_guid == system)
+        return index;
+    for (uint32_t i = place_of(fab, fab->by_node, FAB_ETHERNET_GUID); i < fab->meta->n_devices; i++) {
+        identity_own(fab, fab->by_node[i], &own, &own_system, &mac);
+        if (own == node && own_system == system)
+            take_better(fab, fab->by_node[i], FAB_FACT_NODE_GUID, &found);
+    }
+    return found;
+}
+
+/* The device of a MAC: its GUID is made of it, or it is what its host says of its interface. */
+static uint32_t with_mac(const struct pmixfab *fab, uint64_t mac)
+{
+    uint32_t found = identity_find_guid(fab, fab->by_node, FAB_ETHERNET_GUID | mac);
+    for (uint32_t i = 0; found == FAB_NONE && fab->fact_at != NULL && i < fab->meta->n_devices; i++)
+        if (identity_fact_number(fab, fact_of(fab, i, FAB_FACT_MAC)) == mac)
+            take_better(fab, i, FAB_FACT_MAC, &found);
+    return found;
+}
+/* The device of a port's GUID: it has it, or says so. */
+static uint32_t with_port(const struct pmixfab *fab, uint64_t guid)
+{
+    uint32_t found = identity_find_guid(fab, fab->by_port, guid);
+    for (uint32_t i = place_of(fab, fab->by_port, FAB_ETHERNET_GUID);
+         found == FAB_NONE && i < fab->meta->n_devices; i++)
+        if (identity_fact_number(fab, fact_of(fab, fab->by_port[i], FAB_FACT_PORT_GUID)) == guid)
+            take_better(fab, fab->by_port[i], FAB_FACT_PORT_GUID, &found);
+    return found;
+}
+
+uint32_t fab_reader_find_id(const struct pmixfab *fab, const char *what)
+{
+    if (strncmp(what, "fab://", strlen("fab://")) == 0)
+        return identity_find_id(fab, what + strlen("fab://"));
+    if (identity_mac(what) != 0)
+        return with_mac(fab, identity_mac(what));
+    if (identity_ipoib_port(what) != 0)
+        return with_port(fab, identity_ipoib_port(what));
+    return FAB_NONE;
+}
+
+uint32_t fab_reader_find_guid(const struct pmixfab *fab, const char *what)
+{
+    uint64_t guid;
+
+    if (strncmp(what, "0x", 2) != 0)
+        return FAB_NONE;
+    const char *rest = identity_read_guid(what + 2, false, &guid);
+    if (rest == NULL || *rest != '\0')
+        return FAB_NONE;
+    uint32_t index = identity_find_guid(fab, fab->by_port, guid);
+    return index != FAB_NONE ? index : identity_find_guid(fab, fab->by_node, guid);
+}
+
+/* A GUID as sysfs, hwloc and so the stock library write it: "0002:c903:00a5:0d10", 19 characters. */
+static char *write_guid(char *to, uint64_t guid)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (int shift = 60; shift >= 0; shift -= 4) {
+        *to++ = digits[guid >> shift & 15];
+        if (shift % 16 == 0 && shift > 0)
+            *to++ = ':';
+    }
+    return to;
+}
+
+/* A MAC as the kernel, hwloc and so the stock library write it: "00:21:5e:c4:86:1a", 17 characters. */
+static void write_mac(char *to, uint64_t mac)
+{
+    snprintf(to, sizeof("00:21:5e:c4:86:1a"), "%02x:%02x:%02x:%02x:%02x:%02x", (unsigned)(mac >> 40 & 255),
+             (unsigned)(mac >> 32 & 255), (unsigned)(mac >> 24 & 255), (unsigned)(mac >> 16 & 255),
+             (unsigned)(mac >> 8 & 255), (unsigned)(mac & 255));
+}
+
+void fab_reader_write_id(const struct pmixfab *fab, uint32_t index, char *to)
+{
+    uint64_t node, system, mac;
+    identity_own(fab, index, &node, &system, &mac);
+    if (node == 0) {
+        write_mac(stpcpy(to, "ipv4://"), mac);
+        return;
+    }
+    char *end = write_guid(stpcpy(to, "fab://"), node);
+    *end++ = ':';
+    *end++ = ':';
+    *write_guid(end, system) = '\0';
+}
+
+bool fab_reader_has_id(const struct pmixfab *fab, uint32_t index, const char *id)
+{
+    struct pmixfab_device own; /* its id alone */
+    uint64_t mac = identity_mac(id), port = identity_ipoib_port(id);
+    if (index >= fab->meta->n_devices)
+        return false;
+    if (mac != 0 && identity_fact_number(fab, fact_of(fab, index, FAB_FACT_MAC)) == mac)
+        return true;
+    if (port != 0 && (fab->devices[index].port_guid == port ||
+                      identity_fact_number(fab, fact_of(fab, index, FAB_FACT_PORT_GUID)) == port))
+        return true;
+    fab_reader_write_id(fab, index, own.id);
+    return strncmp(own.id, id, strlen("fab://")) == 0 && strcasecmp(own.id, id) == 0;
+}
+
+uint64_t fab_reader_said(const struct pmixfab *fab, uint32_t index, enum fab_fact kind, uint64_t *node)
+{
+    *node = 0;
+    if (kind == FAB_FACT_SYSTEM_GUID && !FAB_GUID_IS_MADE_UP(fab->devices[index].node_guid))
+        return 0;
+    const struct snap_fact *fact = fact_of(fab, index, kind);
+    const struct snap_fact *claim = kind == FAB_FACT_MAC ? fact : fact_of(fab, index, FAB_FACT_NODE_GUID);
+    if (claim == NULL || (claim->flags & FAB_DETAIL_OUTRANKED) != 0)
+        return 0;
+    if (kind == FAB_FACT_SYSTEM_GUID)
+        *node = identity_fact_number(fab, claim);
+    return identity_fact_number(fab, fact);
+}
+
+const char *fab_reader_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value, uint64_t node)
+{
+    const bool id = kind == FAB_FACT_SYSTEM_GUID;
+    uint32_t found =
+        identity_find_guid(fab, kind == FAB_FACT_PORT_GUID ? fab->by_port : fab->by_node, id ? node : value);
+    if (found != FAB_NONE && id && fab->devices[found].system_guid != value)
+        found = FAB_NONE;
+    return found == FAB_NONE ? NULL : fab_reader_host(fab, fab->costs.host[found]);
+}
