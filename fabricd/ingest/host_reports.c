@@ -10,8 +10,8 @@
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
 #include "topo/base/array.h"
-#include "topo/base/search.h"
 #include "topo/base/natural.h"
+#include "topo/base/search.h"
 #include "topo/inventory/host_name.h"
 #include "topo/inventory/inventory.h"
 

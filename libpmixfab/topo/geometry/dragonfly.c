@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "topo/base/disjoint.h"
 #include "topo/geometry/layout.h"
 
 struct hunt {

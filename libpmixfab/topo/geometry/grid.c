@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "topo/base/disjoint.h"
 #include "topo/geometry/grid.h"
 
 /* The cable from switch `from` to switch `to`, FAB_NONE where there is none. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/disjoint.h"
 #include "topo/graph/graph_parts.h"
 #include "topo/inventory/model.h"
 

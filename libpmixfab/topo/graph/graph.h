@@ -80,26 +80,6 @@ struct fab_planes {
     uint32_t n;
 };
 
-/* Disjoint sets: root of x, halving the path; and union, whose root is the lower one. */
-static inline uint32_t fab_set_root(uint32_t *parent, uint32_t x)
-{
-    while (parent[x] != x) {
-        parent[x] = parent[parent[x]];
-        x = parent[x];
-    }
-    return x;
-}
-
-static inline void fab_set_join(uint32_t *parent, uint32_t a, uint32_t b)
-{
-    a = fab_set_root(parent, a);
-    b = fab_set_root(parent, b);
-    if (a < b)
-        parent[b] = a;
-    else
-        parent[a] = b;
-}
-
 /* inv finished and named. A cable of unknown rate counts as the fastest. */
 int fab_planes_build(const struct fab_inventory *inv, enum fab_cost_model model, struct fab_planes *out,
                      struct fab_err *err);
