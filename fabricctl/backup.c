@@ -31,5 +31,5 @@ enum ctl_exit ctl_backup(const struct ctl *ctl)
     request = json_pack("{s:s, s:s, s:b}", "op", "backup", "file", ctl->args[0], "force", ctl->force);
     if (request == NULL)
         return ctl_usage("not UTF-8: backup: give the file another name");
-    return ctl_ask_and_show(ctl, request, BACKUP_SECONDS, show_backup);
+    return ctl_ask_show(ctl, request, BACKUP_SECONDS, show_backup);
 }

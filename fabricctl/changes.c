@@ -52,7 +52,8 @@ enum ctl_exit ctl_ask(const struct ctl *ctl, json_t *request, int seconds, json_
     return status;
 }
 
-enum ctl_exit ctl_ask_and_show(const struct ctl *ctl, json_t *request, int seconds, ctl_show_fn show)
+enum ctl_exit ctl_ask_show(const struct ctl *ctl, json_t *request, int seconds,
+                           enum ctl_exit (*show)(const struct ctl *ctl, const json_t *answer))
 {
     json_t *answer;
     enum ctl_exit status = ctl_ask(ctl, request, seconds, &answer);
@@ -196,15 +197,13 @@ static enum ctl_exit show_history(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_history(const struct ctl *ctl)
 {
-    json_t *request = json_pack("{s:s}", "op", "history");
+    const char *what = ctl->n_args > 0 ? ctl->args[0] : NULL;
+    json_t *request = json_pack("{s:s, s:s*, s:o*}", "op", "history", "what", what, "limit",
+                                ctl->limit > 0 ? json_integer(ctl->limit) : NULL);
 
-    if (ctl->n_args > 0 && json_object_set_new(request, "what", json_string(ctl->args[0])) != 0) {
-        json_decref(request);
-        return ctl_usage("not UTF-8: %s: history takes a part of a name", ctl->args[0]);
-    }
-    if (ctl->limit > 0)
-        json_object_set_new(request, "limit", json_integer(ctl->limit));
-    return ctl_ask_and_show(ctl, request, CTL_ANSWER_SECONDS, show_history);
+    if (request == NULL && what != NULL)
+        return ctl_usage("not UTF-8: %s: history takes a part of a name", what);
+    return ctl_ask_show(ctl, request, CTL_ANSWER_SECONDS, show_history);
 }
 
 /* ---- diff ---- */
@@ -241,23 +240,21 @@ static enum ctl_exit show_diff(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_diff(const struct ctl *ctl)
 {
-    json_t *request = json_pack("{s:s}", "op", "diff");
     enum ctl_exit status = ctl_control_only(ctl, "diff");
-    json_int_t generation[2] = {0, 0};
+    json_int_t from = 0, to = 0;
 
-    for (int i = 0; i < ctl->n_args && status == CTL_DONE; i++) {
-        if (!parse_generation(ctl->args[i], &generation[i]))
-            status =
-                ctl_usage("not a generation: %s: give a number as `fabricctl status` shows it", ctl->args[i]);
-        else
-            json_object_set_new(request, i == 0 ? "from" : "to", json_integer(generation[i]));
-    }
-    if (status == CTL_DONE && ctl->n_args == 2 && generation[0] > generation[1])
-        status = ctl_usage("the wrong way round: diff %s %s: give the earlier generation first", ctl->args[0],
-                           ctl->args[1]);
-    if (status != CTL_DONE) {
-        json_decref(request);
+    if (status != CTL_DONE)
         return status;
-    }
-    return ctl_ask_and_show(ctl, request, CTL_ANSWER_SECONDS, show_diff);
+    for (int i = 0; i < ctl->n_args; i++)
+        if (!parse_generation(ctl->args[i], i == 0 ? &from : &to))
+            return ctl_usage("not a generation: %s: give a number as `fabricctl status` shows it",
+                             ctl->args[i]);
+    if (ctl->n_args == 2 && from > to)
+        return ctl_usage("the wrong way round: diff %s %s: give the earlier generation first", ctl->args[0],
+                         ctl->args[1]);
+    return ctl_ask_show(ctl,
+                        json_pack("{s:s, s:o*, s:o*}", "op", "diff", "from",
+                                  ctl->n_args > 0 ? json_integer(from) : NULL, "to",
+                                  ctl->n_args > 1 ? json_integer(to) : NULL),
+                        CTL_ANSWER_SECONDS, show_diff);
 }

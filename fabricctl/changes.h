@@ -28,9 +28,8 @@ enum ctl_exit ctl_control_only(const struct ctl *ctl, const char *command);
 
 /* Ask the daemon; takes the request, whose "op" is called as the command. Tells its failures. */
 enum ctl_exit ctl_ask(const struct ctl *ctl, json_t *request, int seconds, json_t **answer);
-
 /* The same, and show the answer. */
-typedef enum ctl_exit (*ctl_show_fn)(const struct ctl *ctl, const json_t *answer);
-enum ctl_exit ctl_ask_and_show(const struct ctl *ctl, json_t *request, int seconds, ctl_show_fn show);
+enum ctl_exit ctl_ask_show(const struct ctl *ctl, json_t *request, int seconds,
+                           enum ctl_exit (*show)(const struct ctl *ctl, const json_t *answer));
 
 #endif

@@ -48,11 +48,9 @@ static bool find_together(const struct ctl_view *view, struct side *a, struct si
 static enum ctl_exit cost_unknown_device(const struct ctl *ctl, const char *what)
 {
     return ctl_error(
-        "no device %s: %s%s%s: name a host, host:device or a device id; `fabricctl devices` lists them", what,
-        ctl->plane != NULL ? "plane " : "", ctl->plane != NULL ? ctl->plane : "any plane of ",
-        ctl->plane != NULL ? ""
-        : ctl->uri != NULL ? ctl->uri
-                           : ctl->rundir);
+        "no device %s: %s%s: name a host, host:device or a device id; `fabricctl devices` lists them", what,
+        ctl->plane != NULL ? "plane " : "any plane of ",
+        ctl->plane != NULL ? ctl->plane : ctl_source_location(ctl));
 }
 
 static const struct ctl_column columns[] = {

@@ -1,20 +1,16 @@
 /*
  * events.c - the latest events, and those to come.
  */
+#include <stdlib.h>
+
 #include "changes.h"
 #include "list.h"
+#include "text.h"
 
 static const struct ctl_column columns[] = {
     {"time", "TIME", false},  {"event", "EVENT", false},          {"plane", "PLANE", false},
     {"index", "INDEX", true}, {"generation", "GENERATION", true},
 };
-
-static bool put_event(struct ctl_table *table, const json_t *event)
-{
-    for (size_t i = 0; i < CTL_COUNT(columns); i++)
-        ctl_put_member(table, event, columns[i].key);
-    return ctl_table_row(table);
-}
 
 static json_t *request_of(bool follow)
 {
@@ -29,17 +25,18 @@ static enum ctl_exit show_latest(const struct ctl *ctl, const json_t *answer)
 /* A line for people; a table cannot be laid out before its last row is known. */
 static bool event_show_line(const json_t *event)
 {
-    json_t *time = ctl_json_text(json_string_value(json_object_get(event, "time")));
-    json_t *name = ctl_json_text(json_string_value(json_object_get(event, "event")));
-    json_t *plane = ctl_json_text(json_string_value(json_object_get(event, "plane")));
+    const char *time = json_string_value(json_object_get(event, "time"));
+    const char *name = json_string_value(json_object_get(event, "event"));
+    const char *plane = json_string_value(json_object_get(event, "plane"));
+    char *line;
 
-    printf("%s  %-26s  plane %s, generation %lld\n", json_is_string(time) ? json_string_value(time) : "-",
-           json_is_string(name) ? json_string_value(name) : "-",
-           json_is_string(plane) ? json_string_value(plane) : "-",
-           (long long)json_integer_value(json_object_get(event, "generation")));
-    json_decref(time);
-    json_decref(name);
-    json_decref(plane);
+    if (asprintf(&line, "%s  %-26s  plane %s, generation %lld", time != NULL ? time : "-",
+                 name != NULL ? name : "-", plane != NULL ? plane : "-",
+                 (long long)json_integer_value(json_object_get(event, "generation"))) < 0)
+        return false;
+    ctl_clean(line);
+    puts(line);
+    free(line);
     return fflush(stdout) == 0;
 }
 
@@ -58,7 +55,7 @@ static enum ctl_exit events_follow(const struct ctl *ctl, struct ctl_control *co
         status = ctl_control_next(control, -1, &event, why);
         going = status == CTL_DONE && event != NULL;
         if (going && json_is_string(json_object_get(event, "event")))
-            going = ctl->format == CTL_TEXT ? event_show_line(event) : put_event(table, event);
+            going = ctl->format == CTL_TEXT ? event_show_line(event) : ctl_put_members(table, event);
         json_decref(event);
     }
     closed = ctl_table_close(table);
@@ -78,7 +75,7 @@ enum ctl_exit ctl_events(const struct ctl *ctl)
     if (status != CTL_DONE)
         return status;
     if (!ctl->follow)
-        return ctl_ask_and_show(ctl, request_of(false), CTL_ANSWER_SECONDS, show_latest);
+        return ctl_ask_show(ctl, request_of(false), CTL_ANSWER_SECONDS, show_latest);
     if (ctl_control_open(ctl->rundir, &control, why) != CTL_DONE)
         return ctl_error("%s", why);
     ctl_catch_interrupts();

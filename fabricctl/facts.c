@@ -69,24 +69,18 @@ static void add_sources(char *line, uint32_t sources)
 static void fact_remark(const struct pmixfab *fab, uint32_t device, uint32_t at,
                         const struct pmixfab_fact *fact, bool first, char line[static LINE])
 {
+    const char *const said[] = {fact->estimate ? "estimate" : NULL, fact->software ? "software" : NULL,
+                                fact->yielded ? "another host's" : NULL};
     const char *between = "";
     struct pmixfab_fact other;
 
     line[0] = '\0';
-    if (fact->estimate) {
-        fact_line_append(line, "estimate");
-        between = "; ";
-    }
-    if (fact->software) {
-        fact_line_append(line, between);
-        fact_line_append(line, "software");
-        between = "; ";
-    }
-    if (fact->yielded) {
-        fact_line_append(line, between);
-        fact_line_append(line, "another host's");
-        between = "; ";
-    }
+    for (size_t i = 0; i < CTL_COUNT(said); i++)
+        if (said[i] != NULL) {
+            fact_line_append(line, between);
+            fact_line_append(line, said[i]);
+            between = "; ";
+        }
     for (uint32_t i = at + 1; first && pmixfab_fact(fab, device, i, &other) == PMIXFAB_OK; i++) {
         if (strcmp(other.kind, fact->kind) != 0)
             break;
@@ -133,7 +127,7 @@ static void print_fact(const struct pmixfab *fab, uint32_t device, uint32_t at,
         printf("%s\n", sources);
 }
 
-enum ctl_exit ctl_facts_print(const struct pmixfab *fab, const char *plane, uint32_t device)
+void ctl_facts_print(const struct pmixfab *fab, const char *plane, uint32_t device)
 {
     struct pmixfab_device about;
     struct pmixfab_fact fact;
@@ -141,19 +135,17 @@ enum ctl_exit ctl_facts_print(const struct pmixfab *fab, const char *plane, uint
     const char *kind = "";
     int width = fact_max_width(fab, device);
 
-    if (pmixfab_device(fab, device, &about) != PMIXFAB_OK)
-        return CTL_DONE;
-    if (pmixfab_fact(fab, device, 0, &fact) != PMIXFAB_OK)
-        return CTL_DONE;
+    if (pmixfab_device(fab, device, &about) != PMIXFAB_OK ||
+        pmixfab_fact(fab, device, 0, &fact) != PMIXFAB_OK)
+        return;
     ctl_device_label(&about, true, label, sizeof label);
     snprintf(line, sizeof line, "%s, plane %s, %s", label, plane, about.id);
     ctl_clean(line);
     printf("\n%s\n", line);
     for (uint32_t i = 0; pmixfab_fact(fab, device, i, &fact) == PMIXFAB_OK; i++) {
-        if (fact.chosen)
-            print_fact(fab, device, i, &fact, strcmp(kind, fact.kind) != 0, width);
-        if (fact.chosen)
-            kind = fact.kind;
+        if (!fact.chosen)
+            continue;
+        print_fact(fab, device, i, &fact, strcmp(kind, fact.kind) != 0, width);
+        kind = fact.kind;
     }
-    return CTL_DONE;
 }

@@ -15,6 +15,6 @@ json_t *ctl_facts_json(const struct pmixfab *fab, uint32_t device);
  * For people: the device, and a line for each fact that is believed: kind, text, sources, and in brackets
  * what others say and whether it is an estimate. A device of which nothing is known gets no lines.
  */
-enum ctl_exit ctl_facts_print(const struct pmixfab *fab, const char *plane, uint32_t device);
+void ctl_facts_print(const struct pmixfab *fab, const char *plane, uint32_t device);
 
 #endif

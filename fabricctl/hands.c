@@ -61,7 +61,7 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_check(const struct ctl *ctl)
 {
-    return ctl_ask_and_show(ctl, json_pack("{s:s}", "op", "check"), CTL_ANSWER_SECONDS, show_findings);
+    return ctl_ask_show(ctl, json_pack("{s:s}", "op", "check"), CTL_ANSWER_SECONDS, show_findings);
 }
 
 /* ---- verify ---- */
@@ -78,14 +78,13 @@ static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
                equal ? "is what a sweep sees now" : "is not what a sweep sees now:");
     if (ctl->format == CTL_JSON) {
         rows = ctl_changes_json(ctl, changes);
-        if (rows == NULL)
-            status = CTL_FAILED;
-        else
-            status = ctl_json_print(
-                stdout, json_pack("{s:O, s:b, s:O, s:O?, s:O?}", "generation", generation, "equal", equal,
-                                  "changes", rows, "suppressed", json_object_get(answer, "suppressed"),
-                                  "suppressed_switches", json_object_get(answer, "suppressed_switches")));
-        json_decref(rows);
+        status = rows == NULL
+                     ? CTL_FAILED
+                     : ctl_json_print(stdout,
+                                      json_pack("{s:O, s:b, s:o, s:O?, s:O?}", "generation", generation,
+                                                "equal", equal, "changes", rows, "held",
+                                                json_object_get(answer, "suppressed"), "suppressed_switches",
+                                                json_object_get(answer, "suppressed_switches")));
     } else if (!equal || ctl->format == CTL_CSV) {
         status = ctl_changes_table(ctl, changes, NULL);
     }
@@ -96,7 +95,7 @@ static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_verify(const struct ctl *ctl)
 {
-    return ctl_ask_and_show(ctl, json_pack("{s:s}", "op", "verify"), CTL_SWEEP_SECONDS, show_verified);
+    return ctl_ask_show(ctl, json_pack("{s:s}", "op", "verify"), CTL_SWEEP_SECONDS, show_verified);
 }
 
 /* ---- expect ---- */
@@ -142,12 +141,10 @@ enum ctl_exit ctl_expect(const struct ctl *ctl)
 
     if (status != CTL_DONE)
         return status;
-    request = json_pack("{s:s, s:b, s:b}", "op", "expect", "replace", ctl->replace, "cancel", ctl->cancel);
-    if (ctl->seconds > 0)
-        json_object_set_new(request, "seconds", json_integer(ctl->seconds));
-    if (ctl->n_args > 0 && json_object_set_new(request, "name", json_string(ctl->args[0])) != 0) {
-        json_decref(request);
+    request = json_pack("{s:s, s:b, s:b, s:o*, s:s*}", "op", "expect", "replace", ctl->replace, "cancel",
+                        ctl->cancel, "seconds", ctl->seconds > 0 ? json_integer(ctl->seconds) : NULL, "name",
+                        ctl->n_args > 0 ? ctl->args[0] : NULL);
+    if (request == NULL)
         return ctl_usage("not UTF-8: expect: give a name as `fabricctl devices` or `switches` shows it");
-    }
-    return ctl_ask_and_show(ctl, request, CTL_ANSWER_SECONDS, show_expected);
+    return ctl_ask_show(ctl, request, CTL_ANSWER_SECONDS, show_expected);
 }

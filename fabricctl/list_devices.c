@@ -67,12 +67,6 @@ static void put_coords(struct ctl_table *table, const struct pmixfab *fab, uint3
         ctl_put_null(table);
 }
 
-static void list_put_fact(struct ctl_table *table, const struct pmixfab *fab, uint32_t device,
-                          const char *kind)
-{
-    ctl_put_text(table, pmixfab_fact_text(fab, device, kind));
-}
-
 static void put_fact_number(struct ctl_table *table, const struct pmixfab *fab, uint32_t device,
                             const char *kind)
 {
@@ -88,10 +82,10 @@ static void put_known(struct ctl_table *table, const struct pmixfab *fab, const 
 {
     ctl_put_text(table, type_name(fab, device));
     ctl_put_text(table, seen_by(device->seen));
-    list_put_fact(table, fab, device->index, "vendor");
-    list_put_fact(table, fab, device->index, "firmware");
-    list_put_fact(table, fab, device->index, "driver");
-    list_put_fact(table, fab, device->index, "pci");
+    ctl_put_text(table, pmixfab_fact_text(fab, device->index, "vendor"));
+    ctl_put_text(table, pmixfab_fact_text(fab, device->index, "firmware"));
+    ctl_put_text(table, pmixfab_fact_text(fab, device->index, "driver"));
+    ctl_put_text(table, pmixfab_fact_text(fab, device->index, "pci"));
     put_fact_number(table, fab, device->index, "mtu");
     put_fact_number(table, fab, device->index, "numa");
 }
@@ -204,8 +198,8 @@ static enum ctl_exit show_devices(const struct ctl *ctl, const struct ctl_view *
 
         if (pmixfab_plane(view->planes[i], &plane) == 0)
             device_range(ctl, view->planes[i], &plane, &first, &count);
-        for (uint32_t d = first; count > 0 && d < first + count && status == CTL_DONE; d++)
-            status = ctl_facts_print(view->planes[i], plane.name, d);
+        for (uint32_t d = first; d < first + count; d++)
+            ctl_facts_print(view->planes[i], plane.name, d);
     }
     return status;
 }
@@ -231,7 +225,7 @@ enum ctl_exit ctl_devices(const struct ctl *ctl)
                            ctl->args[0]);
     else
         status = ctl_error("no host %s: %s: `fabricctl groups` shows the hosts that there are", ctl->args[0],
-                           ctl->uri != NULL ? ctl->uri : ctl->rundir);
+                           ctl_source_location(ctl));
     ctl_view_close(&view);
     return status;
 }

@@ -68,20 +68,37 @@ static enum ctl_exit show_forgotten(const struct ctl *ctl, const json_t *answer)
 }
 
 /* Ask about the host of the command line, if one stands there. */
-static enum ctl_exit ask(const struct ctl *ctl, const char *op, ctl_show_fn show)
+static enum ctl_exit ask(const struct ctl *ctl, const char *op,
+                         enum ctl_exit (*show)(const struct ctl *ctl, const json_t *answer))
 {
-    json_t *request = json_pack("{s:s}", "op", op);
+    json_t *request = json_pack("{s:s, s:s*}", "op", op, "host", ctl->n_args > 0 ? ctl->args[0] : NULL);
 
-    if (ctl->n_args > 0 && json_object_set_new(request, "host", json_string(ctl->args[0])) != 0) {
-        json_decref(request);
+    if (request == NULL)
         return ctl_usage("not UTF-8: %s: give a host's name as `fabricctl nodes` shows it", op);
-    }
-    return ctl_ask_and_show(ctl, request, CTL_ANSWER_SECONDS, show);
+    return ctl_ask_show(ctl, request, CTL_ANSWER_SECONDS, show);
 }
 
 enum ctl_exit ctl_nodes(const struct ctl *ctl)
 {
     return ask(ctl, "nodes", nodes_show);
+}
+
+static enum ctl_exit show_forgotten(const struct ctl *ctl, const json_t *answer)
+{
+    static const struct ctl_column told[] = {{"host", "HOST", false}, {"forgotten", "FORGOTTEN", false}};
+    struct ctl_table *table;
+    bool retired = json_integer_value(json_object_get(answer, "retired")) > 0;
+
+    if (ctl->format == CTL_TEXT) {
+        printf("%s is forgotten%s\n", ctl->args[0],
+               retired ? ": it keeps no place any more" : ", until it reports again");
+        return CTL_DONE;
+    }
+    table = ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, told, CTL_COUNT(told));
+    ctl_put_text(table, ctl->args[0]);
+    ctl_put_bool(table, true);
+    ctl_table_row(table);
+    return ctl_table_close(table);
 }
 
 enum ctl_exit ctl_forget(const struct ctl *ctl)

@@ -51,9 +51,7 @@ static enum ctl_exit cannot_write(const struct target *t, const char *what)
 /* A name beside the file itself, not beside a symbolic link to it. */
 static enum ctl_exit open_beside(struct target *t, const char *path)
 {
-    static const char suffix[] = ".XXXXXX";
     mode_t mask = umask(0);
-    size_t size;
 
     umask(mask);
     t->path = realpath(path, NULL);
@@ -61,11 +59,10 @@ static enum ctl_exit open_beside(struct target *t, const char *path)
         t->path = strdup(path);
     if (t->path == NULL)
         return cannot_write(t, "cannot write");
-    size = strlen(t->path) + sizeof suffix;
-    t->temporary = malloc(size);
-    if (t->temporary == NULL)
+    if (asprintf(&t->temporary, "%s.XXXXXX", t->path) < 0) {
+        t->temporary = NULL;
         return ctl_nomem();
-    snprintf(t->temporary, size, "%s%s", t->path, suffix);
+    }
     t->fd = mkostemp(t->temporary, O_CLOEXEC);
     if (t->fd < 0) {
         enum ctl_exit status = cannot_write(t, "cannot create a file beside");

@@ -176,10 +176,8 @@ static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, c
 /* The answer of a daemon on a node, which looks at its own devices and delivers what it sees. */
 static enum ctl_exit show_scanned(const struct ctl *ctl, const json_t *answer)
 {
-    static const char *const keys[] = {"generation", "digest", "probes_failed"};
     json_int_t failed = json_integer_value(json_object_get(answer, "probes_failed"));
     const char *digest = json_string_value(json_object_get(answer, "digest"));
-    json_t *shown;
 
     if (ctl->format == CTL_TEXT) {
         printf("looked, and the scheduler has it: report %s", digest != NULL ? digest : "-");
@@ -190,10 +188,10 @@ static enum ctl_exit show_scanned(const struct ctl *ctl, const json_t *answer)
     }
     if (ctl->format == CTL_CSV)
         return ctl_changes_table(ctl, NULL, NULL);
-    shown = json_object();
-    for (size_t i = 0; i < CTL_COUNT(keys); i++)
-        json_object_set(shown, keys[i], json_object_get(answer, keys[i]));
-    return ctl_json_print(stdout, shown);
+    return ctl_json_print(stdout,
+                          json_pack("{s:O*, s:O*, s:O*}", "generation", json_object_get(answer, "generation"),
+                                    "digest", json_object_get(answer, "digest"), "probes_failed",
+                                    json_object_get(answer, "probes_failed")));
 }
 
 /* Taken up, and not waited for. */
@@ -213,20 +211,13 @@ static enum ctl_exit show_taken(const struct ctl *ctl, const json_t *answer)
 /* The request; with `host` the daemon asks that node first to look at its devices. NULL: told. */
 static json_t *refresh_request(const struct ctl *ctl)
 {
-    json_t *request = json_pack("{s:s, s:b}", "op", "refresh", "accept_partial", ctl->accept_partial);
-    bool ok = request != NULL;
+    json_t *request =
+        json_pack("{s:s, s:b, s:s*, s:s*, s:o*, s:o*}", "op", "refresh", "accept_partial",
+                  ctl->accept_partial, "host", ctl->host, "switch", ctl->sw, "release",
+                  ctl->release ? json_true() : NULL, "wait", ctl->no_wait ? json_false() : NULL);
 
-    if (ok && ctl->host != NULL)
-        ok = json_object_set_new(request, "host", json_string(ctl->host)) == 0;
-    if (ok && ctl->sw != NULL)
-        ok = json_object_set_new(request, "switch", json_string(ctl->sw)) == 0;
-    if (ok && ctl->release)
-        ok = json_object_set_new(request, "release", json_true()) == 0;
-    if (ok && ctl->no_wait)
-        ok = json_object_set_new(request, "wait", json_false()) == 0;
-    if (ok)
+    if (request != NULL)
         return request;
-    json_decref(request);
     ctl_usage("not UTF-8: %s: give a name as `fabricctl %s` shows it",
               ctl->sw != NULL ? "--switch" : "--host", ctl->sw != NULL ? "switches" : "devices");
     return NULL;
@@ -238,13 +229,10 @@ static enum ctl_exit ask_changes(const struct ctl *ctl, const json_t *answer, js
 {
     json_int_t generation = json_integer_value(json_object_get(answer, "generation"));
     bool changed = json_is_true(json_object_get(answer, "changed"));
-    json_t *request =
-        json_pack("{s:s, s:I, s:I}", "op", "diff", "from", generation - changed, "to", generation);
-    enum ctl_exit status;
+    json_t *request = json_pack("{s:s, s:I, s:I, s:s*}", "op", "diff", "from", generation - changed, "to",
+                                generation, "host", ctl->host);
+    enum ctl_exit status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, diff);
 
-    if (ctl->host != NULL)
-        json_object_set_new(request, "host", json_string(ctl->host));
-    status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, diff);
     if (status != CTL_DONE)
         return status;
     if (json_is_false(json_object_get(*diff, "known")) &&
@@ -279,6 +267,10 @@ static enum ctl_exit refresh_show(const struct ctl *ctl, const json_t *answer)
     json_t *diff = NULL, *changes;
     enum ctl_exit status = CTL_DONE;
 
+    if (json_object_get(answer, "digest") != NULL)
+        return show_scanned(ctl, answer);
+    if (json_object_get(answer, "taken") != NULL)
+        return show_taken(ctl, answer);
     if (ctl->host != NULL || json_is_true(json_object_get(answer, "changed")))
         status = ask_changes(ctl, answer, &diff);
     changes = changes_filter(ctl, json_object_get(diff, "changes"));
@@ -309,8 +301,12 @@ static enum ctl_exit show_answer(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_refresh(const struct ctl *ctl)
 {
+    json_t *request;
     enum ctl_exit status = refresh_check_options(ctl);
     json_t *request = status == CTL_DONE ? refresh_request(ctl) : NULL;
 
-    return request == NULL ? CTL_USAGE : ctl_ask_and_show(ctl, request, CTL_SWEEP_SECONDS, show_answer);
+    if (status != CTL_DONE)
+        return status;
+    request = refresh_request(ctl);
+    return request == NULL ? CTL_USAGE : ctl_ask_show(ctl, request, CTL_SWEEP_SECONDS, refresh_show);
 }

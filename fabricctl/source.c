@@ -23,6 +23,11 @@ static void source_on_log(enum pmixfab_level level, const char *line, void *cbda
     pthread_mutex_unlock(&said_lock);
 }
 
+const char *ctl_source_location(const struct ctl *ctl)
+{
+    return ctl->uri != NULL ? ctl->uri : ctl->rundir;
+}
+
 void ctl_source_log(void)
 {
     pmixfab_set_log(source_on_log, NULL);
@@ -36,7 +41,7 @@ static void source_explain(const struct ctl *ctl, int code, char reason[static C
         snprintf(reason, CTL_REASON_SIZE, "%s", said_skipped[0] != '\0' ? said_skipped : said_error);
     else
         snprintf(reason, CTL_REASON_SIZE, "%s: %s: is fabricd running? (systemctl status fabricd)",
-                 ctl->uri != NULL ? ctl->uri : ctl->rundir, pmixfab_strerror(code));
+                 ctl_source_location(ctl), pmixfab_strerror(code));
     said_skipped[0] = said_error[0] = '\0';
     pthread_mutex_unlock(&said_lock);
 }
@@ -49,11 +54,6 @@ static void source_warn(void)
         ctl_error("warning: %s", said_skipped);
     said_skipped[0] = said_error[0] = '\0';
     pthread_mutex_unlock(&said_lock);
-}
-
-static const char *source_location(const struct ctl *ctl)
-{
-    return ctl->uri != NULL ? ctl->uri : ctl->rundir;
 }
 
 static int list_planes(const struct ctl *ctl, char ***names, size_t *n)
@@ -81,7 +81,7 @@ static enum ctl_exit no_such_plane(const struct ctl *ctl)
     for (size_t i = 0; i < n && used < sizeof have; i++)
         used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", i > 0 ? ", " : "", names[i]);
     pmixfab_list_free(names, n);
-    return ctl_error("no plane %s: %s: there is %s", ctl->plane, source_location(ctl), have);
+    return ctl_error("no plane %s: %s: there is %s", ctl->plane, ctl_source_location(ctl), have);
 }
 
 static enum ctl_exit connect_source(const struct ctl *ctl, struct ctl_view *view)

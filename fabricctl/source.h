@@ -26,6 +26,9 @@ enum ctl_exit ctl_view_any(const struct ctl *ctl, struct ctl_view *view, char re
 
 void ctl_view_close(struct ctl_view *view);
 
+/* What is read, for messages. */
+const char *ctl_source_location(const struct ctl *ctl);
+
 /* Take the library's log lines: they explain the next failure; what was passed over is told in any case. */
 void ctl_source_log(void);
 

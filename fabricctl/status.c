@@ -23,12 +23,6 @@ static const char *const daemon_keys[] = {"role",           "host",         "pid
                                           "reason",         "missing",      "flapping",
                                           "monitoring",     "dirty_since",  "unknown"};
 
-/* Strings of the daemon's are shown like any other: cleaned. */
-static json_t *clean_value(json_t *value)
-{
-    return json_is_string(value) ? ctl_json_text(json_string_value(value)) : json_incref(value);
-}
-
 /* The newest of the planes; HCAs that no pattern names. */
 static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)
 {
@@ -75,14 +69,17 @@ static json_t *from_snapshots(const struct ctl *ctl, const struct ctl_view *view
     return status;
 }
 
-/* What the daemon says counts more than what its files say. Keys of a later version come through as well. */
+/* What the daemon says counts more than what its files say. Keys of a later version come through as well.
+ * Strings of the daemon's are shown like any other: cleaned. */
 static void take_over(json_t *status, json_t *answer)
 {
     const char *key;
     json_t *value;
 
     json_object_foreach(answer, key, value) if (strcmp(key, "ok") != 0 && strcmp(key, "planes") != 0)
-        json_object_set_new(status, key, clean_value(value));
+        json_object_set_new(status, key,
+                            json_is_string(value) ? ctl_json_text(json_string_value(value))
+                                                  : json_incref(value));
     json_object_set_new(status, "daemon", json_true());
 }
 
@@ -114,13 +111,6 @@ static void status_show_line(const char *label, const json_t *status, const char
 
     if (json_is_string(value) || json_is_true(value) || json_number_value(value) != 0)
         printf("%-13s %s\n", label, scalar_text(status, key, buf));
-}
-
-static bool is_node(const json_t *status)
-{
-    const char *role = json_string_value(json_object_get(status, "role"));
-
-    return role != NULL && strcmp(role, "node") == 0;
 }
 
 /* How many, in words. */
@@ -215,7 +205,7 @@ static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *vie
     else if (json_is_true(stale))
         printf("%-13s since %s: %s\n", "STALE", scalar_text(status, "stale_since", buf),
                scalar_text(status, "stale_reason", other));
-    if (daemon && ctl->uri == NULL && is_node(status))
+    if (daemon && ctl->uri == NULL && strcmp(scalar_text(status, "role", buf), "node") == 0)
         show_node(status);
     else if (daemon && ctl->uri == NULL)
         show_sweeps(status);

@@ -112,6 +112,18 @@ static bool table_is_full(const struct ctl_table *t)
     return t == NULL || t->no_memory || t->column >= t->n_columns;
 }
 
+/* The same cell as JSON, whose reference is taken, and as text. */
+static void put_plain(struct ctl_table *t, json_t *value, const char *text, bool absent)
+{
+    if (!table_is_full(t) && t->format == CTL_JSON) {
+        put_json(t, value);
+        return;
+    }
+    json_decref(value);
+    if (!table_is_full(t))
+        put_string(t, text, absent);
+}
+
 json_t *ctl_json_text(const char *text)
 {
     json_t *value;
@@ -159,26 +171,15 @@ void ctl_put_number(struct ctl_table *table, int64_t number)
 {
     char text[24];
 
-    if (table_is_full(table))
-        return;
-    if (table->format == CTL_JSON) {
-        put_json(table, json_integer(number));
-        return;
-    }
     snprintf(text, sizeof text, "%" PRId64, number);
-    put_string(table, text, false);
+    put_plain(table, json_integer(number), text, false);
 }
 
 void ctl_put_bool(struct ctl_table *table, bool value)
 {
-    if (table_is_full(table))
-        return;
-    if (table->format == CTL_JSON)
-        put_json(table, json_boolean(value));
-    else if (table->format == CTL_CSV)
-        put_string(table, value ? "true" : "false", false);
-    else
-        put_string(table, value ? "yes" : "no", false);
+    bool csv = table != NULL && table->format == CTL_CSV;
+
+    put_plain(table, json_boolean(value), value ? (csv ? "true" : "yes") : csv ? "false" : "no", false);
 }
 
 void ctl_put_guid(struct ctl_table *table, uint64_t guid)
@@ -193,30 +194,19 @@ void ctl_put_rate(struct ctl_table *table, uint64_t mbps)
 {
     char text[32];
 
-    if (table_is_full(table))
-        return;
-    if (table->format == CTL_JSON) {
-        put_json(table, ctl_json_rate(mbps));
-        return;
-    }
     snprintf(text, sizeof text, "%.10g", (double)mbps / 1000);
-    put_string(table, text, mbps == 0);
+    put_plain(table, ctl_json_rate(mbps), text, mbps == 0);
 }
 
 void ctl_put_seconds(struct ctl_table *table, double seconds)
 {
     char text[32];
 
-    if (table_is_full(table))
-        return;
     /* to the millisecond; JSON and CSV say the same */
     snprintf(text, sizeof text, "%.3f", seconds);
-    if (table->format == CTL_JSON) {
-        put_json(table, json_real(strtod(text, NULL)));
-        return;
-    }
-    snprintf(text, sizeof text, "%.10g", strtod(text, NULL));
-    put_string(table, text, false);
+    seconds = strtod(text, NULL);
+    snprintf(text, sizeof text, "%.10g", seconds);
+    put_plain(table, json_real(seconds), text, false);
 }
 
 void ctl_put_time(struct ctl_table *table, int64_t microseconds)
@@ -252,25 +242,6 @@ void ctl_put_numbers(struct ctl_table *table, const uint32_t *numbers, size_t n)
     put_string(table, text, false);
 }
 
-static char *table_join_names(const char *const *names, size_t n, const char *separator)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    bool failed;
-
-    if (out == NULL)
-        return NULL;
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, "%s%s", i > 0 ? separator : "", names[i]);
-    failed = ferror(out) != 0;
-    if (fclose(out) != 0 || failed) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
 void ctl_put_hosts(struct ctl_table *table, const char *const *names, size_t n)
 {
     char *text;
@@ -286,7 +257,7 @@ void ctl_put_hosts(struct ctl_table *table, const char *const *names, size_t n)
         put_json(table, array);
         return;
     }
-    text = table->format == CTL_CSV ? table_join_names(names, n, ";") : ctl_fold_hosts(names, n);
+    text = ctl_join_names(names, n, table->format == CTL_CSV ? ";" : NULL);
     if (text == NULL) {
         table->no_memory = true;
         return;
@@ -324,7 +295,7 @@ void ctl_put_list(struct ctl_table *table, const json_t *strings)
     json_array_foreach(strings, i, one) names[i] = json_string_length(one) > 0 ? json_string_value(one) : "?";
     if (table->format != CTL_TEXT) {
         ctl_put_hosts(table, names, n);
-    } else if ((text = table_join_names(names, n, ",")) == NULL) {
+    } else if ((text = ctl_join_names(names, n, ",")) == NULL) {
         table->no_memory = true;
     } else {
         ctl_put_text(table, text);
@@ -384,6 +355,13 @@ bool ctl_table_row(struct ctl_table *table)
     return !table->no_memory && (table->into != NULL || !ferror(table->out));
 }
 
+bool ctl_put_members(struct ctl_table *table, const json_t *row)
+{
+    for (size_t k = 0; table != NULL && k < table->n_columns; k++)
+        ctl_put_member(table, row, table->columns[k].key);
+    return ctl_table_row(table);
+}
+
 enum ctl_exit ctl_table_close(struct ctl_table *table)
 {
     bool no_memory;
@@ -406,11 +384,8 @@ enum ctl_exit ctl_rows_table(const struct ctl *ctl, const struct ctl_column *col
     struct ctl_table *table = ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, columns, n_columns);
     bool going = table != NULL;
 
-    for (size_t i = 0; going && i < json_array_size(rows); i++) {
-        for (size_t k = 0; k < n_columns; k++)
-            ctl_put_member(table, json_array_get(rows, i), columns[k].key);
-        going = ctl_table_row(table);
-    }
+    for (size_t i = 0; going && i < json_array_size(rows); i++)
+        going = ctl_put_members(table, json_array_get(rows, i));
     return ctl_table_close(table);
 }
 

@@ -51,6 +51,9 @@ void ctl_put_hosts(struct ctl_table *table, const char *const *names,
 /* A member of the daemon's: an array of strings, a number, or a text; null for anything else. */
 void ctl_put_member(struct ctl_table *table, const json_t *row, const char *key);
 
+/* A row of such members, by the columns' keys. False when nothing more can be written. */
+bool ctl_put_members(struct ctl_table *table, const json_t *row);
+
 /* An array of strings as it came from the daemon; of anything else an empty one. */
 void ctl_put_list(struct ctl_table *table, const json_t *strings);
 /* A value that only JSON has (in a column without head): takes the reference. NULL: no memory. */

@@ -154,7 +154,7 @@ static size_t fold_prefix(FILE *out, const char *const *names, size_t n)
     return end;
 }
 
-char *ctl_fold_hosts(const char *const *names, size_t n)
+char *ctl_join_names(const char *const *names, size_t n, const char *separator)
 {
     char *text = NULL;
     size_t size;
@@ -163,7 +163,9 @@ char *ctl_fold_hosts(const char *const *names, size_t n)
 
     if (out == NULL)
         return NULL;
-    for (size_t i = 0; i < n;) {
+    for (size_t i = 0; separator != NULL && i < n; i++)
+        fprintf(out, "%s%s", i > 0 ? separator : "", names[i]);
+    for (size_t i = 0; separator == NULL && i < n;) {
         if (i > 0)
             putc(',', out);
         i += fold_prefix(out, names + i, n - i);

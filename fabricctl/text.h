@@ -21,10 +21,11 @@ char *ctl_clean_copy(const char *text);
 void ctl_csv_field(FILE *out, const char *text);
 
 /*
- * Host names in the short form that schedulers use, "node[0001-0004,7],login1". Runs are of names with one
- * prefix and numbers of one width. Free with free(); NULL without memory.
+ * The names with `separator` between them; NULL: in the short form that schedulers use,
+ * "node[0001-0004,7],login1". Runs are of names with one prefix and numbers of one width. Free with free();
+ * NULL without memory.
  */
-char *ctl_fold_hosts(const char *const *names, size_t n);
+char *ctl_join_names(const char *const *names, size_t n, const char *separator);
 
 /* Microseconds since 1970 as ISO 8601 in UTC, to the microsecond; "" for what is no date. */
 #define CTL_TIME_SIZE 40

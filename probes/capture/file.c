@@ -2,15 +2,13 @@
 #include "probes/capture/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "probes/fabric/observed.h"
+#include "probes/core/record.h"
 
 static const char option[] = ",prefix=";
 
@@ -44,59 +42,20 @@ static int file_split_argument(const char *arg, char **path, uint64_t *prefix, s
     return PMIXFAB_OK;
 }
 
-/* Read all of it; sizes lie for pipes and in /proc, so it grows as it comes. */
-static int file_read_all(int fd, const char *path, char **data, size_t *len, struct fab_err *err)
-{
-    struct stat st;
-    size_t room =
-        fstat(fd, &st) == 0 && st.st_size > 0 && st.st_size < FILE_LIMIT ? (size_t)st.st_size + 1 : 65536;
-    char *buf = malloc(room);
-    size_t n = 0;
-    for (;;) {
-        if (buf != NULL && n == room) {
-            room *= 2;
-            char *bigger = realloc(buf, room);
-            if (bigger == NULL)
-                free(buf);
-            buf = bigger;
-        }
-        if (buf == NULL)
-            return fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory for %zu bytes", path, room);
-        ssize_t got = read(fd, buf + n, room - n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            int why = errno;
-            free(buf);
-            return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", path, strerror(why));
-        }
-        if (got == 0)
-            break;
-        n += (size_t)got;
-        if (n > FILE_LIMIT) {
-            free(buf);
-            return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than %u bytes, which no recorded fabric is",
-                            path, FILE_LIMIT);
-        }
-    }
-    *data = buf;
-    *len = n;
-    return PMIXFAB_OK;
-}
-
 static int file_load(const char *path, char **data, size_t *len, struct fab_err *err)
 {
-    *data = NULL;
-    *len = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        int why = errno;
+    FILE *file = fopen(path, "rbe");
+    int why = file == NULL ? errno : record_read(file, FILE_LIMIT, data, len);
+    if (file == NULL)
         return fab_fail(err, why == ENOENT ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO,
                         "%s: cannot be opened: %s; give the path of a recorded fabric", path, strerror(why));
-    }
-    int rc = file_read_all(fd, path, data, len, err);
-    close(fd);
-    return rc;
+    if (why == ENOMEM)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory", path);
+    if (why == EFBIG)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than %u bytes, which no recorded fabric is", path,
+                        FILE_LIMIT);
+    return why == 0 ? PMIXFAB_OK
+                    : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", path, strerror(why));
 }
 
 static int file_check(const struct probe_config *config, struct fab_err *err)
@@ -115,7 +74,7 @@ static int file_sweep(const struct probe_config *config, const struct probe_sink
     uint64_t prefix;
     size_t len = 0;
     int rc = file_split_argument(config->arg, &path, &prefix, err);
-    if (path != NULL && rc == PMIXFAB_OK)
+    if (rc == PMIXFAB_OK)
         rc = file_load(path, &data, &len, err);
     if (rc != PMIXFAB_OK)
         goto cleanup;

@@ -1,6 +1,7 @@
 /* file_scan.c - the words and numbers in a line of a capture. */
 #include "probes/capture/file_scan.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* dirty_switches.c - the list of what a light sweep dirty. */
+/* dirty_switches.c - the list of what a light sweep finds changed. */
 #include "probes/core/probe.h"
 #include "topo/base/array.h"
 

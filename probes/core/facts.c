@@ -14,21 +14,12 @@
 /* Is any text a fact of this kind? The report makes it printable. */
 static bool is_free(enum fab_fact kind)
 {
-    switch (kind) {
-    case FAB_FACT_BUS:
-    case FAB_FACT_VENDOR:
-    case FAB_FACT_PART:
-    case FAB_FACT_DRIVER:
-    case FAB_FACT_FIRMWARE:
-    case FAB_FACT_PROVIDER:
-    case FAB_FACT_PROTOCOL:
-    case FAB_FACT_TRANSPORT:
-    case FAB_FACT_SWITCH_NAME:
-    case FAB_FACT_SWITCH_PORT:
-        return true;
-    default:
-        return false;
-    }
+    static const bool kinds[FAB_FACTS] = {
+        [FAB_FACT_BUS] = true,        [FAB_FACT_VENDOR] = true,    [FAB_FACT_PART] = true,
+        [FAB_FACT_DRIVER] = true,     [FAB_FACT_FIRMWARE] = true,  [FAB_FACT_PROVIDER] = true,
+        [FAB_FACT_PROTOCOL] = true,   [FAB_FACT_TRANSPORT] = true, [FAB_FACT_SWITCH_NAME] = true,
+        [FAB_FACT_SWITCH_PORT] = true};
+    return kinds[kind];
 }
 
 /* Is there no room in the item for this fact, because it has it, or its kind, or too many of the kind? The
@@ -85,7 +76,7 @@ void fact_gid(struct probe_item *item, const unsigned char gid[16], bool infinib
     char text[INET6_ADDRSTRLEN];
     fact_add(item, FAB_FACT_GID, inet_ntop(AF_INET6, gid, text, sizeof(text)));
     if (infiniband)
-        fact_printf(item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, probe_be64(gid + 8));
+        fact_printf(item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, probe_be(gid + 8, 8));
 }
 
 enum fact_interface fact_interface(const char *name)

@@ -68,10 +68,10 @@ bool probe_item_gid(struct probe_item *item, const uint8_t gid[16])
     return true;
 }
 
-uint64_t probe_be64(const uint8_t bytes[8])
+uint64_t probe_be(const uint8_t *bytes, unsigned n)
 {
     uint64_t value = 0;
-    for (int i = 0; i < 8; i++)
+    for (unsigned i = 0; i < n; i++)
         value = value << 8 | bytes[i];
     return value;
 }

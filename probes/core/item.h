@@ -37,8 +37,8 @@ void probe_item_guid(struct probe_item *item, enum fab_fact kind, uint64_t guid)
 /* A GID, unless it is zero or was added before. False: the item has no room for it, which is noted once. */
 bool probe_item_gid(struct probe_item *item, const uint8_t gid[16]);
 
-/* Big-endian, as GUIDs and GIDs stand in memory. */
-uint64_t probe_be64(const uint8_t bytes[8]);
+/* A number of n bytes, big-endian, as GUIDs and GIDs stand in memory. */
+uint64_t probe_be(const uint8_t *bytes, unsigned n);
 
 /* A link's width as PortInfo and struct ibv_port_attr encode it (InfiniBand architecture, 14.2.5.6), in
  * lanes; 0: not known. */

@@ -59,10 +59,26 @@ static int read_facts(const struct record *r, const char *key, const json_t *val
     return rc;
 }
 
-static int read_item(struct record *r, json_t *item, enum fab_source source)
+static int read_members(const struct record *r, json_t *object, bool estimates)
 {
     const char *key;
     json_t *value;
+    int rc = PMIXFAB_OK;
+    json_object_foreach(object, key, value)
+    {
+        if (estimates || (strcmp(key, "source") != 0 && strcmp(key, "estimates") != 0))
+            rc = read_facts(r, key, value, estimates);
+        else if (strcmp(key, "estimates") == 0)
+            rc = json_is_object(value) ? read_members(r, value, true)
+                                       : item_fail(r, PMIXFAB_ERR_SYNTAX, key, "is no object");
+        if (rc != PMIXFAB_OK)
+            return rc;
+    }
+    return rc;
+}
+
+static int read_item(struct record *r, json_t *item, enum fab_source source)
+{
     const char *from = json_string_value(json_object_get(item, "source"));
     enum fab_source has = from == NULL ? FAB_SOURCES : fab_source_parse(from);
     if (has == FAB_SOURCES || has == FAB_FROM_SUBNET)
@@ -71,28 +87,7 @@ static int read_item(struct record *r, json_t *item, enum fab_source source)
     int rc = r->wanted ? fab_report_item(r->report, has, &r->item) : PMIXFAB_OK;
     if (rc != PMIXFAB_OK)
         return item_fail(r, rc, NULL, pmixfab_strerror(rc));
-    json_object_foreach(item, key, value)
-    {
-        if (strcmp(key, "source") == 0)
-            continue;
-        if (strcmp(key, "estimates") != 0) {
-            rc = read_facts(r, key, value, false);
-        } else if (!json_is_object(value)) {
-            rc = item_fail(r, PMIXFAB_ERR_SYNTAX, key, "is no object");
-        } else {
-            const char *estimate;
-            json_t *of;
-            json_object_foreach(value, estimate, of)
-            {
-                rc = read_facts(r, estimate, of, true);
-                if (rc != PMIXFAB_OK)
-                    return rc;
-            }
-        }
-        if (rc != PMIXFAB_OK)
-            return rc;
-    }
-    return PMIXFAB_OK;
+    return read_members(r, item, false);
 }
 
 static int read_host(struct record *r, const json_t *host)
@@ -162,52 +157,41 @@ int record_parse(const char *text, size_t size, const char *name, enum fab_sourc
     return rc;
 }
 
-/* All bytes of a file, at most RECORD_MAX_SIZE; *out is to be freed, NULL on error and may be for no bytes.
- */
-static int record_file(const char *path, char **out, size_t *out_size, struct fab_err *err)
+int record_read(FILE *file, size_t limit, char **bytes, size_t *size)
 {
-    size_t size = 0, room = 0;
-    char *text = NULL;
-    FILE *file = fopen(path, "rb");
-    int rc = PMIXFAB_OK;
-    *out = NULL;
-    *out_size = 0;
-    if (file == NULL)
-        return fab_fail(err, errno == ENOENT ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO, "%s: %s", path,
-                        strerror(errno));
-    while (rc == PMIXFAB_OK && !feof(file) && size <= RECORD_MAX_SIZE) {
-        if (size == room) {
-            room = room == 0 ? 65536 : 2 * room;
-            char *more = realloc(text, room);
-            if (more == NULL) {
-                rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory", path);
-                break;
-            }
-            text = more;
-        }
-        size += fread(text + size, 1, room - size, file);
+    char block[65536];
+    int why = 0;
+    *bytes = NULL;
+    *size = 0;
+    FILE *out = open_memstream(bytes, size);
+    if (out == NULL)
+        why = ENOMEM;
+    for (size_t n = 1, total = 0; why == 0 && n > 0; total += n) {
+        n = fread(block, 1, sizeof(block), file);
         if (ferror(file))
-            rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: %s", path, strerror(errno));
+            why = errno;
+        else if (total + n > limit)
+            why = EFBIG;
+        else if (fwrite(block, 1, n, out) != n)
+            why = ENOMEM;
     }
     fclose(file);
-    if (rc == PMIXFAB_OK && size > RECORD_MAX_SIZE)
-        rc = too_large(path, err);
-    if (rc != PMIXFAB_OK) {
-        free(text);
-        return rc;
-    }
-    *out = text;
-    *out_size = size;
-    return PMIXFAB_OK;
+    if (out != NULL && fclose(out) != 0 && why == 0)
+        why = ENOMEM;
+    return why;
 }
 
 int record_scan(const char *path, enum fab_source source, struct fab_report *report, struct fab_err *err)
 {
-    char *text;
+    char *text = NULL;
     size_t size;
-    int rc = record_file(path, &text, &size, err);
-    if (rc == PMIXFAB_OK)
-        rc = record_parse(text != NULL ? text : "", size, path, source, report, err);
+    FILE *file = fopen(path, "rbe");
+    int why = file == NULL ? errno : record_read(file, RECORD_MAX_SIZE, &text, &size);
+    int rc = why == 0        ? record_parse(text, size, path, source, report, err)
+             : why == ENOMEM ? fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory", path)
+             : why == EFBIG  ? too_large(path, err)
+                             : fab_fail(err, why == ENOENT ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO, "%s: %s",
+                                        path, strerror(why));
     free(text);
     return rc;
 }

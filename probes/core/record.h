@@ -13,6 +13,8 @@
 #ifndef FAB_PROBES_CORE_RECORD_H
 #define FAB_PROBES_CORE_RECORD_H
 
+#include <stdio.h>
+
 #include "probes/core/probe.h"
 
 #define RECORD_MAX_SIZE (16u << 20) /* bytes of a file */
@@ -28,5 +30,9 @@ int record_scan(const char *path, enum fab_source source, struct fab_report *rep
 /* The same of a record in memory; `name` is what errors call it. */
 int record_parse(const char *text, size_t size, const char *name, enum fab_source source,
                  struct fab_report *report, struct fab_err *err);
+
+/* All bytes of a file of any kind, which is closed. A number of errno, 0: none; EFBIG: more than `limit`.
+ * free(*bytes). */
+int record_read(FILE *file, size_t limit, char **bytes, size_t *size);
 
 #endif

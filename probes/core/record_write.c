@@ -4,20 +4,15 @@
 
 #include "probes/core/probe.h"
 
-/* A second fact of a kind makes an array of the first. */
+/* Facts of a kind that an item may have many of are an array. */
 static int record_put_fact(json_t *into, enum fab_fact kind, const char *text)
 {
     const char *key = fab_fact_name(kind);
-    json_t *value = json_string(text), *old = json_object_get(into, key);
-    if (old == NULL) {
-        json_t *first = value;
-        if (fab_fact_many(kind)) {
-            first = json_array();
-            json_array_append_new(first, value);
-        }
-        return json_object_set_new(into, key, first);
-    }
-    return json_array_append_new(old, value);
+    if (!fab_fact_many(kind))
+        return json_object_set_new(into, key, json_string(text));
+    if (json_object_get(into, key) == NULL && json_object_set_new(into, key, json_array()) != 0)
+        return -1;
+    return json_array_append_new(json_object_get(into, key), json_string(text));
 }
 
 static json_t *item_json(const struct fab_report *report, const struct fab_report_item *item)

@@ -25,7 +25,6 @@
 struct interface {
     const struct ifaddrs *at;
     const struct sockaddr_ll *hardware;
-    char name[IF_NAMESIZE];
     struct ethernet_device device;
     struct ethtool_drvinfo driver; /* empty texts: none */
     bool software;
@@ -108,7 +107,7 @@ static void add_hardware_address(const struct sockaddr_ll *at, struct probe_item
         /* The kernel's address is longer than the structure's array; getifaddrs() makes room for it. */
         b = (const unsigned char *)at + offsetof(struct sockaddr_ll, sll_addr) + IPOIB_LENGTH - 8;
         if (memcmp(b, none, 8) != 0)
-            fact_printf(item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, probe_be64(b));
+            fact_printf(item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, probe_be(b, 8));
     }
 }
 
@@ -180,19 +179,18 @@ static bool ethernet_read_interface(const struct ethernet_host *host, const stru
 {
     memset(out, 0, sizeof(*out));
     if (a->ifa_addr == NULL || a->ifa_addr->sa_family != AF_PACKET || (a->ifa_flags & IFF_LOOPBACK) != 0 ||
-        strlen(a->ifa_name) >= sizeof(out->name))
+        strlen(a->ifa_name) >= IF_NAMESIZE)
         return false;
     out->at = a;
     out->hardware = (const void *)a->ifa_addr;
     if (out->hardware->sll_hatype != ARPHRD_ETHER && out->hardware->sll_hatype != ARPHRD_INFINIBAND)
         return false;
-    strcpy(out->name, a->ifa_name);
     const unsigned char *mac = (const unsigned char *)a->ifa_addr + offsetof(struct sockaddr_ll, sll_addr);
-    ethernet_sysfs(host->sysfs, out->name, (unsigned)out->hardware->sll_ifindex, mac,
+    ethernet_sysfs(host->sysfs, a->ifa_name, (unsigned)out->hardware->sll_ifindex, mac,
                    out->hardware->sll_halen <= IPOIB_LENGTH ? out->hardware->sll_halen : 0, &out->device);
     if (!out->device.found && host->mtu != NULL)
-        out->device.mtu = host->mtu(out->name, host->cbdata);
-    if (host->driver == NULL || !host->driver(out->name, &out->driver, host->cbdata))
+        out->device.mtu = host->mtu(a->ifa_name, host->cbdata);
+    if (host->driver == NULL || !host->driver(a->ifa_name, &out->driver, host->cbdata))
         memset(&out->driver, 0, sizeof(out->driver));
     out->driver.driver[sizeof(out->driver.driver) - 1] = '\0';
     out->driver.bus_info[sizeof(out->driver.bus_info) - 1] = '\0';
@@ -204,8 +202,8 @@ static int add_interface(const struct ethernet_host *host, const struct interfac
                          const struct probe_sink *sink, struct fab_report *report)
 {
     struct probe_item item;
-    probe_item_open(&item, FAB_FROM_ETHERNET, i->name, sink, report);
-    fact_add(&item, FAB_FACT_INTERFACE, i->name);
+    probe_item_open(&item, FAB_FROM_ETHERNET, i->at->ifa_name, sink, report);
+    fact_add(&item, FAB_FACT_INTERFACE, i->at->ifa_name);
     add_hardware_address(i->hardware, &item);
     ethernet_add_device(i, &item);
     add_addresses(host, &item);
@@ -221,7 +219,7 @@ int ethernet_report(const struct ethernet_host *host, const struct probe_sink *s
         struct interface i;
         if (!ethernet_read_interface(host, a, &i))
             continue;
-        if (i.software && !has_address(host, i.name))
+        if (i.software && !has_address(host, i.at->ifa_name))
             continue;
         if (i.software && n_software++ >= ETHERNET_MAX_SOFTWARE)
             continue;

@@ -29,12 +29,6 @@ static bool ethernet_read_link(const char *folder, const char *name, char out[PA
            realpath(path, out) != NULL;
 }
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
 /* Is it the interface that this process sees under the name? Another namespace's sysfs may be mounted. */
 static bool is_this(const char *folder, unsigned index, const unsigned char *mac, size_t n)
 {
@@ -57,9 +51,8 @@ static bool is_this(const char *folder, unsigned index, const unsigned char *mac
  */
 static void read_bus(const char *device, struct ethernet_device *out)
 {
-    char path[PATH_MAX], subsystem[PATH_MAX];
-    if (ethernet_read_link(device, "subsystem", subsystem))
-        snprintf(out->bus, sizeof(out->bus), "%.15s", last_part(subsystem));
+    char path[PATH_MAX];
+    sysfs_link(device, "subsystem", out->bus, sizeof(out->bus));
     snprintf(path, sizeof(path), "%s", device);
     for (char *slash = strrchr(path, '/'); slash != NULL && slash > path; slash = strrchr(path, '/')) {
         if (strncmp(slash + 1, "usb", 3) == 0 && isdigit((unsigned char)slash[4])) {
@@ -94,7 +87,7 @@ static bool has_hardware(const char *folder, unsigned depth)
 void ethernet_sysfs(const char *sysfs, const char *interface, unsigned index, const unsigned char *mac,
                     size_t n, struct ethernet_device *out)
 {
-    char folder[PATH_MAX], device[PATH_MAX], driver[PATH_MAX];
+    char folder[PATH_MAX], device[PATH_MAX];
     memset(out, 0, sizeof(*out));
     if ((size_t)snprintf(folder, sizeof(folder), "%s/class/net/%s", sysfs, interface) >= sizeof(folder) ||
         !is_this(folder, index, mac, n))
@@ -111,6 +104,5 @@ void ethernet_sysfs(const char *sysfs, const char *interface, unsigned index, co
         return;
     }
     read_bus(device, out);
-    if (ethernet_read_link(device, "driver", driver))
-        snprintf(out->driver, sizeof(out->driver), "%.63s", last_part(driver));
+    sysfs_link(device, "driver", out->driver, sizeof(out->driver));
 }

@@ -4,25 +4,17 @@
 #include "probes/core/item.h"
 #include "probes/fabric/observed.h"
 
-static uint64_t decode_be(const uint8_t *p, unsigned bytes)
-{
-    uint64_t v = 0;
-    for (unsigned i = 0; i < bytes; i++)
-        v = v << 8 | p[i];
-    return v;
-}
-
 void node_info_decode(const uint8_t info[ATTRIBUTE_SIZE], struct node_info *out)
 {
     *out = (struct node_info){
         .type = info[2],
         .num_ports = info[3],
-        .system_guid = decode_be(info + 4, 8),
-        .node_guid = decode_be(info + 12, 8),
-        .port_guid = decode_be(info + 20, 8),
-        .device_id = (uint16_t)decode_be(info + 30, 2),
+        .system_guid = probe_be(info + 4, 8),
+        .node_guid = probe_be(info + 12, 8),
+        .port_guid = probe_be(info + 20, 8),
+        .device_id = (uint16_t)probe_be(info + 30, 2),
         .local_port = info[36],
-        .vendor_id = (uint32_t)decode_be(info + 37, 3),
+        .vendor_id = (uint32_t)probe_be(info + 37, 3),
     };
 }
 
@@ -33,8 +25,8 @@ static enum fab_speed decode_speed(const uint8_t *info, const uint8_t *capabilit
     const uint32_t has_ext_speeds2 = 1u << 11;
     if (capabilities == NULL)
         return FAB_SPEED_UNKNOWN;
-    uint32_t mask = (uint32_t)decode_be(capabilities + 20, 4);
-    uint32_t mask2 = mask & has_mask2 ? (uint32_t)decode_be(capabilities + 60, 2) : 0;
+    uint32_t mask = (uint32_t)probe_be(capabilities + 20, 4);
+    uint32_t mask2 = mask & has_mask2 ? (uint32_t)probe_be(capabilities + 60, 2) : 0;
     unsigned ext2 = mask2 & has_ext_speeds2 ? info[56] >> 5 & 3 : 0;
     unsigned ext = info[62] >> 4;
     if (mask & has_ext_speeds && ext2 != 0)
@@ -62,8 +54,8 @@ void port_info_decode(const uint8_t info[ATTRIBUTE_SIZE], const uint8_t *capabil
 {
     unsigned state = info[32] & 15;
     *out = (struct port_info){
-        .prefix = decode_be(info + 8, 8),
-        .lid = (uint16_t)decode_be(info + 16, 2),
+        .prefix = probe_be(info + 8, 8),
+        .lid = (uint16_t)probe_be(info + 16, 2),
         .lmc = info[34] & 7,
         .state = (uint8_t)(state <= FAB_PORT_ACTIVE ? state : FAB_PORT_UNKNOWN),
         .width = probe_lanes(info[31]),

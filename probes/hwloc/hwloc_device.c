@@ -48,7 +48,8 @@ static unsigned address_parse(const char *text, uint8_t *bytes, unsigned max)
     return 0;
 }
 
-hwloc_obj_t hwloc_pci_of(hwloc_obj_t device)
+/* The PCI device that an OS device is a part of; NULL: none. */
+static hwloc_obj_t hwloc_pci_of(hwloc_obj_t device)
 {
     hwloc_obj_t at = device->parent;
     while (at != NULL && at->type == HWLOC_OBJ_OS_DEVICE)
@@ -88,7 +89,7 @@ static void interface_facts(hwloc_obj_t device, hwloc_obj_t pci, struct probe_it
     probe_item_fact(item, FAB_FACT_INTERFACE, "%s", device->name);
     if (n == IPOIB_ADDRESS) {
         probe_item_fact(item, FAB_FACT_TYPE, "InfiniBand");
-        probe_item_guid(item, FAB_FACT_PORT_GUID, probe_be64(address + 12));
+        probe_item_guid(item, FAB_FACT_PORT_GUID, probe_be(address + 12, 8));
         if (port != NULL)
             probe_item_fact(item, FAB_FACT_PORT, "%s", port);
     } else if (n == 6) {
@@ -120,7 +121,7 @@ static uint64_t port_guid(const uint8_t gid[16], unsigned long lid)
 {
     bool of_mac = gid[11] == 0xff && gid[12] == 0xfe;
     bool of_address = gid[0] != 0xfe && lid == 0;
-    return lid != 0 || !(of_mac || of_address) ? probe_be64(gid + 8) : 0;
+    return lid != 0 || !(of_mac || of_address) ? probe_be(gid + 8, 8) : 0;
 }
 
 static void state_fact(struct probe_item *item, const char *text)

@@ -16,9 +16,6 @@ int hwloc_machine_load(const char *path, hwloc_topology_t *out, struct fab_err *
 int hwloc_device_report(hwloc_topology_t machine, hwloc_obj_t device, const struct probe_sink *sink,
                         struct fab_report *report);
 
-/* The PCI device that an OS device is a part of; NULL: none. */
-hwloc_obj_t hwloc_pci_of(hwloc_obj_t device);
-
 /* Facts about where the device is: NUMA node, package, PCI switch, speed of the slot. pci may be NULL. */
 void hwloc_place_facts(hwloc_topology_t machine, hwloc_obj_t device, hwloc_obj_t pci,
                        struct probe_item *item);

@@ -17,15 +17,6 @@
 
 /* ---- which switches ------------------------------------------------------------------------------- */
 
-/* Its cables do not count from now on, until they are read. */
-static void reread_distrust(struct partial *partial, uint32_t node)
-{
-    const uint32_t at = partial->view.at[node];
-    const unsigned n = partial->last->nodes[node].num_ports;
-    memset(&partial->view.signs[partial->view.switches[at].first_sign], 0,
-           (n + 1) * sizeof(*partial->view.signs));
-}
-
 static int reread_add(struct partial *partial, uint32_t node, struct fab_err *err)
 {
     if (partial->which[node] != FAB_NONE)
@@ -36,7 +27,9 @@ static int reread_add(struct partial *partial, uint32_t node, struct fab_err *er
     if (to->ports == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
     partial->which[node] = partial->n_rereads++;
-    reread_distrust(partial, node);
+    /* Its cables do not count from now on, until they are read. */
+    memset(&partial->view.signs[partial->view.switches[partial->view.at[node]].first_sign], 0,
+           (to->num_ports + 1) * sizeof(*partial->view.signs));
     return PMIXFAB_OK;
 }
 
@@ -193,7 +186,9 @@ static int check_reached(struct partial *partial, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-int partial_read(struct partial *partial, struct fab_err *err)
+/* Read the switches, and those of their neighbours that turn out to have changed. PMIXFAB_ERR_UNSUPPORTED
+ * where what is seen is more than this can tell. */
+static int partial_read(struct partial *partial, struct fab_err *err)
 {
     uint32_t left = partial->n_rereads;
     int rc = PMIXFAB_OK;

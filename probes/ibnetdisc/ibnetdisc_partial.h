@@ -45,10 +45,6 @@ struct partial {
     uint32_t *which; /* node of the last inventory: its reread, FAB_NONE */
 };
 
-/* Read the switches, and those of their neighbours that turn out to have changed. PMIXFAB_ERR_UNSUPPORTED
- * where what is seen is more than this can tell. */
-int partial_read(struct partial *partial, struct fab_err *err);
-
 /* It was found and not yet asked. */
 static inline bool partial_fresh(const struct reread *reread)
 {

@@ -40,11 +40,8 @@ const char *ibnetdisc_state_name(unsigned state)
     return names[state <= 4 ? state : 0];
 }
 
-/*
- * The port to ask through. libibumad is asked first and the files only to explain its no, because what it
- * sees may be simulated. (Its list of HCAs is of no use: it names one even where there is none.) Release the
- * port.
- */
+/* libibumad is asked first and the files only to explain its no, because what it sees may be simulated. (Its
+ * list of HCAs is of no use: it names one even where there is none.) */
 int ibnetdisc_port(const char *ca, int num, umad_port_t *port, char *why, size_t size)
 {
     char name[UMAD_CA_NAME_LEN];

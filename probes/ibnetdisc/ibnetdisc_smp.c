@@ -126,14 +126,10 @@ static uint32_t take_one(struct smp_port *port, struct smp *questions, size_t *s
     return place;
 }
 
-/* umad_recv() may give up by itself before the kernel does; this long nothing at all is a fault. */
-static int debounce_max(const struct smp_port *port)
-{
-    return (int)(port->timeout_ms * (port->retries + 1) * 2 + 1000);
-}
-
 int smp_ask(struct smp_port *port, struct smp *questions, size_t n, size_t patience, struct fab_err *err)
 {
+    /* umad_recv() may give up by itself before the kernel does; this long nothing at all is a fault. */
+    const int patience_ms = (int)(port->timeout_ms * (port->retries + 1) * 2 + 1000);
     size_t next = 0, out = 0, silent = 0;
     for (size_t i = 0; i < n; i++)
         questions[i].answered = false;
@@ -143,7 +139,7 @@ int smp_ask(struct smp_port *port, struct smp *questions, size_t n, size_t patie
             return fab_fail(err, PMIXFAB_ERR_IO, "ibnetdisc: a packet cannot be sent: %s", strerror(errno));
     while (out > 0) {
         int length = IB_MAD_SIZE;
-        if (umad_recv(port->fd, port->in, &length, debounce_max(port)) < 0) {
+        if (umad_recv(port->fd, port->in, &length, patience_ms) < 0) {
             if (errno == EINTR)
                 continue;
             return fab_fail(err, PMIXFAB_ERR_IO, "ibnetdisc: no packet comes back: %s", strerror(errno));

@@ -46,11 +46,6 @@ static uint32_t sign_listed(const struct fab_port *port)
     return sign_of(port->peer != FAB_NONE || port->state >= FAB_PORT_INIT, port->state, port->width);
 }
 
-static void port_info_read(const uint8_t info[ATTRIBUTE_SIZE], struct port_info *out)
-{
-    port_info_decode(info, NULL, false, out);
-}
-
 /* ---- from an inventory ---------------------------------------------------------------------------- */
 
 static uint32_t find_own(const struct fab_inventory *inv, uint64_t guid)
@@ -219,7 +214,7 @@ bool view_link_down(struct view *view, uint32_t at)
 bool view_port(struct view *view, uint32_t at, unsigned num, const uint8_t info[ATTRIBUTE_SIZE])
 {
     struct port_info now;
-    port_info_read(info, &now);
+    port_info_decode(info, NULL, false, &now);
     uint32_t *sign = &view->signs[view->switches[at].first_sign + num];
     const uint32_t is = sign_of(now.link_up, now.state, now.width);
     if (*sign == is)
@@ -233,7 +228,7 @@ bool view_edge(struct view *view, uint32_t edge, const uint8_t info[ATTRIBUTE_SI
 {
     struct port_info now;
     struct view_edge *e = &view->edges[edge];
-    port_info_read(info, &now);
+    port_info_decode(info, NULL, false, &now);
     if (e->state == now.state && e->lid == now.lid)
         return false;
     e->state = now.state;
@@ -296,41 +291,31 @@ bool view_manager_path(const struct view *view, uint16_t lid, struct smp_path *p
 
 /* ---- what to ask ---------------------------------------------------------------------------------- */
 
-static uint32_t take_where(const struct view *view, bool (*wanted)(const struct view_switch *sw), bool *taken,
-                           uint32_t *list, uint32_t n, uint32_t *cost)
+/* Why a switch's ports are to be read. */
+enum pick { PICK_ANY, PICK_SUSPECT, PICK_UNSETTLED, PICK_SET };
+
+/* While the bit stands, it cannot say that there is more: without a subnet manager it stands for ever. */
+static bool is_picked(const struct view_switch *sw, enum pick why)
+{
+    return why == PICK_SUSPECT     ? sw->suspect
+           : why == PICK_UNSETTLED ? sw->unsettled
+           : why == PICK_SET       ? sw->bit == 1
+                                   : true;
+}
+
+static uint32_t take_where(const struct view *view, enum pick why, bool *taken, uint32_t *list, uint32_t n,
+                           uint32_t *cost)
 {
     for (uint32_t k = 0; k < view->n_switches && *cost < view->budget; k++) {
         const uint32_t i = (view->next + k) % view->n_switches;
         const struct view_switch *sw = &view->switches[i];
-        if (taken[i] || sw->silent || !wanted(sw))
+        if (taken[i] || sw->silent || !is_picked(sw, why))
             continue;
         taken[i] = true;
         list[n++] = i;
         *cost += view->inv->nodes[sw->node].num_ports;
     }
     return n;
-}
-
-static bool is_suspect(const struct view_switch *sw)
-{
-    return sw->suspect;
-}
-
-static bool is_unsettled(const struct view_switch *sw)
-{
-    return sw->unsettled;
-}
-
-/* While the bit stands, it cannot say that there is more: without a subnet manager it stands for ever. */
-static bool is_set(const struct view_switch *sw)
-{
-    return sw->bit == 1;
-}
-
-static bool is_any(const struct view_switch *sw)
-{
-    (void)sw;
-    return true;
 }
 
 uint32_t view_pick(struct view *view, bool others, uint32_t *list)
@@ -341,17 +326,16 @@ uint32_t view_pick(struct view *view, bool others, uint32_t *list)
     bool *taken = calloc(view->n_switches, sizeof(*taken));
     if (taken == NULL)
         return 0; /* another time */
-    n = take_where(view, is_suspect, taken, list, n, &cost);
+    n = take_where(view, PICK_SUSPECT, taken, list, n, &cost);
     for (uint32_t i = 0; i < n; i++)
         view->switches[list[i]].suspect = false;
     const uint32_t before = n;
     if (others) {
-        cost /= 2; /* so that a storm of bits does not keep the others from their turn */
-        n = take_where(view, is_unsettled, taken, list, n, &cost);
-        cost /= 2;
-        n = take_where(view, is_set, taken, list, n, &cost);
-        cost /= 2;
-        n = take_where(view, is_any, taken, list, n, &cost);
+        static const enum pick turns[] = {PICK_UNSETTLED, PICK_SET, PICK_ANY};
+        for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
+            cost /= 2; /* so that a storm of bits does not keep the others from their turn */
+            n = take_where(view, turns[i], taken, list, n, &cost);
+        }
     }
     if (n > before)
         view->next = (list[n - 1] + 1) % view->n_switches;

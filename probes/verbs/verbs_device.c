@@ -19,18 +19,9 @@ enum fab_speed verbs_speed(unsigned speed)
 
 static const char *verbs_state_text(enum ibv_port_state state)
 {
-    switch (state) {
-    case IBV_PORT_ACTIVE:
+    if (state == IBV_PORT_ACTIVE)
         return "up";
-    case IBV_PORT_DOWN:
-    case IBV_PORT_INIT:
-    case IBV_PORT_ARMED:
-    case IBV_PORT_ACTIVE_DEFER:
-        return "down";
-    case IBV_PORT_NOP:
-        break;
-    }
-    return "unknown";
+    return state >= IBV_PORT_DOWN && state <= IBV_PORT_ACTIVE_DEFER ? "down" : "unknown";
 }
 
 /* "InfiniBand", "Ethernet", or NULL: neither, or not known. */
@@ -100,7 +91,7 @@ static void gid_facts(const struct asked *a, const struct ibv_port_attr *port, u
             return;
         }
         if (i == 0 && infiniband)
-            probe_item_guid(item, FAB_FACT_PORT_GUID, probe_be64(gid.raw + 8));
+            probe_item_guid(item, FAB_FACT_PORT_GUID, probe_be(gid.raw + 8, 8));
         if (!probe_item_gid(item, gid.raw))
             return;
     }

@@ -10,21 +10,6 @@
 #include "topo/base/natural.h"
 #include "topo/inventory/inventory.h"
 
-/* The last part of what a link leads to. */
-static bool link_name(const char *folder, const char *name, char *out, size_t size)
-{
-    char path[PATH_MAX], target[PATH_MAX];
-    if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
-        return false;
-    ssize_t n = readlink(path, target, sizeof(target) - 1);
-    if (n <= 0)
-        return false;
-    target[n] = '\0';
-    const char *slash = strrchr(target, '/');
-    const char *last = slash == NULL ? target : slash + 1;
-    return last[0] != '\0' && (size_t)snprintf(out, size, "%s", last) < size;
-}
-
 static void pci_facts(const char *folder, const char *address, struct probe_item *item)
 {
     unsigned domain, bus, device, function;
@@ -42,12 +27,12 @@ void verbs_sysfs_facts(const char *folder, struct probe_item *item)
     char name[NAME_MAX + 1], bus[64];
     if (access(folder, F_OK) != 0)
         return;
-    if (!link_name(folder, "device", name, sizeof(name))) { /* rxe and siw: over any network interface */
+    if (!sysfs_link(folder, "device", name, sizeof(name))) { /* rxe and siw: over any network interface */
         probe_item_fact(item, FAB_FACT_BUS, "virtual");
         probe_item_fact(item, FAB_FACT_SOFTWARE, "yes");
         return;
     }
-    if (!link_name(folder, "device/subsystem", bus, sizeof(bus)))
+    if (!sysfs_link(folder, "device/subsystem", bus, sizeof(bus)))
         bus[0] = '\0';
     if (strcmp(bus, "pci") == 0) {
         probe_item_fact(item, FAB_FACT_BUS, "PCI");
@@ -55,7 +40,7 @@ void verbs_sysfs_facts(const char *folder, struct probe_item *item)
     } else if (bus[0] != '\0') {
         probe_item_fact(item, FAB_FACT_BUS, "%s", bus);
     }
-    if (link_name(folder, "device/driver", name, sizeof(name)))
+    if (sysfs_link(folder, "device/driver", name, sizeof(name)))
         probe_item_fact(item, FAB_FACT_DRIVER, "%s", name);
 }
 

@@ -127,7 +127,7 @@ TEST(test_csv)
 
 static void check_fold(const char *const *names, size_t n, const char *folded)
 {
-    char *made = ctl_fold_hosts(names, n);
+    char *made = ctl_join_names(names, n, NULL);
 
     assert_non_null(made);
     assert_string_equal(made, folded);
@@ -208,7 +208,7 @@ TEST(test_fold_random)
                      number);
             list[i] = names[i];
         }
-        folded = ctl_fold_hosts(list, n);
+        folded = ctl_join_names(list, n, NULL);
         assert_non_null(folded);
         unfold(folded, back, &n_back);
         assert_int_equal(n_back, n);
