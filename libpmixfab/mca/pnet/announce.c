@@ -1,8 +1,5 @@
-/*
- * announce.c - PMIx_Notify_event() calls back when the first handler has returned, which is neither the last
- * one nor the end of its work; and it takes the library's global lock, which a finalize holds while it waits
- * for our thread. So the chain of handlers is started from here, with its own final callback.
- */
+/* announce.c - the chain of handlers, started from here with its own final callback: not by
+ * PMIx_Notify_event(), as docs/design/component.md explains under "News". */
 #include "mca/pnet/announce.h"
 
 #include <pthread.h>
@@ -104,17 +101,10 @@ void pnet_announce(bool pending, const struct pnet_change *change, void *cbdata)
         announcement_free(a);
 }
 
-void pnet_announce_start(void)
+void pnet_announce_allow(bool allowed)
 {
     pthread_mutex_lock(&lock);
-    stopped = false;
-    pthread_mutex_unlock(&lock);
-}
-
-void pnet_announce_stop(void)
-{
-    pthread_mutex_lock(&lock);
-    stopped = true;
+    stopped = !allowed;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
 }

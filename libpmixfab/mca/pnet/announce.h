@@ -15,8 +15,7 @@
  */
 void pnet_announce(bool pending, const struct pnet_change *change, void *cbdata);
 
-/* Announcements may be made from here on; none is waited for any more from there on. */
-void pnet_announce_start(void);
-void pnet_announce_stop(void);
+/* Announcements may be made from here on; or none is waited for any more. */
+void pnet_announce_allow(bool allowed);
 
 #endif

@@ -31,7 +31,6 @@
     pmix_output_verbose(2, pmix_pnet_base_framework.framework_output, "pnet:fabricd: " __VA_ARGS__)
 
 static const char *rundir; /* the MCA parameter; the library's memory */
-static struct pnet_inventory_params inventory_params;
 static struct pnet_registry *registry;
 static struct rundir_watcher *watcher; /* runs from the first registration on */
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,12 +49,8 @@ enum caller {
     CALLER_REMOTE   /* a tool's or client's request, on the library's thread */
 };
 
-/*
- * The thread does not tell (a host may drive the library from a thread of its own, and may call from a
- * handler), the callback does. A callback of the host's: it called the non-blocking function. One of the
- * library's comes with one of its objects: the blocking function's pmix_cb_t of this very fabric, or a remote
- * request's.
- */
+/* A callback of the host's: it called the non-blocking function. One of the library's comes with one of its
+ * objects: the blocking function's pmix_cb_t of this very fabric, or a remote request's. */
 static enum caller component_caller(const pmix_fabric_t *fabric, pmix_op_cbfunc_t cbfunc, void *cbdata)
 {
     Dl_info library, callback;
@@ -74,16 +69,6 @@ static enum caller component_caller(const pmix_fabric_t *fabric, pmix_op_cbfunc_
 
 /* ---- the three calls -------------------------------------------------------------------------------- */
 
-/* What the object's module points at: by it the library finds this component at an update, whatever the
- * object's index and name are, and without its own list, which it never shortens. */
-static pmix_pnet_fabric_t *new_tag(void)
-{
-    pmix_pnet_fabric_t *tag = calloc(1, sizeof(*tag));
-    if (tag != NULL)
-        tag->module = &pnet_fabricd_module;
-    return tag;
-}
-
 static void start_watching(void)
 {
     pthread_mutex_lock(&watch_lock);
@@ -93,8 +78,7 @@ static void start_watching(void)
     pthread_mutex_unlock(&watch_lock);
 }
 
-/* An answer to who waits. Handing back PMIX_SUCCESS after the callback keeps the library from recording the
- * fabric in a list that only grows. */
+/* After the callback it is PMIX_SUCCESS, for which the library does not lengthen its list. */
 static pmix_status_t component_finish(enum caller caller, pmix_status_t status, pmix_op_cbfunc_t cbfunc,
                                       void *cbdata)
 {
@@ -117,10 +101,12 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
         say("register: from another process: left to the host");
         return PMIX_ERR_TAKE_NEXT_OPTION;
     }
-    pmix_pnet_fabric_t *tag = new_tag();
+    /* What the object's module will point at: by it the library finds this component at an update. */
+    pmix_pnet_fabric_t *tag = calloc(1, sizeof(*tag));
     pmix_status_t rc =
         tag == NULL ? PMIX_ERR_NOMEM : pnet_register(registry, directives, ndirs, fabric, tag, &err);
     if (rc == PMIX_SUCCESS) {
+        tag->module = &pnet_fabricd_module;
         fabric->module = tag;
         start_watching();
         return component_finish(caller, rc, cbfunc, cbdata);
@@ -133,10 +119,7 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
     return PMIX_ERR_TAKE_NEXT_OPTION;
 }
 
-/*
- * Never PMIX_SUCCESS: the library would take it for "the callback comes", and wait for ever. It hands
- * PMIX_OPERATION_SUCCEEDED through to the caller of PMIx_Fabric_update. Its global lock is held here.
- */
+/* Never PMIX_SUCCESS: the library would wait for a callback. Its global lock is held here. */
 static pmix_status_t update_fabric(pmix_fabric_t *fabric)
 {
     struct fab_err err = {""};
@@ -153,29 +136,6 @@ static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
     return pnet_deregister(registry, fabric);
 }
 
-/* ---- inventory --------------------------------------------------------------------------------------
- *
- * On the library's thread, in every server: nodes collect, and whoever gets what they collected delivers. */
-
-static const struct pnet_inventory_params *params_now(void)
-{
-    inventory_params.rundir = rundir;
-    inventory_params.talks = pmix_output_check_verbosity(2, pmix_pnet_base_framework.framework_output);
-    return &inventory_params;
-}
-
-static pmix_status_t collect_inventory(pmix_info_t directives[], size_t ndirs, pmix_list_t *inventory)
-{
-    return pnet_inventory_collect(params_now(), directives, ndirs, inventory);
-}
-
-static pmix_status_t deliver_inventory(pmix_info_t info[], size_t ninfo, pmix_info_t directives[],
-                                       size_t ndirs)
-{
-    (void)directives, (void)ndirs;
-    return pnet_inventory_deliver(params_now(), info, ninfo);
-}
-
 /* ---- life ------------------------------------------------------------------------------------------- */
 
 static pmix_status_t component_init(void)
@@ -184,15 +144,17 @@ static pmix_status_t component_init(void)
         say("no run directory is set, or no memory: declined");
         return PMIX_ERR_NOT_AVAILABLE;
     }
+    pnet_inventory_params.rundir = rundir;
+    pnet_inventory_params.talks = pmix_output_check_verbosity(2, pmix_pnet_base_framework.framework_output);
     pmixfab_set_log(component_on_log, NULL);
-    pnet_announce_start();
+    pnet_announce_allow(true);
     return PMIX_SUCCESS;
 }
 
 /* The library's thread stands still by now: what waits for a handler is told to give up. */
 static void component_finalize(void)
 {
-    pnet_announce_stop();
+    pnet_announce_allow(false);
     rundir_watcher_stop(watcher);
     watcher = NULL;
     pnet_inventory_stop();
@@ -205,8 +167,8 @@ pmix_pnet_module_t pnet_fabricd_module = {
     .name = "fabricd",
     .init = component_init,
     .finalize = component_finalize,
-    .collect_inventory = collect_inventory,
-    .deliver_inventory = deliver_inventory,
+    .collect_inventory = pnet_inventory_collect,
+    .deliver_inventory = pnet_inventory_deliver,
     .register_fabric = register_fabric,
     .update_fabric = update_fabric,
     .deregister_fabric = deregister_fabric,
@@ -231,16 +193,16 @@ static void add_parameter(const char *name, const char *what, pmix_mca_base_var_
 static int component_register(void)
 {
     rundir = DEFAULT_RUNDIR;
-    inventory_params = (struct pnet_inventory_params){
+    pnet_inventory_params = (struct pnet_inventory_params){
         .program = FABRICD_PROGRAM, .probes = "", .seconds = PNET_INVENTORY_SECONDS};
     add_parameter("rundir", "Run directory of the fabricd on this host", PMIX_MCA_BASE_VAR_TYPE_STRING,
                   &rundir);
     add_parameter("program", "The program fabricd, which looks and delivers for PMIx's inventory calls",
-                  PMIX_MCA_BASE_VAR_TYPE_STRING, &inventory_params.program);
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_inventory_params.program);
     add_parameter("probes", "NAME[:ARG],... that it looks with (default: all of this host)",
-                  PMIX_MCA_BASE_VAR_TYPE_STRING, &inventory_params.probes);
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_inventory_params.probes);
     add_parameter("inventory_deadline", "Seconds that it may take", PMIX_MCA_BASE_VAR_TYPE_INT,
-                  &inventory_params.seconds);
+                  &pnet_inventory_params.seconds);
     return PMIX_SUCCESS;
 }
 

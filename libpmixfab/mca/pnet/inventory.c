@@ -3,41 +3,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mca/pnet/inventory_child.h"
 #include "topo/base/log.h"
 
 #define MAX_SECONDS 600
 #define MAX_DEPTH   4 /* of arrays of infos in each other */
 
+struct pnet_inventory_params pnet_inventory_params;
+
 /* ---- collect ------------------------------------------------------------------------------------ */
 
-/*
- * The library's own header tells components to append key-value items, but PMIx_Info_list_convert(), to which
- * the list goes, takes each for a pmix_infolist_t, and would read what is behind such an item and believe it
- * to be its value. PMIx_Info_list_add() makes what that function expects, of the same release.
- */
+/* Why no key-value items, as the library's header says: docs/design/component.md. */
 _Static_assert(sizeof(pmix_kval_t) < sizeof(pmix_infolist_t), "a key-value item holds no pmix_info_t");
 
-static unsigned seconds_of(const struct pnet_inventory_params *params, const pmix_info_t directives[],
-                           size_t ndirs)
+static int inventory_seconds(const pmix_info_t directives[], size_t ndirs)
 {
-    int seconds = params->seconds;
+    int seconds = pnet_inventory_params.seconds;
     for (size_t i = 0; i < ndirs; i++)
         if (PMIX_CHECK_KEY(&directives[i], PMIX_TIMEOUT) && directives[i].value.type == PMIX_INT &&
             directives[i].value.data.integer > 0 && directives[i].value.data.integer < seconds)
             seconds = directives[i].value.data.integer;
-    return seconds < 1 ? 1 : seconds > MAX_SECONDS ? MAX_SECONDS : (unsigned)seconds;
+    return seconds < 1 ? 1 : seconds > MAX_SECONDS ? MAX_SECONDS : seconds;
 }
 
-pmix_status_t pnet_inventory_collect(const struct pnet_inventory_params *params,
-                                     const pmix_info_t directives[], size_t ndirs, pmix_list_t *inventory)
+pmix_status_t pnet_inventory_collect(pmix_info_t directives[], size_t ndirs, pmix_list_t *inventory)
 {
     struct fab_err err = {""};
-    const struct pnet_inspection wanted = {.program = params->program,
-                                           .host = pmix_globals.hostname,
-                                           .probes = params->probes,
-                                           .seconds = seconds_of(params, directives, ndirs),
-                                           .talks = params->talks};
+    struct pnet_inventory_params wanted = pnet_inventory_params;
+    wanted.host = pmix_globals.hostname;
+    wanted.seconds = inventory_seconds(directives, ndirs);
     void *bytes;
     pmix_byte_object_t object;
     if (wanted.host == NULL || pnet_inspect(&wanted, &bytes, &object.size, &err) != PMIXFAB_OK) {
@@ -53,51 +46,47 @@ pmix_status_t pnet_inventory_collect(const struct pnet_inventory_params *params,
 
 /* ---- deliver ------------------------------------------------------------------------------------ */
 
-static struct pnet_sender sender = {.fd = -1};
+static struct pnet_sender sender = {.params = &pnet_inventory_params, .fd = -1};
 
-static void inventory_hand_over(const struct pnet_inventory_params *params, const void *bytes, size_t size)
+static void inventory_hand_over(const void *bytes, size_t size)
 {
     struct fab_err err = {""};
-    sender.program = params->program;
-    sender.rundir = params->rundir;
-    sender.talks = params->talks;
     if (pnet_send(&sender, bytes, size, &err) != PMIXFAB_OK)
         fab_log(PMIXFAB_LOG_WARNING, "inventory refused: %s", err.text);
 }
 
-static void take_inventory_value(const struct pnet_inventory_params *params, const pmix_value_t *value)
+static void take_inventory_value(const pmix_value_t *value)
 {
     const pmix_data_array_t *array = value->type == PMIX_DATA_ARRAY ? value->data.darray : NULL;
     if (value->type == PMIX_BYTE_OBJECT && value->data.bo.bytes != NULL) {
-        inventory_hand_over(params, value->data.bo.bytes, value->data.bo.size);
+        inventory_hand_over(value->data.bo.bytes, value->data.bo.size);
     } else if (array != NULL && array->type == PMIX_BYTE_OBJECT && array->array != NULL) {
         const pmix_byte_object_t *objects = array->array;
         for (size_t i = 0; i < array->size; i++)
             if (objects[i].bytes != NULL)
-                inventory_hand_over(params, objects[i].bytes, objects[i].size);
+                inventory_hand_over(objects[i].bytes, objects[i].size);
     } else {
         fab_log(PMIXFAB_LOG_WARNING, "inventory refused: " PMIXFAB_KEY_INVENTORY " holds no bytes");
     }
 }
 
 /* A host that collects from many nodes puts what each of them said into an array, or an array of arrays. */
-static void search_infos(const struct pnet_inventory_params *params, const pmix_info_t *info, size_t n,
-                         unsigned depth)
+static void search_infos(const pmix_info_t *info, size_t n, unsigned depth)
 {
     for (size_t i = 0; info != NULL && i < n; i++) {
         const pmix_value_t *value = &info[i].value;
         if (PMIX_CHECK_KEY(&info[i], PMIXFAB_KEY_INVENTORY))
-            take_inventory_value(params, value);
+            take_inventory_value(value);
         else if (value->type == PMIX_DATA_ARRAY && value->data.darray != NULL &&
                  value->data.darray->type == PMIX_INFO && depth < MAX_DEPTH)
-            search_infos(params, value->data.darray->array, value->data.darray->size, depth + 1);
+            search_infos(value->data.darray->array, value->data.darray->size, depth + 1);
     }
 }
 
-pmix_status_t pnet_inventory_deliver(const struct pnet_inventory_params *params, const pmix_info_t info[],
-                                     size_t ninfo)
+pmix_status_t pnet_inventory_deliver(pmix_info_t info[], size_t ninfo, pmix_info_t directives[], size_t ndirs)
 {
-    search_infos(params, info, ninfo, 1);
+    (void)directives, (void)ndirs;
+    search_infos(info, ninfo, 1);
     return PMIX_SUCCESS;
 }
 

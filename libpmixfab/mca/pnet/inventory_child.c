@@ -49,8 +49,8 @@ static int child_actions(posix_spawn_file_actions_t *actions, int fd, int as, bo
 
 /* In a group of its own, with nothing open but `fd`, which becomes its number `as` (0 or 3), and standard
  * error where it talks. */
-static int spawn_fabricd(const char *program, char *const *argv, int fd, int as, bool talks, pid_t *pid,
-                         struct fab_err *err)
+static int spawn_fabricd(const struct pnet_inventory_params *params, char *const *argv, int fd, int as,
+                         pid_t *pid, struct fab_err *err)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -63,13 +63,13 @@ static int spawn_fabricd(const char *program, char *const *argv, int fd, int as,
     posix_spawnattr_setpgroup(&attr, 0);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawn_file_actions_init(&actions);
-    int rc = child_actions(&actions, fd, as, talks);
+    int rc = child_actions(&actions, fd, as, params->talks);
     if (rc == 0)
-        rc = posix_spawn(pid, program, &actions, &attr, argv, environ);
+        rc = posix_spawn(pid, params->program, &actions, &attr, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);
     if (rc != 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be started: %s", program, strerror(rc));
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be started: %s", params->program, strerror(rc));
     return PMIXFAB_OK;
 }
 
@@ -175,39 +175,40 @@ static int add_probes(char **argv, size_t n, char *text, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-static int run_child(const struct pnet_inspection *wanted, char *const *argv, int fd, struct fab_err *err)
+static int run_child(const struct pnet_inventory_params *params, char *const *argv, int fd,
+                     struct fab_err *err)
 {
-    pid_t pid;
+    pid_t pid = 0;
     int status;
-    int rc = spawn_fabricd(wanted->program, argv, fd, 3, wanted->talks, &pid, err);
+    int rc = spawn_fabricd(params, argv, fd, 3, &pid, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    if (wait_ended(pid, (int64_t)wanted->seconds * 1000, &status))
+    if (wait_ended(pid, (int64_t)params->seconds * 1000, &status))
         return explain_status(status, err);
     kill_group(pid); /* its probes have groups of their own, and die with it */
-    return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "inventory: not done after %u s, killed", wanted->seconds);
+    return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "inventory: not done after %d s, killed", params->seconds);
 }
 
-int pnet_inspect(const struct pnet_inspection *wanted, void **bytes, size_t *size, struct fab_err *err)
+int pnet_inspect(const struct pnet_inventory_params *params, void **bytes, size_t *size, struct fab_err *err)
 {
     char pid[16], seconds[16],
-        *argv[5 + MAX_PROBES + 1] = {"fabricd", LOOK, pid, (char *)wanted->host, seconds};
+        *argv[5 + MAX_PROBES + 1] = {"fabricd", LOOK, pid, (char *)params->host, seconds};
     *bytes = NULL;
     *size = 0;
     reap_left();
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
     /* A probe that hangs is ended by its own deadline, a second before all is. */
-    snprintf(seconds, sizeof(seconds), "%u", wanted->seconds > 1 ? wanted->seconds - 1 : 1);
-    char *probes = strdup(wanted->probes != NULL ? wanted->probes : "");
+    snprintf(seconds, sizeof(seconds), "%d", params->seconds > 1 ? params->seconds - 1 : 1);
+    char *probes = strdup(params->probes != NULL ? params->probes : "");
     if (probes == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "inventory: out of memory");
     int fd = -1, rc = add_probes(argv, 5, probes, err);
     if (rc == PMIXFAB_OK && (fd = new_file(err)) < 0)
         rc = PMIXFAB_ERR_IO;
     if (rc == PMIXFAB_OK)
-        rc = run_child(wanted, argv, fd, err);
+        rc = run_child(params, argv, fd, err);
     if (rc == PMIXFAB_OK)
-        rc = take_inventory_bytes(fd, wanted->host, bytes, size, err);
+        rc = take_inventory_bytes(fd, params->host, bytes, size, err);
     if (fd >= 0)
         close(fd);
     free(probes);
@@ -218,13 +219,13 @@ int pnet_inspect(const struct pnet_inspection *wanted, void **bytes, size_t *siz
 
 static int start_sender(struct pnet_sender *s, struct fab_err *err)
 {
-    char *argv[] = {"fabricd", DELIVER, (char *)s->rundir, NULL};
+    char *argv[] = {"fabricd", DELIVER, (char *)s->params->rundir, NULL};
     const struct timeval limit = {.tv_sec = SEND_SECONDS};
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "no socket: %s", strerror(errno));
     setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    int rc = spawn_fabricd(s->program, argv, ends[1], STDIN_FILENO, s->talks, &s->pid, err);
+    int rc = spawn_fabricd(s->params, argv, ends[1], STDIN_FILENO, &s->pid, err);
     close(ends[1]);
     if (rc == PMIXFAB_OK)
         s->fd = ends[0];
@@ -276,7 +277,7 @@ int pnet_send(struct pnet_sender *s, const void *bytes, size_t size, struct fab_
                 strerror(errno));
         end_sender(s, 0);
     }
-    return fab_fail(err, PMIXFAB_ERR_IO, "%s: the child that delivers takes nothing", s->program);
+    return fab_fail(err, PMIXFAB_ERR_IO, "%s: the child that delivers takes nothing", s->params->program);
 }
 
 void pnet_send_stop(struct pnet_sender *s)

@@ -2,8 +2,7 @@
  * inventory_child.h - the program fabricd as a child of the host program: it looks at this host, with a
  * deadline; or it hands hosts' inventories to the fabricd that runs here, until the end.
  *
- * The host's other children are left alone, and no signal handler is set. It may have its own for SIGCHLD,
- * which sees one child more, and may wait for it before we do: that counts as its end. One thread at a time.
+ * The host's other children are left alone, and no signal handler is set. One thread at a time.
  */
 #ifndef FAB_MCA_PNET_INVENTORY_CHILD_H
 #define FAB_MCA_PNET_INVENTORY_CHILD_H
@@ -14,11 +13,12 @@
 
 #include "topo/base/error.h"
 
-struct pnet_inspection {
+struct pnet_inventory_params {
     const char *program; /* path of fabricd */
+    const char *rundir;  /* of the one that is delivered to */
     const char *host;    /* whose name stands in the inventory */
     const char *probes;  /* NAME[:ARG],NAME[:ARG]...; NULL or empty: all local ones */
-    unsigned seconds;    /* at most */
+    int seconds;         /* at most */
     bool talks;          /* what it has to say goes to standard error */
 };
 
@@ -28,13 +28,11 @@ struct pnet_inspection {
  * program, it failed), _CORRUPT, _NOMEM, _INVAL (probes that cannot be). Blocks up to the deadline and a
  * little more.
  */
-int pnet_inspect(const struct pnet_inspection *wanted, void **bytes, size_t *size, struct fab_err *err);
+int pnet_inspect(const struct pnet_inventory_params *params, void **bytes, size_t *size, struct fab_err *err);
 
 struct pnet_sender {
-    const char *program; /* path of fabricd */
-    const char *rundir;  /* of the one that is delivered to */
-    bool talks;          /* as above */
-    int fd;              /* to the child, which runs from the first inventory on; -1: none does */
+    const struct pnet_inventory_params *params;
+    int fd; /* to the child, which runs from the first inventory on; -1: none does */
     pid_t pid;
 };
 

@@ -31,7 +31,7 @@ int pnet_registry_new(const char *rundir, struct pnet_registry **out)
     if (rundir == NULL || rundir[0] == '\0')
         return PMIXFAB_ERR_INVAL;
     struct pnet_registry *registry = calloc(1, sizeof(*registry));
-    if (registry == NULL || pnet_published_init(&registry->published, rundir) != PMIXFAB_OK) {
+    if (registry == NULL || (registry->published.rundir = strdup(rundir)) == NULL) {
         free(registry);
         return PMIXFAB_ERR_NOMEM;
     }
@@ -56,7 +56,8 @@ void pnet_registry_free(struct pnet_registry *registry)
         return;
     while (registry->objects != NULL)
         free_registration(registry, registry->objects);
-    pnet_published_destroy(&registry->published);
+    pnet_published_forget(&registry->published);
+    free(registry->published.rundir);
     pthread_mutex_destroy(&registry->lock);
     free(registry);
 }

@@ -1,12 +1,8 @@
 /*
  * registry.h - the fabric objects that a process has registered, and the published planes behind them.
  *
- * A plane's content (its snapshot, its matrix, its info array) exists once for each generation and is shared
- * by all objects that show it; the matrix is written when the first object asks, and freed with the last.
- *
  * An object shows the content that it was given by pnet_register() or pnet_update(), until pnet_switch() puts
- * a newer one in. Memory that its owner may still be looking at stays: what was handed out by the last
- * register or update, and what was shown before the last switch, both until the next update or the end.
+ * a newer one in. What is shared, and what stays readable how long: docs/design/component.md.
  *
  * Threads: any. Everything is under one lock, which is never held while anybody else's code runs, and none of
  * this calls a function of the PMIx library: an update comes with that library's own lock held.

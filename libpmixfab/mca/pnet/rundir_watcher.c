@@ -87,18 +87,11 @@ static void rundir_watcher_rearm(const struct rundir_watcher *watcher, struct wa
     watched->inode = st.st_ino;
 }
 
-/* What has happened is seen by looking; the events only say that it is worth it. */
-static void rundir_watcher_drain(const struct rundir_watcher *watcher)
-{
-    char buffer[4096];
-    while (read(watcher->inotify, buffer, sizeof(buffer)) > 0)
-        ;
-}
-
 static void *rundir_watcher_thread(void *arg)
 {
     struct rundir_watcher *watcher = arg;
     struct watched watched = {.wd = -1};
+    char buffer[4096];
     bool look = true;
     for (;;) {
         int before = watched.wd;
@@ -112,8 +105,9 @@ static void *rundir_watcher_thread(void *arg)
         if (fds[0].revents != 0)
             return NULL;
         look = fds[1].revents != 0;
-        if (look)
-            rundir_watcher_drain(watcher);
+        /* What has happened is seen by looking; the events only say that it is worth it. */
+        while (look && read(watcher->inotify, buffer, sizeof(buffer)) > 0)
+            ;
     }
 }
 

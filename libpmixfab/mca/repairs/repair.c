@@ -12,18 +12,14 @@
  */
 #define REPAIRED "4.2.2"
 
-static bool version_has_the_holes(void)
+bool fab_repair_wanted(void)
 {
     const char *version = PMIx_Get_version(); /* "OpenPMIx 4.2.2, repo rev: ..." */
     const char *number = version == NULL ? NULL : strpbrk(version, "0123456789");
-    size_t n = strlen(REPAIRED);
-    return number != NULL && strncmp(number, REPAIRED, n) == 0 && (number[n] < '0' || number[n] > '9');
-}
-
-bool fab_repair_wanted(void)
-{
     const char *off = getenv("FABRICD_NO_REPAIR");
-    return version_has_the_holes() && (off == NULL || strcmp(off, "1") != 0);
+    size_t n = strlen(REPAIRED);
+    return number != NULL && strncmp(number, REPAIRED, n) == 0 && (number[n] < '0' || number[n] > '9') &&
+           (off == NULL || strcmp(off, "1") != 0);
 }
 
 void *fab_repair_original(const char *name)

@@ -2,11 +2,8 @@
  * repair.h - repairs of the stock library, for a server program that answers fabric requests of others.
  *
  * Not called: a program that has repair_*.c among its own sources, and exports the symbols in it, gets the
- * calls that the library makes to itself, because those go through its table of dynamic symbols. Each repair
- * names the versions that it was read and tried with; with any other it hands the call to the library
- * unchanged.
- *
- * FABRICD_NO_REPAIR=1 in the environment switches them off: the tests show the holes that way.
+ * calls that the library makes to itself (docs/design/pmix.md). Each repair names the versions that it was
+ * read and tried with; with any other it hands the call to the library unchanged.
  */
 #ifndef FAB_MCA_REPAIRS_REPAIR_H
 #define FAB_MCA_REPAIRS_REPAIR_H

@@ -2,9 +2,8 @@
  * repair_accept.c - a server without descriptors to spare becomes deaf for a while, not for good.
  *
  * The library's thread that takes connections ends when accept() says anything but that the other side has
- * gone: after one moment without a free descriptor nobody can connect any more until the server is started
- * again, and nothing of it shows. Here it is told that the other side has gone, a moment later; who waits to
- * be taken goes on waiting in the kernel's queue, and is taken when a descriptor is free.
+ * gone. Here it is told that, a moment later; who waits to be taken goes on waiting in the kernel's queue,
+ * and is taken when a descriptor is free.
  */
 #include <errno.h>
 #include <poll.h>

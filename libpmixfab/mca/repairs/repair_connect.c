@@ -243,10 +243,7 @@ void pmix_ptl_base_connection_handler(int sd, short args, void *cbdata)
         start_waiting(connection, need);
 }
 
-/*
- * Each message goes out at once. The library never asks for that, so that a second one, an event behind an
- * answer, say, waits until the other side's kernel acknowledges the first: 40 ms where it delays that.
- */
+/* Each message goes out at once, and not when the other side's kernel has acknowledged the one before it. */
 static void send_at_once(int sd)
 {
     const int on = 1;

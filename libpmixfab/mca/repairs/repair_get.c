@@ -1,21 +1,17 @@
 /*
- * repair_get.c - a PMIx_Get of a fabric's key is a question to the server program.
- *
- * The library looks such a key up in the job of the process that is named. A tool's job has nothing, so that
- * the tool is told NOT-FOUND; and what it would take from the program once, as the job's data, it would keep
- * and tell for ever. Here the program answers each time, as it answers a query: the key, with what came
- * with it as qualifiers. Nothing is kept on this side.
+ * repair_get.c - a PMIx_Get of a fabric's key is a question to the server program. The library would look it
+ * up in a job (docs/design/pmix.md). Here the program answers each time, as it answers a query: the key, with
+ * what came with it as qualifiers. Nothing is kept on this side.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include <src/include/pmix_config.h>
 
-#include <src/include/pmix_globals.h>
-#include <src/mca/bfrops/base/base.h>
 #include <src/server/pmix_server_ops.h>
 
 #include "mca/repairs/repair.h"
+#include "mca/repairs/repair_unpack.h"
 
 #include <pmix_version.h>
 
@@ -35,32 +31,10 @@ struct get {
 
 static void get_free(struct get *get)
 {
-    if (get == NULL)
-        return;
     if (get->info != NULL)
         PMIX_INFO_FREE(get->info, get->n);
     free(get->key);
     free(get);
-}
-
-/* Each packed info takes a byte at least: more than there are bytes is a lie that would cost memory. */
-static pmix_status_t unpack_infos(struct get *get, pmix_buffer_t *buf)
-{
-    pmix_status_t rc;
-    int32_t count = 1;
-    size_t n = 0;
-    PMIX_BFROPS_UNPACK(rc, get->cd->peer, buf, &n, &count, PMIX_SIZE);
-    if (rc != PMIX_SUCCESS || n == 0)
-        return rc;
-    if (n > (size_t)(buf->pack_ptr - buf->unpack_ptr) || n > INT32_MAX)
-        return PMIX_ERR_BAD_PARAM;
-    PMIX_INFO_CREATE(get->info, n);
-    if (get->info == NULL)
-        return PMIX_ERR_NOMEM;
-    get->n = n;
-    count = (int32_t)n;
-    PMIX_BFROPS_UNPACK(rc, get->cd->peer, buf, get->info, &count, PMIX_INFO);
-    return rc;
 }
 
 static pmix_status_t get_unpack(struct get *get, pmix_buffer_t *buf)
@@ -76,7 +50,7 @@ static pmix_status_t get_unpack(struct get *get, pmix_buffer_t *buf)
     count = 1;
     PMIX_BFROPS_UNPACK(rc, get->cd->peer, buf, &get->proc.rank, &count, PMIX_PROC_RANK);
     if (rc == PMIX_SUCCESS)
-        rc = unpack_infos(get, buf);
+        rc = repair_unpack_infos(get->cd->peer, buf, &get->info, &get->n);
     if (rc != PMIX_SUCCESS)
         return rc;
     count = 1;

@@ -15,7 +15,6 @@
 
 #include "mca/repairs/repair.h"
 
-/* Other versions: other structures. The library's own function stays in place. */
 #if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
 
 /* Qualifiers that the library reads itself, with the type that it takes for granted. */

@@ -49,6 +49,13 @@ static void free_unneeded(struct pnet_content *content)
     free(content);
 }
 
+static int content_make_info(struct pnet_content *content, const uint16_t *matrix)
+{
+    const struct fab_info_source source = {.fab = content->fab, .path = content->path, .matrix = matrix};
+    return fab_info_all(&source, 0, &content->info, &content->ninfo) == PMIX_SUCCESS ? PMIXFAB_OK
+                                                                                     : PMIXFAB_ERR_NOMEM;
+}
+
 int pnet_content_use(struct pnet_content *content)
 {
     if (content->users == 0) {
@@ -57,11 +64,10 @@ int pnet_content_use(struct pnet_content *content)
             return rc;
         if (content->matrix != NULL)
             atomic_fetch_add(&matrices, 1);
-        const struct fab_info_source source = {
-            .fab = content->fab, .path = content->path, .matrix = content->matrix};
-        if (fab_info_all(&source, 0, &content->info, &content->ninfo) != PMIX_SUCCESS) {
+        rc = content_make_info(content, content->matrix);
+        if (rc != PMIXFAB_OK) {
             cool_down(content);
-            return PMIXFAB_ERR_NOMEM;
+            return rc;
         }
     }
     content->users++;
@@ -71,15 +77,11 @@ int pnet_content_use(struct pnet_content *content)
 /* The info array points at the matrix, so it is made first: what is written there cannot be taken back. */
 static int take_matrix(struct pnet_content *content, struct pnet_content *before)
 {
-    const struct fab_info_source source = {
-        .fab = content->fab, .path = content->path, .matrix = before->matrix};
-    if (fab_info_all(&source, 0, &content->info, &content->ninfo) != PMIX_SUCCESS)
-        return PMIXFAB_ERR_NOMEM;
-    int rc = pmixfab_matrix_update(before->fab, content->fab, 0, &before->matrix);
+    int rc = content_make_info(content, before->matrix);
+    if (rc == PMIXFAB_OK)
+        rc = pmixfab_matrix_update(before->fab, content->fab, 0, &before->matrix);
     if (rc != PMIXFAB_OK) {
-        PMIX_INFO_FREE(content->info, content->ninfo);
-        content->info = NULL;
-        content->ninfo = 0;
+        cool_down(content);
         return rc;
     }
     content->matrix = before->matrix;

@@ -9,12 +9,6 @@
 
 #include "topo/snapshot/format.h"
 
-int pnet_published_init(struct pnet_published *published, const char *rundir)
-{
-    *published = (struct pnet_published){.rundir = strdup(rundir)};
-    return published->rundir == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
-}
-
 void pnet_published_forget(struct pnet_published *published)
 {
     struct pnet_plane *plane = published->planes, *next;
@@ -25,13 +19,6 @@ void pnet_published_forget(struct pnet_published *published)
         pnet_content_unlist(plane->content);
         free(plane);
     }
-}
-
-void pnet_published_destroy(struct pnet_published *published)
-{
-    pnet_published_forget(published);
-    free(published->rundir);
-    published->rundir = NULL;
 }
 
 struct pnet_plane *pnet_published_find(const struct pnet_published *published, const char *name)
@@ -114,8 +101,7 @@ static void refresh_plane(struct pnet_published *published, const char *name)
 
 /* ---- all of them ------------------------------------------------------------------------------------ */
 
-/* A file that is missing says that its plane is gone only beside newer ones: a daemon that is shut down may
- * take its whole directory along, and then nothing has become known about the fabric. */
+/* A file that is missing says that its plane is gone only beside newer ones. */
 static void settle_missing(struct pnet_published *published)
 {
     struct pnet_plane *plane;

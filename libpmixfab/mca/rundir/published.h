@@ -29,12 +29,9 @@ struct pnet_plane {
 };
 
 struct pnet_published {
-    char *rundir;
+    char *rundir; /* the owner's, with the structure */
     struct pnet_plane *planes;
 };
-
-int pnet_published_init(struct pnet_published *published, const char *rundir);
-void pnet_published_destroy(struct pnet_published *published);
 
 /*
  * Look again. PMIXFAB_ERR_NOTFOUND, _PERM, _IO: the directory cannot be read; nothing is readable then. Files

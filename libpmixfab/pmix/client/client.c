@@ -8,48 +8,27 @@
 #include "pmix/values/info.h"
 #include "topo/base/log.h"
 
-/* Which snapshot the server means: its file may be another one's that has the same name on this host. */
-struct identity {
-    uint64_t generation;
-    int64_t published;
-    size_t index;
-};
-
-static bool is_the_one(const struct pmixfab *fab, const struct identity *id)
-{
-    struct pmixfab_plane plane;
-    return pmixfab_plane(fab, &plane) == PMIXFAB_OK && plane.generation == id->generation &&
-           plane.published == id->published && plane.index == id->index;
-}
-
-/* *path stays the answer's. */
-static int read_identity(const struct fab_answer *answer, struct identity *id, const char **path)
-{
-    const pmix_value_t *generation = fab_answer_value(answer, PMIXFAB_KEY_GENERATION, PMIX_UINT64);
-    const pmix_value_t *published = fab_answer_value(answer, FAB_KEY_PUBLISHED, PMIX_INT64);
-    const pmix_value_t *index = fab_answer_value(answer, PMIX_FABRIC_INDEX, PMIX_SIZE);
-    const pmix_value_t *file = fab_answer_value(answer, PMIXFAB_KEY_SNAPSHOT_PATH, PMIX_STRING);
-    if (generation == NULL || published == NULL || index == NULL || file == NULL || file->data.string == NULL)
-        return PMIXFAB_ERR_UNSUPPORTED; /* whoever answered is no fabricd */
-    *id = (struct identity){generation->data.uint64, published->data.int64, index->data.size};
-    *path = file->data.string;
-    return PMIXFAB_OK;
-}
-
 /* Map the file that the server names. PMIXFAB_ERR_NOTFOUND: it is not here, or not the same. */
 static int open_named_file(const pmix_info_t *directives, size_t ndirs, struct pmixfab **out)
 {
     static const char *const keys[] = {PMIXFAB_KEY_SNAPSHOT_PATH, PMIXFAB_KEY_GENERATION, FAB_KEY_PUBLISHED,
                                        PMIX_FABRIC_INDEX, NULL};
     struct fab_answer *answer;
-    struct identity id;
-    const char *path;
+    struct pmixfab_plane plane;
     int rc = fab_query(keys, directives, ndirs, &answer);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = read_identity(answer, &id, &path);
-    if (rc == PMIXFAB_OK && pmixfab_open_file(path, out) == PMIXFAB_OK && !is_the_one(*out, &id)) {
-        pmixfab_close(*out);
+    const pmix_value_t *generation = fab_answer_value(answer, PMIXFAB_KEY_GENERATION, PMIX_UINT64);
+    const pmix_value_t *published = fab_answer_value(answer, FAB_KEY_PUBLISHED, PMIX_INT64);
+    const pmix_value_t *index = fab_answer_value(answer, PMIX_FABRIC_INDEX, PMIX_SIZE);
+    const pmix_value_t *file = fab_answer_value(answer, PMIXFAB_KEY_SNAPSHOT_PATH, PMIX_STRING);
+    if (generation == NULL || published == NULL || index == NULL || file == NULL ||
+        file->data.string == NULL) {
+        rc = PMIXFAB_ERR_UNSUPPORTED; /* whoever answered is no fabricd */
+    } else if (pmixfab_open_file(file->data.string, out) == PMIXFAB_OK &&
+               (pmixfab_plane(*out, &plane) != PMIXFAB_OK || plane.generation != generation->data.uint64 ||
+                plane.published != published->data.int64 || plane.index != index->data.size)) {
+        pmixfab_close(*out); /* another one's that has the same name on this host */
         *out = NULL;
     }
     fab_answer_free(answer);

@@ -14,8 +14,7 @@
 struct fab_answer;
 
 /*
- * Ask for `keys` (ended by NULL) with the directives as qualifiers. The library's own blocking call waits for
- * ever when the connection is lost meanwhile; this one gives up after FAB_QUERY_SECONDS.
+ * Ask for `keys` (ended by NULL) with the directives as qualifiers, and give up after FAB_QUERY_SECONDS.
  */
 int fab_query(const char *const *keys, const pmix_info_t *directives, size_t ndirs, struct fab_answer **out);
 void fab_answer_free(struct fab_answer *answer); /* NULL allowed */

@@ -1,10 +1,7 @@
 /*
- * relay.h - what a relaying PMIx server and fabricd say to each other. The room relay holds what talks
- * to another PMIx server: the relay, and queries.
- *
- * A server reaches another one by PMIx_Lookup(), whatever functions its own module has; a query would end in
- * the server's own query function. The one key that is looked up is the request, the info array carries what
- * the request is about, and each attribute of the answer is one published value.
+ * relay.h - the room of those who talk to another PMIx server: a relaying server and fabricd talk by
+ * PMIx_Lookup(): the one key that is looked up is the request, the info array carries the request's subject, and
+ * each attribute of the answer is one published value.
  */
 #ifndef FAB_PMIX_RELAY_RELAY_H
 #define FAB_PMIX_RELAY_RELAY_H
@@ -23,10 +20,7 @@
 
 #define RELAY_QUERIES "pmixfab.relay.queries" /* PMIX_DATA_ARRAY of PMIX_QUERY */
 
-/*
- * The first info of a register and an update: PMIX_PROC, the relay's client that asks. What index 0 means is
- * another thing for each of them.
- */
+/* The first info of a register and an update: PMIX_PROC, the relay's client that asks. */
 #define RELAY_REQUESTOR "pmixfab.relay.requestor"
 
 /*

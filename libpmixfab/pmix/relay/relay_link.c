@@ -78,11 +78,8 @@ static bool relay_fd_poll(int fd, short events)
     return n > 0;
 }
 
-/*
- * The library connects on its progress thread and waits there without a deadline, and the server's clients
- * wait with it. So first a connection of our own, which says nothing: a live server closes it at once, one
- * that is stopped or out of reach does not.
- */
+/* First a connection of our own, since the library's would wait without a deadline. It says nothing: a live
+ * server closes it at once, one that is stopped or out of reach does not. */
 static bool is_alive(const struct addrinfo *address)
 {
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
@@ -115,11 +112,8 @@ static bool leads_to(int fd, const struct addrinfo *address)
     return a->sin6_port == b->sin6_port && memcmp(&a->sin6_addr, &b->sin6_addr, sizeof(a->sin6_addr)) == 0;
 }
 
-/*
- * A descriptor of our own on the library's connection, the newest to that address; -1: not found. The library
- * tells of a lost connection only a second later, or, while clients come and go, under the name of one of
- * them; the socket tells it at once. It is never read here.
- */
+/* A descriptor of our own on the library's connection, the newest to that address; -1: not found. It tells of
+ * a lost connection at once, which the library does not. It is never read here. */
 static int watch_socket(const struct addrinfo *address)
 {
     int found = -1, yes = 1, idle = 5, interval = 2, count = 3;

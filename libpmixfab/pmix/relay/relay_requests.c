@@ -29,10 +29,7 @@ static void answer_error(const struct relay_request *request, pmix_status_t stat
         return;
     }
 #if PMIX_VERSION_MAJOR < 6
-    /*
-     * A server that is attached to another one and has a query function of its own never passes an error on
-     * to its client, which then waits for ever. An answer without any value says the same.
-     */
+    /* An error would not be passed on to the client (docs/relay.md). An answer without any value says it. */
     if (strcmp(request->op, RELAY_QUERY) == 0 && !request->plain)
         status = PMIX_SUCCESS;
 #endif
@@ -153,7 +150,7 @@ void relay_send_waiting(struct relay *relay)
     while (relay->connected && relay->waiting > 0) {
         DL_FOREACH(relay->list, request)
         {
-            if (request->id == 0 && !request->over)
+            if (request->id == 0 && request->deadline != 0)
                 break;
         }
         if (request == NULL)
@@ -178,7 +175,8 @@ int64_t relay_expire(struct relay *relay, int64_t now, bool all)
     while (relay->list != NULL && (all || relay->list->deadline <= now)) {
         struct relay_request *request = relay->list;
         relay_request_remove(relay, request);
-        request->outcome = relay->connected && !all && !request->over ? PMIX_ERR_TIMEOUT : PMIX_ERR_UNREACH;
+        request->outcome =
+            relay->connected && !all && request->deadline != 0 ? PMIX_ERR_TIMEOUT : PMIX_ERR_UNREACH;
         pthread_mutex_unlock(&relay->lock);
         fab_on_pmix_thread(answer_expired, request);
         pthread_mutex_lock(&relay->lock);
@@ -188,55 +186,68 @@ int64_t relay_expire(struct relay *relay, int64_t now, bool all)
 
 /* ---- what a server's module calls ----------------------------------------------------------------- */
 
-/* Takes info over, also on error. plain: errors of a query as they are. */
-static void relay_submit(const char *op, pmix_info_t *info, size_t n, bool plain, pmix_info_cbfunc_t cbfunc,
-                         void *cbdata)
+/* With room for n infos; NULL: no memory. */
+static struct relay_request *relay_request_new(const struct relay_request *like, size_t n)
+{
+    struct relay_request *request = malloc(sizeof(*request));
+    if (request == NULL)
+        return NULL;
+    *request = *like;
+    request->refs = 1;
+    request->n = n;
+    if (n > 0)
+        PMIX_INFO_CREATE(request->info, n);
+    if (n == 0 || request->info != NULL)
+        return request;
+    free(request);
+    return NULL;
+}
+
+/* Into the table and on its way, within that time (0: the relay's own deadline). False: it is still the
+ * caller's, since there is no relay, or none that a client may wait for. */
+static bool relay_request_start(struct relay_request *request, unsigned deadline_ms)
 {
     struct relay *relay = &fab_relay;
-    struct relay_request *request = calloc(1, sizeof(*request));
-    if (request == NULL) {
-        if (info != NULL)
-            PMIX_INFO_FREE(info, n);
-        cbfunc(PMIX_ERR_NOMEM, NULL, 0, cbdata, NULL, NULL);
-        return;
-    }
-    *request = (struct relay_request){
-        .refs = 1, .op = op, .info = info, .n = n, .plain = plain, .cbfunc = cbfunc, .cbdata = cbdata};
     pthread_mutex_lock(&relay->lock);
-    if (!relay->open || relay->closing || !relay->connected) {
-        pthread_mutex_unlock(&relay->lock);
-        answer_error(request, PMIX_ERR_UNREACH);
-        pthread_mutex_lock(&relay->lock);
-        relay_request_put(request);
-    } else {
-        request->deadline = relay_now() + relay->deadline_ms;
+    bool taken = relay->open && !relay->closing && (relay->connected || request->answer != NULL);
+    if (taken) {
+        request->deadline = relay_now() + (deadline_ms != 0 ? deadline_ms : relay->deadline_ms);
         relay_request_insert(relay, request);
-        send_request(relay, request);
+        if (relay->connected)
+            send_request(relay, request);
     }
     pthread_mutex_unlock(&relay->lock);
+    return taken;
+}
+
+static pmix_status_t relay_submit(struct relay_request *request)
+{
+    if (relay_request_start(request, 0))
+        return PMIX_SUCCESS;
+    answer_error(request, PMIX_ERR_UNREACH);
+    relay_request_put(request);
+    return PMIX_SUCCESS;
 }
 
 pmix_status_t pmixfab_server_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
                                     const pmix_info_t directives[], size_t n, pmix_info_cbfunc_t cbfunc,
                                     void *cbdata)
 {
-    pmix_info_t *copy = NULL;
-    size_t given = 0, all = n + (requestor != NULL);
+    const struct relay_request like = {.op = op == PMIX_FABRIC_REQUEST_INFO ? RELAY_REGISTER : RELAY_UPDATE,
+                                       .cbfunc = cbfunc,
+                                       .cbdata = cbdata};
+    const size_t before = requestor != NULL;
     if (cbfunc == NULL || (directives == NULL && n > 0) ||
         (op != PMIX_FABRIC_REQUEST_INFO && op != PMIX_FABRIC_UPDATE_INFO))
         return PMIX_ERR_BAD_PARAM;
-    if (all > 0) {
-        PMIX_INFO_CREATE(copy, all);
-        if (copy == NULL)
-            return PMIX_ERR_NOMEM;
-        if (requestor != NULL)
-            PMIX_INFO_LOAD(&copy[given++], RELAY_REQUESTOR, requestor, PMIX_PROC);
-        for (size_t i = 0; i < n; i++)
-            PMIX_INFO_XFER(&copy[given++], &directives[i]);
-    }
-    relay_submit(op == PMIX_FABRIC_REQUEST_INFO ? RELAY_REGISTER : RELAY_UPDATE, copy, all, false, cbfunc,
-                 cbdata);
-    return PMIX_SUCCESS;
+    struct relay_request *request = relay_request_new(&like, before + n);
+    if (request == NULL)
+        return PMIX_ERR_NOMEM;
+    if (requestor != NULL)
+        PMIX_INFO_LOAD(&request->info[0], RELAY_REQUESTOR, requestor, PMIX_PROC);
+    for (size_t i = 0; i < n; i++)
+        PMIX_INFO_XFER(&request->info[before + i], &directives[i]);
+    return relay_submit(request);
 }
 
 static bool copy_queries(pmix_value_t *value, const pmix_query_t *queries, size_t n)
@@ -249,19 +260,17 @@ static bool copy_queries(pmix_value_t *value, const pmix_query_t *queries, size_
 static pmix_status_t submit_query(pmix_query_t *queries, size_t n, bool plain, pmix_info_cbfunc_t cbfunc,
                                   void *cbdata)
 {
-    pmix_info_t *info;
+    const struct relay_request like = {.op = RELAY_QUERY, .plain = plain, .cbfunc = cbfunc, .cbdata = cbdata};
     if (cbfunc == NULL || queries == NULL || n == 0)
         return PMIX_ERR_BAD_PARAM;
-    PMIX_INFO_CREATE(info, 1);
-    if (info == NULL)
+    struct relay_request *request = relay_request_new(&like, 1);
+    if (request == NULL)
         return PMIX_ERR_NOMEM;
-    PMIX_LOAD_KEY(info->key, RELAY_QUERIES);
-    if (!copy_queries(&info->value, queries, n)) {
-        PMIX_INFO_FREE(info, 1);
-        return PMIX_ERR_NOMEM;
-    }
-    relay_submit(RELAY_QUERY, info, 1, plain, cbfunc, cbdata);
-    return PMIX_SUCCESS;
+    PMIX_LOAD_KEY(request->info->key, RELAY_QUERIES);
+    if (copy_queries(&request->info->value, queries, n))
+        return relay_submit(request);
+    relay_request_put(request);
+    return PMIX_ERR_NOMEM;
 }
 
 pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n,
@@ -281,33 +290,18 @@ pmix_status_t relay_query(pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cb
 int relay_ask(const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms, relay_answer_fn fn,
               void *cbdata)
 {
-    struct relay *relay = &fab_relay;
+    const struct relay_request like = {.op = op, .answer = fn, .cbdata = cbdata};
     if (op == NULL || fn == NULL || (info == NULL && n > 0))
         return PMIXFAB_ERR_INVAL;
     if (deadline_ms == 0 || deadline_ms > 3600000)
         return PMIXFAB_ERR_RANGE;
-    struct relay_request *request = calloc(1, sizeof(*request));
+    struct relay_request *request = relay_request_new(&like, n);
     if (request == NULL)
         return PMIXFAB_ERR_NOMEM;
-    *request = (struct relay_request){.refs = 1, .op = op, .answer = fn, .cbdata = cbdata};
-    if (n > 0) {
-        PMIX_INFO_CREATE(request->info, n);
-        request->n = request->info == NULL ? 0 : n;
-    }
-    for (size_t i = 0; i < request->n; i++)
+    for (size_t i = 0; i < n; i++)
         PMIX_INFO_XFER(&request->info[i], &info[i]);
-    int rc = request->n < n ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
-    pthread_mutex_lock(&relay->lock);
-    if (rc == PMIXFAB_OK && (!relay->open || relay->closing))
-        rc = PMIXFAB_ERR_UNREACH;
-    if (rc != PMIXFAB_OK) {
-        relay_request_put(request);
-    } else {
-        request->deadline = relay_now() + deadline_ms;
-        relay_request_insert(relay, request);
-        if (relay->connected)
-            send_request(relay, request);
-    }
-    pthread_mutex_unlock(&relay->lock);
-    return rc;
+    if (relay_request_start(request, deadline_ms))
+        return PMIXFAB_OK;
+    relay_request_put(request);
+    return PMIXFAB_ERR_UNREACH;
 }

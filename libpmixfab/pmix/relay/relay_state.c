@@ -65,7 +65,6 @@ void relay_lost(struct relay *relay)
         relay_forget_attempt(relay, request);
         if (!over)
             continue;
-        request->over = true;
         request->deadline = 0;
         DL_DELETE(relay->list, request);
         DL_PREPEND(relay->list, request);

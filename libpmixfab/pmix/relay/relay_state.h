@@ -19,7 +19,7 @@ struct relay_request {
     struct relay_request *prev, *next;
     uint64_t id; /* of the latest attempt; 0: not sent */
     unsigned refs;
-    int64_t deadline;
+    int64_t deadline;      /* 0: it was on its way when the connection broke: to be answered, not sent */
     pmix_status_t outcome; /* of one that the scheduler does not answer */
     const char *op;
     pmix_info_t *info;
@@ -28,7 +28,6 @@ struct relay_request {
     relay_answer_fn answer;    /* of the host's own, which is sent once */
     void *cbdata;
     bool plain; /* errors of a query as they are */
-    bool over;  /* was on its way when the connection broke: to be answered, not sent */
 };
 
 struct relay_subscription {
@@ -87,8 +86,7 @@ void relay_lost(struct relay *relay);
 /* Lock held: it is not on its way any more. */
 void relay_forget_attempt(struct relay *relay, struct relay_request *request);
 
-/* ---- relay_requests.c: all with the lock held, and they may give it up meanwhile -------------------------
- */
+/* ---- relay_requests.c: all with the lock held, and they may give it up meanwhile ----------------- */
 
 /* Send what waits. */
 void relay_send_waiting(struct relay *relay);
@@ -105,8 +103,7 @@ void relay_wait(struct relay *relay, int milliseconds);
 /* Is it a PMIx URI (and not a run directory)? */
 bool relay_is_uri(const char *where);
 
-/* ---- relay_subscription.c: lock held, as above ----------------------------------------------------------
- */
+/* ---- relay_subscription.c: lock held, as above --------------------------------------------------- */
 
 /* Do what is to be done now; returns when there is more to do. */
 int64_t relay_subscription_step(struct relay *relay, int64_t now);

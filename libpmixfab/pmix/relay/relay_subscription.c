@@ -66,44 +66,34 @@ static void subscription_request(struct relay *relay, int64_t now)
 
 /* ---- telling ------------------------------------------------------------------------------------ */
 
-struct notification {
-    size_t n;
-    pmix_info_t info[4];
-};
-
-static void subscription_news_free(struct notification *notification)
-{
-    for (size_t i = 0; i < notification->n; i++)
-        PMIX_INFO_DESTRUCT(&notification->info[i]);
-    free(notification);
-}
+#define N_TOLD 4
 
 /* On PMIx's thread: the handlers of this process have finished. */
 static void on_told(pmix_status_t status, void *cbdata)
 {
     struct relay *relay = &fab_relay;
+    pmix_info_t *told = cbdata;
     (void)status;
-    subscription_news_free(cbdata);
+    PMIX_INFO_FREE(told, N_TOLD);
     pthread_mutex_lock(&relay->lock);
     if (relay->subscription.telling > 0 && --relay->subscription.telling == 0)
         relay_poke(relay);
     pthread_mutex_unlock(&relay->lock);
 }
 
-static struct notification *subscription_news_new(const struct relay_plane *plane)
+static pmix_info_t *subscription_news_new(const struct relay_plane *plane)
 {
-    struct notification *notification = calloc(1, sizeof(*notification));
-    size_t index = plane->index;
+    pmix_info_t *told;
     bool yes = true;
-    if (notification == NULL)
+    PMIX_INFO_CREATE(told, N_TOLD);
+    if (told == NULL)
         return NULL;
-    PMIX_INFO_LOAD(&notification->info[0], PMIX_FABRIC_INDEX, &index, PMIX_SIZE);
-    PMIX_INFO_LOAD(&notification->info[1], PMIXFAB_KEY_GENERATION, &plane->generation, PMIX_UINT64);
-    PMIX_INFO_LOAD(&notification->info[2], PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
+    PMIX_INFO_LOAD(&told[0], PMIX_FABRIC_INDEX, &plane->index, PMIX_SIZE);
+    PMIX_INFO_LOAD(&told[1], PMIXFAB_KEY_GENERATION, &plane->generation, PMIX_UINT64);
+    PMIX_INFO_LOAD(&told[2], PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
     /* A client that comes later must not be told of what was before it. */
-    PMIX_INFO_LOAD(&notification->info[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
-    notification->n = 4;
-    return notification;
+    PMIX_INFO_LOAD(&told[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
+    return told;
 }
 
 static void subscription_report(struct relay *relay, pmix_status_t code)
@@ -111,15 +101,14 @@ static void subscription_report(struct relay *relay, pmix_status_t code)
     struct relay_subscription *subscription = &relay->subscription;
     const pmix_proc_t self = relay->self;
     for (uint32_t i = 0; i < subscription->n_changed; i++) {
-        struct notification *notification = subscription_news_new(&subscription->changed[i]);
-        if (notification == NULL)
+        pmix_info_t *told = subscription_news_new(&subscription->changed[i]);
+        if (told == NULL)
             continue;
         subscription->telling++;
         pthread_mutex_unlock(&relay->lock);
-        pmix_status_t rc = PMIx_Notify_event(code, &self, PMIX_RANGE_SESSION, notification->info,
-                                             notification->n, on_told, notification);
+        pmix_status_t rc = PMIx_Notify_event(code, &self, PMIX_RANGE_SESSION, told, N_TOLD, on_told, told);
         if (rc != PMIX_SUCCESS)
-            on_told(rc, notification); /* its callback does not come */
+            on_told(rc, told); /* its callback does not come */
         pthread_mutex_lock(&relay->lock);
     }
 }

@@ -1,11 +1,7 @@
 /*
- * relay_tags.h - a hole of the library that a server which is attached to another one falls into.
- *
- * Up to 5.0 the library gives an incoming message to whoever waits for its number, whoever sent it. A
- * server's questions to the server above it and its clients' requests are numbered from 100 by each for
- * itself: a client's request that has the number of an open question is taken for its answer, and is lost.
- * The repair lets this process's questions begin at a number that no client reaches. A server that is itself
- * a scheduler to other relays begins at another number than they do.
+ * relay_tags.h - this process's questions begin at a number that no client reaches, and those of a server
+ * that is itself a scheduler to other relays at another than theirs. The hole of the library that this is
+ * for: docs/relay.md, "What the stock library does to an attached server".
  */
 #ifndef FAB_PMIX_RELAY_RELAY_TAGS_H
 #define FAB_PMIX_RELAY_RELAY_TAGS_H

@@ -1,9 +1,6 @@
 /*
- * thread.h - answers go out on the PMIx library's own thread.
- *
- * The standard lets a server call back from any thread. The stock library puts the answer into the queue of
- * the client's connection right there, without a lock (4.2 to the main line): on another thread than its own
- * that is a race, in which an answer can get lost.
+ * thread.h - answers go out on the PMIx library's own thread, as docs/relay.md explains: the standard lets a
+ * server call back from any, and in the stock library (4.2 to the main line) an answer can then get lost.
  */
 #ifndef FAB_PMIX_RELAY_THREAD_H
 #define FAB_PMIX_RELAY_THREAD_H

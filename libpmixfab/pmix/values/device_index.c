@@ -37,14 +37,14 @@ static bool device_index_range(const struct pmixfab *fab, const struct fab_reque
         (request->switch_id != NULL && !fab_request_switch(fab, request->switch_id, &walk->on_switch)))
         return false;
     if (request->has_device_index) {
-        walk->next = request->device_index;
-        walk->end = request->device_index < plane.n_devices ? request->device_index + 1 : 0;
+        walk->next = (uint32_t)request->device_index;
+        walk->end = walk->next < plane.n_devices ? walk->next + 1 : 0;
         return true;
     }
     if (request->hostname != NULL)
         return named_range(fab, request->hostname, walk);
     if (request->has_nodeid)
-        return host_range(fab, request->nodeid, walk);
+        return host_range(fab, (uint32_t)request->nodeid, walk);
     if (request->device_id != NULL)
         return pmixfab_find(fab, request->device_id, &index) == PMIXFAB_OK &&
                pmixfab_device(fab, index, &device) == PMIXFAB_OK && host_range(fab, device.host_index, walk);

@@ -4,78 +4,70 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fills in value->type and its data; what it points at is malloc'ed. */
-typedef pmix_status_t (*value_fn)(const struct fab_info_source *source, const struct pmixfab_plane *plane,
-                                  pmix_value_t *value);
+struct shown_plane {
+    const struct fab_info_source *source;
+    struct pmixfab_plane plane;
+};
 
-static bool info_is_physical(const struct fab_info_source *source)
+/* Fills in value->type and its data; what it points at is malloc'ed. */
+typedef pmix_status_t (*value_fn)(const struct shown_plane *shown, pmix_value_t *value);
+
+static bool info_is_physical(const struct shown_plane *shown)
 {
-    return source->view == PMIXFAB_PHYSICAL;
+    return shown->source->view == PMIXFAB_PHYSICAL;
 }
 
-static pmix_status_t value_dims(const struct fab_info_source *source, const struct pmixfab_plane *plane,
-                                pmix_value_t *value)
+static pmix_status_t value_dims(const struct shown_plane *shown, pmix_value_t *value)
 {
     return fab_value_number(value, PMIX_UINT32,
-                            info_is_physical(source) ? plane->physical_dims : plane->dims);
+                            info_is_physical(shown) ? shown->plane.physical_dims : shown->plane.dims);
 }
 
-static pmix_status_t value_shape(const struct fab_info_source *source, const struct pmixfab_plane *plane,
-                                 pmix_value_t *value)
+static pmix_status_t value_shape(const struct shown_plane *shown, pmix_value_t *value)
 {
-    const uint32_t *shape = info_is_physical(source) ? plane->physical_shape : plane->shape;
-    uint32_t dims = info_is_physical(source) ? plane->physical_dims : plane->dims;
+    const uint32_t *shape = info_is_physical(shown) ? shown->plane.physical_shape : shown->plane.shape;
+    uint32_t dims = info_is_physical(shown) ? shown->plane.physical_dims : shown->plane.dims;
     pmix_status_t rc = fab_value_array(value, PMIX_UINT32, dims);
     if (rc == PMIX_SUCCESS)
         memcpy(value->data.darray->array, shape, dims * sizeof(*shape));
     return rc;
 }
 
-static pmix_status_t value_shape_string(const struct fab_info_source *source,
-                                        const struct pmixfab_plane *plane, pmix_value_t *value)
+static pmix_status_t value_shape_string(const struct shown_plane *shown, pmix_value_t *value)
 {
-    enum pmixfab_view view = info_is_physical(source) ? PMIXFAB_PHYSICAL : PMIXFAB_LOGICAL;
+    enum pmixfab_view view = info_is_physical(shown) ? PMIXFAB_PHYSICAL : PMIXFAB_LOGICAL;
     char text[64];
-    (void)plane;
-    if (pmixfab_shape_string(source->fab, view, text, sizeof(text)) != PMIXFAB_OK)
+    if (pmixfab_shape_string(shown->source->fab, view, text, sizeof(text)) != PMIXFAB_OK)
         return PMIX_ERROR;
     return fab_value_string(value, text);
 }
 
-static pmix_status_t value_groups(const struct fab_info_source *source, const struct pmixfab_plane *plane,
-                                  pmix_value_t *value)
+static pmix_status_t value_groups(const struct shown_plane *shown, pmix_value_t *value)
 {
-    (void)plane;
     value->type = PMIX_STRING;
-    return pmixfab_groups_string(source->fab, &value->data.string) == PMIXFAB_OK ? PMIX_SUCCESS
-                                                                                 : PMIX_ERR_NOMEM;
+    return pmixfab_groups_string(shown->source->fab, &value->data.string) == PMIXFAB_OK ? PMIX_SUCCESS
+                                                                                        : PMIX_ERR_NOMEM;
 }
 
-static pmix_status_t value_path(const struct fab_info_source *source, const struct pmixfab_plane *plane,
-                                pmix_value_t *value)
+static pmix_status_t value_path(const struct shown_plane *shown, pmix_value_t *value)
 {
-    (void)plane;
-    return source->path == NULL ? PMIX_ERR_NOT_FOUND : fab_value_string(value, source->path);
+    return shown->source->path == NULL ? PMIX_ERR_NOT_FOUND : fab_value_string(value, shown->source->path);
 }
 
-static pmix_status_t value_matrix(const struct fab_info_source *source, const struct pmixfab_plane *plane,
-                                  pmix_value_t *value)
+static pmix_status_t value_matrix(const struct shown_plane *shown, pmix_value_t *value)
 {
-    (void)plane;
-    if (source->matrix == NULL)
+    if (shown->source->matrix == NULL)
         return PMIX_ERR_NOT_FOUND;
     value->type = PMIX_POINTER;
-    value->data.ptr = (void *)source->matrix;
+    value->data.ptr = (void *)shown->source->matrix;
     return PMIX_SUCCESS;
 }
 
-static pmix_status_t value_snapshot(const struct fab_info_source *source, const struct pmixfab_plane *plane,
-                                    pmix_value_t *value)
+static pmix_status_t value_snapshot(const struct shown_plane *shown, pmix_value_t *value)
 {
     const void *bytes;
     size_t size;
-    (void)plane;
-    if (pmixfab_bytes(source->fab, &bytes, &size) != PMIXFAB_OK)
+    if (pmixfab_bytes(shown->source->fab, &bytes, &size) != PMIXFAB_OK)
         return PMIX_ERROR;
     value->data.bo.bytes = malloc(size);
     if (value->data.bo.bytes == NULL)
@@ -86,9 +78,9 @@ static pmix_status_t value_snapshot(const struct fab_info_source *source, const 
     return PMIX_SUCCESS;
 }
 
-/* A field of struct pmixfab_plane, or what fn() makes of it. */
+/* A field of struct shown_plane, or what fn() makes of it. */
 #define FIELD(type, field)                                                                                   \
-    FAB_FIELD_TYPE(type, ((struct pmixfab_plane *)NULL)->field), offsetof(struct pmixfab_plane, field), NULL
+    FAB_FIELD_TYPE(type, ((struct shown_plane *)NULL)->field), offsetof(struct shown_plane, field), NULL
 #define MADE(fn) PMIX_UNDEF, 0, (fn)
 static const struct plane_key {
     const char *key;
@@ -96,18 +88,18 @@ static const struct plane_key {
     size_t offset;
     value_fn fn;
 } keys[] = {
-    {PMIX_FABRIC_VENDOR, FIELD(PMIX_STRING, vendor)},
-    {PMIX_FABRIC_IDENTIFIER, FIELD(PMIX_STRING, identifier)},
-    {PMIX_FABRIC_NUM_DEVICES, FIELD(PMIX_SIZE, n_devices)},
-    {PMIX_FABRIC_INDEX, FIELD(PMIX_SIZE, index)},
+    {PMIX_FABRIC_VENDOR, FIELD(PMIX_STRING, plane.vendor)},
+    {PMIX_FABRIC_IDENTIFIER, FIELD(PMIX_STRING, plane.identifier)},
+    {PMIX_FABRIC_NUM_DEVICES, FIELD(PMIX_SIZE, plane.n_devices)},
+    {PMIX_FABRIC_INDEX, FIELD(PMIX_SIZE, plane.index)},
     {PMIX_FABRIC_COST_MATRIX, MADE(value_matrix)},
     {PMIX_FABRIC_GROUPS, MADE(value_groups)},
-    {PMIX_FABRIC_PLANE, FIELD(PMIX_STRING, name)},
+    {PMIX_FABRIC_PLANE, FIELD(PMIX_STRING, plane.name)},
     {PMIX_FABRIC_DIMS, MADE(value_dims)},
     {PMIX_FABRIC_SHAPE, MADE(value_shape)},
     {PMIX_FABRIC_SHAPE_STRING, MADE(value_shape_string)},
-    {PMIXFAB_KEY_GENERATION, FIELD(PMIX_UINT64, generation)},
-    {FAB_KEY_PUBLISHED, FIELD(PMIX_INT64, published)},
+    {PMIXFAB_KEY_GENERATION, FIELD(PMIX_UINT64, plane.generation)},
+    {FAB_KEY_PUBLISHED, FIELD(PMIX_INT64, plane.published)},
     {PMIXFAB_KEY_SNAPSHOT_PATH, MADE(value_path)},
     {PMIXFAB_KEY_SNAPSHOT, MADE(value_snapshot)}, /* the last: it is the one that may be left out */
 };
@@ -123,16 +115,16 @@ static const struct plane_key *info_find_key(const char *key)
 
 pmix_status_t fab_info_value(const struct fab_info_source *source, const char *key, pmix_value_t *value)
 {
-    struct pmixfab_plane plane;
+    struct shown_plane shown = {.source = source};
     const struct plane_key *found = info_find_key(key);
     PMIX_VALUE_CONSTRUCT(value);
     if (found == NULL)
         return PMIX_ERR_NOT_FOUND;
-    if (pmixfab_plane(source->fab, &plane) != PMIXFAB_OK)
+    if (pmixfab_plane(source->fab, &shown.plane) != PMIXFAB_OK)
         return PMIX_ERR_BAD_PARAM;
     pmix_status_t rc = found->fn != NULL
-                           ? found->fn(source, &plane, value)
-                           : fab_value_field(value, found->type, (const char *)&plane + found->offset);
+                           ? found->fn(&shown, value)
+                           : fab_value_field(value, found->type, (const char *)&shown + found->offset);
     if (rc != PMIX_SUCCESS)
         PMIX_VALUE_CONSTRUCT(value);
     return rc;

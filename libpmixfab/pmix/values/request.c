@@ -5,9 +5,8 @@
 
 static pmix_status_t request_read_string(const pmix_value_t *value, const char **out)
 {
-    if (value->type != PMIX_STRING || value->data.string == NULL || value->data.string[0] == '\0')
-        return PMIX_ERR_BAD_PARAM;
-    if (*out != NULL && strcmp(*out, value->data.string) != 0)
+    if (value->type != PMIX_STRING || value->data.string == NULL || value->data.string[0] == '\0' ||
+        (*out != NULL && strcmp(*out, value->data.string) != 0))
         return PMIX_ERR_BAD_PARAM;
     *out = value->data.string;
     return PMIX_SUCCESS;
@@ -46,23 +45,13 @@ static bool request_read_number(const pmix_value_t *value, uint64_t *out)
     return with_sign >= 0;
 }
 
-static pmix_status_t take_index(const pmix_value_t *value, struct fab_request *out)
-{
-    uint64_t index;
-    if (!request_read_number(value, &index) || (out->has_index && out->index != index))
-        return PMIX_ERR_BAD_PARAM;
-    out->has_index = true;
-    out->index = index;
-    return PMIX_SUCCESS;
-}
-
-static pmix_status_t take_uint32(const pmix_value_t *value, bool *has, uint32_t *out)
+static pmix_status_t take_number(const pmix_value_t *value, uint64_t most, bool *has, size_t *out)
 {
     uint64_t number;
-    if (!request_read_number(value, &number) || number > UINT32_MAX || (*has && *out != number))
+    if (!request_read_number(value, &number) || number > most || (*has && *out != number))
         return PMIX_ERR_BAD_PARAM;
     *has = true;
-    *out = (uint32_t)number;
+    *out = number;
     return PMIX_SUCCESS;
 }
 
@@ -111,11 +100,11 @@ static pmix_status_t request_read_info(const pmix_info_t *info, struct fab_reque
         if (PMIX_CHECK_KEY(info, strings[i].key))
             return request_read_string(&info->value, strings[i].string);
     if (PMIX_CHECK_KEY(info, PMIX_FABRIC_INDEX))
-        return take_index(&info->value, out);
+        return take_number(&info->value, UINT64_MAX, &out->has_index, &out->index);
     if (PMIX_CHECK_KEY(info, PMIX_NODEID))
-        return take_uint32(&info->value, &out->has_nodeid, &out->nodeid);
+        return take_number(&info->value, UINT32_MAX, &out->has_nodeid, &out->nodeid);
     if (PMIX_CHECK_KEY(info, PMIX_FABRIC_DEVICE_INDEX))
-        return take_uint32(&info->value, &out->has_device_index, &out->device_index);
+        return take_number(&info->value, UINT32_MAX, &out->has_device_index, &out->device_index);
     if (PMIX_CHECK_KEY(info, FAB_KEY_VIEW))
         return take_view(&info->value, out);
     if (PMIX_CHECK_KEY(info, PMIX_FABRIC_DEVICES))

@@ -23,14 +23,13 @@
 struct fab_request {
     /* which plane */
     const char *plane, *vendor, *identifier;
-    bool has_index;
+    bool has_index, has_nodeid, has_device_index;
     size_t index;
     const char *switch_id; /* the plane with this switch; and of devices, those on it */
     /* which devices of it */
     const char *hostname, *device_id, *device_name;
-    bool has_nodeid, has_device_index;
-    uint32_t nodeid; /* number of the host in the plane: in natural order of the names, from 0 */
-    uint32_t device_index;
+    size_t nodeid; /* number of the host in the plane: in natural order of the names, from 0 */
+    size_t device_index;
     /* what of them */
     enum pmixfab_view view; /* 0: the default, which is logical; of coordinates, both */
     bool devices;           /* a register's answer holds the devices, too */

@@ -41,22 +41,15 @@ pmix_status_t fab_value_field(pmix_value_t *value, pmix_data_type_t type, const 
     return fab_value_number(value, type, *(const uint32_t *)field);
 }
 
+/* 0: no type of the arrays that are made here. */
 static size_t size_of(pmix_data_type_t type)
 {
-    switch (type) {
-    case PMIX_UINT32:
-        return sizeof(uint32_t);
-    case PMIX_STRING:
-        return sizeof(char *);
-    case PMIX_INFO:
-        return sizeof(pmix_info_t);
-    case PMIX_GEOMETRY:
-        return sizeof(pmix_geometry_t);
-    case PMIX_DATA_ARRAY:
-        return sizeof(pmix_data_array_t);
-    default:
-        return 0;
-    }
+    static const size_t sizes[] = {[PMIX_UINT32] = sizeof(uint32_t),
+                                   [PMIX_STRING] = sizeof(char *),
+                                   [PMIX_INFO] = sizeof(pmix_info_t),
+                                   [PMIX_GEOMETRY] = sizeof(pmix_geometry_t),
+                                   [PMIX_DATA_ARRAY] = sizeof(pmix_data_array_t)};
+    return type < sizeof(sizes) / sizeof(sizes[0]) ? sizes[type] : 0;
 }
 
 pmix_status_t fab_value_array(pmix_value_t *value, pmix_data_type_t type, size_t n)

@@ -106,8 +106,8 @@ static int inspect_with(struct place *p, const char *script, const char *probes,
                         struct fab_err *err)
 {
     char text[1024];
-    const struct pnet_inspection wanted = {
-        .program = p->program, .host = "node1", .probes = probes, .seconds = limit};
+    const struct pnet_inventory_params wanted = {
+        .program = p->program, .host = "node1", .probes = probes, .seconds = (int)limit};
     void *bytes;
     size_t size;
     unsigned before = descriptors();
@@ -188,7 +188,8 @@ TEST_WITH(test_failures, setup, teardown)
     assert_int_not_equal(inspect(p, "echo garbage of some length, which is no delivery at all >&3", &err), 0);
     assert_int_equal(inspect(p, "exec cat /dev/zero >&3", &err), PMIXFAB_ERR_IO);
 
-    const struct pnet_inspection nowhere = {.program = "/nonexistent/fabricd", .host = "node1", .seconds = 5};
+    const struct pnet_inventory_params nowhere = {
+        .program = "/nonexistent/fabricd", .host = "node1", .seconds = 5};
     void *bytes;
     size_t size;
     assert_int_equal(pnet_inspect(&nowhere, &bytes, &size, &err), PMIXFAB_ERR_IO);
@@ -278,7 +279,9 @@ static void put_program(const struct place *p, const char *script)
 
 static struct pnet_sender sender_of(const struct place *p)
 {
-    return (struct pnet_sender){.program = p->program, .rundir = "/run of/it", .fd = -1};
+    static struct pnet_inventory_params params;
+    params = (struct pnet_inventory_params){.program = p->program, .rundir = "/run of/it"};
+    return (struct pnet_sender){.params = &params, .fd = -1};
 }
 
 static void expect_file(const struct place *p, const char *name, const void *bytes, size_t size)
@@ -339,10 +342,12 @@ TEST_WITH(test_send_to_nobody, setup, teardown)
     static char big[FAB_DELIVERY_MAX];
     struct pnet_sender sender = sender_of(p);
     struct fab_err err;
-    sender.program = "/nonexistent/fabricd";
+    struct pnet_inventory_params params = *sender.params;
+    params.program = "/nonexistent/fabricd";
+    sender.params = &params;
     assert_int_equal(pnet_send(&sender, "first", 5, &err), PMIXFAB_ERR_IO);
     assert_non_null(strstr(err.text, "/nonexistent/fabricd"));
-    sender.program = p->program;
+    params.program = p->program;
     put_program(p, "sleep 60 & wait");
     int rc = PMIXFAB_OK;
     for (int i = 0; i < 10 && rc == PMIXFAB_OK; i++)
