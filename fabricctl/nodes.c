@@ -48,25 +48,6 @@ static enum ctl_exit nodes_show(const struct ctl *ctl, const json_t *answer)
     return status;
 }
 
-static enum ctl_exit show_forgotten(const struct ctl *ctl, const json_t *answer)
-{
-    static const struct ctl_column told[] = {{"host", "HOST", false}, {"forgotten", "FORGOTTEN", false}};
-    struct ctl_table *table;
-
-    if (ctl->format == CTL_TEXT) {
-        printf(json_integer_value(json_object_get(answer, "retired")) > 0
-                   ? "%s is forgotten: it keeps no place any more\n"
-                   : "%s is forgotten, until it reports again\n",
-               ctl->args[0]);
-        return CTL_DONE;
-    }
-    table = ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, told, CTL_COUNT(told));
-    ctl_put_text(table, ctl->args[0]);
-    ctl_put_bool(table, true);
-    ctl_table_row(table);
-    return ctl_table_close(table);
-}
-
 /* Ask about the host of the command line, if one stands there. */
 static enum ctl_exit ask(const struct ctl *ctl, const char *op,
                          enum ctl_exit (*show)(const struct ctl *ctl, const json_t *answer))

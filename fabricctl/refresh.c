@@ -292,21 +292,12 @@ static enum ctl_exit refresh_check_options(const struct ctl *ctl)
     return CTL_DONE;
 }
 
-static enum ctl_exit show_answer(const struct ctl *ctl, const json_t *answer)
-{
-    if (json_object_get(answer, "digest") != NULL)
-        return show_scanned(ctl, answer);
-    return json_object_get(answer, "taken") != NULL ? show_taken(ctl, answer) : refresh_show(ctl, answer);
-}
-
 enum ctl_exit ctl_refresh(const struct ctl *ctl)
 {
-    json_t *request;
     enum ctl_exit status = refresh_check_options(ctl);
     json_t *request = status == CTL_DONE ? refresh_request(ctl) : NULL;
 
     if (status != CTL_DONE)
         return status;
-    request = refresh_request(ctl);
     return request == NULL ? CTL_USAGE : ctl_ask_show(ctl, request, CTL_SWEEP_SECONDS, refresh_show);
 }
