@@ -1,6 +1,4 @@
-/*
- * edits.h - random edits of a fabric, several at a time: what operators and accidents do to it.
- */
+/* edits.h - random edits of a fabric, several at a time: what operators and accidents do to it. */
 #ifndef FAB_TEST_EDITS_H
 #define FAB_TEST_EDITS_H
 

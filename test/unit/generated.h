@@ -16,6 +16,13 @@ static inline struct fab_inventory generated(const char *text)
     return inv;
 }
 
+/* As fabric_node_name() has it. */
+static inline const char *node_name(const struct fab_inventory *inv, uint32_t node)
+{
+    char name[256];
+    return printed("%s", fabric_node_name(inv, node, name, sizeof(name)));
+}
+
 static inline struct fab_inventory inventory_copy(const struct fab_inventory *inv)
 {
     struct fab_inventory copy;
@@ -26,9 +33,8 @@ static inline struct fab_inventory inventory_copy(const struct fab_inventory *in
 /* With costs by rate. */
 static inline struct fab_planes planes_of(const struct fab_inventory *inv)
 {
-    struct fab_err err = {{0}};
     struct fab_planes planes;
-    must(fab_planes_build(inv, FAB_COST_RATE, &planes, &err), &err);
+    must_do(fab_planes_build(inv, FAB_COST_RATE, &planes, fresh_err()));
     return planes;
 }
 

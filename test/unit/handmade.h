@@ -1,6 +1,5 @@
-/*
- * handmade.h - for tests of inventories: small ones put together by hand, and copies with something changed.
- */
+/* handmade.h - for tests of inventories: small ones put together by hand, and copies with something
+ * changed. */
 #ifndef FAB_TEST_HANDMADE_H
 #define FAB_TEST_HANDMADE_H
 
@@ -46,8 +45,7 @@ static inline void hand_cable(struct fab_inventory *inv, uint32_t node_a, unsign
 
 static inline void hand_finish(struct fab_inventory *inv)
 {
-    struct fab_err err = {{0}};
-    must(fab_inventory_finish(inv, &err), &err);
+    must_do(fab_inventory_finish(inv, fresh_err()));
 }
 
 static inline void hand_names(struct fab_inventory *inv, const char *pattern)
@@ -87,11 +85,7 @@ static inline void hand_uncabled(struct fab_inventory *inv, uint64_t node_guid, 
     hand_finish(inv);
 }
 
-#define HAND_STAR(inv, first, ports, ...)                                                                    \
-    do {                                                                                                     \
-        static const char *const descs_[] = {__VA_ARGS__};                                                   \
-        hand_star(inv, first, ports, descs_, sizeof(descs_) / sizeof(descs_[0]));                            \
-    } while (0)
+#define HAND_STAR(inv, first, ports, ...) hand_star(inv, first, ports, LINES(__VA_ARGS__))
 
 /* What a copy leaves out: one flag an element of the original. A cable goes with either end's flag or node.
  */

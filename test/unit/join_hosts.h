@@ -97,16 +97,13 @@ static inline void hosts_join_list(struct hosts *h, const struct fab_report *con
                                    const struct fab_ethernet_plane *planes, uint32_t n_planes,
                                    const struct fab_prior_owners *past)
 {
-    struct fab_err err = {{0}};
     if (!h->swept.finished)
         hand_finish(&h->swept);
     h->lines[0] = '\0';
     fab_joined_destroy(&h->joined);
-    must(fab_join(
-             NULL,
-             &(struct fab_join_input){&h->swept, list, NULL, n, planes, n_planes, past, hosts_keep_line, h},
-             &h->joined, &err),
-         &err);
+    must_do(fab_join(
+        NULL, &(struct fab_join_input){&h->swept, list, NULL, n, planes, n_planes, past, hosts_keep_line, h},
+        &h->joined, fresh_err()));
     hosts_check(&h->joined);
 }
 

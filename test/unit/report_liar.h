@@ -1,7 +1,5 @@
-/*
- * report_liar.h - reports that claim the devices of others, for tests: GUIDs, MACs, names and addresses are
- * of few values, so that they meet.
- */
+/* report_liar.h - reports that claim the devices of others, for tests: GUIDs, MACs, names and addresses are
+ * of few values, so that they meet. */
 #ifndef FAB_TEST_REPORT_LIAR_H
 #define FAB_TEST_REPORT_LIAR_H
 

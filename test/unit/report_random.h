@@ -1,7 +1,5 @@
-/*
- * report_random.h - reports as hosts make them, by a seed: n RDMA devices of one port and n network
- * interfaces, told by several sources; and what a host may say later.
- */
+/* report_random.h - reports as hosts make them, by a seed: n RDMA devices of one port and n network
+ * interfaces, told by several sources; and what a host may say later. */
 #ifndef FAB_TEST_REPORT_RANDOM_H
 #define FAB_TEST_REPORT_RANDOM_H
 

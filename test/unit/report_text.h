@@ -8,11 +8,10 @@
 /* The report, finished, as a recorded machine of the host "h". Free it. */
 static inline char *report_text(struct fab_report *report)
 {
-    struct fab_err err = {{0}};
     char *text = NULL;
     size_t size = 0;
     assert_int_equal(fab_report_host(report, "h", NULL), PMIXFAB_OK);
-    must(fab_report_finish(report, &err), &err);
+    must_do(fab_report_finish(report, fresh_err()));
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
     assert_int_equal(probe_record(report, out), PMIXFAB_OK);
@@ -20,9 +19,7 @@ static inline char *report_text(struct fab_report *report)
     return text;
 }
 
-/*
- * items: those that it should have, in order, each a line of JSON with ' for ". The report is destroyed.
- */
+/* items: those that it should have, in order, each a line of JSON with ' for ". The report is destroyed. */
 static inline void expect_items(struct fab_report *report, const char *items)
 {
     OWNED(free) char *wanted = NULL, *text = report_text(report);

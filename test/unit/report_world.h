@@ -69,8 +69,7 @@ static inline void world_begin(struct fab_report *report, const char *host)
 
 static inline void world_finish(struct fab_report *report)
 {
-    struct fab_err err = {{0}};
-    must(fab_report_finish(report, &err), &err);
+    must_do(fab_report_finish(report, fresh_err()));
 }
 
 /* What a host says of one of its HCAs, the `nth` (from 0). Numbers give it an address, a NUMA node and so on.

@@ -1,7 +1,5 @@
-/*
- * rewire.h - for tests of geometry and groups: a fabric with other GUIDs and names, with something pulled or
- * added, and what is computed from it.
- */
+/* rewire.h - for tests of geometry and groups: a fabric with other GUIDs and names, with something pulled or
+ * added, and what is computed from it. */
 #ifndef FAB_TEST_REWIRE_H
 #define FAB_TEST_REWIRE_H
 
@@ -152,10 +150,9 @@ struct scene {
 /* From an inventory that the scene takes over. */
 static inline struct scene scene_take(const struct fab_inventory *inv)
 {
-    struct fab_err err = {{0}};
     struct scene scene = {.inv = must_have(sizeof(*inv))};
     *scene.inv = *inv;
-    must(fab_planes_build(scene.inv, FAB_COST_RATE, &scene.planes, &err), &err);
+    must_do(fab_planes_build(scene.inv, FAB_COST_RATE, &scene.planes, fresh_err()));
     assert_true(scene.planes.n > 0);
     scene.plane = &scene.planes.planes[0];
     assert_int_equal(fab_geometry_settle(scene.plane, NULL, &scene.geo), 0);

@@ -44,10 +44,8 @@ static inline struct served_plane *small_plane(const char *spec, const char *nam
     return out;
 }
 
-/*
- * Serve "ib1", index 1, the default one (2 leaves, 1 spine, 2 hosts a leaf), and "ib2", index 2 (a torus of 3
- * by 3, a host each). No plane has the index 0.
- */
+/* Serve "ib1", index 1, the default one (2 leaves, 1 spine, 2 hosts a leaf), and "ib2", index 2 (a torus of 3
+ * by 3, a host each). No plane has the index 0. */
 static inline bool small_serve(void)
 {
     struct served_plane *planes[] = {small_plane("fattree2:2,1,2", "ib1", 1, true),

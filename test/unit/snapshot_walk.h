@@ -1,7 +1,5 @@
-/*
- * snapshot_walk.h - ask a handle everything that can be asked, in range and out of it. Under a sanitizer this
- * shows that what passed the check is safe to read.
- */
+/* snapshot_walk.h - ask a handle everything that can be asked, in range and out of it. Under a sanitizer this
+ * shows that what passed the check is safe to read. */
 #ifndef FAB_TEST_SNAPSHOT_WALK_H
 #define FAB_TEST_SNAPSHOT_WALK_H
 

@@ -37,9 +37,8 @@ static inline void *layer_bytes(const struct layer *layer, const struct fab_snap
                                 const struct fab_details *details, size_t *size)
 {
     void *bytes = NULL;
-    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups,
-                                        details, meta, &bytes, size),
-                     0);
+    must_do(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, details, meta,
+                               &bytes, size));
     return bytes;
 }
 
@@ -151,10 +150,10 @@ static inline void world_destroy(struct world *world)
     fab_inventory_destroy(&world->inv);
 }
 
-static inline void world_close(struct world *world)
-{
-    world_destroy(world);
-}
+/* A world that ends with its block; it is pointed into, so it is no value. */
+#define WORLD(name, fabric)                                                                                  \
+    SCOPED(world) name;                                                                                      \
+    world_open(&(name), fabric)
 
 /* A world by hand: nodes and cables in any order, then world_compute(). */
 static inline uint32_t world_node(struct world *world, enum fab_node_kind kind, uint64_t guid,

@@ -2,14 +2,12 @@
 #ifndef FAB_TEST_STORE_FIXTURE_H
 #define FAB_TEST_STORE_FIXTURE_H
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fabricd/store/handle.h"
-#include "test/fabrics/fabrics.h"
-#include "test/unit/test.h"
+#include "test/unit/generated.h"
 
 #define PATH_SIZE 512
 
@@ -22,9 +20,7 @@ struct folder {
 
 static inline int folder_setup(void **state)
 {
-    struct folder *folder = calloc(1, sizeof *folder);
-    if (folder == NULL)
-        return -1;
+    struct folder *folder = must_have(sizeof *folder);
     const char *place = getenv("TMPDIR"); /* ./dev test: in memory, or most of the time would be the disk's */
     snprintf(folder->dir, sizeof folder->dir, "%s/fabstore.XXXXXX", place != NULL ? place : "/tmp");
     if (mkdtemp(folder->dir) == NULL) {
@@ -38,21 +34,9 @@ static inline int folder_setup(void **state)
 
 static inline int folder_teardown(void **state)
 {
-    struct folder *folder = *state;
-    DIR *dir = opendir(folder->dir);
-    struct dirent *entry;
-    while (dir != NULL && (entry = readdir(dir)) != NULL) {
-        if (unlinkat(dirfd(dir), entry->d_name, 0) != 0)
-            unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
-    }
-    if (dir != NULL)
-        closedir(dir);
-    rmdir(folder->dir);
-    free(folder);
-    return 0;
+    OWNED(free) struct folder *folder = *state;
+    return remove_folder(folder->dir);
 }
-
-#define folder_test(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
 
 /* ---- short calls; what goes wrong is printed ---- */
 
@@ -68,13 +52,19 @@ static inline void check_line(const struct fab_err *err, const char *part)
 static inline struct store *open_store(const char *path)
 {
     struct store *store = NULL;
-    struct fab_err err = {{0}};
-    must(store_open(path, &store, &err), &err);
+    must_do(store_open(path, &store, fresh_err()));
     assert_non_null(store);
     return store;
 }
 
 OWNER(store_close, struct store)
+
+/* As after a restart of fabricd. */
+static inline void open_again(struct store **store, const char *path)
+{
+    store_close(*store);
+    *store = open_store(path);
+}
 
 static inline int publish_inventory(struct store *store, uint64_t generation,
                                     const struct fab_inventory *before, const struct fab_inventory *after,
@@ -88,32 +78,28 @@ static inline int publish_inventory(struct store *store, uint64_t generation,
 static inline void must_publish(struct store *store, uint64_t generation, const struct fab_inventory *before,
                                 const struct fab_inventory *after)
 {
-    struct fab_err err = {{0}};
-    int rc = publish_inventory(store, generation, before, after, &err);
-    if (rc != PMIXFAB_OK)
-        print_error("store_publish: %s\n", err.text);
-    assert_int_equal(rc, PMIXFAB_OK);
+    must_do(publish_inventory(store, generation, before, after, fresh_err()));
 }
 
 static inline void must_hold(struct store *store, uint64_t generation, const struct fab_inventory *inv)
 {
-    struct fab_inventory loaded;
+    SCOPED(fab_inventory) loaded;
     struct fab_err err = {{0}};
     uint64_t newest;
     int64_t published;
     must(store_load_inventory(store, &loaded, &err), &err);
     assert_true(fab_inventory_equal(&loaded, inv));
     assert_int_equal(loaded.n_dangling, inv->n_dangling);
-    fab_inventory_destroy(&loaded);
     assert_int_equal(store_generation(store, &newest, &published, &err), PMIXFAB_OK);
     assert_int_equal(newest, generation);
     assert_int_equal(published, (int64_t)generation * 1000);
 }
 
-static inline void empty_inventory(struct fab_inventory *inv)
+static inline struct fab_inventory empty_inventory(void)
 {
-    fab_inventory_init(inv);
-    assert_int_equal(fab_inventory_finish(inv, NULL), PMIXFAB_OK);
+    struct fab_inventory inv = {0};
+    assert_int_equal(fab_inventory_finish(&inv, NULL), PMIXFAB_OK);
+    return inv;
 }
 
 /* ---- inventories with everything in them that can be ---- */
@@ -148,10 +134,8 @@ static inline uint32_t odd_string(struct fab_inventory *inv, uint64_t *random)
     return fab_inventory_string(inv, bytes, len);
 }
 
-/*
- * A random inventory of about `size` nodes. Those with the same seed are alike; each `variant` but 0 differs
- * from the others here and there: things missing, changed, cabled otherwise.
- */
+/* A random inventory of about `size` nodes. Those with the same seed are alike; each `variant` but 0 differs
+ * from the others here and there: things missing, changed, cabled otherwise. */
 struct odd {
     struct fab_inventory *inv;
     uint64_t facts, changes;
@@ -241,8 +225,9 @@ static inline void odd_node(struct odd *odd, unsigned i)
     odd_ports(odd, index, node.num_ports, node.kind);
 }
 
-static inline void odd_inventory(struct fab_inventory *inv, unsigned size, uint64_t seed, unsigned variant)
+static inline struct fab_inventory odd_inventory(unsigned size, uint64_t seed, unsigned variant)
 {
+    struct fab_inventory odd_one, *inv = &odd_one;
     struct odd odd = {.inv = inv,
                       .facts = seed * 0x9e3779b97f4a7c15ull + 1,
                       .changes = (seed + 77) * 31 + variant * 1009 + 5,
@@ -270,8 +255,8 @@ static inline void odd_inventory(struct fab_inventory *inv, unsigned size, uint6
         if (!missing && inv->ports[a].node != inv->ports[b].node)
             fab_inventory_link(inv, a, b); /* refused where one of them is taken */
     }
-    struct fab_err err = {{0}};
-    must(fab_inventory_finish(inv, &err), &err);
+    must_do(fab_inventory_finish(inv, fresh_err()));
+    return odd_one;
 }
 
 #endif

@@ -1,5 +1,7 @@
 #include "test/unit/test.h"
 
+#include <stdatomic.h>
+
 enum { MAX_TESTS = 128 };
 
 static struct CMUnitTest tests[MAX_TESTS];
@@ -25,6 +27,59 @@ void test_register_child(const char *option, int (*play)(int argc, char **argv))
 {
     child_option = option;
     child_play = play;
+}
+
+const char *printed(const char *fmt, ...)
+{
+    static struct text {
+        struct text *next; /* so that none counts as leaked */
+        char text[];
+    } * _Atomic texts;
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    struct text *text = must_have(sizeof(*text) + (size_t)len + 1);
+    va_start(args, fmt);
+    vsnprintf(text->text, (size_t)len + 1, fmt, args);
+    va_end(args);
+    text->next = atomic_exchange(&texts, text);
+    return text->text;
+}
+
+void write_file(const char *path, const void *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+char *read_file(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    size_t n = (size_t)ftell(file);
+    rewind(file);
+    char *bytes = must_have(n + 1);
+    assert_int_equal(fread(bytes, 1, n, file), n);
+    fclose(file);
+    if (size != NULL)
+        *size = n;
+    return bytes;
+}
+
+void copy_file(const char *from, const char *to)
+{
+    size_t size;
+    OWNED(free) char *bytes = read_file(from, &size);
+    write_file(to, bytes, size);
+}
+
+int remove_folder(const char *path)
+{
+    return system(printed("rm -rf '%s'", path));
 }
 
 int main(int argc, char **argv)

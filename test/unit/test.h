@@ -46,6 +46,13 @@
     }                                                                                                        \
     static void name##_in(made)
 
+/* What sets up or tears down: static int NAME(void **state). */
+#define FIXTURE(name) static int name(__attribute__((unused)) void **state)
+
+/* Texts as two arguments: where they are, and how many. */
+#define LINES(...)                                                                                           \
+    (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)
+
 /* What is set up once before all tests of the program, and torn down after them: both may be NULL. */
 #define TEST_GROUP(set_up, tear_down)                                                                        \
     __attribute__((constructor)) static void register_group(void)                                            \
@@ -76,12 +83,43 @@ static inline void must(int rc, const struct fab_err *err)
         fail_msg("%d: %s", rc, err->text);
 }
 
-/* must_fail(call(..., &err), code, &err, part): with this code, and an error that says this. */
+/* must_fail(call(..., &err), code, &err, part): with this code, and an error of one line that says this. */
 static inline void must_fail(int rc, int code, const struct fab_err *err, const char *part)
 {
     if (rc != code || strstr(err->text, part) == NULL)
         fail_msg("%d, not %d: \"%s\" does not say \"%s\"", rc, code, err->text, part);
+    assert_null(strchr(err->text, '\n'));
 }
+
+/* For a call of which the error is read by nobody, or by these two: must_do(call(..., fresh_err())). */
+static _Thread_local struct fab_err test_err;
+
+static inline struct fab_err *fresh_err(void)
+{
+    test_err.text[0] = '\0';
+    return &test_err;
+}
+
+static inline void must_do(int rc)
+{
+    must(rc, &test_err);
+}
+
+static inline void must_refuse(int rc, int code, const char *part)
+{
+    must_fail(rc, code, &test_err, part);
+}
+
+/* A text that stands until the program ends; not for millions of them. */
+const char *printed(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Files: written whole; read whole, with a 0 behind what is in it (size may be NULL, free() it). */
+void write_file(const char *path, const void *bytes, size_t size);
+char *read_file(const char *path, size_t *size);
+void copy_file(const char *from, const char *to);
+
+/* A folder with all that is in it. */
+int remove_folder(const char *path);
 
 void test_register(struct CMUnitTest test);
 void test_register_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);

@@ -1,7 +1,5 @@
-/*
- * wire_lies.h - what every reader of sealed bytes (wire_seal.h) is asked by its test: flipped bits, bytes
- * that end too early or too late, and lies under a true seal are refused.
- */
+/* wire_lies.h - what every reader of sealed bytes (wire_seal.h) is asked by its test: flipped bits, bytes
+ * that end too early or too late, and lies under a true seal are refused. */
 #ifndef TEST_UNIT_WIRE_LIES_H
 #define TEST_UNIT_WIRE_LIES_H
 

@@ -1,7 +1,5 @@
-/*
- * wire_seal.h - make size and checksum of an encoded inventory right again after its content was changed, as
- * a lying writer would. Written from the description of the format, not from its code.
- */
+/* wire_seal.h - make size and checksum of an encoded inventory right again after its content was changed, as
+ * a lying writer would. Written from the description of the format, not from its code. */
 #ifndef FAB_TEST_WIRE_SEAL_H
 #define FAB_TEST_WIRE_SEAL_H
 

@@ -1,6 +1,4 @@
-/*
- * test_ctl_control.c - the client's side of the control socket, against a peer that this program plays.
- */
+/* The client's side of the control socket, against a peer that this program plays. */
 
 #include <pthread.h>
 #include <sys/socket.h>
@@ -10,6 +8,8 @@
 
 #include "fabricctl/control.h"
 #include "test/unit/test.h"
+
+OWNER(ctl_control_close, struct ctl_control)
 
 static char why[CTL_WHY_SIZE];
 
@@ -58,7 +58,7 @@ static void refuse(const char *bytes, size_t size, const char *because)
 {
     json_t *line;
     int peer;
-    struct ctl_control *control = pair(&peer);
+    OWNED(ctl_control_close) struct ctl_control *control = pair(&peer);
 
     assert_int_equal(write(peer, bytes, size), (ssize_t)size);
     shutdown(peer, SHUT_WR);
@@ -67,7 +67,6 @@ static void refuse(const char *bytes, size_t size, const char *because)
     assert_non_null(strstr(why, because));
     assert_null(strchr(why, '\n'));
     close(peer);
-    ctl_control_close(control);
 }
 
 TEST(test_bad_lines)
@@ -87,13 +86,12 @@ TEST(test_silence)
 {
     json_t *line;
     int peer;
-    struct ctl_control *control = pair(&peer);
+    OWNED(ctl_control_close) struct ctl_control *control = pair(&peer);
 
     say(peer, "{\"never\":");
     assert_int_equal(ctl_control_next(control, 0, &line, why), CTL_FAILED);
     assert_non_null(strstr(why, "does not answer"));
     close(peer);
-    ctl_control_close(control);
 }
 
 /* A peer that talks without ever ending its line. */

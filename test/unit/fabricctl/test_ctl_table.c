@@ -1,6 +1,4 @@
-/*
- * test_ctl_table.c - rows in three forms.
- */
+/* Rows in three forms. */
 
 #include "fabricctl/npy.h"
 #include "fabricctl/table.h"
@@ -208,12 +206,11 @@ TEST(test_full_disk)
 TEST(test_rates)
 {
     json_t *whole = ctl_json_rate(400000), *part = ctl_json_rate(54545);
-    char *text = json_dumps(part, JSON_ENCODE_ANY | JSON_REAL_PRECISION(10));
+    OWNED(free) char *text = json_dumps(part, JSON_ENCODE_ANY | JSON_REAL_PRECISION(10));
 
     assert_true(json_is_integer(whole));
     assert_int_equal(json_integer_value(whole), 400);
     assert_string_equal(text, "54.545");
-    free(text);
     json_decref(whole);
     json_decref(part);
 }

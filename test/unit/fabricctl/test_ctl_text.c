@@ -1,6 +1,4 @@
-/*
- * test_ctl_text.c - strings as fabricctl shows them.
- */
+/* Strings as fabricctl shows them. */
 
 #include <wchar.h>
 
@@ -11,11 +9,10 @@
 
 static void check_clean(const char *raw, const char *clean)
 {
-    char *copy = ctl_clean_copy(raw);
+    OWNED(free) char *copy = ctl_clean_copy(raw);
 
     assert_non_null(copy);
     assert_string_equal(copy, clean);
-    free(copy);
 }
 
 TEST(test_clean)
@@ -104,7 +101,7 @@ TEST(test_clean_random)
 
 static void check_csv(const char *text, const char *field)
 {
-    char *made = NULL;
+    OWNED(free) char *made = NULL;
     size_t size;
     FILE *out = open_memstream(&made, &size);
 
@@ -112,7 +109,6 @@ static void check_csv(const char *text, const char *field)
     ctl_csv_field(out, text);
     fclose(out);
     assert_string_equal(made, field);
-    free(made);
 }
 
 TEST(test_csv)
@@ -127,11 +123,10 @@ TEST(test_csv)
 
 static void check_fold(const char *const *names, size_t n, const char *folded)
 {
-    char *made = ctl_join_names(names, n, NULL);
+    OWNED(free) char *made = ctl_join_names(names, n, NULL);
 
     assert_non_null(made);
     assert_string_equal(made, folded);
-    free(made);
 }
 
 #define FOLD(folded, ...)                                                                                    \

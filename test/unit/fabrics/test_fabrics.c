@@ -156,10 +156,9 @@ TEST(test_set_rate)
 
 TEST(test_names)
 {
-    char name[256];
     SCOPED(fab_inventory) inv = generated("random:6,60,4:3");
     for (uint32_t i = 0; i < inv.n_nodes; i++) {
-        fabric_node_name(&inv, i, name, sizeof(name));
+        const char *name = node_name(&inv, i);
         assert_true(strlen(name) < 31);
         assert_int_equal(fabric_find(&inv, name), i);
         bool second = strcmp(fab_str(&inv, inv.nodes[i].name), "HCA-2") == 0;

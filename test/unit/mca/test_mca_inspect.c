@@ -9,9 +9,7 @@
 #include <unistd.h>
 
 #include "mca/pnet/inventory_child.h"
-#include "test/unit/report_random.h"
-#include "test/unit/test.h"
-#include "topo/report/delivery.h"
+#include "test/unit/delivered.h"
 
 /* Scripts in the place of fabricd, and a delivery that they may write. */
 struct place {
@@ -20,40 +18,9 @@ struct place {
     size_t size;
 };
 
-static void put(const char *path, const void *bytes, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void *delivery_of(const char *host, size_t *size)
-{
-    struct fab_report report;
-    struct fab_delivery delivery = {.base = 0};
-    void *body, *bytes;
-    uint32_t item;
-    fab_report_init(&report);
-    assert_int_equal(fab_report_host(&report, host, NULL), 0);
-    assert_int_equal(fab_report_item(&report, FAB_FROM_ETHERNET, &item), 0);
-    assert_int_equal(fab_report_fact(&report, item, FAB_FACT_INTERFACE, "eth0"), 0);
-    assert_int_equal(fab_report_finish(&report, NULL), 0);
-    strcpy(delivery.host, host);
-    delivery.digest = fab_report_digest(&report);
-    assert_int_equal(fab_report_encode(&report, &body, &delivery.size), 0);
-    delivery.body = body;
-    assert_int_equal(fab_delivery_encode(&delivery, &bytes, size), 0);
-    free(body);
-    fab_report_destroy(&report);
-    return bytes;
-}
-
 static void put_in(const struct place *p, const char *name, const void *bytes, size_t size)
 {
-    char path[128];
-    snprintf(path, sizeof(path), "%s/%s", p->dir, name);
-    put(path, bytes, size);
+    write_file(printed("%s/%s", p->dir, name), bytes, size);
 }
 
 static int setup(void **state)
@@ -62,26 +29,29 @@ static int setup(void **state)
     strcpy(p->dir, "/tmp/pmixfab-inspect-XXXXXX");
     assert_non_null(mkdtemp(p->dir));
     snprintf(p->program, sizeof(p->program), "%s/fabricd", p->dir);
-    p->good = delivery_of("node1", &p->size);
+    p->good = delivery_of("node1", "eth0", 0, &p->size);
     put_in(p, "good", p->good, p->size);
     put_in(p, "short", p->good, p->size - 1);
     size_t size;
-    void *other = delivery_of("node2", &size);
+    OWNED(free) void *other = delivery_of("node2", "eth0", 0, &size);
     put_in(p, "other", other, size);
-    free(other);
     *state = p;
     return 0;
 }
 
 static int teardown(void **state)
 {
-    struct place *p = *state;
-    char command[128];
-    snprintf(command, sizeof(command), "rm -rf '%s'", p->dir);
-    int rc = system(command);
+    OWNED(free) struct place *p = *state;
     free(p->good);
-    free(p);
-    return rc;
+    return remove_folder(p->dir);
+}
+
+static void expect_file(const struct place *p, const char *name, const void *bytes, size_t size)
+{
+    size_t n;
+    OWNED(free) char *got = read_file(printed("%s/%s", p->dir, name), &n);
+    assert_int_equal(n, size);
+    assert_memory_equal(got, bytes, size);
 }
 
 static unsigned descriptors(void)
@@ -101,20 +71,24 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static void put_program(const struct place *p, const char *script)
+{
+    const char *text = printed("#!/bin/sh\ncd %s\n%s\n", p->dir, script);
+    write_file(p->program, text, strlen(text));
+    assert_int_equal(chmod(p->program, 0755), 0);
+}
+
 /* A script that begins in the place's folder. What it leaves behind: no child, no descriptor. */
 static int inspect_with(struct place *p, const char *script, const char *probes, unsigned limit,
                         struct fab_err *err)
 {
-    char text[1024];
     const struct pnet_inventory_params wanted = {
         .program = p->program, .host = "node1", .probes = probes, .seconds = (int)limit};
     void *bytes;
     size_t size;
     unsigned before = descriptors();
     double start = seconds();
-    snprintf(text, sizeof(text), "#!/bin/sh\ncd %s\n%s\n", p->dir, script);
-    put(p->program, text, strlen(text));
-    assert_int_equal(chmod(p->program, 0755), 0);
+    put_program(p, script);
     err->text[0] = '\0';
     int rc = pnet_inspect(&wanted, &bytes, &size, err);
     assert_true(seconds() - start < limit + 1.5);
@@ -136,46 +110,36 @@ static int inspect(struct place *p, const char *script, struct fab_err *err)
     return inspect_with(p, script, NULL, 20, err);
 }
 
-TEST_WITH(test_good, setup, teardown)
+TEST_IN(test_good, struct place *p, setup, teardown)
 {
-    struct place *p = *state;
-    struct fab_err err;
-    assert_int_equal(inspect(p, "cat good >&3", &err), 0);
+    assert_int_equal(inspect(p, "cat good >&3", fresh_err()), 0);
     /* In pieces, with remarks, and an end that takes a moment. */
     assert_int_equal(inspect(p,
                              "echo remark >&2; head -c 9 good >&3; echo more >&2; tail -c +10 good >&3;"
                              "exec 3>&-; sleep 0.1",
-                             &err),
+                             fresh_err()),
                      0);
 }
 
-TEST_WITH(test_arguments, setup, teardown)
+TEST_IN(test_arguments, struct place *p, setup, teardown)
 {
-    struct place *p = *state;
-    struct fab_err err;
     assert_int_equal(
         inspect_with(p, "echo \"$@\" >args; echo $PPID >>args; ls /proc/self/fd | wc -l >>args; cat good >&3",
-                     "verbs:/a b,hwloc,", 7, &err),
+                     "verbs:/a b,hwloc,", 7, fresh_err()),
         0);
-    char path[128], wanted[128], got[128] = "";
-    snprintf(path, sizeof(path), "%s/args", p->dir);
     /* ls has the folder open beside 0 to 3 */
-    snprintf(wanted, sizeof(wanted), "--inventory-child %d node1 6 verbs:/a b hwloc\n%d\n5\n", (int)getpid(),
-             (int)getpid());
-    FILE *file = fopen(path, "r");
-    assert_true(fread(got, 1, sizeof(got) - 1, file) > 0);
-    fclose(file);
-    assert_string_equal(got, wanted);
+    const char *wanted =
+        printed("--inventory-child %d node1 6 verbs:/a b hwloc\n%d\n5\n", (int)getpid(), (int)getpid());
+    expect_file(p, "args", wanted, strlen(wanted));
 
     char many[200] = "a";
     for (int i = 0; i < 40; i++)
         strcat(many, ",a");
-    assert_int_equal(inspect_with(p, "cat good >&3", many, 7, &err), PMIXFAB_ERR_INVAL);
+    assert_int_equal(inspect_with(p, "cat good >&3", many, 7, fresh_err()), PMIXFAB_ERR_INVAL);
 }
 
-TEST_WITH(test_failures, setup, teardown)
+TEST_IN(test_failures, struct place *p, setup, teardown)
 {
-    struct place *p = *state;
     struct fab_err err;
     assert_int_equal(inspect(p, "echo '<0>there is nothing' >&2; exit 3", &err), PMIXFAB_ERR_UNSUPPORTED);
     assert_int_equal(inspect(p, "echo '<0>it is broken' >&2; cat good >&3; exit 1", &err), PMIXFAB_ERR_IO);
@@ -183,8 +147,7 @@ TEST_WITH(test_failures, setup, teardown)
     assert_int_equal(inspect(p, "cat good >&3; kill -SEGV $$", &err), PMIXFAB_ERR_IO);
     assert_int_equal(inspect(p, "cat short >&3", &err), PMIXFAB_ERR_TRUNCATED);
     assert_int_equal(inspect(p, "cat good good >&3", &err), PMIXFAB_ERR_CORRUPT);
-    assert_int_equal(inspect(p, "cat other >&3", &err), PMIXFAB_ERR_CORRUPT);
-    assert_non_null(strstr(err.text, "node2"));
+    must_fail(inspect(p, "cat other >&3", &err), PMIXFAB_ERR_CORRUPT, &err, "node2");
     assert_int_not_equal(inspect(p, "echo garbage of some length, which is no delivery at all >&3", &err), 0);
     assert_int_equal(inspect(p, "exec cat /dev/zero >&3", &err), PMIXFAB_ERR_IO);
 
@@ -192,29 +155,24 @@ TEST_WITH(test_failures, setup, teardown)
         .program = "/nonexistent/fabricd", .host = "node1", .seconds = 5};
     void *bytes;
     size_t size;
-    assert_int_equal(pnet_inspect(&nowhere, &bytes, &size, &err), PMIXFAB_ERR_IO);
-    assert_non_null(strstr(err.text, "/nonexistent/fabricd"));
+    must_fail(pnet_inspect(&nowhere, &bytes, &size, &err), PMIXFAB_ERR_IO, &err, "/nonexistent/fabricd");
 }
 
-TEST_WITH(test_deadline, setup, teardown)
+TEST_IN(test_deadline, struct place *p, setup, teardown)
 {
-    struct place *p = *state;
-    struct fab_err err;
     /* With its own children, and what was written before is not believed. */
-    assert_int_equal(inspect_with(p, "sleep 60 & cat good >&3; sleep 60", NULL, 1, &err),
+    assert_int_equal(inspect_with(p, "sleep 60 & cat good >&3; sleep 60", NULL, 1, fresh_err()),
                      PMIXFAB_ERR_TIMEOUT);
-    assert_int_equal(inspect_with(p, "trap '' TERM INT HUP; while :; do sleep 1; done", NULL, 1, &err),
+    assert_int_equal(inspect_with(p, "trap '' TERM INT HUP; while :; do sleep 1; done", NULL, 1, fresh_err()),
                      PMIXFAB_ERR_TIMEOUT);
-    assert_int_equal(inspect_with(p, "exec cat /dev/zero >&2", NULL, 1, &err), PMIXFAB_ERR_TIMEOUT);
+    assert_int_equal(inspect_with(p, "exec cat /dev/zero >&2", NULL, 1, fresh_err()), PMIXFAB_ERR_TIMEOUT);
 }
 
 /* What it writes into stays open in a process that left the group: it has ended all the same. */
-TEST_WITH(test_file_in_other_hands, setup, teardown)
+TEST_IN(test_file_in_other_hands, struct place *p, setup, teardown)
 {
-    struct place *p = *state;
-    struct fab_err err;
     double start = seconds();
-    assert_int_equal(inspect(p, "cat good >&3; setsid sleep 5 </dev/null & sleep 0.05", &err), 0);
+    assert_int_equal(inspect(p, "cat good >&3; setsid sleep 5 </dev/null & sleep 0.05", fresh_err()), 0);
     assert_true(seconds() - start < 4);
 }
 
@@ -230,29 +188,25 @@ static void reap(int signo)
 }
 
 /* Hosts that ignore SIGCHLD, or wait for every child themselves. */
-TEST_WITH(test_hosts_own_ways, setup, teardown)
+TEST_IN(test_hosts_own_ways, struct place *p, setup, teardown)
 {
-    struct place *p = *state;
-    struct fab_err err;
     signal(SIGCHLD, SIG_IGN);
-    assert_int_equal(inspect(p, "cat good >&3", &err), 0);
-    assert_int_not_equal(inspect(p, "exit 1", &err), 0);
-    assert_int_equal(inspect_with(p, "sleep 60", NULL, 1, &err), PMIXFAB_ERR_TIMEOUT);
+    assert_int_equal(inspect(p, "cat good >&3", fresh_err()), 0);
+    assert_int_not_equal(inspect(p, "exit 1", fresh_err()), 0);
+    assert_int_equal(inspect_with(p, "sleep 60", NULL, 1, fresh_err()), PMIXFAB_ERR_TIMEOUT);
     signal(SIGCHLD, reap);
     for (int i = 0; i < 30; i++)
-        assert_int_equal(inspect(p, "cat good >&3", &err), 0);
-    assert_int_not_equal(inspect(p, "exit 1", &err), 0);
-    assert_int_equal(inspect_with(p, "sleep 60", NULL, 1, &err), PMIXFAB_ERR_TIMEOUT);
+        assert_int_equal(inspect(p, "cat good >&3", fresh_err()), 0);
+    assert_int_not_equal(inspect(p, "exit 1", fresh_err()), 0);
+    assert_int_equal(inspect_with(p, "sleep 60", NULL, 1, fresh_err()), PMIXFAB_ERR_TIMEOUT);
     assert_true(reaped > 0);
     signal(SIGCHLD, SIG_DFL);
 }
 
 /* The host's mask and handlers are not the child's. (The C library keeps two real-time signals for itself.)
  */
-TEST_WITH(test_signals_of_the_child, setup, teardown)
+TEST_IN(test_signals_of_the_child, struct place *p, setup, teardown)
 {
-    struct place *p = *state;
-    struct fab_err err;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -261,21 +215,13 @@ TEST_WITH(test_signals_of_the_child, setup, teardown)
         inspect(
             p,
             "grep -E '^Sig(Blk|Ign):.0*(180000000)?$' /proc/self/status | wc -l | grep -q 2 && cat good >&3",
-            &err),
+            fresh_err()),
         0);
     signal(SIGUSR1, SIG_DFL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ---- the child that delivers -------------------------------------------------------------------- */
-
-static void put_program(const struct place *p, const char *script)
-{
-    char text[512];
-    snprintf(text, sizeof(text), "#!/bin/sh\ncd %s\n%s\n", p->dir, script);
-    put(p->program, text, strlen(text));
-    assert_int_equal(chmod(p->program, 0755), 0);
-}
 
 static struct pnet_sender sender_of(const struct place *p)
 {
@@ -284,21 +230,9 @@ static struct pnet_sender sender_of(const struct place *p)
     return (struct pnet_sender){.params = &params, .fd = -1};
 }
 
-static void expect_file(const struct place *p, const char *name, const void *bytes, size_t size)
-{
-    char path[128], got[4096];
-    snprintf(path, sizeof(path), "%s/%s", p->dir, name);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    assert_int_equal(fread(got, 1, sizeof(got), file), size);
-    assert_memory_equal(got, bytes, size);
-    fclose(file);
-}
-
 /* One child gets everything, each behind its size, and the end. */
-TEST_WITH(test_send, setup, teardown)
+TEST_IN(test_send, struct place *p, setup, teardown)
 {
-    struct place *p = *state;
     struct pnet_sender sender = sender_of(p);
     struct fab_err err;
     char wanted[64];
@@ -321,32 +255,28 @@ TEST_WITH(test_send, setup, teardown)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-TEST_WITH(test_send_to_another_child, setup, teardown)
+TEST_IN(test_send_to_another_child, struct place *p, setup, teardown)
 {
-    struct place *p = *state;
     struct pnet_sender sender = sender_of(p);
-    struct fab_err err;
     put_program(p, "cat >>in");
-    assert_int_equal(pnet_send(&sender, "first", 5, &err), 0);
+    assert_int_equal(pnet_send(&sender, "first", 5, fresh_err()), 0);
     kill(sender.pid, SIGKILL);
     usleep(50000);
-    assert_int_equal(pnet_send(&sender, "2nd", 3, &err), 0);
+    assert_int_equal(pnet_send(&sender, "2nd", 3, fresh_err()), 0);
     pnet_send_stop(&sender);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
 /* No program, one that does not read, and one that does not end. */
-TEST_WITH(test_send_to_nobody, setup, teardown)
+TEST_IN(test_send_to_nobody, struct place *p, setup, teardown)
 {
-    struct place *p = *state;
     static char big[FAB_DELIVERY_MAX];
     struct pnet_sender sender = sender_of(p);
     struct fab_err err;
     struct pnet_inventory_params params = *sender.params;
     params.program = "/nonexistent/fabricd";
     sender.params = &params;
-    assert_int_equal(pnet_send(&sender, "first", 5, &err), PMIXFAB_ERR_IO);
-    assert_non_null(strstr(err.text, "/nonexistent/fabricd"));
+    must_fail(pnet_send(&sender, "first", 5, &err), PMIXFAB_ERR_IO, &err, "/nonexistent/fabricd");
     params.program = p->program;
     put_program(p, "sleep 60 & wait");
     int rc = PMIXFAB_OK;

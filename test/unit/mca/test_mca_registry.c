@@ -19,8 +19,7 @@ struct fixture {
 
 static int setup(void **state)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-    assert_non_null(f);
+    struct fixture *f = must_have(sizeof(*f));
     strcpy(f->dir, "/tmp/pmixfab-pnet-XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     world_open(&f->worlds[0], "fattree2:2,1,2");
@@ -32,35 +31,26 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    struct fixture *f = *state;
-    char command[128];
+    OWNED(free) struct fixture *f = *state;
     pnet_registry_free(f->registry);
     assert_int_equal(pnet_registry_new(f->dir, &f->registry), 0);
     assert_int_equal(pnet_content_matrices(), 0); /* whatever a test left behind */
     pnet_registry_free(f->registry);
-    world_close(&f->worlds[0]);
-    world_close(&f->worlds[1]);
-    snprintf(command, sizeof(command), "rm -rf '%s'", f->dir);
-    int rc = system(command);
-    free(f);
-    return rc;
+    world_destroy(&f->worlds[0]);
+    world_destroy(&f->worlds[1]);
+    return remove_folder(f->dir);
 }
 
-static void path_of(const struct fixture *f, const char *plane, char path[256])
+static const char *path_of(const struct fixture *f, const char *plane)
 {
-    snprintf(path, 256, "%s/%s.snap", f->dir, plane);
+    return printed("%s/%s.snap", f->dir, plane);
 }
 
 static void put_bytes(const struct fixture *f, const char *plane, const void *bytes, size_t size)
 {
-    char path[256], beside[256];
-    path_of(f, plane, path);
-    snprintf(beside, sizeof(beside), "%s/.%s.snap.new", f->dir, plane);
-    FILE *file = fopen(beside, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(rename(beside, path), 0);
+    const char *beside = printed("%s/.%s.snap.new", f->dir, plane);
+    write_file(beside, bytes, size);
+    assert_int_equal(rename(beside, path_of(f, plane)), 0);
 }
 
 /* As a daemon does it: beside, then renamed. The generation chooses the fabric: odd and even ones differ. */
@@ -68,24 +58,18 @@ static void publish(const struct fixture *f, const char *plane, uint32_t index, 
 {
     const struct layer *layer = &f->worlds[generation % 2].layers[0];
     struct fab_snapshot_meta meta = layer->meta;
-    void *bytes;
     size_t size;
     meta.name = plane;
     meta.index = index;
     meta.is_default = index == 0;
     meta.generation = generation;
-    assert_int_equal(fab_snapshot_build(layer->plane, &layer->costs, &layer->geometry, &layer->groups, NULL,
-                                        &meta, &bytes, &size),
-                     0);
+    OWNED(free) void *bytes = layer_bytes(layer, &meta, NULL, &size);
     put_bytes(f, plane, bytes, size);
-    free(bytes);
 }
 
 static void withdraw(const struct fixture *f, const char *plane)
 {
-    char path[256];
-    path_of(f, plane, path);
-    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(path_of(f, plane)), 0);
 }
 
 /* ---- what an object shows --------------------------------------------------------------------------- */
@@ -108,17 +92,15 @@ static uint16_t *matrix_of(const pmix_fabric_t *fabric)
 static void matrix_is(const struct fixture *f, const uint16_t *cells, uint64_t generation)
 {
     const struct layer *layer = &f->worlds[generation % 2].layers[0];
-    struct pmixfab *fab;
-    struct pmixfab_plane plane;
+    OWNED(pmixfab_close) struct pmixfab *fab;
     assert_int_equal(fab_snapshot_borrow(layer->bytes, layer->size, &fab, NULL), 0);
-    assert_int_equal(pmixfab_plane(fab, &plane), 0);
+    const struct pmixfab_plane plane = plane_at(fab);
     for (uint32_t a = 0; a < plane.n_devices; a++)
         for (uint32_t b = 0; b < plane.n_devices; b++) {
             uint16_t cost;
             assert_int_equal(pmixfab_cost(fab, a, b, &cost), 0);
             assert_int_equal(cells[(size_t)a * plane.n_devices + b], cost);
         }
-    pmixfab_close(fab);
 }
 
 static void shows(const struct fixture *f, const pmix_fabric_t *fabric, const char *plane, uint32_t index,
@@ -146,25 +128,51 @@ static pmix_status_t do_register(const struct fixture *f, const char *plane, pmi
 
 static size_t news(const struct fixture *f, struct pnet_change *first)
 {
-    struct pnet_change *changes;
+    OWNED(free) struct pnet_change *changes;
     size_t n;
     assert_int_equal(pnet_refresh(f->registry, &changes, &n), 0);
     assert_int_equal(changes == NULL, n == 0);
     if (n > 0 && first != NULL)
         *first = changes[0];
-    free(changes);
     return n;
+}
+
+static void must_register(const struct fixture *f, const char *plane, pmix_fabric_t *fabric)
+{
+    assert_int_equal(do_register(f, plane, fabric), PMIX_SUCCESS);
+}
+
+/* Generation 4 of the default plane. */
+static void publish_and_register(const struct fixture *f, pmix_fabric_t *fabric)
+{
+    publish(f, "ib0", 0, 4);
+    must_register(f, NULL, fabric);
+}
+
+static void must_update(const struct fixture *f, pmix_fabric_t *fabric)
+{
+    assert_int_equal(pnet_update(f->registry, fabric, NULL), PMIX_SUCCESS);
+}
+
+static void updates_to(const struct fixture *f, pmix_fabric_t *fabric, uint64_t generation)
+{
+    must_update(f, fabric);
+    shows(f, fabric, "ib0", 0, generation);
+}
+
+static void switch_to_news(const struct fixture *f)
+{
+    assert_int_equal(news(f, NULL), 1);
+    pnet_switch(f->registry);
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------ */
 
-TEST_WITH(test_shared, setup, teardown)
+TEST_IN(test_shared, struct fixture *f, setup, teardown)
 {
-    struct fixture *f = *state;
     pmix_fabric_t a = {0}, b = {0};
-    publish(f, "ib0", 0, 4);
-    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
-    assert_int_equal(do_register(f, "ib0", &b), PMIX_SUCCESS);
+    publish_and_register(f, &a);
+    must_register(f, "ib0", &b);
     shows(f, &a, "ib0", 0, 4);
     assert_ptr_equal(matrix_of(&a), matrix_of(&b));
     assert_int_equal(pnet_content_matrices(), 1);
@@ -174,13 +182,12 @@ TEST_WITH(test_shared, setup, teardown)
     assert_int_equal(pnet_deregister(f->registry, &b), PMIX_SUCCESS);
     assert_int_equal(pnet_content_matrices(), 0);
     assert_int_equal(pnet_deregister(f->registry, &b), PMIX_ERR_BAD_PARAM);
-    assert_int_equal(do_register(f, NULL, &b), PMIX_SUCCESS);
+    must_register(f, NULL, &b);
     shows(f, &b, "ib0", 0, 4);
 }
 
-TEST_WITH(test_refused, setup, teardown)
+TEST_IN(test_refused, struct fixture *f, setup, teardown)
 {
-    struct fixture *f = *state;
     struct pnet_registry *none;
     struct fab_err err;
     pmix_fabric_t a = {0};
@@ -192,7 +199,7 @@ TEST_WITH(test_refused, setup, teardown)
     publish(f, "ib1", 1, 3); /* a plane is there, but none is the default */
     assert_int_equal(do_register(f, NULL, &a), PMIX_ERR_NOT_FOUND);
     assert_int_equal(do_register(f, "ib0", &a), PMIX_ERR_NOT_FOUND);
-    assert_int_equal(do_register(f, "ib1", &a), PMIX_SUCCESS);
+    must_register(f, "ib1", &a);
     assert_int_equal(pnet_deregister(f->registry, &a), PMIX_SUCCESS);
     PMIX_INFO_LOAD(&info, PMIX_FABRIC_PLANE, &wrong, PMIX_SIZE);
     assert_int_equal(pnet_register(f->registry, &info, 1, &a, NULL, &err), PMIX_ERR_BAD_PARAM);
@@ -210,16 +217,15 @@ TEST_WITH(test_refused, setup, teardown)
     pnet_registry_free(NULL);
 }
 
-TEST_WITH(test_news, setup, teardown)
+TEST_IN(test_news, struct fixture *f, setup, teardown)
 {
-    struct fixture *f = *state;
     pmix_fabric_t a = {0}, b = {0};
     struct pnet_change change;
     publish(f, "ib0", 0, 4);
     publish(f, "ib1", 1, 4);
     assert_int_equal(news(f, NULL), 0); /* nobody to tell */
-    assert_int_equal(do_register(f, "ib0", &a), PMIX_SUCCESS);
-    assert_int_equal(do_register(f, "ib0", &b), PMIX_SUCCESS);
+    must_register(f, "ib0", &a);
+    must_register(f, "ib0", &b);
     const uint16_t *held = matrix_of(&a);
     assert_int_equal(news(f, NULL), 0);
     publish(f, "ib1", 1, 5);
@@ -237,87 +243,78 @@ TEST_WITH(test_news, setup, teardown)
     for (uint64_t generation = 6; generation < 12; generation++) {
         const uint16_t *last = matrix_of(&a);
         publish(f, "ib0", 0, generation);
-        assert_int_equal(news(f, NULL), 1);
-        pnet_switch(f->registry);
+        switch_to_news(f);
         shows(f, &b, "ib0", 0, generation);
         matrix_is(f, held, 4);
         matrix_is(f, last, generation - 1);
         assert_int_equal(pnet_content_matrices(), 3); /* and no more */
     }
-    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
-    assert_int_equal(pnet_update(f->registry, &b, NULL), PMIX_SUCCESS);
+    must_update(f, &a);
+    must_update(f, &b);
     assert_int_equal(pnet_content_matrices(), 1);
 }
 
-TEST_WITH(test_update_is_faster, setup, teardown)
+TEST_IN(test_update_is_faster, struct fixture *f, setup, teardown)
 {
-    struct fixture *f = *state;
     pmix_fabric_t a = {0}, b = {0};
-    publish(f, "ib0", 0, 4);
-    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
-    assert_int_equal(do_register(f, NULL, &b), PMIX_SUCCESS);
+    publish_and_register(f, &a);
+    must_register(f, NULL, &b);
     publish(f, "ib0", 0, 5);
-    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
-    shows(f, &a, "ib0", 0, 5);
+    updates_to(f, &a, 5);
     shows(f, &b, "ib0", 0, 4);
     assert_int_equal(news(f, NULL), 1);
     publish(f, "ib0", 0, 6); /* while generation 5 is announced */
-    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    must_update(f, &a);
     pnet_switch(f->registry);
     shows(f, &a, "ib0", 0, 6);
     shows(f, &b, "ib0", 0, 5);
-    assert_int_equal(news(f, NULL), 1);
-    pnet_switch(f->registry);
+    switch_to_news(f);
     shows(f, &b, "ib0", 0, 6);
     const uint16_t *cells = matrix_of(&a);
-    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    must_update(f, &a);
     assert_ptr_equal(matrix_of(&a), cells); /* nothing new: it stays as it is */
 }
 
 /* An update of who has a matrix alone changes it in its place; where others see it, or the size is another,
  * it is a new one. */
-TEST_WITH(test_update_in_place, setup, teardown)
+TEST_IN(test_update_in_place, struct fixture *f, setup, teardown)
 {
-    struct fixture *f = *state;
     pmix_fabric_t a = {0}, b = {0};
-    world_close(&f->worlds[1]);
+    world_destroy(&f->worlds[1]);
     world_open(&f->worlds[1], "torus:2,2:1"); /* as many devices, at other costs */
-    publish(f, "ib0", 0, 4);
-    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
+    publish_and_register(f, &a);
     const uint16_t *cells = matrix_of(&a);
     for (uint64_t generation = 5; generation < 9; generation++) {
         publish(f, "ib0", 0, generation);
-        assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+        must_update(f, &a);
         shows(f, &a, "ib0", 0, generation);
         assert_ptr_equal(matrix_of(&a), cells);
         assert_int_equal(pnet_content_matrices(), 1);
     }
-    assert_int_equal(do_register(f, NULL, &b), PMIX_SUCCESS);
+    must_register(f, NULL, &b);
     publish(f, "ib0", 0, 9);
-    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
-    shows(f, &a, "ib0", 0, 9);
+    updates_to(f, &a, 9);
     shows(f, &b, "ib0", 0, 8);
     assert_ptr_equal(matrix_of(&b), cells);
     publish(f, "ib0", 0, 10); /* that of b is b's alone by now, but news are ready for it */
     assert_int_equal(news(f, NULL), 1);
-    assert_int_equal(pnet_update(f->registry, &b, NULL), PMIX_SUCCESS);
+    must_update(f, &b);
     shows(f, &a, "ib0", 0, 9);
     shows(f, &b, "ib0", 0, 10);
     pnet_switch(f->registry);
     shows(f, &a, "ib0", 0, 10);
     assert_ptr_equal(matrix_of(&a), matrix_of(&b));
-    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    must_update(f, &a);
     assert_int_equal(pnet_content_matrices(), 1);
 }
 
-TEST_WITH(test_gone_and_back, setup, teardown)
+TEST_IN(test_gone_and_back, struct fixture *f, setup, teardown)
 {
-    struct fixture *f = *state;
     pmix_fabric_t a = {0};
     struct pnet_change change;
     publish(f, "ib0", 0, 4);
     publish(f, "ib1", 1, 4);
-    assert_int_equal(do_register(f, "ib1", &a), PMIX_SUCCESS);
+    must_register(f, "ib1", &a);
     withdraw(f, "ib1");
     assert_int_equal(news(f, NULL), 0); /* no newer one beside it: nothing is known */
     assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_ERR_UNREACH);
@@ -329,21 +326,18 @@ TEST_WITH(test_gone_and_back, setup, teardown)
     assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_ERR_NOT_FOUND);
     assert_int_equal(news(f, NULL), 0);
     publish(f, "ib1", 1, 6);
-    assert_int_equal(news(f, NULL), 1);
-    pnet_switch(f->registry);
+    switch_to_news(f);
     shows(f, &a, "ib1", 1, 6);
 }
 
-TEST_WITH(test_the_same_again, setup, teardown)
+TEST_IN(test_the_same_again, struct fixture *f, setup, teardown)
 {
-    struct fixture *f = *state;
     pmix_fabric_t a = {0};
-    publish(f, "ib0", 0, 4);
-    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
+    publish_and_register(f, &a);
     const uint16_t *cells = matrix_of(&a);
     publish(f, "ib0", 0, 4);
     assert_int_equal(news(f, NULL), 0);
-    assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_SUCCESS);
+    must_update(f, &a);
     assert_ptr_equal(matrix_of(&a), cells);
     put_bytes(f, "ib0", "not at all", 10);
     assert_int_equal(news(f, NULL), 0);
@@ -351,24 +345,21 @@ TEST_WITH(test_the_same_again, setup, teardown)
     shows(f, &a, "ib0", 0, 4);
 }
 
-TEST_WITH(test_places, setup, teardown)
+TEST_IN(test_places, struct fixture *f, setup, teardown)
 {
-    struct fixture *f = *state;
     pmix_fabric_t a = {0}, moved;
     void *tag = malloc(1);
-    publish(f, "ib0", 0, 4);
-    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
+    publish_and_register(f, &a);
     memset(&a, 0, sizeof(a)); /* its owner has forgotten it */
     assert_int_equal(pnet_register(f->registry, NULL, 0, &a, tag, NULL), PMIX_SUCCESS);
     a.module = tag;
     moved = a;
     memset(&a, 0xa5, sizeof(a));
     publish(f, "ib0", 0, 5);
-    assert_int_equal(pnet_update(f->registry, &moved, NULL), PMIX_SUCCESS);
+    must_update(f, &moved);
     shows(f, &moved, "ib0", 0, 5);
     publish(f, "ib0", 0, 6);
-    assert_int_equal(news(f, NULL), 1);
-    pnet_switch(f->registry);
+    switch_to_news(f);
     shows(f, &moved, "ib0", 0, 6);
     assert_int_equal(pnet_deregister(f->registry, &moved), PMIX_SUCCESS);
     assert_int_equal(pnet_deregister(f->registry, &moved), PMIX_ERR_BAD_PARAM); /* it was the only one */
@@ -377,9 +368,8 @@ TEST_WITH(test_places, setup, teardown)
 
 /* Random calls on some objects, against what each must show by the book. */
 #define OBJECTS 6
-TEST_WITH(test_at_random, setup, teardown)
+TEST_IN(test_at_random, struct fixture *f, setup, teardown)
 {
-    struct fixture *f = *state;
     static const char *const names[] = {"ib0", "ib1"};
     pmix_fabric_t objects[OBJECTS] = {{0}};
     int plane_of[OBJECTS];
@@ -461,17 +451,15 @@ static void wait_to_hear(struct heard *heard, const char *text)
     pthread_mutex_unlock(&heard->lock);
 }
 
-TEST_WITH(test_watch, setup, teardown)
+TEST_IN(test_watch, struct fixture *f, setup, teardown)
 {
-    struct fixture *f = *state;
     pmix_fabric_t a = {0};
     struct heard heard = {.object = &a};
     struct rundir_watcher *watch;
     char away[128], fresh[] = "/tmp/pmixfab-fresh-XXXXXX";
     pthread_mutex_init(&heard.lock, NULL);
     pthread_cond_init(&heard.changed, NULL);
-    publish(f, "ib0", 0, 4);
-    assert_int_equal(do_register(f, NULL, &a), PMIX_SUCCESS);
+    publish_and_register(f, &a);
     assert_int_equal(rundir_watcher_start(f->registry, f->dir, hear, &heard, &watch), 0);
     publish(f, "ib0", 0, 5);
     wait_to_hear(&heard, "updated ib0 5");
@@ -492,7 +480,5 @@ TEST_WITH(test_watch, setup, teardown)
                                     "pending ib0 6 shows 5\nupdated ib0 6 shows 6\n"
                                     "pending ib0 7 shows 6\nupdated ib0 7 shows 7\n"
                                     "pending ib0 8 shows 7\nupdated ib0 8 shows 8\n");
-    char command[160];
-    snprintf(command, sizeof(command), "rm -rf '%s'", away);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(remove_folder(away), 0);
 }

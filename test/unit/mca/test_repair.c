@@ -1,4 +1,4 @@
-/* test_repair.c - questions that the stock library would crash on are refused before it sees them. */
+/* Questions that the stock library would crash on are refused before it sees them. */
 
 #include <pmix.h>
 

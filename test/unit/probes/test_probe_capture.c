@@ -1,4 +1,4 @@
-/* test_probe_capture.c - the reader of captures: strange ones, broken ones, cut ones. */
+/* The reader of captures: strange ones, broken ones, cut ones. */
 #include "test/fabrics/fabrics.h"
 #include "test/unit/probe_files.h"
 
@@ -52,9 +52,17 @@ static char *change(const char *from, const char *to, int n)
     return out;
 }
 
+static struct fab_inventory changed(const char *from, const char *to, int n)
+{
+    OWNED(free) char *text = change(from, to, n);
+    struct fab_inventory inv;
+    parse(text, strlen(text), &inv);
+    return inv;
+}
+
 TEST(test_base)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     parse(base, strlen(base), &inv);
     assert_int_equal(inv.n_nodes, 3);
     assert_int_equal(inv.n_ports, 4);
@@ -73,7 +81,6 @@ TEST(test_base)
     assert_int_equal(port->width, 4);
     assert_int_equal(port->speed, FAB_HDR);
     assert_int_equal(port->line, 24);
-    fab_inventory_destroy(&inv);
 }
 
 /* Each is read, and says what is expected of node 0x13's description and of its port. */
@@ -116,17 +123,13 @@ TEST(test_variants)
         {"Ca\t1", "Ca   1", 1, "n2", 4, FAB_HDR},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *text = change(cases[i].from, cases[i].to, cases[i].n);
-        struct fab_inventory inv;
-        parse(text, strlen(text), &inv);
+        SCOPED(fab_inventory) inv = changed(cases[i].from, cases[i].to, cases[i].n);
         uint32_t n2 = fab_inventory_find(&inv, 0x13);
         const struct fab_port *port = &inv.ports[fab_inventory_port(&inv, n2, 1)];
         assert_string_equal(fab_str(&inv, inv.nodes[n2].desc), cases[i].desc);
         assert_int_equal(port->width, cases[i].width);
         assert_int_equal(port->speed, cases[i].speed);
         assert_int_equal(inv.n_dangling, 0);
-        fab_inventory_destroy(&inv);
-        free(text);
     }
 }
 
@@ -143,13 +146,9 @@ TEST(test_kinds)
         {"devid=0x101b\n", "devid=0x1021\n", 1, FAB_HCA},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *text = change(cases[i].from, cases[i].to, cases[i].n);
-        struct fab_inventory inv;
-        parse(text, strlen(text), &inv);
+        SCOPED(fab_inventory) inv = changed(cases[i].from, cases[i].to, cases[i].n);
         assert_int_equal(inv.nodes[fab_inventory_find(&inv, 0x13)].kind, cases[i].kind);
         assert_int_equal(inv.nodes[fab_inventory_find(&inv, 0x11)].kind, FAB_HCA);
-        fab_inventory_destroy(&inv);
-        free(text);
     }
 }
 
@@ -158,8 +157,7 @@ TEST(test_refused)
 {
     static const struct {
         const char *from, *to;
-        int n;
-        int code;
+        int n, code;
         const char *place, *words;
     } cases[] = {
         {"S-0000000000000021\"\t", "S-0000000000000011\"\t", 0, PMIXFAB_ERR_CONFLICT, "c.txt:8:10:", "GUID"},
@@ -218,16 +216,13 @@ TEST(test_refused)
         {"Ca\t1 \"H-0000000000000011\"\t\t# \"n1\"\n", "", 0, PMIXFAB_ERR_SYNTAX, "c.txt:16:1:", "record"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *text = change(cases[i].from, cases[i].to, cases[i].n);
-        struct fab_inventory inv;
+        OWNED(free) char *text = change(cases[i].from, cases[i].to, cases[i].n);
+        SCOPED(fab_inventory) inv = {0};
         struct fab_err err = {{0}};
-        fab_inventory_init(&inv);
         int rc = capture_parse("c.txt", text, strlen(text), &inv, &err);
         if (rc != cases[i].code || strncmp(err.text, cases[i].place, strlen(cases[i].place)) != 0 ||
             strstr(err.text, cases[i].words) == NULL)
             fail_msg("case %zu: `%s` gave %d \"%s\"", i, cases[i].to, rc, err.text);
-        fab_inventory_destroy(&inv);
-        free(text);
     }
 }
 
@@ -250,35 +245,27 @@ TEST(test_refused_whole)
         {"vendid=0x2c9\nvendid=0x2c9\n", 26, PMIXFAB_ERR_SYNTAX},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct fab_inventory inv;
+        SCOPED(fab_inventory) inv = {0};
         struct fab_err err = {{0}};
-        fab_inventory_init(&inv);
         int rc = capture_parse("c.txt", cases[i].text, cases[i].len, &inv, &err);
         if (rc != cases[i].code || strncmp(err.text, "c.txt:", 6) != 0)
             fail_msg("case %zu gave %d \"%s\"", i, rc, err.text);
-        fab_inventory_destroy(&inv);
     }
     size_t len = 100000;
-    char *line = malloc(len);
-    assert_non_null(line);
+    OWNED(free) char *line = must_have(len);
     memset(line, '#', len);
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv = {0};
     struct fab_err err = {{0}};
-    fab_inventory_init(&inv);
-    assert_int_equal(capture_parse("c.txt", line, len, &inv, &err), PMIXFAB_ERR_RANGE);
-    assert_non_null(strstr(err.text, "c.txt:1:4097: the line is longer"));
-    fab_inventory_destroy(&inv);
-    free(line);
+    must_fail(capture_parse("c.txt", line, len, &inv, &err), PMIXFAB_ERR_RANGE, &err,
+              "c.txt:1:4097: the line is longer");
 }
 
 /* A record that is not there: the ports that lead to it are up and lead nowhere. */
 TEST(test_missing_record)
 {
-    const char *record = strstr(base, "vendid=0x2c9\ndevid=0x101b");
-    const char *next = strstr(record + 1, "vendid=");
-    char text[sizeof(base)];
-    struct fab_inventory inv;
-    snprintf(text, sizeof(text), "%.*s%s", (int)(record - base), base, next);
+    const char *record = strstr(base, "vendid=0x2c9\ndevid=0x101b"), *next = strstr(record + 1, "vendid=");
+    SCOPED(fab_inventory) inv;
+    const char *text = printed("%.*s%s", (int)(record - base), base, next);
     parse(text, strlen(text), &inv);
     assert_int_equal(inv.n_nodes, 2);
     assert_int_equal(inv.n_dangling, 1);
@@ -292,20 +279,18 @@ TEST(test_missing_record)
         change("[1](12) \t\"S-0000000000000021\"[1]\t\t# lid 2 lmc 0 \"leaf\" lid 1 4xHDR\n", "", 0);
     parse(short_record, strlen(short_record), &inv);
     assert_int_equal(inv.n_dangling, 1);
-    fab_inventory_destroy(&inv);
     free(short_record);
 }
 
 /* A neighbour that did not say what it is has no record either. */
 TEST(test_kindless_peer)
 {
+    OWNED(free)
     char *text = change("[2]\t", "[3]\t\"?-0000000000000099\"[1](98) \t\t# \"\" lid 0 ?????\n[2]\t", 0);
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     parse(text, strlen(text), &inv);
     assert_int_equal(inv.n_nodes, 3);
     assert_int_equal(inv.n_dangling, 1);
-    fab_inventory_destroy(&inv);
-    free(text);
 }
 
 /* An HCA alone: it has no port line, and is there with its first port. */
@@ -314,14 +299,13 @@ TEST(test_lonely)
     static const char text[] =
         "# Initiated from node 0000000000000011 port 0000000000000012\n\nvendid=0x2c9\n"
         "devid=0x101b\ncaguid=0x11\nCa\t2 \"H-0000000000000011\"\t\t# \"n1\"\n";
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     parse(text, strlen(text), &inv);
     assert_int_equal(inv.n_ports, 1);
     assert_int_equal(inv.ports[0].num, 1);
     assert_int_equal(inv.ports[0].guid, 0x12);
     assert_int_equal(inv.ports[0].state, FAB_PORT_DOWN);
     assert_int_equal(inv.n_dangling, 0);
-    fab_inventory_destroy(&inv);
 }
 
 /* Cut anywhere, a capture is refused, or known as partial; never taken for a whole smaller fabric. The one
@@ -332,12 +316,12 @@ TEST(test_cut)
                                         TEST_DATA "/ibsim_small.txt"};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         struct blob whole = load(files[i]);
-        struct fab_inventory all;
+        SCOPED(fab_inventory) all;
         parse(whole.data, whole.len, &all);
         for (size_t len = 0; len < whole.len; len++) {
-            struct fab_inventory inv;
+            SCOPED(fab_inventory) inv = {0};
             struct fab_err err = {{0}};
-            fab_inventory_init(&inv);
+            OWNED(free)
             char *copy = malloc(len > 0 ? len : 1); /* no more, so that a sanitizer sees a byte too many */
             assert_non_null(copy);
             memcpy(copy, whole.data, len);
@@ -347,10 +331,7 @@ TEST(test_cut)
                 fail_msg("%s cut at %zu passes for a fabric of %u nodes", files[i], len, inv.n_nodes);
             if (rc != PMIXFAB_OK)
                 assert_int_equal(strncmp(err.text, "c.txt:", 6), 0);
-            free(copy);
-            fab_inventory_destroy(&inv);
         }
-        fab_inventory_destroy(&all);
         free(whole.data);
     }
 }
@@ -362,8 +343,7 @@ TEST(test_mangled)
     uint64_t random = 42;
     struct blob whole = load(TEST_DATA "/site_mixed.txt");
     for (unsigned round = 0; round < 3000; round++) {
-        char *copy = malloc(whole.len);
-        assert_non_null(copy);
+        OWNED(free) char *copy = must_have(whole.len);
         memcpy(copy, whole.data, whole.len);
         for (unsigned k = 0; k < 1 + round % 4; k++) {
             size_t at = fabric_random_next(&random) % whole.len,
@@ -374,13 +354,10 @@ TEST(test_mangled)
             else
                 copy[at] = alphabet[fabric_random_next(&random) % (sizeof(alphabet) - 1)];
         }
-        struct fab_inventory inv;
+        SCOPED(fab_inventory) inv = {0};
         struct fab_err err = {{0}};
-        fab_inventory_init(&inv);
         int rc = capture_parse("c.txt", copy, whole.len, &inv, &err);
         assert_true(rc == PMIXFAB_OK ? inv.finished : strncmp(err.text, "c.txt:", 6) == 0);
-        fab_inventory_destroy(&inv);
-        free(copy);
     }
     free(whole.data);
 }

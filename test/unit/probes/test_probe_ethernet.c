@@ -1,4 +1,4 @@
-/* test_probe_ethernet.c - network interfaces of made hosts: a folder in sysfs's place, made addresses, a made
+/* Network interfaces of made hosts: a folder in sysfs's place, made addresses, a made
  * ethtool. What the kernel really says is test_probe_ethernet.py's. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,19 +13,15 @@
 
 static char sysfs[64];
 
-static int make_folder(void **state)
+FIXTURE(make_folder)
 {
-    (void)state;
     strcpy(sysfs, "/tmp/test_probe_ethernet.XXXXXX");
     return mkdtemp(sysfs) == NULL ? -1 : 0;
 }
 
-static int remove_folder(void **state)
+FIXTURE(remove_sysfs)
 {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof(command), "rm -rf %s", sysfs);
-    return system(command);
+    return remove_folder(sysfs);
 }
 
 /* All folders on the way to a path below sysfs. */
@@ -43,21 +39,14 @@ static void make_way(const char *path)
 
 static void put(const char *path, const char *text)
 {
-    char whole[512];
     make_way(path);
-    snprintf(whole, sizeof(whole), "%s/%s", sysfs, path);
-    FILE *file = fopen(whole, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
+    write_file(printed("%s/%s", sysfs, path), text, strlen(text));
 }
 
 static void link_to(const char *path, const char *target)
 {
-    char from[512], to[512];
     make_way(path);
-    snprintf(from, sizeof(from), "%s/%s", sysfs, path);
-    snprintf(to, sizeof(to), "%s/%s", sysfs, target);
+    const char *from = printed("%s/%s", sysfs, path), *to = printed("%s/%s", sysfs, target);
     assert_int_equal(symlink(to, from), 0);
 }
 
@@ -66,25 +55,18 @@ static void link_to(const char *path, const char *target)
 static void interface(const char *name, const char *device, int index, const char *mac, const char *state,
                       const char *mtu, const char *speed)
 {
-    char path[256], home[128];
     const struct {
         const char *file, *text;
     } files[] = {{"address", mac}, {"operstate", state}, {"mtu", mtu}, {"speed", speed}};
-    snprintf(home, sizeof(home), "%s/net/%s", device != NULL ? device : "devices/virtual", name);
+    const char *home = printed("%s/net/%s", device != NULL ? device : "devices/virtual", name);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        snprintf(path, sizeof(path), "%s/%s", home, files[i].file);
         if (files[i].text != NULL)
-            put(path, files[i].text);
+            put(printed("%s/%s", home, files[i].file), files[i].text);
     }
-    char number[16];
-    snprintf(path, sizeof(path), "%s/ifindex", home);
-    snprintf(number, sizeof(number), "%d\n", index);
-    put(path, number);
-    snprintf(path, sizeof(path), "class/net/%s", name);
-    link_to(path, home);
-    snprintf(path, sizeof(path), "%s/device", home);
+    put(printed("%s/ifindex", home), printed("%d\n", index));
+    link_to(printed("class/net/%s", name), home);
     if (device != NULL)
-        link_to(path, device);
+        link_to(printed("%s/device", home), device);
 }
 
 /* ---- addresses ---- */
@@ -183,10 +165,9 @@ static unsigned mtu(const char *name, void *cbdata)
 
 static void expect(const struct host *h, const struct driver *drivers, const char *items)
 {
-    struct fab_report report;
+    struct fab_report report = {0};
     const struct ethernet_host host = {sysfs, &h->list[0].entry, drivers != NULL ? ask : NULL, mtu,
                                        (void *)drivers};
-    fab_report_init(&report);
     assert_int_equal(ethernet_report(&host, NULL, &report), PMIXFAB_OK);
     expect_items(&report, items);
 }
@@ -306,8 +287,7 @@ TEST(test_software)
         "'type': 'Ethernet', 'state': 'up', 'mtu': '1500', 'speed': '25000'}\n");
 }
 
-/* A sysfs of another namespace knows other interfaces by the same names; what is left comes from elsewhere.
- */
+/* A sysfs of another namespace knows other interfaces by the same names; what is left comes from elsewhere */
 TEST(test_other_sysfs)
 {
     const struct driver drivers[] = {{"p0", "mlx5_core", "16.35.2000", "0000:41:00.1"},
@@ -339,21 +319,16 @@ TEST(test_bounds)
     struct notes notes = {0};
     const struct probe_sink sink = {count_note, &notes};
     const struct ethernet_host many = {sysfs, &host.list[0].entry, ask, mtu, (void *)drivers};
-    struct fab_report report;
-    char text[32];
+    SCOPED(fab_report) report = {0};
     memset(&host, 0, sizeof(host));
     hardware(&host, "many", 40, ARPHRD_ETHER, "02:00:00:00:00:40", UP);
-    for (unsigned i = 1; i < 100; i++) {
-        snprintf(text, sizeof(text), "10.91.0.%u", i);
-        address(&host, "many", text, 24);
-    }
-    fab_report_init(&report);
+    for (unsigned i = 1; i < 100; i++)
+        address(&host, "many", printed("10.91.0.%u", i), 24);
     assert_int_equal(ethernet_report(&many, &sink, &report), PMIXFAB_OK);
     free(report_text(&report));
     assert_int_equal(notes.n, 1);
     assert_non_null(strstr(notes.last, "many has more than"));
     assert_true(report.items[0].n <= FAB_REPORT_MAX_FACTS);
-    fab_report_destroy(&report);
 }
 
 TEST(test_containers)
@@ -365,7 +340,7 @@ TEST(test_containers)
     char names[300][16], text[32];
     const struct ethernet_host many = {sysfs, &host.list[0].entry, ask, mtu, drivers};
     const struct ethernet_host bare = {sysfs, &host.list[0].entry, ask, mtu, (void *)none};
-    struct fab_report report;
+    SCOPED(fab_report) report = {0};
     memset(&host, 0, sizeof(host));
     for (unsigned i = 0; i < 300; i++) {
         snprintf(names[i], sizeof(names[i]), "c%u", i);
@@ -374,7 +349,6 @@ TEST(test_containers)
         hardware(&host, names[i], (int)(100 + i), ARPHRD_ETHER, "02:00:00:00:00:50", UP);
         address(&host, names[i], text, 16);
     }
-    fab_report_init(&report);
     assert_int_equal(ethernet_report(&many, &sink, &report), PMIXFAB_OK);
     assert_int_equal(report.n_items, ETHERNET_MAX_SOFTWARE);
     assert_int_equal(notes.n, 1);
@@ -383,7 +357,6 @@ TEST(test_containers)
     assert_int_equal(ethernet_report(&bare, &sink, &report), PMIXFAB_OK); /* not known to be software */
     assert_int_equal(report.n_items, 300);
     assert_int_equal(notes.n, 1);
-    fab_report_destroy(&report);
 }
 
 TEST(test_pci)
@@ -400,4 +373,4 @@ TEST(test_pci)
         assert_false(ethernet_pci(wrong[i], text, sizeof(text)));
 }
 
-TEST_GROUP(make_folder, remove_folder)
+TEST_GROUP(make_folder, remove_sysfs)

@@ -1,4 +1,4 @@
-/* test_probe_file.c - recorded fabrics and what they must give, caches, and the probe that reads both. */
+/* Recorded fabrics and what they must give, caches, and the probe that reads both. */
 #include "test/unit/probe_files.h"
 
 #include <fcntl.h>
@@ -9,12 +9,13 @@
 #include "test/fabrics/fabrics.h"
 #include "topo/inventory/names.h"
 
+OWNER(fab_names_free, struct fab_names)
+
 static void name_all(struct fab_inventory *inv)
 {
-    struct fab_names *names;
+    OWNED(fab_names_free) struct fab_names *names;
     assert_int_equal(fab_names_new(NULL, &names, NULL), PMIXFAB_OK);
     assert_int_equal(fab_names_apply(names, inv, NULL), PMIXFAB_OK);
-    fab_names_free(names);
 }
 
 /* ---- recorded files and what they must give ---- */
@@ -23,14 +24,13 @@ static void compare_dump(const char *spec_file, const char *expect_file)
 {
     char spec[512], *text = NULL;
     size_t len = 0;
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv = {0};
     struct fab_err err = {{0}};
     struct probe_config config = {0};
     struct blob expect = load(expect_file);
     snprintf(spec, sizeof(spec), "file:%s", spec_file);
     const struct probe *probe = probe_find(spec, &config.arg);
     assert_non_null(probe);
-    fab_inventory_init(&inv);
     if (probe->run(&config, NULL, &inv, &err) != PMIXFAB_OK)
         fail_msg("%s", err.text);
     name_all(&inv);
@@ -40,7 +40,6 @@ static void compare_dump(const char *spec_file, const char *expect_file)
     assert_string_equal(text, expect.data);
     free(text);
     free(expect.data);
-    fab_inventory_destroy(&inv);
 }
 
 TEST(test_recorded)
@@ -58,10 +57,9 @@ TEST(test_generated)
                                         "torus:3,3,3:2",     "mesh:4,3:1", "torus:2,2:10",
                                         "random:30,100,40:7"};
     for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
-        struct fab_inventory made, read;
-        char *text = NULL;
+        SCOPED(fab_inventory) made = {0}, read;
+        OWNED(free) char *text = NULL;
         size_t len = 0;
-        fab_inventory_init(&made);
         assert_int_equal(fabric_parse(specs[i], &made), PMIXFAB_OK);
         FILE *out = open_memstream(&text, &len);
         assert_int_equal(fabric_write_capture(&made, out), PMIXFAB_OK);
@@ -81,9 +79,6 @@ TEST(test_generated)
             assert_string_equal(fab_str(&read, read.nodes[n].host), fab_str(&made, made.nodes[n].host));
             assert_string_equal(fab_str(&read, read.nodes[n].name), fab_str(&made, made.nodes[n].name));
         }
-        free(text);
-        fab_inventory_destroy(&made);
-        fab_inventory_destroy(&read);
     }
 }
 
@@ -91,31 +86,26 @@ TEST(test_generated)
 
 static int parse_cache(const char *bytes, size_t len, struct fab_err *err, uint32_t *nodes)
 {
-    struct fab_inventory inv;
-    char *copy = malloc(len > 0 ? len : 1);
-    assert_non_null(copy);
+    SCOPED(fab_inventory) inv = {0};
+    OWNED(free) char *copy = must_have(len > 0 ? len : 1);
     memcpy(copy, bytes, len);
-    fab_inventory_init(&inv);
     err->text[0] = '\0';
     int rc = cache_parse("c.cache", copy, len, NULL, &inv, err);
     assert_true(rc == PMIXFAB_OK ? inv.finished : strncmp(err->text, "c.cache", 7) == 0);
     *nodes = inv.n_nodes;
-    fab_inventory_destroy(&inv);
-    free(copy);
     return rc;
 }
 
 TEST(test_cache_cut)
 {
     struct blob whole = load(TEST_DATA "/ibsim_small.cache");
-    struct fab_err err;
     uint32_t nodes;
     assert_true(cache_is(whole.data, whole.len));
-    assert_int_equal(parse_cache(whole.data, whole.len, &err, &nodes), PMIXFAB_OK);
+    must_do(parse_cache(whole.data, whole.len, fresh_err(), &nodes));
     assert_int_equal(nodes, 11);
     for (size_t len = 4; len < whole.len; len++)
-        assert_int_equal(parse_cache(whole.data, len, &err, &nodes), PMIXFAB_ERR_TRUNCATED);
-    assert_int_equal(parse_cache(whole.data, whole.len + 1, &err, &nodes), PMIXFAB_ERR_CORRUPT);
+        assert_int_equal(parse_cache(whole.data, len, fresh_err(), &nodes), PMIXFAB_ERR_TRUNCATED);
+    assert_int_equal(parse_cache(whole.data, whole.len + 1, fresh_err(), &nodes), PMIXFAB_ERR_CORRUPT);
     free(whole.data);
 }
 
@@ -148,16 +138,14 @@ TEST(test_cache_head)
 TEST(test_cache_flips)
 {
     struct blob whole = load(TEST_DATA "/ibsim_small.cache");
-    struct fab_inventory all;
+    SCOPED(fab_inventory) all = {0};
     uint64_t random = 7;
-    fab_inventory_init(&all);
     assert_int_equal(cache_parse("c", whole.data, whole.len, NULL, &all, NULL), PMIXFAB_OK);
     for (size_t at = 0; at < whole.len; at++) {
-        struct fab_inventory inv;
+        SCOPED(fab_inventory) inv = {0};
         struct fab_err err = {{0}};
         char was = whole.data[at];
         whole.data[at] = (char)(was ^ (1 << fabric_random_next(&random) % 8));
-        fab_inventory_init(&inv);
         if (cache_parse("c.cache", whole.data, whole.len, NULL, &inv, &err) == PMIXFAB_OK) {
             assert_int_equal(inv.n_nodes, all.n_nodes);
             assert_int_equal(inv.n_ports, all.n_ports);
@@ -167,10 +155,8 @@ TEST(test_cache_flips)
         } else {
             assert_int_equal(strncmp(err.text, "c.cache", 7), 0);
         }
-        fab_inventory_destroy(&inv);
         whole.data[at] = was;
     }
-    fab_inventory_destroy(&all);
     free(whole.data);
 }
 
@@ -210,7 +196,7 @@ TEST(test_probe)
         {TEST_DATA "/ibsim_small.cache,prefix=fec0000000000001", PMIXFAB_OK},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct fab_inventory inv;
+        SCOPED(fab_inventory) inv;
         struct fab_err err;
         int rc = run_file(cases[i].arg, &inv, &err);
         if (rc != cases[i].code)
@@ -218,27 +204,16 @@ TEST(test_probe)
         assert_true(rc == PMIXFAB_OK || err.text[0] != '\0');
         if (rc == PMIXFAB_OK && cases[i].arg != NULL && strstr(cases[i].arg, "prefix") != NULL)
             assert_true(inv.subnets[0].prefix == 0xfec0000000000001ull);
-        fab_inventory_destroy(&inv);
     }
 }
 
 /* ---- the light sweep ---- */
 
-static void write_text(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "we");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
 static bool notices(const struct probe *probe, struct probe_monitor *watch)
 {
-    struct dirty_switches noticed = {0};
-    struct fab_err err;
-    assert_int_equal(probe->monitor_poll(watch, &noticed, &err), PMIXFAB_OK);
+    SCOPED_BY(dirty_switches_free) struct dirty_switches noticed = {0};
+    assert_int_equal(probe->monitor_poll(watch, &noticed, fresh_err()), PMIXFAB_OK);
     const bool any = noticed.all || noticed.n > 0;
-    dirty_switches_free(&noticed);
     return any;
 }
 
@@ -246,8 +221,7 @@ static struct probe_monitor *watch_file(const struct probe *probe, const char *p
 {
     const struct probe_config config = {.arg = path};
     struct probe_monitor *watch = NULL;
-    struct fab_err err;
-    assert_int_equal(probe->monitor_open(&config, NULL, &watch, &err), PMIXFAB_OK);
+    assert_int_equal(probe->monitor_open(&config, NULL, &watch, fresh_err()), PMIXFAB_OK);
     return watch;
 }
 
@@ -262,7 +236,7 @@ TEST(test_noticed)
     snprintf(file, sizeof(file), "%s/fabric.txt", dir);
     snprintf(pipe, sizeof(pipe), "%s/fabric.fifo", dir);
 
-    write_text(file, "one");
+    write_file(file, "one", strlen("one"));
     struct probe_monitor *watch = watch_file(probe, file);
     notices(probe, watch); /* just written: it is, unless this machine was very slow between */
     assert_false(notices(probe, watch));
@@ -272,7 +246,7 @@ TEST(test_noticed)
     assert_int_equal(unlink(file), 0);
     assert_true(notices(probe, watch));
     assert_false(notices(probe, watch));
-    write_text(file, "two");
+    write_file(file, "two", strlen("two"));
     assert_true(notices(probe, watch));
     assert_false(notices(probe, watch));
     probe->monitor_close(watch);

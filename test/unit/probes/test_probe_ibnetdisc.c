@@ -1,5 +1,4 @@
-/* test_probe_ibnetdisc.c - what can be tested of the live probe without a subnet: decoding, and hand-made
- * fabrics. */
+/* What can be tested of the live probe without a subnet: decoding, and hand-made fabrics. */
 
 #include "probes/fabric/observed.h"
 #include "test/fabrics/fabrics.h"
@@ -109,11 +108,9 @@ struct made {
 
 static ibnd_node_t *make_node(struct made *m, int type, uint64_t guid, int numports, const char *desc)
 {
-    ibnd_node_t *node = calloc(1, sizeof(*node));
-    assert_non_null(node);
+    ibnd_node_t *node = must_have(sizeof(*node));
     assert_true(m->n < MAX_NODES);
-    node->ports = calloc((size_t)numports + 1, sizeof(ibnd_port_t *));
-    assert_non_null(node->ports);
+    node->ports = must_have(((size_t)numports + 1) * sizeof(ibnd_port_t *));
     node->guid = guid;
     node->type = type;
     node->numports = numports;
@@ -131,8 +128,7 @@ static ibnd_node_t *make_node(struct made *m, int type, uint64_t guid, int numpo
 /* An active 4x EDR port. */
 static ibnd_port_t *make_port(ibnd_node_t *node, int num)
 {
-    ibnd_port_t *port = calloc(1, sizeof(*port));
-    assert_non_null(port);
+    ibnd_port_t *port = must_have(sizeof(*port));
     port->node = node;
     port->portnum = num;
     port->guid = node->guid + (node->type == IB_NODE_SWITCH ? 0 : (uint64_t)num);
@@ -158,7 +154,7 @@ static void cable(ibnd_port_t *a, ibnd_port_t *b)
 /* Link the list of nodes, from the last made or from the first, and look. */
 static int look(struct made *m, bool backwards, struct fab_inventory *inv, struct fab_err *err)
 {
-    struct observed seen;
+    SCOPED_BY(observed_free) struct observed seen;
     m->fabric.nodes = NULL;
     for (unsigned i = 0; i < m->n; i++) {
         ibnd_node_t *node = m->nodes[backwards ? i : m->n - 1 - i];
@@ -169,11 +165,10 @@ static int look(struct made *m, bool backwards, struct fab_inventory *inv, struc
     int rc = ibnetdisc_observe(&m->fabric, &seen, err);
     if (rc == PMIXFAB_OK)
         rc = observed_inventory(&seen, NULL, inv, err);
-    observed_free(&seen);
     return rc;
 }
 
-static void destroy(struct made *m)
+static void made_destroy(struct made *m)
 {
     for (unsigned i = 0; i < m->n; i++) {
         for (int p = 0; p <= m->nodes[i]->numports; p++)
@@ -183,10 +178,18 @@ static void destroy(struct made *m)
     }
 }
 
-/* A switch with two hosts, one of them with a second port that was not reached. */
-static void make_small(struct made *m)
+/* All that is there. */
+static struct fab_inventory look_well(struct made *m, bool backwards)
 {
-    *m = (struct made){0};
+    struct fab_inventory inv;
+    must_do(look(m, backwards, &inv, fresh_err()));
+    return inv;
+}
+
+/* A switch with two hosts, one of them with a second port that was not reached. */
+static struct made make_small(void)
+{
+    struct made small = {0}, *m = &small;
     ibnd_node_t *leaf = make_node(m, IB_NODE_SWITCH, 0x21, 4, "leaf");
     ibnd_node_t *n1 = make_node(m, IB_NODE_CA, 0x11, 2, "n1 HCA-1");
     ibnd_node_t *n2 = make_node(m, IB_NODE_CA, 0x13, 1, "n2 HCA-1");
@@ -204,6 +207,7 @@ static void make_small(struct made *m)
     cable(leaf->ports[2], make_port(n2, 1));
     m->fabric.from_node = n1;
     m->fabric.from_portnum = 1;
+    return small;
 }
 
 static const struct fab_port *port_of(const struct fab_inventory *inv, uint64_t guid, unsigned num)
@@ -214,11 +218,8 @@ static const struct fab_port *port_of(const struct fab_inventory *inv, uint64_t 
 
 TEST(test_small)
 {
-    struct made m;
-    struct fab_inventory inv, other;
-    struct fab_err err;
-    make_small(&m);
-    assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
+    SCOPED(made) m = make_small();
+    SCOPED(fab_inventory) inv = look_well(&m, false);
     assert_int_equal(inv.n_nodes, 3);
     assert_int_equal(inv.n_ports, 4); /* empty switch ports are not listed */
     assert_int_equal(inv.n_dangling, 0);
@@ -233,24 +234,18 @@ TEST(test_small)
     assert_int_equal(port->guid, 0x14);
     assert_ptr_equal(&inv.ports[port->peer], port_of(&inv, 0x21, 2));
     assert_int_equal(inv.ports[port->peer].speed, FAB_EDR); /* by the capabilities of port 0 */
-    assert_int_equal(look(&m, true, &other, &err), PMIXFAB_OK);
+    SCOPED(fab_inventory) other = look_well(&m, true);
     assert_true(fab_inventory_equal(&inv, &other));
-    fab_inventory_destroy(&inv);
-    fab_inventory_destroy(&other);
-    destroy(&m);
 }
 
 TEST(test_partial)
 {
-    struct made m;
-    struct fab_inventory inv;
-    struct fab_err err;
-    make_small(&m);
+    SCOPED(made) m = make_small();
     /* port 3 is up and its neighbour did not answer; port 2's neighbour forgot it */
     mad_set_field(m.nodes[0]->ports[3]->info, 0, IB_PORT_STATE_F, 2);
     mad_set_field(m.nodes[0]->ports[3]->info, 0, IB_PORT_PHYS_STATE_F, 5);
     m.nodes[2]->ports[1]->remoteport = NULL;
-    assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
+    SCOPED(fab_inventory) inv = look_well(&m, false);
     assert_int_equal(port_of(&inv, 0x21, 3)->state, FAB_PORT_INIT);
     assert_int_equal(port_of(&inv, 0x21, 3)->peer, FAB_NONE);
     assert_int_equal(port_of(&inv, 0x21, 2)->peer, FAB_NONE);
@@ -259,59 +254,49 @@ TEST(test_partial)
     /* a port that gave no PortInfo: a discovery that ended early leaves no other trace */
     ibnd_port_t *silent = m.nodes[0]->ports[3];
     m.nodes[0]->ports[3] = NULL;
-    assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
+    inv = look_well(&m, false);
     assert_int_equal(port_of(&inv, 0x21, 3)->state, FAB_PORT_UNKNOWN);
     assert_int_equal(inv.n_dangling, 3);
     fab_inventory_destroy(&inv);
     m.nodes[0]->ports[3] = silent;
     /* a node of a type that does not exist is left out */
     mad_set_field(m.nodes[1]->info, 0, IB_NODE_TYPE_F, 7);
-    assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
+    inv = look_well(&m, false);
     assert_int_equal(inv.n_nodes, 2);
     assert_int_equal(port_of(&inv, 0x21, 1)->peer, FAB_NONE);
     fab_inventory_destroy(&inv);
     /* no node at all */
     struct made none = {0};
-    assert_int_equal(look(&none, false, &inv, &err), PMIXFAB_ERR_PARTIAL);
-    fab_inventory_destroy(&inv);
-    destroy(&m);
+    assert_int_equal(look(&none, false, &inv, fresh_err()), PMIXFAB_ERR_PARTIAL);
 }
 
 TEST(test_self_loop)
 {
-    struct made m;
-    struct fab_inventory inv;
-    struct fab_err err;
-    make_small(&m);
+    SCOPED(made) m = make_small();
     cable(m.nodes[0]->ports[3], m.nodes[0]->ports[4]);
-    assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
+    SCOPED(fab_inventory) inv = look_well(&m, false);
     assert_null(port_of(&inv, 0x21, 3));
     assert_null(port_of(&inv, 0x21, 4));
     assert_int_equal(inv.n_dangling, 0);
     fab_inventory_destroy(&inv);
     m.nodes[0]->ports[4]->remoteport = NULL;
     cable(m.nodes[0]->ports[3], m.nodes[0]->ports[3]); /* a loopback plug */
-    assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
+    inv = look_well(&m, false);
     assert_null(port_of(&inv, 0x21, 3));
-    fab_inventory_destroy(&inv);
-    destroy(&m);
 }
 
 /* An HCA's other ports are listed only where none is cabled. */
 TEST(test_hca_ports)
 {
-    struct made m;
-    struct fab_inventory inv;
-    struct fab_err err;
-    make_small(&m);
+    SCOPED(made) m = make_small();
     ibnd_port_t *second = make_port(m.nodes[1], 2);
     mad_set_field(second->info, 0, IB_PORT_STATE_F, 1);
     mad_set_field(second->info, 0, IB_PORT_PHYS_STATE_F, 2);
-    assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
+    SCOPED(fab_inventory) inv = look_well(&m, false);
     assert_null(port_of(&inv, 0x11, 2));
     fab_inventory_destroy(&inv);
 
-    struct made alone = {0};
+    SCOPED(made) alone = {0};
     ibnd_node_t *node = make_node(&alone, IB_NODE_CA, 0x31, 2, "n3");
     ibnd_port_t *port = make_port(node, 1);
     mad_set_field(port->info, 0, IB_PORT_STATE_F, 1);
@@ -319,33 +304,25 @@ TEST(test_hca_ports)
     mad_set_field64(port->info, 0, IB_PORT_GID_PREFIX_F, 0);
     alone.fabric.from_node = node;
     alone.fabric.from_portnum = 1;
-    assert_int_equal(look(&alone, false, &inv, &err), PMIXFAB_OK);
+    inv = look_well(&alone, false);
     assert_int_equal(inv.n_ports, 1);
     assert_int_equal(inv.ports[0].state, FAB_PORT_DOWN);
     assert_int_equal(inv.ports[0].width, 0);
     assert_true(inv.subnets[0].prefix == FAB_DEFAULT_PREFIX);
-    fab_inventory_destroy(&inv);
-    destroy(&alone);
-    destroy(&m);
 }
 
 TEST(test_speeds)
 {
-    struct made m;
-    struct fab_inventory inv;
-    struct fab_err err;
-    make_small(&m);
+    SCOPED(made) m = make_small();
     mad_set_field(m.nodes[1]->ports[1]->info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 0);
     mad_set_field(m.nodes[1]->ports[1]->ext_info, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F, 1);
     mad_set_field(m.nodes[2]->ports[1]->info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 8);
     free(m.nodes[0]->ports[0]); /* port 0 did not answer: the switch's speeds are not known */
     m.nodes[0]->ports[0] = NULL;
-    assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
+    SCOPED(fab_inventory) inv = look_well(&m, false);
     assert_int_equal(port_of(&inv, 0x11, 1)->speed, FAB_FDR10);
     assert_int_equal(port_of(&inv, 0x13, 1)->speed, FAB_NDR);
     assert_int_equal(port_of(&inv, 0x21, 1)->speed, FAB_SPEED_UNKNOWN);
-    fab_inventory_destroy(&inv);
-    destroy(&m);
 }
 
 /* Chassis numbers do not depend on the order in which the library came by; slots stand in descriptions. */
@@ -361,15 +338,12 @@ TEST(test_chassis)
         {0x40, 0x700, "MF0;c:CS7500/L01/U1", 0, 1, 1, 1}, {0x41, 0, "MF0;c/L01/U1", 0, 0, 0, 0},
         {0x42, 0, "MF0;c:CS7500/L300/U1", 0, 0, 0, 0},
     };
-    struct made m = {0};
-    struct fab_inventory inv, other;
-    struct fab_err err;
+    SCOPED(made) m = {0};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         ibnd_node_t *node = make_node(&m, IB_NODE_SWITCH, parts[i].guid, 4, parts[i].desc);
         mad_set_field64(node->info, 0, IB_NODE_SYSTEM_GUID_F, parts[i].system);
     }
-    assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
-    assert_int_equal(look(&m, true, &other, &err), PMIXFAB_OK);
+    SCOPED(fab_inventory) inv = look_well(&m, false), other = look_well(&m, true);
     assert_true(fab_inventory_equal(&inv, &other));
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         const struct fab_node *node = &inv.nodes[fab_inventory_find(&inv, parts[i].guid)];
@@ -378,28 +352,21 @@ TEST(test_chassis)
         assert_int_equal(node->slot, parts[i].slot);
         assert_int_equal(node->chip, parts[i].chip);
     }
-    fab_inventory_destroy(&inv);
-    fab_inventory_destroy(&other);
-    destroy(&m);
 }
 
 /* As ibnetdiscover prints it, so that a capture of the subnet says the same; 64 bytes without an end are none
  * too many. */
 TEST(test_description)
 {
-    struct made m = {0};
-    struct fab_inventory inv;
-    struct fab_err err;
+    SCOPED(made) m = {0};
     char full[ATTRIBUTE_SIZE + 1];
     memset(full, 'x', ATTRIBUTE_SIZE);
     full[ATTRIBUTE_SIZE] = '\0';
     make_node(&m, IB_NODE_SWITCH, 0x21, 4, "a\x01 \"b\"\xc3\xb6\t.");
     make_node(&m, IB_NODE_SWITCH, 0x22, 4, full);
-    assert_int_equal(look(&m, false, &inv, &err), PMIXFAB_OK);
+    SCOPED(fab_inventory) inv = look_well(&m, false);
     assert_string_equal(fab_str(&inv, inv.nodes[0].desc), "a  \"b\"   .");
     assert_string_equal(fab_str(&inv, inv.nodes[1].desc), full);
-    fab_inventory_destroy(&inv);
-    destroy(&m);
 }
 
 TEST(test_target)
@@ -440,7 +407,7 @@ TEST(test_target)
 /* Without a device the probe says so. (With one, this test has nothing to say.) */
 TEST(test_absent)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv = {0};
     struct fab_err err = {{0}};
     struct probe_config config = {0};
     char text[256] = "";
@@ -449,10 +416,8 @@ TEST(test_absent)
     if (probe->available(text, sizeof(text)) == PMIXFAB_OK)
         skip();
     assert_non_null(strstr(text, "/sys/class/infiniband_mad"));
-    fab_inventory_init(&inv);
     assert_int_equal(probe->run(&config, NULL, &inv, &err), PMIXFAB_ERR_NOTFOUND);
     assert_non_null(strstr(err.text, "/sys/class/infiniband_mad"));
-    fab_inventory_destroy(&inv);
 }
 
 #else

@@ -1,4 +1,4 @@
-/* test_probe_libfabric.c - from libfabric's list to facts: made lists of cards that are not here, random
+/* From libfabric's list to facts: made lists of cards that are not here, random
  * ones, and the real list of this host. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -73,8 +73,7 @@ static const struct fi_info *chain(struct made *list, size_t n)
 
 static void expect(struct made *list, size_t n, const char *items)
 {
-    struct fab_report report;
-    fab_report_init(&report);
+    struct fab_report report = {0};
     assert_int_equal(libfabric_report(chain(list, n), interface, &report), PMIXFAB_OK);
     expect_items(&report, items);
 }
@@ -247,9 +246,8 @@ TEST(test_nonsense)
         .address = "nowhere", .mtu = 0, .speed = 999999, .state = 99, .network_type = ""};
     struct made list[3];
     struct fi_info nothing = {0};
-    struct fab_report report;
+    struct fab_report report = {0};
     memset(longest, 'n', sizeof(longest) - 1);
-    fab_report_init(&report);
     assert_int_equal(libfabric_report(&nothing, interface, &report), PMIXFAB_OK);
     assert_int_equal(libfabric_report(NULL, interface, &report), PMIXFAB_OK);
     expect_items(&report, "");
@@ -262,7 +260,7 @@ TEST(test_nonsense)
     list[2].fabric.name = "10.91.0.0/16";
     make_address(&list[2], FI_SOCKADDR_IN, 4, "10.91.0.3", AF_INET, 7); /* shorter than such an address */
     longest[63] = '\0';
-    char *items = NULL;
+    OWNED(free) char *items = NULL;
     assert_true(
         asprintf(
             &items,
@@ -271,7 +269,6 @@ TEST(test_nonsense)
             longest) > 0);
     longest[63] = 'n';
     expect(list, 3, items);
-    free(items);
 }
 
 /* ---- held against the plain way ---- */
@@ -316,7 +313,7 @@ TEST(test_random)
     for (unsigned round = 0; round < 200; round++) {
         struct made list[40];
         unsigned kinds[40], n = 1 + pick(40);
-        struct fab_report report;
+        SCOPED(fab_report) report = {0};
         for (unsigned i = 0; i < n; i++) {
             bool software;
             do {
@@ -324,13 +321,11 @@ TEST(test_random)
                 software = libfabric_is_software(list[i].fabric.prov_name);
             } while (software != (kinds[i] >= 4)); /* as it is in the world */
         }
-        fab_report_init(&report);
         assert_int_equal(libfabric_report(chain(list, n), interface, &report), PMIXFAB_OK);
         free(report_text(&report));
         for (unsigned i = 0; i < n; i++)
             must_hold(&report, kinds[i] >= 4 ? FAB_FACT_INTERFACE : FAB_FACT_NAME, devices[kinds[i]],
                       kinds[i] >= 4, list[i].fabric.prov_name);
-        fab_report_destroy(&report);
     }
 }
 
@@ -339,20 +334,17 @@ TEST(test_many)
 {
     static struct made list[300];
     static char names[300][16];
-    struct fab_report report;
+    SCOPED(fab_report) report = {0};
     for (unsigned i = 0; i < 300; i++) {
-        char gid[64];
         snprintf(names[i], sizeof(names[i]), "p%u", i);
-        snprintf(gid, sizeof(gid), "fe80::%x", i + 1);
+        const char *gid = printed("fe80::%x", i + 1);
         make(&list[i], names[i], "mlx5_0", 1 + i % 20);
         make_address(&list[i], FI_ADDR_IB_UD, 0, gid, AF_INET6, 32);
     }
-    fab_report_init(&report);
     assert_int_equal(libfabric_report(chain(list, 300), interface, &report), PMIXFAB_OK);
     free(report_text(&report));
     assert_int_equal(report.n_items, 1);
     assert_int_equal(report.items[0].n, 1 + 3 * FACTS_MANY);
-    fab_report_destroy(&report);
 }
 
 /* ---- the real library on this host ---- */
@@ -360,11 +352,10 @@ TEST(test_many)
 TEST(test_this_host)
 {
     const struct probe_config config = {0};
-    struct fab_report report;
+    SCOPED(fab_report) report = {0};
     struct fab_err err = {{0}};
     struct fi_info *list = NULL;
     char text[256] = "";
-    fab_report_init(&report);
     int rc = fabricd_probe.scan(&config, NULL, &report, &err);
     if (rc == PMIXFAB_ERR_UNSUPPORTED)
         skip();
@@ -384,5 +375,4 @@ TEST(test_this_host)
     }
     assert_int_equal(fabricd_probe.available(text, sizeof(text)), PMIXFAB_OK);
     assert_non_null(strstr(text, "libfabric "));
-    fab_report_destroy(&report);
 }

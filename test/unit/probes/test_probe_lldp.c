@@ -1,5 +1,4 @@
-/* test_probe_lldp.c - switches of what lldpd heard; liblldpctl is played by this file. With a real lldpd:
- * test_probe_lldp.py. */
+/* Switches of what lldpd heard; liblldpctl is played by this file. With a real lldpd: test_probe_lldp.py. */
 #include <lldp-const.h>
 #include <lldpctl.h>
 
@@ -13,8 +12,7 @@ extern const struct probe fabricd_probe;
 #define ROUTER (LLDP_CAP_BRIDGE | LLDP_CAP_ROUTER), LLDP_CAP_ROUTER
 #define HOST   (LLDP_CAP_BRIDGE | LLDP_CAP_STATION), LLDP_CAP_STATION
 
-/* ---- a liblldpctl: an interface, its port, its only neighbour and that one's chassis are the same atom ----
- */
+/* ---- a liblldpctl: an interface, its port, its only neighbour and that one's chassis are one atom ---- */
 
 struct lldpctl_atom_t {
     const char *interface, *protocol;
@@ -177,9 +175,7 @@ static unsigned expect(const lldpctl_atom_t *heard, size_t n, const char *items)
 {
     struct notes notes = {0};
     struct fab_report report;
-    struct fab_err err = {{0}};
-    if (look(heard, n, &notes, &report, &err) != PMIXFAB_OK)
-        fail_msg("%s", err.text);
+    must_do(look(heard, n, &notes, &report, fresh_err()));
     expect_items(&report, items);
     return notes.n;
 }
@@ -262,11 +258,10 @@ TEST(test_nonsense)
 static void fails(const lldpctl_atom_t *heard, size_t n, int code, const char *why)
 {
     struct notes notes = {0};
-    struct fab_report report;
+    SCOPED(fab_report) report;
     struct fab_err err = {{0}};
     assert_int_equal(look(heard, n, &notes, &report, &err), code);
     assert_string_equal(err.text, why);
-    fab_report_destroy(&report);
 }
 
 /* An interface may go at any time, lldpd should not. */
@@ -282,10 +277,8 @@ TEST(test_fails)
     /* More neighbours than any host has interfaces. */
     for (size_t i = 0; i < 1025; i++)
         many[i] = (lldpctl_atom_t){"eth0", "LLDP", LOCAL, "x", NULL, BRIDGE, .port = "1"};
-    assert_int_equal(
-        expect(many, 1024,
-               "{'source': 'lldp', 'interface': 'eth0', 'switch-id': 'local x', 'switch-port': '1'}\n"),
-        0);
+    must_do(expect(many, 1024,
+                   "{'source': 'lldp', 'interface': 'eth0', 'switch-id': 'local x', 'switch-port': '1'}\n"));
     fails(many, 1025, PMIXFAB_ERR_RANGE, "lldp: more than 1024 neighbours");
 }
 
@@ -294,8 +287,7 @@ TEST(test_probe)
 {
     const lldpctl_atom_t heard = {"eth0", "LLDP", LOCAL, "x", NULL, BRIDGE, .port = "1"};
     const struct probe_config missing = {.arg = "/nowhere/x.json"};
-    struct fab_report report;
-    struct fab_err err = {{0}};
+    SCOPED(fab_report) report = {0};
     char text[480];
     lldpd.heard = &heard;
     lldpd.n = 1;
@@ -309,7 +301,5 @@ TEST(test_probe)
     assert_string_equal(text, "lldpd answers, switches on 0 interfaces");
     assert_string_equal(lldpd.socket, "/x");
     unsetenv("LLDPD_SOCKET");
-    fab_report_init(&report);
-    assert_int_equal(fabricd_probe.scan(&missing, NULL, &report, &err), PMIXFAB_ERR_NOTFOUND);
-    fab_report_destroy(&report);
+    assert_int_equal(fabricd_probe.scan(&missing, NULL, &report, fresh_err()), PMIXFAB_ERR_NOTFOUND);
 }

@@ -1,5 +1,4 @@
-/* test_probe_record.c - recorded machines: what is read, what is refused and how, and what is written is read
- * back. */
+/* Recorded machines: what is read, what is refused and how, and what is written is read back. */
 #include <unistd.h>
 
 #include "probes/core/record.h"
@@ -28,19 +27,18 @@ static const struct fab_report_item *only_item(struct fab_report *report, uint32
 
 TEST(test_items_of_one_source)
 {
-    struct fab_report report;
+    SCOPED(fab_report) report;
     assert_int_equal(parse(machine, FAB_FROM_VERBS, &report, NULL), PMIXFAB_OK);
     assert_string_equal(report.host, "node7");
     assert_int_equal(only_item(&report, 2)[0].n, 4);
     assert_string_equal(fab_report_text(&report, 0, FAB_FACT_NAME), "mlx5_0");
     assert_string_equal(fab_report_text(&report, 0, FAB_FACT_GID), "fe80::1");
     assert_string_equal(fab_report_text(&report, 1, FAB_FACT_GID), "fe80::3");
-    fab_report_destroy(&report);
 }
 
 TEST(test_estimates)
 {
-    struct fab_report report;
+    SCOPED(fab_report) report;
     assert_int_equal(parse(machine, FAB_FROM_UCX, &report, NULL), PMIXFAB_OK);
     const struct fab_report_item *item = only_item(&report, 1);
     assert_int_equal(item->n, 4);
@@ -49,18 +47,15 @@ TEST(test_estimates)
         const char *text = report.pool + fact->text;
         assert_int_equal(fact->estimate, strcmp(text, "98000") == 0 || strcmp(text, "ud_mlx5") == 0);
     }
-    fab_report_destroy(&report);
 }
 
 /* A report that has a host keeps it. */
 TEST(test_host)
 {
-    struct fab_report report;
-    fab_report_init(&report);
+    SCOPED(fab_report) report = {0};
     assert_int_equal(fab_report_host(&report, "mine", NULL), PMIXFAB_OK);
     assert_int_equal(record_parse(machine, strlen(machine), "m", FAB_FROM_UCX, &report, NULL), PMIXFAB_OK);
     assert_string_equal(report.host, "mine");
-    fab_report_destroy(&report);
 }
 
 #define VERBS(FACTS) "{\"host\": \"a\", \"items\": [{\"source\": \"verbs\"" FACTS "}]}"
@@ -95,24 +90,22 @@ TEST(test_refused)
         {VERBS("}, {\"source\": \"ucx\", \"port\": \"0\""), PMIXFAB_ERR_SYNTAX, "item 2: \"port\""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct fab_report report;
+        SCOPED(fab_report) report;
         struct fab_err err = {{0}};
         int rc = parse(cases[i].text, FAB_FROM_VERBS, &report, &err);
         if (rc != cases[i].code || strstr(err.text, cases[i].says) == NULL ||
             strncmp(err.text, "m.json", 6) != 0)
             fail_msg("%s: %d, \"%s\"", cases[i].text, rc, err.text);
-        fab_report_destroy(&report);
     }
 }
 
 TEST(test_files)
 {
     char path[] = "/tmp/record-XXXXXX";
-    struct fab_report report;
+    SCOPED(fab_report) report = {0};
     struct fab_err err = {{0}};
-    fab_report_init(&report);
-    assert_int_equal(record_scan("/nonexistent/m", FAB_FROM_VERBS, &report, &err), PMIXFAB_ERR_NOTFOUND);
-    assert_non_null(strstr(err.text, "/nonexistent/m: No such file"));
+    must_fail(record_scan("/nonexistent/m", FAB_FROM_VERBS, &report, &err), PMIXFAB_ERR_NOTFOUND, &err,
+              "/nonexistent/m: No such file");
     assert_int_equal(record_scan("/", FAB_FROM_VERBS, &report, &err), PMIXFAB_ERR_IO);
     assert_int_equal(record_scan("/dev/zero", FAB_FROM_VERBS, &report, &err), PMIXFAB_ERR_RANGE);
     int fd = mkstemp(path);
@@ -121,7 +114,6 @@ TEST(test_files)
     assert_int_equal(record_scan(path, FAB_FROM_VERBS, &report, &err), PMIXFAB_OK);
     only_item(&report, 2);
     unlink(path);
-    fab_report_destroy(&report);
 }
 
 /* ---- what is written is read back ---- */
@@ -141,8 +133,8 @@ static void read_back(const char *text, struct fab_report *report)
 
 static void assert_same_when_read_back(const struct fab_report *report)
 {
-    struct fab_report back;
-    char *text = NULL;
+    SCOPED(fab_report) back;
+    OWNED(free) char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     assert_int_equal(probe_record(report, out), PMIXFAB_OK);
@@ -150,8 +142,6 @@ static void assert_same_when_read_back(const struct fab_report *report)
     read_back(text, &back);
     assert_true(fab_report_equal(report, &back));
     assert_string_equal(report->host, back.host);
-    fab_report_destroy(&back);
-    free(text);
 }
 
 static void random_item(struct fab_report *report)
@@ -174,21 +164,18 @@ TEST(test_written_and_read)
 {
     srand(5);
     for (int round = 0; round < 300; round++) {
-        struct fab_report report;
-        fab_report_init(&report);
+        SCOPED(fab_report) report = {0};
         fab_report_host(&report, "node-1.cluster", NULL);
         for (int n = rand() % 20; n > 0; n--)
             random_item(&report);
         assert_int_equal(fab_report_finish(&report, NULL), PMIXFAB_OK);
         assert_same_when_read_back(&report);
-        fab_report_destroy(&report);
     }
 }
 
 TEST(test_writing_fails)
 {
-    struct fab_report report;
-    fab_report_init(&report);
+    SCOPED(fab_report) report = {0};
     fab_report_host(&report, "a", NULL);
     FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
@@ -196,5 +183,4 @@ TEST(test_writing_fails)
     assert_int_equal(fab_report_finish(&report, NULL), PMIXFAB_OK);
     assert_int_equal(probe_record(&report, full), PMIXFAB_ERR_IO);
     fclose(full);
-    fab_report_destroy(&report);
 }

@@ -1,4 +1,4 @@
-/* test_probe_systems.c - libibnetdisc's search for chassis is spared, and nothing else of it changes. */
+/* Libibnetdisc's search for chassis is spared, and nothing else of it changes. */
 
 #ifdef HAVE_IBNETDISC
 #include <infiniband/mad.h>

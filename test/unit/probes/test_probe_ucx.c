@@ -1,4 +1,4 @@
-/* test_probe_ucx.c - from UCX's transports to facts: made ones, and those of this host. */
+/* From UCX's transports to facts: made ones, and those of this host. */
 #include <math.h>
 
 #include "probes/ucx/ucx.h"
@@ -16,8 +16,7 @@ static enum fact_interface interface(const char *name)
 
 static void expect(const struct ucx_resource *list, size_t n, const char *items)
 {
-    struct fab_report report;
-    fab_report_init(&report);
+    struct fab_report report = {0};
     assert_int_equal(ucx_report(list, n, interface, &report), PMIXFAB_OK);
     expect_items(&report, items);
 }
@@ -90,20 +89,18 @@ TEST(test_nonsense)
 TEST(test_many)
 {
     struct ucx_resource list[200];
-    struct fab_report report;
+    SCOPED(fab_report) report = {0};
     for (size_t i = 0; i < N(list); i++) {
         list[i] = (struct ucx_resource){.type = i % 2 == 0 ? UCT_DEVICE_TYPE_NET : UCT_DEVICE_TYPE_SHM};
         snprintf(list[i].transport, sizeof(list[i].transport), "t%zu", i);
         snprintf(list[i].device, sizeof(list[i].device), "same");
     }
-    fab_report_init(&report);
     assert_int_equal(ucx_report(list, N(list), interface, &report), PMIXFAB_OK);
     free(report_text(&report));
     assert_int_equal(report.n_items, 2);
     assert_null(fab_report_text(&report, 0, FAB_FACT_SOFTWARE));
     assert_string_equal(fab_report_text(&report, 1, FAB_FACT_SOFTWARE), "yes");
     assert_true(report.items[0].n <= FAB_REPORT_MAX_FACTS);
-    fab_report_destroy(&report);
 }
 
 /* The real library on this host, which has memory at least; twice the same. */
@@ -111,14 +108,11 @@ TEST(test_this_host)
 {
     const struct probe_config config = {0};
     struct fab_report reports[2];
-    struct fab_err err = {{0}};
     bool memory = false;
     char text[256] = "";
     for (int i = 0; i < 2; i++) {
         fab_report_init(&reports[i]);
-        int rc = fabricd_probe.scan(&config, NULL, &reports[i], &err);
-        if (rc != PMIXFAB_OK)
-            fail_msg("%s", err.text);
+        must_do(fabricd_probe.scan(&config, NULL, &reports[i], fresh_err()));
         free(report_text(&reports[i]));
     }
     assert_true(fab_report_equal(&reports[0], &reports[1]));

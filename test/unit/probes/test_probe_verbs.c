@@ -1,4 +1,4 @@
-/* test_probe_verbs.c - the parts of the probe that ask no library: numbers, sysfs, items.
+/* The parts of the probe that ask no library: numbers, sysfs, items.
  * (test_probe_verbs.py has whole devices.) */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,17 +39,13 @@ static void put(const char *path, const char *text)
         mkdir(full, 0755);
         *slash = '/';
     }
-    FILE *file = fopen(full, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
+    write_file(full, text, strlen(text));
 }
 
 static const char *interface_of(const char *device, unsigned port, unsigned n_ports)
 {
     static char name[16];
-    char folder[512];
-    snprintf(folder, sizeof(folder), "%s/%s", root, device);
+    const char *folder = printed("%s/%s", root, device);
     return verbs_sysfs_interface(folder, port, n_ports, name, sizeof(name)) ? name : "none";
 }
 
@@ -89,8 +85,7 @@ TEST(test_speed_of_the_kernel)
                  {"10 Gb/sec (4X)", FAB_SPEED_UNKNOWN},    {"", FAB_SPEED_UNKNOWN},
                  {"10 Gb/sec (4X SDR", FAB_SPEED_UNKNOWN}, {") ( SDR", FAB_SPEED_UNKNOWN},
                  {"(4X edr)", FAB_SPEED_UNKNOWN}};
-    char folder[512];
-    snprintf(folder, sizeof(folder), "%s/rate", root);
+    const char *folder = printed("%s/rate", root);
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
         put("rate/ports/1/rate", rates[i].text);
         assert_int_equal(verbs_sysfs_speed(folder, 1), rates[i].speed);
@@ -111,10 +106,9 @@ TEST(test_item)
 {
     unsigned notes = 0;
     const struct probe_sink sink = {count_note, &notes};
-    struct fab_report report;
+    SCOPED(fab_report) report = {0};
     struct probe_item item;
     uint8_t gid[16] = {0};
-    fab_report_init(&report);
     fab_report_host(&report, "here", NULL);
     probe_item_open(&item, FAB_FROM_VERBS, "mlx5_0", &sink, &report);
     probe_item_fact(&item, FAB_FACT_NAME, "mlx5_%d", 0);
@@ -137,17 +131,15 @@ TEST(test_item)
     assert_int_equal(item.rc, PMIXFAB_ERR_INVAL); /* finished */
     probe_item_fact(&item, FAB_FACT_NAME, "late");
     assert_int_equal(report.n_items, 1);
-    fab_report_destroy(&report);
 }
 
 /* The library that is installed, here. */
 TEST(test_this_host)
 {
     const struct probe_config config = {0};
-    struct fab_report report;
+    SCOPED(fab_report) report = {0};
     struct fab_err err = {{0}};
     char text[200] = "";
-    fab_report_init(&report);
     int rc = fabricd_probe.scan(&config, NULL, &report, &err);
     if (access("/sys/class/infiniband", F_OK) != 0) {
         assert_int_equal(rc, PMIXFAB_ERR_UNSUPPORTED);
@@ -157,21 +149,16 @@ TEST(test_this_host)
     assert_int_equal(fabricd_probe.available(text, sizeof(text)) == PMIXFAB_ERR_UNSUPPORTED,
                      rc == PMIXFAB_ERR_UNSUPPORTED);
     assert_string_not_equal(text, "");
-    fab_report_destroy(&report);
 }
 
-static int make_root(void **state)
+FIXTURE(make_root)
 {
-    (void)state;
     return mkdtemp(root) == NULL ? -1 : 0;
 }
 
-static int remove_root(void **state)
+FIXTURE(remove_root)
 {
-    (void)state;
-    char command[64];
-    snprintf(command, sizeof(command), "rm -r %s", root);
-    return system(command);
+    return system(printed("rm -r %s", root));
 }
 
 TEST_GROUP(make_root, remove_root)

@@ -1,4 +1,4 @@
-/* test_config.c - the configuration file: what it takes, and how it refuses. */
+/* The configuration file: what it takes, and how it refuses. */
 
 #include <unistd.h>
 
@@ -7,26 +7,21 @@
 
 static char path[] = "/tmp/fabricd-config.XXXXXX";
 
-static int make_file(void **state)
+FIXTURE(make_file)
 {
-    (void)state;
     strcpy(path + strlen(path) - 6, "XXXXXX");
     int fd = mkstemp(path);
     return fd < 0 ? -1 : close(fd);
 }
 
-static int remove_file(void **state)
+FIXTURE(remove_file)
 {
-    (void)state;
     return unlink(path);
 }
 
 static int read_text(struct config *config, const char *text, struct fab_err *err)
 {
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
+    write_file(path, text, strlen(text));
     config_init(config);
     return config_read(config, path, err);
 }
@@ -140,10 +135,9 @@ TEST(refuses_long_lines_and_long_lists)
 TEST(refuses_an_absent_file)
 {
     SCOPED(config) config;
-    struct fab_err err = {""};
     config_init(&config);
-    must_fail(config_read(&config, "/nonexistent/fabricd.conf", &err), PMIXFAB_ERR_IO, &err,
-              "/nonexistent/fabricd.conf: cannot be read");
+    must_refuse(config_read(&config, "/nonexistent/fabricd.conf", fresh_err()), PMIXFAB_ERR_IO,
+                "/nonexistent/fabricd.conf: cannot be read");
 }
 
 TEST(checks_what_belongs_together)
@@ -159,8 +153,7 @@ TEST(checks_what_belongs_together)
         SCOPED(config) config;
         struct fab_err err = {""};
         config_init(&config);
-        assert_int_equal(config_set(&config, wrong[i].section, wrong[i].name, wrong[i].value, &err),
-                         PMIXFAB_OK);
+        must_do(config_set(&config, wrong[i].section, wrong[i].name, wrong[i].value, &err));
         assert_true(config_check(&config, &err) < 0);
         assert_non_null(strstr(err.text, wrong[i].says));
     }
@@ -169,10 +162,9 @@ TEST(checks_what_belongs_together)
 TEST(makes_paths_absolute)
 {
     SCOPED(config) config;
-    struct fab_err err = {""};
     config_init(&config);
-    assert_int_equal(config_set(&config, "fabricd", "rundir", "run", &err), PMIXFAB_OK);
-    assert_int_equal(config_check(&config, &err), PMIXFAB_OK);
+    must_do(config_set(&config, "fabricd", "rundir", "run", fresh_err()));
+    must_do(config_check(&config, fresh_err()));
     assert_int_equal(config.rundir[0], '/');
     assert_string_equal(config.rundir + strlen(config.rundir) - 4, "/run");
 }

@@ -1,7 +1,5 @@
-/*
- * Children that probe, and the one report that is made of them. The child is this program again: what it does
- * is told by the argument of its probe.
- */
+/* Children that probe, and the one report that is made of them. The child is this program again: what it does
+ * is told by the argument of its probe. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +14,8 @@
 #include "probes/registry.h"
 #include "test/unit/test.h"
 
+OWNER(event_base_free, struct event_base)
+
 /* ---- the child ---------------------------------------------------------------------------------- */
 
 static bool begins(const char *text, const char *part)
@@ -25,19 +25,16 @@ static bool begins(const char *text, const char *part)
 
 static int hand_over(enum fab_source source, const char *firmware)
 {
-    struct fab_report report;
+    SCOPED(fab_report) report = {0};
     uint32_t item;
-    void *bytes = NULL;
+    OWNED(free) void *bytes = NULL;
     size_t size;
-    fab_report_init(&report);
     bool good = fab_report_host(&report, "localhost", NULL) == 0 &&
                 fab_report_item(&report, source, &item) == 0 &&
                 fab_report_fact(&report, item, FAB_FACT_NAME, "mlx5_0") == 0 &&
                 fab_report_fact(&report, item, FAB_FACT_FIRMWARE, firmware) == 0 &&
                 fab_report_finish(&report, NULL) == 0 && fab_report_encode(&report, &bytes, &size) == 0 &&
                 child_write(bytes, size) == 0;
-    fab_report_destroy(&report);
-    free(bytes);
     return good ? 0 : 9;
 }
 
@@ -165,7 +162,6 @@ static struct child *begin_child(struct event_base *base, char *part, unsigned d
 {
     char daemon[16], spec[64];
     struct child *child;
-    struct fab_err err = {""};
     snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
     snprintf(spec, sizeof(spec), "verbs:%s", part);
     char *argv[] = {"test_look", HOST_SCAN_CHILD_OPTION, daemon, spec, NULL};
@@ -178,7 +174,7 @@ static struct child *begin_child(struct event_base *base, char *part, unsigned d
                                       .done = on_ended,
                                       .cbdata = ended};
     memset(ended, 0, sizeof(*ended));
-    assert_int_equal(child_start(base, &order, &child, &err), PMIXFAB_OK);
+    must_do(child_start(base, &order, &child, fresh_err()));
     return child;
 }
 
@@ -341,21 +337,18 @@ static void set_probes(struct config *config, const char *const *probes)
 static void scan(const char *const *probes, unsigned deadline, const struct fab_report *before,
                  struct scanned *scanned)
 {
-    struct config config;
+    SCOPED(config) config;
     struct host_scan *one;
-    struct fab_err err = {""};
-    struct event_base *base = event_base_new();
+    OWNED(event_base_free) struct event_base *base = event_base_new();
     memset(scanned, 0, sizeof(*scanned));
     set_probes(&config, probes);
     config.deadline = deadline;
     assert_true(host_scan_wanted(&config));
-    assert_int_equal(host_scan_start(base, &config, before, 0, on_scanned, scanned, &one, &err), PMIXFAB_OK);
+    must_do(host_scan_start(base, &config, before, 0, on_scanned, scanned, &one, fresh_err()));
     event_base_dispatch(base);
     assert_int_equal(scanned->n, 1);
     assert_true(scanned->report.finished);
     assert_string_equal(scanned->report.host, "node7");
-    config_destroy(&config);
-    event_base_free(base);
 }
 
 #define PROBES(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -432,33 +425,30 @@ TEST(test_in_parallel)
 
 TEST(test_cancelled)
 {
-    struct config config;
+    SCOPED(config) config;
     struct scanned scanned = {0};
     struct host_scan *one;
-    struct fab_err err = {""};
     struct event_base *base = event_base_new();
     set_probes(&config, PROBES("verbs:hang", "hwloc:hang", "ucx:see=1"));
-    assert_int_equal(host_scan_start(base, &config, NULL, 0, on_scanned, &scanned, &one, &err), PMIXFAB_OK);
+    must_do(host_scan_start(base, &config, NULL, 0, on_scanned, &scanned, &one, fresh_err()));
     event_base_loop(base, EVLOOP_NONBLOCK);
     host_scan_cancel(one);
     host_scan_cancel(NULL);
     assert_int_equal(event_base_loop(base, EVLOOP_NONBLOCK), 1);
     assert_int_equal(scanned.n, 0);
-    config_destroy(&config);
     event_base_free(base);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
 TEST(test_wanted)
 {
-    struct config config;
+    SCOPED(config) config;
     struct host_scan *one;
-    struct fab_err err = {""};
-    struct event_base *base = event_base_new();
+    OWNED(event_base_free) struct event_base *base = event_base_new();
     set_probes(&config, PROBES("file:x"));
     assert_true(sweep_wanted(&config));
     assert_false(host_scan_wanted(&config));
-    assert_int_equal(host_scan_start(base, &config, NULL, 0, on_scanned, NULL, &one, &err),
+    assert_int_equal(host_scan_start(base, &config, NULL, 0, on_scanned, NULL, &one, fresh_err()),
                      PMIXFAB_ERR_NOTFOUND);
     assert_null(one);
     config_append(&config.probes, "hwloc");
@@ -468,13 +458,10 @@ TEST(test_wanted)
     config_append(&config.probes, "hwloc");
     assert_false(sweep_wanted(&config));
     assert_true(host_scan_wanted(&config));
-    config_destroy(&config);
-    event_base_free(base);
 }
 
-static int say_little(void **state)
+FIXTURE(say_little)
 {
-    (void)state;
     log_open(PMIXFAB_LOG_ERROR, 0);
     return 0;
 }

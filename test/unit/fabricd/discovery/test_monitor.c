@@ -1,5 +1,4 @@
-/* test_look_cheap.c - the decisions of the light sweep: when changes lead to a sweep, what is asked, what is
- * new. */
+/* The decisions of the light sweep: when changes lead to a sweep, what is asked, what is new. */
 
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/util/debounce.h"
@@ -58,8 +57,7 @@ TEST(what_never_rests_is_swept_at_its_longest_wait)
     assert_int_equal(swept[2], swept[1] + 500 + 15000);
 }
 
-/* A sweep that begins for another reason takes what is gathered, one that takes nothing has dirty nothing.
- */
+/* A sweep that begins for another reason takes what is gathered, one that takes nothing has dirty nothing. */
 TEST(the_first_of_a_storm_says_since_when)
 {
     struct debounce debounce;
@@ -165,16 +163,14 @@ struct world {
 /* A view from the first HCA of a fabric. */
 static void begin(struct world *world, const char *fabric)
 {
-    struct fab_err err = {""};
     uint64_t guid = 0;
-    fab_inventory_init(&world->inv);
     assert_int_equal(fabric_parse(fabric, &world->inv), PMIXFAB_OK);
     for (uint32_t i = 0; i < world->inv.n_ports && guid == 0; i++)
         guid = world->inv.ports[i].guid;
-    assert_int_equal(view_new(&world->inv, guid, &world->view, &err), PMIXFAB_OK);
+    assert_int_equal(view_new(&world->inv, guid, &world->view, fresh_err()), PMIXFAB_OK);
 }
 
-static void end(struct world *world)
+static void world_destroy(struct world *world)
 {
     view_free(&world->view);
     fab_inventory_destroy(&world->inv);
@@ -216,35 +212,34 @@ TEST(every_switch_is_reached_by_its_path)
     static const char *const fabrics[] = {"fattree2:8,4,6", "fattree3:6", "dragonfly:2,4,2", "torus:4,4,2:1",
                                           "random:40,60,30:3"};
     for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
-        struct world world;
+        SCOPED(world) world;
         begin(&world, fabrics[f]);
         for (uint32_t i = 0; i < world.view.n_switches; i++) {
             struct smp_path path;
             assert_true(view_path(&world.view, world.view.switches[i].node, &path));
             assert_int_equal(walk(&world, &path), world.view.switches[i].node);
         }
-        end(&world);
     }
 }
 
 TEST(a_port_that_nobody_has_cannot_look)
 {
-    struct world world;
+    SCOPED(world) world;
     struct view view;
-    struct fab_err err = {""};
     begin(&world, "fattree2:4,2,4");
-    assert_int_equal(view_new(&world.inv, 0xdead, &view, &err), PMIXFAB_ERR_UNSUPPORTED);
-    assert_int_equal(view_new(&world.inv, 0, &view, &err), PMIXFAB_ERR_UNSUPPORTED);
-    end(&world);
+    assert_int_equal(view_new(&world.inv, 0xdead, &view, fresh_err()), PMIXFAB_ERR_UNSUPPORTED);
+    assert_int_equal(view_new(&world.inv, 0, &view, fresh_err()), PMIXFAB_ERR_UNSUPPORTED);
 }
 
 /* Nothing changes: nothing is new, every port has its turn, and no light sweep costs more than it may. */
 static void turns(const char *fabric)
 {
-    struct world world;
+    SCOPED(world) world;
     begin(&world, fabric);
     struct view *view = &world.view;
-    uint32_t *list = calloc(view->n_switches, sizeof(*list)), *read = calloc(view->n_switches, sizeof(*read));
+    OWNED(free)
+    uint32_t *list = must_have(view->n_switches * sizeof(*list)),
+             *read = must_have(view->n_switches * sizeof(*read));
     uint32_t all = 0;
     for (uint32_t i = 0; i < view->n_switches; i++)
         all += world.inv.nodes[view->switches[i].node].num_ports;
@@ -268,9 +263,6 @@ static void turns(const char *fabric)
     for (uint32_t i = 0; i < view->n_switches; i++)
         assert_true(read[i] > 0);
     assert_true(view->n_switches + view->budget <= view_sweep_cost(&world.inv) / 10 || view->budget <= 512);
-    free(list);
-    free(read);
-    end(&world);
 }
 
 TEST(all_ports_have_their_turn_within_the_budget)
@@ -284,10 +276,10 @@ TEST(all_ports_have_their_turn_within_the_budget)
 /* A switch whose bit comes is read at this light sweep, wherever the turn is. */
 TEST(a_bit_goes_before_the_turn)
 {
-    struct world world;
+    SCOPED(world) world;
     begin(&world, "fattree3:24");
     struct view *view = &world.view;
-    uint32_t *list = calloc(view->n_switches, sizeof(*list));
+    OWNED(free) uint32_t *list = calloc(view->n_switches, sizeof(*list));
     for (uint32_t i = 0; i < view->n_switches; i++)
         view_answered(view, i, false);
     for (uint32_t i = 0; i < view->n_switches; i += 37) {
@@ -301,13 +293,11 @@ TEST(a_bit_goes_before_the_turn)
         view_pick(view, false, list);
         view_answered(view, i, false);
     }
-    free(list);
-    end(&world);
 }
 
 TEST(a_change_is_new_once)
 {
-    struct world world;
+    SCOPED(world) world;
     uint8_t info[ATTRIBUTE_SIZE];
     begin(&world, "fattree2:4,2,4");
     struct view *view = &world.view;
@@ -334,13 +324,12 @@ TEST(a_change_is_new_once)
     assert_false(view_link_down(view, 1));
     assert_true(view_answered(view, 1, false));
     assert_false(view_answered(view, 1, false));
-    end(&world);
 }
 
 /* The way goes round a cable that is gone; what is cut off has none. */
 TEST(routes_avoid_what_is_down)
 {
-    struct world world;
+    SCOPED(world) world;
     uint8_t down[ATTRIBUTE_SIZE];
     begin(&world, "fattree2:4,2,4");
     struct view *view = &world.view;
@@ -363,15 +352,13 @@ TEST(routes_avoid_what_is_down)
         }
         assert_true(ways >= 1 || view->up[node] == view->own || view->up[node] == FAB_NONE);
     }
-    end(&world);
 }
 
 /* Ports that wait for a subnet manager are asked until they are up. */
 TEST(edges_are_asked_until_they_are_up)
 {
-    struct world world;
-    struct view view;
-    struct fab_err err = {""};
+    SCOPED(world) world;
+    SCOPED_BY(view_free) struct view view;
     uint8_t info[ATTRIBUTE_SIZE];
     uint32_t list[64];
     begin(&world, "fattree2:4,2,4");
@@ -384,7 +371,7 @@ TEST(edges_are_asked_until_they_are_up)
     assert_true(port->guid != 0);
     port->state = FAB_PORT_INIT;
     port->lid = 0;
-    assert_int_equal(view_new(&world.inv, own, &view, &err), PMIXFAB_OK);
+    assert_int_equal(view_new(&world.inv, own, &view, fresh_err()), PMIXFAB_OK);
     assert_int_equal(view.n_edges, usual == 0 ? 1 : usual);
     assert_true(view_pick_edges(&view, list) >= 1);
     for (uint32_t i = 0; i < view.n_edges; i++) {
@@ -396,8 +383,6 @@ TEST(edges_are_asked_until_they_are_up)
         assert_true(view_edge(&view, i, info));
         assert_false(view_edge(&view, i, info));
     }
-    view_free(&view);
-    end(&world);
 }
 
 /* What it sends for a sweep of its own, seen in `looks` looks; the answer of the last one and of one at rest.
@@ -413,7 +398,7 @@ static bool manager_sweeps(struct view *view, uint32_t *count, unsigned looks, u
 
 TEST(a_subnet_manager_that_sweeps_for_nothing_that_was_noticed)
 {
-    struct world world;
+    SCOPED(world) world;
     uint32_t count = 4000000000u;
     begin(&world, "fattree2:4,2,4");
     struct view *view = &world.view;
@@ -429,12 +414,11 @@ TEST(a_subnet_manager_that_sweeps_for_nothing_that_was_noticed)
     }
     assert_true(view_manager(view, 17, false)); /* another one */
     assert_false(view_manager(view, 18, false));
-    end(&world);
 }
 
 TEST(the_way_to_the_subnet_manager)
 {
-    struct world world;
+    SCOPED(world) world;
     begin(&world, "fattree2:8,4,6");
     for (uint32_t i = 0; i < world.inv.n_ports; i++) {
         struct fab_port *port = &world.inv.ports[i];
@@ -448,6 +432,5 @@ TEST(the_way_to_the_subnet_manager)
         port->lid = lid;
         assert_false(view_manager_path(&world.view, 0xbeef, &path));
     }
-    end(&world);
 }
 #endif

@@ -1,13 +1,11 @@
-/* test_sweep_bytes.c - what the daemon and its sweeping child tell each other comes back, whole or not at
- * all. */
+/* What the daemon and its sweeping child tell each other comes back, whole or not at all. */
 
 #include "fabricd/discovery/sweep.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
 #include "topo/inventory/inventory_wire.h"
 
-/* Bytes of which something is missing, or too much, from memory of its own, so that a reader past it shows.
- */
+/* Bytes of which something is missing, or too much, from memory of its own, so that a reader past it shows */
 static void refuses_parts_of(const void *bytes, size_t size, int (*decode)(void *bytes, size_t size))
 {
     for (size_t cut = 0; cut < size; cut += 1 + cut / 7) {
@@ -40,8 +38,7 @@ static int decode_order(void *bytes, size_t size)
 {
     SCOPED_BY(dirty_switches_free) struct dirty_switches got;
     SCOPED(sweep_parts) back;
-    struct fab_err err;
-    int rc = sweep_order_decode(bytes, size, &got, &back, &err);
+    int rc = sweep_order_decode(bytes, size, &got, &back, fresh_err());
     return rc;
 }
 
@@ -49,11 +46,10 @@ TEST(an_order_comes_back)
 {
     struct sweep_parts parts = two_parts(), back;
     struct dirty_switches dirty = {.probes = 5}, got;
-    struct fab_err err;
     void *wires[2], *order;
     size_t sizes[2], size;
     for (uint64_t guid = 1; guid < 40; guid++)
-        assert_int_equal(dirty_switches_add(&dirty, guid % 20, &err), PMIXFAB_OK);
+        must_do(dirty_switches_add(&dirty, guid % 20, fresh_err()));
     assert_int_equal(dirty.n, 20);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(fab_wire_encode(&parts.inv[i], &wires[i], &sizes[i]), PMIXFAB_OK);
@@ -64,7 +60,7 @@ TEST(an_order_comes_back)
         const struct partial_sweep again = {
             .dirty = &dirty, .parts = both, .size = n == 1 ? sizes[0] : sizes[0] + sizes[1]};
         assert_int_equal(sweep_order_encode(&again, &order, &size), PMIXFAB_OK);
-        assert_int_equal(sweep_order_decode(order, size, &got, &back, &err), PMIXFAB_OK);
+        must_do(sweep_order_decode(order, size, &got, &back, fresh_err()));
         assert_int_equal(got.n, 20);
         assert_int_equal(got.probes, 5);
         assert_memory_equal(got.guids, dirty.guids, 20 * sizeof(uint64_t));
@@ -88,8 +84,7 @@ TEST(an_order_comes_back)
 static int decode_answer(void *bytes, size_t size)
 {
     struct sweep_answer answer;
-    struct fab_err err;
-    int rc = sweep_answer_decode(bytes, &size, &answer, &err);
+    int rc = sweep_answer_decode(bytes, &size, &answer, fresh_err());
     fab_inventory_destroy(&answer.inv);
     return rc;
 }

@@ -33,7 +33,6 @@ static void on_changed(void *cbdata)
 
 static void open_world(struct world *world)
 {
-    struct fab_err err = {""};
     world->changed = 0;
     config_init(&world->config);
     assert_int_equal(config_text(&world->config.host, "head"), PMIXFAB_OK);
@@ -42,11 +41,10 @@ static void open_world(struct world *world)
     world->base = event_base_new();
     assert_non_null(world->base);
     world->store = open_store(world->folder->db);
-    assert_int_equal(
-        host_reports_new(world->base, &world->config, world->store, on_changed, world, &world->nodes, &err),
-        PMIXFAB_OK);
-    assert_int_equal(ingest_start(world->base, &world->config, host_reports_accept, world->nodes, &err),
+    assert_int_equal(host_reports_new(world->base, &world->config, world->store, on_changed, world,
+                                      &world->nodes, fresh_err()),
                      PMIXFAB_OK);
+    must_do(ingest_start(world->base, &world->config, host_reports_accept, world->nodes, fresh_err()));
 }
 
 static void close_world(struct world *world)
@@ -115,8 +113,7 @@ static void on_answer(int code, uint64_t held, const char *reason, void *cbdata)
 /* A host with so many ports and this firmware. */
 static struct fab_report report_of(const char *host, unsigned ports, const char *firmware)
 {
-    struct fab_report report;
-    fab_report_init(&report);
+    struct fab_report report = {0};
     assert_int_equal(fab_report_host(&report, host, NULL), PMIXFAB_OK);
     for (unsigned i = 0; i < ports; i++)
         report_say(&report, "verbs: name mlx5_%u, firmware %s", i, firmware);
@@ -128,7 +125,6 @@ static struct fab_report report_of(const char *host, unsigned ports, const char 
 static void deliver_as(struct fab_delivery *delivery, const char *host, const struct fab_report *before,
                        const struct fab_report *after, struct answer *answer)
 {
-    struct fab_err err = {""};
     OWNED(free) void *body = NULL, *bytes = NULL;
     size_t size;
     delivery->base = before == NULL ? 0 : fab_report_digest(before);
@@ -140,7 +136,7 @@ static void deliver_as(struct fab_delivery *delivery, const char *host, const st
     delivery->body = body;
     assert_int_equal(fab_delivery_encode(delivery, &bytes, &size), PMIXFAB_OK);
     memset(answer, 0, sizeof(*answer));
-    assert_int_equal(ingest_local(bytes, size, 7, on_answer, answer, &err), PMIXFAB_OK);
+    must_do(ingest_local(bytes, size, 7, on_answer, answer, fresh_err()));
 }
 
 static void deliver(const char *host, const struct fab_report *before, const struct fab_report *after,
@@ -168,7 +164,7 @@ static void must_deliver(struct world *world, const char *host, const struct fab
     assert_int_equal(answer.held, fab_report_digest(after));
 }
 
-static void must_refuse(struct world *world, struct answer *answer, int code, const char *part)
+static void must_answer_no(struct world *world, struct answer *answer, int code, const char *part)
 {
     wait_answer(world, answer);
     if (answer->code != code || strstr(answer->reason, part) == NULL)
@@ -224,7 +220,7 @@ TEST_IN(test_two_of_one_host_at_once, struct world *world, setup, teardown)
         wait_answer(world, &answers[i]);
         assert_int_equal(answers[i].code, PMIXFAB_OK);
     }
-    must_refuse(world, &answers[3], PMIXFAB_ERR_CONFLICT, "node1");
+    must_answer_no(world, &answers[3], PMIXFAB_ERR_CONFLICT, "node1");
     assert_int_equal(answers[3].held, fab_report_digest(&third));
     must_know(world, &third);
 }
@@ -235,14 +231,14 @@ TEST_IN(test_refused, struct world *world, setup, teardown)
     SCOPED(fab_report) first = report_of("node1", 1, "1.0"), second = report_of("node1", 2, "1.0");
     SCOPED(fab_report) foreign = report_of("node2", 2, "1.0");
     deliver("node1", &first, &second, &answer); /* a change of what is not held */
-    must_refuse(world, &answer, PMIXFAB_ERR_CONFLICT, "node1");
+    must_answer_no(world, &answer, PMIXFAB_ERR_CONFLICT, "node1");
     assert_int_equal(answer.held, 0);
     must_deliver(world, "node1", NULL, &first);
     deliver("node1", &second, &first, &answer); /* of something else */
-    must_refuse(world, &answer, PMIXFAB_ERR_CONFLICT, "node1");
+    must_answer_no(world, &answer, PMIXFAB_ERR_CONFLICT, "node1");
     assert_int_equal(answer.held, fab_report_digest(&first));
     deliver("node1", NULL, &foreign, &answer); /* says something else inside; asking for it again is no use */
-    must_refuse(world, &answer, PMIXFAB_ERR_CORRUPT, "node1");
+    must_answer_no(world, &answer, PMIXFAB_ERR_CORRUPT, "node1");
     must_know(world, &first);
     assert_null(host_reports_find(world->nodes, "node2"));
 }
@@ -374,8 +370,7 @@ TEST_IN(test_own_and_forgotten, struct world *world, setup, teardown)
         assert_string_equal(err.text, "");
         must_know(world, &report);
     }
-    assert_int_equal(host_reports_forget(world->nodes, "node1", &err), PMIXFAB_ERR_NOTFOUND);
-    check_line(&err, "node1");
+    must_fail(host_reports_forget(world->nodes, "node1", &err), PMIXFAB_ERR_NOTFOUND, &err, "node1");
     assert_int_equal(host_reports_forget(world->nodes, "head", &err), PMIXFAB_OK);
     assert_null(host_reports_find(world->nodes, "head"));
     reopen(world);
@@ -386,11 +381,10 @@ TEST_IN(test_own_and_forgotten, struct world *world, setup, teardown)
 
 TEST_IN(test_damaged, struct world *world, setup, teardown)
 {
-    struct fab_err err = {""};
     uint32_t n;
     SCOPED(fab_report) good = report_of("node2", 1, "1.0"), report = report_of("node1", 1, "1.0");
     must_deliver(world, "node2", NULL, &good);
-    void *bytes;
+    OWNED(free) void *bytes;
     size_t size;
     assert_int_equal(fab_report_encode(&report, &bytes, &size), PMIXFAB_OK);
     const struct store_report rows[] = {
@@ -399,13 +393,12 @@ TEST_IN(test_damaged, struct world *world, setup, teardown)
         {.host = "node4", .digest = fab_report_digest(&report), .bytes = bytes, .size = size - 1},
         {.host = "node5", .digest = 1, .bytes = "", .size = 0},
     };
-    assert_int_equal(store_reports_put(world->store, rows, 4, &err), PMIXFAB_OK);
+    must_do(store_reports_put(world->store, rows, 4, fresh_err()));
     reopen(world);
     host_reports_all(world->nodes, &n);
     assert_int_equal(n, 1);
     must_know(world, &good);
     must_deliver(world, "node1", NULL, &report);
-    free(bytes);
 }
 
 /* ---- when it is time ---- */
@@ -415,8 +408,7 @@ TEST_IN(test_settling, struct world *world, setup, teardown)
     struct fab_report reports[40], changed;
     struct answer answers[40];
     for (unsigned i = 0; i < 40; i++) {
-        char host[16];
-        snprintf(host, sizeof(host), "node%u", i);
+        const char *host = printed("node%u", i);
         reports[i] = report_of(host, 1, "1.0");
         deliver(host, NULL, &reports[i], &answers[i]);
     }

@@ -8,7 +8,7 @@
 
 #include "fabricd/ingest/entry.h"
 #include "pmix/relay/relay.h"
-#include "test/unit/test.h"
+#include "test/unit/delivered.h"
 
 /* ---- stand-ins ---- */
 
@@ -39,12 +39,26 @@ static void set_gate(bool closed)
     pthread_mutex_unlock(&gate);
 }
 
+/* With the gate locked: somebody comes to it, or leaves. */
+static void tell_at_the_gate(bool there)
+{
+    at_the_gate = there;
+    pthread_cond_broadcast(&gate_reached);
+}
+
+static void wait_until_at_the_gate(bool there)
+{
+    pthread_mutex_lock(&gate);
+    while (at_the_gate != there)
+        pthread_cond_wait(&gate_reached, &gate);
+    pthread_mutex_unlock(&gate);
+}
+
 static munge_err_t lab_decode(const char *credential, struct ingest_credential *out)
 {
     (void)credential;
     pthread_mutex_lock(&gate);
-    at_the_gate = gate_closed;
-    pthread_cond_broadcast(&gate_reached);
+    tell_at_the_gate(gate_closed);
     while (gate_closed)
         pthread_cond_wait(&gate_opened, &gate);
     pthread_mutex_unlock(&gate);
@@ -57,8 +71,7 @@ static munge_err_t lab_decode(const char *credential, struct ingest_credential *
     }
     munge_err_t error = lab.error;
     pthread_mutex_lock(&gate);
-    at_the_gate = false;
-    pthread_cond_broadcast(&gate_reached);
+    tell_at_the_gate(false);
     pthread_mutex_unlock(&gate);
     return error;
 }
@@ -89,23 +102,12 @@ static bool lab_is_ours(struct in_addr address)
 static const struct ingest_calls lab_calls = {lab_decode, lab_resolve, lab_is_ours, 60, lab_clock};
 static const struct ingest_calls hasty_calls = {lab_decode, lab_resolve, lab_is_ours, 0, lab_clock};
 
-static void *delivery_of(const char *host, int *size)
+/* Of a host with nothing in it; lab.size is its size. */
+static void *lab_delivery(const char *host)
 {
-    struct fab_report report;
-    struct fab_delivery delivery = {.base = 0};
-    void *body, *bytes;
-    size_t n;
-    fab_report_init(&report);
-    assert_int_equal(fab_report_host(&report, host, NULL), PMIXFAB_OK);
-    assert_int_equal(fab_report_finish(&report, NULL), PMIXFAB_OK);
-    assert_int_equal(fab_report_encode(&report, &body, &delivery.size), PMIXFAB_OK);
-    snprintf(delivery.host, sizeof(delivery.host), "%s", host);
-    delivery.digest = fab_report_digest(&report);
-    delivery.body = body;
-    assert_int_equal(fab_delivery_encode(&delivery, &bytes, &n), PMIXFAB_OK);
-    free(body);
-    fab_report_destroy(&report);
-    *size = (int)n;
+    size_t size;
+    void *bytes = delivery_of(host, NULL, 0, &size);
+    lab.size = (int)size;
     return bytes;
 }
 
@@ -113,7 +115,7 @@ static int lab_setup(void **state)
 {
     memset(&lab, 0, sizeof(lab));
     lab.origin = lab.address = "10.0.0.7";
-    lab.bytes = *state = delivery_of("node7", &lab.size);
+    lab.bytes = *state = lab_delivery("node7");
     ingest_calls = &lab_calls;
     ingest_names_clear();
     return 0;
@@ -125,6 +127,8 @@ static int lab_teardown(void **state)
     return 0;
 }
 
+#define LAB_TEST(name) TEST_WITH(name, lab_setup, lab_teardown)
+
 /* ---- who is believed ---- */
 
 static void open_as(int code, const char *part)
@@ -133,33 +137,28 @@ static void open_as(int code, const char *part)
         .calls = &lab_calls, .host = "head", .node_user = "fab", .node_uid = 77};
     struct fab_delivery delivery;
     struct fab_err err = {""};
-    void *bytes = NULL;
+    OWNED(free) void *bytes = NULL;
     unsigned uid;
     int rc = ingest_open(&rules, "MUNGE:x:", &delivery, &bytes, &uid, &err);
-    if (rc != code || (part != NULL && strstr(err.text, part) == NULL))
-        print_error("%d: %s\n", rc, err.text);
-    assert_int_equal(rc, code);
-    if (part != NULL)
-        assert_non_null(strstr(err.text, part));
+    must_fail(rc, code, &err, part);
     assert_null(strchr(err.text, '\n'));
     if (rc == PMIXFAB_OK) {
         assert_int_equal(uid, lab.uid);
         assert_true((const char *)delivery.body > (const char *)bytes);
     }
-    free(bytes);
 }
 
-TEST_WITH(test_users, lab_setup, lab_teardown)
+LAB_TEST(test_users)
 {
-    open_as(PMIXFAB_OK, NULL);
+    open_as(PMIXFAB_OK, "");
     lab.uid = 77;
-    open_as(PMIXFAB_OK, NULL);
+    open_as(PMIXFAB_OK, "");
     lab.uid = 1000;
     open_as(PMIXFAB_ERR_PERM,
             "node7: uid 1000 on 10.0.0.7 may not describe a host: that is for root and fab");
 }
 
-TEST_WITH(test_hosts, lab_setup, lab_teardown)
+LAB_TEST(test_hosts)
 {
     lab.address = "10.0.0.8";
     open_as(PMIXFAB_ERR_PERM, "node7: uid 0 on 10.0.0.7 may not describe this host, which is 10.0.0.8");
@@ -180,16 +179,15 @@ static void deliver_for(const char *host, int code, const char *part)
 {
     const void *bytes = lab.bytes;
     const int size = lab.size;
-    void *own = delivery_of(host, &lab.size);
+    OWNED(free) void *own = lab_delivery(host);
     lab.bytes = own;
     open_as(code, part);
     lab.bytes = bytes;
     lab.size = size;
-    free(own);
 }
 
 /* That nobody answers says nothing of the name: it is not refused for good. */
-TEST_WITH(test_no_name_server, lab_setup, lab_teardown)
+LAB_TEST(test_no_name_server)
 {
     static const int errors[] = {EAI_AGAIN, EAI_SYSTEM, EAI_MEMORY, EAI_FAIL};
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
@@ -198,17 +196,17 @@ TEST_WITH(test_no_name_server, lab_setup, lab_teardown)
         ingest_names_clear();
     }
     lab.resolver = 0;
-    open_as(PMIXFAB_OK, NULL);
+    open_as(PMIXFAB_OK, "");
     lab.resolver = EAI_AGAIN;
     lab.takes = 3000;
     lab.now += 40000; /* the answer is not believed any more, but there is no other one */
-    open_as(PMIXFAB_OK, NULL);
+    open_as(PMIXFAB_OK, "");
     lab.resolved = 0;
-    open_as(PMIXFAB_OK, NULL);
+    open_as(PMIXFAB_OK, "");
     deliver_for("node8", PMIXFAB_ERR_BUSY, "cannot resolve this name now");
     assert_int_equal(lab.resolved, 0); /* it was away a moment ago */
     lab.now += 3000;
-    open_as(PMIXFAB_OK, NULL);
+    open_as(PMIXFAB_OK, "");
     lab.now += 12000;
     deliver_for("node8", PMIXFAB_ERR_BUSY, "cannot resolve this name now");
     assert_int_equal(lab.resolved, 2);
@@ -224,16 +222,16 @@ TEST_WITH(test_no_name_server, lab_setup, lab_teardown)
     open_as(PMIXFAB_ERR_PERM, "cannot resolve this name");
 }
 
-TEST_WITH(test_names_are_remembered, lab_setup, lab_teardown)
+LAB_TEST(test_names_are_remembered)
 {
     for (int i = 0; i < 29; i++, lab.now += 1000)
-        open_as(PMIXFAB_OK, NULL);
+        open_as(PMIXFAB_OK, "");
     assert_int_equal(lab.resolved, 1);
     lab.now += 1000;
-    open_as(PMIXFAB_OK, NULL);
+    open_as(PMIXFAB_OK, "");
     assert_int_equal(lab.resolved, 2);
     lab.address = lab.origin = "10.0.0.8"; /* one that has moved is asked for at once */
-    open_as(PMIXFAB_OK, NULL);
+    open_as(PMIXFAB_OK, "");
     assert_int_equal(lab.resolved, 3);
     lab.origin = "10.0.0.7"; /* and where it was, it is not any more */
     open_as(PMIXFAB_ERR_PERM, "which is 10.0.0.8");
@@ -244,24 +242,23 @@ TEST_WITH(test_names_are_remembered, lab_setup, lab_teardown)
     assert_int_equal(lab.resolved, 1);
     lab.now += 2000;
     lab.address = "10.0.0.7"; /* it was put into DNS */
-    deliver_for("nowhere", PMIXFAB_OK, NULL);
+    deliver_for("nowhere", PMIXFAB_OK, "");
     char host[32]; /* memory is bounded */
     for (int i = 0; i < 40000; i++) {
         snprintf(host, sizeof(host), "many%d", i);
-        deliver_for(host, PMIXFAB_OK, NULL);
+        deliver_for(host, PMIXFAB_OK, "");
     }
 }
 
 /* One who names what nobody knows takes a fifth of the thread's time at most; others are not held up. */
-TEST_WITH(test_names_that_take_long, lab_setup, lab_teardown)
+LAB_TEST(test_names_that_take_long)
 {
-    char host[32];
     lab.address = NULL;
     lab.takes = 3000;
     const int64_t start = lab.now;
     int64_t free_at = 0;
     for (int i = 0; i < 1000; i++, lab.now += 50) {
-        snprintf(host, sizeof(host), "nowhere%d", i);
+        const char *host = printed("nowhere%d", i);
         const bool waits = i > 0 && lab.now < free_at;
         deliver_for(host, waits ? PMIXFAB_ERR_BUSY : PMIXFAB_ERR_PERM,
                     waits ? "could not resolve, which took long" : "cannot resolve this name");
@@ -272,55 +269,52 @@ TEST_WITH(test_names_that_take_long, lab_setup, lab_teardown)
     lab.origin = "10.0.0.8"; /* another one */
     lab.address = "10.0.0.8";
     lab.takes = 0;
-    open_as(PMIXFAB_OK, NULL);
+    open_as(PMIXFAB_OK, "");
 }
 
 /* Names of a zone whose server fails, or that nobody has, cost those who have one nothing. */
-TEST_WITH(test_names_that_are_made_up, lab_setup, lab_teardown)
+LAB_TEST(test_names_that_are_made_up)
 {
-    char host[32];
-    open_as(PMIXFAB_OK, NULL);
+    open_as(PMIXFAB_OK, "");
     lab.resolver = EAI_AGAIN;
     lab.takes = 20;
     deliver_for("no1.broken", PMIXFAB_ERR_BUSY, "cannot resolve this name now");
     lab.resolver = 0;
-    deliver_for("node8", PMIXFAB_OK, NULL); /* at once, and not known before */
+    deliver_for("node8", PMIXFAB_OK, ""); /* at once, and not known before */
     lab.address = NULL;
     lab.takes = 0;
-    for (int i = 0; i < 20000; i++) {
-        snprintf(host, sizeof(host), "nowhere%d", i);
-        deliver_for(host, PMIXFAB_ERR_PERM, "cannot resolve this name");
-    }
+    for (int i = 0; i < 20000; i++)
+        deliver_for(printed("nowhere%d", i), PMIXFAB_ERR_PERM, "cannot resolve this name");
     lab.resolved = 0;
-    open_as(PMIXFAB_OK, NULL);
+    open_as(PMIXFAB_OK, "");
     assert_int_equal(lab.resolved, 0);
 }
 
-TEST_WITH(test_this_host, lab_setup, lab_teardown)
+LAB_TEST(test_this_host)
 {
     char name[256] = "";
     static const char *const names[] = {"head", "head.cluster", NULL};
     gethostname(name, sizeof(name) - 1);
     lab.address = NULL; /* needs no resolver */
     for (int i = 0; i < 3; i++) {
-        void *bytes = delivery_of(names[i] == NULL ? name : names[i], &lab.size);
+        void *bytes = lab_delivery(names[i] == NULL ? name : names[i]);
         lab.bytes = bytes;
         lab.origin = lab.ours = "127.0.0.1";
-        open_as(PMIXFAB_OK, NULL);
+        open_as(PMIXFAB_OK, "");
         lab.origin = lab.ours = "10.0.0.1";
-        open_as(PMIXFAB_OK, NULL);
+        open_as(PMIXFAB_OK, "");
         lab.origin = "10.0.0.2";
         open_as(PMIXFAB_ERR_PERM, "cannot resolve");
         free(bytes);
     }
-    void *bytes = delivery_of("header", &lab.size);
+    void *bytes = lab_delivery("header");
     lab.bytes = bytes;
     lab.origin = "10.0.0.1";
     open_as(PMIXFAB_ERR_PERM, "cannot resolve");
     free(bytes);
 }
 
-TEST_WITH(test_credentials, lab_setup, lab_teardown)
+LAB_TEST(test_credentials)
 {
     static const struct {
         munge_err_t error;
@@ -349,14 +343,13 @@ static void no_delivery(void)
     const struct ingest_rules rules = {.calls = &lab_calls, .host = "head"};
     struct fab_delivery delivery;
     struct fab_err err = {""};
-    void *bytes = NULL;
+    OWNED(free) void *bytes = NULL;
     unsigned uid;
     assert_true(ingest_open(&rules, "MUNGE:x:", &delivery, &bytes, &uid, &err) < 0);
     assert_non_null(strstr(err.text, "the credential of uid 0 on 10.0.0.7 holds no delivery: "));
-    free(bytes);
 }
 
-TEST_WITH(test_payloads, lab_setup, lab_teardown)
+LAB_TEST(test_payloads)
 {
     char *bytes = *state;
     int whole = lab.size;
@@ -367,7 +360,7 @@ TEST_WITH(test_payloads, lab_setup, lab_teardown)
         no_delivery();
         bytes[i] ^= 0x40;
     }
-    open_as(PMIXFAB_OK, NULL);
+    open_as(PMIXFAB_OK, "");
     lab.bytes = "an order of another program";
     lab.size = 27;
     no_delivery();
@@ -378,7 +371,7 @@ TEST_WITH(test_payloads, lab_setup, lab_teardown)
 
 /* ---- how often ---- */
 
-TEST_WITH(test_buckets, lab_setup, lab_teardown)
+LAB_TEST(test_buckets)
 {
     int64_t now = 1000000;
     char host[32];
@@ -418,10 +411,9 @@ TEST_WITH(test_buckets, lab_setup, lab_teardown)
         assert_true(ingest_allow("node1", 0));
 }
 
-TEST_WITH(test_lines, lab_setup, lab_teardown)
+LAB_TEST(test_lines)
 {
     unsigned unsaid = 9, said = 0;
-    char line[32];
     assert_true(ingest_say("a", 1000, &unsaid));
     assert_int_equal(unsaid, 0);
     assert_false(ingest_say("a", 1000, &unsaid));
@@ -431,8 +423,7 @@ TEST_WITH(test_lines, lab_setup, lab_teardown)
     assert_int_equal(unsaid, 2);
     assert_false(ingest_say("a", 61001, &unsaid));
     for (int i = 0; i < 100000; i++) { /* who varies his lines does not fill the log, nor the memory */
-        snprintf(line, sizeof(line), "line %d", i);
-        said += ingest_say(line, 61002, &unsaid);
+        said += ingest_say(printed("line %d", i), 61002, &unsaid);
     }
     assert_true(said > 100 && said < 2000);
     assert_true(ingest_say("later", 130000, &unsaid));
@@ -470,12 +461,17 @@ static void on_answer(pmix_status_t status, pmix_pdata_t data[], size_t n, void 
     pthread_mutex_unlock(&counting);
 }
 
-static unsigned count(struct answers *answers)
+static unsigned read_counter(const unsigned *counter)
 {
     pthread_mutex_lock(&counting);
-    unsigned n = answers->n;
+    unsigned n = *counter;
     pthread_mutex_unlock(&counting);
     return n;
+}
+
+static unsigned count(const struct answers *answers)
+{
+    return read_counter(&answers->n);
 }
 
 static pmix_status_t give(const char *credential, struct answers *answers)
@@ -499,26 +495,33 @@ static void take_all(struct ingest_item *list, void *cbdata)
     }
 }
 
-static struct event_base *start_ingest(struct config *config)
+static struct config config;
+static struct event_base *base;
+
+static void start_ingest(void)
 {
-    struct fab_err err = {""};
-    config_init(config);
-    assert_int_equal(config_text(&config->host, "head"), PMIXFAB_OK);
+    config_init(&config);
+    assert_int_equal(config_text(&config.host, "head"), PMIXFAB_OK);
     evthread_use_pthreads();
-    struct event_base *base = event_base_new();
+    base = event_base_new();
     assert_non_null(base);
-    assert_int_equal(ingest_start(base, config, take_all, NULL, &err), PMIXFAB_OK);
-    return base;
+    must_do(ingest_start(base, &config, take_all, NULL, fresh_err()));
 }
 
-static void stop_intake(struct event_base *base, struct config *config)
+static void stop_ingest(void)
 {
     ingest_stop();
-    config_destroy(config);
+    config_destroy(&config);
     event_base_free(base);
 }
 
-static void turn_until(struct event_base *base, struct answers *answers, unsigned n)
+static void give_many(unsigned n, const char *credential, struct answers *answers)
+{
+    for (unsigned i = 0; i < n; i++)
+        give(credential, answers);
+}
+
+static void turn_until(struct answers *answers, unsigned n)
 {
     for (int i = 0; i < 20000 && count(answers) < n; i++) {
         event_base_loop(base, EVLOOP_NONBLOCK);
@@ -527,14 +530,20 @@ static void turn_until(struct event_base *base, struct answers *answers, unsigne
     assert_int_equal(count(answers), n);
 }
 
-TEST_WITH(test_at_the_door, lab_setup, lab_teardown)
+static char *credential_of(size_t size)
 {
-    struct config config;
+    char *text = must_have(size + 1);
+    memset(text, 'x', size);
+    return memcpy(text, "MUNGE:", 6);
+}
+
+LAB_TEST(test_at_the_door)
+{
     struct answers answers = {0};
     pmix_info_t info;
     assert_int_equal(give("MUNGE:x:", &answers), PMIX_SUCCESS); /* not started */
     assert_int_equal(answers.refused, 1);
-    struct event_base *base = start_ingest(&config);
+    start_ingest();
     assert_int_equal(ingest_deliver(NULL, 0, on_answer, &answers), PMIX_ERR_BAD_PARAM);
     PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, &(bool){true}, PMIX_BOOL);
     assert_int_equal(ingest_deliver(&info, 1, on_answer, &answers), PMIX_ERR_BAD_PARAM);
@@ -542,84 +551,63 @@ TEST_WITH(test_at_the_door, lab_setup, lab_teardown)
     give("x", &answers);
     assert_int_equal(answers.other, 2);
     assert_string_equal(answers.reason, "what was delivered is no munge credential");
-    char *large = malloc(INGEST_MAX_CREDENTIAL + 2);
-    memset(large, 'x', INGEST_MAX_CREDENTIAL + 1);
-    memcpy(large, "MUNGE:", 6);
-    large[INGEST_MAX_CREDENTIAL + 1] = '\0';
+    OWNED(free) char *large = credential_of(INGEST_MAX_CREDENTIAL + 1);
     give(large, &answers);
     assert_int_equal(answers.other, 3);
     assert_non_null(strstr(answers.reason, "bytes: at most"));
     large[INGEST_MAX_CREDENTIAL] = '\0';
     give(large, &answers);
-    turn_until(base, &answers, 5);
+    turn_until(&answers, 5);
     assert_int_equal(answers.good, 1);
-    free(large);
-    stop_intake(base, &config);
+    stop_ingest();
 }
 
-TEST_WITH(test_bounds, lab_setup, lab_teardown)
+LAB_TEST(test_bounds)
 {
-    struct config config;
     struct answers answers = {0};
-    struct event_base *base = start_ingest(&config);
+    start_ingest();
     set_gate(true);
-    for (int i = 0; i < INGEST_MAX_ITEMS; i++)
-        give("MUNGE:x:", &answers);
+    give_many(INGEST_MAX_ITEMS, "MUNGE:x:", &answers);
     assert_int_equal(count(&answers), 0);
     give("MUNGE:x:", &answers);
     assert_int_equal(answers.busy, 1);
     assert_non_null(strstr(answers.reason, "come again later"));
     set_gate(false);
-    turn_until(base, &answers, INGEST_MAX_ITEMS + 1);
+    turn_until(&answers, INGEST_MAX_ITEMS + 1);
     assert_true(answers.good >= INGEST_BURST); /* the rest is more than one host may deliver at once */
     assert_int_equal(answers.good + answers.busy, answers.n);
     assert_non_null(strstr(answers.reason, "node7 delivers more often"));
 
     memset(&answers, 0, sizeof(answers));
-    char *large = malloc(INGEST_MAX_CREDENTIAL + 1);
-    memset(large, 'x', INGEST_MAX_CREDENTIAL);
-    memcpy(large, "MUNGE:", 6);
-    large[INGEST_MAX_CREDENTIAL] = '\0';
+    OWNED(free) char *large = credential_of(INGEST_MAX_CREDENTIAL);
     set_gate(true);
     unsigned fit = INGEST_MAX_BYTES / INGEST_MAX_CREDENTIAL;
-    for (unsigned i = 0; i < fit; i++)
-        give(large, &answers);
+    give_many(fit, large, &answers);
     assert_int_equal(count(&answers), 0);
     give(large, &answers);
     assert_int_equal(answers.busy, 1);
     set_gate(false);
-    turn_until(base, &answers, fit + 1);
-    free(large);
-    stop_intake(base, &config);
+    turn_until(&answers, fit + 1);
+    stop_ingest();
 }
 
-TEST_WITH(test_no_munged, lab_setup, lab_teardown)
+LAB_TEST(test_no_munged)
 {
-    struct config config;
     struct answers answers = {0};
     lab.error = EMUNGE_SOCKET;
-    struct event_base *base = start_ingest(&config);
-    for (int i = 0; i < 100; i++)
-        give("MUNGE:x:", &answers);
-    turn_until(base, &answers, 100);
+    start_ingest();
+    give_many(100, "MUNGE:x:", &answers);
+    turn_until(&answers, 100);
     assert_int_equal(answers.other, 100);
     assert_string_equal(answers.reason, INGEST_NO_MUNGED);
-    stop_intake(base, &config);
-}
-
-static unsigned count_refusals(struct answers *answers)
-{
-    pthread_mutex_lock(&counting);
-    unsigned n = answers->refused;
-    pthread_mutex_unlock(&counting);
-    return n;
+    stop_ingest();
 }
 
 /* Opens the gate when the stop has begun: the door turns away who comes then. */
 static void *open_gate(void *arg)
 {
     struct answers *knocks = arg;
-    while (count_refusals(knocks) == 0) {
+    while (read_counter(&knocks->refused) == 0) {
         give("MUNGE:x:", knocks);
         usleep(1000);
     }
@@ -627,49 +615,39 @@ static void *open_gate(void *arg)
     return NULL;
 }
 
-TEST_WITH(test_stop, lab_setup, lab_teardown)
+LAB_TEST(test_stop)
 {
-    struct config config;
     struct answers answers = {0}, knocks = {0}, late = {0};
     pthread_t thread;
-    struct event_base *base = start_ingest(&config);
+    start_ingest();
     set_gate(true);
-    for (int i = 0; i < 50; i++)
-        give("MUNGE:x:", &answers);
+    give_many(50, "MUNGE:x:", &answers);
     assert_int_equal(pthread_create(&thread, NULL, open_gate, &knocks), 0);
-    stop_intake(base, &config);
+    stop_ingest();
     pthread_join(thread, NULL);
     assert_int_equal(answers.refused, 50);
     give("MUNGE:x:", &late);
     assert_int_equal(late.refused, 1);
-    base = start_ingest(&config); /* and again */
+    start_ingest(); /* and again */
     give("MUNGE:x:", &late);
-    turn_until(base, &late, 2);
+    turn_until(&late, 2);
     assert_int_equal(late.good, 1);
-    stop_intake(base, &config);
+    stop_ingest();
 }
 
 /* A munged that does not come back is not waited for: who asked is answered, and the rest is let go later. */
-TEST_WITH(test_stop_without_waiting, lab_setup, lab_teardown)
+LAB_TEST(test_stop_without_waiting)
 {
-    struct config config;
     struct answers answers = {0};
     ingest_calls = &hasty_calls;
-    struct event_base *base = start_ingest(&config);
+    start_ingest();
     set_gate(true);
-    for (int i = 0; i < 3; i++)
-        give("MUNGE:x:", &answers);
-    pthread_mutex_lock(&gate);
-    while (!at_the_gate)
-        pthread_cond_wait(&gate_reached, &gate);
-    pthread_mutex_unlock(&gate);
-    stop_intake(base, &config);
+    give_many(3, "MUNGE:x:", &answers);
+    wait_until_at_the_gate(true);
+    stop_ingest();
     assert_int_equal(answers.refused, 3);
     set_gate(false);
-    pthread_mutex_lock(&gate);
-    while (at_the_gate)
-        pthread_cond_wait(&gate_reached, &gate);
-    pthread_mutex_unlock(&gate);
+    wait_until_at_the_gate(false);
     usleep(100000); /* its thread goes its way; what it leaves behind is for the leak checker */
     assert_int_equal(answers.n, 3);
 }
@@ -715,12 +693,11 @@ static void was_told(const struct order *order, const char *what, uint64_t held)
     assert_int_equal(order->held, held);
 }
 
-TEST_WITH(test_orders, lab_setup, lab_teardown)
+LAB_TEST(test_orders)
 {
-    struct config config;
     struct order one, again, two, three;
     assert_int_equal(wait_order("node1", 0, &one), PMIX_ERR_NOT_AVAILABLE);
-    struct event_base *base = start_ingest(&config);
+    start_ingest();
     assert_int_equal(wait_order("no name", 0, &one), PMIX_ERR_BAD_PARAM);
     assert_int_equal(wait_order("", 0, &one), PMIX_ERR_BAD_PARAM);
     assert_int_equal(ingest_scan_requests(NULL, 0, on_scan_request, &one), PMIX_ERR_BAD_PARAM);
@@ -755,7 +732,7 @@ TEST_WITH(test_orders, lab_setup, lab_teardown)
     assert_int_equal(one.n, 0);
     ingest_acked("node2", 0); /* forgotten */
     was_told(&two, "", 0);
-    stop_intake(base, &config);
+    stop_ingest();
     assert_int_equal(one.n, 1);
     assert_int_equal(one.status, PMIX_ERR_NOT_AVAILABLE);
 }

@@ -1,4 +1,4 @@
-/* test_hook.c - the site's program: what it is given, and that nothing it does is in anybody's way. */
+/* The site's program: what it is given, and that nothing it does is in anybody's way. */
 #include "test/unit/store_fixture.h"
 
 #include <errno.h>
@@ -11,6 +11,8 @@
 #include "fabricd/process/child.h"
 #include "fabricd/util/log.h"
 #include "topo/diff/diff.h"
+
+OWNER(event_free, struct event)
 
 #define PATIENCE 60 /* seconds until a test has failed that waits */
 
@@ -39,7 +41,6 @@ static char *path_of(const struct world *world, const char *name)
 static int setup(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
-    struct fab_err err = {{0}};
     void *folder;
     if (world == NULL || folder_setup(&folder) != 0)
         return -1;
@@ -61,7 +62,7 @@ static int setup(void **state)
     close(log);
     log_open(PMIXFAB_LOG_INFO, 0);
     *state = world;
-    return hooks_new(world->base, &world->config, world->store, &world->hooks, &err);
+    return hooks_new(world->base, &world->config, world->store, &world->hooks, fresh_err());
 }
 
 static int teardown(void **state)
@@ -81,10 +82,8 @@ static int teardown(void **state)
 static void set_hook(struct world *world, const char *body)
 {
     char *path = path_of(world, "hook");
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "#!/bin/sh\n%s\n", body);
-    assert_int_equal(fclose(file), 0);
+    const char *script = printed("#!/bin/sh\n%s\n", body);
+    write_file(path, script, strlen(script));
     assert_int_equal(chmod(path, 0700), 0);
     assert_int_equal(config_append(&world->config.hook, path), PMIXFAB_OK);
     assert_int_equal(config_append(&world->config.hook, world->folder->dir), PMIXFAB_OK);
@@ -96,8 +95,6 @@ static void publish(struct world *world, uint32_t n)
     struct fab_change *changes = calloc(n + 1, sizeof(*changes));
     char(*what)[40] = calloc(n + 1, sizeof(*what));
     struct event_plane plane = {.index = 3, .name = "ib3"};
-    SCOPED(fab_inventory) none;
-    struct fab_err err = {{0}};
     const uint64_t generation = ++world->newest;
     assert_true(changes != NULL && what != NULL);
     for (uint32_t i = 0; i < n; i++) {
@@ -109,12 +106,12 @@ static void publish(struct world *world, uint32_t n)
                                          .why = "",
                                          .subjects = ""};
     }
-    empty_inventory(&none);
+    SCOPED(fab_inventory) none = empty_inventory();
     const struct fab_diff diff = {.changes = changes, .n = n};
     const int64_t published = 1700000000000000 + (int64_t)generation * 1000000;
     const struct store_publication publication = {
         .generation = generation, .published = published, .before = &none, .after = &none, .diff = &diff};
-    assert_int_equal(store_publish(world->store, &publication, &err), PMIXFAB_OK);
+    must_do(store_publish(world->store, &publication, fresh_err()));
     free(changes);
     free(what);
     hooks_tell(world->hooks, generation, published, &plane, 1);
@@ -131,11 +128,10 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 static void turn(struct world *world)
 {
     const struct timeval soon = {.tv_usec = 10000};
-    struct event *tick = evtimer_new(world->base, on_tick, world->base);
+    OWNED(event_free) struct event *tick = evtimer_new(world->base, on_tick, world->base);
     assert_non_null(tick);
     event_add(tick, &soon);
     event_base_loop(world->base, EVLOOP_ONCE);
-    event_free(tick);
 }
 
 static uint64_t ended(const struct world *world)
@@ -186,11 +182,10 @@ static void must_say(const struct world *world, const char *name, const char *te
 /* How often the log has this. */
 static unsigned logged(const struct world *world, const char *part)
 {
-    char *text = text_of(world, "log");
+    OWNED(free) char *text = text_of(world, "log");
     unsigned n = 0;
     for (const char *at = text; (at = strstr(at, part)) != NULL; at += strlen(part))
         n++;
-    free(text);
     return n;
 }
 
@@ -371,8 +366,7 @@ TEST_IN(one_that_closes_its_input_has_done_well, struct world *world, setup, tea
     for (unsigned i = 0; i < 20;
          i++) /* a closed pipe can be written to at any time: that is found out once */
         turn(world);
-    FILE *go = fopen(path_of(world, "go"), "w");
-    assert_true(go != NULL && fputs("go\n", go) >= 0 && fclose(go) == 0);
+    write_file(path_of(world, "go"), "go\n", 3);
     must_have_ended(world, 1, 0);
     assert_int_equal(logged(world, "hook"), 0);
 }

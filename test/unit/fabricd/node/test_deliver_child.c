@@ -13,9 +13,7 @@
 #include "fabricd/util/base64.h"
 #include "fabricd/util/log.h"
 #include "test/fabrics/fabrics.h"
-#include "test/unit/report_random.h"
-#include "test/unit/test.h"
-#include "topo/report/delivery.h"
+#include "test/unit/delivered.h"
 
 #define HOSTS 8
 
@@ -128,8 +126,7 @@ static int setup_started(void **state)
 
 static int teardown(void **state)
 {
-    struct place *p = *state;
-    char command[128];
+    OWNED(free) struct place *p = *state;
     if (p->pid != 0)
         assert_int_equal(end(p), 0);
     hang_up(p);
@@ -137,32 +134,13 @@ static int teardown(void **state)
         close(p->listener);
     if (p->from >= 0)
         close(p->from);
-    snprintf(command, sizeof(command), "rm -rf '%s'", p->dir);
-    int rc = system(command);
-    free(p);
-    return rc;
+    return remove_folder(p->dir);
 }
 
 /* The whole report of a host; `n`: which of its reports. */
-static void *delivery_of(const char *host, unsigned n, uint64_t base, size_t *size)
+static void *numbered(const char *host, unsigned n, uint64_t base, size_t *size)
 {
-    struct fab_report report;
-    struct fab_delivery delivery = {.base = base};
-    void *body, *bytes;
-    uint32_t item;
-    fab_report_init(&report);
-    assert_int_equal(fab_report_host(&report, host, NULL), 0);
-    assert_int_equal(fab_report_item(&report, FAB_FROM_ETHERNET, &item), 0);
-    assert_int_equal(fab_report_printf(&report, item, FAB_FACT_INTERFACE, "eth%06u", n), 0);
-    assert_int_equal(fab_report_finish(&report, NULL), 0);
-    strcpy(delivery.host, host);
-    delivery.digest = fab_report_digest(&report);
-    assert_int_equal(fab_report_encode(&report, &body, &delivery.size), 0);
-    delivery.body = body;
-    assert_int_equal(fab_delivery_encode(&delivery, &bytes, size), 0);
-    free(body);
-    fab_report_destroy(&report);
-    return bytes;
+    return delivery_of(host, printed("eth%06u", n), base, size);
 }
 
 static void give(struct place *p, const void *bytes, size_t size)
@@ -175,9 +153,8 @@ static void give(struct place *p, const void *bytes, size_t size)
 static void add(struct place *p, const char *host, unsigned n)
 {
     size_t size;
-    void *bytes = delivery_of(host, n, 0, &size);
+    OWNED(free) void *bytes = numbered(host, n, 0, &size);
     give(p, bytes, size);
-    free(bytes);
 }
 
 /* The bytes of the next request. */
@@ -214,11 +191,9 @@ static void *next_request(struct place *p, size_t *size)
 static void expect_request(struct place *p, const char *host, unsigned n)
 {
     size_t size, wanted_size;
-    void *bytes = next_request(p, &size), *wanted = delivery_of(host, n, 0, &wanted_size);
+    OWNED(free) void *bytes = next_request(p, &size), *wanted = numbered(host, n, 0, &wanted_size);
     assert_int_equal(size, wanted_size);
     assert_memory_equal(bytes, wanted, size);
-    free(wanted);
-    free(bytes);
 }
 
 static void say(struct place *p, const char *text)
@@ -226,9 +201,8 @@ static void say(struct place *p, const char *text)
     assert_int_equal(send(p->caller, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
-TEST_WITH(test_taken_and_refused, setup_started, teardown)
+TEST_IN(test_taken_and_refused, struct place *p, setup_started, teardown)
 {
-    struct place *p = *state;
     open_shop(p);
     add(p, "node1", 1);
     expect_request(p, "node1", 1);
@@ -255,18 +229,17 @@ static unsigned next_random(uint64_t *random, unsigned n)
 }
 
 /* Random inventories while fabricd is away, more hosts than may wait: of each the newest comes, once. */
-TEST_WITH(test_away_and_back, setup_started, teardown)
+TEST_IN(test_away_and_back, struct place *p, setup_started, teardown)
 {
-    struct place *p = *state;
     unsigned newest[HOSTS + 4] = {0}, n = 0, refused = 0;
     uint64_t random = 3;
-    char host[16], text[80];
+    char host[16];
     for (unsigned round = 1; round <= 500; round++) {
         unsigned at = next_random(&random, HOSTS + 4);
         snprintf(host, sizeof(host), "node%02u", at);
         add(p, host, round);
         if (newest[at] == 0 && n == HOSTS) {
-            snprintf(text, sizeof(text), "inventory refused: %s: too much waits for fabricd already\n", host);
+            const char *text = printed("inventory refused: %s: too much waits for fabricd already\n", host);
             assert_true(says(p, text));
             refused++;
             continue;
@@ -281,16 +254,14 @@ TEST_WITH(test_away_and_back, setup_started, teardown)
     for (; n > 0; n--) {
         struct fab_delivery delivery;
         size_t size, wanted_size;
-        void *bytes = next_request(p, &size);
+        OWNED(free) void *bytes = next_request(p, &size);
         assert_int_equal(fab_delivery_decode(bytes, size, &delivery, NULL), 0);
         unsigned at = (unsigned)atoi(delivery.host + 4);
         assert_true(newest[at] != 0);
-        void *wanted = delivery_of(delivery.host, newest[at], 0, &wanted_size);
+        OWNED(free) void *wanted = numbered(delivery.host, newest[at], 0, &wanted_size);
         assert_int_equal(size, wanted_size);
         assert_memory_equal(bytes, wanted, size);
         newest[at] = 0;
-        free(wanted);
-        free(bytes);
         say(p, "{\"ok\":true}\n");
     }
     assert_true(says(p, "taken by fabricd\n"));
@@ -299,11 +270,10 @@ TEST_WITH(test_away_and_back, setup_started, teardown)
 }
 
 /* The bytes that wait are bounded, what is replaced does not count. */
-TEST_WITH(test_too_many_bytes, setup, teardown)
+TEST_IN(test_too_many_bytes, struct place *p, setup, teardown)
 {
-    struct place *p = *state;
     size_t size;
-    free(delivery_of("node1", 1, 0, &size));
+    free(numbered("node1", 1, 0, &size));
     start(p, 3 * size + size / 2);
     for (unsigned round = 0; round < 3; round++) {
         add(p, "node1", round);
@@ -317,9 +287,8 @@ TEST_WITH(test_too_many_bytes, setup, teardown)
 }
 
 /* A newer one while the older is under way, which then fails: only the newer is left. */
-TEST_WITH(test_newer_while_under_way, setup_started, teardown)
+TEST_IN(test_newer_while_under_way, struct place *p, setup_started, teardown)
 {
-    struct place *p = *state;
     open_shop(p);
     add(p, "node1", 1);
     expect_request(p, "node1", 1);
@@ -341,9 +310,8 @@ TEST_WITH(test_newer_while_under_way, setup_started, teardown)
 }
 
 /* It is asked again, on another connection. */
-TEST_WITH(test_strange_answers, setup_started, teardown)
+TEST_IN(test_strange_answers, struct place *p, setup_started, teardown)
 {
-    struct place *p = *state;
     static char endless[(1 << 16) + 2];
     const char *const answers[] = {"", "garbage\n", "{\"ok\":1}\n", "{\"ok\":false,\"error\":\"-14\"}\n",
                                    endless};
@@ -362,11 +330,10 @@ TEST_WITH(test_strange_answers, setup_started, teardown)
     assert_true(says(p, "inventory of node1 taken by fabricd\n"));
 }
 
-TEST_WITH(test_not_an_inventory, setup_started, teardown)
+TEST_IN(test_not_an_inventory, struct place *p, setup_started, teardown)
 {
-    struct place *p = *state;
     size_t size;
-    uint8_t *bytes = delivery_of("node1", 1, 0, &size);
+    OWNED(free) uint8_t *bytes = numbered("node1", 1, 0, &size);
     for (size_t n = 0; n < size; n++) {
         give(p, bytes, n);
         assert_true(says(p, "inventory refused: "));
@@ -378,18 +345,16 @@ TEST_WITH(test_not_an_inventory, setup_started, teardown)
         bytes[n] ^= 0x40;
     }
     free(bytes);
-    bytes = delivery_of("node1", 1, 77, &size);
+    bytes = numbered("node1", 1, 77, &size);
     give(p, bytes, size);
     assert_true(says(p, "inventory refused: node1: a change, and not what the host has as a whole\n"));
-    free(bytes);
     assert_int_equal(end(p), 0);
     assert_false(says(p, "dropped"));
 }
 
 /* It does not wait for an answer that does not come. */
-TEST_WITH(test_end_while_it_waits, setup_started, teardown)
+TEST_IN(test_end_while_it_waits, struct place *p, setup_started, teardown)
 {
-    struct place *p = *state;
     open_shop(p);
     add(p, "node1", 1);
     expect_request(p, "node1", 1);
@@ -397,20 +362,15 @@ TEST_WITH(test_end_while_it_waits, setup_started, teardown)
     assert_true(says(p, "inventories that fabricd has not taken, dropped: 1\n"));
 }
 
-TEST_WITH(test_end_delivers_what_waits, setup_started, teardown)
+TEST_IN(test_end_delivers_what_waits, struct place *p, setup_started, teardown)
 {
-    struct place *p = *state;
     open_shop(p);
     for (unsigned i = 0; i < HOSTS; i++) {
-        char name[8];
-        snprintf(name, sizeof(name), "n%u", i);
-        add(p, name, 1);
+        add(p, printed("n%u", i), 1);
     }
     shutdown(p->to, SHUT_WR);
     for (unsigned i = 0; i < HOSTS; i++) {
-        char name[8];
-        snprintf(name, sizeof(name), "n%u", i);
-        expect_request(p, name, 1);
+        expect_request(p, printed("n%u", i), 1);
         say(p, "{\"ok\":true}\n");
     }
     assert_int_equal(end(p), 0);

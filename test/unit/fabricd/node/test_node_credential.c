@@ -68,14 +68,12 @@ static void on_done(munge_err_t failed, const char *credential, void *cbdata)
 static struct credential *ask(const char *bytes)
 {
     struct credential *credential;
-    assert_int_equal(credential_make(base, strdup(bytes), strlen(bytes), on_done, &n_done, &credential),
-                     PMIXFAB_OK);
+    must_do(credential_make(base, strdup(bytes), strlen(bytes), on_done, &n_done, &credential));
     return credential;
 }
 
-static int start(void **state)
+FIXTURE(start)
 {
-    (void)state;
     hangs = false;
     says = EMUNGE_SUCCESS;
     n_asked = n_answered = n_done = 0;
@@ -83,9 +81,8 @@ static int start(void **state)
     return base == NULL;
 }
 
-static int stop(void **state)
+FIXTURE(stop)
 {
-    (void)state;
     event_base_free(base);
     return 0;
 }
@@ -93,8 +90,7 @@ static int stop(void **state)
 TEST_WITH(test_made, start, stop)
 {
     for (unsigned i = 0; i < 200; i++) {
-        char bytes[16];
-        snprintf(bytes, sizeof(bytes), "report %u", i);
+        const char *bytes = printed("report %u", i);
         says = i % 3 == 0 ? EMUNGE_SOCKET : EMUNGE_SUCCESS;
         ask(bytes);
         assert_int_equal(event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY), 0);
@@ -140,9 +136,8 @@ TEST_WITH(test_cancelled, start, stop)
     assert_int_equal(n_done, 0);
 }
 
-static int use_threads(void **state)
+FIXTURE(use_threads)
 {
-    (void)state;
     return evthread_use_pthreads();
 }
 

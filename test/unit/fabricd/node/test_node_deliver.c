@@ -8,6 +8,7 @@
 #include "fabricd/node/node_credential.h"
 #include "fabricd/node/node_deliver.h"
 #include "fabricd/node/node_state.h"
+#include "test/unit/report_say.h"
 #include "test/unit/test.h"
 #include "topo/report/delivery.h"
 
@@ -108,8 +109,7 @@ static void let_munge_answer(void)
         return;
     making.done = NULL;
     if (munge_status == EMUNGE_SUCCESS) {
-        text = malloc(was.size * 2 + 1);
-        assert_non_null(text);
+        text = must_have(was.size * 2 + 1);
         for (size_t i = 0; i < was.size; i++)
             sprintf(text + 2 * i, "%02x", was.bytes[i]);
     }
@@ -121,8 +121,7 @@ static void let_munge_answer(void)
 static size_t decode_credential(const char *text, unsigned char **bytes)
 {
     size_t size = strlen(text) / 2;
-    *bytes = malloc(size + 1);
-    assert_non_null(*bytes);
+    *bytes = must_have(size + 1);
     for (size_t i = 0; i < size; i++) {
         unsigned value;
         assert_int_equal(sscanf(text + 2 * i, "%2x", &value), 1);
@@ -267,7 +266,7 @@ static void take_delivery(bool answer_lost)
     struct fab_delivery d;
     struct fab_report report;
     struct fab_err err = {""};
-    unsigned char *bytes;
+    OWNED(free) unsigned char *bytes;
     size_t size = decode_credential(delivery.credential, &bytes);
     assert_int_equal(fab_delivery_decode(bytes, size, &d, &err), PMIXFAB_OK);
     assert_string_equal(d.host, "node1");
@@ -284,7 +283,6 @@ static void take_delivery(bool answer_lost)
         assert_int_equal(rc, PMIXFAB_ERR_CONFLICT); /* another base: the only thing that can be wrong */
         assert_true(d.base != 0);
     }
-    free(bytes);
     if (answer_lost)
         reply_status(&delivery, rand() % 2 ? PMIX_ERR_UNREACH : PMIX_ERR_TIMEOUT);
     else
@@ -357,23 +355,14 @@ static void report_of(unsigned firmware, const char *ucx, bool must)
 {
     uint32_t unknown, failed = ucx == NULL ? UCX : 0;
     const struct fab_report *before = deliver_current(node, &unknown);
-    struct fab_report r;
-    uint32_t item;
-    fab_report_init(&r);
+    struct fab_report r = {0};
     assert_int_equal(fab_report_host(&r, "node1", NULL), PMIXFAB_OK);
-    for (unsigned i = 0; i < 8; i++) {
-        assert_int_equal(fab_report_item(&r, FAB_FROM_VERBS, &item), PMIXFAB_OK);
-        fab_report_printf(&r, item, FAB_FACT_NAME, "mlx5_%u", i);
-        fab_report_printf(&r, item, FAB_FACT_PORT, "1");
-        fab_report_printf(&r, item, FAB_FACT_FIRMWARE, "20.%u", i == 0 ? firmware : 0);
-    }
-    if (ucx == NULL && before != NULL) {
+    for (unsigned i = 0; i < 8; i++)
+        report_say(&r, "verbs: name mlx5_%u, port 1, firmware 20.%u", i, i == 0 ? firmware : 0);
+    if (ucx == NULL && before != NULL)
         assert_int_equal(fab_report_merge_source(&r, before, FAB_FROM_UCX), PMIXFAB_OK);
-    } else if (ucx != NULL && ucx[0] != '\0') {
-        assert_int_equal(fab_report_item(&r, FAB_FROM_UCX, &item), PMIXFAB_OK);
-        fab_report_printf(&r, item, FAB_FACT_NAME, "mlx5_0");
-        fab_report_printf(&r, item, FAB_FACT_TRANSPORT, "%s", ucx);
-    }
+    else if (ucx != NULL && ucx[0] != '\0')
+        report_say(&r, "ucx: name mlx5_0, transport %s", ucx);
     assert_int_equal(fab_report_finish(&r, NULL), PMIXFAB_OK);
     unknown = before == NULL ? failed : unknown & failed;
     deliver_report(node, &r, failed, unknown, must);
@@ -411,6 +400,44 @@ static bool agreed(void)
     return !s.under_way && (s.digest == held_digest || unknown != 0) && s.acked == held_digest;
 }
 
+static void take_and_agree(void)
+{
+    take_delivery(false);
+    assert_true(agreed());
+}
+
+static void agree_in_time(void)
+{
+    assert_true(let_time_pass());
+    take_and_agree();
+}
+
+static void deliver_first(const char *ucx)
+{
+    deliver_connected(node, true);
+    report_of(1, ucx, false);
+    take_delivery(false);
+}
+
+static void disconnect(void)
+{
+    deliver_connected(node, false);
+    reply_status(&orders, PMIX_ERR_UNREACH);
+}
+
+static void restart_node(void)
+{
+    kill_node();
+    start_node();
+}
+
+static void restart_and_connect(void)
+{
+    restart_node();
+    deliver_connected(node, true);
+    reply_orders("", held_digest);
+}
+
 /* ---- tests -------------------------------------------------------------------------------------- */
 
 TEST_WITH(test_whole_and_changes, open_node, close_node)
@@ -420,13 +447,10 @@ TEST_WITH(test_whole_and_changes, open_node, close_node)
     assert_null(delivery.fn);
     deliver_connected(node, true);
     assert_non_null(orders.fn);
-    assert_true(let_time_pass());
-    take_delivery(false);
-    assert_true(agreed());
+    agree_in_time();
     assert_int_equal(last_code, PMIXFAB_OK);
     report(2, false);
-    take_delivery(false);
-    assert_true(agreed());
+    take_and_agree();
     assert_int_equal(n_whole, 1);
     assert_int_equal(n_changes, 1);
     report(2, false); /* nothing new */
@@ -440,27 +464,20 @@ TEST_WITH(test_whole_and_changes, open_node, close_node)
 
 TEST_WITH(test_forgotten, open_node, close_node)
 {
-    deliver_connected(node, true);
-    report(1, false);
-    take_delivery(false);
+    deliver_first("");
     forget();
     report(2, false); /* as a change, of what is there no more */
     take_delivery(false);
     assert_non_null(delivery.fn); /* at once */
-    take_delivery(false);
-    assert_true(agreed());
+    take_and_agree();
     forget();
     reply_orders("", 0); /* nothing has changed here: the scheduler says what it holds */
-    assert_true(let_time_pass());
-    take_delivery(false);
-    assert_true(agreed());
+    agree_in_time();
 }
 
 TEST_WITH(test_orders, open_node, close_node)
 {
-    deliver_connected(node, true);
-    report(1, false);
-    take_delivery(false);
+    deliver_first("");
     reply_orders(RELAY_SCAN, held_digest);
     assert_int_equal(n_looks, 1);
     assert_non_null(orders.fn); /* the next question is open */
@@ -470,8 +487,7 @@ TEST_WITH(test_orders, open_node, close_node)
     assert_null(orders.fn);            /* no tight loop */
     assert_true(let_time_pass());
     assert_non_null(orders.fn);
-    deliver_connected(node, false);
-    reply_status(&orders, PMIX_ERR_UNREACH);
+    disconnect();
     assert_true(let_time_pass());
     assert_null(orders.fn);
     deliver_connected(node, true);
@@ -481,9 +497,7 @@ TEST_WITH(test_orders, open_node, close_node)
 /* One answer can say both: look again, and that nothing is acked. The look may come to nothing. */
 TEST_WITH(test_order_after_forgetting, open_node, close_node)
 {
-    deliver_connected(node, true);
-    report(1, false);
-    take_delivery(false);
+    deliver_first("");
     forget();
     reply_orders(RELAY_SCAN, held_digest);
     assert_int_equal(n_looks, 1);
@@ -509,9 +523,7 @@ TEST_WITH(test_refused, open_node, close_node)
     assert_non_null(delivery.fn);
     reply_status(&delivery, PMIX_ERR_NOT_FOUND); /* an old fabricd */
     assert_true(status().refused);
-    assert_true(let_time_pass()); /* and minutes later */
-    take_delivery(false);
-    assert_true(agreed());
+    agree_in_time(); /* minutes later */
     assert_false(status().refused);
 }
 
@@ -537,9 +549,7 @@ TEST_WITH(test_pauses_grow, open_node, close_node)
     assert_null(delivery.fn);
     assert_non_null(strstr(status().reason, "munged"));
     munge_status = EMUNGE_SUCCESS;
-    assert_true(let_time_pass());
-    take_delivery(false);
-    assert_true(agreed());
+    agree_in_time();
 }
 
 /* Two nodes of one name: each puts its report over the other's, ever more slowly. */
@@ -568,9 +578,7 @@ TEST_WITH(test_two_of_one_name, open_node, close_node)
 TEST_WITH(test_restarted_with_a_failed_probe, open_node, close_node)
 {
     for (int gone = 0; gone < 2; gone++) {
-        deliver_connected(node, true);
-        report_of(1, "rc", false);
-        take_delivery(false);
+        deliver_first("rc");
         assert_string_equal(ucx_held(), "rc");
         kill_node();
         if (gone)
@@ -578,9 +586,7 @@ TEST_WITH(test_restarted_with_a_failed_probe, open_node, close_node)
         start_node();
         report_of(2, NULL, false);
         deliver_connected(node, true);
-        assert_true(let_time_pass());
-        take_delivery(false);
-        assert_true(agreed());
+        agree_in_time();
         assert_string_equal(ucx_held(), "rc");
         assert_int_equal(held_failed, UCX);
         report_of(2, NULL, false); /* nothing new */
@@ -589,26 +595,21 @@ TEST_WITH(test_restarted_with_a_failed_probe, open_node, close_node)
         take_delivery(false);
         assert_string_equal(ucx_held(), "rc");
         report_of(3, "", false); /* it works again, and has nothing: that is news */
-        take_delivery(false);
-        assert_true(agreed());
+        take_and_agree();
         assert_string_equal(ucx_held(), "");
         assert_int_equal(held_failed, 0);
         report_of(3, "rc", false);
         take_delivery(false);
-        deliver_connected(node, false);
-        reply_status(&orders, PMIX_ERR_UNREACH);
+        disconnect();
     }
 }
 
 /* What changed, and nothing at all, can be told after a restart too. */
 TEST_WITH(test_restarted, open_node, close_node)
 {
-    deliver_connected(node, true);
-    report(1, false);
-    take_delivery(false);
+    deliver_first("");
     for (unsigned firmware = 1; firmware < 3; firmware++) {
-        kill_node();
-        start_node();
+        restart_node();
         uint32_t unknown;
         assert_true(fab_report_equal(deliver_current(node, &unknown), &acked));
         assert_int_equal(status().digest, 0); /* but it is not delivered before there was a scan */
@@ -628,24 +629,18 @@ TEST_WITH(test_restarted, open_node, close_node)
 /* The scheduler keeps in memory whose probes fail: it is told again. */
 TEST_WITH(test_a_failed_probe_is_told_again, open_node, close_node)
 {
-    deliver_connected(node, true);
-    report_of(1, "rc", false);
-    take_delivery(false);
+    deliver_first("rc");
     report_of(1, NULL, false);
     take_delivery(false);
     assert_int_equal(held_failed, UCX);
-    deliver_connected(node, false);
-    reply_status(&orders, PMIX_ERR_UNREACH);
+    disconnect();
     held_failed = 0;
     deliver_connected(node, true);
     assert_true(let_time_pass());
     take_delivery(false);
     assert_int_equal(held_failed, UCX);
     assert_true(agreed());
-    kill_node();
-    start_node();
-    deliver_connected(node, true);
-    reply_orders("", held_digest);
+    restart_and_connect();
     held_failed = 0;
     report_of(1, NULL, false);
     take_delivery(false);
@@ -654,10 +649,7 @@ TEST_WITH(test_a_failed_probe_is_told_again, open_node, close_node)
     take_delivery(true);
     assert_int_equal(held_failed, 0);
     report_of(1, NULL, false);
-    kill_node();
-    start_node();
-    deliver_connected(node, true);
-    reply_orders("", held_digest);
+    restart_and_connect();
     held_failed = UCX;
     report_of(1, "rc", false);
     take_delivery(false);
@@ -678,9 +670,7 @@ TEST_WITH(test_munge_hangs, open_node, close_node)
     munge_hangs = false;
     let_munge_answer();
     take_delivery(true); /* that was the first one */
-    assert_true(let_time_pass());
-    take_delivery(false);
-    assert_true(agreed());
+    agree_in_time();
     munge_hangs = true;
     report(3, false);
     munge_status = EMUNGE_TIMEOUT;
@@ -781,9 +771,8 @@ TEST_WITH(test_random, open_node, close_node)
     assert_true(n_changes > 100 && n_whole > 100);
 }
 
-static int say_little(void **state)
+FIXTURE(say_little)
 {
-    (void)state;
     pmixfab_set_log(NULL, NULL);
     return 0;
 }

@@ -136,11 +136,10 @@ static void on_done(int code, const char *reason, void *cbdata)
 static void start(struct event_base *base)
 {
     const struct mirror_calls calls = {on_event, on_done, NULL};
-    struct fab_err err;
     n_events = n_done = 0;
     due = NULL;
     asked.fn = NULL;
-    assert_int_equal(mirror_new(base, &config, NULL, &calls, &mirror, &err), PMIXFAB_OK);
+    assert_int_equal(mirror_new(base, &config, NULL, &calls, &mirror, fresh_err()), PMIXFAB_OK);
 }
 
 static void stop(void)
@@ -161,11 +160,9 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    char command[128];
     stop();
     event_base_free(*state);
-    snprintf(command, sizeof(command), "rm -rf '%s'", rundir);
-    return system(command);
+    return remove_folder(rundir);
 }
 
 /* The scheduler's planes. */
@@ -189,9 +186,7 @@ static void serves(uint64_t generation, uint32_t n)
 
 static bool has_file(const char *name)
 {
-    char path[128];
-    snprintf(path, sizeof(path), "%s/%s", rundir, name);
-    return access(path, F_OK) == 0;
+    return access(printed("%s/%s", rundir, name), F_OK) == 0;
 }
 
 static void fetch_both(void)
@@ -229,8 +224,7 @@ TEST_WITH(test_follows, setup, teardown)
 /* Nothing of a generation gets in before all of it is there and good. */
 TEST_WITH(test_what_is_refused, setup, teardown)
 {
-    char *damaged = malloc(ib1->size);
-    assert_non_null(damaged);
+    OWNED(free) char *damaged = must_have(ib1->size);
     for (int i = 0; i < 8; i++) {
         news(7, 100, true);
         let_time_pass();
@@ -259,7 +253,6 @@ TEST_WITH(test_what_is_refused, setup, teardown)
         if (i < 7)
             assert_true(last_code != PMIXFAB_OK);
     }
-    free(damaged);
     assert_string_equal(asked.plane, "ib0"); /* of the newer one */
     reply_bytes(ib0->bytes, ib0->size);
     serves(9, 1);
@@ -298,29 +291,20 @@ TEST_WITH(test_another_history, setup, teardown)
 
 static void put(const char *name, const void *bytes, size_t size)
 {
-    char path[128];
-    snprintf(path, sizeof(path), "%s/%s", rundir, name);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
+    write_file(printed("%s/%s", rundir, name), bytes, size);
 }
 
 TEST_WITH(test_loads_what_is_good, setup, teardown)
 {
-    char path[128];
     put("ib0.snap", ib0->bytes, ib0->size);
     put("other.snap", ib1->bytes, ib1->size); /* not this name's plane */
     put("cut.snap", ib0->bytes, ib0->size / 2);
     put("empty.snap", "", 0);
     put(".ib1.snap.new", ib1->bytes, ib1->size);
     put("text", "no snapshot", 11);
-    snprintf(path, sizeof(path), "%s/folder.snap", rundir);
-    assert_int_equal(mkdir(path, 0755), 0);
-    snprintf(path, sizeof(path), "%s/fifo.snap", rundir);
-    assert_int_equal(mkfifo(path, 0644), 0); /* nobody writes: it must not wait */
-    snprintf(path, sizeof(path), "%s/link.snap", rundir);
-    assert_int_equal(symlink("ib0.snap", path), 0);
+    assert_int_equal(mkdir(printed("%s/folder.snap", rundir), 0755), 0);
+    assert_int_equal(mkfifo(printed("%s/fifo.snap", rundir), 0644), 0); /* nobody writes: it must not wait */
+    assert_int_equal(symlink("ib0.snap", printed("%s/link.snap", rundir)), 0);
     stop();
     start(*state);
     serves(7, 1);
@@ -328,17 +312,15 @@ TEST_WITH(test_loads_what_is_good, setup, teardown)
     assert_false(has_file("other.snap") || has_file("cut.snap") || has_file(".ib1.snap.new"));
 }
 
-static int make_planes(void **state)
+FIXTURE(make_planes)
 {
-    (void)state;
     ib0 = small_plane("fattree2:2,1,2", "ib0", 0, true);
     ib1 = small_plane("torus:3,3:1", "ib1", 1, false);
     return ib0 == NULL || ib1 == NULL;
 }
 
-static int put_planes(void **state)
+FIXTURE(put_planes)
 {
-    (void)state;
     served_plane_put(ib0);
     served_plane_put(ib1);
     return 0;

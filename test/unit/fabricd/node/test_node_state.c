@@ -11,18 +11,16 @@
 static char dir[] = "/tmp/fabricd-keep-XXXXXX";
 static char path[sizeof(dir) + 32];
 
-static int make_dir(void **state)
+FIXTURE(make_dir)
 {
-    (void)state;
     if (mkdtemp(dir) == NULL)
         return -1;
     snprintf(path, sizeof(path), "%s/%s", dir, NODE_STATE_FILE);
     return 0;
 }
 
-static int remove_dir(void **state)
+FIXTURE(remove_dir)
 {
-    (void)state;
     unlink(path);
     return rmdir(dir); /* nothing else is left there */
 }
@@ -43,14 +41,6 @@ static size_t read_bytes(uint8_t *bytes, size_t room)
     size_t n = fread(bytes, 1, room, file);
     fclose(file);
     return n;
-}
-
-static void write_bytes(const uint8_t *bytes, size_t n)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, n, file), n);
-    assert_int_equal(fclose(file), 0);
 }
 
 /* It is as if there were none, and somebody hears why. */
@@ -97,23 +87,23 @@ TEST(test_damaged)
     for (size_t i = 0; i < n; i++) {
         memcpy(bytes, good, n);
         bytes[i] ^= (uint8_t)(1u << (i % 8));
-        write_bytes(bytes, n);
+        write_file(path, bytes, n);
         assert_left_out("node017", "");
     }
     for (size_t size = 0; size < n; size += size < 40 ? 1 : 37) {
-        write_bytes(good, size);
+        write_file(path, good, size);
         assert_left_out("node017", "");
     }
     memcpy(bytes, good, n);
     bytes[n] = 0;
-    write_bytes(bytes, n + 1);
+    write_file(path, bytes, n + 1);
     assert_left_out("node017", "too many");
     for (size_t i = 32 + 24; i < n;
          i += 5) { /* sealed again: the report's own checksum is still in the way */
         memcpy(bytes, good, n);
         bytes[i] ^= 0x10;
         wire_seal(bytes, n);
-        write_bytes(bytes, n);
+        write_file(path, bytes, n);
         assert_left_out("node017", "");
     }
     fab_report_destroy(&keep.report);
@@ -127,8 +117,7 @@ TEST(test_no_file)
     assert_int_equal(mkdir(path, 0700), 0);
     assert_left_out("node017", "not a file");
     random_keep(&keep, 8);
-    assert_int_equal(node_state_write(dir, &keep, &err), PMIXFAB_ERR_IO);
-    assert_non_null(strstr(err.text, path));
+    must_fail(node_state_write(dir, &keep, &err), PMIXFAB_ERR_IO, &err, path);
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(symlink("/etc/hostname", path), 0);
     assert_left_out("node017", "");

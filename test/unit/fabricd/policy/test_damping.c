@@ -1,8 +1,10 @@
-/* test_hold.c - which cables are suppressed: by hand, and against a model that keeps every change. */
+/* Which cables are suppressed: by hand, and against a model that keeps every change. */
 
 #include "fabricd/policy/damping.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
+
+OWNER(damping_free, struct damping)
 
 #define S 1000000ll
 
@@ -45,7 +47,7 @@ static struct damping *make(const struct damping_limits *limits)
 
 TEST(a_pulled_cable_that_comes_back_is_not_held)
 {
-    struct damping *damping = make(&usual);
+    OWNED(damping_free) struct damping *damping = make(&usual);
     for (int64_t t = 1; t < 100000; t += 61) { /* again and again, but never three times within a minute */
         assert_false(change(damping, 7, 1, t * S));
         assert_false(change(damping, 7, 1, t * S));
@@ -54,12 +56,11 @@ TEST(a_pulled_cable_that_comes_back_is_not_held)
     assert_int_equal(damping_count(damping).cables, 0);
     damping_advance(damping, 200000 * S);
     assert_int_equal(damping_remembered(damping), 0);
-    damping_free(damping);
 }
 
 TEST(three_changes_hold_and_quiet_releases)
 {
-    struct damping *damping = make(&usual);
+    OWNED(damping_free) struct damping *damping = make(&usual);
     int64_t until = 0;
     assert_false(change(damping, 7, 1, 1 * S));
     assert_false(change(damping, 7, 2, 2 * S)); /* another port */
@@ -73,12 +74,11 @@ TEST(three_changes_hold_and_quiet_releases)
     assert_int_equal(damping_advance(damping, 91 * S - 1), 0);
     assert_int_equal(damping_advance(damping, 91 * S), 1);
     assert_false(is_suppressed(damping, 7, 1, NULL));
-    damping_free(damping);
 }
 
 TEST(each_flap_doubles_it_and_quiet_halves_it)
 {
-    struct damping *damping = make(&usual);
+    OWNED(damping_free) struct damping *damping = make(&usual);
     int64_t until = 0, t = 100;
     for (int i = 0; i < 3; i++)
         change(damping, 7, 1, t * S);
@@ -101,12 +101,11 @@ TEST(each_flap_doubles_it_and_quiet_halves_it)
     assert_int_equal(damping_remembered(damping), 1);
     damping_advance(damping, (t + 3600) * S); /* long quiet: as if nothing had been */
     assert_int_equal(damping_remembered(damping), 0);
-    damping_free(damping);
 }
 
 TEST(a_clock_that_goes_back_stands_still)
 {
-    struct damping *damping = make(&usual);
+    OWNED(damping_free) struct damping *damping = make(&usual);
     int64_t until = 0;
     change(damping, 7, 1, 5000 * S);
     change(damping, 7, 1, 1400 * S);
@@ -115,12 +114,11 @@ TEST(a_clock_that_goes_back_stands_still)
     assert_int_equal(until, 5030 * S);
     assert_int_equal(damping_advance(damping, 1500 * S), 0);
     assert_int_equal(damping_advance(damping, 5030 * S), 1);
-    damping_free(damping);
 }
 
 TEST(what_is_held_has_its_names_until_it_is_released)
 {
-    struct damping *damping = make(&usual);
+    OWNED(damping_free) struct damping *damping = make(&usual);
     const struct damping_key key = cable(7, 1), other = cable(7, 2), sw = damping_switch(7);
     struct suppressed suppressed;
     uint32_t at = 0;
@@ -154,17 +152,15 @@ TEST(what_is_held_has_its_names_until_it_is_released)
     assert_true(damping_find(damping, &key, &suppressed));
     assert_int_equal(suppressed.until, 36 * S);
     assert_string_equal(suppressed.what, "");
-    damping_free(damping);
 }
 
 TEST(it_can_be_switched_off)
 {
     const struct damping_limits off = {.count = 0, .window = 60, .down = 30, .down_max = 600};
-    struct damping *damping = make(&off);
+    OWNED(damping_free) struct damping *damping = make(&off);
     for (int i = 0; i < 100; i++)
         assert_false(change(damping, 7, 1, i));
     assert_int_equal(damping_remembered(damping), 0);
-    damping_free(damping);
 }
 
 /* ---- the model: one end, all its changes ---- */
@@ -216,8 +212,7 @@ TEST(random_changes_are_as_the_model_says)
                                         .down = 32,
                                         .down_max = 32u << fabric_random_next(&dice) % 6};
         struct damping *damping = make(&limits);
-        struct model *models = calloc(ENDS, sizeof(*models));
-        assert_non_null(models);
+        OWNED(free) struct model *models = must_have(ENDS * sizeof(*models));
         int64_t now = 1 * S;
         for (unsigned step = 0; step < 600; step++) {
             static const int64_t pace[] = {1, 1, 5, 20, 50, 400, 3000};
@@ -243,7 +238,6 @@ TEST(random_changes_are_as_the_model_says)
         }
         damping_advance(damping, now + 1000000 * S);
         assert_int_equal(damping_remembered(damping), 0);
-        free(models);
         damping_free(damping);
     }
 }
@@ -259,7 +253,7 @@ static struct suppressed only(const struct damping *damping)
 
 TEST(it_is_known_since_when_and_how_often)
 {
-    struct damping *damping = make(&usual);
+    OWNED(damping_free) struct damping *damping = make(&usual);
     change(damping, 7, 1, 10 * S); /* too long ago to count */
     change(damping, 7, 1, 100 * S);
     change(damping, 7, 1, 110 * S);
@@ -274,5 +268,4 @@ TEST(it_is_known_since_when_and_how_often)
         change(damping, 7, 1, t * S);
     assert_int_equal(only(damping).since, 1001 * S);
     assert_int_equal(only(damping).changes, 3);
-    damping_free(damping);
 }

@@ -9,9 +9,8 @@ OWNER(planned_free, struct planned)
 
 static struct planned *open_expected(struct store *store)
 {
-    struct fab_err err = {""};
     struct planned *planned = NULL;
-    must(planned_new(store, &planned, &err), &err);
+    must_do(planned_new(store, &planned, fresh_err()));
     return planned;
 }
 
@@ -48,9 +47,7 @@ TEST_IN(test_kept, const struct folder *folder, folder_setup, folder_teardown)
     assert_int_equal(all[1].until, NOW + 100 * SECOND);
     assert_int_equal(all[1].uid, 9);
     planned_free(planned);
-    store_close(store);
-
-    store = open_store(folder->db);
+    open_again(&store, folder->db);
     planned = open_expected(store);
     assert_names(planned, NOW + 99 * SECOND, "leaf1 node1 node2");
     assert_names(planned, NOW + 100 * SECOND, "leaf1");
@@ -76,11 +73,8 @@ TEST_IN(test_limits, const struct folder *folder, folder_setup, folder_teardown)
     assert_int_equal(planned_add(planned, "node1", NOW, 0, 7, &err), PMIXFAB_ERR_RANGE);
     assert_int_equal(planned_add(planned, "node1", NOW, PLANNED_MAX_TIME + 1, 7, &err), PMIXFAB_ERR_RANGE);
     assert_int_equal(planned_add(planned, "node1", NOW, PLANNED_MAX_TIME, 7, &err), 0);
-    for (int i = 2; i <= PLANNED_MAX; i++) {
-        char name[32];
-        snprintf(name, sizeof(name), "node%d", i);
-        assert_int_equal(planned_add(planned, name, NOW, 10, 7, &err), 0);
-    }
+    for (int i = 2; i <= PLANNED_MAX; i++)
+        assert_int_equal(planned_add(planned, printed("node%d", i), NOW, 10, 7, &err), 0);
     assert_int_equal(planned_add(planned, "one more", NOW, 10, 7, &err), PMIXFAB_ERR_RANGE);
     assert_int_equal(planned_add(planned, "node7", NOW, 10, 7, &err), 0);
     assert_int_equal(planned_add(planned, "one more", NOW + 10 * SECOND, 10, 7, &err), 0);

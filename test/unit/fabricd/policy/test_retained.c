@@ -1,4 +1,4 @@
-/* test_missing.c - for how long ports are missing: over restarts, boots, and clocks that jump. */
+/* For how long ports are missing: over restarts, boots, and clocks that jump. */
 
 #include "fabricd/policy/retained.h"
 #include "test/unit/store_fixture.h"
@@ -25,7 +25,7 @@ static void make(struct fab_inventory *inv, const char *missing)
 
 TEST(it_is_due_when_its_time_is_over)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct retained none = {0}, first, second;
     struct moment now = at(1000, 5000, "a");
     make(&inv, "node0001");
@@ -57,13 +57,12 @@ TEST(it_is_due_when_its_time_is_over)
     assert_int_equal(retained_next(&second, RETIRE, &now), 0);
     retained_free(&first);
     retained_free(&second);
-    fab_inventory_destroy(&inv);
 }
 
 TEST(a_clock_that_jumps_changes_nothing)
 {
     static const int64_t jumps[] = {-3600, 3600, -86400 * 365, 86400 * 365};
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct retained none = {0}, list, again;
     struct moment now = at(1000, 1000000000, "a");
     make(&inv, "node0001");
@@ -76,25 +75,20 @@ TEST(a_clock_that_jumps_changes_nothing)
         retained_free(&again);
     }
     retained_free(&list);
-    fab_inventory_destroy(&inv);
 }
 
 static void write_list(const char *path, const struct fab_inventory *inv, const struct retained *list)
 {
-    struct fab_err err = {""};
-    struct fab_inventory empty;
     const struct absent none = {0}, absent = {.missing = *list};
-    struct store *store = open_store(path);
-    empty_inventory(&empty);
+    OWNED(store_close) struct store *store = open_store(path);
+    SCOPED(fab_inventory) empty = empty_inventory();
     const struct store_publication publication = {.generation = 1,
                                                   .published = 1,
                                                   .before = &empty,
                                                   .after = inv,
                                                   .absent_before = &none,
                                                   .absent = &absent};
-    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
-    store_close(store);
-    fab_inventory_destroy(&empty);
+    must_do(store_publish(store, &publication, fresh_err()));
 }
 
 /* A restart goes on counting, whatever the wall clock says by then; a boot, or another machine, begins anew.
@@ -117,16 +111,15 @@ TEST_WITH(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup, folder
     struct fab_inventory inv, loaded;
     struct retained none = {0}, list, followed;
     struct absent read;
-    struct fab_err err = {""};
     struct moment now = at(1000, 1000000000, "a");
     make(&inv, "node0001");
     assert_int_equal(retained_follow(&none, &inv, &now, 4000 * S, &list), PMIXFAB_OK);
     write_list(folder->db, &inv, &list);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct store *store = open_store(folder->db);
+        OWNED(store_close) struct store *store = open_store(folder->db);
         now = at(cases[i].running, cases[i].wall, cases[i].boot);
-        assert_int_equal(store_absent_load(store, &read, &err), PMIXFAB_OK);
-        assert_int_equal(store_load_inventory(store, &loaded, &err), PMIXFAB_OK);
+        must_do(store_absent_load(store, &read, fresh_err()));
+        must_do(store_load_inventory(store, &loaded, fresh_err()));
         assert_true(fab_inventory_equal(&loaded, &inv)); /* who is missing is part of it */
         assert_int_equal(retained_follow(&read.missing, &loaded, &now, 4000 * S, &followed), PMIXFAB_OK);
         assert_int_equal(followed.n, 2);
@@ -136,7 +129,6 @@ TEST_WITH(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup, folder
         absent_free(&read);
         retained_free(&followed);
         fab_inventory_destroy(&loaded);
-        store_close(store);
     }
     retained_free(&list);
     fab_inventory_destroy(&inv);
@@ -145,10 +137,9 @@ TEST_WITH(it_counts_on_over_a_restart_and_anew_over_a_boot, folder_setup, folder
 /* Ports of one HCA, each since it is missing itself. A list from before counted HCAs as a whole. */
 TEST(each_port_counts_for_itself)
 {
-    struct fab_inventory inv;
     struct retained none = {0}, first, second;
     struct moment now = at(1000, 5000, "a");
-    assert_int_equal(fabric_parse("random:4,40,6:5", &inv), PMIXFAB_OK);
+    SCOPED(fab_inventory) inv = generated("random:4,40,6:5");
     uint32_t hca = 0;
     while (inv.nodes[hca].kind != FAB_HCA || inv.nodes[hca].n_ports != 2)
         hca++;
@@ -178,7 +169,6 @@ TEST(each_port_counts_for_itself)
     assert_int_equal(retained_find(&second, guid, 2)->since, 4000 * S);
     assert_int_equal(retained_next(&second, RETIRE, &now), 100 * S);
     retained_free(&second);
-    fab_inventory_destroy(&inv);
 }
 
 TEST(the_moment_is_now)

@@ -1,4 +1,4 @@
-/* test_flaps.c - what counts as coming and going: by hand, and against a model that keeps every sweep. */
+/* What counts as coming and going: by hand, and against a model that keeps every sweep. */
 
 #include "fabricd/policy/flap_count.h"
 #include "test/fabrics/fabrics.h"
@@ -373,7 +373,7 @@ static void change_something(struct bed *bed, uint64_t *dice)
 
 TEST(random_changes_are_as_the_model_says)
 {
-    struct past *past = calloc(1, sizeof(*past));
+    OWNED(free) struct past *past = calloc(1, sizeof(*past));
     uint64_t told = 0;
     assert_non_null(past);
     for (unsigned seed = 1; seed <= 40; seed++) {
@@ -404,5 +404,4 @@ TEST(random_changes_are_as_the_model_says)
         end(&bed);
     }
     assert_true(told > 100);
-    free(past);
 }

@@ -1,26 +1,26 @@
-/* test_partial.c - what may replace the published inventory, and what is kept where an answer was lost. */
+/* What may replace the published inventory, and what is kept where an answer was lost. */
 
 #include "fabricd/publish/update.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
 #include "topo/diff/diff.h"
 
+OWNER(fab_names_free, struct fab_names)
+
 #define LEAF1 0x200000 /* node GUID */
 
 static struct publisher publisher;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     memset(&publisher, 0, sizeof(publisher));
     publisher.generation = 7;
     fab_inventory_init(&publisher.current);
     return fabric_fattree2(&publisher.current, 3, 2, 4, 1);
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     fab_inventory_destroy(&publisher.current);
     return 0;
 }
@@ -44,12 +44,11 @@ TEST_WITH(the_same_and_a_pulled_cable_pass, setup, teardown)
 {
     SCOPED(fab_inventory) inv;
     struct sweep_findings report;
-    struct fab_err err = {""};
     again(&inv);
-    assert_int_equal(judge(&inv, &report, &err), PMIXFAB_OK);
+    must_do(judge(&inv, &report, fresh_err()));
     assert_int_equal(report.lost, 0);
     assert_int_equal(fabric_unlink(&inv, "leaf1", 5), PMIXFAB_OK);
-    assert_int_equal(judge(&inv, &report, &err), PMIXFAB_OK); /* both ends are down: that is the truth */
+    must_do(judge(&inv, &report, fresh_err())); /* both ends are down: that is the truth */
     assert_true(report.lost > 0);
     assert_int_equal(report.dangling, 0);
 }
@@ -58,7 +57,6 @@ TEST_WITH(the_same_and_a_pulled_cable_pass, setup, teardown)
  */
 static void lone_switch(struct fab_inventory *inv, enum fab_port_state state)
 {
-    struct fab_err err = {""};
     struct fab_node node = publisher.current.nodes[fab_inventory_find(&publisher.current, LEAF1)];
     uint32_t index;
     fab_inventory_init(inv);
@@ -68,7 +66,7 @@ static void lone_switch(struct fab_inventory *inv, enum fab_port_state state)
         const struct fab_port port = {.node = index, .peer = FAB_NONE, .num = num, .state = (uint8_t)state};
         assert_int_equal(fab_inventory_add_port(inv, &port, NULL), PMIXFAB_OK);
     }
-    assert_int_equal(fab_inventory_finish(inv, &err), PMIXFAB_OK);
+    must_do(fab_inventory_finish(inv, fresh_err()));
 }
 
 TEST_WITH(a_part_does_not_pass, setup, teardown)
@@ -93,7 +91,6 @@ TEST_WITH(an_old_loose_end_is_no_sign, setup, teardown)
 {
     SCOPED(fab_inventory) inv;
     struct sweep_findings report;
-    struct fab_err err = {""};
     uint32_t leaf = fab_inventory_find(&publisher.current, LEAF1);
     const struct fab_node *node = &publisher.current.nodes[leaf];
     lone_switch(&inv, FAB_PORT_ACTIVE);
@@ -103,7 +100,7 @@ TEST_WITH(an_old_loose_end_is_no_sign, setup, teardown)
             publisher.current.ports[peer].peer = FAB_NONE;
         publisher.current.ports[p].peer = FAB_NONE;
     }
-    judge(&inv, &report, &err);
+    judge(&inv, &report, fresh_err());
     assert_int_equal(report.dangling, 0);
 }
 
@@ -141,14 +138,12 @@ TEST_WITH(what_is_missing_is_not_lost_again, setup, teardown)
 TEST_WITH(a_lost_description_renames_nobody, setup, teardown)
 {
     SCOPED(fab_inventory) inv;
-    struct fab_names *names;
-    struct fab_err err = {""};
+    OWNED(fab_names_free) struct fab_names *names;
     again(&inv);
     for (uint32_t i = 0; i < inv.n_nodes; i++)
         inv.nodes[i].desc = inv.nodes[i].host = inv.nodes[i].name = 0;
     assert_int_equal(publish_fill_gaps(&publisher, &inv), PMIXFAB_OK);
-    assert_int_equal(fab_names_new(NULL, &names, &err), PMIXFAB_OK);
-    assert_int_equal(fab_names_apply(names, &inv, &err), PMIXFAB_OK);
+    assert_int_equal(fab_names_new(NULL, &names, fresh_err()), PMIXFAB_OK);
+    assert_int_equal(fab_names_apply(names, &inv, fresh_err()), PMIXFAB_OK);
     assert_true(fab_inventory_equal(&inv, &publisher.current));
-    fab_names_free(names);
 }

@@ -1,23 +1,19 @@
-/*
- * What is published of a fabric that changes, built from what was published before: the costs are those of a
- * build from nothing, and what did not change keeps plane, name and coordinates.
- */
+/* What is published of a fabric that changes, built from what was published before: the costs are those of a
+ * build from nothing, and what did not change keeps plane, name and coordinates. */
 #include "fabricd/publish/compute.h"
 #include "test/unit/edits.h"
 #include "topo/snapshot/reader.h"
 
 static struct config config;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     config_init(&config);
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     config_destroy(&config);
     return 0;
 }
@@ -61,18 +57,14 @@ static void remember(struct known *known, struct built *built)
 
 static void build(const struct fab_inventory *inv, const struct known *known, struct built *out)
 {
-    struct fab_err err = {""};
     const struct fab_joined joined = {.inv = *inv}; /* borrowed, and nothing is said of its ports */
-    if (compute_planes(&joined, &config, known->planes, known->n, out, &err) != PMIXFAB_OK)
-        fail_msg("%s", err.text);
+    must_do(compute_planes(&joined, &config, known->planes, known->n, out, fresh_err()));
 }
 
 static struct pmixfab *open_built(const void *bytes, size_t size)
 {
     struct pmixfab *fab;
-    struct fab_err err = {""};
-    if (fab_snapshot_borrow(bytes, size, &fab, &err) != PMIXFAB_OK)
-        fail_msg("%s", err.text);
+    must_do(fab_snapshot_borrow(bytes, size, &fab, fresh_err()));
     return fab;
 }
 
@@ -112,18 +104,17 @@ static unsigned check(const char *what, const struct known *known, const struct 
     unsigned kept = 0;
     assert_int_equal(settled->n, plain->n);
     for (uint32_t i = 0; i < settled->n; i++) {
+        OWNED(pmixfab_close)
         struct pmixfab *a = open_built(settled->planes[i].bytes, settled->planes[i].size);
-        struct pmixfab *b = open_built(plain->planes[i].bytes, plain->planes[i].size);
+        OWNED(pmixfab_close) struct pmixfab *b = open_built(plain->planes[i].bytes, plain->planes[i].size);
         assert_same_costs(what, a, b);
         for (uint32_t k = 0; k < known->n; k++) {
             if (known->planes[k].index != settled->planes[i].index || settled->planes[i].is_new)
                 continue;
+            OWNED(pmixfab_close)
             struct pmixfab *was = open_built(known->planes[k].snapshot, known->planes[k].size);
             kept += assert_stays(what, was, a);
-            pmixfab_close(was);
         }
-        pmixfab_close(a);
-        pmixfab_close(b);
     }
     return kept;
 }
@@ -138,12 +129,10 @@ TEST(chains_of_edits)
     for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
         struct edits_source source = {1 + f, 1};
         struct known known = {.n = 0};
-        struct fab_inventory inv;
-        assert_int_equal(fabric_parse(fabrics[f], &inv), 0);
+        SCOPED(fab_inventory) inv = generated(fabrics[f]);
         for (unsigned step = 0; step < 40 && inv.n_nodes > 4 && known.n < 56; step++) {
             struct built settled, plain;
-            char what[96];
-            snprintf(what, sizeof(what), "%s, step %u", fabrics[f], step);
+            const char *what = printed("%s, step %u", fabrics[f], step);
             build(&inv, &known, &settled);
             build(&inv, &nothing, &plain);
             kept += check(what, &known, &settled, &plain);
@@ -152,7 +141,6 @@ TEST(chains_of_edits)
             edits_random(&inv, &source, (1u << EDITS_KINDS) - 1, 3);
         }
         known_free(&known);
-        fab_inventory_destroy(&inv);
     }
     assert_true(kept > 2000);
 }
@@ -162,8 +150,7 @@ TEST(nothing_changed)
 {
     struct known known = {.n = 0};
     struct built first, second;
-    struct fab_inventory inv;
-    assert_int_equal(fabric_parse("fattree3:6", &inv), 0);
+    SCOPED(fab_inventory) inv = generated("fattree3:6");
     build(&inv, &known, &first);
     size_t size = first.planes[0].size;
     remember(&known, &first);
@@ -172,32 +159,26 @@ TEST(nothing_changed)
     assert_memory_equal(second.planes[0].bytes, known.planes[0].snapshot, size);
     built_destroy(&second);
     known_free(&known);
-    fab_inventory_destroy(&inv);
 }
 
 /* A known plane whose snapshot cannot be read: computed from nothing. */
 TEST(unreadable)
 {
     struct known known = {.n = 0}, nothing = {.n = 0};
-    struct built first, second, plain;
-    struct fab_inventory inv;
-    assert_int_equal(fabric_parse("torus:4,4:1", &inv), 0);
+    SCOPED(built) second, plain;
+    struct built first;
+    SCOPED(fab_inventory) inv = generated("torus:4,4:1");
     build(&inv, &known, &first);
     remember(&known, &first);
     ((char *)known.planes[0].snapshot)[200] ^= 1;
     build(&inv, &known, &second);
     build(&inv, &nothing, &plain);
-    struct pmixfab *a = open_built(second.planes[0].bytes, second.planes[0].size);
-    struct pmixfab *b = open_built(plain.planes[0].bytes, plain.planes[0].size);
+    OWNED(pmixfab_close) struct pmixfab *a = open_built(second.planes[0].bytes, second.planes[0].size);
+    OWNED(pmixfab_close) struct pmixfab *b = open_built(plain.planes[0].bytes, plain.planes[0].size);
     assert_same_costs("unreadable", a, b);
     assert_memory_equal(a->logical, b->logical,
                         (size_t)b->meta->n_devices * b->meta->dims * sizeof(uint32_t));
-    pmixfab_close(a);
-    pmixfab_close(b);
-    built_destroy(&second);
-    built_destroy(&plain);
     known_free(&known);
-    fab_inventory_destroy(&inv);
 }
 
 TEST_GROUP(setup, teardown)

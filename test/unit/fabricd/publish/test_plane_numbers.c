@@ -1,4 +1,4 @@
-/* test_numbers.c - planes keep their numbers over splits, joins, restarts and unreadable snapshots. */
+/* Planes keep their numbers over splits, joins, restarts and unreadable snapshots. */
 
 #include "fabricd/publish/compute.h"
 #include "test/fabrics/fabrics.h"
@@ -7,16 +7,14 @@
 
 static struct config config;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     config_init(&config);
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     config_destroy(&config);
     return 0;
 }
@@ -31,9 +29,8 @@ static void make(struct fab_inventory *inv)
 static void build(const struct fab_inventory *inv, const struct store_plane *known, uint32_t n,
                   struct built *out)
 {
-    struct fab_err err = {""};
     const struct fab_joined joined = {.inv = *inv}; /* borrowed, and nothing is said of its ports */
-    assert_int_equal(compute_planes(&joined, &config, known, n, out, &err), PMIXFAB_OK);
+    must_do(compute_planes(&joined, &config, known, n, out, fresh_err()));
 }
 
 /* What a store would know after publishing this. */
@@ -47,8 +44,8 @@ static struct store_plane known_of(const struct built_plane *plane, bool retired
 
 TEST(first_numbers_by_size)
 {
-    struct fab_inventory inv;
-    struct built built;
+    SCOPED(fab_inventory) inv;
+    SCOPED(built) built;
     make(&inv);
     assert_int_equal(fabric_unlink(&inv, "leaf3", 5), PMIXFAB_OK);
     build(&inv, NULL, 0, &built);
@@ -58,14 +55,12 @@ TEST(first_numbers_by_size)
     assert_int_equal(built.planes[1].index, 1);
     assert_string_equal(built.planes[1].name, "ib1");
     assert_true(built.planes[0].is_new && built.planes[1].is_new);
-    built_destroy(&built);
-    fab_inventory_destroy(&inv);
 }
 
 TEST(split_and_join)
 {
     struct fab_inventory whole, cut;
-    struct built before, split, joined, again;
+    SCOPED(built) before, split, joined, again;
     make(&whole);
     make(&cut);
     assert_int_equal(fabric_unlink(&cut, "leaf3", 5), PMIXFAB_OK);
@@ -93,18 +88,14 @@ TEST(split_and_join)
     assert_int_equal(again.planes[1].index, 1);
     assert_false(again.planes[1].is_new);
 
-    built_destroy(&before);
-    built_destroy(&split);
-    built_destroy(&joined);
-    built_destroy(&again);
     fab_inventory_destroy(&whole);
     fab_inventory_destroy(&cut);
 }
 
 TEST(numbers_of_strangers_stay_taken)
 {
-    struct fab_inventory inv;
-    struct built built, other;
+    SCOPED(fab_inventory) inv;
+    SCOPED(built) built, other;
     make(&inv);
     build(&inv, NULL, 0, &built);
     /* Known under 7, of which nothing is left, and unreadable as it is retired. */
@@ -113,29 +104,24 @@ TEST(numbers_of_strangers_stay_taken)
     build(&inv, &gone, 1, &other);
     assert_int_equal(other.planes[0].index, 8);
     assert_true(other.planes[0].is_new);
-    built_destroy(&built);
-    built_destroy(&other);
-    fab_inventory_destroy(&inv);
 }
 
 TEST(an_unreadable_snapshot_keeps_its_number)
 {
-    struct fab_inventory inv;
-    struct built built;
+    SCOPED(fab_inventory) inv;
+    SCOPED(built) built;
     struct store_plane known = {.index = 4, .retired = false}; /* served until now, of another format */
     strcpy(known.name, "rail-a");
     make(&inv);
     build(&inv, &known, 1, &built);
     assert_int_equal(built.planes[0].index, 4);
     assert_string_equal(built.planes[0].name, "rail-a");
-    built_destroy(&built);
-    fab_inventory_destroy(&inv);
 }
 
 TEST(most_shared_members_win)
 {
-    struct fab_inventory whole, cut;
-    struct built split, swapped;
+    SCOPED(fab_inventory) whole, cut;
+    SCOPED(built) split, swapped;
     make(&whole);
     make(&cut);
     assert_int_equal(fabric_unlink(&cut, "leaf3", 5), PMIXFAB_OK);
@@ -151,10 +137,6 @@ TEST(most_shared_members_win)
     /* Joined again: of the two numbers, that of the larger part. */
     build(&whole, known, 2, &swapped);
     assert_int_equal(swapped.planes[0].index, 1);
-    built_destroy(&swapped);
-    built_destroy(&split);
-    fab_inventory_destroy(&whole);
-    fab_inventory_destroy(&cut);
 }
 
 /* ---- planes that go by their names ---- */
@@ -184,7 +166,6 @@ static void make_named(struct fab_inventory *inv, bool fabric, unsigned hosts, u
 {
     char host[32];
     uint32_t sw[4];
-    struct fab_err err = {""};
     fab_inventory_init(inv);
     if (fabric)
         assert_int_equal(fabric_fattree2(inv, 3, 1, 4, 1), PMIXFAB_OK);
@@ -210,10 +191,7 @@ static void make_named(struct fab_inventory *inv, bool fabric, unsigned hosts, u
         snprintf(host, sizeof(host), "loose%u", i);
         add_host(inv, host, 0x900000 + 16 * i, unattached, FAB_NONE, 0);
     }
-    int rc = fab_inventory_finish(inv, &err);
-    if (rc != PMIXFAB_OK)
-        print_error("%s\n", err.text);
-    assert_int_equal(rc, PMIXFAB_OK);
+    must_do(fab_inventory_finish(inv, fresh_err()));
 }
 
 static const struct built_plane *named(const struct built *built, const char *name)
@@ -227,32 +205,29 @@ static const struct built_plane *named(const struct built *built, const char *na
 
 static struct pmixfab_plane about(const struct built_plane *plane, char identifier[80])
 {
-    struct pmixfab *fab;
+    OWNED(pmixfab_close) struct pmixfab *fab;
     struct pmixfab_plane info;
     assert_int_equal(fab_snapshot_borrow(plane->bytes, plane->size, &fab, NULL), PMIXFAB_OK);
     assert_int_equal(pmixfab_plane(fab, &info), PMIXFAB_OK);
     snprintf(identifier, 80, "%s", info.identifier);
-    pmixfab_close(fab);
     return info;
 }
 
-static int setup_storage(void **state)
+FIXTURE(setup_storage)
 {
-    (void)state;
     return config_set(&config, "ethernet", "storage", "10.91.0.0/16", NULL);
 }
 
-static int teardown_storage(void **state)
+FIXTURE(teardown_storage)
 {
-    (void)state;
     config_clear(&config.ethernet);
     return 0;
 }
 
 TEST_WITH(names_of_the_configuration, setup_storage, teardown_storage)
 {
-    struct fab_inventory inv;
-    struct built built;
+    SCOPED(fab_inventory) inv;
+    SCOPED(built) built;
     char identifier[80];
     make_named(&inv, true, 20, 1, 30);
     build(&inv, NULL, 0, &built);
@@ -273,15 +248,13 @@ TEST_WITH(names_of_the_configuration, setup_storage, teardown_storage)
     build(&inv, NULL, 0, &built);
     assert_int_equal(built.n, 1);
     assert_int_equal(about(named(&built, "unattached"), identifier).is_default, 1);
-    built_destroy(&built);
-    fab_inventory_destroy(&inv);
 }
 
 /* Numbers of such planes: gone for a while, of an unreadable snapshot, and beside planes that would vote. */
 TEST_WITH(named_planes_are_found_by_name, setup_storage, teardown_storage)
 {
-    struct fab_inventory inv, moved;
-    struct built built, again;
+    SCOPED(fab_inventory) inv, moved;
+    SCOPED(built) built, again;
     struct store_plane known[4];
     make_named(&inv, true, 5, 1, 3);
     build(&inv, NULL, 0, &built);
@@ -320,18 +293,14 @@ TEST_WITH(named_planes_are_found_by_name, setup_storage, teardown_storage)
     build(&moved, known, 3, &again);
     assert_int_equal(again.n, 1);
     assert_string_equal(again.planes[0].name, "ib7");
-    built_destroy(&again);
-    fab_inventory_destroy(&moved);
-    built_destroy(&built);
-    fab_inventory_destroy(&inv);
 }
 
 /* Yesterday all were on the Ethernet; today the same GUIDs are an InfiniBand fabric. No votes between them.
  */
 TEST_WITH(members_of_another_class_have_no_vote, setup_storage, teardown_storage)
 {
-    struct fab_inventory inv;
-    struct built built, again;
+    SCOPED(fab_inventory) inv;
+    SCOPED(built) built, again;
     make_named(&inv, false, 6, 1, 4);
     build(&inv, NULL, 0, &built);
     struct store_plane known[] = {known_of(named(&built, "storage"), false),
@@ -343,15 +312,12 @@ TEST_WITH(members_of_another_class_have_no_vote, setup_storage, teardown_storage
         assert_true(again.planes[i].is_new);
         assert_int_equal(strncmp(again.planes[i].name, "ib", 2), 0);
     }
-    built_destroy(&again);
-    built_destroy(&built);
-    fab_inventory_destroy(&inv);
 }
 
 TEST_WITH(parts_of_a_named_plane, setup_storage, teardown_storage)
 {
-    struct fab_inventory inv;
-    struct built built, again;
+    SCOPED(fab_inventory) inv;
+    SCOPED(built) built, again;
     char identifier[80];
     make_named(&inv, false, 9, 3, 0);
     build(&inv, NULL, 0, &built);
@@ -365,9 +331,6 @@ TEST_WITH(parts_of_a_named_plane, setup_storage, teardown_storage)
     build(&inv, known, 3, &again);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(named(&again, known[i].name)->index, known[i].index);
-    built_destroy(&again);
-    built_destroy(&built);
-    fab_inventory_destroy(&inv);
 }
 
 TEST_GROUP(setup, teardown)

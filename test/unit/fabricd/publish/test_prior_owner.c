@@ -58,35 +58,31 @@ static void join(struct hosts *h)
 static struct served_plane *publish_plane(const struct fab_plane *plane, const struct fab_details *details)
 {
     const struct fab_snapshot_meta meta = {.generation = 1, .name = "unattached", .is_default = true};
-    struct fab_costs costs = {0};
-    struct fab_geometry geometry = {0};
-    struct fab_groups groups = {0};
+    SCOPED(fab_costs) costs = {0};
+    SCOPED(fab_geometry) geometry = {0};
+    SCOPED(fab_groups) groups = {0};
     struct served_plane *out = NULL;
     void *bytes;
     size_t size;
-    assert_int_equal(fab_costs_compute(plane, 1, &costs), 0);
+    costs = costs_of(plane, 1);
     assert_int_equal(fab_geometry_settle(plane, NULL, &geometry), 0);
     assert_int_equal(fab_groups_compute(plane, &geometry, FAB_GROUP_LEAF, &groups), 0);
     assert_int_equal(fab_snapshot_build(plane, &costs, &geometry, &groups, details, &meta, &bytes, &size), 0);
     assert_int_equal(served_plane_new(bytes, size, "/nowhere", &out, NULL), 0);
-    fab_groups_destroy(&groups);
-    fab_geometry_destroy(&geometry);
-    fab_costs_destroy(&costs);
     return out;
 }
 
 static void publish(struct hosts *h)
 {
-    struct fab_planes planes = {0};
+    SCOPED(fab_planes) planes = {0};
     struct served_plane *plane = NULL;
-    assert_int_equal(fab_planes_build(&h->joined.inv, FAB_COST_RATE, &planes, NULL), 0);
+    planes = planes_of(&h->joined.inv);
     assert_true(planes.n <= 1);
     if (planes.n == 1)
         plane = publish_plane(planes.planes, &h->joined.details);
     struct served_set *set = served_set_new(&plane, planes.n, 1, 1);
     assert_non_null(set);
     served_swap(set);
-    fab_planes_destroy(&planes);
 }
 
 static void end(struct hosts *h)
@@ -149,8 +145,7 @@ TEST(test_two_devices_take_nothing_away)
     }
 }
 
-/* h5 comes to have a second device of the one GUID: it goes by neither, and the id stays that of the first.
- */
+/* h5 comes to have a second device of the one GUID: it goes by neither, and the id stays that of the first */
 TEST(test_a_second_device_of_one_guid)
 {
     served_swap(NULL);
@@ -169,8 +164,7 @@ TEST(test_a_second_device_of_one_guid)
     }
 }
 
-/* ---- random ----------------------------------------------------------------------------------------------
- */
+/* ---- random ---- */
 
 static const uint64_t nodes[] = {NODE, NODE + 1, NODE + 2,
                                  UINT64_C(0x0300000000000100)}; /* the last: h1's own */

@@ -14,12 +14,11 @@ static void configure(const struct folder *folder, const char *rundir, struct co
 static int publish(struct publisher *publisher, const char *fabric, struct publication **out,
                    struct fab_err *err)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct sweep_findings report = {0};
     const struct publish_request input = {.inv = &inv, .accept_partial = true};
-    assert_int_equal(fabric_parse(fabric, &inv), 0);
+    inv = generated(fabric);
     int rc = publish_prepare(publisher, &input, out, &report, err);
-    fab_inventory_destroy(&inv);
     return rc;
 }
 
@@ -28,34 +27,30 @@ static void must_serve(struct publisher *publisher, struct publication *publicat
     assert_non_null(publication);
     assert_int_equal(publication->generation, generation);
     for (uint32_t i = 0; i < publication->set->n; i++)
-        assert_int_equal(
-            fab_snapshot_check(publication->set->planes[i]->bytes, publication->set->planes[i]->size, NULL),
-            0);
+        must_do(
+            fab_snapshot_check(publication->set->planes[i]->bytes, publication->set->planes[i]->size, NULL));
     publish_finish(publisher, publication);
     publication_free(publication);
     assert_int_equal(publisher_generation(publisher), generation);
 }
 
 /* Where the files cannot be written the store is as it was, and the next publication has the number. */
-TEST_WITH(test_no_files, folder_setup, folder_teardown)
+TEST_IN(test_no_files, const struct folder *folder, folder_setup, folder_teardown)
 {
-    const struct folder *folder = *state;
-    struct config config;
+    SCOPED(config) config;
     struct publisher *publisher;
     struct publication *publication;
     struct fab_err err = {""};
     uint64_t newest;
     int64_t published;
-    char rundir[128];
-    snprintf(rundir, sizeof(rundir), "%s/run", folder->dir);
+    const char *rundir = printed("%s/run", folder->dir);
     configure(folder, rundir, &config);
     assert_int_equal(mkdir(rundir, 0755), 0);
     assert_int_equal(publisher_new(&config, &publisher, &err), PMIXFAB_OK);
     assert_int_equal(publish(publisher, "fattree2:4,2,3", &publication, &err), PMIXFAB_OK);
     must_serve(publisher, publication, 1);
 
-    char file[256];
-    snprintf(file, sizeof(file), "%s/ib0.snap", rundir);
+    const char *file = printed("%s/ib0.snap", rundir);
     assert_int_equal(unlink(file), 0);
     assert_int_equal(rmdir(rundir), 0);
     for (unsigned turn = 0; turn < 2; turn++) {
@@ -72,7 +67,6 @@ TEST_WITH(test_no_files, folder_setup, folder_teardown)
     must_serve(publisher, publication, 2);
     assert_int_equal(access(file, R_OK), 0);
     publisher_free(publisher);
-    config_destroy(&config);
     unlink(file);
 }
 
@@ -83,15 +77,12 @@ static int refuse(void *data, struct fab_err *err)
 }
 
 /* What is not ready is as if it had never been written. */
-TEST_WITH(test_store_waits, folder_setup, folder_teardown)
+TEST_IN(test_store_waits, const struct folder *folder, folder_setup, folder_teardown)
 {
-    const struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
-    struct fab_inventory empty, inv;
+    OWNED(store_close) struct store *store = open_store(folder->db);
     struct fab_err err = {""};
     unsigned asked = 0;
-    empty_inventory(&empty);
-    odd_inventory(&inv, 20, 4, 0);
+    SCOPED(fab_inventory) empty = empty_inventory(), inv = odd_inventory(20, 4, 0);
     const struct store_publication change = {.generation = 1,
                                              .published = 1000,
                                              .before = &empty,
@@ -106,7 +97,4 @@ TEST_WITH(test_store_waits, folder_setup, folder_teardown)
     /* nor is asked where the store itself cannot */
     assert_int_equal(store_publish(store, &change, &err), PMIXFAB_ERR_CONFLICT);
     assert_int_equal(asked, 1);
-    store_close(store);
-    fab_inventory_destroy(&empty);
-    fab_inventory_destroy(&inv);
 }

@@ -33,22 +33,14 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     OWNED(free) struct fixture *fixture = *state;
-    char command[128];
     pmixfab_set_log(NULL, NULL);
     world_destroy(&fixture->world);
-    snprintf(command, sizeof(command), "rm -rf '%s'", fixture->dir);
-    int rc = system(command);
-    return rc;
+    return remove_folder(fixture->dir);
 }
 
 static void put_bytes(const struct fixture *fixture, const char *file, const void *bytes, size_t size)
 {
-    char path[256];
-    snprintf(path, sizeof(path), "%s/%s", fixture->dir, file);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, size, f), size);
-    assert_int_equal(fclose(f), 0);
+    write_file(printed("%s/%s", fixture->dir, file), bytes, size);
 }
 
 static void put_plane(const struct fixture *fixture, const char *name, uint32_t index, uint32_t is_default,
@@ -56,14 +48,12 @@ static void put_plane(const struct fixture *fixture, const char *name, uint32_t 
 {
     struct fab_snapshot_meta meta = fixture->world.layers[0].meta;
     size_t size;
-    char file[128];
     meta.name = name;
     meta.index = index;
     meta.is_default = is_default;
     meta.generation = generation;
     OWNED(free) void *bytes = layer_bytes(&fixture->world.layers[0], &meta, NULL, &size);
-    snprintf(file, sizeof(file), "%s.snap", name);
-    put_bytes(fixture, file, bytes, size);
+    put_bytes(fixture, printed("%s.snap", name), bytes, size);
 }
 
 static void opens_as(const struct fixture *fixture, const char *plane, const char *expected)
@@ -122,7 +112,6 @@ TEST_IN(test_names_that_are_none, struct fixture *fixture, setup, teardown)
 TEST_IN(test_skips_what_is_none, struct fixture *fixture, setup, teardown)
 {
     const struct layer *layer = &fixture->world.layers[0];
-    char path[256], target[256];
 
     put_plane(fixture, "ib0", 0, 1, 1);
     put_bytes(fixture, "text.snap", "hello, world\n", 13);
@@ -132,15 +121,10 @@ TEST_IN(test_skips_what_is_none, struct fixture *fixture, setup, teardown)
     put_bytes(fixture, ".ib0.snap.tmp", "half", 4);
     put_bytes(fixture, ".snap", "x", 1);
     put_bytes(fixture, "fabricd.uri", "x", 1);
-    snprintf(path, sizeof(path), "%s/dir.snap", fixture->dir);
-    assert_int_equal(mkdir(path, 0700), 0);
-    snprintf(path, sizeof(path), "%s/fifo.snap", fixture->dir);
-    assert_int_equal(mkfifo(path, 0600), 0);
-    snprintf(path, sizeof(path), "%s/loop.snap", fixture->dir);
-    assert_int_equal(symlink("loop.snap", path), 0);
-    snprintf(path, sizeof(path), "%s/gone.snap", fixture->dir);
-    snprintf(target, sizeof(target), "%s/nowhere", fixture->dir);
-    assert_int_equal(symlink(target, path), 0);
+    assert_int_equal(mkdir(printed("%s/dir.snap", fixture->dir), 0700), 0);
+    assert_int_equal(mkfifo(printed("%s/fifo.snap", fixture->dir), 0600), 0);
+    assert_int_equal(symlink("loop.snap", printed("%s/loop.snap", fixture->dir)), 0);
+    assert_int_equal(symlink(printed("%s/nowhere", fixture->dir), printed("%s/gone.snap", fixture->dir)), 0);
 
     lists(fixture, "ib0");
     opens_as(fixture, NULL, "ib0");
@@ -208,12 +192,10 @@ TEST_IN(test_no_directory, struct fixture *fixture, setup, teardown)
 TEST_IN(test_replaced_while_open, struct fixture *fixture, setup, teardown)
 {
     OWNED(pmixfab_close) struct pmixfab *fab = NULL;
-    char from[256], to[256];
 
     put_plane(fixture, "ib0", 0, 1, 1);
     assert_int_equal(pmixfab_open_rundir(fixture->dir, NULL, &fab), 0);
-    snprintf(to, sizeof(to), "%s/ib0.snap", fixture->dir);
-    snprintf(from, sizeof(from), "%s/ib0.new", fixture->dir);
+    const char *to = printed("%s/ib0.snap", fixture->dir), *from = printed("%s/ib0.new", fixture->dir);
     assert_int_equal(rename(to, from), 0);
     put_plane(fixture, "ib0", 0, 1, 2);
     assert_int_equal(unlink(from), 0);

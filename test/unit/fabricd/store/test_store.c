@@ -1,71 +1,60 @@
-/* test_store.c - what was published is what is loaded, and no more is written than that takes. */
+/* What was published is what is loaded, and no more is written than that takes. */
 #include "test/unit/store_fixture.h"
 
 #include <limits.h>
 
-TEST_WITH(test_new_store_is_empty, folder_setup, folder_teardown)
+OWNER(sqlite3_close, sqlite3)
+
+TEST_IN(test_new_store_is_empty, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct fab_inventory empty;
     struct store_plane *planes = NULL;
-    struct fab_err err = {{0}};
     uint32_t n = 7;
-    empty_inventory(&empty);
+    SCOPED(fab_inventory) empty = empty_inventory();
     for (int again = 0; again < 2; again++) {
-        struct store *store = open_store(folder->db);
+        OWNED(store_close) struct store *store = open_store(folder->db);
         must_hold(store, 0, &empty);
-        assert_int_equal(store_load_planes(store, &planes, &n, &err), PMIXFAB_OK);
+        must_do(store_load_planes(store, &planes, &n, fresh_err()));
         assert_int_equal(n, 0);
         store_planes_free(planes, n);
-        store_close(store);
     }
-    fab_inventory_destroy(&empty);
 }
 
-TEST_WITH(test_bad_arguments, folder_setup, folder_teardown)
+TEST_IN(test_bad_arguments, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct fab_inventory inv, raw;
-    struct store *store;
+    struct fab_inventory raw = {0};
+    OWNED(store_close) struct store *store;
     assert_int_equal(store_open(NULL, &store, NULL), PMIXFAB_ERR_INVAL);
     assert_int_equal(store_open("", &store, NULL), PMIXFAB_ERR_INVAL);
     store_close(NULL);
     store_planes_free(NULL, 3);
 
     store = open_store(folder->db);
-    empty_inventory(&inv);
-    fab_inventory_init(&raw);
+    struct fab_inventory inv = empty_inventory();
     assert_int_equal(publish_inventory(store, 1, &inv, &raw, NULL), PMIXFAB_ERR_INVAL);
     must_hold(store, 0, &inv);
-    store_close(store);
 }
 
 /* Chains of publications of inventories that have everything in them, read back each time. */
-TEST_WITH(test_round_trip, folder_setup, folder_teardown)
+TEST_IN(test_round_trip, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
-    struct fab_inventory before, after;
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    struct fab_inventory after;
     uint64_t generation = 0;
-    empty_inventory(&before);
+    SCOPED(fab_inventory) before = empty_inventory();
     for (unsigned seed = 0; seed < 12; seed++) {
         for (unsigned variant = 0; variant < 6; variant++) {
-            odd_inventory(&after, seed % 5 == 0 ? 1 + seed : 20 + 3 * seed, seed, variant);
+            after = odd_inventory(seed % 5 == 0 ? 1 + seed : 20 + 3 * seed, seed, variant);
             must_publish(store, ++generation, &before, &after);
-            if (variant % 3 == 1) {
-                store_close(store);
-                store = open_store(folder->db);
-            }
+            if (variant % 3 == 1)
+                open_again(&store, folder->db);
             must_hold(store, generation, &after);
             fab_inventory_destroy(&before);
             before = after;
         }
     }
-    empty_inventory(&after);
+    after = empty_inventory();
     must_publish(store, ++generation, &before, &after);
     must_hold(store, generation, &after);
-    store_close(store);
-    fab_inventory_destroy(&before);
 }
 
 TEST_WITH(test_fabrics_round_trip, folder_setup, folder_teardown)
@@ -73,18 +62,16 @@ TEST_WITH(test_fabrics_round_trip, folder_setup, folder_teardown)
     static const char *const fabrics[] = {"fattree2:8,4,6", "dragonfly:2,4,2", "torus:3,3,3:1", "mesh:4,4:2",
                                           "random:30,100,40:7"};
     struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
-    struct fab_inventory before, after;
-    empty_inventory(&before);
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    struct fab_inventory after;
+    SCOPED(fab_inventory) before = empty_inventory();
     for (unsigned i = 0; i < sizeof fabrics / sizeof fabrics[0]; i++) {
-        assert_int_equal(fabric_parse(fabrics[i], &after), PMIXFAB_OK);
+        after = generated(fabrics[i]);
         must_publish(store, i + 1, &before, &after);
         must_hold(store, i + 1, &after);
         fab_inventory_destroy(&before);
         before = after;
     }
-    fab_inventory_destroy(&before);
-    store_close(store);
 }
 
 /* ---- only what differs is written ---- */
@@ -113,38 +100,31 @@ static int64_t count_rows(sqlite3 *db, const char *table, const char *key)
 /* How many rows differ between two databases, found by comparing all of them. */
 static int64_t count_differences(const char *one, const char *two)
 {
-    char sql[PATH_SIZE];
-    sqlite3 *db = NULL;
+    OWNED(sqlite3_close) sqlite3 *db = NULL;
     assert_int_equal(sqlite3_open(one, &db), SQLITE_OK);
-    snprintf(sql, sizeof sql, "ATTACH '%s' AS other", two);
+    const char *sql = printed("ATTACH '%s' AS other", two);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     int64_t n = count_rows(db, "subnet", "number") + count_rows(db, "node", "guid") +
                 count_rows(db, "port", "node, num") + count_rows(db, "link", "a_node, a_num, b_node, b_num");
-    sqlite3_close(db);
     return n;
 }
 
 static void make_store(const char *path, const struct fab_inventory *inv)
 {
-    struct fab_inventory empty;
     unlink(path);
-    empty_inventory(&empty);
-    struct store *store = open_store(path);
+    struct fab_inventory empty = empty_inventory();
+    OWNED(store_close) struct store *store = open_store(path);
     must_publish(store, 1, &empty, inv);
-    store_close(store);
 }
 
-TEST_WITH(test_only_differences_are_written, folder_setup, folder_teardown)
+TEST_IN(test_only_differences_are_written, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct fab_inventory a, b;
-    char one[PATH_SIZE], two[PATH_SIZE];
-    snprintf(one, sizeof one, "%s/one.db", folder->dir);
-    snprintf(two, sizeof two, "%s/two.db", folder->dir);
+    const char *one = printed("%s/one.db", folder->dir), *two = printed("%s/two.db", folder->dir);
     int64_t changed = 0;
     for (unsigned seed = 0; seed < 12; seed++) {
-        odd_inventory(&a, 30, seed, seed % 2);
-        odd_inventory(&b, 30, seed, seed % 4 == 3 ? 1 : 2);
+        a = odd_inventory(30, seed, seed % 2);
+        b = odd_inventory(30, seed, seed % 4 == 3 ? 1 : 2);
         make_store(one, &a);
         make_store(two, &b);
         int64_t expected = count_differences(one, two);
@@ -165,13 +145,10 @@ TEST_WITH(test_only_differences_are_written, folder_setup, folder_teardown)
 }
 
 /* One cable pulled from a whole fabric is one row, and the digest. */
-TEST_WITH(test_one_cable, folder_setup, folder_teardown)
+TEST_IN(test_one_cable, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct fab_inventory whole, cut, empty;
-    empty_inventory(&empty);
-    assert_int_equal(fabric_parse("fattree2:8,4,6", &whole), PMIXFAB_OK);
-    assert_int_equal(fab_inventory_copy(&cut, &whole), PMIXFAB_OK);
+    struct fab_inventory empty = empty_inventory();
+    SCOPED(fab_inventory) whole = generated("fattree2:8,4,6"), cut = inventory_copy(&whole);
     uint32_t port = 0;
     while (cut.ports[port].peer == FAB_NONE)
         port++;
@@ -179,7 +156,7 @@ TEST_WITH(test_one_cable, folder_setup, folder_teardown)
     cut.ports[port].peer = FAB_NONE;
     assert_int_equal(fab_inventory_finish(&cut, NULL), PMIXFAB_OK);
 
-    struct store *store = open_store(folder->db);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     must_publish(store, 1, &empty, &whole);
     int before = sqlite3_total_changes(store->db);
     must_publish(store, 2, &whole, &cut);
@@ -187,111 +164,60 @@ TEST_WITH(test_one_cable, folder_setup, folder_teardown)
     must_hold(store, 2, &cut);
     must_publish(store, 3, &cut, &whole);
     must_hold(store, 3, &whole);
-    store_close(store);
-    fab_inventory_destroy(&whole);
-    fab_inventory_destroy(&cut);
 }
 
 /* ---- each field alone ---- */
 
 enum { NODE_FIELDS = 16, PORT_FIELDS = 7 };
 
-/* clang-format off: one line a field */
+/* clang-format off */
 static void change_node(struct fab_inventory *inv, struct fab_node *node, int field)
 {
     switch (field) {
-    case 0:
-        node->system_guid ^= 1ull << 63;
-        break;
-    case 1:
-        node->vendor_id ^= 1u << 31;
-        break;
-    case 2:
-        node->device_id ^= 1;
-        break;
-    case 3:
-        node->desc = fab_inventory_string(inv, "another\xff", 8);
-        break;
-    case 4:
-        node->host = fab_inventory_string(inv, "another", 7);
-        break;
-    case 5:
-        node->name = fab_inventory_string(inv, "another", 7);
-        break;
-    case 6:
-        node->lid ^= 0x8000;
-        break;
-    case 7:
-        node->chassis ^= 1;
-        break;
-    case 8:
-        node->slot_type ^= 1;
-        break;
-    case 9:
-        node->slot ^= 0x80;
-        break;
-    case 10:
-        node->chip ^= 1;
-        break;
-    case 11:
-        node->kind = node->kind == FAB_ROUTER ? FAB_AGGREGATOR : FAB_ROUTER;
-        break;
-    case 12:
-        node->lmc ^= 1;
-        break;
-    case 13:
-        node->num_ports = node->num_ports == 254 ? 253 : 254;
-        break;
-    case 14:
-        node->enhanced ^= 1;
-        break;
-    default:
-        node->unnamed ^= 1;
-        break;
+    case 0: node->system_guid ^= 1ull << 63; break;
+    case 1: node->vendor_id ^= 1u << 31; break;
+    case 2: node->device_id ^= 1; break;
+    case 3: node->desc = fab_inventory_string(inv, "another\xff", 8); break;
+    case 4: node->host = fab_inventory_string(inv, "another", 7); break;
+    case 5: node->name = fab_inventory_string(inv, "another", 7); break;
+    case 6: node->lid ^= 0x8000; break;
+    case 7: node->chassis ^= 1; break;
+    case 8: node->slot_type ^= 1; break;
+    case 9: node->slot ^= 0x80; break;
+    case 10: node->chip ^= 1; break;
+    case 11: node->kind = node->kind == FAB_ROUTER ? FAB_AGGREGATOR : FAB_ROUTER; break;
+    case 12: node->lmc ^= 1; break;
+    case 13: node->num_ports = node->num_ports == 254 ? 253 : 254; break;
+    case 14: node->enhanced ^= 1; break;
+    default: node->unnamed ^= 1; break;
     }
 }
 
 static void change_port(const struct fab_inventory *inv, struct fab_port *port, int field)
 {
     switch (field) {
-    case 0:
-        port->guid ^= 1ull << 63;
-        break;
-    case 1:
-        port->lid ^= 0x8000;
-        break;
-    case 2:
-        port->lmc ^= 1;
-        break;
-    case 3:
-        port->state = (uint8_t)((port->state + 1) % 5);
-        break;
-    case 4:
-        port->width = port->width == 4 ? 1 : 4;
-        break;
-    case 5:
-        port->speed = (uint8_t)((port->speed + 1) % 10);
-        break;
-    default:
-        port->subnet = (uint8_t)((port->subnet + 1) % inv->n_subnets);
-        break;
+    case 0: port->guid ^= 1ull << 63; break;
+    case 1: port->lid ^= 0x8000; break;
+    case 2: port->lmc ^= 1; break;
+    case 3: port->state = (uint8_t)((port->state + 1) % 5); break;
+    case 4: port->width = port->width == 4 ? 1 : 4; break;
+    case 5: port->speed = (uint8_t)((port->speed + 1) % 10); break;
+    default: port->subnet = (uint8_t)((port->subnet + 1) % inv->n_subnets); break;
     }
 }
 
 /* clang-format on */
-TEST_WITH(test_every_field, folder_setup, folder_teardown)
+TEST_IN(test_every_field, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
-    struct fab_inventory before, after;
+    OWNED(store_close) struct store *store = open_store(folder->db);
     uint64_t generation = 1;
-    odd_inventory(&after, 20, 4, 0);
+    struct fab_inventory after = odd_inventory(20, 4, 0);
     assert_true(after.n_subnets > 1);
-    empty_inventory(&before);
+    SCOPED(fab_inventory) before = empty_inventory();
     must_publish(store, generation, &before, &after);
     before = after;
     for (int field = 0; field < NODE_FIELDS + PORT_FIELDS; field++) {
-        assert_int_equal(fab_inventory_copy(&after, &before), PMIXFAB_OK);
+        after = inventory_copy(&before);
         if (field < NODE_FIELDS)
             change_node(&after, &after.nodes[7], field);
         else
@@ -306,23 +232,18 @@ TEST_WITH(test_every_field, folder_setup, folder_teardown)
         fab_inventory_destroy(&before);
         before = after;
     }
-    store_close(store);
-    fab_inventory_destroy(&before);
 }
 
 /* ---- generations ---- */
 
-TEST_WITH(test_generations_follow_each_other, folder_setup, folder_teardown)
+TEST_IN(test_generations_follow_each_other, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
-    struct fab_inventory empty, a, b;
+    OWNED(store_close) struct store *store = open_store(folder->db);
     struct fab_err err = {{0}};
-    empty_inventory(&empty);
-    odd_inventory(&a, 10, 1, 0);
-    odd_inventory(&b, 10, 1, 1);
-    assert_int_equal(publish_inventory(store, 2, &empty, &a, &err), PMIXFAB_ERR_CONFLICT);
-    check_line(&err, "generation 2 cannot follow generation 0");
+    struct fab_inventory empty = empty_inventory();
+    SCOPED(fab_inventory) a = odd_inventory(10, 1, 0), b = odd_inventory(10, 1, 1);
+    must_fail(publish_inventory(store, 2, &empty, &a, &err), PMIXFAB_ERR_CONFLICT, &err,
+              "generation 2 cannot follow generation 0");
     must_hold(store, 0, &empty);
     must_publish(store, 1, &empty, &a);
     assert_int_equal(publish_inventory(store, 1, &a, &b, &err), PMIXFAB_ERR_CONFLICT);
@@ -333,33 +254,23 @@ TEST_WITH(test_generations_follow_each_other, folder_setup, folder_teardown)
     must_hold(store, 1, &b);
     must_publish(store, 2, &b, &a);
     must_hold(store, 2, &a);
-    store_close(store);
-    fab_inventory_destroy(&a);
-    fab_inventory_destroy(&b);
 }
 
-TEST_WITH(test_change_from_elsewhere_is_refused, folder_setup, folder_teardown)
+TEST_IN(test_change_from_elsewhere_is_refused, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
-    struct fab_inventory empty, a, b, c;
+    OWNED(store_close) struct store *store = open_store(folder->db);
     struct fab_err err = {{0}};
-    empty_inventory(&empty);
-    odd_inventory(&a, 10, 1, 0);
-    odd_inventory(&b, 10, 1, 1);
-    odd_inventory(&c, 10, 1, 2);
+    struct fab_inventory empty = empty_inventory();
+    SCOPED(fab_inventory) a = odd_inventory(10, 1, 0), b = odd_inventory(10, 1, 1);
+    SCOPED(fab_inventory) c = odd_inventory(10, 1, 2);
     assert_int_equal(publish_inventory(store, 1, &a, &b, &err), PMIXFAB_ERR_CONFLICT);
     must_publish(store, 1, &empty, &a);
-    assert_int_equal(publish_inventory(store, 2, &b, &c, &err), PMIXFAB_ERR_CONFLICT);
-    check_line(&err, "does not hold the inventory that the change starts from");
+    must_fail(publish_inventory(store, 2, &b, &c, &err), PMIXFAB_ERR_CONFLICT, &err,
+              "does not hold the inventory that the change starts from");
     assert_int_equal(publish_inventory(store, 2, &empty, &c, &err), PMIXFAB_ERR_CONFLICT);
     must_hold(store, 1, &a);
     must_publish(store, 2, &a, &c);
     must_hold(store, 2, &c);
-    store_close(store);
-    fab_inventory_destroy(&a);
-    fab_inventory_destroy(&b);
-    fab_inventory_destroy(&c);
 }
 
 /* ---- planes ---- */
@@ -382,8 +293,7 @@ static struct store_plane make_plane(uint32_t index, uint64_t generation, const 
 static int publish_planes(struct store *store, uint64_t generation, const struct store_plane *planes,
                           uint32_t n, struct fab_err *err)
 {
-    struct fab_inventory empty;
-    empty_inventory(&empty);
+    struct fab_inventory empty = empty_inventory();
     const struct store_publication publication = {.generation = generation,
                                                   .published = (int64_t)generation * 1000,
                                                   .before = &empty,
@@ -412,42 +322,39 @@ static void must_hold_planes(struct store *store, const struct store_plane *expe
     store_planes_free(planes, found);
 }
 
-TEST_WITH(test_planes, folder_setup, folder_teardown)
+TEST_IN(test_planes, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct store *store = open_store(folder->db);
-    struct fab_err err = {{0}};
     const char *longest = "123456789012345678901234567890123456789012345678901234567890123"; /* 63 */
     struct store_plane planes[] = {make_plane(0, 1, "plane0", 200000, 1), make_plane(1, 1, "'); --", 0, 2),
                                    make_plane(UINT32_MAX, 1, longest, 5, 3)};
-    assert_int_equal(publish_planes(store, 1, planes, 3, &err), PMIXFAB_OK);
+    must_do(publish_planes(store, 1, planes, 3, fresh_err()));
     must_hold_planes(store, planes, 3);
 
     /* The same size with few bytes changed, a larger one, a retired one; the others are left alone. */
     ((uint8_t *)planes[0].snapshot)[100000] ^= 1;
     planes[0].generation = 2;
-    assert_int_equal(publish_planes(store, 2, planes, 1, &err), PMIXFAB_OK);
+    must_do(publish_planes(store, 2, planes, 1, fresh_err()));
     must_hold_planes(store, planes, 3);
     free(planes[1].snapshot);
     planes[1] = make_plane(1, 3, "renamed", 70000, 4);
-    assert_int_equal(publish_planes(store, 3, &planes[1], 1, &err), PMIXFAB_OK);
+    must_do(publish_planes(store, 3, &planes[1], 1, fresh_err()));
     planes[2].retired = true;
-    assert_int_equal(publish_planes(store, 0, &planes[2], 1, &err), PMIXFAB_OK);
+    must_do(publish_planes(store, 0, &planes[2], 1, fresh_err()));
     must_hold_planes(store, planes, 3);
-    store_close(store);
-    store = open_store(folder->db);
+    open_again(&store, folder->db);
     must_hold_planes(store, planes, 3);
 
     /* A plane of a generation that is not there, and nonsense. */
     struct store_plane bad = planes[0];
     bad.generation = 9;
-    assert_int_equal(publish_planes(store, 4, &bad, 1, &err), PMIXFAB_ERR_CONFLICT);
+    assert_int_equal(publish_planes(store, 4, &bad, 1, fresh_err()), PMIXFAB_ERR_CONFLICT);
     bad = planes[0];
     bad.snapshot = NULL;
-    assert_int_equal(publish_planes(store, 4, &bad, 1, &err), PMIXFAB_ERR_INVAL);
+    assert_int_equal(publish_planes(store, 4, &bad, 1, fresh_err()), PMIXFAB_ERR_INVAL);
     bad = planes[0];
     memset(bad.name, 'x', sizeof bad.name);
-    assert_int_equal(publish_planes(store, 4, &bad, 1, &err), PMIXFAB_ERR_INVAL);
+    assert_int_equal(publish_planes(store, 4, &bad, 1, fresh_err()), PMIXFAB_ERR_INVAL);
     must_hold_planes(store, planes, 3);
     store_close(store);
     for (int i = 0; i < 3; i++)
@@ -455,23 +362,20 @@ TEST_WITH(test_planes, folder_setup, folder_teardown)
 }
 
 /* A snapshot in which little changed costs the log a few pages, not all of them. */
-TEST_WITH(test_like_snapshot_is_updated_in_place, folder_setup, folder_teardown)
+TEST_IN(test_like_snapshot_is_updated_in_place, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    char wal[PATH_SIZE];
     struct stat before, after;
-    struct fab_err err = {{0}};
-    snprintf(wal, sizeof wal, "%s-wal", folder->db);
-    struct store *store = open_store(folder->db);
+    const char *wal = printed("%s-wal", folder->db);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     struct store_plane plane = make_plane(0, 1, "plane0", 1000000, 1);
-    assert_int_equal(publish_planes(store, 1, &plane, 1, &err), PMIXFAB_OK);
+    must_do(publish_planes(store, 1, &plane, 1, fresh_err()));
     /* SQLite stores 0 and 1 in no byte, so generation 2 makes the row longer. */
     plane.generation = 2;
-    assert_int_equal(publish_planes(store, 2, &plane, 1, &err), PMIXFAB_OK);
+    must_do(publish_planes(store, 2, &plane, 1, fresh_err()));
     assert_int_equal(stat(wal, &before), 0);
     ((uint8_t *)plane.snapshot)[500000] ^= 1;
     plane.generation = 3;
-    assert_int_equal(publish_planes(store, 3, &plane, 1, &err), PMIXFAB_OK);
+    must_do(publish_planes(store, 3, &plane, 1, fresh_err()));
     assert_int_equal(stat(wal, &after), 0);
     assert_true(before.st_size > 2000000);
     assert_true(after.st_size - before.st_size < 20L * 4200);
@@ -481,12 +385,11 @@ TEST_WITH(test_like_snapshot_is_updated_in_place, folder_setup, folder_teardown)
         before = after;
         plane.generation++;
         plane.size = i == 0 ? 999976 : 1000000;
-        assert_int_equal(publish_planes(store, plane.generation, &plane, 1, &err), PMIXFAB_OK);
+        must_do(publish_planes(store, plane.generation, &plane, 1, fresh_err()));
         assert_int_equal(stat(wal, &after), 0);
         assert_true(after.st_size - before.st_size < 20L * 4200);
         must_hold_planes(store, &plane, 1);
     }
-    store_close(store);
     free(plane.snapshot);
 }
 
@@ -518,24 +421,21 @@ static int hear(const struct store_change *change, void *cbdata)
 static unsigned history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
                         struct heard *heard)
 {
-    struct fab_err err = {{0}};
     heard->n = 0;
-    assert_int_equal(store_history(store, from, to, what, limit, hear, heard, &err), PMIXFAB_OK);
+    must_do(store_history(store, from, to, what, limit, hear, heard, fresh_err()));
     return heard->n;
 }
 
 static void publish_changes(struct store *store, uint64_t generation, struct fab_change *changes, uint32_t n)
 {
-    struct fab_inventory empty;
-    struct fab_err err = {{0}};
     struct fab_diff diff = {.changes = changes, .n = n};
-    empty_inventory(&empty);
+    struct fab_inventory empty = empty_inventory();
     const struct store_publication publication = {.generation = generation,
                                                   .published = (int64_t)generation * 1000,
                                                   .before = &empty,
                                                   .after = &empty,
                                                   .diff = &diff};
-    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
+    must_do(store_publish(store, &publication, fresh_err()));
 }
 
 static char *writable(const char *text)
@@ -566,12 +466,10 @@ static void write_history(struct store *store)
     publish_changes(store, 0, second, 2); /* no generation, no history */
 }
 
-TEST_WITH(test_history, folder_setup, folder_teardown)
+TEST_IN(test_history, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
-    struct heard *heard = calloc(1, sizeof *heard);
-    assert_non_null(heard);
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    OWNED(free) struct heard *heard = must_have(sizeof *heard);
     write_history(store);
     assert_int_equal(history(store, 0, UINT64_MAX, NULL, 0, heard), 5);
     static const uint64_t generations[] = {1, 1, 1, 3, 3};
@@ -612,8 +510,6 @@ TEST_WITH(test_history, folder_setup, folder_teardown)
 
     heard->stop_after = 2;
     assert_int_equal(history(store, 0, 9, NULL, 0, heard), 2);
-    store_close(store);
-    free(heard);
 }
 
 /* ---- whom changes are about ---- */
@@ -636,10 +532,9 @@ static void assert_story(struct store *store, const char *what, uint32_t limit, 
     assert_string_equal(told, expected);
 }
 
-TEST_WITH(test_subjects, folder_setup, folder_teardown)
+TEST_IN(test_subjects, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     struct fab_change first[] = {make_change(FAB_CHANGE_HCA_REPLACED, "node1 HCA-1", "0x1", "0x2"),
                                  make_change(FAB_CHANGE_INDEX, "ib0 of node1", "17-39", "16-38")};
     struct fab_change second[] = {
@@ -662,5 +557,4 @@ TEST_WITH(test_subjects, folder_setup, folder_teardown)
     assert_story(store, "0x2", 0, "1 node1 HCA-1|because|node1\nleaf1|1|7|5;");
     assert_story(store, "leaf2[", 0, "2 node10 HCA-1[1]||node10\nleaf1\nleaf2|0|0|0;");
     assert_story(store, "because", 0, "");
-    store_close(store);
 }

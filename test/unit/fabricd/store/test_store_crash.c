@@ -1,5 +1,5 @@
 /*
- * test_store_crash.c - kill -9 at any moment leaves a store that opens with its newest generation whole.
+ * Kill -9 at any moment leaves a store that opens with its newest generation whole.
  *
  * A child publishes one generation after the other and says so through a pipe; the parent kills it somewhere
  * in between and looks.
@@ -121,7 +121,7 @@ static uint64_t must_be_whole(const char *path)
     uint32_t n_planes;
     uint64_t generation, changes = 0;
     int64_t published;
-    struct store *store = open_store(path);
+    OWNED(store_close) struct store *store = open_store(path);
     assert_int_equal(store_generation(store, &generation, &published, NULL), PMIXFAB_OK);
     must_hold(store, generation, inventory_of(generation));
     assert_int_equal(store_load_planes(store, &planes, &n_planes, NULL), PMIXFAB_OK);
@@ -134,21 +134,18 @@ static uint64_t must_be_whole(const char *path)
     store_planes_free(planes, n_planes);
     assert_int_equal(store_history(store, 0, UINT64_MAX, NULL, 0, count_changes, &changes, NULL), PMIXFAB_OK);
     assert_int_equal(changes, 2 * generation);
-    store_close(store);
     return generation;
 }
 
-TEST_WITH(test_kill_while_publishing, folder_setup, folder_teardown)
+TEST_IN(test_kill_while_publishing, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     uint64_t random = (uint64_t)time(NULL) * 2654435761u + 1, newest = 0;
     print_message("seed %llu\n", (unsigned long long)random);
     unsigned unreported = 0;
     for (int i = 0; i < KILLS; i++) {
         unsigned n = (unsigned)((fabric_random_next(&random) >> 16) % 5);
         long moment = (long)((fabric_random_next(&random) >> 16) % 6000000);
-        uint64_t reported = kill_one(folder->db, n, moment);
-        uint64_t found = must_be_whole(folder->db);
+        uint64_t reported = kill_one(folder->db, n, moment), found = must_be_whole(folder->db);
         /* What was reported is there; at most one more was committed and could not be reported. */
         assert_true(reported == 0 || found == reported || found == reported + 1);
         assert_true(found >= newest);
@@ -160,9 +157,8 @@ TEST_WITH(test_kill_while_publishing, folder_setup, folder_teardown)
     assert_true(newest >= KILLS);
 }
 
-TEST_WITH(test_kill_while_creating, folder_setup, folder_teardown)
+TEST_IN(test_kill_while_creating, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     uint64_t random = (uint64_t)time(NULL) * 2654435761u + 3;
     print_message("seed %llu\n", (unsigned long long)random);
     unsigned created = 0;
@@ -177,18 +173,16 @@ TEST_WITH(test_kill_while_creating, folder_setup, folder_teardown)
     print_message("%u of %d had begun\n", created, KILLS / 2);
 }
 
-static int make_inventories(void **state)
+FIXTURE(make_inventories)
 {
-    (void)state;
-    empty_inventory(&nothing);
+    nothing = empty_inventory();
     for (unsigned i = 0; i < INVENTORIES; i++)
-        odd_inventory(&inventories[i], 60, 5, i);
+        inventories[i] = odd_inventory(60, 5, i);
     return 0;
 }
 
-static int free_inventories(void **state)
+FIXTURE(free_inventories)
 {
-    (void)state;
     for (unsigned i = 0; i < INVENTORIES; i++)
         fab_inventory_destroy(&inventories[i]);
     return 0;

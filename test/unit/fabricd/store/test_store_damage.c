@@ -1,5 +1,4 @@
-/* test_store_damage.c - what is not ours, not whole or not to be had is refused by name, and stays as it is.
- */
+/* What is not ours, not whole or not to be had is refused by name, and stays as it is. */
 #include "test/unit/store_fixture.h"
 
 #include <errno.h>
@@ -16,42 +15,18 @@ static int try_open(const char *path, struct fab_err *err)
     return rc;
 }
 
-static void write_file(const char *path, const void *bytes, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
-static uint8_t *read_file(const char *path, size_t *size)
-{
-    struct stat st;
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    assert_int_equal(fstat(fileno(file), &st), 0);
-    *size = (size_t)st.st_size;
-    uint8_t *bytes = malloc(*size + 1);
-    assert_non_null(bytes);
-    assert_int_equal(fread(bytes, 1, *size, file), *size);
-    fclose(file);
-    return bytes;
-}
-
 /* ---- who else has it ---- */
 
-TEST_WITH(test_second_fabricd_is_refused, folder_setup, folder_teardown)
+TEST_IN(test_second_fabricd_is_refused, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct fab_err err = {{0}};
-    char pid[64], link[PATH_SIZE];
     struct store *store = open_store(folder->db);
-    snprintf(pid, sizeof pid, "fabricd with pid %ld has it open", (long)getpid());
+    const char *pid = printed("fabricd with pid %ld has it open", (long)getpid());
     assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_BUSY);
     check_line(&err, pid);
     check_line(&err, folder->db);
     /* Another name of the same file is the same store. */
-    snprintf(link, sizeof link, "%s/link.db", folder->dir);
+    const char *link = printed("%s/link.db", folder->dir);
     assert_int_equal(symlink(folder->db, link), 0);
     assert_int_equal(try_open(link, &err), PMIXFAB_ERR_BUSY);
     /* What fabricd starts must not keep the lock. */
@@ -61,9 +36,8 @@ TEST_WITH(test_second_fabricd_is_refused, folder_setup, folder_teardown)
     assert_int_equal(try_open(folder->db, &err), PMIXFAB_OK);
 }
 
-TEST_WITH(test_lock_of_another_process, folder_setup, folder_teardown)
+TEST_IN(test_lock_of_another_process, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct fab_err err = {{0}};
     int ready[2];
     char byte, pid[64];
@@ -80,8 +54,7 @@ TEST_WITH(test_lock_of_another_process, folder_setup, folder_teardown)
     }
     assert_int_equal(read(ready[0], &byte, 1), 1);
     snprintf(pid, sizeof pid, "pid %ld", (long)child);
-    assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_BUSY);
-    check_line(&err, pid);
+    must_fail(try_open(folder->db, &err), PMIXFAB_ERR_BUSY, &err, pid);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     assert_int_equal(try_open(folder->db, &err), PMIXFAB_OK);
@@ -90,20 +63,17 @@ TEST_WITH(test_lock_of_another_process, folder_setup, folder_teardown)
 }
 
 /* Somebody works on the database with another program. */
-TEST_WITH(test_locked_database, folder_setup, folder_teardown)
+TEST_IN(test_locked_database, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct fab_inventory empty, inv;
-    struct fab_err err = {{0}};
     sqlite3 *other = NULL;
-    empty_inventory(&empty);
-    odd_inventory(&inv, 10, 1, 0);
-    struct store *store = open_store(folder->db);
+    struct fab_inventory empty = empty_inventory();
+    SCOPED(fab_inventory) inv = odd_inventory(10, 1, 0);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     sqlite3_busy_timeout(store->db, 20);
     assert_int_equal(sqlite3_open(folder->db, &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(publish_inventory(store, 1, &empty, &inv, &err), PMIXFAB_ERR_BUSY);
-    check_line(&err, "another process has the database locked");
+    must_refuse(publish_inventory(store, 1, &empty, &inv, fresh_err()), PMIXFAB_ERR_BUSY,
+                "another process has the database locked");
     must_hold(store, 0, &empty); /* readers go on */
     assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     must_publish(store, 1, &empty, &inv);
@@ -111,13 +81,11 @@ TEST_WITH(test_locked_database, folder_setup, folder_teardown)
 
     assert_int_equal(
         sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_BUSY);
-    check_line(&err, "another process has the database locked");
+    must_refuse(try_open(folder->db, fresh_err()), PMIXFAB_ERR_BUSY,
+                "another process has the database locked");
     sqlite3_close(other);
     store = open_store(folder->db);
     must_hold(store, 1, &inv);
-    store_close(store);
-    fab_inventory_destroy(&inv);
 }
 
 /* ---- what it is ---- */
@@ -131,7 +99,6 @@ TEST_WITH(test_foreign_database, folder_setup, folder_teardown)
         "CREATE TABLE x (y); PRAGMA application_id = 1234; PRAGMA user_version = 1",
     };
     struct folder *folder = *state;
-    struct fab_err err = {{0}};
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) {
         sqlite3 *db = NULL;
         size_t size, size_after;
@@ -139,20 +106,16 @@ TEST_WITH(test_foreign_database, folder_setup, folder_teardown)
         assert_int_equal(sqlite3_open(folder->db, &db), SQLITE_OK);
         assert_int_equal(sqlite3_exec(db, makers[i], NULL, NULL, NULL), SQLITE_OK);
         sqlite3_close(db);
-        uint8_t *before = read_file(folder->db, &size);
-        assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_FOREIGN);
-        check_line(&err, "another program");
-        uint8_t *after = read_file(folder->db, &size_after);
+        OWNED(free) char *before = read_file(folder->db, &size);
+        must_refuse(try_open(folder->db, fresh_err()), PMIXFAB_ERR_FOREIGN, "another program");
+        OWNED(free) char *after = read_file(folder->db, &size_after);
         assert_int_equal(size, size_after);
         assert_memory_equal(before, after, size);
-        free(before);
-        free(after);
     }
 }
 
-TEST_WITH(test_garbage, folder_setup, folder_teardown)
+TEST_IN(test_garbage, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct fab_err err = {{0}};
     static uint8_t bytes[20000];
     uint64_t random = 99;
@@ -161,8 +124,7 @@ TEST_WITH(test_garbage, folder_setup, folder_teardown)
     static const size_t sizes[] = {1, 15, 99, 100, 511, 512, 4096, 20000};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         write_file(folder->db, bytes, sizes[i]);
-        assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_CORRUPT);
-        check_line(&err, "restore it from a backup");
+        must_fail(try_open(folder->db, &err), PMIXFAB_ERR_CORRUPT, &err, "restore it from a backup");
     }
     /* Nothing in it: nothing to lose. */
     write_file(folder->db, bytes, 0);
@@ -182,10 +144,8 @@ struct original {
 /* A store with one generation, a plane and reports, closed: one file. */
 static void write_original(struct original *original, const char *path)
 {
-    struct fab_inventory empty;
-    struct fab_err err = {{0}};
-    empty_inventory(&empty);
-    odd_inventory(&original->inv, 20, 4, 0);
+    struct fab_inventory empty = empty_inventory();
+    original->inv = odd_inventory(20, 4, 0);
     for (size_t i = 0; i < sizeof original->snapshot; i++)
         original->snapshot[i] = (uint8_t)(i * 7);
     struct store_plane plane = {
@@ -206,10 +166,10 @@ static void write_original(struct original *original, const char *path)
                                                   .announced = original->reports,
                                                   .n_announced = 1};
     struct store *store = open_store(path);
-    assert_int_equal(store_reports_put(store, original->reports, 2, &err), PMIXFAB_OK);
-    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
+    must_do(store_reports_put(store, original->reports, 2, fresh_err()));
+    must_do(store_publish(store, &publication, fresh_err()));
     store_close(store);
-    original->bytes = read_file(path, &original->size);
+    original->bytes = (uint8_t *)read_file(path, &original->size);
 }
 
 static void free_original(struct original *original)
@@ -258,12 +218,11 @@ static int must_be_told(const struct store_report *told, void *cbdata)
 static bool refused_or_equal(const struct original *original, const char *path, const uint8_t *bytes,
                              size_t size)
 {
-    struct store *store = NULL;
+    OWNED(store_close) struct store *store = NULL;
     struct store_plane *planes = NULL;
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv = {0};
     struct fab_err err = {{0}};
     uint32_t n = 0;
-    fab_inventory_init(&inv);
     write_file(path, bytes, size);
     int rc = store_open(path, &store, &err);
     if (rc == PMIXFAB_OK)
@@ -290,16 +249,12 @@ static bool refused_or_equal(const struct original *original, const char *path, 
         check_line(&err, path);
     }
     store_planes_free(planes, n);
-    fab_inventory_destroy(&inv);
-    store_close(store);
     return rc != PMIXFAB_OK;
 }
 
-TEST_WITH(test_flipped_bits, folder_setup, folder_teardown)
+TEST_IN(test_flipped_bits, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct original *original = calloc(1, sizeof *original);
-    assert_non_null(original);
+    OWNED(free) struct original *original = must_have(sizeof *original);
     write_original(original, folder->db);
     uint64_t random = 4711;
     unsigned refused = 0;
@@ -315,15 +270,13 @@ TEST_WITH(test_flipped_bits, folder_setup, folder_teardown)
     assert_true(refused > 250);
     assert_false(refused_or_equal(original, folder->db, original->bytes, original->size));
     free_original(original);
-    free(original);
 }
 
 TEST_WITH(test_flipped_pages, folder_setup, folder_teardown)
 {
     enum { PAGE = 4096 };
     struct folder *folder = *state;
-    struct original *original = calloc(1, sizeof *original);
-    assert_non_null(original);
+    OWNED(free) struct original *original = must_have(sizeof *original);
     write_original(original, folder->db);
     assert_int_equal(original->size % PAGE, 0);
     unsigned pages = (unsigned)(original->size / PAGE), refused = 0;
@@ -341,14 +294,11 @@ TEST_WITH(test_flipped_pages, folder_setup, folder_teardown)
     print_message("%u of %u refused\n", refused, 2 * pages);
     assert_true(refused >= 2 * pages - 4);
     free_original(original);
-    free(original);
 }
 
-TEST_WITH(test_truncated, folder_setup, folder_teardown)
+TEST_IN(test_truncated, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct original *original = calloc(1, sizeof *original);
-    assert_non_null(original);
+    OWNED(free) struct original *original = must_have(sizeof *original);
     write_original(original, folder->db);
     for (size_t size = 1; size < original->size; size += size < 600 ? 37 : 1931) {
         /* But for the last page, which is of a table that holds nothing. */
@@ -356,7 +306,6 @@ TEST_WITH(test_truncated, folder_setup, folder_teardown)
             fail_msg("%zu of %zu bytes are taken for a whole store", size, original->size);
     }
     free_original(original);
-    free(original);
 }
 
 /* A broken log costs what was not yet folded into the database, from the break on, and nothing before it. */
@@ -365,27 +314,25 @@ TEST_WITH(test_broken_log, folder_setup, folder_teardown)
     enum { GENERATIONS = 5 };
     struct folder *folder = *state;
     struct fab_inventory inv[GENERATIONS + 1];
-    char wal[PATH_SIZE], copy[PATH_SIZE], copy_wal[PATH_SIZE];
     size_t db_size, wal_size;
     uint64_t random = 42;
-    snprintf(wal, sizeof wal, "%s-wal", folder->db);
-    snprintf(copy, sizeof copy, "%s/copy.db", folder->dir);
-    snprintf(copy_wal, sizeof copy_wal, "%s/copy.db-wal", folder->dir);
-    empty_inventory(&inv[0]);
+    const char *wal = printed("%s-wal", folder->db), *copy = printed("%s/copy.db", folder->dir);
+    const char *copy_wal = printed("%s/copy.db-wal", folder->dir);
+    inv[0] = empty_inventory();
     store_close(open_store(folder->db));
     struct store *store = open_store(folder->db);
     for (unsigned i = 1; i <= GENERATIONS; i++) {
-        odd_inventory(&inv[i], 15, 2, i);
+        inv[i] = odd_inventory(15, 2, i);
         must_publish(store, i, &inv[i - 1], &inv[i]);
     }
-    uint8_t *db = read_file(folder->db, &db_size), *log = read_file(wal, &wal_size);
+    OWNED(free) char *db = read_file(folder->db, &db_size), *log = read_file(wal, &wal_size);
     store_close(store);
     for (int i = 0; i < 150; i++) {
         size_t at = (size_t)(fabric_random_next(&random) >> 10) % wal_size;
-        log[at] ^= (uint8_t)(1 + i);
+        log[at] ^= (char)(1 + i);
         write_file(copy, db, db_size);
         write_file(copy_wal, log, wal_size);
-        log[at] ^= (uint8_t)(1 + i);
+        log[at] ^= (char)(1 + i);
         uint64_t generation;
         int64_t published;
         store = open_store(copy);
@@ -394,8 +341,6 @@ TEST_WITH(test_broken_log, folder_setup, folder_teardown)
         must_hold(store, generation, &inv[generation]);
         store_close(store);
     }
-    free(db);
-    free(log);
     for (unsigned i = 0; i <= GENERATIONS; i++)
         fab_inventory_destroy(&inv[i]);
 }
@@ -406,10 +351,9 @@ TEST_WITH(test_broken_log, folder_setup, folder_teardown)
 static void wipe_table(const char *path, const char *table)
 {
     static const uint8_t zeros[4096];
-    char sql[128];
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
-    snprintf(sql, sizeof sql, "SELECT rootpage FROM sqlite_schema WHERE name = '%s'", table);
+    const char *sql = printed("SELECT rootpage FROM sqlite_schema WHERE name = '%s'", table);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
@@ -429,13 +373,11 @@ static int ignore_change(const struct store_change *change, void *cbdata)
     return 0;
 }
 
-TEST_WITH(test_large_store, folder_setup, folder_teardown)
+TEST_IN(test_large_store, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct fab_inventory empty, inv;
     struct fab_err err = {{0}};
-    empty_inventory(&empty);
-    odd_inventory(&inv, 20, 4, 0);
+    struct fab_inventory empty = empty_inventory();
+    SCOPED(fab_inventory) inv = odd_inventory(20, 4, 0);
     char text[] = "something";
     struct fab_change changes[] = {{.kind = FAB_CHANGE_NAME, .what = text, .before = text, .after = text}};
     struct fab_diff diff = {.changes = changes, .n = 1};
@@ -458,28 +400,24 @@ TEST_WITH(test_large_store, folder_setup, folder_teardown)
     wipe_table(folder->db, "change");
     store = open_store(folder->db);
     must_hold(store, 1, &inv);
-    assert_int_equal(store_history(store, 0, 9, NULL, 0, ignore_change, NULL, &err), PMIXFAB_ERR_CORRUPT);
-    check_line(&err, "reading the history");
+    must_fail(store_history(store, 0, 9, NULL, 0, ignore_change, NULL, &err), PMIXFAB_ERR_CORRUPT, &err,
+              "reading the history");
     publication.before = &inv;
     publication.after = &empty;
     publication.generation = 2;
     publication.n_planes = 0;
-    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_ERR_CORRUPT);
-    check_line(&err, "writing the history");
+    must_fail(store_publish(store, &publication, &err), PMIXFAB_ERR_CORRUPT, &err, "writing the history");
     must_hold(store, 1, &inv);
     store_close(store);
 
     wipe_table(folder->db, "link");
-    assert_int_equal(try_open(folder->db, &err), PMIXFAB_ERR_CORRUPT);
-    check_line(&err, "its integrity is broken");
-    fab_inventory_destroy(&inv);
+    must_fail(try_open(folder->db, &err), PMIXFAB_ERR_CORRUPT, &err, "its integrity is broken");
 }
 
 /* ---- places where nothing can be written ---- */
 
-TEST_WITH(test_bad_places, folder_setup, folder_teardown)
+TEST_IN(test_bad_places, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct fab_err err = {{0}};
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s/absent/fabric.db", folder->dir);
@@ -488,23 +426,18 @@ TEST_WITH(test_bad_places, folder_setup, folder_teardown)
     check_line(&err, "No such file or directory");
     write_file(folder->db, "", 0);
     snprintf(path, sizeof path, "%s/fabric.db", folder->db);
-    assert_int_equal(try_open(path, &err), PMIXFAB_ERR_IO);
-    check_line(&err, "Not a directory");
+    must_fail(try_open(path, &err), PMIXFAB_ERR_IO, &err, "Not a directory");
     snprintf(path, sizeof path, "%s/folder.db", folder->dir);
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_int_equal(try_open(path, &err), PMIXFAB_ERR_IO);
-    check_line(&err, "Is a directory");
+    must_fail(try_open(path, &err), PMIXFAB_ERR_IO, &err, "Is a directory");
     snprintf(path, sizeof path, "%s/fifo.db", folder->dir);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(try_open(path, &err), PMIXFAB_ERR_IO);
-    check_line(&err, "not a regular file");
-    char *longest = malloc(6000);
-    assert_non_null(longest);
+    must_fail(try_open(path, &err), PMIXFAB_ERR_IO, &err, "not a regular file");
+    OWNED(free) char *longest = must_have(6000);
     memset(longest, 'x', 5999);
     longest[0] = '/';
     longest[5999] = '\0';
     assert_int_equal(try_open(longest, &err), PMIXFAB_ERR_RANGE);
-    free(longest);
 }
 
 /* The code of store_open() as a user who is not root, in a process of its own. */
@@ -528,11 +461,9 @@ static int open_unprivileged(const char *path)
     return -WEXITSTATUS(status);
 }
 
-TEST_WITH(test_no_permission, folder_setup, folder_teardown)
+TEST_IN(test_no_permission, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    char lock[PATH_SIZE];
-    snprintf(lock, sizeof lock, "%s.lock", folder->db);
+    const char *lock = printed("%s.lock", folder->db);
     assert_int_equal(chmod(folder->dir, 0555), 0);
     assert_int_equal(open_unprivileged(folder->db), PMIXFAB_ERR_IO);
     assert_int_equal(chmod(folder->dir, 0777), 0);

@@ -1,4 +1,4 @@
-/* test_store_full.c - a disk that is full costs the publication and nothing else. */
+/* A disk that is full costs the publication and nothing else. */
 #include "test/unit/store_fixture.h"
 
 #include <errno.h>
@@ -15,11 +15,10 @@ struct content {
 
 static struct content *make_content(void)
 {
-    struct content *content = calloc(1, sizeof *content);
-    assert_non_null(content);
-    empty_inventory(&content->empty);
-    odd_inventory(&content->a, 60, 6, 0);
-    odd_inventory(&content->b, 60, 6, 1);
+    struct content *content = must_have(sizeof *content);
+    content->empty = empty_inventory();
+    content->a = odd_inventory(60, 6, 0);
+    content->b = odd_inventory(60, 6, 1);
     return content;
 }
 
@@ -64,9 +63,8 @@ static void must_hold_content(struct store *store, uint64_t generation, const st
 }
 
 /* SQLite's own limit: the code that a full disk has. */
-TEST_WITH(test_database_full, folder_setup, folder_teardown)
+TEST_IN(test_database_full, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct content *content = make_content();
     struct fab_err err = {{0}};
     struct store *store = open_store(folder->db);
@@ -104,9 +102,8 @@ static void limit_file_size(rlim_t size)
 }
 
 /* Writing fails a little later each time, until it does not. */
-TEST_WITH(test_log_cannot_grow, folder_setup, folder_teardown)
+TEST_IN(test_log_cannot_grow, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct content *content = make_content();
     struct fab_err err = {{0}};
     unsigned failures = 0;
@@ -124,8 +121,7 @@ TEST_WITH(test_log_cannot_grow, folder_setup, folder_teardown)
         assert_true(++failures < 500);
         must_hold_content(store, 1, content);
         if (failures % 8 == 0) { /* also for whoever opens it next */
-            store_close(store);
-            store = open_store(folder->db);
+            open_again(&store, folder->db);
             must_hold_content(store, 1, content);
         }
     }
@@ -149,9 +145,8 @@ static void fill(const char *dir, char *path)
     close(fd);
 }
 
-TEST_WITH(test_small_disk, folder_setup, folder_teardown)
+TEST_IN(test_small_disk, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     char ballast[PATH_SIZE];
     struct fab_err err = {{0}};
     struct store *store;
@@ -163,23 +158,20 @@ TEST_WITH(test_small_disk, folder_setup, folder_teardown)
     }
     struct content *content = make_content();
     fill(folder->dir, ballast);
-    assert_int_equal(store_open(folder->db, &store, &err), PMIXFAB_ERR_IO);
-    check_line(&err, folder->db);
+    must_fail(store_open(folder->db, &store, &err), PMIXFAB_ERR_IO, &err, folder->db);
     assert_int_equal(unlink(ballast), 0);
 
     store = open_store(folder->db);
     assert_int_equal(publish_content(store, 1, content, &err), PMIXFAB_OK);
     fill(folder->dir, ballast);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(publish_content(store, 2, content, &err), PMIXFAB_ERR_IO);
-        check_line(&err, "free some space");
+        must_fail(publish_content(store, 2, content, &err), PMIXFAB_ERR_IO, &err, "free some space");
         must_hold_content(store, 1, content);
     }
     assert_int_equal(unlink(ballast), 0);
     assert_int_equal(publish_content(store, 2, content, &err), PMIXFAB_OK);
     must_hold_content(store, 2, content);
-    store_close(store);
-    store = open_store(folder->db);
+    open_again(&store, folder->db);
     must_hold_content(store, 2, content);
     store_close(store);
     free_content(content);

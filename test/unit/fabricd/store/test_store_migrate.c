@@ -1,8 +1,10 @@
-/* test_store_migrate.c - databases of every older version are brought up to date, newer ones are refused. */
+/* Databases of every older version are brought up to date, newer ones are refused. */
 #include "test/unit/store_fixture.h"
 
 #include "fabricd/store/schema.h"
 #include "fabricd/store/store_absent.h"
+
+OWNER(sqlite3_close, sqlite3)
 
 /* The schema as it could be in a few releases: what is built in, and these. */
 static const char *const later[] = {
@@ -45,37 +47,23 @@ static struct schema make_schema(int n)
 
 static int64_t ask_number(const char *path, const char *sql)
 {
-    sqlite3 *db = NULL;
+    OWNED(sqlite3_close) sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
     int64_t number = sqlite3_column_int64(stmt, 0);
     sqlite3_finalize(stmt);
-    sqlite3_close(db);
     return number;
 }
 
 static void run_sql(const char *path, const char *sql)
 {
-    sqlite3 *db = NULL;
+    OWNED(sqlite3_close) sqlite3 *db = NULL;
     char *said = NULL;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     if (sqlite3_exec(db, sql, NULL, NULL, &said) != SQLITE_OK)
         fail_msg("%s: %s", sql, said);
-    sqlite3_close(db);
-}
-
-static void copy_file(const char *from, const char *to)
-{
-    static char bytes[1 << 20];
-    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
-    assert_true(in != NULL && out != NULL);
-    size_t size = fread(bytes, 1, sizeof bytes, in);
-    assert_true(size > 0 && size < sizeof bytes);
-    assert_int_equal(fwrite(bytes, 1, size, out), size);
-    assert_int_equal(fclose(out), 0);
-    fclose(in);
 }
 
 static int open_with(const char *path, const struct schema *schema, struct store **store, struct fab_err *err)
@@ -88,20 +76,18 @@ static void write_version(const char *path, const struct schema *schema, const s
 {
     struct store *store = NULL;
     struct fab_inventory empty;
-    struct fab_err err = {{0}};
-    char sql[128];
     unlink(path);
     if (schema->n >= schema->built_in) {
-        empty_inventory(&empty);
-        assert_int_equal(open_with(path, schema, &store, &err), PMIXFAB_OK);
+        empty = empty_inventory();
+        must_do(open_with(path, schema, &store, fresh_err()));
         must_publish(store, 1, &empty, inv);
         store_close(store);
         return;
     }
     for (int i = 0; i < schema->n; i++)
         run_sql(path, schema->steps[i]);
-    snprintf(sql, sizeof sql, "PRAGMA user_version = %d; PRAGMA application_id = %d", schema->n,
-             schema->n == 0 ? 0 : STORE_APPLICATION_ID);
+    const char *sql = printed("PRAGMA user_version = %d; PRAGMA application_id = %d", schema->n,
+                              schema->n == 0 ? 0 : STORE_APPLICATION_ID);
     run_sql(path, sql);
 }
 
@@ -111,31 +97,24 @@ TEST(test_schema_is_built_in)
     assert_non_null(strstr(schema_sql[0], "CREATE TABLE generation"));
 }
 
-TEST_WITH(test_new_database_has_the_newest_version, folder_setup, folder_teardown)
+TEST_IN(test_new_database_has_the_newest_version, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct schema schema = make_schema(-1);
     store_close(open_store(folder->db));
     assert_int_equal(ask_number(folder->db, "PRAGMA user_version"), schema.built_in);
     assert_int_equal(ask_number(folder->db, "PRAGMA application_id"), STORE_APPLICATION_ID);
 }
 
-TEST_WITH(test_every_older_version, folder_setup, folder_teardown)
+TEST_IN(test_every_older_version, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct schema newest = make_schema(-1);
-    struct fab_inventory inv, next;
     struct fab_err err = {{0}};
-    odd_inventory(&inv, 30, 3, 0);
-    odd_inventory(&next, 30, 3, 1);
+    SCOPED(fab_inventory) inv = odd_inventory(30, 3, 0), next = odd_inventory(30, 3, 1);
     for (int version = 0; version <= newest.n; version++) {
         struct schema older = make_schema(version);
-        struct store *store = NULL;
+        OWNED(store_close) struct store *store = NULL;
         write_version(folder->db, &older, &inv);
-        int rc = open_with(folder->db, &newest, &store, &err);
-        if (rc != PMIXFAB_OK)
-            print_error("from version %d: %s\n", version, err.text);
-        assert_int_equal(rc, PMIXFAB_OK);
+        must(open_with(folder->db, &newest, &store, &err), &err);
         if (version >= newest.built_in) {
             must_hold(store, 1, &inv);
             must_publish(store, 2, &inv, &next);
@@ -146,10 +125,7 @@ TEST_WITH(test_every_older_version, folder_setup, folder_teardown)
         assert_int_equal(ask_number(folder->db, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
         /* Once is enough: a second time, the steps would fail. */
         assert_int_equal(open_with(folder->db, &newest, &store, &err), PMIXFAB_OK);
-        store_close(store);
     }
-    fab_inventory_destroy(&inv);
-    fab_inventory_destroy(&next);
 }
 
 static int count_change(const struct store_change *change, void *cbdata)
@@ -166,72 +142,60 @@ static int count_report(const struct store_report *report, void *cbdata)
     return 0;
 }
 
-/* A file that the first fabricd left, which knew no reports: all that it held is there, and reports can be.
- */
-TEST_WITH(test_file_of_version_1, folder_setup, folder_teardown)
+/* A file that the first fabricd left, which knew no reports: all that it held is there, and reports can be */
+TEST_IN(test_file_of_version_1, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct store_plane *planes = NULL;
-    struct fab_err err = {{0}};
     uint64_t generation = 0;
     int64_t published = 0;
     uint32_t n = 0;
     unsigned changes = 0, reports = 0;
     copy_file(TEST_DATA "/store_v1.db", folder->db);
     assert_int_equal(ask_number(folder->db, "PRAGMA user_version"), 1);
-    struct store *store = open_store(folder->db);
-    assert_int_equal(store_generation(store, &generation, &published, &err), PMIXFAB_OK);
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    must_do(store_generation(store, &generation, &published, fresh_err()));
     assert_int_equal(generation, 1);
-    assert_int_equal(store_load_inventory(store, &inv, &err), PMIXFAB_OK);
+    must_do(store_load_inventory(store, &inv, fresh_err()));
     assert_int_equal(inv.n_nodes, 11);
-    assert_int_equal(store_load_planes(store, &planes, &n, &err), PMIXFAB_OK);
+    must_do(store_load_planes(store, &planes, &n, fresh_err()));
     assert_int_equal(n, 1);
     assert_string_equal(planes[0].name, "ib0");
     assert_true(planes[0].size > 1000);
     store_planes_free(planes, n);
-    assert_int_equal(store_history(store, 0, 9, NULL, 0, count_change, &changes, &err), PMIXFAB_OK);
+    must_do(store_history(store, 0, 9, NULL, 0, count_change, &changes, fresh_err()));
     assert_int_equal(changes, 36);
-    assert_int_equal(store_reports_load(store, count_report, &reports, &err), PMIXFAB_OK);
+    must_do(store_reports_load(store, count_report, &reports, fresh_err()));
     assert_int_equal(reports, 0);
 
     const struct store_report report = {.host = "node001", .digest = 7, .bytes = "x", .size = 1};
-    assert_int_equal(store_reports_put(store, &report, 1, &err), PMIXFAB_OK);
+    must_do(store_reports_put(store, &report, 1, fresh_err()));
     must_publish(store, 2, &inv, &inv);
-    store_close(store);
-    store = open_store(folder->db);
+    open_again(&store, folder->db);
     must_hold(store, 2, &inv);
-    assert_int_equal(store_reports_load(store, count_report, &reports, &err), PMIXFAB_OK);
+    must_do(store_reports_load(store, count_report, &reports, fresh_err()));
     assert_int_equal(reports, 1);
-    store_close(store);
-    fab_inventory_destroy(&inv);
 }
 
 /* Who was missing as a whole is so still, since then. */
-TEST_WITH(test_missing_nodes_stay_missing, folder_setup, folder_teardown)
+TEST_IN(test_missing_nodes_stay_missing, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct absent absent;
-    struct fab_err err = {{0}};
-    struct fab_inventory inv;
+    SCOPED_BY(absent_free) struct absent absent;
     char sql[256];
-    odd_inventory(&inv, 30, 3, 0);
+    SCOPED(fab_inventory) inv = odd_inventory(30, 3, 0);
     struct schema older = make_schema(7);
     write_version(folder->db, &older, &inv);
     snprintf(sql, sizeof sql,
              "INSERT INTO missing (node, since, boot, counted) VALUES (%lld, 17, 'a boot', 4)",
              (long long)inv.nodes[inv.n_nodes - 1].guid);
     run_sql(folder->db, sql);
-    struct store *store = open_store(folder->db);
-    assert_int_equal(store_absent_load(store, &absent, &err), PMIXFAB_OK);
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    must_do(store_absent_load(store, &absent, fresh_err()));
     assert_int_equal(absent.missing.n, 1);
     const struct retained_place *place = &absent.missing.places[0];
     assert_true(place->guid == inv.nodes[inv.n_nodes - 1].guid && place->port == 0 && place->since == 17 &&
                 place->seen == 0 && place->counted == 4);
     assert_string_equal(absent.missing.boot, "a boot");
-    absent_free(&absent);
-    store_close(store);
-    fab_inventory_destroy(&inv);
 }
 
 static int keep_subjects(const struct store_change *change, void *cbdata)
@@ -244,16 +208,14 @@ static int keep_subjects(const struct store_change *change, void *cbdata)
 
 /* A history from before changes had subjects: those whose text leaves no doubt have them, the others are
  * found by their text. */
-TEST_WITH(test_history_gets_subjects, folder_setup, folder_teardown)
+TEST_IN(test_history_gets_subjects, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     for (int version = 1; version <= 3; version++) {
         struct schema older = make_schema(version);
-        struct store *store = NULL;
-        struct fab_inventory none;
+        OWNED(store_close) struct store *store = NULL;
         struct fab_err err = {{0}};
         char told[1000] = "";
-        empty_inventory(&none);
+        SCOPED(fab_inventory) none = empty_inventory();
         write_version(folder->db, &older, &none);
         run_sql(folder->db,
                 "INSERT INTO generation VALUES (1, 5, 0);"
@@ -275,19 +237,14 @@ TEST_WITH(test_history_gets_subjects, folder_setup, folder_teardown)
         unsigned changes = 0;
         assert_int_equal(store_history(store, 0, 9, "node1", 0, count_change, &changes, &err), PMIXFAB_OK);
         assert_int_equal(changes, 6); /* four by subject, two by their text, and not node10's */
-        store_close(store);
-        fab_inventory_destroy(&none);
     }
 }
 
 /* A history from before names were followed: those whose text leaves no doubt are. */
-TEST_WITH(test_history_gets_names, folder_setup, folder_teardown)
+TEST_IN(test_history_gets_names, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct schema older = make_schema(8);
-    struct fab_inventory none;
-    struct fab_err err = {{0}};
-    empty_inventory(&none);
+    SCOPED(fab_inventory) none = empty_inventory();
     write_version(folder->db, &older, &none);
     run_sql(
         folder->db,
@@ -307,47 +264,40 @@ TEST_WITH(test_history_gets_names, folder_setup, folder_teardown)
         " ('spine1', 5, 0)");
     struct store *store = open_store(folder->db);
     char told[1000] = "";
-    assert_int_equal(store_history(store, 0, 9, "gpu1", 0, keep_subjects, told, &err), PMIXFAB_OK);
+    must_do(store_history(store, 0, 9, "gpu1", 0, keep_subjects, told, fresh_err()));
     assert_string_equal(told, "node1=node1;node1=node1\ngpu1;");
     store_close(store);
     assert_int_equal(ask_number(folder->db, "SELECT count(*) FROM renamed"), 2);
     assert_int_equal(ask_number(folder->db, "SELECT count(*) FROM renamed WHERE (former, generation, name) IN"
                                             " (VALUES ('node1', 2, 'gpu1'), ('leaf1', 4, 'swx'))"),
                      2);
-    fab_inventory_destroy(&none);
 }
 
-TEST_WITH(test_newer_is_refused_and_left_alone, folder_setup, folder_teardown)
+TEST_IN(test_newer_is_refused_and_left_alone, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct schema newest = make_schema(-1);
-    struct fab_inventory inv;
     struct fab_err err = {{0}};
-    odd_inventory(&inv, 10, 3, 0);
+    SCOPED(fab_inventory) inv = odd_inventory(10, 3, 0);
     for (int version = newest.built_in + 1; version <= newest.n; version++) {
         struct schema newer = make_schema(version);
-        struct store *store = NULL;
-        char line[96];
+        OWNED(store_close) struct store *store = NULL;
         write_version(folder->db, &newer, &inv);
         assert_int_equal(store_open(folder->db, &store, &err), PMIXFAB_ERR_NEWER);
         assert_null(store);
-        snprintf(line, sizeof line, "written by a newer fabricd (schema %d, this one knows %d)", version,
-                 newest.built_in);
+        const char *line =
+            printed("written by a newer fabricd (schema %d, this one knows %d)", version, newest.built_in);
         check_line(&err, line);
         check_line(&err, folder->db);
         assert_int_equal(open_with(folder->db, &newer, &store, &err), PMIXFAB_OK);
         must_hold(store, 1, &inv);
-        store_close(store);
     }
-    fab_inventory_destroy(&inv);
 }
 
 /* A step that fails in its second statement takes back everything, the steps before it too. */
 static void check_failing(const char *path, const char *bad, const struct fab_inventory *inv)
 {
-    struct schema newest = make_schema(-1);
-    struct schema older = make_schema(newest.built_in);
-    struct store *store = NULL;
+    struct schema newest = make_schema(-1), older = make_schema(newest.built_in);
+    OWNED(store_close) struct store *store = NULL;
     struct fab_err err = {{0}};
     write_version(path, &older, inv);
     newest.steps[newest.n - 1] = bad;
@@ -360,29 +310,23 @@ static void check_failing(const char *path, const char *bad, const struct fab_in
                      0);
     store = open_store(path);
     must_hold(store, 1, inv);
-    store_close(store);
 }
 
-TEST_WITH(test_failing_step_changes_nothing, folder_setup, folder_teardown)
+TEST_IN(test_failing_step_changes_nothing, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct fab_inventory inv;
-    odd_inventory(&inv, 10, 3, 0);
+    SCOPED(fab_inventory) inv = odd_inventory(10, 3, 0);
     check_failing(folder->db, "CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);", &inv);
     check_failing(folder->db, "CREATE TABLE half (x); this is not SQL", &inv);
     check_failing(folder->db, "CREATE TABLE half (x); DELETE FROM node", &inv); /* ports without nodes */
-    fab_inventory_destroy(&inv);
 }
 
-TEST_WITH(test_two_migrate_at_once, folder_setup, folder_teardown)
+TEST_IN(test_two_migrate_at_once, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     struct schema newest = make_schema(-1);
-    struct fab_inventory inv;
-    struct store *store = NULL;
+    OWNED(store_close) struct store *store = NULL;
     struct fab_err err = {{0}};
     sqlite3 *other = NULL;
-    odd_inventory(&inv, 10, 3, 0);
+    SCOPED(fab_inventory) inv = odd_inventory(10, 3, 0);
     struct schema older = make_schema(newest.built_in);
     write_version(folder->db, &older, &inv);
     assert_int_equal(sqlite3_open(folder->db, &other), SQLITE_OK);
@@ -395,6 +339,4 @@ TEST_WITH(test_two_migrate_at_once, folder_setup, folder_teardown)
     assert_int_equal(ask_number(folder->db, "PRAGMA user_version"), older.n);
     assert_int_equal(open_with(folder->db, &newest, &store, &err), PMIXFAB_OK);
     must_hold(store, 1, &inv);
-    store_close(store);
-    fab_inventory_destroy(&inv);
 }

@@ -1,6 +1,8 @@
-/* test_store_reports.c - what hosts report: stored whole, replaced, forgotten; what was published of it stays
+/* What hosts report: stored whole, replaced, forgotten; what was published of it stays
  * known until something else is. */
 #include "test/unit/store_fixture.h"
+
+OWNER(sqlite3_close, sqlite3)
 
 enum { HOSTS = 12 };
 
@@ -76,16 +78,15 @@ static int check_published(const struct store_report *report, void *cbdata)
 static void must_be(struct store *store, const struct model *model)
 {
     struct walked stored = {.model = model}, published = {.model = model};
-    struct fab_err err = {{0}};
     unsigned n_stored = 0, n_published = 0;
-    assert_int_equal(store_reports_load(store, check_stored, &stored, &err), PMIXFAB_OK);
-    assert_int_equal(store_reports_published(store, check_published, &published, &err), PMIXFAB_OK);
+    must_do(store_reports_load(store, check_stored, &stored, fresh_err()));
+    must_do(store_reports_published(store, check_published, &published, fresh_err()));
     for (unsigned host = 0; host < HOSTS; host++) {
         struct sample sample;
         void *bytes = &sample;
         size_t size = 7;
         make_sample(&sample, host, model->published[host]);
-        int rc = store_report_published(store, sample.host, &bytes, &size, &err);
+        int rc = store_report_published(store, sample.host, &bytes, &size, fresh_err());
         n_stored += model->stored[host] != 0;
         n_published += model->published[host] != 0;
         assert_int_equal(rc, model->published[host] != 0 ? PMIXFAB_OK : PMIXFAB_ERR_NOTFOUND);
@@ -124,34 +125,29 @@ static int tell(struct store *store, uint64_t generation, const struct fab_inven
     return store_publish(store, &publication, err);
 }
 
-TEST_WITH(test_bad_arguments, folder_setup, folder_teardown)
+TEST_IN(test_bad_arguments, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     struct store_report nameless = {.digest = 1}, empty = {.host = "a", .size = 3};
     assert_int_equal(store_reports_put(store, &nameless, 1, NULL), PMIXFAB_ERR_INVAL);
     assert_int_equal(store_reports_put(store, &empty, 1, NULL), PMIXFAB_ERR_INVAL);
     assert_int_equal(store_reports_put(store, NULL, 0, NULL), PMIXFAB_OK);
     must_be(store, &(struct model){.stored = {0}});
-    store_close(store);
 }
 
 /* Random puts, publications and losses, with the store closed now and then, held against the model. */
-TEST_WITH(test_against_model, folder_setup, folder_teardown)
+TEST_IN(test_against_model, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
-    struct fab_inventory inv;
+    OWNED(store_close) struct store *store = open_store(folder->db);
     struct model model = {.stored = {0}};
     struct fab_err err = {{0}};
     uint64_t random = 11, generation = 0;
     unsigned forgotten = 0, kept = 0;
-    empty_inventory(&inv);
+    struct fab_inventory inv = empty_inventory();
     for (int i = 0; i < 600; i++) {
         uint64_t pick = fabric_random_next(&random) >> 12;
         unsigned host = (unsigned)(pick / 16 % HOSTS), k = (unsigned)(1 + pick / 256 % 5);
-        char name[32];
-        snprintf(name, sizeof name, "node%02u", host);
+        const char *name = printed("node%02u", host);
         if (pick % 16 < 9) {
             assert_int_equal(put(store, host, k, &err), PMIXFAB_OK);
             kept += model.stored[host] == model.published[host] && model.stored[host] != k;
@@ -169,26 +165,22 @@ TEST_WITH(test_against_model, folder_setup, folder_teardown)
                 if ((hosts >> h & 1) != 0)
                     model.published[h] = model.stored[h];
         } else {
-            store_close(store);
-            store = open_store(folder->db);
+            open_again(&store, folder->db);
         }
         must_be(store, &model);
     }
     assert_true(forgotten > 10 && kept > 10);
-    store_close(store);
 }
 
 /* All of a list or nothing; and a publication of what is not stored any more is none at all. */
-TEST_WITH(test_whole_or_not, folder_setup, folder_teardown)
+TEST_IN(test_whole_or_not, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
-    struct fab_inventory inv, next;
+    OWNED(store_close) struct store *store = open_store(folder->db);
     struct fab_err err = {{0}};
     struct model model = {.stored = {0}};
     struct sample a, b;
-    empty_inventory(&inv);
-    odd_inventory(&next, 5, 1, 0);
+    struct fab_inventory inv = empty_inventory();
+    SCOPED(fab_inventory) next = odd_inventory(5, 1, 0);
     make_sample(&a, 1, 1);
     make_sample(&b, 2, 1);
     b.report.host = NULL;
@@ -198,16 +190,14 @@ TEST_WITH(test_whole_or_not, folder_setup, folder_teardown)
 
     assert_int_equal(put(store, 1, 1, &err), PMIXFAB_OK);
     model.stored[1] = 2; /* another than the one that is there */
-    assert_int_equal(tell(store, 1, &inv, &model, 1u << 1, &err), PMIXFAB_ERR_CONFLICT);
-    check_line(&err, "writing what was published");
+    must_fail(tell(store, 1, &inv, &model, 1u << 1, &err), PMIXFAB_ERR_CONFLICT, &err,
+              "writing what was published");
     model.stored[1] = 1;
     must_be(store, &model);
     must_publish(store, 1, &inv, &next);
     assert_int_equal(tell(store, 2, &next, &model, 1u << 1, &err), PMIXFAB_OK);
     model.published[1] = 1;
     must_be(store, &model);
-    store_close(store);
-    fab_inventory_destroy(&next);
 }
 
 static int stop_at_first(const struct store_report *report, void *cbdata)
@@ -217,27 +207,23 @@ static int stop_at_first(const struct store_report *report, void *cbdata)
     return ++*n == 1;
 }
 
-TEST_WITH(test_walk_ends, folder_setup, folder_teardown)
+TEST_IN(test_walk_ends, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
-    struct fab_err err = {{0}};
+    OWNED(store_close) struct store *store = open_store(folder->db);
     unsigned n = 0;
-    assert_int_equal(put(store, 1, 1, &err), PMIXFAB_OK);
-    assert_int_equal(put(store, 2, 1, &err), PMIXFAB_OK);
-    assert_int_equal(store_reports_load(store, stop_at_first, &n, &err), PMIXFAB_OK);
+    must_do(put(store, 1, 1, fresh_err()));
+    must_do(put(store, 2, 1, fresh_err()));
+    must_do(store_reports_load(store, stop_at_first, &n, fresh_err()));
     assert_int_equal(n, 1);
-    assert_int_equal(put(store, 3, 1, &err), PMIXFAB_OK); /* nothing is left open */
-    store_close(store);
+    must_do(put(store, 3, 1, fresh_err())); /* nothing is left open */
 }
 
 static void change_row(const char *path, const char *sql)
 {
-    sqlite3 *db = NULL;
+    OWNED(sqlite3_close) sqlite3 *db = NULL;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_changes(db), 1);
-    sqlite3_close(db);
 }
 
 /* Rows that are sound to SQLite and not what was written. */
@@ -257,13 +243,12 @@ TEST_WITH(test_changed_rows, folder_setup, folder_teardown)
         "UPDATE report_published SET checksum = 0",
     };
     struct folder *folder = *state;
-    struct fab_inventory inv;
     struct fab_err err = {{0}};
-    empty_inventory(&inv);
+    struct fab_inventory inv = empty_inventory();
     for (size_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
         unsigned n = 0;
         unlink(folder->db);
-        struct store *store = open_store(folder->db);
+        OWNED(store_close) struct store *store = open_store(folder->db);
         assert_int_equal(put(store, 1, 3, &err), PMIXFAB_OK);
         assert_int_equal(tell(store, 1, &inv, &(struct model){.stored = {0, 3}}, 1u << 1, &err), PMIXFAB_OK);
         store_close(store);
@@ -276,6 +261,5 @@ TEST_WITH(test_changed_rows, folder_setup, folder_teardown)
             print_error("not noticed: %s\n", damage[i]);
         assert_int_equal(rc, PMIXFAB_ERR_CORRUPT);
         check_line(&err, "is not the one that was written");
-        store_close(store);
     }
 }

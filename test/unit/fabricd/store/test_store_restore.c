@@ -1,8 +1,8 @@
-/*
- * test_store_restore.c - a restore that is killed, before whichever change it makes, leaves the old store or
- * the new one, whole, and no generation's number is given out twice.
- */
+/* A restore that is killed, before whichever change it makes, leaves the old store or the new one, whole, and
+ * no generation's number is given out twice. */
 #include "test/unit/store_fixture.h"
+
+#include <dirent.h>
 
 #include <errno.h>
 #include <signal.h>
@@ -26,36 +26,23 @@ static char *path_of(const struct folder *folder, const char *name)
     return path;
 }
 
-static void copy_file(const char *from, const char *to)
-{
-    static char bytes[1 << 16];
-    FILE *in = fopen(from, "r"), *out = fopen(to, "w");
-    assert_true(in != NULL && out != NULL);
-    for (size_t n; (n = fread(bytes, 1, sizeof(bytes), in)) > 0;)
-        assert_int_equal(fwrite(bytes, 1, n, out), n);
-    fclose(in);
-    assert_int_equal(fclose(out), 0);
-}
-
 static void publish_up_to(const char *path, uint64_t from, uint64_t to, bool die)
 {
-    struct store *store = open_store(path);
+    OWNED(store_close) struct store *store = open_store(path);
     for (uint64_t generation = from; generation <= to; generation++)
         must_publish(store, generation, &inventories[generation - 1], &inventories[generation]);
     if (die)
         _exit(0); /* the last generations are in the log alone */
-    store_close(store);
 }
 
 /* "template" and its log, which is the old store, and "backup". */
 static void make_files(const struct folder *folder)
 {
-    struct fab_err err = {{0}};
     uint64_t bytes;
     int status;
     publish_up_to(path_of(folder, "template"), 1, NEW, false);
     const struct store_copy order = {.from = path_of(folder, "template"), .to = path_of(folder, "backup")};
-    assert_int_equal(store_copy(&order, &bytes, &err), PMIXFAB_OK);
+    must_do(store_copy(&order, &bytes, fresh_err()));
     pid_t child = fork();
     if (child == 0)
         publish_up_to(path_of(folder, "template"), NEW + 1, OLD, true);
@@ -178,14 +165,13 @@ static void must_be_tidy(const struct folder *folder, bool restored)
 /* What the next start finds. Returns whether it is the new store. */
 static bool must_be_one_of_both(const struct folder *folder)
 {
-    struct fab_err err = {{0}};
     struct store *store = open_store(folder->db);
     uint64_t generation, next = 0;
     int64_t published;
-    assert_int_equal(store_generation(store, &generation, &published, &err), PMIXFAB_OK);
+    must_do(store_generation(store, &generation, &published, fresh_err()));
     assert_true(generation == OLD || generation == NEW);
     must_hold(store, generation, &inventories[generation]);
-    assert_int_equal(store_next_generation(store, &next, &err), PMIXFAB_OK);
+    assert_int_equal(store_next_generation(store, &next, fresh_err()), PMIXFAB_OK);
     assert_true(next > OLD);
     store_close(store);
     must_be_tidy(folder, generation == NEW);
@@ -200,7 +186,6 @@ static bool must_be_one_of_both(const struct folder *folder)
 static void kill_everywhere(const struct folder *folder, bool is_read)
 {
     char kept[PATH_SIZE];
-    struct fab_err err = {{0}};
     unsigned outcomes[2] = {0};
     bool died = true;
     for (unsigned changes = 1; died; changes++) {
@@ -214,8 +199,7 @@ static void kill_everywhere(const struct folder *folder, bool is_read)
         outcomes[new]++;
         if (new || changes % 10 != 0)
             continue;
-        assert_int_equal(store_restore(folder->db, path_of(folder, "backup"), kept, sizeof(kept), &err),
-                         PMIXFAB_OK);
+        must_do(store_restore(folder->db, path_of(folder, "backup"), kept, sizeof(kept), fresh_err()));
         assert_true(must_be_one_of_both(folder));
     }
     assert_true(outcomes[0] > 30 && outcomes[1] > 1);
@@ -225,9 +209,9 @@ static int setup(void **state)
 {
     if (folder_setup(state) != 0)
         return -1;
-    empty_inventory(&inventories[0]);
+    inventories[0] = empty_inventory();
     for (unsigned i = 1; i <= OLD; i++)
-        odd_inventory(&inventories[i], 8, 3, i);
+        inventories[i] = odd_inventory(8, 3, i);
     make_files(*state);
     return 0;
 }
@@ -250,14 +234,12 @@ TEST_WITH(killed_while_another_program_reads_the_store, setup, teardown)
 }
 
 /* Whatever has the copy's name and is none stays, and a restore says so. */
-TEST_WITH(what_is_not_ours_stays, setup, teardown)
+TEST_IN(what_is_not_ours_stays, const struct folder *folder, setup, teardown)
 {
-    const struct folder *folder = *state;
     char kept[PATH_SIZE];
     struct fab_err err = {{0}};
     lay_out(folder);
-    FILE *file = fopen(path_of(folder, "fabric.db.restoring"), "w");
-    assert_true(file != NULL && fputs("somebody's notes", file) >= 0 && fclose(file) == 0);
+    write_file(path_of(folder, "fabric.db.restoring"), "somebody's notes", 16);
     copy_file(path_of(folder, "backup"), path_of(folder, "fabric.db.before-restore"));
     struct store *store = open_store(folder->db);
     store_close(store);
@@ -267,7 +249,6 @@ TEST_WITH(what_is_not_ours_stays, setup, teardown)
     assert_int_equal(access(path_of(folder, "fabric.db.restoring"), F_OK), 0);
     assert_int_equal(access(path_of(folder, "fabric.db.before-restore"), F_OK), 0);
     assert_int_equal(unlink(path_of(folder, "fabric.db.restoring")), 0);
-    assert_int_equal(store_restore(folder->db, path_of(folder, "backup"), kept, sizeof(kept), &err),
-                     PMIXFAB_OK);
+    must_do(store_restore(folder->db, path_of(folder, "backup"), kept, sizeof(kept), &err));
     assert_non_null(strstr(kept, "before-restore.2"));
 }

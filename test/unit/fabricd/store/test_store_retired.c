@@ -62,11 +62,7 @@ static void assert_same(const struct fab_retired *a, const struct fab_retired *b
 static struct fab_retired load(struct store *store)
 {
     struct absent absent;
-    struct fab_err err = {{0}};
-    int rc = store_absent_load(store, &absent, &err);
-    if (rc != PMIXFAB_OK)
-        print_error("%s\n", err.text);
-    assert_int_equal(rc, PMIXFAB_OK);
+    must_do(store_absent_load(store, &absent, fresh_err()));
     assert_int_equal(absent.missing.n, 0);
     return absent.lost;
 }
@@ -75,34 +71,29 @@ static int publish_lost(struct store *store, uint64_t generation, const struct f
                         const struct fab_retired *before, const struct fab_retired *after)
 {
     const struct absent was = {.lost = *before}, is = {.lost = after == NULL ? *before : *after};
-    struct fab_err err = {{0}};
     const struct store_publication publication = {.generation = generation,
                                                   .published = (int64_t)generation * 1000,
                                                   .before = inv,
                                                   .after = inv,
                                                   .absent_before = &was,
                                                   .absent = after == NULL ? NULL : &is};
-    return store_publish(store, &publication, &err);
+    return store_publish(store, &publication, fresh_err());
 }
 
 /* From one list to the next, the store closed in between at random. */
-TEST_WITH(test_lists, folder_setup, folder_teardown)
+TEST_IN(test_lists, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
-    struct fab_inventory none;
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    SCOPED(fab_inventory) none = {0};
     struct fab_retired now = {0};
     uint64_t dice = 5;
-    fab_inventory_init(&none);
     assert_int_equal(fab_inventory_finish(&none, NULL), 0);
     for (uint64_t generation = 1; generation <= 60; generation++) {
         struct fab_retired next, stored;
         random_list(&next, &dice);
         assert_int_equal(publish_lost(store, generation, &none, &now, &next), PMIXFAB_OK);
-        if (fabric_random_next(&dice) % 3 == 0) {
-            store_close(store);
-            store = open_store(folder->db);
-        }
+        if (fabric_random_next(&dice) % 3 == 0)
+            open_again(&store, folder->db);
         stored = load(store);
         assert_same(&stored, &next);
         fab_retired_destroy(&stored);
@@ -120,17 +111,13 @@ TEST_WITH(test_lists, folder_setup, folder_teardown)
     assert_same(&stored, &now);
     fab_retired_destroy(&stored);
     fab_retired_destroy(&now);
-    fab_inventory_destroy(&none);
-    store_close(store);
 }
 
 /* The list of a generation is the one that was published with it, whenever it is killed. */
-TEST_WITH(test_killed, folder_setup, folder_teardown)
+TEST_IN(test_killed, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     for (unsigned round = 0; round < 8; round++) {
-        struct fab_inventory none;
-        fab_inventory_init(&none);
+        SCOPED(fab_inventory) none = {0};
         assert_int_equal(fab_inventory_finish(&none, NULL), 0);
         pid_t child = fork();
         assert_true(child >= 0);
@@ -154,7 +141,7 @@ TEST_WITH(test_killed, folder_setup, folder_teardown)
         int status;
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status));
-        struct store *store = open_store(folder->db);
+        OWNED(store_close) struct store *store = open_store(folder->db);
         uint64_t generation;
         int64_t published;
         struct fab_retired expected = {0}, stored = load(store);
@@ -165,14 +152,11 @@ TEST_WITH(test_killed, folder_setup, folder_teardown)
         assert_same(&stored, &expected);
         fab_retired_destroy(&stored);
         fab_retired_destroy(&expected);
-        fab_inventory_destroy(&none);
-        store_close(store);
     }
 }
 
-TEST_WITH(test_bad_rows, folder_setup, folder_teardown)
+TEST_IN(test_bad_rows, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     static const char *const bad[] = {
         "INSERT INTO lost_node VALUES (1, 3, 'h', 'n', 1, 0)",
         "INSERT INTO lost_node VALUES (1, 0, 'h', 'n', 1, 0)",
@@ -181,14 +165,13 @@ TEST_WITH(test_bad_rows, folder_setup, folder_teardown)
         "INSERT INTO lost_cable VALUES (1, 1, 2, 1, 'a', 'b', 4, 77, 1, 0)",
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct store *store = open_store(folder->db);
+        OWNED(store_close) struct store *store = open_store(folder->db);
         struct fab_err err = {{0}};
         struct absent lost;
         assert_int_equal(sqlite3_exec(store->db, bad[i], NULL, NULL, NULL), SQLITE_OK);
-        assert_int_equal(store_absent_load(store, &lost, &err), PMIXFAB_ERR_CORRUPT);
-        check_line(&err, "what was lost is not what was written");
+        must_fail(store_absent_load(store, &lost, &err), PMIXFAB_ERR_CORRUPT, &err,
+                  "what was lost is not what was written");
         sqlite3_exec(store->db, "DELETE FROM lost_node; DELETE FROM lost_cable", NULL, NULL, NULL);
-        store_close(store);
     }
 }
 
@@ -197,10 +180,8 @@ TEST_WITH(test_bad_rows, folder_setup, folder_teardown)
 /* A generation with one change: of `what`, which is called `name` since (NULL: it is not). */
 static void tell(struct store *store, uint64_t generation, const char *what, const char *name)
 {
-    struct fab_inventory none;
-    struct fab_err err = {{0}};
+    SCOPED(fab_inventory) none = {0};
     char subjects[200];
-    fab_inventory_init(&none);
     assert_int_equal(fab_inventory_finish(&none, NULL), 0);
     int n = snprintf(subjects, sizeof(subjects) - 1, "%s%c%s", what, '\0', name == NULL ? "" : name);
     subjects[n + 1] = '\0';
@@ -217,8 +198,7 @@ static void tell(struct store *store, uint64_t generation, const char *what, con
                                                   .before = &none,
                                                   .after = &none,
                                                   .diff = &diff};
-    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
-    fab_inventory_destroy(&none);
+    must_do(store_publish(store, &publication, fresh_err()));
 }
 
 static int append_change(const struct store_change *change, void *text)
@@ -241,18 +221,16 @@ static void assert_history(struct store *store, const char *what, uint32_t limit
                            const char *others)
 {
     char text[400] = "";
-    struct fab_err err = {{0}};
-    assert_int_equal(store_history(store, 0, INT64_MAX, what, limit, append_change, text, &err), PMIXFAB_OK);
+    must_do(store_history(store, 0, INT64_MAX, what, limit, append_change, text, fresh_err()));
     assert_string_equal(text, generations);
     text[0] = '\0';
-    assert_int_equal(store_names(store, what, append_name, text, &err), PMIXFAB_OK);
+    assert_int_equal(store_names(store, what, append_name, text, fresh_err()), PMIXFAB_OK);
     assert_string_equal(text, others);
 }
 
-TEST_WITH(test_names_are_followed, folder_setup, folder_teardown)
+TEST_IN(test_names_are_followed, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     tell(store, 1, "a", NULL);
     tell(store, 2, "x", NULL); /* of nobody here */
     tell(store, 3, "a", "b");
@@ -273,21 +251,17 @@ TEST_WITH(test_names_are_followed, folder_setup, folder_teardown)
     tell(store, 12, "c", NULL);
     assert_history(store, "e", 0, "1 3 5 6 7 10", "a:1-3 b:1-6 c:1-10");
     assert_history(store, "d", 0, "4 9 11 12", "a:4-9 c:11-0");
-    store_close(store);
-    store = open_store(folder->db);
+    open_again(&store, folder->db);
     assert_history(store, "d", 0, "4 9 11 12", "a:4-9 c:11-0");
-    store_close(store);
 }
 
 /* Pairs of one generation, of what was called and is: pairs[0], pairs[1], ... ended by NULL. */
 static void tell_all(struct store *store, uint64_t generation, const char *const *pairs)
 {
-    struct fab_inventory none;
-    struct fab_err err = {{0}};
+    SCOPED(fab_inventory) none = {0};
     struct fab_change changes[8];
     char subjects[8][100];
     struct fab_diff diff = {.changes = changes};
-    fab_inventory_init(&none);
     assert_int_equal(fab_inventory_finish(&none, NULL), 0);
     for (; *pairs != NULL; pairs += 2, diff.n++) {
         int n = snprintf(subjects[diff.n], 99, "%s%c%s", pairs[0], '\0', pairs[1]);
@@ -305,15 +279,13 @@ static void tell_all(struct store *store, uint64_t generation, const char *const
                                                   .before = &none,
                                                   .after = &none,
                                                   .diff = &diff};
-    assert_int_equal(store_publish(store, &publication, &err), PMIXFAB_OK);
-    fab_inventory_destroy(&none);
+    must_do(store_publish(store, &publication, fresh_err()));
 }
 
 /* A name map that is lost for a while: all switches have one name then, and it says of none which it was. */
-TEST_WITH(test_names_of_several, folder_setup, folder_teardown)
+TEST_IN(test_names_of_several, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     static const char *const lost[] = {"leaf1", "SX", "leaf2", "SX", "spine1", "SY", NULL};
     static const char *const back[] = {"SX", "leaf1", "SX", "leaf2", "SY", "spine1", NULL};
     tell(store, 1, "leaf2", NULL);
@@ -324,7 +296,6 @@ TEST_WITH(test_names_of_several, folder_setup, folder_teardown)
     assert_history(store, "leaf1", 0, "2 4", "");
     assert_history(store, "leaf2", 0, "1 2 4 5", "");
     assert_history(store, "spine1", 0, "2 4", "SY:1-4");
-    store_close(store);
 }
 
 static int count_name(const struct store_name *name, void *n)
@@ -342,24 +313,19 @@ static int count_change(const struct store_change *change, void *n)
 }
 
 /* To and fro, and long chains: an end is found. */
-TEST_WITH(test_names_in_circles, folder_setup, folder_teardown)
+TEST_IN(test_names_in_circles, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct store *store = open_store(folder->db);
-    char one[20], other[20];
-    struct fab_err err = {{0}};
+    OWNED(store_close) struct store *store = open_store(folder->db);
     for (uint64_t i = 1; i <= 100; i++)
         tell(store, i, i % 2 == 1 ? "a" : "b", i % 2 == 1 ? "b" : "a");
     for (uint64_t i = 101; i <= 300; i++) {
-        snprintf(one, sizeof(one), "n%u", (unsigned)i);
-        snprintf(other, sizeof(other), "n%u", (unsigned)i + 1);
+        const char *one = printed("n%u", (unsigned)i), *other = printed("n%u", (unsigned)i + 1);
         tell(store, i, one, other);
     }
     uint32_t n = 0;
-    assert_int_equal(store_names(store, "n301", count_name, &n, &err), PMIXFAB_OK);
+    assert_int_equal(store_names(store, "n301", count_name, &n, fresh_err()), PMIXFAB_OK);
     assert_int_equal(n, STORE_NAMES_MAX - 1);
     n = 0;
-    assert_int_equal(store_history(store, 0, INT64_MAX, "a", 0, count_change, &n, &err), PMIXFAB_OK);
+    must_do(store_history(store, 0, INT64_MAX, "a", 0, count_change, &n, fresh_err()));
     assert_int_equal(n, 100);
-    store_close(store);
 }

@@ -1,10 +1,11 @@
-/* test_trim.c - the history within bounds: what goes, what stays, how much a step does, what numbers follow.
- */
+/* The history within bounds: what goes, what stays, how much a step does, what numbers follow. */
 #include "test/unit/store_fixture.h"
 
 #include <sys/stat.h>
 
 #include "topo/diff/diff.h"
+
+OWNER(sqlite3_close, sqlite3)
 
 /* ---- publishing changes ------------------------------------------------------------------------------ */
 
@@ -32,10 +33,7 @@ static void publish(struct store *store, struct model *model, uint32_t n, int64_
     char long_text[256]; /* so that few changes make a large store */
     memset(long_text, 'a', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = '\0';
-    struct fab_change *changes = calloc(n + 1, sizeof *changes);
-    struct fab_inventory none;
-    struct fab_err err = {{0}};
-    assert_non_null(changes);
+    OWNED(free) struct fab_change *changes = must_have((n + 1) * sizeof *changes);
     assert_true(model->newest < sizeof model->times / sizeof model->times[0] - 1);
     uint64_t generation = ++model->newest;
     model->times[generation] = time;
@@ -58,16 +56,11 @@ static void publish(struct store *store, struct model *model, uint32_t n, int64_
                                          .subjects = row->subject}; /* zeros behind it end the list */
     }
     model->n += n;
-    empty_inventory(&none);
+    SCOPED(fab_inventory) none = empty_inventory();
     struct fab_diff diff = {.changes = changes, .n = n};
     const struct store_publication publication = {
         .generation = generation, .published = time, .before = &none, .after = &none, .diff = &diff};
-    int rc = store_publish(store, &publication, &err);
-    if (rc != PMIXFAB_OK)
-        print_error("%s\n", err.text);
-    assert_int_equal(rc, PMIXFAB_OK);
-    fab_inventory_destroy(&none);
-    free(changes);
+    must_do(store_publish(store, &publication, fresh_err()));
 }
 
 /* The plain way: generation by generation from the oldest, never the newest. */
@@ -107,20 +100,18 @@ static int must_be_next(const struct store_change *change, void *cbdata)
 
 static void must_be_model(struct store *store, const struct model *model)
 {
-    struct fab_err err = {{0}};
     struct store_bounds bounds;
     struct walk all = {.model = model, .at = model->first};
-    assert_int_equal(store_history(store, 0, INT64_MAX, NULL, 0, must_be_next, &all, &err), PMIXFAB_OK);
+    must_do(store_history(store, 0, INT64_MAX, NULL, 0, must_be_next, &all, fresh_err()));
     assert_int_equal(all.at, model->n);
     for (unsigned i = 0; i < 20; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "node%03u", i);
+        const char *name = printed("node%03u", i);
         struct walk about = {.model = model, .subject = name, .at = model->first};
-        assert_int_equal(store_history(store, 0, INT64_MAX, name, 0, must_be_next, &about, &err), PMIXFAB_OK);
+        must_do(store_history(store, 0, INT64_MAX, name, 0, must_be_next, &about, fresh_err()));
         for (; about.at < model->n; about.at++)
             assert_string_not_equal(model->rows[about.at].subject, name);
     }
-    assert_int_equal(store_bounds(store, &bounds, &err), PMIXFAB_OK);
+    must_do(store_bounds(store, &bounds, fresh_err()));
     assert_int_equal(bounds.changes, model->n - model->first);
 }
 
@@ -144,13 +135,9 @@ static int64_t size_of(const char *path)
 static uint32_t trim_wholly(struct store *store, const struct store_limits *limits, uint64_t *trimmed)
 {
     struct store_trimmed step = {.more = true};
-    struct fab_err err = {{0}};
     uint32_t steps = 0;
     for (; step.more; steps++) {
-        int rc = store_trim(store, limits, &step, &err);
-        if (rc != PMIXFAB_OK)
-            print_error("%s\n", err.text);
-        assert_int_equal(rc, PMIXFAB_OK);
+        must_do(store_trim(store, limits, &step, fresh_err()));
         assert_true(step.rows <= 100);
     }
     *trimmed = step.trimmed;
@@ -163,10 +150,11 @@ static void model_free(struct model *model)
     free(model);
 }
 
+OWNER(model_free, struct model)
+
 static struct model *model_new(uint64_t seed)
 {
-    struct model *model = calloc(1, sizeof *model);
-    assert_non_null(model);
+    struct model *model = must_have(sizeof *model);
     model->random = seed;
     return model;
 }
@@ -174,26 +162,22 @@ static struct model *model_new(uint64_t seed)
 /* ---- what goes --------------------------------------------------------------------------------------- */
 
 /* Clocks go back and forth, limits come and go, the store is closed in between. */
-TEST_WITH(test_like_the_plain_way, folder_setup, folder_teardown)
+TEST_IN(test_like_the_plain_way, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     for (uint64_t seed = 1; seed <= 10; seed++) {
         struct model *model = model_new(seed);
-        struct store *store;
-        char path[PATH_SIZE];
+        OWNED(store_close) struct store *store;
         uint64_t trimmed = 0, expected = 0, next;
         int64_t time = 1000000;
-        snprintf(path, sizeof path, "%s/%llu.db", folder->dir, (unsigned long long)seed);
+        const char *path = printed("%s/%llu.db", folder->dir, (unsigned long long)seed);
         store = open_store(path);
         for (unsigned round = 0; round < 40; round++) {
             for (uint64_t i = draw(model, 6); i > 0; i--) {
                 time += (int64_t)draw(model, 100) - 20;
                 publish(store, model, (uint32_t)draw(model, 8), time);
             }
-            if (draw(model, 5) == 0) {
-                store_close(store);
-                store = open_store(path);
-            }
+            if (draw(model, 5) == 0)
+                open_again(&store, path);
             struct store_limits limits = {.before =
                                               draw(model, 2) == 0 ? 0 : time - (int64_t)draw(model, 400),
                                           .changes = draw(model, 2) * draw(model, 60)};
@@ -207,17 +191,15 @@ TEST_WITH(test_like_the_plain_way, folder_setup, folder_teardown)
             assert_int_equal(next, model->newest + 1);
             assert_int_equal(count_of(store, "SELECT count(*) FROM generation"), model->newest - trimmed);
         }
-        store_close(store);
         model_free(model);
     }
 }
 
 /* A step that was the last before a kill leaves the generation that it was at half removed. */
-TEST_WITH(test_goes_on_after_a_restart, folder_setup, folder_teardown)
+TEST_IN(test_goes_on_after_a_restart, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct model *model = model_new(5);
-    struct store *store = open_store(folder->db);
+    OWNED(model_free) struct model *model = model_new(5);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     const struct store_limits limits = {.changes = 10};
     struct store_trimmed step = {.more = true};
     publish(store, model, 5000, 1);
@@ -227,22 +209,18 @@ TEST_WITH(test_goes_on_after_a_restart, folder_setup, folder_teardown)
         assert_int_equal(store_trim(store, &limits, &step, NULL), PMIXFAB_OK);
         assert_true(step.rows <= 1000);
         assert_int_equal(step.trimmed, 1); /* said from the first step on: half a generation is none */
-        store_close(store);
-        store = open_store(folder->db);
+        open_again(&store, folder->db);
     }
     assert_true(steps >= 5);
     model->first = 5000;
     must_be_model(store, model);
     assert_int_equal(count_of(store, "SELECT count(*) FROM subject"), 5);
-    store_close(store);
-    model_free(model);
 }
 
-TEST_WITH(test_the_newest_stays, folder_setup, folder_teardown)
+TEST_IN(test_the_newest_stays, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct model *model = model_new(6);
-    struct store *store = open_store(folder->db);
+    OWNED(model_free) struct model *model = model_new(6);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     const struct store_limits all = {.before = INT64_MAX, .changes = 1};
     uint64_t trimmed, next;
     int64_t published;
@@ -250,31 +228,26 @@ TEST_WITH(test_the_newest_stays, folder_setup, folder_teardown)
         publish(store, model, 3, i);
     trim_wholly(store, &all, &trimmed);
     assert_int_equal(trimmed, 8);
-    store_close(store);
-    store = open_store(folder->db);
+    open_again(&store, folder->db);
     assert_int_equal(store_next_generation(store, &next, NULL), PMIXFAB_OK);
     assert_int_equal(next, 10);
     assert_int_equal(store_generation(store, &next, &published, NULL), PMIXFAB_OK);
     assert_true(next == 9 && published == 9);
     model->first = 24;
     must_be_model(store, model);
-    store_close(store);
-    model_free(model);
 }
 
 /* A plane that did not change for long refers to the generation of its last change. */
-TEST_WITH(test_a_plane_keeps_its_generation, folder_setup, folder_teardown)
+TEST_IN(test_a_plane_keeps_its_generation, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct model *model = model_new(7);
-    struct store *store = open_store(folder->db);
+    OWNED(model_free) struct model *model = model_new(7);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     const struct store_limits all = {.before = INT64_MAX};
-    struct fab_inventory none;
     struct store_plane plane = {.generation = 1, .name = "ib0", .snapshot = (void *)"bytes", .size = 5},
                        *planes;
     uint64_t trimmed;
     uint32_t n;
-    empty_inventory(&none);
+    SCOPED(fab_inventory) none = empty_inventory();
     const struct store_publication first = {
         .generation = 1, .published = 1, .before = &none, .after = &none, .planes = &plane, .n_planes = 1};
     assert_int_equal(store_publish(store, &first, NULL), PMIXFAB_OK);
@@ -284,21 +257,16 @@ TEST_WITH(test_a_plane_keeps_its_generation, folder_setup, folder_teardown)
     trim_wholly(store, &all, &trimmed);
     assert_int_equal(trimmed, 8);
     assert_int_equal(count_of(store, "SELECT group_concat(generation, '') FROM generation"), 19);
-    store_close(store);
-    store = open_store(folder->db);
+    open_again(&store, folder->db);
     assert_int_equal(store_load_planes(store, &planes, &n, NULL), PMIXFAB_OK);
     assert_true(n == 1 && planes[0].generation == 1);
     store_planes_free(planes, n);
-    store_close(store);
-    fab_inventory_destroy(&none);
-    model_free(model);
 }
 
-TEST_WITH(test_nothing_to_do_writes_nothing, folder_setup, folder_teardown)
+TEST_IN(test_nothing_to_do_writes_nothing, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct model *model = model_new(8);
-    struct store *store = open_store(folder->db);
+    OWNED(model_free) struct model *model = model_new(8);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     const struct store_limits limits = {.before = 5, .changes = 100}, none = {0};
     struct store_trimmed step;
     assert_int_equal(store_trim(store, &limits, &step, NULL), PMIXFAB_OK); /* nothing was published */
@@ -310,24 +278,19 @@ TEST_WITH(test_nothing_to_do_writes_nothing, folder_setup, folder_teardown)
     assert_int_equal(store_trim(store, &none, &step, NULL), PMIXFAB_OK);
     assert_int_equal(step.rows, 0);
     assert_int_equal(sqlite3_total_changes(store->db), written);
-    store_close(store);
-    model_free(model);
 }
 
 /* ---- the disk ---------------------------------------------------------------------------------------- */
 
 /* What steps write goes from the log into the file in small parts; a publication waits for the disk as
- * before.
- */
-TEST_WITH(test_the_log_stays_small, folder_setup, folder_teardown)
+ * before. */
+TEST_IN(test_the_log_stays_small, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct model *model = model_new(21);
-    struct store *store = open_store(folder->db);
+    OWNED(model_free) struct model *model = model_new(21);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     const struct store_limits limits = {.changes = 10};
-    char log[PATH_SIZE + 8];
     uint64_t trimmed;
-    snprintf(log, sizeof log, "%s-wal", folder->db);
+    const char *log = printed("%s-wal", folder->db);
     for (unsigned i = 1; i <= 400; i++)
         publish(store, model, 20, i);
     assert_int_equal(sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL),
@@ -338,34 +301,27 @@ TEST_WITH(test_the_log_stays_small, folder_setup, folder_teardown)
     assert_int_equal(count_of(store, "PRAGMA wal_autocheckpoint"), STORE_WAL_PAGES);
     model->first = model->n - 20; /* the newest generation's stay */
     must_be_model(store, model);
-    store_close(store);
-    model_free(model);
 }
 
 /* ---- numbers ----------------------------------------------------------------------------------------- */
 
-TEST_WITH(test_raise, folder_setup, folder_teardown)
+TEST_IN(test_raise, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct model *model = model_new(9);
-    struct store *store = open_store(folder->db);
+    OWNED(model_free) struct model *model = model_new(9);
+    OWNED(store_close) struct store *store = open_store(folder->db);
     struct fab_err err = {{0}};
     uint64_t next;
     publish(store, model, 1, 1);
     assert_int_equal(store_raise(store, 41, &err), PMIXFAB_OK);
     assert_int_equal(store_raise(store, 17, &err), PMIXFAB_OK); /* no way back */
-    store_close(store);
-    store = open_store(folder->db);
+    open_again(&store, folder->db);
     assert_int_equal(store_next_generation(store, &next, &err), PMIXFAB_OK);
     assert_int_equal(next, 42);
     model->newest = 41;
     publish(store, model, 1, 2);
     publish(store, model, 1, 3);
     must_be_model(store, model);
-    assert_int_equal(store_raise(store, UINT64_MAX, &err), PMIXFAB_ERR_RANGE);
-    check_line(&err, "too high to be one");
-    store_close(store);
-    model_free(model);
+    must_fail(store_raise(store, UINT64_MAX, &err), PMIXFAB_ERR_RANGE, &err, "too high to be one");
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------- */
@@ -379,10 +335,9 @@ static void shrink_wholly(struct store *store)
     }
 }
 
-TEST_WITH(test_the_file_becomes_smaller, folder_setup, folder_teardown)
+TEST_IN(test_the_file_becomes_smaller, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
-    struct model *model = model_new(10);
+    OWNED(model_free) struct model *model = model_new(10);
     struct store *store = open_store(folder->db);
     const struct store_limits limits = {.changes = 100};
     struct store_pages pages;
@@ -402,34 +357,29 @@ TEST_WITH(test_the_file_becomes_smaller, folder_setup, folder_teardown)
     store_close(store);
     print_message("%lld bytes before, %lld behind\n", (long long)before, (long long)size_of(folder->db));
     assert_true(size_of(folder->db) < before / 2);
-    model_free(model);
 }
 
 static void run_sql(const char *path, const char *sql)
 {
-    sqlite3 *db = NULL;
+    OWNED(sqlite3_close) sqlite3 *db = NULL;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
     if (rc != SQLITE_OK)
         print_error("%s: %s\n", sql, sqlite3_errmsg(db));
     assert_int_equal(rc, SQLITE_OK);
-    sqlite3_close(db);
 }
 
-/* As an older fabricd has made it: a small one is made anew, a large one stays, and its room is used again.
- */
-TEST_WITH(test_stores_of_an_older_fabricd, folder_setup, folder_teardown)
+/* As an older fabricd has made it: a small one is made anew, a large one stays, and its room is used again */
+TEST_IN(test_stores_of_an_older_fabricd, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct folder *folder = *state;
     static const char old[] = "PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = NONE; VACUUM";
     for (unsigned large = 0; large < 2; large++) {
         struct model *model = model_new(11);
-        char path[PATH_SIZE];
         struct store_pages pages, later;
         const struct store_limits limits = {.changes = 100};
         uint64_t trimmed;
-        snprintf(path, sizeof path, "%s/%u.db", folder->dir, large);
-        struct store *store = open_store(path);
+        const char *path = printed("%s/%u.db", folder->dir, large);
+        OWNED(store_close) struct store *store = open_store(path);
         publish(store, model, large ? 60000 : 1000, 1);
         publish(store, model, 10, 2);
         store_close(store);
@@ -444,7 +394,6 @@ TEST_WITH(test_stores_of_an_older_fabricd, folder_setup, folder_teardown)
         publish(store, model, large ? 45000 : 900, 3);
         assert_int_equal(store_pages(store, &later, NULL), PMIXFAB_OK);
         assert_true(later.pages <= pages.pages + pages.pages / 50 + 4);
-        store_close(store);
         model_free(model);
     }
 }

@@ -1,4 +1,4 @@
-/* test_base64.c - bytes in JSON, held against a plain encoder; and what is not that is refused. */
+/* Bytes in JSON, held against a plain encoder; and what is not that is refused. */
 
 #include "fabricd/util/base64.h"
 #include "pmixfab.h"
@@ -29,7 +29,7 @@ TEST(there_and_back)
     for (size_t n = 0; n < 300; n++) {
         uint8_t bytes[300];
         char text[500];
-        void *got;
+        OWNED(free) void *got;
         size_t size;
         for (size_t i = 0; i < n; i++)
             bytes[i] = (uint8_t)(fabric_random_next(&random) >> 20);
@@ -38,10 +38,8 @@ TEST(there_and_back)
         assert_int_equal(base64_decode(text, len, &got, &size), PMIXFAB_OK);
         assert_int_equal(size, n);
         assert_memory_equal(got, bytes, n);
-        free(got);
-        char *written = base64_encode(bytes, n);
+        OWNED(free) char *written = base64_encode(bytes, n);
         assert_string_equal(written, text);
-        free(written);
     }
 }
 

@@ -88,9 +88,8 @@ static void answer(size_t i, pmix_status_t status, int64_t value)
 
 /* ---- the relay, opened by hand and without its thread ---------------------------------------------- */
 
-static int open_relay(void **state)
+FIXTURE(open_relay)
 {
-    (void)state;
     fab_relay.open = fab_relay.connected = true;
     fab_relay.closing = false;
     fab_relay.socket = -1;
@@ -124,9 +123,8 @@ static void reconnect(void)
     pthread_mutex_unlock(&fab_relay.lock);
 }
 
-static int close_relay(void **state)
+FIXTURE(close_relay)
 {
-    (void)state;
     expire(0, true);
     assert_null(fab_relay.list);
     assert_int_equal(fab_relay.waiting, 0);
@@ -292,9 +290,7 @@ TEST_WITH(test_random, open_relay, close_relay)
                 pmixfab_server_fabric(NULL, PMIX_FABRIC_REQUEST_INFO, NULL, 0, on_client_answer,
                                       &askers[asked]);
             else
-                assert_int_equal(
-                    relay_ask("own", NULL, 0, 1 + (unsigned)rand() % 60000, on_answer, &askers[asked]),
-                    PMIXFAB_OK);
+                must_do(relay_ask("own", NULL, 0, 1 + (unsigned)rand() % 60000, on_answer, &askers[asked]));
             asked++;
         }
         int64_t before = 0; /* the table is in the order of deadlines */

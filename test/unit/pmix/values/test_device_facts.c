@@ -1,4 +1,4 @@
-/* test_device_facts.c - a device's attributes, from what its host and the sweep say of it. */
+/* A device's attributes, from what its host and the sweep say of it. */
 
 #include <pmix.h>
 
@@ -56,9 +56,8 @@ static const char *first_of(const char *a, const char *b)
 static void check(const struct pmixfab *fab, uint32_t i)
 {
     static const char *const seen[] = {"", "subnet", "node", "subnet,node"};
-    char guid[32];
     const struct pmixfab_device device = device_at(fab, i);
-    snprintf(guid, sizeof(guid), "0x%016llx", (unsigned long long)device.port_guid);
+    const char *guid = printed("0x%016llx", (unsigned long long)device.port_guid);
     is_text(fab, i, PMIX_FABRIC_DEVICE_VENDOR,
             first_of(said(fab, i, "vendor"), device.seen & PMIXFAB_SEEN_SUBNET ? "Plane & Sons" : "unknown"));
     is_text(fab, i, PMIX_FABRIC_DEVICE_VENDORID,
@@ -128,11 +127,10 @@ struct one_fact {
 /* Two hosts, an HCA each; of each HCA the same facts, seen by its host alone. */
 static struct pmixfab *told(const struct one_fact *facts, uint32_t n)
 {
-    SCOPED(fab_inventory) inv;
+    SCOPED(fab_inventory) inv = {0};
     SCOPED_BY(fabric_details_destroy) struct fab_details details;
     char pool[256] = "";
     uint32_t used = 1, k = 0;
-    fab_inventory_init(&inv);
     inv = generated("fattree2:2,1,1");
     details = (struct fab_details){
         .n_ports = inv.n_ports,

@@ -1,5 +1,4 @@
-/* test_info.c - a snapshot as PMIx values: devices, coordinates, both views, all planes; what answers are
- * given. */
+/* A snapshot as PMIx values: devices, coordinates, both views, all planes; what answers are given. */
 
 #include <pmix.h>
 
@@ -11,17 +10,15 @@
 
 static struct served_set *set;
 
-static int serve(void **state)
+FIXTURE(serve)
 {
-    (void)state;
     assert_true(small_serve());
     set = served_get();
     return 0;
 }
 
-static int stop(void **state)
+FIXTURE(stop)
 {
-    (void)state;
     served_set_put(set);
     served_swap(NULL);
     return 0;

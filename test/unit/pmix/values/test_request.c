@@ -1,5 +1,4 @@
-/* test_request.c - directives and qualifiers: what a request may say, and pmix_info_t made from a snapshot.
- */
+/* Directives and qualifiers: what a request may say, and pmix_info_t made from a snapshot. */
 
 #include <pmix.h>
 

@@ -44,7 +44,6 @@ static void compare_devices(const struct pmixfab *fab, const struct layer *layer
         const struct fab_node *node = &inv->nodes[port->node];
         const uint32_t *coords;
         uint32_t dims;
-        char id[64];
 
         struct pmixfab_device out = device_at(fab, i);
         assert_int_equal(out.index, i);
@@ -63,8 +62,8 @@ static void compare_devices(const struct pmixfab *fab, const struct layer *layer
 #define QUARTERS(guid)                                                                                       \
     (unsigned)((guid) >> 48), (unsigned)((guid) >> 32 & 0xffff), (unsigned)((guid) >> 16 & 0xffff),          \
         (unsigned)((guid)&0xffff)
-        snprintf(id, sizeof(id), "fab://%04x:%04x:%04x:%04x::%04x:%04x:%04x:%04x", QUARTERS(node->guid),
-                 QUARTERS(node->system_guid));
+        const char *id = printed("fab://%04x:%04x:%04x:%04x::%04x:%04x:%04x:%04x", QUARTERS(node->guid),
+                                 QUARTERS(node->system_guid));
         assert_string_equal(out.id, id);
         assert_int_equal(pmixfab_coords(fab, i, PMIXFAB_LOGICAL, &coords, &dims), 0);
         assert_int_equal(dims, layer->geometry.dims);
@@ -93,7 +92,6 @@ static void compare_switches(const struct pmixfab *fab, const struct layer *laye
     for (uint32_t i = 0; i < plane->n_switches; i++) {
         const struct fab_node *node = &plane->inv->nodes[plane->switches[i].node];
         uint32_t hosts = 0;
-        char id[24];
         for (uint32_t h = 0; h < plane->n_hosts; h++) {
             uint32_t on_it = 0;
             for (uint32_t d = 0; d < plane->hosts[h].n; d++)
@@ -107,7 +105,7 @@ static void compare_switches(const struct pmixfab *fab, const struct layer *laye
         assert_int_equal(out.n_hosts, hosts);
         assert_true(out.guid == node->guid);
         assert_string_equal(out.name, fab_str(plane->inv, node->name));
-        snprintf(id, sizeof(id), "0x%016llx", (unsigned long long)node->guid);
+        const char *id = printed("0x%016llx", (unsigned long long)node->guid);
         assert_string_equal(out.id, id);
         assert_int_equal(out.missing, node->missing);
     }
@@ -216,8 +214,7 @@ static void compare_all(const struct layer *layer)
 TEST(test_generated_fabrics)
 {
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
-        SCOPED(world) world;
-        world_open(&world, world_fabrics[f]);
+        WORLD(world, world_fabrics[f]);
         for (uint32_t p = 0; p < world.planes.n; p++)
             compare_all(&world.layers[p]);
     }
@@ -312,9 +309,8 @@ TEST(test_empty_plane)
 
 TEST(test_shape_string)
 {
-    SCOPED(world) world;
     char buf[32];
-    world_open(&world, "torus:3,4,5:1");
+    WORLD(world, "torus:3,4,5:1");
     OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
     assert_int_equal(pmixfab_shape_string(fab, PMIXFAB_LOGICAL, buf, sizeof(buf)), 0);
     assert_string_equal(buf, "5x4x3");
@@ -326,9 +322,8 @@ TEST(test_shape_string)
 
 TEST(test_large_matrix_memory)
 {
-    SCOPED(world) world;
     uint16_t *cells[3];
-    world_open(&world, "fattree2:32,4,40"); /* 1280 devices: 3.1 MiB, so on huge pages where they exist */
+    WORLD(world, "fattree2:32,4,40"); /* 1280 devices: 3.1 MiB, so on huge pages where they exist */
     OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(pmixfab_matrix_alloc(fab, (unsigned)i, &cells[i]), 0);

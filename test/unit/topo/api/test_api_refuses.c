@@ -3,9 +3,8 @@
 
 TEST(test_null_and_out_of_range)
 {
-    SCOPED(world) world;
-    world_open(&world, "fattree2:2,2,2");
-    struct pmixfab *fab = layer_open(&world.layers[0]);
+    WORLD(world, "fattree2:2,2,2");
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
     struct pmixfab *out = fab;
     struct pmixfab_plane plane;
     struct pmixfab_device device;
@@ -95,5 +94,4 @@ TEST(test_null_and_out_of_range)
     REFUSED(pmixfab_bytes(NULL, &bytes, &n));
     REFUSED(pmixfab_bytes(fab, NULL, &n));
     REFUSED(pmixfab_bytes(fab, &bytes, NULL));
-    pmixfab_close(fab);
 }

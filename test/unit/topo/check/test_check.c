@@ -33,29 +33,7 @@ static void assert_found(const struct fab_inventory *inv, const struct fab_detai
     }
 }
 
-#define ASSERT_FOUND(inv, details, ...)                                                                      \
-    do {                                                                                                     \
-        static const char *const lines_[] = {__VA_ARGS__};                                                   \
-        assert_found(inv, details, lines_, sizeof(lines_) / sizeof(lines_[0]));                              \
-    } while (0)
-
-/* Facts that fit the fabric: those of details.c without their contradictions. */
-static void clean_details(const struct fab_inventory *inv, struct fab_details *details)
-{
-    assert_int_equal(fabric_details(inv, 0, details), 0);
-    for (uint32_t p = 0; p < inv->n_ports; p++) {
-        uint32_t to = details->first[p];
-        for (uint32_t f = details->first[p]; f < details->first[p + 1]; f++) {
-            struct fab_detail fact = details->facts[f];
-            if (fact.flags == FAB_DETAIL_CONFLICT)
-                continue; /* its place stays empty, behind the others */
-            fact.flags &= (uint8_t)~FAB_DETAIL_CONFLICT;
-            details->facts[to++] = fact;
-        }
-        for (; to < details->first[p + 1]; to++)
-            details->facts[to] = (struct fab_detail){0};
-    }
-}
+#define ASSERT_FOUND(inv, details, ...) assert_found(inv, details, LINES(__VA_ARGS__))
 
 /* The believed fact of a kind, to be changed. */
 static struct fab_detail *fact_of(struct fab_details *details, uint32_t port, enum fab_fact kind)
@@ -78,6 +56,30 @@ static uint32_t add_text(struct fab_details *details, const char *text)
     return at;
 }
 
+/* Facts that fit the fabric: those of details.c without their contradictions, and of one firmware. */
+static struct fab_details clean_details(const struct fab_inventory *inv)
+{
+    struct fab_details clean, *details = &clean;
+    assert_int_equal(fabric_details(inv, 0, details), 0);
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        uint32_t to = details->first[p];
+        for (uint32_t f = details->first[p]; f < details->first[p + 1]; f++) {
+            struct fab_detail fact = details->facts[f];
+            if (fact.flags == FAB_DETAIL_CONFLICT)
+                continue; /* its place stays empty, behind the others */
+            fact.flags &= (uint8_t)~FAB_DETAIL_CONFLICT;
+            details->facts[to++] = fact;
+        }
+        for (; to < details->first[p + 1]; to++)
+            details->facts[to] = (struct fab_detail){0};
+    }
+    uint32_t text = add_text(details, "20.31.1014");
+    for (uint32_t p = 0; p < inv->n_ports; p++)
+        if (details->first[p + 1] > details->first[p])
+            fact_of(details, p, FAB_FACT_FIRMWARE)->text = text;
+    return clean;
+}
+
 static uint32_t port_of(const struct fab_inventory *inv, const char *node, unsigned num)
 {
     uint32_t n = fabric_find(inv, node);
@@ -87,12 +89,10 @@ static uint32_t port_of(const struct fab_inventory *inv, const char *node, unsig
     return port;
 }
 
-static void one_firmware(const struct fab_inventory *inv, struct fab_details *details)
+static void generate_anew(struct fab_inventory *inv, const char *fabric)
 {
-    uint32_t text = add_text(details, "20.31.1014");
-    for (uint32_t p = 0; p < inv->n_ports; p++)
-        if (details->first[p + 1] > details->first[p])
-            fact_of(details, p, FAB_FACT_FIRMWARE)->text = text;
+    fab_inventory_destroy(inv);
+    *inv = generated(fabric);
 }
 
 /* ---- clean ---------------------------------------------------------------------------------------- */
@@ -120,19 +120,16 @@ static void drop_wiring(struct fab_findings *found)
 TEST(test_clean)
 {
     for (size_t i = 0; i < N_FABRICS; i++) {
-        SCOPED_BY(fabric_details_destroy) struct fab_details details;
-        struct fab_findings found;
         SCOPED(fab_inventory) inv = generated(fabrics[i]);
-        clean_details(&inv, &details);
-        one_firmware(&inv, &details);
+        SCOPED_BY(fabric_details_destroy) struct fab_details details = clean_details(&inv);
         for (int with = 0; with < 2; with++) {
+            SCOPED(fab_findings) found;
             check(&inv, with ? &details : NULL, &found);
             if (strncmp(fabrics[i], "random", 6) == 0)
                 drop_wiring(&found);
             if (found.n > 0)
                 fail_msg("%s: %s: %s: %s", fabrics[i], fab_check_name(found.findings[0].kind),
                          found.findings[0].where, found.findings[0].what);
-            fab_findings_destroy(&found);
         }
     }
 }
@@ -156,10 +153,9 @@ TEST(test_words)
 
 TEST(test_refused)
 {
-    SCOPED(fab_inventory) inv;
+    SCOPED(fab_inventory) inv = {0};
     SCOPED(fab_findings) found = {.n = 7};
     struct fab_details details = {.n_ports = 1};
-    fab_inventory_init(&inv);
     assert_int_equal(fab_check(&inv, NULL, &found), PMIXFAB_ERR_INVAL);
     assert_int_equal(found.n, 0);
     assert_int_equal(fab_inventory_finish(&inv, NULL), 0);
@@ -184,21 +180,16 @@ TEST(test_slow_links)
                  "have 200 Gb/s",
                  "slow-link|leaf2[5] - spine1[2]|1xHDR (50 Gb/s); 7 of 8 links of switches there have 200 "
                  "Gb/s");
-    fab_inventory_destroy(&inv);
     /* a faster one, one end that is not known, and links of switches that are faster than those of hosts */
-    inv = generated("fattree2:4,2,4");
+    generate_anew(&inv, "fattree2:4,2,4");
     assert_int_equal(fabric_set_rate(&inv, "leaf1", 1, 4, FAB_NDR), 0);
     inv.ports[port_of(&inv, "node0002", 1)].width = 0;
     for (unsigned leaf = 1; leaf <= 4; leaf++)
-        for (unsigned up = 5; up <= 6; up++) {
-            char name[16];
-            snprintf(name, sizeof(name), "leaf%u", leaf);
-            assert_int_equal(fabric_set_rate(&inv, name, up, 4, FAB_NDR), 0);
-        }
+        for (unsigned up = 5; up <= 6; up++)
+            assert_int_equal(fabric_set_rate(&inv, printed("leaf%u", leaf), up, 4, FAB_NDR), 0);
     assert_found(&inv, NULL, NULL, 0);
-    fab_inventory_destroy(&inv);
     /* half of them: nobody knows which is right */
-    inv = generated("fattree2:2,1,4");
+    generate_anew(&inv, "fattree2:2,1,4");
     for (unsigned p = 1; p <= 4; p++)
         assert_int_equal(fabric_set_rate(&inv, "leaf1", p, 4, FAB_EDR), 0);
     assert_found(&inv, NULL, NULL, 0);
@@ -305,23 +296,20 @@ TEST(test_an_uplink)
     SCOPED(fab_inventory) inv = generated("fattree2:8,4,4");
     assert_int_equal(fabric_unlink(&inv, "leaf3", 6), 0);
     ASSERT_FOUND(&inv, NULL, "few-uplinks|leaf3|3 cables up, 7 of 8 such switches have 4; none to spine2");
-    fab_inventory_destroy(&inv);
     /* of two in parallel */
-    inv = generated("fattree2:8,4,4,2");
+    generate_anew(&inv, "fattree2:8,4,4,2");
     assert_int_equal(fabric_unlink(&inv, "leaf3", 6), 0);
     ASSERT_FOUND(&inv, NULL,
                  "few-uplinks|leaf3|7 cables up, 7 of 8 such switches have 8; to spine1: 1 of the usual 2");
-    fab_inventory_destroy(&inv);
     /* in the wrong place: leaf3 has as many as others, where the last leaf's cable was */
-    inv = generated("fattree2:8,4,4");
+    generate_anew(&inv, "fattree2:8,4,4");
     assert_int_equal(fabric_unlink(&inv, "leaf8", 5), 0);
     assert_int_equal(fabric_move(&inv, "leaf3", 6, "spine1", 8), 0);
     ASSERT_FOUND(&inv, NULL,
                  "few-uplinks|leaf3|cables to 3 switches above, 6 of 8 such switches to 4; none to spine2",
                  "few-uplinks|leaf8|3 cables up, 7 of 8 such switches have 4; none to spine1");
-    fab_inventory_destroy(&inv);
     /* above the leaves */
-    inv = generated("fattree3:8");
+    generate_anew(&inv, "fattree3:8");
     char name[64];
     uint32_t n = FAB_NONE;
     for (uint32_t i = 0; i < inv.n_nodes && n == FAB_NONE; i++)
@@ -340,8 +328,7 @@ TEST(test_an_uplink)
 /* A host on a spine makes a leaf of it, with nothing above. */
 TEST(test_a_host_on_a_spine)
 {
-    SCOPED(fab_inventory) inv;
-    fab_inventory_init(&inv);
+    SCOPED(fab_inventory) inv = {0};
     uint32_t leaf[4], spine[2];
     char name[32];
     for (uint32_t i = 0; i < 6; i++) {
@@ -419,10 +406,8 @@ TEST(test_names)
 
 TEST(test_facts)
 {
-    SCOPED_BY(fabric_details_destroy) struct fab_details details;
     SCOPED(fab_inventory) inv = generated("fattree2:4,2,4");
-    clean_details(&inv, &details);
-    one_firmware(&inv, &details);
+    SCOPED_BY(fabric_details_destroy) struct fab_details details = clean_details(&inv);
     uint32_t one = port_of(&inv, "node0003", 1), two = port_of(&inv, "node0004", 1);
     fact_of(&details, one, FAB_FACT_FIRMWARE)->text = add_text(&details, "20.28.2006");
     *fact_of(&details, two, FAB_FACT_NUMA) = (struct fab_detail){.kind = FAB_FACT_SLOT_SPEED,
@@ -453,8 +438,7 @@ TEST(test_seen_by_one)
     SCOPED(fab_inventory) inv;
     SCOPED_BY(fabric_details_destroy) struct fab_details details;
     HAND_STAR(&inv, 0x1000, 1, "n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1");
-    clean_details(&inv, &details);
-    one_firmware(&inv, &details);
+    details = clean_details(&inv);
     uint32_t p = fab_inventory_port(&inv, fab_inventory_find(&inv, 0x1010), 1);
     details.seen[p] = FAB_SEEN_SUBNET;
     ASSERT_FOUND(
@@ -476,8 +460,7 @@ TEST(test_seen_by_one)
     inv.ports[hand_port(&inv, other, 1, 0x1011, 0)].subnet = 1;
     hand_finish(&inv);
     hand_names(&inv, NULL);
-    clean_details(&inv, &details);
-    one_firmware(&inv, &details);
+    details = clean_details(&inv);
     p = fab_inventory_port(&inv, fab_inventory_find(&inv, 0x1010), 1);
     details.seen[p] = FAB_SEEN_NODE;
     ASSERT_FOUND(&inv, &details, "not-swept|n1 mlx5_1[1]|its host says that it is up, and no sweep sees it");
@@ -497,13 +480,12 @@ TEST(test_planted)
 {
     uint64_t dice = 17;
     for (int round = 0; round < 300; round++) {
-        struct fab_inventory inv;
-        struct fab_findings found;
+        SCOPED(fab_inventory) inv;
+        SCOPED(fab_findings) found;
         const unsigned leaves = 4 + roll(&dice, 12), spines = 2 + roll(&dice, 6);
         const unsigned hosts = 3 + roll(&dice, 8), cables = 1 + roll(&dice, 3);
         assert_int_equal(fabric_fattree2(&inv, leaves, spines, hosts, cables), 0);
-        char leaf[16];
-        snprintf(leaf, sizeof(leaf), "leaf%u", 1 + roll(&dice, leaves));
+        const char *leaf = printed("leaf%u", 1 + roll(&dice, leaves));
         unsigned port = 1 + roll(&dice, hosts + spines * cables);
         enum fab_check_kind kind = FAB_CHECK_SLOW_LINK;
         switch (fabric_random_next(&dice) % 3) {
@@ -527,13 +509,10 @@ TEST(test_planted)
                      fab_check_name(kind), leaf, port, leaves, spines, hosts, cables, found.n,
                      found.n > 0 ? fab_check_name(found.findings[0].kind) : "-",
                      found.n > 0 ? found.findings[0].where : "-", found.n > 0 ? found.findings[0].what : "-");
-        fab_findings_destroy(&found);
-        fab_inventory_destroy(&inv);
     }
 }
 
-/* Random fabrics with random facts and states: never more than an answer, the same for each order of input.
- */
+/* Random fabrics with random facts and states: never more than an answer, the same for each order of input */
 TEST(test_any)
 {
     uint64_t dice = 5;

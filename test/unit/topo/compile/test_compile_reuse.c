@@ -14,7 +14,7 @@ struct site {
 
 static void *build(const struct site *site, const struct pmixfab *before, size_t *size)
 {
-    struct layer layer;
+    SCOPED(layer) layer;
     const struct fab_snapshot_meta meta = {
         .name = "ib0", .vendor = "Mellanox", .generation = 1, .before = before};
     SCOPED(fab_planes) planes = planes_of(&site->inv);
@@ -23,15 +23,13 @@ static void *build(const struct site *site, const struct pmixfab *before, size_t
     void *bytes = layer.bytes;
     *size = layer.size;
     layer.bytes = NULL;
-    layer_destroy(&layer);
     return bytes;
 }
 
 static struct pmixfab *open_checked(const void *bytes, size_t size)
 {
     struct pmixfab *fab;
-    struct fab_err err = {""};
-    must(fab_snapshot_borrow(bytes, size, &fab, &err), &err);
+    must_do(fab_snapshot_borrow(bytes, size, &fab, fresh_err()));
     return fab;
 }
 

@@ -142,10 +142,9 @@ static void random_names(struct fab_inventory *before, struct fab_inventory *aft
         to[i] = fabric_random_next(dice) % n_names;
     for (uint32_t i = 0; i < n; i++) {
         uint64_t host = fabric_random_next(dice) % n_names, other = to[host];
-        char name[16];
         if (fabric_random_next(dice) % 8 == 0)
             other = fabric_random_next(dice) % n_names;
-        snprintf(name, sizeof(name), "HCA-%u", i);
+        const char *name = printed("HCA-%u", i);
         call(before, i, names[host], name);
         call(after, i, names[other], fabric_random_next(dice) % 16 == 0 ? "HCA-other" : name);
     }
@@ -155,8 +154,8 @@ TEST(test_as_one_by_one)
 {
     uint32_t renamed = 0, several = 0;
     for (uint64_t seed = 1; seed <= 3000; seed++) {
-        struct fab_inventory before, after;
-        struct fab_diff raw;
+        SCOPED(fab_inventory) before, after;
+        SCOPED(fab_diff) raw;
         struct announced one, all;
         uint64_t dice = seed * 7919;
         uint32_t n = 1 + (uint32_t)(seed % 20);
@@ -172,9 +171,6 @@ TEST(test_as_one_by_one)
             several += all.diff.changes[i].n_raw > 3;
         forget(&one);
         forget(&all);
-        fab_diff_destroy(&raw);
-        fab_inventory_destroy(&before);
-        fab_inventory_destroy(&after);
     }
     assert_true(renamed > 1000 && several > 100);
 }
@@ -183,8 +179,8 @@ TEST(test_as_one_by_one)
 TEST(test_all_at_once)
 {
     const uint32_t hosts = 8000;
-    struct fab_inventory before, after;
-    struct fab_diff diff;
+    SCOPED(fab_inventory) before, after;
+    SCOPED(fab_diff) diff;
     struct timespec start, end;
     char host[32];
     make_hcas(&before, 2 * hosts);
@@ -210,7 +206,4 @@ TEST(test_all_at_once)
         assert_int_equal(diff.changes[i].n_raw, 4);
     }
     assert_true(end.tv_sec - start.tv_sec < 3); /* all changes for each host take longer */
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&after);
 }

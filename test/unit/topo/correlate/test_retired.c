@@ -1,6 +1,5 @@
 /* What was lost is remembered, and what comes is told as what it is: hands that take longer than a sweep. */
-#include "test/unit/handmade.h"
-#include "topo/correlate/correlate.h"
+#include "test/unit/hands.h"
 #include "topo/correlate/retired.h"
 
 /* The fabric as it is published, and what is remembered. */
@@ -11,29 +10,14 @@ struct world {
     uint64_t generation;
 };
 
-static void names(struct fab_inventory *inv)
-{
-    char desc[80];
-    for (uint32_t i = 0; i < inv->n_nodes; i++) {
-        struct fab_node *node = &inv->nodes[i];
-        snprintf(desc, sizeof(desc), "%s %s", fab_str(inv, node->host), fab_str(inv, node->name));
-        if (node->kind == FAB_HCA && *fab_str(inv, node->host) != '\0')
-            node->desc = fab_inventory_string(inv, desc, strlen(desc));
-        else if (node->kind == FAB_SWITCH)
-            node->num_ports = 254;
-    }
-    hand_names(inv, NULL);
-}
-
 static struct world begin(const char *fabric)
 {
-    struct world w = {.generation = 1};
-    assert_int_equal(fabric_parse(fabric, &w.now), 0);
-    names(&w.now);
+    struct world w = {.generation = 1, .now = generated(fabric)};
+    hands_prepare(&w.now, 254);
     return w;
 }
 
-static void end(struct world *w)
+static void world_destroy(struct world *w)
 {
     fab_inventory_destroy(&w->now);
     fab_retired_destroy(&w->lost);
@@ -56,7 +40,7 @@ static bool same_change(const struct fab_change *a, const struct fab_change *b)
 /* What is told without the list stands, but for what came; no raw change is lost or told twice. */
 static void check_told(const struct world *w, const struct fab_inventory *next)
 {
-    struct fab_diff raw, plain;
+    SCOPED(fab_diff) raw, plain;
     uint32_t n_raw = 0, n_plain = 0, n_announced = 0;
     assert_int_equal(fab_diff_compute(&w->now, next, &raw), 0);
     assert_int_equal(fab_diff_compute(&w->now, next, &plain), 0);
@@ -82,8 +66,6 @@ static void check_told(const struct world *w, const struct fab_inventory *next)
                      c->after);
     }
     assert_int_equal(n_plain, n_announced);
-    fab_diff_destroy(&raw);
-    fab_diff_destroy(&plain);
 }
 
 static bool has_cable(const struct fab_inventory *inv, const struct fab_lost_item *cable)
@@ -135,54 +117,29 @@ static void sweep(struct world *w, struct fab_inventory *next)
     check_list(w);
 }
 
-static struct fab_inventory copy_of(const struct fab_inventory *inv)
-{
-    struct fab_inventory copy;
-    assert_int_equal(fab_inventory_copy(&copy, inv), 0);
-    return copy;
-}
-
-static void assert_told(const struct world *w, const char *const *lines, uint32_t n)
-{
-    char line[3000];
-    for (uint32_t i = 0; i < w->told.n || i < n; i++) {
-        const struct fab_change *c = &w->told.changes[i];
-        if (i < w->told.n)
-            snprintf(line, sizeof(line), "%s|%s|%s|%s", fab_change_name(c->kind), c->what, c->before,
-                     c->after);
-        assert_string_equal(i < w->told.n ? line : "(no more)", i < n ? lines[i] : "(no more)");
-    }
-}
-
-#define ASSERT_TOLD(w, ...)                                                                                  \
-    do {                                                                                                     \
-        static const char *const lines_[] = {__VA_ARGS__};                                                   \
-        assert_told(w, lines_, sizeof(lines_) / sizeof(lines_[0]));                                          \
-    } while (0)
+#define ASSERT_TOLD(w, ...) assert_lines(&(w)->told, false, LINES(__VA_ARGS__))
 
 /* Swept without it, then with it. */
 static void away(struct world *w, const char *node)
 {
-    struct fab_inventory next = copy_of(&w->now);
+    struct fab_inventory next = inventory_copy(&w->now);
     assert_int_equal(fabric_lose(&next, node), 0);
     sweep(w, &next);
 }
 
 static void unplugged(struct world *w, const char *node, unsigned port)
 {
-    struct fab_inventory next = copy_of(&w->now);
+    struct fab_inventory next = inventory_copy(&w->now);
     assert_int_equal(fabric_unlink(&next, node, port), 0);
     sweep(w, &next);
 }
-
-#define SMALL "fattree2:2,2,2,1"
 
 /* ---- one hand at a time ---------------------------------------------------------------------------- */
 
 TEST(test_a_switch)
 {
-    struct world w = begin(SMALL);
-    struct fab_inventory whole = copy_of(&w.now), next = copy_of(&whole);
+    SCOPED(world) w = begin(SMALL);
+    SCOPED(fab_inventory) whole = inventory_copy(&w.now), next = inventory_copy(&whole);
     away(&w, "spine1");
     ASSERT_TOLD(&w, "switch-lost|spine1|0x0000000000200002|");
     sweep(&w, &next);
@@ -193,7 +150,7 @@ TEST(test_a_switch)
     assert_int_equal(w.lost.nodes.n + w.lost.cables.n, 0);
 
     away(&w, "spine1");
-    next = copy_of(&whole);
+    next = inventory_copy(&whole);
     assert_int_equal(fabric_replace(&next, "spine1", 0x990001, 1), 0);
     sweep(&w, &next);
     ASSERT_TOLD(&w, "switch-replaced|spine1|0x0000000000200002|0x0000000000990001");
@@ -202,20 +159,18 @@ TEST(test_a_switch)
     /* the other one is back later, at what is in its place now */
     assert_int_equal(w.lost.nodes.n, 0);
     assert_int_equal(w.lost.cables.n, 1);
-    next = copy_of(&whole);
+    next = inventory_copy(&whole);
     assert_int_equal(fabric_replace(&next, "spine1", 0x990001, 9), 0);
     sweep(&w, &next);
     ASSERT_TOLD(&w, "link-back|leaf2[3] - spine1[2]|lost|4xHDR");
     assert_int_equal(w.lost.cables.n, 0);
-    fab_inventory_destroy(&whole);
-    end(&w);
 }
 
 /* A leaf with its hosts, which are retired meanwhile, and a spine that is swapped at the same time. */
 TEST(test_a_leaf_with_its_hosts)
 {
-    struct world w = begin("fattree2:3,3,2,1");
-    struct fab_inventory next = copy_of(&w.now);
+    SCOPED(world) w = begin("fattree2:3,3,2,1");
+    struct fab_inventory next = inventory_copy(&w.now);
     away(&w, "leaf1");
     assert_int_equal(w.told.n, 3);
     assert_int_equal(w.lost.nodes.n, 3);
@@ -227,13 +182,12 @@ TEST(test_a_leaf_with_its_hosts)
                 "switch-replaced|spine2|0x0000000000200004|0x0000000000990002",
                 "host-back|node0001 HCA-1|lost|there", "host-back|node0002 HCA-1|lost|there");
     assert_int_equal(w.lost.nodes.n + w.lost.cables.n, 0);
-    end(&w);
 }
 
 TEST(test_an_hca)
 {
-    struct world w = begin(SMALL);
-    struct fab_inventory whole = copy_of(&w.now), next = copy_of(&whole);
+    SCOPED(world) w = begin(SMALL);
+    SCOPED(fab_inventory) whole = inventory_copy(&w.now), next = inventory_copy(&whole);
     away(&w, "node0001");
     ASSERT_TOLD(&w, "host-lost|node0001|1 device: 0x0000000000100000 at leaf1[1]|");
     assert_int_equal(fabric_replace(&next, "node0001", 0x990001, 9), 0);
@@ -246,7 +200,7 @@ TEST(test_an_hca)
     assert_int_equal(w.lost.nodes.n + w.lost.cables.n, 0);
 
     away(&w, "node0001"); /* and put elsewhere, as another one */
-    next = copy_of(&whole);
+    next = inventory_copy(&whole);
     assert_int_equal(fabric_replace(&next, "node0001", 0x990002, 9), 0);
     assert_int_equal(fabric_move(&next, "node0001", 1, "leaf2", 40), 0);
     sweep(&w, &next);
@@ -254,34 +208,25 @@ TEST(test_an_hca)
                 "host-moved|node0001 HCA-1[1]|leaf1[1]|leaf2[40]");
     assert_int_equal(w.lost.nodes.n + w.lost.cables.n, 0);
 
-    next = copy_of(&w.now);
+    next = inventory_copy(&w.now);
     away(&w, "node0001"); /* and back, as it was */
     sweep(&w, &next);
     ASSERT_TOLD(&w, "host-back|node0001 HCA-1|lost|there");
     away(&w, "node0001"); /* and moved */
-    next = copy_of(&whole);
+    next = inventory_copy(&whole);
     assert_int_equal(fabric_replace(&next, "node0001", 0x990002, 9), 0);
     sweep(&w, &next);
     ASSERT_TOLD(&w, "host-moved|node0001 HCA-1[1]|leaf2[40]|leaf1[1]");
-    fab_inventory_destroy(&whole);
-    end(&w);
-}
-
-static void rename_to(struct fab_inventory *inv, const char *node, const char *desc)
-{
-    uint32_t at = fabric_find(inv, node);
-    assert_true(at != FAB_NONE);
-    inv->nodes[at].desc = fab_inventory_string(inv, desc, strlen(desc));
-    hand_names(inv, NULL);
 }
 
 /* Under another name: by its GUID, or by its place. */
 TEST(test_other_names)
 {
-    struct world w = begin(SMALL);
-    struct fab_inventory whole = copy_of(&w.now), next = copy_of(&whole);
+    SCOPED(world) w = begin(SMALL);
+    SCOPED(fab_inventory) whole = inventory_copy(&w.now), next = inventory_copy(&whole);
     away(&w, "node0001");
     rename_to(&next, "node0001", "gpu17 HCA-1");
+    hand_names(&next, NULL);
     sweep(&w, &next);
     ASSERT_TOLD(&w, "host-back|node0001 HCA-1|lost|there as gpu17 HCA-1");
     assert_true(w.told.changes[0].renamed);
@@ -289,39 +234,38 @@ TEST(test_other_names)
     assert_string_equal(fab_subject_next(w.told.changes[0].subjects), "gpu17");
 
     away(&w, "gpu17");
-    next = copy_of(&whole);
+    next = inventory_copy(&whole);
     assert_int_equal(fabric_replace(&next, "node0001", 0x990001, 9), 0);
     rename_to(&next, "node0001", "gpu18 HCA-1");
+    hand_names(&next, NULL);
     sweep(&w, &next);
     ASSERT_TOLD(&w, "hca-replaced|gpu17 HCA-1|0x0000000000100000 gpu17 HCA-1|0x0000000000990001 gpu18 HCA-1");
     assert_true(w.told.changes[0].renamed);
 
     away(&w, "spine2");
-    next = copy_of(&w.now); /* without it; and another one by another name */
-    fab_inventory_destroy(&next);
-    next = copy_of(&whole);
+    next = inventory_copy(&whole);
     assert_int_equal(fabric_replace(&next, "node0001", 0x990001, 9), 0);
     rename_to(&next, "node0001", "gpu18 HCA-1");
+    hand_names(&next, NULL);
     assert_int_equal(fabric_replace(&next, "spine2", 0x990002, 9), 0);
     rename_to(&next, "spine2", "core7");
+    hand_names(&next, NULL);
     sweep(&w, &next);
     ASSERT_TOLD(&w, "switch-replaced|spine2|0x0000000000200003 spine2|0x0000000000990002 core7");
     assert_true(w.told.changes[0].renamed);
-    fab_inventory_destroy(&whole);
-    end(&w);
 }
 
 TEST(test_cables)
 {
-    struct world w = begin(SMALL);
-    struct fab_inventory whole = copy_of(&w.now), next = copy_of(&whole);
+    SCOPED(world) w = begin(SMALL);
+    SCOPED(fab_inventory) whole = inventory_copy(&w.now), next = inventory_copy(&whole);
     unplugged(&w, "leaf1", 3);
     ASSERT_TOLD(&w, "link-lost|leaf1[3] - spine1[1]|4xHDR|");
     sweep(&w, &next);
     ASSERT_TOLD(&w, "link-back|leaf1[3] - spine1[1]|lost|4xHDR");
     assert_int_equal(w.told.changes[0].last_seen, 2000000);
 
-    next = copy_of(&whole);
+    next = inventory_copy(&whole);
     unplugged(&w, "leaf1", 3);
     assert_int_equal(fabric_move(&next, "leaf1", 3, "spine1", 30), 0);
     assert_int_equal(fabric_set_rate(&next, "leaf1", 3, 4, FAB_EDR), 0);
@@ -329,24 +273,22 @@ TEST(test_cables)
     ASSERT_TOLD(&w, "cable-moved|leaf1[3] - spine1[1]|spine1[1], 4xHDR|spine1[30], 4xEDR");
     assert_int_equal(w.lost.cables.n, 0);
 
-    next = copy_of(&whole); /* both ends */
+    next = inventory_copy(&whole); /* both ends */
     unplugged(&w, "leaf1", 3);
     assert_int_equal(fabric_move(&next, "leaf1", 3, "spine1", 31), 0);
     assert_int_equal(fabric_move(&next, "spine1", 31, "leaf1", 41), 0);
     sweep(&w, &next);
     ASSERT_TOLD(&w, "cable-moved|leaf1[3] - spine1[30]|leaf1[3] - spine1[30]|leaf1[41] - spine1[31]");
     assert_int_equal(w.lost.cables.n, 0);
-    fab_inventory_destroy(&whole);
-    end(&w);
 }
 
 /* Two cables that were lost at once, and one from each: nobody knows which of them it is. */
 TEST(test_no_guess)
 {
-    struct world w = begin(SMALL);
-    struct fab_inventory third = copy_of(&w.now);
+    SCOPED(world) w = begin(SMALL);
+    struct fab_inventory third = inventory_copy(&w.now);
     unplugged(&w, "leaf1", 4); /* - spine2[1] */
-    struct fab_inventory next = copy_of(&w.now);
+    struct fab_inventory next = inventory_copy(&w.now);
     assert_int_equal(fabric_unlink(&next, "leaf1", 3), 0); /* - spine1[1] */
     assert_int_equal(fabric_unlink(&next, "leaf2", 4), 0); /* - spine2[2] */
     sweep(&w, &next);
@@ -357,30 +299,29 @@ TEST(test_no_guess)
     sweep(&w, &third);
     ASSERT_TOLD(&w, "link-added|leaf1[3] - spine2[2]||4xHDR");
     assert_int_equal(w.lost.cables.n, 3);
-    end(&w);
-
+    world_destroy(&w);
     w = begin(SMALL); /* a name that two have recognises neither */
-    next = copy_of(&w.now);
+    next = inventory_copy(&w.now);
     assert_int_equal(fabric_lose(&next, "node0001"), 0);
     assert_int_equal(fabric_lose(&next, "node0003"), 0);
-    struct fab_inventory back = copy_of(&w.now);
+    struct fab_inventory back = inventory_copy(&w.now);
     sweep(&w, &next);
     assert_int_equal(fabric_replace(&back, "node0001", 0x990001, 9), 0);
     assert_int_equal(fabric_replace(&back, "node0003", 0x990003, 9), 0);
     assert_int_equal(fabric_move(&back, "node0001", 1, "leaf2", 40), 0);
     assert_int_equal(fabric_move(&back, "node0003", 1, "leaf1", 40), 0);
     rename_to(&back, "node0003", "node0001 HCA-1");
+    hand_names(&back, NULL);
     sweep(&w, &back);
     for (uint32_t i = 0; i < w.told.n; i++)
         assert_true(is_added(w.told.changes[i].kind));
     assert_int_equal(w.lost.nodes.n, 2);
-    end(&w);
 }
 
 /* What leaves the history is forgotten. */
 TEST(test_bounds)
 {
-    struct world w = begin(SMALL);
+    SCOPED(world) w = begin(SMALL);
     struct fab_retired next, none = {0};
     struct fab_diff nothing = {0};
     away(&w, "spine1");
@@ -406,35 +347,16 @@ TEST(test_bounds)
     assert_int_equal(none.nodes.n, FAB_RETIRED_MAX);
     assert_int_equal(none.nodes.items[0].guid, 11); /* those lost first went */
     fab_retired_destroy(&none);
-    end(&w);
 }
 
 /* ---- every kind of fabric: slow is told as quick --------------------------------------------------- */
 
-static uint32_t pick(const struct fab_inventory *inv, unsigned kind, uint64_t *dice, char name[64])
-{
-    uint32_t node;
-    do {
-        node = (uint32_t)(fabric_random_next(dice) % inv->n_nodes);
-    } while (inv->nodes[node].kind != kind);
-    fabric_node_name(inv, node, name, 64);
-    return node;
-}
-
-static unsigned free_port(const struct fab_inventory *inv, uint32_t node)
-{
-    unsigned num = 254;
-    while (fab_inventory_port(inv, node, num) != FAB_NONE)
-        num--;
-    return num;
-}
-
 /* The change of a kind that is told of a hand at once is told of its second half as well. */
 static void one_slow_hand(const char *fabric, uint64_t *dice)
 {
-    struct world w = begin(fabric);
-    struct fab_inventory next = copy_of(&w.now), between = copy_of(&w.now);
-    struct fab_diff quick;
+    SCOPED(world) w = begin(fabric);
+    SCOPED(fab_inventory) next = inventory_copy(&w.now), between = inventory_copy(&w.now);
+    SCOPED(fab_diff) quick = {0};
     char name[64], other[64];
     unsigned what = (unsigned)(fabric_random_next(dice) % 4);
     uint32_t node = pick(&next, what % 2 == 0 ? FAB_HCA : FAB_SWITCH, dice, name),
@@ -452,7 +374,7 @@ static void one_slow_hand(const char *fabric, uint64_t *dice)
         assert_int_equal(fabric_unlink(&between, name, num), 0);
     }
     if (fine) {
-        struct fab_inventory at_once = copy_of(&next);
+        SCOPED(fab_inventory) at_once = inventory_copy(&next);
         assert_int_equal(fab_diff_compute(&w.now, &at_once, &quick), 0);
         assert_int_equal(fab_diff_correlate_with(&w.now, &at_once, NULL, &quick), 0);
         assert_int_equal(quick.n, 1);
@@ -475,22 +397,14 @@ static void one_slow_hand(const char *fabric, uint64_t *dice)
         assert_string_equal(told->after, quick.changes[0].after);
         assert_string_equal(told->subjects, quick.changes[0].subjects);
         assert_int_equal(w.lost.nodes.n + w.lost.cables.n, 0);
-        fab_diff_destroy(&quick);
-        fab_inventory_destroy(&at_once);
     }
-    fab_inventory_destroy(&between);
-    fab_inventory_destroy(&next);
-    end(&w);
 }
 
 TEST(test_slow_as_quick)
 {
-    static const char *const fabrics[] = {"fattree2:6,3,5,1", "fattree2:4,3,4,2", "fattree3:4",
-                                          "dragonfly:3,4,2",  "torus:4,4:2",      "torus:3,3,3:1",
-                                          "mesh:4,4:2",       "random:12,40,10:5"};
     uint64_t dice = 17;
     for (unsigned i = 0; i < 200; i++)
-        one_slow_hand(fabrics[i % (sizeof(fabrics) / sizeof(fabrics[0]))], &dice);
+        one_slow_hand(hands_fabrics[i % HANDS_FABRICS], &dice);
 }
 
 /* ---- random edits, one after the other ------------------------------------------------------------- */
@@ -525,14 +439,6 @@ static void edit(struct fab_inventory *inv, uint64_t *dice)
     }
 }
 
-static bool can_be_edited(const struct fab_inventory *inv)
-{
-    uint32_t n[5] = {0};
-    for (uint32_t i = 0; i < inv->n_nodes; i++)
-        n[inv->nodes[i].kind]++;
-    return n[FAB_SWITCH] > 0 && n[FAB_HCA] > 0;
-}
-
 /* Forth from one state to the next, and at random back to one that was before: much returns, and much is
  * replaced meanwhile. sweep() checks each step. */
 TEST(test_random_steps)
@@ -541,26 +447,24 @@ TEST(test_random_steps)
                                           "random:6,25,8:3"};
     uint32_t seen[FAB_CHANGE_KINDS] = {0};
     for (uint64_t seed = 1; seed <= 200; seed++) {
-        struct world w = begin(fabrics[seed % 4]);
-        struct fab_inventory past = copy_of(&w.now);
+        SCOPED(world) w = begin(fabrics[seed % 4]);
+        SCOPED(fab_inventory) past = inventory_copy(&w.now);
         uint64_t dice = seed * 77;
         for (unsigned step = 0; step < 16; step++) {
-            struct fab_inventory next = copy_of(fabric_random_next(&dice) % 3 == 0 ? &past : &w.now);
-            for (unsigned i = 0; i < fabric_random_next(&dice) % 5 && can_be_edited(&next); i++) {
+            struct fab_inventory next = inventory_copy(fabric_random_next(&dice) % 3 == 0 ? &past : &w.now);
+            for (unsigned i = 0; i < fabric_random_next(&dice) % 5 && has_switch_and_hca(&next); i++) {
                 edit(&next, &dice);
                 hand_finish(&next);
                 hand_names(&next, NULL);
             }
             if (fabric_random_next(&dice) % 6 == 0) {
                 fab_inventory_destroy(&past);
-                past = copy_of(&next);
+                past = inventory_copy(&next);
             }
             sweep(&w, &next);
             for (uint32_t i = 0; i < w.told.n; i++)
                 seen[w.told.changes[i].kind] += strstr(w.told.changes[i].why, "lost in generation ") != NULL;
         }
-        fab_inventory_destroy(&past);
-        end(&w);
     }
     static const enum fab_change_kind kinds[] = {
         FAB_CHANGE_HCA_REPLACED, FAB_CHANGE_HOST_MOVED,  FAB_CHANGE_CABLE_MOVED, FAB_CHANGE_SWITCH_REPLACED,

@@ -1,7 +1,5 @@
-/*
- * The costs, held against a plain shortest-path search that is written here from the inventory alone: over
- * all devices and switches, one source after the other, in 64 bits.
- */
+/* The costs, held against a plain shortest-path search that is written here from the inventory alone: over
+ * all devices and switches, one source after the other, in 64 bits. */
 
 #include "test/fabrics/build.h"
 #include "test/unit/generated.h"
@@ -196,12 +194,11 @@ static void shuffle_rates(struct fab_inventory *inv, uint64_t *state)
 /* Pull up to n cables, anywhere. */
 static void pull_cables(struct fab_inventory *inv, unsigned n, uint64_t *state)
 {
-    char name[256];
     for (; n > 0; n--) {
         uint32_t p = (uint32_t)(fabric_random_next(state) % (inv->n_ports + 1));
         if (p == inv->n_ports || inv->ports[p].peer == FAB_NONE)
             continue;
-        fabric_node_name(inv, inv->ports[p].node, name, sizeof(name));
+        const char *name = node_name(inv, inv->ports[p].node);
         assert_int_equal(fabric_unlink(inv, name, inv->ports[p].num), PMIXFAB_OK);
     }
 }
@@ -245,12 +242,11 @@ TEST(test_random)
 {
     for (uint64_t seed = 1; seed <= 500; seed++) {
         SCOPED(fab_inventory) inv;
-        char what[64];
         uint64_t dice = seed;
         unsigned switches = 1 + (unsigned)(fabric_random_next(&dice) % 20);
         unsigned hosts = (unsigned)(fabric_random_next(&dice) % 30);
         unsigned extra = (unsigned)(fabric_random_next(&dice) % 20);
-        snprintf(what, sizeof(what), "random:%u,%u,%u:%u", switches, hosts, extra, (unsigned)seed);
+        const char *what = printed("random:%u,%u,%u:%u", switches, hosts, extra, (unsigned)seed);
         assert_int_equal(fabric_random(&inv, switches, hosts, extra, seed % 3 != 0, seed), PMIXFAB_OK);
         if (seed % 4 >= 2)
             pull_cables(&inv, 12, &dice);
@@ -323,18 +319,15 @@ TEST(test_large_matrix)
 /* A chain of links 960 times slower than the fastest: costs end at 65534, far before the other end. */
 TEST(test_saturation)
 {
-    char name[32];
     SCOPED(fab_inventory) inv = generated("mesh:1,40:2");
     for (unsigned i = 0; i < 39; i++) {
-        snprintf(name, sizeof(name), "s0-%u", i);
-        assert_int_equal(fabric_set_rate(&inv, name, 2 + 2 * 1 + 1, 1, FAB_SDR), PMIXFAB_OK);
+        assert_int_equal(fabric_set_rate(&inv, printed("s0-%u", i), 2 + 2 * 1 + 1, 1, FAB_SDR), PMIXFAB_OK);
     }
     check_all("chain of equally slow links", &inv);
     assert_int_equal(fabric_set_rate(&inv, "node0001", 1, 12, FAB_XDR), PMIXFAB_OK);
     check_all("chain of equally slow links, one host fast", &inv);
     for (unsigned i = 0; i < 39; i += 2) {
-        snprintf(name, sizeof(name), "s0-%u", i);
-        assert_int_equal(fabric_set_rate(&inv, name, 2 + 2 * 1 + 1, 1, FAB_DDR), PMIXFAB_OK);
+        assert_int_equal(fabric_set_rate(&inv, printed("s0-%u", i), 2 + 2 * 1 + 1, 1, FAB_DDR), PMIXFAB_OK);
     }
     check_all("chain of unequally slow links", &inv);
     SCOPED(fab_planes) planes = planes_of(&inv);
@@ -342,13 +335,11 @@ TEST(test_saturation)
     assert_int_equal(fab_cost_of(&costs.view, 0, 79), 65534);
 }
 
-/* The smallest fabrics: a lone switch, hosts alone, hosts cabled to each other, to a router, to themselves.
- */
+/* The smallest fabrics: a lone switch, hosts alone, hosts cabled to each other, to a router, to themselves */
 TEST(test_smallest)
 {
-    SCOPED(fab_inventory) inv;
+    SCOPED(fab_inventory) inv = {0};
     struct build b;
-    fab_inventory_init(&inv);
     assert_int_equal(fab_inventory_finish(&inv, NULL), PMIXFAB_OK);
     check_all("nothing", &inv);
     fab_inventory_destroy(&inv);

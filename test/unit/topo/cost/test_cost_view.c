@@ -48,11 +48,9 @@ static uint16_t plain_inside(const struct fab_locality *places, uint32_t a, uint
     return table[i].cost;
 }
 
-/*
- * Compact forms that the computation would not make: rows in any order, rows of no device, cells without a
+/* Compact forms that the computation would not make: rows in any order, rows of no device, cells without a
  * path. Every fourth has its rows in the devices' order and one access cost a row, as computed ones often
- * have.
- */
+ * have. */
 TEST(test_any_view)
 {
     enum { N = 150, E = 100 };

@@ -184,14 +184,14 @@ static uint64_t written_of(const struct fab_cost_view *was, const struct fab_cos
 /* Only what differs is written: not a cell for nothing, row and column of a device, the pairs of an edge. */
 TEST(test_little_is_written)
 {
-    struct world world;
-    world_open(&world, "fattree2:32,4,40");
+    WORLD(world, "fattree2:32,4,40");
     const struct fab_cost_view was = world.layers[0].costs.view;
     uint32_t n = was.n_devices, e = was.n_edges;
     size_t size = (size_t)n * n * sizeof(uint16_t);
-    uint16_t *cells = malloc(size), *want = malloc(size), *access = malloc(n * sizeof(*access));
-    uint16_t *dist = malloc(sizeof(*dist) * e * e);
-    struct fab_locality *places = calloc(n, sizeof(*places));
+    OWNED(free) uint16_t *cells = malloc(size), *want = malloc(size);
+    OWNED(free) uint16_t *access = malloc(n * sizeof(*access));
+    OWNED(free) uint16_t *dist = malloc(sizeof(*dist) * e * e);
+    OWNED(free) struct fab_locality *places = calloc(n, sizeof(*places));
     assert_true(cells != NULL && want != NULL && access != NULL && dist != NULL && places != NULL);
     struct fab_cost_view now = was;
     assert_int_equal(n, 1280);
@@ -211,12 +211,6 @@ TEST(test_little_is_written)
     now = was;
     now.places = places; /* nobody shares a host: places say nothing */
     assert_int_equal(written_of(&was, &now, cells, want), 0);
-    free(cells);
-    free(want);
-    free(access);
-    free(dist);
-    free(places);
-    world_close(&world);
 }
 
 /* The public call: other sizes in new memory, the same one in place, none at all. */
@@ -242,21 +236,20 @@ TEST(test_sizes)
         assert_memory_equal(cells, want, sizeof(*cells) * n * n);
         pmixfab_matrix_free(want, n);
         pmixfab_close(fab[0]);
-        world_close(&worlds[0]);
+        world_destroy(&worlds[0]);
         worlds[0] = worlds[1];
         fab[0] = fab[1];
     }
     pmixfab_matrix_free(cells, fab[0]->meta->n_devices);
     pmixfab_close(fab[0]);
-    world_close(&worlds[0]);
+    world_destroy(&worlds[0]);
 }
 
 TEST(test_refuses)
 {
-    struct world world;
     uint16_t cell = 7, *cells = &cell, *none = NULL;
-    world_open(&world, "fattree2:2,1,2");
-    struct pmixfab *fab = layer_open(&world.layers[0]);
+    WORLD(world, "fattree2:2,1,2");
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
     const struct fab_cost_view *v = &world.layers[0].costs.view;
     struct fab_cost_view empty = {0}, less = *v;
     less.n_devices--;
@@ -271,19 +264,16 @@ TEST(test_refuses)
     assert_int_equal(fab_cost_matrix_update(&empty, &empty, NULL, 1, NULL), PMIXFAB_OK);
     assert_int_equal(cell, 7);
     assert_ptr_equal(cells, &cell);
-    pmixfab_close(fab);
-    world_close(&world);
 }
 
-/* Held against the matrices of what it was: how many were of the same size, of how many little was written.
- */
+/* Held against the matrices of what it was: how many were of the same size, of how many little was written */
 static struct counts {
     unsigned matrices, in_place, little;
 } counts;
 
 static void compare_matrices(const char *what, const struct layer *before, const struct layer *after)
 {
-    struct pmixfab *was = layer_open(before), *now = layer_open(after);
+    OWNED(pmixfab_close) struct pmixfab *was = layer_open(before), *now = layer_open(after);
     uint32_t n = now->meta->n_devices;
     bool same_size = n == was->meta->n_devices;
     uint16_t *cells = NULL, *want = NULL;
@@ -302,8 +292,6 @@ static void compare_matrices(const char *what, const struct layer *before, const
     counts.little += same_size && 2 * written < (uint64_t)n * n;
     pmixfab_matrix_free(cells, n);
     pmixfab_matrix_free(want, n);
-    pmixfab_close(was);
-    pmixfab_close(now);
 }
 
 /* A chain of states of one fabric, each held against the one before; it starts anew when it has become small.
@@ -312,13 +300,12 @@ static void run_chain(const char *fabric, uint64_t seed, unsigned steps, unsigne
 {
     struct edits_source source = {seed, 1};
     struct world before, after;
-    char what[128];
     world_open(&before, fabric);
     uint32_t nodes = before.inv.n_nodes;
     for (unsigned step = 0; step < steps; step++) {
-        snprintf(what, sizeof(what), "%s, seed %llu, step %u", fabric, (unsigned long long)seed, step);
+        const char *what = printed("%s, seed %llu, step %u", fabric, (unsigned long long)seed, step);
         if (before.inv.n_nodes < nodes / 2) {
-            world_close(&before);
+            world_destroy(&before);
             world_open(&before, fabric);
         }
         memset(&after, 0, sizeof(after));
@@ -328,10 +315,10 @@ static void run_chain(const char *fabric, uint64_t seed, unsigned steps, unsigne
         for (uint32_t i = 0; i < after.planes.n && i < 4; i++)
             for (uint32_t k = 0; k < before.planes.n && k < 4; k++)
                 compare_matrices(what, &before.layers[k], &after.layers[i]);
-        world_close(&before);
+        world_destroy(&before);
         before = after;
     }
-    world_close(&before);
+    world_destroy(&before);
 }
 
 TEST(test_random_edits)

@@ -1,5 +1,6 @@
 /* What changed from one inventory to the next. */
 #include "test/unit/handmade.h"
+#include "test/unit/hands.h"
 #include "topo/base/natural.h"
 #include "topo/diff/diff.h"
 
@@ -24,23 +25,20 @@ static struct fab_diff compute(const struct fab_inventory *before, const struct 
     return diff;
 }
 
-/* All of it as lines "kind|what|before|after". */
-static void assert_lines(const struct fab_diff *diff, const char *const *lines, uint32_t n)
+/* All changes from the one to the other, as lines "kind|what|before|after"; n_lost says what is lost of them.
+ */
+static void assert_changes(const struct fab_inventory *before, const struct fab_inventory *after,
+                           const char *const *lines, uint32_t n)
 {
-    for (uint32_t i = 0; i < diff->n || i < n; i++) {
-        char line[1200] = "(no more)";
-        if (i < diff->n)
-            snprintf(line, sizeof(line), "%s|%s|%s|%s", fab_change_name(diff->changes[i].kind),
-                     diff->changes[i].what, diff->changes[i].before, diff->changes[i].after);
-        assert_string_equal(line, i < n ? lines[i] : "(no more)");
-    }
+    SCOPED(fab_diff) diff = compute(before, after);
+    uint32_t n_lost = 0;
+    assert_lines(&diff, false, lines, n);
+    for (uint32_t i = 0; i < n; i++)
+        n_lost += strstr(lines[i], "-lost|") != NULL;
+    assert_int_equal(diff.n_lost, n_lost);
 }
 
-#define ASSERT_LINES(diff, ...)                                                                              \
-    do {                                                                                                     \
-        static const char *const lines_[] = {__VA_ARGS__};                                                   \
-        assert_lines(diff, lines_, sizeof(lines_) / sizeof(lines_[0]));                                      \
-    } while (0)
+#define CHANGES(before, after, ...) assert_changes(before, after, LINES(__VA_ARGS__))
 
 TEST(test_kinds_have_words)
 {
@@ -56,50 +54,36 @@ TEST(test_kinds_have_words)
 
 TEST(test_a_cable_of_a_host)
 {
-    struct fab_inventory before, after;
-    assert_int_equal(fabric_fattree2(&before, 2, 2, 2, 1), 0);
-    assert_int_equal(fab_inventory_copy(&after, &before), 0);
+    SCOPED(fab_inventory) before = generated("fattree2:2,2,2"), after = inventory_copy(&before);
     assert_int_equal(fabric_unlink(&after, "leaf1", 2), 0);
-    struct fab_diff diff = compute(&before, &after);
-    ASSERT_LINES(&diff, "host-lost|node0002|1 device|", "device-lost|node0002 HCA-1[1]|0x0000000000100002|",
-                 "link-lost|leaf1[2] - node0002 HCA-1[1]|4xHDR|");
-    assert_int_equal(diff.n_lost, 3);
+    SCOPED(fab_diff) diff = compute(&before, &after);
+    CHANGES(&before, &after, "host-lost|node0002|1 device|",
+            "device-lost|node0002 HCA-1[1]|0x0000000000100002|",
+            "link-lost|leaf1[2] - node0002 HCA-1[1]|4xHDR|");
     assert_int_equal(diff.changes[0].guid, 0x100002);
     assert_int_equal(diff.changes[0].port, 0);
     assert_int_equal(diff.changes[1].port, 1);
     assert_int_equal(diff.changes[2].guid, 0x100002);
     assert_int_equal(diff.changes[2].port, 1);
-    fab_diff_destroy(&diff);
-    diff = compute(&after, &before);
-    ASSERT_LINES(&diff, "host-added|node0002||1 device", "device-added|node0002 HCA-1[1]||0x0000000000100002",
-                 "link-added|leaf1[2] - node0002 HCA-1[1]||4xHDR");
-    assert_int_equal(diff.n_lost, 0);
-    fab_diff_destroy(&diff);
-    fab_diff_destroy(&diff);
+    CHANGES(&after, &before, "host-added|node0002||1 device",
+            "device-added|node0002 HCA-1[1]||0x0000000000100002",
+            "link-added|leaf1[2] - node0002 HCA-1[1]||4xHDR");
     fab_diff_destroy(NULL);
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&after);
 }
 
 TEST(test_a_cable_between_switches)
 {
-    struct fab_inventory before, after;
-    assert_int_equal(fabric_fattree2(&before, 2, 2, 2, 1), 0);
-    assert_int_equal(fab_inventory_copy(&after, &before), 0);
+    SCOPED(fab_inventory) before = generated("fattree2:2,2,2"), after = inventory_copy(&before);
     assert_int_equal(fabric_unlink(&after, "leaf1", 3), 0);
     assert_int_equal(fabric_set_rate(&after, "leaf2", 3, 2, FAB_EDR), 0);
-    struct fab_diff diff = compute(&before, &after);
-    ASSERT_LINES(&diff, "link-lost|leaf1[3] - spine1[1]|4xHDR|",
-                 "link-rate|leaf2[3] - spine1[2]|4xHDR|2xEDR");
-    assert_int_equal(diff.n_lost, 1);
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&after);
+    CHANGES(&before, &after, "link-lost|leaf1[3] - spine1[1]|4xHDR|",
+            "link-rate|leaf2[3] - spine1[2]|4xHDR|2xEDR");
 }
 
 /* Two hosts on a switch, one of them with two HCAs; a router and a lone HCA. */
-static void small(struct fab_inventory *inv)
+static struct fab_inventory small(void)
 {
+    struct fab_inventory small_one, *inv = &small_one;
     fab_inventory_init(inv);
     uint32_t sw = hand_node(inv, FAB_SWITCH, 0x200, "leaf1", 36, 0);
     uint32_t spine = hand_node(inv, FAB_SWITCH, 0x201, "spine1", 36, 0);
@@ -116,14 +100,15 @@ static void small(struct fab_inventory *inv)
     inv->ports[hand_port(inv, a1, 2, 0x102, 0)].state = FAB_PORT_DOWN;
     hand_finish(inv);
     hand_names(inv, NULL);
+    return small_one;
 }
 
 /* The small one with nodes left out, by GUID. */
-static void small_without(struct fab_inventory *inv, uint64_t guid, uint64_t second)
+static struct fab_inventory small_without(uint64_t guid, uint64_t second)
 {
-    struct fab_inventory whole;
-    small(&whole);
-    struct hand_without without = hand_without_new(&whole);
+    SCOPED(fab_inventory) whole = small();
+    struct fab_inventory part, *inv = &part;
+    SCOPED_BY(hand_without_free) struct hand_without without = hand_without_new(&whole);
     without.node[fab_inventory_find(&whole, guid)] = true;
     without.node[fab_inventory_find(&whole, second)] = true;
     hand_copy(inv, &whole, &without, 1);
@@ -132,53 +117,39 @@ static void small_without(struct fab_inventory *inv, uint64_t guid, uint64_t sec
             inv->ports[i].state = FAB_PORT_DOWN;
     }
     hand_finish(inv);
-    hand_without_free(&without);
-    fab_inventory_destroy(&whole);
+    return part;
 }
 
 TEST(test_devices_and_hosts)
 {
-    struct fab_inventory whole, part;
-    small(&whole);
-    small_without(&part, 0x110, 0x110);
-    struct fab_diff diff = compute(&whole, &part);
-    ASSERT_LINES(&diff, "device-lost|a HCA-2[1]|0x0000000000000110|",
-                 "link-lost|leaf1[2] - a HCA-2[1]|4xHDR|");
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&part);
-    small_without(&part, 0x100, 0x110);
-    diff = compute(&whole, &part);
-    ASSERT_LINES(&diff, "host-lost|a|2 devices|", "device-lost|a HCA-1[1]|0x0000000000000100|",
-                 "device-lost|a HCA-2[1]|0x0000000000000110|", "link-lost|leaf1[1] - a HCA-1[1]|4xHDR|",
-                 "link-lost|leaf1[2] - a HCA-2[1]|4xHDR|");
-    assert_int_equal(diff.n_lost, 5);
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&part);
-    small_without(&part, 0x201, 0x300);
-    diff = compute(&part, &whole);
-    ASSERT_LINES(&diff, "switch-added|spine1||0x0000000000000201", "link-added|leaf1[10] - spine1[1]||4xHDR",
-                 "link-added|leaf1[11] - spine1[2]||4xHDR", "link-added|leaf1[20] - router1[1]||4xHDR",
-                 "other|router1||router");
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&part);
-    fab_inventory_destroy(&whole);
+    SCOPED(fab_inventory) whole = small(), one = small_without(0x110, 0x110);
+    CHANGES(&whole, &one, "device-lost|a HCA-2[1]|0x0000000000000110|",
+            "link-lost|leaf1[2] - a HCA-2[1]|4xHDR|");
+    SCOPED(fab_inventory) part = small_without(0x100, 0x110);
+    CHANGES(&whole, &part, "host-lost|a|2 devices|", "device-lost|a HCA-1[1]|0x0000000000000100|",
+            "device-lost|a HCA-2[1]|0x0000000000000110|", "link-lost|leaf1[1] - a HCA-1[1]|4xHDR|",
+            "link-lost|leaf1[2] - a HCA-2[1]|4xHDR|");
+    SCOPED(fab_inventory) hosts = small_without(0x201, 0x300);
+    CHANGES(&hosts, &whole, "switch-added|spine1||0x0000000000000201",
+            "link-added|leaf1[10] - spine1[1]||4xHDR", "link-added|leaf1[11] - spine1[2]||4xHDR",
+            "link-added|leaf1[20] - router1[1]||4xHDR", "other|router1||router");
 }
 
 TEST(test_from_and_to_nothing)
 {
-    struct fab_inventory whole, nothing;
-    small(&whole);
-    fab_inventory_init(&nothing); /* need not even be finished */
+    SCOPED(fab_inventory) whole = small(), nothing = {0}; /* need not even be finished */
     struct fab_diff diff;
     assert_int_equal(fab_diff_compute(&nothing, &whole, &diff), 0);
-    ASSERT_LINES(&diff, "host-added|a||2 devices", "host-added|b||1 device",
-                 "device-added|a HCA-1[1]||0x0000000000000100", "device-added|a HCA-2[1]||0x0000000000000110",
-                 "device-added|b HCA-1[1]||0x0000000000000120", "switch-added|leaf1||0x0000000000000200",
-                 "switch-added|spine1||0x0000000000000201", "link-added|leaf1[1] - a HCA-1[1]||4xHDR",
-                 "link-added|leaf1[2] - a HCA-2[1]||4xHDR", "link-added|leaf1[3] - b HCA-1[1]||4xHDR",
-                 "link-added|leaf1[10] - spine1[1]||4xHDR", "link-added|leaf1[11] - spine1[2]||4xHDR",
-                 "link-added|leaf1[20] - router1[1]||4xHDR", "other|router1||router",
-                 "other|subnet 0: prefix||0xfe80000000000000");
+    assert_lines(&diff, false,
+                 LINES("host-added|a||2 devices", "host-added|b||1 device",
+                       "device-added|a HCA-1[1]||0x0000000000000100",
+                       "device-added|a HCA-2[1]||0x0000000000000110",
+                       "device-added|b HCA-1[1]||0x0000000000000120",
+                       "switch-added|leaf1||0x0000000000000200", "switch-added|spine1||0x0000000000000201",
+                       "link-added|leaf1[1] - a HCA-1[1]||4xHDR", "link-added|leaf1[2] - a HCA-2[1]||4xHDR",
+                       "link-added|leaf1[3] - b HCA-1[1]||4xHDR", "link-added|leaf1[10] - spine1[1]||4xHDR",
+                       "link-added|leaf1[11] - spine1[2]||4xHDR", "link-added|leaf1[20] - router1[1]||4xHDR",
+                       "other|router1||router", "other|subnet 0: prefix||0xfe80000000000000"));
     fab_diff_destroy(&diff);
     hand_finish(&nothing);
     diff = compute(&whole, &nothing);
@@ -191,7 +162,6 @@ TEST(test_from_and_to_nothing)
     assert_int_equal(fab_diff_compute(&whole, &nothing, &diff), PMIXFAB_ERR_INVAL);
     whole.finished = false;
     assert_int_equal(fab_diff_compute(&whole, &whole, &diff), PMIXFAB_ERR_INVAL);
-    fab_inventory_destroy(&whole);
 }
 
 static struct fab_port *port_of(struct fab_inventory *inv, uint64_t guid, unsigned num)
@@ -201,9 +171,7 @@ static struct fab_port *port_of(struct fab_inventory *inv, uint64_t guid, unsign
 
 TEST(test_states_and_rates)
 {
-    struct fab_inventory before, after;
-    small(&before);
-    small(&after);
+    SCOPED(fab_inventory) before = small(), after = small();
     port_of(&after, 0x100, 1)->state = FAB_PORT_INIT;
     port_of(&after, 0x100, 2)->state = FAB_PORT_INIT; /* not cabled: not served */
     port_of(&after, 0x120, 1)->width = 1;             /* the ends do not agree: one change all the same */
@@ -211,28 +179,18 @@ TEST(test_states_and_rates)
     port_of(&after, 0x201, 2)->speed = FAB_XDR;
     port_of(&after, 0x201, 1)->width = 0;
     port_of(&after, 0x201, 1)->speed = 0;
-    struct fab_diff diff = compute(&before, &after);
-    ASSERT_LINES(&diff, "link-rate|leaf1[3] - b HCA-1[1]|4xHDR|1xHDR",
-                 "link-rate|leaf1[10] - spine1[1]|4xHDR|?", "link-rate|leaf1[11] - spine1[2]|4xHDR|4xXDR",
-                 "port-state|a HCA-1[1]|ACTIVE|INIT", "other|a HCA-1[2]: state|DOWN|INIT");
-    assert_int_equal(diff.n_lost, 0);
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&before);
-    small(&before);
+    CHANGES(&before, &after, "link-rate|leaf1[3] - b HCA-1[1]|4xHDR|1xHDR",
+            "link-rate|leaf1[10] - spine1[1]|4xHDR|?", "link-rate|leaf1[11] - spine1[2]|4xHDR|4xXDR",
+            "port-state|a HCA-1[1]|ACTIVE|INIT", "other|a HCA-1[2]: state|DOWN|INIT");
     port_of(&before, 0x100, 1)->state = FAB_PORT_ARMED; /* not up before, not up after */
-    diff = compute(&before, &after);
+    SCOPED(fab_diff) diff = compute(&before, &after);
     assert_string_equal(diff.changes[3].what, "a HCA-1[1]: state");
     assert_int_equal(diff.changes[3].kind, FAB_CHANGE_OTHER);
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&after);
 }
 
 TEST(test_a_moved_cable)
 {
-    struct fab_inventory before, after;
-    small(&before);
-    small(&after);
+    SCOPED(fab_inventory) before = small(), after = small();
     struct fab_port *a = port_of(&after, 0x100, 1), *b = port_of(&after, 0x120, 1);
     uint32_t peer = a->peer; /* the cables of a and b change places at the switch */
     a->peer = b->peer;
@@ -240,12 +198,9 @@ TEST(test_a_moved_cable)
     after.ports[a->peer].peer = (uint32_t)(a - after.ports);
     after.ports[b->peer].peer = (uint32_t)(b - after.ports);
     hand_finish(&after);
-    struct fab_diff diff = compute(&before, &after);
-    ASSERT_LINES(&diff, "link-added|leaf1[1] - b HCA-1[1]||4xHDR", "link-added|leaf1[3] - a HCA-1[1]||4xHDR",
-                 "link-lost|leaf1[1] - a HCA-1[1]|4xHDR|", "link-lost|leaf1[3] - b HCA-1[1]|4xHDR|");
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&after);
+    CHANGES(&before, &after, "link-added|leaf1[1] - b HCA-1[1]||4xHDR",
+            "link-added|leaf1[3] - a HCA-1[1]||4xHDR", "link-lost|leaf1[1] - a HCA-1[1]|4xHDR|",
+            "link-lost|leaf1[3] - b HCA-1[1]|4xHDR|");
 }
 
 static void rename_node(struct fab_inventory *inv, uint64_t guid, const char *desc)
@@ -255,55 +210,39 @@ static void rename_node(struct fab_inventory *inv, uint64_t guid, const char *de
 
 TEST(test_names)
 {
-    struct fab_inventory before, after;
-    small(&before);
-    small(&after);
+    SCOPED(fab_inventory) before = small(), after = small();
     rename_node(&after, 0x200, "top\x1b[2Jof\nrack");
     rename_node(&after, 0x110, "c HCA-2"); /* a keeps HCA-1: only c comes */
     rename_node(&after, 0x120, "d HCA-1"); /* b goes, d comes */
     rename_node(&after, 0x300, "router2");
     hand_names(&after, NULL);
-    struct fab_diff diff = compute(&before, &after);
-    ASSERT_LINES(&diff, "host-added|c||1 device", "host-added|d||1 device", "host-lost|b|1 device|",
-                 "name|a HCA-2|a HCA-2|c HCA-2", "name|b HCA-1|b HCA-1|d HCA-1",
-                 "name|leaf1|leaf1|top?[2Jof?rack", "name|router1|router1|router2");
-    fab_diff_destroy(&diff);
+    CHANGES(&before, &after, "host-added|c||1 device", "host-added|d||1 device", "host-lost|b|1 device|",
+            "name|a HCA-2|a HCA-2|c HCA-2", "name|b HCA-1|b HCA-1|d HCA-1", "name|leaf1|leaf1|top?[2Jof?rack",
+            "name|router1|router1|router2");
     /* another description under the same name; what stands in it stays out of the terminal */
     rename_node(&before, 0x120, "b\n HCA-1");
     fab_inventory_destroy(&after);
-    small(&after);
-    diff = compute(&before, &after);
-    ASSERT_LINES(&diff, "other|b HCA-1: description|b? HCA-1|b HCA-1");
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&after);
+    after = small();
+    CHANGES(&before, &after, "other|b HCA-1: description|b? HCA-1|b HCA-1");
 }
 
 /* Names that never went through naming: what is in them stays out of the texts. */
 TEST(test_dirty_names)
 {
-    struct fab_inventory before, after;
-    small(&before);
-    small(&after);
+    SCOPED(fab_inventory) before = small(), after = small();
     struct fab_node *leaf = &before.nodes[fab_inventory_find(&before, 0x200)];
     struct fab_node *b = &before.nodes[fab_inventory_find(&before, 0x120)];
     leaf->name = fab_inventory_string(&before, "le\x1b[2Jaf\n", 9);
     b->host = fab_inventory_string(&before, "b\r\xff", 3);
     port_of(&after, 0x120, 1)->width = 1;
-    struct fab_diff diff = compute(&before, &after);
-    ASSERT_LINES(&diff, "host-added|b||1 device", "host-lost|b??|1 device|",
-                 "link-rate|leaf1[3] - b HCA-1[1]|4xHDR|1xHDR", "name|b?? HCA-1|b?? HCA-1|b HCA-1",
-                 "name|le?[2Jaf?|le?[2Jaf?|leaf1");
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&after);
+    CHANGES(&before, &after, "host-added|b||1 device", "host-lost|b??|1 device|",
+            "link-rate|leaf1[3] - b HCA-1[1]|4xHDR|1xHDR", "name|b?? HCA-1|b?? HCA-1|b HCA-1",
+            "name|le?[2Jaf?|le?[2Jaf?|leaf1");
 }
 
 TEST(test_everything_else)
 {
-    struct fab_inventory before, after;
-    small(&before);
-    small(&after);
+    SCOPED(fab_inventory) before = small(), after = small();
     struct fab_node *leaf = &after.nodes[fab_inventory_find(&after, 0x200)];
     struct fab_port *port = port_of(&after, 0x120, 1), *down = port_of(&after, 0x100, 2);
     leaf->lid = 12;
@@ -324,35 +263,25 @@ TEST(test_everything_else)
     after.n_subnets = 2;
     after.subnets[0].prefix = 0xfec0000000000000u;
     down->subnet = 1;
-    struct fab_diff diff = compute(&before, &after);
-    ASSERT_LINES(&diff, "lid|b HCA-1[1]|0|7", "lid|leaf1|0|12", "other|a HCA-1[2]: rate|4xHDR|?xHDR",
-                 "other|a HCA-1[2]: subnet|0|1", "other|b HCA-1[1]: LMC|0|1",
-                 "other|b HCA-1[1]: port GUID|0x0000000000000121|0x0000000000001234", "other|leaf1: LMC|0|2",
-                 "other|leaf1: chassis|0|1", "other|leaf1: chip|0|4", "other|leaf1: device id|0x0000|0xd2f0",
-                 "other|leaf1: enhanced port 0|0|1", "other|leaf1: number of ports|36|41",
-                 "other|leaf1: slot|0|3", "other|leaf1: slot type|0|2",
-                 "other|leaf1: system image GUID|0x0000000000000000|0x0000000000000200",
-                 "other|leaf1: vendor|0x000000|0x0002c9",
-                 "other|subnet 0: prefix|0xfe80000000000000|0xfec0000000000000",
-                 "other|subnet 1: prefix||0x0000000000000000");
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&after);
+    CHANGES(&before, &after, "lid|b HCA-1[1]|0|7", "lid|leaf1|0|12", "other|a HCA-1[2]: rate|4xHDR|?xHDR",
+            "other|a HCA-1[2]: subnet|0|1", "other|b HCA-1[1]: LMC|0|1",
+            "other|b HCA-1[1]: port GUID|0x0000000000000121|0x0000000000001234", "other|leaf1: LMC|0|2",
+            "other|leaf1: chassis|0|1", "other|leaf1: chip|0|4", "other|leaf1: device id|0x0000|0xd2f0",
+            "other|leaf1: enhanced port 0|0|1", "other|leaf1: number of ports|36|41", "other|leaf1: slot|0|3",
+            "other|leaf1: slot type|0|2",
+            "other|leaf1: system image GUID|0x0000000000000000|0x0000000000000200",
+            "other|leaf1: vendor|0x000000|0x0002c9",
+            "other|subnet 0: prefix|0xfe80000000000000|0xfec0000000000000",
+            "other|subnet 1: prefix||0x0000000000000000");
 }
 
 TEST(test_another_kind_under_one_guid)
 {
-    struct fab_inventory before, after;
-    small(&before);
-    small(&after);
+    SCOPED(fab_inventory) before = small(), after = small();
     after.nodes[fab_inventory_find(&after, 0x120)].kind = FAB_AGGREGATOR;
     hand_names(&after, NULL);
-    struct fab_diff diff = compute(&before, &after);
-    ASSERT_LINES(&diff, "host-lost|b|1 device|", "device-lost|b HCA-1[1]|0x0000000000000120|",
-                 "other|b HCA-1||aggregation node");
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&after);
+    CHANGES(&before, &after, "host-lost|b|1 device|", "device-lost|b HCA-1[1]|0x0000000000000120|",
+            "other|b HCA-1||aggregation node");
 }
 
 /* ---- against plain sets --------------------------------------------------------------------------- */
@@ -376,11 +305,9 @@ static void set_add(struct set *set, const char *text)
 static struct set collect(const struct fab_inventory *inv, enum fab_change_kind added)
 {
     struct set set = {0};
-    char text[96];
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
         if (added == FAB_CHANGE_SWITCH_ADDED && inv->nodes[i].kind == FAB_SWITCH) {
-            snprintf(text, sizeof(text), "%llx", (unsigned long long)inv->nodes[i].guid);
-            set_add(&set, text);
+            set_add(&set, printed("%llx", (unsigned long long)inv->nodes[i].guid));
         }
     }
     for (uint32_t i = 0; i < inv->n_ports; i++) {
@@ -392,13 +319,11 @@ static struct set collect(const struct fab_inventory *inv, enum fab_change_kind 
         const struct fab_node *other = &inv->nodes[q->node];
         if (added == FAB_CHANGE_HOST_ADDED && node->kind == FAB_HCA)
             set_add(&set, fab_str(inv, node->host));
-        snprintf(text, sizeof(text), "%llx/%u", (unsigned long long)node->guid, p->num);
         if (added == FAB_CHANGE_DEVICE_ADDED && node->kind == FAB_HCA)
-            set_add(&set, text);
-        snprintf(text, sizeof(text), "%llx/%u-%llx/%u", (unsigned long long)node->guid, p->num,
-                 (unsigned long long)other->guid, q->num);
+            set_add(&set, printed("%llx/%u", (unsigned long long)node->guid, p->num));
         if (added == FAB_CHANGE_LINK_ADDED && node->guid < other->guid)
-            set_add(&set, text);
+            set_add(&set, printed("%llx/%u-%llx/%u", (unsigned long long)node->guid, p->num,
+                                  (unsigned long long)other->guid, q->num));
     }
     return set;
 }
@@ -428,7 +353,7 @@ static uint32_t count_kind(const struct fab_diff *diff, int kind)
 static void shake(struct fab_inventory *to, const struct fab_inventory *from, uint64_t *dice,
                   unsigned how_much)
 {
-    struct hand_without without = hand_without_new(from);
+    SCOPED_BY(hand_without_free) struct hand_without without = hand_without_new(from);
     for (unsigned i = 0; i < how_much; i++) {
         uint64_t r = fabric_random_next(dice);
         if (r % 3 == 0)
@@ -468,19 +393,19 @@ static void shake(struct fab_inventory *to, const struct fab_inventory *from, ui
     }
     hand_finish(to);
     hand_names(to, NULL);
-    hand_without_free(&without);
 }
 
 TEST(test_against_plain_sets)
 {
     uint32_t seen[FAB_CHANGE_OTHER + 1] = {0};
     for (uint64_t seed = 1; seed <= 120; seed++) {
-        struct fab_inventory whole, a, b;
+        SCOPED(fab_inventory) whole, a, b;
         uint64_t dice = seed;
         assert_int_equal(fabric_random(&whole, 6, 25, 8, 1, seed), 0);
         shake(&a, &whole, &dice, (unsigned)seed % 6);
         shake(&b, &whole, &dice, (unsigned)seed / 10);
-        struct fab_diff diff = compute(&a, &b), back = compute(&b, &a), none = compute(&a, &a);
+        SCOPED(fab_diff) diff = compute(&a, &b), back = compute(&b, &a);
+        struct fab_diff none = compute(&a, &a);
         assert_int_equal(none.n, 0);
         assert_int_equal(diff.n, back.n);
         uint32_t lost = 0;
@@ -497,11 +422,6 @@ TEST(test_against_plain_sets)
         assert_int_equal(diff.n_lost, lost);
         for (uint32_t i = 0; i < diff.n; i++)
             seen[diff.changes[i].kind]++;
-        fab_diff_destroy(&diff);
-        fab_diff_destroy(&back);
-        fab_inventory_destroy(&whole);
-        fab_inventory_destroy(&a);
-        fab_inventory_destroy(&b);
     }
     for (int kind = FAB_CHANGE_HOST_ADDED; kind <= FAB_CHANGE_OTHER; kind++)
         assert_true(seen[kind] > 0); /* the dice reached every kind */

@@ -6,26 +6,21 @@
 /* The snapshot of a fabric's first plane without these hosts. */
 static void *snapshot(const char *fabric, const char *lost, const char *also)
 {
-    struct fab_inventory inv;
-    struct fab_planes planes;
-    struct layer layer = {0};
-    struct fab_err err = {{0}};
-    assert_int_equal(fabric_parse(fabric, &inv), 0);
+    SCOPED(fab_planes) planes;
+    SCOPED(layer) layer = {0};
+    SCOPED(fab_inventory) inv = generated(fabric);
     assert_true(lost == NULL || fabric_lose(&inv, lost) == 0);
     assert_true(also == NULL || fabric_lose(&inv, also) == 0);
-    assert_int_equal(fab_planes_build(&inv, FAB_COST_RATE, &planes, &err), 0);
+    must_do(fab_planes_build(&inv, FAB_COST_RATE, &planes, fresh_err()));
     layer_compute(&layer, &planes.planes[0], "ib0", 0);
     void *bytes = layer.bytes;
     layer.bytes = NULL;
-    layer_destroy(&layer);
-    fab_planes_destroy(&planes);
-    fab_inventory_destroy(&inv);
     return bytes;
 }
 
 static void assert_moved(void *before, void *after, const char *line)
 {
-    struct fab_diff diff = {0};
+    SCOPED(fab_diff) diff = {0};
     char told[900] = "";
     assert_int_equal(fab_index_changes(before, after, &diff), 0);
     assert_true(diff.n <= 1);
@@ -33,7 +28,6 @@ static void assert_moved(void *before, void *after, const char *line)
         snprintf(told, sizeof(told), "%s|%s|%s|%s|%s", fab_change_name(diff.changes[0].kind),
                  diff.changes[0].what, diff.changes[0].before, diff.changes[0].after, diff.changes[0].why);
     assert_string_equal(told, line);
-    fab_diff_destroy(&diff);
 }
 
 TEST(test_ranges)

@@ -130,8 +130,7 @@ TEST(physical_view)
         inv.nodes[leaf].slot = leaves[i].slot;
         inv.nodes[leaf].chip = leaves[i].chip;
         hand_cable(&inv, leaf, 36, spine, i + 1);
-        char host[16];
-        snprintf(host, sizeof host, "node%d", i + 1);
+        const char *host = printed("node%d", i + 1);
         hand_cable(&inv, leaf, 5, add_node(&inv, 0x100000u + 16u * i, FAB_HCA, host), 1);
     }
     SCOPED(scene) scene = finish(&inv);
@@ -185,11 +184,9 @@ TEST(random_fabrics)
 {
     for (uint64_t seed = 1; seed <= 400; seed++) {
         uint64_t dice = seed;
-        char text[64];
         unsigned switches = 1 + (unsigned)(fabric_random_next(&dice) % 25);
-        snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches,
-                 (unsigned)(fabric_random_next(&dice) % 60),
-                 (unsigned)(fabric_random_next(&dice) % (2ull * switches)), (unsigned)seed);
+        const char *text = printed("random:%u,%u,%u:%u", switches, (unsigned)(fabric_random_next(&dice) % 60),
+                                   (unsigned)(fabric_random_next(&dice) % (2ull * switches)), (unsigned)seed);
         SCOPED(scene) scene = scene_make(text, seed);
         scene_assert_sound(&scene);
         assert_levels(&scene);

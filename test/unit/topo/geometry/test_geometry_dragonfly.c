@@ -42,8 +42,7 @@ TEST(canonical)
     for (size_t t = 0; t < sizeof sizes / sizeof sizes[0]; t++) {
         unsigned p = sizes[t][0], a = sizes[t][1], h = sizes[t][2];
         for (uint64_t seed = 0; seed < 5; seed++) {
-            char text[32];
-            snprintf(text, sizeof text, "dragonfly:%u,%u,%u", p, a, h);
+            const char *text = printed("dragonfly:%u,%u,%u", p, a, h);
             SCOPED(scene) scene = scene_make(text, seed);
             scene_assert_kind(&scene, FAB_KIND_DRAGONFLY, text);
             scene_assert_sound(&scene);
@@ -59,8 +58,7 @@ TEST(numbers_of_names)
 {
     SCOPED(scene) scene = scene_make("dragonfly:2,4,3", 0);
     for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "r%u-%u", scene_logical(&scene, i)[0], scene_logical(&scene, i)[1]);
+        const char *name = printed("r%u-%u", scene_logical(&scene, i)[0], scene_logical(&scene, i)[1]);
         assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw), name);
     }
 }
@@ -129,8 +127,7 @@ TEST(numbers_of_global_cables)
     for (size_t t = 0; t < sizeof sizes / sizeof sizes[0]; t++) {
         for (uint64_t seed = 1; seed < 4; seed++) {
             SCOPED(scene) scene = groups_of(sizes[t][0], sizes[t][1], sizes[t][2], all_pairs, seed);
-            char what[48];
-            snprintf(what, sizeof what, "%u groups of %u, %u cables", sizes[t][0], sizes[t][1], sizes[t][2]);
+            const char *what = printed("%u groups of %u, %u cables", sizes[t][0], sizes[t][1], sizes[t][2]);
             scene_assert_kind(&scene, FAB_KIND_DRAGONFLY, what);
             scene_assert_sound(&scene);
             assert_groups(&scene, sizes[t][0], true);
@@ -253,10 +250,9 @@ TEST(by_chance)
 {
     for (unsigned seed = 1; seed <= 500; seed++) {
         uint64_t dice = seed;
-        char text[64];
         unsigned switches = 8 + (unsigned)(fabric_random_next(&dice) % 10);
-        snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches, 20u,
-                 switches * (unsigned)(fabric_random_next(&dice) % 5), seed);
+        const char *text = printed("random:%u,%u,%u:%u", switches, 20u,
+                                   switches * (unsigned)(fabric_random_next(&dice) % 5), seed);
         SCOPED(scene) scene = scene_make(text, 0);
         assert_int_not_equal(scene.geo.kind, FAB_KIND_DRAGONFLY);
     }

@@ -64,10 +64,8 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/*
- * What geometry.h says of a grid of these sizes. A ring of four counts as two dimensions of two; where that
- * makes no mesh, twos are put together to fours again.
- */
+/* What geometry.h says of a grid of these sizes. A ring of four counts as two dimensions of two; where that
+ * makes no mesh, twos are put together to fours again. */
 static enum fab_kind expected(const unsigned *size, unsigned n, bool wrap, unsigned *shape)
 {
     unsigned twos = 0, dims = 0;
@@ -207,10 +205,9 @@ TEST(by_chance)
     unsigned claimed = 0;
     for (unsigned seed = 1; seed <= 3000; seed++) {
         uint64_t dice = seed;
-        char text[64];
         unsigned switches = 4 + 2 * (unsigned)(fabric_random_next(&dice) % 3);
-        snprintf(text, sizeof text, "random:%u,%u,%u:%u", switches, 20u,
-                 1 + (unsigned)(fabric_random_next(&dice) % switches), seed);
+        const char *text = printed("random:%u,%u,%u:%u", switches, 20u,
+                                   1 + (unsigned)(fabric_random_next(&dice) % switches), seed);
         SCOPED(scene) scene = scene_make(text, 0);
         if (scene_is_grid(&scene)) {
             claimed++;

@@ -42,8 +42,7 @@ static void publish(struct published *p, const struct fab_inventory *inv, const 
     assert_int_equal(fab_geometry_settle(p->plane, NULL, &p->plain), 0);
     SCOPED(fab_costs) costs = costs_of(p->plane, 1);
     assert_int_equal(fab_groups_compute(p->plane, &p->geometry, FAB_GROUP_LEAF, &groups), 0);
-    assert_int_equal(
-        fab_snapshot_build(p->plane, &costs, &p->geometry, &groups, NULL, &meta, &p->bytes, &size), 0);
+    must_do(fab_snapshot_build(p->plane, &costs, &p->geometry, &groups, NULL, &meta, &p->bytes, &size));
     assert_int_equal(fab_snapshot_borrow(p->bytes, size, &p->fab, &err), 0);
 }
 
@@ -69,8 +68,7 @@ static void make(const char *fabric, struct fab_inventory *inv)
         }
 }
 
-/* ---- what must hold -------------------------------------------------------------------------------------
- */
+/* ---- what must hold ---- */
 
 static int compare_rows(const void *a, const void *b, void *dims)
 {
@@ -182,8 +180,7 @@ static void compare(const char *what, const struct published *before, const stru
     }
 }
 
-/* ---- chains of edits ------------------------------------------------------------------------------------
- */
+/* ---- chains of edits ---- */
 
 static void run_chain(const char *fabric, uint64_t seed, unsigned steps, unsigned kinds, unsigned most)
 {
@@ -192,8 +189,7 @@ static void run_chain(const char *fabric, uint64_t seed, unsigned steps, unsigne
     struct fab_inventory inv;
     uint32_t nodes = 0;
     for (unsigned step = 0; step < steps; step++) {
-        char what[128];
-        snprintf(what, sizeof(what), "%s, seed %llu, step %u", fabric, (unsigned long long)seed, step);
+        const char *what = printed("%s, seed %llu, step %u", fabric, (unsigned long long)seed, step);
         if (before.plane == NULL || before.plane->n_switches < nodes / 2 || before.plane->n_devices < 2) {
             if (before.plane != NULL)
                 published_destroy(&before);

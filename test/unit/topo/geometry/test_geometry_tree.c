@@ -69,8 +69,7 @@ TEST(three_levels)
 {
     for (unsigned k = 2; k <= 12; k += 2) {
         for (uint64_t seed = 0; seed < 6; seed++) {
-            char text[32];
-            snprintf(text, sizeof text, "fattree3:%u", k);
+            const char *text = printed("fattree3:%u", k);
             SCOPED(scene) scene = scene_make(text, seed);
             scene_assert_kind(&scene, FAB_KIND_FATTREE_3, text);
             scene_assert_sound(&scene);
@@ -87,16 +86,14 @@ TEST(numbers_of_names)
 {
     SCOPED(scene) scene = scene_make("fattree3:8", 0);
     for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "leaf%u-%u", scene_logical(&scene, i)[0], scene_logical(&scene, i)[1]);
-        assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw), name);
+        assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw),
+                            printed("leaf%u-%u", scene_logical(&scene, i)[0], scene_logical(&scene, i)[1]));
     }
     scene_destroy(&scene);
     scene = scene_make("fattree2:25,3,1", 0);
     for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "leaf%u", scene_logical(&scene, i)[1] + 1);
-        assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw), name);
+        assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw),
+                            printed("leaf%u", scene_logical(&scene, i)[1] + 1));
     }
 }
 
@@ -231,8 +228,7 @@ TEST(one_pod)
     SCOPED(scene) scene = scene_make("fattree3:6", 0);
     for (unsigned pod = 1; pod < 6; pod++) {
         for (unsigned i = 0; i < 6; i++) {
-            char name[32];
-            snprintf(name, sizeof name, i < 3 ? "leaf%u-%u" : "mid%u-%u", pod, i % 3);
+            const char *name = printed(i < 3 ? "leaf%u-%u" : "mid%u-%u", pod, i % 3);
             scene_replace(&scene, without_node(scene_node(&scene, name)));
         }
     }

@@ -107,10 +107,9 @@ TEST(random_fabrics)
 {
     for (unsigned seed = 1; seed <= 300; seed++) {
         uint64_t dice = seed;
-        char text[64];
-        snprintf(text, sizeof text, "random:%u,%u,%u:%u", 1 + (unsigned)(fabric_random_next(&dice) % 12),
-                 (unsigned)(fabric_random_next(&dice) % 50), (unsigned)(fabric_random_next(&dice) % 12),
-                 seed);
+        const char *text = printed("random:%u,%u,%u:%u", 1 + (unsigned)(fabric_random_next(&dice) % 12),
+                                   (unsigned)(fabric_random_next(&dice) % 50),
+                                   (unsigned)(fabric_random_next(&dice) % 12), seed);
         SCOPED(scene) scene = scene_make(text, seed);
         check(&scene);
     }
@@ -145,10 +144,9 @@ TEST(leaves_and_pods)
 TEST(without_a_switch)
 {
     for (uint32_t n = 1; n <= 2; n++) {
-        struct fab_inventory inv;
+        struct fab_inventory inv = {0};
         struct fab_groups groups;
         uint32_t ports[2];
-        fab_inventory_init(&inv);
         inv.n_subnets = 1;
         for (uint32_t i = 0; i < n; i++) {
             uint32_t hca = hand_node(&inv, FAB_HCA, 0x10 + 16 * i, i == 0 ? "node1" : "node2", 1, 0);

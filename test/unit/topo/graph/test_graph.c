@@ -54,9 +54,9 @@ TEST(test_device_order)
     const struct fab_plane *plane = &planes.planes[0];
     assert_int_equal(plane->n_devices, 9);
     for (uint32_t i = 0; i < 9; i++) {
-        char text[64];
-        snprintf(text, sizeof(text), "%s %s %u", fab_str(&inv, node_of(plane, i)->host),
-                 fab_str(&inv, node_of(plane, i)->name), inv.ports[plane->devices[i].port].num);
+        const char *text =
+            printed("%s %s %u", fab_str(&inv, node_of(plane, i)->host),
+                    fab_str(&inv, node_of(plane, i)->name), inv.ports[plane->devices[i].port].num);
         /* node2 and node02 are near each other, in an order that fab_natural_cmp decides */
         if (fab_natural_cmp("node02", "node2") < 0 && i >= 3 && i <= 7)
             assert_string_equal(text, i == 3 ? want[7] : want[i - 1]);
@@ -82,9 +82,8 @@ TEST(test_order_of_many)
         build_begin(&b, &inv);
         uint32_t sw = build_switch(&b, 250, "sw");
         for (unsigned i = 0; i < n; i++) {
-            char host[16], name[16];
-            snprintf(host, sizeof(host), "node%u", (unsigned)(fabric_random_next(&dice) % 4));
-            snprintf(name, sizeof(name), "mlx5_%u", (unsigned)(fabric_random_next(&dice) % 30));
+            const char *host = printed("node%u", (unsigned)(fabric_random_next(&dice) % 4));
+            const char *name = printed("mlx5_%u", (unsigned)(fabric_random_next(&dice) % 30));
             build_cable(&b, sw, i + 1, named_hca(&b, host, name, 1), 1, 4, FAB_HDR);
         }
         assert_int_equal(build_end(&b), PMIXFAB_OK);
@@ -135,9 +134,8 @@ TEST(test_plane_order)
 /* Without any cable: the first HCA port, or else each switch, or nothing. */
 TEST(test_uncabled)
 {
-    SCOPED(fab_inventory) inv;
+    SCOPED(fab_inventory) inv = {0};
     struct build b;
-    fab_inventory_init(&inv);
     assert_int_equal(fab_inventory_finish(&inv, NULL), PMIXFAB_OK);
     SCOPED(fab_planes) planes = planes_of(&inv);
     assert_int_equal(planes.n, 0);
@@ -307,7 +305,6 @@ TEST(test_random)
 {
     for (uint64_t seed = 1; seed <= 300; seed++) {
         SCOPED(fab_inventory) inv;
-        char name[256];
         uint64_t dice = seed;
         assert_int_equal(fabric_random(&inv, 2 + seed % 20, (unsigned)(seed * 7 % 40), seed % 9, 1, seed),
                          PMIXFAB_OK);
@@ -315,7 +312,7 @@ TEST(test_random)
             uint32_t p = (uint32_t)(fabric_random_next(&dice) % inv.n_ports);
             if (inv.ports[p].peer == FAB_NONE || inv.n_ports < 6)
                 continue;
-            fabric_node_name(&inv, inv.ports[p].node, name, sizeof(name));
+            const char *name = node_name(&inv, inv.ports[p].node);
             assert_int_equal(fabric_unlink(&inv, name, inv.ports[p].num), PMIXFAB_OK);
         }
         bool cabled = false;
@@ -328,11 +325,10 @@ TEST(test_random)
 
 TEST(test_bad_arguments)
 {
-    SCOPED(fab_inventory) inv;
+    SCOPED(fab_inventory) inv = {0};
     SCOPED(fab_planes) planes;
-    struct fab_err err;
-    fab_inventory_init(&inv);
-    must_fail(fab_planes_build(&inv, FAB_COST_RATE, &planes, &err), PMIXFAB_ERR_INVAL, &err, "not finished");
+    must_refuse(fab_planes_build(&inv, FAB_COST_RATE, &planes, fresh_err()), PMIXFAB_ERR_INVAL,
+                "not finished");
     assert_null(planes.planes);
     assert_int_equal(fab_planes_build(NULL, FAB_COST_RATE, &planes, NULL), PMIXFAB_ERR_INVAL);
     assert_int_equal(fab_planes_build(&inv, FAB_COST_RATE, NULL, NULL), PMIXFAB_ERR_INVAL);

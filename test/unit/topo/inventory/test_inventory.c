@@ -5,7 +5,7 @@
 
 TEST(test_strings)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     fab_inventory_init(&inv);
     assert_string_equal(fab_str(&inv, 0), "");
     assert_int_equal(fab_inventory_string(&inv, "", 0), 0);
@@ -22,23 +22,21 @@ TEST(test_strings)
     assert_string_equal(fab_str(&inv, b), "x");
     assert_string_equal(fab_str(&inv, 0), "");
     fab_inventory_destroy(&inv);
-    fab_inventory_destroy(&inv);
     fab_inventory_destroy(NULL);
 }
 
 TEST(test_empty)
 {
-    struct fab_inventory inv, copy;
+    struct fab_inventory inv;
     fab_inventory_init(&inv);
     assert_false(fab_inventory_equal(&inv, &inv));
     hand_finish(&inv);
     assert_int_equal(inv.n_subnets, 0);
     assert_true(fab_inventory_equal(&inv, &inv));
-    assert_int_equal(fab_inventory_copy(&copy, &inv), 0);
+    SCOPED(fab_inventory) copy = inventory_copy(&inv);
     assert_true(fab_inventory_equal(&inv, &copy));
     assert_int_equal(fab_inventory_find(&inv, 1), FAB_NONE);
     assert_int_equal(fab_inventory_port(&inv, 0, 1), FAB_NONE);
-    fab_inventory_destroy(&copy);
 }
 
 /* The plain truth about an inventory: node by node and cable by cable, found by walking. */
@@ -68,9 +66,9 @@ static void assert_same_facts(const struct fab_inventory *a, const struct fab_in
 TEST(test_order_does_not_matter)
 {
     for (uint64_t seed = 1; seed <= 25; seed++) {
-        struct fab_inventory a, b;
+        SCOPED(fab_inventory) a, b;
         assert_int_equal(fabric_random(&a, 1 + (unsigned)seed % 9, 40, 12, 1, seed), 0);
-        struct hand_without without = hand_without_new(&a);
+        SCOPED_BY(hand_without_free) struct hand_without without = hand_without_new(&a);
         hand_copy(&b, &a, &without, seed);
         hand_finish(&b);
         assert_true(fab_inventory_equal(&a, &b));
@@ -95,27 +93,22 @@ TEST(test_order_does_not_matter)
         assert_int_equal(fab_inventory_port(&b, b.n_nodes, 1), FAB_NONE);
         hand_finish(&b); /* again */
         assert_true(fab_inventory_equal(&a, &b));
-        hand_without_free(&without);
-        fab_inventory_destroy(&a);
-        fab_inventory_destroy(&b);
     }
 }
 
 TEST(test_finished_is_closed)
 {
-    struct fab_inventory inv;
-    assert_int_equal(fabric_fattree2(&inv, 2, 2, 2, 1), 0);
+    SCOPED(fab_inventory) inv = generated("fattree2:2,2,2");
     struct fab_node node = {.guid = 9, .kind = FAB_HCA, .num_ports = 1};
     struct fab_port port = {.num = 1};
     assert_int_equal(fab_inventory_add_node(&inv, &node, NULL), PMIXFAB_ERR_INVAL);
     assert_int_equal(fab_inventory_add_port(&inv, &port, NULL), PMIXFAB_ERR_INVAL);
     assert_int_equal(fab_inventory_link(&inv, 0, 1), PMIXFAB_ERR_INVAL);
-    fab_inventory_destroy(&inv);
 }
 
 TEST(test_link)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     fab_inventory_init(&inv);
     uint32_t sw = hand_node(&inv, FAB_SWITCH, 1, "sw", 8, 0);
     hand_port(&inv, sw, 1, 0, 0);
@@ -126,7 +119,6 @@ TEST(test_link)
     assert_int_equal(fab_inventory_link(&inv, 0, 1), 0);
     assert_int_equal(fab_inventory_link(&inv, 2, 1), PMIXFAB_ERR_CONFLICT);
     assert_int_equal(fab_inventory_link(&inv, 0, 2), PMIXFAB_ERR_CONFLICT);
-    fab_inventory_destroy(&inv);
 }
 
 /* A switch with four ports and two HCAs, one of them with two ports: lines 10, 20, 30 and their ports'
@@ -165,7 +157,7 @@ TEST(test_dangling)
 
 TEST(test_unknown_facts_are_fine)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     small(&inv);
     inv.n_subnets = 0; /* finish gives the default one */
     for (int i = 0; i < 6; i++) {
@@ -175,138 +167,111 @@ TEST(test_unknown_facts_are_fine)
     hand_finish(&inv);
     assert_int_equal(inv.n_subnets, 1);
     assert_true(inv.subnets[0].prefix == FAB_DEFAULT_PREFIX);
-    fab_inventory_destroy(&inv);
 }
 
-struct refusal {
-    void (*spoil)(struct fab_inventory *inv);
-    int code;
-    const char *text; /* the whole message, or its beginning */
-};
-
-#define SPOIL(name, what)                                                                                    \
-    static void name(struct fab_inventory *inv)                                                              \
-    {                                                                                                        \
+/* The small one with this done to it is refused, with this message. */
+#define REFUSED(what, code, message)                                                                         \
+    do {                                                                                                     \
+        SCOPED(fab_inventory) refused;                                                                       \
+        struct fab_inventory *inv = &refused;                                                                \
+        small(inv);                                                                                          \
         what;                                                                                                \
-    }
+        assert_refused(inv, PMIXFAB_ERR_##code, message);                                                    \
+    } while (0)
 
-SPOIL(same_guid, inv->nodes[2].guid = 0x100)
-SPOIL(no_guid, inv->nodes[1].guid = 0)
-SPOIL(kind_0, inv->nodes[1].kind = 0)
-SPOIL(kind_5, inv->nodes[1].kind = 5)
-SPOIL(no_ports, inv->nodes[1].num_ports = 0)
-SPOIL(ports_255, inv->nodes[0].num_ports = 255)
-SPOIL(same_port, inv->ports[1].num = 1)
-SPOIL(same_port_guid, inv->ports[4].guid = 0x101)
-SPOIL(port_0, inv->ports[1].num = 0)
-SPOIL(port_255, inv->ports[1].num = 255)
-SPOIL(port_beyond, inv->ports[2].num = 5)
-SPOIL(itself, inv->ports[2].peer = 2)
-SPOIL(own_node, (inv->ports[2].peer = 1, inv->ports[1].peer = 2, inv->ports[4].peer = FAB_NONE))
-SPOIL(one_way, inv->ports[1].peer = 3)
-SPOIL(one_way_down, inv->ports[5].peer = 2)
-SPOIL(peer_far, inv->ports[5].peer = 6)
-SPOIL(node_far, inv->ports[5].node = 3)
-SPOIL(peers_node_far, inv->ports[4].node = 99)
-SPOIL(width_3, inv->ports[1].width = 3)
-SPOIL(speed_past_last, inv->ports[1].speed = FAB_SPEEDS)
-SPOIL(state_5, inv->ports[1].state = 5)
-SPOIL(subnet_1, inv->ports[1].subnet = 1)
-SPOIL(subnets_33, inv->n_subnets = 33)
-SPOIL(name_far, inv->nodes[1].name = inv->pool_size)
-SPOIL(desc_far, inv->nodes[1].desc = FAB_NONE)
-SPOIL(no_line, (inv->nodes[1].line = inv->nodes[2].line = 0, inv->nodes[2].guid = 0x100))
-
-static const struct refusal refusals[] = {
-    {same_guid, PMIXFAB_ERR_CONFLICT,
-     "line 30: two nodes have the GUID 0x0000000000000100, first in line 20"},
-    {no_line, PMIXFAB_ERR_CONFLICT, "two nodes have the GUID 0x0000000000000100"},
-    {no_guid, PMIXFAB_ERR_RANGE, "line 20: node \"node001 HCA-1\" has no GUID (0)"},
-    {kind_0, PMIXFAB_ERR_RANGE, "line 20: node 0x0000000000000100 is of an unknown kind (0)"},
-    {kind_5, PMIXFAB_ERR_RANGE, "line 20: node 0x0000000000000100 is of an unknown kind (5)"},
-    {no_ports, PMIXFAB_ERR_RANGE, "line 20: node 0x0000000000000100 says it has 0 ports, 1 to 254 can be"},
-    {ports_255, PMIXFAB_ERR_RANGE, "line 10: node 0x0000000000000200 says it has 255 ports, 1 to 254 can be"},
-    {same_port, PMIXFAB_ERR_CONFLICT, "line 12: node 0x0000000000000200 has two ports 1, first in line 11"},
-    {same_port_guid, PMIXFAB_ERR_CONFLICT,
-     "line 31: two HCA ports have the port GUID 0x0000000000000101 (nodes 0x0000000000000100 and "
-     "0x0000000000000110), first in line 21"},
-    {port_0, PMIXFAB_ERR_RANGE, "line 12: node 0x0000000000000200 has no port 0, it has 1 to 4"},
-    {port_255, PMIXFAB_ERR_RANGE, "line 12: node 0x0000000000000200 has no port 255, it has 1 to 4"},
-    {port_beyond, PMIXFAB_ERR_RANGE, "line 13: node 0x0000000000000200 has no port 5, it has 1 to 4"},
-    {itself, PMIXFAB_ERR_CONFLICT, "line 13: port 3 of node 0x0000000000000200 is cabled to itself"},
-    {own_node, PMIXFAB_ERR_CONFLICT,
-     "line 12: port 2 of node 0x0000000000000200 is cabled to port 3 of the same node"},
-    {one_way, PMIXFAB_ERR_CONFLICT,
-     "line 12: port 2 of node 0x0000000000000200 leads to port 1 of node 0x0000000000000100, which does not "
-     "lead back"},
-    {one_way_down, PMIXFAB_ERR_CONFLICT,
-     "line 32: port 2 of node 0x0000000000000110 leads to port 3 of node 0x0000000000000200, which does not "
-     "lead back"},
-    {peer_far, PMIXFAB_ERR_CORRUPT, "line 32: port 2 of node 0x0000000000000110 is cabled to no port"},
-    {node_far, PMIXFAB_ERR_CORRUPT, "line 32: a port is of no node"},
-    {peers_node_far, PMIXFAB_ERR_CORRUPT, "line 31: a port is of no node"},
-    {width_3, PMIXFAB_ERR_RANGE, "line 12: port 2 of node 0x0000000000000200 has an unknown width (3)"},
-    {speed_past_last, PMIXFAB_ERR_RANGE,
-     "line 12: port 2 of node 0x0000000000000200 has an unknown speed (11)"},
-    {state_5, PMIXFAB_ERR_RANGE, "line 12: port 2 of node 0x0000000000000200 has an unknown state (5)"},
-    {subnet_1, PMIXFAB_ERR_RANGE, "line 12: port 2 of node 0x0000000000000200 is of no subnet (1)"},
-    {subnets_33, PMIXFAB_ERR_RANGE, "33 subnets, at most 32 can be"},
-    {name_far, PMIXFAB_ERR_CORRUPT, "line 20: node 0x0000000000000100 has a name outside of all names"},
-    {desc_far, PMIXFAB_ERR_CORRUPT, "line 20: node 0x0000000000000100 has a name outside of all names"},
-};
+static void assert_refused(struct fab_inventory *inv, int code, const char *message)
+{
+    struct fab_err err = {{0}};
+    assert_int_equal(fab_inventory_finish(inv, &err), code);
+    assert_string_equal(err.text, message);
+    assert_false(inv->finished);
+    assert_int_equal(fab_inventory_finish(inv, NULL), code);
+}
 
 TEST(test_refusals)
 {
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-        struct fab_inventory inv;
-        struct fab_err err = {{0}};
-        small(&inv);
-        refusals[i].spoil(&inv);
-        assert_int_equal(fab_inventory_finish(&inv, &err), refusals[i].code);
-        assert_string_equal(err.text, refusals[i].text);
-        assert_false(inv.finished);
-        assert_int_equal(fab_inventory_finish(&inv, NULL), refusals[i].code);
-        fab_inventory_destroy(&inv);
-    }
+    REFUSED(inv->nodes[2].guid = 0x100, CONFLICT,
+            "line 30: two nodes have the GUID 0x0000000000000100, first in line 20");
+    REFUSED((inv->nodes[1].line = inv->nodes[2].line = 0, inv->nodes[2].guid = 0x100), CONFLICT,
+            "two nodes have the GUID 0x0000000000000100");
+    REFUSED(inv->nodes[1].guid = 0, RANGE, "line 20: node \"node001 HCA-1\" has no GUID (0)");
+    REFUSED(inv->nodes[1].kind = 0, RANGE, "line 20: node 0x0000000000000100 is of an unknown kind (0)");
+    REFUSED(inv->nodes[1].kind = 5, RANGE, "line 20: node 0x0000000000000100 is of an unknown kind (5)");
+    REFUSED(inv->nodes[1].num_ports = 0, RANGE,
+            "line 20: node 0x0000000000000100 says it has 0 ports, 1 to 254 can be");
+    REFUSED(inv->nodes[0].num_ports = 255, RANGE,
+            "line 10: node 0x0000000000000200 says it has 255 ports, 1 to 254 can be");
+    REFUSED(inv->ports[1].num = 1, CONFLICT,
+            "line 12: node 0x0000000000000200 has two ports 1, first in line 11");
+    REFUSED(inv->ports[4].guid = 0x101, CONFLICT,
+            "line 31: two HCA ports have the port GUID 0x0000000000000101 (nodes 0x0000000000000100 and "
+            "0x0000000000000110), first in line 21");
+    REFUSED(inv->ports[1].num = 0, RANGE, "line 12: node 0x0000000000000200 has no port 0, it has 1 to 4");
+    REFUSED(inv->ports[1].num = 255, RANGE,
+            "line 12: node 0x0000000000000200 has no port 255, it has 1 to 4");
+    REFUSED(inv->ports[2].num = 5, RANGE, "line 13: node 0x0000000000000200 has no port 5, it has 1 to 4");
+    REFUSED(inv->ports[2].peer = 2, CONFLICT,
+            "line 13: port 3 of node 0x0000000000000200 is cabled to itself");
+    REFUSED((inv->ports[2].peer = 1, inv->ports[1].peer = 2, inv->ports[4].peer = FAB_NONE), CONFLICT,
+            "line 12: port 2 of node 0x0000000000000200 is cabled to port 3 of the same node");
+    REFUSED(inv->ports[1].peer = 3, CONFLICT,
+            "line 12: port 2 of node 0x0000000000000200 leads to port 1 of node 0x0000000000000100, which "
+            "does not lead back");
+    REFUSED(inv->ports[5].peer = 2, CONFLICT,
+            "line 32: port 2 of node 0x0000000000000110 leads to port 3 of node 0x0000000000000200, which "
+            "does not lead back");
+    REFUSED(inv->ports[5].peer = 6, CORRUPT,
+            "line 32: port 2 of node 0x0000000000000110 is cabled to no port");
+    REFUSED(inv->ports[5].node = 3, CORRUPT, "line 32: a port is of no node");
+    REFUSED(inv->ports[4].node = 99, CORRUPT, "line 31: a port is of no node");
+    REFUSED(inv->ports[1].width = 3, RANGE,
+            "line 12: port 2 of node 0x0000000000000200 has an unknown width (3)");
+    REFUSED(inv->ports[1].speed = FAB_SPEEDS, RANGE,
+            "line 12: port 2 of node 0x0000000000000200 has an unknown speed (11)");
+    REFUSED(inv->ports[1].state = 5, RANGE,
+            "line 12: port 2 of node 0x0000000000000200 has an unknown state (5)");
+    REFUSED(inv->ports[1].subnet = 1, RANGE,
+            "line 12: port 2 of node 0x0000000000000200 is of no subnet (1)");
+    REFUSED(inv->n_subnets = 33, RANGE, "33 subnets, at most 32 can be");
+    REFUSED(inv->nodes[1].name = inv->pool_size, CORRUPT,
+            "line 20: node 0x0000000000000100 has a name outside of all names");
+    REFUSED(inv->nodes[1].desc = FAB_NONE, CORRUPT,
+            "line 20: node 0x0000000000000100 has a name outside of all names");
 }
 
-/* A switch's ports have no GUID, and may all say 0; a control character in a name stays out of the message.
- */
+/* A switch's ports have no GUID, and may all say 0; a control character in a name stays out of the message */
 TEST(test_refusal_is_one_clean_line)
 {
-    struct fab_inventory inv;
+    SCOPED(fab_inventory) inv;
     struct fab_err err = {{0}};
     fab_inventory_init(&inv);
     hand_node(&inv, FAB_SWITCH, 0, "leaf\n1\x1b[2J", 4, 7);
     assert_int_equal(fab_inventory_finish(&inv, &err), PMIXFAB_ERR_RANGE);
     assert_string_equal(err.text, "line 7: node \"leaf?1?[2J\" has no GUID (0)");
-    fab_inventory_destroy(&inv);
 }
 
 TEST(test_copy_stands_alone)
 {
-    struct fab_inventory a, b;
+    SCOPED(fab_inventory) a, b;
     small(&a);
     assert_int_equal(fab_inventory_copy(&b, &a), PMIXFAB_ERR_INVAL);
     hand_finish(&a);
-    assert_int_equal(fab_inventory_copy(&b, &a), 0);
+    b = inventory_copy(&a);
     assert_true(fab_inventory_equal(&a, &b));
     assert_int_equal(b.n_dangling, 1);
     b.ports[0].lid = 77;
     assert_false(fab_inventory_equal(&a, &b));
     assert_int_not_equal(a.ports[0].lid, 77);
-    fab_inventory_destroy(&a);
     assert_string_equal(fab_str(&b, b.nodes[0].desc), "node001 HCA-1");
-    fab_inventory_destroy(&b);
 }
 
 /* Every field counts, but for lines and where in the pool a string stands. */
 TEST(test_equal_sees_every_field)
 {
-    struct fab_inventory a, b;
+    SCOPED(fab_inventory) a;
     small(&a);
     hand_finish(&a);
-    assert_int_equal(fab_inventory_copy(&b, &a), 0);
+    SCOPED(fab_inventory) b = inventory_copy(&a);
     b.nodes[0].line = b.ports[0].line = 4711;
     b.nodes[0].desc = fab_inventory_string(&b, "node001 HCA-1", 13);
     assert_true(fab_inventory_equal(&a, &b));
@@ -355,8 +320,6 @@ TEST(test_equal_sees_every_field)
     DIFFERS(b.n_subnets, 2);
     DIFFERS(b.n_ports, 3);
     DIFFERS(b.n_nodes, 2);
-    fab_inventory_destroy(&a);
-    fab_inventory_destroy(&b);
 }
 
 static int sign(int x)

@@ -3,8 +3,7 @@
 
 static void must_merge(struct fab_inventory *into, const struct fab_inventory *from)
 {
-    struct fab_err err = {{0}};
-    must(fab_inventory_merge(into, from, &err), &err);
+    must_do(fab_inventory_merge(into, from, fresh_err()));
 }
 
 /* Random parts of one fabric, together again, whichever comes first. */
@@ -57,9 +56,8 @@ TEST(test_parts_make_the_whole)
 
 TEST(test_into_nothing_is_a_copy)
 {
-    SCOPED(fab_inventory) a, b;
+    SCOPED(fab_inventory) a, b = {0};
     assert_int_equal(fabric_dragonfly(&a, 2, 4, 2), 0);
-    fab_inventory_init(&b);
     must_merge(&b, &a);
     assert_false(b.finished);
     hand_finish(&b);
@@ -83,10 +81,9 @@ static void rail(struct fab_inventory *inv, unsigned which)
 
 TEST(test_two_subnets_of_one_hca)
 {
-    SCOPED(fab_inventory) one, two, joined;
+    SCOPED(fab_inventory) one, two, joined = {0};
     rail(&one, 1);
     rail(&two, 2);
-    fab_inventory_init(&joined);
     must_merge(&joined, &one);
     must_merge(&joined, &two);
     hand_finish(&joined);
@@ -147,8 +144,7 @@ TEST(test_the_cabled_view_holds)
     two.ports[0].width = 1;
     two.ports[0].speed = FAB_SDR;
     for (int first = 0; first < 2; first++) {
-        SCOPED(fab_inventory) joined;
-        fab_inventory_init(&joined);
+        SCOPED(fab_inventory) joined = {0};
         must_merge(&joined, first == 0 ? &one : &two);
         must_merge(&joined, first == 0 ? &two : &one);
         hand_finish(&joined);
@@ -212,21 +208,18 @@ TEST(test_contradictions)
 
 TEST(test_misuse)
 {
-    struct fab_inventory one, two;
-    struct fab_err err = {{0}};
+    struct fab_inventory one, two = {0};
     rail(&one, 1);
-    fab_inventory_init(&two);
-    assert_int_equal(fab_inventory_merge(&one, &two, &err), PMIXFAB_ERR_INVAL);
-    assert_int_equal(fab_inventory_merge(&one, &one, &err), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_inventory_merge(&one, &two, fresh_err()), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_inventory_merge(&one, &one, fresh_err()), PMIXFAB_ERR_INVAL);
     assert_true(one.finished);
     fab_inventory_destroy(&one);
 }
 
 TEST(test_too_many_subnets)
 {
-    struct fab_inventory all, one;
+    struct fab_inventory all = {0}, one;
     struct fab_err err = {{0}};
-    fab_inventory_init(&all);
     for (unsigned i = 0; i <= FAB_MAX_SUBNETS; i++) {
         fab_inventory_init(&one);
         hand_node(&one, FAB_SWITCH, 0x200 + i, "lone", 8, 0);

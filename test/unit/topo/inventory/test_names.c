@@ -6,8 +6,7 @@
 /* One HCA with this description, named; then host and device. */
 static void name_one(const char *pattern, const char *desc, char host[300], char device[300], int *unnamed)
 {
-    SCOPED(fab_inventory) inv;
-    fab_inventory_init(&inv);
+    SCOPED(fab_inventory) inv = {0};
     hand_node(&inv, FAB_HCA, 0x2c903000012ab, desc, 1, 0);
     hand_finish(&inv);
     hand_names(&inv, pattern);
@@ -229,9 +228,8 @@ TEST(test_others_than_hcas)
 static struct fab_names *with_map(const char *text)
 {
     struct fab_names *names = NULL;
-    struct fab_err err = {{0}};
     assert_int_equal(fab_names_new(NULL, &names, NULL), 0);
-    must(fab_names_map(names, "site.map", text, strlen(text), &err), &err);
+    must_do(fab_names_map(names, "site.map", text, strlen(text), fresh_err()));
     return names;
 }
 
@@ -247,6 +245,7 @@ TEST(test_map)
         {FAB_SWITCH, UINT64_MAX, "Quantum", "", "last"},
     };
     SCOPED(fab_inventory) inv;
+    OWNED(fab_names_free)
     struct fab_names *names = with_map("0x21 \"leaf 1\" # a comment\r\n"
                                        "# comment \"with quotes\"\n\n \t\n"
                                        "\t0x0000000000000010\t\"login1 mlx5_2\"#\n"
@@ -266,7 +265,6 @@ TEST(test_map)
     nodes[2].host = "other";
     nodes[3].host = "thirteen";
     must_be_called(&inv, nodes, 6);
-    fab_names_free(names);
 }
 
 /* A name without a blank is not cut up, whatever the pattern takes from descriptions. */

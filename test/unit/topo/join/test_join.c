@@ -4,6 +4,8 @@
 #include "topo/inventory/host_name.h"
 #include "topo/join/state.h"
 
+OWNER(join_scratch_free, struct join_scratch)
+
 #define MAX_ITEMS 40
 
 /* The rules of join_group.c once more, each taken by its word, for one report. of[item][device]. */
@@ -24,8 +26,7 @@ static bool same(const char *a, const char *b)
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-/* Does the device have this fact from an item placed before `stage` began? shared ones do not count if own.
- */
+/* Does the device have this fact from an item placed before `stage` began? shared ones do not count if own */
 static bool plain_has(const struct plain *p, const struct plain *before, uint32_t dev, enum fab_fact kind,
                       const char *text, bool own)
 {
@@ -177,7 +178,7 @@ static void random_report(struct fab_report *report, uint64_t *seed)
 
 TEST(test_grouping_against_a_plain_one)
 {
-    struct join_scratch *scratch = NULL;
+    OWNED(join_scratch_free) struct join_scratch *scratch = NULL;
     OWNED(free) struct plain *plain = malloc(sizeof(*plain));
     uint64_t seed = 20;
     unsigned n_shared = 0, n_plain = 0, n_lost = 0;
@@ -215,7 +216,6 @@ TEST(test_grouping_against_a_plain_one)
         join_groups_free(&groups);
     }
     assert_true(n_shared > 1000 && n_plain > 1000 && n_lost > 1000); /* all of it happens */
-    join_scratch_free(scratch);
 }
 
 TEST(test_orders_are_whole)
@@ -264,7 +264,7 @@ TEST(test_choosing_against_a_plain_one)
     static const char *const texts[] = {"a", "b", "c", "a1", "a10", "a2", "0x1", "up"};
     static const uint8_t kinds[] = {FAB_FACT_NAME, FAB_FACT_STATE,  FAB_FACT_PCI,       FAB_FACT_GID,
                                     FAB_FACT_MTU,  FAB_FACT_DRIVER, FAB_FACT_BANDWIDTH, FAB_FACT_ADDRESS};
-    struct join_heap heap = {0};
+    SCOPED_BY(join_heap_free) struct join_heap heap = {0};
     uint64_t seed = 9;
     for (unsigned round = 0; round < 20000; round++) {
         struct join_fact said[300];
@@ -330,7 +330,6 @@ TEST(test_choosing_against_a_plain_one)
         }
         assert_int_equal(at, heap.n_said);
     }
-    join_heap_free(&heap);
 }
 
 TEST(test_same_host)
@@ -409,7 +408,6 @@ TEST(test_a_whole_fabric)
         for (uint32_t p = 0; p < inv->n_ports; p++) {
             const struct fab_port *port = &inv->ports[p];
             const struct fab_node *node = &inv->nodes[port->node];
-            char text[40];
             if (node->kind != FAB_HCA)
                 continue;
             assert_int_equal(joined->inv.ports[p].peer, port->peer);
@@ -421,8 +419,7 @@ TEST(test_a_whole_fabric)
                          "firmware 20.31.1014, vendor Mellanox Technologies, transport rc_mlx5, "
                          "provider verbs;ofi_rxm");
             assert_true((world_detail(joined, p, FAB_FACT_LATENCY)->flags & FAB_DETAIL_ESTIMATE) != 0);
-            snprintf(text, sizeof(text), "port-guid 0x%016" PRIx64, port->guid);
-            assert_facts(joined, p, text);
+            assert_facts(joined, p, printed("port-guid 0x%016" PRIx64, port->guid));
             assert_int_equal(world_detail(joined, p, FAB_FACT_PORT_GUID)->sources,
                              1u << FAB_FROM_SUBNET | 1u << FAB_FROM_VERBS);
             assert_int_equal(joined->details.seen[p],
@@ -682,8 +679,7 @@ TEST(test_places)
                             sizeof(devs[i].place));
 }
 
-/* What is said of a device, and not of a port of it, is said of all its ports but for what each has itself.
- */
+/* What is said of a device, and not of a port of it, is said of all its ports but for what each has itself */
 TEST(test_shared_items)
 {
     SCOPED(hosts) h = {.n = 0};
@@ -768,13 +764,12 @@ TEST(test_hosts_of_two_domains_are_two)
 
 TEST(test_bad_calls)
 {
-    SCOPED(fab_inventory) inv;
+    SCOPED(fab_inventory) inv = {0};
     SCOPED(fab_report) a;
     struct fab_joined joined;
     struct fab_err err = {{0}};
     const struct fab_report *list[] = {&a};
     struct fab_ethernet_plane plane = {"net", "10.0.0.1/8"};
-    fab_inventory_init(&inv);
     assert_int_equal(fab_join(NULL, &(struct fab_join_input){&inv, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL},
                               &joined, &err),
                      PMIXFAB_ERR_INVAL);

@@ -134,10 +134,8 @@ TEST(test_order_means_nothing)
     SCOPED(hosts) h = {.n = 0};
     SCOPED(fab_joined) joined;
     for (unsigned i = 0; i < 8; i++) {
-        char name[8], mac[24], address[24];
-        snprintf(name, sizeof(name), "n%u", i);
-        snprintf(mac, sizeof(mac), "02:00:00:00:00:%02x", i + 1);
-        snprintf(address, sizeof(address), "10.91.0.%u/16", i + 1);
+        const char *name = printed("n%u", i), *mac = printed("02:00:00:00:00:%02x", i + 1);
+        const char *address = printed("10.91.0.%u/16", i + 1);
         interface(hosts_begin(&h, name), "e0", mac, address, "25000", i % 3 == 0 ? NULL : "00:21:5e:00:00:01",
                   "p7");
     }
@@ -272,21 +270,19 @@ static void many(unsigned n, bool lldp, unsigned n_switches)
 {
     OWNED(free) struct fab_report *reports = calloc(n, sizeof(*reports));
     const struct fab_report **list = calloc(n, sizeof(*list));
-    SCOPED(fab_inventory) swept;
+    SCOPED(fab_inventory) swept = {0};
     SCOPED(fab_joined) joined;
     struct fab_costs costs;
     for (unsigned i = 0; i < n; i++) {
-        char name[24], mac[24], address[24];
-        snprintf(name, sizeof(name), "n%u", i);
-        snprintf(mac, sizeof(mac), "02:00:00:%02x:%02x:%02x", i >> 16, i >> 8 & 0xff, i & 0xff);
-        snprintf(address, sizeof(address), "10.%u.%u.%u/8", i >> 16, i >> 8 & 0xff, i & 0xff);
+        const char *name = printed("n%u", i);
+        const char *mac = printed("02:00:00:%02x:%02x:%02x", i >> 16, i >> 8 & 0xff, i & 0xff);
+        const char *address = printed("10.%u.%u.%u/8", i >> 16, i >> 8 & 0xff, i & 0xff);
         world_begin(&reports[i], name);
         interface(&reports[i], "e0", mac, address, "25000", lldp ? "00:21:5e:00:00:01" : NULL, "Ethernet1");
         world_finish(&reports[i]);
         list[i] = &reports[i];
     }
     struct fab_ethernet_plane plane = {"net", "10.0.0.0/8"};
-    fab_inventory_init(&swept);
     hand_finish(&swept);
     assert_int_equal(fab_join(NULL,
                               &(struct fab_join_input){&swept, list, NULL, n, &plane, 1, NULL, NULL, NULL},
@@ -336,24 +332,21 @@ TEST(test_too_many_subnets)
     SCOPED(hosts) h = {.n = 0};
     struct fab_ethernet_plane planes[FAB_MAX_SUBNETS + 1];
     char names[FAB_MAX_SUBNETS + 1][16], networks[FAB_MAX_SUBNETS + 1][24];
-    struct fab_err err;
     struct fab_report *a = hosts_begin(&h, "a");
     for (unsigned i = 0; i <= FAB_MAX_SUBNETS; i++) {
-        char name[8], address[24];
         snprintf(names[i], sizeof(names[i]), "net%u", i);
         snprintf(networks[i], sizeof(networks[i]), "10.%u.0.0/16", i);
         planes[i] = (struct fab_ethernet_plane){names[i], networks[i]};
-        snprintf(name, sizeof(name), "e%u", i);
-        snprintf(address, sizeof(address), "10.%u.0.1/16", i);
+        const char *name = printed("e%u", i), *address = printed("10.%u.0.1/16", i);
         interface(a, name, NULL, address, NULL, NULL, NULL);
     }
     join(&h, planes, FAB_MAX_SUBNETS);
     assert_int_equal(h.joined.inv.n_subnets, FAB_MAX_SUBNETS);
     fab_joined_destroy(&h.joined);
-    must_fail(fab_join(NULL,
-                       &(struct fab_join_input){&h.swept, h.list, NULL, h.n, planes, FAB_MAX_SUBNETS + 1,
-                                                NULL, NULL, NULL},
-                       &h.joined, &err),
-              PMIXFAB_ERR_RANGE, &err, "subnets");
+    must_refuse(fab_join(NULL,
+                         &(struct fab_join_input){&h.swept, h.list, NULL, h.n, planes, FAB_MAX_SUBNETS + 1,
+                                                  NULL, NULL, NULL},
+                         &h.joined, fresh_err()),
+                PMIXFAB_ERR_RANGE, "subnets");
     assert_int_equal(h.joined.inv.n_nodes, 0);
 }

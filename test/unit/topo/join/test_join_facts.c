@@ -55,7 +55,8 @@ static void compare_costs(const struct pmixfab *fab, const struct layer *layer,
     const struct fab_plane *plane = layer->plane;
     struct fab_cost_view view = layer->costs.view;
     uint32_t n = plane->n_devices;
-    struct fab_locality *places = calloc(n + 1u, sizeof(*places));
+    OWNED(free) struct fab_locality *places = calloc(n + 1u, sizeof(*places));
+    OWNED(free)
     uint16_t *row = calloc(n + 1u, sizeof(*row)), *cells = calloc((size_t)n * n + 1, sizeof(*cells));
 
     assert_true(places != NULL && row != NULL && cells != NULL);
@@ -73,31 +74,24 @@ static void compare_costs(const struct pmixfab *fab, const struct layer *layer,
             assert_int_equal(cells[(size_t)i * n + k], cost);
         }
     }
-    free(places);
-    free(row);
-    free(cells);
 }
 
 TEST(test_facts_are_read_again)
 {
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
-        struct world world;
-        world_open(&world, world_fabrics[f]);
+        WORLD(world, world_fabrics[f]);
         for (uint64_t seed = 0; seed < 4; seed++) {
-            struct fab_details details;
+            SCOPED_BY(fabric_details_destroy) struct fab_details details;
             assert_int_equal(fabric_details(&world.inv, seed, &details), 0);
             for (uint32_t p = 0; p < world.planes.n; p++) {
                 layer_tell(&world.layers[p], &details);
-                struct pmixfab *fab = layer_open(&world.layers[p]);
+                OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[p]);
                 compare_facts(fab, &world.layers[p], &details);
                 compare_texts(fab, &world.layers[p], &details);
                 compare_costs(fab, &world.layers[p], &details);
                 walk_everything(fab);
-                pmixfab_close(fab);
             }
-            fabric_details_destroy(&details);
         }
-        world_close(&world);
     }
 }
 
@@ -108,15 +102,14 @@ TEST(test_places)
                                                  {4, 0, 2, 1}, {5, 0, 3, 2}, {6, 0, 0, 0}, {0, 0, 0, 0}};
     static const uint16_t first_row[] = {0, 1, 2, 4, 6, 9, 5, 5};
     enum { N = sizeof(places) / sizeof(places[0]) };
-    struct world world = {0};
-    struct fab_details details;
+    SCOPED(world) world = {0};
+    SCOPED_BY(fabric_details_destroy) struct fab_details details;
     uint16_t row[N];
 
     fab_inventory_init(&world.inv);
     uint32_t leaf = world_node(&world, FAB_SWITCH, 0x9000, "", "leaf");
     for (unsigned i = 0; i < N; i++) {
-        char name[8];
-        snprintf(name, sizeof(name), "m%u", i);
+        const char *name = printed("m%u", i);
         world_cable(&world, world_node(&world, FAB_HCA, 0x10000 * (i + 1), "host", name), 1, leaf, i + 1);
         world.inv.nodes[leaf].num_ports = N;
     }
@@ -128,7 +121,7 @@ TEST(test_places)
     for (uint32_t i = 0; i < N; i++)
         details.places[layer->plane->devices[i].port] = places[i];
     layer_tell(layer, &details);
-    struct pmixfab *fab = layer_open(layer);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(layer);
     assert_int_equal(pmixfab_row(fab, 0, row, N), 0);
     assert_memory_equal(row, first_row, sizeof(row));
     pmixfab_close(fab);
@@ -141,22 +134,18 @@ TEST(test_places)
     assert_int_equal(pmixfab_row(fab, 0, row, N), 0);
     for (uint32_t i = 0; i < N; i++)
         assert_int_equal(row[i], i == 0 ? 0 : 5);
-    pmixfab_close(fab);
-    fabric_details_destroy(&details);
-    world_close(&world);
 }
 
 /* Without details, and with details that know nothing. */
 TEST(test_no_facts)
 {
-    struct world world;
-    struct fab_details details;
+    SCOPED_BY(fabric_details_destroy) struct fab_details details;
     struct pmixfab_fact fact = {.kind = "untouched"};
     struct pmixfab_device device;
-    world_open(&world, "fattree2:2,1,2");
+    WORLD(world, "fattree2:2,1,2");
     struct layer *layer = &world.layers[0];
     uint64_t content = fab_snapshot_content(layer->bytes);
-    struct pmixfab *fab = layer_open(layer);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(layer);
     assert_int_equal(pmixfab_fact(fab, 0, 0, &fact), PMIXFAB_ERR_NOTFOUND);
     assert_null(pmixfab_fact_text(fab, 0, "name"));
     assert_int_equal(pmixfab_device(fab, 0, &device), 0);
@@ -169,7 +158,6 @@ TEST(test_no_facts)
     assert_null(pmixfab_fact_text(NULL, 0, "name"));
     assert_null(pmixfab_fact_text(fab, 4, "name"));
     assert_null(pmixfab_fact_text(fab, 0, NULL));
-    pmixfab_close(fab);
 
     assert_int_equal(fabric_details(&world.inv, 0, &details), 0);
     memset(details.first, 0, (details.n_ports + 1) * sizeof(*details.first));
@@ -177,8 +165,6 @@ TEST(test_no_facts)
     memset(details.seen, FAB_SEEN_SUBNET, details.n_ports);
     layer_tell(layer, &details);
     assert_true(fab_snapshot_content(layer->bytes) == content);
-    fabric_details_destroy(&details);
-    world_close(&world);
 }
 
 TEST(test_source_names)
@@ -193,9 +179,8 @@ TEST(test_source_names)
 /* A fact is 8 bytes, and its text stands once, however many devices have it. */
 TEST(test_sizes)
 {
-    struct world world;
-    struct fab_details details;
-    world_open(&world, "fattree3:8");
+    SCOPED_BY(fabric_details_destroy) struct fab_details details;
+    WORLD(world, "fattree3:8");
     struct layer *layer = &world.layers[0];
     size_t bare = layer->size;
     assert_int_equal(fabric_details(&world.inv, 0, &details), 0);
@@ -211,15 +196,12 @@ TEST(test_sizes)
         for (uint32_t b = 1; b < a; b += (uint32_t)strlen(strings + b) + 1)
             if (strcmp(strings + a, strings + b) == 0)
                 fail_msg("\"%s\" stands twice", strings + a);
-    fabric_details_destroy(&details);
-    world_close(&world);
 }
 
 TEST(test_build_refuses)
 {
-    struct world world;
-    struct fab_details details;
-    world_open(&world, "fattree2:2,1,2");
+    SCOPED_BY(fabric_details_destroy) struct fab_details details;
+    WORLD(world, "fattree2:2,1,2");
     const struct layer *l = &world.layers[0];
     void *bytes = &world;
     size_t size = 1;
@@ -235,16 +217,13 @@ TEST(test_build_refuses)
         fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, &details, &l->meta, &bytes, &size),
         PMIXFAB_ERR_INVAL);
     assert_null(bytes);
-    fabric_details_destroy(&details);
-    world_close(&world);
 }
 
 /* Every fact is part of the content; equal ones make equal bytes. */
 TEST(test_content)
 {
-    struct world world;
-    struct fab_details details;
-    world_open(&world, "fattree2:2,1,2");
+    SCOPED_BY(fabric_details_destroy) struct fab_details details;
+    WORLD(world, "fattree2:2,1,2");
     struct layer *layer = &world.layers[0];
     assert_int_equal(fabric_details(&world.inv, 0, &details), 0);
     layer_tell(layer, &details);
@@ -268,22 +247,18 @@ TEST(test_content)
         details.seen[port] = seen;
         details.places[port] = place;
     }
-    fabric_details_destroy(&details);
-    world_close(&world);
 }
 
 /* Many strings, so that their table grows. */
 TEST(test_many_texts)
 {
     enum { N = 5000 };
-    struct snap_strings strings;
-    uint32_t *offsets = calloc(N, sizeof(*offsets));
-    char text[32];
-    assert_non_null(offsets);
+    SCOPED_BY(fab_strings_destroy) struct snap_strings strings;
+    OWNED(free) uint32_t *offsets = must_have(N * sizeof(*offsets));
     assert_int_equal(fab_strings_init(&strings), 0);
     for (unsigned round = 0; round < 2; round++)
         for (unsigned i = 0; i < N; i++) {
-            snprintf(text, sizeof(text), "text %u", i);
+            const char *text = printed("text %u", i);
             uint32_t offset = fab_strings_add(&strings, text);
             if (round == 0)
                 offsets[i] = offset;
@@ -293,6 +268,4 @@ TEST(test_many_texts)
     assert_int_equal(strings.n, N);
     assert_int_equal(fab_strings_add(&strings, ""), 0);
     assert_int_equal(strings.error, 0);
-    fab_strings_destroy(&strings);
-    free(offsets);
 }

@@ -177,10 +177,9 @@ TEST(test_anything)
 
 static double join_seconds(const struct fab_report *report, struct fab_joined *joined)
 {
-    SCOPED(fab_inventory) inv;
+    SCOPED(fab_inventory) inv = {0};
     struct fab_ethernet_plane plane = {"net", "10.0.0.0/8"};
     struct timespec before, after;
-    fab_inventory_init(&inv);
     hand_finish(&inv);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
     assert_int_equal(fab_join(NULL,
@@ -197,8 +196,7 @@ TEST(test_large_reports_cost_little)
     for (unsigned kind = 0; kind < 5; kind++) {
         SCOPED(fab_report) r;
         SCOPED(fab_joined) joined;
-        SCOPED(fab_inventory) nothing;
-        fab_inventory_init(&nothing);
+        SCOPED(fab_inventory) nothing = {0};
         hand_finish(&nothing);
         world_begin(&r, "h");
         for (unsigned i = 0; i < MANY; i++) {

@@ -4,6 +4,8 @@
 #include "topo/inventory/host_name.h"
 #include "topo/join/state.h"
 
+OWNER(fab_join_cache_free, struct fab_join_cache)
+
 #define MAX_HOSTS 8
 
 static const struct fab_ethernet_plane planes[] = {
@@ -317,7 +319,7 @@ TEST(test_nothing_changed)
 /* Texts that nobody has any more do not pile up. */
 TEST(test_the_pool_is_bounded)
 {
-    struct fab_join_cache *cache = fab_join_cache_new();
+    OWNED(fab_join_cache_free) struct fab_join_cache *cache = fab_join_cache_new();
     uint32_t largest = 0, smaller = 0, last = 0;
     assert_non_null(cache);
     SCOPED(fab_inventory) inv = generated("fattree2:2,1,3");
@@ -334,5 +336,4 @@ TEST(test_the_pool_is_bounded)
         largest = last > largest ? last : largest;
     }
     assert_true(smaller > 2 && largest < 100000);
-    fab_join_cache_free(cache);
 }

@@ -14,9 +14,7 @@ static void lonely(struct fab_inventory *inv, unsigned hosts, unsigned cards, un
     fab_inventory_init(&world.inv);
     for (unsigned h = 0; h < hosts; h++)
         for (unsigned c = 0; c < cards; c++) {
-            char host[16], name[16];
-            snprintf(host, sizeof(host), "lone%u", h + 1);
-            snprintf(name, sizeof(name), "eth%u", c);
+            const char *host = printed("lone%u", h + 1), *name = printed("eth%u", c);
             uint64_t guid = FAB_ETHERNET_GUID | (MAC + (uint64_t)h * 64 + c);
             uint32_t node = world_node(&world, FAB_HCA, guid, host, name);
             for (unsigned p = 1; p <= ports; p++) {
@@ -78,8 +76,8 @@ TEST(test_alone)
 TEST(test_beside_others)
 {
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
-        SCOPED(world) with, without;
-        world_open(&without, world_fabrics[f]);
+        SCOPED(world) with;
+        WORLD(without, world_fabrics[f]);
         memset(&with, 0, sizeof(with));
         lonely(&with.inv, 3, 1, 1);
         SCOPED(fab_inventory) fabric = generated(world_fabrics[f]);
@@ -157,9 +155,8 @@ TEST(test_ids)
     world_compute(&world);
     OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
     for (uint32_t i = 0; i < 12; i++) {
-        char id[64];
         struct pmixfab_device device = device_at(fab, i);
-        snprintf(id, sizeof(id), "ipv4://00:21:5e:c4:00:%02x", i / 4 * 64 + i % 4 / 2);
+        const char *id = printed("ipv4://00:21:5e:c4:00:%02x", i / 4 * 64 + i % 4 / 2);
         assert_string_equal(device.id, id);
         assert_int_equal(pmixfab_find(fab, id, &index), 0);
         assert_int_equal(index, i / 2 * 2);

@@ -112,7 +112,7 @@ TEST(test_lies)
     struct fab_report out;
     struct fab_err err = {{0}};
     struct fab_delivery d = {.host = "node018"};
-    void *body;
+    OWNED(free) void *body;
 
     report_random(&report, &random, "node017", 2, 1);
     report_random(&other, &random, "node017", 2, 1);
@@ -130,7 +130,6 @@ TEST(test_lies)
     assert_null(out.items);
     d.base = fab_report_digest(&other); /* a whole one that is said to be a change */
     assert_int_equal(fab_delivery_open(&d, &other, &out, &err), PMIXFAB_ERR_FOREIGN);
-    free(body);
 }
 
 #define VERBS "verbs: name mlx5_0, firmware "

@@ -1,13 +1,12 @@
-/* test_facts_page.c - the man page fabricctl(1) lists every kind of fact, and whom one believes about it. */
+/* The man page fabricctl(1) lists every kind of fact, and whom one believes about it. */
 
 #include "test/unit/test.h"
 #include "topo/join/join.h"
 
 static char page[1 << 17];
 
-static int read_page(void **state)
+FIXTURE(read_page)
 {
-    (void)state;
     FILE *in = fopen(TEST_DATA "/../../docs/fabricctl.1", "rb");
     assert_non_null(in);
     size_t n = fread(page, 1, sizeof(page) - 1, in);
@@ -19,8 +18,7 @@ static int read_page(void **state)
 TEST(every_kind_is_described)
 {
     for (unsigned kind = 1; kind < FAB_FACTS; kind++) {
-        char item[64];
-        snprintf(item, sizeof(item), "\n.It Cm %s\n", fab_fact_name((enum fab_fact)kind));
+        const char *item = printed("\n.It Cm %s\n", fab_fact_name((enum fab_fact)kind));
         if (strstr(page, item) == NULL)
             fail_msg("fabricctl.1 has no `.It Cm %s`", fab_fact_name((enum fab_fact)kind));
     }
@@ -46,14 +44,13 @@ static void print_order(const enum fab_source *order, FILE *out)
 TEST(every_order_is_the_table_s)
 {
     for (unsigned kind = 1; kind < FAB_FACTS; kind++) {
-        char *text;
+        OWNED(free) char *text;
         size_t size;
         FILE *out = open_memstream(&text, &size);
         print_order(fab_join_order((enum fab_fact)kind), out);
         fclose(out);
         if (strstr(page, text) == NULL)
             fail_msg("not in fabricctl.1:%s", text);
-        free(text);
     }
 }
 

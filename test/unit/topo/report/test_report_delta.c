@@ -59,12 +59,11 @@ TEST(test_as_the_whole)
 TEST(test_small_change_is_small)
 {
     uint64_t random = 6;
-    SCOPED(fab_report) before, after;
+    SCOPED(fab_report) before, after = {0};
     OWNED(free) void *whole;
     size_t size;
 
     report_random(&before, &random, "node001", 8, 8);
-    fab_report_init(&after);
     assert_int_equal(fab_report_merge(&after, &before), 0);
     assert_int_equal(fab_report_host(&after, "node001", NULL), 0);
     report_say(&after, "ethernet: interface eth99");
@@ -115,13 +114,12 @@ TEST(test_lies)
 TEST(test_what_cannot_be)
 {
     uint64_t random = 10;
-    struct fab_report a, b, unfinished, out;
+    struct fab_report a, b, unfinished = {0}, out;
     OWNED(free) void *bytes;
     size_t size;
 
     report_random(&a, &random, "node001", 2, 1);
     report_random(&b, &random, "node002", 2, 1);
-    fab_report_init(&unfinished);
     assert_int_equal(fab_report_host(&unfinished, "node001", NULL), 0);
     assert_int_equal(fab_report_delta(&a, &b, &bytes, &size), PMIXFAB_ERR_INVAL);
     assert_int_equal(fab_report_delta(&a, &unfinished, &bytes, &size), PMIXFAB_ERR_INVAL);

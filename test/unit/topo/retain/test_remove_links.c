@@ -1,7 +1,7 @@
-/* test_keep_cut.c - cables and switches that are taken as pulled: what a sweep would see then. */
+/* Cables and switches that are taken as pulled: what a sweep would see then. */
 
 #include "test/fabrics/fabrics.h"
-#include "test/unit/test.h"
+#include "test/unit/generated.h"
 #include "topo/retain/retain.h"
 
 static bool is_at(const struct fab_inventory *inv, uint32_t port, void *cbdata)
@@ -12,7 +12,6 @@ static bool is_at(const struct fab_inventory *inv, uint32_t port, void *cbdata)
 TEST(a_switch_without_its_cables_goes_and_its_hosts_do)
 {
     struct fab_inventory before, pulled, out;
-    char name[256];
     assert_int_equal(fabric_parse("fattree2:3,2,2", &before), PMIXFAB_OK);
     for (uint32_t i = 0; i < before.n_nodes; i++) {
         const struct fab_node *node = &before.nodes[i];
@@ -22,10 +21,9 @@ TEST(a_switch_without_its_cables_goes_and_its_hosts_do)
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
             uint32_t other = before.ports[before.ports[p].peer].node;
             if (before.nodes[other].kind == FAB_HCA)
-                assert_int_equal(fabric_lose(&pulled, fabric_node_name(&before, other, name, sizeof(name))),
-                                 0);
+                assert_int_equal(fabric_lose(&pulled, node_name(&before, other)), 0);
         }
-        assert_int_equal(fabric_lose(&pulled, fabric_node_name(&before, i, name, sizeof(name))), 0);
+        assert_int_equal(fabric_lose(&pulled, node_name(&before, i)), 0);
         assert_int_equal(fab_inventory_cut(&before, is_at, &i, &out, NULL), PMIXFAB_OK);
         assert_true(fab_inventory_equal(&out, &pulled));
         fab_inventory_destroy(&out);
@@ -98,11 +96,11 @@ TEST(what_falls_apart_is_seen_in_its_largest_part)
                                         "dragonfly:2,4,2", "torus:3,4,2:1",    "mesh:4,3:1",
                                         "mesh:1,12:1",     "random:12,40,10:3"};
     for (uint64_t seed = 1; seed <= 120; seed++) {
-        struct fab_inventory before, out;
+        SCOPED(fab_inventory) before, out;
         uint64_t dice = seed;
         uint32_t n_switches = 0, n_cabled = 0;
         assert_int_equal(fabric_parse(kinds[seed % (sizeof(kinds) / sizeof(kinds[0]))], &before), PMIXFAB_OK);
-        uint8_t *cut = calloc(before.n_ports, 1), *none = calloc(before.n_ports, 1);
+        OWNED(free) uint8_t *cut = calloc(before.n_ports, 1), *none = calloc(before.n_ports, 1);
         bool *seen = calloc(before.n_nodes, sizeof(*seen));
         assert_true(cut != NULL && none != NULL && seen != NULL);
         const uint64_t often = 2 + fabric_random_next(&dice) % 12;
@@ -126,10 +124,6 @@ TEST(what_falls_apart_is_seen_in_its_largest_part)
         for (uint32_t i = 0; i < out.n_nodes; i++)
             n_switches -= out.nodes[i].kind == FAB_SWITCH;
         assert_int_equal(n_switches, 0);
-        free(cut);
-        free(none);
         free(seen);
-        fab_inventory_destroy(&out);
-        fab_inventory_destroy(&before);
     }
 }

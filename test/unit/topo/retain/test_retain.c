@@ -1,12 +1,8 @@
-/*
- * What keeps its place when a sweep does not see it any more. Random losses on every kind of fabric are held
+/* What keeps its place when a sweep does not see it any more. Random losses on every kind of fabric are held
  * against what is said of keeping, written here once more from the cables alone, and against the costs of the
- * fabric as it is seen.
- */
+ * fabric as it is seen. */
 
-#include "test/fabrics/fabrics.h"
-#include "test/unit/test.h"
-#include "topo/cost/cost.h"
+#include "test/unit/generated.h"
 #include "topo/diff/diff.h"
 #include "topo/geometry/geometry.h"
 #include "topo/retain/retain.h"
@@ -20,8 +16,7 @@ static bool always(const struct fab_inventory *before, uint32_t port, void *cbda
 /* All but the ports of the node with this name. */
 static bool all_but(const struct fab_inventory *before, uint32_t port, void *cbdata)
 {
-    char name[256];
-    return strcmp(fabric_node_name(before, before->ports[port].node, name, sizeof(name)), cbdata) != 0;
+    return strcmp(node_name(before, before->ports[port].node), cbdata) != 0;
 }
 
 static bool is_port(const struct fab_inventory *inv, uint32_t port, void *cbdata)
@@ -38,20 +33,12 @@ static bool is_not_port(const struct fab_inventory *inv, uint32_t port, void *cb
 static void keep(const struct fab_inventory *before, const struct fab_inventory *swept,
                  struct fab_inventory *out)
 {
-    struct fab_err err = {""};
-    if (fab_retain(before, swept, always, NULL, out, &err) != PMIXFAB_OK)
-        fail_msg("keep: %s", err.text);
+    must_do(fab_retain(before, swept, always, NULL, out, fresh_err()));
 }
 
 static void copy(const struct fab_inventory *from, struct fab_inventory *to)
 {
     assert_int_equal(fab_inventory_copy(to, from), PMIXFAB_OK);
-}
-
-static void make(const char *kind, struct fab_inventory *before, struct fab_inventory *swept)
-{
-    assert_int_equal(fabric_parse(kind, before), PMIXFAB_OK);
-    copy(before, swept);
 }
 
 static uint32_t count_missing(const struct fab_inventory *inv, enum fab_node_kind kind)
@@ -84,23 +71,14 @@ static uint64_t guid_of(const struct fab_inventory *inv, const char *name)
 
 static void lose_guid(struct fab_inventory *inv, uint64_t guid)
 {
-    char name[256];
-    fabric_node_name(inv, fab_inventory_find(inv, guid), name, sizeof(name));
+    const char *name = node_name(inv, fab_inventory_find(inv, guid));
     assert_int_equal(fabric_lose(inv, name), PMIXFAB_OK);
-}
-
-static void destroy(struct fab_inventory *a, struct fab_inventory *b, struct fab_inventory *c)
-{
-    fab_inventory_destroy(a);
-    fab_inventory_destroy(b);
-    fab_inventory_destroy(c);
 }
 
 /* The HCA of each second host becomes the second port of the one before. */
 static void make_dual(struct fab_inventory *inv)
 {
-    uint32_t *to = calloc((size_t)inv->n_nodes + 1, sizeof(*to)), n = 0, first = FAB_NONE;
-    assert_non_null(to);
+    uint32_t *to = must_have(((size_t)inv->n_nodes + 1) * sizeof(*to)), n = 0, first = FAB_NONE;
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
         bool second = inv->nodes[i].kind == FAB_HCA && first != FAB_NONE;
         to[i] = second ? first : n;
@@ -123,219 +101,217 @@ static void make_dual(struct fab_inventory *inv)
     assert_int_equal(fab_inventory_finish(inv, NULL), PMIXFAB_OK);
 }
 
+/* "dual " before a kind: each two HCAs are one with two ports. */
+static void make_any(const char *kind, struct fab_inventory *inv)
+{
+    const bool dual = strncmp(kind, "dual ", 5) == 0;
+    assert_int_equal(fabric_parse(dual ? kind + 5 : kind, inv), PMIXFAB_OK);
+    if (dual)
+        make_dual(inv);
+}
+
+/* The inventories of a test: what was published, what is swept now, and what comes of both. */
+static struct {
+    struct fab_inventory before, swept, out;
+} t;
+
+static void sweep_all(void)
+{
+    fab_inventory_destroy(&t.swept);
+    copy(&t.before, &t.swept);
+}
+
+static void make(const char *kind)
+{
+    fab_inventory_destroy(&t.before);
+    make_any(kind, &t.before);
+    sweep_all();
+}
+
+static void keep_those(bool (*may)(const struct fab_inventory *, uint32_t, void *), void *cbdata)
+{
+    fab_inventory_destroy(&t.out);
+    must_do(fab_retain(&t.before, &t.swept, may, cbdata, &t.out, fresh_err()));
+}
+
+static void keep_swept(void)
+{
+    keep_those(always, NULL);
+}
+
+/* These changes and no others, the first of this; a second of 0: there is none. Nothing is lost. */
+static void assert_changes(const struct fab_inventory *from, const struct fab_inventory *to, unsigned first,
+                           unsigned second, const char *what)
+{
+    SCOPED(fab_diff) diff;
+    must_do(fab_diff_compute(from, to, &diff));
+    assert_int_equal(diff.n_lost, 0);
+    assert_int_equal(diff.n, second != 0 ? 2 : 1);
+    assert_int_equal(diff.changes[0].kind, first);
+    if (second != 0)
+        assert_int_equal(diff.changes[1].kind, second);
+    if (what != NULL)
+        assert_string_equal(diff.changes[0].what, what);
+}
+
 /* ---- one thing at a time ------------------------------------------------------------------------- */
 
 TEST(a_lost_host_stays_and_is_down)
 {
-    struct fab_inventory before, swept, out, seen;
-    struct fab_diff diff;
-    make("fattree2:4,2,3", &before, &swept);
-    assert_int_equal(fabric_lose(&swept, "node0005"), PMIXFAB_OK);
-    keep(&before, &swept, &out);
-    assert_int_equal(out.n_nodes, before.n_nodes);
-    assert_int_equal(out.n_ports, before.n_ports);
-    assert_int_equal(out.n_dangling, 0);
-    for (uint32_t p = 0; p < out.n_ports; p++) {
-        bool down =
-            out.nodes[out.ports[p].node].missing || out.nodes[out.ports[out.ports[p].peer].node].missing;
-        assert_int_equal(out.ports[p].peer, before.ports[p].peer);
-        assert_int_equal(out.ports[p].state, down ? FAB_PORT_DOWN : before.ports[p].state);
-        assert_int_equal(out.ports[p].width, before.ports[p].width);
+    SCOPED(fab_inventory) seen;
+    make("fattree2:4,2,3");
+    must_do(fabric_lose(&t.swept, "node0005"));
+    keep_swept();
+    assert_int_equal(t.out.n_nodes, t.before.n_nodes);
+    assert_int_equal(t.out.n_ports, t.before.n_ports);
+    assert_int_equal(t.out.n_dangling, 0);
+    for (uint32_t p = 0; p < t.out.n_ports; p++) {
+        bool down = t.out.nodes[t.out.ports[p].node].missing ||
+                    t.out.nodes[t.out.ports[t.out.ports[p].peer].node].missing;
+        assert_int_equal(t.out.ports[p].peer, t.before.ports[p].peer);
+        assert_int_equal(t.out.ports[p].state, down ? FAB_PORT_DOWN : t.before.ports[p].state);
+        assert_int_equal(t.out.ports[p].width, t.before.ports[p].width);
     }
-    assert_int_equal(count_missing(&out, FAB_HCA), 1);
-    assert_true(is_missing(&out, guid_of(&before, "node0005")));
-    assert_int_equal(fab_diff_compute(&before, &out, &diff), PMIXFAB_OK);
-    assert_int_equal(diff.n_lost, 0);
-    assert_int_equal(diff.n, 1);
-    assert_int_equal(diff.changes[0].kind, FAB_CHANGE_HOST_MISSING);
-    assert_string_equal(diff.changes[0].what, "node0005 HCA-1");
-    fab_diff_destroy(&diff);
+    assert_int_equal(count_missing(&t.out, FAB_HCA), 1);
+    assert_true(is_missing(&t.out, guid_of(&t.before, "node0005")));
+    assert_changes(&t.before, &t.out, FAB_CHANGE_HOST_MISSING, 0, "node0005 HCA-1");
     /* back again: nothing else changes, either */
-    assert_int_equal(fab_diff_compute(&out, &before, &diff), PMIXFAB_OK);
-    assert_int_equal(diff.n, 1);
-    assert_int_equal(diff.changes[0].kind, FAB_CHANGE_HOST_BACK);
-    fab_diff_destroy(&diff);
-    assert_int_equal(fab_inventory_seen(&out, &seen, NULL), PMIXFAB_OK);
-    assert_true(fab_inventory_equal(&seen, &swept));
+    assert_changes(&t.out, &t.before, FAB_CHANGE_HOST_BACK, 0, NULL);
+    must_do(fab_inventory_seen(&t.out, &seen, NULL));
+    assert_true(fab_inventory_equal(&seen, &t.swept));
     fab_inventory_destroy(&seen);
-    destroy(&before, &swept, &out);
 }
 
 TEST(seen_without_a_cable_is_missing_too)
 {
-    struct fab_inventory before, swept, out;
-    make("fattree2:4,2,3", &before, &swept);
-    assert_int_equal(fabric_unlink(&swept, "node0005", 1), PMIXFAB_OK);
-    assert_int_not_equal(fab_inventory_find(&swept, guid_of(&before, "node0005")), FAB_NONE);
-    keep(&before, &swept, &out);
-    assert_int_equal(out.n_ports, before.n_ports);
-    assert_true(is_missing(&out, guid_of(&before, "node0005")));
-    destroy(&before, &swept, &out);
+    make("fattree2:4,2,3");
+    must_do(fabric_unlink(&t.swept, "node0005", 1));
+    assert_int_not_equal(fab_inventory_find(&t.swept, guid_of(&t.before, "node0005")), FAB_NONE);
+    keep_swept();
+    assert_int_equal(t.out.n_ports, t.before.n_ports);
+    assert_true(is_missing(&t.out, guid_of(&t.before, "node0005")));
 }
 
 /* One of two cables: the device stays, down, and so does its index. */
 TEST(one_of_two_cables_stays_and_is_down)
 {
-    struct fab_inventory before, swept, out, again;
-    struct fab_diff diff;
-    assert_int_equal(fabric_parse("fattree2:4,2,3", &before), PMIXFAB_OK);
-    make_dual(&before);
-    copy(&before, &swept);
-    uint64_t guid = guid_of(&before, "node0003");
-    assert_int_equal(fabric_unlink(&swept, "node0003", 2), PMIXFAB_OK);
-    assert_true(fab_inventory_lacks_port(&before, &swept));
-    keep(&before, &swept, &out);
-    assert_int_equal(out.n_ports, before.n_ports);
-    assert_int_equal(count_missing(&out, FAB_HCA), 0);
-    assert_true(fab_inventory_has_missing(&out));
-    assert_true(missing_port(&out, guid, 2) && !missing_port(&out, guid, 1));
-    assert_int_equal(fab_diff_compute(&before, &out, &diff), PMIXFAB_OK);
-    assert_int_equal(diff.n_lost, 0);
-    assert_int_equal(diff.n, 1);
-    assert_int_equal(diff.changes[0].kind, FAB_CHANGE_PORT_MISSING);
-    assert_string_equal(diff.changes[0].what, "leaf2[1] - node0003 HCA-1[2]");
-    fab_diff_destroy(&diff);
-    assert_int_equal(fab_diff_compute(&out, &before, &diff), PMIXFAB_OK);
-    assert_int_equal(diff.n, 1);
-    assert_int_equal(diff.changes[0].kind, FAB_CHANGE_PORT_BACK);
-    fab_diff_destroy(&diff);
+    SCOPED(fab_inventory) again;
+    make("dual fattree2:4,2,3");
+    uint64_t guid = guid_of(&t.before, "node0003");
+    must_do(fabric_unlink(&t.swept, "node0003", 2));
+    assert_true(fab_inventory_lacks_port(&t.before, &t.swept));
+    keep_swept();
+    assert_int_equal(t.out.n_ports, t.before.n_ports);
+    assert_int_equal(count_missing(&t.out, FAB_HCA), 0);
+    assert_true(fab_inventory_has_missing(&t.out));
+    assert_true(missing_port(&t.out, guid, 2) && !missing_port(&t.out, guid, 1));
+    assert_changes(&t.before, &t.out, FAB_CHANGE_PORT_MISSING, 0, "leaf2[1] - node0003 HCA-1[2]");
+    assert_changes(&t.out, &t.before, FAB_CHANGE_PORT_BACK, 0, NULL);
 
     /* the other one goes, too: the HCA is missing, with both */
-    assert_int_equal(fabric_lose(&swept, "node0003"), PMIXFAB_OK);
-    keep(&out, &swept, &again);
+    must_do(fabric_lose(&t.swept, "node0003"));
+    keep(&t.out, &t.swept, &again);
     assert_true(is_missing(&again, guid));
     assert_false(missing_port(&again, guid, 1) || missing_port(&again, guid, 2));
-    assert_int_equal(again.n_ports, before.n_ports);
-    assert_int_equal(fab_diff_compute(&out, &again, &diff), PMIXFAB_OK);
-    assert_int_equal(diff.n, 1);
-    assert_int_equal(diff.changes[0].kind, FAB_CHANGE_HOST_MISSING);
-    fab_diff_destroy(&diff);
-    fab_inventory_destroy(&out);
+    assert_int_equal(again.n_ports, t.before.n_ports);
+    assert_changes(&t.out, &again, FAB_CHANGE_HOST_MISSING, 0, NULL);
 
     /* the first is back, the second is not */
-    fab_inventory_destroy(&swept);
-    copy(&before, &swept);
-    assert_int_equal(fabric_unlink(&swept, "node0003", 2), PMIXFAB_OK);
-    keep(&again, &swept, &out);
-    assert_true(missing_port(&out, guid, 2) && !is_missing(&out, guid));
-    assert_int_equal(fab_diff_compute(&again, &out, &diff), PMIXFAB_OK);
-    assert_int_equal(diff.n, 2);
-    assert_int_equal(diff.changes[0].kind, FAB_CHANGE_HOST_BACK);
-    assert_int_equal(diff.changes[1].kind, FAB_CHANGE_PORT_MISSING);
-    fab_diff_destroy(&diff);
+    sweep_all();
+    must_do(fabric_unlink(&t.swept, "node0003", 2));
+    fab_inventory_destroy(&t.out);
+    keep(&again, &t.swept, &t.out);
+    assert_true(missing_port(&t.out, guid, 2) && !is_missing(&t.out, guid));
+    assert_changes(&again, &t.out, FAB_CHANGE_HOST_BACK, FAB_CHANGE_PORT_MISSING, NULL);
     fab_inventory_destroy(&again);
-    destroy(&before, &swept, &out);
 }
 
 /* Who may not stay, is at another port, or has lost its place to another host, is lost. */
 TEST(a_port_that_has_no_place_goes)
 {
-    struct fab_inventory before, swept, out;
-    struct fab_port wanted;
-    assert_int_equal(fabric_parse("fattree2:4,2,3", &before), PMIXFAB_OK);
-    make_dual(&before);
-    copy(&before, &swept);
-    uint64_t guid = guid_of(&before, "node0003");
-    assert_int_equal(fabric_unlink(&swept, "node0003", 2), PMIXFAB_OK);
-    wanted = (struct fab_port){.node = fabric_find(&before, "node0003"), .num = 2};
-    assert_int_equal(fab_retain(&before, &swept, is_not_port, &wanted, &out, NULL), PMIXFAB_OK);
-    assert_true(fab_inventory_equal(&out, &swept));
-    fab_inventory_destroy(&out);
+    make("dual fattree2:4,2,3");
+    uint64_t guid = guid_of(&t.before, "node0003");
+    must_do(fabric_unlink(&t.swept, "node0003", 2));
+    struct fab_port wanted = {.node = fabric_find(&t.before, "node0003"), .num = 2};
+    keep_those(is_not_port, &wanted);
+    assert_true(fab_inventory_equal(&t.out, &t.swept));
 
     /* moved to another switch, where there is room since another port lost its cable */
-    fab_inventory_destroy(&swept);
-    copy(&before, &swept);
-    uint64_t other = guid_of(&before, "node0007");
-    uint32_t leaf3 = fab_inventory_port(&before, fabric_find(&before, "node0007"), 1);
-    unsigned at = before.ports[before.ports[leaf3].peer].num;
-    assert_int_equal(fabric_unlink(&swept, "node0007", 1), PMIXFAB_OK);
-    assert_int_equal(fabric_move(&swept, "node0003", 2, "leaf3", at), PMIXFAB_OK);
-    keep(&before, &swept, &out);
-    assert_false(missing_port(&out, guid, 2));
-    assert_true(missing_port(&out, other, 1)); /* its place is node0003's, so it stays in that one's */
-    fab_inventory_destroy(&out);
+    sweep_all();
+    uint64_t other = guid_of(&t.before, "node0007");
+    uint32_t leaf3 = fab_inventory_port(&t.before, fabric_find(&t.before, "node0007"), 1);
+    unsigned at = t.before.ports[t.before.ports[leaf3].peer].num;
+    must_do(fabric_unlink(&t.swept, "node0007", 1));
+    must_do(fabric_move(&t.swept, "node0003", 2, "leaf3", at));
+    keep_swept();
+    assert_false(missing_port(&t.out, guid, 2));
+    assert_true(missing_port(&t.out, other, 1)); /* its place is node0003's, so it stays in that one's */
 
     /* its port GUID is at the other port now: there cannot be two */
-    fab_inventory_destroy(&swept);
-    copy(&before, &swept);
-    assert_int_equal(fabric_unlink(&swept, "node0003", 2), PMIXFAB_OK);
-    uint32_t hca = fabric_find(&swept, "node0003");
-    uint32_t one = fab_inventory_port(&swept, hca, 1), two = fab_inventory_port(&swept, hca, 2);
-    uint64_t swapped = swept.ports[one].guid;
-    swept.ports[one].guid = swept.ports[two].guid;
-    swept.ports[two].guid = swapped;
-    keep(&before, &swept, &out);
-    assert_true(fab_inventory_equal(&out, &swept));
-    destroy(&before, &swept, &out);
+    sweep_all();
+    must_do(fabric_unlink(&t.swept, "node0003", 2));
+    uint32_t hca = fabric_find(&t.swept, "node0003");
+    uint32_t one = fab_inventory_port(&t.swept, hca, 1), two = fab_inventory_port(&t.swept, hca, 2);
+    uint64_t swapped = t.swept.ports[one].guid;
+    t.swept.ports[one].guid = t.swept.ports[two].guid;
+    t.swept.ports[two].guid = swapped;
+    keep_swept();
+    assert_true(fab_inventory_equal(&t.out, &t.swept));
 }
 
 /* A leaf that restarts, with hosts that are seen through another one. */
 TEST(a_leaf_of_second_ports_stays)
 {
-    struct fab_inventory before, swept, out;
-    assert_int_equal(fabric_parse("fattree2:2,2,1", &before), PMIXFAB_OK);
-    make_dual(&before); /* one host, a port on each leaf */
-    copy(&before, &swept);
-    assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
-    keep(&before, &swept, &out);
-    assert_int_equal(count_missing(&out, FAB_SWITCH), 1);
-    assert_int_equal(count_missing(&out, FAB_HCA), 0);
-    assert_true(missing_port(&out, guid_of(&before, "node0001"), 2));
-    assert_int_equal(out.n_ports, before.n_ports);
-    fab_inventory_destroy(&out);
+    make("dual fattree2:2,2,1"); /* one host, a port on each leaf */
+    must_do(fabric_lose(&t.swept, "leaf2"));
+    keep_swept();
+    assert_int_equal(count_missing(&t.out, FAB_SWITCH), 1);
+    assert_int_equal(count_missing(&t.out, FAB_HCA), 0);
+    assert_true(missing_port(&t.out, guid_of(&t.before, "node0001"), 2));
+    assert_int_equal(t.out.n_ports, t.before.n_ports);
     /* without that port it is lost */
-    struct fab_port wanted = {.node = fabric_find(&before, "node0001"), .num = 2};
-    assert_int_equal(fab_retain(&before, &swept, is_not_port, &wanted, &out, NULL), PMIXFAB_OK);
-    assert_true(fab_inventory_equal(&out, &swept));
-    destroy(&before, &swept, &out);
+    struct fab_port wanted = {.node = fabric_find(&t.before, "node0001"), .num = 2};
+    keep_those(is_not_port, &wanted);
+    assert_true(fab_inventory_equal(&t.out, &t.swept));
     /* and so is that port alone where another one keeps the leaf */
-    assert_int_equal(fabric_parse("fattree2:2,2,3", &before), PMIXFAB_OK);
-    make_dual(&before); /* node0003 has a port on each leaf, node0005 two on leaf2 */
-    copy(&before, &swept);
-    lose_guid(&swept, guid_of(&before, "node0005"));
-    assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
-    uint64_t guid = guid_of(&before, "node0003");
-    assert_int_equal(fab_retain(&before, &swept, all_but, "node0003", &out, NULL), PMIXFAB_OK);
-    assert_int_equal(count_missing(&out, FAB_SWITCH), 1);
-    assert_int_equal(count_missing(&out, FAB_HCA), 1);
-    assert_false(missing_port(&out, guid, 2));
-    fab_inventory_destroy(&out);
-    keep(&before, &swept, &out);
-    assert_true(missing_port(&out, guid, 2));
-    destroy(&before, &swept, &out);
+    make("dual fattree2:2,2,3"); /* node0003 has a port on each leaf, node0005 two on leaf2 */
+    lose_guid(&t.swept, guid_of(&t.before, "node0005"));
+    must_do(fabric_lose(&t.swept, "leaf2"));
+    uint64_t guid = guid_of(&t.before, "node0003");
+    keep_those(all_but, "node0003");
+    assert_int_equal(count_missing(&t.out, FAB_SWITCH), 1);
+    assert_int_equal(count_missing(&t.out, FAB_HCA), 1);
+    assert_false(missing_port(&t.out, guid, 2));
+    keep_swept();
+    assert_true(missing_port(&t.out, guid, 2));
 }
 
 /* The port of its switch is up and leads nowhere: it restarts, so it is its own. */
 TEST(a_port_that_is_up_is_still_its_own)
 {
-    struct fab_inventory before, swept, out;
-    struct fab_port port;
-    make("fattree2:4,2,3", &before, &swept);
-    uint32_t hca = fabric_find(&before, "node0005");
-    port = before.ports[before.ports[before.nodes[hca].first_port].peer];
-    assert_int_equal(fabric_lose(&swept, "node0005"), PMIXFAB_OK);
-    swept.finished = false;
-    port.node = fabric_find(&swept, "leaf2");
+    make("fattree2:4,2,3");
+    uint32_t hca = fabric_find(&t.before, "node0005");
+    struct fab_port port = t.before.ports[t.before.ports[t.before.nodes[hca].first_port].peer];
+    must_do(fabric_lose(&t.swept, "node0005"));
+    t.swept.finished = false;
+    port.node = fabric_find(&t.swept, "leaf2");
     port.state = FAB_PORT_INIT;
-    assert_int_equal(fab_inventory_add_port(&swept, &port, NULL), PMIXFAB_OK);
-    assert_int_equal(fab_inventory_finish(&swept, NULL), PMIXFAB_OK);
-    assert_int_equal(swept.n_dangling, 1);
-    keep(&before, &swept, &out);
-    assert_true(is_missing(&out, before.nodes[hca].guid));
-    assert_int_equal(out.n_ports, before.n_ports);
-    destroy(&before, &swept, &out);
+    must_do(fab_inventory_add_port(&t.swept, &port, NULL));
+    must_do(fab_inventory_finish(&t.swept, NULL));
+    assert_int_equal(t.swept.n_dangling, 1);
+    keep_swept();
+    assert_true(is_missing(&t.out, t.before.nodes[hca].guid));
+    assert_int_equal(t.out.n_ports, t.before.n_ports);
 }
 
 TEST(who_may_not_goes)
 {
-    struct fab_inventory before, swept, out;
-    make("fattree2:4,2,3", &before, &swept);
-    assert_int_equal(fabric_lose(&swept, "node0005"), PMIXFAB_OK);
-    assert_int_equal(fabric_lose(&swept, "node0006"), PMIXFAB_OK);
-    assert_int_equal(fab_retain(&before, &swept, all_but, "node0005", &out, NULL), PMIXFAB_OK);
-    assert_int_equal(out.n_nodes, before.n_nodes - 1);
-    assert_true(is_missing(&out, guid_of(&before, "node0006")));
-    destroy(&before, &swept, &out);
+    make("fattree2:4,2,3");
+    must_do(fabric_lose(&t.swept, "node0005"));
+    must_do(fabric_lose(&t.swept, "node0006"));
+    keep_those(all_but, "node0005");
+    assert_int_equal(t.out.n_nodes, t.before.n_nodes - 1);
+    assert_true(is_missing(&t.out, guid_of(&t.before, "node0006")));
 }
 
 /* The port at the other end of a host's cable. */
@@ -353,188 +329,160 @@ static void add_empty_port(struct fab_inventory *inv, const char *sw, unsigned n
     const struct fab_port port = {
         .node = fabric_find(inv, sw), .peer = FAB_NONE, .num = (uint8_t)num, .state = FAB_PORT_INIT};
     inv->finished = false;
-    assert_int_equal(fab_inventory_add_port(inv, &port, NULL), PMIXFAB_OK);
-    assert_int_equal(fab_inventory_finish(inv, NULL), PMIXFAB_OK);
+    must_do(fab_inventory_add_port(inv, &port, NULL));
+    must_do(fab_inventory_finish(inv, NULL));
 }
 
 TEST(what_took_its_place_ends_it)
 {
-    struct fab_inventory before, swept, out;
     /* another GUID in the same place */
-    make("fattree2:4,2,3", &before, &swept);
-    assert_int_equal(fabric_replace(&swept, "node0005", 0x77aa, 1), PMIXFAB_OK);
-    keep(&before, &swept, &out);
-    assert_true(fab_inventory_equal(&out, &swept));
-    destroy(&before, &swept, &out);
+    make("fattree2:4,2,3");
+    must_do(fabric_replace(&t.swept, "node0005", 0x77aa, 1));
+    keep_swept();
+    assert_true(fab_inventory_equal(&t.out, &t.swept));
     /* the same HCA at another port, where another host was: that one stays where this one was */
-    make("fattree2:4,2,3", &before, &swept);
-    assert_int_equal(fabric_lose(&swept, "node0008"), PMIXFAB_OK);
-    const struct fab_port place = switch_port(&before, "node0008"), left = switch_port(&before, "node0005");
-    assert_int_equal(fabric_move(&swept, "node0005", 1, "leaf3", place.num), PMIXFAB_OK);
-    keep(&before, &swept, &out);
-    assert_false(is_missing(&out, guid_of(&before, "node0005")));
-    assert_true(is_missing(&out, guid_of(&before, "node0008")));
-    assert_int_equal(switch_port(&out, "node0008").node, fabric_find(&out, "leaf2"));
-    assert_int_equal(switch_port(&out, "node0008").num, left.num);
-    assert_int_equal(out.n_ports, before.n_ports);
-    destroy(&before, &swept, &out);
+    make("fattree2:4,2,3");
+    must_do(fabric_lose(&t.swept, "node0008"));
+    const struct fab_port place = switch_port(&t.before, "node0008"),
+                          left = switch_port(&t.before, "node0005");
+    must_do(fabric_move(&t.swept, "node0005", 1, "leaf3", place.num));
+    keep_swept();
+    assert_false(is_missing(&t.out, guid_of(&t.before, "node0005")));
+    assert_true(is_missing(&t.out, guid_of(&t.before, "node0008")));
+    assert_int_equal(switch_port(&t.out, "node0008").node, fabric_find(&t.out, "leaf2"));
+    assert_int_equal(switch_port(&t.out, "node0008").num, left.num);
+    assert_int_equal(t.out.n_ports, t.before.n_ports);
     /* and where there is no such place, in the first port of its switch that is free */
-    make("fattree2:4,2,3", &before, &swept);
-    uint32_t leaf = fabric_find(&before, "leaf3");
-    before.nodes[leaf].num_ports = swept.nodes[leaf].num_ports = 7;
-    assert_int_equal(fabric_lose(&swept, "node0008"), PMIXFAB_OK);
-    assert_int_equal(fabric_move(&swept, "leaf1", 4, "leaf3", place.num), PMIXFAB_OK);
-    keep(&before, &swept, &out);
-    assert_int_equal(switch_port(&out, "node0008").num, 6);
-    fab_inventory_destroy(&out);
+    make("fattree2:4,2,3");
+    uint32_t leaf = fabric_find(&t.before, "leaf3");
+    t.before.nodes[leaf].num_ports = t.swept.nodes[leaf].num_ports = 7;
+    must_do(fabric_lose(&t.swept, "node0008"));
+    must_do(fabric_move(&t.swept, "leaf1", 4, "leaf3", place.num));
+    keep_swept();
+    assert_int_equal(switch_port(&t.out, "node0008").num, 6);
     /* else nowhere */
     for (unsigned n = 0; n < 2; n++)
-        add_empty_port(&swept, "leaf3", 6 + n);
-    keep(&before, &swept, &out);
-    assert_int_equal(fab_inventory_find(&out, guid_of(&before, "node0008")), FAB_NONE);
-    destroy(&before, &swept, &out);
+        add_empty_port(&t.swept, "leaf3", 6 + n);
+    keep_swept();
+    assert_int_equal(fab_inventory_find(&t.out, guid_of(&t.before, "node0008")), FAB_NONE);
 }
 
 /* A new HCA of a host, elsewhere: it is the one that is missing, of several the one of its own name. */
 TEST(the_same_host_elsewhere_ends_it)
 {
-    struct fab_inventory before, swept, out;
-    assert_int_equal(fabric_parse("fattree2:4,2,3", &before), PMIXFAB_OK);
-    uint32_t first = fabric_find(&before, "node0005"), second = fabric_find(&before, "node0006");
-    uint64_t one = before.nodes[first].guid, two = before.nodes[second].guid;
-    uint32_t leaf = before.ports[before.ports[before.nodes[first].first_port].peer].node;
-    before.nodes[first].host = before.nodes[second].host; /* two HCAs of node0006 now */
-    copy(&before, &swept);
-    lose_guid(&swept, one);
-    lose_guid(&swept, two);
-    keep(&before, &swept, &out);
-    assert_true(is_missing(&out, one) && is_missing(&out, two));
-    fab_inventory_destroy(&out);
+    make("fattree2:4,2,3");
+    uint32_t first = fabric_find(&t.before, "node0005"), second = fabric_find(&t.before, "node0006");
+    uint64_t one = t.before.nodes[first].guid, two = t.before.nodes[second].guid;
+    uint32_t leaf = t.before.ports[t.before.ports[t.before.nodes[first].first_port].peer].node;
+    t.before.nodes[first].host = t.before.nodes[second].host; /* two HCAs of node0006 now */
+    sweep_all();
+    lose_guid(&t.swept, one);
+    lose_guid(&t.swept, two);
+    keep_swept();
+    assert_true(is_missing(&t.out, one) && is_missing(&t.out, two));
 
     /* the second one's successor, in a port that the leaf had not */
-    struct fab_node node = before.nodes[second];
-    const char *desc = fab_str(&before, node.desc), *host = fab_str(&before, node.host);
-    uint32_t at, a, b, sw = fab_inventory_find(&swept, before.nodes[leaf].guid);
+    struct fab_node node = t.before.nodes[second];
+    const char *desc = fab_str(&t.before, node.desc), *host = fab_str(&t.before, node.host);
+    uint32_t at, a, b, sw = fab_inventory_find(&t.swept, t.before.nodes[leaf].guid);
     node.guid = 0x77aa;
-    swept.finished = false;
-    node.desc = fab_inventory_string(&swept, desc, strlen(desc));
-    node.host = node.name = fab_inventory_string(&swept, host, strlen(host));
-    assert_int_equal(fab_inventory_add_node(&swept, &node, &at), PMIXFAB_OK);
+    t.swept.finished = false;
+    node.desc = fab_inventory_string(&t.swept, desc, strlen(desc));
+    node.host = node.name = fab_inventory_string(&t.swept, host, strlen(host));
+    must_do(fab_inventory_add_node(&t.swept, &node, &at));
     struct fab_port port = {.guid = 0x77ab, .node = at, .num = 1, .state = FAB_PORT_ACTIVE};
-    assert_int_equal(fab_inventory_add_port(&swept, &port, &a), PMIXFAB_OK);
-    port = (struct fab_port){.node = sw, .num = ++swept.nodes[sw].num_ports, .state = FAB_PORT_ACTIVE};
-    assert_int_equal(fab_inventory_add_port(&swept, &port, &b), PMIXFAB_OK);
-    assert_int_equal(fab_inventory_link(&swept, a, b), PMIXFAB_OK);
-    assert_int_equal(fab_inventory_finish(&swept, NULL), PMIXFAB_OK);
-    keep(&before, &swept, &out);
-    assert_int_equal(fab_inventory_find(&out, two), FAB_NONE);
-    assert_true(is_missing(&out, one));
-    destroy(&before, &swept, &out);
+    must_do(fab_inventory_add_port(&t.swept, &port, &a));
+    port = (struct fab_port){.node = sw, .num = ++t.swept.nodes[sw].num_ports, .state = FAB_PORT_ACTIVE};
+    must_do(fab_inventory_add_port(&t.swept, &port, &b));
+    must_do(fab_inventory_link(&t.swept, a, b));
+    must_do(fab_inventory_finish(&t.swept, NULL));
+    keep_swept();
+    assert_int_equal(fab_inventory_find(&t.out, two), FAB_NONE);
+    assert_true(is_missing(&t.out, one));
 }
 
 TEST(a_port_guid_that_moved_ends_it)
 {
-    struct fab_inventory before, swept, out;
-    make("fattree2:4,2,3", &before, &swept);
-    uint32_t gone = fabric_find(&before, "node0005"), other = fabric_find(&swept, "node0008");
-    uint64_t guid = before.ports[before.nodes[gone].first_port].guid;
-    swept.ports[swept.nodes[other].first_port].guid = guid;
-    assert_int_equal(fabric_lose(&swept, "node0005"), PMIXFAB_OK);
-    keep(&before, &swept, &out);
-    assert_int_equal(fab_inventory_find(&out, before.nodes[gone].guid), FAB_NONE);
-    destroy(&before, &swept, &out);
+    make("fattree2:4,2,3");
+    uint32_t gone = fabric_find(&t.before, "node0005"), other = fabric_find(&t.swept, "node0008");
+    uint64_t guid = t.before.ports[t.before.nodes[gone].first_port].guid;
+    t.swept.ports[t.swept.nodes[other].first_port].guid = guid;
+    must_do(fabric_lose(&t.swept, "node0005"));
+    keep_swept();
+    assert_int_equal(fab_inventory_find(&t.out, t.before.nodes[gone].guid), FAB_NONE);
 }
 
 static void lose_with_hosts(struct fab_inventory *inv, const struct fab_inventory *before, const char *name)
 {
-    char host[256];
     uint32_t sw = fabric_find(before, name);
     const struct fab_node *node = &before->nodes[sw];
     for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
         uint32_t peer = before->ports[p].peer;
         if (peer != FAB_NONE && before->nodes[before->ports[peer].node].kind == FAB_HCA)
-            fabric_lose(inv, fabric_node_name(before, before->ports[peer].node, host, sizeof(host)));
+            fabric_lose(inv, node_name(before, before->ports[peer].node));
     }
-    assert_int_equal(fabric_lose(inv, name), PMIXFAB_OK);
+    must_do(fabric_lose(inv, name));
 }
 
 TEST(a_leaf_stays_with_its_hosts_and_a_spine_does_not)
 {
-    struct fab_inventory before, swept, out;
-    make("fattree2:4,2,3", &before, &swept);
-    lose_with_hosts(&swept, &before, "leaf2");
-    keep(&before, &swept, &out);
-    assert_int_equal(out.n_nodes, before.n_nodes);
-    assert_int_equal(out.n_ports, before.n_ports);
-    assert_int_equal(count_missing(&out, FAB_SWITCH), 1);
-    assert_int_equal(count_missing(&out, FAB_HCA), 3);
-    fab_inventory_destroy(&out);
-    assert_int_equal(fabric_lose(&swept, "spine1"), PMIXFAB_OK);
-    keep(&before, &swept, &out);
-    assert_int_equal(out.n_nodes, before.n_nodes - 1);
-    destroy(&before, &swept, &out);
-    make("fattree2:4,2,3", &before, &swept);
-    assert_int_equal(fabric_lose(&swept, "spine1"), PMIXFAB_OK);
-    keep(&before, &swept, &out);
-    assert_true(fab_inventory_equal(&out, &swept));
-    destroy(&before, &swept, &out);
+    make("fattree2:4,2,3");
+    lose_with_hosts(&t.swept, &t.before, "leaf2");
+    keep_swept();
+    assert_int_equal(t.out.n_nodes, t.before.n_nodes);
+    assert_int_equal(t.out.n_ports, t.before.n_ports);
+    assert_int_equal(count_missing(&t.out, FAB_SWITCH), 1);
+    assert_int_equal(count_missing(&t.out, FAB_HCA), 3);
+    must_do(fabric_lose(&t.swept, "spine1"));
+    keep_swept();
+    assert_int_equal(t.out.n_nodes, t.before.n_nodes - 1);
+    make("fattree2:4,2,3");
+    must_do(fabric_lose(&t.swept, "spine1"));
+    keep_swept();
+    assert_true(fab_inventory_equal(&t.out, &t.swept));
     /* the leaf came back as another one, its hosts as they were */
-    make("fattree2:4,2,3", &before, &swept);
-    assert_int_equal(fabric_replace(&swept, "leaf2", 0x77aa, 99), PMIXFAB_OK);
-    keep(&before, &swept, &out);
-    assert_true(fab_inventory_equal(&out, &swept));
-    destroy(&before, &swept, &out);
-}
-
-static void planes(const struct fab_inventory *inv, struct fab_planes *out)
-{
-    assert_int_equal(fab_planes_build(inv, FAB_COST_RATE, out, NULL), PMIXFAB_OK);
+    make("fattree2:4,2,3");
+    must_do(fabric_replace(&t.swept, "leaf2", 0x77aa, 99));
+    keep_swept();
+    assert_true(fab_inventory_equal(&t.out, &t.swept));
 }
 
 /* A whole pod: its leaves reach what is seen through its other switches only. */
 TEST(a_pod_stays_in_its_plane)
 {
-    struct fab_inventory before, swept, out;
-    struct fab_planes was, is;
-    struct fab_geometry g, h;
+    SCOPED(fab_geometry) g, h;
     unsigned lost = 0;
-    make("fattree3:4", &before, &swept);
-    uint32_t hca = fabric_find(&before, "node0001");
-    uint32_t leaf = before.ports[before.ports[before.nodes[hca].first_port].peer].node;
+    make("fattree3:4");
+    uint32_t hca = fabric_find(&t.before, "node0001");
+    uint32_t leaf = t.before.ports[t.before.ports[t.before.nodes[hca].first_port].peer].node;
     /* everything but the core switches that is two cables from the leaf, or less */
-    for (uint32_t i = 0; i < before.n_nodes; i++) {
-        char name[256];
-        fabric_node_name(&before, i, name, sizeof(name));
+    for (uint32_t i = 0; i < t.before.n_nodes; i++) {
+        const char *name = node_name(&t.before, i);
         bool near = i == leaf;
-        for (uint32_t p = 0; p < before.n_ports && !near; p++) {
-            if (before.ports[p].node != i || before.ports[p].peer == FAB_NONE)
+        for (uint32_t p = 0; p < t.before.n_ports && !near; p++) {
+            if (t.before.ports[p].node != i || t.before.ports[p].peer == FAB_NONE)
                 continue;
-            const struct fab_node *next = &before.nodes[before.ports[before.ports[p].peer].node];
+            const struct fab_node *next = &t.before.nodes[t.before.ports[t.before.ports[p].peer].node];
             for (uint32_t q = next->first_port; q < next->first_port + next->n_ports; q++)
-                near |= next == &before.nodes[leaf] ||
-                        (before.ports[q].peer != FAB_NONE && before.ports[before.ports[q].peer].node == leaf);
+                near |=
+                    next == &t.before.nodes[leaf] || (t.before.ports[q].peer != FAB_NONE &&
+                                                      t.before.ports[t.before.ports[q].peer].node == leaf);
         }
-        if (near && before.nodes[i].kind == FAB_SWITCH && strncmp(name, "core", 4) != 0) {
-            lose_with_hosts(&swept, &before, name);
+        if (near && t.before.nodes[i].kind == FAB_SWITCH && strncmp(name, "core", 4) != 0) {
+            lose_with_hosts(&t.swept, &t.before, name);
             lost++;
         }
     }
     assert_int_equal(lost, 4);
-    keep(&before, &swept, &out);
-    assert_int_equal(out.n_nodes, before.n_nodes);
-    assert_int_equal(count_missing(&out, FAB_SWITCH), 4);
-    planes(&before, &was);
-    planes(&out, &is);
+    keep_swept();
+    assert_int_equal(t.out.n_nodes, t.before.n_nodes);
+    assert_int_equal(count_missing(&t.out, FAB_SWITCH), 4);
+    SCOPED(fab_planes) was = planes_of(&t.before), is = planes_of(&t.out);
     assert_int_equal(is.n, 1);
     assert_int_equal(fab_geometry_settle(&was.planes[0], NULL, &g), PMIXFAB_OK);
     assert_int_equal(fab_geometry_settle(&is.planes[0], NULL, &h), PMIXFAB_OK);
     assert_int_equal(g.dims, h.dims);
     assert_memory_equal(g.logical, h.logical, sizeof(*g.logical) * g.dims * was.planes[0].n_devices);
-    fab_geometry_destroy(&g);
-    fab_geometry_destroy(&h);
-    fab_planes_destroy(&was);
-    fab_planes_destroy(&is);
-    destroy(&before, &swept, &out);
 }
 
 /* ---- anything at random -------------------------------------------------------------------------- */
@@ -592,11 +540,8 @@ static bool should_stay(const struct fab_inventory *before, const struct fab_inv
     uint32_t sw = before->ports[port->peer].node;
     if (there(swept, &before->nodes[sw]) != FAB_NONE)
         return is_free(before, swept, port->peer);
-    uint8_t *been = calloc(before->n_nodes + 1u, 1);
-    assert_non_null(been);
-    bool stays = leads_back(before, swept, sw, been);
-    free(been);
-    return stays;
+    OWNED(free) uint8_t *been = must_have(before->n_nodes + 1u);
+    return leads_back(before, swept, sw, been);
 }
 
 /* The switch of swept where this one's port can be: it, or the one that more than half of its cables lead to.
@@ -604,8 +549,8 @@ static bool should_stay(const struct fab_inventory *before, const struct fab_inv
 static uint32_t switch_now(const struct fab_inventory *before, const struct fab_inventory *swept, uint32_t sw)
 {
     const struct fab_node *node = &before->nodes[sw];
-    uint32_t *votes = calloc((size_t)swept->n_nodes + 1, sizeof(*votes)), all = 0, now = there(swept, node);
-    assert_non_null(votes);
+    uint32_t *votes = must_have(((size_t)swept->n_nodes + 1) * sizeof(*votes)), all = 0,
+             now = there(swept, node);
     for (uint32_t p = node->first_port; now == FAB_NONE && p < node->first_port + node->n_ports; p++) {
         uint32_t far = before->ports[p].peer;
         uint32_t same = far == FAB_NONE ? FAB_NONE : there(swept, &before->nodes[before->ports[far].node]);
@@ -728,10 +673,9 @@ static uint16_t cost_by_guid(const struct fab_planes *planes, const struct fab_c
 
 static struct fab_costs *all_costs(const struct fab_planes *planes)
 {
-    struct fab_costs *costs = calloc(planes->n + 1, sizeof(*costs));
-    assert_non_null(costs);
+    struct fab_costs *costs = must_have((planes->n + 1) * sizeof(*costs));
     for (uint32_t k = 0; k < planes->n; k++)
-        assert_int_equal(fab_costs_compute(&planes->planes[k], 1, &costs[k]), PMIXFAB_OK);
+        costs[k] = costs_of(&planes->planes[k], 1);
     return costs;
 }
 
@@ -746,9 +690,7 @@ static void free_costs(struct fab_planes *planes, struct fab_costs *costs)
 /* Between devices that are seen, costs are those of what is seen. */
 static void compare_costs(const struct fab_inventory *swept, const struct fab_inventory *out, uint64_t *dice)
 {
-    struct fab_planes p, q;
-    planes(swept, &p);
-    planes(out, &q);
+    struct fab_planes p = planes_of(swept), q = planes_of(out);
     struct fab_costs *c = all_costs(&p), *d = all_costs(&q);
     for (unsigned i = 0; i < 60 && swept->n_ports > 0; i++) {
         uint32_t a = (uint32_t)(fabric_random_next(dice) % swept->n_ports);
@@ -766,28 +708,26 @@ static void compare_costs(const struct fab_inventory *swept, const struct fab_in
 /* Lose hosts and switches, pull cables, put a pulled cable elsewhere. */
 static void lose_some(struct fab_inventory *swept, unsigned n, uint64_t *dice)
 {
-    char name[256], other[256];
     for (; n > 0 && swept->n_nodes > 2 && swept->n_ports > 2; n--) {
         uint32_t node = (uint32_t)(fabric_random_next(dice) % swept->n_nodes);
         uint32_t port = (uint32_t)(fabric_random_next(dice) % swept->n_ports);
         switch (fabric_random_next(dice) % 4) {
         case 0:
-            fabric_lose(swept, fabric_node_name(swept, node, name, sizeof(name)));
+            fabric_lose(swept, node_name(swept, node));
             break;
         case 1:
             if (swept->nodes[node].kind == FAB_SWITCH)
-                fabric_lose(swept, fabric_node_name(swept, node, name, sizeof(name)));
+                fabric_lose(swept, node_name(swept, node));
             break;
         case 2:
             if (swept->ports[port].peer != FAB_NONE)
-                fabric_unlink(swept, fabric_node_name(swept, swept->ports[port].node, name, sizeof(name)),
-                              swept->ports[port].num);
+                fabric_unlink(swept, node_name(swept, swept->ports[port].node), swept->ports[port].num);
             break;
         default:
             if (swept->ports[port].peer == FAB_NONE || swept->nodes[node].kind != FAB_SWITCH)
                 break;
-            fabric_move(swept, fabric_node_name(swept, swept->ports[port].node, name, sizeof(name)),
-                        swept->ports[port].num, fabric_node_name(swept, node, other, sizeof(other)),
+            fabric_move(swept, node_name(swept, swept->ports[port].node), swept->ports[port].num,
+                        node_name(swept, node),
                         1 + (unsigned)(fabric_random_next(dice) % swept->nodes[node].num_ports));
         }
     }
@@ -796,8 +736,7 @@ static void lose_some(struct fab_inventory *swept, unsigned n, uint64_t *dice)
 /* What libibnetdisc gives of an HCA is the ports that it came by: those without a cable are not listed. */
 static void unlist_empty(struct fab_inventory *inv)
 {
-    uint32_t n = 0, *now = calloc((size_t)inv->n_ports + 1, sizeof(*now));
-    assert_non_null(now);
+    uint32_t n = 0, *now = must_have(((size_t)inv->n_ports + 1) * sizeof(*now));
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         now[p] = n;
         n += inv->ports[p].peer != FAB_NONE;
@@ -834,7 +773,7 @@ static void drop_cableless(struct fab_inventory *inv)
 /* Without what is missing there is the sweep; what of it has no cable need not be the same. */
 static void compare_seen(const char *what, const struct fab_inventory *out, const struct fab_inventory *swept)
 {
-    struct fab_inventory seen, plain;
+    SCOPED(fab_inventory) seen, plain;
     assert_int_equal(fab_inventory_seen(out, &seen, NULL), PMIXFAB_OK);
     assert_false(fab_inventory_has_missing(&seen));
     copy(swept, &plain);
@@ -844,17 +783,6 @@ static void compare_seen(const char *what, const struct fab_inventory *out, cons
     drop_cableless(&seen);
     if (!fab_inventory_equal(&seen, &plain))
         fail_msg("%s: what is seen is not what was swept", what);
-    fab_inventory_destroy(&seen);
-    fab_inventory_destroy(&plain);
-}
-
-/* "dual " before a kind: each two HCAs are one with two ports. */
-static void make_any(const char *kind, struct fab_inventory *inv)
-{
-    const bool dual = strncmp(kind, "dual ", 5) == 0;
-    assert_int_equal(fabric_parse(dual ? kind + 5 : kind, inv), PMIXFAB_OK);
-    if (dual)
-        make_dual(inv);
 }
 
 TEST(random_losses)
@@ -865,10 +793,10 @@ TEST(random_losses)
                                         "dual fattree3:4", "dual torus:3,3,3:2"};
     const size_t n_kinds = sizeof(kinds) / sizeof(kinds[0]);
     for (uint64_t seed = 1; seed <= 550; seed++) {
-        struct fab_inventory before, swept, out, again, back;
+        struct fab_inventory before, out;
+        SCOPED(fab_inventory) swept, back;
         uint64_t dice = seed * 77;
-        char what[80];
-        snprintf(what, sizeof(what), "%s, %u", kinds[seed % n_kinds], (unsigned)seed);
+        const char *what = printed("%s, %u", kinds[seed % n_kinds], (unsigned)seed);
         make_any(kinds[seed % n_kinds], &before);
         copy(&before, &swept);
         for (unsigned round = 0; round < 3;
@@ -880,10 +808,10 @@ TEST(random_losses)
             compare_with_plain(what, &before, &swept, &out);
             if (seed % 4 == 0)
                 compare_costs(&swept, &out, &dice);
+            SCOPED(fab_inventory) again;
             keep(&out, &swept, &again);
             if (!fab_inventory_equal(&again, &out))
                 fail_msg("%s: kept twice is something else", what);
-            fab_inventory_destroy(&again);
             compare_seen(what, &out, &swept);
             fab_inventory_destroy(&before);
             before = out;
@@ -891,8 +819,8 @@ TEST(random_losses)
         make_any(kinds[seed % n_kinds], &back);
         keep(&before, &back, &out); /* all is as it was */
         assert_true(fab_inventory_equal(&out, &back));
-        fab_inventory_destroy(&back);
-        destroy(&before, &swept, &out);
+        fab_inventory_destroy(&before);
+        fab_inventory_destroy(&out);
     }
 }
 
@@ -900,26 +828,20 @@ TEST(random_losses)
 
 TEST(a_cut_cable_is_as_a_pulled_one)
 {
-    struct fab_inventory before, pulled, out;
-    char name[256];
-    make("fattree2:3,2,2", &before, &pulled);
-    fab_inventory_destroy(&pulled);
+    SCOPED(fab_inventory) before = generated("fattree2:3,2,2");
     for (uint32_t p = 0; p < before.n_ports; p++) {
         struct fab_port wanted = before.ports[p];
-        copy(&before, &pulled);
-        fabric_node_name(&before, wanted.node, name, sizeof(name));
+        SCOPED(fab_inventory) pulled = inventory_copy(&before), out;
+        node_name(&before, wanted.node);
         uint32_t a = wanted.node, b = before.ports[wanted.peer].node;
         uint32_t hca = before.nodes[a].kind == FAB_HCA ? a : before.nodes[b].kind == FAB_HCA ? b : FAB_NONE;
         if (hca != FAB_NONE) /* it has one cable */
-            assert_int_equal(fabric_lose(&pulled, fabric_node_name(&before, hca, name, sizeof(name))), 0);
+            assert_int_equal(fabric_lose(&pulled, node_name(&before, hca)), 0);
         assert_int_equal(fab_inventory_cut(&before, is_port, &wanted, &out, NULL), PMIXFAB_OK);
         assert_int_equal(out.n_dangling, 0);
         if (hca != FAB_NONE)
             assert_true(fab_inventory_equal(&out, &pulled));
         else
             assert_int_equal(out.n_ports, before.n_ports - 2);
-        fab_inventory_destroy(&out);
-        fab_inventory_destroy(&pulled);
     }
-    fab_inventory_destroy(&before);
 }

@@ -1,11 +1,8 @@
-/*
- * Switches that are replaced cable by cable, while sweeps go on. On every kind of fabric some are taken away
+/* Switches that are replaced cable by cable, while sweeps go on. On every kind of fabric some are taken away
  * and their successors' cables come in any order; nobody may be lost, every host keeps the port that it had,
- * and the story says once of each that it was replaced.
- */
+ * and the story says once of each that it was replaced. */
 
-#include "test/fabrics/fabrics.h"
-#include "test/unit/test.h"
+#include "test/unit/generated.h"
 #include "topo/correlate/correlate.h"
 #include "topo/retain/retain.h"
 
@@ -17,17 +14,11 @@ static bool always(const struct fab_inventory *before, uint32_t port, void *cbda
     return true;
 }
 
-static void keep(const struct fab_inventory *before, const struct fab_inventory *swept,
-                 struct fab_inventory *out)
+static struct fab_inventory keep(const struct fab_inventory *before, const struct fab_inventory *swept)
 {
-    struct fab_err err = {""};
-    if (fab_retain(before, swept, always, NULL, out, &err) != PMIXFAB_OK)
-        fail_msg("keep: %s", err.text);
-}
-
-static void make(const char *kind, struct fab_inventory *inv)
-{
-    assert_int_equal(fabric_parse(kind, inv), PMIXFAB_OK);
+    struct fab_inventory out;
+    must_do(fab_retain(before, swept, always, NULL, &out, fresh_err()));
+    return out;
 }
 
 static bool is_missing(const struct fab_inventory *inv, const char *name)
@@ -51,9 +42,8 @@ static struct fab_port place_of(const struct fab_inventory *inv, uint32_t hca)
 static void come_with(const char *leaf, unsigned num_ports, unsigned port, const char *spine,
                       struct fab_inventory *before, struct fab_inventory *out)
 {
-    struct fab_inventory gone, swept;
-    make("fattree2:4,2,3", before);
-    assert_int_equal(fab_inventory_copy(&swept, before), PMIXFAB_OK);
+    *before = generated("fattree2:4,2,3");
+    SCOPED(fab_inventory) swept = inventory_copy(before);
     uint32_t sw = fabric_find(before, leaf), far = FAB_NONE;
     const uint64_t guid = before->nodes[sw].guid;
     struct fab_node node = before->nodes[sw];
@@ -67,7 +57,7 @@ static void come_with(const char *leaf, unsigned num_ports, unsigned port, const
             assert_int_equal(fabric_lose(&swept, text), PMIXFAB_OK);
     }
     assert_int_equal(fabric_lose(&swept, leaf), PMIXFAB_OK);
-    keep(before, &swept, &gone);
+    SCOPED(fab_inventory) gone = keep(before, &swept);
     assert_true(is_missing(&gone, leaf));
     swept.finished = false;
     node.guid = guid + NEW;
@@ -84,12 +74,10 @@ static void come_with(const char *leaf, unsigned num_ports, unsigned port, const
     assert_int_equal(fab_inventory_add_port(&swept, &end, &b), PMIXFAB_OK);
     assert_int_equal(fab_inventory_link(&swept, a, b), PMIXFAB_OK);
     assert_int_equal(fab_inventory_finish(&swept, NULL), PMIXFAB_OK);
-    keep(&gone, &swept, out);
+    *out = keep(&gone, &swept);
     assert_int_equal(fab_inventory_find(out, guid), FAB_NONE);
     assert_int_not_equal(fab_inventory_find(out, guid + NEW), FAB_NONE);
     assert_false(is_missing(out, leaf));
-    fab_inventory_destroy(&gone);
-    fab_inventory_destroy(&swept);
 }
 
 static unsigned port_of(const struct fab_inventory *inv, const char *host)
@@ -104,21 +92,19 @@ static unsigned port_of(const struct fab_inventory *inv, const char *host)
 
 TEST(a_leaf_with_one_cable_takes_over)
 {
-    struct fab_inventory before, out;
+    SCOPED(fab_inventory) before, out;
     come_with("leaf2", 40, 4, "spine1", &before, &out);
     for (unsigned i = 0; i < 3; i++) {
         const char *const hosts[] = {"node0004", "node0005", "node0006"};
         assert_int_equal(port_of(&out, hosts[i]), i + 1);
     }
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&out);
 }
 
 /* It has fewer ports, or uses one of a host for its way up: who has no port gets a free one, while there are
  * any. */
 TEST(a_leaf_with_other_ports)
 {
-    struct fab_inventory before, out;
+    SCOPED(fab_inventory) before, out;
     come_with("leaf2", 4, 1, "spine2", &before, &out);
     assert_int_equal(port_of(&out, "node0004"), 4);
     assert_int_equal(port_of(&out, "node0005"), 2);
@@ -129,25 +115,18 @@ TEST(a_leaf_with_other_ports)
     assert_int_equal(port_of(&out, "node0004"), 1);
     assert_int_equal(port_of(&out, "node0005"), 0);
     assert_int_equal(port_of(&out, "node0006"), 3);
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&out);
 }
 
 /* Its cables lead elsewhere: it is another one, and who is missing waits for the former. */
 TEST(a_leaf_in_no_ones_place)
 {
-    struct fab_inventory before, swept, out;
-    make("fattree2:4,2,3", &before);
-    assert_int_equal(fab_inventory_copy(&swept, &before), PMIXFAB_OK);
+    SCOPED(fab_inventory) before = generated("fattree2:4,2,3"), swept = inventory_copy(&before);
     assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
     assert_int_equal(fabric_replace(&swept, "leaf3", 0x77aa, 99),
                      PMIXFAB_OK); /* at once, and another's place */
-    keep(&before, &swept, &out);
+    SCOPED(fab_inventory) out = keep(&before, &swept);
     assert_true(is_missing(&out, "leaf2"));
     assert_int_equal(out.nodes[fabric_find(&out, "leaf3")].guid, 0x77aa);
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&swept);
-    fab_inventory_destroy(&out);
 }
 
 /* The number of the port of a switch that leads to another node. */
@@ -165,34 +144,24 @@ static unsigned port_to(const struct fab_inventory *inv, const char *name, const
 /* A switch with two cables of one that is missing and one of another: it is the first one. */
 TEST(a_leaf_between_two)
 {
-    struct fab_inventory before, whole, swept, gone, out;
-    char host[64];
-    make("fattree2:4,3,2", &before);
-    assert_int_equal(fab_inventory_copy(&swept, &before), PMIXFAB_OK);
-    for (unsigned i = 3; i <= 6; i++) {
-        snprintf(host, sizeof(host), "node%04u", i);
-        assert_int_equal(fabric_lose(&swept, host), PMIXFAB_OK);
-    }
-    assert_int_equal(fab_inventory_copy(&whole, &swept), PMIXFAB_OK);
+    SCOPED(fab_inventory) before = generated("fattree2:4,3,2"), swept = inventory_copy(&before);
+    for (unsigned i = 3; i <= 6; i++)
+        assert_int_equal(fabric_lose(&swept, printed("node%04u", i)), PMIXFAB_OK);
+    SCOPED(fab_inventory) whole = inventory_copy(&swept);
     assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
     assert_int_equal(fabric_lose(&swept, "leaf3"), PMIXFAB_OK);
-    keep(&before, &swept, &gone);
+    SCOPED(fab_inventory) gone = keep(&before, &swept);
     assert_true(is_missing(&gone, "leaf2") && is_missing(&gone, "leaf3"));
-    fab_inventory_destroy(&swept);
 
     const unsigned of_leaf2 = port_to(&before, "spine1", "leaf2"), from = port_to(&before, "leaf3", "spine1");
     assert_int_equal(fabric_lose(&whole, "leaf2"), PMIXFAB_OK);
     assert_int_equal(fabric_replace(&whole, "leaf3", 0x77aa, 255), PMIXFAB_OK);
     assert_int_equal(fabric_move(&whole, "leaf3", from, "spine1", of_leaf2), PMIXFAB_OK);
-    keep(&gone, &whole, &out);
+    SCOPED(fab_inventory) out = keep(&gone, &whole);
     assert_int_equal(out.nodes[fabric_find(&out, "leaf3")].guid, 0x77aa);
     assert_true(is_missing(&out, "leaf2") && !is_missing(&out, "leaf3"));
     assert_int_equal(place_of(&out, fabric_find(&out, "node0003")).node, fabric_find(&out, "leaf2"));
     assert_int_equal(place_of(&out, fabric_find(&out, "node0005")).node, fabric_find(&out, "leaf3"));
-    fab_inventory_destroy(&before);
-    fab_inventory_destroy(&whole);
-    fab_inventory_destroy(&gone);
-    fab_inventory_destroy(&out);
 }
 
 /* ---- a host whose place is another's --------------------------------------------------------------- */
@@ -201,11 +170,10 @@ TEST(a_leaf_between_two)
 static void tell(struct fab_inventory *now, const struct fab_inventory *swept, struct fab_retired *lost,
                  uint64_t generation, const char *expected)
 {
-    struct fab_inventory next;
-    struct fab_diff diff;
+    struct fab_inventory next = keep(now, swept);
+    SCOPED(fab_diff) diff;
     struct fab_retired after;
     char text[2000] = "";
-    keep(now, swept, &next);
     assert_int_equal(fab_diff_compute(now, &next, &diff), PMIXFAB_OK);
     uint32_t n_raw = diff.n, n = 0;
     assert_int_equal(fab_diff_correlate_with(now, &next, lost, &diff), PMIXFAB_OK);
@@ -219,7 +187,6 @@ static void tell(struct fab_inventory *now, const struct fab_inventory *swept, s
     assert_string_equal(text, expected);
     assert_int_equal(n, n_raw);
     assert_int_equal(fab_retired_update(lost, now, &next, &diff, generation, 0, &after), PMIXFAB_OK);
-    fab_diff_destroy(&diff);
     fab_retired_destroy(lost);
     fab_inventory_destroy(now);
     *lost = after;
@@ -229,12 +196,10 @@ static void tell(struct fab_inventory *now, const struct fab_inventory *swept, s
 /* Its place is taken, and the one where it is kept meanwhile, too; then it is seen where it is kept. */
 TEST(a_host_that_is_displaced_twice)
 {
-    struct fab_inventory now, swept, with;
-    struct fab_retired lost = {0};
-    make("fattree2:4,2,3", &now);
+    SCOPED(fab_retired) lost = {0};
+    SCOPED(fab_inventory) now = generated("fattree2:4,2,3");
     now.nodes[fabric_find(&now, "leaf3")].num_ports = 8;
-    assert_int_equal(fab_inventory_copy(&swept, &now), PMIXFAB_OK);
-    assert_int_equal(fab_inventory_copy(&with, &now), PMIXFAB_OK);
+    SCOPED(fab_inventory) swept = inventory_copy(&now), with = inventory_copy(&now);
     assert_int_equal(fabric_lose(&swept, "node0008"), PMIXFAB_OK);
     tell(&now, &swept, &lost, 1, "host-missing node0008 HCA-1 there -> missing\n");
     assert_int_equal(fabric_move(&swept, "node0005", 1, "leaf3", 2), PMIXFAB_OK);
@@ -254,38 +219,26 @@ TEST(a_host_that_is_displaced_twice)
     tell(&now, &with, &lost, 4, "host-moved node0008 HCA-1[1] leaf3[2] -> leaf3[3]\n");
     assert_int_equal(lost.cables.n, 0);
     assert_true(fab_inventory_equal(&now, &with));
-    fab_retired_destroy(&lost);
-    fab_inventory_destroy(&now);
-    fab_inventory_destroy(&swept);
-    fab_inventory_destroy(&with);
 }
 
 /* A cable that an HCA's port had is of no use any more when that port is seen with another one. */
 TEST(a_port_with_a_cable_waits_for_none)
 {
-    struct fab_inventory now, kept, swept;
-    struct fab_retired lost = {0}, after;
+    SCOPED(fab_inventory) now = generated("fattree2:4,2,3"), swept = inventory_copy(&now);
+    SCOPED(fab_retired) lost = {0}, after, later;
     const struct fab_diff nothing = {0};
-    make("fattree2:4,2,3", &now);
     const uint64_t hca = now.nodes[fabric_find(&now, "node0002")].guid;
     const uint64_t leaf = now.nodes[fabric_find(&now, "leaf4")].guid;
     const struct fab_lost_item cable = {
         .end = {{hca, 1}, {leaf, 9}}, .generation = 1, .text = {"node0002 HCA-1[1]", "leaf4[9]"}};
     assert_int_equal(fab_lost_add(&lost, &cable), PMIXFAB_OK);
     fab_retired_finish(&lost);
-    assert_int_equal(fab_inventory_copy(&swept, &now), PMIXFAB_OK);
     assert_int_equal(fabric_lose(&swept, "node0002"), PMIXFAB_OK);
-    keep(&now, &swept, &kept);
+    SCOPED(fab_inventory) kept = keep(&now, &swept);
     assert_int_equal(fab_retired_update(&lost, &now, &kept, &nothing, 2, 0, &after), PMIXFAB_OK);
     assert_int_equal(after.cables.n, 1);
-    fab_retired_destroy(&after);
-    assert_int_equal(fab_retired_update(&lost, &kept, &now, &nothing, 2, 0, &after), PMIXFAB_OK);
-    assert_int_equal(after.cables.n, 0);
-    fab_retired_destroy(&after);
-    fab_retired_destroy(&lost);
-    fab_inventory_destroy(&now);
-    fab_inventory_destroy(&kept);
-    fab_inventory_destroy(&swept);
+    assert_int_equal(fab_retired_update(&lost, &kept, &now, &nothing, 2, 0, &later), PMIXFAB_OK);
+    assert_int_equal(later.cables.n, 0);
 }
 
 /* ---- anything at random ---------------------------------------------------------------------------- */
@@ -301,18 +254,24 @@ struct work {
     uint64_t replaced[16];
 };
 
+static void work_destroy(struct work *w)
+{
+    free(w->in);
+    fab_retired_destroy(&w->lost);
+    fab_inventory_destroy(&w->now);
+    fab_inventory_destroy(&w->whole);
+}
+
 static bool is_new(const struct fab_node *node)
 {
     return node->kind == FAB_SWITCH && node->guid >= NEW;
 }
 
 /* What a sweep sees: no cable that is not in, and no successor that has no way up. */
-static void sweep(const struct work *w, struct fab_inventory *out)
+static struct fab_inventory sweep(const struct work *w)
 {
     const struct fab_inventory *whole = &w->whole;
-    uint8_t *seen = calloc(whole->n_nodes, 1);
-    char name[256];
-    assert_non_null(seen);
+    OWNED(free) uint8_t *seen = must_have(whole->n_nodes);
     for (bool more = true; more;) {
         more = false;
         for (uint32_t p = 0; p < whole->n_ports; p++) {
@@ -326,18 +285,18 @@ static void sweep(const struct work *w, struct fab_inventory *out)
             more = true;
         }
     }
-    assert_int_equal(fab_inventory_copy(out, whole), PMIXFAB_OK);
+    struct fab_inventory out = inventory_copy(whole);
     for (uint32_t i = 0; i < whole->n_nodes; i++) {
         const struct fab_node *node = &whole->nodes[i];
-        fabric_node_name(whole, i, name, sizeof(name));
+        const char *name = node_name(whole, i);
         if (is_new(node) && !seen[i])
-            assert_int_equal(fabric_lose(out, name), PMIXFAB_OK);
+            assert_int_equal(fabric_lose(&out, name), PMIXFAB_OK);
         for (uint32_t p = node->first_port; is_new(node) && seen[i] && p < node->first_port + node->n_ports;
              p++)
             if (!w->in[p])
-                fabric_unlink(out, name, whole->ports[p].num);
+                fabric_unlink(&out, name, whole->ports[p].num);
     }
-    free(seen);
+    return out;
 }
 
 /* Every host is there, at the port that it had. */
@@ -389,25 +348,20 @@ static void listen(struct work *w, const struct fab_diff *diff)
 
 static void step(struct work *w)
 {
-    struct fab_inventory swept, next, again;
-    struct fab_diff diff;
+    SCOPED(fab_inventory) swept = sweep(w);
+    struct fab_inventory next = keep(&w->now, &swept);
+    SCOPED(fab_inventory) again = keep(&next, &swept);
+    SCOPED(fab_diff) diff;
     struct fab_retired lost;
-    sweep(w, &swept);
-    keep(&w->now, &swept, &next);
-    keep(&next, &swept, &again);
     if (!fab_inventory_equal(&again, &next))
         fail_msg("%s: kept twice is something else", w->what);
     assert_int_equal(fab_diff_compute(&w->now, &next, &diff), PMIXFAB_OK);
     assert_int_equal(fab_diff_correlate_with(&w->now, &next, &w->lost, &diff), PMIXFAB_OK);
     listen(w, &diff);
-    assert_int_equal(fab_retired_update(&w->lost, &w->now, &next, &diff, ++w->generation, 0, &lost),
-                     PMIXFAB_OK);
+    must_do(fab_retired_update(&w->lost, &w->now, &next, &diff, ++w->generation, 0, &lost));
     fab_retired_destroy(&w->lost);
     w->lost = lost;
-    fab_diff_destroy(&diff);
     fab_inventory_destroy(&w->now);
-    fab_inventory_destroy(&again);
-    fab_inventory_destroy(&swept);
     w->now = next;
     compare_places(w);
 }
@@ -444,18 +398,16 @@ static bool can_go(const struct work *w, uint32_t sw)
 /* Some switches of w->now get successors in w->whole; all their cables are out. */
 static void take_away(struct work *w, unsigned n, uint64_t *dice)
 {
-    char name[256];
     for (unsigned tries = 0; n > 0 && tries < 100; tries++) {
         uint32_t i = (uint32_t)(fabric_random_next(dice) % w->whole.n_nodes);
         if (!can_go(w, i))
             continue;
-        fabric_node_name(&w->whole, i, name, sizeof(name));
+        const char *name = node_name(&w->whole, i);
         assert_int_equal(fabric_replace(&w->whole, name, w->whole.nodes[i].guid + NEW, 255), PMIXFAB_OK);
         w->wanted++;
         n--;
     }
-    w->in = calloc((size_t)w->whole.n_ports + 1, 1);
-    assert_non_null(w->in);
+    w->in = must_have((size_t)w->whole.n_ports + 1);
     for (uint32_t p = 0; p < w->whole.n_ports; p++)
         w->in[p] = !is_new(&w->whole.nodes[w->whole.ports[p].node]) &&
                    !is_new(&w->whole.nodes[w->whole.ports[w->whole.ports[p].peer].node]);
@@ -487,10 +439,10 @@ TEST(random_replacements)
     for (uint64_t seed = 1; seed <= 560; seed++) {
         uint64_t dice = seed * 77;
         char what[80];
-        struct work w = {.what = what, .strict = seed % 4 != 0};
+        SCOPED(work)
+        w = {.what = what, .strict = seed % 4 != 0, .whole = generated(kinds[seed / 4 % n_kinds])};
         snprintf(what, sizeof(what), "%s, %u", kinds[seed / 4 % n_kinds], (unsigned)seed);
-        make(kinds[seed / 4 % n_kinds], &w.whole);
-        assert_int_equal(fab_inventory_copy(&w.now, &w.whole), PMIXFAB_OK);
+        w.now = inventory_copy(&w.whole);
         take_away(&w, 1 + (unsigned)(seed % 3), &dice);
         do
             step(&w);
@@ -499,10 +451,6 @@ TEST(random_replacements)
         if (w.strict && w.n_replaced != w.wanted)
             fail_msg("%s: %u of %u are told", what, w.n_replaced, w.wanted);
         told += w.n_replaced;
-        free(w.in);
-        fab_retired_destroy(&w.lost);
-        fab_inventory_destroy(&w.now);
-        fab_inventory_destroy(&w.whole);
     }
     assert_true(told > 200);
 }

@@ -23,9 +23,8 @@ static int check_copy(const void *bytes, size_t size, struct fab_err *err)
 TEST(test_built_is_good_and_repeatable)
 {
     for (size_t f = 0; f < WORLD_FABRICS; f++) {
-        SCOPED(world) one, two;
-        world_open(&one, world_fabrics[f]);
-        world_open(&two, world_fabrics[f]);
+        WORLD(one, world_fabrics[f]);
+        WORLD(two, world_fabrics[f]);
         assert_int_equal(one.planes.n, two.planes.n);
         assert_true(one.planes.n >= 1);
         for (uint32_t p = 0; p < one.planes.n; p++) {
@@ -39,8 +38,8 @@ TEST(test_built_is_good_and_repeatable)
 
 TEST(test_content_hash)
 {
-    SCOPED(world) world, other;
-    world_open(&world, "fattree2:3,2,2");
+    SCOPED(world) other;
+    WORLD(world, "fattree2:3,2,2");
     struct fab_snapshot_meta meta = world.layers[0].meta;
     uint64_t content = fab_snapshot_content(world.layers[0].bytes);
 
@@ -74,8 +73,7 @@ TEST(test_content_hash)
 
 TEST(test_stamp)
 {
-    SCOPED(world) world;
-    world_open(&world, "fattree2:3,2,2");
+    WORLD(world, "fattree2:3,2,2");
     struct layer *layer = &world.layers[0];
     uint64_t content = fab_snapshot_content(layer->bytes);
     OWNED(pmixfab_close) struct pmixfab *fab;
@@ -98,8 +96,7 @@ TEST(test_stamp)
 
 TEST(test_build_refuses)
 {
-    SCOPED(world) world;
-    world_open(&world, "fattree2:2,1,1");
+    WORLD(world, "fattree2:2,1,1");
     const struct layer *l = &world.layers[0];
     void *bytes = &bytes;
     size_t size;
@@ -152,8 +149,7 @@ static int name_of_flip(size_t at, unsigned bit, uint64_t size)
 
 static void flip_bits(const char *fabric, size_t step)
 {
-    SCOPED(world) world;
-    world_open(&world, fabric);
+    WORLD(world, fabric);
     unsigned char *bytes = world.layers[0].bytes;
     size_t size = world.layers[0].size;
 
@@ -178,22 +174,19 @@ TEST(test_every_bit_flip)
 
 TEST(test_every_truncation)
 {
-    SCOPED(world) world;
-    world_open(&world, "fattree2:2,2,2");
+    WORLD(world, "fattree2:2,2,2");
     const struct layer *layer = &world.layers[0];
-    struct fab_err err;
-    for (size_t size = 0; size < layer->size; size++) {
-        must_fail(check_copy(layer->bytes, size, &err), PMIXFAB_ERR_TRUNCATED, &err, "cut off");
-    }
+    for (size_t size = 0; size < layer->size; size++)
+        must_refuse(check_copy(layer->bytes, size, fresh_err()), PMIXFAB_ERR_TRUNCATED, "cut off");
     OWNED(free) char *longer = must_have(layer->size + 8);
     memcpy(longer, layer->bytes, layer->size);
-    must_fail(fab_snapshot_check(longer, layer->size + 8, &err), PMIXFAB_ERR_CORRUPT, &err, "after its end");
+    must_refuse(fab_snapshot_check(longer, layer->size + 8, fresh_err()), PMIXFAB_ERR_CORRUPT,
+                "after its end");
 }
 
 TEST(test_foreign_and_versions)
 {
-    SCOPED(world) world;
-    world_open(&world, "fattree2:2,2,2");
+    WORLD(world, "fattree2:2,2,2");
     const struct layer *layer = &world.layers[0];
     struct snap_head *head = layer->bytes;
     struct fab_err err;
@@ -302,8 +295,7 @@ static void must_be_corrupt(const struct layer *layer, char *bytes, size_t at, c
 
 TEST(test_lies_are_found)
 {
-    SCOPED(world) world;
-    world_open(&world, "fattree2:2,1,2"); /* 4 devices, 4 hosts, 3 switches, 2 edges, 2 groups */
+    WORLD(world, "fattree2:2,1,2"); /* 4 devices, 4 hosts, 3 switches, 2 edges, 2 groups */
     const struct layer *layer = &world.layers[0];
     OWNED(free) char *bytes = must_have(layer->size);
 
@@ -353,8 +345,7 @@ TEST(test_random_lies_are_safe)
     unsigned believed = 0;
     static const char *const few[] = {"fattree2:2,1,2", "random:6,12,6:5", "torus:2,2:2"};
     for (size_t f = 0; f < sizeof(few) / sizeof(few[0]); f++) {
-        SCOPED(world) world;
-        world_open(&world, few[f]);
+        WORLD(world, few[f]);
         const struct layer *layer = &world.layers[0];
         OWNED(free) char *bytes = must_have(layer->size);
         for (int round = 0; round < 20000; round++) {

@@ -1,8 +1,6 @@
-/*
- * The fuzzer's corpus of snapshots is what its file names say. With FAB_WRITE_CORPUS=DIR it is written anew
+/* The fuzzer's corpus of snapshots is what its file names say. With FAB_WRITE_CORPUS=DIR it is written anew
  * there, which a change of the format needs. valid-v1-* and -v2-* were written by the last programs that
- * wrote versions 1 and 2.
- */
+ * wrote versions 1 and 2. */
 #include <dirent.h>
 
 #include "test/fabrics/details.h"
@@ -13,12 +11,7 @@
 
 static void write_input(const char *dir, const char *name, const void *bytes, size_t size)
 {
-    char path[512];
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, size, f), size);
-    assert_int_equal(fclose(f), 0);
+    write_file(printed("%s/%s", dir, name), bytes, size);
 }
 
 static void write_valid(const char *dir, const char *name, const struct world *world)
@@ -28,8 +21,7 @@ static void write_valid(const char *dir, const char *name, const struct world *w
 
 static void write_broken(const char *dir)
 {
-    SCOPED(world) world;
-    world_open(&world, "fattree2:2,1,2");
+    WORLD(world, "fattree2:2,1,2");
     char *bytes = world.layers[0].bytes;
     size_t size = world.layers[0].size;
     struct snap_head *head = world.layers[0].bytes;
@@ -64,10 +56,9 @@ static void write_broken(const char *dir)
 
 static void write_facts(const char *dir)
 {
-    SCOPED(world) world;
     struct fab_details details;
 
-    world_open(&world, "random:3,9,2:3");
+    WORLD(world, "random:3,9,2:3");
     struct layer *layer = &world.layers[0];
     for (uint64_t seed = 0; seed <= 1; seed++) {
         assert_int_equal(fabric_details(&world.inv, seed, &details), 0);
@@ -137,11 +128,10 @@ TEST(test_corpus)
     unsigned n = 0;
     assert_non_null(dir);
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        char path[512];
         struct pmixfab *fab = NULL;
         if (entry->d_name[0] == '.')
             continue;
-        snprintf(path, sizeof(path), CORPUS "/%s", entry->d_name);
+        const char *path = printed(CORPUS "/%s", entry->d_name);
         int rc = pmixfab_open_file(path, &fab), expected = expected_of(entry->d_name);
         if (expected != 1 && rc != expected)
             fail_msg("%s: %d %s: see FAB_WRITE_CORPUS above", path, rc, pmixfab_strerror(rc));

@@ -1,21 +1,9 @@
-/*
- * A snapshot of version 1, written by the last program that wrote it: it says what one of today's of the same
- * fabric says. test/data/snapshot_v1.snap is world_odd().
- */
+/* A snapshot of version 1, written by the last program that wrote it: it says what one of today's of the same
+ * fabric says. test/data/snapshot_v1.snap is world_odd(). */
 #include "test/unit/snapshot_walk.h"
 #include "test/unit/snapshot_world.h"
 
 #define V1 TEST_DATA "/snapshot_v1.snap"
-
-static char *load(size_t *size)
-{
-    FILE *f = fopen(V1, "rb");
-    assert_non_null(f);
-    char *bytes = must_have(65536);
-    *size = fread(bytes, 1, 65536, f);
-    fclose(f);
-    return bytes;
-}
 
 static void compare_planes(const struct pmixfab *old, const struct pmixfab *new)
 {
@@ -91,7 +79,7 @@ TEST(test_same_facts)
     SCOPED(world) world;
     OWNED(pmixfab_close) struct pmixfab *old;
     size_t size;
-    OWNED(free) char *bytes = load(&size);
+    OWNED(free) char *bytes = read_file(V1, &size);
     assert_int_equal(snap_head(bytes)->version, 1);
     world_odd(&world);
     OWNED(pmixfab_close) struct pmixfab *new = layer_open(&world.layers[0]);
@@ -107,7 +95,7 @@ TEST(test_stamp)
 {
     OWNED(pmixfab_close) struct pmixfab *fab;
     size_t size;
-    OWNED(free) char *bytes = load(&size);
+    OWNED(free) char *bytes = read_file(V1, &size);
     uint64_t content = fab_snapshot_content(bytes);
     fab_snapshot_stamp(bytes, 99, 5);
     assert_int_equal(fab_snapshot_borrow(bytes, size, &fab, NULL), 0);
@@ -126,7 +114,7 @@ static void must_be_corrupt(char *bytes, size_t size)
 TEST(test_lies)
 {
     size_t size;
-    OWNED(free) char *bytes = load(&size);
+    OWNED(free) char *bytes = read_file(V1, &size);
     struct snap_head *head = (struct snap_head *)bytes;
     struct snap_meta *meta = (struct snap_meta *)(bytes + sizeof(*head));
     struct snap_device *device = (struct snap_device *)(bytes + snap_table(bytes)[SNAP_DEVICES].offset);
@@ -159,7 +147,7 @@ TEST(test_lies)
 TEST(test_random_lies_are_safe)
 {
     size_t size;
-    OWNED(free) char *bytes = load(&size), *copy = malloc(size);
+    OWNED(free) char *bytes = read_file(V1, &size), *copy = malloc(size);
     uint64_t dice = 7;
     unsigned believed = 0;
     assert_non_null(copy);
