@@ -207,7 +207,7 @@ class Lldpd:
 
     def look(self, *args):
         env = dict(os.environ, LLDPD_SOCKET=self.socket)
-        return self.on.run([lab.program("look_dump"), *(args or ("lldp",))], env=env)
+        return self.on.run([lab.program("scan_dump"), *(args or ("lldp",))], env=env)
 
     def items(self, *args):
         done = self.look(*args)

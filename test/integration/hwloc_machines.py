@@ -148,7 +148,7 @@ def _walk(element, ancestors):
 
 
 def expect(xml):
-    """The items of a machine, in no order: dicts as look_dump prints them, without their source."""
+    """The items of a machine, in no order: dicts as scan_dump prints them, without their source."""
     machine = ET.fromstring(xml)
     items = []
     for device, ancestors in _walk(machine, []):

@@ -1,10 +1,9 @@
 /*
- * watch_tool PROBE[:ARG]: a probe's light sweep in this process, for commands on standard input, a line each:
- *   run     discover everything, begin to watch that: "nodes N"
- *   look    look: "look MILLISECONDS REQUESTS all|GUID..."
- *   again   read anew what was dirty since the run: "again MILLISECONDS" or "full REASON"
- *   same    discover everything: is the last result the same? "same MILLISECONDS" or "differs" and both
- *   watch   begin to watch the last result
+ * monitor_tool PROBE[:ARG]: a probe's light sweep in this process, for commands on standard input, a line
+ * each: run     discover everything, begin to watch that: "nodes N" look    look: "look MILLISECONDS REQUESTS
+ * all|GUID..." again   read anew what was dirty since the run: "again MILLISECONDS" or "full REASON" same
+ * discover everything: is the last result the same? "same MILLISECONDS" or "differs" and both watch   begin
+ * to watch the last result
  */
 #include <inttypes.h>
 #include <spawn.h>
@@ -47,7 +46,7 @@ static const struct probe_sink sink = {.note = say_note};
 static int discover(struct fab_inventory *inv)
 {
     static char bytes[1 << 24];
-    char *argv[] = {"watch_tool", (char *)spec, "--wire", NULL};
+    char *argv[] = {"monitor_tool", (char *)spec, "--wire", NULL};
     posix_spawn_file_actions_t actions;
     int fds[2], status = 1;
     size_t n = 0;
@@ -180,7 +179,7 @@ int main(int argc, char **argv)
     char line[80];
     spec = argc > 1 ? argv[1] : NULL;
     if (argc < 2 || (probe = probe_find(spec, &config.arg)) == NULL || probe->monitor_open == NULL) {
-        fprintf(stderr, "usage: watch_tool PROBE[:ARG]\n");
+        fprintf(stderr, "usage: monitor_tool PROBE[:ARG]\n");
         return 2;
     }
     if (argc > 2)

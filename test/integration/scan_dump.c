@@ -1,5 +1,5 @@
 /*
- * look_dump PROBE[:ARG]...: let local probes look, in this process, and print what they saw as one recorded
+ * scan_dump PROBE[:ARG]...: let local probes look, in this process, and print what they saw as one recorded
  * machine. Notes and errors go to standard error. --available PROBE prints what it says of this host.
  */
 #include <stdio.h>
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     struct fab_err err = {{0}};
     int rc = PMIXFAB_OK;
     if (argc < 2) {
-        fprintf(stderr, "usage: look_dump PROBE[:ARG]... | --available PROBE\n");
+        fprintf(stderr, "usage: scan_dump PROBE[:ARG]... | --available PROBE\n");
         return 2;
     }
     if (strcmp(argv[1], "--available") == 0)

@@ -10,7 +10,7 @@ import lab
 
 def looked(run, sysfs="/sys"):
     """What the probe says and what it should say, by interface; sysfs: the same folder as the probe sees, or None."""
-    done = run([lab.program("look_dump"), "ethernet"])
+    done = run([lab.program("scan_dump"), "ethernet"])
     links = json.loads(run(["ip", "-j", "-d", "addr"]).stdout)
     items = json.loads(done.stdout)["items"] if done.returncode == 0 else []
     return {item["interface"]: item for item in items}, expected(links, sysfs), done
@@ -79,18 +79,18 @@ class ThisHost(Base):
             device = os.path.realpath(f"/sys/class/net/{item['interface']}/device/driver")
             if os.path.exists(device):
                 self.assertEqual(item["driver"], os.path.basename(device))
-        done = lab.run([lab.program("look_dump"), "--available", "ethernet"])
+        done = lab.run([lab.program("scan_dump"), "--available", "ethernet"])
         if items:
             self.assertRegex(done.stdout, f"^{len(items)} network interface")
 
     def test_recorded(self):
-        done = lab.run([lab.program("look_dump"), "ethernet"])
+        done = lab.run([lab.program("scan_dump"), "ethernet"])
         if done.returncode != 0:
             self.skipTest(done.stderr)
         path = os.path.join(lab.tmpdir(), "record.json")
         with open(path, "w", encoding="utf-8") as file:
             file.write(done.stdout)
-        self.assertEqual(lab.run([lab.program("look_dump"), f"ethernet:{path}"]).stdout, done.stdout)
+        self.assertEqual(lab.run([lab.program("scan_dump"), f"ethernet:{path}"]).stdout, done.stdout)
 
 
 class OtherHosts(Base):
@@ -152,7 +152,7 @@ class OtherHosts(Base):
 
     def test_no_interface(self):
         alone = hosts.Host("alone")
-        done = alone.run([lab.program("look_dump"), "ethernet"])
+        done = alone.run([lab.program("scan_dump"), "ethernet"])
         self.assertEqual(done.returncode, 1)
         self.assertIn("no network interface but loopback", done.stderr)
 

@@ -9,7 +9,7 @@ import lab
 
 def look(spec):
     """The items of one probe; skips where there is nothing for it."""
-    done = lab.run([lab.program("look_dump"), spec])
+    done = lab.run([lab.program("scan_dump"), spec])
     if done.returncode != 0:
         raise unittest.SkipTest(done.stderr.strip())
     return json.loads(done.stdout)["items"], done
@@ -100,7 +100,7 @@ class Ucx(unittest.TestCase):
 
     def test_quiet_whatever_the_environment_says(self):
         """What UCX would say of the environment is not for the log of a daemon."""
-        done = lab.run([lab.program("look_dump"), "ucx"], env=dict(os.environ, UCX_NO_SUCH_THING="1"))
+        done = lab.run([lab.program("scan_dump"), "ucx"], env=dict(os.environ, UCX_NO_SUCH_THING="1"))
         self.assertEqual(done.stderr if done.returncode == 0 else "", "")
 
 

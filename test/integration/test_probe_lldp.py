@@ -90,7 +90,7 @@ class Nobody(unittest.TestCase):
     def test_no_socket(self):
         lab.require_probe("lldp")
         env = dict(os.environ, LLDPD_SOCKET=os.path.join(lab.tmpdir(), "nothing"))
-        done = lab.run([lab.program("look_dump"), "--available", "lldp"], env=env)
+        done = lab.run([lab.program("scan_dump"), "--available", "lldp"], env=env)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, "^lldp: lldpd does not answer: unable to connect")
 

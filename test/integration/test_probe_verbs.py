@@ -20,7 +20,7 @@ def start(args, machine=None, **options):
 
 
 def run(*args, machine=None, timeout=60):
-    return start([lab.program("look_dump"), *args], machine, timeout=timeout * lab.SLOW)
+    return start([lab.program("scan_dump"), *args], machine, timeout=timeout * lab.SLOW)
 
 
 @unittest.skipUnless(lab.probe_built("verbs") and os.path.isdir(STANDIN), "the probe verbs is not built")

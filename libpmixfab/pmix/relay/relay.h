@@ -1,7 +1,7 @@
 /*
  * relay.h - the room of those who talk to another PMIx server: a relaying server and fabricd talk by
- * PMIx_Lookup(): the one key that is looked up is the request, the info array carries the request's subject, and
- * each attribute of the answer is one published value.
+ * PMIx_Lookup(): the one key that is looked up is the request, the info array carries the request's subject,
+ * and each attribute of the answer is one published value.
  */
 #ifndef FAB_PMIX_RELAY_RELAY_H
 #define FAB_PMIX_RELAY_RELAY_H

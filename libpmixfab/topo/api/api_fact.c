@@ -4,7 +4,7 @@
 
 /* The facts of a device, *n of them. Kinds ascend, so those of a newer writer, which have no name, are last.
  */
-static const struct snap_fact *facts_of(const struct pmixfab *fab, uint32_t index, uint32_t *n)
+static const struct snap_fact *api_facts_of(const struct pmixfab *fab, uint32_t index, uint32_t *n)
 {
     *n = 0;
     if (fab->fact_at == NULL)
@@ -19,7 +19,7 @@ int pmixfab_fact(const struct pmixfab *fab, uint32_t index, uint32_t i, struct p
 
     if (fab == NULL || out == NULL || index >= fab->meta->n_devices)
         return PMIXFAB_ERR_INVAL;
-    const struct snap_fact *facts = facts_of(fab, index, &n);
+    const struct snap_fact *facts = api_facts_of(fab, index, &n);
     if (i >= n || facts[i].kind >= FAB_FACTS)
         return PMIXFAB_ERR_NOTFOUND;
     *out = (struct pmixfab_fact){
@@ -42,7 +42,7 @@ const char *pmixfab_fact_text(const struct pmixfab *fab, uint32_t index, const c
     if (fab == NULL || kind == NULL || index >= fab->meta->n_devices)
         return NULL;
     const uint32_t wanted = (uint32_t)fab_fact_parse(kind);
-    const struct snap_fact *facts = facts_of(fab, index, &n);
+    const struct snap_fact *facts = api_facts_of(fab, index, &n);
     for (uint32_t i = 0; wanted != 0 && i < n && facts[i].kind <= wanted; i++)
         if (facts[i].kind == wanted)
             return (facts[i].flags & FAB_DETAIL_CHOSEN) != 0 ? fab_reader_string(fab, facts[i].text) : NULL;
