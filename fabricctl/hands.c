@@ -82,7 +82,7 @@ static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
                      ? CTL_FAILED
                      : ctl_json_print(stdout,
                                       json_pack("{s:O, s:b, s:o, s:O?, s:O?}", "generation", generation,
-                                                "equal", equal, "changes", rows, "held",
+                                                "equal", equal, "changes", rows, "suppressed",
                                                 json_object_get(answer, "suppressed"), "suppressed_switches",
                                                 json_object_get(answer, "suppressed_switches")));
     } else if (!equal || ctl->format == CTL_CSV) {

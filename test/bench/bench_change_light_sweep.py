@@ -42,13 +42,13 @@ def probe_alone(sim):
     tool = Tool(sim)
     tool.ask("run")
     swept = [tool.ask("same") for _ in range(5)]
-    looked = [tool.ask("look") for _ in range(ROUNDS)]
+    looked = [tool.ask("poll") for _ in range(ROUNDS)]
     sweep = bench.median([number(r"^same (\S+)", text) for text in swept])
     packets = number(r"discovered with (\d+) packets", swept[-1])
-    look = bench.median([number(r"^look (\S+)", text) for text in looked])
-    most = max(number(r"^look \S+ (\d+)", text) for text in looked)
+    look = bench.median([number(r"^poll (\S+)", text) for text in looked])
+    most = max(number(r"^poll \S+ (\d+)", text) for text in looked)
     sim.unlink("leaf0-0", sim.cable("leaf0-0", "mid0-0"))
-    tool.ask("look")
+    tool.ask("poll")
     again = number(r"^again (\S+)", tool.ask("again"))
     if not tool.ask("same").lstrip().splitlines()[-1].startswith("same"):
         raise lab.LabError("what was read anew is not what a sweep sees")

@@ -189,7 +189,7 @@ int main(int argc, char **argv)
         line[strcspn(line, "\n")] = '\0';
         if (strcmp(line, "run") == 0)
             do_run();
-        else if (strcmp(line, "look") == 0)
+        else if (strcmp(line, "poll") == 0)
             do_look();
         else if (strcmp(line, "again") == 0)
             do_again();

@@ -25,7 +25,7 @@ class Tool:
         start = len(self.watch.output.text)
         end = self.watch.say(command, r"^\.$", timeout=60).start()
         said = self.watch.output.text[start:end]
-        return said[re.search(r"^(nodes|look|again|full|failed|same|differs|watching)\b", said, re.MULTILINE).start():].strip()
+        return said[re.search(r"^(nodes|poll|again|full|failed|same|differs|watching)\b", said, re.MULTILINE).start():].strip()
 
     def stop(self):
         self.watch.stop()
@@ -111,12 +111,12 @@ class Again(unittest.TestCase):
         read, whole = 0, 0
         for turn in range(rounds):
             tool.ask("watch")
-            tool.ask("look")
+            tool.ask("poll")
             for _ in range(hands.random.choice([1, 1, 1, 2, 3, 5])):
                 hands.edit()
             if hands.random.random() < manage:
                 sim.sweep()  # which clears what the switches would have said
-            saw = tool.ask("look")
+            saw = tool.ask("poll")
             answer = tool.ask("again")
             if answer.startswith("again"):
                 same = tool.ask("same")
@@ -157,17 +157,17 @@ class Again(unittest.TestCase):
         tool = Tool(sim)
         self.addCleanup(tool.stop)
         tool.ask("run")
-        self.assertNotIn("0x", tool.ask("look"))
+        self.assertNotIn("0x", tool.ask("poll"))
         sim.command(f'Error "{SPINE}" 100')
-        self.assertEqual(tool.ask("look").count("0x"), 1)
+        self.assertEqual(tool.ask("poll").count("0x"), 1)
         answer = tool.ask("again")
         self.assertRegex(answer, "^full .*not where it was")
         tool.ask("watch")
-        tool.ask("look")
-        before = tool.ask("look").count("0x")
-        self.assertEqual(tool.ask("look").count("0x"), before)
+        tool.ask("poll")
+        before = tool.ask("poll").count("0x")
+        self.assertEqual(tool.ask("poll").count("0x"), before)
         sim.command(f'Error "{SPINE}" 0')
-        tool.ask("look")
+        tool.ask("poll")
         self.assertRegex(tool.ask("again"), "^again")
         self.assertRegex(tool.ask("same"), "^same")
 
