@@ -1,9 +1,10 @@
 /*
- * monitor_tool PROBE[:ARG]: a probe's light sweep in this process, for commands on standard input, a line
- * each: run     discover everything, begin to watch that: "nodes N" look    look: "look MILLISECONDS REQUESTS
- * all|GUID..." again   read anew what was dirty since the run: "again MILLISECONDS" or "full REASON" same
- * discover everything: is the last result the same? "same MILLISECONDS" or "differs" and both watch   begin
- * to watch the last result
+ * monitor_tool PROBE[:ARG]: a probe's light sweep in this process, for commands on standard input:
+ *   run     discover everything, begin to monitor that: "nodes N"
+ *   poll    a light sweep: "poll MILLISECONDS REQUESTS all|GUID..."
+ *   again   read anew what was found dirty since the run: "again MILLISECONDS" or "full REASON"
+ *   same    discover everything: is the last result the same? "same MILLISECONDS" or "differs" and both
+ *   watch   begin to monitor the last result
  */
 #include <inttypes.h>
 #include <spawn.h>

@@ -1,5 +1,5 @@
 /*
- * rundir_rundir_watcher.h - a thread that sees what is published, and brings it to the registered objects:
+ * rundir_watcher.h - a thread that sees what is published, and brings it to the registered objects:
  * look, announce PENDING, switch, announce UPDATED.
  */
 #ifndef FAB_MCA_PNET_RUNDIR_WATCHER_H
