@@ -316,7 +316,7 @@ static int check_pair(const struct reading *r, int less, unsigned low, int more,
                     together[more][1], high, r->lines[more] == 0 ? " (the default)" : "");
 }
 
-/* A file that can never be written would be dirty when it is missed. The run directory is made at the
+/* A file that can never be written would be noticed only when it is missed. The run directory is made at the
  * start. */
 static int check_metrics_file(const struct reading *r)
 {

@@ -46,7 +46,7 @@ struct config {
     struct config_list sweep_env; /* KEY=VALUE for the sweeping child */
     struct config_list admins;    /* user names that may change things */
     unsigned light_sweep;         /* seconds between light sweeps; 0: none */
-    unsigned debounce;            /* seconds it must be quiet when several changes are dirty */
+    unsigned debounce;            /* seconds it must be quiet when several changes are noticed */
     unsigned debounce_max;        /* seconds the first of them waits at most */
     struct config_list hook;      /* program and arguments that are told of each generation; n 0: none */
     unsigned hook_deadline;       /* seconds it may take */

@@ -75,7 +75,7 @@ static int check_role(struct config *config, struct fab_err *err)
     return rc;
 }
 
-/* A hook that cannot be started would be dirty at the first change only, which may be months away. */
+/* A hook that cannot be started would be noticed at the first change only, which may be months away. */
 static int check_hook(const struct config *config, struct fab_err *err)
 {
     struct stat st;

@@ -316,7 +316,7 @@ int control_listen(struct control *control, struct fab_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, control->path, strlen(control->path) + 1);
-    unlink(control->path); /* the lock of the run directory is suppressed: nobody listens there */
+    unlink(control->path); /* the lock of the run directory is held: nobody listens there */
     struct evconnlistener *listener = evconnlistener_new_bind(
         control->base, on_accept, control, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 64,
         (struct sockaddr *)&address, sizeof(address));

@@ -1,5 +1,5 @@
 /*
- * monitor.h - between sweeps: a child that light sweeps cheaply at the fabric, again and again, and says what
+ * monitor.h - between sweeps: a child that makes light sweeps of the fabric, again and again, and says what
  * changed.
  *
  * It is one process that stays, because it knows the last inventory and the ways to its switches; it is begun

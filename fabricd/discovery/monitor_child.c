@@ -1,5 +1,5 @@
-/* monitor_child.c - the child that light sweeps: all probes that can, at one pace, and a few lines about each
- * light sweep.
+/* monitor_child.c - the child that makes light sweeps: all probes that can, at one pace, and a few lines
+ * about each light sweep.
  */
 #include <errno.h>
 #include <inttypes.h>

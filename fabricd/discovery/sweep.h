@@ -2,7 +2,7 @@
  * sweep.h - probes run in a child process, with a deadline, and hand over through a pipe. The room discovery/
  * asks the fabric so, between sweeps cheaply (monitor.h), and this host (host_scan.h).
  *
- * libibnetdisc can abort or hang its process; so can a driver below it. The child is this program partial,
+ * libibnetdisc can abort or hang its process; so can a driver below it. The child is this program again,
  * started with --sweep-child; whatever becomes of it costs one sweep and nothing else.
  */
 #ifndef FABRICD_DISCOVERY_SWEEP_H
@@ -17,7 +17,7 @@
 struct sweep_result {
     int code; /* 0, or why there is no inventory */
     struct fab_err err;
-    struct fab_inventory inv; /* finished, not named; whose owner may take it (and init it partial) */
+    struct fab_inventory inv; /* finished, not named; whose owner may take it (and init it again) */
     void *bytes; /* what a sweep of a part begins from (struct partial_sweep); likewise (and NULL) */
     size_t size;
     bool whole;         /* everything was asked, and not only what was ordered */
@@ -40,7 +40,8 @@ struct partial_sweep {
     size_t size;
 };
 
-/* Start the child. again: NULL for a full sweep; not needed after the call. On error `done` is not called. */
+/* Start the child. partial: NULL for a full sweep; not needed after the call. On error `done` is not called.
+ */
 int sweep_start(struct event_base *base, const struct config *config, const struct partial_sweep *partial,
                 sweep_done_fn done, void *cbdata, struct sweep **out, struct fab_err *err);
 
@@ -74,8 +75,8 @@ void sweep_parts_destroy(struct sweep_parts *parts);
  * or what fab_wire_decode() says. */
 int sweep_parts_decode(const void *bytes, size_t size, struct sweep_parts *parts, struct fab_err *err);
 
-/* "again" as bytes; free(*bytes). PMIXFAB_ERR_NOMEM. And back: *dirty (free it) and *parts are initialised
- * here; errors as above. */
+/* A partial_sweep as bytes; free(*bytes). PMIXFAB_ERR_NOMEM. And back: *dirty (free it) and *parts are
+ * initialised here; errors as above. */
 int sweep_order_encode(const struct partial_sweep *partial, void **bytes, size_t *size);
 int sweep_order_decode(const void *bytes, size_t size, struct dirty_switches *dirty,
                        struct sweep_parts *parts, struct fab_err *err);

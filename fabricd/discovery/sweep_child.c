@@ -62,7 +62,7 @@ static int partial_one(const char *spec, struct probe_config *config, const stru
     for (uint32_t i = 0; i < dirty->n && rc == PMIXFAB_OK; i++)
         if (is_in(part, dirty->guids[i]))
             rc = dirty_switches_add(&own, dirty->guids[i], err);
-    if (rc == PMIXFAB_OK && own.n == 0 && !all) /* what others dirty is none of its business */
+    if (rc == PMIXFAB_OK && own.n == 0 && !all) /* what others noticed is none of its business */
         return PMIXFAB_OK;
     const struct probe *probe = probe_find(spec, &config->arg);
     fab_inventory_init(&next);

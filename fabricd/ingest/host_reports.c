@@ -341,7 +341,7 @@ struct loading {
     int rc;
 };
 
-/* One that is damaged is not there: its host hears that nothing is acked of it, and delivers the whole. */
+/* One that is damaged is not there: its host hears that nothing is held of it, and delivers the whole. */
 static int load_report(const struct store_report *row, void *arg)
 {
     struct loading *loading = arg;

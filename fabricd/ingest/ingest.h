@@ -56,8 +56,8 @@ int ingest_local(const void *bytes, size_t size, unsigned uid, ingest_done_fn do
 
 /* ---- the other way: what the scheduler wants of nodes ----------------------------------------------- */
 
-/* RELAY_SCAN_REQUESTS, on PMIx's thread: a node waits for an order; answered when there is one, or after
- * RELAY_SUBSCRIBE_SECONDS. */
+/* RELAY_SCAN_REQUESTS, on PMIx's thread: a node waits for a scan request; answered when there is one, or
+ * after RELAY_SUBSCRIBE_SECONDS. */
 pmix_status_t ingest_scan_requests(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc,
                                    void *cbdata);
 

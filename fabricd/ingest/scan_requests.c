@@ -1,4 +1,4 @@
-/* scan_requests.c - the way to the nodes: each keeps a question open, and an order is its answer. */
+/* scan_requests.c - the way to the nodes: each keeps a question open, and a scan request is its answer. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct waiter {
 struct host {
     UT_hash_handle hh;
     uint64_t acked;
-    time_t ordered_until; /* an order that met nobody waits for the node's next question; 0: none */
+    time_t ordered_until; /* a scan request that met nobody waits for the node's next question; 0: none */
     struct waiter *waiters;
     char name[];
 };
@@ -45,7 +45,7 @@ static time_t scan_clock_seconds(void)
     return (time_t)(microseconds_now(CLOCK_MONOTONIC) / 1000000);
 }
 
-/* ---- hosts: the lock is acked -------------------------------------------------------------------- */
+/* ---- hosts: the lock is held -------------------------------------------------------------------- */
 
 static struct host *scan_find_host(const char *name)
 {
@@ -65,7 +65,7 @@ static struct host *scan_get_host(const char *name)
     return host;
 }
 
-/* A host of which nothing is acked is there for its waiters only. */
+/* A host of which nothing is held is there for its waiters only. */
 static void drop_host(struct host *host)
 {
     if (host->acked != 0 || host->waiters != NULL)
@@ -147,7 +147,7 @@ static pmix_status_t read_question(const pmix_info_t info[], size_t n, const cha
     return good ? PMIX_SUCCESS : PMIX_ERR_BAD_PARAM;
 }
 
-/* Put a new waiter into the list, or into the one of those that are answered at once. The lock is acked. */
+/* Put a new waiter into the list, or into the one of those that are answered at once. The lock is held. */
 static void scan_waiter_queue(struct waiter *waiter, struct host *host, struct waiter **due)
 {
     const struct timeval limit = {.tv_sec = RELAY_SUBSCRIBE_SECONDS};

@@ -1,6 +1,6 @@
 /*
  * node_deliver.h - a node's report on its way to the scheduler: whole or what changed, repeated until it is
- * acknowledged; and what the scheduler orders. It is kept in the run directory, over a restart.
+ * acknowledged; and the scheduler's scan requests. It is kept in the run directory, over a restart.
  *
  * All on the loop.
  */
@@ -27,7 +27,7 @@ void deliver_free(struct deliver *deliver); /* NULL allowed */
 
 /*
  * Deliver this report (finished; its contents are taken, it is left empty) where the scheduler does not hold
- * it. failed, unknown: as look.h says. must: also where it seems to. `done` follows, perhaps before this
+ * it. failed, unknown: as host_scan.h says. must: also where it seems to. `done` follows, perhaps before this
  * returns.
  */
 void deliver_report(struct deliver *deliver, struct fab_report *report, uint32_t failed, uint32_t unknown,

@@ -1,8 +1,8 @@
 /*
  * node_state.c - the file in which a node keeps its last report.
  *
- * Behind the head (topo/frame.h): sources that failed u16, that are unknown u16; of the last acknowledgement
- * digest u64, acked u64, failed u16, unknown u16; the report as fab_report_encode() makes it.
+ * Behind the head (topo/base/frame.h): sources that failed u16, that are unknown u16; of the last
+ * acknowledgement digest u64, acked u64, failed u16, unknown u16; the report as fab_report_encode() makes it.
  */
 #include "fabricd/node/node_state.h"
 

@@ -77,7 +77,8 @@ void control_op_refresh(struct connection *connection, json_t *request)
     }
     if (host != NULL)
         control_request_scan(parts, host);
-    /* What is accepted is taken as the fabric, and who was held may be anywhere: then all of it is asked. */
+    /* What is accepted is taken as the fabric, and what was suppressed may be anywhere: then all of it is
+     * asked. */
     const bool part = sw != NULL && !accept && released == 0;
     const uint64_t number = scheduler_refresh(parts->scheduler, part ? sw : NULL, accept);
     if (!waits) {

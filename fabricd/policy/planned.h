@@ -27,7 +27,7 @@ int planned_cancel(struct planned *planned, const char *name, int64_t now, struc
 /* Those that are in force now, by name; what is over goes. Valid until the next call. */
 const struct store_planned *planned_all(struct planned *planned, int64_t now, uint32_t *n);
 
-/* Mark the changes that are about an planned host (with or without its domain) or switch. */
+/* Mark the changes that are about a planned host (with or without its domain) or switch. */
 void planned_mark(struct planned *planned, struct fab_diff *diff, int64_t now);
 
 #endif

@@ -1,4 +1,4 @@
-/* round.c - rounds: a sweep of the fabric and a scan at this host, side by side. */
+/* round.c - rounds: a sweep of the fabric and a scan of this host, side by side. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 uint64_t scheduler_refresh(struct scheduler *d, const char *sw, bool accept_partial)
 {
     if (sw != NULL) {
-        notices_ask(d, sw);
+        monitoring_ask(d, sw);
     } else {
         d->pending_round = true;
         d->pending_accept |= accept_partial;

@@ -1,4 +1,4 @@
-/* round_partial.c - what a light sweep found dirty is debounced, and leads to a round that sweeps only that.
+/* round_partial.c - what light sweeps notice is debounced, and leads to a round that sweeps only that.
  */
 #include <stdlib.h>
 
@@ -45,7 +45,7 @@ bool monitoring_is_due(const struct scheduler *d)
     return d->scope_asked || debounce_when(&d->debounce) >= 0;
 }
 
-void notices_ask(struct scheduler *d, const char *name)
+void monitoring_ask(struct scheduler *d, const char *name)
 {
     uint32_t at = 0;
     uint64_t guid;

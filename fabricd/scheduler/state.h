@@ -1,7 +1,7 @@
 /*
  * state.h - the scheduler's state, and what its files share. For them and for main/, which starts it.
  *
- * Two things go on, beside each other: rounds (a sweep of the fabric and a scan at this host's devices), and
+ * Two things go on, beside each other: rounds (a sweep of the fabric and a scan of this host's devices), and
  * publishing (pending events, putting in place, updated events), one publication at a time. A round that is
  * done, or reports of nodes that are due, wait for the end of the publication before theirs;
  * scheduler_go_on() is called whenever something has ended: the event `decide` is the only place that decides
@@ -42,16 +42,16 @@ struct scheduler {
 
     bool round;                  /* one is going on, until what it brought is published */
     struct sweep *sweep;         /* its sweep, until that has answered */
-    struct host_scan *host_scan; /* its light sweep, or that of the round before */
-    struct sweep_result swept;   /* its sweep's answer; without a sweep, how the light sweep went */
+    struct host_scan *host_scan; /* its host scan, or that of the round before */
+    struct sweep_result swept;   /* its sweep's answer; without a sweep, how the host scan went */
     bool accept_partial;         /* of this round */
-    bool scan_failed;            /* a probe of the last light sweep did: the next one is not waited for */
+    bool scan_failed;            /* a probe of the last host scan did: the next one is not waited for */
     uint64_t number;             /* of the round that goes on or was last */
     bool pending_round, pending_accept; /* another one was asked for meanwhile */
 
     struct monitor *monitor; /* the light sweeps between rounds; NULL: none */
     struct event *monitor_timer;
-    struct debounce debounce;    /* when what they dirty is swept */
+    struct debounce debounce;    /* when what they noticed is swept */
     struct dirty_switches dirty; /* and what that is */
     bool part;                   /* the round sweeps only that */
     bool scope_asked;            /* somebody asked for such a round */
@@ -104,19 +104,19 @@ int monitoring_start(struct scheduler *d, event_callback_fn due, struct fab_err 
 void monitoring_stop(struct scheduler *d);
 /* Is something to be swept? */
 bool monitoring_is_due(const struct scheduler *d);
-/* The switches of this name (or GUID) are swept as if they had been dirty, and waited for long enough. */
-void notices_ask(struct scheduler *d, const char *name);
+/* The switches of this name (or GUID) are swept as if they had been noticed, and waited for long enough. */
+void monitoring_ask(struct scheduler *d, const char *name);
 /* What a sweep of what was dirty needs to know. False: everything is to be swept, and err says why. */
 bool monitoring_scope(struct scheduler *d, struct partial_sweep *again, struct fab_err *err);
 /* A sweep has begun that sees what was dirty. */
 void monitoring_covered(struct scheduler *d);
-/* When the first of what waits for a sweep was dirty, and of what the last sweep took: microseconds since
+/* When the first of what waits for a sweep was noticed, and of what the last sweep took: microseconds since
  * 1970, 0: nothing was. */
 int64_t monitoring_since(const struct scheduler *d);
 int64_t monitoring_covered_since(const struct scheduler *d);
 /* It has answered: look on from there. */
 void monitoring_swept(struct scheduler *d, struct sweep_result *result);
-/* What was dirty during a round is due. */
+/* What was noticed during a round is due. */
 void monitoring_round_ended(struct scheduler *d);
 
 /* ---- round_timers.c ---- */

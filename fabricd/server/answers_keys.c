@@ -223,7 +223,8 @@ typedef pmix_status_t (*key_fn)(const struct question *q, pmix_value_t *value);
 
 /*
  * Keys that are not a fact of one plane. `local`: without a node, a switch or a device it is about this node.
- * Other keys are a plane's or a device's, as pmix/values/info.c and pmix/values/device.c know them.
+ * Other keys are a plane's or a device's, as pmix/values/info.c and pmix/values/device_attributes.c know
+ * them.
  */
 static const struct {
     const char *key;

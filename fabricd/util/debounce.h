@@ -16,7 +16,7 @@ struct debounce {
     bool more_follow;            /* after quiet, too, one change waits for others */
     int64_t last;                /* when something changed last; meaningful after the first change */
     int64_t first;               /* of those that are due */
-    int64_t since;               /* when the first of them was dirty */
+    int64_t since;               /* when the first of them was noticed */
     int64_t taken; /* the same of those that the sweep that began last sees; -1: there are none */
     bool any, due;
 };
@@ -32,7 +32,7 @@ int64_t debounce_when(const struct debounce *debounce);
 /* A sweep begins: nothing is due any more. What changes from now on comes soon after what changed before. */
 void debounce_covered(struct debounce *debounce);
 
-/* When the first of what is due was dirty, and of what the sweep that began last sees; -1: nothing was. */
+/* When the first of what is due was noticed, and of what the sweep that began last sees; -1: nothing was. */
 int64_t debounce_since(const struct debounce *debounce);
 int64_t debounce_covered_since(const struct debounce *debounce);
 

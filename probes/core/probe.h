@@ -30,7 +30,8 @@ struct probe_config {
     unsigned retries;
 };
 
-/* What a light sweep dirty: switches whose ports are not as they were, or that a few words do not say it. */
+/* What a light sweep noticed: switches whose ports are not as they were, or that a few words do not say it.
+ */
 struct dirty_switches {
     uint64_t *guids; /* of nodes, each once */
     uint32_t n, cap;
@@ -70,8 +71,8 @@ struct probe {
     /*
      * Between two runs of a fabric's probe, all four or none of them: a light sweep tells that something
      * changed. monitor_open() begins from the last inventory (finished; it stays the caller's and outlives
-     * the monitor), monitor_poll() adds what is not any more as it was at the open or at the scan before:
-     * each change is dirty once. An error ends the monitor: close it, open another one later.
+     * the monitor), monitor_poll() adds what is not any more as it was at the open or at the light sweep
+     * before: each change is told once. An error ends the monitor: close it, open another one later.
      * PMIXFAB_ERR_UNSUPPORTED from monitor_open(): this inventory cannot be monitored.
      */
     int (*monitor_open)(const struct probe_config *config, const struct fab_inventory *inv,
@@ -79,7 +80,7 @@ struct probe {
     int (*monitor_poll)(struct probe_monitor *monitor, struct dirty_switches *dirty, struct fab_err *err);
     void (*monitor_close)(struct probe_monitor *monitor); /* NULL allowed */
     /*
-     * A run that asks only about what was dirty and takes the rest from the last inventory: inv
+     * A run that asks only about what is dirty and takes the rest from the last inventory: inv
      * (initialised, empty) becomes what run() would give, finished. `last` may hold more than this probe's
      * subnet, and so does inv. PMIXFAB_ERR_UNSUPPORTED: it takes a run() to know.
      */

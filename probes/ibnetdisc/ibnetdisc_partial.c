@@ -33,7 +33,7 @@ static int reread_add(struct partial *partial, uint32_t node, struct fab_err *er
     return PMIXFAB_OK;
 }
 
-/* Those that were dirty and are in this port's subnet. */
+/* Those that are dirty and in this port's subnet. */
 static int add_dirty(struct partial *partial, const struct dirty_switches *dirty, struct fab_err *err)
 {
     uint32_t cost = 0;

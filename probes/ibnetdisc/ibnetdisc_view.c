@@ -248,7 +248,7 @@ bool view_manager(struct view *view, uint32_t count, bool dirty)
     view->acted_last = count;
     view->manager = true;
     view->dirty = dirty;
-    if (first || another) { /* what it does now may be for what was dirty before this view */
+    if (first || another) { /* what it does now may be for what was noticed before this view */
         view->busy = view->explained = true;
         view->acted = 0;
         return another;

@@ -1,5 +1,5 @@
 /*
- * ibnetdisc_view.h - what a light sweep at a subnet believes, and what it should ask next.
+ * ibnetdisc_view.h - what a light sweep of a subnet believes, and what it should ask next.
  *
  * Decisions only: what was asked and answered comes in, what is different from the last inventory goes out.
  * Three things are looked at. A switch sets the bit PortStateChange when a port's state changes; the subnet
@@ -48,7 +48,7 @@ struct view {
     uint32_t acted_last;  /* the subnet manager's count of its packets, at the last scan */
     uint32_t acted;       /* how many it has sent since it began to */
     bool manager;         /* it has told that count before */
-    bool busy, explained; /* it is at work; and something was dirty that it does so for */
+    bool busy, explained; /* it is at work; and something was noticed that it does so for */
     bool dirty;           /* something was at the last scan */
     bool moved;           /* a link went or came: routes are not what they were */
 };
@@ -76,8 +76,8 @@ bool view_edge(struct view *view, uint32_t edge, const uint8_t info[ATTRIBUTE_SI
 
 /*
  * The subnet manager says how many packets it has sent so far. It sweeps the subnet when something changed:
- * has it, and nothing was dirty, then what changed cannot be dirty (a host that was swapped, all within a
- * look), and the answer is true. dirty: something was at this scan.
+ * has it, and nothing was noticed, then what changed cannot be noticed (a host that was swapped, all within a
+ * light sweep), and the answer is true. dirty: something was at this scan.
  */
 bool view_manager(struct view *view, uint32_t count, bool dirty);
 /* The way to the subnet manager with this LID. False: it is nowhere in the inventory. */

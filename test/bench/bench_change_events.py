@@ -1,9 +1,9 @@
-"""bench_change_told - how soon a change that is swept is told, and what a storm of a hundred changes comes to.
+"""bench_change_events - how soon a change that is swept is told, and what a storm of a hundred changes comes to.
 
 A simulated fat tree with 9,826 hosts, every port active. One cable: pulled or put back, then a sweep by request;
 measured is from the moment at which the daemon has the finished sweep (last_sweep of its status) to the event in a
 connected tool that knows nothing but PMIx. The storm: a hundred cables of as many leaves pulled within one second under
-the default light sweep and settle time, and put back; counted are generations, changes told, and the daemon's memory. A
+the default light sweep and debounce, and put back; counted are generations, changes told, and the daemon's memory. A
 first storm is not counted: it is what the memory is compared with.
 """
 import datetime

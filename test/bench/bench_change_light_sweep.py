@@ -1,9 +1,9 @@
-"""bench_change_look - what a light sweep costs against a sweep, and how soon a pulled cable is known.
+"""bench_change_light_sweep - what a light sweep costs against a sweep, and how soon a pulled cable is known.
 
 A simulated fat tree with 9,826 hosts, every port active, no subnet manager afterwards: it would work at the same
-time, on the same processors. Packets and time of a look and of a sweep are the probe's own, in one process each; so
+time, on the same processors. Packets and time of a light sweep and of a sweep are the probe's own, in one process each; so
 are those of reading anew what one cable has changed. The way from the cable to PMIX_FABRIC_UPDATED is that of a
-daemon with the default pace: each time another cable, at a random moment between two looks.
+daemon with the default pace: each time another cable, at a random moment between two light sweeps.
 """
 import os
 import random
@@ -38,7 +38,7 @@ def number(pattern, text):
 
 
 def probe_alone(sim):
-    """Milliseconds and packets of a sweep, of a look, and of reading one changed cable anew."""
+    """Milliseconds and packets of a sweep, of a light sweep, and of reading one changed cable anew."""
     tool = Tool(sim)
     tool.ask("run")
     swept = [tool.ask("same") for _ in range(5)]

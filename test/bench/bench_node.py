@@ -1,4 +1,4 @@
-"""bench_node - what nodes cost: a look at this host, a crowd that delivers, one that changes, and a daemon that idles.
+"""bench_node - what nodes cost: a scan of this host, a crowd that delivers, one that changes, and a daemon that idles.
 
 Probing is `fabricd --record` with the four probes of the libraries, from exec to exit, against the libraries' own
 programs, one after the other; the two take turns. The crowd is 1,000 simulated hosts with 8 devices each, all of

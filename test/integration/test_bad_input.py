@@ -1,7 +1,7 @@
 """What a fabric says that cannot be, or that looks like something else: a documented outcome, and nothing is shrunk.
 
 Others: edits while it sweeps (test_monitor.py), an older store (test_retention.py, test_backup.py), clocks that jump
-(unit.missing, unit.hold, unit.expected).
+(unit.retained, unit.damping, unit.planned).
 """
 import json
 import os

@@ -47,7 +47,8 @@
 
 /*
  * A node waits for what the scheduler wants of it. Answered at once when RELAY_DIGEST is not what is held,
- * when there is an order, or after RELAY_SUBSCRIBE_SECONDS. The answer: RELAY_SCAN_REQUEST and RELAY_DIGEST.
+ * when there is a scan request, or after RELAY_SUBSCRIBE_SECONDS. The answer: RELAY_SCAN_REQUEST and
+ * RELAY_DIGEST.
  */
 #define RELAY_SCAN_REQUESTS                                                                                  \
     "pmixfab.relay.scan_requests" /* info: PMIX_HOSTNAME, RELAY_DIGEST (what the node last delivered) */

@@ -57,7 +57,8 @@ TEST(what_never_rests_is_swept_at_its_longest_wait)
     assert_int_equal(swept[2], swept[1] + 500 + 15000);
 }
 
-/* A sweep that begins for another reason takes what is gathered, one that takes nothing has dirty nothing. */
+/* A sweep that begins for another reason takes what is gathered, one that takes nothing has noticed nothing.
+ */
 TEST(the_first_of_a_storm_says_since_when)
 {
     struct debounce debounce;
@@ -410,7 +411,7 @@ TEST(a_subnet_manager_that_sweeps_for_nothing_that_was_noticed)
         for (unsigned k = 0; k < 30; k++) /* its usual rounds */
             assert_false(view_manager(view, count += k % 10 == 0 ? 28 : 1, false));
         assert_false(view_manager(view, ++count, true));
-        assert_false(manager_sweeps(view, &count, looks, 99)); /* for what the light sweep before has dirty */
+        assert_false(manager_sweeps(view, &count, looks, 99)); /* for what the light sweep before noticed */
     }
     assert_true(view_manager(view, 17, false)); /* another one */
     assert_false(view_manager(view, 18, false));

@@ -136,7 +136,7 @@ struct asked {
     loop_queue_answer_fn fn;
     void *cbdata;
     char *credential;
-    uint64_t known; /* what the node believes to be acked */
+    uint64_t known; /* what the node believes to be held of it */
 };
 static struct asked delivery, orders;
 static unsigned n_whole, n_changes;
@@ -494,7 +494,7 @@ TEST_WITH(test_orders, open_node, close_node)
     assert_non_null(orders.fn);
 }
 
-/* One answer can say both: look again, and that nothing is acked. The look may come to nothing. */
+/* One answer can say both: scan again, and that nothing is held. The scan may come to nothing. */
 TEST_WITH(test_order_after_forgetting, open_node, close_node)
 {
     deliver_first("");

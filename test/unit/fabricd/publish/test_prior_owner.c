@@ -1,5 +1,5 @@
-/* past.h: reports joined, published and joined again. Who is published with a GUID keeps it whatever another
- * host says of its own devices, and what the past answers is what was published. */
+/* prior_owner.h: reports joined, published and joined again. Who is published with a GUID keeps it whatever
+ * another host says of its own devices, and what the past answers is what was published. */
 #include "fabricd/publish/prior_owner.h"
 #include "test/unit/handmade.h"
 #include "test/unit/report_liar.h"

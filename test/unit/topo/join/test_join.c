@@ -8,7 +8,7 @@ OWNER(join_scratch_free, struct join_scratch)
 
 #define MAX_ITEMS 40
 
-/* The rules of join_group.c once more, each taken by its word, for one report. of[item][device]. */
+/* The rules of join_items.c once more, each taken by its word, for one report. of[item][device]. */
 struct plain {
     const struct fab_report *report;
     uint32_t n_items, n_devs;
