@@ -134,22 +134,13 @@ static void monitor_ended(struct monitor *monitor, const char *why)
 
 static void monitor_start_child(struct monitor *monitor);
 
-static void start_next(struct monitor *monitor)
-{
-    free(monitor->bytes);
-    monitor->bytes = monitor->next;
-    monitor->size = monitor->next_size;
-    monitor->next = NULL;
-    monitor_start_child(monitor);
-}
-
 static void monitor_on_child_ended(struct child_result *result, void *cbdata)
 {
     struct monitor *monitor = cbdata;
     monitor->child = NULL;
     event_del(monitor->timer);
     if (monitor->next != NULL) {
-        start_next(monitor);
+        monitor_start_child(monitor);
         return;
     }
     if (result->code == PMIXFAB_ERR_UNSUPPORTED) { /* this inventory cannot be monitored */
@@ -160,8 +151,15 @@ static void monitor_on_child_ended(struct child_result *result, void *cbdata)
     monitor_ended(monitor, result->code == PMIXFAB_OK ? "light sweep: its process ended" : result->err.text);
 }
 
+/* With the inventory that came last. */
 static void monitor_start_child(struct monitor *monitor)
 {
+    if (monitor->next != NULL) {
+        free(monitor->bytes);
+        monitor->bytes = monitor->next;
+        monitor->size = monitor->next_size;
+        monitor->next = NULL;
+    }
     const struct config *config = monitor->config;
     struct fab_err err = {""};
     char daemon[16], poll[16], smps[16], timeout[16], retries[16];
@@ -196,16 +194,13 @@ static void monitor_on_timeout(evutil_socket_t fd, short what, void *arg)
     struct monitor *monitor = arg;
     (void)fd, (void)what;
     if (monitor->child == NULL) {
-        if (monitor->next != NULL)
-            start_next(monitor);
-        else
-            monitor_start_child(monitor);
+        monitor_start_child(monitor);
         return;
     }
     child_cancel(monitor->child);
     monitor->child = NULL;
     if (monitor->next != NULL)
-        start_next(monitor);
+        monitor_start_child(monitor);
     else
         monitor_ended(monitor, "light sweep: it hangs, and was killed");
 }
@@ -225,7 +220,7 @@ void monitor_watch(struct monitor *monitor, void *bytes, size_t size)
         child_ask_to_end(monitor->child);
         monitor_wake(monitor, TO_END);
     } else if (!event_pending(monitor->timer, EV_TIMEOUT, NULL)) {
-        start_next(monitor);
+        monitor_start_child(monitor);
     }
 }
 
