@@ -1,13 +1,9 @@
 /*
  * cost_matrix_update.c - the matrix of a plane as it was becomes that of the plane as it is, in place.
  *
- * A cell says something else only if one of these does: the cost between its devices' edges, the access cost
- * of one of them, which edge or host one of them is on, or, within a host, their places. Edges are numbered
- * anew in every plane, so each is held against the one that most of its devices were on before. A device that
- * is on another edge or in other company, or whose access costs something else, has its row and its column
- * written anew; else a pair of edges whose cost is another one has the cells of its devices written, and a
- * host with other places its own. All these are known before the first cell is written: where they are many,
- * everything is written from nothing.
+ * docs/design/costs.md says which cells can differ. Edges are numbered anew in every plane, so each is held
+ * against the one that most of its devices were on before. Everything that is written is known before the
+ * first cell is: where it is much, everything is written from nothing.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -43,7 +43,7 @@ cleanup:
     return rc;
 }
 
-/* The order matters where a small network is of two kinds; see geometry.h. */
+/* The order matters where a small network is of two kinds; see docs/design/geometry.md. */
 static int geometry_detect(const struct fab_plane *plane, struct fab_layout *layout)
 {
     static int (*const recognisers[])(const struct fab_plane *, struct fab_layout *) = {
@@ -88,11 +88,11 @@ static int rank_by_name(const struct fab_plane *plane, struct fab_layout *layout
 {
     uint32_t n = 0, n_pods = 0;
     struct ranked_switch *order = fab_array(plane->n_switches, sizeof *order);
-    uint32_t *number = fab_array(plane->n_switches, sizeof *number);
-    uint32_t *count = fab_array(plane->n_switches, sizeof *count);
+    uint32_t *number = fab_array((size_t)2 * plane->n_switches, sizeof *number); /* per pod */
+    uint32_t *count = number + plane->n_switches;
     int rc = PMIXFAB_ERR_NOMEM;
 
-    if (order == NULL || number == NULL || count == NULL)
+    if (order == NULL || number == NULL)
         goto cleanup;
     for (uint32_t s = 0; s < plane->n_switches; s++) {
         const struct fab_node *node = &plane->inv->nodes[plane->switches[s].node];
@@ -115,7 +115,6 @@ static int rank_by_name(const struct fab_plane *plane, struct fab_layout *layout
 cleanup:
     free(order);
     free(number);
-    free(count);
     return rc;
 }
 
@@ -277,19 +276,17 @@ int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *bef
 {
     struct fab_layout layout = {.kind = FAB_KIND_OTHER};
     struct fab_stable past = {.kind = FAB_KIND_OTHER};
-    uint32_t n = plane->n_switches, *rank = NULL, *chassis = NULL;
+    uint32_t n = plane->n_switches;
     int rc = PMIXFAB_ERR_NOMEM;
 
     memset(out, 0, sizeof *out);
     out->level = fab_array(n, sizeof *out->level);
     out->pod = fab_array(n, sizeof *out->pod);
-    layout.pos = fab_array((size_t)n * FAB_GRID_DIMS, sizeof *layout.pos);
+    layout.pos = fab_array((size_t)n * (FAB_GRID_DIMS + 2), sizeof *layout.pos);
     layout.ranked = fab_array(n, sizeof *layout.ranked);
-    rank = fab_array(n, sizeof *rank);
-    chassis = fab_array(n, sizeof *chassis);
-    if (out->level == NULL || out->pod == NULL || layout.pos == NULL || layout.ranked == NULL ||
-        rank == NULL || chassis == NULL)
+    if (out->level == NULL || out->pod == NULL || layout.pos == NULL || layout.ranked == NULL)
         goto cleanup;
+    uint32_t *rank = layout.pos + (size_t)n * FAB_GRID_DIMS, *chassis = rank + n;
     layout.pod = out->pod;
     layout.level = out->level;
 
@@ -306,8 +303,6 @@ cleanup:
     fab_stable_destroy(&past);
     free(layout.pos);
     free(layout.ranked);
-    free(rank);
-    free(chassis);
     if (rc != 0)
         fab_geometry_destroy(out);
     return rc;

@@ -1,8 +1,5 @@
 /*
  * geometry_stable.c - where a plane's switches stood before, and numbers that follow from it.
- *
- * A switch is known again by its GUID. One that was not there before, but carries what a switch carried that
- * is gone, has come in its place.
  */
 #include <string.h>
 
@@ -48,12 +45,9 @@ static int find_successors(const struct fab_plane *plane, const struct pmixfab *
                            struct fab_stable *past, const uint32_t *first, const uint8_t *known,
                            uint8_t *gone)
 {
-    uint32_t n = plane->n_switches, *best = fab_array(n, sizeof *best), *votes = fab_array(n, sizeof *votes);
-    if (best == NULL || votes == NULL) {
-        free(best);
-        free(votes);
+    uint32_t n = plane->n_switches, *best = fab_array((size_t)2 * n, sizeof *best), *votes = best + n;
+    if (best == NULL)
         return PMIXFAB_ERR_NOMEM;
-    }
     /* Majority by cancelling out: the last candidate stands. */
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         uint32_t s = plane->devices[i].sw;
@@ -74,7 +68,6 @@ static int find_successors(const struct fab_plane *plane, const struct pmixfab *
         stable_set_position(past, s, before, first[best[s]]);
     }
     free(best);
-    free(votes);
     return 0;
 }
 

@@ -196,11 +196,7 @@ static enum fab_kind choose_dimensions(struct fab_grid *grid)
 
     for (unsigned k = 0; k < n; k++)
         if (grid->factors[k].size > 2)
-            grid->dims[grid->n_dims++] = (struct fab_grid_dim){.size = grid->factors[k].size,
-                                                               .first = grid->factors[k].first,
-                                                               .a = k,
-                                                               .b = FAB_GRID_FACTORS,
-                                                               .ring = grid->factors[k].ring};
+            grid->dims[grid->n_dims++] = fab_grid_dim_of(grid, k);
     pair_twos(grid, torus);
     qsort(grid->dims, grid->n_dims, sizeof grid->dims[0], compare_dimensions);
     if (dims == 2)
@@ -306,17 +302,14 @@ int fab_layout_grid(const struct fab_plane *plane, struct fab_layout *layout)
 
     grid.parent = fab_array(plane->n_adj, sizeof *grid.parent);
     grid.class = fab_array(plane->n_adj, sizeof *grid.class);
-    grid.place = fab_array((size_t)n * FAB_GRID_FACTORS, sizeof *grid.place);
-    grid.axis = fab_array(n, sizeof *grid.axis);
-    grid.queue = fab_array(n, sizeof *grid.queue);
-    if (grid.parent != NULL && grid.class != NULL && grid.place != NULL && grid.axis != NULL &&
-        grid.queue != NULL)
+    grid.place = fab_array((size_t)n * (FAB_GRID_FACTORS + 2), sizeof *grid.place);
+    if (grid.parent != NULL && grid.class != NULL && grid.place != NULL) {
+        grid.axis = grid.place + (size_t)n * FAB_GRID_FACTORS;
+        grid.queue = grid.axis + n;
         rc = grid_detect(&grid, layout);
-
+    }
     free(grid.parent);
     free(grid.class);
     free(grid.place);
-    free(grid.axis);
-    free(grid.queue);
     return rc;
 }

@@ -33,6 +33,13 @@ struct fab_grid {
     struct fab_grid_dim dims[FAB_GRID_DIMS];
 };
 
+/* Factor k as a dimension of its own. */
+static inline struct fab_grid_dim fab_grid_dim_of(const struct fab_grid *grid, unsigned k)
+{
+    const struct fab_grid_factor *factor = &grid->factors[k];
+    return (struct fab_grid_dim){factor->size, factor->first, k, FAB_GRID_FACTORS, factor->ring, false, 0};
+}
+
 /* Where switch s stands along a dimension. */
 static inline uint32_t fab_grid_position(const struct fab_grid *grid, uint32_t s,
                                          const struct fab_grid_dim *dim)

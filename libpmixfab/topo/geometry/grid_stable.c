@@ -55,17 +55,12 @@ static bool grid_assign_dims(const struct fab_grid *grid, unsigned code, struct 
     for (unsigned d = 0; d < grid->n_dims; d++)
         torus = torus || grid->dims[d].ring;
     for (unsigned k = 0; k < grid->n_factors; k++, code /= grid->n_dims) {
-        const struct fab_grid_factor *factor = &grid->factors[k];
         struct fab_grid_dim *dim = &dims[code % grid->n_dims];
         if (dim->size == 0) {
-            *dim = (struct fab_grid_dim){.size = factor->size,
-                                         .first = factor->first,
-                                         .a = k,
-                                         .b = FAB_GRID_FACTORS,
-                                         .ring = factor->ring};
+            *dim = fab_grid_dim_of(grid, k);
             continue;
         }
-        if (!torus || dim->size != 2 || factor->size != 2)
+        if (!torus || dim->size != 2 || grid->factors[k].size != 2)
             return false;
         dim->b = k;
         dim->size = 4;

@@ -1,4 +1,4 @@
-/* kind.h - kinds of planes; what they are says geometry.h. */
+/* kind.h - kinds of planes; what they are says docs/design/geometry.md. */
 #ifndef FAB_TOPO_GEOMETRY_KIND_H
 #define FAB_TOPO_GEOMETRY_KIND_H
 
