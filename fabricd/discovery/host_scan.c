@@ -26,7 +26,7 @@ struct host_scan {
     int64_t start;            /* microseconds */
     host_scan_done_fn done;
     void *cbdata;
-    unsigned n, open; /* probes; those that have not answered */
+    unsigned open; /* probes that have not answered */
     struct asked asked[CONFIG_MAX_LIST];
 };
 
@@ -102,7 +102,7 @@ static void host_scan_free(struct host_scan *scan)
 static uint32_t sources_asked(const struct host_scan *scan)
 {
     uint32_t sources = 0;
-    for (unsigned i = 0; i < scan->n; i++)
+    for (unsigned i = 0; i < scan->result.asked; i++)
         sources |= scan->asked[i].source < FAB_SOURCES ? 1u << scan->asked[i].source : 0;
     return sources;
 }
@@ -161,7 +161,7 @@ void host_scan_cancel(struct host_scan *scan)
 {
     if (scan == NULL)
         return;
-    for (unsigned i = 0; i < scan->n; i++)
+    for (unsigned i = 0; i < scan->result.asked; i++)
         child_cancel(scan->asked[i].child);
     host_scan_free(scan);
 }
@@ -172,7 +172,7 @@ static int host_scan_start_child(struct host_scan *scan, struct event_base *base
     char daemon[16];
     snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
     char *argv[] = {"fabricd", HOST_SCAN_CHILD_OPTION, daemon, spec, config->host, NULL};
-    struct asked *asked = &scan->asked[scan->n];
+    struct asked *asked = &scan->asked[scan->result.asked];
     asked->scan = scan;
     asked->source = fab_source_parse(probe->name);
     snprintf(asked->what, sizeof(asked->what), "scan %.40s", probe->name);
@@ -186,7 +186,6 @@ static int host_scan_start_child(struct host_scan *scan, struct event_base *base
     int rc = child_start(base, &order, &asked->child, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    scan->n++;
     scan->open++;
     scan->result.asked++;
     return PMIXFAB_OK;
@@ -214,7 +213,7 @@ int host_scan_start(struct event_base *base, const struct config *config, const 
         if (probe != NULL && probe_is_local(probe))
             rc = host_scan_start_child(scan, base, config, probe, config->probes.items[i], err);
     }
-    if (rc == PMIXFAB_OK && scan->n == 0)
+    if (rc == PMIXFAB_OK && scan->result.asked == 0)
         rc = fab_fail(err, PMIXFAB_ERR_NOTFOUND, "host scan: no probe of this host is configured");
     if (rc != PMIXFAB_OK) {
         host_scan_cancel(scan);

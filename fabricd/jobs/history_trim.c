@@ -1,8 +1,4 @@
-/*
- * How old a generation is counts back from the newest one: a fabric that does not change keeps its history.
- * Nothing goes for its age by a clock that has jumped within the last day, or by one that is behind what it
- * said before: a clock set to next year would take all of it away, and setting it right brings nothing back.
- */
+/* history_trim.c - docs/design/store.md says how age is told, and when the clock is not believed. */
 #include "fabricd/jobs/history_trim.h"
 
 #include <stdlib.h>

@@ -269,8 +269,7 @@ static void on_data(evutil_socket_t fd, short what, void *arg)
 static void child_on_sigchld(evutil_socket_t signo, short what, void *arg)
 {
     struct child *child = arg;
-    (void)signo;
-    (void)what;
+    (void)signo, (void)what;
     pid_t pid = waitpid(child->pid, &child->status, WNOHANG);
     if (pid != child->pid)
         return;
@@ -284,8 +283,7 @@ static void child_on_sigchld(evutil_socket_t signo, short what, void *arg)
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
     struct child *child = arg;
-    (void)fd;
-    (void)what;
+    (void)fd, (void)what;
     child->timed_out = true;
     if (!child->reaped) {
         kill(-child->pid, SIGKILL); /* the rest follows from SIGCHLD */

@@ -75,16 +75,16 @@ int fab_stable_find(const struct fab_plane *plane, const struct pmixfab *before,
 {
     uint32_t n = plane->n_switches, n_old = before->meta->n_switches;
     uint32_t *first = fab_array(n_old, sizeof *first); /* device on each old switch */
-    uint8_t *known = fab_array(n, 1), *gone = fab_array(n_old, 1);
+    uint8_t *known = fab_array((size_t)n + n_old, 1);
     int rc = PMIXFAB_ERR_NOMEM;
 
     *past = (struct fab_stable){.kind = snapshot_kind(before), .dims = before->meta->dims};
-    past->logical = fab_array((size_t)n * FAB_GRID_DIMS, sizeof *past->logical);
-    past->physical = fab_array((size_t)n * 2, sizeof *past->physical);
-    if (first == NULL || known == NULL || gone == NULL || past->logical == NULL || past->physical == NULL)
+    past->logical = fab_array((size_t)n * (FAB_GRID_DIMS + 2), sizeof *past->logical);
+    if (first == NULL || known == NULL || past->logical == NULL)
         goto cleanup;
-    memset(past->logical, 0xff, (size_t)n * FAB_GRID_DIMS * sizeof *past->logical);
-    memset(past->physical, 0xff, (size_t)n * 2 * sizeof *past->physical);
+    past->physical = past->logical + (size_t)n * FAB_GRID_DIMS;
+    memset(past->logical, 0xff, (size_t)n * (FAB_GRID_DIMS + 2) * sizeof *past->logical);
+    uint8_t *gone = known + n;
     memset(first, 0xff, n_old * sizeof *first);
     for (uint32_t i = before->meta->n_devices; i-- > 0;)
         if (before->devices[i].sw != FAB_NONE)
@@ -104,7 +104,6 @@ int fab_stable_find(const struct fab_plane *plane, const struct pmixfab *before,
 cleanup:
     free(first);
     free(known);
-    free(gone);
     if (rc != 0)
         fab_stable_destroy(past);
     return rc;
@@ -113,7 +112,6 @@ cleanup:
 void fab_stable_destroy(struct fab_stable *past)
 {
     free(past->logical);
-    free(past->physical);
     *past = (struct fab_stable){0};
 }
 
