@@ -9,11 +9,6 @@
 #include "topo/compile/compile_priv.h"
 #include "topo/snapshot/reader.h"
 
-static void *section_at(struct snap_build *b, enum snap_section which)
-{
-    return fab_snapshot_section(b, which);
-}
-
 static uint32_t intern(struct snap_build *b, uint32_t past, const char *text)
 {
     return fab_strings_take(&b->strings, past, text);
@@ -44,8 +39,8 @@ static uint8_t seen_of(const struct snap_build *b, uint32_t port)
 static void compile_write_devices(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
-    struct snap_device *out = section_at(b, SNAP_DEVICES);
-    uint32_t *host = section_at(b, SNAP_HOST);
+    struct snap_device *out = fab_snapshot_section(b, SNAP_DEVICES);
+    uint32_t *host = fab_snapshot_section(b, SNAP_HOST);
 
     for (uint32_t i = 0; i < b->meta.n_devices; i++) {
         const struct fab_device *device = &b->plane->devices[i];
@@ -70,7 +65,7 @@ static void compile_write_devices(struct snap_build *b)
 static void write_hosts(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
-    struct snap_host *out = section_at(b, SNAP_HOSTS);
+    struct snap_host *out = fab_snapshot_section(b, SNAP_HOSTS);
 
     for (uint32_t i = 0; i < b->meta.n_hosts; i++) {
         const struct fab_host *host = &b->plane->hosts[i];
@@ -85,7 +80,7 @@ static void write_hosts(struct snap_build *b)
 static int write_switches(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
-    struct snap_switch *out = section_at(b, SNAP_SWITCHES);
+    struct snap_switch *out = fab_snapshot_section(b, SNAP_SWITCHES);
     uint32_t *last_host = malloc((b->meta.n_switches + (size_t)1) * sizeof(*last_host)), past = 0;
 
     if (last_host == NULL)
@@ -118,21 +113,21 @@ static int find_ends(struct snap_build *b)
     const struct fab_plane *plane = b->plane;
     const struct fab_inventory *inv = plane->inv;
 
-    b->end_of_port = malloc((inv->n_ports + (size_t)1) * sizeof(*b->end_of_port));
-    b->switch_of = malloc((inv->n_nodes + (size_t)1) * sizeof(*b->switch_of));
-    if (b->end_of_port == NULL || b->switch_of == NULL)
+    const size_t bytes = ((size_t)inv->n_ports + inv->n_nodes) * sizeof(*b->end_of_port);
+    b->end_of_port = malloc(bytes + 1);
+    if (b->end_of_port == NULL)
         return PMIXFAB_ERR_NOMEM;
-    memset(b->end_of_port, 0xff, inv->n_ports * sizeof(*b->end_of_port));
-    memset(b->switch_of, 0xff, inv->n_nodes * sizeof(*b->switch_of));
+    memset(b->end_of_port, 0xff, bytes);
+    uint32_t *switch_of = b->end_of_port + inv->n_ports; /* per node, FAB_NONE */
     for (uint32_t i = 0; i < plane->n_switches; i++)
-        b->switch_of[plane->switches[i].node] = i;
+        switch_of[plane->switches[i].node] = i;
     for (uint32_t i = 0; i < plane->n_devices; i++)
         b->end_of_port[plane->devices[i].port] = SNAP_END_DEVICE | i;
     for (uint32_t i = 0; i < plane->n_cables; i++) {
         const uint32_t ends[2] = {plane->cables[i].a, plane->cables[i].b};
         for (unsigned e = 0; e < 2; e++) {
             uint32_t *end = &b->end_of_port[ends[e]];
-            uint32_t sw = b->switch_of[inv->ports[ends[e]].node];
+            uint32_t sw = switch_of[inv->ports[ends[e]].node];
             if (*end == FAB_NONE)
                 *end = sw != FAB_NONE ? SNAP_END_SWITCH | sw : SNAP_END_OTHER;
         }
@@ -153,8 +148,8 @@ static void write_links(struct snap_build *b)
 {
     const struct fab_plane *plane = b->plane;
     const struct fab_inventory *inv = plane->inv;
-    struct snap_link *out = section_at(b, SNAP_LINKS);
-    uint64_t *others = section_at(b, SNAP_OTHERS);
+    struct snap_link *out = fab_snapshot_section(b, SNAP_LINKS);
+    uint64_t *others = fab_snapshot_section(b, SNAP_OTHERS);
 
     for (uint32_t i = 0; i < plane->n_cables; i++) {
         const struct fab_cable *cable = &plane->cables[i];
@@ -177,8 +172,8 @@ static void write_links(struct snap_build *b)
 /* Devices by GUID, those of one in their order. */
 static int write_index(struct snap_build *b, enum snap_section which)
 {
-    const struct snap_device *devices = section_at(b, SNAP_DEVICES);
-    uint32_t *out = section_at(b, which);
+    const struct snap_device *devices = fab_snapshot_section(b, SNAP_DEVICES);
+    uint32_t *out = fab_snapshot_section(b, which);
     uint32_t n = b->meta.n_devices;
     struct fab_key *keys = malloc((2 * (size_t)n + 1) * sizeof(*keys));
 
@@ -206,16 +201,18 @@ static void write_arrays(struct snap_build *b)
     const struct snap_meta *meta = &b->meta;
     size_t n = meta->n_devices, edges = meta->n_edges;
 
-    copy_elements(section_at(b, SNAP_EDGE), view->edge, n * sizeof(*view->edge));
-    copy_elements(section_at(b, SNAP_ACCESS), view->access, n * sizeof(*view->access));
-    copy_elements(section_at(b, SNAP_DIST), view->dist, edges * edges * sizeof(*view->dist));
-    copy_elements(section_at(b, SNAP_LOGICAL), b->geometry->logical, n * meta->dims * sizeof(uint32_t));
-    copy_elements(section_at(b, SNAP_PHYSICAL), b->geometry->physical,
+    copy_elements(fab_snapshot_section(b, SNAP_EDGE), view->edge, n * sizeof(*view->edge));
+    copy_elements(fab_snapshot_section(b, SNAP_ACCESS), view->access, n * sizeof(*view->access));
+    copy_elements(fab_snapshot_section(b, SNAP_DIST), view->dist, edges * edges * sizeof(*view->dist));
+    copy_elements(fab_snapshot_section(b, SNAP_LOGICAL), b->geometry->logical,
+                  n * meta->dims * sizeof(uint32_t));
+    copy_elements(fab_snapshot_section(b, SNAP_PHYSICAL), b->geometry->physical,
                   n * meta->physical_dims * sizeof(uint32_t));
     if (meta->n_groups > 0)
-        copy_elements(section_at(b, SNAP_GROUP_START), b->groups->start,
+        copy_elements(fab_snapshot_section(b, SNAP_GROUP_START), b->groups->start,
                       (meta->n_groups + (size_t)1) * sizeof(uint32_t));
-    copy_elements(section_at(b, SNAP_GROUP_MEMBER), b->groups->members, meta->n_members * sizeof(uint32_t));
+    copy_elements(fab_snapshot_section(b, SNAP_GROUP_MEMBER), b->groups->members,
+                  meta->n_members * sizeof(uint32_t));
 }
 
 static int compile_describe(struct snap_build *b, const struct fab_snapshot_meta *given)
@@ -312,7 +309,7 @@ static int compile_complete(struct snap_build *b, const struct fab_snapshot_meta
     memcpy(b->bytes, &head, sizeof(head));
     memcpy(b->bytes + sizeof(head), &b->meta, sizeof(b->meta));
     memcpy(b->bytes + SNAP_TABLE, b->table, sizeof(b->table));
-    memcpy(section_at(b, SNAP_STRINGS), b->strings.text, b->strings.size);
+    memcpy(fab_snapshot_section(b, SNAP_STRINGS), b->strings.text, b->strings.size);
     fab_snapshot_seal(b->bytes);
     *size = total;
     return PMIXFAB_OK;
@@ -339,7 +336,6 @@ static int compile_all_sections(const struct fab_snapshot_meta *meta, const stru
     }
     fab_strings_destroy(&b->strings);
     free(b->end_of_port);
-    free(b->switch_of);
     free(b->was);
     return rc;
 }

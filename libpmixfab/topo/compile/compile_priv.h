@@ -21,7 +21,6 @@ struct snap_build {
     char *bytes;                 /* everything but the strings */
     struct snap_strings strings; /* they come last, so they may grow while the rest is written */
     uint32_t *end_of_port;       /* per port of the inventory: what a cable end there is, FAB_NONE nothing */
-    uint32_t *switch_of;         /* per node of the inventory, FAB_NONE */
 };
 
 static inline void *fab_snapshot_section(struct snap_build *b, enum snap_section which)

@@ -158,13 +158,13 @@ int fab_costs_compute(const struct fab_plane *plane, unsigned threads, struct fa
         return PMIXFAB_ERR_INVAL;
     int rc = PMIXFAB_ERR_NOMEM;
     size_t n = plane->n_devices, n_switches = plane->n_switches;
-    uint32_t *edge_of = malloc((n_switches + 1) * sizeof(*edge_of));
-    uint32_t *sources = malloc((n_switches + 1) * sizeof(*sources));
+    uint32_t *edge_of = malloc((2 * n_switches + 1) * sizeof(*edge_of));
     out->edge = malloc((n + 1) * sizeof(*out->edge));
     out->host = malloc((n + 1) * sizeof(*out->host));
     out->access = malloc((n + 1) * sizeof(*out->access));
-    if (edge_of == NULL || sources == NULL || out->edge == NULL || out->host == NULL || out->access == NULL)
+    if (edge_of == NULL || out->edge == NULL || out->host == NULL || out->access == NULL)
         goto cleanup;
+    uint32_t *sources = edge_of + n_switches;
     if (plane->unattached) {
         rc = share_edge(plane, out);
         goto cleanup;
@@ -189,7 +189,6 @@ int fab_costs_compute(const struct fab_plane *plane, unsigned threads, struct fa
     add_private_edges(plane, out, n_searched);
 cleanup:
     free(edge_of);
-    free(sources);
     if (rc != PMIXFAB_OK)
         fab_costs_destroy(out);
     return rc;

@@ -35,7 +35,7 @@ struct job {
     const struct fab_cost_view *v;
     uint16_t *cells;
     uint32_t n_classes, n_runs, n_tasks;
-    uint32_t *class_of;     /* per device */
+    uint32_t *class_of;     /* per device; class_edge and rows stand behind it */
     uint32_t *class_edge;   /* per class */
     uint16_t *class_access; /* per class */
     uint32_t *rows;         /* devices by class */
@@ -70,13 +70,10 @@ void fab_cost_row(const struct fab_cost_view *v, uint32_t a, uint16_t *row)
 static int find_classes(struct job *job)
 {
     const struct fab_cost_view *v = job->v;
-    uint32_t *head = malloc((v->n_edges + 1u) * sizeof(*head));
-    uint32_t *chain = malloc((v->n_devices + 1u) * sizeof(*chain));
-    if (head == NULL || chain == NULL) {
-        free(head);
-        free(chain);
+    uint32_t *head = malloc(((size_t)v->n_edges + v->n_devices + 1) * sizeof(*head));
+    if (head == NULL)
         return PMIXFAB_ERR_NOMEM;
-    }
+    uint32_t *chain = head + v->n_edges;
     for (uint32_t e = 0; e < v->n_edges; e++)
         head[e] = FAB_NONE;
     for (uint32_t i = 0; i < v->n_devices; i++) {
@@ -99,7 +96,6 @@ static int find_classes(struct job *job)
     for (uint32_t c = 0; c < job->n_classes && job->identity; c++)
         job->identity = job->class_edge[c] == c;
     free(head);
-    free(chain);
     return PMIXFAB_OK;
 }
 
@@ -283,14 +279,13 @@ int fab_cost_matrix(const struct fab_cost_view *v, uint16_t *cells, unsigned thr
     struct job job = {.v = v, .cells = cells, .stream = n * n * sizeof(*cells) >= STREAM_FROM};
     unsigned n_threads = 0;
     int rc = PMIXFAB_ERR_NOMEM;
-    job.class_of = malloc(n * sizeof(*job.class_of));
-    job.class_edge = malloc(n * sizeof(*job.class_edge));
+    job.class_of = malloc(3 * n * sizeof(*job.class_of));
     job.class_access = malloc(n * sizeof(*job.class_access));
-    job.rows = malloc(n * sizeof(*job.rows));
     job.runs = malloc((n + 1) * sizeof(*job.runs));
-    if (job.class_of == NULL || job.class_edge == NULL || job.class_access == NULL || job.rows == NULL ||
-        job.runs == NULL)
+    if (job.class_of == NULL || job.class_access == NULL || job.runs == NULL)
         goto cleanup;
+    job.class_edge = job.class_of + n;
+    job.rows = job.class_edge + n;
     if ((rc = find_classes(&job)) != PMIXFAB_OK || (rc = make_tasks(&job)) != PMIXFAB_OK)
         goto cleanup;
     n_threads = fab_cost_threads(threads, job.stream ? job.n_tasks : 1);
@@ -308,9 +303,7 @@ cleanup:
     free(job.space);
     free(job.tasks);
     free(job.class_of);
-    free(job.class_edge);
     free(job.class_access);
-    free(job.rows);
     free(job.runs);
     return rc;
 }

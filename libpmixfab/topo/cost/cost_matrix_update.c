@@ -22,7 +22,7 @@ struct pair {
 struct refresh {
     const struct fab_cost_view *was, *now;
     uint16_t *cells;
-    uint32_t *from;  /* per edge: which it was; FAB_NONE: it has no device */
+    uint32_t *from;  /* per edge: which it was; FAB_NONE: it has no device; behind rows and hosts */
     bool same_edges; /* all are what they were */
     uint8_t *anew;   /* per device: its row and its column */
     uint32_t *rows;  /* these devices */
@@ -215,17 +215,6 @@ static void write_host(const struct refresh *r, uint32_t first)
             r->cells[(size_t)a * r->now->n_devices + b] = fab_cost_of(r->now, a, b);
 }
 
-static void refresh_release(struct refresh *r)
-{
-    free(r->from);
-    free(r->anew);
-    free(r->rows);
-    free(r->pairs);
-    free(r->start);
-    free(r->member);
-    free(r->hosts);
-}
-
 int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cost_view *now, uint16_t *cells,
                            unsigned threads, uint64_t *written)
 {
@@ -238,12 +227,14 @@ int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cos
     if (n == 0)
         return PMIXFAB_OK;
     struct refresh r = {.was = was, .now = now, .cells = cells, .most = (uint64_t)n * n / CELL_WORTH};
-    r.from = malloc((now->n_edges + (size_t)1) * sizeof(*r.from));
-    r.anew = calloc(n + 1, sizeof(*r.anew));
-    r.rows = malloc((n + 1) * sizeof(*r.rows));
-    r.hosts = malloc((n + 1) * sizeof(*r.hosts));
-    bool room = r.from != NULL && r.anew != NULL && r.rows != NULL && r.hosts != NULL;
-    int rc = room ? refresh_compare(&r) : PMIXFAB_ERR_NOMEM;
+    r.rows = malloc((2 * n + now->n_edges) * sizeof(*r.rows));
+    r.anew = calloc(n, sizeof(*r.anew));
+    int rc = PMIXFAB_ERR_NOMEM;
+    if (r.rows != NULL && r.anew != NULL) {
+        r.hosts = r.rows + n;
+        r.from = r.hosts + n;
+        rc = refresh_compare(&r);
+    }
     if (rc == PMIXFAB_OK) {
         refresh_write_devices(&r);
         for (uint32_t i = 0; i < r.n_pairs; i++)
@@ -256,6 +247,10 @@ int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cos
     }
     if (written != NULL && rc == PMIXFAB_OK)
         *written = r.n;
-    refresh_release(&r);
+    free(r.anew);
+    free(r.rows);
+    free(r.pairs);
+    free(r.start);
+    free(r.member);
     return rc;
 }

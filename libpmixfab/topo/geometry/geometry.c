@@ -89,11 +89,11 @@ static int rank_by_name(const struct fab_plane *plane, struct fab_layout *layout
     uint32_t n = 0, n_pods = 0;
     struct ranked_switch *order = fab_array(plane->n_switches, sizeof *order);
     uint32_t *number = fab_array((size_t)2 * plane->n_switches, sizeof *number); /* per pod */
-    uint32_t *count = number + plane->n_switches;
     int rc = PMIXFAB_ERR_NOMEM;
 
     if (order == NULL || number == NULL)
         goto cleanup;
+    uint32_t *count = number + plane->n_switches;
     for (uint32_t s = 0; s < plane->n_switches; s++) {
         const struct fab_node *node = &plane->inv->nodes[plane->switches[s].node];
         number[s] = FAB_NONE;

@@ -45,9 +45,10 @@ static int find_successors(const struct fab_plane *plane, const struct pmixfab *
                            struct fab_stable *past, const uint32_t *first, const uint8_t *known,
                            uint8_t *gone)
 {
-    uint32_t n = plane->n_switches, *best = fab_array((size_t)2 * n, sizeof *best), *votes = best + n;
+    uint32_t n = plane->n_switches, *best = fab_array((size_t)2 * n, sizeof *best);
     if (best == NULL)
         return PMIXFAB_ERR_NOMEM;
+    uint32_t *votes = best + n;
     /* Majority by cancelling out: the last candidate stands. */
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         uint32_t s = plane->devices[i].sw;
