@@ -112,7 +112,7 @@ static void foreign_line(struct child *child, const char *line)
  * libraries, of interest only to somebody who looks for a fault. */
 static void child_line(struct child *child, const char *line)
 {
-    if (child->foreign) {
+    if (child->order.program != NULL) { /* its lines are its own */
         foreign_line(child, line);
     } else if (line[0] == '<' && line[1] >= '0' && line[1] <= '3' && line[2] == '>') {
         enum pmixfab_level level = (enum pmixfab_level)(line[1] - '0');
@@ -155,14 +155,14 @@ static void on_input(evutil_socket_t fd, short what, void *arg)
 {
     struct child *child = arg;
     (void)what;
-    ssize_t n = write(fd, child->input, child->input_size);
+    ssize_t n = write(fd, child->order.input, child->order.input_size);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n > 0) {
-        child->input += n;
-        child->input_size -= (size_t)n;
+        child->order.input += n;
+        child->order.input_size -= (size_t)n;
     }
-    if (n > 0 && child->input_size > 0)
+    if (n > 0 && child->order.input_size > 0)
         return;
     free_event(&child->input_event); /* it has read all, or reads no more, which is its own affair */
     child_close(&child->input_fd);
@@ -175,7 +175,8 @@ static int child_explain(const struct child *child, struct fab_err *err)
 {
     const char *what = child->what;
     if (child->timed_out)
-        return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "%s: not done after %u s, killed", what, child->deadline);
+        return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "%s: not done after %u s, killed", what,
+                        child->order.deadline);
     if (child->oversize)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT,
                         "%s: what came through the pipe is too much, or not what it began with", what);
@@ -206,7 +207,7 @@ static void finish_if_over(struct child *child)
     struct child_result result = {
         .bytes = child->bytes, .size = child->size, .milliseconds = milliseconds_since(child->start)};
     result.code = child_explain(child, &result.err);
-    child->done(&result, child->cbdata);
+    child->order.done(&result, child->order.cbdata);
     child->bytes = result.bytes; /* NULL: taken */
     child_free(child);
 }
@@ -222,14 +223,14 @@ static int child_reserve(struct child *child)
 {
     size_t want = 65536, total = 0;
     if (child->cap > 0) {
-        if (child->total != NULL)
-            total = child->total(child->bytes, child->size);
-        if (total > child->limit || (total > 0 && total < child->size))
+        if (child->order.total != NULL)
+            total = child->order.total(child->bytes, child->size);
+        if (total > child->order.limit || (total > 0 && total < child->size))
             return PMIXFAB_ERR_CORRUPT;
         want = total > 0 ? total : child->cap * 2;
     }
-    if (want > child->limit)
-        want = child->limit;
+    if (want > child->order.limit)
+        want = child->order.limit;
     want++; /* one more, to notice what is too much */
     if (want <= child->cap)
         return PMIXFAB_ERR_CORRUPT;
@@ -257,7 +258,8 @@ static void on_data(evutil_socket_t fd, short what, void *arg)
         return;
     if (n > 0) {
         child->size += (size_t)n;
-        const size_t gone = child->said == NULL ? 0 : child->said(child->bytes, child->size, child->cbdata);
+        const size_t gone =
+            child->order.said == NULL ? 0 : child->order.said(child->bytes, child->size, child->order.cbdata);
         memmove(child->bytes, child->bytes + gone, child->size - gone);
         child->size -= gone;
         return;
@@ -304,7 +306,7 @@ int child_watch(struct child *child, struct event_base *base)
 
 int child_listen(struct child *child, struct event_base *base)
 {
-    const struct timeval deadline = {.tv_sec = child->deadline};
+    const struct timeval deadline = {.tv_sec = child->order.deadline};
     bool reads = child->data_fd >= 0, writes = child->input_fd >= 0;
     if (reads)
         child->data_event = event_new(base, child->data_fd, EV_READ | EV_PERSIST, on_data, child);
@@ -316,7 +318,7 @@ int child_listen(struct child *child, struct event_base *base)
         (writes && (child->input_event == NULL || event_add(child->input_event, NULL) != 0)) ||
         child->text_event == NULL || child->deadline_event == NULL ||
         event_add(child->text_event, NULL) != 0 ||
-        (child->deadline > 0 && event_add(child->deadline_event, &deadline) != 0))
+        (child->order.deadline > 0 && event_add(child->deadline_event, &deadline) != 0))
         return PMIXFAB_ERR_NOMEM;
     return PMIXFAB_OK;
 }

@@ -31,7 +31,7 @@ struct child_order {
     const char *program;           /* NULL: this one again; else its path, and nothing comes back of it */
     char *const *argv;             /* ended by NULL; argv[0] is the program's name */
     const struct config_list *env; /* KEY=VALUE beside the daemon's own environment; may be NULL */
-    const void *input;             /* its standard input, kept by the caller until `done`; NULL: empty */
+    const char *input;             /* its standard input, kept by the caller until `done`; NULL: empty */
     size_t input_size;
     unsigned deadline; /* seconds; 0: it stays until it ends by itself */
     size_t limit;      /* bytes; more is PMIXFAB_ERR_CORRUPT and the child's end */

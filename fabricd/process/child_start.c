@@ -128,16 +128,9 @@ int child_start(struct event_base *base, const struct child_order *order, struct
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory", order->what);
     snprintf(child->what, sizeof(child->what), "%s", order->what);
     child->data_fd = child->text_fd = child->input_fd = -1;
-    child->foreign = order->program != NULL;
-    child->ended = child->foreign; /* it hands nothing over */
-    child->input = order->input;
-    child->input_size = order->input_size;
-    child->done = order->done;
-    child->cbdata = order->cbdata;
-    child->total = order->total;
-    child->said = order->said;
-    child->limit = order->limit;
-    child->deadline = order->deadline;
+    child->order = *order;
+    child->order.what = child->what;
+    child->ended = order->program != NULL; /* it hands nothing over */
     child->start = microseconds_now(CLOCK_MONOTONIC);
     /* The handler for SIGCHLD stands before there is a child that could end. */
     if (child_watch(child, base) != PMIXFAB_OK) {

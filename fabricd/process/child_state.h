@@ -11,17 +11,9 @@ struct child {
     pid_t pid;
     int data_fd, text_fd, input_fd; /* -1: none */
     struct event *data_event, *text_event, *input_event, *deadline_event, *child_event;
-    void (*done)(struct child_result *result, void *cbdata);
-    void *cbdata;
-    size_t (*total)(const void *head, size_t n);
-    size_t (*said)(const unsigned char *bytes, size_t n, void *cbdata);
-    size_t limit;
-    int64_t start, left; /* monotonic microseconds; left: where child_leave() was called */
-    unsigned deadline;
-    bool foreign;      /* another program: its lines are its own */
-    unsigned lines;    /* of it that were logged */
-    const char *input; /* what it has not read yet */
-    size_t input_size;
+    struct child_order order; /* its input is what the child has not read yet; argv and env are gone */
+    int64_t start, left;      /* microseconds; left: where child_leave() was called */
+    unsigned lines;           /* of another program that were logged */
 
     unsigned char *bytes; /* what came through the pipe */
     size_t size, cap;
