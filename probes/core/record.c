@@ -184,7 +184,7 @@ int record_read(FILE *file, size_t limit, char **bytes, size_t *size)
 int record_scan(const char *path, enum fab_source source, struct fab_report *report, struct fab_err *err)
 {
     char *text = NULL;
-    size_t size;
+    size_t size = 0;
     FILE *file = fopen(path, "rbe");
     int why = file == NULL ? errno : record_read(file, RECORD_MAX_SIZE, &text, &size);
     int rc = why == 0        ? record_parse(text, size, path, source, report, err)

@@ -173,7 +173,8 @@ static int lldp_add_neighbours(struct lldp_survey *s, struct fab_report *report)
 {
     struct lldp_neighbour *list = s->list;
     int rc = PMIXFAB_OK;
-    qsort(list, s->n, sizeof(*list), lldp_by_interface);
+    if (s->n > 1)
+        qsort(list, s->n, sizeof(*list), lldp_by_interface);
     for (size_t i = 0, next; i < s->n && rc == PMIXFAB_OK; i = next) {
         bool several = false;
         for (next = i + 1; next < s->n && strcmp(list[next].interface, list[i].interface) == 0; next++)

@@ -19,11 +19,13 @@
 
 /* A pointer and the function that takes it; OWNER(close, struct x) defines what OWNED(close) needs. */
 #define OWNED(close) __attribute__((cleanup(owned_##close)))
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type */
 #define OWNER(close, type)                                                                                   \
     static inline void owned_##close(type **pointer)                                                         \
     {                                                                                                        \
         close(*pointer);                                                                                     \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static inline void owned_free(void *pointer)
 {

@@ -151,9 +151,11 @@ static inline void world_destroy(struct world *world)
 }
 
 /* A world that ends with its block; it is pointed into, so it is no value. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): `name` is declared */
 #define WORLD(name, fabric)                                                                                  \
     SCOPED(world) name;                                                                                      \
     world_open(&(name), fabric)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* A world by hand: nodes and cables in any order, then world_compute(). */
 static inline uint32_t world_node(struct world *world, enum fab_node_kind kind, uint64_t guid,

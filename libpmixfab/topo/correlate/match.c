@@ -70,9 +70,10 @@ static bool is_certain(const struct correlation *s, uint32_t b, uint32_t a)
 static void match_by_guid(struct correlation *s,
                           bool (*accept)(const struct correlation *, uint32_t, uint32_t))
 {
-    for (uint32_t b = 0; b < s->before->n_nodes; b++) {
+    for (uint32_t b = 0, at = 0; b < s->before->n_nodes; b++) {
         const struct fab_node *node = &s->before->nodes[b];
-        uint32_t a = s->to_after[b] == FAB_NONE ? fab_inventory_find(s->after, node->guid) : FAB_NONE;
+        uint32_t a =
+            s->to_after[b] == FAB_NONE ? fab_inventory_find_next(s->after, node->guid, &at) : FAB_NONE;
         if (a != FAB_NONE && is_kind(s->after, a, node->kind) && s->to_before[a] == FAB_NONE &&
             accept(s, b, a))
             match_pair(s, b, a);

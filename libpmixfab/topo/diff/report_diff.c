@@ -60,7 +60,7 @@ static enum fab_change_kind fact_change_kind(unsigned fact)
         [FAB_FACT_STATE] = FAB_CHANGE_STATE,       [FAB_FACT_SPEED] = FAB_CHANGE_SPEED,
         [FAB_FACT_MTU] = FAB_CHANGE_MTU,           [FAB_FACT_LID] = FAB_CHANGE_LID,
     };
-    return kinds[fact] != 0 ? kinds[fact] : FAB_CHANGE_FACT;
+    return fact < FAB_FACTS && kinds[fact] != 0 ? kinds[fact] : FAB_CHANGE_FACT;
 }
 
 /* Texts of one kind. */

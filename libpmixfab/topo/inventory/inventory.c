@@ -127,6 +127,14 @@ uint32_t fab_inventory_find(const struct fab_inventory *inv, uint64_t guid)
     return at < n && inv->nodes[at].guid == guid ? at : FAB_NONE;
 }
 
+uint32_t fab_inventory_find_next(const struct fab_inventory *inv, uint64_t guid, uint32_t *from)
+{
+    const uint32_t n = inv->finished ? inv->n_nodes : 0;
+    while (*from < n && inv->nodes[*from].guid < guid)
+        ++*from;
+    return *from < n && inv->nodes[*from].guid == guid ? *from : FAB_NONE;
+}
+
 uint32_t fab_inventory_port(const struct fab_inventory *inv, uint32_t node, unsigned num)
 {
     if (!inv->finished || node >= inv->n_nodes)

@@ -112,6 +112,8 @@ static inline bool fab_port_is_missing(const struct fab_inventory *inv, const st
 
 /* Node by GUID in a finished inventory (binary search); FAB_NONE. */
 uint32_t fab_inventory_find(const struct fab_inventory *inv, uint64_t guid);
+/* The same for GUIDs asked in rising order: the walk is at *from, 0 at first, and moves on. */
+uint32_t fab_inventory_find_next(const struct fab_inventory *inv, uint64_t guid, uint32_t *from);
 /* Port `num` of a node; FAB_NONE. */
 uint32_t fab_inventory_port(const struct fab_inventory *inv, uint32_t node, unsigned num);
 

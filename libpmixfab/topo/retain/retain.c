@@ -12,8 +12,8 @@ static void match_nodes(struct retaining *k)
 {
     for (uint32_t s = 0; s < k->swept->n_nodes; s++)
         k->was[s] = FAB_NONE;
-    for (uint32_t b = 0; b < k->before->n_nodes; b++) {
-        k->there[b] = fab_inventory_find(k->swept, k->before->nodes[b].guid);
+    for (uint32_t b = 0, at = 0; b < k->before->n_nodes; b++) {
+        k->there[b] = fab_inventory_find_next(k->swept, k->before->nodes[b].guid, &at);
         if (k->there[b] != FAB_NONE)
             k->was[k->there[b]] = b;
     }
@@ -39,9 +39,9 @@ static bool is_lacking(const struct fab_inventory *before, uint32_t port, const 
 
 bool fab_inventory_lacks_port(const struct fab_inventory *before, const struct fab_inventory *swept)
 {
-    for (uint32_t b = 0; b < before->n_nodes; b++) {
+    for (uint32_t b = 0, at = 0; b < before->n_nodes; b++) {
         const struct fab_node *node = &before->nodes[b];
-        uint32_t now = fab_inventory_find(swept, node->guid);
+        uint32_t now = fab_inventory_find_next(swept, node->guid, &at);
         if (!is_same_hca(node, now == FAB_NONE ? NULL : &swept->nodes[now]))
             continue;
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)

@@ -508,6 +508,7 @@ TEST(test_random_edits)
         diff = understand(&p.before, &p.after), again = understand(&p.before, &p.after),
         back = understand(&p.after, &p.before);
         assert_int_equal(diff.n, again.n);
+        assert_true((diff.n == 0) == (back.n == 0));
         for (uint32_t i = 0; i < diff.n; i++) {
             char one[4000], two[4000];
             line_of(&diff.changes[i], true, one, sizeof(one));
