@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "fabricd/control/control_priv.h"
+#include "fabricd/control/connection.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"

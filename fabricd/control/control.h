@@ -13,7 +13,7 @@
 #include "fabricd/serving/plane_ref.h"
 
 struct control;
-struct control_op; /* control_priv.h */
+struct control_op; /* connection.h */
 
 /*
  * The socket in config->rundir. ops: what can be asked (of the role), ended by an entry without a name;

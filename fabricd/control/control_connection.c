@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fabricd/control/control_priv.h"
+#include "fabricd/control/connection.h"
 #include "topo/base/text.h"
 
 void connection_send(struct connection *connection, json_t *object)

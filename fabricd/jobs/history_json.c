@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/control/control_priv.h"
+#include "fabricd/control/connection.h"
 
 /* Lines as an array of strings. */
 static json_t *subjects_json(const char *lines)

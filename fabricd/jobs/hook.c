@@ -5,7 +5,7 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "fabricd/control/control_priv.h"
+#include "fabricd/control/connection.h"
 #include "fabricd/jobs/history_json.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/process/child.h"

@@ -4,7 +4,7 @@
 
 #include <pmix_server.h>
 
-#include "fabricd/control/control_priv.h"
+#include "fabricd/control/connection.h"
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/node/node.h"

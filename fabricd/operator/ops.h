@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "fabricd/control/control_priv.h"
+#include "fabricd/control/connection.h"
 
 /* What the commands work on: the owner of the control socket. main/ hands it over. */
 struct ops_parts {

@@ -235,9 +235,9 @@ static void round_start_host_scan(struct scheduler *d)
 
 static void start_sweep(struct scheduler *d)
 {
-    struct partial_sweep again;
-    const bool part = d->part && monitoring_scope(d, &again, &d->why_full);
-    if (sweep_start(d->base, d->config, part ? &again : NULL, round_on_swept, d, &d->sweep, &d->swept.err) !=
+    struct partial_sweep parts;
+    const bool part = d->part && monitoring_scope(d, &parts, &d->why_full);
+    if (sweep_start(d->base, d->config, part ? &parts : NULL, round_on_swept, d, &d->sweep, &d->swept.err) !=
         PMIXFAB_OK)
         d->swept.code = PMIXFAB_ERR_IO;
     monitoring_covered(d);

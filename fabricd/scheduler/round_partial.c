@@ -85,16 +85,16 @@ int64_t monitoring_covered_since(const struct scheduler *d)
     return d->monitor == NULL ? 0 : on_the_clock(debounce_covered_since(&d->debounce));
 }
 
-bool monitoring_scope(struct scheduler *d, struct partial_sweep *again, struct fab_err *err)
+bool monitoring_scope(struct scheduler *d, struct partial_sweep *parts, struct fab_err *err)
 {
-    *again = (struct partial_sweep){.dirty = &d->dirty, .parts = d->last, .size = d->last_size};
+    *parts = (struct partial_sweep){.dirty = &d->dirty, .parts = d->last, .size = d->last_size};
     if (d->monitor != NULL)
-        again->parts = monitor_inventory(d->monitor, &again->size);
-    if (again->parts == NULL)
+        parts->parts = monitor_inventory(d->monitor, &parts->size);
+    if (parts->parts == NULL)
         fab_fail(err, PMIXFAB_ERR_NOTFOUND, "nothing was swept yet");
     else if (d->status.stale) /* nor may a part hide that */
         fab_fail(err, PMIXFAB_ERR_PARTIAL, "the last sweep failed");
-    return again->parts != NULL && !d->status.stale;
+    return parts->parts != NULL && !d->status.stale;
 }
 
 void monitoring_covered(struct scheduler *d)

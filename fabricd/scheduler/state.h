@@ -107,7 +107,7 @@ bool monitoring_is_due(const struct scheduler *d);
 /* The switches of this name (or GUID) are swept as if they had been noticed, and waited for long enough. */
 void monitoring_ask(struct scheduler *d, const char *name);
 /* What a sweep of what was dirty needs to know. False: everything is to be swept, and err says why. */
-bool monitoring_scope(struct scheduler *d, struct partial_sweep *again, struct fab_err *err);
+bool monitoring_scope(struct scheduler *d, struct partial_sweep *parts, struct fab_err *err);
 /* A sweep has begun that sees what was dirty. */
 void monitoring_covered(struct scheduler *d);
 /* When the first of what waits for a sweep was noticed, and of what the last sweep took: microseconds since

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define LEAST_BUDGET 512u /* questions: nothing, and the whole of a small subnet */
-#define PART         20u  /* of the questions of a sweep a scan may ask one in so many */
+#define PART         20u  /* of the questions of a sweep a light sweep may ask one in so many */
 
 void view_free(struct view *view)
 {

@@ -1,12 +1,12 @@
 /*
  * ibnetdisc_view.h - what a light sweep of a subnet believes, and what it should ask next.
  *
- * Decisions only: what was asked and answered comes in, what is different from the last inventory goes out.
+ * Decisions only: questions and answers come in, differences from the last inventory go out.
  * Three things are looked at. A switch sets the bit PortStateChange when a port's state changes; the subnet
- * manager clears it when it has swept, so that a scan may come too late for it. So the states of all switch
- * ports are read, too, in turns within a budget: of a small subnet all of them at each scan, of a large one
- * a few switches, those first whose bit is set. And ports that the subnet manager is about to bring up are
- * asked until they are.
+ * manager clears it when it has swept, so that a light sweep may come too late for it. So the states of all
+ * switch ports are read, too, in turns within a budget: of a small subnet all of them at each light sweep, of
+ * a large one a few switches, those first whose bit is set. And ports that the subnet manager is about to
+ * bring up are asked until they are.
  */
 #ifndef FAB_PROBES_IBNETDISC_IBNETDISC_VIEW_H
 #define FAB_PROBES_IBNETDISC_IBNETDISC_VIEW_H
@@ -17,8 +17,8 @@
 struct view_switch {
     uint32_t node;
     uint32_t first_sign; /* of its port 0 */
-    uint8_t bit;         /* PortStateChange: 0, 1, or VIEW_UNKNOWN before the first scan */
-    bool silent;         /* it did not answer the last scan */
+    uint8_t bit;         /* PortStateChange: 0, 1, or VIEW_UNKNOWN before the first light sweep */
+    bool silent;         /* it did not answer the last light sweep */
     bool unsettled;      /* one of its ports is being brought up */
     bool suspect;        /* its ports are to be read next */
     bool avoid;          /* it does not answer now: no route leads through it */
@@ -44,12 +44,12 @@ struct view {
     uint32_t own;         /* this host's port */
     uint32_t next;        /* the switch whose turn it is */
     uint32_t next_edge;   /* and the edge */
-    uint32_t budget;      /* questions a scan may cost beside one a switch */
-    uint32_t acted_last;  /* the subnet manager's count of its packets, at the last scan */
+    uint32_t budget;      /* questions a light sweep may cost beside one a switch */
+    uint32_t acted_last;  /* the subnet manager's count of its packets, at the last light sweep */
     uint32_t acted;       /* how many it has sent since it began to */
     bool manager;         /* it has told that count before */
     bool busy, explained; /* it is at work; and something was noticed that it does so for */
-    bool dirty;           /* something was at the last scan */
+    bool dirty;           /* something was at the last light sweep */
     bool moved;           /* a link went or came: routes are not what they were */
 };
 
@@ -77,7 +77,7 @@ bool view_edge(struct view *view, uint32_t edge, const uint8_t info[ATTRIBUTE_SI
 /*
  * The subnet manager says how many packets it has sent so far. It sweeps the subnet when something changed:
  * has it, and nothing was noticed, then what changed cannot be noticed (a host that was swapped, all within a
- * light sweep), and the answer is true. dirty: something was at this scan.
+ * light sweep), and the answer is true. dirty: something was at this light sweep.
  */
 bool view_manager(struct view *view, uint32_t count, bool dirty);
 /* The way to the subnet manager with this LID. False: it is nowhere in the inventory. */

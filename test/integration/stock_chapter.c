@@ -5,11 +5,10 @@
  *   stock_chapter URI register [DIRECTIVE...]      PMIx_Fabric_register: its info array
  *   stock_chapter URI update INDEX                 PMIx_Fabric_update of an object with that index
  *   stock_chapter URI query KEY[,KEY...] [QUALIFIER...]   PMIx_Query_info
- *   stock_chapter URI get [WHO/]KEY [QUALIFIER...] [then ...]   PMIx_Get, one after the other: an array.
- *                                                  WHO is NSPACE:RANK, no NSPACE: the own one; RANK any,
- * undef stock_chapter URI flood N [left]               N requests at once, of all kinds; how many answers
- * came. "left": go away without waiting for them
+ *   stock_chapter URI get [WHO/]KEY [QUALIFIER...] [then ...]   PMIx_Get, one after the other: an array
+ *   stock_chapter URI flood N [left]               N requests at once, of all kinds: how many answers came
  *
+ * WHO is NSPACE:RANK; no NSPACE: the own one; RANK: any, undef. "left": go away without waiting for answers.
  * A directive or qualifier is [COUNT*]KEY=T:VALUE with T one of s string, S string of VALUE times x, z size,
  * u uint32, y uint8, i int, b bool, p a proc, n nothing at all. Knows only the stock PMIx library. Status 0,
  * or 1 with the name of the error on standard error.

@@ -2,8 +2,9 @@
  * stock_scheduler.c - a scheduler that knows only the stock PMIx library: it registers fabrics in its own
  * process.
  *
- *   stock_scheduler [plain] [host]     plain: a PMIx server that is no scheduler; host: with a fabric
- * function
+ *   stock_scheduler [plain] [host]
+ *
+ * plain: a PMIx server that is no scheduler; host: with a fabric function.
  *
  * Prints its URI, then reads commands, a line each; SLOT is 0..15:
  *
@@ -17,8 +18,9 @@
  *   listen [MS]                   handlers of the events; the one of PENDING needs MS milliseconds to let go
  *   inside                        from now on the handler of UPDATED lives an object's life itself
  *   cycle N [KEEP]                N times register, read, update, deregister; KEEP: one object stays
- * meanwhile threads T N                   the same on T threads at once time N                        median
- * microseconds of a register while another object is registered quit
+ *   threads T N                   the same on T threads at once
+ *   time N                        median microseconds of a register while another object is registered
+ *   quit
  */
 #include <pmix.h>
 #include <pmix_server.h>

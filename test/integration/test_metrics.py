@@ -183,7 +183,7 @@ class Metrics(unittest.TestCase):
         self.addCleanup(node.stop)
         node.wait_up()
         lab.wait_for(lambda: self.metrics(node)["fabricd_connected", ""] == 1, 30, "the node to be connected")
-        lab.wait_for(lambda: sum(number for (name, _), number in self.metrics(node).items() if name == "fabricd_host_scans_total") > 0, 30, "a look")
+        lab.wait_for(lambda: sum(number for (name, _), number in self.metrics(node).items() if name == "fabricd_host_scans_total") > 0, 30, "a host scan")
         lab.wait_for(lambda: self.metrics(node)["fabricd_generation", ""] == 1, 30, "the mirror")
         samples = self.metrics(node)
         self.assertEqual(samples["fabricd_role_info", "node"], 1)

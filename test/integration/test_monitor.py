@@ -31,7 +31,7 @@ class Tool:
         self.watch.stop()
 
 
-def looker(daemon):
+def light_sweeper(daemon):
     """The process number of the daemon's light sweep; None."""
     for path in glob.glob("/proc/[0-9]*/stat"):
         try:
@@ -336,7 +336,7 @@ class Noticed(Daemon):
         self.sim.sweep()
         daemon = lab.Fabricd(self.sim, config={"changes": {"light_sweep": 0}})
         self.addCleanup(daemon.stop)
-        self.assertIsNone(looker(daemon))
+        self.assertIsNone(light_sweeper(daemon))
         self.assertEqual((daemon.status()["light_sweep"], daemon.status()["light_sweeps"]), (0, 0))
 
 
@@ -346,9 +346,9 @@ class Hurt(Daemon):
     def test_killed(self):
         self.start()
         for _ in range(2):
-            pid = lab.wait_for(lambda: looker(self.daemon), what="a child that looks")
+            pid = lab.wait_for(lambda: light_sweeper(self.daemon), what="the light sweeps' child")
             os.kill(pid, signal.SIGKILL)
-            lab.wait_for(lambda: looker(self.daemon) not in (None, pid), 20, "another one")
+            lab.wait_for(lambda: light_sweeper(self.daemon) not in (None, pid), 20, "another one")
             self.looks(1)
         generation = self.generation()
         self.sim.unlink(LEAF, self.port)
@@ -358,21 +358,21 @@ class Hurt(Daemon):
     def test_stopped(self):
         """One that hangs costs what looks would have noticed, and the daemon nothing."""
         self.start()
-        pid = looker(self.daemon)
+        pid = light_sweeper(self.daemon)
         os.kill(pid, signal.SIGSTOP)
         self.sim.unlink(LEAF, self.port)
         self.assertTrue(self.daemon.refresh()["changed"])
-        lab.wait_for(lambda: looker(self.daemon) not in (None, pid), what="a child for the new inventory")
+        lab.wait_for(lambda: light_sweeper(self.daemon) not in (None, pid), what="a child for the new inventory")
         self.assertTrue(gone(pid))
 
     def test_with_its_daemon(self):
         self.start()
-        pid = looker(self.daemon)
+        pid = light_sweeper(self.daemon)
         self.daemon.kill9()
         lab.wait_for(lambda: gone(pid), what="the child's end")
         self.daemon.start()
         self.looks(1)
-        pid = looker(self.daemon)
+        pid = light_sweeper(self.daemon)
         self.assertEqual(self.daemon.stop(), 0)
         self.assertTrue(gone(pid))
 
@@ -401,7 +401,7 @@ class File(unittest.TestCase):
         lab.replace_file(path, lab.fabric(SMALL, "capture"))
         daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}, "changes": {"light_sweep": 1}})
         self.addCleanup(daemon.stop)
-        lab.wait_for(lambda: daemon.status()["light_sweeps"] > 0, what="a look")
+        lab.wait_for(lambda: daemon.status()["light_sweeps"] > 0, what="a light sweep")
         generation = daemon.status()["generation"]
         for text in (lab.fabric("fattree2:5,2,4", "capture"), lab.fabric(SMALL, "capture")):
             lab.replace_file(path, text)
@@ -415,7 +415,7 @@ class File(unittest.TestCase):
         lab.replace_file(path, lab.fabric(SMALL, "capture"))
         daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}, "changes": {"light_sweep": 1}})
         self.addCleanup(daemon.stop)
-        lab.wait_for(lambda: daemon.status()["light_sweeps"] > 0, what="a look")
+        lab.wait_for(lambda: daemon.status()["light_sweeps"] > 0, what="a light sweep")
         os.unlink(path)
         lab.wait_for(lambda: daemon.status()["stale"], 20, "stale")
         lab.replace_file(path, lab.fabric(SMALL, "capture"))

@@ -7,7 +7,7 @@ import time
 import unittest
 
 import lab
-from test_monitor import gone, looker
+from test_monitor import gone, light_sweeper
 
 SMALL = "fattree2:4,2,4"
 
@@ -294,7 +294,7 @@ class Stops(Case):
         for turn in range(14):
             daemon.start(wait=turn % 2 == 0)  # else it is stopped while it sweeps, or looks for the first time
             if turn % 2 == 0:
-                lab.wait_for(lambda: daemon.status()["light_sweeps"] > 0, 20, "a look")
+                lab.wait_for(lambda: daemon.status()["light_sweeps"] > 0, 20, "a light sweep")
             else:
                 daemon.wait_up()
                 if turn % 4 == 1:
@@ -303,13 +303,13 @@ class Stops(Case):
             self.assertEqual(daemon.stop(), 0)
             took.append(time.monotonic() - start)
         daemon.start()
-        lab.wait_for(lambda: daemon.status()["light_sweeps"] > 0, 20, "a look")
+        lab.wait_for(lambda: daemon.status()["light_sweeps"] > 0, 20, "a light sweep")
         self.assertEqual(daemon.errors(), [])
         self.assertLess(sorted(took)[len(took) // 2], .5 * lab.SLOW, took)
 
     def test_one_that_hangs_is_killed(self):
         self.start(light_sweep=1)
-        pid = lab.wait_for(lambda: looker(self.daemon), what="a child that looks")
+        pid = lab.wait_for(lambda: light_sweeper(self.daemon), what="the light sweeps' child")
         os.kill(pid, signal.SIGSTOP)
         start = time.monotonic()
         self.assertEqual(self.daemon.stop(), 0)

@@ -68,7 +68,7 @@ class Probes(Case):
 
     def test_both_are_watched(self):
         self.both(light_sweep=1, debounce=0)
-        lab.wait_for(lambda: self.daemon.status()["light_sweeps"] > 0, what="a look")
+        lab.wait_for(lambda: self.daemon.status()["light_sweeps"] > 0, what="a light sweep")
         places = self.places()
         for hand in (self.sim.unlink, self.sim.relink):
             generation, whole = self.generation(), len(self.packets()[1])

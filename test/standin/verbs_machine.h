@@ -1,14 +1,14 @@
 /*
  * verbs_machine.h - the machine that the stand-in for libibverbs describes.
  *
- *   {"sysfs": "/tmp/x/sys",           below it stands class/infiniband/NAME; default: a folder that is not
- * there "fails": {...}, "devices": [
+ *   {"sysfs": "/tmp/x/sys", "fails": {...}, "devices": [
  *     {"name": "mlx5_0", "node": 1, "transport": 0, "guid": "0x98039b0300fa1234", "system": "0x98...",
  *      "firmware": "20.31.1014", "vendor": 713, "part": 4123, "old": false, "fails": {...},
  *      "ports": [
  *       {"state": 4, "lid": 17, "link": 1, "width": 2, "speed": 64, "mtu": 5, "gids": ["fe80::1"],
  *        "fails": {...}}]}]}
  *
+ * Below "sysfs" stands class/infiniband/NAME; default: a folder that is not there.
  * Numbers are those of verbs.h. "old": a driver without the newer operations. "fails" names operations, and
  * how they fail: a number of errno.h, "hang" or "crash". Those of the machine: "list"; of a device: "open",
  * "query"; of a port: "query", "gid".

@@ -9,9 +9,8 @@
  * the sweep names (the same name before one that is alike up to the first dot). Of a node that no pattern
  * names, or that is called localhost, it is that of the host whose it was before, else the first one in
  * natural order that claims it, and gives it its host; the others keep devices of their own, as below. Other
- * claims are not joined, and that is a remark. The sweep's part stays as it is, but for the
- * names of devices: theirs are what their host calls them where that tells them apart, else the sweep's, else
- * the GUID.
+ * claims are not joined, and that is a remark. The sweep's part stays as it is, but for the names of devices:
+ * theirs are what their host calls them where that tells them apart, else the sweep's, else the GUID.
  *
  * Other RDMA ports become ports of nodes of their own: by the node GUID that is said, else one made up of
  * host and name. In a report, ports of one node GUID whose device has another name, or another PCI function
@@ -25,8 +24,8 @@
  * plane, in the first by name where it has several (a remark). It is cabled to the switch that LLDP names (or
  * that an interface of the same host with the same MAC hears: a bond has the address, its links the
  * neighbours), or else to the plane's segment, a switch made up here, to which those switches are cabled,
- * too. An interface in no plane is left
- * out. A segment of more than 200 is a tree of switches, see join_switches.c. GUIDs: FAB_ETHERNET_GUID with
+ * too. An interface in no plane is left out. A segment of more than 200 is a tree of switches, see
+ * join_switches.c. GUIDs: FAB_ETHERNET_GUID with
  * the MAC, or with a hash of host and interface, of the switch's chassis or name; where two would be equal,
  * of the first one, the others have another hash. The name of a switch is the first in natural order that is
  * said.

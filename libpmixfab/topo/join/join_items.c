@@ -2,8 +2,8 @@
  * join_items.c - which items of one report are one device.
  *
  * In this order, each stage with what the ones before it know:
- *   1. An item with a port GUID, or with a name and a port, makes or meets an RDMA port. Name and port lead
- * to the port whose GUID was given with them (the lowest, should there be several).
+ *   1. An item with a port GUID, or with a name and a port, makes or meets an RDMA port. Name and port
+ *      lead to the port whose GUID was given with them (the lowest, should there be several).
  *   2. An item with a name and no port: the ports of that name.
  *   3. An item with a PCI address: the ports there; where it has a port number only those of that number,
  *      where it has an interface those that have it, or else those whose interface is not known.

@@ -1,6 +1,6 @@
-/* control_priv.h - what the parts of the control socket share. */
-#ifndef FABRICD_CONTROL_CONTROL_PRIV_H
-#define FABRICD_CONTROL_CONTROL_PRIV_H
+/* connection.h - a connection of the control socket, and what an operation answers it with. */
+#ifndef FABRICD_CONTROL_CONNECTION_H
+#define FABRICD_CONTROL_CONNECTION_H
 
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
