@@ -5,6 +5,7 @@
  * What is answered where, and why not everywhere: docs/design/component.md.
  */
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,11 +191,24 @@ static void add_parameter(const char *name, const char *what, pmix_mca_base_var_
                                                storage);
 }
 
+/* The program that was installed with this component, which a link in another folder may lead to. */
+static const char *installed_program(void)
+{
+    static char program[2 * PATH_MAX];
+    char file[PATH_MAX];
+    Dl_info self;
+    if (dladdr((void *)installed_program, &self) == 0 || realpath(self.dli_fname, file) == NULL)
+        return FABRICD_PROGRAM;
+    *strrchr(file, '/') = '\0';
+    snprintf(program, sizeof(program), "%s/" FABRICD_PROGRAM, file);
+    return program;
+}
+
 static int component_register(void)
 {
     rundir = DEFAULT_RUNDIR;
     pnet_inventory_params = (struct pnet_inventory_params){
-        .program = FABRICD_PROGRAM, .probes = "", .seconds = PNET_INVENTORY_SECONDS};
+        .program = installed_program(), .probes = "", .seconds = PNET_INVENTORY_SECONDS};
     add_parameter("rundir", "Run directory of the fabricd on this host", PMIX_MCA_BASE_VAR_TYPE_STRING,
                   &rundir);
     add_parameter("program", "The program fabricd, which looks and delivers for PMIx's inventory calls",
