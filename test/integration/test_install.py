@@ -66,6 +66,10 @@ def find(prefix, name):
     raise AssertionError(f"{name} is not installed below {prefix}")
 
 
+def program(prefix, name):
+    return glob.glob(os.path.join(glob.escape(prefix), "*bin", name))[0]
+
+
 def consumer():
     """A folder with the source of a program that links the library."""
     folder = lab.tmpdir()
@@ -130,9 +134,9 @@ class Installed(unittest.TestCase):
     def test_programs_start_also_when_moved(self):
         for prefix in (self.prefix, self.moved):
             for name in ("fabricd", "fabricctl"):
-                self.assertIn(version(), check([find(prefix, name), "--version"]))
+                self.assertIn(version(), check([program(prefix, name), "--version"]))
             # Its probes are modules beside it.
-            probes = check([find(prefix, "fabricd"), "--available"])
+            probes = check([program(prefix, "fabricd"), "--available"])
             self.assertNotIn("not built in", "".join(
                 line for line in probes.splitlines() if lab.probe_built(line.split()[0])))
 
@@ -140,8 +144,8 @@ class Installed(unittest.TestCase):
         folder = os.path.join(self.prefix, "lib/systemd/system")
         self.assertEqual(verify_units(folder), "")
         for unit in UNITS:
-            program = re.search(r"^ExecStart=(\S+)", read(folder, unit), re.MULTILINE).group(1)
-            self.assertEqual(program.replace("\\x20", " "), os.path.join(self.prefix, "sbin/fabricd"))
+            command = re.search(r"^ExecStart=(\S+)", read(folder, unit), re.MULTILINE).group(1)
+            self.assertEqual(command.replace("\\x20", " "), os.path.join(self.prefix, "sbin/fabricd"))
             # systemd looks elsewhere: what is to be done is said, and right.
             linked = re.search(r"systemctl link (.*)", self.said).group(1)
             self.assertIn(os.path.join(folder, unit), shlex.split(linked))
@@ -165,9 +169,9 @@ class Installed(unittest.TestCase):
         self.assertEqual(check(["pkg-config", "--modversion", "pmixfab"], env=env).strip(), version())
         flags = shlex.split(check(["pkg-config", "--cflags", "--libs", "pmixfab"], env=env))
         source = consumer()
-        program = os.path.join(source, "by-pkg-config")
-        check(["cc", "-Wall", "-Wextra", "-Werror", os.path.join(source, "consumer.c"), "-o", program, *flags])
-        self.assertEqual(check([program], env=dict(os.environ, LD_LIBRARY_PATH=self.libdir)).strip(), version())
+        binary = os.path.join(source, "by-pkg-config")
+        check(["cc", "-Wall", "-Wextra", "-Werror", os.path.join(source, "consumer.c"), "-o", binary, *flags])
+        self.assertEqual(check([binary], env=dict(os.environ, LD_LIBRARY_PATH=self.libdir)).strip(), version())
 
     def test_cmake_package(self):
         source = consumer()
@@ -245,7 +249,7 @@ class Prefixes(unittest.TestCase):
 class ExampleConfiguration(unittest.TestCase):
     """system/fabricd.conf against the table of settings in fabricd/config."""
 
-    # Where nothing holds without a line, it is an example that this machine may not have.
+    # What an example names and a machine need not have.
     THERE = {"map": os.devnull, "user": "root", "hook": "/bin/true", "admins": "root", "file": "/tmp/fabricd.prom"}
 
     def setUp(self):
@@ -257,8 +261,9 @@ class ExampleConfiguration(unittest.TestCase):
                 r'^ +\{"([a-z.]+)", "(\w+)", ([A-Z]+), AT\(\w+\)([^}]*)\},', source, re.MULTILINE):
             number = re.search(r"\.initial = (\d+)", more)
             text = re.search(r'\.text = "(.*?)"', more)
+            choice = re.search(r"\.choices = choices_(\w+)", more)
             default = {"TEXT": text and text.group(1), "NUMBER": number.group(1) if number else "0", "BOOLEAN": "no",
-                       "CHOICE": choices.get(name, [""])[0]}.get(kind)
+                       "CHOICE": choice and choices[choice.group(1)][0]}.get(kind)
             self.table[section, name] = {"interval": "60", "log": "info"}.get(name, default)
         self.assertGreater(len(self.table), 30)
         self.example = {}
@@ -291,8 +296,6 @@ class ExampleConfiguration(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_accepted_without_the_comment_marks(self):
-        if not lab.probe_built("ibnetdisc"):
-            self.skipTest("the default probe is not built")
         self.accepted(("scheduler",))
         self.accepted((), role="node", probe="hwloc")
 
@@ -312,14 +315,12 @@ class Completion(unittest.TestCase):
 
     def test_bash_knows_all_commands_and_options(self):
         self.assertIn("refresh", self.commands)
-        options = re.findall(r"--[a-z-]+", self.ctl.split("Options:")[1].split("Exit")[0])
         self.assertCountEqual(self.bash("fabricctl", ""), self.commands + re.findall(
             r"^ +(?:-., )?(--[a-z-]+)", self.ctl, re.MULTILINE))
         for command in self.commands:
             own = re.findall(r"^ +(?:-., )? *(--[a-z-]+)", check([lab.program("fabricctl"), command, "--help"]),
                              re.MULTILINE)
             self.assertCountEqual(self.bash("fabricctl", command, "--"), own, command)
-            self.assertTrue(set(own) <= set(options) | set(own))
 
     def test_bash_completes_what_was_begun(self):
         self.assertEqual(self.bash("fabricctl", "ref"), ["refresh"])
