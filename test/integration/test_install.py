@@ -196,6 +196,12 @@ class Prefixes(unittest.TestCase):
         for word in ("What is left", "ldconfig"):
             self.assertNotIn(word, said, "a package's scripts do the rest")
 
+    def test_below_home(self):
+        dest = lab.tmpdir()
+        install("/home/x", DESTDIR=dest)
+        for unit in UNITS:
+            self.assertIn("\nProtectHome=read-only\n", read(dest, "home/x/lib/systemd/system", unit), "it hides the program")
+
     def test_relative(self):
         folder = lab.tmpdir()
         check(["cmake", "--install", lab.BUILD, "--prefix", "below"], cwd=folder)
@@ -232,18 +238,23 @@ class Prefixes(unittest.TestCase):
             self.skipTest("only root installs there")
         lab.require("systemd-sysusers", "systemd-tmpfiles")
         source, build = consumer(), shlex.quote(lab.BUILD)
+        with open(os.path.join(source, "id"), "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\necho 1000\n")
+        os.chmod(os.path.join(source, "id"), 0o755)
         done = Namespace().run(
             f"cmake --install {build} --prefix /usr/local >{source}/said; "
             f"cc {source}/consumer.c -o {source}/consumer $(pkg-config --cflags --libs pmixfab); {source}/consumer; "
             f"eval $(sed -n 's/^  \\(systemd-sysusers.*\\) && systemctl daemon-reload$/\\1/p' {source}/said); "
             "stat -c '%U:%G %a' /var/lib/fabricd; id -Gn fabricd; getent passwd fabricd | cut -d: -f6; "
-            "fabricd --check-config --config /usr/local/share/doc/fabricd/examples/fabricd.conf")
+            "fabricd --check-config --config /usr/local/share/doc/fabricd/examples/fabricd.conf; "
+            f"PATH={source}:$PATH cmake --install {build} --prefix /usr/local >{source}/said-to-others")
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
         self.assertEqual(lines[:4], [version(), "fabricd:fabricd 755", "fabricd rdma", "/var/lib/fabricd"])
         said = read(source, "said")
         self.assertIn("ldconfig was run", said)
         self.assertNotIn("systemctl link", said, "systemd looks there by itself")
+        self.assertIn("\n  ldconfig\n", read(source, "said-to-others"))
 
 
 class ExampleConfiguration(unittest.TestCase):
