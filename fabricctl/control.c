@@ -266,19 +266,35 @@ static enum ctl_exit control_refusal(const struct ctl_control *c, const json_t *
                         code < 0 && code > -1000 ? pmixfab_strerror((int)code) : "no reason given");
 }
 
-enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, json_t **answer,
-                              char why[static CTL_WHY_SIZE])
+/* One byte, and with it the descriptor. */
+static enum ctl_exit send_descriptor(const struct ctl_control *c, int fd, char *why)
 {
-    struct ctl_control *control;
-    enum ctl_exit status = ctl_control_open(rundir, &control, why);
+    char byte = 0;
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof fd)];
+    } room = {.bytes = {0}};
+    struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = room.bytes, .msg_controllen = sizeof room.bytes};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    if (sendmsg(c->fd, &message, MSG_NOSIGNAL) == 1)
+        return CTL_DONE;
+    return control_fail(why, "fabricd does not take the file: %s: %s", c->where, strerror(errno));
+}
+
+enum ctl_exit ctl_control_give(struct ctl_control *control, json_t *request, int fd, int seconds,
+                               json_t **answer, char why[static CTL_WHY_SIZE])
+{
+    enum ctl_exit status = ctl_control_send(control, request, why);
     json_t *line = NULL;
 
     *answer = NULL;
-    if (status != CTL_DONE) {
-        json_decref(request);
-        return status;
-    }
-    status = ctl_control_send(control, request, why);
     while (status == CTL_DONE && *answer == NULL) {
         const char *progress;
 
@@ -290,8 +306,25 @@ enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, 
             status = control_refusal(control, line, why);
         else if (status == CTL_DONE && progress != NULL)
             ctl_error("%s", progress);
+        else if (fd >= 0 && json_is_true(json_object_get(line, "descriptor")))
+            status = send_descriptor(control, fd, why);
         json_decref(line);
     }
+    return status;
+}
+
+enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, json_t **answer,
+                              char why[static CTL_WHY_SIZE])
+{
+    struct ctl_control *control;
+    enum ctl_exit status = ctl_control_open(rundir, &control, why);
+
+    *answer = NULL;
+    if (status != CTL_DONE) {
+        json_decref(request);
+        return status;
+    }
+    status = ctl_control_give(control, request, -1, seconds, answer, why);
     ctl_control_close(control);
     return status;
 }

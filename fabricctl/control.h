@@ -39,4 +39,8 @@ enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t 
 enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, json_t **answer,
                               char why[static CTL_WHY_SIZE]);
 
+/* The same over a connection, and where the daemon asks for a file's descriptor it gets this one. */
+enum ctl_exit ctl_control_give(struct ctl_control *control, json_t *request, int fd, int seconds,
+                               json_t **answer, char why[static CTL_WHY_SIZE]);
+
 #endif

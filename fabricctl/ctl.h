@@ -95,6 +95,7 @@ enum ctl_exit ctl_events(const struct ctl *ctl);
 enum ctl_exit ctl_history(const struct ctl *ctl);
 enum ctl_exit ctl_diff(const struct ctl *ctl);
 enum ctl_exit ctl_backup(const struct ctl *ctl);
+enum ctl_exit ctl_restore(const struct ctl *ctl);
 enum ctl_exit ctl_metrics(const struct ctl *ctl);
 
 #endif

@@ -132,6 +132,8 @@ static const struct ctl_command commands[] = {
     {"diff", "[FROM [TO]]", "what changed between two generations", "l", 0, 2, ctl_diff},
     {"metrics", "", "the daemon's counters and gauges, in Prometheus' text format", "", 0, 0, ctl_metrics},
     {"backup", "FILE", "the daemon's database into a file, while it is in use", "O", 1, 1, ctl_backup},
+    {"restore", "FILE", "a backup in place of the daemon's database; the daemon begins anew with it", "", 1,
+     1, ctl_restore},
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])

@@ -94,6 +94,7 @@ static const struct setting settings[] = {
     {"metrics", "file", TEXT, AT(metrics_file)},
     {"history", "days", NUMBER, AT(history_days), .min = 0, .max = 36500, .initial = 400},
     {"history", "changes", NUMBER, AT(history_changes), .min = 0, .max = 1000000000, .initial = 1000000},
+    {"store", "keep_days", NUMBER, AT(store_keep_days), .min = 0, .max = 36500, .initial = 30},
     {"security", "admins", WORDS, AT(admins)},
     {"security", "remote", BOOLEAN, AT(remote)},
 };

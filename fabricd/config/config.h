@@ -57,6 +57,7 @@ struct config {
     char *metrics_file;              /* NULL: none is written */
     unsigned history_days;           /* so long changes are kept; 0: for ever */
     unsigned history_changes;        /* so many at most; 0: any number */
+    unsigned store_keep_days;        /* so long a store of an older schema is kept; 0: for ever */
     const char *restore;             /* --restore: the backup; the command line's own text */
     bool remote;                     /* accept PMIx connections from other hosts (munge is then required) */
     const char *record;              /* --record: where to; the command line's own text */

@@ -39,7 +39,7 @@ static const struct argp_option options[] = {
     {"record", OPT_RECORD, "FILE", 0,
      "look at this host once, write what its probes see (\"-\": to standard output), exit", 0},
     {"restore", OPT_RESTORE, "FILE", 0,
-     "put this backup in place of the database, which is kept, then start as usual", 0},
+     "put this backup in place of the database, which is kept, and exit", 0},
     {"version", 'V', NULL, 0, "print the version and exit", 0},
     {0},
 };

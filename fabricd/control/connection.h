@@ -77,6 +77,16 @@ void connection_send_metrics(struct connection *connection, metrics_fn tell);
  * The kernel named the caller. Else that is answered. */
 bool connection_allowed(struct connection *connection, const char *op);
 
+/*
+ * Have the caller hand an open file over (SCM_RIGHTS), with one byte, and call got() with its descriptor, or
+ * with -1 where none came; got() closes it. Meanwhile nothing is read. *wait is freed, before or after that,
+ * by connection_receive_end(); NULL: out of memory.
+ */
+struct receiving;
+typedef void (*received_fn)(int fd, void *cbdata);
+struct receiving *connection_receive(struct connection *connection, received_fn got, void *cbdata);
+void connection_receive_end(struct receiving *receiving);
+
 /* These, and the user of the nodes. */
 bool connection_may_deliver(const struct connection *connection);
 

@@ -80,10 +80,13 @@ static void *backup_thread(void *arg)
 {
     struct backup *b = arg;
     uint64_t bytes = 0;
-    const struct store_copy order = {
-        .from = b->config->store, .to = b->part, .progress = backup_on_progress, .cbdata = b};
+    const struct store_copy order = {.from = b->order.restore != 0 ? b->file : b->config->store,
+                                     .fd = b->order.restore,
+                                     .to = b->part,
+                                     .progress = backup_on_progress,
+                                     .cbdata = b};
     b->code = store_copy(&order, &bytes, &b->err);
-    if (b->code == PMIXFAB_OK)
+    if (b->code == PMIXFAB_OK && b->order.restore == 0)
         b->code = backup_install(b);
     b->bytes = bytes;
     atomic_store(&b->ended, true);
@@ -97,7 +100,11 @@ static void backup_end(struct backup *b)
 {
     pthread_join(b->thread, NULL);
     b->running = false;
-    if (b->code == PMIXFAB_OK) {
+    if (b->order.restore != 0)
+        close(b->order.restore);
+    if (b->code == PMIXFAB_OK && b->order.restore != 0) {
+        log_info("restore: %s: %llu bytes, checked", b->file, (unsigned long long)b->bytes);
+    } else if (b->code == PMIXFAB_OK) {
         log_info("backup: %s: %llu bytes", b->file, (unsigned long long)b->bytes);
         count(COUNT_BACKUPS);
     } else {
@@ -163,14 +170,16 @@ int backup_start(struct backup *b, const struct backup_order *order, struct fab_
 {
     if (order->file[0] != '/')
         return fab_fail(err, PMIXFAB_ERR_SYNTAX,
-                        "backup: %.200s: give the whole path: it is the daemon that writes the file",
+                        "backup: %.200s: give the whole path: the daemon may be in another folder",
                         order->file);
     if (b->running)
         return fab_fail(err, PMIXFAB_ERR_BUSY, "backup: one to %s is under way: wait for its end", b->file);
     if (snprintf(b->part, sizeof(b->part), "%s.part", order->file) >= (int)sizeof(b->part))
         return fab_fail(err, PMIXFAB_ERR_RANGE, "backup: %.200s...: the path is too long", order->file);
     snprintf(b->file, sizeof(b->file), "%.*s", (int)sizeof(b->file) - 1, order->file);
-    int rc = backup_check_target(b, order->force, err);
+    if (order->restore != 0)
+        store_copy_name(b->part, sizeof(b->part), b->config->store);
+    int rc = order->restore != 0 ? PMIXFAB_OK : backup_check_target(b, order->force, err);
     if (rc != PMIXFAB_OK)
         return rc;
     remove_part(b);

@@ -1,5 +1,6 @@
 /*
- * backup.h - the store into a file, while it is served and published: on a thread of its own.
+ * backup.h - the store into a file, while it is served and published: on a thread of its own. And a backup
+ * that is to be restored into a copy beside the store, where the next step finds it (store_restore_copied()).
  */
 #ifndef FABRICD_JOBS_BACKUP_H
 #define FABRICD_JOBS_BACKUP_H
@@ -16,6 +17,9 @@ void backup_free(struct backup *backup); /* NULL allowed; gives up what is under
 
 struct backup_order {
     const char *file; /* absolute; not there, but for a backup of before with `force` */
+    /* Not 0: `file` is a backup that is to be restored (store_restorable()), open as this descriptor, which is
+     * closed at the end. */
+    int restore;
     bool force;
     void (*progress)(const char *line, void *cbdata);                          /* both on the loop */
     void (*done)(int code, const char *message, uint64_t bytes, void *cbdata); /* once */

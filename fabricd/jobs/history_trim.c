@@ -13,6 +13,7 @@
 #define FIRST_MS 1000 /* from a publication to the first step */
 #define NEXT_MS  50   /* from a step to the next: they take a tenth of the time */
 #define BUSY_MS  500
+#define KEPT_MS  3600000 /* between two looks at the age of stores of older schemas */
 #define MONTH    (30 * CLOCK_TRUST)
 
 struct trim {
@@ -20,7 +21,7 @@ struct trim {
     struct store *store;
     bool (*busy)(void *cbdata);
     void *cbdata;
-    struct event *timer;
+    struct event *timer, *kept;
     uint64_t rows; /* that went since it was begun */
     bool shrinking;
     struct clock_trust clock;
@@ -93,6 +94,17 @@ static void trim_on_timeout(evutil_socket_t fd, short what, void *arg)
         loop_after(trim->timer, NEXT_MS);
 }
 
+/* Stores of older schemas, by the clock that the history goes by. */
+static void on_kept(evutil_socket_t fd, short what, void *arg)
+{
+    struct trim *trim = arg;
+    const int64_t now = microseconds_now(CLOCK_REALTIME);
+    (void)fd, (void)what;
+    loop_after(trim->kept, KEPT_MS);
+    if (trim->config->store_keep_days > 0 && trim_is_clock_trusted(trim, 0))
+        store_forget_kept(trim->store, now - (int64_t)trim->config->store_keep_days * 86400 * 1000000);
+}
+
 void trim_soon(struct trim *trim)
 {
     if (trim == NULL || event_pending(trim->timer, EV_TIMEOUT, NULL))
@@ -123,14 +135,16 @@ int trim_new(struct event_base *base, const struct config *config, struct store 
 {
     *out = NULL;
     struct trim *trim = calloc(1, sizeof(*trim));
-    if (trim == NULL || (trim->timer = evtimer_new(base, trim_on_timeout, trim)) == NULL) {
-        free(trim);
+    if (trim == NULL || (trim->timer = evtimer_new(base, trim_on_timeout, trim)) == NULL ||
+        (trim->kept = evtimer_new(base, on_kept, trim)) == NULL) {
+        trim_free(trim);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
     trim->config = config;
     trim->store = store;
     trim->busy = busy;
     trim->cbdata = cbdata;
+    loop_after(trim->kept, FIRST_MS);
     int rc = look_at_clock(trim, err);
     if (rc == PMIXFAB_OK)
         *out = trim;
@@ -143,6 +157,7 @@ void trim_free(struct trim *trim)
 {
     if (trim == NULL)
         return;
-    event_free(trim->timer);
+    loop_event_free(trim->timer);
+    loop_event_free(trim->kept);
     free(trim);
 }

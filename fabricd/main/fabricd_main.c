@@ -1,7 +1,11 @@
 #include "fabricd/main/fabricd_main.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fabricd/config/options.h"
 #include "fabricd/discovery/host_scan.h"
@@ -12,6 +16,7 @@
 #include "fabricd/node/node.h"
 #include "fabricd/process/process.h"
 #include "fabricd/publish/publish.h"
+#include "fabricd/store/store_copy.h"
 #include "fabricd/util/log.h"
 #include "topo/inventory/names.h"
 
@@ -27,6 +32,27 @@ static int config_check_names(const struct config *config)
     fab_names_free(names);
     printf("the configuration is good\n");
     return 0;
+}
+
+/* --restore: the owner of the store stays, whoever asks. The backup is opened before that one is become. */
+static int restore_main(const struct config *config)
+{
+    char kept[PATH_MAX];
+    struct fab_err err = {""};
+    int fd = open(config->restore, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int rc = fd < 0 ? fab_fail(&err, PMIXFAB_ERR_IO, "%s: cannot be restored: %s", config->restore,
+                               strerror(errno))
+                    : process_become_owner(config->store, &err);
+    if (rc == PMIXFAB_OK)
+        rc = store_restore(config->store, config->restore, fd, kept, sizeof(kept), &err);
+    if (rc == PMIXFAB_OK)
+        log_warning("store: %s is restored from %s%s%s", config->store, config->restore,
+                    kept[0] != '\0' ? "; what it was is kept as " : "", kept);
+    else
+        log_error("%s", err.text);
+    if (fd >= 0)
+        close(fd);
+    return rc == PMIXFAB_OK ? 0 : 1;
 }
 
 int fabricd_main(int argc, char **argv)
@@ -50,6 +76,8 @@ int fabricd_main(int argc, char **argv)
             status = config_check_names(&config);
         } else if (config.record != NULL) {
             status = host_scan_record(&config);
+        } else if (config.restore != NULL) {
+            status = restore_main(&config);
         } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
             process_descriptors();
             metrics_started();

@@ -1,5 +1,7 @@
 /* scheduler_main.c - the role scheduler: its parts, made and ended. */
+#include <jansson.h>
 #include <pmix_server.h>
+#include <unistd.h>
 
 #include "fabricd/ingest/ingest.h"
 #include "fabricd/jobs/backup.h"
@@ -84,26 +86,11 @@ static bool is_publishing(void *arg)
     return d->publication != NULL;
 }
 
-/* --restore: before anything looks into the store. */
-static int scheduler_restore(const struct config *config, struct fab_err *err)
-{
-    char kept[4096];
-    if (config->restore == NULL)
-        return PMIXFAB_OK;
-    int rc = store_restore(config->store, config->restore, kept, sizeof(kept), err);
-    if (rc == PMIXFAB_OK)
-        log_warning("store: %s is restored from %s%s%s", config->store, config->restore,
-                    kept[0] != '\0' ? "; what it was is kept as " : "", kept);
-    return rc;
-}
-
 /* What is published, stored and believed, and the events that change it. */
 static int scheduler_start_core(struct role *role, struct fab_err *err)
 {
     struct scheduler *d = &role->scheduler;
     int rc = process_lock(d->config, err);
-    if (rc == PMIXFAB_OK)
-        rc = scheduler_restore(d->config, err);
     if (rc == PMIXFAB_OK)
         rc = publisher_new(d->config, &d->publisher, err);
     if (rc != PMIXFAB_OK)
@@ -169,6 +156,29 @@ static int scheduler_start(struct role *role, struct fab_err *err)
     return rc == PMIXFAB_OK ? process_write_uri(d->config, server_uri(), err) : rc;
 }
 
+/* The store is closed: the copy of a backup that was asked for takes its place. Whatever comes of that, the
+ * role begins anew. */
+static int finish_restore(const struct config *config, int answer_fd)
+{
+    char kept[PATH_MAX];
+    struct fab_err err = {""};
+    int rc = store_restore_copied(config->store, kept, sizeof(kept), &err);
+    if (rc == PMIXFAB_OK)
+        log_warning("store: %s is restored; what it was is kept as %s", config->store, kept);
+    else
+        log_error("%s", err.text);
+    json_t *answer = rc == PMIXFAB_OK
+                         ? json_pack("{s:b, s:s}", "ok", 1, "kept", kept)
+                         : json_pack("{s:b, s:i, s:s}", "ok", 0, "error", rc, "message", err.text);
+    if (json_dumpfd(answer, answer_fd, JSON_COMPACT) != 0 || write(answer_fd, "\n", 1) != 1)
+        log_debug("whoever asked for the restore is gone");
+    json_decref(answer);
+    close(answer_fd);
+    process_again();
+    log_error("fabricd cannot begin anew: start it again");
+    return 1;
+}
+
 int scheduler_run(const struct config *config)
 {
     struct role role = {.scheduler = {.config = config}};
@@ -191,5 +201,7 @@ int scheduler_run(const struct config *config)
     event_base_dispatch(d->base);
     rc = config->once ? d->status.code : PMIXFAB_OK;
     scheduler_stop(&role);
+    if (role.ops.restored != 0)
+        return finish_restore(config, role.ops.restored);
     return rc == PMIXFAB_OK ? 0 : 1;
 }

@@ -216,6 +216,7 @@ const struct control_op ops_of_scheduler[] = {
     {"deliver", control_op_deliver},
     {"forget", control_op_forget},
     {"backup", control_op_backup},
+    {"restore", control_op_restore},
     {"metrics", control_op_metrics},
     {NULL, NULL},
 };

@@ -17,6 +17,9 @@ struct ops_parts {
     struct publisher *publisher;
     struct host_reports *reports;
     struct backup *backup;
+    /* A restore's copy is made: the role is to end, put it in place, answer here, and begin anew. 0: it is
+     * not. */
+    int restored;
 };
 
 extern const struct control_op ops_of_scheduler[];
@@ -37,6 +40,7 @@ void control_op_nodes(struct connection *connection, json_t *request);
 void control_op_deliver(struct connection *connection, json_t *request);
 void control_op_forget(struct connection *connection, json_t *request);
 void control_op_backup(struct connection *connection, json_t *request);
+void control_op_restore(struct connection *connection, json_t *request);
 void control_op_metrics(struct connection *connection, json_t *request);
 
 /* Ask a node to scan, and wait for nothing. */

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,4 +152,55 @@ void process_ready(bool ok)
         dup2(null, fd);
     if (null > 2)
         close(null);
+}
+
+/* What the process was given at its start: texts, each with an end. NULL: it cannot be told. */
+static char **read_texts(const char *path)
+{
+    enum { LIMIT = 4 << 20 };
+    char *bytes = NULL, **texts;
+    size_t size = 0, n = 0;
+    FILE *file = fopen(path, "re");
+    if (file != NULL && (bytes = calloc(LIMIT + 1, 1)) != NULL)
+        size = fread(bytes, 1, LIMIT, file);
+    if (file != NULL)
+        fclose(file);
+    for (size_t i = 0; i < size; i++)
+        n += bytes[i] == '\0';
+    texts = size > 0 ? calloc(n + 2, sizeof(*texts)) : NULL;
+    n = 0;
+    for (size_t i = 0; texts != NULL && i < size; i += strlen(bytes + i) + 1)
+        texts[n++] = bytes + i;
+    return texts;
+}
+
+int process_again(void)
+{
+    char program[PATH_MAX] = "";
+    char **arguments = read_texts("/proc/self/cmdline"), **variables = read_texts("/proc/self/environ");
+    if (arguments == NULL)
+        return PMIXFAB_ERR_IO;
+    if (usual.rlim_max != 0)
+        setrlimit(RLIMIT_NOFILE, &usual);
+    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (readlink("/proc/self/exe", program, sizeof(program) - 1) > 0)
+        execve(program, arguments, variables != NULL ? variables : environ);
+    execve("/proc/self/exe", arguments, variables != NULL ? variables : environ); /* it was replaced */
+    return PMIXFAB_ERR_IO;
+}
+
+int process_become_owner(const char *path, struct fab_err *err)
+{
+    char folder[PATH_MAX];
+    struct stat st;
+    snprintf(folder, sizeof(folder), "%s", path);
+    char *end = strrchr(folder, '/');
+    if (end != NULL)
+        end[end == folder] = '\0';
+    if (geteuid() != 0 || (stat(path, &st) != 0 && stat(end != NULL ? folder : ".", &st) != 0) || st.st_uid == 0)
+        return PMIXFAB_OK;
+    if (setgroups(0, NULL) != 0 || setgid(st.st_gid) != 0 || setuid(st.st_uid) != 0)
+        return fab_fail(err, PMIXFAB_ERR_PERM, "%s: its owner, uid %u, cannot be become: %s", path,
+                        (unsigned)st.st_uid, strerror(errno));
+    return PMIXFAB_OK;
 }

@@ -33,4 +33,13 @@ void process_descriptors_of_child(pid_t pid);
 int process_daemonize(const struct config *config);
 void process_ready(bool ok);
 
+/*
+ * Begin anew in this process, with the arguments and the environment of its start: after everything was
+ * stopped. Returns only where that fails.
+ */
+int process_again(void);
+
+/* root becomes the owner of this file (where it is not there: of its folder), and stays so. */
+int process_become_owner(const char *path, struct fab_err *err);
+
 #endif

@@ -59,7 +59,7 @@ static int publish_renumbered(struct publisher *publisher, struct store_plane *k
     if (rc != PMIXFAB_OK)
         return rc;
     log_warning(
-        "store: readers have seen generations up to %llu, the store's newest is %llu: it is served as "
+        "store: readers may have seen generations up to %llu, the store's newest is %llu: it is served as "
         "generation %llu",
         (unsigned long long)generation - 1, (unsigned long long)publisher->generation,
         (unsigned long long)generation);

@@ -68,9 +68,23 @@ void store_unlock(struct store *store);
 /* Refuse a database of another program or of a newer fabricd. *version is the schema's. Reads only. */
 int store_identify(struct store *store, const char *const *steps, int *version, struct fab_err *err);
 
+/* store_open() of a copy that is not in use yet: nothing is kept beside it. */
+int store_open_copy(const char *path, struct store **out, struct fab_err *err);
+
+int store_count_steps(const char *const *steps);
+
 /* Apply the steps that are missing, all in one transaction. Requires foreign keys to be off: steps may
  * rebuild tables. */
 int store_migrate(struct store *store, const char *const *steps, struct fab_err *err);
+
+/* ---- store_kept.c ---- */
+
+/* Keep a copy of the store of this version beside it; and do without it. */
+int store_keep(const struct store *store, const char *const *schema, int version, struct fab_err *err);
+void store_keep_not(const struct store *store, int version);
+
+/* The newest that was kept beside a store and has no newer schema than this; false: there is none. */
+bool store_kept_for(const char *path, int known, char *kept, size_t size);
 
 /* ---- store_undo.c ---- */
 
@@ -80,7 +94,6 @@ int store_migrate(struct store *store, const char *const *steps, struct fab_err 
 
 extern const char *const store_beside[2]; /* files of SQLite's, behind the name of a store */
 
-void store_copy_name(char *copy, size_t size, const char *path);
 /* The i-th store that was kept, from 1. PMIXFAB_ERR_RANGE. */
 int store_kept_name(char *kept, size_t size, const char *path, unsigned i);
 

@@ -166,12 +166,24 @@ static int store_prepare_schema(struct store *store, struct fab_err *err)
     return rc;
 }
 
+static int upgrade(struct store *store, const char *const *steps, int version, bool keep, struct fab_err *err)
+{
+    keep = keep && version > 0 && steps[version] != NULL;
+    int rc = keep ? store_keep(store, steps, version, err) : PMIXFAB_OK;
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = store_migrate(store, steps, err);
+    if (rc != PMIXFAB_OK && keep)
+        store_keep_not(store, version);
+    return rc;
+}
+
 /*
  * Nothing is written before it is certain that the database is ours, whole and not newer. The lock comes
  * first: closing the descriptor in store_check_file() would drop the locks of SQLite if this process had it
  * open already.
  */
-static int open_steps(struct store *store, const char *const *steps, struct fab_err *err)
+static int open_steps(struct store *store, const char *const *steps, bool keep, struct fab_err *err)
 {
     int version = 0;
     int rc = store_lock(store, err);
@@ -188,7 +200,7 @@ static int open_steps(struct store *store, const char *const *steps, struct fab_
     if (rc == PMIXFAB_OK)
         rc = store_configure(store, err);
     if (rc == PMIXFAB_OK)
-        rc = store_migrate(store, steps, err);
+        rc = upgrade(store, steps, version, keep, err);
     if (rc != PMIXFAB_OK)
         return rc;
     int code = sqlite3_exec(store->db, "PRAGMA foreign_keys = ON", NULL, NULL, NULL);
@@ -201,7 +213,8 @@ static int open_steps(struct store *store, const char *const *steps, struct fab_
     return rc == PMIXFAB_OK ? make_shrinkable(store, err) : rc;
 }
 
-int store_open_schema(const char *path, const char *const *steps, struct store **out, struct fab_err *err)
+static int open_path(const char *path, const char *const *steps, bool keep, struct store **out,
+                     struct fab_err *err)
 {
     *out = NULL;
     if (path == NULL || path[0] == '\0')
@@ -212,13 +225,23 @@ int store_open_schema(const char *path, const char *const *steps, struct store *
     store->lock_fd = -1;
     store->path = store_canonical_path(path);
     int rc = store->path == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", path)
-                                 : open_steps(store, steps, err);
+                                 : open_steps(store, steps, keep, err);
     if (rc != PMIXFAB_OK) {
         store_close(store);
         return rc;
     }
     *out = store;
     return PMIXFAB_OK;
+}
+
+int store_open_schema(const char *path, const char *const *steps, struct store **out, struct fab_err *err)
+{
+    return open_path(path, steps, true, out, err);
+}
+
+int store_open_copy(const char *path, struct store **out, struct fab_err *err)
+{
+    return open_path(path, schema_sql, false, out, err);
 }
 
 int store_open(const char *path, struct store **out, struct fab_err *err)

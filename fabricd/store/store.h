@@ -177,6 +177,9 @@ int store_trim(struct store *store, const struct store_limits *limits, struct st
 /* One short step of giving free pages back to the file system, where there are many. *more: call again. */
 int store_shrink(struct store *store, bool *more, struct fab_err *err);
 
+/* What was kept of older schemas before this time (microseconds since 1970) goes. */
+void store_forget_kept(const struct store *store, int64_t before);
+
 struct store_pages {
     uint64_t pages, free, page_size;
     bool shrinks; /* false: made by an older fabricd; free pages are used again, but not given back */

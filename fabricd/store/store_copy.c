@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,20 +41,10 @@ static bool copy_report_progress(struct copying *copying, const char *doing, uin
     return !copying->stopped;
 }
 
-/* A backup may lie where nothing can be written beside it. */
 static int open_source(struct copying *copying, struct fab_err *err)
 {
     const char *path = copying->order->from;
-    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE;
-    char uri[4200];
-    int rc;
-    snprintf(uri, sizeof(uri), "%s-wal", path);
-    if (copying->order->still && access(uri, F_OK) != 0 && strpbrk(path, "?#%") == NULL && path[0] == '/') {
-        snprintf(uri, sizeof(uri), "file:%s?immutable=1", path);
-        rc = sqlite3_open_v2(uri, &copying->from, flags | SQLITE_OPEN_URI, NULL);
-    } else {
-        rc = sqlite3_open_v2(path, &copying->from, flags, NULL);
-    }
+    int rc = sqlite3_open_v2(path, &copying->from, SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE, NULL);
     if (rc == SQLITE_OK) {
         sqlite3_busy_timeout(copying->from, STORE_BUSY_MS);
         /* From here on what others commit is not seen, and does not make the copy begin anew. */
@@ -62,17 +54,54 @@ static int open_source(struct copying *copying, struct fab_err *err)
 }
 
 /* The new file is there before SQLite is asked, so that nobody else could read it for a moment. */
-static int open_copy(struct copying *copying, struct fab_err *err)
+static int make_file(struct copying *copying, struct fab_err *err)
 {
     const char *path = copying->order->to;
     copying->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (copying->fd < 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+    return copying->fd >= 0
+               ? PMIXFAB_OK
+               : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+}
+
+static int open_copy(struct copying *copying, struct fab_err *err)
+{
+    const char *path = copying->order->to;
     int rc = sqlite3_open_v2(path, &copying->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
     if (rc == SQLITE_OK) /* what is half a copy is thrown away: nothing has to be taken back */
         rc = sqlite3_exec(copying->to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", NULL, NULL,
                           NULL);
+    if (copying->order->fd > 0)
+        path = copying->order->from; /* whose bytes they are */
     return rc == SQLITE_OK ? PMIXFAB_OK : copy_fail(copying, copying->to, path, "opening", rc, err);
+}
+
+/* What the descriptor leads to, which may be a file that this process cannot open. */
+static int copy_bytes(struct copying *copying, struct fab_err *err)
+{
+    const struct store_copy *order = copying->order;
+    struct stat st;
+    int rc = fstat(order->fd, &st) == 0 ? PMIXFAB_OK : PMIXFAB_ERR_IO;
+    while (rc == PMIXFAB_OK && copying->bytes < (uint64_t)st.st_size) {
+        off_t from = (off_t)copying->bytes;
+        ssize_t n = sendfile(copying->fd, order->fd, &from, STEP_PAGES * 4096);
+        if (n <= 0)
+            rc = PMIXFAB_ERR_IO;
+        else
+            copying->bytes += (uint64_t)n;
+        if (!copy_report_progress(copying, "copied", copying->bytes, (uint64_t)st.st_size))
+            return copy_fail(copying, NULL, order->from, "copying", SQLITE_INTERRUPT, err);
+    }
+    return rc == PMIXFAB_OK ? rc
+                            : fab_fail(err, rc, "%s: cannot be copied to %s: %s", order->from, order->to,
+                                       strerror(errno));
+}
+
+/* The source's log is none of this one file's. */
+static int leave_log(const struct copying *copying, struct fab_err *err)
+{
+    int rc = sqlite3_exec(copying->to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+    return rc == SQLITE_OK ? PMIXFAB_OK
+                           : copy_fail(copying, copying->to, copying->order->to, "copying", rc, err);
 }
 
 static int copy_pages(struct copying *copying, struct fab_err *err)
@@ -93,10 +122,8 @@ static int copy_pages(struct copying *copying, struct fab_err *err)
             rc = SQLITE_INTERRUPT;
     }
     sqlite3_backup_finish(backup);
-    if (rc == SQLITE_DONE) /* the source's log is none of this one file's */
-        rc = sqlite3_exec(copying->to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
-    return rc == SQLITE_OK ? PMIXFAB_OK
-                           : copy_fail(copying, copying->to, copying->order->to, "copying", rc, err);
+    return rc == SQLITE_DONE ? leave_log(copying, err)
+                             : copy_fail(copying, copying->to, copying->order->to, "copying", rc, err);
 }
 
 static int on_check(void *arg)
@@ -111,7 +138,8 @@ static int check_copy(struct copying *copying, struct fab_err *err)
     struct store store = {.db = copying->to, .path = (char *)copying->order->from};
     sqlite3_stmt *stmt = NULL;
     int version = 0;
-    int rc = store_identify(&store, schema_sql, &version, err);
+    const char *const *schema = copying->order->schema != NULL ? copying->order->schema : schema_sql;
+    int rc = store_identify(&store, schema, &version, err);
     if (rc == PMIXFAB_OK && version == 0)
         rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: there is no store of fabricd's in it",
                       copying->order->from);
@@ -134,12 +162,16 @@ static int check_copy(struct copying *copying, struct fab_err *err)
 int store_copy(const struct store_copy *order, uint64_t *bytes, struct fab_err *err)
 {
     struct copying copying = {.order = order, .fd = -1};
-    int rc = open_source(&copying, err);
+    int rc = order->fd > 0 ? PMIXFAB_OK : open_source(&copying, err);
+    if (rc == PMIXFAB_OK)
+        rc = make_file(&copying, err);
+    bool made = copying.fd >= 0;
+    if (rc == PMIXFAB_OK && order->fd > 0)
+        rc = copy_bytes(&copying, err);
     if (rc == PMIXFAB_OK)
         rc = open_copy(&copying, err);
-    bool made = copying.fd >= 0;
     if (rc == PMIXFAB_OK)
-        rc = copy_pages(&copying, err);
+        rc = order->fd > 0 ? leave_log(&copying, err) : copy_pages(&copying, err);
     sqlite3_close(copying.from); /* the log of the source can be used again */
     if (rc == PMIXFAB_OK)
         rc = check_copy(&copying, err);
@@ -160,19 +192,36 @@ static bool copy_read_header(const char *path, unsigned char head[100])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     memset(head, 0, 100);
-    bool done = fd >= 0 && read(fd, head, 100) >= 0;
+    bool done = fd >= 0 && pread(fd, head, 100, 0) >= 0;
     if (fd >= 0)
         close(fd);
     return done;
 }
 
-bool store_is_one(const char *path)
+static bool is_header(const unsigned char head[100])
 {
     static const unsigned char id[4] = {STORE_APPLICATION_ID >> 24, STORE_APPLICATION_ID >> 16 & 0xff,
                                         STORE_APPLICATION_ID >> 8 & 0xff, STORE_APPLICATION_ID & 0xff};
+    return memcmp(head, "SQLite format 3", 16) == 0 && memcmp(head + 68, id, sizeof(id)) == 0;
+}
+
+bool store_is_one(const char *path)
+{
     unsigned char head[100];
-    return copy_read_header(path, head) && memcmp(head, "SQLite format 3", 16) == 0 &&
-           memcmp(head + 68, id, sizeof(id)) == 0;
+    return copy_read_header(path, head) && is_header(head);
+}
+
+int store_restorable(const char *path, const char *backup, int fd, struct fab_err *err)
+{
+    unsigned char head[100];
+    struct stat store, st = {0};
+    if (fstat(fd, &st) == 0 && stat(path, &store) == 0 && st.st_ino == store.st_ino &&
+        st.st_dev == store.st_dev)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "%s: cannot be restored: it is the store itself", backup);
+    if (!S_ISREG(st.st_mode) || pread(fd, head, sizeof(head), 0) != sizeof(head) || !is_header(head))
+        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: cannot be restored: it is no store of fabricd's",
+                        backup);
+    return PMIXFAB_OK;
 }
 
 bool store_is_unfinished(const char *path)

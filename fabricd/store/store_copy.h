@@ -13,8 +13,9 @@
 
 struct store_copy {
     const char *from;
-    bool still;     /* nobody writes it meanwhile: it may lie where nothing can be written */
+    int fd;         /* not 0: an open descriptor of `from`, which nobody writes, and which is told, not opened */
     const char *to; /* must not be there; gone again where the copy fails */
+    const char *const *schema; /* that it may have, as schema_sql; NULL: that one */
     /* Called now and then, bytes of all; false: give up (PMIXFAB_ERR_TIMEOUT). May be NULL. */
     bool (*progress)(const char *doing, uint64_t bytes, uint64_t all, void *cbdata);
     void *cbdata;
@@ -34,11 +35,22 @@ bool store_is_one(const char *path);
 bool store_is_unfinished(const char *path);
 
 /*
- * Put a copy of the backup in place of the store, which is kept as PATH.before-restore (or .before-restore.2,
- * ...): `kept` is its name, empty where there was none. The next generation will be above that of the old
- * store, as far as it can be read. A lock is held meanwhile: PMIXFAB_ERR_BUSY where another fabricd has the
- * store. PMIXFAB_ERR_NEWER, _FOREIGN, _CORRUPT, _IO, _NOTFOUND: the store is as before.
+ * May what the descriptor leads to be restored: is it like a store of fabricd's, and not this one? It is left
+ * open: where it is this store, closing it would lose SQLite's locks (PMIXFAB_ERR_CONFLICT). _FOREIGN.
  */
-int store_restore(const char *path, const char *backup, char *kept, size_t size, struct fab_err *err);
+int store_restorable(const char *path, const char *backup, int fd, struct fab_err *err);
+
+/*
+ * Put a copy of the backup, open as fd, in place of the store, which is kept as PATH.before-restore (or
+ * .before-restore.2, ...): `kept` is its name, empty where there was none. The store's mode stays. The next
+ * generation will be above all that were given out, see store_restore.c. A lock is held meanwhile:
+ * PMIXFAB_ERR_BUSY where another fabricd has the store. PMIXFAB_ERR_NEWER, _FOREIGN, _CORRUPT, _IO: the store
+ * is as before.
+ */
+int store_restore(const char *path, const char *backup, int fd, char *kept, size_t size, struct fab_err *err);
+
+/* The same with the copy that store_copy() has made at store_copy_name() while the store was in use. */
+int store_restore_copied(const char *path, char *kept, size_t size, struct fab_err *err);
+void store_copy_name(char *copy, size_t size, const char *path);
 
 #endif

@@ -4,12 +4,13 @@
  * The version (PRAGMA user_version) is the number of steps that were applied; the steps are the files of
  * schema/.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "fabricd/store/handle.h"
 
-static int count_steps(const char *const *steps)
+int store_count_steps(const char *const *steps)
 {
     int n = 0;
     while (steps[n] != NULL)
@@ -29,6 +30,13 @@ static int migrate_query_number(struct store *store, const char *sql, int64_t *v
 
 static int migrate_schema_newer(const struct store *store, int64_t version, int known, struct fab_err *err)
 {
+    char kept[PATH_MAX];
+    if (store_kept_for(store->path, known, kept, sizeof(kept)))
+        return fab_fail(
+            err, PMIXFAB_ERR_NEWER,
+            "store %s: written by a newer fabricd (schema %lld, this one knows %d); upgrade fabricd, or "
+            "go back to the store as it was before: fabricd --restore %s",
+            store->path, (long long)version, known, kept);
     return fab_fail(
         err, PMIXFAB_ERR_NEWER,
         "store %s: written by a newer fabricd (schema %lld, this one knows %d); upgrade fabricd, or "
@@ -39,7 +47,7 @@ static int migrate_schema_newer(const struct store *store, int64_t version, int 
 int store_identify(struct store *store, const char *const *steps, int *version, struct fab_err *err)
 {
     int64_t id = 0, found = 0, objects = 0;
-    int known = count_steps(steps);
+    int known = store_count_steps(steps);
     int rc = migrate_query_number(store, "PRAGMA application_id", &id, err);
     if (rc == PMIXFAB_OK)
         rc = migrate_query_number(store, "PRAGMA user_version", &found, err);
@@ -115,7 +123,7 @@ int store_migrate(struct store *store, const char *const *steps, struct fab_err 
     int rc = migrate_execute(store, "BEGIN EXCLUSIVE", "beginning to write", err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = migrate_run_steps(store, steps, count_steps(steps), err);
+    rc = migrate_run_steps(store, steps, store_count_steps(steps), err);
     if (rc == PMIXFAB_OK)
         rc = migrate_execute(store, "COMMIT", "committing the schema", err);
     if (rc != PMIXFAB_OK && !sqlite3_get_autocommit(store->db))

@@ -1,4 +1,11 @@
-/* store_restore.c - a backup becomes the store, and the store that was is kept. */
+/*
+ * store_restore.c - a backup becomes the store, and the store that was is kept.
+ *
+ * Numbers of generations go on above all that were given out. Where the old store is of the backup's history
+ * it knows them. Elsewhere (another host, a lost disk) whoever has gone on with that history cannot be asked:
+ * it has not published more than once in a millisecond since the backup's newest generation. That bound grows
+ * as fast on every host, so a second restore is above the first.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,14 +17,23 @@
 #include "fabricd/store/handle.h"
 #include "fabricd/store/store_copy.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
 
-/* The newest generation that the old store gave out; 0: it cannot be told. Closing it folds its log in, so
- * that it is one file. */
-static uint64_t newest_of(const char *path)
+#define APART_MS 600000 /* so much the clocks of two hosts may differ */
+
+/* Of an old store. */
+struct given_out {
+    uint64_t newest; /* 0: it cannot be told */
+    bool same;       /* it has, or had, the backup's newest generation: it knows what came after it */
+};
+
+/* A store of an old schema does not know `above`. Closing it folds its log in, so that it is one file. */
+static struct given_out look_at_old(const char *path, uint64_t generation, int64_t published)
 {
+    struct given_out out = {0};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
-    uint64_t newest = 0;
+    char same[128];
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
         (sqlite3_prepare_v2(db,
                             "SELECT max(coalesce(max(generation), 0), (SELECT max(above) FROM history))"
@@ -25,28 +41,53 @@ static uint64_t newest_of(const char *path)
                             -1, &stmt, NULL) == SQLITE_OK ||
          sqlite3_prepare_v2(db, "SELECT max(generation) FROM generation", -1, &stmt, NULL) == SQLITE_OK) &&
         sqlite3_step(stmt) == SQLITE_ROW)
-        newest = (uint64_t)sqlite3_column_int64(stmt, 0);
+        out.newest = (uint64_t)sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    stmt = NULL;
+    snprintf(same, sizeof(same), "SELECT 1 FROM generation WHERE generation = %llu AND published = %lld",
+             (unsigned long long)generation, (long long)published);
+    out.same = sqlite3_prepare_v2(db, same, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW;
     sqlite3_finalize(stmt);
     sqlite3_close(db);
-    if (newest >= STORE_MAX_GENERATION)
-        newest = 0;
-    if (newest == 0)
+    if (out.newest >= STORE_MAX_GENERATION)
+        out.newest = 0;
+    if (out.newest == 0)
         log_warning("store %s: it cannot be told which generations it gave out", path);
-    return newest;
+    return out;
 }
 
-/* A copy beside the store, of this fabricd's schema, whose numbers go on above the old one's. */
-static int prepare_copy(const char *backup, const char *copy, uint64_t above, struct fab_err *err)
+/* What has been given out at most: by the old store, where there is one, and with the backup's history. */
+static int most_given_out(const char *path, struct store *copy, uint64_t *above, struct fab_err *err)
 {
-    const struct store_copy order = {.from = backup, .still = true, .to = copy};
-    struct store *store = NULL;
-    char beside_it[PATH_MAX + 16];
-    uint64_t bytes;
-    int rc = store_copy(&order, &bytes, err);
+    struct given_out old = {0};
+    uint64_t generation, next = 0;
+    int64_t published;
+    int rc = store_generation(copy, &generation, &published, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_next_generation(copy, &next, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = store_open(copy, &store, err);
-    if (rc == PMIXFAB_OK && above > 0)
+    if (access(path, F_OK) == 0)
+        old = look_at_old(path, generation, published);
+    const int64_t since = (microseconds_now(CLOCK_REALTIME) - published) / 1000;
+    *above = old.newest;
+    if (!old.same || old.newest == 0)
+        next += (uint64_t)(since > 0 ? since : 0) + APART_MS;
+    if (next - 1 > *above)
+        *above = next - 1;
+    return PMIXFAB_OK;
+}
+
+/* The copy beside the store gets this fabricd's schema, and numbers that go on above what was given out. */
+static int prepare_copy(const char *path, const char *copy, struct fab_err *err)
+{
+    struct store *store = NULL;
+    char beside_it[PATH_MAX + 16];
+    uint64_t above;
+    int rc = store_open_copy(copy, &store, err);
+    if (rc == PMIXFAB_OK)
+        rc = most_given_out(path, store, &above, err);
+    if (rc == PMIXFAB_OK)
         rc = store_raise(store, above, err);
     store_close(store);
     snprintf(beside_it, sizeof(beside_it), "%s-wal", copy);
@@ -97,24 +138,43 @@ static int store_exchange_files(const char *path, const char *copy, char *kept, 
     return PMIXFAB_OK;
 }
 
-static int store_restore_locked(const char *path, const char *backup, char *kept, size_t size,
+/* A backup is one file: what has a log beside it is a store in use, or one that was never closed. */
+static int check_backup(const char *path, const char *backup, int fd, struct fab_err *err)
+{
+    char log[PATH_MAX];
+    struct stat st;
+    snprintf(log, sizeof(log), "%s-wal", backup);
+    if (stat(log, &st) == 0 && st.st_size > 0)
+        return fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                        "%s: cannot be restored: it is a store in use, %s is not folded in: restore a backup "
+                        "of it",
+                        backup, log);
+    return store_restorable(path, backup, fd, err);
+}
+
+/* backup NULL: the copy is there. */
+static int store_restore_locked(const char *path, const char *backup, int fd, char *kept, size_t size,
                                 struct fab_err *err)
 {
     char copy[PATH_MAX];
-    struct stat old, new;
-    if (stat(backup, &new) != 0)
-        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%s: cannot be restored: %s", backup, strerror(errno));
-    bool is = stat(path, &old) == 0;
-    if (is && old.st_ino == new.st_ino &&old.st_dev == new.st_dev)
-        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "%s: cannot be restored: it is the store itself", backup);
-    if (!S_ISREG(new.st_mode) || !store_is_one(backup))
-        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: cannot be restored: it is no store of fabricd's",
-                        backup);
+    const struct store_copy order = {.from = backup, .fd = fd, .to = copy};
+    struct stat old;
+    uint64_t bytes;
+    int rc = PMIXFAB_OK;
     if (strlen(path) + sizeof(STORE_COPY) > sizeof(copy))
         return fab_fail(err, PMIXFAB_ERR_RANGE, "store %.200s...: the path is too long", path);
     store_copy_name(copy, sizeof(copy), path);
-    store_undo_restore(path); /* of another one */
-    int rc = prepare_copy(backup, copy, is ? newest_of(path) : 0, err);
+    if (backup != NULL) {
+        rc = check_backup(path, backup, fd, err);
+        if (rc != PMIXFAB_OK)
+            return rc;
+        store_undo_restore(path); /* of another one */
+        rc = store_copy(&order, &bytes, err);
+    }
+    if (rc == PMIXFAB_OK)
+        rc = prepare_copy(path, copy, err);
+    if (rc == PMIXFAB_OK && stat(path, &old) == 0 && chmod(copy, old.st_mode & 0777) != 0)
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot get the store's mode: %s", copy, strerror(errno));
     if (rc == PMIXFAB_OK)
         rc = store_exchange_files(path, copy, kept, size, err);
     if (rc != PMIXFAB_OK)
@@ -122,15 +182,20 @@ static int store_restore_locked(const char *path, const char *backup, char *kept
     return rc;
 }
 
-int store_restore(const char *path, const char *backup, char *kept, size_t size, struct fab_err *err)
+int store_restore(const char *path, const char *backup, int fd, char *kept, size_t size, struct fab_err *err)
 {
     char *real = realpath(path, NULL);
     struct store lock = {.path = real != NULL ? real : (char *)path, .lock_fd = -1};
     kept[0] = '\0';
     int rc = store_lock(&lock, err);
     if (rc == PMIXFAB_OK)
-        rc = store_restore_locked(lock.path, backup, kept, size, err);
+        rc = store_restore_locked(lock.path, backup, fd, kept, size, err);
     store_unlock(&lock);
     free(real);
     return rc;
+}
+
+int store_restore_copied(const char *path, char *kept, size_t size, struct fab_err *err)
+{
+    return store_restore(path, NULL, 0, kept, size, err);
 }

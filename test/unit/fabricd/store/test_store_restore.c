@@ -94,6 +94,16 @@ static void end_child(pid_t child)
     assert_int_equal(waitpid(child, &status, 0), child);
 }
 
+/* As fabricd --restore does it. */
+static int restore_backup(const struct folder *folder, char kept[PATH_SIZE], struct fab_err *err)
+{
+    int fd = open(path_of(folder, "backup"), O_RDONLY | O_CLOEXEC);
+    assert_true(fd > 0);
+    int rc = store_restore(folder->db, path_of(folder, "backup"), fd, kept, PATH_SIZE, err);
+    close(fd);
+    return rc;
+}
+
 /* System calls that a kill can come before or after with another result: they change files. */
 static bool is_change(pid_t child)
 {
@@ -123,7 +133,7 @@ static bool restore_and_die(const struct folder *folder, unsigned changes)
         struct fab_err err;
         if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || raise(SIGSTOP) != 0)
             _exit(9);
-        _exit(store_restore(folder->db, path_of(folder, "backup"), kept, sizeof(kept), &err) == PMIXFAB_OK
+        _exit(restore_backup(folder, kept, &err) == PMIXFAB_OK
                   ? 0
                   : 1);
     }
@@ -199,7 +209,7 @@ static void kill_everywhere(const struct folder *folder, bool is_read)
         outcomes[new]++;
         if (new || changes % 10 != 0)
             continue;
-        must_do(store_restore(folder->db, path_of(folder, "backup"), kept, sizeof(kept), fresh_err()));
+        must_do(restore_backup(folder, kept, fresh_err()));
         assert_true(must_be_one_of_both(folder));
     }
     assert_true(outcomes[0] > 30 && outcomes[1] > 1);
@@ -243,12 +253,12 @@ TEST_IN(what_is_not_ours_stays, const struct folder *folder, setup, teardown)
     copy_file(path_of(folder, "backup"), path_of(folder, "fabric.db.before-restore"));
     struct store *store = open_store(folder->db);
     store_close(store);
-    assert_int_equal(store_restore(folder->db, path_of(folder, "backup"), kept, sizeof(kept), &err),
+    assert_int_equal(restore_backup(folder, kept, &err),
                      PMIXFAB_ERR_IO);
     check_line(&err, "fabric.db.restoring: cannot be made");
     assert_int_equal(access(path_of(folder, "fabric.db.restoring"), F_OK), 0);
     assert_int_equal(access(path_of(folder, "fabric.db.before-restore"), F_OK), 0);
     assert_int_equal(unlink(path_of(folder, "fabric.db.restoring")), 0);
-    must_do(store_restore(folder->db, path_of(folder, "backup"), kept, sizeof(kept), &err));
+    must_do(restore_backup(folder, kept, &err));
     assert_non_null(strstr(kept, "before-restore.2"));
 }
