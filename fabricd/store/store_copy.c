@@ -16,6 +16,8 @@
 #define SYNC_EACH   16  /* steps: what is written at once at the end delays the commits of others */
 #define PATIENCE_MS 10
 
+#define BROKEN_BACKUP "%s: cannot be restored: it is broken (%s): take another backup"
+
 struct copying {
     const struct store_copy *order;
     sqlite3 *from, *to;
@@ -29,6 +31,8 @@ static int copy_fail(const struct copying *copying, sqlite3 *db, const char *pat
 {
     if (copying->stopped)
         return fab_fail(err, PMIXFAB_ERR_TIMEOUT, "%s: given up", copying->order->to);
+    if (copying->order->fd > 0 && ((rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB))
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, BROKEN_BACKUP, copying->order->from, sqlite3_errmsg(db));
     struct store named = {.db = db, .path = (char *)path};
     return store_fail(&named, rc, doing, err);
 }
@@ -152,6 +156,9 @@ static int check_copy(struct copying *copying, struct fab_err *err)
     const char *said = code == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
     if (said == NULL)
         rc = copy_fail(copying, copying->to, copying->order->from, "checking the copy", code, err);
+    else if (strcmp(said, "ok") != 0 && copying->order->fd > 0)
+        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, BROKEN_BACKUP, copying->order->from,
+                      "its pages do not fit together");
     else if (strcmp(said, "ok") != 0)
         rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its integrity is broken (%.*s)",
                       copying->order->from, (int)strcspn(said, "\n"), said);
