@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pmix_tool.h>
 #include <poll.h>
@@ -42,7 +43,7 @@ static bool relay_read_uri(const char *where, char *uri, size_t size)
     return relay_is_uri(uri);
 }
 
-/* "name.0;tcp4://127.0.0.1:4711" or "name.0;tcp6://[::1]:4711" */
+/* "name.0;tcp4://127.0.0.1:4711", "name.0;tcp4://scheduler:4711" or "name.0;tcp6://[::1]:4711" */
 static bool split_uri(const char *uri, char *host, size_t host_size, char *port, size_t port_size)
 {
     const char *p = strstr(uri, ";tcp");
@@ -64,6 +65,27 @@ static bool split_uri(const char *uri, char *host, size_t host_size, char *port,
     memcpy(port, colon + 1, n_port);
     port[n_port] = '\0';
     return true;
+}
+
+/* The library takes numbers only: a name is resolved for each connection, since it may have moved. NULL: it
+ * cannot be. */
+static struct addrinfo *resolve_uri(char *uri, size_t size)
+{
+    char host[256], port[16], number[INET6_ADDRSTRLEN + 16];
+    struct addrinfo *address = NULL;
+    if (!split_uri(uri, host, sizeof(host), port, sizeof(port)))
+        return NULL;
+    const bool v6 = strstr(uri, ";tcp6://") != NULL;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                                   .ai_family = v6 ? AF_INET6 : AF_INET,
+                                   .ai_flags = AI_NUMERICSERV};
+    if (getaddrinfo(host, port, &hints, &address) != 0)
+        return NULL;
+    size_t name = (size_t)(strstr(uri, "://") - uri) + 3;
+    if (getnameinfo(address->ai_addr, address->ai_addrlen, number, sizeof(number), NULL, 0,
+                    NI_NUMERICHOST) == 0)
+        snprintf(uri + name, size - name, v6 ? "[%s]:%s" : "%s:%s", number, port);
+    return address;
 }
 
 /* ---- is somebody there? --------------------------------------------------------------------------- */
@@ -180,13 +202,11 @@ static bool relay_attach(struct relay *relay, const char *uri, const struct addr
 
 bool relay_link_connect(struct relay *relay)
 {
-    char uri[1024], host[256], port[16];
+    char uri[1024];
     struct addrinfo *address = NULL;
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
     relay_link_close(relay);
     if (!relay_read_uri(relay->where, uri, sizeof(uri)) ||
-        !split_uri(uri, host, sizeof(host), port, sizeof(port)) ||
-        getaddrinfo(host, port, &hints, &address) != 0) {
+        (address = resolve_uri(uri, sizeof(uri))) == NULL) {
         fab_log(PMIXFAB_LOG_DEBUG, "relay: no scheduler's address at %s", relay->where);
         return false;
     }
