@@ -3,6 +3,7 @@
 
 #include "fabricd/store/schema.h"
 #include "fabricd/store/store_absent.h"
+#include "fabricd/store/store_copy.h"
 
 OWNER(sqlite3_close, sqlite3)
 
@@ -339,4 +340,73 @@ TEST_IN(test_two_migrate_at_once, struct folder *folder, folder_setup, folder_te
     assert_int_equal(ask_number(folder->db, "PRAGMA user_version"), older.n);
     assert_int_equal(open_with(folder->db, &newest, &store, &err), PMIXFAB_OK);
     must_hold(store, 1, &inv);
+}
+
+/* The store as it was is kept beside the one of a newer schema; the older fabricd names it, and goes back to it
+ * with numbers above those that the newer one gave out. */
+TEST_IN(test_going_back, struct folder *folder, folder_setup, folder_teardown)
+{
+    struct schema newest = make_schema(-1), older = make_schema(newest.built_in);
+    SCOPED(fab_inventory) inv = odd_inventory(10, 3, 0), next = odd_inventory(10, 3, 1);
+    OWNED(store_close) struct store *store = NULL;
+    struct fab_err err = {{0}};
+    char put_away[PATH_SIZE];
+    uint64_t number;
+    write_version(folder->db, &older, &inv);
+    must_do(open_with(folder->db, &newest, &store, fresh_err()));
+    must_publish(store, 2, &inv, &next);
+    must_publish(store, 3, &next, &inv);
+    store_close(store);
+    const char *kept = printed("%s.schema-%d", folder->db, older.n);
+    assert_int_equal(ask_number(kept, "PRAGMA user_version"), older.n);
+    assert_int_equal(ask_number(kept, "SELECT max(generation) FROM generation"), 1);
+
+    assert_int_equal(store_open(folder->db, &store, &err), PMIXFAB_ERR_NEWER);
+    check_line(&err, printed("written by a newer fabricd (schema %d, this one knows %d); upgrade fabricd, or go back to "
+                             "the store as it was before: fabricd --restore %s",
+                             newest.n, older.n, kept));
+    int fd = open(kept, O_RDONLY | O_CLOEXEC);
+    must_do(store_restore(folder->db, kept, fd, put_away, sizeof put_away, fresh_err()));
+    close(fd);
+    assert_string_equal(put_away, printed("%s.before-restore", folder->db));
+    assert_int_equal(ask_number(put_away, "PRAGMA user_version"), newest.n);
+    store = open_store(folder->db);
+    must_hold(store, 1, &inv);
+    must_do(store_next_generation(store, &number, fresh_err()));
+    assert_int_equal(number, 4);
+}
+
+TEST_IN(test_what_is_kept_goes_with_time, struct folder *folder, folder_setup, folder_teardown)
+{
+    struct schema newest = make_schema(-1), older = make_schema(newest.built_in);
+    SCOPED(fab_inventory) inv = odd_inventory(10, 3, 0);
+    OWNED(store_close) struct store *store = NULL;
+    struct stat st;
+    write_version(folder->db, &older, &inv);
+    must_do(open_with(folder->db, &newest, &store, fresh_err()));
+    const char *kept = printed("%s.schema-%d", folder->db, older.n);
+    assert_int_equal(stat(kept, &st), 0);
+    store_forget_kept(store, (int64_t)st.st_mtime * 1000000);
+    assert_int_equal(access(kept, F_OK), 0);
+    store_forget_kept(store, (int64_t)st.st_mtime * 1000000 + 1);
+    assert_int_not_equal(access(kept, F_OK), 0);
+    assert_int_equal(access(folder->db, F_OK), 0);
+}
+
+/* An upgrade that fails leaves nothing; and without a place for what was there is none. */
+TEST_IN(test_nothing_is_kept_of_no_upgrade, struct folder *folder, folder_setup, folder_teardown)
+{
+    struct schema newest = make_schema(-1), older = make_schema(newest.built_in);
+    SCOPED(fab_inventory) inv = odd_inventory(10, 3, 0);
+    OWNED(store_close) struct store *store = NULL;
+    struct fab_err err = {{0}};
+    const char *kept = printed("%s.schema-%d", folder->db, older.n);
+    check_failing(folder->db, "this is not SQL", &inv);
+    assert_int_not_equal(access(kept, F_OK), 0);
+    write_version(folder->db, &older, &inv);
+    const char *copy = printed("%s.restoring", folder->db);
+    assert_int_equal(mkdir(copy, 0700), 0);
+    assert_int_equal(open_with(folder->db, &newest, &store, &err), PMIXFAB_ERR_IO);
+    check_line(&err, "restoring: cannot be made");
+    assert_int_equal(ask_number(folder->db, "PRAGMA user_version"), older.n);
 }
