@@ -79,8 +79,8 @@ bool connection_allowed(struct connection *connection, const char *op);
 
 /*
  * Have the caller hand an open file over (SCM_RIGHTS), with one byte, and call got() with its descriptor, or
- * with -1 where none came; got() closes it. Meanwhile nothing is read. *wait is freed, before or after that,
- * by connection_receive_end(); NULL: out of memory.
+ * with -1 where none came. Meanwhile nothing else of it is read. connection_receive_end() frees what is
+ * returned, before that or after; NULL: out of memory.
  */
 struct receiving;
 typedef void (*received_fn)(int fd, void *cbdata);

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fabricd/control/control_priv.h"
+#include "fabricd/control/connection.h"
 #include "fabricd/util/loop.h"
 
 struct receiving {
