@@ -97,8 +97,9 @@ static enum ctl_exit check_log_beside(const char *file)
     snprintf(log, sizeof log, "%s-wal", file);
     if (stat(log, &st) != 0 || st.st_size == 0)
         return CTL_DONE;
-    return ctl_error("cannot be restored: %s: it is a store in use, %s is not folded in: restore a backup of it",
-                     file, log);
+    return ctl_error(
+        "cannot be restored: %s: it is a store in use, %s is not folded in: restore a backup of it", file,
+        log);
 }
 
 static enum ctl_exit restore_from(const struct ctl *ctl, const char *file, int fd)

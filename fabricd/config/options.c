@@ -38,8 +38,8 @@ static const struct argp_option options[] = {
     {"available", OPT_AVAILABLE, NULL, 0, "say for each probe whether it can work on this host, exit", 0},
     {"record", OPT_RECORD, "FILE", 0,
      "look at this host once, write what its probes see (\"-\": to standard output), exit", 0},
-    {"restore", OPT_RESTORE, "FILE", 0,
-     "put this backup in place of the database, which is kept, and exit", 0},
+    {"restore", OPT_RESTORE, "FILE", 0, "put this backup in place of the database, which is kept, and exit",
+     0},
     {"version", 'V', NULL, 0, "print the version and exit", 0},
     {0},
 };

@@ -22,10 +22,8 @@ static int receive_descriptor(int from)
         char bytes[CMSG_SPACE(sizeof(int))];
     } room = {.bytes = {0}};
     struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {.msg_iov = &iov,
-                             .msg_iovlen = 1,
-                             .msg_control = room.bytes,
-                             .msg_controllen = sizeof(room.bytes)};
+    struct msghdr message = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = room.bytes, .msg_controllen = sizeof(room.bytes)};
     int fd = -1;
     if (recvmsg(from, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != 1)
         return -1;

@@ -17,8 +17,8 @@ void backup_free(struct backup *backup); /* NULL allowed; gives up what is under
 
 struct backup_order {
     const char *file; /* absolute; not there, but for a backup of before with `force` */
-    /* Not 0: `file` is a backup that is to be restored (store_restorable()), open as this descriptor, which is
-     * closed at the end. */
+    /* Not 0: `file` is a backup that is to be restored (store_restorable()), open as this descriptor, which
+     * is closed at the end. */
     int restore;
     bool force;
     void (*progress)(const char *line, void *cbdata);                          /* both on the loop */

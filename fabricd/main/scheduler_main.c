@@ -1,6 +1,7 @@
 /* scheduler_main.c - the role scheduler: its parts, made and ended. */
 #include <jansson.h>
 #include <pmix_server.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "fabricd/ingest/ingest.h"
@@ -162,6 +163,7 @@ static int finish_restore(const struct config *config, int answer_fd)
 {
     char kept[PATH_MAX];
     struct fab_err err = {""};
+    signal(SIGHUP, SIG_IGN); /* until the new start, which reads the configuration, takes it */
     int rc = store_restore_copied(config->store, kept, sizeof(kept), &err);
     if (rc == PMIXFAB_OK)
         log_warning("store: %s is restored; what it was is kept as %s", config->store, kept);
@@ -200,8 +202,13 @@ int scheduler_run(const struct config *config)
     scheduler_refresh(d, NULL, false); /* from within the loop, which can be left then */
     event_base_dispatch(d->base);
     rc = config->once ? d->status.code : PMIXFAB_OK;
+    const bool again = role.ops.restored != 0 && !role.loop.ended;
+    if (again) { /* a restore can be killed at any moment */
+        signal(SIGTERM, SIG_DFL);
+        signal(SIGINT, SIG_DFL);
+    }
     scheduler_stop(&role);
-    if (role.ops.restored != 0)
+    if (again)
         return finish_restore(config, role.ops.restored);
     return rc == PMIXFAB_OK ? 0 : 1;
 }

@@ -1,4 +1,5 @@
-/* ops_restore.c - `restore` on the control socket: a backup is received and checked, and the role begins anew. */
+/* ops_restore.c - `restore` on the control socket: a backup is received and checked, and the role begins
+ * anew. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -197,7 +197,8 @@ int process_become_owner(const char *path, struct fab_err *err)
     char *end = strrchr(folder, '/');
     if (end != NULL)
         end[end == folder] = '\0';
-    if (geteuid() != 0 || (stat(path, &st) != 0 && stat(end != NULL ? folder : ".", &st) != 0) || st.st_uid == 0)
+    if (geteuid() != 0 || (stat(path, &st) != 0 && stat(end != NULL ? folder : ".", &st) != 0) ||
+        st.st_uid == 0)
         return PMIXFAB_OK;
     if (setgroups(0, NULL) != 0 || setgid(st.st_gid) != 0 || setuid(st.st_uid) != 0)
         return fab_fail(err, PMIXFAB_ERR_PERM, "%s: its owner, uid %u, cannot be become: %s", path,

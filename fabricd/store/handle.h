@@ -79,9 +79,8 @@ int store_migrate(struct store *store, const char *const *steps, struct fab_err 
 
 /* ---- store_kept.c ---- */
 
-/* Keep a copy of the store of this version beside it; and do without it. */
-int store_keep(const struct store *store, const char *const *schema, int version, struct fab_err *err);
-void store_keep_not(const struct store *store, int version);
+/* What a store of this schema is kept as, beside itself. PMIXFAB_ERR_RANGE. */
+int store_name_before(char *kept, size_t size, const char *path, int version);
 
 /* The newest that was kept beside a store and has no newer schema than this; false: there is none. */
 bool store_kept_for(const char *path, int known, char *kept, size_t size);

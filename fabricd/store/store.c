@@ -11,6 +11,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +21,7 @@
 #include "fabricd/store/handle.h"
 #include "fabricd/store/schema.h"
 #include "fabricd/store/store_copy.h"
+#include "fabricd/util/log.h"
 
 /* A lock and a log belong to a file, not to one of its names. */
 static char *store_canonical_path(const char *path)
@@ -166,15 +169,43 @@ static int store_prepare_schema(struct store *store, struct fab_err *err)
     return rc;
 }
 
+/* Under the name of a restore's copy until it is whole: whoever opens the store next removes half a one. */
+static int keep_before(const struct store *store, const char *const *steps, int version, const char *kept,
+                       struct fab_err *err)
+{
+    char copy[PATH_MAX];
+    const struct store_copy order = {.from = store->path, .to = copy, .schema = steps};
+    uint64_t bytes;
+    store_copy_name(copy, sizeof(copy), store->path);
+    int rc = store_copy(&order, &bytes, err);
+    if (rc == PMIXFAB_OK && rename(copy, kept) != 0) {
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "store %s: cannot be kept as %s: %s", store->path, kept,
+                      strerror(errno));
+        unlink(copy);
+    }
+    if (rc != PMIXFAB_OK)
+        return rc;
+    sync(); /* the name, too */
+    log_info("store %s: its schema goes from %d to %d; as it was it is kept as %s", store->path, version,
+             store_count_steps(steps), kept);
+    return PMIXFAB_OK;
+}
+
+/* keep: what there was, beside it. */
 static int upgrade(struct store *store, const char *const *steps, int version, bool keep, struct fab_err *err)
 {
+    char kept[PATH_MAX];
+    int rc = PMIXFAB_OK;
     keep = keep && version > 0 && steps[version] != NULL;
-    int rc = keep ? store_keep(store, steps, version, err) : PMIXFAB_OK;
+    if (keep && store_name_before(kept, sizeof(kept), store->path, version) != PMIXFAB_OK)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "store %.200s...: the path is too long", store->path);
+    if (keep)
+        rc = keep_before(store, steps, version, kept, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = store_migrate(store, steps, err);
     if (rc != PMIXFAB_OK && keep)
-        store_keep_not(store, version);
+        unlink(kept);
     return rc;
 }
 

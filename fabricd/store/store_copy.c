@@ -62,9 +62,8 @@ static int make_file(struct copying *copying, struct fab_err *err)
 {
     const char *path = copying->order->to;
     copying->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return copying->fd >= 0
-               ? PMIXFAB_OK
-               : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+    return copying->fd >= 0 ? PMIXFAB_OK
+                            : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
 }
 
 static int open_copy(struct copying *copying, struct fab_err *err)
@@ -95,9 +94,9 @@ static int copy_bytes(struct copying *copying, struct fab_err *err)
         if (!copy_report_progress(copying, "copied", copying->bytes, (uint64_t)st.st_size))
             return copy_fail(copying, NULL, order->from, "copying", SQLITE_INTERRUPT, err);
     }
-    return rc == PMIXFAB_OK ? rc
-                            : fab_fail(err, rc, "%s: cannot be copied to %s: %s", order->from, order->to,
-                                       strerror(errno));
+    return rc == PMIXFAB_OK
+               ? rc
+               : fab_fail(err, rc, "%s: cannot be copied to %s: %s", order->from, order->to, strerror(errno));
 }
 
 /* The source's log is none of this one file's. */

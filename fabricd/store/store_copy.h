@@ -13,8 +13,8 @@
 
 struct store_copy {
     const char *from;
-    int fd;         /* not 0: an open descriptor of `from`, which nobody writes, and which is told, not opened */
-    const char *to; /* must not be there; gone again where the copy fails */
+    int fd; /* not 0: an open descriptor of `from`, which nobody writes, and which is told, not opened */
+    const char *to;            /* must not be there; gone again where the copy fails */
     const char *const *schema; /* that it may have, as schema_sql; NULL: that one */
     /* Called now and then, bytes of all; false: give up (PMIXFAB_ERR_TIMEOUT). May be NULL. */
     bool (*progress)(const char *doing, uint64_t bytes, uint64_t all, void *cbdata);

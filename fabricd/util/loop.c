@@ -2,7 +2,6 @@
 
 #include <event2/thread.h>
 #include <signal.h>
-#include <stdbool.h>
 
 #include "fabricd/util/log.h"
 
@@ -15,6 +14,7 @@ static void loop_on_signal(evutil_socket_t signo, short what, void *arg)
         return;
     }
     log_info("%s: stopping", signo == SIGTERM ? "SIGTERM" : "SIGINT");
+    loop->ended = true;
     event_base_loopbreak(loop->base);
 }
 

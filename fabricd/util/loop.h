@@ -3,12 +3,14 @@
 #define FABRICD_UTIL_LOOP_H
 
 #include <event2/event.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/time.h>
 
 struct loop {
     struct event_base *base;
     struct event *signals[3];
+    bool ended;                      /* by a signal */
     void (*on_hangup)(void *cbdata); /* at SIGHUP */
     void *cbdata;
 };

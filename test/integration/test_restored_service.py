@@ -25,15 +25,15 @@ class RestoredService(unittest.TestCase):
     def setUp(self):
         self.machine.write(CAPTURE, self.text)
         self.machine.do("systemctl", "start", "fabricd")
-        self.addCleanup(self.machine.do, "sh", "-c", "systemctl stop fabricd; rm -rf /var/lib/fabricd/* /root/fabricd.db "
+        self.addCleanup(self.machine.do, "sh", "-c", "systemctl stop fabricd; rm -rf /var/lib/fabricd/* /srv/fabricd.db "
                                                      "/run/fabricd; systemctl reset-failed")
         self.n = 0
         self.wait_generation(1)
         self.machine.do("install", "-d", "-o", "fabricd", "/var/backups/fabricd")
         self.machine.do("fabricctl", "backup", "/var/backups/fabricd/fabricd.db")
         # As it comes back from wherever backups are kept: root's.
-        self.machine.do("mv", "/var/backups/fabricd/fabricd.db", "/root/fabricd.db")
-        self.machine.do("chown", "root:root", "/root/fabricd.db")
+        self.machine.do("mv", "/var/backups/fabricd/fabricd.db", "/srv/fabricd.db")
+        self.machine.do("chown", "root:root", "/srv/fabricd.db")
         for _ in range(3):
             self.change()
         self.newest = self.status()["generation"]
@@ -61,7 +61,7 @@ class RestoredService(unittest.TestCase):
         generation = self.wait_generation(self.newest + 1)["generation"]
         self.change()
         self.assertGreater(self.status()["generation"], generation)
-        self.assertIn(f"generation {generation}", self.machine.do("fabricctl", "history"))
+        self.assertIn(f"generation 1 -> generation {self.newest + 1}", self.machine.do("fabricctl", "history"))
         owners = self.machine.do("stat", "--format", "%U", "/var/lib/fabricd", *self.machine.do(
             "sh", "-c", "ls -d /var/lib/fabricd/* /run/fabricd /run/fabricd/*").split())
         self.assertEqual(set(owners.split()), {"fabricd"})
@@ -73,17 +73,17 @@ class RestoredService(unittest.TestCase):
     def test_while_it_runs(self):
         self.mode = self.machine.do("stat", "--format", "%a", STORE).strip()
         pid = self.machine.main_pid("fabricd")
-        self.machine.do("fabricctl", "restore", "/root/fabricd.db")
+        self.machine.do("fabricctl", "restore", "/srv/fabricd.db")
         self.assertEqual((self.machine.main_pid("fabricd"), self.machine.show("fabricd", "ActiveState")), (pid, "active"))
         self.check_runs_again()
 
     def test_while_it_is_stopped(self):
         self.mode = self.machine.do("stat", "--format", "%a", STORE).strip()
         self.machine.do("systemctl", "stop", "fabricd")
-        done = self.machine.run(["fabricctl", "restore", "/root/fabricd.db"])
+        done = self.machine.run(["fabricctl", "restore", "/srv/fabricd.db"])
         self.assertEqual(done.returncode, 1)
-        self.assertIn("as root: fabricd --restore /root/fabricd.db", done.stderr)
-        self.machine.do("fabricd", "--restore", "/root/fabricd.db")
+        self.assertIn("as root: fabricd --restore /srv/fabricd.db", done.stderr)
+        self.machine.do("fabricd", "--restore", "/srv/fabricd.db")
         self.machine.do("systemctl", "start", "fabricd")
         self.check_runs_again()
 

@@ -76,14 +76,13 @@ static struct addrinfo *resolve_uri(char *uri, size_t size)
     if (!split_uri(uri, host, sizeof(host), port, sizeof(port)))
         return NULL;
     const bool v6 = strstr(uri, ";tcp6://") != NULL;
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-                                   .ai_family = v6 ? AF_INET6 : AF_INET,
-                                   .ai_flags = AI_NUMERICSERV};
+    const struct addrinfo hints = {
+        .ai_socktype = SOCK_STREAM, .ai_family = v6 ? AF_INET6 : AF_INET, .ai_flags = AI_NUMERICSERV};
     if (getaddrinfo(host, port, &hints, &address) != 0)
         return NULL;
     size_t name = (size_t)(strstr(uri, "://") - uri) + 3;
-    if (getnameinfo(address->ai_addr, address->ai_addrlen, number, sizeof(number), NULL, 0,
-                    NI_NUMERICHOST) == 0)
+    if (getnameinfo(address->ai_addr, address->ai_addrlen, number, sizeof(number), NULL, 0, NI_NUMERICHOST) ==
+        0)
         snprintf(uri + name, size - name, v6 ? "[%s]:%s" : "%s:%s", number, port);
     return address;
 }

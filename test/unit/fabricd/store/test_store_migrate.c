@@ -342,8 +342,8 @@ TEST_IN(test_two_migrate_at_once, struct folder *folder, folder_setup, folder_te
     must_hold(store, 1, &inv);
 }
 
-/* The store as it was is kept beside the one of a newer schema; the older fabricd names it, and goes back to it
- * with numbers above those that the newer one gave out. */
+/* The store as it was is kept beside the one of a newer schema; the older fabricd names it, and goes back to
+ * it with numbers above those that the newer one gave out. */
 TEST_IN(test_going_back, struct folder *folder, folder_setup, folder_teardown)
 {
     struct schema newest = make_schema(-1), older = make_schema(newest.built_in);
@@ -362,9 +362,11 @@ TEST_IN(test_going_back, struct folder *folder, folder_setup, folder_teardown)
     assert_int_equal(ask_number(kept, "SELECT max(generation) FROM generation"), 1);
 
     assert_int_equal(store_open(folder->db, &store, &err), PMIXFAB_ERR_NEWER);
-    check_line(&err, printed("written by a newer fabricd (schema %d, this one knows %d); upgrade fabricd, or go back to "
-                             "the store as it was before: fabricd --restore %s",
-                             newest.n, older.n, kept));
+    check_line(
+        &err,
+        printed("written by a newer fabricd (schema %d, this one knows %d); upgrade fabricd, or go back to "
+                "the store as it was before: fabricd --restore %s",
+                newest.n, older.n, kept));
     int fd = open(kept, O_RDONLY | O_CLOEXEC);
     must_do(store_restore(folder->db, kept, fd, put_away, sizeof put_away, fresh_err()));
     close(fd);

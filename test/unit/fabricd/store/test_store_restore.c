@@ -133,9 +133,7 @@ static bool restore_and_die(const struct folder *folder, unsigned changes)
         struct fab_err err;
         if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || raise(SIGSTOP) != 0)
             _exit(9);
-        _exit(restore_backup(folder, kept, &err) == PMIXFAB_OK
-                  ? 0
-                  : 1);
+        _exit(restore_backup(folder, kept, &err) == PMIXFAB_OK ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 9) {
@@ -253,8 +251,7 @@ TEST_IN(what_is_not_ours_stays, const struct folder *folder, setup, teardown)
     copy_file(path_of(folder, "backup"), path_of(folder, "fabric.db.before-restore"));
     struct store *store = open_store(folder->db);
     store_close(store);
-    assert_int_equal(restore_backup(folder, kept, &err),
-                     PMIXFAB_ERR_IO);
+    assert_int_equal(restore_backup(folder, kept, &err), PMIXFAB_ERR_IO);
     check_line(&err, "fabric.db.restoring: cannot be made");
     assert_int_equal(access(path_of(folder, "fabric.db.restoring"), F_OK), 0);
     assert_int_equal(access(path_of(folder, "fabric.db.before-restore"), F_OK), 0);
