@@ -170,7 +170,7 @@ static int store_prepare_schema(struct store *store, struct fab_err *err)
 }
 
 /* Under the name of a restore's copy until it is whole: whoever opens the store next removes half a one. */
-static int keep_before(const struct store *store, const char *const *steps, int version, const char *kept,
+static int keep_schema(const struct store *store, const char *const *steps, int version, const char *kept,
                        struct fab_err *err)
 {
     char copy[PATH_MAX];
@@ -200,7 +200,7 @@ static int upgrade(struct store *store, const char *const *steps, int version, b
     if (keep && store_name_before(kept, sizeof(kept), store->path, version) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_RANGE, "store %.200s...: the path is too long", store->path);
     if (keep)
-        rc = keep_before(store, steps, version, kept, err);
+        rc = keep_schema(store, steps, version, kept, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = store_migrate(store, steps, err);
