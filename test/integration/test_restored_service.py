@@ -15,9 +15,8 @@ class RestoredService(unittest.TestCase):
         cls.addClassCleanup(machine.shutdown)
         machine.do("cmake", "--install", lab.BUILD, timeout=120)
         machine.do("ldconfig")
-        machine.do("sh", "-c", "getent passwd fabricd || systemd-sysusers && getent passwd fabricd || "
-                               "useradd --system --home-dir /var/lib/fabricd --shell /usr/sbin/nologin fabricd")
-        machine.do("groupadd", "--system", "--force", "rdma")
+        machine.do("systemd-sysusers", "fabricd.conf")
+        machine.do("systemd-tmpfiles", "--create", "fabricd.conf")
         machine.do("systemctl", "daemon-reload")
         cls.text = lab.fabric("fattree2:4,2,4", "capture")
         machine.write("/etc/fabricd.conf", f"[fabricd]\nprobe = file:{CAPTURE}\ninterval = 0\n")
