@@ -297,9 +297,15 @@ enum ctl_exit ctl_control_give(struct ctl_control *control, json_t *request, int
     *answer = NULL;
     while (status == CTL_DONE && *answer == NULL) {
         const char *progress;
+        json_t *mistake;
+        size_t i;
 
         status = ctl_control_next(control, seconds, &line, why);
         progress = json_string_value(json_object_get(line, "progress"));
+        json_array_foreach(json_object_get(line, "mistakes"), i, mistake) /* of a refusal, each a line */
+        {
+            ctl_error("%s", json_string_length(mistake) > 0 ? json_string_value(mistake) : "?");
+        }
         if (json_is_true(json_object_get(line, "ok")))
             *answer = json_incref(line);
         else if (status == CTL_DONE && json_is_false(json_object_get(line, "ok")))

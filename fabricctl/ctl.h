@@ -97,5 +97,8 @@ enum ctl_exit ctl_diff(const struct ctl *ctl);
 enum ctl_exit ctl_backup(const struct ctl *ctl);
 enum ctl_exit ctl_restore(const struct ctl *ctl);
 enum ctl_exit ctl_metrics(const struct ctl *ctl);
+enum ctl_exit ctl_config(const struct ctl *ctl);
+enum ctl_exit ctl_log(const struct ctl *ctl);
+enum ctl_exit ctl_reload(const struct ctl *ctl);
 
 #endif

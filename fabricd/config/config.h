@@ -1,5 +1,6 @@
 /*
- * config.h - everything that can be configured: defaults, then the configuration file, then the command line.
+ * config.h - everything that can be configured: defaults, then the configuration file, then the command line;
+ * and where each value comes from.
  */
 #ifndef FABRICD_CONFIG_CONFIG_H
 #define FABRICD_CONFIG_CONFIG_H
@@ -8,15 +9,18 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "fabricd/config/mistakes.h"
 #include "topo/geometry/groups.h"
 #include "topo/graph/graph.h"
 
-#define CONFIG_MAX_LIST 32
-#define CONFIG_UNSET    UINT_MAX /* a number that config_check() finds */
+#define CONFIG_MAX_LIST     32
+#define CONFIG_MAX_SETTINGS 48
+#define CONFIG_UNSET        UINT_MAX /* a number that config_check() finds */
 
 /* A short list of texts, each of its own memory. */
 struct config_list {
     char *items[CONFIG_MAX_LIST];
+    struct config_place at[CONFIG_MAX_LIST]; /* where each was configured */
     unsigned n;
 };
 
@@ -58,28 +62,69 @@ struct config {
     unsigned history_days;           /* so long changes are kept; 0: for ever */
     unsigned history_changes;        /* so many at most; 0: any number */
     unsigned store_keep_days;        /* so long a store of an older schema is kept; 0: for ever */
-    const char *restore;             /* --restore: the backup; the command line's own text */
     bool remote;                     /* accept PMIx connections from other hosts (munge is then required) */
-    const char *record;              /* --record: where to; the command line's own text */
+
+    struct config_place at[CONFIG_MAX_SETTINGS]; /* of each setting, in the order of their table */
+    /* The command line's own texts. */
+    int argc;
+    char **argv;
+    const char *file;    /* that was read; NULL: none */
+    const char *restore; /* --restore: the backup */
+    const char *record;  /* --record: where to */
     bool foreground, once, check_only;
 };
 
 void config_init(struct config *config); /* the defaults */
 void config_destroy(struct config *config);
 
-/* Read a file over what is there. Errors are file:line:column: reason. */
-int config_read(struct config *config, const char *path, struct fab_err *err);
+/* Read a file over what is there. All that is wrong with it is added to the mistakes. */
+void config_read(struct config *config, const char *path, struct config_mistakes *mistakes);
 
-/* One setting, as in the file; also what command-line options go through. */
-int config_set(struct config *config, const char *section, const char *name, const char *value,
-               struct fab_err *err);
+/* One setting, as it stands in a file or on the command line. */
+struct config_line {
+    const char *section, *name, *value;
+    struct config_place name_at, value_at;
+};
+/* PMIXFAB_OK; or an error, and the mistake is added. */
+int config_put(struct config *config, const struct config_line *line, struct config_mistakes *mistakes);
 
-/* Do the settings make sense together; fill in what follows from others (a default probe). */
-int config_check(struct config *config, struct fab_err *err);
+/* Do the settings make sense together, and is there what they name? What follows from others (a default
+ * probe) is filled in. */
+void config_check(struct config *config, struct config_mistakes *mistakes);
 
 /* Replace *text by a copy of value; append to a list. */
 int config_text(char **text, const char *value);
 int config_append(struct config_list *list, const char *value);
 void config_clear(struct config_list *list);
+
+/* ---- what is in force ---- */
+
+/* One value and where it comes from; value NULL: none. */
+struct config_value {
+    const char *section, *name, *value;
+    struct config_place at;
+};
+/* Tell each value; of a list each of its items. PMIXFAB_ERR_NOMEM. */
+int config_tell(const struct config *config, void (*tell)(const struct config_value *value, void *cbdata),
+                void *cbdata);
+
+/* ---- inside ---- */
+
+enum setting_type { TEXT, NUMBER, LIST, PAIRS, WORDS, ARGUMENTS, BOOLEAN, CHOICE };
+
+struct setting {
+    const char *section, *name; /* name NULL: the section is the list, each of its lines is NAME=VALUE */
+    enum setting_type type;
+    bool live; /* can change while the daemon runs */
+    size_t offset;
+    unsigned min, max, initial; /* NUMBER, and CHOICE, which is stored as its position */
+    const char *const *choices;
+    const char *text; /* TEXT: the default, NULL: none */
+};
+
+extern const struct setting config_settings[]; /* ended by an entry without a section */
+
+/* Where a field's value comes from. */
+struct config_place config_at(const struct config *config, const void *field);
 
 #endif

@@ -1,16 +1,27 @@
-/* config_check.c - do the settings make sense together, and what follows from them. */
+/* config_check.c - do the settings make sense together, is there what they name, and what follows from them.
+ */
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fabricd/config/config.h"
+#include "fabricd/config/config_files.h"
 #include "probes/registry.h"
-#include "topo/inventory/names.h"
+#include "topo/base/error.h"
 #include "topo/report/report.h"
+
+struct checking {
+    struct config *config;
+    struct config_mistakes *mistakes;
+};
+
+static struct config_place place_of(const struct checking *c, const void *field)
+{
+    return config_at(c->config, field);
+}
 
 /* A node scans itself with the probes that are there. */
 static int default_probes(struct config *config)
@@ -24,114 +35,117 @@ static int default_probes(struct config *config)
     return rc;
 }
 
-static int check_probes(struct config *config, struct fab_err *err)
+static void check_probes(const struct checking *c)
 {
+    struct config *config = c->config;
     if (config->probes.n == 0 && default_probes(config) != PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+        config_mistake(c->mistakes, PMIXFAB_ERR_NOMEM, place_of(c, &config->probes), "out of memory");
     for (unsigned i = 0; i < config->probes.n; i++) {
+        const struct config_place at = config->probes.at[i];
+        const char *text = config->probes.items[i];
         struct probe_config probe_config = {.max_smps = config->max_smps};
-        const struct probe *probe = probe_find(config->probes.items[i], &probe_config.arg);
+        const struct probe *probe = probe_find(text, &probe_config.arg);
+        struct fab_err err = {""};
         if (probe == NULL)
-            return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
-                            "probe \"%.80s\": there is none of this name (fabricd --help lists them)",
-                            config->probes.items[i]);
-        if (config->role == ROLE_NODE && !probe_is_local(probe))
-            return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                            "probe \"%.80s\" asks the fabric: that is for the role scheduler",
-                            config->probes.items[i]);
-        int rc = probe->check(&probe_config, err);
-        if (rc != PMIXFAB_OK)
-            return rc;
+            config_mistake(c->mistakes, PMIXFAB_ERR_NOTFOUND, at,
+                           "probe \"%.80s\": there is none of this name (fabricd --help lists them)", text);
+        else if (config->role == ROLE_NODE && !probe_is_local(probe))
+            config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, at,
+                           "probe \"%.80s\" asks the fabric: that is for the role scheduler", text);
+        else if (probe->check(&probe_config, &err) != PMIXFAB_OK)
+            config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at, "%s", err.text);
     }
-    return PMIXFAB_OK;
+}
+
+static void check_user(const struct checking *c, const char *name, const char *what, struct config_place at)
+{
+    if (getpwnam(name) == NULL)
+        config_mistake(c->mistakes, PMIXFAB_ERR_NOTFOUND, at, "%s: there is no user \"%.60s\" on this host",
+                       what, name);
 }
 
 /* What the role asks for, and what follows from it. */
-static int check_role(struct config *config, struct fab_err *err)
+static void check_role(const struct checking *c)
 {
-    char name[256] = "";
-    struct fab_report report;
+    struct config *config = c->config;
     if (config->role == ROLE_NODE && config->scheduler == NULL)
-        return fab_fail(
-            err, PMIXFAB_ERR_SYNTAX,
-            "the role node needs to know its scheduler: --scheduler URI, the line in fabricd.uri on "
-            "the scheduler's host");
+        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, place_of(c, &config->role),
+                       "the role node needs to know its scheduler: --scheduler URI, the line in fabricd.uri "
+                       "on the scheduler's host");
     if (config->role == ROLE_SCHEDULER && config->scheduler != NULL)
-        return fab_fail(err, PMIXFAB_ERR_CONFLICT, "scheduler is for the role node: give --role node, too");
+        config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, place_of(c, &config->scheduler),
+                       "scheduler is for the role node: give --role node, too");
     if (config->role == ROLE_NODE && config->restore != NULL)
-        return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                        "--restore is for the role scheduler: a node has no store");
+        config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, place_of(c, &config->role),
+                       "--restore is for the role scheduler: a node has no store");
     if (config->interval == CONFIG_UNSET)
         config->interval = config->role == ROLE_NODE ? 3600 : 60;
-    if (config->node_user != NULL && getpwnam(config->node_user) == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "[nodes] user: there is no user \"%.60s\" on this host",
-                        config->node_user);
-    if (config->host == NULL &&
-        (gethostname(name, sizeof(name) - 1) != 0 || config_text(&config->host, name) != 0))
-        return fab_fail(err, PMIXFAB_ERR_IO, "the name of this host is not known: set host");
-    fab_report_init(&report);
-    int rc = fab_report_host(&report, config->host, err);
-    fab_report_destroy(&report);
-    return rc;
 }
 
-/* A hook that cannot be started would be noticed at the first change only, which may be months away. */
-static int check_hook(const struct config *config, struct fab_err *err)
+static void check_host(const struct checking *c)
 {
-    struct stat st;
-    if (config->hook.n == 0)
-        return PMIXFAB_OK;
-    const char *program = config->hook.items[0];
-    if (program[0] != '/')
-        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "[changes] hook: \"%.200s\": give the program's whole path",
-                        program);
-    if (stat(program, &st) != 0 || !S_ISREG(st.st_mode) || access(program, X_OK) != 0)
-        return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
-                        "[changes] hook: \"%.200s\": there is no such program, or fabricd may not run it",
-                        program);
-    return PMIXFAB_OK;
+    struct config *config = c->config;
+    const struct config_place at = place_of(c, &config->host);
+    char name[256] = "";
+    struct fab_report report;
+    struct fab_err err = {""};
+    if (config->host == NULL &&
+        (gethostname(name, sizeof(name) - 1) != 0 || config_text(&config->host, name) != 0)) {
+        config_mistake(c->mistakes, PMIXFAB_ERR_IO, at, "the name of this host is not known: set host");
+        return;
+    }
+    fab_report_init(&report);
+    if (fab_report_host(&report, config->host, &err) != PMIXFAB_OK)
+        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at, "%s", err.text);
+    fab_report_destroy(&report);
+}
+
+/* Whichever of two settings that do not fit comes later in the file. */
+static void check_pair(const struct checking *c, const unsigned *low, const char *low_name,
+                       const unsigned *high, const char *high_name)
+{
+    const struct config_place a = place_of(c, low), b = place_of(c, high);
+    if (*low >= *high)
+        return;
+    config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, a.line > b.line ? a : b,
+                   "%s is %u%s, less than %s, %u%s: raise the one or lower the other", low_name, *low,
+                   a.line == CONFIG_DEFAULT ? " (the default)" : "", high_name, *high,
+                   b.line == CONFIG_DEFAULT ? " (the default)" : "");
 }
 
 /* Callers on this host are told where the snapshots are; a relative path would be relative to their own
  * folder. */
-static int make_absolute(char **path, struct fab_err *err)
+static void make_absolute(const struct checking *c, char **path)
 {
     char *absolute;
-    if ((*path)[0] == '/')
-        return PMIXFAB_OK;
+    if (*path == NULL || (*path)[0] == '/')
+        return;
     char *cwd = getcwd(NULL, 0);
     if (cwd == NULL || asprintf(&absolute, "%s/%s", cwd, *path) < 0) {
+        config_mistake(c->mistakes, PMIXFAB_ERR_IO, place_of(c, path),
+                       "%s: the current folder is not known: %s", *path, strerror(errno));
         free(cwd);
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: the current folder is not known: %s", *path,
-                        strerror(errno));
+        return;
     }
     free(cwd);
     free(*path);
     *path = absolute;
-    return PMIXFAB_OK;
 }
 
-int config_check(struct config *config, struct fab_err *err)
+void config_check(struct config *config, struct config_mistakes *mistakes)
 {
-    char **const paths[] = {&config->rundir, &config->store, &config->names_map, &config->metrics_file};
-    int rc = check_role(config, err);
-    if (rc == PMIXFAB_OK)
-        rc = check_probes(config, err);
-    for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof(paths) / sizeof(paths[0]); i++)
-        if (*paths[i] != NULL)
-            rc = make_absolute(paths[i], err);
-    if (rc == PMIXFAB_OK)
-        rc = check_hook(config, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    struct fab_names *names = NULL;
-    rc = fab_names_new(config->names_pattern, &names, err);
-    fab_names_free(names);
-    if (rc != PMIXFAB_OK)
-        return rc;
+    const struct checking c = {config, mistakes};
+    check_role(&c);
+    check_host(&c);
+    check_probes(&c);
+    check_pair(&c, &config->debounce_max, "debounce_max", &config->debounce, "debounce");
+    check_pair(&c, &config->suppress_max, "suppress_max", &config->suppress, "suppress");
+    if (config->node_user != NULL)
+        check_user(&c, config->node_user, "[nodes] user", place_of(&c, &config->node_user));
     for (unsigned i = 0; i < config->admins.n; i++)
-        if (getpwnam(config->admins.items[i]) == NULL)
-            return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "admins: there is no user \"%.60s\" on this host",
-                            config->admins.items[i]);
-    return PMIXFAB_OK;
+        check_user(&c, config->admins.items[i], "admins", config->admins.at[i]);
+    make_absolute(&c, &config->rundir);
+    make_absolute(&c, &config->store);
+    make_absolute(&c, &config->names_map);
+    config_check_files(config, mistakes);
 }

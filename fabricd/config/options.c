@@ -146,34 +146,41 @@ static char *help_filter(int key, const char *text, void *input)
     return doc;
 }
 
-static int options_override_config(const struct command_line *line, struct config *config,
-                                   struct fab_err *err)
+static void put_option(struct config *config, const char *name, const char *value,
+                       struct config_mistakes *mistakes)
 {
-    int rc = PMIXFAB_OK;
+    const struct config_place at = {CONFIG_COMMAND_LINE, 0};
+    const struct config_line line = {"fabricd", name, value, at, at};
+    config_put(config, &line, mistakes);
+}
+
+static void options_override_config(const struct command_line *line, struct config *config,
+                                    struct config_mistakes *mistakes)
+{
     if (line->file != NULL)
-        rc = config_read(config, line->file, err);
+        config_read(config, line->file, mistakes);
     else if (access(DEFAULT_FILE, F_OK) == 0)
-        rc = config_read(config, DEFAULT_FILE, err);
-    for (size_t i = 0; rc == PMIXFAB_OK && i < N_KEPT; i++) {
+        config_read(config, DEFAULT_FILE, mistakes);
+    for (size_t i = 0; i < N_KEPT; i++) {
         const char *setting = kept_options[i].setting;
         const char *value =
             setting == NULL ? NULL : *(const char *const *)((const char *)line + kept_options[i].offset);
         if (value != NULL)
-            rc = config_set(config, "fabricd", setting, value, err);
+            put_option(config, setting, value, mistakes);
     }
-    if (rc == PMIXFAB_OK && line->n_probes > 0)
+    if (line->n_probes > 0)
         config_clear(&config->probes);
-    for (unsigned i = 0; rc == PMIXFAB_OK && i < line->n_probes; i++)
-        rc = config_set(config, "fabricd", "probe", line->probes[i], err);
+    for (unsigned i = 0; i < line->n_probes; i++)
+        put_option(config, "probe", line->probes[i], mistakes);
     config->foreground = line->foreground || line->once || line->check || line->record != NULL;
     config->once = line->once;
     config->check_only = line->check;
     config->record = line->record;
     config->restore = line->restore;
-    return rc == PMIXFAB_OK ? config_check(config, err) : rc;
+    config_check(config, mistakes);
 }
 
-int options_parse(int argc, char **argv, struct config *config)
+int options_read(int argc, char **argv, struct config *config, struct config_mistakes *mistakes)
 {
     static const struct argp argp = {
         .options = options,
@@ -184,13 +191,26 @@ int options_parse(int argc, char **argv, struct config *config)
         .help_filter = help_filter,
     };
     struct command_line line = {0};
-    struct fab_err err = {""};
     argp_err_exit_status = 2;
     if (argp_parse(&argp, argc, argv, 0, NULL, &line) != 0)
         return PMIXFAB_ERR_INVAL;
-    if (options_override_config(&line, config, &err) != PMIXFAB_OK) {
-        fprintf(stderr, "fabricd: %s\n", err.text);
-        return PMIXFAB_ERR_INVAL;
-    }
-    return PMIXFAB_OK;
+    config->argc = argc;
+    config->argv = argv;
+    options_override_config(&line, config, mistakes);
+    return config_mistakes_count(mistakes) == 0 ? PMIXFAB_OK : PMIXFAB_ERR_SYNTAX;
+}
+
+static void print_mistake(const char *line, void *cbdata)
+{
+    (void)cbdata;
+    fprintf(stderr, "fabricd: %s\n", line);
+}
+
+int options_parse(int argc, char **argv, struct config *config)
+{
+    struct config_mistakes mistakes = {0};
+    int rc = options_read(argc, argv, config, &mistakes);
+    config_mistakes_tell(&mistakes, print_mistake, NULL);
+    config_mistakes_destroy(&mistakes);
+    return rc == PMIXFAB_OK ? rc : PMIXFAB_ERR_INVAL;
 }

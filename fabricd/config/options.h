@@ -8,8 +8,11 @@
 
 /*
  * Read the command line and the configuration file that it names (or /etc/fabricd.conf where that is there).
- * PMIXFAB_OK, or PMIXFAB_ERR_INVAL: bad usage, told on standard error. --help and --version exit.
+ * PMIXFAB_OK, or PMIXFAB_ERR_INVAL: bad usage or mistakes, told on standard error. --help and --version exit.
  */
 int options_parse(int argc, char **argv, struct config *config);
+
+/* The same, and the mistakes are the caller's to tell. config: as config_init() leaves it. */
+int options_read(int argc, char **argv, struct config *config, struct config_mistakes *mistakes);
 
 #endif

@@ -53,9 +53,10 @@ struct control_op {
 
 struct control {
     struct event_base *base;
-    const struct config *config;
+    struct config *config;
     const struct control_op *ops;
     void *owner; /* what the ops work on */
+    void (*on_reload)(void *owner, const struct config_reload *reload);
     struct evconnlistener *listener;
     struct event *resume; /* goes on listening after a pause */
     struct connection *connections;
@@ -105,8 +106,11 @@ void connection_wait(struct connection *connection, uint64_t number);
 void control_finished(struct control *control, uint64_t number, int code, const char *message,
                       json_t *answer);
 
-/* Remembered events, or these and those to come: the same for both roles. */
+/* The same for both roles: remembered events, or these and those to come; the configuration. */
 void control_op_events(struct connection *connection, json_t *request);
+void control_op_config(struct connection *connection, json_t *request);
+void control_op_log(struct connection *connection, json_t *request);
+void control_op_reload(struct connection *connection, json_t *request);
 
 /* As text, null for 0: it is 64 bits, which many readers of JSON do not keep in a number. */
 json_t *control_digest(uint64_t digest);

@@ -333,8 +333,8 @@ int control_listen(struct control *control, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-int control_new(struct event_base *base, const struct config *config, const struct control_op *ops,
-                void *owner, struct control **out, struct fab_err *err)
+int control_new(struct event_base *base, struct config *config, const struct control_op *ops, void *owner,
+                struct control **out, struct fab_err *err)
 {
     const char *rundir = config->rundir;
     *out = NULL;

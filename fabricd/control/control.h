@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabricd/config/config.h"
+#include "fabricd/config/reload.h"
 #include "fabricd/serving/plane_ref.h"
 
 struct control;
@@ -19,8 +19,8 @@ struct control_op; /* connection.h */
  * The socket in config->rundir. ops: what can be asked (of the role), ended by an entry without a name;
  * owner: what they work on.
  */
-int control_new(struct event_base *base, const struct config *config, const struct control_op *ops,
-                void *owner, struct control **out, struct fab_err *err);
+int control_new(struct event_base *base, struct config *config, const struct control_op *ops, void *owner,
+                struct control **out, struct fab_err *err);
 void control_free(struct control *control); /* NULL allowed; removes the socket */
 
 /* Listen anew, because the socket's file is gone. Those who are connected stay so. */
@@ -41,6 +41,12 @@ void control_swept(struct control *control, const struct swept *swept);
 
 /* A line for those who wait, on what is being done for them. */
 void control_progress(struct control *control, const char *what);
+
+/* Whoever has to do something about settings that changed, called when they have. */
+void control_on_reload(struct control *control, void (*fn)(void *owner, const struct config_reload *reload));
+
+/* SIGHUP: read the configuration again, and say in the log what came of it. */
+void control_hangup(struct control *control);
 
 /* Tell followers of an event, and remember it for those who ask later. */
 void control_event(struct control *control, bool pending, const struct event_plane *plane,

@@ -11,6 +11,6 @@
 int fabricd_main(int argc, char **argv);
 
 /* The role scheduler, after the options; its exit status. */
-int scheduler_run(const struct config *config);
+int scheduler_run(struct config *config);
 
 #endif

@@ -20,6 +20,7 @@
 
 /* The role: its decisions, what they work on, and the rest that lives as long. */
 struct role {
+    struct config *config;
     struct loop loop;
     struct scheduler scheduler;
     struct ops_parts ops;
@@ -32,10 +33,33 @@ static pmix_server_module_t scheduler_module = {
     .fabric = answer_fabric,
 };
 
+/* ---- the configuration changes ------------------------------------------------------------------ */
+
+/* Without its run directory the daemon hears nothing else, so that is made anew, too. */
 static void scheduler_on_hangup(void *arg)
 {
-    log_info("SIGHUP: sweeping");
-    scheduler_refresh(arg, NULL, false);
+    struct scheduler *d = &((struct role *)arg)->scheduler;
+    if (d->control == NULL) /* --once */
+        return;
+    if (round_repair_rundir(d))
+        scheduler_refresh(d, NULL, false);
+    control_hangup(d->control);
+}
+
+/* Most is read where it is needed; these have made something of it. */
+static void scheduler_on_reload(void *owner, const struct config_reload *reload)
+{
+    struct ops_parts *ops = owner;
+    struct scheduler *d = ops->scheduler;
+    if (config_reload_has(reload, "metrics", "file")) {
+        metrics_file_free(d->metrics);
+        if (metrics_file_new(d->base, d->config->metrics_file, metrics_of_scheduler, ops, &d->metrics) !=
+            PMIXFAB_OK)
+            log_error("metrics: out of memory");
+    }
+    publisher_reconfigured(d->publisher);
+    scheduler_reconfigured(d, reload);
+    trim_soon(d->trimmer);
 }
 
 /* ---- start and stop ----------------------------------------------------------------------------- */
@@ -129,7 +153,9 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
     ops->scheduler = d;
     ops->publisher = d->publisher;
     ops->reports = d->nodes;
-    int rc = control_new(d->base, d->config, ops_of_scheduler, ops, &d->control, err);
+    int rc = control_new(d->base, role->config, ops_of_scheduler, ops, &d->control, err);
+    if (rc == PMIXFAB_OK)
+        control_on_reload(d->control, scheduler_on_reload);
     if (rc == PMIXFAB_OK)
         rc = metrics_file_new(d->base, d->config->metrics_file, metrics_of_scheduler, ops, &d->metrics);
     host_reports_on_heard(d->nodes, ops_host_heard, NULL);
@@ -181,13 +207,13 @@ static int finish_restore(const struct config *config, int answer_fd)
     return 1;
 }
 
-int scheduler_run(const struct config *config)
+int scheduler_run(struct config *config)
 {
-    struct role role = {.scheduler = {.config = config}};
+    struct role role = {.config = config, .scheduler = {.config = config}};
     struct scheduler *d = &role.scheduler;
     struct fab_err err = {""};
     role.loop.on_hangup = scheduler_on_hangup;
-    role.loop.cbdata = d;
+    role.loop.cbdata = &role;
     int rc = scheduler_start(&role, &err);
     if (rc != PMIXFAB_OK) {
         log_error("%s", err.text);

@@ -136,6 +136,14 @@ static void node_wait_for_next(struct node *node)
         loop_after(node->timer, node->config->interval * 1000ll);
 }
 
+void node_interval_changed(struct node *node)
+{
+    if (node->scan != NULL || node->again)
+        return;
+    event_del(node->timer);
+    node_wait_for_next(node);
+}
+
 /* A scan that came to nothing. */
 static void scan_failed(struct node *node, int code, const char *reason)
 {
@@ -183,8 +191,7 @@ static void node_on_host_scan(struct host_scan_result *result, void *arg)
     node_wait_for_next(node);
 }
 
-/* Somebody removed the run directory: make it anew, so that callers find us again. */
-static void node_repair_rundir(struct node *node)
+void node_repair_rundir(struct node *node)
 {
     struct fab_err err = {""};
     if (node->control == NULL || !process_lost(node->config))

@@ -9,7 +9,7 @@
 #include "fabricd/node/node_deliver.h"
 
 /* The whole program in this role, after the options; its exit status. */
-int node_run(const struct config *config);
+int node_run(struct config *config);
 
 struct node;
 

@@ -83,8 +83,7 @@ void node_control_scanned(const struct node *node, uint64_t number, int code, co
     control_finished(node->control, number, code, reason, answer);
 }
 
-const struct control_op node_control_ops[] = {{"status", node_status_op},
-                                              {"refresh", op_refresh},
-                                              {"events", control_op_events},
-                                              {"metrics", node_op_metrics},
-                                              {NULL, NULL}};
+const struct control_op node_control_ops[] = {{"status", node_status_op},    {"refresh", op_refresh},
+                                              {"events", control_op_events}, {"metrics", node_op_metrics},
+                                              {"config", control_op_config}, {"log", control_op_log},
+                                              {"reload", control_op_reload}, {NULL, NULL}};

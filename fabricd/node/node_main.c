@@ -14,10 +14,28 @@
 
 #define RELAY_MS 5000 /* a tool waits so long for the scheduler, then the mirror answers */
 
-static void node_on_hangup(void *node)
+/* Without its run directory the daemon hears nothing else, so that is made anew, too. */
+static void node_on_hangup(void *arg)
 {
-    log_info("SIGHUP: scanning");
-    node_scan_soon(node);
+    struct node *node = arg;
+    if (node->control == NULL) /* --once */
+        return;
+    node_repair_rundir(node);
+    control_hangup(node->control);
+}
+
+/* Most is read where it is needed; these have made something of it. */
+static void node_on_reload(void *arg, const struct config_reload *reload)
+{
+    struct node *node = arg;
+    if (config_reload_has(reload, "metrics", "file")) {
+        metrics_file_free(node->metrics);
+        if (metrics_file_new(node->loop.base, node->config->metrics_file, metrics_of_node, node,
+                             &node->metrics) != PMIXFAB_OK)
+            log_error("metrics: out of memory");
+    }
+    if (config_reload_has(reload, "fabricd", "interval"))
+        node_interval_changed(node);
 }
 
 static void node_stop(struct node *node)
@@ -106,6 +124,8 @@ static int node_start(struct node *node, struct fab_err *err)
     served_set_stale(true);
     if (!node->config->once) {
         rc = control_new(node->loop.base, node->config, node_control_ops, node, &node->control, err);
+        if (rc == PMIXFAB_OK)
+            control_on_reload(node->control, node_on_reload);
         if (rc == PMIXFAB_OK && metrics_file_new(node->loop.base, node->config->metrics_file, metrics_of_node,
                                                  node, &node->metrics) != PMIXFAB_OK)
             rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
@@ -115,7 +135,7 @@ static int node_start(struct node *node, struct fab_err *err)
     return rc == PMIXFAB_OK ? open_relay(node, err) : rc;
 }
 
-int node_run(const struct config *config)
+int node_run(struct config *config)
 {
     struct node node = {.config = config, .on_scanned = node_control_scanned};
     struct fab_err err = {""};

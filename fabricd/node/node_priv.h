@@ -17,7 +17,7 @@
  * is done next. Mirroring: what the scheduler has published is fetched when it says that there is something.
  */
 struct node {
-    const struct config *config;
+    struct config *config;
     struct loop loop;
     struct control *control;
     struct metrics_file *metrics;
@@ -43,6 +43,12 @@ struct node {
 
 /* Scan as soon as the scan that runs has ended. */
 void node_scan_soon(struct node *node);
+
+/* Somebody removed the run directory: make it anew, so that callers find us again. */
+void node_repair_rundir(struct node *node);
+
+/* The time until the next scan has changed. (A scan that goes on plans the next one when it ends.) */
+void node_interval_changed(struct node *node);
 
 /* Called by the parts; each takes a struct node. */
 void node_on_news(bool connected, const struct relay_news *news, void *node);

@@ -218,5 +218,8 @@ const struct control_op ops_of_scheduler[] = {
     {"backup", control_op_backup},
     {"restore", control_op_restore},
     {"metrics", control_op_metrics},
+    {"config", control_op_config},
+    {"log", control_op_log},
+    {"reload", control_op_reload},
     {NULL, NULL},
 };

@@ -29,16 +29,20 @@ struct damping {
     uint32_t n, cap;
 };
 
-struct damping *damping_new(const struct damping_limits *limits)
+void damping_limit(struct damping *damping, const struct damping_limits *limits)
 {
-    struct damping *damping = calloc(1, sizeof(*damping));
-    if (damping == NULL)
-        return NULL;
     damping->limits = *limits;
     if (damping->limits.count > DAMPING_MAX_COUNT)
         damping->limits.count = DAMPING_MAX_COUNT;
     if (damping->limits.down_max < damping->limits.down)
         damping->limits.down_max = damping->limits.down;
+}
+
+struct damping *damping_new(const struct damping_limits *limits)
+{
+    struct damping *damping = calloc(1, sizeof(*damping));
+    if (damping != NULL)
+        damping_limit(damping, limits);
     return damping;
 }
 

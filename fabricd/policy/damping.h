@@ -41,6 +41,9 @@ struct damping;
 struct damping *damping_new(const struct damping_limits *limits); /* NULL: out of memory */
 void damping_free(struct damping *damping);                       /* NULL allowed */
 
+/* From now on these; what is suppressed stays so until its time is over. */
+void damping_limit(struct damping *damping, const struct damping_limits *limits);
+
 /*
  * It came or went. True: from now on it is suppressed, and was not. (Where there is no memory to remember it,
  * the change is not counted.)

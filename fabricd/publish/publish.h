@@ -23,6 +23,10 @@ struct publisher;
 int publisher_new(const struct config *config, struct publisher **out, struct fab_err *err);
 void publisher_free(struct publisher *publisher); /* NULL allowed */
 
+/* Settings have changed: those of damping hold from now on. (All others are looked at when they are needed.)
+ */
+void publisher_reconfigured(struct publisher *publisher);
+
 /* Pattern and map as configured; free with fab_names_free(). */
 struct fab_names;
 int publisher_names(const struct config *config, struct fab_names **out, struct fab_err *err);

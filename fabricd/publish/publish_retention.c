@@ -4,11 +4,23 @@
 #include "fabricd/publish/update.h"
 #include "topo/retain/retain.h"
 
+static struct damping_limits configured_limits(const struct config *config)
+{
+    return (struct damping_limits){config->flap_count, config->flap_window, config->suppress,
+                                   config->suppress_max};
+}
+
+void publisher_reconfigured(struct publisher *publisher)
+{
+    const struct damping_limits limits = configured_limits(publisher->config);
+    damping_limit(publisher->retention.damping, &limits);
+    if (limits.count == 0)
+        publisher_release_now(publisher, NULL);
+}
+
 int retention_init(struct publisher *publisher, struct fab_err *err)
 {
-    const struct config *config = publisher->config;
-    const struct damping_limits limits = {config->flap_count, config->flap_window, config->suppress,
-                                          config->suppress_max};
+    const struct damping_limits limits = configured_limits(publisher->config);
     publisher->retention.damping = damping_new(&limits);
     return publisher->retention.damping != NULL ? PMIXFAB_OK
                                                 : fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");

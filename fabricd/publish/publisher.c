@@ -5,30 +5,8 @@
 #include <string.h>
 
 #include "fabricd/publish/update.h"
+#include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
-#include "topo/base/array.h"
-
-/* A whole file, with an end. */
-static int publisher_read_file(const char *path, char **text, size_t *len, struct fab_err *err)
-{
-    enum { LIMIT = 64 << 20, STEP = 65536 };
-    uint32_t room = 0;
-    int rc = PMIXFAB_OK;
-    FILE *f = fopen(path, "re");
-    if (f == NULL)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    for (size_t got = 1; rc == PMIXFAB_OK && got > 0; *len += got) {
-        if (*len >= LIMIT || !FAB_ARRAY_ROOM(text, &room, *len + STEP))
-            rc = fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than %d MiB", path, LIMIT >> 20);
-        got = rc == PMIXFAB_OK ? fread(*text + *len, 1, room - *len - 1, f) : 0;
-    }
-    if (rc == PMIXFAB_OK && ferror(f))
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: reading it failed", path);
-    if (rc == PMIXFAB_OK)
-        (*text)[*len] = '\0';
-    fclose(f);
-    return rc;
-}
 
 int publisher_names(const struct config *config, struct fab_names **out, struct fab_err *err)
 {
@@ -38,7 +16,7 @@ int publisher_names(const struct config *config, struct fab_names **out, struct 
     *out = NULL;
     int rc = fab_names_new(config->names_pattern, &names, err);
     if (rc == PMIXFAB_OK && config->names_map != NULL)
-        rc = publisher_read_file(config->names_map, &text, &len, err);
+        rc = file_text(config->names_map, &text, &len, err);
     if (rc == PMIXFAB_OK && text != NULL)
         rc = fab_names_map(names, config->names_map, text, len, err);
     free(text);

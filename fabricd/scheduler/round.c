@@ -199,11 +199,11 @@ bool round_answered(const struct scheduler *d)
 
 /* Somebody removed the run directory: make it anew, so that callers find us again. Its snapshots follow when
  * the sweep is done. */
-static void round_repair_rundir(struct scheduler *d)
+bool round_repair_rundir(struct scheduler *d)
 {
     struct fab_err err = {""};
     if (d->control == NULL || !process_lost(d->config))
-        return;
+        return false;
     process_unlock();
     int rc = process_lock(d->config, &err);
     if (rc == PMIXFAB_OK)
@@ -214,6 +214,7 @@ static void round_repair_rundir(struct scheduler *d)
         log_warning("run directory: %s was removed, made anew", d->config->rundir);
     else
         log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
+    return true;
 }
 
 static void round_start_host_scan(struct scheduler *d)

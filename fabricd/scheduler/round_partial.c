@@ -1,6 +1,7 @@
 /* round_partial.c - what light sweeps notice is debounced, and leads to a round that sweeps only that.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
@@ -65,6 +66,27 @@ int monitoring_start(struct scheduler *d, event_callback_fn due, struct fab_err 
                                      monitor_new(d->base, d->config, on_dirty, d, &d->monitor) != PMIXFAB_OK))
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     return PMIXFAB_OK;
+}
+
+void monitoring_again(struct scheduler *d)
+{
+    size_t size = d->last_size;
+    const void *bytes = d->monitor == NULL ? d->last : monitor_inventory(d->monitor, &size);
+    void *copy = bytes == NULL ? NULL : malloc(size);
+    if (copy != NULL)
+        memcpy(copy, bytes, size);
+    monitor_free(d->monitor);
+    d->monitor = NULL;
+    if (monitor_wanted(d->config) && monitor_new(d->base, d->config, on_dirty, d, &d->monitor) != PMIXFAB_OK)
+        log_error("light sweep: out of memory");
+    free(d->last);
+    d->last = NULL;
+    if (d->monitor == NULL) {
+        d->last = copy;
+        d->last_size = size;
+    } else if (copy != NULL) {
+        monitor_watch(d->monitor, copy, size);
+    }
 }
 
 void monitoring_stop(struct scheduler *d)

@@ -92,3 +92,28 @@ void scheduler_free_events(struct scheduler *d)
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         loop_event_free(events[i]);
 }
+
+/* ---- settings that change ------------------------------------------------------------------------ */
+
+void scheduler_reconfigured(struct scheduler *d, const struct config_reload *reload)
+{
+    static const char *const of_light_sweeps[][2] = {{"changes", "light_sweep"},
+                                                     {"ibnetdisc", "max_smps"},
+                                                     {"ibnetdisc", "timeout_ms"},
+                                                     {"ibnetdisc", "retries"},
+                                                     {"sweep.env", NULL}};
+    bool again = false;
+    for (size_t i = 0; i < sizeof(of_light_sweeps) / sizeof(of_light_sweeps[0]); i++)
+        again |= config_reload_has(reload, of_light_sweeps[i][0], of_light_sweeps[i][1]);
+    if (again)
+        monitoring_again(d);
+    d->debounce.quiet = (int64_t)d->config->debounce * 1000;
+    d->debounce.debounce_max = (int64_t)d->config->debounce_max * 1000;
+    round_timers_plan(d);
+    /* A round of everything waits anew when it ends; what was asked for waits for nothing. */
+    if (!config_reload_has(reload, "fabricd", "interval") || d->pending_round || (d->round && !d->part))
+        return;
+    event_del(d->timer);
+    if (d->config->interval > 0)
+        loop_after(d->timer, d->config->interval * 1000ll);
+}

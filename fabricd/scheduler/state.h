@@ -78,6 +78,9 @@ int scheduler_new_events(struct scheduler *d); /* PMIXFAB_ERR_NOMEM */
 int scheduler_monitor(struct scheduler *d, struct fab_err *err);
 void scheduler_free_events(struct scheduler *d);
 
+/* Settings have changed: what waits by them waits anew. */
+void scheduler_reconfigured(struct scheduler *d, const struct config_reload *reload);
+
 /* Something has ended, or is due: what can be done now is done from the loop. */
 static inline void scheduler_go_on(struct scheduler *d)
 {
@@ -96,12 +99,16 @@ bool round_answered(const struct scheduler *d);
 /* Everything that the round was for is done, or failed: tell those who wait, and plan the next one. */
 void round_end(struct scheduler *d, int code, const char *message, bool changed);
 void round_cancel(struct scheduler *d);
+/* Make the run directory anew if it was removed. True: it was. */
+bool round_repair_rundir(struct scheduler *d);
 
 /* ---- round_partial.c ---- */
 
 /* `due` (of the scheduler) is called when it is time to sweep what is dirty. */
 int monitoring_start(struct scheduler *d, event_callback_fn due, struct fab_err *err);
 void monitoring_stop(struct scheduler *d);
+/* How it looks has changed: light sweeps begin anew from the inventory that they had. */
+void monitoring_again(struct scheduler *d);
 /* Is something to be swept? */
 bool monitoring_is_due(const struct scheduler *d);
 /* The switches of this name (or GUID) are swept as if they had been noticed, and waited for long enough. */

@@ -4,8 +4,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "topo/base/array.h"
 
 int file_write(const char *path, const void *bytes, size_t size)
 {
@@ -68,4 +71,27 @@ int file_read(const char *path, size_t limit, void **bytes, size_t *size)
     if (failed != 0)
         *bytes = NULL;
     return failed;
+}
+
+int file_text(const char *path, char **text, size_t *len, struct fab_err *err)
+{
+    enum { LIMIT = 64 << 20, STEP = 65536 };
+    uint32_t room = 0;
+    int rc = PMIXFAB_OK;
+    *text = NULL;
+    *len = 0;
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    for (size_t got = 1; rc == PMIXFAB_OK && got > 0; *len += got) {
+        if (*len >= LIMIT || !FAB_ARRAY_ROOM(text, &room, *len + STEP))
+            rc = fab_fail(err, PMIXFAB_ERR_RANGE, "%s: larger than %d MiB", path, LIMIT >> 20);
+        got = rc == PMIXFAB_OK ? fread(*text + *len, 1, room - *len - 1, f) : 0;
+    }
+    if (rc == PMIXFAB_OK && ferror(f))
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: reading it failed", path);
+    if (rc == PMIXFAB_OK)
+        (*text)[*len] = '\0';
+    fclose(f);
+    return rc;
 }

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "topo/base/error.h"
+
 /* A new file that all may read, whatever the umask is; on error it is removed. No link is followed. */
 int file_write(const char *path, const void *bytes, size_t size);
 
@@ -12,5 +14,8 @@ int file_replace(const char *path, const char *beside, const void *bytes, size_t
 
 /* free(*bytes). Of a longer file the first `limit` bytes. What is no ordinary file: EINVAL. */
 int file_read(const char *path, size_t limit, void **bytes, size_t *size);
+
+/* A text of up to 64 MiB, whatever kind of file it comes from, with an end: free(*text), also on error. */
+int file_text(const char *path, char **text, size_t *len, struct fab_err *err);
 
 #endif

@@ -1,11 +1,12 @@
 #include "fabricd/util/log.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <syslog.h>
 #include <time.h>
 
-static enum pmixfab_level log_level = PMIXFAB_LOG_INFO;
+static atomic_int log_level = PMIXFAB_LOG_INFO; /* other threads write lines while it changes */
 static int log_to_syslog;
 static const char *log_name;
 
@@ -19,9 +20,14 @@ static void library_line(enum pmixfab_level level, const char *line, void *cbdat
     log_line(level, "%s", line);
 }
 
+void log_set_level(enum pmixfab_level level)
+{
+    atomic_store(&log_level, (int)level);
+}
+
 void log_open(enum pmixfab_level level, int to_syslog)
 {
-    log_level = level;
+    log_set_level(level);
     log_to_syslog = to_syslog;
     if (to_syslog)
         openlog("fabricd", LOG_PID, LOG_DAEMON);
@@ -35,7 +41,7 @@ void log_as(const char *name)
 
 void log_line(enum pmixfab_level level, const char *fmt, ...)
 {
-    if (level > log_level)
+    if ((int)level > atomic_load(&log_level))
         return;
     char text[1024];
     va_list args;

@@ -11,6 +11,9 @@
 /* Start logging up to `level`; to syslog or to standard error. Can be called again. */
 void log_open(enum pmixfab_level level, int to_syslog);
 
+/* From now on up to this level. */
+void log_set_level(enum pmixfab_level level);
+
 /* On standard error each line begins with this name, instead of time and level: it is another program's. */
 void log_as(const char *name);
 

@@ -539,7 +539,12 @@ class Fabricd:
         self.process.wait()
 
     def hup(self):
+        """It reads its configuration again."""
         self.process.send_signal(signal.SIGHUP)
+
+    def look(self):
+        """Have it sweep (a node: scan), without waiting for what comes of it."""
+        self.ask("refresh", wait=False).close()
 
     def check_alive(self):
         if self.process.poll() is not None:

@@ -126,22 +126,11 @@ class OnRequest(Live):
         for _ in range(2):
             self.assertLessEqual({"ok": True, "generation": 1, "changed": False, "partial": False}.items(),
                                  self.daemon.refresh().items())
-        before = self.daemon.status()["last_sweep"]
-        self.daemon.hup()
-        lab.wait_for(lambda: self.daemon.status()["last_sweep"] != before, what="the sweep that SIGHUP asked for")
         self.assertEqual(self.daemon.status()["generation"], 1)
         self.pull()
         self.daemon.refresh()  # the first pair that comes is that of the first change
         tool.wait(f"^{UPDATED}.*\n")
         self.assertEqual(events_of(tool), pair(2))
-
-    def test_sighup_leads_to_the_same(self):
-        tool = self.watch(self.daemon, "2")
-        self.pull()
-        self.daemon.hup()
-        tool.process.wait(20 * lab.SLOW)
-        self.assertEqual(events_of(tool), pair(2))
-        self.assertEqual(self.cost(self.daemon), SLOW)
 
     def test_who_comes_late_is_not_told_of_the_past(self):
         self.pull()

@@ -324,9 +324,9 @@ class Noticed(Daemon):
         for _ in range(60):
             hands.edit()
             if hands.random.random() < .2:
-                self.daemon.hup()
+                self.daemon.look()
         hands.mend()
-        self.daemon.hup()
+        self.daemon.look()
         self.settled()
 
     def test_off(self):

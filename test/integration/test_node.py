@@ -316,7 +316,7 @@ class Deliver(Case):
         self.wait_published("20.31.1014")
         start = len(node.log())
         self.record("node0001", "20.40.2000")
-        node.hup()
+        node.look()
         self.wait_published("20.40.2000")
         node.wait_delivered()
         self.assertIn("deliver: what changed", node.log()[start:])

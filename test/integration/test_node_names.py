@@ -30,7 +30,7 @@ class Case(test_node.Case):
         many = self.deliver("host=nowhere#,times=8,at_once=1")
         start = time.monotonic()
         self.record("node0001", "20.40.2000")
-        node.hup()
+        node.look()
         self.wait_published("20.40.2000")
         self.assertLess(time.monotonic() - start, 8 * lab.SLOW)  # one of them was waited for, not eight
         for _ in range(8):

@@ -72,7 +72,7 @@ class Restarted(Case):
         self.fails("ucx")
         self.restart(forget)
         self.says("verbs", firmware="20.1.2")
-        self.one.hup()
+        self.one.look()
         self.wait_shown(firmware=["20.1.2"])
         self.assertEqual(self.shown("transport"), ["rc_mlx5"])
         self.assertEqual(self.failed(), ["ucx"])
@@ -82,7 +82,7 @@ class Restarted(Case):
         self.assertIn("node0001: probes that failed there: ucx; what they said before stands", self.scheduler.log())
         self.assertIn("node0001: probes that failed there: ucx", self.scheduler.ctl("nodes").stdout)
         self.says("ucx", transport=["ud_mlx5"])
-        self.one.hup()
+        self.one.look()
         self.wait_shown(transport=["ud_mlx5"])
         self.assertEqual(self.failed(), [])
         for change in self.told():  # nothing was lost meanwhile, and came back
@@ -129,14 +129,14 @@ class Restarted(Case):
 
     def test_the_scheduler_is_told_again(self):
         self.fails("ucx")
-        self.one.hup()
+        self.one.look()
         lab.wait_for(lambda: self.failed() == ["ucx"], 20, "the failure to be told")
         self.scheduler.kill9()
         self.scheduler.start()
         lab.wait_for(lambda: self.failed() == ["ucx"], 30, "the failure to be told again")
         self.assertEqual(self.shown("transport"), ["rc_mlx5"])
         self.says("ucx", transport=["rc_mlx5"])  # as before: no change, but no failure either
-        self.one.hup()
+        self.one.look()
         lab.wait_for(lambda: self.failed() == [], 20, "the failure to be over")
         self.assertEqual(self.told(), [])
 
@@ -147,7 +147,7 @@ class Munged(Case):
         munged.send_signal(signal.SIGSTOP)
         self.addCleanup(munged.send_signal, signal.SIGCONT)
         self.says("verbs", firmware="20.1.2")
-        self.one.hup()
+        self.one.look()
         self.one.wait_status(lambda status: status["delivering"], "to deliver")
         slowest = 0
         for _ in range(20):
@@ -165,7 +165,7 @@ class Munged(Case):
         munged.send_signal(signal.SIGSTOP)
         self.addCleanup(munged.send_signal, signal.SIGCONT)
         self.says("verbs", firmware="20.1.2")
-        self.one.hup()
+        self.one.look()
         self.one.wait_status(lambda status: status["delivering"], "to deliver")
         start = time.monotonic()
         self.assertEqual(self.one.stop(), 0)

@@ -53,7 +53,7 @@ class Case(test_node.Case):
         status = self.one.wait_status(lambda status: status["stale"], "to notice", 50)
         self.assertRegex(status["stale_reason"], "^the scheduler (cannot be reached|does not answer in time)$")
         self.record("node0001", "20.40.2000")
-        self.one.hup()
+        self.one.look()
         center.do("ip", "link", "set", "eth0", "up")
         self.wait_published("20.40.2000")
         self.equal(self.one)

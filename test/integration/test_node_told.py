@@ -57,7 +57,7 @@ class Case(test_node.Case):
         for i in range(100):
             self.record("node0001", f"20.1.{i}")
             before = node.status()["last_scan"]
-            node.hup()
+            node.look()
             node.wait_status(lambda status, old=before: status["last_scan"] != old, "to look")
             if text in node.log() or time.monotonic() > stop:
                 break

@@ -60,26 +60,26 @@ class CommandLine(Case):
                            (["--probe", "nosuch"], "nosuch"), (["--probe", "file:"], "path"),
                            (["--probe", f"file:{self.path},prefix=x"], "prefix"),
                            (["--config", "/nowhere/fabricd.conf"], "/nowhere/fabricd.conf: cannot be read")):
-            self.check_line(self.fabricd("--check-config", *args), 2, text)
+            self.check_line(self.fabricd("--check-config", "--store", self.path + ".db", *args), 2, text)
 
     def test_configuration(self):
         daemon = self.make()
         done = daemon.run_once("--check-config")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "the configuration is good\n", ""))
         self.assertFalse(os.path.exists(daemon.rundir) or os.path.exists(daemon.store))  # nothing was touched
-        for text, place, why in (("[fabricd]\n interval = soon\n", "2:2", '"soon"'), ("[fabricd]\ndeadline=0\n", "2:1", "1 to"),
-                                 ("[fabricd]\nlog = loud\n", "2:1", "debug"), ("\n[fabricd]\ncolour = 1\n", "3:1", "colour"),
-                                 ("[colours]\nred = 1\n", "2:1", "[colours]"), ("[fabricd]\nwords\n", "2:1", "name = value"),
+        for text, place, why in (("[fabricd]\n interval = soon\n", "2:13", '"soon"'), ("[fabricd]\ndeadline=0\n", "2:10", "1 to"),
+                                 ("[fabricd]\nlog = loud\n", "2:7", "debug"), ("\n[fabricd]\ncolour = 1\n", "3:1", "colour"),
+                                 ("[colours]\nred = 1\n", "1:1", "[colours]"), ("[fabricd]\nwords\n", "2:1", "name = value"),
                                  ("[fabricd\n", "1:1", "[section]"), ("[fabricd]\nprobe = " + "x" * 5000, "2:1", "too long"),
-                                 ("[security]\nremote = maybe\n", "2:1", "yes or no"), ("[fabricd]\nrundir =\n", "2:1", "empty")):
+                                 ("[security]\nremote = maybe\n", "2:10", "yes or no"), ("[fabricd]\nrundir =\n", "2:9", "empty")):
             with self.subTest(text[:40]):
                 lab.replace_file(daemon.conf, text)
-                self.check_line(daemon.run_once("--check-config"), 2, f"{daemon.conf}:{place}: ", why)
+                self.check_line(daemon.run_once("--check-config", "--store", daemon.store), 2, f"{daemon.conf}:{place}: ", why)
                 self.check_line(daemon.run_once("--once"), 2, f"{daemon.conf}:{place}: ")
         for text, why in (("[names]\npattern = [\n", "pattern"), ("[security]\nadmins = root, nosuchuser\n", "nosuchuser"),
                           ("[fabricd]\nprobe = nosuch:1\n", "nosuch")):
             lab.replace_file(daemon.conf, text)
-            self.check_line(daemon.run_once("--check-config"), 2, why)
+            self.check_line(daemon.run_once("--check-config", "--store", daemon.store), 2, why)
 
 
 class RunDirectory(Case):

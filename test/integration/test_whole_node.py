@@ -307,7 +307,7 @@ class Lives(Site):
 
     def look_again(self, node=None):
         """Not waiting for the answer."""
-        (node or self.node).hup()
+        (node or self.node).look()
 
     def history(self):
         changes = self.scheduler.control("diff", **{"from": self.generation, "to": self.generation + 1})["changes"]

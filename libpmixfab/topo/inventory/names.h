@@ -31,6 +31,10 @@ void fab_names_free(struct fab_names *names);
 int fab_names_map(struct fab_names *names, const char *file, const char *text, size_t len,
                   struct fab_err *err);
 
+/* The same of nothing but the mistakes: each is told, as file:line:column: reason. */
+void fab_names_map_check(const char *file, const char *text, size_t len,
+                         void (*tell)(const char *mistake, void *cbdata), void *cbdata);
+
 /*
  * Set host and name of every node: the map by node GUID first, then the pattern over the description. An HCA
  * that neither names gets its GUID (0x%016x) as host and unnamed = 1. HCAs of one host without a device name

@@ -18,6 +18,8 @@ struct reader {
     const char *at, *line_start, *end; /* end: of the line */
     uint32_t line;
     struct fab_err *err;
+    void (*tell)(const char *mistake, void *cbdata); /* NULL: the first mistake ends it */
+    void *cbdata;
 };
 
 /* Entries as they are read. */
@@ -137,6 +139,15 @@ static int map_read_line(struct reader *r, struct entries *entries)
     return rc;
 }
 
+/* Where mistakes are told, reading goes on. */
+static int map_told(const struct reader *r, int rc)
+{
+    if (rc == 0 || rc == PMIXFAB_ERR_NOMEM || r->tell == NULL)
+        return rc;
+    r->tell(r->err->text, r->cbdata);
+    return 0;
+}
+
 static int compare_entries(const void *a, const void *b)
 {
     const struct fab_map_entry *x = a, *y = b;
@@ -144,21 +155,24 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /* Sorted; a GUID with two names is refused, one that says the same twice is not. */
-static int sort_entries(struct entries *entries, const char *file, struct fab_err *err)
+static int sort_entries(struct entries *entries, const struct reader *r)
 {
     uint32_t kept = 0;
+    int rc = 0;
 
     if (entries->n == 0)
         return 0;
     qsort(entries->list, entries->n, sizeof(*entries->list), compare_entries);
-    for (uint32_t i = 1; i < entries->n; i++) {
+    for (uint32_t i = 1; i < entries->n && rc == 0; i++) {
         const struct fab_map_entry *a = &entries->list[i - 1], *b = &entries->list[i];
         if (a->guid == b->guid && strcmp(a->name, b->name) != 0)
-            return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                            "%s:%" PRIu32 ":%" PRIu32 ": node 0x%016" PRIx64
-                            " is called \"%s\" here and \"%s\" in line %" PRIu32,
-                            file, b->line, b->column, b->guid, b->name, a->name, a->line);
+            rc = map_told(r, fab_fail(r->err, PMIXFAB_ERR_CONFLICT,
+                                      "%s:%" PRIu32 ":%" PRIu32 ": node 0x%016" PRIx64
+                                      " is called \"%s\" here and \"%s\" in line %" PRIu32,
+                                      r->file, b->line, b->column, b->guid, b->name, a->name, a->line));
     }
+    if (rc != 0)
+        return rc;
     for (uint32_t i = 1; i < entries->n; i++) {
         if (entries->list[i].guid == entries->list[kept].guid)
             free(entries->list[i].name);
@@ -193,31 +207,52 @@ static int take_entries(struct fab_names *names, struct entries *added)
     return 0;
 }
 
-int fab_names_map(struct fab_names *names, const char *file, const char *text, size_t len,
-                  struct fab_err *err)
+static int map_read(struct reader *r, const char *text, size_t len, struct entries *entries)
 {
-    struct reader r = {.file = file == NULL ? "node-name-map" : file, .err = err};
-    struct entries entries = {0};
     size_t at = 0;
     int rc = 0;
 
     while (rc == 0 && at < len) {
         const char *newline = memchr(text + at, '\n', len - at);
-        r.at = r.line_start = text + at;
-        r.end = newline == NULL ? text + len : newline;
-        r.line++;
-        rc = map_read_line(&r, &entries);
-        at = (size_t)(r.end - text) + 1;
+        r->at = r->line_start = text + at;
+        r->end = newline == NULL ? text + len : newline;
+        r->line++;
+        rc = map_told(r, map_read_line(r, entries));
+        at = (size_t)(r->end - text) + 1;
     }
-    if (rc == 0)
-        rc = sort_entries(&entries, r.file, err);
+    return rc == 0 ? sort_entries(entries, r) : rc;
+}
+
+static void map_free(struct entries *entries)
+{
+    for (uint32_t i = 0; i < entries->n; i++)
+        free(entries->list[i].name);
+    free(entries->list);
+}
+
+int fab_names_map(struct fab_names *names, const char *file, const char *text, size_t len,
+                  struct fab_err *err)
+{
+    struct reader r = {.file = file == NULL ? "node-name-map" : file, .err = err};
+    struct entries entries = {0};
+    int rc = map_read(&r, text, len, &entries);
+
     if (rc == 0 && take_entries(names, &entries) != 0)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory", r.file);
-
-    for (uint32_t i = 0; i < entries.n; i++)
-        free(entries.list[i].name);
-    free(entries.list);
+    map_free(&entries);
     return rc;
+}
+
+void fab_names_map_check(const char *file, const char *text, size_t len,
+                         void (*tell)(const char *mistake, void *cbdata), void *cbdata)
+{
+    struct fab_err err = {""};
+    struct reader r = {.file = file, .err = &err, .tell = tell, .cbdata = cbdata};
+    struct entries entries = {0};
+
+    if (map_read(&r, text, len, &entries) != 0)
+        tell(err.text, cbdata);
+    map_free(&entries);
 }
 
 const char *fab_names_mapped(const struct fab_names *names, uint64_t guid)

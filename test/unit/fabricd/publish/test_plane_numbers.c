@@ -215,7 +215,7 @@ static struct pmixfab_plane about(const struct built_plane *plane, char identifi
 
 FIXTURE(setup_storage)
 {
-    return config_set(&config, "ethernet", "storage", "10.91.0.0/16", NULL);
+    return config_append(&config.ethernet, "storage=10.91.0.0/16");
 }
 
 FIXTURE(teardown_storage)

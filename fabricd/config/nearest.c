@@ -1,0 +1,44 @@
+#include "fabricd/config/nearest.h"
+
+#include <string.h>
+
+#define LONGEST 40
+#define NEAR    2
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many letters are to be added, left out or replaced (Levenshtein). */
+static size_t letters_away(const char *a, const char *b)
+{
+    size_t row[LONGEST + 1];
+    const size_t n = strlen(b);
+    for (size_t k = 0; k <= n; k++)
+        row[k] = k;
+    for (size_t i = 0; a[i] != '\0'; i++) {
+        size_t before = row[0];
+        row[0] = i + 1;
+        for (size_t k = 0; k < n; k++) {
+            const size_t replaced = before + (a[i] != b[k]);
+            before = row[k + 1];
+            row[k + 1] = least(replaced, least(row[k], before) + 1);
+        }
+    }
+    return row[n];
+}
+
+const char *nearest_word(const char *word, const char *const *words, size_t n)
+{
+    size_t best = NEAR + 1;
+    const char *nearest = NULL;
+    for (size_t i = 0; i < n && strlen(word) <= LONGEST; i++) {
+        const size_t away = strlen(words[i]) <= LONGEST ? letters_away(word, words[i]) : best;
+        if (away >= best || away >= strlen(words[i]))
+            continue;
+        best = away;
+        nearest = words[i];
+    }
+    return nearest;
+}
