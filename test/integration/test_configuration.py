@@ -1,0 +1,392 @@
+"""The configuration while the daemon runs: read again, asked for, and refused with all that is wrong with it."""
+import os
+import pwd
+import re
+import unittest
+
+import fabric_text
+import lab
+
+SPEC = "fattree2:2,2,2"  # 4 hosts
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = lab.tmpdir()
+        self.capture = os.path.join(self.dir, "fabric.txt")
+        self.whole = lab.fabric(SPEC, "capture")
+        lab.replace_file(self.capture, self.whole)
+
+    def start(self, sections=None, args=(), **fabricd):
+        """A daemon with these sections, which are kept to be changed."""
+        self.sections = {"fabricd": {"probe": f"file:{self.capture}", "interval": 0, **fabricd},
+                         "changes": {"light_sweep": 0}}
+        self.daemon = lab.Fabricd(args=args, start=False)
+        self.sections["fabricd"].update(rundir=self.daemon.rundir, store=self.daemon.store)
+        self.write(sections)
+        self.daemon.start()
+        self.addCleanup(self.daemon.stop)
+        return self.daemon
+
+    def write(self, sections=None):
+        for section, settings in (sections or {}).items():
+            self.sections.setdefault(section, {}).update(settings)
+        self.daemon.configure({section: {key: value for key, value in settings.items() if value is not None}
+                               for section, settings in self.sections.items()})
+
+    def reload(self, sections, *lines, daemon=None):
+        """What it answers to a file that has these settings, too."""
+        self.write(sections)
+        done = (daemon or self.daemon).ctl("reload")
+        self.assertEqual((done.returncode, done.stderr, done.stdout.splitlines()), (0, "", list(lines)))
+
+    def in_force(self, name):
+        """{value: where it comes from}"""
+        return {row["value"]: row["from"] for row in self.daemon.ctl_json("config")
+                if f'[{row["section"]}] {row["name"]}' == name}
+
+    def log_since(self, start):
+        return re.findall(r"^\S+ \S+ fabricd (\w+: .*)$", self.daemon.log()[start:], re.MULTILINE)
+
+
+class Reload(Case):
+    def test_nothing_has_changed(self):
+        daemon = self.start()
+        before, start = daemon.status(), len(daemon.log())
+        self.reload({}, "nothing has changed")
+        self.assertEqual(daemon.ctl_json("reload"), {"changed": [], "restart": []})
+        daemon.hup()
+        lab.wait_for(lambda: "SIGHUP: reading the configuration again" in daemon.log()[start:], what="SIGHUP")
+        self.assertEqual(daemon.status(), before)  # also the time of the last sweep
+        self.assertEqual(self.log_since(start), ["info: reload asked for by uid 0",
+                                                 "info: the configuration is read again: nothing has changed"] * 2
+                         + ["info: SIGHUP: reading the configuration again",
+                            "info: the configuration is read again: nothing has changed"])
+
+    def test_what_can_change_does(self):
+        daemon = self.start()
+        told = os.path.join(self.dir, "told")
+        hook = os.path.join(self.dir, "hook")
+        with open(hook, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ncat > {told}.tmp && mv {told}.tmp {told}\n")
+        os.chmod(hook, 0o755)
+        mapped = os.path.join(self.dir, "map")
+        lab.replace_file(mapped, '0x0000000000100000 "login1"\n')
+        metrics = [os.path.join(daemon.rundir, name) for name in ("a.prom", "b.prom")]
+        self.reload({"metrics": {"file": metrics[0]}, "names": {"map": mapped}, "changes": {"hook": hook}},
+                    "changed: [names] map, [changes] hook, [metrics] file")
+        self.assertTrue(os.path.exists(metrics[0]))
+        self.assertTrue(daemon.refresh()["changed"])
+        self.assertIn("login1", {device["host"] for device in daemon.ctl_json("devices")})
+        lab.wait_for(lambda: os.path.exists(told), what="the hook")
+        os.unlink(metrics[0])
+        self.reload({"metrics": {"file": metrics[1]}, "names": {"map": None, "pattern": "^(no)de"}},
+                    "changed: [names] pattern, [names] map, [metrics] file")
+        daemon.refresh()
+        self.assertEqual({device["host"] for device in daemon.ctl_json("devices")}, {"no"})
+        self.assertEqual([os.path.exists(path) for path in metrics], [False, True])
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can try as another user")
+    def test_admins(self):
+        daemon = self.start()
+        for name in ("reload", "config"):
+            done = daemon.ctl(name, user="nobody")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"{name}: uid {pwd.getpwnam('nobody').pw_uid} may not do that", done.stderr)
+        self.assertIn("log: uid", daemon.ctl("log", "debug", user="nobody").stderr)
+        self.reload({"security": {"admins": "nobody"}}, "changed: [security] admins")
+        self.assertEqual(daemon.ctl("refresh", user="nobody").returncode, 0)
+        self.reload({"security": {"admins": None}}, "changed: [security] admins")
+        self.assertEqual(daemon.ctl("refresh", user="nobody").returncode, 1)
+
+    def test_when_it_sweeps(self):
+        daemon = self.start()
+        last = daemon.status()["last_sweep"]
+        self.reload({"fabricd": {"interval": 1}}, "changed: [fabricd] interval")
+        lab.wait_for(lambda: daemon.status()["last_sweep"] != last, what="a sweep by itself")
+        self.reload({"fabricd": {"interval": 0}}, "changed: [fabricd] interval")
+        self.assertEqual(daemon.status()["interval"], 0)
+        lab.wait_for(lambda: not daemon.status()["sweeping"], what="the sweep's end")
+        self.reload({"changes": {"light_sweep": 1, "debounce": 0}}, "changed: [changes] light_sweep, [changes] debounce")
+        lab.wait_for(lambda: daemon.status()["monitoring"], what="light sweeps")
+        lab.replace_file(self.capture, self.whole.replace('"node0001', '"other'))
+        daemon.wait_ready(2)  # nobody asked for a sweep
+        self.reload({"changes": {"light_sweep": 0}}, "changed: [changes] light_sweep")
+        status = daemon.status()
+        self.assertEqual((status["light_sweep"], status["monitoring"]), (0, None))
+        self.assertFalse(daemon.refresh(switch="leaf1")["changed"])  # what was swept last is still known
+
+    def test_what_is_retained_and_suppressed(self):
+        daemon = self.start({"changes": {"retain_seconds": 31536000, "flap_count": 0}})
+        pulled = fabric_text.without_cables(self.whole, "leaf1", "node0001")
+        lab.replace_file(self.capture, pulled)
+        generation = daemon.refresh()["generation"]
+        self.assertEqual(daemon.status()["missing"], 1)
+        self.reload({"changes": {"retain_seconds": 1}}, "changed: [changes] retain_seconds")
+        daemon.wait_ready(generation + 1)  # it is lost, without a sweep
+        self.assertEqual(daemon.status()["missing"], 0)
+        self.reload({"changes": {"flap_count": 2, "suppress": 600}}, "changed: [changes] flap_count, [changes] suppress")
+        for text in (self.whole, pulled, self.whole):
+            lab.replace_file(self.capture, text)
+            suppressed = daemon.refresh()["suppressed"]
+        self.assertEqual(suppressed, 1)
+        self.reload({"changes": {"flap_count": 0}}, "changed: [changes] flap_count")
+        self.assertEqual(daemon.refresh()["suppressed"], 0)
+        self.assertEqual(len(daemon.ctl_json("devices")), 4)
+
+    def test_what_cannot_change_is_named(self):
+        daemon = self.start({"nodes": {"debounce_ms": 500}})
+        lines = ("nothing has changed", "restart for: [fabricd] store, [fabricd] vendor, [nodes] user")
+        before = daemon.ctl_json("config")
+        self.write({"fabricd": {"store": daemon.store + ".other", "vendor": "ACME"}, "nodes": {"user": "root"}})
+        for _ in range(2):  # as long as it is so
+            self.reload({}, *lines)
+        self.assertEqual([(row["name"], row["value"]) for row in daemon.ctl_json("config")],
+                         [(row["name"], row["value"]) for row in before])
+        self.assertFalse(os.path.exists(daemon.store + ".other"))
+        self.assertIn(f"warning: the configuration has changed where it cannot change now: {lines[1]}",
+                      self.log_since(0))
+        self.reload({"nodes": {"debounce_ms": 400}}, "changed: [nodes] debounce_ms", lines[1])
+        self.assertEqual(daemon.stop(), 0)
+        daemon.start()
+        self.assertIn("ACME", self.in_force("[fabricd] vendor"))
+        self.assertTrue(os.path.exists(daemon.store + ".other"))
+
+    def test_a_bad_file_changes_nothing(self):
+        daemon = self.start({"changes": {"debounce": 3}})
+        before, start = daemon.ctl_json("config"), len(daemon.log())
+        lab.replace_file(daemon.conf, "[fabricd]\ninterval = 5\nintervall = 5\nlog = loud\nprobe = none\n[chnges]\nx = 1\n"
+                                      "[changes]\nhook = x\nhook = y\n[security]\nadmins = root no-such\n"
+                                      "[metrics]\nfile = m\n[names]\npattern = (\nmap = /none\n[ethernet]\nib0 = x\nword\n")
+        lines = [f"{daemon.conf}:{line}" for line in (
+            '3:1: there is no setting "intervall" in section [fabricd]: is it interval?',
+            '4:7: log is "loud": it can be one of error, warning, info, debug',
+            '5:9: probe "none": there is none of this name (fabricd --help lists them)',
+            '6:1: there is no section [chnges]: is it [changes]?',
+            '9:8: [changes] hook: "x": give the program\'s whole path',
+            '10:1: hook stands in line 9 already: leave one of them out',
+            '12:15: admins: there is no user "no-such" on this host',
+            '14:8: file is "m": give the file\'s whole path',
+            '16:11: host pattern "(": Unmatched ( or \\(',
+            '17:7: map: /none: cannot be read: No such file or directory',
+            '19:1: "ib0" cannot be the name of an Ethernet plane',
+            '20:1: neither a [section], nor name = value, nor a comment')]
+        lines.append("the configuration is not taken: 12 mistakes; what was in force stays")
+        done = daemon.ctl("reload")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr.splitlines(), [f"fabricctl: {line}" for line in lines])
+        self.assertEqual(daemon.errors(), lines)
+        answer = daemon.control("reload")
+        self.assertEqual((answer["ok"], answer["error"], answer["mistakes"] + [answer["message"]]), (False, -5, lines))
+        self.assertEqual(daemon.ctl_json("config"), before)
+        start = len(daemon.log())
+        daemon.hup()
+        lab.wait_for(lambda: lines[-1] in daemon.log()[start:], what="SIGHUP to be refused")
+        self.assertEqual(daemon.ctl_json("config"), before)
+        os.unlink(daemon.conf)
+        done = daemon.ctl("reload")
+        self.assertEqual((done.returncode, done.stderr.splitlines()), (1, [
+            f"fabricctl: {daemon.conf}: cannot be read: No such file or directory",
+            "fabricctl: the configuration is not taken: 1 mistake; what was in force stays"]))
+        self.reload({"changes": {"debounce": 4}}, "changed: [changes] debounce")
+
+    def test_while_it_sweeps(self):
+        feed = lab.Feed()
+        self.start_with_feed(feed)
+        asked = self.daemon.ask("refresh")
+        lab.wait_for(lambda: self.daemon.status()["sweeping"], what="a sweep")
+        self.reload({"changes": {"debounce": 7}, "names": {"pattern": "^(no)de"}, "fabricd": {"interval": 3000}},
+                    "changed: [fabricd] interval, [names] pattern, [changes] debounce")
+        feed.give(self.whole)
+        answer = self.daemon.answer(asked)
+        self.assertEqual((answer["ok"], answer["generation"], answer["changed"]), (True, 2, True))
+        self.assertEqual({device["host"] for device in self.daemon.ctl_json("devices")}, {"no"})
+
+    def start_with_feed(self, feed):
+        self.sections = {"fabricd": {"probe": feed.probe, "interval": 0}, "changes": {"light_sweep": 0}}
+        self.daemon = lab.Fabricd(start=False)
+        self.sections["fabricd"].update(rundir=self.daemon.rundir, store=self.daemon.store)
+        self.write()
+        self.daemon.start(wait=False)
+        self.addCleanup(self.daemon.stop)
+        feed.give(self.whole)
+        self.daemon.wait_ready()
+
+    def test_a_restore_is_not_done_again(self):
+        daemon = self.start()
+        backup = os.path.join(self.dir, "backup.db")
+        self.assertEqual(daemon.ctl("backup", backup).returncode, 0)
+        self.assertEqual(daemon.stop(), 0)
+        daemon.args += ["--restore", backup]
+        daemon.start()
+        lab.replace_file(self.capture, self.whole.replace('"node0001', '"other'))
+        generation = daemon.refresh()["generation"]
+        self.reload({"changes": {"debounce": 7}}, "changed: [changes] debounce")
+        self.assertEqual(daemon.status()["generation"], generation)
+        self.assertEqual(daemon.log().count("is restored from"), 1)
+
+    def test_the_command_line_goes_over_the_file(self):
+        daemon = self.start(args=["--interval", "3000"])
+        self.reload({"fabricd": {"interval": 5}}, "nothing has changed")
+        self.assertEqual(self.in_force("[fabricd] interval"), {"3000": "command line"})
+        self.assertEqual(daemon.status()["interval"], 3000)
+
+    def test_nobody_reads_the_answer(self):
+        daemon = self.start()
+        self.write({"changes": {"debounce": 9}})
+        for _ in range(50):
+            daemon.ask("reload").close()
+        lab.wait_for(lambda: "9" in self.in_force("[changes] debounce"), what="the reload")
+        self.reload({}, "nothing has changed")
+
+
+class Config(Case):
+    def test_what_is_in_force_and_where_it_comes_from(self):
+        daemon = self.start({"security": {"admins": "root, daemon"}, "sweep.env": {"A": "b"}},
+                            args=["--probe", f"file:{self.capture},prefix=0xfe80000000000001"])
+        with open(daemon.conf, encoding="utf-8") as file:
+            places = {line.split(" = ")[0]: f"{daemon.conf}:{n}" for n, line in enumerate(file, 1)}
+        self.assertEqual(self.in_force("[fabricd] probe"), {daemon.args[1]: "command line"})
+        self.assertEqual(self.in_force("[fabricd] interval"), {"0": places["interval"]})
+        self.assertEqual(self.in_force("[fabricd] deadline"), {"60": "default"})
+        self.assertEqual(self.in_force("[fabricd] vendor"), {None: "default"})
+        self.assertEqual(self.in_force("[security] admins"), {"root daemon": places["admins"]})
+        self.assertEqual(self.in_force("[security] remote"), {"no": "default"})
+        self.assertEqual(self.in_force("[sweep.env] A"), {"b": places["A"]})
+        text = daemon.ctl("config").stdout
+        self.assertRegex(text, r"^SECTION +NAME +VALUE +FROM\n")
+        self.assertRegex(text, rf"\nfabricd +interval +0 +{re.escape(places['interval'])}\n")
+        self.assertRegex(text, r"\nfabricd +vendor +- +default\n")
+        self.assertEqual(daemon.control("config")["file"], daemon.conf)
+        with open(daemon.conf, encoding="utf-8") as file:
+            moved = "# one line more\n" + file.read()
+        lab.replace_file(daemon.conf, moved)
+        self.assertEqual(daemon.ctl("reload").stdout, "nothing has changed\n")
+        self.assertNotEqual(self.in_force("[fabricd] interval"), {"0": places["interval"]})
+
+    def test_every_setting_of_the_manual_is_told(self):
+        daemon = self.start()
+        with open(os.path.join(lab.ROOT, "docs", "fabricd.conf.5"), encoding="utf-8") as file:
+            manual = file.read()
+        for section in re.findall(r"^\.Ss \[(\S+)\]\n((?:(?!^\.Ss|^\.Sh).*\n)*)", manual, re.MULTILINE):
+            told = {row["name"] for row in daemon.ctl_json("config") if row["section"] == section[0]}
+            self.assertEqual(told, set(re.findall(r"^\.It Cm (\w+)$", section[1], re.MULTILINE)), section[0])
+
+    def test_the_level_of_the_log(self):
+        daemon = self.start()
+        done = daemon.ctl("log", "error")
+        self.assertEqual((done.returncode, done.stdout),
+                         (0, "the log has the level error until the daemon reads its configuration again\n"))
+        self.assertEqual(self.in_force("[fabricd] log"), {"error": "fabricctl log"})
+        start = len(daemon.log())
+        lab.replace_file(self.capture, self.whole.replace('"node0001', '"other'))
+        daemon.refresh()
+        self.assertEqual(self.log_since(start), [])
+        self.assertEqual(daemon.ctl_json("log", "debug"), {"level": "debug"})
+        lab.replace_file(self.capture, self.whole)
+        daemon.refresh()
+        self.assertTrue([line for line in self.log_since(start) if line.startswith("debug: ")])
+        done = daemon.ctl("log", "loud")
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, 'fabricctl: log is "loud": it can be one of error, warning, info, debug\n'))
+        self.assertEqual(daemon.control("log")["error"], -5)
+        self.assertEqual(self.in_force("[fabricd] log"), {"debug": "fabricctl log"})
+        self.reload({}, "changed: [fabricd] log")
+        self.assertEqual(self.in_force("[fabricd] log"), {"info": "default"})
+
+
+class Node(Case):
+    def test_reload_config_and_log(self):
+        scheduler = self.start()
+        node = self.daemon = lab.Fabricd(start=False)
+        self.sections = {"fabricd": {"role": "node", "scheduler": scheduler.uri(), "rundir": node.rundir,
+                                     "probe": "ethernet"}}
+        self.write()
+        node.start()
+        self.addCleanup(node.stop)
+        self.assertEqual(self.in_force("[fabricd] interval"), {"3600": "default"})
+        lab.wait_for(lambda: node.status()["last_scan"] and not node.status()["scanning"], what="the first scan")
+        last, start = node.status()["last_scan"], len(node.log())
+        metrics = os.path.join(node.rundir, "node.prom")
+        self.reload({"fabricd": {"interval": 1}, "metrics": {"file": metrics}}, "changed: [fabricd] interval, [metrics] file")
+        lab.wait_for(lambda: node.status()["last_scan"] != last, what="a scan by itself")
+        self.assertTrue(os.path.exists(metrics))
+        self.reload({"fabricd": {"interval": None, "host": "other"}}, "changed: [fabricd] interval",
+                    "restart for: [fabricd] host")
+        self.assertEqual(node.status()["interval"], 3600)
+        lab.replace_file(node.conf, "[fabricd]\nrole = node\nprobe = ibnetdisc\n")
+        done = node.ctl("reload")
+        self.assertEqual((done.returncode, done.stderr.splitlines()), (1, [
+            f"fabricctl: {node.conf}:2:8: the role node needs to know its scheduler: --scheduler URI, the line in "
+            "fabricd.uri on the scheduler's host",
+            f'fabricctl: {node.conf}:3:9: probe "ibnetdisc" asks the fabric: that is for the role scheduler',
+            "fabricctl: the configuration is not taken: 2 mistakes; what was in force stays"]))
+        self.assertEqual(node.status()["interval"], 3600)
+        self.write({"fabricd": {"host": None}})
+        node.hup()
+        lab.wait_for(lambda: "SIGHUP: reading the configuration again" in node.log()[start:], what="SIGHUP")
+        node.status()  # it has been done by now
+        self.assertEqual(self.log_since(start)[-1], "info: the configuration is read again: nothing has changed")
+        self.assertEqual(node.ctl("log", "debug").returncode, 0)
+        self.assertEqual(self.in_force("[fabricd] log"), {"debug": "fabricctl log"})
+
+
+@unittest.skipIf(os.geteuid() != 0, "only root can try as another user")
+class StoreOfTheService(Case):
+    """--check-config judges for the user that the service runs as: this one, or asked by root the user fabricd."""
+
+    def setUp(self):
+        super().setUp()
+        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}"}}, start=False)
+        self.folder = os.path.join(self.dir, "store")
+        os.mkdir(self.folder)
+        self.store = os.path.join(self.folder, "fabricd.db")
+        self.daemon.configure({"fabricd": {"rundir": self.daemon.rundir, "probe": f"file:{self.capture}",
+                                           "store": self.store}})
+        for folder in (self.dir, self.daemon.dir):
+            os.chmod(folder, 0o755)
+        self.daemon.binary, self.daemon.env = lab.readable_copy(self.daemon.binary, self.daemon.env)
+        os.chmod(os.path.dirname(self.daemon.binary), 0o755)
+
+    def check(self, who, **options):
+        good = (0, "the configuration is good\n", "")
+        done = self.daemon.run_once("--check-config", **options)
+        wrong = f'fabricd: {self.daemon.conf}:4:9: store: "%s" cannot be written by user {who}: Permission denied\n'
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", wrong % self.folder))
+        os.chown(self.folder, 65534, 65534)
+        done = self.daemon.run_once("--check-config", **options)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), good)
+        with open(self.store, "w", encoding="utf-8"):  # as one that root restored
+            pass
+        os.chmod(self.store, 0o600)
+        done = self.daemon.run_once("--check-config", **options)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", wrong % self.store))
+        os.chown(self.store, 65534, 65534)
+        done = self.daemon.run_once("--check-config", **options)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), good)
+
+    def test_asked_by_the_user(self):
+        self.check("nobody", user=65534, group=65534, extra_groups=[])
+
+    def test_asked_by_root(self):
+        lab.require("unshare", "mount")
+        if lab.run(["unshare", "--mount", "true"]).returncode != 0:
+            self.skipTest("no namespaces here")
+        users = os.path.join(self.dir, "passwd")
+        with open("/etc/passwd", encoding="utf-8") as file:
+            known = [line for line in file if not line.startswith("fabricd:")]
+        lab.replace_file(users, "".join(known) + "fabricd:x:65534:65534::/nonexistent:/bin/false\n")
+        command = self.daemon.command
+        self.daemon.command = lambda *args: ["unshare", "--mount", "sh", "-c",
+                                             f'mount --bind {users} /etc/passwd && exec "$@"', "sh", *command(*args)]
+        self.check("fabricd")
+
+    def test_there_is_no_folder(self):
+        os.rmdir(self.folder)
+        done = self.daemon.run_once("--check-config")
+        self.assertEqual((done.returncode, done.stderr), (
+            2, f'fabricd: {self.daemon.conf}:4:9: store: there is no folder "{self.folder}": make it first\n'))
+
+
+if __name__ == "__main__":
+    unittest.main()
