@@ -152,6 +152,39 @@ class Reload(Case):
         self.assertIn("ACME", self.in_force("[fabricd] vendor"))
         self.assertTrue(os.path.exists(daemon.store + ".other"))
 
+    def test_every_setting_can_change_or_is_named(self):
+        """As fabricd.conf(5), RELOAD, says it. No value is the default."""
+        daemon = self.start()
+        other = {"fabricd": dict(host="other", rundir=daemon.rundir + "2", store=daemon.store + "2",
+                                 probe=f"file:{self.capture},prefix=0xfe80000000000001", interval=77, deadline=7,
+                                 log="error", cost_model="hops", groups="pod", default_plane="ib9", vendor="ACME"),
+                 "names": dict(pattern="^(no)de", map="/dev/null"),
+                 "ibnetdisc": dict(max_smps=7, timeout_ms=7, retries=7),
+                 "nodes": dict(user="root", debounce_ms=77, mirror_delay_ms=7),
+                 "ethernet": {"roce": "10.0.0.0/8"}, "sweep.env": {"A": "b"},
+                 "changes": dict(light_sweep=7, debounce=7, debounce_max=77, hook="/bin/true", hook_deadline=7,
+                                 retain_seconds=7, flap_count=7, flap_window=7, suppress=7, suppress_max=77),
+                 "metrics": dict(file=f"{self.dir}/m.prom"), "history": dict(days=7, changes=7),
+                 "security": dict(admins="root", remote="yes")}
+        told = {(row["section"], row["name"]) for row in daemon.ctl_json("config")}
+        lists = {("ethernet", "roce"), ("sweep.env", "A")}
+        left_out = {("fabricd", "role"), ("fabricd", "scheduler")}  # these make it another daemon
+        self.assertEqual({(section, name) for section in other for name in other[section]}, told - left_out | lists)
+        self.write(other)
+        answer = daemon.ctl_json("reload")
+        with open(os.path.join(lab.ROOT, "docs", "fabricd.conf.5"), encoding="utf-8") as file:
+            page = file.read().partition(".Sh RELOAD\n")[2].partition(".El\n")[0]
+        live = set()
+        for item in page.split(".It\n")[1:]:
+            names, sections = re.findall(r"^\.Cm (.*)$", item, re.MULTILINE), re.findall(r"^\.Bq (.*)$", item, re.MULTILINE)
+            for section in re.findall(r"[\w.]+", " ".join(sections)):
+                named = re.findall(r"\w+", " ".join(names)) or other[section]
+                live |= {f"[{section}]" if (section, name) in lists else f"[{section}] {name}" for name in named}
+        self.assertEqual(set(answer["changed"]), live)
+        everything = {f"[{section}]" if (section, name) in lists else f"[{section}] {name}"
+                      for section in other for name in other[section]}
+        self.assertEqual(set(answer["restart"]), everything - live)
+
     def test_a_bad_file_changes_nothing(self):
         daemon = self.start({"changes": {"debounce": 3}})
         before, start = daemon.ctl_json("config"), len(daemon.log())
