@@ -29,12 +29,16 @@ enum ctl_exit ctl_config(const struct ctl *ctl)
 
 static enum ctl_exit show_level(const struct ctl *ctl, const json_t *answer)
 {
-    json_t *level = json_object_get(answer, "level");
+    static const struct ctl_column told[] = {{"level", "LEVEL", false}};
+    struct ctl_table *table;
 
-    if (ctl->format == CTL_JSON)
-        return ctl_json_print(stdout, json_pack("{s:O}", "level", level));
-    printf("the log has the level %s until the daemon reads its configuration again\n", ctl->args[0]);
-    return CTL_DONE;
+    if (ctl->format == CTL_TEXT) {
+        printf("the log has the level %s until the daemon reads its configuration again\n", ctl->args[0]);
+        return CTL_DONE;
+    }
+    table = ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, told, CTL_COUNT(told));
+    ctl_put_members(table, answer);
+    return ctl_table_close(table);
 }
 
 enum ctl_exit ctl_log(const struct ctl *ctl)
@@ -48,7 +52,7 @@ enum ctl_exit ctl_log(const struct ctl *ctl)
 
 /* ---- reload ---- */
 
-static void print_names(const char *what, const json_t *names)
+static void print_settings(const char *what, const json_t *names)
 {
     size_t i;
     json_t *name;
@@ -64,16 +68,36 @@ static void print_names(const char *what, const json_t *names)
         putchar('\n');
 }
 
+static enum ctl_exit table_of_reloaded(const struct ctl *ctl, const json_t *changed, const json_t *restart)
+{
+    static const struct ctl_column columns[] = {{"setting", "SETTING", false}, {"what", "WHAT", false}};
+    struct ctl_table *table =
+        ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, columns, CTL_COUNT(columns));
+
+    for (size_t i = 0; i < json_array_size(changed) + json_array_size(restart); i++) {
+        bool now = i < json_array_size(changed);
+        const json_t *name =
+            now ? json_array_get(changed, i) : json_array_get(restart, i - json_array_size(changed));
+
+        ctl_put_text(table, json_string_value(name));
+        ctl_put_text(table, now ? "changed" : "restart");
+        ctl_table_row(table);
+    }
+    return ctl_table_close(table);
+}
+
 static enum ctl_exit show_reloaded(const struct ctl *ctl, const json_t *answer)
 {
     json_t *changed = json_object_get(answer, "changed"), *restart = json_object_get(answer, "restart");
 
     if (ctl->format == CTL_JSON)
         return ctl_json_print(stdout, json_pack("{s:O, s:O}", "changed", changed, "restart", restart));
+    if (ctl->format == CTL_CSV)
+        return table_of_reloaded(ctl, changed, restart);
     if (json_array_size(changed) == 0)
         puts("nothing has changed");
-    print_names("changed: ", changed);
-    print_names("restart for: ", restart);
+    print_settings("changed: ", changed);
+    print_settings("restart for: ", restart);
     return CTL_DONE;
 }
 

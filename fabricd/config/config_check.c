@@ -18,7 +18,7 @@ struct checking {
     struct config_mistakes *mistakes;
 };
 
-static struct config_place place_of(const struct checking *c, const void *field)
+static struct config_place setting_place(const struct checking *c, const void *field)
 {
     return config_at(c->config, field);
 }
@@ -39,7 +39,7 @@ static void check_probes(const struct checking *c)
 {
     struct config *config = c->config;
     if (config->probes.n == 0 && default_probes(config) != PMIXFAB_OK)
-        config_mistake(c->mistakes, PMIXFAB_ERR_NOMEM, place_of(c, &config->probes), "out of memory");
+        config_mistake(c->mistakes, PMIXFAB_ERR_NOMEM, setting_place(c, &config->probes), "out of memory");
     for (unsigned i = 0; i < config->probes.n; i++) {
         const struct config_place at = config->probes.at[i];
         const char *text = config->probes.items[i];
@@ -57,7 +57,8 @@ static void check_probes(const struct checking *c)
     }
 }
 
-static void check_user(const struct checking *c, const char *name, const char *what, struct config_place at)
+static void config_check_user(const struct checking *c, const char *name, const char *what,
+                              struct config_place at)
 {
     if (getpwnam(name) == NULL)
         config_mistake(c->mistakes, PMIXFAB_ERR_NOTFOUND, at, "%s: there is no user \"%.60s\" on this host",
@@ -69,23 +70,23 @@ static void check_role(const struct checking *c)
 {
     struct config *config = c->config;
     if (config->role == ROLE_NODE && config->scheduler == NULL)
-        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, place_of(c, &config->role),
+        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, setting_place(c, &config->role),
                        "the role node needs to know its scheduler: --scheduler URI, the line in fabricd.uri "
                        "on the scheduler's host");
     if (config->role == ROLE_SCHEDULER && config->scheduler != NULL)
-        config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, place_of(c, &config->scheduler),
+        config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, setting_place(c, &config->scheduler),
                        "scheduler is for the role node: give --role node, too");
     if (config->role == ROLE_NODE && config->restore != NULL)
-        config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, place_of(c, &config->role),
+        config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, setting_place(c, &config->role),
                        "--restore is for the role scheduler: a node has no store");
     if (config->interval == CONFIG_UNSET)
         config->interval = config->role == ROLE_NODE ? 3600 : 60;
 }
 
-static void check_host(const struct checking *c)
+static void config_check_host(const struct checking *c)
 {
     struct config *config = c->config;
-    const struct config_place at = place_of(c, &config->host);
+    const struct config_place at = setting_place(c, &config->host);
     char name[256] = "";
     struct fab_report report;
     struct fab_err err = {""};
@@ -104,7 +105,7 @@ static void check_host(const struct checking *c)
 static void check_pair(const struct checking *c, const unsigned *low, const char *low_name,
                        const unsigned *high, const char *high_name)
 {
-    const struct config_place a = place_of(c, low), b = place_of(c, high);
+    const struct config_place a = setting_place(c, low), b = setting_place(c, high);
     if (*low >= *high)
         return;
     config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, a.line > b.line ? a : b,
@@ -122,7 +123,7 @@ static void make_absolute(const struct checking *c, char **path)
         return;
     char *cwd = getcwd(NULL, 0);
     if (cwd == NULL || asprintf(&absolute, "%s/%s", cwd, *path) < 0) {
-        config_mistake(c->mistakes, PMIXFAB_ERR_IO, place_of(c, path),
+        config_mistake(c->mistakes, PMIXFAB_ERR_IO, setting_place(c, path),
                        "%s: the current folder is not known: %s", *path, strerror(errno));
         free(cwd);
         return;
@@ -136,14 +137,14 @@ void config_check(struct config *config, struct config_mistakes *mistakes)
 {
     const struct checking c = {config, mistakes};
     check_role(&c);
-    check_host(&c);
+    config_check_host(&c);
     check_probes(&c);
     check_pair(&c, &config->debounce_max, "debounce_max", &config->debounce, "debounce");
     check_pair(&c, &config->suppress_max, "suppress_max", &config->suppress, "suppress");
     if (config->node_user != NULL)
-        check_user(&c, config->node_user, "[nodes] user", place_of(&c, &config->node_user));
+        config_check_user(&c, config->node_user, "[nodes] user", setting_place(&c, &config->node_user));
     for (unsigned i = 0; i < config->admins.n; i++)
-        check_user(&c, config->admins.items[i], "admins", config->admins.at[i]);
+        config_check_user(&c, config->admins.items[i], "admins", config->admins.at[i]);
     make_absolute(&c, &config->rundir);
     make_absolute(&c, &config->store);
     make_absolute(&c, &config->names_map);

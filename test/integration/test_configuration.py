@@ -147,6 +147,8 @@ class Reload(Case):
         self.assertIn(f"warning: the configuration has changed where it cannot change now: {lines[1]}",
                       self.log_since(0))
         self.reload({"nodes": {"debounce_ms": 400}}, "changed: [nodes] debounce_ms", lines[1])
+        self.assertEqual(daemon.ctl("--format", "csv", "reload").stdout.splitlines(), [
+            "setting,what", "[fabricd] store,restart", "[fabricd] vendor,restart", "[nodes] user,restart"])
         self.assertEqual(daemon.stop(), 0)
         daemon.start()
         self.assertIn("ACME", self.in_force("[fabricd] vendor"))
@@ -319,6 +321,7 @@ class Config(Case):
         lab.replace_file(self.capture, self.whole)
         daemon.refresh()
         self.assertTrue([line for line in self.log_since(start) if line.startswith("debug: ")])
+        self.assertEqual(daemon.ctl("--format", "csv", "log", "debug").stdout, "level\ndebug\n")
         done = daemon.ctl("log", "loud")
         self.assertEqual((done.returncode, done.stderr),
                          (1, 'fabricctl: log is "loud": it can be one of error, warning, info, debug\n'))
