@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fabricd/control/control_priv.h"
+#include "fabricd/control/connection.h"
 #include "fabricd/util/log.h"
 #include "topo/base/text.h"
 

@@ -269,7 +269,7 @@ class ExampleConfiguration(unittest.TestCase):
                    for name, values in re.findall(r"choices_(\w+)\[\] = \{(.*?)\}", source)}
         self.table = {}
         for section, name, kind, more in re.findall(
-                r'^ +\{"([a-z.]+)", "(\w+)", ([A-Z]+), AT\(\w+\)([^}]*)\},', source, re.MULTILINE):
+                r'^ +\{"([a-z.]+)", "(\w+)", ([A-Z]+), (?:LIVE|FIXED), AT\(\w+\)([^}]*)\},', source, re.MULTILINE):
             number = re.search(r"\.initial = (\d+)", more)
             text = re.search(r'\.text = "(.*?)"', more)
             choice = re.search(r"\.choices = choices_(\w+)", more)
