@@ -138,7 +138,8 @@ static bool conf_next(struct conf_reader *r, FILE *file, char text[LINE_MAX_BYTE
     }
     text[*len < LINE_MAX_BYTES ? *len : LINE_MAX_BYTES] = '\0';
     r->line++;
-    return c != EOF || (r->bytes<FILE_MAX_BYTES && * len> 0);
+    const bool whole = r->bytes < FILE_MAX_BYTES;
+    return c != EOF || (whole && *len > 0);
 }
 
 void config_read(struct config *config, const char *path, struct config_mistakes *mistakes)
