@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/util/log.h"
 #include "probes/registry.h"
 
 #define DEFAULT_FILE "/etc/fabricd.conf"
@@ -203,7 +204,7 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
 static void print_mistake(const char *line, void *cbdata)
 {
     (void)cbdata;
-    fprintf(stderr, "fabricd: %s\n", line);
+    log_error("%s", line);
 }
 
 int options_parse(int argc, char **argv, struct config *config)

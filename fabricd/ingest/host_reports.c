@@ -352,8 +352,8 @@ static int load_report(const struct store_report *row, void *arg)
         rc == PMIXFAB_OK && strcmp(report.host, row->host) == 0 && fab_report_digest(&report) == row->digest;
     if (!good) {
         fab_report_destroy(&report);
-        log_warning("the stored report of %.80s is damaged and left out until it is delivered again: %s",
-                    row->host, rc != PMIXFAB_OK ? err.text : "it is another one than its digest says");
+        log_error("the stored report of %.80s is damaged and left out until it is delivered again: %s",
+                  row->host, rc != PMIXFAB_OK ? err.text : "it is another one than its digest says");
         return 0;
     }
     struct node_report *made = new_report(&report, row->digest, row->uid);

@@ -108,7 +108,7 @@ static void backup_end(struct backup *b)
         log_info("backup: %s: %llu bytes", b->file, (unsigned long long)b->bytes);
         count(COUNT_BACKUPS);
     } else {
-        log_warning("%s", b->err.text);
+        log_error("%s", b->err.text);
     }
 }
 

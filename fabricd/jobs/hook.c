@@ -79,7 +79,7 @@ static void hook_on_ended(struct child_result *result, void *arg)
     free(hooks->input);
     hooks->input = NULL;
     if (result->code != PMIXFAB_OK)
-        log_warning("%s", result->err.text);
+        log_error("%s", result->err.text);
     else
         log_debug("hook: generation %llu: %.1f ms", (unsigned long long)hooks->generation,
                   result->milliseconds);
@@ -136,7 +136,7 @@ static void hook_start_next(struct hooks *hooks)
         if (hooks->input != NULL && hook_start(hooks, &err) == PMIXFAB_OK)
             return;
         if (err.text[0] != '\0')
-            log_warning("%s", err.text);
+            log_error("%s", err.text);
         count(COUNT_HOOKS_FAILED);
         free(hooks->input);
         hooks->input = NULL;
@@ -156,9 +156,9 @@ void hooks_tell(struct hooks *hooks, uint64_t generation, int64_t published, con
     }
     if (hooks->n == HOOK_WAITING) {
         struct waiting *oldest = hooks->queue;
-        log_warning("hook: generation %llu is not told: %d wait already, and the hook is slower than the "
-                    "fabric changes",
-                    (unsigned long long)oldest->generation, HOOK_WAITING);
+        log_error("hook: generation %llu is not told: %d wait already, and the hook is slower than the "
+                  "fabric changes",
+                  (unsigned long long)oldest->generation, HOOK_WAITING);
         count(COUNT_HOOKS_DROPPED);
         DL_DELETE(hooks->queue, oldest);
         waiting_free(oldest);

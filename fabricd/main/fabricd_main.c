@@ -17,6 +17,7 @@
 #include "fabricd/process/process.h"
 #include "fabricd/store/store_copy.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/notify.h"
 
 /* --restore: the owner of the store stays, whoever asks. The backup is opened before that one is become. */
 static int restore_main(const struct config *config)
@@ -54,7 +55,12 @@ int fabricd_main(int argc, char **argv)
     struct config config;
     config_init(&config);
     int status = 2;
-    if (options_parse(argc, argv, &config) == PMIXFAB_OK) {
+    notify_open();
+    log_open(PMIXFAB_LOG_INFO, 0);
+    log_as("fabricd");
+    int rc = options_parse(argc, argv, &config);
+    log_as(NULL);
+    if (rc == PMIXFAB_OK) {
         log_open(config.log, 0);
         if (config.check_only) {
             printf("the configuration is good\n");

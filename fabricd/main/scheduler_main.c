@@ -17,6 +17,7 @@
 #include "fabricd/store/store_copy.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
+#include "fabricd/util/notify.h"
 
 /* The role: its decisions, what they work on, and the rest that lives as long. */
 struct role {
@@ -115,6 +116,8 @@ static bool is_publishing(void *arg)
 static int scheduler_start_core(struct role *role, struct fab_err *err)
 {
     struct scheduler *d = &role->scheduler;
+    notify_status("opening the store %s", d->config->store);
+    notify_starting(); /* until the store tells how it goes on */
     int rc = process_lock(d->config, err);
     if (rc == PMIXFAB_OK)
         rc = publisher_new(d->config, &d->publisher, err);
@@ -222,6 +225,7 @@ int scheduler_run(struct config *config)
         return 1;
     }
     process_ready(true);
+    scheduler_tell_manager(d);
     trim_soon(d->trimmer);
     if (!config->once)
         log_info("serving generation %llu at %s", (unsigned long long)d->status.generation, server_uri());

@@ -61,7 +61,7 @@ void metrics_write(struct metrics_file *file)
     char *text = metrics_text(file->tell, file->owner);
     int rc = text == NULL ? ENOMEM : metrics_file_replace(file->path, text);
     if (rc != 0 && !file->failed)
-        log_warning("metrics: %s: cannot be written: %s", file->path, strerror(rc));
+        log_error("metrics: %s: cannot be written: %s", file->path, strerror(rc));
     file->failed = rc != 0;
     free(text);
 }

@@ -11,6 +11,7 @@
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/notify.h"
 #include "fabricd/util/now.h"
 
 /* ---- for the control socket --------------------------------------------------------------------- */
@@ -42,6 +43,14 @@ uint64_t node_scan(struct node *node)
 
 /* ---- stale or not ------------------------------------------------------------------------------- */
 
+void node_tell_manager(const struct node *node)
+{
+    struct served_set *set = served_get();
+    notify_status("serving generation %llu%s%s", set == NULL ? 0 : (unsigned long long)set->generation,
+                  node->status.stale ? ", stale: " : "", node->status.stale_reason);
+    served_set_put(set);
+}
+
 static void set_stale(struct node *node, bool stale, const char *reason)
 {
     struct node_status *s = &node->status;
@@ -59,6 +68,7 @@ static void set_stale(struct node *node, bool stale, const char *reason)
         served_set_stale(stale);
         subscribers_notify(); /* of the other servers of this host */
     }
+    node_tell_manager(node);
 }
 
 static void end_once(struct node *node, int code)

@@ -149,6 +149,7 @@ int node_run(struct config *config)
         return 1;
     }
     process_ready(true);
+    node_tell_manager(&node);
     if (!config->once)
         log_info("node %s: serving at %s, scheduler %s", config->host, server_uri(), config->scheduler);
     node_scan_soon(&node);

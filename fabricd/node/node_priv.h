@@ -41,6 +41,9 @@ struct node {
     void (*on_scanned)(const struct node *node, uint64_t number, int code, const char *reason);
 };
 
+/* What `systemctl status` shows. */
+void node_tell_manager(const struct node *node);
+
 /* Scan as soon as the scan that runs has ended. */
 void node_scan_soon(struct node *node);
 

@@ -14,6 +14,7 @@
 
 #include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/notify.h"
 
 static int lock_fd = -1;
 static int ready_fd = -1; /* the child's end of the pipe to the waiting parent */
@@ -137,6 +138,8 @@ int process_daemonize(const struct config *config)
 
 void process_ready(bool ok)
 {
+    if (ok)
+        notify_send("READY=1");
     if (ready_fd < 0)
         return;
     const char byte = ok;

@@ -116,6 +116,7 @@ static int store_change(struct update *update, struct fab_err *err)
     update_accept_retired(update);
     retention_announced(publisher);
     commit_update(update, true);
+    update_log(update);
     return PMIXFAB_OK;
 }
 

@@ -36,7 +36,6 @@ struct publication {
     uint64_t generation;
     struct event_plane *planes; /* that changed, came or went */
     uint32_t n;
-    uint32_t n_changes;     /* in an operator's words, in the history */
     struct served_set *set; /* to be served */
 };
 

@@ -1,7 +1,12 @@
 /* publish_history.c - the changes of a publication as they go into the history. */
+#include <inttypes.h>
+
 #include "fabricd/publish/update.h"
+#include "fabricd/util/log.h"
 #include "topo/correlate/correlate.h"
 #include "topo/diff/index_diff.h"
+
+#define LOGGED_CHANGES 10
 
 int update_correlate(struct update *update, struct fab_err *err)
 {
@@ -13,6 +18,23 @@ int update_correlate(struct update *update, struct fab_err *err)
     publish_stamp(&update->diff, update->seen, publish_history_since(publisher));
     update_correct_seen(update);
     return PMIXFAB_OK;
+}
+
+/* The first changes: who reads the log sees what it was about, and a storm does not fill it. */
+void update_log(const struct update *update)
+{
+    const uint32_t n = update->diff.n;
+    log_info("generation %" PRIu64 ": %" PRIu32 " change%s, %" PRIu32 " plane%s published%s",
+             update->generation, n, n == 1 ? "" : "s", update->n_rows, update->n_rows == 1 ? "" : "s",
+             n > LOGGED_CHANGES ? "; the first changes:" : "");
+    for (uint32_t i = 0; i < n && i < LOGGED_CHANGES; i++) {
+        const struct fab_change *change = &update->diff.changes[i];
+        const bool from = change->before[0] != '\0', to = change->after[0] != '\0', why = change->why != NULL;
+        log_info("generation %" PRIu64 ": %s %s%s%s%s%s%s%s", update->generation,
+                 fab_change_name(change->kind), change->what, from ? " " : "", change->before,
+                 to ? (from ? " -> " : " ") : "", change->after, why && change->why[0] != '\0' ? "; " : "",
+                 why ? change->why : "");
+    }
 }
 
 int update_announce_indices(struct update *update, struct fab_err *err)

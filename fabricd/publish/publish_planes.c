@@ -138,7 +138,6 @@ int update_make_publication(struct update *update, struct fab_err *err)
     }
     publication->generation = update->generation;
     publication->n = update->n_rows;
-    publication->n_changes = update->diff.n;
     for (uint32_t i = 0; i < update->n_rows; i++) {
         publication->planes[i].index = update->rows[i].index;
         memcpy(publication->planes[i].name, update->rows[i].name, sizeof(update->rows[i].name));

@@ -52,7 +52,7 @@ static int restore_plane(struct publisher *publisher, struct store_plane *known,
     if (rc == PMIXFAB_ERR_NOMEM)
         return fab_fail(err, rc, "%s", why.text);
     if (rc != PMIXFAB_OK) {
-        log_warning("store: the snapshot of plane %s is not served: %s", known->name, why.text);
+        log_error("store: the snapshot of plane %s is not served: %s", known->name, why.text);
         return PMIXFAB_OK;
     }
     rc = rundir_write(publisher->config->rundir, known->name, (*out)->bytes, (*out)->size, err);

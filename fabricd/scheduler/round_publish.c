@@ -68,9 +68,6 @@ static void round_announce(struct scheduler *d, struct publication *publication,
 {
     d->publication = publication;
     d->ends_round = ends_round;
-    log_info("generation %llu: %u change%s, %u plane%s published",
-             (unsigned long long)publication->generation, publication->n_changes,
-             publication->n_changes == 1 ? "" : "s", publication->n, publication->n == 1 ? "" : "s");
     round_send_events(d, true, after_pending);
 }
 

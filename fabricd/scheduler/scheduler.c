@@ -3,6 +3,7 @@
 
 #include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/notify.h"
 
 void scheduler_status(const struct scheduler *d, struct scheduler_status *out)
 {
@@ -15,6 +16,12 @@ void scheduler_status(const struct scheduler *d, struct scheduler_status *out)
     out->dirty_since = monitoring_since(d);
     host_reports_all(d->nodes, &out->nodes);
     publisher_waits(d->publisher, &out->waits);
+}
+
+void scheduler_tell_manager(const struct scheduler *d)
+{
+    notify_status("serving generation %llu%s%s", (unsigned long long)d->status.generation,
+                  d->status.stale ? ", stale: " : "", d->status.stale ? d->status.stale_reason : "");
 }
 
 uint32_t scheduler_forget(struct scheduler *d, const char *host, bool *there)
@@ -40,6 +47,7 @@ static void scheduler_on_decide(evutil_socket_t fd, short what, void *arg)
     if (d->publication == NULL && d->reports_due && publish_can_without_sweep(d->publisher))
         publish_reports(d);
     round_timers_plan(d);
+    scheduler_tell_manager(d);
 }
 
 void scheduler_on_reports(void *arg)

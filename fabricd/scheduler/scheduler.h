@@ -29,6 +29,9 @@ struct scheduler_status {
 };
 void scheduler_status(const struct scheduler *scheduler, struct scheduler_status *out);
 
+/* What `systemctl status` shows. */
+void scheduler_tell_manager(const struct scheduler *scheduler);
+
 /*
  * Ask for a sweep that begins after now. sw: one of the switches of this name (or GUID) is enough, and of
  * what was dirty; where that cannot be, everything is swept, and it is told why. NULL: of everything.

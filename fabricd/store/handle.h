@@ -25,6 +25,9 @@
  * is opened: some hundredths of a second. */
 #define STORE_VACUUM_MAX (16 << 20)
 
+/* So many instructions of SQLite's machine take some milliseconds. */
+#define STORE_PROGRESS 100000
+
 /* What to do about a broken database. */
 #define STORE_RESTORE "restore it from a backup, or move it away and let fabricd begin anew"
 

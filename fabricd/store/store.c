@@ -22,6 +22,7 @@
 #include "fabricd/store/schema.h"
 #include "fabricd/store/store_copy.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/notify.h"
 
 /* A lock and a log belong to a file, not to one of its names. */
 static char *store_canonical_path(const char *path)
@@ -152,6 +153,15 @@ static int make_shrinkable(struct store *store, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
+/* A large store that is checked, brought up to date or made anew takes longer than a service manager waits.
+ */
+static int store_on_progress(void *arg)
+{
+    (void)arg;
+    notify_starting();
+    return 0;
+}
+
 static int store_prepare_schema(struct store *store, struct fab_err *err)
 {
     const struct store_sql list[] = {
@@ -225,6 +235,8 @@ static int open_steps(struct store *store, const char *const *steps, bool keep, 
     if (rc == PMIXFAB_OK)
         rc = open_database(store, err);
     if (rc == PMIXFAB_OK)
+        sqlite3_progress_handler(store->db, STORE_PROGRESS, store_on_progress, NULL);
+    if (rc == PMIXFAB_OK)
         rc = store_identify(store, steps, &version, err);
     if (rc == PMIXFAB_OK && version > 0)
         rc = check_integrity(store, steps[version] == NULL, err);
@@ -261,6 +273,7 @@ static int open_path(const char *path, const char *const *steps, bool keep, stru
         store_close(store);
         return rc;
     }
+    sqlite3_progress_handler(store->db, 0, NULL, NULL);
     *out = store;
     return PMIXFAB_OK;
 }

@@ -2,12 +2,18 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <syslog.h>
 #include <time.h>
+#include <unistd.h>
 
 static atomic_int log_level = PMIXFAB_LOG_INFO; /* other threads write lines while it changes */
 static int log_to_syslog;
+static bool log_to_journal;
 static const char *log_name;
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
@@ -20,6 +26,16 @@ static void library_line(enum pmixfab_level level, const char *line, void *cbdat
     log_line(level, "%s", line);
 }
 
+/* Is standard error the journal? A child inherits the variable, and has standard error elsewhere. */
+static bool is_journal(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    uintmax_t device, inode;
+    struct stat st;
+    return stream != NULL && sscanf(stream, "%ju:%ju", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
+
 void log_set_level(enum pmixfab_level level)
 {
     atomic_store(&log_level, (int)level);
@@ -29,6 +45,7 @@ void log_open(enum pmixfab_level level, int to_syslog)
 {
     log_set_level(level);
     log_to_syslog = to_syslog;
+    log_to_journal = is_journal();
     if (to_syslog)
         openlog("fabricd", LOG_PID, LOG_DAEMON);
     pmixfab_set_log(library_line, NULL);
@@ -53,6 +70,11 @@ void log_line(enum pmixfab_level level, const char *fmt, ...)
             *p = '?';
     if (log_to_syslog) {
         syslog(level_priorities[level], "%s", text);
+        return;
+    }
+    if (log_to_journal) {
+        fprintf(stderr, "<%d>%s%s%s\n", level_priorities[level], log_name != NULL ? log_name : "",
+                log_name != NULL ? ": " : "", text);
         return;
     }
     if (log_name != NULL) {

@@ -1,7 +1,8 @@
 /*
  * log.h - where fabricd says what it does: standard error in the foreground, syslog otherwise.
  *
- * One line an event. Any thread.
+ * One line an event. Any thread. Where standard error is the journal, a line begins with its priority instead
+ * of time and level, since the journal has the time.
  */
 #ifndef FABRICD_UTIL_LOG_H
 #define FABRICD_UTIL_LOG_H

@@ -11,6 +11,7 @@ struct loop {
     struct event_base *base;
     struct event *signals[3];
     bool ended;                      /* by a signal */
+    struct event *alive;             /* says so to the service manager; NULL: it does not ask */
     void (*on_hangup)(void *cbdata); /* at SIGHUP */
     void *cbdata;
 };
