@@ -182,7 +182,7 @@ static void monitor_start_child(struct monitor *monitor)
     monitor_forget(&monitor->lines.dirty);
     monitor->good = 0;
     if (child_start(monitor->base, &order, &monitor->child, &err) != PMIXFAB_OK) {
-        log_warning("%s", err.text);
+        log_error("%s", err.text);
         monitor_wake(monitor, MAX_PAUSE);
         return;
     }

@@ -333,7 +333,7 @@ void deliver_state(struct deliver *d)
     if (node_state_write(d->config->rundir, &d->keep, &err) == PMIXFAB_OK)
         d->kept = fab_report_digest(&d->keep.report);
     else
-        log_warning("deliver: %s", err.text);
+        log_error("deliver: %s", err.text);
 }
 
 /* What stands there from before is not delivered until it has been looked again. */
@@ -341,7 +341,7 @@ static void load_state(struct deliver *d)
 {
     struct fab_err err = {""};
     if (node_state_read(d->config->rundir, d->config->host, &d->keep, &err) != PMIXFAB_OK)
-        log_warning("deliver: %s", err.text);
+        log_error("deliver: %s", err.text);
     if (!d->keep.report.finished)
         return;
     d->kept = fab_report_digest(&d->keep.report);

@@ -90,7 +90,7 @@ static json_t *names_of(struct connection *connection, const json_t *what)
     struct fab_err err = {""};
     if (json_is_string(what) &&
         store_names(store_of(connection), json_string_value(what), name_json, names, &err) != PMIXFAB_OK)
-        log_warning("history: %s", err.text);
+        log_error("history: %s", err.text);
     return names;
 }
 

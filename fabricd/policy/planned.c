@@ -91,7 +91,7 @@ static void planned_expire_due(struct planned *planned, int64_t now)
             continue;
         }
         if (store_planned_delete(planned->store, planned->rows[i].name, &err) != PMIXFAB_OK)
-            log_warning("expect: %s", err.text);
+            log_error("expect: %s", err.text);
         planned_remove(planned, i);
     }
 }

@@ -115,7 +115,7 @@ static void keep_beside(const char *path, const char *kept, const char *more)
     snprintf(from, sizeof(from), "%s%s", path, more);
     snprintf(to, sizeof(to), "%s%s", kept, more);
     if (rename(from, to) != 0 && errno != ENOENT)
-        log_warning("store %s: cannot be moved: %s", from, strerror(errno));
+        log_error("store %s: cannot be moved: %s", from, strerror(errno));
 }
 
 /* At no moment is there no store: the old one gets a second name before the new one takes its place. Killed

@@ -1,6 +1,7 @@
 #include "fabricd/util/notify.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +38,8 @@ void notify_open(void)
 {
     const char *pid = getenv("WATCHDOG_PID"), *time = getenv("WATCHDOG_USEC");
     notify_find(getenv("NOTIFY_SOCKET"));
-    if (time != NULL && (pid == NULL || strtol(pid, NULL, 10) == getpid()))
-        watchdog = strtoll(time, NULL, 10);
+    const bool ours = time != NULL && (pid == NULL || strtol(pid, NULL, 10) == getpid());
+    watchdog = ours ? strtoll(time, NULL, 10) : 0;
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_PID");
     unsetenv("WATCHDOG_USEC");

@@ -163,7 +163,7 @@ class Metrics(unittest.TestCase):
         os.unlink(self.path)
         os.rmdir(os.path.dirname(self.path))
         self.change(daemon)
-        self.assertEqual(len(re.findall("warning: metrics: .* cannot be written: No such file", daemon.log())), 1)
+        self.assertEqual(len(re.findall("error: metrics: .* cannot be written: No such file", daemon.log())), 1)
         os.mkdir(os.path.dirname(self.path))
         self.change(daemon)
         lab.wait_for(lambda: os.path.exists(self.path) and self.file()["fabricd_generation", ""] == 3, what="the file")
