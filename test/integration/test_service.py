@@ -8,7 +8,8 @@ import fabric_text
 import lab
 
 CAPTURE, STORE, RUNDIR = "/etc/fabric.txt", "/var/lib/fabricd/fabricd.db", "/run/fabricd"
-ERROR, WARNING, INFO, DEBUG = 3, 4, 6, 7
+LOCAL = ("hwloc", "verbs", "libfabric", "ucx", "ethernet", "lldp")
+ERROR, WARNING, INFO = 3, 4, 6
 
 
 def install(machine):
@@ -65,6 +66,14 @@ class Case(unittest.TestCase):
         # It is ready only when it serves: no wait here.
         self.assertTrue(self.status()["daemon"])
 
+    def second(self, config):
+        """A second scheduler's unit, on the same store."""
+        text = self.machine.read(self.machine.show("fabricd", "FragmentPath"))
+        text = text.replace("--foreground", f"--foreground --config {config} --rundir /run/second --store {STORE}")
+        text = text.replace("RuntimeDirectory=fabricd", "RuntimeDirectory=second").replace("Restart=on-failure", "Restart=no")
+        self.machine.write("/run/systemd/system/second.service", text)
+        self.machine.do("systemctl", "daemon-reload")
+
     def status(self, rundir=RUNDIR):
         return json.loads(self.machine.do("fabricctl", "--rundir", rundir, "--format", "json", "status"))
 
@@ -87,6 +96,14 @@ class Case(unittest.TestCase):
         self.assertTrue(self.status()["daemon"])
         if result is not None:
             self.assertIn(f"Failed with result '{result}'", self.machine.text(self.unit))
+
+
+    def assert_probes_as_outside(self):
+        """What a probe can do in the unit is what it can do in a shell of root's."""
+        outside = {line.split()[0] for line in self.machine.do("fabricd", "--available").splitlines()
+                   if line.split()[1] == "no"} & set(LOCAL)
+        said = [re.match(r"scan (\w+): ", text) for level, text in self.journal() if level == INFO]
+        self.assertEqual({match.group(1) for match in said if match}, outside)
 
 
 class Both:
@@ -174,11 +191,7 @@ class Scheduler(Both, Case):
     def test_two_services_on_one_store(self):
         self.start()
         pid = self.machine.main_pid("fabricd")
-        text = self.machine.read(self.machine.show("fabricd", "FragmentPath"))
-        text = text.replace("--foreground", f"--foreground --rundir /run/second --store {STORE}")
-        text = text.replace("RuntimeDirectory=fabricd", "RuntimeDirectory=second").replace("Restart=on-failure", "Restart=no")
-        self.machine.write("/run/systemd/system/second.service", text)
-        self.machine.do("systemctl", "daemon-reload")
+        self.second("/etc/fabricd.conf")
         self.assertNotEqual(self.machine.run(["systemctl", "start", "second"]).returncode, 0)
         self.assertEqual(self.machine.show("second", "ExecMainStatus"), "1")
         lines = self.journal("second")
@@ -188,10 +201,13 @@ class Scheduler(Both, Case):
         self.assertTrue(self.status()["daemon"])
 
     def test_local_probes_see_through_what_the_unit_forbids(self):
-        self.configure("probe = ethernet\nprobe = hwloc\n")
+        probes = "".join(f"probe = {name}\n" for name in LOCAL)
+        self.configure(probes)
         self.start()
-        self.wait_line("report-added booted", INFO)
-        self.assertIn("fab0", self.machine.do("fabricctl", "devices", "booted"))
+        nodes = lab.wait_for(lambda: json.loads(self.machine.do("fabricctl", "--format", "json", "nodes")), 30, "the report")
+        self.assertEqual((nodes[0]["host"], nodes[0]["failed"]), ("booted", []))
+        self.assertIn("ethernet", nodes[0]["sources"])
+        self.assert_probes_as_outside()
 
 
 class Node(Both, Case):
@@ -203,21 +219,20 @@ class Node(Both, Case):
         super().configure(more, role)
 
     def test_delivers_and_mirrors(self):
-        """munge, the device's sockets, the scheduler's answers: all with the powers that the unit leaves."""
+        """munge, lldpd, the scheduler's answers: all with the powers that the unit leaves."""
         self.machine.do("sh", "-c", "mkdir -p -m 700 /etc/munge && dd if=/dev/urandom of=/etc/munge/munge.key bs=128 count=1 && "
-                        "chmod 400 /etc/munge/munge.key && chown -R munge: /etc/munge && systemctl start munge")
-        self.addCleanup(self.machine.do, "systemctl", "stop", "munge")
-        text = self.machine.read(self.machine.show("fabricd", "FragmentPath"))
-        text = text.replace("--foreground", f"--foreground --config /etc/second.conf --rundir /run/second --store {STORE}")
-        text = text.replace("RuntimeDirectory=fabricd", "RuntimeDirectory=second")
+                        "chmod 400 /etc/munge/munge.key && chown -R munge: /etc/munge && systemctl start munge lldpd")
+        self.addCleanup(self.machine.do, "systemctl", "stop", "munge", "lldpd")
+        self.second("/etc/second.conf")
         self.machine.write("/etc/second.conf", f"[fabricd]\nprobe = file:{CAPTURE}\ninterval = 0\n")
-        self.machine.write("/run/systemd/system/second.service", text)
-        self.machine.do("systemctl", "daemon-reload")
         self.machine.do("systemctl", "start", "second")
         self.start()
         lab.wait_for(lambda: self.status()["generation"] >= 1, 30, "the mirror")
-        self.wait_line("report-added booted", INFO, "second")
-        self.assertIn("fab0", self.machine.do("fabricctl", "--rundir", "/run/second", "devices", "booted"))
+        nodes = ("fabricctl", "--rundir", "/run/second", "--format", "json", "nodes")
+        node = lab.wait_for(lambda: json.loads(self.machine.do(*nodes)), 30, "the delivery")[0]
+        self.assertEqual((node["host"], node["uid"], node["failed"]), ("booted", 0, []))
+        self.assert_probes_as_outside()
+        self.assertNotIn("does not answer", self.machine.text(self.unit))
 
 
 if __name__ == "__main__":
