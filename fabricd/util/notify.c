@@ -17,7 +17,7 @@
 static struct sockaddr_un manager;
 static socklen_t manager_size; /* 0: there is none */
 static int notify_fd = -1;
-static int64_t watchdog;
+static int64_t watchdog, starting_told;
 
 /* "@" stands for the 0 that an abstract name begins with. */
 static void notify_find(const char *path)
@@ -39,6 +39,7 @@ void notify_open(void)
     const char *pid = getenv("WATCHDOG_PID"), *time = getenv("WATCHDOG_USEC");
     notify_find(getenv("NOTIFY_SOCKET"));
     const bool ours = time != NULL && (pid == NULL || strtol(pid, NULL, 10) == getpid());
+    starting_told = 0;
     watchdog = ours ? strtoll(time, NULL, 10) : 0;
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_PID");
@@ -69,12 +70,11 @@ void notify_status(const char *fmt, ...)
 
 void notify_starting(void)
 {
-    static int64_t last;
     const int64_t now = microseconds_now(CLOCK_MONOTONIC);
     char text[48];
-    if (last != 0 && now - last < 1000000)
+    if (starting_told != 0 && now - starting_told < 1000000)
         return;
-    last = now;
+    starting_told = now;
     snprintf(text, sizeof(text), "EXTEND_TIMEOUT_USEC=%lld", STARTING_S * 1000000LL);
     notify_send(text);
 }

@@ -7,6 +7,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fabricd/store/handle.h"
+#include "fabricd/store/schema.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
 #include "test/unit/test.h"
@@ -94,6 +96,29 @@ TEST(a_long_start_is_told_once_a_second)
     notify_starting();
     assert_heard("EXTEND_TIMEOUT_USEC=120000000");
     assert_heard(NULL);
+    close(manager);
+}
+
+TEST(a_migration_that_goes_on_is_told)
+{
+    const char *steps[64] = {NULL};
+    struct store *store = NULL;
+    size_t n = 0;
+    for (; schema_sql[n] != NULL; n++)
+        steps[n] = schema_sql[n];
+    must_do(store_open_schema(printed("%s/db", folder), steps, &store, fresh_err()));
+    store_close(store);
+    listen_at("@%s.migrate.%d");
+    notify_open();
+    must_do(store_open_schema(printed("%s/db", folder), steps, &store, fresh_err()));
+    store_close(store);
+    assert_heard(NULL); /* a quick start needs no more time */
+    steps[n] =
+        "CREATE TABLE slow AS WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number "
+        "WHERE n < 100000) SELECT n FROM number";
+    must_do(store_open_schema(printed("%s/db", folder), steps, &store, fresh_err()));
+    store_close(store);
+    assert_heard("EXTEND_TIMEOUT_USEC=120000000");
     close(manager);
 }
 
