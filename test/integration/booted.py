@@ -124,6 +124,7 @@ class Machine:
     def __init__(self, target="basic.target"):
         need()
         Machine._count += 1
+        _remove_left_behind(control_groups())
         self.group = os.path.join(control_groups(), f"fabricd-lab-{os.getpid()}-{Machine._count}")
         os.mkdir(self.group)
         try:
@@ -222,10 +223,10 @@ class Machine:
         return [(int(entry["PRIORITY"]), _text(entry.get("MESSAGE"))) for entry in self.entries(unit, *options)
                 if entry.get("_TRANSPORT") in ("stdout", "journal", "syslog") and entry.get("_PID") != "1"]
 
-    def text(self, unit=None):
+    def text(self, unit=None, *options):
         """The journal for people, for messages of tests."""
         return "\n".join(f"<{entry.get('PRIORITY')}> {entry.get('SYSLOG_IDENTIFIER')}: {_text(entry.get('MESSAGE'))}"
-                         for entry in self.entries(unit))
+                         for entry in self.entries(unit, *options))
 
     # -- the end
 
@@ -249,12 +250,25 @@ class Machine:
         lab.wait_for(self._remove_groups, what=f"the end of {self.group}")
 
     def _remove_groups(self):
-        try:
-            for folder, _, _ in os.walk(self.group, topdown=False):
-                os.rmdir(folder)
-        except OSError:
-            return False
-        return not os.path.exists(self.group)
+        return _remove_groups(self.group)
+
+
+def _remove_groups(group):
+    """A control group with those in it; False: there are processes in one."""
+    try:
+        for folder, _, _ in os.walk(group, topdown=False):
+            os.rmdir(folder)
+    except OSError:
+        return False
+    return not os.path.exists(group)
+
+
+def _remove_left_behind(folder):
+    """The groups of machines whose makers were killed."""
+    for name in os.listdir(folder):
+        maker = re.fullmatch(r"fabricd-lab-(\d+)-\d+", name)
+        if maker and not os.path.exists(f"/proc/{maker.group(1)}"):
+            _remove_groups(os.path.join(folder, name))
 
 
 def _children(pid):

@@ -95,7 +95,7 @@ class Case(unittest.TestCase):
         self.assertEqual(self.machine.show(self.unit, "NRestarts"), "1")
         self.assertTrue(self.status()["daemon"])
         if result is not None:
-            self.assertIn(f"Failed with result '{result}'", self.machine.text(self.unit))
+            self.assertIn(f"Failed with result '{result}'", self.machine.text(self.unit, "--since", f"@{self.since}"))
 
 
     def assert_probes_as_outside(self):
@@ -232,7 +232,6 @@ class Node(Both, Case):
         node = lab.wait_for(lambda: json.loads(self.machine.do(*nodes)), 30, "the delivery")[0]
         self.assertEqual((node["host"], node["uid"], node["failed"]), ("booted", 0, []))
         self.assert_probes_as_outside()
-        self.assertNotIn("does not answer", self.machine.text(self.unit))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,51 @@
+"""The machine that booted.py boots: it is one, it leaves this one alone, and nothing of it stays."""
+import os
+import signal
+import socket
+import unittest
+
+import booted
+import lab
+
+
+class Booted(unittest.TestCase):
+    def setUp(self):
+        self.machine = booted.Machine()
+        self.addCleanup(self.machine.shutdown)
+
+    def gone(self):
+        # A control group that a process is in cannot be removed.
+        self.assertFalse(os.path.exists(self.machine.group))
+
+    def test_it_is_a_machine_of_its_own(self):
+        machine, place = self.machine, f"/usr/share/written-by-{os.getpid()}"
+        self.assertEqual(machine.do("cat", "/proc/1/comm").strip(), "systemd")
+        self.assertEqual(machine.do("hostname").strip(), "booted")
+        self.assertNotEqual(socket.gethostname(), "booted")
+        machine.write(place, "text\n", 0o640)
+        self.assertEqual((machine.read(place), machine.do("stat", "-c", "%a", place)), ("text\n", "640\n"))
+        self.assertFalse(os.path.exists(place))
+        self.assertEqual(machine.do("ls", "/sys/class/net").split(), ["lo"])
+        self.assertNotEqual(machine.run(["sh", "-c", "echo 1 >/proc/sys/vm/overcommit_memory"]).returncode, 0)
+        self.assertEqual(machine.run(["sh", "-c", "echo out; echo err >&2; exit 3"]).returncode, 3)
+        machine.shutdown()
+        self.gone()
+
+    def test_units_and_the_journal(self):
+        self.machine.write("/run/systemd/system/talk.service", "[Service]\nExecStart=sh -c 'echo plain; echo \"<4>odd\"; false'\n")
+        self.machine.do("systemctl", "daemon-reload")
+        self.machine.do("systemctl", "start", "talk")
+        self.assertEqual(self.machine.wait_state("talk", "failed", "inactive"), "failed")
+        self.assertEqual(self.machine.show("talk", "ExecMainStatus"), "1")
+        lab.wait_for(lambda: self.machine.journal("talk") == [(6, "plain"), (4, "odd")], what="the journal")
+        with self.assertRaises(lab.LabError):
+            self.machine.do("systemctl", "start", "nowhere")
+
+    def test_it_ends_when_the_plug_is_pulled(self):
+        self.machine.process.send_signal(signal.SIGKILL)
+        self.machine.kill()
+        self.gone()
+
+
+if __name__ == "__main__":
+    unittest.main()
