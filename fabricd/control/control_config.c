@@ -4,6 +4,7 @@
 
 #include "fabricd/control/connection.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/notify.h"
 #include "topo/base/text.h"
 
 /* ---- what is in force ---- */
@@ -88,8 +89,7 @@ static void log_mistake(const char *line, void *cbdata)
 
 #define NOT_TAKEN "the configuration is not taken: %u mistake%s; what was in force stays"
 
-/* Ends with config_reload_destroy(). */
-static int control_reload(struct control *control, struct config_reload *out)
+static int read_again(struct control *control, struct config_reload *out)
 {
     char names[CONFIG_NAMES_SIZE];
     int rc = config_reload(control->config, out);
@@ -108,6 +108,15 @@ static int control_reload(struct control *control, struct config_reload *out)
     if (out->n_restart > 0)
         log_warning("the configuration has changed where it cannot change now: restart for: %s", names);
     return PMIXFAB_OK;
+}
+
+/* Ends with config_reload_destroy(). */
+static int control_reload(struct control *control, struct config_reload *out)
+{
+    notify_send("RELOADING=1");
+    int rc = read_again(control, out);
+    notify_send("READY=1");
+    return rc;
 }
 
 void control_hangup(struct control *control)

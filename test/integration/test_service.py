@@ -152,6 +152,24 @@ class Both:
         errors = [text for level, text in self.journal() if level == ERROR]
         self.assertTrue(any("/etc/fabricd.conf:" in text and "nonsense" in text for text in errors), self.journal())
 
+    def test_reload(self):
+        self.start()
+        pid = self.machine.main_pid(self.unit)
+        self.configure("log = debug\n", self.role)
+        self.machine.do("systemctl", "reload", self.unit)
+        self.wait_line("^the configuration is read again: changed: .*log", INFO)
+        self.configure("log = nonsense\n", self.role)
+        self.assertNotEqual(self.machine.run(["systemctl", "reload", self.unit]).returncode, 0)
+        self.wait_line(r"^/etc/fabricd\.conf:\d+:.*nonsense", ERROR)
+        self.assertEqual(self.machine.show(self.unit, "ActiveState"), "active")
+        # SIGHUP does the same, and the unit does not stay in its reload.
+        self.configure("log = info\n", self.role)
+        self.machine.do("kill", "-HUP", str(pid))
+        lab.wait_for(lambda: len(self.wait_line("^the configuration is read again: changed: .*log", INFO)) == 2, 30, "the log")
+        self.machine.wait_state(self.unit, "active")
+        self.assertEqual(self.machine.main_pid(self.unit), pid)
+        self.assertTrue(self.status()["daemon"])
+
     def test_exposure(self):
         path = self.machine.show(self.unit, "FragmentPath")
         done = self.machine.run(["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=30", path])
