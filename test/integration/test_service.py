@@ -202,9 +202,13 @@ class Scheduler(Both, Case):
         self.start()
         lab.wait_for(lambda: self.machine.run(["test", "-e", "/var/lib/fabricd/hook"]).returncode == 0, 30, "the hook")
         self.assertNotRegex(self.machine.read("/var/lib/fabricd/hook"), "(?m)^(NOTIFY_SOCKET|WATCHDOG_)")
-        lab.wait_for(lambda: "--monitor-child" in self.machine.do("ps", "-eo", "args"), 30, "the monitor's process")
-        pid = self.machine.do("pgrep", "-f", "monitor-child").split()[0]
-        self.assertNotRegex(self.machine.read(f"/proc/{pid}/environ"), r"(^|\0)(NOTIFY_SOCKET|WATCHDOG_)")
+        main = self.machine.main_pid(self.unit)
+
+        def children():
+            pids = self.machine.read("/sys/fs/cgroup/system.slice/fabricd.service/cgroup.procs").split()
+            return [pid for pid in pids if int(pid) != main]
+        child, *_ = lab.wait_for(children, 30, "the monitor's process")
+        self.assertNotRegex(self.machine.read(f"/proc/{child}/environ"), r"(^|\0)(NOTIFY_SOCKET|WATCHDOG_)")
 
     def test_two_services_on_one_store(self):
         self.start()
