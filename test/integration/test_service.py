@@ -30,6 +30,8 @@ class Case(unittest.TestCase):
     def setUpClass(cls):
         if cls.unit is None:
             raise unittest.SkipTest("a frame")
+        if lab.SANITIZE:
+            raise unittest.SkipTest("sanitizers need what the units forbid: ptrace, personality")
         cls.whole = lab.fabric("fattree2:4,2,4", "capture")
         cls.machine = booted.Machine()
         cls.addClassCleanup(cls.machine.shutdown)

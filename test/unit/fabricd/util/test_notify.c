@@ -149,6 +149,9 @@ static void logged(bool journal, char *text, size_t size)
     log_warning("odd");
     log_info("so it is");
     log_debug("detail");
+    log_as("pnet:fabricd");
+    log_info("in another program's journal");
+    log_as(NULL);
     dup2(saved, STDERR_FILENO);
     close(saved);
     const ssize_t n = pread(file, text, size - 1, 0);
@@ -160,7 +163,8 @@ TEST(the_journal_gets_priorities_and_no_time)
 {
     char text[512];
     logged(true, text, sizeof(text));
-    assert_string_equal(text, "<3>cannot?<7>be\n<4>odd\n<6>so it is\n<7>detail\n");
+    assert_string_equal(text, "<3>cannot?<7>be\n<4>odd\n<6>so it is\n<7>detail\n"
+                              "<6>pnet:fabricd: in another program's journal\n");
 }
 
 TEST(elsewhere_a_line_has_time_and_level)
