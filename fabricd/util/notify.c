@@ -71,11 +71,11 @@ void notify_status(const char *fmt, ...)
 void notify_starting(void)
 {
     const int64_t now = microseconds_now(CLOCK_MONOTONIC);
-    char text[48];
+    char text[64];
     if (starting_told != 0 && now - starting_told < 1000000)
         return;
     starting_told = now;
-    snprintf(text, sizeof(text), "EXTEND_TIMEOUT_USEC=%lld", STARTING_S * 1000000LL);
+    snprintf(text, sizeof(text), "EXTEND_TIMEOUT_USEC=%lld\n" NOTIFY_ALIVE, STARTING_S * 1000000LL);
     notify_send(text);
 }
 

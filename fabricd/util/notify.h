@@ -20,7 +20,8 @@ void notify_send(const char *assignments);
 /* What `systemctl status` shows of us: one line. */
 void notify_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* The start takes long and goes on: it gets two minutes from now. Can be called as often as one likes. */
+/* The start takes long and goes on: it gets two minutes from now. Can be called as often as one likes. After
+ * a restore it is a start within the service's life, which the watchdog waits for. */
 void notify_starting(void);
 
 /* The main loop has to say NOTIFY_ALIVE in less than so many microseconds; 0: nobody waits for that. */

@@ -88,6 +88,16 @@ class Case(unittest.TestCase):
             return [text for level, text in self.journal(unit) if level == priority and re.search(pattern, text)]
         return lab.wait_for(there, 30, f"a line of priority {priority}: {pattern}")
 
+    def lives(self, pid):
+        """It says that it is alive, again and again: nobody ends it."""
+        seen = set()
+
+        def alive():
+            seen.add(self.machine.show(self.unit, "WatchdogTimestampMonotonic"))
+            return len(seen) > 3
+        lab.wait_for(alive, 30, "signs of life")
+        self.assertEqual((self.machine.main_pid(self.unit), self.machine.show(self.unit, "NRestarts")), (pid, "0"))
+
     def wait_restart(self, pid, result=None):
         """Another main process serves."""
         def other():
@@ -134,14 +144,7 @@ class Both:
         self.drop_in("WatchdogSec=2\nTimeoutAbortSec=2")
         self.start()
         pid = self.machine.main_pid(self.unit)
-        # It says that it is alive, again and again: nobody ends it.
-        seen = set()
-
-        def alive():
-            seen.add(self.machine.show(self.unit, "WatchdogTimestampMonotonic"))
-            return len(seen) > 3
-        lab.wait_for(alive, 30, "signs of life")
-        self.assertEqual((self.machine.main_pid(self.unit), self.machine.show(self.unit, "NRestarts")), (pid, "0"))
+        self.lives(pid)
         self.machine.do("kill", "-STOP", str(pid))
         self.wait_restart(pid, "watchdog")
 
@@ -211,6 +214,18 @@ class Scheduler(Both, Case):
             return [pid for pid in pids if int(pid) != main]
         child, *_ = lab.wait_for(children, 30, "the monitor's process")
         self.assertNotRegex(self.machine.read(f"/proc/{child}/environ"), r"(^|\0)(NOTIFY_SOCKET|WATCHDOG_)")
+
+    def test_after_a_restore_it_is_still_watched(self):
+        """The daemon begins anew in its own process: it speaks to the manager as before."""
+        self.drop_in("WatchdogSec=2")
+        self.start()
+        pid = self.machine.main_pid(self.unit)
+        self.machine.do("fabricctl", "backup", "/var/lib/fabricd/backup.db")
+        self.machine.do("fabricctl", "restore", "/var/lib/fabricd/backup.db")
+        self.wait_line("is restored", WARNING)
+        self.lives(pid)
+        self.assertTrue(self.status()["daemon"])
+        self.assertRegex(self.machine.show(self.unit, "StatusText"), "^serving generation ")
 
     def test_two_services_on_one_store(self):
         self.start()

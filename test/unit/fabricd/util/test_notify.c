@@ -94,7 +94,7 @@ TEST(a_long_start_is_told_once_a_second)
     notify_open();
     notify_starting();
     notify_starting();
-    assert_heard("EXTEND_TIMEOUT_USEC=120000000");
+    assert_heard("EXTEND_TIMEOUT_USEC=120000000\nWATCHDOG=1");
     assert_heard(NULL);
     close(manager);
 }
@@ -118,7 +118,7 @@ TEST(a_migration_that_goes_on_is_told)
         "WHERE n < 100000) SELECT n FROM number";
     must_do(store_open_schema(printed("%s/db", folder), steps, &store, fresh_err()));
     store_close(store);
-    assert_heard("EXTEND_TIMEOUT_USEC=120000000");
+    assert_heard("EXTEND_TIMEOUT_USEC=120000000\nWATCHDOG=1");
     close(manager);
 }
 
