@@ -26,7 +26,7 @@ class Usage(unittest.TestCase):
     def test_help(self):
         done = lab.run([DEV, "--help"])
         self.assertEqual(done.returncode, 0)
-        for command in ("run", "test", "build", "bench", "fuzz", "san", "lint", "dist"):
+        for command in ("run", "test", "build", "package", "bench", "fuzz", "san", "lint", "dist"):
             self.assertIn(f"  {command} ", done.stdout)
 
     def test_unknown_command(self):
