@@ -166,14 +166,14 @@ class Service(unittest.TestCase):
         self.addCleanup(self.machine.shutdown)
         self.machine.do("rm", "-f", "/usr/sbin/policy-rc.d")
         for folder, paths in debs.items():
-            self.machine.do("mkdir", f"/root/{folder}")
+            self.machine.do("mkdir", f"/srv/{folder}")
             for path in paths:
                 with open(path, "rb") as file:
-                    to = f"/root/{folder}/{os.path.basename(path)}"
+                    to = f"/srv/{folder}/{os.path.basename(path)}"
                     self.assertEqual(self.machine.run(["sh", "-c", 'cat >"$0"', to], stdin=file).returncode, 0)
 
     def install(self, folder):
-        self.machine.do("sh", "-c", f"dpkg --install /root/{folder}/fabric*.deb /root/{folder}/libpmixfab0*.deb")
+        self.machine.do("sh", "-c", f"dpkg --install /srv/{folder}/fabric*.deb /srv/{folder}/libpmixfab0*.deb")
 
     def states(self, what):
         return [self.machine.run(["systemctl", what, unit]).stdout.strip() for unit in ("fabricd", "fabricd-node")]
@@ -206,7 +206,7 @@ class Service(unittest.TestCase):
         lab.wait_for(lambda: self.generation() == 1, 60, "what was served before")
         self.assertEqual(self.states("is-active"), ["active", "inactive"])
         self.assertNotIn("registered SUCCESS", self.register())
-        machine.do("sh", "-c", "dpkg --install /root/new/pmix-fabricd*.deb")
+        machine.do("sh", "-c", "dpkg --install /srv/new/pmix-fabricd*.deb")
         self.assertIn("registered SUCCESS", self.register())
         self.assertEqual(machine.read("/etc/fabricd.conf"), CONFIG)
 
