@@ -89,7 +89,7 @@ static void trim_on_timeout(evutil_socket_t fd, short what, void *arg)
     log_debug("history: a step of %.1f ms%s", (double)(microseconds_now(CLOCK_MONOTONIC) - start) / 1e3,
               more ? "" : ", the last");
     if (rc != PMIXFAB_OK)
-        log_error("history: it is not kept within its bounds: %s", err.text);
+        log_warning("history: it is not kept within its bounds: %s", err.text);
     else if (more)
         loop_after(trim->timer, NEXT_MS);
 }

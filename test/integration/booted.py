@@ -162,7 +162,7 @@ class Machine:
     def prefix(self):
         """What stands before a command that is to run in the machine."""
         return [lab.find_command("nsenter"), "-t", str(self.pid), "-m", "-u", "-i", "-n", "-p", "-C", "--wd=/", "env", "-i",
-                "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "SYSTEMD_PAGER=cat",
+                "--chdir=/", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "SYSTEMD_PAGER=cat",
                 "SYSTEMD_COLORS=0"]
 
     def run(self, argv, **options):

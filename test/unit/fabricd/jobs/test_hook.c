@@ -305,7 +305,7 @@ TEST_IN(a_failure_is_one_line_and_the_next_is_told, struct world *world, setup, 
                             "hook for generation 1: the child ended with status 5; its last words were: "
                             "no such system\n"),
                      1);
-    assert_int_equal(logged(world, "warning"), 2);
+    assert_int_equal(logged(world, "error"), 2);
     assert_int_equal(logged(world, "hook for generation 2: the child died of signal 9"), 1);
 }
 
