@@ -1,5 +1,5 @@
 /* config.c - what can be configured, and where each value comes from. */
-#include "fabricd/config/config.h"
+#include "fabricd/config/setting.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -108,22 +108,6 @@ struct config_value {
 int config_tell(const struct config *config, void (*tell)(const struct config_value *value, void *cbdata),
                 void *cbdata);
 
-/* ---- inside ---- */
-
-enum setting_type { TEXT, NUMBER, LIST, PAIRS, WORDS, ARGUMENTS, BOOLEAN, CHOICE };
-
-struct setting {
-    const char *section, *name; /* name NULL: the section is the list, each of its lines is NAME=VALUE */
-    enum setting_type type;
-    bool live; /* can change while the daemon runs */
-    size_t offset;
-    unsigned min, max, initial; /* NUMBER, and CHOICE, which is stored as its position */
-    const char *const *choices;
-    const char *text; /* TEXT: the default, NULL: none */
-};
-
-extern const struct setting config_settings[]; /* ended by an entry without a section */
-
 /* Where a field's value comes from. */
 struct config_place config_at(const struct config *config, const void *field);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/config/config.h"
 #include "fabricd/config/nearest.h"
+#include "fabricd/config/setting.h"
 #include "topo/base/cidr.h"
 #include "topo/base/error.h"
 

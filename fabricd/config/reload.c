@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fabricd/config/options.h"
+#include "fabricd/config/setting.h"
 
 static bool same_text(const char *a, const char *b)
 {

@@ -6,6 +6,8 @@
 
 #include "fabricd/config/config.h"
 
+struct setting; /* setting.h */
+
 /* What came of it. Either mistakes, and nothing has changed; or what has changed, and what would have if that
  * could change at run time. */
 struct config_reload {
