@@ -63,7 +63,7 @@ static enum ctl_exit open_beside(struct target *t, const char *path)
         t->temporary = NULL;
         return ctl_nomem();
     }
-    t->fd = mkostemp(t->temporary, O_CLOEXEC);
+    t->fd = mkostemp(t->temporary, O_CLOEXEC); /* NOLINT(clang-analyzer-unix.Malloc): npy_close() frees */
     if (t->fd < 0) {
         enum ctl_exit status = cannot_write(t, "cannot create a file beside");
 

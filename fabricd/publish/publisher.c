@@ -51,7 +51,7 @@ static int restore_plane(struct publisher *publisher, struct store_plane *known,
     known->size = 0;
     if (rc == PMIXFAB_ERR_NOMEM)
         return fab_fail(err, rc, "%s", why.text);
-    if (rc != PMIXFAB_OK) {
+    if (rc != PMIXFAB_OK || *out == NULL) {
         log_error("store: the snapshot of plane %s is not served: %s", known->name, why.text);
         return PMIXFAB_OK;
     }
@@ -76,7 +76,8 @@ static int publisher_load_served(struct publisher *publisher, struct fab_err *er
         if (planes == NULL || publisher->retired == NULL)
             rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n_known; i++) {
+    for (uint32_t i = 0; rc == PMIXFAB_OK && planes != NULL && publisher->retired != NULL && i < n_known;
+         i++) {
         if (!known[i].retired)
             rc = restore_plane(publisher, &known[i], &planes[n], err);
         if (planes[n] != NULL) {
