@@ -31,14 +31,17 @@ class Host:
     def __init__(self, name, network=None):
         self.name = name
         self.links = 0
-        apart = ["-m", "--propagation", "private", "sleep", "infinity"]
-        self.process = lab.spawn([*network.prefix(), "unshare", *apart] if network else ["unshare", "-n", *apart],
-                                 stdin=subprocess.DEVNULL)
-        lab.wait_for(self._apart, what=f"the namespaces of host {name}")
+        self.process = lab.spawn(self.apart(network), stdin=subprocess.DEVNULL)
+        lab.wait_for(self.is_apart, what=f"the namespaces of host {name}")
         if network is None:
             self.do("ip", "link", "set", "lo", "up")
 
-    def _apart(self):
+    def apart(self, network):
+        """The command that makes its namespaces and stays in them."""
+        apart = ["-m", "--propagation", "private", "sleep", "infinity"]
+        return [*network.prefix(), "unshare", *apart] if network else ["unshare", "-n", *apart]
+
+    def is_apart(self):
         """unshare has become sleep, so it is in the namespaces."""
         with open(f"/proc/{self.process.pid}/comm", encoding="ascii") as file:
             return file.read().strip() == "sleep"

@@ -1,0 +1,327 @@
+"""launchers - a cluster on this machine: nodes that go by names of a simulated fabric, and the launchers that people run.
+
+    cluster = Cluster(["node0001", "node0005"])     # skips the test where that cannot be done
+    cluster.install(path_of_a_component)            # into the folder of the library, seen by these nodes alone
+    cluster.publish(daemon)                         # its run directory stands at /run/fabricd of each node
+    for launcher in (Slurm(cluster), OpenMpi(cluster)):
+        launcher.run(8, ["hostname"])
+    cluster.stop()
+
+A node has a network, a host name, mounts, shared memory and a temporary folder of its own. All processes of the cluster are in one process
+namespace: they end with the process that made it, whatever session they have put themselves into.
+"""
+import contextlib
+import glob
+import os
+import shutil
+import subprocess
+import unittest
+
+import hosts
+import lab
+
+RUNDIR = "/run/fabricd"  # where a component looks when nobody tells it another place
+
+
+def library_folder():
+    """Where the PMIx library keeps its components."""
+    found = sorted(glob.glob("/usr/lib/*/pmix2/lib/pmix"))
+    if not found:
+        raise unittest.SkipTest("the PMIx library's folder of components is not found")
+    return found[0]
+
+
+class Machine(hosts.Host):
+    """A host with a name and processes of its own; processes: those of another machine."""
+
+    def __init__(self, name, processes=None):
+        self.processes = processes
+        super().__init__(name)
+        self.do("hostname", name)
+
+    def apart(self, _network):
+        namespaces = ["unshare", "-n", "-u", "-i", "-m", "--propagation", "private", "--mount-proc", "--fork", "--kill-child"]
+        # The first process of a process namespace is asked to wait for those whose parent is gone: a shell does.
+        if self.processes is None:
+            return [*namespaces, "-p", "sh", "-c", "sleep infinity; :"]
+        return [lab.find_command("nsenter"), "--no-fork", f"--pid={self.processes.namespace('pid_for_children')}",
+                *namespaces, "sleep", "infinity"]
+
+    def is_apart(self):
+        self.inner = self._inner()
+        return self.inner is not None
+
+    def _inner(self):
+        """The number, in its own process namespace, of the process that holds this machine's namespaces."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
+            for pid in file.read().split():
+                with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="ascii") as name:
+                    if name.read().strip() in ("sh", "sleep"):
+                        with open(f"/proc/{pid}/status", encoding="ascii") as status:
+                            return next(line.split()[-1] for line in status if line.startswith("NSpid:"))
+        return None
+
+    def namespace(self, kind):
+        return f"/proc/{self.process.pid}/ns/{kind}"
+
+    def prefix(self):
+        return [*super().prefix(), f"--uts={self.namespace('uts')}"]
+
+    def inside(self):
+        """prefix() of a command that is to end with the cluster; a signal to it does not reach the command."""
+        return [*self.prefix(), f"--pid={self.namespace('pid_for_children')}"]
+
+
+class Cluster:
+    """Nodes with cables to the machine "head", where the launchers are called and the scheduler's fabricd runs."""
+
+    HEAD, NETWORK = "10.94.0.100", "10.94.0.0/24"
+    PLACES = ("tmp", "shm", "components")
+
+    def __init__(self, names):
+        hosts.need()
+        self.dir = lab.tmpdir()
+        self.names = list(names)
+        self.shown = set()  # the machines that see a daemon's run directory
+        self.head = Machine("head")
+        self.nodes = {name: Machine(name, self.head) for name in names}
+        self.machines = {"head": self.head, **self.nodes}
+        self.addresses = {"head": self.HEAD, **{name: f"10.94.0.{at}" for at, name in enumerate(names, 1)}}
+        self.munged = hosts.Munged()
+        self._wire()
+        for name, machine in self.machines.items():
+            self._furnish(name, machine)
+
+    def _wire(self):
+        self.head.do("ip", "link", "add", "br0", "type", "bridge")
+        self.head.do("ip", "addr", "add", f"{self.HEAD}/24", "dev", "br0")
+        self.head.do("ip", "link", "set", "br0", "up")
+        for at, (name, node) in enumerate(self.nodes.items(), 1):
+            node.cable(self.head, self.addresses[name], f"10.95.{at}.1")
+            self.head.do("ip", "link", "set", f"eth{at - 1}", "master", "br0")
+
+    def _furnish(self, name, machine):
+        """Folders of its own: /run with munge's and fabricd's places, the jobs' temporary one, PMIx's components."""
+        machine.knows(self.addresses)
+        machine.hide("/run")
+        machine.do("mkdir", "-p", "/run/munge", RUNDIR)
+        machine.do("mount", "--bind", self.munged.dir, "/run/munge")
+        for place in self.PLACES:
+            os.makedirs(self.of(name, place))
+            os.chmod(self.of(name, place), 0o1777)
+        os.makedirs(self.tmp(), exist_ok=True)
+        machine.do("mount", "--bind", self.of(name, "tmp"), self.tmp())
+        machine.do("mount", "--bind", self.of(name, "shm"), "/dev/shm")
+        for path in glob.glob(os.path.join(library_folder(), "*")):
+            if "fabricd" not in os.path.basename(path):  # a fabricd that is installed here is beside the point
+                shutil.copy(path, self.of(name, "components"))
+        machine.do("mount", "--bind", self.of(name, "components"), library_folder())
+
+    def tmp(self):
+        """The temporary folder of jobs, the same path and another folder on each machine."""
+        return os.path.join(self.dir, "tmp")
+
+    def of(self, name, place):
+        """A folder of one machine, as it is seen from everywhere."""
+        return os.path.join(self.dir, "machines", name, place)
+
+    def environment(self, **more):
+        """What a person's shell has on these machines."""
+        env = {key: value for key, value in os.environ.items()
+               if not key.startswith(("PMIX_", "OMPI_", "SLURM_", "PRTE_"))}
+        return dict(env, TMPDIR=self.tmp(), **more)
+
+    # -- what is installed
+
+    def install(self, *components, on=None):
+        """Put components into the library's folder, of all machines or of those that are named."""
+        for name in on or self.machines:
+            for component in components:
+                path = os.path.join(self.of(name, "components"), os.path.basename(component))
+                shutil.copy(component, path + ".new")
+                os.rename(path + ".new", path)
+
+    def remove(self, *components, on=None):
+        for name in on or self.machines:
+            for component in components:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(self.of(name, "components"), os.path.basename(component)))
+
+    def publish(self, daemon, on=None):
+        """Show a daemon's run directory at the place where a component looks."""
+        for name in on or self.machines:
+            self.withdraw(on=[name])
+            self.machines[name].do("mount", "--bind", daemon.rundir, RUNDIR)
+            self.shown.add(name)
+
+    def withdraw(self, on=None):
+        """An empty folder stands there again."""
+        for name in self.shown & set(on or self.machines):
+            self.machines[name].do("umount", RUNDIR)
+            self.shown.remove(name)
+
+    # -- what is there
+
+    def processes(self):
+        """{number: (name, kB of its own memory)} of all processes of the cluster, zombies too."""
+        found, mine = {}, os.stat(self.head.namespace("pid_for_children")).st_ino
+        for path in glob.glob("/proc/[0-9]*"):
+            with contextlib.suppress(OSError):
+                if os.stat(f"{path}/ns/pid").st_ino != mine:
+                    continue
+                with open(f"{path}/status", encoding="utf-8", errors="replace") as file:
+                    status = dict(line.rstrip("\n").split(":", 1) for line in file if ":" in line)
+                found[int(os.path.basename(path))] = (status["Name"].strip(),
+                                                      int(status.get("RssAnon", "0 kB").split()[0]))
+        return found
+
+    def files(self):
+        """What stands in the temporary folders and in the shared memory of all machines."""
+        found = set()
+        for name, machine in self.machines.items():
+            for place in ("tmp", "shm"):
+                for folder, folders, files in os.walk(self.of(name, place)):
+                    found |= {os.path.join(folder, entry) for entry in folders + files}
+            found |= {f"{name}: {line}" for line in machine.do("ipcs", "-m").splitlines() if line.startswith("0x")}
+        return found
+
+    def stop(self):
+        """Everything of it ends, whatever it is doing."""
+        self.munged.stop()
+        for node in self.nodes.values():
+            node.stop()
+        self.head.stop()
+
+
+class Launcher:
+    """run() of a command, so many of it on each node."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+
+    def argv(self, per_node, command, **options):
+        raise NotImplementedError
+
+    def environment(self):
+        raise NotImplementedError
+
+    def spawn(self, per_node, command, env=None, **options):
+        """Start it; Watch."""
+        return lab.Watch(self.argv(per_node, command, **options), self.cluster.environment(**self.environment(), **(env or {})),
+                         cwd="/")
+
+    def run(self, per_node, command, env=None, timeout=60, **options):
+        """The whole launch; CompletedProcess."""
+        return lab.run(self.argv(per_node, command, **options), timeout,
+                       env=self.cluster.environment(**self.environment(), **(env or {})), cwd="/")
+
+
+class Slurm(Launcher):
+    """slurmctld on the head, slurmd on each node, and srun with Slurm's own PMIx plugin."""
+
+    name = "srun"
+    CONF = """
+ClusterName=lab
+SlurmctldHost=head
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin={task}
+SwitchType=switch/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerType=sched/builtin
+JobAcctGatherType=jobacct_gather/none
+ReturnToService=2
+SlurmdParameters=config_overrides
+StateSaveLocation={dir}/state
+SlurmdSpoolDir={dir}/spool-%n
+SlurmctldPidFile={dir}/slurmctld.pid
+SlurmdPidFile={dir}/slurmd-%n.pid
+SlurmctldLogFile={dir}/slurmctld.log
+SlurmdLogFile={dir}/slurmd-%n.log
+CompleteWait=0
+MinJobAge=10
+KillWait=5
+"""
+
+    def __init__(self, cluster, task="task/none"):
+        super().__init__(cluster)
+        lab.require("slurmctld", "slurmd", "srun", "sinfo", "munged")
+        if not glob.glob("/usr/lib/*/slurm*/mpi_pmix.so"):
+            raise unittest.SkipTest("Slurm has no PMIx plugin here")
+        self.dir = os.path.join(cluster.dir, "slurm")
+        os.makedirs(os.path.join(self.dir, "state"))
+        self.conf = os.path.join(self.dir, "slurm.conf")
+        lab.replace_file(self.conf, self.CONF.format(dir=self.dir, task=task) + "".join(
+            f"NodeName={name} NodeAddr={cluster.addresses[name]} CPUs=64 State=UNKNOWN\n" for name in cluster.names) +
+            f"PartitionName=all Nodes={','.join(cluster.names)} Default=YES State=UP MaxTime=INFINITE\n")
+        lab.replace_file(os.path.join(self.dir, "mpi.conf"), f"PMIxCliTmpDirBase={cluster.tmp()}\n")
+        self.daemons = {"head": self.start(cluster.head, "slurmctld", "-D", "-i", "-f", self.conf)}
+        for name, node in cluster.nodes.items():
+            self.daemons[name] = self.start(node, "slurmd", "-D", "-f", self.conf, "-N", name)
+        lab.wait_for(self.idle, 30, "Slurm's nodes to come up")
+
+    def environment(self):
+        return {"SLURM_CONF": self.conf}
+
+    def start(self, machine, *argv):
+        env = self.cluster.environment(**self.environment())
+        return lab.spawn([*machine.inside(), lab.find_command(argv[0]), *argv[1:]], env=env, cwd="/",
+                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def idle(self):
+        """Are all nodes up, without a job?"""
+        done = self.call("sinfo", "-h", "-N", "-o", "%T")
+        return done.returncode == 0 and done.stdout.split() == ["idle"] * len(self.cluster.names)
+
+    def call(self, *argv):
+        return lab.run([*self.cluster.head.inside(), lab.find_command(argv[0]), *argv[1:]],
+                       env=self.cluster.environment(**self.environment()))
+
+    def argv(self, per_node, command, nodes=None, more=()):
+        number = len(nodes or self.cluster.names)
+        return [*self.cluster.head.inside(), lab.find_command("srun"), "--mpi=pmix", "-N", str(number), "-n",
+                str(number * per_node), "--ntasks-per-node", str(per_node), "-D", "/",
+                "-w", ",".join(nodes or self.cluster.names), *more, *command]
+
+    def log(self, name):
+        path = os.path.join(self.dir, "slurmctld.log" if name == "head" else f"slurmd-{name}.log")
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+
+class OpenMpi(Launcher):
+    """mpirun on the first node, and its daemons on the others, which it reaches as it would by rsh."""
+
+    name = "mpirun"
+
+    def __init__(self, cluster):
+        super().__init__(cluster)
+        lab.require("mpirun", "orted")
+        self.dir = os.path.join(cluster.dir, "openmpi")
+        os.makedirs(self.dir)
+        self.agent = os.path.join(self.dir, "rsh")
+        cases = "".join(f"{name}) to={cluster.nodes[name].inner} ;;\n" for name in cluster.names)
+        lab.replace_file(self.agent, f"""#!/bin/sh
+# rsh HOST COMMAND..., into the namespaces of a node
+case $1 in
+{cases}*) echo "no node $1" >&2; exit 1 ;;
+esac
+shift
+exec nsenter --net=/proc/$to/ns/net --uts=/proc/$to/ns/uts --mount=/proc/$to/ns/mnt sh -c "cd / && $*"
+""")
+        os.chmod(self.agent, 0o755)
+
+    def environment(self):
+        return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+    def argv(self, per_node, command, nodes=None, more=()):
+        nodes = nodes or self.cluster.names
+        where = ",".join(f"{name}:{per_node}" for name in nodes)
+        return [*self.cluster.nodes[nodes[0]].inside(), lab.find_command("mpirun"), "--host", where, "-np",
+                str(per_node * len(nodes)), "--map-by", f"ppr:{per_node}:node", "--bind-to", "none", "--mca", "plm", "rsh",
+                "--mca", "plm_rsh_agent", self.agent, "--mca", "oob_tcp_if_include", self.cluster.NETWORK,
+                "--mca", "ras", "^slurm", *more, *command]
