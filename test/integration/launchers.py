@@ -82,12 +82,13 @@ class Cluster:
         hosts.need()
         self.dir = lab.tmpdir()
         self.names = list(names)
+        self.hosts = {}
         self.shown = set()  # the machines that see a daemon's run directory
         self.head = Machine("head")
         self.nodes = {name: Machine(name, self.head) for name in names}
         self.machines = {"head": self.head, **self.nodes}
         self.addresses = {"head": self.HEAD, **{name: f"10.94.0.{at}" for at, name in enumerate(names, 1)}}
-        self.munged = hosts.Munged()
+        self.munged = {}
         self._wire()
         for name, machine in self.machines.items():
             self._furnish(name, machine)
@@ -105,7 +106,9 @@ class Cluster:
         machine.knows(self.addresses)
         machine.hide("/run")
         machine.do("mkdir", "-p", "/run/munge", RUNDIR)
-        machine.do("mount", "--bind", self.munged.dir, "/run/munge")
+        first = next(iter(self.munged.values()), None)
+        self.munged[name] = hosts.Munged(machine, self.addresses[name], first)
+        machine.do("mount", "--bind", self.munged[name].dir, "/run/munge")
         for place in self.PLACES:
             os.makedirs(self.of(name, place))
             os.chmod(self.of(name, place), 0o1777)
@@ -121,6 +124,12 @@ class Cluster:
         """The temporary folder of jobs, the same path and another folder on each machine."""
         return os.path.join(self.dir, "tmp")
 
+    def scratch(self):
+        """A folder that is the same on all machines, and gone with the cluster."""
+        path = os.path.join(self.dir, "scratch")
+        os.makedirs(path, exist_ok=True)
+        return path
+
     def of(self, name, place):
         """A folder of one machine, as it is seen from everywhere."""
         return os.path.join(self.dir, "machines", name, place)
@@ -130,6 +139,13 @@ class Cluster:
         env = {key: value for key, value in os.environ.items()
                if not key.startswith(("PMIX_", "OMPI_", "SLURM_", "PRTE_"))}
         return dict(env, TMPDIR=self.tmp(), **more)
+
+    def outside(self, name):
+        """A machine as a host whose processes are not the cluster's: for daemons that a test signals."""
+        if name not in self.hosts:
+            self.hosts[name] = hosts.Host(name, network=self.machines[name])
+            self.hosts[name].do("mount", "-t", "proc", "none", "/proc")
+        return self.hosts[name]
 
     # -- what is installed
 
@@ -175,6 +191,9 @@ class Cluster:
                                                       int(status.get("RssAnon", "0 kB").split()[0]))
         return found
 
+    def names_of_processes(self):
+        return {name for name, _ in self.processes().values()}
+
     def files(self):
         """What stands in the temporary folders and in the shared memory of all machines."""
         found = set()
@@ -187,10 +206,8 @@ class Cluster:
 
     def stop(self):
         """Everything of it ends, whatever it is doing."""
-        self.munged.stop()
-        for node in self.nodes.values():
-            node.stop()
-        self.head.stop()
+        for host in [*self.munged.values(), *self.hosts.values(), *self.nodes.values(), self.head]:
+            host.stop()
 
 
 class Launcher:

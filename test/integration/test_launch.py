@@ -1,0 +1,416 @@
+"""What every process of a job knows at its start, under the launchers that people run, whom nobody has changed.
+
+Slurm and Open MPI start jobs on three nodes of a recorded fabric, in namespaces of their own (launchers.py). A node has
+two devices, on two switches. Each rank writes down all that it was told of every rank and node (stock_launch.c).
+"""
+import json
+import os
+import shutil
+import unittest
+
+import fabric_text
+import hosts
+import lab
+import launchers
+import test_chapter as chapter
+from test_chapter import KEY
+
+PER_NODE = 4
+NODES = ["node0001", "node0002", "node0017"]
+COMPONENT = os.path.join(lab.BUILD, "lib", "pmix", "pmix_mca_pmdl_fabricd.so")
+PENDING, UPDATED = "PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"
+GENERATION, PEERS, NEAREST = "pmixfab.generation", "pmix.speers", "pmixfab.nearest"
+
+
+class Lab:
+    """The cluster and its launchers, for all tests of a module."""
+
+    cluster = slurm = openmpi = None
+
+    @classmethod
+    def start(cls):
+        cls.cluster = launchers.Cluster(NODES)
+        cls.openmpi = launchers.OpenMpi(cls.cluster)
+        cls.slurm = launchers.Slurm(cls.cluster)
+
+    @classmethod
+    def stop(cls):
+        if cls.cluster is not None:
+            cls.cluster.stop()
+
+
+def setUpModule():
+    try:
+        Lab.start()
+    except BaseException:
+        Lab.stop()
+        raise
+
+
+def tearDownModule():
+    Lab.stop()
+
+
+def recorded():
+    """A fabric of four leaves in which node0017 has a second device, on another leaf."""
+    text = lab.fabric("fattree2:4,2,16", "capture")
+    return text.replace('"node0033"', '"node0017 HCA-2"')
+
+
+class Job:
+    """A job of stock_launch that stays until it is told to end."""
+
+    def __init__(self, launcher, per_node=PER_NODE, env=None, **options):
+        self.folder = lab.tmpdir()
+        self.size = per_node * len(options.get("nodes") or NODES)
+        lab.replace_file(os.path.join(self.folder, "commands"), "")
+        self.updates = 0
+        self.process = launcher.spawn(per_node, [lab.program("stock_launch"), self.folder, *NODES], env=env, **options)
+
+    def lines(self, rank):
+        """What a rank has written, whole lines."""
+        try:
+            with open(os.path.join(self.folder, str(rank)), encoding="utf-8") as file:
+                return [json.loads(line) for line in file if line.endswith("\n")]
+        except FileNotFoundError:
+            return []
+
+    def wait(self, condition, what):
+        """Until this is true of what every rank has written."""
+        def all_have():
+            if self.process.process.poll() is not None:
+                raise lab.LabError(f"the job has ended: {self.process.output.text[-2000:]}")
+            return all(condition(self.lines(rank)) for rank in range(self.size))
+        lab.wait_for(all_have, 30, what)
+        return self
+
+    def watching(self):
+        return self.wait(lambda lines: any("watching" in line for line in lines), "all ranks to watch")
+
+    def events(self, rank):
+        return [(line["event"], line[GENERATION]["value"]) for line in self.lines(rank) if "event" in line]
+
+    def tell(self, text):
+        with open(os.path.join(self.folder, "commands"), "a", encoding="ascii") as file:
+            file.write(text + "\n")
+
+    def update(self):
+        """PMIx_Fabric_update of every rank: the info arrays."""
+        self.updates += 1
+        self.tell(f"update {self.updates}")
+        self.wait(lambda lines: any(line.get("update") == self.updates for line in lines), "all ranks to update")
+        return [next(line for line in self.lines(rank) if line.get("update") == self.updates)
+                for rank in range(self.size)]
+
+    def end(self):
+        """Its exit status."""
+        self.tell("end")
+        status = self.process.process.wait(30 * lab.SLOW)
+        lab.kill_group(self.process.process)
+        return status
+
+
+class Expected:
+    """What fabricctl and a query of fabricd say of the nodes, of one generation."""
+
+    def __init__(self, daemon):
+        self.generation = daemon.status()["generation"]
+        self.devices = daemon.ctl_json("devices")
+        ids = {switch["name"]: switch["id"] for switch in daemon.ctl_json("switches")}
+        for device in self.devices:
+            device["switch"] = ids[device["switch"]]
+        self.planes = {plane["name"]: plane for plane in daemon.ctl_json("planes")}
+        self.groups = daemon.ctl_json("groups")
+        self.queried = {name: self.query(daemon, KEY["PMIX_FABRIC_DEVICES"], f"{KEY['PMIX_HOSTNAME']}=s:{name}")
+                        for name in NODES}
+
+    @staticmethod
+    def query(daemon, *args):
+        done = lab.run([lab.program("stock_chapter"), daemon.uri(), "query", *args], env=daemon.tool_env())
+        if done.returncode != 0:
+            raise lab.LabError(done.stderr)
+        return json.loads(done.stdout)[0][1]
+
+    def of(self, host):
+        return [device for device in self.devices if device["host"] == host]
+
+
+def nothing(facts):
+    """Is this what a process is told where nothing is installed?"""
+    told = [facts["job"], *facts["nodes"].values(), *facts["devices"].values(),
+            *({key: value for key, value in rank.items() if key != KEY["PMIX_HOSTNAME"]} for rank in facts["ranks"])]
+    return (all(value == {"status": "NOT-FOUND"} for keys in told for value in keys.values()) and
+            facts["reader"] == [None] * facts["size"] and
+            facts["register"] == {"status": "SUCCESS", "attributes": []})
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.cluster, self.launchers = Lab.cluster, (Lab.slurm, Lab.openmpi)
+        self.capture = os.path.join(lab.tmpdir(), "fabric.txt")
+        self.whole = recorded()
+        lab.replace_file(self.capture, self.whole)
+        self.addCleanup(self.cluster.withdraw)
+        self.addCleanup(self.cluster.remove, COMPONENT)
+
+    def install(self):
+        if not os.path.exists(COMPONENT):
+            self.skipTest("the component is not built: PMIx's private headers are missing")
+        self.cluster.install(COMPONENT)
+
+    def daemon(self, **options):
+        """The scheduler's fabricd on the head."""
+        daemon = hosts.Fabricd(self.cluster.outside("head"), config={
+            "fabricd": {"probe": f"file:{self.capture}", "host": "head"}, **options},
+            env={"PMIX_MCA_ptl_tcp_if_include": self.cluster.NETWORK})
+        self.addCleanup(lambda: daemon.alive() and daemon.stop())
+        return daemon
+
+    def mirrored(self):
+        """The scheduler's fabricd, and on each node one that mirrors it; the scheduler's and the nodes'."""
+        scheduler = self.daemon(security={"remote": "yes"})
+        self.cluster.publish(scheduler, on=["head"])
+        nodes = []
+        for name in NODES:
+            nodes.append(hosts.Node(self.cluster.outside(name), name, scheduler.uri()))
+            self.addCleanup(lambda node=nodes[-1]: node.alive() and node.stop())
+            self.cluster.publish(nodes[-1], on=[name])
+        return scheduler, nodes
+
+    def served(self):
+        """As daemon(), and every node sees its run directory."""
+        daemon = self.daemon()
+        self.cluster.publish(daemon)
+        return daemon
+
+    def start(self, launcher, *more, env=None, **options):
+        """A whole launch: what each rank has written first."""
+        folder = lab.tmpdir()
+        os.chmod(folder, 0o777)
+        done = launcher.run(PER_NODE, [lab.program("stock_launch"), folder, *NODES, *more], env=env, **options)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        facts = []
+        for rank in range(PER_NODE * len(NODES)):
+            with open(os.path.join(folder, str(rank)), encoding="utf-8") as file:
+                facts.append(json.loads(file.readline()))
+        shutil.rmtree(folder)
+        self.assertEqual([fact["rank"] for fact in facts], list(range(len(facts))))
+        return facts
+
+    # -- what must be known
+
+    def check(self, facts, expected):
+        """All that a rank was told is what fabricctl says."""
+        ranks = {}
+        for rank, told in enumerate(facts["ranks"]):
+            ranks.setdefault(chapter.plain(told[KEY["PMIX_HOSTNAME"]]), []).append(rank)
+        self.assertEqual({host: len(of) for host, of in ranks.items()}, {name: PER_NODE for name in NODES})
+        for host, of in ranks.items():
+            self.check_node(facts["nodes"][host], host, expected)
+            for rank in of:
+                told = facts["ranks"][rank]
+                for key, value in facts["nodes"][host].items():
+                    self.assertEqual(told[key], value, f"{key} of rank {rank} and of its node")
+                self.check_peers(told[PEERS], host, ranks, expected)
+                self.assertEqual(facts["reader"][rank], list(reversed(expected.of(host)[0]["logical"])))
+        self.check_job(facts["job"], expected)
+
+    def check_node(self, told, host, expected):
+        devices = expected.of(host)
+        coord = told[KEY["PMIX_FABRIC_COORDINATES"]]
+        self.assertEqual(coord, {"type": "PMIX_COORD", "value": {"view": 1, "coord": devices[0]["logical"]}})
+        self.assertEqual(told[KEY["PMIX_FABRIC_NUM_DEVICES"]], {"type": "PMIX_SIZE", "value": len(devices)})
+        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_SWITCH"]]), sorted({d["switch"] for d in devices}))
+        self.assertEqual(told[KEY["PMIX_FABRIC_DEVICES"]], expected.queried[host])
+        self.assertEqual([dict(infos)[KEY["PMIX_DEVICE_ID"]] for _, infos in chapter.plain(told[KEY["PMIX_FABRIC_DEVICES"]])],
+                         [device["id"] for device in devices])
+
+    def check_peers(self, told, host, ranks, expected):
+        """The ranks on nodes at the switch of each device."""
+        said = []
+        for key, infos in chapter.plain(told):
+            self.assertEqual(key, PEERS)
+            infos = dict(infos)
+            self.assertEqual(len(infos), 3)
+            said.append((infos[KEY["PMIX_DEVICE_ID"]], infos[KEY["PMIX_FABRIC_SWITCH"]],
+                         sorted(int(rank) for rank in infos[PEERS].split(","))))
+        self.assertEqual(said, [
+            (device["id"], device["switch"],
+             sorted(rank for other, of in ranks.items() for rank in of
+                    if device["switch"] in {d["switch"] for d in expected.of(other)}))
+            for device in expected.of(host)])
+
+    def check_job(self, told, expected):
+        plane = expected.planes["ib0"]
+        self.assertEqual(chapter.plain(told[GENERATION]), expected.generation)
+        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_DIMS"]]), plane["dims"])
+        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_SHAPE"]]), plane["shape"])
+        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_SHAPE_STRING"]]), "x".join(map(str, plane["shape"])))
+        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_VENDOR"]]), plane["vendor"])
+        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_IDENTIFIER"]]), plane["identifier"])
+
+
+class Everybody(Case):
+    """Each test under both launchers."""
+
+    def test_without_the_component_nothing_is_known(self):
+        self.served()
+        for launcher in self.launchers:
+            with self.subTest(launcher.name):
+                self.assertTrue(all(nothing(facts) for facts in self.start(launcher)))
+
+    def test_without_a_daemon_the_launch_goes_on(self):
+        self.install()
+        for launcher in self.launchers:
+            with self.subTest(launcher.name):
+                self.assertTrue(all(nothing(facts) for facts in self.start(launcher)))
+
+    def test_every_rank_knows_every_rank_and_node(self):
+        self.install()
+        expected = Expected(self.served())
+        for launcher in self.launchers:
+            for facts in self.start(launcher):
+                with self.subTest(launcher.name, rank=facts["rank"]):
+                    self.check(facts, expected)
+
+    def test_as_another_user(self):
+        """In Slurm a part of a launch is done as the job's user."""
+        self.install()
+        expected = Expected(self.served())
+        for facts in self.start(Lab.slurm, more=("--uid=nobody",)):
+            self.check(facts, expected)
+
+
+class Middle(Case):
+    """Things that happen while a job is started: whatever a process is told, it is told all of it, as of one moment."""
+
+    STARTED = {"srun": "slurmstepd", "mpirun": "orted"}
+
+    def in_the_middle(self, launcher):
+        """A job that a launcher has begun to start."""
+        job = Job(launcher)
+        lab.wait_for(lambda: self.STARTED[launcher.name] in self.cluster.names_of_processes(),
+                     what=f"{launcher.name} to begin")
+        return job
+
+    def told(self, job):
+        """What its ranks know, when all do; the job has ended."""
+        job.watching()
+        facts = [job.lines(rank)[0] for rank in range(job.size)]
+        self.assertEqual(job.end(), 0)
+        return facts
+
+    def test_the_daemon_is_killed(self):
+        self.install()
+        for launcher in self.launchers:
+            daemon = self.served()
+            expected = Expected(daemon)
+            job = self.in_the_middle(launcher)
+            daemon.kill9()
+            for when, facts in (("during", self.told(job)), ("after", self.start(launcher))):
+                for fact in facts:
+                    with self.subTest(launcher.name, when=when, rank=fact["rank"]):
+                        self.check(fact, expected)
+
+    def test_a_snapshot_is_exchanged(self):
+        self.install()
+        daemon = self.served()
+        moved = self.whole.replace('"node0002"', '"node"').replace('"node0034"', '"node0002"').replace('"node"', '"node0034"')
+        generations = {1: Expected(daemon)}
+        seen = set()
+        for turn in range(40 if lab.ALL else 4):
+            job = self.in_the_middle(self.launchers[turn % 2])
+            lab.replace_file(self.capture, self.whole if turn % 2 else moved)
+            daemon.refresh()
+            expected = Expected(daemon)
+            self.assertNotEqual(expected.of("node0002")[0]["logical"],
+                                generations[expected.generation - 1].of("node0002")[0]["logical"])
+            generations[expected.generation] = expected
+            for facts in self.told(job):
+                generation = chapter.plain(facts["job"][GENERATION])
+                seen.add(expected.generation - generation)
+                with self.subTest(turn=turn, rank=facts["rank"], generation=generation):
+                    self.assertIn(generation, (expected.generation, expected.generation - 1))
+                    self.check(facts, generations[generation])
+
+
+class Changes(Case):
+    """A job that runs while the fabric changes, or the component."""
+
+    def test_a_cable_is_pulled(self):
+        """Every rank gets the pair of events, in order, each once; an update shows the new generation."""
+        self.install()
+        scheduler, _ = self.mirrored()
+        pulled = fabric_text.without_cables(self.whole, "leaf1", "spine1")
+        for launcher in self.launchers:
+            with self.subTest(launcher.name):
+                job, events = Job(launcher).watching(), []
+                for text in (pulled, self.whole, pulled, self.whole):
+                    lab.replace_file(self.capture, text)
+                    generation = scheduler.refresh()["generation"]
+                    events += [(PENDING, generation), (UPDATED, generation)]
+                    job.wait(lambda lines: sum("event" in line for line in lines) >= len(events), "all ranks to be told")
+                    for update in job.update():
+                        self.assertEqual(update["status"], "SUCCESS")
+                        self.assertEqual(chapter.plain(dict(update["attributes"])[GENERATION]), generation)
+                self.assertEqual(job.end(), 0)
+                for rank in range(job.size):
+                    self.assertEqual(job.events(rank), events)
+
+    def test_the_component_is_removed_and_replaced(self):
+        """While a job runs, which goes on and is told of changes; the next job has what is installed then."""
+        self.install()
+        daemon = self.served()
+        for launcher in self.launchers:
+            with self.subTest(launcher.name):
+                self.cluster.install(COMPONENT)
+                job = Job(launcher).watching()
+                self.cluster.remove(COMPONENT)
+                self.assertTrue(all(nothing(facts) for facts in self.start(launcher)))
+                self.cluster.install(COMPONENT)
+                expected = Expected(daemon)
+                for facts in self.start(launcher):
+                    self.check(facts, expected)
+                self.cluster.install(COMPONENT)  # another file, of the same name
+                lab.replace_file(self.capture, fabric_text.without_cables(self.whole, "leaf1", "spine1")
+                                 if expected.generation % 2 else self.whole)
+                generation = daemon.refresh()["generation"]
+                job.wait(lambda lines: sum("event" in line for line in lines) >= 2, "all ranks to be told")
+                self.assertEqual(job.end(), 0)
+                for rank in range(job.size):
+                    self.assertEqual(job.events(rank), [(PENDING, generation), (UPDATED, generation)])
+
+
+class Often(Case):
+    def test_launches_leave_nothing(self):
+        """No files, no shared memory, no processes; the launchers' daemons take no more memory."""
+        self.install()
+        self.served()
+        daemons = ("slurmd", "slurmctld")
+        times = 300 if lab.ALL else 10
+        before = None
+        for turn in range(times + 4):  # the first ones are to fill what is filled once
+            launcher = self.launchers[turn % 2]
+            done = launcher.run(PER_NODE, [lab.program("stock_launch"), self.cluster.scratch(), *NODES])
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), f"launch {turn}")
+            if turn == 3:
+                before = self.settled()
+        after = self.settled()
+        self.assertEqual(after[0], before[0])
+        self.assertEqual(sorted(name for name, _ in after[1].values()), sorted(name for name, _ in before[1].values()))
+        for pid, (name, size) in after[1].items():
+            if name in daemons:
+                self.assertLess(size - before[1][pid][1], 512, f"kB that {name} took for {times} launches")
+
+    def settled(self):
+        """Files and processes when no job is left."""
+        lab.wait_for(Lab.slurm.idle, 30, "Slurm's nodes to be idle")
+        lab.wait_for(lambda: not {"slurmstepd", "orted", "srun", "mpirun", "stock_launch"} & self.cluster.names_of_processes(),
+                     what="the last launch to end")
+        return self.cluster.files(), self.cluster.processes()
+
+
+if __name__ == "__main__":
+    unittest.main()
