@@ -71,6 +71,12 @@ class Machine(hosts.Host):
         """prefix() of a command that is to end with the cluster; a signal to it does not reach the command."""
         return [*self.prefix(), f"--pid={self.namespace('pid_for_children')}"]
 
+    def unmount(self, place):
+        """Also what a process still has open. Among its processes, since umount looks into /proc."""
+        done = lab.run([*self.inside(), "umount", "-l", place])
+        if done.returncode != 0:
+            raise lab.LabError(f"host {self.name}: {done.stderr.strip()}")
+
 
 class Cluster:
     """Nodes with cables to the machine "head", where the launchers are called and the scheduler's fabricd runs."""
@@ -173,7 +179,7 @@ class Cluster:
     def withdraw(self, on=None):
         """An empty folder stands there again."""
         for name in self.shown & set(on or self.machines):
-            self.machines[name].do("umount", RUNDIR)
+            self.machines[name].unmount(RUNDIR)
             self.shown.remove(name)
 
     # -- what is there

@@ -29,7 +29,7 @@ static const char *const of_rank[] = {PMIX_HOSTNAME,      PMIX_FABRIC_COORDINATE
                                       "pmixfab.nearest",  "pmixfab.nearest.device_id"};
 static const char *const of_node[] = {PMIX_FABRIC_COORDINATES, PMIX_FABRIC_DEVICES, PMIX_FABRIC_SWITCH,
                                       PMIX_FABRIC_NUM_DEVICES};
-static const char *const of_job[] = {PMIX_FABRIC_PLANE,  "pmixfab.generation",     PMIX_FABRIC_DIMS,
+static const char *const of_job[] = {PMIX_FABRIC_PLANE,  "fabricd.generation",     PMIX_FABRIC_DIMS,
                                      PMIX_FABRIC_SHAPE,  PMIX_FABRIC_SHAPE_STRING, PMIX_FABRIC_GROUPS,
                                      PMIX_FABRIC_VENDOR, PMIX_FABRIC_IDENTIFIER};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -19,7 +19,8 @@ PER_NODE = 4
 NODES = ["node0001", "node0002", "node0017"]
 COMPONENT = os.path.join(lab.BUILD, "lib", "pmix", "pmix_mca_pmdl_fabricd.so")
 PENDING, UPDATED = "PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"
-GENERATION, PEERS, NEAREST = "pmixfab.generation", "pmix.speers", "pmixfab.nearest"
+GENERATION, PEERS = "pmixfab.generation", "pmix.speers"
+JOB_GENERATION = "fabricd.generation"
 
 
 class Lab:
@@ -126,7 +127,7 @@ class Expected:
 
     @staticmethod
     def query(daemon, *args):
-        done = lab.run([lab.program("stock_chapter"), daemon.uri(), "query", *args], env=daemon.tool_env())
+        done = daemon.on.run([lab.program("stock_chapter"), daemon.uri(), "query", *args], env=daemon.tool_env())
         if done.returncode != 0:
             raise lab.LabError(done.stderr)
         return json.loads(done.stdout)[0][1]
@@ -160,17 +161,18 @@ class Case(unittest.TestCase):
             self.skipTest("the component is not built: PMIx's private headers are missing")
         self.cluster.install(COMPONENT)
 
-    def daemon(self, **options):
+    def daemon(self, remote=False):
         """The scheduler's fabricd on the head."""
-        daemon = hosts.Fabricd(self.cluster.outside("head"), config={
-            "fabricd": {"probe": f"file:{self.capture}", "host": "head"}, **options},
-            env={"PMIX_MCA_ptl_tcp_if_include": self.cluster.NETWORK})
+        daemon = hosts.Fabricd(
+            self.cluster.outside("head"),
+            config={"fabricd": {"probe": f"file:{self.capture}", "host": "head"}, "security": {"remote": "yes" if remote else "no"}},
+            env={"PMIX_MCA_ptl_tcp_if_include": self.cluster.NETWORK} if remote else {})
         self.addCleanup(lambda: daemon.alive() and daemon.stop())
         return daemon
 
     def mirrored(self):
         """The scheduler's fabricd, and on each node one that mirrors it; the scheduler's and the nodes'."""
-        scheduler = self.daemon(security={"remote": "yes"})
+        scheduler = self.daemon(remote=True)
         self.cluster.publish(scheduler, on=["head"])
         nodes = []
         for name in NODES:
@@ -244,7 +246,7 @@ class Case(unittest.TestCase):
 
     def check_job(self, told, expected):
         plane = expected.planes["ib0"]
-        self.assertEqual(chapter.plain(told[GENERATION]), expected.generation)
+        self.assertEqual(chapter.plain(told[JOB_GENERATION]), expected.generation)
         self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_DIMS"]]), plane["dims"])
         self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_SHAPE"]]), plane["shape"])
         self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_SHAPE_STRING"]]), "x".join(map(str, plane["shape"])))
@@ -329,7 +331,7 @@ class Middle(Case):
                                 generations[expected.generation - 1].of("node0002")[0]["logical"])
             generations[expected.generation] = expected
             for facts in self.told(job):
-                generation = chapter.plain(facts["job"][GENERATION])
+                generation = chapter.plain(facts["job"][JOB_GENERATION])
                 seen.add(expected.generation - generation)
                 with self.subTest(turn=turn, rank=facts["rank"], generation=generation):
                     self.assertIn(generation, (expected.generation, expected.generation - 1))
@@ -385,10 +387,9 @@ class Changes(Case):
 
 class Often(Case):
     def test_launches_leave_nothing(self):
-        """No files, no shared memory, no processes; the launchers' daemons take no more memory."""
+        """No files, no shared memory, no processes; Slurm's daemons on the nodes take no more memory."""
         self.install()
         self.served()
-        daemons = ("slurmd", "slurmctld")
         times = 300 if lab.ALL else 10
         before = None
         for turn in range(times + 4):  # the first ones are to fill what is filled once
@@ -401,7 +402,7 @@ class Often(Case):
         self.assertEqual(after[0], before[0])
         self.assertEqual(sorted(name for name, _ in after[1].values()), sorted(name for name, _ in before[1].values()))
         for pid, (name, size) in after[1].items():
-            if name in daemons:
+            if name == "slurmd":
                 self.assertLess(size - before[1][pid][1], 512, f"kB that {name} took for {times} launches")
 
     def settled(self):
