@@ -284,6 +284,9 @@ struct pmix_info;
 #define PMIXFAB_KEY_STALE         "pmixfab.stale"         /* bool, by query: the last sweep failed */
 #define PMIXFAB_KEY_GENERATION    "pmixfab.generation"    /* uint64_t */
 #define PMIXFAB_KEY_SEEN          "pmixfab.seen" /* string, of a device: "subnet", "node", "subnet,node" */
+/* The same in a job's information: the library keeps no key there that begins with "pmix" and is not its own.
+ */
+#define PMIXFAB_KEY_JOB_GENERATION "fabricd.generation"
 /* pmix_byte_object_t, from PMIx_server_collect_inventory: what a host has, for _deliver_inventory. */
 #define PMIXFAB_KEY_INVENTORY "pmixfab.inventory"
 

@@ -34,12 +34,14 @@ libpmixfab/topo:
     check       libpmixfab base inventory report graph join
 libpmixfab/pmix:
     values      libpmixfab topo/base topo/report topo/snapshot
+    launch      libpmixfab topo/base topo/inventory values
     relay       libpmixfab topo/base values
     client      libpmixfab topo/base values relay
 libpmixfab/mca:
     rundir      libpmixfab topo/base topo/snapshot pmix/values
     repairs     libpmixfab topo/base pmix/values pmix/relay
     pnet        libpmixfab topo/base topo/report pmix/values rundir repairs
+    pmdl        libpmixfab topo/base topo/inventory pmix/values pmix/launch rundir
 probes:
     core        libpmixfab topo/base topo/inventory topo/report
     fabric      libpmixfab topo/base topo/inventory core

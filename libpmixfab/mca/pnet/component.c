@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +23,7 @@
 #include "mca/pnet/inventory.h"
 #include "mca/pnet/registry.h"
 #include "mca/pnet/rundir_watcher.h"
+#include "mca/rundir/library.h"
 #include "topo/base/log.h"
 
 #define DEFAULT_RUNDIR "/run/fabricd"
@@ -175,14 +175,9 @@ pmix_pnet_module_t pnet_fabricd_module = {
     .deregister_fabric = deregister_fabric,
 };
 
-/* Private structures may differ between any two releases. */
-static bool same_library(void)
+static bool pnet_fits(void)
 {
-    const char *version = strpbrk(PMIx_Get_version(), "0123456789");
-    long major = 0, minor = 0, release = 0;
-    if (version == NULL || sscanf(version, "%ld.%ld.%ld", &major, &minor, &release) < 2)
-        return false;
-    return major == PMIX_VERSION_MAJOR && minor == PMIX_VERSION_MINOR && release == PMIX_VERSION_RELEASE;
+    return mca_same_library("pnet", PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE);
 }
 
 static void add_parameter(const char *name, const char *what, pmix_mca_base_var_type_t type, void *storage)
@@ -206,6 +201,8 @@ static const char *installed_program(void)
 
 static int component_register(void)
 {
+    if (!pnet_fits())
+        return PMIX_ERR_NOT_AVAILABLE;
     rundir = DEFAULT_RUNDIR;
     pnet_inventory_params = (struct pnet_inventory_params){
         .program = installed_program(), .probes = "", .seconds = PNET_INVENTORY_SECONDS};
@@ -224,13 +221,8 @@ static int component_query(pmix_mca_base_module_t **module, int *priority)
 {
     *module = NULL;
     *priority = 50;
-    if (!PMIX_PEER_IS_SERVER(pmix_globals.mypeer))
+    if (!pnet_fits() || !PMIX_PEER_IS_SERVER(pmix_globals.mypeer))
         return PMIX_ERROR;
-    if (!same_library()) {
-        say("built for PMIx %ld.%ld.%ld, this is %s: declined", PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR,
-            PMIX_VERSION_RELEASE, PMIx_Get_version());
-        return PMIX_ERROR;
-    }
     *module = (pmix_mca_base_module_t *)&pnet_fabricd_module;
     return PMIX_SUCCESS;
 }

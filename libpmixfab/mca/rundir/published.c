@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <utlist.h>
 
+#include "topo/base/log.h"
 #include "topo/snapshot/format.h"
 
 void pnet_published_forget(struct pnet_published *published)
@@ -30,6 +32,34 @@ struct pnet_plane *pnet_published_find(const struct pnet_published *published, c
             return plane;
     }
     return NULL;
+}
+
+/* ---- trust ------------------------------------------------------------------------------------------
+ *
+ * Users are compared by number: a name may wait for a directory server. The service's user is the owner of
+ * the run directory, if only root could have put it where it is; or whoever we are ourselves.
+ */
+
+static bool only_its_owner_writes(const struct stat *st)
+{
+    return (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool trust_directory(struct pnet_published *published, int fd)
+{
+    struct stat dir, parent;
+    if (fstat(fd, &dir) != 0 || !only_its_owner_writes(&dir))
+        return false;
+    published->service = dir.st_uid;
+    if (dir.st_uid == 0 || dir.st_uid == geteuid())
+        return true;
+    return fstatat(fd, "..", &parent, 0) == 0 && parent.st_uid == 0 && only_its_owner_writes(&parent);
+}
+
+static bool trust_file(const struct pnet_published *published, const struct stat *st)
+{
+    return S_ISREG(st->st_mode) && only_its_owner_writes(st) &&
+           (st->st_uid == 0 || st->st_uid == published->service);
 }
 
 /* ---- one file --------------------------------------------------------------------------------------- */
@@ -82,6 +112,13 @@ static void refresh_plane(struct pnet_published *published, const char *name)
             return; /* renamed away meanwhile */
         plane->seen = true;
         plane->gone = false;
+        if (published->trusted_only && !trust_file(published, &before)) {
+            fab_log(PMIXFAB_LOG_WARNING, "%s: others than root and user %u may write it: not believed", path,
+                    (unsigned)published->service);
+            plane->readable = false;
+            memset(&plane->file, 0, sizeof(plane->file));
+            return;
+        }
         if (same_file(&before, &plane->file))
             return;
         int rc = pmixfab_open_rundir(published->rundir, name, &fab);
@@ -137,6 +174,11 @@ int pnet_published_refresh(struct pnet_published *published, struct fab_err *err
                                                  : PMIXFAB_ERR_IO;
         fab_fail(err, rc, "%s: cannot be read: %s: is a fabricd running here?", published->rundir,
                  strerror(errno));
+    } else if (published->trusted_only && !trust_directory(published, dirfd(dir))) {
+        rc = fab_fail(err, PMIXFAB_ERR_PERM,
+                      "%s: others than root and the service's user may write it: not believed",
+                      published->rundir);
+        closedir(dir);
     } else {
         char name[SNAP_NAME_MAX + 1];
         for (struct dirent *entry; (entry = readdir(dir)) != NULL;)

@@ -30,12 +30,15 @@ struct pnet_plane {
 
 struct pnet_published {
     char *rundir; /* the owner's, with the structure */
+    /* Nothing is believed that others than root and the service's user may write: published.c, "trust". */
+    bool trusted_only;
+    uid_t service; /* the service's user, as the last refresh found it */
     struct pnet_plane *planes;
 };
 
 /*
- * Look again. PMIXFAB_ERR_NOTFOUND, _PERM, _IO: the directory cannot be read; nothing is readable then. Files
- * that are no good are logged and skipped.
+ * Look again. PMIXFAB_ERR_NOTFOUND, _PERM (or it is not trusted), _IO: the directory cannot be read; nothing
+ * is readable then. Files that are no good are logged and skipped.
  */
 int pnet_published_refresh(struct pnet_published *published, struct fab_err *err);
 

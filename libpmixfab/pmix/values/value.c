@@ -105,6 +105,9 @@ void fab_value_free(pmix_value_t *value)
         free(value->data.string);
     } else if (value->type == PMIX_BYTE_OBJECT) {
         free(value->data.bo.bytes);
+    } else if (value->type == PMIX_COORD && value->data.coord != NULL) {
+        free(value->data.coord->coord);
+        free(value->data.coord);
     } else if (value->type == PMIX_GEOMETRY && value->data.geometry != NULL) {
         geometry_free(value->data.geometry);
         free(value->data.geometry);

@@ -1,0 +1,122 @@
+/*
+ * component.c - the PMIx component pmdl/fabricd: the processes of a job know their fabric at their first
+ * line, whoever launches them.
+ *
+ * What it does and why so: docs/design/component.md. Nothing of it makes a launch fail: every hook returns
+ * PMIX_SUCCESS.
+ */
+#include "mca/pmdl/component.h"
+
+#include <string.h>
+
+#include <pmix_version.h>
+#include <src/include/pmix_globals.h>
+#include <src/mca/mca.h>
+
+#include "mca/pmdl/job.h"
+#include "mca/pmdl/snapshots.h"
+#include "mca/rundir/library.h"
+#include "topo/base/log.h"
+
+#define DEFAULT_RUNDIR "/run/fabricd"
+
+struct pmdl_settings pmdl_settings;
+static struct pmdl_snapshots *snapshots;
+
+static bool pmdl_fits(void)
+{
+    return mca_same_library("pmdl", PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE);
+}
+
+static void pmdl_on_log(enum pmixfab_level level, const char *line, void *cbdata)
+{
+    (void)level, (void)cbdata;
+    pmdl_say("%s", line);
+}
+
+/* ---- hooks ------------------------------------------------------------------------------------------ */
+
+static pmix_status_t pmdl_init(void)
+{
+    if (snapshots == NULL && pmdl_snapshots_new(pmdl_settings.rundir, &snapshots) != PMIXFAB_OK) {
+        pmdl_say("no run directory is set, or no memory: declined");
+        return PMIX_ERR_NOT_AVAILABLE;
+    }
+    pmixfab_set_log(pmdl_on_log, NULL);
+    return PMIX_SUCCESS;
+}
+
+static void pmdl_finalize(void)
+{
+    pmdl_snapshots_free(snapshots);
+    snapshots = NULL;
+    pmixfab_set_log(NULL, NULL);
+}
+
+static pmix_status_t pmdl_register_nspace(pmix_namespace_t *job)
+{
+    struct pmdl_planes planes;
+    struct fab_err err = {""};
+    if (!pmdl_settings.launch || snapshots == NULL)
+        return PMIX_SUCCESS;
+    pmdl_planes_get(snapshots, &planes, &err);
+    if (planes.n > 0)
+        pmdl_job_tell(job, planes.planes, planes.n, strcmp(pmdl_settings.coordinates, "standard") == 0);
+    else
+        pmdl_say("%s: nothing told: %s", job->nspace, err.text);
+    pmdl_planes_put(&planes);
+    return PMIX_SUCCESS;
+}
+
+static pmix_pmdl_module_t pmdl_module = {
+    .name = "fabricd",
+    .init = pmdl_init,
+    .finalize = pmdl_finalize,
+    .register_nspace = pmdl_register_nspace,
+};
+
+/* ---- what the library finds ------------------------------------------------------------------------- */
+
+static void pmdl_parameter(const char *name, const char *what, pmix_mca_base_var_type_t type, void *storage)
+{
+    (void)pmix_mca_base_component_var_register(&pmix_mca_pmdl_fabricd_component.base, name, what, type,
+                                               storage);
+}
+
+static int pmdl_register_parameters(void)
+{
+    if (!pmdl_fits())
+        return PMIX_ERR_NOT_AVAILABLE;
+    pmdl_settings = (struct pmdl_settings){.rundir = DEFAULT_RUNDIR, .coordinates = "single", .launch = true};
+    pmdl_parameter("rundir", "Run directory of the fabricd on this host", PMIX_MCA_BASE_VAR_TYPE_STRING,
+                   &pmdl_settings.rundir);
+    pmdl_parameter("coordinates",
+                   "PMIX_FABRIC_COORDINATES in the jobs' information: \"single\", one pmix_coord_t of three "
+                   "numbers, or \"standard\", an array of pmix_geometry_t",
+                   PMIX_MCA_BASE_VAR_TYPE_STRING, &pmdl_settings.coordinates);
+    pmdl_parameter("launch", "Put the fabric into the information of each job", PMIX_MCA_BASE_VAR_TYPE_BOOL,
+                   &pmdl_settings.launch);
+    return PMIX_SUCCESS;
+}
+
+static int pmdl_query(pmix_mca_base_module_t **module, int *priority)
+{
+    *module = NULL;
+    *priority = 5;
+    if (!pmdl_fits() || !PMIX_PEER_IS_SERVER(pmix_globals.mypeer))
+        return PMIX_ERROR;
+    *module = (pmix_mca_base_module_t *)&pmdl_module;
+    return PMIX_SUCCESS;
+}
+
+pmix_pmdl_base_component_t pmix_mca_pmdl_fabricd_component = {
+    .base =
+        {
+            PMIX_PMDL_BASE_VERSION_1_0_0,
+            .pmix_mca_component_name = "fabricd",
+            PMIX_MCA_BASE_MAKE_VERSION(component, PMIX_MAJOR_VERSION, PMIX_MINOR_VERSION,
+                                       PMIX_RELEASE_VERSION),
+            .pmix_mca_query_component = pmdl_query,
+            .pmix_mca_register_component_params = pmdl_register_parameters,
+        },
+};

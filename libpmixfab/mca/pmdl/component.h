@@ -1,0 +1,26 @@
+/*
+ * component.h - what the PMIx library finds in this object. The room pmdl is a component of the PMIx library
+ * in whatever process hosts the PMIx server of a job: it tells the job's processes of the fabric.
+ */
+#ifndef FAB_MCA_PMDL_COMPONENT_H
+#define FAB_MCA_PMDL_COMPONENT_H
+
+#include <src/include/pmix_config.h>
+
+#include <src/mca/pmdl/base/base.h>
+#include <src/util/pmix_output.h>
+
+extern pmix_pmdl_base_component_t pmix_mca_pmdl_fabricd_component;
+
+/* What an operator may set. */
+struct pmdl_settings {
+    const char *rundir;
+    const char *coordinates; /* "single" or "standard" */
+    bool launch;             /* jobs are told */
+};
+extern struct pmdl_settings pmdl_settings;
+
+#define pmdl_say(...)                                                                                        \
+    pmix_output_verbose(1, pmix_pmdl_base_framework.framework_output, "pmdl:fabricd: " __VA_ARGS__)
+
+#endif

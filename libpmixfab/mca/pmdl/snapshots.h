@@ -1,0 +1,27 @@
+/*
+ * snapshots.h - the planes of the run directory, as they are now; looked at again whenever they are asked
+ * for. Any thread; what was handed out stays until it is given back.
+ */
+#ifndef FAB_MCA_PMDL_SNAPSHOTS_H
+#define FAB_MCA_PMDL_SNAPSHOTS_H
+
+#include "mca/rundir/published.h"
+
+struct pmdl_snapshots;
+
+/* PMIXFAB_ERR_NOMEM, _INVAL. */
+int pmdl_snapshots_new(const char *rundir, struct pmdl_snapshots **out);
+void pmdl_snapshots_free(struct pmdl_snapshots *snapshots); /* NULL allowed */
+
+/* Planes that are readable, the default one first, then by index. */
+struct pmdl_planes {
+    struct pmdl_snapshots *of;
+    const struct pmixfab **planes;
+    uint32_t n;
+};
+
+/* Looks, and locks until pmdl_planes_put(). n may be 0: err says why. */
+void pmdl_planes_get(struct pmdl_snapshots *snapshots, struct pmdl_planes *out, struct fab_err *err);
+void pmdl_planes_put(struct pmdl_planes *planes);
+
+#endif

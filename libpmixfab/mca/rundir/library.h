@@ -1,0 +1,14 @@
+/* library.h - is the PMIx library of this process the one that a component was built for? */
+#ifndef FAB_MCA_RUNDIR_LIBRARY_H
+#define FAB_MCA_RUNDIR_LIBRARY_H
+
+#include <stdbool.h>
+
+/*
+ * Private structures may differ between any two releases, so this comes before anything else of the library
+ * is touched, and itself uses nothing of it but PMIx_Get_version(). Where the answer is no, and the
+ * framework's verbosity is set in the environment, one line on standard error says so.
+ */
+bool mca_same_library(const char *framework, long major, long minor, long release);
+
+#endif

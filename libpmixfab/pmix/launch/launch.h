@@ -1,0 +1,60 @@
+/*
+ * launch.h - what every process of a job is told of the fabric before it starts: made of snapshots and of the
+ * hosts of the job's ranks, without a server. The room launch is for whoever hosts a job's PMIx server: the
+ * component in another's, and our own.
+ *
+ * Which key stands where, and what it costs: docs/design/component.md, "Launch information".
+ */
+#ifndef FAB_PMIX_LAUNCH_LAUNCH_H
+#define FAB_PMIX_LAUNCH_LAUNCH_H
+
+#include <pmix_common.h>
+#include <stdbool.h>
+
+#include "pmixfab.h"
+
+/* PMIX_SWITCH_PEERS takes this many bytes at most: of the ranks here, and of those elsewhere. Of either all
+ * are told or none. */
+#define FAB_LAUNCH_PEERS_HERE      (64u << 20)
+#define FAB_LAUNCH_PEERS_ELSEWHERE (4u << 20)
+
+/* PMIX_FABRIC_DEVICE by its PMIX_DEVICE_ID: of a job with more devices those of this host only, because the
+ * library looks for one among all. Of a host with more, none. */
+#define FAB_LAUNCH_DEVICES 64u
+
+/* PMIX_FABRIC_DEVICES at the ranks here, too, and not only at their node: so many devices in all. */
+#define FAB_LAUNCH_RANK_DEVICES 1024u
+
+struct fab_launch_job {
+    const struct pmixfab *const *planes; /* the default one first */
+    uint32_t n_planes;
+    const char *const *hosts; /* as the launcher calls them, each once */
+    uint32_t n_hosts;
+    const uint32_t *host_of; /* of each rank: an index in hosts; FAB_NONE: not told */
+    uint32_t n_ranks;
+    uint32_t here; /* an index in hosts; FAB_NONE: no rank of the job is on this host */
+    bool standard; /* coordinates as the standard has them; else single ones */
+};
+
+/*
+ * Takes one piece of information. Of rank PMIX_RANK_WILDCARD: the job's; a node's is a PMIX_NODE_INFO_ARRAY
+ * there, with the PMIX_HOSTNAME first. The value is lent.
+ */
+typedef pmix_status_t (*fab_launch_put_fn)(void *to, pmix_rank_t rank, const char *key, pmix_value_t *value);
+
+/* What came of it. */
+struct fab_launch_told {
+    uint32_t hosts;   /* of the job, that a plane has */
+    uint32_t unknown; /* that none has, or that could be several of one */
+    uint32_t planes;  /* with hosts of the job */
+    bool peers;       /* of the ranks elsewhere, too */
+};
+
+/*
+ * Hand over everything that is known of a job. An error of put() ends it and is returned, as is
+ * PMIX_ERR_NOMEM. What is not known is left out: with no plane that has a host of the job nothing is put.
+ */
+pmix_status_t fab_launch_fill(const struct fab_launch_job *job, fab_launch_put_fn put, void *to,
+                              struct fab_launch_told *told);
+
+#endif
