@@ -4,9 +4,11 @@
  *
  *   stock_exchange FOLDER
  *
- * Writes FOLDER/RANK, a line: microseconds of the first PMIx_Get of a rank's coordinates (of the last rank,
- * which a launcher puts on the last node), of the others', and of the exchange (Put, Commit, Fence with data,
- * Get of all); and how many bytes left this process during the first two.
+ * Writes FOLDER/RANK, a line of microseconds: from its first line (behind PMIx_Init) until it had the
+ * coordinates of the last rank, which a launcher puts on the last node; until it had everybody's; from then
+ * on the exchange (Put, Commit, Fence with data, Get of all), which begins when each process is there; both
+ * again, all processes beginning at once behind a fence; and how many bytes left this process for the first
+ * two.
  */
 #include <glob.h>
 #include <linux/tcp.h>
@@ -17,8 +19,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-
-#define EXCHANGED "exchange.coordinates"
 
 static pmix_proc_t self, everybody;
 
@@ -73,49 +73,65 @@ static void meet(bool with_data)
         fail("PMIx_Fence", rc);
 }
 
+static void get_all(const char *key, uint32_t n_ranks)
+{
+    for (uint32_t rank = 0; rank < n_ranks; rank++)
+        get(key, rank);
+}
+
 /* What a program does that has its own coordinates only. */
-static void exchange(uint32_t n_ranks)
+static void exchange(const char *key, uint32_t n_ranks)
 {
     uint32_t numbers[3] = {0, self.rank, 0};
     pmix_coord_t coord = {.view = PMIX_COORD_LOGICAL_VIEW, .coord = numbers, .dims = 3};
     pmix_value_t value = {.type = PMIX_COORD, .data.coord = &coord};
-    pmix_status_t rc = PMIx_Put(PMIX_GLOBAL, EXCHANGED, &value);
+    pmix_status_t rc = PMIx_Put(PMIX_GLOBAL, key, &value);
     if (rc == PMIX_SUCCESS)
         rc = PMIx_Commit();
     if (rc != PMIX_SUCCESS)
         fail("PMIx_Put", rc);
     meet(true);
-    for (uint32_t rank = 0; rank < n_ranks; rank++)
-        get(EXCHANGED, rank);
+    get_all(key, n_ranks);
+}
+
+static uint32_t job_size(void)
+{
+    pmix_value_t *value = NULL;
+    pmix_status_t rc = PMIx_Get(&everybody, PMIX_JOB_SIZE, NULL, 0, &value);
+    if (rc != PMIX_SUCCESS)
+        fail("PMIX_JOB_SIZE", rc);
+    uint32_t n = value->data.uint32;
+    PMIX_VALUE_RELEASE(value);
+    return n;
 }
 
 int main(int argc, char **argv)
 {
     char path[4096];
-    pmix_value_t *value = NULL;
+    double at[6];
     pmix_status_t rc = PMIx_Init(&self, NULL, 0);
     if (argc != 2 || rc != PMIX_SUCCESS)
         fail("PMIx_Init", rc);
     PMIX_LOAD_PROCID(&everybody, self.nspace, PMIX_RANK_WILDCARD);
-    rc = PMIx_Get(&everybody, PMIX_JOB_SIZE, NULL, 0, &value);
-    if (rc != PMIX_SUCCESS)
-        fail("size", rc);
-    uint32_t n_ranks = value->data.uint32;
-    PMIX_VALUE_RELEASE(value);
+    uint32_t n_ranks = job_size();
 
-    meet(false); /* so that they all begin at once, and nothing else is under way */
-    unsigned long long sent_before = sent();
+    unsigned long long before = sent();
     double start = microseconds();
     get(PMIX_FABRIC_COORDINATES, n_ranks - 1);
-    double first = microseconds();
-    for (uint32_t rank = 0; rank + 1 < n_ranks; rank++)
-        get(PMIX_FABRIC_COORDINATES, rank);
-    double all = microseconds();
-    unsigned long long sent_after = sent();
+    at[0] = microseconds();
+    get_all(PMIX_FABRIC_COORDINATES, n_ranks - 1);
+    at[1] = microseconds();
+    unsigned long long bytes = sent() - before;
+    exchange("exchange.first", n_ranks);
+    at[2] = microseconds();
     meet(false);
-    double begun = microseconds();
-    exchange(n_ranks);
-    double exchanged = microseconds();
+    at[3] = microseconds();
+    get_all(PMIX_FABRIC_COORDINATES, n_ranks);
+    at[4] = microseconds();
+    meet(false);
+    double again = microseconds();
+    exchange("exchange.again", n_ranks);
+    at[5] = microseconds();
 
     snprintf(path, sizeof(path), "%s/%u", argv[1], self.rank);
     FILE *out = fopen(path, "w");
@@ -123,8 +139,8 @@ int main(int argc, char **argv)
         perror(path);
         return 1;
     }
-    fprintf(out, "%.1f %.1f %.1f %llu\n", first - start, all - start, exchanged - begun,
-            sent_after - sent_before);
+    fprintf(out, "%.1f %.1f %.1f %.1f %.1f %llu\n", at[0] - start, at[1] - start, at[2] - at[1],
+            at[4] - at[3], at[5] - again, bytes);
     fclose(out);
     return PMIx_Finalize(NULL, 0) == PMIX_SUCCESS ? 0 : 1;
 }
