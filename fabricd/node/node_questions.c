@@ -2,7 +2,8 @@
 
 #include <pmix.h>
 
-#include "fabricd/server/answers_keys.h"
+#include "fabricd/server/answers.h"
+#include "pmix/answers/keys.h"
 
 #define MOST_COPIES 65536 /* of qualifiers: a question with many of both becomes keys times qualifiers */
 

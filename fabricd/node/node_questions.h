@@ -16,7 +16,7 @@ struct node_queries {
 
 /*
  * The same questions, those about the devices or coordinates of the node that is asked with this host's name
- * as a qualifier (answers_keys.h). Where there are none, the questions themselves. PMIX_ERR_NOMEM;
+ * as a qualifier (keys.h). Where there are none, the questions themselves. PMIX_ERR_NOMEM;
  * PMIX_ERR_OUT_OF_RESOURCE: too many keys times qualifiers. *out is to be freed in any case.
  */
 pmix_status_t node_name_host(pmix_query_t *queries, size_t n, struct node_queries *out);

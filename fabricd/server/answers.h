@@ -9,14 +9,15 @@
 #include <pmix_server.h>
 #include <stdbool.h>
 
-#include "fabricd/serving/served.h"
-#include "pmix/values/request.h"
-
-#define ANSWERS_MAX_KEYS  1024 /* of one query; more get PMIX_ERR_OUT_OF_RESOURCE */
-#define ANSWERS_MAX_LARGE 32   /* of them those whose answers may be large */
-
 /* `remote`: callers may be on other hosts, which cannot map our files: answers hold the snapshot itself. */
 void answers_init(bool remote);
+
+/*
+ * This host's name, as the daemon is configured: whom a question is about that asks for a node's devices or
+ * coordinates and names no node. Kept, not copied. Without it the system's name.
+ */
+void answer_host_is(const char *host);
+const char *answer_host(void); /* NULL: not said */
 
 /* The server module's functions. */
 pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "fabricd/server/answers.h"
-#include "fabricd/server/answers_keys.h"
 #include "fabricd/server/attributes.h"
 #include "fabricd/util/log.h"
 

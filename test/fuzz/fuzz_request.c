@@ -8,6 +8,7 @@
 
 #include "fabricd/server/answers.h"
 #include "pmix/values/info.h"
+#include "pmix/values/request.h"
 #include "test/unit/served_small.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -34,6 +34,7 @@ libpmixfab/topo:
     check       libpmixfab base inventory report graph join
 libpmixfab/pmix:
     values      libpmixfab topo/base topo/report topo/snapshot
+    answers     libpmixfab topo/inventory values
     launch      libpmixfab topo/base topo/inventory values
     relay       libpmixfab topo/base values
     client      libpmixfab topo/base values relay
@@ -41,7 +42,7 @@ libpmixfab/mca:
     rundir      libpmixfab topo/base topo/snapshot pmix/values
     repairs     libpmixfab topo/base pmix/values pmix/relay
     pnet        libpmixfab topo/base topo/report pmix/values rundir repairs
-    pmdl        libpmixfab topo/base topo/inventory pmix/values pmix/launch rundir
+    pmdl        libpmixfab topo/base topo/inventory pmix/values pmix/answers pmix/launch rundir
 probes:
     core        libpmixfab topo/base topo/inventory topo/report
     fabric      libpmixfab topo/base topo/inventory core
@@ -65,11 +66,11 @@ fabricd:
     control     libpmixfab topo/base topo/report util config metrics serving
     jobs        libpmixfab topo/base topo/diff util config metrics store serving process control
     discovery   libpmixfab topo/base topo/inventory topo/report probes/core probes util config process
-    server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/relay util config
-                serving
+    server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/answers pmix/relay util
+                config serving
     ingest      libpmixfab topo/base topo/inventory topo/report topo/join pmix/relay util config metrics store server
-    node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/relay util config metrics serving
-                process control discovery server
+    node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/answers pmix/relay util config metrics
+                serving process control discovery server
     publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff
                 topo/cost topo/geometry topo/correlate topo/compile topo/api topo/check util config metrics store
                 serving policy discovery server ingest

@@ -14,6 +14,8 @@
 #include <src/mca/mca.h>
 
 #include "mca/pmdl/job.h"
+#include "mca/pmdl/news.h"
+#include "mca/pmdl/slots.h"
 #include "mca/pmdl/snapshots.h"
 #include "mca/rundir/library.h"
 #include "topo/base/log.h"
@@ -43,28 +45,41 @@ static pmix_status_t pmdl_init(void)
         return PMIX_ERR_NOT_AVAILABLE;
     }
     pmixfab_set_log(pmdl_on_log, NULL);
+    pmdl_slots_take(snapshots, pmdl_settings.fabric, pmdl_settings.query);
     return PMIX_SUCCESS;
 }
 
 static void pmdl_finalize(void)
 {
+    pmdl_slots_give_back();
+    pmdl_news_stop();
     pmdl_snapshots_free(snapshots);
     snapshots = NULL;
     pmixfab_set_log(NULL, NULL);
 }
 
-static pmix_status_t pmdl_register_nspace(pmix_namespace_t *job)
+static void pmdl_tell(pmix_namespace_t *job)
 {
     struct pmdl_planes planes;
     struct fab_err err = {""};
-    if (!pmdl_settings.launch || snapshots == NULL)
-        return PMIX_SUCCESS;
     pmdl_planes_get(snapshots, &planes, &err);
     if (planes.n > 0)
         pmdl_job_tell(job, planes.planes, planes.n, strcmp(pmdl_settings.coordinates, "standard") == 0);
     else
         pmdl_say("%s: nothing told: %s", job->nspace, err.text);
     pmdl_planes_put(&planes);
+}
+
+/* A scheduler's own process hears of changes from the component pnet. */
+static pmix_status_t pmdl_register_nspace(pmix_namespace_t *job)
+{
+    if (snapshots == NULL)
+        return PMIX_SUCCESS;
+    if (pmdl_settings.launch)
+        pmdl_tell(job);
+    if (pmdl_slots_have_fabric() && !PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer) &&
+        !pmdl_news_start(snapshots, pmdl_settings.rundir))
+        pmdl_say("%s cannot be watched: nobody is told of changes", pmdl_settings.rundir);
     return PMIX_SUCCESS;
 }
 
@@ -87,7 +102,8 @@ static int pmdl_register_parameters(void)
 {
     if (!pmdl_fits())
         return PMIX_ERR_NOT_AVAILABLE;
-    pmdl_settings = (struct pmdl_settings){.rundir = DEFAULT_RUNDIR, .coordinates = "single", .launch = true};
+    pmdl_settings = (struct pmdl_settings){
+        .rundir = DEFAULT_RUNDIR, .coordinates = "single", .launch = true, .fabric = true, .query = true};
     pmdl_parameter("rundir", "Run directory of the fabricd on this host", PMIX_MCA_BASE_VAR_TYPE_STRING,
                    &pmdl_settings.rundir);
     pmdl_parameter("coordinates",

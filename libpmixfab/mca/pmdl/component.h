@@ -17,6 +17,8 @@ struct pmdl_settings {
     const char *rundir;
     const char *coordinates; /* "single" or "standard" */
     bool launch;             /* jobs are told */
+    bool fabric;             /* the host's empty fabric function is filled */
+    bool query;              /* queries for the fabric's keys are answered */
 };
 extern struct pmdl_settings pmdl_settings;
 

@@ -8,6 +8,7 @@
 struct pmdl_snapshots {
     pthread_mutex_t lock;
     struct pnet_published published;
+    bool watched; /* what there was at the start is no news */
 };
 
 int pmdl_snapshots_new(const char *rundir, struct pmdl_snapshots **out)
@@ -36,44 +37,99 @@ void pmdl_snapshots_free(struct pmdl_snapshots *snapshots)
     free(snapshots);
 }
 
+/* ---- planes ----------------------------------------------------------------------------------------- */
+
 static int planes_cmp(const void *left, const void *right)
 {
-    struct pmixfab_plane a = {0}, b = {0};
-    pmixfab_plane(*(const struct pmixfab *const *)left, &a);
-    pmixfab_plane(*(const struct pmixfab *const *)right, &b);
-    if (a.is_default != b.is_default)
-        return a.is_default ? -1 : 1;
-    if (a.is_default && a.generation != b.generation)
-        return a.generation > b.generation ? -1 : 1;
-    return a.index < b.index ? -1 : a.index > b.index;
+    const struct pnet_plane *const *one = left, *const *other = right;
+    const struct pmixfab_plane *a = &(*one)->content->plane, *b = &(*other)->content->plane;
+    if (a->is_default != b->is_default)
+        return a->is_default ? -1 : 1;
+    if (a->is_default && a->generation != b->generation)
+        return a->generation > b->generation ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static bool planes_list(const struct pnet_published *published, struct pmdl_planes *out)
+{
+    struct pnet_plane *plane;
+    uint32_t room = 0;
+    DL_COUNT(published->planes, plane, room);
+    struct pnet_plane **sorted = calloc((size_t)room + 1, sizeof(struct pnet_plane *));
+    out->planes = calloc((size_t)room + 1, sizeof(*out->planes));
+    out->paths = calloc((size_t)room + 1, sizeof(*out->paths));
+    if (sorted != NULL && out->planes != NULL && out->paths != NULL) {
+        DL_FOREACH(published->planes, plane)
+        {
+            if (plane->readable)
+                sorted[out->n++] = plane;
+        }
+        qsort(sorted, out->n, sizeof(struct pnet_plane *), planes_cmp);
+        for (uint32_t i = 0; i < out->n; i++) {
+            out->planes[i] = sorted[i]->content->fab;
+            out->paths[i] = sorted[i]->content->path;
+        }
+    }
+    bool listed = sorted != NULL && out->planes != NULL && out->paths != NULL;
+    free(sorted);
+    return listed;
 }
 
 void pmdl_planes_get(struct pmdl_snapshots *snapshots, struct pmdl_planes *out, struct fab_err *err)
 {
-    struct pnet_plane *plane;
-    uint32_t n = 0;
     *out = (struct pmdl_planes){.of = snapshots};
     pthread_mutex_lock(&snapshots->lock);
     if (pnet_published_refresh(&snapshots->published, err) != PMIXFAB_OK)
         return;
-    DL_COUNT(snapshots->published.planes, plane, n);
-    out->planes = calloc((size_t)n + 1, sizeof(*out->planes));
-    if (out->planes == NULL) {
-        fab_fail(err, PMIXFAB_ERR_NOMEM, "no memory for %u planes", n);
-        return;
-    }
-    DL_FOREACH(snapshots->published.planes, plane)
-    {
-        if (plane->readable)
-            out->planes[out->n++] = plane->content->fab;
-    }
-    qsort(out->planes, out->n, sizeof(*out->planes), planes_cmp);
-    if (out->n == 0)
+    if (!planes_list(&snapshots->published, out))
+        fab_fail(err, PMIXFAB_ERR_NOMEM, "no memory for the planes");
+    else if (out->n == 0)
         fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%s: no readable snapshot is there", snapshots->published.rundir);
 }
 
 void pmdl_planes_put(struct pmdl_planes *planes)
 {
     free(planes->planes);
+    free(planes->paths);
     pthread_mutex_unlock(&planes->of->lock);
+}
+
+/* ---- news ------------------------------------------------------------------------------------------- */
+
+static bool plane_news(struct pnet_plane *plane, bool first, struct pmdl_change *out)
+{
+    if (plane->content == NULL || (!plane->readable && !plane->gone))
+        return false;
+    const struct pmixfab_plane *now = &plane->content->plane;
+    if (plane->told_generation == now->generation && plane->told_published == now->published &&
+        plane->told_gone == plane->gone)
+        return false;
+    plane->told_generation = now->generation;
+    plane->told_published = now->published;
+    plane->told_gone = plane->gone;
+    *out = (struct pmdl_change){.index = now->index, .generation = now->generation};
+    memcpy(out->name, plane->name, sizeof(out->name));
+    return !first;
+}
+
+void pmdl_snapshots_news(struct pmdl_snapshots *snapshots, struct pmdl_change **changes, size_t *n)
+{
+    struct pnet_plane *plane;
+    size_t room = 0;
+    *n = 0;
+    pthread_mutex_lock(&snapshots->lock);
+    pnet_published_refresh(&snapshots->published, NULL);
+    DL_COUNT(snapshots->published.planes, plane, room);
+    *changes = calloc(room + 1, sizeof(**changes));
+    DL_FOREACH(snapshots->published.planes, plane)
+    {
+        if (*changes != NULL && plane_news(plane, !snapshots->watched, &(*changes)[*n]))
+            ++*n;
+    }
+    snapshots->watched = true;
+    pthread_mutex_unlock(&snapshots->lock);
+    if (*n == 0) {
+        free(*changes);
+        *changes = NULL;
+    }
 }

@@ -17,11 +17,25 @@ void pmdl_snapshots_free(struct pmdl_snapshots *snapshots); /* NULL allowed */
 struct pmdl_planes {
     struct pmdl_snapshots *of;
     const struct pmixfab **planes;
+    const char **paths; /* of their files */
     uint32_t n;
 };
 
 /* Looks, and locks until pmdl_planes_put(). n may be 0: err says why. */
 void pmdl_planes_get(struct pmdl_snapshots *snapshots, struct pmdl_planes *out, struct fab_err *err);
 void pmdl_planes_put(struct pmdl_planes *planes);
+
+/* A plane that is published anew, or is gone. */
+struct pmdl_change {
+    char name[64];
+    size_t index;
+    uint64_t generation;
+};
+
+/*
+ * Looks, and lists the changes since the last call of this function; the first one lists none, and all after
+ * it what has happened since. *changes is to be free()d; NULL where there are none.
+ */
+void pmdl_snapshots_news(struct pmdl_snapshots *snapshots, struct pmdl_change **changes, size_t *n);
 
 #endif

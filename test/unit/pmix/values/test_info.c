@@ -3,7 +3,7 @@
 #include <pmix.h>
 
 #include "fabricd/server/answers.h"
-#include "fabricd/server/answers_keys.h"
+#include "pmix/answers/keys.h"
 #include "pmix/values/device.h"
 #include "test/unit/served_small.h"
 #include "test/unit/test.h"

@@ -1,4 +1,4 @@
-#include "fabricd/server/answers_keys.h"
+#include "pmix/answers/keys.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,36 +6,43 @@
 
 #include "pmix/values/device.h"
 #include "topo/inventory/host_name.h"
-#include "topo/join/join.h"
 
 /* A question, and the planes it is about: the default one first, then by index. */
 struct question {
     const char *key;
     struct fab_request request;
-    const struct served_plane **planes;
+    const struct fab_answer_plane **planes;
+    const struct fab_answer_set *set;
     uint32_t n;
 };
 
-static const char *this_host;
-
-void answer_host_is(const char *host)
+const struct fab_answer_plane *answer_default(const struct fab_answer_set *set)
 {
-    this_host = host;
+    const struct fab_answer_plane *found = NULL; /* of several the newest */
+    for (uint32_t i = 0; i < set->n; i++)
+        if (set->planes[i].info.is_default &&
+            (found == NULL || set->planes[i].info.generation > found->info.generation))
+            found = &set->planes[i];
+    return found != NULL || set->n == 0 ? found : &set->planes[0];
 }
 
-const char *answer_host(void)
+const struct fab_answer_plane *answer_find(const struct fab_answer_set *set, uint32_t index)
 {
-    return this_host;
+    for (uint32_t i = 0; i < set->n; i++)
+        if (set->planes[i].info.index == index)
+            return &set->planes[i];
+    return NULL;
 }
 
-const struct served_plane *answer_plane(const struct served_set *set, const struct fab_request *request)
+const struct fab_answer_plane *answer_plane(const struct fab_answer_set *set,
+                                            const struct fab_request *request)
 {
-    const struct served_plane *plane = served_default(set);
+    const struct fab_answer_plane *plane = answer_default(set);
     if (plane != NULL && fab_request_selects(request, plane->fab))
         return plane;
     for (uint32_t i = 0; i < set->n; i++)
-        if (fab_request_selects(request, set->planes[i]->fab))
-            return set->planes[i];
+        if (fab_request_selects(request, set->planes[i].fab))
+            return &set->planes[i];
     return NULL;
 }
 
@@ -79,9 +86,10 @@ static pmix_status_t get_switches(const struct question *q, pmix_value_t *value)
 /* Of the daemon as a whole: is it serving what it knew before? */
 static pmix_status_t get_stale(const struct question *q, pmix_value_t *value)
 {
-    (void)q;
+    if (q->set->stale < 0)
+        return PMIX_ERR_NOT_FOUND;
     value->type = PMIX_BOOL;
-    value->data.flag = served_is_stale();
+    value->data.flag = q->set->stale > 0;
     return PMIX_SUCCESS;
 }
 
@@ -282,7 +290,7 @@ static struct fab_host_choice choose_host(const struct question *q, const char *
 static pmix_status_t name_this_host(struct question *q)
 {
     static char system_name[256];
-    const char *host = this_host;
+    const char *host = q->set->host;
     if (host == NULL && gethostname(system_name, sizeof(system_name) - 1) == 0)
         host = system_name;
     if (host == NULL)
@@ -306,20 +314,21 @@ static pmix_status_t question_dispatch(struct question *q, pmix_value_t *value)
     return fab_device_knows(q->key) ? PMIX_ERR_BAD_PARAM : of_one_plane(q, 0, value);
 }
 
-pmix_status_t answer_key(const struct served_set *set, const struct fab_request *request, const char *key,
+pmix_status_t answer_key(const struct fab_answer_set *set, const struct fab_request *request, const char *key,
                          pmix_value_t *value)
 {
     memset(value, 0, sizeof(*value));
-    const struct served_plane *first = set == NULL ? NULL : answer_plane(set, request);
+    const struct fab_answer_plane *first = answer_plane(set, request);
     if (first == NULL)
         return PMIX_ERR_NOT_FOUND;
-    struct question q = {.key = key, .request = *request, .planes = calloc(set->n, sizeof(*q.planes))};
+    struct question q = {
+        .key = key, .request = *request, .set = set, .planes = calloc(set->n, sizeof(*q.planes))};
     if (q.planes == NULL)
         return PMIX_ERR_NOMEM;
     q.planes[q.n++] = first;
     for (uint32_t i = 0; i < set->n; i++)
-        if (set->planes[i] != first && fab_request_selects(request, set->planes[i]->fab))
-            q.planes[q.n++] = set->planes[i];
+        if (&set->planes[i] != first && fab_request_selects(request, set->planes[i].fab))
+            q.planes[q.n++] = &set->planes[i];
     if (request->hostname != NULL) {
         const struct fab_host_choice choice = choose_host(&q, request->hostname);
         if (choice.host != NULL && !choice.several) /* nobody is answered for who only may have been meant */

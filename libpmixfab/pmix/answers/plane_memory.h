@@ -5,10 +5,10 @@
  * What a requestor was given before says which plane it means: costs of another one would be wrong without
  * anybody noticing.
  *
- * Called on the PMIx library's thread only.
+ * Not locked: on the PMIx library's thread only, or one caller at a time.
  */
-#ifndef FABRICD_SERVER_PLANE_MEMORY_H
-#define FABRICD_SERVER_PLANE_MEMORY_H
+#ifndef FAB_PMIX_ANSWERS_PLANE_MEMORY_H
+#define FAB_PMIX_ANSWERS_PLANE_MEMORY_H
 
 #include <pmix_common.h>
 #include <stdint.h>

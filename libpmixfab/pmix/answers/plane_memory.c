@@ -1,4 +1,4 @@
-#include "fabricd/server/plane_memory.h"
+#include "pmix/answers/plane_memory.h"
 
 #include <stdlib.h>
 #include <string.h>

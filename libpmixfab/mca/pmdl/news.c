@@ -1,0 +1,97 @@
+#include "mca/pmdl/news.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <src/include/pmix_config.h>
+
+#include <src/event/pmix_event.h>
+#include <src/include/pmix_globals.h>
+
+#include "mca/pmdl/component.h"
+#include "mca/rundir/watch.h"
+
+#define DEADLINE_S 5 /* for a handler in this process: the next event goes out without it */
+
+static struct dir_watch *watch;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static unsigned under_way; /* notifications whose handlers have not finished */
+
+static void news_on_told(pmix_status_t status, void *cbdata)
+{
+    (void)status, (void)cbdata;
+    pthread_mutex_lock(&lock);
+    if (under_way > 0)
+        under_way--;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+/*
+ * By the function behind PMIx_Notify_event(), which itself takes a lock that the library's finalize holds
+ * while it waits for this thread.
+ */
+static void news_tell(pmix_status_t code, const struct pmdl_change *change)
+{
+    pmix_info_t infos[4];
+    bool yes = true;
+    PMIX_INFO_LOAD(&infos[0], PMIX_FABRIC_INDEX, &change->index, PMIX_SIZE);
+    PMIX_INFO_LOAD(&infos[1], PMIXFAB_KEY_GENERATION, &change->generation, PMIX_UINT64);
+    PMIX_INFO_LOAD(&infos[2], PMIX_FABRIC_PLANE, change->name, PMIX_STRING);
+    /* A process that starts tomorrow must not be told of yesterday's change. */
+    PMIX_INFO_LOAD(&infos[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
+    pthread_mutex_lock(&lock);
+    under_way++;
+    pthread_mutex_unlock(&lock);
+    pmix_status_t rc = pmix_server_notify_client_of_event(code, &pmix_globals.myid, PMIX_RANGE_LOCAL, infos,
+                                                          4, news_on_told, NULL);
+    if (rc != PMIX_SUCCESS)
+        news_on_told(rc, NULL);
+    for (size_t i = 0; i < 4; i++)
+        PMIX_INFO_DESTRUCT(&infos[i]);
+}
+
+static void news_wait(const struct dir_watch *watching)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    time_t end = until.tv_sec + DEADLINE_S;
+    pthread_mutex_lock(&lock);
+    while (under_way > 0 && until.tv_sec < end && !dir_watch_stopping(watching)) {
+        until.tv_nsec += 100000000; /* the stop is looked for, too */
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            until.tv_sec++;
+        }
+        pthread_cond_timedwait(&changed, &lock, &until);
+    }
+    under_way = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static void news_look(struct dir_watch *watching, void *cbdata)
+{
+    static const pmix_status_t codes[] = {PMIX_FABRIC_UPDATE_PENDING, PMIX_FABRIC_UPDATED};
+    struct pmdl_change *changes;
+    size_t n;
+    pmdl_snapshots_news(cbdata, &changes, &n);
+    for (size_t c = 0; c < 2 && n > 0; c++) {
+        for (size_t i = 0; i < n && !dir_watch_stopping(watching); i++)
+            news_tell(codes[c], &changes[i]);
+        news_wait(watching);
+    }
+    free(changes);
+}
+
+bool pmdl_news_start(struct pmdl_snapshots *snapshots, const char *rundir)
+{
+    return watch != NULL || dir_watch_start(rundir, news_look, snapshots, &watch) == PMIXFAB_OK;
+}
+
+void pmdl_news_stop(void)
+{
+    dir_watch_stop(watch);
+    watch = NULL;
+}

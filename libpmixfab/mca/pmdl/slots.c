@@ -1,0 +1,154 @@
+#include "mca/pmdl/slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <src/include/pmix_config.h>
+
+#include <src/include/pmix_globals.h>
+#include <src/server/pmix_server_ops.h>
+
+#include "mca/pmdl/component.h"
+#include "pmix/answers/answers.h"
+#include "pmix/values/value.h"
+
+#define FABRIC_KEYS "pmix.fab" /* "pmix.fab.NAME" and "pmix.fabdev", "pmix.fabdev.NAME" */
+#define OWN_KEYS    "pmixfab."
+
+static struct pmdl_snapshots *source;
+static pmix_server_query_fn_t hosts_query; /* what was in the slot */
+static bool query_is_ours;                 /* hosts_query is what the host had */
+
+/* ---- answers ---------------------------------------------------------------------------------------- */
+
+/* The planes as the answers take them; free() it. */
+static struct fab_answer_plane *slots_planes(const struct pmdl_planes *planes)
+{
+    struct fab_answer_plane *list = calloc((size_t)planes->n + 1, sizeof(*list));
+    for (uint32_t i = 0; list != NULL && i < planes->n; i++) {
+        list[i].fab = planes->planes[i];
+        list[i].path = planes->paths[i];
+        pmixfab_plane(list[i].fab, &list[i].info);
+    }
+    return list;
+}
+
+/*
+ * Of a request, or of a query where there are queries. It holds nothing of the snapshots: these are given
+ * back before anybody is called back, who may ask again.
+ */
+static void slots_answer(const pmix_proc_t *requestor, pmix_fabric_operation_t op, const pmix_info_t *infos,
+                         const pmix_query_t *queries, size_t n, struct fab_answered *out)
+{
+    struct fab_err err = {""};
+    struct pmdl_planes planes;
+    pmdl_planes_get(source, &planes, &err);
+    struct fab_answer_plane *list = slots_planes(&planes);
+    const struct fab_answer_set set = {
+        .planes = list, .n = planes.n, .stale = -1, .host = pmix_globals.hostname};
+    *out = (struct fab_answered){.status = list == NULL ? PMIX_ERR_NOMEM : PMIX_ERR_UNREACH};
+    if (list != NULL && planes.n > 0 && queries != NULL)
+        fab_answer_query(&set, queries, n, out);
+    else if (list != NULL && planes.n > 0)
+        fab_answer_fabric(&set, requestor, op, infos, n, out);
+    free(list);
+    pmdl_planes_put(&planes);
+    if (out->status != PMIX_SUCCESS)
+        pmdl_say("a %s is refused: %s %s", queries != NULL ? "query" : "fabric request",
+                 PMIx_Error_string(out->status), err.text);
+}
+
+static pmix_status_t slots_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
+                                  const pmix_info_t directives[], size_t n, pmix_info_cbfunc_t cbfunc,
+                                  void *cbdata)
+{
+    struct fab_answered answered;
+    if (cbfunc == NULL)
+        return PMIX_ERR_BAD_PARAM;
+    slots_answer(requestor, op, directives, NULL, n, &answered);
+    fab_answer_send(&answered, cbfunc, cbdata);
+    return PMIX_SUCCESS;
+}
+
+/* Every key of every query is a fabric's. */
+static bool slots_ours(const pmix_query_t *queries, size_t n)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; queries[i].keys != NULL && queries[i].keys[k] != NULL; k++) {
+            const char *key = queries[i].keys[k];
+            if (strncmp(key, FABRIC_KEYS, strlen(FABRIC_KEYS)) != 0 &&
+                strncmp(key, OWN_KEYS, strlen(OWN_KEYS)) != 0)
+                return false;
+            any = true;
+        }
+    return any;
+}
+
+/* A server that has connected to another one since: from here on the library passes its queries on. */
+static pmix_status_t slots_pass_on(pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata)
+{
+    pmix_host_server.query = NULL;
+    query_is_ours = false;
+    return PMIx_Query_info_nb(queries, n, cbfunc, cbdata);
+}
+
+static pmix_status_t slots_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n,
+                                 pmix_info_cbfunc_t cbfunc, void *cbdata)
+{
+    struct fab_answered answered = {.status = PMIX_ERR_NOT_FOUND};
+    bool ours = queries != NULL && cbfunc != NULL && slots_ours(queries, n);
+    if (ours)
+        slots_answer(requestor, PMIX_FABRIC_REQUEST_INFO, NULL, queries, n, &answered);
+    /* A host that has a function of its own may know what we do not. */
+    if (hosts_query != NULL && (!ours || answered.status != PMIX_SUCCESS)) {
+        fab_infos_free(answered.info, answered.allocated);
+        return hosts_query(requestor, queries, n, cbfunc, cbdata);
+    }
+    if (!ours && pmix_globals.connected)
+        return slots_pass_on(queries, n, cbfunc, cbdata);
+    if (!ours)
+        return PMIX_ERR_UNREACH; /* what the library says where a server has no function and no server */
+    if (answered.status != PMIX_SUCCESS && pmix_globals.connected) {
+        fab_infos_free(answered.info, answered.allocated);
+        return answered
+            .status; /* of a connected server the library never passes an error on that comes later */
+    }
+    fab_answer_send(&answered, cbfunc, cbdata);
+    return PMIX_SUCCESS;
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------ */
+
+/*
+ * A server that is connected to another one and has no query function passes queries on: with ours in the
+ * slot it would not.
+ */
+void pmdl_slots_take(struct pmdl_snapshots *snapshots, bool fabric, bool query)
+{
+    source = snapshots;
+    if (pmix_host_server.fabric != NULL && pmix_host_server.fabric != slots_fabric)
+        return; /* it answers for the fabric itself */
+    if (fabric)
+        pmix_host_server.fabric = slots_fabric;
+    if (query && !query_is_ours && (pmix_host_server.query != NULL || !pmix_globals.connected)) {
+        hosts_query = pmix_host_server.query;
+        pmix_host_server.query = slots_query;
+        query_is_ours = true;
+    }
+}
+
+bool pmdl_slots_have_fabric(void)
+{
+    return pmix_host_server.fabric == slots_fabric;
+}
+
+void pmdl_slots_give_back(void)
+{
+    if (pmdl_slots_have_fabric())
+        pmix_host_server.fabric = NULL;
+    if (query_is_ours && pmix_host_server.query == slots_query)
+        pmix_host_server.query = hosts_query;
+    query_is_ours = false;
+    hosts_query = NULL;
+}
