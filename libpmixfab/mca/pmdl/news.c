@@ -12,6 +12,7 @@
 #include "mca/pmdl/component.h"
 #include "mca/rundir/watch.h"
 
+#define N_INFOS    5
 #define DEADLINE_S 5 /* for a handler in this process: the next event goes out without it */
 
 static struct dir_watch *watch;
@@ -35,21 +36,23 @@ static void news_on_told(pmix_status_t status, void *cbdata)
  */
 static void news_tell(pmix_status_t code, const struct pmdl_change *change)
 {
-    pmix_info_t infos[4];
+    pmix_info_t infos[N_INFOS];
     bool yes = true;
     PMIX_INFO_LOAD(&infos[0], PMIX_FABRIC_INDEX, &change->index, PMIX_SIZE);
     PMIX_INFO_LOAD(&infos[1], PMIXFAB_KEY_GENERATION, &change->generation, PMIX_UINT64);
     PMIX_INFO_LOAD(&infos[2], PMIX_FABRIC_PLANE, change->name, PMIX_STRING);
     /* A process that starts tomorrow must not be told of yesterday's change. */
     PMIX_INFO_LOAD(&infos[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
+    /* Slurm's step daemon takes whatever reaches its default handler for an error, and kills the step. */
+    PMIX_INFO_LOAD(&infos[4], PMIX_EVENT_NON_DEFAULT, &yes, PMIX_BOOL);
     pthread_mutex_lock(&lock);
     under_way++;
     pthread_mutex_unlock(&lock);
     pmix_status_t rc = pmix_server_notify_client_of_event(code, &pmix_globals.myid, PMIX_RANGE_LOCAL, infos,
-                                                          4, news_on_told, NULL);
+                                                          N_INFOS, news_on_told, NULL);
     if (rc != PMIX_SUCCESS)
         news_on_told(rc, NULL);
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < N_INFOS; i++)
         PMIX_INFO_DESTRUCT(&infos[i]);
 }
 
