@@ -13,6 +13,7 @@ namespace: they end with the process that made it, whatever session they have pu
 import contextlib
 import glob
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -306,7 +307,7 @@ KillWait=5
 
     def argv(self, per_node, command, nodes=None, more=()):
         number = len(nodes or self.cluster.names)
-        return [*self.cluster.head.inside(), lab.find_command("srun"), "--mpi=pmix", "-N", str(number), "-n",
+        return [*self.cluster.head.inside(), lab.find_command("srun"), "--quiet", "--mpi=pmix", "-N", str(number), "-n",
                 str(number * per_node), "--ntasks-per-node", str(per_node), "-D", "/",
                 "-w", ",".join(nodes or self.cluster.names), *more, *command]
 
@@ -340,6 +341,12 @@ exec nsenter --net=/proc/$to/ns/net --uts=/proc/$to/ns/uts --mount=/proc/$to/ns/
 
     def environment(self):
         return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+    def run(self, *args, **options):
+        done = super().run(*args, **options)
+        # It says so when an agent that it has started was quicker than itself.
+        done.stderr = re.sub(r"^\[\S+\] plm:rsh: Warning: setpgid.*\n", "", done.stderr, flags=re.MULTILINE)
+        return done
 
     def argv(self, per_node, command, nodes=None, more=()):
         nodes = nodes or self.cluster.names

@@ -82,7 +82,10 @@ class Job:
             if self.process.process.poll() is not None:
                 raise lab.LabError(f"the job has ended: {self.process.output.text[-2000:]}")
             return all(condition(self.lines(rank)) for rank in range(self.size))
-        lab.wait_for(all_have, 30, what)
+        try:
+            lab.wait_for(all_have, 30, what)
+        except lab.LabError as error:
+            raise lab.LabError(f"{error}: {[self.lines(rank)[1:] for rank in range(self.size)]}") from None
         return self
 
     def watching(self):
@@ -170,7 +173,9 @@ class Case(unittest.TestCase):
         """The scheduler's fabricd on the head."""
         daemon = hosts.Fabricd(
             self.cluster.outside("head"),
-            config={"fabricd": {"probe": f"file:{self.capture}", "host": "head"}, "security": {"remote": "yes" if remote else "no"}},
+            config={"fabricd": {"probe": f"file:{self.capture}", "host": "head"},
+                    "changes": {"flap_count": 0},  # a cable is pulled more often than a hand would
+                    "security": {"remote": "yes" if remote else "no"}},
             env={"PMIX_MCA_ptl_tcp_if_include": self.cluster.NETWORK} if remote else {})
         self.addCleanup(lambda: daemon.alive() and daemon.stop())
         return daemon
