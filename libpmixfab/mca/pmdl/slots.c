@@ -66,6 +66,8 @@ static pmix_status_t slots_fabric(const pmix_proc_t *requestor, pmix_fabric_oper
     if (cbfunc == NULL)
         return PMIX_ERR_BAD_PARAM;
     slots_answer(requestor, op, directives, NULL, n, &answered);
+    if (answered.status == PMIX_ERR_UNREACH)
+        return PMIX_ERR_NOT_SUPPORTED; /* no snapshot: what the library says of an empty slot */
     fab_answer_send(&answered, cbfunc, cbdata);
     return PMIX_SUCCESS;
 }
@@ -129,7 +131,8 @@ void pmdl_slots_take(struct pmdl_snapshots *snapshots, bool fabric, bool query)
     source = snapshots;
     if (pmix_host_server.fabric != NULL && pmix_host_server.fabric != slots_fabric)
         return; /* it answers for the fabric itself */
-    if (fabric)
+    /* A scheduler's own calls are the component pnet's, which says more where nobody comes after it. */
+    if (fabric && !PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer))
         pmix_host_server.fabric = slots_fabric;
     if (query && !query_is_ours && (pmix_host_server.query != NULL || !pmix_globals.connected)) {
         hosts_query = pmix_host_server.query;

@@ -1,0 +1,261 @@
+/*
+ * bench_launch - what the component pmdl/fabricd costs a launcher's process in PMIx_server_register_nspace,
+ * in time and memory, beside what the library's own storing of one number a rank costs there. Each in a
+ * process of its own: the library loads its components once.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <malloc.h>
+#include <pmix.h>
+#include <pmix_server.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/bench/bench.h"
+#include "test/fabrics/fabrics.h"
+#include "topo/compile/compile.h"
+#include "topo/snapshot/snapshot.h"
+
+#define FABRIC "fattree3:34" /* 9,826 hosts */
+#define ROUNDS 7
+#define LOCAL  64 /* ranks of a node */
+
+enum manner { PLAIN, NUMBER, OURS, MANNERS };
+
+struct cost {
+    double ms, mib;
+};
+
+static int fail(const char *what, const char *why)
+{
+    fprintf(stderr, "bench_launch: %s: %s\n", what, why);
+    return 1;
+}
+
+/* ---- a run directory -------------------------------------------------------------------------------- */
+
+static int build_snapshot(void **bytes, size_t *size)
+{
+    struct fab_inventory inv;
+    struct fab_planes planes = {NULL, 0};
+    struct fab_costs costs = {0};
+    struct fab_geometry geometry = {0};
+    struct fab_groups groups = {0};
+    const struct fab_snapshot_meta meta = {
+        .generation = 1, .is_default = 1, .name = "ib0", .vendor = "bench", .identifier = "bench"};
+    int rc = fabric_parse(FABRIC, &inv);
+    if (rc == PMIXFAB_OK)
+        rc = fab_planes_build(&inv, FAB_COST_RATE, &planes, NULL);
+    if (rc == PMIXFAB_OK)
+        rc = fab_costs_compute(&planes.planes[0], 0, &costs);
+    if (rc == PMIXFAB_OK)
+        rc = fab_geometry_settle(&planes.planes[0], NULL, &geometry);
+    if (rc == PMIXFAB_OK)
+        rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_LEAF, &groups);
+    if (rc == PMIXFAB_OK)
+        rc = fab_snapshot_build(&planes.planes[0], &costs, &geometry, &groups, NULL, &meta, bytes, size);
+    fab_groups_destroy(&groups);
+    fab_geometry_destroy(&geometry);
+    fab_costs_destroy(&costs);
+    fab_planes_destroy(&planes);
+    fab_inventory_destroy(&inv);
+    return rc;
+}
+
+static int write_snapshot(const char *path)
+{
+    void *bytes = NULL;
+    size_t size = 0;
+    FILE *file = NULL;
+    int rc = build_snapshot(&bytes, &size);
+    if (rc == PMIXFAB_OK && (file = fopen(path, "wb")) == NULL)
+        rc = PMIXFAB_ERR_IO;
+    if (rc == PMIXFAB_OK && fwrite(bytes, 1, size, file) != size)
+        rc = PMIXFAB_ERR_IO;
+    if (file != NULL && fclose(file) != 0)
+        rc = PMIXFAB_ERR_IO;
+    free(bytes);
+    return rc;
+}
+
+/* ---- a launcher ------------------------------------------------------------------------------------- */
+
+/* The folder of a file, with more behind it. */
+static void launch_beside(char *out, const char *file, const char *more)
+{
+    char path[PATH_MAX] = "";
+    if (realpath(file, path) == NULL)
+        path[0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash != NULL)
+        *slash = '\0';
+    snprintf(out, 2 * PATH_MAX, "%s%s", path, more);
+}
+
+static int start_launcher(const char *dir, enum manner manner)
+{
+    static pmix_server_module_t module;
+    char ours[2 * PATH_MAX], theirs[2 * PATH_MAX], both[4 * PATH_MAX + 2];
+    Dl_info library;
+    pmix_info_t info[3];
+    if (dladdr((void *)PMIx_server_init, &library) == 0)
+        return fail("PMIx", "where is it?");
+    launch_beside(ours, "/proc/self/exe", "/../lib/pmix");
+    launch_beside(theirs, library.dli_fname, "/pmix");
+    snprintf(both, sizeof(both), "%s%s%s", manner == OURS ? ours : "", manner == OURS ? ":" : "", theirs);
+    setenv("PMIX_MCA_mca_base_component_path", both, 1);
+    setenv("PMIX_MCA_pmdl_fabricd_rundir", dir, 1);
+    PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, "node0001", PMIX_STRING);
+    PMIX_INFO_LOAD(&info[1], PMIX_SERVER_TMPDIR, dir, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[2], PMIX_SYSTEM_TMPDIR, dir, PMIX_STRING);
+    pmix_status_t rc = PMIx_server_init(&module, info, 3);
+    for (size_t i = 0; i < 3; i++)
+        PMIX_INFO_DESTRUCT(&info[i]);
+    return rc == PMIX_SUCCESS ? 0 : fail("PMIx_server_init", PMIx_Error_string(rc));
+}
+
+static void load_maps(pmix_info_t *infos, unsigned nodes)
+{
+    char *names = malloc(nodes * 16u), *ranks = malloc((size_t)nodes * LOCAL * 8), *regex = NULL;
+    char *name = names, *rank = ranks;
+    for (unsigned n = 0; n < nodes; n++) {
+        name += sprintf(name, n == 0 ? "node%04u" : ",node%04u", n + 1);
+        for (unsigned r = 0; r < LOCAL; r++)
+            rank += sprintf(rank, r > 0 ? ",%u" : n > 0 ? ";%u" : "%u", n * LOCAL + r);
+    }
+    PMIx_generate_regex(names, &regex);
+    PMIX_INFO_LOAD(&infos[0], PMIX_NODE_MAP, regex, PMIX_STRING);
+    free(regex);
+    PMIx_generate_ppn(ranks, &regex);
+    PMIX_INFO_LOAD(&infos[1], PMIX_PROC_MAP, regex, PMIX_STRING);
+    free(regex);
+    free(names);
+    free(ranks);
+}
+
+/* As launchers tell it: maps, and of each rank its application and local rank; with a number more, or not. */
+static pmix_info_t *load_job(unsigned nodes, bool number, size_t *n)
+{
+    pmix_info_t *infos;
+    uint32_t app = 0;
+    *n = 2 + (size_t)nodes * LOCAL;
+    PMIX_INFO_CREATE(infos, *n);
+    load_maps(infos, nodes);
+    for (unsigned r = 0; r < nodes * LOCAL; r++) {
+        pmix_info_t *info = &infos[2 + r], *of_rank;
+        uint16_t local = r % LOCAL;
+        PMIX_LOAD_KEY(info->key, PMIX_PROC_DATA);
+        info->value.type = PMIX_DATA_ARRAY;
+        PMIX_DATA_ARRAY_CREATE(info->value.data.darray, number ? 4 : 3, PMIX_INFO);
+        of_rank = info->value.data.darray->array;
+        PMIX_INFO_LOAD(&of_rank[0], PMIX_RANK, &r, PMIX_PROC_RANK);
+        PMIX_INFO_LOAD(&of_rank[1], PMIX_APPNUM, &app, PMIX_UINT32);
+        PMIX_INFO_LOAD(&of_rank[2], PMIX_LOCAL_RANK, &local, PMIX_UINT16);
+        if (number)
+            PMIX_INFO_LOAD(&of_rank[3], PMIX_GLOBAL_RANK, &r, PMIX_PROC_RANK);
+    }
+    return infos;
+}
+
+static double launch_heap(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return (double)(info.uordblks + info.hblkhd) / (1 << 20);
+}
+
+/* Medians over the rounds, the first one of which is not counted: it maps the snapshot. */
+static int measure(const char *dir, unsigned nodes, enum manner manner, struct cost *out)
+{
+    double ms[ROUNDS], mib[ROUNDS];
+    size_t n;
+    mallopt(M_ARENA_MAX, 1); /* or mallinfo2() would not see what the library's thread takes */
+    if (start_launcher(dir, manner) != 0)
+        return 1;
+    pmix_info_t *infos = load_job(nodes, manner == NUMBER, &n);
+    for (int i = -1; i < ROUNDS; i++) {
+        pmix_nspace_t job;
+        snprintf(job, sizeof(job), "job%d", i);
+        double heap = launch_heap(), start = bench_now();
+        pmix_status_t rc = PMIx_server_register_nspace(job, LOCAL, infos, n, NULL, NULL);
+        if (rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED)
+            return fail("PMIx_server_register_nspace", PMIx_Error_string(rc));
+        if (i >= 0) {
+            ms[i] = bench_now() - start;
+            mib[i] = launch_heap() - heap;
+        }
+        PMIx_server_deregister_nspace(job, NULL, NULL);
+    }
+    *out = (struct cost){bench_median(ms, ROUNDS), bench_median(mib, ROUNDS)};
+    return 0;
+}
+
+static int measure_apart(const char *dir, unsigned nodes, enum manner manner, struct cost *out)
+{
+    int ends[2], status = 1;
+    if (pipe(ends) != 0)
+        return fail("pipe", "none");
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int failed = measure(dir, nodes, manner, out);
+        if (failed == 0)
+            failed = write(ends[1], out, sizeof(*out)) != sizeof(*out);
+        _exit(failed); /* without the library's end, which is not measured */
+    }
+    close(ends[1]);
+    ssize_t got = read(ends[0], out, sizeof(*out));
+    close(ends[0]);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0 || got != sizeof(*out))
+        return fail("a launcher", "failed");
+    return 0;
+}
+
+static int compare(const char *dir, unsigned nodes, double limit)
+{
+    struct cost costs[MANNERS];
+    char what[64];
+    for (int manner = 0; manner < MANNERS; manner++)
+        if (measure_apart(dir, nodes, (enum manner)manner, &costs[manner]) != 0)
+            return 1;
+    snprintf(what, sizeof(what), "register_nspace, %u nodes x %u: ours", nodes, LOCAL);
+    struct bench_figure figure = {.bench = "launch",
+                                  .figure = what,
+                                  .value = costs[OURS].ms - costs[PLAIN].ms,
+                                  .unit = "ms",
+                                  .to_reach = limit};
+    bench_report(&figure);
+    figure.baseline = "one number a rank";
+    figure.baseline_value = costs[NUMBER].ms - costs[PLAIN].ms;
+    figure.to_reach = 2;
+    bench_report(&figure);
+    figure.value = costs[OURS].mib - costs[PLAIN].mib;
+    figure.baseline_value = costs[NUMBER].mib - costs[PLAIN].mib;
+    figure.unit = "MiB";
+    bench_report(&figure);
+    figure = (struct bench_figure){.bench = "launch",
+                                   .figure = "the same call without the component",
+                                   .value = costs[PLAIN].ms,
+                                   .unit = "ms"};
+    bench_report(&figure);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    char dir[2048], path[2080];
+    bench_init(&argc, argv);
+    if (!bench_folder("bench_launch", dir, sizeof(dir)))
+        return fail("a folder", "none");
+    snprintf(path, sizeof(path), "%s/ib0.snap", dir);
+    int failed = write_snapshot(path) != PMIXFAB_OK ? fail(path, "cannot be written") : 0;
+    if (failed == 0)
+        failed = compare(dir, 1024, 250);
+    if (failed == 0)
+        failed = compare(dir, 64, 15);
+    unlink(path);
+    rmdir(dir);
+    return failed;
+}
