@@ -25,6 +25,9 @@
 /* PMIX_FABRIC_DEVICES at the ranks here, too, and not only at their node: so many devices in all. */
 #define FAB_LAUNCH_RANK_DEVICES 1024u
 
+/* In a job with more devices, those of other hosts are described with what the standard requires, no more. */
+#define FAB_LAUNCH_WHOLE_DEVICES 256u
+
 struct fab_launch_job {
     const struct pmixfab *const *planes; /* the default one first */
     uint32_t n_planes;

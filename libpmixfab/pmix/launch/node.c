@@ -70,11 +70,13 @@ static pmix_status_t node_coordinates(const struct launch_places *places, uint32
 static pmix_status_t node_devices(const struct launch_places *places, uint32_t host, pmix_value_t *value)
 {
     struct launch_device at = {.host = host};
+    bool whole = host == places->job->here || places->devices <= FAB_LAUNCH_WHOLE_DEVICES;
     pmix_status_t rc = fab_value_array(value, PMIX_INFO, launch_device_count(places, host));
     for (size_t i = 0; rc == PMIX_SUCCESS && launch_device_next(places, &at); i++) {
         pmix_info_t *info = (pmix_info_t *)value->data.darray->array + i;
         PMIX_LOAD_KEY(info->key, PMIX_FABRIC_DEVICE);
-        rc = fab_device_value(at.fab, at.index, &info->value);
+        rc = whole ? fab_device_value(at.fab, at.index, &info->value)
+                   : fab_device_brief(at.fab, at.index, &info->value);
     }
     return rc;
 }
@@ -206,12 +208,9 @@ pmix_status_t launch_put_nodes(const struct launch_places *places, fab_launch_pu
 {
     const struct fab_launch_job *job = places->job;
     pmix_status_t rc = PMIX_SUCCESS;
-    uint64_t all = 0;
-    for (uint32_t h = 0; h < job->n_hosts; h++)
-        all += launch_device_count(places, h);
     for (uint32_t h = 0; rc == PMIX_SUCCESS && h < job->n_hosts; h++) {
         uint32_t n = launch_device_count(places, h);
-        bool devices = all <= FAB_LAUNCH_DEVICES || (h == job->here && n <= FAB_LAUNCH_DEVICES);
+        bool devices = places->devices <= FAB_LAUNCH_DEVICES || (h == job->here && n <= FAB_LAUNCH_DEVICES);
         if (n > 0)
             rc = node_put(places, h, devices, put, to);
     }

@@ -120,6 +120,8 @@ pmix_status_t launch_places_find(const struct fab_launch_job *job, struct launch
     places_sort_ranks(out);
     for (uint32_t p = 0; rc == PMIX_SUCCESS && p < job->n_planes; p++)
         rc = places_find_in(out, p);
+    for (uint32_t h = 0; rc == PMIX_SUCCESS && h < job->n_hosts; h++)
+        out->devices += launch_device_count(out, h);
     return rc;
 }
 

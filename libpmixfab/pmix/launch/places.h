@@ -9,7 +9,8 @@ struct launch_places {
     uint32_t *host;  /* [host of the job * n_planes + plane]: the plane's host; FAB_NONE */
     uint32_t *first; /* n_hosts + 1: ranks of host h are those from [h] to before [h + 1] of ranks */
     pmix_rank_t *ranks;
-    uint32_t plane; /* that coordinates, dims, groups are of: the first with a host of the job; FAB_NONE */
+    uint64_t devices; /* of all hosts of the job */
+    uint32_t plane;   /* that coordinates, dims, groups are of: the first with a host of the job; FAB_NONE */
 };
 
 /* PMIX_ERR_NOMEM; launch_places_free() either way. */

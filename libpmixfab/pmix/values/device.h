@@ -29,6 +29,9 @@ uint32_t fab_device_count(const struct pmixfab *fab, const struct fab_request *r
  */
 pmix_status_t fab_device_value(const struct pmixfab *fab, uint32_t index, pmix_value_t *value);
 
+/* The same with no more than what the standard requires. */
+pmix_status_t fab_device_brief(const struct pmixfab *fab, uint32_t index, pmix_value_t *value);
+
 /* One attribute of it, PMIX_FABRIC_SWITCH among them (device_attributes.c). PMIX_ERR_NOT_FOUND: none that a
  * device has. */
 pmix_status_t fab_device_attribute(const struct pmixfab *fab, uint32_t index, const char *key,

@@ -235,7 +235,23 @@ pmix_status_t fab_device_attribute(const struct pmixfab *fab, uint32_t index, co
     return rc == PMIX_SUCCESS ? PMIX_ERR_NOT_FOUND : rc;
 }
 
-pmix_status_t fab_device_value(const struct pmixfab *fab, uint32_t index, pmix_value_t *value)
+/* What the standard has in every description of a device. */
+static bool attribute_is_required(const char *key)
+{
+    static const char *const keys[] = {PMIX_DEVICE_ID,
+                                       PMIX_HOSTNAME,
+                                       PMIX_FABRIC_DEVICE_NAME,
+                                       PMIX_FABRIC_DEVICE_VENDOR,
+                                       PMIX_FABRIC_DEVICE_BUS_TYPE,
+                                       PMIX_FABRIC_DEVICE_PCI_DEVID};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+static pmix_status_t attribute_all(const struct pmixfab *fab, uint32_t index, bool required,
+                                   pmix_value_t *value)
 {
     struct known known;
     size_t n = 0;
@@ -246,6 +262,8 @@ pmix_status_t fab_device_value(const struct pmixfab *fab, uint32_t index, pmix_v
         return rc;
     pmix_info_t *info = value->data.darray->array;
     for (size_t i = 0; i < N_ATTRIBUTES; i++) {
+        if (required && !attribute_is_required(attributes[i].key))
+            continue;
         rc = get_attribute(&attributes[i], &known, &info[n].value);
         if (rc == PMIX_SUCCESS) {
             PMIX_LOAD_KEY(info[n].key, attributes[i].key);
@@ -258,4 +276,14 @@ pmix_status_t fab_device_value(const struct pmixfab *fab, uint32_t index, pmix_v
     value->data.darray->size = n; /* the id is always there: n > 0 */
     info[n - 1].flags |= PMIX_INFO_ARRAY_END;
     return PMIX_SUCCESS;
+}
+
+pmix_status_t fab_device_value(const struct pmixfab *fab, uint32_t index, pmix_value_t *value)
+{
+    return attribute_all(fab, index, false, value);
+}
+
+pmix_status_t fab_device_brief(const struct pmixfab *fab, uint32_t index, pmix_value_t *value)
+{
+    return attribute_all(fab, index, true, value);
 }
