@@ -39,21 +39,21 @@ static pmix_gds_base_module_t *job_store(void)
 /* ---- where the ranks are ---------------------------------------------------------------------------- */
 
 /* As the launcher told it; free() it. NULL: it did not. */
-static char *job_host_of(const pmix_proc_t *proc)
+static char *job_fetch(const pmix_proc_t *proc, const char *key, pmix_info_t *qualifiers, size_t n)
 {
     pmix_list_t found;
-    char *host = NULL;
+    char *text = NULL;
     PMIX_CONSTRUCT(&found, pmix_list_t);
-    if (job_store()->fetch(proc, PMIX_INTERNAL, true, PMIX_HOSTNAME, NULL, 0, &found) == PMIX_SUCCESS &&
+    if (job_store()->fetch(proc, PMIX_INTERNAL, true, key, qualifiers, n, &found) == PMIX_SUCCESS &&
         pmix_list_get_size(&found) > 0) {
         pmix_kval_t *kv = (pmix_kval_t *)pmix_list_get_first(&found);
         if (kv->value != NULL && kv->value->type == PMIX_STRING) {
-            host = kv->value->data.string;
+            text = kv->value->data.string;
             kv->value->data.string = NULL;
         }
     }
     PMIX_LIST_DESTRUCT(&found);
-    return host;
+    return text;
 }
 
 /* Takes the name over. FAB_NONE: no memory. */
@@ -91,20 +91,44 @@ static void job_map_free(struct job_map *map)
     free(map->host_of);
 }
 
+/* The other ranks of a host, where the launcher has told them together: so most ranks need no look-up. */
+static void job_map_peers(struct job_map *map, const pmix_namespace_t *job, uint32_t host)
+{
+    pmix_info_t name;
+    pmix_proc_t proc;
+    PMIX_LOAD_PROCID(&proc, job->nspace, PMIX_RANK_UNDEF);
+    PMIX_INFO_LOAD(&name, PMIX_HOSTNAME, map->hosts[host], PMIX_STRING);
+    char *peers = job_fetch(&proc, PMIX_LOCAL_PEERS, &name, 1), *at = peers;
+    PMIX_INFO_DESTRUCT(&name);
+    while (at != NULL && *at >= '0' && *at <= '9') {
+        unsigned long rank = strtoul(at, &at, 10);
+        if (rank < map->n_ranks && map->host_of[rank] == FAB_NONE)
+            map->host_of[rank] = host;
+        at += *at == ',';
+    }
+    free(peers);
+}
+
 static bool job_map_read(const pmix_namespace_t *job, struct job_map *map)
 {
     pmix_proc_t proc;
     uint32_t without = 0;
     PMIX_LOAD_PROCID(&proc, job->nspace, 0);
     map->n_ranks = job->nprocs <= MAX_RANKS ? job->nprocs : 0;
-    map->host_of = calloc((size_t)map->n_ranks + 1, sizeof(*map->host_of));
+    map->host_of = malloc(((size_t)map->n_ranks + 1) * sizeof(*map->host_of));
     if (map->host_of == NULL)
         return false;
-    for (uint32_t r = 0; r < map->n_ranks; r++) {
+    memset(map->host_of, 0xff, ((size_t)map->n_ranks + 1) * sizeof(*map->host_of)); /* FAB_NONE */
+    for (uint32_t r = 0; r < map->n_ranks && without < MAX_WITHOUT; r++) {
+        if (map->host_of[r] != FAB_NONE)
+            continue;
+        uint32_t known = map->n_hosts;
         proc.rank = r;
-        char *host = without < MAX_WITHOUT ? job_host_of(&proc) : NULL;
+        char *host = job_fetch(&proc, PMIX_HOSTNAME, NULL, 0);
         without += host == NULL;
         map->host_of[r] = host != NULL ? job_map_host(map, host) : FAB_NONE;
+        if (map->n_hosts > known)
+            job_map_peers(map, job, known);
     }
     return true;
 }
