@@ -22,6 +22,7 @@ import hosts
 import lab
 
 RUNDIR = "/run/fabricd"  # where a component looks when nobody tells it another place
+PARAMETERS = "{}/../share/pmix-mca-params.conf"  # of the PMIx library, from the folder that it stands in
 
 
 def library_folder():
@@ -122,6 +123,8 @@ class Cluster:
         os.makedirs(self.tmp(), exist_ok=True)
         machine.do("mount", "--bind", self.of(name, "tmp"), self.tmp())
         machine.do("mount", "--bind", self.of(name, "shm"), "/dev/shm")
+        lab.replace_file(self.of(name, "params"), "")
+        machine.do("mount", "--bind", self.of(name, "params"), PARAMETERS.format(os.path.dirname(library_folder())))
         for path in glob.glob(os.path.join(library_folder(), "*")):
             if "fabricd" not in os.path.basename(path):  # a fabricd that is installed here is beside the point
                 shutil.copy(path, self.of(name, "components"))
@@ -169,6 +172,12 @@ class Cluster:
             for component in components:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(os.path.join(self.of(name, "components"), os.path.basename(component)))
+
+    def configure(self, *lines):
+        """The library's parameters for all hosts of PMIx on all machines, as they stand in its file of them."""
+        for name in self.machines:
+            with open(self.of(name, "params"), "w", encoding="ascii") as file:  # this very file is what they see
+                file.writelines(line + "\n" for line in lines)
 
     def publish(self, daemon, on=None):
         """Show a daemon's run directory at the place where a component looks."""

@@ -5,6 +5,7 @@ two devices, on two switches. Each rank writes down all that it was told of ever
 """
 import json
 import os
+import re
 import shutil
 import unittest
 
@@ -162,6 +163,7 @@ class Case(unittest.TestCase):
         self.whole = recorded()
         lab.replace_file(self.capture, self.whole)
         self.addCleanup(self.cluster.withdraw)
+        self.addCleanup(self.cluster.configure)
         self.addCleanup(self.cluster.remove, COMPONENT)
 
     def install(self):
@@ -295,6 +297,49 @@ class Everybody(Case):
             for facts in self.start(launcher):
                 with self.subTest(launcher.name, rank=facts["rank"]):
                     self.check(facts, expected)
+
+    def test_switched_off(self):
+        """In the library's own file of parameters, for every launcher at once: all of it, and only what jobs are told."""
+        self.install()
+        self.served()
+        for launcher in self.launchers:
+            with self.subTest(launcher.name):
+                self.cluster.configure("pmdl = ^fabricd")
+                self.assertTrue(all(nothing(facts) for facts in self.start(launcher)))
+                self.cluster.configure("pmdl_fabricd_launch = 0")
+                for facts in self.start(launcher):
+                    self.assertEqual(facts["job"][JOB_GENERATION], {"status": "NOT-FOUND"})
+                    self.assertEqual(chapter.plain(dict(facts["register"]["attributes"])[GENERATION]), 1)
+
+    def test_coordinates_as_the_standard_has_them(self):
+        """An array of geometries, at ranks and at nodes alike."""
+        self.install()
+        expected = Expected(self.served())
+        self.cluster.configure("pmdl_fabricd_coordinates = standard")
+        for launcher in self.launchers:
+            for facts in self.start(launcher):
+                with self.subTest(launcher.name, rank=facts["rank"]):
+                    told = {host: node[KEY["PMIX_FABRIC_COORDINATES"]] for host, node in facts["nodes"].items()}
+                    for host, value in told.items():
+                        self.assertEqual([one["uuid"] for one in chapter.plain(value)],
+                                         [device["id"] for device in expected.of(host)])
+                        self.assertEqual([one["coordinates"][0] for one in chapter.plain(value)],
+                                         [{"view": 1, "coord": device["logical"]} for device in expected.of(host)])
+                    for told_reader in facts["reader"]:  # which is why this is not the default
+                        self.assertRegex(told_reader, "^dims ")
+                    for rank in facts["ranks"]:
+                        self.assertEqual(rank[KEY["PMIX_FABRIC_COORDINATES"]], told[chapter.plain(rank[KEY["PMIX_HOSTNAME"]])])
+
+    def test_the_command_that_shows_it(self):
+        """docs/operations.md has it, for people."""
+        self.install()
+        self.served()
+        with open(os.path.join(lab.ROOT, "docs", "operations.md"), encoding="utf-8") as file:
+            command = re.search(r"srun --mpi=pmix -N 2 (python3 -c '(.*)')", file.read()).group(2)
+        for launcher in self.launchers:
+            done = launcher.run(1, ["/usr/bin/python3", "-W", "ignore", "-c", command])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(re.findall("'value': '([^']*)'", done.stdout), ["0:node0001,node0002;1:node0017;2:node0017"] * len(NODES))
 
     def test_as_another_user(self):
         """In Slurm a part of a launch is done as the job's user."""
