@@ -2,13 +2,12 @@
  * stock_launch.c - a process of a job that knows only the stock PMIx library, and tells what it knows at its
  * start.
  *
- *   stock_launch FOLDER [HOST|ID|HOST@NAME...]
+ *   stock_launch FOLDER [HOST...]
  *
  * Writes FOLDER/RANK, one JSON value a line (stock_json.h). The first is what the process was told without
  * asking anybody (PMIX_OPTIONAL), a value or {"status": "NOT-FOUND"}: for the job, for each rank and each
- * HOST the keys below; for each ID, and each device by its host's and its own name, the device. "reader" is
- * what an MPI library reads that takes a rank's coordinates for three numbers before it looks at the type;
- * "register" is PMIx_Fabric_register().
+ * HOST the keys below. "reader" is what an MPI library reads that takes a rank's coordinates for three
+ * numbers before it looks at the type; "register" is PMIx_Fabric_register().
  *
  * Where FOLDER/commands is a file, each line that comes into it is done, by every rank:
  *   update N   a line {"update": N, "status": ..., "attributes": ...}
@@ -44,8 +43,8 @@ static void put_key(const char *key, pmix_rank_t rank, const pmix_info_t *more, 
     pmix_proc_t proc;
     pmix_value_t *value = NULL;
     PMIX_LOAD_PROCID(&proc, self.nspace, rank);
-    PMIX_INFO_LOAD(&info[0], PMIX_OPTIONAL, NULL, PMIX_BOOL);
-    memcpy(&info[1], more, n * sizeof(*more));
+    memcpy(info, more, n * sizeof(*more));
+    PMIX_INFO_LOAD(&info[n], PMIX_OPTIONAL, NULL, PMIX_BOOL);
     pmix_status_t rc = PMIx_Get(&proc, key, info, n + 1, &value);
     print_string(key);
     putchar(':');
@@ -55,7 +54,7 @@ static void put_key(const char *key, pmix_rank_t rank, const pmix_info_t *more, 
         printf("{\"status\":\"%s\"}", PMIx_Error_string(rc));
     if (value != NULL)
         PMIX_VALUE_RELEASE(value);
-    PMIX_INFO_DESTRUCT(&info[0]);
+    PMIX_INFO_DESTRUCT(&info[n]);
 }
 
 static void put_keys(const char *const keys[], size_t n_keys, pmix_rank_t rank, const char *host)
@@ -70,27 +69,6 @@ static void put_keys(const char *const keys[], size_t n_keys, pmix_rank_t rank, 
         fputs(i == 0 ? "" : ",", stdout);
         put_key(keys[i], rank, info, host == NULL ? 0 : 2);
     }
-    putchar('}');
-}
-
-/* A device by its id, or by its host's and its own name. */
-static void put_device(const char *which)
-{
-    pmix_info_t info[3];
-    size_t n = 0;
-    const char *at = strchr(which, '@');
-    if (at == NULL) {
-        PMIX_INFO_LOAD(&info[n++], PMIX_DEVICE_ID, which, PMIX_STRING);
-    } else {
-        char *host = strndup(which, (size_t)(at - which));
-        PMIX_INFO_LOAD(&info[n++], PMIX_HOSTNAME, host, PMIX_STRING);
-        PMIX_INFO_LOAD(&info[n++], PMIX_FABRIC_DEVICE_NAME, at + 1, PMIX_STRING);
-        free(host);
-    }
-    PMIX_INFO_LOAD(&info[n++], PMIX_NODE_INFO, NULL, PMIX_BOOL);
-    print_string(which);
-    fputs(":{", stdout);
-    put_key(PMIX_FABRIC_DEVICE, PMIX_RANK_UNDEF, info, n);
     putchar('}');
 }
 
@@ -152,23 +130,12 @@ static void put_facts(char *const hosts[], int n_hosts)
         put_keys(of_rank, COUNT(of_rank), rank, NULL);
     }
     fputs("],\"nodes\":{", stdout);
-    const char *comma = "";
-    for (int i = 0; i < n_hosts; i++)
-        if (strpbrk(hosts[i], "/@") == NULL) {
-            fputs(comma, stdout);
-            print_string(hosts[i]);
-            putchar(':');
-            put_keys(of_node, COUNT(of_node), PMIX_RANK_UNDEF, hosts[i]);
-            comma = ",";
-        }
-    fputs("},\"devices\":{", stdout);
-    comma = "";
-    for (int i = 0; i < n_hosts; i++)
-        if (strpbrk(hosts[i], "/@") != NULL) {
-            fputs(comma, stdout);
-            put_device(hosts[i]);
-            comma = ",";
-        }
+    for (int i = 0; i < n_hosts; i++) {
+        fputs(i == 0 ? "" : ",", stdout);
+        print_string(hosts[i]);
+        putchar(':');
+        put_keys(of_node, COUNT(of_node), PMIX_RANK_UNDEF, hosts[i]);
+    }
     fputs("},\"environment\":{", stdout);
     static const char *const names[] = {"UCX_NET_DEVICES", "NCCL_IB_HCA", "FI_DOMAIN"};
     for (size_t i = 0; i < COUNT(names); i++) {

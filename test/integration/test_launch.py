@@ -147,7 +147,7 @@ class Expected:
 
 def nothing(facts):
     """Is this what a process is told where nothing is installed?"""
-    told = [facts["job"], *facts["nodes"].values(), *facts["devices"].values(),
+    told = [facts["job"], *facts["nodes"].values(),
             *({key: value for key, value in rank.items() if key != KEY["PMIX_HOSTNAME"]} for rank in facts["ranks"])]
     return (all(value == {"status": "NOT-FOUND"} for keys in told for value in keys.values()) and
             facts["reader"] == [None] * facts["size"] and
@@ -204,11 +204,11 @@ class Case(unittest.TestCase):
         self.addCleanup(job.abandon)
         return job
 
-    def start(self, launcher, *more, env=None, **options):
+    def start(self, launcher, env=None, **options):
         """A whole launch: what each rank has written first."""
         folder = lab.tmpdir()
         os.chmod(folder, 0o777)
-        done = launcher.run(PER_NODE, [lab.program("stock_launch"), folder, *NODES, *more], env=env, **options)
+        done = launcher.run(PER_NODE, [lab.program("stock_launch"), folder, *NODES], env=env, **options)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         facts = []
         for rank in range(PER_NODE * len(NODES)):
@@ -268,6 +268,10 @@ class Case(unittest.TestCase):
     def check_job(self, told, expected):
         plane = expected.planes["ib0"]
         self.assertEqual(chapter.plain(told[JOB_GENERATION]), expected.generation)
+        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_PLANE"]]), ["ib0"])
+        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_GROUPS"]]), ";".join(
+            f"{group['group']}:{','.join(host for host in group['hosts'] if host in NODES)}"
+            for group in expected.groups if set(group["hosts"]) & set(NODES)))
         self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_DIMS"]]), plane["dims"])
         self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_SHAPE"]]), plane["shape"])
         self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_SHAPE_STRING"]]), "x".join(map(str, plane["shape"])))
@@ -297,6 +301,10 @@ class Everybody(Case):
             for facts in self.start(launcher):
                 with self.subTest(launcher.name, rank=facts["rank"]):
                     self.check(facts, expected)
+        for name in ("COORDINATES", "DEVICES", "NUM_DEVICES", "SWITCH", "PLANE", "DIMS", "SHAPE", "SHAPE_STRING",
+                     "GROUPS", "VENDOR", "IDENTIFIER"):
+            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "client")
+        lab.conforms("PMIX_SWITCH_PEERS", "launch", "client")
 
     def test_switched_off(self):
         """In the library's own file of parameters, for every launcher at once: all of it, and only what jobs are told."""
@@ -424,6 +432,8 @@ class Changes(Case):
                 self.assertEqual(job.end(), 0)
                 for rank in range(job.size):
                     self.assertEqual(job.events(rank), events)
+        for name in (PENDING, UPDATED):
+            lab.conforms(name, "event", "client")
 
     def test_the_component_is_removed_and_replaced(self):
         """While a job runs, which goes on and is told of changes; the next job has what is installed then."""
