@@ -112,6 +112,12 @@ static int pmdl_register_parameters(void)
                    PMIX_MCA_BASE_VAR_TYPE_STRING, &pmdl_settings.coordinates);
     pmdl_parameter("launch", "Put the fabric into the information of each job", PMIX_MCA_BASE_VAR_TYPE_BOOL,
                    &pmdl_settings.launch);
+    pmdl_parameter("fabric",
+                   "Answer the clients' PMIx_Fabric_register and _update, and tell them of changes, where the "
+                   "host has no fabric function",
+                   PMIX_MCA_BASE_VAR_TYPE_BOOL, &pmdl_settings.fabric);
+    pmdl_parameter("query", "Answer queries for the fabric's keys, where the host has no fabric function",
+                   PMIX_MCA_BASE_VAR_TYPE_BOOL, &pmdl_settings.query);
     return PMIX_SUCCESS;
 }
 

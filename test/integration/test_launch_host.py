@@ -1,0 +1,228 @@
+"""Launch information in a host of the tests (stock_host.c), which knows only the stock PMIx library: what its processes
+get, and what they get where something is missing, damaged or odd. The launchers themselves: test_launch.py."""
+import json
+import os
+import subprocess
+import unittest
+
+import lab
+import test_pnet
+
+NODES, RANKS = "node0001,node0002,node0016", "0,3;1;2,4"
+HERE = "node0001"
+COMPONENT = os.path.join(lab.BUILD, "lib", "pmix", "pmix_mca_pmdl_fabricd.so")
+COORD, DEVICES, SWITCH, NUMBER, PEERS = ("pmix.fab.coord", "pmix.fab.devs", "pmix.fab.switch", "pmix.fab.nverts",
+                                         "pmix.speers")
+NOT_FOUND = {"status": "NOT-FOUND"}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        if not os.path.exists(COMPONENT):
+            raise unittest.SkipTest("the component is not built: PMIx's private headers are missing")
+        self.folder = lab.tmpdir()
+        self.rundir = os.path.join(self.folder, "run")
+        self.out = os.path.join(self.folder, "out")
+        os.mkdir(self.rundir)
+        os.mkdir(self.out)
+
+    def make(self, *args, fabric="fattree3:4"):
+        done = lab.run([lab.program("mksnap"), fabric, self.rundir, *args])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def environment(self, **more):
+        return test_pnet.environment(self.rundir, PMIX_MCA_pmdl_fabricd_rundir=self.rundir,
+                                     PMIX_MCA_pmdl_base_verbose="1", **more)
+
+    def host(self, *options, here=HERE, nodes=NODES, ranks=RANKS, program=(), **env):
+        """Run a job; what its lowest rank on this node was told, and what the host said."""
+        for name in os.listdir(self.out):
+            os.remove(os.path.join(self.out, name))
+        program = program or [lab.program("stock_launch"), self.out, *nodes.split(",")]
+        done = lab.run([lab.program("stock_host"), *options, here, nodes, ranks, *program], env=self.environment(**env))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.said = done.stderr
+        ranks_here = sorted(os.listdir(self.out))
+        if not ranks_here:
+            return None
+        with open(os.path.join(self.out, ranks_here[0]), encoding="utf-8") as file:
+            return json.loads(file.readline())
+
+    def devices(self):
+        done = lab.run([lab.program("fabricctl"), "--rundir", self.rundir, "--format", "json", "devices"])
+        return {device["host"]: device for device in json.loads(done.stdout)}
+
+    def check(self, told, nodes=NODES.split(","), ranks=RANKS.split(";")):
+        """Every rank's and node's coordinates and devices, as the operator's command says them."""
+        known = self.devices()
+        for node, on_it in zip(nodes, ranks):
+            device = known[node]
+            coord = {"type": "PMIX_COORD", "value": {"view": 1, "coord": device["logical"]}}
+            self.assertEqual(told["nodes"][node][COORD], coord)
+            self.assertEqual(told["nodes"][node][NUMBER]["value"], 1)
+            self.assertEqual(len(told["nodes"][node][SWITCH]["value"]["elements"]), 1)
+            for rank in map(int, on_it.split(",")):
+                self.assertEqual(told["ranks"][rank][COORD], coord)
+                self.assertEqual(told["ranks"][rank][DEVICES], told["nodes"][node][DEVICES])
+
+    def knows_nothing(self, told):
+        for facts in [*told["ranks"], *told["nodes"].values()]:
+            self.assertEqual({key: value for key, value in facts.items() if key != "pmix.hname"
+                              and value != NOT_FOUND}, {})
+
+
+class Told(Case):
+    def test_maps_and_data(self):
+        """Where the ranks are is told by maps, or of each rank."""
+        self.make()
+        for options in ((), ("-d",)):
+            with self.subTest(options=options):
+                self.check(self.host(*options))
+
+    def test_the_job(self):
+        self.make()
+        job = self.host()["job"]
+        self.assertEqual(job["pmix.fab.plane"]["value"]["elements"], ["ib0"])
+        self.assertEqual(job["fabricd.generation"]["value"], 3)
+        self.assertEqual(job["pmix.fab.dims"]["value"], 3)
+        self.assertEqual(job["pmix.fab.grps"]["value"], "0:node0001,node0002;7:node0016")
+
+    def test_standard_coordinates(self):
+        self.make()
+        told = self.host(PMIX_MCA_pmdl_fabricd_coordinates="standard")
+        for facts in [*told["ranks"], *told["nodes"].values()]:
+            self.assertEqual(facts[COORD]["value"]["of"], "PMIX_GEOMETRY")
+
+    def test_switch_peers(self):
+        self.make()
+        told = self.host()
+        for rank, peers in enumerate(["0,1,3", "0,1,3", "2,4", "0,1,3", "2,4"]):
+            self.assertIn(f'"{peers}"', json.dumps(told["ranks"][rank][PEERS]))
+
+    def test_a_plane_more(self):
+        self.make()
+        self.make("ib1", "1", "4")
+        told = self.host()
+        self.assertEqual(told["job"]["pmix.fab.plane"]["value"]["elements"], ["ib0", "ib1"])
+        self.assertEqual(told["nodes"][HERE][NUMBER]["value"], 2)
+
+    def test_switched_off(self):
+        self.make()
+        told = self.host(PMIX_MCA_pmdl_fabricd_launch="0")
+        self.knows_nothing(told)
+        self.assertNotEqual(told["register"]["attributes"], [])
+        told = self.host(PMIX_MCA_pmdl_fabricd_fabric="0")
+        self.assertEqual(told["register"]["attributes"], [])
+        self.check(told)
+
+
+class Quiet(Case):
+    """Whatever is wrong: the job runs, what is known is told, and one line says why."""
+
+    def test_no_run_directory(self):
+        os.rmdir(self.rundir)
+        self.knows_nothing(self.host())
+        self.assertIn("cannot be read", self.said)
+
+    def test_an_empty_one(self):
+        self.knows_nothing(self.host())
+        self.assertIn("no readable snapshot", self.said)
+
+    def test_a_damaged_snapshot(self):
+        self.make()
+        path = os.path.join(self.rundir, "ib0.snap")
+        with open(path, "rb") as file:
+            whole = file.read()
+        for bytes_ in (whole[:len(whole) // 2], whole[:-1], b"", whole[:300] + b"\xff" + whole[301:]):
+            with open(path, "wb") as file:
+                file.write(bytes_)
+            self.knows_nothing(self.host())
+            self.assertIn("no readable snapshot", self.said)
+
+    def test_others_may_write(self):
+        """The run directory, a snapshot, or a run directory of another user where anybody could have put it."""
+        self.make()
+        path = os.path.join(self.rundir, "ib0.snap")
+        for place, mode in ((self.rundir, 0o777), (self.rundir, 0o775), (path, 0o666)):
+            before = os.stat(place).st_mode
+            os.chmod(place, mode)
+            self.knows_nothing(self.host())
+            self.assertIn("not believed", self.said)
+            os.chmod(place, before)
+        self.check(self.host())
+        if os.geteuid() == 0:
+            os.chown(self.rundir, 65534, 65534)
+            self.check(self.host())
+            os.chmod(self.folder, 0o777)
+            self.knows_nothing(self.host())
+
+    def test_domains_and_strangers(self):
+        self.make()
+        nodes = "node0001.site,node0002,stranger"
+        told = self.host(here="node0001.site", nodes=nodes)
+        self.assertEqual([told["nodes"][node][NUMBER].get("value") for node in nodes.split(",")], [1, 1, None])
+        self.assertIn("1 of which the fabric does not know", self.said)
+
+    def test_ranks_without_hosts(self):
+        self.make()
+        self.host("-n", program=["/bin/true"])
+        self.assertIn("5 ranks on 0 hosts", self.said)
+
+    def test_many_ranks_on_one_node(self):
+        self.make()
+        self.host(nodes=HERE, ranks=",".join(map(str, range(10000))), program=["/bin/true"], here="elsewhere")
+        self.assertIn("10000 ranks on 1 hosts", self.said)
+
+
+class Slots(Case):
+    def test_the_host_has_its_own(self):
+        self.make()
+        told = self.host("-f")
+        self.assertEqual(told["register"]["attributes"], [["pmix.fab.vndr", {"type": "PMIX_STRING", "value": "host"}]])
+        self.check(told)
+
+    def test_register(self):
+        self.make()
+        attributes = dict(self.host()["register"]["attributes"])
+        self.assertEqual(attributes["pmixfab.generation"]["value"], 3)
+        self.assertEqual(attributes[NUMBER]["value"], 16)
+
+    def test_a_host_that_answers_queries(self):
+        self.make()
+        self.assertNotEqual(self.host("-q")["register"]["attributes"], [])
+
+    def test_a_change(self):
+        """Each process hears the pair of events, in order, each once; an update shows the change."""
+        self.make()
+        commands = os.path.join(self.out, "commands")
+        nodes = NODES.split(",")
+        with open(commands, "w", encoding="utf-8"):
+            pass
+        host = lab.spawn([lab.program("stock_host"), HERE, NODES, RANKS, lab.program("stock_launch"), self.out, *nodes],
+                         env=self.environment(), stderr=subprocess.DEVNULL)
+        files = [os.path.join(self.out, rank) for rank in RANKS.split(";")[0].split(",")]
+
+        def lines(path):
+            if not os.path.exists(path):
+                return []
+            with open(path, encoding="utf-8") as file:
+                return [json.loads(line) for line in file.read().splitlines(True) if line.endswith("\n")][1:]
+        lab.wait_for(lambda: all({"watching": 0} in lines(path) for path in files), what="handlers")
+        beside = os.path.join(self.folder, "beside")
+        os.mkdir(beside)
+        done = lab.run([lab.program("mksnap"), "fattree3:4", beside, "ib0", "0", "9"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        os.rename(os.path.join(beside, "ib0.snap"), os.path.join(self.rundir, "ib0.snap"))
+        lab.wait_for(lambda: all("PMIX_FABRIC_UPDATED" in str(lines(path)) for path in files), what="events")
+        with open(commands, "a", encoding="utf-8") as file:
+            file.write("update 9\nend\n")
+        self.assertEqual(host.wait(30 * lab.SLOW), 0)
+        for path in files:
+            events = [(line["event"], line["pmixfab.generation"]["value"]) for line in lines(path) if "event" in line]
+            self.assertEqual(events, [("PMIX_FABRIC_UPDATE_PENDING", 9), ("PMIX_FABRIC_UPDATED", 9)])
+            update = next(line for line in lines(path) if "update" in line)
+            self.assertEqual(dict(update["attributes"])["pmixfab.generation"]["value"], 9)
+
+
+if __name__ == "__main__":
+    unittest.main()
