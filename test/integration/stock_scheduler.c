@@ -15,6 +15,7 @@
  *   move SLOT TO                  the object is copied elsewhere, and its old place overwritten
  *   matrix SLOT FILE              the matrix through the object's pointer, as it is in memory
  *   held SLOT FILE                ... through the pointer that the last register or update gave
+ *   get KEY, query KEY            PMIx_Get of the own namespace, PMIx_Query_info: a string, or the status
  *   listen [MS]                   handlers of the events; the one of PENDING needs MS milliseconds to let go
  *   inside                        from now on the handler of UPDATED lives an object's life itself
  *   cycle N [KEEP]                N times register, read, update, deregister; KEEP: one object stays
@@ -382,6 +383,40 @@ static bool look(char **words, size_t place)
     return known;
 }
 
+static void print_text(pmix_status_t rc, const pmix_value_t *value)
+{
+    bool text = rc == PMIX_SUCCESS && value != NULL && value->type == PMIX_STRING;
+    printf("told %s\n", text ? value->data.string : PMIx_Error_string(rc));
+}
+
+static void do_get(const char *key)
+{
+    pmix_value_t *value = NULL;
+    pmix_proc_t own; /* without a name: the own namespace */
+    PMIX_PROC_CONSTRUCT(&own);
+    own.rank = PMIX_RANK_WILDCARD;
+    pmix_status_t rc = PMIx_Get(&own, key, NULL, 0, &value);
+    print_text(rc, value);
+    if (value != NULL)
+        PMIX_VALUE_RELEASE(value);
+}
+
+static void do_query(const char *key)
+{
+    pmix_info_t *infos = NULL;
+    size_t n = 0;
+    pmix_query_t query;
+    PMIX_QUERY_CONSTRUCT(&query);
+    pmix_status_t rc = PMIX_SUCCESS;
+    PMIX_ARGV_APPEND(rc, query.keys, key);
+    if (rc == PMIX_SUCCESS)
+        rc = PMIx_Query_info(&query, 1, &infos, &n);
+    print_text(rc, n > 0 ? &infos[0].value : NULL);
+    if (infos != NULL)
+        PMIX_INFO_FREE(infos, n);
+    PMIX_QUERY_DESTRUCT(&query);
+}
+
 static void command(char *line)
 {
     char *words[12] = {NULL}, *rest = NULL;
@@ -403,6 +438,10 @@ static void command(char *line)
         result("deregistered", PMIx_Fabric_deregister(&slots[place]), &slots[place]);
     else if (strcmp(words[0], "move") == 0)
         do_move(place, other % SLOTS);
+    else if (strcmp(words[0], "get") == 0 && n > 1)
+        do_get(words[1]);
+    else if (strcmp(words[0], "query") == 0 && n > 1)
+        do_query(words[1]);
     else if (strcmp(words[0], "listen") == 0)
         do_listen((unsigned)slot);
     else if (strcmp(words[0], "inside") == 0)

@@ -60,7 +60,7 @@ class Case(unittest.TestCase):
             coord = {"type": "PMIX_COORD", "value": {"view": 1, "coord": device["logical"]}}
             self.assertEqual(told["nodes"][node][COORD], coord)
             self.assertEqual(told["nodes"][node][NUMBER]["value"], 1)
-            self.assertEqual(len(told["nodes"][node][SWITCH]["value"]["elements"]), 1)
+            self.assertEqual(told["nodes"][node][SWITCH]["value"]["elements"], [device["switch_guid"]])
             for rank in map(int, on_it.split(",")):
                 self.assertEqual(told["ranks"][rank][COORD], coord)
                 self.assertEqual(told["ranks"][rank][DEVICES], told["nodes"][node][DEVICES])
@@ -222,6 +222,29 @@ class Slots(Case):
             self.assertEqual(events, [("PMIX_FABRIC_UPDATE_PENDING", 9), ("PMIX_FABRIC_UPDATED", 9)])
             update = next(line for line in lines(path) if "update" in line)
             self.assertEqual(dict(update["attributes"])["pmixfab.generation"]["value"], 9)
+
+
+class Scheduler(Case):
+    """A scheduler's own process gets by query and get what it gets by register."""
+
+    def told(self, scheduler, what):
+        return scheduler.say(what, "^told (.*)$").group(1)
+
+    def test_query_and_get(self):
+        self.make()
+        scheduler = test_pnet.Scheduler(self.rundir, PMIX_MCA_pmdl_fabricd_rundir=self.rundir)
+        self.addCleanup(scheduler.stop)
+        scheduler.status("register 0")
+        shown = scheduler.keys(0)
+        for key in ("pmix.fab.grps", "pmix.fab.plane", "pmix.fab.vndr", "pmix.fab.id", "pmix.fab.shapestr"):
+            lab.wait_for(lambda key=key: self.told(scheduler, f"get {key}") == shown[key], what=key)
+        for key in ("pmix.fab.grps", "pmix.fab.vndr", "pmix.fab.id"):
+            self.assertEqual(self.told(scheduler, f"query {key}"), shown[key])
+        self.make(fabric="fattree2:2,1,2")
+        lab.wait_for(lambda: self.told(scheduler, "get pmix.fab.grps").startswith("0:node0001,node0002;1:node0003,"),
+                     what="the new groups")
+        self.assertEqual(self.told(scheduler, "query pmix.query.nothing"), "UNREACHABLE")
+        self.assertEqual(scheduler.quit(), 0)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
 #include <pmix_version.h>
 #include <src/include/pmix_globals.h>
 #include <src/mca/mca.h>
+#include <src/server/pmix_server_ops.h>
 
 #include "mca/pmdl/job.h"
 #include "mca/pmdl/news.h"
@@ -38,6 +39,12 @@ static void pmdl_on_log(enum pmixfab_level level, const char *line, void *cbdata
 
 /* ---- hooks ------------------------------------------------------------------------------------------ */
 
+static void pmdl_watch(void)
+{
+    if (!pmdl_news_start(snapshots, pmdl_settings.rundir))
+        pmdl_say("%s cannot be watched: nobody is told of changes", pmdl_settings.rundir);
+}
+
 static pmix_status_t pmdl_init(void)
 {
     if (snapshots == NULL && pmdl_snapshots_new(pmdl_settings.rundir, &snapshots) != PMIXFAB_OK) {
@@ -46,6 +53,8 @@ static pmix_status_t pmdl_init(void)
     }
     pmixfab_set_log(pmdl_on_log, NULL);
     pmdl_slots_take(snapshots, pmdl_settings.fabric, pmdl_settings.query);
+    if (pmdl_settings.query && pmix_host_server.fabric == NULL && PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer))
+        pmdl_watch();
     return PMIX_SUCCESS;
 }
 
@@ -70,16 +79,14 @@ static void pmdl_tell(pmix_namespace_t *job)
     pmdl_planes_put(&planes);
 }
 
-/* A scheduler's own process hears of changes from the component pnet. */
 static pmix_status_t pmdl_register_nspace(pmix_namespace_t *job)
 {
     if (snapshots == NULL)
         return PMIX_SUCCESS;
     if (pmdl_settings.launch)
         pmdl_tell(job);
-    if (pmdl_slots_have_fabric() && !PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer) &&
-        !pmdl_news_start(snapshots, pmdl_settings.rundir))
-        pmdl_say("%s cannot be watched: nobody is told of changes", pmdl_settings.rundir);
+    if (pmdl_slots_have_fabric())
+        pmdl_watch();
     return PMIX_SUCCESS;
 }
 
@@ -112,10 +119,11 @@ static int pmdl_register_parameters(void)
                    PMIX_MCA_BASE_VAR_TYPE_STRING, &pmdl_settings.coordinates);
     pmdl_parameter("launch", "Put the fabric into the information of each job", PMIX_MCA_BASE_VAR_TYPE_BOOL,
                    &pmdl_settings.launch);
-    pmdl_parameter("fabric",
-                   "Answer the clients' PMIx_Fabric_register and _update, and tell them of changes, where the "
-                   "host has no fabric function",
-                   PMIX_MCA_BASE_VAR_TYPE_BOOL, &pmdl_settings.fabric);
+    pmdl_parameter(
+        "fabric",
+        "Answer the clients' PMIx_Fabric_register and _update, and tell them of changes, where the "
+        "host has no fabric function",
+        PMIX_MCA_BASE_VAR_TYPE_BOOL, &pmdl_settings.fabric);
     pmdl_parameter("query", "Answer queries for the fabric's keys, where the host has no fabric function",
                    PMIX_MCA_BASE_VAR_TYPE_BOOL, &pmdl_settings.query);
     return PMIX_SUCCESS;

@@ -10,6 +10,7 @@
 #include <src/include/pmix_globals.h>
 
 #include "mca/pmdl/component.h"
+#include "mca/pmdl/own.h"
 #include "mca/rundir/watch.h"
 
 #define N_INFOS    5
@@ -80,6 +81,11 @@ static void news_look(struct dir_watch *watching, void *cbdata)
     struct pmdl_change *changes;
     size_t n;
     pmdl_snapshots_news(cbdata, &changes, &n);
+    if (PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer)) {
+        pmdl_own_tell(cbdata); /* its handlers hear of changes from the component pnet */
+        free(changes);
+        return;
+    }
     for (size_t c = 0; c < 2 && n > 0; c++) {
         for (size_t i = 0; i < n && !dir_watch_stopping(watching); i++)
             news_tell(codes[c], &changes[i]);

@@ -1,0 +1,67 @@
+#include "mca/pmdl/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <src/include/pmix_config.h>
+
+#include <src/include/pmix_globals.h>
+#include <src/mca/gds/base/base.h>
+
+#include "mca/pmdl/component.h"
+#include "pmix/values/info.h"
+#include "pmix/values/value.h"
+
+#define STORED_KEYS "pmix.fab." /* the library keeps none that begins with "pmix" and is not its own */
+
+struct own_event {
+    pmix_event_t event;
+    struct pmdl_snapshots *snapshots;
+};
+
+static void own_put(const pmix_info_t *infos, size_t n)
+{
+    pmix_proc_t proc;
+    PMIX_LOAD_PROCID(&proc, pmix_globals.myid.nspace, PMIX_RANK_WILDCARD);
+    for (size_t i = 0; i < n; i++) {
+        bool generation = strcmp(infos[i].key, PMIXFAB_KEY_GENERATION) == 0;
+        pmix_kval_t kv;
+        if (!generation && strncmp(infos[i].key, STORED_KEYS, strlen(STORED_KEYS)) != 0)
+            continue;
+        PMIX_CONSTRUCT(&kv, pmix_kval_t);
+        kv.key = generation ? (char *)PMIXFAB_KEY_JOB_GENERATION : (char *)infos[i].key;
+        kv.value = (pmix_value_t *)&infos[i].value;
+        (void)pmix_globals.mypeer->nptr->compat.gds->store(&proc, PMIX_INTERNAL, &kv);
+    }
+}
+
+/* On the library's thread. */
+static void own_on_event(int fd, short what, void *arg)
+{
+    struct own_event *own = arg;
+    struct pmdl_planes planes;
+    struct fab_err err = {""};
+    pmix_info_t *infos;
+    size_t n;
+    (void)fd, (void)what;
+    pmdl_planes_get(own->snapshots, &planes, &err);
+    if (planes.n > 0) {
+        const struct fab_info_source source = {.fab = planes.planes[0], .path = planes.paths[0]};
+        if (fab_info_all(&source, 0, &infos, &n) == PMIX_SUCCESS) {
+            own_put(infos, n);
+            fab_infos_free(infos, n);
+        }
+    }
+    pmdl_planes_put(&planes);
+    free(own);
+}
+
+void pmdl_own_tell(struct pmdl_snapshots *snapshots)
+{
+    struct own_event *own = calloc(1, sizeof(*own));
+    if (own == NULL)
+        return;
+    own->snapshots = snapshots;
+    pmix_event_assign(&own->event, pmix_globals.evbase, -1, EV_WRITE, own_on_event, own);
+    pmix_event_active(&own->event, EV_WRITE, 1);
+}

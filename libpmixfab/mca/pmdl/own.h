@@ -1,0 +1,11 @@
+/* own.h - what a scheduler's own process gets by PMIx_Get of the fabric's keys. */
+#ifndef FAB_MCA_PMDL_OWN_H
+#define FAB_MCA_PMDL_OWN_H
+
+#include "mca/pmdl/snapshots.h"
+
+/* Put the default plane into the information of this process's own namespace, soon, on the library's thread.
+ * Any thread. */
+void pmdl_own_tell(struct pmdl_snapshots *snapshots);
+
+#endif
