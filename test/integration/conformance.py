@@ -23,6 +23,8 @@ fails when it is not what they say. A dash: not shown by any test, so not promis
 
 - **in process**: a server's own process, through the component `pmix_mca_pnet_fabricd.so`
 - **tool**, **client**: connected to fabricd; **relay**: connected to a server that passes requests on to fabricd
+- **job**: a process of a job whose launcher has the component `pmix_mca_pmdl_fabricd.so`; `launch`: found by `PMIx_Get`
+  with `PMIX_OPTIONAL`, so nobody is asked
 - `register`: in the info array of `PMIx_Fabric_register` and `PMIx_Fabric_update`; `query`: `PMIx_Query_info`, with
   qualifiers where they make sense; `get`: `PMIx_Get`, see below; `libpmixfab`: a tool that links libpmixfab; `pattrs`: told by `pattrs --host`
 """
@@ -64,7 +66,7 @@ FABRIC = [
 NODE = [
     ("PMIX_FABRIC_DEVICES", "array of PMIX_FABRIC_DEVICE", "of a node, a switch, or the server's own node; as a "
      "directive of register (bool): all of the plane"),
-    ("PMIX_FABRIC_COORDINATES", "array of pmix_geometry_t", "both spellings: `pmix.fab.coord` (header), `pmix.fab.coords` (standard)"),
+    ("PMIX_FABRIC_COORDINATES", "array of pmix_geometry_t", "both spellings: `pmix.fab.coord` (header), `pmix.fab.coords` (standard). In a job's information one pmix_coord_t of three numbers, see below"),
     ("PMIX_FABRIC_DEVICE", "array of pmix_info_t", "by `PMIX_DEVICE_ID`, by name and host, or by plane and index"),
     ("PMIX_HOSTNAME", "string", "as a qualifier, too"),
     ("PMIX_NODEID", "uint32_t", "of a device, and as a qualifier: the number of the host in its plane, in natural order of the names"),
@@ -86,7 +88,7 @@ NODE = [
     ("pmixfab.seen", "string", "who knows of the device: `subnet`, `node` (its host), or `subnet,node`; `missing` in place of "
      "`subnet`: the last sweeps have not seen it"),
     ("PMIX_FABRIC_ENDPT", "array of pmix_endpoint_t", "launch information: the business of who launches"),
-    ("PMIX_SWITCH_PEERS", "array of pmix_info_t", "launch information: the business of who launches"),
+    ("PMIX_SWITCH_PEERS", "array of pmix_info_t", "of a rank: per device its id, its switch, the job's ranks below that"),
 ]
 STRUCTURES = [
     ("pmix_fabric_t", "", ""),

@@ -78,6 +78,8 @@ class Told(Case):
         for options in ((), ("-d",)):
             with self.subTest(options=options):
                 self.check(self.host(*options))
+        for name in ("COORDINATES", "DEVICES", "NUM_DEVICES", "SWITCH"):
+            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "job")
 
     def test_the_job(self):
         self.make()
@@ -86,6 +88,8 @@ class Told(Case):
         self.assertEqual(job["fabricd.generation"]["value"], 3)
         self.assertEqual(job["pmix.fab.dims"]["value"], 3)
         self.assertEqual(job["pmix.fab.grps"]["value"], "0:node0001,node0002;7:node0016")
+        for name in ("PLANE", "INDEX", "VENDOR", "IDENTIFIER", "DIMS", "SHAPE", "SHAPE_STRING", "GROUPS"):
+            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "job")
 
     def test_standard_coordinates(self):
         self.make()
@@ -98,6 +102,7 @@ class Told(Case):
         told = self.host()
         for rank, peers in enumerate(["0,1,3", "0,1,3", "2,4", "0,1,3", "2,4"]):
             self.assertIn(f'"{peers}"', json.dumps(told["ranks"][rank][PEERS]))
+        lab.conforms("PMIX_SWITCH_PEERS", "launch", "job")
 
     def test_a_plane_more(self):
         self.make()
@@ -186,6 +191,7 @@ class Slots(Case):
         attributes = dict(self.host()["register"]["attributes"])
         self.assertEqual(attributes["pmixfab.generation"]["value"], 3)
         self.assertEqual(attributes[NUMBER]["value"], 16)
+        lab.conforms("PMIx_Fabric_register", "call", "job")
 
     def test_a_host_that_answers_queries(self):
         self.make()
@@ -222,6 +228,9 @@ class Slots(Case):
             self.assertEqual(events, [("PMIX_FABRIC_UPDATE_PENDING", 9), ("PMIX_FABRIC_UPDATED", 9)])
             update = next(line for line in lines(path) if "update" in line)
             self.assertEqual(dict(update["attributes"])["pmixfab.generation"]["value"], 9)
+        for name in ("PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"):
+            lab.conforms(name, "event", "job")
+        lab.conforms("PMIx_Fabric_update", "call", "job")
 
 
 class Scheduler(Case):
@@ -243,6 +252,8 @@ class Scheduler(Case):
         self.make(fabric="fattree2:2,1,2")
         lab.wait_for(lambda: self.told(scheduler, "get pmix.fab.grps").startswith("0:node0001,node0002;1:node0003,"),
                      what="the new groups")
+        lab.conforms("PMIX_FABRIC_GROUPS", "get", "in process")
+        lab.conforms("PMIX_FABRIC_GROUPS", "query", "in process")
         self.assertEqual(self.told(scheduler, "query pmix.query.nothing"), "UNREACHABLE")
         self.assertEqual(scheduler.quit(), 0)
 
