@@ -23,8 +23,8 @@ fails when it is not what they say. A dash: not shown by any test, so not promis
 
 - **in process**: a server's own process, through the component `pmix_mca_pnet_fabricd.so`
 - **tool**, **client**: connected to fabricd; **relay**: connected to a server that passes requests on to fabricd
-- **job**: a process of a job whose launcher has the component `pmix_mca_pmdl_fabricd.so`; `launch`: found by `PMIx_Get`
-  with `PMIX_OPTIONAL`, so nobody is asked
+  (or, where the launch tests say so, of a launcher that has the component `pmix_mca_pmdl_fabricd.so`)
+- `launch`: launch information, found by `PMIx_Get` with `PMIX_OPTIONAL`, so nobody is asked
 - `register`: in the info array of `PMIx_Fabric_register` and `PMIx_Fabric_update`; `query`: `PMIx_Query_info`, with
   qualifiers where they make sense; `get`: `PMIx_Get`, see below; `libpmixfab`: a tool that links libpmixfab; `pattrs`: told by `pattrs --host`
 """

@@ -18,9 +18,8 @@ COMPLETE = "complete"
 # How a caller comes by it: PMIx_Fabric_register's info array, PMIx_Query_info, PMIx_Get, an event, the call itself,
 # the launch information of a job, a program that links libpmixfab, a stock program (pattrs).
 HOW = ("call", "register", "query", "get", "event", "launch", "libpmixfab", "pattrs")
-# Who: the process of a server itself (the component), a tool, a client, one that is served through a relay, a process of
-# a job whose launcher has the component for jobs.
-WHOM = ("in process", "tool", "client", "relay", "job")
+# Who: the process of a server itself (the component), a tool, a client, one that is served through a relay.
+WHOM = ("in process", "tool", "client", "relay")
 
 
 def _path(module):

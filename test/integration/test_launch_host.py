@@ -30,6 +30,14 @@ class Case(unittest.TestCase):
         done = lab.run([lab.program("mksnap"), fabric, self.rundir, *args])
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def exchange(self, fabric, *args):
+        """As a daemon publishes: beside, then renamed."""
+        beside = os.path.join(self.folder, "beside")
+        os.mkdir(beside)
+        done = lab.run([lab.program("mksnap"), fabric, beside, *args])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        os.rename(os.path.join(beside, "ib0.snap"), os.path.join(self.rundir, "ib0.snap"))
+
     def environment(self, **more):
         return test_pnet.environment(self.rundir, PMIX_MCA_pmdl_fabricd_rundir=self.rundir,
                                      PMIX_MCA_pmdl_base_verbose="1", **more)
@@ -79,7 +87,7 @@ class Told(Case):
             with self.subTest(options=options):
                 self.check(self.host(*options))
         for name in ("COORDINATES", "DEVICES", "NUM_DEVICES", "SWITCH"):
-            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "job")
+            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "client")
 
     def test_the_job(self):
         self.make()
@@ -89,7 +97,7 @@ class Told(Case):
         self.assertEqual(job["pmix.fab.dims"]["value"], 3)
         self.assertEqual(job["pmix.fab.grps"]["value"], "0:node0001,node0002;7:node0016")
         for name in ("PLANE", "INDEX", "VENDOR", "IDENTIFIER", "DIMS", "SHAPE", "SHAPE_STRING", "GROUPS"):
-            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "job")
+            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "client")
 
     def test_standard_coordinates(self):
         self.make()
@@ -102,7 +110,7 @@ class Told(Case):
         told = self.host()
         for rank, peers in enumerate(["0,1,3", "0,1,3", "2,4", "0,1,3", "2,4"]):
             self.assertIn(f'"{peers}"', json.dumps(told["ranks"][rank][PEERS]))
-        lab.conforms("PMIX_SWITCH_PEERS", "launch", "job")
+        lab.conforms("PMIX_SWITCH_PEERS", "launch", "client")
 
     def test_a_plane_more(self):
         self.make()
@@ -191,7 +199,7 @@ class Slots(Case):
         attributes = dict(self.host()["register"]["attributes"])
         self.assertEqual(attributes["pmixfab.generation"]["value"], 3)
         self.assertEqual(attributes[NUMBER]["value"], 16)
-        lab.conforms("PMIx_Fabric_register", "call", "job")
+        lab.conforms("PMIx_Fabric_register", "call", "client")
 
     def test_a_host_that_answers_queries(self):
         self.make()
@@ -214,11 +222,7 @@ class Slots(Case):
             with open(path, encoding="utf-8") as file:
                 return [json.loads(line) for line in file.read().splitlines(True) if line.endswith("\n")][1:]
         lab.wait_for(lambda: all({"watching": 0} in lines(path) for path in files), what="handlers")
-        beside = os.path.join(self.folder, "beside")
-        os.mkdir(beside)
-        done = lab.run([lab.program("mksnap"), "fattree3:4", beside, "ib0", "0", "9"])
-        self.assertEqual(done.returncode, 0, done.stderr)
-        os.rename(os.path.join(beside, "ib0.snap"), os.path.join(self.rundir, "ib0.snap"))
+        self.exchange("fattree3:4", "ib0", "0", "9")
         lab.wait_for(lambda: all("PMIX_FABRIC_UPDATED" in str(lines(path)) for path in files), what="events")
         with open(commands, "a", encoding="utf-8") as file:
             file.write("update 9\nend\n")
@@ -229,8 +233,8 @@ class Slots(Case):
             update = next(line for line in lines(path) if "update" in line)
             self.assertEqual(dict(update["attributes"])["pmixfab.generation"]["value"], 9)
         for name in ("PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"):
-            lab.conforms(name, "event", "job")
-        lab.conforms("PMIx_Fabric_update", "call", "job")
+            lab.conforms(name, "event", "client")
+        lab.conforms("PMIx_Fabric_update", "call", "client")
 
 
 class Scheduler(Case):
@@ -249,7 +253,7 @@ class Scheduler(Case):
             lab.wait_for(lambda key=key: self.told(scheduler, f"get {key}") == shown[key], what=key)
         for key in ("pmix.fab.grps", "pmix.fab.vndr", "pmix.fab.id"):
             self.assertEqual(self.told(scheduler, f"query {key}"), shown[key])
-        self.make(fabric="fattree2:2,1,2")
+        self.exchange("fattree2:2,1,2")
         lab.wait_for(lambda: self.told(scheduler, "get pmix.fab.grps").startswith("0:node0001,node0002;1:node0003,"),
                      what="the new groups")
         lab.conforms("PMIX_FABRIC_GROUPS", "get", "in process")

@@ -7,6 +7,8 @@
 #include <src/include/pmix_globals.h>
 #include <src/mca/gds/base/base.h>
 
+/* Without memory a name is not found; the macros would end the process. */
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "topo/base/array.h"

@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+/* Without memory a requestor is forgotten; the macros would end the process. */
+#define HASH_NONFATAL_OOM        1
+#define uthash_nonfatal_oom(one) free(one)
 #include <uthash.h>
 
 struct plane_memory {

@@ -102,7 +102,8 @@ static int switch_cmp(const void *left, const void *right)
     return a->sw < b->sw ? -1 : a->sw > b->sw;
 }
 
-static struct peers_switch *peers_of(const struct peers *peers, const struct pmixfab *fab, uint32_t sw)
+static struct peers_switch *peers_find_switch(const struct peers *peers, const struct pmixfab *fab,
+                                              uint32_t sw)
 {
     const struct peers_switch key = {.fab = fab, .sw = sw};
     return bsearch(&key, peers->switches, peers->n_switches, sizeof(key), switch_cmp);
@@ -168,7 +169,7 @@ static pmix_status_t peers_value(const struct peers *peers, uint32_t host, pmix_
         if (pmixfab_device(at.fab, at.index, &device) != PMIXFAB_OK ||
             pmixfab_switch(at.fab, device.switch_index, &one) != PMIXFAB_OK)
             continue; /* below no switch */
-        struct peers_switch *sw = peers_of(peers, at.fab, device.switch_index);
+        struct peers_switch *sw = peers_find_switch(peers, at.fab, device.switch_index);
         if (sw == NULL || (sw->text == NULL && !peers_write(peers, sw)))
             return PMIX_ERR_NOMEM;
         PMIX_LOAD_KEY(info->key, PMIX_SWITCH_PEERS);
@@ -206,7 +207,7 @@ static uint64_t peers_size(const struct peers *peers, uint32_t host)
     while (launch_device_next(places, &at)) {
         const struct peers_switch *sw = NULL;
         if (pmixfab_device(at.fab, at.index, &device) == PMIXFAB_OK)
-            sw = peers_of(peers, at.fab, device.switch_index);
+            sw = peers_find_switch(peers, at.fab, device.switch_index);
         if (sw != NULL)
             size += 4 * sizeof(pmix_info_t) + sizeof(device.id) + sw->length;
     }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+/* Without memory a name is not found; the macros would end the process. */
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "topo/base/natural.h"
