@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import hosts
@@ -121,14 +122,24 @@ class Cluster:
             os.makedirs(self.of(name, place))
             os.chmod(self.of(name, place), 0o1777)
         os.makedirs(self.tmp(), exist_ok=True)
+        self._own_memory(name, machine)
         machine.do("mount", "--bind", self.of(name, "tmp"), self.tmp())
-        machine.do("mount", "--bind", self.of(name, "shm"), "/dev/shm")
         lab.replace_file(self.of(name, "params"), "")
         machine.do("mount", "--bind", self.of(name, "params"), PARAMETERS.format(os.path.dirname(library_folder())))
         for path in glob.glob(os.path.join(library_folder(), "*")):
             if "fabricd" not in os.path.basename(path):  # a fabricd that is installed here is beside the point
                 shutil.copy(path, self.of(name, "components"))
         machine.do("mount", "--bind", self.of(name, "components"), library_folder())
+
+    def _own_memory(self, name, machine):
+        """Its own /dev/shm, in which the tests' folder stands where it stood, should it stand there."""
+        ours, kept = tempfile.gettempdir(), "/run/kept"
+        machine.do("mkdir", kept)
+        machine.do("mount", "--bind", ours, kept)
+        machine.do("mount", "--bind", self.of(name, "shm"), "/dev/shm")
+        if ours.startswith("/dev/shm/"):
+            machine.do("mkdir", "-p", ours)
+            machine.do("mount", "--bind", kept, ours)
 
     def tmp(self):
         """The temporary folder of jobs, the same path and another folder on each machine."""
