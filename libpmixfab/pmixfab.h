@@ -232,6 +232,34 @@ enum pmixfab_view { PMIXFAB_LOGICAL = 1, PMIXFAB_PHYSICAL = 2 };
 int pmixfab_coords(const struct pmixfab *fab, uint32_t index, enum pmixfab_view view, const uint32_t **coords,
                    uint32_t *dims);
 
+/* ---- nearest device ------------------------------------------------------------------------------- */
+
+/* The device that a process is to use, and why. */
+struct pmixfab_nearest {
+    uint32_t device;   /* index; UINT32_MAX: no device of the host is up in this plane */
+    uint32_t distance; /* 4: attached to processors of the process, 6: in their package, 9: in another package,
+                          5: not known; 0: the process is bound to nothing; UINT32_MAX: none is up */
+    uint32_t equal;    /* devices that are up and as near, this one included */
+    uint32_t nearer;   /* index of a device that is nearer, but not up; UINT32_MAX: none */
+};
+
+/*
+ * For each of n processes on host number `host`, whose local ranks are first_rank and those that follow, the
+ * nearest device that is up. cpus[i] is what process i is bound to: a list of processors as hwloc and
+ * taskset(1) write it ("0-11,24-35"), also with "hwloc:" before it as in PMIX_CPUSET; NULL, or what is no
+ * such list: nothing. `cpus` NULL: none of them is bound. Where several devices are equally near, the
+ * processes are spread evenly over them. The choice is the same each time.
+ *
+ * All processes that share the host belong into one call; with one process a call the spreading is even where
+ * they are bound to processors of their own. Allocates, but takes no lock and asks nobody.
+ */
+int pmixfab_nearest(const struct pmixfab *fab, uint32_t host, uint32_t first_rank, const char *const *cpus,
+                    size_t n, struct pmixfab_nearest *out);
+
+/* Why, in words, into buf. PMIXFAB_ERR_RANGE: it did not fit, and is cut; 256 bytes are always enough. */
+int pmixfab_nearest_text(const struct pmixfab *fab, const struct pmixfab_nearest *choice, char *buf,
+                         size_t size);
+
 /* ---- switches, links, groups ---------------------------------------------------------------------- */
 
 struct pmixfab_switch {

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "probes/hwloc/hwloc_priv.h"
+#include "topo/base/cpus.h"
 
 #define MAX_BRIDGES 32 /* one above the other */
 
@@ -37,11 +38,23 @@ hwloc_obj_t hwloc_switch_above(hwloc_obj_t pci)
     return n >= 3 ? chain[n - 2] : NULL;
 }
 
+/* A list that is too long for a fact is left out: no machine numbers its processors so. A damaged recording
+ * may have an infinite set. */
+static void cpus_fact(hwloc_const_bitmap_t set, enum fab_fact kind, struct probe_item *item)
+{
+    struct fab_cpus cpus = {{0}};
+    char text[FAB_REPORT_MAX_TEXT + 1];
+    for (int cpu = hwloc_bitmap_first(set); cpu >= 0 && cpu < FAB_CPUS_MAX; cpu = hwloc_bitmap_next(set, cpu))
+        fab_cpus_add(&cpus, (unsigned)cpu);
+    if (fab_cpus_text(&cpus, text, sizeof(text)))
+        probe_item_fact(item, kind, "%s", text);
+}
+
 /*
  * The NUMA node of what the device hangs on. Several: none, unless they are different memories of the same
- * processors (a socket's DRAM and its HBM): then the first.
+ * processors (a socket's DRAM and its HBM): then the first. False: none.
  */
-static void numa_fact(hwloc_topology_t machine, hwloc_obj_t near, struct probe_item *item)
+static bool numa_fact(hwloc_topology_t machine, hwloc_obj_t near, struct probe_item *item)
 {
     unsigned number;
     hwloc_obj_t first = NULL;
@@ -53,34 +66,38 @@ static void numa_fact(hwloc_topology_t machine, hwloc_obj_t near, struct probe_i
         if (first == NULL)
             first = node;
         else if (!hwloc_bitmap_isequal(node->cpuset, first->cpuset))
-            return;
+            return false;
     }
     hwloc_bitmap_foreach_end();
     if (first != NULL)
         probe_item_fact(item, FAB_FACT_NUMA, "%u", first->os_index);
+    return first != NULL;
 }
 
-static void package_fact(hwloc_topology_t machine, hwloc_obj_t near, struct probe_item *item)
+static bool package_fact(hwloc_topology_t machine, hwloc_obj_t near, struct probe_item *item)
 {
-    if (near->cpuset == NULL || hwloc_bitmap_iszero(near->cpuset))
-        return;
     for (hwloc_obj_t package = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PACKAGE, NULL); package != NULL;
          package = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PACKAGE, package)) {
         if (package->os_index != HWLOC_UNKNOWN_INDEX &&
             hwloc_bitmap_isincluded(near->cpuset, package->cpuset)) {
             probe_item_fact(item, FAB_FACT_PACKAGE, "%u", package->os_index);
-            return;
+            cpus_fact(package->cpuset, FAB_FACT_PACKAGE_CPUS, item);
+            return true;
         }
     }
+    return false;
 }
 
 void hwloc_place_facts(hwloc_topology_t machine, hwloc_obj_t device, hwloc_obj_t pci, struct probe_item *item)
 {
     hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(machine, device);
-    if (near != NULL && near->nodeset != NULL && hwloc_bitmap_weight(near->nodeset) > 0)
-        numa_fact(machine, near, item);
-    if (near != NULL)
-        package_fact(machine, near, item);
+    bool placed = near != NULL && near->nodeset != NULL && hwloc_bitmap_weight(near->nodeset) > 0 &&
+                  numa_fact(machine, near, item);
+    if (near != NULL && near->cpuset != NULL && hwloc_bitmap_weight(near->cpuset) > 0) {
+        placed |= package_fact(machine, near, item);
+        if (placed) /* what hangs on the machine as a whole is near to no processor more than to others */
+            cpus_fact(near->cpuset, FAB_FACT_CPUS, item);
+    }
     if (pci == NULL)
         return;
     hwloc_obj_t above = hwloc_switch_above(pci);

@@ -24,6 +24,19 @@ def _mask(text):
     return value
 
 
+def _cpus(element):
+    """As taskset(1) lists them; runs of at least three are written with their step."""
+    mask, runs = _mask(element.get("cpuset")), []
+    cpus = [cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1]
+    while cpus:
+        step = cpus[1] - cpus[0] if len(cpus) > 1 else 1
+        n = next((n for n in range(1, len(cpus)) if cpus[n] - cpus[n - 1] != step), len(cpus))
+        n = 1 if n == 2 and step > 1 else n
+        runs.append(f"{cpus[0]}-{cpus[n - 1]}" + (f":{step}" if step > 1 else "") if n > 1 else str(cpus[0]))
+        del cpus[:n]
+    return ",".join(runs) or None
+
+
 def _infos(element):
     return [(info.get("name"), info.get("value")) for info in element.findall("info")]
 
@@ -59,6 +72,9 @@ def _place(ancestors, machine):
     for package in machine.iter("object"):
         if package.get("type") == "Package" and _mask(near.get("cpuset")) & ~_mask(package.get("cpuset")) == 0:
             facts["package"] = package.get("os_index")
+            facts["package-cpus"] = _cpus(package)
+    if facts:
+        facts["cpus"] = _cpus(near)
     return facts
 
 

@@ -32,6 +32,8 @@ libpmixfab/topo:
     compile     libpmixfab base inventory graph report join snapshot cost geometry
     api         libpmixfab base inventory report snapshot cost
     check       libpmixfab base inventory report graph join
+libpmixfab:
+    place       . topo/base
 libpmixfab/pmix:
     values      libpmixfab topo/base topo/report topo/snapshot
     answers     libpmixfab topo/inventory values

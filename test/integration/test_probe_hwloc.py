@@ -129,7 +129,7 @@ class Places(Hwloc):
             "vendor": "Mellanox Technologies", "vendor-id": "0x15b3", "part": "MT28908 Family [ConnectX-6]",
             "part-id": "0x101b", "type": "InfiniBand", "state": "up", "lid": "17",
             "gid": ["fe80::b859:9f03:fa:1234", "fec0::b859:9f03:fa:1234"], "numa": "0", "package": "0",
-            "switch": "0000:01:00:00", "slot-speed": "252062"})
+            "cpus": "0", "package-cpus": "0", "switch": "0000:01:00:00", "slot-speed": "252062"})
 
     def test_a_mac_is_no_port_guid(self):
         item = self.items("switches.xml")["mlx5_1"]

@@ -70,6 +70,8 @@ static const struct {
     [FAB_FACT_SWITCH_NAME] = {by_neighbour, true},
     [FAB_FACT_SWITCH_PORT] = {by_neighbour, true},
     [FAB_FACT_SOFTWARE] = {by_machine, false},
+    [FAB_FACT_CPUS] = {by_machine, false},
+    [FAB_FACT_PACKAGE_CPUS] = {by_machine, false},
 };
 
 const enum fab_source *fab_join_order(enum fab_fact kind)

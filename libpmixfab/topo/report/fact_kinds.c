@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "topo/base/cidr.h"
+#include "topo/base/cpus.h"
 #include "topo/base/text.h"
 #include "topo/report/report.h"
 
@@ -171,11 +172,20 @@ static bool is_yes(const char *text)
     return strcmp(text, "yes") == 0;
 }
 
+static bool is_cpus(const char *text)
+{
+    char canonical[FAB_REPORT_MAX_TEXT + 1];
+    struct fab_cpus cpus;
+    return fab_cpus_parse(text, &cpus) && fab_cpus_text(&cpus, canonical, sizeof(canonical)) &&
+           strcmp(canonical, text) == 0;
+}
+
 #define TEXT     any_text, "1 to 255 bytes of UTF-8 without control characters"
 #define NAME     is_name, "a name of 1 to 63 bytes without control characters"
 #define GUID     is_guid, "0x and 16 lower-case hexadecimal digits, not all zero"
 #define PCI      is_pci, "a PCI address as 0000:c1:00:01, lower case"
 #define ID       is_id, "0x and 4 lower-case hexadecimal digits"
+#define CPUS     is_cpus, "numbers of processors, as 0-11,24-35 or 0-14:2"
 #define COUNT    is_count, "a decimal number below 2^32"
 #define POSITIVE is_positive, "a decimal number from 1 to below 2^32"
 
@@ -221,6 +231,8 @@ static const struct kind {
     [FAB_FACT_SWITCH_NAME] = {"switch-name", TEXT, false},
     [FAB_FACT_SWITCH_PORT] = {"switch-port", TEXT, false},
     [FAB_FACT_SOFTWARE] = {"software", is_yes, "yes", false},
+    [FAB_FACT_CPUS] = {"cpus", CPUS, false},
+    [FAB_FACT_PACKAGE_CPUS] = {"package-cpus", CPUS, false},
 };
 
 const char *fab_fact_name(enum fab_fact kind)

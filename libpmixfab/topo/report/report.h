@@ -74,6 +74,8 @@ enum fab_fact {
     FAB_FACT_SWITCH_NAME, /* LLDP: its system name */
     FAB_FACT_SWITCH_PORT, /* LLDP: the neighbour's port as it says it: "Ethernet12", a MAC, ... */
     FAB_FACT_SOFTWARE,    /* "yes": no hardware behind it (tcp, shm, veth) */
+    FAB_FACT_CPUS,        /* processors that it is attached to, as taskset(1) lists them: "0-11,24-35" */
+    FAB_FACT_PACKAGE_CPUS, /* processors of the processor package, likewise */
     FAB_FACTS             /* one more than the last */
 };
 

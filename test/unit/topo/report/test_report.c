@@ -94,6 +94,10 @@ static const struct {
     {FAB_FACT_SWITCH_NAME, {"tor1.example.net", "tor 1"}, {"", "tor\n1"}},
     {FAB_FACT_SWITCH_PORT, {"Ethernet12", "00:21:5e:c4:86:1a"}, {""}},
     {FAB_FACT_SOFTWARE, {"yes"}, {"no", "Yes", "1", ""}},
+    {FAB_FACT_CPUS,
+     {"0", "0-11,24-35", "0-14:2", "1,3", "0,2,5-7"},
+     {"0-0", "1,0", "0,1", "0x3", "0-", "4096", "0,2,4", "0-15:2", "1-3:1", "", " 0"}},
+    {FAB_FACT_PACKAGE_CPUS, {"0-63"}, {"63-0", "all"}},
 };
 
 TEST(test_forms)

@@ -1,0 +1,76 @@
+/* environment.c - what makes communication libraries use a certain device. */
+#include "place/environment.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_ENTRIES (1u << 20) /* of an environment: no kernel gives more to a process */
+
+static const struct {
+    const char *word;
+    enum fab_env bit;
+    const char *name;
+    const char *before; /* the device's name in the value */
+    bool with_port;
+    const char *other; /* a variable beside which this one is not set, or NULL */
+} libraries[FAB_ENV_SETTINGS] = {
+    {"ucx", FAB_ENV_UCX, "UCX_NET_DEVICES", "", true, "UCX_TLS"},
+    {"nccl", FAB_ENV_NCCL, "NCCL_IB_HCA", "=", true, NULL},
+    {"ofi", FAB_ENV_OFI, "FI_VERBS_DEVICE_NAME", "", false, "FI_VERBS_IFACE"}, /* has no ports */
+};
+
+int fab_env_parse(const char *text, unsigned *wanted)
+{
+    *wanted = 0;
+    while (text != NULL && *text != '\0') {
+        const size_t len = strcspn(text, ",");
+        unsigned bit = 0;
+        for (size_t i = 0; i < FAB_ENV_SETTINGS; i++)
+            if (strncmp(libraries[i].word, text, len) == 0 && libraries[i].word[len] == '\0')
+                bit = libraries[i].bit;
+        if (bit == 0)
+            return PMIXFAB_ERR_SYNTAX;
+        *wanted |= bit;
+        text += len;
+        text += *text == ',';
+    }
+    return PMIXFAB_OK;
+}
+
+static bool env_has(char *const *env, const char *name)
+{
+    const size_t len = strlen(name);
+    for (size_t i = 0; env != NULL && env[i] != NULL && i < MAX_ENTRIES; i++)
+        if (strncmp(env[i], name, len) == 0 && (env[i][len] == '=' || env[i][len] == '\0'))
+            return true;
+    return false;
+}
+
+/* A name that means itself to each of the libraries: they have lists, prefixes and exclusions. */
+static bool env_plain(const char *name)
+{
+    const size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-");
+    return len > 0 && len < 64 && name[len] == '\0';
+}
+
+unsigned fab_env_settings(const struct pmixfab *fab, uint32_t device, unsigned wanted, char *const *env,
+                          struct fab_env_setting out[FAB_ENV_SETTINGS])
+{
+    struct pmixfab_device about;
+    unsigned n = 0;
+    if (pmixfab_device(fab, device, &about) != PMIXFAB_OK || about.state != PMIXFAB_STATE_UP ||
+        (about.seen & PMIXFAB_SEEN_NODE) == 0 || strncmp(about.id, "fab://", 6) != 0 ||
+        !env_plain(about.name))
+        return 0;
+    for (size_t i = 0; i < FAB_ENV_SETTINGS; i++) {
+        if ((wanted & libraries[i].bit) == 0 || env_has(env, libraries[i].name) ||
+            (libraries[i].other != NULL && env_has(env, libraries[i].other)))
+            continue;
+        out[n].name = libraries[i].name;
+        snprintf(out[n].value, sizeof(out[n].value), libraries[i].with_port ? "%s%s:%u" : "%s%s",
+                 libraries[i].before, about.name, about.port);
+        n++;
+    }
+    return n;
+}
