@@ -240,7 +240,7 @@ struct pmixfab_nearest {
     uint32_t distance; /* 4: attached to processors of the process, 6: in their package, 9: in another package,
                           5: not known; 0: the process is bound to nothing; UINT32_MAX: none is up */
     uint32_t equal;    /* devices that are up and as near, this one included */
-    uint32_t nearer;   /* index of a device that is nearer, but not up; UINT32_MAX: none */
+    uint32_t nearer;   /* index of a device that is nearer, but not up; UINT32_MAX: none, or none is up */
 };
 
 /*

@@ -54,14 +54,29 @@ static bool env_plain(const char *name)
     return len > 0 && len < 64 && name[len] == '\0';
 }
 
+/* What the node itself calls the device; NULL: it did not say. A sweep knows a description, which may be
+ * anything. */
+static const char *env_own_name(const struct pmixfab *fab, uint32_t device)
+{
+    struct pmixfab_fact fact;
+    for (uint32_t i = 0; pmixfab_fact(fab, device, i, &fact) == PMIXFAB_OK; i++) {
+        if (strcmp(fact.kind, "name") != 0 || !fact.chosen)
+            continue;
+        for (uint32_t s = 0; pmixfab_source_name(s) != NULL; s++)
+            if ((fact.sources >> s & 1) != 0 && strcmp(pmixfab_source_name(s), "subnet") != 0)
+                return fact.text;
+    }
+    return NULL;
+}
+
 unsigned fab_env_settings(const struct pmixfab *fab, uint32_t device, unsigned wanted, char *const *env,
                           struct fab_env_setting out[FAB_ENV_SETTINGS])
 {
     struct pmixfab_device about;
     unsigned n = 0;
+    const char *name = env_own_name(fab, device);
     if (pmixfab_device(fab, device, &about) != PMIXFAB_OK || about.state != PMIXFAB_STATE_UP ||
-        (about.seen & PMIXFAB_SEEN_NODE) == 0 || strncmp(about.id, "fab://", 6) != 0 ||
-        !env_plain(about.name))
+        strncmp(about.id, "fab://", strlen("fab://")) != 0 || name == NULL || !env_plain(name))
         return 0;
     for (size_t i = 0; i < FAB_ENV_SETTINGS; i++) {
         if ((wanted & libraries[i].bit) == 0 || env_has(env, libraries[i].name) ||
@@ -69,7 +84,7 @@ unsigned fab_env_settings(const struct pmixfab *fab, uint32_t device, unsigned w
             continue;
         out[n].name = libraries[i].name;
         snprintf(out[n].value, sizeof(out[n].value), libraries[i].with_port ? "%s%s:%u" : "%s%s",
-                 libraries[i].before, about.name, about.port);
+                 libraries[i].before, name, about.port);
         n++;
     }
     return n;

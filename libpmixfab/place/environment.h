@@ -24,9 +24,8 @@ int fab_env_parse(const char *text, unsigned *wanted);
 
 /*
  * The settings that are wanted for a device and that env (NULL, or texts up to NULL) does not contradict.
- * Returns their number; 0 where `device` is none, is not up, or is not known to be one of the node's own
- * RDMA devices: that only a report of the node tells (PMIXFAB_SEEN_NODE), as a sweep knows a description
- * that may be anything.
+ * Returns their number; 0 where `device` is none, is not up, is no RDMA device, or where its node has not
+ * reported it (`fabricd --role node`): a sweep does not know what the node calls it.
  *
  * A variable that env has stays, with whatever value. So do those that another one contradicts: UCX_TLS may
  * leave transports that the device has not, FI_VERBS_IFACE may mean another device.

@@ -55,7 +55,7 @@ static void near_measure(const struct near_host *host, const struct fab_cpus *bo
         if (host->devices[i].up && distance < out->distance)
             out->distance = distance;
     }
-    for (uint32_t i = 0; i < host->n; i++) {
+    for (uint32_t i = 0; i < host->n && out->distance != UINT32_MAX; i++) {
         const uint32_t distance = near_distance(&host->devices[i], bound);
         out->equal += near_equal(&host->devices[i], bound, out->distance);
         if (!host->devices[i].up && distance < out->distance && distance < nearer) {

@@ -1,0 +1,402 @@
+/* The nearest device: what a person would choose, and on random machines what a plain chooser does. */
+#include "test/unit/place_host.h"
+#include "topo/base/cpus.h"
+
+/* Two sockets of 12 cores with two threads each, two HCAs on each. */
+#define SOCKET0 "0-11,24-35"
+#define SOCKET1 "12-23,36-47"
+static const struct place_device two_sockets[4] = {{SOCKET0, SOCKET0, "mlx5_0", false},
+                                                   {SOCKET0, SOCKET0, "mlx5_1", false},
+                                                   {SOCKET1, SOCKET1, "mlx5_2", false},
+                                                   {SOCKET1, SOCKET1, "mlx5_3", false}};
+
+static void must_choose(const struct pmixfab *fab, const char *const *cpus, size_t n, const uint32_t *want)
+{
+    struct pmixfab_nearest got[64], again[64];
+    assert_int_equal(pmixfab_nearest(fab, 0, 0, cpus, n, got), 0);
+    assert_int_equal(pmixfab_nearest(fab, 0, 0, cpus, n, again), 0);
+    assert_memory_equal(got, again, n * sizeof(*got));
+    for (size_t r = 0; r < n; r++)
+        if (got[r].device != want[r])
+            fail_msg("rank %zu: device %u, not %u", r, got[r].device, want[r]);
+}
+
+static const char *why(const struct pmixfab *fab, const struct pmixfab_nearest *choice)
+{
+    char text[256];
+    assert_int_equal(pmixfab_nearest_text(fab, choice, text, sizeof(text)), 0);
+    return printed("%s", text);
+}
+
+TEST(twelve_ranks_side_by_side)
+{
+    static const char *const cpus[12] = {"0-1,24-25",   "2-3,26-27",   "4-5,28-29",   "6-7,30-31",
+                                         "8-9,32-33",   "10-11,34-35", "12-13,36-37", "14-15,38-39",
+                                         "16-17,40-41", "18-19,42-43", "20-21,44-45", "22-23,46-47"};
+    static const uint32_t want[12] = {0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3};
+    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
+    must_choose(fab, cpus, 12, want);
+}
+
+/* Slurm's distribution block:cyclic, and each rank asked for by itself as in its forked child. */
+TEST(twelve_ranks_across_sockets_one_by_one)
+{
+    static const char *const cpus[12] = {"0,24",  "12,36", "1,25",  "13,37", "2,26",  "14,38",
+                                         "3,27",  "15,39", "4,28",  "16,40", "5,29",  "17,41"};
+    static const uint32_t want[12] = {0, 2, 1, 3, 0, 2, 1, 3, 0, 2, 1, 3};
+    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
+    must_choose(fab, cpus, 12, want);
+    for (uint32_t r = 0; r < 12; r++) {
+        struct pmixfab_nearest one;
+        assert_int_equal(pmixfab_nearest(fab, 0, r, &cpus[r], 1, &one), 0);
+        assert_int_equal(one.device, want[r]);
+        assert_int_equal(one.equal, 2);
+    }
+}
+
+/* Bound to whole sockets: half of a socket's ranks each, in turn. */
+TEST(ranks_of_whole_sockets)
+{
+    static const char *const cpus[6] = {SOCKET0, SOCKET1, "hwloc:" SOCKET0, SOCKET1, SOCKET0, SOCKET1};
+    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
+    struct pmixfab_nearest got[6];
+    unsigned users[4] = {0};
+    assert_int_equal(pmixfab_nearest(fab, 0, 0, cpus, 6, got), 0);
+    for (unsigned r = 0; r < 6; r++) {
+        assert_int_equal(got[r].device / 2, r % 2);
+        users[got[r].device]++;
+    }
+    for (unsigned d = 0; d < 4; d++)
+        assert_in_range(users[d], 1, 2);
+}
+
+TEST(ranks_that_are_not_bound)
+{
+    static const char *const unreadable[5] = {NULL, "", "all", "0x3", "9999"};
+    static const uint32_t want[5] = {0, 1, 2, 3, 0};
+    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
+    must_choose(fab, NULL, 5, want);
+    must_choose(fab, unreadable, 5, want);
+    for (uint32_t r = 0; r < 5; r++) {
+        struct pmixfab_nearest one;
+        assert_int_equal(pmixfab_nearest(fab, 0, r, NULL, 1, &one), 0);
+        assert_int_equal(one.device, want[r]);
+        assert_string_equal(why(fab, &one), "not bound, in turn with 3 more");
+    }
+}
+
+TEST(devices_that_are_down)
+{
+    struct place_device devices[4];
+    struct pmixfab_nearest got[2];
+    static const char *const cpus[2] = {"0", "12"};
+    memcpy(devices, two_sockets, sizeof(devices));
+    devices[0].down = devices[2].down = devices[3].down = true;
+    OWNED(pmixfab_close) struct pmixfab *fab = place_open(devices, 4);
+    assert_int_equal(pmixfab_nearest(fab, 0, 0, cpus, 2, got), 0);
+    assert_int_equal(got[0].device, 1);
+    assert_string_equal(why(fab, &got[0]), "attached to its processors");
+    assert_int_equal(got[1].device, 1);
+    assert_string_equal(why(fab, &got[1]),
+                        "in another package than its processors; HCA-3:1 is nearer, but not up");
+    devices[1].down = true;
+    OWNED(pmixfab_close) struct pmixfab *none = place_open(devices, 4);
+    assert_int_equal(pmixfab_nearest(none, 0, 0, cpus, 2, got), 0);
+    assert_int_equal(got[0].device, UINT32_MAX);
+    assert_string_equal(why(none, &got[0]), "no device of the host is up");
+}
+
+/* A package of two NUMA nodes with an HCA on the first, and one elsewhere. */
+TEST(the_package_counts)
+{
+    static const struct place_device devices[2] = {{"8-11", "8-15", NULL, false}, {"0-3", "0-7", NULL, false}};
+    static const char *const cpus[4] = {"5", "12-15", "1", "16"};
+    static const uint32_t want[4] = {1, 0, 1, 0};
+    OWNED(pmixfab_close) struct pmixfab *fab = place_open(devices, 2);
+    struct pmixfab_nearest got[4];
+    must_choose(fab, cpus, 4, want);
+    assert_int_equal(pmixfab_nearest(fab, 0, 0, cpus, 4, got), 0);
+    assert_string_equal(why(fab, &got[0]), "in the package of its processors");
+    assert_string_equal(why(fab, &got[3]), "in another package than its processors, in turn with 1 more");
+}
+
+/* Who may go anywhere makes room for who may not, whatever their ranks are. */
+TEST(who_has_a_choice_makes_room)
+{
+    static const char *const cpus[4] = {"0-47", "0-47", "0", "1"};
+    static const uint32_t want[4] = {2, 3, 0, 1};
+    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
+    must_choose(fab, cpus, 4, want);
+}
+
+TEST(hosts_that_say_nothing)
+{
+    static const struct place_device devices[2] = {{0}};
+    static const char *const cpus[3] = {"0", "1", "2"};
+    static const uint32_t want[3] = {0, 1, 0};
+    OWNED(pmixfab_close) struct pmixfab *fab = place_open(devices, 2);
+    struct pmixfab_nearest got;
+    must_choose(fab, cpus, 3, want);
+    assert_int_equal(pmixfab_nearest(fab, 0, 0, cpus, 1, &got), 0);
+    assert_int_equal(got.distance, 5);
+}
+
+TEST(impossible_questions)
+{
+    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
+    struct pmixfab_nearest got;
+    char small[8];
+    assert_int_equal(pmixfab_nearest(NULL, 0, 0, NULL, 1, &got), PMIXFAB_ERR_INVAL);
+    assert_int_equal(pmixfab_nearest(fab, 1, 0, NULL, 1, &got), PMIXFAB_ERR_INVAL);
+    assert_int_equal(pmixfab_nearest(fab, 0, 0, NULL, 1, NULL), PMIXFAB_ERR_INVAL);
+    assert_int_equal(pmixfab_nearest(fab, 0, 0, NULL, 0, NULL), 0);
+    assert_int_equal(pmixfab_nearest(fab, 0, UINT32_MAX, NULL, 1, &got), 0);
+    assert_int_equal(pmixfab_nearest_text(fab, &got, small, sizeof(small)), PMIXFAB_ERR_RANGE);
+    assert_int_equal(pmixfab_nearest_text(fab, NULL, small, sizeof(small)), PMIXFAB_ERR_INVAL);
+    assert_int_equal(pmixfab_nearest_text(fab, &got, small, 0), PMIXFAB_ERR_INVAL);
+}
+
+TEST(ten_thousand_ranks)
+{
+    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
+    const size_t n = 10000;
+    OWNED(free) struct pmixfab_nearest *got = must_have(n * sizeof(*got));
+    const char **cpus = must_have(n * sizeof(*cpus));
+    unsigned users[4] = {0};
+    for (size_t r = 0; r < n; r++)
+        cpus[r] = printed("%zu", r % 48);
+    assert_int_equal(pmixfab_nearest(fab, 0, 0, cpus, n, got), 0);
+    for (size_t r = 0; r < n; r++) {
+        assert_int_equal(got[r].device / 2, r % 24 / 12);
+        users[got[r].device]++;
+    }
+    assert_in_range(users[0] - users[1] + 1, 0, 2);
+    assert_in_range(users[2] - users[3] + 1, 0, 2);
+    free(cpus);
+}
+
+/* ---- random machines, and a chooser that counts processor by processor ---- */
+
+#define CPUS  48
+#define RANKS 9
+struct machine {
+    unsigned n_packages, numas, cpus, total; /* packages, NUMA nodes a package, processors a NUMA node */
+    bool interleaved;
+    struct place_device devices[6];
+    bool near[6][CPUS], same[6][CPUS], known[6];
+    unsigned n;
+    bool bound[RANKS][CPUS], is_bound[RANKS];
+};
+
+static uint64_t machine_dice = 7;
+static unsigned throw_dice(unsigned below)
+{
+    machine_dice = machine_dice * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (unsigned)(machine_dice >> 33) % below;
+}
+
+static unsigned package_of(const struct machine *m, unsigned cpu)
+{
+    return m->interleaved ? cpu % m->n_packages : cpu / (m->numas * m->cpus);
+}
+
+static unsigned numa_of(const struct machine *m, unsigned cpu)
+{
+    const unsigned inside = m->interleaved ? cpu / m->n_packages : cpu % (m->numas * m->cpus);
+    return package_of(m, cpu) * m->numas + inside / m->cpus;
+}
+
+static const char *list_of(const bool cpus[CPUS])
+{
+    struct fab_cpus set = {{0}};
+    char text[256];
+    for (unsigned c = 0; c < CPUS; c++)
+        if (cpus[c])
+            fab_cpus_add(&set, c);
+    return fab_cpus_text(&set, text, sizeof(text)) ? printed("%s", text) : NULL;
+}
+
+static void machine_device(struct machine *m, unsigned d)
+{
+    const unsigned numa = throw_dice(m->n_packages * m->numas), package = numa / m->numas;
+    const bool whole = throw_dice(4) == 0; /* attached to a package of several NUMA nodes */
+    m->known[d] = throw_dice(8) != 0;
+    for (unsigned c = 0; c < m->total && m->known[d]; c++) {
+        m->same[d][c] = package_of(m, c) == package;
+        m->near[d][c] = whole ? m->same[d][c] : numa_of(m, c) == numa;
+    }
+    m->devices[d] = (struct place_device){list_of(m->near[d]), list_of(m->same[d]), "x", throw_dice(5) == 0};
+}
+
+/* Nothing, one processor, a run of some, a NUMA node, a package, everything, any. */
+static void machine_rank(struct machine *m, unsigned r)
+{
+    const unsigned kind = throw_dice(7), cpu = throw_dice(m->total), length = 1 + throw_dice(5);
+    m->is_bound[r] = kind != 0;
+    for (unsigned c = 0; c < m->total && kind != 0; c++)
+        m->bound[r][c] = c == cpu || (kind == 2 && c >= cpu && c < cpu + length) ||
+                         (kind == 3 && numa_of(m, c) == numa_of(m, cpu)) ||
+                         (kind == 4 && package_of(m, c) == package_of(m, cpu)) || kind == 5 ||
+                         (kind == 6 && throw_dice(2) == 0);
+}
+
+static struct machine machine_random(void)
+{
+    struct machine m = {.n_packages = 1 + throw_dice(3),
+                        .numas = 1 + throw_dice(2),
+                        .cpus = 1 + throw_dice(8),
+                        .interleaved = throw_dice(3) == 0,
+                        .n = 1 + throw_dice(6)};
+    m.total = m.n_packages * m.numas * m.cpus;
+    for (unsigned d = 0; d < m.n; d++)
+        machine_device(&m, d);
+    for (unsigned r = 0; r < RANKS; r++)
+        machine_rank(&m, r);
+    return m;
+}
+
+static unsigned plain_distance(const struct machine *m, unsigned d, unsigned r)
+{
+    unsigned least = 9;
+    if (!m->is_bound[r])
+        return 0;
+    if (!m->known[d])
+        return 5;
+    for (unsigned c = 0; c < CPUS; c++) {
+        if (m->bound[r][c] && m->same[d][c] && least > 6)
+            least = 6;
+        if (m->bound[r][c] && m->near[d][c])
+            least = 4;
+    }
+    return least;
+}
+
+/* Of each rank which devices are nearest. Returns how many. */
+static unsigned plain_nearest(const struct machine *m, unsigned r, bool nearest[6])
+{
+    unsigned least = 10, n = 0;
+    for (unsigned d = 0; d < m->n; d++)
+        if (!m->devices[d].down && plain_distance(m, d, r) < least)
+            least = plain_distance(m, d, r);
+    for (unsigned d = 0; d < m->n; d++)
+        n += nearest[d] = !m->devices[d].down && plain_distance(m, d, r) == least;
+    return n;
+}
+
+/* The number of the rank's place among the processors that its nearest devices are near to. */
+static unsigned plain_turn(const struct machine *m, unsigned r, const bool nearest[6])
+{
+    unsigned before = 0, own = 0;
+    bool field[FAB_CPUS_MAX] = {false}, outside = false;
+    if (!m->is_bound[r])
+        return r;
+    for (unsigned c = 0; c < FAB_CPUS_MAX; c++)
+        for (unsigned d = 0; d < m->n; d++) {
+            const unsigned distance = nearest[d] ? plain_distance(m, d, r) : 0;
+            field[c] |= distance == 5 || distance == 9 || (distance == 4 && c < CPUS && m->near[d][c]) ||
+                        (distance == 6 && c < CPUS && m->same[d][c]);
+        }
+    for (unsigned c = 0; c < FAB_CPUS_MAX; c++) {
+        const bool mine = c < CPUS && m->bound[r][c];
+        if (field[c] && mine && !outside)
+            own++;
+        if (field[c] && !mine) {
+            outside |= own > 0;
+            before += own == 0;
+        }
+    }
+    return before == 0 && !outside ? r : before / own;
+}
+
+static void plain_choose(const struct machine *m, unsigned choice[RANKS])
+{
+    unsigned users[6] = {0};
+    for (unsigned r = 0; r < RANKS; r++)
+        choice[r] = UINT32_MAX;
+    for (unsigned wide = 1; wide <= m->n; wide++)
+        for (unsigned r = 0; r < RANKS; r++) {
+            bool nearest[6] = {false};
+            unsigned order[6], n = 0, best;
+            if (plain_nearest(m, r, nearest) != wide)
+                continue;
+            for (unsigned d = 0; d < m->n; d++)
+                if (nearest[d])
+                    order[n++] = d;
+            best = order[plain_turn(m, r, nearest) % n];
+            for (unsigned i = 1; i < n; i++) {
+                const unsigned other = order[(plain_turn(m, r, nearest) + i) % n];
+                best = users[other] < users[best] ? other : best;
+            }
+            choice[r] = best;
+            users[best]++;
+        }
+}
+
+/* By trying every way: can any give the busiest device fewer ranks than `most`? */
+static bool can_be_evener(const struct machine *m, unsigned r, unsigned users[6], unsigned most)
+{
+    bool nearest[6] = {false};
+    if (r == RANKS)
+        return true;
+    if (plain_nearest(m, r, nearest) == 0)
+        return false;
+    for (unsigned d = 0; d < m->n; d++)
+        if (nearest[d] && users[d] + 1 < most) {
+            users[d]++;
+            const bool can = can_be_evener(m, r + 1, users, most);
+            users[d]--;
+            if (can)
+                return true;
+        }
+    return false;
+}
+
+/* Of any two ranks, have they the same nearest devices, none in common, or one some of the other's? */
+static bool is_nested(const struct machine *m)
+{
+    for (unsigned a = 0; a < RANKS; a++)
+        for (unsigned b = 0; b < a; b++) {
+            bool of_a[6] = {false}, of_b[6] = {false};
+            unsigned common = 0, n_a = plain_nearest(m, a, of_a), n_b = plain_nearest(m, b, of_b);
+            for (unsigned d = 0; d < m->n; d++)
+                common += of_a[d] && of_b[d];
+            if (common != 0 && common != n_a && common != n_b)
+                return false;
+        }
+    return true;
+}
+
+TEST(random_machines)
+{
+    unsigned nested = 0, chosen = 0;
+    for (unsigned round = 0; round < 2000; round++) {
+        const struct machine m = machine_random();
+        OWNED(pmixfab_close) struct pmixfab *fab = place_open(m.devices, m.n);
+        const char *cpus[RANKS];
+        unsigned want[RANKS], users[6] = {0}, most = 0;
+        struct pmixfab_nearest got[RANKS];
+        for (unsigned r = 0; r < RANKS; r++)
+            cpus[r] = m.is_bound[r] ? list_of(m.bound[r]) : NULL;
+        plain_choose(&m, want);
+        assert_int_equal(pmixfab_nearest(fab, 0, 0, cpus, RANKS, got), 0);
+        for (unsigned r = 0; r < RANKS; r++) {
+            bool nearest[6] = {false};
+            if (got[r].device != want[r])
+                fail_msg("round %u, rank %u (%s): device %u, not %u", round, r, cpus[r], got[r].device, want[r]);
+            assert_int_equal(got[r].equal, plain_nearest(&m, r, nearest));
+            if (got[r].device == UINT32_MAX)
+                continue;
+            assert_int_equal(got[r].distance, plain_distance(&m, got[r].device, r));
+            assert_false(m.devices[got[r].device].down);
+            most = ++users[got[r].device] > most ? users[got[r].device] : most;
+            chosen++;
+        }
+        if (!is_nested(&m))
+            continue;
+        memset(users, 0, sizeof(users));
+        nested++;
+        if (most > 0 && can_be_evener(&m, 0, users, most))
+            fail_msg("round %u: the busiest device has %u ranks, and could have fewer", round, most);
+    }
+    assert_true(nested > 500 && chosen > 10000);
+}
