@@ -84,6 +84,7 @@ enum ctl_exit ctl_links(const struct ctl *ctl);
 enum ctl_exit ctl_groups(const struct ctl *ctl);
 enum ctl_exit ctl_coords(const struct ctl *ctl);
 enum ctl_exit ctl_cost(const struct ctl *ctl);
+enum ctl_exit ctl_where(const struct ctl *ctl);
 enum ctl_exit ctl_matrix(const struct ctl *ctl);
 enum ctl_exit ctl_nodes(const struct ctl *ctl);
 enum ctl_exit ctl_forget(const struct ctl *ctl);

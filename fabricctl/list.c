@@ -44,6 +44,38 @@ void ctl_device_label(const struct pmixfab_device *device, bool with_port, char 
         snprintf(buf, size, "%s:%s", device->host, device->name);
 }
 
+/* One of them without a domain, and the other equal up to its own? */
+static bool may_be(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "."), m = strcspn(b, ".");
+
+    return n == m && memcmp(a, b, n) == 0 && (a[n] == '\0' || b[m] == '\0');
+}
+
+const char *ctl_find_host(const struct ctl *ctl, const struct ctl_view *view, const char *asked)
+{
+    const char *found = NULL, *name;
+    uint32_t first, n;
+    bool several = false;
+
+    for (size_t i = 0; i < view->n; i++) {
+        for (uint32_t h = 0; pmixfab_host(view->planes[i], h, &name, &first, &n) == 0; h++) {
+            if (strcmp(name, asked) == 0)
+                return name;
+            if (!may_be(name, asked))
+                continue;
+            several |= found != NULL && strcmp(found, name) != 0;
+            found = name;
+        }
+    }
+    if (several)
+        ctl_error("%s can be several hosts: give the whole name, as `fabricctl groups` shows it", asked);
+    else if (found == NULL)
+        ctl_error("no host %s: %s: `fabricctl groups` shows the hosts that there are", asked,
+                  ctl_source_location(ctl));
+    return several ? NULL : found;
+}
+
 /* ---- planes ---- */
 
 static const struct ctl_column plane_columns[] = {

@@ -24,6 +24,10 @@ enum ctl_exit ctl_list_view(struct ctl_table *table, const struct ctl *ctl, cons
 /* The table of the command `planes`; with `into` as JSON rows appended to it. */
 enum ctl_exit ctl_planes_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into);
 
+/* The host that is meant, as it is called: with or without its domain, as for `forget` and `refresh`. NULL:
+ * none, or it could be several; that is told. */
+const char *ctl_find_host(const struct ctl *ctl, const struct ctl_view *view, const char *asked);
+
 /* "host:device" or "host:device:port", as `cost` takes it. */
 void ctl_device_label(const struct pmixfab_device *device, bool with_port, char *buf, size_t size);
 

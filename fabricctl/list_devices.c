@@ -126,37 +126,6 @@ static bool device_row(struct ctl_table *table, const struct ctl *ctl, const str
     return ctl_table_row(table);
 }
 
-/* One of them without a domain, and the other equal up to its own? */
-static bool may_be(const char *a, const char *b)
-{
-    size_t n = strcspn(a, "."), m = strcspn(b, ".");
-
-    return n == m && memcmp(a, b, n) == 0 && (a[n] == '\0' || b[m] == '\0');
-}
-
-/* The host that is meant, as it is called: with or without its domain, as for `forget` and `refresh`. NULL:
- * none, or it could be several. */
-static const char *list_find_host(const struct ctl_view *view, const char *asked, bool *several)
-{
-    const char *found = NULL, *name;
-    uint32_t first, n;
-
-    *several = false;
-    for (size_t i = 0; i < view->n; i++) {
-        for (uint32_t h = 0; pmixfab_host(view->planes[i], h, &name, &first, &n) == 0; h++) {
-            if (strcmp(name, asked) == 0) {
-                *several = false;
-                return name;
-            }
-            if (!may_be(name, asked))
-                continue;
-            *several |= found != NULL && strcmp(found, name) != 0;
-            found = name;
-        }
-    }
-    return *several ? NULL : found;
-}
-
 /* The devices of the host that was asked for; those of all hosts else. */
 static void device_range(const struct ctl *ctl, const struct pmixfab *fab, const struct pmixfab_plane *plane,
                          uint32_t *first, uint32_t *n)
@@ -210,22 +179,14 @@ enum ctl_exit ctl_devices(const struct ctl *ctl)
     struct ctl of_host = *ctl;
     enum ctl_exit status = ctl_view_all(ctl, &view);
     char *host = NULL;
-    bool several = false;
 
     if (status != CTL_DONE)
         return status;
     if (ctl->n_args > 0) {
-        host = (char *)list_find_host(&view, ctl->args[0], &several);
+        host = (char *)ctl_find_host(ctl, &view, ctl->args[0]);
         of_host.args = &host;
     }
-    if (ctl->n_args == 0 || host != NULL)
-        status = show_devices(&of_host, &view);
-    else if (several)
-        status = ctl_error("%s can be several hosts: give the whole name, as `fabricctl groups` shows it",
-                           ctl->args[0]);
-    else
-        status = ctl_error("no host %s: %s: `fabricctl groups` shows the hosts that there are", ctl->args[0],
-                           ctl_source_location(ctl));
+    status = ctl->n_args == 0 || host != NULL ? show_devices(&of_host, &view) : CTL_FAILED;
     ctl_view_close(&view);
     return status;
 }

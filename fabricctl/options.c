@@ -119,6 +119,8 @@ static const struct ctl_command commands[] = {
     {"groups", "", "the hosts that stand together", "", 0, 0, ctl_groups},
     {"coords", "", "the coordinates of each device", "", 0, 0, ctl_coords},
     {"cost", "A B", "the cost between two devices: host, host:device or a device id", "", 2, 2, ctl_cost},
+    {"where", "HOST[:N] [CPUS]...", "the nearest device for each of N ranks on a host, and why", "", 1, 4096,
+     ctl_where},
     {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
     {"nodes", "[HOST]", "the hosts that report their own devices", "", 0, 1, ctl_nodes},
     {"forget", "HOST", "forget what a host reported, until it does so again", "", 1, 1, ctl_forget},
@@ -171,7 +173,7 @@ static enum ctl_exit print_help(const struct ctl_command *command)
         puts("Usage: fabricctl [OPTION]... COMMAND [ARGUMENT]...\nAsk fabricd what it knows about the "
              "fabric.\n\nCommands:");
         for (size_t i = 0; i < N_COMMANDS; i++)
-            printf("  %-9s%-13s %s\n", commands[i].name, commands[i].args, commands[i].summary);
+            printf("  %-9s%-19s %s\n", commands[i].name, commands[i].args, commands[i].summary);
     } else {
         printf("Usage: fabricctl %s%s%s [OPTION]...\n\n%s: %s.\n", command->name,
                command->args[0] != '\0' ? " " : "", command->args, command->name, command->summary);
