@@ -24,6 +24,15 @@ def _mask(text):
     return value
 
 
+def _words(mask):
+    """As _mask() reads it."""
+    words = []
+    while mask or not words:
+        words.insert(0, f"0x{mask & 0xffffffff:08x}")
+        mask >>= 32
+    return ",".join(words)
+
+
 def _cpus(element):
     """As taskset(1) lists them; runs of at least three are written with their step."""
     mask, runs = _mask(element.get("cpuset")), []
@@ -196,7 +205,7 @@ class _Maker:
         return f'<object type="{kind}" gp_index="{self.gp}"{text}>\n{inner}</object>\n'
 
     def placed(self, kind, cpus, nodes, inner="", **attributes):
-        return self.element(kind, inner, cpuset=hex(cpus), complete_cpuset=hex(cpus), nodeset=hex(nodes),
+        return self.element(kind, inner, cpuset=_words(cpus), complete_cpuset=_words(cpus), nodeset=hex(nodes),
                             complete_nodeset=hex(nodes), **attributes)
 
     def hex(self, digits):
@@ -305,3 +314,43 @@ def machine(seed):
     """(XML of a machine, the topmost switch above each of its PCI devices or None); a seed gives always the same."""
     maker = _Maker(seed)
     return maker.machine(), maker.switches
+
+
+def two_sockets(cores=12, hcas=2, interleaved=False):
+    """XML of a machine of two sockets with so many cores of two threads and so many HCAs, all of which are up, on each.
+
+    interleaved: processors are numbered across the sockets, else socket by socket, the second threads behind."""
+    maker, packages, name = _Maker(0), "", 0
+
+    def processor(socket, core, thread):
+        return (thread * cores + core) * 2 + socket if interleaved else (thread * 2 + socket) * cores + core
+
+    for socket in range(2):
+        inner, cpus = "", 0
+        for core in range(cores):
+            threads = [processor(socket, core, thread) for thread in range(2)]
+            units = "".join(maker.placed("PU", 1 << cpu, 1 << socket, os_index=cpu) for cpu in threads)
+            inner += maker.placed("Core", sum(1 << cpu for cpu in threads), 1 << socket, units, os_index=core)
+            cpus |= sum(1 << cpu for cpu in threads)
+        node = maker.placed("NUMANode", cpus, 1 << socket, os_index=socket, local_memory=1 << 30)
+        first, below = 64 * socket, ""
+        for hca in range(hcas):
+            guid = ":".join(f"{number:04x}" for number in (0xb859, 0x9f03, 0xfc, 16 * name))
+            port = ":".join(f"{number:04x}" for number in (0xb859, 0x9f03, 0xfc, 16 * name + 1))
+            device = maker.element("OSDev", "".join([
+                maker.info("NodeGUID", guid), maker.info("SysImageGUID", guid), maker.info("Port1State", 4),
+                maker.info("Port1LID", hex(16 + name)), maker.info("Port1GID0", f"fe80:0000:0000:0000:{port}")]),
+                name=f"mlx5_{name}", osdev_type=OPENFABRICS)
+            bus = first + 1 + hca
+            card = maker.element("PCIDev", device, pci_busid=f"0000:{bus:02x}:00.0", pci_link_speed="31.507692",
+                                 pci_type="0207 [15b3:101b] [15b3:101b] 00")
+            below += maker.element("Bridge", card, bridge_type="1-1", depth=1, pci_link_speed="31.507692",
+                                   bridge_pci=f"0000:[{bus:02x}-{bus:02x}]", pci_type="0604 [8086:1976] [0000:0000] 00",
+                                   pci_busid=f"0000:{first:02x}:{1 + hca:02x}.0")
+            name += 1
+        bridge = maker.element("Bridge", below, bridge_type="0-1", depth=0,
+                               bridge_pci=f"0000:[{first:02x}-{first + hcas:02x}]")
+        packages += maker.placed("Package", cpus, 1 << socket, node + inner + bridge, os_index=socket)
+    every = (1 << 4 * cores) - 1
+    whole = maker.placed("Machine", every, 3, packages, os_index=0, allowed_cpuset=_words(every), allowed_nodeset="0x3")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<topology version="2.0">\n{whole}</topology>\n'

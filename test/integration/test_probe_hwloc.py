@@ -58,6 +58,17 @@ class Recorded(Hwloc):
             with self.subTest(name):
                 self.compare(os.path.join(DATA, name))
 
+    def test_processors(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "machine.xml")
+            for interleaved, cpus in ((False, ("0-11,24-35", "12-23,36-47")), (True, ("0-46:2", "1-47:2"))):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(hwloc_machines.two_sockets(interleaved=interleaved))
+                self.compare(path)
+                self.assertEqual({item["name"]: (item["numa"], item["cpus"], item["package-cpus"])
+                                  for item in look("hwloc:" + path)},
+                                 {f"mlx5_{n}": (str(n // 2), cpus[n // 2], cpus[n // 2]) for n in range(4)})
+
     def test_machines_beside_the_project(self):
         files = sorted(glob.glob(os.path.join(MORE, "*.xml")))
         if not files:
