@@ -20,9 +20,9 @@ struct where {
 };
 
 static const struct ctl_column where_columns[] = {
-    {"rank", "RANK", true},      {"cpus", "CPUS", false},   {"host", NULL, false},
-    {"plane", "PLANE", false},   {"index", NULL, true},     {"id", NULL, false},
-    {"device", "DEVICE", false}, {"port", "PORT", true},    {"distance", "DISTANCE", true},
+    {"rank", "RANK", true},      {"cpus", "CPUS", false}, {"host", NULL, false},
+    {"plane", "PLANE", false},   {"index", NULL, true},   {"id", NULL, false},
+    {"device", "DEVICE", false}, {"port", "PORT", true},  {"distance", "DISTANCE", true},
     {"equal", NULL, true},       {"why", "WHY", false},
 };
 

@@ -237,8 +237,8 @@ int pmixfab_coords(const struct pmixfab *fab, uint32_t index, enum pmixfab_view 
 /* The device that a process is to use, and why. */
 struct pmixfab_nearest {
     uint32_t device;   /* index; UINT32_MAX: no device of the host is up in this plane */
-    uint32_t distance; /* 4: attached to processors of the process, 6: in their package, 9: in another package,
-                          5: not known; 0: the process is bound to nothing; UINT32_MAX: none is up */
+    uint32_t distance; /* 4: attached to processors of the process, 6: in their package, 9: in another
+                          package, 5: not known; 0: the process is bound to nothing; UINT32_MAX: none is up */
     uint32_t equal;    /* devices that are up and as near, this one included */
     uint32_t nearer;   /* index of a device that is nearer, but not up; UINT32_MAX: none, or none is up */
 };

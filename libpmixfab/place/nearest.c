@@ -65,10 +65,27 @@ static void near_measure(const struct near_host *host, const struct fab_cpus *bo
     }
 }
 
+/* How many different sets of processors the devices are attached to; `distance`: those that are as near. */
+static uint32_t near_sets(const struct near_host *host, const struct fab_cpus *bound, uint32_t distance)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < host->n; i++) {
+        const struct near_device *device = &host->devices[i];
+        bool counts = device->placed && (bound == NULL || near_equal(device, bound, distance));
+        for (uint32_t k = 0; k < i && counts; k++)
+            if (bound == NULL || near_equal(&host->devices[k], bound, distance))
+                counts = memcmp(&host->devices[k].cpus, &device->cpus, sizeof(device->cpus)) != 0;
+        n += counts;
+    }
+    return n;
+}
+
 /*
  * Which of equally near devices it is the turn of, where none has fewer users. Processes that are bound
  * alike stand side by side on the processors that those devices are near to, so it is the number of the place
- * there: that is right also where nothing is known of the other processes, whichever their ranks are.
+ * there: that is right also where nothing is known of the other processes, whichever their ranks are. A
+ * process that is bound to all of these processors has no place: then ranks go round all sockets, as Slurm
+ * deals them out, so that each socket gets every second one of two.
  */
 static uint32_t near_turn(const struct near_host *host, const struct fab_cpus *bound, uint32_t distance,
                           uint32_t rank)
@@ -92,7 +109,10 @@ static uint32_t near_turn(const struct near_host *host, const struct fab_cpus *b
         else
             before++;
     }
-    return before > 0 ? before / own : rank; /* on all of them */
+    const uint32_t near = near_sets(host, bound, distance);
+    if (before > 0 || near == 0)
+        return before > 0 ? before / own : rank;
+    return rank / (near_sets(host, NULL, 0) / near);
 }
 
 /* Of the equally near devices the one that fewest use, in turn. */

@@ -33,7 +33,7 @@ libpmixfab/topo:
     api         libpmixfab base inventory report snapshot cost
     check       libpmixfab base inventory report graph join
 libpmixfab:
-    place       . topo/base
+    place       libpmixfab topo/base
 libpmixfab/pmix:
     values      libpmixfab topo/base topo/report topo/snapshot
     answers     libpmixfab topo/inventory values

@@ -29,7 +29,8 @@ TEST(words_of_the_parameter)
     assert_int_equal(wanted, FAB_ENV_OFI | FAB_ENV_UCX);
     assert_int_equal(fab_env_parse("ucx,nccl,ofi", &wanted), 0);
     assert_int_equal(wanted, ALL);
-    for (const char *const *bad = (const char *const[]){"uc", "ucxx", "ucx, nccl", ",ucx", "UCX", NULL}; *bad; bad++)
+    for (const char *const *bad = (const char *const[]){"uc", "ucxx", "ucx, nccl", ",ucx", "UCX", NULL}; *bad;
+         bad++)
         if (fab_env_parse(*bad, &wanted) != PMIXFAB_ERR_SYNTAX)
             fail_msg("%s is taken", *bad);
 }
@@ -46,7 +47,8 @@ TEST(forms)
 TEST(what_the_user_set_stays)
 {
     OWNED(pmixfab_close) struct pmixfab *fab = place_open(one, 3);
-    char *const same[] = {"A=b", "UCX_NET_DEVICES=mlx5_3:1", "NCCL_IB_HCA=", "FI_VERBS_DEVICE_NAME=mlx5_1", NULL};
+    char *const same[] = {"A=b", "UCX_NET_DEVICES=mlx5_3:1", "NCCL_IB_HCA=", "FI_VERBS_DEVICE_NAME=mlx5_1",
+                          NULL};
     char *const contradicts[] = {"UCX_TLS=tcp", "FI_VERBS_IFACE=ib1", "NCCL_IB_HCAS=1", NULL};
     char *const others[] = {"UCX_NET_DEVICES_X=1", "NCCL", "XNCCL_IB_HCA=1", "ucx_net_devices=1", NULL};
     assert_string_equal(settings(fab, 0, ALL, same), "");
@@ -81,7 +83,8 @@ TEST(no_device_that_the_node_does_not_have)
 
 TEST(names_that_mean_something_else)
 {
-    static const char *const names[] = {"^mlx5_0", "=mlx5_0", "mlx5_0,mlx5_1", "mlx5_0:1", "a b", "all*", NULL};
+    static const char *const names[] = {"^mlx5_0", "=mlx5_0", "mlx5_0,mlx5_1", "mlx5_0:1", "a b",
+                                        "all*",    NULL};
     for (size_t i = 0; names[i] != NULL; i++) {
         const struct place_device device = {NULL, NULL, names[i], false};
         OWNED(pmixfab_close) struct pmixfab *fab = place_open(&device, 1);

@@ -24,8 +24,22 @@ TEST(lists_have_one_form)
 
 TEST(other_texts_are_no_lists)
 {
-    static const char *const bad[] = {"",     "x",      "0-",   "-1",   "1-0",     "0,",  ",0", "0x3", "0--1",
-                                      "4096", "0-4096", "0-4:0", "0-4:", "0:2",     "1 2", "0-3;4",
+    static const char *const bad[] = {"",
+                                      "x",
+                                      "0-",
+                                      "-1",
+                                      "1-0",
+                                      "0,",
+                                      ",0",
+                                      "0x3",
+                                      "0--1",
+                                      "4096",
+                                      "0-4096",
+                                      "0-4:0",
+                                      "0-4:",
+                                      "0:2",
+                                      "1 2",
+                                      "0-3;4",
                                       "99999999999999999999"};
     struct fab_cpus cpus;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
