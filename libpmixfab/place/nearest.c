@@ -83,15 +83,15 @@ static uint32_t near_sets(const struct near_host *host, const struct fab_cpus *b
 /*
  * Which of equally near devices it is the turn of, where none has fewer users. Processes that are bound
  * alike stand side by side on the processors that those devices are near to, so it is the number of the place
- * there: that is right also where nothing is known of the other processes, whichever their ranks are. A
- * process that is bound to all of these processors has no place: then ranks go round all sockets, as Slurm
- * deals them out, so that each socket gets every second one of two.
+ * there: that is right also where nothing is known of the other processes, whichever their ranks are. Where
+ * there are more processes than places (one, of a process that is bound to a whole socket), each round
+ * through all places of the host begins with another device.
  */
 static uint32_t near_turn(const struct near_host *host, const struct fab_cpus *bound, uint32_t distance,
                           uint32_t rank)
 {
     struct fab_cpus field;
-    uint32_t before = 0, own = 0;
+    uint32_t before = 0, own = 0, size = 0;
     if (bound == NULL)
         return rank;
     memset(&field, distance == ATTACHED || distance == SAME_PACKAGE ? 0 : 0xff, sizeof(field));
@@ -102,17 +102,14 @@ static uint32_t near_turn(const struct near_host *host, const struct fab_cpus *b
             field.words[w] |= near->words[w];
     }
     for (unsigned cpu = fab_cpus_next(&field, 0); cpu < FAB_CPUS_MAX; cpu = fab_cpus_next(&field, cpu + 1)) {
-        if (fab_cpus_has(bound, cpu))
-            own++;
-        else if (own > 0)
-            return before / own;
-        else
-            before++;
+        const bool mine = fab_cpus_has(bound, cpu);
+        before += !mine && own == 0;
+        own += mine && size == before + own; /* the first ones in a row */
+        size++;
     }
     const uint32_t near = near_sets(host, bound, distance);
-    if (before > 0 || near == 0)
-        return before > 0 ? before / own : rank;
-    return rank / (near_sets(host, NULL, 0) / near);
+    const uint32_t fields = near > 0 ? near_sets(host, NULL, 0) / near : 1;
+    return before / own + rank / (fields * (size / own));
 }
 
 /* Of the equally near devices the one that fewest use, in turn. */

@@ -75,6 +75,27 @@ TEST(ranks_of_whole_sockets)
     }
 }
 
+/* More ranks than processors, dealt out to the sockets in turn, each asked for by itself. */
+TEST(several_ranks_to_a_processor)
+{
+    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
+    unsigned users[4] = {0};
+    for (uint32_t r = 0; r < 192; r++) {
+        const char *cpus = printed("%u", r / 2 % 12 + 12 * (r % 2) + r % 48 / 24 * 24);
+        struct pmixfab_nearest one;
+        assert_int_equal(pmixfab_nearest(fab, 0, r, &cpus, 1, &one), 0);
+        assert_int_equal(one.device / 2, r % 2);
+        users[one.device]++;
+    }
+    for (unsigned d = 0; d < 4; d++)
+        assert_int_equal(users[d], 48);
+    for (uint32_t r = 0; r < 8; r++) {
+        struct pmixfab_nearest one;
+        assert_int_equal(pmixfab_nearest(fab, 0, 48 * r, (const char *const[]){"3"}, 1, &one), 0);
+        assert_int_equal(one.device, (3 + r) % 2);
+    }
+}
+
 TEST(ranks_that_are_not_bound)
 {
     static const char *const unreadable[5] = {NULL, "", "all", "0x3", "9999"};
@@ -305,13 +326,13 @@ static unsigned plain_rounds(const struct machine *m, const bool nearest[6])
         all += first;
         near += first_near;
     }
-    return all / near;
+    return near > 0 ? all / near : 1;
 }
 
 /* The number of the rank's place among the processors that its nearest devices are near to. */
 static unsigned plain_turn(const struct machine *m, unsigned r, const bool nearest[6])
 {
-    unsigned before = 0, own = 0;
+    unsigned before = 0, own = 0, size = 0;
     bool field[FAB_CPUS_MAX] = {false}, outside = false;
     if (!m->is_bound[r])
         return r;
@@ -323,6 +344,7 @@ static unsigned plain_turn(const struct machine *m, unsigned r, const bool neare
         }
     for (unsigned c = 0; c < FAB_CPUS_MAX; c++) {
         const bool mine = c < CPUS && m->bound[r][c];
+        size += field[c];
         if (field[c] && mine && !outside)
             own++;
         if (field[c] && !mine) {
@@ -330,7 +352,7 @@ static unsigned plain_turn(const struct machine *m, unsigned r, const bool neare
             before += own == 0;
         }
     }
-    return before == 0 && !outside ? r / plain_rounds(m, nearest) : before / own;
+    return before / own + r / (plain_rounds(m, nearest) * (size / own));
 }
 
 static void plain_choose(const struct machine *m, unsigned choice[RANKS])
