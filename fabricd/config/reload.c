@@ -5,6 +5,7 @@
 
 #include "fabricd/config/options.h"
 #include "fabricd/config/setting.h"
+#include "topo/base/error.h"
 
 static bool same_text(const char *a, const char *b)
 {
@@ -75,6 +76,20 @@ int config_reload(struct config *config, struct config_reload *out)
     }
     if (rc == PMIXFAB_OK)
         config->file = fresh.file;
+    config_destroy(&fresh);
+    return rc;
+}
+
+int config_can_start(const struct config *config, struct fab_err *err)
+{
+    struct config fresh;
+    struct config_mistakes mistakes = {0};
+    config_init(&fresh);
+    int rc = options_read(config->argc, config->argv, &fresh, &mistakes);
+    if (rc != PMIXFAB_OK)
+        fab_fail(err, rc, "the configuration has mistakes: %s",
+                 mistakes.n > 0 ? mistakes.items[0].text : "?");
+    config_mistakes_destroy(&mistakes);
     config_destroy(&fresh);
     return rc;
 }

@@ -21,6 +21,9 @@ struct config_reload {
 int config_reload(struct config *config, struct config_reload *out);
 void config_reload_destroy(struct config_reload *reload);
 
+/* Would a start with this command line take its configuration now? Else err has the first mistake. */
+int config_can_start(const struct config *config, struct fab_err *err);
+
 /* Has the setting of this name changed? name NULL: the section that is a list. */
 bool config_reload_has(const struct config_reload *reload, const char *section, const char *name);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fabricd/config/reload.h"
 #include "fabricd/jobs/backup.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/scheduler/scheduler.h"
@@ -97,6 +98,11 @@ void control_op_restore(struct connection *connection, json_t *request)
     if (!connection_allowed(connection, "restore"))
         return;
     scheduler_status(parts->scheduler, &status);
+    struct fab_err err = {""};
+    if (config_can_start(parts->config, &err) != PMIXFAB_OK) { /* the daemon begins anew, and reads it */
+        connection_fail(connection, PMIXFAB_ERR_INVAL, "restore: %s", err.text);
+        return;
+    }
     if (status.sweeping) {
         connection_fail(connection, PMIXFAB_ERR_BUSY, "restore: a sweep is under way: try again after it");
         return;

@@ -133,6 +133,11 @@ class Running(Case):
             self.assertIn("needs a file's descriptor", json.loads(channel.recv(4096))["message"])
         with self.give(daemon, daemon.store, "a lie") as channel:
             self.assertIn("it is the store itself", json.loads(channel.recv(4096))["message"])
+        with open(daemon.conf, encoding="utf-8") as file:
+            good = file.read()
+        lab.replace_file(daemon.conf, good + "[changes]\ndebonce = 1\n")  # it would be read when the daemon begins anew
+        self.check_refused(daemon, "the configuration has mistakes: .*fabricd.conf:.*debonce", self.backup)
+        lab.replace_file(daemon.conf, good)
         self.check_goes_on(daemon, 5)
 
     def test_during_a_sweep(self):
