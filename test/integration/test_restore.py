@@ -162,7 +162,8 @@ class Running(Case):
         daemon.ask("restore", file=self.backup).close()
         with self.give(daemon, self.backup) as channel:
             self.assertIn("progress", json.loads(channel.recv(65536).splitlines()[0]))
-            self.assertEqual(daemon.control("backup", file=self.backup + "2")["error"], -13)  # PMIXFAB_ERR_BUSY
+            with contextlib.suppress(OSError):  # where the copy was quicker, the daemon begins anew already
+                self.assertEqual(daemon.control("backup", file=self.backup + "2")["error"], -13)  # PMIXFAB_ERR_BUSY
         lab.wait_for(lambda: "given up" in daemon.log() or "beginning anew" in daemon.log(), what="the end of it")
         if "beginning anew" not in daemon.log():
             self.assertFalse(os.path.exists(daemon.store + ".restoring"))

@@ -11,6 +11,8 @@ CAPTURE, STORE = "/etc/fabric.txt", "/var/lib/fabricd/fabricd.db"
 class RestoredService(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        if lab.SANITIZE:
+            raise unittest.SkipTest("the units forbid what sanitizers need")
         cls.machine = machine = booted.Machine()
         cls.addClassCleanup(machine.shutdown)
         machine.do("cmake", "--install", lab.BUILD, timeout=120)
