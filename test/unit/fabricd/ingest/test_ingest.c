@@ -640,6 +640,7 @@ LAB_TEST(test_stop_without_waiting)
 {
     struct answers answers = {0};
     ingest_calls = &hasty_calls;
+    lab.error = EMUNGE_CRED_INVALID; /* so that the thread asks nothing of the lab after the gate */
     start_ingest();
     set_gate(true);
     give_many(3, "MUNGE:x:", &answers);
