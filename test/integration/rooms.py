@@ -44,7 +44,7 @@ libpmixfab/mca:
     rundir      libpmixfab topo/base topo/snapshot pmix/values
     repairs     libpmixfab topo/base pmix/values pmix/relay
     pnet        libpmixfab topo/base topo/report pmix/values rundir repairs
-    pmdl        libpmixfab topo/base topo/inventory pmix/values pmix/answers pmix/launch rundir
+    pmdl        libpmixfab topo/base topo/inventory place pmix/values pmix/answers pmix/launch rundir
 probes:
     core        libpmixfab topo/base topo/inventory topo/report
     fabric      libpmixfab topo/base topo/inventory core

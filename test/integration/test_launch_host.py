@@ -7,6 +7,7 @@ import unittest
 
 import lab
 import test_pnet
+import test_where
 
 NODES, RANKS = "node0001,node0002,node0016", "0,3;1;2,4"
 HERE = "node0001"
@@ -127,6 +128,66 @@ class Told(Case):
         told = self.host(PMIX_MCA_pmdl_fabricd_fabric="0")
         self.assertEqual(told["register"]["attributes"], [])
         self.check(told)
+
+
+def variables(devices):
+    """Of the environment of processes that are to use these."""
+    return [{"UCX_NET_DEVICES": f"{name}:1", "NCCL_IB_HCA": f"={name}:1", "FI_VERBS_DEVICE_NAME": name}
+            for name in devices]
+
+
+class Nearest(test_where.Machine, Case):
+    """Twelve ranks on a recorded machine of two sockets with two HCAs each."""
+
+    NAMES = ("UCX_NET_DEVICES", "NCCL_IB_HCA", "FI_VERBS_DEVICE_NAME")
+    RANKS = ",".join(map(str, range(12)))
+    BOUND = [f"{2 * n}-{2 * n + 1},{2 * n + 24}-{2 * n + 25}" for n in range(12)]
+    CHOICE = [f"mlx5_{n}" for n in (0, 1) * 3 + (2, 3) * 3]
+
+    def setUp(self):
+        super().setUp()
+        self.rundir = self.daemon.rundir
+
+    def started(self, *options, **more):
+        """What each rank finds in its environment, of these names."""
+        self.host(*options, here="node1", nodes="node1", ranks=self.RANKS,
+                  program=["/bin/sh", "-c", f"env > {self.folder}/$PMIX_RANK"], **more)
+        found = []
+        for rank in range(12):
+            with open(os.path.join(self.folder, str(rank)), encoding="utf-8") as file:
+                env = dict(line.split("=", 1) for line in file.read().splitlines() if "=" in line)
+            found.append({name: env[name] for name in self.NAMES if name in env})
+        return found
+
+    def test_the_key(self):
+        """Of each rank of this node, whoever asks; it is what `fabricctl where` says."""
+        told = self.host("-c", ";".join(self.BOUND), here="node1", nodes="node1,node2", ranks=self.RANKS + ";12")
+        nearest = [dict(rank["fabricd.nearest"]["value"]["elements"]) if "value" in rank["fabricd.nearest"] else None
+                   for rank in told["ranks"]]
+        self.assertEqual([one and one["pmix.fabdev.nm"]["value"] for one in nearest], [*self.CHOICE, None])
+        self.assertEqual([row["id"] for row in self.where("node1:12", *self.BOUND)],
+                         [one["pmix.dev.id"]["value"] for one in nearest[:12]])
+
+    def test_the_environment(self):
+        every = {"PMIX_MCA_pmdl_fabricd_env": "ucx,nccl,ofi"}
+        bound = ("-c", ";".join(self.BOUND))
+        self.assertEqual(self.started(*bound), [{}] * 12)
+        self.assertEqual(self.started(*bound, **every), variables(self.CHOICE))
+        self.assertEqual(self.started("-c", ";".join("hwloc:" + text for text in self.BOUND), **every), variables(self.CHOICE))
+        self.assertEqual(self.started(**every), variables([f"mlx5_{n % 4}" for n in range(12)]))
+
+    def test_what_a_user_has_set_stays(self):
+        every = {"PMIX_MCA_pmdl_fabricd_env": "ucx,nccl,ofi"}
+        for name, value in (("UCX_NET_DEVICES", "mlx5_9:1"), ("NCCL_IB_HCA", ""), ("FI_VERBS_DEVICE_NAME", "mlx5_9")):
+            with self.subTest(name):
+                wanted = variables([f"mlx5_{n % 4}" for n in range(12)])
+                self.assertEqual(self.started(**{name: value}, **every), [{**one, name: value} for one in wanted])
+        self.assertEqual({tuple(one) for one in self.started(UCX_TLS="tcp", **every)}, {self.NAMES[1:]})
+
+    def test_some_words(self):
+        self.assertEqual({tuple(one) for one in self.started(PMIX_MCA_pmdl_fabricd_env="nccl")}, {("NCCL_IB_HCA",)})
+        self.assertEqual({tuple(one) for one in self.started(PMIX_MCA_pmdl_fabricd_env="ucx,none")}, {("UCX_NET_DEVICES",)})
+        self.assertIn("none of ucx, nccl, ofi", self.said)
 
 
 class Quiet(Case):

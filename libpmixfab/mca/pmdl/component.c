@@ -14,17 +14,20 @@
 #include <src/mca/mca.h>
 #include <src/server/pmix_server_ops.h>
 
+#include "mca/pmdl/environment.h"
 #include "mca/pmdl/job.h"
 #include "mca/pmdl/news.h"
 #include "mca/pmdl/slots.h"
 #include "mca/pmdl/snapshots.h"
 #include "mca/rundir/library.h"
+#include "place/environment.h"
 #include "topo/base/log.h"
 
 #define DEFAULT_RUNDIR "/run/fabricd"
 
 struct pmdl_settings pmdl_settings;
 static struct pmdl_snapshots *snapshots;
+static unsigned wanted_env; /* enum fab_env */
 
 static bool pmdl_fits(void)
 {
@@ -51,6 +54,9 @@ static pmix_status_t pmdl_init(void)
         pmdl_say("no run directory is set, or no memory: declined");
         return PMIX_ERR_NOT_AVAILABLE;
     }
+    if (fab_env_parse(pmdl_settings.env, &wanted_env) != PMIXFAB_OK)
+        pmdl_say("env = %s: a word is none of ucx, nccl, ofi: it and what follows is left out",
+                 pmdl_settings.env);
     pmixfab_set_log(pmdl_on_log, NULL);
     pmdl_slots_take(snapshots, pmdl_settings.fabric, pmdl_settings.query);
     if (pmdl_settings.query && pmix_host_server.fabric == NULL && PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer))
@@ -62,6 +68,7 @@ static void pmdl_finalize(void)
 {
     pmdl_slots_give_back();
     pmdl_news_stop();
+    pmdl_environment_forget(NULL);
     pmdl_snapshots_free(snapshots);
     snapshots = NULL;
     pmixfab_set_log(NULL, NULL);
@@ -73,7 +80,7 @@ static void pmdl_tell(pmix_namespace_t *job)
     struct fab_err err = {""};
     pmdl_planes_get(snapshots, &planes, &err);
     if (planes.n > 0)
-        pmdl_job_tell(job, planes.planes, planes.n, strcmp(pmdl_settings.coordinates, "standard") == 0);
+        pmdl_job_tell(job, &planes, strcmp(pmdl_settings.coordinates, "standard") == 0, wanted_env != 0);
     else
         pmdl_say("%s: nothing told: %s", job->nspace, err.text);
     pmdl_planes_put(&planes);
@@ -90,11 +97,26 @@ static pmix_status_t pmdl_register_nspace(pmix_namespace_t *job)
     return PMIX_SUCCESS;
 }
 
+static pmix_status_t pmdl_setup_fork(const pmix_proc_t *proc, char ***env, char ***priors)
+{
+    (void)priors;
+    if (wanted_env != 0)
+        pmdl_environment_set(proc, wanted_env, env);
+    return PMIX_SUCCESS;
+}
+
+static void pmdl_deregister_nspace(pmix_namespace_t *job)
+{
+    pmdl_environment_forget(job->nspace);
+}
+
 static pmix_pmdl_module_t pmdl_module = {
     .name = "fabricd",
     .init = pmdl_init,
     .finalize = pmdl_finalize,
     .register_nspace = pmdl_register_nspace,
+    .setup_fork = pmdl_setup_fork,
+    .deregister_nspace = pmdl_deregister_nspace,
 };
 
 /* ---- what the library finds ------------------------------------------------------------------------- */
@@ -109,14 +131,23 @@ static int pmdl_register_parameters(void)
 {
     if (!pmdl_fits())
         return PMIX_ERR_NOT_AVAILABLE;
-    pmdl_settings = (struct pmdl_settings){
-        .rundir = DEFAULT_RUNDIR, .coordinates = "single", .launch = true, .fabric = true, .query = true};
+    pmdl_settings = (struct pmdl_settings){.rundir = DEFAULT_RUNDIR,
+                                           .coordinates = "single",
+                                           .env = NULL,
+                                           .launch = true,
+                                           .fabric = true,
+                                           .query = true};
     pmdl_parameter("rundir", "Run directory of the fabricd on this host", PMIX_MCA_BASE_VAR_TYPE_STRING,
                    &pmdl_settings.rundir);
     pmdl_parameter("coordinates",
                    "PMIX_FABRIC_COORDINATES in the jobs' information: \"single\", one pmix_coord_t of three "
                    "numbers, or \"standard\", an array of pmix_geometry_t",
                    PMIX_MCA_BASE_VAR_TYPE_STRING, &pmdl_settings.coordinates);
+    pmdl_parameter(
+        "env",
+        "Whose variables are set to name a local process its nearest device, in its environment: a "
+        "list of \"ucx\", \"nccl\", \"ofi\"",
+        PMIX_MCA_BASE_VAR_TYPE_STRING, &pmdl_settings.env);
     pmdl_parameter("launch", "Put the fabric into the information of each job", PMIX_MCA_BASE_VAR_TYPE_BOOL,
                    &pmdl_settings.launch);
     pmdl_parameter(

@@ -16,6 +16,7 @@ extern pmix_pmdl_base_component_t pmix_mca_pmdl_fabricd_component;
 struct pmdl_settings {
     const char *rundir;
     const char *coordinates; /* "single" or "standard" */
+    const char *env;         /* "ucx,nccl,ofi": whose variables name the nearest device */
     bool launch;             /* jobs are told */
     bool fabric;             /* the host's empty fabric function is filled */
     bool query;              /* queries for the fabric's keys are answered */

@@ -11,6 +11,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "mca/pmdl/environment.h"
 #include "topo/base/array.h"
 #include "topo/inventory/host_name.h"
 #include "topo/inventory/model.h"
@@ -146,6 +147,32 @@ static uint32_t job_map_here(const struct job_map *map)
     return host != NULL ? host->index : FAB_NONE;
 }
 
+/* The ranks on this host, and what the launcher has bound each of them to. False: no memory. */
+static bool job_map_local(const struct job_map *map, uint32_t at, const pmix_namespace_t *job,
+                          struct pmdl_here *here)
+{
+    uint32_t n = 0, without = 0;
+    pmix_proc_t proc;
+    for (uint32_t r = 0; at != FAB_NONE && r < map->n_ranks; r++)
+        n += map->host_of[r] == at;
+    *here = (struct pmdl_here){.ranks = calloc((size_t)n + 1, sizeof(*here->ranks)),
+                               .cpus = calloc((size_t)n + 1, sizeof(*here->cpus)),
+                               .nearest = calloc((size_t)n + 1, sizeof(*here->nearest)),
+                               .n = n};
+    if (here->ranks == NULL || here->cpus == NULL || here->nearest == NULL)
+        return false;
+    PMIX_LOAD_PROCID(&proc, job->nspace, 0);
+    for (uint32_t r = 0, k = 0; k < n; r++) {
+        if (map->host_of[r] != at)
+            continue;
+        here->ranks[k] = proc.rank = r;
+        if (without < MAX_WITHOUT)
+            here->cpus[k] = job_fetch(&proc, PMIX_CPUSET, NULL, 0);
+        without += here->cpus[k++] == NULL;
+    }
+    return true;
+}
+
 /* ---- what it is told -------------------------------------------------------------------------------- */
 
 /*
@@ -164,26 +191,38 @@ static pmix_status_t job_put(void *to, pmix_rank_t rank, const char *key, pmix_v
     return job_store()->store(&proc, PMIX_INTERNAL, &kv);
 }
 
-void pmdl_job_tell(pmix_namespace_t *job, const struct pmixfab *const *planes, uint32_t n, bool standard)
+void pmdl_job_tell(pmix_namespace_t *job, struct pmdl_planes *planes, bool standard, bool keep)
 {
     struct job_map map = {NULL};
+    struct pmdl_here here = {NULL};
     struct fab_launch_told told = {0};
-    if (!job_map_read(job, &map)) {
-        pmdl_say("%s: no memory for its %u ranks: nothing told", job->nspace, job->nprocs);
-        job_map_free(&map);
-        return;
+    uint32_t at = FAB_NONE;
+    bool read = job_map_read(job, &map);
+    if (read) {
+        at = job_map_here(&map);
+        read = job_map_local(&map, at, job, &here);
     }
-    const struct fab_launch_job launch = {.planes = planes,
-                                          .n_planes = n,
+    if (!read) {
+        pmdl_say("%s: no memory for its %u ranks: nothing told", job->nspace, job->nprocs);
+        goto cleanup;
+    }
+    const struct fab_launch_job launch = {.planes = planes->planes,
+                                          .n_planes = planes->n,
                                           .hosts = map.hosts,
                                           .n_hosts = map.n_hosts,
                                           .host_of = map.host_of,
                                           .n_ranks = map.n_ranks,
-                                          .here = job_map_here(&map),
+                                          .here = at,
+                                          .cpus = (const char *const *)here.cpus,
+                                          .nearest = here.nearest,
                                           .standard = standard};
     pmix_status_t rc = fab_launch_fill(&launch, job_put, job, &told);
     pmdl_say("%s: %u ranks on %u hosts, %u of which the fabric does not know, %u planes%s: %s", job->nspace,
              map.n_ranks, map.n_hosts, told.unknown, told.planes,
              told.peers ? "" : ", no switch peers of ranks elsewhere", PMIx_Error_string(rc));
+    if (keep && told.plane != FAB_NONE)
+        pmdl_environment_keep(job->nspace, planes, told.plane, told.host, &here);
+cleanup:
+    pmdl_here_free(&here);
     job_map_free(&map);
 }

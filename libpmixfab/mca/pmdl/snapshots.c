@@ -94,6 +94,27 @@ void pmdl_planes_put(struct pmdl_planes *planes)
     pthread_mutex_unlock(&planes->of->lock);
 }
 
+struct pnet_content *pmdl_planes_pin(const struct pmdl_planes *planes, uint32_t i)
+{
+    struct pnet_plane *plane;
+    DL_FOREACH(planes->of->published.planes, plane)
+    {
+        if (plane->content != NULL && plane->content->fab == planes->planes[i])
+            break;
+    }
+    if (plane == NULL)
+        return NULL;
+    pnet_content_pin(plane->content);
+    return plane->content;
+}
+
+void pmdl_snapshots_unpin(struct pmdl_snapshots *snapshots, struct pnet_content *content)
+{
+    pthread_mutex_lock(&snapshots->lock);
+    pnet_content_unpin(content);
+    pthread_mutex_unlock(&snapshots->lock);
+}
+
 /* ---- news ------------------------------------------------------------------------------------------- */
 
 static bool plane_news(struct pnet_plane *plane, bool first, struct pmdl_change *out)

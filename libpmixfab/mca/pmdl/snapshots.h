@@ -25,6 +25,10 @@ struct pmdl_planes {
 void pmdl_planes_get(struct pmdl_snapshots *snapshots, struct pmdl_planes *out, struct fab_err *err);
 void pmdl_planes_put(struct pmdl_planes *planes);
 
+/* planes[i] stays as it is, also when it was put back and something else is published. */
+struct pnet_content *pmdl_planes_pin(const struct pmdl_planes *planes, uint32_t i);
+void pmdl_snapshots_unpin(struct pmdl_snapshots *snapshots, struct pnet_content *content);
+
 /* A plane that is published anew, or is gone. */
 struct pmdl_change {
     char name[64];

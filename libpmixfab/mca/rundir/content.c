@@ -42,7 +42,7 @@ static void free_unneeded(struct pnet_content *content)
     if (content->users > 0)
         return;
     cool_down(content);
-    if (content->listed)
+    if (content->listed || content->pins > 0)
         return;
     pmixfab_close(content->fab);
     free(content->path);
@@ -104,6 +104,17 @@ void pnet_content_release(struct pnet_content *content)
     if (content == NULL)
         return;
     content->users--;
+    free_unneeded(content);
+}
+
+void pnet_content_pin(struct pnet_content *content)
+{
+    content->pins++;
+}
+
+void pnet_content_unpin(struct pnet_content *content)
+{
+    content->pins--;
     free_unneeded(content);
 }
 

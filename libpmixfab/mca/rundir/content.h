@@ -19,7 +19,8 @@ struct pnet_content {
     pmix_info_t *info;
     size_t ninfo;
     unsigned users;
-    bool listed; /* the registry knows it as what is published now */
+    unsigned pins; /* who only need the snapshot to stay */
+    bool listed;   /* the registry knows it as what is published now */
 };
 
 /* Take over an opened snapshot (also on error). Listed, without users. NULL: no memory. */
@@ -37,6 +38,10 @@ int pnet_content_use_instead(struct pnet_content *content, struct pnet_content *
 
 /* One user less; the last takes the matrix along. NULL allowed. */
 void pnet_content_release(struct pnet_content *content);
+
+/* The snapshot stays mapped, with or without users. */
+void pnet_content_pin(struct pnet_content *content);
+void pnet_content_unpin(struct pnet_content *content);
 
 /* It is no longer what is published. NULL allowed. */
 void pnet_content_unlist(struct pnet_content *content);

@@ -127,7 +127,7 @@ pmix_status_t fab_launch_fill(const struct fab_launch_job *job, fab_launch_put_f
                               struct fab_launch_told *told)
 {
     struct launch_places places;
-    memset(told, 0, sizeof(*told));
+    *told = (struct fab_launch_told){.plane = FAB_NONE};
     pmix_status_t rc = launch_places_find(job, &places);
     if (rc == PMIX_SUCCESS)
         launch_count(&places, told);
@@ -137,6 +137,8 @@ pmix_status_t fab_launch_fill(const struct fab_launch_job *job, fab_launch_put_f
             rc = launch_put_nodes(&places, put, to);
         if (rc == PMIX_SUCCESS)
             rc = launch_put_peers(&places, put, to, &told->peers);
+        if (rc == PMIX_SUCCESS)
+            rc = launch_put_nearest(&places, put, to, told);
     }
     launch_places_free(&places);
     return rc;

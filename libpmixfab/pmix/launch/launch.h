@@ -22,7 +22,8 @@
  * library looks for one among all. Of a host with more, none. */
 #define FAB_LAUNCH_DEVICES 64u
 
-/* PMIX_FABRIC_DEVICES at the ranks here, too, and not only at their node: so many devices in all. */
+/* PMIX_FABRIC_DEVICES at the ranks here, too, and not only at their node: so many devices in all. The nearest
+ * device: so many ranks. */
 #define FAB_LAUNCH_RANK_DEVICES 1024u
 
 /* In a job with more devices, those of other hosts are described with what the standard requires, no more. */
@@ -35,8 +36,10 @@ struct fab_launch_job {
     uint32_t n_hosts;
     const uint32_t *host_of; /* of each rank: an index in hosts; FAB_NONE: not told */
     uint32_t n_ranks;
-    uint32_t here; /* an index in hosts; FAB_NONE: no rank of the job is on this host */
-    bool standard; /* coordinates as the standard has them; else single ones */
+    uint32_t here;                   /* an index in hosts; FAB_NONE: no rank of the job is on this host */
+    const char *const *cpus;         /* of each rank here, ascending: what it is bound to, or NULL; or NULL */
+    struct pmixfab_nearest *nearest; /* room for one of each rank here, or NULL */
+    bool standard;                   /* coordinates as the standard has them; else single ones */
 };
 
 /*
@@ -51,6 +54,8 @@ struct fab_launch_told {
     uint32_t unknown; /* that none has, or that could be several of one */
     uint32_t planes;  /* with hosts of the job */
     bool peers;       /* of the ranks elsewhere, too */
+    uint32_t plane;   /* that `nearest` is of; FAB_NONE: nothing stands there */
+    uint32_t host;    /* of that plane: this one */
 };
 
 /*

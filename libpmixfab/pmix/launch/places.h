@@ -34,4 +34,8 @@ pmix_status_t launch_put_nodes(const struct launch_places *places, fab_launch_pu
 pmix_status_t launch_put_peers(const struct launch_places *places, fab_launch_put_fn put, void *to,
                                bool *elsewhere);
 
+/* PMIXFAB_KEY_JOB_NEAREST of the ranks here, and what stands in job->nearest. (nearest.c) */
+pmix_status_t launch_put_nearest(const struct launch_places *places, fab_launch_put_fn put, void *to,
+                                 struct fab_launch_told *told);
+
 #endif

@@ -1,0 +1,30 @@
+/*
+ * environment.h - the device that a local process is to use, in its environment, where a site asks for it.
+ * docs/design/component.md says what is set under which launcher.
+ */
+#ifndef FAB_MCA_PMDL_ENVIRONMENT_H
+#define FAB_MCA_PMDL_ENVIRONMENT_H
+
+#include <pmix_common.h>
+
+#include "mca/pmdl/snapshots.h"
+
+/* The ranks of a job on this host. */
+struct pmdl_here {
+    pmix_rank_t *ranks; /* ascending */
+    char **cpus;        /* what each is bound to; NULL: the host did not say */
+    struct pmixfab_nearest *nearest;
+    uint32_t n;
+};
+void pmdl_here_free(struct pmdl_here *here);
+
+/* Remember a job for pmdl_environment_set(). The choice is of devices of `host` in planes[plane]. Takes over
+ * what *here holds, if there is memory for it. */
+void pmdl_environment_keep(const char *nspace, struct pmdl_planes *planes, uint32_t plane, uint32_t host,
+                           struct pmdl_here *here);
+void pmdl_environment_forget(const char *nspace); /* NULL: all jobs */
+
+/* From the host, on any thread, or from the process itself between fork and exec. `wanted`: enum fab_env. */
+void pmdl_environment_set(const pmix_proc_t *proc, unsigned wanted, char ***env);
+
+#endif
