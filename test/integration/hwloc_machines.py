@@ -316,8 +316,8 @@ def machine(seed):
     return maker.machine(), maker.switches
 
 
-def two_sockets(cores=12, hcas=2, interleaved=False):
-    """XML of a machine of two sockets with so many cores of two threads and so many HCAs, all of which are up, on each.
+def two_sockets(cores=12, hcas=2, interleaved=False, threads=2):
+    """XML of a machine of two sockets with so many cores (of two threads) and so many HCAs, all of which are up, on each.
 
     interleaved: processors are numbered across the sockets, else socket by socket, the second threads behind."""
     maker, packages, name = _Maker(0), "", 0
@@ -328,10 +328,10 @@ def two_sockets(cores=12, hcas=2, interleaved=False):
     for socket in range(2):
         inner, cpus = "", 0
         for core in range(cores):
-            threads = [processor(socket, core, thread) for thread in range(2)]
-            units = "".join(maker.placed("PU", 1 << cpu, 1 << socket, os_index=cpu) for cpu in threads)
-            inner += maker.placed("Core", sum(1 << cpu for cpu in threads), 1 << socket, units, os_index=core)
-            cpus |= sum(1 << cpu for cpu in threads)
+            numbers = [processor(socket, core, thread) for thread in range(threads)]
+            units = "".join(maker.placed("PU", 1 << cpu, 1 << socket, os_index=cpu) for cpu in numbers)
+            inner += maker.placed("Core", sum(1 << cpu for cpu in numbers), 1 << socket, units, os_index=core)
+            cpus |= sum(1 << cpu for cpu in numbers)
         node = maker.placed("NUMANode", cpus, 1 << socket, os_index=socket, local_memory=1 << 30)
         first, below = 64 * socket, ""
         for hca in range(hcas):
@@ -351,6 +351,6 @@ def two_sockets(cores=12, hcas=2, interleaved=False):
         bridge = maker.element("Bridge", below, bridge_type="0-1", depth=0,
                                bridge_pci=f"0000:[{first:02x}-{first + hcas:02x}]")
         packages += maker.placed("Package", cpus, 1 << socket, node + inner + bridge, os_index=socket)
-    every = (1 << 4 * cores) - 1
+    every = (1 << 2 * threads * cores) - 1
     whole = maker.placed("Machine", every, 3, packages, os_index=0, allowed_cpuset=_words(every), allowed_nodeset="0x3")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<topology version="2.0">\n{whole}</topology>\n'

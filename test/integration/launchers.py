@@ -291,7 +291,7 @@ MinJobAge=10
 KillWait=5
 """
 
-    def __init__(self, cluster, task="task/none"):
+    def __init__(self, cluster, task="task/none", conf=""):
         super().__init__(cluster)
         lab.require("slurmctld", "slurmd", "srun", "sinfo", "munged")
         if not glob.glob("/usr/lib/*/slurm*/mpi_pmix.so"):
@@ -301,7 +301,7 @@ KillWait=5
         self.conf = os.path.join(self.dir, "slurm.conf")
         lab.replace_file(self.conf, self.CONF.format(dir=self.dir, task=task) + "".join(
             f"NodeName={name} NodeAddr={cluster.addresses[name]} CPUs=64 State=UNKNOWN\n" for name in cluster.names) +
-            f"PartitionName=all Nodes={','.join(cluster.names)} Default=YES State=UP MaxTime=INFINITE\n")
+            f"PartitionName=all Nodes={','.join(cluster.names)} Default=YES State=UP MaxTime=INFINITE\n" + conf)
         lab.replace_file(os.path.join(self.dir, "mpi.conf"), f"PMIxCliTmpDirBase={cluster.tmp()}\n")
         self.daemons = {"head": self.start(cluster.head, "slurmctld", "-D", "-i", "-f", self.conf)}
         for name, node in cluster.nodes.items():

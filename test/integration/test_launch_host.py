@@ -130,6 +130,9 @@ class Told(Case):
         self.check(told)
 
 
+NAMES = ("UCX_NET_DEVICES", "NCCL_IB_HCA", "FI_VERBS_DEVICE_NAME")
+
+
 def variables(devices):
     """Of the environment of processes that are to use these."""
     return [{"UCX_NET_DEVICES": f"{name}:1", "NCCL_IB_HCA": f"={name}:1", "FI_VERBS_DEVICE_NAME": name}
@@ -139,7 +142,6 @@ def variables(devices):
 class Nearest(test_where.Machine, Case):
     """Twelve ranks on a recorded machine of two sockets with two HCAs each."""
 
-    NAMES = ("UCX_NET_DEVICES", "NCCL_IB_HCA", "FI_VERBS_DEVICE_NAME")
     RANKS = ",".join(map(str, range(12)))
     BOUND = [f"{2 * n}-{2 * n + 1},{2 * n + 24}-{2 * n + 25}" for n in range(12)]
     CHOICE = [f"mlx5_{n}" for n in (0, 1) * 3 + (2, 3) * 3]
@@ -156,7 +158,7 @@ class Nearest(test_where.Machine, Case):
         for rank in range(12):
             with open(os.path.join(self.folder, str(rank)), encoding="utf-8") as file:
                 env = dict(line.split("=", 1) for line in file.read().splitlines() if "=" in line)
-            found.append({name: env[name] for name in self.NAMES if name in env})
+            found.append({name: env[name] for name in NAMES if name in env})
         return found
 
     def test_the_key(self):
@@ -182,7 +184,7 @@ class Nearest(test_where.Machine, Case):
             with self.subTest(name):
                 wanted = variables([f"mlx5_{n % 4}" for n in range(12)])
                 self.assertEqual(self.started(**{name: value}, **every), [{**one, name: value} for one in wanted])
-        self.assertEqual({tuple(one) for one in self.started(UCX_TLS="tcp", **every)}, {self.NAMES[1:]})
+        self.assertEqual({tuple(one) for one in self.started(UCX_TLS="tcp", **every)}, {NAMES[1:]})
 
     def test_some_words(self):
         self.assertEqual({tuple(one) for one in self.started(PMIX_MCA_pmdl_fabricd_env="nccl")}, {("NCCL_IB_HCA",)})

@@ -16,7 +16,7 @@ KEYS = ["rank", "cpus", "host", "plane", "index", "id", "device", "port", "dista
 
 
 class Machine(unittest.TestCase):
-    interleaved = False
+    shape = {}
 
     @classmethod
     def setUpClass(cls):
@@ -25,7 +25,7 @@ class Machine(unittest.TestCase):
             raise unittest.SkipTest("the probe hwloc is not built")
         folder = lab.tmpdir()
         path = os.path.join(folder, "machine.xml")
-        lab.replace_file(path, hwloc_machines.two_sockets(interleaved=cls.interleaved))
+        lab.replace_file(path, hwloc_machines.two_sockets(**cls.shape))
         cls.machine = whole.Machine("node1", 1, path)
         cls.sim = lab.Ibsim(whole.netfile([cls.machine], ["node2"]))
         cls.addClassCleanup(cls.sim.quit)
@@ -82,7 +82,7 @@ class Where(Machine):
 
 
 class Interleaved(Machine):
-    interleaved = True
+    shape = {"interleaved": True}
 
     def test_twelve_ranks(self):
         self.assertEqual(self.chosen("node1", *[str(n) for n in range(12)]), [0, 2, 1, 3] * 3)
