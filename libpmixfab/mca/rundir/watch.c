@@ -29,7 +29,7 @@ struct dir_watch {
     char *rundir;
     dir_watch_fn look;
     void *cbdata;
-    int inotify; /* -1: the system gave none */
+    int inotify; /* -1: not yet, or the system gave none */
     int stop;    /* an eventfd */
 };
 
@@ -81,7 +81,11 @@ static void *dir_watch_thread(void *arg)
             return NULL;
         if (fds[0].revents != 0)
             return NULL;
-        look = fds[1].revents != 0;
+        look = watch->inotify >= 0 && fds[1].revents != 0;
+        /* Not at once: to give a watcher back takes many milliseconds, which is long for the host of a job that
+         * ends soon. */
+        if (watch->inotify < 0)
+            watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
         /* What has happened is seen by looking; the events only say that it is worth it. */
         while (look && read(watch->inotify, buffer, sizeof(buffer)) > 0)
             ;
@@ -108,7 +112,7 @@ int dir_watch_start(const char *rundir, dir_watch_fn look, void *cbdata, struct 
     watch->rundir = strdup(rundir);
     watch->look = look;
     watch->cbdata = cbdata;
-    watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    watch->inotify = -1;
     watch->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (watch->rundir == NULL || watch->stop < 0) {
         dir_watch_free(watch);
