@@ -315,6 +315,9 @@ struct pmix_info;
 /* The same in a job's information: the library keeps no key there that begins with "pmix" and is not its own.
  */
 #define PMIXFAB_KEY_JOB_GENERATION "fabricd.generation"
+/* There: the logical coordinates of all ranks in one array of uint32_t, PMIX_FABRIC_DIMS numbers a rank,
+ * those of a rank whose coordinates are not known UINT32_MAX. */
+#define PMIXFAB_KEY_JOB_COORDINATES "fabricd.coordinates"
 /* There, of a rank on the host of its PMIx server: PMIX_FABRIC_DEVICE of the device that it is to use. */
 #define PMIXFAB_KEY_JOB_NEAREST "fabricd.nearest"
 /* pmix_byte_object_t, from PMIx_server_collect_inventory: what a host has, for _deliver_inventory. */

@@ -4,11 +4,11 @@
  *
  *   stock_exchange FOLDER
  *
- * Writes FOLDER/RANK, a line of microseconds: from its first line (behind PMIx_Init) until it had the
- * coordinates of the last rank, which a launcher puts on the last node; until it had everybody's; from then
- * on the exchange (Put, Commit, Fence with data, Get of all), which begins when each process is there; both
- * again, all processes beginning at once behind a fence; and how many bytes left this process for the first
- * two.
+ * Writes FOLDER/RANK, a line of microseconds: from its first line (behind PMIx_Init) until it had everybody's
+ * in one value; from there until it had the coordinates of the last rank, which a launcher puts on the last
+ * node; until it had everybody's, each by a Get; from then on the exchange (Put, Commit, Fence with data, Get
+ * of all), which begins when each process is there; the three ways again, all processes beginning at once
+ * behind a fence; and how many bytes left this process for what it was told.
  */
 #include <glob.h>
 #include <linux/tcp.h>
@@ -19,6 +19,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+
+#define WHOLE "fabricd.coordinates"
 
 static pmix_proc_t self, everybody;
 
@@ -105,10 +107,19 @@ static uint32_t job_size(void)
     return n;
 }
 
+/* Microseconds since it was called last. */
+static double lap(void)
+{
+    static double last;
+    double before = last;
+    last = microseconds();
+    return last - before;
+}
+
 int main(int argc, char **argv)
 {
     char path[4096];
-    double at[6];
+    double took[7];
     pmix_status_t rc = PMIx_Init(&self, NULL, 0);
     if (argc != 2 || rc != PMIX_SUCCESS)
         fail("PMIx_Init", rc);
@@ -116,22 +127,27 @@ int main(int argc, char **argv)
     uint32_t n_ranks = job_size();
 
     unsigned long long before = sent();
-    double start = microseconds();
+    lap();
+    get(WHOLE, PMIX_RANK_WILDCARD);
+    took[0] = lap();
     get(PMIX_FABRIC_COORDINATES, n_ranks - 1);
-    at[0] = microseconds();
-    get_all(PMIX_FABRIC_COORDINATES, n_ranks - 1);
-    at[1] = microseconds();
-    unsigned long long bytes = sent() - before;
-    exchange("exchange.first", n_ranks);
-    at[2] = microseconds();
-    meet(false);
-    at[3] = microseconds();
+    took[1] = lap();
     get_all(PMIX_FABRIC_COORDINATES, n_ranks);
-    at[4] = microseconds();
+    took[2] = lap();
+    unsigned long long bytes = sent() - before;
+    lap();
+    exchange("exchange.first", n_ranks);
+    took[3] = lap();
     meet(false);
-    double again = microseconds();
+    lap();
+    get(WHOLE, PMIX_RANK_WILDCARD);
+    took[4] = lap();
+    get_all(PMIX_FABRIC_COORDINATES, n_ranks);
+    took[5] = lap();
+    meet(false);
+    lap();
     exchange("exchange.again", n_ranks);
-    at[5] = microseconds();
+    took[6] = lap();
 
     snprintf(path, sizeof(path), "%s/%u", argv[1], self.rank);
     FILE *out = fopen(path, "w");
@@ -139,8 +155,9 @@ int main(int argc, char **argv)
         perror(path);
         return 1;
     }
-    fprintf(out, "%.1f %.1f %.1f %.1f %.1f %llu\n", at[0] - start, at[1] - start, at[2] - at[1],
-            at[4] - at[3], at[5] - again, bytes);
+    for (size_t i = 0; i < sizeof(took) / sizeof(took[0]); i++)
+        fprintf(out, "%.1f ", took[i]);
+    fprintf(out, "%llu\n", bytes);
     fclose(out);
     return PMIx_Finalize(NULL, 0) == PMIX_SUCCESS ? 0 : 1;
 }

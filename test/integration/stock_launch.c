@@ -30,7 +30,7 @@ static const char *const of_node[] = {PMIX_FABRIC_COORDINATES, PMIX_FABRIC_DEVIC
                                       PMIX_FABRIC_NUM_DEVICES};
 static const char *const of_job[] = {PMIX_FABRIC_PLANE,  "fabricd.generation",     PMIX_FABRIC_DIMS,
                                      PMIX_FABRIC_SHAPE,  PMIX_FABRIC_SHAPE_STRING, PMIX_FABRIC_GROUPS,
-                                     PMIX_FABRIC_VENDOR, PMIX_FABRIC_IDENTIFIER};
+                                     PMIX_FABRIC_VENDOR, PMIX_FABRIC_IDENTIFIER,   "fabricd.coordinates"};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the output: events come on another thread */

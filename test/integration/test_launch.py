@@ -238,6 +238,8 @@ class Case(unittest.TestCase):
                         self.assertEqual(told[key], {"status": "NOT-FOUND"}, f"{key} of rank {rank}")
                 self.check_peers(told[PEERS], host, ranks, expected)
                 self.assertEqual(facts["reader"][rank], list(reversed(expected.of(host)[0]["logical"])))
+        of_rank = {rank: expected.of(host)[0]["logical"] for host, of in ranks.items() for rank in of}
+        self.assertEqual(chapter.plain(facts["job"]["fabricd.coordinates"]), sum((of_rank[rank] for rank in sorted(of_rank)), []))
         self.check_job(facts["job"], expected)
 
     def check_node(self, told, host, expected):

@@ -236,6 +236,8 @@ class Quiet(Case):
         self.make()
         nodes = "node0001.site,node0002,stranger"
         told = self.host(here="node0001.site", nodes=nodes)
+        numbers = told["job"]["fabricd.coordinates"]["value"]["elements"]
+        self.assertEqual([rank for rank in range(5) if numbers[3 * rank:3 * rank + 3] == [2**32 - 1] * 3], [2, 4])
         self.assertEqual([told["nodes"][node][NUMBER].get("value") for node in nodes.split(",")], [1, 1, None])
         self.assertIn("1 of which the fabric does not know", self.said)
 

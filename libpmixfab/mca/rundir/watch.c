@@ -82,8 +82,8 @@ static void *dir_watch_thread(void *arg)
         if (fds[0].revents != 0)
             return NULL;
         look = watch->inotify >= 0 && fds[1].revents != 0;
-        /* Not at once: to give a watcher back takes many milliseconds, which is long for the host of a job that
-         * ends soon. */
+        /* Not at once: to give a watcher back takes many milliseconds, which is long for the host of a job
+         * that ends soon. */
         if (watch->inotify < 0)
             watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
         /* What has happened is seen by looking; the events only say that it is worth it. */

@@ -90,7 +90,9 @@ static pmix_status_t launch_put_one(const struct launch_places *places, const ch
     PMIX_VALUE_CONSTRUCT(&value);
     pmix_status_t rc = strcmp(key, PMIX_FABRIC_PLANE) == 0    ? launch_planes(places, &value)
                        : strcmp(key, PMIX_FABRIC_GROUPS) == 0 ? launch_groups(places, &value)
-                                                              : fab_info_value(&source, fact, &value);
+                       : strcmp(key, PMIXFAB_KEY_JOB_COORDINATES) == 0
+                           ? launch_coordinates(places, &value)
+                           : fab_info_value(&source, fact, &value);
     if (rc == PMIX_SUCCESS)
         rc = put(to, PMIX_RANK_WILDCARD, key, &value);
     else if (rc == PMIX_ERR_NOT_FOUND)
@@ -101,9 +103,10 @@ static pmix_status_t launch_put_one(const struct launch_places *places, const ch
 
 static pmix_status_t launch_put_job(const struct launch_places *places, fab_launch_put_fn put, void *to)
 {
-    static const char *const keys[] = {PMIX_FABRIC_PLANE,        PMIX_FABRIC_INDEX, PMIX_FABRIC_VENDOR,
-                                       PMIX_FABRIC_IDENTIFIER,   PMIX_FABRIC_DIMS,  PMIX_FABRIC_SHAPE,
-                                       PMIX_FABRIC_SHAPE_STRING, PMIX_FABRIC_GROUPS};
+    static const char *const keys[] = {
+        PMIX_FABRIC_PLANE,        PMIX_FABRIC_INDEX,  PMIX_FABRIC_VENDOR,
+        PMIX_FABRIC_IDENTIFIER,   PMIX_FABRIC_DIMS,   PMIX_FABRIC_SHAPE,
+        PMIX_FABRIC_SHAPE_STRING, PMIX_FABRIC_GROUPS, PMIXFAB_KEY_JOB_COORDINATES};
     pmix_status_t rc = launch_put_one(places, PMIXFAB_KEY_JOB_GENERATION, PMIXFAB_KEY_GENERATION, put, to);
     for (size_t i = 0; rc == PMIX_SUCCESS && i < sizeof(keys) / sizeof(keys[0]); i++)
         rc = launch_put_one(places, keys[i], keys[i], put, to);

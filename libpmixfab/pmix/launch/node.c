@@ -65,6 +65,30 @@ static pmix_status_t node_coordinates(const struct launch_places *places, uint32
     return places->job->standard ? node_geometries(places, host, value) : node_single(places, host, value);
 }
 
+pmix_status_t launch_coordinates(const struct launch_places *places, pmix_value_t *value)
+{
+    const struct fab_launch_job *job = places->job;
+    const struct pmixfab *fab = job->planes[places->plane];
+    struct pmixfab_plane plane;
+    const uint32_t *coords;
+    uint32_t index, dims;
+    if (pmixfab_plane(fab, &plane) != PMIXFAB_OK || plane.dims == 0)
+        return PMIX_ERR_NOT_FOUND;
+    pmix_status_t rc = fab_value_array(value, PMIX_UINT32, (size_t)plane.dims * job->n_ranks);
+    if (rc != PMIX_SUCCESS)
+        return rc;
+    uint32_t *all = value->data.darray->array;
+    memset(all, 0xff, sizeof(*all) * plane.dims * job->n_ranks);
+    for (uint32_t h = 0; h < job->n_hosts; h++) {
+        if (!node_first_device(places, h, &index) ||
+            pmixfab_coords(fab, index, PMIXFAB_LOGICAL, &coords, &dims) != PMIXFAB_OK || dims != plane.dims)
+            continue;
+        for (uint32_t r = places->first[h]; r < places->first[h + 1]; r++)
+            memcpy(all + (size_t)places->ranks[r] * dims, coords, dims * sizeof(*coords));
+    }
+    return PMIX_SUCCESS;
+}
+
 /* ---- devices and switches --------------------------------------------------------------------------- */
 
 static pmix_status_t node_devices(const struct launch_places *places, uint32_t host, pmix_value_t *value)

@@ -30,6 +30,9 @@ uint32_t launch_device_count(const struct launch_places *places, uint32_t host);
 /* Write what this host's processes ask for by rank, and PMIX_NODE_INFO_ARRAYs. (node.c) */
 pmix_status_t launch_put_nodes(const struct launch_places *places, fab_launch_put_fn put, void *to);
 
+/* PMIXFAB_KEY_JOB_COORDINATES. (node.c) */
+pmix_status_t launch_coordinates(const struct launch_places *places, pmix_value_t *value);
+
 /* PMIX_SWITCH_PEERS. *elsewhere: of the ranks of other hosts, too. (peers.c) */
 pmix_status_t launch_put_peers(const struct launch_places *places, fab_launch_put_fn put, void *to,
                                bool *elsewhere);
