@@ -78,6 +78,12 @@ static uint32_t job_map_host(struct job_map *map, char *name)
     host->name = name;
     map->hosts[map->n_hosts++] = name;
     HASH_ADD_KEYPTR(hh, map->table, name, strlen(name), host);
+    if (host->hh.tbl == NULL) { /* no memory */
+        map->n_hosts--;
+        free(host);
+        free(name);
+        return FAB_NONE;
+    }
     return host->index;
 }
 
