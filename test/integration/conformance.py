@@ -126,8 +126,10 @@ NOTES = """## Where the standard leaves a choice
 - `PMIX_FABRIC_DEVICE_VENDORID` could be the vendor's number, the product's, or both. It is the product's, as "a
   vendor-provided identifier for the device or product"; who wants the vendor has its name.
 - What a job was told of a device is found by `PMIx_Get` of `PMIX_FABRIC_DEVICE` with `PMIX_RANK_WILDCARD`, and its
-  `PMIX_DEVICE_ID` marked as a qualifier: `PMIX_INFO_SET_QUALIFIER(info)`. Without that flag the library does not
-  compare the id, and says `PMIX_ERR_NOT_FOUND`.
+  `PMIX_DEVICE_ID` marked as a qualifier: `PMIX_INFO_SET_QUALIFIER(info)`; in 4.2.2 only where
+  hosts and processes have the parameter `gds = hash`. Their default store, in shared memory, keeps no value with a
+  qualifier, and says `PMIX_ERR_NOT_FOUND`: there the device is found in its node's `PMIX_FABRIC_DEVICES`, and by
+  `PMIx_Query_info`.
 - The two ports of one RDMA function have one `PMIX_DEVICE_ID`, as the stock library has it: a question by id is
   answered with the first; name and index tell them apart.
 - A question about a node's devices or coordinates that names no node is about the node of the server that is asked: a

@@ -6,8 +6,9 @@
  *
  * Writes FOLDER/RANK, one JSON value a line (stock_json.h). The first is what the process was told without
  * asking anybody (PMIX_OPTIONAL), a value or {"status": "NOT-FOUND"}: for the job, for each rank and each
- * HOST the keys below. "reader" is what an MPI library reads that takes a rank's coordinates for three
- * numbers before it looks at the type; "register" is PMIx_Fabric_register().
+ * HOST the keys below. "devices" are those of the HOSTs, each asked for by its id. "reader" is what an MPI
+ * library reads that takes a rank's coordinates for three numbers before it looks at the type; "register" is
+ * PMIx_Fabric_register().
  *
  * Where FOLDER/commands is a file, each line that comes into it is done, by every rank:
  *   update N   a line {"update": N, "status": ..., "attributes": ...}
@@ -101,6 +102,36 @@ static void put_reader(uint32_t n_ranks)
     putchar(']');
 }
 
+/* "ID":value, of each device of a host: PMIX_FABRIC_DEVICE by that id, which is marked as a qualifier. */
+static void put_by_id(const char *host)
+{
+    pmix_info_t info[3];
+    pmix_proc_t proc;
+    pmix_value_t *devices = NULL;
+    PMIX_LOAD_PROCID(&proc, self.nspace, PMIX_RANK_UNDEF);
+    PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, host, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[1], PMIX_NODE_INFO, NULL, PMIX_BOOL);
+    PMIX_INFO_LOAD(&info[2], PMIX_OPTIONAL, NULL, PMIX_BOOL);
+    if (PMIx_Get(&proc, PMIX_FABRIC_DEVICES, info, 3, &devices) != PMIX_SUCCESS)
+        return;
+    proc.rank = PMIX_RANK_WILDCARD;
+    for (size_t i = 0; i < devices->data.darray->size; i++) {
+        const pmix_info_t *device = (pmix_info_t *)devices->data.darray->array + i;
+        const char *id = ((pmix_info_t *)device->value.data.darray->array)[0].value.data.string;
+        pmix_value_t *value = NULL;
+        PMIX_INFO_LOAD(&info[0], PMIX_DEVICE_ID, id, PMIX_STRING);
+        PMIX_INFO_SET_QUALIFIER(&info[0]);
+        if (PMIx_Get(&proc, PMIX_FABRIC_DEVICE, info, 1, &value) != PMIX_SUCCESS)
+            continue;
+        fputs(",", stdout);
+        print_string(id);
+        putchar(':');
+        print_value(value);
+        PMIX_VALUE_RELEASE(value);
+    }
+    PMIX_VALUE_RELEASE(devices);
+}
+
 static void put_fabric(const pmix_fabric_t *fabric, pmix_status_t rc)
 {
     printf("\"status\":\"%s\",\"attributes\":", PMIx_Error_string(rc));
@@ -136,14 +167,9 @@ static void put_facts(char *const hosts[], int n_hosts)
         putchar(':');
         put_keys(of_node, COUNT(of_node), PMIX_RANK_UNDEF, hosts[i]);
     }
-    fputs("},\"environment\":{", stdout);
-    static const char *const names[] = {"UCX_NET_DEVICES", "NCCL_IB_HCA", "FI_DOMAIN"};
-    for (size_t i = 0; i < COUNT(names); i++) {
-        fputs(i == 0 ? "" : ",", stdout);
-        print_string(names[i]);
-        putchar(':');
-        print_string(getenv(names[i]));
-    }
+    fputs("},\"devices\":{\"\":null", stdout);
+    for (int i = 0; i < n_hosts; i++)
+        put_by_id(hosts[i]);
     fputs("},\"reader\":", stdout);
     put_reader(n_ranks);
 }

@@ -103,6 +103,16 @@ class Told(Case):
         for name in ("PLANE", "INDEX", "VENDOR", "IDENTIFIER", "DIMS", "SHAPE", "SHAPE_STRING", "GROUPS"):
             lab.conforms(f"PMIX_FABRIC_{name}", "launch", "client")
 
+    def test_a_device_by_its_id(self):
+        """The store in shared memory that clients of this library have by default keeps no value with a qualifier."""
+        self.make()
+        self.assertEqual(self.host()["devices"], {"": None})
+        told = self.host(PMIX_MCA_gds="hash")
+        devices = [element[1] for node in NODES.split(",") for element in told["nodes"][node][DEVICES]["value"]["elements"]]
+        self.assertEqual([value for id_, value in told["devices"].items() if id_], devices)
+        self.assertEqual(len(devices), 3)
+        lab.conforms("PMIX_FABRIC_DEVICE", "launch", "client")
+
     def test_standard_coordinates(self):
         self.make()
         told = self.host(PMIX_MCA_pmdl_fabricd_coordinates="standard")
