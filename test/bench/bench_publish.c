@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fabricd/publish/publish.h"
+#include "fabricd/util/log.h"
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
 #include "topo/compile/compile.h"
@@ -209,6 +210,7 @@ int main(int argc, char **argv)
     static struct bench b;
     struct fab_err err = {""};
     bench_init(&argc, argv);
+    log_open(PMIXFAB_LOG_WARNING, 0);
     fab_inventory_init(&b.states[0]);
     fab_inventory_init(&b.states[1]);
     if (!bench_folder("bench-publish", b.dir, sizeof(b.dir))) {

@@ -15,6 +15,7 @@
 
 #include "fabricd/publish/compute.h"
 #include "fabricd/publish/publish.h"
+#include "fabricd/util/log.h"
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
 #include "test/fabrics/reports.h"
@@ -307,6 +308,7 @@ int main(int argc, char **argv)
     static struct bench b;
     struct fab_err err = {""};
     bench_init(&argc, argv);
+    log_open(PMIXFAB_LOG_WARNING, 0);
     fab_inventory_init(&b.fabric);
     b.joins = fab_join_cache_new(); /* NULL: each joining is anew, and its figure shows it */
     if (!bench_folder("bench-reports", b.dir, sizeof(b.dir))) {
