@@ -21,7 +21,8 @@ static const char *const daemon_keys[] = {"role",           "host",         "pid
                                           "probe_error",    "digest",       "held",
                                           "delivered",      "delivering",   "refused",
                                           "reason",         "missing",      "flapping",
-                                          "monitoring",     "dirty_since",  "unknown"};
+                                          "monitoring",     "dirty_since",  "unknown",
+                                          "managers"};
 
 /* The newest of the planes; HCAs that no pattern names. */
 static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)
@@ -138,6 +139,33 @@ static void show_light_sweeps(const json_t *status)
         printf("%-13s since %s: swept when it is quiet\n", "dirty", scalar_text(status, "dirty_since", took));
 }
 
+/* Who manages the subnets; nothing is said where nobody was asked for. */
+static void show_managers(const json_t *status)
+{
+    const json_t *list = json_object_get(status, "managers"), *manager;
+    const bool several = json_array_size(list) > 1;
+    size_t i;
+
+    json_array_foreach(list, i, manager)
+    {
+        const bool answers = json_is_true(json_object_get(manager, "answers"));
+        char since[32], name[32], probe[32], priority[32];
+
+        printf("%-13s ", answers ? "manager" : "NO MANAGER");
+        if (several)
+            printf("%s: ", scalar_text(manager, "probe", probe));
+        if (answers)
+            printf("%s, priority %s%s%s\n", scalar_text(manager, "manager", name),
+                   scalar_text(manager, "priority", priority),
+                   json_is_true(json_object_get(manager, "another")) ? "; it took over at " : "",
+                   json_is_true(json_object_get(manager, "another")) ? scalar_text(manager, "since", since)
+                                                                     : "");
+        else
+            printf("since %s: no subnet manager answers; the last one is %s\n",
+                   scalar_text(manager, "since", since), scalar_text(manager, "manager", name));
+    }
+}
+
 /* What a daemon in the scheduler's role does: sweep. */
 static void show_sweeps(const json_t *status)
 {
@@ -147,6 +175,7 @@ static void show_sweeps(const json_t *status)
            scalar_text(status, "sweep_ms", took), scalar_text(status, "interval", often),
            json_is_true(json_object_get(status, "sweeping")) ? "; sweeping now" : "");
     show_light_sweeps(status);
+    show_managers(status);
     status_show_line("partial", status, "partial");
     status_show_line("dangling", status, "dangling");
     status_show_line("inactive", status, "inactive");

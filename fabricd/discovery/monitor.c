@@ -21,8 +21,7 @@
 struct monitor {
     struct event_base *base;
     const struct config *config;
-    void (*fn)(const struct dirty_switches *dirty, void *cbdata);
-    void *cbdata;
+    struct monitor_fns fns;
     struct child *child;
     struct event *timer; /* for its next start; while it runs, until it counts as hung */
     void *bytes;         /* the inventory that the child has */
@@ -82,6 +81,21 @@ bool monitor_line(struct monitor_lines *lines, const char *line)
     return false;
 }
 
+bool monitor_manager_line(const char *line, unsigned *probe, struct probe_manager *out)
+{
+    unsigned lid, priority, master;
+    char more;
+    *out = (struct probe_manager){.asked = true};
+    if (sscanf(line, "manager %u %u %u 0x%" SCNx64 " %u%c", probe, &lid, &priority, &out->guid, &master,
+               &more) != 5 ||
+        *probe >= CONFIG_MAX_LIST || lid > UINT16_MAX || priority > UINT8_MAX)
+        return false;
+    out->lid = (uint16_t)lid;
+    out->priority = (uint8_t)priority;
+    out->master = master != 0;
+    return true;
+}
+
 static void monitor_wake(struct monitor *monitor, unsigned seconds)
 {
     const struct timeval pause = {.tv_sec = seconds};
@@ -103,6 +117,10 @@ static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
         char line[80];
         snprintf(line, sizeof(line), "%.*s", (int)(end - (bytes + at)), (const char *)bytes + at);
         at = (size_t)(end - bytes) + 1;
+        unsigned probe;
+        struct probe_manager manager;
+        if (monitor_manager_line(line, &probe, &manager))
+            monitor->fns.manager(probe, &manager, monitor->fns.cbdata);
         if (!monitor_line(&monitor->lines, line))
             continue;
         if (++monitor->good == GOOD_POLLS) {
@@ -113,7 +131,7 @@ static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
             watch_over(monitor);
         struct dirty_switches *dirty = &monitor->lines.dirty;
         if (monitor_any(dirty))
-            monitor->fn(dirty, monitor->cbdata);
+            monitor->fns.dirty(dirty, monitor->fns.cbdata);
         monitor_forget(dirty);
     }
     return at;
@@ -235,15 +253,13 @@ void monitor_status(const struct monitor *monitor, struct monitor_status *out)
     *out = monitor->lines.status;
 }
 
-int monitor_new(struct event_base *base, const struct config *config,
-                void (*fn)(const struct dirty_switches *dirty, void *cbdata), void *cbdata,
+int monitor_new(struct event_base *base, const struct config *config, const struct monitor_fns *fns,
                 struct monitor **out)
 {
     struct monitor *monitor = *out = calloc(1, sizeof(*monitor));
     if (monitor == NULL)
         return PMIXFAB_ERR_NOMEM;
-    *monitor =
-        (struct monitor){.base = base, .config = config, .fn = fn, .cbdata = cbdata, .pause = FIRST_PAUSE};
+    *monitor = (struct monitor){.base = base, .config = config, .fns = *fns, .pause = FIRST_PAUSE};
     monitor->timer = evtimer_new(base, monitor_on_timeout, monitor);
     if (monitor->timer != NULL)
         return PMIXFAB_OK;

@@ -23,10 +23,14 @@ struct monitor_status {
     bool monitoring;       /* the child runs and has looked */
 };
 
-/* fn is called on the loop with what a light sweep found; it must not call monitor_watch() or monitor_free().
- */
-int monitor_new(struct event_base *base, const struct config *config,
-                void (*fn)(const struct dirty_switches *dirty, void *cbdata), void *cbdata,
+/* Called on the loop: what a light sweep found, and the subnet manager of the probe of that number, where it
+ * was asked for. They must not call monitor_watch() or monitor_free(). */
+struct monitor_fns {
+    void (*dirty)(const struct dirty_switches *dirty, void *cbdata);
+    void (*manager)(unsigned probe, const struct probe_manager *saw, void *cbdata);
+    void *cbdata;
+};
+int monitor_new(struct event_base *base, const struct config *config, const struct monitor_fns *fns,
                 struct monitor **out);
 void monitor_free(struct monitor *monitor); /* NULL allowed; its child is gone, too */
 
@@ -60,5 +64,7 @@ struct monitor_lines {
 };
 /* One line, without its end. True: a light sweep is told entirely. Lines that are none are left out. */
 bool monitor_line(struct monitor_lines *lines, const char *line);
+/* Is it about a subnet manager, of which probe, and what? */
+bool monitor_manager_line(const char *line, unsigned *probe, struct probe_manager *out);
 
 #endif

@@ -21,8 +21,22 @@ struct monitor {
     unsigned index; /* of the probes of the fabric */
 };
 
+/* The subnet manager of each probe that has asked for one. */
+static void print_managers(FILE *out, const struct monitor *monitors, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct probe_manager manager = {0};
+        if (monitors[i].probe->monitor_manager != NULL)
+            monitors[i].probe->monitor_manager(monitors[i].monitor, &manager);
+        if (manager.asked)
+            fprintf(out, "manager %u %u %u 0x%016" PRIx64 " %u\n", monitors[i].index, (unsigned)manager.lid,
+                    (unsigned)manager.priority, manager.guid, (unsigned)manager.master);
+    }
+}
+
 /* What the light sweep found, in one write, so that the daemon wakes up once. */
-static int monitor_send(const struct dirty_switches *dirty, int64_t took)
+static int monitor_send(const struct monitor *monitors, unsigned n, const struct dirty_switches *dirty,
+                        int64_t took)
 {
     char *text = NULL;
     size_t size = 0;
@@ -34,6 +48,7 @@ static int monitor_send(const struct dirty_switches *dirty, int64_t took)
             fprintf(out, "all %u\n", i);
     for (uint32_t i = 0; i < dirty->n; i++)
         fprintf(out, "node 0x%016" PRIx64 "\n", dirty->guids[i]);
+    print_managers(out, monitors, n);
     fprintf(out, "poll %" PRId64 " %" PRIu64 "\n", took, dirty->requests);
     int rc = fclose(out) == 0 ? child_write(text, size) : PMIXFAB_ERR_NOMEM;
     free(text);
@@ -52,7 +67,7 @@ static int poll_all(struct monitor *monitors, unsigned n, struct fab_err *err)
             dirty.probes |= 1u << monitors[i].index;
     }
     if (rc == PMIXFAB_OK)
-        rc = monitor_send(&dirty, microseconds_now(CLOCK_MONOTONIC) - start);
+        rc = monitor_send(monitors, n, &dirty, microseconds_now(CLOCK_MONOTONIC) - start);
     dirty_switches_free(&dirty);
     return rc;
 }

@@ -21,6 +21,7 @@ enum count {
     COUNT_CONNECTIONS,
     COUNT_TRIMMED,
     COUNT_BACKUPS,
+    COUNT_MANAGERS, /* subnet managers that took over */
     COUNT_SCANS,
     COUNT_SCANS_FAILED,
     COUNT_CHANGES,                       /* published, by kind: see count_of_change() */

@@ -1,4 +1,6 @@
 /* ops.c - what can be asked on the control socket. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,6 +34,29 @@ static json_t *light_sweep_status(const struct scheduler_status *s, unsigned sec
                      (json_int_t)s->waits.suppressed + s->waits.suppressed_switches);
 }
 
+/* The subnet managers that light sweeps have asked for. */
+static json_t *managers_status(const struct scheduler *scheduler)
+{
+    json_t *list = json_array();
+    const struct manager *manager;
+    const char *probe;
+    for (unsigned i = 0; (manager = scheduler_manager(scheduler, i, &probe)) != NULL; i++) {
+        char name[SCHEDULER_MANAGER_TEXT], guid[24];
+        const bool gone = manager_is_gone(manager);
+        if (manager->now.guid == 0 && !gone)
+            continue;
+        scheduler_manager_text(scheduler, &manager->now, name);
+        snprintf(guid, sizeof(guid), "0x%016" PRIx64, manager->now.guid);
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o, s:i, s:i, s:b, s:b, s:o}", "probe", probe, "manager", name,
+                            "guid", manager->now.guid == 0 ? json_null() : json_string(guid), "lid",
+                            (int)manager->now.lid, "priority", (int)manager->now.priority, "answers", !gone,
+                            "another", manager_is_another(manager), "since",
+                            control_time(gone ? manager->missed_since : manager->since)));
+    }
+    return list;
+}
+
 static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
     const struct config *config = parts_of(connection)->config;
@@ -52,6 +77,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         json_decref(answer);
         answer = NULL;
     }
+    json_object_set_new(answer, "managers", managers_status(parts_of(connection)->scheduler));
     connection_send(connection, answer);
 }
 

@@ -64,6 +64,19 @@ static void about_sweeps(FILE *out, const struct scheduler_status *s)
                 s->waits.suppressed_switches);
 }
 
+static void about_managers(FILE *out, const struct scheduler *scheduler)
+{
+    const struct manager *manager;
+    const char *probe;
+    metrics_family(out, "fabricd_subnet_manager_up", GAUGE,
+                   "1: the subnet manager of this probe's subnet answers light sweeps.");
+    for (unsigned i = 0; (manager = scheduler_manager(scheduler, i, &probe)) != NULL; i++)
+        if (manager->now.guid != 0 || manager_is_gone(manager))
+            metrics_sample(out, "fabricd_subnet_manager_up", "probe", probe, !manager_is_gone(manager));
+    metrics_one(out, "fabricd_subnet_manager_takeovers_total", COUNTER,
+                "How often another subnet manager took over.", (double)counted(COUNT_MANAGERS));
+}
+
 static void about_planes(FILE *out)
 {
     static const struct {
@@ -153,6 +166,7 @@ void metrics_of_scheduler(FILE *out, const void *owner)
     metrics_of_both(out, "scheduler");
     about_publishing(out, &status);
     about_sweeps(out, &status);
+    about_managers(out, parts->scheduler);
     about_planes(out);
     about_nodes(out, &status);
     about_store(out, publisher_store(parts->publisher));

@@ -13,6 +13,7 @@
 #include "fabricd/serving/served.h"
 #include "fabricd/store/store.h"
 #include "topo/inventory/host_name.h"
+#include "topo/inventory/inventory_text.h"
 
 struct publisher;
 
@@ -128,6 +129,8 @@ bool publisher_has_switch(const struct publisher *publisher, const char *name);
 /* Those of this name, one after the other: *at begins with 0. False: there is no more. */
 bool publisher_next_switch(const struct publisher *publisher, const char *name, uint32_t *at, uint64_t *guid);
 bool publisher_has_host(const struct publisher *publisher, const char *name);
+/* The port with this GUID, as it is served; of a switch's own port, the switch. False: there is none. */
+bool publisher_port_text(const struct publisher *publisher, uint64_t guid, char text[FAB_PORT_TEXT]);
 
 /* Swaps that were announced. */
 struct planned;

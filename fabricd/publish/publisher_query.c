@@ -120,3 +120,18 @@ bool publisher_has_host(const struct publisher *publisher, const char *name)
             return true;
     return publisher_joined(publisher, name, &(struct joined_host){0});
 }
+
+bool publisher_port_text(const struct publisher *publisher, uint64_t guid, char text[FAB_PORT_TEXT])
+{
+    const struct fab_inventory *inv = &publisher->current;
+    for (uint32_t i = 0; i < inv->n_ports; i++)
+        if (guid != 0 && inv->ports[i].guid == guid) {
+            fab_port_text(inv, &inv->ports[i], text);
+            return true;
+        }
+    const uint32_t node = fab_inventory_find(inv, guid); /* a switch's own port has its GUID */
+    if (node == FAB_NONE)
+        return false;
+    fab_node_text(inv, &inv->nodes[node], text);
+    return true;
+}

@@ -58,12 +58,17 @@ void monitoring_ask(struct scheduler *d, const char *name)
         round_schedule(d);
 }
 
+static int monitoring_new(struct scheduler *d)
+{
+    const struct monitor_fns fns = {.dirty = on_dirty, .manager = managers_on_seen, .cbdata = d};
+    return monitor_wanted(d->config) ? monitor_new(d->base, d->config, &fns, &d->monitor) : PMIXFAB_OK;
+}
+
 int monitoring_start(struct scheduler *d, event_callback_fn due, struct fab_err *err)
 {
     debounce_init(&d->debounce, (int64_t)d->config->debounce * 1000, (int64_t)d->config->debounce_max * 1000);
     d->monitor_timer = evtimer_new(d->base, due, d);
-    if (d->monitor_timer == NULL || (monitor_wanted(d->config) &&
-                                     monitor_new(d->base, d->config, on_dirty, d, &d->monitor) != PMIXFAB_OK))
+    if (d->monitor_timer == NULL || monitoring_new(d) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     return PMIXFAB_OK;
 }
@@ -77,7 +82,7 @@ void monitoring_again(struct scheduler *d)
         memcpy(copy, bytes, size);
     monitor_free(d->monitor);
     d->monitor = NULL;
-    if (monitor_wanted(d->config) && monitor_new(d->base, d->config, on_dirty, d, &d->monitor) != PMIXFAB_OK)
+    if (monitoring_new(d) != PMIXFAB_OK)
         log_error("light sweep: out of memory");
     free(d->last);
     d->last = NULL;

@@ -6,6 +6,7 @@
 #define FABRICD_SCHEDULER_SCHEDULER_H
 
 #include "fabricd/config/config.h"
+#include "fabricd/discovery/manager.h"
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/publish/publish.h"
 
@@ -28,6 +29,14 @@ struct scheduler_status {
     struct sweep_findings findings; /* of that */
 };
 void scheduler_status(const struct scheduler *scheduler, struct scheduler_status *out);
+
+/* The subnet manager of the fabric's probe of this number, and that probe as it is configured; NULL: there
+ * are no more. Where nothing is known of it, nothing was missed either. */
+const struct manager *scheduler_manager(const struct scheduler *scheduler, unsigned probe, const char **spec);
+/* "node001 HCA-1[1] (LID 1)" */
+#define SCHEDULER_MANAGER_TEXT (FAB_PORT_TEXT + 16)
+void scheduler_manager_text(const struct scheduler *scheduler, const struct probe_manager *manager,
+                            char text[SCHEDULER_MANAGER_TEXT]);
 
 /* What `systemctl status` shows. */
 void scheduler_tell_manager(const struct scheduler *scheduler);

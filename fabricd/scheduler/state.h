@@ -51,12 +51,13 @@ struct scheduler {
 
     struct monitor *monitor; /* the light sweeps between rounds; NULL: none */
     struct event *monitor_timer;
-    struct debounce debounce;    /* when what they noticed is swept */
-    struct dirty_switches dirty; /* and what that is */
-    bool part;                   /* the round sweeps only that */
-    bool scope_asked;            /* somebody asked for such a round */
-    struct fab_err why_full;     /* and why it cannot be one; "": it can */
-    void *last;                  /* what the last sweep saw, where the light sweeps do not have it */
+    struct debounce debounce;                 /* when what they noticed is swept */
+    struct dirty_switches dirty;              /* and what that is */
+    struct manager managers[CONFIG_MAX_LIST]; /* of each of the fabric's probes, by its number */
+    bool part;                                /* the round sweeps only that */
+    bool scope_asked;                         /* somebody asked for such a round */
+    struct fab_err why_full;                  /* and why it cannot be one; "": it can */
+    void *last; /* what the last sweep saw, where the light sweeps do not have it */
     size_t last_size;
 
     struct event *retain_timer; /* what is missing becomes lost, what is suppressed is released */
@@ -125,6 +126,10 @@ int64_t monitoring_covered_since(const struct scheduler *d);
 void monitoring_swept(struct scheduler *d, struct sweep_result *result);
 /* What was noticed during a round is due. */
 void monitoring_round_ended(struct scheduler *d);
+
+/* ---- managers.c ---- */
+
+void managers_on_seen(unsigned probe, const struct probe_manager *saw, void *scheduler);
 
 /* ---- round_timers.c ---- */
 

@@ -45,6 +45,15 @@ void dirty_switches_free(struct dirty_switches *dirty); /* leaves it empty */
 
 struct probe_monitor; /* a probe's own */
 
+/* The subnet manager, as the last light sweep found it. */
+struct probe_manager {
+    uint64_t guid; /* of its port; 0: it did not answer */
+    uint16_t lid;  /* where the subnet says that it is; 0: nowhere */
+    uint8_t priority;
+    bool asked;  /* in that light sweep; else nothing of this is known */
+    bool master; /* it answered, as the one that manages */
+};
+
 /* A probe of the fabric has run(), a probe of this host scan(). */
 struct probe {
     const char *name;
@@ -69,7 +78,7 @@ struct probe {
     int (*scan)(const struct probe_config *config, const struct probe_sink *sink, struct fab_report *report,
                 struct fab_err *err);
     /*
-     * Between two runs of a fabric's probe, all four or none of them: a light sweep tells that something
+     * Between two runs of a fabric's probe, all of these or none of them: a light sweep tells that something
      * changed. monitor_open() begins from the last inventory (finished; it stays the caller's and outlives
      * the monitor), monitor_poll() adds what is not any more as it was at the open or at the light sweep
      * before: each change is told once. An error ends the monitor: close it, open another one later.
@@ -79,6 +88,8 @@ struct probe {
                         struct probe_monitor **out, struct fab_err *err);
     int (*monitor_poll)(struct probe_monitor *monitor, struct dirty_switches *dirty, struct fab_err *err);
     void (*monitor_close)(struct probe_monitor *monitor); /* NULL allowed */
+    /* Of a monitor that has polled; NULL where there is no such thing as a subnet manager. */
+    void (*monitor_manager)(const struct probe_monitor *monitor, struct probe_manager *out);
     /*
      * A run that asks only about what is dirty and takes the rest from the last inventory: inv
      * (initialised, empty) becomes what run() would give, finished. `last` may hold more than this probe's

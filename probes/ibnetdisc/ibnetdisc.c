@@ -84,6 +84,7 @@ const struct probe probe_ibnetdisc = {
     .monitor_open = ibnetdisc_monitor_open,
     .monitor_poll = ibnetdisc_monitor_poll,
     .monitor_close = ibnetdisc_monitor_close,
+    .monitor_manager = ibnetdisc_monitor_manager,
     .sweep_partial = ibnetdisc_partial,
     .available = ibnetdisc_available,
 };

@@ -10,8 +10,12 @@
 /* A poll is over soon, or it is worth nothing: one that is not answered is asked again at the next. */
 #define POLL_TIMEOUT_MS 200u
 #define POLL_RETRIES    1u
-#define MUTE            3u /* after this number of polls a subnet manager that does not answer is asked at some only */
-#define PATIENCE        256u /* unanswered questions; then something large is broken */
+#define MUTE                                                                                                 \
+    3u /* after this number of polls a subnet manager that does not answer is asked at some only:            \
+        */
+#define MUTE_TURN 4u   /* at one in so many, since an answer that does not come holds up the poll */
+#define SM_MASTER 3u   /* SMInfo's word for the one that manages */
+#define PATIENCE  256u /* unanswered questions; then something large is broken */
 
 struct probe_monitor {
     struct view view;
@@ -25,6 +29,7 @@ struct probe_monitor {
     bool link_up;
     uint16_t lid, sm_lid;
     unsigned mute; /* light sweeps that the subnet manager has not answered, one after the other */
+    struct probe_manager manager;
 };
 
 void ibnetdisc_monitor_close(struct probe_monitor *monitor)
@@ -110,6 +115,8 @@ static int poll_home(struct probe_monitor *monitor, struct dirty_switches *dirty
     if (monitor->known &&
         (info.lid != monitor->lid || sm_lid != monitor->sm_lid || info.link_up != monitor->link_up))
         dirty->all = true;
+    if (monitor->known && sm_lid != monitor->sm_lid)
+        monitor->mute = 0; /* another one: ask at once */
     monitor->known = true;
     monitor->link_up = info.link_up;
     monitor->lid = info.lid;
@@ -117,24 +124,36 @@ static int poll_home(struct probe_monitor *monitor, struct dirty_switches *dirty
     return PMIXFAB_OK;
 }
 
-/* What the subnet manager does, as a sign of what a scan cannot see. */
+/* What the subnet manager does, as a sign of what a scan cannot see; and whether it is there. */
 static int poll_manager(struct probe_monitor *monitor, struct dirty_switches *dirty, bool any,
                         struct fab_err *err)
 {
     struct smp *question = monitor->questions;
+    struct probe_manager *manager = &monitor->manager;
     *question = (struct smp){.attribute = IB_ATTR_SMINFO};
-    if (monitor->mute >= MUTE && monitor->mute++ % 16 != 0)
+    *manager = (struct probe_manager){.lid = monitor->sm_lid};
+    if (monitor->mute >= MUTE && monitor->mute++ % MUTE_TURN != 0)
         return PMIXFAB_OK;
-    if (!view_manager_path(&monitor->view, monitor->sm_lid, &question->path))
-        return PMIXFAB_OK;
-    int rc = smp_ask(monitor->port, question, 1, 1, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
+    manager->asked = true;
+    if (view_manager_path(&monitor->view, monitor->sm_lid, &question->path)) {
+        int rc = smp_ask(monitor->port, question, 1, 1, err);
+        if (rc != PMIXFAB_OK)
+            return rc;
+    }
     monitor->mute = question->answered ? 0 : monitor->mute < MUTE ? monitor->mute + 1 : monitor->mute;
-    if (question->answered &&
-        view_manager(&monitor->view, mad_get_field(question->data, 0, IB_SMINFO_ACT_F), any))
+    if (!question->answered)
+        return PMIXFAB_OK;
+    manager->guid = mad_get_field64(question->data, 0, IB_SMINFO_GUID_F);
+    manager->priority = (uint8_t)mad_get_field(question->data, 0, IB_SMINFO_PRIO_F);
+    manager->master = mad_get_field(question->data, 0, IB_SMINFO_STATE_F) == SM_MASTER;
+    if (view_manager(&monitor->view, mad_get_field(question->data, 0, IB_SMINFO_ACT_F), any))
         dirty->all = true;
     return PMIXFAB_OK;
+}
+
+void ibnetdisc_monitor_manager(const struct probe_monitor *monitor, struct probe_manager *out)
+{
+    *out = monitor->manager;
 }
 
 /* ---- switches ------------------------------------------------------------------------------------- */

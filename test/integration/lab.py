@@ -390,13 +390,13 @@ class Ibsim:
 class OpenSM:
     """An OpenSM that stays, on the first host: it brings relinked ports up by itself."""
 
-    def __init__(self, sim, host=None):
+    def __init__(self, sim, host=None, arguments=()):
         require("opensm")
         self.dir = tmpdir()
         self.log = os.path.join(self.dir, "opensm.log")
         # -d2: each line of the log at once; its "SUBNET UP" is what tells
         env = dict(sim.env_for(host or sim.hosts[0]), OSM_TMP_DIR=self.dir, OSM_CACHE_DIR=self.dir)
-        self.process = spawn(["opensm", "-d2", "-f", self.log], env=env, cwd=self.dir, stdin=subprocess.DEVNULL,
+        self.process = spawn(["opensm", "-d2", "-f", self.log, *arguments], env=env, cwd=self.dir, stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.wait_up()
 

@@ -1,5 +1,6 @@
 /* The decisions of the light sweep: when changes lead to a sweep, what is asked, what is new. */
 
+#include "fabricd/discovery/manager.h"
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/util/debounce.h"
 #include "test/fabrics/fabrics.h"
@@ -435,3 +436,78 @@ TEST(the_way_to_the_subnet_manager)
     }
 }
 #endif
+
+/* ---- the subnet manager --------------------------------------------------------------------------- */
+
+TEST(a_line_about_a_subnet_manager)
+{
+    static const char *const none[] = {"manager 0 1 0 0x10 1 2",   "manager 32 1 0 0x10 1",
+                                       "manager 0 65536 0 0x10 1", "manager 0 1 256 0x10 1",
+                                       "manager 0 1 0 0x10",       "poll 1 2"};
+    struct probe_manager saw;
+    unsigned probe;
+    assert_true(monitor_manager_line("manager 3 17 5 0x0000000000100001 1", &probe, &saw));
+    assert_int_equal(probe, 3);
+    assert_int_equal(saw.lid, 17);
+    assert_int_equal(saw.priority, 5);
+    assert_int_equal(saw.guid, 0x100001);
+    assert_true(saw.asked && saw.master);
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        assert_false(monitor_manager_line(none[i], &probe, &saw));
+}
+
+static const struct probe_manager first = {.guid = 1, .lid = 1, .asked = true, .master = true};
+static const struct probe_manager second = {.guid = 2, .lid = 2, .asked = true, .master = true};
+static const struct probe_manager nobody = {.lid = 1, .asked = true};
+
+TEST(a_manager_that_misses_one_question_is_not_gone)
+{
+    struct manager manager = {.missed = 0};
+    assert_int_equal(manager_seen(&manager, &first, 10), MANAGER_FIRST);
+    for (unsigned turn = 0; turn < 5; turn++) {
+        for (unsigned i = 1; i < MANAGER_MISSES; i++)
+            assert_int_equal(manager_seen(&manager, &nobody, 20), MANAGER_AS_BEFORE);
+        assert_int_equal(manager_seen(&manager, &first, 30), MANAGER_AS_BEFORE);
+    }
+    for (unsigned i = 1; i < MANAGER_MISSES; i++)
+        manager_seen(&manager, &nobody, 40 + i);
+    assert_false(manager_is_gone(&manager));
+    assert_int_equal(manager_seen(&manager, &nobody, 50), MANAGER_GONE);
+    assert_true(manager_is_gone(&manager));
+    assert_int_equal(manager.missed_since, 41);
+    assert_int_equal(manager_seen(&manager, &nobody, 60), MANAGER_AS_BEFORE);
+    assert_int_equal(manager_seen(&manager, &first, 70), MANAGER_BACK);
+    assert_false(manager_is_gone(&manager) || manager_is_another(&manager));
+    assert_int_equal(manager.since, 10);
+}
+
+/* One that answers and does not manage is none. */
+TEST(a_standby_is_no_manager)
+{
+    struct manager manager = {.missed = 0};
+    struct probe_manager standby = first;
+    standby.master = false;
+    for (unsigned i = 1; i < MANAGER_MISSES; i++)
+        assert_int_equal(manager_seen(&manager, &standby, 1), MANAGER_AS_BEFORE);
+    assert_int_equal(manager_seen(&manager, &standby, 1), MANAGER_GONE);
+    assert_int_equal(manager.now.guid, 0);
+    assert_int_equal(manager.now.lid, 1);
+}
+
+TEST(another_manager_is_another_until_the_first_is_back_or_a_day_is_over)
+{
+    struct manager manager = {.missed = 0};
+    manager_seen(&manager, &first, 1);
+    assert_int_equal(manager_seen(&manager, &second, 2), MANAGER_ANOTHER);
+    assert_true(manager_is_another(&manager));
+    assert_int_equal(manager.since, 2);
+    assert_int_equal(manager_seen(&manager, &first, 3), MANAGER_ANOTHER);
+    assert_false(manager_is_another(&manager));
+    manager_seen(&manager, &second, 4);
+    manager_seen(&manager, &second, 4 + MANAGER_USUAL);
+    assert_true(manager_is_another(&manager));
+    assert_int_equal(manager_seen(&manager, &second, 5 + MANAGER_USUAL), MANAGER_AS_BEFORE);
+    assert_false(manager_is_another(&manager));
+    assert_int_equal(manager_seen(&manager, &first, 6 + MANAGER_USUAL), MANAGER_ANOTHER);
+    assert_true(manager_is_another(&manager));
+}
