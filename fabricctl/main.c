@@ -1,7 +1,7 @@
 /*
  * main.c - fabricctl, what an operator types. Everything else is in a library that tests can link.
  */
-#include "ctl.h"
+#include "fabricctl/core/ctl.h"
 
 int main(int argc, char **argv)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "source.h"
+#include "fabricctl/core/source.h"
 
 static enum ctl_exit set_format(struct ctl *ctl, const char *text)
 {

@@ -83,7 +83,12 @@ fabricd:
     main        libpmixfab topo/base topo/inventory util config metrics store process control jobs discovery server
                 ingest node publish scheduler operator
 fabricctl:
-    .           libpmixfab
+    core        libpmixfab
+    fabric      libpmixfab core
+    export      libpmixfab core fabric
+    changes     libpmixfab core fabric
+    service     libpmixfab core fabric changes
+    .           libpmixfab core fabric export changes service
 """
 TREES = ("libpmixfab", "probes", "fabricd", "fabricctl")
 # The repairs of the library stand in for its own functions: that such a one is used is no arrow to the repair.

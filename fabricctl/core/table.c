@@ -1,0 +1,402 @@
+/*
+ * table.c - one way to write rows in three forms.
+ */
+#include "fabricctl/core/table.h"
+
+#include <inttypes.h>
+#include <libsmartcols.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricctl/core/text.h"
+
+/* Rates have three decimals; doubles show their own noise with more digits than this. */
+#define JSON_FLAGS (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(10))
+
+struct ctl_table {
+    FILE *out;
+    enum ctl_format format;
+    enum ctl_json json;
+    const struct ctl_column *columns;
+    size_t n_columns;
+    size_t column; /* the next cell's */
+    size_t n_rows;
+    bool no_memory;
+    json_t *into;                 /* not owned */
+    json_t *object;               /* the row under way, JSON */
+    struct libscols_table *scols; /* text */
+    struct libscols_line *line;   /* the row under way, text */
+    size_t scols_column;
+};
+
+static bool lay_out(struct ctl_table *t)
+{
+    t->scols = scols_new_table();
+    if (t->scols == NULL)
+        return false;
+    scols_table_set_stream(t->scols, t->out);
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (t->columns[i].head != NULL &&
+            scols_table_new_column(t->scols, t->columns[i].head, 0,
+                                   t->columns[i].right ? SCOLS_FL_RIGHT : 0) == NULL)
+            return false;
+    return true;
+}
+
+static void free_table(struct ctl_table *t)
+{
+    json_decref(t->object);
+    if (t->scols != NULL)
+        scols_unref_table(t->scols);
+    free(t);
+}
+
+struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_json json, json_t *into,
+                                 const struct ctl_column *columns, size_t n_columns)
+{
+    struct ctl_table *t = calloc(1, sizeof *t);
+
+    if (t == NULL)
+        return NULL;
+    t->out = out;
+    t->format = into != NULL ? CTL_JSON : format;
+    t->json = json;
+    t->into = into;
+    t->columns = columns;
+    t->n_columns = n_columns;
+    if (t->format == CTL_TEXT && !lay_out(t)) {
+        free_table(t);
+        return NULL;
+    }
+    for (size_t i = 0; t->format == CTL_CSV && i < n_columns; i++)
+        fprintf(out, "%s%s", i > 0 ? "," : "", columns[i].key);
+    if (t->format == CTL_CSV)
+        putc('\n', out);
+    return t;
+}
+
+/* A cell as text, for people and for CSV. Takes a cleaned or harmless string. */
+static void put_string(struct ctl_table *t, const char *text, bool absent)
+{
+    const struct ctl_column *column = &t->columns[t->column];
+
+    if (t->format == CTL_CSV) {
+        if (t->column > 0)
+            putc(',', t->out);
+        if (!absent)
+            ctl_csv_field(t->out, text);
+    } else if (column->head != NULL) {
+        const char *shown = absent || *text == '\0' ? "-" : text;
+
+        if (t->line == NULL)
+            t->line = scols_table_new_line(t->scols, NULL);
+        if (t->line == NULL || scols_line_set_data(t->line, t->scols_column, shown) != 0)
+            t->no_memory = true;
+        t->scols_column++;
+    }
+    t->column++;
+}
+
+/* A cell as JSON; takes the reference. */
+static void put_json(struct ctl_table *t, json_t *value)
+{
+    if (t->object == NULL)
+        t->object = json_object();
+    if (json_object_set_new_nocheck(t->object, t->columns[t->column].key, value) != 0)
+        t->no_memory = true;
+    t->column++;
+}
+
+static bool table_is_full(const struct ctl_table *t)
+{
+    return t == NULL || t->no_memory || t->column >= t->n_columns;
+}
+
+/* The same cell as JSON, whose reference is taken, and as text. */
+static void put_plain(struct ctl_table *t, json_t *value, const char *text, bool absent)
+{
+    if (!table_is_full(t) && t->format == CTL_JSON) {
+        put_json(t, value);
+        return;
+    }
+    json_decref(value);
+    if (!table_is_full(t))
+        put_string(t, text, absent);
+}
+
+json_t *ctl_json_text(const char *text)
+{
+    json_t *value;
+    char *clean;
+
+    if (text == NULL)
+        return json_null();
+    clean = ctl_clean_copy(text);
+    value = clean == NULL ? NULL : json_string_nocheck(clean);
+    free(clean);
+    return value;
+}
+
+json_t *ctl_json_rate(uint64_t mbps)
+{
+    if (mbps == 0)
+        return json_null();
+    return mbps % 1000 == 0 ? json_integer((json_int_t)(mbps / 1000)) : json_real((double)mbps / 1000);
+}
+
+void ctl_put_text(struct ctl_table *table, const char *text)
+{
+    char *clean;
+
+    if (table_is_full(table))
+        return;
+    if (table->format == CTL_JSON) {
+        put_json(table, ctl_json_text(text));
+        return;
+    }
+    clean = ctl_clean_copy(text == NULL ? "" : text);
+    if (clean == NULL)
+        table->no_memory = true;
+    else
+        put_string(table, clean, text == NULL);
+    free(clean);
+}
+
+void ctl_put_null(struct ctl_table *table)
+{
+    ctl_put_text(table, NULL);
+}
+
+void ctl_put_number(struct ctl_table *table, int64_t number)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%" PRId64, number);
+    put_plain(table, json_integer(number), text, false);
+}
+
+void ctl_put_bool(struct ctl_table *table, bool value)
+{
+    bool csv = table != NULL && table->format == CTL_CSV;
+
+    put_plain(table, json_boolean(value), value ? (csv ? "true" : "yes") : csv ? "false" : "no", false);
+}
+
+void ctl_put_guid(struct ctl_table *table, uint64_t guid)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "0x%016" PRIx64, guid);
+    ctl_put_text(table, guid == 0 ? NULL : text);
+}
+
+void ctl_put_rate(struct ctl_table *table, uint64_t mbps)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%.10g", (double)mbps / 1000);
+    put_plain(table, ctl_json_rate(mbps), text, mbps == 0);
+}
+
+void ctl_put_seconds(struct ctl_table *table, double seconds)
+{
+    char text[32];
+
+    /* to the millisecond; JSON and CSV say the same */
+    snprintf(text, sizeof text, "%.3f", seconds);
+    seconds = strtod(text, NULL);
+    snprintf(text, sizeof text, "%.10g", seconds);
+    put_plain(table, json_real(seconds), text, false);
+}
+
+void ctl_put_time(struct ctl_table *table, int64_t microseconds)
+{
+    char text[CTL_TIME_SIZE];
+
+    ctl_put_text(table, ctl_time(microseconds, text));
+}
+
+void ctl_put_numbers(struct ctl_table *table, const uint32_t *numbers, size_t n)
+{
+    char text[PMIXFAB_MAX_DIMS * 12 + 1];
+    size_t used = 0;
+
+    if (table_is_full(table))
+        return;
+    if (table->format == CTL_JSON) {
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < n; i++)
+            if (json_array_append_new(array, json_integer(numbers[i])) != 0)
+                table->no_memory = true;
+        put_json(table, array);
+        return;
+    }
+    text[0] = '\0';
+    for (size_t i = 0; i < n && used + 12 < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu32,
+                                 i == 0                     ? ""
+                                 : table->format == CTL_CSV ? ";"
+                                                            : ",",
+                                 numbers[i]);
+    put_string(table, text, false);
+}
+
+void ctl_put_hosts(struct ctl_table *table, const char *const *names, size_t n)
+{
+    char *text;
+
+    if (table_is_full(table))
+        return;
+    if (table->format == CTL_JSON) {
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < n; i++)
+            if (json_array_append_new(array, ctl_json_text(names[i])) != 0)
+                table->no_memory = true;
+        put_json(table, array);
+        return;
+    }
+    text = ctl_join_names(names, n, table->format == CTL_CSV ? ";" : NULL);
+    if (text == NULL) {
+        table->no_memory = true;
+        return;
+    }
+    ctl_clean(text);
+    put_string(table, text, false);
+    free(text);
+}
+
+void ctl_put_json(struct ctl_table *table, json_t *value)
+{
+    if (table_is_full(table) || value == NULL) {
+        if (table != NULL)
+            table->no_memory = true;
+        json_decref(value);
+        return;
+    }
+    put_json(table, value);
+}
+
+void ctl_put_list(struct ctl_table *table, const json_t *strings)
+{
+    size_t n = json_array_size(strings), i;
+    const char **names;
+    json_t *one;
+    char *text;
+
+    if (table_is_full(table))
+        return;
+    names = calloc(n + 1, sizeof *names);
+    if (names == NULL) {
+        table->no_memory = true;
+        return;
+    }
+    json_array_foreach(strings, i, one) names[i] = json_string_length(one) > 0 ? json_string_value(one) : "?";
+    if (table->format != CTL_TEXT) {
+        ctl_put_hosts(table, names, n);
+    } else if ((text = ctl_join_names(names, n, ",")) == NULL) {
+        table->no_memory = true;
+    } else {
+        ctl_put_text(table, text);
+        free(text);
+    }
+    free(names);
+}
+
+void ctl_put_member(struct ctl_table *table, const json_t *row, const char *key)
+{
+    const json_t *value = json_object_get(row, key);
+
+    if (json_is_array(value))
+        ctl_put_list(table, value);
+    else if (json_is_integer(value))
+        ctl_put_number(table, json_integer_value(value));
+    else if (json_is_real(value))
+        ctl_put_seconds(table, json_real_value(value));
+    else
+        ctl_put_text(table, json_string_value(value));
+}
+
+static void end_json_row(struct ctl_table *t)
+{
+    if (t->into != NULL) {
+        if (json_array_append(t->into, t->object) != 0)
+            t->no_memory = true;
+    } else {
+        if (t->json == CTL_JSON_ARRAY)
+            fputs(t->n_rows == 0 ? "[\n" : ",\n", t->out);
+        if (json_dumpf(t->object, t->out, JSON_FLAGS) != 0 && !ferror(t->out))
+            t->no_memory = true;
+        if (t->json == CTL_JSON_LINES)
+            putc('\n', t->out);
+    }
+    json_decref(t->object);
+    t->object = NULL;
+}
+
+bool ctl_table_row(struct ctl_table *table)
+{
+    if (table == NULL)
+        return false;
+    while (!table_is_full(table))
+        ctl_put_null(table);
+    if (table->no_memory)
+        return false;
+    if (table->format == CTL_JSON)
+        end_json_row(table);
+    else if (table->format == CTL_CSV)
+        putc('\n', table->out);
+    if (table->json == CTL_JSON_LINES)
+        fflush(table->out);
+    table->line = NULL;
+    table->column = table->scols_column = 0;
+    table->n_rows++;
+    return !table->no_memory && (table->into != NULL || !ferror(table->out));
+}
+
+bool ctl_put_members(struct ctl_table *table, const json_t *row)
+{
+    for (size_t k = 0; table != NULL && k < table->n_columns; k++)
+        ctl_put_member(table, row, table->columns[k].key);
+    return ctl_table_row(table);
+}
+
+enum ctl_exit ctl_table_close(struct ctl_table *table)
+{
+    bool no_memory;
+
+    if (table == NULL)
+        return ctl_nomem();
+    if (table->format == CTL_JSON && table->json == CTL_JSON_ARRAY && table->into == NULL)
+        fputs(table->n_rows == 0 ? "[]\n" : "\n]\n", table->out);
+    if (table->scols != NULL && table->n_rows > 0 && scols_print_table(table->scols) != 0 &&
+        !ferror(table->out))
+        table->no_memory = true;
+    no_memory = table->no_memory;
+    free_table(table);
+    return no_memory ? ctl_nomem() : CTL_DONE;
+}
+
+enum ctl_exit ctl_rows_table(const struct ctl *ctl, const struct ctl_column *columns, size_t n_columns,
+                             const json_t *rows, json_t *into)
+{
+    struct ctl_table *table = ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, columns, n_columns);
+    bool going = table != NULL;
+
+    for (size_t i = 0; going && i < json_array_size(rows); i++)
+        going = ctl_put_members(table, json_array_get(rows, i));
+    return ctl_table_close(table);
+}
+
+enum ctl_exit ctl_json_print(FILE *out, json_t *value)
+{
+    int failed;
+
+    if (value == NULL)
+        return ctl_nomem();
+    failed = json_dumpf(value, out, (JSON_FLAGS & ~JSON_COMPACT) | JSON_INDENT(2)) != 0 && !ferror(out);
+    putc('\n', out);
+    json_decref(value);
+    return failed ? ctl_nomem() : CTL_DONE;
+}

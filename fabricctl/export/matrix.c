@@ -1,0 +1,147 @@
+/*
+ * matrix.c - all costs of a plane: to read, or as a file of NumPy's.
+ */
+#include "fabricctl/core/text.h"
+#include "fabricctl/export/npy.h"
+#include "fabricctl/fabric/list.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READABLE 2000 /* devices; more is for programs, and they take the file */
+
+/* Rows one after the other, into one buffer. */
+struct rows {
+    const struct pmixfab *fab;
+    const struct pmixfab_plane *plane;
+    uint16_t *row;
+};
+
+static bool label_of(const struct rows *r, uint32_t index, char label[static CTL_LABEL_SIZE])
+{
+    struct pmixfab_device device;
+
+    if (pmixfab_device(r->fab, index, &device) != 0)
+        return false;
+    ctl_device_label(&device, true, label, CTL_LABEL_SIZE);
+    ctl_clean(label);
+    return true;
+}
+
+/* For people in columns, with what stands in them by number; or as CSV, by name. */
+static bool write_lines(const struct rows *r, bool csv)
+{
+    uint32_t n = r->plane->n_devices;
+    char label[CTL_LABEL_SIZE];
+    int width = 0;
+
+    if (csv)
+        fputs("device", stdout);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!label_of(r, i, label))
+            return false;
+        width = (int)strlen(label) > width ? (int)strlen(label) : width;
+        if (csv) {
+            putchar(',');
+            ctl_csv_field(stdout, label);
+        }
+    }
+    if (csv)
+        putchar('\n');
+    for (uint32_t i = 0; i < n; i++) {
+        if (!label_of(r, i, label) || pmixfab_row(r->fab, i, r->row, n) != 0)
+            return false;
+        if (csv)
+            ctl_csv_field(stdout, label);
+        else
+            printf("%5u %-*s", i, width, label);
+        for (uint32_t j = 0; j < n; j++)
+            if (r->row[j] == PMIXFAB_NO_PATH)
+                fputs(csv ? "," : "     -", stdout);
+            else
+                printf(csv ? ",%u" : " %5u", r->row[j]);
+        putchar('\n');
+    }
+    return true;
+}
+
+static json_t *row_json(const struct rows *r, uint32_t i)
+{
+    uint32_t n = r->plane->n_devices;
+    json_t *array = pmixfab_row(r->fab, i, r->row, n) == 0 ? json_array() : NULL;
+
+    for (uint32_t j = 0; array != NULL && j < n; j++)
+        json_array_append_new(array, r->row[j] == PMIXFAB_NO_PATH ? json_null() : json_integer(r->row[j]));
+    return array;
+}
+
+/* One value after the other, with what stands between them in JSON. False where there is none. */
+static bool matrix_put_value(json_t *value, uint32_t index, const char *between)
+{
+    bool good = value != NULL;
+
+    if (index > 0)
+        fputs(between, stdout);
+    good = good && (json_dumpf(value, stdout, JSON_COMPACT | JSON_ENCODE_ANY) == 0 || ferror(stdout));
+    json_decref(value);
+    return good;
+}
+
+/* The object is written in parts: four million numbers as JSON values at once would take 100 MB. */
+static bool write_json(const struct rows *r)
+{
+    uint32_t n = r->plane->n_devices;
+    char label[CTL_LABEL_SIZE];
+    bool good;
+
+    fputs("{\"plane\":", stdout);
+    good = matrix_put_value(ctl_json_text(r->plane->name), 0, "");
+    printf(",\"generation\":%llu,\n\"devices\":[", (unsigned long long)r->plane->generation);
+    for (uint32_t i = 0; good && i < n; i++)
+        good = label_of(r, i, label) && matrix_put_value(json_string(label), i, ",");
+    fputs("],\n\"costs\":[\n", stdout);
+    for (uint32_t i = 0; good && i < n; i++)
+        good = matrix_put_value(row_json(r, i), i, ",\n");
+    fputs("\n]}\n", stdout);
+    return good;
+}
+
+static enum ctl_exit matrix_show(const struct ctl *ctl, const struct pmixfab *fab)
+{
+    struct pmixfab_plane plane;
+    struct rows rows = {.fab = fab, .plane = &plane};
+    bool good;
+
+    if (pmixfab_plane(fab, &plane) != 0)
+        return ctl_error("no matrix: plane %s: its snapshot contradicts itself", ctl->plane);
+    if (plane.n_devices > READABLE)
+        return ctl_error("too large to show: plane %s has %u devices: write it to a file with -o FILE.npy",
+                         plane.name, plane.n_devices);
+    rows.row = malloc((plane.n_devices + (size_t)1) * sizeof *rows.row);
+    if (rows.row == NULL)
+        return ctl_nomem();
+    good = ctl->format == CTL_JSON ? write_json(&rows) : write_lines(&rows, ctl->format == CTL_CSV);
+    free(rows.row);
+    return good
+               ? CTL_DONE
+               : ctl_error(
+                     "the answer is incomplete: plane %s: its snapshot contradicts itself, or memory ran out",
+                     plane.name);
+}
+
+enum ctl_exit ctl_matrix(const struct ctl *ctl)
+{
+    struct ctl_view view;
+    enum ctl_exit status;
+
+    if (ctl->output != NULL && ctl->output[0] == '-' && ctl->output[1] == '\0' && isatty(STDOUT_FILENO) == 1)
+        return ctl_usage("will not write binary data: standard output is a terminal: give -o a file");
+    status = ctl_view_one(ctl, &view);
+    if (status != CTL_DONE)
+        return status;
+    status =
+        ctl->output != NULL ? ctl_npy_write(view.planes[0], ctl->output) : matrix_show(ctl, view.planes[0]);
+    ctl_view_close(&view);
+    return status;
+}

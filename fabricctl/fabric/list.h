@@ -1,0 +1,36 @@
+/*
+ * list.h - what several commands say about a plane.
+ */
+#ifndef FABRICCTL_LIST_H
+#define FABRICCTL_LIST_H
+
+#include "fabricctl/core/source.h"
+#include "fabricctl/core/table.h"
+
+#define CTL_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Writes one plane's rows; false when that is impossible or of no use any more. */
+typedef bool (*ctl_list_fn)(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
+                            const struct pmixfab_plane *plane);
+
+/* A list command: the rows of every plane that it is about, on standard output. */
+enum ctl_exit ctl_list_all(const struct ctl *ctl, const struct ctl_column *columns, size_t n_columns,
+                           ctl_list_fn list);
+
+/* Fill an open table with the rows of a view's planes, and close it. */
+enum ctl_exit ctl_list_view(struct ctl_table *table, const struct ctl *ctl, const struct ctl_view *view,
+                            ctl_list_fn list);
+
+/* The table of the command `planes`; with `into` as JSON rows appended to it. */
+enum ctl_exit ctl_planes_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into);
+
+/* The host that is meant, as it is called: with or without its domain, as for `forget` and `refresh`. NULL:
+ * none, or it could be several; that is told. */
+const char *ctl_find_host(const struct ctl *ctl, const struct ctl_view *view, const char *asked);
+
+/* "host:device" or "host:device:port", as `cost` takes it. */
+void ctl_device_label(const struct pmixfab_device *device, bool with_port, char *buf, size_t size);
+
+#define CTL_LABEL_SIZE 256
+
+#endif

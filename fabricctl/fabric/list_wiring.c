@@ -1,0 +1,138 @@
+/*
+ * list_wiring.c - switches, cables, and the hosts that share a switch.
+ */
+#include "fabricctl/fabric/list.h"
+
+#include <stdlib.h>
+
+/* ---- switches ---- */
+
+static const struct ctl_column switch_columns[] = {
+    {"id", "ID", false},      {"plane", "PLANE", false},     {"name", "SWITCH", false},
+    {"level", "LEVEL", true}, {"ports", "PORTS", true},      {"hosts", "HOSTS", true},
+    {"index", NULL, true},    {"missing", "MISSING", false},
+};
+
+static bool list_switch(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
+                        const struct pmixfab_plane *plane)
+{
+    (void)ctl;
+    for (uint32_t i = 0; i < plane->n_switches; i++) {
+        struct pmixfab_switch sw;
+
+        if (pmixfab_switch(fab, i, &sw) != 0)
+            return false;
+        ctl_put_text(table, sw.id);
+        ctl_put_text(table, plane->name);
+        ctl_put_text(table, sw.name);
+        ctl_put_number(table, sw.level);
+        ctl_put_number(table, sw.n_ports);
+        ctl_put_number(table, sw.n_hosts);
+        ctl_put_number(table, i);
+        ctl_put_bool(table, sw.missing != 0);
+        if (!ctl_table_row(table))
+            return false;
+    }
+    return true;
+}
+
+enum ctl_exit ctl_switches(const struct ctl *ctl)
+{
+    return ctl_list_all(ctl, switch_columns, CTL_COUNT(switch_columns), list_switch);
+}
+
+/* ---- links ---- */
+
+static const struct ctl_column link_columns[] = {
+    {"plane", "PLANE", false}, {"a", "A", false},        {"a_port", "PORT", true},
+    {"b", "B", false},         {"b_port", "PORT", true}, {"rate_gbps", "GBIT/S", true},
+    {"cost", "COST", true},    {"a_kind", NULL, false},  {"a_guid", NULL, false},
+    {"b_kind", NULL, false},   {"b_guid", NULL, false},  {"missing", "MISSING", false},
+};
+
+static void put_end(struct ctl_table *table, const struct pmixfab *fab, const struct pmixfab_end *end)
+{
+    struct pmixfab_device device;
+    struct pmixfab_switch sw;
+    char label[CTL_LABEL_SIZE];
+
+    if (end->is_switch != 0 && pmixfab_switch(fab, end->index, &sw) == 0) {
+        ctl_put_text(table, sw.name);
+    } else if (end->is_switch == 0 && pmixfab_device(fab, end->index, &device) == 0) {
+        ctl_device_label(&device, false, label, sizeof label);
+        ctl_put_text(table, label);
+    } else {
+        ctl_put_guid(table, end->guid);
+    }
+    ctl_put_number(table, end->port);
+}
+
+static bool list_link(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
+                      const struct pmixfab_plane *plane)
+{
+    (void)ctl;
+    for (uint32_t i = 0; i < plane->n_links; i++) {
+        struct pmixfab_link link;
+
+        if (pmixfab_link(fab, i, &link) != 0)
+            return false;
+        ctl_put_text(table, plane->name);
+        put_end(table, fab, &link.a);
+        put_end(table, fab, &link.b);
+        ctl_put_rate(table, link.mbps);
+        ctl_put_number(table, link.cost);
+        ctl_put_text(table, link.a.is_switch != 0 ? "switch" : "device");
+        ctl_put_guid(table, link.a.guid);
+        ctl_put_text(table, link.b.is_switch != 0 ? "switch" : "device");
+        ctl_put_guid(table, link.b.guid);
+        ctl_put_bool(table, link.missing != 0);
+        if (!ctl_table_row(table))
+            return false;
+    }
+    return true;
+}
+
+enum ctl_exit ctl_links(const struct ctl *ctl)
+{
+    return ctl_list_all(ctl, link_columns, CTL_COUNT(link_columns), list_link);
+}
+
+/* ---- groups ---- */
+
+static const struct ctl_column group_columns[] = {
+    {"group", "GROUP", true},
+    {"plane", "PLANE", false},
+    {"n_hosts", "N", true},
+    {"hosts", "HOSTS", false},
+};
+
+static bool list_group(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
+                       const struct pmixfab_plane *plane)
+{
+    const char **names = malloc((plane->n_hosts + (size_t)1) * sizeof *names);
+    bool going = names != NULL;
+
+    (void)ctl;
+    for (uint32_t g = 0; going && g < plane->n_groups; g++) {
+        const uint32_t *hosts;
+        uint32_t n, first, n_devices;
+
+        going = pmixfab_group(fab, g, &hosts, &n) == 0 && n <= plane->n_hosts;
+        for (uint32_t i = 0; going && i < n; i++)
+            going = pmixfab_host(fab, hosts[i], &names[i], &first, &n_devices) == 0;
+        if (!going)
+            break;
+        ctl_put_number(table, g);
+        ctl_put_text(table, plane->name);
+        ctl_put_number(table, n);
+        ctl_put_hosts(table, names, n);
+        going = ctl_table_row(table);
+    }
+    free(names);
+    return going;
+}
+
+enum ctl_exit ctl_groups(const struct ctl *ctl)
+{
+    return ctl_list_all(ctl, group_columns, CTL_COUNT(group_columns), list_group);
+}

@@ -1,0 +1,312 @@
+/*
+ * status.c - is the fabric known, how well, and is anybody watching it?
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "fabricctl/changes/changes.h"
+#include "fabricctl/core/text.h"
+#include "fabricctl/fabric/list.h"
+
+/* What the daemon adds to the snapshots' facts, in this order; null where no daemon says it. */
+static const char *const daemon_keys[] = {"role",           "host",         "pid",
+                                          "version",        "uri",          "stale_since",
+                                          "stale_reason",   "partial",      "dangling",
+                                          "unnamed",        "inactive",     "nodes",
+                                          "sweeping",       "last_sweep",   "sweep_ms",
+                                          "interval",       "scheduler",    "connected",
+                                          "light_sweep",    "light_sweeps", "light_sweeps_dirty",
+                                          "scanning",       "last_scan",    "scan_ms",
+                                          "light_sweep_ms", "probes",       "probes_failed",
+                                          "probe_error",    "digest",       "held",
+                                          "delivered",      "delivering",   "refused",
+                                          "reason",         "missing",      "flapping",
+                                          "monitoring",     "dirty_since",  "unknown",
+                                          "managers"};
+
+/* The newest of the planes; HCAs that no pattern names. */
+static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)
+{
+    *generation = 0;
+    *published = 0;
+    *unnamed = 0;
+    for (size_t i = 0; i < view->n; i++) {
+        struct pmixfab_plane plane;
+
+        if (pmixfab_plane(view->planes[i], &plane) != 0)
+            continue;
+        *unnamed += plane.n_unnamed;
+        if (plane.generation >= *generation) {
+            *generation = plane.generation;
+            *published = plane.published;
+        }
+    }
+}
+
+/* Facts of the snapshots alone: nobody is watching, so they are stale. Over PMIx somebody is, and says it; an
+ * older one does not, and nobody knows then. */
+static json_t *from_snapshots(const struct ctl *ctl, const struct ctl_view *view, const char *why)
+{
+    char time[CTL_TIME_SIZE];
+    uint64_t generation, unnamed;
+    int64_t published;
+    json_t *status;
+
+    int stale = 1;
+    bool told = ctl->uri == NULL || pmixfab_stale_pmix(&stale) == PMIXFAB_OK;
+
+    sum_up(view, &generation, &published, &unnamed);
+    status = json_pack("{s:I, s:o, s:o, s:b, s:[]}", "generation", (json_int_t)generation, "published",
+                       generation == 0 ? json_null() : json_string(ctl_time(published, time)), "stale",
+                       told ? json_boolean(stale) : json_null(), "daemon", ctl->uri != NULL, "planes");
+    for (size_t i = 0; i < CTL_COUNT(daemon_keys) && status != NULL; i++)
+        json_object_set_new(status, daemon_keys[i], json_null());
+    json_object_set_new(status, "unnamed", json_integer((json_int_t)unnamed));
+    if (ctl->uri != NULL)
+        json_object_set_new(status, "uri", ctl_json_text(ctl->uri));
+    if (!told || stale)
+        json_object_set_new(status, "stale_reason",
+                            ctl_json_text(ctl->uri != NULL ? "its reason is not told over PMIx" : why));
+    return status;
+}
+
+/* What the daemon says counts more than what its files say. Keys of a later version come through as well.
+ * Strings of the daemon's are shown like any other: cleaned. */
+static void take_over(json_t *status, json_t *answer)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(answer, key, value) if (strcmp(key, "ok") != 0 && strcmp(key, "planes") != 0)
+        json_object_set_new(status, key,
+                            json_is_string(value) ? ctl_json_text(json_string_value(value))
+                                                  : json_incref(value));
+    json_object_set_new(status, "daemon", json_true());
+}
+
+/* A scalar in words. */
+static const char *scalar_text(const json_t *status, const char *key, char buf[static 32])
+{
+    const json_t *value = json_object_get(status, key);
+
+    if (json_is_string(value))
+        return json_string_value(value);
+    if (json_is_boolean(value))
+        return json_is_true(value) ? "yes" : "no";
+    if (json_is_integer(value)) {
+        snprintf(buf, 32, "%lld", (long long)json_integer_value(value));
+        return buf;
+    }
+    if (json_is_real(value)) {
+        snprintf(buf, 32, "%.1f", json_real_value(value));
+        return buf;
+    }
+    return "-";
+}
+
+/* What is null, no or none is not worth a line. */
+static void status_show_line(const char *label, const json_t *status, const char *key)
+{
+    const json_t *value = json_object_get(status, key);
+    char buf[32];
+
+    if (json_is_string(value) || json_is_true(value) || json_number_value(value) != 0)
+        printf("%-13s %s\n", label, scalar_text(status, key, buf));
+}
+
+/* How many, in words. */
+static void show_number(const char *label, const json_t *status, const char *key, const char *one,
+                        const char *many)
+{
+    const json_int_t n = json_integer_value(json_object_get(status, key));
+
+    if (n > 0)
+        printf("%-13s %lld %s\n", label, (long long)n, n == 1 ? one : many);
+}
+
+/* What it does between sweeps; an older daemon says nothing of it. */
+static void show_light_sweeps(const json_t *status)
+{
+    const json_t *watching = json_object_get(status, "monitoring");
+    char looks[32], found[32], took[32], often[32];
+
+    if (json_integer_value(json_object_get(status, "light_sweep")) > 0 && !json_is_null(watching))
+        printf("%-13s %s, %s found a change, the last took %s ms, every %s s%s\n", "light sweeps",
+               scalar_text(status, "light_sweeps", looks), scalar_text(status, "light_sweeps_dirty", found),
+               scalar_text(status, "light_sweep_ms", took), scalar_text(status, "light_sweep", often),
+               json_is_false(watching) ? "; NOT LOOKING NOW: changes are seen at sweeps only" : "");
+    if (json_is_string(json_object_get(status, "dirty_since")))
+        printf("%-13s since %s: swept when it is quiet\n", "dirty", scalar_text(status, "dirty_since", took));
+}
+
+/* Who manages the subnets; nothing is said where nobody was asked for. */
+static void show_managers(const json_t *status)
+{
+    const json_t *list = json_object_get(status, "managers"), *manager;
+    const bool several = json_array_size(list) > 1;
+    size_t i;
+
+    json_array_foreach(list, i, manager)
+    {
+        const bool answers = json_is_true(json_object_get(manager, "answers"));
+        char since[32], name[32], probe[32], priority[32];
+
+        printf("%-13s ", answers ? "manager" : "NO MANAGER");
+        if (several)
+            printf("%s: ", scalar_text(manager, "probe", probe));
+        if (answers)
+            printf("%s, priority %s%s%s\n", scalar_text(manager, "manager", name),
+                   scalar_text(manager, "priority", priority),
+                   json_is_true(json_object_get(manager, "another")) ? "; it took over at " : "",
+                   json_is_true(json_object_get(manager, "another")) ? scalar_text(manager, "since", since)
+                                                                     : "");
+        else
+            printf("since %s: no subnet manager answers; the last one is %s\n",
+                   scalar_text(manager, "since", since), scalar_text(manager, "manager", name));
+    }
+}
+
+/* What a daemon in the scheduler's role does: sweep. */
+static void show_sweeps(const json_t *status)
+{
+    char when[32], took[32], often[32];
+
+    printf("%-13s %s, took %s ms, every %s s%s\n", "last sweep", scalar_text(status, "last_sweep", when),
+           scalar_text(status, "sweep_ms", took), scalar_text(status, "interval", often),
+           json_is_true(json_object_get(status, "sweeping")) ? "; sweeping now" : "");
+    show_light_sweeps(status);
+    show_managers(status);
+    status_show_line("partial", status, "partial");
+    status_show_line("dangling", status, "dangling");
+    status_show_line("inactive", status, "inactive");
+    show_number("missing", status, "missing", "HCA, which keeps its place", "HCAs, which keep their places");
+    show_number("flapping", status, "flapping", "cable or switch, suppressed",
+                "cables and switches, suppressed");
+    status_show_line("reporting", status, "nodes");
+}
+
+/* What one on a node does: look at its devices, and deliver what it sees. */
+static void show_node(const json_t *status)
+{
+    bool same = json_equal(json_object_get(status, "digest"), json_object_get(status, "held"));
+    bool filled = json_is_string(json_object_get(status, "unknown")) &&
+                  !json_is_true(json_object_get(status, "delivering"));
+    char one[32], two[32], three[32];
+
+    printf("%-13s %s, %s\n", "scheduler", scalar_text(status, "scheduler", one),
+           json_is_true(json_object_get(status, "connected")) ? "connected" : "not connected");
+    printf("%-13s %s, took %s ms, every %s s%s\n", "last scan", scalar_text(status, "last_scan", one),
+           scalar_text(status, "scan_ms", two), scalar_text(status, "interval", three),
+           json_is_true(json_object_get(status, "scanning")) ? "; scanning now" : "");
+    if (json_integer_value(json_object_get(status, "probes_failed")) > 0)
+        printf("%-13s %s of %s: %s\n", "FAILED PROBES", scalar_text(status, "probes_failed", one),
+               scalar_text(status, "probes", two), scalar_text(status, "probe_error", three));
+    printf("%-13s %s%s, delivered %s%s\n", "report", scalar_text(status, "digest", one),
+           same     ? ""
+           : filled ? ", which the scheduler completes"
+                    : ", which the scheduler does not hold",
+           scalar_text(status, "delivered", two),
+           json_is_true(json_object_get(status, "delivering")) ? "; delivering now" : "");
+    status_show_line("of old", status, "unknown");
+    status_show_line(json_is_true(json_object_get(status, "refused")) ? "REFUSED" : "not delivered", status,
+                     "reason");
+}
+
+static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *view, const json_t *status)
+{
+    const json_t *stale = json_object_get(status, "stale");
+    bool daemon = json_is_true(json_object_get(status, "daemon"));
+    char buf[32], other[32];
+
+    printf("%-13s %s\n", "fabricd",
+           !daemon            ? "does not answer"
+           : ctl->uri != NULL ? "answers over PMIx"
+                              : "running");
+    status_show_line("pid", status, "pid");
+    status_show_line("version", status, "version");
+    status_show_line("role", status, "role");
+    status_show_line("host", status, "host");
+    status_show_line("uri", status, "uri");
+    printf("%-13s %s, published %s\n", "generation", scalar_text(status, "generation", buf),
+           scalar_text(status, "published", other));
+    if (json_is_true(stale) && json_is_null(json_object_get(status, "stale_since")))
+        status_show_line("STALE", status, "stale_reason");
+    else if (json_is_true(stale))
+        printf("%-13s since %s: %s\n", "STALE", scalar_text(status, "stale_since", buf),
+               scalar_text(status, "stale_reason", other));
+    if (daemon && ctl->uri == NULL && strcmp(scalar_text(status, "role", buf), "node") == 0)
+        show_node(status);
+    else if (daemon && ctl->uri == NULL)
+        show_sweeps(status);
+    status_show_line("unnamed", status, "unnamed");
+    if (view->n == 0)
+        return CTL_DONE;
+    putchar('\n');
+    return ctl_planes_table(ctl, view, NULL);
+}
+
+/* One row of all that is a scalar. */
+static enum ctl_exit show_csv(json_t *status)
+{
+    const char *key;
+    const char *between = "";
+    json_t *value;
+    char buf[32];
+
+    json_object_foreach(status, key, value)
+    {
+        if (json_is_array(value))
+            continue;
+        printf("%s%s", between, key);
+        between = ",";
+    }
+    between = "\n";
+    json_object_foreach(status, key, value)
+    {
+        if (json_is_array(value))
+            continue;
+        fputs(between, stdout);
+        if (json_is_boolean(value))
+            fputs(json_is_true(value) ? "true" : "false", stdout);
+        else if (!json_is_null(value))
+            ctl_csv_field(stdout, scalar_text(status, key, buf));
+        between = ",";
+    }
+    putchar('\n');
+    return CTL_DONE;
+}
+
+enum ctl_exit ctl_status(const struct ctl *ctl)
+{
+    char why[CTL_WHY_SIZE] = "", reason[CTL_REASON_SIZE] = "";
+    json_t *answer = NULL, *facts;
+    struct ctl_view view;
+    enum ctl_exit status = ctl->plane != NULL ? ctl_view_all(ctl, &view) : ctl_view_any(ctl, &view, reason);
+
+    if (status != CTL_DONE)
+        return status;
+    if (ctl->uri == NULL)
+        ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "status"), CTL_ANSWER_SECONDS, &answer, why);
+    if (answer == NULL && view.n == 0) {
+        ctl_view_close(&view);
+        return ctl->uri != NULL ? ctl_error("no plane to read: %s", reason)
+                                : ctl_error("%s; %s", why, reason);
+    }
+    facts = from_snapshots(ctl, &view, why);
+    if (facts != NULL && answer != NULL)
+        take_over(facts, answer);
+    json_decref(answer);
+    if (facts == NULL)
+        status = ctl_nomem();
+    else if (ctl->format == CTL_TEXT)
+        status = show_text(ctl, &view, facts);
+    else if (ctl->format == CTL_CSV)
+        status = show_csv(facts);
+    else
+        status = ctl_planes_table(ctl, &view, json_object_get(facts, "planes"));
+    if (status == CTL_DONE && ctl->format == CTL_JSON)
+        status = ctl_json_print(stdout, json_incref(facts));
+    json_decref(facts);
+    ctl_view_close(&view);
+    return status;
+}

@@ -1,0 +1,237 @@
+/* Strings as fabricctl shows them. */
+
+#include <wchar.h>
+
+#include "fabricctl/changes/changes.h"
+#include "fabricctl/core/text.h"
+#include "test/fabrics/fabrics.h"
+#include "test/unit/test.h"
+
+static void check_clean(const char *raw, const char *clean)
+{
+    OWNED(free) char *copy = ctl_clean_copy(raw);
+
+    assert_non_null(copy);
+    assert_string_equal(copy, clean);
+}
+
+TEST(test_clean)
+{
+    check_clean("", "");
+    check_clean("leaf1", "leaf1");
+    check_clean("a\tb\nc\x7f", "a?b?c?");
+    check_clean("\x1b[31mred\x1b[0m", "?[31mred?[0m");
+    check_clean("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+    check_clean("\xc2\x9b"
+                "31m",
+                "?31m");                     /* the C1 form of ESC [ */
+    check_clean("\xc2\xa0", "\xc2\xa0");     /* the first that is no control character */
+    check_clean("\xff\xfe", "??");           /* never in UTF-8 */
+    check_clean("\xc3", "?");                /* cut off */
+    check_clean("\xe2\x82", "??");           /* cut off */
+    check_clean("\xc0\x80", "??");           /* overlong */
+    check_clean("\xe0\x9f\xbf", "???");      /* overlong */
+    check_clean("\xf0\x8f\xbf\xbf", "????"); /* overlong */
+    check_clean("\xed\xa0\x80", "???");      /* a surrogate */
+    check_clean("\xf4\x90\x80\x80", "????"); /* past the last */
+    check_clean("\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf");
+}
+
+/* What the plain way says: decode to a number, look at the number. */
+static bool plain_is_clean(const unsigned char *p)
+{
+    while (*p != '\0') {
+        uint32_t c;
+        size_t more;
+
+        if (*p < 0x80) {
+            c = *p;
+            more = 0;
+        } else if ((*p & 0xe0) == 0xc0) {
+            c = *p & 0x1f;
+            more = 1;
+        } else if ((*p & 0xf0) == 0xe0) {
+            c = *p & 0x0f;
+            more = 2;
+        } else if ((*p & 0xf8) == 0xf0) {
+            c = *p & 0x07;
+            more = 3;
+        } else {
+            return false;
+        }
+        for (size_t i = 1; i <= more; i++) {
+            if ((p[i] & 0xc0) != 0x80)
+                return false;
+            c = c << 6 | (p[i] & 0x3f);
+        }
+        if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+            return false;
+        if ((more == 1 && c < 0x80) || (more == 2 && c < 0x800) || (more == 3 && c < 0x10000))
+            return false;
+        p += more + 1;
+    }
+    return true;
+}
+
+TEST(test_clean_random)
+{
+    static const unsigned char interesting[] = {0x1b, 0x7f, 0x80, 0x9f, 0xa0, 0xbf, 0xc0, 0xc2, 0xdf,
+                                                0xe0, 0xe2, 0xed, 0xef, 0xf0, 0xf4, 0xf5, 0xff, 'a'};
+    uint64_t seed = 11;
+    unsigned kept = 0;
+
+    for (int round = 0; round < 200000; round++) {
+        char raw[9] = "", clean[9];
+        size_t len = fabric_random_next(&seed) % 8;
+
+        for (size_t i = 0; i < len; i++)
+            raw[i] = (char)interesting[fabric_random_next(&seed) % sizeof interesting];
+        memcpy(clean, raw, sizeof clean);
+        ctl_clean(clean);
+        assert_true(plain_is_clean((unsigned char *)clean));
+        if (plain_is_clean((unsigned char *)raw)) {
+            assert_string_equal(clean, raw);
+            kept++;
+        } else {
+            assert_non_null(strchr(clean, '?'));
+        }
+    }
+    assert_true(kept > 100);
+}
+
+static void check_csv(const char *text, const char *field)
+{
+    OWNED(free) char *made = NULL;
+    size_t size;
+    FILE *out = open_memstream(&made, &size);
+
+    assert_non_null(out);
+    ctl_csv_field(out, text);
+    fclose(out);
+    assert_string_equal(made, field);
+}
+
+TEST(test_csv)
+{
+    check_csv("", "");
+    check_csv("plain text;x", "plain text;x");
+    check_csv("a,b", "\"a,b\"");
+    check_csv("say \"no\"", "\"say \"\"no\"\"\"");
+    check_csv("two\nlines", "\"two\nlines\"");
+    check_csv("\"", "\"\"\"\"");
+}
+
+static void check_fold(const char *const *names, size_t n, const char *folded)
+{
+    OWNED(free) char *made = ctl_join_names(names, n, NULL);
+
+    assert_non_null(made);
+    assert_string_equal(made, folded);
+}
+
+#define FOLD(folded, ...)                                                                                    \
+    do {                                                                                                     \
+        static const char *const names_[] = {__VA_ARGS__};                                                   \
+        check_fold(names_, sizeof names_ / sizeof names_[0], folded);                                        \
+    } while (0)
+
+TEST(test_fold)
+{
+    check_fold(NULL, 0, "");
+    FOLD("login", "login");
+    FOLD("node7", "node7");
+    FOLD("node[1-3]", "node1", "node2", "node3");
+    FOLD("node[1-2,4]", "node1", "node2", "node4");
+    FOLD("node[8-11]", "node8", "node9", "node10", "node11");
+    FOLD("node[08-11]", "node08", "node09", "node10", "node11");
+    FOLD("node[9,010]", "node9", "node010"); /* other widths are other names */
+    FOLD("node[1-2],login,rack[3,5]", "node1", "node2", "login", "rack3", "rack5");
+    FOLD("a,b,c", "a", "b", "c");
+    FOLD("[1-2]", "1", "2");
+    FOLD("x9999999999,x10000000000", "x9999999999", "x10000000000"); /* too long to be a counter */
+    FOLD("0x0000000000100000,0x0000000000100002", "0x0000000000100000", "0x0000000000100002");
+}
+
+/* Write out "prefix[a-b,c],..." again, digit by digit. */
+static void unfold(const char *text, char names[][32], size_t *n)
+{
+    *n = 0;
+    while (*text != '\0') {
+        size_t prefix = strcspn(text, "[,");
+
+        if (text[prefix] != '[') {
+            snprintf(names[(*n)++], 32, "%.*s", (int)prefix, text);
+            text += prefix;
+        } else {
+            const char *p = text + prefix + 1;
+
+            while (*p != ']') {
+                char *end;
+                unsigned long from = strtoul(p, &end, 10), to = from;
+                int width = *p == '0' ? (int)(end - p) : 1;
+
+                if (*end == '-')
+                    to = strtoul(end + 1, &end, 10);
+                for (unsigned long i = from; i <= to; i++)
+                    snprintf(names[(*n)++], 32, "%.*s%0*lu", (int)prefix, text, width, i);
+                p = *end == ',' ? end + 1 : end;
+            }
+            text = p + 1;
+        }
+        text += *text == ',';
+    }
+}
+
+TEST(test_fold_random)
+{
+    uint64_t seed = 5;
+
+    for (int round = 0; round < 20000; round++) {
+        char names[24][32], back[64][32], *folded;
+        const char *list[24];
+        size_t n = fabric_random_next(&seed) % 24, n_back;
+        unsigned number = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            uint64_t dice = fabric_random_next(&seed);
+
+            number = dice % 8 < 5 ? number + 1 : (unsigned)(dice >> 8) % 120;
+            snprintf(names[i], sizeof names[i],
+                     dice % 16 == 0  ? "login"
+                     : dice % 16 < 9 ? "n%u"
+                                     : "n%03u",
+                     number);
+            list[i] = names[i];
+        }
+        folded = ctl_join_names(list, n, NULL);
+        assert_non_null(folded);
+        unfold(folded, back, &n_back);
+        assert_int_equal(n_back, n);
+        for (size_t i = 0; i < n; i++)
+            assert_string_equal(back[i], names[i]);
+        free(folded);
+    }
+}
+
+TEST(test_time)
+{
+    char buf[CTL_TIME_SIZE];
+
+    assert_string_equal(ctl_time(0, buf), "1970-01-01T00:00:00.000000Z");
+    assert_string_equal(ctl_time(1700000000123456, buf), "2023-11-14T22:13:20.123456Z");
+    assert_string_equal(ctl_time(-1, buf), "1969-12-31T23:59:59.999999Z");
+    assert_non_null(ctl_time(INT64_MAX, buf));
+    assert_non_null(ctl_time(INT64_MIN, buf));
+}
+
+TEST(test_mentions)
+{
+    assert_true(ctl_mentions("leaf1[8] - node001 HCA-1[1]", "node001"));
+    assert_true(ctl_mentions("node001", "node001"));
+    assert_true(ctl_mentions("node0010 node001", "node001"));
+    assert_false(ctl_mentions("leaf1[8] - node0010 HCA-1[1]", "node001"));
+    assert_false(ctl_mentions("xnode001", "node001"));
+    assert_false(ctl_mentions("node001.cluster", "node001"));
+    assert_false(ctl_mentions("node001", ""));
+    assert_false(ctl_mentions("", "node001"));
+}
