@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "fabricd/metrics/counters.h"
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/file/store_copy.h"
 #include "fabricd/util/log.h"
 
 struct backup {

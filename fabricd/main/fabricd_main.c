@@ -15,7 +15,7 @@
 #include "fabricd/node/deliver_child.h"
 #include "fabricd/node/node.h"
 #include "fabricd/process/process.h"
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/file/store_copy.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
 

@@ -14,7 +14,7 @@
 #include "fabricd/server/relayed_requests.h"
 #include "fabricd/server/server.h"
 #include "fabricd/server/subscribers.h"
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/file/store_copy.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 #include "fabricd/util/notify.h"

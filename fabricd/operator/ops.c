@@ -11,7 +11,7 @@
 #include "fabricd/scheduler/scheduler.h"
 #include "fabricd/server/server.h"
 #include "fabricd/store/store.h"
-#include "fabricd/store/store_renames.h"
+#include "fabricd/store/tables/store_renames.h"
 #include "fabricd/util/log.h"
 #include "topo/inventory/host_name.h"
 #include "topo/join/join.h"

@@ -10,7 +10,7 @@
 #include "fabricd/jobs/backup.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/scheduler/scheduler.h"
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/file/store_copy.h"
 #include "fabricd/util/log.h"
 
 struct restoring {

@@ -6,7 +6,7 @@
 #ifndef FABRICD_POLICY_PLANNED_H
 #define FABRICD_POLICY_PLANNED_H
 
-#include "fabricd/store/store_planned.h"
+#include "fabricd/store/tables/store_planned.h"
 
 #define PLANNED_SECONDS  (4 * 3600)       /* unless it is said otherwise */
 #define PLANNED_MAX_TIME (30 * 24 * 3600) /* seconds */

@@ -10,7 +10,7 @@
 #ifndef FABRICD_POLICY_RETAINED_H
 #define FABRICD_POLICY_RETAINED_H
 
-#include "fabricd/store/store_absent.h"
+#include "fabricd/store/tables/store_absent.h"
 
 /* A moment by both clocks, in microseconds. */
 struct moment {

@@ -61,27 +61,31 @@ fabricd:
     util        libpmixfab topo/base
     config      libpmixfab topo/base topo/inventory topo/report topo/graph topo/geometry probes/core probes util
     metrics     libpmixfab topo/base util
-    store       libpmixfab topo/base topo/inventory topo/diff topo/correlate util
+    store       libpmixfab topo/base topo/inventory topo/diff util
+    store/tables libpmixfab topo/base topo/inventory topo/diff topo/correlate util store
+    store/file  libpmixfab topo/base topo/inventory util store store/tables
     serving     libpmixfab topo/base topo/inventory topo/snapshot topo/api util
     process     libpmixfab topo/base util config
-    policy      libpmixfab topo/base topo/inventory topo/diff topo/join util store
+    policy      libpmixfab topo/base topo/inventory topo/diff topo/join util store store/tables
     control     libpmixfab topo/base topo/report util config metrics serving
-    jobs        libpmixfab topo/base topo/diff util config metrics store serving process control
+    jobs        libpmixfab topo/base topo/diff util config metrics store store/tables store/file serving process
+                control
     discovery   libpmixfab topo/base topo/inventory topo/report probes/core probes util config process
     server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/answers pmix/relay util
                 config serving
-    ingest      libpmixfab topo/base topo/inventory topo/report topo/join pmix/relay util config metrics store server
+    ingest      libpmixfab topo/base topo/inventory topo/report topo/join pmix/relay util config metrics store
+                store/tables server
     node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/answers pmix/relay util config metrics
                 serving process control discovery server
     publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff
                 topo/cost topo/geometry topo/correlate topo/compile topo/api topo/check util config metrics store
-                serving policy discovery server ingest
+                store/tables store/file serving policy discovery server ingest
     scheduler   libpmixfab topo/base topo/inventory probes/core util config metrics serving process control jobs
                 discovery server ingest publish
     operator    libpmixfab topo/base topo/inventory topo/report topo/join topo/diff topo/check util config metrics store
-                serving policy control jobs discovery server ingest publish scheduler
-    main        libpmixfab topo/base topo/inventory util config metrics store process control jobs discovery server
-                ingest node publish scheduler operator
+                store/tables store/file serving policy control jobs discovery server ingest publish scheduler
+    main        libpmixfab topo/base topo/inventory util config metrics store store/tables store/file process control
+                jobs discovery server ingest node publish scheduler operator
 fabricctl:
     core        libpmixfab
     fabric      libpmixfab core

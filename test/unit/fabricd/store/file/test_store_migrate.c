@@ -1,9 +1,9 @@
 /* Databases of every older version are brought up to date, newer ones are refused. */
 #include "test/unit/store_fixture.h"
 
-#include "fabricd/store/schema.h"
-#include "fabricd/store/store_absent.h"
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/file/schema.h"
+#include "fabricd/store/file/store_copy.h"
+#include "fabricd/store/tables/store_absent.h"
 
 OWNER(sqlite3_close, sqlite3)
 

@@ -1,5 +1,5 @@
 /* store_renames.c - one history for what was called otherwise. Rarely asked: nothing is prepared. */
-#include "fabricd/store/store_renames.h"
+#include "fabricd/store/tables/store_renames.h"
 
 #include <stdlib.h>
 #include <string.h>

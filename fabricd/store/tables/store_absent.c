@@ -1,5 +1,5 @@
 /* store_absent.c - what is missing, and what was lost. Rarely asked: nothing is prepared beforehand. */
-#include "fabricd/store/store_absent.h"
+#include "fabricd/store/tables/store_absent.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* store_planned.c - swaps that were announced. Rarely asked: nothing is prepared beforehand. */
-#include "fabricd/store/store_planned.h"
+#include "fabricd/store/tables/store_planned.h"
 
 #include "fabricd/store/handle.h"
 

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/file/store_copy.h"
 #include "fabricd/util/now.h"
 
 #define OLD 5 /* newest generation of the store, and of the backup */

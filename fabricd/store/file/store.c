@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/store/file/schema.h"
+#include "fabricd/store/file/store_copy.h"
 #include "fabricd/store/handle.h"
-#include "fabricd/store/schema.h"
-#include "fabricd/store/store_copy.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
 

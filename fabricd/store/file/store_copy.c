@@ -1,4 +1,4 @@
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/file/store_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fabricd/store/file/schema.h"
 #include "fabricd/store/handle.h"
-#include "fabricd/store/schema.h"
 
 #define STEP_PAGES  256 /* 1 MiB between two checks whether to give up */
 #define SYNC_EACH   16  /* steps: what is written at once at the end delays the commits of others */

@@ -2,8 +2,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "fabricd/store/store_absent.h"
-#include "fabricd/store/store_renames.h"
+#include "fabricd/store/tables/store_absent.h"
+#include "fabricd/store/tables/store_renames.h"
 #include "test/unit/store_fixture.h"
 
 /* ---- what was lost --------------------------------------------------------------------------------- */

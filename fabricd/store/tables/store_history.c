@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "fabricd/store/handle.h"
-#include "fabricd/store/store_renames.h"
+#include "fabricd/store/tables/store_renames.h"
 
 #define COLUMNS                                                                                              \
     "SELECT generation, published, kind, what, before, after, why, planned, first_seen, last_seen, subjects"
