@@ -12,7 +12,7 @@
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/metrics/metrics.h"
-#include "fabricd/node/deliver_child.h"
+#include "fabricd/node/deliver/deliver_child.h"
 #include "fabricd/node/node.h"
 #include "fabricd/process/process.h"
 #include "fabricd/store/file/store_copy.h"

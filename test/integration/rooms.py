@@ -75,8 +75,10 @@ fabricd:
                 config serving
     ingest      libpmixfab topo/base topo/inventory topo/report topo/join pmix/relay util config metrics store
                 store/tables server
+    node/queue  libpmixfab topo/base pmix/relay util
+    node/deliver libpmixfab topo/base topo/report util config metrics node/queue
     node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/answers pmix/relay util config metrics
-                serving process control discovery server
+                serving process control discovery server node/queue node/deliver
     publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff
                 topo/cost topo/geometry topo/correlate topo/compile topo/api topo/check util config metrics store
                 store/tables store/file serving policy discovery server ingest
@@ -85,7 +87,7 @@ fabricd:
     operator    libpmixfab topo/base topo/inventory topo/report topo/join topo/diff topo/check util config metrics store
                 store/tables store/file serving policy control jobs discovery server ingest publish scheduler
     main        libpmixfab topo/base topo/inventory util config metrics store store/tables store/file process control
-                jobs discovery server ingest node publish scheduler operator
+                jobs discovery server ingest node/deliver node publish scheduler operator
 fabricctl:
     core        libpmixfab
     fabric      libpmixfab core

@@ -1,4 +1,4 @@
-#include "fabricd/node/node_answer.h"
+#include "fabricd/node/queue/node_answer.h"
 
 #include <pmix.h>
 

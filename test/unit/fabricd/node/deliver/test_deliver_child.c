@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fabricd/node/deliver_child.h"
+#include "fabricd/node/deliver/deliver_child.h"
 #include "fabricd/util/base64.h"
 #include "fabricd/util/log.h"
 #include "test/fabrics/fabrics.h"

@@ -1,4 +1,4 @@
-#include "fabricd/node/node_queue.h"
+#include "fabricd/node/queue/node_queue.h"
 
 #include <pmix.h>
 #include <pthread.h>

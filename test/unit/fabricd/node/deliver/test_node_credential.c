@@ -3,7 +3,7 @@
 #include <event2/thread.h>
 #include <pthread.h>
 
-#include "fabricd/node/node_credential.h"
+#include "fabricd/node/deliver/node_credential.h"
 #include "test/unit/test.h"
 
 /* ---- a munged that answers when it may ------------------------------------------------------------ */

@@ -8,7 +8,7 @@
 #define FABRICD_NODE_NODE_SCAN_REQUESTS_H
 
 #include "fabricd/config/config.h"
-#include "fabricd/node/node_queue.h"
+#include "fabricd/node/queue/node_queue.h"
 
 struct scan_requests;
 

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabricd/node/node_state.h"
+#include "fabricd/node/deliver/node_state.h"
 #include "test/unit/report_random.h"
 #include "test/unit/test.h"
 #include "test/unit/wire_seal.h"

@@ -4,7 +4,7 @@
 #ifndef FABRICD_NODE_NODE_ANSWER_H
 #define FABRICD_NODE_NODE_ANSWER_H
 
-#include "fabricd/node/node_queue.h"
+#include "fabricd/node/queue/node_queue.h"
 
 /* 0: acknowledged; else why not. *held: what the scheduler holds; untouched where it is not the scheduler
  * that answers. *reason: a line, as long as the answer lives. */

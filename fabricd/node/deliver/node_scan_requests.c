@@ -1,4 +1,4 @@
-#include "fabricd/node/node_scan_requests.h"
+#include "fabricd/node/deliver/node_scan_requests.h"
 
 #include <pmix.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 #include <event2/event.h>
 #include <pmix.h>
 
-#include "fabricd/node/node_credential.h"
-#include "fabricd/node/node_deliver.h"
-#include "fabricd/node/node_state.h"
+#include "fabricd/node/deliver/node_credential.h"
+#include "fabricd/node/deliver/node_deliver.h"
+#include "fabricd/node/deliver/node_state.h"
 #include "test/unit/report_say.h"
 #include "test/unit/test.h"
 #include "topo/report/delivery.h"

@@ -1,4 +1,4 @@
-#include "fabricd/node/node_credential.h"
+#include "fabricd/node/deliver/node_credential.h"
 #include "fabricd/util/loop.h"
 
 #include <pthread.h>

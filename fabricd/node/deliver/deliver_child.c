@@ -1,4 +1,4 @@
-#include "fabricd/node/deliver_child.h"
+#include "fabricd/node/deliver/deliver_child.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "fabricd/node/node_answer.h"
+#include "fabricd/node/queue/node_answer.h"
 #include "fabricd/util/base64.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"

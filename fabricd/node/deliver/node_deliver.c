@@ -1,4 +1,4 @@
-#include "fabricd/node/node_deliver.h"
+#include "fabricd/node/deliver/node_deliver.h"
 
 #include <pmix.h>
 #include <stdio.h>
@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "fabricd/metrics/counters.h"
-#include "fabricd/node/node_answer.h"
-#include "fabricd/node/node_credential.h"
-#include "fabricd/node/node_scan_requests.h"
-#include "fabricd/node/node_state.h"
+#include "fabricd/node/deliver/node_credential.h"
+#include "fabricd/node/deliver/node_scan_requests.h"
+#include "fabricd/node/deliver/node_state.h"
+#include "fabricd/node/queue/node_answer.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"

@@ -4,7 +4,7 @@
  * Behind the head (topo/base/frame.h): sources that failed u16, that are unknown u16; of the last
  * acknowledgement digest u64, acked u64, failed u16, unknown u16; the report as fab_report_encode() makes it.
  */
-#include "fabricd/node/node_state.h"
+#include "fabricd/node/deliver/node_state.h"
 
 #include <errno.h>
 #include <stdio.h>
