@@ -11,7 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricctl/changes/changes.h"
 #include "fabricctl/core/source.h"
+#include "fabricctl/export/export.h"
+#include "fabricctl/fabric/fabric.h"
+#include "fabricctl/findings/findings.h"
+#include "fabricctl/service/service.h"
 
 static enum ctl_exit set_format(struct ctl *ctl, const char *text)
 {

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 #include "fabricctl/changes/changes.h"
+#include "fabricctl/core/ask.h"
+#include "fabricctl/core/table.h"
 #include "fabricctl/core/text.h"
-#include "fabricctl/fabric/list.h"
 
 static const struct ctl_column columns[] = {
     {"time", "TIME", false},  {"event", "EVENT", false},          {"plane", "PLANE", false},

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "fabricctl/changes/changes.h"
-#include "fabricctl/fabric/list.h"
+#include "fabricctl/core/ask.h"
+#include "fabricctl/core/source.h"
+#include "fabricctl/core/table.h"
 
 bool ctl_mentions(const char *what, const char *host)
 {

@@ -3,8 +3,8 @@
  *
  * The functions tell nothing themselves: what failed, where and what to do is left in `why`.
  */
-#ifndef FABRICCTL_CONTROL_H
-#define FABRICCTL_CONTROL_H
+#ifndef FABRICCTL_CORE_CONTROL_H
+#define FABRICCTL_CORE_CONTROL_H
 
 #include <jansson.h>
 

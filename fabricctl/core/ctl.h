@@ -3,8 +3,8 @@
  *
  * A command gets a filled-in `struct ctl`, writes its answer to standard output and returns an exit status.
  */
-#ifndef FABRICCTL_CTL_H
-#define FABRICCTL_CTL_H
+#ifndef FABRICCTL_CORE_CTL_H
+#define FABRICCTL_CORE_CTL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,32 +74,5 @@ enum ctl_exit ctl_finish(enum ctl_exit status);
 /* From here on SIGINT and SIGTERM end the work in an orderly way: ctl_interrupted() is true after one. */
 void ctl_catch_interrupts(void);
 bool ctl_interrupted(void);
-
-/* ---- the commands ---- */
-enum ctl_exit ctl_status(const struct ctl *ctl);
-enum ctl_exit ctl_planes(const struct ctl *ctl);
-enum ctl_exit ctl_devices(const struct ctl *ctl);
-enum ctl_exit ctl_switches(const struct ctl *ctl);
-enum ctl_exit ctl_links(const struct ctl *ctl);
-enum ctl_exit ctl_groups(const struct ctl *ctl);
-enum ctl_exit ctl_coords(const struct ctl *ctl);
-enum ctl_exit ctl_cost(const struct ctl *ctl);
-enum ctl_exit ctl_where(const struct ctl *ctl);
-enum ctl_exit ctl_matrix(const struct ctl *ctl);
-enum ctl_exit ctl_nodes(const struct ctl *ctl);
-enum ctl_exit ctl_forget(const struct ctl *ctl);
-enum ctl_exit ctl_refresh(const struct ctl *ctl);
-enum ctl_exit ctl_verify(const struct ctl *ctl);
-enum ctl_exit ctl_check(const struct ctl *ctl);
-enum ctl_exit ctl_expect(const struct ctl *ctl);
-enum ctl_exit ctl_events(const struct ctl *ctl);
-enum ctl_exit ctl_history(const struct ctl *ctl);
-enum ctl_exit ctl_diff(const struct ctl *ctl);
-enum ctl_exit ctl_backup(const struct ctl *ctl);
-enum ctl_exit ctl_restore(const struct ctl *ctl);
-enum ctl_exit ctl_metrics(const struct ctl *ctl);
-enum ctl_exit ctl_config(const struct ctl *ctl);
-enum ctl_exit ctl_log(const struct ctl *ctl);
-enum ctl_exit ctl_reload(const struct ctl *ctl);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * source.h - where fabricctl reads: the snapshots in a run directory, or a PMIx server.
  */
-#ifndef FABRICCTL_SOURCE_H
-#define FABRICCTL_SOURCE_H
+#ifndef FABRICCTL_CORE_SOURCE_H
+#define FABRICCTL_CORE_SOURCE_H
 
 #include "fabricctl/core/ctl.h"
 

@@ -4,8 +4,8 @@
  * JSON and CSV rows go out as they are finished; a text table is laid out at the end. Failures are kept and
  * told by ctl_table_close().
  */
-#ifndef FABRICCTL_TABLE_H
-#define FABRICCTL_TABLE_H
+#ifndef FABRICCTL_CORE_TABLE_H
+#define FABRICCTL_CORE_TABLE_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -13,6 +13,8 @@
 #include <stdio.h>
 
 #include "fabricctl/core/ctl.h"
+
+#define CTL_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct ctl_column {
     const char *key;  /* in JSON and CSV */

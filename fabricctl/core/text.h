@@ -1,8 +1,8 @@
 /*
  * text.h - strings as they may be shown, and as CSV takes them.
  */
-#ifndef FABRICCTL_TEXT_H
-#define FABRICCTL_TEXT_H
+#ifndef FABRICCTL_CORE_TEXT_H
+#define FABRICCTL_CORE_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,6 +2,7 @@
  * matrix.c - all costs of a plane: to read, or as a file of NumPy's.
  */
 #include "fabricctl/core/text.h"
+#include "fabricctl/export/export.h"
 #include "fabricctl/export/npy.h"
 #include "fabricctl/fabric/list.h"
 

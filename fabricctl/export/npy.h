@@ -1,8 +1,8 @@
 /*
  * npy.h - a cost matrix as a file of NumPy's: format 1.0, '<u2', C order, N x N.
  */
-#ifndef FABRICCTL_NPY_H
-#define FABRICCTL_NPY_H
+#ifndef FABRICCTL_EXPORT_NPY_H
+#define FABRICCTL_EXPORT_NPY_H
 
 #include "fabricctl/core/ctl.h"
 

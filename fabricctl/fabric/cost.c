@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "fabricctl/fabric/fabric.h"
 #include "fabricctl/fabric/list.h"
 
 /* One side of the question. */

@@ -1,8 +1,8 @@
 /*
  * facts.h - what is known of a device, fact by fact, with who says so.
  */
-#ifndef FABRICCTL_FACTS_H
-#define FABRICCTL_FACTS_H
+#ifndef FABRICCTL_FABRIC_FACTS_H
+#define FABRICCTL_FABRIC_FACTS_H
 
 #include <jansson.h>
 

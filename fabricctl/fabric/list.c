@@ -2,6 +2,7 @@
  * list.c - lists of what planes hold, and of the planes themselves.
  */
 #include "fabricctl/fabric/list.h"
+#include "fabricctl/fabric/fabric.h"
 
 #include <string.h>
 

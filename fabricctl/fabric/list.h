@@ -1,13 +1,11 @@
 /*
  * list.h - what several commands say about a plane.
  */
-#ifndef FABRICCTL_LIST_H
-#define FABRICCTL_LIST_H
+#ifndef FABRICCTL_FABRIC_LIST_H
+#define FABRICCTL_FABRIC_LIST_H
 
 #include "fabricctl/core/source.h"
 #include "fabricctl/core/table.h"
-
-#define CTL_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Writes one plane's rows; false when that is impossible or of no use any more. */
 typedef bool (*ctl_list_fn)(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,

@@ -1,6 +1,7 @@
 /*
  * list_wiring.c - switches, cables, and the hosts that share a switch.
  */
+#include "fabricctl/fabric/fabric.h"
 #include "fabricctl/fabric/list.h"
 
 #include <stdlib.h>

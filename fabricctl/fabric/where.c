@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricctl/fabric/fabric.h"
 #include "fabricctl/fabric/list.h"
 
 #define MAX_RANKS 65536

@@ -10,9 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fabricctl/changes/changes.h"
+#include "fabricctl/core/ask.h"
 #include "fabricctl/core/control.h"
-#include "fabricctl/fabric/list.h"
+#include "fabricctl/core/table.h"
+#include "fabricctl/service/service.h"
 
 /* From one line of progress to the next: a slow disk may take its time. */
 #define BACKUP_SECONDS 600

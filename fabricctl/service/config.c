@@ -3,9 +3,10 @@
  */
 #include <stdlib.h>
 
-#include "fabricctl/changes/changes.h"
+#include "fabricctl/core/ask.h"
+#include "fabricctl/core/table.h"
 #include "fabricctl/core/text.h"
-#include "fabricctl/fabric/list.h"
+#include "fabricctl/service/service.h"
 
 static const struct ctl_column setting_columns[] = {
     {"section", "SECTION", false},

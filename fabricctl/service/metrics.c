@@ -3,7 +3,8 @@
  */
 #include <stdio.h>
 
-#include "fabricctl/changes/changes.h"
+#include "fabricctl/core/ask.h"
+#include "fabricctl/service/service.h"
 
 enum ctl_exit ctl_metrics(const struct ctl *ctl)
 {

@@ -4,9 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabricctl/changes/changes.h"
+#include "fabricctl/core/ask.h"
 #include "fabricctl/core/text.h"
 #include "fabricctl/fabric/list.h"
+#include "fabricctl/service/service.h"
 
 /* What the daemon adds to the snapshots' facts, in this order; null where no daemon says it. */
 static const char *const daemon_keys[] = {"role",           "host",         "pid",

@@ -92,9 +92,10 @@ fabricctl:
     core        libpmixfab
     fabric      libpmixfab core
     export      libpmixfab core fabric
-    changes     libpmixfab core fabric
-    service     libpmixfab core fabric changes
-    .           libpmixfab core fabric export changes service
+    changes     libpmixfab core
+    findings    libpmixfab core
+    service     libpmixfab core fabric
+    .           libpmixfab core fabric export changes findings service
 """
 TREES = ("libpmixfab", "probes", "fabricd", "fabricctl")
 # The repairs of the library stand in for its own functions: that such a one is used is no arrow to the repair.

@@ -5,8 +5,8 @@
  * While there is no fabricd they wait, the newest of each host, and it is tried again with growing pauses.
  * What fabricd refuses is dropped. Standard error tells, in the component's name.
  */
-#ifndef FABRICD_NODE_DELIVER_CHILD_H
-#define FABRICD_NODE_DELIVER_CHILD_H
+#ifndef FABRICD_NODE_DELIVER_DELIVER_CHILD_H
+#define FABRICD_NODE_DELIVER_DELIVER_CHILD_H
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
  * node_credential.h - munge credentials for the node, made beside its loop: a munged that hangs is waited for
  * by a thread.
  */
-#ifndef FABRICD_NODE_NODE_CREDENTIAL_H
-#define FABRICD_NODE_NODE_CREDENTIAL_H
+#ifndef FABRICD_NODE_DELIVER_NODE_CREDENTIAL_H
+#define FABRICD_NODE_DELIVER_NODE_CREDENTIAL_H
 
 #include <event2/event.h>
 #include <munge.h>

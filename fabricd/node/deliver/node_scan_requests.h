@@ -4,8 +4,8 @@
  *
  * All on the loop.
  */
-#ifndef FABRICD_NODE_NODE_SCAN_REQUESTS_H
-#define FABRICD_NODE_NODE_SCAN_REQUESTS_H
+#ifndef FABRICD_NODE_DELIVER_NODE_SCAN_REQUESTS_H
+#define FABRICD_NODE_DELIVER_NODE_SCAN_REQUESTS_H
 
 #include "fabricd/config/config.h"
 #include "fabricd/node/queue/node_queue.h"

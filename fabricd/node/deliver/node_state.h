@@ -2,8 +2,8 @@
  * node_state.h - what a node keeps over a restart: its last report, and what the scheduler last said of it. A
  * file in the run directory, put in place by renaming.
  */
-#ifndef FABRICD_NODE_NODE_STATE_H
-#define FABRICD_NODE_NODE_STATE_H
+#ifndef FABRICD_NODE_DELIVER_NODE_STATE_H
+#define FABRICD_NODE_DELIVER_NODE_STATE_H
 
 #include "topo/report/report.h"
 

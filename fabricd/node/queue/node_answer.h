@@ -1,8 +1,8 @@
 /*
  * node_answer.h - what came of a delivery: what the scheduler says, or the relay instead of it.
  */
-#ifndef FABRICD_NODE_NODE_ANSWER_H
-#define FABRICD_NODE_NODE_ANSWER_H
+#ifndef FABRICD_NODE_QUEUE_NODE_ANSWER_H
+#define FABRICD_NODE_QUEUE_NODE_ANSWER_H
 
 #include "fabricd/node/queue/node_queue.h"
 

@@ -4,8 +4,8 @@
  * Answers of the scheduler and news of the connection arrive on threads of the PMIx library and of the relay.
  * They are put into a box, which the loop empties.
  */
-#ifndef FABRICD_NODE_NODE_QUEUE_H
-#define FABRICD_NODE_NODE_QUEUE_H
+#ifndef FABRICD_NODE_QUEUE_NODE_QUEUE_H
+#define FABRICD_NODE_QUEUE_NODE_QUEUE_H
 
 #include <event2/event.h>
 

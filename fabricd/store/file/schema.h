@@ -1,7 +1,7 @@
 /* schema.h - the files of schema/, in order: entry i brings a database from version i to i+1. NULL ends it.
  */
-#ifndef FABRICD_STORE_SCHEMA_H
-#define FABRICD_STORE_SCHEMA_H
+#ifndef FABRICD_STORE_FILE_SCHEMA_H
+#define FABRICD_STORE_FILE_SCHEMA_H
 
 extern const char *const schema_sql[];
 

@@ -3,8 +3,8 @@
  *
  * Any thread; each call has connections of its own.
  */
-#ifndef FABRICD_STORE_STORE_COPY_H
-#define FABRICD_STORE_STORE_COPY_H
+#ifndef FABRICD_STORE_FILE_STORE_COPY_H
+#define FABRICD_STORE_FILE_STORE_COPY_H
 
 #include <stdbool.h>
 #include <stdint.h>

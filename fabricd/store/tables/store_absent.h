@@ -2,8 +2,8 @@
  * store_absent.h - what is absent, kept over a restart: missing, while its place is kept, and lost from then
  * on.
  */
-#ifndef FABRICD_STORE_STORE_ABSENT_H
-#define FABRICD_STORE_STORE_ABSENT_H
+#ifndef FABRICD_STORE_TABLES_STORE_ABSENT_H
+#define FABRICD_STORE_TABLES_STORE_ABSENT_H
 
 #include "fabricd/store/store.h"
 #include "topo/correlate/retired.h"

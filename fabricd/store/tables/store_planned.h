@@ -1,6 +1,6 @@
 /* store_planned.h - the store's table of announced swaps. As store.h: one thread at a time. */
-#ifndef FABRICD_STORE_STORE_PLANNED_H
-#define FABRICD_STORE_STORE_PLANNED_H
+#ifndef FABRICD_STORE_TABLES_STORE_PLANNED_H
+#define FABRICD_STORE_TABLES_STORE_PLANNED_H
 
 #include "fabricd/store/store.h"
 

@@ -1,6 +1,6 @@
 /* store_renames.h - the names under which a host or a switch was known, one after the other. */
-#ifndef FABRICD_STORE_STORE_RENAMES_H
-#define FABRICD_STORE_STORE_RENAMES_H
+#ifndef FABRICD_STORE_TABLES_STORE_RENAMES_H
+#define FABRICD_STORE_TABLES_STORE_RENAMES_H
 
 #include "fabricd/store/store.h"
 

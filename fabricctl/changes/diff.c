@@ -1,0 +1,59 @@
+/* diff.c - what changed between two generations. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricctl/changes/changes.h"
+#include "fabricctl/core/ask.h"
+#include "fabricctl/core/table.h"
+
+static bool parse_generation(const char *text, json_int_t *out)
+{
+    char *end;
+    unsigned long long value;
+
+    if (!isdigit((unsigned char)text[0]) || strlen(text) > 18)
+        return false;
+    value = strtoull(text, &end, 10);
+    *out = (json_int_t)value;
+    return *end == '\0';
+}
+
+/* from, to, changes: of one answer to `diff`. */
+static enum ctl_exit show_diff(const struct ctl *ctl, const json_t *answer)
+{
+    const json_t *changes = json_object_get(answer, "changes");
+    json_int_t from = json_integer_value(json_object_get(answer, "from"));
+    json_int_t to = json_integer_value(json_object_get(answer, "to"));
+    json_t *rows;
+
+    if (ctl->format == CTL_TEXT && json_array_size(changes) == 0)
+        printf("generation %lld to %lld: nothing changed\n", (long long)from, (long long)to);
+    if (ctl->format != CTL_JSON)
+        return ctl_changes_table(ctl, changes, NULL);
+    rows = ctl_changes_json(ctl, changes);
+    return rows == NULL ? CTL_FAILED
+                        : ctl_json_print(
+                              stdout, json_pack("{s:I, s:I, s:o}", "from", from, "to", to, "changes", rows));
+}
+
+enum ctl_exit ctl_diff(const struct ctl *ctl)
+{
+    enum ctl_exit status = ctl_control_only(ctl, "diff");
+    json_int_t from = 0, to = 0;
+
+    if (status != CTL_DONE)
+        return status;
+    for (int i = 0; i < ctl->n_args; i++)
+        if (!parse_generation(ctl->args[i], i == 0 ? &from : &to))
+            return ctl_usage("not a generation: %s: give a number as `fabricctl status` shows it",
+                             ctl->args[i]);
+    if (ctl->n_args == 2 && from > to)
+        return ctl_usage("the wrong way round: diff %s %s: give the earlier generation first", ctl->args[0],
+                         ctl->args[1]);
+    return ctl_ask_show(ctl,
+                        json_pack("{s:s, s:o*, s:o*}", "op", "diff", "from",
+                                  ctl->n_args > 0 ? json_integer(from) : NULL, "to",
+                                  ctl->n_args > 1 ? json_integer(to) : NULL),
+                        CTL_ANSWER_SECONDS, show_diff);
+}

@@ -1,0 +1,34 @@
+/* ask.c - one question to the daemon, and its answer. */
+#include "fabricctl/core/ask.h"
+
+enum ctl_exit ctl_control_only(const struct ctl *ctl, const char *command)
+{
+    if (ctl->uri == NULL)
+        return CTL_DONE;
+    return ctl_usage("%s does not go over PMIx: --uri: run it on fabricd's own host, with --rundir", command);
+}
+
+enum ctl_exit ctl_ask(const struct ctl *ctl, json_t *request, int seconds, json_t **answer)
+{
+    enum ctl_exit status = ctl_control_only(ctl, json_string_value(json_object_get(request, "op")));
+    char why[CTL_WHY_SIZE];
+
+    *answer = NULL;
+    if (status != CTL_DONE)
+        json_decref(request);
+    else if (ctl_control_ask(ctl->rundir, request, seconds, answer, why) != CTL_DONE)
+        status = ctl_error("%s", why);
+    return status;
+}
+
+enum ctl_exit ctl_ask_show(const struct ctl *ctl, json_t *request, int seconds,
+                           enum ctl_exit (*show)(const struct ctl *ctl, const json_t *answer))
+{
+    json_t *answer;
+    enum ctl_exit status = ctl_ask(ctl, request, seconds, &answer);
+
+    if (status == CTL_DONE)
+        status = show(ctl, answer);
+    json_decref(answer);
+    return status;
+}

@@ -1,0 +1,18 @@
+/*
+ * fabric.h - the room of what the published planes hold: its commands.
+ */
+#ifndef FABRICCTL_FABRIC_FABRIC_H
+#define FABRICCTL_FABRIC_FABRIC_H
+
+#include "fabricctl/core/ctl.h"
+
+enum ctl_exit ctl_planes(const struct ctl *ctl);
+enum ctl_exit ctl_devices(const struct ctl *ctl);
+enum ctl_exit ctl_switches(const struct ctl *ctl);
+enum ctl_exit ctl_links(const struct ctl *ctl);
+enum ctl_exit ctl_groups(const struct ctl *ctl);
+enum ctl_exit ctl_coords(const struct ctl *ctl);
+enum ctl_exit ctl_cost(const struct ctl *ctl);
+enum ctl_exit ctl_where(const struct ctl *ctl);
+
+#endif

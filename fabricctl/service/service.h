@@ -1,0 +1,19 @@
+/*
+ * service.h - the room of the daemon itself and of who reports to it: its commands.
+ */
+#ifndef FABRICCTL_SERVICE_SERVICE_H
+#define FABRICCTL_SERVICE_SERVICE_H
+
+#include "fabricctl/core/ctl.h"
+
+enum ctl_exit ctl_status(const struct ctl *ctl);
+enum ctl_exit ctl_nodes(const struct ctl *ctl);
+enum ctl_exit ctl_forget(const struct ctl *ctl);
+enum ctl_exit ctl_metrics(const struct ctl *ctl);
+enum ctl_exit ctl_config(const struct ctl *ctl);
+enum ctl_exit ctl_reload(const struct ctl *ctl);
+enum ctl_exit ctl_log(const struct ctl *ctl);
+enum ctl_exit ctl_backup(const struct ctl *ctl);
+enum ctl_exit ctl_restore(const struct ctl *ctl);
+
+#endif
