@@ -131,8 +131,9 @@ def kill_group(process, number=signal.SIGKILL):
             _processes.remove(process)
 
 
-def run(argv, timeout=60, **options):
-    """subprocess.run with captured text, and with spawn()'s care. Never raises for an exit status."""
+def run(argv, timeout=60, stuck=lambda: "", **options):
+    """subprocess.run with captured text, and with spawn()'s care. Never raises for an exit status. stuck() has something to
+    say of a command that does not end, before it is killed."""
     options.setdefault("stdin", subprocess.DEVNULL)
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
@@ -140,8 +141,9 @@ def run(argv, timeout=60, **options):
     try:
         out, err = process.communicate(timeout=timeout * SLOW)
     except subprocess.TimeoutExpired:
+        seen = stuck()
         kill_group(process)
-        raise LabError(f"no end after {timeout * SLOW} s: {' '.join(argv)}") from None
+        raise LabError(f"no end after {timeout * SLOW} s: {' '.join(argv)}{seen}") from None
     kill_group(process)
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 

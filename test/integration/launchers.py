@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
@@ -221,6 +220,15 @@ class Cluster:
                                                       int(status.get("RssAnon", "0 kB").split()[0]))
         return found
 
+    def stacks(self):
+        """Where the processes of the cluster are, all their threads, for people."""
+        shown = [lab.run(["ps", "-eo", "pid,ppid,stat,wchan:24,args"]).stdout]
+        for pid, (name, _) in sorted(self.processes().items()):
+            if shutil.which("gdb") and name not in ("sh", "sleep"):
+                done = lab.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt"])
+                shown.append(f"{pid} {name}:\n{done.stdout}")
+        return "\n".join(["", *shown])
+
     def names_of_processes(self):
         return {name for name, _ in self.processes().values()}
 
@@ -258,14 +266,9 @@ class Launcher:
                          cwd="/")
 
     def run(self, per_node, command, env=None, timeout=60, **options):
-        """The whole launch; CompletedProcess. One that does not end is shown, and tried once more: about one in some
-        hundred did so here, with and without load, and nobody knows yet whose fault that is."""
-        argv, environment = self.argv(per_node, command, **options), self.cluster.environment(**self.environment(), **(env or {}))
-        try:
-            return lab.run(argv, timeout, env=environment, cwd="/")
-        except lab.LabError as error:
-            print(f"a launch: {error}\n{lab.run(['ps', '-eo', 'pid,ppid,wchan:24,args']).stdout}", file=sys.stderr)
-            return lab.run(argv, timeout, env=environment, cwd="/")
+        """The whole launch; CompletedProcess. Of one that does not end the stacks of all processes are shown."""
+        return lab.run(self.argv(per_node, command, **options), timeout, self.cluster.stacks,
+                       env=self.cluster.environment(**self.environment(), **(env or {})), cwd="/")
 
 
 class Slurm(Launcher):

@@ -12,8 +12,12 @@
  *   -f          has a fabric function of its own, which answers "host" as PMIX_FABRIC_VENDOR
  *   -q          has a query function of its own, which answers "host" to "host.own", and NOT-FOUND to others
  *   -c CPUSETS  "0-3;4-7": of the ranks on HERE
- *   -t N        registers and ends the job N times before, and prints how long, in milliseconds
+ *   -x          closes the library's framework pmdl at the end, which the library itself does not do, and
+ * prints "as they were" if its functions are -l          lives on after PMIx_server_finalize(): prints
+ * "finalized" and waits for the end of its input -1          starts only the lowest rank on HERE -t N
+ * registers and ends the job N times before, and prints how long, in milliseconds
  */
+#include <dlfcn.h>
 #include <pmix.h>
 #include <pmix_server.h>
 #include <stdbool.h>
@@ -27,7 +31,7 @@
 static const pmix_nspace_t job_name = "stockjob";
 #define MAX_INFOS 65536
 
-static bool data, nowhere;
+static bool data, nowhere, one, closes, lingers;
 static const char *cpusets;
 static long rounds;
 
@@ -214,7 +218,7 @@ static int run_job(const char *local, char **argv)
 {
     char rank[16];
     int failed = 0, status;
-    for (size_t i = 0; local[0] != '\0' && word(local, ',', i, rank, sizeof(rank)); i++)
+    for (size_t i = 0; local[0] != '\0' && !(one && i > 0) && word(local, ',', i, rank, sizeof(rank)); i++)
         failed |= start_rank((pmix_rank_t)atol(rank), argv) < 0;
     while (wait(&status) > 0)
         failed |= !WIFEXITED(status) || WEXITSTATUS(status) != 0;
@@ -242,12 +246,38 @@ static int work(const char *here, const char *nodes, const char *ranks, char **a
     return failed;
 }
 
+/* By what the library exports and has no public header for. */
+static void close_components(void)
+{
+    int (*end)(void *) = (int (*)(void *))dlsym(RTLD_DEFAULT, "pmix_mca_base_framework_close");
+    const pmix_server_module_t *now = dlsym(RTLD_DEFAULT, "pmix_host_server");
+    end(dlsym(RTLD_DEFAULT, "pmix_pmdl_base_framework"));
+    if (now->fabric == functions.fabric && now->query == functions.query)
+        puts("as they were");
+}
+
+static int host(char **args)
+{
+    pmix_info_t info;
+    PMIX_INFO_LOAD(&info, PMIX_HOSTNAME, args[0], PMIX_STRING);
+    if (host_fail("PMIx_server_init", PMIx_server_init(&functions, &info, 1)) != 0)
+        return 1;
+    int failed = work(args[0], args[1], args[2], args + 3);
+    if (closes)
+        close_components();
+    PMIx_server_finalize();
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "+dnfqc:t:")) != -1) {
+    while ((option = getopt(argc, argv, "+dnfqxl1c:t:")) != -1) {
         data |= option == 'd';
         nowhere |= option == 'n';
+        one |= option == '1';
+        closes |= option == 'x';
+        lingers |= option == 'l';
         if (option == 'f')
             functions.fabric = host_fabric;
         if (option == 'q')
@@ -260,11 +290,9 @@ int main(int argc, char **argv)
     if (argc - optind < 4)
         return 2;
     char **args = argv + optind;
-    pmix_info_t info;
-    PMIX_INFO_LOAD(&info, PMIX_HOSTNAME, args[0], PMIX_STRING);
-    if (host_fail("PMIx_server_init", PMIx_server_init(&functions, &info, 1)) != 0)
-        return 1;
-    int failed = work(args[0], args[1], args[2], args + 3);
-    PMIx_server_finalize();
+    int failed = host(args);
+    if (lingers && puts("finalized") >= 0 && fflush(stdout) == 0)
+        while (getchar() != EOF)
+            ;
     return failed;
 }

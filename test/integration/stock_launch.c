@@ -7,8 +7,11 @@
  * Writes FOLDER/RANK, one JSON value a line (stock_json.h). The first is what the process was told without
  * asking anybody (PMIX_OPTIONAL), a value or {"status": "NOT-FOUND"}: for the job, for each rank and each
  * HOST the keys below. "devices" are those of the HOSTs, each asked for by its id. "reader" is what an MPI
- * library reads that takes a rank's coordinates for three numbers before it looks at the type; "register" is
- * PMIx_Fabric_register().
+ * library reads that takes a rank's coordinates for three numbers before it looks at the type; "queries" are
+ * PMIx_Query_info() of the server for a key of the fabric, and for one that some hosts of the tests know;
+ * "register" is PMIx_Fabric_register().
+ *
+ * The last line is {"deregister": ...}, of PMIx_Fabric_deregister().
  *
  * Where FOLDER/commands is a file, each line that comes into it is done, by every rank:
  *   update N   a line {"update": N, "status": ..., "attributes": ...}
@@ -32,6 +35,7 @@ static const char *const of_node[] = {PMIX_FABRIC_COORDINATES, PMIX_FABRIC_DEVIC
 static const char *const of_job[] = {PMIX_FABRIC_PLANE,  "fabricd.generation",     PMIX_FABRIC_DIMS,
                                      PMIX_FABRIC_SHAPE,  PMIX_FABRIC_SHAPE_STRING, PMIX_FABRIC_GROUPS,
                                      PMIX_FABRIC_VENDOR, PMIX_FABRIC_IDENTIFIER,   "fabricd.coordinates"};
+static const char *const of_server[] = {PMIX_FABRIC_GROUPS, "host.own"};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the output: events come on another thread */
@@ -130,6 +134,39 @@ static void put_by_id(const char *host)
         PMIX_VALUE_RELEASE(value);
     }
     PMIX_VALUE_RELEASE(devices);
+}
+
+/* From the server, whatever this process has been told. */
+static void put_query(const char *key)
+{
+    pmix_query_t *query;
+    pmix_info_t *info = NULL;
+    size_t n = 0;
+    pmix_status_t rc;
+    PMIX_QUERY_CREATE(query, 1);
+    PMIX_ARGV_APPEND(rc, query->keys, key);
+    PMIX_QUERY_QUALIFIERS_CREATE(query, 1);
+    PMIX_INFO_LOAD(&query->qualifiers[0], PMIX_QUERY_REFRESH_CACHE, NULL, PMIX_BOOL);
+    rc = PMIx_Query_info(query, 1, &info, &n);
+    print_string(key);
+    putchar(':');
+    if (rc == PMIX_SUCCESS && n == 1)
+        print_value(&info->value);
+    else
+        printf("{\"status\":\"%s\"}", PMIx_Error_string(rc));
+    PMIX_QUERY_FREE(query, 1);
+    if (info != NULL)
+        PMIX_INFO_FREE(info, n);
+}
+
+static void put_queries(void)
+{
+    putchar('{');
+    for (size_t i = 0; i < COUNT(of_server); i++) {
+        fputs(i == 0 ? "" : ",", stdout);
+        put_query(of_server[i]);
+    }
+    putchar('}');
 }
 
 static void put_fabric(const pmix_fabric_t *fabric, pmix_status_t rc)
@@ -239,6 +276,8 @@ int main(int argc, char **argv)
         return 1;
     }
     put_facts(argv + 2, argc - 2);
+    fputs(",\"queries\":", stdout);
+    put_queries();
     PMIX_FABRIC_CONSTRUCT(&fabric);
     rc = PMIx_Fabric_register(&fabric, NULL, 0);
     fputs(",\"register\":{", stdout);
@@ -255,6 +294,7 @@ int main(int argc, char **argv)
         obey(commands, &fabric);
         fclose(commands);
     }
+    printf("{\"deregister\":\"%s\"}\n", PMIx_Error_string(PMIx_Fabric_deregister(&fabric)));
     fflush(stdout);
     return PMIx_Finalize(NULL, 0) == PMIX_SUCCESS ? 0 : 1;
 }

@@ -151,6 +151,7 @@ def nothing(facts):
             *({key: value for key, value in rank.items() if key != KEY["PMIX_HOSTNAME"]} for rank in facts["ranks"])]
     return (all(value == {"status": "NOT-FOUND"} for keys in told for value in keys.values()) and
             facts["reader"] == [None] * facts["size"] and
+            all(list(value) == ["status"] for value in facts["queries"].values()) and
             facts["register"] == {"status": "SUCCESS", "attributes": []})
 
 
@@ -288,7 +289,9 @@ class Everybody(Case):
         self.served()
         for launcher in self.launchers:
             with self.subTest(launcher.name):
-                self.assertTrue(all(nothing(facts) for facts in self.start(launcher)))
+                for facts in self.start(launcher):
+                    self.assertTrue(nothing(facts))
+                    self.assertEqual(facts["queries"]["host.own"], self.OTHERS[launcher.name])
 
     def test_without_a_daemon_the_launch_goes_on(self):
         self.install()
@@ -296,13 +299,19 @@ class Everybody(Case):
             with self.subTest(launcher.name):
                 self.assertTrue(all(nothing(facts) for facts in self.start(launcher)))
 
+    # What the launcher says of a key that nobody knows, also without the component.
+    OTHERS = {"srun": {"status": "UNREACHABLE"}, "mpirun": {"status": "NOT-FOUND"}}
+
     def test_every_rank_knows_every_rank_and_node(self):
         self.install()
         expected = Expected(self.served())
+        groups = {"type": "PMIX_STRING", "value": ";".join(f"{group['group']}:{','.join(group['hosts'])}"
+                                                           for group in expected.groups)}
         for launcher in self.launchers:
             for facts in self.start(launcher):
                 with self.subTest(launcher.name, rank=facts["rank"]):
                     self.check(facts, expected)
+                    self.assertEqual(facts["queries"], {KEY["PMIX_FABRIC_GROUPS"]: groups, "host.own": self.OTHERS[launcher.name]})
         for name in ("COORDINATES", "DEVICES", "NUM_DEVICES", "SWITCH", "PLANE", "DIMS", "SHAPE", "SHAPE_STRING",
                      "GROUPS", "VENDOR", "IDENTIFIER"):
             lab.conforms(f"PMIX_FABRIC_{name}", "launch", "client")

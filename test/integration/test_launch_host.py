@@ -15,6 +15,8 @@ COMPONENT = os.path.join(lab.BUILD, "lib", "pmix", "pmix_mca_pmdl_fabricd.so")
 COORD, DEVICES, SWITCH, NUMBER, PEERS = ("pmix.fab.coord", "pmix.fab.devs", "pmix.fab.switch", "pmix.fab.nverts",
                                          "pmix.speers")
 NOT_FOUND = {"status": "NOT-FOUND"}
+UNANSWERED = {key: {"status": "UNREACHABLE"} for key in ("pmix.fab.grps", "host.own")}  # by a host without a query function
+HOSTS_OWN = {"pmix.fab.grps": NOT_FOUND, "host.own": {"type": "PMIX_STRING", "value": "host"}}  # by one that has one
 
 
 class Case(unittest.TestCase):
@@ -138,8 +140,14 @@ class Told(Case):
         told = self.host(PMIX_MCA_pmdl_fabricd_launch="0")
         self.knows_nothing(told)
         self.assertNotEqual(told["register"]["attributes"], [])
+        self.assertIn("value", told["queries"]["pmix.fab.grps"])
         told = self.host(PMIX_MCA_pmdl_fabricd_fabric="0")
         self.assertEqual(told["register"]["attributes"], [])
+        self.assertIn("value", told["queries"]["pmix.fab.grps"])
+        self.check(told)
+        told = self.host(PMIX_MCA_pmdl_fabricd_query="0")
+        self.assertEqual(told["queries"], UNANSWERED)
+        self.assertNotEqual(told["register"]["attributes"], [])
         self.check(told)
 
 
@@ -213,6 +221,16 @@ class Quiet(Case):
         self.knows_nothing(self.host())
         self.assertIn("cannot be read", self.said)
 
+    def test_another_version_of_the_library(self):
+        """Told by that it declines: what else there is of the library is not what it was built for."""
+        self.make()
+        preloaded = [lab.sanitizer_library(COMPONENT), os.path.join(lab.BUILD, "lib", "version_order.so")]
+        told = self.host(LD_PRELOAD=":".join(filter(None, preloaded)), PMIX_MCA_pnet_base_verbose="1")
+        self.knows_nothing(told)
+        self.assertEqual((told["queries"], told["register"]["attributes"]), (UNANSWERED, []))
+        for framework in ("pmdl", "pnet"):
+            self.assertRegex(self.said, rf"{framework}:fabricd: built for PMIx .*, this is OpenPMIx 6\.1\.0.*: declined")
+
     def test_an_empty_one(self):
         self.knows_nothing(self.host())
         self.assertIn("no readable snapshot", self.said)
@@ -260,28 +278,79 @@ class Quiet(Case):
         self.assertIn("5 ranks on 0 hosts", self.said)
 
     def test_many_ranks_on_one_node(self):
+        """Seen from elsewhere, and by one of them: what all of them may know, and their variables."""
         self.make()
-        self.host(nodes=HERE, ranks=",".join(map(str, range(10000))), program=["/bin/true"], here="elsewhere")
+        ranks = ",".join(map(str, range(10000)))
+        self.host(nodes=HERE, ranks=ranks, program=["/bin/true"], here="elsewhere")
         self.assertIn("10000 ranks on 1 hosts", self.said)
+        told = self.host("-1", nodes=HERE, ranks=ranks, PMIX_MCA_pmdl_fabricd_env="ucx")
+        self.assertEqual([told["ranks"][rank][key] for rank in (0, 9999) for key in (PEERS, "fabricd.nearest")], [NOT_FOUND] * 4)
+        device = self.devices()[HERE]["logical"]
+        self.assertEqual(told["job"]["fabricd.coordinates"]["value"]["elements"], device * 10000)
+        self.assertEqual({tuple(rank[COORD]["value"]["coord"]) for rank in told["ranks"]}, {tuple(device)})
 
 
 class Slots(Case):
     def test_the_host_has_its_own(self):
+        """A host that answers for the fabric does so alone."""
         self.make()
-        told = self.host("-f")
-        self.assertEqual(told["register"]["attributes"], [["pmix.fab.vndr", {"type": "PMIX_STRING", "value": "host"}]])
-        self.check(told)
+        for options, answers in ((("-f",), UNANSWERED), (("-f", "-q"), HOSTS_OWN)):
+            told = self.host(*options)
+            self.assertEqual(told["register"]["attributes"], [["pmix.fab.vndr", {"type": "PMIX_STRING", "value": "host"}]])
+            self.assertEqual(told["queries"], answers)
+            self.check(told)
+
+    def test_queries(self):
+        """The fabric's keys; all others are the host's, or get what they get without the component."""
+        self.make()
+        groups = lab.run([lab.program("fabricctl"), "--rundir", self.rundir, "--format", "json", "groups"])
+        groups = ";".join(f"{group['group']}:{','.join(group['hosts'])}" for group in json.loads(groups.stdout))
+        for options, without in (((), UNANSWERED), (("-q",), HOSTS_OWN)):
+            self.assertEqual(self.host(*options, PMIX_MCA_pmdl="^fabricd")["queries"], without)
+            self.assertEqual(self.host(*options)["queries"],
+                             {**without, "pmix.fab.grps": {"type": "PMIX_STRING", "value": groups}})
+        os.unlink(os.path.join(self.rundir, "ib0.snap"))
+        self.assertEqual(self.host("-q")["queries"], HOSTS_OWN)
+        self.assertEqual(self.host()["queries"], UNANSWERED)
+
+    def test_given_back(self):
+        """What was empty is empty, what was wrapped is the host's, when the component is closed."""
+        self.make()
+        for options in ((), ("-f",), ("-q",), ("-f", "-q")):
+            done = lab.run([lab.program("stock_host"), "-x", *options, HERE, NODES, RANKS, "/bin/true"], env=self.environment())
+            self.assertEqual((done.returncode, done.stdout), (0, "as they were\n"), done.stderr)
+
+    def test_the_host_goes_on(self):
+        """After the library's end, which unloads components and closes none of these; and something is published."""
+        self.make()
+        host = subprocess.Popen([lab.program("stock_host"), "-l", HERE, NODES, RANKS, "/bin/true"], env=self.environment(),
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(host.stdout.close)
+        self.addCleanup(host.kill)
+        self.assertEqual(host.stdout.readline(), "finalized\n")
+
+        def looks():
+            """How often its threads have woken."""
+            found = 0
+            for task in os.listdir(f"/proc/{host.pid}/task"):
+                with open(f"/proc/{host.pid}/task/{task}/status", encoding="ascii") as file:
+                    found += int(next(line for line in file if line.startswith("voluntary_ctxt_switches")).split()[1])
+            return found
+        before = looks()
+        self.exchange("fattree3:4", "ib0", "0", "9")
+        lab.wait_for(lambda: host.poll() is not None or looks() > before + 3, what="the component's thread to look")
+        host.stdin.close()
+        self.assertEqual(host.wait(30 * lab.SLOW), 0)
 
     def test_register(self):
         self.make()
         attributes = dict(self.host()["register"]["attributes"])
         self.assertEqual(attributes["pmixfab.generation"]["value"], 3)
         self.assertEqual(attributes[NUMBER]["value"], 16)
-        lab.conforms("PMIx_Fabric_register", "call", "client")
-
-    def test_a_host_that_answers_queries(self):
-        self.make()
-        self.assertNotEqual(self.host("-q")["register"]["attributes"], [])
+        with open(os.path.join(self.out, "0"), encoding="utf-8") as file:
+            self.assertEqual(json.loads(file.readlines()[-1]), {"deregister": "SUCCESS"})
+        for name in ("PMIx_Fabric_register", "PMIx_Fabric_deregister"):
+            lab.conforms(name, "call", "client")
 
     def test_a_change(self):
         """Each process hears the pair of events, in order, each once; an update shows the change."""

@@ -80,6 +80,9 @@ static void news_look(struct dir_watch *watching, void *cbdata)
     static const pmix_status_t codes[] = {PMIX_FABRIC_UPDATE_PENDING, PMIX_FABRIC_UPDATED};
     struct pmdl_change *changes;
     size_t n;
+    /* A server's finalize closes no component of this framework: this thread outlives the library. */
+    if (pmix_globals.init_cntr <= 0)
+        return;
     pmdl_snapshots_news(cbdata, &changes, &n);
     if (PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer)) {
         pmdl_own_tell(cbdata); /* its handlers hear of changes from the component pnet */
