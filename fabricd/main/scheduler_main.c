@@ -91,6 +91,7 @@ static void scheduler_stop(struct role *role)
     monitoring_stop(d);
     scheduler_free_events(d);
     host_reports_free(d->nodes);
+    findings_free(d->findings);
     publisher_free(d->publisher);
     loop_free(&role->loop);
     process_unlock();
@@ -128,6 +129,9 @@ static int scheduler_start_core(struct role *role, struct fab_err *err)
     if (rc != PMIXFAB_OK || scheduler_new_events(d) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
     struct store *store = publisher_store(d->publisher);
+    d->findings = findings_new();
+    if (d->findings == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     rc = host_reports_new(d->base, d->config, store, scheduler_on_reports, d, &d->nodes, err);
     return rc == PMIXFAB_OK ? store_generation(store, &d->status.generation, &d->status.published, err) : rc;
 }

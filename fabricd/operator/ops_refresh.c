@@ -1,15 +1,13 @@
-/* ops_refresh.c - refresh, check, expect. */
+/* ops_refresh.c - refresh, expect. */
 #include <stdio.h>
 #include <string.h>
 
-#include "fabricd/ingest/host_reports.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/policy/planned.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
-#include "topo/check/check.h"
 #include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 
@@ -89,39 +87,6 @@ void control_op_refresh(struct connection *connection, json_t *request)
     connection_send(connection,
                     part ? json_pack("{s:s++}", "progress", "sweeping ", sw, " and what hangs on it")
                          : json_pack("{s:s}", "progress", "sweeping"));
-}
-
-/* ---- check ---------------------------------------------------------------------------------------- */
-
-void control_op_check(struct connection *connection, json_t *request)
-{
-    const struct ops_parts *parts = connection->control->owner;
-    const struct fab_findings *found;
-    struct fab_err err = {""};
-    uint32_t n;
-    const struct node_report *const *reports = host_reports_all(parts->reports, &n);
-    (void)request;
-    struct scheduler_status status;
-    scheduler_status(parts->scheduler, &status);
-    const struct publish_doubts doubts = {
-        .stale = status.stale ? status.stale_reason : NULL,
-        .partial = status.stale && status.code == PMIXFAB_ERR_PARTIAL ? &status.findings : NULL};
-    int rc = publisher_check(parts->publisher, reports, n, &doubts, &found, &err);
-    if (rc != PMIXFAB_OK) {
-        connection_fail(connection, rc, "%s", err.text);
-        return;
-    }
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < found->n; i++) {
-        const struct fab_finding *f = &found->findings[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "severity",
-                                              fab_severity_name(fab_check_severity(f->kind)), "kind",
-                                              fab_check_name(f->kind), "where", f->where, "what", f->what,
-                                              "hint", fab_check_hint(f->kind)));
-    }
-    connection_send(connection,
-                    json_pack("{s:b, s:I, s:o}", "ok", 1, "generation",
-                              (json_int_t)publisher_generation(parts->publisher), "findings", list));
 }
 
 /* ---- expect --------------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/store/store.h"
+#include "topo/check/check.h"
 #include "topo/inventory/host_name.h"
 #include "topo/inventory/inventory_text.h"
 
@@ -109,17 +110,9 @@ struct fab_diff;
 int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struct fab_diff *diff,
                    struct fab_err *err);
 
-/* Why what is served may not be what there is. */
-struct publish_doubts {
-    const char *stale;                    /* what the last sweep said; NULL: it was good */
-    const struct sweep_findings *partial; /* of the last sweep, if it was refused as a part; else NULL */
-};
-
 /* What looks wrong in what is served (topo/check/check.h). Valid until something is published. */
-struct fab_findings;
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
-                    const struct publish_doubts *doubts, const struct fab_findings **out,
-                    struct fab_err *err);
+                    const struct fab_findings **out, struct fab_err *err);
 
 uint64_t publisher_generation(const struct publisher *publisher); /* the newest, 0: none yet */
 
@@ -158,8 +151,7 @@ bool publisher_release(struct publisher *publisher);
 /* What is suppressed, one after the other: *at begins with 0. False: there is no more. */
 struct publisher_suppressed {
     const char *what; /* as the history calls it; valid until the next sweep */
-    uint64_t guid;    /* of the switch; of a cable: of its lower end */
-    bool is_switch;
+    struct fab_about about;
     int64_t since;    /* microseconds since 1970 */
     int64_t until;    /* if nothing changes any more */
     uint32_t changes; /* since then */

@@ -181,9 +181,9 @@ bool publisher_next_suppressed(const struct publisher *publisher, uint32_t *at,
     if (!damping_next(publisher->retention.damping, at, &suppressed))
         return false;
     moment_now(&now);
+    const struct damping_end end = suppressed.key.end, far = suppressed.key.far;
     *out = (struct publisher_suppressed){.what = suppressed.what,
-                                         .guid = suppressed.key.end.guid,
-                                         .is_switch = damping_is_switch(&suppressed.key),
+                                         .about = {.end = {{end.guid, end.port}, {far.guid, far.port}}},
                                          .since = now.wall + suppressed.since - now.running,
                                          .until = now.wall + suppressed.until - now.running,
                                          .changes = suppressed.changes};

@@ -48,6 +48,9 @@ void scheduler_tell_manager(const struct scheduler *scheduler);
  */
 uint64_t scheduler_refresh(struct scheduler *scheduler, const char *sw, bool accept_partial);
 
+/* All that looks wrong now, in order. *out is initialised here. */
+int scheduler_check(struct scheduler *scheduler, struct fab_findings *out, struct fab_err *err);
+
 /* As publisher_forget(), now. */
 uint32_t scheduler_forget(struct scheduler *scheduler, const char *name, bool *there);
 

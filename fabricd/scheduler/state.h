@@ -16,6 +16,7 @@
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/discovery/sweep.h"
+#include "fabricd/findings/findings.h"
 #include "fabricd/ingest/host_reports.h"
 #include "fabricd/jobs/history_trim.h"
 #include "fabricd/jobs/hook.h"
@@ -31,6 +32,7 @@ struct scheduler {
     struct publisher *publisher;
     struct host_reports *nodes;
     struct control *control;
+    struct findings *findings; /* what looks wrong */
     struct hooks *hooks;
     struct trim *trimmer; /* of the history */
     struct metrics_file *metrics;

@@ -67,6 +67,7 @@ fabricd:
     serving     libpmixfab topo/base topo/inventory topo/snapshot topo/api util
     process     libpmixfab topo/base util config
     policy      libpmixfab topo/base topo/inventory topo/diff topo/join util store store/tables
+    findings    libpmixfab topo/base topo/inventory topo/check util metrics store store/tables
     control     libpmixfab topo/base topo/report util config metrics serving
     jobs        libpmixfab topo/base topo/diff util config metrics store store/tables store/file serving process
                 control
@@ -83,11 +84,11 @@ fabricd:
                 topo/cost topo/geometry topo/correlate topo/compile topo/api topo/check util config metrics store
                 store/tables store/file serving policy discovery server ingest
     scheduler   libpmixfab topo/base topo/inventory probes/core util config metrics serving process control jobs
-                discovery server ingest publish
+                discovery server ingest publish topo/check findings
     operator    libpmixfab topo/base topo/inventory topo/report topo/join topo/diff topo/check util config metrics store
                 store/tables store/file serving policy control jobs discovery server ingest publish scheduler
     main        libpmixfab topo/base topo/inventory util config metrics store store/tables store/file process control
-                jobs discovery server ingest node/deliver node publish scheduler operator
+                jobs discovery server ingest node/deliver node publish scheduler operator findings
 fabricctl:
     core        libpmixfab
     fabric      libpmixfab core

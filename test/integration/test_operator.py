@@ -102,7 +102,7 @@ class Check(Case):
         found = self.findings()
         self.assertEqual([f[:3] for f in found], [
             ("error", "duplicate-name", "node0001 HCA-1"), ("warning", "many-ports", "node0001"),
-            ("note", "unnamed", found[-1][2])], found)
+            ("notice", "unnamed", found[-1][2])], found)
         self.assertRegex(found[0][3], r"^2 devices have this name: 0x\w{16}, 0x\w{16}$")
 
 

@@ -11,15 +11,24 @@
 #include "topo/inventory/inventory.h"
 #include "topo/join/join.h"
 
-/* Graver ones first. */
+/*
+ * To add a kind: its line here (graver ones first), its row in the table of check_kinds.c (name, severity,
+ * what to do) and in fabricctl(1), FINDINGS; one of severity error also in docs/operations.md, "What wakes
+ * you" (a test compares them). Then whoever knows of it finds it:
+ * - what the inventory and its facts say, a file of this room, by check_add() (finding.h);
+ * - what the daemon knows otherwise, by findings_replace() (fabricd/findings/findings.h).
+ * All else (since when, how often, acknowledged, metrics, log, hook) follows by its identity, see fab_about.
+ */
 enum fab_check_kind {
     FAB_CHECK_STALE = 1, /* the last sweep was not good: all that follows may be past (fab_findings_add) */
     FAB_CHECK_PARTIAL,   /* a port because of which it was not (fab_findings_add) */
+    FAB_CHECK_LOST,      /* an HCA, switch or port that was seen once, and its place is given up */
     FAB_CHECK_MISSING,   /* an HCA, switch or port that no sweep sees; its place is kept (retain.h) */
     FAB_CHECK_FLAPPING,  /* a cable or switch that came and went too often (fab_findings_add) */
     FAB_CHECK_DUPLICATE_NAME, /* switches, or HCAs of one host, that are called the same */
     FAB_CHECK_NO_MANAGER,     /* most cabled ports are not active */
     FAB_CHECK_PORT_DOWN,      /* a cable with a port that is down */
+    FAB_CHECK_LINK_LOST,      /* a cable between switches that are there was seen once */
     FAB_CHECK_INACTIVE,       /* a cable with a port that is INIT or ARMED */
     FAB_CHECK_SLOW_LINK,      /* below what the links of its plane have: those of hosts, those of switches */
     FAB_CHECK_FEW_UPLINKS,    /* a switch with fewer cables up, or to one switch above, than its peers */
@@ -36,14 +45,34 @@ enum fab_check_kind {
 };
 
 enum fab_severity {
-    FAB_SEVERITY_NOTE = 1, /* worth knowing */
-    FAB_SEVERITY_WARNING,  /* slower or less than it could be */
-    FAB_SEVERITY_ERROR     /* something does not work, or is taken for something else */
+    FAB_SEVERITY_NOTICE = 1, /* worth knowing */
+    FAB_SEVERITY_WARNING,    /* slower or less than it could be */
+    FAB_SEVERITY_ERROR       /* something does not work, or is taken for something else */
 };
+
+/*
+ * What a finding is about, however that is called today. Two findings of one kind that are about the same are
+ * one finding; so a kind that can be found twice about one thing says in `text` which of them it is.
+ */
+struct fab_about {
+    struct {
+        uint64_t guid; /* of a node; 0: none */
+        uint32_t port; /* of it; 0: the node as a whole */
+    } end[2];          /* of a cable both, in any order */
+    const char *text;  /* the name of what has no GUID; beside a GUID, what of it. NULL: nothing */
+    uint64_t state;    /* how bad it is. No part of the identity; another number undoes an acknowledgement */
+};
+struct fab_about fab_about_node(const struct fab_node *node);
+struct fab_about fab_about_port(const struct fab_inventory *inv, const struct fab_port *port);
+/* By either of its ports. */
+struct fab_about fab_about_cable(const struct fab_inventory *inv, const struct fab_port *port);
+struct fab_about fab_about_text(const char *text);
 
 /* Texts are clean: UTF-8, no control characters, one line. */
 struct fab_finding {
     enum fab_check_kind kind;
+    uint64_t id; /* its identity, the same in another process and after a year; never 0 */
+    uint64_t state;
     char *where; /* "leaf1[8] - node001 HCA-1[1]", "node001", "leaf1": as in a change (diff.h) */
     char *what;  /* in the same piece of memory */
 };
@@ -53,7 +82,8 @@ struct fab_findings {
     uint32_t n, cap;
 };
 
-/* "missing", "slow-link", ..., "unknown"; what to do about it; how grave it is ("error", "warning", "note").
+/* "missing", "slow-link", ..., "unknown"; what to do about it; how grave it is ("error", "warning",
+ * "notice").
  */
 const char *fab_check_name(enum fab_check_kind kind);
 const char *fab_check_hint(enum fab_check_kind kind);
@@ -67,11 +97,12 @@ const char *fab_severity_name(enum fab_severity severity);
  */
 int fab_check(const struct fab_inventory *inv, const struct fab_details *details, struct fab_findings *out);
 
-/* What is known elsewhere: drop those of a kind, add each of now behind the others, then sort once, since
- * there may be thousands. The texts are cleaned and copied. PMIXFAB_ERR_NOMEM: the list is as it was. */
-void fab_findings_drop(struct fab_findings *findings, enum fab_check_kind kind);
-int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, const char *where,
-                     const char *what);
+/* What is known elsewhere: add each behind the others, then sort once, since there may be thousands. The
+ * texts are cleaned and copied. PMIXFAB_ERR_NOMEM: the list is as it was. */
+int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, struct fab_about about,
+                     const char *where, const char *what);
+/* Copies of all of `from`, behind the others. */
+int fab_findings_copy(struct fab_findings *to, const struct fab_findings *from);
 void fab_findings_sort(struct fab_findings *findings);
 void fab_findings_destroy(struct fab_findings *findings);
 

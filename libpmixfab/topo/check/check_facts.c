@@ -48,9 +48,11 @@ static void tell_one_sided(struct check *c, uint32_t p, enum fab_check_kind kind
     if (port->peer != FAB_NONE)
         fab_port_text(c->inv, &c->inv->ports[port->peer], at);
     if (kind == FAB_CHECK_NOT_SWEPT)
-        check_add(c, kind, where, "its host says that it is up, and no sweep sees it");
+        check_add(c, kind, fab_about_port(c->inv, port), where,
+                  "its host says that it is up, and no sweep sees it");
     else
-        check_add(c, kind, where, "it is at %s, and its host, which reports, does not know of it", at);
+        check_add(c, kind, fab_about_port(c->inv, port), where,
+                  "it is at %s, and its host, which reports, does not know of it", at);
 }
 
 static void check_seen(struct check *c)
@@ -116,8 +118,10 @@ static void check_conflict(struct check *c, uint32_t p, enum fab_fact kind)
     }
     if (!conflict)
         return;
+    struct fab_about about = fab_about_port(c->inv, &c->inv->ports[p]);
     fab_port_text(c->inv, &c->inv->ports[p], where);
-    check_add(c, FAB_CHECK_CONFLICT, where, "%s: %s", fab_fact_name(kind), what);
+    about.text = fab_fact_name(kind);
+    check_add(c, FAB_CHECK_CONFLICT, about, where, "%s: %s", fab_fact_name(kind), what);
 }
 
 /* ---- slots ----------------------------------------------------------------------------------------- */
@@ -143,8 +147,8 @@ static void check_slot(struct check *c, const struct fab_node *node)
         fab_node_text(inv, node, where);
         check_rate_text(slot, has);
         check_rate_text(data_rate(port), needs);
-        check_add(c, FAB_CHECK_SLOW_SLOT, where, "its PCI slot has %s, the link of port %u %s", has,
-                  port->num, needs);
+        check_add(c, FAB_CHECK_SLOW_SLOT, check_about_state(fab_about_node(node), slot), where,
+                  "its PCI slot has %s, the link of port %u %s", has, port->num, needs);
         return;
     }
 }
@@ -156,12 +160,15 @@ static void on_odd_firmware(struct check *c, const struct check_vote *odd, const
 {
     uint32_t p = odd->index;
     const char *part = check_fact_text(c, p, FAB_FACT_PART);
+    const char *firmware = check_fact_text(c, p, FAB_FACT_FIRMWARE);
+    const struct fab_node *node = &c->inv->nodes[c->inv->ports[p].node];
     char where[FAB_NODE_TEXT];
     (void)cbdata;
-    fab_node_text(c->inv, &c->inv->nodes[c->inv->ports[p].node], where);
-    check_add(c, FAB_CHECK_FIRMWARE, where, "%s; %u of %u %s have %s",
-              check_fact_text(c, p, FAB_FACT_FIRMWARE), usual->n, usual->of,
-              part != NULL ? part : "of its part", c->details->pool + usual->value);
+    fab_node_text(c->inv, node, where);
+    check_add(c, FAB_CHECK_FIRMWARE,
+              check_about_state(fab_about_node(node), check_hash(firmware, strlen(firmware), 0)), where,
+              "%s; %u of %u %s have %s", firmware, usual->n, usual->of, part != NULL ? part : "of its part",
+              c->details->pool + usual->value);
 }
 
 /* The pool has each text once: two are equal where their offsets are. */

@@ -44,8 +44,9 @@ static void tell_name(struct check *c, const struct called *same, uint32_t n)
     for (uint32_t i = 0; i < n && i < NAMED; i++)
         append_guid(guids, same[i].node);
     fab_node_text(c->inv, same->node, where);
-    check_add(c, FAB_CHECK_DUPLICATE_NAME, where, "%u %s have this name: %s%s", n,
-              same->node->kind == FAB_SWITCH ? "switches" : "devices", guids, n > NAMED ? ", ..." : "");
+    check_add(c, FAB_CHECK_DUPLICATE_NAME, check_about_state(fab_about_text(where), n), where,
+              "%u %s have this name: %s%s", n, same->node->kind == FAB_SWITCH ? "switches" : "devices", guids,
+              n > NAMED ? ", ..." : "");
 }
 
 static void check_host_names(struct check *c)
@@ -90,7 +91,7 @@ static void check_unnamed(struct check *c)
         if (p < node->first_port + node->n_ports)
             fab_port_text(inv, &inv->ports[inv->ports[p].peer], at);
         fab_node_text(inv, node, where);
-        check_add(c, FAB_CHECK_UNNAMED, where, "%s%s%s",
+        check_add(c, FAB_CHECK_UNNAMED, fab_about_node(node), where, "%s%s%s",
                   node->unnamed ? "goes by its GUID: nothing names its host"
                                 : "its host has no name of its own",
                   at[0] != '\0' ? "; its cable is at " : "", at);
@@ -187,7 +188,7 @@ static void tell_described(struct check *c, const struct described *host, const 
         return; /* that has been told */
     for (uint32_t i = 0; i < host->n && i < NAMED; i++)
         append_guid(guids, same[i].node);
-    check_add(c, FAB_CHECK_DUPLICATE_NAME, host->host,
+    check_add(c, FAB_CHECK_DUPLICATE_NAME, check_about_state(fab_about_text(host->host), host->n), host->host,
               "%u devices say no more of themselves than this name: %s%s; are they of two hosts?", host->n,
               guids, host->n > NAMED ? ", ..." : "");
 }
@@ -254,7 +255,8 @@ static void on_odd_host(struct check *c, const struct check_vote *odd, const str
 {
     const struct counted *host = (const struct counted *)cbdata + odd->index;
     bool few = odd->value < usual->value;
-    check_add(c, few ? FAB_CHECK_FEW_PORTS : FAB_CHECK_MANY_PORTS, host->host,
+    check_add(c, few ? FAB_CHECK_FEW_PORTS : FAB_CHECK_MANY_PORTS,
+              check_about_state(fab_about_text(host->host), host->ports), host->host,
               "%u cabled port%s, %u of %u such hosts have %u", host->ports, host->ports == 1 ? "" : "s",
               usual->n, usual->of, (unsigned)usual->value);
 }

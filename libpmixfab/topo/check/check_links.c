@@ -19,9 +19,10 @@ static void tell_missing(struct check *c)
                 fab_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
         fab_node_text(inv, node, where);
         if (cables == 1)
-            check_add(c, FAB_CHECK_MISSING, where, "not seen any more; its place is kept at %s", cable);
+            check_add(c, FAB_CHECK_MISSING, fab_about_node(node), where,
+                      "not seen any more; its place is kept at %s", cable);
         else
-            check_add(c, FAB_CHECK_MISSING, where,
+            check_add(c, FAB_CHECK_MISSING, fab_about_node(node), where,
                       "not seen any more; the places of its %u cables are kept, the first at %s", cables,
                       cable);
     }
@@ -31,8 +32,8 @@ static void tell_missing(struct check *c)
             continue;
         fab_port_text(inv, &inv->ports[p], where);
         fab_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
-        check_add(c, FAB_CHECK_MISSING, where, "its cable is not seen any more; its place is kept at %s",
-                  cable);
+        check_add(c, FAB_CHECK_MISSING, fab_about_port(inv, &inv->ports[p]), where,
+                  "its cable is not seen any more; its place is kept at %s", cable);
     }
 }
 
@@ -55,8 +56,8 @@ static void check_state(struct check *c, const struct fab_port *port, bool manag
         return;
     fab_link_text(c->inv, port, where);
     fab_port_text(c->inv, first, end);
-    check_add(c, down ? FAB_CHECK_PORT_DOWN : FAB_CHECK_INACTIVE, where, "%s is %s", end,
-              fab_state_text(first->state));
+    check_add(c, down ? FAB_CHECK_PORT_DOWN : FAB_CHECK_INACTIVE, fab_about_cable(c->inv, port), where,
+              "%s is %s", end, fab_state_text(first->state));
 }
 
 static void check_states(struct check *c)
@@ -72,8 +73,8 @@ static void check_states(struct check *c)
     }
     bool managed = inactive <= cabled / 2;
     if (!managed)
-        check_add(c, FAB_CHECK_NO_MANAGER, "the fabric", "%u of %u cabled ports are not active", inactive,
-                  cabled);
+        check_add(c, FAB_CHECK_NO_MANAGER, fab_about_text(""), "the fabric",
+                  "%u of %u cabled ports are not active", inactive, cabled);
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
         if (port->peer != FAB_NONE && p < port->peer && check_is_swept(c, port))
@@ -91,7 +92,8 @@ static void check_nowhere(struct check *c)
         if (!fab_port_dangles(inv, port) || !check_is_swept(c, port))
             continue;
         fab_port_text(inv, port, where);
-        check_add(c, FAB_CHECK_NOWHERE, where, "%s, and nothing is seen at its other end",
+        check_add(c, FAB_CHECK_NOWHERE, fab_about_port(inv, port), where,
+                  "%s, and nothing is seen at its other end",
                   port->state == FAB_PORT_UNKNOWN ? "it does not answer" : fab_state_text(port->state));
     }
 }
@@ -126,8 +128,10 @@ static void on_odd_rate(struct check *c, const struct check_vote *odd, const str
     fab_rate_text(slower, rate);
     check_rate_text(odd->value, has);
     check_rate_text(usual->value, should);
-    check_add(c, FAB_CHECK_SLOW_LINK, where, "%s (%s); %u of %u links of %s there have %s", rate, has,
-              usual->n, usual->of, is_host_link(c->inv, odd->index) ? "hosts" : "switches", should);
+    check_add(c, FAB_CHECK_SLOW_LINK,
+              check_about_state(fab_about_cable(c->inv, &c->inv->ports[odd->index]), odd->value), where,
+              "%s (%s); %u of %u links of %s there have %s", rate, has, usual->n, usual->of,
+              is_host_link(c->inv, odd->index) ? "hosts" : "switches", should);
 }
 
 static void check_rates(struct check *c)

@@ -173,6 +173,15 @@ static void name_absent(const struct check *c, struct climb *climb, uint32_t s, 
     }
 }
 
+/* Each count that is less than is usual. */
+static uint64_t uplinks_state(const struct low *low)
+{
+    uint64_t state = (uint64_t)low->fewer[CABLES].has << 16 | low->fewer[ABOVE].has;
+    for (uint32_t i = 0; i < low->few && i < NAMED; i++)
+        state = state * 31 + low->few_has[i];
+    return state * 31 + low->few;
+}
+
 static void uplink_add_finding(struct check *c, struct climb *climb, uint32_t s)
 {
     const struct fab_plane *plane = climb->plane;
@@ -197,7 +206,9 @@ static void uplink_add_finding(struct check *c, struct climb *climb, uint32_t s)
     if (above->usual.of > 0)
         name_absent(c, climb, s, what, sizeof(what));
     fab_node_text(c->inv, &c->inv->nodes[plane->switches[s].node], where);
-    check_add(c, FAB_CHECK_FEW_UPLINKS, where, "%s", what);
+    check_add(c, FAB_CHECK_FEW_UPLINKS,
+              check_about_state(fab_about_node(&c->inv->nodes[plane->switches[s].node]), uplinks_state(low)),
+              where, "%s", what);
 }
 
 static void check_plane(struct check *c, const struct fab_plane *plane)

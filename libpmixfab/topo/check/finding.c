@@ -1,6 +1,7 @@
 /* finding.c - how one finds what is not usual, and how it is noted. */
 #include "topo/check/finding.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,54 @@ void *check_array(struct check *c, size_t n, size_t size)
     return array;
 }
 
-int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, const char *where,
-                     const char *what)
+/* ---- what it is about ------------------------------------------------------------------------------- */
+
+struct fab_about fab_about_node(const struct fab_node *node)
+{
+    return (struct fab_about){.end[0].guid = node->guid};
+}
+
+struct fab_about fab_about_port(const struct fab_inventory *inv, const struct fab_port *port)
+{
+    return (struct fab_about){.end[0] = {inv->nodes[port->node].guid, port->num}};
+}
+
+struct fab_about fab_about_cable(const struct fab_inventory *inv, const struct fab_port *port)
+{
+    struct fab_about about = fab_about_port(inv, port);
+    if (port->peer != FAB_NONE)
+        about.end[1] = fab_about_port(inv, &inv->ports[port->peer]).end[0];
+    return about;
+}
+
+struct fab_about fab_about_text(const char *text)
+{
+    return (struct fab_about){.text = text};
+}
+
+struct fab_about check_about_state(struct fab_about about, uint64_t state)
+{
+    about.state = state;
+    return about;
+}
+
+/* It goes into the store, and operators write it down: the bytes that are hashed are the same everywhere. */
+static uint64_t finding_id(enum fab_check_kind kind, const struct fab_about *about)
+{
+    const bool swap = (FAB_ORDER(about->end[0].guid, about->end[1].guid)
+                           ?: FAB_ORDER(about->end[0].port, about->end[1].port)) > 0;
+    char text[FAB_LINK_TEXT];
+    int len =
+        snprintf(text, sizeof(text), "%s %" PRIx64 " %" PRIu32 " %" PRIx64 " %" PRIu32 " %.1000s",
+                 fab_check_name(check_family(kind)), about->end[swap].guid, about->end[swap].port,
+                 about->end[!swap].guid, about->end[!swap].port, about->text == NULL ? "" : about->text);
+    return check_hash(text, (size_t)len, 0) ?: 1;
+}
+
+/* ---- noting it -------------------------------------------------------------------------------------- */
+
+int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, struct fab_about about,
+                     const char *where, const char *what)
 {
     char clean_what[CHECK_WHAT_TEXT], clean[FAB_LINK_TEXT];
     size_t len = fab_text_clean(clean_what, sizeof(clean_what), what, strlen(what), NULL) + 1;
@@ -31,11 +78,32 @@ int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, co
         return PMIXFAB_ERR_NOMEM;
     memcpy(text, clean, at);
     memcpy(text + at, clean_what, len);
-    findings->findings[findings->n++] = (struct fab_finding){.kind = kind, .where = text, .what = text + at};
+    findings->findings[findings->n++] = (struct fab_finding){
+        .kind = kind, .id = finding_id(kind, &about), .state = about.state, .where = text, .what = text + at};
     return PMIXFAB_OK;
 }
 
-void check_add(struct check *c, enum fab_check_kind kind, const char *where, const char *fmt, ...)
+int fab_findings_copy(struct fab_findings *to, const struct fab_findings *from)
+{
+    if (!FAB_ARRAY_ROOM(&to->findings, &to->cap, to->n + from->n))
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; i < from->n; i++) {
+        struct fab_finding *copy = &to->findings[to->n];
+        const struct fab_finding *finding = &from->findings[i];
+        const size_t at = strlen(finding->where) + 1, len = at + strlen(finding->what) + 1;
+        *copy = *finding;
+        copy->where = malloc(len);
+        if (copy->where == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        copy->what = copy->where + at;
+        memcpy(copy->where, finding->where, len);
+        to->n++;
+    }
+    return PMIXFAB_OK;
+}
+
+void check_add(struct check *c, enum fab_check_kind kind, struct fab_about about, const char *where,
+               const char *fmt, ...)
 {
     char what[CHECK_WHAT_TEXT];
     va_list args;
@@ -44,7 +112,7 @@ void check_add(struct check *c, enum fab_check_kind kind, const char *where, con
     va_start(args, fmt);
     vsnprintf(what, sizeof(what), fmt, args);
     va_end(args);
-    c->rc = fab_findings_add(c->out, kind, where, what);
+    c->rc = fab_findings_add(c->out, kind, about, where, what);
 }
 
 /* ---- what is usual --------------------------------------------------------------------------------- */

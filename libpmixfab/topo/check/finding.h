@@ -19,8 +19,14 @@ struct check {
     int rc; /* the first failure; nothing is found after it */
 };
 
-void check_add(struct check *c, enum fab_check_kind kind, const char *where, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+void check_add(struct check *c, enum fab_check_kind kind, struct fab_about about, const char *where,
+               const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* The kind by which a finding of this one is the same as before: as a rule itself. */
+enum fab_check_kind check_family(enum fab_check_kind kind);
+
+/* What is there changes the number. */
+struct fab_about check_about_state(struct fab_about about, uint64_t state);
 
 /* Memory for n things, zeroed; NULL: the check has failed. Free with free(). */
 void *check_array(struct check *c, size_t n, size_t size);

@@ -15,6 +15,8 @@ static void check(const struct fab_inventory *inv, const struct fab_details *det
         const struct fab_finding *f = &found->findings[i];
         assert_true(f->where[0] != '\0' && f->what[0] != '\0' && fab_check_hint(f->kind)[0] != '\0');
         assert_true(i == 0 || fab_check_severity(found->findings[i - 1].kind) >= fab_check_severity(f->kind));
+        for (uint32_t other = 0; other < i; other++) /* no two are one */
+            assert_int_not_equal(found->findings[other].id, f->id);
     }
 }
 
@@ -148,7 +150,7 @@ TEST(test_words)
     assert_string_equal(fab_check_hint(FAB_CHECK_KINDS), "");
     assert_string_equal(fab_severity_name(FAB_SEVERITY_ERROR), "error");
     assert_string_equal(fab_severity_name(FAB_SEVERITY_WARNING), "warning");
-    assert_string_equal(fab_severity_name(FAB_SEVERITY_NOTE), "note");
+    assert_string_equal(fab_severity_name(FAB_SEVERITY_NOTICE), "notice");
 }
 
 TEST(test_refused)
@@ -230,21 +232,61 @@ TEST(test_added)
     inv.ports[port_of(&inv, "leaf3", 2)].state = FAB_PORT_DOWN;
     assert_int_equal(fab_check(&inv, NULL, &found), 0);
     assert_int_equal(found.n, 2);
-    for (int round = 0; round < 2; round++) {
-        fab_findings_drop(&found, FAB_CHECK_FLAPPING);
-        assert_int_equal(found.n, 2);
-        assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, "spine1", "often\n"), 0);
-        assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, "leaf2[6] - spine1[2]", "twice"), 0);
-        fab_findings_sort(&found);
-        assert_int_equal(found.n, 4);
-        assert_int_equal(found.findings[0].kind, FAB_CHECK_MISSING);
-        assert_string_equal(found.findings[1].where, "leaf2[6] - spine1[2]");
-        assert_string_equal(found.findings[2].where, "spine1");
-        assert_string_equal(found.findings[2].what, "often?");
-        assert_int_equal(found.findings[3].kind, FAB_CHECK_PORT_DOWN);
-    }
+    struct fab_about spine = fab_about_node(&inv.nodes[fabric_find(&inv, "spine1")]);
+    struct fab_about cable = fab_about_cable(&inv, &inv.ports[port_of(&inv, "leaf2", 6)]);
+    assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, spine, "spine1", "often\n"), 0);
+    assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, cable, "leaf2[6] - spine1[2]", "twice"), 0);
+    fab_findings_sort(&found);
+    assert_int_equal(found.n, 4);
+    assert_int_equal(found.findings[0].kind, FAB_CHECK_MISSING);
+    assert_string_equal(found.findings[1].where, "leaf2[6] - spine1[2]");
+    assert_string_equal(found.findings[2].where, "spine1");
+    assert_string_equal(found.findings[2].what, "often?");
+    assert_int_equal(found.findings[3].kind, FAB_CHECK_PORT_DOWN);
     fab_findings_destroy(&found);
-    fab_findings_drop(&found, FAB_CHECK_FLAPPING); /* of none */
+}
+
+static uint64_t id_of(enum fab_check_kind kind, struct fab_about about)
+{
+    SCOPED(fab_findings) found = {0};
+    assert_int_equal(fab_findings_add(&found, kind, about, "somewhere", "something"), 0);
+    return found.findings[0].id;
+}
+
+/* It stands in stores, and on paper: it is the same for ever, and does not depend on how things are called.
+ */
+TEST(test_identity)
+{
+    SCOPED(fab_inventory) inv = generated("fattree2:4,2,4");
+    const struct fab_port *port = &inv.ports[port_of(&inv, "leaf2", 6)], *peer = &inv.ports[port->peer];
+    struct fab_about fixed = {.end = {{0x2c903000a1b2c3, 8}, {0x2c90300001111, 1}}, .text = "state"};
+    assert_int_equal(id_of(FAB_CHECK_CONFLICT, fixed), 0xaa9114d7d523be3f);
+    uint64_t id = id_of(FAB_CHECK_SLOW_LINK, fab_about_cable(&inv, port));
+    assert_int_equal(id, id_of(FAB_CHECK_SLOW_LINK, fab_about_cable(&inv, peer)));
+    assert_int_not_equal(id, id_of(FAB_CHECK_PORT_DOWN, fab_about_cable(&inv, port)));
+    assert_int_not_equal(id, id_of(FAB_CHECK_SLOW_LINK, fab_about_port(&inv, port)));
+    assert_int_not_equal(id, id_of(FAB_CHECK_SLOW_LINK, fab_about_node(&inv.nodes[port->node])));
+    struct fab_about worse = fab_about_cable(&inv, port);
+    worse.state = 7;
+    assert_int_equal(id, id_of(FAB_CHECK_SLOW_LINK, worse));
+    /* What is missing, and then lost, is one finding. */
+    assert_int_equal(id_of(FAB_CHECK_MISSING, fab_about_text("x")),
+                     id_of(FAB_CHECK_LOST, fab_about_text("x")));
+}
+
+TEST(test_copied)
+{
+    SCOPED(fab_findings) found = {0};
+    SCOPED(fab_findings) copy = {0};
+    assert_int_equal(fab_findings_add(&found, FAB_CHECK_STALE, fab_about_text("a"), "sweep", "old"), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(fab_findings_copy(&copy, &found), 0);
+    assert_int_equal(copy.n, 2);
+    fab_findings_destroy(&found);
+    assert_string_equal(copy.findings[1].where, "sweep");
+    assert_string_equal(copy.findings[1].what, "old");
+    assert_int_equal(fab_findings_copy(&copy, &found), 0); /* nothing */
+    assert_int_equal(copy.n, 2);
 }
 
 /* Many that are held at once cost one sorting: while the daemon looks for them, it does nothing else. */
@@ -255,20 +297,17 @@ TEST(test_added_many)
     struct timespec start, end;
     char where[32];
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
-    for (int round = 0; round < 2; round++) {
-        fab_findings_drop(&found, FAB_CHECK_FLAPPING);
-        for (uint32_t i = 0; i < n; i++) {
-            snprintf(where, sizeof(where), "leaf%u[%u]", i * 7919 % n / 50 + 1, i * 7919 % 50 + 1);
-            assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, where, "often"), 0);
-        }
-        assert_int_equal(fab_findings_add(&found, FAB_CHECK_STALE, "sweep", "old"), 0);
-        fab_findings_sort(&found);
-        assert_int_equal(found.n, n + 1);
-        fab_findings_drop(&found, FAB_CHECK_STALE);
-        for (uint32_t i = 0; i < n; i++) {
-            snprintf(where, sizeof(where), "leaf%u[%u]", i / 50 + 1, i % 50 + 1);
-            assert_string_equal(found.findings[i].where, where);
-        }
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(where, sizeof(where), "leaf%u[%u]", i * 7919 % n / 50 + 1, i * 7919 % 50 + 1);
+        assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, fab_about_text(where), where, "often"),
+                         0);
+    }
+    assert_int_equal(fab_findings_add(&found, FAB_CHECK_STALE, fab_about_text(""), "sweep", "old"), 0);
+    fab_findings_sort(&found);
+    assert_int_equal(found.n, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(where, sizeof(where), "leaf%u[%u]", i / 50 + 1, i % 50 + 1);
+        assert_string_equal(found.findings[i + 1].where, where);
     }
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     assert_true(end.tv_sec - start.tv_sec < 5); /* one for each takes longer */

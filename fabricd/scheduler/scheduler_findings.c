@@ -1,0 +1,84 @@
+/* scheduler_findings.c - what looks wrong by what the scheduler knows: sweeps that were not good, what is
+ * suppressed. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "fabricd/scheduler/state.h"
+
+/* "2026-11-21T18:30:00Z" */
+static void time_text(int64_t microseconds, char *text, size_t size)
+{
+    struct tm utc;
+    const time_t seconds = (time_t)(microseconds / 1000000);
+    gmtime_r(&seconds, &utc);
+    strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+/* What is suppressed now, which changes without anything being published. */
+static int tell_suppressed(struct scheduler *d)
+{
+    struct publisher_suppressed suppressed;
+    struct fab_findings list = {0};
+    int rc = PMIXFAB_OK;
+    for (uint32_t at = 0; rc == PMIXFAB_OK && publisher_next_suppressed(d->publisher, &at, &suppressed);) {
+        char where[24], since[32], until[32], what[160];
+        snprintf(where, sizeof(where), "0x%016" PRIx64, suppressed.about.end[0].guid);
+        time_text(suppressed.since, since, sizeof(since));
+        time_text(suppressed.until, until, sizeof(until));
+        snprintf(what, sizeof(what), "it came or went %u times since %s; suppressed until %s",
+                 suppressed.changes, since, until);
+        rc = fab_findings_add(&list, FAB_CHECK_FLAPPING, suppressed.about,
+                              suppressed.what[0] != '\0' ? suppressed.what : where, what);
+    }
+    findings_replace(d->findings, FAB_CHECK_FLAPPING, &list);
+    return rc;
+}
+
+static int tell_partial(struct scheduler *d)
+{
+    const bool partial = d->status.stale && d->status.code == PMIXFAB_ERR_PARTIAL;
+    const uint32_t n = partial ? d->status.findings.dangling : 0;
+    struct fab_findings list = {0};
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n && i < PUBLISH_NAMED; i++) {
+        const struct publish_nowhere *named = &d->status.findings.named[i];
+        char what[200], more[48] = "";
+        if (n > PUBLISH_NAMED && i == PUBLISH_NAMED - 1)
+            snprintf(more, sizeof(more), "; and %u more", (unsigned)(n - PUBLISH_NAMED));
+        snprintf(what, sizeof(what), "leads nowhere now, or did not answer%s%s%s",
+                 named->was[0] != '\0' ? "; served as leading to " : "", named->was, more);
+        rc = fab_findings_add(&list, FAB_CHECK_PARTIAL, fab_about_text(named->port), named->port, what);
+    }
+    findings_replace(d->findings, FAB_CHECK_PARTIAL, &list);
+    return rc;
+}
+
+static int tell_stale(struct scheduler *d)
+{
+    struct fab_findings list = {0};
+    int rc = d->status.stale ? fab_findings_add(&list, FAB_CHECK_STALE, fab_about_text("sweep"), "sweep",
+                                                d->status.stale_reason)
+                             : PMIXFAB_OK;
+    findings_replace(d->findings, FAB_CHECK_STALE, &list);
+    return rc;
+}
+
+int scheduler_check(struct scheduler *d, struct fab_findings *out, struct fab_err *err)
+{
+    const struct fab_findings *served;
+    uint32_t n;
+    const struct node_report *const *reports = host_reports_all(d->nodes, &n);
+    *out = (struct fab_findings){0};
+    int rc = publisher_check(d->publisher, reports, n, &served, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = tell_stale(d);
+    if (rc == PMIXFAB_OK)
+        rc = tell_partial(d);
+    if (rc == PMIXFAB_OK)
+        rc = tell_suppressed(d);
+    if (rc == PMIXFAB_OK)
+        rc = findings_now(d->findings, served, out);
+    return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "check: out of memory");
+}
