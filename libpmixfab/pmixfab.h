@@ -108,7 +108,7 @@ void pmixfab_close(struct pmixfab *fab);
 struct pmixfab_plane {
     uint64_t generation;    /* the published change in which this plane last changed */
     int64_t published;      /* when that was: microseconds since 1970-01-01 UTC */
-    uint32_t index;         /* number of the plane, kept over restarts [PMIX_FABRIC_INDEX] */
+    uint32_t index;         /* number of the plane, from 1, kept over restarts [PMIX_FABRIC_INDEX] */
     uint32_t is_default;    /* 1: the plane that a request without directives gets */
     const char *name;       /* [PMIX_FABRIC_PLANE] */
     const char *vendor;     /* [PMIX_FABRIC_VENDOR] */

@@ -9,6 +9,9 @@
  * That is for InfiniBand. A plane that has its name from the configuration, or is that of the unattached
  * ports, is known again by its name, and its members have no vote: a port that is cabled today and was not
  * yesterday takes no plane with it.
+ *
+ * Names count from 0, as those of interfaces do, and numbers from 1: number 1 of an InfiniBand fabric is
+ * "ib0".
  */
 #include "fabricd/publish/plane_numbers.h"
 
@@ -126,7 +129,7 @@ static void number_by_name(struct built_plane *out, uint32_t n, bool *done, cons
 static void plane_number_remaining(struct built_plane *out, uint32_t n, bool *done,
                                    const struct store_plane *known, uint32_t n_known, const bool *taken)
 {
-    uint32_t next = 0;
+    uint32_t next = STORE_FIRST_PLANE;
     for (uint32_t k = 0, i = 0; k < n_known; k++) {
         if (known[k].retired || known[k].snapshot != NULL || taken[k])
             continue;
@@ -148,7 +151,7 @@ static void plane_number_remaining(struct built_plane *out, uint32_t n, bool *do
             out[i].index = next++;
             out[i].is_new = true;
             if (fixed == 0)
-                snprintf(out[i].name, sizeof(out[i].name), "ib%u", out[i].index);
+                snprintf(out[i].name, sizeof(out[i].name), "ib%u", out[i].index - STORE_FIRST_PLANE);
         }
     }
 }

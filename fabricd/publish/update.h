@@ -174,8 +174,8 @@ int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
                  const struct node_report *const *reports, uint32_t n, struct fab_joined *out,
                  struct fab_err *err);
 
-/* Before anything is served: where readers have seen a newer generation than the store's, publish what it
- * holds (known: its planes) once more, above. */
+/* Before anything is served: where readers have seen a newer generation than the store's, or a plane has
+ * number 0, publish what it holds (known: its planes) once more, above, with another number of that plane. */
 int publish_renumber(struct publisher *publisher, struct store_plane *known, uint32_t n, struct fab_err *err);
 
 /* Read pattern and map again; the old ones stay on error. */

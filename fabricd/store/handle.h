@@ -45,7 +45,7 @@ struct store {
     sqlite3_stmt *link_insert, *link_delete;
     sqlite3_stmt *digest, *digest_put;
 
-    sqlite3_stmt *planes, *plane_insert, *plane_update;
+    sqlite3_stmt *planes, *plane_insert, *plane_update, *plane_move;
 
     sqlite3_stmt *newest, *generation_insert;
     sqlite3_stmt *change_insert, *subject_insert, *subject_known;

@@ -32,10 +32,15 @@ void store_close(struct store *store); /* NULL allowed */
 struct pmixfab;
 struct absent;
 
+/* 0 is what a PMIx library sends that fills nothing in: no plane has that number. */
+#define STORE_FIRST_PLANE 1
+
 /* One plane as known to the store. */
 struct store_plane {
     uint32_t index;
-    bool retired;        /* not part of the fabric any more; the number stays taken */
+    bool
+        was_zero; /* written: it has its number from now on, and in the store still 0, as planes had before */
+    bool retired; /* not part of the fabric any more; the number stays taken */
     uint64_t generation; /* in which it last changed */
     char name[64];
     void *snapshot; /* the bytes of its last snapshot */

@@ -54,7 +54,7 @@ FABRIC = [
     ("PMIX_FABRIC_VENDOR (directive)", "string", ""),
     ("PMIX_FABRIC_IDENTIFIER", "string", ""),
     ("PMIX_FABRIC_IDENTIFIER (directive)", "string", ""),
-    ("PMIX_FABRIC_INDEX", "size_t", ""),
+    ("PMIX_FABRIC_INDEX", "size_t", "from 1"),
     ("PMIX_FABRIC_NUM_DEVICES", "size_t", "of the plane; with a switch or a node, of those"),
     ("PMIX_FABRIC_DIMS", "uint32_t", "of the plane that is named"),
     ("PMIX_FABRIC_DIMS (all planes)", "array of uint32_t", "no plane named, also where there is only one"),
@@ -135,8 +135,9 @@ NOTES = """## Where the standard leaves a choice
 - A question about a node's devices or coordinates that names no node is about the node of the server that is asked: a
   fabricd on a node names itself to the scheduler. Another server's relay does not: its callers name the node.
 - `PMIX_NODEID` counts within a plane: the hosts of another plane have other numbers. The name is the same in all.
-- The library leaves `index` 0 in a tool's or client's object: an update of index 0 is of the plane that this caller
-  was given, and of the default plane where it was given none and no plane has that number.
+- Planes are numbered from 1. The library leaves `index` 0 in a tool's or client's object: an update of index 0 is of the
+  one plane that this caller was given. Of a caller that was given several it is refused with `PMIX_ERR_BAD_PARAM`, and
+  so it is where nothing is known of the caller and several planes are served. As a directive or qualifier, 0 is no plane.
 - The header's macros for these structures (`PMIX_..._CONSTRUCT` and so on) are the library's own. `PMIX_COORD_CREATE`
   of 4.2.2 writes through an unset pointer: fill the structure yourself.
 

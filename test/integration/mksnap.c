@@ -70,7 +70,8 @@ static int build(const struct fab_plane *plane, const struct fab_details *detail
 
 int main(int argc, char **argv)
 {
-    struct fab_snapshot_meta meta = {.generation = 3,
+    struct fab_snapshot_meta meta = {.index = 1,
+                                     .generation = 3,
                                      .published = 1700000000123456,
                                      .is_default = 1,
                                      .name = "ib0",
@@ -96,7 +97,7 @@ int main(int argc, char **argv)
     }
     fab_inventory_init(&inv);
     rc = fabric_parse(argv[1], &inv);
-    shift_guids(&inv, (uint64_t)meta.index << 32);
+    shift_guids(&inv, (uint64_t)(meta.index - 1) << 32);
     if (rc == 0)
         rc = fab_planes_build(&inv, FAB_COST_RATE, &planes, &err);
     if (rc == 0 && planes.n == 0)

@@ -453,9 +453,9 @@ class LinkState(unittest.TestCase):
 
 class Register(Chapter):
     def test_directives(self):
-        for way in ({"PMIX_FABRIC_PLANE": "ib1"}, {"PMIX_FABRIC_INDEX": 1},
+        for way in ({"PMIX_FABRIC_PLANE": "ib1"}, {"PMIX_FABRIC_INDEX": 2},
                     {"PMIX_FABRIC_PLANE": "ib1", "PMIX_FABRIC_VENDOR": "Mellanox"},
-                    {"PMIX_FABRIC_IDENTIFIER": self.planes["ib1"]["identifier"], "PMIX_FABRIC_INDEX": 1}):
+                    {"PMIX_FABRIC_IDENTIFIER": self.planes["ib1"]["identifier"], "PMIX_FABRIC_INDEX": 2}):
             self.assertEqual(plain(self.register(way)[KEY["PMIX_FABRIC_NUM_DEVICES"]]), SMALL)
         for way in ({}, {"PMIX_FABRIC_VENDOR": "Mellanox"}, {"PMIX_FABRIC_PLANE": "ib0"}):
             self.assertEqual(plain(self.register(way)[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
@@ -477,15 +477,16 @@ class Register(Chapter):
             self.assertIn(self.query("PMIX_FABRIC_PLANE", way), ("NOT-FOUND", "BAD-PARAM"))
 
     def test_update(self):
-        for index, devices in ((0, BIG), (1, SMALL)):
+        for index, devices in ((1, BIG), (2, SMALL)):
             got = dict(self.ask("update", str(index)))
             self.assertEqual(plain(got[KEY["PMIX_FABRIC_NUM_DEVICES"]]), devices)
-        for index in (2, 2**32, 2**64 - 1):
+        for index in (3, 2**32, 2**64 - 1):
             self.assertEqual(self.ask("update", str(index)), "NOT-FOUND")
+        self.assertEqual(self.ask("update", "0"), "BAD-PARAM")  # it was given nothing, and there are two
         self.conforms("call", "PMIx_Fabric_update", "pmix_server_fabric_fn_t")
 
     def test_an_update_of_a_plane_that_is_gone(self):
-        """The library leaves index 0 in every object: from who was given no plane it means the default one."""
+        """The library leaves index 0 in every object: from who was given no plane it means the only one."""
         with open(self.path, encoding="utf-8") as file:
             text = file.read()
         path = os.path.join(lab.tmpdir(), "fabric.txt")
@@ -494,14 +495,14 @@ class Register(Chapter):
         self.addCleanup(daemon.stop)
         lab.replace_file(path, only_leaf(text, LEAF))
         daemon.refresh()
-        self.assertEqual([plane["index"] for plane in daemon.ctl_json("planes")], [1])
+        self.assertEqual([plane["index"] for plane in daemon.ctl_json("planes")], [2])
         got = dict(self.ask("update", "0", daemon=daemon))
-        self.assertEqual(plain(got[KEY["PMIX_FABRIC_INDEX"]]), 1)
-        self.assertEqual(self.ask("update", "2", daemon=daemon), "NOT-FOUND")
+        self.assertEqual(plain(got[KEY["PMIX_FABRIC_INDEX"]]), 2)
+        self.assertEqual(self.ask("update", "3", daemon=daemon), "NOT-FOUND")
         lab.replace_file(path, without_leaf(text, LEAF))
         daemon.refresh()
-        self.assertEqual([plane["index"] for plane in daemon.ctl_json("planes")], [0])
-        self.assertEqual(self.ask("update", "1", daemon=daemon), "NOT-FOUND")
+        self.assertEqual([plane["index"] for plane in daemon.ctl_json("planes")], [1])
+        self.assertEqual(self.ask("update", "2", daemon=daemon), "NOT-FOUND")
 
 
 class Supported(Chapter):

@@ -107,9 +107,10 @@ class Attributes(Case):
         """Never a success with nothing."""
         daemon = self.start()
         for error, *question in (("NOT-FOUND", "pmix.fab.vndr", "plane=ib7"), ("NOT-FOUND", "pmix.fab.vndr", "index=7"),
+                                 ("NOT-FOUND", "pmix.fab.vndr", "index=0"),
                                  ("NOT-FOUND", "pmix.fab.vndr", "vendor=Nobody"),
                                  ("NOT-FOUND", "pmix.fab.vndr", "identifier=x"),
-                                 ("NOT-FOUND", "pmix.fab.vndr", "plane=ib0", "index=1"),
+                                 ("NOT-FOUND", "pmix.fab.vndr", "plane=ib0", "index=2"),
                                  ("BAD-PARAM", "pmix.fab.vndr", "badindex=0"),
                                  ("BAD-PARAM", "pmix.fab.vndr", "plane=ib0", "plane=ib1"),
                                  ("BAD-PARAM", "pmix.fab.vndr", "index=0", "index=1"),
@@ -126,15 +127,17 @@ class Attributes(Case):
         self.change(self.cut())
         daemon = self.start()
         self.assertEqual(len(daemon.ctl_json("planes")), 2)
-        for plane, index in (("ib0", "size 0"), ("ib1", "size 1")):
+        for plane, index in (("ib0", "size 1"), ("ib1", "size 2")):
             done = daemon.tool("update", f"plane={plane}")
             self.assertEqual(done.returncode, 0, done.stderr)
             got = answers(done)
             self.assertEqual((got["pmix.fab.plane"], got["pmix.fab.idx"]), (f"string {plane}", index))
-        self.assertEqual(answers(daemon.tool("update"))["pmix.fab.plane"], "string ib0")  # registered nothing
+        done = daemon.tool("update")  # registered nothing, and there are two planes
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^update: BAD-PARAM ")
 
     def test_an_update_of_a_plane_that_is_gone(self):
-        """The stock tool updates index 0, which the fabric has no more."""
+        """The stock tool updates index 0: its plane, which the fabric has no more."""
         daemon = self.start()
         tool = lab.Watch([lab.program("stock_tool"), daemon.uri(), "cycle"], daemon.tool_env())
         self.addCleanup(tool.stop)

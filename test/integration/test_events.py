@@ -16,7 +16,7 @@ NEAR, FAR = "node0001", "node0016"
 FAST, SLOW = 40, 50
 
 
-def pair(generation, index=0, plane="ib0"):
+def pair(generation, index=1, plane="ib0"):
     return [f"{name} index {index} generation {generation} plane {plane}" for name in (PENDING, UPDATED)]
 
 
@@ -209,10 +209,10 @@ class Planes(Case):
         self.daemon.refresh()
         tool.wait(f"^{UPDATED}.* plane ib1\n")
         got = events_of(tool)
-        self.assertEqual(sorted(got[:2]), sorted([pair(2)[0], pair(2, 1, "ib1")[0]]))  # all are pending
-        self.assertEqual(sorted(got[2:]), sorted([pair(2)[1], pair(2, 1, "ib1")[1]]))  # before one is done
+        self.assertEqual(sorted(got[:2]), sorted([pair(2)[0], pair(2, 2, "ib1")[0]]))  # all are pending
+        self.assertEqual(sorted(got[2:]), sorted([pair(2)[1], pair(2, 2, "ib1")[1]]))  # before one is done
         planes = self.daemon.ctl_json("planes")
-        self.assertEqual([(p["name"], p["index"], p["devices"]) for p in planes], [("ib0", 0, 12), ("ib1", 1, 4)])
+        self.assertEqual([(p["name"], p["index"], p["devices"]) for p in planes], [("ib0", 1, 12), ("ib1", 2, 4)])
         self.assertEqual(self.names(), ["ib0.snap", "ib1.snap"])
         self.assertEqual(self.daemon.ctl("cost", NEAR, FAR).returncode, 1)
 

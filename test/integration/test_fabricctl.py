@@ -182,8 +182,8 @@ class Reading(Case):
         self.assertEqual(self.rows("status")[0]["generation"], "3")
 
     def test_planes_to_choose_from(self):
-        snapshot("fattree2:2,1,4", self.rundir, "ib1", "1", "5")
-        snapshot("fattree2:6,2,4", self.rundir, "ib2", "2", "4")
+        snapshot("fattree2:2,1,4", self.rundir, "ib1", "2", "5")
+        snapshot("fattree2:6,2,4", self.rundir, "ib2", "3", "4")
         self.assertEqual([plane["name"] for plane in self.value("planes")], ["ib0", "ib1", "ib2"])
         self.assertEqual(self.value("status")["generation"], 5)
         self.assertEqual(len(self.value("devices")), N + 8 + 24)
@@ -197,7 +197,7 @@ class Reading(Case):
         self.assertIn("ib0, ib1, ib2", self.complaint)
 
     def test_no_path_is_an_answer_and_it_is_no(self):
-        snapshot("fattree2:6,2,4", self.rundir, "ib2", "2", "4")
+        snapshot("fattree2:6,2,4", self.rundir, "ib2", "3", "4")
         here, there = self.value("--plane", "ib0", "devices")[0]["id"], "node0024"  # which only ib2 has
         answer = self.value("cost", here, there, status=1)
         self.assertEqual((answer["a"], answer["b"], answer["cost"]), (here, there, None))
@@ -634,14 +634,14 @@ class Asking(Case):
                          [{}, {"from": 2}, {"from": 2, "to": 5}])
 
     def test_events(self):
-        event = {"event": "PMIX_FABRIC_UPDATED", "plane": "ib0", "index": 0, "generation": 4, "time": "2025-01-02T03:04:05Z"}
+        event = {"event": "PMIX_FABRIC_UPDATED", "plane": "ib0", "index": 1, "generation": 4, "time": "2025-01-02T03:04:05Z"}
         self.daemon(events=[{"ok": True, "events": [event, event]}])
         self.assertEqual(self.value("events"), [event, event])
         self.assertEqual(len(self.ctl("events").splitlines()), 3)
 
 
 class Following(Case):
-    EVENT = {"event": "PMIX_FABRIC_UPDATED", "plane": "ib0", "index": 0, "generation": 4, "time": "2025-01-02T03:04:05Z"}
+    EVENT = {"event": "PMIX_FABRIC_UPDATED", "plane": "ib0", "index": 1, "generation": 4, "time": "2025-01-02T03:04:05Z"}
 
     def setUp(self):
         super().setUp()
@@ -668,7 +668,7 @@ class Following(Case):
     def test_forms(self):
         child = self.start("events", "-f", "--format", "csv")
         self.assertEqual(child.stdout.readline(), "time,event,plane,index,generation\n")
-        self.assertEqual(child.stdout.readline(), "2025-01-02T03:04:05Z,PMIX_FABRIC_UPDATED,ib0,0,4\n")
+        self.assertEqual(child.stdout.readline(), "2025-01-02T03:04:05Z,PMIX_FABRIC_UPDATED,ib0,1,4\n")
         child.send_signal(signal.SIGTERM)
         self.assertEqual(child.wait(timeout=30 * lab.SLOW), 0)
         self.end(child)

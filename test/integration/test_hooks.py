@@ -57,7 +57,7 @@ class Hooks(unittest.TestCase):
             self.assertEqual({key: told[key] for key in ("from", "to", "changes")},
                              {key: diff[key] for key in ("from", "to", "changes")})
             self.assertEqual(told["generation"], number)
-            self.assertEqual(told["planes"], [{"index": 0, "name": "ib0"}])
+            self.assertEqual(told["planes"], [{"index": 1, "name": "ib0"}])
             self.assertGreater(len(told["changes"]), 0)
             self.assertRegex(told["published"], r"^\d{4}-\d\d-\d\dT.*Z$")
 

@@ -130,7 +130,7 @@ class Told(Case):
 
     def test_a_plane_more(self):
         self.make()
-        self.make("ib1", "1", "4")
+        self.make("ib1", "2", "4")
         told = self.host()
         self.assertEqual(told["job"]["pmix.fab.plane"]["value"]["elements"], ["ib0", "ib1"])
         self.assertEqual(told["nodes"][HERE][NUMBER]["value"], 2)
@@ -369,7 +369,7 @@ class Slots(Case):
             with open(path, encoding="utf-8") as file:
                 return [json.loads(line) for line in file.read().splitlines(True) if line.endswith("\n")][1:]
         lab.wait_for(lambda: all({"watching": 0} in lines(path) for path in files), what="handlers")
-        self.exchange("fattree3:4", "ib0", "0", "9")
+        self.exchange("fattree3:4", "ib0", "1", "9")
         lab.wait_for(lambda: all("PMIX_FABRIC_UPDATED" in str(lines(path)) for path in files), what="events")
         with open(commands, "a", encoding="utf-8") as file:
             file.write("update 9\nend\n")

@@ -43,16 +43,16 @@ class Case(unittest.TestCase):
 class OnTheSameHost(Case):
     def test_open_and_list(self):
         self.assertEqual(self.say("list"), "list 0 ib0")
-        here = "open 0 plane ib0 index 0 generation 1 devices 16 mapped"
-        for directives in ("", " plane=ib0", " index=0", " vendor=Mellanox index=0 plane=ib0",
+        here = "open 0 plane ib0 index 1 generation 1 devices 16 mapped"
+        for directives in ("", " plane=ib0", " index=1", " vendor=Mellanox index=1 plane=ib0",
                            " identifier=InfiniBand-fe80000000000000"):
             self.assertEqual(self.say("open" + directives), here)
-        for directives in (" plane=ib1", " index=1", " vendor=Nobody", " plane=ib0 index=1", " identifier=x"):
+        for directives in (" plane=ib1", " index=0", " index=2", " vendor=Nobody", " plane=ib0 index=2", " identifier=x"):
             self.assertEqual(self.say("open" + directives), f"open {NOTFOUND}")
         self.assertEqual(self.say("open plane=ib0 plane=ib1"), f"open {INVAL}")  # it contradicts itself
 
     def test_register_update_deregister(self):
-        told = "plane ib0 index 0 generation {0} devices 16 mapped object 0 told {0} wrong 0"
+        told = "plane ib0 index 1 generation {0} devices 16 mapped object 1 told {0} wrong 0"
         self.assertEqual(self.say("register 0"), "register 0 " + told.format(1))
         self.assertEqual(self.say(f"cost 0 {NEAR} {FAR}"), "cost 0 40")
         self.assertEqual(self.say("update 0"), "update 0 same " + told.format(1))
@@ -109,8 +109,8 @@ class OnTheSameHost(Case):
             cut = fabric_text.without_cables(cut, "leaf1", spine)
         self.change(cut)
         self.assertEqual(self.say("list"), "list 0 ib0 ib1")
-        self.assertEqual(self.say("register 0 plane=ib1"), "register 0 plane ib1 index 1 generation 2 devices 4 mapped "
-                                                           "object 1 told 2 wrong 0")
+        self.assertEqual(self.say("register 0 plane=ib1"), "register 0 plane ib1 index 2 generation 2 devices 4 mapped "
+                                                           "object 2 told 2 wrong 0")
         self.assertIn("devices 12 mapped", self.say("register 1"))  # the default plane is the larger one
         self.change(self.fast)
         self.assertRegex(self.say("update 0"), f"^update {NOTFOUND} same plane ib1 .* wrong 0$")  # it stays as it was
@@ -122,8 +122,8 @@ class OverTheWire(Case):
     """What stands in for another host: the file that the server names is not there, or is another one."""
 
     def check_copied(self, generation, cost):
-        self.assertEqual(self.say("register 0"), f"register 0 plane ib0 index 0 generation {generation} devices 16 "
-                                                 f"copied object 0 told {generation} wrong 0")
+        self.assertEqual(self.say("register 0"), f"register 0 plane ib0 index 1 generation {generation} devices 16 "
+                                                 f"copied object 1 told {generation} wrong 0")
         self.assertEqual(self.say(f"cost 0 {NEAR} {FAR}"), f"cost 0 {cost}")
 
     def test_no_file(self):

@@ -146,7 +146,7 @@ class Live(Case):
         sim.unlink(LEAF, port)
         self.assertEqual(daemon.refresh()["generation"], 2)
         scheduler.program.wait("^event second UPDATED .*\n")
-        facts = "index 0 plane ib0 generation 2"
+        facts = "index 1 plane ib0 generation 2"
         self.assertEqual(scheduler.events(), [
             f"event first PENDING {facts} shows 1",
             "let go shows 1",
@@ -196,11 +196,11 @@ class Objects(Case):
             with self.subTest(directive):
                 status, shown = scheduler.status(" ".join(["register 0", *directive]))
                 self.assertEqual((status, shown["plane"]), ("SUCCESS", plane))
-                self.assertEqual(shown["index"], "5" if plane == "ib1" else "0")  # the library leaves it 0
+                self.assertEqual(shown["index"], "5" if plane == "ib1" else "1")  # the library leaves it 0
                 self.assertEqual(len(scheduler.cells(0)), int(shown["devices"]) ** 2)
                 self.assertEqual(scheduler.status("deregister 0")[0], "SUCCESS")
-        for directive, error in (("plane=ib9", "NOT-FOUND"), ("index=1", "NOT-FOUND"), ("vendor=other", "NOT-FOUND"),
-                                 ("plane=ib1 index=0", "NOT-FOUND"), ("plane=ib0 plane=ib1", "BAD-PARAM"),
+        for directive, error in (("plane=ib9", "NOT-FOUND"), ("index=0", "NOT-FOUND"), ("vendor=other", "NOT-FOUND"),
+                                 ("plane=ib1 index=1", "NOT-FOUND"), ("plane=ib0 plane=ib1", "BAD-PARAM"),
                                  ("plane=", "BAD-PARAM"), ("wrong=1", "BAD-PARAM")):
             with self.subTest(directive):
                 status, shown = scheduler.status(f"register 0 {directive}")
@@ -210,7 +210,7 @@ class Objects(Case):
     def test_planes_side_by_side(self):
         """Objects of two planes, one of each twice; each update finds its own, also where one was moved to."""
         rundir = self.made()
-        self.make(rundir, "fattree2:2,1,2", "ib1", "1", "7")
+        self.make(rundir, "fattree2:2,1,2", "ib1", "2", "7")
         scheduler = self.scheduler(rundir)
         for slot, plane in enumerate(("ib1", "ib0", "ib1", "ib0")):
             self.assertEqual(scheduler.status(f"register {slot} plane={plane}")[1]["plane"], plane)
@@ -317,7 +317,7 @@ class News(Case):
         self.put(daemon, self.cut)
         self.updated(scheduler, 2)
         status, shown = scheduler.status("register 1 plane=ib1")
-        self.assertEqual((status, shown["devices"], shown["index"]), ("SUCCESS", "4", "1"))
+        self.assertEqual((status, shown["devices"], shown["index"]), ("SUCCESS", "4", "2"))
         self.assertEqual(scheduler.cells(0), self.costs(daemon))
         self.assertEqual(scheduler.cells(1), self.costs(daemon, "--plane", "ib1"))
         last = scheduler.cells(1)

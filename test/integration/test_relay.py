@@ -14,7 +14,7 @@ FABRIC = "fattree2:4,2,16"
 OUTAGE = r"update UNREACHABLE"
 
 
-def pair(generation, index=0, plane="ib0"):
+def pair(generation, index=1, plane="ib0"):
     return [f"{name} index {index} generation {generation} plane {plane}" for name in (PENDING, UPDATED)]
 
 
@@ -172,10 +172,10 @@ class Changes(Case):
         self.assertEqual(self.registered(client), 1)
         self.change(fabric_text.without_cables(self.cut, "leaf1", "spine2"))
         client.wait(f"{UPDATED}.*\n{UPDATED}.*\n")
-        self.assertEqual(self.events(client), [pair(2)[0], pair(2, 1, "ib1")[0], pair(2)[1], pair(2, 1, "ib1")[1]])
+        self.assertEqual(self.events(client), [pair(2)[0], pair(2, 2, "ib1")[0], pair(2)[1], pair(2, 2, "ib1")[1]])
         self.change(self.whole)
         client.wait(f"{UPDATED}.*generation 3.*\n{UPDATED}.*\n")
-        self.assertEqual(sorted(self.events(client)[4:]), sorted(pair(3) + pair(3, 1, "ib1")))
+        self.assertEqual(sorted(self.events(client)[4:]), sorted(pair(3) + pair(3, 2, "ib1")))
 
     def test_what_changed_while_nobody_was_there(self):
         client = self.client(self.host())

@@ -101,10 +101,19 @@ class Updates(Case):
             self.assertEqual(self.update(client), name)
 
     def test_who_was_given_nothing(self):
+        """Index 0 could mean any of several planes: no answer is better than another plane's."""
         host = self.repaired()
         other = self.client(host)
         self.assertEqual(self.register(other, "plane=ib1"), "ib1")
-        self.assertEqual(self.update(self.client(host)), "ib0")
+        self.client(host).say("update", "^update BAD-PARAM ")
+        self.assertEqual(self.update(other), "ib1")
+
+    def test_who_was_given_several(self):
+        client = self.client(self.repaired())
+        self.assertEqual(self.register(client, "plane=ib1"), "ib1")
+        self.assertEqual(self.update(client), "ib1")
+        self.assertEqual(self.register(client), "ib0")
+        client.say("update", "^update BAD-PARAM ")
 
 
 class Library(Case):

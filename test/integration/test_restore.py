@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import unittest
 
+import fabric_text
 import lab
 import test_backup
 
@@ -268,6 +269,27 @@ class Schema(Case):
             self.assertEqual(os.path.exists(kept), there)
             self.assertEqual(f"{kept} is removed for its age" in daemon.log()[said:], not there)
             daemon.stop()
+
+    def test_plane_0_gets_another_number(self):
+        """A store of when planes were numbered from 0: no other plane's number changes, and it is told once."""
+        self.text = fabric_text.without_cables(lab.fabric("fattree2:3,1,2", "capture"), "leaf3", "spine1")
+        lab.replace_file(self.capture, self.text)
+        daemon = self.daemon(start=False)
+        shutil.copy(os.path.join(lab.ROOT, "test", "data", "store_v11.db"), daemon.store)
+        self.assertEqual(rows(daemon.store, "SELECT number, name FROM plane"), [(0, "ib0"), (1, "ib1")])
+        daemon.start()
+        for _ in range(2):
+            self.assertEqual([(plane["name"], plane["index"], plane["devices"]) for plane in daemon.ctl_json("planes")],
+                             [("ib0", 2, 4), ("ib1", 1, 2)])
+            self.assertEqual(daemon.status()["generation"], 2)
+            self.assertEqual([(c["what"], c["before"], c["after"]) for c in daemon.control("history", limit=0)["changes"]
+                              if c["generation"] == 2], [("plane ib0", "number 0", "number 2")])
+            self.assertEqual(daemon.log().count("store: plane ib0 was number 0"), 1)
+            daemon.stop()
+            self.assertEqual(rows(daemon.store, "SELECT number, name FROM plane"), [(1, "ib1"), (2, "ib0")])
+            daemon.start()
+        self.assertEqual(self.change(daemon), 3)  # and what it publishes next has the same numbers
+        self.assertEqual([(plane["name"], plane["index"]) for plane in daemon.ctl_json("planes")], [("ib0", 2), ("ib1", 1)])
 
     def test_a_restore_of_an_older_store(self):
         daemon, _ = self.old()

@@ -54,7 +54,7 @@ class Swap(unittest.TestCase):
         self.assertEqual(sorted((c["kind"], c["what"], c["before"], c["after"]) for c in changes if c["kind"] != "lid"),
                          sorted(words))
         self.assertTrue(all(c["why"] for c in changes), changes)
-        self.events += [f"PMIX_FABRIC_{name} index 0 generation {self.generation} plane ib0"
+        self.events += [f"PMIX_FABRIC_{name} index 1 generation {self.generation} plane ib0"
                         for name in ("UPDATE_PENDING", "UPDATED")]
         self.tool.wait(f"^PMIX_FABRIC_UPDATED .*generation {self.generation} .*\n")
         self.assertEqual([line for line in self.tool.lines() if line.startswith("PMIX_")], self.events)

@@ -16,11 +16,11 @@ class Tour(unittest.TestCase):
         done = lab.run([sys.executable, "-B", TOUR, "--once"], timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr)
         story = ["16 switches, 72 hosts", "fat-tree-2", "node[0001-0006]", "\n    20  node0001", "\n    40  node0001",
-                 "pmix.fab.shapestr string 1x12x6", "PMIX_FABRIC_UPDATE_PENDING index 0 generation 2",
-                 "PMIX_FABRIC_UPDATED index 0 generation 2", "link-lost", "\n    50  node0001",
-                 "PMIX_FABRIC_UPDATED index 0 generation 3", "\n    40  node0001"]
+                 "pmix.fab.shapestr string 1x12x6", "PMIX_FABRIC_UPDATE_PENDING index 1 generation 2",
+                 "PMIX_FABRIC_UPDATED index 1 generation 2", "link-lost", "\n    50  node0001",
+                 "PMIX_FABRIC_UPDATED index 1 generation 3", "\n    40  node0001"]
         if os.path.exists(test_pnet.COMPONENT):
-            story += ["PMIx_server_deliver_inventory\n    SUCCESS", "UPDATED index 1 generation 4 plane unattached",
+            story += ["PMIx_server_deliver_inventory\n    SUCCESS", "UPDATED index 2 generation 4 plane unattached",
                       "node0001       4      3 verbs,hwloc,libfabric,ucx", "mlx5_0    1 leaf1", "subnet,node\n",
                       "(subnet: HCA-1)", "firmware     20.31.1014", "(libfabric: 2048)"]
         else:

@@ -14,6 +14,7 @@ int store_planes_prepare(struct store *store, struct fab_err *err)
         /* An update in place writes only those pages of a snapshot that differ, if its size is the same. */
         {&store->plane_update, "UPDATE plane SET name = ?2, retired = ?3, generation = ?4, digest = ?5,"
                                " snapshot = ?6, size = ?7 WHERE number = ?1"},
+        {&store->plane_move, "UPDATE plane SET number = ?1 WHERE number = 0"},
         {&store->plane_insert, "INSERT INTO plane (number, name, retired, generation, digest, snapshot, size)"
                                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"},
     };
@@ -55,7 +56,12 @@ int store_write_plane(struct store *store, const struct store_plane *plane, stru
     if (plane->size > 0)
         memcpy(padded, plane->snapshot, plane->size);
     memset(padded + plane->size, 0, with_room(plane->size) - plane->size);
-    int rc = store_run(store, store->plane_update, bind_plane(store->plane_update, plane, padded),
+    int rc = PMIXFAB_OK;
+    if (plane->was_zero)
+        rc = store_run_one(store, store->plane_move, sqlite3_bind_int64(store->plane_move, 1, plane->index),
+                           "writing a plane", err);
+    if (rc == PMIXFAB_OK)
+        rc = store_run(store, store->plane_update, bind_plane(store->plane_update, plane, padded),
                        "writing a plane", err);
     if (rc == PMIXFAB_OK && sqlite3_changes(store->db) != 1)
         rc = store_run_one(store, store->plane_insert, bind_plane(store->plane_insert, plane, padded),

@@ -31,21 +31,23 @@ void fab_answer_send(struct fab_answered *answered, pmix_info_cbfunc_t cbfunc, v
 
 /*
  * The library leaves 0 in pmix_fabric_t's index whatever we tell it, and an update asks for that: it means
- * the plane that this caller was given. To one who was given nothing it means plane 0, or where there is none
- * of this number what a register without directives gives.
+ * the one plane that this caller was given. Of whom nothing is known (fabricd began anew, and the caller is
+ * another server's) it can mean one plane only where there is only one. PMIX_ERR_BAD_PARAM: it may mean
+ * several.
  */
-static const struct fab_answer_plane *plane_for_request(const struct fab_answer_set *set,
-                                                        pmix_fabric_operation_t op,
-                                                        const struct fab_request *request,
-                                                        const pmix_proc_t *requestor)
+static pmix_status_t plane_for_request(const struct fab_answer_set *set, pmix_fabric_operation_t op,
+                                       const struct fab_request *request, const pmix_proc_t *requestor,
+                                       const struct fab_answer_plane **plane)
 {
-    if (op != PMIX_FABRIC_UPDATE_INFO || request->index != 0)
-        return answer_plane(set, request);
-    uint32_t meant = plane_memory_meant_by_zero(requestor);
-    if (meant != PLANE_MEMORY_NOTHING)
-        return answer_find(set, meant);
-    const struct fab_answer_plane *plane = answer_plane(set, request);
-    return plane != NULL ? plane : answer_default(set);
+    if (op != PMIX_FABRIC_UPDATE_INFO || request->index != 0) {
+        *plane = answer_plane(set, request);
+    } else {
+        uint32_t meant = plane_memory_meant_by_zero(requestor);
+        if (meant == PLANE_MEMORY_SEVERAL || (meant == PLANE_MEMORY_NOTHING && set->n > 1))
+            return PMIX_ERR_BAD_PARAM;
+        *plane = meant == PLANE_MEMORY_NOTHING ? answer_default(set) : answer_find(set, meant);
+    }
+    return *plane == NULL ? PMIX_ERR_NOT_FOUND : PMIX_SUCCESS;
 }
 
 /* A directive may ask for the devices: one element more, that holds them all. */
@@ -88,10 +90,10 @@ void fab_answer_fabric(const struct fab_answer_set *set, const pmix_proc_t *requ
         rc = PMIX_ERR_BAD_PARAM;
     if (rc == PMIX_SUCCESS && op == PMIX_FABRIC_UPDATE_INFO && !request.has_index)
         rc = PMIX_ERR_BAD_PARAM; /* the standard: an update names its fabric by its index */
-    if (rc == PMIX_SUCCESS) {
-        plane = plane_for_request(set, op, &request, requestor);
-        rc = plane == NULL ? PMIX_ERR_NOT_FOUND : answer_fill(plane, set->with_bytes, &request, out);
-    }
+    if (rc == PMIX_SUCCESS)
+        rc = plane_for_request(set, op, &request, requestor, &plane);
+    if (rc == PMIX_SUCCESS)
+        rc = answer_fill(plane, set->with_bytes, &request, out);
     if (rc == PMIX_SUCCESS)
         plane_memory_note(requestor, plane->info.index);
     out->status = rc;

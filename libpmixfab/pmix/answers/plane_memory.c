@@ -9,7 +9,7 @@
 
 struct plane_memory {
     pmix_proc_t who; /* compared as bytes: the rest of its name is zero */
-    uint32_t meant;  /* by index 0 */
+    uint32_t meant;  /* by index 0; PLANE_MEMORY_SEVERAL */
     UT_hash_handle hh;
 };
 
@@ -39,8 +39,8 @@ void plane_memory_note(const pmix_proc_t *requestor, uint32_t index)
         return;
     struct plane_memory *one = plane_memory_find(requestor, &key);
     if (one != NULL) {
-        if (one->meant != 0)
-            one->meant = index;
+        if (one->meant != index)
+            one->meant = PLANE_MEMORY_SEVERAL;
         return;
     }
     one = calloc(1, sizeof(*one));

@@ -85,6 +85,13 @@ void fab_snapshot_stamp(void *bytes, uint64_t generation, int64_t published)
     head->checksum = fab_snapshot_checksum(head);
 }
 
+void fab_snapshot_number(void *bytes, uint32_t number)
+{
+    struct snap_meta *meta = (struct snap_meta *)((char *)bytes + sizeof(struct snap_head));
+    meta->index = number;
+    fab_snapshot_seal(bytes);
+}
+
 uint64_t fab_snapshot_generation(const void *bytes)
 {
     static_assert(sizeof(struct snap_head) == FAB_SNAPSHOT_HEAD, "as promised");

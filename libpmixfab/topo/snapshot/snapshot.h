@@ -26,6 +26,9 @@ uint64_t fab_snapshot_content(const void *bytes);
 /* Write generation and time into a built snapshot and renew its checksum; the content hash stays. */
 void fab_snapshot_stamp(void *bytes, uint64_t generation, int64_t published);
 
+/* Give a built snapshot another plane's number; the content hash becomes another one. */
+void fab_snapshot_number(void *bytes, uint32_t number);
+
 /* The generation that the first FAB_SNAPSHOT_HEAD bytes (at a multiple of 8) tell; 0: they are no whole head.
  */
 #define FAB_SNAPSHOT_HEAD 64

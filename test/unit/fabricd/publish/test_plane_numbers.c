@@ -50,9 +50,9 @@ TEST(first_numbers_by_size)
     assert_int_equal(fabric_unlink(&inv, "leaf3", 5), PMIXFAB_OK);
     build(&inv, NULL, 0, &built);
     assert_int_equal(built.n, 2);
-    assert_int_equal(built.planes[0].index, 0);
+    assert_int_equal(built.planes[0].index, 1);
     assert_string_equal(built.planes[0].name, "ib0");
-    assert_int_equal(built.planes[1].index, 1);
+    assert_int_equal(built.planes[1].index, 2);
     assert_string_equal(built.planes[1].name, "ib1");
     assert_true(built.planes[0].is_new && built.planes[1].is_new);
 }
@@ -71,21 +71,21 @@ TEST(split_and_join)
 
     build(&cut, &one, 1, &split);
     assert_int_equal(split.n, 2);
-    assert_int_equal(split.planes[0].index, 0); /* the larger part keeps the number */
+    assert_int_equal(split.planes[0].index, 1); /* the larger part keeps the number */
     assert_false(split.planes[0].is_new);
-    assert_int_equal(split.planes[1].index, 1);
+    assert_int_equal(split.planes[1].index, 2);
     assert_true(split.planes[1].is_new);
 
     struct store_plane both[] = {known_of(&split.planes[0], false), known_of(&split.planes[1], false)};
     build(&whole, both, 2, &joined);
     assert_int_equal(joined.n, 1);
-    assert_int_equal(joined.planes[0].index, 0);
+    assert_int_equal(joined.planes[0].index, 1);
 
     /* The cut-off part retired; cut off again it finds its number. */
     struct store_plane later[] = {known_of(&joined.planes[0], false), known_of(&split.planes[1], true)};
     build(&cut, later, 2, &again);
-    assert_int_equal(again.planes[0].index, 0);
-    assert_int_equal(again.planes[1].index, 1);
+    assert_int_equal(again.planes[0].index, 1);
+    assert_int_equal(again.planes[1].index, 2);
     assert_false(again.planes[1].is_new);
 
     fab_inventory_destroy(&whole);
@@ -100,9 +100,10 @@ TEST(numbers_of_strangers_stay_taken)
     build(&inv, NULL, 0, &built);
     /* Known under 7, of which nothing is left, and unreadable as it is retired. */
     struct store_plane gone = {.index = 7, .retired = true};
-    strcpy(gone.name, "ib7");
+    strcpy(gone.name, "ib6");
     build(&inv, &gone, 1, &other);
     assert_int_equal(other.planes[0].index, 8);
+    assert_string_equal(other.planes[0].name, "ib7");
     assert_true(other.planes[0].is_new);
 }
 
@@ -126,17 +127,17 @@ TEST(most_shared_members_win)
     make(&cut);
     assert_int_equal(fabric_unlink(&cut, "leaf3", 5), PMIXFAB_OK);
     build(&cut, NULL, 0, &split);
-    /* The known numbers the other way round: the small part is 0. */
+    /* The known numbers the other way round: the small part is 1. */
     struct store_plane known[] = {known_of(&split.planes[1], false), known_of(&split.planes[0], false)};
-    known[0].index = 0;
-    known[1].index = 1;
+    known[0].index = 1;
+    known[1].index = 2;
     build(&cut, known, 2, &swapped);
-    assert_int_equal(swapped.planes[0].index, 1);
-    assert_int_equal(swapped.planes[1].index, 0);
+    assert_int_equal(swapped.planes[0].index, 2);
+    assert_int_equal(swapped.planes[1].index, 1);
     built_destroy(&swapped);
     /* Joined again: of the two numbers, that of the larger part. */
     build(&whole, known, 2, &swapped);
-    assert_int_equal(swapped.planes[0].index, 1);
+    assert_int_equal(swapped.planes[0].index, 2);
 }
 
 /* ---- planes that go by their names ---- */
@@ -232,6 +233,8 @@ TEST_WITH(names_of_the_configuration, setup_storage, teardown_storage)
     make_named(&inv, true, 20, 1, 30);
     build(&inv, NULL, 0, &built);
     assert_int_equal(built.n, 3);
+    assert_int_equal(named(&built, "ib0")->index, 1);
+    assert_int_equal(named(&built, "storage")->index + named(&built, "unattached")->index, 2 + 3);
     assert_int_equal(about(named(&built, "ib0"), identifier).is_default, 0);
     assert_string_equal(identifier, "InfiniBand-fe80000000000000");
     /* Most devices, but not of those that reach nobody. */
@@ -247,6 +250,7 @@ TEST_WITH(names_of_the_configuration, setup_storage, teardown_storage)
     make_named(&inv, false, 0, 0, 3); /* the only one there is */
     build(&inv, NULL, 0, &built);
     assert_int_equal(built.n, 1);
+    assert_int_equal(named(&built, "unattached")->index, 1);
     assert_int_equal(about(named(&built, "unattached"), identifier).is_default, 1);
 }
 

@@ -176,10 +176,12 @@ static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *c
         release(release_data);
 }
 
+static const pmix_proc_t *asker; /* NULL: nobody knows */
+
 static struct announced ask(pmix_fabric_operation_t op, pmix_info_t *directives, size_t n)
 {
     struct announced told = {0};
-    assert_int_equal(answer_fabric(NULL, op, directives, n, on_answer, &told), PMIX_SUCCESS);
+    assert_int_equal(answer_fabric(asker, op, directives, n, on_answer, &told), PMIX_SUCCESS);
     assert_int_equal(told.answers, 1);
     return told;
 }
@@ -191,19 +193,49 @@ static struct announced update(size_t index)
     return ask(PMIX_FABRIC_UPDATE_INFO, &info, 1);
 }
 
-TEST(an_index_never_handed_out_is_the_default_plane)
+static struct announced register_index(size_t index)
+{
+    pmix_info_t info;
+    PMIX_INFO_LOAD(&info, PMIX_FABRIC_INDEX, &index, PMIX_SIZE);
+    return ask(PMIX_FABRIC_REQUEST_INFO, &info, 1);
+}
+
+TEST(an_update_names_its_plane)
 {
     assert_int_equal(ask(PMIX_FABRIC_REQUEST_INFO, NULL, 0).index, 1);
-    assert_int_equal(update(0).index, 1); /* no plane has it: the library leaves it in every object */
     assert_int_equal(update(1).index, 1);
     assert_int_equal(update(2).index, 2);
     assert_int_equal(update(3).status, PMIX_ERR_NOT_FOUND);
     assert_int_equal(ask(PMIX_FABRIC_UPDATE_INFO, NULL, 0).status, PMIX_ERR_BAD_PARAM);
-    size_t zero = 0;
-    pmix_info_t info;
-    PMIX_INFO_LOAD(&info, PMIX_FABRIC_INDEX, &zero, PMIX_SIZE);
-    assert_int_equal(ask(PMIX_FABRIC_REQUEST_INFO, &info, 1).status,
-                     PMIX_ERR_NOT_FOUND); /* a register means it */
+    assert_int_equal(register_index(0).status, PMIX_ERR_NOT_FOUND); /* no plane has it */
+}
+
+/* The library leaves 0 in every object. It is the caller's plane, or nobody's. */
+TEST(an_update_of_index_0)
+{
+    const pmix_proc_t one = {.nspace = "one", .rank = 7}, several = {.nspace = "several", .rank = 7},
+                      nothing = {.nspace = "nothing", .rank = 7};
+    const pmix_proc_t *const unknown[] = {NULL, &nothing};
+    for (size_t i = 0; i < 2; i++) {
+        asker = unknown[i];
+        assert_int_equal(update(0).status, PMIX_ERR_BAD_PARAM); /* two are served */
+    }
+    asker = &one;
+    for (unsigned again = 0; again < 2; again++) {
+        assert_int_equal(register_index(2).index, 2);
+        assert_int_equal(update(0).index, 2);
+    }
+    asker = &several;
+    assert_int_equal(register_index(2).index, 2);
+    assert_int_equal(update(0).index, 2);
+    assert_int_equal(register_index(1).index, 1);
+    assert_int_equal(update(0).status, PMIX_ERR_BAD_PARAM);
+    for (size_t i = 1; i <= 2; i++) /* as its answer said */
+        assert_int_equal(update(i).index, i);
+    assert_int_equal(update(0).status, PMIX_ERR_BAD_PARAM);
+    asker = &one;
+    assert_int_equal(update(0).index, 2);
+    asker = NULL;
 }
 
 TEST(devices_with_a_register)
