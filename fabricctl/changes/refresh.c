@@ -184,7 +184,7 @@ static enum ctl_exit show_scanned(const struct ctl *ctl, const json_t *answer)
     if (ctl->format == CTL_TEXT) {
         printf("looked, and the scheduler has it: report %s", digest != NULL ? digest : "-");
         if (failed > 0)
-            printf("; %lld probes failed, see fabricctl status", (long long)failed);
+            printf("; %lld probe%s failed, see fabricctl status", (long long)failed, failed == 1 ? "" : "s");
         putchar('\n');
         return CTL_DONE;
     }

@@ -42,8 +42,8 @@ static enum ctl_exit where_read(const struct ctl *ctl, char **name, size_t *n_ra
             return ctl_usage("not a number of ranks: %s: give HOST, or HOST:N with N from 1 to %d", asked,
                              MAX_RANKS);
         if (n_cpus > 0 && n_cpus != *n_ranks)
-            return ctl_usage("%zu ranks are bound, not %zu: give the processors of each, or of none", n_cpus,
-                             *n_ranks);
+            return ctl_usage("%zu rank%s bound, not %zu: give the processors of each, or of none", n_cpus,
+                             n_cpus == 1 ? " is" : "s are", *n_ranks);
     }
     *name = colon != NULL ? strndup(asked, (size_t)(colon - asked)) : strdup(asked);
     return *name != NULL ? CTL_DONE : ctl_nomem();

@@ -97,7 +97,8 @@ bool ingest_may_log(const char *what, char again[INGEST_AGAIN_TEXT])
     bool may = ingest_say(what, ingest_clock_ms(), &unsaid);
     again[0] = '\0';
     if (unsaid > 0)
-        snprintf(again, INGEST_AGAIN_TEXT, " (and %u times since this was said)", unsaid);
+        snprintf(again, INGEST_AGAIN_TEXT, " (and %u time%s since this was said)", unsaid,
+                 unsaid == 1 ? "" : "s");
     return may;
 }
 

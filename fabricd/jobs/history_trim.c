@@ -65,8 +65,8 @@ static int trim_step(struct trim *trim, bool *more, struct fab_err *err)
     if (trimmed.rows > 0)
         count_add(COUNT_TRIMMED, trimmed.rows);
     if (rc == PMIXFAB_OK && !trimmed.more && trim->rows > 0) {
-        log_info("history: %llu changes removed, up to generation %llu", (unsigned long long)trim->rows,
-                 (unsigned long long)trimmed.trimmed);
+        log_info("history: %llu change%s removed, up to generation %llu", (unsigned long long)trim->rows,
+                 trim->rows == 1 ? "" : "s", (unsigned long long)trimmed.trimmed);
         trim->rows = 0;
     }
     trim->shrinking = !trimmed.more;

@@ -54,8 +54,8 @@ static char *make_input(const struct hooks *hooks, const struct waiting *waiting
     char *text = NULL;
     json_t *changes = json_array();
     json_int_t generation = (json_int_t)waiting->generation;
-    int rc = store_history(hooks->store, waiting->generation - 1, waiting->generation, NULL, 0, change_json,
-                           changes, &err);
+    int rc = store_history(hooks->store, waiting->generation - 1, waiting->generation, NULL, 0, 0,
+                           change_json, changes, &err);
     json_t *news = rc != PMIXFAB_OK
                        ? NULL
                        : json_pack("{s:I, s:o, s:O, s:I, s:I, s:O}", "generation", generation, "published",

@@ -134,8 +134,8 @@ static void mirror_publish_set(struct mirror *m)
     served_swap(set);
     subscribers_notify();
     m->trusted = true;
-    log_info("mirror: generation %llu: %u of %u planes are new", (unsigned long long)m->generation, n_fresh,
-             m->n);
+    log_info("mirror: generation %llu: %u of %u plane%s %s new", (unsigned long long)m->generation, n_fresh,
+             m->n, m->n == 1 ? "" : "s", n_fresh == 1 ? "is" : "are");
     mirror_send_events(m, false, old, set); /* it is the current one until the next swap, which is ours */
     served_set_put(old);
     mirror_reset(m);

@@ -116,7 +116,7 @@ static bool ops_knows_name(const struct ops_parts *parts, const char *name)
         return true;
     struct knowing knowing = {.name = name};
     struct fab_err err = {""};
-    store_history(publisher_store(parts->publisher), 0, INT64_MAX, name, 100, change_has_subject, &knowing,
+    store_history(publisher_store(parts->publisher), 0, INT64_MAX, name, 100, 0, change_has_subject, &knowing,
                   &err);
     return knowing.found;
 }

@@ -114,6 +114,9 @@ int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struc
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
                     const struct fab_findings **out, struct fab_err *err);
 
+/* What was swept, as it is served. Valid until something is published. */
+const struct fab_inventory *publisher_inventory(const struct publisher *publisher);
+
 uint64_t publisher_generation(const struct publisher *publisher); /* the newest, 0: none yet */
 
 /* Is there such a one in what was swept (of hosts: or among those that report)? A switch also by its GUID,

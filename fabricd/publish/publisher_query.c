@@ -22,6 +22,11 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "check: %s", pmixfab_strerror(rc));
 }
 
+const struct fab_inventory *publisher_inventory(const struct publisher *publisher)
+{
+    return &publisher->current;
+}
+
 uint64_t publisher_generation(const struct publisher *publisher)
 {
     return publisher->generation;

@@ -35,7 +35,7 @@ static void on_dirty(const struct dirty_switches *dirty, void *cbdata)
     for (uint32_t i = 0; i < dirty->n; i++)
         if (dirty_switches_add(&d->dirty, dirty->guids[i], NULL) != PMIXFAB_OK)
             d->dirty.all = true;
-    log_debug("light sweep: %u switches are not as they were%s", dirty->n,
+    log_debug("light sweep: %u switch%s as before%s", dirty->n, dirty->n == 1 ? " is not" : "es are not",
               dirty->all || dirty->probes != 0 ? ", or all of them" : "");
     debounce_changed(&d->debounce, round_clock_ms());
     round_schedule(d);

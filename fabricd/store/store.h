@@ -58,6 +58,9 @@ void store_planes_free(struct store_plane *planes, uint32_t n);
 /* The newest generation (0: none yet) and its time (microseconds since 1970). */
 int store_generation(struct store *store, uint64_t *generation, int64_t *published, struct fab_err *err);
 
+/* The newest generation that was published before this time; 0: there is none any more. */
+int store_generation_before(struct store *store, int64_t time, uint64_t *generation, struct fab_err *err);
+
 /* When the newest two were published, the newest one first; 0: there is none. */
 int store_newest_times(struct store *store, int64_t published[2], struct fab_err *err);
 
@@ -136,13 +139,13 @@ struct store_change {
 typedef int (*store_change_fn)(const struct store_change *change, void *cbdata); /* non-zero ends the walk */
 
 /*
- * Changes of generations from+1..to; limit 0: all (else the newest). `what` NULL; or a subject of a change:
- * those about it, found by an index, and those about nobody that have it in their `what`; or else a part of
- * the texts what, before or after, looked for in all. A walk that fn ends is a success. fn must not call the
- * store.
+ * Changes of generations from+1..to; limit 0: all (else the newest), without the `skip` newest. `what` NULL;
+ * or a subject of a change: those about it, found by an index, and those about nobody that have it in their
+ * `what`; or else a part of the texts what, before or after, looked for in all. A walk that fn ends is a
+ * success. fn must not call the store.
  */
 int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
-                  store_change_fn fn, void *cbdata, struct fab_err *err);
+                  uint32_t skip, store_change_fn fn, void *cbdata, struct fab_err *err);
 
 /* ---- the history within bounds ---- */
 

@@ -150,7 +150,8 @@ int observed_inventory(const struct observed *seen, const struct probe_sink *sin
     }
     free(map);
     if (loops > 0)
-        probe_note(sink, PMIXFAB_LOG_INFO, "%u ports are cabled to their own node: left out", loops);
+        probe_note(sink, PMIXFAB_LOG_INFO, "%u port%s cabled to %s own node: left out", loops,
+                   loops == 1 ? " is" : "s are", loops == 1 ? "its" : "their");
     if (rc == PMIXFAB_OK)
         rc = chassis_number(inv, err);
     if (rc == PMIXFAB_OK)

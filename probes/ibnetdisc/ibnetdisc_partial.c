@@ -258,8 +258,8 @@ int ibnetdisc_partial(const struct probe_config *config, const struct probe_sink
     if (rc == PMIXFAB_OK)
         rc = partial_build(&partial, inv, err);
     if (rc == PMIXFAB_OK)
-        probe_note(sink, PMIXFAB_LOG_DEBUG, "%u switches read anew with %ju packets", partial.n_rereads,
-                   (uintmax_t)smp_sent(partial.port));
+        probe_note(sink, PMIXFAB_LOG_DEBUG, "%u switch%s read anew with %ju packets", partial.n_rereads,
+                   partial.n_rereads == 1 ? "" : "es", (uintmax_t)smp_sent(partial.port));
     partial_free(&partial);
     umad_release_port(&at);
     return rc;

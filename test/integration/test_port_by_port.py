@@ -103,7 +103,7 @@ class PortByPort(Hands):
         changes = self.replace([(LEAF, port) for port in UPLINKS + HOSTS])
         self.once_each(changes, [LEAF])
         (replaced,) = (c for c in changes if c["kind"] == "switch-replaced")
-        self.assertIn("1 of its 4 cables lead to another switch now", replaced["why"])  # hosts are not seen yet
+        self.assertIn("1 of its 4 cables leads to another switch now", replaced["why"])  # hosts are not seen yet
         self.assertEqual([c["what"] for c in changes if c["kind"] == "host-back"], ["node0005 HCA-1", "node0006 HCA-1"])
 
     def test_hosts_first_and_a_restart(self):

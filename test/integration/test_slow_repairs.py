@@ -77,7 +77,7 @@ class Slow(unittest.TestCase):
         self.sim.wait_active(SPINE, 1)
         change = self.told(("switch-replaced", SPINE, "0x0000000000200005", "0x00000000009a0002"))[0]
         self.remembers(change, lost)
-        self.assertIn("1 of its 4 cables lead to another switch now", change["why"])
+        self.assertIn("1 of its 4 cables leads to another switch now", change["why"])
         for port in (2, 3, 4):
             self.sim.relink(SPINE, port)
             self.sim.wait_active(SPINE, port)

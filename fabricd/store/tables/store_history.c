@@ -12,7 +12,7 @@
 #define OTHERS                                                                                               \
     "  UNION SELECT generation, seq FROM subject JOIN change USING (generation, seq)"                        \
     "  WHERE name = '' AND generation > ?1 AND generation <= ?2 AND instr(what, ?3) > 0"                     \
-    "  ORDER BY generation DESC, seq DESC LIMIT ?4)"                                                         \
+    "  ORDER BY generation DESC, seq DESC LIMIT ?4 OFFSET ?5)"                                               \
     " JOIN change USING (generation, seq) JOIN generation USING (generation)"                                \
     " ORDER BY generation, seq"
 
@@ -35,7 +35,7 @@ int store_history_prepare(struct store *store, struct fab_err *err)
                  " WHERE generation > ?1 AND generation <= ?2 AND " IN_TEXT " ORDER BY generation, seq"},
         {&store->changes_newest,
          COLUMNS " FROM (SELECT * FROM change WHERE generation > ?1 AND generation <= ?2 AND " IN_TEXT
-                 "  ORDER BY generation DESC, seq DESC LIMIT ?4)"
+                 "  ORDER BY generation DESC, seq DESC LIMIT ?4 OFFSET ?5)"
                  " JOIN generation USING (generation) ORDER BY generation, seq"},
         {&store->changes_about, COLUMNS " FROM (SELECT generation, seq FROM subject"
                                         "  WHERE name = ?3 AND generation > ?1 AND generation <= ?2" OTHERS},
@@ -57,6 +57,23 @@ int store_generation(struct store *store, uint64_t *generation, int64_t *publish
     }
     sqlite3_reset(store->newest);
     return rc == 1 ? PMIXFAB_OK : rc;
+}
+
+int store_generation_before(struct store *store, int64_t time, uint64_t *generation, struct fab_err *err)
+{
+    sqlite3_stmt *stmt;
+    *generation = 0;
+    int rc =
+        store_prepare_one(store, "SELECT max(generation) FROM generation WHERE published < ?1", &stmt, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = sqlite3_bind_int64(stmt, 1, time);
+    rc = rc != SQLITE_OK ? store_fail(store, rc, "reading the generation", err)
+                         : store_step(store, stmt, "reading the generation", err);
+    if (rc == 1)
+        *generation = (uint64_t)sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    return rc < 0 ? rc : PMIXFAB_OK;
 }
 
 int store_newest_times(struct store *store, int64_t published[2], struct fab_err *err)
@@ -155,10 +172,10 @@ static const char *history_column_text(sqlite3_stmt *stmt, int column)
 
 /* Which statement finds them: by subject, where there is such a one, under all its names where it has others.
  */
-static int history_select(struct store *store, const char *what, uint32_t limit, sqlite3_stmt **out,
-                          struct fab_err *err)
+static int history_select(struct store *store, const char *what, uint32_t limit, uint32_t skip,
+                          sqlite3_stmt **out, struct fab_err *err)
 {
-    *out = limit == 0 ? store->changes : store->changes_newest;
+    *out = limit == 0 && skip == 0 ? store->changes : store->changes_newest;
     if (what == NULL || *what == '\0')
         return PMIXFAB_OK;
     sqlite3_stmt *stmt = store->subject_known;
@@ -189,17 +206,19 @@ static struct store_change read_change(sqlite3_stmt *stmt)
 }
 
 int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
-                  store_change_fn fn, void *cbdata, struct fab_err *err)
+                  uint32_t skip, store_change_fn fn, void *cbdata, struct fab_err *err)
 {
     sqlite3_stmt *stmt;
-    int rc = history_select(store, what, limit, &stmt, err);
+    int rc = history_select(store, what, limit, skip, &stmt, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = sqlite3_bind_int64(stmt, 1, from > INT64_MAX ? INT64_MAX : (int64_t)from);
     rc |= sqlite3_bind_int64(stmt, 2, to > INT64_MAX ? INT64_MAX : (int64_t)to);
     rc |= what == NULL ? sqlite3_bind_null(stmt, 3) : store_bind_text(stmt, 3, what);
-    if (stmt != store->changes)
+    if (stmt != store->changes) {
         rc |= sqlite3_bind_int64(stmt, 4, limit == 0 ? -1 : (int64_t)limit);
+        rc |= sqlite3_bind_int64(stmt, 5, skip);
+    }
     if (rc != SQLITE_OK)
         rc = store_fail(store, rc, "reading the history", err);
     else

@@ -134,8 +134,9 @@ static void start_telling(struct relay *relay, int64_t now)
         subscription->changed = NULL;
         return;
     }
-    fab_log(PMIXFAB_LOG_INFO, "relay: generation %llu: %u planes changed",
-            (unsigned long long)subscription->known.generation, subscription->n_changed);
+    fab_log(PMIXFAB_LOG_INFO, "relay: generation %llu: %u plane%s changed",
+            (unsigned long long)subscription->known.generation, subscription->n_changed,
+            subscription->n_changed == 1 ? "" : "s");
     subscription->pending_told = true;
     subscription->told_until = now + HANDLERS_MS;
     subscription_report(relay, PMIX_FABRIC_UPDATE_PENDING);

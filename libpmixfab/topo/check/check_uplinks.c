@@ -195,8 +195,8 @@ static void uplink_add_finding(struct check *c, struct climb *climb, uint32_t s)
                  cables->has == 1 ? "" : "s", cables->usual.n, cables->usual.of,
                  (unsigned)cables->usual.value);
     else if (above->usual.of > 0)
-        snprintf(what, sizeof(what), "cables to %u switches above, %u of %u such switches to %u", above->has,
-                 above->usual.n, above->usual.of, (unsigned)above->usual.value);
+        snprintf(what, sizeof(what), "cables to %u switch%s above, %u of %u such switches to %u", above->has,
+                 above->has == 1 ? "" : "es", above->usual.n, above->usual.of, (unsigned)above->usual.value);
     for (uint32_t i = 0; i < low->few && i < NAMED; i++) {
         char name[FAB_NODE_TEXT];
         fab_node_text(c->inv, &c->inv->nodes[plane->switches[low->few_to[i]].node], name);

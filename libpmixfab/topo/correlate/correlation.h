@@ -178,6 +178,8 @@ static inline bool correlation_same_rate(const struct fab_lost_item *cable, cons
 {
     return cable->width == port->width && cable->speed == port->speed;
 }
+/* Of a switch in the place of another one: "3 of its 4 cables lead to another switch now" */
+void correlation_cables_text(uint32_t back, uint32_t n, char text[DIFF_WHY_TEXT]);
 void correlation_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed);
 /* "leaf1[8]", or with the cable's rate. */
 void correlation_end_text(const struct fab_inventory *inv, uint32_t port, bool with_rate,

@@ -261,6 +261,15 @@ uint32_t correlation_back_at(const struct correlation *s, const struct fab_lost_
     return near != FAB_NONE && far != FAB_NONE && s->after->ports[near].peer == far ? near : FAB_NONE;
 }
 
+void correlation_cables_text(uint32_t back, uint32_t n, char text[DIFF_WHY_TEXT])
+{
+    if (n == 1)
+        snprintf(text, DIFF_WHY_TEXT, "its cable leads to another switch now");
+    else
+        snprintf(text, DIFF_WHY_TEXT, "%" PRIu32 " of its %" PRIu32 " cables lead%s to another switch now",
+                 back, n, back == 1 ? "s" : "");
+}
+
 void correlation_append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed)
 {
     const struct fab_port port = {.width = (uint8_t)width, .speed = (uint8_t)speed};

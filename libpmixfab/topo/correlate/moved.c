@@ -32,6 +32,7 @@ static void host_displaced(struct correlation *s, uint32_t b, uint32_t a)
     int side;
 
     correlation_subject_link(s, s->before, b);
+    claim_raw(s, FAB_CHANGE_PORT_MISSING, guid, old->num);
     if (displaced_from(s, b, &side) != NULL) { /* once more */
         fab_port_text(s->before, old, port);
         snprintf(what, sizeof(what), "%s: kept at", port);
@@ -57,6 +58,7 @@ static void displaced_back(struct correlation *s, uint32_t b, uint32_t a, struct
     char what[FAB_LINK_TEXT], before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT];
 
     lost->used = true;
+    claim_raw(s, FAB_CHANGE_PORT_BACK, node->guid, port->num);
     correlation_subject_node(s, s->before, s->before->ports[b].node);
     correlation_subject_link(s, s->after, a);
     if (lost->end[!side].guid != s->after->nodes[to->node].guid || lost->end[!side].num != to->num) {
@@ -118,6 +120,7 @@ static void host_moved(struct correlation *s, uint32_t b, uint32_t a)
         return;
     }
     const bool same_rate = fab_same_rate(&s->before->ports[b], &s->after->ports[a]);
+    claim_raw(s, FAB_CHANGE_PORT_BACK, new->guid, s->after->ports[a].num); /* where it is says that it is */
     correlation_subject_link(s, s->before, b);
     correlation_subject_link(s, s->after, a);
     fab_port_text(s->before, &s->before->ports[b], what);

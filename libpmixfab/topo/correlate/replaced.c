@@ -77,7 +77,7 @@ static void switch_replaced(struct correlation *s, uint32_t b, uint32_t a)
         correlation_subject_link(s, s->before, port);
     }
     replaced_describe(s, b, a, what, before, after);
-    snprintf(why, sizeof(why), "%" PRIu32 " of its %" PRIu32 " cables lead to another switch now", back, n);
+    correlation_cables_text(back, n, why);
     s->past.former = old->guid;
     s->past.renamed = correlation_renamed_node(s, fab_str(s->before, old->name), a);
     correlation_conclude(s, FAB_CHANGE_SWITCH_REPLACED, new->guid, 0, what, before, after, why);

@@ -61,7 +61,7 @@ static void switch_returned(struct correlation *s, uint32_t i)
     const uint32_t a = s->lost_after[i];
     uint32_t n = 0, back = 0;
     struct returned r;
-    char why[DIFF_WHY_TEXT];
+    char why[DIFF_WHY_TEXT], cables[DIFF_WHY_TEXT];
 
     if (claim_raw(s, FAB_CHANGE_SWITCH_ADDED, s->after->nodes[a].guid, 0) == FAB_NONE)
         return;
@@ -83,12 +83,11 @@ static void switch_returned(struct correlation *s, uint32_t i)
         correlation_subject_link(s, s->after, port);
     }
     if (r.same)
-        snprintf(why, sizeof(why), "the same GUID, with %" PRIu32 " of its %" PRIu32 " cables; it was %s",
-                 back, n, r.when);
-    else
-        snprintf(why, sizeof(why),
-                 "%" PRIu32 " of its %" PRIu32 " cables lead to another switch now; it was %s", back, n,
-                 r.when);
+        snprintf(why, sizeof(why), "the same GUID, with %" PRIu32 " of its %" PRIu32 " cable%s; it was %s",
+                 back, n, n == 1 ? "" : "s", r.when);
+    correlation_cables_text(back, n, cables);
+    if (!r.same)
+        snprintf(why, sizeof(why), "%.100s; it was %s", cables, r.when);
     tell_returned(s, &r, r.same ? FAB_CHANGE_SWITCH_BACK : FAB_CHANGE_SWITCH_REPLACED, a, why);
 }
 

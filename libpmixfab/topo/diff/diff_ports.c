@@ -86,15 +86,14 @@ static void other_fact(struct diff_walk *w, const struct fab_port *port, const c
     diff_add(w, FAB_CHANGE_OTHER, w->after->nodes[port->node].guid, port->num, what, before, after);
 }
 
-/* The cable of an HCA that is seen keeps its place, or has come back to it. Of one that moved meanwhile is
- * told where it is; of an HCA that went altogether, that it is missing. */
+/* The cable of an HCA that is seen keeps its place, or is seen again. Of an HCA that went altogether is told
+ * that it is missing. */
 static void diff_compare_absent_port(struct diff_walk *w, const struct fab_port *b, const struct fab_port *a)
 {
     const bool gone = w->after->nodes[a->node].missing && !w->before->nodes[b->node].missing;
     char what[FAB_LINK_TEXT];
 
-    if (b->missing == a->missing || (!a->missing && gone) ||
-        diff_compare_ports(w, &w->before->ports[b->peer], &w->after->ports[a->peer]) != 0)
+    if (b->missing == a->missing || (!a->missing && gone))
         return;
     fab_link_text(w->after, a, what);
     diff_add(w, a->missing ? FAB_CHANGE_PORT_MISSING : FAB_CHANGE_PORT_BACK, w->after->nodes[a->node].guid,

@@ -422,7 +422,7 @@ static unsigned history(struct store *store, uint64_t from, uint64_t to, const c
                         struct heard *heard)
 {
     heard->n = 0;
-    must_do(store_history(store, from, to, what, limit, hear, heard, fresh_err()));
+    must_do(store_history(store, from, to, what, limit, 0, hear, heard, fresh_err()));
     return heard->n;
 }
 
@@ -528,7 +528,7 @@ static void assert_story(struct store *store, const char *what, uint32_t limit, 
 {
     char told[1000] = "";
     struct fab_err err = {{0}};
-    assert_int_equal(store_history(store, 0, 9, what, limit, hear_story, told, &err), PMIXFAB_OK);
+    assert_int_equal(store_history(store, 0, 9, what, limit, 0, hear_story, told, &err), PMIXFAB_OK);
     assert_string_equal(told, expected);
 }
 
