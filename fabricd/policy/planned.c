@@ -174,6 +174,7 @@ static bool moves_indices(const struct fab_change *change)
         return true;
     case FAB_CHANGE_HOST_BACK:
     case FAB_CHANGE_PORT_BACK:
+    case FAB_CHANGE_INACTIVE:
         return change->was_lost; /* else it had kept its index */
     default:
         return false;

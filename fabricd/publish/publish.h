@@ -62,9 +62,10 @@ struct sweep_findings {
 struct publish_request {
     struct fab_inventory *inv; /* of a sweep: finished, not yet named; it is emptied */
     bool accept_partial;       /* take the sweep as it is: nothing that is missing in it is kept */
-    bool retire;   /* inv NULL, and the last sweep was good: retire what has been missing for too long */
-    int64_t swept; /* when inv was, microseconds since 1970; 0: just now */
-    int64_t seen;  /* when the first of what is new in it was noticed; 0: by the sweep */
+    bool retire;    /* inv NULL, and the last sweep was good: retire what has been missing for too long */
+    bool unmanaged; /* no subnet manager answers: what comes up stays inactive */
+    int64_t swept;  /* when inv was, microseconds since 1970; 0: just now */
+    int64_t seen;   /* when the first of what is new in it was noticed; 0: by the sweep */
     const struct node_report *const *reports; /* by host */
     uint32_t n_reports;
 };

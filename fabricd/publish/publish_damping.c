@@ -28,7 +28,7 @@ static bool is_up(const struct fab_inventory *inv, uint32_t p)
 {
     const struct fab_port *port = &inv->ports[p];
     return port->peer != FAB_NONE && p < port->peer && (at_switch(inv, p) || at_switch(inv, port->peer)) &&
-           port->state != FAB_PORT_DOWN && inv->ports[port->peer].state != FAB_PORT_DOWN;
+           !fab_state_is_down(port->state) && !fab_state_is_down(inv->ports[port->peer].state);
 }
 
 /* Nodes are in the order of their GUIDs, and ports in that of their numbers. */

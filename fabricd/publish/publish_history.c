@@ -17,6 +17,8 @@ int update_correlate(struct update *update, struct fab_err *err)
         return fab_fail(err, rc, "the difference cannot be understood: %s", pmixfab_strerror(rc));
     publish_stamp(&update->diff, update->seen, publish_history_since(publisher));
     update_correct_seen(update);
+    if (update->input->unmanaged)
+        fab_diff_mark_inactive(&update->inv, &update->diff);
     return PMIXFAB_OK;
 }
 

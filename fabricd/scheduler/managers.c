@@ -46,6 +46,14 @@ void managers_on_seen(unsigned probe, const struct probe_manager *saw, void *cbd
     metrics_write(d->metrics);
 }
 
+bool managers_any_gone(const struct scheduler *d)
+{
+    bool gone = false;
+    for (unsigned i = 0; i < CONFIG_MAX_LIST; i++)
+        gone |= manager_is_gone(&d->managers[i]);
+    return gone;
+}
+
 const struct manager *scheduler_manager(const struct scheduler *d, unsigned probe, const char **spec)
 {
     char *specs[CONFIG_MAX_LIST];

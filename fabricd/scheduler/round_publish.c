@@ -75,8 +75,10 @@ static void round_announce(struct scheduler *d, struct publication *publication,
 static int round_prepare(struct scheduler *d, struct fab_inventory *inv, struct publication **publication,
                          struct sweep_findings *report, struct fab_err *err)
 {
-    struct publish_request input = {
-        .inv = inv, .accept_partial = d->accept_partial, .retire = inv == NULL && round_timers_may_retire(d)};
+    struct publish_request input = {.inv = inv,
+                                    .accept_partial = d->accept_partial,
+                                    .retire = inv == NULL && round_timers_may_retire(d),
+                                    .unmanaged = managers_any_gone(d)};
     if (inv != NULL) {
         input.swept = d->status.last_sweep;
         input.seen = monitoring_covered_since(d);

@@ -132,6 +132,7 @@ void monitoring_round_ended(struct scheduler *d);
 /* ---- managers.c ---- */
 
 void managers_on_seen(unsigned probe, const struct probe_manager *saw, void *scheduler);
+bool managers_any_gone(const struct scheduler *d);
 
 /* ---- round_timers.c ---- */
 

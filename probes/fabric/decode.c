@@ -49,18 +49,22 @@ static enum fab_speed decode_speed(const uint8_t *info, const uint8_t *capabilit
     }
 }
 
+enum { PHYSICAL_DISABLED = 3, PHYSICAL_LINK_UP = 5 };
+
 void port_info_decode(const uint8_t info[ATTRIBUTE_SIZE], const uint8_t *capabilities, bool fdr10,
                       struct port_info *out)
 {
-    unsigned state = info[32] & 15;
+    const unsigned state = info[32] & 15, physical = info[33] >> 4;
     *out = (struct port_info){
         .prefix = probe_be(info + 8, 8),
         .lid = (uint16_t)probe_be(info + 16, 2),
         .lmc = info[34] & 7,
-        .state = (uint8_t)(state <= FAB_PORT_ACTIVE ? state : FAB_PORT_UNKNOWN),
+        .state = (uint8_t)(physical == PHYSICAL_DISABLED ? FAB_PORT_DISABLED
+                           : state <= FAB_PORT_ACTIVE    ? state
+                                                         : FAB_PORT_UNKNOWN),
         .width = probe_lanes(info[31]),
         .speed = (uint8_t)decode_speed(info, capabilities, fdr10),
-        .link_up = info[33] >> 4 == 5,
+        .link_up = physical == PHYSICAL_LINK_UP,
     };
 }
 

@@ -70,7 +70,8 @@ static int add_ports(struct fab_inventory *inv, const struct observed *seen, uin
             *loops += 1;
             continue;
         }
-        if (p->peer == FAB_NONE && !info.link_up && !list_all)
+        const bool disabled = is_switch && info.state == FAB_PORT_DISABLED;
+        if (p->peer == FAB_NONE && !info.link_up && !list_all && !disabled)
             continue;
         struct fab_port port = {
             .guid = is_switch ? 0 : p->guid,

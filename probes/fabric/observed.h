@@ -6,6 +6,7 @@
  * them (InfiniBand architecture, volume 1, 14.2.5). Both are laid out as below and turned into an inventory
  * by one function, so that both say the same, and the same as ibnetdiscover's text of the subnet:
  *   - of a switch, the ports that are cabled, those that are up and lead nowhere, and those that did not say;
+ *     and, which the text does not have, those that are disabled;
  *   - of an HCA likewise, but all that were seen where none is cabled;
  *   - descriptions as ibnetdiscover prints them: bytes that are no printable ASCII become blanks;
  *   - cables from a node to itself are dropped.

@@ -43,7 +43,7 @@ static bool port_is_unstable(unsigned state)
 
 static uint32_t sign_listed(const struct fab_port *port)
 {
-    return sign_of(port->peer != FAB_NONE || port->state >= FAB_PORT_INIT, port->state, port->width);
+    return sign_of(port->peer != FAB_NONE || fab_state_is_up(port->state), port->state, port->width);
 }
 
 /* ---- from an inventory ---------------------------------------------------------------------------- */

@@ -339,6 +339,12 @@ class Ibsim:
     def link(self, a, a_port, b, b_port):
         return self.command(f"Link {self._place(a, a_port)} {self._place(b, b_port)}")
 
+    def set_port(self, path, port, what, host=None):
+        """ibportstate: disable or enable a port of the node at the end of this directed route (as "0,1", from `host`)."""
+        done = self.run(["ibportstate", "-D", path, str(port), what], host=host)
+        if done.returncode != 0:
+            raise LabError(f"ibportstate -D {path} {port} {what}: {done.stderr.strip()}")
+
     def clear(self, node, port=None):
         return self.command(f"Clear {self._place(node, port)}")
 

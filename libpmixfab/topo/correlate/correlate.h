@@ -64,4 +64,8 @@
 int fab_diff_correlate_with(const struct fab_inventory *before, const struct fab_inventory *after,
                             struct fab_retired *lost, struct fab_diff *diff);
 
+/* While no subnet manager answers: what is back, and is not active, is told as inactive instead. When it is
+ * made active later, that is port-up. `after`: that of the correlation. */
+void fab_diff_mark_inactive(const struct fab_inventory *after, struct fab_diff *diff);
+
 #endif

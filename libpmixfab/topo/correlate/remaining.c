@@ -258,6 +258,29 @@ static const char *back_where(const struct correlation *s, uint64_t guid)
 
 #define NODE_MISSING "it is not seen any more, and nothing took its place, which is kept for a while"
 
+/* Why it is not seen: a port that is disabled now was at its cable. False: none was. */
+static bool tell_disabled(const struct correlation *s, const struct fab_change *change,
+                          char why[DIFF_WHY_TEXT])
+{
+    const uint32_t b = change->guid == 0 ? FAB_NONE : fab_inventory_find(s->before, change->guid);
+    for (uint32_t i = 0; b != FAB_NONE && i < s->before->nodes[b].n_ports; i++) {
+        const uint32_t port = s->before->nodes[b].first_port + i;
+        const uint32_t ends[] = {port, s->before->ports[port].peer};
+        if (ends[1] == FAB_NONE || (change->port != 0 && s->before->ports[port].num != change->port))
+            continue;
+        for (size_t e = 0; e < 2; e++) {
+            const uint32_t now = correlation_port_after(s, ends[e]);
+            char text[FAB_PORT_TEXT];
+            if (now == FAB_NONE || s->after->ports[now].state != FAB_PORT_DISABLED)
+                continue;
+            fab_port_text(s->after, &s->after->ports[now], text);
+            snprintf(why, DIFF_WHY_TEXT, "%.200s is disabled: somebody switched that port off", text);
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char *remaining_reason(const struct correlation *s, const struct fab_change *change)
 {
     static const char *const reasons[FAB_CHANGE_KINDS] = {
@@ -309,9 +332,13 @@ void correlation_rest(struct correlation *s)
             remaining_subjects(s, s->before, change);
         if (change->kind != FAB_CHANGE_LINK_LOST)
             remaining_subjects(s, s->after, change);
+        char why[DIFF_WHY_TEXT];
+        const bool gone = change->kind == FAB_CHANGE_HOST_MISSING ||
+                          change->kind == FAB_CHANGE_PORT_MISSING || change->kind == FAB_CHANGE_LINK_LOST;
         if (change->kind == FAB_CHANGE_NAME)
             s->past.renamed = correlation_switch_renamed(s, change->guid);
         correlation_conclude(s, change->kind, change->guid, change->port, change->what, change->before,
-                             change->after, remaining_reason(s, change));
+                             change->after,
+                             gone && tell_disabled(s, change, why) ? why : remaining_reason(s, change));
     }
 }

@@ -50,6 +50,7 @@ enum fab_change_kind {
     FAB_CHANGE_PORT_BACK,
     FAB_CHANGE_LINK_BACK, /* a cable between switches that was lost is there again */
     FAB_CHANGE_FLAPPING,  /* a cable comes and goes, and is suppressed for a while */
+    FAB_CHANGE_INACTIVE,  /* what is back, but not active: there is no subnet manager that would see to it */
     FAB_CHANGE_KINDS      /* one more than the last */
 };
 

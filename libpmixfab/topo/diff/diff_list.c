@@ -45,6 +45,7 @@ static const char *const kinds[] = {
     [FAB_CHANGE_PORT_BACK] = "port-back",
     [FAB_CHANGE_LINK_BACK] = "link-back",
     [FAB_CHANGE_FLAPPING] = "flapping",
+    [FAB_CHANGE_INACTIVE] = "inactive",
 };
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))

@@ -78,7 +78,7 @@ int fab_inventory_copy(struct fab_inventory *to, const struct fab_inventory *fro
 static inline bool fab_port_dangles(const struct fab_inventory *inv, const struct fab_port *port)
 {
     return port->peer == FAB_NONE &&
-           (port->state >= FAB_PORT_INIT ||
+           (fab_state_is_up(port->state) ||
             (port->state == FAB_PORT_UNKNOWN && inv->nodes[port->node].kind == FAB_SWITCH));
 }
 

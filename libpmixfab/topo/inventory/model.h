@@ -27,8 +27,19 @@ enum fab_port_state {
     FAB_PORT_DOWN = 1,
     FAB_PORT_INIT = 2, /* cabled, not yet configured by a subnet manager */
     FAB_PORT_ARMED = 3,
-    FAB_PORT_ACTIVE = 4
+    FAB_PORT_ACTIVE = 4,
+    FAB_PORT_DISABLED = 5 /* down because somebody switched it off (its physical state is Disabled) */
 };
+
+/* Has the port a link? */
+static inline bool fab_state_is_up(unsigned state)
+{
+    return state >= FAB_PORT_INIT && state <= FAB_PORT_ACTIVE;
+}
+static inline bool fab_state_is_down(unsigned state)
+{
+    return state == FAB_PORT_DOWN || state == FAB_PORT_DISABLED;
+}
 
 /* Speed of one lane. InfiniBand's in the order of their rates; the numbers stand in stores, so what came
  * later is behind them. */
@@ -86,7 +97,7 @@ struct fab_node {
 
 /*
  * A port. An inventory holds every HCA port that was seen, and those switch ports that are cabled (or up and
- * lead nowhere). A switch's empty ports are not listed.
+ * lead nowhere), or disabled. A switch's other empty ports are not listed.
  */
 struct fab_port {
     uint64_t guid; /* HCA and router: port GUID. Switch: 0 */

@@ -199,7 +199,7 @@ static void settle_swept(struct join *j, uint32_t *joined, uint32_t *rival)
             const struct fab_port *port = &j->swept->ports[dev->swept_port];
             joined[dev->swept_port] = d;
             dev->fate = JOIN_SWEPT;
-            dev->silent = port->peer == FAB_NONE && port->state < FAB_PORT_INIT;
+            dev->silent = port->peer == FAB_NONE && !fab_state_is_up(port->state);
             dev->num = port->num;
         } else if (dev->swept_port == FAB_NONE && dev->num != 0 && dev->num <= node->num_ports &&
                    fab_inventory_port(j->swept, dev->swept_node, dev->num) == FAB_NONE) {

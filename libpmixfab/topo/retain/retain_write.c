@@ -64,6 +64,8 @@ static int retain_add_port(struct retaining *k, uint32_t p, uint32_t number)
     if (same == FAB_NONE)
         return fab_inventory_add_port(k->out, &port, &k->port[p]);
     k->port[p] = same;
+    if (k->out->ports[same].state == FAB_PORT_DISABLED) /* which is why */
+        port.state = FAB_PORT_DISABLED;
     k->out->ports[same] = port;
     return PMIXFAB_OK;
 }

@@ -84,7 +84,10 @@ TEST(test_port_info)
         assert_true(got.prefix == mad_get_field64(info, 0, IB_PORT_GID_PREFIX_F));
         assert_int_equal(got.lid, mad_get_field(info, 0, IB_PORT_LID_F));
         assert_int_equal(got.lmc, mad_get_field(info, 0, IB_PORT_LMC_F));
-        assert_int_equal(got.state, logical <= 4 ? logical : FAB_PORT_UNKNOWN);
+        const unsigned physical = mad_get_field(info, 0, IB_PORT_PHYS_STATE_F);
+        assert_int_equal(got.state, physical == 3  ? FAB_PORT_DISABLED
+                                    : logical <= 4 ? logical
+                                                   : FAB_PORT_UNKNOWN);
         assert_int_equal(got.link_up, mad_get_field(info, 0, IB_PORT_PHYS_STATE_F) == 5);
         assert_int_equal(got.width, expected_width(mad_get_field(info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F)));
         assert_int_equal(got.speed, expected_speed(info, capabilities, fdr10));

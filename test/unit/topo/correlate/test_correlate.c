@@ -543,3 +543,28 @@ TEST(test_from_nothing_and_errors)
     p.before.finished = false;
     assert_int_equal(fab_diff_correlate_with(&p.before, &p.after, NULL, &diff), PMIXFAB_ERR_INVAL);
 }
+
+/* What is back is back, unless it waits for a subnet manager that is not there. */
+TEST(what_is_back_without_a_subnet_manager_is_inactive)
+{
+    struct pair p = make("fattree2:4,2,4");
+    uint32_t hca = 0;
+    while (p.after.nodes[hca].kind != FAB_HCA)
+        hca++;
+    struct fab_port *port = &p.after.ports[p.after.nodes[hca].first_port];
+    p.before.nodes[hca].missing = 1;
+    const unsigned states[] = {FAB_PORT_ACTIVE, FAB_PORT_ARMED, FAB_PORT_INIT};
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+        port->state = (uint8_t)states[i];
+        SCOPED(fab_diff) diff = understand(&p.before, &p.after);
+        bool back = false, inactive = false;
+        for (uint32_t k = 0; k < diff.n; k++)
+            back |= diff.changes[k].kind == FAB_CHANGE_HOST_BACK;
+        assert_true(back);
+        fab_diff_mark_inactive(&p.after, &diff);
+        for (uint32_t k = 0; k < diff.n; k++)
+            inactive |= diff.changes[k].kind == FAB_CHANGE_INACTIVE;
+        assert_int_equal(inactive, states[i] != FAB_PORT_ACTIVE);
+    }
+    pair_destroy(&p);
+}
