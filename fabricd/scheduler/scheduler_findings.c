@@ -64,6 +64,34 @@ static int tell_stale(struct scheduler *d)
     return rc;
 }
 
+/* The subnet managers that are gone, and those that are not the usual ones. */
+static int tell_managers(struct scheduler *d)
+{
+    struct fab_findings gone = {0}, changed = {0};
+    const struct manager *manager;
+    const char *probe;
+    int rc = PMIXFAB_OK;
+    for (unsigned i = 0; rc == PMIXFAB_OK && (manager = scheduler_manager(d, i, &probe)) != NULL; i++) {
+        char where[80], name[SCHEDULER_MANAGER_TEXT], since[32], what[SCHEDULER_MANAGER_TEXT + 160];
+        struct fab_about about = fab_about_text(probe);
+        snprintf(where, sizeof(where), "subnet of %.60s", probe);
+        scheduler_manager_text(d, &manager->now, name);
+        time_text(manager_is_gone(manager) ? manager->missed_since : manager->since, since, sizeof(since));
+        about.state = manager->now.guid;
+        if (manager_is_gone(manager)) {
+            snprintf(what, sizeof(what), "no subnet manager answers since %s; the last one is %s", since,
+                     name);
+            rc = fab_findings_add(&gone, FAB_CHECK_MANAGER_GONE, about, where, what);
+        } else if (manager_is_another(manager)) {
+            snprintf(what, sizeof(what), "%s took over at %s; it is not the usual one", name, since);
+            rc = fab_findings_add(&changed, FAB_CHECK_MANAGER_CHANGED, about, where, what);
+        }
+    }
+    findings_replace(d->findings, FAB_CHECK_MANAGER_GONE, &gone);
+    findings_replace(d->findings, FAB_CHECK_MANAGER_CHANGED, &changed);
+    return rc;
+}
+
 int scheduler_check(struct scheduler *d, struct fab_findings *out, struct fab_err *err)
 {
     const struct fab_findings *served;
@@ -78,6 +106,8 @@ int scheduler_check(struct scheduler *d, struct fab_findings *out, struct fab_er
         rc = tell_partial(d);
     if (rc == PMIXFAB_OK)
         rc = tell_suppressed(d);
+    if (rc == PMIXFAB_OK)
+        rc = tell_managers(d);
     if (rc == PMIXFAB_OK)
         rc = findings_now(d->findings, served, out);
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "check: out of memory");

@@ -26,6 +26,9 @@ class Manager(unittest.TestCase):
         """The manager as `status` has it, once it is so."""
         return lab.wait_for(lambda: [m for m in self.managers() if good(m)], timeout, "the subnet manager")[0]
 
+    def kinds(self):
+        return {finding["kind"] for finding in self.daemon.control("check")["findings"]}
+
     def metric(self, name):
         return re.search(rf"^{name}(?:\{{.*\}})? (\S+)$", self.daemon.ctl("metrics").stdout, re.MULTILINE).group(1)
 
@@ -42,11 +45,13 @@ class Manager(unittest.TestCase):
                          rf"the last one is {self.sim.hosts[0]} ")
         self.assertRegex(self.daemon.log(), rf"error: subnet manager: {self.sim.hosts[0]} .* does not answer")
         self.assertEqual(self.metric("fabricd_subnet_manager_up"), "0")
+        self.assertEqual(self.kinds(), {"manager-gone"})
         self.manager = lab.OpenSM(self.sim)
         after = self.wait(lambda manager: manager["answers"])
         self.assertFalse(after["another"])
         self.assertEqual(after["guid"], before["guid"])
         self.assertIn("answers again", self.daemon.log())
+        self.assertEqual(self.kinds(), set())
 
     def test_another_one_takes_over_and_the_first_comes_back(self):
         first = self.wait(lambda manager: manager["answers"])
@@ -59,9 +64,11 @@ class Manager(unittest.TestCase):
         self.assertRegex(self.daemon.log(), rf"warning: subnet manager: {self.sim.hosts[1]} .* took over from {self.sim.hosts[0]} ")
         self.assertIn("it took over at", self.daemon.ctl("status").stdout)
         self.assertEqual(self.metric("fabricd_subnet_manager_takeovers_total"), "1")
+        self.assertEqual(self.kinds(), {"manager-changed"})
         self.manager.stop()
         self.manager = lab.OpenSM(self.sim)
         self.wait(lambda manager: manager["answers"] and manager["guid"] == first["guid"] and not manager["another"])
+        self.assertEqual(self.kinds(), set())
 
 
 if __name__ == "__main__":

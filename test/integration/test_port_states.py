@@ -31,6 +31,9 @@ class States(unittest.TestCase):
         """Disable or enable the host's port at its leaf, which is the one beside this host's HCA."""
         self.sim.set_port("0,1", self.port, what)
 
+    def findings(self):
+        return [(finding["kind"], finding["where"]) for finding in self.daemon.control("check")["findings"]]
+
     def changes(self, kind=None):
         return [change for change in self.daemon.control("history")["changes"] if kind in (None, change["kind"])]
 
@@ -45,6 +48,7 @@ class Disabled(States):
         missing = self.changes("host-missing")
         self.assertEqual([change["what"].split()[0] for change in missing], [self.host])
         self.assertIn(f"{self.leaf}[{self.port}] is disabled", missing[0]["why"])
+        self.assertEqual(self.findings(), [("port-disabled", f"{self.leaf}[{self.port}]")])
         self.assertFalse(self.daemon.refresh()["changed"])
         self.daemon.stop()
         self.daemon.start()  # it is in the store
@@ -54,6 +58,17 @@ class Disabled(States):
         self.sim.wait_active(self.leaf, self.port, self.manager)
         self.assertTrue(self.daemon.refresh()["changed"])
         self.assertEqual(len(self.changes("host-back")), 1)
+
+    def test_a_port_without_a_cable(self):
+        self.sim.unlink(self.leaf, self.port)
+        self.start()
+        self.assertNotIn("disabled-ports", [kind for kind, _ in self.findings()])
+        self.hand("disable")
+        self.assertFalse(self.daemon.refresh()["changed"], "nothing that is served")
+        self.assertIn(("disabled-ports", self.leaf), self.findings())
+        self.hand("enable")
+        self.daemon.refresh()
+        self.assertNotIn("disabled-ports", [kind for kind, _ in self.findings()])
 
     def test_by_a_light_sweep(self):
         self.start(changes={"light_sweep": 1})

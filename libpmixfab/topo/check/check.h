@@ -25,22 +25,27 @@ enum fab_check_kind {
     FAB_CHECK_LOST,      /* an HCA, switch or port that was seen once, and its place is given up */
     FAB_CHECK_MISSING,   /* an HCA, switch or port that no sweep sees; its place is kept (retain.h) */
     FAB_CHECK_FLAPPING,  /* a cable or switch that came and went too often (fab_findings_add) */
-    FAB_CHECK_DUPLICATE_NAME, /* switches, or HCAs of one host, that are called the same */
-    FAB_CHECK_NO_MANAGER,     /* most cabled ports are not active */
-    FAB_CHECK_PORT_DOWN,      /* a cable with a port that is down */
-    FAB_CHECK_LINK_LOST,      /* a cable between switches that are there was seen once */
-    FAB_CHECK_INACTIVE,       /* a cable with a port that is INIT or ARMED */
-    FAB_CHECK_SLOW_LINK,      /* below what the links of its plane have: those of hosts, those of switches */
-    FAB_CHECK_FEW_UPLINKS,    /* a switch with fewer cables up, or to one switch above, than its peers */
-    FAB_CHECK_FEW_PORTS,      /* a host with fewer cabled ports than those whose names are alike */
-    FAB_CHECK_MANY_PORTS,     /* or more: two hosts of one name? */
-    FAB_CHECK_NOWHERE,        /* a port that is up and leads nowhere */
-    FAB_CHECK_NOT_SWEPT,      /* a port that is up by its host's word, and no sweep sees */
-    FAB_CHECK_CONFLICT,       /* sources contradict each other about a port's state or speed */
-    FAB_CHECK_SLOW_SLOT,      /* a PCI slot that is slower than the card's link */
-    FAB_CHECK_NOT_REPORTED,   /* a device of a host that reports, but not about it */
-    FAB_CHECK_FIRMWARE,       /* another than most devices of the same part have */
-    FAB_CHECK_UNNAMED,        /* an HCA that goes by its GUID, or is called localhost */
+    FAB_CHECK_DUPLICATE_NAME,  /* switches, or HCAs of one host, that are called the same */
+    FAB_CHECK_NO_MANAGER,      /* most cabled ports are not active */
+    FAB_CHECK_MANAGER_GONE,    /* the subnet manager does not answer (scheduler/managers.c) */
+    FAB_CHECK_PORT_DOWN,       /* a cable with a port that is down */
+    FAB_CHECK_MANAGER_CHANGED, /* another one answers than usually (likewise) */
+    FAB_CHECK_PORT_DISABLED,   /* a switch's port that somebody switched off, and something was behind it */
+    FAB_CHECK_COUNTERS,        /* error counters of a port grow (scheduler/round_counters.c) */
+    FAB_CHECK_LINK_LOST,       /* a cable between switches that are there was seen once */
+    FAB_CHECK_INACTIVE,        /* a cable with a port that is INIT or ARMED */
+    FAB_CHECK_SLOW_LINK,       /* below what the links of its plane have: those of hosts, those of switches */
+    FAB_CHECK_FEW_UPLINKS,     /* a switch with fewer cables up, or to one switch above, than its peers */
+    FAB_CHECK_FEW_PORTS,       /* a host with fewer cabled ports than those whose names are alike */
+    FAB_CHECK_MANY_PORTS,      /* or more: two hosts of one name? */
+    FAB_CHECK_NOWHERE,         /* a port that is up and leads nowhere */
+    FAB_CHECK_NOT_SWEPT,       /* a port that is up by its host's word, and no sweep sees */
+    FAB_CHECK_CONFLICT,        /* sources contradict each other about a port's state or speed */
+    FAB_CHECK_SLOW_SLOT,       /* a PCI slot that is slower than the card's link */
+    FAB_CHECK_NOT_REPORTED,    /* a device of a host that reports, but not about it */
+    FAB_CHECK_FIRMWARE,        /* another than most devices of the same part have */
+    FAB_CHECK_UNNAMED,         /* an HCA that goes by its GUID, or is called localhost */
+    FAB_CHECK_DISABLED_PORTS, /* of a switch: ports that are switched off, and nothing is known behind them */
     FAB_CHECK_KINDS           /* one more than the last */
 };
 

@@ -33,6 +33,19 @@ static const struct {
                                   "configured map"},
     [FAB_CHECK_NO_MANAGER] = {"no-manager", FAB_SEVERITY_ERROR,
                               "does a subnet manager run? (sminfo; systemctl status opensm)"},
+    [FAB_CHECK_MANAGER_GONE] = {"manager-gone", FAB_SEVERITY_ERROR,
+                                "start it, or another one: until then what comes up stays inactive "
+                                "(sminfo; systemctl status opensm)"},
+    [FAB_CHECK_MANAGER_CHANGED] = {"manager-changed", FAB_SEVERITY_WARNING,
+                                   "does the usual one still run, and is its priority the highest? Was it "
+                                   "meant to be so: fabricctl ack FINDING"},
+    [FAB_CHECK_PORT_DISABLED] = {"port-disabled", FAB_SEVERITY_WARNING,
+                                 "whoever switched it off switches it on again: ibportstate LID PORT enable"},
+    [FAB_CHECK_COUNTERS] = {"counters-grow", FAB_SEVERITY_WARNING,
+                            "reseat or replace the cable, then the devices at its ends; see fabricctl "
+                            "counters"},
+    [FAB_CHECK_DISABLED_PORTS] = {"disabled-ports", FAB_SEVERITY_NOTICE,
+                                  "if one is to be used: ibportstate LID PORT enable"},
     [FAB_CHECK_PORT_DOWN] = {"port-down", FAB_SEVERITY_ERROR,
                              "look at the cable and at both of its ports; was one disabled?"},
     [FAB_CHECK_LINK_LOST] = {"link-lost", FAB_SEVERITY_WARNING,

@@ -1,9 +1,22 @@
 /* check_links.c - cables and ports: down, not active, slow, leading nowhere. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "topo/check/finding.h"
 
 /* ---- what is missing ------------------------------------------------------------------------------- */
+
+/* Is that because the switch's ports at its cables are switched off? Then it is told of them. */
+static bool is_switched_off(const struct fab_inventory *inv, const struct fab_node *node)
+{
+    uint32_t off = 0, cables = 0;
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+        const uint32_t peer = inv->ports[p].peer;
+        cables += peer != FAB_NONE;
+        off += peer != FAB_NONE && inv->ports[peer].state == FAB_PORT_DISABLED;
+    }
+    return cables > 0 && off == cables;
+}
 
 static void tell_missing(struct check *c)
 {
@@ -12,7 +25,7 @@ static void tell_missing(struct check *c)
         const struct fab_node *node = &inv->nodes[n];
         char where[FAB_NODE_TEXT], cable[FAB_LINK_TEXT] = "";
         uint32_t cables = 0;
-        if (!node->missing)
+        if (!node->missing || is_switched_off(inv, node))
             continue;
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
             if (inv->ports[p].peer != FAB_NONE && cables++ == 0)
@@ -28,12 +41,57 @@ static void tell_missing(struct check *c)
     }
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         char where[FAB_PORT_TEXT], cable[FAB_PORT_TEXT];
-        if (!inv->ports[p].missing || inv->ports[p].peer == FAB_NONE)
+        if (!inv->ports[p].missing || inv->ports[p].peer == FAB_NONE ||
+            inv->ports[inv->ports[p].peer].state == FAB_PORT_DISABLED)
             continue;
         fab_port_text(inv, &inv->ports[p], where);
         fab_port_text(inv, &inv->ports[inv->ports[p].peer], cable);
         check_add(c, FAB_CHECK_MISSING, fab_about_port(inv, &inv->ports[p]), where,
                   "its cable is not seen any more; its place is kept at %s", cable);
+    }
+}
+
+/* ---- what is switched off --------------------------------------------------------------------------- */
+
+/* Ports with nothing behind them, of one switch: some sites switch off all that they do not use. */
+static void tell_disabled_ports(struct check *c, const struct fab_node *node)
+{
+    const struct fab_inventory *inv = c->inv;
+    struct fab_about about = fab_about_node(node);
+    char where[FAB_NODE_TEXT], list[400] = "";
+    size_t used = 0;
+    uint32_t n = 0;
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        if (port->state != FAB_PORT_DISABLED || port->peer != FAB_NONE)
+            continue;
+        if (used + 8 < sizeof(list))
+            used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%u", n > 0 ? ", " : "", port->num);
+        about.state = about.state * 31 + port->num;
+        n++;
+    }
+    if (n == 0)
+        return;
+    fab_node_text(inv, node, where);
+    check_add(c, FAB_CHECK_DISABLED_PORTS, about, where, "%u port%s disabled: %s", n,
+              n == 1 ? " is" : "s are", list);
+}
+
+static void tell_disabled(struct check *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    for (uint32_t n = 0; n < inv->n_nodes; n++)
+        if (inv->nodes[n].kind == FAB_SWITCH)
+            tell_disabled_ports(c, &inv->nodes[n]);
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        char where[FAB_PORT_TEXT], behind[FAB_PORT_TEXT];
+        if (port->state != FAB_PORT_DISABLED || port->peer == FAB_NONE)
+            continue;
+        fab_port_text(inv, port, where);
+        fab_port_text(inv, &inv->ports[port->peer], behind);
+        check_add(c, FAB_CHECK_PORT_DISABLED, fab_about_port(inv, port), where,
+                  "somebody switched it off (its physical state is Disabled); %s is behind it", behind);
     }
 }
 
@@ -157,6 +215,7 @@ static void check_rates(struct check *c)
 void check_links(struct check *c)
 {
     tell_missing(c);
+    tell_disabled(c);
     check_states(c);
     check_nowhere(c);
     check_rates(c);
