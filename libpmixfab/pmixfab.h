@@ -181,6 +181,7 @@ struct pmixfab_device {
     uint64_t mbps; /* active rate, megabits per second; 0 unknown */
     const char *host;
     const char *name;
+    uint32_t rail; /* of the switch that it is cabled to */
     uint32_t seen; /* bits of enum pmixfab_seen */
     char id[64];   /* [PMIX_DEVICE_ID] fab://<node GUID>::<system image GUID>, or ipv4://<MAC> */
 };
@@ -270,6 +271,8 @@ struct pmixfab_switch {
     uint64_t guid;
     const char *name;
     uint32_t missing; /* 1: the last sweeps have not seen it, its place is kept for a while */
+    uint32_t unit;    /* number of the unit that it is a leaf of; UINT32_MAX: of none */
+    uint32_t rail;    /* number of the rail of its unit's hosts that it is; UINT32_MAX: of none */
     char id[24];      /* [PMIX_FABRIC_SWITCH] 0x and 16 hexadecimal digits */
 };
 int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out);
@@ -291,6 +294,24 @@ int pmixfab_link(const struct pmixfab *fab, uint32_t index, struct pmixfab_link 
 
 /* Group g (0..n_groups-1): *hosts points at *n host indices inside the handle [PMIX_FABRIC_GROUPS]. */
 int pmixfab_group(const struct pmixfab *fab, uint32_t g, const uint32_t **hosts, uint32_t *n);
+
+/*
+ * Name of group g: its leaf's, "pod2" or "group2" (a dragonfly's) with the number that coordinates begin
+ * with, or "unit3" for unit number 3. It stays when other groups come and go, while g does not. "" in a
+ * snapshot of fabricd 0.1, NULL where g is none.
+ */
+const char *pmixfab_group_name(const struct pmixfab *fab, uint32_t g);
+
+/*
+ * Rail-optimised fabrics: leaves that serve the same hosts are a unit, and each of them is one rail of it.
+ * Units and rails are numbered from 1, and keep their numbers. A rail without units is the whole plane: its
+ * hosts have their other devices in other planes.
+ *
+ * The devices that are cabled to another leaf than those of their name in their unit: i = 0, 1, ... until
+ * PMIXFAB_ERR_NOTFOUND, in order of devices. *sw: the switch where those are, UINT32_MAX: at several. *unit:
+ * number of their host's unit.
+ */
+int pmixfab_misplaced(const struct pmixfab *fab, uint32_t i, uint32_t *device, uint32_t *sw, uint32_t *unit);
 
 /* The standard's string of all groups, "0:n1,n2;1:n3". Free with free(). */
 int pmixfab_groups_string(const struct pmixfab *fab, char **out);

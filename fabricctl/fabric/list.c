@@ -125,3 +125,11 @@ enum ctl_exit ctl_planes(const struct ctl *ctl)
 {
     return ctl_list_all(ctl, plane_columns, CTL_COUNT(plane_columns), list_plane);
 }
+
+void ctl_list_number(struct ctl_table *table, uint32_t number)
+{
+    if (number == UINT32_MAX)
+        ctl_put_null(table);
+    else
+        ctl_put_number(table, number);
+}

@@ -31,4 +31,7 @@ void ctl_device_label(const struct pmixfab_device *device, bool with_port, char 
 
 #define CTL_LABEL_SIZE 256
 
+/* A number of the library's, null where it is UINT32_MAX. */
+void ctl_list_number(struct ctl_table *table, uint32_t number);
+
 #endif

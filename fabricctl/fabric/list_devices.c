@@ -48,7 +48,8 @@ static const struct ctl_column device_columns[] = {
     {"vendor", NULL, false},       {"firmware", NULL, false},
     {"driver", NULL, false},       {"pci", NULL, false},
     {"mtu", NULL, true},           {"numa", NULL, true},
-    {"missing", NULL, false},      {"facts", NULL, false}, /* the last: of the devices of one host, in JSON */
+    {"missing", NULL, false},      {"rail", "RAIL", true},
+    {"facts", NULL, false}, /* the last: of the devices of one host, in JSON */
 };
 
 static bool with_facts(const struct ctl *ctl)
@@ -122,6 +123,7 @@ static bool device_row(struct ctl_table *table, const struct ctl *ctl, const str
     put_coords(table, fab, index, PMIXFAB_PHYSICAL);
     put_known(table, fab, &device);
     ctl_put_bool(table, (device.seen & PMIXFAB_SEEN_MISSING) != 0);
+    ctl_list_number(table, device.rail);
     if (with_facts(ctl))
         ctl_put_json(table, ctl_facts_json(fab, index));
     return ctl_table_row(table);

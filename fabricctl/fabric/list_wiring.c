@@ -11,7 +11,8 @@
 static const struct ctl_column switch_columns[] = {
     {"id", "ID", false},      {"plane", "PLANE", false},     {"name", "SWITCH", false},
     {"level", "LEVEL", true}, {"ports", "PORTS", true},      {"hosts", "HOSTS", true},
-    {"index", NULL, true},    {"missing", "MISSING", false},
+    {"index", NULL, true},    {"missing", "MISSING", false}, {"unit", NULL, true},
+    {"rail", NULL, true},
 };
 
 static bool list_switch(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
@@ -31,6 +32,8 @@ static bool list_switch(struct ctl_table *table, const struct ctl *ctl, const st
         ctl_put_number(table, sw.n_hosts);
         ctl_put_number(table, i);
         ctl_put_bool(table, sw.missing != 0);
+        ctl_list_number(table, sw.unit);
+        ctl_list_number(table, sw.rail);
         if (!ctl_table_row(table))
             return false;
     }
@@ -101,10 +104,8 @@ enum ctl_exit ctl_links(const struct ctl *ctl)
 /* ---- groups ---- */
 
 static const struct ctl_column group_columns[] = {
-    {"group", "GROUP", true},
-    {"plane", "PLANE", false},
-    {"n_hosts", "N", true},
-    {"hosts", "HOSTS", false},
+    {"group", "GROUP", true}, {"name", "NAME", false},   {"plane", "PLANE", false},
+    {"n_hosts", "N", true},   {"hosts", "HOSTS", false},
 };
 
 static bool list_group(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
@@ -124,6 +125,7 @@ static bool list_group(struct ctl_table *table, const struct ctl *ctl, const str
         if (!going)
             break;
         ctl_put_number(table, g);
+        ctl_put_text(table, pmixfab_group_name(fab, g));
         ctl_put_text(table, plane->name);
         ctl_put_number(table, n);
         ctl_put_hosts(table, names, n);

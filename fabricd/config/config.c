@@ -38,7 +38,7 @@ int config_append(struct config_list *list, const char *value)
 
 static const char *const choices_log[] = {"error", "warning", "info", "debug", NULL};
 static const char *const choices_cost[] = {"rate", "hops", NULL};
-static const char *const choices_groups[] = {"leaf", "pod", NULL};
+static const char *const choices_groups[] = {"leaf", "pod", "unit", "auto", NULL};
 
 static const char *const choices_role[] = {"scheduler", "node", NULL};
 
@@ -56,7 +56,7 @@ const struct setting config_settings[] = {
     {"fabricd", "deadline", NUMBER, LIVE, AT(deadline), .min = 1, .max = 3600, .initial = 60},
     {"fabricd", "log", CHOICE, LIVE, AT(log), .choices = choices_log, .initial = PMIXFAB_LOG_INFO},
     {"fabricd", "cost_model", CHOICE, FIXED, AT(cost_model), .choices = choices_cost},
-    {"fabricd", "groups", CHOICE, FIXED, AT(groups), .choices = choices_groups},
+    {"fabricd", "groups", CHOICE, FIXED, AT(groups), .choices = choices_groups, .initial = FAB_GROUP_AUTO},
     {"fabricd", "default_plane", TEXT, FIXED, AT(default_plane)},
     {"fabricd", "vendor", TEXT, FIXED, AT(vendor)},
     {"names", "pattern", TEXT, LIVE, AT(names_pattern)},

@@ -73,7 +73,7 @@ unsigned build_host(struct build *b)
 static uint32_t device_name(struct build *b, unsigned hca)
 {
     char text[16];
-    if (hca == 0 || hca > 4) {
+    if (hca == 0 || hca > BUILD_MOST_HCAS) {
         b->rc = PMIXFAB_ERR_RANGE;
         return 0;
     }

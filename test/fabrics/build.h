@@ -7,6 +7,7 @@
 #define BUILD_VENDOR     0x2c9
 #define BUILD_DEV_SWITCH 0xd2f0
 #define BUILD_DEV_HCA    0x101b
+#define BUILD_MOST_HCAS  8 /* of a host */
 
 /* One fabric in the making. After the first failure (rc) every call does nothing. */
 struct build {
@@ -15,7 +16,7 @@ struct build {
     uint64_t next_switch, next_hca; /* GUIDs */
     uint16_t next_lid;
     unsigned hosts;
-    uint32_t device_name[4]; /* "HCA-1" ... in the pool, once each */
+    uint32_t device_name[BUILD_MOST_HCAS]; /* "HCA-1" ... in the pool, once each */
 };
 
 /* Initialises inv. */

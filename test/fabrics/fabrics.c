@@ -194,5 +194,7 @@ int fabric_parse(const char *text, struct fab_inventory *inv)
         return fabric_grid(inv, v, n, 0, behind);
     if (is_kind(text, len, "random") && n == 3 && colon)
         return fabric_random(inv, v[0], v[1], v[2], 1, behind);
+    if (is_kind(text, len, "rails") && n == 4)
+        return fabric_rails(inv, v[0], v[1], v[2], v[3], behind);
     return PMIXFAB_ERR_SYNTAX;
 }

@@ -22,12 +22,21 @@ int fabric_fattree3(struct fab_inventory *inv, unsigned k);
 int fabric_dragonfly(struct fab_inventory *inv, unsigned p, unsigned a, unsigned h);
 /* n dimensions (2 or 3), wrap: torus (a dimension of 2 has one cable), hosts on each switch. */
 int fabric_grid(struct fab_inventory *inv, const unsigned *size, unsigned n, int wrap, unsigned hosts);
+/*
+ * Rail-optimised: of each unit as many leaves as rails ("leaf2-3" is rail 3 of unit 2), and on each of them
+ * one HCA of each of its hosts. With a seed: some hosts' cards, or some of their cards, have no name but the
+ * maker's default; every second unit's are called as another driver does ("mlx5_0"); some cards are not
+ * there, and from the third unit on all of a leaf may be.
+ */
+int fabric_rails(struct fab_inventory *inv, unsigned units, unsigned rails, unsigned hosts, unsigned spines,
+                 uint64_t seed);
 /* Connected random graph of switches with random hosts, mixed rates and parallel cables; by seed. */
 int fabric_random(struct fab_inventory *inv, unsigned switches, unsigned hosts, unsigned extra_cables,
                   int mixed_rates, uint64_t seed);
 
 /* By text: "fattree2:16,8,4", "fattree3:34", "dragonfly:8,16,8", "torus:4,4,4:1", "mesh:4,4:2",
- * "random:30,100,40:7". PMIXFAB_ERR_SYNTAX otherwise. */
+ * "random:30,100,40:7", "rails:4,8,16,4:1" (units, rails, hosts of a unit, spines, seed). PMIXFAB_ERR_SYNTAX
+ * otherwise. */
 int fabric_parse(const char *text, struct fab_inventory *inv);
 
 /* Write as an ibsim netfile; as ibnetdiscover's text. 0 or PMIXFAB_ERR_IO. */

@@ -30,7 +30,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: mkfabric KIND:ARGS net|capture|info\n"
                         "  KIND:ARGS  fattree2:LEAVES,SPINES,HOSTS[,CABLES] fattree3:K dragonfly:P,A,H "
                         "torus:X,Y[,Z]:HOSTS\n"
-                        "             mesh:X,Y[,Z]:HOSTS random:SWITCHES,HOSTS,EXTRA:SEED\n");
+                        "             mesh:X,Y[,Z]:HOSTS random:SWITCHES,HOSTS,EXTRA:SEED\n"
+                        "             rails:UNITS,RAILS,HOSTS,SPINES[:SEED]\n");
         return 2;
     }
     int rc = fabric_parse(argv[1], &inv);

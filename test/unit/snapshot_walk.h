@@ -78,7 +78,9 @@ static inline void walk_hosts_and_groups(const struct pmixfab *fab, const struct
         WALK_MUST(pmixfab_group(fab, g, &hosts, &n) == 0);
         for (uint32_t m = 0; m < n; m++)
             WALK_MUST(hosts[m] < plane->n_hosts);
+        WALK_MUST(strlen(pmixfab_group_name(fab, g)) < SIZE_MAX);
     }
+    WALK_MUST(pmixfab_group_name(fab, plane->n_groups) == NULL);
     if (plane->n_groups < 4096 && pmixfab_groups_string(fab, &text) == 0)
         free(text);
 }
@@ -90,6 +92,8 @@ static inline void walk_switches_and_links(const struct pmixfab *fab, const stru
 
     for (uint32_t i = 0; i < plane->n_switches; i++)
         WALK_MUST(pmixfab_switch(fab, i, &sw) == 0 && strlen(sw.name) < SIZE_MAX && strlen(sw.id) == 18);
+    for (uint32_t i = 0, device, at, unit; pmixfab_misplaced(fab, i, &device, &at, &unit) == 0; i++)
+        WALK_MUST(device < plane->n_devices && (at == UINT32_MAX || at < plane->n_switches));
     for (uint32_t i = 0; i < plane->n_links; i++) {
         WALK_MUST(pmixfab_link(fab, i, &cable) == 0);
         const struct pmixfab_end *ends[2] = {&cable.a, &cable.b};

@@ -34,6 +34,19 @@ int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out)
     return PMIXFAB_OK;
 }
 
+/* Numbers of units and rails are from 1 on. */
+static uint32_t rail_of(const struct pmixfab *fab, uint32_t sw)
+{
+    uint32_t rail = fab->rails == NULL || sw == FAB_NONE ? FAB_NONE : fab->rails[sw].rail;
+    return rail == FAB_NONE ? UINT32_MAX : rail + 1;
+}
+
+static uint32_t unit_of(const struct pmixfab *fab, uint32_t sw)
+{
+    uint32_t unit = fab->rails == NULL ? FAB_NONE : fab->rails[sw].unit;
+    return unit == FAB_NONE ? UINT32_MAX : unit + 1;
+}
+
 int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out)
 {
     if (fab == NULL || out == NULL || index >= fab->meta->n_devices)
@@ -52,6 +65,7 @@ int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_dev
         .mbps = device->mbps,
         .host = fab_reader_host(fab, fab->costs.host[index]),
         .name = fab_reader_string(fab, device->name),
+        .rail = rail_of(fab, device->sw),
         .seen = device->seen != 0 ? device->seen : PMIXFAB_SEEN_SUBNET,
     };
     fab_reader_write_id(fab, index, out->id);
@@ -92,6 +106,8 @@ int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_swi
         .guid = sw->guid,
         .name = fab_reader_string(fab, sw->name),
         .missing = sw->missing,
+        .unit = unit_of(fab, index),
+        .rail = rail_of(fab, index),
     };
     snprintf(out->id, sizeof(out->id), "0x%016llx", (unsigned long long)sw->guid);
     return PMIXFAB_OK;
@@ -146,6 +162,25 @@ int pmixfab_group(const struct pmixfab *fab, uint32_t g, const uint32_t **hosts,
         return PMIXFAB_ERR_INVAL;
     *hosts = fab->group_members + fab->group_start[g];
     *n = fab->group_start[g + 1] - fab->group_start[g];
+    return PMIXFAB_OK;
+}
+
+const char *pmixfab_group_name(const struct pmixfab *fab, uint32_t g)
+{
+    if (fab == NULL || g >= fab->meta->n_groups)
+        return NULL;
+    return fab->group_names == NULL ? "" : fab_reader_string(fab, fab->group_names[g]);
+}
+
+int pmixfab_misplaced(const struct pmixfab *fab, uint32_t i, uint32_t *device, uint32_t *sw, uint32_t *unit)
+{
+    if (fab == NULL || device == NULL || sw == NULL || unit == NULL)
+        return PMIXFAB_ERR_INVAL;
+    if (i >= fab->meta->n_strays)
+        return PMIXFAB_ERR_NOTFOUND;
+    *device = fab->strays[i].device;
+    *sw = fab->strays[i].sw;
+    *unit = fab->strays[i].unit + 1;
     return PMIXFAB_OK;
 }
 

@@ -242,6 +242,7 @@ static int compile_describe(struct snap_build *b, const struct fab_snapshot_meta
     meta->n_groups = b->groups->n;
     meta->n_members = b->groups->n_members;
     meta->n_edges = b->costs->view.n_edges;
+    meta->n_strays = b->geometry->units.n_strays;
     meta->index = given->index;
     meta->is_default = given->is_default != 0;
     const struct snap_meta *was = before == NULL ? &nothing : before->meta;
@@ -277,6 +278,8 @@ static int write_sections(struct snap_build *b)
     write_arrays(b);
     fab_snapshot_write_facts(b);
     rc = write_switches(b);
+    if (rc == 0)
+        fab_snapshot_write_groups(b);
     if (rc == 0)
         rc = write_index(b, SNAP_BY_NODE);
     if (rc == 0)

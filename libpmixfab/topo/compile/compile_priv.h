@@ -38,6 +38,9 @@ uint32_t fab_snapshot_reuse_switch(const struct snap_build *b, uint64_t guid, ui
 /* The facts of a device there; *n of them. */
 const struct snap_fact *fab_snapshot_reuse_facts(const struct snap_build *b, uint32_t device, uint32_t *n);
 
+/* Names of groups, units and rails; hosts and switches are written. */
+void fab_snapshot_write_groups(struct snap_build *b);
+
 /* How much meta has to announce of b->details, and writing it once there is room. */
 void fab_snapshot_count_facts(struct snap_build *b);
 void fab_snapshot_write_facts(struct snap_build *b);

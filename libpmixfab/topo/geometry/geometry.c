@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "topo/base/natural.h"
 #include "topo/geometry/layout.h"
 
 /* Cables from each switch to the nearest one with devices, at most 255. */
@@ -63,59 +62,6 @@ static int geometry_detect(const struct fab_plane *plane, struct fab_layout *lay
         layout->ranked[s] = plane->switches[s].n_devices > 0;
     }
     return 0;
-}
-
-struct ranked_switch {
-    const char *name;
-    uint64_t guid;
-    uint32_t sw;
-};
-
-static int geometry_compare_names(const void *x, const void *y)
-{
-    const struct ranked_switch *a = x, *b = y;
-    int order = fab_natural_cmp(a->name, b->name);
-    if (order != 0)
-        return order;
-    return a->guid < b->guid ? -1 : a->guid > b->guid;
-}
-
-/*
- * Number the ranked switches within their pods by name, and the pods by their first switch, as people read
- * names: rank[s] and pod[s]. Pods get dense numbers.
- */
-static int rank_by_name(const struct fab_plane *plane, struct fab_layout *layout, uint32_t *rank)
-{
-    uint32_t n = 0, n_pods = 0;
-    struct ranked_switch *order = fab_array(plane->n_switches, sizeof *order);
-    uint32_t *number = fab_array((size_t)2 * plane->n_switches, sizeof *number); /* per pod */
-    int rc = PMIXFAB_ERR_NOMEM;
-
-    if (order == NULL || number == NULL)
-        goto cleanup;
-    uint32_t *count = number + plane->n_switches;
-    for (uint32_t s = 0; s < plane->n_switches; s++) {
-        const struct fab_node *node = &plane->inv->nodes[plane->switches[s].node];
-        number[s] = FAB_NONE;
-        if (layout->ranked[s])
-            order[n++] = (struct ranked_switch){fab_str(plane->inv, node->name), node->guid, s};
-    }
-    qsort(order, n, sizeof *order, geometry_compare_names);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t s = order[i].sw, pod = layout->pod[s];
-        if (number[pod] == FAB_NONE)
-            number[pod] = n_pods++;
-        rank[s] = count[pod]++;
-    }
-    for (uint32_t s = 0; s < plane->n_switches; s++)
-        if (layout->pod[s] != FAB_NONE && number[layout->pod[s]] != FAB_NONE)
-            layout->pod[s] = number[layout->pod[s]];
-    rc = 0;
-
-cleanup:
-    free(order);
-    free(number);
-    return rc;
 }
 
 struct placed_switch {
@@ -221,7 +167,7 @@ static bool shared_switches(const struct fab_plane *plane)
 static int number_logical(const struct fab_plane *plane, struct fab_layout *layout, uint32_t *rank)
 {
     const struct fab_stable *past = layout->past;
-    int rc = rank_by_name(plane, layout, rank);
+    int rc = fab_rank_by_name(plane, layout->ranked, layout->pod, rank);
     if (rc == 0 && past != NULL && past->kind == layout->kind && layout->dims == 0)
         rc = fab_stable_number(plane, layout->ranked, past->logical, FAB_GRID_DIMS, false, layout->pod, rank);
     return rc;
@@ -272,6 +218,32 @@ static int geometry_fill(const struct fab_plane *plane, struct fab_layout *layou
     return 0;
 }
 
+/* Units, with the numbers that they and their rails had. rank, room: room for a number a switch. */
+static int geometry_find_units(const struct fab_plane *plane, const struct fab_stable *past, uint32_t *rank,
+                               uint32_t *room, struct fab_units *units)
+{
+    uint32_t n = plane->n_switches;
+    int rc = fab_units_find(plane, units);
+    if (rc != 0 || units->n == 0 || past == NULL)
+        return rc;
+    uint8_t *ranked = fab_array(n, sizeof *ranked);
+    if (ranked == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t s = 0; s < n; s++)
+        ranked[s] = units->unit[s] != FAB_NONE;
+    memcpy(room, units->unit, n * sizeof *room);
+    memset(rank, 0, n * sizeof *rank);
+    rc = fab_stable_number(plane, ranked, past->unit, FAB_UNIT_PLACES, false, room, rank);
+    for (uint32_t s = 0; rc == 0 && s < n; s++)
+        if (ranked[s])
+            units->label[units->unit[s]] = room[s];
+    memset(rank, 0, n * sizeof *rank);
+    if (rc == 0)
+        rc = fab_stable_number(plane, ranked, past->unit + 1, FAB_UNIT_PLACES, false, units->rail, rank);
+    free(ranked);
+    return rc;
+}
+
 int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *before, struct fab_geometry *out)
 {
     struct fab_layout layout = {.kind = FAB_KIND_OTHER};
@@ -298,6 +270,8 @@ int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *bef
         rc = geometry_detect(plane, &layout);
     if (rc == 0)
         rc = geometry_fill(plane, &layout, rank, chassis, out);
+    if (rc == 0)
+        rc = geometry_find_units(plane, layout.past, rank, chassis, &out->units);
 
 cleanup:
     fab_stable_destroy(&past);
@@ -316,5 +290,6 @@ void fab_geometry_destroy(struct fab_geometry *geometry)
     free(geometry->physical);
     free(geometry->level);
     free(geometry->pod);
+    fab_units_destroy(&geometry->units);
     memset(geometry, 0, sizeof *geometry);
 }

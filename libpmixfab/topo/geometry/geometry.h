@@ -8,6 +8,7 @@
 #define FAB_TOPO_GEOMETRY_GEOMETRY_H
 
 #include "topo/geometry/kind.h"
+#include "topo/geometry/units.h"
 #include "topo/graph/graph.h"
 
 struct fab_geometry {
@@ -18,6 +19,7 @@ struct fab_geometry {
     uint32_t *physical; /* n_devices x physical_dims */
     uint8_t *level;     /* per switch: cables to the nearest switch with devices; 0 for those themselves */
     uint32_t *pod;      /* per switch: pod or dragonfly group; FAB_NONE: a tree's core, in no pod */
+    struct fab_units units;
 };
 
 /* With the numbers of the plane as it was; NULL: from nothing. */

@@ -35,6 +35,11 @@ static void stable_set_position(struct fab_stable *past, uint32_t s, const struc
         to[d] = d < before->meta->dims ? logical[d] : 0;
     if (before->meta->physical_dims >= 2 && physical[0] < MOST_NUMBER && physical[1] < MOST_NUMBER)
         memcpy(past->physical + (size_t)s * 2, physical, 2 * sizeof(*physical));
+    const struct snap_rail *rail = before->rails != NULL ? &before->rails[before->devices[device].sw] : NULL;
+    if (rail != NULL && rail->unit < MOST_NUMBER && rail->rail < MOST_NUMBER) {
+        past->unit[(size_t)s * FAB_UNIT_PLACES] = rail->unit;
+        past->unit[(size_t)s * FAB_UNIT_PLACES + 1] = rail->rail;
+    }
 }
 
 /*
@@ -80,11 +85,13 @@ int fab_stable_find(const struct fab_plane *plane, const struct pmixfab *before,
     int rc = PMIXFAB_ERR_NOMEM;
 
     *past = (struct fab_stable){.kind = snapshot_kind(before), .dims = before->meta->dims};
-    past->logical = fab_array((size_t)n * (FAB_GRID_DIMS + 2), sizeof *past->logical);
+    size_t places = FAB_GRID_DIMS + 2 + FAB_UNIT_PLACES;
+    past->logical = fab_array(n * places, sizeof *past->logical);
     if (first == NULL || known == NULL || past->logical == NULL)
         goto cleanup;
     past->physical = past->logical + (size_t)n * FAB_GRID_DIMS;
-    memset(past->logical, 0xff, (size_t)n * (FAB_GRID_DIMS + 2) * sizeof *past->logical);
+    past->unit = past->physical + (size_t)n * 2;
+    memset(past->logical, 0xff, n * places * sizeof *past->logical);
     uint8_t *gone = known + n;
     memset(first, 0xff, n_old * sizeof *first);
     for (uint32_t i = before->meta->n_devices; i-- > 0;)

@@ -3,13 +3,19 @@
  */
 #include "topo/geometry/groups.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "topo/base/radix.h"
+
+#define NAME_ROOM 20 /* "group4294967295" */
 
 /* A group while it is being collected: hosts[0..n-1]. */
 struct bucket {
     uint32_t *hosts;
     uint32_t n;
+    uint32_t of; /* number of the bucket */
 };
 
 /* The lowest device without a switch on the same cable as device i, itself without one. */
@@ -23,10 +29,47 @@ static uint32_t first_on_cable(const struct fab_plane *plane, uint32_t i)
     return i;
 }
 
-/* Which bucket each device falls into: one for each switch or pod, then one for each device without a switch.
+/* What is asked for, of this kind of plane. */
+static enum fab_group_by groups_by(const struct fab_geometry *geometry, enum fab_group_by by)
+{
+    switch (geometry->kind) {
+    case FAB_KIND_DRAGONFLY:
+    case FAB_KIND_MESH_2D:
+    case FAB_KIND_MESH_3D:
+    case FAB_KIND_TORUS_2D:
+    case FAB_KIND_TORUS_3D:
+        return by == FAB_GROUP_AUTO ? FAB_GROUP_LEAF : by;
+    default:
+        return by == FAB_GROUP_AUTO ? FAB_GROUP_UNIT : by;
+    }
+}
+
+/* For each switch the first one of its pod or unit, which stands for it: numbers that stay can be any. */
+static int groups_find_leaders(const struct fab_plane *plane, const struct fab_geometry *geometry,
+                               enum fab_group_by by, uint32_t *leader)
+{
+    const uint32_t *number = by == FAB_GROUP_POD ? geometry->pod : geometry->units.unit;
+    uint32_t n = plane->n_switches;
+    for (uint32_t s = 0; s < n; s++)
+        leader[s] = s;
+    if (by == FAB_GROUP_LEAF || (by == FAB_GROUP_UNIT && geometry->units.n == 0))
+        return 0;
+    struct fab_key *keys = calloc(2 * (size_t)n + 1, sizeof *keys);
+    if (keys == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t s = 0; s < n; s++)
+        keys[s] = (struct fab_key){number[s], s};
+    fab_radix_sort(keys, keys + n, n);
+    for (uint32_t i = 1; i < n; i++)
+        if (keys[i].value == keys[i - 1].value && keys[i].value != FAB_NONE)
+            leader[keys[i].index] = leader[keys[i - 1].index];
+    free(keys);
+    return 0;
+}
+
+/* Which bucket each device falls into: that of its leaf's leader, then one for each device without a switch.
  */
-static void groups_sort_devices(const struct fab_plane *plane, const struct fab_geometry *geometry,
-                                enum fab_group_by by, uint32_t *bucket)
+static void groups_sort_devices(const struct fab_plane *plane, const uint32_t *leader, uint32_t *bucket)
 {
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         uint32_t sw = plane->devices[i].sw;
@@ -35,7 +78,7 @@ static void groups_sort_devices(const struct fab_plane *plane, const struct fab_
         else if (sw == FAB_NONE)
             bucket[i] = plane->n_switches + first_on_cable(plane, i);
         else
-            bucket[i] = by == FAB_GROUP_POD ? geometry->pod[sw] : sw;
+            bucket[i] = leader[sw];
     }
 }
 
@@ -60,6 +103,7 @@ static void groups_collect_hosts(const struct fab_plane *plane, const uint32_t *
         buckets[bucket[i]].n++; /* at most: some may share a host */
     for (size_t b = 0; b < n_buckets; b++) {
         buckets[b].hosts = pool;
+        buckets[b].of = (uint32_t)b;
         pool += buckets[b].n;
         buckets[b].n = 0;
     }
@@ -95,20 +139,61 @@ static int write_groups(struct bucket *buckets, size_t n_buckets, struct fab_gro
     return 0;
 }
 
+/* Where it is nobody's else it is made in room. *leaf: the switch whose name it is. */
+static const char *groups_name(const struct fab_plane *plane, const struct fab_geometry *geometry,
+                               enum fab_group_by by, uint32_t bucket, char room[NAME_ROOM], uint32_t *leaf)
+{
+    *leaf = FAB_NONE;
+    if (plane->unattached || bucket >= plane->n_switches) {
+        uint32_t device = plane->unattached ? bucket : bucket - plane->n_switches;
+        return plane->hosts[plane->devices[device].host].name;
+    }
+    uint32_t unit = by == FAB_GROUP_UNIT ? geometry->units.unit[bucket] : FAB_NONE;
+    if (by == FAB_GROUP_POD)
+        snprintf(room, NAME_ROOM, geometry->kind == FAB_KIND_DRAGONFLY ? "group%u" : "pod%u",
+                 geometry->pod[bucket]);
+    if (unit != FAB_NONE)
+        snprintf(room, NAME_ROOM, "unit%u", geometry->units.label[unit] + 1);
+    if (by == FAB_GROUP_POD || unit != FAB_NONE)
+        return room;
+    *leaf = bucket;
+    return fab_str(plane->inv, plane->inv->nodes[plane->switches[bucket].node].name);
+}
+
+static int groups_write_names(const struct fab_plane *plane, const struct fab_geometry *geometry,
+                              enum fab_group_by by, const struct bucket *buckets, struct fab_groups *out)
+{
+    out->names = calloc((size_t)out->n + 1, sizeof(const char *));
+    out->leaf = calloc((size_t)out->n + 1, sizeof *out->leaf);
+    out->made = calloc((size_t)out->n + 1, NAME_ROOM);
+    if (out->names == NULL || out->leaf == NULL || out->made == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t g = 0; g < out->n; g++)
+        out->names[g] =
+            groups_name(plane, geometry, by, buckets[g].of, out->made + (size_t)g * NAME_ROOM, &out->leaf[g]);
+    return 0;
+}
+
 int fab_groups_compute(const struct fab_plane *plane, const struct fab_geometry *geometry,
                        enum fab_group_by by, struct fab_groups *out)
 {
     size_t n_buckets = (size_t)plane->n_switches + plane->n_devices;
     struct bucket *buckets = calloc(n_buckets + 1, sizeof *buckets);
     uint32_t *bucket = calloc((size_t)plane->n_devices + 1, sizeof *bucket);
-    uint32_t *pool = calloc((size_t)plane->n_devices + 1, sizeof *pool);
+    uint32_t *pool = calloc((size_t)plane->n_devices + plane->n_switches + 1, sizeof *pool);
     int rc = PMIXFAB_ERR_NOMEM;
 
     memset(out, 0, sizeof *out);
     if (buckets != NULL && bucket != NULL && pool != NULL) {
-        groups_sort_devices(plane, geometry, by, bucket);
+        uint32_t *leader = pool + plane->n_devices;
+        by = groups_by(geometry, by);
+        rc = groups_find_leaders(plane, geometry, by, leader);
+        groups_sort_devices(plane, leader, bucket);
         groups_collect_hosts(plane, bucket, buckets, n_buckets, pool);
-        rc = write_groups(buckets, n_buckets, out);
+        if (rc == 0)
+            rc = write_groups(buckets, n_buckets, out);
+        if (rc == 0)
+            rc = groups_write_names(plane, geometry, by, buckets, out);
     }
     free(buckets);
     free(bucket);
@@ -124,5 +209,8 @@ void fab_groups_destroy(struct fab_groups *groups)
         return;
     free(groups->start);
     free(groups->members);
+    free(groups->names);
+    free(groups->leaf);
+    free(groups->made);
     memset(groups, 0, sizeof *groups);
 }

@@ -13,7 +13,8 @@
 #include "topo/base/disjoint.h"
 #include "topo/geometry/geometry.h"
 
-#define FAB_GRID_DIMS 3
+#define FAB_GRID_DIMS   3
+#define FAB_UNIT_PLACES 3
 
 /* Where the plane's switches stood before. */
 struct fab_stable {
@@ -21,6 +22,7 @@ struct fab_stable {
     uint32_t dims;      /* of the logical coordinates */
     uint32_t *logical;  /* per switch: FAB_GRID_DIMS numbers; FAB_NONE: it carried no device */
     uint32_t *physical; /* per switch: chassis, and place in it; FAB_NONE as above */
+    uint32_t *unit;     /* per switch: unit and rail, FAB_NONE: it had none; and FAB_NONE */
 };
 
 struct fab_layout {
@@ -40,6 +42,12 @@ int fab_layout_plain_tree(const struct fab_plane *plane, struct fab_layout *layo
 int fab_layout_tree(const struct fab_plane *plane, struct fab_layout *layout);
 int fab_layout_dragonfly(const struct fab_plane *plane, struct fab_layout *layout);
 int fab_layout_grid(const struct fab_plane *plane, struct fab_layout *layout);
+
+/*
+ * Number the ranked switches within their pods by name, and the pods by their first switch, as people read
+ * names: rank[s] and pods[s]. Pods get dense numbers.
+ */
+int fab_rank_by_name(const struct fab_plane *plane, const uint8_t *ranked, uint32_t *pods, uint32_t *rank);
 
 int fab_stable_find(const struct fab_plane *plane, const struct pmixfab *before, struct fab_stable *past);
 void fab_stable_destroy(struct fab_stable *past);

@@ -74,6 +74,8 @@ static int check_layout(const void *bytes, size_t size, struct fab_err *err)
     /* these counts stand where version 1 has zeros */
     if (version == 1 && (meta->n_places != 0 || meta->n_facts != 0 || meta->n_missing != 0))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: facts in a format without them");
+    if (version <= 3 && meta->n_strays != 0)
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: rails in a format without them");
     if (fab_snapshot_layout(meta, version, expected, &total) != 0 || total != size)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: its counts do not make its size");
     for (unsigned at = 0; at < snap_sections(version); at++) {
@@ -99,8 +101,7 @@ static bool good_meta(const void *bytes)
            meta->identifier < n && meta->kind < n && fab_snapshot_name_ok(strings + meta->name) &&
            meta->is_default <= 1 && meta->n_unnamed <= meta->n_hosts && meta->n_devices < SNAP_END_SWITCH &&
            meta->n_switches < SNAP_END_SWITCH && meta->n_others < SNAP_END_SWITCH &&
-           (meta->n_places == 0 || meta->n_places == meta->n_devices) && meta->zero == 0 &&
-           meta->n_missing <= meta->n_switches;
+           (meta->n_places == 0 || meta->n_places == meta->n_devices) && meta->n_missing <= meta->n_switches;
 }
 
 static bool good_devices(const void *bytes)
@@ -283,6 +284,28 @@ static bool good_groups(const void *bytes)
     return true;
 }
 
+static bool good_names_and_rails(const void *bytes)
+{
+    const struct snap_meta *meta = snap_meta(bytes);
+
+    if (snap_head(bytes)->version <= 3)
+        return true;
+    const uint32_t *name = snap_section(bytes, SNAP_GROUP_NAME);
+    const struct snap_rail *rails = snap_section(bytes, SNAP_RAILS);
+    const struct snap_stray *stray = snap_section(bytes, SNAP_STRAYS);
+    for (uint32_t g = 0; g < meta->n_groups; g++)
+        if (name[g] >= meta->string_bytes)
+            return false;
+    for (uint32_t s = 0; s < meta->n_switches; s++)
+        if (rails[s].rail == FAB_NONE && rails[s].unit != FAB_NONE)
+            return false;
+    for (uint32_t i = 0; i < meta->n_strays; i++)
+        if (stray[i].device >= meta->n_devices || (i > 0 && stray[i - 1].device >= stray[i].device) ||
+            (stray[i].sw != FAB_NONE && stray[i].sw >= meta->n_switches) || stray[i].unit == FAB_NONE)
+            return false;
+    return true;
+}
+
 /* Ascending pairs of GUID and index, n of them, all different: so each device is there once. */
 static bool good_index(const void *bytes, enum snap_section section)
 {
@@ -326,6 +349,8 @@ static int check_content(const void *bytes, struct fab_err *err)
         wrong = "a physical coordinate";
     else if (!good_groups(bytes))
         wrong = "a group";
+    else if (!good_names_and_rails(bytes))
+        wrong = "the name of a group, or a rail";
     else if (!good_facts(bytes))
         wrong = "a fact or the order of facts";
     else if (!good_index(bytes, SNAP_BY_NODE) || !good_index(bytes, SNAP_BY_PORT))

@@ -42,6 +42,9 @@ int fab_snapshot_layout(const struct snap_meta *meta, uint32_t version,
         [SNAP_PLACES] = {meta->n_places, sizeof(struct fab_locality)},
         [SNAP_FACT_AT] = {meta->n_facts > 0 ? devices + 1 : 0, sizeof(uint32_t)},
         [SNAP_FACTS] = {meta->n_facts, sizeof(struct snap_fact)},
+        [SNAP_GROUP_NAME] = {meta->n_groups, sizeof(uint32_t)},
+        [SNAP_RAILS] = {meta->n_switches, sizeof(struct snap_rail)},
+        [SNAP_STRAYS] = {meta->n_strays, sizeof(struct snap_stray)},
     };
 
     uint64_t end = snap_body(version);

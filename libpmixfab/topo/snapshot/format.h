@@ -17,6 +17,7 @@
  * `seen` in a device is 0, which means what the subnet alone would say. Its numbers of sections are the same.
  * Versions 1 and 2 do not say which switches are missing: where that stands, they have the high bytes of
  * n_ports, which are 0.
+ * Versions 1 to 3 know no names of groups, no units and no rails.
  */
 #ifndef FAB_TOPO_SNAPSHOT_FORMAT_H
 #define FAB_TOPO_SNAPSHOT_FORMAT_H
@@ -33,7 +34,7 @@
     "FAB\r\n\x1a\n"
 #define SNAP_MAGIC_SIZE 8
 #define SNAP_ORDER      0x01020304u
-#define SNAP_VERSION    3u
+#define SNAP_VERSION    4u
 #define SNAP_OLDEST     1u /* the oldest version still read */
 #define SNAP_ALIGN      64u
 #define SNAP_NAME_MAX   63u /* bytes of a plane's name */
@@ -65,7 +66,7 @@ struct snap_meta {
     uint32_t n_places; /* n_devices, or 0: of no device is it known */
     uint32_t n_facts;
     uint32_t n_missing; /* switches that carry nobody's traffic but that of their own devices */
-    uint32_t zero;
+    uint32_t n_strays;
 };
 static_assert(sizeof(struct snap_meta) == 128, "no holes");
 
@@ -100,6 +101,10 @@ enum snap_section {
                    * nothing
                    */
     SNAP_FACTS,   /* struct snap_fact: of a device by kind, the chosen ones first, then by text */
+    SNAP_SECTIONS_3,
+    SNAP_GROUP_NAME = SNAP_SECTIONS_3, /* uint32_t: a string a group */
+    SNAP_RAILS,                        /* struct snap_rail a switch */
+    SNAP_STRAYS,                       /* struct snap_stray, by device */
     SNAP_SECTIONS
 };
 
@@ -140,6 +145,19 @@ struct snap_switch {
 };
 static_assert(sizeof(struct snap_switch) == 24, "no holes");
 
+/* Of a leaf. rail without unit: the whole plane is that rail of its hosts. FAB_NONE: none. */
+struct snap_rail {
+    uint32_t unit, rail;
+};
+static_assert(sizeof(struct snap_rail) == 8, "no holes");
+
+struct snap_stray {
+    uint32_t device;
+    uint32_t sw;   /* where it should be, FAB_NONE: not known */
+    uint32_t unit; /* of its host */
+};
+static_assert(sizeof(struct snap_stray) == 12, "no holes");
+
 /* An end of a link: what it is in the two high bits, which one below. */
 #define SNAP_END_KIND   0xc0000000u
 #define SNAP_END_DEVICE 0x00000000u
@@ -159,7 +177,7 @@ static_assert(sizeof(struct snap_link) == 16, "no holes");
 
 static inline unsigned snap_sections(uint32_t version)
 {
-    return version == 1 ? SNAP_SECTIONS_1 : SNAP_SECTIONS;
+    return version == 1 ? SNAP_SECTIONS_1 : version <= 3 ? SNAP_SECTIONS_3 : SNAP_SECTIONS;
 }
 
 /* Where the table of this version ends. */

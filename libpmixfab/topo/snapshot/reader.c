@@ -37,6 +37,11 @@ static struct pmixfab *handle_on(const void *bytes)
         fab->facts = snap_section(bytes, SNAP_FACTS);
     }
     fab->head = snap_head(bytes);
+    if (fab->head->version > 3) {
+        fab->group_names = snap_section(bytes, SNAP_GROUP_NAME);
+        fab->rails = snap_section(bytes, SNAP_RAILS);
+        fab->strays = snap_section(bytes, SNAP_STRAYS);
+    }
     return fab;
 }
 

@@ -153,7 +153,7 @@ static const struct {
     {F "\n  deadline = 0\n", "3:14: deadline is \"0\": give a number from 1 to 3600\n"},
     {F "log = loud\n", "2:7: log is \"loud\": it can be one of error, warning, info, debug\n"},
     {F "cost_model = cheap\n", "2:14: cost_model is \"cheap\": it can be one of rate, hops\n"},
-    {F "groups = rack\n", "2:10: groups is \"rack\": it can be one of leaf, pod\n"},
+    {F "groups = rack\n", "2:10: groups is \"rack\": it can be one of leaf, pod, unit, auto\n"},
     {F "rundir =\n", "2:9: rundir is empty: give a value or leave the line out\n"},
     {F "vendor = ; nobody\n", "2:9: vendor is empty: give a value or leave the line out\n"},
     {"[security]\nremote = maybe\n", "2:10: remote is \"maybe\": give yes or no\n"},

@@ -61,6 +61,10 @@ static void same_section(const struct pmixfab *a, const struct pmixfab *b, enum 
         TEXTS_OF(SNAP_HOSTS, struct snap_host, name);
         TEXTS_OF(SNAP_SWITCHES, struct snap_switch, name);
         TEXTS_OF(SNAP_FACTS, struct snap_fact, text);
+    case SNAP_GROUP_NAME:
+        for (size_t i = 0; i < n; i++)
+            same_text(a, (uint32_t *)x + i, b, (uint32_t *)y + i);
+        break;
     default:
         break;
     }

@@ -17,7 +17,7 @@ static const struct {
     {"counts", META(n_facts), 4, UINT32_MAX},
     {"counts", META(n_places), 4, 0},
     {"counts", META(n_places), 4, UINT32_MAX},
-    {"description", META(zero), 4, 1},
+    {"counts", META(n_strays), 4, 1},
     {"fact", SNAP_FACT_AT, 0, 4, 1},
     {"fact", SNAP_FACT_AT, 4, 4, UINT32_MAX},
     {"fact", SNAP_FACT_AT, 8, 4, 0},

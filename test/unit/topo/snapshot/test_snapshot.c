@@ -135,13 +135,13 @@ TEST(test_build_refuses)
                          PMIXFAB_ERR_INVAL);
 }
 
-/* What a flipped bit in byte `at` of a snapshot of version 3 is called. */
+/* What a flipped bit in byte `at` of a snapshot of version 4 is called. */
 static int name_of_flip(size_t at, unsigned bit, uint64_t size)
 {
     if (at < 12)
         return PMIXFAB_ERR_FOREIGN;
     if (at < 16)
-        return at == 12 && bit <= 1 ? PMIXFAB_ERR_CORRUPT : PMIXFAB_ERR_NEWER; /* 1 and 2 are still read */
+        return at == 12 && bit == 2 ? PMIXFAB_ERR_OLDER : PMIXFAB_ERR_NEWER;
     if (at < 24)
         return size >> (8 * (at - 16) + bit) & 1 ? PMIXFAB_ERR_CORRUPT : PMIXFAB_ERR_TRUNCATED;
     return PMIXFAB_ERR_CORRUPT;
@@ -239,7 +239,7 @@ static const struct lie lies[] = {
     {"description", META(kind), 4, 1u << 20},
     {"description", META(is_default), 4, 2},
     {"description", META(n_unnamed), 4, 5},
-    {"description", META(zero), 4, 1},
+    {"counts", META(n_strays), 4, 1},
     {"description", META(n_missing), 4, 1u << 20},
     {"logical", META(shape), 4, 0},
     {"logical", META(shape[3]), 4, 1},
@@ -277,6 +277,8 @@ static const struct lie lies[] = {
     {"group", SNAP_GROUP_START, 8, 4, 3},
     {"group", SNAP_GROUP_MEMBER, 0, 4, 4},
     {"group", SNAP_GROUP_MEMBER, 0, 4, 1},
+    {"name of a group", SNAP_GROUP_NAME, 4, 4, 1u << 20},
+    {"rail", FIRST(SNAP_RAILS, snap_rail, unit), 4, 0},
     {"order of GUIDs", SNAP_BY_NODE, 0, 4, 4},
     {"order of GUIDs", SNAP_BY_NODE, 0, 4, 1},
     {"order of GUIDs", SNAP_BY_PORT, 12, 4, UINT32_MAX},
@@ -293,31 +295,64 @@ static void must_be_corrupt(const struct layer *layer, char *bytes, size_t at, c
     assert_int_equal(fab_snapshot_check(bytes, layer->size, NULL), PMIXFAB_ERR_CORRUPT);
 }
 
+static void must_be_found(const struct layer *layer, const struct lie *lie, char *bytes)
+{
+    size_t start = lie->section == SNAP_SECTIONS ? sizeof(struct snap_head)
+                                                 : snap_table(layer->bytes)[lie->section].offset;
+    struct fab_err err = {""};
+    memcpy(bytes, layer->bytes, layer->size);
+    assert_memory_not_equal(bytes + start + lie->offset, &lie->value, lie->width);
+    memcpy(bytes + start + lie->offset, &lie->value, lie->width);
+    fab_snapshot_seal(bytes);
+    int rc = fab_snapshot_check(bytes, layer->size, &err);
+    if (rc != PMIXFAB_ERR_CORRUPT || strstr(err.text, lie->about) == NULL)
+        fail_msg("a lie about %s: %d %s", lie->about, rc, err.text);
+}
+
 TEST(test_lies_are_found)
 {
     WORLD(world, "fattree2:2,1,2"); /* 4 devices, 4 hosts, 3 switches, 2 edges, 2 groups */
     const struct layer *layer = &world.layers[0];
     OWNED(free) char *bytes = must_have(layer->size);
 
-    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-        const struct lie *lie = &lies[i];
-        size_t start = lie->section == SNAP_SECTIONS ? sizeof(struct snap_head)
-                                                     : snap_table(layer->bytes)[lie->section].offset;
-        struct fab_err err = {""};
-        memcpy(bytes, layer->bytes, layer->size);
-        assert_memory_not_equal(bytes + start + lie->offset, &lie->value, lie->width);
-        memcpy(bytes + start + lie->offset, &lie->value, lie->width);
-        fab_snapshot_seal(bytes);
-        int rc = fab_snapshot_check(bytes, layer->size, &err);
-        if (rc != PMIXFAB_ERR_CORRUPT || strstr(err.text, lie->about) == NULL)
-            fail_msg("lie %zu about %s: %d %s", i, lie->about, rc, err.text);
-    }
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
+        must_be_found(layer, &lies[i], bytes);
     /* the last string without its end; a section elsewhere; something between sections */
     must_be_corrupt(layer, bytes, layer->size - 1, 'x');
     for (size_t at = SNAP_TABLE; at < SNAP_BODY; at++)
         must_be_corrupt(layer, bytes, at, ((char *)layer->bytes)[at] ^ 4);
     /* 4 devices of 40 bytes leave a gap of 32 */
     must_be_corrupt(layer, bytes, snap_table(layer->bytes)[SNAP_HOSTS].offset - 1, 1);
+}
+
+/* Devices in the wrong rail: of 12 devices on 7 switches, the first and the second are. */
+TEST(test_lies_about_rails)
+{
+    static const struct lie strays[] = {
+        {"rail", FIRST(SNAP_STRAYS, snap_stray, device), 4, 12},
+        {"rail", FIRST(SNAP_STRAYS, snap_stray, device), 4, 1},
+        {"rail", FIRST(SNAP_STRAYS, snap_stray, sw), 4, 7},
+        {"rail", FIRST(SNAP_STRAYS, snap_stray, unit), 4, UINT32_MAX},
+        {"rail", FIRST(SNAP_RAILS, snap_rail, rail), 4, UINT32_MAX},
+        {"place", META(n_strays), 4, 1},
+    };
+    SCOPED(fab_inventory) inv = generated("rails:2,3,2,1");
+    SCOPED(fab_planes) planes = planes_of(&inv);
+    struct fab_stray wrong[2] = {{0, 1, 0}, {1, FAB_NONE, 0}}, *right;
+    struct layer layer;
+    layer_compute(&layer, &planes.planes[0], "p", 1);
+    struct fab_units *units = &layer.geometry.units;
+    right = units->strays;
+    units->strays = wrong;
+    units->n_strays = 2;
+    layer_tell(&layer, NULL);
+    assert_int_equal(fab_snapshot_check(layer.bytes, layer.size, NULL), 0);
+    OWNED(free) char *bytes = must_have(layer.size);
+    for (size_t i = 0; i < sizeof(strays) / sizeof(strays[0]); i++)
+        must_be_found(&layer, &strays[i], bytes);
+    units->strays = right;
+    units->n_strays = 0;
+    layer_destroy(&layer);
 }
 
 /* A head that claims a size which the section table cannot fit into. */

@@ -1,6 +1,6 @@
 /* The fuzzer's corpus of snapshots is what its file names say. With FAB_WRITE_CORPUS=DIR it is written anew
- * there, which a change of the format needs. valid-v1-* and -v2-* were written by the last programs that
- * wrote versions 1 and 2. */
+ * there, which a change of the format needs. valid-v1-*, -v2-* and -v3-* were written by the last programs
+ * that wrote versions 1 to 3. */
 #include <dirent.h>
 
 #include "test/fabrics/details.h"
@@ -78,7 +78,7 @@ static void write_corpus(const char *dir)
     static const char *const valid[][2] = {
         {"valid-fattree2", "fattree2:2,1,2"}, {"valid-dragonfly", "dragonfly:1,2,1"},
         {"valid-torus", "torus:3,3:1"},       {"valid-mesh", "mesh:2,2:2"},
-        {"valid-random", "random:5,9,4:3"},
+        {"valid-random", "random:5,9,4:3"},   {"valid-rails", "rails:2,3,2,1"},
     };
     SCOPED(world) world;
 
