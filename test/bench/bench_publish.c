@@ -103,7 +103,7 @@ static int build_steps(struct bench *b, const struct fab_inventory *inv, unsigne
         rc = fab_geometry_settle(&planes.planes[0], NULL, &geometry);
     b->steps[GEOMETRY][round] = lap(&start);
     if (rc == PMIXFAB_OK)
-        rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_LEAF, &groups);
+        rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_AUTO, &groups);
     b->steps[GROUPS][round] = lap(&start);
     if (rc == PMIXFAB_OK)
         rc = fab_snapshot_build(&planes.planes[0], &costs, &geometry, &groups, NULL, &meta, bytes, size);
