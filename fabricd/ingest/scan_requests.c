@@ -1,29 +1,21 @@
 /* scan_requests.c - the way to the nodes: each keeps a question open, and a scan request is its answer. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <uthash.h>
 #include <utlist.h>
 
 #include "fabricd/ingest/entry.h"
+#include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"
-#include "fabricd/util/now.h"
 #include "pmix/relay/relay.h"
-#include "pmix/relay/thread.h"
-
-#define MAX_WAITERS 65536
 
 struct waiter {
-    struct waiter *prev, *next;           /* of all, in the order of their time */
+    struct long_poll_waiter waiter;
     struct waiter *prev_here, *next_here; /* of its host */
     struct host *host;
     uint64_t digest; /* what the node delivered last */
-    time_t until;    /* monotonic seconds */
     const char *order;
     uint64_t acked;
-    pmix_lookup_cbfunc_t cbfunc;
-    void *cbdata;
 };
 
 struct host {
@@ -34,16 +26,8 @@ struct host {
     char name[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct waiter *list;
-static unsigned n_waiters;
-static struct host *hosts;
-static struct event *timer; /* NULL: not started, or stopped */
-
-static time_t scan_clock_seconds(void)
-{
-    return (time_t)(microseconds_now(CLOCK_MONOTONIC) / 1000000);
-}
+static struct host *hosts; /* as long as requests.lock is held */
+static struct long_poll requests;
 
 /* ---- hosts: the lock is held -------------------------------------------------------------------- */
 
@@ -74,24 +58,30 @@ static void drop_host(struct host *host)
     free(host);
 }
 
-/* From the list of those who wait to that of those who are answered. */
-static void scan_waiter_move(struct waiter *waiter, const char *order, struct waiter **to)
+/* From those who wait to those who are answered. */
+static void scan_waiter_take(struct waiter *waiter, const char *order, struct long_poll_waiter **due)
 {
-    if (list == NULL)
-        return;
     waiter->order = order;
     waiter->acked = waiter->host->acked;
     DL_DELETE2(waiter->host->waiters, waiter, prev_here, next_here);
-    DL_DELETE(list, waiter);
-    DL_APPEND(*to, waiter);
-    n_waiters--;
+    long_poll_take(&requests, &waiter->waiter, due);
+}
+
+/* It hears that nothing is wanted. */
+static void scan_waiter_expire(struct long_poll_waiter *base, struct long_poll_waiter **due)
+{
+    struct waiter *waiter = (struct waiter *)base;
+    struct host *host = waiter->host;
+    scan_waiter_take(waiter, "", due);
+    drop_host(host);
 }
 
 /* ---- the answer --------------------------------------------------------------------------------- */
 
 /* The library packs the answer before cbfunc returns, so everything in it stays ours. */
-static void scan_waiter_answer(struct waiter *waiter)
+static void scan_waiter_answer(const struct long_poll_waiter *base)
 {
+    const struct waiter *waiter = (const struct waiter *)base;
     pmix_pdata_t data[2];
     for (size_t i = 0; i < 2; i++) {
         PMIX_PDATA_CONSTRUCT(&data[i]);
@@ -103,30 +93,11 @@ static void scan_waiter_answer(struct waiter *waiter)
     PMIX_LOAD_KEY(data[1].key, RELAY_DIGEST);
     data[1].value.type = PMIX_UINT64;
     data[1].value.data.uint64 = waiter->acked;
-    waiter->cbfunc(PMIX_SUCCESS, data, 2, waiter->cbdata);
-    free(waiter);
+    base->cbfunc(PMIX_SUCCESS, data, 2, base->cbdata);
 }
 
-static void scan_answer_due(pmix_status_t status, void *arg)
-{
-    struct waiter *due = arg, *waiter, *next;
-    (void)status;
-    DL_FOREACH_SAFE(due, waiter, next)
-    {
-        scan_waiter_answer(waiter);
-    }
-}
-
-static void scan_refuse_due(pmix_status_t status, void *arg)
-{
-    struct waiter *due = arg, *waiter, *next;
-    (void)status;
-    DL_FOREACH_SAFE(due, waiter, next)
-    {
-        waiter->cbfunc(PMIX_ERR_NOT_AVAILABLE, NULL, 0, waiter->cbdata);
-        free(waiter);
-    }
-}
+static struct long_poll requests = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .answer = scan_waiter_answer, .expire = scan_waiter_expire};
 
 /* ---- waiting ------------------------------------------------------------------------------------ */
 
@@ -148,18 +119,14 @@ static pmix_status_t read_question(const pmix_info_t info[], size_t n, const cha
 }
 
 /* Put a new waiter into the list, or into the one of those that are answered at once. The lock is held. */
-static void scan_waiter_queue(struct waiter *waiter, struct host *host, struct waiter **due)
+static void scan_waiter_queue(struct waiter *waiter, struct host *host, struct long_poll_waiter **due)
 {
-    const struct timeval limit = {.tv_sec = RELAY_SUBSCRIBE_SECONDS};
     waiter->host = host;
-    if (list == NULL)
-        event_add(timer, &limit);
-    DL_APPEND(list, waiter);
+    long_poll_add(&requests, &waiter->waiter);
     DL_APPEND2(host->waiters, waiter, prev_here, next_here);
-    n_waiters++;
-    bool ordered = host->ordered_until != 0 && host->ordered_until >= scan_clock_seconds();
+    bool ordered = host->ordered_until != 0 && host->ordered_until >= long_poll_now();
     if (ordered || waiter->digest != host->acked) {
-        scan_waiter_move(waiter, ordered ? RELAY_SCAN : "", due);
+        scan_waiter_take(waiter, ordered ? RELAY_SCAN : "", due);
         host->ordered_until = 0;
         drop_host(host);
     }
@@ -173,76 +140,54 @@ pmix_status_t ingest_scan_requests(const pmix_info_t info[], size_t n, pmix_look
     pmix_status_t rc = read_question(info, n, &name, &digest);
     if (rc != PMIX_SUCCESS)
         return rc;
-    struct waiter *waiter = calloc(1, sizeof(*waiter)), *due = NULL;
+    struct waiter *waiter = calloc(1, sizeof(*waiter));
+    struct long_poll_waiter *due = NULL;
     if (waiter == NULL)
         return PMIX_ERR_NOMEM;
     waiter->digest = digest;
-    waiter->until = scan_clock_seconds() + RELAY_SUBSCRIBE_SECONDS;
-    waiter->cbfunc = cbfunc;
-    waiter->cbdata = cbdata;
-    pthread_mutex_lock(&lock);
-    bool full = timer == NULL || n_waiters >= MAX_WAITERS;
+    waiter->waiter.cbfunc = cbfunc;
+    waiter->waiter.cbdata = cbdata;
+    pthread_mutex_lock(&requests.lock);
+    bool full = !long_poll_open(&requests);
     struct host *host = full ? NULL : scan_get_host(name);
     if (host != NULL)
         scan_waiter_queue(waiter, host, &due);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&requests.lock);
     if (host == NULL) {
         free(waiter);
         return full ? PMIX_ERR_NOT_AVAILABLE : PMIX_ERR_NOMEM;
     }
-    if (due != NULL)
-        scan_waiter_answer(due);
+    long_poll_answer(due);
     return PMIX_SUCCESS;
-}
-
-/* Those that have waited long enough hear that nothing is wanted. */
-static void scan_on_timeout(evutil_socket_t fd, short what, void *arg)
-{
-    struct waiter *due = NULL;
-    const time_t now = scan_clock_seconds();
-    (void)fd, (void)what, (void)arg;
-    pthread_mutex_lock(&lock);
-    while (list != NULL && list->until <= now) {
-        struct host *host = list->host;
-        scan_waiter_move(list, "", &due);
-        drop_host(host);
-    }
-    if (list != NULL && timer != NULL) {
-        const struct timeval rest = {.tv_sec = list->until - now};
-        event_add(timer, &rest);
-    }
-    pthread_mutex_unlock(&lock);
-    if (due != NULL)
-        fab_on_pmix_thread(scan_answer_due, due);
 }
 
 /* ---- orders ------------------------------------------------------------------------------------- */
 
-static unsigned scan_request_post(struct host *host, const char *what, struct waiter **due)
+static unsigned scan_request_post(struct host *host, const char *what, struct long_poll_waiter **due)
 {
     unsigned n = 0;
     while (host->waiters != NULL) {
-        scan_waiter_move(host->waiters, what, due);
+        scan_waiter_take(host->waiters, what, due);
         n++;
     }
     return n;
 }
 
-static unsigned request_scan(struct host *host, struct waiter **due)
+static unsigned request_scan(struct host *host, struct long_poll_waiter **due)
 {
     unsigned n = scan_request_post(host, RELAY_SCAN, due);
     /* Between two questions: its next one comes soon, if it is there at all. */
-    host->ordered_until = n == 0 ? scan_clock_seconds() + 2 * RELAY_SUBSCRIBE_SECONDS : 0;
+    host->ordered_until = n == 0 ? long_poll_now() + 2 * RELAY_SUBSCRIBE_SECONDS : 0;
     drop_host(host);
     return n > 0;
 }
 
 unsigned ingest_request_scan(const char *name)
 {
-    struct waiter *due = NULL;
+    struct long_poll_waiter *due = NULL;
     struct host *host, *next;
     unsigned n = 0;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&requests.lock);
     if (name == NULL) {
         HASH_ITER(hh, hosts, host, next)
         {
@@ -251,16 +196,16 @@ unsigned ingest_request_scan(const char *name)
     } else if ((host = scan_find_host(name)) != NULL) {
         n = request_scan(host, &due);
     }
-    pthread_mutex_unlock(&lock);
-    if (due != NULL)
-        fab_on_pmix_thread(scan_answer_due, due);
+    pthread_mutex_unlock(&requests.lock);
+    long_poll_answer_soon(due);
     return n;
 }
 
 void ingest_acked(const char *name, uint64_t digest)
 {
-    struct waiter *due = NULL, *waiter, *next;
-    pthread_mutex_lock(&lock);
+    struct long_poll_waiter *due = NULL;
+    struct waiter *waiter, *next;
+    pthread_mutex_lock(&requests.lock);
     struct host *host = digest == 0 ? scan_find_host(name) : scan_get_host(name);
     if (host != NULL) {
         host->acked = digest;
@@ -268,47 +213,30 @@ void ingest_acked(const char *name, uint64_t digest)
         DL_FOREACH_SAFE2(host->waiters, waiter, next, next_here)
         {
             if (waiter->digest != digest)
-                scan_waiter_move(waiter, "", &due);
+                scan_waiter_take(waiter, "", &due);
         }
         drop_host(host);
     }
-    pthread_mutex_unlock(&lock);
-    if (due != NULL)
-        fab_on_pmix_thread(scan_answer_due, due);
+    pthread_mutex_unlock(&requests.lock);
+    long_poll_answer_soon(due);
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
 int scan_requests_start_all(struct event_base *base)
 {
-    struct event *made = evtimer_new(base, scan_on_timeout, NULL);
-    if (made == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    pthread_mutex_lock(&lock);
-    timer = made;
-    pthread_mutex_unlock(&lock);
-    return PMIXFAB_OK;
+    return long_poll_start(&requests, base);
 }
 
 void scan_requests_stop_all(void)
 {
     struct host *host, *next;
-    pthread_mutex_lock(&lock);
-    struct waiter *due = list;
-    struct event *old = timer;
-    list = NULL;
-    timer = NULL;
-    n_waiters = 0;
+    long_poll_stop(&requests);
+    pthread_mutex_lock(&requests.lock);
     HASH_ITER(hh, hosts, host, next)
     {
         HASH_DEL(hosts, host); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
         free(host);
     }
-    pthread_mutex_unlock(&lock);
-    if (old != NULL)
-        event_free(old);
-    if (due != NULL) {
-        fab_on_pmix_thread(scan_refuse_due, due);
-        fab_wait_for_pmix_thread();
-    }
+    pthread_mutex_unlock(&requests.lock);
 }

@@ -1,36 +1,18 @@
 #include "fabricd/server/subscribers.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 #include <utlist.h>
 
+#include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"
 #include "fabricd/serving/served.h"
-#include "fabricd/util/now.h"
 #include "pmix/relay/relay.h"
-#include "pmix/relay/thread.h"
 #include "pmix/values/info.h"
 
-#define MAX_SUBSCRIBERS 65536
-
 struct subscriber {
-    struct subscriber *prev, *next;
+    struct long_poll_waiter waiter;
     struct subscriber_knows known;
-    time_t until; /* monotonic seconds; the list is in this order */
-    pmix_lookup_cbfunc_t cbfunc;
-    void *cbdata;
 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct subscriber *list;
-static unsigned n_subscribers;
-static struct event *timer; /* NULL: not started, or stopped */
-
-static time_t subscriber_clock_seconds(void)
-{
-    return (time_t)(microseconds_now(CLOCK_MONOTONIC) / 1000000);
-}
 
 /* ---- the answer --------------------------------------------------------------------------------- */
 
@@ -64,8 +46,9 @@ static bool fill_arrays(const struct served_set *set, struct arrays *arrays)
 }
 
 /* The library packs the answer before cbfunc returns, so everything in it stays ours. */
-static void subscriber_answer(const struct subscriber *subscriber, const struct served_set *set)
+static void subscriber_answer(const struct long_poll_waiter *waiter)
 {
+    struct served_set *set = served_get();
     pmix_pdata_t data[6];
     struct arrays arrays = {.indices = {.array = NULL}};
     size_t n = 3;
@@ -89,41 +72,16 @@ static void subscriber_answer(const struct subscriber *subscriber, const struct 
         n = 6;
     }
     if (good)
-        subscriber->cbfunc(PMIX_SUCCESS, data, n, subscriber->cbdata);
+        waiter->cbfunc(PMIX_SUCCESS, data, n, waiter->cbdata);
     else
-        subscriber->cbfunc(PMIX_ERR_NOMEM, NULL, 0, subscriber->cbdata);
+        waiter->cbfunc(PMIX_ERR_NOMEM, NULL, 0, waiter->cbdata);
     free(arrays.indices.array);
     free(arrays.generations.array);
     free(arrays.names.array);
-}
-
-static void answer_list(struct subscriber *due, bool refuse)
-{
-    struct subscriber *subscriber, *next;
-    struct served_set *set = served_get();
-    DL_FOREACH_SAFE(due, subscriber, next)
-    {
-        if (refuse)
-            subscriber->cbfunc(PMIX_ERR_NOT_AVAILABLE, NULL, 0, subscriber->cbdata);
-        else
-            subscriber_answer(subscriber, set);
-        free(subscriber);
-    }
     served_set_put(set);
 }
 
-/* On the library's thread, for those that the loop's thread has found. */
-static void subscriber_answer_due(pmix_status_t status, void *due)
-{
-    (void)status;
-    answer_list(due, false);
-}
-
-static void subscriber_refuse_due(pmix_status_t status, void *due)
-{
-    (void)status;
-    answer_list(due, true);
-}
+static struct long_poll subscribers = {.lock = PTHREAD_MUTEX_INITIALIZER, .answer = subscriber_answer};
 
 /* ---- waiting ------------------------------------------------------------------------------------ */
 
@@ -133,111 +91,60 @@ static bool subscriber_is_outdated(const struct subscriber_knows *known, const s
            known->published != set->published || (known->says_stale && known->stale != served_is_stale());
 }
 
-static void subscriber_move(struct subscriber *subscriber, struct subscriber **to)
-{
-    if (list == NULL)
-        return;
-    DL_DELETE(list, subscriber);
-    DL_APPEND(*to, subscriber);
-    n_subscribers--;
-}
-
 unsigned subscribers_count(void)
 {
-    pthread_mutex_lock(&lock);
-    unsigned n = n_subscribers;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&subscribers.lock);
+    unsigned n = subscribers.n;
+    pthread_mutex_unlock(&subscribers.lock);
     return n;
 }
 
 pmix_status_t subscriber_add(const struct subscriber_knows *known, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
-    struct subscriber *subscriber = calloc(1, sizeof(*subscriber)), *due = NULL;
+    struct subscriber *subscriber = calloc(1, sizeof(*subscriber));
+    struct long_poll_waiter *due = NULL;
     if (subscriber == NULL)
         return PMIX_ERR_NOMEM;
-    *subscriber = (struct subscriber){.known = *known,
-                                      .until = subscriber_clock_seconds() + RELAY_SUBSCRIBE_SECONDS,
-                                      .cbfunc = cbfunc,
-                                      .cbdata = cbdata};
+    *subscriber = (struct subscriber){.waiter = {.cbfunc = cbfunc, .cbdata = cbdata}, .known = *known};
     /* Under the lock: what is published after this answer finds the subscriber in the list. */
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&subscribers.lock);
     struct served_set *set = served_get();
-    bool refused = timer == NULL || n_subscribers >= MAX_SUBSCRIBERS;
-    if (refused || subscriber_is_outdated(known, set)) {
-        DL_APPEND(due, subscriber);
-    } else {
-        const struct timeval limit = {.tv_sec = RELAY_SUBSCRIBE_SECONDS};
-        if (list == NULL)
-            event_add(timer, &limit);
-        DL_APPEND(list, subscriber);
-        n_subscribers++;
-    }
-    pthread_mutex_unlock(&lock);
+    bool open = long_poll_open(&subscribers);
+    if (open)
+        long_poll_add(&subscribers, &subscriber->waiter);
+    if (open && subscriber_is_outdated(known, set))
+        long_poll_take(&subscribers, &subscriber->waiter, &due);
+    pthread_mutex_unlock(&subscribers.lock);
     served_set_put(set);
-    answer_list(due, refused);
-    return PMIX_SUCCESS;
+    long_poll_answer(due);
+    if (!open)
+        free(subscriber);
+    return open ? PMIX_SUCCESS : PMIX_ERR_NOT_AVAILABLE;
 }
 
 void subscribers_notify(void)
 {
-    struct subscriber *subscriber, *next, *due = NULL;
-    pthread_mutex_lock(&lock);
+    struct long_poll_waiter *waiter, *next, *due = NULL;
+    pthread_mutex_lock(&subscribers.lock);
     struct served_set *set = served_get();
-    DL_FOREACH_SAFE(list, subscriber, next)
+    DL_FOREACH_SAFE(subscribers.waiters, waiter, next)
     {
-        if (subscriber_is_outdated(&subscriber->known, set))
-            subscriber_move(subscriber, &due);
+        if (subscriber_is_outdated(&((struct subscriber *)waiter)->known, set))
+            long_poll_take(&subscribers, waiter, &due);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&subscribers.lock);
     served_set_put(set);
-    if (due != NULL)
-        fab_on_pmix_thread(subscriber_answer_due, due);
-}
-
-/* Those that have waited long enough hear that nothing has changed. */
-static void subscriber_on_timeout(evutil_socket_t fd, short what, void *arg)
-{
-    struct subscriber *due = NULL;
-    const time_t now = subscriber_clock_seconds();
-    (void)fd, (void)what, (void)arg;
-    pthread_mutex_lock(&lock);
-    while (list != NULL && list->until <= now)
-        subscriber_move(list, &due);
-    if (list != NULL && timer != NULL) {
-        const struct timeval rest = {.tv_sec = list->until - now};
-        event_add(timer, &rest);
-    }
-    pthread_mutex_unlock(&lock);
-    if (due != NULL)
-        fab_on_pmix_thread(subscriber_answer_due, due);
+    long_poll_answer_soon(due);
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
 int subscribers_start(struct event_base *base)
 {
-    struct event *made = evtimer_new(base, subscriber_on_timeout, NULL);
-    if (made == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    pthread_mutex_lock(&lock);
-    timer = made;
-    pthread_mutex_unlock(&lock);
-    return PMIXFAB_OK;
+    return long_poll_start(&subscribers, base);
 }
 
 void subscribers_stop(void)
 {
-    pthread_mutex_lock(&lock);
-    struct subscriber *due = list;
-    struct event *old = timer;
-    list = NULL;
-    timer = NULL;
-    n_subscribers = 0;
-    pthread_mutex_unlock(&lock);
-    if (old != NULL)
-        event_free(old);
-    if (due != NULL) {
-        fab_on_pmix_thread(subscriber_refuse_due, due);
-        fab_wait_for_pmix_thread();
-    }
+    long_poll_stop(&subscribers);
 }
