@@ -1,11 +1,16 @@
 #include "test/bench/bench.h"
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <math.h>
+#include <pmix_server.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "test/fabrics/snapshot.h"
 
 static bool as_json, headed;
 
@@ -140,4 +145,47 @@ bool bench_folder(const char *name, char *dir, size_t size)
         return false;
     *slash = '\0';
     return (size_t)snprintf(dir, size, "%s/%s.XXXXXX", self, name) < size && mkdtemp(dir) != NULL;
+}
+
+bool bench_snapshot(const char *kind, const char *path)
+{
+    const struct fab_snapshot_meta meta = {.generation = 1,
+                                           .index = 1,
+                                           .is_default = 1,
+                                           .name = "ib0",
+                                           .vendor = "bench",
+                                           .identifier = "bench"};
+    void *bytes = NULL;
+    size_t size = 0;
+    bool good = fabric_snapshot(kind, &meta, &bytes, &size) == PMIXFAB_OK;
+    FILE *file = good ? fopen(path, "wb") : NULL;
+    good = file != NULL && fwrite(bytes, 1, size, file) == size;
+    if (file != NULL && fclose(file) != 0)
+        good = false;
+    free(bytes);
+    return good;
+}
+
+/* The folder of a file, with more behind it. */
+static void beside(char *out, const char *file, const char *more)
+{
+    char path[PATH_MAX] = "";
+    if (realpath(file, path) == NULL)
+        path[0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash != NULL)
+        *slash = '\0';
+    snprintf(out, 2 * PATH_MAX, "%s%s", path, more);
+}
+
+bool bench_components(bool ours)
+{
+    char built[2 * PATH_MAX], theirs[2 * PATH_MAX], both[4 * PATH_MAX + 2];
+    Dl_info library;
+    if (dladdr((void *)PMIx_server_init, &library) == 0)
+        return false;
+    beside(built, "/proc/self/exe", "/../lib/pmix:");
+    beside(theirs, library.dli_fname, "/pmix");
+    snprintf(both, sizeof(both), "%s%s", ours ? built : "", theirs);
+    return setenv("PMIX_MCA_mca_base_component_path", both, 1) == 0;
 }

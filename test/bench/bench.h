@@ -31,4 +31,12 @@ double bench_median(double *values, unsigned n);
  * errno says why. */
 bool bench_folder(const char *name, char *dir, size_t size);
 
+/* Write the snapshot of a generated fabric (fabric_parse()), the default plane "ib0", into a file. False:
+ * that failed. */
+bool bench_snapshot(const char *kind, const char *path);
+
+/* Have the PMIx library of this process look for its components in its own place, and before that, where
+ * `ours`, among those of this build. False: it is nowhere. */
+bool bench_components(bool ours);
+
 #endif

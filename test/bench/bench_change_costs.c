@@ -17,7 +17,7 @@
 
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/compile/compile.h"
+#include "test/fabrics/snapshot.h"
 #include "topo/snapshot/reader.h"
 
 #define FABRIC  "fattree3:34"
@@ -62,28 +62,12 @@ static void state_free(struct state *state)
 /* Planes and snapshot of state->inv. */
 static int state_publish(struct state *state)
 {
-    struct fab_costs costs = {0};
-    struct fab_geometry geometry = {0};
-    struct fab_groups groups = {0};
     const struct fab_snapshot_meta meta = {.name = "ib0"};
     size_t size = 0;
     int rc = fab_planes_build(&state->inv, FAB_COST_RATE, &state->planes, NULL);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    const struct fab_plane *plane = &state->planes.planes[0];
-    rc = fab_costs_compute(plane, 0, &costs);
     if (rc == PMIXFAB_OK)
-        rc = fab_geometry_settle(plane, NULL, &geometry);
-    if (rc == PMIXFAB_OK)
-        rc = fab_groups_compute(plane, &geometry, FAB_GROUP_LEAF, &groups);
-    if (rc == PMIXFAB_OK)
-        rc = fab_snapshot_build(plane, &costs, &geometry, &groups, NULL, &meta, &state->bytes, &size);
-    if (rc == PMIXFAB_OK)
-        rc = fab_snapshot_borrow(state->bytes, size, &state->fab, NULL);
-    fab_groups_destroy(&groups);
-    fab_geometry_destroy(&geometry);
-    fab_costs_destroy(&costs);
-    return rc;
+        rc = fabric_plane_snapshot(&state->planes.planes[0], NULL, &meta, &state->bytes, &size);
+    return rc == PMIXFAB_OK ? fab_snapshot_borrow(state->bytes, size, &state->fab, NULL) : rc;
 }
 
 /* Milliseconds from before and from nothing. */

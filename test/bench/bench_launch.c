@@ -3,8 +3,6 @@
  * in time and memory, beside what the library's own storing of one number a rank costs there. Each in a
  * process of its own: the library loads its components once.
  */
-#include <dlfcn.h>
-#include <limits.h>
 #include <malloc.h>
 #include <pmix.h>
 #include <pmix_server.h>
@@ -16,9 +14,6 @@
 #include <unistd.h>
 
 #include "test/bench/bench.h"
-#include "test/fabrics/fabrics.h"
-#include "topo/compile/compile.h"
-#include "topo/snapshot/snapshot.h"
 
 #define FABRIC "fattree3:34" /* 9,826 hosts */
 #define ROUNDS 7
@@ -36,78 +31,14 @@ static int fail(const char *what, const char *why)
     return 1;
 }
 
-/* ---- a run directory -------------------------------------------------------------------------------- */
-
-static int build_snapshot(void **bytes, size_t *size)
-{
-    struct fab_inventory inv;
-    struct fab_planes planes = {NULL, 0};
-    struct fab_costs costs = {0};
-    struct fab_geometry geometry = {0};
-    struct fab_groups groups = {0};
-    const struct fab_snapshot_meta meta = {
-        .generation = 1, .is_default = 1, .name = "ib0", .vendor = "bench", .identifier = "bench"};
-    int rc = fabric_parse(FABRIC, &inv);
-    if (rc == PMIXFAB_OK)
-        rc = fab_planes_build(&inv, FAB_COST_RATE, &planes, NULL);
-    if (rc == PMIXFAB_OK)
-        rc = fab_costs_compute(&planes.planes[0], 0, &costs);
-    if (rc == PMIXFAB_OK)
-        rc = fab_geometry_settle(&planes.planes[0], NULL, &geometry);
-    if (rc == PMIXFAB_OK)
-        rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_LEAF, &groups);
-    if (rc == PMIXFAB_OK)
-        rc = fab_snapshot_build(&planes.planes[0], &costs, &geometry, &groups, NULL, &meta, bytes, size);
-    fab_groups_destroy(&groups);
-    fab_geometry_destroy(&geometry);
-    fab_costs_destroy(&costs);
-    fab_planes_destroy(&planes);
-    fab_inventory_destroy(&inv);
-    return rc;
-}
-
-static int write_snapshot(const char *path)
-{
-    void *bytes = NULL;
-    size_t size = 0;
-    FILE *file = NULL;
-    int rc = build_snapshot(&bytes, &size);
-    if (rc == PMIXFAB_OK && (file = fopen(path, "wb")) == NULL)
-        rc = PMIXFAB_ERR_IO;
-    if (rc == PMIXFAB_OK && fwrite(bytes, 1, size, file) != size)
-        rc = PMIXFAB_ERR_IO;
-    if (file != NULL && fclose(file) != 0)
-        rc = PMIXFAB_ERR_IO;
-    free(bytes);
-    return rc;
-}
-
 /* ---- a launcher ------------------------------------------------------------------------------------- */
-
-/* The folder of a file, with more behind it. */
-static void launch_beside(char *out, const char *file, const char *more)
-{
-    char path[PATH_MAX] = "";
-    if (realpath(file, path) == NULL)
-        path[0] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash != NULL)
-        *slash = '\0';
-    snprintf(out, 2 * PATH_MAX, "%s%s", path, more);
-}
 
 static int start_launcher(const char *dir, enum manner manner)
 {
     static pmix_server_module_t module;
-    char ours[2 * PATH_MAX], theirs[2 * PATH_MAX], both[4 * PATH_MAX + 2];
-    Dl_info library;
     pmix_info_t info[3];
-    if (dladdr((void *)PMIx_server_init, &library) == 0)
+    if (!bench_components(manner == OURS))
         return fail("PMIx", "where is it?");
-    launch_beside(ours, "/proc/self/exe", "/../lib/pmix");
-    launch_beside(theirs, library.dli_fname, "/pmix");
-    snprintf(both, sizeof(both), "%s%s%s", manner == OURS ? ours : "", manner == OURS ? ":" : "", theirs);
-    setenv("PMIX_MCA_mca_base_component_path", both, 1);
     setenv("PMIX_MCA_pmdl_fabricd_rundir", dir, 1);
     PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, "node0001", PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SERVER_TMPDIR, dir, PMIX_STRING);
@@ -260,7 +191,7 @@ int main(int argc, char **argv)
     if (!bench_folder("bench_launch", dir, sizeof(dir)))
         return fail("a folder", "none");
     snprintf(path, sizeof(path), "%s/ib0.snap", dir);
-    int failed = write_snapshot(path) != PMIXFAB_OK ? fail(path, "cannot be written") : 0;
+    int failed = !bench_snapshot(FABRIC, path) ? fail(path, "cannot be written") : 0;
     if (failed == 0)
         failed = compare(dir, 1024, 250);
     if (failed == 0)

@@ -4,8 +4,7 @@
 
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/compile/compile.h"
-#include "topo/snapshot/snapshot.h"
+#include "test/fabrics/snapshot.h"
 
 #define PAIRS  (1u << 20)
 #define ROUNDS 15
@@ -13,34 +12,14 @@
 /* The plane's snapshot, opened as a reader would. */
 static int open_fabric(const char *kind, struct pmixfab **fab)
 {
-    struct fab_inventory inv;
-    struct fab_planes planes = {NULL, 0};
-    struct fab_costs costs = {0};
-    struct fab_geometry geometry = {0};
-    struct fab_groups groups = {0};
+    const struct fab_snapshot_meta meta = {
+        .generation = 1, .index = 1, .is_default = 1, .name = "bench", .vendor = "", .identifier = ""};
     void *bytes = NULL;
     size_t size = 0;
-    const struct fab_snapshot_meta meta = {
-        .generation = 1, .is_default = 1, .name = "bench", .vendor = "", .identifier = ""};
-    int rc = fabric_parse(kind, &inv);
-    if (rc == PMIXFAB_OK)
-        rc = fab_planes_build(&inv, FAB_COST_RATE, &planes, NULL);
-    if (rc == PMIXFAB_OK)
-        rc = fab_costs_compute(&planes.planes[0], 1, &costs);
-    if (rc == PMIXFAB_OK)
-        rc = fab_geometry_settle(&planes.planes[0], NULL, &geometry);
-    if (rc == PMIXFAB_OK)
-        rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_LEAF, &groups);
-    if (rc == PMIXFAB_OK)
-        rc = fab_snapshot_build(&planes.planes[0], &costs, &geometry, &groups, NULL, &meta, &bytes, &size);
+    int rc = fabric_snapshot(kind, &meta, &bytes, &size);
     if (rc == PMIXFAB_OK)
         rc = pmixfab_open_memory(bytes, size, fab);
     free(bytes);
-    fab_groups_destroy(&groups);
-    fab_geometry_destroy(&geometry);
-    fab_costs_destroy(&costs);
-    fab_planes_destroy(&planes);
-    fab_inventory_destroy(&inv);
     return rc;
 }
 

@@ -3,8 +3,6 @@
  * component, until the caller has the matrix's pointer in hand. The baseline of the first one is the writing
  * of that matrix alone, by pmixfab_matrix_alloc(), taken in turn with it.
  */
-#include <dlfcn.h>
-#include <limits.h>
 #include <pmix.h>
 #include <pmix_server.h>
 #include <stdio.h>
@@ -12,10 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pmixfab.h"
 #include "test/bench/bench.h"
-#include "test/fabrics/fabrics.h"
-#include "topo/compile/compile.h"
-#include "topo/snapshot/snapshot.h"
 
 #define FABRIC "fattree3:34" /* 9,826 devices */
 #define ROUNDS 21
@@ -27,79 +23,15 @@ static int fail(const char *what, const char *why)
     return 1;
 }
 
-/* ---- a run directory -------------------------------------------------------------------------------- */
-
-static int build_snapshot(void **bytes, size_t *size)
-{
-    struct fab_inventory inv;
-    struct fab_planes planes = {NULL, 0};
-    struct fab_costs costs = {0};
-    struct fab_geometry geometry = {0};
-    struct fab_groups groups = {0};
-    const struct fab_snapshot_meta meta = {
-        .generation = 1, .is_default = 1, .name = "ib0", .vendor = "bench", .identifier = "bench"};
-    int rc = fabric_parse(FABRIC, &inv);
-    if (rc == PMIXFAB_OK)
-        rc = fab_planes_build(&inv, FAB_COST_RATE, &planes, NULL);
-    if (rc == PMIXFAB_OK)
-        rc = fab_costs_compute(&planes.planes[0], 0, &costs);
-    if (rc == PMIXFAB_OK)
-        rc = fab_geometry_settle(&planes.planes[0], NULL, &geometry);
-    if (rc == PMIXFAB_OK)
-        rc = fab_groups_compute(&planes.planes[0], &geometry, FAB_GROUP_LEAF, &groups);
-    if (rc == PMIXFAB_OK)
-        rc = fab_snapshot_build(&planes.planes[0], &costs, &geometry, &groups, NULL, &meta, bytes, size);
-    fab_groups_destroy(&groups);
-    fab_geometry_destroy(&geometry);
-    fab_costs_destroy(&costs);
-    fab_planes_destroy(&planes);
-    fab_inventory_destroy(&inv);
-    return rc;
-}
-
-static int write_snapshot(const char *path)
-{
-    void *bytes = NULL;
-    size_t size = 0;
-    FILE *file = NULL;
-    int rc = build_snapshot(&bytes, &size);
-    if (rc == PMIXFAB_OK && (file = fopen(path, "wb")) == NULL)
-        rc = PMIXFAB_ERR_IO;
-    if (rc == PMIXFAB_OK && fwrite(bytes, 1, size, file) != size)
-        rc = PMIXFAB_ERR_IO;
-    if (file != NULL && fclose(file) != 0)
-        rc = PMIXFAB_ERR_IO;
-    free(bytes);
-    return rc;
-}
-
 /* ---- a scheduler ------------------------------------------------------------------------------------ */
-
-/* The folder of a file, with more behind it. */
-static void beside(char *out, const char *file, const char *more)
-{
-    char path[PATH_MAX] = "";
-    if (realpath(file, path) == NULL)
-        path[0] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash != NULL)
-        *slash = '\0';
-    snprintf(out, 2 * PATH_MAX, "%s%s", path, more);
-}
 
 static int start_scheduler(const char *dir)
 {
     static pmix_server_module_t module;
-    char ours[2 * PATH_MAX], theirs[2 * PATH_MAX], both[4 * PATH_MAX + 2];
-    Dl_info library;
     pmix_info_t info[3];
     bool yes = true;
-    if (dladdr((void *)PMIx_server_init, &library) == 0)
+    if (!bench_components(true))
         return fail("PMIx", "where is it?");
-    beside(ours, "/proc/self/exe", "/../lib/pmix");
-    beside(theirs, library.dli_fname, "/pmix");
-    snprintf(both, sizeof(both), "%s:%s", ours, theirs);
-    setenv("PMIX_MCA_mca_base_component_path", both, 1);
     setenv("PMIX_MCA_pnet_fabricd_rundir", dir, 1);
     PMIX_INFO_LOAD(&info[0], PMIX_SERVER_SCHEDULER, &yes, PMIX_BOOL);
     PMIX_INFO_LOAD(&info[1], PMIX_SERVER_TMPDIR, dir, PMIX_STRING);
@@ -205,7 +137,7 @@ int main(int argc, char **argv)
     if (mkdtemp(dir) == NULL)
         return fail(dir, "cannot be made");
     snprintf(path, sizeof(path), "%s/ib0.snap", dir);
-    int failed = write_snapshot(path) != PMIXFAB_OK ? fail(path, "cannot be written") : start_scheduler(dir);
+    int failed = !bench_snapshot(FABRIC, path) ? fail(path, "cannot be written") : start_scheduler(dir);
     if (!failed) {
         failed = time_first(path) != 0 || time_later() != 0;
         PMIx_server_finalize();

@@ -11,8 +11,7 @@
 
 #include "test/fabrics/details.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/compile/compile.h"
-#include "topo/snapshot/snapshot.h"
+#include "test/fabrics/snapshot.h"
 
 static int fail(const char *what, const char *text)
 {
@@ -46,26 +45,6 @@ static void shift_guids(struct fab_inventory *inv, uint64_t by)
     for (uint32_t i = 0; i < inv->n_ports; i++)
         if (inv->ports[i].guid != 0)
             inv->ports[i].guid += by;
-}
-
-static int build(const struct fab_plane *plane, const struct fab_details *details,
-                 const struct fab_snapshot_meta *meta, void **bytes, size_t *size)
-{
-    struct fab_costs costs = {0};
-    struct fab_geometry geometry = {0};
-    struct fab_groups groups = {0};
-    int rc = fab_costs_compute(plane, 1, &costs);
-
-    if (rc == 0)
-        rc = fab_geometry_settle(plane, NULL, &geometry);
-    if (rc == 0)
-        rc = fab_groups_compute(plane, &geometry, FAB_GROUP_LEAF, &groups);
-    if (rc == 0)
-        rc = fab_snapshot_build(plane, &costs, &geometry, &groups, details, meta, bytes, size);
-    fab_groups_destroy(&groups);
-    fab_geometry_destroy(&geometry);
-    fab_costs_destroy(&costs);
-    return rc;
 }
 
 int main(int argc, char **argv)
@@ -105,7 +84,7 @@ int main(int argc, char **argv)
     if (rc == 0 && facts)
         rc = fabric_details(&inv, 0, &details);
     if (rc == 0)
-        rc = build(&planes.planes[0], facts ? &details : NULL, &meta, &bytes, &size);
+        rc = fabric_plane_snapshot(&planes.planes[0], facts ? &details : NULL, &meta, &bytes, &size);
     if (rc == 0)
         rc = write_file(argv[2], meta.name, bytes, size);
     else

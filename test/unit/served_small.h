@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "fabricd/serving/served.h"
-#include "test/fabrics/fabrics.h"
-#include "topo/compile/compile.h"
-#include "topo/snapshot/snapshot.h"
+#include "test/fabrics/snapshot.h"
 
 /* One plane's snapshot; NULL when it cannot be built. */
 static inline struct served_plane *small_plane(const char *spec, const char *name, uint32_t index,
@@ -21,26 +19,11 @@ static inline struct served_plane *small_plane(const char *spec, const char *nam
                                            .name = name,
                                            .vendor = "Mellanox",
                                            .identifier = "fe80000000000000"};
-    struct fab_inventory inv;
-    struct fab_planes planes = {0};
-    struct fab_costs costs = {0};
-    struct fab_geometry geometry = {0};
-    struct fab_groups groups = {0};
     struct served_plane *out = NULL;
     void *bytes = NULL;
     size_t size = 0;
-    fab_inventory_init(&inv);
-    if (fabric_parse(spec, &inv) == 0 && fab_planes_build(&inv, FAB_COST_RATE, &planes, NULL) == 0 &&
-        planes.n == 1 && fab_costs_compute(planes.planes, 1, &costs) == 0 &&
-        fab_geometry_settle(planes.planes, NULL, &geometry) == 0 &&
-        fab_groups_compute(planes.planes, &geometry, FAB_GROUP_LEAF, &groups) == 0 &&
-        fab_snapshot_build(planes.planes, &costs, &geometry, &groups, NULL, &meta, &bytes, &size) == 0)
+    if (fabric_snapshot(spec, &meta, &bytes, &size) == 0)
         served_plane_new(bytes, size, "/nowhere", &out, NULL);
-    fab_groups_destroy(&groups);
-    fab_geometry_destroy(&geometry);
-    fab_costs_destroy(&costs);
-    fab_planes_destroy(&planes);
-    fab_inventory_destroy(&inv);
     return out;
 }
 

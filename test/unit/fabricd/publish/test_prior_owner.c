@@ -1,12 +1,9 @@
 /* prior_owner.h: reports joined, published and joined again. Who is published with a GUID keeps it whatever
  * another host says of its own devices, and what the past answers is what was published. */
 #include "fabricd/publish/prior_owner.h"
+#include "test/fabrics/snapshot.h"
 #include "test/unit/handmade.h"
 #include "test/unit/report_liar.h"
-#include "topo/compile/compile.h"
-#include "topo/geometry/geometry.h"
-#include "topo/geometry/groups.h"
-#include "topo/snapshot/snapshot.h"
 
 #define MAX  4
 #define ODD  UINT64_C(0x9e3779b97f4a7c15)
@@ -58,16 +55,10 @@ static void join(struct hosts *h)
 static struct served_plane *publish_plane(const struct fab_plane *plane, const struct fab_details *details)
 {
     const struct fab_snapshot_meta meta = {.generation = 1, .name = "unattached", .is_default = true};
-    SCOPED(fab_costs) costs = {0};
-    SCOPED(fab_geometry) geometry = {0};
-    SCOPED(fab_groups) groups = {0};
     struct served_plane *out = NULL;
     void *bytes;
     size_t size;
-    costs = costs_of(plane, 1);
-    assert_int_equal(fab_geometry_settle(plane, NULL, &geometry), 0);
-    assert_int_equal(fab_groups_compute(plane, &geometry, FAB_GROUP_LEAF, &groups), 0);
-    assert_int_equal(fab_snapshot_build(plane, &costs, &geometry, &groups, details, &meta, &bytes, &size), 0);
+    must_do(fabric_plane_snapshot(plane, details, &meta, &bytes, &size));
     assert_int_equal(served_plane_new(bytes, size, "/nowhere", &out, NULL), 0);
     return out;
 }
