@@ -77,7 +77,7 @@ static void tell_disabled_ports(struct check *c, const struct fab_node *node)
               n == 1 ? " is" : "s are", list);
 }
 
-static void tell_disabled(struct check *c)
+static void check_disabled_ports(struct check *c)
 {
     const struct fab_inventory *inv = c->inv;
     for (uint32_t n = 0; n < inv->n_nodes; n++)
@@ -215,7 +215,7 @@ static void check_rates(struct check *c)
 void check_links(struct check *c)
 {
     tell_missing(c);
-    tell_disabled(c);
+    check_disabled_ports(c);
     check_states(c);
     check_nowhere(c);
     check_rates(c);
