@@ -60,6 +60,7 @@ const struct setting config_settings[] = {
     {"fabricd", "default_plane", TEXT, FIXED, AT(default_plane)},
     {"fabricd", "vendor", TEXT, FIXED, AT(vendor)},
     {"names", "pattern", TEXT, LIVE, AT(names_pattern)},
+    {"names", "switch_pattern", TEXT, LIVE, AT(switch_pattern)},
     {"names", "map", TEXT, LIVE, AT(names_map)},
     {"ibnetdisc", "max_smps", NUMBER, LIVE, AT(max_smps), .min = 1, .max = 256, .initial = 32},
     {"ibnetdisc", "timeout_ms", NUMBER, LIVE, AT(timeout_ms), .min = 0, .max = 60000},

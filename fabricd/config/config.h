@@ -45,6 +45,7 @@ struct config {
     char *default_plane; /* NULL: the one with most devices */
     char *vendor;        /* NULL: as the fabric's vendor ids say */
     char *names_pattern;
+    char *switch_pattern;
     char *names_map; /* path of a node-name-map */
     unsigned max_smps, timeout_ms, retries;
     struct config_list sweep_env; /* KEY=VALUE for the sweeping child */

@@ -135,6 +135,9 @@ static void check_names(struct files *f)
     if (fab_names_new(config->names_pattern, &names, &err) != PMIXFAB_OK)
         config_mistake(f->mistakes, PMIXFAB_ERR_SYNTAX, config_at(config, &config->names_pattern), "%s",
                        err.text);
+    else if (fab_names_switches(names, config->switch_pattern, &err) != PMIXFAB_OK)
+        config_mistake(f->mistakes, PMIXFAB_ERR_SYNTAX, config_at(config, &config->switch_pattern), "%s",
+                       err.text);
     fab_names_free(names);
     if (config->names_map == NULL || config->role == ROLE_NODE)
         return;

@@ -9,6 +9,7 @@
 
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/discovery/sweep.h"
+#include "fabricd/ingest/host_reports.h"
 #include "fabricd/jobs/history_json.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
@@ -134,7 +135,9 @@ static void verify_on_swept(struct sweep_result *result, void *arg)
         if (rc == PMIXFAB_OK)
             return;
     } else if (rc == PMIXFAB_OK) {
-        rc = publish_verify(verifying.parts->publisher, &result->inv, &diff, &err);
+        struct publish_request request = {.inv = &result->inv};
+        request.reports = host_reports_all(verifying.parts->reports, &request.n_reports);
+        rc = publish_verify(verifying.parts->publisher, &request, &diff, &err);
         if (rc == PMIXFAB_OK && (line = answer_of(&diff)) == NULL)
             rc = fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory");
     }

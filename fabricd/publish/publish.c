@@ -124,17 +124,13 @@ static int store_change(struct update *update, struct fab_err *err)
 
 /* A sweep's inventory: named, compared, and refused where it is a part of the fabric only. What is missing in
  * it keeps its place, unless an operator takes it as it is. */
-static int judge_sweep(struct update *update, struct fab_err *err)
+int update_judge_sweep(struct update *update, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
     const bool accept_partial = update->input->accept_partial;
-    int rc = publish_fill_gaps(publisher, &update->inv);
-    if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "out of memory");
-    rc = fab_names_apply(publisher->names, &update->inv, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    rc = retention_compare_swept(update, update->report, err);
+    int rc = update_name(update, err);
+    if (rc == PMIXFAB_OK)
+        rc = retention_compare_swept(update, update->report, err);
     if (rc == PMIXFAB_OK && !accept_partial)
         rc = check_complete(publisher, &update->inv, update->report, err);
     if (rc == PMIXFAB_OK && !accept_partial)
@@ -165,7 +161,7 @@ static int no_sweep(struct update *update, struct fab_err *err)
 
 static int take_fabric(struct update *update, struct fab_err *err)
 {
-    return update->input->inv == NULL ? no_sweep(update, err) : judge_sweep(update, err);
+    return update->input->inv == NULL ? no_sweep(update, err) : update_judge_sweep(update, err);
 }
 
 static int tell_reports(struct update *update, struct fab_err *err)
@@ -258,26 +254,6 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
     update_destroy(&update);
     if (swept)
         malloc_trim(0); /* a sweep's peak would stay resident for years otherwise */
-    return rc;
-}
-
-int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struct fab_diff *diff,
-                   struct fab_err *err)
-{
-    const struct publish_request input = {.inv = inv};
-    struct sweep_findings report = {0};
-    struct update update = {.publisher = publisher,
-                            .input = &input,
-                            .report = &report,
-                            .after = &update.inv,
-                            .inv = *inv,
-                            .seen = microseconds_now(CLOCK_REALTIME)};
-    fab_inventory_init(inv);
-    int rc = judge_sweep(&update, err);
-    if (rc == PMIXFAB_OK)
-        planned_mark(publisher->planned, &update.diff, update.seen);
-    *diff = update.diff;
-    fab_inventory_destroy(&update.inv);
     return rc;
 }
 

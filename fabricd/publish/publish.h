@@ -103,12 +103,13 @@ bool publisher_joined(const struct publisher *publisher, const char *host, struc
 const char *publisher_remark(const struct publisher *publisher, const char *host, uint32_t *from);
 
 /*
- * Compare a sweep's inventory (finished, not yet named; it is emptied) with what is served, as publishing it
- * would, and publish nothing. *diff is initialised here: what would be told of it. PMIXFAB_ERR_PARTIAL as
- * above.
+ * Compare a sweep (its inv finished and not yet named; it is emptied) with what is served, as publishing it
+ * would, and publish nothing. *diff is initialised here: what would be told of it, and what is served
+ * otherwise than the sweep sees it without being told again: what is missing, suppressed, or called as it
+ * does not say. Empty: what is served is what the sweep sees. PMIXFAB_ERR_PARTIAL as above.
  */
 struct fab_diff;
-int publish_verify(struct publisher *publisher, struct fab_inventory *inv, struct fab_diff *diff,
+int publish_verify(struct publisher *publisher, const struct publish_request *input, struct fab_diff *diff,
                    struct fab_err *err);
 
 /* What looks wrong in what is served (topo/check/check.h). Valid until something is published. */

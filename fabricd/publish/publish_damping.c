@@ -142,6 +142,9 @@ int publish_suppress(struct update *update, bool *cut, struct fab_err *err)
         return fab_fail(err, rc, "out of memory");
     if (damping_count(retention->damping).next == 0)
         return PMIXFAB_OK;
+    rc = update_verify_cut(update, cut_suppressed, retention->damping);
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "out of memory");
     rc = fab_inventory_cut(&update->inv, cut_suppressed, retention->damping, &rest, err);
     if (rc != PMIXFAB_OK)
         return rc;

@@ -15,6 +15,8 @@ int publisher_names(const struct config *config, struct fab_names **out, struct 
     size_t len = 0;
     *out = NULL;
     int rc = fab_names_new(config->names_pattern, &names, err);
+    if (rc == PMIXFAB_OK)
+        rc = fab_names_switches(names, config->switch_pattern, err);
     if (rc == PMIXFAB_OK && config->names_map != NULL)
         rc = file_text(config->names_map, &text, &len, err);
     if (rc == PMIXFAB_OK && text != NULL)

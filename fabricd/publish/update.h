@@ -12,6 +12,7 @@
 #include "topo/check/check.h"
 #include "topo/diff/diff.h"
 #include "topo/inventory/names.h"
+#include "topo/retain/retain.h"
 
 /* The reports that were published last, by host (strcmp). */
 struct published_report {
@@ -65,6 +66,12 @@ struct announced {
     struct published_reports next;
 };
 
+/* What is served otherwise than a sweep sees it, and is no change. */
+struct otherwise {
+    struct fab_diff diff;
+    struct fab_inventory uncut; /* the sweep, where cables of it are suppressed */
+};
+
 /* A change in the making. What it holds is given back at the end, whether it came to something or not. */
 struct update {
     struct publisher *publisher;
@@ -89,6 +96,7 @@ struct update {
     uint64_t generation; /* that it becomes */
     int64_t published;
     struct publication *publication; /* what came of it */
+    struct otherwise *otherwise;     /* of a comparison; else NULL */
     /* Its files are written and checked beside the store's work. */
     pthread_t thread;
     bool running; /* the thread is not joined yet */
@@ -118,6 +126,24 @@ void staging_begin(struct update *update);
 int staging_wait(void *update, struct fab_err *err);
 /* Always: nothing is left behind. */
 void staging_end(struct update *update);
+
+/* A sweep's inventory: named, compared, and refused where it is a part of the fabric only. What is missing in
+ * it keeps its place, unless an operator takes it as it is. */
+int update_judge_sweep(struct update *update, struct fab_err *err);
+
+/* ---- publish_names.c ---- */
+
+/* Name the update's inventory: by what the nodes say, and where they do not say it yet by what they said. */
+int update_name(struct update *update, struct fab_err *err);
+
+/* ---- publish_otherwise.c: nothing where nobody compares. PMIXFAB_ERR_NOMEM ---- */
+
+/* Called as it does not say: the node of this GUID. */
+int update_verify_name(struct update *update, uint64_t guid, const char *why);
+/* Cables of the update's inventory that are about to be cut. */
+int update_verify_cut(struct update *update, fab_cut_fn cut, void *cbdata);
+/* What is missing in what is served, and is in what this sweep would publish. */
+int update_verify_missing(struct update *update);
 
 /* A node that gave no description this time (the answer was lost) keeps the one it had: it is not renamed. */
 int publish_fill_gaps(const struct publisher *publisher, struct fab_inventory *inv);

@@ -106,11 +106,17 @@ class Telling(Case):
         self.sim.unlink("spine2")
         self.daemon.refresh()
         said = "1 cable and 1 switch are suppressed: see fabricctl check\n"
-        verified = self.daemon.ctl("verify")
-        self.assertEqual((verified.returncode, verified.stdout.splitlines(True)[-1]), (0, said), verified)
+        verified = self.daemon.ctl("verify")  # the cable is seen, and served as pulled
+        self.assertEqual((verified.returncode, verified.stdout.splitlines(True)[-1]), (1, said), verified)
         self.assertEqual(self.daemon.ctl("refresh").stdout.splitlines(True)[-1], said)
-        told = self.daemon.ctl_json("verify")
-        self.assertEqual((told["equal"], told["suppressed"], told["suppressed_switches"]), (True, 1, 1))
+        told = json.loads(self.daemon.ctl("--format", "json", "verify").stdout)
+        self.assertEqual((told["equal"], told["suppressed"], told["suppressed_switches"]), (False, 1, 1))
+        self.assertEqual([(c["kind"], c["what"], c["before"], c["after"]) for c in told["changes"]],
+                         [("host-missing", "node0001 HCA-1", "missing", "there"),  # leaf1 has no other cable up
+                          ("host-missing", "node0002 HCA-1", "missing", "there"),
+                          ("switch-missing", "leaf1", "missing", "there"),
+                          ("switch-missing", "spine2", "missing", "not seen"),
+                          ("flapping", f"leaf1[{port}] - spine1[1]", "down", "there")])
         self.assertEqual(self.daemon.status()["flapping"], 2)
         self.assertRegex(self.daemon.ctl("metrics").stdout,
                          r"(?m)^fabricd_suppressed_cables 1\n(#.*\n)*fabricd_suppressed_switches 1$")

@@ -7,6 +7,7 @@
 
 #include "topo/base/order.h"
 #include "topo/check/finding.h"
+#include "topo/inventory/host_name.h"
 
 /* ---- names that several have ----------------------------------------------------------------------- */
 
@@ -72,11 +73,6 @@ static void check_host_names(struct check *c)
 
 /* ---- names that are none --------------------------------------------------------------------------- */
 
-static bool is_localhost(const char *host)
-{
-    return strncmp(host, "localhost", 9) == 0 && (host[9] == '\0' || host[9] == '.');
-}
-
 static void check_unnamed(struct check *c)
 {
     const struct fab_inventory *inv = c->inv;
@@ -84,7 +80,7 @@ static void check_unnamed(struct check *c)
         const struct fab_node *node = &inv->nodes[n];
         char where[FAB_NODE_TEXT], at[FAB_PORT_TEXT] = "";
         uint32_t p = node->first_port;
-        if (node->kind != FAB_HCA || (!node->unnamed && !is_localhost(fab_str(inv, node->host))))
+        if (node->kind != FAB_HCA || (!node->unnamed && !fab_host_is_local(fab_str(inv, node->host))))
             continue;
         while (p < node->first_port + node->n_ports && inv->ports[p].peer == FAB_NONE)
             p++;
@@ -151,7 +147,7 @@ static uint32_t list_described(struct check *c, struct described *list)
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
         const struct fab_node *node = &inv->nodes[i];
         const char *host = fab_str(inv, node->host), *desc = fab_str(inv, node->desc);
-        if (node->kind == FAB_HCA && !node->missing && !node->unnamed && !is_localhost(host) &&
+        if (node->kind == FAB_HCA && !node->missing && !node->unnamed && !fab_host_is_local(host) &&
             desc[0] != '\0' && !is_reported(c, node))
             list[n++] = (struct described){.host = host, .desc = desc, .node = node};
     }
@@ -237,7 +233,7 @@ static uint32_t check_count_host_ports(struct check *c, struct counted *hosts)
         const struct fab_port *port = &inv->ports[p];
         const struct fab_node *node = &inv->nodes[port->node];
         if (check_is_cabled_hca(c, port) && check_is_swept(c, port) && !node->unnamed &&
-            !is_localhost(fab_str(inv, node->host)))
+            !fab_host_is_local(fab_str(inv, node->host)))
             hosts[n++] = (struct counted){.host = fab_str(inv, node->host), .ports = 1};
     }
     qsort(hosts, n, sizeof(*hosts), check_compare_hosts);

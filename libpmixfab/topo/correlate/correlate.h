@@ -27,9 +27,9 @@
  *  cable-moved      `what` is the cable as it was, before and after the end that moved; between two switches
  *                   whose other ports it joins now: both ends
  *  port-down, -up   `what` is the cable; one change for both of its ends
- *  name             of a host: all its HCAs have their GUIDs and another host's name
- *  host-lost, -added, device-lost, -added, switch-lost, -added: with their cables
- *  all others as they were
+ *  name             of a host: all its HCAs have their GUIDs and another host's name, whatever its devices
+ * are called now host-lost, -added, device-lost, -added, switch-lost, -added: with their cables all others as
+ * they were
  *
  * HCAs of two hosts that swap places: if the hosts' names stay with the GUIDs, two hosts moved; if they stay
  * with the places, two HCAs were replaced; if names alone were swapped, two names. Two HCAs with one host and

@@ -1,4 +1,6 @@
 /* renamed.c - hosts and switches that are called otherwise. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,8 +42,7 @@ static bool host_renamed(const struct correlation *s, uint32_t raw, const char *
     if (change->kind != FAB_CHANGE_NAME || s->taken[raw])
         return false;
     uint32_t b = fab_inventory_find(s->before, change->guid), a = fab_inventory_find(s->after, change->guid);
-    if (b == FAB_NONE || a == FAB_NONE || !is_kind(s->after, a, FAB_HCA) ||
-        strcmp(fab_str(s->before, s->before->nodes[b].name), fab_str(s->after, s->after->nodes[a].name)) != 0)
+    if (b == FAB_NONE || a == FAB_NONE || !is_kind(s->after, a, FAB_HCA))
         return false;
     *before = fab_str(s->before, s->before->nodes[b].host);
     *after = fab_str(s->after, s->after->nodes[a].host);
@@ -62,11 +63,33 @@ static int compare_renamings(const void *x, const void *y)
     return strcmp(a->from, b->from) ?: strcmp(a->to, b->to) ?: FAB_ORDER(a->raw, b->raw);
 }
 
+/* Of a run: are devices called otherwise, too? The first of them. */
+static void say_devices(const struct correlation *s, const struct renaming *run, char why[DIFF_WHY_TEXT])
+{
+    char was[FAB_NODE_TEXT] = "", is[FAB_NODE_TEXT];
+    uint32_t n = 0;
+    for (; run != NULL; run = run->next) {
+        const uint64_t guid = s->raw->changes[run->raw].guid;
+        const char *before = fab_str(s->before, s->before->nodes[fab_inventory_find(s->before, guid)].name);
+        const char *after = fab_str(s->after, s->after->nodes[fab_inventory_find(s->after, guid)].name);
+        if (strcmp(before, after) == 0 || n++ > 0)
+            continue;
+        fab_text_clean(was, sizeof(was), before, strlen(before), NULL);
+        fab_text_clean(is, sizeof(is), after, strlen(after), NULL);
+    }
+    int used = snprintf(why, DIFF_WHY_TEXT, "the same GUIDs under another host's name");
+    if (n > 0)
+        used +=
+            snprintf(why + used, DIFF_WHY_TEXT - (size_t)used, "; device %.60s is called %.60s now", was, is);
+    if (n > 1)
+        snprintf(why + used, DIFF_WHY_TEXT - (size_t)used, ", and %" PRIu32 " more", n - 1);
+}
+
 /* The host's last HCA with its old name went, and the first one with its new name came. */
 static void rename_host(struct correlation *s, const struct renaming *run)
 {
     const char *from = run->from, *to = run->to;
-    char clean_from[FAB_NODE_TEXT], clean_to[FAB_NODE_TEXT];
+    char clean_from[FAB_NODE_TEXT], clean_to[FAB_NODE_TEXT], why[DIFF_WHY_TEXT];
     uint32_t lost = claim_raw_host(s, FAB_CHANGE_HOST_LOST, from);
     uint32_t added = lost == FAB_NONE ? FAB_NONE : claim_raw_host(s, FAB_CHANGE_HOST_ADDED, to);
 
@@ -77,6 +100,7 @@ static void rename_host(struct correlation *s, const struct renaming *run)
         return;
     }
     uint64_t guid = s->raw->changes[run->raw].guid;
+    say_devices(s, run, why);
     for (; run != NULL; run = run->next)
         claim_raw_this(s, run->raw);
     correlation_subject(s, from);
@@ -84,8 +108,7 @@ static void rename_host(struct correlation *s, const struct renaming *run)
     fab_text_clean(clean_from, sizeof(clean_from), from, strlen(from), NULL);
     fab_text_clean(clean_to, sizeof(clean_to), to, strlen(to), NULL);
     s->past.renamed = true;
-    correlation_conclude(s, FAB_CHANGE_NAME, guid, 0, clean_from, clean_from, clean_to,
-                         "the same GUIDs under another host's name");
+    correlation_conclude(s, FAB_CHANGE_NAME, guid, 0, clean_from, clean_from, clean_to, why);
 }
 
 /* Sorted by their names, so that a name map under which all are called otherwise costs no pass for each. */

@@ -113,6 +113,10 @@ struct fab_told_end {
 int fab_diff_tell(struct fab_diff *diff, enum fab_change_kind kind, const struct fab_inventory *const *invs,
                   uint32_t n_invs, struct fab_told_end end, struct fab_told_end far, const char *before,
                   const char *after, const char *why);
+/* The same for many: diff is out of order until fab_diff_sort(). */
+int fab_diff_append(struct fab_diff *diff, enum fab_change_kind kind, const struct fab_inventory *const *invs,
+                    uint32_t n_invs, struct fab_told_end end, struct fab_told_end far, const char *before,
+                    const char *after, const char *why);
 
 /* Add the changes of `from` once more. diff stays in order. PMIXFAB_ERR_NOMEM. */
 int fab_diff_repeat(struct fab_diff *diff, const struct fab_diff *from);

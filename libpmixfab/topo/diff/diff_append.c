@@ -45,9 +45,9 @@ static void say_end(const struct fab_inventory *const *invs, uint32_t n_invs, st
         snprintf(out->text, sizeof(out->text), "%s[%" PRIu32 "]", node, end.port);
 }
 
-int fab_diff_tell(struct fab_diff *diff, enum fab_change_kind kind, const struct fab_inventory *const *invs,
-                  uint32_t n_invs, struct fab_told_end end, struct fab_told_end far, const char *before,
-                  const char *after, const char *why)
+int fab_diff_append(struct fab_diff *diff, enum fab_change_kind kind, const struct fab_inventory *const *invs,
+                    uint32_t n_invs, struct fab_told_end end, struct fab_told_end far, const char *before,
+                    const char *after, const char *why)
 {
     struct diff_walk walk = {.diff = diff};
     struct end_words one, other;
@@ -74,9 +74,17 @@ int fab_diff_tell(struct fab_diff *diff, enum fab_change_kind kind, const struct
                                          .why = why,
                                          .subjects = subjects,
                                          .n_raw = 0});
-    if (walk.rc == PMIXFAB_OK)
-        fab_diff_sort(diff);
     return walk.rc;
+}
+
+int fab_diff_tell(struct fab_diff *diff, enum fab_change_kind kind, const struct fab_inventory *const *invs,
+                  uint32_t n_invs, struct fab_told_end end, struct fab_told_end far, const char *before,
+                  const char *after, const char *why)
+{
+    int rc = fab_diff_append(diff, kind, invs, n_invs, end, far, before, after, why);
+    if (rc == PMIXFAB_OK)
+        fab_diff_sort(diff);
+    return rc;
 }
 
 int fab_diff_repeat(struct fab_diff *diff, const struct fab_diff *from)

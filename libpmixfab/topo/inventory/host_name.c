@@ -14,6 +14,11 @@ bool fab_same_host(const char *a, const char *b)
     return in_a > 0 && in_a == in_b && memcmp(a, b, in_a) == 0 && (a[in_a] == '\0' || b[in_b] == '\0');
 }
 
+bool fab_host_is_local(const char *host)
+{
+    return strncmp(host, "localhost", 9) == 0 && (host[9] == '\0' || host[9] == '.');
+}
+
 void fab_choose_host(struct fab_host_choice *choice, const char *name, const char *host)
 {
     if (choice->exact || (choice->host != NULL && strcmp(choice->host, host) == 0) ||

@@ -7,6 +7,9 @@
 /* Are these one host: equal, or one of them without a dot and the other equal up to its first dot? */
 bool fab_same_host(const char *a, const char *b);
 
+/* "localhost", with a domain or without: the name of a host that has none of its own. */
+bool fab_host_is_local(const char *host);
+
 /*
  * Which of several hosts is meant by a name: the one that is called so, else, by name, the first of those
  * that are fab_same_host(). Begin with zeros, then offer each; once more does no harm.

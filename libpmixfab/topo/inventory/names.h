@@ -8,7 +8,8 @@
 
 /* Default pattern: a POSIX extended regular expression over the node description (its first 64 bytes, all
  * that an InfiniBand node can say). Group 1 is the host, the last group, where it matches, the device. */
-#define FAB_NAMES_PATTERN "^([A-Za-z0-9][A-Za-z0-9._-]*)( +(HCA-[0-9]+|[a-z][a-z0-9]*_[a-z0-9_]*[0-9]+))?$"
+#define FAB_NAMES_PATTERN                                                                                    \
+    "^([A-Za-z0-9][A-Za-z0-9._-]*)( +(HCA-[0-9]+|[a-z][a-z0-9_]*[0-9]|[a-z]+x[0-9a-f]{12,16}))?$"
 
 struct fab_names;
 
@@ -20,6 +21,13 @@ struct fab_names;
  */
 int fab_names_new(const char *pattern, struct fab_names **out, struct fab_err *err);
 void fab_names_free(struct fab_names *names);
+
+/*
+ * What switches are called that no map names: the groups of this pattern, one after the other, of their
+ * descriptions; the description where the pattern does not fit. NULL: the default, by which
+ * "MF0;NAME:MODEL/U1" is NAME, and "MF0;NAME:MODEL/L04/U1", a chip of a director, NAME/L04/U1.
+ */
+int fab_names_switches(struct fab_names *names, const char *pattern, struct fab_err *err);
 
 /*
  * Read a node-name-map in OpenSM's form (a GUID, white space, a name in double quotes; # comments) from text.
@@ -38,11 +46,11 @@ void fab_names_map_check(const char *file, const char *text, size_t len,
 /*
  * Set host and name of every node: the map by node GUID first, then the pattern over the description. An HCA
  * that neither names gets its GUID (0x%016x) as host and unnamed = 1. HCAs of one host without a device name
- * become HCA-1, HCA-2, ... by GUID, skipping names that are taken. Switches and others: map, or description,
- * or GUID. Control characters and bytes that are not UTF-8 become '?' in names (never in desc); so do the
- * characters , ; and : in host names, because PMIX_FABRIC_GROUPS separates by them. Devices are joined to a
- * host by its name alone; two devices of one host may have one name, their GUIDs tell them apart. Names that
- * were set before are replaced. Errors: PMIXFAB_ERR_NOMEM.
+ * become HCA-1, HCA-2, ... by GUID, skipping names that are taken. Switches: map, or pattern, or GUID.
+ * Others: map, or description, or GUID. Control characters and bytes that are not UTF-8 become '?' in names
+ * (never in desc); so do the characters , ; and : in host names, because PMIX_FABRIC_GROUPS separates by
+ * them. Devices are joined to a host by its name alone; two devices of one host may have one name, their
+ * GUIDs tell them apart. Names that were set before are replaced. Errors: PMIXFAB_ERR_NOMEM.
  */
 int fab_names_apply(const struct fab_names *names, struct fab_inventory *inv, struct fab_err *err);
 

@@ -1,5 +1,5 @@
 /*
- * names_priv.h - shared by names.c and names_map.c only.
+ * names_priv.h - shared by the files of names only.
  */
 #ifndef FAB_TOPO_INVENTORY_NAMES_PRIV_H
 #define FAB_TOPO_INVENTORY_NAMES_PRIV_H
@@ -9,6 +9,10 @@
 
 #include "topo/inventory/names.h"
 
+#define NAMES_DESC_MAX 64 /* bytes of an InfiniBand node description; what is longer is not looked at */
+#define NAMES_MAX_SIZE 256
+#define NAMES_GROUPS   10 /* of a pattern, the whole of it included */
+
 /* A line of a node-name-map. */
 struct fab_map_entry {
     uint64_t guid;
@@ -16,13 +20,33 @@ struct fab_map_entry {
     uint32_t line, column;
 };
 
-struct fab_names {
+/* An operator's own pattern. */
+struct fab_pattern {
     regex_t regex;
-    bool compiled;             /* regex is in use; else the default pattern, matched by hand */
-    unsigned device_group;     /* 0: the pattern names no device */
+    bool compiled; /* regex is in use; else the default, matched by hand */
+};
+
+struct fab_names {
+    struct fab_pattern hosts, switches;
     struct fab_map_entry *map; /* by GUID */
     uint32_t n_map;
 };
+
+/* What a text says: pieces of it. */
+struct names_split {
+    const char *host, *device; /* device NULL: none said */
+    size_t host_len, device_len;
+};
+
+/* ---- names_pattern.c ---- */
+
+/* False: the text names nobody. It ends within NAMES_DESC_MAX bytes; *out points into it. */
+bool names_split_text(const struct fab_names *names, const char *text, struct names_split *out);
+/* What a switch is called that describes itself so. */
+void names_switch_text(const struct fab_names *names, const char *desc, char out[NAMES_MAX_SIZE]);
+size_t names_count_digits(const char *s);
+
+/* ---- names_map.c ---- */
 
 /* The name that the map gives to a node, NULL: none. */
 const char *fab_names_mapped(const struct fab_names *names, uint64_t guid);

@@ -40,7 +40,26 @@ static bool plain_renamed(const struct correlation *s, uint32_t raw, const char 
     const struct fab_node *a = &s->after->nodes[fab_inventory_find(s->after, change->guid)];
     *from = fab_str(s->before, b->host);
     *to = fab_str(s->after, a->host);
-    return strcmp(fab_str(s->before, b->name), fab_str(s->after, a->name)) == 0 && strcmp(*from, *to) != 0;
+    return strcmp(*from, *to) != 0;
+}
+
+/* The reason, where so many devices are called otherwise, this one first. */
+static void plain_why(const struct correlation *s, uint64_t guid, uint32_t n, char why[DIFF_WHY_TEXT])
+{
+    char more[40] = "";
+    if (n > 1)
+        snprintf(more, sizeof(more), ", and %u more", n - 1);
+    snprintf(why, DIFF_WHY_TEXT, RENAMED);
+    if (n > 0)
+        snprintf(why, DIFF_WHY_TEXT, RENAMED "; device %s is called %s now%s",
+                 fab_str(s->before, s->before->nodes[fab_inventory_find(s->before, guid)].name),
+                 fab_str(s->after, s->after->nodes[fab_inventory_find(s->after, guid)].name), more);
+}
+
+static bool plain_device_renamed(const struct correlation *s, uint64_t guid)
+{
+    return strcmp(fab_str(s->before, s->before->nodes[fab_inventory_find(s->before, guid)].name),
+                  fab_str(s->after, s->after->nodes[fab_inventory_find(s->after, guid)].name)) != 0;
 }
 
 /* The first that nobody took, looking at all. */
@@ -58,7 +77,7 @@ static void plain_way(struct correlation *s)
 {
     for (uint32_t i = 0; i < s->raw->n; i++) {
         const char *from, *to, *other_from, *other_to;
-        char clean_from[FAB_NODE_TEXT], clean_to[FAB_NODE_TEXT];
+        char clean_from[FAB_NODE_TEXT], clean_to[FAB_NODE_TEXT], why[DIFF_WHY_TEXT];
         if (!plain_renamed(s, i, &from, &to))
             continue;
         uint32_t lost = plain_host(s, FAB_CHANGE_HOST_LOST, from);
@@ -67,17 +86,23 @@ static void plain_way(struct correlation *s)
             continue;
         claim_raw_this(s, lost);
         claim_raw_this(s, added);
+        uint32_t devices = 0;
+        uint64_t first = 0;
         for (uint32_t k = 0; k < s->raw->n; k++)
             if (plain_renamed(s, k, &other_from, &other_to) && strcmp(from, other_from) == 0 &&
-                strcmp(to, other_to) == 0)
-                claim_raw_this(s, k);
+                strcmp(to, other_to) == 0) {
+                const uint64_t guid = claim_raw_this(s, k)->guid;
+                if (plain_device_renamed(s, guid) && devices++ == 0)
+                    first = guid;
+            }
+        plain_why(s, first, devices, why);
         correlation_subject(s, from);
         correlation_subject(s, to);
         fab_text_clean(clean_from, sizeof(clean_from), from, strlen(from), NULL);
         fab_text_clean(clean_to, sizeof(clean_to), to, strlen(to), NULL);
         s->past.renamed = true;
         correlation_conclude(s, FAB_CHANGE_NAME, s->raw->changes[i].guid, 0, clean_from, clean_from, clean_to,
-                             RENAMED);
+                             why);
     }
 }
 

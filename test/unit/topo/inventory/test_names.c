@@ -50,8 +50,22 @@ TEST(test_default_pattern)
         {"node001 ", NULL, "HCA-1"},
         {"node001 HCA-", NULL, "HCA-1"},
         {"node001 HCA-1x", NULL, "HCA-1"},
-        {"node001 mlx5", NULL, "HCA-1"},
+        {"node017 qib0", "node017", "qib0"},
+        {"node017 hfi1_0", "node017", "hfi1_0"},
+        {"node017 mlx4_0", "node017", "mlx4_0"},
+        {"node017 rocep1s0", "node017", "rocep1s0"},
+        {"node017 rocep1s0f1v3", "node017", "rocep1s0f1v3"},
+        {"node017 ibs4f1", "node017", "ibs4f1"},
+        {"node017 bnxt_re_bond0", "node017", "bnxt_re_bond0"},
+        {"node017 mlx5", "node017", "mlx5"},
+        {"node017 ibx98039b0300a1b2cd", "node017", "ibx98039b0300a1b2cd"},
+        {"node017 rocex98039b0300fa", "node017", "rocex98039b0300fa"},
+        {"node017 ibx98039bfa", NULL, "HCA-1"}, /* no GUID */
+        {"node017 ibx98039b0300a1b2cdef", NULL, "HCA-1"},
+        {"node017 axe", NULL, "HCA-1"},
+        {"node017 Rocep1s0", NULL, "HCA-1"},
         {"node001 mlx5_", NULL, "HCA-1"},
+        {"node001 mlx", NULL, "HCA-1"},
         {"node001 5mlx_0", NULL, "HCA-1"},
         {"node001 mlx5_x", NULL, "HCA-1"},
         {"node001\tHCA-1", NULL, "HCA-1"},
@@ -63,6 +77,8 @@ TEST(test_default_pattern)
          NULL, "HCA-1"},
         {"MT4123 ConnectX6   Mellanox Technologies", NULL, "HCA-1"},
         {"MT25408 ConnectX Mellanox Technologies", NULL, "HCA-1"},
+        {"Intel Infiniband HCA node017", NULL, "HCA-1"},
+        {"(none) mlx5_0", NULL, "HCA-1"},
         {"Mellanox Technologies Aggregation Node", NULL, "HCA-1"},
         {"MT4129", NULL, "HCA-1"},
         {"MT25408", NULL, "HCA-1"},
@@ -111,10 +127,10 @@ TEST(test_bad_patterns)
 /* The matcher by hand against the regular expression that it stands for. */
 TEST(test_default_by_hand_is_the_pattern)
 {
-    static const char *const pieces[] = {"node", "n",  "0",     "17",     "HCA-",  "HCA", "-",    "_",
-                                         " ",    "  ", "mlx5_", "mlx",    "ib_0",  ".",   "A",    "Z9",
-                                         "z",    "\t", "\xc3",  ":",      "HCA-1", "_0",  "hfi1", "MT1",
-                                         "M",    "é",  " HCA-", " mlx5_", "0_",    "9"};
+    static const char *const pieces[] = {
+        "node", "n",    "0", "17", "HCA-",  "HCA",    "-",  "_",    " ",    "  ",        "mlx5_",
+        "mlx",  "ib_0", ".", "A",  "Z9",    "z",      "\t", "\xc3", ":",    "HCA-1",     "_0",
+        "hfi1", "MT1",  "M", "é",  " HCA-", " mlx5_", "0_", "9",    " ibx", "0a1b2cdef", " rocex0a1b2cd"};
     regex_t regex;
     uint64_t seed = 1;
     unsigned matched = 0;
@@ -210,6 +226,19 @@ TEST(test_others_than_hcas)
 {
     static const struct called nodes[] = {
         {FAB_SWITCH, 0x21, "leaf;1:\"a\", MF0;x:MQM8700/U1\n", "", "leaf;1:\"a\", MF0;x:MQM8700/U1?"},
+        {FAB_SWITCH, 0x31, "MF0;A09-P1-IBLEAF-04-04:MQM9701/U1", "", "A09-P1-IBLEAF-04-04"},
+        {FAB_SWITCH, 0x32, "MF0;a:b:MQM9701/U1", "", "a:b"},
+        {FAB_SWITCH, 0x33, "MF0;core:CS7500/L04/U1", "", "core/L04/U1"},
+        {FAB_SWITCH, 0x34, "MF0;core:CS7500/S01/U2", "", "core/S01/U2"},
+        {FAB_SWITCH, 0x3c, "MF0;core:CS7500/L02:x/U1", "", "core/L02:x/U1"},
+        {FAB_SWITCH, 0x3d, "MF0;a/b:MQM9701/U1", "", "MF0;a/b:MQM9701/U1"},
+        {FAB_SWITCH, 0x35, "MF0;xdr:Q3400-RA/U4", "", "xdr/U4"},
+        {FAB_SWITCH, 0x36, "MF0;:MQM9701/U1", "", "MF0;:MQM9701/U1"},
+        {FAB_SWITCH, 0x37, "MF0;a/U1", "", "MF0;a/U1"},
+        {FAB_SWITCH, 0x38, "MF0;a:MQM9701", "", "MF0;a:MQM9701"},
+        {FAB_SWITCH, 0x39, "MF0;a\x01\xff:X/U1", "", "a??"},
+        {FAB_SWITCH, 0x3a, "Quantum Mellanox Technologies", "", "Quantum Mellanox Technologies"},
+        {FAB_ROUTER, 0x3b, "MF0;r:X/U1", "", "MF0;r:X/U1"},
         {FAB_SWITCH, 0x22, "", "", "0x0000000000000022"},
         {FAB_SWITCH, 0x23, "   ", "", "0x0000000000000023"},
         {FAB_ROUTER, 0x24, "router", "", "router"},
@@ -217,12 +246,41 @@ TEST(test_others_than_hcas)
          "Mellanox Technologies Aggregation Node"},
     };
     SCOPED(fab_inventory) inv;
-    make_nodes(&inv, nodes, 5);
+    make_nodes(&inv, nodes, sizeof(nodes) / sizeof(nodes[0]));
     inv.nodes[0].host = inv.nodes[0].unnamed = 1; /* from an earlier naming */
     hand_names(&inv, NULL);
-    must_be_called(&inv, nodes, 5);
+    must_be_called(&inv, nodes, sizeof(nodes) / sizeof(nodes[0]));
     for (uint32_t i = 0; i < inv.n_nodes; i++)
         assert_int_equal(inv.nodes[i].host, 0);
+}
+
+TEST(test_a_pattern_for_switches)
+{
+    static const struct called nodes[] = {
+        {FAB_SWITCH, 0x21, "row3 leaf 07 (QM8700)", "", "row3leaf07"},
+        {FAB_SWITCH, 0x22, "row3 spine  (QM8700)", "", "row3spine"},
+        {FAB_SWITCH, 0x23, "MF0;a:MQM8700/U1", "", "MF0;a:MQM8700/U1"}, /* the default is none any more */
+        {FAB_SWITCH, 0x24, "mapped", "", "by map"},
+        {FAB_HCA, 0x25, "row3", "row3", "HCA-1"},
+    };
+    static const char *const bad[] = {"(", "leaf", "", "(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)"};
+    static const char map[] = "0x24 \"by map\"";
+    OWNED(fab_names_free) struct fab_names *names = NULL;
+    SCOPED(fab_inventory) inv;
+    struct fab_err err = {{0}};
+    make_nodes(&inv, nodes, 5);
+    must_do(fab_names_new(NULL, &names, fresh_err()));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(fab_names_switches(names, bad[i], &err), PMIXFAB_ERR_SYNTAX);
+        assert_non_null(strstr(err.text, "switch pattern"));
+    }
+    must_do(fab_names_switches(names, NULL, fresh_err()));
+    must_do(fab_names_map(names, "m", map, strlen(map), fresh_err()));
+    must_do(fab_names_apply(names, &inv, fresh_err()));
+    assert_string_equal(fab_str(&inv, inv.nodes[2].name), "a");
+    must_do(fab_names_switches(names, "^(row[0-9]+) (leaf|spine) ([0-9]*) \\(", fresh_err()));
+    must_do(fab_names_apply(names, &inv, fresh_err()));
+    must_be_called(&inv, nodes, 5);
 }
 
 static struct fab_names *with_map(const char *text)
