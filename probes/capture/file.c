@@ -79,7 +79,7 @@ static int file_sweep(const struct probe_config *config, const struct probe_sink
     if (rc != PMIXFAB_OK)
         goto cleanup;
     rc = cache_is(data, len) ? cache_parse(path, data, len, sink, inv, err)
-                             : capture_parse(path, data, len, inv, err);
+                             : capture_parse(path, data, len, sink, inv, err);
     if (rc != PMIXFAB_OK)
         goto cleanup;
     if (prefix != 0)

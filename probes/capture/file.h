@@ -16,10 +16,10 @@ extern const struct probe probe_file;
 #define FILE_LIMIT (1u << 30) /* bytes; larger files are refused */
 #define LINE_LIMIT 4096u      /* bytes in a line of text; ibnetdiscover's are below 300 */
 
-/* ibnetdiscover's text, plain or grouped (-g), with -s, -f and -m or without. Errors begin file:line:column.
- */
-int capture_parse(const char *file, const char *text, size_t len, struct fab_inventory *inv,
-                  struct fab_err *err);
+/* ibnetdiscover's text, plain or grouped (-g), with -s, -f and -m or without; or its report of ports (-p).
+ * Errors begin file:line:column. sink (may be NULL) gets remarks. */
+int capture_parse(const char *file, const char *text, size_t len, const struct probe_sink *sink,
+                  struct fab_inventory *inv, struct fab_err *err);
 
 /* Do the bytes begin like a libibnetdisc cache? */
 bool cache_is(const void *bytes, size_t len);

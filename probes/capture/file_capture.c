@@ -48,9 +48,6 @@ static int unknown_line(struct scan *s)
     if (memmem(s->line, len, " : 0x", 5) != NULL)
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
                          "this is a list of nodes (ibnetdiscover -l); record it without -l, -S, -H and -R");
-    if (line_begins_with(s, "SW ") || line_begins_with(s, "CA ") || line_begins_with(s, "RT "))
-        return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
-                         "this is a report of ports (ibnetdiscover -p); record it without -p");
     return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
                      "this is no line of ibnetdiscover's output, which is what belongs here");
 }
@@ -75,6 +72,8 @@ static int capture_read_line(struct reader *r)
     struct scan *s = &r->s;
     if (s->at < s->end && *s->at == '[')
         return capture_read_port(r);
+    if (capture_is_report_line(s))
+        return capture_read_report_line(r);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (scan_has(s, keys[i].start))
             return keys[i].read(r);
@@ -159,10 +158,10 @@ static int capture_finish(struct reader *r)
                     line > 0 ? line : 1, why.text + skip);
 }
 
-int capture_parse(const char *file, const char *text, size_t len, struct fab_inventory *inv,
-                  struct fab_err *err)
+int capture_parse(const char *file, const char *text, size_t len, const struct probe_sink *sink,
+                  struct fab_inventory *inv, struct fab_err *err)
 {
-    struct reader r = {.c = {.file = file, .inv = inv, .err = err},
+    struct reader r = {.c = {.file = file, .sink = sink, .inv = inv, .err = err},
                        .s = {.file = file, .line = text, .at = text, .end = text, .err = err},
                        .node = FAB_NONE};
     if (len == 0)
@@ -174,6 +173,8 @@ int capture_parse(const char *file, const char *text, size_t len, struct fab_inv
         rc = fab_fail(err, PMIXFAB_ERR_TRUNCATED,
                       "%s:%" PRIu32 ":1: the file ends inside the record begun in this line; record it again",
                       file, r.head.line);
+    if (rc == PMIXFAB_OK && r.n_lines > 0)
+        rc = capture_build_report(&r);
     if (rc == PMIXFAB_OK && inv->n_nodes == 0)
         rc = fab_fail(err, PMIXFAB_ERR_SYNTAX,
                       "%s:%" PRIu32 ":1: not a single node in the file; it should be ibnetdiscover's output",
@@ -188,5 +189,6 @@ int capture_parse(const char *file, const char *text, size_t len, struct fab_inv
         rc = capture_finish(&r);
     free(r.c.nodes);
     free(r.c.peers);
+    free(r.lines);
     return rc;
 }

@@ -3,6 +3,7 @@
 #define FAB_PROBES_CAPTURE_FILE_CAPTURE_H
 
 #include "probes/capture/file_scan.h"
+#include "probes/core/probe.h"
 #include "probes/fabric/observed.h"
 
 /* The far end of a port, as its line names it. */
@@ -25,18 +26,21 @@ struct capture_node {
 
 struct capture {
     const char *file;
+    const struct probe_sink *sink; /* gets remarks; may be NULL */
     struct fab_inventory *inv;
     struct fab_err *err;
     struct capture_node *nodes; /* as many as the inventory has, in its order until capture_join() */
     struct capture_peer *peers; /* one a port */
     uint32_t cap_nodes, cap_peers;
+    uint32_t n_loops, loop_line; /* ports that are cabled to their own node: left out; the first one's line */
+    uint32_t n_rates;            /* cables whose ends tell different rates */
 };
 
 /*
  * Cable the ports whose lines name each other. A port whose far end has no line stays uncabled: it is up and
- * leads nowhere. Refused: two records of one node, cables that the two ends tell differently, cables from a
- * node to itself, ports that the far node cannot have; and a far end without a line when its node is the last
- * one of the file, because then the file was cut.
+ * leads nowhere. Refused: two records of one node, cables that the two ends tell differently, ports that the
+ * far node cannot have; and a far end without a line when its node is the last one of the file, because then
+ * the file was cut. Ends of one cable with different rates get a remark.
  */
 int capture_join(struct capture *c);
 
@@ -54,7 +58,14 @@ struct reader {
     uint32_t node;    /* whose record this is, FAB_NONE: none's */
     uint8_t seen[32]; /* its port numbers so far, a bit each */
     uint64_t initiator, initiator_port;
+    struct report_line *lines; /* of a report of ports */
+    uint32_t n_lines, cap_lines;
 };
+
+/* Add a node, whose record is open then; its name stands in this column of its line. */
+int capture_add_node(struct reader *r, const struct fab_node *node, uint16_t column);
+/* Add a port of the open record. One that is cabled to its own node is counted instead. */
+int capture_add_port(struct reader *r, const struct fab_port *port, const struct capture_peer *peer);
 
 /* Lines of a record, behind the word that they begin with. */
 int capture_read_vendor(struct reader *r);
@@ -63,6 +74,12 @@ int capture_read_system_guid(struct reader *r);
 int capture_read_guid(struct reader *r); /* of the node: switchguid=, caguid=, rtguid= */
 int capture_read_node(struct reader *r, enum node_type type, char letter);
 int capture_read_port(struct reader *r);
+
+/* ---- file_ports.c: a report of ports ---- */
+
+bool capture_is_report_line(const struct scan *s);
+int capture_read_report_line(struct reader *r);
+int capture_build_report(struct reader *r); /* nodes and ports, when all lines are read */
 
 /* Memory or the model's limits are exhausted in this line. */
 int capture_no_room(struct reader *r, int code);

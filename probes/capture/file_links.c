@@ -4,6 +4,8 @@
 
 #include "probes/capture/file_capture.h"
 
+#define REMARKS 10 /* of cables whose ends tell different rates */
+
 static int same_guid(const void *a, const void *b)
 {
     const struct capture_node *x = a, *y = b;
@@ -75,19 +77,29 @@ static int check_ends(const struct capture *c, uint32_t i, uint32_t j)
     if (what == NULL)
         return PMIXFAB_OK;
     return fab_fail(c->err, PMIXFAB_ERR_CONFLICT,
-                    "%s:%" PRIu32 ":%u: this cable leads to port %u of node 0x%016" PRIx64
-                    ", but line %" PRIu32 " tells it differently (%s); record the file again",
-                    c->file, near->line, there->column, there->port, there->guid, far->line, what);
+                    "%s:%" PRIu32 ":%u: this cable leads to port %u of node 0x%016" PRIx64 ", but %s:%" PRIu32
+                    " tells it differently (%s); record the file again",
+                    c->file, near->line, there->column, there->port, there->guid, c->file, far->line, what);
 }
 
-static int capture_connect(const struct capture *c, uint32_t i)
+/* A capture that was put together of two, or made while a link came up. */
+static void compare_rates(struct capture *c, const struct fab_port *near, const struct fab_port *far)
+{
+    if (near->speed == FAB_SPEED_UNKNOWN || far->speed == FAB_SPEED_UNKNOWN || near->width == 0 ||
+        far->width == 0 || (near->speed == far->speed && near->width == far->width))
+        return;
+    if (c->n_rates++ < REMARKS)
+        probe_note(c->sink, PMIXFAB_LOG_INFO,
+                   "%s:%" PRIu32 " and %s:%" PRIu32
+                   ": the two ends of this cable tell different rates: %ux%s and %ux%s",
+                   c->file, near->line, c->file, far->line, near->width, fab_speed_name(near->speed),
+                   far->width, fab_speed_name(far->speed));
+}
+
+static int capture_connect(struct capture *c, uint32_t i)
 {
     const struct fab_port *port = &c->inv->ports[i];
     const struct capture_peer *peer = &c->peers[i];
-    if (peer->guid == c->inv->nodes[port->node].guid)
-        return fab_fail(c->err, PMIXFAB_ERR_CONFLICT,
-                        "%s:%" PRIu32 ":%u: port %u is cabled to port %u of its own node; take the line out",
-                        c->file, port->line, peer->column, port->num, peer->port);
     const struct capture_node *far = capture_find_node(c, peer->guid);
     if (far != NULL && peer->port > c->inv->nodes[far->index].num_ports)
         return fab_fail(c->err, PMIXFAB_ERR_RANGE,
@@ -101,6 +113,8 @@ static int capture_connect(const struct capture *c, uint32_t i)
     int rc = check_ends(c, i, other);
     if (rc == PMIXFAB_OK && other > i)
         rc = fab_inventory_link(c->inv, i, other);
+    if (rc == PMIXFAB_OK && other > i)
+        compare_rates(c, port, &c->inv->ports[other]);
     return rc;
 }
 
@@ -110,5 +124,12 @@ int capture_join(struct capture *c)
     int rc = capture_check_names(c);
     for (uint32_t i = 0; i < c->inv->n_ports && rc == PMIXFAB_OK; i++)
         rc = capture_connect(c, i);
+    if (rc == PMIXFAB_OK && c->n_rates > REMARKS)
+        probe_note(c->sink, PMIXFAB_LOG_INFO, "%s: so do the ends of %" PRIu32 " more cables", c->file,
+                   c->n_rates - REMARKS);
+    if (rc == PMIXFAB_OK && c->n_loops > 0)
+        probe_note(c->sink, PMIXFAB_LOG_INFO, "%s:%" PRIu32 ": %u port%s cabled to %s own node: left out",
+                   c->file, c->loop_line, c->n_loops, c->n_loops == 1 ? " is" : "s are",
+                   c->n_loops == 1 ? "its" : "their");
     return rc;
 }

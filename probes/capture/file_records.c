@@ -88,7 +88,7 @@ int capture_read_guid(struct reader *r)
 
 /* ---- the node's line ---- */
 
-static int remember_node(struct reader *r, const struct fab_node *node, const char *place)
+int capture_add_node(struct reader *r, const struct fab_node *node, uint16_t column)
 {
     struct capture *c = &r->c;
     if (!FAB_ARRAY_ROOM(&c->nodes, &c->cap_nodes, (uint64_t)c->inv->n_nodes + 1))
@@ -96,10 +96,8 @@ static int remember_node(struct reader *r, const struct fab_node *node, const ch
     int rc = fab_inventory_add_node(c->inv, node, &r->node);
     if (rc != PMIXFAB_OK)
         return capture_no_room(r, rc);
-    c->nodes[r->node] = (struct capture_node){.guid = node->guid,
-                                              .index = r->node,
-                                              .first_port = c->inv->n_ports,
-                                              .column = (uint16_t)scan_column(&r->s, place)};
+    c->nodes[r->node] = (struct capture_node){
+        .guid = node->guid, .index = r->node, .first_port = c->inv->n_ports, .column = column};
     memset(r->seen, 0, sizeof(r->seen));
     r->head = (struct head){0};
     return PMIXFAB_OK;
@@ -158,14 +156,19 @@ int capture_read_node(struct reader *r, enum node_type type, char letter)
     node.desc = fab_inventory_string(r->c.inv, desc, len);
     if (node.desc == FAB_NONE)
         return capture_no_room(r, PMIXFAB_ERR_NOMEM);
-    return remember_node(r, &node, place);
+    return capture_add_node(r, &node, (uint16_t)scan_column(s, place));
 }
 
 /* ---- a port's line ---- */
 
-static int remember_port(struct reader *r, const struct fab_port *port, const struct capture_peer *peer)
+int capture_add_port(struct reader *r, const struct fab_port *port, const struct capture_peer *peer)
 {
     struct capture *c = &r->c;
+    if (peer->guid == c->inv->nodes[r->node].guid) {
+        if (c->n_loops++ == 0)
+            c->loop_line = port->line;
+        return PMIXFAB_OK;
+    }
     if (!FAB_ARRAY_ROOM(&c->peers, &c->cap_peers, (uint64_t)c->inv->n_ports + 1))
         return capture_no_room(r, PMIXFAB_ERR_NOMEM);
     uint32_t index;
@@ -254,5 +257,5 @@ int capture_read_port(struct reader *r)
         return s->rc;
     port.num = (uint8_t)number;
     r->seen[number / 8] |= (uint8_t)(1u << (number % 8));
-    return remember_port(r, &port, &peer);
+    return capture_add_port(r, &port, &peer);
 }

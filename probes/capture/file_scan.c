@@ -144,6 +144,7 @@ void scan_rate(struct scan *s, uint8_t *width, uint8_t *speed)
         if (lanes != 1 && lanes != 2 && lanes != 4 && lanes != 8 && lanes != 12)
             scan_fail(s, start, PMIXFAB_ERR_RANGE, "link width %ux is none of 1x, 2x, 4x, 8x, 12x", lanes);
     }
+    scan_blank(s); /* in a report of ports */
     const char *word = s->at;
     while (s->at < s->end && *s->at != ' ' && *s->at != '\t')
         s->at++;

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fab_err err = {{0}};
     fab_inventory_init(&inv);
     int rc = cache_is(data, size) ? cache_parse("fuzz", data, size, NULL, &inv, &err)
-                                  : capture_parse("fuzz", (const char *)data, size, &inv, &err);
+                                  : capture_parse("fuzz", (const char *)data, size, NULL, &inv, &err);
     if (rc == PMIXFAB_OK ? !inv.finished : strncmp(err.text, "fuzz:", 5) != 0)
         abort();
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < inv.n_ports; i++)

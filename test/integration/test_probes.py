@@ -65,6 +65,14 @@ class Probes(unittest.TestCase):
             file.write(text)
         return lab.run([self.dump, f"file:{path}"])
 
+    @staticmethod
+    def rates(dump):
+        """How many nodes of each kind and name; each switch's ports, their rates, and whether they lead to a switch."""
+        nodes = sorted(re.findall(r'^(\w+) 0x\w+ (".*") host=', dump, re.M))
+        ports = [(switch, re.findall(r"^  (\[\d+\]) (\w+ \S+)", text, re.M))
+                 for switch, text in re.findall(r"^switch (0x\w+) .*\n((?:  .*\n)*)", dump, re.M)]
+        return nodes, ports
+
     def same(self, sim):
         """Live and every form of recording must give the same; it is returned."""
         live = self.live(sim)
@@ -74,6 +82,9 @@ class Probes(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             capture = self.recorded(done.stdout)
             self.assertEqual(capture.stdout, live.stdout, f"ibnetdiscover {option}: {capture.stderr}")
+        done = sim.run(["ibnetdiscover", "-p"])  # which tells no GUIDs of HCAs
+        report = self.recorded(done.stdout, "ports.txt")
+        self.assertEqual((report.returncode, self.rates(report.stdout)), (0, self.rates(live.stdout)), report.stderr)
         cache = os.path.join(lab.tmpdir(), "cache")
         sim.run(["ibnetdiscover", "--cache", cache])
         self.assertEqual(lab.run([self.dump, f"file:{cache}"]).stdout, live.stdout)

@@ -24,7 +24,7 @@ static inline struct blob load(const char *path)
 static inline void parse(const char *text, size_t len, struct fab_inventory *inv)
 {
     fab_inventory_init(inv);
-    must_do(capture_parse("c.txt", text, len, inv, fresh_err()));
+    must_do(capture_parse("c.txt", text, len, NULL, inv, fresh_err()));
 }
 
 #endif
