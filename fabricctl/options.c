@@ -122,6 +122,8 @@ static const struct ctl_command commands[] = {
     {"switches", "", "the switches", "", 0, 0, ctl_switches},
     {"links", "", "the cables", "", 0, 0, ctl_links},
     {"groups", "", "the hosts that stand together", "", 0, 0, ctl_groups},
+    {"rails", "", "which leaves, or which plane, each rail is, and what is in the wrong one", "", 0, 0,
+     ctl_rails},
     {"coords", "", "the coordinates of each device", "", 0, 0, ctl_coords},
     {"cost", "A B", "the cost between two devices: host, host:device or a device id", "", 2, 2, ctl_cost},
     {"where", "HOST[:N] [CPUS]...", "the nearest device for each of N ranks on a host, and why", "", 1, 4096,

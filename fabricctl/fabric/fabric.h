@@ -11,6 +11,7 @@ enum ctl_exit ctl_devices(const struct ctl *ctl);
 enum ctl_exit ctl_switches(const struct ctl *ctl);
 enum ctl_exit ctl_links(const struct ctl *ctl);
 enum ctl_exit ctl_groups(const struct ctl *ctl);
+enum ctl_exit ctl_rails(const struct ctl *ctl);
 enum ctl_exit ctl_coords(const struct ctl *ctl);
 enum ctl_exit ctl_cost(const struct ctl *ctl);
 enum ctl_exit ctl_where(const struct ctl *ctl);

@@ -6,6 +6,7 @@
 
 #include "fabricd/publish/ethernet_planes.h"
 #include "fabricd/publish/plane_numbers.h"
+#include "fabricd/publish/rail_planes.h"
 #include "topo/compile/compile.h"
 #include "topo/snapshot/snapshot.h"
 
@@ -120,7 +121,7 @@ static int snapshot_meta_fill(const struct fab_plane *plane, const struct fab_de
 }
 
 /* before: the last snapshot of the plane; NULL: it has none. */
-static int build_one(const struct fab_plane *plane, const struct pmixfab *before,
+static int build_one(const struct fab_plane *plane, bool is_rail, const struct pmixfab *before,
                      const struct fab_details *details, const struct ethernet_planes *ethernet,
                      const struct config *config, bool is_default, struct built_plane *out)
 {
@@ -135,6 +136,8 @@ static int build_one(const struct fab_plane *plane, const struct pmixfab *before
         rc = fab_costs_compute(plane, 0, &costs);
     if (rc == PMIXFAB_OK)
         rc = fab_geometry_settle(plane, before, &geometry);
+    if (rc == PMIXFAB_OK && is_rail)
+        rail_planes_mark(plane, out->index, &geometry);
     if (rc == PMIXFAB_OK)
         rc = fab_groups_compute(plane, &geometry, config->groups, &groups);
     if (rc == PMIXFAB_OK)
@@ -222,8 +225,10 @@ int compute_planes(const struct fab_joined *joined, const struct config *config,
     if (rc != PMIXFAB_OK)
         return rc;
     struct pmixfab **fabs = open_known(known, n_known);
+    bool *is_rail = calloc((size_t)planes.n + 1, sizeof(*is_rail));
     out->planes = calloc(planes.n > 0 ? planes.n : 1, sizeof(*out->planes));
-    if (out->planes == NULL || fabs == NULL) {
+    if (out->planes == NULL || fabs == NULL || is_rail == NULL ||
+        rail_planes_find(&planes, is_rail) != PMIXFAB_OK) {
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
         goto cleanup;
     }
@@ -233,12 +238,13 @@ int compute_planes(const struct fab_joined *joined, const struct config *config,
     uint32_t first = default_of(out, config);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < planes.n; i++) {
         const struct pmixfab *before = find_known(known, fabs, n_known, &out->planes[i]);
-        rc = build_one(&planes.planes[i], before, &joined->details, &ethernet, config, i == first,
+        rc = build_one(&planes.planes[i], is_rail[i], before, &joined->details, &ethernet, config, i == first,
                        &out->planes[i]);
         if (rc != PMIXFAB_OK)
             fab_fail(err, rc, "plane %s cannot be computed: %s", out->planes[i].name, pmixfab_strerror(rc));
     }
 cleanup:
+    free(is_rail);
     close_known(known, fabs, n_known);
     fab_planes_destroy(&planes);
     if (rc != PMIXFAB_OK)

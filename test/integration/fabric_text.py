@@ -53,3 +53,22 @@ def without_cables(capture, a, b):
 def without_record(capture, node):
     """A capture in which a node did not answer: its neighbours' ports are up and lead nowhere."""
     return "\n\n".join(text for name, text in _records(capture) if name != node).rstrip("\n") + "\n"
+
+
+def without(capture, node):
+    """A capture without a node and its cables."""
+    return "\n".join(line for line in without_record(capture, node).splitlines()
+                     if not (line.startswith("[") and f'"{node}"' in line)) + "\n"
+
+
+def swapped(capture, a, b):
+    """A capture in which the cables of two HCAs with one port, by their descriptions, have changed places at their
+    switches."""
+    at_switch = {node: re.search(rf'"H-[0-9a-f]+"\[1\].*# "{node}" .*', capture).group() for node in (a, b)}
+    at_card = {name: re.search(r'("S-[0-9a-f]+"\[\d+\])(\s+# lid \d+ lmc \d+ )(.*)', text)
+               for name, text in _records(capture) if name in (a, b)}
+    for node, other in ((a, b), (b, a)):
+        capture = capture.replace(at_switch[node], f"the place of {node}")
+        here, there = at_card[node], at_card[other]
+        capture = capture.replace(here.group(), there.group(1) + here.group(2) + there.group(3), 1)
+    return capture.replace(f"the place of {a}", at_switch[b]).replace(f"the place of {b}", at_switch[a])

@@ -31,7 +31,7 @@ libpmixfab/topo:
     correlate   libpmixfab base inventory diff
     compile     libpmixfab base inventory graph report join snapshot cost geometry
     api         libpmixfab base inventory report snapshot cost
-    check       libpmixfab base inventory report graph join
+    check       libpmixfab base inventory report graph join geometry
 libpmixfab:
     place       libpmixfab topo/base
 libpmixfab/pmix:

@@ -13,6 +13,7 @@ int fab_check(const struct fab_inventory *inv, const struct fab_details *details
         return c.rc;
     check_links(&c);
     check_uplinks(&c);
+    check_rails(&c);
     check_hosts(&c);
     check_facts(&c);
     fab_planes_destroy(&c.planes);

@@ -35,6 +35,7 @@ enum fab_check_kind {
     FAB_CHECK_LINK_LOST,       /* a cable between switches that are there was seen once */
     FAB_CHECK_INACTIVE,        /* a cable with a port that is INIT or ARMED */
     FAB_CHECK_SLOW_LINK,       /* below what the links of its plane have: those of hosts, those of switches */
+    FAB_CHECK_WRONG_RAIL,      /* a device on another leaf than those of its name in its unit */
     FAB_CHECK_FEW_UPLINKS,     /* a switch with fewer cables up, or to one switch above, than its peers */
     FAB_CHECK_FEW_PORTS,       /* a host with fewer cabled ports than those whose names are alike */
     FAB_CHECK_MANY_PORTS,      /* or more: two hosts of one name? */

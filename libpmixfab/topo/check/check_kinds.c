@@ -56,6 +56,9 @@ static const struct {
     [FAB_CHECK_SLOW_LINK] = {"slow-link", FAB_SEVERITY_WARNING,
                              "reseat or replace the cable; compare the speeds and widths that both ports are "
                              "set to (ibportstate)"},
+    [FAB_CHECK_WRONG_RAIL] =
+        {"wrong-rail", FAB_SEVERITY_WARNING,
+         "plug it into the leaf of its rail; fabricctl rails shows which leaves those are"},
     [FAB_CHECK_FEW_UPLINKS] = {"few-uplinks", FAB_SEVERITY_WARNING,
                                "look for a cable that is out, dead, or plugged in elsewhere"},
     [FAB_CHECK_FEW_PORTS] = {"few-ports", FAB_SEVERITY_WARNING,

@@ -65,9 +65,10 @@ static inline bool check_is_swept(const struct check *c, const struct fab_port *
     return prefix != FAB_UNATTACHED && !fab_prefix_is_ethernet(prefix);
 }
 
-/* check_links.c, check_uplinks.c, check_hosts.c, check_facts.c */
+/* check_links.c, check_uplinks.c, check_rails.c, check_hosts.c, check_facts.c */
 void check_links(struct check *c);
 void check_uplinks(struct check *c);
+void check_rails(struct check *c);
 void check_hosts(struct check *c);
 void check_facts(struct check *c);
 
