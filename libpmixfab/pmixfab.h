@@ -406,6 +406,19 @@ int pmixfab_relay_deadline(unsigned milliseconds);
 void pmixfab_relay_close(void);
 
 /*
+ * Launch information for a job of this PMIx server, for hosts of one whose node has no run directory (where
+ * it has one, the component pmdl does this by itself; such a job is left as it is): each process of the job
+ * finds with its first PMIx_Get() what docs/design/component.md lists. Between PMIx_server_register_nspace(),
+ * which has to say where the ranks are, and the start of the job's processes. `planes`: the default one
+ * first, open already, as by pmixfab_open_pmix(), so that nobody is asked here; needed during the call only.
+ * `host`: this node, as the job calls it; NULL: as gethostname() does.
+ *
+ * PMIXFAB_ERR_NOTFOUND: the planes have no host of the job. _UNREACH: PMIx is not initialized. _IO: the
+ * library does not take it. Not to be called on PMIx's progress thread.
+ */
+int pmixfab_tell_job(const char *nspace, const char *host, const struct pmixfab *const planes[], uint32_t n);
+
+/*
  * What the server's module points at; declared only when <pmix_server.h> was included before this header. The
  * fabric function for every server. The query function for the keys that a server with a query function of
  * its own does not know; a server that has none needs none.

@@ -2,11 +2,12 @@
  * relay_host.c - a PMIx server as a node's part of a workload manager is one, with a relay in it: the ten
  * lines of docs/relay.md, marked "relay". Everything else would be there without them.
  *
- *   relay_host SCHEDULER [own-query] [PROGRAM [ARGUMENT...]]
+ *   relay_host SCHEDULER [own-query] [job] [PROGRAM [ARGUMENT...]]
  *
  * SCHEDULER: a PMIx URI, or a run directory. Prints its own URI for tools ("uri ..."), starts PROGRAM as a
  * client of its own, and ends when its standard input does, or with the client and its status. own-query: the
- * server has a query function of its own.
+ * server has a query function of its own. job: the client is rank 0 of a job that is told its fabric; ranks 0
+ * and 2 are on node0001, which this is, 1 on node0002.
  */
 #include <pmix.h>
 #include <pmix_server.h>
@@ -123,14 +124,42 @@ static int check(const char *what, pmix_status_t rc)
     return 1;
 }
 
-static int run_client(char **argv)
+static int register_job(const char *nspace, bool job)
+{
+    pmix_info_t info[3];
+    uint32_t size = 3;
+    char *nodes, *ranks;
+    if (check("regex", PMIx_generate_regex("node0001,node0002", &nodes)) != 0 ||
+        check("ppn", PMIx_generate_ppn("0,2;1", &ranks)) != 0)
+        return 1;
+    PMIX_INFO_LOAD(&info[0], PMIX_JOB_SIZE, &size, PMIX_UINT32);
+    PMIX_INFO_LOAD(&info[1], PMIX_NODE_MAP, nodes, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[2], PMIX_PROC_MAP, ranks, PMIX_STRING);
+    return check("register_nspace",
+                 PMIx_server_register_nspace(nspace, 1, job ? info : NULL, job ? 3 : 0, NULL, NULL));
+}
+
+/* Its planes are opened long before a job is to start. */
+static int tell_job(const char *nspace)
+{
+    struct pmixfab *fab;
+    int rc = pmixfab_open_pmix(NULL, 0, &fab); /* launch */
+    if (rc == 0)
+        rc = pmixfab_tell_job(nspace, "node0001", (const struct pmixfab *[]){fab}, 1); /* launch */
+    if (rc != 0)
+        fprintf(stderr, "tell_job: %s\n", pmixfab_strerror(rc));
+    pmixfab_close(fab); /* launch */
+    return rc;
+}
+
+static int run_client(char **argv, bool job)
 {
     extern char **environ;
     pmix_proc_t client;
     char **env = NULL;
     int status = 1;
     PMIX_LOAD_PROCID(&client, "relayjob", 0);
-    if (check("register_nspace", PMIx_server_register_nspace(client.nspace, 1, NULL, 0, NULL, NULL)) != 0 ||
+    if (register_job(client.nspace, job) != 0 || (job && tell_job(client.nspace) != 0) ||
         check("register_client",
               PMIx_server_register_client(&client, geteuid(), getegid(), NULL, NULL, NULL)) != 0)
         return 1;
@@ -162,6 +191,9 @@ int main(int argc, char **argv)
     bool own_query = argc > next && strcmp(argv[next], "own-query") == 0;
     if (own_query)
         next++;
+    bool job = argc > next && strcmp(argv[next], "job") == 0;
+    if (job)
+        next++;
     if (start_server(own_query) != 0)
         return 1;
     pmixfab_set_log(log_line, stderr);    /* relay */
@@ -169,7 +201,7 @@ int main(int argc, char **argv)
     printf("ready\n");
     fflush(stdout);
     if (status == 0 && argc > next)
-        status = run_client(&argv[next]);
+        status = run_client(&argv[next], job);
     else
         while (fgets(line, sizeof(line), stdin) != NULL)
             ;

@@ -1,4 +1,5 @@
 """A PMIx server that hands its clients' requests on to the scheduler's fabricd: the same answers, and always one."""
+import json
 import os
 import re
 import signal
@@ -145,6 +146,31 @@ class Answers(Case):
         shown = [line.strip() for line in block.splitlines() if line.strip() and not line.strip().startswith("/*")]
         self.assertEqual(shown, added)
         self.assertLessEqual(len(shown), 10)
+
+
+class Jobs(Case):
+    def test_launch_information(self):
+        """A job of a server that has no run directory knows at its start what a job under the component knows."""
+        coord, peers, nearest = "pmix.fab.coord", "pmix.speers", "fabricd.nearest"
+        devices = {device["host"]: device for device in self.daemon.ctl_json("devices")}
+        for args in ((), ("own-query",)):
+            with self.subTest(args):
+                out = lab.tmpdir()
+                host = self.watch([lab.program("relay_host"), self.daemon.uri(), *args, "job", lab.program("stock_launch"),
+                                   out, "node0001", "node0002"])
+                self.assertEqual(host.process.wait(30 * lab.SLOW), 0, host.output.text)
+                with open(os.path.join(out, "0"), encoding="utf-8") as file:
+                    told = json.loads(file.readline())
+                self.assertEqual(told["job"]["fabricd.generation"]["value"], 1)
+                self.assertEqual(told["job"]["pmix.fab.grps"]["value"], "0:node0001,node0002")
+                for rank, name in enumerate(("node0001", "node0002", "node0001")):
+                    for facts in (told["ranks"][rank], told["nodes"][name]):
+                        self.assertEqual(facts[coord]["value"]["coord"], devices[name]["logical"])
+                        self.assertIn(devices[name]["id"], json.dumps(facts["pmix.fab.devs"]))
+                    self.assertIn('"0,1,2"', json.dumps(told["ranks"][rank][peers]))
+                    self.assertEqual("value" in told["ranks"][rank][nearest], name == "node0001")
+        for name in ("PMIX_FABRIC_COORDINATES", "PMIX_FABRIC_DEVICES", "PMIX_FABRIC_GROUPS", "PMIX_SWITCH_PEERS"):
+            lab.conforms(name, "launch", "relay")
 
 
 class Changes(Case):

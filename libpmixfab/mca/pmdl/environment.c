@@ -20,7 +20,7 @@ struct env_job {
     struct pnet_content *content;
     struct pmdl_snapshots *snapshots;
     uint32_t host;
-    struct pmdl_here here;
+    struct fab_job_here here;
     pmix_nspace_t nspace;
 };
 
@@ -28,18 +28,8 @@ struct env_job {
 static pthread_mutex_t env_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct env_job *env_jobs;
 
-void pmdl_here_free(struct pmdl_here *here)
-{
-    for (uint32_t i = 0; here->cpus != NULL && i < here->n; i++)
-        free(here->cpus[i]);
-    free(here->cpus);
-    free(here->ranks);
-    free(here->nearest);
-    *here = (struct pmdl_here){NULL};
-}
-
 void pmdl_environment_keep(const char *nspace, struct pmdl_planes *planes, uint32_t plane, uint32_t host,
-                           struct pmdl_here *here)
+                           struct fab_job_here *here)
 {
     struct env_job *job = calloc(1, sizeof(*job));
     struct pnet_content *content = job == NULL ? NULL : pmdl_planes_pin(planes, plane);
@@ -48,7 +38,7 @@ void pmdl_environment_keep(const char *nspace, struct pmdl_planes *planes, uint3
         return;
     }
     *job = (struct env_job){.content = content, .snapshots = planes->of, .host = host, .here = *here};
-    *here = (struct pmdl_here){NULL};
+    *here = (struct fab_job_here){NULL};
     PMIX_LOAD_NSPACE(job->nspace, nspace);
     pthread_mutex_lock(&env_lock);
     job->next = env_jobs;
@@ -75,7 +65,7 @@ void pmdl_environment_forget(const char *nspace)
         struct env_job *job = gone;
         gone = job->next;
         pmdl_snapshots_unpin(job->snapshots, job->content);
-        pmdl_here_free(&job->here);
+        fab_job_here_free(&job->here);
         free(job);
     }
 }

@@ -8,20 +8,12 @@
 #include <pmix_common.h>
 
 #include "mca/pmdl/snapshots.h"
-
-/* The ranks of a job on this host. */
-struct pmdl_here {
-    pmix_rank_t *ranks; /* ascending */
-    char **cpus;        /* what each is bound to; NULL: the host did not say */
-    struct pmixfab_nearest *nearest;
-    uint32_t n;
-};
-void pmdl_here_free(struct pmdl_here *here);
+#include "pmix/launch/job_map.h"
 
 /* Remember a job for pmdl_environment_set(). The choice is of devices of `host` in planes[plane]. Takes over
  * what *here holds, if there is memory for it. */
 void pmdl_environment_keep(const char *nspace, struct pmdl_planes *planes, uint32_t plane, uint32_t host,
-                           struct pmdl_here *here);
+                           struct fab_job_here *here);
 void pmdl_environment_forget(const char *nspace); /* NULL: all jobs */
 
 /* From the host, on any thread, or from the process itself between fork and exec. `wanted`: enum fab_env. */

@@ -1,0 +1,144 @@
+#include "pmix/launch/job_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Without memory a name is not found; the macros would end the process. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "topo/base/array.h"
+#include "topo/inventory/host_name.h"
+#include "topo/inventory/model.h"
+
+#define MAX_RANKS (16u << 20)
+/* A job of which so many ranks have no host, or no binding, is not asked for those of the others. */
+#define MAX_WITHOUT 4096u
+
+/* A host of the job. */
+struct job_host {
+    uint32_t index;
+    char *name;
+    UT_hash_handle hh;
+};
+
+/* Takes the name over. FAB_NONE: no memory. */
+static uint32_t job_map_host(struct fab_job_map *map, char *name)
+{
+    struct job_host *host;
+    HASH_FIND_STR(map->table, name, host);
+    if (host != NULL) {
+        free(name);
+        return host->index;
+    }
+    host = calloc(1, sizeof(*host));
+    if (host == NULL || !FAB_ARRAY_ROOM(&map->hosts, &map->room, map->n_hosts + 1)) {
+        free(host);
+        free(name);
+        return FAB_NONE;
+    }
+    host->index = map->n_hosts;
+    host->name = name;
+    map->hosts[map->n_hosts++] = name;
+    HASH_ADD_KEYPTR(hh, map->table, name, strlen(name), host);
+    if (host->hh.tbl == NULL) { /* no memory */
+        map->n_hosts--;
+        free(host);
+        free(name);
+        return FAB_NONE;
+    }
+    return host->index;
+}
+
+void fab_job_map_free(struct fab_job_map *map)
+{
+    struct job_host *host, *next;
+    HASH_ITER(hh, map->table, host, next)
+    {
+        HASH_DEL(map->table, host);
+        free(host->name);
+        free(host);
+    }
+    free(map->hosts);
+    free(map->host_of);
+}
+
+/* The other ranks of a host, where the launcher has told them together: so most ranks need no look-up. */
+static void job_map_peers(struct fab_job_map *map, fab_job_told_fn told, const void *job, uint32_t host)
+{
+    char *peers = told(job, PMIX_RANK_UNDEF, PMIX_LOCAL_PEERS, map->hosts[host]), *at = peers;
+    while (at != NULL && *at >= '0' && *at <= '9') {
+        unsigned long rank = strtoul(at, &at, 10);
+        if (rank < map->n_ranks && map->host_of[rank] == FAB_NONE)
+            map->host_of[rank] = host;
+        at += *at == ',';
+    }
+    free(peers);
+}
+
+static uint32_t job_map_here(const struct fab_job_map *map, const char *here)
+{
+    struct fab_host_choice choice = {0};
+    struct job_host *host = NULL;
+    for (uint32_t h = 0; !choice.exact && h < map->n_hosts; h++)
+        fab_choose_host(&choice, here, map->hosts[h]);
+    if (choice.host != NULL && !choice.several)
+        HASH_FIND_STR(map->table, choice.host, host);
+    return host != NULL ? host->index : FAB_NONE;
+}
+
+bool fab_job_map_read(fab_job_told_fn told, const void *job, uint32_t n_ranks, const char *here,
+                      struct fab_job_map *map)
+{
+    uint32_t without = 0;
+    *map = (struct fab_job_map){.n_ranks = n_ranks <= MAX_RANKS ? n_ranks : 0, .here = FAB_NONE};
+    map->host_of = malloc(((size_t)map->n_ranks + 1) * sizeof(*map->host_of));
+    if (map->host_of == NULL)
+        return false;
+    memset(map->host_of, 0xff, ((size_t)map->n_ranks + 1) * sizeof(*map->host_of)); /* FAB_NONE */
+    for (uint32_t r = 0; r < map->n_ranks && without < MAX_WITHOUT; r++) {
+        if (map->host_of[r] != FAB_NONE)
+            continue;
+        uint32_t known = map->n_hosts;
+        char *host = told(job, r, PMIX_HOSTNAME, NULL);
+        without += host == NULL;
+        map->host_of[r] = host != NULL ? job_map_host(map, host) : FAB_NONE;
+        if (map->n_hosts > known)
+            job_map_peers(map, told, job, known);
+    }
+    map->here = job_map_here(map, here);
+    return true;
+}
+
+bool fab_job_here_read(fab_job_told_fn told, const void *job, const struct fab_job_map *map,
+                       struct fab_job_here *here)
+{
+    uint32_t n = 0, without = 0, at = map->here;
+    for (uint32_t r = 0; at != FAB_NONE && r < map->n_ranks; r++)
+        n += map->host_of[r] == at;
+    *here = (struct fab_job_here){.ranks = calloc((size_t)n + 1, sizeof(*here->ranks)),
+                                  .cpus = calloc((size_t)n + 1, sizeof(*here->cpus)),
+                                  .nearest = calloc((size_t)n + 1, sizeof(*here->nearest)),
+                                  .n = n};
+    if (here->ranks == NULL || here->cpus == NULL || here->nearest == NULL)
+        return false;
+    for (uint32_t r = 0, k = 0; k < n; r++) {
+        if (map->host_of[r] != at)
+            continue;
+        here->ranks[k] = r;
+        if (without < MAX_WITHOUT)
+            here->cpus[k] = told(job, r, PMIX_CPUSET, NULL);
+        without += here->cpus[k++] == NULL;
+    }
+    return true;
+}
+
+void fab_job_here_free(struct fab_job_here *here)
+{
+    for (uint32_t i = 0; here->cpus != NULL && i < here->n; i++)
+        free(here->cpus[i]);
+    free(here->cpus);
+    free(here->ranks);
+    free(here->nearest);
+    *here = (struct fab_job_here){NULL};
+}
