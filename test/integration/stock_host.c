@@ -12,10 +12,11 @@
  *   -f          has a fabric function of its own, which answers "host" as PMIX_FABRIC_VENDOR
  *   -q          has a query function of its own, which answers "host" to "host.own", and NOT-FOUND to others
  *   -c CPUSETS  "0-3;4-7": of the ranks on HERE
- *   -x          closes the library's framework pmdl at the end, which the library itself does not do, and
- * prints "as they were" if its functions are -l          lives on after PMIx_server_finalize(): prints
- * "finalized" and waits for the end of its input -1          starts only the lowest rank on HERE -t N
- * registers and ends the job N times before, and prints how long, in milliseconds
+ *   -s          is a scheduler, too, as the master of PRRTE is
+ *   -1          starts only the lowest rank on HERE
+ *   -t N        registers and ends the job N times before, and prints how long, in milliseconds
+ *   -x          closes the library's framework pmdl at the end, and prints whether its functions are back
+ *   -l          lives on behind the library's end: prints "finalized", and waits for the end of its input
  */
 #include <dlfcn.h>
 #include <pmix.h>
@@ -31,7 +32,7 @@
 static const pmix_nspace_t job_name = "stockjob";
 #define MAX_INFOS 65536
 
-static bool data, nowhere, one, closes, lingers;
+static bool data, nowhere, one, scheduler, closes, lingers;
 static const char *cpusets;
 static long rounds;
 
@@ -258,9 +259,10 @@ static void close_components(void)
 
 static int host(char **args)
 {
-    pmix_info_t info;
-    PMIX_INFO_LOAD(&info, PMIX_HOSTNAME, args[0], PMIX_STRING);
-    if (host_fail("PMIx_server_init", PMIx_server_init(&functions, &info, 1)) != 0)
+    pmix_info_t info[2];
+    PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, args[0], PMIX_STRING);
+    PMIX_INFO_LOAD(&info[1], PMIX_SERVER_SCHEDULER, &scheduler, PMIX_BOOL);
+    if (host_fail("PMIx_server_init", PMIx_server_init(&functions, info, scheduler ? 2 : 1)) != 0)
         return 1;
     int failed = work(args[0], args[1], args[2], args + 3);
     if (closes)
@@ -272,10 +274,11 @@ static int host(char **args)
 int main(int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "+dnfqxl1c:t:")) != -1) {
+    while ((option = getopt(argc, argv, "+dnfqxls1c:t:")) != -1) {
         data |= option == 'd';
         nowhere |= option == 'n';
         one |= option == '1';
+        scheduler |= option == 's';
         closes |= option == 'x';
         lingers |= option == 'l';
         if (option == 'f')

@@ -40,6 +40,7 @@ class Case(unittest.TestCase):
         done = lab.run([lab.program("mksnap"), fabric, beside, *args])
         self.assertEqual(done.returncode, 0, done.stderr)
         os.rename(os.path.join(beside, "ib0.snap"), os.path.join(self.rundir, "ib0.snap"))
+        os.rmdir(beside)
 
     def environment(self, **more):
         env = test_pnet.environment(self.rundir, PMIX_MCA_pmdl_fabricd_rundir=self.rundir,
@@ -355,11 +356,18 @@ class Slots(Case):
     def test_a_change(self):
         """Each process hears the pair of events, in order, each once; an update shows the change."""
         self.make()
+        for generation, options in enumerate(((), ("-s",)), 9):
+            with self.subTest(options=options):
+                self.a_change(generation, *options)
+
+    def a_change(self, generation, *options):
+        for name in os.listdir(self.out):
+            os.remove(os.path.join(self.out, name))
         commands = os.path.join(self.out, "commands")
         nodes = NODES.split(",")
         with open(commands, "w", encoding="utf-8"):
             pass
-        host = lab.spawn([lab.program("stock_host"), HERE, NODES, RANKS, lab.program("stock_launch"), self.out, *nodes],
+        host = lab.spawn([lab.program("stock_host"), *options, HERE, NODES, RANKS, lab.program("stock_launch"), self.out, *nodes],
                          env=self.environment(), stderr=subprocess.DEVNULL)
         files = [os.path.join(self.out, rank) for rank in RANKS.split(";")[0].split(",")]
 
@@ -369,16 +377,16 @@ class Slots(Case):
             with open(path, encoding="utf-8") as file:
                 return [json.loads(line) for line in file.read().splitlines(True) if line.endswith("\n")][1:]
         lab.wait_for(lambda: all({"watching": 0} in lines(path) for path in files), what="handlers")
-        self.exchange("fattree3:4", "ib0", "1", "9")
+        self.exchange("fattree3:4", "ib0", "1", str(generation))
         lab.wait_for(lambda: all("PMIX_FABRIC_UPDATED" in str(lines(path)) for path in files), what="events")
         with open(commands, "a", encoding="utf-8") as file:
-            file.write("update 9\nend\n")
+            file.write(f"update {generation}\nend\n")
         self.assertEqual(host.wait(30 * lab.SLOW), 0)
         for path in files:
             events = [(line["event"], line["pmixfab.generation"]["value"]) for line in lines(path) if "event" in line]
-            self.assertEqual(events, [("PMIX_FABRIC_UPDATE_PENDING", 9), ("PMIX_FABRIC_UPDATED", 9)])
+            self.assertEqual(events, [("PMIX_FABRIC_UPDATE_PENDING", generation), ("PMIX_FABRIC_UPDATED", generation)])
             update = next(line for line in lines(path) if "update" in line)
-            self.assertEqual(dict(update["attributes"])["pmixfab.generation"]["value"], 9)
+            self.assertEqual(dict(update["attributes"])["pmixfab.generation"]["value"], generation)
         for name in ("PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"):
             lab.conforms(name, "event", "client")
         lab.conforms("PMIx_Fabric_update", "call", "client")

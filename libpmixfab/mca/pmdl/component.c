@@ -58,7 +58,7 @@ static pmix_status_t pmdl_init(void)
         pmdl_say("env = %s: a word is none of ucx, nccl, ofi: it and what follows is left out",
                  pmdl_settings.env);
     pmixfab_set_log(pmdl_on_log, NULL);
-    pmdl_slots_take(snapshots, pmdl_settings.fabric, pmdl_settings.query);
+    pmdl_slots_take(snapshots, pmdl_settings.fabric, pmdl_settings.query, false);
     if (pmdl_settings.query && pmix_host_server.fabric == NULL && PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer))
         pmdl_watch();
     return PMIX_SUCCESS;
@@ -92,6 +92,8 @@ static pmix_status_t pmdl_register_nspace(pmix_namespace_t *job)
         return PMIX_SUCCESS;
     if (pmdl_settings.launch)
         pmdl_tell(job);
+    if (job->nlocalprocs > 0)
+        pmdl_slots_take(snapshots, pmdl_settings.fabric, pmdl_settings.query, true);
     if (pmdl_slots_have_fabric())
         pmdl_watch();
     return PMIX_SUCCESS;

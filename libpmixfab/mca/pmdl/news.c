@@ -11,6 +11,7 @@
 
 #include "mca/pmdl/component.h"
 #include "mca/pmdl/own.h"
+#include "mca/pmdl/slots.h"
 #include "mca/rundir/watch.h"
 
 #define N_INFOS    5
@@ -19,6 +20,7 @@
 static struct dir_watch *watch;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool library_runs;  /* its initialization, during which this thread may begin, is over */
 static unsigned under_way; /* notifications whose handlers have not finished */
 
 static void news_on_told(pmix_status_t status, void *cbdata)
@@ -81,13 +83,14 @@ static void news_look(struct dir_watch *watching, void *cbdata)
     struct pmdl_change *changes;
     size_t n;
     /* A server's finalize closes no component of this framework: this thread outlives the library. */
-    if (pmix_globals.init_cntr <= 0)
+    library_runs |= pmix_globals.init_cntr > 0;
+    if (library_runs && pmix_globals.init_cntr <= 0)
         return;
     pmdl_snapshots_news(cbdata, &changes, &n);
     if (PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer)) {
-        pmdl_own_tell(cbdata); /* its handlers hear of changes from the component pnet */
-        free(changes);
-        return;
+        pmdl_own_tell(cbdata);
+        if (!pmdl_slots_have_fabric()) /* its handlers hear of changes from the component pnet */
+            n = 0;
     }
     for (size_t c = 0; c < 2 && n > 0; c++) {
         for (size_t i = 0; i < n && !dir_watch_stopping(watching); i++)

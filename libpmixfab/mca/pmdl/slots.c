@@ -126,13 +126,14 @@ static pmix_status_t slots_query(pmix_proc_t *requestor, pmix_query_t *queries, 
  * A server that is connected to another one and has no query function passes queries on: with ours in the
  * slot it would not.
  */
-void pmdl_slots_take(struct pmdl_snapshots *snapshots, bool fabric, bool query)
+void pmdl_slots_take(struct pmdl_snapshots *snapshots, bool fabric, bool query, bool hosts_jobs)
 {
     source = snapshots;
     if (pmix_host_server.fabric != NULL && pmix_host_server.fabric != slots_fabric)
         return; /* it answers for the fabric itself */
-    /* A scheduler's own calls are the component pnet's, which says more where nobody comes after it. */
-    if (fabric && !PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer))
+    /* A scheduler's own calls are the component pnet's, which says more where nobody comes after it. But the
+     * master of PRRTE calls itself a scheduler, too, and has jobs. */
+    if (fabric && (hosts_jobs || !PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer)))
         pmix_host_server.fabric = slots_fabric;
     if (query && !query_is_ours && (pmix_host_server.query != NULL || !pmix_globals.connected)) {
         hosts_query = pmix_host_server.query;

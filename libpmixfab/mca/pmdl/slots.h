@@ -12,9 +12,10 @@
 /*
  * Put ours in, where the host has no fabric function: a host that has one answers for the fabric itself.
  * fabric: there. query: for keys of a fabric; all others, and those that we do not know, go to the host's own
- * function, or get what they would have got. Done once, until they are given back.
+ * function, or get what they would have got. hosts_jobs: a scheduler's fabric slot, too. What was put in
+ * stays, until it is given back.
  */
-void pmdl_slots_take(struct pmdl_snapshots *snapshots, bool fabric, bool query);
+void pmdl_slots_take(struct pmdl_snapshots *snapshots, bool fabric, bool query, bool hosts_jobs);
 
 /* As they were. */
 void pmdl_slots_give_back(void);
