@@ -167,6 +167,10 @@ class Case(unittest.TestCase):
         self.addCleanup(self.cluster.configure)
         self.addCleanup(self.cluster.remove, COMPONENT)
 
+    def renamed(self):
+        """Two hosts have changed their names."""
+        return self.whole.replace('"node0002"', '"node"').replace('"node0034"', '"node0002"').replace('"node"', '"node0034"')
+
     def install(self):
         if not os.path.exists(COMPONENT):
             self.skipTest("the component is not built: PMIx's private headers are missing")
@@ -402,7 +406,7 @@ class Middle(Case):
     def test_a_snapshot_is_exchanged(self):
         self.install()
         daemon = self.served()
-        moved = self.whole.replace('"node0002"', '"node"').replace('"node0034"', '"node0002"').replace('"node"', '"node0034"')
+        moved = self.renamed()
         generations = {1: Expected(daemon)}
         seen = set()
         for turn in range(40 if lab.ALL else 4):
@@ -425,14 +429,15 @@ class Changes(Case):
     """A job that runs while the fabric changes, or the component."""
 
     def test_a_cable_is_pulled(self):
-        """Every rank gets the pair of events, in order, each once; an update shows the new generation."""
+        """Every rank gets the pair of events, in order, each once; an update shows the new generation. Likewise where hosts of
+        the job get other names."""
         self.install()
         scheduler, _ = self.mirrored()
         pulled = fabric_text.without_cables(self.whole, "leaf1", "spine1")
         for launcher in self.launchers:
             with self.subTest(launcher.name):
                 job, events = self.job(launcher).watching(), []
-                for text in (pulled, self.whole, pulled, self.whole):
+                for text in (pulled, self.whole, self.renamed(), self.whole):
                     lab.replace_file(self.capture, text)
                     generation = scheduler.refresh()["generation"]
                     events += [(PENDING, generation), (UPDATED, generation)]
