@@ -134,6 +134,8 @@ static const struct ctl_command commands[] = {
     {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},
     {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify},
     {"check", "", "what looks wrong in the fabric as it stands, and what to do", "", 0, 0, ctl_check},
+    {"counters", "[NAME]", "error counters of a switch's or host's ports, or of links that changed", "", 0, 1,
+     ctl_counters},
     {"expect", "[NAME]", "announce a swap of a host or switch, or list what is announced", "Rtc", 0, 1,
      ctl_expect},
     {"events", "", "the latest events, or those to come", "f", 0, 0, ctl_events},

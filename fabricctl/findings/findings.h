@@ -7,5 +7,6 @@
 #include "fabricctl/core/ctl.h"
 
 enum ctl_exit ctl_check(const struct ctl *ctl);
+enum ctl_exit ctl_counters(const struct ctl *ctl);
 
 #endif

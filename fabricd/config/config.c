@@ -73,6 +73,7 @@ const struct setting config_settings[] = {
     {"changes", "light_sweep", NUMBER, LIVE, AT(light_sweep), .min = 0, .max = 3600, .initial = 1},
     {"changes", "debounce", NUMBER, LIVE, AT(debounce), .min = 0, .max = 3600, .initial = 2},
     {"changes", "debounce_max", NUMBER, LIVE, AT(debounce_max), .min = 0, .max = 3600, .initial = 15},
+    {"changes", "counters", NUMBER, LIVE, AT(counters), .min = 0, .max = 3600, .initial = 60},
     {"changes", "hook", ARGUMENTS, LIVE, AT(hook)},
     {"changes", "hook_deadline", NUMBER, LIVE, AT(hook_deadline), .min = 1, .max = 3600, .initial = 10},
     {"changes", "retain_seconds", NUMBER, LIVE, AT(retain_seconds), .min = 0, .max = 31536000,

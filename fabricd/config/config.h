@@ -53,6 +53,7 @@ struct config {
     unsigned light_sweep;         /* seconds between light sweeps; 0: none */
     unsigned debounce;            /* seconds it must be quiet when several changes are noticed */
     unsigned debounce_max;        /* seconds the first of them waits at most */
+    unsigned counters;            /* seconds between readings of counters of changed links; 0: none */
     struct config_list hook;      /* program and arguments that are told of each generation; n 0: none */
     unsigned hook_deadline;       /* seconds it may take */
     unsigned retain_seconds;      /* seconds that what is missing keeps its place; 0: it is lost at once */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fabricd/config/options.h"
+#include "fabricd/discovery/counters.h"
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/discovery/sweep.h"
@@ -48,6 +49,8 @@ int fabricd_main(int argc, char **argv)
         return host_scan_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], MONITOR_CHILD_OPTION) == 0)
         return monitor_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], COUNTERS_CHILD_OPTION) == 0)
+        return counters_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], INVENTORY_CHILD_OPTION) == 0)
         return host_scan_inventory_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], DELIVER_CHILD_OPTION) == 0)

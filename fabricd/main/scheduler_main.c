@@ -88,6 +88,7 @@ static void scheduler_stop(struct role *role)
     if (d->serving)
         server_stop();
     round_cancel(d);
+    counters_end(d);
     monitoring_stop(d);
     scheduler_free_events(d);
     host_reports_free(d->nodes);

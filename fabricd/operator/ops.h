@@ -34,6 +34,7 @@ void ops_host_heard(const char *host, void *cbdata);
 
 void control_op_refresh(struct connection *connection, json_t *request);
 void control_op_check(struct connection *connection, json_t *request);
+void control_op_counters(struct connection *connection, json_t *request);
 void control_op_expect(struct connection *connection, json_t *request);
 void control_op_verify(struct connection *connection, json_t *request);
 void control_op_history(struct connection *connection, json_t *request);

@@ -14,6 +14,7 @@ void publication_free(struct publication *publication)
     if (publication == NULL)
         return;
     served_set_put(publication->set);
+    publish_ports_free(&publication->changed);
     free(publication->planes);
     free(publication);
 }
@@ -116,6 +117,7 @@ static int store_change(struct update *update, struct fab_err *err)
     update_accept_retired(update);
     retention_announced(publisher);
     commit_update(update, true);
+    update_list_changed_ports(update);
     update_log(update);
     return PMIXFAB_OK;
 }

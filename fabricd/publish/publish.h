@@ -34,9 +34,22 @@ struct fab_names;
 int publisher_names(const struct config *config, struct fab_names **out, struct fab_err *err);
 
 /* A change that is stored and ready to be served. */
+/* Ports of nodes, by GUID and number. */
+struct publish_port {
+    uint64_t guid;
+    uint32_t num;
+};
+struct publish_ports {
+    struct publish_port *ports;
+    uint32_t n, cap;
+};
+#define PUBLISH_PORTS_MAX 1024
+void publish_ports_free(struct publish_ports *list); /* leaves it empty */
+
 struct publication {
     uint64_t generation;
-    struct event_plane *planes; /* that changed, came or went */
+    struct publish_ports changed; /* at both ends of links that are not what they were; not of too many */
+    struct event_plane *planes;   /* that changed, came or went */
     uint32_t n;
     struct served_set *set; /* to be served */
 };
@@ -127,6 +140,12 @@ bool publisher_has_switch(const struct publisher *publisher, const char *name);
 /* Those of this name, one after the other: *at begins with 0. False: there is no more. */
 bool publisher_next_switch(const struct publisher *publisher, const char *name, uint32_t *at, uint64_t *guid);
 bool publisher_has_host(const struct publisher *publisher, const char *name);
+/* Cabled ports: of the switch of this name or GUID; of a host, with those at the other ends. Free them.
+ * PMIXFAB_ERR_NOMEM. */
+int publisher_ports_of(const struct publisher *publisher, const char *name, struct publish_ports *out);
+/* A port and what its cable leads to ("": nothing), as they are served. False: there is no such port. */
+bool publisher_port_texts(const struct publisher *publisher, uint64_t guid, uint32_t num,
+                          char port[FAB_PORT_TEXT], char peer[FAB_PORT_TEXT]);
 /* The port with this GUID, as it is served; of a switch's own port, the switch. False: there is none. */
 bool publisher_port_text(const struct publisher *publisher, uint64_t guid, char text[FAB_PORT_TEXT]);
 

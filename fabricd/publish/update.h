@@ -168,7 +168,8 @@ int publish_tell(struct publisher *publisher, const struct node_report *const *r
 
 /* Understand the difference from the publisher's inventory to the update's. */
 int update_correlate(struct update *update, struct fab_err *err);
-void update_log(const struct update *update); /* that it is published, and what has changed */
+void update_list_changed_ports(struct update *update); /* after the commit */
+void update_log(const struct update *update);          /* that it is published, and what has changed */
 /* Add which device indices move, of the planes that change. */
 int update_announce_indices(struct update *update, struct fab_err *err);
 /* When what is now was first seen, and what was before last seen. A clock that went back in between has both

@@ -42,6 +42,7 @@ static void after_updated(void *arg)
     const struct publication *p = d->publication;
     hooks_tell(d->hooks, p->generation, d->status.published, p->planes, p->n);
     trim_soon(d->trimmer);
+    counters_changed(d, &p->changed);
     publication_free(d->publication);
     d->publication = NULL;
     if (d->ends_round)

@@ -91,6 +91,8 @@ int scheduler_new_events(struct scheduler *d)
 int scheduler_monitor(struct scheduler *d, struct fab_err *err)
 {
     int rc = monitoring_start(d, scheduler_on_dirty_due, err);
+    if (rc == PMIXFAB_OK)
+        rc = counters_begin(d, err);
     return rc == PMIXFAB_OK ? round_timers_start(d, err) : rc;
 }
 

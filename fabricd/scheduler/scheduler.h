@@ -6,6 +6,7 @@
 #define FABRICD_SCHEDULER_SCHEDULER_H
 
 #include "fabricd/config/config.h"
+#include "fabricd/discovery/counters.h"
 #include "fabricd/discovery/manager.h"
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/publish/publish.h"
@@ -37,6 +38,19 @@ const struct manager *scheduler_manager(const struct scheduler *scheduler, unsig
 #define SCHEDULER_MANAGER_TEXT (FAB_PORT_TEXT + 16)
 void scheduler_manager_text(const struct scheduler *scheduler, const struct probe_manager *manager,
                             char text[SCHEDULER_MANAGER_TEXT]);
+
+/*
+ * Read the counters of these ports (not needed after the call), and look at them for an hour; what came of it
+ * is in scheduler_counters(). done is called once, later, on the loop; not after giving up.
+ * PMIXFAB_ERR_NOMEM, _RANGE.
+ */
+struct counter_job;
+typedef void (*counters_read_fn)(int code, const struct fab_err *err, void *cbdata);
+int scheduler_read_counters(struct scheduler *scheduler, const struct publish_ports *ports,
+                            counters_read_fn done, void *cbdata, struct counter_job **job,
+                            struct fab_err *err);
+void scheduler_counters_give_up(struct counter_job *job);
+const struct counter_watch *scheduler_counters(const struct scheduler *scheduler);
 
 /* What `systemctl status` shows. */
 void scheduler_tell_manager(const struct scheduler *scheduler);

@@ -6,13 +6,12 @@
 
 #include "fabricd/scheduler/state.h"
 
-/* "2026-11-21T18:30:00Z" */
-static void time_text(int64_t microseconds, char *text, size_t size)
+static void time_text(int64_t microseconds, char text[32])
 {
     struct tm utc;
     const time_t seconds = (time_t)(microseconds / 1000000);
     gmtime_r(&seconds, &utc);
-    strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
 /* What is suppressed now, which changes without anything being published. */
@@ -24,8 +23,8 @@ static int tell_suppressed(struct scheduler *d)
     for (uint32_t at = 0; rc == PMIXFAB_OK && publisher_next_suppressed(d->publisher, &at, &suppressed);) {
         char where[24], since[32], until[32], what[160];
         snprintf(where, sizeof(where), "0x%016" PRIx64, suppressed.about.end[0].guid);
-        time_text(suppressed.since, since, sizeof(since));
-        time_text(suppressed.until, until, sizeof(until));
+        time_text(suppressed.since, since);
+        time_text(suppressed.until, until);
         snprintf(what, sizeof(what), "it came or went %u times since %s; suppressed until %s",
                  suppressed.changes, since, until);
         rc = fab_findings_add(&list, FAB_CHECK_FLAPPING, suppressed.about,
@@ -76,7 +75,7 @@ static int tell_managers(struct scheduler *d)
         struct fab_about about = fab_about_text(probe);
         snprintf(where, sizeof(where), "subnet of %.60s", probe);
         scheduler_manager_text(d, &manager->now, name);
-        time_text(manager_is_gone(manager) ? manager->missed_since : manager->since, since, sizeof(since));
+        time_text(manager_is_gone(manager) ? manager->missed_since : manager->since, since);
         about.state = manager->now.guid;
         if (manager_is_gone(manager)) {
             snprintf(what, sizeof(what), "no subnet manager answers since %s; the last one is %s", since,
@@ -89,6 +88,32 @@ static int tell_managers(struct scheduler *d)
     }
     findings_replace(d->findings, FAB_CHECK_MANAGER_GONE, &gone);
     findings_replace(d->findings, FAB_CHECK_MANAGER_CHANGED, &changed);
+    return rc;
+}
+
+/* Ports whose error counters grow. */
+static int tell_counters(struct scheduler *d)
+{
+    const struct counter_watch *watch = &d->counter_watch;
+    struct fab_findings list = {0};
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < watch->n; i++) {
+        const struct watched_port *port = &watch->ports[i];
+        char where[FAB_PORT_TEXT], peer[FAB_PORT_TEXT], grown[COUNTERS_TEXT];
+        char what[FAB_PORT_TEXT + COUNTERS_TEXT + 80], since[32];
+        struct fab_about about = {.end = {{port->last.guid, port->last.num}}};
+        if (port->grows_since == 0 ||
+            !publisher_port_texts(d->publisher, port->last.guid, port->last.num, where, peer))
+            continue;
+        for (unsigned c = 0; c < PROBE_COUNTERS; c++)
+            about.state |= (uint64_t)(port->grown[c] > 0) << c;
+        counter_growth_text(port, grown);
+        time_text(port->grows_since, since);
+        snprintf(what, sizeof(what), "%s since %s%s%s", grown, since,
+                 peer[0] != '\0' ? "; its cable leads to " : "", peer);
+        rc = fab_findings_add(&list, FAB_CHECK_COUNTERS, about, where, what);
+    }
+    findings_replace(d->findings, FAB_CHECK_COUNTERS, &list);
     return rc;
 }
 
@@ -108,6 +133,8 @@ int scheduler_check(struct scheduler *d, struct fab_findings *out, struct fab_er
         rc = tell_suppressed(d);
     if (rc == PMIXFAB_OK)
         rc = tell_managers(d);
+    if (rc == PMIXFAB_OK)
+        rc = tell_counters(d);
     if (rc == PMIXFAB_OK)
         rc = findings_now(d->findings, served, out);
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "check: out of memory");

@@ -62,6 +62,12 @@ struct scheduler {
     void *last; /* what the last sweep saw, where the light sweeps do not have it */
     size_t last_size;
 
+    struct counter_watch counter_watch; /* ports whose counters are looked at */
+    struct counters *counters;          /* the child that reads some; NULL: none does */
+    struct counter_job *counter_jobs;   /* the first one is that child's */
+    struct event *counter_timer;
+    int64_t counters_due; /* when all of them are read again, microseconds since 1970 */
+
     struct event *retain_timer; /* what is missing becomes lost, what is suppressed is released */
 
     struct publication *publication; /* from pending to updated */
@@ -133,6 +139,13 @@ void monitoring_round_ended(struct scheduler *d);
 
 void managers_on_seen(unsigned probe, const struct probe_manager *saw, void *scheduler);
 bool managers_any_gone(const struct scheduler *d);
+
+/* ---- round_counters.c ---- */
+
+int counters_begin(struct scheduler *d, struct fab_err *err);
+void counters_end(struct scheduler *d);
+/* Links are not what they were: look at them for a while. */
+void counters_changed(struct scheduler *d, const struct publish_ports *ports);
 
 /* ---- round_timers.c ---- */
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "probes/core/counters.h"
 #include "topo/inventory/inventory.h"
 #include "topo/report/report.h"
 
@@ -98,6 +99,12 @@ struct probe {
     int (*sweep_partial)(const struct probe_config *config, const struct probe_sink *sink,
                          const struct fab_inventory *last, const struct dirty_switches *dirty,
                          struct fab_inventory *inv, struct fab_err *err);
+    /*
+     * Fill in what ports count, of those of the list that nothing was read of yet and that are in the last
+     * inventory. NULL: no device that the probe asks counts anything.
+     */
+    int (*counters)(const struct probe_config *config, const struct fab_inventory *last,
+                    struct probe_reading *list, uint32_t n, struct fab_err *err);
     /* One line on whether this probe could work on this host (for `./dev run --real`): what it found or not.
      */
     int (*available)(char *text, size_t size);

@@ -85,6 +85,7 @@ const struct probe probe_ibnetdisc = {
     .monitor_poll = ibnetdisc_monitor_poll,
     .monitor_close = ibnetdisc_monitor_close,
     .monitor_manager = ibnetdisc_monitor_manager,
+    .counters = ibnetdisc_counters,
     .sweep_partial = ibnetdisc_partial,
     .available = ibnetdisc_available,
 };

@@ -78,7 +78,8 @@ int ibnetdisc_monitor_open(const struct probe_config *config, const struct fab_i
     if (rc == PMIXFAB_OK)
         rc = monitor_reserve(monitor, err);
     if (rc == PMIXFAB_OK)
-        rc = smp_open(&monitor->at, config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
+        rc = smp_open(&monitor->at, IB_SMI_DIRECT_CLASS,
+                      config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
                       monitor_lower_limit(config->timeout_ms, POLL_TIMEOUT_MS),
                       monitor_lower_limit(config->retries, POLL_RETRIES), &monitor->port, err);
     if (rc == PMIXFAB_OK)

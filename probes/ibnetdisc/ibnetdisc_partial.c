@@ -225,7 +225,7 @@ static int partial_open(struct partial *partial, const umad_port_t *at, const st
 {
     int rc = view_new(partial->last, be64toh(at->port_guid), &partial->view, err);
     if (rc == PMIXFAB_OK)
-        rc = smp_open(at, config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
+        rc = smp_open(at, IB_SMI_DIRECT_CLASS, config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
                       config->timeout_ms != 0 ? config->timeout_ms : IBNETDISC_TIMEOUT_MS,
                       config->retries != 0 ? config->retries : IBNETDISC_RETRIES, &partial->port, err);
     if (rc == PMIXFAB_OK) {

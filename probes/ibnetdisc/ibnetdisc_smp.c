@@ -1,4 +1,4 @@
-/* ibnetdisc_smp.c - directed-route questions through libibumad, several in flight. */
+/* ibnetdisc_smp.c - questions through libibumad, several in flight. */
 #include "probes/ibnetdisc/ibnetdisc_smp.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #define PACKET (sizeof(struct ib_user_mad) + IB_MAD_SIZE)
 
 struct smp_port {
-    int fd, agent;
+    int fd, agent, class;
     unsigned flight, timeout_ms, retries;
     uint32_t next; /* transaction number of the next question */
     uint64_t sent;
@@ -46,15 +46,20 @@ void smp_close(struct smp_port *port)
     free(port);
 }
 
-int smp_open(const umad_port_t *at, unsigned flight, unsigned timeout_ms, unsigned retries,
+int smp_open(const umad_port_t *at, int class, unsigned flight, unsigned timeout_ms, unsigned retries,
              struct smp_port **out, struct fab_err *err)
 {
     *out = NULL;
     struct smp_port *port = calloc(1, sizeof(*port));
     if (port == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
-    *port = (struct smp_port){
-        .fd = -1, .agent = -1, .flight = flight, .timeout_ms = timeout_ms, .retries = retries, .next = 1};
+    *port = (struct smp_port){.fd = -1,
+                              .agent = -1,
+                              .class = class,
+                              .flight = flight,
+                              .timeout_ms = timeout_ms,
+                              .retries = retries,
+                              .next = 1};
     port->out = calloc(1, PACKET);
     port->in = calloc(1, PACKET);
     port->waiting = calloc(flight, sizeof(*port->waiting));
@@ -64,7 +69,7 @@ int smp_open(const umad_port_t *at, unsigned flight, unsigned timeout_ms, unsign
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
     }
     port->fd = umad_open_port(at->ca_name, at->portnum);
-    port->agent = port->fd < 0 ? -1 : umad_register(port->fd, IB_SMI_DIRECT_CLASS, 1, 0, NULL);
+    port->agent = port->fd < 0 ? -1 : umad_register(port->fd, class, 1, 0, NULL);
     if (port->agent < 0) {
         smp_close(port);
         return fab_fail(err, PMIXFAB_ERR_IO,
@@ -81,18 +86,24 @@ static bool send_one(struct smp_port *port, const struct smp *smp, unsigned plac
 {
     const uint32_t transaction = port->next;
     port->next = port->next == UINT32_MAX ? 1 : port->next + 1;
+    const bool routed = port->class == IB_PERFORMANCE_CLASS;
+    uint8_t data[IB_PC_DATA_SZ] = {0};
     ib_rpc_t rpc = {
-        .mgtclass = IB_SMI_DIRECT_CLASS,
+        .mgtclass = port->class,
         .method = IB_MAD_METHOD_GET,
-        .attr = {.id = smp->attribute, .mod = smp->modifier},
-        .dataoffs = IB_SMP_DATA_OFFS,
-        .datasz = IB_SMP_DATA_SIZE,
+        .attr = {.id = smp->attribute, .mod = routed ? 0 : smp->modifier},
+        .dataoffs = routed ? IB_PC_DATA_OFFS : IB_SMP_DATA_OFFS,
+        .datasz = routed ? IB_PC_DATA_SZ : IB_SMP_DATA_SIZE,
         .trid = transaction,
     };
     ib_portid_t to = {.drpath = {.cnt = smp->path.n, .drslid = 0xffff, .drdlid = 0xffff}};
     memcpy(to.drpath.p + 1, smp->path.p, smp->path.n);
+    if (routed) {
+        to = (ib_portid_t){.lid = smp->lid, .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
+        mad_set_field(data, 0, IB_PC_PORT_SELECT_F, smp->modifier);
+    }
     memset(port->out, 0, PACKET);
-    if (mad_build_pkt(port->out, &rpc, &to, NULL, NULL) < 0 ||
+    if (mad_build_pkt(port->out, &rpc, &to, NULL, routed ? data : NULL) < 0 ||
         umad_send(port->fd, port->agent, port->out, IB_MAD_SIZE, (int)port->timeout_ms, (int)port->retries) <
             0)
         return false;
@@ -119,11 +130,21 @@ static uint32_t take_one(struct smp_port *port, struct smp *questions, size_t *s
         *silent += 1;
         return place;
     }
-    if ((mad_get_field(mad, 0, IB_DRSMP_STATUS_F) & 0x7fff) != 0)
-        return place; /* it answers, but not that question */
+    if ((mad_get_field(mad, 0, IB_DRSMP_STATUS_F) & 0x7fff) != 0) {
+        smp->refused = true; /* it answers, but not that question */
+        return place;
+    }
     smp->answered = true;
     memcpy(smp->data, mad + IB_SMP_DATA_OFFS, ATTRIBUTE_SIZE);
     return place;
+}
+
+/* The next question from *next on that has somewhere to go; false: there is none. */
+static bool next_question(const struct smp_port *port, const struct smp *questions, size_t n, size_t *next)
+{
+    while (*next < n && port->class == IB_PERFORMANCE_CLASS && questions[*next].lid == 0)
+        *next += 1;
+    return *next < n;
 }
 
 int smp_ask(struct smp_port *port, struct smp *questions, size_t n, size_t patience, struct fab_err *err)
@@ -132,9 +153,10 @@ int smp_ask(struct smp_port *port, struct smp *questions, size_t n, size_t patie
     const int patience_ms = (int)(port->timeout_ms * (port->retries + 1) * 2 + 1000);
     size_t next = 0, out = 0, silent = 0;
     for (size_t i = 0; i < n; i++)
-        questions[i].answered = false;
+        questions[i].answered = questions[i].refused = false;
     memset(port->waiting, 0, port->flight * sizeof(*port->waiting));
-    for (uint32_t place = 0; place < port->flight && next < n; place++, next++, out++)
+    for (uint32_t place = 0; place < port->flight && next_question(port, questions, n, &next);
+         place++, next++, out++)
         if (!send_one(port, &questions[next], place, (uint32_t)next))
             return fab_fail(err, PMIXFAB_ERR_IO, "ibnetdisc: a packet cannot be sent: %s", strerror(errno));
     while (out > 0) {
@@ -148,7 +170,7 @@ int smp_ask(struct smp_port *port, struct smp *questions, size_t n, size_t patie
         if (place == FAB_NONE)
             continue;
         out--;
-        if (next == n || silent > patience)
+        if (silent > patience || !next_question(port, questions, n, &next))
             continue;
         if (!send_one(port, &questions[next], place, (uint32_t)next))
             return fab_fail(err, PMIXFAB_ERR_IO, "ibnetdisc: a packet cannot be sent: %s", strerror(errno));

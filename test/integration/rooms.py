@@ -85,7 +85,7 @@ fabricd:
                 store/tables store/file serving policy discovery server ingest
     scheduler   libpmixfab topo/base topo/inventory probes/core util config metrics serving process control jobs
                 discovery server ingest publish topo/check findings
-    operator    libpmixfab topo/base topo/inventory topo/report topo/join topo/diff topo/check util config metrics store
+    operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/check util config metrics store
                 store/tables store/file serving policy control jobs discovery server ingest publish scheduler
     main        libpmixfab topo/base topo/inventory util config metrics store store/tables store/file process control
                 jobs discovery server ingest node/deliver node publish scheduler operator findings

@@ -165,7 +165,7 @@ class Reload(Case):
                  "ibnetdisc": dict(max_smps=7, timeout_ms=7, retries=7),
                  "nodes": dict(user="root", debounce_ms=77, mirror_delay_ms=7),
                  "ethernet": {"roce": "10.0.0.0/8"}, "sweep.env": {"A": "b"},
-                 "changes": dict(light_sweep=7, debounce=7, debounce_max=77, hook="/bin/true", hook_deadline=7,
+                 "changes": dict(light_sweep=7, debounce=7, debounce_max=77, counters=7, hook="/bin/true", hook_deadline=7,
                                  retain_seconds=7, flap_count=7, flap_window=7, suppress=7, suppress_max=77),
                  "metrics": dict(file=f"{self.dir}/m.prom"), "history": dict(days=7, changes=7),
                  "store": dict(keep_days=7),
