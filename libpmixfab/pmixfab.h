@@ -278,11 +278,19 @@ struct pmixfab_switch {
 int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out);
 
 /* One cable. An end is a switch or a device; or a router or an aggregation node, which have no index. */
+enum pmixfab_end_kind {
+    PMIXFAB_END_OTHER = 0, /* neither switch nor device; in a snapshot of fabricd 0.1 also the last two */
+    PMIXFAB_END_DEVICE,
+    PMIXFAB_END_SWITCH,
+    PMIXFAB_END_ROUTER,
+    PMIXFAB_END_AGGREGATION /* of a switch that computes on the way (SHARP) */
+};
 struct pmixfab_end {
     uint32_t is_switch;
     uint32_t index; /* of the switch, or of the device; UINT32_MAX: neither */
     uint32_t port;
     uint64_t guid; /* node GUID */
+    uint32_t kind; /* enum pmixfab_end_kind */
 };
 struct pmixfab_link {
     struct pmixfab_end a, b;

@@ -4,26 +4,47 @@
 #include "fabricctl/fabric/fabric.h"
 #include "fabricctl/fabric/list.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- switches ---- */
 
 static const struct ctl_column switch_columns[] = {
-    {"id", "ID", false},      {"plane", "PLANE", false},     {"name", "SWITCH", false},
-    {"level", "LEVEL", true}, {"ports", "PORTS", true},      {"hosts", "HOSTS", true},
-    {"index", NULL, true},    {"missing", "MISSING", false}, {"unit", NULL, true},
-    {"rail", NULL, true},
+    {"id", "ID", false},      {"plane", "PLANE", false},      {"name", "SWITCH", false},
+    {"level", "LEVEL", true}, {"ports", "PORTS", true},       {"hosts", "HOSTS", true},
+    {"index", NULL, true},    {"missing", "MISSING", false},  {"unit", NULL, true},
+    {"rail", NULL, true},     {"aggregation", "SHARP", true},
 };
+
+/* So many aggregation nodes hang on each switch; free() it. NULL without memory. */
+static uint32_t *count_aggregation(const struct pmixfab *fab, const struct pmixfab_plane *plane)
+{
+    uint32_t *counts = calloc(plane->n_switches + (size_t)1, sizeof *counts);
+    struct pmixfab_link link;
+
+    for (uint32_t i = 0; counts != NULL && i < plane->n_links && pmixfab_link(fab, i, &link) == 0; i++) {
+        if (link.a.kind == PMIXFAB_END_AGGREGATION && link.b.is_switch != 0)
+            counts[link.b.index]++;
+        else if (link.b.kind == PMIXFAB_END_AGGREGATION && link.a.is_switch != 0)
+            counts[link.a.index]++;
+    }
+    return counts;
+}
 
 static bool list_switch(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
                         const struct pmixfab_plane *plane)
 {
+    uint32_t *aggregation = count_aggregation(fab, plane);
+    bool going = aggregation != NULL;
+
     (void)ctl;
-    for (uint32_t i = 0; i < plane->n_switches; i++) {
+    for (uint32_t i = 0; going && i < plane->n_switches; i++) {
         struct pmixfab_switch sw;
 
-        if (pmixfab_switch(fab, i, &sw) != 0)
-            return false;
+        going = pmixfab_switch(fab, i, &sw) == 0;
+        if (!going)
+            break;
         ctl_put_text(table, sw.id);
         ctl_put_text(table, plane->name);
         ctl_put_text(table, sw.name);
@@ -34,10 +55,11 @@ static bool list_switch(struct ctl_table *table, const struct ctl *ctl, const st
         ctl_put_bool(table, sw.missing != 0);
         ctl_list_number(table, sw.unit);
         ctl_list_number(table, sw.rail);
-        if (!ctl_table_row(table))
-            return false;
+        ctl_put_number(table, aggregation[i]);
+        going = ctl_table_row(table);
     }
-    return true;
+    free(aggregation);
+    return going;
 }
 
 enum ctl_exit ctl_switches(const struct ctl *ctl)
@@ -54,6 +76,16 @@ static const struct ctl_column link_columns[] = {
     {"b_kind", NULL, false},   {"b_guid", NULL, false},  {"missing", "MISSING", false},
 };
 
+static const char *end_kind(const struct pmixfab_end *end)
+{
+    static const char *const kinds[] = {[PMIXFAB_END_OTHER] = "other",
+                                        [PMIXFAB_END_DEVICE] = "device",
+                                        [PMIXFAB_END_SWITCH] = "switch",
+                                        [PMIXFAB_END_ROUTER] = "router",
+                                        [PMIXFAB_END_AGGREGATION] = "aggregation node"};
+    return end->kind < CTL_COUNT(kinds) ? kinds[end->kind] : "other";
+}
+
 static void put_end(struct ctl_table *table, const struct pmixfab *fab, const struct pmixfab_end *end)
 {
     struct pmixfab_device device;
@@ -66,7 +98,8 @@ static void put_end(struct ctl_table *table, const struct pmixfab *fab, const st
         ctl_device_label(&device, false, label, sizeof label);
         ctl_put_text(table, label);
     } else {
-        ctl_put_guid(table, end->guid);
+        snprintf(label, sizeof label, "%s 0x%016" PRIx64, end_kind(end), end->guid);
+        ctl_put_text(table, label);
     }
     ctl_put_number(table, end->port);
 }
@@ -85,9 +118,9 @@ static bool list_link(struct ctl_table *table, const struct ctl *ctl, const stru
         put_end(table, fab, &link.b);
         ctl_put_rate(table, link.mbps);
         ctl_put_number(table, link.cost);
-        ctl_put_text(table, link.a.is_switch != 0 ? "switch" : "device");
+        ctl_put_text(table, end_kind(&link.a));
         ctl_put_guid(table, link.a.guid);
-        ctl_put_text(table, link.b.is_switch != 0 ? "switch" : "device");
+        ctl_put_text(table, end_kind(&link.b));
         ctl_put_guid(table, link.b.guid);
         ctl_put_bool(table, link.missing != 0);
         if (!ctl_table_row(table))

@@ -29,7 +29,7 @@ KEYS = {
     "planes": ["index", "name", "vendor", "identifier", "devices", "hosts", "switches", "dims", "shape", "kind"],
     "devices": ["index", "id", "plane", "host", "name", "port", "guid", "switch", "switch_port", "rate_gbps", "state",
                 "logical", "physical", "type", "seen", "vendor", "firmware", "driver", "pci", "mtu", "numa", "missing"],
-    "switches": ["id", "name", "level", "hosts", "missing"],
+    "switches": ["id", "name", "level", "hosts", "missing", "aggregation"],
     "links": ["a", "a_port", "b", "b_port", "rate_gbps", "missing"],
     "groups": ["group", "hosts"],
     "coords": ["index", "plane", "host", "name", "port", "logical", "physical"],
@@ -109,6 +109,26 @@ class Reading(Case):
                 self.assertIsInstance(value, list)
                 for row in value:
                     self.assertEqual([key for key in keys if key not in row], [])
+
+    def test_aggregation_nodes(self):
+        """Each is shown as what it is, and at its switch; the fabric's kind and hosts are as without it."""
+        rundir = os.path.join(lab.tmpdir(), "run")
+        os.mkdir(rundir)
+        done = lab.run([lab.program("fabricd"), "--once", "--rundir", rundir, "--store", os.path.join(rundir, "store.db"),
+                        "--probe", "file:" + os.path.join(lab.ROOT, "test", "data", "site_mixed.txt")])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+        def value(command):
+            return json.loads(lab.run([lab.program("fabricctl"), "--rundir", rundir, "--format", "json", command]).stdout)
+        ends = {(link[end], link[end + "_kind"], link[other]) for link in value("links")
+                for end, other in (("a", "b"), ("b", "a")) if link[end + "_kind"] not in ("switch", "device")}
+        self.assertTrue(ends)
+        for name, kind, _ in ends:
+            self.assertRegex(name, f"^{kind} 0x[0-9a-f]{{16}}$")
+        there = [switch for _, kind, switch in ends if kind == "aggregation node"]
+        self.assertTrue(there)
+        self.assertEqual({s["name"]: s["aggregation"] for s in value("switches") if s["aggregation"]},
+                         {name: there.count(name) for name in there})
 
     def test_csv_says_what_json_says(self):
         for command in KEYS:

@@ -119,11 +119,12 @@ static struct pmixfab_end end_of(const struct pmixfab *fab, uint32_t end, uint32
 
     switch (end & SNAP_END_KIND) {
     case SNAP_END_SWITCH:
-        return (struct pmixfab_end){1, index, port, fab->switches[index].guid};
+        return (struct pmixfab_end){1, index, port, fab->switches[index].guid, PMIXFAB_END_SWITCH};
     case SNAP_END_DEVICE:
-        return (struct pmixfab_end){0, index, port, fab->devices[index].node_guid};
+        return (struct pmixfab_end){0, index, port, fab->devices[index].node_guid, PMIXFAB_END_DEVICE};
     default:
-        return (struct pmixfab_end){0, UINT32_MAX, port, fab->others[index]};
+        return (struct pmixfab_end){0, UINT32_MAX, port, fab->others[index],
+                                    fab->other_kinds == NULL ? PMIXFAB_END_OTHER : fab->other_kinds[index]};
     }
 }
 

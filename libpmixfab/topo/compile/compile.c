@@ -150,6 +150,7 @@ static void write_links(struct snap_build *b)
     const struct fab_inventory *inv = plane->inv;
     struct snap_link *out = fab_snapshot_section(b, SNAP_LINKS);
     uint64_t *others = fab_snapshot_section(b, SNAP_OTHERS);
+    uint32_t *kinds = fab_snapshot_section(b, SNAP_OTHER_KINDS);
 
     for (uint32_t i = 0; i < plane->n_cables; i++) {
         const struct fab_cable *cable = &plane->cables[i];
@@ -164,8 +165,13 @@ static void write_links(struct snap_build *b)
     }
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         uint32_t end = b->end_of_port[p];
-        if (end != FAB_NONE && (end & SNAP_END_KIND) == SNAP_END_OTHER)
-            others[end & ~SNAP_END_KIND] = inv->nodes[inv->ports[p].node].guid;
+        if (end == FAB_NONE || (end & SNAP_END_KIND) != SNAP_END_OTHER)
+            continue;
+        const struct fab_node *node = &inv->nodes[inv->ports[p].node];
+        others[end & ~SNAP_END_KIND] = node->guid;
+        kinds[end & ~SNAP_END_KIND] = node->kind == FAB_AGGREGATOR ? PMIXFAB_END_AGGREGATION
+                                      : node->kind == FAB_ROUTER   ? PMIXFAB_END_ROUTER
+                                                                   : PMIXFAB_END_OTHER;
     }
 }
 

@@ -55,7 +55,8 @@ static int geometry_detect(const struct fab_plane *plane, struct fab_layout *lay
         }
     }
     layout->kind = plane->unattached        ? FAB_KIND_UNATTACHED
-                   : plane->n_switches <= 1 ? FAB_KIND_SINGLE
+                   : plane->n_switches == 0 ? FAB_KIND_SWITCHLESS
+                   : plane->n_switches == 1 ? FAB_KIND_SINGLE
                                             : FAB_KIND_OTHER;
     for (uint32_t s = 0; s < plane->n_switches; s++) {
         layout->pod[s] = 0;

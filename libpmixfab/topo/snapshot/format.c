@@ -45,6 +45,7 @@ int fab_snapshot_layout(const struct snap_meta *meta, uint32_t version,
         [SNAP_GROUP_NAME] = {meta->n_groups, sizeof(uint32_t)},
         [SNAP_RAILS] = {meta->n_switches, sizeof(struct snap_rail)},
         [SNAP_STRAYS] = {meta->n_strays, sizeof(struct snap_stray)},
+        [SNAP_OTHER_KINDS] = {meta->n_others, sizeof(uint32_t)},
     };
 
     uint64_t end = snap_body(version);

@@ -17,7 +17,7 @@
  * `seen` in a device is 0, which means what the subnet alone would say. Its numbers of sections are the same.
  * Versions 1 and 2 do not say which switches are missing: where that stands, they have the high bytes of
  * n_ports, which are 0.
- * Versions 1 to 3 know no names of groups, no units and no rails.
+ * Versions 1 to 3 know no names of groups, no units and no rails, and not what the others are.
  */
 #ifndef FAB_TOPO_SNAPSHOT_FORMAT_H
 #define FAB_TOPO_SNAPSHOT_FORMAT_H
@@ -105,6 +105,7 @@ enum snap_section {
     SNAP_GROUP_NAME = SNAP_SECTIONS_3, /* uint32_t: a string a group */
     SNAP_RAILS,                        /* struct snap_rail a switch */
     SNAP_STRAYS,                       /* struct snap_stray, by device */
+    SNAP_OTHER_KINDS,                  /* uint32_t: enum pmixfab_end_kind, as SNAP_OTHERS */
     SNAP_SECTIONS
 };
 

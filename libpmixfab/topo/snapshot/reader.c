@@ -41,6 +41,7 @@ static struct pmixfab *handle_on(const void *bytes)
         fab->group_names = snap_section(bytes, SNAP_GROUP_NAME);
         fab->rails = snap_section(bytes, SNAP_RAILS);
         fab->strays = snap_section(bytes, SNAP_STRAYS);
+        fab->other_kinds = snap_section(bytes, SNAP_OTHER_KINDS);
     }
     return fab;
 }

@@ -18,9 +18,10 @@ struct pmixfab {
     const uint64_t *others;
     const uint32_t *logical, *physical;
     const uint32_t *group_start, *group_members;
-    const uint32_t *group_names;   /* NULL before version 4, as the next two */
+    const uint32_t *group_names;   /* NULL before version 4, as the next three */
     const struct snap_rail *rails; /* per switch */
     const struct snap_stray *strays;
+    const uint32_t *other_kinds;
     const uint32_t *by_node, *by_port;
     const uint32_t *fact_at; /* NULL: no facts */
     const struct snap_fact *facts;

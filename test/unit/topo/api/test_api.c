@@ -242,7 +242,7 @@ TEST(test_missing)
 TEST(test_odd_names_and_ends)
 {
     SCOPED(world) world;
-    unsigned others = 0;
+    unsigned others = 0, routers = 0, aggregators = 0;
     world_odd(&world);
     assert_int_equal(world.planes.n, 1);
     compare_all(&world.layers[0]);
@@ -250,8 +250,15 @@ TEST(test_odd_names_and_ends)
     for (uint32_t i = 0; i < world.layers[0].plane->n_cables; i++) {
         struct pmixfab_link cable = link_at(fab, i);
         others += cable.a.index == UINT32_MAX || cable.b.index == UINT32_MAX;
+        const struct pmixfab_end *ends[] = {&cable.a, &cable.b};
+        for (unsigned e = 0; e < 2; e++) {
+            assert_int_equal(ends[e]->kind == PMIXFAB_END_SWITCH, ends[e]->is_switch);
+            routers += ends[e]->kind == PMIXFAB_END_ROUTER;
+            aggregators += ends[e]->kind == PMIXFAB_END_AGGREGATION;
+        }
     }
     assert_int_equal(others, 2); /* the router's and the aggregation node's */
+    assert_true(routers == 1 && aggregators == 1);
 }
 
 TEST(test_port_states)

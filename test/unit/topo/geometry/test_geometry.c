@@ -33,8 +33,9 @@ static struct scene finish(struct fab_inventory *inv)
 
 TEST(names_of_kinds)
 {
-    static const char *const names[] = {"other",   "single-switch", "fat-tree-2", "fat-tree-3", "dragonfly",
-                                        "mesh-2d", "mesh-3d",       "torus-2d",   "torus-3d"};
+    static const char *const names[] = {"other",     "single-switch", "fat-tree-2", "fat-tree-3",
+                                        "dragonfly", "mesh-2d",       "mesh-3d",    "torus-2d",
+                                        "torus-3d",  "switchless",    "unattached"};
     for (unsigned kind = 0; kind < sizeof names / sizeof names[0]; kind++)
         assert_string_equal(fab_kind_name((enum fab_kind)kind), names[kind]);
     assert_string_equal(fab_kind_name((enum fab_kind)99), "other");
@@ -88,7 +89,7 @@ TEST(uncabled_host)
     hand_port(&inv, add_node(&inv, 0x100000, FAB_HCA, "node1"), 1, 0x100001, 0);
     SCOPED(scene) scene = finish(&inv);
     assert_int_equal(scene.plane->n_devices, 1);
-    assert_int_equal(scene.geo.kind, FAB_KIND_SINGLE);
+    assert_int_equal(scene.geo.kind, FAB_KIND_SWITCHLESS);
     assert_coords(scene_logical(&scene, 0), 0, 0, 0);
     assert_coords(scene_physical(&scene, 0), 0, 0, 1);
 }
@@ -102,7 +103,7 @@ TEST(back_to_back)
     SCOPED(scene) scene = finish(&inv);
     assert_int_equal(scene.plane->n_devices, 2);
     assert_int_equal(scene.plane->n_switches, 0);
-    assert_int_equal(scene.geo.kind, FAB_KIND_SINGLE);
+    assert_int_equal(scene.geo.kind, FAB_KIND_SWITCHLESS);
     assert_coords(scene_logical(&scene, 0), 0, 0, 1);
     assert_coords(scene_logical(&scene, 1), 0, 1, 0);
     scene_assert_sound(&scene);

@@ -148,7 +148,7 @@ static bool same_sizes(const struct published *before, const struct published *a
 static void compare(const char *what, const struct published *before, const struct published *after)
 {
     const struct fab_geometry *was = &before->geometry, *is = &after->geometry;
-    bool grid = is->kind >= FAB_KIND_MESH_2D && is->kind != FAB_KIND_UNATTACHED;
+    bool grid = is->kind >= FAB_KIND_MESH_2D && is->kind <= FAB_KIND_TORUS_3D;
     bool same_kind = was->kind == is->kind,
          same_parts = same_pods(before, after) && same_sizes(before, after);
     uint32_t dims = was->dims < is->dims ? was->dims : is->dims;
