@@ -273,8 +273,9 @@ class ExampleConfiguration(unittest.TestCase):
             number = re.search(r"\.initial = (\d+)", more)
             text = re.search(r'\.text = "(.*?)"', more)
             choice = re.search(r"\.choices = choices_(\w+)", more)
+            chosen = re.search(r"\.initial = \w+_([A-Z]+)\b", more)  # an enum's constant ends with the word
             default = {"TEXT": text and text.group(1), "NUMBER": number.group(1) if number else "0", "BOOLEAN": "no",
-                       "CHOICE": choice and choices[choice.group(1)][0]}.get(kind)
+                       "CHOICE": choice and (chosen.group(1).lower() if chosen else choices[choice.group(1)][0])}.get(kind)
             self.table[section, name] = {"interval": "60", "log": "info"}.get(name, default)
         self.assertGreater(len(self.table), 30)
         self.example = {}

@@ -20,7 +20,8 @@
 static struct dir_watch *watch;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool library_runs;  /* its initialization, during which this thread may begin, is over */
+static bool in_scheduler; /* asked before the thread begins: the library frees what says so in its finalize */
+static bool library_runs; /* its initialization, during which this thread may begin, is over */
 static unsigned under_way; /* notifications whose handlers have not finished */
 
 static void news_on_told(pmix_status_t status, void *cbdata)
@@ -87,7 +88,7 @@ static void news_look(struct dir_watch *watching, void *cbdata)
     if (library_runs && pmix_globals.init_cntr <= 0)
         return;
     pmdl_snapshots_news(cbdata, &changes, &n);
-    if (PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer)) {
+    if (in_scheduler) {
         pmdl_own_tell(cbdata);
         if (!pmdl_slots_have_fabric()) /* its handlers hear of changes from the component pnet */
             n = 0;
@@ -102,7 +103,10 @@ static void news_look(struct dir_watch *watching, void *cbdata)
 
 bool pmdl_news_start(struct pmdl_snapshots *snapshots, const char *rundir)
 {
-    return watch != NULL || dir_watch_start(rundir, news_look, snapshots, &watch) == PMIXFAB_OK;
+    if (watch != NULL)
+        return true;
+    in_scheduler = PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer);
+    return dir_watch_start(rundir, news_look, snapshots, &watch) == PMIXFAB_OK;
 }
 
 void pmdl_news_stop(void)
