@@ -450,6 +450,33 @@ TEST(test_report_of_ports)
     assert_true(port->guid == 0x15 && port->peer == FAB_NONE && port->width == 0);
 }
 
+/* As sites have them that record with -s -p: progress before it, a chassis' GUID or a number sign in names,
+ * and HCAs that nobody has named. */
+TEST(test_report_of_a_site)
+{
+    static const char text[] =
+        "DR path slid 0; dlid 0; 0 -> new Channel Adapter {0000000000000041} portnum 1 lid 0-0 \"\"\n"
+        "DR path slid 0; dlid 0; 0,1 -> new Switch {0000000000000031} portnum 0 lid 0-0 \"\"\n"
+        "SW     1  3 0x31 4x QDR - SW     2  1 0x32 ( 'QLogic 12800 GUID=0x31 L112' - 'Voltaire 4036 # "
+        "4036-32' )\n"
+        "SW     1  2 0x31 4x QDR - CA     4  1 0x42 ( 'QLogic 12800 GUID=0x31 L112' - 'MT25408 ConnectX' )\n"
+        "SW     1  1 0x31 4x QDR - CA     3  1 0x41 ( 'QLogic 12800 GUID=0x31 L112' - 'n1 qib0' )\n"
+        "CA     4  1 0x42 4x QDR - SW     1  2 0x31 ( 'MT25408 ConnectX' - 'QLogic 12800 GUID=0x31 L112' )\n"
+        "CA     5  1 0x43 4x QDR - SW     2  2 0x32 ( 'MT25408 ConnectX' - 'Voltaire 4036 # 4036-32' )\n"
+        "SW     2  2 0x32 4x QDR - CA     5  1 0x43 ( 'Voltaire 4036 # 4036-32' - 'MT25408 ConnectX' )\n"
+        "SW     2  1 0x32 4x QDR - SW     1  3 0x31 ( 'Voltaire 4036 # 4036-32' - 'QLogic 12800 GUID=0x31 "
+        "L112' )\n"
+        "CA     3  1 0x41 4x QDR - SW     1  1 0x31 ( 'n1 qib0' - 'QLogic 12800 GUID=0x31 L112' )\n";
+    SCOPED(fab_inventory) inv;
+    parse(text, strlen(text), &inv);
+    assert_int_equal(inv.n_nodes, 5); /* two HCAs of one description, line by line */
+    assert_int_equal(inv.n_ports, 8);
+    assert_int_equal(inv.n_dangling, 0);
+    assert_string_equal(fab_str(&inv, inv.nodes[fab_inventory_find(&inv, 0x32)].desc),
+                        "Voltaire 4036 # 4036-32");
+    assert_string_equal(fab_str(&inv, inv.nodes[fab_inventory_find(&inv, 0x41)].desc), "n1 qib0");
+}
+
 /* The same subnet as records and as a report: the same cables at the same rates. */
 TEST(test_report_and_records)
 {
