@@ -1,0 +1,303 @@
+/* Whose deliveries are believed, and how often: munged and the resolver are stand-ins that can fail. */
+#include "test/unit/ingest_lab.h"
+
+/* ---- who is believed ---- */
+
+static void open_as(int code, const char *part)
+{
+    const struct ingest_rules rules = {
+        .calls = &lab_calls, .host = "head", .node_user = "fab", .node_uid = 77};
+    struct fab_delivery delivery;
+    struct fab_err err = {""};
+    OWNED(free) void *bytes = NULL;
+    unsigned uid;
+    int rc = ingest_open(&rules, "MUNGE:x:", &delivery, &bytes, &uid, &err);
+    must_fail(rc, code, &err, part);
+    assert_null(strchr(err.text, '\n'));
+    if (rc == PMIXFAB_OK) {
+        assert_int_equal(uid, lab.uid);
+        assert_true((const char *)delivery.body > (const char *)bytes);
+    }
+}
+
+LAB_TEST(test_users)
+{
+    open_as(PMIXFAB_OK, "");
+    lab.uid = 77;
+    open_as(PMIXFAB_OK, "");
+    lab.uid = 1000;
+    open_as(PMIXFAB_ERR_PERM,
+            "node7: uid 1000 on 10.0.0.7 may not describe a host: that is for root and fab");
+}
+
+LAB_TEST(test_hosts)
+{
+    lab.address = "10.0.0.8";
+    open_as(PMIXFAB_ERR_PERM, "node7: uid 0 on 10.0.0.7 may not describe this host, which is 10.0.0.8");
+    lab.address = NULL;
+    open_as(PMIXFAB_ERR_PERM, "node7: the scheduler's host cannot resolve this name");
+    lab.now += 2000;
+    lab.address = "10.0.0.8";
+    lab.ours = "10.0.0.7"; /* somebody here, but of another host */
+    open_as(PMIXFAB_ERR_PERM, "may not describe this host");
+    lab.ours = NULL;
+    lab.origin = "127.0.1.1";
+    open_as(PMIXFAB_ERR_PERM, "--origin");
+    lab.origin = "0.0.0.0";
+    open_as(PMIXFAB_ERR_PERM, "--origin");
+}
+
+static void deliver_for(const char *host, int code, const char *part)
+{
+    const void *bytes = lab.bytes;
+    const int size = lab.size;
+    OWNED(free) void *own = lab_delivery(host);
+    lab.bytes = own;
+    open_as(code, part);
+    lab.bytes = bytes;
+    lab.size = size;
+}
+
+/* That nobody answers says nothing of the name: it is not refused for good. */
+LAB_TEST(test_no_name_server)
+{
+    static const int errors[] = {EAI_AGAIN, EAI_SYSTEM, EAI_MEMORY, EAI_FAIL};
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        lab.resolver = errors[i];
+        open_as(PMIXFAB_ERR_BUSY, "node7: the scheduler's host cannot resolve this name now");
+        ingest_names_clear();
+    }
+    lab.resolver = 0;
+    open_as(PMIXFAB_OK, "");
+    lab.resolver = EAI_AGAIN;
+    lab.takes = 3000;
+    lab.now += 40000; /* the answer is not believed any more, but there is no other one */
+    open_as(PMIXFAB_OK, "");
+    lab.resolved = 0;
+    open_as(PMIXFAB_OK, "");
+    deliver_for("node8", PMIXFAB_ERR_BUSY, "cannot resolve this name now");
+    assert_int_equal(lab.resolved, 0); /* it was away a moment ago */
+    lab.now += 3000;
+    open_as(PMIXFAB_OK, "");
+    lab.now += 12000;
+    deliver_for("node8", PMIXFAB_ERR_BUSY, "cannot resolve this name now");
+    assert_int_equal(lab.resolved, 2);
+    lab.now += 12000;
+    lab.resolver = 0;
+    lab.takes = 0;
+    lab.address = "10.0.0.9"; /* it is back, and says that the host has moved */
+    open_as(PMIXFAB_ERR_PERM, "which is 10.0.0.9");
+    lab.resolver = EAI_AGAIN;
+    open_as(PMIXFAB_ERR_BUSY, "cannot resolve this name now"); /* what it said last is no right */
+    lab.resolver = EAI_NONAME;
+    lab.now += 4000000;
+    open_as(PMIXFAB_ERR_PERM, "cannot resolve this name");
+}
+
+LAB_TEST(test_names_are_remembered)
+{
+    for (int i = 0; i < 29; i++, lab.now += 1000)
+        open_as(PMIXFAB_OK, "");
+    assert_int_equal(lab.resolved, 1);
+    lab.now += 1000;
+    open_as(PMIXFAB_OK, "");
+    assert_int_equal(lab.resolved, 2);
+    lab.address = lab.origin = "10.0.0.8"; /* one that has moved is asked for at once */
+    open_as(PMIXFAB_OK, "");
+    assert_int_equal(lab.resolved, 3);
+    lab.origin = "10.0.0.7"; /* and where it was, it is not any more */
+    open_as(PMIXFAB_ERR_PERM, "which is 10.0.0.8");
+    lab.address = NULL;
+    lab.resolved = 0;
+    for (int i = 0; i < 10; i++)
+        deliver_for("nowhere", PMIXFAB_ERR_PERM, "cannot resolve this name");
+    assert_int_equal(lab.resolved, 1);
+    lab.now += 2000;
+    lab.address = "10.0.0.7"; /* it was put into DNS */
+    deliver_for("nowhere", PMIXFAB_OK, "");
+    char host[32]; /* memory is bounded */
+    for (int i = 0; i < 40000; i++) {
+        snprintf(host, sizeof(host), "many%d", i);
+        deliver_for(host, PMIXFAB_OK, "");
+    }
+}
+
+/* One who names what nobody knows takes a fifth of the thread's time at most; others are not held up. */
+LAB_TEST(test_names_that_take_long)
+{
+    lab.address = NULL;
+    lab.takes = 3000;
+    const int64_t start = lab.now;
+    int64_t free_at = 0;
+    for (int i = 0; i < 1000; i++, lab.now += 50) {
+        const char *host = printed("nowhere%d", i);
+        const bool waits = i > 0 && lab.now < free_at;
+        deliver_for(host, waits ? PMIXFAB_ERR_BUSY : PMIXFAB_ERR_PERM,
+                    waits ? "could not resolve, which took long" : "cannot resolve this name");
+        if (!waits)
+            free_at = lab.now + 4 * lab.takes;
+    }
+    assert_true((int64_t)lab.resolved * lab.takes <= (lab.now - start) / 5 + lab.takes);
+    lab.origin = "10.0.0.8"; /* another one */
+    lab.address = "10.0.0.8";
+    lab.takes = 0;
+    open_as(PMIXFAB_OK, "");
+}
+
+/* Names of a zone whose server fails, or that nobody has, cost those who have one nothing. */
+LAB_TEST(test_names_that_are_made_up)
+{
+    open_as(PMIXFAB_OK, "");
+    lab.resolver = EAI_AGAIN;
+    lab.takes = 20;
+    deliver_for("no1.broken", PMIXFAB_ERR_BUSY, "cannot resolve this name now");
+    lab.resolver = 0;
+    deliver_for("node8", PMIXFAB_OK, ""); /* at once, and not known before */
+    lab.address = NULL;
+    lab.takes = 0;
+    for (int i = 0; i < 20000; i++)
+        deliver_for(printed("nowhere%d", i), PMIXFAB_ERR_PERM, "cannot resolve this name");
+    lab.resolved = 0;
+    open_as(PMIXFAB_OK, "");
+    assert_int_equal(lab.resolved, 0);
+}
+
+LAB_TEST(test_this_host)
+{
+    char name[256] = "";
+    static const char *const names[] = {"head", "head.cluster", NULL};
+    gethostname(name, sizeof(name) - 1);
+    lab.address = NULL; /* needs no resolver */
+    for (int i = 0; i < 3; i++) {
+        void *bytes = lab_delivery(names[i] == NULL ? name : names[i]);
+        lab.bytes = bytes;
+        lab.origin = lab.ours = "127.0.0.1";
+        open_as(PMIXFAB_OK, "");
+        lab.origin = lab.ours = "10.0.0.1";
+        open_as(PMIXFAB_OK, "");
+        lab.origin = "10.0.0.2";
+        open_as(PMIXFAB_ERR_PERM, "cannot resolve");
+        free(bytes);
+    }
+    void *bytes = lab_delivery("header");
+    lab.bytes = bytes;
+    lab.origin = "10.0.0.1";
+    open_as(PMIXFAB_ERR_PERM, "cannot resolve");
+    free(bytes);
+}
+
+LAB_TEST(test_credentials)
+{
+    static const struct {
+        munge_err_t error;
+        int code;
+        const char *part;
+    } cases[] = {
+        {EMUNGE_CRED_EXPIRED, PMIXFAB_ERR_PERM, "uid 5 on 10.0.0.7 has expired: are the clocks"},
+        {EMUNGE_CRED_REWOUND, PMIXFAB_ERR_PERM, "uid 5 on 10.0.0.7 was made in the future"},
+        {EMUNGE_CRED_REPLAYED, PMIXFAB_ERR_PERM, "uid 5 on 10.0.0.7 was used before"},
+        {EMUNGE_CRED_UNAUTHORIZED, PMIXFAB_ERR_PERM, "for another user"},
+        {EMUNGE_CRED_INVALID, PMIXFAB_ERR_PERM, "altered, or made with another key"},
+        {EMUNGE_BAD_CRED, PMIXFAB_ERR_PERM, "altered, or made with another key"},
+        {EMUNGE_SOCKET, PMIXFAB_ERR_UNREACH, "no munged answers"},
+        {EMUNGE_NO_MEMORY, PMIXFAB_ERR_NOMEM, "memory"},
+        {EMUNGE_SNAFU, PMIXFAB_ERR_PERM, "munged does not accept"},
+    };
+    lab.uid = 5;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        lab.error = cases[i].error; /* with the payload beside it, as libmunge gives it for some of them */
+        open_as(cases[i].code, cases[i].part);
+    }
+}
+
+static void no_delivery(void)
+{
+    const struct ingest_rules rules = {.calls = &lab_calls, .host = "head"};
+    struct fab_delivery delivery;
+    struct fab_err err = {""};
+    OWNED(free) void *bytes = NULL;
+    unsigned uid;
+    assert_true(ingest_open(&rules, "MUNGE:x:", &delivery, &bytes, &uid, &err) < 0);
+    assert_non_null(strstr(err.text, "the credential of uid 0 on 10.0.0.7 holds no delivery: "));
+}
+
+LAB_TEST(test_payloads)
+{
+    char *bytes = *state;
+    int whole = lab.size;
+    for (lab.size = 0; lab.size < whole; lab.size++)
+        no_delivery();
+    for (int i = 0; i < whole; i++) {
+        bytes[i] ^= 0x40;
+        no_delivery();
+        bytes[i] ^= 0x40;
+    }
+    open_as(PMIXFAB_OK, "");
+    lab.bytes = "an order of another program";
+    lab.size = 27;
+    no_delivery();
+    lab.bytes = NULL;
+    lab.size = 0;
+    no_delivery();
+}
+
+/* ---- how often ---- */
+
+LAB_TEST(test_buckets)
+{
+    int64_t now = 1000000;
+    char host[32];
+    for (int i = 0; i < INGEST_BURST; i++)
+        assert_true(ingest_allow("node1", now));
+    assert_false(ingest_allow("node1", now));
+    assert_true(ingest_allow("node2", now)); /* another host's is its own */
+    assert_false(ingest_allow("node1", now + INGEST_REFILL_MS - 1));
+    assert_true(ingest_allow("node1", now + INGEST_REFILL_MS));
+    assert_false(ingest_allow("node1", now + INGEST_REFILL_MS));
+    now += 1000 * INGEST_REFILL_MS; /* never more than the burst */
+    for (int i = 0; i < INGEST_BURST; i++)
+        assert_true(ingest_allow("node1", now));
+    assert_false(ingest_allow("node1", now));
+    /* Forgetting those that are full again forgets nobody else. */
+    for (int i = 0; i < 20000; i++) {
+        snprintf(host, sizeof(host), "many%d", i);
+        assert_true(ingest_allow(host, now + i / 4));
+    }
+    assert_false(ingest_allow("node1", now + 10));
+    /* A plain model of it: tokens that grow. */
+    double tokens = INGEST_BURST;
+    int64_t last = now;
+    uint64_t random = 88172645463325252u;
+    for (int i = 0; i < 20000; i++) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        now += (int64_t)(random % 1700);
+        tokens += (double)(now - last) / INGEST_REFILL_MS;
+        tokens = tokens > INGEST_BURST ? INGEST_BURST : tokens;
+        last = now;
+        bool expected = tokens > 1 - 1e-6;
+        assert_int_equal(ingest_allow("model", now), expected);
+        tokens -= expected;
+    }
+    ingest_limits_clear();
+    for (int i = 0; i < INGEST_BURST; i++)
+        assert_true(ingest_allow("node1", 0));
+}
+
+LAB_TEST(test_lines)
+{
+    unsigned unsaid = 9, said = 0;
+    assert_true(ingest_say("a", 1000, &unsaid));
+    assert_int_equal(unsaid, 0);
+    assert_false(ingest_say("a", 1000, &unsaid));
+    assert_false(ingest_say("a", 60999, &unsaid));
+    assert_true(ingest_say("b", 60999, &unsaid));
+    assert_true(ingest_say("a", 61000, &unsaid));
+    assert_int_equal(unsaid, 2);
+    assert_false(ingest_say("a", 61001, &unsaid));
+    for (int i = 0; i < 100000; i++) { /* who varies his lines does not fill the log, nor the memory */
+        said += ingest_say(printed("line %d", i), 61002, &unsaid);
+    }
+    assert_true(said > 100 && said < 2000);
+    assert_true(ingest_say("later", 130000, &unsaid));
+    ingest_limits_clear();
+}

@@ -1,0 +1,128 @@
+/* ingest_lab.h - an intake whose munged and resolver are stand-ins that can fail. */
+#ifndef FAB_TEST_INGEST_LAB_H
+#define FAB_TEST_INGEST_LAB_H
+
+#include <arpa/inet.h>
+#include <pthread.h>
+
+#include "fabricd/ingest/entry.h"
+#include "test/unit/delivered.h"
+
+/* What the next credentials are: all the same, or one by one as their text says. */
+static struct {
+    munge_err_t error;
+    uid_t uid;
+    const char *origin;
+    const void *bytes;
+    int size;
+    const char *address; /* of every host; NULL: none is known */
+    const char *ours;
+    int resolver; /* EAI_... of every name; 0: as above */
+    int64_t takes, now;
+    unsigned resolved; /* so many times */
+} lab;
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t gate_opened = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t gate_reached = PTHREAD_COND_INITIALIZER;
+static bool gate_closed, at_the_gate; /* munged takes its time; somebody waits for it */
+
+static inline void set_gate(bool closed)
+{
+    pthread_mutex_lock(&gate);
+    gate_closed = closed;
+    pthread_cond_broadcast(&gate_opened);
+    pthread_mutex_unlock(&gate);
+}
+
+/* With the gate locked: somebody comes to it, or leaves. */
+static inline void tell_at_the_gate(bool there)
+{
+    at_the_gate = there;
+    pthread_cond_broadcast(&gate_reached);
+}
+
+static inline void wait_until_at_the_gate(bool there)
+{
+    pthread_mutex_lock(&gate);
+    while (at_the_gate != there)
+        pthread_cond_wait(&gate_reached, &gate);
+    pthread_mutex_unlock(&gate);
+}
+
+static inline munge_err_t lab_decode(const char *credential, struct ingest_credential *out)
+{
+    (void)credential;
+    pthread_mutex_lock(&gate);
+    tell_at_the_gate(gate_closed);
+    while (gate_closed)
+        pthread_cond_wait(&gate_opened, &gate);
+    pthread_mutex_unlock(&gate);
+    out->uid = lab.uid;
+    inet_pton(AF_INET, lab.origin, &out->origin);
+    if (lab.bytes != NULL) {
+        out->bytes = malloc((size_t)lab.size + 1);
+        memcpy(out->bytes, lab.bytes, (size_t)lab.size);
+        out->size = lab.size;
+    }
+    munge_err_t error = lab.error;
+    pthread_mutex_lock(&gate);
+    tell_at_the_gate(false);
+    pthread_mutex_unlock(&gate);
+    return error;
+}
+
+static inline int lab_resolve(const char *host, struct addrinfo **out)
+{
+    const struct addrinfo hints = {
+        .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
+    (void)host;
+    lab.resolved++;
+    lab.now += lab.takes;
+    if (lab.resolver != 0)
+        return lab.resolver;
+    return lab.address == NULL ? EAI_NONAME : getaddrinfo(lab.address, NULL, &hints, out);
+}
+
+static inline int64_t lab_clock(void)
+{
+    return lab.now;
+}
+
+static inline bool lab_is_ours(struct in_addr address)
+{
+    struct in_addr ours;
+    return lab.ours != NULL && inet_pton(AF_INET, lab.ours, &ours) == 1 && ours.s_addr == address.s_addr;
+}
+
+static const struct ingest_calls lab_calls = {lab_decode, lab_resolve, lab_is_ours, 60, lab_clock};
+static const struct ingest_calls hasty_calls = {lab_decode, lab_resolve, lab_is_ours, 0, lab_clock};
+
+/* Of a host with nothing in it; lab.size is its size. */
+static inline void *lab_delivery(const char *host)
+{
+    size_t size;
+    void *bytes = delivery_of(host, NULL, 0, &size);
+    lab.size = (int)size;
+    return bytes;
+}
+
+static inline int lab_setup(void **state)
+{
+    memset(&lab, 0, sizeof(lab));
+    lab.origin = lab.address = "10.0.0.7";
+    lab.bytes = *state = lab_delivery("node7");
+    ingest_calls = &lab_calls;
+    ingest_names_clear();
+    return 0;
+}
+
+static inline int lab_teardown(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+#define LAB_TEST(name) TEST_WITH(name, lab_setup, lab_teardown)
+
+#endif
