@@ -116,8 +116,9 @@ static enum ctl_exit where_answer(const struct ctl *ctl, struct where *where)
     if (where->n_ranks == 0)
         where->n_ranks = where->n_devices;
     where->nearest = calloc(where->n_ranks, sizeof *where->nearest);
-    if (where->nearest == NULL ||
-        pmixfab_nearest(where->fab, where->host_index, 0, (const char *const *)where->cpus, where->n_ranks,
+    if (where->nearest == NULL)
+        return ctl_nomem();
+    if (pmixfab_nearest(where->fab, where->host_index, 0, (const char *const *)where->cpus, where->n_ranks,
                         where->nearest) != 0)
         status = ctl_nomem();
     for (size_t r = 0; status == CTL_DONE && where->cpus != NULL && r < where->n_ranks; r++)

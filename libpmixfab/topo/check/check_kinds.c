@@ -10,8 +10,6 @@ static const struct {
     const char *name;
     enum fab_severity severity;
     const char *hint;
-    enum fab_check_kind
-        became; /* what is of this kind was of that one, and goes on as the same; 0: of none */
 } kinds[] = {
     [FAB_CHECK_STALE] =
         {"stale", FAB_SEVERITY_ERROR,
@@ -20,8 +18,7 @@ static const struct {
                            "does what is there hang, or restart? When it is gone for good: fabricctl refresh "
                            "--accept-partial"},
     [FAB_CHECK_LOST] = {"lost", FAB_SEVERITY_ERROR,
-                        "is it up, and its cables in? When it is gone for good: fabricctl forget NAME",
-                        FAB_CHECK_MISSING},
+                        "is it up, and its cables in? When it is gone for good: fabricctl forget NAME"},
     [FAB_CHECK_MISSING] = {"missing", FAB_SEVERITY_ERROR,
                            "is it up, and its cable in? When it is gone for good: fabricctl forget HOST"},
     [FAB_CHECK_FLAPPING] =
@@ -108,7 +105,8 @@ const char *fab_severity_name(enum fab_severity severity)
 
 enum fab_check_kind check_family(enum fab_check_kind kind)
 {
-    return is_kind(kind) && kinds[kind].became != 0 ? kinds[kind].became : kind;
+    /* what is lost was missing, and goes on as the same */
+    return kind == FAB_CHECK_LOST ? FAB_CHECK_MISSING : kind;
 }
 
 static int compare_findings(const void *x, const void *y)
