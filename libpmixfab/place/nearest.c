@@ -107,6 +107,8 @@ static uint32_t near_turn(const struct near_host *host, const struct fab_cpus *b
         own += mine && size == before + own; /* the first ones in a row */
         size++;
     }
+    if (own == 0) /* bound to none of them */
+        return rank;
     const uint32_t near = near_sets(host, bound, distance);
     const uint32_t fields = near > 0 ? near_sets(host, NULL, 0) / near : 1;
     return before / own + rank / (fields * (size / own));
@@ -130,6 +132,8 @@ static void near_take(struct near_host *host, const struct fab_cpus *bound, uint
             best_wait = wait;
         }
     }
+    if (best == NULL) /* out->equal counts them: there is one */
+        return;
     best->users++;
     out->device = best->index;
 }

@@ -115,7 +115,7 @@ static int measure(const char *dir, unsigned nodes, enum manner manner, struct c
         return 1;
     pmix_info_t *infos = load_job(nodes, manner == NUMBER, &n);
     for (int i = -1; i < ROUNDS; i++) {
-        pmix_nspace_t job;
+        pmix_nspace_t job = "";
         snprintf(job, sizeof(job), "job%d", i);
         double heap = launch_heap(), start = launch_now();
         pmix_status_t rc = PMIx_server_register_nspace(job, LOCAL, infos, n, NULL, NULL);
@@ -159,7 +159,7 @@ static int compare(const char *dir, unsigned nodes, double limit)
     for (int manner = 0; manner < MANNERS; manner++)
         if (measure_apart(dir, nodes, (enum manner)manner, &costs[manner]) != 0)
             return 1;
-    snprintf(what, sizeof(what), "register_nspace, %u nodes x %u: ours", nodes, LOCAL);
+    snprintf(what, sizeof(what), "register_nspace, %u nodes x %d: ours", nodes, LOCAL);
     struct bench_figure figure = {.bench = "launch",
                                   .figure = what,
                                   .value = costs[OURS].ms - costs[PLAIN].ms,

@@ -85,8 +85,8 @@ static void get_all(const char *key, uint32_t n_ranks)
 static void exchange(const char *key, uint32_t n_ranks)
 {
     uint32_t numbers[3] = {0, self.rank, 0};
-    pmix_coord_t coord = {.view = PMIX_COORD_LOGICAL_VIEW, .coord = numbers, .dims = 3};
-    pmix_value_t value = {.type = PMIX_COORD, .data.coord = &coord};
+    pmix_coord_t own = {.view = PMIX_COORD_LOGICAL_VIEW, .coord = numbers, .dims = 3};
+    pmix_value_t value = {.type = PMIX_COORD, .data.coord = &own};
     pmix_status_t rc = PMIx_Put(PMIX_GLOBAL, key, &value);
     if (rc == PMIX_SUCCESS)
         rc = PMIx_Commit();

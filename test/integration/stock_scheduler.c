@@ -411,7 +411,7 @@ static void do_query(const char *key)
     PMIX_ARGV_APPEND(rc, query.keys, key);
     if (rc == PMIX_SUCCESS)
         rc = PMIx_Query_info(&query, 1, &infos, &n);
-    print_text(rc, n > 0 ? &infos[0].value : NULL);
+    print_text(rc, infos != NULL && n > 0 ? &infos[0].value : NULL);
     if (infos != NULL)
         PMIX_INFO_FREE(infos, n);
     PMIX_QUERY_DESTRUCT(&query);

@@ -140,5 +140,5 @@ void fab_job_here_free(struct fab_job_here *here)
     free(here->cpus);
     free(here->ranks);
     free(here->nearest);
-    *here = (struct fab_job_here){NULL};
+    *here = (struct fab_job_here){0};
 }

@@ -195,8 +195,8 @@ static pmix_status_t node_put_devices(const pmix_data_array_t *node, fab_launch_
 {
     const pmix_info_t *last = (const pmix_info_t *)node->array + node->size - 1;
     pmix_info_t pair[2];
-    pmix_data_array_t array = {.type = PMIX_INFO, .size = 2, .array = pair};
-    pmix_value_t value = {.type = PMIX_DATA_ARRAY, .data.darray = &array};
+    pmix_data_array_t both = {.type = PMIX_INFO, .size = 2, .array = pair};
+    pmix_value_t value = {.type = PMIX_DATA_ARRAY, .data.darray = &both};
     pmix_status_t rc = PMIX_SUCCESS;
     memset(pair, 0, sizeof(pair));
     PMIX_LOAD_KEY(pair[0].key, PMIX_FABRIC_DEVICE);

@@ -83,7 +83,7 @@ int pmixfab_tell_job(const char *nspace, const char *host, const struct pmixfab 
 {
     char own[256] = "";
     struct fab_job_map map;
-    struct fab_job_here here = {NULL};
+    struct fab_job_here here = {0};
     if (nspace == NULL || (planes == NULL && n > 0))
         return PMIXFAB_ERR_INVAL;
     if (!PMIx_Initialized())
