@@ -55,7 +55,7 @@ void fab_job_map_free(struct fab_job_map *map)
     struct job_host *host, *next;
     HASH_ITER(hh, map->table, host, next)
     {
-        HASH_DEL(map->table, host);
+        HASH_DEL(map->table, host); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
         free(host->name);
         free(host);
     }
